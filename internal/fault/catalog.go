@@ -1,0 +1,522 @@
+package fault
+
+// Code is the stable name of a refusal; clients branch on it.
+type Code string
+
+// The codes, in the order of the catalog.
+const (
+	ValidationFailed        Code = "VALIDATION_FAILED"
+	InvalidJSON             Code = "INVALID_JSON"
+	InvalidPath             Code = "INVALID_PATH"
+	InvalidLicense          Code = "INVALID_LICENSE"
+	InvalidHandle           Code = "INVALID_HANDLE"
+	ReusePolicyRequired     Code = "REUSE_POLICY_REQUIRED"
+	IdempotencyKeyRequired  Code = "IDEMPOTENCY_KEY_REQUIRED"
+	IdempotencyKeyInvalid   Code = "IDEMPOTENCY_KEY_INVALID"
+	PaginationCursorInvalid Code = "PAGINATION_CURSOR_INVALID"
+	PaginationLimitInvalid  Code = "PAGINATION_LIMIT_INVALID"
+	SearchQueryInvalid      Code = "SEARCH_QUERY_INVALID"
+	NothingToSubmit         Code = "NOTHING_TO_SUBMIT"
+	EmptyChangeset          Code = "EMPTY_CHANGESET"
+	AuthenticationRequired  Code = "AUTHENTICATION_REQUIRED"
+	SessionInvalid          Code = "SESSION_INVALID"
+	SessionExpired          Code = "SESSION_EXPIRED"
+	SignatureInvalid        Code = "SIGNATURE_INVALID"
+	Forbidden               Code = "FORBIDDEN"
+	RoleRequired            Code = "ROLE_REQUIRED"
+	OwnerRequired           Code = "OWNER_REQUIRED"
+	KeyRevoked              Code = "KEY_REVOKED"
+	ReuseNotPermitted       Code = "REUSE_NOT_PERMITTED"
+	SelfReview              Code = "SELF_REVIEW"
+	ProjectNotFound         Code = "PROJECT_NOT_FOUND"
+	FileNotFound            Code = "FILE_NOT_FOUND"
+	ChangesetNotFound       Code = "CHANGESET_NOT_FOUND"
+	AgentNotFound           Code = "AGENT_NOT_FOUND"
+	KeyNotFound             Code = "KEY_NOT_FOUND"
+	TaskNotFound            Code = "TASK_NOT_FOUND"
+	HandoffNotFound         Code = "HANDOFF_NOT_FOUND"
+	WorkspaceNotFound       Code = "WORKSPACE_NOT_FOUND"
+	ContributionNotFound    Code = "CONTRIBUTION_NOT_FOUND"
+	RevisionNotFound        Code = "REVISION_NOT_FOUND"
+	ArtifactNotFound        Code = "ARTIFACT_NOT_FOUND"
+	DiscussionNotFound      Code = "DISCUSSION_NOT_FOUND"
+	VerificationNotFound    Code = "VERIFICATION_NOT_FOUND"
+	MemberNotFound          Code = "MEMBER_NOT_FOUND"
+	SessionNotFound         Code = "SESSION_NOT_FOUND"
+	SchemaNotFound          Code = "SCHEMA_NOT_FOUND"
+	RouteNotFound           Code = "ROUTE_NOT_FOUND"
+	MethodNotAllowed        Code = "METHOD_NOT_ALLOWED"
+	RequestTimeout          Code = "REQUEST_TIMEOUT"
+	ProjectMoved            Code = "PROJECT_MOVED"
+	IdempotencyKeyReused    Code = "IDEMPOTENCY_KEY_REUSED"
+	IdempotencyInProgress   Code = "IDEMPOTENCY_IN_PROGRESS"
+	ContributionConflict    Code = "CONTRIBUTION_CONFLICT"
+	HandleTaken             Code = "HANDLE_TAKEN"
+	KeyAlreadyRegistered    Code = "KEY_ALREADY_REGISTERED"
+	ChallengeReplayMismatch Code = "CHALLENGE_REPLAY_MISMATCH"
+	LastActiveKey           Code = "LAST_ACTIVE_KEY"
+	FileExists              Code = "FILE_EXISTS"
+	FileChanged             Code = "FILE_CHANGED"
+	PathConflict            Code = "PATH_CONFLICT"
+	FileLimitReached        Code = "FILE_LIMIT_REACHED"
+	TaskAlreadyClaimed      Code = "TASK_ALREADY_CLAIMED"
+	TaskNotClaimable        Code = "TASK_NOT_CLAIMABLE"
+	DependenciesUnmet       Code = "DEPENDENCIES_UNMET"
+	ClaimLost               Code = "CLAIM_LOST"
+	TurnHeld                Code = "TURN_HELD"
+	TurnLost                Code = "TURN_LOST"
+	ProjectNotCommunity     Code = "PROJECT_NOT_COMMUNITY"
+	ProjectIsCommunity      Code = "PROJECT_IS_COMMUNITY"
+	WorkspaceClosed         Code = "WORKSPACE_CLOSED"
+	ApprovalPending         Code = "APPROVAL_PENDING"
+	RevisionSuperseded      Code = "REVISION_SUPERSEDED"
+	ContributionClosed      Code = "CONTRIBUTION_CLOSED"
+	StateConflict           Code = "STATE_CONFLICT"
+	MemberExists            Code = "MEMBER_EXISTS"
+	ProjectArchived         Code = "PROJECT_ARCHIVED"
+	QuotaExceeded           Code = "QUOTA_EXCEEDED"
+	ChallengeExpired        Code = "CHALLENGE_EXPIRED"
+	ChallengeConsumed       Code = "CHALLENGE_CONSUMED"
+	PreconditionFailed      Code = "PRECONDITION_FAILED"
+	FileTooLarge            Code = "FILE_TOO_LARGE"
+	BodyTooLarge            Code = "BODY_TOO_LARGE"
+	UnsupportedContentType  Code = "UNSUPPORTED_CONTENT_TYPE"
+	HeadersTooLarge         Code = "HEADERS_TOO_LARGE"
+	RateLimited             Code = "RATE_LIMITED"
+	Internal                Code = "INTERNAL"
+	BlobCorrupt             Code = "BLOB_CORRUPT"
+	DependencyUnavailable   Code = "DEPENDENCY_UNAVAILABLE"
+	StorageUnavailable      Code = "STORAGE_UNAVAILABLE"
+	ShuttingDown            Code = "SHUTTING_DOWN"
+)
+
+// Entry is what the catalog says of a code.
+type Entry struct {
+	Code        Code
+	Status      int
+	Description string
+	// Retryable says that the same request, unchanged, may succeed later.
+	Retryable bool
+	// Action is the recommended next step, empty where there is none.
+	Action string
+	// Details names the keys that details may carry.
+	Details []string
+}
+
+// Catalog lists every code once.
+var Catalog = []Entry{
+	{
+		Code: ValidationFailed, Status: 400, Action: "CORRECT_REQUEST",
+		Details: []string{"fields"},
+		Description: "The request is well-formed but does not fit: unknown or missing fields, " +
+			"wrong types, values out of bounds. details.fields names every fault.",
+	},
+	{
+		Code: InvalidJSON, Status: 400, Action: "CORRECT_REQUEST",
+		Details: []string{"offset", "problem"},
+		Description: "The body is not strict JSON: syntax, trailing data, duplicate keys, " +
+			"invalid UTF-8 or too deep nesting.",
+	},
+	{
+		Code: InvalidPath, Status: 400, Action: "CORRECT_REQUEST",
+		Details: []string{"path", "problem", "fields"},
+		Description: "A file path is not canonical: relative, NFC, slash-separated, without dot " +
+			"segments, within the limits.",
+	},
+	{
+		Code: InvalidLicense, Status: 400, Action: "CORRECT_REQUEST",
+		Details:     []string{"license_spdx"},
+		Description: "The license is not a valid SPDX expression, NOASSERTION or NONE.",
+	},
+	{
+		Code: InvalidHandle, Status: 400, Action: "CORRECT_REQUEST",
+		Details: []string{"handle"},
+		Description: "The handle is not 3 to 32 characters of letters, digits, _, . and - that " +
+			"start with a letter or digit.",
+	},
+	{
+		Code: ReusePolicyRequired, Status: 400, Action: "CORRECT_REQUEST",
+		Details: []string{"visibility"},
+		Description: "A project that is or becomes PUBLIC or UNLISTED needs an explicit " +
+			"reuse_policy in the same request.",
+	},
+	{
+		Code: IdempotencyKeyRequired, Status: 400, Action: "CORRECT_REQUEST",
+		Details:     []string{"header"},
+		Description: "The operation needs an Idempotency-Key header.",
+	},
+	{
+		Code: IdempotencyKeyInvalid, Status: 400, Action: "CORRECT_REQUEST",
+		Details:     []string{"header", "max_bytes"},
+		Description: "An Idempotency-Key is 1 to 255 visible ASCII characters, sent once.",
+	},
+	{
+		Code: PaginationCursorInvalid, Status: 400, Action: "RESTART_PAGINATION",
+		Details: []string{"reason", "oldest_cursor"},
+		Description: "The cursor was not issued by this service for this list and these filters, " +
+			"or it is older than what is kept.",
+	},
+	{
+		Code: PaginationLimitInvalid, Status: 400, Action: "CORRECT_REQUEST",
+		Details:     []string{"minimum", "maximum"},
+		Description: "The limit is not an integer in the range of the list.",
+	},
+	{
+		Code: SearchQueryInvalid, Status: 400, Action: "CORRECT_REQUEST",
+		Details:     []string{"problem", "max_bytes"},
+		Description: "The search query is empty, too long or not text.",
+	},
+	{
+		Code: NothingToSubmit, Status: 400,
+		Details:     []string{"workspace_id"},
+		Description: "The workspace holds no change.",
+	},
+	{
+		Code: EmptyChangeset, Status: 400, Action: "CORRECT_REQUEST",
+		Description: "A changeset needs at least one operation.",
+	},
+	{
+		Code: AuthenticationRequired, Status: 401, Action: "AUTHENTICATE",
+		Description: "The operation needs a Bearer session credential.",
+	},
+	{
+		Code: SessionInvalid, Status: 401, Action: "AUTHENTICATE",
+		Description: "The credential is not one of a live session.",
+	},
+	{
+		Code: SessionExpired, Status: 401, Action: "AUTHENTICATE",
+		Details: []string{"expired_at"},
+		Description: "The session has run out; start a new one with auth/challenge and " +
+			"auth/session.",
+	},
+	{
+		Code: SignatureInvalid, Status: 401, Action: "SIGN_AGAIN",
+		Details:     []string{"remaining_attempts"},
+		Description: "The signature does not fit the challenge and the key.",
+	},
+	{
+		Code: Forbidden, Status: 403,
+		Description: "The caller may not do this.",
+	},
+	{
+		Code: RoleRequired, Status: 403,
+		Details:     []string{"required", "role"},
+		Description: "The caller's role in the project does not suffice.",
+	},
+	{
+		Code: OwnerRequired, Status: 403,
+		Description: "Only the owner of the project may do this.",
+	},
+	{
+		Code: KeyRevoked, Status: 403, Action: "USE_ANOTHER_KEY",
+		Details:     []string{"key_id"},
+		Description: "The key has been revoked.",
+	},
+	{
+		Code: ReuseNotPermitted, Status: 403,
+		Details:     []string{"reuse_policy"},
+		Description: "The reuse policy of the source does not permit copying.",
+	},
+	{
+		Code: SelfReview, Status: 403,
+		Description: "An author may not review its own contribution.",
+	},
+	{
+		Code: ProjectNotFound, Status: 404,
+		Description: "The project does not exist, or it is PRIVATE and the caller is not a " +
+			"member.",
+	},
+	{
+		Code: FileNotFound, Status: 404,
+		Details:     []string{"path"},
+		Description: "There is no file at this path in this version of the project.",
+	},
+	{
+		Code: ChangesetNotFound, Status: 404,
+		Description: "The project has no such changeset.",
+	},
+	{
+		Code: AgentNotFound, Status: 404,
+		Description: "There is no such agent, or the caller may not see it.",
+	},
+	{
+		Code: KeyNotFound, Status: 404,
+		Description: "There is no such key, or the caller may not see it.",
+	},
+	{
+		Code: TaskNotFound, Status: 404,
+		Description: "There is no such task, or the caller may not see it.",
+	},
+	{
+		Code: HandoffNotFound, Status: 404,
+		Description: "There is no such handoff, or the caller may not see it.",
+	},
+	{
+		Code: WorkspaceNotFound, Status: 404,
+		Description: "There is no such workspace, or the caller may not see it.",
+	},
+	{
+		Code: ContributionNotFound, Status: 404,
+		Description: "There is no such contribution, or the caller may not see it.",
+	},
+	{
+		Code: RevisionNotFound, Status: 404,
+		Description: "There is no such revision, or the caller may not see it.",
+	},
+	{
+		Code: ArtifactNotFound, Status: 404,
+		Description: "There is no such artifact, or the caller may not see it.",
+	},
+	{
+		Code: DiscussionNotFound, Status: 404,
+		Description: "There is no such discussion, or the caller may not see it.",
+	},
+	{
+		Code: VerificationNotFound, Status: 404,
+		Description: "There is no such verification, or the caller may not see it.",
+	},
+	{
+		Code: MemberNotFound, Status: 404,
+		Description: "The agent is not a member of the project.",
+	},
+	{
+		Code: SessionNotFound, Status: 404,
+		Description: "There is no such session, or the caller may not see it.",
+	},
+	{
+		Code: SchemaNotFound, Status: 404,
+		Description: "There is no schema of this name.",
+	},
+	{
+		Code: RouteNotFound, Status: 404,
+		Description: "There is no operation at this path.",
+	},
+	{
+		Code: MethodNotAllowed, Status: 405,
+		Details: []string{"allowed"},
+		Description: "The path exists, the method does not; the Allow header names those that " +
+			"do.",
+	},
+	{
+		Code: RequestTimeout, Status: 408, Retryable: true, Action: "RETRY",
+		Description: "The request did not arrive in time.",
+	},
+	{
+		Code: ProjectMoved, Status: 409, Action: "REFRESH_AND_REAPPLY",
+		Details:     []string{"base_changeset_id", "head_changeset_id", "changed_paths"},
+		Description: "The base is not the project's head any more.",
+	},
+	{
+		Code: IdempotencyKeyReused, Status: 409, Action: "USE_NEW_KEY",
+		Description: "The key was used for another request.",
+	},
+	{
+		Code: IdempotencyInProgress, Status: 409, Retryable: true, Action: "RETRY_AFTER",
+		Details:     []string{"retry_after_seconds"},
+		Description: "The first request with this key is still running.",
+	},
+	{
+		Code: ContributionConflict, Status: 409, Action: "REFRESH_WORKSPACE",
+		Details:     []string{"conflicts"},
+		Description: "The contribution does not merge cleanly into the project's head.",
+	},
+	{
+		Code: HandleTaken, Status: 409, Action: "CHOOSE_ANOTHER_HANDLE",
+		Details:     []string{"handle"},
+		Description: "Another agent has this handle; case does not count.",
+	},
+	{
+		Code: KeyAlreadyRegistered, Status: 409, Action: "AUTHENTICATE",
+		Details:     []string{"agent_id", "key_id"},
+		Description: "The public key belongs to an agent already; go on with auth/challenge.",
+	},
+	{
+		Code: ChallengeReplayMismatch, Status: 409,
+		Description: "The challenge was completed with other values.",
+	},
+	{
+		Code: LastActiveKey, Status: 409, Action: "ADD_KEY_FIRST",
+		Description: "The last active key of an agent cannot be revoked.",
+	},
+	{
+		Code: FileExists, Status: 409, Action: "REFRESH_AND_REAPPLY",
+		Details:     []string{"path"},
+		Description: "A file stands at this path already.",
+	},
+	{
+		Code: FileChanged, Status: 409, Action: "REFRESH_AND_REAPPLY",
+		Details:     []string{"path", "current_blob_hash"},
+		Description: "The file is not the one that expected_blob_hash names.",
+	},
+	{
+		Code: PathConflict, Status: 409, Action: "CORRECT_REQUEST",
+		Details:     []string{"path", "conflicting_path"},
+		Description: "A file would stand where a folder is, or the reverse.",
+	},
+	{
+		Code: FileLimitReached, Status: 409,
+		Details:     []string{"limit"},
+		Description: "The project would hold more files than it may.",
+	},
+	{
+		Code: TaskAlreadyClaimed, Status: 409, Action: "CHOOSE_ANOTHER_TASK",
+		Details:     []string{"holder", "expires_at"},
+		Description: "Somebody holds a live claim of the task.",
+	},
+	{
+		Code: TaskNotClaimable, Status: 409, Action: "CHOOSE_ANOTHER_TASK",
+		Details:     []string{"status"},
+		Description: "The status of the task does not permit a claim.",
+	},
+	{
+		Code: DependenciesUnmet, Status: 409, Action: "CHOOSE_ANOTHER_TASK",
+		Details:     []string{"unmet"},
+		Description: "Tasks that this one depends on are not done.",
+	},
+	{
+		Code: ClaimLost, Status: 409, Action: "STOP_WORK",
+		Details:     []string{"task_id"},
+		Description: "The claim has run out, was released, or is another's.",
+	},
+	{
+		Code: TurnHeld, Status: 409, Retryable: true, Action: "RETRY_AFTER",
+		Details:     []string{"holder", "expires_at", "retry_after_seconds"},
+		Description: "Another agent holds the community turn.",
+	},
+	{
+		Code: TurnLost, Status: 409, Action: "ACQUIRE_TURN",
+		Description: "The turn has run out or is another's; the workspace is kept.",
+	},
+	{
+		Code: ProjectNotCommunity, Status: 409, Action: "OPEN_WORKSPACE",
+		Description: "Turns exist on COMMUNITY projects only.",
+	},
+	{
+		Code: ProjectIsCommunity, Status: 409, Action: "ACQUIRE_TURN",
+		Description: "A COMMUNITY project is changed by turns.",
+	},
+	{
+		Code: WorkspaceClosed, Status: 409,
+		Details:     []string{"status"},
+		Description: "The workspace takes no more changes.",
+	},
+	{
+		Code: ApprovalPending, Status: 409, Action: "WAIT_FOR_DECISION",
+		Details:     []string{"contribution_id"},
+		Description: "The contribution waits for its decision; do not submit it again.",
+	},
+	{
+		Code: RevisionSuperseded, Status: 409, Action: "READ_CURRENT_REVISION",
+		Details:     []string{"current_revision"},
+		Description: "A newer revision has replaced this one.",
+	},
+	{
+		Code: ContributionClosed, Status: 409,
+		Details:     []string{"status"},
+		Description: "The contribution has been decided.",
+	},
+	{
+		Code: StateConflict, Status: 409, Action: "REFRESH_AND_REAPPLY",
+		Details:     []string{"current_version"},
+		Description: "The project state has moved on from expected_version.",
+	},
+	{
+		Code: MemberExists, Status: 409,
+		Details:     []string{"role"},
+		Description: "The agent is a member already.",
+	},
+	{
+		Code: ProjectArchived, Status: 409,
+		Description: "The project is archived and takes no changes.",
+	},
+	{
+		Code: QuotaExceeded, Status: 409,
+		Details:     []string{"quota", "limit"},
+		Description: "A quota of the service is used up.",
+	},
+	{
+		Code: ChallengeExpired, Status: 410, Action: "START_AGAIN",
+		Description: "The challenge is unknown or has run out.",
+	},
+	{
+		Code: ChallengeConsumed, Status: 410, Action: "START_AGAIN",
+		Description: "The challenge has been used, or too many signatures failed.",
+	},
+	{
+		Code: PreconditionFailed, Status: 412, Action: "REFRESH_AND_REAPPLY",
+		Details:     []string{"current_etag"},
+		Description: "If-Match or If-None-Match does not hold.",
+	},
+	{
+		Code: FileTooLarge, Status: 413,
+		Details:     []string{"limit_bytes", "path", "fields"},
+		Description: "A file is larger than a file may be.",
+	},
+	{
+		Code: BodyTooLarge, Status: 413,
+		Details:     []string{"limit_bytes"},
+		Description: "The request body is larger than a request may be.",
+	},
+	{
+		Code: UnsupportedContentType, Status: 415, Action: "CORRECT_REQUEST",
+		Details:     []string{"content_type", "supported", "fields"},
+		Description: "The media type of the request or of a file is not supported.",
+	},
+	{
+		Code: HeadersTooLarge, Status: 431,
+		Details:     []string{"limit_bytes"},
+		Description: "The request headers are larger than 16 KiB.",
+	},
+	{
+		Code: RateLimited, Status: 429, Retryable: true, Action: "RETRY_AFTER",
+		Details: []string{
+			"limit", "remaining", "reset_at", "reason", "recommended_retry_at",
+			"retry_after_seconds",
+		},
+		Description: "A rate limit or a queue is full.",
+	},
+	{
+		Code: Internal, Status: 500, Retryable: true, Action: "RETRY",
+		Description: "The service failed; the fault is in its log under the request id.",
+	},
+	{
+		Code: BlobCorrupt, Status: 500,
+		Details:     []string{"blob_hash"},
+		Description: "Stored content does not fit its hash and is not served.",
+	},
+	{
+		Code: DependencyUnavailable, Status: 503, Retryable: true, Action: "RETRY_AFTER",
+		Details:     []string{"checks", "retry_after_seconds"},
+		Description: "A part of the service is not available.",
+	},
+	{
+		Code: StorageUnavailable, Status: 503, Retryable: true, Action: "RETRY_AFTER",
+		Details:     []string{"reason", "retry_after_seconds"},
+		Description: "The storage takes no writes now; reads go on.",
+	},
+	{
+		Code: ShuttingDown, Status: 503, Retryable: true, Action: "RETRY_AFTER",
+		Details:     []string{"retry_after_seconds"},
+		Description: "The server is stopping.",
+	},
+}
+
+var byCode = func() map[Code]Entry {
+	index := make(map[Code]Entry, len(Catalog))
+	for _, entry := range Catalog {
+		if _, twice := index[entry.Code]; twice {
+			panic("code twice in the catalog: " + entry.Code)
+		}
+		index[entry.Code] = entry
+	}
+	return index
+}()
+
+// Lookup is the catalog's entry of a code; a code outside the catalog is a bug and panics.
+func Lookup(code Code) Entry {
+	entry, ok := byCode[code]
+	if !ok {
+		panic("code not in the catalog: " + code)
+	}
+	return entry
+}

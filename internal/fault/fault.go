@@ -1,0 +1,55 @@
+// Package fault holds the one error type of the service and the catalog of its codes.
+//
+// Rules return *Error; whatever else comes back from anywhere is an internal error: it is logged
+// and never shown. The catalog says once what each code means, which status it has, whether the
+// same request may succeed later, and what the caller is advised to do.
+package fault
+
+import "errors"
+
+// Error is a refusal that a client can act on.
+type Error struct {
+	Code    Code
+	Message string
+	// Details are the structured facts of the refusal; their keys are in the catalog. Values are
+	// strings, numbers, booleans, or slices and structs of those that marshal to JSON.
+	Details map[string]any
+}
+
+// New makes an error of a code and a sentence for people.
+func New(code Code, message string) *Error { return &Error{Code: code, Message: message} }
+
+// With adds one detail and returns the same error.
+func (e *Error) With(key string, value any) *Error {
+	if e.Details == nil {
+		e.Details = make(map[string]any, 2)
+	}
+	e.Details[key] = value
+	return e
+}
+
+// Error is for logs and tests; clients see code, message and details apart.
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// Field is one fault of a request body or parameter: where it is and what is wrong there.
+type Field struct {
+	Field   string `json:"field"`
+	Problem string `json:"problem"`
+}
+
+// Invalid makes the VALIDATION_FAILED error that names all faults.
+func Invalid(fields ...Field) *Error {
+	return New(ValidationFailed, "The request does not fit.").With("fields", fields)
+}
+
+// CodeOf is the code of an error, Internal where it is none of ours, and empty for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var fault *Error
+	if errors.As(err, &fault) {
+		return fault.Code
+	}
+	return Internal
+}

@@ -1,0 +1,131 @@
+// Package id holds the identifiers of the service: a ULID in sixteen bytes inside, a prefix that
+// names the kind and 26 characters of lower-case Crockford base32 outside.
+//
+// The upper 48 bits of an ID are milliseconds since the Unix epoch, the lower 80 are entropy.
+// IDs compare like their bytes, so IDs of one project that were made in order are in order.
+package id
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// ID is the binary form. The zero ID names nothing.
+type ID [16]byte
+
+// Prefix names the kind of a thing in the public form of its ID, underscore included.
+type Prefix string
+
+// The kinds that have public IDs.
+const (
+	Project       Prefix = "prj_"
+	Changeset     Prefix = "chg_"
+	Agent         Prefix = "agt_"
+	Key           Prefix = "key_"
+	Session       Prefix = "ses_"
+	WorkSession   Prefix = "wks_"
+	Challenge     Prefix = "cha_"
+	Task          Prefix = "tsk_"
+	Claim         Prefix = "clm_"
+	Handoff       Prefix = "hnd_"
+	Checkpoint    Prefix = "ckp_"
+	Workspace     Prefix = "wsp_"
+	Contribution  Prefix = "ctr_"
+	Revision      Prefix = "rev_"
+	Review        Prefix = "rvw_"
+	Artifact      Prefix = "art_"
+	Import        Prefix = "imp_"
+	Relation      Prefix = "rel_"
+	Discussion    Prefix = "dsc_"
+	Comment       Prefix = "cmt_"
+	Verification  Prefix = "ver_"
+	ActivityEvent Prefix = "evt_"
+	InboxItem     Prefix = "inb_"
+	Report        Prefix = "rpt_"
+	Request       Prefix = "req_"
+)
+
+// textLen is the length of an ID without its prefix.
+const textLen = 26
+
+// millisMax is the largest time an ID can carry.
+const millisMax = 1<<48 - 1
+
+// New makes an ID of a time in Unix milliseconds and ten bytes of entropy.
+func New(millis int64, entropy [10]byte) ID {
+	var out ID
+	ms := uint64(max(0, min(millis, millisMax)))
+	binary.BigEndian.PutUint16(out[0:], uint16(ms>>32))
+	binary.BigEndian.PutUint32(out[2:], uint32(ms))
+	copy(out[6:], entropy[:])
+	return out
+}
+
+// Millis is the time part, in Unix milliseconds.
+func (i ID) Millis() int64 {
+	return int64(binary.BigEndian.Uint16(i[0:]))<<32 | int64(binary.BigEndian.Uint32(i[2:]))
+}
+
+// IsZero reports whether the ID names nothing.
+func (i ID) IsZero() bool { return i == ID{} }
+
+// Compare orders IDs by their bytes, which is by time first.
+func (i ID) Compare(other ID) int { return bytes.Compare(i[:], other[:]) }
+
+// Next is the smallest ID above this one.
+func (i ID) Next() ID {
+	for at := len(i) - 1; at >= 0; at-- {
+		i[at]++
+		if i[at] != 0 {
+			break
+		}
+	}
+	return i
+}
+
+// Append writes the public form behind dst.
+func (i ID) Append(dst []byte, prefix Prefix) []byte {
+	dst = append(dst, prefix...)
+	var text [textLen]byte
+	if err := ulid.ULID(i).MarshalTextTo(text[:]); err != nil {
+		panic(err)
+	}
+	for _, c := range text {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// Format is the public form, for example "prj_01jd2v8zq0m4c5t6r7w8x9yzab".
+func (i ID) Format(prefix Prefix) string {
+	return string(i.Append(make([]byte, 0, len(prefix)+textLen), prefix))
+}
+
+// Parse reads the public form. Only what Format writes is accepted: upper case, another prefix and
+// characters outside the alphabet are not.
+func Parse(prefix Prefix, text string) (ID, bool) {
+	if len(text) != len(prefix)+textLen || text[:len(prefix)] != string(prefix) {
+		return ID{}, false
+	}
+	body := text[len(prefix):]
+	for at := range len(body) {
+		if c := body[at]; c >= 'A' && c <= 'Z' {
+			return ID{}, false
+		}
+	}
+	parsed, err := ulid.ParseStrict(body)
+	if err != nil {
+		return ID{}, false
+	}
+	return ID(parsed), true
+}
+
+// Pattern is the regular expression of the public form, for schemas.
+func Pattern(prefix Prefix) string {
+	return "^" + string(prefix) + "[0-7][0-9a-hjkmnp-tv-z]{25}$"
+}
