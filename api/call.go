@@ -1,0 +1,69 @@
+package api
+
+import (
+	"strings"
+
+	"pws/identity"
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Call is one request as the operations see it: decoded, authenticated, counted against its limits.
+type Call struct {
+	Service   *Service
+	Operation *Operation
+	RequestID string
+	// Now is the service's time at arrival, in Unix milliseconds.
+	Now int64
+	// Session is nil for an anonymous caller, and Agent is then the zero ID.
+	Session *identity.Session
+	Agent   id.ID
+	// Query holds the declared query parameters that were sent.
+	Query map[string]string
+	// Params holds the path parameters in the order of the template, as sent and not decoded.
+	Params []string
+	// Idempotency is nil without an Idempotency-Key.
+	Idempotency *IdempotencyKey
+	// IfMatch and IfNoneMatch are the header values, empty where they were not sent.
+	IfMatch     string
+	IfNoneMatch string
+}
+
+// IdempotencyKey is what is kept of an Idempotency-Key header: hashes, never the key.
+type IdempotencyKey struct {
+	// Hash covers the agent, the scope of the operation and the key.
+	Hash [16]byte
+	// Fingerprint covers method, path and canonical body.
+	Fingerprint [16]byte
+}
+
+// Param is the path parameter of that name, as sent.
+func (c *Call) Param(name string) string {
+	at := 0
+	rest := c.Operation.Path
+	for {
+		open := strings.IndexByte(rest, '{')
+		if open < 0 {
+			panic(c.Operation.Name + " has no path parameter " + name)
+		}
+		end := open + strings.IndexByte(rest[open:], '}')
+		if strings.TrimSuffix(rest[open+1:end], "*") == name {
+			return c.Params[at]
+		}
+		rest = rest[end+1:]
+		at++
+	}
+}
+
+// projectID reads the project path parameter; what is no project ID names no project.
+func (c *Call) projectID() (id.ID, error) {
+	project, ok := id.Parse(id.Project, c.Param("project"))
+	if !ok {
+		return id.ID{}, errProjectNotFound()
+	}
+	return project, nil
+}
+
+func errProjectNotFound() error {
+	return fault.New(fault.ProjectNotFound, "There is no such project.")
+}

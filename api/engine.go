@@ -1,0 +1,128 @@
+package api
+
+import (
+	"pws/identity"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Engine is what the operations stand on: published views to read and commands to give. It is
+// implemented by actors; every method is safe for concurrent use.
+type Engine interface {
+	// Now is the service's time in Unix milliseconds.
+	Now() int64
+	// Project is the published view of a project, nil where there is none.
+	Project(project id.ID) (*work.Project, error)
+	// Do gives a command to a project and returns AFTER its effects are durable and published.
+	Do(order Order) (Done, error)
+	// Identity is the published view of agents, keys, challenges and sessions.
+	Identity() *identity.State
+	// DoIdentity gives a command to the identity actor, with the guarantees of Do.
+	DoIdentity(order IdentityOrder) (IdentityDone, error)
+	// Secret is the server's secret, from which credentials and derived ids come.
+	Secret() []byte
+	// Blob is stored content; callers never modify it. Errors are BLOB_CORRUPT faults or internal.
+	Blob(hash work.Hash) ([]byte, error)
+	// PublicProjects lists PUBLIC projects, newest first, behind the one the position names.
+	PublicProjects(after ListPosition, limit int) ([]*work.Project, error)
+	// Health reports each part of the service, nil where it is well.
+	Health() []Check
+}
+
+// ListPosition is a place in a list that is ordered by time, newest first: the time in Unix
+// milliseconds and the ID of the last thing seen. The zero position is the start.
+type ListPosition struct {
+	Millis int64
+	ID     id.ID
+}
+
+// Order is one command to one project.
+type Order struct {
+	Project id.ID
+	Command work.Command
+	Agent   id.ID
+	// Idempotency is nil without a key.
+	Idempotency *Recording
+}
+
+// Recording says how the result of a command is kept for repeats of its Idempotency-Key.
+type Recording struct {
+	Key IdempotencyKey
+	// Render makes status and data of the original answer, in the entry that carries the effect. It
+	// is nil where the answer is a function of the Result and of immutable records alone: then the
+	// Result is kept and the answer is rendered again.
+	Render func(project *work.Project, result work.Result) (status int, data []byte)
+}
+
+// Done is the outcome of an Order.
+type Done struct {
+	// Project is the published view that contains the effect.
+	Project *work.Project
+	Result  work.Result
+	// Replayed says that the effect is an earlier request's; Status and Body are then the original
+	// answer where it was rendered.
+	Replayed bool
+	Status   int
+	Body     []byte
+}
+
+// IdentityOrder is one command to the identity actor. Replay finds the stored result of a key, and
+// Render makes the answer that is stored with the effect; both are nil without a key.
+type IdentityOrder struct {
+	Command     identity.Command
+	Agent       id.ID
+	Idempotency *IdempotencyKey
+	Render      func(state *identity.State, result identity.Result) (status int, data []byte)
+}
+
+// IdentityDone is the outcome of an IdentityOrder.
+type IdentityDone struct {
+	State    *identity.State
+	Result   identity.Result
+	Replayed bool
+	Status   int
+	Body     []byte
+}
+
+// Check is the health of one part: wal, snapshot, blobs, search.
+type Check struct {
+	Name string
+	// Fault is empty where the part is well.
+	Fault string
+}
+
+// Service binds the operations to an engine and a deployment.
+type Service struct {
+	Engine Engine
+	Config Config
+}
+
+// Config is what operations need to know of the deployment.
+type Config struct {
+	Version string
+	// PublicURL is the base of absolute links, without a trailing slash.
+	PublicURL string
+	// Started is the start of the process in Unix milliseconds.
+	Started int64
+	// Limits are the rate limits in force, for the capability model.
+	Limits []RateLimit
+}
+
+// RateLimit is one bucket definition: Quota requests of Category per Scope in Window seconds.
+type RateLimit struct {
+	Name          string   `json:"name"`
+	Scope         string   `json:"scope"`
+	Category      Category `json:"category"`
+	Quota         int      `json:"limit"`
+	WindowSeconds int      `json:"window_seconds"`
+}
+
+// Authenticate finds the live session of a credential without a lock or a mailbox. Errors:
+// SESSION_INVALID, SESSION_EXPIRED.
+func (s *Service) Authenticate(credential []byte, now int64) (*identity.Session, error) {
+	state := s.Engine.Identity()
+	return state.Authenticate(identity.CredentialHash(credential), now)
+}
+
+func errInternal(what string) error { return fault.New(fault.Internal, what) }

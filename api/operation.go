@@ -1,0 +1,178 @@
+// Package api is the published interface of the service: one declaration per operation, from which
+// routes, authentication, idempotency, rate limits, schemas, documents and tools are derived.
+//
+// A resource is a file of its own: its wire types, its operations and their handlers. A handler
+// reads published views through the Engine or hands it one command; it never writes bytes, sets
+// headers or looks at the transport. What a type looks like on the wire is said by its struct tags
+// alone: json names a field, doc describes it, check bounds it, and each bounds its elements.
+package api
+
+import (
+	"fmt"
+	"reflect"
+
+	"pws/internal/fault"
+)
+
+// Auth says who may call an operation at all; what a caller may do there is for the rules.
+type Auth uint8
+
+const (
+	// Anonymous operations need no credential and ignore one that is not valid.
+	Anonymous Auth = iota
+	// Optional operations take anonymous callers; a credential that is sent must be valid.
+	Optional
+	// Bearer operations need a live session.
+	Bearer
+)
+
+// Idempotency says whether an operation takes the Idempotency-Key header.
+type Idempotency uint8
+
+const (
+	// NoKey operations ignore the header.
+	NoKey Idempotency = iota
+	// KeyOptional operations honour it.
+	KeyOptional
+	// KeyRequired operations refuse a request without it.
+	KeyRequired
+)
+
+// Category is the rate-limit class of an operation.
+type Category string
+
+// The categories, each with limits of its own.
+const (
+	CategoryRead         Category = "read"
+	CategoryWrite        Category = "write"
+	CategoryRegistration Category = "registration"
+	CategoryCreation     Category = "creation"
+	CategorySearch       Category = "search"
+)
+
+// Param is one path or query parameter. Check uses the words of the check tag.
+type Param struct {
+	Name    string
+	Doc     string
+	Check   string
+	Integer bool
+}
+
+// Operation is one declaration of the table.
+type Operation struct {
+	// Name is noun.verb, unique, and the operationId of the published documents.
+	Name   string
+	Method string
+	// Path is a template: {name} matches one segment, {name*} the rest of the path as sent.
+	Path        string
+	Auth        Auth
+	Idempotency Idempotency
+	Category    Category
+	// Statuses are the success statuses, the usual one first.
+	Statuses []int
+	// Errors are the codes the handler and its rules may answer with; those that follow from
+	// authentication, idempotency, body and rate limits are added by Codes.
+	Errors []fault.Code
+	// Params describes the path parameters, Query the query parameters; others are refused.
+	Params []Param
+	Query  []Param
+	// Conditional says that If-Match (writes) or If-None-Match (reads) is honoured.
+	Conditional bool
+	// Request is the type of the body, nil where there is none; Response the type of data.
+	Request  reflect.Type
+	Response reflect.Type
+	Tag      string
+	Summary  string
+	// Doc is one to three sentences: when to use it, what it returns, what expires.
+	Doc string
+
+	newRequest func() any
+	handle     func(c *Call, body any) (Reply, error)
+}
+
+// None is the body of operations that take none.
+type None struct{}
+
+// Reply is what a handler answers on success.
+type Reply struct {
+	// Status is one of the declared statuses; zero means the first of them.
+	Status int
+	// Data becomes the envelope's data. Where it implements Appender that is used.
+	Data any
+	// ETag is the strong entity tag, quotes included, empty where there is none.
+	ETag string
+	// Replayed says that Data is the original result of an earlier request with the same key.
+	Replayed bool
+}
+
+// Appender is implemented by hot wire types that write their own JSON.
+type Appender interface {
+	AppendJSON(dst []byte) []byte
+}
+
+// Raw is data that is JSON already.
+type Raw []byte
+
+// AppendJSON copies the text.
+func (r Raw) AppendJSON(dst []byte) []byte { return append(dst, r...) }
+
+// declare binds a handler to the types of its body and of its data.
+func declare[Req, Res any](op Operation, handle func(*Call, *Req) (Reply, error)) *Operation {
+	if reflect.TypeFor[Req]() != reflect.TypeFor[None]() {
+		op.Request = reflect.TypeFor[Req]()
+	}
+	op.Response = reflect.TypeFor[Res]()
+	op.newRequest = func() any { return new(Req) }
+	op.handle = func(c *Call, body any) (Reply, error) {
+		typed, ok := body.(*Req)
+		if !ok {
+			return Reply{}, fmt.Errorf("%s: body is %T", op.Name, body)
+		}
+		return handle(c, typed)
+	}
+	return &op
+}
+
+// NewRequest makes an empty body to decode into; it is *None where the operation takes none.
+func (o *Operation) NewRequest() any { return o.newRequest() }
+
+// Run answers one call. Body comes from NewRequest and has been decoded and checked.
+func (o *Operation) Run(c *Call, body any) (Reply, error) {
+	reply, err := o.handle(c, body)
+	if err == nil && reply.Status == 0 {
+		reply.Status = o.Statuses[0]
+	}
+	return reply, err
+}
+
+// Writes reports whether the operation changes anything.
+func (o *Operation) Writes() bool { return o.Method != "GET" && o.Category != CategoryRead }
+
+// Table lists all operations. A name or a route that stands twice is a bug and panics.
+var Table = tableOf(
+	metaOperations,
+	identityOperations,
+	projectOperations,
+	memberOperations,
+	fileOperations,
+	changesetOperations,
+)
+
+func tableOf(groups ...[]*Operation) []*Operation {
+	var table []*Operation
+	seen := map[string]bool{}
+	for _, group := range groups {
+		for _, op := range group {
+			route := op.Method + " " + op.Path
+			if seen[op.Name] || seen[route] {
+				panic("declared twice: " + op.Name + " " + route)
+			}
+			seen[op.Name], seen[route] = true, true
+			if len(op.Statuses) == 0 || op.Tag == "" || op.Summary == "" || op.Doc == "" {
+				panic("declared in part: " + op.Name)
+			}
+			table = append(table, op)
+		}
+	}
+	return table
+}
