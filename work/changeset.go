@@ -1,0 +1,481 @@
+package work
+
+import (
+	"fmt"
+	"slices"
+	"unique"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Action is what an operation does to a path.
+type Action uint8
+
+// The actions.
+const (
+	Create Action = iota + 1
+	Modify
+	Delete
+	Rename
+)
+
+var actionNames = [...]string{"", "CREATE", "MODIFY", "DELETE", "RENAME"}
+
+// String is the name on the wire.
+func (a Action) String() string { return actionNames[a] }
+
+// ParseAction reads the name on the wire; zero is no action.
+func ParseAction(name string) Action { return Action(max(0, slices.Index(actionNames[:], name))) }
+
+// Source is what kind of request published a changeset.
+type Source uint8
+
+// The sources of changesets.
+const (
+	SourceProject Source = iota + 1
+	SourceFilePut
+	SourceFileDelete
+	SourceChangeset
+	SourceCheckpoint
+	SourceCommunitySubmit
+	SourceContribution
+	SourceFork
+	SourceImport
+)
+
+var sourceNames = [...]string{
+	"", "PROJECT", "FILE_PUT", "FILE_DELETE", "CHANGESET", "CHECKPOINT",
+	"COMMUNITY_SUBMIT", "CONTRIBUTION", "FORK", "IMPORT",
+}
+
+// String is the name on the wire.
+func (s Source) String() string { return sourceNames[s] }
+
+// Op is one operation of a published changeset.
+type Op struct {
+	// Path is where the content stands afterwards, or the deleted path. It is shared with the File.
+	Path *string
+	// From is the previous path of a RENAME, else nil.
+	From *string
+	// Blob, Size and Type are those of the content afterwards, zero for DELETE.
+	Blob   Hash
+	Type   unique.Handle[string]
+	Size   uint32
+	Action Action
+}
+
+// Changeset is one immutable step of the history.
+type Changeset struct {
+	ID      id.ID
+	Author  id.ID
+	Message string
+	// SourceID is what was published, where the source has an ID.
+	SourceID id.ID
+	Ops      []Op
+	// AddedBytes and DeletedBytes are the sizes of the contents that came and went.
+	AddedBytes   int64
+	DeletedBytes int64
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64
+	// Sequence counts from 1 in each project.
+	Sequence uint32
+	Source   Source
+}
+
+// Head is the newest changeset.
+func (p *Project) Head() *Changeset {
+	if p.summary != nil {
+		return p.summary.head
+	}
+	return p.changesets[len(p.changesets)-1]
+}
+
+// ChangesetsCount is the length of the history.
+func (p *Project) ChangesetsCount() int {
+	if p.summary != nil {
+		return p.summary.Changesets
+	}
+	return len(p.changesets)
+}
+
+// ChangesetNumber is the changeset of a sequence between 1 and ChangesetsCount.
+func (p *Project) ChangesetNumber(sequence uint32) *Changeset { return p.changesets[sequence-1] }
+
+// Changeset finds one by ID; IDs are in the order of the history.
+func (p *Project) Changeset(wanted id.ID) (*Changeset, bool) {
+	at, found := slices.BinarySearchFunc(p.changesets, wanted, func(c *Changeset, i id.ID) int {
+		return c.ID.Compare(i)
+	})
+	if !found {
+		return nil, false
+	}
+	return p.changesets[at], true
+}
+
+// Parent is the changeset before, nil for the first.
+func (p *Project) Parent(c *Changeset) *Changeset {
+	if c.Sequence == 1 {
+		return nil
+	}
+	return p.changesets[c.Sequence-2]
+}
+
+// nextChangesetID keeps IDs in the order of the history, also when the clock went back.
+func (p *Project) nextChangesetID(candidate id.ID) id.ID {
+	if head := p.Head(); candidate.Compare(head.ID) <= 0 {
+		return head.ID.Next()
+	}
+	return candidate
+}
+
+// Before is the content that an operation replaced: that of its path, or of the previous path of a
+// RENAME. False where nothing stood.
+func (p *Project) Before(c *Changeset, op *Op) (*Op, bool) {
+	from := op.Path
+	if op.From != nil {
+		from = op.From
+	}
+	f, ok := p.live.Get(*from)
+	if !ok {
+		if f, ok = p.gone.Get(*from); !ok {
+			return nil, false
+		}
+	}
+	at, _ := slices.BinarySearchFunc(f.versions, c.Sequence, func(v version, s uint32) int {
+		return int(v.sequence) - int(s)
+	})
+	for ; at < len(f.versions) && f.versions[at].sequence == c.Sequence; at++ {
+		if f.versions[at].op == op {
+			break
+		}
+	}
+	if at == 0 || !f.versions[at-1].op.leaves(*from) {
+		return nil, false
+	}
+	return f.versions[at-1].op, true
+}
+
+// Operation is one wished step of a changeset.
+type Operation struct {
+	Action  Action
+	Path    string
+	NewPath string
+	// Content is nil for DELETE and for a RENAME that keeps it.
+	Content *Blob
+	// ContentType is empty for DELETE and for a RENAME that keeps it.
+	ContentType string
+	// Expected is the content that must stand at Path, nil for any.
+	Expected *Hash
+}
+
+func (o *Operation) target() string {
+	if o.Action == Rename {
+		return o.NewPath
+	}
+	return o.Path
+}
+
+// PublishChangeset changes several files as one step.
+type PublishChangeset struct {
+	Base       id.ID
+	Message    string
+	Operations []Operation
+}
+
+// Authorize takes maintainers and owners.
+func (c *PublishChangeset) Authorize(p *Project, agent id.ID) error {
+	return requireRole(p, agent, Maintainer)
+}
+
+// Decide refuses with CHANGESET_NOT_FOUND, PROJECT_MOVED, FILE_EXISTS, FILE_NOT_FOUND,
+// FILE_CHANGED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED.
+func (c *PublishChangeset) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	if err := p.requireBase(c.Base); err != nil {
+		return Decision{}, err
+	}
+	published, blobs, err := decideOperations(p, c.Operations)
+	if err != nil {
+		return Decision{}, err
+	}
+	published.ID = p.nextChangesetID(stamp.ID(0))
+	published.Message = c.Message
+	published.Source = SourceChangeset
+	return Decision{
+		Events: []Event{published},
+		Blobs:  blobs,
+		Result: Result{Created: true, Changeset: published.ID},
+	}, nil
+}
+
+// requireBase refuses a base that is not the head: CHANGESET_NOT_FOUND, PROJECT_MOVED.
+func (p *Project) requireBase(base id.ID) error {
+	head := p.Head()
+	if head.ID == base {
+		return nil
+	}
+	since, known := p.Changeset(base)
+	if !known {
+		return fault.New(fault.ChangesetNotFound, "The project has no such changeset.")
+	}
+	return fault.New(fault.ProjectMoved, "The base is not the project's head any more.").
+		With("base_changeset_id", base.Format(id.Changeset)).
+		With("head_changeset_id", head.ID.Format(id.Changeset)).
+		With("changed_paths", p.changedSince(since))
+}
+
+// changedSince names the paths that changed after a changeset, both ends of renames, each once, in
+// the order of the history, at most ChangedPathsMax.
+func (p *Project) changedSince(since *Changeset) []string {
+	paths := []string{}
+	seen := map[string]bool{}
+	add := func(path *string) {
+		if path != nil && !seen[*path] {
+			seen[*path] = true
+			paths = append(paths, *path)
+		}
+	}
+	for _, changeset := range p.changesets[since.Sequence:] {
+		for at := range changeset.Ops {
+			if len(paths) >= ChangedPathsMax {
+				return paths[:ChangedPathsMax]
+			}
+			add(changeset.Ops[at].From)
+			add(changeset.Ops[at].Path)
+		}
+	}
+	return paths[:min(len(paths), ChangedPathsMax)]
+}
+
+// overlay is the tree as the operations so far have left it.
+type overlay struct {
+	project *Project
+	// changed holds what the operations left at a path, nil for nothing.
+	changed map[string]*standing
+	files   int
+}
+
+type standing struct {
+	blob        Hash
+	size        int
+	contentType string
+}
+
+func (o *overlay) get(path string) *standing {
+	if left, changed := o.changed[path]; changed {
+		return left
+	}
+	if f, ok := o.project.live.Get(path); ok {
+		op := f.last().op
+		return &standing{blob: op.Blob, size: int(op.Size), contentType: op.Type.Value()}
+	}
+	return nil
+}
+
+func (o *overlay) set(path string, next *standing) {
+	if o.get(path) != nil {
+		o.files--
+	}
+	if next != nil {
+		o.files++
+	}
+	o.changed[path] = next
+}
+
+// decideOperations runs the operations in order over the tree and judges the result as one step.
+func decideOperations(p *Project, wished []Operation) (*ChangesetPublished, []Blob, error) {
+	tree := &overlay{
+		project: p, changed: make(map[string]*standing, len(wished)), files: p.live.Len(),
+	}
+	published := &ChangesetPublished{Ops: make([]OpRecord, 0, len(wished))}
+	blobs := make([]Blob, 0, len(wished))
+	for at := range wished {
+		record, err := tree.run(&wished[at], at)
+		if err != nil {
+			return nil, nil, err
+		}
+		published.Ops = append(published.Ops, record)
+		if wished[at].Content != nil {
+			blobs = append(blobs, *wished[at].Content)
+		}
+	}
+	if tree.files > FilesMax {
+		return nil, nil, errFileLimitReached()
+	}
+	if err := tree.requireNoConflict(wished); err != nil {
+		return nil, nil, err
+	}
+	return published, blobs, nil
+}
+
+// run refuses with FILE_EXISTS, FILE_NOT_FOUND, FILE_CHANGED.
+func (o *overlay) run(wish *Operation, nth int) (OpRecord, error) {
+	current := o.get(wish.Path)
+	if wish.Action == Create {
+		if current != nil {
+			return OpRecord{}, errFileExists(wish.Path, nth)
+		}
+	} else if current == nil {
+		return OpRecord{}, atOperation(errFileNotFound(wish.Path), nth)
+	}
+	if wish.Expected != nil && (current == nil || current.blob != *wish.Expected) {
+		return OpRecord{}, errFileChanged(wish.Path, current, nth)
+	}
+	record := OpRecord{Action: wish.Action, Path: wish.target()}
+	if wish.Action == Rename {
+		record.From = wish.Path
+		if wish.NewPath != wish.Path && o.get(wish.NewPath) != nil {
+			return OpRecord{}, errFileExists(wish.NewPath, nth)
+		}
+		o.set(wish.Path, nil)
+	}
+	if wish.Action == Delete {
+		o.set(wish.Path, nil)
+		return record, nil
+	}
+	next := new(standing)
+	if current != nil {
+		*next = *current
+	}
+	if wish.Content != nil {
+		next.blob, next.size = wish.Content.Hash, len(wish.Content.Content)
+	}
+	if wish.ContentType != "" {
+		next.contentType = wish.ContentType
+	}
+	o.set(record.Path, next)
+	record.Blob, record.Size, record.Type = next.blob, next.size, next.contentType
+	return record, nil
+}
+
+func errFileExists(path string, nth int) error {
+	return atOperation(fault.New(fault.FileExists, "A file stands at this path already.").
+		With("path", path), nth)
+}
+
+func errFileChanged(path string, current *standing, nth int) error {
+	refusal := fault.New(fault.FileChanged, "The file is not the one expected.").With("path", path)
+	if current == nil {
+		return atOperation(refusal.With("current_blob_hash", nil), nth)
+	}
+	return atOperation(refusal.With("current_blob_hash", fmt.Sprintf("%x", current.blob)), nth)
+}
+
+func atOperation(err error, nth int) error {
+	if refusal, ok := err.(*fault.Error); ok {
+		return refusal.With("operation", nth)
+	}
+	return err
+}
+
+// requireNoConflict refuses a result in which a path is a file and a folder: PATH_CONFLICT.
+func (o *overlay) requireNoConflict(wished []Operation) error {
+	for at := range wished {
+		target := wished[at].target()
+		if o.get(target) == nil {
+			continue
+		}
+		if other, found := o.conflict(target); found {
+			return atOperation(errPathConflict(target, other), at)
+		}
+	}
+	return nil
+}
+
+func (o *overlay) conflict(target string) (string, bool) {
+	for at := range len(target) {
+		if target[at] == '/' && o.get(target[:at]) != nil {
+			return target[:at], true
+		}
+	}
+	var below string
+	folder := target + "/"
+	o.project.live.Ascend(folder, func(other string, _ *File) bool {
+		if len(other) <= len(folder) || other[:len(folder)] != folder {
+			return false
+		}
+		if o.get(other) != nil {
+			below = other
+		}
+		return below == ""
+	})
+	return below, below != ""
+}
+
+// ChangesetPublished is the event of a new head.
+type ChangesetPublished struct {
+	ID       id.ID      `cbor:"1,keyasint"`
+	Message  string     `cbor:"2,keyasint,omitempty"`
+	Source   Source     `cbor:"3,keyasint"`
+	SourceID id.ID      `cbor:"4,keyasint,omitzero"`
+	Ops      []OpRecord `cbor:"5,keyasint,omitempty"`
+}
+
+// OpRecord is an operation in the log.
+type OpRecord struct {
+	Action Action `cbor:"1,keyasint"`
+	Path   string `cbor:"2,keyasint"`
+	From   string `cbor:"3,keyasint,omitempty"`
+	Blob   Hash   `cbor:"4,keyasint,omitzero"`
+	Size   int    `cbor:"5,keyasint,omitempty"`
+	Type   string `cbor:"6,keyasint,omitempty"`
+}
+
+func (e *ChangesetPublished) apply(p *Project, at Moment) {
+	p.publish(e, at.Agent, at.Now)
+}
+
+// publish puts a changeset behind the head and its operations into the trees.
+func (p *Project) publish(e *ChangesetPublished, author id.ID, now int64) {
+	changeset := &Changeset{
+		ID: e.ID, Author: author, Message: e.Message, CreatedAt: now,
+		Source: e.Source, SourceID: e.SourceID,
+		Sequence: uint32(len(p.changesets) + 1),
+	}
+	if len(e.Ops) > 0 {
+		changeset.Ops = make([]Op, len(e.Ops))
+	}
+	p.changesets = append(p.changesets, changeset)
+	for at := range e.Ops {
+		record, op := &e.Ops[at], &changeset.Ops[at]
+		op.Action, op.Blob, op.Size = record.Action, record.Blob, uint32(record.Size)
+		op.Type = unique.Make(record.Type)
+		op.Path = p.sharePath(record.Path)
+		source := op.Path
+		if record.Action == Rename {
+			op.From = p.sharePath(record.From)
+			source = op.From
+		}
+		p.countBytes(changeset, op, source)
+		if op.From != nil && *op.From != *op.Path {
+			p.write(op.From, changeset.Sequence, op)
+		}
+		p.write(op.Path, changeset.Sequence, op)
+	}
+}
+
+// countBytes adds what an operation brings and takes; moving a content does neither.
+func (p *Project) countBytes(changeset *Changeset, op *Op, source *string) {
+	before, stood := p.live.Get(*source)
+	if stood && op.Action == Rename && before.last().op.Blob == op.Blob {
+		return
+	}
+	if stood {
+		changeset.DeletedBytes += int64(before.last().op.Size)
+	}
+	changeset.AddedBytes += int64(op.Size)
+}
+
+// sharePath finds the one copy of a path that all its operations point to.
+func (p *Project) sharePath(path string) *string {
+	if f, ok := p.live.Get(path); ok {
+		return f.Path
+	}
+	if f, ok := p.gone.Get(path); ok {
+		return f.Path
+	}
+	return &path
+}

@@ -1,0 +1,118 @@
+// Package work holds the rules of a project: commands, events, and the state between them.
+//
+// The flow is always the same. A command is authorized against the state, decided into events, and
+// the events are applied to a clone of the state:
+//
+//	Authorize(state, caller) → Decide(state, stamp) → events → Clone().Apply(event, …)
+//
+// Decide may refuse and changes nothing. Apply cannot fail, and it knows no clock, no randomness
+// and no I/O: time and entropy enter with the Stamp of the command and are kept in the events. A
+// Project that was published is immutable; its trees are copied on write and its slices only grow
+// behind what older versions can see, so any number of readers hold any number of versions.
+//
+// Wire formats and storage are other packages' business. Contents are named by their hash alone.
+package work
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Hash is the SHA-256 of a content.
+type Hash [sha256.Size]byte
+
+// Blob is a content that a command brings with it.
+type Blob struct {
+	Hash    Hash
+	Content []byte
+}
+
+// Stamp is what a command may know of its moment. It is made once per command by the actor.
+type Stamp struct {
+	// Now is Unix milliseconds.
+	Now int64
+	// Agent gives the command; zero for an anonymous caller.
+	Agent id.ID
+	// Entropy is fresh random bytes, from which all IDs of the command are derived.
+	Entropy [16]byte
+}
+
+// ID derives the nth ID of a command. IDs of one stamp differ, and a higher n sorts higher.
+func (s Stamp) ID(n uint16) id.ID {
+	var entropy [10]byte
+	copy(entropy[:], s.Entropy[:8])
+	// The top bit is cleared so that Next never carries into the time.
+	entropy[0] &= 0x7f
+	binary.BigEndian.PutUint16(entropy[8:], n)
+	return id.New(s.Now, entropy)
+}
+
+// Command is a wish of a caller. It must not modify the project, which is nil where there is none.
+type Command interface {
+	// Authorize says whether the caller may see the project and do this there at all. It is asked
+	// BEFORE a repeated request is answered from its stored result.
+	Authorize(p *Project, agent id.ID) error
+	// Decide turns the wish into events.
+	Decide(p *Project, stamp Stamp) (Decision, error)
+}
+
+// Decision is what came of a command.
+type Decision struct {
+	// Events are empty where the wish is fulfilled already.
+	Events []Event
+	// Blobs are contents that the events name.
+	Blobs  []Blob
+	Result Result
+}
+
+// Result names what a command made, for its answer.
+type Result struct {
+	// Created says that something new stands, as opposed to something replaced or unchanged.
+	Created bool `cbor:"1,keyasint,omitempty"`
+	// Changeset is zero where none was published.
+	Changeset id.ID `cbor:"2,keyasint"`
+	// Subject is what else the command was about: a member's agent, say.
+	Subject id.ID `cbor:"3,keyasint"`
+}
+
+// Idempotent is the stored result of one Idempotency-Key.
+type Idempotent struct {
+	Key         [16]byte `cbor:"1,keyasint"`
+	Fingerprint [16]byte `cbor:"2,keyasint"`
+	// ExpiresAt is Unix milliseconds; from then on the key is free again.
+	ExpiresAt int64  `cbor:"3,keyasint"`
+	Result    Result `cbor:"4,keyasint"`
+	// Status is zero where the answer is rendered again from Result.
+	Status int `cbor:"5,keyasint,omitempty"`
+	// Body is the compressed data of the original answer.
+	Body []byte `cbor:"6,keyasint,omitempty"`
+}
+
+// Remember keeps the result of a key. Those that have run out by then leave: they stand in front.
+func (p *Project) Remember(record Idempotent, now int64) {
+	for len(p.idempotent) > 0 && p.idempotent[0].ExpiresAt <= now {
+		p.idempotent = p.idempotent[1:]
+		p.idempotentFirst++
+	}
+	p.idempotent = append(p.idempotent, record)
+}
+
+// IdempotentAt is the nth stored result since the project exists, if it is still kept.
+func (p *Project) IdempotentAt(nth uint64) (*Idempotent, bool) {
+	if nth < p.idempotentFirst || nth >= p.idempotentFirst+uint64(len(p.idempotent)) {
+		return nil, false
+	}
+	return &p.idempotent[nth-p.idempotentFirst], true
+}
+
+// IdempotentRange is the range [first, end) of stored results that are kept.
+func (p *Project) IdempotentRange() (first, end uint64) {
+	return p.idempotentFirst, p.idempotentFirst + uint64(len(p.idempotent))
+}
+
+func errProjectNotFound() error {
+	return fault.New(fault.ProjectNotFound, "There is no such project.")
+}

@@ -1,0 +1,92 @@
+package work
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"pws/internal/id"
+)
+
+// Event is a fact about a project. Its fields have integer keys in the log, which are never reused;
+// a field that is added later must be right when it is zero.
+type Event interface {
+	apply(p *Project, at Moment)
+}
+
+// Moment is when and by whom the command of an event was given.
+type Moment struct {
+	// Now is Unix milliseconds.
+	Now   int64
+	Agent id.ID
+}
+
+// Kind numbers the events in the log. A number is never given twice.
+type Kind uint16
+
+var kinds = map[Kind]func() Event{
+	1: func() Event { return new(ProjectCreated) },
+	2: func() Event { return new(ProjectUpdated) },
+	3: func() Event { return new(MemberAdded) },
+	4: func() Event { return new(MemberChanged) },
+	5: func() Event { return new(MemberRemoved) },
+	6: func() Event { return new(ChangesetPublished) },
+}
+
+var kindOf = func() map[reflect.Type]Kind {
+	index := make(map[reflect.Type]Kind, len(kinds))
+	for kind, fresh := range kinds {
+		index[reflect.TypeOf(fresh())] = kind
+	}
+	return index
+}()
+
+// KindOf is the number of an event; one without a number is a bug and panics.
+func KindOf(event Event) Kind {
+	switch event.(type) {
+	case *ChangesetPublished:
+		return 6
+	}
+	kind, ok := kindOf[reflect.TypeOf(event)]
+	if !ok {
+		panic(fmt.Sprintf("event without a kind: %T", event))
+	}
+	return kind
+}
+
+var decoding = func() cbor.DecMode {
+	mode, err := cbor.DecOptions{
+		MaxArrayElements: 1 << 20,
+		MaxNestedLevels:  16,
+		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+	}.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return mode
+}()
+
+var encoding = func() cbor.EncMode {
+	mode, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		panic(err)
+	}
+	return mode
+}()
+
+// EncodeEvent is the form of an event in the log.
+func EncodeEvent(event Event) ([]byte, error) { return encoding.Marshal(event) }
+
+// DecodeEvent reads what EncodeEvent wrote, now or years ago.
+func DecodeEvent(kind Kind, data []byte) (Event, error) {
+	fresh, ok := kinds[kind]
+	if !ok {
+		return nil, fmt.Errorf("unknown event kind %d", kind)
+	}
+	event := fresh()
+	if err := decoding.Unmarshal(data, event); err != nil {
+		return nil, fmt.Errorf("event kind %d: %w", kind, err)
+	}
+	return event, nil
+}

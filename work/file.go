@@ -1,0 +1,317 @@
+package work
+
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work/path"
+)
+
+// File is one path with all that ever stood there. Files are copied when they change; the versions
+// of an older copy stay what they were, since a newer one only writes behind them.
+type File struct {
+	// Path is shared by all operations on it.
+	Path     *string
+	versions []version
+	// language is "" where it is not known.
+	language string
+}
+
+// version is what one operation left at a path: a content, or nothing.
+type version struct {
+	// sequence is the changeset's; several versions of one changeset stand in order.
+	sequence uint32
+	// created is the sequence that began the life of the file which this version belongs to.
+	created uint32
+	op      *Op
+}
+
+// leaves reports whether the operation left a content at that path.
+func (o *Op) leaves(path string) bool { return o.Action != Delete && *o.Path == path }
+
+// last is the newest version.
+func (f *File) last() version { return f.versions[len(f.versions)-1] }
+
+// at finds the version in force after a changeset; false where nothing stood.
+func (f *File) at(sequence uint32) (version, bool) {
+	behind, _ := slices.BinarySearchFunc(f.versions, sequence, func(v version, s uint32) int {
+		if v.sequence <= s {
+			return -1
+		}
+		return 1
+	})
+	if behind == 0 || !f.versions[behind-1].op.leaves(*f.Path) {
+		return version{}, false
+	}
+	return f.versions[behind-1], true
+}
+
+// FileInfo is a file in one version of the project.
+type FileInfo struct {
+	Path        string
+	Blob        Hash
+	Size        int
+	ContentType string
+	Language    string
+	// Created and Updated are the changesets that began and last changed it.
+	Created *Changeset
+	Updated *Changeset
+}
+
+func (p *Project) info(f *File, v version) FileInfo {
+	return FileInfo{
+		Path:        *f.Path,
+		Blob:        v.op.Blob,
+		Size:        int(v.op.Size),
+		ContentType: v.op.Type.Value(),
+		Language:    f.language,
+		Created:     p.changesets[v.created-1],
+		Updated:     p.changesets[v.sequence-1],
+	}
+}
+
+// File is the live file at a path.
+func (p *Project) File(path string) (FileInfo, bool) {
+	f, ok := p.live.Get(path)
+	if !ok {
+		return FileInfo{}, false
+	}
+	return p.info(f, f.last()), true
+}
+
+// FilesCount is the number of live files, FilesBytes their size.
+func (p *Project) FilesCount() int {
+	if p.summary != nil {
+		return p.summary.Files
+	}
+	return p.live.Len()
+}
+
+// FilesBytes is the size of all live files.
+func (p *Project) FilesBytes() int64 { return p.bytes }
+
+// Files yields live files in the order of their path bytes, from a path on.
+func (p *Project) Files(from string, yield func(FileInfo) bool) {
+	p.live.Ascend(from, func(_ string, f *File) bool { return yield(p.info(f, f.last())) })
+}
+
+// FileAt is the file at a path as it stood after a changeset.
+func (p *Project) FileAt(path string, at *Changeset) (FileInfo, bool) {
+	for _, tree := range []*btree.Map[string, *File]{&p.live, &p.gone} {
+		if f, ok := tree.Get(path); ok {
+			v, stood := f.at(at.Sequence)
+			if !stood {
+				return FileInfo{}, false
+			}
+			return p.info(f, v), true
+		}
+	}
+	return FileInfo{}, false
+}
+
+// FilesAt yields the files as they stood after a changeset, in the order of their path bytes. It
+// looks at each path that ever existed and replays nothing.
+func (p *Project) FilesAt(at *Changeset, from string, yield func(FileInfo) bool) {
+	live, gone := p.live.Iter(), p.gone.Iter()
+	more, moreGone := live.Seek(from), gone.Seek(from)
+	for more || moreGone {
+		var f *File
+		if more && (!moreGone || live.Key() < gone.Key()) {
+			f, more = live.Value(), live.Next()
+		} else {
+			f, moreGone = gone.Value(), gone.Next()
+		}
+		if v, stood := f.at(at.Sequence); stood && !yield(p.info(f, v)) {
+			return
+		}
+	}
+}
+
+// PutFile writes one file.
+type PutFile struct {
+	Path        string
+	Blob        Blob
+	ContentType string
+	Message     string
+	// Match is asked with the file at that moment, nil where none stands; nil asks nothing. It
+	// returns PRECONDITION_FAILED.
+	Match func(current *FileInfo) error
+}
+
+// Authorize takes maintainers and owners.
+func (c *PutFile) Authorize(p *Project, agent id.ID) error {
+	return requireRole(p, agent, Maintainer)
+}
+
+// Decide refuses with PRECONDITION_FAILED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED.
+// The same content under the same type is no change.
+func (c *PutFile) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	current, stands := p.File(c.Path)
+	if err := match(c.Match, current, stands); err != nil {
+		return Decision{}, err
+	}
+	if stands && current.Blob == c.Blob.Hash && current.ContentType == c.ContentType {
+		return Decision{}, nil
+	}
+	action := Modify
+	if !stands {
+		action = Create
+		if err := p.requireRoom(c.Path); err != nil {
+			return Decision{}, err
+		}
+	}
+	published := &ChangesetPublished{
+		ID:      p.nextChangesetID(stamp.ID(0)),
+		Message: c.Message,
+		Source:  SourceFilePut,
+		Ops: []OpRecord{{
+			Action: action, Path: c.Path, Blob: c.Blob.Hash, Size: len(c.Blob.Content),
+			Type: c.ContentType,
+		}},
+	}
+	return Decision{
+		Events: []Event{published},
+		Blobs:  []Blob{c.Blob},
+		Result: Result{Created: !stands, Changeset: published.ID},
+	}, nil
+}
+
+// requireRoom refuses a new path beyond the limit, or where it would be a folder and a file at once.
+func (p *Project) requireRoom(path string) error {
+	if p.live.Len() >= FilesMax {
+		return errFileLimitReached()
+	}
+	if other, found := conflictIn(&p.live, path); found {
+		return errPathConflict(path, other)
+	}
+	return nil
+}
+
+// conflictIn finds a file that stands where the path needs a folder, or below the path itself.
+func conflictIn(tree *btree.Map[string, *File], path string) (string, bool) {
+	for at := range len(path) {
+		if path[at] == '/' {
+			if _, ok := tree.Get(path[:at]); ok {
+				return path[:at], true
+			}
+		}
+	}
+	var below string
+	folder := path + "/"
+	tree.Ascend(folder, func(other string, _ *File) bool {
+		if len(other) > len(folder) && other[:len(folder)] == folder {
+			below = other
+		}
+		return false
+	})
+	return below, below != ""
+}
+
+func errPathConflict(path, other string) error {
+	return fault.New(fault.PathConflict, "A file would stand where a folder is, or the reverse.").
+		With("path", path).With("conflicting_path", other)
+}
+
+func errFileLimitReached() error {
+	return fault.New(fault.FileLimitReached, "The project holds as many files as it may.").
+		With("limit", FilesMax)
+}
+
+func match(condition func(*FileInfo) error, current FileInfo, stands bool) error {
+	if condition == nil {
+		return nil
+	}
+	if !stands {
+		return condition(nil)
+	}
+	return condition(&current)
+}
+
+// DeleteFile removes one file from the tree; its history stays.
+type DeleteFile struct {
+	Path    string
+	Message string
+	// Match is as in PutFile.
+	Match func(current *FileInfo) error
+}
+
+// Authorize takes maintainers and owners.
+func (c *DeleteFile) Authorize(p *Project, agent id.ID) error {
+	return requireRole(p, agent, Maintainer)
+}
+
+// Decide refuses with FILE_NOT_FOUND, PRECONDITION_FAILED, PROJECT_ARCHIVED.
+func (c *DeleteFile) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	current, stands := p.File(c.Path)
+	if err := match(c.Match, current, stands); err != nil {
+		return Decision{}, err
+	}
+	if !stands {
+		return Decision{}, errFileNotFound(c.Path)
+	}
+	published := &ChangesetPublished{
+		ID:      p.nextChangesetID(stamp.ID(0)),
+		Message: c.Message,
+		Source:  SourceFileDelete,
+		Ops:     []OpRecord{{Action: Delete, Path: c.Path}},
+	}
+	return Decision{Events: []Event{published}, Result: Result{Changeset: published.ID}}, nil
+}
+
+func errFileNotFound(path string) error {
+	return fault.New(fault.FileNotFound, "There is no file at this path.").With("path", path)
+}
+
+// write puts a version at a path and keeps the trees, the size and the languages.
+func (p *Project) write(at *string, sequence uint32, op *Op) {
+	v := version{sequence: sequence, created: sequence, op: op}
+	next := &File{Path: at}
+	old, stood := p.live.Get(*at)
+	if stood {
+		v.created = old.last().created
+		p.bytes -= int64(old.last().op.Size)
+	} else if old, _ = p.gone.Get(*at); old != nil {
+		p.gone.Delete(*at)
+	}
+	if old != nil {
+		next.versions, next.language = append(old.versions, v), old.language
+	} else {
+		next.versions, next.language = []version{v}, path.LanguageOf(*at)
+	}
+	if !op.leaves(*at) {
+		p.live.Delete(*at)
+		p.gone.Set(*at, next)
+		p.countLanguage(next.language, stood, -1)
+		return
+	}
+	p.bytes += int64(op.Size)
+	p.live.Set(*at, next)
+	p.countLanguage(next.language, !stood, +1)
+}
+
+// countLanguage copies the few counts when one changes.
+func (p *Project) countLanguage(language string, changes bool, by int) {
+	if !changes || language == "" {
+		return
+	}
+	counts := slices.Clone(p.languages)
+	at := slices.IndexFunc(counts, func(c LanguageCount) bool { return c.Language == language })
+	if at < 0 {
+		counts = append(counts, LanguageCount{Language: language})
+		at = len(counts) - 1
+	}
+	counts[at].Files += by
+	if counts[at].Files == 0 {
+		counts = slices.Delete(counts, at, at+1)
+	}
+	p.languages = counts
+}

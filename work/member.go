@@ -1,0 +1,256 @@
+package work
+
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Role is what a member may do in a project; a higher one may do all that a lower one may.
+type Role uint8
+
+// The roles. NoRole is every agent that is no member.
+const (
+	NoRole Role = iota
+	Reader
+	Contributor
+	Maintainer
+	Owner
+)
+
+var roleNames = [...]string{"", "READER", "CONTRIBUTOR", "MAINTAINER", "OWNER"}
+
+// String is the name on the wire.
+func (r Role) String() string { return roleNames[r] }
+
+// ParseRole reads the name on the wire.
+func ParseRole(name string) (Role, bool) {
+	for at, known := range roleNames {
+		if at > 0 && known == name {
+			return Role(at), true
+		}
+	}
+	return NoRole, false
+}
+
+// Member is one agent of a project.
+type Member struct {
+	Agent   id.ID `cbor:"1,keyasint"`
+	Role    Role  `cbor:"2,keyasint"`
+	AddedBy id.ID `cbor:"3,keyasint"`
+	// AddedAt is Unix milliseconds.
+	AddedAt int64 `cbor:"4,keyasint"`
+}
+
+// Members are in the order in which they joined. Callers do not modify the slice.
+func (p *Project) Members() []Member { return p.members }
+
+// Member finds a member.
+func (p *Project) Member(agent id.ID) (Member, bool) {
+	for _, member := range p.members {
+		if member.Agent == agent {
+			return member, true
+		}
+	}
+	return Member{}, false
+}
+
+// RoleOf is the role of an agent, NoRole for the anonymous one.
+func (p *Project) RoleOf(agent id.ID) Role {
+	if agent.IsZero() {
+		return NoRole
+	}
+	member, _ := p.Member(agent)
+	return member.Role
+}
+
+// Readable reports whether an agent, or the anonymous caller, may know of the project at all.
+func (p *Project) Readable(agent id.ID) bool {
+	return p.Visibility != Private || p.RoleOf(agent) != NoRole
+}
+
+// requireReadable refuses a project that is not there for this caller: PROJECT_NOT_FOUND.
+func requireReadable(p *Project, agent id.ID) error {
+	if p == nil || !p.Readable(agent) {
+		return errProjectNotFound()
+	}
+	return nil
+}
+
+// requireRole refuses a caller below a role: PROJECT_NOT_FOUND, ROLE_REQUIRED, OWNER_REQUIRED.
+func requireRole(p *Project, agent id.ID, least Role) error {
+	if err := requireReadable(p, agent); err != nil {
+		return err
+	}
+	role := p.RoleOf(agent)
+	if role >= least {
+		return nil
+	}
+	if least == Owner {
+		return fault.New(fault.OwnerRequired, "Only the owner of the project may do this.")
+	}
+	return fault.New(fault.RoleRequired, "This needs a higher role in the project.").
+		With("required", least.String()).With("role", nullable(role.String()))
+}
+
+func nullable(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// requireActive refuses changes of an archived project: PROJECT_ARCHIVED.
+func requireActive(p *Project) error {
+	if p.Status == Archived {
+		return fault.New(fault.ProjectArchived, "The project is archived and takes no changes.")
+	}
+	return nil
+}
+
+// AddMember lets an agent join.
+type AddMember struct {
+	Agent id.ID
+	Role  Role
+}
+
+// Authorize takes the owner alone.
+func (c *AddMember) Authorize(p *Project, agent id.ID) error { return requireRole(p, agent, Owner) }
+
+// Decide refuses with MEMBER_EXISTS, QUOTA_EXCEEDED, PROJECT_ARCHIVED and, since a project has one
+// owner, VALIDATION_FAILED for that role.
+func (c *AddMember) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	if c.Role == Owner || c.Role == NoRole {
+		return Decision{}, fault.Invalid(fault.Field{
+			Field: "role", Problem: "must be MAINTAINER, CONTRIBUTOR or READER",
+		})
+	}
+	if member, ok := p.Member(c.Agent); ok {
+		return Decision{}, fault.New(fault.MemberExists, "The agent is a member already.").
+			With("role", member.Role.String())
+	}
+	if len(p.members) >= MembersMax {
+		return Decision{}, fault.New(fault.QuotaExceeded, "The project has as many members as it may.").
+			With("quota", "members").With("limit", MembersMax)
+	}
+	member := Member{Agent: c.Agent, Role: c.Role, AddedBy: stamp.Agent, AddedAt: stamp.Now}
+	return Decision{
+		Events: []Event{&MemberAdded{Member: member}},
+		Result: Result{Created: true, Subject: c.Agent},
+	}, nil
+}
+
+// ChangeMember gives a member another role; the role OWNER hands the project over.
+type ChangeMember struct {
+	Agent id.ID
+	Role  Role
+}
+
+// Authorize takes the owner alone.
+func (c *ChangeMember) Authorize(p *Project, agent id.ID) error {
+	return requireRole(p, agent, Owner)
+}
+
+// Decide refuses with MEMBER_NOT_FOUND, PROJECT_ARCHIVED, and FORBIDDEN for an owner who steps down
+// without a successor.
+func (c *ChangeMember) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	member, ok := p.Member(c.Agent)
+	if !ok {
+		return Decision{}, fault.New(fault.MemberNotFound, "The agent is not a member.")
+	}
+	result := Result{Subject: c.Agent}
+	if member.Role == c.Role {
+		return Decision{Result: result}, nil
+	}
+	if member.Role == Owner {
+		return Decision{}, fault.New(fault.Forbidden,
+			"An owner steps down by giving the role OWNER to another member.")
+	}
+	events := []Event{&MemberChanged{Agent: c.Agent, Role: c.Role, By: stamp.Agent}}
+	return Decision{Events: events, Result: result}, nil
+}
+
+// RemoveMember ends a membership.
+type RemoveMember struct{ Agent id.ID }
+
+// Authorize takes the owner, and members for themselves.
+func (c *RemoveMember) Authorize(p *Project, agent id.ID) error {
+	if err := requireReadable(p, agent); err != nil {
+		return err
+	}
+	if agent == c.Agent && p.RoleOf(agent) != NoRole {
+		return nil
+	}
+	return requireRole(p, agent, Owner)
+}
+
+// Decide refuses with MEMBER_NOT_FOUND, and with FORBIDDEN for the owner, who cannot leave.
+func (c *RemoveMember) Decide(p *Project, stamp Stamp) (Decision, error) {
+	member, ok := p.Member(c.Agent)
+	if !ok {
+		return Decision{}, fault.New(fault.MemberNotFound, "The agent is not a member.")
+	}
+	if member.Role == Owner {
+		return Decision{}, fault.New(fault.Forbidden,
+			"An owner cannot leave; the role OWNER must go to another member first.")
+	}
+	events := []Event{&MemberRemoved{Agent: c.Agent, By: stamp.Agent}}
+	return Decision{Events: events, Result: Result{Subject: c.Agent}}, nil
+}
+
+// MemberAdded is the event of a new member.
+type MemberAdded struct {
+	Member Member `cbor:"1,keyasint"`
+}
+
+func (e *MemberAdded) apply(p *Project, _ Moment) {
+	p.members = append(p.members[:len(p.members):len(p.members)], e.Member)
+	p.Version++
+}
+
+// MemberChanged is the event of another role; a new owner makes the old one MAINTAINER.
+type MemberChanged struct {
+	Agent id.ID `cbor:"1,keyasint"`
+	Role  Role  `cbor:"2,keyasint"`
+	By    id.ID `cbor:"3,keyasint"`
+}
+
+func (e *MemberChanged) apply(p *Project, _ Moment) {
+	members := make([]Member, len(p.members))
+	copy(members, p.members)
+	for at := range members {
+		switch {
+		case members[at].Agent == e.Agent:
+			members[at].Role = e.Role
+		case e.Role == Owner && members[at].Role == Owner:
+			members[at].Role = Maintainer
+		}
+	}
+	if e.Role == Owner {
+		p.Owner = e.Agent
+	}
+	p.members = members
+	p.Version++
+}
+
+// MemberRemoved is the event of a membership that ended.
+type MemberRemoved struct {
+	Agent id.ID `cbor:"1,keyasint"`
+	By    id.ID `cbor:"2,keyasint"`
+}
+
+func (e *MemberRemoved) apply(p *Project, _ Moment) {
+	members := make([]Member, 0, len(p.members))
+	for _, member := range p.members {
+		if member.Agent != e.Agent {
+			members = append(members, member)
+		}
+	}
+	p.members = members
+	p.Version++
+}

@@ -1,0 +1,303 @@
+package work
+
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Visibility says who may know of a project.
+type Visibility uint8
+
+// The visibilities: in listings and to anyone, to anyone by ID, to members.
+const (
+	Public Visibility = iota + 1
+	Unlisted
+	Private
+)
+
+var visibilityNames = [...]string{"", "PUBLIC", "UNLISTED", "PRIVATE"}
+
+// String is the name on the wire.
+func (v Visibility) String() string { return visibilityNames[v] }
+
+// ParseVisibility reads the name on the wire; zero is no visibility.
+func ParseVisibility(name string) Visibility {
+	return Visibility(max(0, slices.Index(visibilityNames[:], name)))
+}
+
+// Reuse says whether the service helps to copy from a project.
+type Reuse uint8
+
+// The reuse policies.
+const (
+	AllowReuse Reuse = iota + 1
+	ReferenceOnly
+)
+
+var reuseNames = [...]string{"", "ALLOW_REUSE", "REFERENCE_ONLY"}
+
+// String is the name on the wire.
+func (r Reuse) String() string { return reuseNames[r] }
+
+// ParseReuse reads the name on the wire; zero is no policy.
+func ParseReuse(name string) Reuse { return Reuse(max(0, slices.Index(reuseNames[:], name))) }
+
+// ProjectKind says how a project is changed: by its members, or by turns of anyone.
+type ProjectKind uint8
+
+// The kinds of project.
+const (
+	Standard ProjectKind = iota + 1
+	Community
+)
+
+var projectKindNames = [...]string{"", "STANDARD", "COMMUNITY"}
+
+// String is the name on the wire.
+func (k ProjectKind) String() string { return projectKindNames[k] }
+
+// Status says whether a project takes changes.
+type Status uint8
+
+// The statuses of a project.
+const (
+	Active Status = iota + 1
+	Archived
+)
+
+var statusNames = [...]string{"", "ACTIVE", "ARCHIVED"}
+
+// String is the name on the wire.
+func (s Status) String() string { return statusNames[s] }
+
+// ParseStatus reads the name on the wire; zero is no status.
+func ParseStatus(name string) Status { return Status(max(0, slices.Index(statusNames[:], name))) }
+
+// About is what people and agents say of a project.
+type About struct {
+	Name        string     `cbor:"1,keyasint"`
+	Description string     `cbor:"2,keyasint,omitempty"`
+	Visibility  Visibility `cbor:"3,keyasint"`
+	Reuse       Reuse      `cbor:"4,keyasint"`
+	License     string     `cbor:"5,keyasint"`
+	Topics      []string   `cbor:"6,keyasint,omitempty"`
+	Status      Status     `cbor:"7,keyasint"`
+}
+
+// Project is one state of a project. Published ones are immutable and safe for any number of
+// readers; the owner of the newest makes the next by Clone and Apply.
+type Project struct {
+	ID id.ID
+	About
+	Kind  ProjectKind
+	Owner id.ID
+	// CreatedAt and UpdatedAt are Unix milliseconds.
+	CreatedAt int64
+	UpdatedAt int64
+	// Version counts changes of the record and of the members, Revision all changes.
+	Version  uint64
+	Revision uint64
+
+	members []Member
+	// changesets are in order; the ID of a later one is above that of an earlier one.
+	changesets []*Changeset
+	// live holds the files that stand now, gone those that once stood.
+	live btree.Map[string, *File]
+	gone btree.Map[string, *File]
+	// bytes is the size of all live files.
+	bytes     int64
+	languages []LanguageCount
+
+	idempotent []Idempotent
+	// idempotentFirst is how many stored results have left before the first that is kept.
+	idempotentFirst uint64
+
+	// summary replaces changesets, live and gone in a state that was read for listings alone.
+	summary *summary
+}
+
+// LanguageCount is how many live files are in a language.
+type LanguageCount struct {
+	Language string `cbor:"1,keyasint"`
+	Files    int    `cbor:"2,keyasint"`
+}
+
+// Clone makes a state that may be changed. Only the owner of the newest state may call it.
+func (p *Project) Clone() *Project {
+	next := *p
+	next.live = *p.live.Copy()
+	next.gone = *p.gone.Copy()
+	return &next
+}
+
+// Apply changes the state by one event. It is called on a clone that nobody else has seen.
+func (p *Project) Apply(event Event, at Moment) {
+	event.apply(p, at)
+	p.Revision++
+	p.UpdatedAt = max(p.UpdatedAt, at.Now)
+}
+
+// Languages are those of the live files, the most frequent first.
+func (p *Project) Languages() []string {
+	counts := slices.Clone(p.languages)
+	slices.SortStableFunc(counts, func(a, b LanguageCount) int { return b.Files - a.Files })
+	names := make([]string, len(counts))
+	for at, count := range counts {
+		names[at] = count.Language
+	}
+	return names
+}
+
+// CreateProject makes a project with its first, empty changeset, and with a second one for its
+// initial files where there are any.
+type CreateProject struct {
+	ID    id.ID
+	Kind  ProjectKind
+	About About
+	// Files are CREATE operations; their contents come along.
+	Files   []Operation
+	Message string
+}
+
+// Authorize lets any agent create; the ID is taken only where the entropy of two IDs is the same,
+// or where the same Idempotency-Key led to it before.
+func (c *CreateProject) Authorize(*Project, id.ID) error { return nil }
+
+// Decide refuses with VALIDATION_FAILED and REUSE_POLICY_REQUIRED, and as the file operations do.
+func (c *CreateProject) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if p != nil {
+		return Decision{}, fault.New(fault.Internal, "the project id is taken")
+	}
+	about := c.About
+	about.Status = Active
+	if about.Reuse == 0 {
+		if about.Visibility != Private {
+			return Decision{}, errReusePolicyRequired(about.Visibility)
+		}
+		about.Reuse = ReferenceOnly
+	}
+	first := stamp.ID(0)
+	events := []Event{
+		&ProjectCreated{ID: c.ID, Kind: c.Kind, About: about, Owner: stamp.Agent},
+		&ChangesetPublished{ID: first, Source: SourceProject, SourceID: c.ID},
+	}
+	decision := Decision{Events: events, Result: Result{Created: true, Changeset: first}}
+	if len(c.Files) == 0 {
+		return decision, nil
+	}
+	empty := new(Project)
+	moment := Moment{Now: stamp.Now, Agent: stamp.Agent}
+	for _, event := range events {
+		empty.Apply(event, moment)
+	}
+	published, blobs, err := decideOperations(empty, c.Files)
+	if err != nil {
+		return Decision{}, err
+	}
+	published.ID, published.Message = stamp.ID(1), c.Message
+	published.Source, published.SourceID = SourceProject, c.ID
+	decision.Events = append(decision.Events, published)
+	decision.Blobs = blobs
+	decision.Result.Changeset = published.ID
+	return decision, nil
+}
+
+func errReusePolicyRequired(visibility Visibility) error {
+	return fault.New(fault.ReusePolicyRequired, "reuse_policy must be given with this visibility.").
+		With("visibility", visibility.String())
+}
+
+// UpdateProject changes what is said of a project. Nil fields stay.
+type UpdateProject struct {
+	Name        *string
+	Description *string
+	Visibility  Visibility
+	Reuse       Reuse
+	License     *string
+	Topics      *[]string
+	Status      Status
+	// IfMatch is asked with the state at that moment; nil asks nothing. It returns
+	// PRECONDITION_FAILED.
+	IfMatch func(p *Project) error
+}
+
+// Authorize takes the owner alone.
+func (c *UpdateProject) Authorize(p *Project, agent id.ID) error {
+	return requireRole(p, agent, Owner)
+}
+
+// Decide refuses with PRECONDITION_FAILED, with REUSE_POLICY_REQUIRED where PRIVATE work is
+// published without a policy, and with PROJECT_ARCHIVED while the status stays ARCHIVED.
+func (c *UpdateProject) Decide(p *Project, _ Stamp) (Decision, error) {
+	if c.IfMatch != nil {
+		if err := c.IfMatch(p); err != nil {
+			return Decision{}, err
+		}
+	}
+	if p.Status == Archived && c.Status != Active {
+		return Decision{}, requireActive(p)
+	}
+	about := p.About
+	if c.Visibility != 0 {
+		if p.Visibility == Private && c.Visibility != Private && c.Reuse == 0 {
+			return Decision{}, errReusePolicyRequired(c.Visibility)
+		}
+		about.Visibility = c.Visibility
+	}
+	about.Name = valueOr(c.Name, about.Name)
+	about.Description = valueOr(c.Description, about.Description)
+	about.License = valueOr(c.License, about.License)
+	about.Topics = valueOr(c.Topics, about.Topics)
+	if c.Reuse != 0 {
+		about.Reuse = c.Reuse
+	}
+	if c.Status != 0 {
+		about.Status = c.Status
+	}
+	if sameAbout(about, p.About) {
+		return Decision{}, nil
+	}
+	return Decision{Events: []Event{&ProjectUpdated{About: about}}}, nil
+}
+
+func sameAbout(a, b About) bool {
+	return slices.Equal(a.Topics, b.Topics) && a.Name == b.Name && a.License == b.License &&
+		a.Description == b.Description && a.Visibility == b.Visibility &&
+		a.Reuse == b.Reuse && a.Status == b.Status
+}
+
+func valueOr[T any](given *T, otherwise T) T {
+	if given != nil {
+		return *given
+	}
+	return otherwise
+}
+
+// ProjectCreated is the first event of a project.
+type ProjectCreated struct {
+	ID    id.ID       `cbor:"1,keyasint"`
+	Kind  ProjectKind `cbor:"2,keyasint"`
+	About About       `cbor:"3,keyasint"`
+	Owner id.ID       `cbor:"4,keyasint"`
+}
+
+func (e *ProjectCreated) apply(p *Project, at Moment) {
+	p.ID, p.Kind, p.About, p.Owner = e.ID, e.Kind, e.About, e.Owner
+	p.CreatedAt, p.UpdatedAt = at.Now, at.Now
+	p.Version = 1
+	p.members = []Member{{Agent: e.Owner, Role: Owner, AddedBy: e.Owner, AddedAt: at.Now}}
+}
+
+// ProjectUpdated is the event of another record; it carries the whole.
+type ProjectUpdated struct {
+	About About `cbor:"1,keyasint"`
+}
+
+func (e *ProjectUpdated) apply(p *Project, _ Moment) {
+	p.About = e.About
+	p.Version++
+}
