@@ -1,0 +1,194 @@
+package identity
+
+import (
+	"fmt"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Agent is the immutable record of an agent. Times are Unix milliseconds.
+type Agent struct {
+	ID     id.ID
+	Handle string
+	// ClientName and ClientVersion are those of the registration; a session has its own.
+	ClientName    string
+	ClientVersion string
+	CreatedAt     int64
+	LastSeenAt    int64
+
+	keys     []*Key     // by creation
+	sessions []*Session // by start
+	idem     []*Idem    // by storing
+	dueAt    int64      // when the first of them can be forgotten, 0 for never
+}
+
+// Keys are the agent's keys, oldest first; the slice must not be modified.
+func (a *Agent) Keys() []*Key { return slices.Clip(a.keys) }
+
+// Sessions are the agent's sessions, oldest first, expired ones that are still known included;
+// the slice must not be modified.
+func (a *Agent) Sessions() []*Session { return slices.Clip(a.sessions) }
+
+// Key is the agent's key of an ID.
+func (a *Agent) Key(keyID id.ID) (*Key, bool) {
+	for _, key := range a.keys {
+		if key.ID == keyID {
+			return key, true
+		}
+	}
+	return nil, false
+}
+
+// activeKeys counts the keys that are not revoked.
+func (a *Agent) activeKeys() int {
+	count := 0
+	for _, key := range a.keys {
+		if key.Active() {
+			count++
+		}
+	}
+	return count
+}
+
+// firstDue is when the oldest session or idempotency record can be forgotten. After a prune at
+// some time nothing that is left was due by then, so it lies beyond that time.
+func (a *Agent) firstDue() int64 {
+	due := int64(0)
+	if len(a.sessions) > 0 {
+		due = a.sessions[0].forgetAt()
+	}
+	if len(a.idem) > 0 && (due == 0 || a.idem[0].ExpiresAt < due) {
+		due = a.idem[0].ExpiresAt
+	}
+	return due
+}
+
+// replaceKey makes a copy of the agent's keys in which one is replaced.
+func (a *Agent) replaceKey(keyID id.ID, change func(*Key)) {
+	a.keys = slices.Clone(a.keys)
+	for at, key := range a.keys {
+		if key.ID == keyID {
+			changed := *key
+			change(&changed)
+			a.keys[at] = &changed
+			return
+		}
+	}
+	panic(fmt.Sprintf("identity: agent %s has no key %s",
+		a.ID.Format(id.Agent), keyID.Format(id.Key)))
+}
+
+// AgentRegistered makes an agent. Its first key and session follow in the same entry.
+type AgentRegistered struct {
+	Agent         id.ID  `cbor:"1,keyasint,omitzero"`
+	Handle        string `cbor:"2,keyasint,omitempty"`
+	ClientName    string `cbor:"3,keyasint,omitempty"`
+	ClientVersion string `cbor:"4,keyasint,omitempty"`
+}
+
+// Kind implements Event.
+func (*AgentRegistered) Kind() Kind { return KindAgentRegistered }
+
+func (e *AgentRegistered) touched() (id.ID, bool) { return e.Agent, false }
+
+func (e *AgentRegistered) record(now int64) *Agent {
+	return &Agent{
+		ID: e.Agent, Handle: e.Handle,
+		ClientName: e.ClientName, ClientVersion: e.ClientVersion,
+		CreatedAt: now, LastSeenAt: now,
+	}
+}
+
+func (e *AgentRegistered) apply(s *State, now int64) {
+	if _, ok := s.agents.get(e.Agent); ok {
+		panic(fmt.Sprintf("identity: agent %s twice", e.Agent.Format(id.Agent)))
+	}
+	if _, taken := s.handles.Set(foldHandle(e.Handle), e.Agent); taken {
+		panic(fmt.Sprintf("identity: handle %q twice", e.Handle))
+	}
+	s.putAgent(e.record(now))
+}
+
+// AgentPruned forgets the sessions and idempotency records of an agent whose time has passed.
+type AgentPruned struct {
+	Agent id.ID `cbor:"1,keyasint,omitzero"`
+}
+
+// Kind implements Event.
+func (*AgentPruned) Kind() Kind { return KindAgentPruned }
+
+func (e *AgentPruned) touched() (id.ID, bool) { return e.Agent, false }
+
+func (e *AgentPruned) apply(s *State, now int64) {
+	agent := *s.mustAgent(e.Agent)
+	s.pruneSessions(&agent, now)
+	agent.idem = liveIdem(agent.idem, now)
+	s.putAgent(&agent)
+}
+
+// Prune asks for the agents that have something to forget, at most 64 of them; the owner sends it
+// from time to time, and again at once while events come of it.
+type Prune struct{}
+
+// Decide implements Command; it returns no error.
+func (*Prune) Decide(s *State, st Stamp) (Outcome, error) {
+	var events []Event
+	s.due.Scan(func(entry dueEntry) bool {
+		if entry.at > st.Now || len(events) == agentsPrunedMax {
+			return false
+		}
+		events = append(events, &AgentPruned{Agent: entry.agent})
+		return true
+	})
+	return Outcome{Events: events}, nil
+}
+
+// handleProblem says what is wrong with a handle, empty for nothing. Handles that read as agent
+// IDs are refused, for both stand in the same place of a path.
+func handleProblem(handle string) string {
+	if len(handle) < 3 || len(handle) > 32 {
+		return "must have 3 to 32 characters"
+	}
+	for at := range len(handle) {
+		c := handle[at]
+		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if alphanumeric {
+			continue
+		}
+		if at == 0 {
+			return "must start with a letter or digit"
+		}
+		if c != '_' && c != '.' && c != '-' {
+			return "may hold letters, digits, _, . and - only"
+		}
+	}
+	if _, ok := id.Parse(id.Agent, foldHandle(handle)); ok {
+		return "must not read as an agent id"
+	}
+	return ""
+}
+
+// checkClient appends the faults of a client's name and version.
+func checkClient(fields []fault.Field, name, version string) []fault.Field {
+	fields = checkLabel(fields, "client_name", name, ClientNameMax)
+	return checkLabel(fields, "client_version", version, ClientVersionMax)
+}
+
+func checkLabel(fields []fault.Field, field, text string, charsMax int) []fault.Field {
+	problem := ""
+	switch count := utf8.RuneCountInString(text); {
+	case count == 0 || count > charsMax:
+		problem = fmt.Sprintf("must have 1 to %d characters", charsMax)
+	case !utf8.ValidString(text):
+		problem = "must be valid UTF-8"
+	case slices.ContainsFunc([]rune(text), unicode.IsControl):
+		problem = "must not hold control characters"
+	default:
+		return fields
+	}
+	return append(fields, fault.Field{Field: field, Problem: problem})
+}

@@ -1,0 +1,266 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Purpose says what the proof of a challenge is for; a challenge serves no other purpose.
+type Purpose uint8
+
+// The purposes; the numbers stand in stored events.
+const (
+	PurposeRegister Purpose = 1
+	PurposeSession  Purpose = 2
+	PurposeAddKey   Purpose = 3
+)
+
+// String is the purpose as it stands in the signing payload.
+func (p Purpose) String() string {
+	switch p {
+	case PurposeRegister:
+		return "register"
+	case PurposeSession:
+		return "session"
+	case PurposeAddKey:
+		return "add-key"
+	}
+	panic(fmt.Sprintf("identity: purpose %d", uint8(p)))
+}
+
+// Challenge is the immutable record of a challenge. Times are Unix milliseconds.
+type Challenge struct {
+	ID        id.ID
+	Purpose   Purpose
+	Nonce     [32]byte
+	PublicKey [32]byte // the key that has to sign
+	AgentID   id.ID    // zero for a registration
+	KeyID     id.ID    // the key of a session, else zero
+	ExpiresAt int64
+	Failures  uint8
+	// Completion is nil until the challenge was completed.
+	Completion *Completion
+}
+
+// Completion says what a challenge was completed with and what came of it.
+type Completion struct {
+	Digest           [16]byte // of the values of the completing request
+	AgentID          id.ID
+	KeyID            id.ID
+	SessionID        id.ID // zero where no session was started
+	At               int64
+	SessionExpiresAt int64
+}
+
+// Text is the challenge as the client is told it and sends it back.
+func (c *Challenge) Text() string { return base64url.EncodeToString(c.Nonce[:]) }
+
+// SigningPayload is the text whose bytes the key signs. Its elements are set apart by bars, which
+// none of them can hold: service and version, purpose, challenge ID, challenge, public key,
+// expiry, and the agent where there is one already.
+func (c *Challenge) SigningPayload() string { return string(c.payload()) }
+
+func (c *Challenge) payload() []byte {
+	out := append(make([]byte, 0, 224), "pws/v1|"...)
+	out = append(out, c.Purpose.String()...)
+	out = c.ID.Append(append(out, '|'), id.Challenge)
+	out = base64url.AppendEncode(append(out, '|'), c.Nonce[:])
+	out = base64url.AppendEncode(append(out, '|'), c.PublicKey[:])
+	out = append(append(out, '|'), formatTime(c.ExpiresAt)...)
+	if !c.AgentID.IsZero() {
+		out = c.AgentID.Append(append(out, '|'), id.Agent)
+	}
+	return out
+}
+
+// remaining is how many signatures may still fail.
+func (c *Challenge) remaining() int { return max(0, ChallengeAttempts-int(c.Failures)) }
+
+// ChallengeGranted is the result of the commands that ask for a challenge.
+type ChallengeGranted struct{ Challenge *Challenge }
+
+func (*ChallengeGranted) result() {}
+
+// issueChallenge grants a challenge, or refuses with RATE_LIMITED while too many are alive.
+func issueChallenge(
+	s *State, st Stamp, purpose Purpose, publicKey [32]byte, agent, key id.ID,
+) (Outcome, error) {
+	if err := s.challengeRoom(st.Now); err != nil {
+		return Outcome{}, err
+	}
+	event := &ChallengeIssued{
+		Challenge: st.newID("challenge id"), Purpose: purpose, Nonce: st.derive("challenge"),
+		PublicKey: publicKey, Agent: agent, Key: key, ExpiresAt: st.Now + ChallengeMillis,
+	}
+	return Outcome{
+		Events: []Event{event},
+		Result: &ChallengeGranted{Challenge: event.record()},
+	}, nil
+}
+
+// challengeRoom bounds the challenges. The sweep of the coming event makes room where the oldest
+// has expired.
+func (s *State) challengeRoom(now int64) error {
+	if s.challenges.len() < ChallengesMax {
+		return nil
+	}
+	_, oldest, _ := s.challenges.min()
+	if oldest.ExpiresAt <= now {
+		return nil
+	}
+	waitSeconds := (oldest.ExpiresAt - now + 999) / 1000
+	at := formatTime(oldest.ExpiresAt)
+	return fault.New(fault.RateLimited, "Too many challenges wait for their completion.").
+		With("limit", ChallengesMax).With("remaining", 0).With("reset_at", at).
+		With("reason", "CHALLENGES").With("recommended_retry_at", at).
+		With("retry_after_seconds", waitSeconds)
+}
+
+// findChallenge is the challenge that a proof speaks of. CHALLENGE_EXPIRED: unknown, expired or
+// meant for another purpose. CHALLENGE_CONSUMED: too many signatures failed.
+func (s *State) findChallenge(ref string, purpose Purpose, now int64) (*Challenge, error) {
+	challengeID, ok := id.Parse(id.Challenge, ref)
+	if !ok {
+		return nil, errChallengeExpired()
+	}
+	challenge, ok := s.challenges.get(challengeID)
+	if !ok || challenge.Purpose != purpose || challenge.ExpiresAt <= now {
+		return nil, errChallengeExpired()
+	}
+	if challenge.Completion == nil && challenge.remaining() == 0 {
+		return nil, errChallengeConsumed("Too many signatures failed.")
+	}
+	return challenge, nil
+}
+
+func errChallengeExpired() error {
+	return fault.New(fault.ChallengeExpired, "The challenge is unknown or has expired.")
+}
+
+func errChallengeConsumed(message string) error {
+	return fault.New(fault.ChallengeConsumed, message)
+}
+
+func errReplayMismatch() error {
+	return fault.New(fault.ChallengeReplayMismatch,
+		"The challenge was completed with other values.")
+}
+
+// failProof is the outcome of a proof that does not hold: SIGNATURE_INVALID, and an event that
+// counts it. A completed challenge has no attempts left to count.
+func failProof(challenge *Challenge) (Outcome, error) {
+	refusal := fault.New(fault.SignatureInvalid,
+		"The signature does not fit the challenge and the key.")
+	if challenge.Completion != nil {
+		return Outcome{}, refusal.With("remaining_attempts", challenge.remaining())
+	}
+	return Outcome{Events: []Event{&ChallengeFailed{Challenge: challenge.ID}}},
+		refusal.With("remaining_attempts", challenge.remaining()-1)
+}
+
+// digestOf condenses the values of a completing request; lengths keep them apart.
+func digestOf(values ...string) [16]byte {
+	out := []byte("pws identity completion v1\x00")
+	for _, value := range values {
+		out = binary.AppendUvarint(out, uint64(len(value)))
+		out = append(out, value...)
+	}
+	sum := sha256.Sum256(out)
+	return [16]byte(sum[:16])
+}
+
+// sweepChallenges forgets expired challenges, a bounded number from the oldest on.
+func (s *State) sweepChallenges(now int64) {
+	for range challengesSweptMax {
+		challengeID, challenge, ok := s.challenges.min()
+		if !ok || challenge.ExpiresAt > now {
+			return
+		}
+		s.challenges.delete(challengeID)
+	}
+}
+
+// changeChallenge replaces a challenge by a changed copy and sweeps behind it.
+func (s *State) changeChallenge(challengeID id.ID, now int64, change func(*Challenge)) {
+	challenge, ok := s.challenges.get(challengeID)
+	if !ok {
+		panic(fmt.Sprintf("identity: no challenge %s", challengeID.Format(id.Challenge)))
+	}
+	changed := *challenge
+	change(&changed)
+	s.challenges.set(challengeID, &changed)
+	s.sweepChallenges(now)
+}
+
+// ChallengeIssued makes a challenge.
+type ChallengeIssued struct {
+	Challenge id.ID    `cbor:"1,keyasint,omitzero"`
+	Purpose   Purpose  `cbor:"2,keyasint,omitempty"`
+	Nonce     [32]byte `cbor:"3,keyasint,omitzero"`
+	PublicKey [32]byte `cbor:"4,keyasint,omitzero"`
+	Agent     id.ID    `cbor:"5,keyasint,omitzero"`
+	Key       id.ID    `cbor:"6,keyasint,omitzero"`
+	ExpiresAt int64    `cbor:"7,keyasint,omitempty"`
+}
+
+// Kind implements Event.
+func (*ChallengeIssued) Kind() Kind { return KindChallengeIssued }
+
+func (*ChallengeIssued) touched() (id.ID, bool) { return id.ID{}, true }
+
+func (e *ChallengeIssued) record() *Challenge {
+	return &Challenge{
+		ID: e.Challenge, Purpose: e.Purpose, Nonce: e.Nonce, PublicKey: e.PublicKey,
+		AgentID: e.Agent, KeyID: e.Key, ExpiresAt: e.ExpiresAt,
+	}
+}
+
+func (e *ChallengeIssued) apply(s *State, now int64) {
+	if _, ok := s.challenges.get(e.Challenge); ok {
+		panic(fmt.Sprintf("identity: challenge %s twice", e.Challenge.Format(id.Challenge)))
+	}
+	s.sweepChallenges(now)
+	s.challenges.set(e.Challenge, e.record())
+}
+
+// ChallengeFailed counts a proof that did not hold.
+type ChallengeFailed struct {
+	Challenge id.ID `cbor:"1,keyasint,omitzero"`
+}
+
+// Kind implements Event.
+func (*ChallengeFailed) Kind() Kind { return KindChallengeFailed }
+
+func (*ChallengeFailed) touched() (id.ID, bool) { return id.ID{}, true }
+
+func (e *ChallengeFailed) apply(s *State, now int64) {
+	s.changeChallenge(e.Challenge, now, func(challenge *Challenge) { challenge.Failures++ })
+}
+
+// ChallengeCompleted uses a challenge up. What came of it stands in the events before it.
+type ChallengeCompleted struct {
+	Challenge        id.ID    `cbor:"1,keyasint,omitzero"`
+	Digest           [16]byte `cbor:"2,keyasint,omitzero"`
+	Agent            id.ID    `cbor:"3,keyasint,omitzero"`
+	Key              id.ID    `cbor:"4,keyasint,omitzero"`
+	Session          id.ID    `cbor:"5,keyasint,omitzero"`
+	SessionExpiresAt int64    `cbor:"6,keyasint,omitempty"`
+}
+
+// Kind implements Event.
+func (*ChallengeCompleted) Kind() Kind { return KindChallengeCompleted }
+
+func (*ChallengeCompleted) touched() (id.ID, bool) { return id.ID{}, true }
+
+func (e *ChallengeCompleted) apply(s *State, now int64) {
+	s.changeChallenge(e.Challenge, now, func(challenge *Challenge) {
+		challenge.Completion = &Completion{
+			Digest: e.Digest, AgentID: e.Agent, KeyID: e.Key, SessionID: e.Session,
+			At: now, SessionExpiresAt: e.SessionExpiresAt,
+		}
+	})
+}

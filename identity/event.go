@@ -1,0 +1,114 @@
+package identity
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"pws/internal/id"
+)
+
+// ErrCorrupt marks stored bytes that this package cannot have written, or that a newer version
+// wrote.
+var ErrCorrupt = errors.New("identity: corrupt")
+
+// Event is something that has happened. Only this package makes kinds of events.
+type Event interface {
+	Kind() Kind
+	// apply brings the event into an unpublished State; it panics where the event does not fit.
+	apply(s *State, now int64)
+	// touched names the snapshot sections that the event changes.
+	touched() (agent id.ID, challenges bool)
+}
+
+// Kind is the number of a kind of event in the log.
+type Kind uint16
+
+// The kinds; a number is never given to another event.
+const (
+	KindAgentRegistered    Kind = 1
+	KindKeyAdded           Kind = 2
+	KindKeyRevoked         Kind = 3
+	KindChallengeIssued    Kind = 4
+	KindChallengeFailed    Kind = 5
+	KindChallengeCompleted Kind = 6
+	KindSessionStarted     Kind = 7
+	KindSessionRevoked     Kind = 8
+	KindSessionSeen        Kind = 9
+	KindAgentPruned        Kind = 10
+	KindIdemStored         Kind = 11
+)
+
+// makers has an empty event of every kind.
+var makers = map[Kind]func() Event{}
+
+func init() {
+	for _, make := range []func() Event{
+		func() Event { return new(AgentRegistered) },
+		func() Event { return new(KeyAdded) },
+		func() Event { return new(KeyRevoked) },
+		func() Event { return new(ChallengeIssued) },
+		func() Event { return new(ChallengeFailed) },
+		func() Event { return new(ChallengeCompleted) },
+		func() Event { return new(SessionStarted) },
+		func() Event { return new(SessionRevoked) },
+		func() Event { return new(SessionSeen) },
+		func() Event { return new(AgentPruned) },
+		func() Event { return new(IdemStored) },
+	} {
+		kind := make().Kind()
+		if _, twice := makers[kind]; twice {
+			panic(fmt.Sprintf("identity: event kind %d twice", kind))
+		}
+		makers[kind] = make
+	}
+}
+
+var encoder, decoder = codec()
+
+func codec() (cbor.UserBufferEncMode, cbor.DecMode) {
+	encoder, err := cbor.CoreDetEncOptions().UserBufferEncMode()
+	if err != nil {
+		panic(err)
+	}
+	decoder, err := cbor.DecOptions{
+		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+		IndefLength:       cbor.IndefLengthForbidden,
+		TagsMd:            cbor.TagsForbidden,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		MaxArrayElements:  2 * ChallengesMax,
+	}.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return encoder, decoder
+}
+
+// Touched says which snapshot sections an event changes: an agent's, where the ID is not zero,
+// and that of the challenges.
+func Touched(ev Event) (agent id.ID, challenges bool) { return ev.touched() }
+
+// EncodeEvent appends the event's stored form behind dst. The kind is stored apart.
+func EncodeEvent(dst []byte, ev Event) ([]byte, error) {
+	buffer := bytes.NewBuffer(dst)
+	if err := encoder.MarshalToBuffer(ev, buffer); err != nil {
+		return dst, fmt.Errorf("identity: event kind %d: %w", ev.Kind(), err)
+	}
+	return buffer.Bytes(), nil
+}
+
+// DecodeEvent reads the stored form of an event. It keeps no part of data. An unknown kind, and
+// bytes that do not fit the kind, are ErrCorrupt.
+func DecodeEvent(kind uint16, data []byte) (Event, error) {
+	make, ok := makers[Kind(kind)]
+	if !ok {
+		return nil, fmt.Errorf("%w: unknown event kind %d", ErrCorrupt, kind)
+	}
+	event := make()
+	if err := decoder.Unmarshal(data, event); err != nil {
+		return nil, fmt.Errorf("%w: event kind %d: %w", ErrCorrupt, kind, err)
+	}
+	return event, nil
+}

@@ -1,0 +1,91 @@
+package identity
+
+import (
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Idem is the stored answer to a request that carried an Idempotency-Key. Key and fingerprint are
+// digests that the caller computes: the key's over its scope and its bytes, the fingerprint's over
+// method, path and canonical body.
+type Idem struct {
+	Key         [16]byte
+	Fingerprint [16]byte
+	ExpiresAt   int64
+	Status      uint16
+	Body        []byte
+}
+
+// Check refuses a key that was used for another request: IDEMPOTENCY_KEY_REUSED.
+func (i *Idem) Check(fingerprint [16]byte) error {
+	if i.Fingerprint != fingerprint {
+		return fault.New(fault.IdempotencyKeyReused,
+			"The Idempotency-Key was used for another request.")
+	}
+	return nil
+}
+
+// Replay is the live record under an agent's key.
+func (s *State) Replay(agentID id.ID, key [16]byte, now int64) (*Idem, bool) {
+	agent, ok := s.agents.get(agentID)
+	if !ok {
+		return nil, false
+	}
+	for _, record := range agent.idem {
+		if record.Key == key && record.ExpiresAt > now {
+			return record, true
+		}
+	}
+	return nil, false
+}
+
+// IdemStored keeps an answer for its repeats. It stands in the entry of the events that the
+// request led to. The newest 1000 of an agent are kept.
+type IdemStored struct {
+	Agent       id.ID    `cbor:"1,keyasint,omitzero"`
+	Key         [16]byte `cbor:"2,keyasint,omitzero"`
+	Fingerprint [16]byte `cbor:"3,keyasint,omitzero"`
+	ExpiresAt   int64    `cbor:"4,keyasint,omitempty"`
+	Status      uint16   `cbor:"5,keyasint,omitempty"`
+	Body        []byte   `cbor:"6,keyasint,omitempty"`
+}
+
+// NewIdemStored makes the event that keeps an answer for seven days from now.
+func NewIdemStored(
+	agent id.ID, key, fingerprint [16]byte, now int64, status uint16, body []byte,
+) *IdemStored {
+	return &IdemStored{
+		Agent: agent, Key: key, Fingerprint: fingerprint,
+		ExpiresAt: now + IdemMillis, Status: status, Body: body,
+	}
+}
+
+// Kind implements Event.
+func (*IdemStored) Kind() Kind { return KindIdemStored }
+
+func (e *IdemStored) touched() (id.ID, bool) { return e.Agent, false }
+
+func (e *IdemStored) apply(s *State, now int64) {
+	agent := *s.mustAgent(e.Agent)
+	agent.idem = append(liveIdem(agent.idem, now), &Idem{
+		Key: e.Key, Fingerprint: e.Fingerprint, ExpiresAt: e.ExpiresAt,
+		Status: e.Status, Body: e.Body,
+	})
+	if over := len(agent.idem) - IdemMax; over > 0 {
+		agent.idem = slices.Delete(agent.idem, 0, over)
+	}
+	s.putAgent(&agent)
+}
+
+// liveIdem is a new slice of the records that have not expired.
+func liveIdem(records []*Idem, now int64) []*Idem {
+	live := make([]*Idem, 0, len(records)+1)
+	for _, record := range records {
+		if record.ExpiresAt > now {
+			live = append(live, record)
+		}
+	}
+	return live
+}

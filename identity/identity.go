@@ -1,0 +1,139 @@
+// Package identity holds the pure rules of agents, keys, challenges and sessions.
+//
+// A Command decides against an immutable State and yields events; Apply brings an event into a
+// clone of the State. There is no I/O, no clock and no randomness: time and entropy come in a
+// Stamp, the server's secret in the command that needs it. Apply cannot fail: what Decide has
+// let through fits, and an event that does not fit is a broken invariant and panics.
+//
+// One owner clones, decides and applies. A State that the owner has published is never changed
+// again; any number of goroutines read it without locks.
+//
+// # The way of a challenge
+//
+//	StartRegistration ─┐                       ┌─ CompleteRegistration → agent, key, session
+//	RequestChallenge  ─┼─▶ ChallengeIssued ─▶ ─┼─ StartSession         → session
+//	StartKey          ─┘    300 s, 5 failures  └─ CompleteKey          → key
+//
+// A completed challenge stays until it expires, so that a repeat can be told from a fraud. An
+// error may come with events: a failed signature is an error to the caller and a ChallengeFailed
+// in the log. The owner stores and applies the events of an Outcome whether or not an error came
+// with it.
+//
+// # Credentials
+//
+// A credential is derived from the server's secret, the session's ID and the signature that
+// started the session. The State keeps its SHA-256 alone; a replay derives the credential again.
+//
+// # Stored events
+//
+// An event is a kind, a uint16 that is never given to another event, and a CBOR map with integer
+// keys in core deterministic order (RFC 8949, 4.2.1). IDs, keys and digests are byte strings,
+// times are Unix milliseconds. Absent means the zero value.
+//
+//	 1 AgentRegistered     1 agent 2 handle 3 client_name 4 client_version
+//	 2 KeyAdded            1 agent 2 key 3 public_key
+//	 3 KeyRevoked          1 agent 2 key
+//	 4 ChallengeIssued     1 challenge 2 purpose 3 nonce 4 public_key 5 agent 6 key 7 expires_at
+//	 5 ChallengeFailed     1 challenge
+//	 6 ChallengeCompleted  1 challenge 2 digest 3 agent 4 key 5 session 6 session_expires_at
+//	 7 SessionStarted      1 agent 2 key 3 session 4 credential_hash 5 client_name
+//	                       6 client_version 7 expires_at
+//	 8 SessionRevoked      1 agent 2 session
+//	 9 SessionSeen         1 agent 2 session
+//	10 AgentPruned         1 agent
+//	11 IdemStored          1 agent 2 key 3 fingerprint 4 expires_at 5 status 6 body
+//
+// # Snapshot sections
+//
+// One section per agent, and one for the challenges, in the same CBOR. Restoring refuses what is
+// not byte for byte what encoding writes.
+//
+//	agent       1 version=1 2 id 3 handle 4 client_name 5 client_version 6 created_at
+//	            7 last_seen_at 8 [key] 9 [session] 10 [idem]
+//	  key       1 id 2 public_key 3 created_at 4 revoked_at 5 last_used_at
+//	  session   1 id 2 key 3 credential_hash 4 client_name 5 client_version 6 created_at
+//	            7 expires_at 8 last_seen_at
+//	  idem      1 key 2 fingerprint 3 expires_at 4 status 5 body
+//	challenges  1 version=1 2 [challenge]
+//	  challenge 1 id 2 purpose 3 nonce 4 public_key 5 agent 6 key 7 expires_at 8 failures
+//	            9 completion {1 digest 2 agent 3 key 4 session 5 at 6 session_expires_at}
+package identity
+
+import (
+	"crypto/sha256"
+
+	"pws/internal/id"
+)
+
+// The limits of identity. Durations are milliseconds.
+const (
+	ChallengeMillis     = 300 * 1000
+	ChallengeAttempts   = 5
+	ChallengesMax       = 100_000
+	SessionMillis       = 3600 * 1000
+	SessionMemoryMillis = 24 * 3600 * 1000
+	SessionSeenMillis   = 60 * 1000
+	SessionsLiveMax     = 100
+	SessionsKeptMax     = 200
+	KeysActiveMax       = 20
+	KeysMax             = 500
+	IdemMillis          = 604_800 * 1000
+	IdemMax             = 1000
+	ClientNameMax       = 100
+	ClientVersionMax    = 50
+	SecretBytesMin      = 32
+)
+
+// Sweeps are bounded so that no single event pays for a long silence.
+const (
+	challengesSweptMax = 16
+	agentsPrunedMax    = 64
+)
+
+// Stamp is what enters a decision from outside, once: the time and fresh random bytes. All IDs
+// and challenges of the decision are derived from it, each under its own label.
+type Stamp struct {
+	Now     int64 // Unix milliseconds
+	Entropy [16]byte
+}
+
+// derive is SHA-256 over a domain, the label and the entropy. Nothing that is shown to anyone
+// leads back to the entropy or from one derived value to another.
+func (st Stamp) derive(label string) [32]byte {
+	var buffer [96]byte
+	text := append(buffer[:0], "pws identity entropy v1\x00"...)
+	text = append(text, label...)
+	text = append(text, 0)
+	text = append(text, st.Entropy[:]...)
+	return sha256.Sum256(text)
+}
+
+// newID is the ID of this stamp under a label.
+func (st Stamp) newID(label string) id.ID {
+	sum := st.derive(label)
+	return id.New(st.Now, [10]byte(sum[:10]))
+}
+
+// Caller names the authenticated session on whose behalf a command runs. Decide looks the session
+// up again, for it may have ended between authentication and decision.
+type Caller struct {
+	Agent   id.ID
+	Session id.ID
+}
+
+// Command is a wish of a caller. Decide must not modify the State. The events of the Outcome are
+// stored and applied also where an error comes with them.
+type Command interface {
+	Decide(s *State, st Stamp) (Outcome, error)
+}
+
+// Outcome is what a command leads to: the events to store, in order, and what the caller is told.
+type Outcome struct {
+	Events []Event
+	Result Result
+}
+
+// Result is one of *ChallengeGranted, *Registration, *SessionGranted, *SessionEnded, *KeyAddition
+// and *KeyRevocation; nil where a command tells nothing. Its records are as they stand after the
+// events.
+type Result interface{ result() }

@@ -1,0 +1,159 @@
+package identity
+
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// StartRegistration asks for the challenge that a new agent's first key has to sign. The result
+// is *ChallengeGranted.
+type StartRegistration struct {
+	PublicKey string
+	Algorithm string
+}
+
+// Decide implements Command. VALIDATION_FAILED, KEY_ALREADY_REGISTERED, RATE_LIMITED.
+func (c *StartRegistration) Decide(s *State, st Stamp) (Outcome, error) {
+	publicKey, fields := parsePublicKey(nil, c.PublicKey, c.Algorithm)
+	if len(fields) > 0 {
+		return Outcome{}, fault.Invalid(fields...)
+	}
+	if err := s.checkKeyFree(publicKey); err != nil {
+		return Outcome{}, err
+	}
+	return issueChallenge(s, st, PurposeRegister, publicKey, id.ID{}, id.ID{})
+}
+
+// checkKeyFree refuses public keys that any agent has or had: KEY_ALREADY_REGISTERED.
+func (s *State) checkKeyFree(publicKey [32]byte) error {
+	ref, ok := s.publicKeys.Get(string(publicKey[:]))
+	if !ok {
+		return nil
+	}
+	return fault.New(fault.KeyAlreadyRegistered, "The public key belongs to an agent already.").
+		With("agent_id", ref.agent.Format(id.Agent)).With("key_id", ref.key.Format(id.Key))
+}
+
+// CompleteRegistration makes an agent with its first key and session. The result is
+// *Registration.
+type CompleteRegistration struct {
+	Proof
+	Handle        string
+	ClientName    string
+	ClientVersion string
+	Secret        []byte // the server's, for the credential
+}
+
+// Registration is the result of CompleteRegistration.
+type Registration struct {
+	Agent      *Agent
+	Key        *Key
+	Session    *Session
+	Credential string
+	// Replayed says that this repeats the answer to an earlier request; nothing was changed.
+	Replayed bool
+}
+
+func (*Registration) result() {}
+
+// Decide implements Command. VALIDATION_FAILED, INVALID_HANDLE, CHALLENGE_EXPIRED,
+// CHALLENGE_CONSUMED, SIGNATURE_INVALID (with an event), CHALLENGE_REPLAY_MISMATCH,
+// KEY_ALREADY_REGISTERED, HANDLE_TAKEN.
+func (c *CompleteRegistration) Decide(s *State, st Stamp) (Outcome, error) {
+	if err := c.validate(); err != nil {
+		return Outcome{}, err
+	}
+	challenge, err := s.findChallenge(c.ChallengeID, PurposeRegister, st.Now)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !c.holds(challenge) {
+		return failProof(challenge)
+	}
+	digest := digestOf(c.Challenge, c.Signature, c.Handle, c.ClientName, c.ClientVersion)
+	if done := challenge.Completion; done != nil {
+		if done.Digest != digest {
+			return Outcome{}, errReplayMismatch()
+		}
+		return c.replay(s, done)
+	}
+	if err := s.checkKeyFree(challenge.PublicKey); err != nil {
+		return Outcome{}, err
+	}
+	if _, taken := s.handles.Get(foldHandle(c.Handle)); taken {
+		return Outcome{}, fault.New(fault.HandleTaken, "Another agent has this handle.").
+			With("handle", c.Handle)
+	}
+	return c.register(s, st, challenge, digest), nil
+}
+
+// validate checks the form of the request. A bad handle has its own code where nothing else is
+// wrong; else it is one fault among the others.
+func (c *CompleteRegistration) validate() error {
+	fields := checkClient(c.check(nil), c.ClientName, c.ClientVersion)
+	problem := handleProblem(c.Handle)
+	if len(fields) > 0 {
+		if problem != "" {
+			fields = append(fields, fault.Field{Field: "handle", Problem: problem})
+		}
+		return fault.Invalid(fields...)
+	}
+	if problem != "" {
+		return fault.New(fault.InvalidHandle, "The handle "+problem+".").
+			With("handle", c.Handle)
+	}
+	return nil
+}
+
+func (c *CompleteRegistration) register(
+	s *State, st Stamp, challenge *Challenge, digest [16]byte,
+) Outcome {
+	registered := &AgentRegistered{
+		Agent: st.newID("agent"), Handle: c.Handle,
+		ClientName: c.ClientName, ClientVersion: c.ClientVersion,
+	}
+	added := &KeyAdded{
+		Agent: registered.Agent, Key: st.newID("key"), PublicKey: challenge.PublicKey,
+	}
+	started, credential := startSession(s, st, sessionStart{
+		agent: registered.Agent, key: added.Key, secret: c.Secret, signature: c.Signature,
+		clientName: c.ClientName, clientVersion: c.ClientVersion,
+	})
+	completed := &ChallengeCompleted{
+		Challenge: challenge.ID, Digest: digest, Agent: registered.Agent, Key: added.Key,
+		Session: started.Session, SessionExpiresAt: started.ExpiresAt,
+	}
+	key := added.record(st.Now)
+	key.LastUsedAt = st.Now
+	return Outcome{
+		Events: []Event{registered, added, started, completed},
+		Result: &Registration{
+			Agent: registered.record(st.Now), Key: key, Session: started.record(st.Now),
+			Credential: credential,
+		},
+	}
+}
+
+// replay gives the same answer again. Where the session is gone by now, its record is made again
+// from what the challenge knows; its credential opens nothing any more. A credential that another
+// secret would make is not given out: CHALLENGE_CONSUMED.
+func (c *CompleteRegistration) replay(s *State, done *Completion) (Outcome, error) {
+	agent := s.mustAgent(done.AgentID)
+	key, _ := agent.Key(done.KeyID)
+	credential := deriveCredential(c.Secret, done.SessionID, c.Signature)
+	session, ok := s.SessionByID(done.SessionID)
+	if !ok {
+		session = &Session{
+			ID: done.SessionID, AgentID: done.AgentID, KeyID: done.KeyID,
+			Hash: CredentialHash(credential), ClientName: c.ClientName,
+			ClientVersion: c.ClientVersion, CreatedAt: done.At,
+			ExpiresAt: done.SessionExpiresAt, LastSeenAt: done.At,
+		}
+	}
+	if session.Hash != CredentialHash(credential) {
+		return Outcome{}, errChallengeConsumed("The challenge has been used.")
+	}
+	return Outcome{Result: &Registration{
+		Agent: agent, Key: key, Session: session, Credential: credential, Replayed: true,
+	}}, nil
+}

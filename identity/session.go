@@ -1,0 +1,355 @@
+package identity
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// credentialPrefix starts every credential, so that scanners for leaked secrets can find them.
+const credentialPrefix = "pws_"
+
+// Session is the immutable record of a session. Times are Unix milliseconds.
+type Session struct {
+	ID            id.ID
+	AgentID       id.ID
+	KeyID         id.ID
+	Hash          [32]byte // SHA-256 of the credential
+	ClientName    string
+	ClientVersion string
+	CreatedAt     int64
+	ExpiresAt     int64
+	LastSeenAt    int64
+}
+
+// SeenDue says whether it is time to send a SeeSession for this session.
+func (s *Session) SeenDue(now int64) bool { return now-s.LastSeenAt >= SessionSeenMillis }
+
+// forgetAt is when the service no longer knows that there was such a session.
+func (s *Session) forgetAt() int64 { return s.ExpiresAt + SessionMemoryMillis }
+
+// CredentialHash is what the State knows a credential by.
+func CredentialHash(credential string) [32]byte { return sha256.Sum256([]byte(credential)) }
+
+// deriveCredential makes the credential of a session. Only who knows the secret can.
+func deriveCredential(secret []byte, sessionID id.ID, signature string) string {
+	if len(secret) < SecretBytesMin {
+		panic(fmt.Sprintf("identity: a secret of %d bytes", len(secret)))
+	}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("pws session credential v1\x00"))
+	mac.Write(sessionID[:])
+	mac.Write([]byte(signature))
+	return credentialPrefix + base64url.EncodeToString(mac.Sum(nil))
+}
+
+// Authenticate is the live session of a credential's hash. SESSION_EXPIRED for one day after its
+// end; SESSION_INVALID where it is unknown, revoked or longer gone.
+func (s *State) Authenticate(hash [32]byte, now int64) (*Session, error) {
+	session, ok := s.Session(hash)
+	if !ok {
+		return nil, errSessionInvalid()
+	}
+	return session.live(now)
+}
+
+// live refuses a session that has run out.
+func (s *Session) live(now int64) (*Session, error) {
+	switch {
+	case s.ExpiresAt > now:
+		return s, nil
+	case s.forgetAt() > now:
+		return nil, fault.New(fault.SessionExpired, "The session has expired.").
+			With("expired_at", formatTime(s.ExpiresAt))
+	}
+	return nil, errSessionInvalid()
+}
+
+func errSessionInvalid() error {
+	return fault.New(fault.SessionInvalid, "The credential is not one of a live session.")
+}
+
+// caller is the agent and the live session of a caller. SESSION_INVALID, SESSION_EXPIRED.
+func (s *State) caller(caller Caller, now int64) (*Agent, *Session, error) {
+	session, ok := s.SessionByID(caller.Session)
+	if !ok || session.AgentID != caller.Agent {
+		return nil, nil, errSessionInvalid()
+	}
+	if _, err := session.live(now); err != nil {
+		return nil, nil, err
+	}
+	return s.mustAgent(session.AgentID), session, nil
+}
+
+// RequestChallenge asks for the challenge that starts a session. The result is *ChallengeGranted.
+type RequestChallenge struct {
+	AgentID string
+	KeyID   string
+}
+
+// Decide implements Command. AGENT_NOT_FOUND, KEY_NOT_FOUND, KEY_REVOKED, RATE_LIMITED.
+func (c *RequestChallenge) Decide(s *State, st Stamp) (Outcome, error) {
+	agentID, ok := id.Parse(id.Agent, c.AgentID)
+	if !ok {
+		return Outcome{}, errAgentNotFound()
+	}
+	agent, ok := s.agents.get(agentID)
+	if !ok {
+		return Outcome{}, errAgentNotFound()
+	}
+	key, err := agent.findKey(c.KeyID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !key.Active() {
+		return Outcome{}, errKeyRevoked(key)
+	}
+	return issueChallenge(s, st, PurposeSession, key.PublicKey, agent.ID, key.ID)
+}
+
+func errAgentNotFound() error { return fault.New(fault.AgentNotFound, "There is no such agent.") }
+
+// StartSession starts a session of a registered key. The result is *SessionGranted.
+type StartSession struct {
+	Proof
+	ClientName    string
+	ClientVersion string
+	Secret        []byte // the server's, for the credential
+}
+
+// SessionGranted is the result of StartSession; the credential is told this once.
+type SessionGranted struct {
+	Session    *Session
+	Credential string
+}
+
+func (*SessionGranted) result() {}
+
+// Decide implements Command. VALIDATION_FAILED, CHALLENGE_EXPIRED, CHALLENGE_CONSUMED (a repeat
+// included: the credential is told once), SIGNATURE_INVALID (with an event),
+// CHALLENGE_REPLAY_MISMATCH, KEY_REVOKED.
+func (c *StartSession) Decide(s *State, st Stamp) (Outcome, error) {
+	fields := checkClient(c.check(nil), c.ClientName, c.ClientVersion)
+	if len(fields) > 0 {
+		return Outcome{}, fault.Invalid(fields...)
+	}
+	challenge, err := s.findChallenge(c.ChallengeID, PurposeSession, st.Now)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !c.holds(challenge) {
+		return failProof(challenge)
+	}
+	digest := digestOf(c.Challenge, c.Signature, c.ClientName, c.ClientVersion)
+	if done := challenge.Completion; done != nil {
+		if done.Digest != digest {
+			return Outcome{}, errReplayMismatch()
+		}
+		return Outcome{}, errChallengeConsumed("The challenge has been used.")
+	}
+	key, _ := s.mustAgent(challenge.AgentID).Key(challenge.KeyID)
+	if !key.Active() {
+		return Outcome{}, errKeyRevoked(key)
+	}
+	started, credential := startSession(s, st, sessionStart{
+		agent: challenge.AgentID, key: challenge.KeyID, secret: c.Secret,
+		signature: c.Signature, clientName: c.ClientName, clientVersion: c.ClientVersion,
+	})
+	completed := &ChallengeCompleted{
+		Challenge: challenge.ID, Digest: digest, Agent: challenge.AgentID,
+		Key: challenge.KeyID, Session: started.Session, SessionExpiresAt: started.ExpiresAt,
+	}
+	return Outcome{
+		Events: []Event{started, completed},
+		Result: &SessionGranted{Session: started.record(st.Now), Credential: credential},
+	}, nil
+}
+
+// sessionStart is what a new session is made of.
+type sessionStart struct {
+	agent, key    id.ID
+	secret        []byte
+	signature     string
+	clientName    string
+	clientVersion string
+}
+
+// startSession makes the event and the credential of a new session. Its ID is chosen so that the
+// hash of its credential has a prefix of its own.
+func startSession(s *State, st Stamp, from sessionStart) (*SessionStarted, string) {
+	for attempt := 0; ; attempt++ {
+		sessionID := st.newID("session " + strconv.Itoa(attempt))
+		credential := deriveCredential(from.secret, sessionID, from.signature)
+		hash := CredentialHash(credential)
+		if _, used := s.sessions.Get(hashPrefix(&hash)); used {
+			continue
+		}
+		return &SessionStarted{
+			Agent: from.agent, Key: from.key, Session: sessionID, Hash: hash,
+			ClientName: from.clientName, ClientVersion: from.clientVersion,
+			ExpiresAt: st.Now + SessionMillis,
+		}, credential
+	}
+}
+
+// EndSession revokes the caller's session. The result is *SessionEnded.
+type EndSession struct{ Caller Caller }
+
+// SessionEnded is the result of EndSession: the session as it was.
+type SessionEnded struct{ Session *Session }
+
+func (*SessionEnded) result() {}
+
+// Decide implements Command. SESSION_INVALID, SESSION_EXPIRED.
+func (c *EndSession) Decide(s *State, st Stamp) (Outcome, error) {
+	agent, session, err := s.caller(c.Caller, st.Now)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{
+		Events: []Event{&SessionRevoked{Agent: agent.ID, Session: session.ID}},
+		Result: &SessionEnded{Session: session},
+	}, nil
+}
+
+// SeeSession notes that a session was used. The server sends it where Session.SeenDue says so, at
+// most once a minute for a session; sent more often, or for a session that has ended, it does
+// nothing.
+type SeeSession struct{ Caller Caller }
+
+// Decide implements Command; it returns no error and no result.
+func (c *SeeSession) Decide(s *State, st Stamp) (Outcome, error) {
+	agent, session, err := s.caller(c.Caller, st.Now)
+	if err != nil || !session.SeenDue(st.Now) {
+		return Outcome{}, nil
+	}
+	seen := &SessionSeen{Agent: agent.ID, Session: session.ID}
+	return Outcome{Events: []Event{seen}}, nil
+}
+
+// SessionStarted makes a session. The oldest live ones beyond 100 are ended by it.
+type SessionStarted struct {
+	Agent         id.ID    `cbor:"1,keyasint,omitzero"`
+	Key           id.ID    `cbor:"2,keyasint,omitzero"`
+	Session       id.ID    `cbor:"3,keyasint,omitzero"`
+	Hash          [32]byte `cbor:"4,keyasint,omitzero"`
+	ClientName    string   `cbor:"5,keyasint,omitempty"`
+	ClientVersion string   `cbor:"6,keyasint,omitempty"`
+	ExpiresAt     int64    `cbor:"7,keyasint,omitempty"`
+}
+
+// Kind implements Event.
+func (*SessionStarted) Kind() Kind { return KindSessionStarted }
+
+func (e *SessionStarted) touched() (id.ID, bool) { return e.Agent, false }
+
+func (e *SessionStarted) record(now int64) *Session {
+	return &Session{
+		ID: e.Session, AgentID: e.Agent, KeyID: e.Key, Hash: e.Hash,
+		ClientName: e.ClientName, ClientVersion: e.ClientVersion,
+		CreatedAt: now, ExpiresAt: e.ExpiresAt, LastSeenAt: now,
+	}
+}
+
+func (e *SessionStarted) apply(s *State, now int64) {
+	session := e.record(now)
+	agent := *s.mustAgent(e.Agent)
+	agent.sessions = append(slices.Clip(agent.sessions), session)
+	s.putSession(session)
+	s.pruneSessions(&agent, now)
+	agent.noteUse(e.Key, now)
+	s.putAgent(&agent)
+}
+
+// pruneSessions forgets what has been expired for a day, ends the oldest live sessions beyond the
+// limit, and forgets the oldest of all beyond the larger one.
+func (s *State) pruneSessions(agent *Agent, now int64) {
+	live := 0
+	for _, session := range agent.sessions {
+		if session.ExpiresAt > now {
+			live++
+		}
+	}
+	s.keepSessions(agent, func(session *Session) bool {
+		if session.ExpiresAt > now && live > SessionsLiveMax {
+			live--
+			return false
+		}
+		return session.forgetAt() > now
+	})
+	if over := len(agent.sessions) - SessionsKeptMax; over > 0 {
+		s.keepSessions(agent, func(*Session) bool {
+			over--
+			return over < 0
+		})
+	}
+}
+
+// keepSessions drops the sessions of an agent's copy that keep refuses.
+func (s *State) keepSessions(agent *Agent, keep func(*Session) bool) {
+	kept := make([]*Session, 0, len(agent.sessions))
+	for _, session := range agent.sessions {
+		if keep(session) {
+			kept = append(kept, session)
+		} else {
+			s.dropSession(session)
+		}
+	}
+	agent.sessions = kept
+}
+
+// noteUse brings the coarse times of an agent's copy and its key up to now.
+func (a *Agent) noteUse(keyID id.ID, now int64) {
+	a.LastSeenAt = max(a.LastSeenAt, now)
+	a.replaceKey(keyID, func(key *Key) { key.LastUsedAt = max(key.LastUsedAt, now) })
+}
+
+// SessionRevoked ends a session; its credential is unknown from then on.
+type SessionRevoked struct {
+	Agent   id.ID `cbor:"1,keyasint,omitzero"`
+	Session id.ID `cbor:"2,keyasint,omitzero"`
+}
+
+// Kind implements Event.
+func (*SessionRevoked) Kind() Kind { return KindSessionRevoked }
+
+func (e *SessionRevoked) touched() (id.ID, bool) { return e.Agent, false }
+
+func (e *SessionRevoked) apply(s *State, _ int64) {
+	agent := *s.mustAgent(e.Agent)
+	s.keepSessions(&agent, func(session *Session) bool { return session.ID != e.Session })
+	s.putAgent(&agent)
+}
+
+// SessionSeen notes that a session was used.
+type SessionSeen struct {
+	Agent   id.ID `cbor:"1,keyasint,omitzero"`
+	Session id.ID `cbor:"2,keyasint,omitzero"`
+}
+
+// Kind implements Event.
+func (*SessionSeen) Kind() Kind { return KindSessionSeen }
+
+func (e *SessionSeen) touched() (id.ID, bool) { return e.Agent, false }
+
+func (e *SessionSeen) apply(s *State, now int64) {
+	agent := *s.mustAgent(e.Agent)
+	at := slices.IndexFunc(agent.sessions, func(session *Session) bool {
+		return session.ID == e.Session
+	})
+	if at < 0 {
+		panic(fmt.Sprintf("identity: no session %s", e.Session.Format(id.Session)))
+	}
+	seen := *agent.sessions[at]
+	seen.LastSeenAt = max(seen.LastSeenAt, now)
+	agent.sessions = slices.Clone(agent.sessions)
+	agent.sessions[at] = &seen
+	s.putSession(&seen)
+	agent.noteUse(seen.KeyID, now)
+	s.putAgent(&agent)
+}

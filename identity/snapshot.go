@@ -1,0 +1,319 @@
+package identity
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+
+	"pws/internal/id"
+)
+
+// sectionVersion is the first field of both kinds of section.
+const sectionVersion = 1
+
+type agentSection struct {
+	Version       uint8           `cbor:"1,keyasint"`
+	ID            id.ID           `cbor:"2,keyasint,omitzero"`
+	Handle        string          `cbor:"3,keyasint,omitempty"`
+	ClientName    string          `cbor:"4,keyasint,omitempty"`
+	ClientVersion string          `cbor:"5,keyasint,omitempty"`
+	CreatedAt     int64           `cbor:"6,keyasint,omitempty"`
+	LastSeenAt    int64           `cbor:"7,keyasint,omitempty"`
+	Keys          []storedKey     `cbor:"8,keyasint,omitempty"`
+	Sessions      []storedSession `cbor:"9,keyasint,omitempty"`
+	Idem          []storedIdem    `cbor:"10,keyasint,omitempty"`
+}
+
+type storedKey struct {
+	ID         id.ID    `cbor:"1,keyasint,omitzero"`
+	PublicKey  [32]byte `cbor:"2,keyasint,omitzero"`
+	CreatedAt  int64    `cbor:"3,keyasint,omitempty"`
+	RevokedAt  int64    `cbor:"4,keyasint,omitempty"`
+	LastUsedAt int64    `cbor:"5,keyasint,omitempty"`
+}
+
+type storedSession struct {
+	ID            id.ID    `cbor:"1,keyasint,omitzero"`
+	Key           id.ID    `cbor:"2,keyasint,omitzero"`
+	Hash          [32]byte `cbor:"3,keyasint,omitzero"`
+	ClientName    string   `cbor:"4,keyasint,omitempty"`
+	ClientVersion string   `cbor:"5,keyasint,omitempty"`
+	CreatedAt     int64    `cbor:"6,keyasint,omitempty"`
+	ExpiresAt     int64    `cbor:"7,keyasint,omitempty"`
+	LastSeenAt    int64    `cbor:"8,keyasint,omitempty"`
+}
+
+type storedIdem struct {
+	Key         [16]byte `cbor:"1,keyasint,omitzero"`
+	Fingerprint [16]byte `cbor:"2,keyasint,omitzero"`
+	ExpiresAt   int64    `cbor:"3,keyasint,omitempty"`
+	Status      uint16   `cbor:"4,keyasint,omitempty"`
+	Body        []byte   `cbor:"5,keyasint,omitempty"`
+}
+
+type challengesSection struct {
+	Version    uint8             `cbor:"1,keyasint"`
+	Challenges []storedChallenge `cbor:"2,keyasint,omitempty"`
+}
+
+type storedChallenge struct {
+	ID         id.ID             `cbor:"1,keyasint,omitzero"`
+	Purpose    Purpose           `cbor:"2,keyasint,omitempty"`
+	Nonce      [32]byte          `cbor:"3,keyasint,omitzero"`
+	PublicKey  [32]byte          `cbor:"4,keyasint,omitzero"`
+	Agent      id.ID             `cbor:"5,keyasint,omitzero"`
+	Key        id.ID             `cbor:"6,keyasint,omitzero"`
+	ExpiresAt  int64             `cbor:"7,keyasint,omitempty"`
+	Failures   uint8             `cbor:"8,keyasint,omitempty"`
+	Completion *storedCompletion `cbor:"9,keyasint,omitempty"`
+}
+
+type storedCompletion struct {
+	Digest           [16]byte `cbor:"1,keyasint,omitzero"`
+	AgentID          id.ID    `cbor:"2,keyasint,omitzero"`
+	KeyID            id.ID    `cbor:"3,keyasint,omitzero"`
+	SessionID        id.ID    `cbor:"4,keyasint,omitzero"`
+	At               int64    `cbor:"5,keyasint,omitempty"`
+	SessionExpiresAt int64    `cbor:"6,keyasint,omitempty"`
+}
+
+// encodeSection cannot fail: the sections hold nothing that CBOR does not take.
+func encodeSection(section any) []byte {
+	var buffer bytes.Buffer
+	if err := encoder.MarshalToBuffer(section, &buffer); err != nil {
+		panic(fmt.Sprintf("identity: section: %v", err))
+	}
+	return buffer.Bytes()
+}
+
+// decodeSection reads a section and refuses every spelling but the one that encoding writes.
+func decodeSection(data []byte, section any) error {
+	if err := decoder.Unmarshal(data, section); err != nil {
+		return fmt.Errorf("%w: section: %w", ErrCorrupt, err)
+	}
+	if !bytes.Equal(encodeSection(section), data) {
+		return corrupt("a section that is not canonical")
+	}
+	return nil
+}
+
+func corrupt(format string, values ...any) error {
+	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, values...))
+}
+
+// EncodeAgent is the snapshot section of an agent: the record, its keys, sessions and idempotency
+// records. It is nil where there is no such agent.
+func (s *State) EncodeAgent(agentID id.ID) []byte {
+	agent, ok := s.agents.get(agentID)
+	if !ok {
+		return nil
+	}
+	section := agentSection{
+		Version: sectionVersion, ID: agent.ID, Handle: agent.Handle,
+		ClientName: agent.ClientName, ClientVersion: agent.ClientVersion,
+		CreatedAt: agent.CreatedAt, LastSeenAt: agent.LastSeenAt,
+		Keys:     make([]storedKey, 0, len(agent.keys)),
+		Sessions: make([]storedSession, 0, len(agent.sessions)),
+		Idem:     make([]storedIdem, 0, len(agent.idem)),
+	}
+	for _, key := range agent.keys {
+		section.Keys = append(section.Keys, storedKey{
+			ID: key.ID, PublicKey: key.PublicKey, CreatedAt: key.CreatedAt,
+			RevokedAt: key.RevokedAt, LastUsedAt: key.LastUsedAt,
+		})
+	}
+	for _, session := range agent.sessions {
+		section.Sessions = append(section.Sessions, storedSession{
+			ID: session.ID, Key: session.KeyID, Hash: session.Hash,
+			ClientName: session.ClientName, ClientVersion: session.ClientVersion,
+			CreatedAt: session.CreatedAt, ExpiresAt: session.ExpiresAt,
+			LastSeenAt: session.LastSeenAt,
+		})
+	}
+	for _, record := range agent.idem {
+		section.Idem = append(section.Idem, storedIdem(*record))
+	}
+	return encodeSection(&section)
+}
+
+// RestoreAgent brings an agent's section into this State, which must not be published. On an
+// error, which is ErrCorrupt, the State is as it was.
+func (s *State) RestoreAgent(data []byte) error {
+	var section agentSection
+	if err := decodeSection(data, &section); err != nil {
+		return err
+	}
+	agent := section.agent()
+	if err := s.checkRestored(section.Version, agent); err != nil {
+		return err
+	}
+	s.handles.Set(foldHandle(agent.Handle), agent.ID)
+	for _, key := range agent.keys {
+		s.keyOwners.set(key.ID, agent.ID)
+		s.publicKeys.Set(string(key.PublicKey[:]), keyRef{agent: agent.ID, key: key.ID})
+	}
+	for _, session := range agent.sessions {
+		s.putSession(session)
+	}
+	s.putAgent(agent)
+	return nil
+}
+
+func (a *agentSection) agent() *Agent {
+	agent := &Agent{
+		ID: a.ID, Handle: a.Handle, ClientName: a.ClientName, ClientVersion: a.ClientVersion,
+		CreatedAt: a.CreatedAt, LastSeenAt: a.LastSeenAt,
+	}
+	for _, key := range a.Keys {
+		agent.keys = append(agent.keys, &Key{
+			ID: key.ID, AgentID: a.ID, PublicKey: key.PublicKey, CreatedAt: key.CreatedAt,
+			RevokedAt: key.RevokedAt, LastUsedAt: key.LastUsedAt,
+		})
+	}
+	for _, session := range a.Sessions {
+		agent.sessions = append(agent.sessions, &Session{
+			ID: session.ID, AgentID: a.ID, KeyID: session.Key, Hash: session.Hash,
+			ClientName: session.ClientName, ClientVersion: session.ClientVersion,
+			CreatedAt: session.CreatedAt, ExpiresAt: session.ExpiresAt,
+			LastSeenAt: session.LastSeenAt,
+		})
+	}
+	for _, record := range a.Idem {
+		idem := Idem(record)
+		agent.idem = append(agent.idem, &idem)
+	}
+	return agent
+}
+
+// checkRestored refuses an agent that the State could not have come to hold.
+func (s *State) checkRestored(version uint8, agent *Agent) error {
+	name := agent.ID.Format(id.Agent)
+	if version != sectionVersion {
+		return corrupt("section of version %d", version)
+	}
+	if _, twice := s.agents.get(agent.ID); twice || agent.ID.IsZero() {
+		return corrupt("agent %s is zero or there twice", name)
+	}
+	if problem := handleProblem(agent.Handle); problem != "" {
+		return corrupt("agent %s: handle %q %s", name, agent.Handle, problem)
+	}
+	if _, taken := s.handles.Get(foldHandle(agent.Handle)); taken {
+		return corrupt("agent %s: handle %q is another's", name, agent.Handle)
+	}
+	publicKeys := make(map[[32]byte]bool, len(agent.keys))
+	keys := make(map[id.ID]bool, len(agent.keys))
+	for _, key := range agent.keys {
+		_, known := s.publicKeys.Get(string(key.PublicKey[:]))
+		_, owned := s.keyOwners.get(key.ID)
+		if known || owned || publicKeys[key.PublicKey] || keys[key.ID] {
+			return corrupt("agent %s: key %s is there twice", name, key.ID.Format(id.Key))
+		}
+		publicKeys[key.PublicKey], keys[key.ID] = true, true
+	}
+	prefixes := make(map[uint64]bool, len(agent.sessions))
+	sessions := make(map[id.ID]bool, len(agent.sessions))
+	for _, session := range agent.sessions {
+		prefix := hashPrefix(&session.Hash)
+		_, known := s.sessions.Get(prefix)
+		_, owned := s.sessionIDs.get(session.ID)
+		if known || owned || prefixes[prefix] || sessions[session.ID] || !keys[session.KeyID] {
+			return corrupt("agent %s: session %s is there twice or has no key", name,
+				session.ID.Format(id.Session))
+		}
+		prefixes[prefix], sessions[session.ID] = true, true
+	}
+	if !utf8.ValidString(agent.ClientName) || !utf8.ValidString(agent.ClientVersion) {
+		return corrupt("agent %s: client is not UTF-8", name)
+	}
+	return nil
+}
+
+// EncodeChallenges is the snapshot section of all challenges.
+func (s *State) EncodeChallenges() []byte {
+	section := challengesSection{Version: sectionVersion}
+	section.Challenges = make([]storedChallenge, 0, s.challenges.len())
+	s.challenges.scan(id.ID{}, func(_ id.ID, challenge *Challenge) bool {
+		stored := storedChallenge{
+			ID: challenge.ID, Purpose: challenge.Purpose, Nonce: challenge.Nonce,
+			PublicKey: challenge.PublicKey, Agent: challenge.AgentID, Key: challenge.KeyID,
+			ExpiresAt: challenge.ExpiresAt, Failures: challenge.Failures,
+		}
+		if done := challenge.Completion; done != nil {
+			completion := storedCompletion(*done)
+			stored.Completion = &completion
+		}
+		section.Challenges = append(section.Challenges, stored)
+		return true
+	})
+	return encodeSection(&section)
+}
+
+// RestoreChallenges brings the section of the challenges into this State, which must hold the
+// agents AFTER their own sections and no challenge yet. On an error, which is ErrCorrupt, the
+// State is as it was.
+func (s *State) RestoreChallenges(data []byte) error {
+	var section challengesSection
+	if err := decodeSection(data, &section); err != nil {
+		return err
+	}
+	if section.Version != sectionVersion || s.challenges.len() > 0 {
+		return corrupt("challenges of version %d into %d", section.Version, s.challenges.len())
+	}
+	challenges := make([]*Challenge, 0, len(section.Challenges))
+	last := id.ID{}
+	for _, stored := range section.Challenges {
+		challenge := stored.challenge()
+		if err := s.checkChallenge(challenge, last); err != nil {
+			return err
+		}
+		challenges, last = append(challenges, challenge), challenge.ID
+	}
+	for _, challenge := range challenges {
+		s.challenges.set(challenge.ID, challenge)
+	}
+	return nil
+}
+
+func (c *storedChallenge) challenge() *Challenge {
+	challenge := &Challenge{
+		ID: c.ID, Purpose: c.Purpose, Nonce: c.Nonce, PublicKey: c.PublicKey,
+		AgentID: c.Agent, KeyID: c.Key, ExpiresAt: c.ExpiresAt, Failures: c.Failures,
+	}
+	if c.Completion != nil {
+		completion := Completion(*c.Completion)
+		challenge.Completion = &completion
+	}
+	return challenge
+}
+
+// checkChallenge refuses a challenge that the State could not have come to hold behind the last.
+func (s *State) checkChallenge(challenge *Challenge, last id.ID) error {
+	name := challenge.ID.Format(id.Challenge)
+	if challenge.ID.Compare(last) <= 0 {
+		return corrupt("challenge %s is out of order", name)
+	}
+	agent, hasAgent := s.agents.get(challenge.AgentID)
+	hasKey := false
+	if hasAgent {
+		_, hasKey = agent.Key(challenge.KeyID)
+	}
+	fits := false
+	switch challenge.Purpose {
+	case PurposeRegister:
+		fits = challenge.AgentID.IsZero() && challenge.KeyID.IsZero()
+	case PurposeSession:
+		fits = hasAgent && hasKey
+	case PurposeAddKey:
+		fits = hasAgent && challenge.KeyID.IsZero()
+	}
+	if !fits {
+		return corrupt("challenge %s: agent and key do not fit its purpose", name)
+	}
+	if done := challenge.Completion; done != nil {
+		owner, ok := s.keyOwners.get(done.KeyID)
+		if !ok || owner != done.AgentID {
+			return corrupt("challenge %s: completed with an unknown key", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package identity
+
+import (
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/tidwall/btree"
+
+	"pws/internal/id"
+)
+
+// State is the whole of identity at one point of the log. It consists of persistent trees: a
+// clone costs the same whatever it holds. Only the owner clones; published States are only read.
+type State struct {
+	agents     idTree[*Agent]
+	handles    *btree.Map[string, id.ID] // by lower-case handle
+	keyOwners  idTree[id.ID]             // key ID → agent ID
+	publicKeys *btree.Map[string, keyRef]
+	// sessions is keyed by the first eight bytes of the credential's hash: whole words that lie
+	// in the node make the search of every authenticated request fast. Decide sees to it that no
+	// two sessions share them.
+	sessions   *btree.Map[uint64, *Session]
+	sessionIDs idTree[uint64]
+	challenges idTree[*Challenge] // challenge IDs grow with their expiry
+	due        *btree.BTreeG[dueEntry]
+}
+
+// keyRef says whose a public key is.
+type keyRef struct {
+	agent id.ID
+	key   id.ID
+}
+
+// New makes the empty State.
+func New() *State {
+	return &State{
+		agents:     newIDTree[*Agent](),
+		handles:    new(btree.Map[string, id.ID]),
+		keyOwners:  newIDTree[id.ID](),
+		publicKeys: new(btree.Map[string, keyRef]),
+		sessions:   new(btree.Map[uint64, *Session]),
+		sessionIDs: newIDTree[uint64](),
+		challenges: newIDTree[*Challenge](),
+		due:        btree.NewBTreeGOptions(lessDue, btree.Options{NoLocks: true}),
+	}
+}
+
+// Clone makes a State that shares everything with this one until it is changed. Only the one
+// owner may call it; readers of the original go on undisturbed.
+func (s *State) Clone() *State {
+	return &State{
+		agents:     s.agents.clone(),
+		handles:    s.handles.Copy(),
+		keyOwners:  s.keyOwners.clone(),
+		publicKeys: s.publicKeys.Copy(),
+		sessions:   s.sessions.Copy(),
+		sessionIDs: s.sessionIDs.clone(),
+		challenges: s.challenges.clone(),
+		due:        s.due.Copy(),
+	}
+}
+
+// Apply brings an event into this State, which must be the owner's unpublished clone. now is the
+// stamp's time, as stored with the event.
+func (s *State) Apply(ev Event, now int64) { ev.apply(s, now) }
+
+// Agent is the agent of an ID.
+func (s *State) Agent(agentID id.ID) (*Agent, bool) { return s.agents.get(agentID) }
+
+// AgentByHandle is the agent of a handle, in whatever case it is written.
+func (s *State) AgentByHandle(handle string) (*Agent, bool) {
+	agentID, ok := s.handles.Get(foldHandle(handle))
+	if !ok {
+		return nil, false
+	}
+	return s.Agent(agentID)
+}
+
+// FindAgent takes what a caller may name an agent by: its public ID or its handle.
+func (s *State) FindAgent(ref string) (*Agent, bool) {
+	if agentID, ok := id.Parse(id.Agent, ref); ok {
+		return s.Agent(agentID)
+	}
+	return s.AgentByHandle(ref)
+}
+
+// Agents goes through all agents from the given ID on, in the order of registration.
+func (s *State) Agents(from id.ID) iter.Seq[*Agent] {
+	return func(yield func(*Agent) bool) {
+		s.agents.scan(from, func(_ id.ID, agent *Agent) bool { return yield(agent) })
+	}
+}
+
+// Key is the key of an ID, whosever it is.
+func (s *State) Key(keyID id.ID) (*Key, bool) {
+	owner, ok := s.keyOwners.get(keyID)
+	if !ok {
+		return nil, false
+	}
+	return s.mustAgent(owner).Key(keyID)
+}
+
+// KeyByPublicKey is the key, active or revoked, that a public key was registered as.
+func (s *State) KeyByPublicKey(publicKey [32]byte) (*Key, bool) {
+	ref, ok := s.publicKeys.Get(string(publicKey[:]))
+	if !ok {
+		return nil, false
+	}
+	return s.Key(ref.key)
+}
+
+// Keys are the keys of an agent, oldest first, the revoked ones included; nil where there is no
+// such agent. The slice must not be modified.
+func (s *State) Keys(agentID id.ID) []*Key {
+	agent, ok := s.agents.get(agentID)
+	if !ok {
+		return nil
+	}
+	return agent.Keys()
+}
+
+// Session is the session whose credential has this hash; it may have expired. It is what every
+// authenticated request looks up.
+func (s *State) Session(hash [32]byte) (*Session, bool) {
+	session, ok := s.sessions.Get(hashPrefix(&hash))
+	if !ok || session.Hash != hash {
+		return nil, false
+	}
+	return session, true
+}
+
+// SessionByID is the session of an ID; it may have expired.
+func (s *State) SessionByID(sessionID id.ID) (*Session, bool) {
+	prefix, ok := s.sessionIDs.get(sessionID)
+	if !ok {
+		return nil, false
+	}
+	return s.sessions.Get(prefix)
+}
+
+// Challenge is the challenge of an ID; it may have expired.
+func (s *State) Challenge(challengeID id.ID) (*Challenge, bool) {
+	return s.challenges.get(challengeID)
+}
+
+// Counts are the sizes of the State, for metrics.
+type Counts struct {
+	Agents     int
+	Keys       int
+	Sessions   int // expired ones that are still known included
+	Challenges int
+}
+
+// Counts says how much the State holds.
+func (s *State) Counts() Counts {
+	return Counts{
+		Agents:     s.agents.len(),
+		Keys:       s.keyOwners.len(),
+		Sessions:   s.sessions.Len(),
+		Challenges: s.challenges.len(),
+	}
+}
+
+// mustAgent is for agents that an event or an index names.
+func (s *State) mustAgent(agentID id.ID) *Agent {
+	agent, ok := s.agents.get(agentID)
+	if !ok {
+		panic(fmt.Sprintf("identity: no agent %s", agentID.Format(id.Agent)))
+	}
+	return agent
+}
+
+// putAgent replaces an agent's record and keeps the order of what is due in step.
+func (s *State) putAgent(agent *Agent) {
+	was := int64(0)
+	if old, ok := s.agents.get(agent.ID); ok {
+		was = old.dueAt
+	}
+	agent.dueAt = agent.firstDue()
+	if was != agent.dueAt {
+		if was != 0 {
+			s.due.Delete(dueEntry{was, agent.ID})
+		}
+		if agent.dueAt != 0 {
+			s.due.Set(dueEntry{agent.dueAt, agent.ID})
+		}
+	}
+	s.agents.set(agent.ID, agent)
+}
+
+// putSession brings a session into the indexes by credential and by ID.
+func (s *State) putSession(session *Session) {
+	prefix := hashPrefix(&session.Hash)
+	if old, ok := s.sessions.Set(prefix, session); ok && old.ID != session.ID {
+		panic(fmt.Sprintf("identity: sessions %s and %s share a hash prefix",
+			old.ID.Format(id.Session), session.ID.Format(id.Session)))
+	}
+	s.sessionIDs.set(session.ID, prefix)
+}
+
+// dropSession takes a session out of the indexes.
+func (s *State) dropSession(session *Session) {
+	s.sessions.Delete(hashPrefix(&session.Hash))
+	s.sessionIDs.delete(session.ID)
+}
+
+func hashPrefix(hash *[32]byte) uint64 { return binary.BigEndian.Uint64(hash[:8]) }
+
+// foldHandle is the form under which handles are unique; they are ASCII.
+func foldHandle(handle string) string { return strings.ToLower(handle) }
