@@ -1,0 +1,226 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+)
+
+// committer owns the files of a Log. All its fields belong to its one goroutine.
+type committer struct {
+	l     *Log
+	store store
+	segs  []segment // oldest first, never empty; the last one is appended to
+	log   uint64
+	index uint64 // of the next record
+	next  uint64 // position of the next entry to commit
+	bytes int64
+	frame frameWriter
+	cuts  []cut
+}
+
+// queueKeepMax bounds the length of the queue's array that is kept after a burst.
+const queueKeepMax = 1 << 16
+
+// run commits what is queued until the log is closed and nothing is left.
+func (c *committer) run() {
+	var taken []queued
+	for {
+		var stop bool
+		taken, stop = c.take(taken)
+		if err := c.commitAll(taken); err != nil {
+			c.fail(err)
+		}
+		clear(taken)
+		if cap(taken) > queueKeepMax {
+			taken = nil
+		}
+		if err := c.cutStep(); err != nil {
+			c.fail(err)
+		}
+		if stop {
+			break
+		}
+	}
+	c.close()
+}
+
+// take waits for work and takes the whole queue. It gives its old array to the queue. stop means
+// that the log is closing and that this was the last work.
+func (c *committer) take(old []queued) (taken []queued, stop bool) {
+	l := c.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.mu.queue) == 0 && len(l.mu.cuts) == 0 && len(c.cuts) == 0 && !l.mu.closing {
+		l.mu.idle = true
+		l.mu.wake.Wait()
+	}
+	l.mu.idle = false
+	taken, l.mu.queue = l.mu.queue, old[:0]
+	c.cuts = append(c.cuts, l.mu.cuts...)
+	l.mu.cuts = nil
+	return taken, l.mu.closing && len(taken) == 0 && len(c.cuts) == 0
+}
+
+// commitAll makes as few records of the entries as BatchBytesMax allows. After an error it tells
+// all entries that were not committed.
+func (c *committer) commitAll(q []queued) error {
+	for len(q) > 0 {
+		n, size := 1, len(q[0].payload)
+		for n < len(q) && size+len(q[n].payload) <= c.l.opts.BatchBytesMax {
+			size += len(q[n].payload)
+			n++
+		}
+		if err := c.commit(q[:n], size); err != nil {
+			err = c.latch(err)
+			c.tell(q, err)
+			return err
+		}
+		q = q[n:]
+	}
+	return nil
+}
+
+// commit makes entries durable as one record and tells that. size is the sum of their lengths.
+func (c *committer) commit(q []queued, size int) error {
+	c.frame.begin(size + len(q)*4)
+	for i := range q {
+		c.frame.add(q[i].payload)
+	}
+	frame := c.frame.seal(c.log, c.index, c.next)
+	if err := c.store.Write(c.index, frame); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	rolled := c.place(int64(uvarintLen(uint64(len(frame)))+len(frame)), uint64(len(q)))
+	now := c.l.opts.now
+	start := now()
+	if err := c.sync(rolled); err != nil {
+		return err
+	}
+	took := now().Sub(start)
+
+	l := c.l
+	var free int64
+	if l.opts.ReserveBytes >= 0 {
+		free = l.free()
+	}
+	l.mu.Lock()
+	l.mu.queueBytes -= int64(size) + int64(len(q))*entryOverheadBytes
+	l.mu.freeBytes, l.mu.freeAt = free, start.Add(took)
+	st := &l.mu.stats
+	st.Bytes, st.Segments = c.bytes, len(c.segs)
+	st.Batches++
+	st.Entries += uint64(len(q))
+	st.RawBytes += uint64(size)
+	st.Syncs++
+	st.SyncLast, st.SyncMax = took, max(took, st.SyncMax)
+	st.SyncTotal += took
+	l.mu.Unlock()
+	c.tell(q, nil)
+	l.durable.Store(c.next - 1)
+	return nil
+}
+
+// place books a record of some length and entries as tidwall has put it: into a new segment when
+// the tail was over its length already, and with a new segment behind it when the tail has now
+// reached it. It says whether there is a new segment.
+func (c *committer) place(length int64, entries uint64) (rolled bool) {
+	limit := int64(c.l.opts.SegmentBytes)
+	if c.tail().bytes > limit {
+		c.addSegment(c.index, c.next)
+		rolled = true
+	}
+	t := c.tail()
+	t.bytes += length
+	t.records++
+	c.bytes += length
+	c.index++
+	if t.bytes >= limit {
+		c.addSegment(c.index, c.next+entries)
+		rolled = true
+	}
+	return rolled
+}
+
+func (c *committer) tail() *segment { return &c.segs[len(c.segs)-1] }
+
+func (c *committer) addSegment(index, first uint64) {
+	c.segs = append(c.segs, segment{
+		path: segmentPath(c.l.opts.Dir, index), index: index, first: first,
+	})
+}
+
+// sync makes the written record durable. tidwall syncs a segment BEFORE it opens the next one, but
+// not the directory: a new segment's name must be durable BEFORE anything in it is told. With each
+// new segment tidwall is opened anew, which makes it forget removed segments and the copy of the
+// full one that it keeps in memory.
+func (c *committer) sync(rolled bool) error {
+	if !rolled {
+		if err := c.store.Sync(); err != nil {
+			return fmt.Errorf("fsync: %w", err)
+		}
+		return nil
+	}
+	if err := c.store.Close(); err != nil {
+		return fmt.Errorf("close segment: %w", err)
+	}
+	if err := c.l.disk.SyncDir(c.l.opts.Dir); err != nil {
+		return fmt.Errorf("fsync directory: %w", err)
+	}
+	st, err := c.l.disk.OpenStore(c.l.opts.Dir, c.l.opts.SegmentBytes)
+	if err != nil {
+		return fmt.Errorf("open segment: %w", err)
+	}
+	c.store = st
+	return nil
+}
+
+// tell calls Committed for entries in order and moves on behind them.
+func (c *committer) tell(q []queued, err error) {
+	for i := range q {
+		pos := c.next
+		c.next++
+		if q[i].done != nil {
+			q[i].done.Committed(pos, err)
+		}
+	}
+}
+
+// latch ends the life of the log: from here on nothing is written and nothing is taken.
+func (c *committer) latch(cause error) error {
+	l := c.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.failed == nil {
+		l.mu.failed = fmt.Errorf("%w: %w", ErrLatched, cause)
+	}
+	return l.mu.failed
+}
+
+// fail latches the log and tells everybody who waits, in the order of positions, and then the
+// owner.
+func (c *committer) fail(cause error) {
+	err := cause
+	if !errors.Is(cause, ErrLatched) {
+		err = c.latch(cause)
+	}
+	c.l.mu.Lock()
+	rest := c.l.mu.queue
+	c.l.mu.queue, c.l.mu.queueBytes = nil, 0
+	c.l.mu.Unlock()
+	c.tell(rest, err)
+	if c.l.opts.OnFailure != nil {
+		c.l.opts.OnFailure(err)
+	}
+}
+
+// close releases the files and ends the goroutine.
+func (c *committer) close() {
+	l := c.l
+	err := c.store.Close()
+	if failed := l.Healthy(); failed != nil {
+		// The files are not trusted any more; what closing them says adds nothing.
+		err = failed
+	}
+	l.closeErr = errors.Join(err, l.lock.Close())
+	close(l.done)
+}

@@ -1,0 +1,158 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	tidwall "github.com/tidwall/wal"
+	"golang.org/x/sys/unix"
+)
+
+// disk is every call that touches the file system, so that tests can make each of them fail.
+type disk interface {
+	// MakeDir makes the directory and makes its name durable.
+	MakeDir(dir string) error
+	// ReadDir lists a directory, sorted by name.
+	ReadDir(dir string) ([]os.DirEntry, error)
+	// ReadFile reads a whole file into buf, or into a longer one.
+	ReadFile(path string, buf []byte) ([]byte, error)
+	// Truncate shortens a file and makes that durable.
+	Truncate(path string, size int64) error
+	// Remove removes a file.
+	Remove(path string) error
+	// SyncDir makes the names in a directory durable.
+	SyncDir(dir string) error
+	// Free is the number of bytes that can still be written to the file system of dir.
+	Free(dir string) (int64, error)
+	// OpenStore opens the tidwall log.
+	OpenStore(dir string, segmentBytes int) (store, error)
+}
+
+// store is the part of the tidwall log that is used. It belongs to one goroutine.
+type store interface {
+	Write(index uint64, frame []byte) error
+	Sync() error
+	Close() error
+}
+
+type osDisk struct{}
+
+func (d osDisk) MakeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	return d.SyncDir(filepath.Dir(dir))
+}
+
+func (osDisk) ReadDir(dir string) ([]os.DirEntry, error) { return os.ReadDir(dir) }
+
+func (osDisk) ReadFile(path string, buf []byte) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := info.Size()
+	if size != int64(int(size)) {
+		return nil, fmt.Errorf("%s: %d bytes are too many", path, size)
+	}
+	if cap(buf) < int(size) {
+		buf = make([]byte, size)
+	}
+	buf = buf[:size]
+	n, err := io.ReadFull(f, buf)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return buf[:n], nil
+	}
+	return buf[:n], err
+}
+
+func (osDisk) Truncate(path string, size int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(size); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Sync(); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return f.Close()
+}
+
+func (osDisk) Remove(path string) error { return os.Remove(path) }
+
+func (osDisk) SyncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return f.Close()
+}
+
+func (osDisk) Free(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return int64(st.Bavail) * int64(st.Bsize), nil
+}
+
+func (osDisk) OpenStore(dir string, segmentBytes int) (store, error) {
+	// NoSync only moves the fsync: the committer calls Sync after each Write and measures it.
+	l, err := tidwall.Open(dir, &tidwall.Options{
+		NoSync: true, SegmentSize: segmentBytes, SegmentCacheSize: 1, NoCopy: true,
+		DirPerms: 0o750, FilePerms: 0o640,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &tidwallStore{Log: l}, nil
+}
+
+// tidwallStore writes through a batch of its own: that of tidwall.Log.Write keeps the memory of
+// the largest record for ever.
+type tidwallStore struct {
+	*tidwall.Log
+	batch tidwall.Batch
+}
+
+func (s *tidwallStore) Write(index uint64, frame []byte) error {
+	s.batch.Write(index, frame)
+	err := s.WriteBatch(&s.batch)
+	if len(frame) > keepBytesMax {
+		s.batch = tidwall.Batch{}
+	}
+	return err
+}
+
+// lockName is shorter than a segment's name, so tidwall does not look at it.
+const lockName = "LOCK"
+
+// lockDir takes the lock of the directory. Closing the file releases it, and so does the end of the
+// process, however it ends.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o640)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = fmt.Errorf("%w: %s", ErrLocked, dir)
+	}
+	return nil, errors.Join(err, f.Close())
+}

@@ -1,0 +1,199 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	frameMagic   = 0x4c535750 // "PWSL" in little-endian
+	frameVersion = 1
+	headerBytes  = 48
+
+	flagZstd = 1
+
+	// EntryBytesMax is the longest entry that Append takes.
+	EntryBytesMax = 64 << 20
+
+	// rawBytesMax bounds what a frame may unpack to: the longest entry and its length.
+	rawBytesMax = EntryBytesMax + binary.MaxVarintLen64
+
+	// compressBytesMin is the payload below which compression wins too little.
+	compressBytesMin = 256
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// codecs is the one compressor and the one decompressor of the process; both are safe to share.
+var codecs = sync.OnceValue(func() (c struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+}) {
+	var err error
+	c.enc, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderConcurrency(2), zstd.WithEncoderCRC(false),
+		zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(fmt.Sprintf("wal: zstd encoder: %v", err))
+	}
+	c.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2),
+		zstd.WithDecoderMaxMemory(rawBytesMax), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		panic(fmt.Sprintf("wal: zstd decoder: %v", err))
+	}
+	return c
+})
+
+// header is what a frame says of itself.
+type header struct {
+	flags  byte
+	count  uint32
+	log    uint64
+	index  uint64
+	first  uint64
+	raw    uint32
+	stored uint32
+}
+
+// last is the position of the last entry of the frame.
+func (h *header) last() uint64 { return h.first + uint64(h.count) - 1 }
+
+// Reasons why a frame is refused. A frame with a wrong checksum may be a torn write; errFrame is a
+// frame whose checksum holds and that this program cannot have written.
+var (
+	errTorn  = errors.New("frame does not check")
+	errFrame = errors.New("frame is not understood")
+)
+
+// frameWriter builds frames in buffers that it reuses. The result of seal is valid until the next
+// begin.
+type frameWriter struct {
+	raw    []byte // header space and payload
+	packed []byte // header space and compressed payload
+	count  uint32
+}
+
+// keepBytesMax bounds the buffers that are kept between two frames.
+const keepBytesMax = 8 << 20
+
+// begin starts a frame whose payload will be about sizeHint bytes.
+func (w *frameWriter) begin(sizeHint int) {
+	if cap(w.raw) > keepBytesMax || cap(w.raw) < headerBytes+sizeHint {
+		w.raw = make([]byte, 0, headerBytes+sizeHint)
+	}
+	if cap(w.packed) > keepBytesMax {
+		w.packed = nil
+	}
+	w.raw = w.raw[:headerBytes]
+	w.count = 0
+}
+
+// add appends one entry.
+func (w *frameWriter) add(payload []byte) {
+	w.raw = binary.AppendUvarint(w.raw, uint64(len(payload)))
+	w.raw = append(w.raw, payload...)
+	w.count++
+}
+
+// seal compresses the payload when that wins an eighth or more, and writes the header.
+func (w *frameWriter) seal(log, index, first uint64) []byte {
+	frame, flags := w.raw, byte(0)
+	raw := len(w.raw) - headerBytes
+	if raw >= compressBytesMin {
+		if cap(w.packed) < headerBytes {
+			w.packed = make([]byte, headerBytes, headerBytes+raw/2)
+		}
+		w.packed = codecs().enc.EncodeAll(w.raw[headerBytes:], w.packed[:headerBytes])
+		if len(w.packed)-headerBytes <= raw-raw/8 {
+			frame, flags = w.packed, flagZstd
+		}
+	}
+	le := binary.LittleEndian
+	le.PutUint32(frame[0:], frameMagic)
+	frame[8], frame[9], frame[10], frame[11] = frameVersion, flags, 0, 0
+	le.PutUint32(frame[12:], w.count)
+	le.PutUint64(frame[16:], log)
+	le.PutUint64(frame[24:], index)
+	le.PutUint64(frame[32:], first)
+	le.PutUint32(frame[40:], uint32(raw))
+	le.PutUint32(frame[44:], uint32(len(frame)-headerBytes))
+	le.PutUint32(frame[4:], crc32.Checksum(frame[8:], castagnoli))
+	return frame
+}
+
+// parseFrame checks a whole frame without unpacking its payload. The error is errTorn when the
+// bytes are not what was written, errFrame when they are and make no sense.
+func parseFrame(frame []byte) (header, error) {
+	le := binary.LittleEndian
+	if len(frame) < headerBytes || le.Uint32(frame) != frameMagic ||
+		le.Uint32(frame[4:]) != crc32.Checksum(frame[8:], castagnoli) {
+		return header{}, errTorn
+	}
+	h := header{
+		flags: frame[9], count: le.Uint32(frame[12:]), log: le.Uint64(frame[16:]),
+		index: le.Uint64(frame[24:]), first: le.Uint64(frame[32:]),
+		raw: le.Uint32(frame[40:]), stored: le.Uint32(frame[44:]),
+	}
+	switch {
+	case frame[8] != frameVersion:
+		return h, fmt.Errorf("%w: format version %d, known is %d", errFrame, frame[8], frameVersion)
+	case h.flags&^flagZstd != 0 || frame[10] != 0 || frame[11] != 0:
+		return h, fmt.Errorf("%w: unknown flags", errFrame)
+	case int64(h.stored) != int64(len(frame)-headerBytes):
+		return h, fmt.Errorf("%w: stored length %d of %d", errFrame, h.stored,
+			len(frame)-headerBytes)
+	case h.raw > rawBytesMax || h.flags&flagZstd == 0 && h.raw != h.stored:
+		return h, fmt.Errorf("%w: raw length %d", errFrame, h.raw)
+	case h.count == 0 || h.count > h.raw || h.index == 0 || h.first == 0 ||
+		h.first+uint64(h.count) < h.first:
+		return h, fmt.Errorf("%w: index %d, first position %d, %d entries", errFrame,
+			h.index, h.first, h.count)
+	}
+	return h, nil
+}
+
+// unpack gives the raw payload of a checked frame. It is either a part of frame or lies in buf,
+// which is returned for the next call.
+func unpack(h *header, frame, buf []byte) (raw, keep []byte, err error) {
+	if h.flags&flagZstd == 0 {
+		return frame[headerBytes:], buf, nil
+	}
+	if cap(buf) < int(h.raw) {
+		buf = make([]byte, 0, h.raw)
+	}
+	raw, err = codecs().dec.DecodeAll(frame[headerBytes:], buf[:0])
+	if err != nil {
+		return nil, buf, fmt.Errorf("%w: %v", errFrame, err)
+	}
+	if len(raw) != int(h.raw) {
+		return nil, buf, fmt.Errorf("%w: unpacks to %d bytes of %d", errFrame, len(raw), h.raw)
+	}
+	return raw, raw, nil
+}
+
+// eachEntry calls fn with the entries of a raw payload. It stops at the first error of fn and gives
+// that back; its own errors are errFrame.
+func eachEntry(h *header, raw []byte, fn func(pos uint64, payload []byte) error) error {
+	pos := h.first
+	for n := uint32(0); n < h.count; n++ {
+		size, k := binary.Uvarint(raw)
+		if k <= 0 || size > uint64(len(raw)-k) {
+			return fmt.Errorf("%w: entry %d runs over the end", errFrame, pos)
+		}
+		end := k + int(size)
+		if err := fn(pos, raw[k:end:end]); err != nil {
+			return err
+		}
+		raw = raw[end:]
+		pos++
+	}
+	if len(raw) != 0 {
+		return fmt.Errorf("%w: %d bytes behind the last entry", errFrame, len(raw))
+	}
+	return nil
+}

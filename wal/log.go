@@ -1,0 +1,331 @@
+package wal
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options of Open. Zero values mean the defaults.
+type Options struct {
+	// Dir is the directory of the log. It is created when it is missing.
+	Dir string
+	// SegmentBytes is the length at which a segment is closed; default 8 MiB. The tail segment
+	// stays in memory.
+	SegmentBytes int
+	// ReserveBytes is the free disk space below which Append answers ErrNoSpace; default 64 MiB,
+	// negative switches the check off.
+	ReserveBytes int64
+	// QueueBytesMax is how much may wait for the disk before Append answers ErrBusy; default
+	// 64 MiB. Each entry counts entryOverheadBytes more than its length.
+	QueueBytesMax int64
+	// BatchBytesMax is the most that is put into one record; default 4 MiB, at most
+	// EntryBytesMax. A longer entry makes a record of its own.
+	BatchBytesMax int
+	// FirstPosition is the position of the first entry of a log that is empty; default 1. It has
+	// no effect when the log holds entries.
+	FirstPosition uint64
+	// OnFailure is called once, by the committer, when an I/O error has latched the log, AFTER
+	// Committed was called with the error for every queued entry. It must not call Close.
+	OnFailure func(error)
+
+	disk disk             // file system; tests make it fail
+	now  func() time.Time // clock of the measured durations and of the space check
+}
+
+// entryOverheadBytes is what an entry is counted for on top of its length, so that entries without
+// content are bounded too: its place in the queue, its length prefix and its share of a header.
+const entryOverheadBytes = 64
+
+// Committed is told the fate of an entry. It is an interface so that a caller can pass a value that
+// it has anyway and no closure is made for an entry.
+type Committed interface {
+	// Committed is called once for each entry that Append has taken, in the order of positions,
+	// by the committer. err is nil AFTER the fsync has returned, and wraps ErrLatched when the
+	// log has failed; then the entry may or may not be found at the next Open. It must be quick,
+	// must not panic, and must not call CutBefore or Close.
+	Committed(pos uint64, err error)
+}
+
+// Recovery is what Open has found and done.
+type Recovery struct {
+	First, Last uint64 // entry positions; Last is First-1 when the log is empty
+	Segments    int
+	Records     uint64
+	Bytes       int64 // of valid records
+	TornBytes   int64 // cut off the end of TornFile at TornOffset; 0 when nothing was torn
+	TornFile    string
+	TornOffset  int64
+	Duration    time.Duration // of the check and the repair
+
+	segs []segment
+}
+
+// Stats is a moment of a Log, for metrics and health.
+type Stats struct {
+	First, Last, Durable uint64 // positions: oldest kept, newest appended, newest committed
+	Segments             int
+	Bytes                int64  // of records on disk
+	Batches, Entries     uint64 // committed since Open
+	RawBytes             uint64 // of committed batches before compression, since Open
+	Syncs                uint64
+	SyncLast, SyncMax    time.Duration
+	SyncTotal            time.Duration
+	QueueBytes           int64 // taken and not yet durable, overhead included
+	QueueEntries         int   // taken and not yet in a batch
+	FreeBytes            int64 // disk space as last seen; 0 with the reserve switched off
+}
+
+// Log is an open log. All methods are safe for concurrent use.
+type Log struct {
+	opts      Options
+	disk      disk
+	lock      *os.File
+	recovered *Recovery
+	durable   atomic.Uint64
+	done      chan struct{} // closed when the committer has ended
+	closeErr  error         // set BEFORE done is closed
+
+	mu struct {
+		sync.Mutex
+		wake       sync.Cond // the committer waits on it
+		idle       bool      // the committer waits and nobody has woken it
+		closing    bool
+		touched    bool // Append or CutBefore was called
+		failed     error
+		next       uint64 // position of the next entry
+		queue      []queued
+		queueBytes int64
+		cuts       []cut
+		freeBytes  int64
+		freeAt     time.Time
+		stats      Stats
+	}
+}
+
+// queued is an entry on its way. Its position is that of the entry before it plus one.
+type queued struct {
+	payload []byte
+	done    Committed
+}
+
+// Open checks every frame of the log in a directory, cuts off a torn tail, and starts the committer.
+// It returns ErrLocked when somebody has the log open, and a *CorruptError when it is damaged.
+func Open(o Options) (*Log, *Recovery, error) {
+	if err := o.complete(); err != nil {
+		return nil, nil, err
+	}
+	if err := o.disk.MakeDir(o.Dir); err != nil {
+		return nil, nil, fmt.Errorf("wal: %w", err)
+	}
+	lock, err := lockDir(o.Dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("wal: lock: %w", err)
+	}
+	l, err := open(o, lock)
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Close())
+	}
+	rec := *l.recovered
+	return l, &rec, nil
+}
+
+// complete fills in the defaults.
+func (o *Options) complete() error {
+	if o.Dir == "" {
+		return errors.New("wal: no directory is given")
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	o.Dir = dir
+	def(&o.SegmentBytes, 8<<20)
+	def(&o.ReserveBytes, 64<<20)
+	def(&o.QueueBytesMax, 64<<20)
+	def(&o.BatchBytesMax, 4<<20)
+	def(&o.FirstPosition, 1)
+	if o.SegmentBytes < 0 || o.QueueBytesMax < 0 || o.BatchBytesMax < 0 {
+		return errors.New("wal: a negative size is given")
+	}
+	o.BatchBytesMax = min(o.BatchBytesMax, EntryBytesMax)
+	if o.disk == nil {
+		o.disk = osDisk{}
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	return nil
+}
+
+func def[T int | int64 | uint64](v *T, d T) {
+	if *v == 0 {
+		*v = d
+	}
+}
+
+func open(o Options, lock *os.File) (*Log, error) {
+	start := o.now()
+	segs, err := listSegments(o.disk, o.Dir)
+	if err != nil {
+		return nil, wrap("list", err)
+	}
+	s := scanner{disk: o.disk}
+	if err := s.scanSegments(segs); err != nil {
+		return nil, wrap("check", err)
+	}
+	rec := &Recovery{First: o.FirstPosition, Records: s.records, Bytes: s.bytes}
+	if t := s.torn; t != nil {
+		rec.TornBytes, rec.TornFile, rec.TornOffset = t.bytes, t.file, t.offset
+		if err := o.disk.Truncate(t.file, t.offset); err != nil {
+			return nil, wrap("repair", err)
+		}
+	}
+	if s.records == 0 {
+		var random [8]byte
+		rand.Read(random[:])
+		s.log, s.nextIndex = binary.LittleEndian.Uint64(random[:]), 1
+		s.nextPos = o.FirstPosition
+		segs = []segment{{path: segmentPath(o.Dir, 1), index: 1, first: s.nextPos}}
+	} else {
+		rec.First = segs[0].first
+	}
+	st, err := o.disk.OpenStore(o.Dir, o.SegmentBytes)
+	if err != nil {
+		return nil, wrap("open", err)
+	}
+	if err := o.disk.SyncDir(o.Dir); err != nil {
+		return nil, wrap("open", errors.Join(err, st.Close()))
+	}
+	rec.Last, rec.Segments = s.nextPos-1, len(segs)
+	rec.Duration = o.now().Sub(start)
+	rec.segs = append(rec.segs, segs...)
+	return newLog(o, lock, st, &s, segs, rec), nil
+}
+
+// newLog makes the Log and starts its committer.
+func newLog(o Options, lock *os.File, st store, s *scanner, segs []segment, rec *Recovery) *Log {
+	l := &Log{opts: o, disk: o.disk, lock: lock, recovered: rec, done: make(chan struct{})}
+	l.mu.wake.L = &l.mu.Mutex
+	l.mu.next = s.nextPos
+	l.mu.stats = Stats{First: rec.First, Segments: len(segs), Bytes: s.bytes}
+	l.durable.Store(rec.Last)
+	c := &committer{
+		l: l, store: st, segs: segs, log: s.log, index: s.nextIndex, next: s.nextPos,
+		bytes: s.bytes,
+	}
+	go c.run()
+	return l
+}
+
+func wrap(what string, err error) error { return fmt.Errorf("wal: %s: %w", what, err) }
+
+// Append queues an entry and gives it its position. The log owns payload from then on. c is told
+// when the entry is durable; it may be nil. Entries are committed in the order of positions.
+//
+// It returns ErrBusy, ErrNoSpace, ErrTooLarge, ErrLatched or ErrClosed; then the entry was not
+// taken, c is not called and no position is used up.
+func (l *Log) Append(payload []byte, c Committed) (pos uint64, err error) {
+	l.mu.Lock()
+	if err := l.admit(len(payload)); err != nil {
+		l.mu.Unlock()
+		return 0, err
+	}
+	pos = l.mu.next
+	l.mu.next++
+	l.mu.queue = append(l.mu.queue, queued{payload, c})
+	l.mu.queueBytes += int64(len(payload)) + entryOverheadBytes
+	idle := l.mu.idle
+	l.mu.idle = false
+	l.mu.Unlock()
+	if idle {
+		l.mu.wake.Signal()
+	}
+	return pos, nil
+}
+
+// admit says whether an entry can be taken now. The caller holds the lock.
+func (l *Log) admit(size int) error {
+	l.mu.touched = true
+	cost := int64(size) + entryOverheadBytes
+	switch {
+	case l.mu.failed != nil:
+		return l.mu.failed
+	case l.mu.closing:
+		return ErrClosed
+	case size > EntryBytesMax:
+		return ErrTooLarge
+	case l.mu.queueBytes > 0 && l.mu.queueBytes+cost > l.opts.QueueBytesMax:
+		return ErrBusy
+	case l.opts.ReserveBytes >= 0 && !l.hasSpace(cost):
+		return ErrNoSpace
+	}
+	return nil
+}
+
+// freeAgeMax bounds how often an idle or a full log asks for the free space.
+const freeAgeMax = 2 * time.Millisecond
+
+// hasSpace says whether an entry leaves the reserve untouched. All that is queued counts as not yet
+// written. The committer looks at the free space after each batch, so Append has to ask only when
+// the committer was idle, and when there was too little. The caller holds the lock.
+func (l *Log) hasSpace(cost int64) bool {
+	enough := func() bool {
+		return l.mu.freeBytes-l.mu.queueBytes-cost >= l.opts.ReserveBytes
+	}
+	if !l.mu.idle && enough() {
+		return true
+	}
+	if now := l.opts.now(); l.mu.freeAt.IsZero() || now.Sub(l.mu.freeAt) >= freeAgeMax {
+		l.mu.freeBytes, l.mu.freeAt = l.free(), now
+	}
+	return enough()
+}
+
+// free is the free space; a file system that cannot say has none.
+func (l *Log) free() int64 {
+	n, err := l.disk.Free(l.opts.Dir)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Durable is a position: every entry up to it is on disk, and its Committed has returned.
+func (l *Log) Durable() uint64 { return l.durable.Load() }
+
+// Healthy is nil while the log takes entries, or was closed in order; else it wraps ErrLatched.
+func (l *Log) Healthy() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.failed
+}
+
+// Stats gives the numbers of this moment.
+func (l *Log) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.mu.stats
+	s.Last, s.Durable = l.mu.next-1, l.durable.Load()
+	s.QueueBytes, s.QueueEntries = l.mu.queueBytes, len(l.mu.queue)
+	s.FreeBytes = l.mu.freeBytes
+	return s
+}
+
+// Close commits what is queued, ends the committer and releases the directory. It gives back the
+// error that has latched the log, if any. Further calls wait for the first and return the same.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	l.mu.closing = true
+	l.mu.idle = false
+	l.mu.Unlock()
+	l.mu.wake.Signal()
+	<-l.done
+	return l.closeErr
+}
