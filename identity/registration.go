@@ -1,6 +1,8 @@
 package identity
 
 import (
+	"strings"
+
 	"pws/internal/fault"
 	"pws/internal/id"
 )
@@ -99,8 +101,9 @@ func (c *CompleteRegistration) validate() error {
 		return fault.Invalid(fields...)
 	}
 	if problem != "" {
-		return fault.New(fault.InvalidHandle, "The handle "+problem+".").
-			With("handle", c.Handle)
+		// What is told back is bounded; a handle that fits is never cut.
+		told := strings.ToValidUTF8(c.Handle[:min(len(c.Handle), 64)], "")
+		return fault.New(fault.InvalidHandle, "The handle "+problem+".").With("handle", told)
 	}
 	return nil
 }

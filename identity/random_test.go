@@ -1,0 +1,303 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"maps"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// world drives random commands and keeps, besides the log, the sections that a snapshot would
+// have: those that Touched names are written again after every entry.
+type world struct {
+	*server
+	rt         *rapid.T
+	challenges []*Challenge
+	signers    map[id.ID]string // challenge → seed of the key that should sign
+	sessions   []*Session
+	hashes     [][32]byte
+	keys       []*Key
+	agents     map[id.ID][]byte
+	waiting    []byte
+	published  []published
+	codes      map[fault.Code]bool
+}
+
+// published is a State that readers hold, with what it said when it was published.
+type published struct {
+	state *State
+	text  []byte
+}
+
+func newWorld(rt *rapid.T, codes map[fault.Code]bool) *world {
+	w := &world{
+		server: newServer(), rt: rt, signers: map[id.ID]string{}, agents: map[id.ID][]byte{},
+		codes: codes,
+	}
+	w.waiting = w.state.EncodeChallenges()
+	return w
+}
+
+var seeds = []string{"a", "b", "c", "d", "e"}
+
+var privateKeys = func() map[string]ed25519.PrivateKey {
+	keys := map[string]ed25519.PrivateKey{}
+	for _, seed := range seeds {
+		keys[seed] = testKey(seed)
+	}
+	return keys
+}()
+
+func pick[T any](rt *rapid.T, label string, from []T) T {
+	return from[rapid.IntRange(0, len(from)-1).Draw(rt, label)]
+}
+
+// caller is mostly one of the latest sessions, at times any or none.
+func (w *world) caller() Caller {
+	if len(w.sessions) == 0 || rapid.IntRange(0, 19).Draw(w.rt, "stranger") == 0 {
+		return Caller{Agent: id.New(1, [10]byte{1}), Session: id.New(1, [10]byte{2})}
+	}
+	recent := w.sessions[max(0, len(w.sessions)-6):]
+	return callerOf(pick(w.rt, "session", recent))
+}
+
+func (w *world) proof() Proof {
+	if len(w.challenges) == 0 {
+		return prove(&Challenge{ID: id.New(1, [10]byte{}), Purpose: PurposeSession},
+			privateKeys["a"])
+	}
+	recent := w.challenges[max(0, len(w.challenges)-5):]
+	challenge := pick(w.rt, "challenge", recent)
+	seed := w.signers[challenge.ID]
+	if rapid.IntRange(0, 5).Draw(w.rt, "wrong") == 0 {
+		seed = pick(w.rt, "seed", seeds)
+	}
+	proof := prove(challenge, privateKeys[seed])
+	if rapid.Bool().Draw(w.rt, "ahead") {
+		proof.CheckAhead(w.state)
+	}
+	return proof
+}
+
+func (w *world) key() *Key {
+	if len(w.keys) == 0 {
+		return &Key{ID: id.New(1, [10]byte{3}), AgentID: id.New(1, [10]byte{4})}
+	}
+	return pick(w.rt, "key", w.keys)
+}
+
+// signerOf is the seed of a public key.
+func signerOf(publicKey [32]byte) string {
+	for seed, key := range privateKeys {
+		if rawPublic(key) == publicKey {
+			return seed
+		}
+	}
+	panic("a key of no seed")
+}
+
+func (w *world) command() Command {
+	rt := w.rt
+	publicKey := func() string { return publicText(privateKeys[pick(rt, "seed", seeds)]) }
+	version := func() string { return pick(rt, "version", []string{"1", "1", "1", "2", ""}) }
+	switch rapid.IntRange(0, 11).Draw(rt, "command") {
+	case 0, 1:
+		return &StartRegistration{publicKey(), Algorithm}
+	case 2, 3:
+		handle := pick(rt, "handle", []string{"ada", "Ada", "bob", "cat", "dan", "x"})
+		return &CompleteRegistration{w.proof(), handle, "client", version(), testSecret}
+	case 4, 5:
+		key := w.key()
+		return &RequestChallenge{key.AgentID.Format(id.Agent), key.ID.Format(id.Key)}
+	case 6, 7:
+		return &StartSession{w.proof(), "client", version(), testSecret}
+	case 8:
+		return pick(rt, "end", []Command{
+			&SeeSession{w.caller()}, &SeeSession{w.caller()}, &EndSession{w.caller()}, &Prune{},
+		})
+	case 9:
+		return &StartKey{w.caller(), publicKey(), Algorithm}
+	case 10:
+		return &CompleteKey{w.proof(), w.caller()}
+	}
+	return &RevokeKey{w.caller(), w.key().ID.Format(id.Key)}
+}
+
+func (w *world) step() {
+	if rapid.IntRange(0, 3).Draw(w.rt, "pause") == 0 {
+		w.now += pick(w.rt, "advance", []int64{1, 1, 1, 1, 40_000, 40_000, 61_000, 61_000,
+			299_999, 300_000, -5000, SessionMillis, SessionMemoryMillis, IdemMillis})
+	}
+	command, st := w.command(), w.stamp()
+	before := canonical(w.state)
+	out, err := command.Decide(w.state, st)
+	w.codes[fault.CodeOf(err)] = true
+	if !bytes.Equal(before, canonical(w.state)) {
+		w.rt.Fatalf("%T changed the state it decided on", command)
+	}
+	w.published = append(w.published, published{w.state, before})
+	if key, ok := command.(*StartKey); ok && err == nil {
+		out.Events = append(out.Events, NewIdemStored(key.Caller.Agent, st.Entropy,
+			[16]byte{1}, st.Now, 201, []byte("{}")))
+	}
+	w.apply(st.Now, out.Events...)
+	w.write(out.Events)
+	if err == nil {
+		w.learn(out.Result)
+	}
+}
+
+// write brings the sections up to date that the events name, and sees whether that is all.
+func (w *world) write(events []Event) {
+	for _, event := range events {
+		agent, challenges := Touched(event)
+		if !agent.IsZero() {
+			w.agents[agent] = w.state.EncodeAgent(agent)
+		}
+		if challenges {
+			w.waiting = w.state.EncodeChallenges()
+		}
+	}
+	if !bytes.Equal(w.state.EncodeChallenges(), w.waiting) {
+		w.rt.Fatalf("%v left the section of the challenges behind", events)
+	}
+	count := 0
+	for agent := range w.state.Agents(id.ID{}) {
+		count++
+		if !bytes.Equal(w.state.EncodeAgent(agent.ID), w.agents[agent.ID]) {
+			w.rt.Fatalf("%v left the section of an agent behind", events)
+		}
+	}
+	if count != len(w.agents) {
+		w.rt.Fatalf("%d sections of %d agents", len(w.agents), count)
+	}
+}
+
+// learn keeps what a result tells, and compares it with the state after the events.
+func (w *world) learn(result Result) {
+	same := func(told, held any) {
+		if !reflect.DeepEqual(told, held) {
+			w.rt.Fatalf("told %+v, held %+v", told, held)
+		}
+	}
+	keySame := func(told *Key) {
+		held, _ := w.state.Key(told.ID)
+		same(told, held)
+	}
+	sessionSame := func(told *Session, credential string) {
+		held, err := w.state.Authenticate(CredentialHash(credential), w.now)
+		if err != nil {
+			w.rt.Fatal(err)
+		}
+		same(told, held)
+		w.sessions = append(w.sessions, told)
+	}
+	switch r := result.(type) {
+	case *ChallengeGranted:
+		held, _ := w.state.Challenge(r.Challenge.ID)
+		same(r.Challenge, held)
+		w.challenges = append(w.challenges, r.Challenge)
+		w.signers[r.Challenge.ID] = signerOf(r.Challenge.PublicKey)
+	case *Registration:
+		held, _ := w.state.Agent(r.Agent.ID)
+		keySame(r.Key)
+		if r.Replayed {
+			same(r.Agent, held)
+			return
+		}
+		sessionSame(r.Session, r.Credential)
+		same(r.Agent.ID, held.ID)
+		same(r.Agent.LastSeenAt, held.LastSeenAt)
+		w.keys = append(w.keys, r.Key)
+	case *SessionGranted:
+		sessionSame(r.Session, r.Credential)
+	case *KeyAddition:
+		keySame(r.Key)
+		if !r.Replayed {
+			w.keys = append(w.keys, r.Key)
+		}
+	case *KeyRevocation:
+		keySame(r.Key)
+	case *SessionEnded:
+		if _, ok := w.state.SessionByID(r.Session.ID); ok {
+			w.rt.Fatal("an ended session is still known")
+		}
+	}
+}
+
+// image is a snapshot and the position of the log that it stands for.
+type image struct {
+	agents  map[id.ID][]byte
+	waiting []byte
+	log     int
+}
+
+func (w *world) image() image {
+	return image{maps.Clone(w.agents), w.waiting, len(w.log)}
+}
+
+// restored is the State of a snapshot and the log behind it.
+func (w *world) restored(from image) *State {
+	s := New()
+	for _, data := range from.agents {
+		if err := s.RestoreAgent(data); err != nil {
+			w.rt.Fatal(err)
+		}
+	}
+	if err := s.RestoreChallenges(from.waiting); err != nil {
+		w.rt.Fatal(err)
+	}
+	for _, entry := range w.log[from.log:] {
+		event, err := DecodeEvent(uint16(entry.kind), entry.data)
+		if err != nil {
+			w.rt.Fatal(err)
+		}
+		again, err := EncodeEvent(nil, event)
+		if err != nil || !bytes.Equal(again, entry.data) {
+			w.rt.Fatalf("event %d: %x, then %x, %v", entry.kind, entry.data, again, err)
+		}
+		s.Apply(event, entry.now)
+	}
+	return s
+}
+
+// Live == replayed == snapshot and tail, by every byte and every index, whatever the commands.
+func TestLiveReplayedAndRestoredAreOne(t *testing.T) {
+	codes := map[fault.Code]bool{}
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(rt, codes)
+		images := []image{{waiting: w.waiting}}
+		for range rapid.IntRange(1, 120).Draw(rt, "steps") {
+			w.step()
+			if rapid.IntRange(0, 29).Draw(rt, "snapshot") == 0 {
+				images = append(images, w.image())
+			}
+		}
+		live := canonical(w.state)
+		for _, from := range images {
+			s := w.restored(from)
+			if got := canonical(s); !bytes.Equal(got, live) {
+				rt.Fatalf("from %d of %d entries:\n got %x\nlive %x", from.log, len(w.log),
+					got, live)
+			}
+			if err := checkIndexes(s); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		if err := checkIndexes(w.state); err != nil {
+			rt.Fatal(err)
+		}
+		for _, old := range w.published {
+			if !bytes.Equal(canonical(old.state), old.text) {
+				rt.Fatal("a published state changed")
+			}
+		}
+	})
+	t.Logf("codes met: %v", codes)
+}
