@@ -1,0 +1,175 @@
+// Package child runs other programs as children that never outlive this process, and reads what
+// the kernel knows of them.
+package child
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// logTailLines is how much of a child's standard error is kept to explain its death.
+const logTailLines = 20
+
+// Announcement is how a child says on standard output where it serves.
+const Announcement = "listening on "
+
+// Process is a running child.
+type Process struct {
+	// URL is what stood behind the announcement.
+	URL string
+	// Ready is the time from the start to the announcement.
+	Ready time.Duration
+
+	command *exec.Cmd
+	done    chan struct{}
+	mu      struct {
+		sync.Mutex
+		log  []string
+		exit error
+	}
+}
+
+// Start runs a program and returns once it announced where it serves. The child is killed when the
+// context ends, when the announcement takes longer than the patience, and by the kernel when this
+// process dies.
+func Start(
+	ctx context.Context, patience time.Duration, program string, args ...string,
+) (*Process, error) {
+	begun := time.Now()
+	p, announced, err := spawn(ctx, program, args)
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case url := <-announced:
+		p.URL, p.Ready = url, time.Since(begun)
+		return p, nil
+	case <-p.done:
+		select {
+		case url := <-announced:
+			return nil, fmt.Errorf("%s announced %s and ended: %w", program, url, p.failure())
+		default:
+			return nil, fmt.Errorf("%s ended before it served: %w", program, p.failure())
+		}
+	case <-timer.C:
+		p.Kill()
+		return nil, fmt.Errorf("%s did not serve within %v: %w", program, patience, p.failure())
+	}
+}
+
+// StartQuiet runs a program that announces nothing; the caller finds out when it serves.
+func StartQuiet(ctx context.Context, program string, args ...string) (*Process, error) {
+	p, _, err := spawn(ctx, program, args)
+	return p, err
+}
+
+func spawn(ctx context.Context, program string, args []string) (*Process, <-chan string, error) {
+	command := exec.CommandContext(ctx, program, args...)
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	stderr, err := command.StderrPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	p := &Process{command: command, done: make(chan struct{})}
+	announced := make(chan string, 1)
+	go p.watch(stdout, stderr, announced)
+	return p, announced, nil
+}
+
+// watch reads both streams to their ends BEFORE it waits for the process, as exec demands.
+func (p *Process) watch(stdout, stderr io.Reader, announced chan<- string) {
+	var readers sync.WaitGroup
+	readers.Go(func() { p.read(stderr, nil) })
+	readers.Go(func() { p.read(stdout, announced) })
+	readers.Wait()
+	err := p.command.Wait()
+	p.mu.Lock()
+	p.mu.exit = err
+	p.mu.Unlock()
+	close(p.done)
+}
+
+func (p *Process) read(stream io.Reader, announced chan<- string) {
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		text := lines.Text()
+		if url, found := strings.CutPrefix(text, Announcement); found && announced != nil {
+			announced <- strings.TrimSpace(url)
+			announced = nil
+			continue
+		}
+		p.mu.Lock()
+		p.mu.log = append(p.mu.log, text)
+		if len(p.mu.log) > logTailLines {
+			p.mu.log = p.mu.log[1:]
+		}
+		p.mu.Unlock()
+	}
+	// A line beyond the buffer ends the scanner; the pipe must not fill up behind it.
+	_, _ = io.Copy(io.Discard, stream)
+}
+
+func (p *Process) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := strings.Join(p.mu.log, "\n")
+	if p.mu.exit != nil {
+		return fmt.Errorf("%w\n%s", p.mu.exit, text)
+	}
+	return errors.New(text)
+}
+
+// PID is the process id.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Kill ends the child with SIGKILL and returns AFTER it is gone.
+func (p *Process) Kill() {
+	// An error means that the process is gone already.
+	_ = p.command.Process.Kill()
+	<-p.done
+}
+
+// Stop asks for an end with SIGTERM, waits up to the patience, and returns how the child exited.
+func (p *Process) Stop(patience time.Duration) error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil &&
+		!errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+	case <-timer.C:
+		p.Kill()
+		return fmt.Errorf("did not stop within %v", patience)
+	}
+	p.mu.Lock()
+	exit := p.mu.exit
+	p.mu.Unlock()
+	if exit != nil {
+		return p.failure()
+	}
+	return nil
+}
+
+// Done is closed when the child is gone.
+func (p *Process) Done() <-chan struct{} { return p.done }

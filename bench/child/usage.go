@@ -1,0 +1,68 @@
+package child
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+// Usage is what the kernel accounts to a process.
+type Usage struct {
+	// ResidentBytes is VmRSS less the pages of mapped files: what the process itself holds.
+	ResidentBytes int64
+	// CPU is user and system time since the start.
+	CPU time.Duration
+}
+
+// clockTick is the unit of times in /proc, which Linux fixes at 1/100 s for user space.
+const clockTick = 10 * time.Millisecond
+
+// ReadUsage reads the accounts of a process on this machine from /proc.
+func ReadUsage(pid int) (Usage, error) {
+	var usage Usage
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return usage, err
+	}
+	kilobytes, found := statusKilobytes(status, "RssAnon:")
+	if !found {
+		return usage, fmt.Errorf("process %d: no RssAnon in its status", pid)
+	}
+	usage.ResidentBytes = kilobytes << 10
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return usage, err
+	}
+	// The second field is the program's name in parentheses and may hold anything.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const userTime, systemTime = 14 - 3, 15 - 3
+	if len(fields) <= systemTime {
+		return usage, fmt.Errorf("process %d: malformed stat", pid)
+	}
+	for _, at := range []int{userTime, systemTime} {
+		ticks, err := strconv.ParseInt(string(fields[at]), 10, 64)
+		if err != nil {
+			return usage, fmt.Errorf("process %d: malformed stat: %w", pid, err)
+		}
+		usage.CPU += time.Duration(ticks) * clockTick
+	}
+	return usage, nil
+}
+
+func statusKilobytes(status []byte, key string) (int64, bool) {
+	for line := range bytes.Lines(status) {
+		rest, found := bytes.CutPrefix(line, []byte(key))
+		if !found {
+			continue
+		}
+		fields := bytes.Fields(rest)
+		if len(fields) == 0 {
+			return 0, false
+		}
+		value, err := strconv.ParseInt(string(fields[0]), 10, 64)
+		return value, err == nil
+	}
+	return 0, false
+}

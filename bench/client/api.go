@@ -1,0 +1,288 @@
+// Package client is a small client of the service's HTTP interface for load drivers and the replay:
+// keep-alive connections without a pool, requests as bytes, and little CPU per exchange, because a
+// load generator shares its cores with the server that it measures.
+package client
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// callTimeout bounds one call of the API.
+const callTimeout = 60 * time.Second
+
+// name is the client_name that agents of this package register with.
+const name = "pws-bench"
+
+// API calls operations one after the other as one agent. It is not safe for concurrent use.
+type API struct {
+	// Host is the host:port that is called; it may be changed when the server moved.
+	Host string
+	// Credential is the Bearer credential of the session, empty while anonymous.
+	Credential string
+	agentID    string
+	keyID      string
+	private    ed25519.PrivateKey
+	conn       *Conn
+	scratch    []byte
+}
+
+// Failure is an answer of the service that reports an error.
+type Failure struct {
+	Status    int
+	Code      string          `json:"code"`
+	Message   string          `json:"message"`
+	Details   json.RawMessage `json:"details"`
+	Retryable bool            `json:"retryable"`
+}
+
+func (f *Failure) Error() string {
+	return fmt.Sprintf("%d %s: %s %s", f.Status, f.Code, f.Message, f.Details)
+}
+
+// Outcome names the result of an exchange for counting: empty for success.
+func Outcome(response Response) string {
+	if response.Status < 400 {
+		return ""
+	}
+	failure := failureOf(response)
+	return fmt.Sprintf("%d %s", failure.Status, failure.Code)
+}
+
+func failureOf(response Response) *Failure {
+	var envelope struct {
+		Error Failure `json:"error"`
+	}
+	// A body that is no envelope leaves the code empty, and the status speaks alone.
+	_ = json.Unmarshal(response.Body, &envelope)
+	envelope.Error.Status = response.Status
+	return &envelope.Error
+}
+
+// New makes an API for a base URL such as http://127.0.0.1:8080, without connecting yet.
+func New(base string) (*API, error) {
+	host, err := HostOf(base)
+	if err != nil {
+		return nil, err
+	}
+	return &API{Host: host}, nil
+}
+
+// HostOf is the host:port of a plain HTTP base URL.
+func HostOf(base string) (string, error) {
+	host, found := strings.CutPrefix(strings.TrimSuffix(base, "/"), "http://")
+	if !found || host == "" || strings.ContainsAny(host, "/?#") {
+		return "", fmt.Errorf("server address %q is not of the form http://HOST:PORT", base)
+	}
+	if !strings.Contains(host, ":") {
+		host += ":80"
+	}
+	return host, nil
+}
+
+// Close drops the connection.
+func (a *API) Close() {
+	if a.conn != nil {
+		a.conn.Close()
+		a.conn = nil
+	}
+}
+
+// Reply tells what stands beside the data of a successful answer.
+type Reply struct {
+	Status   int
+	Replayed bool
+}
+
+// Call sends one request and decodes the envelope's data into the value, which may be nil. A
+// refusal by the service is a *Failure; every other error leaves open whether the request took
+// effect.
+func (a *API) Call(request Request, into any) (Reply, error) {
+	response, err := a.exchange(request)
+	if err != nil {
+		return Reply{}, err
+	}
+	if response.Status >= 400 {
+		return Reply{}, failureOf(response)
+	}
+	reply := Reply{
+		Status:   response.Status,
+		Replayed: response.Header("idempotency-replayed") == "true",
+	}
+	if into == nil {
+		return reply, nil
+	}
+	envelope := struct {
+		Data any `json:"data"`
+	}{into}
+	if err := json.Unmarshal(response.Body, &envelope); err != nil {
+		return reply, fmt.Errorf("%s %s: %w", request.Method, request.Path, err)
+	}
+	return reply, nil
+}
+
+func (a *API) exchange(request Request) (Response, error) {
+	if a.conn == nil {
+		conn, err := Dial(a.Host)
+		if err != nil {
+			return Response{}, err
+		}
+		a.conn = conn
+	}
+	request.Host, request.Credential = a.Host, a.Credential
+	a.scratch = request.Append(a.scratch[:0])
+	if err := a.conn.Deadline(time.Now().Add(callTimeout)); err != nil {
+		a.Close()
+		return Response{}, err
+	}
+	err := a.conn.Send(a.scratch)
+	var response Response
+	if err == nil {
+		if request.Sent != nil {
+			request.Sent()
+		}
+		response, err = a.conn.Receive()
+	}
+	if err != nil || response.Close {
+		a.Close()
+	}
+	return response, err
+}
+
+// Post sends a value as JSON under an Idempotency-Key, which may be empty.
+func (a *API) Post(path, key string, body, into any) (Reply, error) {
+	text, err := EncodeJSON(body)
+	if err != nil {
+		return Reply{}, err
+	}
+	return a.Call(Request{Method: "POST", Path: path, IdempotencyKey: key, Body: text}, into)
+}
+
+// Get reads a resource.
+func (a *API) Get(path string, into any) error {
+	_, err := a.Call(Request{Method: "GET", Path: path}, into)
+	return err
+}
+
+// RandomKey is an Idempotency-Key that nobody else uses.
+func RandomKey() string {
+	var entropy [16]byte
+	// rand.Read never returns an error; it ends the process where there is no entropy.
+	_, _ = rand.Read(entropy[:])
+	return hex.EncodeToString(entropy[:])
+}
+
+type challenge struct {
+	ChallengeID    string `json:"challenge_id"`
+	Challenge      string `json:"challenge"`
+	SigningPayload string `json:"signing_payload"`
+}
+
+type proof struct {
+	ChallengeID   string `json:"challenge_id"`
+	Challenge     string `json:"challenge"`
+	Signature     string `json:"signature"`
+	Handle        string `json:"handle,omitempty"`
+	ClientName    string `json:"client_name"`
+	ClientVersion string `json:"client_version"`
+}
+
+type session struct {
+	Session struct {
+		Credential string `json:"credential"`
+	} `json:"session"`
+	Agent struct {
+		ID string `json:"id"`
+	} `json:"agent"`
+	Key struct {
+		ID string `json:"id"`
+	} `json:"key"`
+}
+
+// Register makes a new agent with a key of its own and begins its first session.
+func (a *API) Register(handle string) error {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return err
+	}
+	a.private, a.Credential = private, ""
+	var asked challenge
+	if _, err := a.Post("/api/v1/agents/register/start", "", map[string]string{
+		"public_key": base64.RawURLEncoding.EncodeToString(public), "algorithm": "Ed25519",
+	}, &asked); err != nil {
+		return fmt.Errorf("begin the registration: %w", err)
+	}
+	var begun session
+	answer := a.sign(asked)
+	answer.Handle = handle
+	if _, err := a.Post("/api/v1/agents/register/complete", "", answer, &begun); err != nil {
+		return fmt.Errorf("complete the registration: %w", err)
+	}
+	a.agentID, a.keyID = begun.Agent.ID, begun.Key.ID
+	return a.begin(begun)
+}
+
+// Renew begins another session of the registered agent, because the one before has run out.
+func (a *API) Renew() error {
+	a.Credential = ""
+	var asked challenge
+	if _, err := a.Post("/api/v1/auth/challenge", "", map[string]string{
+		"agent_id": a.agentID, "key_id": a.keyID,
+	}, &asked); err != nil {
+		return fmt.Errorf("ask for a challenge: %w", err)
+	}
+	var begun session
+	if _, err := a.Post("/api/v1/auth/session", "", a.sign(asked), &begun); err != nil {
+		return fmt.Errorf("begin a session: %w", err)
+	}
+	return a.begin(begun)
+}
+
+func (a *API) begin(begun session) error {
+	if begun.Session.Credential == "" {
+		return errors.New("the service returned no credential")
+	}
+	a.Credential = begun.Session.Credential
+	return nil
+}
+
+func (a *API) sign(asked challenge) proof {
+	signature := ed25519.Sign(a.private, []byte(asked.SigningPayload))
+	return proof{
+		ChallengeID: asked.ChallengeID, Challenge: asked.Challenge,
+		Signature:  base64.RawURLEncoding.EncodeToString(signature),
+		ClientName: name, ClientVersion: "1",
+	}
+}
+
+// Project is what callers need of a project.
+type Project struct {
+	ID   string `json:"id"`
+	Head string `json:"head_changeset_id"`
+}
+
+// CreateProject makes a project that anybody can read by its ID and nobody finds by chance.
+func (a *API) CreateProject(name string) (Project, error) {
+	return a.CreateProjectWithKey(name, RandomKey())
+}
+
+// CreateProjectWithKey is CreateProject under an Idempotency-Key of the caller.
+func (a *API) CreateProjectWithKey(name, key string) (Project, error) {
+	var data struct {
+		Project Project `json:"project"`
+	}
+	_, err := a.Post("/api/v1/projects", key, map[string]string{
+		"name": name, "visibility": "UNLISTED", "reuse_policy": "REFERENCE_ONLY",
+	}, &data)
+	if err == nil && (data.Project.ID == "" || data.Project.Head == "") {
+		err = fmt.Errorf("create project: id %q, head %q", data.Project.ID, data.Project.Head)
+	}
+	return data.Project, err
+}

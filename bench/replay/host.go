@@ -1,0 +1,84 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pws/bench/child"
+)
+
+// startPatience bounds how long a server may take to serve, recovery included.
+const startPatience = 5 * time.Minute
+
+// stopPatience bounds an orderly stop.
+const stopPatience = time.Minute
+
+// host is the server under demonstration: a child of this process, or one that runs elsewhere.
+type host struct {
+	program string
+	dataDir string
+	process *child.Process
+	// url is where the server is now; it changes with every start of a child.
+	url string
+}
+
+// startHost starts a server of its own on an empty folder below the given one.
+func startHost(ctx context.Context, program, workDir string) (*host, error) {
+	h := &host{program: program, dataDir: filepath.Join(workDir, "data")}
+	if err := os.MkdirAll(h.dataDir, 0o700); err != nil {
+		return nil, err
+	}
+	return h, h.start(ctx)
+}
+
+func (h *host) start(ctx context.Context) error {
+	process, err := child.Start(ctx, startPatience, h.program, "serve",
+		"--listen", "127.0.0.1:0", "--data", h.dataDir, "--rate-limits", "off")
+	if err != nil {
+		return fmt.Errorf("start the server: %w", err)
+	}
+	h.process, h.url = process, process.URL
+	return nil
+}
+
+// owned says that the server is a child and may be killed.
+func (h *host) owned() bool { return h.program != "" }
+
+// running says that the child has not ended.
+func (h *host) running() bool {
+	select {
+	case <-h.process.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the child as a power cut would end it, for all the process can do about it.
+func (h *host) kill() { h.process.Kill() }
+
+// restart starts the server again on its folder and returns how long it took to serve.
+func (h *host) restart(ctx context.Context) (time.Duration, error) {
+	if h.running() {
+		return 0, errors.New("the server still runs")
+	}
+	if err := h.start(ctx); err != nil {
+		return 0, err
+	}
+	return h.process.Ready, nil
+}
+
+// stop ends the child in good order.
+func (h *host) stop() error {
+	if !h.owned() {
+		return nil
+	}
+	if err := h.process.Stop(stopPatience); err != nil {
+		return fmt.Errorf("stop the server: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package replay
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// The limits of the service that decide what of a repository it can hold.
+const (
+	fileBytesMax      = 1 << 20
+	filesMax          = 5000
+	pathBytesMax      = 512
+	segmentBytesMax   = 255
+	pathDepthMax      = 32
+	operationsMax     = 100
+	messageCharsMax   = 4000
+	requestBytesAimed = 8 << 20
+)
+
+// reason says why a file of the repository is left out; empty means that it is not.
+type reason string
+
+const (
+	accepted         reason = ""
+	reasonSymlink    reason = "symbolic link"
+	reasonSubmodule  reason = "submodule"
+	reasonPath       reason = "path is not canonical"
+	reasonLarge      reason = "larger than 1 MiB"
+	reasonBinary     reason = "holds a NUL byte"
+	reasonEncoding   reason = "is not UTF-8"
+	reasonTooMany    reason = "beyond 5000 files"
+	gitModeSymlink          = "120000"
+	gitModeSubmodule        = "160000"
+)
+
+// hash is the SHA-256 of a file's content, which the service calls blob_hash.
+type hash [sha256.Size]byte
+
+func (h hash) String() string { return fmt.Sprintf("%x", h[:]) }
+
+// verdict is what is known of the content behind a git object.
+type verdict struct {
+	reason reason
+	hash   hash
+}
+
+// judgePath decides by name and mode alone.
+func judgePath(path, mode string) reason {
+	switch mode {
+	case gitModeSymlink:
+		return reasonSymlink
+	case gitModeSubmodule:
+		return reasonSubmodule
+	}
+	if len(path) == 0 || len(path) > pathBytesMax || !utf8.ValidString(path) ||
+		!norm.NFC.IsNormalString(path) || strings.Count(path, "/") >= pathDepthMax {
+		return reasonPath
+	}
+	for _, r := range path {
+		if r < 0x20 || r == 0x7f || r == '\\' {
+			return reasonPath
+		}
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "" || segment == "." || segment == ".." || len(segment) > segmentBytesMax {
+			return reasonPath
+		}
+	}
+	return accepted
+}
+
+// judgeContent decides by content; a nil content with a size above the limit was not read.
+func judgeContent(size int64, content []byte) verdict {
+	switch {
+	case size > fileBytesMax:
+		return verdict{reason: reasonLarge}
+	case bytes.IndexByte(content, 0) >= 0:
+		return verdict{reason: reasonBinary}
+	case !utf8.Valid(content):
+		return verdict{reason: reasonEncoding}
+	}
+	return verdict{hash: sha256.Sum256(content)}
+}
+
+// judge remembers verdicts by object and holds recent contents, so that an object is rarely read
+// twice.
+type judge struct {
+	objects  *objects
+	verdicts map[string]verdict
+	held     map[string][]byte
+	// heldBytes is the size of what is held.
+	heldBytes int
+}
+
+// heldBytesMax bounds the contents that are held between judging a commit and encoding it.
+const heldBytesMax = 32 << 20
+
+func newJudge(objects *objects) *judge {
+	return &judge{
+		objects: objects, verdicts: map[string]verdict{}, held: map[string][]byte{},
+	}
+}
+
+// file decides about one file of a tree.
+func (j *judge) file(path, mode, oid string) (verdict, error) {
+	if why := judgePath(path, mode); why != accepted {
+		return verdict{reason: why}, nil
+	}
+	if known, found := j.verdicts[oid]; found {
+		return known, nil
+	}
+	_, content, err := j.readBlob(oid)
+	if err != nil {
+		return verdict{}, err
+	}
+	if j.heldBytes+len(content) <= heldBytesMax && j.verdicts[oid].reason == accepted {
+		j.held[oid] = content
+		j.heldBytes += len(content)
+	}
+	return j.verdicts[oid], nil
+}
+
+func (j *judge) readBlob(oid string) (verdict, []byte, error) {
+	kind, size, content, err := j.objects.read(oid, fileBytesMax)
+	if err != nil {
+		return verdict{}, nil, err
+	}
+	if kind != "blob" {
+		return verdict{}, nil, fmt.Errorf("git cat-file: %s is a %s, not a blob", oid, kind)
+	}
+	result := judgeContent(size, content)
+	j.verdicts[oid] = result
+	return result, content, nil
+}
+
+// content is the content of an object, read again where it is not held.
+func (j *judge) content(oid string) ([]byte, error) {
+	if content, found := j.held[oid]; found {
+		return content, nil
+	}
+	_, content, err := j.readBlob(oid)
+	return content, err
+}
+
+// forget drops the held contents.
+func (j *judge) forget() {
+	clear(j.held)
+	j.heldBytes = 0
+}
