@@ -1,0 +1,319 @@
+package shape
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"unicode/utf16"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/internal/fault"
+)
+
+const (
+	// depthMax is the deepest nesting of objects and lists in a body.
+	depthMax = 64
+	// faultsMax bounds the faults that one answer names.
+	faultsMax = 100
+	// largeBody is the size from which strings are decoded by decodeString: below it the library's
+	// own way is quicker, above it the copies that it makes of escaped strings weigh more.
+	largeBody = 8 << 10
+)
+
+var (
+	strict      = json.JoinOptions(json.RejectUnknownMembers(true))
+	strictLarge = json.JoinOptions(strict,
+		json.WithUnmarshalers(json.UnmarshalFromFunc(decodeString)))
+)
+
+// escapeMark starts an escape that can hide the name of a member.
+var escapeMark = []byte(`\u`)
+
+var errNotString = errors.New("not a string")
+
+// Decode reads a body strictly into a pointer to a struct. Nothing of body is kept. A struct without
+// members takes an absent body. Errors: INVALID_JSON, VALIDATION_FAILED with all faults.
+func Decode(body []byte, into any) error {
+	value := reflect.ValueOf(into).Elem()
+	p := planOf(value.Type())
+	if len(bytes.TrimLeft(body, " \t\r\n")) == 0 {
+		if p.kind == kindObject && len(p.members) == 0 {
+			return nil
+		}
+		return invalidJSON(0, "the body is empty")
+	}
+	options := strict
+	if len(body) >= largeBody {
+		options = strictLarge
+	}
+	decodeErr := json.Unmarshal(body, into, options)
+	root := use{plan: p, check: noCheck}
+	quick := decodeErr == nil && root.holds(value, body) && (!p.open || depthHolds(body))
+	if quick {
+		return nil
+	}
+	if err := checkSyntax(body); err != nil {
+		return err
+	}
+	faults := collect(body, &root)
+	if len(faults) == 0 && decodeErr == nil {
+		faults = crossFaults(value, &root, "", faults)
+	}
+	if len(faults) > 0 {
+		return fault.Invalid(faults...)
+	}
+	if decodeErr != nil {
+		return fault.Invalid(fault.Field{Field: "", Problem: "does not fit the request type"})
+	}
+	return nil
+}
+
+// decodeString makes a string of its exact size in one copy, also where it is escaped.
+func decodeString(dec *jsontext.Decoder, into *string) error {
+	quoted, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if quoted.Kind() != '"' {
+		if quoted.Kind() == 'n' {
+			*into = ""
+			return nil
+		}
+		return errNotString
+	}
+	inner := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		*into = string(inner)
+		return nil
+	}
+	plain := appendUnquoted(make([]byte, 0, unquotedLen(inner)), inner)
+	*into = unsafe.String(unsafe.SliceData(plain), len(plain))
+	return nil
+}
+
+// unquotedLen is the size of the inside of a valid JSON string without its escapes.
+func unquotedLen(inner []byte) int {
+	size := 0
+	for {
+		at := bytes.IndexByte(inner, '\\')
+		if at < 0 {
+			return size + len(inner)
+		}
+		size += at
+		if inner[at+1] != 'u' {
+			size++
+			inner = inner[at+2:]
+			continue
+		}
+		code := hex4(inner[at+2:])
+		inner = inner[at+6:]
+		switch {
+		case code < 0x80:
+			size++
+		case code < 0x800:
+			size += 2
+		case code >= 0xd800 && code < 0xdc00:
+			size += 4
+			inner = inner[6:]
+		default:
+			size += 3
+		}
+	}
+}
+
+// appendUnquoted writes the inside of a valid JSON string without its escapes. Surrogates come in
+// pairs, for the decoder refuses others.
+func appendUnquoted(dst, inner []byte) []byte {
+	for {
+		at := bytes.IndexByte(inner, '\\')
+		if at < 0 {
+			return append(dst, inner...)
+		}
+		dst = append(dst, inner[:at]...)
+		escape := inner[at+1]
+		rest := inner[at+2:]
+		if escape == 'u' {
+			code := hex4(rest)
+			rest = rest[4:]
+			if utf16.IsSurrogate(code) {
+				code = utf16.DecodeRune(code, hex4(rest[2:]))
+				rest = rest[6:]
+			}
+			dst = utf8.AppendRune(dst, code)
+		} else {
+			dst = append(dst, plainEscape(escape))
+		}
+		inner = rest
+	}
+}
+
+func plainEscape(c byte) byte {
+	switch c {
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	}
+	return c
+}
+
+func hex4(digits []byte) int32 {
+	var code int32
+	for _, c := range digits[:4] {
+		switch {
+		case c <= '9':
+			code = code<<4 | int32(c-'0')
+		default:
+			code = code<<4 | int32(c|0x20-'a'+10)
+		}
+	}
+	return code
+}
+
+// holds reports whether a decoded value that was sent satisfies its bounds. It refuses where only
+// the text can tell; the walk over the text decides then.
+func (u *use) holds(v reflect.Value, body []byte) bool {
+	switch u.plan.kind {
+	case kindText:
+		return u.check.Text(v.String()) == ""
+	case kindInteger:
+		return u.check.Integer(integerOf(v, u.plan.unsigned)) == ""
+	case kindList:
+		return u.listHolds(v, body)
+	case kindMap:
+		return u.mapHolds(v, body)
+	case kindObject:
+		return u.objectHolds(v, body)
+	case kindBoolean, kindNumber, kindOpen:
+	}
+	return u.hookHolds(v)
+}
+
+// holds judges a member, which may be absent.
+func (m *member) holds(v reflect.Value, body []byte) bool {
+	if m.pointer {
+		return !v.IsNil() && m.use.holds(v.Elem(), body) || v.IsNil() && !m.check.required
+	}
+	if !v.IsZero() {
+		return m.use.holds(v, body)
+	}
+	// A zero value stands for absence, for null or for itself.
+	if m.check.required {
+		return false
+	}
+	if m.plan.kind == kindObject || !m.zeroHolds {
+		return !bytes.Contains(body, m.quoted) && !bytes.Contains(body, escapeMark)
+	}
+	return true
+}
+
+func integerOf(v reflect.Value, unsigned bool) int64 {
+	if unsigned {
+		return int64(min(v.Uint(), 1<<63-1)) // #nosec G115 -- clamped
+	}
+	return v.Int()
+}
+
+func (u *use) listHolds(v reflect.Value, body []byte) bool {
+	if u.check.Items(v.Len()) != "" {
+		return false
+	}
+	for i := range v.Len() {
+		if !u.plan.elem.elementHolds(v.Index(i), body) {
+			return false
+		}
+	}
+	return true
+}
+
+func (u *use) mapHolds(v reflect.Value, body []byte) bool {
+	if u.check.Items(v.Len()) != "" {
+		return false
+	}
+	for entries := v.MapRange(); entries.Next(); {
+		if !u.plan.elem.elementHolds(entries.Value(), body) {
+			return false
+		}
+	}
+	return true
+}
+
+// elementHolds is holds for what cannot be absent. A zero element may come from null, which only the
+// text can tell.
+func (u *use) elementHolds(v reflect.Value, body []byte) bool {
+	if u.pointer {
+		if v.IsNil() {
+			return false
+		}
+		return u.holds(v.Elem(), body)
+	}
+	if v.IsZero() && u.plan.kind != kindOpen {
+		return false
+	}
+	return u.holds(v, body)
+}
+
+func (u *use) objectHolds(v reflect.Value, body []byte) bool {
+	for i := range u.plan.members {
+		m := &u.plan.members[i]
+		var field reflect.Value
+		if len(m.index) == 1 {
+			field = v.Field(m.index[0])
+		} else {
+			field = v.FieldByIndex(m.index)
+		}
+		if !m.holds(field, body) {
+			return false
+		}
+	}
+	return u.hookHolds(v)
+}
+
+func (u *use) hookHolds(v reflect.Value) bool {
+	return !u.plan.checker || len(problemsOf(v)) == 0
+}
+
+func problemsOf(v reflect.Value) []fault.Field {
+	if !v.CanAddr() {
+		moved := reflect.New(v.Type())
+		moved.Elem().Set(v)
+		v = moved.Elem()
+	}
+	checker, ok := v.Addr().Interface().(Checker)
+	if !ok {
+		return nil
+	}
+	return checker.Problems()
+}
+
+// depthHolds reports whether valid JSON nests at most depthMax deep.
+func depthHolds(body []byte) bool {
+	depth := 0
+	for at := 0; at < len(body); at++ {
+		switch body[at] {
+		case '"':
+			for at++; body[at] != '"'; at++ {
+				if body[at] == '\\' {
+					at++
+				}
+			}
+		case '{', '[':
+			if depth++; depth > depthMax {
+				return false
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return true
+}

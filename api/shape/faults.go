@@ -1,0 +1,313 @@
+package shape
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/internal/fault"
+)
+
+// byteOrderMark is refused in front of a body, as RFC 8259 permits.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+func invalidJSON(offset int64, problem string) *fault.Error {
+	return fault.New(fault.InvalidJSON, "The body is not strict JSON: "+problem+".").
+		With("offset", offset).With("problem", problem)
+}
+
+// checkSyntax reads a text to its end. Errors: INVALID_JSON.
+func checkSyntax(body []byte) error {
+	if bytes.HasPrefix(body, byteOrderMark) {
+		return invalidJSON(0, "a byte order mark stands in front")
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(body))
+	for first := true; first || dec.StackDepth() > 0; first = false {
+		if _, err := dec.ReadToken(); err != nil {
+			return syntaxFault(err, int64(len(body)))
+		}
+		if dec.StackDepth() > depthMax {
+			return invalidJSON(dec.InputOffset(),
+				"nesting is deeper than "+strconv.Itoa(depthMax))
+		}
+	}
+	end := dec.InputOffset()
+	rest := bytes.TrimLeft(body[end:], " \t\r\n")
+	if len(rest) > 0 {
+		return invalidJSON(int64(len(body)-len(rest)), "data follows the value")
+	}
+	return nil
+}
+
+func syntaxFault(err error, size int64) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return invalidJSON(size, "the text ends too early")
+	}
+	var syntax *jsontext.SyntacticError
+	if !errors.As(err, &syntax) {
+		return invalidJSON(0, "the text cannot be read")
+	}
+	problem := "syntax error"
+	if syntax.Err != nil {
+		problem = syntax.Err.Error()
+	}
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		problem = "duplicate object key"
+	}
+	return invalidJSON(syntax.ByteOffset, problem)
+}
+
+// walk collects faults over a text whose syntax holds.
+type walk struct {
+	dec    *jsontext.Decoder
+	faults []fault.Field
+	path   []byte
+}
+
+func collect(body []byte, root *use) []fault.Field {
+	w := &walk{dec: jsontext.NewDecoder(bytes.NewBuffer(body))}
+	w.value(root)
+	return w.faults
+}
+
+func (w *walk) fault(problem string) {
+	if len(w.faults) < faultsMax {
+		w.faults = append(w.faults, fault.Field{Field: string(w.path), Problem: problem})
+	}
+}
+
+// value reads one value and judges it. It is called with a value to come.
+func (w *walk) value(u *use) {
+	if len(w.faults) >= faultsMax {
+		w.skip()
+		return
+	}
+	switch u.plan.kind {
+	case kindObject:
+		w.structured(u, '{', "an object", w.object)
+	case kindMap:
+		w.structured(u, '{', "an object", w.dict)
+	case kindList:
+		w.structured(u, '[', "a list", w.list)
+	case kindText:
+		w.scalar('"', "a string", func(raw jsontext.Value) string {
+			plain, err := jsontext.AppendUnquote(nil, raw)
+			if err != nil {
+				return "must be a string"
+			}
+			return u.check.Text(string(plain))
+		})
+	case kindInteger:
+		w.scalar('0', "an integer", func(raw jsontext.Value) string { return u.integer(raw) })
+	case kindNumber:
+		w.scalar('0', "a number", func(raw jsontext.Value) string {
+			if _, err := strconv.ParseFloat(string(raw), 64); err != nil {
+				return "must be a number in the range of a double"
+			}
+			return ""
+		})
+	case kindBoolean:
+		if kind := w.dec.PeekKind(); kind != 't' && kind != 'f' {
+			w.fault("must be true or false")
+		}
+		w.skip()
+	case kindOpen:
+		w.skip()
+	}
+}
+
+func (u *use) integer(raw jsontext.Value) string {
+	text := string(raw)
+	if strings.ContainsAny(text, ".eE") {
+		return "must be an integer without fraction and exponent"
+	}
+	if u.plan.unsigned {
+		n, err := strconv.ParseUint(text, 10, u.plan.bits)
+		if err != nil {
+			return u.check.integerProblem()
+		}
+		return u.check.Integer(int64(min(n, 1<<63-1))) // #nosec G115 -- clamped
+	}
+	n, err := strconv.ParseInt(text, 10, u.plan.bits)
+	if err != nil {
+		return u.check.integerProblem()
+	}
+	return u.check.Integer(n)
+}
+
+func (w *walk) skip() {
+	// The syntax has been checked, so there is nothing to fail.
+	_ = w.dec.SkipValue()
+}
+
+func (w *walk) scalar(kind jsontext.Kind, what string, judge func(jsontext.Value) string) {
+	if w.dec.PeekKind() != kind {
+		w.fault("must be " + what)
+		w.skip()
+		return
+	}
+	raw, err := w.dec.ReadValue()
+	if err != nil {
+		return
+	}
+	if problem := judge(raw); problem != "" {
+		w.fault(problem)
+	}
+}
+
+func (w *walk) structured(u *use, kind jsontext.Kind, what string, read func(*use)) {
+	if w.dec.PeekKind() != kind {
+		w.fault("must be " + what)
+		w.skip()
+		return
+	}
+	_, _ = w.dec.ReadToken()
+	read(u)
+	_, _ = w.dec.ReadToken()
+}
+
+func (w *walk) object(u *use) {
+	seen := make([]bool, len(u.plan.members))
+	for w.dec.PeekKind() == '"' {
+		token, err := w.dec.ReadToken()
+		if err != nil {
+			return
+		}
+		name := token.String()
+		undo := w.enter(name)
+		at, known := u.plan.byName[name]
+		switch {
+		case !known:
+			w.fault(u.plan.unknown(name))
+			w.skip()
+		case w.dec.PeekKind() == 'n':
+			seen[at] = u.plan.members[at].check.nullable
+			w.skip()
+		default:
+			seen[at] = true
+			w.value(&u.plan.members[at].use)
+		}
+		w.path = w.path[:undo]
+	}
+	for at := range seen {
+		if m := &u.plan.members[at]; !seen[at] && m.check.required {
+			undo := w.enter(m.name)
+			w.fault("is required")
+			w.path = w.path[:undo]
+		}
+	}
+}
+
+// unknown names a member that the type has not, and the one that was meant where only case or
+// underscores differ.
+func (p *plan) unknown(name string) string {
+	if at, near := p.byFold[fold(name)]; near {
+		return "is not a known member; the name is " + p.members[at].name
+	}
+	return "is not a known member"
+}
+
+func (w *walk) enter(name string) (undo int) {
+	undo = len(w.path)
+	if undo > 0 {
+		w.path = append(w.path, '.')
+	}
+	const nameMax = 200
+	if len(name) > nameMax {
+		name = strings.ToValidUTF8(name[:nameMax], "") + "…"
+	}
+	w.path = append(w.path, name...)
+	return undo
+}
+
+func (w *walk) dict(u *use) {
+	count := 0
+	for w.dec.PeekKind() == '"' {
+		token, err := w.dec.ReadToken()
+		if err != nil {
+			return
+		}
+		count++
+		undo := w.enter(token.String())
+		w.element(u.plan.elem)
+		w.path = w.path[:undo]
+	}
+	if problem := u.check.Items(count); problem != "" {
+		w.fault(problem)
+	}
+}
+
+func (w *walk) list(u *use) {
+	count := 0
+	for kind := w.dec.PeekKind(); kind != ']' && kind != jsontext.KindInvalid; count++ {
+		undo := len(w.path)
+		w.path = append(w.path, '[')
+		w.path = strconv.AppendInt(w.path, int64(count), 10)
+		w.path = append(w.path, ']')
+		w.element(u.plan.elem)
+		w.path = w.path[:undo]
+		kind = w.dec.PeekKind()
+	}
+	if problem := u.check.Items(count); problem != "" {
+		w.fault(problem)
+	}
+}
+
+func (w *walk) element(elem *use) {
+	if w.dec.PeekKind() == 'n' && elem.plan.kind != kindOpen {
+		if !elem.check.nullable {
+			w.fault("must not be null")
+		}
+		w.skip()
+		return
+	}
+	w.value(elem)
+}
+
+// crossFaults asks the Checkers of a value whose members hold.
+func crossFaults(v reflect.Value, u *use, path string, faults []fault.Field) []fault.Field {
+	if u.pointer {
+		if v.IsNil() {
+			return faults
+		}
+		v = v.Elem()
+	}
+	switch u.plan.kind {
+	case kindObject:
+		for i := range u.plan.members {
+			m := &u.plan.members[i]
+			faults = crossFaults(v.FieldByIndex(m.index), &m.use, join(path, m.name), faults)
+		}
+	case kindList:
+		for i := range v.Len() {
+			at := path + "[" + strconv.Itoa(i) + "]"
+			faults = crossFaults(v.Index(i), u.plan.elem, at, faults)
+		}
+	case kindMap:
+		for entries := v.MapRange(); entries.Next(); {
+			at := join(path, entries.Key().String())
+			faults = crossFaults(entries.Value(), u.plan.elem, at, faults)
+		}
+	case kindText, kindBoolean, kindInteger, kindNumber, kindOpen:
+	}
+	if !u.plan.checker || len(faults) >= faultsMax {
+		return faults
+	}
+	for _, one := range problemsOf(v) {
+		one.Field = join(path, one.Field)
+		faults = append(faults, one)
+	}
+	return faults[:min(len(faults), faultsMax)]
+}
+
+func join(path, name string) string {
+	if path == "" || name == "" {
+		return path + name
+	}
+	return path + "." + name
+}
