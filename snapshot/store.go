@@ -1,0 +1,491 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Options says where the store lies and how hard it works.
+type Options struct {
+	// Dir is the store's own directory; Open makes it if it is missing.
+	Dir string
+	// FilesMax bounds the number of section files of one generation. Default 64.
+	FilesMax int
+	// CompactionBytes is what one run may move out of old files; a run that writes much may move
+	// twice what it writes. Default 64 MiB.
+	CompactionBytes int64
+
+	disk disk
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Dir == "" {
+		return o, errors.New("snapshot: Options.Dir is empty")
+	}
+	if o.FilesMax == 0 {
+		o.FilesMax = 64
+	}
+	if o.FilesMax < 2 || o.FilesMax > manifestFilesLimit {
+		return o, fmt.Errorf("snapshot: Options.FilesMax %d is out of range", o.FilesMax)
+	}
+	if o.CompactionBytes <= 0 {
+		o.CompactionBytes = 64 << 20
+	}
+	if o.disk == nil {
+		o.disk = osDisk{}
+	}
+	return o, nil
+}
+
+// Store reads the committed generation and takes one run at a time. All methods may be called
+// concurrently.
+type Store struct {
+	o     Options
+	lock  io.Closer
+	state atomic.Pointer[state]
+
+	mu struct {
+		sync.Mutex
+		closed bool
+		run    bool  // a Writer is open
+		failed error // set for good by a commit whose outcome is unknown
+		damage error // the last damage that compaction met
+		last   RunStats
+		// previous is the generation before the committed one; its files stay on disk.
+		previous *manifest
+	}
+}
+
+// state is one committed generation; it is immutable but for the live counts of its files, which
+// belong to the open run.
+type state struct {
+	generation uint32
+	position   uint64
+	files      []*sectionFile // ascending by number
+	base       *table         // without deletions
+	delta      *table         // newer than base, with deletions
+	sections   int
+}
+
+type sectionFile struct {
+	name   string
+	number uint32
+	size   int64
+	footer footer
+	f      file
+	// deletions is how many keys the file only deletes.
+	deletions int
+	live      atomic.Int64 // bytes of sections that the state points at
+	stuck     atomic.Bool  // damaged: compaction leaves it alone
+}
+
+func (st *state) find(key string) (entry, bool) {
+	if e, ok := st.delta.find(key); ok {
+		return e, !e.gone
+	}
+	return st.base.find(key)
+}
+
+func (st *state) file(number uint32) *sectionFile {
+	i, ok := slices.BinarySearchFunc(st.files, number, func(f *sectionFile, n uint32) int {
+		return int(int64(f.number) - int64(n))
+	})
+	if !ok {
+		panic(fmt.Sprintf("snapshot: index points at file %d, which is not of generation %d",
+			number, st.generation))
+	}
+	return st.files[i]
+}
+
+// Open reads the newest manifest and the index of each file it names, and removes what
+// interrupted runs have left. A damaged manifest, footer or index is a *CorruptError: an older
+// generation is never taken in its place.
+func Open(o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.disk.mkdir(o.Dir); err != nil {
+		return nil, err
+	}
+	lock, err := o.disk.lock(o.Dir, true)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{o: o, lock: lock}
+	if err := s.load(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) load() error {
+	names, err := s.o.disk.list(s.o.Dir)
+	if err != nil {
+		return err
+	}
+	l := scanNames(names)
+	m := manifest{}
+	if len(l.generations) > 0 {
+		newest := l.generations[len(l.generations)-1]
+		if m, err = readManifest(s.o.disk, s.o.Dir, newest); err != nil {
+			return err
+		}
+	}
+	if err := l.checkNumbers(s.o.Dir, m.generation); err != nil {
+		return err
+	}
+	st, err := openState(s.o.disk, s.o.Dir, m)
+	if err != nil {
+		return err
+	}
+	s.state.Store(st)
+	// A previous manifest that does not read is kept as it is, with every file it might name: it
+	// is no state to serve, and the next commit clears it away.
+	sound := true
+	if n := len(l.generations); n > 1 {
+		p, err := readManifest(s.o.disk, s.o.Dir, l.generations[n-2])
+		if err == nil {
+			s.mu.previous = &p
+		}
+		sound = err == nil
+	}
+	if err := s.removeLeftovers(names, sound); err != nil {
+		st.close()
+		return err
+	}
+	return nil
+}
+
+// listing is what the names in a directory say.
+type listing struct {
+	generations []uint32 // ascending
+	sections    []uint32
+}
+
+func scanNames(names []string) listing {
+	var l listing
+	for _, name := range names {
+		if n, ok := parseName(name, "manifest-"); ok {
+			l.generations = append(l.generations, n)
+		}
+		if n, ok := parseName(name, "sections-"); ok {
+			l.sections = append(l.sections, n)
+		}
+	}
+	slices.Sort(l.generations)
+	slices.Sort(l.sections)
+	return l
+}
+
+// checkNumbers finds that the newest manifest is lost: an interrupted run can leave one section
+// file beyond the newest manifest, never more.
+func (l listing) checkNumbers(dir string, generation uint32) error {
+	for _, n := range l.sections {
+		if n > generation+1 {
+			return corrupt(filepath.Join(dir, sectionsName(n)), 0,
+				"newer than the newest manifest (%d): a manifest is missing", generation)
+		}
+	}
+	return nil
+}
+
+func readManifest(d disk, dir string, generation uint32) (manifest, error) {
+	path := filepath.Join(dir, manifestName(generation))
+	f, err := d.open(path)
+	if err != nil {
+		return manifest{}, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return manifest{}, err
+	}
+	if size > manifestHeadBytes+manifestFilesLimit*manifestFileBytes+4 {
+		return manifest{}, corrupt(path, 0, "manifest of %d bytes is too long", size)
+	}
+	b, err := readRange(f, path, 0, size)
+	if err != nil {
+		return manifest{}, err
+	}
+	return parseManifest(path, b, generation)
+}
+
+// readRange reads exactly n bytes; an early end of the file is damage.
+func readRange(f file, name string, offset, n int64) ([]byte, error) {
+	b := make([]byte, n)
+	if n == 0 {
+		return b, nil
+	}
+	if got, err := f.ReadAt(b, offset); int64(got) < n {
+		if errors.Is(err, io.EOF) {
+			return nil, corrupt(name, offset+int64(got), "file ends early")
+		}
+		return nil, fmt.Errorf("snapshot: read %s at offset %d: %w", name, offset, err)
+	}
+	return b, nil
+}
+
+func openState(d disk, dir string, m manifest) (*state, error) {
+	st := &state{generation: m.generation, position: m.position, delta: &table{}}
+	tables := make([]*table, 0, len(m.files))
+	for _, mf := range m.files {
+		sf, t, err := openSections(d, dir, mf)
+		if err != nil {
+			st.close()
+			return nil, err
+		}
+		st.files = append(st.files, sf)
+		tables = append(tables, t)
+	}
+	base, err := mergeAll(tables)
+	if err != nil {
+		st.close()
+		return nil, err
+	}
+	st.base, st.sections = base, base.len()
+	for i := range base.entries {
+		e := &base.entries[i]
+		st.file(e.file).live.Add(int64(e.size))
+	}
+	return st, nil
+}
+
+// openSections opens a file as the manifest describes it and reads its index.
+func openSections(d disk, dir string, mf manifestFile) (*sectionFile, *table, error) {
+	path := filepath.Join(dir, sectionsName(mf.number))
+	f, err := d.open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, corrupt(path, 0, "file is named by the manifest and missing")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	sf := &sectionFile{name: path, number: mf.number, size: mf.size, f: f}
+	t, err := sf.readIndex(&mf.footerCRC)
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return sf, t, nil
+}
+
+// readIndex checks header, footer and index. Where footerCRC is given the footer has to be that
+// one: a file of the right shape from another time does not pass.
+func (sf *sectionFile) readIndex(footerCRC *uint32) (*table, error) {
+	size, err := sf.f.Size()
+	if err != nil {
+		return nil, err
+	}
+	if size != sf.size || size < headerBytes+footerBytes {
+		return nil, corrupt(sf.name, min(size, sf.size), "file has %d bytes instead of %d",
+			size, sf.size)
+	}
+	head, err := readRange(sf.f, sf.name, 0, headerBytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkHeader(sf.name, head, sf.number); err != nil {
+		return nil, err
+	}
+	tail, err := readRange(sf.f, sf.name, size-footerBytes, footerBytes)
+	if err != nil {
+		return nil, err
+	}
+	if sf.footer, err = parseFooter(sf.name, tail, size); err != nil {
+		return nil, err
+	}
+	if sf.footer.number != sf.number || (footerCRC != nil && sf.footer.crc != *footerCRC) {
+		return nil, corrupt(sf.name, size-footerBytes, "footer is not the one of the manifest")
+	}
+	index, err := readRange(sf.f, sf.name, int64(sf.footer.indexOffset), int64(sf.footer.indexLen))
+	if err != nil {
+		return nil, err
+	}
+	t, err := parseIndex(sf.name, index, sf.footer)
+	if err != nil {
+		return nil, err
+	}
+	sf.deletions = t.deletions()
+	return t, nil
+}
+
+// removeLeftovers removes what neither the committed nor the previous generation needs. While the
+// previous manifest does not read, finished files that it may name are kept.
+func (s *Store) removeLeftovers(names []string, previousSound bool) error {
+	st := s.state.Load()
+	keep := map[string]bool{manifestName(st.generation): true}
+	for _, f := range st.files {
+		keep[sectionsName(f.number)] = true
+	}
+	if p := s.mu.previous; p != nil {
+		keep[manifestName(p.generation)] = true
+		for _, f := range p.files {
+			keep[sectionsName(f.number)] = true
+		}
+	}
+	removed := false
+	for _, name := range names {
+		n, isSections := parseName(name, "sections-")
+		_, isManifest := parseName(name, "manifest-")
+		interrupted := strings.HasSuffix(name, ".tmp") || (isSections && n > st.generation)
+		obsolete := (isSections || isManifest) && previousSound && !keep[name]
+		if !interrupted && !obsolete {
+			continue
+		}
+		if err := s.o.disk.remove(filepath.Join(s.o.Dir, name)); err != nil {
+			return err
+		}
+		removed = true
+	}
+	if !removed {
+		return nil
+	}
+	return s.o.disk.syncDir(s.o.Dir)
+}
+
+func (st *state) close() {
+	for _, f := range st.files {
+		f.f.Close()
+	}
+}
+
+// Position is the log position that the committed generation covers; 0 before the first commit.
+func (s *Store) Position() uint64 { return s.state.Load().position }
+
+// Generation counts the commits of the directory's life.
+func (s *Store) Generation() uint64 { return uint64(s.state.Load().generation) }
+
+// Read returns the content of a section and its log position. The bytes belong to the caller.
+// Damage is a *CorruptError that names the file and offset.
+//
+// Each call reads the generation that is committed at its moment: a reader of state that spans
+// several sections compares their positions.
+func (s *Store) Read(key string) (data []byte, position uint64, ok bool, err error) {
+	for {
+		st := s.state.Load()
+		e, ok := st.find(key)
+		if !ok {
+			return nil, 0, false, nil
+		}
+		data, err := st.file(e.file).read(key, e)
+		if err == nil {
+			return data, e.position, true, nil
+		}
+		if !errors.Is(err, os.ErrClosed) {
+			return nil, 0, false, err
+		}
+		// Two commits have passed since the state was loaded and the file is gone, or the store
+		// was closed.
+		if s.state.Load() == st {
+			return nil, 0, false, ErrClosed
+		}
+	}
+}
+
+func (sf *sectionFile) read(key string, e entry) ([]byte, error) {
+	b, err := readRange(sf.f, sf.name, int64(e.offset), int64(e.size))
+	if err != nil {
+		return nil, err
+	}
+	h, stored, err := sf.parse([]byte(key), e, b)
+	if err != nil {
+		return nil, err
+	}
+	return decodeSection(sf.name, int64(e.offset), h, stored)
+}
+
+// readWhole reads a section as stored and checks that it is the one the index promised.
+func (sf *sectionFile) readWhole(key []byte, e entry) ([]byte, error) {
+	b, err := readRange(sf.f, sf.name, int64(e.offset), int64(e.size))
+	if err != nil {
+		return nil, err
+	}
+	_, _, err = sf.parse(key, e, b)
+	return b, err
+}
+
+func (sf *sectionFile) parse(key []byte, e entry, b []byte) (sectionHead, []byte, error) {
+	h, stored, err := parseSection(sf.name, int64(e.offset), b)
+	if err == nil && (string(h.key) != string(key) || h.position != e.position) {
+		err = corrupt(sf.name, int64(e.offset), "section is not the one in the index")
+	}
+	return h, stored, err
+}
+
+// SectionPosition is the log position of a section, from memory.
+func (s *Store) SectionPosition(key string) (uint64, bool) {
+	e, ok := s.state.Load().find(key)
+	return e.position, ok
+}
+
+// Keys goes through the keys that begin with prefix, in ascending order, as of one generation.
+func (s *Store) Keys(prefix string, yield func(key string, position uint64) bool) {
+	st := s.state.Load()
+	eachMerged(st.base, st.delta, prefix, func(key []byte, e entry) bool {
+		if !strings.HasPrefix(string(key), prefix) {
+			return false
+		}
+		return e.gone || yield(string(key), e.position)
+	})
+}
+
+// Stats describes the committed generation and the last run.
+type Stats struct {
+	Generation uint64
+	Position   uint64
+	Files      int
+	Sections   int
+	FileBytes  int64 // all section files of the generation
+	LiveBytes  int64 // the part of FileBytes that Read can reach
+	IndexBytes int64 // memory the index takes
+	LastRun    RunStats
+	Damage     error // the last damage that compaction met and left alone; nil if none
+}
+
+// RunStats says what one run cost.
+type RunStats struct {
+	Sections     int   // put or deleted
+	WrittenBytes int64 // of the section file
+	MovedBytes   int64 // of these, moved out of older files
+	DroppedFiles int
+}
+
+// Stats may be called at any time.
+func (s *Store) Stats() Stats {
+	st := s.state.Load()
+	out := Stats{Generation: uint64(st.generation), Position: st.position,
+		Files: len(st.files), Sections: st.sections,
+		IndexBytes: st.base.bytes() + st.delta.bytes()}
+	for _, f := range st.files {
+		out.FileBytes += f.size
+		out.LiveBytes += f.live.Load()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out.LastRun, out.Damage = s.mu.last, s.mu.damage
+	return out
+}
+
+// Close releases files and lock. An open run is to be aborted before.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return nil
+	}
+	if s.mu.run {
+		return ErrBusy
+	}
+	s.mu.closed = true
+	s.state.Load().close()
+	return s.lock.Close()
+}
