@@ -1,0 +1,103 @@
+package diff
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math"
+)
+
+// text is a content and where its lines start. A line keeps its "\n"; a last line without one is
+// therefore another line than the same one with it. A "\r" is a character of its line.
+type text struct {
+	content []byte
+	starts  []int32 // one more than there are lines; the last is the length of the content
+}
+
+// makeText finds the lines of a content. Offsets are 32 bits wide; files are far below that.
+func makeText(content []byte) text {
+	if len(content) > math.MaxInt32-1 {
+		panic("diff: content of 2 GiB or more")
+	}
+	starts := make([]int32, 1, countLines(content)+1)
+	for at := 0; at < len(content); {
+		size := bytes.IndexByte(content[at:], '\n') + 1
+		if size == 0 {
+			size = len(content) - at
+		}
+		at += size
+		starts = append(starts, int32(at))
+	}
+	return text{content, starts}
+}
+
+func countLines(content []byte) int {
+	n := bytes.Count(content, []byte{'\n'})
+	if len(content) > 0 && content[len(content)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+func (t text) lines() int { return len(t.starts) - 1 }
+
+func (t text) line(i int) []byte { return t.content[t.starts[i]:t.starts[i+1]] }
+
+// slices gives the lines as slices of the content.
+func (t text) slices() [][]byte {
+	lines := make([][]byte, t.lines())
+	for i := range lines {
+		lines[i] = t.line(i)
+	}
+	return lines
+}
+
+// class is a distinct line, and on which sides it occurs.
+type class struct {
+	line         []byte
+	hash         uint64
+	inOld, inNew bool
+}
+
+// interner numbers distinct lines in the order in which they are first seen.
+type interner struct {
+	classes []class
+	table   []int32 // number of a class plus one, by open addressing; zero is free
+}
+
+// hashSeed keeps the cost of interning out of the hands of whoever writes the lines. Numbers do
+// not depend on it, so results do not either.
+var hashSeed = maphash.MakeSeed()
+
+func newInterner() *interner { return &interner{table: make([]int32, 1024)} }
+
+// number gives the class of a line.
+func (in *interner) number(line []byte) int32 {
+	hash := maphash.Bytes(hashSeed, line)
+	mask := uint64(len(in.table) - 1)
+	slot := hash & mask
+	for ; in.table[slot] != 0; slot = (slot + 1) & mask {
+		number := in.table[slot] - 1
+		if c := &in.classes[number]; c.hash == hash && bytes.Equal(c.line, line) {
+			return number
+		}
+	}
+	in.classes = append(in.classes, class{line: line, hash: hash})
+	number := int32(len(in.classes) - 1)
+	in.table[slot] = number + 1
+	if 2*len(in.classes) > len(in.table) {
+		in.grow()
+	}
+	return number
+}
+
+func (in *interner) grow() {
+	in.table = make([]int32, 4*len(in.table))
+	mask := uint64(len(in.table) - 1)
+	for number := range in.classes {
+		slot := in.classes[number].hash & mask
+		for in.table[slot] != 0 {
+			slot = (slot + 1) & mask
+		}
+		in.table[slot] = int32(number) + 1
+	}
+}

@@ -1,0 +1,199 @@
+package diff
+
+import "bytes"
+
+// Edit replaces the lines [OldStart, OldEnd) of the old content by the lines [NewStart, NewEnd) of
+// the new one; lines count from zero. The lines before, between and after the edits of a script
+// are equal on both sides, there is at least one between two edits, and no edit is empty.
+type Edit struct {
+	OldStart, OldEnd int
+	NewStart, NewEnd int
+}
+
+// Lines splits two contents into lines, which keep their "\n", and gives the edits that turn the
+// old lines into the new ones. The lines are slices of the contents.
+func Lines(old, new []byte) (a, b [][]byte, edits []Edit) {
+	steps := stepsMaxPair
+	x, y := makeText(old), makeText(new)
+	edits = script(x, y, &steps)
+	return x.slices(), y.slices(), edits
+}
+
+// script finds the edits between two texts and takes the steps that it needed from steps.
+func script(old, new text, steps *int) []Edit {
+	head, tail := trim(old, new)
+	oldSize, newSize := old.lines()-head-tail, new.lines()-head-tail
+	if oldSize == 0 && newSize == 0 {
+		return nil
+	}
+	if oldSize == 0 || newSize == 0 {
+		edit := Edit{head, head + oldSize, head, head + newSize}
+		return slide(old, new, []Edit{edit})
+	}
+	oldNumbers, newNumbers, classes := numberLines(old, new, head, tail)
+	oldChanged := make([]bool, oldSize)
+	newChanged := make([]bool, newSize)
+	a := keepShared(oldNumbers, oldChanged, func(n int32) bool { return classes[n].inNew })
+	b := keepShared(newNumbers, newChanged, func(n int32) bool { return classes[n].inOld })
+	search(a, b, steps)
+	return slide(old, new, collect(oldChanged, newChanged, head))
+}
+
+// trim counts the lines that the texts have in common at their beginning and at their end.
+func trim(old, new text) (head, tail int) {
+	most := min(old.lines(), new.lines())
+	for head < most && bytes.Equal(old.line(head), new.line(head)) {
+		head++
+	}
+	most -= head
+	for tail < most &&
+		bytes.Equal(old.line(old.lines()-1-tail), new.line(new.lines()-1-tail)) {
+		tail++
+	}
+	return head, tail
+}
+
+// numberLines numbers the lines between head and tail by their classes.
+func numberLines(old, new text, head, tail int) (a, b []int32, classes []class) {
+	in := newInterner()
+	a = make([]int32, old.lines()-head-tail)
+	for i := range a {
+		a[i] = in.number(old.line(head + i))
+		in.classes[a[i]].inOld = true
+	}
+	b = make([]int32, new.lines()-head-tail)
+	for i := range b {
+		b[i] = in.number(new.line(head + i))
+		in.classes[b[i]].inNew = true
+	}
+	return a, b, in.classes
+}
+
+// sequence is one side of a search: the lines that can be matched, where each of them stands, and
+// the marks of the lines that are not.
+type sequence struct {
+	numbers []int32
+	places  []int32
+	changed []bool
+}
+
+// keepShared marks the lines that the other side does not have: they are changed in every script,
+// and the search is faster without them. The others make the sequence, in place of the numbers.
+func keepShared(numbers []int32, changed []bool, shared func(int32) bool) sequence {
+	places := make([]int32, 0, len(numbers))
+	kept := numbers[:0]
+	for i, number := range numbers {
+		if shared(number) {
+			kept = append(kept, number)
+			places = append(places, int32(i))
+		} else {
+			changed[i] = true
+		}
+	}
+	return sequence{kept, places, changed}
+}
+
+// mark sets the lines [from, to) of a sequence as changed.
+func (s sequence) mark(from, to int) {
+	for _, place := range s.places[from:to] {
+		s.changed[place] = true
+	}
+}
+
+// collect turns marks into edits; the lines without a mark match each other in order.
+func collect(oldChanged, newChanged []bool, head int) []Edit {
+	var edits []Edit
+	i, j := 0, 0
+	for i < len(oldChanged) || j < len(newChanged) {
+		edit := Edit{OldStart: head + i, NewStart: head + j}
+		for i < len(oldChanged) && oldChanged[i] {
+			i++
+		}
+		for j < len(newChanged) && newChanged[j] {
+			j++
+		}
+		edit.OldEnd, edit.NewEnd = head+i, head+j
+		if edit.OldStart < edit.OldEnd || edit.NewStart < edit.NewEnd {
+			edits = append(edits, edit)
+			continue
+		}
+		i++
+		j++
+	}
+	return edits
+}
+
+// slider moves pure insertions and deletions among equal lines. Each goes up first, to join an
+// edit that it meets, and then as far down as it can, where people expect an added paragraph or
+// function. Joined edits may pass the same lines again, so the bytes compared are bounded; an edit
+// that is not moved is as valid.
+type slider struct {
+	old, new  text
+	bytesLeft int
+}
+
+func slide(old, new text, edits []Edit) []Edit {
+	s := slider{old, new, 4*(len(old.content)+len(new.content)) + 64}
+	done := edits[:0]
+	for at, edit := range edits {
+		for {
+			var before Edit
+			if len(done) > 0 {
+				before = done[len(done)-1]
+			}
+			edit = s.up(edit, before)
+			if len(done) == 0 || before.OldEnd < edit.OldStart {
+				break
+			}
+			edit.OldStart, edit.NewStart = before.OldStart, before.NewStart
+			done = done[:len(done)-1]
+		}
+		limit := Edit{OldStart: old.lines(), NewStart: new.lines()}
+		if at+1 < len(edits) {
+			limit = edits[at+1]
+		}
+		done = append(done, s.down(edit, limit))
+	}
+	return done
+}
+
+// up moves an edit towards the end of the one before it.
+func (s *slider) up(edit, before Edit) Edit {
+	for edit.OldStart > before.OldEnd {
+		var same bool
+		switch {
+		case edit.OldStart == edit.OldEnd:
+			same = s.same(s.new.line(edit.NewStart-1), s.new.line(edit.NewEnd-1))
+		case edit.NewStart == edit.NewEnd:
+			same = s.same(s.old.line(edit.OldStart-1), s.old.line(edit.OldEnd-1))
+		}
+		if !same {
+			break
+		}
+		edit = Edit{edit.OldStart - 1, edit.OldEnd - 1, edit.NewStart - 1, edit.NewEnd - 1}
+	}
+	return edit
+}
+
+// down moves an edit towards the start of the one behind it.
+func (s *slider) down(edit, behind Edit) Edit {
+	for edit.OldEnd < behind.OldStart {
+		var same bool
+		switch {
+		case edit.OldStart == edit.OldEnd:
+			same = s.same(s.new.line(edit.NewStart), s.new.line(edit.NewEnd))
+		case edit.NewStart == edit.NewEnd:
+			same = s.same(s.old.line(edit.OldStart), s.old.line(edit.OldEnd))
+		}
+		if !same {
+			break
+		}
+		edit = Edit{edit.OldStart + 1, edit.OldEnd + 1, edit.NewStart + 1, edit.NewEnd + 1}
+	}
+	return edit
+}
+
+func (s *slider) same(a, b []byte) bool {
+	s.bytesLeft -= min(len(a), len(b))
+	return s.bytesLeft >= 0 && bytes.Equal(a, b)
+}
