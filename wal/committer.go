@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"runtime"
 )
 
 // committer owns the files of a Log. All its fields belong to its one goroutine.
@@ -25,6 +26,7 @@ const queueKeepMax = 1 << 16
 func (c *committer) run() {
 	var taken []queued
 	for {
+		c.gather()
 		var stop bool
 		taken, stop = c.take(taken)
 		if err := c.commitAll(taken); err != nil {
@@ -42,6 +44,25 @@ func (c *committer) run() {
 		}
 	}
 	c.close()
+}
+
+// gatherRounds bounds how often the committer lets others run BEFORE it takes the queue.
+const gatherRounds = 8
+
+// gather lets the writers that the last batch has woken append again, as long as the queue grows by
+// that. Without it they come in two halves that wait for each other's fsync.
+func (c *committer) gather() {
+	l, seen := c.l, -1
+	for range gatherRounds {
+		l.mu.Lock()
+		n := len(l.mu.queue)
+		l.mu.Unlock()
+		if n == seen {
+			return
+		}
+		seen = n
+		runtime.Gosched()
+	}
 }
 
 // take waits for work and takes the whole queue. It gives its old array to the queue. stop means

@@ -31,7 +31,7 @@
 //	 0  magic       4  "PWSL"
 //	 4  checksum    4  CRC-32C of all bytes from 8 to the end of the frame
 //	 8  version     1  1; magic, checksum and version stay where they are in every version
-//	 9  flags       1  bit 0: the payload is one zstd frame
+//	 9  flags       1  bit 0: the payload is one S2 block
 //	10  reserved    2  zero
 //	12  count       4  number of entries, at least 1
 //	16  log         8  random number of this log, the same in all its frames
@@ -40,6 +40,9 @@
 //	40  raw         4  length of the payload before compression
 //	44  stored      4  length of the payload as it follows
 //	48  payload        entries, each an unsigned varint with its length and its bytes
+//
+// S2 instead of a denser code, because the one committer compresses while everybody waits: a batch
+// of 64 entries of 300 bytes costs 0.2 to 0.4 µs an entry against 0.7 to 1.2 µs with zstd.
 //
 // The number of the log keeps apart what looks alike: a segment copied in from another log, and a
 // frame that a client has stored as the content of an entry.

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"sync"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/klauspost/compress/s2"
 )
 
 const (
@@ -15,7 +14,7 @@ const (
 	frameVersion = 1
 	headerBytes  = 48
 
-	flagZstd = 1
+	flagS2 = 1
 
 	// EntryBytesMax is the longest entry that Append takes.
 	EntryBytesMax = 64 << 20
@@ -28,26 +27,6 @@ const (
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// codecs is the one compressor and the one decompressor of the process; both are safe to share.
-var codecs = sync.OnceValue(func() (c struct {
-	enc *zstd.Encoder
-	dec *zstd.Decoder
-}) {
-	var err error
-	c.enc, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithEncoderConcurrency(2), zstd.WithEncoderCRC(false),
-		zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		panic(fmt.Sprintf("wal: zstd encoder: %v", err))
-	}
-	c.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2),
-		zstd.WithDecoderMaxMemory(rawBytesMax), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		panic(fmt.Sprintf("wal: zstd decoder: %v", err))
-	}
-	return c
-})
 
 // header is what a frame says of itself.
 type header struct {
@@ -105,12 +84,13 @@ func (w *frameWriter) seal(log, index, first uint64) []byte {
 	frame, flags := w.raw, byte(0)
 	raw := len(w.raw) - headerBytes
 	if raw >= compressBytesMin {
-		if cap(w.packed) < headerBytes {
-			w.packed = make([]byte, headerBytes, headerBytes+raw/2)
+		if need := headerBytes + s2.MaxEncodedLen(raw); cap(w.packed) < need {
+			w.packed = make([]byte, need)
 		}
-		w.packed = codecs().enc.EncodeAll(w.raw[headerBytes:], w.packed[:headerBytes])
+		n := len(s2.Encode(w.packed[headerBytes:cap(w.packed)], w.raw[headerBytes:]))
+		w.packed = w.packed[:headerBytes+n]
 		if len(w.packed)-headerBytes <= raw-raw/8 {
-			frame, flags = w.packed, flagZstd
+			frame, flags = w.packed, flagS2
 		}
 	}
 	le := binary.LittleEndian
@@ -142,12 +122,12 @@ func parseFrame(frame []byte) (header, error) {
 	switch {
 	case frame[8] != frameVersion:
 		return h, fmt.Errorf("%w: format version %d, known is %d", errFrame, frame[8], frameVersion)
-	case h.flags&^flagZstd != 0 || frame[10] != 0 || frame[11] != 0:
+	case h.flags&^flagS2 != 0 || frame[10] != 0 || frame[11] != 0:
 		return h, fmt.Errorf("%w: unknown flags", errFrame)
 	case int64(h.stored) != int64(len(frame)-headerBytes):
 		return h, fmt.Errorf("%w: stored length %d of %d", errFrame, h.stored,
 			len(frame)-headerBytes)
-	case h.raw > rawBytesMax || h.flags&flagZstd == 0 && h.raw != h.stored:
+	case h.raw > rawBytesMax || h.flags&flagS2 == 0 && h.raw != h.stored:
 		return h, fmt.Errorf("%w: raw length %d", errFrame, h.raw)
 	case h.count == 0 || h.count > h.raw || h.index == 0 || h.first == 0 ||
 		h.first+uint64(h.count) < h.first:
@@ -160,20 +140,21 @@ func parseFrame(frame []byte) (header, error) {
 // unpack gives the raw payload of a checked frame. It is either a part of frame or lies in buf,
 // which is returned for the next call.
 func unpack(h *header, frame, buf []byte) (raw, keep []byte, err error) {
-	if h.flags&flagZstd == 0 {
+	if h.flags&flagS2 == 0 {
 		return frame[headerBytes:], buf, nil
 	}
-	if cap(buf) < int(h.raw) {
-		buf = make([]byte, 0, h.raw)
+	size, err := s2.DecodedLen(frame[headerBytes:])
+	if err != nil || size != int(h.raw) {
+		return nil, buf, fmt.Errorf("%w: unpacks to %d bytes of %d: %v", errFrame, size, h.raw, err)
 	}
-	raw, err = codecs().dec.DecodeAll(frame[headerBytes:], buf[:0])
+	if cap(buf) < size {
+		buf = make([]byte, size)
+	}
+	raw, err = s2.Decode(buf[:cap(buf)], frame[headerBytes:])
 	if err != nil {
 		return nil, buf, fmt.Errorf("%w: %v", errFrame, err)
 	}
-	if len(raw) != int(h.raw) {
-		return nil, buf, fmt.Errorf("%w: unpacks to %d bytes of %d", errFrame, len(raw), h.raw)
-	}
-	return raw, raw, nil
+	return raw, buf, nil
 }
 
 // eachEntry calls fn with the entries of a raw payload. It stops at the first error of fn and gives

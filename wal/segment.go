@@ -63,6 +63,7 @@ type scanner struct {
 	visit func(h *header, frame []byte) error
 
 	buf       []byte
+	head      header // of the frame at hand
 	log       uint64
 	nextIndex uint64
 	nextPos   uint64
@@ -113,16 +114,17 @@ func (s *scanner) scanSegment(seg *segment, data []byte, last bool) error {
 	seg.first = s.nextPos
 	off := 0
 	for off < len(data) {
-		h, frame, end, err := frameAt(data, off)
+		frame, end, err := s.frameAt(data, off)
+		h := &s.head
 		if err == nil {
-			err = s.follows(&h)
+			err = s.follows(h)
 		}
 		if errors.Is(err, errTorn) && last && !s.laterFrame(data[off:]) {
 			s.torn = &tornTail{file: seg.path, offset: int64(off), bytes: int64(len(data) - off)}
 			break
 		}
 		if err == nil && s.visit != nil {
-			err = s.visit(&h, frame)
+			err = s.visit(h, frame)
 		}
 		if errors.Is(err, errTorn) || errors.Is(err, errFrame) {
 			return &CorruptError{File: seg.path, Offset: int64(off), Reason: err.Error()}
@@ -181,16 +183,16 @@ func (s *scanner) laterFrame(data []byte) bool {
 	}
 }
 
-// frameAt reads the record at an offset: its frame, and where the next record starts.
-func frameAt(data []byte, off int) (h header, frame []byte, end int, err error) {
+// frameAt reads the record at an offset: its header, its frame, and where the next record starts.
+func (s *scanner) frameAt(data []byte, off int) (frame []byte, end int, err error) {
 	size, k := binary.Uvarint(data[off:])
 	if k <= 0 || k != uvarintLen(size) || size > uint64(len(data)-off-k) {
-		return header{}, nil, 0, errTorn
+		return nil, 0, errTorn
 	}
 	end = off + k + int(size)
 	frame = data[off+k : end : end]
-	h, err = parseFrame(frame)
-	return h, frame, end, err
+	s.head, err = parseFrame(frame)
+	return frame, end, err
 }
 
 // uvarintLen is the length of the shortest encoding, which is the one that is written.
