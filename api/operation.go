@@ -78,6 +78,10 @@ type Operation struct {
 	Query  []Param
 	// Conditional says that If-Match (writes) or If-None-Match (reads) is honoured.
 	Conditional bool
+	// BodyMax is the largest body in bytes; zero means what the service takes at all.
+	BodyMax int
+	// BodyOptional says that an absent body counts as an empty object.
+	BodyOptional bool
 	// Request is the type of the body, nil where there is none; Response the type of data.
 	Request  reflect.Type
 	Response reflect.Type
@@ -115,6 +119,26 @@ type Raw []byte
 
 // AppendJSON copies the text.
 func (r Raw) AppendJSON(dst []byte) []byte { return append(dst, r...) }
+
+// MarshalJSON is for Raw inside of other types.
+func (r Raw) MarshalJSON() ([]byte, error) { return r, nil }
+
+// JSONSchema permits any value.
+func (Raw) JSONSchema() map[string]any { return map[string]any{} }
+
+// Document is data that is sent as it stands, without an envelope.
+type Document struct {
+	ContentType string
+	Body        []byte
+}
+
+// JSONSchema permits any value, for a document is none of the envelope's.
+func (Document) JSONSchema() map[string]any { return map[string]any{} }
+
+// Declare makes an operation outside of the table, for services built around other operations.
+func Declare[Req, Res any](op Operation, handle func(*Call, *Req) (Reply, error)) *Operation {
+	return declare(op, handle)
+}
 
 // declare binds a handler to the types of its body and of its data.
 func declare[Req, Res any](op Operation, handle func(*Call, *Req) (Reply, error)) *Operation {
