@@ -86,7 +86,7 @@ func (c *CompleteRegistration) Decide(s *State, st Stamp) (Outcome, error) {
 		return Outcome{}, fault.New(fault.HandleTaken, "Another agent has this handle.").
 			With("handle", c.Handle)
 	}
-	return c.register(s, st, challenge, digest), nil
+	return c.register(st, challenge, digest), nil
 }
 
 // validate checks the form of the request. A bad handle has its own code where nothing else is
@@ -109,7 +109,7 @@ func (c *CompleteRegistration) validate() error {
 }
 
 func (c *CompleteRegistration) register(
-	s *State, st Stamp, challenge *Challenge, digest [16]byte,
+	st Stamp, challenge *Challenge, digest [16]byte,
 ) Outcome {
 	registered := &AgentRegistered{
 		Agent: st.newID("agent"), Handle: c.Handle,
@@ -118,7 +118,7 @@ func (c *CompleteRegistration) register(
 	added := &KeyAdded{
 		Agent: registered.Agent, Key: st.newID("key"), PublicKey: challenge.PublicKey,
 	}
-	started, credential := startSession(s, st, sessionStart{
+	started, credential := startSession(st, sessionStart{
 		agent: registered.Agent, key: added.Key, secret: c.Secret, signature: c.Signature,
 		clientName: c.ClientName, clientVersion: c.ClientVersion,
 	})

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -33,8 +32,15 @@ func (s *Session) SeenDue(now int64) bool { return now-s.LastSeenAt >= SessionSe
 // forgetAt is when the service no longer knows that there was such a session.
 func (s *Session) forgetAt() int64 { return s.ExpiresAt + SessionMemoryMillis }
 
-// CredentialHash is what the State knows a credential by.
-func CredentialHash(credential string) [32]byte { return sha256.Sum256([]byte(credential)) }
+// CredentialHash is what the State knows a credential by. The copy keeps what is as long as a
+// credential off the heap.
+func CredentialHash(credential string) [32]byte {
+	var buffer [64]byte
+	if len(credential) > len(buffer) {
+		return sha256.Sum256([]byte(credential))
+	}
+	return sha256.Sum256(buffer[:copy(buffer[:], credential)])
+}
 
 // deriveCredential makes the credential of a session. Only who knows the secret can.
 func deriveCredential(secret []byte, sessionID id.ID, signature string) string {
@@ -156,7 +162,7 @@ func (c *StartSession) Decide(s *State, st Stamp) (Outcome, error) {
 	if !key.Active() {
 		return Outcome{}, errKeyRevoked(key)
 	}
-	started, credential := startSession(s, st, sessionStart{
+	started, credential := startSession(st, sessionStart{
 		agent: challenge.AgentID, key: challenge.KeyID, secret: c.Secret,
 		signature: c.Signature, clientName: c.ClientName, clientVersion: c.ClientVersion,
 	})
@@ -179,22 +185,15 @@ type sessionStart struct {
 	clientVersion string
 }
 
-// startSession makes the event and the credential of a new session. Its ID is chosen so that the
-// hash of its credential has a prefix of its own.
-func startSession(s *State, st Stamp, from sessionStart) (*SessionStarted, string) {
-	for attempt := 0; ; attempt++ {
-		sessionID := st.newID("session " + strconv.Itoa(attempt))
-		credential := deriveCredential(from.secret, sessionID, from.signature)
-		hash := CredentialHash(credential)
-		if _, used := s.sessions.Get(hashPrefix(&hash)); used {
-			continue
-		}
-		return &SessionStarted{
-			Agent: from.agent, Key: from.key, Session: sessionID, Hash: hash,
-			ClientName: from.clientName, ClientVersion: from.clientVersion,
-			ExpiresAt: st.Now + SessionMillis,
-		}, credential
-	}
+// startSession makes the event and the credential of a new session.
+func startSession(st Stamp, from sessionStart) (*SessionStarted, string) {
+	sessionID := st.newID("session")
+	credential := deriveCredential(from.secret, sessionID, from.signature)
+	return &SessionStarted{
+		Agent: from.agent, Key: from.key, Session: sessionID, Hash: CredentialHash(credential),
+		ClientName: from.clientName, ClientVersion: from.clientVersion,
+		ExpiresAt: st.Now + SessionMillis,
+	}, credential
 }
 
 // EndSession revokes the caller's session. The result is *SessionEnded.

@@ -210,17 +210,16 @@ func (s *State) checkRestored(version uint8, agent *Agent) error {
 		}
 		publicKeys[key.PublicKey], keys[key.ID] = true, true
 	}
-	prefixes := make(map[uint64]bool, len(agent.sessions))
+	hashes := make(map[[32]byte]bool, len(agent.sessions))
 	sessions := make(map[id.ID]bool, len(agent.sessions))
 	for _, session := range agent.sessions {
-		prefix := hashPrefix(&session.Hash)
-		_, known := s.sessions.Get(prefix)
+		_, known := s.sessions.get(&session.Hash)
 		_, owned := s.sessionIDs.get(session.ID)
-		if known || owned || prefixes[prefix] || sessions[session.ID] || !keys[session.KeyID] {
+		if known || owned || hashes[session.Hash] || sessions[session.ID] || !keys[session.KeyID] {
 			return corrupt("agent %s: session %s is there twice or has no key", name,
 				session.ID.Format(id.Session))
 		}
-		prefixes[prefix], sessions[session.ID] = true, true
+		hashes[session.Hash], sessions[session.ID] = true, true
 	}
 	if !utf8.ValidString(agent.ClientName) || !utf8.ValidString(agent.ClientVersion) {
 		return corrupt("agent %s: client is not UTF-8", name)

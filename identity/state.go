@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"encoding/binary"
 	"fmt"
 	"iter"
 	"strings"
@@ -18,11 +17,8 @@ type State struct {
 	handles    *btree.Map[string, id.ID] // by lower-case handle
 	keyOwners  idTree[id.ID]             // key ID → agent ID
 	publicKeys *btree.Map[string, keyRef]
-	// sessions is keyed by the first eight bytes of the credential's hash: whole words that lie
-	// in the node make the search of every authenticated request fast. Decide sees to it that no
-	// two sessions share them.
-	sessions   *btree.Map[uint64, *Session]
-	sessionIDs idTree[uint64]
+	sessions   sessionTrie // by credential hash
+	sessionIDs idTree[*Session]
 	challenges idTree[*Challenge] // challenge IDs grow with their expiry
 	due        *btree.BTreeG[dueEntry]
 }
@@ -40,8 +36,7 @@ func New() *State {
 		handles:    new(btree.Map[string, id.ID]),
 		keyOwners:  newIDTree[id.ID](),
 		publicKeys: new(btree.Map[string, keyRef]),
-		sessions:   new(btree.Map[uint64, *Session]),
-		sessionIDs: newIDTree[uint64](),
+		sessionIDs: newIDTree[*Session](),
 		challenges: newIDTree[*Challenge](),
 		due:        btree.NewBTreeGOptions(lessDue, btree.Options{NoLocks: true}),
 	}
@@ -55,7 +50,7 @@ func (s *State) Clone() *State {
 		handles:    s.handles.Copy(),
 		keyOwners:  s.keyOwners.clone(),
 		publicKeys: s.publicKeys.Copy(),
-		sessions:   s.sessions.Copy(),
+		sessions:   s.sessions,
 		sessionIDs: s.sessionIDs.clone(),
 		challenges: s.challenges.clone(),
 		due:        s.due.Copy(),
@@ -124,20 +119,12 @@ func (s *State) Keys(agentID id.ID) []*Key {
 // Session is the session whose credential has this hash; it may have expired. It is what every
 // authenticated request looks up.
 func (s *State) Session(hash [32]byte) (*Session, bool) {
-	session, ok := s.sessions.Get(hashPrefix(&hash))
-	if !ok || session.Hash != hash {
-		return nil, false
-	}
-	return session, true
+	return s.sessions.get(&hash)
 }
 
 // SessionByID is the session of an ID; it may have expired.
 func (s *State) SessionByID(sessionID id.ID) (*Session, bool) {
-	prefix, ok := s.sessionIDs.get(sessionID)
-	if !ok {
-		return nil, false
-	}
-	return s.sessions.Get(prefix)
+	return s.sessionIDs.get(sessionID)
 }
 
 // Challenge is the challenge of an ID; it may have expired.
@@ -158,7 +145,7 @@ func (s *State) Counts() Counts {
 	return Counts{
 		Agents:     s.agents.len(),
 		Keys:       s.keyOwners.len(),
-		Sessions:   s.sessions.Len(),
+		Sessions:   s.sessions.count,
 		Challenges: s.challenges.len(),
 	}
 }
@@ -192,21 +179,18 @@ func (s *State) putAgent(agent *Agent) {
 
 // putSession brings a session into the indexes by credential and by ID.
 func (s *State) putSession(session *Session) {
-	prefix := hashPrefix(&session.Hash)
-	if old, ok := s.sessions.Set(prefix, session); ok && old.ID != session.ID {
-		panic(fmt.Sprintf("identity: sessions %s and %s share a hash prefix",
+	if old := s.sessions.set(session); old != nil && old.ID != session.ID {
+		panic(fmt.Sprintf("identity: sessions %s and %s share a credential",
 			old.ID.Format(id.Session), session.ID.Format(id.Session)))
 	}
-	s.sessionIDs.set(session.ID, prefix)
+	s.sessionIDs.set(session.ID, session)
 }
 
 // dropSession takes a session out of the indexes.
 func (s *State) dropSession(session *Session) {
-	s.sessions.Delete(hashPrefix(&session.Hash))
+	s.sessions.delete(&session.Hash)
 	s.sessionIDs.delete(session.ID)
 }
-
-func hashPrefix(hash *[32]byte) uint64 { return binary.BigEndian.Uint64(hash[:8]) }
 
 // foldHandle is the form under which handles are unique; they are ASCII.
 func foldHandle(handle string) string { return strings.ToLower(handle) }

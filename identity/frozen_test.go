@@ -1,0 +1,139 @@
+package identity
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pws/internal/id"
+)
+
+var freeze = flag.String("freeze", "", "write a new frozen history of this name into testdata")
+
+// A frozen history has a line per event, "event KIND NOW HEX", and then the sections of the State
+// that they led to, "agent HEX" and "challenges HEX". The files are never rewritten: they stand
+// for logs and snapshots that lie on somebody's disk.
+func TestFrozenHistories(t *testing.T) {
+	if *freeze != "" {
+		writeHistory(t, filepath.Join("testdata", *freeze+".history"))
+	}
+	files, err := filepath.Glob("testdata/*.history")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no histories: %v", err)
+	}
+	kinds := map[Kind]bool{}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { readHistory(t, file, kinds) })
+	}
+	for kind := range makers {
+		if !kinds[kind] {
+			t.Errorf("no frozen event of kind %d", kind)
+		}
+	}
+}
+
+func readHistory(t *testing.T, file string, kinds map[Kind]bool) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replayed, restored := New(), New()
+	for at, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		words := strings.Fields(line)
+		data, err := hex.DecodeString(words[len(words)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch words[0] {
+		case "event":
+			kind, _ := strconv.ParseUint(words[1], 10, 16)
+			now, _ := strconv.ParseInt(words[2], 10, 64)
+			event, err := DecodeEvent(uint16(kind), data)
+			if err != nil {
+				t.Fatalf("%s:%d: %v", file, at+1, err)
+			}
+			again, err := EncodeEvent(nil, event)
+			if err != nil || !bytes.Equal(again, data) {
+				t.Errorf("%s:%d: is now %x, %v", file, at+1, again, err)
+			}
+			replayed.Apply(event, now)
+			kinds[event.Kind()] = true
+		case "agent":
+			err = restored.RestoreAgent(data)
+		case "challenges":
+			err = restored.RestoreChallenges(data)
+		}
+		if err != nil {
+			t.Fatalf("%s:%d: %v", file, at+1, err)
+		}
+	}
+	if got, want := canonical(replayed), canonical(restored); !bytes.Equal(got, want) {
+		t.Errorf("replayed %x\nrestored %x", got, want)
+	}
+}
+
+func writeHistory(t *testing.T, file string) {
+	v := everyKind(t)
+	var out strings.Builder
+	for _, entry := range v.log {
+		fmt.Fprintf(&out, "event %d %d %x\n", entry.kind, entry.now, entry.data)
+	}
+	for agent := range v.state.Agents(id.ID{}) {
+		fmt.Fprintf(&out, "agent %x\n", v.state.EncodeAgent(agent.ID))
+	}
+	fmt.Fprintf(&out, "challenges %x\n", v.state.EncodeChallenges())
+	handle, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := handle.WriteString(out.String()); err != nil {
+		t.Fatal(err)
+	}
+	if err := handle.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// everyKind is a server whose log holds every kind of event.
+func everyKind(t testing.TB) *server {
+	v := newServer()
+	do := func(command Command) Result {
+		t.Helper()
+		result, err := v.do(command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	gone := v.register(t, "gone")
+	v.apply(v.now, NewIdemStored(gone.Agent.ID, [16]byte{1}, [16]byte{2}, v.now, 201,
+		[]byte(`{"ok":true}`)))
+	v.now += SessionMillis + SessionMemoryMillis
+	do(&Prune{})
+	ada := v.register(t, "Ada")
+	caller := callerOf(ada.Session)
+	v.now += SessionSeenMillis
+	do(&SeeSession{Caller: caller})
+	second := v.addKey(t, caller, "second")
+	v.login(t, second, testKey("second"))
+	do(&RevokeKey{Caller: caller, KeyID: second.ID.Format(id.Key)})
+	other := v.login(t, ada.Key, testKey("Ada"))
+	do(&EndSession{Caller: callerOf(other.Session)})
+	v.login(t, ada.Key, testKey("Ada"))
+	v.apply(v.now, NewIdemStored(ada.Agent.ID, [16]byte{3}, [16]byte{4}, v.now, 409, nil))
+	granted := do(&StartRegistration{PublicKey: publicText(testKey("x")), Algorithm: Algorithm})
+	_, err := v.do(&CompleteRegistration{
+		Proof:  prove(granted.(*ChallengeGranted).Challenge, testKey("y")),
+		Handle: "xxx", ClientName: "c", ClientVersion: "1", Secret: testSecret,
+	})
+	if err == nil {
+		t.Fatal("a wrong proof holds")
+	}
+	return v
+}
