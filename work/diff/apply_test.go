@@ -102,6 +102,34 @@ func checkApply(t *testing.T, old, new tree, files []File) {
 	if !maps.Equal(got, new) {
 		t.Fatalf("git apply left %q", slices.Sorted(maps.Keys(got)))
 	}
+	if !reversible(files) {
+		return
+	}
+	output, err = git(root, []byte(result.Text), "apply", "-R", "--whitespace=nowarn", "-")
+	if err != nil {
+		t.Fatalf("git apply -R: %v\n%.3000s\n%.3000s", err, output, result.Text)
+	}
+	if !maps.Equal(read(t, root), old) {
+		t.Fatal("git apply -R does not lead back")
+	}
+}
+
+// reversible reports whether git can take a diff back: it wants what is deleted BEFORE what takes
+// its place, which is the wrong order backwards.
+func reversible(files []File) bool {
+	comes := map[string]int{}
+	for _, file := range files {
+		comes[file.Path]++
+		if file.Action == Rename {
+			comes[file.PreviousPath]++
+		}
+	}
+	for _, n := range comes {
+		if n > 1 {
+			return false
+		}
+	}
+	return true
 }
 
 func TestApplyCases(t *testing.T) {
@@ -154,14 +182,15 @@ func TestApplyCases(t *testing.T) {
 	}
 }
 
-var names = []string{"a", "b.txt", "with space", "end ", " start", "b/x b/x", "qu\"ote", "back\\slash",
-	"tab\there", "new\nline", "é", "日本/語", "🙂", "-dash", "a/dev/null", "x b/y", "e\u0301", "bell\a",
-	"a\tb c", "dev/null", "a/b/c", "\x7fdel", "\"", "bytes\xff"}
+var names = []string{"a", "b.txt", "with space", "end ", " start", "b/x b/x", "qu\"ote",
+	"back\\slash", "tab\there", "new\nline", "é", "日本/語", "🙂", "-dash", "a/dev/null",
+	"x b/y", "e\u0301", "bell\a", "a\tb c", "dev/null", "a/b/c", "\x7fdel", "\"", "bytes\xff"}
 
 // randomEdit changes a content in a few places.
 func randomEdit(r *rand.Rand, content string) string {
-	pieces := []string{"a\n", "b\n", "\n", "\r\n", "c\r\n", "-- x\n", "++ y\n", "@@ -1 +1 @@\n", " \n",
-		"\\ No newline at end of file\n", "diff --git a/a b/a\n", "é日🙂\n", "}\n", "\tx\n", "\r", "\x01\n"}
+	pieces := []string{"a\n", "b\n", "\n", "\r\n", "c\r\n", "-- x\n", "++ y\n", "@@ -1 +1 @@\n",
+		" \n", "\\ No newline at end of file\n", "diff --git a/a b/a\n", "é日🙂\n", "}\n",
+		"\tx\n", "\r", "\x01\n"}
 	lines := strings.SplitAfter(content, "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]

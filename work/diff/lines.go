@@ -51,37 +51,62 @@ func (t text) slices() [][]byte {
 	return lines
 }
 
-// class is a distinct line, and on which sides it occurs.
+// The sides of a comparison.
+const (
+	inOld = 1 << iota
+	inNew
+)
+
+// class is a distinct line: where it was seen first and on which sides it occurs. It is small,
+// because hostile contents have hundreds of thousands.
 type class struct {
-	line         []byte
-	hash         uint64
-	inOld, inNew bool
+	start, end int32
+	hash       uint32
+	first      uint8
+	sides      uint8
 }
 
 // interner numbers distinct lines in the order in which they are first seen.
 type interner struct {
-	classes []class
-	table   []int32 // number of a class plus one, by open addressing; zero is free
+	old, new text
+	classes  []class
+	table    []int32 // number of a class plus one, by open addressing; zero is free
 }
 
 // hashSeed keeps the cost of interning out of the hands of whoever writes the lines. Numbers do
 // not depend on it, so results do not either.
 var hashSeed = maphash.MakeSeed()
 
-func newInterner() *interner { return &interner{table: make([]int32, 1024)} }
+func newInterner(old, new text) *interner {
+	return &interner{old: old, new: new, table: make([]int32, 256)}
+}
 
-// number gives the class of a line.
-func (in *interner) number(line []byte) int32 {
-	hash := maphash.Bytes(hashSeed, line)
-	mask := uint64(len(in.table) - 1)
+// line is the content of a class.
+func (in *interner) line(c *class) []byte {
+	if c.first == inOld {
+		return in.old.content[c.start:c.end]
+	}
+	return in.new.content[c.start:c.end]
+}
+
+// number gives the class of the line i of a side.
+func (in *interner) number(side uint8, i int) int32 {
+	t := &in.old
+	if side == inNew {
+		t = &in.new
+	}
+	line := t.line(i)
+	hash := uint32(maphash.Bytes(hashSeed, line))
+	mask := uint32(len(in.table) - 1)
 	slot := hash & mask
 	for ; in.table[slot] != 0; slot = (slot + 1) & mask {
 		number := in.table[slot] - 1
-		if c := &in.classes[number]; c.hash == hash && bytes.Equal(c.line, line) {
+		if c := &in.classes[number]; c.hash == hash && bytes.Equal(in.line(c), line) {
+			c.sides |= side
 			return number
 		}
 	}
-	in.classes = append(in.classes, class{line: line, hash: hash})
+	in.classes = append(in.classes, class{t.starts[i], t.starts[i+1], hash, side, side})
 	number := int32(len(in.classes) - 1)
 	in.table[slot] = number + 1
 	if 2*len(in.classes) > len(in.table) {
@@ -92,7 +117,7 @@ func (in *interner) number(line []byte) int32 {
 
 func (in *interner) grow() {
 	in.table = make([]int32, 4*len(in.table))
-	mask := uint64(len(in.table) - 1)
+	mask := uint32(len(in.table) - 1)
 	for number := range in.classes {
 		slot := in.classes[number].hash & mask
 		for in.table[slot] != 0 {

@@ -7,9 +7,9 @@ package diff
 // longer shortest; where the steps of the pair are used up, a box is replaced as a whole.
 const (
 	// stepsMaxPair bounds the search of one pair of contents, stepsMaxAll that of all files of one
-	// diff. A step is a diagonal visited or a line compared, some two nanoseconds.
+	// diff. A step is a diagonal visited or a line compared, some five nanoseconds.
 	stepsMaxPair = 1 << 24
-	stepsMaxAll  = 1 << 26
+	stepsMaxAll  = 1 << 25
 	// limitMin is the limit of edits of a search that has no steps left: two contents of any size
 	// still find what is near.
 	limitMin = 8

@@ -33,8 +33,8 @@ func script(old, new text, steps *int) []Edit {
 	oldNumbers, newNumbers, classes := numberLines(old, new, head, tail)
 	oldChanged := make([]bool, oldSize)
 	newChanged := make([]bool, newSize)
-	a := keepShared(oldNumbers, oldChanged, func(n int32) bool { return classes[n].inNew })
-	b := keepShared(newNumbers, newChanged, func(n int32) bool { return classes[n].inOld })
+	a := keepShared(oldNumbers, classes, oldChanged)
+	b := keepShared(newNumbers, classes, newChanged)
 	search(a, b, steps)
 	return slide(old, new, collect(oldChanged, newChanged, head))
 }
@@ -55,16 +55,14 @@ func trim(old, new text) (head, tail int) {
 
 // numberLines numbers the lines between head and tail by their classes.
 func numberLines(old, new text, head, tail int) (a, b []int32, classes []class) {
-	in := newInterner()
+	in := newInterner(old, new)
 	a = make([]int32, old.lines()-head-tail)
 	for i := range a {
-		a[i] = in.number(old.line(head + i))
-		in.classes[a[i]].inOld = true
+		a[i] = in.number(inOld, head+i)
 	}
 	b = make([]int32, new.lines()-head-tail)
 	for i := range b {
-		b[i] = in.number(new.line(head + i))
-		in.classes[b[i]].inNew = true
+		b[i] = in.number(inNew, head+i)
 	}
 	return a, b, in.classes
 }
@@ -79,11 +77,11 @@ type sequence struct {
 
 // keepShared marks the lines that the other side does not have: they are changed in every script,
 // and the search is faster without them. The others make the sequence, in place of the numbers.
-func keepShared(numbers []int32, changed []bool, shared func(int32) bool) sequence {
+func keepShared(numbers []int32, classes []class, changed []bool) sequence {
 	places := make([]int32, 0, len(numbers))
 	kept := numbers[:0]
 	for i, number := range numbers {
-		if shared(number) {
+		if classes[number].sides == inOld|inNew {
 			kept = append(kept, number)
 			places = append(places, int32(i))
 		} else {
@@ -102,7 +100,7 @@ func (s sequence) mark(from, to int) {
 
 // collect turns marks into edits; the lines without a mark match each other in order.
 func collect(oldChanged, newChanged []bool, head int) []Edit {
-	var edits []Edit
+	edits := make([]Edit, 0, countEdits(oldChanged, newChanged))
 	i, j := 0, 0
 	for i < len(oldChanged) || j < len(newChanged) {
 		edit := Edit{OldStart: head + i, NewStart: head + j}
@@ -121,6 +119,21 @@ func collect(oldChanged, newChanged []bool, head int) []Edit {
 		j++
 	}
 	return edits
+}
+
+// countEdits bounds the number of edits by the runs of marks on both sides.
+func countEdits(oldChanged, newChanged []bool) int {
+	runs := 0
+	for _, changed := range [...][]bool{oldChanged, newChanged} {
+		before := false
+		for _, now := range changed {
+			if now && !before {
+				runs++
+			}
+			before = now
+		}
+	}
+	return runs
 }
 
 // slider moves pure insertions and deletions among equal lines. Each goes up first, to join an
