@@ -1,0 +1,315 @@
+package blobs
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"math/bits"
+	"slices"
+)
+
+const (
+	// A tier is full with this many packs; merging it makes one pack of a higher tier, so that a
+	// blob is rewritten a logarithmic number of times.
+	tierPacks = 4
+	// tierBase is the size up to which a pack belongs to the lowest tier.
+	tierBase = 256 << 10
+	// Packs that have reached one of these sizes are merged only for what is dead in them. They
+	// bound the memory of a Merge to some 250 MB, however much is stored.
+	fullPackBytes = 4 << 30
+	fullPackBlobs = 1 << 20
+	mergeBlobs    = 2 << 20
+	// samplePages is how much of a pack's index is looked at to estimate what is dead in it.
+	samplePages = 64
+)
+
+// MergeStats says what a Merge did.
+type MergeStats struct {
+	MergedPacks  int
+	KeptBlobs    int
+	DroppedBlobs int
+	DroppedBytes int64 // content
+	FileBytes    int64 // of the new pack
+	FreedBytes   int64 // of the packs that are gone
+}
+
+func tier(p *pack) int { return (bits.Len64(uint64(p.size)/tierBase) + 1) / 2 }
+
+func (p *pack) full() bool {
+	return p.size >= fullPackBytes || p.footer.blobs >= fullPackBlobs
+}
+
+// NeedsMerge reports whether a tier is full.
+func (s *Store) NeedsMerge() bool { return len(tiered(s.list.Load().packs)) > 0 }
+
+// tiered picks the packs of the lowest full tier and all below it, and goes on upwards while the
+// pack to be made would fill the next tier.
+func tiered(packs []*pack) []*pack {
+	var byTier [64][]*pack
+	for _, p := range packs {
+		if !p.full() && !p.stuck.Load() {
+			byTier[tier(p)] = append(byTier[tier(p)], p)
+		}
+	}
+	var picked []*pack
+	found := false
+	for _, ps := range byTier {
+		picked = append(picked, ps...)
+		more := 0
+		if found {
+			more = 1
+		}
+		if len(ps)+more >= tierPacks {
+			found = true
+		} else if found {
+			return picked[:len(picked)-len(ps)]
+		}
+	}
+	if !found {
+		return nil
+	}
+	return picked
+}
+
+// Merge writes the packs of full tiers, and with live also packs of which about half is dead, into
+// one new pack. Blobs that live does not answer true for are left out, except those that Has or
+// Add has answered for lately (see Has). live == nil keeps all. live is called from this goroutine
+// only, in no order, and again for the same hash where packs overlap. When Merge fails everything
+// stays as it was, but for ErrUncertain (see there); a pack with damage is left alone from then on.
+func (s *Store) Merge(live func(Hash) bool) (MergeStats, error) {
+	s.merging.Lock()
+	defer s.merging.Unlock()
+	if err := s.usable(); err != nil {
+		return MergeStats{}, err
+	}
+	s.setMerging(true)
+	defer s.setMerging(false)
+	keep := func(h *Hash) bool { return live == nil || s.isTouched(h) || live(*h) }
+	inputs, err := s.mergeInputs(live != nil, keep)
+	if err != nil || len(inputs) == 0 {
+		return MergeStats{}, err
+	}
+	return s.mergePacks(inputs, keep)
+}
+
+func (s *Store) setMerging(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.merge = on
+}
+
+func (s *Store) mergeInputs(drop bool, keep func(*Hash) bool) ([]*pack, error) {
+	packs := s.list.Load().packs
+	picked := tiered(packs)
+	for _, p := range packs {
+		if !drop || p.stuck.Load() || slices.Contains(picked, p) {
+			continue
+		}
+		dead, err := p.mostlyDead(keep)
+		if err != nil {
+			return nil, p.leaveAlone(err)
+		}
+		if dead {
+			picked = append(picked, p)
+		}
+	}
+	slices.SortStableFunc(picked, func(a, b *pack) int {
+		return cmp.Compare(a.footer.blobs, b.footer.blobs)
+	})
+	var blobs uint64
+	for i, p := range picked {
+		if blobs += p.footer.blobs; blobs > mergeBlobs && i > 0 {
+			return picked[:i], nil
+		}
+	}
+	return picked, nil
+}
+
+// leaveAlone keeps a pack that cannot be read out of further merges. What is sound in it stays
+// readable.
+func (p *pack) leaveAlone(err error) error {
+	p.stuck.Store(true)
+	return err
+}
+
+// mostlyDead estimates from pages spread over the index: hashes are uniform, so any page is a fair
+// sample.
+func (p *pack) mostlyDead(keep func(*Hash) bool) (bool, error) {
+	pages := p.footer.pages()
+	step := max(pages/samplePages, 1)
+	b := make([]byte, pageBytes)
+	var dead, all int64
+	for i := int64(0); i < pages; i += step {
+		at := int64(p.footer.index) + i*pageBytes
+		if err := readRange(p.f, p.name, at, b); err != nil {
+			return false, err
+		}
+		g, err := parsePage(p.name, at, b)
+		if err != nil {
+			return false, err
+		}
+		for j := range g.n {
+			e := g.entry(j)
+			cost := int64(e.size) + entryBytes
+			all += cost
+			if !keep(&e.hash) {
+				dead += cost
+			}
+		}
+	}
+	return dead*2 > all, nil
+}
+
+// merge is one Merge under way.
+type merge struct {
+	s       *Store
+	b       *builder // nil until a blob is kept
+	stats   MergeStats
+	dropped map[*pack][]uint64 // per input, a bit per entry in order of hashes
+	raw     []byte
+}
+
+func (s *Store) mergePacks(inputs []*pack, keep func(*Hash) bool) (MergeStats, error) {
+	m := &merge{s: s, dropped: map[*pack][]uint64{}}
+	defer func() {
+		if m.b != nil {
+			m.b.abort()
+		}
+	}()
+	for _, p := range inputs {
+		if err := m.copyPack(p, keep); err != nil {
+			return MergeStats{}, err
+		}
+	}
+	if len(inputs) == 1 && m.stats.DroppedBlobs == 0 {
+		return MergeStats{}, nil
+	}
+	var in []*pack
+	if m.b != nil {
+		p, err := m.b.seal()
+		if err != nil {
+			return MergeStats{}, err
+		}
+		in = append(in, p)
+		m.stats.FileBytes = p.size
+		m.stats.KeptBlobs = int(p.footer.blobs)
+	}
+	if err := s.swap(in, inputs, m.neededAgain); err != nil {
+		return MergeStats{}, err
+	}
+	now := s.list.Load().packs
+	for _, p := range inputs {
+		if !slices.Contains(now, p) {
+			m.stats.MergedPacks++
+			m.stats.FreedBytes += p.size
+		}
+	}
+	return m.stats, nil
+}
+
+// copyPack decides once for each blob of a pack, and copies the kept ones block by block.
+func (m *merge) copyPack(p *pack, keep func(*Hash) bool) error {
+	all, err := p.entries()
+	if err != nil {
+		return p.leaveAlone(err)
+	}
+	gone := make([]uint64, (len(all)+63)/64)
+	for i := range all {
+		if e := &all[i]; !keep(&e.hash) {
+			e.dead = true
+			gone[i/64] |= 1 << (i % 64)
+			m.stats.DroppedBlobs++
+			m.stats.DroppedBytes += int64(e.size)
+		}
+	}
+	m.dropped[p] = gone
+	var own error // a fault of the new pack, not of p
+	err = p.walk(all, func(whole []byte, entries []entry) error {
+		if !slices.ContainsFunc(entries, func(e entry) bool { return !e.dead }) {
+			return nil
+		}
+		if own = m.start(); own != nil {
+			return own
+		}
+		return m.copyBlock(p, whole, entries, &own)
+	})
+	if err != nil && !errors.Is(err, own) {
+		return p.leaveAlone(err)
+	}
+	return err
+}
+
+func (m *merge) start() error {
+	if m.b != nil {
+		return nil
+	}
+	b, err := m.s.newBuilder()
+	m.b = b
+	return err
+}
+
+// copyBlock takes a block over as it is stored if it is full and wholly alive; otherwise its live
+// blobs are grouped anew.
+func (m *merge) copyBlock(p *pack, whole []byte, entries []entry, own *error) error {
+	offset := int64(entries[0].block)
+	k, err := parseBlock(p.name, offset, whole)
+	if err != nil {
+		return err
+	}
+	var live uint64
+	for _, e := range entries {
+		if !e.dead {
+			live += uint64(e.size)
+		}
+	}
+	full := k.raw >= blockBytes/2 || (len(entries) == 1 && k.raw >= smallBytes)
+	if full && live == uint64(k.raw) {
+		*own = m.b.addBlock(whole, entries)
+		return *own
+	}
+	raw, err := k.decode(p.name, offset, m.raw)
+	if err != nil {
+		return err
+	}
+	if k.codec == codecZstd {
+		m.raw = raw
+	}
+	for _, e := range entries {
+		if e.dead {
+			continue
+		}
+		content, err := p.cut(e, raw)
+		if err != nil {
+			return err
+		}
+		if *own = m.b.add(e.hash, content); *own != nil {
+			return *own
+		}
+	}
+	return nil
+}
+
+// errTouched ends the pass over an index early.
+var errTouched = errors.New("blobs: touched")
+
+// neededAgain reports whether a blob that was left out has been asked for since: then its pack
+// stays as it is, and a later Merge takes care of what it has twice.
+func (m *merge) neededAgain(p *pack) bool {
+	gone := m.dropped[p]
+	if !slices.ContainsFunc(gone, func(w uint64) bool { return w != 0 }) {
+		return false
+	}
+	i := 0
+	err := p.eachPage(func(_ int64, _ []byte, g page) error {
+		for j := range g.n {
+			if gone[i/64]&(1<<(i%64)) != 0 {
+				if h := Hash(bytes.Clone(g.hash(j))); m.s.isTouched(&h) {
+					return errTouched
+				}
+			}
+			i++
+		}
+		return nil
+	})
+	return err != nil
+}

@@ -1,0 +1,569 @@
+package blobs
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Options says where the store lies and how much memory its cache takes.
+type Options struct {
+	// Dir is the store's own directory; Open makes it if it is missing.
+	Dir string
+	// CacheBytes bounds the cache of packed blobs, with its own cost. Default 256 MiB. Recent blobs
+	// come on top; Pack empties them.
+	CacheBytes int64
+
+	disk disk
+}
+
+// Store is the open store. All methods may be called concurrently.
+type Store struct {
+	o      Options
+	lock   io.Closer
+	shards [shardCount]shard
+	recent atomic.Int64 // bytes of the recent blobs
+	list   atomic.Pointer[packList]
+
+	// Hashes that Has, or an Add without effect, has answered for since the Pack before the last
+	// one: a writer that was told so may be about to name them, and Merge does not drop them.
+	touched, touchedBefore atomic.Pointer[touched]
+
+	packing sync.Mutex // one Pack at a time
+	merging sync.Mutex // one Merge at a time
+
+	mu struct {
+		sync.Mutex
+		closed   bool
+		merge    bool // a Merge is under way: touched hashes are not forgotten
+		failed   error
+		next     uint32 // number of the next pack
+		manifest []byte // as it is on disk
+	}
+}
+
+// packList is the packs in force, the newest first. It is immutable.
+type packList struct {
+	packs []*pack
+	// leaving are packs that a Merge is about to take out: Get still reads from them, while Has
+	// answers already as if they were gone.
+	leaving []*pack
+}
+
+func (l *packList) all() []*pack {
+	if len(l.leaving) == 0 {
+		return l.packs
+	}
+	return slices.Concat(l.packs, l.leaving)
+}
+
+// find looks a hash up in packs. An error counts only if no other pack has the blob.
+func find(packs []*pack, h *Hash) (p *pack, e entry, ok bool, err error) {
+	for _, p := range packs {
+		e, ok, ferr := p.find(h)
+		if ok {
+			return p, e, true, nil
+		}
+		if ferr != nil {
+			err = ferr
+		}
+	}
+	return nil, entry{}, false, err
+}
+
+// Open reads the manifest and checks header, footer and index of each pack, and removes what
+// interrupted runs have left. Damage is a *CorruptError.
+func Open(o Options) (*Store, error) {
+	if o.Dir == "" {
+		return nil, errors.New("blobs: Options.Dir is empty")
+	}
+	if o.CacheBytes <= 0 {
+		o.CacheBytes = 256 << 20
+	}
+	if o.disk == nil {
+		o.disk = osDisk{}
+	}
+	if err := o.disk.mkdir(o.Dir); err != nil {
+		return nil, err
+	}
+	lock, err := o.disk.lock(o.Dir, true)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{o: o, lock: lock}
+	for i := range s.shards {
+		s.shards[i].init(o.CacheBytes / shardCount)
+	}
+	s.touched.Store(new(touched))
+	if err := s.load(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) load() error {
+	names, err := s.o.disk.list(s.o.Dir)
+	if err != nil {
+		return err
+	}
+	m, raw, err := readManifest(s.o.disk, s.o.Dir, names)
+	if err != nil {
+		return err
+	}
+	l := &packList{}
+	keep := map[string]bool{}
+	for _, mp := range m.packs {
+		p, err := openPack(s.o.disk, s.o.Dir, mp.number, mp.size, &mp.footerCRC)
+		if err != nil {
+			l.close()
+			return err
+		}
+		l.packs = append(l.packs, p)
+		keep[packName(mp.number)] = true
+	}
+	slices.Reverse(l.packs)
+	s.list.Store(l)
+	s.mu.next, s.mu.manifest = m.next, raw
+	if raw == nil {
+		// From here on a directory with packs and without a manifest has lost it.
+		err = s.replaceManifest(appendManifest(nil, m))
+	}
+	if err == nil {
+		err = s.removeLeftovers(names, keep)
+	}
+	if err != nil {
+		l.close()
+	}
+	return err
+}
+
+// readManifest returns an empty manifest and nil bytes for a directory that has none yet.
+func readManifest(d disk, dir string, names []string) (manifest, []byte, error) {
+	path := filepath.Join(dir, manifestName)
+	f, err := d.open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		for _, name := range names {
+			if _, ok := parsePackName(name); ok {
+				return manifest{}, nil, corrupt(path, 0, "manifest is missing while %s is here", name)
+			}
+		}
+		return manifest{}, nil, nil
+	}
+	if err != nil {
+		return manifest{}, nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return manifest{}, nil, err
+	}
+	if size > manifestHeadBytes+manifestPacksMax*manifestPackBytes+4 {
+		return manifest{}, nil, corrupt(path, 0, "manifest of %d bytes is too long", size)
+	}
+	b := make([]byte, size)
+	if err := readRange(f, path, 0, b); err != nil {
+		return manifest{}, nil, err
+	}
+	m, err := parseManifest(path, b)
+	return m, b, err
+}
+
+func (s *Store) removeLeftovers(names []string, keep map[string]bool) error {
+	removed := false
+	for _, name := range names {
+		_, isPack := parsePackName(name)
+		if !strings.HasSuffix(name, ".tmp") && (!isPack || keep[name]) {
+			continue
+		}
+		if err := s.o.disk.remove(filepath.Join(s.o.Dir, name)); err != nil {
+			return err
+		}
+		removed = true
+	}
+	if !removed {
+		return nil
+	}
+	return s.o.disk.syncDir(s.o.Dir)
+}
+
+func (l *packList) close() {
+	for _, p := range l.packs {
+		p.f.Close()
+	}
+}
+
+func (s *Store) shard(h *Hash) *shard { return &s.shards[h[0]%shardCount] }
+
+// Has reports whether the blob is stored. A blob it has answered true for is not dropped by a Merge
+// that is under way, nor by one that begins before the second Pack after the answer.
+//
+// If a pack cannot be read the answer is false, and the caller stores the content again.
+func (s *Store) Has(h Hash) bool {
+	sh := s.shard(&h)
+	sh.mu.RLock()
+	_, ok := sh.mu.recent[h]
+	if ok {
+		// Marked BEFORE the blob can leave the recent ones, and so BEFORE a Merge can see it.
+		for !s.mark(&h) {
+		}
+	}
+	sh.mu.RUnlock()
+	return ok || s.hasPacked(&h)
+}
+
+// mark reports whether the hash went into the age of touched hashes that still is the current one.
+func (s *Store) mark(h *Hash) bool {
+	t := s.touched.Load()
+	t.mark(h)
+	return s.touched.Load() == t
+}
+
+// hasPacked marks the hash and then looks whether the list of packs is still the same: a Merge
+// publishes its list first and looks at the marks AFTER that, so one of the two sees the other.
+func (s *Store) hasPacked(h *Hash) bool {
+	for {
+		l := s.list.Load()
+		_, _, ok, _ := find(l.packs, h)
+		if !ok && s.list.Load() == l {
+			return false
+		}
+		if ok && s.mark(h) && s.list.Load() == l {
+			return true
+		}
+	}
+}
+
+// Add stores a blob that is durable in the log entry at position. The content belongs to the store
+// from now on and is never modified. Adding what is there has no effect, but that the lower
+// position counts. h has to be Sum(content).
+func (s *Store) Add(position uint64, h Hash, content []byte) {
+	if len(content) > BlobBytesMax {
+		panic(fmt.Sprintf("blobs: blob of %d bytes is over the limit of %d",
+			len(content), BlobBytesMax))
+	}
+	if content == nil {
+		content = []byte{}
+	}
+	sh := s.shard(&h)
+	sh.mu.RLock()
+	_, ok := sh.mu.recent[h]
+	sh.mu.RUnlock()
+	if !ok && s.hasPacked(&h) {
+		return
+	}
+	if sh.addRecent(position, h, content) {
+		s.recent.Add(int64(len(content)))
+	}
+}
+
+// Get returns the content of a blob, which nobody may change. The error is ErrNotFound, a
+// *CorruptError, or what kept the store from reading.
+func (s *Store) Get(h Hash) ([]byte, error) {
+	sh := s.shard(&h)
+	if content, ok := sh.get(&h); ok {
+		return content, nil
+	}
+	return s.getCold(h, sh)
+}
+
+func (s *Store) getCold(h Hash, sh *shard) ([]byte, error) {
+	for {
+		l := s.list.Load()
+		p, e, ok, err := find(l.all(), &h)
+		if ok {
+			var content []byte
+			if content, err = p.read(e); err == nil {
+				sh.keep(h, content)
+				return content, nil
+			}
+		}
+		switch {
+		case s.list.Load() != l:
+			// The packs have changed: what was missing or closed may be in the new list.
+		case err == nil:
+			return nil, ErrNotFound
+		case errors.Is(err, os.ErrClosed):
+			return nil, ErrClosed
+		default:
+			return nil, err
+		}
+	}
+}
+
+// RecentBytes is the content that only the log has on disk.
+func (s *Store) RecentBytes() int64 { return s.recent.Load() }
+
+// PackStats says what a Pack wrote.
+type PackStats struct {
+	Blobs        int
+	ContentBytes int64
+	FileBytes    int64
+}
+
+type packing struct {
+	hash Hash
+	recentBlob
+}
+
+// Pack writes the recent blobs of positions up to upTo into a new pack. When it returns nil they
+// are durable and proven by reading back, and no longer recent. When it fails they stay recent,
+// and a later call may try again; ErrUncertain is the exception (see there).
+func (s *Store) Pack(upTo uint64) (PackStats, error) {
+	s.packing.Lock()
+	defer s.packing.Unlock()
+	if err := s.usable(); err != nil {
+		return PackStats{}, err
+	}
+	defer s.forgetTouched()
+	var parts [shardCount][]packing
+	var all []packing
+	for i := range s.shards {
+		at := len(all)
+		all = s.shards[i].collect(all, upTo)
+		parts[i] = slices.Clone(all[at:])
+	}
+	if len(all) == 0 {
+		return PackStats{}, nil
+	}
+	// What was written together is read together.
+	slices.SortFunc(all, func(a, b packing) int {
+		return cmp.Or(cmp.Compare(a.position, b.position), bytes.Compare(a.hash[:], b.hash[:]))
+	})
+	p, err := s.writePack(all)
+	if err != nil {
+		return PackStats{}, err
+	}
+	if err := s.swap([]*pack{p}, nil, nil); err != nil {
+		return PackStats{}, err
+	}
+	for i := range s.shards {
+		s.recent.Add(-s.shards[i].packed(parts[i]))
+	}
+	return PackStats{Blobs: int(p.footer.blobs), ContentBytes: int64(p.footer.content),
+		FileBytes: p.size}, nil
+}
+
+func (s *Store) writePack(all []packing) (*pack, error) {
+	b, err := s.newBuilder()
+	if err != nil {
+		return nil, err
+	}
+	defer b.abort()
+	for _, r := range all {
+		if err := b.add(r.hash, r.content); err != nil {
+			return nil, err
+		}
+	}
+	return b.seal()
+}
+
+func (s *Store) newBuilder() (*builder, error) {
+	s.mu.Lock()
+	number := s.mu.next
+	if number < math.MaxUint32 {
+		s.mu.next++
+	}
+	s.mu.Unlock()
+	if number == math.MaxUint32 {
+		return nil, errors.New("blobs: pack numbers are used up")
+	}
+	return newBuilder(s.o.disk, s.o.Dir, number)
+}
+
+func (s *Store) usable() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return ErrClosed
+	}
+	return s.mu.failed
+}
+
+// forgetTouched ends an age of touched hashes.
+func (s *Store) forgetTouched() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.merge {
+		return
+	}
+	now := s.touched.Load()
+	if !now.any.Load() {
+		s.touchedBefore.Store(nil)
+		return
+	}
+	s.touchedBefore.Store(now)
+	s.touched.Store(new(touched))
+}
+
+// isTouched is asked by Merge.
+func (s *Store) isTouched(h *Hash) bool {
+	return s.touched.Load().has(h) || s.touchedBefore.Load().has(h)
+}
+
+// swap takes packs out of the list and puts new ones in, in memory and then on disk. keepOld, if
+// given, is asked for each pack that is to go AFTER the new list is published; packs it answers
+// true for stay. If the manifest cannot be replaced the old list comes back and the new packs are
+// given up.
+func (s *Store) swap(in, out []*pack, keepOld func(*pack) bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.list.Load()
+	without := func(gone []*pack) *packList {
+		l := &packList{packs: slices.Clone(in)}
+		for _, p := range before.packs {
+			if !slices.Contains(gone, p) {
+				l.packs = append(l.packs, p)
+			}
+		}
+		slices.SortFunc(l.packs, func(a, b *pack) int { return cmp.Compare(b.number, a.number) })
+		return l
+	}
+	gone := out
+	if len(out) > 0 {
+		tentative := without(out)
+		tentative.leaving = out
+		s.list.Store(tentative)
+		if keepOld != nil {
+			gone = slices.DeleteFunc(slices.Clone(out), keepOld)
+		}
+	}
+	after := without(gone)
+	after.leaving = gone
+	s.list.Store(after)
+	m := manifest{next: s.mu.next}
+	for _, p := range after.packs {
+		m.packs = append(m.packs,
+			manifestPack{number: p.number, size: p.size, footerCRC: p.footer.crc})
+	}
+	slices.Reverse(m.packs)
+	if err := s.replaceManifest(appendManifest(nil, m)); err != nil {
+		s.list.Store(before)
+		for _, p := range in {
+			p.f.Close()
+			if !errors.Is(err, ErrUncertain) {
+				_ = s.o.disk.remove(p.name)
+			}
+		}
+		return err
+	}
+	s.list.Store(without(gone))
+	for _, p := range gone {
+		p.f.Close()
+		// A pack that cannot be removed now is removed by the next Open.
+		_ = s.o.disk.remove(p.name)
+	}
+	return nil
+}
+
+// replaceManifest makes the manifest durable and reads it back. s.mu is held, or the store is not
+// shared yet. From the rename on a failure leaves open which manifest a restart will see.
+func (s *Store) replaceManifest(b []byte) error {
+	d, final := s.o.disk, filepath.Join(s.o.Dir, manifestName)
+	tmp := final + ".tmp"
+	if err := writeSynced(d, tmp, b); err != nil {
+		_ = d.remove(tmp)
+		return err
+	}
+	err := d.rename(tmp, final)
+	if err != nil {
+		_, now, rerr := readManifest(d, s.o.Dir, nil)
+		if rerr == nil && bytes.Equal(now, s.mu.manifest) {
+			_ = d.remove(tmp)
+			return err
+		}
+	}
+	if err == nil {
+		err = d.syncDir(s.o.Dir)
+	}
+	if err == nil {
+		var back []byte
+		if _, back, err = readManifest(d, s.o.Dir, nil); err == nil && !bytes.Equal(back, b) {
+			err = corrupt(final, 0, "manifest reads back differently")
+		}
+	}
+	if err != nil {
+		s.mu.failed = fmt.Errorf("%w: %w", ErrUncertain, err)
+		return s.mu.failed
+	}
+	s.mu.manifest = b
+	return nil
+}
+
+func writeSynced(d disk, path string, b []byte) error {
+	f, err := d.create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// Stats describes the store.
+type Stats struct {
+	Packs        int
+	PackedBlobs  int64
+	PackedBytes  int64 // content of the packed blobs
+	FileBytes    int64
+	IndexBytes   int64 // memory that the packs take
+	RecentBlobs  int
+	RecentBytes  int64
+	CachedBlobs  int
+	CachedBytes  int64 // with the cache's own cost
+	DamagedPacks int   // that Merge has met and leaves alone
+}
+
+// Stats may be called at any time.
+func (s *Store) Stats() Stats {
+	out := Stats{RecentBytes: s.recent.Load()}
+	for _, p := range s.list.Load().packs {
+		out.Packs++
+		out.PackedBlobs += int64(p.footer.blobs)
+		out.PackedBytes += int64(p.footer.content)
+		out.FileBytes += p.size
+		out.IndexBytes += int64(len(p.bloom)+cap(p.first)) * 8
+		if p.stuck.Load() {
+			out.DamagedPacks++
+		}
+	}
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.RLock()
+		out.RecentBlobs += len(sh.mu.recent)
+		out.CachedBlobs += len(sh.mu.cached)
+		out.CachedBytes += sh.mu.bytes
+		sh.mu.RUnlock()
+	}
+	return out
+}
+
+// Close waits for Pack and Merge and releases files and lock. What is recent is in the log.
+func (s *Store) Close() error {
+	s.packing.Lock()
+	defer s.packing.Unlock()
+	s.merging.Lock()
+	defer s.merging.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return nil
+	}
+	s.mu.closed = true
+	s.list.Load().close()
+	return s.lock.Close()
+}
