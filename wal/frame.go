@@ -102,8 +102,13 @@ func (w *frameWriter) seal(log, index, first uint64) []byte {
 	le.PutUint64(frame[32:], first)
 	le.PutUint32(frame[40:], uint32(raw))
 	le.PutUint32(frame[44:], uint32(len(frame)-headerBytes))
-	le.PutUint32(frame[4:], crc32.Checksum(frame[8:], castagnoli))
+	checksum(frame)
 	return frame
+}
+
+// checksum writes the checksum of a frame whose other bytes are complete.
+func checksum(frame []byte) {
+	binary.LittleEndian.PutUint32(frame[4:], crc32.Checksum(frame[8:], castagnoli))
 }
 
 // parseFrame checks a whole frame without unpacking its payload. The error is errTorn when the

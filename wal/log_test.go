@@ -117,7 +117,7 @@ func TestAppendReopenReplay(t *testing.T) {
 	}
 	st := l.Stats()
 	mustClose(t, l)
-	if st.First != 1 || st.Last != 30 || st.Durable != 30 || st.Batches != 30 || st.Entries != 30 {
+	if st.First != 1 || st.Last != 30 || l.Durable() != 30 || st.Batches != 30 || st.Entries != 30 {
 		t.Fatalf("%+v", st)
 	}
 	if got := diskBytes(t, dir); got != st.Bytes {

@@ -86,7 +86,7 @@ func (s *scanner) scanSegments(segs []segment) error {
 		seg := &segs[i]
 		if s.nextIndex != 0 && seg.index != s.nextIndex {
 			return &CorruptError{File: seg.path, Reason: fmt.Sprintf(
-				"the record before it is %d: a segment is missing", s.nextIndex-1)}
+				"records are missing, the one before it is %d", s.nextIndex-1)}
 		}
 		s.nextIndex = seg.index
 		data, err := s.disk.ReadFile(seg.path, s.buf)

@@ -1,0 +1,447 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// errFault is what a call that was chosen to fail returns.
+var errFault = errors.New("injected fault")
+
+// unsyncedDisk leaves out every fsync that it can. A test that looks at the files through the page
+// cache sees the same, and many of them on one disk do not wait for it.
+type unsyncedDisk struct{ osDisk }
+
+func (unsyncedDisk) MakeDir(dir string) error { return os.MkdirAll(dir, 0o750) }
+
+func (unsyncedDisk) Truncate(path string, size int64) error { return os.Truncate(path, size) }
+
+func (unsyncedDisk) SyncDir(dir string) error {
+	_, err := os.Stat(dir)
+	return err
+}
+
+func (unsyncedDisk) OpenStore(dir string, segmentBytes int) (store, error) {
+	st, err := osDisk{}.OpenStore(dir, segmentBytes)
+	return unsyncedStore{st}, err
+}
+
+type unsyncedStore struct{ store }
+
+func (unsyncedStore) Sync() error { return nil }
+
+// faultDisk counts the calls of the file system. It can fail one of them, leaving behind what a
+// failing call may leave behind, and shows each of them to a hook.
+type faultDisk struct {
+	unsyncedDisk
+	mu     sync.Mutex
+	calls  int
+	failAt int    // number of the call that fails; 0 for none
+	mode   int    // what the failing call leaves behind, see faultStore
+	failed string // name of the call that has failed
+	before func(call string)
+	synced map[string]int64 // length of each segment that has been synced
+	last   string           // path of the tail segment
+}
+
+const faultModes = 3
+
+func (d *faultDisk) call(name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls++
+	if d.before != nil {
+		d.before(name)
+	}
+	if d.calls == d.failAt {
+		d.failed = name
+		return fmt.Errorf("%w: %s", errFault, name)
+	}
+	return nil
+}
+
+func (d *faultDisk) MakeDir(dir string) error {
+	if err := d.call("MakeDir"); err != nil {
+		return err
+	}
+	return d.unsyncedDisk.MakeDir(dir)
+}
+
+func (d *faultDisk) ReadDir(dir string) ([]os.DirEntry, error) {
+	if err := d.call("ReadDir"); err != nil {
+		return nil, err
+	}
+	return d.unsyncedDisk.ReadDir(dir)
+}
+
+func (d *faultDisk) ReadFile(path string, buf []byte) ([]byte, error) {
+	if err := d.call("ReadFile"); err != nil {
+		return nil, err
+	}
+	return d.unsyncedDisk.ReadFile(path, buf)
+}
+
+func (d *faultDisk) Truncate(path string, size int64) error {
+	if err := d.call("Truncate"); err != nil {
+		return err
+	}
+	return d.unsyncedDisk.Truncate(path, size)
+}
+
+func (d *faultDisk) Remove(path string) error {
+	if err := d.call("Remove"); err != nil {
+		return err
+	}
+	return d.unsyncedDisk.Remove(path)
+}
+
+func (d *faultDisk) SyncDir(dir string) error {
+	if err := d.call("SyncDir"); err != nil {
+		return err
+	}
+	return d.unsyncedDisk.SyncDir(dir)
+}
+
+func (d *faultDisk) Free(dir string) (int64, error) {
+	if err := d.call("Free"); err != nil {
+		return 0, err
+	}
+	return d.unsyncedDisk.Free(dir)
+}
+
+func (d *faultDisk) OpenStore(dir string, segmentBytes int) (store, error) {
+	if err := d.call("OpenStore"); err != nil {
+		return nil, err
+	}
+	st, err := d.unsyncedDisk.OpenStore(dir, segmentBytes)
+	if err != nil {
+		return nil, err
+	}
+	f := &faultStore{store: st, d: d, dir: dir}
+	f.d.synced = f.lengths()
+	return f, nil
+}
+
+// faultStore fails calls of the tidwall log. A failing Write leaves nothing, a part of the record
+// or all of it; a failing Sync leaves the file as it is, without what was not synced, or with zeros
+// in its place.
+type faultStore struct {
+	store
+	d   *faultDisk
+	dir string
+}
+
+func (s *faultStore) lengths() map[string]int64 {
+	out := map[string]int64{}
+	segs, err := listSegments(osDisk{}, s.dir)
+	if err != nil {
+		panic(err)
+	}
+	for _, seg := range segs {
+		info, err := os.Stat(seg.path)
+		if err != nil {
+			panic(err)
+		}
+		out[seg.path], s.d.last = info.Size(), seg.path
+	}
+	return out
+}
+
+func (s *faultStore) Write(index uint64, frame []byte) error {
+	if err := s.d.call("Write"); err != nil {
+		switch s.d.mode {
+		case 1:
+			f, openErr := os.OpenFile(s.d.last, os.O_WRONLY|os.O_APPEND, 0)
+			if openErr != nil {
+				panic(openErr)
+			}
+			f.Write(append([]byte{byte(len(frame)) | 0x80, byte(len(frame) >> 7)},
+				frame[:len(frame)/2]...))
+			return errors.Join(err, io.ErrShortWrite, f.Close())
+		case 2:
+			return errors.Join(err, s.store.Write(index, frame))
+		}
+		return err
+	}
+	return s.store.Write(index, frame)
+}
+
+func (s *faultStore) Sync() error {
+	if err := s.d.call("Sync"); err != nil {
+		s.lose()
+		return err
+	}
+	err := s.store.Sync()
+	s.d.synced = s.lengths()
+	return err
+}
+
+func (s *faultStore) Close() error {
+	if err := s.d.call("Close"); err != nil {
+		return errors.Join(err, s.store.Close())
+	}
+	err := s.store.Close()
+	s.d.synced = s.lengths()
+	return err
+}
+
+// lose takes back what was not synced.
+func (s *faultStore) lose() {
+	if s.d.mode == 0 {
+		return
+	}
+	length := s.lengths()[s.d.last]
+	if err := os.Truncate(s.d.last, s.d.synced[s.d.last]); err != nil {
+		panic(err)
+	}
+	if s.d.mode == 2 {
+		if err := os.Truncate(s.d.last, length); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// workload is a life of a small log: several segments, a cut, and a close.
+type workload struct {
+	t        *testing.T
+	l        *Log
+	acked    atomic.Uint64
+	tried    uint64
+	cut      uint64 // largest position that CutBefore was called with
+	failures int
+	err      error
+}
+
+// clock gives a time that is later by a second with each call.
+func clock() func() time.Time {
+	var now time.Time
+	return func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}
+}
+
+func (w *workload) run(dir string, d disk) {
+	l, _, err := Open(Options{
+		Dir: dir, SegmentBytes: 220, disk: d, now: clock(),
+		OnFailure: func(error) { w.failures++ },
+	})
+	if err != nil {
+		w.err = err
+		return
+	}
+	w.l = l
+	w.append(12)
+	if w.err == nil {
+		w.cut = 7
+		w.err = l.CutBefore(7)
+	}
+	w.append(8)
+	if w.err != nil && !errors.Is(w.err, errFault) {
+		w.t.Fatalf("the cause is not named: %v", w.err)
+	}
+	if w.err != nil {
+		if _, err := l.Append(nil, nil); !errors.Is(err, ErrLatched) {
+			w.t.Fatalf("append after a fault: %v", err)
+		}
+	}
+	closed := l.Close()
+	if w.err != nil && !errors.Is(closed, ErrLatched) {
+		w.t.Fatalf("close after a fault: %v", closed)
+	}
+	if w.failures > 1 || w.failures == 0 && w.err != nil {
+		w.t.Fatalf("OnFailure was called %d times for %v", w.failures, w.err)
+	}
+}
+
+func (w *workload) append(n int) {
+	for i := 0; i < n && w.err == nil; i++ {
+		f := newFate()
+		pos, err := w.l.Append(entry(w.acked.Load()+1), f)
+		if errors.Is(err, ErrNoSpace) {
+			pos, err = w.l.Append(entry(w.acked.Load()+1), f)
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.tried = pos
+		f.wait(1)
+		if f.mu.errs != nil {
+			w.err = f.mu.errs[0]
+			return
+		}
+		w.acked.Store(pos)
+	}
+}
+
+// checkSurvivor opens what is left of a log: all that was acknowledged is there, nothing that was
+// never appended, and it goes on.
+func (w *workload) checkSurvivor(dir, what string) {
+	w.t.Helper()
+	l, rec, err := Open(Options{Dir: dir, SegmentBytes: 220, disk: unsyncedDisk{}})
+	if err != nil {
+		w.t.Fatalf("%s: %v", what, err)
+	}
+	if rec.Last < w.acked.Load() || rec.Last > w.tried || rec.First > max(w.cut, 1) {
+		w.t.Fatalf("%s: %d to %d are there; %d acknowledged, %d tried, cut before %d", what,
+			rec.First, rec.Last, w.acked.Load(), w.tried, w.cut)
+	}
+	pos := appendOne(w.t, l)
+	if pos != rec.Last+1 {
+		w.t.Fatalf("%s: goes on at %d after %d", what, pos, rec.Last)
+	}
+	mustClose(w.t, l)
+	checkRead(w.t, dir, rec.First, pos)
+	if rep, err := Verify(dir); err != nil || rep.Last != pos {
+		w.t.Fatalf("%s: %+v %v", what, rep, err)
+	}
+}
+
+func TestEveryCallFailsOnce(t *testing.T) {
+	sound := &workload{t: t}
+	d := &faultDisk{}
+	sound.run(t.TempDir(), d)
+	if sound.err != nil || sound.acked.Load() != 20 || d.calls < 60 {
+		t.Fatalf("%+v after %d calls", sound, d.calls)
+	}
+	seen := map[string]bool{}
+	for n := 1; n <= d.calls; n++ {
+		for mode := range faultModes {
+			dir := filepath.Join(t.TempDir(), "log")
+			w, d := &workload{t: t}, &faultDisk{failAt: n, mode: mode}
+			w.run(dir, d)
+			if d.failed == "" {
+				continue
+			}
+			seen[d.failed] = true
+			w.checkSurvivor(dir, fmt.Sprintf("call %d (%s) mode %d", n, d.failed, mode))
+		}
+	}
+	for _, name := range []string{"MakeDir", "ReadDir", "OpenStore", "SyncDir", "Write", "Sync",
+		"Close", "Remove", "Free"} {
+		if !seen[name] {
+			t.Errorf("%s never failed", name)
+		}
+	}
+}
+
+// TestRepairCallsFailOnce lets each call of an Open fail that finds segments and a torn tail.
+func TestRepairCallsFailOnce(t *testing.T) {
+	for n := 1; ; n++ {
+		dir := t.TempDir()
+		w := &workload{t: t}
+		w.run(dir, &faultDisk{})
+		tail := tailPath(t, dir)
+		appendBytes(t, tail, []byte("\x90\x01PWSL torn"))
+		d := &faultDisk{failAt: n}
+		l, _, err := Open(Options{Dir: dir, disk: d})
+		if err == nil {
+			if d.failed != "" {
+				t.Fatalf("%s failed and Open did not", d.failed)
+			}
+			d.failAt = 0
+			mustClose(t, l)
+			break
+		}
+		if !errors.Is(err, errFault) {
+			t.Fatal(err)
+		}
+		w.checkSurvivor(dir, fmt.Sprintf("open call %d (%s)", n, d.failed))
+	}
+}
+
+// TestCrashCopies takes a copy of the directory before every call of the file system, once as it
+// is and once without the bytes and names that were not synced, and opens it.
+func TestCrashCopies(t *testing.T) {
+	dir := t.TempDir()
+	type image struct {
+		dir, what string
+		at        *workload
+	}
+	var images []image
+	w := &workload{t: t}
+	d := &faultDisk{}
+	d.before = func(call string) {
+		for _, lossy := range []bool{false, true} {
+			img := image{dir: t.TempDir(), at: &workload{t: t}}
+			img.what = fmt.Sprintf("before call %d (%s), lossy %v", d.calls, call, lossy)
+			// The entry on its way was handed over, although Append may not have returned yet.
+			acked := w.acked.Load()
+			img.at.acked.Store(acked)
+			img.at.tried = acked + 1
+			if acked >= 12 {
+				img.at.cut = 7
+			}
+			copyLog(t, dir, img.dir, func(path string, data []byte) []byte {
+				synced, known := d.synced[path]
+				if lossy && !known && d.synced != nil {
+					return nil
+				}
+				if lossy && known && synced < int64(len(data)) {
+					return data[:synced+(int64(len(data))-synced)/2]
+				}
+				return data
+			})
+			images = append(images, img)
+		}
+	}
+	w.run(dir, d)
+	for _, img := range images {
+		img.at.checkSurvivor(img.dir, img.what)
+	}
+	if len(images) < 120 {
+		t.Fatalf("only %d images", len(images))
+	}
+}
+
+// copyLog copies the segments through a filter that may shorten them; nil leaves a segment out.
+func copyLog(t testing.TB, from, to string, filter func(path string, data []byte) []byte) {
+	t.Helper()
+	segs, err := listSegments(osDisk{}, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seg := range segs {
+		data, err := os.ReadFile(seg.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data = filter(seg.path, data); data == nil {
+			continue
+		}
+		err = os.WriteFile(filepath.Join(to, filepath.Base(seg.path)), data, 0o640)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func tailPath(t testing.TB, dir string) string {
+	t.Helper()
+	segs, err := listSegments(osDisk{}, dir)
+	if err != nil || len(segs) == 0 {
+		t.Fatal(len(segs), err)
+	}
+	return segs[len(segs)-1].path
+}
+
+func appendBytes(t testing.TB, path string, data []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

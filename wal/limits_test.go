@@ -1,0 +1,369 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// gateDisk lets a test hold back each Sync and choose the free space.
+type gateDisk struct {
+	osDisk
+	entered chan struct{} // a Sync has begun
+	release chan struct{} // it may go on
+	free    atomic.Int64
+	asked   atomic.Int64
+}
+
+func newGateDisk() *gateDisk {
+	d := &gateDisk{entered: make(chan struct{}, 100), release: make(chan struct{}, 100)}
+	d.free.Store(math.MaxInt64)
+	return d
+}
+
+func (d *gateDisk) Free(string) (int64, error) {
+	d.asked.Add(1)
+	return d.free.Load(), nil
+}
+
+func (d *gateDisk) OpenStore(dir string, segmentBytes int) (store, error) {
+	st, err := d.osDisk.OpenStore(dir, segmentBytes)
+	return &gateStore{store: st, d: d}, err
+}
+
+type gateStore struct {
+	store
+	d *gateDisk
+}
+
+func (s *gateStore) Sync() error {
+	s.d.entered <- struct{}{}
+	<-s.d.release
+	return s.store.Sync()
+}
+
+func TestBusyAndGroupCommit(t *testing.T) {
+	d := newGateDisk()
+	l, _ := mustOpen(t, Options{Dir: t.TempDir(), QueueBytesMax: 1000, disk: d})
+	f := newFate()
+	if _, err := l.Append(make([]byte, 5000), f); err != nil {
+		t.Fatalf("a large entry must pass an empty queue: %v", err)
+	}
+	<-d.entered
+	if _, err := l.Append(nil, f); !errors.Is(err, ErrBusy) {
+		t.Fatal(err)
+	}
+	if l.Durable() != 0 || l.Stats().Last != 1 {
+		t.Fatal("not synced, and told")
+	}
+	d.release <- struct{}{}
+	f.wait(1)
+
+	if _, err := l.Append(nil, f); err != nil {
+		t.Fatal(err)
+	}
+	<-d.entered
+	taken := 0
+	for ; ; taken++ {
+		_, err := l.Append(make([]byte, 36), f)
+		if errors.Is(err, ErrBusy) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if taken != 9 {
+		t.Fatalf("%d entries of 100 bytes fit behind one of 64", taken)
+	}
+	d.release <- struct{}{}
+	<-d.entered
+	d.release <- struct{}{}
+	f.wait(1 + taken)
+	if st := l.Stats(); st.Batches != 3 || st.Entries != 11 || st.QueueBytes != 0 {
+		t.Fatalf("what queues during a sync must be one batch: %+v", st)
+	}
+	if _, err := l.Append(make([]byte, EntryBytesMax+1), f); !errors.Is(err, ErrTooLarge) {
+		t.Fatal(err)
+	}
+	mustClose(t, l)
+}
+
+func TestNoSpace(t *testing.T) {
+	d := newGateDisk()
+	close(d.release)
+	var now atomic.Int64
+	l, _ := mustOpen(t, Options{Dir: t.TempDir(), ReserveBytes: 1000, disk: d,
+		now: func() time.Time { return time.Unix(0, now.Load()) }})
+	defer mustClose(t, l)
+	tick := func() { now.Add(int64(freeAgeMax)) }
+	f := newFate()
+	d.free.Store(1000 + 100 + entryOverheadBytes)
+	if _, err := l.Append(make([]byte, 101), f); !errors.Is(err, ErrNoSpace) {
+		t.Fatal(err)
+	}
+	tick()
+	if _, err := l.Append(make([]byte, 100), f); err != nil {
+		t.Fatal(err)
+	}
+	f.wait(1)
+	d.free.Store(0)
+	// While the committer is not yet idle its last look counts.
+	last, err := uint64(1), error(nil)
+	for ; err == nil; last++ {
+		tick()
+		if _, err = l.Append(nil, f); err == nil {
+			f.wait(1)
+		}
+	}
+	if last--; !errors.Is(err, ErrNoSpace) {
+		t.Fatal(err)
+	}
+	asked := d.asked.Load()
+	for range 100 {
+		if _, err := l.Append(nil, f); !errors.Is(err, ErrNoSpace) {
+			t.Fatal(err)
+		}
+	}
+	if n := d.asked.Load() - asked; n != 0 {
+		t.Fatalf("asked %d times at one moment", n)
+	}
+	if err := l.Healthy(); err != nil {
+		t.Fatalf("a full disk must not latch: %v", err)
+	}
+	d.free.Store(1 << 20)
+	tick()
+	if pos, err := l.Append(nil, f); err != nil || pos != last+1 {
+		t.Fatalf("space has come back: %d %v", pos, err)
+	}
+	f.wait(1)
+}
+
+// TestSpaceIsCountedWhileQueued fills the queue during one sync: what waits counts as written.
+func TestSpaceIsCountedWhileQueued(t *testing.T) {
+	d := newGateDisk()
+	d.free.Store(10_000)
+	l, _ := mustOpen(t, Options{Dir: t.TempDir(), ReserveBytes: 1000, disk: d})
+	f := newFate()
+	if _, err := l.Append(nil, f); err != nil {
+		t.Fatal(err)
+	}
+	<-d.entered
+	taken := 1
+	for ; ; taken++ {
+		if _, err := l.Append(make([]byte, 1000-entryOverheadBytes), f); err != nil {
+			if !errors.Is(err, ErrNoSpace) {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if taken != 9 {
+		t.Fatalf("%d entries were taken", taken)
+	}
+	close(d.release)
+	f.wait(taken)
+	mustClose(t, l)
+}
+
+func TestCutBefore(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Dir: dir, SegmentBytes: 300}
+	l, _ := mustOpen(t, o)
+	for range 40 {
+		appendOne(t, l)
+	}
+	before := l.Stats()
+	for _, pos := range []uint64{0, 1, 9, 9, 20} {
+		if err := l.CutBefore(pos); err != nil {
+			t.Fatal(err)
+		}
+		st := l.Stats()
+		if st.First > max(pos, 1) || st.Last != 40 || st.Bytes != diskBytes(t, dir) {
+			t.Fatalf("cut before %d: %+v", pos, st)
+		}
+		checkRead(t, dir, st.First, 40)
+	}
+	if st := l.Stats(); st.First < 12 || st.Segments >= before.Segments || st.Bytes >= before.Bytes {
+		t.Fatalf("nothing was removed: %+v", st)
+	}
+	if err := l.CutBefore(42); !errors.Is(err, ErrOutOfRange) {
+		t.Fatal(err)
+	}
+	if err := l.CutBefore(41); err != nil {
+		t.Fatal(err)
+	}
+	st := l.Stats()
+	if st.First > 40 || st.First < 35 || st.Segments > 2 {
+		t.Fatalf("%+v", st)
+	}
+	if pos := appendOne(t, l); pos != 41 {
+		t.Fatal(pos)
+	}
+	mustClose(t, l)
+	l, rec := mustOpen(t, o)
+	if rec.First != st.First || rec.Last != 41 {
+		t.Fatalf("%+v", rec)
+	}
+	if err := l.Replay(1, nil); !errors.Is(err, ErrOutOfRange) {
+		t.Fatal(err)
+	}
+	if err := Read(dir, 1, nil); !errors.Is(err, ErrOutOfRange) {
+		t.Fatal(err)
+	}
+	if err := Read(dir, 43, nil); !errors.Is(err, ErrOutOfRange) {
+		t.Fatal(err)
+	}
+	mustClose(t, l)
+}
+
+// TestCutWhileAppending cuts from one goroutine while others append and read.
+func TestCutWhileAppending(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := mustOpen(t, Options{Dir: dir, SegmentBytes: 400})
+	var wg sync.WaitGroup
+	const writers, each = 4, 60
+	for range writers {
+		wg.Go(func() {
+			f := newFate()
+			for range each {
+				if _, err := l.Append([]byte("some content of an entry"), f); err != nil {
+					t.Error(err)
+				}
+				f.wait(1)
+			}
+		})
+	}
+	for l.Durable() < writers*each {
+		if err := l.CutBefore(l.Durable()); err != nil {
+			t.Fatal(err)
+		}
+		err := Read(dir, 0, func(uint64, []byte) error { return nil })
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
+	mustClose(t, l)
+	l, rec := mustOpen(t, Options{Dir: dir})
+	if rec.Last != writers*each || rec.First < 10 {
+		t.Fatalf("%+v", rec)
+	}
+	mustClose(t, l)
+}
+
+// TestSegmentsAreBooked compares what the committer believes of its files with the files, for
+// records and limits of many sizes, also when the limit changes between two lives.
+func TestSegmentsAreBooked(t *testing.T) {
+	dir := t.TempDir()
+	pos := uint64(0)
+	for life, limit := range []int{1, 100, 5000, 300, 80, 1 << 20, 1000} {
+		l, _ := mustOpen(t, Options{Dir: dir, SegmentBytes: limit})
+		for i := range 12 {
+			f := newFate()
+			payload := fmt.Appendf(make([]byte, 0, 100), "%d", i)
+			if i == 7 {
+				payload = append(payload, incompressible(3000)...)
+			}
+			got, err := l.Append(payload, f)
+			if pos++; err != nil || got != pos {
+				t.Fatal(got, err)
+			}
+			f.wait(1)
+		}
+		st := l.Stats()
+		mustClose(t, l)
+		segs, err := listSegments(osDisk{}, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(segs) != st.Segments || diskBytes(t, dir) != st.Bytes {
+			t.Fatalf("life %d: %d segments, %d bytes; booked %+v", life, len(segs),
+				diskBytes(t, dir), st)
+		}
+		if rep, err := Verify(dir); err != nil || rep.Last != pos || rep.Bytes != st.Bytes {
+			t.Fatalf("%+v %v", rep, err)
+		}
+	}
+}
+
+func incompressible(n int) []byte {
+	out, x := make([]byte, n), uint64(88172645463325252)
+	for i := range out {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		out[i] = byte(x >> 32)
+	}
+	return out
+}
+
+func TestLargeEntries(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := mustOpen(t, Options{Dir: dir, BatchBytesMax: 1 << 20})
+	f := newFate()
+	sizes := []int{10, 3 << 20, 10, 700_000, 700_000, 0, 17 << 20, 5}
+	for _, n := range sizes {
+		if _, err := l.Append(incompressible(n), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.wait(len(sizes))
+	mustClose(t, l)
+	i := 0
+	err := Read(dir, 1, func(pos uint64, p []byte) error {
+		if len(p) != sizes[i] || string(p) != string(incompressible(sizes[i])) {
+			t.Errorf("position %d has %d bytes", pos, len(p))
+		}
+		i++
+		return nil
+	})
+	if err != nil || i != len(sizes) {
+		t.Fatal(i, err)
+	}
+}
+
+func TestFirstPosition(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	l, rec := mustOpen(t, Options{Dir: dir, FirstPosition: 1001})
+	if rec.First != 1001 || rec.Last != 1000 || l.Durable() != 1000 {
+		t.Fatalf("%+v", rec)
+	}
+	if err := l.Replay(1001, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Replay(1000, nil); !errors.Is(err, ErrOutOfRange) {
+		t.Fatal(err)
+	}
+	if pos := appendOne(t, l); pos != 1001 {
+		t.Fatal(pos)
+	}
+	mustClose(t, l)
+	l, rec = mustOpen(t, Options{Dir: dir, FirstPosition: 5})
+	if rec.First != 1001 || rec.Last != 1001 {
+		t.Fatalf("%+v", rec)
+	}
+	mustClose(t, l)
+}
+
+func TestOptions(t *testing.T) {
+	if _, _, err := Open(Options{}); err == nil {
+		t.Fatal("no directory")
+	}
+	if _, _, err := Open(Options{Dir: t.TempDir(), SegmentBytes: -1}); err == nil {
+		t.Fatal("negative size")
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(Options{Dir: file}); err == nil {
+		t.Fatal("a file is no directory")
+	}
+}
