@@ -130,8 +130,9 @@ func (e *AgentPruned) apply(s *State, now int64) {
 	s.putAgent(&agent)
 }
 
-// Prune asks for the agents that have something to forget, at most 64 of them; the owner sends it
-// from time to time, and again at once while events come of it.
+// Prune forgets what has run out where no other event does: expired challenges, and sessions and
+// idempotency records of at most 64 agents. The owner sends it from time to time, and again at
+// once while events come of it.
 type Prune struct{}
 
 // Decide implements Command; it returns no error.
@@ -144,6 +145,9 @@ func (*Prune) Decide(s *State, st Stamp) (Outcome, error) {
 		events = append(events, &AgentPruned{Agent: entry.agent})
 		return true
 	})
+	if _, oldest, ok := s.challenges.min(); ok && oldest.ExpiresAt <= st.Now {
+		events = append(events, &ChallengesSwept{})
+	}
 	return Outcome{Events: events}, nil
 }
 

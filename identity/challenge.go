@@ -174,8 +174,8 @@ func digestOf(values ...string) [16]byte {
 }
 
 // sweepChallenges forgets expired challenges, a bounded number from the oldest on.
-func (s *State) sweepChallenges(now int64) {
-	for range challengesSweptMax {
+func (s *State) sweepChallenges(now int64, countMax int) {
+	for range countMax {
 		challengeID, challenge, ok := s.challenges.min()
 		if !ok || challenge.ExpiresAt > now {
 			return
@@ -193,7 +193,7 @@ func (s *State) changeChallenge(challengeID id.ID, now int64, change func(*Chall
 	changed := *challenge
 	change(&changed)
 	s.challenges.set(challengeID, &changed)
-	s.sweepChallenges(now)
+	s.sweepChallenges(now, challengesSweptMax)
 }
 
 // ChallengeIssued makes a challenge.
@@ -223,7 +223,7 @@ func (e *ChallengeIssued) apply(s *State, now int64) {
 	if _, ok := s.challenges.get(e.Challenge); ok {
 		panic(fmt.Sprintf("identity: challenge %s twice", e.Challenge.Format(id.Challenge)))
 	}
-	s.sweepChallenges(now)
+	s.sweepChallenges(now, challengesSweptMax)
 	s.challenges.set(e.Challenge, e.record())
 }
 
@@ -264,3 +264,13 @@ func (e *ChallengeCompleted) apply(s *State, now int64) {
 		}
 	})
 }
+
+// ChallengesSwept forgets expired challenges where no other event does.
+type ChallengesSwept struct{}
+
+// Kind implements Event.
+func (*ChallengesSwept) Kind() Kind { return KindChallengesSwept }
+
+func (*ChallengesSwept) touched() (id.ID, bool) { return id.ID{}, true }
+
+func (*ChallengesSwept) apply(s *State, now int64) { s.sweepChallenges(now, challengesPruneMax) }

@@ -39,6 +39,7 @@ const (
 	KindSessionSeen        Kind = 9
 	KindAgentPruned        Kind = 10
 	KindIdemStored         Kind = 11
+	KindChallengesSwept    Kind = 12
 )
 
 // makers has an empty event of every kind.
@@ -57,6 +58,7 @@ func init() {
 		func() Event { return new(SessionSeen) },
 		func() Event { return new(AgentPruned) },
 		func() Event { return new(IdemStored) },
+		func() Event { return new(ChallengesSwept) },
 	} {
 		kind := make().Kind()
 		if _, twice := makers[kind]; twice {

@@ -42,6 +42,7 @@
 //	 9 SessionSeen         1 agent 2 session
 //	10 AgentPruned         1 agent
 //	11 IdemStored          1 agent 2 key 3 fingerprint 4 expires_at 5 status 6 body
+//	12 ChallengesSwept
 //
 // # Snapshot sections
 //
@@ -86,8 +87,9 @@ const (
 
 // Sweeps are bounded so that no single event pays for a long silence.
 const (
-	challengesSweptMax = 16
-	agentsPrunedMax    = 64
+	challengesSweptMax = 16   // by an event about another challenge
+	challengesPruneMax = 1024 // by ChallengesSwept
+	agentsPrunedMax    = 64   // by one Prune
 )
 
 // Stamp is what enters a decision from outside, once: the time and fresh random bytes. All IDs

@@ -104,6 +104,13 @@ func TestExpiredChallengesAreSwept(t *testing.T) {
 			t.Fatalf("%d challenges, want %d", got, want)
 		}
 	}
+	v.now += ChallengeMillis
+	if _, err := v.do(&Prune{}); err != nil || v.state.Counts().Challenges != 0 {
+		t.Fatalf("%v, %+v", err, v.state.Counts())
+	}
+	if out, err := (&Prune{}).Decide(v.state, v.stamp()); err != nil || len(out.Events) > 0 {
+		t.Fatalf("nothing is left to prune, but %v, %v", out.Events, err)
+	}
 }
 
 func TestClientLengthsCountCharacters(t *testing.T) {
