@@ -137,7 +137,7 @@ func (Document) JSONSchema() map[string]any { return map[string]any{} }
 
 // Declare makes an operation outside of the table, for services built around other operations.
 func Declare[Req, Res any](op Operation, handle func(*Call, *Req) (Reply, error)) *Operation {
-	return declare(op, handle)
+	return declare[Req, Res](op, handle)
 }
 
 // declare binds a handler to the types of its body and of its data.
