@@ -2,7 +2,6 @@ package api
 
 import (
 	"pws/identity"
-	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -20,6 +19,8 @@ type Engine interface {
 	Identity() *identity.State
 	// DoIdentity gives a command to the identity actor, with the guarantees of Do.
 	DoIdentity(order IdentityOrder) (IdentityDone, error)
+	// SeeSession notes that a session is in use, some time later.
+	SeeSession(session *identity.Session)
 	// Secret is the server's secret, from which credentials and derived ids come.
 	Secret() []byte
 	// Blob is stored content; callers never modify it. Errors are BLOB_CORRUPT faults or internal.
@@ -91,38 +92,3 @@ type Check struct {
 	// Fault is empty where the part is well.
 	Fault string
 }
-
-// Service binds the operations to an engine and a deployment.
-type Service struct {
-	Engine Engine
-	Config Config
-}
-
-// Config is what operations need to know of the deployment.
-type Config struct {
-	Version string
-	// PublicURL is the base of absolute links, without a trailing slash.
-	PublicURL string
-	// Started is the start of the process in Unix milliseconds.
-	Started int64
-	// Limits are the rate limits in force, for the capability model.
-	Limits []RateLimit
-}
-
-// RateLimit is one bucket definition: Quota requests of Category per Scope in Window seconds.
-type RateLimit struct {
-	Name          string   `json:"name"`
-	Scope         string   `json:"scope"`
-	Category      Category `json:"category"`
-	Quota         int      `json:"limit"`
-	WindowSeconds int      `json:"window_seconds"`
-}
-
-// Authenticate finds the live session of a credential without a lock or a mailbox. Errors:
-// SESSION_INVALID, SESSION_EXPIRED.
-func (s *Service) Authenticate(credential []byte, now int64) (*identity.Session, error) {
-	state := s.Engine.Identity()
-	return state.Authenticate(identity.CredentialHash(credential), now)
-}
-
-func errInternal(what string) error { return fault.New(fault.Internal, what) }

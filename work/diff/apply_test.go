@@ -140,7 +140,7 @@ func TestApplyCases(t *testing.T) {
 		files    []File
 	}
 	file := func(action Action, previous, path, old, new string) File {
-		return File{path, previous, action, []byte(old), []byte(new)}
+		return File{path, previous, action, []byte(old), []byte(new), nil}
 	}
 	cases := []c{
 		{"swap", tree{"a": "1\n", "b": "2\n"}, tree{"a": "2\n", "b": "1\n"}, []File{
@@ -244,7 +244,7 @@ func randomChange(r *rand.Rand, folder string, old, new tree) (files []File) {
 			if r.IntN(2) == 0 {
 				content = randomEdit(r, content)
 			}
-			files = append(files, File{name, previous, Rename, []byte(before), []byte(content)})
+			files = append(files, File{name, previous, Rename, []byte(before), []byte(content), nil})
 			new[name], kept[from], filled[i] = content, true, true
 		case action == 1 && !has(i):
 			new[name], filled[i] = randomContent(r), true
@@ -264,7 +264,7 @@ func randomChange(r *rand.Rand, folder string, old, new tree) (files []File) {
 			}
 		default:
 			new[name] = randomEdit(r, before)
-			files = append(files, File{name, "", Modify, []byte(before), []byte(new[name])})
+			files = append(files, File{name, "", Modify, []byte(before), []byte(new[name]), nil})
 		}
 	}
 	r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
@@ -300,12 +300,12 @@ func TestApplyLong(t *testing.T) {
 			changed = randomEdit(r, changed)
 		}
 		old[path], new[path] = content, changed
-		files = append(files, File{path, "", Modify, []byte(content), []byte(changed)})
+		files = append(files, File{path, "", Modify, []byte(content), []byte(changed), nil})
 	}
 	for name, pair := range hostilePairs() {
 		content, changed := pair[0][:100000], pair[1][:100000]
 		old[name], new[name] = string(content), string(changed)
-		files = append(files, File{name, "", Modify, content, changed})
+		files = append(files, File{name, "", Modify, content, changed, nil})
 	}
 	checkApply(t, old, new, files)
 }

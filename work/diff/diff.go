@@ -30,6 +30,9 @@ type File struct {
 	PreviousPath string
 	Action       Action
 	Old, New     []byte
+	// Load, where it is set, gives Old and New when their turn comes, so that one pair is in memory
+	// at a time. False leaves the file out of the text, which is cut there, and out of the counts.
+	Load func() (old, new []byte, ok bool)
 }
 
 // FileStat counts the lines of a change. They are those of its script, which is not the shortest
@@ -63,12 +66,19 @@ func Unified(files []File, charsMax int) Result {
 	out := printer{charsLeft: charsMax}
 	steps := stepsMaxAll
 	for _, i := range order(files) {
-		file := &files[i]
-		if file.Action != Rename && file.PreviousPath != "" {
-			file = &File{file.Path, "", file.Action, file.Old, file.New}
+		file := files[i]
+		if file.Action != Rename {
+			file.PreviousPath = ""
 		}
 		stats[i] = FileStat{Path: file.Path, PreviousPath: file.PreviousPath, Action: file.Action}
-		stats[i].Additions, stats[i].Deletions = out.file(file, &steps)
+		if file.Load != nil {
+			var ok bool
+			if file.Old, file.New, ok = file.Load(); !ok {
+				out.cut = true
+				continue
+			}
+		}
+		stats[i].Additions, stats[i].Deletions = out.file(&file, &steps)
 	}
 	return Result{Text: string(out.text), Truncated: out.cut, Files: stats}
 }

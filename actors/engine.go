@@ -1,0 +1,263 @@
+// Package actors runs the rules: one actor per project and one for identity, each with a mailbox,
+// a working state and a published one.
+//
+// The way of a command: an actor decides it against its working state, applies the events, and
+// hands one entry to the log together with the view that belongs to it. It does not wait. When the
+// log's committer reports the entry durable, contents go to the blob store, THEN the view is
+// published, THEN the caller is answered. Readers load published views and meet no lock and no
+// mailbox.
+//
+// A project that nobody uses is passive: a few words in the registry and a section on disk.
+package actors
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/puzpuzpuz/xsync/v3"
+
+	"pws/api"
+	"pws/blobs"
+	"pws/index"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/snapshot"
+	"pws/wal"
+	"pws/work"
+)
+
+// Config is how an engine runs. Zero values mean the defaults that are named here.
+type Config struct {
+	// Dir is the data directory.
+	Dir string
+	// CacheBytes bounds the contents kept in memory after they were read from disk; 256 MiB.
+	CacheBytes int64
+	// ReserveBytes is the free disk space below which writes are refused; 64 MiB.
+	ReserveBytes int64
+	// SnapshotLogBytes is how much log, before compression, makes a snapshot due; 128 MiB.
+	SnapshotLogBytes int64
+	// SnapshotBlobBytes is how many bytes of contents that are not in packs make one due; 256 MiB.
+	SnapshotBlobBytes int64
+	// SnapshotEvery makes one due after this time where anything changed; 5 minutes.
+	SnapshotEvery time.Duration
+	// PassivateAfter is how long a project stays in memory unused; 10 minutes.
+	PassivateAfter time.Duration
+	// SweepEvery is how often idle projects and expired records are looked for; 15 seconds.
+	SweepEvery time.Duration
+	// QueueMax bounds the orders in flight of one project; 8192.
+	QueueMax int
+	// OnFailure is called once, when storage has failed and the process has to stop.
+	OnFailure func(error)
+	Log       *slog.Logger
+}
+
+func orDefault[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}
+
+func (c *Config) complete() {
+	orDefault(&c.CacheBytes, 256<<20)
+	orDefault(&c.ReserveBytes, 64<<20)
+	orDefault(&c.SnapshotLogBytes, 128<<20)
+	orDefault(&c.SnapshotBlobBytes, 256<<20)
+	orDefault(&c.SnapshotEvery, 5*time.Minute)
+	orDefault(&c.PassivateAfter, 10*time.Minute)
+	orDefault(&c.SweepEvery, 15*time.Second)
+	orDefault(&c.QueueMax, 8192)
+	orDefault(&c.Log, slog.Default())
+	if c.OnFailure == nil {
+		c.OnFailure = func(error) {}
+	}
+}
+
+// Engine implements api.Engine.
+type Engine struct {
+	config Config
+	log    *slog.Logger
+	clock  clock
+	secret []byte
+
+	wal      *wal.Log
+	blobs    *blobs.Store
+	snapshot *snapshot.Store
+	system   *actor.ActorSystem
+
+	handles  *xsync.MapOf[id.ID, *handle]
+	listing  *index.Listing
+	identity identityCell
+
+	// dirty holds the handles that changed since the last snapshot began.
+	dirty struct {
+		sync.Mutex
+		handles []*handle
+	}
+	snapshotFault atomic.Pointer[error]
+	failure       atomic.Pointer[error]
+	saver         saver
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+	closing atomic.Bool
+}
+
+var _ api.Engine = (*Engine)(nil)
+
+// Open takes the data directory, brings back what it holds, and starts the actors. The report says
+// what was found.
+func Open(config Config) (*Engine, *Recovery, error) {
+	config.complete()
+	e := &Engine{
+		config:  config,
+		log:     config.Log,
+		handles: xsync.NewMapOf[id.ID, *handle](),
+		listing: index.NewListing(),
+		stop:    make(chan struct{}),
+	}
+	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
+	began := time.Now()
+	report, err := e.openStores()
+	if err == nil {
+		err = e.recover(report)
+	}
+	if err != nil {
+		e.closeStores()
+		return nil, nil, err
+	}
+	report.Took = time.Since(began)
+	e.system = actor.NewActorSystem(actor.WithLoggerFactory(
+		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	e.startIdentity()
+	e.stopped.Add(2)
+	go e.sweepLoop()
+	go e.saveLoop()
+	return e, report, nil
+}
+
+func (e *Engine) openStores() (*Recovery, error) {
+	dir := e.config.Dir
+	if err := prepareDir(dir); err != nil {
+		return nil, err
+	}
+	log, found, err := wal.Open(wal.Options{
+		Dir: filepath.Join(dir, "log"), ReserveBytes: e.config.ReserveBytes,
+		OnFailure: e.fail,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.wal = log
+	report := &Recovery{Log: *found}
+	if e.secret, err = loadSecret(dir); err != nil {
+		return nil, err
+	}
+	e.blobs, err = blobs.Open(blobs.Options{
+		Dir: filepath.Join(dir, "blobs"), CacheBytes: e.config.CacheBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.snapshot, err = snapshot.Open(snapshot.Options{Dir: filepath.Join(dir, "snapshot")})
+	return report, err
+}
+
+func (e *Engine) closeStores() error {
+	var faults []error
+	if e.wal != nil {
+		faults = append(faults, e.wal.Close())
+	}
+	if e.snapshot != nil {
+		faults = append(faults, e.snapshot.Close())
+	}
+	if e.blobs != nil {
+		faults = append(faults, e.blobs.Close())
+	}
+	return errors.Join(faults...)
+}
+
+// Close stops the engine: orders are refused, those in flight are finished, the log is synced.
+func (e *Engine) Close() error {
+	if e.closing.Swap(true) {
+		return nil
+	}
+	close(e.stop)
+	e.stopped.Wait()
+	e.handles.Range(func(_ id.ID, h *handle) bool {
+		h.mu.Lock()
+		if h.mu.pid != nil {
+			e.system.Root.Poison(h.mu.pid)
+		}
+		h.mu.Unlock()
+		return true
+	})
+	e.system.Root.Poison(e.identity.pid)
+	return e.closeStores()
+}
+
+// fail is told once that the log has failed: from then on nothing can be made durable.
+func (e *Engine) fail(err error) {
+	if e.failure.CompareAndSwap(nil, &err) {
+		e.log.Error("the log failed, the server stops", "error", err)
+		e.config.OnFailure(err)
+	}
+}
+
+// Now implements api.Engine.
+func (e *Engine) Now() int64 { return e.clock.Now() }
+
+// Advance moves the clock of the service forward, for tests, and returns the new time.
+func (e *Engine) Advance(millis int64) int64 { return e.clock.Advance(millis) }
+
+// Secret implements api.Engine.
+func (e *Engine) Secret() []byte { return e.secret }
+
+// stamp gives time and entropy to one command.
+func (e *Engine) stamp(agent id.ID) work.Stamp {
+	s := work.Stamp{Now: e.clock.Now(), Agent: agent}
+	if _, err := rand.Read(s.Entropy[:]); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Blob implements api.Engine. Errors: BLOB_CORRUPT; anything else is internal.
+func (e *Engine) Blob(hash work.Hash) ([]byte, error) {
+	content, err := e.blobs.Get(blobs.Hash(hash))
+	if errors.Is(err, blobs.ErrCorrupt) {
+		e.log.Error("stored content is damaged", "blob", fmt.Sprintf("%x", hash), "error", err)
+		return nil, fault.New(fault.BlobCorrupt, "Stored content does not fit its hash.").
+			With("blob_hash", fmt.Sprintf("%x", hash))
+	}
+	return content, err
+}
+
+// Health implements api.Engine.
+func (e *Engine) Health() []api.Check {
+	state := func(err error) string {
+		if err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	check := func(at *atomic.Pointer[error]) string {
+		if err := at.Load(); err != nil {
+			return state(*err)
+		}
+		return ""
+	}
+	return []api.Check{
+		{Name: "wal", Fault: state(e.wal.Healthy())},
+		{Name: "snapshot", Fault: check(&e.snapshotFault)},
+		{Name: "blobs"},
+		{Name: "search"},
+	}
+}

@@ -1,0 +1,44 @@
+package actors
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// published is a state with the position of the log entry that made it.
+type published struct {
+	project  *work.Project
+	position uint64
+}
+
+// handle is what the service keeps of a project that exists or is being made: a few words while it
+// is passive, its newest published state and an actor while it is in use.
+type handle struct {
+	id id.ID
+	// view is the newest durable state; nil while the project is passive or does not exist yet.
+	view atomic.Pointer[published]
+	// touched is when somebody last used the view, in Unix milliseconds.
+	touched atomic.Int64
+	// dirty says that the handle waits for the next snapshot.
+	dirty atomic.Bool
+
+	mu struct {
+		sync.Mutex
+		// pid is nil while no actor runs; inFlight counts the orders that it has not answered.
+		pid      *actor.PID
+		inFlight int
+		// broken is why the project takes no orders, until the process is started again.
+		broken error
+		// dead says that the handle has left the registry and must not be used any more.
+		dead bool
+	}
+	// stored says that a snapshot holds the project, marked that it holds it as listed. They
+	// belong to the snapshotter, and stored is read by others AFTER it was set.
+	stored atomic.Bool
+	marked bool
+}

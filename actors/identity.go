@@ -1,0 +1,272 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/puzpuzpuz/xsync/v3"
+
+	"pws/api"
+	"pws/identity"
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// identityCell is the identity state of the service: one actor, one published view.
+type identityCell struct {
+	pid  *actor.PID
+	view atomic.Pointer[publishedIdentity]
+	// inFlight bounds the orders that wait.
+	inFlight atomic.Int64
+	// seeing holds the sessions of which it is being noted that they are in use.
+	seeing *xsync.MapOf[id.ID, struct{}]
+
+	// dirty says what changed since the last snapshot began.
+	dirty struct {
+		sync.Mutex
+		agents map[id.ID]struct{}
+		any    bool
+	}
+}
+
+type publishedIdentity struct {
+	state    *identity.State
+	position uint64
+}
+
+// identityQueueMax bounds the orders in flight of identity.
+const identityQueueMax = 16384
+
+// identityOrder is a message to the identity actor, as order is to a project's.
+type identityOrder struct {
+	api.IdentityOrder
+	out  api.IdentityDone
+	err  error
+	done chan struct{}
+}
+
+func (o *identityOrder) answer(out api.IdentityDone, err error) {
+	o.out, o.err = out, err
+	o.done <- struct{}{}
+}
+
+func (o *identityOrder) release(err error) {
+	if err != nil {
+		o.out, o.err = api.IdentityDone{}, err
+	}
+	o.done <- struct{}{}
+}
+
+// Identity implements api.Engine.
+func (e *Engine) Identity() *identity.State { return e.identity.view.Load().state }
+
+// DoIdentity implements api.Engine.
+func (e *Engine) DoIdentity(request api.IdentityOrder) (api.IdentityDone, error) {
+	if e.closing.Load() {
+		return api.IdentityDone{}, fault.New(fault.ShuttingDown, "The server is stopping.").
+			With("retry_after_seconds", 1)
+	}
+	if e.identity.inFlight.Add(1) > identityQueueMax {
+		e.identity.inFlight.Add(-1)
+		return api.IdentityDone{}, fault.New(fault.RateLimited, "Too many requests wait.").
+			With("reason", "IDENTITY_QUEUE_FULL").With("retry_after_seconds", 1)
+	}
+	defer e.identity.inFlight.Add(-1)
+	o := &identityOrder{IdentityOrder: request, done: make(chan struct{}, 1)}
+	e.system.Root.Send(e.identity.pid, o)
+	<-o.done
+	return o.out, o.err
+}
+
+// SeeSession implements api.Engine. One note of a session is under way at a time.
+func (e *Engine) SeeSession(session *identity.Session) {
+	if _, underWay := e.identity.seeing.LoadOrStore(session.ID, struct{}{}); underWay {
+		return
+	}
+	if e.closing.Load() {
+		return
+	}
+	e.stopped.Add(1)
+	go func() {
+		defer e.stopped.Done()
+		caller := identity.Caller{Agent: session.AgentID, Session: session.ID}
+		// A session that ended meanwhile is refused, and that is all there is to it.
+		_, _ = e.DoIdentity(identityOrderOf(&identity.SeeSession{Caller: caller}))
+		e.identity.seeing.Delete(session.ID)
+	}()
+}
+
+func (e *Engine) startIdentity() {
+	a := &identityActor{engine: e, working: e.Identity()}
+	e.identity.pid = e.system.Root.Spawn(actor.PropsFromProducer(
+		func() actor.Actor { return a }, actor.WithMailbox(actor.UnboundedLockfree())))
+}
+
+// identityActor serialises the commands of identity; it pipelines as projectActor does.
+type identityActor struct {
+	engine  *Engine
+	working *identity.State
+	last    *identityCommit
+}
+
+// Receive implements actor.Actor. It never panics.
+func (a *identityActor) Receive(ctx actor.Context) {
+	if o, ok := ctx.Message().(*identityOrder); ok {
+		a.run(o)
+	}
+}
+
+func (a *identityActor) run(o *identityOrder) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			a.engine.log.Error("identity command panicked", "panic", broken,
+				"command", fmt.Sprintf("%T", o.Command), "stack", string(debug.Stack()))
+			a.refuse(o, errors.New("command panicked"))
+		}
+	}()
+	stamp := a.engine.stamp(o.Agent)
+	if a.replay(o, stamp.Now) {
+		return
+	}
+	outcome, err := o.Command.Decide(a.working,
+		identity.Stamp{Now: stamp.Now, Entropy: stamp.Entropy})
+	if err != nil && len(outcome.Events) == 0 {
+		a.refuse(o, err)
+		return
+	}
+	if len(outcome.Events) == 0 && (o.Idempotency == nil || o.Render == nil) {
+		o.out = api.IdentityDone{State: a.working, Result: outcome.Result}
+		a.afterLast(o)
+		return
+	}
+	a.commit(o, outcome, stamp.Now, err)
+}
+
+func (a *identityActor) refuse(o *identityOrder, err error) {
+	o.out, o.err = api.IdentityDone{}, err
+	a.afterLast(o)
+}
+
+func (a *identityActor) afterLast(o *identityOrder) {
+	if a.last == nil {
+		o.done <- struct{}{}
+		return
+	}
+	a.last.waiters.after(o)
+}
+
+func (a *identityActor) replay(o *identityOrder, now int64) bool {
+	if o.Idempotency == nil {
+		return false
+	}
+	record, known := a.working.Replay(o.Agent, o.Idempotency.Hash, now)
+	if !known {
+		return false
+	}
+	if err := record.Check(o.Idempotency.Fingerprint); err != nil {
+		a.refuse(o, err)
+		return true
+	}
+	if _, durable := a.engine.Identity().Replay(o.Agent, o.Idempotency.Hash, now); !durable {
+		a.refuse(o, fault.New(fault.IdempotencyInProgress, "The first request still runs.").
+			With("retry_after_seconds", 1))
+		return true
+	}
+	body, err := unpack(record.Body)
+	if err != nil {
+		a.refuse(o, err)
+		return true
+	}
+	o.out = api.IdentityDone{
+		State: a.working, Replayed: true, Status: int(record.Status), Body: body,
+	}
+	a.afterLast(o)
+	return true
+}
+
+// commit applies and appends. A refusal that has events, such as a failed signature that counts,
+// is an entry like any other and is answered with its error.
+func (a *identityActor) commit(
+	o *identityOrder, outcome identity.Outcome, now int64, refusal error,
+) {
+	next := a.working.Clone()
+	for _, event := range outcome.Events {
+		next.Apply(event, now)
+	}
+	done := api.IdentityDone{State: next, Result: outcome.Result}
+	if refusal == nil && o.Idempotency != nil && o.Render != nil {
+		done.Status, done.Body = o.Render(next, outcome.Result)
+		kept := identity.NewIdemStored(o.Agent, o.Idempotency.Hash, o.Idempotency.Fingerprint,
+			now, uint16(done.Status), pack(done.Body))
+		next.Apply(kept, now)
+		outcome.Events = append(outcome.Events, kept)
+	}
+	e := entry{target: targetIdentity, now: now, agent: o.Agent}
+	for _, event := range outcome.Events {
+		data, err := identity.EncodeEvent(nil, event)
+		if err != nil {
+			a.refuse(o, err)
+			return
+		}
+		e.events = append(e.events, entryEvent{kind: uint16(event.Kind()), data: data})
+	}
+	c := &identityCommit{
+		engine: a.engine, order: o, done: done, refusal: refusal, events: outcome.Events,
+	}
+	before := a.working
+	a.working = next
+	if _, err := a.engine.wal.Append(e.encode(), c); err != nil {
+		a.working = before
+		a.refuse(o, storageFault(err))
+		return
+	}
+	a.last = c
+}
+
+// identityCommit is an entry on its way through the log.
+type identityCommit struct {
+	engine  *Engine
+	order   *identityOrder
+	done    api.IdentityDone
+	refusal error
+	events  []identity.Event
+	waiters waiters
+}
+
+// Committed implements wal.Committed.
+func (c *identityCommit) Committed(position uint64, err error) {
+	if err != nil {
+		err = storageFault(err)
+		c.order.answer(api.IdentityDone{}, err)
+		c.waiters.finish(err)
+		return
+	}
+	cell := &c.engine.identity
+	cell.view.Store(&publishedIdentity{state: c.done.State, position: position})
+	cell.touch(c.events)
+	if c.refusal != nil {
+		c.order.answer(api.IdentityDone{}, c.refusal)
+	} else {
+		c.order.answer(c.done, nil)
+	}
+	c.waiters.finish(nil)
+}
+
+// touch notes what the next snapshot has to save.
+func (c *identityCell) touch(events []identity.Event) {
+	c.dirty.Lock()
+	defer c.dirty.Unlock()
+	if c.dirty.agents == nil {
+		c.dirty.agents = map[id.ID]struct{}{}
+	}
+	c.dirty.any = true
+	for _, event := range events {
+		if agent, _ := identity.Touched(event); !agent.IsZero() {
+			c.dirty.agents[agent] = struct{}{}
+		}
+	}
+}

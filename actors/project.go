@@ -1,0 +1,287 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/fxamacker/cbor/v2"
+
+	"pws/api"
+	"pws/blobs"
+	"pws/internal/fault"
+	"pws/wal"
+	"pws/work"
+)
+
+// projectActor serialises the commands of one project. It applies them to its working state, which
+// runs ahead of the published one by the entries that the log has not confirmed yet.
+type projectActor struct {
+	engine  *Engine
+	handle  *handle
+	working *work.Project
+	// last is the newest entry that was given to the log, nil where all are confirmed long since.
+	last *commit
+	// keys finds the stored results of Idempotency-Keys by their number.
+	keys map[[16]byte]uint64
+	// keysFirst is the number of the oldest result that keys knows.
+	keysFirst uint64
+}
+
+// Receive implements actor.Actor. It never panics: a panic would restart the actor empty.
+func (a *projectActor) Receive(ctx actor.Context) {
+	if o, ok := ctx.Message().(*order); ok {
+		a.run(o)
+	}
+}
+
+// run decides one order, and leaves the answer to the log where it depends on one.
+func (a *projectActor) run(o *order) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			a.engine.log.Error("command panicked", "project", a.handle.id, "panic", broken,
+				"command", fmt.Sprintf("%T", o.Command), "stack", string(debug.Stack()))
+			a.refuse(o, errors.New("command panicked"))
+		}
+	}()
+	if err := o.Command.Authorize(a.working, o.Agent); err != nil {
+		a.refuse(o, err)
+		return
+	}
+	if o.Idempotency != nil {
+		if known := a.replay(o); known {
+			return
+		}
+	}
+	stamp := a.engine.stamp(o.Agent)
+	decision, err := o.Command.Decide(a.working, stamp)
+	if err != nil {
+		a.refuse(o, err)
+		return
+	}
+	if len(decision.Events) == 0 && o.Idempotency == nil {
+		o.out = api.Done{Project: a.working, Result: decision.Result}
+		a.afterLast(o)
+		return
+	}
+	a.commit(o, decision, stamp)
+}
+
+// refuse answers with an error once the state that it was judged by is durable.
+func (a *projectActor) refuse(o *order, err error) {
+	o.out, o.err = api.Done{}, err
+	a.afterLast(o)
+}
+
+func (a *projectActor) afterLast(o *order) {
+	if a.last == nil {
+		o.done <- struct{}{}
+		return
+	}
+	a.last.waiters.after(o)
+}
+
+// replay answers an order whose key is known: from the stored result, or with
+// IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS.
+func (a *projectActor) replay(o *order) bool {
+	key := o.Idempotency.Key
+	nth, known := a.keys[key.Hash]
+	if !known {
+		return false
+	}
+	record, kept := a.working.IdempotentAt(nth)
+	if !kept || record.ExpiresAt <= a.engine.Now() {
+		return false
+	}
+	if record.Fingerprint != key.Fingerprint {
+		a.refuse(o, fault.New(fault.IdempotencyKeyReused, "The key was used for another request."))
+		return true
+	}
+	view := a.handle.view.Load()
+	if view == nil || !reached(view.project, nth) {
+		a.refuse(o, fault.New(fault.IdempotencyInProgress, "The first request still runs.").
+			With("retry_after_seconds", 1))
+		return true
+	}
+	body, err := unpack(record.Body)
+	if err != nil {
+		a.refuse(o, err)
+		return true
+	}
+	o.out = api.Done{
+		Project: a.working, Result: record.Result, Replayed: true,
+		Status: record.Status, Body: body,
+	}
+	a.afterLast(o)
+	return true
+}
+
+func reached(p *work.Project, nth uint64) bool {
+	_, end := p.IdempotentRange()
+	return nth < end
+}
+
+// commit applies the events to the next working state and hands their entry to the log.
+func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp) {
+	next := new(work.Project)
+	if a.working != nil {
+		next = a.working.Clone()
+	}
+	if !a.apply(next, decision.Events, work.Moment{Now: stamp.Now, Agent: stamp.Agent}) {
+		o.answer(api.Done{}, errors.New("event panicked"))
+		return
+	}
+	e := entry{target: targetProject, id: a.handle.id, now: stamp.Now, agent: stamp.Agent}
+	done := api.Done{Project: next, Result: decision.Result}
+	if o.Idempotency != nil {
+		e.result = a.remember(o.Idempotency, next, decision.Result, stamp.Now, &done)
+	}
+	c := &commit{engine: a.engine, handle: a.handle, order: o, done: done}
+	if err := c.fill(&e, decision); err != nil {
+		a.refuse(o, err)
+		return
+	}
+	before := a.working
+	a.working = next
+	if _, err := a.engine.wal.Append(e.encode(), c); err != nil {
+		a.working = before
+		a.refuse(o, storageFault(err))
+		return
+	}
+	a.last = c
+	a.noteKeys(before, o)
+}
+
+// apply reports false where an event panicked; the project is then out of service, loudly, for its
+// rules and its history do not agree.
+func (a *projectActor) apply(next *work.Project, events []work.Event, at work.Moment) (ok bool) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			a.engine.breakProject(a.handle, fmt.Errorf("event panicked: %v", broken))
+			a.engine.log.Error("event panicked, the project takes no more orders",
+				"project", a.handle.id, "panic", broken, "stack", string(debug.Stack()))
+			ok = false
+		}
+	}()
+	for _, event := range events {
+		next.Apply(event, at)
+	}
+	return true
+}
+
+// remember keeps the result of a key in the next state and makes its form for the log.
+func (a *projectActor) remember(
+	r *api.Recording, next *work.Project, result work.Result, now int64, done *api.Done,
+) []byte {
+	record := work.Idempotent{
+		Key: r.Key.Hash, Fingerprint: r.Key.Fingerprint,
+		ExpiresAt: now + work.IdempotencySeconds*1000,
+		Result:    result,
+	}
+	if r.Render != nil {
+		done.Status, done.Body = r.Render(next, result)
+		record.Status, record.Body = done.Status, pack(done.Body)
+	}
+	next.Remember(record, now)
+	saved, err := cbor.Marshal(&record)
+	if err != nil {
+		panic(err)
+	}
+	return saved
+}
+
+// noteKeys keeps the index of keys in step with the working state: results that have run out leave
+// at the front, a new one comes at the end.
+func (a *projectActor) noteKeys(before *work.Project, o *order) {
+	if o.Idempotency == nil {
+		return
+	}
+	first, end := a.working.IdempotentRange()
+	for ; a.keysFirst < first; a.keysFirst++ {
+		record, ok := before.IdempotentAt(a.keysFirst)
+		if ok && a.keys[record.Key] == a.keysFirst {
+			delete(a.keys, record.Key)
+		}
+	}
+	a.keys[o.Idempotency.Key.Hash] = end - 1
+}
+
+// indexKeys makes the index of keys for a state.
+func indexKeys(p *work.Project) (map[[16]byte]uint64, uint64) {
+	keys := map[[16]byte]uint64{}
+	if p == nil {
+		return keys, 0
+	}
+	first, end := p.IdempotentRange()
+	for nth := first; nth < end; nth++ {
+		if record, ok := p.IdempotentAt(nth); ok {
+			keys[record.Key] = nth
+		}
+	}
+	return keys, first
+}
+
+// commit is an entry on its way through the log. The log calls Committed in order, AFTER the entry
+// is durable; only then do contents, view and answer come out.
+type commit struct {
+	engine  *Engine
+	handle  *handle
+	order   *order
+	done    api.Done
+	blobs   []entryBlob
+	waiters waiters
+}
+
+// fill puts events into the entry, and the contents that are not stored yet.
+func (c *commit) fill(e *entry, decision work.Decision) error {
+	e.events = make([]entryEvent, len(decision.Events))
+	for at, event := range decision.Events {
+		data, err := work.EncodeEvent(event)
+		if err != nil {
+			return fmt.Errorf("encode event: %w", err)
+		}
+		e.events[at] = entryEvent{kind: uint16(work.KindOf(event)), data: data}
+	}
+	for _, blob := range decision.Blobs {
+		if c.engine.blobs.Has(blobs.Hash(blob.Hash)) {
+			continue
+		}
+		e.blobs = append(e.blobs, entryBlob{hash: blob.Hash, content: blob.Content})
+	}
+	c.blobs = e.blobs
+	return nil
+}
+
+// Committed implements wal.Committed.
+func (c *commit) Committed(position uint64, err error) {
+	if err != nil {
+		err = storageFault(err)
+		c.order.answer(api.Done{}, err)
+		c.waiters.finish(err)
+		return
+	}
+	for _, blob := range c.blobs {
+		c.engine.blobs.Add(position, blobs.Hash(blob.hash), blob.content)
+	}
+	c.engine.publish(c.handle, c.done.Project, position)
+	c.order.answer(c.done, nil)
+	c.waiters.finish(nil)
+}
+
+// storageFault is what a caller learns of a log that did not take an entry.
+func storageFault(err error) error {
+	switch {
+	case errors.Is(err, wal.ErrBusy):
+		return fault.New(fault.RateLimited, "More writes are waiting than the log can take.").
+			With("reason", "LOG_QUEUE_FULL").With("retry_after_seconds", 1)
+	case errors.Is(err, wal.ErrNoSpace):
+		return fault.New(fault.StorageUnavailable, "The disk is nearly full; reads go on.").
+			With("reason", "DISK_RESERVE").With("retry_after_seconds", 30)
+	case errors.Is(err, wal.ErrClosed):
+		return fault.New(fault.ShuttingDown, "The server is stopping.").
+			With("retry_after_seconds", 1)
+	}
+	return fault.New(fault.StorageUnavailable, "The log failed; the server stops.").
+		With("reason", "LOG_FAILED").With("retry_after_seconds", 5)
+}

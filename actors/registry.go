@@ -1,0 +1,250 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"pws/api"
+	"pws/index"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+var errBroken = errors.New("the project is out of service until the server is started again")
+
+// errRetired says that a handle left the registry between finding and using it.
+var errRetired = errors.New("handle retired")
+
+// Project implements api.Engine: the published view of a project, nil where there is none.
+func (e *Engine) Project(project id.ID) (*work.Project, error) {
+	h, ok := e.handles.Load(project)
+	if !ok {
+		return nil, nil
+	}
+	h.touched.Store(e.clock.floor.Load())
+	if view := h.view.Load(); view != nil {
+		return view.project, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	view, err := e.load(h)
+	if err != nil || view == nil {
+		return nil, err
+	}
+	return view.project, nil
+}
+
+// load brings a passive project into memory; nil where it does not exist yet. The handle's lock is
+// held.
+func (e *Engine) load(h *handle) (*published, error) {
+	if view := h.view.Load(); view != nil || !h.stored.Load() {
+		return view, nil
+	}
+	head, position, ok, err := e.snapshot.Read(headKey(h.id))
+	if err == nil && !ok {
+		err = errors.New("its section is missing")
+	}
+	var project *work.Project
+	if err == nil {
+		project, err = work.Restore(head, func(n int) ([]byte, error) {
+			chunk, _, ok, err := e.snapshot.Read(chunkKey(h.id, n))
+			if err == nil && !ok {
+				err = fmt.Errorf("history chunk %d is missing", n)
+			}
+			return chunk, err
+		})
+	}
+	if err != nil {
+		e.log.Error("a project cannot be loaded", "project", h.id.Format(id.Project), "error", err)
+		return nil, err
+	}
+	view := &published{project: project, position: position}
+	h.view.Store(view)
+	return view, nil
+}
+
+// Do implements api.Engine.
+func (e *Engine) Do(request api.Order) (api.Done, error) {
+	if e.closing.Load() {
+		return api.Done{}, fault.New(fault.ShuttingDown, "The server is stopping.").
+			With("retry_after_seconds", 1)
+	}
+	for {
+		h, ok := e.handles.Load(request.Project)
+		if !ok {
+			if _, creates := request.Command.(*work.CreateProject); !creates {
+				return api.Done{}, request.Command.Authorize(nil, request.Agent)
+			}
+			h, _ = e.handles.LoadOrStore(request.Project, &handle{id: request.Project})
+		}
+		done, err := e.order(h, request)
+		if err != errRetired {
+			return done, err
+		}
+	}
+}
+
+// order gives a command to the actor of a handle and waits for its answer.
+func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
+	pid, err := e.admit(h)
+	if err != nil {
+		return api.Done{}, err
+	}
+	o := orders.Get().(*order)
+	o.Order = request
+	e.system.Root.Send(pid, o)
+	<-o.done
+	out, err := o.out, o.err
+	o.Order, o.out, o.err = api.Order{}, api.Done{}, nil
+	orders.Put(o)
+	h.mu.Lock()
+	h.mu.inFlight--
+	h.mu.Unlock()
+	return out, err
+}
+
+// admit counts an order in front of the mailbox, which itself knows no bounds, and wakes the actor.
+func (e *Engine) admit(h *handle) (*actor.PID, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.mu.dead:
+		return nil, errRetired
+	case h.mu.broken != nil:
+		return nil, h.mu.broken
+	case h.mu.inFlight >= e.config.QueueMax:
+		return nil, fault.New(fault.RateLimited, "Too many requests wait for this project.").
+			With("reason", "PROJECT_QUEUE_FULL").With("retry_after_seconds", 1)
+	}
+	if h.mu.pid == nil {
+		view, err := e.load(h)
+		if err != nil {
+			return nil, err
+		}
+		a := &projectActor{engine: e, handle: h}
+		if view != nil {
+			a.working = view.project
+		}
+		a.keys, a.keysFirst = indexKeys(a.working)
+		h.mu.pid = e.system.Root.Spawn(actor.PropsFromProducer(
+			func() actor.Actor { return a }, actor.WithMailbox(actor.UnboundedLockfree())))
+	}
+	h.mu.inFlight++
+	h.touched.Store(e.clock.floor.Load())
+	return h.mu.pid, nil
+}
+
+func (e *Engine) breakProject(h *handle, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.broken = fmt.Errorf("%w: %w", errBroken, err)
+}
+
+// publish makes a durable state the one that readers see. The log's committer calls it, in order.
+func (e *Engine) publish(h *handle, next *work.Project, position uint64) {
+	before := h.view.Load()
+	h.view.Store(&published{project: next, position: position})
+	if before == nil || before.project.Visibility != next.Visibility {
+		at := index.Position{Millis: next.CreatedAt, ID: next.ID}
+		e.listing.Set(at, next.Visibility == work.Public)
+	}
+	e.markDirty(h)
+}
+
+func (e *Engine) markDirty(h *handle) {
+	if h.dirty.Swap(true) {
+		return
+	}
+	e.dirty.Lock()
+	e.dirty.handles = append(e.dirty.handles, h)
+	e.dirty.Unlock()
+}
+
+// PublicProjects implements api.Engine. What the listing names is judged by the live view.
+func (e *Engine) PublicProjects(after api.ListPosition, limit int) ([]*work.Project, error) {
+	var found []*work.Project
+	from := index.Position(after)
+	for len(found) < limit {
+		places := e.listing.After(from, limit-len(found))
+		if len(places) == 0 {
+			break
+		}
+		for _, place := range places {
+			project, err := e.summary(place.ID)
+			if err != nil {
+				return nil, err
+			}
+			if project != nil && project.Visibility == work.Public {
+				found = append(found, project)
+			}
+			from = place
+		}
+	}
+	return found, nil
+}
+
+// summary is a project for a list: the live view, or of a passive one the saved record alone.
+func (e *Engine) summary(project id.ID) (*work.Project, error) {
+	h, ok := e.handles.Load(project)
+	if !ok {
+		return nil, nil
+	}
+	if view := h.view.Load(); view != nil {
+		return view.project, nil
+	}
+	if !h.stored.Load() {
+		return nil, nil
+	}
+	head, _, ok, err := e.snapshot.Read(headKey(project))
+	if err != nil || !ok {
+		return nil, err
+	}
+	// The project may have come to life meanwhile; what is published then is newer.
+	if view := h.view.Load(); view != nil {
+		return view.project, nil
+	}
+	return work.RestoreSummary(head)
+}
+
+// sweep makes passive what has not been used for a while, and forgets handles of projects that
+// never came to be.
+func (e *Engine) sweep(now int64) (passivated int) {
+	idle := e.config.PassivateAfter.Milliseconds()
+	e.handles.Range(func(project id.ID, h *handle) bool {
+		if h.dirty.Load() || now-h.touched.Load() < idle {
+			return true
+		}
+		view := h.view.Load()
+		if view == nil && h.stored.Load() {
+			return true
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		view = h.view.Load()
+		if h.mu.inFlight > 0 || h.dirty.Load() || h.mu.broken != nil {
+			return true
+		}
+		if view != nil {
+			saved, ok := e.snapshot.SectionPosition(headKey(project))
+			if !ok || saved < view.position {
+				return true
+			}
+		}
+		if h.mu.pid != nil {
+			e.system.Root.Stop(h.mu.pid)
+			h.mu.pid = nil
+		}
+		if view == nil {
+			h.mu.dead = true
+			e.handles.Delete(project)
+			return true
+		}
+		h.view.Store(nil)
+		passivated++
+		return true
+	})
+	return passivated
+}

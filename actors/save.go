@@ -1,0 +1,256 @@
+package actors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"time"
+
+	"pws/identity"
+	"pws/internal/id"
+	"pws/snapshot"
+	"pws/work"
+)
+
+// The keys of snapshot sections:
+//
+//	"p" project                 the project without its full history chunks
+//	"c" project, number         a full chunk of its history; it never changes
+//	"v" created, project        empty: the project is PUBLIC; created is big-endian milliseconds
+//	"a" agent                   an agent with its keys, sessions and stored results
+//	"h"                         the challenges; its position is that of the whole identity state
+const challengesKey = "h"
+
+func headKey(project id.ID) string { return "p" + string(project[:]) }
+
+func chunkKey(project id.ID, n int) string {
+	return string(binary.BigEndian.AppendUint32([]byte("c"+string(project[:])), uint32(n)))
+}
+
+func markKey(p *work.Project) string {
+	key := binary.BigEndian.AppendUint64([]byte("v"), uint64(p.CreatedAt))
+	return string(append(key, p.ID[:]...))
+}
+
+func agentKey(agent id.ID) string { return "a" + string(agent[:]) }
+
+// saver is the state of the goroutine that writes snapshots.
+type saver struct {
+	// running is held by the one save at a time.
+	running sync.Mutex
+	// lastAt is when the last save ended, lastBytes how much the log had taken when it began.
+	lastAt    time.Time
+	lastBytes uint64
+}
+
+// saveLoop writes a snapshot whenever one is due.
+func (e *Engine) saveLoop() {
+	defer e.stopped.Done()
+	e.saver.lastAt = time.Now()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.stop:
+			return
+		case now := <-tick.C:
+			if e.saveDue(now) {
+				e.Save()
+			}
+		}
+	}
+}
+
+func (e *Engine) saveDue(now time.Time) bool {
+	e.saver.running.Lock()
+	defer e.saver.running.Unlock()
+	e.dirty.Lock()
+	dirty := len(e.dirty.handles) > 0
+	e.dirty.Unlock()
+	e.identity.dirty.Lock()
+	dirty = dirty || e.identity.dirty.any
+	e.identity.dirty.Unlock()
+	if !dirty {
+		return false
+	}
+	written := e.wal.Stats().RawBytes - e.saver.lastBytes
+	return written >= uint64(e.config.SnapshotLogBytes) ||
+		e.blobs.RecentBytes() >= e.config.SnapshotBlobBytes ||
+		now.Sub(e.saver.lastAt) >= e.config.SnapshotEvery
+}
+
+// Save writes a snapshot of all that changed, and cuts the log behind it. Writers go on meanwhile:
+// what they change after a view was taken stays in the log. The order is: packs, sections,
+// manifest, and only AFTER all of that was read back, the cut.
+func (e *Engine) Save() error {
+	e.saver.running.Lock()
+	defer e.saver.running.Unlock()
+	if e.failure.Load() != nil {
+		return *e.failure.Load()
+	}
+	began := time.Now()
+	bytes := e.wal.Stats().RawBytes
+	position := e.wal.Durable()
+	handles, agents, identityChanged := e.takeDirty()
+	err := e.saveAt(position, handles, agents, identityChanged)
+	e.saver.lastAt = time.Now()
+	if err != nil {
+		e.giveBack(handles, agents, identityChanged)
+		e.snapshotFault.Store(&err)
+		e.log.Error("snapshot failed; the log keeps everything", "error", err)
+		return err
+	}
+	e.saver.lastBytes = bytes
+	e.snapshotFault.Store(nil)
+	e.log.Debug("snapshot", "position", position, "projects", len(handles),
+		"agents", len(agents), "took", time.Since(began))
+	return nil
+}
+
+// takeDirty takes the lists of what changed. The log's position was read BEFORE, so that all it
+// covers is in these lists or in the snapshot already.
+func (e *Engine) takeDirty() ([]*handle, map[id.ID]struct{}, bool) {
+	e.dirty.Lock()
+	handles := e.dirty.handles
+	e.dirty.handles = nil
+	e.dirty.Unlock()
+	for _, h := range handles {
+		h.dirty.Store(false)
+	}
+	cell := &e.identity
+	cell.dirty.Lock()
+	defer cell.dirty.Unlock()
+	agents, changed := cell.dirty.agents, cell.dirty.any
+	cell.dirty.agents, cell.dirty.any = nil, false
+	return handles, agents, changed
+}
+
+func (e *Engine) giveBack(handles []*handle, agents map[id.ID]struct{}, changed bool) {
+	for _, h := range handles {
+		e.markDirty(h)
+	}
+	cell := &e.identity
+	cell.dirty.Lock()
+	defer cell.dirty.Unlock()
+	cell.dirty.any = cell.dirty.any || changed
+	if cell.dirty.agents == nil {
+		cell.dirty.agents = map[id.ID]struct{}{}
+	}
+	for agent := range agents {
+		cell.dirty.agents[agent] = struct{}{}
+	}
+}
+
+func (e *Engine) saveAt(
+	position uint64, handles []*handle, agents map[id.ID]struct{}, identityChanged bool,
+) error {
+	if _, err := e.blobs.Pack(position); err != nil {
+		return fmt.Errorf("pack: %w", err)
+	}
+	writer, err := e.snapshot.Begin()
+	if err != nil {
+		return err
+	}
+	marked := make([]bool, len(handles))
+	for at, h := range handles {
+		if marked[at], err = e.saveProject(writer, h); err != nil {
+			writer.Abort()
+			return err
+		}
+	}
+	if identityChanged {
+		if err := e.saveIdentity(writer, agents); err != nil {
+			writer.Abort()
+			return err
+		}
+	}
+	if err := writer.Commit(position); err != nil {
+		return err
+	}
+	for at, h := range handles {
+		h.marked = marked[at]
+		h.stored.Store(true)
+	}
+	if err := e.wal.CutBefore(position + 1); err != nil {
+		return err
+	}
+	if e.blobs.NeedsMerge() {
+		if _, err := e.blobs.Merge(nil); err != nil {
+			return fmt.Errorf("merge packs: %w", err)
+		}
+	}
+	return nil
+}
+
+// saveProject writes the sections of one project that are not there yet, and says whether it is
+// marked as public.
+func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (marked bool, err error) {
+	view := h.view.Load()
+	p := view.project
+	for n := p.FullChunks() - 1; n >= 0; n-- {
+		key := chunkKey(p.ID, n)
+		if _, there := e.snapshot.SectionPosition(key); there {
+			break
+		}
+		chunk, err := p.EncodeChunk(n)
+		if err == nil {
+			err = writer.Put(key, view.position, chunk)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	head, err := p.EncodeHead()
+	if err == nil {
+		err = writer.Put(headKey(p.ID), view.position, head)
+	}
+	if err != nil {
+		return false, err
+	}
+	switch public := p.Visibility == work.Public; {
+	case public && !h.marked:
+		err = writer.Put(markKey(p), view.position, nil)
+	case !public && h.marked:
+		err = writer.Delete(markKey(p))
+	}
+	return p.Visibility == work.Public, err
+}
+
+func (e *Engine) saveIdentity(writer *snapshot.Writer, agents map[id.ID]struct{}) error {
+	view := e.identity.view.Load()
+	for agent := range agents {
+		if err := writer.Put(agentKey(agent), view.position, view.state.EncodeAgent(agent)); err != nil {
+			return err
+		}
+	}
+	return writer.Put(challengesKey, view.position, view.state.EncodeChallenges())
+}
+
+// sweepLoop looks for idle projects and for records of identity whose time has passed.
+func (e *Engine) sweepLoop() {
+	defer e.stopped.Done()
+	tick := time.NewTicker(e.config.SweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.stop:
+			return
+		case <-tick.C:
+			e.sweep(e.clock.Now())
+			e.prune()
+		}
+	}
+}
+
+// prune lets identity forget, until nothing more is due.
+func (e *Engine) prune() {
+	for range 1000 {
+		before := e.Identity()
+		done, err := e.DoIdentity(pruneOrder)
+		if err != nil || done.State == before {
+			return
+		}
+	}
+}
+
+var pruneOrder = identityOrderOf(&identity.Prune{})

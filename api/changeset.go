@@ -1,0 +1,613 @@
+package api
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+
+	"pws/api/shape"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+	"pws/work/diff"
+	"pws/work/path"
+)
+
+// Changeset is the immutable record of a changeset.
+type Changeset struct {
+	ID         string             `json:"id" check:"id=chg_" doc:"The changeset's ID."`
+	ProjectID  string             `json:"project_id" check:"id=prj_" doc:"Its project."`
+	Sequence   uint32             `json:"sequence" doc:"Its place in the history, from 1."`
+	ParentID   *string            `json:"parent_changeset_id" check:"id=chg_" doc:"The one before; null for the first."`
+	Author     AgentRef           `json:"author" doc:"Who wrote it."`
+	Message    string             `json:"message" doc:"What it is for."`
+	Source     ChangesetSource    `json:"source" doc:"What kind of request published it."`
+	Operations *[]OperationRecord `json:"operations,omitzero" doc:"What it did; absent in lists."`
+	Count      int                `json:"operation_count" doc:"How many operations it has."`
+	Stats      ChangesetStats     `json:"stats" doc:"Sizes of what came and went."`
+	CreatedAt  Time               `json:"created_at" doc:"When it was published."`
+}
+
+// ChangesetSource says what kind of request published a changeset.
+type ChangesetSource struct {
+	Type string  `json:"type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT" doc:"The kind."`
+	ID   *string `json:"id" doc:"What was published, where that has an ID."`
+}
+
+// ChangesetStats are the sizes of a changeset.
+type ChangesetStats struct {
+	Files          int   `json:"files" doc:"Operations."`
+	AdditionsBytes int64 `json:"additions_bytes" doc:"Bytes of contents that came."`
+	DeletionsBytes int64 `json:"deletions_bytes" doc:"Bytes of contents that went."`
+}
+
+// OperationRecord is one operation of a published changeset.
+type OperationRecord struct {
+	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"What was done."`
+	Path         string  `json:"path" doc:"Where the content stands afterwards, or the deleted path."`
+	PreviousPath *string `json:"previous_path" doc:"Where it stood before a RENAME."`
+	BlobHash     *string `json:"blob_hash" doc:"The content afterwards; null for DELETE."`
+	PreviousBlob *string `json:"previous_blob_hash" doc:"The content before; null for CREATE."`
+	SizeBytes    *int    `json:"size_bytes" doc:"Its size; null for DELETE."`
+	ContentType  *string `json:"content_type" doc:"Its media type; null for DELETE."`
+}
+
+// ChangesetData is one changeset as data.
+type ChangesetData struct {
+	Changeset Changeset `json:"changeset" doc:"The changeset."`
+}
+
+// ChangesetsData is a page of the history.
+type ChangesetsData struct {
+	Changesets []Changeset `json:"changesets" doc:"Newest first, without operations."`
+	NextCursor *string     `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+// DiffData is a diff as data.
+type DiffData struct {
+	Diff Diff `json:"diff" doc:"The diff."`
+}
+
+// Diff is a unified diff between two changesets.
+type Diff struct {
+	BaseID      *string    `json:"base_changeset_id" check:"id=chg_" doc:"What is compared with; null for nothing."`
+	ChangesetID string     `json:"changeset_id" check:"id=chg_" doc:"The changeset."`
+	Format      string     `json:"format" check:"enum=unified" doc:"Always unified."`
+	Text        string     `json:"text" doc:"At most 200000 characters, cut at a line end."`
+	Truncated   bool       `json:"truncated" doc:"Whether something was left out."`
+	Files       []DiffFile `json:"files" doc:"Every file that differs."`
+}
+
+// DiffFile counts what changed in one file.
+type DiffFile struct {
+	Path         string  `json:"path" doc:"Where it stands afterwards, or the deleted path."`
+	PreviousPath *string `json:"previous_path" doc:"Where it stood before a RENAME."`
+	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"What happened to it."`
+	Additions    int     `json:"additions" doc:"Lines that came."`
+	Deletions    int     `json:"deletions" doc:"Lines that went."`
+}
+
+// PublishChangeset is the body of changeset.publish.
+type PublishChangeset struct {
+	BaseChangesetID string           `json:"base_changeset_id" check:"required" doc:"The current head."`
+	Message         string           `json:"message" check:"chars=0..4000,text" doc:"What it is for."`
+	Operations      []OperationInput `json:"operations" check:"required,items=0..100" doc:"In the order in which they apply."`
+}
+
+// OperationInput is one wished operation.
+type OperationInput struct {
+	Action       string  `json:"action" check:"required,enum=CREATE|MODIFY|DELETE|RENAME" doc:"What to do."`
+	Path         string  `json:"path" check:"required" doc:"The path to create, modify, delete or rename."`
+	NewPath      string  `json:"new_path" doc:"Where a RENAME goes."`
+	Content      *string `json:"content" check:"content" doc:"UTF-8 text; required for CREATE and MODIFY, optional for RENAME."`
+	ContentType  string  `json:"content_type" doc:"Media type; by the extension of a new file if absent."`
+	ExpectedBlob *string `json:"expected_blob_hash" doc:"What must stand at path; else FILE_CHANGED."`
+}
+
+var changesetParams = append(projectParam[:1:1], Param{
+	Name: "changeset", Doc: "The changeset's ID.",
+})
+
+const (
+	changesetsPath = "/api/v1/projects/{project}/changesets"
+	changesetPath  = changesetsPath + "/{changeset}"
+)
+
+var changesetOperations = []*Operation{
+	declare[None, ChangesetsData](Operation{
+		Name: "changeset.list", Method: "GET", Path: changesetsPath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Query: pageParams(100),
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "changesets", Summary: "List the history",
+		Doc: "Lists changesets, newest first, without their operations.",
+	}, listChangesets),
+	declare[PublishChangeset, ChangesetData](Operation{
+		Name: "changeset.publish", Method: "POST", Path: changesetsPath,
+		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
+		Params: projectParam,
+		Errors: []fault.Code{
+			fault.EmptyChangeset, fault.InvalidPath, fault.ProjectNotFound, fault.RoleRequired,
+			fault.ChangesetNotFound, fault.ProjectMoved, fault.FileExists, fault.FileNotFound,
+			fault.FileChanged, fault.PathConflict, fault.FileLimitReached, fault.FileTooLarge,
+			fault.UnsupportedContentType, fault.ProjectArchived,
+		},
+		Tag: "changesets", Summary: "Publish a changeset",
+		Doc: "Publishes up to 100 operations as one atomic step on the current head. A stale base is " +
+			"refused with PROJECT_MOVED: refresh and reapply.",
+	}, publishChangeset),
+	declare[None, ChangesetData](Operation{
+		Name: "changeset.read", Method: "GET", Path: changesetPath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: changesetParams,
+		Errors: []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
+		Tag:    "changesets", Summary: "Read a changeset",
+		Doc: "Returns an immutable changeset with its operations.",
+	}, readChangeset),
+	declare[None, FilesData](Operation{
+		Name: "changeset.tree", Method: "GET", Path: changesetPath + "/tree",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: changesetParams,
+		Query: append(pageParams(200), prefixParam),
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.ChangesetNotFound,
+			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "changesets", Summary: "List the files at a changeset",
+		Doc: "Lists the metadata of the files as they stood after a changeset.",
+	}, readTree),
+	declare[None, FileData](Operation{
+		Name: "changeset.file", Method: "GET", Path: changesetPath + "/files/{path*}",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
+		Params: append(changesetParams[:2:2], fileParams[1]),
+		Errors: []fault.Code{
+			fault.InvalidPath, fault.ProjectNotFound, fault.ChangesetNotFound, fault.FileNotFound,
+			fault.BlobCorrupt,
+		},
+		Conditional: true, Tag: "changesets", Summary: "Read a file at a changeset",
+		Doc: "Returns a file with its text as it stood after a changeset.",
+	}, readFileAt),
+	declare[None, DiffData](Operation{
+		Name: "changeset.diff", Method: "GET", Path: changesetPath + "/diff",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: changesetParams,
+		Query: []Param{{
+			Name: "base", Doc: "An earlier changeset; the one before if absent.",
+		}},
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.ChangesetNotFound, fault.BlobCorrupt,
+		},
+		Tag: "changesets", Summary: "Read a diff",
+		Doc: "Returns what a changeset changed, or the net difference from an earlier one, as text " +
+			"that git apply takes when it is not truncated.",
+	}, readDiff),
+}
+
+// sourceID is what the source of a changeset names.
+func sourceID(changeset *work.Changeset) *string {
+	if changeset.SourceID.IsZero() {
+		return nil
+	}
+	prefix := id.Project
+	text := changeset.SourceID.Format(prefix)
+	return &text
+}
+
+// changeset is the wire form.
+func (c *Call) changeset(p *work.Project, from *work.Changeset, whole bool) Changeset {
+	record := Changeset{
+		ID: from.ID.Format(id.Changeset), ProjectID: p.ID.Format(id.Project),
+		Sequence: from.Sequence, Author: c.agentRef(from.Author), Message: from.Message,
+		Source: ChangesetSource{Type: from.Source.String(), ID: sourceID(from)},
+		Count:  len(from.Ops),
+		Stats: ChangesetStats{
+			Files: len(from.Ops), AdditionsBytes: from.AddedBytes, DeletionsBytes: from.DeletedBytes,
+		},
+		CreatedAt: Time(from.CreatedAt),
+	}
+	if parent := p.Parent(from); parent != nil {
+		text := parent.ID.Format(id.Changeset)
+		record.ParentID = &text
+	}
+	if whole {
+		operations := make([]OperationRecord, len(from.Ops))
+		for at := range from.Ops {
+			operations[at] = operationRecord(p, from, &from.Ops[at])
+		}
+		record.Operations = &operations
+	}
+	return record
+}
+
+func operationRecord(p *work.Project, c *work.Changeset, op *work.Op) OperationRecord {
+	record := OperationRecord{Action: op.Action.String(), Path: *op.Path, PreviousPath: op.From}
+	if before, stood := p.Before(c, op); stood {
+		text := hexHash(before.Blob)
+		record.PreviousBlob = &text
+	}
+	if op.Action != work.Delete {
+		hash, size, contentType := hexHash(op.Blob), int(op.Size), op.Type.Value()
+		record.BlobHash, record.SizeBytes, record.ContentType = &hash, &size, &contentType
+	}
+	return record
+}
+
+// appendChangeset writes a whole changeset as its own JSON, for writes are a hot path too.
+func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = appendID(dst, id.Changeset, from.ID)
+	dst = append(dst, `,"project_id":`...)
+	dst = appendID(dst, id.Project, p.ID)
+	dst = append(dst, `,"sequence":`...)
+	dst = appendInt(dst, int64(from.Sequence))
+	dst = append(dst, `,"parent_changeset_id":`...)
+	if parent := p.Parent(from); parent != nil {
+		dst = appendID(dst, id.Changeset, parent.ID)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"author":{"agent_id":`...)
+	dst = appendID(dst, id.Agent, from.Author)
+	dst = append(dst, `,"handle":`...)
+	dst = shape.AppendString(dst, c.handle(from.Author))
+	dst = append(dst, `},"message":`...)
+	dst = shape.AppendString(dst, from.Message)
+	dst = append(dst, `,"source":{"type":"`...)
+	dst = append(dst, from.Source.String()...)
+	dst = append(dst, `","id":`...)
+	dst = appendNullable(dst, sourceID(from))
+	dst = append(dst, `},"operations":[`...)
+	for at := range from.Ops {
+		if at > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendOperation(dst, p, from, &from.Ops[at])
+	}
+	dst = append(dst, `],"operation_count":`...)
+	dst = appendInt(dst, int64(len(from.Ops)))
+	dst = append(dst, `,"stats":{"files":`...)
+	dst = appendInt(dst, int64(len(from.Ops)))
+	dst = append(dst, `,"additions_bytes":`...)
+	dst = appendInt(dst, from.AddedBytes)
+	dst = append(dst, `,"deletions_bytes":`...)
+	dst = appendInt(dst, from.DeletedBytes)
+	dst = append(dst, `},"created_at":`...)
+	dst = Time(from.CreatedAt).append(dst)
+	return append(dst, '}')
+}
+
+func appendOperation(dst []byte, p *work.Project, c *work.Changeset, op *work.Op) []byte {
+	dst = append(dst, `{"action":"`...)
+	dst = append(dst, op.Action.String()...)
+	dst = append(dst, `","path":`...)
+	dst = shape.AppendString(dst, *op.Path)
+	dst = append(dst, `,"previous_path":`...)
+	dst = appendNullable(dst, op.From)
+	before, stood := p.Before(c, op)
+	var previous *work.Hash
+	if stood {
+		previous = &before.Blob
+	}
+	if op.Action == work.Delete {
+		dst = append(dst, `,"blob_hash":null,"previous_blob_hash":`...)
+		dst = appendHash(dst, previous)
+		return append(dst, `,"size_bytes":null,"content_type":null}`...)
+	}
+	dst = append(dst, `,"blob_hash":`...)
+	dst = appendHash(dst, &op.Blob)
+	dst = append(dst, `,"previous_blob_hash":`...)
+	dst = appendHash(dst, previous)
+	dst = append(dst, `,"size_bytes":`...)
+	dst = appendInt(dst, int64(op.Size))
+	dst = append(dst, `,"content_type":`...)
+	dst = shape.AppendString(dst, op.Type.Value())
+	return append(dst, '}')
+}
+
+func appendNullable(dst []byte, text *string) []byte {
+	if text == nil {
+		return append(dst, "null"...)
+	}
+	return shape.AppendString(dst, *text)
+}
+
+func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
+
+func appendBool(dst []byte, b bool) []byte { return strconv.AppendBool(dst, b) }
+
+func appendID(dst []byte, prefix id.Prefix, i id.ID) []byte {
+	dst = append(dst, '"')
+	dst = i.Append(dst, prefix)
+	return append(dst, '"')
+}
+
+func appendHash(dst []byte, hash *work.Hash) []byte {
+	if hash == nil {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, '"')
+	dst = hex.AppendEncode(dst, hash[:])
+	return append(dst, '"')
+}
+
+func listChangesets(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(100)
+	if err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	sequence := uint32(view.ChangesetsCount())
+	if after != nil {
+		if len(after) != 4 {
+			return Reply{}, errCursorInvalid()
+		}
+		sequence = min(sequence, binary.BigEndian.Uint32(after)-1)
+	}
+	data := ChangesetsData{Changesets: make([]Changeset, 0, min(limit, int(sequence)))}
+	for ; sequence > 0; sequence-- {
+		if len(data.Changesets) == limit {
+			data.NextCursor = c.next(binary.BigEndian.AppendUint32(nil, sequence+1))
+			break
+		}
+		from := view.ChangesetNumber(sequence)
+		data.Changesets = append(data.Changesets, c.changeset(view, from, false))
+	}
+	return Reply{Data: data}, nil
+}
+
+func publishChangeset(c *Call, body *PublishChangeset) (Reply, error) {
+	operations, err := operationsOf(body.Operations)
+	if err != nil {
+		return Reply{}, err
+	}
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	// What is no ID names no changeset; the zero ID does neither.
+	base, _ := id.Parse(id.Changeset, body.BaseChangesetID)
+	command := &work.PublishChangeset{Base: base, Message: body.Message, Operations: operations}
+	done, err := c.do(project, command, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	changeset, ok := done.Project.Changeset(done.Result.Changeset)
+	if !ok {
+		return Reply{}, errUnknownResult
+	}
+	data := changesetReply{call: c, project: done.Project, changeset: changeset}
+	return Reply{Data: data, Replayed: done.Replayed}, nil
+}
+
+// changesetReply is ChangesetData in the making.
+type changesetReply struct {
+	call      *Call
+	project   *work.Project
+	changeset *work.Changeset
+}
+
+// AppendJSON implements Appender.
+func (r changesetReply) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"changeset":`...)
+	return append(r.call.appendChangeset(dst, r.project, r.changeset), '}')
+}
+
+// operationsOf judges the form of all operations: EMPTY_CHANGESET and what fileFaults refuses.
+func operationsOf(given []OperationInput) ([]work.Operation, error) {
+	if len(given) == 0 {
+		return nil, fault.New(fault.EmptyChangeset, "A changeset needs at least one operation.")
+	}
+	var faults fileFaults
+	operations := make([]work.Operation, len(given))
+	targets := make(map[string]int, len(given))
+	for at := range given {
+		in := &given[at]
+		where := fmt.Sprintf("operations[%d]", at)
+		operations[at] = in.operation(where, &faults)
+		target, field := in.Path, ".path"
+		if operations[at].Action == work.Rename {
+			target, field = in.NewPath, ".new_path"
+		}
+		if first, twice := targets[target]; twice {
+			faults.add(where+field, fmt.Sprintf("is the target of operations[%d] already", first))
+		} else {
+			targets[target] = at
+		}
+	}
+	return operations, faults.err()
+}
+
+// operation judges one operation by itself.
+func (in *OperationInput) operation(where string, faults *fileFaults) work.Operation {
+	out := work.Operation{
+		Action: work.ParseAction(in.Action), Path: in.Path, NewPath: in.NewPath,
+		ContentType: in.ContentType,
+	}
+	faults.path(where+".path", in.Path)
+	faults.content(where+".content", in.Content)
+	faults.contentType(where+".content_type", in.ContentType)
+	switch out.Action {
+	case work.Rename:
+		if in.NewPath == "" {
+			faults.add(where+".new_path", "is required for RENAME")
+		} else {
+			faults.path(where+".new_path", in.NewPath)
+		}
+		if in.NewPath == in.Path {
+			faults.add(where+".new_path", "must differ from path")
+		}
+	case work.Create, work.Modify:
+		if in.Content == nil {
+			faults.add(where+".content", "is required for "+in.Action)
+		}
+		if out.Action == work.Create {
+			out.ContentType = typeOf(in.ContentType, in.Path)
+		}
+	case work.Delete:
+		if in.Content != nil || in.ContentType != "" {
+			faults.add(where+".content", "does not go with DELETE")
+		}
+	}
+	if in.NewPath != "" && out.Action != work.Rename {
+		faults.add(where+".new_path", "goes with RENAME alone")
+	}
+	if in.Content != nil {
+		blob := blobOf(*in.Content)
+		out.Content = &blob
+	}
+	out.Expected = in.expected(where, faults)
+	return out
+}
+
+func (in *OperationInput) expected(where string, faults *fileFaults) *work.Hash {
+	if in.ExpectedBlob == nil {
+		return nil
+	}
+	hash, ok := parseHash(*in.ExpectedBlob)
+	if !ok {
+		faults.add(where+".expected_blob_hash", "is not 64 lower-case hexadecimal digits")
+	}
+	if in.Action == work.Create.String() {
+		faults.add(where+".expected_blob_hash", "does not go with CREATE")
+	}
+	return &hash
+}
+
+func readChangeset(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	changeset, err := c.changesetOf(view)
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: changesetReply{call: c, project: view, changeset: changeset}}, nil
+}
+
+func readTree(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(200)
+	if err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	changeset, err := c.changesetOf(view)
+	if err != nil {
+		return Reply{}, err
+	}
+	walk := func(from string, yield func(work.FileInfo) bool) {
+		view.FilesAt(changeset, from, yield)
+	}
+	return Reply{Data: c.pageOfFiles(after, limit, walk)}, nil
+}
+
+func readFileAt(c *Call, _ *None) (Reply, error) {
+	decoded, problem := path.Decode(c.Param("path"))
+	if problem != "" {
+		return Reply{}, fault.New(fault.InvalidPath, "The path is not canonical.").
+			With("path", c.Param("path")).With("problem", problem)
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	changeset, err := c.changesetOf(view)
+	if err != nil {
+		return Reply{}, err
+	}
+	info, ok := view.FileAt(decoded, changeset)
+	return c.fileWithContent(decoded, info, ok)
+}
+
+func readDiff(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	changeset, err := c.changesetOf(view)
+	if err != nil {
+		return Reply{}, err
+	}
+	base := view.Parent(changeset)
+	if text, sent := c.Query["base"]; sent {
+		if base, err = findChangeset(view, text); err != nil {
+			return Reply{}, err
+		}
+		if base.Sequence > changeset.Sequence {
+			return Reply{}, fault.Invalid(fault.Field{
+				Field: "base", Problem: "is not earlier than the changeset",
+			})
+		}
+	}
+	differ := differ{call: c, changes: view.Changes(base, changeset)}
+	data := Diff{ChangesetID: changeset.ID.Format(id.Changeset), Format: "unified"}
+	if base != nil {
+		text := base.ID.Format(id.Changeset)
+		data.BaseID = &text
+	}
+	if err := differ.run(&data); err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: DiffData{Diff: data}}, nil
+}
+
+// diffBytesMax bounds the contents that one diff reads; files beyond it are named, not counted.
+const diffBytesMax = 64 << 20
+
+// differ makes a diff of changes, one pair of contents in memory at a time.
+type differ struct {
+	call    *Call
+	changes []work.Change
+	room    int
+	fault   error
+}
+
+func (d *differ) run(data *Diff) error {
+	d.room = diffBytesMax
+	files := make([]diff.File, len(d.changes))
+	for at := range d.changes {
+		change := &d.changes[at]
+		files[at] = diff.File{
+			Path: change.Path, PreviousPath: change.From,
+			Action: diff.Action(change.Action.String()),
+			Load:   func() (old, new []byte, ok bool) { return d.load(change) },
+		}
+	}
+	result := diff.Unified(files, work.DiffCharsMax)
+	data.Text, data.Truncated = result.Text, result.Truncated
+	data.Files = make([]DiffFile, len(result.Files))
+	for at, stat := range result.Files {
+		data.Files[at] = DiffFile{
+			Path: stat.Path, Action: string(stat.Action),
+			Additions: stat.Additions, Deletions: stat.Deletions,
+		}
+		if stat.PreviousPath != "" {
+			data.Files[at].PreviousPath = &result.Files[at].PreviousPath
+		}
+	}
+	return d.fault
+}
+
+// load reads both sides of a change; false where they are beyond the bound or not to be had.
+func (d *differ) load(change *work.Change) (old, new []byte, ok bool) {
+	d.room -= change.OldSize + change.NewSize
+	if d.room < 0 || d.fault != nil {
+		return nil, nil, false
+	}
+	read := func(hash *work.Hash) []byte {
+		if hash == nil || d.fault != nil {
+			return nil
+		}
+		content, err := d.call.Service.Engine.Blob(*hash)
+		d.fault = err
+		return content
+	}
+	old, new = read(change.Old), read(change.New)
+	return old, new, d.fault == nil
+}

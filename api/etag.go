@@ -1,0 +1,40 @@
+package api
+
+import (
+	"strings"
+
+	"pws/internal/fault"
+)
+
+// MatchETag reports whether a list of entity tags, as If-Match and If-None-Match send it, names the
+// current one, which is empty where nothing stands. Weak tags match where weak comparison is asked.
+func MatchETag(list, current string, weak bool) bool {
+	for _, tag := range strings.Split(list, ",") {
+		tag = strings.Trim(tag, " \t")
+		if tag == "*" {
+			return current != ""
+		}
+		if weak {
+			tag = strings.TrimPrefix(tag, "W/")
+		}
+		if tag != "" && tag == current {
+			return true
+		}
+	}
+	return false
+}
+
+// requireMatch asks both conditions of a write against the tag of what stands, which is empty where
+// nothing does: PRECONDITION_FAILED.
+func (c *Call) requireMatch(current string) error {
+	fails := c.IfMatch != "" && !MatchETag(c.IfMatch, current, false) ||
+		c.IfNoneMatch != "" && MatchETag(c.IfNoneMatch, current, true)
+	if !fails {
+		return nil
+	}
+	refusal := fault.New(fault.PreconditionFailed, "The precondition does not hold.")
+	if current == "" {
+		return refusal.With("current_etag", nil)
+	}
+	return refusal.With("current_etag", current)
+}

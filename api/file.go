@@ -1,0 +1,527 @@
+package api
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"pws/api/shape"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+	"pws/work/path"
+)
+
+// File is a file on the wire; Content is there where one was asked for.
+type File struct {
+	Path        string  `json:"path" doc:"Canonical relative path."`
+	SizeBytes   int     `json:"size_bytes" doc:"Size of the content."`
+	ContentType string  `json:"content_type" doc:"Media type."`
+	BlobHash    string  `json:"blob_hash" doc:"SHA-256 of the content, hexadecimal; never grants access."`
+	Language    *string `json:"language" doc:"Language by the name of the file; null if unknown."`
+	Created     string  `json:"created_changeset_id" check:"id=chg_" doc:"The changeset that began the file."`
+	Updated     string  `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it."`
+	UpdatedAt   Time    `json:"updated_at" doc:"When it was last changed."`
+	Content     *string `json:"content,omitzero" doc:"The UTF-8 text."`
+}
+
+// FileData is one file as data.
+type FileData struct {
+	File File `json:"file" doc:"The file with its content."`
+}
+
+// FilesData is a page of files.
+type FilesData struct {
+	Files      []File  `json:"files" doc:"Metadata, in the order of the path's bytes."`
+	NextCursor *string `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+// FileWritten is the data of file.write.
+type FileWritten struct {
+	File      File       `json:"file" doc:"The file, without its content."`
+	Changeset *Changeset `json:"changeset" doc:"What was published; null where nothing changed."`
+	Created   bool       `json:"created" doc:"Whether the path is new."`
+}
+
+// FileDeleted is the data of file.delete.
+type FileDeleted struct {
+	Changeset Changeset `json:"changeset" doc:"What was published."`
+}
+
+// FilesBatch is the data of file.read_batch.
+type FilesBatch struct {
+	Files     []File   `json:"files" doc:"Files with their content."`
+	Missing   []string `json:"missing" doc:"Paths at which nothing stands."`
+	Truncated []string `json:"truncated" doc:"Paths that did not fit any more; ask for them again."`
+}
+
+// FileInput is a file in a request.
+type FileInput struct {
+	Path        string  `json:"path" check:"required" doc:"Canonical relative path."`
+	Content     *string `json:"content" check:"required,content" doc:"UTF-8 text, at most 1 MiB."`
+	ContentType string  `json:"content_type" doc:"Media type; by the extension if absent."`
+}
+
+// WriteFile is the body of file.write.
+type WriteFile struct {
+	Content     *string `json:"content" check:"required,content" doc:"UTF-8 text, at most 1 MiB."`
+	ContentType string  `json:"content_type" doc:"Media type; by the extension if absent."`
+	Message     string  `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset."`
+}
+
+// DeleteFile is the body of file.delete.
+type DeleteFile struct {
+	Message string `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset."`
+}
+
+// ReadBatch is the body of file.read_batch.
+type ReadBatch struct {
+	Paths       []string `json:"paths" check:"required,items=1..100" doc:"The paths to read."`
+	ChangesetID string   `json:"changeset_id" doc:"Read as of this changeset; the head if absent."`
+}
+
+// batchBytesMax bounds the contents of one file.read_batch.
+const batchBytesMax = 8 << 20
+
+var (
+	fileParams = append(projectParam[:1:1], Param{
+		Name: "path", Doc: "Canonical path; each segment percent-encoded on its own.",
+	})
+	messageParam = Param{
+		Name: "message", Check: "chars=0..4000,text", Doc: "Message of the changeset.",
+	}
+	prefixParam = Param{Name: "prefix", Doc: "Only paths that begin with this."}
+)
+
+const filePath = "/api/v1/projects/{project}/files/{path*}"
+
+var fileOperations = []*Operation{
+	declare[None, FilesData](Operation{
+		Name: "file.list", Method: "GET", Path: "/api/v1/projects/{project}/files",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Query: append(pageParams(200), prefixParam),
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "files", Summary: "List files",
+		Doc: "Lists the metadata of a project's files in the order of their paths, without content.",
+	}, listFiles),
+	declare[None, FileData](Operation{
+		Name: "file.read", Method: "GET", Path: filePath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: fileParams,
+		Errors: []fault.Code{
+			fault.InvalidPath, fault.ProjectNotFound, fault.FileNotFound, fault.BlobCorrupt,
+		},
+		Conditional: true, Tag: "files", Summary: "Read a file",
+		Doc: "Returns a file with its text. The ETag changes with this file only.",
+	}, readFile),
+	declare[WriteFile, FileWritten](Operation{
+		Name: "file.write", Method: "PUT", Path: filePath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200, 201},
+		Params: fileParams, Query: []Param{messageParam},
+		Errors: []fault.Code{
+			fault.InvalidPath, fault.ProjectNotFound, fault.RoleRequired, fault.FileTooLarge,
+			fault.UnsupportedContentType, fault.PathConflict, fault.FileLimitReached,
+			fault.ProjectArchived, fault.PreconditionFailed,
+		},
+		Conditional: true, Tag: "files", Summary: "Write a file",
+		Doc: "Creates or replaces one file and records it as a changeset of one operation. Writing " +
+			"what stands there already changes nothing.",
+	}, writeFile),
+	declare[DeleteFile, FileDeleted](Operation{
+		Name: "file.delete", Method: "DELETE", Path: filePath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: fileParams, Query: []Param{messageParam}, BodyOptional: true,
+		Errors: []fault.Code{
+			fault.InvalidPath, fault.ProjectNotFound, fault.RoleRequired, fault.FileNotFound,
+			fault.ProjectArchived, fault.PreconditionFailed,
+		},
+		Conditional: true, Tag: "files", Summary: "Delete a file",
+		Doc: "Removes a file from the current tree; the history keeps its content.",
+	}, deleteFile),
+	declare[ReadBatch, FilesBatch](Operation{
+		Name: "file.read_batch", Method: "POST",
+		Path: "/api/v1/projects/{project}/files/read-batch",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Errors: []fault.Code{
+			fault.InvalidPath, fault.ProjectNotFound, fault.ChangesetNotFound, fault.BlobCorrupt,
+		},
+		Tag: "files", Summary: "Read several files",
+		Doc: "Returns up to 100 files with their text, 8 MiB of content at most; what did not fit is " +
+			"named in truncated.",
+	}, readBatch),
+}
+
+// file is the wire form without content.
+func file(info work.FileInfo) File {
+	record := File{
+		Path: info.Path, SizeBytes: info.Size, ContentType: info.ContentType,
+		BlobHash: hexHash(info.Blob),
+		Created:  info.Created.ID.Format(id.Changeset),
+		Updated:  info.Updated.ID.Format(id.Changeset), UpdatedAt: Time(info.Updated.CreatedAt),
+	}
+	if info.Language != "" {
+		record.Language = &info.Language
+	}
+	return record
+}
+
+// fileETag names the version of one file: the changeset that last changed it.
+func fileETag(info *work.FileInfo) string {
+	if info == nil {
+		return ""
+	}
+	tag := append(make([]byte, 0, 40), '"')
+	return string(append(info.Updated.ID.Append(tag, id.Changeset), '"'))
+}
+
+// fileReply is FileData in the making; it writes its own JSON, for reads are the hot path.
+type fileReply struct {
+	info    work.FileInfo
+	content []byte
+}
+
+// AppendJSON implements Appender.
+func (r fileReply) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"file":`...)
+	dst = appendFile(dst, &r.info)
+	dst = append(dst[:len(dst)-1], `,"content":`...)
+	dst = shape.AppendString(dst, textOf(r.content))
+	return append(dst, "}}"...)
+}
+
+// appendFile writes File without content.
+func appendFile(dst []byte, info *work.FileInfo) []byte {
+	dst = append(dst, `{"path":`...)
+	dst = shape.AppendString(dst, info.Path)
+	dst = append(dst, `,"size_bytes":`...)
+	dst = appendInt(dst, int64(info.Size))
+	dst = append(dst, `,"content_type":`...)
+	dst = shape.AppendString(dst, info.ContentType)
+	dst = append(dst, `,"blob_hash":`...)
+	dst = appendHash(dst, &info.Blob)
+	dst = append(dst, `,"language":`...)
+	if info.Language == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = shape.AppendString(dst, info.Language)
+	}
+	dst = append(dst, `,"created_changeset_id":`...)
+	dst = appendID(dst, id.Changeset, info.Created.ID)
+	dst = append(dst, `,"updated_changeset_id":`...)
+	dst = appendID(dst, id.Changeset, info.Updated.ID)
+	dst = append(dst, `,"updated_at":`...)
+	dst = Time(info.Updated.CreatedAt).append(dst)
+	return append(dst, '}')
+}
+
+// textOf and bytesOf are the same memory as text and as bytes; contents are never modified.
+func textOf(content []byte) string {
+	return unsafe.String(unsafe.SliceData(content), len(content))
+}
+
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
+
+// pathOf decodes the path parameter: INVALID_PATH.
+func (c *Call) pathOf() (string, error) {
+	raw := c.Param("path")
+	decoded, problem := path.Decode(raw)
+	if problem != "" {
+		return "", fault.New(fault.InvalidPath, "The path is not canonical.").
+			With("path", raw).With("problem", problem)
+	}
+	return decoded, nil
+}
+
+func listFiles(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(200)
+	if err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: c.pageOfFiles(after, limit, view.Files)}, nil
+}
+
+// pageOfFiles takes a page out of an ordered walk over files.
+func (c *Call) pageOfFiles(
+	after []byte, limit int, walk func(from string, yield func(work.FileInfo) bool),
+) FilesData {
+	prefix := c.Query["prefix"]
+	from := max(prefix, string(after))
+	data := FilesData{Files: []File{}}
+	walk(from, func(info work.FileInfo) bool {
+		if after != nil && info.Path == string(after) {
+			return true
+		}
+		if len(info.Path) < len(prefix) || info.Path[:len(prefix)] != prefix {
+			return false
+		}
+		if len(data.Files) == limit {
+			data.NextCursor = c.next([]byte(data.Files[limit-1].Path))
+			return false
+		}
+		data.Files = append(data.Files, file(info))
+		return true
+	})
+	return data
+}
+
+func readFile(c *Call, _ *None) (Reply, error) {
+	decoded, err := c.pathOf()
+	if err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	info, ok := view.File(decoded)
+	return c.fileWithContent(decoded, info, ok)
+}
+
+func (c *Call) fileWithContent(decoded string, info work.FileInfo, ok bool) (Reply, error) {
+	if !ok {
+		return Reply{}, errFileNotFound(decoded)
+	}
+	content, err := c.Service.Engine.Blob(info.Blob)
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: fileReply{info: info, content: content}, ETag: fileETag(&info)}, nil
+}
+
+func errFileNotFound(decoded string) error {
+	return fault.New(fault.FileNotFound, "There is no file at this path.").With("path", decoded)
+}
+
+// blobOf hashes a text outside of any actor.
+func blobOf(text string) work.Blob {
+	content := bytesOf(text)
+	return work.Blob{Hash: sha256.Sum256(content), Content: content}
+}
+
+// typeOf is the media type of a file: as given, or by its name.
+func typeOf(given, at string) string {
+	if given != "" {
+		return given
+	}
+	return path.TypeOf(at)
+}
+
+func writeFile(c *Call, body *WriteFile) (Reply, error) {
+	decoded, err := c.pathOf()
+	if err != nil {
+		return Reply{}, err
+	}
+	var faults fileFaults
+	faults.content("content", body.Content)
+	faults.contentType("content_type", body.ContentType)
+	if err := faults.err(); err != nil {
+		return Reply{}, err
+	}
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.PutFile{
+		Path: decoded, Blob: blobOf(*body.Content), Message: c.message(body.Message),
+		ContentType: typeOf(body.ContentType, decoded), Match: c.fileMatch(),
+	}
+	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+		reply := fileWritten{call: c, project: p, created: r.Created}
+		reply.info, _ = p.File(decoded)
+		if !r.Changeset.IsZero() {
+			reply.changeset, _ = p.Changeset(r.Changeset)
+		}
+		status := 200
+		if r.Created {
+			status = 201
+		}
+		return Reply{Status: status, Data: reply, ETag: fileETag(&reply.info)}, nil
+	})
+}
+
+// message is that of the body, else that of the query.
+func (c *Call) message(inBody string) string {
+	if inBody != "" {
+		return inBody
+	}
+	return c.Query["message"]
+}
+
+// fileMatch asks the conditions of a write; nil without any.
+func (c *Call) fileMatch() func(*work.FileInfo) error {
+	if c.IfMatch == "" && c.IfNoneMatch == "" {
+		return nil
+	}
+	return func(current *work.FileInfo) error { return c.requireMatch(fileETag(current)) }
+}
+
+// fileWritten is FileWritten in the making.
+type fileWritten struct {
+	call      *Call
+	project   *work.Project
+	info      work.FileInfo
+	changeset *work.Changeset
+	created   bool
+}
+
+// AppendJSON implements Appender.
+func (w fileWritten) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"file":`...)
+	dst = appendFile(dst, &w.info)
+	dst = append(dst, `,"changeset":`...)
+	if w.changeset == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = w.call.appendChangeset(dst, w.project, w.changeset)
+	}
+	dst = append(dst, `,"created":`...)
+	return append(appendBool(dst, w.created), '}')
+}
+
+func deleteFile(c *Call, body *DeleteFile) (Reply, error) {
+	decoded, err := c.pathOf()
+	if err != nil {
+		return Reply{}, err
+	}
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.DeleteFile{
+		Path: decoded, Message: c.message(body.Message), Match: c.fileMatch(),
+	}
+	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+		changeset, _ := p.Changeset(r.Changeset)
+		return Reply{
+			Status: 200, Data: FileDeleted{Changeset: c.changeset(p, changeset, true)},
+		}, nil
+	})
+}
+
+func readBatch(c *Call, body *ReadBatch) (Reply, error) {
+	var faults fileFaults
+	for at, wanted := range body.Paths {
+		faults.path(fmt.Sprintf("paths[%d]", at), wanted)
+	}
+	if err := faults.err(); err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	find := view.File
+	if body.ChangesetID != "" {
+		changeset, err := findChangeset(view, body.ChangesetID)
+		if err != nil {
+			return Reply{}, err
+		}
+		find = func(at string) (work.FileInfo, bool) { return view.FileAt(at, changeset) }
+	}
+	data := FilesBatch{Files: []File{}, Missing: []string{}, Truncated: []string{}}
+	room := batchBytesMax
+	for _, wanted := range body.Paths {
+		info, ok := find(wanted)
+		switch {
+		case !ok:
+			data.Missing = append(data.Missing, wanted)
+			continue
+		case info.Size > room:
+			data.Truncated = append(data.Truncated, wanted)
+			continue
+		}
+		content, err := c.Service.Engine.Blob(info.Blob)
+		if err != nil {
+			return Reply{}, err
+		}
+		room -= info.Size
+		record, text := file(info), textOf(content)
+		record.Content = &text
+		data.Files = append(data.Files, record)
+	}
+	return Reply{Data: data}, nil
+}
+
+// fileFaults collects what is wrong with the files of a request, so that all of it is named.
+type fileFaults struct {
+	invalid, paths, sizes, types []fault.Field
+}
+
+func (f *fileFaults) path(field, given string) {
+	if problem := path.Problem(given); problem != "" {
+		f.paths = append(f.paths, fault.Field{Field: field, Problem: problem})
+	}
+}
+
+func (f *fileFaults) content(field string, content *string) {
+	if content != nil && len(*content) > work.FileBytesMax {
+		f.sizes = append(f.sizes, fault.Field{
+			Field: field, Problem: fmt.Sprintf("is longer than %d bytes", work.FileBytesMax),
+		})
+	}
+}
+
+func (f *fileFaults) contentType(field, given string) {
+	if given != "" && !path.SupportedType(given) {
+		f.types = append(f.types, fault.Field{Field: field, Problem: "is not a supported media type"})
+	}
+}
+
+func (f *fileFaults) add(field, problem string) {
+	f.invalid = append(f.invalid, fault.Field{Field: field, Problem: problem})
+}
+
+// err is the gravest kind of fault, with the fields of all kinds: VALIDATION_FAILED, INVALID_PATH,
+// FILE_TOO_LARGE, UNSUPPORTED_CONTENT_TYPE.
+func (f *fileFaults) err() error {
+	fields := append(append(append(f.invalid, f.paths...), f.sizes...), f.types...)
+	switch {
+	case len(f.invalid) > 0:
+		return fault.Invalid(fields...)
+	case len(f.paths) > 0:
+		return fault.New(fault.InvalidPath, "A path is not canonical.").With("fields", fields)
+	case len(f.sizes) > 0:
+		return fault.New(fault.FileTooLarge, "A file is too large.").
+			With("limit_bytes", work.FileBytesMax).With("fields", fields)
+	case len(f.types) > 0:
+		return fault.New(fault.UnsupportedContentType, "A media type is not supported.").
+			With("fields", fields)
+	}
+	return nil
+}
+
+// creations makes operations of initial files, which must be at different paths.
+func creations(files []FileInput, field string) ([]work.Operation, error) {
+	var faults fileFaults
+	seen := map[string]bool{}
+	for at := range files {
+		where := fmt.Sprintf("%s[%d]", field, at)
+		faults.path(where+".path", files[at].Path)
+		faults.content(where+".content", files[at].Content)
+		faults.contentType(where+".content_type", files[at].ContentType)
+		if seen[files[at].Path] {
+			faults.add(where+".path", "stands twice")
+		}
+		seen[files[at].Path] = true
+	}
+	if err := faults.err(); err != nil {
+		return nil, err
+	}
+	operations := make([]work.Operation, len(files))
+	for at, given := range files {
+		blob := blobOf(*given.Content)
+		operations[at] = work.Operation{
+			Action: work.Create, Path: given.Path, Content: &blob,
+			ContentType: typeOf(given.ContentType, given.Path),
+		}
+	}
+	return operations, nil
+}
+
+var errUnknownResult = errors.New("the result names nothing")

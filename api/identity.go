@@ -1,0 +1,426 @@
+package api
+
+import (
+	"pws/identity"
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Agent is the public record of an agent.
+type Agent struct {
+	ID            string        `json:"id" check:"id=agt_" doc:"The agent's ID."`
+	Handle        string        `json:"handle" doc:"Unique without regard to case."`
+	ClientName    string        `json:"client_name" doc:"The client that registered it."`
+	ClientVersion string        `json:"client_version" doc:"That client's version."`
+	CreatedAt     Time          `json:"created_at" doc:"When it registered."`
+	LastSeenAt    Time          `json:"last_seen_at" doc:"When it was last seen, to the minute."`
+	Capabilities  *[]Capability `json:"capabilities,omitzero" doc:"What it can do; in agent.read."`
+}
+
+// Capability is one entry of a capability profile.
+type Capability struct {
+	Category   string `json:"category" check:"enum=languages|domains|task_types|capabilities|available_for" doc:"The kind."`
+	Value      string `json:"value" doc:"The capability."`
+	Provenance string `json:"provenance" check:"enum=SELF_DECLARED|OBSERVED|ATTESTED" doc:"Who says so."`
+	Evidence   int    `json:"evidence_count" doc:"How often it was observed or attested."`
+	UpdatedAt  Time   `json:"updated_at" doc:"When the entry last changed."`
+}
+
+// Key is a key of an agent.
+type Key struct {
+	ID          string `json:"id" check:"id=key_" doc:"The key's ID."`
+	AgentID     string `json:"agent_id" check:"id=agt_" doc:"Its agent."`
+	Algorithm   string `json:"algorithm" check:"enum=Ed25519" doc:"Always Ed25519."`
+	PublicKey   string `json:"public_key" doc:"32 bytes, unpadded base64url."`
+	Fingerprint string `json:"fingerprint" doc:"Short name of the public key."`
+	Status      string `json:"status" check:"enum=ACTIVE|REVOKED" doc:"Whether it opens sessions."`
+	CreatedAt   Time   `json:"created_at" doc:"When it was activated."`
+	RevokedAt   *Time  `json:"revoked_at" doc:"When it was revoked."`
+	LastUsedAt  *Time  `json:"last_used_at" doc:"When a session of it was last seen, to the minute."`
+}
+
+// Session is a session of an agent. The credential is told once, when it begins.
+type Session struct {
+	ID            string  `json:"id" check:"id=ses_" doc:"The session's ID."`
+	AgentID       string  `json:"agent_id" check:"id=agt_" doc:"Its agent."`
+	KeyID         string  `json:"key_id" check:"id=key_" doc:"The key it is rooted in."`
+	ClientName    string  `json:"client_name" doc:"The client."`
+	ClientVersion string  `json:"client_version" doc:"The client's version."`
+	CreatedAt     Time    `json:"created_at" doc:"When it began."`
+	ExpiresAt     Time    `json:"expires_at" doc:"When it ends: 3600 s after it began."`
+	Credential    *string `json:"credential,omitzero" doc:"The Bearer credential, told once."`
+}
+
+// ChallengeData is a challenge as data.
+type ChallengeData struct {
+	ChallengeID    string `json:"challenge_id" check:"id=cha_" doc:"The challenge's ID."`
+	Challenge      string `json:"challenge" doc:"Send it back with the signature."`
+	SigningPayload string `json:"signing_payload" doc:"Sign exactly these bytes."`
+	Algorithm      string `json:"algorithm" check:"enum=Ed25519" doc:"Always Ed25519."`
+	ExpiresAt      Time   `json:"expires_at" doc:"When it ends: after 300 s."`
+}
+
+// RegistrationData is a new agent with its first key and session.
+type RegistrationData struct {
+	Agent   Agent   `json:"agent" doc:"The agent."`
+	Key     Key     `json:"key" doc:"Its first key."`
+	Session Session `json:"session" doc:"Its first session, with the credential."`
+}
+
+// SessionData is a session as data.
+type SessionData struct {
+	Session Session `json:"session" doc:"The session."`
+}
+
+// AgentData is an agent as data.
+type AgentData struct {
+	Agent Agent `json:"agent" doc:"The agent."`
+}
+
+// KeyData is a key as data.
+type KeyData struct {
+	Key Key `json:"key" doc:"The key."`
+}
+
+// KeysData is all keys of an agent.
+type KeysData struct {
+	Keys       []Key   `json:"keys" doc:"Oldest first."`
+	NextCursor *string `json:"next_cursor" doc:"Always null: the list is whole."`
+}
+
+// KeyRevoked is the data of key.revoke.
+type KeyRevoked struct {
+	Key             Key `json:"key" doc:"The key as it is now."`
+	RevokedSessions int `json:"revoked_sessions" doc:"How many live sessions ended with it."`
+}
+
+// StartRegistration is the body of agent.register_start and of key.add_start.
+type StartRegistration struct {
+	PublicKey string `json:"public_key" check:"required" doc:"Raw 32-byte Ed25519 key, unpadded base64url."`
+	Algorithm string `json:"algorithm" check:"required" doc:"Ed25519."`
+}
+
+// CompleteRegistration is the body of agent.register_complete.
+type CompleteRegistration struct {
+	ChallengeID   string `json:"challenge_id" check:"required" doc:"As returned."`
+	Challenge     string `json:"challenge" check:"required" doc:"As returned."`
+	Signature     string `json:"signature" check:"required" doc:"64-byte Ed25519 signature of signing_payload, unpadded base64url."`
+	Handle        string `json:"handle" check:"required" doc:"3 to 32 of letters, digits, _ . -; begins with a letter or digit."`
+	ClientName    string `json:"client_name" check:"required" doc:"The client, 1 to 100 characters."`
+	ClientVersion string `json:"client_version" check:"required" doc:"Its version, 1 to 50 characters."`
+}
+
+// RequestChallenge is the body of auth.challenge.
+type RequestChallenge struct {
+	AgentID string `json:"agent_id" check:"required" doc:"The agent."`
+	KeyID   string `json:"key_id" check:"required" doc:"An active key of it."`
+}
+
+// StartSession is the body of auth.session.
+type StartSession struct {
+	ChallengeID   string `json:"challenge_id" check:"required" doc:"As returned."`
+	Challenge     string `json:"challenge" check:"required" doc:"As returned."`
+	Signature     string `json:"signature" check:"required" doc:"64-byte Ed25519 signature of signing_payload, unpadded base64url."`
+	ClientName    string `json:"client_name" check:"required" doc:"The client, 1 to 100 characters."`
+	ClientVersion string `json:"client_version" check:"required" doc:"Its version, 1 to 50 characters."`
+}
+
+// CompleteKey is the body of key.add_complete.
+type CompleteKey struct {
+	ChallengeID string `json:"challenge_id" check:"required" doc:"As returned."`
+	Challenge   string `json:"challenge" check:"required" doc:"As returned."`
+	Signature   string `json:"signature" check:"required" doc:"Signature of signing_payload by the new key, unpadded base64url."`
+}
+
+var identityOperations = []*Operation{
+	declare[StartRegistration, ChallengeData](Operation{
+		Name: "agent.register_start", Method: "POST", Path: "/api/v1/agents/register/start",
+		Auth: Anonymous, Category: CategoryRegistration, Statuses: []int{201},
+		Errors: []fault.Code{fault.KeyAlreadyRegistered},
+		Tag:    "identity", Summary: "Begin a registration",
+		Doc: "Returns the challenge that proves possession of a new agent's key. It lives 300 s.",
+	}, startRegistration),
+	declare[CompleteRegistration, RegistrationData](Operation{
+		Name: "agent.register_complete", Method: "POST", Path: "/api/v1/agents/register/complete",
+		Auth: Anonymous, Category: CategoryRegistration, Statuses: []int{201, 200},
+		Errors: []fault.Code{
+			fault.InvalidHandle, fault.SignatureInvalid, fault.HandleTaken,
+			fault.KeyAlreadyRegistered, fault.ChallengeReplayMismatch, fault.ChallengeExpired,
+			fault.ChallengeConsumed,
+		},
+		Tag: "identity", Summary: "Complete a registration",
+		Doc: "Makes the agent, its key and its first session. A repeat with the same values answers " +
+			"200 with the same three while the challenge lives.",
+	}, completeRegistration),
+	declare[RequestChallenge, ChallengeData](Operation{
+		Name: "auth.challenge", Method: "POST", Path: "/api/v1/auth/challenge",
+		Auth: Anonymous, Category: CategoryWrite, Statuses: []int{201},
+		Errors: []fault.Code{fault.AgentNotFound, fault.KeyNotFound, fault.KeyRevoked},
+		Tag:    "identity", Summary: "Ask for a session challenge",
+		Doc: "Returns the challenge that an existing key signs to open a session. It lives 300 s.",
+	}, requestChallenge),
+	declare[StartSession, SessionData](Operation{
+		Name: "auth.session", Method: "POST", Path: "/api/v1/auth/session",
+		Auth: Anonymous, Category: CategoryWrite, Statuses: []int{201},
+		Errors: []fault.Code{
+			fault.SignatureInvalid, fault.KeyRevoked, fault.ChallengeReplayMismatch,
+			fault.ChallengeExpired, fault.ChallengeConsumed,
+		},
+		Tag: "identity", Summary: "Open a session",
+		Doc: "Opens a session of 3600 s. The credential is told in this answer and never again.",
+	}, startSession),
+	declare[None, SessionData](Operation{
+		Name: "auth.end_session", Method: "DELETE", Path: "/api/v1/auth/session",
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
+		Tag: "identity", Summary: "Revoke the current session",
+		Doc: "Ends the session whose credential was sent and returns its record.",
+	}, endSession),
+	declare[None, AgentData](Operation{
+		Name: "agent.me", Method: "GET", Path: "/api/v1/agents/me",
+		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
+		Tag: "identity", Summary: "Read the own identity",
+		Doc: "Returns the agent whose session this is.",
+	}, readMe),
+	declare[None, AgentData](Operation{
+		Name: "agent.read", Method: "GET", Path: "/api/v1/agents/{agent}",
+		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
+		Params: []Param{{Name: "agent", Doc: "ID or handle of the agent."}},
+		Errors: []fault.Code{fault.AgentNotFound},
+		Tag:    "identity", Summary: "Read an agent",
+		Doc: "Returns the public record of an agent with its capabilities.",
+	}, readAgent),
+	declare[None, KeysData](Operation{
+		Name: "key.list", Method: "GET", Path: "/api/v1/agents/me/keys",
+		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
+		Tag: "identity", Summary: "List the own keys",
+		Doc: "Lists the keys of the calling agent, revoked ones included.",
+	}, listKeys),
+	declare[StartRegistration, ChallengeData](Operation{
+		Name: "key.add_start", Method: "POST", Path: "/api/v1/agents/me/keys/start",
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
+		Errors: []fault.Code{fault.KeyAlreadyRegistered, fault.QuotaExceeded},
+		Tag:    "identity", Summary: "Begin to add a key",
+		Doc: "Returns the challenge that the new key has to sign. It lives 300 s.",
+	}, startKey),
+	declare[CompleteKey, KeyData](Operation{
+		Name: "key.add_complete", Method: "POST", Path: "/api/v1/agents/me/keys/complete",
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{201, 200},
+		Errors: []fault.Code{
+			fault.SignatureInvalid, fault.KeyAlreadyRegistered, fault.ChallengeReplayMismatch,
+			fault.QuotaExceeded, fault.ChallengeExpired, fault.ChallengeConsumed,
+		},
+		Tag: "identity", Summary: "Complete adding a key",
+		Doc: "Activates the new key. A repeat with the same values answers 200 with the same key.",
+	}, completeKey),
+	declare[None, KeyRevoked](Operation{
+		Name: "key.revoke", Method: "DELETE", Path: "/api/v1/agents/me/keys/{key}",
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
+		Params: []Param{{Name: "key", Doc: "The key's ID."}},
+		Errors: []fault.Code{fault.KeyNotFound, fault.LastActiveKey},
+		Tag:    "identity", Summary: "Revoke a key",
+		Doc: "Revokes a key and every session rooted in it. The last active key stays.",
+	}, revokeKey),
+}
+
+func agentOf(a *identity.Agent) Agent {
+	return Agent{
+		ID: a.ID.Format(id.Agent), Handle: a.Handle, ClientName: a.ClientName,
+		ClientVersion: a.ClientVersion, CreatedAt: Time(a.CreatedAt), LastSeenAt: Time(a.LastSeenAt),
+	}
+}
+
+func keyOf(k *identity.Key) Key {
+	return Key{
+		ID: k.ID.Format(id.Key), AgentID: k.AgentID.Format(id.Agent), Algorithm: "Ed25519",
+		PublicKey: k.Text(), Fingerprint: k.Fingerprint(), Status: k.Status(),
+		CreatedAt: Time(k.CreatedAt), RevokedAt: timeOrNil(k.RevokedAt),
+		LastUsedAt: timeOrNil(k.LastUsedAt),
+	}
+}
+
+func sessionOf(s *identity.Session, credential string) Session {
+	record := Session{
+		ID: s.ID.Format(id.Session), AgentID: s.AgentID.Format(id.Agent),
+		KeyID: s.KeyID.Format(id.Key), ClientName: s.ClientName, ClientVersion: s.ClientVersion,
+		CreatedAt: Time(s.CreatedAt), ExpiresAt: Time(s.ExpiresAt),
+	}
+	if credential != "" {
+		record.Credential = &credential
+	}
+	return record
+}
+
+func challengeOf(granted *identity.ChallengeGranted) ChallengeData {
+	challenge := granted.Challenge
+	return ChallengeData{
+		ChallengeID: challenge.ID.Format(id.Challenge), Challenge: challenge.Text(),
+		SigningPayload: challenge.SigningPayload(), Algorithm: "Ed25519",
+		ExpiresAt: Time(challenge.ExpiresAt),
+	}
+}
+
+// caller is this session for the rules, which look it up again.
+func (c *Call) caller() identity.Caller {
+	return identity.Caller{Agent: c.Session.AgentID, Session: c.Session.ID}
+}
+
+// identify gives a command to identity and takes its result.
+func identify[R identity.Result](c *Call, command identity.Command) (R, error) {
+	done, err := c.Service.Engine.DoIdentity(IdentityOrder{Command: command, Agent: c.Agent})
+	if err != nil {
+		var none R
+		return none, err
+	}
+	result, ok := done.Result.(R)
+	if !ok {
+		return result, errUnknownResult
+	}
+	return result, nil
+}
+
+func startRegistration(c *Call, body *StartRegistration) (Reply, error) {
+	granted, err := identify[*identity.ChallengeGranted](c, &identity.StartRegistration{
+		PublicKey: body.PublicKey, Algorithm: body.Algorithm,
+	})
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: challengeOf(granted)}, nil
+}
+
+// proof checks a signature here, so that the identity actor need not.
+func (c *Call) proof(challengeID, challenge, signature string) identity.Proof {
+	proof := identity.Proof{
+		ChallengeID: challengeID, Challenge: challenge, Signature: signature,
+	}
+	proof.CheckAhead(c.Service.Engine.Identity())
+	return proof
+}
+
+func completeRegistration(c *Call, body *CompleteRegistration) (Reply, error) {
+	made, err := identify[*identity.Registration](c, &identity.CompleteRegistration{
+		Proof:  c.proof(body.ChallengeID, body.Challenge, body.Signature),
+		Handle: body.Handle, ClientName: body.ClientName, ClientVersion: body.ClientVersion,
+		Secret: c.Service.Engine.Secret(),
+	})
+	if err != nil {
+		return Reply{}, err
+	}
+	status := 201
+	if made.Replayed {
+		status = 200
+	}
+	return Reply{Status: status, Data: RegistrationData{
+		Agent: agentOf(made.Agent), Key: keyOf(made.Key),
+		Session: sessionOf(made.Session, made.Credential),
+	}}, nil
+}
+
+func requestChallenge(c *Call, body *RequestChallenge) (Reply, error) {
+	granted, err := identify[*identity.ChallengeGranted](c, &identity.RequestChallenge{
+		AgentID: body.AgentID, KeyID: body.KeyID,
+	})
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: challengeOf(granted)}, nil
+}
+
+func startSession(c *Call, body *StartSession) (Reply, error) {
+	granted, err := identify[*identity.SessionGranted](c, &identity.StartSession{
+		Proof:      c.proof(body.ChallengeID, body.Challenge, body.Signature),
+		ClientName: body.ClientName, ClientVersion: body.ClientVersion,
+		Secret: c.Service.Engine.Secret(),
+	})
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: SessionData{Session: sessionOf(granted.Session, granted.Credential)}}, nil
+}
+
+func endSession(c *Call, _ *None) (Reply, error) {
+	ended, err := identify[*identity.SessionEnded](c, &identity.EndSession{Caller: c.caller()})
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: SessionData{Session: sessionOf(ended.Session, "")}}, nil
+}
+
+func readMe(c *Call, _ *None) (Reply, error) {
+	agent, ok := c.Service.Engine.Identity().Agent(c.Agent)
+	if !ok {
+		return Reply{}, errUnknownResult
+	}
+	return Reply{Data: AgentData{Agent: agentOf(agent)}}, nil
+}
+
+func readAgent(c *Call, _ *None) (Reply, error) {
+	agent, ok := findAgent(c.Service.Engine.Identity(), c.Param("agent"))
+	if !ok {
+		return Reply{}, fault.New(fault.AgentNotFound, "There is no such agent.")
+	}
+	record := agentOf(agent)
+	record.Capabilities = &[]Capability{}
+	return Reply{Data: AgentData{Agent: record}}, nil
+}
+
+func listKeys(c *Call, _ *None) (Reply, error) {
+	keys := c.Service.Engine.Identity().Keys(c.Agent)
+	data := KeysData{Keys: make([]Key, len(keys))}
+	for at, key := range keys {
+		data.Keys[at] = keyOf(key)
+	}
+	return Reply{Data: data}, nil
+}
+
+func startKey(c *Call, body *StartRegistration) (Reply, error) {
+	render := func(result identity.Result) Reply {
+		granted, _ := result.(*identity.ChallengeGranted)
+		return Reply{Status: 201, Data: challengeOf(granted)}
+	}
+	order := IdentityOrder{
+		Agent: c.Agent, Idempotency: c.Idempotency,
+		Command: &identity.StartKey{
+			Caller: c.caller(), PublicKey: body.PublicKey, Algorithm: body.Algorithm,
+		},
+		Render: func(_ *identity.State, result identity.Result) (int, []byte) {
+			reply := render(result)
+			return reply.Status, appendData(nil, reply.Data)
+		},
+	}
+	done, err := c.Service.Engine.DoIdentity(order)
+	if err != nil {
+		return Reply{}, err
+	}
+	if done.Body != nil {
+		return Reply{Status: done.Status, Data: Raw(done.Body), Replayed: done.Replayed}, nil
+	}
+	return render(done.Result), nil
+}
+
+func completeKey(c *Call, body *CompleteKey) (Reply, error) {
+	added, err := identify[*identity.KeyAddition](c, &identity.CompleteKey{
+		Proof:  c.proof(body.ChallengeID, body.Challenge, body.Signature),
+		Caller: c.caller(),
+	})
+	if err != nil {
+		return Reply{}, err
+	}
+	status := 201
+	if added.Replayed {
+		status = 200
+	}
+	return Reply{Status: status, Data: KeyData{Key: keyOf(added.Key)}}, nil
+}
+
+func revokeKey(c *Call, _ *None) (Reply, error) {
+	revoked, err := identify[*identity.KeyRevocation](c, &identity.RevokeKey{
+		Caller: c.caller(), KeyID: c.Param("key"),
+	})
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: KeyRevoked{
+		Key: keyOf(revoked.Key), RevokedSessions: revoked.RevokedSessions,
+	}}, nil
+}

@@ -1,0 +1,177 @@
+package api
+
+import (
+	"pws/identity"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Member is a member of a project on the wire.
+type Member struct {
+	AgentID string `json:"agent_id" check:"id=agt_" doc:"The agent's ID."`
+	Handle  string `json:"handle" doc:"The agent's handle."`
+	Role    string `json:"role" check:"enum=OWNER|MAINTAINER|CONTRIBUTOR|READER" doc:"What it may do."`
+	AddedBy string `json:"added_by" check:"id=agt_" doc:"Who added it."`
+	AddedAt Time   `json:"added_at" doc:"When it joined."`
+}
+
+// MemberData is one member as data.
+type MemberData struct {
+	Member Member `json:"member" doc:"The member."`
+}
+
+// MembersData is all members of a project.
+type MembersData struct {
+	Members    []Member `json:"members" doc:"In the order in which they joined."`
+	NextCursor *string  `json:"next_cursor" doc:"Always null: the list is whole."`
+}
+
+// AddMember is the body of member.add.
+type AddMember struct {
+	Agent string `json:"agent" check:"required,chars=1..64" doc:"ID or handle of the agent."`
+	Role  string `json:"role" check:"required,enum=MAINTAINER|CONTRIBUTOR|READER" doc:"What it may do."`
+}
+
+// ChangeMember is the body of member.change.
+type ChangeMember struct {
+	Role string `json:"role" check:"required,enum=OWNER|MAINTAINER|CONTRIBUTOR|READER" doc:"OWNER hands the project over; the old owner becomes MAINTAINER."`
+}
+
+var memberParams = append(projectParam[:1:1], Param{
+	Name: "agent", Doc: "ID or handle of the member.",
+})
+
+const (
+	membersPath = "/api/v1/projects/{project}/members"
+	memberPath  = membersPath + "/{agent}"
+)
+
+var memberOperations = []*Operation{
+	declare[None, MembersData](Operation{
+		Name: "member.list", Method: "GET", Path: membersPath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Errors: []fault.Code{fault.ProjectNotFound},
+		Tag:    "members", Summary: "List members",
+		Doc: "Lists the members of a project with their roles.",
+	}, listMembers),
+	declare[AddMember, MemberData](Operation{
+		Name: "member.add", Method: "POST", Path: membersPath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
+		Params: projectParam,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.OwnerRequired, fault.AgentNotFound, fault.MemberExists,
+			fault.QuotaExceeded, fault.ProjectArchived,
+		},
+		Tag: "members", Summary: "Add a member",
+		Doc: "Gives an agent a role in the project. Only the owner may do this.",
+	}, addMember),
+	declare[ChangeMember, MemberData](Operation{
+		Name: "member.change", Method: "PATCH", Path: memberPath,
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: memberParams,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.OwnerRequired, fault.MemberNotFound, fault.Forbidden,
+			fault.ProjectArchived,
+		},
+		Tag: "members", Summary: "Change a member's role",
+		Doc: "Gives a member another role. The role OWNER transfers the project.",
+	}, changeMember),
+	declare[None, MemberData](Operation{
+		Name: "member.remove", Method: "DELETE", Path: memberPath,
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: memberParams,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.OwnerRequired, fault.MemberNotFound, fault.Forbidden,
+		},
+		Tag: "members", Summary: "Remove a member",
+		Doc: "Ends a membership and returns it as it was. The owner may remove others, members " +
+			"themselves.",
+	}, removeMember),
+}
+
+func (c *Call) member(m work.Member) Member {
+	return Member{
+		AgentID: m.Agent.Format(id.Agent), Handle: c.handle(m.Agent), Role: m.Role.String(),
+		AddedBy: m.AddedBy.Format(id.Agent), AddedAt: Time(m.AddedAt),
+	}
+}
+
+func listMembers(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	members := view.Members()
+	data := MembersData{Members: make([]Member, len(members))}
+	for at, m := range members {
+		data.Members[at] = c.member(m)
+	}
+	return Reply{Data: data}, nil
+}
+
+// findAgent finds an agent by ID or handle.
+func findAgent(state *identity.State, text string) (*identity.Agent, bool) {
+	if agent, ok := id.Parse(id.Agent, text); ok {
+		return state.Agent(agent)
+	}
+	return state.AgentByHandle(text)
+}
+
+// addMember looks the agent up AFTER the caller's right is known, so that nobody without it learns
+// anything from the refusal.
+func addMember(c *Call, body *AddMember) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	role, _ := work.ParseRole(body.Role)
+	command := &work.AddMember{Role: role}
+	if err := command.Authorize(view, c.Agent); err != nil {
+		return Reply{}, err
+	}
+	agent, ok := findAgent(c.Service.Engine.Identity(), body.Agent)
+	if !ok {
+		return Reply{}, fault.New(fault.AgentNotFound, "There is no such agent.")
+	}
+	command.Agent = agent.ID
+	return c.answer(view.ID, command, func(p *work.Project, r work.Result) (Reply, error) {
+		added, _ := p.Member(r.Subject)
+		return Reply{Status: 201, Data: MemberData{Member: c.member(added)}}, nil
+	})
+}
+
+// memberInPath is the agent that the path names; the zero ID, who is no member, where there is none.
+func (c *Call) memberInPath() id.ID {
+	agent, ok := findAgent(c.Service.Engine.Identity(), c.Param("agent"))
+	if !ok {
+		return id.ID{}
+	}
+	return agent.ID
+}
+
+func changeMember(c *Call, body *ChangeMember) (Reply, error) {
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	role, _ := work.ParseRole(body.Role)
+	command := &work.ChangeMember{Agent: c.memberInPath(), Role: role}
+	done, err := c.do(project, command, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	changed, _ := done.Project.Member(command.Agent)
+	return Reply{Data: MemberData{Member: c.member(changed)}}, nil
+}
+
+func removeMember(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.RemoveMember{Agent: c.memberInPath()}
+	removed, _ := view.Member(command.Agent)
+	if _, err := c.do(view.ID, command, nil); err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: MemberData{Member: c.member(removed)}}, nil
+}

@@ -1,0 +1,264 @@
+package api
+
+import (
+	"slices"
+
+	"pws/identity"
+	"pws/internal/fault"
+	"pws/work"
+)
+
+// APIVersion is the version of the interface, BasePath where it begins.
+const (
+	ServiceName = "persistent-work-service"
+	APIVersion  = "v1"
+	BasePath    = "/api/v1"
+)
+
+// Health is the data of meta.health.
+type Health struct {
+	Status        string            `json:"status" check:"enum=ok" doc:"Always ok; anything else is a 503."`
+	Version       string            `json:"version" doc:"Version of the program."`
+	UptimeSeconds int64             `json:"uptime_seconds" doc:"Seconds since it serves."`
+	Checks        map[string]string `json:"checks" doc:"Each part of the service: ok."`
+}
+
+// CatalogEntry is one code of the error catalog.
+type CatalogEntry struct {
+	Code        string   `json:"code" doc:"The stable code."`
+	Status      int      `json:"status" doc:"The HTTP status."`
+	Description string   `json:"description" doc:"When it is answered."`
+	Retryable   bool     `json:"retryable" doc:"Whether the same request may succeed later."`
+	Action      *string  `json:"recommended_action" doc:"The recommended next step."`
+	Details     []string `json:"details_fields" doc:"Keys that details may carry."`
+}
+
+// CatalogData is the error catalog.
+type CatalogData struct {
+	Errors []CatalogEntry `json:"errors" doc:"Every code once."`
+}
+
+// CapabilitiesData is the capability model.
+type CapabilitiesData struct {
+	Service      string                       `json:"service" doc:"Name of the service."`
+	Version      string                       `json:"version" doc:"Version of the program."`
+	APIVersion   string                       `json:"api_version" doc:"Version of the interface."`
+	BasePath     string                       `json:"base_path" doc:"Where the interface begins."`
+	A2A          bool                         `json:"a2a" doc:"Agent-to-agent protocol: not supported."`
+	MCP          MCPModel                     `json:"mcp" doc:"The MCP endpoint."`
+	Capabilities map[string]CapabilitySupport `json:"capabilities" doc:"By name, as negotiate takes them."`
+	Limits       Limits                       `json:"limits" doc:"Limits of this deployment."`
+	RateLimits   RateLimits                   `json:"rate_limits" doc:"Rate limits in force."`
+	Auth         AuthModel                    `json:"auth" doc:"How to authenticate."`
+}
+
+// MCPModel says where MCP is served.
+type MCPModel struct {
+	Path             string   `json:"path" doc:"The endpoint."`
+	ProtocolVersions []string `json:"protocol_versions" doc:"Versions served; none while it is not."`
+}
+
+// CapabilitySupport says whether a capability is there.
+type CapabilitySupport struct {
+	Supported  bool     `json:"supported" doc:"Whether it can be relied on."`
+	Operations []string `json:"operations" doc:"The operations that make it up."`
+}
+
+// RateLimits are the rate limits in force.
+type RateLimits struct {
+	Enabled bool        `json:"enabled" doc:"Whether requests are counted."`
+	Limits  []RateLimit `json:"limits" doc:"The limits."`
+}
+
+// AuthModel says how to authenticate.
+type AuthModel struct {
+	Scheme                 string `json:"scheme" check:"enum=Bearer" doc:"Scheme of the Authorization header."`
+	KeyAlgorithm           string `json:"key_algorithm" check:"enum=Ed25519" doc:"Algorithm of root keys."`
+	Encoding               string `json:"encoding" doc:"Encoding of keys and signatures."`
+	SessionSeconds         int    `json:"session_seconds" doc:"Life of a session."`
+	ChallengeSeconds       int    `json:"challenge_seconds" doc:"Life of a challenge."`
+	RegistrationStart      string `json:"registration_start" doc:"First step of a new identity."`
+	RegistrationComplete   string `json:"registration_complete" doc:"Second step of a new identity."`
+	SessionChallenge       string `json:"session_challenge" doc:"First step of a session."`
+	SessionStart           string `json:"session_start" doc:"Second step of a session."`
+	PermanentTokensOffered bool   `json:"permanent_tokens_offered" doc:"Always false."`
+}
+
+// Limits are the limits of the deployment.
+type Limits struct {
+	FileBytes            int `json:"file_size_bytes" doc:"Size of a file."`
+	ProjectFiles         int `json:"files_per_project" doc:"Files in a project."`
+	PathBytes            int `json:"path_bytes" doc:"Length of a path."`
+	SegmentBytes         int `json:"path_segment_bytes" doc:"Length of a segment of a path."`
+	PathDepth            int `json:"path_depth" doc:"Segments of a path."`
+	ChangesetOperations  int `json:"operations_per_changeset" doc:"Operations of a changeset."`
+	DiffCharacters       int `json:"diff_characters" doc:"Length of a diff."`
+	RequestBytes         int `json:"request_body_bytes" doc:"Size of a request's body."`
+	IdempotencyKeyBytes  int `json:"idempotency_key_bytes" doc:"Length of an Idempotency-Key."`
+	IdempotencyRetention int `json:"idempotency_retention_seconds" doc:"How long a result is kept."`
+	TaskLease            int `json:"task_claim_lease_seconds" doc:"Life of a claim."`
+	WorkSessionActive    int `json:"work_session_active_seconds" doc:"Active period of a work session."`
+	ResumeCharsDefault   int `json:"resume_max_chars_default" doc:"Size of a resume if not given."`
+	ResumeCharsMin       int `json:"resume_max_chars_minimum" doc:"Smallest size of a resume."`
+	PageMax              int `json:"page_size_maximum" doc:"Entries of a page."`
+	PageProjects         int `json:"page_size_projects_default" doc:"Default page of projects."`
+	PageTasks            int `json:"page_size_tasks_default" doc:"Default page of tasks."`
+	PageFiles            int `json:"page_size_files_default" doc:"Default page of files."`
+	PageChangesets       int `json:"page_size_changesets_default" doc:"Default page of changesets."`
+	SearchResultsDefault int `json:"search_results_default" doc:"Default number of search results."`
+	SearchResultsMax     int `json:"search_results_maximum" doc:"Largest number of search results."`
+	SearchQueryBytes     int `json:"search_query_bytes" doc:"Length of a search query."`
+	SearchFileBytes      int `json:"search_indexed_file_bytes" doc:"Largest file that is searched."`
+	OpportunitiesMax     int `json:"opportunities_maximum" doc:"Largest number of opportunities."`
+	BatchFiles           int `json:"read_batch_files" doc:"Paths of one file.read_batch."`
+	BatchBytes           int `json:"read_batch_bytes" doc:"Content of one file.read_batch."`
+}
+
+var deploymentLimits = Limits{
+	FileBytes: work.FileBytesMax, ProjectFiles: work.FilesMax,
+	PathBytes: 512, SegmentBytes: 255, PathDepth: 32,
+	ChangesetOperations: work.OperationsMax, DiffCharacters: work.DiffCharsMax,
+	RequestBytes: RequestBytesMax, IdempotencyKeyBytes: work.IdempotencyKeyBytesMax,
+	IdempotencyRetention: work.IdempotencySeconds, TaskLease: 1800, WorkSessionActive: 300,
+	ResumeCharsDefault: 12000, ResumeCharsMin: 1000,
+	PageMax: limitMax, PageProjects: 50, PageTasks: 50, PageFiles: 200, PageChangesets: 100,
+	SearchResultsDefault: 25, SearchResultsMax: 100, SearchQueryBytes: 500,
+	SearchFileBytes: 200_000, OpportunitiesMax: 100,
+	BatchFiles: 100, BatchBytes: batchBytesMax,
+}
+
+// RequestBytesMax bounds the body of a request.
+const RequestBytesMax = 16 << 20
+
+// Negotiate is the body of meta.negotiate.
+type Negotiate struct {
+	APIVersion string   `json:"api_version" check:"chars=0..40" doc:"The version that the client speaks; v1 if absent."`
+	Required   []string `json:"required" check:"items=0..200" each:"chars=1..100" doc:"Capabilities that the client cannot do without."`
+	Optional   []string `json:"optional" check:"items=0..200" each:"chars=1..100" doc:"Capabilities that the client would use."`
+}
+
+// NegotiationData is the result of a negotiation.
+type NegotiationData struct {
+	Compatible      bool     `json:"compatible" doc:"Version spoken and nothing required missing."`
+	APIVersion      string   `json:"api_version" doc:"The version that is served."`
+	Supported       []string `json:"supported" doc:"Those asked for that are there."`
+	MissingRequired []string `json:"missing_required" doc:"Required ones that are not."`
+	MissingOptional []string `json:"missing_optional" doc:"Optional ones that are not."`
+}
+
+var metaOperations = []*Operation{
+	declare[None, Health](Operation{
+		Name: "meta.health", Method: "GET", Path: "/api/v1/health",
+		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
+		Errors: []fault.Code{fault.DependencyUnavailable},
+		Tag:    "meta", Summary: "Health",
+		Doc: "Answers 200 while every part works, else 503 with the faults in details.checks.",
+	}, readHealth),
+	declare[None, CapabilitiesData](Operation{
+		Name: "meta.capabilities", Method: "GET", Path: "/api/v1/capabilities",
+		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
+		Tag: "meta", Summary: "Capability model",
+		Doc: "Says what this deployment supports, with its limits.",
+	}, readCapabilities),
+	declare[Negotiate, NegotiationData](Operation{
+		Name: "meta.negotiate", Method: "POST", Path: "/api/v1/capabilities/negotiate",
+		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
+		Tag: "meta", Summary: "Negotiate capabilities",
+		Doc: "Checks required and optional capability names. Unknown names are missing, not errors.",
+	}, negotiate),
+	declare[None, CatalogData](Operation{
+		Name: "meta.errors", Method: "GET", Path: "/api/v1/errors",
+		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
+		Tag: "meta", Summary: "Error catalog",
+		Doc: "Lists every error code with status, meaning and recommended action.",
+	}, readErrors),
+}
+
+func readHealth(c *Call, _ *None) (Reply, error) {
+	checks, failed := map[string]string{}, false
+	for _, check := range c.Service.Engine.Health() {
+		checks[check.Name] = "ok"
+		if check.Fault != "" {
+			checks[check.Name], failed = "failed", true
+		}
+	}
+	if failed {
+		return Reply{}, fault.New(fault.DependencyUnavailable, "A part of the service has failed.").
+			With("checks", checks).With("retry_after_seconds", 5)
+	}
+	return Reply{Data: Health{
+		Status: "ok", Version: c.Service.Config.Version, Checks: checks,
+		UptimeSeconds: max(0, c.Now-c.Service.Config.Started) / 1000,
+	}}, nil
+}
+
+// capabilities are the tags and the operations of the table, by name.
+var capabilities map[string]CapabilitySupport
+
+func init() {
+	names := map[string]CapabilitySupport{}
+	for _, op := range Table {
+		support := names[op.Tag]
+		support.Supported = true
+		support.Operations = append(support.Operations, op.Name)
+		names[op.Tag] = support
+		names[op.Name] = CapabilitySupport{Supported: true, Operations: []string{op.Name}}
+	}
+	names["a2a"] = CapabilitySupport{Operations: []string{}}
+	capabilities = names
+}
+
+func readCapabilities(c *Call, _ *None) (Reply, error) {
+	limits := c.Service.Config.Limits
+	return Reply{Data: CapabilitiesData{
+		Service: ServiceName, Version: c.Service.Config.Version,
+		APIVersion: APIVersion, BasePath: BasePath,
+		MCP:          MCPModel{Path: "/mcp", ProtocolVersions: []string{}},
+		Capabilities: capabilities, Limits: deploymentLimits,
+		RateLimits: RateLimits{Enabled: len(limits) > 0, Limits: orEmpty(limits)},
+		Auth: AuthModel{
+			Scheme: "Bearer", KeyAlgorithm: "Ed25519", Encoding: "base64url, unpadded",
+			SessionSeconds: identity.SessionMillis / 1000, ChallengeSeconds: identity.ChallengeMillis / 1000,
+			RegistrationStart:    "/api/v1/agents/register/start",
+			RegistrationComplete: "/api/v1/agents/register/complete",
+			SessionChallenge:     "/api/v1/auth/challenge",
+			SessionStart:         "/api/v1/auth/session",
+		},
+	}}, nil
+}
+
+func negotiate(_ *Call, body *Negotiate) (Reply, error) {
+	data := NegotiationData{
+		APIVersion: APIVersion,
+		Supported:  []string{}, MissingRequired: []string{}, MissingOptional: []string{},
+	}
+	sort := func(names []string, missing *[]string) {
+		for _, name := range names {
+			switch {
+			case !capabilities[name].Supported:
+				*missing = append(*missing, name)
+			case !slices.Contains(data.Supported, name):
+				data.Supported = append(data.Supported, name)
+			}
+		}
+	}
+	sort(body.Required, &data.MissingRequired)
+	sort(body.Optional, &data.MissingOptional)
+	spoken := body.APIVersion == "" || body.APIVersion == APIVersion || body.APIVersion == "1"
+	data.Compatible = spoken && len(data.MissingRequired) == 0
+	return Reply{Data: data}, nil
+}
+
+func readErrors(*Call, *None) (Reply, error) {
+	data := CatalogData{Errors: make([]CatalogEntry, len(fault.Catalog))}
+	for at, entry := range fault.Catalog {
+		data.Errors[at] = CatalogEntry{
+			Code: string(entry.Code), Status: entry.Status, Description: entry.Description,
+			Retryable: entry.Retryable, Details: orEmpty(entry.Details),
+		}
+		if entry.Action != "" {
+			data.Errors[at].Action = &fault.Catalog[at].Action
+		}
+	}
+	return Reply{Data: data}, nil
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pws/internal/fault"
+)
+
+// limitMax is the largest page.
+const limitMax = 200
+
+// pageParams are the query parameters of a list.
+func pageParams(limitDefault int) []Param {
+	return []Param{
+		{Name: "cursor", Doc: "The next_cursor of the page before; absent for the first page."},
+		{
+			Name:    "limit",
+			Doc:     fmt.Sprintf("How many entries at most: 1 to %d, %d if absent.", limitMax, limitDefault),
+			Integer: true,
+		},
+	}
+}
+
+// limit is the size of the page: PAGINATION_LIMIT_INVALID.
+func (c *Call) limit(otherwise int) (int, error) {
+	text, sent := c.Query["limit"]
+	if !sent {
+		return otherwise, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > limitMax || text != strconv.Itoa(limit) {
+		return 0, fault.New(fault.PaginationLimitInvalid, "The limit is out of its range.").
+			With("minimum", 1).With("maximum", limitMax)
+	}
+	return limit, nil
+}
+
+// binding is what a cursor is good for: this operation on these things with these filters.
+func (c *Call) binding() string {
+	parts := append([]string{c.Operation.Name}, c.Params...)
+	filters := make([]string, 0, len(c.Query))
+	for name, value := range c.Query {
+		if name != "cursor" && name != "limit" {
+			filters = append(filters, name+"="+value)
+		}
+	}
+	slices.Sort(filters)
+	return strings.Join(append(parts, filters...), "\x00")
+}
+
+// after is the position that the cursor holds, nil for the first page: PAGINATION_CURSOR_INVALID.
+func (c *Call) after() ([]byte, error) {
+	text, sent := c.Query["cursor"]
+	if !sent {
+		return nil, nil
+	}
+	return c.Service.cursors.Decode(c.binding(), text)
+}
+
+// next makes the cursor behind a position.
+func (c *Call) next(position []byte) *string {
+	text := c.Service.cursors.Encode(c.binding(), position)
+	return &text
+}
+
+// page reads both parameters of a list.
+func (c *Call) page(limitDefault int) (after []byte, limit int, err error) {
+	if limit, err = c.limit(limitDefault); err != nil {
+		return nil, 0, err
+	}
+	after, err = c.after()
+	return after, limit, err
+}
+
+func errCursorInvalid() error {
+	return fault.New(fault.PaginationCursorInvalid, "The cursor is not one of this list.")
+}

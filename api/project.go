@@ -1,0 +1,366 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"strconv"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+	"pws/work/license"
+)
+
+// Project is the record of a project on the wire.
+type Project struct {
+	ID              string        `json:"id" check:"id=prj_" doc:"The project's ID."`
+	Name            string        `json:"name" doc:"Its name."`
+	Description     string        `json:"description" doc:"What it is for."`
+	Visibility      string        `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of it."`
+	ReusePolicy     string        `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be copied."`
+	LicenseSPDX     string        `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
+	Kind            string        `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Changed by members, or by turns of anyone."`
+	Status          string        `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"Whether it takes changes."`
+	Topics          []string      `json:"topics" doc:"Topics, lower case."`
+	Owner           AgentRef      `json:"owner" doc:"The owner."`
+	HeadChangesetID string        `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
+	ForkedFrom      *ForkedFrom   `json:"forked_from" doc:"Where it was forked from."`
+	Languages       []string      `json:"languages" doc:"Languages of its files, the most frequent first."`
+	Counts          ProjectCounts `json:"counts" doc:"How much it holds."`
+	Verification    string        `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"What evidence there is."`
+	Version         uint64        `json:"version" doc:"Grows with each change of the record or the members."`
+	CreatedAt       Time          `json:"created_at" doc:"When it was created."`
+	UpdatedAt       Time          `json:"updated_at" doc:"When anything in it last changed."`
+	Viewer          *Viewer       `json:"viewer,omitempty" doc:"The caller's relation to it, on authenticated reads."`
+}
+
+// ForkedFrom is the origin of a fork.
+type ForkedFrom struct {
+	ProjectID   string `json:"project_id" check:"id=prj_" doc:"The source project."`
+	ChangesetID string `json:"changeset_id" check:"id=chg_" doc:"The source changeset."`
+}
+
+// ProjectCounts says how much a project holds.
+type ProjectCounts struct {
+	Files                int   `json:"files" doc:"Files now."`
+	Bytes                int64 `json:"bytes" doc:"Their size in bytes."`
+	Changesets           int   `json:"changesets" doc:"Length of the history."`
+	OpenTasks            int   `json:"open_tasks" doc:"Tasks that are open."`
+	ContributionsPending int   `json:"contributions_pending" doc:"Contributions that wait for a decision."`
+	Members              int   `json:"members" doc:"Members, the owner included."`
+	Watchers             int   `json:"watchers" doc:"Agents that watch it."`
+	Forks                int   `json:"forks" doc:"Forks that the caller may see."`
+}
+
+// Viewer is the caller's relation to a project.
+type Viewer struct {
+	Role     *string `json:"role" doc:"The caller's role; null for no member."`
+	Watching bool    `json:"watching" doc:"Whether the caller watches the project."`
+}
+
+// ProjectData is a project as data.
+type ProjectData struct {
+	Project Project `json:"project" doc:"The project."`
+}
+
+// ProjectsData is a page of projects.
+type ProjectsData struct {
+	Projects   []Project `json:"projects" doc:"Newest first."`
+	NextCursor *string   `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+// CreatedData is a new project with the changeset that holds its files.
+type CreatedData struct {
+	Project   Project   `json:"project" doc:"The project."`
+	Changeset Changeset `json:"changeset" doc:"The changeset of the initial files."`
+}
+
+func (c *Call) project(p *work.Project) Project {
+	record := Project{
+		ID:              p.ID.Format(id.Project),
+		Name:            p.Name,
+		Description:     p.Description,
+		Visibility:      p.Visibility.String(),
+		ReusePolicy:     p.Reuse.String(),
+		LicenseSPDX:     p.License,
+		Kind:            p.Kind.String(),
+		Status:          p.Status.String(),
+		Topics:          orEmpty(p.Topics),
+		Owner:           c.agentRef(p.Owner),
+		HeadChangesetID: p.Head().ID.Format(id.Changeset),
+		Languages:       p.Languages(),
+		Counts: ProjectCounts{
+			Files: p.FilesCount(), Bytes: p.FilesBytes(), Changesets: p.ChangesetsCount(),
+			Members: len(p.Members()),
+		},
+		Verification: "UNVERIFIED",
+		Version:      p.Version,
+		CreatedAt:    Time(p.CreatedAt),
+		UpdatedAt:    Time(p.UpdatedAt),
+	}
+	if c.Session != nil {
+		record.Viewer = &Viewer{Role: roleOrNil(p.RoleOf(c.Agent))}
+	}
+	return record
+}
+
+func roleOrNil(role work.Role) *string {
+	if role == work.NoRole {
+		return nil
+	}
+	name := role.String()
+	return &name
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// projectETag changes with everything that the record shows this caller.
+func (c *Call) projectETag(p *work.Project) string {
+	tag := append(make([]byte, 0, 48), '"', 'p')
+	tag = strconv.AppendUint(tag, p.Revision, 36)
+	if c.Session != nil {
+		tag = append(append(tag, '-'), p.RoleOf(c.Agent).String()...)
+	}
+	return string(append(tag, '"'))
+}
+
+// CreateProject is the body of project.create.
+type CreateProject struct {
+	Name        string   `json:"name" check:"required,chars=1..120,line" doc:"Its name."`
+	Description string   `json:"description" check:"chars=0..4000,text" doc:"What it is for."`
+	Visibility  string   `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of it."`
+	ReusePolicy string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent."`
+	LicenseSPDX string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION (if absent) or NONE."`
+	Topics      []string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, lower case."`
+}
+
+// CreateCommunityProject is the body of project.create_community.
+type CreateCommunityProject struct {
+	Name        string      `json:"name" check:"required,chars=1..120,line" doc:"Its name."`
+	Description string      `json:"description" check:"chars=0..4000,text" doc:"What it is for."`
+	LicenseSPDX string      `json:"license_spdx" doc:"SPDX expression, NOASSERTION (if absent) or NONE."`
+	Topics      []string    `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, lower case."`
+	Files       []FileInput `json:"files" check:"required,items=1..100" doc:"The initial files."`
+}
+
+// UpdateProject is the body of project.update; what is absent stays.
+type UpdateProject struct {
+	Name        *string   `json:"name" check:"chars=1..120,line" doc:"Its name."`
+	Description *string   `json:"description" check:"chars=0..4000,text" doc:"What it is for."`
+	Visibility  string    `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of it."`
+	ReusePolicy string    `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required in the request that publishes PRIVATE work."`
+	LicenseSPDX *string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
+	Topics      *[]string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, lower case."`
+	Status      string    `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"ARCHIVED takes no changes until it is ACTIVE again."`
+}
+
+var projectParam = []Param{{Name: "project", Doc: "The project's ID."}}
+
+var projectOperations = []*Operation{
+	declare[None, ProjectsData](Operation{
+		Name: "project.list", Method: "GET", Path: "/api/v1/projects",
+		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
+		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
+		Query:  pageParams(50), Tag: "projects", Summary: "List public projects",
+		Doc: "Lists PUBLIC projects, newest first. UNLISTED and PRIVATE ones never appear.",
+	}, listProjects),
+	declare[CreateProject, ProjectData](Operation{
+		Name: "project.create", Method: "POST", Path: "/api/v1/projects",
+		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryCreation, Statuses: []int{201},
+		Errors: []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense},
+		Tag:    "projects", Summary: "Create a project",
+		Doc: "Creates a project owned by the caller, with a first, empty changeset as its head.",
+	}, createProject),
+	declare[CreateCommunityProject, CreatedData](Operation{
+		Name: "project.create_community", Method: "POST", Path: "/api/v1/community-projects",
+		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryCreation, Statuses: []int{201},
+		Errors: []fault.Code{
+			fault.InvalidLicense, fault.InvalidPath, fault.FileTooLarge,
+			fault.UnsupportedContentType, fault.PathConflict,
+		},
+		Tag: "projects", Summary: "Create a community project",
+		Doc: "Creates a PUBLIC project with ALLOW_REUSE that anyone may advance by turns. The answer " +
+			"means complete: project and initial files are canonical.",
+	}, createCommunityProject),
+	declare[None, ProjectData](Operation{
+		Name: "project.read", Method: "GET", Path: "/api/v1/projects/{project}",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Errors: []fault.Code{fault.ProjectNotFound}, Conditional: true,
+		Tag: "projects", Summary: "Read a project",
+		Doc: "Returns the record of a project: visibility, policy, head and counts.",
+	}, readProject),
+	declare[UpdateProject, ProjectData](Operation{
+		Name: "project.update", Method: "PATCH", Path: "/api/v1/projects/{project}",
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.OwnerRequired, fault.ReusePolicyRequired,
+			fault.InvalidLicense, fault.ProjectArchived, fault.PreconditionFailed,
+		},
+		Conditional: true, Tag: "projects", Summary: "Change a project's record",
+		Doc: "Changes what is sent and leaves the rest. Publishing PRIVATE work needs an explicit " +
+			"reuse_policy in the same request. Only the owner may do this.",
+	}, updateProject),
+}
+
+func listProjects(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(50)
+	if err != nil {
+		return Reply{}, err
+	}
+	var from ListPosition
+	if after != nil {
+		if len(after) != 24 {
+			return Reply{}, errCursorInvalid()
+		}
+		from = ListPosition{
+			Millis: int64(binary.BigEndian.Uint64(after)), ID: id.ID(after[8:]),
+		}
+	}
+	views, err := c.Service.Engine.PublicProjects(from, limit+1)
+	if err != nil {
+		return Reply{}, err
+	}
+	data := ProjectsData{Projects: make([]Project, 0, len(views))}
+	for at, view := range views {
+		if at == limit {
+			last := views[limit-1]
+			position := binary.BigEndian.AppendUint64(nil, uint64(last.CreatedAt))
+			data.NextCursor = c.next(append(position, last.ID[:]...))
+			break
+		}
+		data.Projects = append(data.Projects, c.project(view))
+	}
+	return Reply{Data: data}, nil
+}
+
+// canonicalLicense refuses with INVALID_LICENSE; empty means NOASSERTION.
+func canonicalLicense(expression string) (string, error) {
+	if expression == "" {
+		return "NOASSERTION", nil
+	}
+	canonical, problem := license.Canonical(expression)
+	if problem != "" {
+		return "", fault.New(fault.InvalidLicense, "The license "+problem+".").
+			With("license_spdx", expression)
+	}
+	return canonical, nil
+}
+
+// newProjectID derives the ID of a project from its creator and Idempotency-Key, so that a repeat
+// meets the project that the first request made. An ID is good for the week in which it was first
+// asked for and the one after, which covers the life of a key; its time part is the week's start.
+func (c *Call) newProjectID() (id.ID, error) {
+	week := c.Now / idempotencyMillis
+	previous := c.derivedID(week - 1)
+	view, err := c.Service.Engine.Project(previous)
+	if err != nil {
+		return id.ID{}, err
+	}
+	if view != nil && view.CreatedAt+idempotencyMillis > c.Now {
+		return previous, nil
+	}
+	return c.derivedID(week), nil
+}
+
+const idempotencyMillis = work.IdempotencySeconds * 1000
+
+func (c *Call) derivedID(week int64) id.ID {
+	mac := hmac.New(sha256.New, c.Service.Engine.Secret())
+	mac.Write([]byte("project id"))
+	mac.Write(c.Agent[:])
+	mac.Write(c.Idempotency.Hash[:])
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(week)))
+	return id.New(week*idempotencyMillis, [10]byte(mac.Sum(nil)))
+}
+
+func createProject(c *Call, body *CreateProject) (Reply, error) {
+	spdx, err := canonicalLicense(body.LicenseSPDX)
+	if err != nil {
+		return Reply{}, err
+	}
+	project, err := c.newProjectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.CreateProject{ID: project, Kind: work.Standard, About: work.About{
+		Name: body.Name, Description: body.Description, License: spdx, Topics: body.Topics,
+		Visibility: work.ParseVisibility(body.Visibility), Reuse: work.ParseReuse(body.ReusePolicy),
+	}}
+	return c.answer(project, command, func(p *work.Project, _ work.Result) (Reply, error) {
+		return Reply{Status: 201, Data: ProjectData{Project: c.project(p)}}, nil
+	})
+}
+
+func createCommunityProject(c *Call, body *CreateCommunityProject) (Reply, error) {
+	spdx, err := canonicalLicense(body.LicenseSPDX)
+	if err != nil {
+		return Reply{}, err
+	}
+	files, err := creations(body.Files, "files")
+	if err != nil {
+		return Reply{}, err
+	}
+	project, err := c.newProjectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.CreateProject{
+		ID: project, Kind: work.Community, Files: files,
+		About: work.About{
+			Name: body.Name, Description: body.Description, License: spdx, Topics: body.Topics,
+			Visibility: work.Public, Reuse: work.AllowReuse,
+		},
+	}
+	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+		changeset, _ := p.Changeset(r.Changeset)
+		return Reply{Status: 201, Data: CreatedData{
+			Project: c.project(p), Changeset: c.changeset(p, changeset, true),
+		}}, nil
+	})
+}
+
+func readProject(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	return c.projectReply(view), nil
+}
+
+func (c *Call) projectReply(view *work.Project) Reply {
+	return Reply{Data: ProjectData{Project: c.project(view)}, ETag: c.projectETag(view)}
+}
+
+func updateProject(c *Call, body *UpdateProject) (Reply, error) {
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.UpdateProject{
+		Name: body.Name, Description: body.Description, Topics: body.Topics,
+		Visibility: work.ParseVisibility(body.Visibility),
+		Reuse:      work.ParseReuse(body.ReusePolicy),
+		Status:     work.ParseStatus(body.Status),
+	}
+	if body.LicenseSPDX != nil {
+		spdx, err := canonicalLicense(*body.LicenseSPDX)
+		if err != nil {
+			return Reply{}, err
+		}
+		command.License = &spdx
+	}
+	if c.IfMatch != "" {
+		command.IfMatch = func(p *work.Project) error { return c.requireMatch(c.projectETag(p)) }
+	}
+	done, err := c.do(project, command, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	return c.projectReply(done.Project), nil
+}

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+
+	"github.com/go-json-experiment/json"
+
+	"pws/api/cursor"
+	"pws/identity"
+)
+
+// Service binds the operations to an engine and a deployment.
+type Service struct {
+	Engine  Engine
+	Config  Config
+	cursors *cursor.Codec
+}
+
+// NewService makes the service over an engine.
+func NewService(engine Engine, config Config) *Service {
+	mac := hmac.New(sha256.New, engine.Secret())
+	mac.Write([]byte("cursors"))
+	return &Service{Engine: engine, Config: config, cursors: cursor.New(mac.Sum(nil))}
+}
+
+// Config is what operations need to know of the deployment.
+type Config struct {
+	Version string
+	// PublicURL is the base of absolute links, without a trailing slash.
+	PublicURL string
+	// Started is the start of the process in Unix milliseconds.
+	Started int64
+	// Limits are the rate limits in force, for the capability model; none when they are off.
+	Limits []RateLimit
+}
+
+// RateLimit is one bucket definition: Quota requests of Category per Scope in Window seconds.
+type RateLimit struct {
+	Name          string   `json:"name" doc:"Its name in RateLimit-Policy."`
+	Scope         string   `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY" doc:"What is counted by."`
+	Category      Category `json:"category" doc:"Which operations count."`
+	Quota         int      `json:"limit" doc:"Requests in a window."`
+	WindowSeconds int      `json:"window_seconds" doc:"Length of a window."`
+}
+
+// Authenticate finds the live session of a credential without a lock or a mailbox. Errors:
+// SESSION_INVALID, SESSION_EXPIRED.
+func (s *Service) Authenticate(credential string, now int64) (*identity.Session, error) {
+	session, err := s.Engine.Identity().Authenticate(identity.CredentialHash(credential), now)
+	if err == nil && session.SeenDue(now) {
+		s.Engine.SeeSession(session)
+	}
+	return session, err
+}
+
+// appendData writes the data of a reply: by its own hand where it has one.
+func appendData(dst []byte, data any) []byte {
+	if own, ok := data.(Appender); ok {
+		return own.AppendJSON(dst)
+	}
+	text, err := json.Marshal(data, json.Deterministic(true))
+	if err != nil {
+		panic(err)
+	}
+	return append(dst, text...)
+}
+
+// AppendData writes the data of the reply behind dst.
+func (r *Reply) AppendData(dst []byte) []byte { return appendData(dst, r.Data) }

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"encoding/hex"
+	"time"
+
+	"pws/api/shape"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Time is a moment on the wire: RFC 3339, UTC, milliseconds. Inside it is Unix milliseconds.
+type Time int64
+
+// MarshalJSON writes the text in quotes.
+func (t Time) MarshalJSON() ([]byte, error) { return t.append(make([]byte, 0, 26)), nil }
+
+func (t Time) append(dst []byte) []byte {
+	dst = append(dst, '"')
+	dst = shape.AppendTime(dst, int64(t))
+	return append(dst, '"')
+}
+
+// UnmarshalJSON reads the text, for clients that use these types.
+func (t *Time) UnmarshalJSON(text []byte) error {
+	parsed, err := time.Parse(`"`+time.RFC3339Nano+`"`, string(text))
+	*t = Time(parsed.UnixMilli())
+	return err
+}
+
+// JSONSchema describes the text.
+func (Time) JSONSchema() map[string]any {
+	return map[string]any{"type": "string", "format": "date-time"}
+}
+
+// timeOrNil is nil for the zero time.
+func timeOrNil(millis int64) *Time {
+	if millis == 0 {
+		return nil
+	}
+	t := Time(millis)
+	return &t
+}
+
+// AgentRef names an agent.
+type AgentRef struct {
+	AgentID string `json:"agent_id" check:"id=agt_" doc:"The agent's ID."`
+	Handle  string `json:"handle" doc:"The agent's handle."`
+}
+
+// agentRef resolves the handle of an agent.
+func (c *Call) agentRef(agent id.ID) AgentRef {
+	return AgentRef{AgentID: agent.Format(id.Agent), Handle: c.handle(agent)}
+}
+
+func (c *Call) handle(agent id.ID) string {
+	if known, ok := c.Service.Engine.Identity().Agent(agent); ok {
+		return known.Handle
+	}
+	return ""
+}
+
+func hexHash(hash work.Hash) string { return hex.EncodeToString(hash[:]) }
+
+// parseHash reads a blob hash as it stands on the wire: 64 lower-case hexadecimal digits.
+func parseHash(text string) (work.Hash, bool) {
+	var hash work.Hash
+	if len(text) != 2*len(hash) {
+		return hash, false
+	}
+	for at := range len(text) {
+		if c := text[at]; c >= 'A' && c <= 'F' {
+			return hash, false
+		}
+	}
+	_, err := hex.Decode(hash[:], []byte(text))
+	return hash, err == nil
+}
+
+// do gives a command of this caller to a project. Render is nil where the answer can be made again
+// from the result and from immutable records.
+func (c *Call) do(
+	project id.ID, command work.Command,
+	render func(project *work.Project, result work.Result) (Reply, error),
+) (Done, error) {
+	order := Order{Project: project, Command: command, Agent: c.Agent}
+	if c.Idempotency != nil {
+		order.Idempotency = &Recording{Key: *c.Idempotency}
+		if render != nil {
+			order.Idempotency.Render = func(p *work.Project, r work.Result) (int, []byte) {
+				reply, err := render(p, r)
+				if err != nil {
+					panic(err)
+				}
+				return reply.Status, appendData(nil, reply.Data)
+			}
+		}
+	}
+	return c.Service.Engine.Do(order)
+}
+
+// recorded answers with what was stored for the key, or was rendered to be stored.
+func (d *Done) recorded() Reply {
+	return Reply{Status: d.Status, Data: Raw(d.Body), Replayed: d.Replayed}
+}
+
+// answer is the way of a command whose answer is rendered once and kept for repeats of its key.
+func (c *Call) answer(
+	project id.ID, command work.Command,
+	render func(project *work.Project, result work.Result) (Reply, error),
+) (Reply, error) {
+	done, err := c.do(project, command, render)
+	if err != nil {
+		return Reply{}, err
+	}
+	if done.Body != nil {
+		return done.recorded(), nil
+	}
+	return render(done.Project, done.Result)
+}
+
+// readable is the published view of the project in the path, for a caller who may see it.
+func (c *Call) readable() (*work.Project, error) {
+	project, err := c.projectID()
+	if err != nil {
+		return nil, err
+	}
+	view, err := c.Service.Engine.Project(project)
+	if err != nil {
+		return nil, err
+	}
+	if view == nil || !view.Readable(c.Agent) {
+		return nil, errProjectNotFound()
+	}
+	return view, nil
+}
+
+// changesetOf is the changeset in the path of a readable project: CHANGESET_NOT_FOUND.
+func (c *Call) changesetOf(view *work.Project) (*work.Changeset, error) {
+	return findChangeset(view, c.Param("changeset"))
+}
+
+func findChangeset(view *work.Project, text string) (*work.Changeset, error) {
+	if wanted, ok := id.Parse(id.Changeset, text); ok {
+		if changeset, found := view.Changeset(wanted); found {
+			return changeset, nil
+		}
+	}
+	return nil, fault.New(fault.ChangesetNotFound, "The project has no such changeset.")
+}

@@ -1,0 +1,80 @@
+// Package index holds read models that are kept from events: they find, and never authorize. What
+// an index names is read again from the live view before it is shown.
+package index
+
+import (
+	"sync"
+
+	"github.com/tidwall/btree"
+
+	"pws/internal/id"
+)
+
+// Position is a place in an order by time, newest first.
+type Position struct {
+	// Millis is Unix milliseconds.
+	Millis int64
+	ID     id.ID
+}
+
+func (p Position) newer(other Position) bool {
+	if p.Millis != other.Millis {
+		return p.Millis > other.Millis
+	}
+	return p.ID.Compare(other.ID) > 0
+}
+
+// Listing is the order of the public projects. It is safe for concurrent use.
+type Listing struct {
+	mu struct {
+		sync.RWMutex
+		order *btree.BTreeG[Position]
+	}
+}
+
+// NewListing makes an empty listing.
+func NewListing() *Listing {
+	l := new(Listing)
+	l.mu.order = btree.NewBTreeGOptions(Position.newer, btree.Options{NoLocks: true})
+	return l
+}
+
+// Set puts a project in or takes it out.
+func (l *Listing) Set(at Position, listed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if listed {
+		l.mu.order.Set(at)
+	} else {
+		l.mu.order.Delete(at)
+	}
+}
+
+// After names up to limit places behind one, or from the start for the zero position.
+func (l *Listing) After(from Position, limit int) []Position {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	found := make([]Position, 0, min(limit, l.mu.order.Len()))
+	take := func(at Position) bool {
+		if at != from {
+			found = append(found, at)
+		}
+		return len(found) < limit
+	}
+	if limit <= 0 {
+		return found
+	}
+	if from == (Position{}) {
+		l.mu.order.Scan(take)
+	} else {
+		l.mu.order.Ascend(from, take)
+	}
+	return found
+}
+
+// Len is the number of listed projects.
+func (l *Listing) Len() int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.mu.order.Len()
+}

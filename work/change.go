@@ -1,0 +1,141 @@
+package work
+
+import "slices"
+
+// Change is the net difference of one path between two changesets. Old and New are the contents,
+// nil where nothing stands; those of a RENAME are of From and of Path.
+type Change struct {
+	Action           Action
+	Path             string
+	From             string
+	Old, New         *Hash
+	OldSize, NewSize int
+}
+
+// Changes compares the trees after two changesets, path by path, in the order of the paths' bytes;
+// a nil base stands for the empty tree. Only paths that the history between touched are looked at.
+// A rename is told as one where its source went away with it; changes of the media type alone are
+// none.
+func (p *Project) Changes(base, to *Changeset) []Change {
+	first := uint32(0)
+	if base != nil {
+		first = base.Sequence
+	}
+	c := comparison{project: p, base: base, to: to, origins: map[string]string{}}
+	for _, changeset := range p.changesets[first:max(first, to.Sequence)] {
+		for at := range changeset.Ops {
+			c.follow(&changeset.Ops[at])
+		}
+	}
+	c.settleRenames()
+	return c.changes()
+}
+
+// comparison follows contents from the base to the other side.
+type comparison struct {
+	project  *Project
+	base, to *Changeset
+	// origins says where the file at a path stood at the base, "" for one that began since. Each
+	// touched path is a key.
+	origins map[string]string
+	// renames are the origins that will be told as such, by path; sources is the reverse.
+	renames map[string]string
+	sources map[string]string
+}
+
+// originOf is where the file at a path stood at the base, while following.
+func (c *comparison) originOf(path string) string {
+	if origin, touched := c.origins[path]; touched {
+		return origin
+	}
+	return path
+}
+
+func (c *comparison) follow(op *Op) {
+	switch op.Action {
+	case Create, Delete:
+		c.origins[*op.Path] = ""
+	case Modify:
+		c.origins[*op.Path] = c.originOf(*op.Path)
+	case Rename:
+		origin := c.originOf(*op.From)
+		c.origins[*op.From] = ""
+		c.origins[*op.Path] = origin
+	}
+}
+
+func (c *comparison) before(path string) (FileInfo, bool) {
+	if c.base == nil {
+		return FileInfo{}, false
+	}
+	return c.project.FileAt(path, c.base)
+}
+
+func (c *comparison) after(path string) (FileInfo, bool) { return c.project.FileAt(path, c.to) }
+
+// settleRenames keeps the renames whose source went away or was itself taken by a rename, and whose
+// target was free or was itself renamed away: chains and swaps. Others are told as their parts.
+func (c *comparison) settleRenames() {
+	c.renames, c.sources = map[string]string{}, map[string]string{}
+	for path, origin := range c.origins {
+		_, stands := c.after(path)
+		_, stood := c.before(origin)
+		if origin != "" && origin != path && stands && stood {
+			c.renames[path], c.sources[origin] = origin, path
+		}
+	}
+	for settled := false; !settled; {
+		settled = true
+		for path, origin := range c.renames {
+			_, sourceStands := c.after(origin)
+			_, sourceTaken := c.renames[origin]
+			_, targetStood := c.before(path)
+			_, targetLeft := c.sources[path]
+			if sourceStands && !sourceTaken || targetStood && !targetLeft {
+				delete(c.renames, path)
+				delete(c.sources, origin)
+				settled = false
+			}
+		}
+	}
+}
+
+func (c *comparison) changes() []Change {
+	paths := make([]string, 0, len(c.origins))
+	for path := range c.origins {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	changes := make([]Change, 0, len(paths))
+	for _, path := range paths {
+		if change, differs := c.change(path); differs {
+			changes = append(changes, change)
+		}
+	}
+	return changes
+}
+
+func (c *comparison) change(path string) (Change, bool) {
+	after, stands := c.after(path)
+	if origin, renamed := c.renames[path]; renamed {
+		before, _ := c.before(origin)
+		return Change{
+			Action: Rename, Path: path, From: origin, Old: &before.Blob, New: &after.Blob,
+			OldSize: before.Size, NewSize: after.Size,
+		}, true
+	}
+	before, stood := c.before(path)
+	_, left := c.sources[path]
+	switch {
+	case stands && !stood:
+		return Change{Action: Create, Path: path, New: &after.Blob, NewSize: after.Size}, true
+	case stood && !stands && !left:
+		return Change{Action: Delete, Path: path, Old: &before.Blob, OldSize: before.Size}, true
+	case stood && stands && before.Blob != after.Blob:
+		return Change{
+			Action: Modify, Path: path, Old: &before.Blob, New: &after.Blob,
+			OldSize: before.Size, NewSize: after.Size,
+		}, true
+	}
+	return Change{}, false
+}
