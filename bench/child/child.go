@@ -38,14 +38,19 @@ type Process struct {
 	}
 }
 
+// Program is what is run. Env is added to the environment of this process.
+type Program struct {
+	Path string
+	Args []string
+	Env  []string
+}
+
 // Start runs a program and returns once it announced where it serves. The child is killed when the
 // context ends, when the announcement takes longer than the patience, and by the kernel when this
 // process dies.
-func Start(
-	ctx context.Context, patience time.Duration, program string, args ...string,
-) (*Process, error) {
+func Start(ctx context.Context, patience time.Duration, program Program) (*Process, error) {
 	begun := time.Now()
-	p, announced, err := spawn(ctx, program, args)
+	p, announced, err := spawn(ctx, program)
 	if err != nil {
 		return nil, err
 	}
@@ -58,24 +63,25 @@ func Start(
 	case <-p.done:
 		select {
 		case url := <-announced:
-			return nil, fmt.Errorf("%s announced %s and ended: %w", program, url, p.failure())
+			return nil, fmt.Errorf("%s announced %s and ended: %w", program.Path, url, p.failure())
 		default:
-			return nil, fmt.Errorf("%s ended before it served: %w", program, p.failure())
+			return nil, fmt.Errorf("%s ended before it served: %w", program.Path, p.failure())
 		}
 	case <-timer.C:
 		p.Kill()
-		return nil, fmt.Errorf("%s did not serve within %v: %w", program, patience, p.failure())
+		return nil, fmt.Errorf("%s did not serve within %v: %w", program.Path, patience, p.failure())
 	}
 }
 
 // StartQuiet runs a program that announces nothing; the caller finds out when it serves.
-func StartQuiet(ctx context.Context, program string, args ...string) (*Process, error) {
-	p, _, err := spawn(ctx, program, args)
+func StartQuiet(ctx context.Context, program Program) (*Process, error) {
+	p, _, err := spawn(ctx, program)
 	return p, err
 }
 
-func spawn(ctx context.Context, program string, args []string) (*Process, <-chan string, error) {
-	command := exec.CommandContext(ctx, program, args...)
+func spawn(ctx context.Context, program Program) (*Process, <-chan string, error) {
+	command := exec.CommandContext(ctx, program.Path, program.Args...)
+	command.Env = append(command.Environ(), program.Env...)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdout, err := command.StdoutPipe()
 	if err != nil {
@@ -86,7 +92,7 @@ func spawn(ctx context.Context, program string, args []string) (*Process, <-chan
 		return nil, nil, err
 	}
 	if err := command.Start(); err != nil {
-		return nil, nil, fmt.Errorf("start %s: %w", program, err)
+		return nil, nil, fmt.Errorf("start %s: %w", program.Path, err)
 	}
 	p := &Process{command: command, done: make(chan struct{})}
 	announced := make(chan string, 1)

@@ -14,9 +14,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 20 * time.Second
 
+func shell(script string) Program {
+	return Program{Path: "/bin/sh", Args: []string{"-c", script}}
+}
+
 func TestStartReadsTheAnnouncement(t *testing.T) {
-	p, err := Start(t.Context(), patience, "/bin/sh", "-c",
-		"echo noise; echo listening on http://127.0.0.1:1; exec sleep 100")
+	p, err := Start(t.Context(), patience, shell(
+		"echo noise; echo listening on http://127.0.0.1:1; exec sleep 100"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +37,14 @@ func TestStartReadsTheAnnouncement(t *testing.T) {
 }
 
 func TestStartTellsWhyItFailed(t *testing.T) {
-	_, err := Start(t.Context(), patience, "/bin/sh", "-c", "echo the reason >&2; exit 3")
+	_, err := Start(t.Context(), patience, shell("echo the reason >&2; exit 3"))
 	if err == nil || !strings.Contains(err.Error(), "the reason") {
 		t.Errorf("%v", err)
 	}
-	if _, err := Start(t.Context(), patience, "/does/not/exist"); err == nil {
+	if _, err := Start(t.Context(), patience, Program{Path: "/does/not/exist"}); err == nil {
 		t.Error("started nothing")
 	}
-	_, err = Start(t.Context(), 50*time.Millisecond, "/bin/sh", "-c", "exec sleep 100")
+	_, err = Start(t.Context(), 50*time.Millisecond, shell("exec sleep 100"))
 	if err == nil || !strings.Contains(err.Error(), "did not serve") {
 		t.Errorf("%v", err)
 	}
@@ -48,15 +52,14 @@ func TestStartTellsWhyItFailed(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	script := "trap 'exit 0' TERM; echo listening on x; while :; do sleep 0.01; done"
-	p, err := Start(t.Context(), patience, "/bin/sh", "-c", script)
+	p, err := Start(t.Context(), patience, shell(script))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Stop(patience); err != nil {
 		t.Errorf("in good order: %v", err)
 	}
-	p, err = Start(t.Context(), patience, "/bin/sh", "-c",
-		strings.Replace(script, "exit 0", "exit 1", 1))
+	p, err = Start(t.Context(), patience, shell(strings.Replace(script, "exit 0", "exit 1", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +70,7 @@ func TestStop(t *testing.T) {
 
 func TestContextKills(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	p, err := StartQuiet(ctx, "/bin/sh", "-c", "exec sleep 100")
+	p, err := StartQuiet(ctx, shell("exec sleep 100"))
 	if err != nil {
 		t.Fatal(err)
 	}

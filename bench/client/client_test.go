@@ -55,7 +55,8 @@ func TestExchangeFramesResponses(t *testing.T) {
 		address := answers(t, pieceBytes,
 			"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A:  b \r\n\r\nhello",
 			"HTTP/1.1 304 Not Modified\r\n\r\n",
-			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: r\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"+
+				"3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: r\r\n\r\n",
 			"HTTP/1.1 409 Conflict\r\ncontent-length: 49152\r\nConnection: close\r\n\r\n"+large)
 		conn, err := Dial(address)
 		if err != nil {

@@ -271,7 +271,9 @@ func (o *objects) Close() error {
 var errMissingObject = errors.New("object is not in the repository")
 
 // read returns the type, the size and, where the size is within the limit, the content.
-func (o *objects) read(oid string, limit int64) (kind string, size int64, content []byte, err error) {
+func (o *objects) read(
+	oid string, limit int64,
+) (kind string, size int64, content []byte, err error) {
 	if _, err := io.WriteString(o.in, oid+"\n"); err != nil {
 		return "", 0, nil, fmt.Errorf("git cat-file: %w", err)
 	}

@@ -36,8 +36,12 @@ func startHost(ctx context.Context, program, workDir string) (*host, error) {
 }
 
 func (h *host) start(ctx context.Context) error {
-	process, err := child.Start(ctx, startPatience, h.program, "serve",
-		"--listen", "127.0.0.1:0", "--data", h.dataDir, "--rate-limits", "off")
+	process, err := child.Start(ctx, startPatience, child.Program{
+		Path: h.program,
+		Args: []string{
+			"serve", "--listen", "127.0.0.1:0", "--data", h.dataDir, "--rate-limits", "off",
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}

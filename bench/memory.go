@@ -1,0 +1,224 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pws/bench/child"
+	"pws/bench/client"
+)
+
+// MemoryResult is what the server's process holds for a thing of each kind, content not counted:
+// all contents are the same few, and the service stores each once.
+type MemoryResult struct {
+	EmptyBytes          int64   `json:"empty_bytes"`
+	Projects            int     `json:"projects"`
+	PassiveProjectBytes float64 `json:"passive_project_bytes"`
+	ActiveProjectBytes  float64 `json:"active_project_bytes"`
+	Operations          int     `json:"operations"`
+	OperationBytes      float64 `json:"operation_bytes"`
+}
+
+// memoryEnv makes the garbage collector keep little more than what lives, so that the resident
+// memory tells what is held. It costs time, and no rate is measured here.
+const memoryEnv = "GOGC=10"
+
+// The pauses between two looks at the memory, how little it may still move to count as settled,
+// and how long it may take.
+const (
+	settlePause   = 500 * time.Millisecond
+	settleLooks   = 6
+	settlePercent = 1
+	settleMax     = 90 * time.Second
+	stopPatience  = 2 * time.Minute
+)
+
+// runMemory fills servers, restarts them in good order and looks at their resident memory: after
+// the restart everything is passive, and what is touched becomes active.
+func runMemory(ctx context.Context, config *Config, report *Report) error {
+	if config.Server != "" {
+		report.Absent = append(report.Absent, RunMemory+" needs a server of its own")
+		return nil
+	}
+	result := &MemoryResult{Projects: config.MemoryProjects}
+	if err := memoryOfProjects(ctx, config, result); err != nil {
+		return err
+	}
+	if err := memoryOfOperations(ctx, config, result); err != nil {
+		return err
+	}
+	report.Memory = result
+	return nil
+}
+
+func memoryOfProjects(ctx context.Context, config *Config, result *MemoryResult) error {
+	config.say("memory: filling %d projects", config.MemoryProjects)
+	srv, err := startServer(ctx, config, memoryEnv)
+	if err != nil {
+		return err
+	}
+	defer srv.close()
+	if err := srv.restartInOrder(ctx); err != nil {
+		return err
+	}
+	if result.EmptyBytes, err = srv.settledMemory(ctx); err != nil {
+		return err
+	}
+	projects, err := srv.createProjects(ctx, config.MemoryProjects)
+	if err != nil {
+		return err
+	}
+	content := newFiller(0, contentBytes).next()
+	err = srv.each(ctx, len(projects), func(api *client.API, at int) error {
+		return putFile(api, filePath(projects[at], "notes.txt"), content)
+	})
+	if err != nil {
+		return err
+	}
+	if err := srv.restartInOrder(ctx); err != nil {
+		return err
+	}
+	passive, err := srv.settledMemory(ctx)
+	if err != nil {
+		return err
+	}
+	active, err := srv.touch(ctx, projects, "notes.txt")
+	if err != nil {
+		return err
+	}
+	n := float64(len(projects))
+	result.PassiveProjectBytes = float64(passive-result.EmptyBytes) / n
+	result.ActiveProjectBytes = float64(active-result.EmptyBytes) / n
+	return nil
+}
+
+// The projects of the operations are few, so that their own memory does not count.
+const (
+	operationProjects     = 8
+	operationsPerRequest  = 100
+	operationContentKinds = 16
+)
+
+func memoryOfOperations(ctx context.Context, config *Config, result *MemoryResult) error {
+	config.say("memory: filling %d operations", config.MemoryOperations)
+	srv, err := startServer(ctx, config, memoryEnv)
+	if err != nil {
+		return err
+	}
+	defer srv.close()
+	projects, err := srv.createProjects(ctx, operationProjects)
+	if err != nil {
+		return err
+	}
+	requests := config.MemoryOperations / operationsPerRequest / operationProjects
+	err = srv.each(ctx, operationProjects, func(api *client.API, at int) error {
+		return fillOperations(api, projects[at], requests)
+	})
+	if err != nil {
+		return err
+	}
+	if err := srv.restartInOrder(ctx); err != nil {
+		return err
+	}
+	active, err := srv.touch(ctx, projects, "src/file-0.txt")
+	if err != nil {
+		return err
+	}
+	result.Operations = requests * operationsPerRequest * operationProjects
+	if result.Operations > 0 {
+		result.OperationBytes = float64(active-result.EmptyBytes) / float64(result.Operations)
+	}
+	return nil
+}
+
+type fillOperation struct {
+	Action  string `json:"action"`
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+// fillOperations publishes changesets of 100 operations, each on the head that the last one made.
+func fillOperations(api *client.API, project string, requests int) error {
+	var head struct {
+		Project client.Project `json:"project"`
+	}
+	if err := api.Get("/api/v1/projects/"+project, &head); err != nil {
+		return err
+	}
+	base := head.Project.Head
+	for request := range requests {
+		operations := make([]fillOperation, operationsPerRequest)
+		for at := range operations {
+			operations[at] = fillOperation{
+				Action: "MODIFY", Path: fmt.Sprintf("src/file-%d.txt", at),
+				Content: fmt.Sprintf("kind %d\n", (request+at)%operationContentKinds),
+			}
+			if request == 0 {
+				operations[at].Action = "CREATE"
+			}
+		}
+		var data struct {
+			Changeset struct {
+				ID string `json:"id"`
+			} `json:"changeset"`
+		}
+		_, err := api.Post("/api/v1/projects/"+project+"/changesets", client.RandomKey(),
+			map[string]any{"base_changeset_id": base, "operations": operations}, &data)
+		if err != nil {
+			return err
+		}
+		base = data.Changeset.ID
+	}
+	return nil
+}
+
+// restartInOrder stops the server with SIGTERM and starts it again.
+func (s *server) restartInOrder(ctx context.Context) error {
+	if err := s.process.Stop(stopPatience); err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+// touch reads one file of each project and returns the memory that the server then holds.
+func (s *server) touch(ctx context.Context, projects []string, path string) (int64, error) {
+	err := s.each(ctx, len(projects), func(api *client.API, at int) error {
+		return api.Get(filePath(projects[at], path), nil)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return s.settledMemory(ctx)
+}
+
+// settledMemory waits until the memory has stopped falling, because the runtime gives back what it
+// freed little by little.
+func (s *server) settledMemory(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, settleMax)
+	defer cancel()
+	ticker := time.NewTicker(settlePause)
+	defer ticker.Stop()
+	lowest, looks := int64(-1), 0
+	for {
+		usage, err := child.ReadUsage(s.process.PID())
+		if err != nil {
+			return 0, err
+		}
+		looks++
+		if lowest < 0 || usage.ResidentBytes < lowest-lowest*settlePercent/100 {
+			lowest, looks = usage.ResidentBytes, 0
+		}
+		if looks == settleLooks {
+			return min(lowest, usage.ResidentBytes), nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			if context.Cause(ctx) == context.DeadlineExceeded {
+				return lowest, nil
+			}
+			return 0, ctx.Err()
+		}
+	}
+}

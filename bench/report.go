@@ -1,0 +1,219 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is everything that was measured.
+type Report struct {
+	Machine       Machine        `json:"machine"`
+	Began         time.Time      `json:"began"`
+	SecondsPerRun float64        `json:"seconds_per_run"`
+	Connections   int            `json:"connections"`
+	Rounds        int            `json:"rounds"`
+	Measurements  []Measurement  `json:"measurements,omitempty"`
+	Ratios        []Ratio        `json:"ratios,omitempty"`
+	Restart       *RestartResult `json:"restart,omitempty"`
+	Memory        *MemoryResult  `json:"memory,omitempty"`
+	// Absent names what could not be compared with.
+	Absent []string `json:"absent,omitempty"`
+}
+
+// Measurement is one subject over all rounds.
+type Measurement struct {
+	Name string `json:"name"`
+	What string `json:"what"`
+	// PerSecond is the median of the rounds.
+	PerSecond float64   `json:"per_second"`
+	Rounds    []float64 `json:"per_second_by_round"`
+	Count     int64     `json:"count"`
+	Latency   Latency   `json:"latency"`
+	// ServerCPUMicros is the server's processor time for one success, zero where it is unknown.
+	ServerCPUMicros float64          `json:"server_cpu_us"`
+	Errors          map[string]int64 `json:"errors,omitempty"`
+}
+
+// Ratio compares two figures of the same rounds.
+type Ratio struct {
+	Name   string    `json:"name"`
+	Median float64   `json:"median"`
+	Rounds []float64 `json:"by_round"`
+	// Target is zero where there is none; AtMost turns it from a floor into a ceiling.
+	Target float64 `json:"target,omitempty"`
+	AtMost bool    `json:"at_most,omitempty"`
+	Met    bool    `json:"met,omitempty"`
+}
+
+// Failed names the runs that had errors; such a report proves nothing.
+func (r *Report) Failed() []string {
+	var out []string
+	for _, m := range r.Measurements {
+		for _, outcome := range slices.Sorted(maps.Keys(m.Errors)) {
+			out = append(out, fmt.Sprintf("%s: %d times %s", m.Name, m.Errors[outcome], outcome))
+		}
+	}
+	if r.Restart != nil && r.Restart.Lost > 0 {
+		out = append(out, fmt.Sprintf("restart: %d changesets are lost", r.Restart.Lost))
+	}
+	return out
+}
+
+// table is a heading and rows of equal length, printed as text or as Markdown.
+type table struct {
+	heading []string
+	rows    [][]string
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) text(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(t.heading, "\t"))
+	for _, row := range t.rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	return w.Flush()
+}
+
+func (t *table) markdown(out io.Writer) error {
+	fmt.Fprintf(out, "| %s |\n|%s\n", strings.Join(t.heading, " | "),
+		strings.Repeat(" --- |", len(t.heading)))
+	for _, row := range t.rows {
+		if _, err := fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Report) rates() *table {
+	t := &table{heading: []string{
+		"run", "a second", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms", "server µs",
+		"errors", "what",
+	}}
+	for _, m := range r.Measurements {
+		count := int64(0)
+		for _, n := range m.Errors {
+			count += n
+		}
+		row := []string{m.Name, number(m.PerSecond)}
+		for _, micros := range []int64{
+			m.Latency.P50, m.Latency.P90, m.Latency.P99, m.Latency.P999, m.Latency.Max,
+		} {
+			row = append(row, optional(m.Count > 0, "%.2f", float64(micros)/1000))
+		}
+		t.add(append(row, optional(m.ServerCPUMicros > 0, "%.1f", m.ServerCPUMicros),
+			fmt.Sprint(count), m.What)...)
+	}
+	return t
+}
+
+func (r *Report) ratios() *table {
+	t := &table{heading: []string{"ratio", "median", "lowest", "highest", "target", "met"}}
+	for _, one := range r.Ratios {
+		low, high, sign, met := 0.0, 0.0, "≥", "no"
+		if len(one.Rounds) > 0 {
+			low, high = slices.Min(one.Rounds), slices.Max(one.Rounds)
+		}
+		if one.AtMost {
+			sign = "≤"
+		}
+		if one.Met {
+			met = "yes"
+		}
+		if one.Target == 0 {
+			met = "-"
+		}
+		t.add(one.Name, fmt.Sprintf("%.2f", one.Median), fmt.Sprintf("%.2f", low),
+			fmt.Sprintf("%.2f", high), optional(one.Target > 0, sign+" %g", one.Target), met)
+	}
+	return t
+}
+
+func (r *Report) facts() *table {
+	t := &table{heading: []string{"figure", "measured", "target"}}
+	if one := r.Restart; one != nil {
+		t.add(fmt.Sprintf("restart after kill -9, %s changesets in %s projects",
+			number(float64(one.Changesets)), number(float64(one.Projects))),
+			fmt.Sprintf("%.2f s", one.Seconds), "≤ 3 s at 1,000,000 in 10,000")
+		t.add("the same until the first file was read", fmt.Sprintf("%.2f s", one.FirstRead), "")
+		t.add("a second restart, nothing written between", fmt.Sprintf("%.2f s", one.Again), "")
+		t.add("changesets a second of the restart", number(one.ChangesetsPerSecond), "")
+		t.add("fill, changesets a second", number(one.FillPerSecond), "")
+		t.add("disk for one changeset", fmt.Sprintf("%.0f B", one.DiskBytesPerChangeset), "")
+		t.add("projects checked, changesets lost",
+			fmt.Sprintf("%d, %d", one.Checked, one.Lost), "none lost")
+	}
+	if one := r.Memory; one != nil {
+		t.add("memory of the empty server", number(float64(one.EmptyBytes))+" B", "")
+		t.add(fmt.Sprintf("memory of a passive project (%s of them)",
+			number(float64(one.Projects))), fmt.Sprintf("%.0f B", one.PassiveProjectBytes), "≤ 600 B")
+		t.add("memory of a small active project",
+			fmt.Sprintf("%.0f B", one.ActiveProjectBytes), "≤ 6144 B")
+		t.add(fmt.Sprintf("memory of a changeset operation (%s of them)",
+			number(float64(one.Operations))), fmt.Sprintf("%.0f B", one.OperationBytes), "≤ 250 B")
+	}
+	return t
+}
+
+// Text writes the report as tables for a terminal.
+func (r *Report) Text(out io.Writer) error { return r.write(out, (*table).text) }
+
+// Markdown writes the report as tables for a page.
+func (r *Report) Markdown(out io.Writer) error { return r.write(out, (*table).markdown) }
+
+func (r *Report) write(out io.Writer, show func(*table, io.Writer) error) error {
+	m := r.Machine
+	fmt.Fprintf(out, "%s: %s, %d cores, %.0f GiB, Linux %s, %s, %s; fdatasync of 4 KiB: p50 %.2f ms, "+
+		"p99 %.2f ms.\n", r.Began.Format(time.RFC3339), m.Processor, m.Cores,
+		float64(m.MemoryBytes)/(1<<30), m.Kernel, m.FileSystem, m.Go, float64(m.SyncP50)/1000,
+		float64(m.SyncP99)/1000)
+	fmt.Fprintf(out, "%d connections, %d rounds of %g s each, taken in turn; clients and servers "+
+		"share the cores.\n", r.Connections, r.Rounds, r.SecondsPerRun)
+	for _, one := range []*table{r.rates(), r.ratios(), r.facts()} {
+		if len(one.rows) == 0 {
+			continue
+		}
+		fmt.Fprintln(out)
+		if err := show(one, out); err != nil {
+			return err
+		}
+	}
+	if len(r.Absent) > 0 {
+		fmt.Fprintf(out, "\nNot compared with: %s.\n", strings.Join(r.Absent, "; "))
+	}
+	for at, one := range r.Failed() {
+		if at == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "FAILED %s\n", one)
+	}
+	return nil
+}
+
+// number writes a figure with separators between thousands.
+func number(value float64) string {
+	digits := fmt.Sprintf("%.0f", value)
+	var out strings.Builder
+	for at, digit := range digits {
+		if at > 0 && (len(digits)-at)%3 == 0 && digits[at-1] != '-' {
+			out.WriteByte(',')
+		}
+		out.WriteRune(digit)
+	}
+	return out.String()
+}
+
+// optional formats a figure where there is one.
+func optional(there bool, format string, value float64) string {
+	if !there {
+		return "-"
+	}
+	return fmt.Sprintf(format, value)
+}

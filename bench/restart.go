@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"pws/bench/client"
+)
+
+// RestartResult is how long the service takes to serve again after kill -9.
+type RestartResult struct {
+	Projects   int `json:"projects"`
+	Changesets int `json:"changesets"`
+	// Seconds is the time from the start of the process until it announced that it serves.
+	Seconds float64 `json:"seconds"`
+	// FirstRead is the same until a file of a project was read.
+	FirstRead float64 `json:"first_read_seconds"`
+	// Again is Seconds of a second kill and restart with nothing written in between.
+	Again                 float64 `json:"again_seconds"`
+	ChangesetsPerSecond   float64 `json:"changesets_per_second"`
+	FillPerSecond         float64 `json:"fill_per_second"`
+	DiskBytesPerChangeset float64 `json:"disk_bytes_per_changeset"`
+	// Checked projects were asked for their number of changesets; Lost is what is missing.
+	Checked int `json:"checked_projects"`
+	Lost    int `json:"lost_changesets"`
+}
+
+// fillTimeMax bounds a fill.
+const fillTimeMax = 30 * time.Minute
+
+// restartChecked is how many projects are checked for lost changesets.
+const restartChecked = 200
+
+// fillContentBytes is the size of the contents that fill a restart.
+const fillContentBytes = 40
+
+// runRestart fills a server, kills it, and times how it comes back.
+func runRestart(ctx context.Context, config *Config, report *Report) error {
+	if config.Server != "" {
+		report.Absent = append(report.Absent, RunRestart+" needs a server of its own")
+		return nil
+	}
+	srv, err := startServer(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer srv.close()
+	result := &RestartResult{Projects: config.RestartProjects}
+	projects, fill, err := srv.fill(ctx, config)
+	if err != nil {
+		return err
+	}
+	// The first changeset of a project is its creation.
+	perProject := config.changesetsPerProject()
+	result.Changesets = (perProject + 1) * len(projects)
+	result.FillPerSecond = fill.PerSecond()
+	if len(fill.Errors) > 0 {
+		return fmt.Errorf("the fill failed: %v", fill.Errors)
+	}
+	size, err := folderBytes(srv.dataDir)
+	if err != nil {
+		return err
+	}
+	result.DiskBytesPerChangeset = float64(size) / float64(result.Changesets)
+	if err := srv.killAndTime(ctx, projects, result); err != nil {
+		return err
+	}
+	if err := srv.checkLost(ctx, projects, perProject+1, result); err != nil {
+		return err
+	}
+	srv.process.Kill()
+	if err := srv.start(ctx); err != nil {
+		return err
+	}
+	result.Again = srv.process.Ready.Seconds()
+	report.Restart = result
+	return nil
+}
+
+// fill writes the changesets, one file each, and returns the projects.
+func (s *server) fill(ctx context.Context, config *Config) ([]string, *Sample, error) {
+	config.say("restart: filling %d projects with %d changesets", config.RestartProjects,
+		config.RestartChangesets)
+	projects, err := s.createProjects(ctx, config.RestartProjects)
+	if err != nil {
+		return nil, nil, err
+	}
+	perProject := config.changesetsPerProject()
+	n := min(config.Connections, len(projects))
+	workers, err := newHTTPWorkers(s.host, n, func(at int) func() []byte {
+		w := &writer{host: s.host, credential: s.api.Credential,
+			filler: newFiller(at, fillContentBytes)}
+		for project := at; project < len(projects); project += n {
+			w.paths = append(w.paths, filePath(projects[project], "notes.txt"))
+		}
+		w.left = len(w.paths) * perProject
+		return w.nextOfMany
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closeWorkers(workers)
+	total, err := drive(ctx, workers, load{duration: fillTimeMax})
+	return projects, total, err
+}
+
+// changesetsPerProject is how many changesets each project of the restart run is filled with.
+func (c *Config) changesetsPerProject() int {
+	return max(c.RestartChangesets/c.RestartProjects, 1)
+}
+
+// killAndTime kills the server and times its return.
+func (s *server) killAndTime(
+	ctx context.Context, projects []string, result *RestartResult,
+) error {
+	s.process.Kill()
+	begin := time.Now()
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	result.Seconds = s.process.Ready.Seconds()
+	if err := s.api.Get(filePath(projects[len(projects)/2], "notes.txt"), nil); err != nil {
+		return err
+	}
+	result.FirstRead = time.Since(begin).Seconds()
+	result.ChangesetsPerSecond = float64(result.Changesets) / result.Seconds
+	return nil
+}
+
+// checkLost asks projects spread over all of them how many changesets they have.
+func (s *server) checkLost(
+	ctx context.Context, projects []string, want int, result *RestartResult,
+) error {
+	result.Checked = min(restartChecked, len(projects))
+	missing := make([]int, result.Checked)
+	err := s.each(ctx, result.Checked, func(api *client.API, at int) error {
+		var data struct {
+			Project struct {
+				Counts struct {
+					Changesets int `json:"changesets"`
+				} `json:"counts"`
+			} `json:"project"`
+		}
+		project := projects[at*len(projects)/result.Checked]
+		if err := api.Get("/api/v1/projects/"+project, &data); err != nil {
+			return err
+		}
+		missing[at] = want - data.Project.Counts.Changesets
+		return nil
+	})
+	for _, n := range missing {
+		result.Lost += n
+	}
+	return err
+}
+
+// folderBytes is the size of all files below a folder.
+func folderBytes(dir string) (int64, error) {
+	var total int64
+	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		total += info.Size()
+		return nil
+	})
+	return total, err
+}

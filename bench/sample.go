@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Latencies are kept from a microsecond to a minute, to three significant digits.
+const (
+	latencyMicrosMax = int64(time.Minute / time.Microsecond)
+	latencyDigits    = 3
+)
+
+// Sample is what one run, or several runs merged, measured.
+type Sample struct {
+	Count   int64
+	Seconds float64
+	// Errors counts what was not answered with success, by status and code.
+	Errors map[string]int64
+	// ServerCPU is the time the server's process spent on its processors.
+	ServerCPU time.Duration
+
+	latencies *hdrhistogram.Histogram
+}
+
+func newSample() *Sample {
+	return &Sample{
+		Errors: map[string]int64{}, latencies: hdrhistogram.New(1, latencyMicrosMax, latencyDigits),
+	}
+}
+
+func (s *Sample) add(latency time.Duration) {
+	s.Count++
+	micros := min(max(latency.Microseconds(), 1), latencyMicrosMax)
+	// The value is within the bounds of the histogram, which is all that it refuses.
+	_ = s.latencies.RecordValue(micros)
+}
+
+func (s *Sample) fail(outcome string) { s.Errors[outcome]++ }
+
+// merge adds another sample; Seconds of runs that followed each other are added by the caller.
+func (s *Sample) merge(other *Sample) {
+	s.Count += other.Count
+	s.latencies.Merge(other.latencies)
+	s.ServerCPU += other.ServerCPU
+	for outcome, count := range other.Errors {
+		s.Errors[outcome] += count
+	}
+}
+
+// PerSecond is the rate of successes.
+func (s *Sample) PerSecond() float64 {
+	if s.Seconds <= 0 {
+		return 0
+	}
+	return float64(s.Count) / s.Seconds
+}
+
+// Quantile is the latency below which that percentage of successes was answered.
+func (s *Sample) Quantile(percent float64) time.Duration {
+	return time.Duration(s.latencies.ValueAtQuantile(percent)) * time.Microsecond
+}
+
+// Latency is the distribution of a sample, in microseconds.
+type Latency struct {
+	P50  int64 `json:"p50_us"`
+	P90  int64 `json:"p90_us"`
+	P99  int64 `json:"p99_us"`
+	P999 int64 `json:"p99_9_us"`
+	Max  int64 `json:"max_us"`
+}
+
+func (s *Sample) latency() Latency {
+	return Latency{
+		P50: s.latencies.ValueAtQuantile(50), P90: s.latencies.ValueAtQuantile(90),
+		P99: s.latencies.ValueAtQuantile(99), P999: s.latencies.ValueAtQuantile(99.9),
+		Max: s.latencies.Max(),
+	}
+}
+
+// median is the middle of the values, the mean of the two middle ones where their number is even.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}

@@ -1,0 +1,173 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"pws/bench/child"
+	"pws/bench/client"
+)
+
+// startPatience bounds how long a server may take to serve.
+const startPatience = 10 * time.Minute
+
+// server is the service under test: a child on a folder of its own, or one that runs elsewhere.
+type server struct {
+	config  *Config
+	process *child.Process
+	dataDir string
+	env     []string
+	// host is where it serves now.
+	host string
+	api  *client.API
+}
+
+// startServer starts the service on an empty folder and registers an agent with it.
+func startServer(ctx context.Context, config *Config, env ...string) (*server, error) {
+	s := &server{config: config, env: env}
+	var err error
+	if config.Server != "" {
+		if s.host, err = client.HostOf(config.Server); err != nil {
+			return nil, err
+		}
+	} else {
+		if s.dataDir, err = os.MkdirTemp(config.Dir, "pws-bench-"); err != nil {
+			return nil, err
+		}
+		if err = s.start(ctx); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(s.dataDir))
+		}
+	}
+	s.api = &client.API{Host: s.host}
+	if err := s.api.Register("bench-" + client.RandomKey()[:16]); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// start runs the child; it may be called again AFTER the child has ended.
+func (s *server) start(ctx context.Context) error {
+	process, err := child.Start(ctx, startPatience, child.Program{
+		Path: s.config.Program,
+		Args: []string{
+			"serve", "--listen", "127.0.0.1:0", "--data", s.dataDir, "--rate-limits", "off",
+		},
+		Env: s.env,
+	})
+	if err != nil {
+		return err
+	}
+	s.process = process
+	if s.host, err = client.HostOf(process.URL); err != nil {
+		return err
+	}
+	if s.api != nil {
+		s.api.Close()
+		s.api.Host = s.host
+	}
+	return nil
+}
+
+// cpu is the processor time of the server so far, zero where it is not on hand.
+func (s *server) cpu() time.Duration {
+	if s.process == nil {
+		return 0
+	}
+	return processCPU(s.process)()
+}
+
+// processCPU reads the processor time of a child, zero AFTER it has ended.
+func processCPU(process *child.Process) func() time.Duration {
+	return func() time.Duration {
+		usage, err := child.ReadUsage(process.PID())
+		if err != nil {
+			return 0
+		}
+		return usage.CPU
+	}
+}
+
+// close ends the child and removes its folder.
+func (s *server) close() {
+	if s.api != nil {
+		s.api.Close()
+	}
+	if s.process != nil {
+		s.process.Kill()
+	}
+	if s.dataDir != "" {
+		// What cannot be removed stays in the temporary folder of the system.
+		_ = os.RemoveAll(s.dataDir)
+	}
+}
+
+// setupConnections bounds the connections that prepare a run.
+const setupConnections = 32
+
+// each calls the function for the numbers below n on several connections of the same agent.
+func (s *server) each(ctx context.Context, n int, call func(api *client.API, at int) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	numbers := make(chan int)
+	go func() {
+		defer close(numbers)
+		for at := range n {
+			select {
+			case numbers <- at:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	var group sync.WaitGroup
+	failures := make([]error, min(n, setupConnections))
+	for slot := range failures {
+		group.Go(func() {
+			api := &client.API{Host: s.host, Credential: s.api.Credential}
+			defer api.Close()
+			for at := range numbers {
+				if err := call(api, at); err != nil {
+					failures[slot] = err
+					cancel()
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// createProjects makes projects and returns their IDs.
+func (s *server) createProjects(ctx context.Context, n int) ([]string, error) {
+	ids := make([]string, n)
+	err := s.each(ctx, n, func(api *client.API, at int) error {
+		project, err := api.CreateProject(fmt.Sprintf("Benchmark %d", at))
+		ids[at] = project.ID
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create projects: %w", err)
+	}
+	return ids, nil
+}
+
+// putFile writes one file.
+func putFile(api *client.API, path string, content []byte) error {
+	body, err := client.EncodeJSON(map[string]string{"content": string(content)})
+	if err != nil {
+		return err
+	}
+	if _, err = api.Call(client.Request{Method: "PUT", Path: path, Body: body}, nil); err != nil {
+		return fmt.Errorf("PUT %s: %w", path, err)
+	}
+	return nil
+}

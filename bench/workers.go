@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"pws/bench/client"
+)
+
+// httpWorker sends requests over one keep-alive connection.
+type httpWorker struct {
+	conn *client.Conn
+	// next returns the bytes of the next request, valid until it is called again; nil when there
+	// is nothing left to do.
+	next func() []byte
+}
+
+func newHTTPWorkers(address string, n int, next func(at int) func() []byte) ([]worker, error) {
+	out := make([]worker, 0, n)
+	for at := range n {
+		conn, err := client.Dial(address)
+		if err != nil {
+			closeWorkers(out)
+			return nil, err
+		}
+		out = append(out, &httpWorker{conn: conn, next: next(at)})
+	}
+	return out, nil
+}
+
+func closeWorkers(workers []worker) {
+	for _, one := range workers {
+		one.close()
+	}
+}
+
+func (w *httpWorker) step() (string, error) {
+	request := w.next()
+	if request == nil {
+		return "", errFinished
+	}
+	response, err := w.conn.Exchange(request)
+	if err != nil {
+		return "", err
+	}
+	return client.Outcome(response), nil
+}
+
+func (w *httpWorker) deadline(at time.Time) error { return w.conn.Deadline(at) }
+
+func (w *httpWorker) close() { w.conn.Close() }
+
+// contentBytes is the size of what is written in all write runs, of all servers alike.
+const contentBytes = 300
+
+// filler makes contents that do not compress to nothing: six random bits to each byte.
+type filler struct {
+	dice *rand.PCG
+	text []byte
+}
+
+func newFiller(seed int, size int) *filler {
+	return &filler{dice: rand.NewPCG(uint64(seed), 0x9e3779b97f4a7c15), text: make([]byte, size)}
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// next returns a content that was not there before; it is valid until the next one.
+func (f *filler) next() []byte {
+	for at := 0; at < len(f.text); {
+		bits := f.dice.Uint64()
+		for range min(10, len(f.text)-at) {
+			f.text[at] = alphabet[bits&63]
+			bits >>= 6
+			at++
+		}
+	}
+	return f.text
+}
+
+// writer makes PUT requests with a new content each.
+type writer struct {
+	host       string
+	credential string
+	// paths are written in turn.
+	paths  []string
+	filler *filler
+	turn   int
+	// left is how many requests nextOfMany still makes.
+	left int
+	body []byte
+	out  []byte
+}
+
+// nextOfMany is next for a bounded number of requests.
+func (w *writer) nextOfMany() []byte {
+	if w.left == 0 {
+		return nil
+	}
+	w.left--
+	return w.next()
+}
+
+func (w *writer) next() []byte {
+	path := w.paths[w.turn%len(w.paths)]
+	w.turn++
+	w.body = append(w.body[:0], `{"content":"`...)
+	w.body = append(w.body, w.filler.next()...)
+	w.body = append(w.body, `"}`...)
+	request := client.Request{
+		Method: "PUT", Path: path, Host: w.host, Credential: w.credential, Body: w.body,
+	}
+	w.out = request.Append(w.out[:0])
+	return w.out
+}
+
+// filesPerWriter is how many files of a project one writer writes in turn.
+const filesPerWriter = 8
+
+// writerPaths spreads the files of the projects over writers, project by project, so that a writer
+// comes back to a project as late as possible.
+func writerPaths(projects []string, writer, writers int) []string {
+	var mine []string
+	for at := writer % len(projects); at < len(projects); at += writers {
+		mine = append(mine, projects[at])
+	}
+	var paths []string
+	for file := range filesPerWriter {
+		for _, project := range mine {
+			paths = append(paths, filePath(project, fmt.Sprintf("src/w%d/file-%d.txt", writer, file)))
+		}
+	}
+	return paths
+}
+
+// filePath is the request path of a file.
+func filePath(project, path string) string {
+	return "/api/v1/projects/" + project + "/files/" + client.EscapePath(path)
+}
