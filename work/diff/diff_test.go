@@ -158,7 +158,7 @@ func FuzzUnified(f *testing.F) {
 	f.Add([]byte("a\n"), []byte("b"), "p", "q", 100)
 	f.Fuzz(func(t *testing.T, old, new []byte, path, previous string, charsMax int) {
 		for _, action := range []Action{Create, Modify, Delete, Rename} {
-			result := Unified([]File{{path, previous, action, old, new}}, charsMax)
+			result := Unified([]File{{path, previous, action, old, new, nil}}, charsMax)
 			if utf8.RuneCountInString(result.Text) > max(charsMax, 0) {
 				t.Fatalf("%d characters in %q", charsMax, result.Text)
 			}
