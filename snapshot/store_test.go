@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -158,4 +159,48 @@ func TestRunRules(t *testing.T) {
 	if _, _, _, err := s.Read("a"); !errors.Is(err, ErrClosed) {
 		t.Fatalf("read of a closed store: %v", err)
 	}
+}
+
+// TestReadersDuringRuns has readers that never see a mixture while runs commit and compact.
+func TestReadersDuringRuns(t *testing.T) {
+	s := mustOpen(t, Options{Dir: t.TempDir(), FilesMax: 3, CompactionBytes: 1000})
+	mustRun(t, s, 1, map[string]string{"a": "1", "b": "1", "still": "0"})
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			last := uint64(0)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				for _, key := range []string{"a", "b", "still"} {
+					data, position, ok, err := s.Read(key)
+					if err != nil || !ok {
+						t.Errorf("read %s: %v %v", key, ok, err)
+						return
+					}
+					if key != "still" && string(data) != fmt.Sprint(position) {
+						t.Errorf("%s is %q at position %d", key, data, position)
+					}
+					if key == "a" && position < last {
+						t.Errorf("position %d after %d", position, last)
+					}
+					if key == "a" {
+						last = position
+					}
+				}
+				s.Keys("", func(string, uint64) bool { return true })
+				s.Stats()
+			}
+		})
+	}
+	for i := 2; i < 60; i++ {
+		v := fmt.Sprint(i)
+		mustRun(t, s, uint64(i), map[string]string{"a": v, "b": v, "x" + v: v}, fmt.Sprint("x", i-1))
+	}
+	close(stop)
+	readers.Wait()
 }

@@ -1,0 +1,313 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+)
+
+// story is a fixed series of runs that makes files, deletions and compaction.
+type story struct {
+	o      Options
+	states []map[string]string // after each commit; states[0] is empty
+}
+
+const storyRuns = 9
+
+func newStory() *story {
+	st := &story{o: Options{Dir: "d", FilesMax: 3, CompactionBytes: 400},
+		states: []map[string]string{{}}}
+	for run := 1; run <= storyRuns; run++ {
+		next := maps.Clone(st.states[run-1])
+		put, gone := st.changes(run)
+		maps.Copy(next, put)
+		for _, k := range gone {
+			delete(next, k)
+		}
+		st.states = append(st.states, next)
+	}
+	return st
+}
+
+func (*story) changes(run int) (map[string]string, []string) {
+	put := map[string]string{}
+	for i := range 4 {
+		key := fmt.Sprintf("key-%d", (run*3+i)%11)
+		put[key] = fmt.Sprintf("%s of run %d, %0*d", key, run, 30*i, run)
+	}
+	return put, []string{fmt.Sprintf("key-%d", (run*3+5)%11)}
+}
+
+func (st *story) commit(s *Store, run int) error {
+	w, err := s.Begin()
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	put, gone := st.changes(run)
+	for i := range 11 {
+		key := fmt.Sprintf("key-%d", i)
+		if v, ok := put[key]; ok {
+			if err := w.Put(key, uint64(run), []byte(v)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, key := range gone {
+		if err := w.Delete(key); err != nil {
+			return err
+		}
+	}
+	return w.Commit(uint64(run))
+}
+
+// at says which run of the story a store shows. A read may meet the one injected fault; the next
+// read then has to be right.
+func (st *story) at(s *Store) (int, error) {
+	run, err := st.look(s)
+	if errors.Is(err, errInjected) {
+		return st.look(s)
+	}
+	return run, err
+}
+
+func (st *story) look(s *Store) (int, error) {
+	run := int(s.Position())
+	n := 0
+	var err error
+	s.Keys("", func(key string, _ uint64) bool {
+		n++
+		data, _, ok, rerr := s.Read(key)
+		if want := st.states[run][key]; rerr != nil {
+			err = fmt.Errorf("run %d, %s: %w", run, key, rerr)
+		} else if !ok || string(data) != want {
+			err = fmt.Errorf("run %d, %s is %q, want %q", run, key, data, want)
+		}
+		return err == nil
+	})
+	if err == nil && n != len(st.states[run]) {
+		err = fmt.Errorf("run %d has %d sections instead of %d", run, n, len(st.states[run]))
+	}
+	return run, err
+}
+
+func (st *story) open(d *memDisk) (*Store, error) {
+	o := st.o
+	o.disk = d
+	return Open(o)
+}
+
+// TestCrashAtEveryStep stops the machine at every operation of the story, in three ways, and
+// expects the next start to show the last committed run or the one that was being committed.
+func TestCrashAtEveryStep(t *testing.T) {
+	st := newStory()
+	for at := 1; ; at++ {
+		d := newMemDisk()
+		d.crashAt = at
+		done := 0
+		if s, err := st.open(d); err == nil {
+			for run := 1; run <= storyRuns; run++ {
+				if st.commit(s, run) != nil {
+					break
+				}
+				done = run
+			}
+			s.Close()
+		}
+		for kind := range crashKinds {
+			after := d.afterCrash(kind)
+			if _, err := verify(after, "d"); err != nil {
+				t.Fatalf("crash at %d, kind %d: verify: %v", at, kind, err)
+			}
+			s, err := st.open(after)
+			if err != nil {
+				t.Fatalf("crash at %d, kind %d: open: %v", at, kind, err)
+			}
+			run, err := st.at(s)
+			if err != nil || run < done || run > done+1 {
+				t.Fatalf("crash at %d, kind %d: at run %d after %d: %v", at, kind, run, done, err)
+			}
+			for run++; run <= storyRuns; run++ {
+				if err := st.commit(s, run); err != nil {
+					t.Fatalf("crash at %d, kind %d: run %d: %v", at, kind, run, err)
+				}
+			}
+			if run, err := st.at(s); err != nil || run != storyRuns {
+				t.Fatalf("crash at %d, kind %d: ends at run %d: %v", at, kind, run, err)
+			}
+			if n := s.Stats().Files; n > st.o.FilesMax {
+				t.Fatalf("%d files", n)
+			}
+			s.Close()
+		}
+		if d.ops < at {
+			if done != storyRuns || at < 100 {
+				t.Fatalf("the story ended at run %d after %d operations", done, d.ops)
+			}
+			return
+		}
+	}
+}
+
+// TestEveryOperationFailsOnce lets each operation fail once; the caller tries again, and opens anew
+// where the store asks for it. Nothing may be lost, nothing half done may be seen.
+func TestEveryOperationFailsOnce(t *testing.T) {
+	st := newStory()
+	for at := 1; ; at++ {
+		d := newMemDisk()
+		d.failAt = at
+		s, err := st.open(d)
+		if err != nil {
+			if s, err = st.open(d); err != nil {
+				t.Fatalf("fault at %d: second open: %v", at, err)
+			}
+		}
+		for run := 1; run <= storyRuns; run++ {
+			before := d.ops
+			err := st.commit(s, run)
+			if err == nil {
+				continue
+			}
+			if before >= at {
+				t.Fatalf("fault at %d: a later commit fails: %v", at, err)
+			}
+			if got, rerr := st.at(s); rerr != nil || got != run-1 {
+				t.Fatalf("fault at %d: failed commit shows run %d: %v", at, got, rerr)
+			}
+			if errors.Is(err, ErrUncertain) {
+				if _, berr := s.Begin(); !errors.Is(berr, ErrUncertain) {
+					t.Fatalf("fault at %d: begin after an unknown outcome: %v", at, berr)
+				}
+				s.Close()
+				if s, err = st.open(d); err != nil {
+					t.Fatalf("fault at %d: open after an unknown outcome: %v", at, err)
+				}
+				if run = int(s.Position()); run == storyRuns {
+					break
+				}
+				continue
+			}
+			run--
+		}
+		if got, err := st.at(s); err != nil || got != storyRuns {
+			t.Fatalf("fault at %d: ends at run %d: %v", at, got, err)
+		}
+		s.Close()
+		if _, err := verify(d, "d"); err != nil && d.ops >= at {
+			t.Fatalf("fault at %d: verify: %v", at, err)
+		}
+		s, err = st.open(d.afterCrash(crashKeepsNothing))
+		if err != nil {
+			t.Fatalf("fault at %d: last open: %v", at, err)
+		}
+		if got, err := st.at(s); err != nil || got != storyRuns {
+			t.Fatalf("fault at %d: durable is run %d: %v", at, got, err)
+		}
+		s.Close()
+		if d.ops < at {
+			return
+		}
+	}
+}
+
+// finished is the disk at the end of the story.
+func (st *story) finished(t *testing.T) *memDisk {
+	d := newMemDisk()
+	s, err := st.open(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for run := 1; run <= storyRuns; run++ {
+		if err := st.commit(s, run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	return d
+}
+
+// damaged opens a damaged copy and checks that the damage of file name is reported there, and that
+// nothing wrong is served.
+func (st *story) damaged(t *testing.T, d *memDisk, name, what string) {
+	t.Helper()
+	var c *CorruptError
+	if _, err := verify(d, "d"); !errors.As(err, &c) || c.File != name {
+		t.Fatalf("%s of %s: verify says %v", what, name, err)
+	}
+	s, err := st.open(d)
+	if err != nil {
+		if !errors.As(err, &c) || c.File != name || !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%s of %s: open says %v", what, name, err)
+		}
+		return
+	}
+	defer s.Close()
+	for key, want := range st.states[storyRuns] {
+		data, _, ok, err := s.Read(key)
+		if err != nil {
+			if !errors.As(err, &c) || c.File != name {
+				t.Fatalf("%s of %s: read says %v", what, name, err)
+			}
+		} else if !ok || string(data) != want {
+			t.Fatalf("%s of %s: %s is served as %q", what, name, key, data)
+		}
+	}
+}
+
+func TestEveryByteIsGuarded(t *testing.T) {
+	st := newStory()
+	end := st.finished(t)
+	for name, n := range end.names {
+		for at := range n.data {
+			d := end.afterCrash(crashKeepsAll)
+			d.names[name].data[at] ^= 1 << (at % 8)
+			st.damaged(t, d, name, fmt.Sprintf("bit flip at %d", at))
+			d = end.afterCrash(crashKeepsAll)
+			d.names[name].data = d.names[name].data[:at]
+			st.damaged(t, d, name, fmt.Sprintf("cut at %d", at))
+		}
+	}
+}
+
+func TestLostNewestManifestIsNoticed(t *testing.T) {
+	st := newStory()
+	d := st.finished(t)
+	// Without its two newest manifests a directory would look like an older one.
+	for run := storyRuns - 1; run <= storyRuns; run++ {
+		delete(d.names, "d/"+manifestName(uint32(run)))
+	}
+	if _, err := st.open(d); !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("open: %v", err)
+	}
+	if _, err := verify(d, "d"); !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("verify: %v", err)
+	}
+}
+
+// TestDamageDoesNotStopRuns has a section damaged while the store is open: runs that would move it
+// leave it where it is, and go on.
+func TestDamageDoesNotStopRuns(t *testing.T) {
+	d := newMemDisk()
+	o := Options{Dir: "d", FilesMax: 4, disk: d}
+	s := mustOpen(t, o)
+	mustRun(t, s, 1, map[string]string{"bad": "to be damaged", "good": "kept"})
+	e, _ := s.state.Load().find("bad")
+	d.names["d/"+sectionsName(1)].data[e.offset+sectionHeadBytes+3] ^= 1
+	var c *CorruptError
+	if _, _, _, err := s.Read("bad"); !errors.As(err, &c) || c.Offset != int64(e.offset) {
+		t.Fatalf("read: %v", err)
+	}
+	for i := range 20 {
+		mustRun(t, s, uint64(2+i), map[string]string{"other": fmt.Sprint(i)})
+	}
+	if st := s.Stats(); !errors.Is(st.Damage, ErrCorrupt) || st.Files > o.FilesMax+1 {
+		t.Fatalf("stats %+v", st)
+	}
+	if data, _, _, err := s.Read("good"); err != nil || string(data) != "kept" {
+		t.Fatalf("good is %q, %v", data, err)
+	}
+	mustRun(t, s, 30, map[string]string{"bad": "written anew"})
+	mustRun(t, s, 31, nil)
+	wantContents(t, s, map[string]string{"bad": "written anew", "good": "kept", "other": "19"})
+}
