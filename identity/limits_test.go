@@ -31,14 +31,20 @@ func TestOldestLiveSessionGoesBeyondTheLimit(t *testing.T) {
 			t.Fatalf("session %d: %v", at, err)
 		}
 	}
-	// A whole hour later the first hundred have expired, and still count among those kept.
-	for range SessionsKeptMax - SessionsLiveMax + 1 {
-		v.now += SessionMillis / SessionsLiveMax
-		v.login(t, ada.Key, private)
+	// Once more as many within the day, and one: the expired ones that are kept are bounded too.
+	for range 2 {
+		v.now += SessionMillis
+		for range SessionsLiveMax {
+			v.login(t, ada.Key, private)
+		}
 	}
 	agent, _ = v.state.Agent(ada.Agent.ID)
-	if got := len(agent.Sessions()); got > SessionsKeptMax {
+	if got := len(agent.Sessions()); got != SessionsKeptMax {
 		t.Fatalf("%d sessions are kept", got)
+	}
+	_, err := v.state.Authenticate(hashes[len(hashes)-1], v.now)
+	if fault.CodeOf(err) != fault.SessionInvalid {
+		t.Fatalf("a session beyond those kept: %v", err)
 	}
 	if err := checkIndexes(v.state); err != nil {
 		t.Fatal(err)
@@ -179,4 +185,14 @@ func TestFormatTime(t *testing.T) {
 			t.Fatalf("formatTime(%d) = %s, want %s", millis, got, want)
 		}
 	})
+}
+
+func TestKeyTexts(t *testing.T) {
+	key := &Key{PublicKey: [32]byte{1}}
+	if got := key.Text(); got != "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" {
+		t.Errorf("Text = %s", got)
+	}
+	if got := key.Fingerprint(); got != "SHA256:AdD6vSUfy74rk7S5J7Jq0qGpkHcVLkXe0eZ4r6RdvsU" {
+		t.Errorf("Fingerprint = %s", got)
+	}
 }

@@ -21,12 +21,17 @@ type world struct {
 	challenges []*Challenge
 	signers    map[id.ID]string // challenge → seed of the key that should sign
 	sessions   []*Session
-	hashes     [][32]byte
 	keys       []*Key
 	agents     map[id.ID][]byte
 	waiting    []byte
 	published  []published
-	codes      map[fault.Code]bool
+	met        *met
+}
+
+// met is what all histories of a run came across.
+type met struct {
+	codes map[fault.Code]bool
+	kinds map[Kind]bool
 }
 
 // published is a State that readers hold, with what it said when it was published.
@@ -35,10 +40,10 @@ type published struct {
 	text  []byte
 }
 
-func newWorld(rt *rapid.T, codes map[fault.Code]bool) *world {
+func newWorld(rt *rapid.T, met *met) *world {
 	w := &world{
 		server: newServer(), rt: rt, signers: map[id.ID]string{}, agents: map[id.ID][]byte{},
-		codes: codes,
+		met: met,
 	}
 	w.waiting = w.state.EncodeChallenges()
 	return w
@@ -67,13 +72,22 @@ func (w *world) caller() Caller {
 	return callerOf(pick(w.rt, "session", recent))
 }
 
-func (w *world) proof() Proof {
-	if len(w.challenges) == 0 {
+// proof answers one of the latest challenges, mostly one of the purpose.
+func (w *world) proof(purpose Purpose) Proof {
+	var fitting []*Challenge
+	for _, challenge := range w.challenges {
+		if challenge.Purpose == purpose {
+			fitting = append(fitting, challenge)
+		}
+	}
+	if len(fitting) == 0 || rapid.IntRange(0, 9).Draw(w.rt, "any") == 0 {
+		fitting = w.challenges
+	}
+	if len(fitting) == 0 {
 		return prove(&Challenge{ID: id.New(1, [10]byte{}), Purpose: PurposeSession},
 			privateKeys["a"])
 	}
-	recent := w.challenges[max(0, len(w.challenges)-5):]
-	challenge := pick(w.rt, "challenge", recent)
+	challenge := pick(w.rt, "challenge", fitting[max(0, len(fitting)-3):])
 	seed := w.signers[challenge.ID]
 	if rapid.IntRange(0, 5).Draw(w.rt, "wrong") == 0 {
 		seed = pick(w.rt, "seed", seeds)
@@ -111,12 +125,13 @@ func (w *world) command() Command {
 		return &StartRegistration{publicKey(), Algorithm}
 	case 2, 3:
 		handle := pick(rt, "handle", []string{"ada", "Ada", "bob", "cat", "dan", "x"})
-		return &CompleteRegistration{w.proof(), handle, "client", version(), testSecret}
+		proof := w.proof(PurposeRegister)
+		return &CompleteRegistration{proof, handle, "client", version(), testSecret}
 	case 4, 5:
 		key := w.key()
 		return &RequestChallenge{key.AgentID.Format(id.Agent), key.ID.Format(id.Key)}
 	case 6, 7:
-		return &StartSession{w.proof(), "client", version(), testSecret}
+		return &StartSession{w.proof(PurposeSession), "client", version(), testSecret}
 	case 8:
 		return pick(rt, "end", []Command{
 			&SeeSession{w.caller()}, &SeeSession{w.caller()}, &EndSession{w.caller()}, &Prune{},
@@ -124,9 +139,13 @@ func (w *world) command() Command {
 	case 9:
 		return &StartKey{w.caller(), publicKey(), Algorithm}
 	case 10:
-		return &CompleteKey{w.proof(), w.caller()}
+		return &CompleteKey{w.proof(PurposeAddKey), w.caller()}
 	}
-	return &RevokeKey{w.caller(), w.key().ID.Format(id.Key)}
+	caller, key := w.caller(), w.key()
+	if own := w.state.Keys(caller.Agent); len(own) > 0 && rapid.Bool().Draw(rt, "own") {
+		key = pick(rt, "own key", own)
+	}
+	return &RevokeKey{caller, key.ID.Format(id.Key)}
 }
 
 func (w *world) step() {
@@ -137,7 +156,7 @@ func (w *world) step() {
 	command, st := w.command(), w.stamp()
 	before := canonical(w.state)
 	out, err := command.Decide(w.state, st)
-	w.codes[fault.CodeOf(err)] = true
+	w.met.codes[fault.CodeOf(err)] = true
 	if !bytes.Equal(before, canonical(w.state)) {
 		w.rt.Fatalf("%T changed the state it decided on", command)
 	}
@@ -156,6 +175,7 @@ func (w *world) step() {
 // write brings the sections up to date that the events name, and sees whether that is all.
 func (w *world) write(events []Event) {
 	for _, event := range events {
+		w.met.kinds[event.Kind()] = true
 		agent, challenges := Touched(event)
 		if !agent.IsZero() {
 			w.agents[agent] = w.state.EncodeAgent(agent)
@@ -269,9 +289,9 @@ func (w *world) restored(from image) *State {
 
 // Live == replayed == snapshot and tail, by every byte and every index, whatever the commands.
 func TestLiveReplayedAndRestoredAreOne(t *testing.T) {
-	codes := map[fault.Code]bool{}
+	met := &met{codes: map[fault.Code]bool{}, kinds: map[Kind]bool{}}
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(rt, codes)
+		w := newWorld(rt, met)
 		images := []image{{waiting: w.waiting}}
 		for range rapid.IntRange(1, 120).Draw(rt, "steps") {
 			w.step()
@@ -299,5 +319,10 @@ func TestLiveReplayedAndRestoredAreOne(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("codes met: %v", codes)
+	t.Logf("met %v and events %v", met.codes, met.kinds)
+	for kind := range makers {
+		if !met.kinds[kind] {
+			t.Logf("no event of kind %d came up", kind)
+		}
+	}
 }

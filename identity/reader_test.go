@@ -159,3 +159,40 @@ func BenchmarkReplay(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N*len(log))/b.Elapsed().Seconds(), "events/s")
 }
+
+func BenchmarkClone100k(b *testing.B) {
+	s, _ := crowd(100_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		s = s.Clone()
+	}
+}
+
+func BenchmarkEncodeAgent(b *testing.B) {
+	s, hashes := crowd(1)
+	session, _ := s.Session(hashes[0])
+	b.ReportAllocs()
+	for b.Loop() {
+		s.EncodeAgent(session.AgentID)
+	}
+	b.ReportMetric(float64(len(s.EncodeAgent(session.AgentID))), "B/section")
+}
+
+func BenchmarkRestore100k(b *testing.B) {
+	s, _ := crowd(100_000)
+	var sections [][]byte
+	for agent := range s.Agents(id.ID{}) {
+		sections = append(sections, s.EncodeAgent(agent.ID))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		restored := New()
+		for _, data := range sections {
+			if err := restored.RestoreAgent(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	perSecond := float64(b.N*len(sections)) / b.Elapsed().Seconds()
+	b.ReportMetric(perSecond, "agents/s")
+}

@@ -393,9 +393,9 @@ func sources(t *testing.T) []*ast.File {
 func TestImportsAndGoroutines(t *testing.T) {
 	allowed := []string{
 		"bytes", "crypto/ed25519", "crypto/hmac", "crypto/sha256", "encoding/base64",
-		"encoding/binary", "errors", "fmt", "iter", "math/big", "math/bits", "slices", "strconv", "strings",
-		"unicode", "unicode/utf8", "github.com/fxamacker/cbor/v2", "github.com/tidwall/btree",
-		"pws/internal/fault", "pws/internal/id",
+		"encoding/binary", "errors", "fmt", "iter", "math/big", "math/bits", "slices", "strconv",
+		"strings", "unicode", "unicode/utf8", "github.com/fxamacker/cbor/v2",
+		"github.com/tidwall/btree", "pws/internal/fault", "pws/internal/id",
 	}
 	for _, file := range sources(t) {
 		for _, spec := range file.Imports {
