@@ -40,7 +40,8 @@ func (l *Log) CutBefore(pos uint64) error {
 	return <-k.done
 }
 
-// cutStep removes the oldest segment if a waiting call wants that, and ends calls that want no more.
+// cutStep removes the oldest segment if a waiting call wants that, and ends the calls that want no
+// more.
 func (c *committer) cutStep() error {
 	if err := c.l.Healthy(); err != nil {
 		for _, k := range c.cuts {

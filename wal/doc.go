@@ -1,11 +1,11 @@
 // Package wal is the write-ahead log: opaque entries, numbered for ever, told durable only after an
 // fsync has returned for them.
 //
-// It stands on github.com/tidwall/wal, which keeps the segment files and writes to them. Everything
-// that makes such a log safe is here: frames with a checksum, the check of every frame at start, the
-// repair of a torn tail BEFORE tidwall sees the files, one owner, the lock of the directory, the
-// fsync of the directory, and the latch: after the first I/O error nothing is written any more,
-// because neither the file nor the page cache can be trusted after it.
+// It stands on github.com/tidwall/wal, which keeps the segment files and writes to them. What makes
+// such a log safe is here: frames with a checksum, the check of every frame at start, the repair of
+// a torn tail BEFORE tidwall sees the files, one owner, the lock of the directory, the fsync of the
+// directory, and the latch: after the first I/O error nothing is written any more, because neither
+// the file nor the page cache can be trusted after it.
 //
 // # Group commit
 //

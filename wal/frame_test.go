@@ -72,9 +72,9 @@ func TestForgedFrames(t *testing.T) {
 		"too many":       func(f []byte) []byte { f[15] = 0xff; return f },
 		"fewer":          func(f []byte) []byte { f[12]--; return f },
 		"more":           func(f []byte) []byte { f[12]++; return f },
-		"index 0":        func(f []byte) []byte { clear(f[24:32]); return f },
-		"position 0":     func(f []byte) []byte { clear(f[32:40]); return f },
-		"position end":   func(f []byte) []byte { copy(f[32:40], bytes.Repeat([]byte{0xff}, 8)); return f },
+		"index 0":        func(f []byte) []byte { return overwrite(f, 24, 0, 8) },
+		"position 0":     func(f []byte) []byte { return overwrite(f, 32, 0, 8) },
+		"position end":   func(f []byte) []byte { return overwrite(f, 32, 0xff, 8) },
 		"raw length":     func(f []byte) []byte { f[40]++; return f },
 		"raw length max": func(f []byte) []byte { f[43] = 0xff; return f },
 		"stored length":  func(f []byte) []byte { f[44]++; return f },
@@ -90,6 +90,11 @@ func TestForgedFrames(t *testing.T) {
 			}
 		}
 	}
+}
+
+func overwrite(f []byte, at int, b byte, n int) []byte {
+	copy(f[at:], bytes.Repeat([]byte{b}, n))
+	return f
 }
 
 // FuzzFrame decodes arbitrary bytes as a frame and as a segment, damages a frame that is sound, and

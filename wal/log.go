@@ -115,8 +115,9 @@ type queued struct {
 	done    Committed
 }
 
-// Open checks every frame of the log in a directory, cuts off a torn tail, and starts the committer.
-// It returns ErrLocked when somebody has the log open, and a *CorruptError when it is damaged.
+// Open checks every frame of the log in a directory, cuts off a torn tail, and starts the
+// committer. It returns ErrLocked when somebody has the log open, and a *CorruptError when it is
+// damaged.
 func Open(o Options) (*Log, *Recovery, error) {
 	if err := o.complete(); err != nil {
 		return nil, nil, err
