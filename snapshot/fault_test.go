@@ -194,7 +194,9 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 			t.Fatalf("fault at %d: ends at run %d: %v", at, got, err)
 		}
 		s.Close()
-		if _, err := verify(d, "d"); err != nil && d.ops >= at {
+		over := d.ops < at
+		d.failAt = 0
+		if _, err := verify(d, "d"); err != nil {
 			t.Fatalf("fault at %d: verify: %v", at, err)
 		}
 		s, err = st.open(d.afterCrash(crashKeepsNothing))
@@ -205,7 +207,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 			t.Fatalf("fault at %d: durable is run %d: %v", at, got, err)
 		}
 		s.Close()
-		if d.ops < at {
+		if over {
 			return
 		}
 	}
