@@ -17,6 +17,7 @@ type gateDisk struct {
 	osDisk
 	entered chan struct{} // a Sync has begun
 	release chan struct{} // it may go on
+	fail    error         // what each Sync then returns
 	free    atomic.Int64
 	asked   atomic.Int64
 }
@@ -45,6 +46,9 @@ type gateStore struct {
 func (s *gateStore) Sync() error {
 	s.d.entered <- struct{}{}
 	<-s.d.release
+	if s.d.fail != nil {
+		return s.d.fail
+	}
 	return s.store.Sync()
 }
 
@@ -366,4 +370,73 @@ func TestOptions(t *testing.T) {
 	if _, _, err := Open(Options{Dir: file}); err == nil {
 		t.Fatal("a file is no directory")
 	}
+}
+
+// TestLatchTellsAllQueued lets a sync fail while entries queue behind it: each of them is told, in
+// order, then the owner, and nothing is taken any more.
+func TestLatchTellsAllQueued(t *testing.T) {
+	d := newGateDisk()
+	var owner []error
+	f := newFate()
+	l, _ := mustOpen(t, Options{Dir: t.TempDir(), disk: d, OnFailure: func(err error) {
+		if len(f.mu.failed) != 50 {
+			t.Errorf("%d entries were told BEFORE the owner", len(f.mu.failed))
+		}
+		owner = append(owner, err)
+	}})
+	d.fail = errFault
+	for range 50 {
+		if _, err := l.Append([]byte("entry"), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cut := make(chan error)
+	<-d.entered
+	go func() { cut <- l.CutBefore(1) }()
+	d.release <- struct{}{}
+	f.wait(50)
+	if err := <-cut; !errors.Is(err, ErrLatched) {
+		t.Fatal(err)
+	}
+	if err := l.Healthy(); !errors.Is(err, ErrLatched) || !errors.Is(err, errFault) {
+		t.Fatal(err)
+	}
+	for i, pos := range f.mu.failed {
+		if pos != uint64(i)+1 || !errors.Is(f.mu.errs[i], ErrLatched) {
+			t.Fatalf("callback %d: position %d, %v", i, pos, f.mu.errs[i])
+		}
+	}
+	if _, err := l.Append(nil, nil); !errors.Is(err, ErrLatched) {
+		t.Fatal(err)
+	}
+	if err := l.CutBefore(1); !errors.Is(err, ErrLatched) {
+		t.Fatal(err)
+	}
+	if err := l.Close(); !errors.Is(err, ErrLatched) || len(owner) != 1 {
+		t.Fatal(err, owner)
+	}
+	if l.Durable() != 0 {
+		t.Fatal(l.Durable())
+	}
+}
+
+// TestAppendAllocates holds the cost of an entry: nothing of its own on the way in and out.
+func TestAppendAllocates(t *testing.T) {
+	l, _ := mustOpen(t, Options{Dir: t.TempDir(), disk: unsyncedDisk{}, SegmentBytes: 1 << 30})
+	payload := []byte("an entry that many have written before")
+	const entries = 1000
+	c := &countdown{done: make(chan error, 1)}
+	allocs := testing.AllocsPerRun(20, func() {
+		c.last += entries
+		for range entries {
+			if _, err := l.Append(payload, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-c.done
+	})
+	if allocs > entries/10 {
+		t.Fatalf("%d entries allocate %.0f times", entries, allocs)
+	}
+	mustClose(t, l)
 }
