@@ -1,10 +1,8 @@
 package bench
 
 import (
-	"context"
 	"errors"
 	"os"
-	"time"
 
 	"pws/wal"
 )
@@ -34,34 +32,29 @@ func (b *bareLog) close() {
 	_ = os.RemoveAll(b.dir)
 }
 
-func (b *bareLog) workers(_ context.Context, n int) []worker {
-	out := make([]worker, n)
+func (b *bareLog) callers(n int) callers {
+	out := make(callers, n)
 	for at := range out {
-		out[at] = &logWorker{
+		out[at] = &logCaller{
 			log: b.log, filler: newFiller(at, contentBytes), done: make(chan error, 1),
 		}
 	}
 	return out
 }
 
-// logWorker appends one entry and waits until it is durable.
-type logWorker struct {
+// logCaller appends one entry and waits until it is durable.
+type logCaller struct {
 	log    *wal.Log
 	filler *filler
 	done   chan error
 }
 
 // Committed is called by the committer of the log.
-func (w *logWorker) Committed(_ uint64, err error) { w.done <- err }
+func (l *logCaller) Committed(_ uint64, err error) { l.done <- err }
 
-func (w *logWorker) step() (string, error) {
-	if _, err := w.log.Append(w.filler.next(), w); err != nil {
-		return "", err
+func (l *logCaller) call() error {
+	if _, err := l.log.Append(l.filler.next(), l); err != nil {
+		return err
 	}
-	return "", <-w.done
+	return <-l.done
 }
-
-// deadline has nothing to bound: the log tells the fate of every entry.
-func (w *logWorker) deadline(time.Time) error { return nil }
-
-func (w *logWorker) close() {}

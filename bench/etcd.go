@@ -58,8 +58,8 @@ func (e *etcd) close() {
 	_ = os.RemoveAll(e.dataDir)
 }
 
-func (e *etcd) workers(n int) ([]worker, error) {
-	return newHTTPWorkers(e.address, n, func(at int) func() []byte {
+func (e *etcd) dial(n int) (connections, error) {
+	return dialHTTP(e.address, n, func(at int) func() []byte {
 		w := &etcdWriter{host: e.address, prefix: fmt.Sprintf("key:%d:", at),
 			filler: newFiller(at, contentBytes)}
 		return w.next

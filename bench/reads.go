@@ -95,7 +95,7 @@ func runReads(ctx context.Context, config *Config, report *Report) error {
 	var subjects []*subject
 	defer func() {
 		for _, one := range subjects {
-			closeWorkers(one.workers)
+			one.fleet.close()
 		}
 	}()
 	for _, one := range []struct {
@@ -110,10 +110,9 @@ func runReads(ctx context.Context, config *Config, report *Report) error {
 			bareHost, srv.api.Credential},
 	} {
 		if one.name == bareHTTPName || config.wants(one.name) {
-			one.workers, err = newHTTPWorkers(one.host, config.Connections,
-				func(at int) func() []byte {
-					return reader(one.host, one.credential, paths, at)
-				})
+			one.fleet, err = dialHTTP(one.host, config.Connections, func(at int) func() []byte {
+				return reader(one.host, one.credential, paths, at)
+			})
 			if err != nil {
 				return err
 			}

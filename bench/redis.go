@@ -63,56 +63,48 @@ func (r *redis) close() {
 	_ = os.RemoveAll(r.dataDir)
 }
 
-func (r *redis) workers(n int) ([]worker, error) {
-	out := make([]worker, 0, n)
-	for at := range n {
-		conn, err := net.Dial("tcp", r.address)
-		if err != nil {
-			closeWorkers(out)
-			return nil, err
+func (r *redis) dial(n int) (connections, error) {
+	exchanges := make([]exchange, n)
+	for at := range exchanges {
+		exchanges[at] = &redisExchange{
+			filler: newFiller(at, contentBytes), prefix: fmt.Sprintf("key:%d:", at),
 		}
-		out = append(out, &redisWorker{
-			conn: conn, filler: newFiller(at, contentBytes), prefix: fmt.Sprintf("key:%d:", at),
-		})
 	}
-	return out, nil
+	return dialAll(r.address, exchanges)
 }
 
-// redisWorker speaks the part of RESP that SET needs: an array of bulk strings there, +OK back.
-type redisWorker struct {
-	conn    net.Conn
+// redisExchange speaks the part of RESP that SET needs: an array of bulk strings there, +OK back.
+type redisExchange struct {
 	filler  *filler
 	prefix  string
 	turn    int
+	key     []byte
 	request []byte
-	reply   [512]byte
 }
 
 // keysPerWorker is as many as the files that a writer of the service writes in turn.
 const keysPerWorker = 128
 
-func (w *redisWorker) step() (string, error) {
-	key := strconv.AppendInt([]byte(w.prefix), int64(w.turn%keysPerWorker), 10)
-	w.turn++
-	w.request = appendCommand(w.request[:0], []byte("SET"), key, w.filler.next())
-	if _, err := w.conn.Write(w.request); err != nil {
-		return "", err
+// replyBytesMax bounds a reply of one line.
+const replyBytesMax = 512
+
+func (e *redisExchange) next() []byte {
+	e.key = strconv.AppendInt(append(e.key[:0], e.prefix...), int64(e.turn%keysPerWorker), 10)
+	e.turn++
+	e.request = appendCommand(e.request[:0], []byte("SET"), e.key, e.filler.next())
+	return e.request
+}
+
+func (e *redisExchange) complete(have []byte) (bool, string, error) {
+	switch {
+	case string(have) == "+OK\r\n":
+		return true, "", nil
+	case len(have) > replyBytesMax:
+		return false, "", errors.New("the reply does not end")
+	case bytes.HasSuffix(have, []byte("\r\n")):
+		return true, strings.TrimSpace(string(have)), nil
 	}
-	have := 0
-	for !bytes.HasSuffix(w.reply[:have], []byte("\r\n")) {
-		if have == len(w.reply) {
-			return "", errors.New("redis: the reply does not end")
-		}
-		n, err := w.conn.Read(w.reply[have:])
-		if err != nil {
-			return "", err
-		}
-		have += n
-	}
-	if string(w.reply[:have]) != "+OK\r\n" {
-		return strings.TrimSpace(string(w.reply[:have])), nil
-	}
-	return "", nil
+	return false, "", nil
 }
 
 func appendCommand(dst []byte, parts ...[]byte) []byte {
@@ -128,10 +120,6 @@ func appendCommand(dst []byte, parts ...[]byte) []byte {
 	}
 	return dst
 }
-
-func (w *redisWorker) deadline(at time.Time) error { return w.conn.SetDeadline(at) }
-
-func (w *redisWorker) close() { w.conn.Close() }
 
 // redisBenchmark runs redis-benchmark against the server for about the given time and returns its
 // rate; the expected rate decides how many requests that are.

@@ -90,7 +90,7 @@ func (s *server) fill(ctx context.Context, config *Config) ([]string, *Sample, e
 	}
 	perProject := config.changesetsPerProject()
 	n := min(config.Connections, len(projects))
-	workers, err := newHTTPWorkers(s.host, n, func(at int) func() []byte {
+	clients, err := dialHTTP(s.host, n, func(at int) func() []byte {
 		w := &writer{host: s.host, credential: s.api.Credential,
 			filler: newFiller(at, fillContentBytes)}
 		for project := at; project < len(projects); project += n {
@@ -102,8 +102,8 @@ func (s *server) fill(ctx context.Context, config *Config) ([]string, *Sample, e
 	if err != nil {
 		return nil, nil, err
 	}
-	defer closeWorkers(workers)
-	total, err := drive(ctx, workers, load{duration: fillTimeMax})
+	defer clients.close()
+	total, err := clients.drive(ctx, load{duration: fillTimeMax})
 	return projects, total, err
 }
 

@@ -9,8 +9,8 @@ import (
 type subject struct {
 	name string
 	what string
-	// workers are opened once and serve all rounds.
-	workers []worker
+	// fleet is connected once and serves all rounds.
+	fleet fleet
 	// cpu is the processor time of the server so far; nil where it is another's.
 	cpu func() time.Duration
 	// perSecond is asked in each round; nil means as fast as possible.
@@ -39,7 +39,7 @@ func driveRounds(ctx context.Context, config *Config, report *Report, subjects [
 			if one.cpu != nil {
 				before = one.cpu()
 			}
-			sample, err := drive(ctx, one.workers, l)
+			sample, err := one.fleet.drive(ctx, l)
 			if err != nil {
 				return err
 			}

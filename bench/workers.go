@@ -1,55 +1,40 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"pws/bench/client"
 )
 
-// httpWorker sends requests over one keep-alive connection.
-type httpWorker struct {
-	conn *client.Conn
-	// next returns the bytes of the next request, valid until it is called again; nil when there
-	// is nothing left to do.
-	next func() []byte
+// httpExchange sends prepared requests and reads HTTP responses.
+type httpExchange struct {
+	request func() []byte
 }
 
-func newHTTPWorkers(address string, n int, next func(at int) func() []byte) ([]worker, error) {
-	out := make([]worker, 0, n)
-	for at := range n {
-		conn, err := client.Dial(address)
-		if err != nil {
-			closeWorkers(out)
-			return nil, err
-		}
-		out = append(out, &httpWorker{conn: conn, next: next(at)})
+func (h httpExchange) next() []byte { return h.request() }
+
+func (h httpExchange) complete(have []byte) (bool, string, error) {
+	response, whole, err := client.Parse(have)
+	if err != nil || !whole {
+		return false, "", err
 	}
-	return out, nil
+	if response.Close {
+		return false, "", errors.New("the server closes the connection: " +
+			client.Outcome(response))
+	}
+	return true, client.Outcome(response), nil
 }
 
-func closeWorkers(workers []worker) {
-	for _, one := range workers {
-		one.close()
+// dialHTTP connects n clients, each with requests of its own.
+func dialHTTP(address string, n int, requests func(at int) func() []byte) (connections, error) {
+	exchanges := make([]exchange, n)
+	for at := range exchanges {
+		exchanges[at] = httpExchange{requests(at)}
 	}
+	return dialAll(address, exchanges)
 }
-
-func (w *httpWorker) step() (string, error) {
-	request := w.next()
-	if request == nil {
-		return "", errFinished
-	}
-	response, err := w.conn.Exchange(request)
-	if err != nil {
-		return "", err
-	}
-	return client.Outcome(response), nil
-}
-
-func (w *httpWorker) deadline(at time.Time) error { return w.conn.Deadline(at) }
-
-func (w *httpWorker) close() { w.conn.Close() }
 
 // contentBytes is the size of what is written in all write runs, of all servers alike.
 const contentBytes = 300

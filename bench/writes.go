@@ -16,8 +16,8 @@ const (
 )
 
 // writersTo opens writers to some projects.
-func (s *server) writersTo(projects []string, n int) ([]worker, error) {
-	return newHTTPWorkers(s.host, n, func(at int) func() []byte {
+func (s *server) writersTo(projects []string, n int) (connections, error) {
+	return dialHTTP(s.host, n, func(at int) func() []byte {
 		w := &writer{
 			host: s.host, credential: s.api.Credential, paths: writerPaths(projects, at, n),
 			filler: newFiller(at, contentBytes),
@@ -64,15 +64,15 @@ type writeGroup struct {
 
 func (g *writeGroup) close() {
 	for _, one := range g.subjects {
-		closeWorkers(one.workers)
+		one.fleet.close()
 	}
 	for _, one := range g.closers {
 		one()
 	}
 }
 
-func (g *writeGroup) add(name, what string, workers []worker) *subject {
-	s := &subject{name: name, what: what, workers: workers}
+func (g *writeGroup) add(name, what string, clients fleet) *subject {
+	s := &subject{name: name, what: what, fleet: clients}
 	g.subjects = append(g.subjects, s)
 	return s
 }
@@ -84,25 +84,25 @@ func (g *writeGroup) service(ctx context.Context, config *Config, srv *server) e
 		return err
 	}
 	hot, many := projects[:1], projects[1:]
-	workers, err := srv.writersTo(many, config.Connections)
+	clients, err := srv.writersTo(many, config.Connections)
 	if err != nil {
 		return err
 	}
 	g.many = g.add(RunWritesMany, fmt.Sprintf("durable PUT of %d B, %d projects", contentBytes,
-		config.Projects), workers)
+		config.Projects), clients)
 	g.many.cpu = srv.cpu
 	if config.wants(RunWritesOne) {
-		if workers, err = srv.writersTo(hot, config.Connections); err != nil {
+		if clients, err = srv.writersTo(hot, config.Connections); err != nil {
 			return err
 		}
-		g.one = g.add(RunWritesOne, "the same into one project", workers)
+		g.one = g.add(RunWritesOne, "the same into one project", clients)
 		g.one.cpu = srv.cpu
 	}
 	if config.wants(RunWritesHalf) {
-		if workers, err = srv.writersTo(many, config.Connections); err != nil {
+		if clients, err = srv.writersTo(many, config.Connections); err != nil {
 			return err
 		}
-		g.half = g.add(RunWritesHalf, "writes-many at half of its rate, sent at fixed times", workers)
+		g.half = g.add(RunWritesHalf, "writes-many at half of its rate, sent at fixed times", clients)
 		g.half.cpu = srv.cpu
 		g.half.perSecond = func(round int) (float64, error) {
 			times, err := probeSync(config.Dir, syncProbes)
@@ -122,12 +122,12 @@ func (g *writeGroup) others(ctx context.Context, config *Config, report *Report)
 	if err == nil {
 		g.closers = append(g.closers, own.close)
 		g.redisOwn = own
-		workers, err := own.workers(config.Connections)
+		clients, err := own.dial(config.Connections)
 		if err != nil {
 			return err
 		}
 		g.redis = g.add("redis", fmt.Sprintf("SET of %d B, appendfsync always", contentBytes),
-			workers)
+			clients)
 		g.redis.cpu = processCPU(own.process)
 	} else if err = report.absent(err); err != nil {
 		return err
@@ -135,13 +135,13 @@ func (g *writeGroup) others(ctx context.Context, config *Config, report *Report)
 	member, err := startEtcd(ctx, config)
 	if err == nil {
 		g.closers = append(g.closers, member.close)
-		workers, err := member.workers(config.Connections)
+		clients, err := member.dial(config.Connections)
 		if err != nil {
 			return err
 		}
 		g.etcd = g.add("etcd", fmt.Sprintf(
 			"put of %d B through the JSON gateway, which is slower than its gRPC", contentBytes),
-			workers)
+			clients)
 		g.etcd.cpu = processCPU(member.process)
 	} else if err = report.absent(err); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (g *writeGroup) others(ctx context.Context, config *Config, report *Report)
 	}
 	g.closers = append(g.closers, log.close)
 	g.log = g.add("bare-log", fmt.Sprintf("append of %d B to the log alone, in process",
-		contentBytes), log.workers(ctx, config.Connections))
+		contentBytes), log.callers(config.Connections))
 	return nil
 }
 
@@ -204,7 +204,7 @@ func runMixed(ctx context.Context, config *Config, report *Report) error {
 	if err != nil {
 		return err
 	}
-	workers, err := newHTTPWorkers(srv.host, config.Connections, func(at int) func() []byte {
+	clients, err := dialHTTP(srv.host, config.Connections, func(at int) func() []byte {
 		read := reader(srv.host, srv.api.Credential, paths, at)
 		write := &writer{host: srv.host, credential: srv.api.Credential, paths: paths, turn: at,
 			filler: newFiller(at, contentBytes)}
@@ -219,9 +219,9 @@ func runMixed(ctx context.Context, config *Config, report *Report) error {
 	if err != nil {
 		return err
 	}
-	defer closeWorkers(workers)
+	defer clients.close()
 	return driveRounds(ctx, config, report, []*subject{{
-		name: RunMixed, what: "90 % GET, 10 % durable PUT of the same files", workers: workers,
+		name: RunMixed, what: "90 % GET, 10 % durable PUT of the same files", fleet: clients,
 		cpu: srv.cpu,
 	}})
 }

@@ -20,8 +20,6 @@ const responseBytesMax = 256 << 20
 type Conn struct {
 	net net.Conn
 	buf []byte
-	// body collects a chunked response.
-	body []byte
 }
 
 // Response is the answer to one request. Head and Body are valid until the next exchange.
@@ -79,144 +77,144 @@ func (c *Conn) Receive() (Response, error) {
 var errMalformed = errors.New("malformed response")
 
 func (c *Conn) receive() (Response, error) {
-	have, headEnd := 0, -1
-	for headEnd < 0 {
-		n, err := c.fill(have)
+	for have := 0; ; {
+		if have == len(c.buf) {
+			c.buf = append(c.buf, make([]byte, len(c.buf))...)
+		}
+		n, err := c.net.Read(c.buf[have:])
 		if err != nil {
 			return Response{}, err
 		}
-		// The blank line may straddle two reads.
-		from := max(0, have-3)
 		have += n
-		if at := bytes.Index(c.buf[from:have], []byte("\r\n\r\n")); at >= 0 {
-			headEnd = from + at + 4
+		response, complete, err := Parse(c.buf[:have])
+		if err != nil || complete {
+			return response, err
 		}
 	}
-	head, err := parseHead(c.buf[:headEnd])
+}
+
+// Parse reads one response out of what has arrived and reports whether it is complete. Nothing may
+// follow it, because the next request has not been sent. Head and Body are parts of the bytes; a
+// chunked body is put together in their place.
+func Parse(have []byte) (Response, bool, error) {
+	if len(have) > responseBytesMax {
+		return Response{}, false, fmt.Errorf("%w: larger than %d bytes", errMalformed,
+			responseBytesMax)
+	}
+	end := bytes.Index(have, []byte("\r\n\r\n"))
+	if end < 0 {
+		return Response{}, false, nil
+	}
+	rest := have[end+4:]
+	response := Response{Head: have[:end+4]}
+	framing, err := response.parseHead()
 	if err != nil {
-		return Response{}, err
+		return Response{}, false, err
 	}
-	if head.chunked {
-		return c.receiveChunked(head, headEnd, have)
+	switch {
+	case framing.chunked:
+		complete := false
+		response.Body, complete, err = joinChunks(rest)
+		return response, complete, err
+	case len(rest) > framing.length:
+		return Response{}, false, fmt.Errorf("%w: %d bytes behind the body", errMalformed,
+			len(rest)-framing.length)
 	}
-	end := headEnd + head.length
-	if have > end {
-		return Response{}, fmt.Errorf("%w: %d bytes behind the body", errMalformed, have-end)
-	}
-	for have < end {
-		n, err := c.fill(have)
-		if err != nil {
-			return Response{}, err
-		}
-		have += n
-	}
-	return Response{
-		Status: head.status, Head: c.buf[:headEnd], Body: c.buf[headEnd:end], Close: head.close,
-	}, nil
+	response.Body = rest
+	return response, len(rest) == framing.length, nil
 }
 
-// fill reads behind the bytes that are there, and makes room for them first.
-func (c *Conn) fill(have int) (int, error) {
-	if have > responseBytesMax {
-		return 0, fmt.Errorf("%w: larger than %d bytes", errMalformed, responseBytesMax)
-	}
-	if have == len(c.buf) {
-		c.buf = append(c.buf, make([]byte, len(c.buf))...)
-	}
-	return c.net.Read(c.buf[have:])
-}
-
-// receiveChunked reads a body in the chunked coding; trailers are read and dropped.
-func (c *Conn) receiveChunked(head head, at, have int) (Response, error) {
-	c.body = c.body[:0]
-	need := func(until int) error {
-		for have < until {
-			n, err := c.fill(have)
-			if err != nil {
-				return err
-			}
-			have += n
-		}
-		return nil
-	}
-	line := func() ([]byte, error) {
+// joinChunks puts the chunks of a complete body together where the first of them stands. Of an
+// incomplete one nothing is moved. Trailers are dropped.
+func joinChunks(text []byte) ([]byte, bool, error) {
+	// The first pass only finds out whether everything is there, the second one moves.
+	for _, move := range []bool{false, true} {
+		at, length := 0, 0
 		for {
-			if end := bytes.Index(c.buf[at:have], []byte("\r\n")); end >= 0 {
-				text := c.buf[at : at+end]
-				at += end + 2
-				return text, nil
+			line, found := lineAt(text, at)
+			if !found {
+				return nil, false, nil
 			}
-			if err := need(have + 1); err != nil {
-				return nil, err
+			digits, _, _ := bytes.Cut(line, []byte(";"))
+			size, err := strconv.ParseUint(string(bytes.TrimSpace(digits)), 16, 28)
+			if err != nil {
+				return nil, false, fmt.Errorf("%w: chunk size %q", errMalformed, digits)
+			}
+			at += len(line) + 2
+			if size == 0 {
+				break
+			}
+			if at+int(size)+2 > len(text) {
+				return nil, false, nil
+			}
+			if move {
+				copy(text[length:], text[at:at+int(size)])
+			}
+			length += int(size)
+			at += int(size) + 2
+		}
+		for {
+			line, found := lineAt(text, at)
+			if !found {
+				return nil, false, nil
+			}
+			at += len(line) + 2
+			if len(line) == 0 {
+				break
 			}
 		}
-	}
-	for {
-		text, err := line()
-		if err != nil {
-			return Response{}, err
-		}
-		text, _, _ = bytes.Cut(text, []byte(";"))
-		size, err := strconv.ParseUint(string(bytes.TrimSpace(text)), 16, 28)
-		if err != nil {
-			return Response{}, fmt.Errorf("%w: chunk size %q", errMalformed, text)
-		}
-		if size == 0 {
-			break
-		}
-		if err := need(at + int(size) + 2); err != nil {
-			return Response{}, err
-		}
-		c.body = append(c.body, c.buf[at:at+int(size)]...)
-		at += int(size) + 2
-	}
-	for {
-		text, err := line()
-		if err != nil {
-			return Response{}, err
-		}
-		if len(text) == 0 {
-			return Response{
-				Status: head.status, Head: head.raw, Body: c.body, Close: head.close,
-			}, nil
+		if move {
+			return text[:length], true, nil
 		}
 	}
+	return nil, false, nil
 }
 
-type head struct {
-	raw     []byte
-	status  int
+func lineAt(text []byte, at int) ([]byte, bool) {
+	end := bytes.Index(text[at:], []byte("\r\n"))
+	if end < 0 {
+		return nil, false
+	}
+	return text[at : at+end], true
+}
+
+// framing is how a body is delimited.
+type framing struct {
 	length  int
 	chunked bool
-	close   bool
 }
 
 // parseHead reads the status line and the fields that frame the body.
-func parseHead(raw []byte) (head, error) {
+func (r *Response) parseHead() (framing, error) {
+	raw := r.Head
 	if len(raw) < len("HTTP/1.1 200 \r\n") || !bytes.HasPrefix(raw, []byte("HTTP/1.")) {
-		return head{}, fmt.Errorf("%w: %.40q", errMalformed, raw)
+		return framing{}, fmt.Errorf("%w: %.40q", errMalformed, raw)
 	}
 	status, err := strconv.Atoi(string(raw[9:12]))
 	if err != nil {
-		return head{}, fmt.Errorf("%w: status %q", errMalformed, raw[9:12])
+		return framing{}, fmt.Errorf("%w: status %q", errMalformed, raw[9:12])
 	}
-	out := head{raw: raw, status: status}
+	r.Status = status
+	var out framing
 	rest := raw[bytes.IndexByte(raw, '\n')+1:]
 	for len(rest) > 2 {
 		end := bytes.IndexByte(rest, '\n')
 		line := bytes.TrimRight(rest[:end], "\r")
 		rest = rest[end+1:]
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimSpace(value)
+		colon := bytes.IndexByte(line, ':')
+		if colon < len("connection") {
+			continue
+		}
+		name, value := line[:colon], bytes.TrimSpace(line[colon+1:])
 		switch {
 		case foldEqual(name, "content-length"):
 			if out.length, err = strconv.Atoi(string(value)); err != nil || out.length < 0 {
-				return head{}, fmt.Errorf("%w: %q", errMalformed, line)
+				return framing{}, fmt.Errorf("%w: %q", errMalformed, line)
 			}
 		case foldEqual(name, "transfer-encoding"):
 			out.chunked = true
 		case foldEqual(name, "connection"):
-			out.close = foldEqual(value, "close")
+			r.Close = foldEqual(value, "close")
 		}
 	}
 	return out, nil
