@@ -227,13 +227,11 @@ func (w *world) learn(result Result) {
 	case *Registration:
 		held, _ := w.state.Agent(r.Agent.ID)
 		keySame(r.Key)
+		same(r.Agent, held)
 		if r.Replayed {
-			same(r.Agent, held)
 			return
 		}
 		sessionSame(r.Session, r.Credential)
-		same(r.Agent.ID, held.ID)
-		same(r.Agent.LastSeenAt, held.LastSeenAt)
 		w.keys = append(w.keys, r.Key)
 	case *SessionGranted:
 		sessionSame(r.Session, r.Credential)

@@ -126,13 +126,15 @@ func (c *CompleteRegistration) register(
 		Challenge: challenge.ID, Digest: digest, Agent: registered.Agent, Key: added.Key,
 		Session: started.Session, SessionExpiresAt: started.ExpiresAt,
 	}
-	key := added.record(st.Now)
+	agent, key := registered.record(st.Now), added.record(st.Now)
+	session := started.record(st.Now)
 	key.LastUsedAt = st.Now
+	agent.keys, agent.sessions = []*Key{key}, []*Session{session}
+	agent.dueAt = agent.firstDue()
 	return Outcome{
 		Events: []Event{registered, added, started, completed},
 		Result: &Registration{
-			Agent: registered.record(st.Now), Key: key, Session: started.record(st.Now),
-			Credential: credential,
+			Agent: agent, Key: key, Session: session, Credential: credential,
 		},
 	}
 }
