@@ -133,6 +133,9 @@ func TestEncodeEventAppends(t *testing.T) {
 
 // The challenges section takes as many as there may be.
 func TestFullChallengesSection(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred thousand challenges under the race detector take seconds")
+	}
 	s := New()
 	for at := range ChallengesMax {
 		challenge := &Challenge{
