@@ -16,11 +16,7 @@ type Time int64
 // MarshalJSON writes the text in quotes.
 func (t Time) MarshalJSON() ([]byte, error) { return t.append(make([]byte, 0, 26)), nil }
 
-func (t Time) append(dst []byte) []byte {
-	dst = append(dst, '"')
-	dst = shape.AppendTime(dst, int64(t))
-	return append(dst, '"')
-}
+func (t Time) append(dst []byte) []byte { return shape.AppendTime(dst, int64(t)) }
 
 // UnmarshalJSON reads the text, for clients that use these types.
 func (t *Time) UnmarshalJSON(text []byte) error {

@@ -1,0 +1,28 @@
+package actors
+
+// Gauge is a figure of the engine that operators watch.
+type Gauge struct {
+	Name  string
+	Help  string
+	Value func() float64
+}
+
+// Metrics are the figures of log, contents, snapshots and projects.
+func (e *Engine) Metrics() []Gauge {
+	return []Gauge{
+		{"pws_log_durable_position", "Position of the newest durable entry.",
+			func() float64 { return float64(e.wal.Durable()) }},
+		{"pws_log_bytes", "Bytes of log on disk.",
+			func() float64 { return float64(e.wal.Stats().Bytes) }},
+		{"pws_log_queue_bytes", "Bytes that wait to become durable.",
+			func() float64 { return float64(e.wal.Stats().QueueBytes) }},
+		{"pws_log_batches", "Batches made durable since the start.",
+			func() float64 { return float64(e.wal.Stats().Batches) }},
+		{"pws_blob_recent_bytes", "Bytes of contents outside of packs.",
+			func() float64 { return float64(e.blobs.RecentBytes()) }},
+		{"pws_snapshot_position", "Position that the snapshot covers.",
+			func() float64 { return float64(e.snapshot.Position()) }},
+		{"pws_projects", "Projects, passive ones included.",
+			func() float64 { return float64(e.handles.Size()) }},
+	}
+}

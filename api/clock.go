@@ -1,0 +1,24 @@
+package api
+
+// Advance is the body of test.clock.
+type Advance struct {
+	Seconds *int64 `json:"advance_seconds" check:"required,min=0,max=315360000" doc:"How far to move the clock forward."`
+}
+
+// ClockData is the time of the service as data.
+type ClockData struct {
+	Now Time `json:"now" doc:"The time of the service."`
+}
+
+// TestClock is the operation that moves the clock of the service forward. It is no part of the
+// table: a server for tests adds it with the engine's own clock.
+func TestClock(advance func(millis int64) int64) *Operation {
+	return declare[Advance, ClockData](Operation{
+		Name: "test.clock", Method: "POST", Path: "/test/clock",
+		Auth: Anonymous, Category: CategoryWrite, Statuses: []int{200},
+		Tag: "test", Summary: "Move the clock forward",
+		Doc: "For tests only: moves the clock that leases, challenges and sessions run by.",
+	}, func(_ *Call, body *Advance) (Reply, error) {
+		return Reply{Data: ClockData{Now: Time(advance(*body.Seconds * 1000))}}, nil
+	})
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"pws/actors"
+)
+
+// VerifyCommand checks a data directory offline.
+type VerifyCommand struct {
+	Data string `default:"./data" help:"Data directory."`
+}
+
+// Run prints what was counted and fails on damage.
+func (c *VerifyCommand) Run(out io.Writer) error {
+	report, err := actors.Verify(c.Data)
+	if err != nil {
+		return err
+	}
+	return report.Print(out)
+}
+
+// BackupCommand copies a data directory.
+type BackupCommand struct {
+	Data string `default:"./data" help:"Data directory; its server may be running."`
+	To   string `required:"" help:"Folder of the backup; it must not exist or be empty."`
+}
+
+// Run copies, checks the copy, and prints what it holds.
+func (c *BackupCommand) Run(out io.Writer) error {
+	report, err := actors.Backup(c.Data, c.To)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "backup of", c.Data, "in", c.To)
+	return report.Print(out)
+}
+
+// RestoreCommand makes a data directory out of a backup.
+type RestoreCommand struct {
+	From string `required:"" help:"Folder of the backup."`
+	Data string `default:"./data" help:"Data directory to make; it must not exist or be empty."`
+}
+
+// Run copies, checks the copy, and prints what it holds.
+func (c *RestoreCommand) Run(out io.Writer) error {
+	report, err := actors.Restore(c.From, c.Data)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "restored", c.From, "to", c.Data)
+	return report.Print(out)
+}

@@ -1,0 +1,105 @@
+// Command pws is the persistent work service and its tools.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is the version of the program.
+const version = "0.1.0"
+
+// The exit codes: a run that failed, and a command line that cannot be understood.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// program is the command line. A flag of serve is also read from the environment (PWS_ and its name
+// in upper case) and from the file that --config names.
+type program struct {
+	Serve   ServeCommand   `cmd:"" help:"Serve the API."`
+	Verify  VerifyCommand  `cmd:"" help:"Check every checksum and reference of a data directory."`
+	Backup  BackupCommand  `cmd:"" help:"Copy a data directory, of a running server too."`
+	Restore RestoreCommand `cmd:"" help:"Make a data directory out of a backup."`
+	Demo    DemoCommand    `cmd:"" help:"Replay a git repository and compare the result with git."`
+	Bench   BenchCommand   `cmd:"" help:"Measure the service and its baselines."`
+	Version VersionCommand `cmd:"" help:"Print the version."`
+	Help    HelpCommand    `cmd:"" help:"Print this help."`
+
+	BenchBaseline BenchBaselineCommand `cmd:"" hidden:""`
+}
+
+// VersionCommand prints the version.
+type VersionCommand struct{}
+
+// Run prints one line.
+func (*VersionCommand) Run(out io.Writer) error {
+	_, err := fmt.Fprintln(out, "pws", version)
+	return err
+}
+
+// HelpCommand prints the help of the program, or of one command.
+type HelpCommand struct {
+	Command []string `arg:"" optional:"" help:"The command to explain."`
+}
+
+// Run prints the help as --help does.
+func (h *HelpCommand) Run(ctx *kong.Context) error {
+	about, err := kong.Trace(ctx.Kong, h.Command)
+	if err != nil {
+		return err
+	}
+	if about.Error != nil {
+		return usageError{about.Error}
+	}
+	return about.PrintUsage(false)
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is the program; it returns the exit code.
+func run(args []string, out, errs io.Writer) int {
+	exited := -1
+	var cli program
+	parser, err := kong.New(&cli,
+		kong.Name("pws"),
+		kong.Description("A server that keeps the work of AI agents alive."),
+		kong.Writers(out, errs),
+		kong.Exit(func(code int) { exited = code }),
+		kong.BindTo(out, (*io.Writer)(nil)),
+		kong.Resolvers(settings{}),
+	)
+	if err != nil {
+		fmt.Fprintln(errs, "pws:", err)
+		return exitFailed
+	}
+	if len(args) == 0 {
+		args = []string{"help"}
+	}
+	ctx, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(errs, "pws: %v\n", err)
+		fmt.Fprintln(errs, "Run 'pws help' for the commands and their flags.")
+		return exitUsage
+	}
+	err = ctx.Run()
+	switch err.(type) {
+	case nil:
+		return 0
+	case usageError:
+		fmt.Fprintln(errs, "pws:", err)
+		return exitUsage
+	}
+	fmt.Fprintln(errs, "pws:", err)
+	return exitFailed
+}

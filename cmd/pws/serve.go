@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"pws/actors"
+	"pws/api"
+	"pws/http"
+)
+
+// shutdownMax bounds how long a stop waits for requests that run.
+const shutdownMax = 30 * time.Second
+
+// ServeCommand is the server. Every flag is also a variable (PWS_LISTEN, …) and a name in the file.
+type ServeCommand struct {
+	Config     string `help:"YAML file of settings, by the names of these flags; pws.yaml if it is there."`
+	Listen     string `default:"127.0.0.1:8080" help:"Address to serve on; port 0 picks one."`
+	Data       string `default:"./data" help:"Data directory; it is made if it is missing."`
+	RateLimits string `default:"on" enum:"on,off" help:"Whether requests are counted: on or off."`
+	PublicURL  string `name:"public-url" help:"Base URL that clients reach the server by; http://LISTEN if absent."`
+	LogLevel   string `default:"info" enum:"debug,info,warn,error" help:"How much is logged: debug, info, warn or error."`
+
+	RateLimit      []string `help:"Replace the quota of a limit, as NAME=REQUESTS; names are in the capability model."`
+	AllowedOrigins []string `help:"Origins of web pages that may use the API; any for anonymous reads if absent."`
+	TrustedProxies []string `help:"Networks of proxies whose X-Forwarded-For names the client."`
+	AdminListen    string   `help:"Address for metrics and profiles; none if absent. Keep it private."`
+
+	CacheBytes        int64         `default:"268435456" help:"Memory for contents that were read from disk."`
+	ReserveBytes      int64         `default:"67108864" help:"Free disk space below which writes are refused."`
+	SnapshotLogBytes  int64         `default:"134217728" help:"Log that makes a snapshot due."`
+	SnapshotBlobBytes int64         `default:"268435456" help:"Contents outside of packs that make a snapshot due."`
+	SnapshotEvery     time.Duration `default:"5m" help:"Time that makes a snapshot due."`
+	PassivateAfter    time.Duration `default:"10m" help:"Time unused after which a project leaves memory."`
+	SweepEvery        time.Duration `default:"15s" help:"How often unused projects are looked for."`
+
+	TestClock bool `help:"For tests only: let clients move the clock by POST /test/clock."`
+}
+
+// Run serves until a signal or a failure of the storage.
+func (c *ServeCommand) Run(out io.Writer) error {
+	log := c.logger()
+	serverConfig, limits, err := c.serverConfig()
+	if err != nil {
+		return usageError{err}
+	}
+	failed := make(chan error, 1)
+	engine, report, err := actors.Open(c.engineConfig(log, failed))
+	if err != nil {
+		return err
+	}
+	logRecovery(log, report)
+	if c.TestClock {
+		log.Warn("THE TEST CLOCK IS ON: any client can move the time. Never use this for real work.")
+		serverConfig.Table = append(api.Table[:len(api.Table):len(api.Table)],
+			api.TestClock(engine.Advance))
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return errors.Join(err, engine.Close())
+	}
+	address := "http://" + listener.Addr().String()
+	service := api.NewService(engine, api.Config{
+		Version: version, Started: engine.Now(), Limits: limits,
+		PublicURL: strings.TrimSuffix(orElse(c.PublicURL, address), "/"),
+	})
+	admin, err := startAdmin(c.AdminListen, engine, &serverConfig, log)
+	if err != nil {
+		return errors.Join(err, listener.Close(), engine.Close())
+	}
+	server, err := http.New(service, serverConfig, log)
+	if err != nil {
+		return errors.Join(err, listener.Close(), engine.Close())
+	}
+	err = c.serve(server, listener, out, address, failed)
+	admin.stop()
+	return errors.Join(err, engine.Close())
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// serve answers until a signal, which is a success, or until the storage or the listener fails.
+func (c *ServeCommand) serve(
+	server *http.Server, listener net.Listener, out io.Writer, address string, failed chan error,
+) error {
+	signals, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	fmt.Fprintln(out, "listening on", address)
+	var cause error
+	select {
+	case <-signals.Done():
+	case cause = <-failed:
+		cause = fmt.Errorf("storage failed: %w", cause)
+	case err := <-ended:
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownMax)
+	defer cancel()
+	return errors.Join(cause, server.Shutdown(ctx), <-ended)
+}
+
+func (c *ServeCommand) logger() *slog.Logger {
+	var level slog.Level
+	// The enum of the flag holds only names that slog knows.
+	_ = level.UnmarshalText([]byte(c.LogLevel))
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+func (c *ServeCommand) engineConfig(log *slog.Logger, failed chan error) actors.Config {
+	return actors.Config{
+		Dir: c.Data, CacheBytes: c.CacheBytes, ReserveBytes: c.ReserveBytes,
+		SnapshotLogBytes: c.SnapshotLogBytes, SnapshotBlobBytes: c.SnapshotBlobBytes,
+		SnapshotEvery: c.SnapshotEvery, PassivateAfter: c.PassivateAfter,
+		SweepEvery: c.SweepEvery, Log: log,
+		OnFailure: func(err error) { failed <- err },
+	}
+}
+
+// serverConfig reads the flags that have a form of their own.
+func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
+	config := http.Config{Origins: c.AllowedOrigins}
+	for _, network := range c.TrustedProxies {
+		prefix, err := netip.ParsePrefix(network)
+		if err != nil {
+			return config, nil, fmt.Errorf("--trusted-proxies: %w", err)
+		}
+		config.TrustedProxies = append(config.TrustedProxies, prefix)
+	}
+	limits := http.DefaultLimits()
+	for _, setting := range c.RateLimit {
+		if err := setLimit(limits, setting); err != nil {
+			return config, nil, fmt.Errorf("--rate-limit %s: %w", setting, err)
+		}
+	}
+	if c.RateLimits == "off" {
+		limits = nil
+	}
+	return config, limits, nil
+}
+
+func setLimit(limits []api.RateLimit, setting string) error {
+	name, value, _ := strings.Cut(setting, "=")
+	quota, err := strconv.Atoi(value)
+	if err != nil || quota < 1 {
+		return errors.New("the number of requests must be positive")
+	}
+	for at := range limits {
+		if limits[at].Name == name {
+			limits[at].Quota = quota
+			return nil
+		}
+	}
+	return errors.New("there is no limit of this name")
+}
+
+func logRecovery(log *slog.Logger, report *actors.Recovery) {
+	if report.Log.TornBytes > 0 {
+		log.Warn("a torn tail was cut off the log: the end of a write that nobody was told of",
+			"file", report.Log.TornFile, "offset", report.Log.TornOffset,
+			"bytes", report.Log.TornBytes)
+	}
+	log.Info("recovered", "projects", report.Projects, "snapshot", report.Snapshot,
+		"entries", report.Entries, "took", report.Took.Round(time.Millisecond))
+}
