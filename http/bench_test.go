@@ -1,0 +1,105 @@
+package http
+
+import (
+	"bufio"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"pws/api"
+	"pws/api/shape"
+)
+
+func contextOf(method, path string) *fasthttp.RequestCtx {
+	ctx := &fasthttp.RequestCtx{}
+	ctx.Request.Header.SetMethod(method)
+	ctx.Request.SetRequestURI(path)
+	ctx.Request.Header.SetHost("h")
+	return ctx
+}
+
+type benchFile struct{ content string }
+
+func (f *benchFile) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"file":{"path":"src/main.go","size_bytes":1024,"content":`...)
+	dst = shape.AppendString(dst, f.content)
+	return append(dst, `}}`...)
+}
+
+const benchRequest = "GET /api/v1/projects/prj_01jd2v8zq0m4c5t6r7w8x9yzab/files/src/main.go HTTP/1.1\r\n" +
+	"Host: localhost:8080\r\nUser-Agent: bench\r\nAccept: */*\r\n" +
+	"Authorization: Bearer good\r\n\r\n"
+
+// serveBench answers keep-alive requests over memory, one connection for each worker.
+func serveBench(b *testing.B, serve func(net.Listener) error, stop func()) {
+	ln := fasthttputil.NewInmemoryListener()
+	done := make(chan error, 1)
+	go func() { done <- serve(ln) }()
+	b.ReportAllocs()
+	b.SetParallelism(32)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		c, err := ln.Dial()
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		defer func() { _ = c.Close() }()
+		reader := bufio.NewReader(c)
+		var resp fasthttp.Response
+		request := []byte(benchRequest)
+		for pb.Next() {
+			if _, err := c.Write(request); err != nil {
+				b.Error(err)
+				return
+			}
+			resp.Reset()
+			if err := resp.Read(reader); err != nil || resp.StatusCode() != 200 {
+				b.Errorf("%d %v", resp.StatusCode(), err)
+				return
+			}
+		}
+	})
+	b.StopTimer()
+	_ = ln.Close()
+	stop()
+	<-done
+}
+
+func BenchmarkBareHandler(b *testing.B) {
+	content := strings.Repeat("func main() { return nil }\n", 40)[:1024]
+	body := (&benchFile{content}).AppendJSON(nil)
+	server := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+		ctx.SetContentTypeBytes(jsonTypeBytes)
+		ctx.SetBody(body)
+	}}
+	serveBench(b, server.Serve, func() { _ = server.Shutdown() })
+}
+
+func BenchmarkFileRead(b *testing.B) {
+	f := &fixture{log: &logBuffer{}}
+	f.clock.Store(1_763_600_000_000)
+	file := &benchFile{strings.Repeat("func main() { return nil }\n", 40)[:1024]}
+	read := api.Declare[api.None, benchFile](api.Operation{
+		Name: "file.read", Method: "GET", Path: "/api/v1/projects/{project}/files/{path*}",
+		Auth: api.Optional, Category: api.CategoryRead, Statuses: []int{200}, Conditional: true,
+	}, func(*api.Call, *api.None) (api.Reply, error) {
+		return api.Reply{Data: file, ETag: `"0123456789abcdef0123456789abcdef"`}, nil
+	})
+	limits := DefaultLimits()
+	for i := range limits {
+		limits[i].Quota = 1 << 30
+	}
+	server, err := newServer(&api.Service{}, Config{Table: []*api.Operation{read}}, limits,
+		slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	server.now = f.clock.Load
+	server.resolve = resolveForTest
+	serveBench(b, server.Serve, func() { _ = server.fast.Shutdown() })
+}

@@ -1,0 +1,178 @@
+package http
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// drainRead is how long a request that was being sent may still arrive after Shutdown.
+	drainRead = 2 * time.Second
+	// lingerTime and lingerBytes bound the reading of what a refused client still sends: closing
+	// with unread data resets the connection and can take the answer with it.
+	lingerTime  = 500 * time.Millisecond
+	lingerBytes = 256 << 10
+)
+
+// conns are the open connections of a server, so that Shutdown can tell those that have sent nothing
+// from those that are being served.
+type conns struct {
+	mu struct {
+		sync.Mutex
+		open     map[*conn]struct{}
+		draining bool
+	}
+	// drainUntil is the read deadline of all connections in Unix nanoseconds, zero before Shutdown.
+	drainUntil atomic.Int64
+}
+
+// conn is a connection that knows its peer and whether it has sent anything.
+type conn struct {
+	net.Conn
+	owner *conns
+	ip    netip.Addr
+	// active is set with the first byte of the first request.
+	active atomic.Bool
+	// linger asks Close to read on for a while.
+	linger atomic.Bool
+	closed atomic.Bool
+}
+
+// add registers a connection; it refuses once the server is stopping.
+func (c *conns) add(raw net.Conn) (*conn, bool) {
+	one := &conn{Conn: raw, owner: c, ip: peerIP(raw)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.draining {
+		return nil, false
+	}
+	if c.mu.open == nil {
+		c.mu.open = map[*conn]struct{}{}
+	}
+	c.mu.open[one] = struct{}{}
+	return one, true
+}
+
+func peerIP(raw net.Conn) netip.Addr {
+	if tcp, ok := raw.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap().WithZone("")
+	}
+	return netip.Addr{}
+}
+
+// drain closes connections that never sent anything and bounds how long others may go on sending.
+func (c *conns) drain() {
+	deadline := time.Now().Add(drainRead)
+	c.drainUntil.Store(deadline.UnixNano())
+	for _, one := range c.list(true) {
+		if one.active.Load() {
+			_ = one.Conn.SetReadDeadline(deadline)
+		} else {
+			_ = one.Close()
+		}
+	}
+}
+
+// closeAll ends every connection.
+func (c *conns) closeAll() {
+	for _, one := range c.list(true) {
+		one.linger.Store(false)
+		_ = one.Close()
+	}
+}
+
+func (c *conns) list(draining bool) []*conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.draining = c.mu.draining || draining
+	out := make([]*conn, 0, len(c.mu.open))
+	for one := range c.mu.open {
+		out = append(out, one)
+	}
+	return out
+}
+
+// SetReadDeadline keeps to the deadline of the draining server.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	if nanos := c.owner.drainUntil.Load(); nanos != 0 {
+		if until := time.Unix(0, nanos); t.IsZero() || t.After(until) {
+			t = until
+		}
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+// Close ends the connection, AFTER its peer had the chance to read the last answer.
+func (c *conn) Close() error {
+	if c.closed.Swap(true) {
+		return net.ErrClosed
+	}
+	c.owner.mu.Lock()
+	delete(c.owner.mu.open, c)
+	c.owner.mu.Unlock()
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if ok && c.linger.Load() && half.CloseWrite() == nil {
+		if c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+			_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+		}
+	}
+	return c.Conn.Close()
+}
+
+// listener hands out tracked connections and survives the lack of descriptors.
+type listener struct {
+	net.Listener
+	conns *conns
+	// wait is closed when the server stops, which ends a pause.
+	stopping <-chan struct{}
+}
+
+// Accept waits for a connection. It ends with io.EOF when the listener is closed.
+func (l *listener) Accept() (net.Conn, error) {
+	pause := 5 * time.Millisecond
+	for {
+		raw, err := l.Listener.Accept()
+		if err == nil {
+			one, open := l.conns.add(raw)
+			if open {
+				return one, nil
+			}
+			_ = raw.Close()
+			continue
+		}
+		if !passing(err) {
+			if errors.Is(err, net.ErrClosed) {
+				return nil, io.EOF
+			}
+			return nil, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-l.stopping:
+			timer.Stop()
+			return nil, io.EOF
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// passing reports whether accepting may succeed later: the peer is gone already, or descriptors or
+// memory are used up.
+func passing(err error) bool {
+	for _, one := range []error{
+		syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EMFILE, syscall.ENFILE,
+		syscall.ENOBUFS, syscall.ENOMEM, syscall.EINTR,
+	} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}

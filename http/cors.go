@@ -1,0 +1,96 @@
+package http
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+// anyOrigin permits pages of all origins to read, without credentials.
+const anyOrigin = "*"
+
+const (
+	exposedHeaders = "ETag, X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
+		"RateLimit-Policy, Retry-After, Idempotency-Replayed, Allow"
+	readingHeaders = "Accept, Content-Type, If-None-Match"
+	writingHeaders = readingHeaders + ", Authorization, Idempotency-Key, If-Match"
+	preflightAge   = "600"
+)
+
+// origins are the configured origins of web pages.
+type origins struct {
+	named []string
+	any   bool
+}
+
+func newOrigins(list []string) origins {
+	o := origins{any: slices.Contains(list, anyOrigin)}
+	for _, one := range list {
+		if one != anyOrigin {
+			o.named = append(o.named, one)
+		}
+	}
+	return o
+}
+
+// cross sets the headers that let a page of another origin read the answer.
+func (s *Server) cross(x *exchange) {
+	if len(s.origins.named) > 0 {
+		x.vary("Origin")
+	}
+	if len(x.headers.origin) == 0 {
+		return
+	}
+	h := &x.ctx.Response.Header
+	switch {
+	case slices.Contains(s.origins.named, string(x.headers.origin)):
+		h.SetBytesV(fasthttp.HeaderAccessControlAllowOrigin, x.headers.origin)
+	case s.origins.any:
+		h.Set(fasthttp.HeaderAccessControlAllowOrigin, anyOrigin)
+	default:
+		return
+	}
+	h.Set(fasthttp.HeaderAccessControlExposeHeaders, exposedHeaders)
+}
+
+// options answers OPTIONS: what a path takes, and whether a page of another origin may send it. A
+// named origin may do everything; pages of any origin may only read, and not as somebody.
+func (s *Server) options(x *exchange) {
+	h := &x.ctx.Response.Header
+	x.ctx.SetStatusCode(fasthttp.StatusNoContent)
+	if x.target == "*" {
+		return
+	}
+	allowed := s.routes.allowed(x.path)
+	if len(allowed) == 0 && s.raw[x.path] == nil {
+		x.refuse(s.routeFault(x))
+		return
+	}
+	h.Set(fasthttp.HeaderAllow, strings.Join(allowed, ", "))
+	if len(x.headers.origin) == 0 || len(x.headers.preflightMethod) == 0 {
+		return
+	}
+	x.vary("Access-Control-Request-Method, Access-Control-Request-Headers")
+	if slices.Contains(s.origins.named, string(x.headers.origin)) {
+		h.Set(fasthttp.HeaderAccessControlAllowMethods, strings.Join(allowed, ", "))
+		h.Set(fasthttp.HeaderAccessControlAllowHeaders, writingHeaders)
+		h.Set(fasthttp.HeaderAccessControlMaxAge, preflightAge)
+	} else if s.origins.any {
+		reading := slices.DeleteFunc(allowed, func(method string) bool {
+			return method != fasthttp.MethodGet && method != fasthttp.MethodHead
+		})
+		h.Set(fasthttp.HeaderAccessControlAllowMethods, strings.Join(reading, ", "))
+		h.Set(fasthttp.HeaderAccessControlAllowHeaders, readingHeaders)
+		h.Set(fasthttp.HeaderAccessControlMaxAge, preflightAge)
+	}
+}
+
+// vary adds to the Vary header.
+func (x *exchange) vary(names string) {
+	h := &x.ctx.Response.Header
+	if have := h.Peek(fasthttp.HeaderVary); len(have) > 0 {
+		names = string(have) + ", " + names
+	}
+	h.Set(fasthttp.HeaderVary, names)
+}

@@ -1,0 +1,190 @@
+package http
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/valyala/fasthttp"
+
+	"pws/api"
+	"pws/api/shape"
+	"pws/internal/fault"
+)
+
+var (
+	headerRequestID = []byte("X-Request-Id")
+	headerETag      = []byte("ETag")
+	headerCaching   = []byte("Cache-Control")
+	headerVary      = []byte("Vary")
+	headerCoding    = []byte("Content-Encoding")
+	jsonTypeBytes   = []byte(jsonType)
+	noStore         = []byte("no-store")
+	revalidate      = []byte("private, no-cache")
+	varyCoding      = []byte("Accept-Encoding")
+)
+
+// success writes what a handler answered.
+func (x *exchange) success(reply *api.Reply) {
+	h := &x.ctx.Response.Header
+	reads := x.route.operation.Method == fasthttp.MethodGet
+	if reply.ETag != "" {
+		h.SetCanonical(headerETag, append(x.scratch[:0], reply.ETag...))
+		h.SetCanonical(headerCaching, revalidate)
+		if reads && len(x.headers.ifNoneMatch) > 0 &&
+			listsTag(x.headers.ifNoneMatch, reply.ETag) {
+			x.ctx.SetStatusCode(fasthttp.StatusNotModified)
+			h.SetCanonical(headerVary, varyCoding)
+			return
+		}
+	} else {
+		h.SetCanonical(headerCaching, noStore)
+	}
+	if reply.Replayed {
+		h.Set("Idempotency-Replayed", "true")
+	}
+	x.ctx.SetStatusCode(reply.Status)
+	if document, plain := reply.Data.(api.Document); plain {
+		h.SetContentType(document.ContentType)
+		x.write(append(x.room(), document.Body...))
+		return
+	}
+	h.SetContentTypeBytes(jsonTypeBytes)
+	body := append(x.room(), `{"ok":true,"data":`...)
+	body, err := appendData(body, reply.Data)
+	if err != nil {
+		x.ctx.Response.ResetBody()
+		x.refuse(fmt.Errorf("encoding the answer: %w", err))
+		return
+	}
+	x.write(x.appendMeta(body))
+}
+
+func appendData(dst []byte, data any) ([]byte, error) {
+	switch data := data.(type) {
+	case nil:
+		return append(dst, "{}"...), nil
+	case api.Appender:
+		return data.AppendJSON(dst), nil
+	}
+	into := sliceWriter{out: dst}
+	err := json.MarshalWrite(&into, data, json.Deterministic(true))
+	return into.out, err
+}
+
+func (x *exchange) appendMeta(body []byte) []byte {
+	body = append(body, `,"meta":{"request_id":"`...)
+	body = append(body, x.requestID[:]...)
+	return append(body, `"}}`...)
+}
+
+// room is an empty body to append to, in memory that the connection has already.
+func (x *exchange) room() []byte { return x.ctx.Response.SwapBody(nil)[:0] }
+
+// write sets the body, compressed where that is asked for and pays. A large body is not kept with the
+// connection.
+func (x *exchange) write(body []byte) {
+	h := &x.ctx.Response.Header
+	h.SetCanonical(headerVary, varyCoding)
+	if len(body) > compressMin && len(x.headers.acceptEncoding) > 0 {
+		if as := negotiate(x.headers.acceptEncoding); as != identity {
+			x.scratch = compress(x.scratch[:0], body, as)
+			if len(x.scratch) < len(body) {
+				body = append(body[:0], x.scratch...)
+				h.SetCanonical(headerCoding, []byte([...]string{"", "gzip", "zstd"}[as]))
+			}
+		}
+	}
+	const keep = 64 << 10
+	if cap(body) > keep {
+		x.ctx.Response.SetBodyRaw(body)
+		return
+	}
+	x.ctx.Response.SwapBody(body)
+}
+
+// refuse writes an error. What is not a fault is logged with the request id and not shown.
+func (x *exchange) refuse(err error) {
+	var refusal *fault.Error
+	if !errors.As(err, &refusal) || refusal.Code == fault.Internal {
+		x.server.log.Error("request failed", slog.String("request_id", string(x.requestID[:])),
+			slog.String("operation", x.operationName()), slog.Any("error", err))
+		refusal = fault.New(fault.Internal, "The service failed. Its log has the request id.")
+	} else if refusal.Code == fault.BlobCorrupt {
+		x.server.log.Error("corrupt blob", slog.String("request_id", string(x.requestID[:])),
+			slog.Any("details", refusal.Details))
+	}
+	entry := fault.Lookup(refusal.Code)
+	x.code = string(refusal.Code)
+	x.ctx.SetStatusCode(entry.Status)
+	h := &x.ctx.Response.Header
+	h.SetCanonical(headerCaching, noStore)
+	h.SetContentTypeBytes(jsonTypeBytes)
+	details := x.details(refusal, &entry)
+	if after, ok := details["retry_after_seconds"]; ok {
+		h.Set(fasthttp.HeaderRetryAfter, fmt.Sprint(after))
+	}
+	if entry.Status == fasthttp.StatusUnauthorized {
+		challenge := `Bearer realm="pws"`
+		if refusal.Code == fault.SessionInvalid || refusal.Code == fault.SessionExpired {
+			challenge += `, error="invalid_token"`
+		}
+		h.Set(fasthttp.HeaderWWWAuthenticate, challenge)
+	}
+	body := append(x.room(), `{"ok":false,"error":{"code":"`...)
+	body = append(body, refusal.Code...)
+	body = append(body, `","message":`...)
+	body = shape.AppendString(body, refusal.Message)
+	body = append(body, `,"details":`...)
+	body, err = appendData(body, details)
+	if err != nil {
+		panic(fmt.Sprintf("details of %s: %v", refusal.Code, err))
+	}
+	body = append(body, `,"retryable":`...)
+	body = strconv.AppendBool(body, entry.Retryable)
+	x.write(x.appendMeta(append(body, '}')))
+}
+
+// details adds what the catalog says of a code to what the fault says.
+func (x *exchange) details(refusal *fault.Error, entry *fault.Entry) map[string]any {
+	details := make(map[string]any, len(refusal.Details)+2)
+	for name, value := range refusal.Details {
+		details[name] = value
+	}
+	if entry.Action != "" {
+		details["recommended_action"] = entry.Action
+	}
+	if _, said := details["retry_after_seconds"]; !said && entry.Action == "RETRY_AFTER" {
+		details["retry_after_seconds"] = 1
+	}
+	if refusal.Code == fault.RateLimited {
+		x.fillRate(details)
+	}
+	return details
+}
+
+// fillRate completes the details of a refusal that is no limit's but a queue's, which knows less.
+func (x *exchange) fillRate(details map[string]any) {
+	after := int64(1)
+	if seconds, ok := details["retry_after_seconds"].(int); ok {
+		after = int64(seconds)
+	}
+	retryAt := timeText(x.call.Now + after*1000)
+	for name, value := range map[string]any{
+		"limit": 0, "remaining": 0, "reset_at": retryAt, "reason": "OVERLOADED",
+		"recommended_retry_at": retryAt,
+	} {
+		if _, said := details[name]; !said {
+			details[name] = value
+		}
+	}
+}
+
+func (x *exchange) operationName() string {
+	if x.route == nil {
+		return ""
+	}
+	return x.route.operation.Name
+}

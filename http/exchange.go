@@ -1,0 +1,173 @@
+package http
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"github.com/valyala/fasthttp"
+
+	"pws/api"
+	"pws/internal/id"
+)
+
+// requestIDLen is the size of "req_" and a ULID.
+const requestIDLen = 30
+
+// exchange is one request on its way through the server. It is pooled: nothing of it may be kept
+// beyond the request but the strings of its target.
+type exchange struct {
+	server *Server
+	ctx    *fasthttp.RequestCtx
+	call   api.Call
+	route  *route
+	// target is the one copy of the request target; path and query are parts of it.
+	target, path, query string
+	headers             headers
+	requestID           [requestIDLen]byte
+	ip                  netip.Addr
+	sessionID           id.ID
+	standing            standing
+	code                string
+	params              map[string]string
+	body                []byte
+	reserved            int64
+	key                 api.IdempotencyKey
+	scratch             []byte
+	visit               func(key, value []byte)
+}
+
+// headers are the request headers that the server reads, as they stand in the request's memory.
+type headers struct {
+	authorization, idempotencyKey, ifMatch, ifNoneMatch, acceptEncoding   []byte
+	contentEncoding, origin, forwardedFor, preflightMethod                []byte
+	authorizations, idempotencyKeys, ifMatches, ifNoneMatches, forwardeds int
+}
+
+// exchangeKey is where a request context carries its exchange.
+type exchangeKey struct{}
+
+// userKey is made once, so that setting it allocates nothing.
+var userKey any = exchangeKey{}
+
+func exchangeOf(ctx *fasthttp.RequestCtx) *exchange {
+	x, ok := ctx.UserValue(userKey).(*exchange)
+	if !ok {
+		panic("http: a request without an exchange")
+	}
+	return x
+}
+
+var exchanges = sync.Pool{New: func() any {
+	x := &exchange{}
+	x.visit = x.header
+	return x
+}}
+
+// begin makes the exchange of a request; it has an identity, a time and an address from then on.
+func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
+	x, ok := exchanges.Get().(*exchange)
+	if !ok {
+		panic("http: foreign value in the pool")
+	}
+	x.server, x.ctx = s, ctx
+	x.call.Service = s.service
+	x.call.Now = s.now()
+	// The id is unique by its 80 random bits; the generator is seeded by the system.
+	var entropy [10]byte
+	high, low := rand.Uint64(), rand.Uint64()
+	for i := range 8 {
+		entropy[i] = byte(high >> (8 * i))
+	}
+	entropy[8], entropy[9] = byte(low), byte(low>>8)
+	id.New(x.call.Now, entropy).Append(x.requestID[:0], id.Request)
+	if c, tracked := ctx.Conn().(*conn); tracked {
+		x.ip = c.ip
+	}
+	ctx.Request.Header.VisitAll(x.visit)
+	if x.headers.forwardeds > 0 && len(s.cfg.TrustedProxies) > 0 {
+		x.ip = s.clientIP(x.ip, string(x.headers.forwardedFor))
+	}
+	return x
+}
+
+// release gives the exchange back. Large buffers are left to the collector.
+func (x *exchange) release() {
+	const keep = 64 << 10
+	x.server.budget.release(x.reserved)
+	clear(x.params)
+	clear(x.call.Params)
+	params, query, body, scratch := x.call.Params[:0], x.params, x.body[:0], x.scratch[:0]
+	if cap(body) > keep {
+		body = nil
+	}
+	if cap(scratch) > keep {
+		scratch = nil
+	}
+	visit := x.visit
+	*x = exchange{params: query, body: body, scratch: scratch, visit: visit}
+	x.call.Params = params
+	exchanges.Put(x)
+}
+
+// header notes one request header; names come in their canonical form.
+func (x *exchange) header(key, value []byte) {
+	h := &x.headers
+	switch string(key) {
+	case fasthttp.HeaderAuthorization:
+		h.authorization = value
+		h.authorizations++
+	case "Idempotency-Key":
+		h.idempotencyKey = value
+		h.idempotencyKeys++
+	case fasthttp.HeaderIfMatch:
+		h.ifMatch = joinList(h.ifMatch, value, &h.ifMatches)
+	case fasthttp.HeaderIfNoneMatch:
+		h.ifNoneMatch = joinList(h.ifNoneMatch, value, &h.ifNoneMatches)
+	case fasthttp.HeaderAcceptEncoding:
+		h.acceptEncoding = joinList(h.acceptEncoding, value, nil)
+	case fasthttp.HeaderContentEncoding:
+		h.contentEncoding = joinList(h.contentEncoding, value, nil)
+	case fasthttp.HeaderOrigin:
+		h.origin = value
+	case fasthttp.HeaderXForwardedFor:
+		h.forwardedFor = joinList(h.forwardedFor, value, &h.forwardeds)
+	case fasthttp.HeaderAccessControlRequestMethod:
+		h.preflightMethod = value
+	}
+}
+
+// joinList makes one list of a header that may be sent in several lines.
+func joinList(have, value []byte, count *int) []byte {
+	if count != nil {
+		*count++
+	}
+	if len(have) == 0 {
+		return value
+	}
+	joined := append(append([]byte{}, have...), ", "...)
+	return append(joined, value...)
+}
+
+// clientIP is the address behind trusted proxies: the last one of the list that is none of theirs.
+func (s *Server) clientIP(peer netip.Addr, forwarded string) netip.Addr {
+	list := strings.Split(forwarded, ",")
+	for at := len(list) - 1; at >= 0 && s.trusts(peer); at-- {
+		next, err := netip.ParseAddr(strings.TrimSpace(list[at]))
+		if err != nil {
+			break
+		}
+		peer = next.Unmap().WithZone("")
+	}
+	return peer
+}
+
+func (s *Server) trusts(peer netip.Addr) bool {
+	for _, prefix := range s.cfg.TrustedProxies {
+		if prefix.Contains(peer) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,139 @@
+package http
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/api"
+	"pws/internal/fault"
+)
+
+// keyMax is the largest Idempotency-Key in bytes.
+const keyMax = 255
+
+// creationScope is the scope of all operations that create a project.
+const creationScope = "creation"
+
+// judgeKey refuses an Idempotency-Key that is missing or malformed, where the operation takes one.
+// Errors: IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID.
+func (x *exchange) judgeKey() error {
+	op := x.route.operation
+	if op.Idempotency == api.NoKey {
+		return nil
+	}
+	if x.headers.idempotencyKeys == 0 {
+		if op.Idempotency == api.KeyRequired {
+			return fault.New(fault.IdempotencyKeyRequired,
+				"The operation needs the header Idempotency-Key.").
+				With("header", "Idempotency-Key")
+		}
+		return nil
+	}
+	if x.headers.idempotencyKeys > 1 || !validKey(x.headers.idempotencyKey) {
+		return fault.New(fault.IdempotencyKeyInvalid,
+			"An Idempotency-Key is 1 to 255 visible ASCII characters, sent once.").
+			With("header", "Idempotency-Key").With("max_bytes", keyMax)
+	}
+	return nil
+}
+
+// hashKey gives the call the hashes of its key, AFTER the body was found to be valid.
+func (x *exchange) hashKey() {
+	if x.route.operation.Idempotency == api.NoKey || x.headers.idempotencyKeys == 0 {
+		return
+	}
+	x.key = api.IdempotencyKey{Hash: x.keyHash(), Fingerprint: x.fingerprint()}
+	x.call.Idempotency = &x.key
+}
+
+func validKey(key []byte) bool {
+	if len(key) == 0 || len(key) > keyMax {
+		return false
+	}
+	for _, c := range key {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// keyHash covers whom and what a key is for: the agent, the scope of the operation and its project.
+// Operations that create a project share one scope, and the project they start from is no part of
+// it, so that a repeat finds the project of the first request whatever it is sent to.
+func (x *exchange) keyHash() [16]byte {
+	op := x.route.operation
+	scope, project := op.Name, ""
+	if op.Category == api.CategoryCreation {
+		scope = creationScope
+	} else if x.route.project >= 0 {
+		project = x.call.Params[x.route.project]
+	}
+	var d digest
+	d.start("key")
+	d.part(x.call.Agent[:])
+	d.text(scope)
+	d.text(project)
+	d.part(x.headers.idempotencyKey)
+	return d.sum()
+}
+
+// fingerprint covers what makes two requests the same: method, path, query in its order of names and
+// the body in its canonical form (RFC 8785).
+func (x *exchange) fingerprint() [16]byte {
+	var d digest
+	d.start("request")
+	d.text(x.route.operation.Method)
+	d.text(x.path)
+	pairs := strings.Split(x.query, "&")
+	slices.Sort(pairs)
+	d.text(strings.Join(pairs, "&"))
+	x.scratch = append(x.scratch[:0], x.body...)
+	canonical := jsontext.Value(x.scratch)
+	if len(canonical) == 0 {
+		// An absent body is the same as an empty one.
+		canonical = append(canonical, "{}"...)
+	}
+	if err := canonical.Canonicalize(); err != nil {
+		canonical = x.body
+	}
+	d.part(canonical)
+	return d.sum()
+}
+
+// digest hashes parts with their lengths, so that no two lists of parts look alike.
+type digest struct{ hash hash.Hash }
+
+var digests = sync.Pool{New: func() any { return sha256.New() }}
+
+func (d *digest) start(purpose string) {
+	pooled, ok := digests.Get().(hash.Hash)
+	if !ok {
+		panic("http: foreign value in the pool")
+	}
+	d.hash = pooled
+	d.hash.Reset()
+	d.text("pws idempotency 1 " + purpose)
+}
+
+func (d *digest) part(part []byte) {
+	var length [8]byte
+	binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+	d.hash.Write(length[:])
+	d.hash.Write(part)
+}
+
+func (d *digest) text(part string) { d.part([]byte(part)) }
+
+func (d *digest) sum() [16]byte {
+	var whole [sha256.Size]byte
+	d.hash.Sum(whole[:0])
+	digests.Put(d.hash)
+	return [16]byte(whole[:16])
+}

@@ -1,0 +1,423 @@
+// Package http serves the operation table over HTTP/1.1: routes, authentication, limits, bodies,
+// envelopes. It knows no resource by name; what an operation takes and answers is in its declaration.
+//
+// A request passes, in this order: target and framing, route and method, rate limits and credential,
+// query, headers and size of the body, its content, the handler. The first refusal is the answer. The
+// body is read only AFTER everything before it has passed, so strangers cannot fill the memory.
+//
+// An exchange carries the request. It is pooled, as are its buffers: a handler may keep strings of
+// the call, which are parts of one copy of the target, and nothing else.
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"pws/api"
+	"pws/api/shape"
+	"pws/internal/fault"
+)
+
+// RawHandler answers requests beside the table. The body has been read, within BodyMax.
+type RawHandler func(ctx *fasthttp.RequestCtx, body []byte)
+
+// Config are the settings of the transport. Zero values mean the defaults.
+type Config struct {
+	// Table is what is served; nil means the published interface.
+	Table []*api.Operation
+	// Raw are handlers by exact path, for all methods, with neither limits nor authentication.
+	Raw map[string]RawHandler
+	// ReadTimeout bounds how long one request may take to arrive. Default 30 s.
+	ReadTimeout time.Duration
+	// WriteTimeout bounds how long one answer may take to leave. Default 60 s.
+	WriteTimeout time.Duration
+	// IdleTimeout ends connections without a request. Default 120 s.
+	IdleTimeout time.Duration
+	// Connections is the most that are served at one time. Default 16384.
+	Connections int
+	// HeaderMax is the largest request line with headers, in bytes. Default 16 KiB.
+	HeaderMax int
+	// BodyMax is the largest request body in bytes. Default 16 MiB.
+	BodyMax int
+	// BodyMemory bounds the bodies above 64 KiB that are in memory at one time, in bytes. Default
+	// 256 MiB.
+	BodyMemory int64
+	// LimitKeys is how many callers each rate limit can tell apart. Default 65536; a key takes 16 B.
+	LimitKeys int
+	// TrustedProxies are the peers whose X-Forwarded-For names the client.
+	TrustedProxies []netip.Prefix
+	// Origins are the origins of web pages that may use the service, or * for reads by any. Default *.
+	Origins []string
+	// SlowRequest is the time from which a request is logged as a warning. Default 1 s; negative
+	// means never.
+	SlowRequest time.Duration
+	// Observe, where it is set, is told of every request after its answer was made. The name is
+	// empty where no operation was found.
+	Observe func(operation string, status int, elapsed time.Duration)
+}
+
+func (c *Config) fill() {
+	setDefault(&c.ReadTimeout, 30*time.Second)
+	setDefault(&c.WriteTimeout, 60*time.Second)
+	setDefault(&c.IdleTimeout, 120*time.Second)
+	setDefault(&c.Connections, 16384)
+	setDefault(&c.HeaderMax, 16<<10)
+	setDefault(&c.BodyMax, 16<<20)
+	setDefault(&c.BodyMemory, 256<<20)
+	setDefault(&c.LimitKeys, 1<<16)
+	setDefault(&c.SlowRequest, time.Second)
+	if c.Table == nil {
+		c.Table = api.Table
+	}
+	if c.Origins == nil {
+		c.Origins = []string{anyOrigin}
+	}
+}
+
+func setDefault[T comparable](value *T, def T) {
+	var zero T
+	if *value == zero {
+		*value = def
+	}
+}
+
+// Server is the transport. Its methods are safe for concurrent use.
+type Server struct {
+	cfg     Config
+	log     *slog.Logger
+	service *api.Service
+	routes  *routes
+	raw     map[string]RawHandler
+	limiter *limiter
+	origins origins
+	budget  budget
+	fast    *fasthttp.Server
+	conns   conns
+	// now is the service's clock and resolve finds the session of a credential.
+	now     func() int64
+	resolve func(x *exchange, credential []byte) error
+
+	draining atomic.Bool
+	stopping chan struct{}
+	stopOnce sync.Once
+}
+
+// New makes a server for a service. The rate limits in force are those of the service's Config; none
+// means that nothing is limited. It fails where the settings contradict themselves.
+func New(service *api.Service, cfg Config, log *slog.Logger) (*Server, error) {
+	s, err := newServer(service, cfg, service.Config.Limits, log)
+	if err != nil {
+		return nil, err
+	}
+	s.now = service.Engine.Now
+	s.resolve = func(x *exchange, credential []byte) error {
+		session, err := service.Authenticate(string(credential), x.call.Now)
+		if err != nil {
+			return err
+		}
+		x.call.Session, x.call.Agent, x.sessionID = session, session.AgentID, session.ID
+		return nil
+	}
+	return s, nil
+}
+
+func newServer(
+	service *api.Service, cfg Config, limits []api.RateLimit, log *slog.Logger,
+) (*Server, error) {
+	cfg.fill()
+	if cfg.HeaderMax < 1<<10 || cfg.BodyMax < 0 || cfg.Connections < 0 || cfg.LimitKeys < ways {
+		return nil, errors.New("http: a bound is too small to serve anything")
+	}
+	limiter, err := newLimiter(limits, cfg.LimitKeys)
+	if err != nil {
+		return nil, fmt.Errorf("http: %w", err)
+	}
+	s := &Server{
+		cfg: cfg, log: log, service: service, raw: cfg.Raw, limiter: limiter,
+		origins: newOrigins(cfg.Origins), stopping: make(chan struct{}),
+	}
+	s.budget.max = cfg.BodyMemory
+	s.routes = newRoutes(cfg.Table, cfg.BodyMax, s.routed)
+	s.fast = &fasthttp.Server{
+		Handler:                       s.handle,
+		ErrorHandler:                  s.unreadable,
+		ExpectHandler:                 s.expect,
+		ConnState:                     connState,
+		Logger:                        transportLog{log},
+		Concurrency:                   cfg.Connections,
+		ReadBufferSize:                cfg.HeaderMax,
+		ReadTimeout:                   cfg.ReadTimeout,
+		WriteTimeout:                  cfg.WriteTimeout,
+		IdleTimeout:                   cfg.IdleTimeout,
+		MaxRequestBodySize:            cfg.BodyMax,
+		StreamRequestBody:             true,
+		DisablePreParseMultipartForm:  true,
+		SecureErrorLogMessage:         true,
+		NoDefaultServerHeader:         true,
+		NoDefaultContentType:          true,
+		CloseOnShutdown:               true,
+		DisableHeaderNamesNormalizing: false,
+	}
+	return s, nil
+}
+
+func connState(c net.Conn, state fasthttp.ConnState) {
+	if state == fasthttp.StateActive {
+		if one, tracked := c.(*conn); tracked && !one.active.Load() {
+			one.active.Store(true)
+		}
+	}
+}
+
+// Serve answers connections of a listener until Shutdown, and returns nil then. It may be called for
+// several listeners.
+func (s *Server) Serve(ln net.Listener) error {
+	if s.draining.Load() {
+		return ln.Close()
+	}
+	return s.fast.Serve(&listener{Listener: ln, conns: &s.conns, stopping: s.stopping})
+}
+
+// Shutdown takes no new connections, ends those that are silent, lets requests that run finish and
+// refuses later ones with SHUTTING_DOWN. When the context ends first, the rest is cut off and its
+// error returned.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.draining.Store(true)
+	s.stopOnce.Do(func() { close(s.stopping) })
+	s.conns.drain()
+	err := s.fast.ShutdownWithContext(ctx)
+	if err != nil {
+		s.conns.closeAll()
+	}
+	return err
+}
+
+// handle is the outermost handler: it alone knows of pools, panics and logs.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	x := s.begin(ctx)
+	defer s.finish(x)
+	ctx.SetUserValue(userKey, x)
+	s.answer(x)
+}
+
+// finish completes every answer, also that of a handler that panicked.
+func (s *Server) finish(x *exchange) {
+	if reason := recover(); reason != nil {
+		s.log.Error("panic in a handler", slog.String("request_id", string(x.requestID[:])),
+			slog.String("operation", x.operationName()), slog.Any("panic", reason),
+			slog.String("stack", string(debug.Stack())))
+		x.ctx.Response.Reset()
+		x.refuse(fault.New(fault.Internal, "panic"))
+	}
+	h := &x.ctx.Response.Header
+	h.SetCanonical(headerRequestID, x.requestID[:])
+	if x.standing.tightest == nil {
+		s.limiter.peek(x, s.limiter.of(x))
+	}
+	x.scratch = append(x.scratch[:0], "00000000000000000000"...)
+	x.standing.writeTo(h, x.scratch)
+	s.cross(x)
+	if x.unread() {
+		lingerOn(x.ctx)
+	}
+	elapsed := time.Since(x.ctx.Time())
+	s.logged(x, elapsed)
+	if s.cfg.Observe != nil {
+		s.cfg.Observe(x.operationName(), x.ctx.Response.StatusCode(), elapsed)
+	}
+	x.ctx.RemoveUserValue(userKey)
+	x.release()
+}
+
+// unread reports whether the answer goes out with a part of the body still to come.
+func (x *exchange) unread() bool {
+	if !x.framed() {
+		return false
+	}
+	length := x.ctx.Request.Header.ContentLength()
+	return length < 0 || length > len(x.body)
+}
+
+func (s *Server) answer(x *exchange) {
+	if s.draining.Load() {
+		x.ctx.SetConnectionClose()
+		x.refuse(fault.New(fault.ShuttingDown, "The server is stopping."))
+		return
+	}
+	if err := x.open(); err != nil {
+		x.refuse(err)
+		return
+	}
+	if string(x.ctx.Method()) == fasthttp.MethodOptions {
+		s.options(x)
+		return
+	}
+	if handler := s.raw[x.path]; handler != nil {
+		if err := x.readBody(s.cfg.BodyMax); err != nil {
+			x.refuse(err)
+			return
+		}
+		handler(x.ctx, x.body)
+		return
+	}
+	s.find(x)
+}
+
+// find routes the request, which ends in routed. The router reads the URI as fasthttp has taken it
+// apart; where that is not what the target says, as for a path that starts with two slashes, the
+// templates decide.
+func (s *Server) find(x *exchange) {
+	if string(x.ctx.Request.URI().PathOriginal()) == x.path {
+		s.routes.router.Handler(x.ctx)
+		return
+	}
+	s.routed(x, s.routes.search(string(x.ctx.Method()), x))
+}
+
+// open reads what every request has. Errors: VALIDATION_FAILED.
+func (x *exchange) open() error {
+	x.target = string(x.ctx.Request.Header.RequestURI())
+	if err := x.judgeFraming(); err != nil {
+		return err
+	}
+	if x.target == "*" && string(x.ctx.Method()) == fasthttp.MethodOptions {
+		return nil
+	}
+	var err error
+	x.path, x.query, err = judgeTarget(x.target)
+	return err
+}
+
+// routed answers the request with its operation, or with the refusal where there is none.
+func (s *Server) routed(x *exchange, found *route) {
+	if found == nil {
+		// Unrouted requests count for their address, but their refusal says more than that of a limit.
+		_ = s.limiter.charge(x, &s.limiter.unrouted)
+		x.refuse(s.routeFault(x))
+		return
+	}
+	x.route = found
+	x.call.Operation = found.operation
+	reply, err := s.run(x)
+	if err != nil {
+		x.refuse(err)
+		return
+	}
+	x.success(&reply)
+}
+
+// run takes a routed request through the checks and the handler.
+func (s *Server) run(x *exchange) (api.Reply, error) {
+	if err := s.admit(x); err != nil {
+		return api.Reply{}, err
+	}
+	if err := x.judgeHead(); err != nil {
+		return api.Reply{}, err
+	}
+	op := x.route.operation
+	x.call.RequestID = string(x.requestID[:])
+	x.call.IfMatch = string(x.headers.ifMatch)
+	x.call.IfNoneMatch = string(x.headers.ifNoneMatch)
+	request := op.NewRequest()
+	if op.Method != fasthttp.MethodGet {
+		if err := x.readBody(x.route.bodyMax); err != nil {
+			return api.Reply{}, err
+		}
+		if err := shape.Decode(x.body, request); err != nil {
+			return api.Reply{}, err
+		}
+		x.hashKey()
+	}
+	return op.Run(&x.call, request)
+}
+
+// judgeHead refuses what the head of a request says already. Errors: those of parseQuery, judgeKey and
+// judgeBody.
+func (x *exchange) judgeHead() error {
+	if err := x.parseQuery(); err != nil {
+		return err
+	}
+	if err := x.judgeKey(); err != nil {
+		return err
+	}
+	if x.route.operation.Method == fasthttp.MethodGet {
+		return nil
+	}
+	return x.judgeBody()
+}
+
+// expect answers the heads of requests that wait for 100 Continue. What the head refuses already is
+// refused without the body; the rest passes all checks again when the body is there.
+func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
+	x := s.begin(ctx)
+	err := s.foresee(x)
+	if err == nil {
+		x.release()
+		return fasthttp.StatusContinue
+	}
+	defer s.finish(x)
+	x.refuse(err)
+	lingerOn(ctx)
+	return ctx.Response.StatusCode()
+}
+
+// foresee finds the refusal of a head, without counting the request.
+func (s *Server) foresee(x *exchange) error {
+	if s.draining.Load() {
+		return fault.New(fault.ShuttingDown, "The server is stopping.")
+	}
+	if err := x.open(); err != nil {
+		return err
+	}
+	if s.raw[x.path] != nil {
+		if x.ctx.Request.Header.ContentLength() > s.cfg.BodyMax {
+			return bodyTooLarge(s.cfg.BodyMax)
+		}
+		return nil
+	}
+	found := s.routes.search(string(x.ctx.Method()), x)
+	if found == nil {
+		return s.routeFault(x)
+	}
+	x.route = found
+	if x.headers.authorizations > 0 {
+		if err := s.authenticate(x); err != nil && found.operation.Auth != api.Anonymous {
+			return err
+		}
+	} else if found.operation.Auth == api.Bearer {
+		return needsBearer()
+	}
+	return x.judgeHead()
+}
+
+// unreadable answers what could not be read as a request.
+func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
+	x := s.begin(ctx)
+	defer s.finish(x)
+	lingerOn(ctx)
+	var small *fasthttp.ErrSmallBuffer
+	var network net.Error
+	switch {
+	case errors.As(err, &small):
+		x.refuse(fault.New(fault.HeadersTooLarge, "The request headers are too large.").
+			With("limit_bytes", s.cfg.HeaderMax))
+	case errors.As(err, &network) && network.Timeout():
+		x.refuse(fault.New(fault.RequestTimeout, "The request did not arrive in time."))
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		x.refuse(bodyTooLarge(s.cfg.BodyMax))
+	default:
+		x.refuse(fault.Invalid(fault.Field{
+			Field: "request", Problem: "is not a well-formed HTTP/1.1 request",
+		}))
+	}
+}

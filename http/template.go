@@ -1,0 +1,120 @@
+package http
+
+import (
+	"strings"
+
+	"pws/api"
+)
+
+// template is a path of the table: literal segments, {name} for one segment and {name*} for the rest,
+// behind which further literal segments may stand.
+type template struct {
+	text     string
+	segments []string // empty for a parameter
+	tail     bool     // the last segment takes the rest
+	suffix   string   // what stands behind the rest, with its slash
+	literals int      // characters outside of parameters, by which templates are ranked
+}
+
+func parseTemplate(path string) template {
+	t := template{text: path}
+	rest := strings.TrimPrefix(path, "/")
+	for rest != "" && !t.tail {
+		var segment string
+		segment, rest, _ = strings.Cut(rest, "/")
+		if !strings.HasPrefix(segment, "{") {
+			t.segments = append(t.segments, segment)
+			t.literals += len(segment) + 1
+			continue
+		}
+		t.segments = append(t.segments, "")
+		t.tail = strings.HasSuffix(segment, "*}")
+	}
+	if rest != "" {
+		t.suffix = "/" + rest
+		t.literals += len(t.suffix)
+	}
+	return t
+}
+
+// match appends the parameters of a path, as sent, and reports whether the path fits. Parameters are
+// never empty.
+func (t *template) match(path string, params []string) ([]string, bool) {
+	if path == "" || path[0] != '/' {
+		return params, false
+	}
+	rest := path[1:]
+	last := len(t.segments) - 1
+	for i, literal := range t.segments {
+		if i == last && t.tail {
+			rest, fits := strings.CutSuffix(rest, t.suffix)
+			if !fits || rest == "" {
+				return params, false
+			}
+			return append(params, rest), true
+		}
+		segment := rest
+		end := strings.IndexByte(rest, '/')
+		if (end < 0) != (i == last) {
+			return params, false
+		}
+		if end >= 0 {
+			segment, rest = rest[:end], rest[end+1:]
+		}
+		if literal == "" {
+			if segment == "" {
+				return params, false
+			}
+			params = append(params, segment)
+		} else if segment != literal {
+			return params, false
+		}
+	}
+	return params, len(t.segments) > 0 || rest == ""
+}
+
+// pattern is the template in the words of the router. It knows no suffix behind the rest, so that
+// templates which differ there share a pattern and are told apart afterwards.
+func (t *template) pattern() string {
+	var out strings.Builder
+	for i, literal := range t.segments {
+		out.WriteByte('/')
+		switch {
+		case literal != "":
+			out.WriteString(literal)
+		case t.tail && i == len(t.segments)-1:
+			out.WriteString("{rest:*}")
+		default:
+			out.WriteString("{p" + string(rune('a'+i)) + "}")
+		}
+	}
+	if out.Len() == 0 {
+		return "/"
+	}
+	return out.String()
+}
+
+// route is an operation under one method: GET operations have a second one for HEAD.
+type route struct {
+	operation *api.Operation
+	method    string
+	template  template
+	// project is the place of the parameter {project}, -1 where there is none.
+	project int
+	// bodyMax is the largest body in bytes.
+	bodyMax int
+	query   []queryParam
+}
+
+func projectParam(path string) int {
+	at := 0
+	for _, segment := range strings.Split(path, "/") {
+		if segment == "{project}" {
+			return at
+		}
+		if strings.HasPrefix(segment, "{") {
+			at++
+		}
+	}
+	return -1
+}
