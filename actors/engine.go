@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -91,6 +92,7 @@ type Engine struct {
 	blobs    *blobs.Store
 	snapshot *snapshot.Store
 	system   *actor.ActorSystem
+	dispatch *dispatcher
 
 	handles  *xsync.MapOf[id.ID, *handle]
 	listing  *index.Listing
@@ -136,6 +138,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	report.Took = time.Since(began)
 	e.system = actor.NewActorSystem(actor.WithLoggerFactory(
 		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	e.dispatch = newDispatcher(8 * runtime.GOMAXPROCS(0))
 	e.startIdentity()
 	e.stopped.Add(2)
 	go e.sweepLoop()
@@ -191,15 +194,21 @@ func (e *Engine) Close() error {
 	}
 	close(e.stop)
 	e.stopped.Wait()
+	ended := []*actor.Future{e.system.Root.PoisonFuture(e.identity.pid)}
 	e.handles.Range(func(_ id.ID, h *handle) bool {
 		h.mu.Lock()
+		defer h.mu.Unlock()
 		if h.mu.pid != nil {
-			e.system.Root.Poison(h.mu.pid)
+			ended = append(ended, e.system.Root.PoisonFuture(h.mu.pid))
 		}
-		h.mu.Unlock()
 		return true
 	})
-	e.system.Root.Poison(e.identity.pid)
+	for _, one := range ended {
+		if err := one.Wait(); err != nil {
+			e.log.Warn("an actor did not stop in time", "error", err)
+		}
+	}
+	e.dispatch.stop()
 	return e.closeStores()
 }
 

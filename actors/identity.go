@@ -102,8 +102,7 @@ func (e *Engine) SeeSession(session *identity.Session) {
 
 func (e *Engine) startIdentity() {
 	a := &identityActor{engine: e, working: e.Identity()}
-	e.identity.pid = e.system.Root.Spawn(actor.PropsFromProducer(
-		func() actor.Actor { return a }, actor.WithMailbox(actor.UnboundedLockfree())))
+	e.identity.pid = e.spawn(a)
 }
 
 // identityActor serialises the commands of identity; it pipelines as projectActor does.

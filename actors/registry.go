@@ -129,12 +129,17 @@ func (e *Engine) admit(h *handle) (*actor.PID, error) {
 			a.working = view.project
 		}
 		a.keys, a.keysFirst = indexKeys(a.working)
-		h.mu.pid = e.system.Root.Spawn(actor.PropsFromProducer(
-			func() actor.Actor { return a }, actor.WithMailbox(actor.UnboundedLockfree())))
+		h.mu.pid = e.spawn(a)
 	}
 	h.mu.inFlight++
 	h.touched.Store(e.clock.floor.Load())
 	return h.mu.pid, nil
+}
+
+// spawn starts an actor with the mailbox that gives its memory back.
+func (e *Engine) spawn(a actor.Actor) *actor.PID {
+	return e.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return a },
+		actor.WithMailbox(actor.UnboundedLockfree()), actor.WithDispatcher(e.dispatch)))
 }
 
 func (e *Engine) breakProject(h *handle, err error) {

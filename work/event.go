@@ -76,7 +76,12 @@ var encoding = func() cbor.EncMode {
 }()
 
 // EncodeEvent is the form of an event in the log.
-func EncodeEvent(event Event) ([]byte, error) { return encoding.Marshal(event) }
+func EncodeEvent(event Event) ([]byte, error) {
+	if published, ok := event.(*ChangesetPublished); ok && published.plain() {
+		return published.append(make([]byte, 0, 64+128*len(published.Ops))), nil
+	}
+	return encoding.Marshal(event)
+}
 
 // DecodeEvent reads what EncodeEvent wrote, now or years ago.
 func DecodeEvent(kind Kind, data []byte) (Event, error) {
