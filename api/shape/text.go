@@ -3,6 +3,7 @@ package shape
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -14,7 +15,7 @@ const (
 
 // unsafeWord marks, by their high bits, the bytes of a word that a JSON string must escape: those
 // below 0x20, the quote and the backslash. Marks above the lowest one may be false, so only the
-// lowest is of use.
+// lowest is of use. Bytes outside of ASCII are not marked, and may hide those behind them.
 func unsafeWord(word uint64) uint64 {
 	quote := word ^ everyByte*'"'
 	slash := word ^ everyByte*'\\'
@@ -22,58 +23,49 @@ func unsafeWord(word uint64) uint64 {
 	return low & ^word & highBits
 }
 
-// cleanLen is the length of the longest prefix of s that needs no escape.
-func cleanLen(s string) int {
-	at := 0
-	raw := unsafe.Slice(unsafe.StringData(s), len(s))
-	for ; at+8 <= len(raw); at += 8 {
-		if mark := unsafeWord(binary.LittleEndian.Uint64(raw[at:])); mark != 0 {
-			return at + bits.TrailingZeros64(mark)/8
-		}
-	}
-	for ; at < len(raw); at++ {
-		if c := raw[at]; c < 0x20 || c == '"' || c == '\\' {
-			return at
-		}
-	}
-	return at
-}
-
 // AppendString writes a JSON string. What is not UTF-8 becomes U+FFFD, a byte at a time.
+//
+// The text is copied a word at a time into memory that has room for it without escapes. A word with
+// something to escape counts up to there, and the rest of the text goes on behind the escape.
 func AppendString(dst []byte, s string) []byte {
-	if !utf8.ValidString(s) {
-		return appendRepaired(dst, s)
-	}
-	dst = append(dst, '"')
-	for {
-		clean := cleanLen(s)
-		dst = append(dst, s[:clean]...)
-		if clean == len(s) {
-			return append(dst, '"')
-		}
-		dst = appendEscape(dst, s[clean])
-		s = s[clean+1:]
-	}
-}
-
-func appendRepaired(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for at := 0; at < len(s); {
-		c := s[at]
-		if c < utf8.RuneSelf {
-			if c < 0x20 || c == '"' || c == '\\' {
-				dst = appendEscape(dst, c)
-			} else {
-				dst = append(dst, c)
-			}
-			at++
+	dst = append(slices.Grow(dst, len(s)+16), '"')
+	raw := unsafe.Slice(unsafe.StringData(s), len(s))
+	for len(raw) >= 8 {
+		word := binary.LittleEndian.Uint64(raw)
+		dst = binary.LittleEndian.AppendUint64(dst, word)
+		mark := unsafeWord(word) | word&highBits
+		if mark == 0 {
+			raw = raw[8:]
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(s[at:])
-		dst = utf8.AppendRune(dst, r)
-		at += size
+		clean := bits.TrailingZeros64(mark) / 8
+		dst, raw = appendOdd(dst[:len(dst)-8+clean], raw[clean:])
+	}
+	for len(raw) > 0 {
+		dst, raw = appendOdd(dst, raw)
 	}
 	return append(dst, '"')
+}
+
+// appendOdd writes what stands first in a text: an escape, a plain byte, or a run of characters
+// outside of ASCII.
+func appendOdd(dst, raw []byte) (longer, rest []byte) {
+	if c := raw[0]; c < utf8.RuneSelf {
+		if c < 0x20 || c == '"' || c == '\\' {
+			return appendEscape(dst, c), raw[1:]
+		}
+		return append(dst, c), raw[1:]
+	}
+	at := 0
+	for at < len(raw) && raw[at] >= utf8.RuneSelf {
+		r, size := utf8.DecodeRune(raw[at:])
+		if r == utf8.RuneError && size == 1 {
+			dst = append(dst, raw[:at]...)
+			return utf8.AppendRune(dst, utf8.RuneError), raw[at+1:]
+		}
+		at += size
+	}
+	return append(dst, raw[:at]...), raw[at:]
 }
 
 func appendEscape(dst []byte, c byte) []byte {
