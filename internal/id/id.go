@@ -85,20 +85,26 @@ func (i ID) Next() ID {
 	return i
 }
 
+// alphabet is Crockford's base32 in lower case.
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+
 // Append writes the public form behind dst.
 func (i ID) Append(dst []byte, prefix Prefix) []byte {
 	dst = append(dst, prefix...)
+	high, low := binary.BigEndian.Uint64(i[:8]), binary.BigEndian.Uint64(i[8:])
 	var text [textLen]byte
-	if err := ulid.ULID(i).MarshalTextTo(text[:]); err != nil {
-		panic(err)
+	// Twelve digits are in low; the thirteenth takes its last four bits and one of high.
+	for at := textLen - 1; at > textLen-13; at-- {
+		text[at] = alphabet[low&31]
+		low >>= 5
 	}
-	for _, c := range text {
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		dst = append(dst, c)
+	text[textLen-13] = alphabet[low|high&1<<4]
+	high >>= 1
+	for at := textLen - 14; at >= 0; at-- {
+		text[at] = alphabet[high&31]
+		high >>= 5
 	}
-	return dst
+	return append(dst, text[:]...)
 }
 
 // Format is the public form, for example "prj_01jd2v8zq0m4c5t6r7w8x9yzab".

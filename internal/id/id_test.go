@@ -2,8 +2,10 @@ package id
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/oklog/ulid/v2"
 	"pgregory.net/rapid"
 )
 
@@ -14,6 +16,9 @@ func TestParseTakesExactlyWhatFormatWrites(t *testing.T) {
 		text := want.Format(Project)
 		if !regexp.MustCompile(Pattern(Project)).MatchString(text) {
 			t.Fatalf("%q does not match its pattern", text)
+		}
+		if standard := strings.ToLower(ulid.ULID(want).String()); text[4:] != standard {
+			t.Fatalf("%q, the ULID is %q", text, standard)
 		}
 		got, ok := Parse(Project, text)
 		if !ok || got != want {
@@ -47,5 +52,12 @@ func TestTimeAndOrder(t *testing.T) {
 	}
 	if next.Next().Millis() != at+1 {
 		t.Fatalf("the carry of a full entropy goes into the time")
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	buffer := make([]byte, 0, 64)
+	for b.Loop() {
+		buffer = ID{1, 2, 3, 15: 9}.Append(buffer[:0], Project)
 	}
 }
