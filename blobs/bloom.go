@@ -53,7 +53,7 @@ type touched struct {
 }
 
 const (
-	touchedWords  = 1 << 17
+	touchedWords  = 1 << 15
 	touchedProbes = 3
 )
 

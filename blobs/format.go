@@ -27,7 +27,7 @@ const (
 	manifestPacksMax  = 1 << 16
 
 	// BlobBytesMax bounds one blob.
-	BlobBytesMax = 1 << 30
+	BlobBytesMax = 256 << 20
 	// smallBytes is the size below which blobs share a block of about blockBytes.
 	smallBytes = 4 << 10
 	blockBytes = 32 << 10

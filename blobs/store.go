@@ -185,7 +185,8 @@ func (s *Store) removeLeftovers(names []string, keep map[string]bool) error {
 		if !strings.HasSuffix(name, ".tmp") && (!isPack || keep[name]) {
 			continue
 		}
-		if err := s.o.disk.remove(filepath.Join(s.o.Dir, name)); err != nil {
+		err := s.o.disk.remove(filepath.Join(s.o.Dir, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		removed = true

@@ -173,3 +173,60 @@ func TestMergeKeepsAndDrops(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestHasDuringMerge asks for a blob after Merge has decided to leave it out: it has to stay, and
+// goes with a later merge.
+func TestHasDuringMerge(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, Options{Dir: dir, CacheBytes: 1})
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 200 {
+		c := text(r, 100+i)
+		s.Add(1, Sum(c), c)
+	}
+	mustPack(t, s, 1)
+	var first *Hash
+	none := func(h Hash) bool {
+		if first == nil {
+			first = &h
+		} else if !s.Has(*first) {
+			t.Error("has is false while the merge is under way")
+		}
+		return false
+	}
+	// The first page is sampled, then all is decided in the same order: the first blob is asked
+	// for after both.
+	calls := 0
+	_, err := s.Merge(func(h Hash) bool {
+		if calls++; calls <= 200 {
+			return false
+		}
+		return none(h)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := s.Get(*first); err != nil || Sum(c) != *first {
+		t.Fatalf("a blob that Has has answered for is gone: %v", err)
+	}
+	mustPack(t, s, 1)
+	mustPack(t, s, 1)
+	mustGet(t, s, mustContent(t, s, *first))
+	s.Close()
+	s = mustOpen(t, Options{Dir: dir})
+	if _, err := s.Merge(func(Hash) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.Packs != 0 || s.Has(*first) {
+		t.Fatalf("nothing is live, and the store has %+v", st)
+	}
+}
+
+func mustContent(t *testing.T, s *Store, h Hash) []byte {
+	t.Helper()
+	c, err := s.Get(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

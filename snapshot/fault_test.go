@@ -102,7 +102,7 @@ func (st *story) open(d *memDisk) (*Store, error) {
 // expects the next start to show the last committed run or the one that was being committed.
 func TestCrashAtEveryStep(t *testing.T) {
 	st := newStory()
-	for at := 1; ; at++ {
+	for at := 1; ; at += stride {
 		d := newMemDisk()
 		d.crashAt = at
 		done := 0
@@ -154,7 +154,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 // where the store asks for it. Nothing may be lost, nothing half done may be seen.
 func TestEveryOperationFailsOnce(t *testing.T) {
 	st := newStory()
-	for at := 1; ; at++ {
+	for at := 1; ; at += stride {
 		d := newMemDisk()
 		d.failAt = at
 		s, err := st.open(d)
@@ -261,7 +261,7 @@ func TestEveryByteIsGuarded(t *testing.T) {
 	st := newStory()
 	end := st.finished(t)
 	for name, n := range end.names {
-		for at := range n.data {
+		for at := 0; at < len(n.data); at += stride {
 			d := end.afterCrash(crashKeepsAll)
 			d.names[name].data[at] ^= 1 << (at % 8)
 			st.damaged(t, d, name, fmt.Sprintf("bit flip at %d", at))

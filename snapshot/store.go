@@ -341,7 +341,8 @@ func (s *Store) removeLeftovers(names []string, previousSound bool) error {
 		if !interrupted && !obsolete {
 			continue
 		}
-		if err := s.o.disk.remove(filepath.Join(s.o.Dir, name)); err != nil {
+		err := s.o.disk.remove(filepath.Join(s.o.Dir, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		removed = true

@@ -1,0 +1,295 @@
+package blobs
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// The story packs a batch of blobs per chapter, merges after some, and drops at the end what is
+// not live. Its contents are small, so that a fault can be put at every operation.
+const storyChapters = 9
+
+var (
+	chapters = makeChapters()
+	// liveBlobs are those of the odd chapters.
+	liveBlobs = makeLive()
+)
+
+func makeChapters() [][][]byte {
+	var out [][][]byte
+	for n := range storyChapters + 1 {
+		r := rand.New(rand.NewPCG(7, uint64(n)))
+		out = append(out, [][]byte{text(r, 40+n), text(r, 700), noise(r, 50), text(r, 5000),
+			[]byte(fmt.Sprint("chapter ", n))})
+	}
+	return out
+}
+
+func makeLive() map[Hash]bool {
+	out := map[Hash]bool{}
+	for n := 1; n <= storyChapters; n += 2 {
+		for _, c := range chapters[n] {
+			out[Sum(c)] = true
+		}
+	}
+	return out
+}
+
+func liveAtEnd(h Hash) bool { return liveBlobs[h] }
+
+func openOn(d *memDisk) (*Store, error) { return Open(Options{Dir: "d", CacheBytes: 1, disk: d}) }
+
+func add(s *Store, n int) {
+	for _, c := range chapters[n] {
+		s.Add(uint64(n), Sum(c), c)
+	}
+}
+
+// tell goes through one chapter: what is durable after it returned nil has to stay.
+func tell(s *Store, n int) error {
+	add(s, n)
+	if _, err := s.Pack(uint64(n)); err != nil {
+		return err
+	}
+	if n%4 == 0 {
+		_, err := s.Merge(nil)
+		return err
+	}
+	if n == storyChapters {
+		_, err := s.Merge(liveAtEnd)
+		return err
+	}
+	return nil
+}
+
+// holds checks that the chapters 1 to n are all there; those that may have been dropped need not.
+func holds(s *Store, n int, mayBeDropped bool) error {
+	for i := 1; i <= n; i++ {
+		for _, c := range chapters[i] {
+			got, err := s.Get(Sum(c))
+			if errors.Is(err, ErrNotFound) && mayBeDropped && !liveAtEnd(Sum(c)) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("chapter %d: %w", i, err)
+			}
+			if Sum(got) != Sum(c) {
+				return fmt.Errorf("chapter %d: wrong content", i)
+			}
+		}
+	}
+	return nil
+}
+
+// TestCrashAtEveryStep stops the machine at every operation of the story, in three ways.
+func TestCrashAtEveryStep(t *testing.T) {
+	for at := 1; ; at += stride {
+		d := newMemDisk()
+		d.crashAt = at
+		done := 0
+		if s, err := openOn(d); err == nil {
+			for n := 1; n <= storyChapters && tell(s, n) == nil; n++ {
+				done = n
+			}
+			s.Close()
+		}
+		for kind := range crashKinds {
+			after := d.afterCrash(kind)
+			if _, err := verify(after, "d", nil); err != nil {
+				t.Fatalf("crash at %d, kind %d: verify: %v", at, kind, err)
+			}
+			s, err := openOn(after)
+			if err != nil {
+				t.Fatalf("crash at %d, kind %d: open: %v", at, kind, err)
+			}
+			if err := holds(s, done, done >= storyChapters-1); err != nil {
+				t.Fatalf("crash at %d, kind %d, after chapter %d: %v", at, kind, done, err)
+			}
+			// The log is replayed from the chapter that was not finished.
+			for n := done + 1; n <= storyChapters; n++ {
+				if err := tell(s, n); err != nil {
+					t.Fatalf("crash at %d, kind %d: chapter %d: %v", at, kind, n, err)
+				}
+			}
+			if err := holds(s, storyChapters, true); err != nil {
+				t.Fatalf("crash at %d, kind %d: end: %v", at, kind, err)
+			}
+			s.Close()
+			// All files are in the manifest, or Open has removed them.
+			if s, err = openOn(after); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(after.names); n != s.Stats().Packs+1 {
+				t.Fatalf("crash at %d, kind %d: %d files for %d packs", at, kind, n, s.Stats().Packs)
+			}
+			s.Close()
+		}
+		if d.ops < at {
+			if done != storyChapters || at < 100 {
+				t.Fatalf("the story ended at chapter %d after %d operations", done, d.ops)
+			}
+			return
+		}
+	}
+}
+
+// TestEveryOperationFailsOnce lets each operation fail once; the caller tries again, and opens
+// anew and replays where the store asks for it.
+func TestEveryOperationFailsOnce(t *testing.T) {
+	for at := 1; ; at += stride {
+		d := newMemDisk()
+		d.failAt = at
+		s, err := openOn(d)
+		if err != nil {
+			if s, err = openOn(d); err != nil {
+				t.Fatalf("fault at %d: second open: %v", at, err)
+			}
+		}
+		for n := 1; n <= storyChapters; n++ {
+			before := d.ops
+			err := tell(s, n)
+			if err != nil && before >= at {
+				t.Fatalf("fault at %d: a later chapter fails: %v", at, err)
+			}
+			last := n == storyChapters
+			if herr := holds(s, n, last); herr != nil && !errors.Is(herr, errInjected) {
+				t.Fatalf("fault at %d: chapter %d after %v: %v", at, n, err, herr)
+			}
+			if errors.Is(err, ErrUncertain) {
+				if _, perr := s.Pack(1); !errors.Is(perr, ErrUncertain) {
+					t.Fatalf("fault at %d: pack after an unknown outcome: %v", at, perr)
+				}
+				s.Close()
+				if s, err = openOn(d); err != nil {
+					t.Fatalf("fault at %d: open after an unknown outcome: %v", at, err)
+				}
+				add(s, n)
+				if err := holds(s, n, last); err != nil {
+					t.Fatalf("fault at %d: chapter %d after opening anew: %v", at, n, err)
+				}
+				n--
+			} else if err != nil {
+				n--
+			}
+		}
+		over := d.ops < at
+		d.failAt = 0
+		if err := holds(s, storyChapters, true); err != nil {
+			t.Fatalf("fault at %d: end: %v", at, err)
+		}
+		s.Close()
+		after := d.afterCrash(crashKeepsNothing)
+		if _, err := verify(after, "d", nil); err != nil {
+			t.Fatalf("fault at %d: verify: %v", at, err)
+		}
+		if s, err = openOn(after); err != nil {
+			t.Fatalf("fault at %d: last open: %v", at, err)
+		}
+		if err := holds(s, storyChapters, true); err != nil {
+			t.Fatalf("fault at %d: durable end: %v", at, err)
+		}
+		s.Close()
+		if over {
+			return
+		}
+	}
+}
+
+// damaged checks that the damage of file name is reported there and nothing wrong is served.
+func damaged(t *testing.T, d *memDisk, all [][]byte, name, what string) {
+	t.Helper()
+	var c *CorruptError
+	if _, err := verify(d, "d", nil); !errors.As(err, &c) || c.File != name {
+		t.Fatalf("%s of %s: verify says %v", what, name, err)
+	}
+	s, err := openOn(d)
+	if err != nil {
+		if !errors.As(err, &c) || c.File != name || !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%s of %s: open says %v", what, name, err)
+		}
+		return
+	}
+	defer s.Close()
+	found := false
+	for _, content := range all {
+		got, err := s.Get(Sum(content))
+		if err != nil {
+			found = true
+			if !errors.As(err, &c) || c.File != name {
+				t.Fatalf("%s of %s: get says %v", what, name, err)
+			}
+		} else if Sum(got) != Sum(content) {
+			t.Fatalf("%s of %s: wrong content is served", what, name)
+		}
+	}
+	if !found {
+		t.Fatalf("%s of %s: neither open nor get has met it", what, name)
+	}
+}
+
+func TestEveryByteIsGuarded(t *testing.T) {
+	end := newMemDisk()
+	s, err := openOn(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][]byte
+	for n := range 2 {
+		add(s, n)
+		mustPack(t, s, uint64(n))
+		all = append(all, chapters[n]...)
+	}
+	s.Close()
+	for name, n := range end.names {
+		for at := 0; at < len(n.data); at += stride {
+			// Inside an index page any byte is as good as any other.
+			if at%7 != 0 && at > 1500 && at < len(n.data)-footerBytes {
+				continue
+			}
+			d := end.afterCrash(crashKeepsAll)
+			d.names[name].data[at] ^= 1 << (at % 8)
+			damaged(t, d, all, name, fmt.Sprintf("bit flip at %d", at))
+			d = end.afterCrash(crashKeepsAll)
+			d.names[name].data = d.names[name].data[:at]
+			damaged(t, d, all, name, fmt.Sprintf("cut at %d", at))
+		}
+	}
+	for name := range end.names {
+		d := end.afterCrash(crashKeepsAll)
+		delete(d.names, name)
+		if _, err := openOn(d); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("open without %s: %v", name, err)
+		}
+	}
+}
+
+// TestDamageDoesNotStopMerges has a pack damaged while the store is open: the merge that meets it
+// says so, and the next ones go on without it.
+func TestDamageDoesNotStopMerges(t *testing.T) {
+	d := newMemDisk()
+	s, err := openOn(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for n := 1; n <= tierPacks; n++ {
+		add(s, n)
+		mustPack(t, s, uint64(n))
+	}
+	d.names["d/"+packName(1)].data[headerBytes+blockHeadBytes+2] ^= 1
+	if _, err := s.Merge(nil); !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("merge: %v", err)
+	}
+	for n := tierPacks + 1; n <= 2*tierPacks; n++ {
+		add(s, n)
+		mustPack(t, s, uint64(n))
+	}
+	if st, err := s.Merge(nil); err != nil || st.MergedPacks < tierPacks {
+		t.Fatalf("second merge: %+v, %v", st, err)
+	}
+	if st := s.Stats(); st.DamagedPacks != 1 || st.Packs != 2 {
+		t.Fatalf("stats %+v", st)
+	}
+}

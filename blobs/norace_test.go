@@ -1,0 +1,5 @@
+//go:build !race
+
+package blobs
+
+const stride = 1

@@ -1,0 +1,172 @@
+package blobs
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var contents = func() (out [41][]byte) {
+	for i := range out {
+		out[i] = text(rand.New(rand.NewPCG(uint64(i), 0)), i*i*13%9000)
+	}
+	return out
+}()
+
+// TestAgainstMap runs random operations against a map. A blob that is not live may be gone after a
+// Merge or still be there; everything else is exact.
+func TestAgainstMap(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		dir, err := os.MkdirTemp("", "blobs")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		o := Options{Dir: dir, CacheBytes: 1 << 16}
+		s, err := Open(o)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer func() { s.Close() }()
+		content := func(i int) []byte { return contents[i] }
+		recent, packed := map[int]uint64{}, map[int]bool{}
+		dropped := map[int]bool{}
+		position := uint64(0)
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 9).Draw(rt, "step") {
+			case 0, 1, 2, 3, 4:
+				position++
+				i := rapid.IntRange(0, 40).Draw(rt, "blob")
+				s.Add(position, Sum(content(i)), content(i))
+				if _, ok := recent[i]; !ok && (!packed[i] || dropped[i]) {
+					recent[i] = position
+				}
+				delete(dropped, i)
+			case 5, 6:
+				upTo := uint64(rapid.IntRange(0, int(position)).Draw(rt, "upTo"))
+				if _, err := s.Pack(upTo); err != nil {
+					rt.Fatal(err)
+				}
+				for i, p := range recent {
+					if p <= upTo {
+						packed[i] = true
+						delete(recent, i)
+					}
+				}
+			case 7:
+				odd := rapid.IntRange(0, 3).Draw(rt, "live")
+				live := map[Hash]bool{}
+				for i := range 41 {
+					live[Sum(content(i))] = i%4 != odd
+				}
+				if _, err := s.Merge(func(h Hash) bool { return live[h] }); err != nil {
+					rt.Fatal(err)
+				}
+				for i := range packed {
+					if _, ok := recent[i]; !ok && i%4 == odd {
+						dropped[i] = true
+					}
+				}
+			case 8:
+				if _, err := s.Merge(nil); err != nil {
+					rt.Fatal(err)
+				}
+			case 9:
+				s.Close()
+				if s, err = Open(o); err != nil {
+					rt.Fatal(err)
+				}
+				// The log is replayed.
+				for i, p := range recent {
+					s.Add(p, Sum(content(i)), content(i))
+				}
+			}
+			for i := range 41 {
+				_, isRecent := recent[i]
+				got, err := s.Get(Sum(content(i)))
+				switch {
+				case err == nil && Sum(got) == Sum(content(i)) && (isRecent || packed[i]):
+				case errors.Is(err, ErrNotFound) && !isRecent && (!packed[i] || dropped[i]):
+				default:
+					rt.Fatalf("blob %d: %v, recent %v, packed %v", i, err, isRecent, packed[i])
+				}
+			}
+		}
+		s.Close()
+		if _, err := Verify(dir, nil); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// TestEverythingAtOnce has writers that name a blob which Has told them of, or add it, while packs
+// and merges run. What a writer has named has to be readable until it lets go of it.
+func TestEverythingAtOnce(t *testing.T) {
+	s := mustOpen(t, Options{Dir: t.TempDir(), CacheBytes: 1 << 16})
+	const kinds, merges = 3000, 12
+	var contents [kinds][]byte
+	var named [kinds]atomic.Int32
+	index := map[Hash]int{}
+	for i := range contents {
+		contents[i] = text(rand.New(rand.NewPCG(uint64(i), 1)), 50+i*i%1000)
+		index[Sum(contents[i])] = i
+	}
+	var position atomic.Uint64
+	// inFlight is held from Has until the blob is named; a Pack begins after those in flight have
+	// ended, as a snapshot covers positions whose views are published.
+	var inFlight sync.RWMutex
+	var merged, dropped atomic.Int64
+	done := func() bool { return merged.Load() >= merges || t.Failed() }
+	var all sync.WaitGroup
+	for w := range 4 {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(w), 2))
+			for !done() {
+				i := r.IntN(kinds)
+				h := Sum(contents[i])
+				inFlight.RLock()
+				if !s.Has(h) {
+					s.Add(position.Add(1), h, contents[i])
+				}
+				named[i].Add(1)
+				inFlight.RUnlock()
+				if got, err := s.Get(h); err != nil || Sum(got) != h {
+					t.Errorf("blob %d: %v", i, err)
+				}
+				named[i].Add(-1)
+			}
+		})
+	}
+	all.Go(func() {
+		for !done() {
+			inFlight.Lock()
+			upTo := position.Load()
+			inFlight.Unlock()
+			if _, err := s.Pack(upTo); err != nil {
+				t.Error(err)
+			}
+			s.Stats()
+		}
+	})
+	all.Go(func() {
+		for !done() {
+			st, err := s.Merge(func(h Hash) bool { return named[index[h]].Load() > 0 })
+			if err != nil {
+				t.Error(err)
+			}
+			if st.MergedPacks > 0 {
+				merged.Add(1)
+				dropped.Add(int64(st.DroppedBlobs))
+			}
+		}
+	})
+	all.Wait()
+	if dropped.Load() == 0 {
+		t.Fatal("no merge has dropped anything")
+	}
+}
