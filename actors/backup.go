@@ -1,0 +1,370 @@
+package actors
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Backup copies a data directory into a folder that does not exist or is empty. A server may run
+// on the directory meanwhile, and it neither helps nor waits: what was durable when Backup began is
+// in the copy, and of what was written since then whatever was there. The copy is checked, and
+// takes its name only AFTER it was found sound. Files that never change are hard links where the
+// file system allows it; all others are copies.
+func Backup(data, to string) (*Report, error) { return copyData(data, to, true) }
+
+// Restore makes a data directory out of a backup, as Backup does, with copies alone.
+func Restore(from, data string) (*Report, error) { return copyData(from, data, false) }
+
+func copyData(from, to string, link bool) (report *Report, err error) {
+	if err := requireFree(to); err != nil {
+		return nil, err
+	}
+	if err := checkFormat(from); err != nil {
+		return nil, err
+	}
+	files, err := take(from)
+	if err != nil {
+		return nil, err
+	}
+	defer files.close()
+	partial := filepath.Clean(to) + ".partial"
+	if err := makeFolders(partial); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(partial))
+		}
+	}()
+	if err := files.put(partial, link); err != nil {
+		return nil, err
+	}
+	if report, err = Verify(partial); err != nil {
+		return nil, fmt.Errorf("the copy of %s is not sound and was removed: %w", from, err)
+	}
+	// An empty folder has to make room, because a rename does not replace it.
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := os.Rename(partial, to); err != nil {
+		return nil, err
+	}
+	return report, syncDir(filepath.Dir(filepath.Clean(to)))
+}
+
+// requireFree refuses a folder that has something in it.
+func requireFree(dir string) error {
+	names, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && len(names) > 0 {
+		err = fmt.Errorf("%s is not empty", dir)
+	}
+	return err
+}
+
+var partNames = []string{logName, snapshotName, blobsName}
+
+// makeFolders makes the folder of an unfinished copy; one that is there belongs to somebody else.
+func makeFolders(partial string) error {
+	err := os.MkdirAll(filepath.Dir(partial), 0o700)
+	if err == nil {
+		err = os.Mkdir(partial, 0o700)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already: another copy is under way, or one was "+
+			"interrupted and is to be removed", partial)
+	}
+	for _, name := range partNames {
+		if err == nil {
+			err = os.Mkdir(filepath.Join(partial, name), 0o700)
+		}
+	}
+	return err
+}
+
+// takenFile is a file of a data directory at a moment: open, so that it stays readable when the
+// server removes it, or small and read already.
+type takenFile struct {
+	name    string
+	path    string
+	file    *os.File
+	size    int64
+	content []byte
+	// fixed says that the file never changes under its name.
+	fixed bool
+}
+
+// takenFiles are the files of one state of a data directory.
+type takenFiles struct {
+	dir   string
+	files []takenFile
+}
+
+// errMoved says that the server changed the directory too much while files were taken.
+var errMoved = errors.New("the data directory changes too fast to be copied")
+
+// attemptsMax bounds how often files are taken anew. Taking opens files and copies none, so that
+// it is over long before the next snapshot as a rule.
+const attemptsMax = 1000
+
+// take opens the files of one consistent state.
+func take(dir string) (*takenFiles, error) {
+	var err error
+	for range attemptsMax {
+		t := &takenFiles{dir: dir}
+		if err = t.all(); err == nil {
+			return t, nil
+		}
+		t.close()
+		if !errors.Is(err, errMoved) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// all takes the parts in the reverse of the order in which a server makes them: snapshot, packs,
+// log. What a snapshot needs of packs and log was there BEFORE it, and it is still there unless
+// something was removed meanwhile, which each step looks for.
+func (t *takenFiles) all() error {
+	for _, name := range []string{formatName, secretName} {
+		if err := t.read(name); err != nil {
+			return err
+		}
+	}
+	before, err := t.list(logName, segmentNumber)
+	if err != nil {
+		return err
+	}
+	if err := t.snapshot(); err != nil {
+		return err
+	}
+	if err := t.blobs(); err != nil {
+		return err
+	}
+	return t.log(before)
+}
+
+// snapshot takes the newest manifest and the sections up to it. The files of a generation stay
+// until the second one after it is made.
+func (t *takenFiles) snapshot() error {
+	generations, err := t.list(snapshotName, numberBehind("manifest-"))
+	if err != nil || len(generations) == 0 {
+		return err
+	}
+	newest := generations[len(generations)-1]
+	if err := t.open(snapshotName, newest.name, true); err != nil {
+		return err
+	}
+	sections, err := t.list(snapshotName, numberBehind("sections-"))
+	if err != nil {
+		return err
+	}
+	for _, s := range sections {
+		if s.number > newest.number {
+			continue
+		}
+		if err := t.open(snapshotName, s.name, true); err != nil {
+			return err
+		}
+	}
+	generations, err = t.list(snapshotName, numberBehind("manifest-"))
+	if err == nil && generations[len(generations)-1].number > newest.number+1 {
+		err = errMoved
+	}
+	return err
+}
+
+// blobs takes the manifest and all packs. A pack is removed AFTER a manifest without it is there.
+func (t *takenFiles) blobs() error {
+	name := filepath.Join(blobsName, "manifest")
+	err := t.read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		packs, lerr := t.list(blobsName, numberBehind("pack-"))
+		if lerr != nil || len(packs) > 0 {
+			return errors.Join(err, lerr)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	manifest := t.files[len(t.files)-1].content
+	packs, err := t.list(blobsName, numberBehind("pack-"))
+	if err != nil {
+		return err
+	}
+	for _, p := range packs {
+		if err := t.open(blobsName, p.name, true); err != nil {
+			return err
+		}
+	}
+	again, err := os.ReadFile(filepath.Join(t.dir, name))
+	if err == nil && !bytes.Equal(again, manifest) {
+		err = errMoved
+	}
+	return err
+}
+
+// log takes the segments. The list has to be the same afterwards, but for new segments behind it,
+// and it has to begin where it began BEFORE the snapshot was taken: then nothing was cut that this
+// snapshot does not cover.
+func (t *takenFiles) log(before []numbered) error {
+	segments, err := t.list(logName, segmentNumber)
+	if err != nil {
+		return err
+	}
+	first := len(t.files)
+	for _, s := range segments {
+		if err := t.open(logName, s.name, false); err != nil {
+			return err
+		}
+	}
+	for at := first; at < len(t.files); at++ {
+		info, err := t.files[at].file.Stat()
+		if err != nil {
+			return err
+		}
+		t.files[at].size = info.Size()
+	}
+	after, err := t.list(logName, segmentNumber)
+	if err != nil {
+		return err
+	}
+	if len(before) == 0 || len(segments) == 0 || before[0] != segments[0] ||
+		len(after) < len(segments) || !slices.Equal(after[:len(segments)], segments) {
+		return errMoved
+	}
+	return nil
+}
+
+// numbered is a file whose name carries a number.
+type numbered struct {
+	name   string
+	number uint64
+}
+
+// numberBehind reads names of a prefix and a number of eight hexadecimal digits.
+func numberBehind(prefix string) func(string) (uint64, bool) {
+	return func(name string) (uint64, bool) {
+		digits, ok := strings.CutPrefix(name, prefix)
+		if !ok || len(digits) != 8 {
+			return 0, false
+		}
+		number, err := strconv.ParseUint(digits, 16, 32)
+		return number, err == nil
+	}
+}
+
+// segmentNumber reads the name of a log segment, twenty decimal digits.
+func segmentNumber(name string) (uint64, bool) {
+	number, err := strconv.ParseUint(name, 10, 64)
+	return number, err == nil && len(name) == 20
+}
+
+// list gives the files of a part in the order of their numbers.
+func (t *takenFiles) list(part string, number func(string) (uint64, bool)) ([]numbered, error) {
+	names, err := os.ReadDir(filepath.Join(t.dir, part))
+	if err != nil {
+		return nil, err
+	}
+	var found []numbered
+	for _, name := range names {
+		if n, ok := number(name.Name()); ok {
+			found = append(found, numbered{name: name.Name(), number: n})
+		}
+	}
+	slices.SortFunc(found, func(a, b numbered) int { return strings.Compare(a.name, b.name) })
+	return found, nil
+}
+
+func (t *takenFiles) read(name string) error {
+	content, err := os.ReadFile(filepath.Join(t.dir, name))
+	if err == nil {
+		t.files = append(t.files, takenFile{name: name, content: content})
+	}
+	return err
+}
+
+func (t *takenFiles) open(part, name string, fixed bool) error {
+	taken := takenFile{name: filepath.Join(part, name), fixed: fixed}
+	taken.path = filepath.Join(t.dir, taken.name)
+	file, err := os.Open(taken.path)
+	if err != nil {
+		return err
+	}
+	taken.file = file
+	t.files = append(t.files, taken)
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	t.files[len(t.files)-1].size = info.Size()
+	return nil
+}
+
+func (t *takenFiles) close() {
+	for _, taken := range t.files {
+		if taken.file != nil {
+			taken.file.Close()
+		}
+	}
+}
+
+// put makes the files durable in a new folder.
+func (t *takenFiles) put(dir string, link bool) error {
+	for at := range t.files {
+		if err := t.files[at].put(dir, link); err != nil {
+			return err
+		}
+	}
+	for _, name := range partNames {
+		if err := syncDir(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return syncDir(dir)
+}
+
+func (t *takenFile) put(dir string, link bool) error {
+	name := filepath.Join(dir, t.name)
+	if link && t.fixed && t.link(name) {
+		return nil
+	}
+	var from io.Reader = bytes.NewReader(t.content)
+	if t.file != nil {
+		from = io.NewSectionReader(t.file, 0, t.size)
+	}
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, from)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// link reports false where the file has to be copied: on another file system, or where the name
+// stands for another file by now.
+func (t *takenFile) link(name string) bool {
+	if err := os.Link(t.path, name); err != nil {
+		return false
+	}
+	linked, linkedErr := os.Lstat(name)
+	taken, takenErr := t.file.Stat()
+	if linkedErr == nil && takenErr == nil && os.SameFile(taken, linked) {
+		return true
+	}
+	// Where the removal fails too, making the file anew says so.
+	_ = os.Remove(name)
+	return false
+}

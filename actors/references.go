@@ -1,0 +1,341 @@
+package actors
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/puzpuzpuz/xsync/v3"
+
+	"pws/blobs"
+	"pws/index"
+	"pws/internal/id"
+	"pws/snapshot"
+	"pws/wal"
+	"pws/work"
+)
+
+// contentKey is a stored content in 20 bytes: half of a SHA-256 tells contents apart just as well.
+type contentKey struct {
+	prefix [16]byte
+	size   uint32
+}
+
+// contentSet is a sorted list instead of a map, because a directory may hold very many contents.
+type contentSet struct {
+	keys   []contentKey
+	sorted bool
+}
+
+func (s *contentSet) add(hash blobs.Hash, size int64) {
+	s.keys = append(s.keys, contentKey{prefix: [16]byte(hash[:16]), size: uint32(size)})
+	s.sorted = false
+}
+
+func (s *contentSet) find(hash work.Hash) (size uint32, ok bool) {
+	if !s.sorted {
+		slices.SortFunc(s.keys, func(a, b contentKey) int {
+			return bytes.Compare(a.prefix[:], b.prefix[:])
+		})
+		s.sorted = true
+	}
+	at, ok := slices.BinarySearchFunc(s.keys, hash, func(k contentKey, h work.Hash) int {
+		return bytes.Compare(k.prefix[:], h[:16])
+	})
+	if !ok {
+		return 0, false
+	}
+	return s.keys[at].size, true
+}
+
+// rebuilder makes the states of a data directory, one project after the other, in an engine that
+// has sections to read and nothing else.
+type rebuilder struct {
+	*verifier
+	engine   *Engine
+	replayer *replayer
+	// tail holds the entries behind the snapshot by project, without their contents.
+	tail map[id.ID][]replayed
+	// agents is false where identity cannot be rebuilt.
+	agents bool
+	// public counts the saved projects that are PUBLIC.
+	public int
+}
+
+// checkStates rebuilds identity and every project and looks up all that they name.
+func (v *verifier) checkStates() error {
+	view, err := openView(filepath.Join(v.dir, snapshotName))
+	if errors.Is(err, snapshot.ErrCorrupt) {
+		// The place is known from the check of the snapshot; the path here is of the view.
+		v.damage.addf("references were not checked, because the snapshot cannot be read")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	e := &Engine{
+		log:      slog.New(slog.DiscardHandler),
+		handles:  xsync.NewMapOf[id.ID, *handle](),
+		listing:  index.NewListing(),
+		snapshot: view.Store,
+	}
+	r := &rebuilder{
+		verifier: v, engine: e, replayer: newReplayer(e), tail: map[id.ID][]replayed{},
+	}
+	err = r.run()
+	return errors.Join(err, view.close())
+}
+
+// view is a snapshot that was opened without changing its directory: the store removes what
+// interrupted runs have left, so it works in a folder of links outside.
+type view struct {
+	*snapshot.Store
+	dir string
+}
+
+func openView(dir string) (*view, error) {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	links, err := os.MkdirTemp("", "pws-verify-")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		from := filepath.Join(dir, name.Name())
+		if err := os.Symlink(from, filepath.Join(links, name.Name())); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(links))
+		}
+	}
+	store, err := snapshot.Open(snapshot.Options{Dir: links})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(links))
+	}
+	return &view{Store: store, dir: links}, nil
+}
+
+func (w *view) close() error { return errors.Join(w.Close(), os.RemoveAll(w.dir)) }
+
+func (r *rebuilder) run() error {
+	r.restoreAgents()
+	if err := r.readTail(); err != nil {
+		return err
+	}
+	for key, position := range r.engine.sectionKeys("p") {
+		r.checkProject(id.ID([]byte(key[1:])), position)
+	}
+	r.checkMarks()
+	made := make([]id.ID, 0, len(r.tail))
+	for project := range r.tail {
+		made = append(made, project)
+	}
+	slices.SortFunc(made, id.ID.Compare)
+	for _, project := range made {
+		r.checkProject(project, 0)
+	}
+	if r.agents {
+		r.report.Agents = r.engine.Identity().Counts().Agents
+	}
+	return nil
+}
+
+// restoreAgents reads the saved state of identity. Sections that do not check are known already.
+func (r *rebuilder) restoreAgents() {
+	err := guarded(r.engine.restoreIdentity)
+	r.agents = err == nil
+	if err != nil && !errors.Is(err, snapshot.ErrCorrupt) {
+		r.damage.addf("identity: %w", err)
+	}
+	if r.agents {
+		r.checkSection("identity", r.engine.identity.view.Load().position)
+	}
+}
+
+// readTail goes through the entries behind the snapshot: identity is changed at once, the entries
+// of projects are kept without contents for when their project's turn comes.
+func (r *rebuilder) readTail() error {
+	dir := filepath.Join(r.dir, logName)
+	return wal.Read(dir, r.report.Snapshot.Position+1, func(position uint64, data []byte) error {
+		r.report.Tail++
+		decoded, err := decodeEntry(data)
+		if err != nil {
+			r.damage.addf("%s: entry %d: %w", dir, position, err)
+			return nil
+		}
+		for _, blob := range decoded.blobs {
+			if sha256.Sum256(blob.content) != blob.hash {
+				r.damage.addf("%s: entry %d: a content does not fit its hash %x",
+					dir, position, blob.hash)
+				continue
+			}
+			r.contents.add(blob.hash, int64(len(blob.content)))
+		}
+		decoded.blobs = nil
+		kept, err := decodeEntry(decoded.encode())
+		if err != nil {
+			return err
+		}
+		in := replayed{position, kept}
+		if kept.target == targetProject {
+			r.tail[kept.id] = append(r.tail[kept.id], in)
+			return nil
+		}
+		if r.agents {
+			if err := r.replayer.apply(&in); err != nil {
+				r.damage.addf("%s: entry %d: %w", dir, position, err)
+				r.agents = false
+			}
+		}
+		return nil
+	})
+}
+
+// checkSection finds a section that contains an entry which the log has lost.
+func (r *rebuilder) checkSection(of string, position uint64) {
+	if position > r.report.Log.Last {
+		r.damage.addf("%s: saved with entry %d, and the log ends with %d",
+			of, position, r.report.Log.Last)
+	}
+}
+
+// checkProject rebuilds one project, checks it, and forgets it. saved is the position of its
+// section, 0 where it has none.
+func (r *rebuilder) checkProject(project id.ID, saved uint64) {
+	entries := r.tail[project]
+	delete(r.tail, project)
+	name := "project " + project.Format(id.Project)
+	state, err := r.rebuild(name, project, saved, entries)
+	r.engine.handles.Delete(project)
+	r.engine.dirty.handles = nil
+	if err != nil {
+		if !errors.Is(err, snapshot.ErrCorrupt) {
+			r.damage.addf("%s: %w", name, err)
+		}
+		return
+	}
+	r.report.Projects++
+	missing := map[id.ID]bool{}
+	r.checkAgent(name, "owner", state.Owner, missing)
+	for _, member := range state.Members() {
+		r.checkAgent(name, "member", member.Agent, missing)
+		r.checkAgent(name, "member added by", member.AddedBy, missing)
+	}
+	dangling := map[work.Hash]bool{}
+	for n := range state.ChangesetsCount() {
+		changeset := state.ChangesetNumber(uint32(n + 1))
+		r.report.Changesets++
+		r.checkAgent(name, "author", changeset.Author, missing)
+		for at := range changeset.Ops {
+			r.report.Operations++
+			r.checkContent(name, changeset, &changeset.Ops[at], dangling)
+		}
+	}
+}
+
+// rebuild does for one project what a start does.
+func (r *rebuilder) rebuild(
+	name string, project id.ID, saved uint64, entries []replayed,
+) (state *work.Project, err error) {
+	e, h := r.engine, &handle{id: project}
+	e.handles.Store(project, h)
+	if saved > 0 {
+		r.checkSection(name, saved)
+		h.stored.Store(true)
+		err = guarded(func() error {
+			view, err := e.load(h)
+			if err == nil {
+				r.checkMark(name, view.project)
+			}
+			return err
+		})
+	}
+	for at := range entries {
+		if err == nil {
+			err = r.replayer.apply(&entries[at])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	view := h.view.Load()
+	switch {
+	case err != nil:
+		return nil, err
+	case view == nil:
+		return nil, errors.New("its section was saved with entry 0, which does not exist")
+	case view.project.ID != project:
+		return nil, errors.New("it has no beginning: there is no section, and the log behind the " +
+			"snapshot does not create it")
+	}
+	return view.project, nil
+}
+
+// checkMark compares a saved project with its entry in the saved list of PUBLIC ones.
+func (r *rebuilder) checkMark(name string, p *work.Project) {
+	_, marked := r.engine.snapshot.SectionPosition(markKey(p))
+	public := p.Visibility == work.Public
+	if public {
+		r.public++
+	}
+	if public != marked {
+		r.damage.addf("%s: it is saved as %s, and it being listed is %t",
+			name, p.Visibility, marked)
+	}
+}
+
+// checkMarks finds projects in the saved list that are not saved themselves.
+func (r *rebuilder) checkMarks() {
+	for key := range r.engine.sectionKeys("v") {
+		project := id.ID([]byte(key[9:]))
+		if _, saved := r.engine.snapshot.SectionPosition(headKey(project)); !saved {
+			r.damage.addf("project %s: it is listed, and there is no section of it",
+				project.Format(id.Project))
+		}
+	}
+}
+
+func (r *rebuilder) checkAgent(name, role string, agent id.ID, missing map[id.ID]bool) {
+	if !r.agents || missing[agent] {
+		return
+	}
+	if _, known := r.engine.Identity().Agent(agent); !known {
+		missing[agent] = true
+		r.damage.addf("%s: %s %s does not exist", name, role, agent.Format(id.Agent))
+	}
+}
+
+func (r *rebuilder) checkContent(
+	name string, c *work.Changeset, op *work.Op, dangling map[work.Hash]bool,
+) {
+	if op.Action == work.Delete {
+		return
+	}
+	r.report.Contents++
+	size, ok := r.contents.find(op.Blob)
+	if (ok && size == op.Size) || dangling[op.Blob] {
+		return
+	}
+	dangling[op.Blob] = true
+	what := "is missing"
+	if ok {
+		what = fmt.Sprintf("has %d bytes instead of %d", size, op.Size)
+	}
+	r.damage.addf("%s: changeset %s: the content %x of %q %s",
+		name, c.ID.Format(id.Changeset), op.Blob, *op.Path, what)
+}
+
+// guarded turns a panic into an error: what was read does not fit the rules.
+func guarded(do func() error) (err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("it does not fit the rules: %v", broken)
+		}
+	}()
+	return do()
+}

@@ -1,0 +1,285 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"pws/blobs"
+	"pws/snapshot"
+	"pws/wal"
+)
+
+// The parts of the data directory, and the file that the log's owner keeps locked.
+const (
+	logName      = "log"
+	snapshotName = "snapshot"
+	blobsName    = "blobs"
+	logLockName  = "LOCK"
+)
+
+// ErrInUse says that a server has the data directory open.
+var ErrInUse = errors.New("the data directory is in use by a running server; " +
+	"stop it, or make a backup and verify that")
+
+// Report is what Verify has counted.
+type Report struct {
+	Log      wal.Report
+	Snapshot snapshot.Report
+	Blobs    blobs.Report
+	// Tail is how many entries of the log lie behind the snapshot.
+	Tail       uint64
+	Agents     int
+	Projects   int
+	Changesets uint64
+	Operations uint64
+	// Contents is how many times an operation names a content; each of them was found.
+	Contents uint64
+}
+
+// Print writes the counts for people.
+func (r *Report) Print(out io.Writer) error {
+	var text strings.Builder
+	line := func(name, format string, values ...any) {
+		fmt.Fprintf(&text, "%-11s", name)
+		fmt.Fprintf(&text, format+"\n", values...)
+	}
+	line("log", "%d entries (%d to %d, %d behind the snapshot) in %d segments, %d bytes",
+		r.Log.Entries, r.Log.First, r.Log.Last, r.Tail, r.Log.Segments, r.Log.Bytes)
+	if r.Log.TornBytes > 0 {
+		line("", "torn tail: %d bytes of %s at offset %d; the next start cuts them off",
+			r.Log.TornBytes, r.Log.TornFile, r.Log.TornOffset)
+	}
+	line("snapshot", "generation %d of position %d: %d sections in %d files, %d bytes",
+		r.Snapshot.Generation, r.Snapshot.Position, r.Snapshot.Sections, r.Snapshot.Files,
+		r.Snapshot.Bytes)
+	line("blobs", "%d in %d packs, %d bytes", r.Blobs.Blobs, r.Blobs.Packs, r.Blobs.Bytes)
+	line("agents", "%d", r.Agents)
+	line("projects", "%d", r.Projects)
+	line("changesets", "%d with %d operations", r.Changesets, r.Operations)
+	line("contents", "%d references, none is dangling", r.Contents)
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// faultsMax bounds the faults that a Damage lists.
+const faultsMax = 100
+
+// Damage is what is wrong with a data directory. Faults of the stores name file and offset and
+// answer to the ErrCorrupt of wal, snapshot or blobs; the others name what refers to what.
+type Damage struct {
+	Faults []error
+	// Unlisted is how many more there were.
+	Unlisted int
+}
+
+// Error has a line for each fault.
+func (d *Damage) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "damage found, %d faults:", len(d.Faults)+d.Unlisted)
+	for _, fault := range d.Faults {
+		text.WriteString("\n  " + fault.Error())
+	}
+	if d.Unlisted > 0 {
+		fmt.Fprintf(&text, "\n  and %d more", d.Unlisted)
+	}
+	return text.String()
+}
+
+// Unwrap gives the faults to errors.Is and errors.As.
+func (d *Damage) Unwrap() []error { return d.Faults }
+
+func (d *Damage) add(fault error) {
+	if len(d.Faults) >= faultsMax {
+		d.Unlisted++
+		return
+	}
+	d.Faults = append(d.Faults, fault)
+}
+
+func (d *Damage) addf(format string, values ...any) { d.add(fmt.Errorf(format, values...)) }
+
+// Verify checks a data directory that no server uses: every checksum and hash of the stores, that
+// they join without a gap, and that all that a state names is there. The states are rebuilt by the
+// code that a start uses. It changes nothing, and a server cannot start meanwhile.
+//
+// The error is a *Damage, with a report of what could be counted, or ErrInUse, or what kept Verify
+// from reading.
+func Verify(dir string) (*Report, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFormat(dir); err != nil {
+		return nil, err
+	}
+	lock, err := lockOffline(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	v := &verifier{dir: dir}
+	if err := v.run(); err != nil {
+		return nil, err
+	}
+	if len(v.damage.Faults) > 0 {
+		return &v.report, &v.damage
+	}
+	return &v.report, nil
+}
+
+// checkFormat refuses a folder that is no data directory, or one of another format.
+func checkFormat(dir string) error {
+	name := filepath.Join(dir, formatName)
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is not a data directory: it has no file %s", dir, formatName)
+	}
+	if err == nil && string(text) != formatText {
+		err = fmt.Errorf("%s says %q, this program reads %q", name,
+			strings.TrimSpace(string(text)), strings.TrimSpace(formatText))
+	}
+	return err
+}
+
+// lockOffline keeps servers away from a data directory. A backup has no lock file, and gets none.
+func lockOffline(dir string) (io.Closer, error) {
+	file, err := os.Open(filepath.Join(dir, logName, logLockName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return io.NopCloser(nil), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if err == nil {
+		return file, nil
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = fmt.Errorf("%s: %w", dir, ErrInUse)
+	}
+	return nil, errors.Join(err, file.Close())
+}
+
+type verifier struct {
+	dir      string
+	report   Report
+	damage   Damage
+	contents contentSet
+}
+
+// run returns an error only where the check could not go on; damage is collected.
+func (v *verifier) run() error {
+	if err := v.checkSecret(); err != nil {
+		return err
+	}
+	logSound, err := v.checkLog()
+	if err != nil {
+		return err
+	}
+	snapshotSound, err := v.checkSnapshot()
+	if err != nil {
+		return err
+	}
+	if err := v.checkBlobs(); err != nil {
+		return err
+	}
+	if !logSound || !snapshotSound || !v.checkJoin() {
+		// States that are rebuilt from a part would name faults that are none.
+		v.damage.addf("references were not checked, because states cannot be rebuilt")
+		return nil
+	}
+	return v.checkStates()
+}
+
+func (v *verifier) checkSecret() error {
+	_, err := os.Stat(filepath.Join(v.dir, secretName))
+	if err == nil {
+		_, err = loadSecret(v.dir)
+		if errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	if err != nil {
+		v.damage.addf("secret: %w", err)
+	}
+	return nil
+}
+
+// missing notes a directory that is not there.
+func (v *verifier) missing(err error) bool {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	v.damage.add(err)
+	return true
+}
+
+func (v *verifier) checkLog() (sound bool, err error) {
+	v.report.Log, err = wal.Verify(filepath.Join(v.dir, logName))
+	if v.missing(err) {
+		return false, nil
+	}
+	if errors.Is(err, wal.ErrCorrupt) {
+		v.damage.add(err)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// checkSnapshot counts as sound what has a readable index: a damaged section spoils one project.
+func (v *verifier) checkSnapshot() (sound bool, err error) {
+	v.report.Snapshot, err = snapshot.Verify(filepath.Join(v.dir, snapshotName))
+	for at := range v.report.Snapshot.Damage {
+		v.damage.add(&v.report.Snapshot.Damage[at])
+	}
+	if errors.Is(err, snapshot.ErrCorrupt) {
+		return true, nil
+	}
+	return v.judge(err, snapshot.ErrLocked)
+}
+
+func (v *verifier) checkBlobs() error {
+	var err error
+	v.report.Blobs, err = blobs.Verify(filepath.Join(v.dir, blobsName), v.contents.add)
+	for at := range v.report.Blobs.Damage {
+		v.damage.add(&v.report.Blobs.Damage[at])
+	}
+	if errors.Is(err, blobs.ErrCorrupt) {
+		return nil
+	}
+	_, err = v.judge(err, blobs.ErrLocked)
+	return err
+}
+
+func (v *verifier) judge(err, locked error) (sound bool, _ error) {
+	if v.missing(err) {
+		return false, nil
+	}
+	if errors.Is(err, locked) {
+		err = fmt.Errorf("%s: %w", v.dir, ErrInUse)
+	}
+	return err == nil, err
+}
+
+// checkJoin finds entries missing between the snapshot and the log.
+func (v *verifier) checkJoin() bool {
+	covered, log := v.report.Snapshot.Position, &v.report.Log
+	switch {
+	case log.First > covered+1:
+		v.damage.addf("%s: the log begins with entry %d and the snapshot covers entries up to %d: "+
+			"those between are lost", filepath.Join(v.dir, logName), log.First, covered)
+		return false
+	case log.Last < covered:
+		v.damage.addf("%s: the log ends with entry %d and the snapshot covers entries up to %d: "+
+			"the end of the log is lost", filepath.Join(v.dir, logName), log.Last, covered)
+		return false
+	}
+	return true
+}
