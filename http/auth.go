@@ -8,8 +8,8 @@ import (
 // credentialMax bounds what is hashed on behalf of strangers.
 const credentialMax = 512
 
-// admit resolves the caller and counts the request. A request without a credential is counted for its
-// address before anything else is done; one with a credential for its agent and session, which
+// admit resolves the caller and counts the request. A request without a credential is counted for
+// its address before anything else is done; one with a credential for its agent and session, which
 // takes a hash and a look into the published sessions to know, and for its address where the
 // credential is not valid. Errors: RATE_LIMITED, VALIDATION_FAILED, AUTHENTICATION_REQUIRED,
 // SESSION_INVALID, SESSION_EXPIRED.

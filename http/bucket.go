@@ -11,9 +11,9 @@ const ways = 8
 
 // buckets counts one limit for many keys in fixed memory and without locks.
 //
-// A bucket is a single time, as in the generic cell rate algorithm: the moment at which all that was
-// taken will have come back. A bucket whose moment has passed is full, and so is a key without a
-// cell; so a passed cell can be given to another key without loss. Where all cells of a key are
+// A bucket is a single time, as in the generic cell rate algorithm: the moment at which all that
+// was taken will have come back. A bucket whose moment has passed is full, and so is a key without
+// a cell; so a passed cell can be given to another key without loss. Where all cells of a key are
 // taken, it gets the one that is full soonest together with what was taken from it. A newcomer is
 // then a little worse off, and nobody can wash a limit away by using many keys.
 type buckets struct {

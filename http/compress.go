@@ -21,8 +21,8 @@ const (
 	zstdCoding
 )
 
-// negotiate chooses the coding that an Accept-Encoding prefers by its q-values, and of equals the one
-// that is cheaper to make: zstd, gzip, identity.
+// negotiate chooses the coding that an Accept-Encoding prefers by its q-values, and of equals the
+// one that is cheaper to make: zstd, gzip, identity.
 func negotiate(accept []byte) coding {
 	if len(accept) == 0 {
 		return identity
@@ -84,8 +84,8 @@ var gzips = sync.Pool{New: func() any {
 	return w
 }}
 
-// zstdEncoder is shared, for EncodeAll is safe for concurrent use. The window bounds what each of its
-// encoders holds.
+// zstdEncoder is shared, for EncodeAll is safe for concurrent use. The window bounds what each of
+// its encoders holds.
 var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithWindowSize(512<<10))

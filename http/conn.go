@@ -20,14 +20,16 @@ const (
 	lingerBytes = 256 << 10
 )
 
-// conns are the open connections of a server, so that Shutdown can tell those that have sent nothing
-// from those that are being served.
+// conns are the open connections of a server, so that Shutdown can tell those that have sent
+// nothing from those that are being served.
 type conns struct {
 	mu struct {
 		sync.Mutex
 		open     map[*conn]struct{}
 		draining bool
 	}
+	// slack is how much sooner than asked for a deadline may come.
+	slack time.Duration
 	// drainUntil is the read deadline of all connections in Unix nanoseconds, zero before Shutdown.
 	drainUntil atomic.Int64
 }
@@ -42,6 +44,8 @@ type conn struct {
 	// linger asks Close to read on for a while.
 	linger atomic.Bool
 	closed atomic.Bool
+	// readBy and writeBy are the deadlines that stand; only the serving goroutine sets them.
+	readBy, writeBy time.Time
 }
 
 // add registers a connection; it refuses once the server is stopping.
@@ -98,14 +102,41 @@ func (c *conns) list(draining bool) []*conn {
 	return out
 }
 
-// SetReadDeadline keeps to the deadline of the draining server.
+// SetReadDeadline keeps to the deadline of the draining server, and to the one that stands where
+// the new one is hardly later.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	if nanos := c.owner.drainUntil.Load(); nanos != 0 {
 		if until := time.Unix(0, nanos); t.IsZero() || t.After(until) {
 			t = until
 		}
+		return c.Conn.SetReadDeadline(t)
 	}
-	return c.Conn.SetReadDeadline(t)
+	if c.owner.near(c.readBy, t) {
+		return nil
+	}
+	c.readBy = t
+	err := c.Conn.SetReadDeadline(t)
+	if c.owner.drainUntil.Load() != 0 {
+		// Shutdown may have set its own deadline in between.
+		return c.SetReadDeadline(t)
+	}
+	return err
+}
+
+// SetWriteDeadline keeps to the deadline that stands where the new one is hardly later.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	if c.owner.near(c.writeBy, t) {
+		return nil
+	}
+	c.writeBy = t
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// near reports whether a deadline that stands can do for a later one. Setting deadlines for every
+// request costs as much as routing it.
+func (c *conns) near(stands, next time.Time) bool {
+	ahead := next.Sub(stands)
+	return !stands.IsZero() && !next.IsZero() && ahead >= 0 && ahead < c.slack
 }
 
 // Close ends the connection, AFTER its peer had the chance to read the last answer.

@@ -67,7 +67,9 @@ func (s *Server) options(x *exchange) {
 		x.refuse(s.routeFault(x))
 		return
 	}
-	h.Set(fasthttp.HeaderAllow, strings.Join(allowed, ", "))
+	if len(allowed) > 0 {
+		h.Set(fasthttp.HeaderAllow, strings.Join(allowed, ", "))
+	}
 	if len(x.headers.origin) == 0 || len(x.headers.preflightMethod) == 0 {
 		return
 	}

@@ -83,8 +83,8 @@ func (x *exchange) appendMeta(body []byte) []byte {
 // room is an empty body to append to, in memory that the connection has already.
 func (x *exchange) room() []byte { return x.ctx.Response.SwapBody(nil)[:0] }
 
-// write sets the body, compressed where that is asked for and pays. A large body is not kept with the
-// connection.
+// write sets the body, compressed where that is asked for and pays. A large body is not kept with
+// the connection.
 func (x *exchange) write(body []byte) {
 	h := &x.ctx.Response.Header
 	h.SetCanonical(headerVary, varyCoding)

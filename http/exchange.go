@@ -60,7 +60,7 @@ func exchangeOf(ctx *fasthttp.RequestCtx) *exchange {
 }
 
 var exchanges = sync.Pool{New: func() any {
-	x := &exchange{}
+	x := &exchange{scratch: make([]byte, 0, 512)}
 	x.visit = x.header
 	return x
 }}
@@ -103,7 +103,7 @@ func (x *exchange) release() {
 		body = nil
 	}
 	if cap(scratch) > keep {
-		scratch = nil
+		scratch = make([]byte, 0, 512)
 	}
 	visit := x.visit
 	*x = exchange{params: query, body: body, scratch: scratch, visit: visit}

@@ -96,13 +96,17 @@ func (l *logBuffer) String() string {
 
 const kibibyte = 1 << 10
 
+var (
+	read  = api.Operation{Method: "GET", Category: api.CategoryRead, Statuses: []int{200}}
+	write = api.Operation{Method: "POST", Category: api.CategoryWrite, Statuses: []int{201, 200}}
+)
+
+func op(base api.Operation, name, path string, auth api.Auth) api.Operation {
+	base.Name, base.Path, base.Auth = name, path, auth
+	return base
+}
+
 func (f *fixture) table() []*api.Operation {
-	read := api.Operation{Method: "GET", Category: api.CategoryRead, Statuses: []int{200}}
-	write := api.Operation{Method: "POST", Category: api.CategoryWrite, Statuses: []int{201, 200}}
-	op := func(base api.Operation, name, path string, auth api.Auth) api.Operation {
-		base.Name, base.Path, base.Auth = name, path, auth
-		return base
-	}
 	search := op(read, "search", "/v1/search", api.Optional)
 	search.Category = api.CategorySearch
 	search.Query = []api.Param{
@@ -121,8 +125,7 @@ func (f *fixture) table() []*api.Operation {
 	small.BodyMax = kibibyte
 	put := op(write, "file.write", "/v1/files/{path*}", api.Bearer)
 	put.Method = "PUT"
-	big := strings.Repeat("0123456789abcdef", 4096)
-	return []*api.Operation{
+	return append(f.oddTable(), []*api.Operation{
 		api.Declare[api.None, echoed](op(read, "file.read", "/v1/files/{path*}", api.Optional),
 			func(c *api.Call, _ *api.None) (api.Reply, error) {
 				reply, err := echo(c, strings.Repeat("x", kibibyte))
@@ -144,6 +147,13 @@ func (f *fixture) table() []*api.Operation {
 		api.Declare[echoRequest, echoed](noted, withText),
 		api.Declare[echoRequest, echoed](created, withText),
 		api.Declare[echoRequest, echoed](forked, withText),
+	}...)
+}
+
+// oddTable has the operations that fail, wait or answer without an envelope.
+func (f *fixture) oddTable() []*api.Operation {
+	big := strings.Repeat("0123456789abcdef", 4096)
+	return []*api.Operation{
 		api.Declare[api.None, echoed](op(read, "panic", "/v1/panic", api.Anonymous),
 			func(*api.Call, *api.None) (api.Reply, error) { panic("the secret reason") }),
 		api.Declare[api.None, echoed](op(read, "fail", "/v1/fail", api.Anonymous),

@@ -84,8 +84,8 @@ func (x *exchange) keyHash() [16]byte {
 	return d.sum()
 }
 
-// fingerprint covers what makes two requests the same: method, path, query in its order of names and
-// the body in its canonical form (RFC 8785).
+// fingerprint covers what makes two requests the same: method, path, query in its order of names
+// and the body in its canonical form (RFC 8785).
 func (x *exchange) fingerprint() [16]byte {
 	var d digest
 	d.start("request")

@@ -132,8 +132,8 @@ func (a *applied) add(one *limit) {
 	a.policy = fmt.Appendf(a.policy, "%q;q=%d;w=%d", one.Name, one.Quota, one.WindowSeconds)
 }
 
-// covers reports whether a limit of one category counts requests of another: searches are reads, and
-// creations and registrations are writes.
+// covers reports whether a limit of one category counts requests of another: searches are reads,
+// and creations and registrations are writes.
 func covers(of, category api.Category) bool {
 	switch category {
 	case api.CategorySearch:
@@ -202,8 +202,8 @@ func (l *limiter) of(x *exchange) *applied {
 	return &kinds[caller]
 }
 
-// bucketKey is whom a limit counts a request for. Addresses of IPv6 count by their /64, which is what
-// one customer has.
+// bucketKey is whom a limit counts a request for. Addresses of IPv6 count by their /64, which is
+// what one customer has.
 func (x *exchange) bucketKey(one *limit) uint64 {
 	switch {
 	case one.Scope == ScopeSession:

@@ -20,8 +20,8 @@ type queryParam struct {
 // limitParam is the size of a page in every list; a bad one has a code of its own.
 const limitParam = "limit"
 
-// parseQuery reads the query into the call. All faults are named at once. Errors: VALIDATION_FAILED,
-// PAGINATION_LIMIT_INVALID.
+// parseQuery reads the query into the call. All faults are named at once. Errors:
+// VALIDATION_FAILED, PAGINATION_LIMIT_INVALID.
 func (x *exchange) parseQuery() error {
 	declared := x.route.query
 	if x.query == "" && len(declared) == 0 {
@@ -123,8 +123,8 @@ func findParam(declared []queryParam, name string) *queryParam {
 	return nil
 }
 
-// unescape decodes a part of a query strictly: every % starts a byte, and the bytes are UTF-8. A plus
-// is a space, as forms write it.
+// unescape decodes a part of a query strictly: every % starts a byte, and the bytes are UTF-8. A
+// plus is a space, as forms write it.
 func unescape(raw string) (string, bool) {
 	if strings.IndexByte(raw, '%') < 0 && strings.IndexByte(raw, '+') < 0 {
 		return raw, true

@@ -13,8 +13,8 @@ import (
 )
 
 // routes finds the operation of a request. The router answers the usual case in time that does not
-// depend on the size of the table; what it does not find, or finds for a path with empty parameters,
-// is decided by the templates themselves, which also know the allowed methods.
+// depend on the size of the table; what it does not find, or finds for a path with empty
+// parameters, is decided by the templates themselves, which also know the allowed methods.
 type routes struct {
 	router *router.Router
 	all    []*route
@@ -124,9 +124,9 @@ func (r *routes) allowed(path string) []string {
 	return methods
 }
 
-// judgeTarget splits a request target into path and query and refuses what could be read in two ways:
-// fragments, bytes outside of visible ASCII, and forms other than /path and http://host/path. Errors:
-// VALIDATION_FAILED.
+// judgeTarget splits a request target into path and query and refuses what could be read in two
+// ways: fragments, bytes outside of visible ASCII, and forms other than /path and
+// http://host/path. Errors: VALIDATION_FAILED.
 func judgeTarget(target string) (path, query string, err error) {
 	for i := range len(target) {
 		if c := target[i]; c <= ' ' || c >= 0x7f || c == '#' {

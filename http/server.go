@@ -1,9 +1,11 @@
 // Package http serves the operation table over HTTP/1.1: routes, authentication, limits, bodies,
-// envelopes. It knows no resource by name; what an operation takes and answers is in its declaration.
+// envelopes. It knows no resource by name; what an operation takes and answers is in its
+// declaration.
 //
-// A request passes, in this order: target and framing, route and method, rate limits and credential,
-// query, headers and size of the body, its content, the handler. The first refusal is the answer. The
-// body is read only AFTER everything before it has passed, so strangers cannot fill the memory.
+// A request passes, in this order: target and framing, route and method, rate limits and
+// credential, query, headers and size of the body, its content, the handler. The first refusal is
+// the answer. The body is read only AFTER everything before it has passed, so strangers cannot
+// fill the memory.
 //
 // An exchange carries the request. It is pooled, as are its buffers: a handler may keep strings of
 // the call, which are parts of one copy of the target, and nothing else.
@@ -37,11 +39,13 @@ type Config struct {
 	Table []*api.Operation
 	// Raw are handlers by exact path, for all methods, with neither limits nor authentication.
 	Raw map[string]RawHandler
-	// ReadTimeout bounds how long one request may take to arrive. Default 30 s.
+	// ReadTimeout bounds how long one request may take to arrive. Default 60 s. It and the next two
+	// may come a 64th of the shortest of them too soon.
 	ReadTimeout time.Duration
 	// WriteTimeout bounds how long one answer may take to leave. Default 60 s.
 	WriteTimeout time.Duration
-	// IdleTimeout ends connections without a request. Default 120 s.
+	// IdleTimeout ends connections without a request. Default 60 s. Requests cost least where it is
+	// the same as ReadTimeout, for the deadline of a connection then seldom moves.
 	IdleTimeout time.Duration
 	// Connections is the most that are served at one time. Default 16384.
 	Connections int
@@ -67,9 +71,9 @@ type Config struct {
 }
 
 func (c *Config) fill() {
-	setDefault(&c.ReadTimeout, 30*time.Second)
+	setDefault(&c.ReadTimeout, 60*time.Second)
 	setDefault(&c.WriteTimeout, 60*time.Second)
-	setDefault(&c.IdleTimeout, 120*time.Second)
+	setDefault(&c.IdleTimeout, 60*time.Second)
 	setDefault(&c.Connections, 16384)
 	setDefault(&c.HeaderMax, 16<<10)
 	setDefault(&c.BodyMax, 16<<20)
@@ -112,8 +116,8 @@ type Server struct {
 	stopOnce sync.Once
 }
 
-// New makes a server for a service. The rate limits in force are those of the service's Config; none
-// means that nothing is limited. It fails where the settings contradict themselves.
+// New makes a server for a service. The rate limits in force are those of the service's Config;
+// none means that nothing is limited. It fails where the settings contradict themselves.
 func New(service *api.Service, cfg Config, log *slog.Logger) (*Server, error) {
 	s, err := newServer(service, cfg, service.Config.Limits, log)
 	if err != nil {
@@ -147,6 +151,7 @@ func newServer(
 		origins: newOrigins(cfg.Origins), stopping: make(chan struct{}),
 	}
 	s.budget.max = cfg.BodyMemory
+	s.conns.slack = min(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout) / 64
 	s.routes = newRoutes(cfg.Table, cfg.BodyMax, s.routed)
 	s.fast = &fasthttp.Server{
 		Handler:                       s.handle,
@@ -179,8 +184,8 @@ func connState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// Serve answers connections of a listener until Shutdown, and returns nil then. It may be called for
-// several listeners.
+// Serve answers connections of a listener until Shutdown, and returns nil then. It may be called
+// for several listeners.
 func (s *Server) Serve(ln net.Listener) error {
 	if s.draining.Load() {
 		return ln.Close()
@@ -341,8 +346,8 @@ func (s *Server) run(x *exchange) (api.Reply, error) {
 	return op.Run(&x.call, request)
 }
 
-// judgeHead refuses what the head of a request says already. Errors: those of parseQuery, judgeKey and
-// judgeBody.
+// judgeHead refuses what the head of a request says already. Errors: those of parseQuery, judgeKey
+// and judgeBody.
 func (x *exchange) judgeHead() error {
 	if err := x.parseQuery(); err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"pws/api"
 )
 
-// template is a path of the table: literal segments, {name} for one segment and {name*} for the rest,
-// behind which further literal segments may stand.
+// template is a path of the table: literal segments, {name} for one segment and {name*} for the
+// rest, behind which further literal segments may stand.
 type template struct {
 	text     string
 	segments []string // empty for a parameter
@@ -37,8 +37,8 @@ func parseTemplate(path string) template {
 	return t
 }
 
-// match appends the parameters of a path, as sent, and reports whether the path fits. Parameters are
-// never empty.
+// match appends the parameters of a path, as sent, and reports whether the path fits. Parameters
+// are never empty.
 func (t *template) match(path string, params []string) ([]string, bool) {
 	if path == "" || path[0] != '/' {
 		return params, false

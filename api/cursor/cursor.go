@@ -5,9 +5,9 @@
 //
 //	version 1 byte | payload 0..512 bytes | tag 16 bytes
 //
-// The tag is HMAC-SHA-256, cut to 16 bytes, over version, length of the binding, binding and payload.
-// The binding names route, path parameters and filters; it is not in the text. Base64 is read
-// strictly, so that one cursor has one text.
+// The tag is HMAC-SHA-256, cut to 16 bytes, over version, length of the binding, binding and
+// payload. The binding names route, path parameters and filters; it is not in the text. Base64 is
+// read strictly, so that one cursor has one text.
 package cursor
 
 import (
@@ -44,7 +44,8 @@ func New(secret []byte) *Codec {
 	return &Codec{macs: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 }
 
-// Encode makes the cursor of a payload for a binding. A payload above PayloadMax is a bug and panics.
+// Encode makes the cursor of a payload for a binding. A payload above PayloadMax is a bug and
+// panics.
 func (c *Codec) Encode(binding string, payload []byte) string {
 	if len(payload) > PayloadMax {
 		panic("cursor: payload too large")

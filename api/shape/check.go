@@ -50,8 +50,8 @@ type Check struct {
 
 var noCheck = &Check{}
 
-// CompileCheck reads the words of a check tag, which are separated by commas. A pattern stands last,
-// for it may hold commas. A word that is not known is a bug of the declaration and panics.
+// CompileCheck reads the words of a check tag, which are separated by commas. A pattern stands
+// last, for it may hold commas. A word that is not known is a bug of the declaration and panics.
 //
 //	required        the member must be present
 //	nullable        a present null is a value of its own

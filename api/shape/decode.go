@@ -35,8 +35,8 @@ var escapeMark = []byte(`\u`)
 
 var errNotString = errors.New("not a string")
 
-// Decode reads a body strictly into a pointer to a struct. Nothing of body is kept. A struct without
-// members takes an absent body. Errors: INVALID_JSON, VALIDATION_FAILED with all faults.
+// Decode reads a body strictly into a pointer to a struct. Nothing of body is kept. A struct
+// without members takes an absent body. Errors: INVALID_JSON, VALIDATION_FAILED with all faults.
 func Decode(body []byte, into any) error {
 	value := reflect.ValueOf(into).Elem()
 	p := planOf(value.Type())
@@ -248,8 +248,8 @@ func (u *use) mapHolds(v reflect.Value, body []byte) bool {
 	return true
 }
 
-// elementHolds is holds for what cannot be absent. A zero element may come from null, which only the
-// text can tell.
+// elementHolds is holds for what cannot be absent. A zero element may come from null, which only
+// the text can tell.
 func (u *use) elementHolds(v reflect.Value, body []byte) bool {
 	if u.pointer {
 		if v.IsNil() {

@@ -1,5 +1,5 @@
-// Package shape is what wire types say of themselves: strict decoding, checks and JSON Schemas, from
-// the struct tags of a type.
+// Package shape is what wire types say of themselves: strict decoding, checks and JSON Schemas,
+// from the struct tags of a type.
 //
 // A tag json names a member, doc describes it, check bounds it (see CompileCheck) and each bounds
 // the elements of a list or the values of a map. A type is compiled once; after that decoding walks

@@ -81,8 +81,8 @@ func NewSchemas(prefix string) *Schemas {
 	return &Schemas{prefix: prefix, owner: map[string]reflect.Type{}, defs: map[string]Object{}}
 }
 
-// Add is the schema of a type: a reference for structs, which are defined in the collection with all
-// that they name, and the schema itself for others.
+// Add is the schema of a type: a reference for structs, which are defined in the collection with
+// all that they name, and the schema itself for others.
 func (s *Schemas) Add(t reflect.Type, mode Mode) Object {
 	pointer := t.Kind() == reflect.Pointer
 	if pointer {
@@ -103,8 +103,8 @@ func (s *Schemas) Defs() Object {
 // Names are the names of the definitions, sorted.
 func (s *Schemas) Names() []string { return slices.Sorted(maps.Keys(s.defs)) }
 
-// Document is one definition as a document of its own, with all that it refers to under $defs. It is
-// nil where there is no such definition. The collection must have the prefix "#/$defs/".
+// Document is one definition as a document of its own, with all that it refers to under $defs. It
+// is nil where there is no such definition. The collection must have the prefix "#/$defs/".
 func (s *Schemas) Document(identity, name string) Object {
 	def, ok := s.defs[name]
 	if !ok {

@@ -42,7 +42,7 @@ type richRequest struct {
 	Name       string            `json:"name" check:"required,chars=1..12,line"`
 	Project    string            `json:"project" check:"id=prj_"`
 	Note       string            `json:"note" check:"text,chars=2..4000"`
-	Topics     []string          `json:"topics" check:"items=0..3" each:"chars=1..4,pattern=^[a-z]{1,4}$"`
+	Topics     []string          `json:"topics" check:"items=0..3" each:"chars=1..4,pattern=^[a-z]+$"`
 	Operations []operation       `json:"operations" check:"items=1..100"`
 	Count      int32             `json:"count" check:"min=-5,max=500"`
 	Size       uint64            `json:"size"`
@@ -422,7 +422,7 @@ func TestAppendTime(t *testing.T) {
 			t.Fatalf("%d: %s, want %s", millis, got, want)
 		}
 	})
-	for day := int64(millisMin); day < millisMax; day += 24 * 60 * 60 * 1000 {
+	for day := int64(millisMin); day < millisMax; day += 11 * 24 * 60 * 60 * 1000 {
 		want := time.UnixMilli(day).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`)
 		if got := AppendTime(nil, day); !bytes.Equal(got, want) {
 			t.Fatalf("%d: %s, want %s", day, got, want)

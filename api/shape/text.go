@@ -93,8 +93,9 @@ const (
 	millisMax = 253402300799999
 )
 
-// AppendTime writes Unix milliseconds as a quoted RFC 3339 time in UTC with milliseconds, for example
-// "2026-11-20T09:06:00.000Z". Times outside the years 0 to 9999 are moved to their nearest end.
+// AppendTime writes Unix milliseconds as a quoted RFC 3339 time in UTC with milliseconds, for
+// example "2026-11-20T09:06:00.000Z". Times outside the years 0 to 9999 are moved to their nearest
+// end.
 func AppendTime(dst []byte, millis int64) []byte {
 	dst = append(dst, '"')
 	dst = AppendTimeText(dst, millis)
