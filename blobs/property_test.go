@@ -108,7 +108,7 @@ func TestAgainstMap(t *testing.T) {
 // and merges run. What a writer has named has to be readable until it lets go of it.
 func TestEverythingAtOnce(t *testing.T) {
 	s := mustOpen(t, Options{Dir: t.TempDir(), CacheBytes: 1 << 16})
-	const kinds, merges = 3000, 12
+	const kinds, merges = 3000, 5
 	var contents [kinds][]byte
 	var named [kinds]atomic.Int32
 	index := map[Hash]int{}
