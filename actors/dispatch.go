@@ -5,8 +5,8 @@ import "sync"
 // mailboxRun is how many messages an actor takes before it lets others run.
 const mailboxRun = 128
 
-// dispatcher runs mailboxes on goroutines that stay: their stacks have grown to what the rules need,
-// which a fresh goroutine for each message would have to do again and again. It implements
+// dispatcher runs mailboxes on goroutines that stay: their stacks have grown to what the rules
+// need, which a fresh goroutine for each message would have to do again and again. It implements
 // actor.Dispatcher.
 type dispatcher struct {
 	work    chan func()

@@ -10,7 +10,6 @@ import (
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
-	"pws/work/diff"
 	"pws/work/path"
 )
 
@@ -62,30 +61,6 @@ type ChangesetData struct {
 type ChangesetsData struct {
 	Changesets []Changeset `json:"changesets" doc:"Newest first, without operations."`
 	NextCursor *string     `json:"next_cursor" doc:"Leads to the next page; null on the last."`
-}
-
-// DiffData is a diff as data.
-type DiffData struct {
-	Diff Diff `json:"diff" doc:"The diff."`
-}
-
-// Diff is a unified diff between two changesets.
-type Diff struct {
-	BaseID      *string    `json:"base_changeset_id" check:"id=chg_" doc:"What is compared with; null for nothing."`
-	ChangesetID string     `json:"changeset_id" check:"id=chg_" doc:"The changeset."`
-	Format      string     `json:"format" check:"enum=unified" doc:"Always unified."`
-	Text        string     `json:"text" doc:"At most 200000 characters, cut at a line end."`
-	Truncated   bool       `json:"truncated" doc:"Whether something was left out."`
-	Files       []DiffFile `json:"files" doc:"Every file that differs."`
-}
-
-// DiffFile counts what changed in one file.
-type DiffFile struct {
-	Path         string  `json:"path" doc:"Where it stands afterwards, or the deleted path."`
-	PreviousPath *string `json:"previous_path" doc:"Where it stood before a RENAME."`
-	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"What happened to it."`
-	Additions    int     `json:"additions" doc:"Lines that came."`
-	Deletions    int     `json:"deletions" doc:"Lines that went."`
 }
 
 // PublishChangeset is the body of changeset.publish.
@@ -523,91 +498,4 @@ func readFileAt(c *Call, _ *None) (Reply, error) {
 	}
 	info, ok := view.FileAt(decoded, changeset)
 	return c.fileWithContent(decoded, info, ok)
-}
-
-func readDiff(c *Call, _ *None) (Reply, error) {
-	view, err := c.readable()
-	if err != nil {
-		return Reply{}, err
-	}
-	changeset, err := c.changesetOf(view)
-	if err != nil {
-		return Reply{}, err
-	}
-	base := view.Parent(changeset)
-	if text, sent := c.Query["base"]; sent {
-		if base, err = findChangeset(view, text); err != nil {
-			return Reply{}, err
-		}
-		if base.Sequence > changeset.Sequence {
-			return Reply{}, fault.Invalid(fault.Field{
-				Field: "base", Problem: "is not earlier than the changeset",
-			})
-		}
-	}
-	differ := differ{call: c, changes: view.Changes(base, changeset)}
-	data := Diff{ChangesetID: changeset.ID.Format(id.Changeset), Format: "unified"}
-	if base != nil {
-		text := base.ID.Format(id.Changeset)
-		data.BaseID = &text
-	}
-	if err := differ.run(&data); err != nil {
-		return Reply{}, err
-	}
-	return Reply{Data: DiffData{Diff: data}}, nil
-}
-
-// diffBytesMax bounds the contents that one diff reads; files beyond it are named, not counted.
-const diffBytesMax = 64 << 20
-
-// differ makes a diff of changes, one pair of contents in memory at a time.
-type differ struct {
-	call    *Call
-	changes []work.Change
-	room    int
-	fault   error
-}
-
-func (d *differ) run(data *Diff) error {
-	d.room = diffBytesMax
-	files := make([]diff.File, len(d.changes))
-	for at := range d.changes {
-		change := &d.changes[at]
-		files[at] = diff.File{
-			Path: change.Path, PreviousPath: change.From,
-			Action: diff.Action(change.Action.String()),
-			Load:   func() (old, new []byte, ok bool) { return d.load(change) },
-		}
-	}
-	result := diff.Unified(files, work.DiffCharsMax)
-	data.Text, data.Truncated = result.Text, result.Truncated
-	data.Files = make([]DiffFile, len(result.Files))
-	for at, stat := range result.Files {
-		data.Files[at] = DiffFile{
-			Path: stat.Path, Action: string(stat.Action),
-			Additions: stat.Additions, Deletions: stat.Deletions,
-		}
-		if stat.PreviousPath != "" {
-			data.Files[at].PreviousPath = &result.Files[at].PreviousPath
-		}
-	}
-	return d.fault
-}
-
-// load reads both sides of a change; false where they are beyond the bound or not to be had.
-func (d *differ) load(change *work.Change) (old, new []byte, ok bool) {
-	d.room -= change.OldSize + change.NewSize
-	if d.room < 0 || d.fault != nil {
-		return nil, nil, false
-	}
-	read := func(hash *work.Hash) []byte {
-		if hash == nil || d.fault != nil {
-			return nil
-		}
-		content, err := d.call.Service.Engine.Blob(*hash)
-		d.fault = err
-		return content
-	}
-	old, new = read(change.Old), read(change.New)
-	return old, new, d.fault == nil
 }

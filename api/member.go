@@ -139,7 +139,7 @@ func addMember(c *Call, body *AddMember) (Reply, error) {
 	})
 }
 
-// memberInPath is the agent that the path names; the zero ID, who is no member, where there is none.
+// memberInPath is the agent in the path; where there is none the zero ID, who is no member.
 func (c *Call) memberInPath() id.ID {
 	agent, ok := findAgent(c.Service.Engine.Identity(), c.Param("agent"))
 	if !ok {

@@ -68,8 +68,8 @@ func (e *ChangesetPublished) plain() bool {
 	return true
 }
 
-// append writes what the encoder for all events writes, byte for byte, at a tenth of its cost: it is
-// the event of nearly every write.
+// append writes what the encoder for all events writes, byte for byte, at a tenth of its cost.
+// Nearly every write is this event.
 func (e *ChangesetPublished) append(dst []byte) []byte {
 	hasMessage, hasOps := e.Message != "", len(e.Ops) > 0
 	hasSource := e.SourceID != id.ID{}

@@ -182,7 +182,7 @@ func (c *PutFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// requireRoom refuses a new path beyond the limit, or where it would be a folder and a file at once.
+// requireRoom refuses a new path beyond the limit, or one that would be a folder and a file.
 func (p *Project) requireRoom(path string) error {
 	if p.live.Len() >= FilesMax {
 		return errFileLimitReached()

@@ -1,0 +1,56 @@
+# What the project needs beyond Go, gcc, make, git and node is fetched by go itself.
+GO ?= go
+BIN := bin/pws
+FUZZ_SECONDS ?= 5
+
+.PHONY: build run test vet lint unit scripts race golden fuzz bench demo soak clean
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/pws
+
+# run serves on 127.0.0.1:8080 with ./data.
+run: build
+	$(BIN) serve
+
+# test is what has to pass before a change lands.
+test: vet lint race fuzz
+
+vet:
+	$(GO) vet ./...
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
+
+lint:
+	$(GO) tool staticcheck ./...
+
+# unit is the quick run while working.
+unit:
+	$(GO) test -short ./...
+
+# race runs everything, the scenarios against the real program included.
+race:
+	CGO_ENABLED=1 $(GO) test -race -timeout 14m ./...
+
+scripts:
+	CGO_ENABLED=1 $(GO) test -race -run 'TestScripts' ./cmd/pws
+
+# golden rewrites the expected outputs; the tree has to stay clean.
+golden:
+	$(GO) test ./... -run 'TestGolden|TestScripts' -args -update 2>/dev/null || true
+
+# fuzz gives each target a few seconds.
+fuzz:
+	./internal/arch/fuzz.sh $(FUZZ_SECONDS)
+
+bench: build
+	$(BIN) bench
+
+demo: build
+	$(BIN) demo --repo .
+
+# soak runs the crash tests for longer than a change has to wait for.
+soak:
+	CGO_ENABLED=1 PWS_CRASH_ROUNDS=50 $(GO) test -race -timeout 2h -run 'Crash' ./actors
+
+clean:
+	rm -rf bin
