@@ -1,0 +1,211 @@
+package work_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// testNow is where the clocks of the tests start.
+const testNow = int64(1_763_600_000_000)
+
+// agent is the agent of a name.
+func agent(name string) id.ID {
+	var entropy [10]byte
+	copy(entropy[:], name)
+	return id.New(testNow, entropy)
+}
+
+func blob(content string) work.Blob {
+	return work.Blob{Hash: sha256.Sum256([]byte(content)), Content: []byte(content)}
+}
+
+// stored is what one command left in the log.
+type stored struct {
+	kinds  []work.Kind
+	events [][]byte
+	moment work.Moment
+	result *work.Idempotent
+}
+
+// world is the owner of one project as the tests need it: it decides, keeps the log, and applies
+// to a clone.
+type world struct {
+	project *work.Project
+	now     int64
+	steps   uint64
+	log     []stored
+}
+
+func newWorld() *world { return &world{now: testNow} }
+
+func (w *world) stamp(who id.ID) work.Stamp {
+	w.steps++
+	stamp := work.Stamp{Now: w.now, Agent: who}
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, w.steps))
+	copy(stamp.Entropy[:], sum[:])
+	return stamp
+}
+
+// do gives a command, and keeps its result under a key where one is given.
+func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision, error) {
+	if err := command.Authorize(w.project, who); err != nil {
+		return work.Decision{}, err
+	}
+	stamp := w.stamp(who)
+	decision, err := command.Decide(w.project, stamp)
+	if err != nil {
+		return decision, err
+	}
+	if len(decision.Events) == 0 && len(key) == 0 {
+		return decision, nil
+	}
+	next := new(work.Project)
+	if w.project != nil {
+		next = w.project.Clone()
+	}
+	entry := stored{moment: work.Moment{Now: stamp.Now, Agent: who}}
+	for _, event := range decision.Events {
+		data, err := work.EncodeEvent(event)
+		if err != nil {
+			return decision, err
+		}
+		entry.kinds = append(entry.kinds, work.KindOf(event))
+		entry.events = append(entry.events, data)
+		next.Apply(event, entry.moment)
+	}
+	if len(key) > 0 {
+		entry.result = &work.Idempotent{
+			Key: [16]byte{key[0]}, Fingerprint: [16]byte{1}, Result: decision.Result,
+			ExpiresAt: stamp.Now + work.IdempotencySeconds*1000,
+		}
+		if key[0]%3 == 0 {
+			entry.result.Status, entry.result.Body = 201, []byte("body")
+		}
+		next.Remember(*entry.result, stamp.Now)
+	}
+	w.project = next
+	w.log = append(w.log, entry)
+	return decision, nil
+}
+
+// must gives a command that the test relies on, as its owner.
+func (w *world) must(t testing.TB, command work.Command) work.Decision {
+	t.Helper()
+	decision, err := w.do(agent("ann"), command)
+	if err != nil {
+		t.Fatalf("%T: %v", command, err)
+	}
+	return decision
+}
+
+// replayOn applies entries of a log to a state; nil stands for the empty one.
+func replayOn(p *work.Project, log []stored) (*work.Project, error) {
+	if p == nil {
+		p = new(work.Project)
+	}
+	for _, entry := range log {
+		for at, data := range entry.events {
+			event, err := work.DecodeEvent(entry.kinds[at], data)
+			if err != nil {
+				return nil, err
+			}
+			p.Apply(event, entry.moment)
+		}
+		if entry.result != nil {
+			p.Remember(*entry.result, entry.moment.Now)
+		}
+	}
+	return p, nil
+}
+
+// saved is a project as a snapshot holds it.
+type saved struct {
+	head   []byte
+	chunks [][]byte
+}
+
+func save(p *work.Project) (saved, error) {
+	head, err := p.EncodeHead()
+	if err != nil {
+		return saved{}, err
+	}
+	s := saved{head: head}
+	for n := range p.FullChunks() {
+		chunk, err := p.EncodeChunk(n)
+		if err != nil {
+			return saved{}, err
+		}
+		s.chunks = append(s.chunks, chunk)
+	}
+	return s, nil
+}
+
+func mustSave(t testing.TB, p *work.Project) saved {
+	t.Helper()
+	s, err := save(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s saved) restore() (*work.Project, error) {
+	return work.Restore(s.head, func(n int) ([]byte, error) {
+		if n >= len(s.chunks) {
+			return nil, fmt.Errorf("no chunk %d", n)
+		}
+		return s.chunks[n], nil
+	})
+}
+
+func (s saved) equal(other saved) bool {
+	if !bytes.Equal(s.head, other.head) || len(s.chunks) != len(other.chunks) {
+		return false
+	}
+	for n := range s.chunks {
+		if !bytes.Equal(s.chunks[n], other.chunks[n]) {
+			return false
+		}
+	}
+	return true
+}
+
+// create makes the project that most tests start from.
+func (w *world) create(t testing.TB) {
+	t.Helper()
+	w.must(t, &work.CreateProject{
+		ID: agent("project"), Kind: work.Standard,
+		About: work.About{
+			Name: "sample", Visibility: work.Public, Reuse: work.AllowReuse, License: "MIT",
+		},
+	})
+}
+
+// put writes a text file as the owner.
+func (w *world) put(t testing.TB, path, content string) work.Decision {
+	t.Helper()
+	return w.must(t, &work.PutFile{Path: path, Blob: blob(content), ContentType: "text/plain"})
+}
+
+// publish changes files on the head as the owner.
+func (w *world) publish(t testing.TB, operations ...work.Operation) work.Decision {
+	t.Helper()
+	return w.must(t, &work.PublishChangeset{Base: w.project.Head().ID, Operations: operations})
+}
+
+func createOp(path, content string) work.Operation {
+	b := blob(content)
+	return work.Operation{
+		Action: work.Create, Path: path, Content: &b, ContentType: "text/plain",
+	}
+}
+
+func renameOp(from, to string) work.Operation {
+	return work.Operation{Action: work.Rename, Path: from, NewPath: to}
+}

@@ -1,0 +1,216 @@
+package work_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// ruleCodes are the refusals that the rules can give; the tables show each at least once.
+var ruleCodes = []fault.Code{
+	fault.ValidationFailed, fault.ReusePolicyRequired, fault.Internal,
+	fault.ProjectNotFound, fault.RoleRequired, fault.OwnerRequired,
+	fault.MemberExists, fault.MemberNotFound, fault.QuotaExceeded, fault.Forbidden,
+	fault.ProjectArchived, fault.PreconditionFailed,
+	fault.FileNotFound, fault.FileExists, fault.FileChanged, fault.PathConflict,
+	fault.FileLimitReached, fault.ChangesetNotFound, fault.ProjectMoved,
+}
+
+// A table is a text file. A line "== title" begins a case with no project; every further line is
+//
+//	[agent:] command arguments -> outcome
+//
+// and runs on what the lines before it left; ann gives the commands where nobody is named. An
+// outcome is "created", "changed" or "unchanged", with the changeset where one was published, or a
+// code with its details. @n is the nth changeset, a quoted word a content.
+func TestRules(t *testing.T) {
+	files, err := filepath.Glob("testdata/rules/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tables: %v", err)
+	}
+	seen := map[fault.Code]bool{}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { runTable(t, file, seen) })
+	}
+	for _, code := range ruleCodes {
+		if !seen[code] {
+			t.Errorf("no table shows %s", code)
+		}
+	}
+}
+
+func runTable(t *testing.T, file string, seen map[fault.Code]bool) {
+	text, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	var s *script
+	lines := bufio.NewScanner(text)
+	for number := 1; lines.Scan(); number++ {
+		line := strings.TrimSpace(lines.Text())
+		switch {
+		case line == "" || line[0] == '#':
+		case strings.HasPrefix(line, "== "):
+			s = &script{world: newWorld(), contents: map[work.Hash]string{}, seen: seen}
+		default:
+			command, want, found := strings.Cut(line, " -> ")
+			if !found || s == nil {
+				t.Fatalf("%s:%d: no outcome, or no case", file, number)
+			}
+			if got := s.run(strings.TrimSpace(command)); got != strings.TrimSpace(want) {
+				t.Errorf("%s:%d: %s\n got %s\nwant %s", file, number, command, got, want)
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// script runs the lines of one case.
+type script struct {
+	*world
+	contents map[work.Hash]string
+	seen     map[fault.Code]bool
+}
+
+func (s *script) run(line string) string {
+	who := "ann"
+	if name, rest, found := strings.Cut(line, ": "); found && !strings.Contains(name, " ") {
+		who, line = name, rest
+	}
+	words := split(line)
+	if answer, ok := s.query(words); ok {
+		return answer
+	}
+	caller := agent(who)
+	if who == "anonymous" {
+		caller = id.ID{}
+	}
+	decision, err := s.do(caller, s.command(words))
+	if err != nil {
+		s.seen[fault.CodeOf(err)] = true
+		return s.refusal(err)
+	}
+	answer := "unchanged"
+	if decision.Result.Created {
+		answer = "created"
+	} else if len(decision.Events) > 0 {
+		answer = "changed"
+	}
+	if !decision.Result.Changeset.IsZero() {
+		answer += " " + s.number(decision.Result.Changeset)
+	}
+	return answer
+}
+
+// split takes quoted words as one, quotes included.
+func split(line string) []string {
+	var words []string
+	quoted := false
+	for _, word := range strings.FieldsFunc(line, func(r rune) bool {
+		if r == '"' {
+			quoted = !quoted
+		}
+		return r == ' ' && !quoted
+	}) {
+		words = append(words, word)
+	}
+	return words
+}
+
+func (s *script) number(changeset id.ID) string {
+	if c, ok := s.project.Changeset(changeset); ok {
+		return fmt.Sprintf("@%d", c.Sequence)
+	}
+	return "unknown"
+}
+
+func (s *script) changeset(word string) *work.Changeset {
+	n, err := strconv.Atoi(strings.TrimPrefix(word, "@"))
+	if err != nil || n < 1 || n > s.project.ChangesetsCount() {
+		return nil
+	}
+	return s.project.ChangesetNumber(uint32(n))
+}
+
+func (s *script) content(word string) work.Blob {
+	b := blob(strings.Trim(word, `"`))
+	s.contents[b.Hash] = word
+	return b
+}
+
+// refusal writes a code and its details in the order of their names.
+func (s *script) refusal(err error) string {
+	refused, ok := err.(*fault.Error)
+	if !ok {
+		return "error " + err.Error()
+	}
+	names := make([]string, 0, len(refused.Details))
+	for name := range refused.Details {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	text := string(refused.Code)
+	for _, name := range names {
+		text += fmt.Sprintf(" %s=%s", name, s.detail(refused.Details[name]))
+	}
+	return text
+}
+
+func (s *script) detail(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "null"
+	case []fault.Field:
+		return value[0].Field
+	case string:
+		if changeset, ok := id.Parse(id.Changeset, value); ok {
+			return s.number(changeset)
+		}
+		for hash, word := range s.contents {
+			if value == fmt.Sprintf("%x", hash) {
+				return word
+			}
+		}
+		return value
+	}
+	return fmt.Sprint(value)
+}
+
+// match asks for a content, or with "none" for no file.
+func (s *script) match(words []string) func(*work.FileInfo) error {
+	word, given := option(words, "match")
+	if !given {
+		return nil
+	}
+	return func(current *work.FileInfo) error {
+		if current == nil && word == "none" {
+			return nil
+		}
+		if current != nil && current.Blob == s.content(word).Hash {
+			return nil
+		}
+		return fault.New(fault.PreconditionFailed, "The file is another.")
+	}
+}
+
+// option finds name=value among words.
+func option(words []string, name string) (string, bool) {
+	for _, word := range words {
+		if value, found := strings.CutPrefix(word, name+"="); found {
+			return value, true
+		}
+	}
+	return "", false
+}
