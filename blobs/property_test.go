@@ -18,6 +18,14 @@ var contents = func() (out [41][]byte) {
 	return out
 }()
 
+// model says of each of the contents what the store may answer.
+type model struct {
+	position uint64
+	recent   map[int]uint64
+	packed   map[int]bool
+	dropped  map[int]bool // may be gone
+}
+
 // TestAgainstMap runs random operations against a map. A blob that is not live may be gone after a
 // Merge or still be there; everything else is exact.
 func TestAgainstMap(t *testing.T) {
@@ -33,75 +41,82 @@ func TestAgainstMap(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer func() { s.Close() }()
-		content := func(i int) []byte { return contents[i] }
-		recent, packed := map[int]uint64{}, map[int]bool{}
-		dropped := map[int]bool{}
-		position := uint64(0)
+		m := &model{recent: map[int]uint64{}, packed: map[int]bool{}, dropped: map[int]bool{}}
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
-			switch rapid.IntRange(0, 9).Draw(rt, "step") {
-			case 0, 1, 2, 3, 4:
-				position++
-				i := rapid.IntRange(0, 40).Draw(rt, "blob")
-				s.Add(position, Sum(content(i)), content(i))
-				if _, ok := recent[i]; !ok && (!packed[i] || dropped[i]) {
-					recent[i] = position
-				}
-				delete(dropped, i)
-			case 5, 6:
-				upTo := uint64(rapid.IntRange(0, int(position)).Draw(rt, "upTo"))
-				if _, err := s.Pack(upTo); err != nil {
-					rt.Fatal(err)
-				}
-				for i, p := range recent {
-					if p <= upTo {
-						packed[i] = true
-						delete(recent, i)
-					}
-				}
-			case 7:
-				odd := rapid.IntRange(0, 3).Draw(rt, "live")
-				live := map[Hash]bool{}
-				for i := range 41 {
-					live[Sum(content(i))] = i%4 != odd
-				}
-				if _, err := s.Merge(func(h Hash) bool { return live[h] }); err != nil {
-					rt.Fatal(err)
-				}
-				for i := range packed {
-					if _, ok := recent[i]; !ok && i%4 == odd {
-						dropped[i] = true
-					}
-				}
-			case 8:
-				if _, err := s.Merge(nil); err != nil {
-					rt.Fatal(err)
-				}
-			case 9:
+			if rapid.IntRange(0, 9).Draw(rt, "reopen") > 0 {
+				m.step(rt, s)
+			} else {
 				s.Close()
 				if s, err = Open(o); err != nil {
 					rt.Fatal(err)
 				}
 				// The log is replayed.
-				for i, p := range recent {
-					s.Add(p, Sum(content(i)), content(i))
+				for i, p := range m.recent {
+					s.Add(p, Sum(contents[i]), contents[i])
 				}
 			}
-			for i := range 41 {
-				_, isRecent := recent[i]
-				got, err := s.Get(Sum(content(i)))
-				switch {
-				case err == nil && Sum(got) == Sum(content(i)) && (isRecent || packed[i]):
-				case errors.Is(err, ErrNotFound) && !isRecent && (!packed[i] || dropped[i]):
-				default:
-					rt.Fatalf("blob %d: %v, recent %v, packed %v", i, err, isRecent, packed[i])
-				}
-			}
+			m.compare(rt, s)
 		}
 		s.Close()
 		if _, err := Verify(dir, nil); err != nil {
 			rt.Fatal(err)
 		}
 	})
+}
+
+func (m *model) step(rt *rapid.T, s *Store) {
+	switch rapid.IntRange(0, 8).Draw(rt, "step") {
+	default:
+		m.position++
+		i := rapid.IntRange(0, len(contents)-1).Draw(rt, "blob")
+		s.Add(m.position, Sum(contents[i]), contents[i])
+		if _, ok := m.recent[i]; !ok && (!m.packed[i] || m.dropped[i]) {
+			m.recent[i] = m.position
+		}
+		delete(m.dropped, i)
+	case 5, 6:
+		upTo := uint64(rapid.IntRange(0, int(m.position)).Draw(rt, "upTo"))
+		if _, err := s.Pack(upTo); err != nil {
+			rt.Fatal(err)
+		}
+		for i, p := range m.recent {
+			if p <= upTo {
+				m.packed[i] = true
+				delete(m.recent, i)
+			}
+		}
+	case 7:
+		odd := rapid.IntRange(0, 3).Draw(rt, "live")
+		live := map[Hash]bool{}
+		for i, c := range contents {
+			live[Sum(c)] = i%4 != odd
+		}
+		if _, err := s.Merge(func(h Hash) bool { return live[h] }); err != nil {
+			rt.Fatal(err)
+		}
+		for i := range m.packed {
+			if _, ok := m.recent[i]; !ok && i%4 == odd {
+				m.dropped[i] = true
+			}
+		}
+	case 8:
+		if _, err := s.Merge(nil); err != nil {
+			rt.Fatal(err)
+		}
+	}
+}
+
+func (m *model) compare(rt *rapid.T, s *Store) {
+	for i, c := range contents {
+		_, isRecent := m.recent[i]
+		got, err := s.Get(Sum(c))
+		switch {
+		case err == nil && Sum(got) == Sum(c) && (isRecent || m.packed[i]):
+		case errors.Is(err, ErrNotFound) && !isRecent && (!m.packed[i] || m.dropped[i]):
+		default:
+			rt.Fatalf("blob %d: %v, recent %v, packed %v", i, err, isRecent, m.packed[i])
+		}
+	}
 }
 
 // TestEverythingAtOnce has writers that name a blob which Has told them of, or add it, while packs

@@ -8,9 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -145,56 +143,6 @@ func (s *Store) load() error {
 		l.close()
 	}
 	return err
-}
-
-// readManifest returns an empty manifest and nil bytes for a directory that has none yet.
-func readManifest(d disk, dir string, names []string) (manifest, []byte, error) {
-	path := filepath.Join(dir, manifestName)
-	f, err := d.open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		for _, name := range names {
-			if _, ok := parsePackName(name); ok {
-				return manifest{}, nil, corrupt(path, 0, "manifest is missing while %s is here", name)
-			}
-		}
-		return manifest{}, nil, nil
-	}
-	if err != nil {
-		return manifest{}, nil, err
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return manifest{}, nil, err
-	}
-	if size > manifestHeadBytes+manifestPacksMax*manifestPackBytes+4 {
-		return manifest{}, nil, corrupt(path, 0, "manifest of %d bytes is too long", size)
-	}
-	b := make([]byte, size)
-	if err := readRange(f, path, 0, b); err != nil {
-		return manifest{}, nil, err
-	}
-	m, err := parseManifest(path, b)
-	return m, b, err
-}
-
-func (s *Store) removeLeftovers(names []string, keep map[string]bool) error {
-	removed := false
-	for _, name := range names {
-		_, isPack := parsePackName(name)
-		if !strings.HasSuffix(name, ".tmp") && (!isPack || keep[name]) {
-			continue
-		}
-		err := s.o.disk.remove(filepath.Join(s.o.Dir, name))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		removed = true
-	}
-	if !removed {
-		return nil
-	}
-	return s.o.disk.syncDir(s.o.Dir)
 }
 
 func (l *packList) close() {
@@ -409,110 +357,6 @@ func (s *Store) forgetTouched() {
 // isTouched is asked by Merge.
 func (s *Store) isTouched(h *Hash) bool {
 	return s.touched.Load().has(h) || s.touchedBefore.Load().has(h)
-}
-
-// swap takes packs out of the list and puts new ones in, in memory and then on disk. keepOld, if
-// given, is asked for each pack that is to go AFTER the new list is published; packs it answers
-// true for stay. If the manifest cannot be replaced the old list comes back and the new packs are
-// given up.
-func (s *Store) swap(in, out []*pack, keepOld func(*pack) bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.list.Load()
-	without := func(gone []*pack) *packList {
-		l := &packList{packs: slices.Clone(in)}
-		for _, p := range before.packs {
-			if !slices.Contains(gone, p) {
-				l.packs = append(l.packs, p)
-			}
-		}
-		slices.SortFunc(l.packs, func(a, b *pack) int { return cmp.Compare(b.number, a.number) })
-		return l
-	}
-	gone := out
-	if len(out) > 0 {
-		tentative := without(out)
-		tentative.leaving = out
-		s.list.Store(tentative)
-		if keepOld != nil {
-			gone = slices.DeleteFunc(slices.Clone(out), keepOld)
-		}
-	}
-	after := without(gone)
-	after.leaving = gone
-	s.list.Store(after)
-	m := manifest{next: s.mu.next}
-	for _, p := range after.packs {
-		m.packs = append(m.packs,
-			manifestPack{number: p.number, size: p.size, footerCRC: p.footer.crc})
-	}
-	slices.Reverse(m.packs)
-	if err := s.replaceManifest(appendManifest(nil, m)); err != nil {
-		s.list.Store(before)
-		for _, p := range in {
-			p.f.Close()
-			if !errors.Is(err, ErrUncertain) {
-				_ = s.o.disk.remove(p.name)
-			}
-		}
-		return err
-	}
-	s.list.Store(without(gone))
-	for _, p := range gone {
-		p.f.Close()
-		// A pack that cannot be removed now is removed by the next Open.
-		_ = s.o.disk.remove(p.name)
-	}
-	return nil
-}
-
-// replaceManifest makes the manifest durable and reads it back. s.mu is held, or the store is not
-// shared yet. From the rename on a failure leaves open which manifest a restart will see.
-func (s *Store) replaceManifest(b []byte) error {
-	d, final := s.o.disk, filepath.Join(s.o.Dir, manifestName)
-	tmp := final + ".tmp"
-	if err := writeSynced(d, tmp, b); err != nil {
-		_ = d.remove(tmp)
-		return err
-	}
-	err := d.rename(tmp, final)
-	if err != nil {
-		_, now, rerr := readManifest(d, s.o.Dir, nil)
-		if rerr == nil && bytes.Equal(now, s.mu.manifest) {
-			_ = d.remove(tmp)
-			return err
-		}
-	}
-	if err == nil {
-		err = d.syncDir(s.o.Dir)
-	}
-	if err == nil {
-		var back []byte
-		if _, back, err = readManifest(d, s.o.Dir, nil); err == nil && !bytes.Equal(back, b) {
-			err = corrupt(final, 0, "manifest reads back differently")
-		}
-	}
-	if err != nil {
-		s.mu.failed = fmt.Errorf("%w: %w", ErrUncertain, err)
-		return s.mu.failed
-	}
-	s.mu.manifest = b
-	return nil
-}
-
-func writeSynced(d disk, path string, b []byte) error {
-	f, err := d.create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }
 
 // Stats describes the store.
