@@ -63,6 +63,9 @@ type Config struct {
 	MemoryOperations int
 	// Progress is told what is going on; nil is silence.
 	Progress io.Writer
+
+	// settlePause is the pause between two looks at the memory of a server.
+	settlePause time.Duration
 }
 
 // The bounds of a configuration keep a mistyped figure from filling the disk.
@@ -121,6 +124,9 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	}
 	if config.Dir == "" {
 		config.Dir = os.TempDir()
+	}
+	if config.settlePause == 0 {
+		config.settlePause = settlePause
 	}
 	machine, err := readMachine(config.Dir)
 	if err != nil {

@@ -24,8 +24,8 @@ type MemoryResult struct {
 // memory tells what is held. It costs time, and no rate is measured here.
 const memoryEnv = "GOGC=10"
 
-// The pauses between two looks at the memory, how little it may still move to count as settled,
-// and how long it may take.
+// The pause between two looks at the memory, after how many looks without a fall by a percentage it
+// counts as settled, and how long that may take.
 const (
 	settlePause   = 500 * time.Millisecond
 	settleLooks   = 6
@@ -197,7 +197,7 @@ func (s *server) touch(ctx context.Context, projects []string, path string) (int
 func (s *server) settledMemory(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleMax)
 	defer cancel()
-	ticker := time.NewTicker(settlePause)
+	ticker := time.NewTicker(s.config.settlePause)
 	defer ticker.Stop()
 	lowest, looks := int64(-1), 0
 	for {

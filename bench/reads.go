@@ -106,7 +106,8 @@ func runReads(ctx context.Context, config *Config, report *Report) error {
 			srv.host, srv.api.Credential},
 		{subject{name: RunReadsAnonymous, what: "the same without a credential", cpu: srv.cpu},
 			srv.host, ""},
-		{subject{name: bareHTTPName, what: "bare fasthttp handler that sends the same bytes"},
+		{subject{name: bareHTTPName, what: "bare fasthttp handler that sends the same bytes",
+			cpu: processCPU(bare.process)},
 			bareHost, srv.api.Credential},
 	} {
 		if one.name == bareHTTPName || config.wants(one.name) {

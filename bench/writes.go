@@ -54,9 +54,11 @@ type writeGroup struct {
 	one      *subject
 	half     *subject
 	redis    *subject
-	etcd     *subject
-	log      *subject
-	redisOwn *redis
+	// redisHalf is redis at the rate of half.
+	redisHalf *subject
+	etcd      *subject
+	log       *subject
+	redisOwn  *redis
 	// syncs are the times of one sync, measured in front of each round's paced run.
 	syncs   []float64
 	closers []func()
@@ -129,6 +131,16 @@ func (g *writeGroup) others(ctx context.Context, config *Config, report *Report)
 		g.redis = g.add("redis", fmt.Sprintf("SET of %d B, appendfsync always", contentBytes),
 			clients)
 		g.redis.cpu = processCPU(own.process)
+		if g.half != nil {
+			if clients, err = own.dial(config.Connections); err != nil {
+				return err
+			}
+			g.redisHalf = g.add("redis-half", "redis at the rate of writes-half", clients)
+			g.redisHalf.cpu = g.redis.cpu
+			g.redisHalf.perSecond = func(round int) (float64, error) {
+				return max(g.many.rate(round)/2, 1), nil
+			}
+		}
 	} else if err = report.absent(err); err != nil {
 		return err
 	}
@@ -159,8 +171,8 @@ func (g *writeGroup) others(ctx context.Context, config *Config, report *Report)
 func (g *writeGroup) report(ctx context.Context, config *Config, report *Report) error {
 	if g.redis != nil {
 		report.compareRates(g.many, g.redis, writesRedisTarget)
-		expected := g.redis.rate(0)
-		rate, err := g.redisOwn.redisBenchmark(ctx, config.Connections, expected, config.Duration)
+		rate, err := g.redisOwn.redisBenchmark(
+			ctx, config.Connections, g.redis.rate(0), config.Duration)
 		if err == nil {
 			report.Measurements = append(report.Measurements, Measurement{
 				Name: "redis-benchmark", PerSecond: rate, Rounds: []float64{rate},
@@ -178,16 +190,30 @@ func (g *writeGroup) report(ctx context.Context, config *Config, report *Report)
 		report.compareRates(g.one, g.many, writesOneTarget)
 	}
 	if g.half != nil {
-		var ratios []float64
-		for round, sample := range g.half.rounds {
-			p99 := float64(sample.Quantile(99).Microseconds())
-			ratios = append(ratios, p99/max(g.syncs[round], 1))
-		}
-		report.addRatio(Ratio{
-			Name: "writes-half p99 / one fsync", Rounds: ratios, Target: halfLoadTarget, AtMost: true,
-		})
+		report.compareP99("writes-half p99 / one fsync", g.half, halfLoadTarget,
+			func(round int) float64 { return g.syncs[round] })
+	}
+	if g.redisHalf != nil {
+		report.compareP99("writes-half p99 / redis-half p99", g.half, 0, g.redisHalf.p99)
 	}
 	return nil
+}
+
+// p99 is the latency of one round in microseconds.
+func (s *subject) p99(round int) float64 {
+	return float64(s.rounds[round].Quantile(99).Microseconds())
+}
+
+// compareP99 adds the ratio of a p99 to another time of the same round, in microseconds. The
+// target is a ceiling.
+func (r *Report) compareP99(
+	name string, of *subject, target float64, against func(round int) float64,
+) {
+	var ratios []float64
+	for round := range of.rounds {
+		ratios = append(ratios, of.p99(round)/max(against(round), 1))
+	}
+	r.addRatio(Ratio{Name: name, Rounds: ratios, Target: target, AtMost: true})
 }
 
 // mixedWritePercent is the part of writes in the mixed run.

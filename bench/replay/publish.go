@@ -125,7 +125,7 @@ func (s *session) recover(ctx context.Context, attempt int, err error) error {
 	case failure.Code == "SESSION_EXPIRED" || failure.Code == "SESSION_INVALID":
 		return s.api.Renew()
 	case !failure.Retryable:
-		return err
+		return fmt.Errorf("attempt %d: %w", attempt, err)
 	}
 	timer := time.NewTimer(retryPause)
 	defer timer.Stop()

@@ -1,0 +1,63 @@
+package bench
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// buildService builds the program whose serve command is the service.
+func buildService(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and runs the service")
+	}
+	program := filepath.Join(t.TempDir(), "pws")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program,
+		"pws/cmd/pws").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+func TestAllRunsAgainstTheService(t *testing.T) {
+	config := testConfig(t)
+	config.Program = buildService(t)
+	config.Rounds, config.Duration = 1, 150*time.Millisecond
+	config.settlePause = time.Millisecond
+	report, err := Run(t.Context(), *config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed := report.Failed(); len(failed) > 0 {
+		t.Errorf("failed: %v", failed)
+	}
+	for _, m := range report.Measurements {
+		if m.PerSecond <= 0 {
+			t.Errorf("%s did nothing", m.Name)
+		}
+	}
+	for _, name := range RunNames {
+		if name != RunRestart && name != RunMemory &&
+			!slices.ContainsFunc(report.Measurements, func(m Measurement) bool {
+				return m.Name == name
+			}) {
+			t.Errorf("%s was not measured", name)
+		}
+	}
+	if r := report.Restart; r == nil || r.Changesets != 55 || r.Checked != 5 || r.Seconds <= 0 {
+		t.Errorf("restart: %+v", r)
+	}
+	if m := report.Memory; m == nil || m.EmptyBytes <= 0 || m.Operations != 1600 {
+		t.Errorf("memory: %+v", m)
+	}
+	var out bytes.Buffer
+	if err := report.Markdown(&out); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(out.String())
+}

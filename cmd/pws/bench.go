@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"pws/bench"
+)
+
+// BenchCommand measures the service and what it is compared with.
+type BenchCommand struct {
+	Server      string   `help:"Base URL of a running server; without it each group starts one."`
+	Only        []string `help:"Runs to do, separated by commas; an unknown name lists them."`
+	Seconds     float64  `default:"5" help:"Length of each run in each round."`
+	Connections int      `default:"64" help:"Clients that drive at once."`
+	Rounds      int      `default:"3" help:"How often the runs of a group take turns."`
+	Projects    int      `default:"1000" help:"Projects of writes-many."`
+
+	RestartProjects   int `default:"10000" help:"Projects that restart fills."`
+	RestartChangesets int `default:"1000000" help:"Changesets that restart fills them with."`
+	MemoryProjects    int `default:"20000" help:"Projects that memory fills."`
+	MemoryOperations  int `default:"1000000" help:"Changeset operations that memory fills."`
+
+	Dir      string `type:"existingdir" help:"Where temporary data folders are made."`
+	JSON     bool   `name:"json" xor:"format" help:"Print the report as JSON."`
+	Markdown bool   `xor:"format" help:"Print the report as Markdown."`
+	Quiet    bool   `help:"Show no progress."`
+}
+
+// Run measures, prints the report, and fails when a run had errors.
+func (c *BenchCommand) Run(out io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	config := bench.Config{
+		Program: program, Server: c.Server, Only: c.Only, Connections: c.Connections,
+		Duration: time.Duration(c.Seconds * float64(time.Second)), Rounds: c.Rounds, Dir: c.Dir,
+		Projects: c.Projects, RestartProjects: c.RestartProjects,
+		RestartChangesets: c.RestartChangesets, MemoryProjects: c.MemoryProjects,
+		MemoryOperations: c.MemoryOperations,
+	}
+	if !c.Quiet {
+		config.Progress = os.Stderr
+	}
+	report, err := bench.Run(ctx, config)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	switch {
+	case c.JSON:
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(report)
+	case c.Markdown:
+		err = report.Markdown(out)
+	default:
+		err = report.Text(out)
+	}
+	if err != nil {
+		return err
+	}
+	if failed := report.Failed(); len(failed) > 0 {
+		return errors.New("bench: " + strings.Join(failed, "; "))
+	}
+	return nil
+}
+
+// BenchBaselineCommand is the child of BenchCommand that the service is compared with.
+type BenchBaselineCommand struct {
+	Kind     string `arg:"" enum:"http" help:"What serves: http, a bare handler."`
+	Response string `arg:"" type:"existingfile" help:"File with the response to every request."`
+}
+
+// Run serves until it is told to end.
+func (c *BenchBaselineCommand) Run(out io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return bench.ServeBaseline(ctx, c.Response, out)
+}
