@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"pws/api"
+	"pws/api/shape"
+	"pws/internal/fault"
+)
+
+// declared are the operations that scripts can reach.
+var declared = append(slices.Clone(api.Table), api.TestClock(nil))
+
+// operationOf finds the operation of a request; nil where there is none. Literal segments go first.
+func operationOf(method, target string) *api.Operation {
+	path, _, _ := strings.Cut(target, "?")
+	if method == "HEAD" {
+		method = "GET"
+	}
+	var found *api.Operation
+	for _, op := range declared {
+		if op.Method == method && fits(op.Path, path) &&
+			(found == nil || strings.Count(op.Path, "{") < strings.Count(found.Path, "{")) {
+			found = op
+		}
+	}
+	return found
+}
+
+func fits(template, path string) bool {
+	want, got := strings.Split(template, "/"), strings.Split(path, "/")
+	for at, segment := range want {
+		if at == len(got) {
+			return false
+		}
+		if strings.HasSuffix(segment, "*}") {
+			return len(got) > at+1 || got[at] != ""
+		}
+		if segment != got[at] && (!strings.HasPrefix(segment, "{") || got[at] == "") {
+			return false
+		}
+	}
+	return len(want) == len(got)
+}
+
+func needsKey(op *api.Operation) bool { return op.Idempotency == api.KeyRequired }
+
+// commonCodes are the codes that an operation may answer beside those it declares: they follow from
+// its authentication, its idempotency, its body and the limits.
+func commonCodes(op *api.Operation) []fault.Code {
+	codes := []fault.Code{
+		fault.ValidationFailed, fault.InvalidJSON, fault.UnsupportedContentType,
+		fault.BodyTooLarge, fault.RateLimited, fault.RequestTimeout, fault.HeadersTooLarge,
+		fault.Internal, fault.ShuttingDown,
+	}
+	if op.Auth != api.Anonymous {
+		codes = append(codes, fault.SessionInvalid, fault.SessionExpired)
+	}
+	if op.Auth == api.Bearer {
+		codes = append(codes, fault.AuthenticationRequired)
+	}
+	if op.Idempotency != api.NoKey {
+		codes = append(codes, fault.IdempotencyKeyInvalid, fault.IdempotencyKeyReused,
+			fault.IdempotencyInProgress)
+	}
+	if op.Idempotency == api.KeyRequired {
+		codes = append(codes, fault.IdempotencyKeyRequired)
+	}
+	if op.Writes() {
+		codes = append(codes, fault.StorageUnavailable)
+	}
+	return codes
+}
+
+// routeCodes are the codes of requests that reach no operation.
+var routeCodes = []fault.Code{
+	fault.RouteNotFound, fault.MethodNotAllowed, fault.ValidationFailed, fault.HeadersTooLarge,
+	fault.RequestTimeout, fault.RateLimited, fault.BodyTooLarge, fault.ShuttingDown,
+}
+
+var requestIDPattern = regexp.MustCompile(`^req_[0-9a-hjkmnp-tv-z]{26}$`)
+
+// check judges an answer against what is declared, and notes what was tried. It returns the first
+// problem, empty where all is well.
+func (s *script) check(sent *request, got *reply) string {
+	requestID := got.header.Get("X-Request-Id")
+	if !requestIDPattern.MatchString(requestID) {
+		return fmt.Sprintf("X-Request-Id is %q", requestID)
+	}
+	if s.server.limited {
+		for _, name := range []string{"Limit", "Remaining", "Reset", "Policy"} {
+			if got.header.Get("RateLimit-"+name) == "" {
+				return "no header RateLimit-" + name
+			}
+		}
+	}
+	op := operationOf(sent.method, sent.target)
+	switch {
+	case sent.method == "HEAD" || got.status == http.StatusNotModified ||
+		got.status == http.StatusNoContent:
+		if len(got.body) > 0 {
+			return "a body where none may be"
+		}
+		return ""
+	case !strings.HasPrefix(got.header.Get("Content-Type"), "application/json"):
+		return "Content-Type " + got.header.Get("Content-Type")
+	}
+	envelope, ok := got.json.(map[string]any)
+	if !ok {
+		return "the answer is not a JSON object"
+	}
+	if meta, _ := got.at("meta.request_id"); meta != requestID {
+		return "meta.request_id is not X-Request-Id"
+	}
+	if got.status < 400 {
+		return s.checkSuccess(op, sent, got, envelope)
+	}
+	return s.checkFailure(op, got, envelope)
+}
+
+func (s *script) checkSuccess(
+	op *api.Operation, sent *request, got *reply, envelope map[string]any,
+) string {
+	if problem := hasKeys(envelope, "data", "meta", "ok"); problem != "" {
+		return problem
+	}
+	if envelope["ok"] != true {
+		return "ok is not true"
+	}
+	if op == nil {
+		return "a success of no operation"
+	}
+	if !slices.Contains(op.Statuses, got.status) {
+		return fmt.Sprintf("%s does not declare status %d", op.Name, got.status)
+	}
+	if problem := validate(op.Response, shape.Response, envelope["data"]); problem != "" {
+		return "data: " + problem
+	}
+	if op.Request != nil && len(sent.body) > 0 {
+		body, err := jsonschema.UnmarshalJSON(bytes.NewReader(sent.body))
+		if err != nil {
+			return "request: " + err.Error()
+		}
+		if problem := validate(op.Request, shape.Request, body); problem != "" {
+			return "the request succeeded against its schema: " + problem
+		}
+	}
+	s.tried.success(op)
+	return ""
+}
+
+func (s *script) checkFailure(op *api.Operation, got *reply, envelope map[string]any) string {
+	if problem := hasKeys(envelope, "error", "meta", "ok"); problem != "" {
+		return problem
+	}
+	body, ok := envelope["error"].(map[string]any)
+	if !ok || envelope["ok"] != false {
+		return "not the envelope of an error"
+	}
+	if problem := hasKeys(body, "code", "details", "message", "retryable"); problem != "" {
+		return problem
+	}
+	code := fault.Code(textOf(body["code"]))
+	at := slices.IndexFunc(fault.Catalog, func(e fault.Entry) bool { return e.Code == code })
+	if at < 0 {
+		return "code " + string(code) + " is not in the catalog"
+	}
+	entry := fault.Catalog[at]
+	if got.status != entry.Status || body["retryable"] != entry.Retryable {
+		return "status or retryable is not what the catalog says of " + string(code)
+	}
+	details, ok := body["details"].(map[string]any)
+	if !ok || textOf(body["message"]) == "" {
+		return "no details or no message"
+	}
+	if action := textOf(details["recommended_action"]); action != entry.Action {
+		return fmt.Sprintf("recommended_action %q, not %q", action, entry.Action)
+	}
+	for key := range details {
+		if !slices.Contains(entry.Details, key) && key != "recommended_action" {
+			return "details." + key + " is not in the catalog's entry of " + string(code)
+		}
+	}
+	allowed := routeCodes
+	if op != nil {
+		allowed = slices.Concat(op.Errors, commonCodes(op))
+	}
+	if !slices.Contains(allowed, code) {
+		return fmt.Sprintf("%s does not declare %s", nameOf(op), code)
+	}
+	s.tried.failure(op, code)
+	return ""
+}
+
+func nameOf(op *api.Operation) string {
+	if op == nil {
+		return "no operation"
+	}
+	return op.Name
+}
+
+func hasKeys(object map[string]any, names ...string) string {
+	if got := slices.Sorted(maps.Keys(object)); !slices.Equal(got, names) {
+		return fmt.Sprintf("keys %v, not %v", got, names)
+	}
+	return ""
+}
+
+// schemas are compiled once per type and mode.
+var schemas struct {
+	sync.Mutex
+	compiled map[string]*jsonschema.Schema
+}
+
+// validate judges a decoded JSON value against the published schema of a type.
+func validate(t reflect.Type, mode shape.Mode, value any) string {
+	schemas.Lock()
+	name := fmt.Sprintf("mem:///%s-%d.json", t, mode)
+	schema, known := schemas.compiled[name]
+	if !known {
+		text, err := json.Marshal(shape.SchemaOf(t, mode, ""))
+		if err != nil {
+			panic(err)
+		}
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			panic(err)
+		}
+		compiler := jsonschema.NewCompiler()
+		compiler.AssertFormat()
+		if err := compiler.AddResource(name, document); err != nil {
+			panic(err)
+		}
+		schema = compiler.MustCompile(name)
+		if schemas.compiled == nil {
+			schemas.compiled = map[string]*jsonschema.Schema{}
+		}
+		schemas.compiled[name] = schema
+	}
+	schemas.Unlock()
+	if err := schema.Validate(value); err != nil {
+		return err.Error()
+	}
+	return ""
+}

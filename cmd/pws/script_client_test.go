@@ -1,0 +1,415 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The line that does most of the work of a script:
+//
+//	api [-h 'Name: value'] [-k KEY] [-get NAME=PATH] METHOD TARGET [BODY] STATUS [CODE]
+//
+// It sends a request as the current caller and expects a status and, of a refusal, a code. A target
+// without a leading slash stands under /api/v1/. It is sent as it is written. A body is JSON in
+// single quotes, or @FILE; in it and in the target, $name and ${name} are variables of the script.
+// Where an operation needs an Idempotency-Key and -k names none, a fresh one is sent; -k none sends
+// none. -get keeps a value of the answer as a variable.
+//
+// Every answer is also checked against the declaration of its operation: script_check_test.go.
+
+// request is what is sent.
+type request struct {
+	method, target string
+	headers        []string
+	body           []byte
+}
+
+// reply is an answer, its body decoded.
+type reply struct {
+	method, target string
+	status         int
+	header         http.Header
+	body           []byte
+	json           any
+}
+
+type client struct {
+	http *http.Client
+	zstd *zstd.Decoder
+}
+
+func newClient() *client {
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		panic(err)
+	}
+	return &client{
+		zstd: decoder,
+		http: &http.Client{
+			Timeout:   patience,
+			Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16},
+			CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse
+			},
+		},
+	}
+}
+
+func (c *client) idle() { c.http.CloseIdleConnections() }
+
+func (c *client) close() {
+	c.idle()
+	c.zstd.Close()
+}
+
+// api is the command of that name.
+func (s *script) api(ts *testscript.TestScript, args []string) error {
+	sent, keep, rest, err := s.options(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) < 3 {
+		return errors.New("usage: api [-h HEADER] [-k KEY] METHOD TARGET [BODY] STATUS [CODE]")
+	}
+	sent.method, sent.target = rest[0], s.target(rest[1])
+	rest = rest[2:]
+	if !statusPattern.MatchString(rest[0]) {
+		if sent.body, err = s.bodyOf(rest[0]); err != nil {
+			return err
+		}
+		rest = rest[1:]
+	}
+	status, err := strconv.Atoi(rest[0])
+	if err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	code := ""
+	if len(rest) > 1 {
+		code = rest[1]
+	}
+	if err := s.expect(sent, status, code); err != nil {
+		return err
+	}
+	for name, path := range keep {
+		value, ok := s.last.at(path)
+		if !ok {
+			return fmt.Errorf("the answer has no %s", path)
+		}
+		s.set(ts, name, textOf(value))
+	}
+	return nil
+}
+
+// set makes a variable, for the commands of testscript too where it is not too large for them.
+func (s *script) set(ts *testscript.TestScript, name, value string) {
+	const environmentMax = 4 << 10
+	s.vars[name] = value
+	if len(value) <= environmentMax && !strings.Contains(value, "\x00") {
+		ts.Setenv(name, value)
+	}
+}
+
+var statusPattern = regexp.MustCompile(`^[1-5][0-9][0-9]$`)
+
+// options reads the options of the command api.
+func (s *script) options(args []string) (*request, map[string]string, []string, error) {
+	sent, keep := &request{}, map[string]string{}
+	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
+		switch value := s.expand(args[1]); args[0] {
+		case "-h":
+			sent.headers = append(sent.headers, value)
+		case "-k":
+			sent.headers = append(sent.headers, "Idempotency-Key: "+value)
+		case "-get":
+			name, path, _ := strings.Cut(value, "=")
+			keep[name] = path
+		default:
+			return nil, nil, nil, fmt.Errorf("unknown option %s", args[0])
+		}
+		args = args[2:]
+	}
+	return sent, keep, args, nil
+}
+
+func (s *script) target(text string) string {
+	text = s.expand(text)
+	if strings.HasPrefix(text, "/") || text == "*" {
+		return text
+	}
+	return "/api/v1/" + text
+}
+
+func (s *script) bodyOf(text string) ([]byte, error) {
+	if name, isFile := strings.CutPrefix(text, "@"); isFile {
+		return os.ReadFile(s.work + "/" + name)
+	}
+	return []byte(s.expand(text)), nil
+}
+
+var variablePattern = regexp.MustCompile(`\$(\{[A-Za-z0-9_]+\}|[A-Za-z][A-Za-z0-9_]*)`)
+
+// expand puts variables in. What a variable holds may name others.
+func (s *script) expand(text string) string {
+	return variablePattern.ReplaceAllStringFunc(text, func(name string) string {
+		value, known := s.vars[strings.Trim(name, "${}")]
+		if !known {
+			return name
+		}
+		if strings.Contains(value, "$") {
+			return s.expand(value)
+		}
+		return value
+	})
+}
+
+// expect sends a request and judges the answer.
+func (s *script) expect(sent *request, status int, code string) error {
+	got, err := s.send(sent)
+	if err != nil {
+		return err
+	}
+	s.last = got
+	if problem := s.check(sent, got); problem != "" {
+		return errors.New(problem)
+	}
+	return got.is(status, code)
+}
+
+func (r *reply) is(status int, code string) error {
+	if r.status != status {
+		return mismatchf("status %d, not %d", r.status, status)
+	}
+	if code == "" && status >= 400 && r.method != "HEAD" {
+		return errors.New("say which error code is expected")
+	}
+	if got, _ := r.at("error.code"); code != "" && textOf(got) != code {
+		return mismatchf("code %s, not %s", textOf(got), code)
+	}
+	return nil
+}
+
+// send does one request as the current caller.
+func (s *script) send(sent *request) (*reply, error) {
+	if s.server == nil {
+		return nil, errors.New("no server runs")
+	}
+	target, err := url.Parse("http://" + s.server.address)
+	if err != nil {
+		return nil, err
+	}
+	target.Opaque = sent.target
+	made := &http.Request{
+		Method: sent.method, URL: target, Host: s.server.address, Header: http.Header{},
+	}
+	if sent.body != nil {
+		made.Body = nopCloser{bytes.NewReader(sent.body)}
+		made.ContentLength = int64(len(sent.body))
+		made.Header["Content-Type"] = []string{"application/json"}
+	}
+	s.fillHeaders(made, sent)
+	answer, err := s.client.http.Do(made)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	return s.read(sent, answer)
+}
+
+type nopCloser struct{ *bytes.Reader }
+
+func (nopCloser) Close() error { return nil }
+
+// fillHeaders sets the credential, the key where one is needed, and what the script says. An empty
+// value takes a header away.
+func (s *script) fillHeaders(made *http.Request, sent *request) {
+	if s.caller != "" {
+		made.Header.Set("Authorization", "Bearer "+s.agents[s.caller].credential)
+	}
+	if op := operationOf(sent.method, sent.target); op != nil && needsKey(op) {
+		s.serial++
+		made.Header.Set("Idempotency-Key", fmt.Sprintf("script-%d", s.serial))
+	}
+	seen := map[string]bool{}
+	for _, header := range sent.headers {
+		name, value, _ := strings.Cut(header, ":")
+		value = strings.TrimSpace(value)
+		name = http.CanonicalHeaderKey(name)
+		if !seen[name] {
+			made.Header.Del(name)
+		}
+		seen[name] = true
+		if value != "" && (name != "Idempotency-Key" || value != "none") {
+			made.Header.Add(name, value)
+		}
+	}
+}
+
+func (s *script) read(sent *request, answer *http.Response) (*reply, error) {
+	body, err := copyOf(answer.Body)
+	if err != nil {
+		return nil, err
+	}
+	got := &reply{
+		method: sent.method, target: sent.target, status: answer.StatusCode,
+		header: answer.Header,
+	}
+	switch answer.Header.Get("Content-Encoding") {
+	case "":
+	case "zstd":
+		if body, err = s.client.zstd.DecodeAll(body, nil); err != nil {
+			return nil, err
+		}
+	case "gzip":
+		unpacked, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		if body, err = copyOf(unpacked); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("Content-Encoding %s", answer.Header.Get("Content-Encoding"))
+	}
+	got.body = body
+	got.decode()
+	return got, nil
+}
+
+// raw sends bytes as they are and judges the first answer. The text may have the escapes of Go.
+// With -closed, the server must close the connection after the answer.
+//
+//	raw [-closed] TEXT|@FILE STATUS [CODE]
+func (s *script) raw(_ *testscript.TestScript, args []string) error {
+	closed := len(args) > 0 && args[0] == "-closed"
+	if closed {
+		args = args[1:]
+	}
+	if len(args) < 2 {
+		return errors.New("usage: raw [-closed] TEXT|@FILE STATUS [CODE]")
+	}
+	text := s.expand(args[0])
+	if name, isFile := strings.CutPrefix(text, "@"); isFile {
+		data, err := os.ReadFile(s.work + "/" + name)
+		if err != nil {
+			return err
+		}
+		text = string(data)
+	} else {
+		unquoted, err := strconv.Unquote(`"` + strings.ReplaceAll(text, `"`, `\"`) + `"`)
+		if err != nil {
+			return err
+		}
+		text = unquoted
+	}
+	status, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	code := ""
+	if len(args) > 2 {
+		code = args[2]
+	}
+	return s.exchange(text, closed, status, code)
+}
+
+// exchange writes a text to a new connection and reads one answer.
+func (s *script) exchange(text string, closed bool, status int, code string) error {
+	conn, err := net.Dial("tcp", s.server.address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	// A server that refuses early may close before it has read everything: the answer counts.
+	_, writeErr := conn.Write([]byte(text))
+	sent := &request{}
+	line, _, _ := strings.Cut(text, "\r\n")
+	if words := strings.Fields(line); len(words) > 1 {
+		sent.method, sent.target = words[0], words[1]
+	}
+	reader := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(reader, &http.Request{Method: sent.method})
+	if err != nil {
+		return errors.Join(err, writeErr)
+	}
+	defer answer.Body.Close()
+	if s.last, err = s.read(sent, answer); err != nil {
+		return err
+	}
+	if problem := s.check(sent, s.last); problem != "" {
+		return errors.New(problem)
+	}
+	if closed {
+		if _, err := reader.ReadByte(); err == nil {
+			return mismatchf("the connection goes on")
+		}
+	}
+	return s.last.is(status, code)
+}
+
+// times does a command again and again; $i counts from 1.
+//
+//	times N COMMAND ARG...
+func (s *script) times(ts *testscript.TestScript, args []string) error {
+	if len(args) < 2 {
+		return errors.New("usage: times N COMMAND ARG...")
+	}
+	count, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	do, known := commands()[args[1]]
+	if !known {
+		return fmt.Errorf("unknown command %s", args[1])
+	}
+	for at := range count {
+		s.vars["i"] = strconv.Itoa(at + 1)
+		do(ts, false, args[2:])
+	}
+	return nil
+}
+
+// repeat makes a variable of N copies of a text; list puts commas between them. In the text, #
+// counts from 1.
+//
+//	repeat NAME N TEXT
+//	list NAME N TEXT
+func (s *script) repeat(_ *testscript.TestScript, args []string) error { return s.copies(args, "") }
+
+func (s *script) list(_ *testscript.TestScript, args []string) error { return s.copies(args, ",") }
+
+func (s *script) copies(args []string, between string) error {
+	if len(args) != 3 {
+		return errors.New("usage: repeat|list NAME N TEXT")
+	}
+	count, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	if between == "" && !strings.Contains(args[2], "#") {
+		s.vars[args[0]] = strings.Repeat(args[2], count)
+		return nil
+	}
+	parts := make([]string, count)
+	for at := range parts {
+		parts[at] = strings.ReplaceAll(args[2], "#", strconv.Itoa(at+1))
+	}
+	s.vars[args[0]] = strings.Join(parts, between)
+	return nil
+}

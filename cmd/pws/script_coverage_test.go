@@ -1,0 +1,91 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"pws/api"
+	"pws/internal/fault"
+)
+
+// untried are the codes that no script can provoke through a healthy server, with the reason.
+var untried = map[fault.Code]string{
+	fault.BlobCorrupt:           "needs damage to a pack behind a running server",
+	fault.DependencyUnavailable: "needs a failed part of the service",
+}
+
+// coverage is what the scripts have tried together.
+type coverage struct {
+	mu struct {
+		sync.Mutex
+		scripts   int
+		successes map[string]bool
+		failures  map[string]bool
+	}
+}
+
+func newCoverage() *coverage {
+	c := &coverage{}
+	c.mu.successes, c.mu.failures = map[string]bool{}, map[string]bool{}
+	return c
+}
+
+func (c *coverage) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.scripts++
+}
+
+func (c *coverage) scripts() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.scripts
+}
+
+func (c *coverage) success(op *api.Operation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.successes[op.Name] = true
+}
+
+// failure notes a code, for its operation and for the whole.
+func (c *coverage) failure(op *api.Operation, code fault.Code) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.failures[string(code)] = true
+	if op != nil {
+		c.mu.failures[op.Name+" "+string(code)] = true
+	}
+}
+
+// everywhere are the codes that belong to no operation, or to many: one script each is enough.
+var everywhere = []fault.Code{
+	fault.ValidationFailed, fault.InvalidJSON, fault.UnsupportedContentType, fault.BodyTooLarge,
+	fault.RateLimited, fault.HeadersTooLarge, fault.AuthenticationRequired, fault.SessionInvalid,
+	fault.SessionExpired, fault.IdempotencyKeyRequired, fault.IdempotencyKeyInvalid,
+	fault.IdempotencyKeyReused, fault.RouteNotFound, fault.MethodNotAllowed,
+}
+
+// missing says what no script has tried.
+func (c *coverage) missing() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lines := map[string]bool{}
+	for _, op := range api.Table {
+		if !c.mu.successes[op.Name] {
+			lines["no script has "+op.Name+" succeed"] = true
+		}
+		for _, code := range op.Errors {
+			if _, excused := untried[code]; !excused && !c.mu.failures[op.Name+" "+string(code)] {
+				lines["no script has "+op.Name+" fail with "+string(code)] = true
+			}
+		}
+	}
+	for _, code := range everywhere {
+		if !c.mu.failures[string(code)] {
+			lines["no script provokes "+string(code)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(lines))
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// server is a running program. Its log is the file server.log of the script.
+type server struct {
+	command *exec.Cmd
+	log     *os.File
+	address string
+	limited bool
+}
+
+// patience bounds every wait for the program; a script that meets it has failed.
+const patience = 60 * time.Second
+
+// serve starts the program on a free port and waits until it serves. Without flags it takes those
+// of the last time. Data is the folder "data" of the script, so a later serve goes on with it.
+//
+//	serve [FLAG...]
+func (s *script) serve(ts *testscript.TestScript, args []string) error {
+	if s.server != nil {
+		return errors.New("a server runs already")
+	}
+	if len(args) > 0 {
+		s.flags = args
+	}
+	name, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(s.work, "server.log"),
+		os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	command := exec.Command(name)
+	command.Args = append([]string{"pws", "serve", "--listen", "127.0.0.1:0", "--data", "data"},
+		s.flags...)
+	command.Dir = s.work
+	command.Stderr = log
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	timer := time.AfterFunc(patience, func() { _ = command.Process.Kill() })
+	defer timer.Stop()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	address, found := strings.CutPrefix(line, "listening on http://")
+	if err != nil || !found {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		return fmt.Errorf("the server said %q: %v\n%s", line, err, ts.ReadFile("server.log"))
+	}
+	s.server = &server{
+		command: command, log: log, address: strings.TrimSpace(address),
+		limited: !strings.Contains(strings.Join(s.flags, " "), "--rate-limits off"),
+	}
+	ts.Setenv("address", s.server.address)
+	return nil
+}
+
+// shutdown asks the server to end and expects the exit code 0, which also says that the race
+// detector found nothing.
+func (s *script) shutdown(ts *testscript.TestScript, _ []string) error {
+	if s.server == nil {
+		return errors.New("no server runs")
+	}
+	s.client.idle()
+	ended := s.server
+	s.server = nil
+	timer := time.AfterFunc(patience, func() { _ = ended.command.Process.Kill() })
+	defer timer.Stop()
+	if err := ended.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	err := ended.command.Wait()
+	_ = ended.log.Close()
+	if err != nil {
+		return fmt.Errorf("the server ended with %w\n%s", err, ts.ReadFile("server.log"))
+	}
+	return nil
+}
+
+// crash kills the server without a warning.
+func (s *script) crash(ts *testscript.TestScript, _ []string) error {
+	if s.server == nil {
+		return errors.New("no server runs")
+	}
+	s.client.idle()
+	s.server.kill()
+	s.server = nil
+	if strings.Contains(ts.ReadFile("server.log"), "DATA RACE") {
+		return errors.New("data race:\n" + ts.ReadFile("server.log"))
+	}
+	return nil
+}
+
+// killNow kills the process and leaves it to be waited for.
+func (v *server) killNow() { _ = v.command.Process.Kill() }
+
+func (v *server) kill() {
+	_ = v.command.Process.Kill()
+	_ = v.command.Wait()
+	_ = v.log.Close()
+}
+
+// exits runs the program to its end and expects an exit code; stdout and stderr judge the output.
+//
+//	exits CODE ARG...
+func (s *script) exits(ts *testscript.TestScript, args []string) error {
+	want, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	got := 0
+	if err := ts.Exec("pws", args[1:]...); err != nil {
+		var ended *exec.ExitError
+		if !errors.As(err, &ended) {
+			return err
+		}
+		got = ended.ExitCode()
+	}
+	if got != want {
+		return mismatchf("exit code %d, not %d", got, want)
+	}
+	return nil
+}
+
+// damage changes files of the script, named by a pattern of which the last match is taken: flip
+// inverts the byte at an offset, which counts from the end if it is negative; append adds bytes;
+// cut drops bytes from the end.
+//
+//	damage PATTERN flip OFFSET | append TEXT | cut BYTES
+func (s *script) damage(ts *testscript.TestScript, args []string) error {
+	if len(args) != 3 {
+		return errors.New("usage: damage PATTERN flip|append|cut VALUE")
+	}
+	names, err := filepath.Glob(ts.MkAbs(args[0]))
+	if err != nil || len(names) == 0 {
+		return fmt.Errorf("no file matches %s: %v", args[0], err)
+	}
+	name := names[len(names)-1]
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if args[1] == "append" {
+		data = append(data, args[2]...)
+		return os.WriteFile(name, data, 0o600)
+	}
+	at, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	switch args[1] {
+	case "flip":
+		if at < 0 {
+			at += len(data)
+		}
+		data[at] ^= 0xff
+	case "cut":
+		data = data[:len(data)-at]
+	default:
+		return fmt.Errorf("unknown damage %q", args[1])
+	}
+	return os.WriteFile(name, data, 0o600)
+}
+
+// advance moves the clock of the server, which has the flag --test-clock.
+//
+//	advance SECONDS
+func (s *script) advance(_ *testscript.TestScript, args []string) error {
+	sent := &request{
+		method: "POST", target: "/test/clock",
+		body: []byte(`{"advance_seconds":` + args[0] + `}`),
+	}
+	return s.expect(sent, 200, "")
+}
+
+// copyOf reads all of r without a limit; the server's answers have one.
+func copyOf(r io.Reader) ([]byte, error) {
+	var all bytes.Buffer
+	_, err := io.Copy(&all, r)
+	return all.Bytes(), err
+}

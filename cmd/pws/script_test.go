@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected parts of the scripts")
+
+// scriptsDir holds one script per noun. script_client_test.go says what a line of them can be.
+const scriptsDir = "../../testdata/scripts"
+
+// TestMain lets this binary be the program: scripts run it under the name pws, so that a run with
+// the race detector has it in the server too.
+func TestMain(m *testing.M) {
+	testscript.Main(leakTested{m}, map[string]func(){"pws": main})
+}
+
+// leakTested fails a run that leaves goroutines behind.
+type leakTested struct{ *testing.M }
+
+func (m leakTested) Run() int {
+	code := m.M.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
+}
+
+// TestScripts runs the scripts against the program, and fails when they leave an operation of the
+// table or an error code that it declares untried.
+func TestScripts(t *testing.T) {
+	tried := newCoverage()
+	passed := t.Run("script", func(t *testing.T) {
+		testscript.Run(t, testscript.Params{
+			Dir:                 scriptsDir,
+			UpdateScripts:       *update,
+			RequireExplicitExec: true,
+			RequireUniqueNames:  true,
+			Cmds:                commands(),
+			Setup: func(env *testscript.Env) error {
+				tried.begin()
+				s := &script{tried: tried, work: env.WorkDir, vars: map[string]string{}}
+				s.client = newClient()
+				env.Values[scriptKey{}] = s
+				env.Defer(s.end)
+				return nil
+			},
+		})
+	})
+	files, err := filepath.Glob(scriptsDir + "/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !passed || tried.scripts() < len(files) {
+		t.Log("some scripts failed or were left out: what they cover is not judged")
+		return
+	}
+	for _, missing := range tried.missing() {
+		t.Error(missing)
+	}
+}
+
+// scriptKey is where a test script carries its state.
+type scriptKey struct{}
+
+// script is the state of one running script.
+type script struct {
+	tried  *coverage
+	work   string
+	server *server
+	flags  []string
+	client *client
+	// caller is the name of the agent whose credential is sent, empty for nobody.
+	caller string
+	agents map[string]*agent
+	keys   map[string]*keyPair
+	// vars are the variables of the script's own commands, which may be too large for the
+	// environment of a process.
+	vars   map[string]string
+	last   *reply
+	kept   map[string]string
+	names  normalizer
+	serial int
+}
+
+// command is one word that a line of a script can begin with.
+type command = func(ts *testscript.TestScript, neg bool, args []string)
+
+// commands are what scripts can do beyond the commands of testscript.
+func commands() map[string]command {
+	return map[string]command{
+		"serve":    does((*script).serve),
+		"shutdown": does((*script).shutdown),
+		"crash":    does((*script).crash),
+		"exits":    does((*script).exits),
+		"damage":   does((*script).damage),
+		"advance":  does((*script).advance),
+
+		"keypair": does((*script).keypair),
+		"agent":   does((*script).register),
+		"login":   does((*script).login),
+		"addkey":  does((*script).addKey),
+		"as":      does((*script).as),
+		"sign":    does((*script).sign),
+
+		"api":    does((*script).api),
+		"raw":    does((*script).raw),
+		"times":  does((*script).times),
+		"repeat": does((*script).repeat),
+		"list":   does((*script).list),
+		"walk":   does((*script).walk),
+
+		"get":    does((*script).get),
+		"text":   does((*script).text),
+		"match":  does((*script).match),
+		"like":   does((*script).like),
+		"count":  does((*script).count),
+		"has":    does((*script).has),
+		"header": does((*script).header),
+		"keep":   does((*script).keep),
+		"same":   does((*script).same),
+		"normal": does((*script).normal),
+
+		"checkout": does((*script).checkout),
+		"compare":  does((*script).compare),
+		"flood":    does((*script).flood),
+		"acked":    does((*script).acknowledged),
+	}
+}
+
+// does makes a command of a method. A command that is negated must fail.
+func does(do func(*script, *testscript.TestScript, []string) error) command {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		s, ok := ts.Value(scriptKey{}).(*script)
+		if !ok {
+			ts.Fatalf("no script state")
+		}
+		err := do(s, ts, args)
+		var wrong mismatch
+		switch {
+		case err == nil && neg:
+			ts.Fatalf("holds, but should not")
+		case err != nil && neg && errors.As(err, &wrong):
+		case err != nil:
+			ts.Fatalf("%v%s", err, s.context())
+		}
+	}
+}
+
+// mismatch is an assertion that does not hold, as distinct from a command that cannot be done.
+type mismatch string
+
+func (m mismatch) Error() string { return string(m) }
+
+func mismatchf(format string, args ...any) error { return mismatch(fmt.Sprintf(format, args...)) }
+
+// context is what a failure shows of the last answer.
+func (s *script) context() string {
+	if s.last == nil {
+		return ""
+	}
+	const most = 2000
+	body := s.last.body
+	if len(body) > most {
+		body = append(body[:most:most], "…"...)
+	}
+	return fmt.Sprintf("\nlast answer: %s %s: %d\n%s", s.last.method, s.last.target,
+		s.last.status, body)
+}
+
+func (s *script) end() {
+	s.client.close()
+	if s.server != nil {
+		s.server.kill()
+	}
+}
