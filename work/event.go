@@ -2,6 +2,7 @@ package work
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 
 	"github.com/fxamacker/cbor/v2"
@@ -57,7 +58,8 @@ func KindOf(event Event) Kind {
 
 var decoding = func() cbor.DecMode {
 	mode, err := cbor.DecOptions{
-		MaxArrayElements: 1 << 20,
+		// A week of stored results is a long list; what was read bounds it, byte for element.
+		MaxArrayElements: math.MaxInt32,
 		MaxNestedLevels:  16,
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 	}.DecMode()

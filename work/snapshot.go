@@ -11,6 +11,9 @@ import (
 // changes again, so that saving a project costs what is new and not what is old.
 const ChunkLen = 512
 
+// changesetsAheadMax bounds the room that is made for a history before it was read.
+const changesetsAheadMax = 1 << 16
+
 // summary is what a listing needs of the parts that were not read.
 type summary struct {
 	Files      int
@@ -139,10 +142,10 @@ func Restore(head []byte, chunk func(n int) ([]byte, error)) (*Project, error) {
 	}
 	p := record.project()
 	p.bytes, p.languages = 0, nil
-	if record.Changesets < len(record.Tail) {
-		return nil, errors.New("project head: more changesets in the tail than in all")
+	if record.Changesets < max(1, len(record.Tail)) {
+		return nil, errors.New("project head: no history, or less than its tail")
 	}
-	p.changesets = make([]*Changeset, 0, record.Changesets)
+	p.changesets = make([]*Changeset, 0, min(record.Changesets, changesetsAheadMax))
 	for n := range (record.Changesets - len(record.Tail)) / ChunkLen {
 		data, err := chunk(n)
 		if err != nil {
