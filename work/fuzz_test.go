@@ -1,0 +1,92 @@
+package work_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"pws/work"
+)
+
+// fuzzBytesMax is what reading a hostile record may take for each of its bytes, and at least.
+const (
+	fuzzBytesPerByte = 4096
+	fuzzBytesMin     = 4 << 20
+)
+
+// bounded fails where reading takes more memory than the input can be worth.
+func bounded(t *testing.T, size int, read func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	read()
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > uint64(
+		fuzzBytesMin+fuzzBytesPerByte*size) {
+		t.Fatalf("%d bytes took %d bytes of memory", size, taken)
+	}
+}
+
+// FuzzDecodeEvent gives hostile events to the decoder; what it takes must be encodable again.
+func FuzzDecodeEvent(f *testing.F) {
+	files, err := filepath.Glob("testdata/events/v1/*.cbor")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(uint16(filepath.Base(file)[0]-'0'), data)
+	}
+	f.Fuzz(func(t *testing.T, kind uint16, data []byte) {
+		bounded(t, len(data), func() {
+			event, err := work.DecodeEvent(work.Kind(kind), data)
+			if err != nil {
+				return
+			}
+			if work.KindOf(event) != work.Kind(kind) {
+				t.Fatalf("kind %d came back as %d", kind, work.KindOf(event))
+			}
+			if _, err := work.EncodeEvent(event); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+// FuzzRestore gives hostile heads and chunks to Restore; what it takes must be readable, and must
+// be the same when it is saved and restored again.
+func FuzzRestore(f *testing.F) {
+	w := newWorld()
+	w.create(f)
+	w.put(f, "a", "1")
+	w.publish(f, renameOp("a", "b"), createOp("c/d.go", "2"))
+	f.Add(mustSave(f, w.project).head, []byte{0x80})
+	f.Add([]byte{0xa1, 0x0d, 0x19, 0x02, 0x00}, []byte{0x81, 0xa1, 0x01, 0xa1, 0x02, 0x61, 0x78})
+	f.Fuzz(func(t *testing.T, head, chunk []byte) {
+		bounded(t, len(head)+len(chunk), func() {
+			chunks := 0
+			p, err := work.Restore(head, func(int) ([]byte, error) {
+				chunks++
+				if chunks > 1 {
+					return nil, errors.New("there is one chunk only")
+				}
+				return chunk, nil
+			})
+			if err != nil {
+				return
+			}
+			last := p.ChangesetNumber(uint32(p.ChangesetsCount()))
+			p.FilesAt(last, "", func(f work.FileInfo) bool { return true })
+			p.Changes(nil, last)
+			p.Languages()
+			if _, err := p.EncodeHead(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
