@@ -22,6 +22,8 @@ type exchange struct {
 	ctx    *fasthttp.RequestCtx
 	call   api.Call
 	route  *route
+	// leaf are the routes of the pattern that the router found.
+	leaf []*route
 	// target is the one copy of the request target; path and query are parts of it.
 	target, path, query string
 	headers             headers

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fasthttp/router"
+	"github.com/fasthttp/router/radix"
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
@@ -12,24 +12,17 @@ import (
 	"pws/internal/fault"
 )
 
-// routes finds the operation of a request. The router answers the usual case in time that does not
-// depend on the size of the table; what it does not find, or finds for a path with empty
-// parameters, is decided by the templates themselves, which also know the allowed methods.
+// routes finds the operation of a request. The router's tree answers the usual case in time that
+// does not depend on the size of the table; what it does not find, or finds for a path with empty
+// parameters, is decided by the templates themselves, which also know the allowed methods. The
+// tree is asked without a context, for it would copy every parameter into it.
 type routes struct {
-	router *router.Router
-	all    []*route
+	trees map[string]*radix.Tree
+	all   []*route
 }
 
-func newRoutes(table []*api.Operation, bodyMax int, found func(*exchange, *route)) *routes {
-	r := &routes{router: router.New()}
-	r.router.RedirectTrailingSlash = false
-	r.router.RedirectFixedPath = false
-	r.router.HandleMethodNotAllowed = false
-	r.router.HandleOPTIONS = false
-	r.router.NotFound = func(ctx *fasthttp.RequestCtx) {
-		x := exchangeOf(ctx)
-		found(x, r.search(string(ctx.Method()), x))
-	}
+func newRoutes(table []*api.Operation, bodyMax int) *routes {
+	r := &routes{trees: map[string]*radix.Tree{}}
 	patterns := map[string][]*route{}
 	var order []string
 	for _, op := range table {
@@ -53,9 +46,29 @@ func newRoutes(table []*api.Operation, bodyMax int, found func(*exchange, *route
 		slices.SortStableFunc(leaf, func(a, b *route) int {
 			return b.template.literals - a.template.literals
 		})
-		r.router.Handle(method, pattern, r.handler(leaf, found))
+		if r.trees[method] == nil {
+			r.trees[method] = radix.New()
+		}
+		r.trees[method].Add(pattern, func(ctx *fasthttp.RequestCtx) { exchangeOf(ctx).leaf = leaf })
 	}
 	return r
+}
+
+// find is the route of an exchange, nil where there is none. It cuts the parameters from the
+// request's own copy of its path.
+func (r *routes) find(x *exchange) *route {
+	if tree := r.trees[string(x.ctx.Method())]; tree != nil {
+		if note, _ := tree.Get(x.path, nil); note != nil {
+			note(x.ctx)
+		}
+	}
+	for _, one := range x.leaf {
+		if params, ok := one.template.match(x.path, x.call.Params[:0]); ok {
+			x.call.Params = params
+			return one
+		}
+	}
+	return r.search(string(x.ctx.Method()), x)
 }
 
 func newRoute(op *api.Operation, method string, bodyMax int) *route {
@@ -75,21 +88,6 @@ func newRoute(op *api.Operation, method string, bodyMax int) *route {
 		shape.Compile(op.Request)
 	}
 	return one
-}
-
-// handler cuts the parameters of a leaf from the request's own copy of its path.
-func (r *routes) handler(leaf []*route, found func(*exchange, *route)) fasthttp.RequestHandler {
-	return func(ctx *fasthttp.RequestCtx) {
-		x := exchangeOf(ctx)
-		for _, one := range leaf {
-			if params, ok := one.template.match(x.path, x.call.Params[:0]); ok {
-				x.call.Params = params
-				found(x, one)
-				return
-			}
-		}
-		found(x, r.search(leaf[0].method, x))
-	}
 }
 
 // search finds the most literal template that fits, and nil where there is none.

@@ -152,7 +152,7 @@ func newServer(
 	}
 	s.budget.max = cfg.BodyMemory
 	s.conns.slack = min(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout) / 64
-	s.routes = newRoutes(cfg.Table, cfg.BodyMax, s.routed)
+	s.routes = newRoutes(cfg.Table, cfg.BodyMax)
 	s.fast = &fasthttp.Server{
 		Handler:                       s.handle,
 		ErrorHandler:                  s.unreadable,
@@ -240,7 +240,6 @@ func (s *Server) finish(x *exchange) {
 	if s.cfg.Observe != nil {
 		s.cfg.Observe(x.operationName(), x.ctx.Response.StatusCode(), elapsed)
 	}
-	x.ctx.RemoveUserValue(userKey)
 	x.release()
 }
 
@@ -275,18 +274,7 @@ func (s *Server) answer(x *exchange) {
 		handler(x.ctx, x.body)
 		return
 	}
-	s.find(x)
-}
-
-// find routes the request, which ends in routed. The router reads the URI as fasthttp has taken it
-// apart; where that is not what the target says, as for a path that starts with two slashes, the
-// templates decide.
-func (s *Server) find(x *exchange) {
-	if string(x.ctx.Request.URI().PathOriginal()) == x.path {
-		s.routes.router.Handler(x.ctx)
-		return
-	}
-	s.routed(x, s.routes.search(string(x.ctx.Method()), x))
+	s.routed(x, s.routes.find(x))
 }
 
 // open reads what every request has. Errors: VALIDATION_FAILED.
