@@ -26,8 +26,11 @@ type conns struct {
 	mu struct {
 		sync.Mutex
 		open     map[*conn]struct{}
+		byIP     map[netip.Addr]int
 		draining bool
 	}
+	// max bounds the open connections and maxPerIP those of one address; zero means no bound.
+	max, maxPerIP int
 	// slack is how much sooner than asked for a deadline may come.
 	slack time.Duration
 	// drainUntil is the read deadline of all connections in Unix nanoseconds, zero before Shutdown.
@@ -48,19 +51,40 @@ type conn struct {
 	readBy, writeBy time.Time
 }
 
-// add registers a connection; it refuses once the server is stopping.
-func (c *conns) add(raw net.Conn) (*conn, bool) {
-	one := &conn{Conn: raw, owner: c, ip: peerIP(raw)}
+// add registers a connection. It refuses once the server is stopping, and where the bounds are
+// reached, which is what crowded says.
+func (c *conns) add(raw net.Conn) (one *conn, crowded bool) {
+	one = &conn{Conn: raw, owner: c, ip: peerIP(raw)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.draining {
 		return nil, false
 	}
+	if c.max > 0 && len(c.mu.open) >= c.max ||
+		c.maxPerIP > 0 && c.mu.byIP[one.ip] >= c.maxPerIP {
+		return nil, true
+	}
 	if c.mu.open == nil {
-		c.mu.open = map[*conn]struct{}{}
+		c.mu.open, c.mu.byIP = map[*conn]struct{}{}, map[netip.Addr]int{}
 	}
 	c.mu.open[one] = struct{}{}
-	return one, true
+	if c.maxPerIP > 0 {
+		c.mu.byIP[one.ip]++
+	}
+	return one, false
+}
+
+// remove forgets a connection.
+func (c *conns) remove(one *conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.mu.open, one)
+	if c.maxPerIP == 0 {
+		return
+	}
+	if c.mu.byIP[one.ip]--; c.mu.byIP[one.ip] <= 0 {
+		delete(c.mu.byIP, one.ip)
+	}
 }
 
 func peerIP(raw net.Conn) netip.Addr {
@@ -144,9 +168,7 @@ func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return net.ErrClosed
 	}
-	c.owner.mu.Lock()
-	delete(c.owner.mu.open, c)
-	c.owner.mu.Unlock()
+	c.owner.remove(c)
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if ok && c.linger.Load() && half.CloseWrite() == nil {
 		if c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
@@ -160,7 +182,9 @@ func (c *conn) Close() error {
 type listener struct {
 	net.Listener
 	conns *conns
-	// wait is closed when the server stops, which ends a pause.
+	// crowded answers a connection that is not taken.
+	crowded func(net.Conn)
+	// stopping is closed when the server stops, which ends a pause.
 	stopping <-chan struct{}
 }
 
@@ -170,9 +194,12 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
 		if err == nil {
-			one, open := l.conns.add(raw)
-			if open {
+			one, crowded := l.conns.add(raw)
+			if one != nil {
 				return one, nil
+			}
+			if crowded {
+				l.crowded(raw)
 			}
 			_ = raw.Close()
 			continue

@@ -12,6 +12,7 @@
 package http
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,8 @@ type Config struct {
 	IdleTimeout time.Duration
 	// Connections is the most that are served at one time. Default 16384.
 	Connections int
+	// ConnectionsPerIP is the most that one address may hold. Default no bound.
+	ConnectionsPerIP int
 	// HeaderMax is the largest request line with headers, in bytes. Default 16 KiB.
 	HeaderMax int
 	// BodyMax is the largest request body in bytes. Default 16 MiB.
@@ -151,6 +154,7 @@ func newServer(
 		origins: newOrigins(cfg.Origins), stopping: make(chan struct{}),
 	}
 	s.budget.max = cfg.BodyMemory
+	s.conns.max, s.conns.maxPerIP = cfg.Connections, cfg.ConnectionsPerIP
 	s.conns.slack = min(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout) / 64
 	s.routes = newRoutes(cfg.Table, cfg.BodyMax)
 	s.fast = &fasthttp.Server{
@@ -159,7 +163,7 @@ func newServer(
 		ExpectHandler:                 s.expect,
 		ConnState:                     connState,
 		Logger:                        transportLog{log},
-		Concurrency:                   cfg.Connections,
+		Concurrency:                   cfg.Connections + 1,
 		ReadBufferSize:                cfg.HeaderMax,
 		ReadTimeout:                   cfg.ReadTimeout,
 		WriteTimeout:                  cfg.WriteTimeout,
@@ -190,7 +194,9 @@ func (s *Server) Serve(ln net.Listener) error {
 	if s.draining.Load() {
 		return ln.Close()
 	}
-	return s.fast.Serve(&listener{Listener: ln, conns: &s.conns, stopping: s.stopping})
+	return s.fast.Serve(&listener{
+		Listener: ln, conns: &s.conns, crowded: s.crowded, stopping: s.stopping,
+	})
 }
 
 // Shutdown takes no new connections, ends those that are silent, lets requests that run finish and
@@ -205,6 +211,25 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.conns.closeAll()
 	}
 	return err
+}
+
+// crowded answers a connection for which there is no room, without reading from it.
+func (s *Server) crowded(raw net.Conn) {
+	var ctx fasthttp.RequestCtx
+	ctx.Init2(raw, transportLog{s.log}, false)
+	x := s.begin(&ctx)
+	x.ip = peerIP(raw)
+	x.refuse(fault.New(fault.RateLimited, "Too many connections.").
+		With("reason", "CONNECTIONS").With("retry_after_seconds", 1))
+	s.finish(x)
+	ctx.SetConnectionClose()
+	const writeTime = 100 * time.Millisecond
+	if raw.SetWriteDeadline(time.Now().Add(writeTime)) == nil {
+		out := bufio.NewWriter(raw)
+		if ctx.Response.Write(out) == nil {
+			_ = out.Flush()
+		}
+	}
 }
 
 // handle is the outermost handler: it alone knows of pools, panics and logs.

@@ -1,0 +1,106 @@
+package http
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestConnectionsAreBounded(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"all": {Connections: 2}, "of one address": {ConnectionsPerIP: 2},
+	} {
+		f := start(t, cfg, DefaultLimits())
+		first, second := f.dial(t), f.dial(t)
+		for _, w := range []*wire{first, second} {
+			w.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+			w.receive("GET")
+		}
+		third := f.dial(t)
+		a := third.receive("GET")
+		details := a.envelope(t).Error.Details
+		if a.status != 429 || a.header.Get("Retry-After") != "1" || !a.close ||
+			details["reason"] != "CONNECTIONS" || details["reset_at"] == nil {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+		_ = first.Close()
+		if !f.servesOneOf(t, 1000) {
+			t.Errorf("%s: the place of a closed connection is not given away", name)
+		}
+	}
+}
+
+// servesOneOf tries connections until one is served. A place is free when the server has seen the
+// end of its connection, which nothing but a new connection finds out.
+func (f *fixture) servesOneOf(t *testing.T, tries int) bool {
+	for range tries {
+		w := f.dial(t)
+		w.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+		line, _ := w.reader.ReadString('\n')
+		_ = w.Close()
+		if strings.Contains(line, "200") {
+			return true
+		}
+	}
+	return false
+}
+
+// failing is a listener whose first calls fail.
+type failing struct {
+	net.Listener
+	errs []error
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if len(f.errs) == 0 {
+		return f.Listener.Accept()
+	}
+	err := f.errs[0]
+	f.errs = f.errs[1:]
+	return nil, err
+}
+
+func TestAcceptSurvivesLackOfDescriptors(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	l := &listener{
+		Listener: &failing{ln, []error{
+			&net.OpError{Op: "accept", Err: syscall.EMFILE},
+			&net.OpError{Op: "accept", Err: syscall.ECONNABORTED},
+		}},
+		conns: &conns{}, stopping: make(chan struct{}),
+	}
+	client, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	if err := c.Close(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("second Close: %v", err)
+	}
+	l.Listener = &failing{ln, []error{broken}}
+	if _, err := l.Accept(); !errors.Is(err, broken) {
+		t.Errorf("Accept: %v", err)
+	}
+	stopped := make(chan struct{})
+	close(stopped)
+	l.Listener, l.stopping = &failing{ln, []error{syscall.EMFILE}}, stopped
+	if _, err := l.Accept(); !errors.Is(err, io.EOF) {
+		t.Errorf("Accept of a stopping server: %v", err)
+	}
+	_ = ln.Close()
+	if _, err := l.Accept(); !errors.Is(err, io.EOF) {
+		t.Errorf("Accept of a closed listener: %v", err)
+	}
+}
