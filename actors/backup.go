@@ -24,6 +24,9 @@ func Backup(data, to string) (*Report, error) { return copyData(data, to, true) 
 func Restore(from, data string) (*Report, error) { return copyData(from, data, false) }
 
 func copyData(from, to string, link bool) (report *Report, err error) {
+	if to, err = filepath.Abs(to); err != nil {
+		return nil, err
+	}
 	if err := requireFree(to); err != nil {
 		return nil, err
 	}
@@ -35,7 +38,7 @@ func copyData(from, to string, link bool) (report *Report, err error) {
 		return nil, err
 	}
 	defer files.close()
-	partial := filepath.Clean(to) + ".partial"
+	partial := to + ".partial"
 	if err := makeFolders(partial); err != nil {
 		return nil, err
 	}
@@ -57,7 +60,10 @@ func copyData(from, to string, link bool) (report *Report, err error) {
 	if err := os.Rename(partial, to); err != nil {
 		return nil, err
 	}
-	return report, syncDir(filepath.Dir(filepath.Clean(to)))
+	if report.Log.TornFile != "" {
+		report.Log.TornFile = filepath.Join(to, logName, filepath.Base(report.Log.TornFile))
+	}
+	return report, syncDir(filepath.Dir(to))
 }
 
 // requireFree refuses a folder that has something in it.
@@ -84,12 +90,15 @@ func makeFolders(partial string) error {
 		return fmt.Errorf("%s is there already: another copy is under way, or one was "+
 			"interrupted and is to be removed", partial)
 	}
+	if err != nil {
+		return err
+	}
 	for _, name := range partNames {
-		if err == nil {
-			err = os.Mkdir(filepath.Join(partial, name), 0o700)
+		if err := os.Mkdir(filepath.Join(partial, name), 0o700); err != nil {
+			return errors.Join(err, os.RemoveAll(partial))
 		}
 	}
-	return err
+	return nil
 }
 
 // takenFile is a file of a data directory at a moment: open, so that it stays readable when the

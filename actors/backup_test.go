@@ -1,9 +1,15 @@
 package actors
 
 import (
+	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"pws/api"
 	"pws/work"
 )
 
@@ -47,5 +53,223 @@ func TestBackupAndRestore(t *testing.T) {
 		if _, err := Restore(backup, to); err == nil {
 			t.Errorf("%s was overwritten", to)
 		}
+	}
+}
+
+// noise is content that no codec makes smaller, so that the log grows as fast as it is written.
+func noise(seed uint64, size int) work.Blob {
+	content := make([]byte, size)
+	source := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), 1})
+	_, _ = source.Read(content)
+	return blobOf(string(content))
+}
+
+// busy writes to projects of a service and saves it, over and over, until stop is called.
+type busy struct {
+	*service
+	// acked are the revisions that were acknowledged, by project.
+	acked   []atomic.Uint64
+	over    atomic.Bool
+	running sync.WaitGroup
+}
+
+func keepBusy(s *service) *busy {
+	b := &busy{service: s, acked: make([]atomic.Uint64, len(s.projects))}
+	for at, project := range s.projects {
+		b.running.Go(func() {
+			for n := uint64(0); n < 2000 && !b.over.Load(); n++ {
+				done, err := s.Do(api.Order{Project: project, Agent: s.agents[0],
+					Command: &work.PutFile{Path: "noise", ContentType: "text/plain",
+						Blob: noise(n<<8|uint64(at), 100<<10)}})
+				if err != nil {
+					s.t.Error(err)
+					return
+				}
+				b.acked[at].Store(done.Project.Revision)
+			}
+		})
+	}
+	b.running.Go(func() {
+		for n := 0; n < 2000 && !b.over.Load(); n++ {
+			if err := s.Save(); err != nil {
+				s.t.Error(err)
+				return
+			}
+		}
+	})
+	return b
+}
+
+func (b *busy) stop() {
+	b.over.Store(true)
+	b.running.Wait()
+}
+
+// reached waits until every project has got so many revisions.
+func (b *busy) reached(revision uint64) {
+	for at := range b.acked {
+		for b.acked[at].Load() < revision && !b.t.Failed() {
+			runtime.Gosched()
+		}
+	}
+}
+
+func TestBackupOfABusyServer(t *testing.T) {
+	s := newService(t, filepath.Join(t.TempDir(), "data"))
+	for range 3 {
+		s.create(work.Public)
+	}
+	b := keepBusy(s)
+	defer b.stop()
+	for round := range uint64(3) {
+		b.reached(15 + 25*round)
+		least := make([]uint64, len(b.acked))
+		for at := range least {
+			least[at] = b.acked[at].Load()
+		}
+		backup := filepath.Join(t.TempDir(), "backup")
+		if _, err := Backup(s.config.Dir, backup); err != nil {
+			t.Fatal(err)
+		}
+		// The copy has to stand on its own while the server goes on and removes files.
+		b.reached(30 + 25*round)
+		mustVerify(t, backup)
+		restored := filepath.Join(t.TempDir(), "restored")
+		if _, err := Restore(backup, restored); err != nil {
+			t.Fatal(err)
+		}
+		e := openAt(t, restored)
+		for at, project := range s.projects {
+			view, err := e.Project(project)
+			if err != nil || view == nil {
+				t.Fatalf("no project: %v", err)
+			}
+			if view.Revision < least[at] {
+				t.Errorf("revision %d of %d acknowledged ones", view.Revision, least[at])
+			}
+			file, _ := view.File("noise")
+			if _, err := e.Blob(file.Blob); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if first := s.wal.Stats().First; first < 10 {
+		t.Errorf("the log was never cut: it begins with %d", first)
+	}
+}
+
+// A restored directory is one that a server goes on with.
+func TestRestoredServiceGoesOn(t *testing.T) {
+	crashed, s := lived(t)
+	restored := filepath.Join(t.TempDir(), "restored")
+	if err := os.Mkdir(restored, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(crashed, restored); err != nil {
+		t.Fatal(err)
+	}
+	again := &service{Engine: openAt(t, restored), t: t, agents: s.agents, projects: s.projects,
+		random: s.random, steps: s.steps}
+	sameProjects(t, s, again.Engine)
+	if string(again.Secret()) != string(s.Secret()) {
+		t.Error("another secret")
+	}
+	again.write(60)
+	again.save()
+	again.write(20)
+	copied := crashCopy(t, restored)
+	mustVerify(t, copied)
+	sameProjects(t, again, openAt(t, copied))
+	info, err := os.Stat(filepath.Join(restored, secretName))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode of the secret: %v, %v", info.Mode(), err)
+	}
+}
+
+func TestBackupLeavesNothingBehindOnDamage(t *testing.T) {
+	crashed, _ := lived(t)
+	flip(t, newest(t, crashed, "blobs/pack-*"), func(size int) int { return size / 2 })
+	folder := t.TempDir()
+	if _, err := Backup(crashed, filepath.Join(folder, "backup")); err == nil {
+		t.Error("damage was copied")
+	}
+	if names, err := os.ReadDir(folder); err != nil || len(names) > 0 {
+		t.Errorf("left behind: %v, %v", names, err)
+	}
+}
+
+// The server removes log, packs and manifests after they were taken and before they are copied.
+func TestTakenFilesOutliveTheirNames(t *testing.T) {
+	s := newService(t, filepath.Join(t.TempDir(), "data"))
+	project := s.create(work.Public)
+	put := func(n uint64) {
+		s.do(0, project, &work.PutFile{Path: "noise", Blob: noise(n, 512<<10),
+			ContentType: "text/plain"})
+	}
+	for n := range uint64(12) {
+		put(n)
+		if n%2 == 1 {
+			s.save()
+		}
+	}
+	files, err := take(s.config.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.close()
+	for n := range uint64(24) {
+		put(100 + n)
+		s.save()
+	}
+	gone := map[string]bool{}
+	for _, file := range files.files {
+		if _, err := os.Stat(file.path); file.file != nil && err != nil {
+			gone[filepath.Dir(file.name)] = true
+		}
+	}
+	if len(gone) != 3 {
+		t.Errorf("files have vanished only from %v", gone)
+	}
+	folder := filepath.Join(t.TempDir(), "copy")
+	if err := makeFolders(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.put(folder, true); err != nil {
+		t.Fatal(err)
+	}
+	if report := mustVerify(t, folder); report.Changesets != 1+12 {
+		t.Errorf("%d changesets", report.Changesets)
+	}
+}
+
+// A log that was cut since the snapshot was taken does not belong to it.
+func TestTakingNoticesACut(t *testing.T) {
+	dir, _ := lived(t)
+	files := &takenFiles{dir: dir}
+	defer files.close()
+	before, err := files.list(logName, segmentNumber)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := files.log(before); err != nil {
+		t.Error(err)
+	}
+	longer := append([]numbered{{name: "00000000000000000000"}}, before...)
+	if err := files.log(longer); err != errMoved {
+		t.Errorf("not noticed: %v", err)
+	}
+}
+
+func TestCopiesDoNotMeet(t *testing.T) {
+	dir, _ := lived(t)
+	to := filepath.Join(t.TempDir(), "backup")
+	if err := makeFolders(to + ".partial"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Backup(dir, to); err == nil {
+		t.Error("two copies into one folder")
+	}
+	if _, err := os.Stat(filepath.Join(to+".partial", logName)); err != nil {
+		t.Errorf("the other copy was touched: %v", err)
 	}
 }

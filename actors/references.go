@@ -63,15 +63,13 @@ type rebuilder struct {
 	tail map[id.ID][]replayed
 	// agents is false where identity cannot be rebuilt.
 	agents bool
-	// public counts the saved projects that are PUBLIC.
-	public int
 }
 
 // checkStates rebuilds identity and every project and looks up all that they name.
 func (v *verifier) checkStates() error {
-	view, err := openView(filepath.Join(v.dir, snapshotName))
+	view, err := openLinked(filepath.Join(v.dir, snapshotName))
 	if errors.Is(err, snapshot.ErrCorrupt) {
-		// The place is known from the check of the snapshot; the path here is of the view.
+		// The place is known from the check of the snapshot; the path here is of a link.
 		v.damage.addf("references were not checked, because the snapshot cannot be read")
 		return nil
 	}
@@ -91,14 +89,14 @@ func (v *verifier) checkStates() error {
 	return errors.Join(err, view.close())
 }
 
-// view is a snapshot that was opened without changing its directory: the store removes what
-// interrupted runs have left, so it works in a folder of links outside.
-type view struct {
+// linkedSnapshot is a snapshot that was opened without changing its directory: the store removes
+// what interrupted runs have left, so it works in a folder of links outside.
+type linkedSnapshot struct {
 	*snapshot.Store
 	dir string
 }
 
-func openView(dir string) (*view, error) {
+func openLinked(dir string) (*linkedSnapshot, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -117,10 +115,10 @@ func openView(dir string) (*view, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(links))
 	}
-	return &view{Store: store, dir: links}, nil
+	return &linkedSnapshot{Store: store, dir: links}, nil
 }
 
-func (w *view) close() error { return errors.Join(w.Close(), os.RemoveAll(w.dir)) }
+func (l *linkedSnapshot) close() error { return errors.Join(l.Close(), os.RemoveAll(l.dir)) }
 
 func (r *rebuilder) run() error {
 	r.restoreAgents()
@@ -257,10 +255,9 @@ func (r *rebuilder) rebuild(
 	}
 	for at := range entries {
 		if err == nil {
-			err = r.replayer.apply(&entries[at])
-		}
-		if err != nil {
-			return nil, err
+			if err = r.replayer.apply(&entries[at]); err != nil {
+				err = fmt.Errorf("log entry %d: %w", entries[at].position, err)
+			}
 		}
 	}
 	view := h.view.Load()
@@ -279,11 +276,7 @@ func (r *rebuilder) rebuild(
 // checkMark compares a saved project with its entry in the saved list of PUBLIC ones.
 func (r *rebuilder) checkMark(name string, p *work.Project) {
 	_, marked := r.engine.snapshot.SectionPosition(markKey(p))
-	public := p.Visibility == work.Public
-	if public {
-		r.public++
-	}
-	if public != marked {
+	if public := p.Visibility == work.Public; public != marked {
 		r.damage.addf("%s: it is saved as %s, and it being listed is %t",
 			name, p.Visibility, marked)
 	}

@@ -291,3 +291,197 @@ func TestVerifyNamesTheDamagedFile(t *testing.T) {
 		})
 	}
 }
+
+// wantFaults expects damage whose text has all parts.
+func wantFaults(t *testing.T, dir string, parts ...string) {
+	t.Helper()
+	_, err := Verify(dir)
+	var damage *Damage
+	if !errors.As(err, &damage) {
+		t.Fatalf("no damage: %v", err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in: %v", part, err)
+		}
+	}
+}
+
+func remove(t *testing.T, name string) {
+	t.Helper()
+	if err := os.RemoveAll(name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestVerifyNamesWhatIsMissing(t *testing.T) {
+	sound, _ := lived(t)
+	for _, c := range []struct{ file, want string }{
+		{"log", "/log"},
+		{"snapshot", "/snapshot"},
+		{"blobs", "/blobs"},
+		{"secret", "/secret"},
+		{"snapshot/manifest-*", "newer than the newest manifest"},
+		{"snapshot/sections-*", "missing"},
+		{"blobs/pack-*", "missing"},
+		{"blobs/manifest", "manifest is missing"},
+		{"log/0*", "the end of the log is lost"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			dir := crashCopy(t, sound)
+			if c.file == "snapshot/manifest-*" {
+				remove(t, newest(t, dir, c.file))
+			}
+			remove(t, newest(t, dir, c.file))
+			wantFaults(t, dir, dir, c.want)
+		})
+	}
+}
+
+func TestVerifyNamesACutLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := newService(t, dir)
+	s.create(work.Public)
+	for n := range uint64(100) {
+		s.do(0, s.projects[0], &work.PutFile{Path: "noise", Blob: noise(n, 100<<10),
+			ContentType: "text/plain"})
+	}
+	copied := crashCopy(t, dir)
+	names, err := filepath.Glob(filepath.Join(copied, "log", "0*"))
+	if err != nil || len(names) < 2 {
+		t.Fatalf("too little log: %v, %v", names, err)
+	}
+	remove(t, names[0])
+	wantFaults(t, copied, filepath.Join(copied, "log"), "the log begins with entry")
+}
+
+// A write that a crash has torn is no damage, and is reported.
+func TestVerifyReportsATornTail(t *testing.T) {
+	dir, _ := lived(t)
+	name := newest(t, dir, "log/0*")
+	info, err := os.Stat(name)
+	if err == nil {
+		err = os.Truncate(name, info.Size()-5)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := mustVerify(t, dir)
+	var text strings.Builder
+	if err := report.Print(&text); err != nil || !strings.Contains(text.String(), name) {
+		t.Errorf("the torn tail of %s is not reported: %s", name, text.String())
+	}
+}
+
+func TestVerifyFindsADroppedContent(t *testing.T) {
+	dir, s := lived(t)
+	view, err := s.Project(s.projects[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := blobs.Hash(view.ChangesetNumber(2).Ops[0].Blob)
+	store, err := blobs.Open(blobs.Options{Dir: filepath.Join(dir, "blobs")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	live := func(h blobs.Hash) bool {
+		seen++
+		return h == kept
+	}
+	stats, err := store.Merge(live)
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if seen == 0 {
+		t.Fatalf("nothing was dropped: %+v", stats)
+	}
+	wantFaults(t, dir, "is missing", s.projects[0].Format(id.Project))
+}
+
+// logged appends entries to the log of a directory that no server uses.
+func logged(t *testing.T, dir string, entries ...[]byte) {
+	t.Helper()
+	log, _, err := wal.Open(wal.Options{Dir: filepath.Join(dir, "log"), ReserveBytes: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range entries {
+		if _, err := log.Append(data, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventOf(t *testing.T, event work.Event) []entryEvent {
+	t.Helper()
+	data, err := work.EncodeEvent(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []entryEvent{{kind: uint16(work.KindOf(event)), data: data}}
+}
+
+func TestVerifyChecksWhatEntriesName(t *testing.T) {
+	sound, s := lived(t)
+	stranger := id.New(1, [10]byte{7})
+	nowhere := id.New(2, [10]byte{7})
+	content := blobOf("never stored")
+	publish := &work.ChangesetPublished{ID: id.New(1<<47, [10]byte{}), Source: work.SourceFilePut,
+		Ops: []work.OpRecord{{Action: work.Create, Path: "lost", Blob: content.Hash, Size: 12}}}
+	of := func(project, agent id.ID, event work.Event) entry {
+		return entry{target: targetProject, id: project, now: 1 << 47, agent: agent,
+			events: eventOf(t, event)}
+	}
+	name := s.projects[0].Format(id.Project)
+	hash := fmt.Sprintf("%x", content.Hash)
+	wrongSize := of(s.projects[0], s.agents[0], publish)
+	short := blobOf("short")
+	wrongSize.blobs = []entryBlob{{hash: short.Hash, content: short.Content}}
+	wrongSize.events = eventOf(t, &work.ChangesetPublished{ID: publish.ID, Ops: []work.OpRecord{
+		{Action: work.Create, Path: "size", Blob: short.Hash, Size: 6}}})
+	wrongHash := of(s.projects[0], s.agents[0], publish)
+	wrongHash.blobs = []entryBlob{{hash: content.Hash, content: []byte("never sbored")}}
+	unknown := of(s.projects[0], s.agents[0], publish)
+	unknown.events[0].kind = 9999
+	for _, c := range []struct {
+		name  string
+		entry entry
+		want  []string
+	}{
+		{"lost content", of(s.projects[0], s.agents[0], publish), []string{name, hash, "lost"}},
+		{"wrong size", wrongSize, []string{name, "5 bytes instead of 6"}},
+		{"wrong hash", wrongHash, []string{"/log", "does not fit its hash", name}},
+		{"unknown author", of(s.projects[0], stranger, publish),
+			[]string{name, "author", stranger.Format(id.Agent)}},
+		{"unknown member", of(s.projects[0], s.agents[0], &work.MemberAdded{
+			Member: work.Member{Agent: stranger, Role: work.Reader, AddedBy: s.agents[0]}}),
+			[]string{name, "member", stranger.Format(id.Agent)}},
+		{"no beginning", of(nowhere, s.agents[0], publish),
+			[]string{nowhere.Format(id.Project), "no beginning"}},
+		{"unknown event", unknown, []string{name, "9999"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := crashCopy(t, sound)
+			logged(t, dir, c.entry.encode())
+			wantFaults(t, dir, c.want...)
+		})
+	}
+	t.Run("no entry", func(t *testing.T) {
+		dir := crashCopy(t, sound)
+		logged(t, dir, []byte{entryVersion, 9})
+		wantFaults(t, dir, filepath.Join(dir, "log"), "ends too soon")
+	})
+	t.Run("many faults", func(t *testing.T) {
+		dir := crashCopy(t, sound)
+		many := make([][]byte, faultsMax+20)
+		for at := range many {
+			many[at] = []byte{entryVersion, 9}
+		}
+		logged(t, dir, many...)
+		wantFaults(t, dir, fmt.Sprintf("%d faults", len(many)), "and 20 more")
+	})
+}
