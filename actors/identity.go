@@ -245,8 +245,7 @@ func (c *identityCommit) Committed(position uint64, err error) {
 		return
 	}
 	cell := &c.engine.identity
-	cell.view.Store(&publishedIdentity{state: c.done.State, position: position})
-	cell.touch(c.events)
+	cell.publish(&publishedIdentity{state: c.done.State, position: position}, c.events)
 	if c.refusal != nil {
 		c.order.answer(api.IdentityDone{}, c.refusal)
 	} else {
@@ -255,10 +254,12 @@ func (c *identityCommit) Committed(position uint64, err error) {
 	c.waiters.finish(nil)
 }
 
-// touch notes what the next snapshot has to save.
-func (c *identityCell) touch(events []identity.Event) {
+// publish makes a durable state the one that readers see, and notes what of it the next snapshot
+// has to save. A snapshot sees both or neither.
+func (c *identityCell) publish(next *publishedIdentity, events []identity.Event) {
 	c.dirty.Lock()
 	defer c.dirty.Unlock()
+	c.view.Store(next)
 	if c.dirty.agents == nil {
 		c.dirty.agents = map[id.ID]struct{}{}
 	}

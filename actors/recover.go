@@ -220,7 +220,7 @@ func (r *replayer) applyIdentity(in *replayed) error {
 		events[at] = event
 	}
 	view.position = in.position
-	cell.touch(events)
+	cell.publish(view, events)
 	return nil
 }
 

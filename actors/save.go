@@ -91,59 +91,68 @@ func (e *Engine) Save() error {
 	began := time.Now()
 	bytes := e.wal.Stats().RawBytes
 	position := e.wal.Durable()
-	handles, agents, identityChanged := e.takeDirty()
-	err := e.saveAt(position, handles, agents, identityChanged)
+	taken := e.takeDirty()
+	err := e.saveAt(position, taken)
 	e.saver.lastAt = time.Now()
 	if err != nil {
-		e.giveBack(handles, agents, identityChanged)
+		e.giveBack(taken)
 		e.snapshotFault.Store(&err)
 		e.log.Error("snapshot failed; the log keeps everything", "error", err)
 		return err
 	}
 	e.saver.lastBytes = bytes
 	e.snapshotFault.Store(nil)
-	e.log.Debug("snapshot", "position", position, "projects", len(handles),
-		"agents", len(agents), "took", time.Since(began))
+	e.log.Debug("snapshot", "position", position, "projects", len(taken.handles),
+		"agents", len(taken.agents), "took", time.Since(began))
 	return nil
+}
+
+// changes is what one snapshot has to save.
+type changes struct {
+	handles []*handle
+	agents  map[id.ID]struct{}
+	// identity is the state that agents belong to: it and they are taken in one moment, for an
+	// agent that changes later is in the next list. It is nil where nothing changed.
+	identity *publishedIdentity
 }
 
 // takeDirty takes the lists of what changed. The log's position was read BEFORE, so that all it
 // covers is in these lists or in the snapshot already.
-func (e *Engine) takeDirty() ([]*handle, map[id.ID]struct{}, bool) {
+func (e *Engine) takeDirty() changes {
 	e.dirty.Lock()
-	handles := e.dirty.handles
+	taken := changes{handles: e.dirty.handles}
 	e.dirty.handles = nil
 	e.dirty.Unlock()
-	for _, h := range handles {
+	for _, h := range taken.handles {
 		h.dirty.Store(false)
 	}
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
-	agents, changed := cell.dirty.agents, cell.dirty.any
+	if cell.dirty.any {
+		taken.agents, taken.identity = cell.dirty.agents, cell.view.Load()
+	}
 	cell.dirty.agents, cell.dirty.any = nil, false
-	return handles, agents, changed
+	return taken
 }
 
-func (e *Engine) giveBack(handles []*handle, agents map[id.ID]struct{}, changed bool) {
-	for _, h := range handles {
+func (e *Engine) giveBack(taken changes) {
+	for _, h := range taken.handles {
 		e.markDirty(h)
 	}
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
-	cell.dirty.any = cell.dirty.any || changed
+	cell.dirty.any = cell.dirty.any || taken.identity != nil
 	if cell.dirty.agents == nil {
 		cell.dirty.agents = map[id.ID]struct{}{}
 	}
-	for agent := range agents {
+	for agent := range taken.agents {
 		cell.dirty.agents[agent] = struct{}{}
 	}
 }
 
-func (e *Engine) saveAt(
-	position uint64, handles []*handle, agents map[id.ID]struct{}, identityChanged bool,
-) error {
+func (e *Engine) saveAt(position uint64, taken changes) error {
 	if _, err := e.blobs.Pack(position); err != nil {
 		return fmt.Errorf("pack: %w", err)
 	}
@@ -151,15 +160,15 @@ func (e *Engine) saveAt(
 	if err != nil {
 		return err
 	}
-	marked := make([]bool, len(handles))
-	for at, h := range handles {
+	marked := make([]bool, len(taken.handles))
+	for at, h := range taken.handles {
 		if marked[at], err = e.saveProject(writer, h); err != nil {
 			writer.Abort()
 			return err
 		}
 	}
-	if identityChanged {
-		if err := e.saveIdentity(writer, agents); err != nil {
+	if taken.identity != nil {
+		if err := saveIdentity(writer, taken); err != nil {
 			writer.Abort()
 			return err
 		}
@@ -167,7 +176,7 @@ func (e *Engine) saveAt(
 	if err := writer.Commit(position); err != nil {
 		return err
 	}
-	for at, h := range handles {
+	for at, h := range taken.handles {
 		h.marked = marked[at]
 		h.stored.Store(true)
 	}
@@ -186,6 +195,10 @@ func (e *Engine) saveAt(
 // marked as public.
 func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (marked bool, err error) {
 	view := h.view.Load()
+	if view == nil {
+		// It has become passive since it was taken, which only a saved project does.
+		return h.marked, nil
+	}
 	p := view.project
 	for n := p.FullChunks() - 1; n >= 0; n-- {
 		key := chunkKey(p.ID, n)
@@ -216,14 +229,14 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (marked bool, e
 	return p.Visibility == work.Public, err
 }
 
-func (e *Engine) saveIdentity(writer *snapshot.Writer, agents map[id.ID]struct{}) error {
-	view := e.identity.view.Load()
-	for agent := range agents {
-		if err := writer.Put(agentKey(agent), view.position, view.state.EncodeAgent(agent)); err != nil {
+func saveIdentity(writer *snapshot.Writer, taken changes) error {
+	state, position := taken.identity.state, taken.identity.position
+	for agent := range taken.agents {
+		if err := writer.Put(agentKey(agent), position, state.EncodeAgent(agent)); err != nil {
 			return err
 		}
 	}
-	return writer.Put(challengesKey, view.position, view.state.EncodeChallenges())
+	return writer.Put(challengesKey, position, state.EncodeChallenges())
 }
 
 // sweepLoop looks for idle projects and for records of identity whose time has passed.
