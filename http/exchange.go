@@ -62,9 +62,7 @@ func exchangeOf(ctx *fasthttp.RequestCtx) *exchange {
 }
 
 var exchanges = sync.Pool{New: func() any {
-	x := &exchange{scratch: make([]byte, 0, 512)}
-	x.visit = x.header
-	return x
+	return &exchange{scratch: make([]byte, 0, 512)}
 }}
 
 // begin makes the exchange of a request; it has an identity, a time and an address from then on.
@@ -87,7 +85,9 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 	if c, tracked := ctx.Conn().(*conn); tracked {
 		x.ip = c.ip
 	}
-	ctx.Request.Header.VisitAll(x.visit)
+	for key, value := range ctx.Request.Header.All() {
+		x.header(key, value)
+	}
 	if x.headers.forwardeds > 0 && len(s.cfg.TrustedProxies) > 0 {
 		x.ip = s.clientIP(x.ip, string(x.headers.forwardedFor))
 	}
@@ -107,8 +107,7 @@ func (x *exchange) release() {
 	if cap(scratch) > keep {
 		scratch = make([]byte, 0, 512)
 	}
-	visit := x.visit
-	*x = exchange{params: query, body: body, scratch: scratch, visit: visit}
+	*x = exchange{params: query, body: body, scratch: scratch}
 	x.call.Params = params
 	exchanges.Put(x)
 }
