@@ -228,7 +228,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: FileNotFound, Status: 404,
-		Details:     []string{"path"},
+		Details:     []string{"path", "operation"},
 		Description: "There is no file at this path in this version of the project.",
 	},
 	{
@@ -340,17 +340,17 @@ var Catalog = []Entry{
 	},
 	{
 		Code: FileExists, Status: 409, Action: "REFRESH_AND_REAPPLY",
-		Details:     []string{"path"},
+		Details:     []string{"path", "operation"},
 		Description: "A file stands at this path already.",
 	},
 	{
 		Code: FileChanged, Status: 409, Action: "REFRESH_AND_REAPPLY",
-		Details:     []string{"path", "current_blob_hash"},
+		Details:     []string{"path", "current_blob_hash", "operation"},
 		Description: "The file is not the one that expected_blob_hash names.",
 	},
 	{
 		Code: PathConflict, Status: 409, Action: "CORRECT_REQUEST",
-		Details:     []string{"path", "conflicting_path"},
+		Details:     []string{"path", "conflicting_path", "operation"},
 		Description: "A file would stand where a folder is, or the reverse.",
 	},
 	{
