@@ -38,8 +38,11 @@ func (c *clock) raise(millis int64) {
 	}
 }
 
-// Advance moves the clock forward, for tests.
+// Advance moves the clock forward, for tests: from the time it shows, which may be ahead of the
+// system's after a restart.
 func (c *clock) Advance(millis int64) int64 {
-	c.ahead.Add(millis)
+	next := c.Now() + millis
+	c.ahead.Store(next - time.Now().UnixMilli())
+	c.raise(next)
 	return c.Now()
 }
