@@ -142,7 +142,8 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		a.refuse(o, err)
 		return
 	}
-	before := a.working
+	// The order is not ours any more AFTER the log has it: it is answered and used again.
+	before, recording := a.working, o.Idempotency
 	a.working = next
 	if _, err := a.engine.wal.Append(e.encode(), c); err != nil {
 		a.working = before
@@ -150,7 +151,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		return
 	}
 	a.last = c
-	a.noteKeys(before, o)
+	a.noteKeys(before, recording)
 }
 
 // apply reports false where an event panicked; the project is then out of service, loudly, for its
@@ -193,8 +194,8 @@ func (a *projectActor) remember(
 
 // noteKeys keeps the index of keys in step with the working state: results that have run out leave
 // at the front, a new one comes at the end.
-func (a *projectActor) noteKeys(before *work.Project, o *order) {
-	if o.Idempotency == nil {
+func (a *projectActor) noteKeys(before *work.Project, recording *api.Recording) {
+	if recording == nil {
 		return
 	}
 	first, end := a.working.IdempotentRange()
@@ -204,7 +205,7 @@ func (a *projectActor) noteKeys(before *work.Project, o *order) {
 			delete(a.keys, record.Key)
 		}
 	}
-	a.keys[o.Idempotency.Key.Hash] = end - 1
+	a.keys[recording.Key.Hash] = end - 1
 }
 
 // indexKeys makes the index of keys for a state.
