@@ -7,8 +7,6 @@ import (
 	"net"
 	"sync/atomic"
 
-	"github.com/valyala/fasthttp"
-
 	"pws/internal/fault"
 )
 
@@ -177,6 +175,7 @@ func (x *exchange) bodyWhole(limit int) error {
 	if len(x.body) > limit {
 		return bodyTooLarge(limit)
 	}
+	x.bodyRead = true
 	return nil
 }
 
@@ -207,12 +206,4 @@ func (x *exchange) bodyBroken(err error) error {
 		return fault.New(fault.RequestTimeout, "The request did not arrive in time.")
 	}
 	return fault.Invalid(fault.Field{Field: "body", Problem: "ends early or is badly chunked"})
-}
-
-// lingerOn lets the client finish sending, for a while, where the answer goes out before the body
-// has been read.
-func lingerOn(ctx *fasthttp.RequestCtx) {
-	if c, tracked := ctx.Conn().(*conn); tracked {
-		c.linger.Store(true)
-	}
 }

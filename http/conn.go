@@ -163,6 +163,13 @@ func (c *conns) near(stands, next time.Time) bool {
 	return !stands.IsZero() && !next.IsZero() && ahead >= 0 && ahead < c.slack
 }
 
+// lingers says whether the last answer went out before the request had been read.
+func (c *conn) lingers(yes bool) {
+	if c.linger.Load() != yes {
+		c.linger.Store(yes)
+	}
+}
+
 // Close ends the connection, AFTER its peer had the chance to read the last answer.
 func (c *conn) Close() error {
 	if c.closed.Swap(true) {
@@ -170,7 +177,8 @@ func (c *conn) Close() error {
 	}
 	c.owner.remove(c)
 	half, ok := c.Conn.(interface{ CloseWrite() error })
-	if ok && c.linger.Load() && half.CloseWrite() == nil {
+	waits := c.linger.Load() && c.owner.drainUntil.Load() == 0
+	if ok && waits && half.CloseWrite() == nil {
 		if c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 			_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
 		}

@@ -97,7 +97,7 @@ func (x *exchange) write(body []byte) {
 			}
 		}
 	}
-	const keep = 64 << 10
+	const keep = 32 << 10
 	if cap(body) > keep {
 		x.ctx.Response.SetBodyRaw(body)
 		return

@@ -34,10 +34,10 @@ type exchange struct {
 	code                string
 	params              map[string]string
 	body                []byte
-	reserved            int64
-	key                 api.IdempotencyKey
-	scratch             []byte
-	visit               func(key, value []byte)
+	// bodyRead says that the body has been read to its end, and cut that the request cannot be.
+	bodyRead, cut bool
+	reserved      int64
+	scratch       []byte
 }
 
 // headers are the request headers that the server reads, as they stand in the request's memory.

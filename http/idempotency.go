@@ -48,8 +48,8 @@ func (x *exchange) hashKey() {
 	if x.route.operation.Idempotency == api.NoKey || x.headers.idempotencyKeys == 0 {
 		return
 	}
-	x.key = api.IdempotencyKey{Hash: x.keyHash(), Fingerprint: x.fingerprint()}
-	x.call.Idempotency = &x.key
+	// The key outlives the exchange, for it becomes part of what is stored.
+	x.call.Idempotency = &api.IdempotencyKey{Hash: x.keyHash(), Fingerprint: x.fingerprint()}
 }
 
 func validKey(key []byte) bool {

@@ -147,6 +147,12 @@ func TestLimitsOverTheWire(t *testing.T) {
 	if got := fmt.Sprint(details); got != want {
 		t.Errorf("details %s", got)
 	}
+	testLimitsOfAddresses(t, f)
+}
+
+// testLimitsOfAddresses goes on after the session of the agent has used up its limit.
+func testLimitsOfAddresses(t *testing.T, f *fixture) {
+	t.Helper()
 	// Another session of the agent has one read left: the refused one took nothing from the agent.
 	if a := f.ask(t, "GET", "/v1/files/a", "Authorization: Bearer good-too"); a.status != 200 ||
 		a.header.Get("RateLimit-Limit") != "4" || a.header.Get("RateLimit-Remaining") != "0" {
@@ -171,12 +177,20 @@ func TestLimitsOverTheWire(t *testing.T) {
 	if a := f.ask(t, "GET", "/v1/agents/me", "Authorization: Bearer guess"); a.status != 429 {
 		t.Errorf("a guess beyond the limit: %d", a.status)
 	}
-	f.clock.Add(12_000)
+	f.clock.Add(24_000)
 	if a := f.ask(t, "GET", "/v1/agents/a"); a.status != 200 {
 		t.Errorf("after the time of one request: %d", a.status)
 	}
 	if a := f.ask(t, "GET", "/v1/agents/a\x01"); a.header.Get("RateLimit-Limit") != "5" {
 		t.Errorf("a broken request: %v", a.header)
+	}
+	// Guesses that wait for 100 Continue count like others.
+	for i := range 4 {
+		a := f.ask(t, "POST", "/v1/projects", "Authorization: Bearer guess", "Content-Length: 9",
+			"Expect: 100-continue")
+		if want := []int{401, 429, 429, 429}[i]; a.status != want {
+			t.Errorf("guess %d: %d", i, a.status)
+		}
 	}
 	off := start(t, Config{}, nil)
 	if a := off.ask(t, "GET", "/"); a.header.Get("RateLimit-Limit") != "" {

@@ -257,8 +257,8 @@ func (s *Server) finish(x *exchange) {
 	x.scratch = append(x.scratch[:0], "00000000000000000000"...)
 	x.standing.writeTo(h, x.scratch)
 	s.cross(x)
-	if x.unread() {
-		lingerOn(x.ctx)
+	if c, tracked := x.ctx.Conn().(*conn); tracked {
+		c.lingers(x.cut || x.framed() && !x.bodyRead)
 	}
 	elapsed := time.Since(x.ctx.Time())
 	s.logged(x, elapsed)
@@ -266,15 +266,6 @@ func (s *Server) finish(x *exchange) {
 		s.cfg.Observe(x.operationName(), x.ctx.Response.StatusCode(), elapsed)
 	}
 	x.release()
-}
-
-// unread reports whether the answer goes out with a part of the body still to come.
-func (x *exchange) unread() bool {
-	if !x.framed() {
-		return false
-	}
-	length := x.ctx.Request.Header.ContentLength()
-	return length < 0 || length > len(x.body)
 }
 
 func (s *Server) answer(x *exchange) {
@@ -384,12 +375,16 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 		return fasthttp.StatusContinue
 	}
 	defer s.finish(x)
+	x.cut = true
+	if limited := s.limiter.charge(x, s.limiter.of(x)); limited != nil && x.route != nil {
+		err = limited
+	}
 	x.refuse(err)
-	lingerOn(ctx)
 	return ctx.Response.StatusCode()
 }
 
-// foresee finds the refusal of a head, without counting the request.
+// foresee finds the refusal of a head. A request that it refuses is counted by its caller; one that
+// it lets pass is counted when its body is there.
 func (s *Server) foresee(x *exchange) error {
 	if s.draining.Load() {
 		return fault.New(fault.ShuttingDown, "The server is stopping.")
@@ -422,7 +417,7 @@ func (s *Server) foresee(x *exchange) error {
 func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	x := s.begin(ctx)
 	defer s.finish(x)
-	lingerOn(ctx)
+	x.cut = true
 	var small *fasthttp.ErrSmallBuffer
 	var network net.Error
 	switch {

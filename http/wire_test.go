@@ -161,6 +161,14 @@ func TestChunkedBodies(t *testing.T) {
 	if got := w.receive("GET").echoed(t).Params[0]; got != "next" {
 		t.Errorf("then %q", got)
 	}
+	w.send(chunked("/v1/echo", `{"text":"b"}`) + "0\r\nTrailer-Field: x\r\n\r\n" +
+		"GET /v1/agents/last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+	if got := w.receive("POST").echoed(t).Text; got != "b" {
+		t.Errorf("text before a trailer %q", got)
+	}
+	if got := w.receive("GET").echoed(t).Params[0]; got != "last" || !w.closed() {
+		t.Errorf("after a trailer %q", got)
+	}
 	megabyte := strings.Repeat("x", 1<<18)
 	over := chunked("/v1/echo", `{"text":"`, megabyte, megabyte, megabyte, megabyte, `"}`)
 	if a := f.raw2(t, "POST", over+"0\r\n\r\n"); a.status != 413 || a.code(t) != "BODY_TOO_LARGE" {

@@ -453,6 +453,10 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		root := use{plan: planOf(reflect.TypeFor[richRequest]()), check: noCheck}
+		if faults := collect(body, &root); len(faults) > 0 || checkSyntax(body) != nil {
+			t.Fatalf("%q: the quick way accepted what has faults %v", body, faults)
+		}
 		// Absent members are written as zero values, which bounds may refuse; everything else must
 		// come back as it was.
 		var second richRequest
