@@ -221,6 +221,9 @@ func TestTakenFilesOutliveTheirNames(t *testing.T) {
 		put(100 + n)
 		s.save()
 	}
+	if _, err := s.blobs.Merge(nil); err != nil {
+		t.Fatal(err)
+	}
 	gone := map[string]bool{}
 	for _, file := range files.files {
 		if _, err := os.Stat(file.path); file.file != nil && err != nil {
