@@ -31,11 +31,7 @@ func (s *session) publish(ctx context.Context, one part) error {
 		Method: "POST", Path: "/api/v1/projects/" + s.project.ID + "/changesets",
 		IdempotencyKey: one.commit + "-" + strconv.Itoa(one.number), Body: body,
 	}
-	var data struct {
-		Changeset struct {
-			ID string `json:"id"`
-		} `json:"changeset"`
-	}
+	var data changesetData
 	kill := s.killHere(one.index)
 	if kill {
 		delay := killDelays[len(s.result.Kills)%len(killDelays)]
@@ -70,7 +66,32 @@ func (s *session) publish(ctx context.Context, one part) error {
 	s.result.Changesets++
 	s.result.Operations += len(one.operations)
 	s.result.RequestBytes += int64(len(body))
+	if s.sampled[one.index] && one.last {
+		return s.repeat(request)
+	}
 	return nil
+}
+
+// repeat sends an answered request once more: it must be answered as the original and do nothing.
+func (s *session) repeat(request client.Request) error {
+	var data changesetData
+	reply, err := s.api.Call(request, &data)
+	if err != nil {
+		return fmt.Errorf("repeat of an answered request: %w", err)
+	}
+	if !reply.Replayed || data.Changeset.ID != s.head {
+		return fmt.Errorf("repeat of the request for %s: answered with %s, replayed %t",
+			s.head, data.Changeset.ID, reply.Replayed)
+	}
+	s.result.Repeats++
+	return nil
+}
+
+// changesetData is what is read of an answer that carries a changeset.
+type changesetData struct {
+	Changeset struct {
+		ID string `json:"id"`
+	} `json:"changeset"`
 }
 
 // changesetBody is the request of one part.

@@ -53,7 +53,9 @@ type Result struct {
 	LeftOut      map[string]int
 	ModeOnly     int
 	Kills        []Kill
-	Compared     Comparison
+	// Repeats counts answered requests that were sent once more and answered as the original.
+	Repeats  int
+	Compared Comparison
 }
 
 // Kill is one kill -9 and what followed.
@@ -87,6 +89,8 @@ type session struct {
 	project client.Project
 	head    string
 	history []published
+	// sampled says which commits are compared, by their index.
+	sampled map[int]bool
 	// killAt holds the commits at which the server is still to be killed, in order.
 	killAt []int
 	result Result
@@ -152,6 +156,10 @@ func (s *session) prepare(ctx context.Context) error {
 	s.history = make([]published, len(s.commits))
 	s.result.Commits = len(s.commits)
 	s.result.LeftOut = map[string]int{}
+	s.sampled = map[int]bool{}
+	for _, index := range sampleIndexes(len(s.commits), s.options.Samples) {
+		s.sampled[index] = true
+	}
 	if s.options.Server == "" {
 		for at := range s.options.Kills {
 			s.killAt = append(s.killAt, len(s.commits)*(at+1)/(s.options.Kills+1))
@@ -191,11 +199,7 @@ func (s *session) publishAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sampled := map[int]bool{}
-	for _, index := range sampleIndexes(len(s.commits), s.options.Samples) {
-		sampled[index] = true
-	}
-	plan := newPlanner(newJudge(source), sampled)
+	plan := newPlanner(newJudge(source), s.sampled)
 	parts := make(chan part, queuedParts)
 	planned := make(chan error, 1)
 	go func() {

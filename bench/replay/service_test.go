@@ -47,6 +47,9 @@ func TestReplayIntoTheService(t *testing.T) {
 			if c.Trees != result.Commits || c.Diffs == 0 || c.Contents == 0 {
 				t.Errorf("compared too little: %+v", c)
 			}
+			if result.Repeats != result.Commits-result.EmptyCommits {
+				t.Errorf("%d repeats", result.Repeats)
+			}
 			if len(result.Kills) != 7 {
 				t.Errorf("%d kills, want 6 and one before the comparison", len(result.Kills))
 			}

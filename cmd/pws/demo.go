@@ -76,6 +76,7 @@ func printDemo(out io.Writer, r replay.Result) {
 		fmt.Fprintf(out, "kill -9    at commit %d, serving again after %d ms: %s\n",
 			kill.Commit+1, kill.Restart.Round(time.Millisecond).Milliseconds(), fate)
 	}
+	fmt.Fprintf(out, "repeated   %d answered requests; each was answered as the original\n", r.Repeats)
 	c := r.Compared
 	fmt.Fprintf(out, "compared   %d trees with %d files by hash, %d files by content, "+
 		"%d diffs by git apply (%d were cut by the service's limit)\n",
