@@ -202,6 +202,18 @@ func (s *script) header(_ *testscript.TestScript, args []string) error {
 	return nil
 }
 
+// tag keeps the entity tag of the answer as a variable.
+//
+//	tag NAME
+func (s *script) tag(ts *testscript.TestScript, args []string) error {
+	etag := s.last.header.Get("ETag")
+	if etag == "" {
+		return mismatchf("no header ETag")
+	}
+	s.set(ts, args[0], etag)
+	return nil
+}
+
 // keep keeps an answer by a name; same compares another one with it, byte by byte and header by
 // header, but for the request id, the date and what is left of the rate limits.
 //
@@ -232,8 +244,8 @@ func (r *reply) plain() string {
 	var out strings.Builder
 	fmt.Fprintln(&out, r.status)
 	for _, name := range slices.Sorted(maps.Keys(map[string][]string(r.header))) {
-		if name != "Date" && name != "X-Request-Id" && name != "Ratelimit-Remaining" &&
-			name != "Ratelimit-Reset" && name != "Content-Length" {
+		if name != "Date" && name != "X-Request-Id" && !strings.HasPrefix(name, "Ratelimit-") &&
+			name != "Content-Length" {
 			fmt.Fprintln(&out, http.CanonicalHeaderKey(name), r.header[name])
 		}
 	}

@@ -128,6 +128,7 @@ func commands() map[string]command {
 		"count":  does((*script).count),
 		"has":    does((*script).has),
 		"header": does((*script).header),
+		"tag":    does((*script).tag),
 		"keep":   does((*script).keep),
 		"same":   does((*script).same),
 		"normal": does((*script).normal),
