@@ -88,6 +88,14 @@ func (l *logBuffer) Write(p []byte) (int, error) {
 	return l.mu.text.Write(p)
 }
 
+// take empties the log.
+func (l *logBuffer) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.mu.text.Reset()
+	return l.mu.text.String()
+}
+
 func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
