@@ -217,17 +217,15 @@ func TestTakenFilesOutliveTheirNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer files.close()
-	for n := range uint64(24) {
+	// When packs are merged depends on their sizes, and those on how far the log was at each save.
+	gone := map[string]bool{}
+	for n := uint64(0); n < 200 && len(gone) < 3; n++ {
 		put(100 + n)
 		s.save()
-	}
-	if _, err := s.blobs.Merge(nil); err != nil {
-		t.Fatal(err)
-	}
-	gone := map[string]bool{}
-	for _, file := range files.files {
-		if _, err := os.Stat(file.path); file.file != nil && err != nil {
-			gone[filepath.Dir(file.name)] = true
+		for _, file := range files.files {
+			if _, err := os.Stat(file.path); file.file != nil && err != nil {
+				gone[filepath.Dir(file.name)] = true
+			}
 		}
 	}
 	if len(gone) != 3 {
