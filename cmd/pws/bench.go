@@ -55,25 +55,29 @@ func (c *BenchCommand) Run(out io.Writer) error {
 	}
 	report, err := bench.Run(ctx, config)
 	if err != nil {
-		return fmt.Errorf("bench: %w", err)
+		err = fmt.Errorf("bench: %w", err)
 	}
+	if report == nil {
+		return err
+	}
+	// What was measured BEFORE a run failed is shown all the same.
+	if failed := report.Failed(); len(failed) > 0 {
+		err = errors.Join(err, errors.New("bench: "+strings.Join(failed, "; ")))
+	}
+	return errors.Join(c.print(out, report), err)
+}
+
+func (c *BenchCommand) print(out io.Writer, report *bench.Report) error {
 	switch {
 	case c.JSON:
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
-		err = encoder.Encode(report)
+		return encoder.Encode(report)
 	case c.Markdown:
-		err = report.Markdown(out)
+		return report.Markdown(out)
 	default:
-		err = report.Text(out)
+		return report.Text(out)
 	}
-	if err != nil {
-		return err
-	}
-	if failed := report.Failed(); len(failed) > 0 {
-		return errors.New("bench: " + strings.Join(failed, "; "))
-	}
-	return nil
 }
 
 // BenchBaselineCommand is the child of BenchCommand that the service is compared with.
