@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Requests at the same time do not see each other's parameters, bodies or callers, though all of them
-// use the same pools.
+// Requests at the same time do not see each other's parameters, bodies or callers, though all of
+// them use the same pools.
 func TestConcurrentRequestsKeepApart(t *testing.T) {
 	f := start(t, Config{}, DefaultLimits())
 	var wait sync.WaitGroup

@@ -295,7 +295,11 @@ func (s *Server) answer(x *exchange) {
 
 // open reads what every request has. Errors: VALIDATION_FAILED.
 func (x *exchange) open() error {
-	x.target = string(x.ctx.Request.Header.RequestURI())
+	// One copy holds both what was asked for and the name of the asking.
+	uri := x.ctx.Request.Header.RequestURI()
+	x.scratch = append(append(x.scratch[:0], uri...), x.requestID[:]...)
+	both := string(x.scratch)
+	x.target, x.call.RequestID = both[:len(uri)], both[len(uri):]
 	if err := x.judgeFraming(); err != nil {
 		return err
 	}
@@ -334,7 +338,6 @@ func (s *Server) run(x *exchange) (api.Reply, error) {
 		return api.Reply{}, err
 	}
 	op := x.route.operation
-	x.call.RequestID = string(x.requestID[:])
 	x.call.IfMatch = string(x.headers.ifMatch)
 	x.call.IfNoneMatch = string(x.headers.ifNoneMatch)
 	request := op.NewRequest()
