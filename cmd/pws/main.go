@@ -2,6 +2,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -93,13 +94,13 @@ func run(args []string, out, errs io.Writer) int {
 		return exitUsage
 	}
 	err = ctx.Run()
-	switch err.(type) {
-	case nil:
+	if err == nil {
 		return 0
-	case usageError:
-		fmt.Fprintln(errs, "pws:", err)
-		return exitUsage
 	}
 	fmt.Fprintln(errs, "pws:", err)
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
 	return exitFailed
 }
