@@ -110,6 +110,10 @@ type Engine struct {
 	stop    chan struct{}
 	stopped sync.WaitGroup
 	closing atomic.Bool
+	// inFlight counts the orders that no actor has answered yet. An order is counted under the lock
+	// of its handle (or of identity) AFTER closing was found false there, so that Close, which takes
+	// each of these locks once, waits for all there will ever be.
+	inFlight sync.WaitGroup
 }
 
 var _ api.Engine = (*Engine)(nil)
@@ -140,6 +144,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	e.dispatch = newDispatcher(8 * runtime.GOMAXPROCS(0))
 	e.startIdentity()
+	e.saver.lastAt = time.Now()
 	e.stopped.Add(2)
 	go e.sweepLoop()
 	go e.saveLoop()
@@ -194,7 +199,11 @@ func (e *Engine) Close() error {
 	}
 	close(e.stop)
 	e.stopped.Wait()
+	e.barrier()
+	e.inFlight.Wait()
+	e.identity.gate.Lock()
 	ended := []*actor.Future{e.system.Root.PoisonFuture(e.identity.pid)}
+	e.identity.gate.Unlock()
 	e.handles.Range(func(_ id.ID, h *handle) bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -210,6 +219,23 @@ func (e *Engine) Close() error {
 	}
 	e.dispatch.stop()
 	return e.closeStores()
+}
+
+// barrier returns once nobody who found the engine open is still about to count an order.
+func (e *Engine) barrier() {
+	e.identity.gate.Lock()
+	//lint:ignore SA2001 taking the lock is the point
+	e.identity.gate.Unlock()
+	e.handles.Range(func(_ id.ID, h *handle) bool {
+		h.mu.Lock()
+		//lint:ignore SA2001 taking the lock is the point
+		h.mu.Unlock()
+		return true
+	})
+}
+
+func errShuttingDown() error {
+	return fault.New(fault.ShuttingDown, "The server is stopping.").With("retry_after_seconds", 1)
 }
 
 // fail is told once that the log has failed: from then on nothing can be made durable.

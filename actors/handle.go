@@ -36,6 +36,8 @@ type handle struct {
 		broken error
 		// dead says that the handle has left the registry and must not be used any more.
 		dead bool
+		// tail holds the entries behind the saved sections from a start to the first load.
+		tail []replayed
 	}
 	// stored says that a snapshot holds the project, marked that it holds it as listed. They
 	// belong to the snapshotter, and stored is read by others AFTER it was set.

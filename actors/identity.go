@@ -18,9 +18,12 @@ import (
 
 // identityCell is the identity state of the service: one actor, one published view.
 type identityCell struct {
-	pid  *actor.PID
+	pid *actor.PID
+	// gate is held by those who send while the engine is not closing.
+	gate sync.RWMutex
 	view atomic.Pointer[publishedIdentity]
-	// inFlight bounds the orders that wait.
+	// gate is held while an order is admitted; inFlight bounds those that wait.
+	gate     sync.Mutex
 	inFlight atomic.Int64
 	// seeing holds the sessions of which it is being noted that they are in use.
 	seeing *xsync.MapOf[id.ID, struct{}]
@@ -66,20 +69,46 @@ func (e *Engine) Identity() *identity.State { return e.identity.view.Load().stat
 
 // DoIdentity implements api.Engine.
 func (e *Engine) DoIdentity(request api.IdentityOrder) (api.IdentityDone, error) {
-	if e.closing.Load() {
-		return api.IdentityDone{}, fault.New(fault.ShuttingDown, "The server is stopping.").
-			With("retry_after_seconds", 1)
+	if err := e.admitIdentity(); err != nil {
+		return api.IdentityDone{}, err
 	}
-	if e.identity.inFlight.Add(1) > identityQueueMax {
-		e.identity.inFlight.Add(-1)
-		return api.IdentityDone{}, fault.New(fault.RateLimited, "Too many requests wait.").
-			With("reason", "IDENTITY_QUEUE_FULL").With("retry_after_seconds", 1)
-	}
+	defer e.inFlight.Done()
 	defer e.identity.inFlight.Add(-1)
 	o := &identityOrder{IdentityOrder: request, done: make(chan struct{}, 1)}
-	e.system.Root.Send(e.identity.pid, o)
+	if !e.sendIdentity(o) {
+		return api.IdentityDone{}, errClosing()
+	}
 	<-o.done
 	return o.out, o.err
+}
+
+// admitIdentity counts an order: SHUTTING_DOWN, RATE_LIMITED.
+func (e *Engine) admitIdentity() error {
+	cell := &e.identity
+	cell.gate.Lock()
+	defer cell.gate.Unlock()
+	if e.closing.Load() {
+		return errShuttingDown()
+	}
+	if cell.inFlight.Load() >= identityQueueMax {
+		return fault.New(fault.RateLimited, "Too many requests wait.").
+			With("reason", "IDENTITY_QUEUE_FULL").With("retry_after_seconds", 1)
+	}
+	cell.inFlight.Add(1)
+	e.inFlight.Add(1)
+	return nil
+}
+
+// sendIdentity is false where the engine is closing. Close takes the gate BEFORE the actor's last
+// message, so that nothing is sent behind it.
+func (e *Engine) sendIdentity(o *identityOrder) bool {
+	e.identity.gate.RLock()
+	defer e.identity.gate.RUnlock()
+	if e.closing.Load() {
+		return false
+	}
+	e.system.Root.Send(e.identity.pid, o)
+	return true
 }
 
 // SeeSession implements api.Engine. One note of a session is under way at a time.
@@ -87,12 +116,7 @@ func (e *Engine) SeeSession(session *identity.Session) {
 	if _, underWay := e.identity.seeing.LoadOrStore(session.ID, struct{}{}); underWay {
 		return
 	}
-	if e.closing.Load() {
-		return
-	}
-	e.stopped.Add(1)
 	go func() {
-		defer e.stopped.Done()
 		caller := identity.Caller{Agent: session.AgentID, Session: session.ID}
 		// A session that ended meanwhile is refused, and that is all there is to it.
 		_, _ = e.DoIdentity(identityOrderOf(&identity.SeeSession{Caller: caller}))

@@ -2,8 +2,6 @@ package actors
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -33,8 +31,8 @@ func identityOrderOf(command identity.Command) api.IdentityOrder {
 	return api.IdentityOrder{Command: command}
 }
 
-// recover brings back the state: sections of the snapshot first, then the entries behind them. An
-// entry that a section contains already is passed over by its position.
+// recover brings back the state: the names of what the snapshot holds, identity, and the entries
+// behind. An entry that a section contains already is passed over by its position.
 func (e *Engine) recover(report *Recovery) error {
 	report.Snapshot = e.snapshot.Position()
 	for key := range e.sectionKeys("p") {
@@ -92,21 +90,18 @@ func (e *Engine) restoreIdentity() error {
 	return nil
 }
 
-// replay runs the log behind the snapshot. Projects are shared out among workers, each of which
-// sees the entries of its projects in order; identity is one of them.
+// replayed is an entry of the log as a start finds it.
+type replayed struct {
+	position uint64
+	entry    entry
+}
+
+// replay goes through the log behind the snapshot. Identity is changed at once. The entries of a
+// project are kept for its first touch, which loads its sections and applies them: a start costs
+// what it takes to read the log, and not what it takes to run it.
 func (e *Engine) replay(report *Recovery) error {
-	workers := make([]*replayer, max(1, runtime.GOMAXPROCS(0)))
-	var running sync.WaitGroup
-	for at := range workers {
-		w := newReplayer(e)
-		workers[at] = w
-		running.Add(1)
-		go func() {
-			defer running.Done()
-			w.run()
-		}()
-	}
 	newest := int64(0)
+	var unlisted []*handle
 	err := e.wal.Replay(report.Snapshot+1, func(position uint64, payload []byte) error {
 		report.Entries++
 		decoded, err := decodeEntry(append([]byte(nil), payload...))
@@ -117,95 +112,28 @@ func (e *Engine) replay(report *Recovery) error {
 		for _, blob := range decoded.blobs {
 			e.blobs.Add(position, blobs.Hash(blob.hash), blob.content)
 		}
-		worker := workers[int(decoded.id[15])%len(workers)]
-		return worker.give(position, decoded)
+		in := replayed{position, decoded}
+		if decoded.target == targetIdentity {
+			err = guarded(func() error { return e.applyIdentity(&in) })
+		} else {
+			unlisted, err = e.keepTail(in, unlisted)
+		}
+		if err != nil {
+			err = fmt.Errorf("log entry %d: %w", position, err)
+		}
+		return err
 	})
-	for _, w := range workers {
-		w.flush()
-		close(w.input)
-	}
-	running.Wait()
-	for _, w := range workers {
+	e.clock.raise(newest)
+	for _, h := range unlisted {
 		if err == nil {
-			err = w.fault
+			err = e.relist(h)
 		}
 	}
-	e.clock.raise(newest)
 	return err
 }
 
-// replayBatch is how many entries go to a worker at once.
-const replayBatch = 256
-
-type replayed struct {
-	position uint64
-	entry    entry
-}
-
-// replayer applies the entries of some projects. Nobody else sees their states yet, so they are
-// changed in place.
-type replayer struct {
-	engine *Engine
-	input  chan []replayed
-	batch  []replayed
-	// failed is closed once fault is set.
-	failed chan struct{}
-	fault  error
-}
-
-func newReplayer(e *Engine) *replayer {
-	return &replayer{engine: e, input: make(chan []replayed, 8), failed: make(chan struct{})}
-}
-
-// give passes an entry on; it returns an error once the worker has failed.
-func (r *replayer) give(position uint64, e entry) error {
-	r.batch = append(r.batch, replayed{position, e})
-	if len(r.batch) < replayBatch {
-		return nil
-	}
-	return r.flush()
-}
-
-func (r *replayer) flush() error {
-	batch := r.batch
-	r.batch = make([]replayed, 0, replayBatch)
-	select {
-	case r.input <- batch:
-		return nil
-	case <-r.failed:
-		return r.fault
-	}
-}
-
-func (r *replayer) run() {
-	for batch := range r.input {
-		for at := range batch {
-			if r.fault != nil {
-				break
-			}
-			if err := r.apply(&batch[at]); err != nil {
-				r.fault = fmt.Errorf("log entry %d: %w", batch[at].position, err)
-				close(r.failed)
-			}
-		}
-	}
-}
-
-// apply turns a panic of an event into an error: the log and the rules do not agree.
-func (r *replayer) apply(in *replayed) (err error) {
-	defer func() {
-		if broken := recover(); broken != nil {
-			err = fmt.Errorf("event panicked: %v", broken)
-		}
-	}()
-	if in.entry.target == targetIdentity {
-		return r.applyIdentity(in)
-	}
-	return r.applyProject(in)
-}
-
-func (r *replayer) applyIdentity(in *replayed) error {
-	cell := &r.engine.identity
+func (e *Engine) applyIdentity(in *replayed) error {
+	cell := &e.identity
 	view := cell.view.Load()
 	if in.position <= view.position {
 		return nil
@@ -224,45 +152,105 @@ func (r *replayer) applyIdentity(in *replayed) error {
 	return nil
 }
 
-func (r *replayer) applyProject(in *replayed) error {
-	e := r.engine
+// keepTail gives an entry to its project, unless its section contains it. What it says of the
+// listing is read at once; where that needs the project itself, the handle is added to unlisted.
+func (e *Engine) keepTail(in replayed, unlisted []*handle) ([]*handle, error) {
 	h, known := e.handles.Load(in.entry.id)
 	if !known {
-		h, _ = e.handles.LoadOrStore(in.entry.id, &handle{id: in.entry.id})
+		h = &handle{id: in.entry.id}
+		e.handles.Store(h.id, h)
 	}
-	if saved, ok := e.snapshot.SectionPosition(headKey(h.id)); ok && in.position <= saved {
-		return nil
+	if len(h.mu.tail) == 0 && h.stored.Load() {
+		saved, _ := e.snapshot.SectionPosition(headKey(h.id))
+		if in.position <= saved {
+			return unlisted, nil
+		}
 	}
-	h.mu.Lock()
-	view, err := e.load(h)
-	h.mu.Unlock()
+	for at, stored := range in.entry.events {
+		kind := work.Kind(stored.kind)
+		switch first := at == 0 && len(h.mu.tail) == 0 && !h.stored.Load(); {
+		case !work.Known(kind):
+			return unlisted, fmt.Errorf("event kind %d is unknown", kind)
+		case first != (kind == work.KindProjectCreated):
+			return unlisted, fmt.Errorf("event kind %d begins project %s, or does so again", kind,
+				h.id.Format(id.Project))
+		case kind == work.KindProjectCreated:
+			if err := e.listCreated(&in, stored); err != nil {
+				return unlisted, err
+			}
+		case kind == work.KindProjectUpdated:
+			unlisted = append(unlisted, h)
+		}
+	}
+	h.mu.tail = append(h.mu.tail, in)
+	e.markDirty(h)
+	return unlisted, nil
+}
+
+func (e *Engine) listCreated(in *replayed, stored entryEvent) error {
+	event, err := work.DecodeEvent(work.KindProjectCreated, stored.data)
 	if err != nil {
 		return err
 	}
-	if view == nil {
-		view = &published{project: new(work.Project)}
+	if created, ok := event.(*work.ProjectCreated); ok {
+		at := index.Position{Millis: in.entry.now, ID: created.ID}
+		e.listing.Set(at, created.About.Visibility == work.Public)
 	}
-	before := view.project.Visibility
+	return nil
+}
+
+// relist loads a project whose record has changed and puts it where it belongs.
+func (e *Engine) relist(h *handle) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	view, err := e.load(h)
+	if err == nil {
+		p := view.project
+		e.listing.Set(index.Position{Millis: p.CreatedAt, ID: p.ID}, p.Visibility == work.Public)
+	}
+	return err
+}
+
+// applyTail brings a state that nobody else has seen up to date with the entries behind it.
+func (v *published) applyTail(tail []replayed) error {
+	for at := range tail {
+		in := &tail[at]
+		if in.position <= v.position {
+			continue
+		}
+		if err := guarded(func() error { return v.apply(in) }); err != nil {
+			return fmt.Errorf("log entry %d: %w", in.position, err)
+		}
+	}
+	return nil
+}
+
+func (v *published) apply(in *replayed) error {
 	moment := work.Moment{Now: in.entry.now, Agent: in.entry.agent}
 	for _, stored := range in.entry.events {
 		event, err := work.DecodeEvent(work.Kind(stored.kind), stored.data)
 		if err != nil {
 			return err
 		}
-		view.project.Apply(event, moment)
+		v.project.Apply(event, moment)
 	}
 	if len(in.entry.result) > 0 {
 		var result work.Idempotent
 		if err := cbor.Unmarshal(in.entry.result, &result); err != nil {
 			return fmt.Errorf("stored result: %w", err)
 		}
-		view.project.Remember(result, in.entry.now)
+		v.project.Remember(result, in.entry.now)
 	}
-	view.position = in.position
-	if p := view.project; p.Visibility != before {
-		e.listing.Set(index.Position{Millis: p.CreatedAt, ID: p.ID}, p.Visibility == work.Public)
-	}
-	h.view.Store(view)
-	e.markDirty(h)
+	v.position = in.position
 	return nil
+}
+
+// guarded turns a panic into an error: what was read does not fit the rules.
+func guarded(do func() error) (err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("it does not fit the rules: %v", broken)
+		}
+	}()
+	return do()
 }

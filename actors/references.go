@@ -57,8 +57,7 @@ func (s *contentSet) find(hash work.Hash) (size uint32, ok bool) {
 // has sections to read and nothing else.
 type rebuilder struct {
 	*verifier
-	engine   *Engine
-	replayer *replayer
+	engine *Engine
 	// tail holds the entries behind the snapshot by project, without their contents.
 	tail map[id.ID][]replayed
 	// agents is false where identity cannot be rebuilt.
@@ -83,7 +82,7 @@ func (v *verifier) checkStates() error {
 		snapshot: view.Store,
 	}
 	r := &rebuilder{
-		verifier: v, engine: e, replayer: newReplayer(e), tail: map[id.ID][]replayed{},
+		verifier: v, engine: e, tail: map[id.ID][]replayed{},
 	}
 	err = r.run()
 	return errors.Join(err, view.close())
@@ -185,7 +184,7 @@ func (r *rebuilder) readTail() error {
 			return nil
 		}
 		if r.agents {
-			if err := r.replayer.apply(&in); err != nil {
+			if err := guarded(func() error { return r.engine.applyIdentity(&in) }); err != nil {
 				r.damage.addf("%s: entry %d: %w", dir, position, err)
 				r.agents = false
 			}
@@ -241,24 +240,17 @@ func (r *rebuilder) rebuild(
 	name string, project id.ID, saved uint64, entries []replayed,
 ) (state *work.Project, err error) {
 	e, h := r.engine, &handle{id: project}
-	e.handles.Store(project, h)
+	h.mu.tail = entries
 	if saved > 0 {
 		r.checkSection(name, saved)
 		h.stored.Store(true)
-		err = guarded(func() error {
-			view, err := e.load(h)
-			if err == nil {
-				r.checkMark(name, view.project)
-			}
-			return err
-		})
 	}
-	for at := range entries {
-		if err == nil {
-			if err = r.replayer.apply(&entries[at]); err != nil {
-				err = fmt.Errorf("log entry %d: %w", entries[at].position, err)
-			}
-		}
+	err = guarded(func() error {
+		_, err := e.load(h)
+		return err
+	})
+	if view := h.view.Load(); err == nil && saved > 0 && len(entries) == 0 && view != nil {
+		r.checkMark(name, view.project)
 	}
 	view := h.view.Load()
 	switch {
@@ -321,14 +313,4 @@ func (r *rebuilder) checkContent(
 	}
 	r.damage.addf("%s: changeset %s: the content %x of %q %s",
 		name, c.ID.Format(id.Changeset), op.Blob, *op.Path, what)
-}
-
-// guarded turns a panic into an error: what was read does not fit the rules.
-func guarded(do func() error) (err error) {
-	defer func() {
-		if broken := recover(); broken != nil {
-			err = fmt.Errorf("it does not fit the rules: %v", broken)
-		}
-	}()
-	return do()
 }

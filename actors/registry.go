@@ -40,38 +40,47 @@ func (e *Engine) Project(project id.ID) (*work.Project, error) {
 // load brings a passive project into memory; nil where it does not exist yet. The handle's lock is
 // held.
 func (e *Engine) load(h *handle) (*published, error) {
-	if view := h.view.Load(); view != nil || !h.stored.Load() {
+	if view := h.view.Load(); view != nil || !h.stored.Load() && len(h.mu.tail) == 0 {
 		return view, nil
 	}
-	head, position, ok, err := e.snapshot.Read(headKey(h.id))
-	if err == nil && !ok {
-		err = errors.New("its section is missing")
+	view := &published{project: new(work.Project)}
+	var err error
+	if h.stored.Load() {
+		view.project, view.position, err = e.restore(h.id)
 	}
-	var project *work.Project
 	if err == nil {
-		project, err = work.Restore(head, func(n int) ([]byte, error) {
-			chunk, _, ok, err := e.snapshot.Read(chunkKey(h.id, n))
-			if err == nil && !ok {
-				err = fmt.Errorf("history chunk %d is missing", n)
-			}
-			return chunk, err
-		})
+		err = view.applyTail(h.mu.tail)
 	}
 	if err != nil {
 		e.log.Error("a project cannot be loaded", "project", h.id.Format(id.Project), "error", err)
 		return nil, err
 	}
-	view := &published{project: project, position: position}
+	h.mu.tail = nil
 	h.view.Store(view)
 	return view, nil
 }
 
+// restore reads the sections of a project.
+func (e *Engine) restore(project id.ID) (*work.Project, uint64, error) {
+	head, position, ok, err := e.snapshot.Read(headKey(project))
+	if err == nil && !ok {
+		err = errors.New("its section is missing")
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	restored, err := work.Restore(head, func(n int) ([]byte, error) {
+		chunk, _, ok, err := e.snapshot.Read(chunkKey(project, n))
+		if err == nil && !ok {
+			err = fmt.Errorf("history chunk %d is missing", n)
+		}
+		return chunk, err
+	})
+	return restored, position, err
+}
+
 // Do implements api.Engine.
 func (e *Engine) Do(request api.Order) (api.Done, error) {
-	if e.closing.Load() {
-		return api.Done{}, fault.New(fault.ShuttingDown, "The server is stopping.").
-			With("retry_after_seconds", 1)
-	}
 	for {
 		h, ok := e.handles.Load(request.Project)
 		if !ok {
@@ -87,15 +96,19 @@ func (e *Engine) Do(request api.Order) (api.Done, error) {
 	}
 }
 
+func errClosing() error {
+	return fault.New(fault.ShuttingDown, "The server is stopping.").With("retry_after_seconds", 1)
+}
+
 // order gives a command to the actor of a handle and waits for its answer.
 func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
-	pid, err := e.admit(h)
-	if err != nil {
-		return api.Done{}, err
-	}
 	o := orders.Get().(*order)
 	o.Order = request
-	e.system.Root.Send(pid, o)
+	if err := e.admit(h, o); err != nil {
+		o.Order = api.Order{}
+		orders.Put(o)
+		return api.Done{}, err
+	}
 	<-o.done
 	out, err := o.out, o.err
 	o.Order, o.out, o.err = api.Order{}, api.Done{}, nil
@@ -103,26 +116,31 @@ func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
 	h.mu.Lock()
 	h.mu.inFlight--
 	h.mu.Unlock()
+	e.inFlight.Done()
 	return out, err
 }
 
-// admit counts an order in front of the mailbox, which itself knows no bounds, and wakes the actor.
-func (e *Engine) admit(h *handle) (*actor.PID, error) {
+// admit counts an order in front of the mailbox, which itself knows no bounds, wakes the actor and
+// sends. All of that is under the lock, so that Close finds nobody between the question whether the
+// engine is closing and the mailbox: what an actor gets AFTER its last message is never answered.
+func (e *Engine) admit(h *handle, o *order) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case e.closing.Load():
+		return errClosing()
 	case h.mu.dead:
-		return nil, errRetired
+		return errRetired
 	case h.mu.broken != nil:
-		return nil, h.mu.broken
+		return h.mu.broken
 	case h.mu.inFlight >= e.config.QueueMax:
-		return nil, fault.New(fault.RateLimited, "Too many requests wait for this project.").
+		return fault.New(fault.RateLimited, "Too many requests wait for this project.").
 			With("reason", "PROJECT_QUEUE_FULL").With("retry_after_seconds", 1)
 	}
 	if h.mu.pid == nil {
 		view, err := e.load(h)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		a := &projectActor{engine: e, handle: h}
 		if view != nil {
@@ -132,8 +150,10 @@ func (e *Engine) admit(h *handle) (*actor.PID, error) {
 		h.mu.pid = e.spawn(a)
 	}
 	h.mu.inFlight++
+	e.inFlight.Add(1)
 	h.touched.Store(e.clock.floor.Load())
-	return h.mu.pid, nil
+	e.system.Root.Send(h.mu.pid, o)
+	return nil
 }
 
 // spawn starts an actor with the mailbox that gives its memory back.
@@ -200,6 +220,12 @@ func (e *Engine) summary(project id.ID) (*work.Project, error) {
 	if view := h.view.Load(); view != nil {
 		return view.project, nil
 	}
+	h.mu.Lock()
+	behind := len(h.mu.tail) > 0
+	h.mu.Unlock()
+	if behind {
+		return e.Project(project)
+	}
 	if !h.stored.Load() {
 		return nil, nil
 	}
@@ -229,7 +255,7 @@ func (e *Engine) sweep(now int64) (passivated int) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		view = h.view.Load()
-		if h.mu.inFlight > 0 || h.dirty.Load() || h.mu.broken != nil {
+		if h.mu.inFlight > 0 || h.dirty.Load() || h.mu.broken != nil || len(h.mu.tail) > 0 {
 			return true
 		}
 		if view != nil {

@@ -46,7 +46,6 @@ type saver struct {
 // saveLoop writes a snapshot whenever one is due.
 func (e *Engine) saveLoop() {
 	defer e.stopped.Done()
-	e.saver.lastAt = time.Now()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -194,10 +193,15 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 // saveProject writes the sections of one project that are not there yet, and says whether it is
 // marked as public.
 func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (marked bool, err error) {
+	h.mu.Lock()
 	view := h.view.Load()
-	if view == nil {
-		// It has become passive since it was taken, which only a saved project does.
-		return h.marked, nil
+	if len(h.mu.tail) > 0 {
+		view, err = e.load(h)
+	}
+	h.mu.Unlock()
+	if view == nil || err != nil {
+		// Without an error it has become passive since it was taken, which only a saved project does.
+		return h.marked, err
 	}
 	p := view.project
 	for n := p.FullChunks() - 1; n >= 0; n-- {

@@ -26,9 +26,16 @@ type Moment struct {
 // Kind numbers the events in the log. A number is never given twice.
 type Kind uint16
 
+// The kinds that listings are kept from.
+const (
+	KindProjectCreated Kind = 1
+	KindProjectUpdated Kind = 2
+)
+
 var kinds = map[Kind]func() Event{
-	1: func() Event { return new(ProjectCreated) },
-	2: func() Event { return new(ProjectUpdated) },
+	KindProjectCreated: func() Event { return new(ProjectCreated) },
+	KindProjectUpdated: func() Event { return new(ProjectUpdated) },
+
 	3: func() Event { return new(MemberAdded) },
 	4: func() Event { return new(MemberChanged) },
 	5: func() Event { return new(MemberRemoved) },
@@ -42,6 +49,9 @@ var kindOf = func() map[reflect.Type]Kind {
 	}
 	return index
 }()
+
+// Known reports whether DecodeEvent reads events of a kind.
+func Known(kind Kind) bool { return kinds[kind] != nil }
 
 // KindOf is the number of an event; one without a number is a bug and panics.
 func KindOf(event Event) Kind {
