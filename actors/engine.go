@@ -201,9 +201,7 @@ func (e *Engine) Close() error {
 	e.stopped.Wait()
 	e.barrier()
 	e.inFlight.Wait()
-	e.identity.gate.Lock()
 	ended := []*actor.Future{e.system.Root.PoisonFuture(e.identity.pid)}
-	e.identity.gate.Unlock()
 	e.handles.Range(func(_ id.ID, h *handle) bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()

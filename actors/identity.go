@@ -18,9 +18,7 @@ import (
 
 // identityCell is the identity state of the service: one actor, one published view.
 type identityCell struct {
-	pid *actor.PID
-	// gate is held by those who send while the engine is not closing.
-	gate sync.RWMutex
+	pid  *actor.PID
 	view atomic.Pointer[publishedIdentity]
 	// gate is held while an order is admitted; inFlight bounds those that wait.
 	gate     sync.Mutex
@@ -75,9 +73,7 @@ func (e *Engine) DoIdentity(request api.IdentityOrder) (api.IdentityDone, error)
 	defer e.inFlight.Done()
 	defer e.identity.inFlight.Add(-1)
 	o := &identityOrder{IdentityOrder: request, done: make(chan struct{}, 1)}
-	if !e.sendIdentity(o) {
-		return api.IdentityDone{}, errClosing()
-	}
+	e.system.Root.Send(e.identity.pid, o)
 	<-o.done
 	return o.out, o.err
 }
@@ -97,18 +93,6 @@ func (e *Engine) admitIdentity() error {
 	cell.inFlight.Add(1)
 	e.inFlight.Add(1)
 	return nil
-}
-
-// sendIdentity is false where the engine is closing. Close takes the gate BEFORE the actor's last
-// message, so that nothing is sent behind it.
-func (e *Engine) sendIdentity(o *identityOrder) bool {
-	e.identity.gate.RLock()
-	defer e.identity.gate.RUnlock()
-	if e.closing.Load() {
-		return false
-	}
-	e.system.Root.Send(e.identity.pid, o)
-	return true
 }
 
 // SeeSession implements api.Engine. One note of a session is under way at a time.

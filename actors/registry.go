@@ -96,10 +96,6 @@ func (e *Engine) Do(request api.Order) (api.Done, error) {
 	}
 }
 
-func errClosing() error {
-	return fault.New(fault.ShuttingDown, "The server is stopping.").With("retry_after_seconds", 1)
-}
-
 // order gives a command to the actor of a handle and waits for its answer.
 func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
 	o := orders.Get().(*order)
@@ -121,14 +117,13 @@ func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
 }
 
 // admit counts an order in front of the mailbox, which itself knows no bounds, wakes the actor and
-// sends. All of that is under the lock, so that Close finds nobody between the question whether the
-// engine is closing and the mailbox: what an actor gets AFTER its last message is never answered.
+// sends. Close takes the lock once, so that it then waits for all that was counted.
 func (e *Engine) admit(h *handle, o *order) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case e.closing.Load():
-		return errClosing()
+		return errShuttingDown()
 	case h.mu.dead:
 		return errRetired
 	case h.mu.broken != nil:
