@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -116,6 +117,32 @@ func (s *script) login(ts *testscript.TestScript, args []string) error {
 	}
 	s.become(ts, args[0], known.key)
 	s.caller = args[0]
+	return nil
+}
+
+// crowd registers agents and makes them members of a project of the caller.
+//
+//	crowd PROJECT N
+func (s *script) crowd(ts *testscript.TestScript, args []string) error {
+	count, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	owner := s.caller
+	for at := range count {
+		s.caller = ""
+		name := fmt.Sprintf("crowd%d", at)
+		if err := s.registerOne(ts, name); err != nil {
+			return err
+		}
+		s.caller = owner
+		err := s.post("projects/"+args[0]+"/members", map[string]string{
+			"agent": name, "role": "READER",
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

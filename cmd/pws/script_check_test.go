@@ -25,6 +25,9 @@ var declared = append(slices.Clone(api.Table), api.TestClock(nil))
 // operationOf finds the operation of a request; nil where there is none. Literal segments go first.
 func operationOf(method, target string) *api.Operation {
 	path, _, _ := strings.Cut(target, "?")
+	if rest, absolute := strings.CutPrefix(path, "http://"); absolute {
+		path = rest[strings.IndexByte(rest, '/'):]
+	}
 	if method == "HEAD" {
 		method = "GET"
 	}
@@ -106,6 +109,9 @@ func (s *script) check(sent *request, got *reply) string {
 		}
 	}
 	op := operationOf(sent.method, sent.target)
+	if op != nil && op.Name == "test.clock" && !slices.Contains(s.flags, "--test-clock") {
+		op = nil
+	}
 	switch {
 	case sent.method == "HEAD" || got.status == http.StatusNotModified ||
 		got.status == http.StatusNoContent:

@@ -60,8 +60,10 @@ func newClient() *client {
 	return &client{
 		zstd: decoder,
 		http: &http.Client{
-			Timeout:   patience,
-			Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16},
+			Timeout: patience,
+			Transport: &http.Transport{
+				DisableCompression: true, MaxIdleConnsPerHost: 16, ExpectContinueTimeout: patience,
+			},
 			CheckRedirect: func(*http.Request, []*http.Request) error {
 				return http.ErrUseLastResponse
 			},

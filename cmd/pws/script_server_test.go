@@ -52,6 +52,12 @@ func (s *script) serve(ts *testscript.TestScript, args []string) error {
 	command.Args = append([]string{"pws", "serve", "--listen", "127.0.0.1:0", "--data", "data"},
 		s.flags...)
 	command.Dir = s.work
+	command.Env = os.Environ()
+	for _, name := range []string{"PWS_RATE_LIMIT", "PWS_LOG_LEVEL", "PWS_CONFIG"} {
+		if value := ts.Getenv(name); value != "" {
+			command.Env = append(command.Env, name+"="+value)
+		}
+	}
 	command.Stderr = log
 	out, err := command.StdoutPipe()
 	if err != nil {

@@ -110,6 +110,7 @@ func commands() map[string]command {
 		"keypair": does((*script).keypair),
 		"agent":   does((*script).register),
 		"login":   does((*script).login),
+		"crowd":   does((*script).crowd),
 		"addkey":  does((*script).addKey),
 		"as":      does((*script).as),
 		"sign":    does((*script).sign),
