@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -385,6 +386,28 @@ func (s *script) times(ts *testscript.TestScript, args []string) error {
 		do(ts, false, args[2:])
 	}
 	return nil
+}
+
+// until does a command again and again until a file matches a pattern; $i counts from 1.
+//
+//	until PATTERN COMMAND ARG...
+func (s *script) until(ts *testscript.TestScript, args []string) error {
+	if len(args) < 2 {
+		return errors.New("usage: until PATTERN COMMAND ARG...")
+	}
+	do, known := commands()[args[1]]
+	if !known {
+		return fmt.Errorf("unknown command %s", args[1])
+	}
+	end := time.Now().Add(patience)
+	for at := 1; time.Now().Before(end); at++ {
+		s.vars["i"] = strconv.Itoa(at)
+		do(ts, false, args[2:])
+		if found, err := filepath.Glob(ts.MkAbs(args[0])); err != nil || len(found) > 0 {
+			return err
+		}
+	}
+	return fmt.Errorf("no file matches %s", args[0])
 }
 
 // repeat makes a variable of N copies of a text; list puts commas between them. In the text, #

@@ -87,8 +87,10 @@ type script struct {
 	keys   map[string]*keyPair
 	// vars are the variables of the script's own commands, which may be too large for the
 	// environment of a process.
-	vars   map[string]string
-	last   *reply
+	vars map[string]string
+	last *reply
+	// acked are the files that flood was told of, by project.
+	acked  map[string][]string
 	kept   map[string]string
 	names  normalizer
 	serial int
@@ -118,6 +120,7 @@ func commands() map[string]command {
 		"api":    does((*script).api),
 		"raw":    does((*script).raw),
 		"times":  does((*script).times),
+		"until":  does((*script).until),
 		"repeat": does((*script).repeat),
 		"list":   does((*script).list),
 		"walk":   does((*script).walk),

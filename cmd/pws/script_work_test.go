@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,8 +35,8 @@ func (s *script) walk(_ *testscript.TestScript, args []string) error {
 		seen[name] = true
 		return nil
 	})
-	if err == nil && strconv.Itoa(len(seen)) != args[2] {
-		return mismatchf("%d entries, not %s", len(seen), args[2])
+	if want := s.expand(args[2]); err == nil && strconv.Itoa(len(seen)) != want {
+		return mismatchf("%d entries, not %s", len(seen), want)
 	}
 	return err
 }
@@ -158,8 +157,8 @@ func (s *script) contents(project, changeset string) (map[string]string, error) 
 	return files, nil
 }
 
-// flood lets writers put files into a project, kills the server after N answers while they write on,
-// and keeps what was acknowledged for the command acked.
+// flood lets writers put files into a project, kills the server after N answers while they write
+// on, and keeps what was acknowledged for the command acked.
 //
 //	flood PROJECT N
 func (s *script) flood(ts *testscript.TestScript, args []string) error {
@@ -168,6 +167,8 @@ func (s *script) flood(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	const writers = 8
+	s.serial++
+	flood := s.serial
 	var (
 		answered atomic.Int64
 		enough   = make(chan struct{})
@@ -180,7 +181,7 @@ func (s *script) flood(ts *testscript.TestScript, args []string) error {
 		go func() {
 			defer all.Done()
 			for at := 0; ; at++ {
-				path := fmt.Sprintf("w%d/%d.txt", writer, at)
+				path := fmt.Sprintf("flood%d/%d/%d.txt", flood, writer, at)
 				got, err := s.send(&request{
 					method: "PUT", target: s.target("projects/" + args[0] + "/files/" + path),
 					body: []byte(`{"content":"` + path + `"}`),
@@ -210,24 +211,20 @@ func (s *script) flood(ts *testscript.TestScript, args []string) error {
 	if err := errors.Join(problems[:]...); err != nil {
 		return err
 	}
-	var paths []string
-	for writer := range acked {
-		paths = append(paths, acked[writer]...)
+	if s.acked == nil {
+		s.acked = map[string][]string{}
 	}
-	text, err := json.Marshal(paths)
-	s.vars["acked_"+args[0]] = string(text)
-	return errors.Join(err, s.crash(ts, nil))
+	for writer := range acked {
+		s.acked[args[0]] = append(s.acked[args[0]], acked[writer]...)
+	}
+	return s.crash(ts, nil)
 }
 
 // acknowledged says that everything is there that the writers of flood were told of.
 //
 //	acked PROJECT
 func (s *script) acknowledged(_ *testscript.TestScript, args []string) error {
-	var paths []string
-	if err := json.Unmarshal([]byte(s.vars["acked_"+args[0]]), &paths); err != nil {
-		return err
-	}
-	for _, path := range paths {
+	for _, path := range s.acked[args[0]] {
 		target := s.target("projects/" + args[0] + "/files/" + path)
 		if err := s.expect(&request{method: "GET", target: target}, 200, ""); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
