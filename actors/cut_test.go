@@ -1,0 +1,198 @@
+package actors
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pws/api"
+	"pws/internal/id"
+	"pws/wal"
+	"pws/work"
+)
+
+// cutLog is a data directory with a snapshot and some records behind it. After each entry its
+// position, its end in the last segment and all that was published were noted.
+type cutLog struct {
+	dir, segment string
+	whole        []byte
+	ends         []int
+	positions    []uint64
+	states       map[uint64]map[string]string
+}
+
+func (c *cutLog) note(t *testing.T, e *Engine) {
+	t.Helper()
+	info, err := os.Stat(c.segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	position := e.wal.Durable()
+	c.ends, c.positions = append(c.ends, int(info.Size())), append(c.positions, position)
+	c.states[position] = fullState(t, e)
+}
+
+// newCutLog works on two projects and on identity, one entry after the other.
+func newCutLog(t *testing.T) *cutLog {
+	t.Helper()
+	config := quiet(filepath.Join(t.TempDir(), "data"))
+	e := start(t, config)
+	owner := register(t, e, "owner")
+	projects := []id.ID{
+		createProject(t, e, owner, work.Public), createProject(t, e, owner, work.Private),
+	}
+	for step := range 10 {
+		mustPut(t, e, projects[step%2], owner, fmt.Sprint("f", step%3), fmt.Sprint(step))
+	}
+	if err := e.Save(); err != nil {
+		t.Fatal(err)
+	}
+	c := &cutLog{
+		dir: config.Dir, segment: newest(t, config.Dir, "log/0*"),
+		states: map[uint64]map[string]string{},
+	}
+	c.note(t, e)
+	for step := range 5 {
+		mustPut(t, e, projects[step%2], owner, fmt.Sprint("g", step), fmt.Sprint("new ", step))
+		c.note(t, e)
+		content := blobOf(fmt.Sprint("several ", step))
+		done, err := e.Do(api.Order{Project: projects[1], Agent: owner,
+			Idempotency: recording(fmt.Sprint(step), "publish"),
+			Command: &work.PublishChangeset{
+				Base: viewOf(t, e, projects[1]).Head().ID,
+				Operations: []work.Operation{
+					{Action: work.Create, Path: fmt.Sprint("pair/a", step), Content: &content},
+					{Action: work.Create, Path: fmt.Sprint("pair/b", step), Content: &content},
+				},
+			}})
+		if err != nil || done.Replayed {
+			t.Fatal(err)
+		}
+		c.note(t, e)
+		_, err = e.Do(api.Order{Project: projects[0], Agent: owner, Command: &work.UpdateProject{
+			Visibility: work.Visibility(1 + step%2), Reuse: work.AllowReuse,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.note(t, e)
+	}
+	register(t, e, "late")
+	// A registration is two entries; between them lies a state that nobody has looked at.
+	c.note(t, e)
+	mustPut(t, e, projects[0], owner, "last", "last")
+	c.note(t, e)
+	stop(t, e)
+	whole, err := os.ReadFile(c.segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.whole = whole
+	return c
+}
+
+// open starts an engine on the log with another last segment.
+func (c *cutLog) open(t *testing.T, segment []byte) (*Engine, *Recovery, error) {
+	t.Helper()
+	if err := os.WriteFile(c.segment, segment, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Open(quiet(c.dir))
+}
+
+// check expects all that was published when the last whole entry was acknowledged, and no more.
+func (c *cutLog) check(t *testing.T, what string, segment []byte, valid int) {
+	t.Helper()
+	e, report, err := c.open(t, segment)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	defer stop(t, e)
+	least := uint64(0)
+	for at, end := range c.ends {
+		if end <= valid {
+			least = c.positions[at]
+		}
+	}
+	if last := report.Log.Last; last < least {
+		t.Fatalf("%s: the last entry is %d, want %d", what, last, least)
+	}
+	if want, noted := c.states[report.Log.Last]; noted {
+		sameState(t, what, want, fullState(t, e))
+	}
+}
+
+// TestLogCutAtEveryByte cuts the log behind the snapshot, at every byte of its last records.
+func TestLogCutAtEveryByte(t *testing.T) {
+	c := newCutLog(t)
+	step, dense := 13, c.ends[len(c.ends)-3]
+	if os.Getenv("PWS_CUT_ALL") != "" {
+		step = 1
+	}
+	for cut := c.ends[0]; cut <= len(c.whole); cut++ {
+		if cut < dense && (cut-c.ends[0])%step != 0 {
+			continue
+		}
+		c.check(t, fmt.Sprint("cut at ", cut), c.whole[:cut], cut)
+	}
+}
+
+// TestTornTails puts behind a whole record what a file system may leave there.
+func TestTornTails(t *testing.T) {
+	c := newCutLog(t)
+	for at, end := range c.ends {
+		torn := append([]byte(nil), c.whole[:end]...)
+		for _, zeros := range []int{1, 48, 4096} {
+			c.check(t, fmt.Sprint(zeros, " zeros behind ", at), append(torn, make([]byte, zeros)...),
+				end)
+		}
+		if at+1 < len(c.ends) {
+			half := append([]byte(nil), c.whole[:c.ends[at+1]]...)
+			clear(half[end+(c.ends[at+1]-end)/2:])
+			c.check(t, fmt.Sprint("half a record behind ", at), half, end)
+		}
+	}
+}
+
+// TestWritesAfterACut goes on writing on a log that was cut, and finds all of it again.
+func TestWritesAfterACut(t *testing.T) {
+	c := newCutLog(t)
+	for at := 0; at < len(c.ends); at += 4 {
+		e, _, err := c.open(t, c.whole[:min(c.ends[at]+5, len(c.whole))])
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner, _ := e.Identity().AgentByHandle("owner")
+		project := createProject(t, e, owner.ID, work.Public)
+		mustPut(t, e, project, owner.ID, "after", "the cut")
+		want := fullState(t, e)
+		stop(t, e)
+		e = start(t, quiet(c.dir))
+		sameState(t, "after a cut and a write", want, fullState(t, e))
+		stop(t, e)
+	}
+}
+
+// TestFlippedBitsAreNamed damages records that others follow.
+func TestFlippedBitsAreNamed(t *testing.T) {
+	c := newCutLog(t)
+	last := c.ends[len(c.ends)-2]
+	for at := 0; at < last; at += 97 {
+		damaged := bytes.Clone(c.whole)
+		damaged[at] ^= 0x10
+		e, _, err := c.open(t, damaged)
+		var corrupt *wal.CorruptError
+		if err == nil {
+			stop(t, e)
+			t.Fatalf("a flipped bit at %d was not found", at)
+		}
+		if !errors.As(err, &corrupt) || corrupt.File != c.segment ||
+			corrupt.Offset > int64(at) || !bytes.Contains([]byte(err.Error()), []byte(c.segment)) {
+			t.Fatalf("a flipped bit at %d: %v", at, err)
+		}
+	}
+	c.check(t, "undamaged", c.whole, len(c.whole))
+}
