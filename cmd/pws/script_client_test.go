@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -242,7 +243,10 @@ func (s *script) fillHeaders(made *http.Request, sent *request) {
 	if s.caller != "" {
 		made.Header.Set("Authorization", "Bearer "+s.agents[s.caller].credential)
 	}
-	if op := operationOf(sent.method, sent.target); op != nil && needsKey(op) {
+	named := slices.ContainsFunc(sent.headers, func(header string) bool {
+		return strings.HasPrefix(header, "Idempotency-Key:")
+	})
+	if op := operationOf(sent.method, sent.target); op != nil && needsKey(op) && !named {
 		s.serial++
 		made.Header.Set("Idempotency-Key", fmt.Sprintf("script-%d", s.serial))
 	}
