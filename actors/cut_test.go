@@ -30,7 +30,7 @@ func (c *cutLog) note(t *testing.T, e *Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	position := e.wal.Durable()
+	position := e.wal.Stats().Last
 	c.ends, c.positions = append(c.ends, int(info.Size())), append(c.positions, position)
 	c.states[position] = fullState(t, e)
 }
