@@ -18,6 +18,8 @@ func (e *Engine) Metrics() []Gauge {
 			func() float64 { return float64(e.wal.Stats().QueueBytes) }},
 		{"pws_log_batches", "Batches made durable since the start.",
 			func() float64 { return float64(e.wal.Stats().Batches) }},
+		{"pws_log_sync_seconds", "Time spent in fsync since the start.",
+			func() float64 { return e.wal.Stats().SyncTotal.Seconds() }},
 		{"pws_blob_recent_bytes", "Bytes of contents outside of packs.",
 			func() float64 { return float64(e.blobs.RecentBytes()) }},
 		{"pws_snapshot_position", "Position that the snapshot covers.",

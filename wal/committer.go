@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 )
 
 // committer owns the files of a Log. All its fields belong to its one goroutine.
@@ -17,6 +18,10 @@ type committer struct {
 	bytes int64
 	frame frameWriter
 	cuts  []cut
+	// wanted is how many entries a batch waits for, patience for how long; timer ends the wait.
+	wanted   int
+	patience time.Duration
+	timer    *time.Timer
 }
 
 // queueKeepMax bounds the length of the queue's array that is kept after a burst.
@@ -76,10 +81,47 @@ func (c *committer) take(old []queued) (taken []queued, stop bool) {
 		l.mu.wake.Wait()
 	}
 	l.mu.idle = false
+	c.linger()
 	taken, l.mu.queue = l.mu.queue, old[:0]
 	c.cuts = append(c.cuts, l.mu.cuts...)
 	l.mu.cuts = nil
 	return taken, l.mu.closing && len(taken) == 0 && len(c.cuts) == 0
+}
+
+// lingerMax bounds how long a batch may wait for more entries.
+const lingerMax = 2 * time.Millisecond
+
+// linger waits until half of the writers that were there a moment ago have come back, at most as long
+// as the last fsync took. An fsync for the first one alone would make all others wait for it; with
+// halves, one is made durable while the other is being prepared. A lone writer never waits. The
+// caller holds the lock.
+func (c *committer) linger() {
+	l := c.l
+	busy := func() bool {
+		return len(l.mu.queue) >= c.wanted || l.mu.closing || len(l.mu.cuts) > 0 || len(c.cuts) > 0
+	}
+	if busy() {
+		return
+	}
+	l.mu.wanted = c.wanted
+	if c.timer == nil {
+		c.timer = time.AfterFunc(c.patience, l.lingered)
+	} else {
+		c.timer.Reset(c.patience)
+	}
+	for l.mu.wanted > 0 && !busy() {
+		l.mu.wake.Wait()
+	}
+	l.mu.wanted = 0
+	c.timer.Stop()
+}
+
+// lingered ends the wait of the committer. Where it comes late it ends the next one, early.
+func (l *Log) lingered() {
+	l.mu.Lock()
+	l.mu.wanted = 0
+	l.mu.Unlock()
+	l.mu.wake.Signal()
 }
 
 // commitAll makes as few records of the entries as BatchBytesMax allows. After an error it tells
@@ -127,6 +169,7 @@ func (c *committer) commit(q []queued, size int) error {
 	l.mu.Lock()
 	l.mu.queueBytes -= int64(size) + int64(len(q))*entryOverheadBytes
 	l.mu.freeBytes, l.mu.freeAt = free, start.Add(took)
+	c.wanted, c.patience = (len(q)+len(l.mu.queue))/2, min(took, lingerMax)
 	st := &l.mu.stats
 	st.Bytes, st.Segments = c.bytes, len(c.segs)
 	st.Batches++

@@ -96,6 +96,7 @@ type Log struct {
 		sync.Mutex
 		wake       sync.Cond // the committer waits on it
 		idle       bool      // the committer waits and nobody has woken it
+		wanted     int       // the committer waits for so many entries; 0 where it does not
 		closing    bool
 		touched    bool // Append or CutBefore was called
 		failed     error
@@ -242,10 +243,10 @@ func (l *Log) Append(payload []byte, c Committed) (pos uint64, err error) {
 	l.mu.next++
 	l.mu.queue = append(l.mu.queue, queued{payload, c})
 	l.mu.queueBytes += int64(len(payload)) + entryOverheadBytes
-	idle := l.mu.idle
+	wake := l.mu.idle || l.mu.wanted > 0 && len(l.mu.queue) >= l.mu.wanted
 	l.mu.idle = false
 	l.mu.Unlock()
-	if idle {
+	if wake {
 		l.mu.wake.Signal()
 	}
 	return pos, nil
