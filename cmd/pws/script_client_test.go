@@ -218,6 +218,7 @@ func (s *script) send(sent *request) (*reply, error) {
 	target.Opaque = sent.target
 	made := &http.Request{
 		Method: sent.method, URL: target, Host: s.server.address, Header: http.Header{},
+		ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if sent.body != nil {
 		made.Body = nopCloser{bytes.NewReader(sent.body)}
