@@ -102,13 +102,21 @@ type replayed struct {
 func (e *Engine) replay(report *Recovery) error {
 	newest := int64(0)
 	var unlisted []*handle
-	err := e.wal.Replay(report.Snapshot+1, func(position uint64, payload []byte) error {
-		report.Entries++
+	from := report.Snapshot + 1
+	if last := report.Log.Last; last == report.Snapshot && last >= report.Log.First {
+		// The newest entry is in the snapshot, and tells the newest time all the same.
+		from = last
+	}
+	err := e.wal.Replay(from, func(position uint64, payload []byte) error {
 		decoded, err := decodeEntry(append([]byte(nil), payload...))
 		if err != nil {
 			return fmt.Errorf("log entry %d: %w", position, err)
 		}
 		newest = max(newest, decoded.now)
+		if position <= report.Snapshot {
+			return nil
+		}
+		report.Entries++
 		for _, blob := range decoded.blobs {
 			e.blobs.Add(position, blobs.Hash(blob.hash), blob.content)
 		}
