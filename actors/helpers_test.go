@@ -123,10 +123,13 @@ func fullState(t testing.TB, e *Engine) map[string]string {
 func encoded(t testing.TB, p *work.Project) string {
 	t.Helper()
 	all, err := p.EncodeHead()
-	for n := 0; err == nil && n < p.FullChunks(); n++ {
-		var chunk []byte
-		chunk, err = p.EncodeChunk(n)
-		all = append(all, chunk...)
+	for _, kind := range work.ChunkKinds {
+		first, end := p.FullChunks(kind)
+		for n := first; err == nil && n < end; n++ {
+			var chunk []byte
+			chunk, err = p.EncodeChunk(work.Chunk{Kind: kind, Number: n})
+			all = append(all, chunk...)
+		}
 	}
 	if err != nil {
 		t.Fatal(err)

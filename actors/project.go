@@ -266,6 +266,7 @@ func (c *commit) Committed(position uint64, err error) {
 		c.engine.blobs.Add(position, blobs.Hash(blob.hash), blob.content)
 	}
 	c.engine.publish(c.handle, c.done.Project, position)
+	c.blobs = nil
 	c.order.answer(c.done, nil)
 	c.waiters.finish(nil)
 }

@@ -69,10 +69,10 @@ func (e *Engine) restore(project id.ID) (*work.Project, uint64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	restored, err := work.Restore(head, func(n int) ([]byte, error) {
-		chunk, _, ok, err := e.snapshot.Read(chunkKey(project, n))
+	restored, err := work.Restore(head, func(name work.Chunk) ([]byte, error) {
+		chunk, _, ok, err := e.snapshot.Read(chunkKey(project, name))
 		if err == nil && !ok {
-			err = fmt.Errorf("history chunk %d is missing", n)
+			err = errors.New("its section is missing")
 		}
 		return chunk, err
 	})

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,8 +15,9 @@ import (
 
 // The keys of snapshot sections:
 //
-//	"p" project                 the project without its full history chunks
+//	"p" project                 the project without its full chunks
 //	"c" project, number         a full chunk of its history; it never changes
+//	"r" project, number         a full chunk of its stored results; it goes when all have run out
 //	"v" created, project        empty: the project is PUBLIC; created is big-endian milliseconds
 //	"a" agent                   an agent with its keys, sessions and stored results
 //	"h"                         the challenges; its position is that of the whole identity state
@@ -23,8 +25,9 @@ const challengesKey = "h"
 
 func headKey(project id.ID) string { return "p" + string(project[:]) }
 
-func chunkKey(project id.ID, n int) string {
-	return string(binary.BigEndian.AppendUint32([]byte("c"+string(project[:])), uint32(n)))
+func chunkKey(project id.ID, name work.Chunk) string {
+	key := append([]byte{byte(name.Kind)}, project[:]...)
+	return string(binary.BigEndian.AppendUint32(key, uint32(name.Number)))
 }
 
 func markKey(p *work.Project) string {
@@ -161,7 +164,12 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	}
 	marked := make([]bool, len(taken.handles))
 	for at, h := range taken.handles {
-		if marked[at], err = e.saveProject(writer, h); err != nil {
+		marked[at], err = e.saveProject(writer, h)
+		if errors.Is(err, errLeftOut) {
+			position = min(position, h.behind()-1)
+			err = nil
+		}
+		if err != nil {
 			writer.Abort()
 			return err
 		}
@@ -176,6 +184,10 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 		return err
 	}
 	for at, h := range taken.handles {
+		if h.behind() > 0 {
+			e.markDirty(h)
+			continue
+		}
 		h.marked = marked[at]
 		h.stored.Store(true)
 	}
@@ -190,30 +202,37 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	return nil
 }
 
+// errLeftOut says that a project cannot be loaded, and so not be saved: its entries stay in the log.
+var errLeftOut = errors.New("the project cannot be loaded")
+
+// behind is the first entry that waits to be applied, 0 where none does.
+func (h *handle) behind() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.mu.tail) == 0 {
+		return 0
+	}
+	return h.mu.tail[0].position
+}
+
 // saveProject writes the sections of one project that are not there yet, and says whether it is
 // marked as public.
 func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (marked bool, err error) {
 	h.mu.Lock()
 	view := h.view.Load()
 	if len(h.mu.tail) > 0 {
-		view, err = e.load(h)
+		if view, err = e.load(h); err != nil {
+			err = errLeftOut
+		}
 	}
 	h.mu.Unlock()
 	if view == nil || err != nil {
-		// Without an error it has become passive since it was taken, which only a saved project does.
+		// Without an error it has become passive since, which only a saved project does.
 		return h.marked, err
 	}
 	p := view.project
-	for n := p.FullChunks() - 1; n >= 0; n-- {
-		key := chunkKey(p.ID, n)
-		if _, there := e.snapshot.SectionPosition(key); there {
-			break
-		}
-		chunk, err := p.EncodeChunk(n)
-		if err == nil {
-			err = writer.Put(key, view.position, chunk)
-		}
-		if err != nil {
+	for _, kind := range work.ChunkKinds {
+		if err := e.saveChunks(writer, view, kind); err != nil {
 			return false, err
 		}
 	}
@@ -231,6 +250,39 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (marked bool, e
 		err = writer.Delete(markKey(p))
 	}
 	return p.Visibility == work.Public, err
+}
+
+// saveChunks writes the full chunks that are not there yet, and lets those go of which nothing is
+// kept any more. Both stand at an end of the range of those that are there.
+func (e *Engine) saveChunks(
+	writer *snapshot.Writer, view *published, kind work.ChunkKind,
+) error {
+	p := view.project
+	first, end := p.FullChunks(kind)
+	for n := end - 1; n >= first; n-- {
+		name := work.Chunk{Kind: kind, Number: n}
+		key := chunkKey(p.ID, name)
+		if _, there := e.snapshot.SectionPosition(key); there {
+			break
+		}
+		chunk, err := p.EncodeChunk(name)
+		if err == nil {
+			err = writer.Put(key, view.position, chunk)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for n := first - 1; n >= 0; n-- {
+		key := chunkKey(p.ID, work.Chunk{Kind: kind, Number: n})
+		if _, there := e.snapshot.SectionPosition(key); !there {
+			break
+		}
+		if err := writer.Delete(key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func saveIdentity(writer *snapshot.Writer, taken changes) error {

@@ -10,6 +10,7 @@ package api
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"pws/internal/fault"
 )
@@ -167,6 +168,34 @@ func (o *Operation) Run(c *Call, body any) (Reply, error) {
 		reply.Status = o.Statuses[0]
 	}
 	return reply, err
+}
+
+// Codes are all codes that the operation may answer with: those it declares, and those that follow
+// from its authentication, its idempotency, its body and the limits.
+func (o *Operation) Codes() []fault.Code {
+	codes := append([]fault.Code{
+		fault.ValidationFailed, fault.InvalidJSON, fault.UnsupportedContentType,
+		fault.BodyTooLarge, fault.RateLimited, fault.RequestTimeout, fault.HeadersTooLarge,
+		fault.Internal, fault.ShuttingDown,
+	}, o.Errors...)
+	if o.Auth != Anonymous {
+		codes = append(codes, fault.SessionInvalid, fault.SessionExpired)
+	}
+	if o.Auth == Bearer {
+		codes = append(codes, fault.AuthenticationRequired)
+	}
+	if o.Idempotency != NoKey {
+		codes = append(codes, fault.IdempotencyKeyInvalid, fault.IdempotencyKeyReused,
+			fault.IdempotencyInProgress)
+	}
+	if o.Idempotency == KeyRequired {
+		codes = append(codes, fault.IdempotencyKeyRequired)
+	}
+	if o.Writes() {
+		codes = append(codes, fault.StorageUnavailable)
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
 }
 
 // Writes reports whether the operation changes anything.

@@ -13,6 +13,7 @@ package http
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -345,12 +346,20 @@ func (s *Server) run(x *exchange) (api.Reply, error) {
 		if err := x.readBody(x.route.bodyMax); err != nil {
 			return api.Reply{}, err
 		}
-		if err := shape.Decode(x.body, request); err != nil {
+		if err := x.decode(request); err != nil {
 			return api.Reply{}, err
 		}
 		x.hashKey()
 	}
 	return op.Run(&x.call, request)
+}
+
+// decode reads the body; where it may be absent, nothing but white space counts as that.
+func (x *exchange) decode(request any) error {
+	if x.route.operation.BodyOptional && len(bytes.TrimSpace(x.body)) == 0 {
+		return nil
+	}
+	return shape.Decode(x.body, request)
 }
 
 // judgeHead refuses what the head of a request says already. Errors: those of parseQuery, judgeKey

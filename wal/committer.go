@@ -91,10 +91,10 @@ func (c *committer) take(old []queued) (taken []queued, stop bool) {
 // lingerMax bounds how long a batch may wait for more entries.
 const lingerMax = 2 * time.Millisecond
 
-// linger waits until half of the writers that were there a moment ago have come back, at most as long
-// as the last fsync took. An fsync for the first one alone would make all others wait for it; with
-// halves, one is made durable while the other is being prepared. A lone writer never waits. The
-// caller holds the lock.
+// linger waits until half of the writers that were there a moment ago have come back, at most as
+// long as the last fsync took. An fsync for the first one alone would make all others wait for it;
+// with halves, one is made durable while the other is being prepared. A lone writer never waits.
+// The caller holds the lock.
 func (c *committer) linger() {
 	l := c.l
 	busy := func() bool {

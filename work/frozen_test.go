@@ -120,8 +120,8 @@ func TestFrozenSnapshot(t *testing.T) {
 	fresh := func() saved { return mustSave(t, frozenWorld(t).project) }
 	head := frozen(t, "testdata/snapshot/v1/head.cbor", func() []byte { return fresh().head })
 	chunk := frozen(t, "testdata/snapshot/v1/chunk.cbor",
-		func() []byte { return fresh().chunks[0] })
-	p, err := saved{head: head, chunks: [][]byte{chunk}}.restore()
+		func() []byte { return fresh().chunks[history(0)] })
+	p, err := saved{head: head, chunks: map[work.Chunk][]byte{history(0): chunk}}.restore()
 	if err != nil {
 		t.Fatal(err)
 	}

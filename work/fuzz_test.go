@@ -70,7 +70,7 @@ func FuzzRestore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, head, chunk []byte) {
 		bounded(t, len(head)+len(chunk), func() {
 			chunks := 0
-			p, err := work.Restore(head, func(int) ([]byte, error) {
+			p, err := work.Restore(head, func(work.Chunk) ([]byte, error) {
 				chunks++
 				if chunks > 1 {
 					return nil, errors.New("there is one chunk only")

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"testing"
 
 	"pws/internal/id"
@@ -127,7 +128,15 @@ func replayOn(p *work.Project, log []stored) (*work.Project, error) {
 // saved is a project as a snapshot holds it.
 type saved struct {
 	head   []byte
-	chunks [][]byte
+	chunks map[work.Chunk][]byte
+}
+
+// history names a chunk of changesets.
+func history(n int) work.Chunk { return work.Chunk{Kind: work.HistoryChunk, Number: n} }
+
+// chunk is a saved history of one chunk.
+func chunk(data ...byte) map[work.Chunk][]byte {
+	return map[work.Chunk][]byte{history(0): data}
 }
 
 func save(p *work.Project) (saved, error) {
@@ -135,13 +144,15 @@ func save(p *work.Project) (saved, error) {
 	if err != nil {
 		return saved{}, err
 	}
-	s := saved{head: head}
-	for n := range p.FullChunks() {
-		chunk, err := p.EncodeChunk(n)
-		if err != nil {
-			return saved{}, err
+	s := saved{head: head, chunks: map[work.Chunk][]byte{}}
+	for _, kind := range work.ChunkKinds {
+		first, end := p.FullChunks(kind)
+		for n := first; n < end; n++ {
+			name := work.Chunk{Kind: kind, Number: n}
+			if s.chunks[name], err = p.EncodeChunk(name); err != nil {
+				return saved{}, err
+			}
 		}
-		s.chunks = append(s.chunks, chunk)
 	}
 	return s, nil
 }
@@ -156,24 +167,20 @@ func mustSave(t testing.TB, p *work.Project) saved {
 }
 
 func (s saved) restore() (*work.Project, error) {
-	return work.Restore(s.head, func(n int) ([]byte, error) {
-		if n >= len(s.chunks) {
-			return nil, fmt.Errorf("no chunk %d", n)
+	return work.Restore(s.head, func(name work.Chunk) ([]byte, error) {
+		chunk, there := s.chunks[name]
+		if !there {
+			return nil, fmt.Errorf("no chunk %v", name)
 		}
-		return s.chunks[n], nil
+		return chunk, nil
 	})
 }
 
 func (s saved) equal(other saved) bool {
-	if !bytes.Equal(s.head, other.head) || len(s.chunks) != len(other.chunks) {
+	if !bytes.Equal(s.head, other.head) {
 		return false
 	}
-	for n := range s.chunks {
-		if !bytes.Equal(s.chunks[n], other.chunks[n]) {
-			return false
-		}
-	}
-	return true
+	return maps.EqualFunc(s.chunks, other.chunks, bytes.Equal)
 }
 
 // create makes the project that most tests start from.

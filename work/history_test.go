@@ -128,8 +128,8 @@ func TestRestoreRefusesWhatDoesNotFit(t *testing.T) {
 	}
 	for name, spoiled := range map[string]saved{
 		"no chunk":        {head: good.head},
-		"a broken chunk":  {head: good.head, chunks: [][]byte{{0x82, 0x01}}},
-		"an empty chunk":  {head: good.head, chunks: [][]byte{{0x80}}},
+		"a broken chunk":  {head: good.head, chunks: chunk(0x82, 0x01)},
+		"an empty chunk":  {head: good.head, chunks: chunk(0x80)},
 		"no head":         {chunks: good.chunks},
 		"a shorter head":  {head: good.head[:len(good.head)-1], chunks: good.chunks},
 		"a huge history":  {head: hostile(13, int64(1)<<60), chunks: good.chunks},

@@ -7,8 +7,8 @@ import (
 	"pws/internal/id"
 )
 
-// ChunkLen is how many changesets stand in one full chunk of a saved history. A full chunk never
-// changes again, so that saving a project costs what is new and not what is old.
+// ChunkLen is how many changesets, or results of Idempotency-Keys, stand in one full chunk. A full
+// chunk never changes again, so that saving a project costs what is new and not what is old.
 const ChunkLen = 512
 
 // changesetsAheadMax bounds the room that is made for a history before it was read.
@@ -41,6 +41,8 @@ type headRecord struct {
 	Tail            []changesetRecord `cbor:"16,keyasint,omitempty"`
 	// Head repeats the newest changeset without its operations, for listings.
 	Head changesetRecord `cbor:"17,keyasint"`
+	// IdempotentEnd is the number of the next result; Idempotent holds those behind the last chunk.
+	IdempotentEnd uint64 `cbor:"18,keyasint,omitempty"`
 }
 
 // changesetRecord is a saved changeset; what can be computed from the history before is not saved.
@@ -81,27 +83,73 @@ func recordsOf(changesets []*Changeset) []changesetRecord {
 	return records
 }
 
-// FullChunks is how many chunks of the history will never change again.
-func (p *Project) FullChunks() int { return len(p.changesets) / ChunkLen }
+// ChunkKind says what a chunk holds.
+type ChunkKind byte
+
+// The kinds of chunks: changesets, and results of Idempotency-Keys.
+const (
+	HistoryChunk ChunkKind = 'c'
+	ResultsChunk ChunkKind = 'r'
+)
+
+// ChunkKinds lists them all.
+var ChunkKinds = []ChunkKind{HistoryChunk, ResultsChunk}
+
+// Chunk names one chunk of a project.
+type Chunk struct {
+	Kind   ChunkKind
+	Number int
+}
+
+// FullChunks is the range [first, end) of the chunks that will never change again and of which
+// something is still kept.
+func (p *Project) FullChunks(kind ChunkKind) (first, end int) {
+	if kind == HistoryChunk {
+		return 0, len(p.changesets) / ChunkLen
+	}
+	kept, last := p.IdempotentRange()
+	return int(kept / ChunkLen), int(last / ChunkLen)
+}
+
+// resultsRecord is a saved chunk of results, those that had run out by then left out in front.
+type resultsRecord struct {
+	First   uint64       `cbor:"1,keyasint"`
+	Results []Idempotent `cbor:"2,keyasint"`
+}
 
 // EncodeChunk is the saved form of a full chunk.
-func (p *Project) EncodeChunk(n int) ([]byte, error) {
-	return encoding.Marshal(recordsOf(p.changesets[n*ChunkLen : (n+1)*ChunkLen]))
+func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
+	if c.Kind == HistoryChunk {
+		return encoding.Marshal(recordsOf(p.changesets[c.Number*ChunkLen : (c.Number+1)*ChunkLen]))
+	}
+	first := max(p.idempotentFirst, uint64(c.Number)*ChunkLen)
+	return encoding.Marshal(&resultsRecord{
+		First: first, Results: p.results(first, uint64(c.Number+1)*ChunkLen),
+	})
+}
+
+// results are the kept ones with the numbers [first, end).
+func (p *Project) results(first, end uint64) []Idempotent {
+	return p.idempotent[first-p.idempotentFirst : end-p.idempotentFirst]
 }
 
 // EncodeHead is the saved form of all but the full chunks.
 func (p *Project) EncodeHead() ([]byte, error) {
 	head := recordOf(p.Head())
 	head.Event.Ops = nil
+	_, historyEnd := p.FullChunks(HistoryChunk)
+	_, resultsEnd := p.FullChunks(ResultsChunk)
+	kept, last := p.IdempotentRange()
 	return encoding.Marshal(&headRecord{
 		ID: p.ID, About: p.About, Kind: p.Kind, Owner: p.Owner,
 		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 		Version: p.Version, Revision: p.Revision,
 		Members: p.members, Files: p.live.Len(), Bytes: p.bytes, Languages: p.languages,
 		Changesets:      len(p.changesets),
-		IdempotentFirst: p.idempotentFirst, Idempotent: p.idempotent,
-		Tail: recordsOf(p.changesets[p.FullChunks()*ChunkLen:]),
-		Head: head,
+		IdempotentFirst: kept, IdempotentEnd: last,
+		Idempotent: p.results(max(kept, uint64(resultsEnd)*ChunkLen), last),
+		Tail:       recordsOf(p.changesets[historyEnd*ChunkLen:]),
+		Head:       head,
 	})
 }
 
@@ -111,7 +159,7 @@ func (r *headRecord) project() *Project {
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		Version: r.Version, Revision: r.Revision,
 		members: r.Members, bytes: r.Bytes, languages: r.Languages,
-		idempotent: r.Idempotent, idempotentFirst: r.IdempotentFirst,
+		idempotentFirst: r.IdempotentFirst,
 	}
 }
 
@@ -134,8 +182,8 @@ func RestoreSummary(head []byte) (*Project, error) {
 	return p, nil
 }
 
-// Restore reads a saved project; chunk gives its full chunks by number.
-func Restore(head []byte, chunk func(n int) ([]byte, error)) (*Project, error) {
+// Restore reads a saved project; chunk gives its full chunks.
+func Restore(head []byte, chunk func(Chunk) ([]byte, error)) (*Project, error) {
 	var record headRecord
 	if err := decoding.Unmarshal(head, &record); err != nil {
 		return nil, fmt.Errorf("project head: %w", err)
@@ -147,13 +195,9 @@ func Restore(head []byte, chunk func(n int) ([]byte, error)) (*Project, error) {
 	}
 	p.changesets = make([]*Changeset, 0, min(record.Changesets, changesetsAheadMax))
 	for n := range (record.Changesets - len(record.Tail)) / ChunkLen {
-		data, err := chunk(n)
-		if err != nil {
-			return nil, err
-		}
 		var records []changesetRecord
-		if err := decoding.Unmarshal(data, &records); err != nil {
-			return nil, fmt.Errorf("history chunk %d: %w", n, err)
+		if err := readChunk(chunk, Chunk{HistoryChunk, n}, &records); err != nil {
+			return nil, err
 		}
 		p.republish(records)
 	}
@@ -165,7 +209,42 @@ func Restore(head []byte, chunk func(n int) ([]byte, error)) (*Project, error) {
 			len(p.changesets), p.live.Len(), p.bytes)
 	}
 	p.languages = record.Languages
-	return p, nil
+	return p, p.restoreResults(&record, chunk)
+}
+
+func readChunk(read func(Chunk) ([]byte, error), c Chunk, into any) error {
+	data, err := read(c)
+	if err == nil {
+		err = decoding.Unmarshal(data, into)
+	}
+	if err != nil {
+		return fmt.Errorf("chunk %c %d: %w", c.Kind, c.Number, err)
+	}
+	return nil
+}
+
+// restoreResults puts the kept results together: those of full chunks, then those of the head.
+func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
+	end := max(head.IdempotentEnd, head.IdempotentFirst+uint64(len(head.Idempotent)))
+	inHead := end - uint64(len(head.Idempotent))
+	for next := head.IdempotentFirst; next < inHead; {
+		var saved resultsRecord
+		number := next / ChunkLen
+		if err := readChunk(chunk, Chunk{ResultsChunk, int(number)}, &saved); err != nil {
+			return err
+		}
+		if saved.First > next || saved.First+uint64(len(saved.Results)) != (number+1)*ChunkLen {
+			return fmt.Errorf("chunk %c %d: it does not hold the results from %d on",
+				ResultsChunk, number, next)
+		}
+		p.idempotent = append(p.idempotent, saved.Results[next-saved.First:]...)
+		next = (number + 1) * ChunkLen
+	}
+	p.idempotent = append(p.idempotent, head.Idempotent...)
+	if uint64(len(p.idempotent)) != end-head.IdempotentFirst {
+		return errors.New("project head: results are missing")
+	}
+	return nil
 }
 
 func (p *Project) republish(records []changesetRecord) {

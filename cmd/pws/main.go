@@ -69,13 +69,14 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, out, errs io.Writer) int {
 	exited := -1
 	var cli program
+	file := new(settings)
 	parser, err := kong.New(&cli,
 		kong.Name("pws"),
 		kong.Description("A server that keeps the work of AI agents alive."),
 		kong.Writers(out, errs),
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(out, (*io.Writer)(nil)),
-		kong.Resolvers(settings{}),
+		kong.Resolvers(file),
 	)
 	if err != nil {
 		fmt.Fprintln(errs, "pws:", err)
@@ -87,6 +88,9 @@ func run(args []string, out, errs io.Writer) int {
 	ctx, err := parser.Parse(args)
 	if exited >= 0 {
 		return exited
+	}
+	if err == nil {
+		err = file.fault
 	}
 	if err != nil {
 		fmt.Fprintf(errs, "pws: %v\n", err)

@@ -59,33 +59,6 @@ func fits(template, path string) bool {
 
 func needsKey(op *api.Operation) bool { return op.Idempotency == api.KeyRequired }
 
-// commonCodes are the codes that an operation may answer beside those it declares: they follow from
-// its authentication, its idempotency, its body and the limits.
-func commonCodes(op *api.Operation) []fault.Code {
-	codes := []fault.Code{
-		fault.ValidationFailed, fault.InvalidJSON, fault.UnsupportedContentType,
-		fault.BodyTooLarge, fault.RateLimited, fault.RequestTimeout, fault.HeadersTooLarge,
-		fault.Internal, fault.ShuttingDown,
-	}
-	if op.Auth != api.Anonymous {
-		codes = append(codes, fault.SessionInvalid, fault.SessionExpired)
-	}
-	if op.Auth == api.Bearer {
-		codes = append(codes, fault.AuthenticationRequired)
-	}
-	if op.Idempotency != api.NoKey {
-		codes = append(codes, fault.IdempotencyKeyInvalid, fault.IdempotencyKeyReused,
-			fault.IdempotencyInProgress)
-	}
-	if op.Idempotency == api.KeyRequired {
-		codes = append(codes, fault.IdempotencyKeyRequired)
-	}
-	if op.Writes() {
-		codes = append(codes, fault.StorageUnavailable)
-	}
-	return codes
-}
-
 // routeCodes are the codes of requests that reach no operation.
 var routeCodes = []fault.Code{
 	fault.RouteNotFound, fault.MethodNotAllowed, fault.ValidationFailed, fault.HeadersTooLarge,
@@ -200,7 +173,7 @@ func (s *script) checkFailure(op *api.Operation, got *reply, envelope map[string
 	}
 	allowed := routeCodes
 	if op != nil {
-		allowed = slices.Concat(op.Errors, commonCodes(op))
+		allowed = op.Codes()
 	}
 	if !slices.Contains(allowed, code) {
 		return fmt.Sprintf("%s does not declare %s", nameOf(op), code)

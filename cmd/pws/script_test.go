@@ -108,6 +108,7 @@ func commands() map[string]command {
 		"exits":    does((*script).exits),
 		"damage":   does((*script).damage),
 		"advance":  does((*script).advance),
+		"tour":     does((*script).tour),
 
 		"keypair": does((*script).keypair),
 		"agent":   does((*script).register),

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,6 +46,8 @@ type ServeCommand struct {
 	PassivateAfter    time.Duration `default:"10m" help:"Time unused after which a project leaves memory."`
 	SweepEvery        time.Duration `default:"15s" help:"How often unused projects are looked for."`
 
+	GCHeadroom int64 `name:"gc-headroom" default:"67108864" help:"Memory that counts as in use when garbage is collected, so that a small heap is not collected all the time."`
+
 	TestClock bool `help:"For tests only: let clients move the clock by POST /test/clock."`
 }
 
@@ -55,6 +58,9 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	if err != nil {
 		return usageError{err}
 	}
+	// Its pages are never touched, so it costs addresses and no memory.
+	headroom := make([]byte, max(0, c.GCHeadroom))
+	defer runtime.KeepAlive(headroom)
 	failed := make(chan error, 1)
 	engine, report, err := actors.Open(c.engineConfig(log, failed))
 	if err != nil {

@@ -14,7 +14,10 @@ import (
 
 // settings resolves the flags of serve that the command line does not name: from the environment,
 // else from the file of --config, which has the same names.
-type settings struct{}
+type settings struct {
+	// fault is what is wrong with the file. The parser would name it after some flag.
+	fault error
+}
 
 // configFlag names the file; the default one may be missing.
 const (
@@ -28,10 +31,10 @@ func environmentName(flag string) string {
 }
 
 // Validate implements kong.Resolver.
-func (settings) Validate(*kong.Application) error { return nil }
+func (*settings) Validate(*kong.Application) error { return nil }
 
 // Resolve implements kong.Resolver.
-func (settings) Resolve(ctx *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
+func (s *settings) Resolve(ctx *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
 	if parent.Node() == nil || parent.Node().Name != "serve" || flag.Name == "help" {
 		return nil, nil
 	}
@@ -43,7 +46,8 @@ func (settings) Resolve(ctx *kong.Context, parent *kong.Path, flag *kong.Flag) (
 	}
 	file, err := readSettings(ctx, parent.Node())
 	if err != nil {
-		return nil, err
+		s.fault = err
+		return nil, nil
 	}
 	value, set := file[flag.Name]
 	if !set {
