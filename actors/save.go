@@ -202,7 +202,7 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	return nil
 }
 
-// errLeftOut says that a project cannot be loaded, and so not be saved: its entries stay in the log.
+// errLeftOut says that a project cannot be loaded, and so not saved: its entries stay in the log.
 var errLeftOut = errors.New("the project cannot be loaded")
 
 // behind is the first entry that waits to be applied, 0 where none does.

@@ -116,17 +116,13 @@ func (s *script) run(line string) string {
 
 // split takes quoted words as one, quotes included.
 func split(line string) []string {
-	var words []string
 	quoted := false
-	for _, word := range strings.FieldsFunc(line, func(r rune) bool {
+	return strings.FieldsFunc(line, func(r rune) bool {
 		if r == '"' {
 			quoted = !quoted
 		}
 		return r == ' ' && !quoted
-	}) {
-		words = append(words, word)
-	}
-	return words
+	})
 }
 
 func (s *script) number(changeset id.ID) string {
