@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,7 +91,6 @@ type Engine struct {
 	blobs    *blobs.Store
 	snapshot *snapshot.Store
 	system   *actor.ActorSystem
-	dispatch *dispatcher
 
 	handles  *xsync.MapOf[id.ID, *handle]
 	listing  *index.Listing
@@ -142,7 +140,6 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	report.Took = time.Since(began)
 	e.system = actor.NewActorSystem(actor.WithLoggerFactory(
 		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
-	e.dispatch = newDispatcher(8 * runtime.GOMAXPROCS(0))
 	e.startIdentity()
 	e.saver.lastAt = time.Now()
 	e.stopped.Add(2)
@@ -215,7 +212,6 @@ func (e *Engine) Close() error {
 			e.log.Warn("an actor did not stop in time", "error", err)
 		}
 	}
-	e.dispatch.stop()
 	return e.closeStores()
 }
 
