@@ -47,6 +47,9 @@ type Config struct {
 	SnapshotBlobBytes int64
 	// SnapshotEvery makes one due after this time where anything changed; 5 minutes.
 	SnapshotEvery time.Duration
+	// SnapshotAtClose writes a snapshot when the engine is closed, for a start that has nothing to
+	// replay.
+	SnapshotAtClose bool
 	// PassivateAfter is how long a project stays in memory unused; 10 minutes.
 	PassivateAfter time.Duration
 	// SweepEvery is how often idle projects and expired records are looked for; 15 seconds.
@@ -211,6 +214,10 @@ func (e *Engine) Close() error {
 		if err := one.Wait(); err != nil {
 			e.log.Warn("an actor did not stop in time", "error", err)
 		}
+	}
+	if e.config.SnapshotAtClose {
+		// The log holds everything; the failure of a snapshot is logged and loses nothing.
+		_ = e.Save()
 	}
 	return e.closeStores()
 }

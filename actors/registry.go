@@ -163,7 +163,8 @@ const mailboxRun = 128
 // wait. The in-flight bound is also the bound of what one goroutine may have to run for others.
 func (e *Engine) spawn(a actor.Actor) *actor.PID {
 	return e.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return a },
-		actor.WithMailbox(actor.UnboundedLockfree()), actor.WithDispatcher(actor.NewSynchronizedDispatcher(mailboxRun))))
+		actor.WithMailbox(actor.UnboundedLockfree()),
+		actor.WithDispatcher(actor.NewSynchronizedDispatcher(mailboxRun))))
 }
 
 func (e *Engine) breakProject(h *handle, err error) {

@@ -134,7 +134,7 @@ func (c *ServeCommand) engineConfig(log *slog.Logger, failed chan error) actors.
 	return actors.Config{
 		Dir: c.Data, CacheBytes: c.CacheBytes, ReserveBytes: c.ReserveBytes,
 		SnapshotLogBytes: c.SnapshotLogBytes, SnapshotBlobBytes: c.SnapshotBlobBytes,
-		SnapshotEvery: c.SnapshotEvery, PassivateAfter: c.PassivateAfter,
+		SnapshotEvery: c.SnapshotEvery, SnapshotAtClose: true, PassivateAfter: c.PassivateAfter,
 		SweepEvery: c.SweepEvery, Log: log,
 		OnFailure: func(err error) { failed <- err },
 	}
