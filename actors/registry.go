@@ -120,8 +120,8 @@ func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
 }
 
 // admit counts an order in front of the mailbox, which itself knows no bounds, and wakes the actor;
-// it stays awake while an order is counted. Close takes the lock once, so that it then waits for all
-// that was counted.
+// it stays awake while an order is counted. Close takes the lock once, so that it then waits for
+// all that was counted.
 func (e *Engine) admit(h *handle) (*actor.PID, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
