@@ -63,9 +63,15 @@ func (e *Engine) saveLoop() {
 	}
 }
 
+// saveAgainAfter is how long a save that failed is left alone.
+const saveAgainAfter = 30 * time.Second
+
 func (e *Engine) saveDue(now time.Time) bool {
 	e.saver.running.Lock()
 	defer e.saver.running.Unlock()
+	if e.snapshotFault.Load() != nil && now.Sub(e.saver.lastAt) < saveAgainAfter {
+		return false
+	}
 	e.dirty.Lock()
 	dirty := len(e.dirty.handles) > 0
 	e.dirty.Unlock()

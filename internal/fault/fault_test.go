@@ -1,0 +1,57 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// The catalog is what clients branch on: every entry is whole, and has a status of a refusal.
+func TestCatalogIsWhole(t *testing.T) {
+	form := regexp.MustCompile(`^[A-Z]+(_[A-Z]+)*$`)
+	statuses := []int{400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 429, 431, 500, 503}
+	for _, entry := range Catalog {
+		if !form.MatchString(string(entry.Code)) || entry.Description == "" ||
+			!slices.Contains(statuses, entry.Status) {
+			t.Errorf("%+v", entry)
+		}
+		if entry.Action != "" && !form.MatchString(entry.Action) {
+			t.Errorf("%s recommends %q", entry.Code, entry.Action)
+		}
+		if got := Lookup(entry.Code); got.Status != entry.Status {
+			t.Errorf("Lookup(%s) = %+v", entry.Code, got)
+		}
+	}
+}
+
+func TestLookupOfNoCodePanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a code outside of the catalog was found")
+		}
+	}()
+	Lookup("NO_SUCH_CODE")
+}
+
+func TestCodeOf(t *testing.T) {
+	refused := New(FileNotFound, "gone").With("path", "a").With("path", "b")
+	for _, c := range []struct {
+		err  error
+		want Code
+	}{
+		{nil, ""},
+		{refused, FileNotFound},
+		{fmt.Errorf("wrapped: %w", refused), FileNotFound},
+		{errors.New("anything else"), Internal},
+		{Invalid(Field{"name", "is required"}), ValidationFailed},
+	} {
+		if got := CodeOf(c.err); got != c.want {
+			t.Errorf("CodeOf(%v) = %q, want %q", c.err, got, c.want)
+		}
+	}
+	if refused.Details["path"] != "b" || refused.Error() != "FILE_NOT_FOUND: gone" {
+		t.Errorf("%+v", refused)
+	}
+}
