@@ -15,9 +15,10 @@ const (
 	// drainRead is how long a request that was being sent may still arrive after Shutdown.
 	drainRead = 2 * time.Second
 	// lingerTime and lingerBytes bound the reading of what a refused client still sends: closing
-	// with unread data resets the connection and can take the answer with it.
-	lingerTime  = 500 * time.Millisecond
-	lingerBytes = 256 << 10
+	// with unread data resets the connection and can take the answer with it. Most clients read
+	// nothing before they have sent all, so this takes several times the largest body.
+	lingerTime  = 2 * time.Second
+	lingerBytes = 64 << 20
 )
 
 // conns are the open connections of a server, so that Shutdown can tell those that have sent
