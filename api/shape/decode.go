@@ -40,7 +40,8 @@ var errNotString = errors.New("not a string")
 func Decode(body []byte, into any) error {
 	value := reflect.ValueOf(into).Elem()
 	p := planOf(value.Type())
-	if len(bytes.TrimLeft(body, " \t\r\n")) == 0 {
+	rest := bytes.TrimLeft(body, " \t\r\n")
+	if len(rest) == 0 {
 		if p.kind == kindObject && len(p.members) == 0 {
 			return nil
 		}
@@ -52,7 +53,9 @@ func Decode(body []byte, into any) error {
 	}
 	decodeErr := json.Unmarshal(body, into, options)
 	root := use{plan: p, check: noCheck}
-	quick := decodeErr == nil && root.holds(value, body) && (!p.open || depthHolds(body))
+	// The library takes null for anything, also where no member is required.
+	quick := decodeErr == nil && rest[0] != 'n' && root.holds(value, body) &&
+		(!p.open || depthHolds(body))
 	if quick {
 		return nil
 	}
