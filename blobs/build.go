@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
+
+	"pws/internal/disk"
 )
 
 const writeBufferBytes = 1 << 20
 
 // builder writes one pack.
 type builder struct {
-	d      disk
+	d      disk.Disk
 	dir    string
 	number uint32
-	f      file
+	f      disk.File
 	tmp    string
 
 	buf     []byte
@@ -23,10 +25,10 @@ type builder struct {
 	entries []entry
 }
 
-func newBuilder(d disk, dir string, number uint32) (*builder, error) {
+func newBuilder(d disk.Disk, dir string, number uint32) (*builder, error) {
 	b := &builder{d: d, dir: dir, number: number, offset: headerBytes,
 		tmp: filepath.Join(dir, packName(number)+".tmp")}
-	f, err := d.create(b.tmp)
+	f, err := d.Create(b.tmp)
 	if err != nil {
 		return nil, err
 	}
@@ -111,16 +113,16 @@ func (b *builder) seal() (*pack, error) {
 	b.f = nil
 	final := filepath.Join(b.dir, packName(b.number))
 	if err == nil {
-		err = b.d.rename(b.tmp, final)
+		err = b.d.Rename(b.tmp, final)
 	}
 	if err != nil {
-		_ = b.d.remove(b.tmp)
+		_ = b.d.Remove(b.tmp)
 		return nil, err
 	}
 	p, err := b.readBack(size)
 	if err != nil {
 		// No manifest names the pack, so it does not count whether or not this succeeds.
-		_ = b.d.remove(final)
+		_ = b.d.Remove(final)
 	}
 	return p, err
 }
@@ -138,7 +140,7 @@ func (b *builder) writeIndex() (int64, error) {
 	for part := range slices.Chunk(b.entries, pageEntries) {
 		start := len(b.buf)
 		b.buf = appendPage(b.buf, part)
-		f.indexCRC = updateChecksum(f.indexCRC, b.buf[start:])
+		f.indexCRC = disk.UpdateChecksum(f.indexCRC, b.buf[start:])
 		if err := b.maybeFlush(); err != nil {
 			return 0, err
 		}
@@ -149,7 +151,7 @@ func (b *builder) writeIndex() (int64, error) {
 }
 
 func (b *builder) readBack(size int64) (*pack, error) {
-	if err := b.d.syncDir(b.dir); err != nil {
+	if err := b.d.SyncDir(b.dir); err != nil {
 		return nil, err
 	}
 	p, err := openPack(b.d, b.dir, b.number, size, nil)
@@ -171,5 +173,5 @@ func (b *builder) abort() {
 	b.f.Close()
 	b.f = nil
 	// What cannot be removed now is removed by the next Open.
-	_ = b.d.remove(b.tmp)
+	_ = b.d.Remove(b.tmp)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"pws/internal/disk/disktest"
 )
 
 // The story packs a batch of blobs per chapter, merges after some, and drops at the end what is
@@ -39,7 +41,9 @@ func makeLive() map[Hash]bool {
 
 func liveAtEnd(h Hash) bool { return liveBlobs[h] }
 
-func openOn(d *memDisk) (*Store, error) { return Open(Options{Dir: "d", CacheBytes: 1, disk: d}) }
+func openOn(d *disktest.Disk) (*Store, error) {
+	return Open(Options{Dir: "d", CacheBytes: 1, disk: d})
+}
 
 func add(s *Store, n int) {
 	for _, c := range chapters[n] {
@@ -86,8 +90,8 @@ func holds(s *Store, n int, mayBeDropped bool) error {
 // TestCrashAtEveryStep stops the machine at every operation of the story, in three ways.
 func TestCrashAtEveryStep(t *testing.T) {
 	for at := 1; ; at += stride {
-		d := newMemDisk()
-		d.crashAt = at
+		d := disktest.New()
+		d.CrashAt = at
 		done := 0
 		if s, err := openOn(d); err == nil {
 			for n := 1; n <= storyChapters && tell(s, n) == nil; n++ {
@@ -95,8 +99,8 @@ func TestCrashAtEveryStep(t *testing.T) {
 			}
 			s.Close()
 		}
-		for kind := range crashKinds {
-			after := d.afterCrash(kind)
+		for kind := range disktest.CrashKinds {
+			after := d.AfterCrash(kind)
 			if _, err := verify(after, "d", nil); err != nil {
 				t.Fatalf("crash at %d, kind %d: verify: %v", at, kind, err)
 			}
@@ -121,14 +125,14 @@ func TestCrashAtEveryStep(t *testing.T) {
 			if s, err = openOn(after); err != nil {
 				t.Fatal(err)
 			}
-			if n := len(after.names); n != s.Stats().Packs+1 {
+			if n := len(after.Names); n != s.Stats().Packs+1 {
 				t.Fatalf("crash at %d, kind %d: %d files for %d packs", at, kind, n, s.Stats().Packs)
 			}
 			s.Close()
 		}
-		if d.ops < at {
+		if d.Ops < at {
 			if done != storyChapters || at < 100 {
-				t.Fatalf("the story ended at chapter %d after %d operations", done, d.ops)
+				t.Fatalf("the story ended at chapter %d after %d operations", done, d.Ops)
 			}
 			return
 		}
@@ -139,8 +143,8 @@ func TestCrashAtEveryStep(t *testing.T) {
 // anew and replays where the store asks for it.
 func TestEveryOperationFailsOnce(t *testing.T) {
 	for at := 1; ; at += stride {
-		d := newMemDisk()
-		d.failAt = at
+		d := disktest.New()
+		d.FailAt = at
 		s, err := openOn(d)
 		if err != nil {
 			if s, err = openOn(d); err != nil {
@@ -148,13 +152,13 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 			}
 		}
 		for n := 1; n <= storyChapters; n++ {
-			before := d.ops
+			before := d.Ops
 			err := tell(s, n)
 			if err != nil && before >= at {
 				t.Fatalf("fault at %d: a later chapter fails: %v", at, err)
 			}
 			last := n == storyChapters
-			if herr := holds(s, n, last); herr != nil && !errors.Is(herr, errInjected) {
+			if herr := holds(s, n, last); herr != nil && !errors.Is(herr, disktest.ErrInjected) {
 				t.Fatalf("fault at %d: chapter %d after %v: %v", at, n, err, herr)
 			}
 			if errors.Is(err, ErrUncertain) {
@@ -174,13 +178,13 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 				n--
 			}
 		}
-		over := d.ops < at
-		d.failAt = 0
+		over := d.Ops < at
+		d.FailAt = 0
 		if err := holds(s, storyChapters, true); err != nil {
 			t.Fatalf("fault at %d: end: %v", at, err)
 		}
 		s.Close()
-		after := d.afterCrash(crashKeepsNothing)
+		after := d.AfterCrash(disktest.CrashKeepsNothing)
 		if _, err := verify(after, "d", nil); err != nil {
 			t.Fatalf("fault at %d: verify: %v", at, err)
 		}
@@ -198,7 +202,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 }
 
 // damaged checks that the damage of file name is reported there and nothing wrong is served.
-func damaged(t *testing.T, d *memDisk, all [][]byte, name, what string) {
+func damaged(t *testing.T, d *disktest.Disk, all [][]byte, name, what string) {
 	t.Helper()
 	var c *CorruptError
 	if _, err := verify(d, "d", nil); !errors.As(err, &c) || c.File != name {
@@ -230,7 +234,7 @@ func damaged(t *testing.T, d *memDisk, all [][]byte, name, what string) {
 }
 
 func TestEveryByteIsGuarded(t *testing.T) {
-	end := newMemDisk()
+	end := disktest.New()
 	s, err := openOn(end)
 	if err != nil {
 		t.Fatal(err)
@@ -242,23 +246,23 @@ func TestEveryByteIsGuarded(t *testing.T) {
 		all = append(all, chapters[n]...)
 	}
 	s.Close()
-	for name, n := range end.names {
-		for at := 0; at < len(n.data); at += stride {
+	for name, n := range end.Names {
+		for at := 0; at < len(n.Data); at += stride {
 			// Inside an index page any byte is as good as any other.
-			if at%7 != 0 && at > 1500 && at < len(n.data)-footerBytes {
+			if at%7 != 0 && at > 1500 && at < len(n.Data)-footerBytes {
 				continue
 			}
-			d := end.afterCrash(crashKeepsAll)
-			d.names[name].data[at] ^= 1 << (at % 8)
+			d := end.AfterCrash(disktest.CrashKeepsAll)
+			d.Names[name].Data[at] ^= 1 << (at % 8)
 			damaged(t, d, all, name, fmt.Sprintf("bit flip at %d", at))
-			d = end.afterCrash(crashKeepsAll)
-			d.names[name].data = d.names[name].data[:at]
+			d = end.AfterCrash(disktest.CrashKeepsAll)
+			d.Names[name].Data = d.Names[name].Data[:at]
 			damaged(t, d, all, name, fmt.Sprintf("cut at %d", at))
 		}
 	}
-	for name := range end.names {
-		d := end.afterCrash(crashKeepsAll)
-		delete(d.names, name)
+	for name := range end.Names {
+		d := end.AfterCrash(disktest.CrashKeepsAll)
+		delete(d.Names, name)
 		if _, err := openOn(d); !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("open without %s: %v", name, err)
 		}
@@ -268,7 +272,7 @@ func TestEveryByteIsGuarded(t *testing.T) {
 // TestDamageDoesNotStopMerges has a pack damaged while the store is open: the merge that meets it
 // says so, and the next ones go on without it.
 func TestDamageDoesNotStopMerges(t *testing.T) {
-	d := newMemDisk()
+	d := disktest.New()
 	s, err := openOn(d)
 	if err != nil {
 		t.Fatal(err)
@@ -278,7 +282,7 @@ func TestDamageDoesNotStopMerges(t *testing.T) {
 		add(s, n)
 		mustPack(t, s, uint64(n))
 	}
-	d.names["d/"+packName(1)].data[headerBytes+blockHeadBytes+2] ^= 1
+	d.Names["d/"+packName(1)].Data[headerBytes+blockHeadBytes+2] ^= 1
 	if _, err := s.Merge(nil); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("merge: %v", err)
 	}

@@ -8,6 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"pws/internal/disk/disktest"
+
+	"pws/internal/disk"
 )
 
 var freeze = flag.Bool("freeze", false, "write the sample of the current format version")
@@ -72,7 +76,7 @@ func packOf(blocks, entries []byte) []byte {
 		if len(page) == pageEntries || len(entries) < 2*entryBytes {
 			start := len(b)
 			b = appendPage(b, page)
-			f.indexCRC = updateChecksum(f.indexCRC, b[start:])
+			f.indexCRC = disk.UpdateChecksum(f.indexCRC, b[start:])
 			page = page[:0]
 		}
 	}
@@ -81,8 +85,8 @@ func packOf(blocks, entries []byte) []byte {
 
 // readAll opens bytes as a pack and reads every blob; only damage may come of it.
 func readAll(t *testing.T, b []byte) {
-	d := newMemDisk()
-	d.names["d/"+packName(1)] = &inode{data: b}
+	d := disktest.New()
+	d.Names["d/"+packName(1)] = &disktest.Inode{Data: b}
 	p, err := openPack(d, "d", 1, int64(len(b)), nil)
 	if err != nil {
 		if !errors.Is(err, ErrCorrupt) {
@@ -123,19 +127,19 @@ func FuzzPack(f *testing.F) {
 		if len(blocks) >= blockHeadBytes {
 			// A block whose own checksum holds, so that its lengths are believed.
 			b := bytes.Clone(blocks)
-			le.PutUint32(b, checksum(b[4:]))
+			le.PutUint32(b, disk.Checksum(b[4:]))
 			readAll(t, packOf(b, entries))
 		}
 	})
 }
 
 func FuzzManifest(f *testing.F) {
-	m := manifest{next: 3, packs: []manifestPack{{number: 1, size: 100}, {number: 2}}}
+	m := manifest{next: 3, packs: []disk.FileRef{{Number: 1, Size: 100}, {Number: 2}}}
 	good := appendManifest(nil, m)
 	f.Add(good[:len(good)-4])
 	f.Add([]byte(manifestMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, b := range [][]byte{b, le.AppendUint32(bytes.Clone(b), checksum(b))} {
+		for _, b := range [][]byte{b, le.AppendUint32(bytes.Clone(b), disk.Checksum(b))} {
 			m, err := parseManifest("manifest", b)
 			if err != nil {
 				if !errors.Is(err, ErrCorrupt) {

@@ -9,16 +9,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"pws/internal/disk"
 )
 
 // readManifest returns an empty manifest and nil bytes for a directory that has none yet.
-func readManifest(d disk, dir string, names []string) (manifest, []byte, error) {
+func readManifest(d disk.Disk, dir string, names []string) (manifest, []byte, error) {
 	path := filepath.Join(dir, manifestName)
-	f, err := d.open(path)
+	f, err := d.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		for _, name := range names {
 			if _, ok := parsePackName(name); ok {
-				return manifest{}, nil, corrupt(path, 0, "manifest is missing while %s is here", name)
+				return manifest{}, nil, disk.Corrupt(path, 0, "manifest is missing while %s is here", name)
 			}
 		}
 		return manifest{}, nil, nil
@@ -27,15 +29,8 @@ func readManifest(d disk, dir string, names []string) (manifest, []byte, error) 
 		return manifest{}, nil, err
 	}
 	defer f.Close()
-	size, err := f.Size()
+	b, err := disk.ReadManifest(f, path, manifestHeadBytes)
 	if err != nil {
-		return manifest{}, nil, err
-	}
-	if size > manifestHeadBytes+manifestPacksMax*manifestPackBytes+4 {
-		return manifest{}, nil, corrupt(path, 0, "manifest of %d bytes is too long", size)
-	}
-	b := make([]byte, size)
-	if err := readRange(f, path, 0, b); err != nil {
 		return manifest{}, nil, err
 	}
 	m, err := parseManifest(path, b)
@@ -43,22 +38,14 @@ func readManifest(d disk, dir string, names []string) (manifest, []byte, error) 
 }
 
 func (s *Store) removeLeftovers(names []string, keep map[string]bool) error {
-	removed := false
+	var leftovers []string
 	for _, name := range names {
 		_, isPack := parsePackName(name)
-		if !strings.HasSuffix(name, ".tmp") && (!isPack || keep[name]) {
-			continue
+		if strings.HasSuffix(name, ".tmp") || (isPack && !keep[name]) {
+			leftovers = append(leftovers, name)
 		}
-		err := s.o.disk.remove(filepath.Join(s.o.Dir, name))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		removed = true
 	}
-	if !removed {
-		return nil
-	}
-	return s.o.disk.syncDir(s.o.Dir)
+	return disk.RemoveNames(s.o.disk, s.o.Dir, leftovers)
 }
 
 // swap takes packs out of the list and puts new ones in, in memory and then on disk. keepOld, if
@@ -94,7 +81,7 @@ func (s *Store) swap(in, out []*pack, keepOld func(*pack) bool) error {
 	m := manifest{next: s.mu.next}
 	for _, p := range after.packs {
 		m.packs = append(m.packs,
-			manifestPack{number: p.number, size: p.size, footerCRC: p.footer.crc})
+			disk.FileRef{Number: p.number, Size: p.size, FooterCRC: p.footer.crc})
 	}
 	slices.Reverse(m.packs)
 	if err := s.replaceManifest(appendManifest(nil, m)); err != nil {
@@ -102,7 +89,7 @@ func (s *Store) swap(in, out []*pack, keepOld func(*pack) bool) error {
 		for _, p := range in {
 			p.f.Close()
 			if !errors.Is(err, ErrUncertain) {
-				_ = s.o.disk.remove(p.name)
+				_ = s.o.disk.Remove(p.name)
 			}
 		}
 		return err
@@ -111,7 +98,7 @@ func (s *Store) swap(in, out []*pack, keepOld func(*pack) bool) error {
 	for _, p := range gone {
 		p.f.Close()
 		// A pack that cannot be removed now is removed by the next Open.
-		_ = s.o.disk.remove(p.name)
+		_ = s.o.disk.Remove(p.name)
 	}
 	return nil
 }
@@ -121,25 +108,25 @@ func (s *Store) swap(in, out []*pack, keepOld func(*pack) bool) error {
 func (s *Store) replaceManifest(b []byte) error {
 	d, final := s.o.disk, filepath.Join(s.o.Dir, manifestName)
 	tmp := final + ".tmp"
-	if err := writeSynced(d, tmp, b); err != nil {
-		_ = d.remove(tmp)
+	if err := disk.WriteSynced(d, tmp, b); err != nil {
+		_ = d.Remove(tmp)
 		return err
 	}
-	err := d.rename(tmp, final)
+	err := d.Rename(tmp, final)
 	if err != nil {
 		_, now, rerr := readManifest(d, s.o.Dir, nil)
 		if rerr == nil && bytes.Equal(now, s.mu.manifest) {
-			_ = d.remove(tmp)
+			_ = d.Remove(tmp)
 			return err
 		}
 	}
 	if err == nil {
-		err = d.syncDir(s.o.Dir)
+		err = d.SyncDir(s.o.Dir)
 	}
 	if err == nil {
 		var back []byte
 		if _, back, err = readManifest(d, s.o.Dir, nil); err == nil && !bytes.Equal(back, b) {
-			err = corrupt(final, 0, "manifest reads back differently")
+			err = disk.Corrupt(final, 0, "manifest reads back differently")
 		}
 	}
 	if err != nil {
@@ -148,19 +135,4 @@ func (s *Store) replaceManifest(b []byte) error {
 	}
 	s.mu.manifest = b
 	return nil
-}
-
-func writeSynced(d disk, path string, b []byte) error {
-	f, err := d.create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"math/bits"
 	"slices"
+
+	"pws/internal/disk"
 )
 
 const (
@@ -141,7 +143,7 @@ func (p *pack) mostlyDead(keep func(*Hash) bool) (bool, error) {
 	var dead, all int64
 	for i := int64(0); i < pages; i += step {
 		at := int64(p.footer.index) + i*pageBytes
-		if err := readRange(p.f, p.name, at, b); err != nil {
+		if err := disk.ReadRange(p.f, p.name, at, b); err != nil {
 			return false, err
 		}
 		g, err := parsePage(p.name, at, b)
@@ -262,16 +264,16 @@ func (m *merge) copyBlock(p *pack, whole []byte, entries []entry, own *error) er
 			live += uint64(e.size)
 		}
 	}
-	full := k.raw >= blockBytes/2 || (len(entries) == 1 && k.raw >= smallBytes)
-	if full && live == uint64(k.raw) {
+	full := k.Raw >= blockBytes/2 || (len(entries) == 1 && k.Raw >= smallBytes)
+	if full && live == uint64(k.Raw) {
 		*own = m.b.addBlock(whole, entries)
 		return *own
 	}
-	raw, err := k.decode(p.name, offset, m.raw)
+	raw, err := k.Decode(p.name, offset, m.raw)
 	if err != nil {
 		return err
 	}
-	if k.codec == codecZstd {
+	if k.Codec == disk.CodecZstd {
 		m.raw = raw
 	}
 	for _, e := range entries {

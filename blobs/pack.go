@@ -3,14 +3,14 @@ package blobs
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
+
+	"pws/internal/disk"
 )
 
 // pack is an open pack file. It is immutable; reading from it after it was closed gives
@@ -20,33 +20,21 @@ type pack struct {
 	number uint32
 	size   int64
 	footer footer
-	f      file
+	f      disk.File
 	first  []uint64 // per page, the first eight bytes of its first hash
 	bloom  bloom
 	stuck  atomic.Bool // damaged: Merge leaves it alone
 }
 
-// readRange fills b; an early end of the file is damage.
-func readRange(f file, name string, offset int64, b []byte) error {
-	if len(b) == 0 {
-		return nil
-	}
-	if n, err := f.ReadAt(b, offset); n < len(b) {
-		if errors.Is(err, io.EOF) {
-			return corrupt(name, offset+int64(n), "file ends early")
-		}
-		return fmt.Errorf("blobs: read %s at offset %d: %w", name, offset, err)
-	}
-	return nil
-}
-
 // openPack opens a pack and checks all but its blocks. Where footerCRC is given the footer has to
 // be that one: a file of the right shape from another time does not pass.
-func openPack(d disk, dir string, number uint32, size int64, footerCRC *uint32) (*pack, error) {
+func openPack(
+	d disk.Disk, dir string, number uint32, size int64, footerCRC *uint32,
+) (*pack, error) {
 	path := filepath.Join(dir, packName(number))
-	f, err := d.open(path)
+	f, err := d.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, corrupt(path, 0, "pack is named by the manifest and missing")
+		return nil, disk.Corrupt(path, 0, "pack is named by the manifest and missing")
 	}
 	if err != nil {
 		return nil, err
@@ -65,24 +53,24 @@ func (p *pack) load(footerCRC *uint32) error {
 		return err
 	}
 	if size != p.size || size < headerBytes+footerBytes {
-		return corrupt(p.name, min(size, p.size), "file has %d bytes instead of %d", size, p.size)
+		return disk.Corrupt(p.name, min(size, p.size), "file has %d bytes instead of %d", size, p.size)
 	}
 	head := make([]byte, headerBytes)
-	if err := readRange(p.f, p.name, 0, head); err != nil {
+	if err := disk.ReadRange(p.f, p.name, 0, head); err != nil {
 		return err
 	}
 	if err := checkHeader(p.name, head, p.number); err != nil {
 		return err
 	}
 	tail := make([]byte, footerBytes)
-	if err := readRange(p.f, p.name, size-footerBytes, tail); err != nil {
+	if err := disk.ReadRange(p.f, p.name, size-footerBytes, tail); err != nil {
 		return err
 	}
 	if p.footer, err = parseFooter(p.name, tail, size); err != nil {
 		return err
 	}
 	if p.footer.number != p.number || (footerCRC != nil && p.footer.crc != *footerCRC) {
-		return corrupt(p.name, size-footerBytes, "footer is not the one of the manifest")
+		return disk.Corrupt(p.name, size-footerBytes, "footer is not the one of the manifest")
 	}
 	return p.loadIndex()
 }
@@ -95,14 +83,14 @@ func (p *pack) loadIndex() error {
 	var n, content uint64
 	var last Hash
 	err := p.eachPage(func(at int64, b []byte, g page) error {
-		crc = updateChecksum(crc, b)
+		crc = disk.UpdateChecksum(crc, b)
 		for i := range g.n {
 			e := g.entry(i)
 			if n > 0 && string(last[:]) >= string(e.hash[:]) {
-				return corrupt(p.name, at, "index is not in order of hashes")
+				return disk.Corrupt(p.name, at, "index is not in order of hashes")
 			}
 			if !p.fits(e) {
-				return corrupt(p.name, at, "index entry points outside the blocks")
+				return disk.Corrupt(p.name, at, "index entry points outside the blocks")
 			}
 			if i == 0 {
 				p.first = append(p.first, prefix(&e.hash))
@@ -118,7 +106,7 @@ func (p *pack) loadIndex() error {
 		return err
 	}
 	if crc != p.footer.indexCRC || n != p.footer.blobs || content != p.footer.content {
-		return corrupt(p.name, int64(p.footer.index), "index is not the one of the footer")
+		return disk.Corrupt(p.name, int64(p.footer.index), "index is not the one of the footer")
 	}
 	return nil
 }
@@ -146,7 +134,7 @@ func (p *pack) eachPage(visit func(at int64, b []byte, g page) error) error {
 	for i := int64(0); i < pages; i += chunkPages {
 		b := buf[:min(chunkPages, pages-i)*pageBytes]
 		at := int64(p.footer.index) + i*pageBytes
-		if err := readRange(p.f, p.name, at, b); err != nil {
+		if err := disk.ReadRange(p.f, p.name, at, b); err != nil {
 			return err
 		}
 		for ; len(b) > 0; b, at = b[pageBytes:], at+pageBytes {
@@ -155,7 +143,7 @@ func (p *pack) eachPage(visit func(at int64, b []byte, g page) error) error {
 				return err
 			}
 			if full := len(b) > pageBytes || i+chunkPages < pages; full && g.n != pageEntries {
-				return corrupt(p.name, at, "index page is not full")
+				return disk.Corrupt(p.name, at, "index page is not full")
 			}
 			if err := visit(at, b[:pageBytes], g); err != nil {
 				return err
@@ -179,7 +167,7 @@ func (p *pack) find(h *Hash) (entry, bool, error) {
 	defer pageBuffers.Put(b)
 	for ; i < len(p.first) && p.first[i] <= x; i++ {
 		at := int64(p.footer.index) + int64(i)*pageBytes
-		if err := readRange(p.f, p.name, at, b[:]); err != nil {
+		if err := disk.ReadRange(p.f, p.name, at, b[:]); err != nil {
 			return entry{}, false, err
 		}
 		g, err := parsePage(p.name, at, b[:])
@@ -188,7 +176,7 @@ func (p *pack) find(h *Hash) (entry, bool, error) {
 		}
 		if e, ok := g.find(h); ok {
 			if !p.fits(e) {
-				return entry{}, false, corrupt(p.name, at, "index entry points outside the blocks")
+				return entry{}, false, disk.Corrupt(p.name, at, "index entry points outside the blocks")
 			}
 			return e, true, nil
 		}
@@ -212,7 +200,7 @@ func (p *pack) read(e entry) ([]byte, error) {
 		}
 	}
 	stored = stored[:e.blockLen]
-	if err := readRange(p.f, p.name, int64(e.block), stored); err != nil {
+	if err := disk.ReadRange(p.f, p.name, int64(e.block), stored); err != nil {
 		return nil, err
 	}
 	k, err := parseBlock(p.name, int64(e.block), stored)
@@ -220,13 +208,13 @@ func (p *pack) read(e entry) ([]byte, error) {
 		return nil, err
 	}
 	dst := bb.raw
-	if k.raw > 2*blockBytes {
+	if k.Raw > 2*blockBytes {
 		dst = nil
-	} else if cap(dst) < int(k.raw) {
+	} else if cap(dst) < int(k.Raw) {
 		dst = make([]byte, 0, 2*blockBytes)
 		bb.raw = dst
 	}
-	raw, err := k.decode(p.name, int64(e.block), dst)
+	raw, err := k.Decode(p.name, int64(e.block), dst)
 	if err != nil {
 		return nil, err
 	}
@@ -235,8 +223,8 @@ func (p *pack) read(e entry) ([]byte, error) {
 		return nil, err
 	}
 	// Only a block of the blob alone, in a buffer that is not pooled, is handed out as it is.
-	pooled := k.raw <= 2*blockBytes
-	if k.codec == codecRaw {
+	pooled := k.Raw <= 2*blockBytes
+	if k.Codec == disk.CodecRaw {
 		pooled = e.blockLen <= 2*blockBytes
 	}
 	if pooled || len(content) != len(raw) {
@@ -248,11 +236,11 @@ func (p *pack) read(e entry) ([]byte, error) {
 // cut takes a blob out of its raw block and checks its hash.
 func (p *pack) cut(e entry, raw []byte) ([]byte, error) {
 	if uint64(e.at)+uint64(e.size) > uint64(len(raw)) {
-		return nil, corrupt(p.name, int64(e.block), "blob %v lies outside its block", e.hash)
+		return nil, disk.Corrupt(p.name, int64(e.block), "blob %v lies outside its block", e.hash)
 	}
 	content := raw[e.at : e.at+e.size : e.at+e.size]
 	if Sum(content) != e.hash {
-		return nil, corrupt(p.name, int64(e.block), "content does not have the hash %v", e.hash)
+		return nil, disk.Corrupt(p.name, int64(e.block), "content does not have the hash %v", e.hash)
 	}
 	return content, nil
 }
@@ -286,7 +274,7 @@ func (p *pack) walk(all []entry, visit func(whole []byte, entries []entry) error
 			buf = make([]byte, size)
 		}
 		whole := buf[:size]
-		if err := readRange(p.f, p.name, int64(all[0].block), whole); err != nil {
+		if err := disk.ReadRange(p.f, p.name, int64(all[0].block), whole); err != nil {
 			return err
 		}
 		if err := visit(whole, all[:n]); err != nil {
@@ -314,11 +302,11 @@ func (p *pack) check(each func(Hash, int64), note func(error) error) error {
 		if err != nil {
 			return note(err)
 		}
-		raw, err := k.decode(p.name, offset, dst)
+		raw, err := k.Decode(p.name, offset, dst)
 		if err != nil {
 			return note(err)
 		}
-		if k.codec == codecZstd {
+		if k.Codec == disk.CodecZstd {
 			dst = raw
 		}
 		for _, e := range entries {

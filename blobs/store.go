@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"pws/internal/disk"
 )
 
 // Options says where the store lies and how much memory its cache takes.
@@ -21,7 +23,7 @@ type Options struct {
 	// come on top; Pack empties them.
 	CacheBytes int64
 
-	disk disk
+	disk disk.Disk
 }
 
 // Store is the open store. All methods may be called concurrently.
@@ -88,12 +90,9 @@ func Open(o Options) (*Store, error) {
 		o.CacheBytes = 256 << 20
 	}
 	if o.disk == nil {
-		o.disk = osDisk{}
+		o.disk = disk.OS{}
 	}
-	if err := o.disk.mkdir(o.Dir); err != nil {
-		return nil, err
-	}
-	lock, err := o.disk.lock(o.Dir, true)
+	lock, err := disk.Claim(o.disk, o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +109,7 @@ func Open(o Options) (*Store, error) {
 }
 
 func (s *Store) load() error {
-	names, err := s.o.disk.list(s.o.Dir)
+	names, err := s.o.disk.List(s.o.Dir)
 	if err != nil {
 		return err
 	}
@@ -121,13 +120,13 @@ func (s *Store) load() error {
 	l := &packList{}
 	keep := map[string]bool{}
 	for _, mp := range m.packs {
-		p, err := openPack(s.o.disk, s.o.Dir, mp.number, mp.size, &mp.footerCRC)
+		p, err := openPack(s.o.disk, s.o.Dir, mp.Number, mp.Size, &mp.FooterCRC)
 		if err != nil {
 			l.close()
 			return err
 		}
 		l.packs = append(l.packs, p)
-		keep[packName(mp.number)] = true
+		keep[packName(mp.Number)] = true
 	}
 	slices.Reverse(l.packs)
 	s.list.Store(l)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"pws/internal/disk/disktest"
 )
 
 func noise(r *rand.Rand, n int) []byte {
@@ -24,7 +26,7 @@ func TestCompactionBounds(t *testing.T) {
 }
 
 func boundDisk(t *testing.T, budget int64, factor float64) {
-	s := mustOpen(t, Options{Dir: "d", CompactionBytes: budget, disk: newMemDisk()})
+	s := mustOpen(t, Options{Dir: "d", CompactionBytes: budget, disk: disktest.New()})
 	r := rand.New(rand.NewPCG(1, 1))
 	const sections, perRun, size = 1000, 20, 500
 	var put, moved int64
@@ -67,7 +69,7 @@ func boundDisk(t *testing.T, budget int64, factor float64) {
 // TestDeletedStoreShrinks deletes everything in small runs; neither the sections nor the deletions
 // may stay behind, and a reopened store does not bring anything back.
 func TestDeletedStoreShrinks(t *testing.T) {
-	d := newMemDisk()
+	d := disktest.New()
 	o := Options{Dir: "d", FilesMax: 8, disk: d}
 	s := mustOpen(t, o)
 	r := rand.New(rand.NewPCG(2, 2))

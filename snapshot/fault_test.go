@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+
+	"pws/internal/disk/disktest"
 )
 
 // story is a fixed series of runs that makes files, deletions and compaction.
@@ -66,7 +68,7 @@ func (st *story) commit(s *Store, run int) error {
 // read then has to be right.
 func (st *story) at(s *Store) (int, error) {
 	run, err := st.look(s)
-	if errors.Is(err, errInjected) {
+	if errors.Is(err, disktest.ErrInjected) {
 		return st.look(s)
 	}
 	return run, err
@@ -92,7 +94,7 @@ func (st *story) look(s *Store) (int, error) {
 	return run, err
 }
 
-func (st *story) open(d *memDisk) (*Store, error) {
+func (st *story) open(d *disktest.Disk) (*Store, error) {
 	o := st.o
 	o.disk = d
 	return Open(o)
@@ -103,8 +105,8 @@ func (st *story) open(d *memDisk) (*Store, error) {
 func TestCrashAtEveryStep(t *testing.T) {
 	st := newStory()
 	for at := 1; ; at += stride {
-		d := newMemDisk()
-		d.crashAt = at
+		d := disktest.New()
+		d.CrashAt = at
 		done := 0
 		if s, err := st.open(d); err == nil {
 			for run := 1; run <= storyRuns; run++ {
@@ -115,8 +117,8 @@ func TestCrashAtEveryStep(t *testing.T) {
 			}
 			s.Close()
 		}
-		for kind := range crashKinds {
-			after := d.afterCrash(kind)
+		for kind := range disktest.CrashKinds {
+			after := d.AfterCrash(kind)
 			if _, err := verify(after, "d"); err != nil {
 				t.Fatalf("crash at %d, kind %d: verify: %v", at, kind, err)
 			}
@@ -141,9 +143,9 @@ func TestCrashAtEveryStep(t *testing.T) {
 			}
 			s.Close()
 		}
-		if d.ops < at {
+		if d.Ops < at {
 			if done != storyRuns || at < 100 {
-				t.Fatalf("the story ended at run %d after %d operations", done, d.ops)
+				t.Fatalf("the story ended at run %d after %d operations", done, d.Ops)
 			}
 			return
 		}
@@ -155,8 +157,8 @@ func TestCrashAtEveryStep(t *testing.T) {
 func TestEveryOperationFailsOnce(t *testing.T) {
 	st := newStory()
 	for at := 1; ; at += stride {
-		d := newMemDisk()
-		d.failAt = at
+		d := disktest.New()
+		d.FailAt = at
 		s, err := st.open(d)
 		if err != nil {
 			if s, err = st.open(d); err != nil {
@@ -164,7 +166,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 			}
 		}
 		for run := 1; run <= storyRuns; run++ {
-			before := d.ops
+			before := d.Ops
 			err := st.commit(s, run)
 			if err == nil {
 				continue
@@ -194,12 +196,12 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 			t.Fatalf("fault at %d: ends at run %d: %v", at, got, err)
 		}
 		s.Close()
-		over := d.ops < at
-		d.failAt = 0
+		over := d.Ops < at
+		d.FailAt = 0
 		if _, err := verify(d, "d"); err != nil {
 			t.Fatalf("fault at %d: verify: %v", at, err)
 		}
-		s, err = st.open(d.afterCrash(crashKeepsNothing))
+		s, err = st.open(d.AfterCrash(disktest.CrashKeepsNothing))
 		if err != nil {
 			t.Fatalf("fault at %d: last open: %v", at, err)
 		}
@@ -214,8 +216,8 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 }
 
 // finished is the disk at the end of the story.
-func (st *story) finished(t *testing.T) *memDisk {
-	d := newMemDisk()
+func (st *story) finished(t *testing.T) *disktest.Disk {
+	d := disktest.New()
 	s, err := st.open(d)
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +233,7 @@ func (st *story) finished(t *testing.T) *memDisk {
 
 // damaged opens a damaged copy and checks that the damage of file name is reported there, and that
 // nothing wrong is served.
-func (st *story) damaged(t *testing.T, d *memDisk, name, what string) {
+func (st *story) damaged(t *testing.T, d *disktest.Disk, name, what string) {
 	t.Helper()
 	var c *CorruptError
 	if _, err := verify(d, "d"); !errors.As(err, &c) || c.File != name {
@@ -260,13 +262,13 @@ func (st *story) damaged(t *testing.T, d *memDisk, name, what string) {
 func TestEveryByteIsGuarded(t *testing.T) {
 	st := newStory()
 	end := st.finished(t)
-	for name, n := range end.names {
-		for at := 0; at < len(n.data); at += stride {
-			d := end.afterCrash(crashKeepsAll)
-			d.names[name].data[at] ^= 1 << (at % 8)
+	for name, n := range end.Names {
+		for at := 0; at < len(n.Data); at += stride {
+			d := end.AfterCrash(disktest.CrashKeepsAll)
+			d.Names[name].Data[at] ^= 1 << (at % 8)
 			st.damaged(t, d, name, fmt.Sprintf("bit flip at %d", at))
-			d = end.afterCrash(crashKeepsAll)
-			d.names[name].data = d.names[name].data[:at]
+			d = end.AfterCrash(disktest.CrashKeepsAll)
+			d.Names[name].Data = d.Names[name].Data[:at]
 			st.damaged(t, d, name, fmt.Sprintf("cut at %d", at))
 		}
 	}
@@ -277,7 +279,7 @@ func TestLostNewestManifestIsNoticed(t *testing.T) {
 	d := st.finished(t)
 	// Without its two newest manifests a directory would look like an older one.
 	for run := storyRuns - 1; run <= storyRuns; run++ {
-		delete(d.names, "d/"+manifestName(uint32(run)))
+		delete(d.Names, "d/"+manifestName(uint32(run)))
 	}
 	if _, err := st.open(d); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("open: %v", err)
@@ -290,12 +292,12 @@ func TestLostNewestManifestIsNoticed(t *testing.T) {
 // TestDamageDoesNotStopRuns has a section damaged while the store is open: runs that would move it
 // leave it where it is, and go on.
 func TestDamageDoesNotStopRuns(t *testing.T) {
-	d := newMemDisk()
+	d := disktest.New()
 	o := Options{Dir: "d", FilesMax: 4, disk: d}
 	s := mustOpen(t, o)
 	mustRun(t, s, 1, map[string]string{"bad": "to be damaged", "good": "kept"})
 	e, _ := s.state.Load().find("bad")
-	d.names["d/"+sectionsName(1)].data[e.offset+sectionHeadBytes+3] ^= 1
+	d.Names["d/"+sectionsName(1)].Data[e.offset+sectionHeadBytes+3] ^= 1
 	var c *CorruptError
 	if _, _, _, err := s.Read("bad"); !errors.As(err, &c) || c.Offset != int64(e.offset) {
 		t.Fatalf("read: %v", err)

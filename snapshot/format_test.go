@@ -8,6 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"pws/internal/disk/disktest"
+
+	"pws/internal/disk"
 )
 
 var freeze = flag.Bool("freeze", false, "write the sample of the current format version")
@@ -57,16 +61,16 @@ func TestFrozenSamples(t *testing.T) {
 func sectionFileOf(sections, index []byte, keys uint64) []byte {
 	b := append(appendHeader(nil, 1), sections...)
 	f := footer{indexOffset: uint64(len(b)), indexLen: uint64(len(index)), keys: keys, number: 1,
-		indexCRC: checksum(index)}
+		indexCRC: disk.Checksum(index)}
 	return appendFooter(append(b, index...), f)
 }
 
 // readAll opens bytes as a section file and reads every section; only damage may come of it.
 func readAll(t *testing.T, b []byte) {
-	d := newMemDisk()
-	d.names["d/"+sectionsName(1)] = &inode{data: b}
-	sf, table, err := openSections(d, "d", manifestFile{number: 1, size: int64(len(b)),
-		footerCRC: tailCRC(b)})
+	d := disktest.New()
+	d.Names["d/"+sectionsName(1)] = &disktest.Inode{Data: b}
+	sf, table, err := openSections(d, "d", disk.FileRef{Number: 1, Size: int64(len(b)),
+		FooterCRC: tailCRC(b)})
 	if err != nil {
 		if !errors.Is(err, ErrCorrupt) {
 			t.Fatal(err)
@@ -103,7 +107,7 @@ func FuzzSectionFile(f *testing.F) {
 		if len(sections) >= sectionHeadBytes {
 			// A section whose own checksum holds, so that its lengths are believed.
 			s := bytes.Clone(sections)
-			le.PutUint32(s, checksum(s[4:]))
+			le.PutUint32(s, disk.Checksum(s[4:]))
 			keyLen := min(int(s[21]), len(s)-sectionHeadBytes, KeyBytesMax)
 			e := entry{offset: headerBytes, size: uint32(len(s)), position: le.Uint64(s[12:])}
 			key := s[sectionHeadBytes : sectionHeadBytes+keyLen]
@@ -113,12 +117,12 @@ func FuzzSectionFile(f *testing.F) {
 }
 
 func FuzzManifest(f *testing.F) {
-	m := manifest{generation: 3, position: 9, files: []manifestFile{{number: 1, size: 100}}}
+	m := manifest{generation: 3, position: 9, files: []disk.FileRef{{Number: 1, Size: 100}}}
 	good := appendManifest(nil, m)
 	f.Add(good[:len(good)-4])
 	f.Add([]byte(manifestMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, b := range [][]byte{b, le.AppendUint32(bytes.Clone(b), checksum(b))} {
+		for _, b := range [][]byte{b, le.AppendUint32(bytes.Clone(b), disk.Checksum(b))} {
 			m, err := parseManifest("manifest", b, 3)
 			if err != nil {
 				if !errors.Is(err, ErrCorrupt) {

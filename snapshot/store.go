@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"pws/internal/disk"
 )
 
 // Options says where the store lies and how hard it works.
@@ -22,7 +24,7 @@ type Options struct {
 	// twice what it writes. Default 64 MiB.
 	CompactionBytes int64
 
-	disk disk
+	disk disk.Disk
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -32,14 +34,14 @@ func (o Options) withDefaults() (Options, error) {
 	if o.FilesMax == 0 {
 		o.FilesMax = 64
 	}
-	if o.FilesMax < 2 || o.FilesMax > manifestFilesLimit {
+	if o.FilesMax < 2 || o.FilesMax > disk.FileRefsMax {
 		return o, fmt.Errorf("snapshot: Options.FilesMax %d is out of range", o.FilesMax)
 	}
 	if o.CompactionBytes <= 0 {
 		o.CompactionBytes = 64 << 20
 	}
 	if o.disk == nil {
-		o.disk = osDisk{}
+		o.disk = disk.OS{}
 	}
 	return o, nil
 }
@@ -79,7 +81,7 @@ type sectionFile struct {
 	number uint32
 	size   int64
 	footer footer
-	f      file
+	f      disk.File
 	// deletions is how many keys the file only deletes.
 	deletions int
 	live      atomic.Int64 // bytes of sections that the state points at
@@ -112,10 +114,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.disk.mkdir(o.Dir); err != nil {
-		return nil, err
-	}
-	lock, err := o.disk.lock(o.Dir, true)
+	lock, err := disk.Claim(o.disk, o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +127,7 @@ func Open(o Options) (*Store, error) {
 }
 
 func (s *Store) load() error {
-	names, err := s.o.disk.list(s.o.Dir)
+	names, err := s.o.disk.List(s.o.Dir)
 	if err != nil {
 		return err
 	}
@@ -174,10 +173,10 @@ type listing struct {
 func scanNames(names []string) listing {
 	var l listing
 	for _, name := range names {
-		if n, ok := parseName(name, "manifest-"); ok {
+		if n, ok := disk.ParseName(name, manifestPrefix); ok {
 			l.generations = append(l.generations, n)
 		}
-		if n, ok := parseName(name, "sections-"); ok {
+		if n, ok := disk.ParseName(name, sectionsPrefix); ok {
 			l.sections = append(l.sections, n)
 		}
 	}
@@ -191,28 +190,21 @@ func scanNames(names []string) listing {
 func (l listing) checkNumbers(dir string, generation uint32) error {
 	for _, n := range l.sections {
 		if n > generation+1 {
-			return corrupt(filepath.Join(dir, sectionsName(n)), 0,
+			return disk.Corrupt(filepath.Join(dir, sectionsName(n)), 0,
 				"newer than the newest manifest (%d): a manifest is missing", generation)
 		}
 	}
 	return nil
 }
 
-func readManifest(d disk, dir string, generation uint32) (manifest, error) {
+func readManifest(d disk.Disk, dir string, generation uint32) (manifest, error) {
 	path := filepath.Join(dir, manifestName(generation))
-	f, err := d.open(path)
+	f, err := d.Open(path)
 	if err != nil {
 		return manifest{}, err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return manifest{}, err
-	}
-	if size > manifestHeadBytes+manifestFilesLimit*manifestFileBytes+4 {
-		return manifest{}, corrupt(path, 0, "manifest of %d bytes is too long", size)
-	}
-	b, err := readRange(f, path, 0, size)
+	b, err := disk.ReadManifest(f, path, manifestHeadBytes)
 	if err != nil {
 		return manifest{}, err
 	}
@@ -220,21 +212,15 @@ func readManifest(d disk, dir string, generation uint32) (manifest, error) {
 }
 
 // readRange reads exactly n bytes; an early end of the file is damage.
-func readRange(f file, name string, offset, n int64) ([]byte, error) {
+func readRange(f disk.File, name string, offset, n int64) ([]byte, error) {
 	b := make([]byte, n)
-	if n == 0 {
-		return b, nil
-	}
-	if got, err := f.ReadAt(b, offset); int64(got) < n {
-		if errors.Is(err, io.EOF) {
-			return nil, corrupt(name, offset+int64(got), "file ends early")
-		}
-		return nil, fmt.Errorf("snapshot: read %s at offset %d: %w", name, offset, err)
+	if err := disk.ReadRange(f, name, offset, b); err != nil {
+		return nil, err
 	}
 	return b, nil
 }
 
-func openState(d disk, dir string, m manifest) (*state, error) {
+func openState(d disk.Disk, dir string, m manifest) (*state, error) {
 	st := &state{generation: m.generation, position: m.position, delta: &table{}}
 	tables := make([]*table, 0, len(m.files))
 	for _, mf := range m.files {
@@ -260,17 +246,17 @@ func openState(d disk, dir string, m manifest) (*state, error) {
 }
 
 // openSections opens a file as the manifest describes it and reads its index.
-func openSections(d disk, dir string, mf manifestFile) (*sectionFile, *table, error) {
-	path := filepath.Join(dir, sectionsName(mf.number))
-	f, err := d.open(path)
+func openSections(d disk.Disk, dir string, mf disk.FileRef) (*sectionFile, *table, error) {
+	path := filepath.Join(dir, sectionsName(mf.Number))
+	f, err := d.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, corrupt(path, 0, "file is named by the manifest and missing")
+		return nil, nil, disk.Corrupt(path, 0, "file is named by the manifest and missing")
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	sf := &sectionFile{name: path, number: mf.number, size: mf.size, f: f}
-	t, err := sf.readIndex(&mf.footerCRC)
+	sf := &sectionFile{name: path, number: mf.Number, size: mf.Size, f: f}
+	t, err := sf.readIndex(&mf.FooterCRC)
 	if err != nil {
 		f.Close()
 		return nil, nil, err
@@ -286,7 +272,7 @@ func (sf *sectionFile) readIndex(footerCRC *uint32) (*table, error) {
 		return nil, err
 	}
 	if size != sf.size || size < headerBytes+footerBytes {
-		return nil, corrupt(sf.name, min(size, sf.size), "file has %d bytes instead of %d",
+		return nil, disk.Corrupt(sf.name, min(size, sf.size), "file has %d bytes instead of %d",
 			size, sf.size)
 	}
 	head, err := readRange(sf.f, sf.name, 0, headerBytes)
@@ -304,7 +290,7 @@ func (sf *sectionFile) readIndex(footerCRC *uint32) (*table, error) {
 		return nil, err
 	}
 	if sf.footer.number != sf.number || (footerCRC != nil && sf.footer.crc != *footerCRC) {
-		return nil, corrupt(sf.name, size-footerBytes, "footer is not the one of the manifest")
+		return nil, disk.Corrupt(sf.name, size-footerBytes, "footer is not the one of the manifest")
 	}
 	index, err := readRange(sf.f, sf.name, int64(sf.footer.indexOffset), int64(sf.footer.indexLen))
 	if err != nil {
@@ -329,28 +315,20 @@ func (s *Store) removeLeftovers(names []string, previousSound bool) error {
 	if p := s.mu.previous; p != nil {
 		keep[manifestName(p.generation)] = true
 		for _, f := range p.files {
-			keep[sectionsName(f.number)] = true
+			keep[sectionsName(f.Number)] = true
 		}
 	}
-	removed := false
+	var leftovers []string
 	for _, name := range names {
-		n, isSections := parseName(name, "sections-")
-		_, isManifest := parseName(name, "manifest-")
+		n, isSections := disk.ParseName(name, sectionsPrefix)
+		_, isManifest := disk.ParseName(name, manifestPrefix)
 		interrupted := strings.HasSuffix(name, ".tmp") || (isSections && n > st.generation)
 		obsolete := (isSections || isManifest) && previousSound && !keep[name]
-		if !interrupted && !obsolete {
-			continue
+		if interrupted || obsolete {
+			leftovers = append(leftovers, name)
 		}
-		err := s.o.disk.remove(filepath.Join(s.o.Dir, name))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		removed = true
 	}
-	if !removed {
-		return nil
-	}
-	return s.o.disk.syncDir(s.o.Dir)
+	return disk.RemoveNames(s.o.disk, s.o.Dir, leftovers)
 }
 
 func (st *state) close() {
@@ -417,7 +395,7 @@ func (sf *sectionFile) readWhole(key []byte, e entry) ([]byte, error) {
 func (sf *sectionFile) parse(key []byte, e entry, b []byte) (sectionHead, []byte, error) {
 	h, stored, err := parseSection(sf.name, int64(e.offset), b)
 	if err == nil && (string(h.key) != string(key) || h.position != e.position) {
-		err = corrupt(sf.name, int64(e.offset), "section is not the one in the index")
+		err = disk.Corrupt(sf.name, int64(e.offset), "section is not the one in the index")
 	}
 	return h, stored, err
 }

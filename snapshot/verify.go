@@ -2,10 +2,11 @@ package snapshot
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+
+	"pws/internal/disk"
 )
 
 // Report is what Verify has found.
@@ -15,50 +16,46 @@ type Report struct {
 	Files      int   // of the newest and the previous generation
 	Sections   int   // checked, live or not
 	Bytes      int64 // of the files
-	Damage     []CorruptError
+	Damage     disk.DamageList
 }
 
-const (
-	// damageMax bounds the places a report names.
-	damageMax = 1000
-	// windowBytes is what a pass over a file reads at once.
-	windowBytes = 1 << 20
-)
+// windowBytes is what a pass over a file reads at once.
+const windowBytes = 1 << 20
 
 // Verify reads everything that the newest and the previous manifest name and checks it, without
 // changing anything. The error is nil if all is sound, a *CorruptError for the first damage (the
 // report has the rest), and otherwise what kept Verify from reading; ErrLocked while a store has
 // the directory open.
-func Verify(dir string) (Report, error) { return verify(osDisk{}, dir) }
+func Verify(dir string) (Report, error) { return verify(disk.OS{}, dir) }
 
-func verify(d disk, dir string) (Report, error) {
+func verify(d disk.Disk, dir string) (Report, error) {
 	var r Report
-	lock, err := d.lock(dir, false)
+	lock, err := d.Lock(dir, false)
 	if err != nil {
 		return r, err
 	}
 	defer lock.Close()
-	names, err := d.list(dir)
+	names, err := d.List(dir)
 	if err != nil {
 		return r, err
 	}
 	l := scanNames(names)
-	files := map[uint32]manifestFile{}
+	files := map[uint32]disk.FileRef{}
 	newest := max(0, len(l.generations)-2)
 	for i := len(l.generations) - 1; i >= newest; i-- {
 		m, err := readManifest(d, dir, l.generations[i])
-		if err := r.note(err); err != nil {
+		if err := r.Damage.Note(err); err != nil {
 			return r, err
 		}
 		if err == nil && i == len(l.generations)-1 {
 			r.Generation, r.Position = uint64(m.generation), m.position
 		}
 		for _, f := range m.files {
-			files[f.number] = f
+			files[f.Number] = f
 		}
 	}
 	if n := len(l.generations); n == 0 || uint64(l.generations[n-1]) == r.Generation {
-		if err := r.note(l.checkNumbers(dir, uint32(r.Generation))); err != nil {
+		if err := r.Damage.Note(l.checkNumbers(dir, uint32(r.Generation))); err != nil {
 			return r, err
 		}
 	}
@@ -73,38 +70,22 @@ func verify(d disk, dir string) (Report, error) {
 		}
 	}
 	for n := range files {
-		r.note(corrupt(filepath.Join(dir, sectionsName(n)), 0,
+		r.Damage.Note(disk.Corrupt(filepath.Join(dir, sectionsName(n)), 0,
 			"file is named by the manifest and missing"))
 	}
-	if len(r.Damage) > 0 {
-		first := r.Damage[0]
-		return r, &first
-	}
-	return r, nil
+	return r, r.Damage.Err()
 }
 
-// note collects damage and hands back every other error.
-func (r *Report) note(err error) error {
-	var c *CorruptError
-	if !errors.As(err, &c) {
-		return err
-	}
-	if len(r.Damage) < damageMax {
-		r.Damage = append(r.Damage, *c)
-	}
-	return nil
-}
-
-func (r *Report) verifyFile(d disk, dir string, mf manifestFile) error {
+func (r *Report) verifyFile(d disk.Disk, dir string, mf disk.FileRef) error {
 	r.Files++
-	r.Bytes += mf.size
+	r.Bytes += mf.Size
 	sf, t, err := openSections(d, dir, mf)
 	if err != nil {
-		return r.note(err)
+		return r.Damage.Note(err)
 	}
 	defer sf.f.Close()
 	r.Sections += t.len()
-	return sf.checkSections(t, r.note)
+	return sf.checkSections(t, r.Damage.Note)
 }
 
 // checkSections reads every section in the index and checks it. Without note the first fault ends

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"pws/internal/disk"
 )
 
 // writeBufferBytes is collected before the file is written to.
@@ -22,7 +24,7 @@ type Writer struct {
 	done   bool
 	err    error
 
-	f       file // the temporary file; nil until something is written
+	f       disk.File // the temporary file; nil until something is written
 	tmp     string
 	buf     []byte
 	offset  uint64 // of the next section
@@ -100,7 +102,7 @@ func (w *Writer) start() error {
 		return nil
 	}
 	w.tmp = filepath.Join(w.s.o.Dir, sectionsName(w.number)+".tmp")
-	f, err := w.s.o.disk.create(w.tmp)
+	f, err := w.s.o.disk.Create(w.tmp)
 	if err != nil {
 		return err
 	}
@@ -171,7 +173,7 @@ func (w *Writer) Abort() {
 	if w.f != nil {
 		w.f.Close()
 		// What cannot be removed now is removed by the next Open.
-		_ = w.s.o.disk.remove(w.tmp)
+		_ = w.s.o.disk.Remove(w.tmp)
 	}
 	w.finish()
 }
@@ -229,7 +231,7 @@ func (w *Writer) publish(position uint64, changes *table, dropped map[uint32]boo
 	}
 	for _, f := range next.files {
 		m.files = append(m.files,
-			manifestFile{number: f.number, size: f.size, footerCRC: f.footer.crc})
+			disk.FileRef{Number: f.number, Size: f.size, FooterCRC: f.footer.crc})
 	}
 	err := next.index(w.st, changes)
 	if err == nil {
@@ -254,7 +256,7 @@ func (w *Writer) discard(next *state, changes *table, err error) {
 	own := next.files[len(next.files)-1]
 	own.f.Close()
 	if !errors.Is(err, ErrUncertain) {
-		_ = w.s.o.disk.remove(own.name)
+		_ = w.s.o.disk.Remove(own.name)
 	}
 }
 
@@ -301,7 +303,7 @@ func (w *Writer) seal(changes *table) (*sectionFile, error) {
 	for i, e := range changes.entries {
 		w.buf = appendIndexEntry(w.buf, changes.key(i), e)
 	}
-	f.indexLen, f.indexCRC = uint64(len(w.buf)-start), checksum(w.buf[start:])
+	f.indexLen, f.indexCRC = uint64(len(w.buf)-start), disk.Checksum(w.buf[start:])
 	w.buf = appendFooter(w.buf, f)
 	size := int64(f.indexOffset+f.indexLen) + footerBytes
 	if err := w.flush(); err != nil {
@@ -315,16 +317,16 @@ func (w *Writer) seal(changes *table) (*sectionFile, error) {
 	d, dir := w.s.o.disk, w.s.o.Dir
 	final := filepath.Join(dir, sectionsName(w.number))
 	if err == nil {
-		err = d.rename(w.tmp, final)
+		err = d.Rename(w.tmp, final)
 	}
 	if err != nil {
-		_ = d.remove(w.tmp)
+		_ = d.Remove(w.tmp)
 		return nil, err
 	}
 	sf, err := w.readBack(final, size)
 	if err != nil {
 		// No manifest names the file, so it does not count whether or not this succeeds.
-		_ = d.remove(final)
+		_ = d.Remove(final)
 		return nil, err
 	}
 	w.stats.WrittenBytes = size
@@ -332,10 +334,10 @@ func (w *Writer) seal(changes *table) (*sectionFile, error) {
 }
 
 func (w *Writer) readBack(path string, size int64) (*sectionFile, error) {
-	if err := w.s.o.disk.syncDir(w.s.o.Dir); err != nil {
+	if err := w.s.o.disk.SyncDir(w.s.o.Dir); err != nil {
 		return nil, err
 	}
-	f, err := w.s.o.disk.open(path)
+	f, err := w.s.o.disk.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -357,23 +359,23 @@ func (s *Store) writeManifest(m manifest) error {
 	d := s.o.disk
 	final := filepath.Join(s.o.Dir, manifestName(m.generation))
 	tmp := final + ".tmp"
-	if err := writeSynced(d, tmp, appendManifest(nil, m)); err != nil {
-		_ = d.remove(tmp)
+	if err := disk.WriteSynced(d, tmp, appendManifest(nil, m)); err != nil {
+		_ = d.Remove(tmp)
 		return err
 	}
-	err := d.rename(tmp, final)
+	err := d.Rename(tmp, final)
 	if err != nil && s.absent(final) {
-		_ = d.remove(tmp)
+		_ = d.Remove(tmp)
 		return err
 	}
 	if err == nil {
-		err = d.syncDir(s.o.Dir)
+		err = d.SyncDir(s.o.Dir)
 	}
 	if err == nil {
 		var back manifest
 		back, err = readManifest(d, s.o.Dir, m.generation)
 		if err == nil && !slices.Equal(back.files, m.files) {
-			err = corrupt(final, 0, "manifest reads back differently")
+			err = disk.Corrupt(final, 0, "manifest reads back differently")
 		}
 	}
 	if err == nil {
@@ -386,26 +388,11 @@ func (s *Store) writeManifest(m manifest) error {
 }
 
 func (s *Store) absent(path string) bool {
-	f, err := s.o.disk.open(path)
+	f, err := s.o.disk.Open(path)
 	if err == nil {
 		f.Close()
 	}
 	return errors.Is(err, os.ErrNotExist)
-}
-
-func writeSynced(d disk, path string, b []byte) error {
-	f, err := d.create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }
 
 // install shows the proven generation to readers, and AFTER that removes what only the generation
@@ -415,7 +402,7 @@ func (s *Store) install(next *state, run RunStats) {
 	s.state.Store(next)
 	p := manifest{generation: prev.generation, position: prev.position}
 	for _, f := range prev.files {
-		p.files = append(p.files, manifestFile{number: f.number})
+		p.files = append(p.files, disk.FileRef{Number: f.number})
 		if i := slices.Index(next.files, f); i < 0 {
 			f.f.Close()
 		}
@@ -424,7 +411,7 @@ func (s *Store) install(next *state, run RunStats) {
 	s.mu.previous = &p
 	s.mu.last = run
 	s.mu.Unlock()
-	if names, err := s.o.disk.list(s.o.Dir); err == nil {
+	if names, err := s.o.disk.List(s.o.Dir); err == nil {
 		_ = s.removeLeftovers(names, true)
 	}
 }

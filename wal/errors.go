@@ -2,13 +2,14 @@ package wal
 
 import (
 	"errors"
-	"fmt"
+
+	shared "pws/internal/disk"
 )
 
 // The errors that callers tell apart with errors.Is.
 var (
 	// ErrCorrupt marks damage of the stored log. errors.As with *CorruptError gives the place.
-	ErrCorrupt = errors.New("wal: log is damaged")
+	ErrCorrupt = shared.ErrCorrupt
 	// ErrLocked: another Log has the directory open.
 	ErrLocked = errors.New("wal: directory is in use by another process")
 	// ErrBusy: more is queued than Options.QueueBytesMax. The entry was not taken.
@@ -29,16 +30,4 @@ var (
 )
 
 // CorruptError names the place of damage. It answers to errors.Is(err, ErrCorrupt).
-type CorruptError struct {
-	File   string // path of the segment
-	Offset int64  // of the record in the file, in bytes
-	Reason string
-}
-
-// Error says the file, the offset and the reason.
-func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%v: %s at offset %d: %s", ErrCorrupt, e.File, e.Offset, e.Reason)
-}
-
-// Unwrap gives the marker.
-func (e *CorruptError) Unwrap() error { return ErrCorrupt }
+type CorruptError = shared.CorruptError

@@ -1,0 +1,199 @@
+// Package disk is what the stores share: the calls they make to a file system, the marker of
+// damage, the codec of stored content, and the parts that their file formats have in common.
+//
+// All integers are little endian, all checksums CRC-32C. A numbered file begins with a header and
+// ends with a footer; magics, version and the three words are those of the store:
+//
+//	header  magic (8) | version (4) | number (4) | zero (4) | crc of these (4)
+//	footer  three words (8 each) | number (4) | crc of the index (4) | zero (4) | magic (8) |
+//	        crc of these (4)
+//
+// A manifest begins with magic (8) and version (4), and ends with
+//
+//	files (4) | per file, in ascending order: number (4) | size (8) | crc of its footer (4) |
+//	crc of all before (4)
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Disk is what a store asks of a file system; tests put failing and forgetful ones in its place.
+type Disk interface {
+	// MakeDir makes a directory, with its parents, and makes its name durable.
+	MakeDir(dir string) error
+	// Create makes an empty file, in the place of one that may be there.
+	Create(path string) (File, error)
+	// Open opens a file for reading.
+	Open(path string) (File, error)
+	Rename(from, to string) error
+	Remove(path string) error
+	// List is the names in a directory, sorted.
+	List(dir string) ([]string, error)
+	// SyncDir makes the names in a directory durable.
+	SyncDir(dir string) error
+	// Lock takes a directory, alone or shared, until it is closed. Where somebody else has it the
+	// error is ErrLocked.
+	Lock(dir string, exclusive bool) (io.Closer, error)
+}
+
+// File is an open file.
+type File interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+	Sync() error
+	Size() (int64, error)
+}
+
+// OS is the file system of the machine.
+type OS struct{}
+
+type osFile struct{ *os.File }
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// MakeDir also syncs the parent: a directory whose name is lost takes everything in it along.
+func (OS) MakeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return OS{}.SyncDir(filepath.Dir(filepath.Clean(dir)))
+}
+
+// Create implements Disk.
+func (OS) Create(path string) (File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// Open implements Disk.
+func (OS) Open(path string) (File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// Rename implements Disk.
+func (OS) Rename(from, to string) error { return os.Rename(from, to) }
+
+// Remove implements Disk.
+func (OS) Remove(path string) error { return os.Remove(path) }
+
+// List implements Disk.
+func (OS) List(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
+// SyncDir implements Disk.
+func (OS) SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if cerr := d.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// Lock takes an advisory lock on the directory itself, so that no lock file is left behind.
+func (OS) Lock(dir string, exclusive bool) (io.Closer, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	how := unix.LOCK_SH
+	if exclusive {
+		how = unix.LOCK_EX
+	}
+	for {
+		err = unix.Flock(int(d.Fd()), how|unix.LOCK_NB)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		d.Close()
+		return nil, fmt.Errorf("%w: %s: %v", ErrLocked, dir, err)
+	}
+	return d, nil
+}
+
+// Claim makes a directory and takes it alone.
+func Claim(d Disk, dir string) (io.Closer, error) {
+	if err := d.MakeDir(dir); err != nil {
+		return nil, err
+	}
+	return d.Lock(dir, true)
+}
+
+// ReadRange fills b; an early end of the file is damage.
+func ReadRange(f File, name string, offset int64, b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if n, err := f.ReadAt(b, offset); n < len(b) {
+		if errors.Is(err, io.EOF) {
+			return Corrupt(name, offset+int64(n), "file ends early")
+		}
+		return fmt.Errorf("read %s at offset %d: %w", name, offset, err)
+	}
+	return nil
+}
+
+// WriteSynced writes a whole file and makes its bytes durable, its name not yet.
+func WriteSynced(d Disk, path string, b []byte) error {
+	f, err := d.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// RemoveNames removes those files of a directory that are still there, and makes it durable.
+func RemoveNames(d Disk, dir string, names []string) error {
+	for _, name := range names {
+		err := d.Remove(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return d.SyncDir(dir)
+}
