@@ -163,8 +163,8 @@ var identityOperations = []*Operation{
 		Name: "auth.session", Method: "POST", Path: "/api/v1/auth/session",
 		Auth: Anonymous, Category: CategoryWrite, Statuses: []int{201},
 		Errors: []fault.Code{
-			fault.SignatureInvalid, fault.KeyRevoked, fault.ChallengeReplayMismatch,
-			fault.ChallengeExpired, fault.ChallengeConsumed,
+			fault.SignatureInvalid, fault.ChallengeReplayMismatch, fault.ChallengeExpired,
+			fault.ChallengeConsumed,
 		},
 		Tag: "identity", Summary: "Open a session",
 		Doc: "Opens a session of 3600 s. The credential is told in this answer and never again.",

@@ -138,7 +138,8 @@ func (*SessionGranted) result() {}
 
 // Decide implements Command. VALIDATION_FAILED, CHALLENGE_EXPIRED, CHALLENGE_CONSUMED (a repeat
 // included: the credential is told once), SIGNATURE_INVALID (with an event),
-// CHALLENGE_REPLAY_MISMATCH, KEY_REVOKED.
+// CHALLENGE_REPLAY_MISMATCH. A challenge ends with its key; whoever asks for another one is told
+// KEY_REVOKED.
 func (c *StartSession) Decide(s *State, st Stamp) (Outcome, error) {
 	fields := checkClient(c.check(nil), c.ClientName, c.ClientVersion)
 	if len(fields) > 0 {
@@ -160,7 +161,7 @@ func (c *StartSession) Decide(s *State, st Stamp) (Outcome, error) {
 	}
 	key, _ := s.mustAgent(challenge.AgentID).Key(challenge.KeyID)
 	if !key.Active() {
-		return Outcome{}, errKeyRevoked(key)
+		return Outcome{}, errChallengeExpired()
 	}
 	started, credential := startSession(st, sessionStart{
 		agent: challenge.AgentID, key: challenge.KeyID, secret: c.Secret,
