@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -179,6 +180,8 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 			writer.Abort()
 			return err
 		}
+		// A snapshot is long work in small steps, and those who wait for a write come first.
+		runtime.Gosched()
 	}
 	if taken.identity != nil {
 		if err := saveIdentity(writer, taken); err != nil {

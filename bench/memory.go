@@ -22,7 +22,7 @@ type MemoryResult struct {
 
 // memoryEnv makes the garbage collector keep little more than what lives, so that the resident
 // memory tells what is held. It costs time, and no rate is measured here.
-const memoryEnv = "GOGC=10"
+var memoryEnv = []string{"GOGC=10", "PWS_GC_HEADROOM=0"}
 
 // The pause between two looks at the memory, after how many looks without a fall by a percentage it
 // counts as settled, and how long that may take.
@@ -54,7 +54,7 @@ func runMemory(ctx context.Context, config *Config, report *Report) error {
 
 func memoryOfProjects(ctx context.Context, config *Config, result *MemoryResult) error {
 	config.say("memory: filling %d projects", config.MemoryProjects)
-	srv, err := startServer(ctx, config, memoryEnv)
+	srv, err := startServer(ctx, config, memoryEnv...)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ const (
 
 func memoryOfOperations(ctx context.Context, config *Config, result *MemoryResult) error {
 	config.say("memory: filling %d operations", config.MemoryOperations)
-	srv, err := startServer(ctx, config, memoryEnv)
+	srv, err := startServer(ctx, config, memoryEnv...)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ type ServeCommand struct {
 	PassivateAfter    time.Duration `default:"10m" help:"Time unused after which a project leaves memory."`
 	SweepEvery        time.Duration `default:"15s" help:"How often unused projects are looked for."`
 
-	GCHeadroom int64 `name:"gc-headroom" default:"67108864" help:"Memory that counts as in use when garbage is collected, so that a small heap is not collected all the time."`
+	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory that counts as in use when garbage is collected, so that a small heap is not collected all the time."`
 
 	TestClock bool `help:"For tests only: let clients move the clock by POST /test/clock."`
 }
