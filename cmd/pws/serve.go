@@ -58,6 +58,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	if err != nil {
 		return usageError{err}
 	}
+	widenScheduler()
 	// Its pages are never touched, so it costs addresses and no memory.
 	headroom := make([]byte, max(0, c.GCHeadroom))
 	defer runtime.KeepAlive(headroom)
@@ -92,6 +93,15 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	err = c.serve(server, listener, out, address, failed)
 	admin.stop()
 	return errors.Join(err, engine.Close())
+}
+
+// widenScheduler gives the runtime two slots for each core, unless GOMAXPROCS says otherwise. A
+// thread that comes back from an fsync needs a free slot to go on: with one for each core it waits
+// until a request leaves one, and all writers wait with it.
+func widenScheduler() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
+	}
 }
 
 func orElse(text, otherwise string) string {
