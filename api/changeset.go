@@ -10,7 +10,6 @@ import (
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
-	"pws/work/path"
 )
 
 // Changeset is the immutable record of a changeset.
@@ -483,10 +482,9 @@ func readTree(c *Call, _ *None) (Reply, error) {
 }
 
 func readFileAt(c *Call, _ *None) (Reply, error) {
-	decoded, problem := path.Decode(c.Param("path"))
-	if problem != "" {
-		return Reply{}, fault.New(fault.InvalidPath, "The path is not canonical.").
-			With("path", c.Param("path")).With("problem", problem)
+	decoded, err := c.pathOf()
+	if err != nil {
+		return Reply{}, err
 	}
 	view, err := c.readable()
 	if err != nil {
