@@ -117,7 +117,7 @@ func (e *Engine) startIdentity() {
 type identityActor struct {
 	engine  *Engine
 	working *identity.State
-	last    *identityCommit
+	last    *waiters
 }
 
 // Receive implements actor.Actor. It never panics.
@@ -147,7 +147,7 @@ func (a *identityActor) run(o *identityOrder) {
 	}
 	if len(outcome.Events) == 0 && (o.Idempotency == nil || o.Render == nil) {
 		o.out = api.IdentityDone{State: a.working, Result: outcome.Result}
-		a.afterLast(o)
+		a.last.after(o)
 		return
 	}
 	a.commit(o, outcome, stamp.Now, err)
@@ -155,15 +155,7 @@ func (a *identityActor) run(o *identityOrder) {
 
 func (a *identityActor) refuse(o *identityOrder, err error) {
 	o.out, o.err = api.IdentityDone{}, err
-	a.afterLast(o)
-}
-
-func (a *identityActor) afterLast(o *identityOrder) {
-	if a.last == nil {
-		o.done <- struct{}{}
-		return
-	}
-	a.last.waiters.after(o)
+	a.last.after(o)
 }
 
 func (a *identityActor) replay(o *identityOrder, now int64) bool {
@@ -191,7 +183,7 @@ func (a *identityActor) replay(o *identityOrder, now int64) bool {
 	o.out = api.IdentityDone{
 		State: a.working, Replayed: true, Status: int(record.Status), Body: body,
 	}
-	a.afterLast(o)
+	a.last.after(o)
 	return true
 }
 
@@ -231,7 +223,7 @@ func (a *identityActor) commit(
 		a.refuse(o, storageFault(err))
 		return
 	}
-	a.last = c
+	a.last = &c.waiters
 }
 
 // identityCommit is an entry on its way through the log.

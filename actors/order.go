@@ -45,8 +45,12 @@ type waiters struct {
 	}
 }
 
-// after releases the order when the entry is durable, at once where it is.
+// after releases the order when the entry is durable, at once where it is or where there is none.
 func (w *waiters) after(o answerable) {
+	if w == nil {
+		o.release(nil)
+		return
+	}
 	w.mu.Lock()
 	if !w.mu.over {
 		w.mu.queue = append(w.mu.queue, o)

@@ -21,8 +21,8 @@ type projectActor struct {
 	engine  *Engine
 	handle  *handle
 	working *work.Project
-	// last is the newest entry that was given to the log, nil where all are confirmed long since.
-	last *commit
+	// last holds those who wait for the newest entry that was given to the log, nil before any.
+	last *waiters
 	// keys finds the stored results of Idempotency-Keys by their number.
 	keys map[[16]byte]uint64
 	// keysFirst is the number of the oldest result that keys knows.
@@ -62,7 +62,7 @@ func (a *projectActor) run(o *order) {
 	}
 	if len(decision.Events) == 0 && o.Idempotency == nil {
 		o.out = api.Done{Project: a.working, Result: decision.Result}
-		a.afterLast(o)
+		a.last.after(o)
 		return
 	}
 	a.commit(o, decision, stamp)
@@ -71,15 +71,7 @@ func (a *projectActor) run(o *order) {
 // refuse answers with an error once the state that it was judged by is durable.
 func (a *projectActor) refuse(o *order, err error) {
 	o.out, o.err = api.Done{}, err
-	a.afterLast(o)
-}
-
-func (a *projectActor) afterLast(o *order) {
-	if a.last == nil {
-		o.done <- struct{}{}
-		return
-	}
-	a.last.waiters.after(o)
+	a.last.after(o)
 }
 
 // replay answers an order whose key is known: from the stored result, or with
@@ -113,7 +105,7 @@ func (a *projectActor) replay(o *order) bool {
 		Project: a.working, Result: record.Result, Replayed: true,
 		Status: record.Status, Body: body,
 	}
-	a.afterLast(o)
+	a.last.after(o)
 	return true
 }
 
@@ -150,7 +142,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		a.refuse(o, storageFault(err))
 		return
 	}
-	a.last = c
+	a.last = &c.waiters
 	a.noteKeys(before, recording)
 }
 
