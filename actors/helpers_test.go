@@ -124,7 +124,7 @@ func encoded(t testing.TB, p *work.Project) string {
 	t.Helper()
 	all, err := p.EncodeHead()
 	for _, kind := range work.ChunkKinds {
-		first, end := p.FullChunks(kind)
+		first, end := p.Chunks(kind)
 		for n := first; err == nil && n < end; n++ {
 			var chunk []byte
 			chunk, err = p.EncodeChunk(work.Chunk{Kind: kind, Number: n})

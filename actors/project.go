@@ -55,7 +55,7 @@ func (a *projectActor) run(o *order) {
 		}
 	}
 	stamp := a.engine.stamp(o.Agent)
-	decision, err := o.Command.Decide(a.working, stamp)
+	decision, err := work.Decide(o.Command, a.working, stamp)
 	if err != nil {
 		a.refuse(o, err)
 		return

@@ -267,7 +267,7 @@ func (e *Engine) saveChunks(
 	writer *snapshot.Writer, view *published, kind work.ChunkKind,
 ) error {
 	p := view.project
-	first, end := p.FullChunks(kind)
+	first, end := p.Chunks(kind)
 	for n := end - 1; n >= first; n-- {
 		name := work.Chunk{Kind: kind, Number: n}
 		key := chunkKey(p.ID, name)

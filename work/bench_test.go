@@ -35,7 +35,7 @@ func BenchmarkPutFile(b *testing.B) {
 					Blob: contents[at/files%2], ContentType: "text/plain",
 				}
 				at++
-				decision, err := command.Decide(p, stamp)
+				decision, err := work.Decide(command, p, stamp)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -121,10 +121,14 @@ func (p *Project) Parent(c *Changeset) *Changeset {
 	return p.changesets[c.Sequence-2]
 }
 
-// nextChangesetID keeps IDs in the order of the history, also when the clock went back.
-func (p *Project) nextChangesetID(candidate id.ID) id.ID {
-	if head := p.Head(); candidate.Compare(head.ID) <= 0 {
-		return head.ID.Next()
+// nextChangesetID keeps IDs in the order of the history.
+func (p *Project) nextChangesetID(candidate id.ID) id.ID { return above(p.Head().ID, candidate) }
+
+// above is the candidate, or the ID behind the last one where the candidate is not above it, as in
+// one millisecond, or when the clock went back.
+func above(last, candidate id.ID) id.ID {
+	if candidate.Compare(last) <= 0 {
+		return last.Next()
 	}
 	return candidate
 }
@@ -285,17 +289,29 @@ func (o *overlay) set(path string, next *standing) {
 	o.changed[path] = next
 }
 
-// decideOperations runs the operations in order over the tree and judges the result as one step.
+// decideOperations is judgeOperations for those who tell the first fault alone.
 func decideOperations(p *Project, wished []Operation) (*ChangesetPublished, []Blob, error) {
+	published, blobs, faults := judgeOperations(p, wished)
+	if len(faults) > 0 {
+		return nil, nil, faults[0]
+	}
+	return published, blobs, nil
+}
+
+// judgeOperations runs the operations in order over the tree, judges the result as one step, and
+// names all that is wrong with it.
+func judgeOperations(p *Project, wished []Operation) (*ChangesetPublished, []Blob, []error) {
 	tree := &overlay{
 		project: p, changed: make(map[string]*standing, len(wished)), files: p.live.Len(),
 	}
 	published := &ChangesetPublished{Ops: make([]OpRecord, 0, len(wished))}
 	blobs := make([]Blob, 0, len(wished))
+	var faults []error
 	for at := range wished {
 		record, err := tree.run(&wished[at], at)
 		if err != nil {
-			return nil, nil, err
+			faults = append(faults, err)
+			continue
 		}
 		published.Ops = append(published.Ops, record)
 		if wished[at].Content != nil {
@@ -303,12 +319,12 @@ func decideOperations(p *Project, wished []Operation) (*ChangesetPublished, []Bl
 		}
 	}
 	if tree.files > FilesMax {
-		return nil, nil, errFileLimitReached()
+		faults = append(faults, errFileLimitReached())
 	}
 	if err := tree.requireNoConflict(wished); err != nil {
-		return nil, nil, err
+		faults = append(faults, err)
 	}
-	return published, blobs, nil
+	return published, blobs, faults
 }
 
 // run refuses with FILE_EXISTS, FILE_NOT_FOUND, FILE_CHANGED.
@@ -426,6 +442,7 @@ type OpRecord struct {
 
 func (e *ChangesetPublished) apply(p *Project, at Moment) {
 	p.publish(e, at.Agent, at.Now)
+	p.touch(at, uint32(len(p.changesets)), id.ID{})
 }
 
 // publish puts a changeset behind the head and its operations into the trees.

@@ -26,10 +26,17 @@ type Moment struct {
 // Kind numbers the events in the log. A number is never given twice.
 type Kind uint16
 
-// The kinds that listings are kept from.
+// The kinds that read models are kept from.
 const (
-	KindProjectCreated Kind = 1
-	KindProjectUpdated Kind = 2
+	KindProjectCreated    Kind = 1
+	KindProjectUpdated    Kind = 2
+	KindWorkSessionOpened Kind = 7
+	KindTaskCreated       Kind = 12
+	KindTaskUpdated       Kind = 13
+	KindTaskClaimed       Kind = 14
+	KindClaimRenewed      Kind = 15
+	KindTaskReleased      Kind = 16
+	KindTaskClaimExpired  Kind = 17
 )
 
 var kinds = map[Kind]func() Event{
@@ -40,6 +47,20 @@ var kinds = map[Kind]func() Event{
 	4: func() Event { return new(MemberChanged) },
 	5: func() Event { return new(MemberRemoved) },
 	6: func() Event { return new(ChangesetPublished) },
+
+	KindWorkSessionOpened: func() Event { return new(WorkSessionOpened) },
+
+	8:  func() Event { return new(WorkSessionEnded) },
+	9:  func() Event { return new(StateUpdated) },
+	10: func() Event { return new(HandoffCreated) },
+	11: func() Event { return new(CheckpointCreated) },
+
+	KindTaskCreated:      func() Event { return new(TaskCreated) },
+	KindTaskUpdated:      func() Event { return new(TaskUpdated) },
+	KindTaskClaimed:      func() Event { return new(TaskClaimed) },
+	KindClaimRenewed:     func() Event { return new(ClaimRenewed) },
+	KindTaskReleased:     func() Event { return new(TaskReleased) },
+	KindTaskClaimExpired: func() Event { return new(TaskClaimExpired) },
 }
 
 var kindOf = func() map[reflect.Type]Kind {
@@ -86,6 +107,36 @@ var encoding = func() cbor.EncMode {
 	}
 	return mode
 }()
+
+// Made is the ID of the thing that an event made, where that thing is reached by its ID alone.
+func Made(event Event) (made id.ID, ok bool) {
+	switch event := event.(type) {
+	case *WorkSessionOpened:
+		return event.ID, true
+	case *TaskCreated:
+		return event.ID, true
+	}
+	return id.ID{}, false
+}
+
+// TaskOf is the task that an event is about.
+func TaskOf(event Event) (task id.ID, ok bool) {
+	switch event := event.(type) {
+	case *TaskCreated:
+		return event.ID, true
+	case *TaskUpdated:
+		return event.Task, true
+	case *TaskClaimed:
+		return event.Task, true
+	case *ClaimRenewed:
+		return event.Task, true
+	case *TaskReleased:
+		return event.Task, true
+	case *TaskClaimExpired:
+		return event.Task, true
+	}
+	return id.ID{}, false
+}
 
 // EncodeEvent is the form of an event in the log.
 func EncodeEvent(event Event) ([]byte, error) {

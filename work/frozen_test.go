@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,12 +17,14 @@ import (
 
 var update = flag.Bool("update", false, "write frozen samples that are missing")
 
-// frozenEvents are events as they were first written. Their files are never written again: they
-// stand for logs that lie on somebody's disk.
-var frozenEvents = []struct {
+// frozenEvent is an event as it was first written. Its file is never written again: it stands for
+// logs that lie on somebody's disk.
+type frozenEvent struct {
 	file  string
 	event work.Event
-}{
+}
+
+var frozenEvents = []frozenEvent{
 	{"1-project-created", &work.ProjectCreated{
 		ID: agent("project"), Kind: work.Community, Owner: agent("ann"),
 		About: work.About{
@@ -72,7 +75,7 @@ func frozen(t *testing.T, name string, fresh func() []byte) []byte {
 
 func TestFrozenEvents(t *testing.T) {
 	kinds := map[work.Kind]bool{}
-	for _, sample := range frozenEvents {
+	for _, sample := range slices.Concat(frozenEvents, frozenWorkEvents) {
 		kind := work.KindOf(sample.event)
 		kinds[kind] = true
 		data := frozen(t, filepath.Join("testdata/events/v1", sample.file+".cbor"), func() []byte {

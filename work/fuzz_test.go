@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 
 	"pws/work"
@@ -40,7 +42,12 @@ func FuzzDecodeEvent(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(uint16(filepath.Base(file)[0]-'0'), data)
+		number, _, _ := strings.Cut(filepath.Base(file), "-")
+		kind, err := strconv.ParseUint(number, 10, 16)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(uint16(kind), data)
 	}
 	f.Fuzz(func(t *testing.T, kind uint16, data []byte) {
 		bounded(t, len(data), func() {

@@ -59,7 +59,7 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 		return work.Decision{}, err
 	}
 	stamp := w.stamp(who)
-	decision, err := command.Decide(w.project, stamp)
+	decision, err := work.Decide(command, w.project, stamp)
 	if err != nil {
 		return decision, err
 	}
@@ -146,7 +146,7 @@ func save(p *work.Project) (saved, error) {
 	}
 	s := saved{head: head, chunks: map[work.Chunk][]byte{}}
 	for _, kind := range work.ChunkKinds {
-		first, end := p.FullChunks(kind)
+		first, end := p.Chunks(kind)
 		for n := first; n < end; n++ {
 			name := work.Chunk{Kind: kind, Number: n}
 			if s.chunks[name], err = p.EncodeChunk(name); err != nil {

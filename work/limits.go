@@ -15,4 +15,22 @@ const (
 	IdempotencyKeyBytesMax = 255
 	IdempotencySeconds     = 604_800
 	MembersMax             = 1000
+
+	// ListItemsMax and ItemCharsMax bound the lists of state and handoffs.
+	ListItemsMax   = 100
+	ItemCharsMax   = 2000
+	CustomBytesMax = 32 << 10
+	// TasksMax and HandoffsMax count what a project ever had; TextBytesMax is the size of all their
+	// texts together.
+	TasksMax     = 10_000
+	HandoffsMax  = 10_000
+	TextBytesMax = 64 << 20
+
+	LeaseSeconds             = 1800
+	RenewAfterSeconds        = 600
+	WorkSessionActiveSeconds = 300
+	// WorkSessionsMax is how many work sessions that have ended are kept, WorkSessionItemsMax how
+	// many of the newest changesets and tasks each of them names.
+	WorkSessionsMax     = 1000
+	WorkSessionItemsMax = 200
 )

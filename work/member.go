@@ -1,6 +1,8 @@
 package work
 
 import (
+	"strconv"
+
 	"pws/internal/fault"
 	"pws/internal/id"
 )
@@ -76,6 +78,54 @@ func requireReadable(p *Project, agent id.ID) error {
 	return nil
 }
 
+// readableOr refuses with an error of its own a project that is not there for this caller, so that
+// a thing reached by its own ID is then what an ID that never existed is.
+func readableOr(p *Project, agent id.ID, otherwise error) error {
+	if p == nil || !p.Readable(agent) {
+		return otherwise
+	}
+	return nil
+}
+
+// requireContributor takes contributors, and any agent in a community project: PROJECT_NOT_FOUND,
+// ROLE_REQUIRED.
+func requireContributor(p *Project, agent id.ID) error {
+	if p != nil && p.Kind == Community && !agent.IsZero() && p.Readable(agent) {
+		return nil
+	}
+	return requireRole(p, agent, Contributor)
+}
+
+// requireHolderOrContributor takes those and whoever holds a claim of the project.
+func requireHolderOrContributor(p *Project, agent id.ID) error {
+	err := requireContributor(p, agent)
+	if err != nil && !agent.IsZero() {
+		p.tasks.claimed.scan(func(t *Task) bool {
+			if t.heldBy(agent) {
+				err = nil
+			}
+			return err != nil
+		})
+	}
+	return err
+}
+
+// requireTextRoom refuses texts of tasks and handoffs beyond what a project may hold:
+// QUOTA_EXCEEDED.
+func (p *Project) requireTextRoom(more int) error {
+	if more > 0 && p.texts+more > TextBytesMax {
+		return errQuota("text_bytes", TextBytesMax)
+	}
+	return nil
+}
+
+func errQuota(quota string, limit int) error {
+	return fault.New(fault.QuotaExceeded, "The project holds as much of this as it may.").
+		With("quota", quota).With("limit", limit)
+}
+
+func indexed(field string, at int) string { return field + "[" + strconv.Itoa(at) + "]" }
+
 // requireRole refuses a caller below a role: PROJECT_NOT_FOUND, ROLE_REQUIRED, OWNER_REQUIRED.
 func requireRole(p *Project, agent id.ID, least Role) error {
 	if err := requireReadable(p, agent); err != nil {
@@ -132,8 +182,7 @@ func (c *AddMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 			With("role", member.Role.String())
 	}
 	if len(p.members) >= MembersMax {
-		return Decision{}, fault.New(fault.QuotaExceeded, "The project has as many members as it may.").
-			With("quota", "members").With("limit", MembersMax)
+		return Decision{}, errQuota("members", MembersMax)
 	}
 	member := Member{Agent: c.Agent, Role: c.Role, AddedBy: stamp.Agent, AddedAt: stamp.Now}
 	return Decision{

@@ -112,6 +112,17 @@ type Project struct {
 	bytes     int64
 	languages []LanguageCount
 
+	// sessions holds the open work sessions by agent, ended those that are over, the oldest first.
+	sessions table[*WorkSession]
+	ended    []*WorkSession
+	// state is nil until somebody writes one, checkpoint until there is one.
+	state      *State
+	checkpoint *Checkpoint
+	handoffs   []*Handoff
+	tasks      tasks
+	// texts is the size of the texts of tasks and handoffs.
+	texts int
+
 	idempotent []Idempotent
 	// idempotentFirst is how many stored results have left before the first that is kept.
 	idempotentFirst uint64
@@ -131,12 +142,15 @@ func (p *Project) Clone() *Project {
 	next := *p
 	next.live = *p.live.Copy()
 	next.gone = *p.gone.Copy()
+	next.sessions.shared = true
+	next.tasks.share()
 	return &next
 }
 
 // Apply changes the state by one event. It is called on a clone that nobody else has seen.
 func (p *Project) Apply(event Event, at Moment) {
 	event.apply(p, at)
+	p.touch(at, 0, id.ID{})
 	p.Revision++
 	p.UpdatedAt = max(p.UpdatedAt, at.Now)
 }

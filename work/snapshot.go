@@ -7,8 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// ChunkLen is how many changesets, or results of Idempotency-Keys, stand in one full chunk. A full
-// chunk never changes again, so that saving a project costs what is new and not what is old.
+// ChunkLen is how many changesets, or results of Idempotency-Keys, stand in one full chunk.
 const ChunkLen = 512
 
 // changesetsAheadMax bounds the room that is made for a history before it was read.
@@ -19,6 +18,8 @@ type summary struct {
 	Files      int
 	Changesets int
 	head       *Changeset
+	taskCounts [len(taskStatusNames)]int
+	nextExpiry int64
 }
 
 // headRecord is the saved project without its full chunks.
@@ -42,7 +43,18 @@ type headRecord struct {
 	// Head repeats the newest changeset without its operations, for listings.
 	Head changesetRecord `cbor:"17,keyasint"`
 	// IdempotentEnd is the number of the next result; Idempotent holds those behind the last chunk.
-	IdempotentEnd uint64 `cbor:"18,keyasint,omitempty"`
+	IdempotentEnd uint64      `cbor:"18,keyasint,omitempty"`
+	State         *State      `cbor:"19,keyasint,omitempty"`
+	Checkpoint    *Checkpoint `cbor:"20,keyasint,omitempty"`
+	// Handoffs counts all; HandoffTail holds those behind the last full chunk.
+	Handoffs    int        `cbor:"21,keyasint,omitempty"`
+	HandoffTail []*Handoff `cbor:"22,keyasint,omitempty"`
+	// Tasks counts all, TaskCounts by status; NextExpiry is for listings.
+	Tasks      int            `cbor:"23,keyasint,omitempty"`
+	TaskCounts []int          `cbor:"24,keyasint,omitempty"`
+	NextExpiry int64          `cbor:"25,keyasint,omitempty"`
+	Sessions   []*WorkSession `cbor:"26,keyasint,omitempty"`
+	Ended      []*WorkSession `cbor:"27,keyasint,omitempty"`
 }
 
 // changesetRecord is a saved changeset; what can be computed from the history before is not saved.
@@ -86,14 +98,30 @@ func recordsOf(changesets []*Changeset) []changesetRecord {
 // ChunkKind says what a chunk holds.
 type ChunkKind byte
 
-// The kinds of chunks: changesets, and results of Idempotency-Keys.
+// The kinds of chunks. Full chunks of changesets, of results of Idempotency-Keys and of handoffs
+// never change again, so that saving a project costs what is new and not what is old; those that
+// are not full stand in the head. Tasks all stand in chunks, which are written again when one of
+// their tasks has changed.
 const (
 	HistoryChunk ChunkKind = 'c'
 	ResultsChunk ChunkKind = 'r'
+	HandoffChunk ChunkKind = 'o'
+	TaskChunk    ChunkKind = 't'
 )
 
 // ChunkKinds lists them all.
-var ChunkKinds = []ChunkKind{HistoryChunk, ResultsChunk}
+var ChunkKinds = []ChunkKind{HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk}
+
+// Len is how many things stand in a full chunk.
+func (k ChunkKind) Len() int {
+	switch k {
+	case HandoffChunk:
+		return 32
+	case TaskChunk:
+		return 128
+	}
+	return ChunkLen
+}
 
 // Chunk names one chunk of a project.
 type Chunk struct {
@@ -101,14 +129,28 @@ type Chunk struct {
 	Number int
 }
 
-// FullChunks is the range [first, end) of the chunks that will never change again and of which
+// Chunks is the range [first, end) of the chunks that stand apart from the head and of which
 // something is still kept.
-func (p *Project) FullChunks(kind ChunkKind) (first, end int) {
-	if kind == HistoryChunk {
+func (p *Project) Chunks(kind ChunkKind) (first, end int) {
+	switch kind {
+	case HistoryChunk:
 		return 0, len(p.changesets) / ChunkLen
+	case HandoffChunk:
+		return 0, len(p.handoffs) / kind.Len()
+	case TaskChunk:
+		return 0, len(p.tasks.changed)
 	}
 	kept, last := p.IdempotentRange()
 	return int(kept / ChunkLen), int(last / ChunkLen)
+}
+
+// ChunkRevision is the revision of the project that last changed a chunk since the project was
+// restored; 0 where none did, and for chunks that never change.
+func (p *Project) ChunkRevision(c Chunk) uint64 {
+	if c.Kind != TaskChunk {
+		return 0
+	}
+	return p.tasks.changed[c.Number]
 }
 
 // resultsRecord is a saved chunk of results, those that had run out by then left out in front.
@@ -117,15 +159,32 @@ type resultsRecord struct {
 	Results []Idempotent `cbor:"2,keyasint"`
 }
 
-// EncodeChunk is the saved form of a full chunk.
+// EncodeChunk is the saved form of a chunk.
 func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
-	if c.Kind == HistoryChunk {
-		return encoding.Marshal(recordsOf(p.changesets[c.Number*ChunkLen : (c.Number+1)*ChunkLen]))
+	from, to := c.Number*c.Kind.Len(), (c.Number+1)*c.Kind.Len()
+	switch c.Kind {
+	case HistoryChunk:
+		return encoding.Marshal(recordsOf(p.changesets[from:to]))
+	case HandoffChunk:
+		return encoding.Marshal(p.handoffs[from:to])
+	case TaskChunk:
+		return encoding.Marshal(p.taskRange(from, to))
 	}
 	first := max(p.idempotentFirst, uint64(c.Number)*ChunkLen)
 	return encoding.Marshal(&resultsRecord{
 		First: first, Results: p.results(first, uint64(c.Number+1)*ChunkLen),
 	})
+}
+
+// taskRange are the tasks of the ranks [from, to), as far as there are any.
+func (p *Project) taskRange(from, to int) []*Task {
+	to = min(to, p.tasks.all.len())
+	list := make([]*Task, 0, to-from)
+	p.tasks.all.from(p.tasks.all.at(from), func(t *Task) bool {
+		list = append(list, t)
+		return len(list) < to-from
+	})
+	return list
 }
 
 // results are the kept ones with the numbers [first, end).
@@ -137,9 +196,12 @@ func (p *Project) results(first, end uint64) []Idempotent {
 func (p *Project) EncodeHead() ([]byte, error) {
 	head := recordOf(p.Head())
 	head.Event.Ops = nil
-	_, historyEnd := p.FullChunks(HistoryChunk)
-	_, resultsEnd := p.FullChunks(ResultsChunk)
+	_, historyEnd := p.Chunks(HistoryChunk)
+	_, resultsEnd := p.Chunks(ResultsChunk)
+	_, handoffsEnd := p.Chunks(HandoffChunk)
 	kept, last := p.IdempotentRange()
+	var open []*WorkSession
+	p.sessions.scan(func(s *WorkSession) bool { open = append(open, s); return true })
 	return encoding.Marshal(&headRecord{
 		ID: p.ID, About: p.About, Kind: p.Kind, Owner: p.Owner,
 		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
@@ -150,7 +212,20 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Idempotent: p.results(max(kept, uint64(resultsEnd)*ChunkLen), last),
 		Tail:       recordsOf(p.changesets[historyEnd*ChunkLen:]),
 		Head:       head,
+		State:      p.state,
+		Checkpoint: p.checkpoint,
+		Handoffs:   len(p.handoffs), HandoffTail: p.handoffs[handoffsEnd*HandoffChunk.Len():],
+		Tasks: p.tasks.all.len(), TaskCounts: p.tasks.countList(), NextExpiry: p.NextExpiry(),
+		Sessions: open, Ended: p.ended,
 	})
+}
+
+// countList is nil where there is no task.
+func (t *tasks) countList() []int {
+	if t.all.len() == 0 {
+		return nil
+	}
+	return t.counts[:]
 }
 
 func (r *headRecord) project() *Project {
@@ -160,6 +235,7 @@ func (r *headRecord) project() *Project {
 		Version: r.Version, Revision: r.Revision,
 		members: r.Members, bytes: r.Bytes, languages: r.Languages,
 		idempotentFirst: r.IdempotentFirst,
+		state:           r.State, checkpoint: r.Checkpoint, ended: r.Ended,
 	}
 }
 
@@ -178,7 +254,9 @@ func RestoreSummary(head []byte) (*Project, error) {
 			Message: record.Head.Event.Message, Sequence: uint32(record.Changesets),
 			Source: record.Head.Event.Source, SourceID: record.Head.Event.SourceID,
 		},
+		nextExpiry: record.NextExpiry,
 	}
+	copy(p.summary.taskCounts[:], record.TaskCounts)
 	return p, nil
 }
 
@@ -209,7 +287,55 @@ func Restore(head []byte, chunk func(Chunk) ([]byte, error)) (*Project, error) {
 			len(p.changesets), p.live.Len(), p.bytes)
 	}
 	p.languages = record.Languages
+	for _, session := range record.Sessions {
+		p.sessions.set(session, byAgent)
+	}
+	if err := p.restoreHandoffs(&record, chunk); err != nil {
+		return nil, err
+	}
+	if err := p.restoreTasks(&record, chunk); err != nil {
+		return nil, err
+	}
 	return p, p.restoreResults(&record, chunk)
+}
+
+func (p *Project) restoreHandoffs(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
+	for n := range (head.Handoffs - len(head.HandoffTail)) / HandoffChunk.Len() {
+		var saved []*Handoff
+		if err := readChunk(chunk, Chunk{HandoffChunk, n}, &saved); err != nil {
+			return err
+		}
+		for _, handoff := range saved {
+			p.keepHandoff(handoff)
+		}
+	}
+	for _, handoff := range head.HandoffTail {
+		p.keepHandoff(handoff)
+	}
+	if len(p.handoffs) != head.Handoffs {
+		return fmt.Errorf("project head: %d handoffs; the chunks have %d", head.Handoffs,
+			len(p.handoffs))
+	}
+	return nil
+}
+
+func (p *Project) restoreTasks(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
+	chunks := (head.Tasks + TaskChunk.Len() - 1) / TaskChunk.Len()
+	for n := range chunks {
+		var saved []*Task
+		if err := readChunk(chunk, Chunk{TaskChunk, n}, &saved); err != nil {
+			return err
+		}
+		for _, one := range saved {
+			p.putTask(one)
+		}
+	}
+	if p.tasks.all.len() != head.Tasks {
+		return fmt.Errorf("project head: %d tasks; the chunks have %d", head.Tasks,
+			p.tasks.all.len())
+	}
+	p.tasks.changed = make([]uint64, chunks)
+	return nil
 }
 
 func readChunk(read func(Chunk) ([]byte, error), c Chunk, into any) error {

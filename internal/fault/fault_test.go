@@ -55,3 +55,31 @@ func TestCodeOf(t *testing.T) {
 		t.Errorf("%+v", refused)
 	}
 }
+
+// Several keeps the first fault as it is, and names all where there is more than one.
+func TestSeveral(t *testing.T) {
+	if err := Several(nil); err != nil {
+		t.Errorf("nothing wrong is %v", err)
+	}
+	one := New(FileNotFound, "gone").With("path", "a")
+	if err := Several([]error{one}); err != error(one) || one.Details["faults"] != nil {
+		t.Errorf("one fault became %+v", err)
+	}
+	other := Invalid(Field{"name", "is required"})
+	whole, ok := Several([]error{one, other}).(*Error)
+	if !ok || whole.Code != FileNotFound || whole.Message != "gone" || whole.Details["path"] != "a" {
+		t.Fatalf("the whole is %+v", whole)
+	}
+	parts, _ := whole.Details["faults"].([]Part)
+	if len(parts) != 2 || parts[0].Code != FileNotFound || parts[0].Details["path"] != "a" ||
+		parts[1].Code != ValidationFailed || parts[1].Details["fields"] == nil {
+		t.Errorf("the parts are %+v", parts)
+	}
+	if one.Details["faults"] != nil {
+		t.Error("the first fault was changed")
+	}
+	broken := errors.New("disk")
+	if err := Several([]error{one, broken}); err != broken {
+		t.Errorf("a fault of our own became %v", err)
+	}
+}

@@ -1,0 +1,271 @@
+package work
+
+import (
+	"fmt"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Checkpoint is the newest checkpoint of a project.
+type Checkpoint struct {
+	ID      id.ID  `cbor:"1,keyasint"`
+	Author  id.ID  `cbor:"2,keyasint"`
+	Summary string `cbor:"3,keyasint,omitempty"`
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64 `cbor:"4,keyasint"`
+}
+
+// LatestCheckpoint is the newest, nil where there is none.
+func (p *Project) LatestCheckpoint() *Checkpoint { return p.checkpoint }
+
+// CheckpointFile is a file to write, or to delete where Content is nil.
+type CheckpointFile struct {
+	Path        string
+	Content     *Blob
+	ContentType string
+}
+
+// CheckpointTask is a task to change or, with Create, one to make.
+type CheckpointTask struct {
+	Update UpdateTask
+	Create *TaskSpec
+}
+
+// CreateCheckpoint persists files, state, handoff and tasks as one logical state.
+type CreateCheckpoint struct {
+	Summary string
+	// Base is the head that the caller has seen; it is required with Files, and asked where given.
+	Base  *id.ID
+	Files []CheckpointFile
+	// Message is that of the changeset.
+	Message string
+	// State is nil where it stays.
+	State *UpdateState
+	// Handoff is nil where none is left.
+	Handoff *Continuation
+	Tasks   []CheckpointTask
+	// EndSession ends the caller's work session.
+	EndSession bool
+}
+
+// Authorize takes whoever may see the project; what each part needs is asked by Decide.
+func (c *CreateCheckpoint) Authorize(p *Project, agent id.ID) error {
+	return requireReadable(p, agent)
+}
+
+// requireParts asks the right for each part: ROLE_REQUIRED.
+func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
+	if len(c.Files) > 0 {
+		if err := requireRole(p, agent, Maintainer); err != nil {
+			return err
+		}
+	}
+	creates := false
+	for at := range c.Tasks {
+		creates = creates || c.Tasks[at].Create != nil
+	}
+	if c.State != nil || creates {
+		return requireContributor(p, agent)
+	}
+	return requireHolderOrContributor(p, agent)
+}
+
+// Decide judges the whole and names all that is wrong with it. The refusals are those of the parts:
+// ROLE_REQUIRED and PROJECT_ARCHIVED at once, else PROJECT_MOVED, CHANGESET_NOT_FOUND, those of
+// file operations, STATE_CONFLICT, those of handoffs and of tasks; where there are several, the
+// details hold each as one of faults.
+func (c *CreateCheckpoint) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := c.requireParts(p, stamp.Agent); err != nil {
+		return Decision{}, err
+	}
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	build := checkpointBuild{
+		command: c, project: p, stamp: stamp, scratch: p.Clone(),
+		decision: Decision{Result: Result{Created: true, Subject: stamp.ID(1)}},
+	}
+	build.files()
+	build.state()
+	build.tasks()
+	build.handoff()
+	if err := fault.Several(build.faults); err != nil {
+		return Decision{}, err
+	}
+	build.add(&CheckpointCreated{ID: stamp.ID(1), Summary: c.Summary})
+	if c.EndSession {
+		build.add(&WorkSessionEnded{ID: p.sessionOf(stamp), Summary: c.Summary, Handoff: build.left})
+	}
+	return build.decision, nil
+}
+
+// checkpointBuild puts a checkpoint together, part by part. A part that is refused adds its fault,
+// and the others are judged all the same.
+type checkpointBuild struct {
+	command  *CreateCheckpoint
+	project  *Project
+	stamp    Stamp
+	decision Decision
+	// scratch is the project with the tasks so far, for those that follow; nobody else sees it.
+	scratch *Project
+	left    id.ID
+	faults  []error
+}
+
+func (b *checkpointBuild) add(events ...Event) {
+	b.decision.Events = append(b.decision.Events, events...)
+}
+
+func (b *checkpointBuild) refuse(err error) { b.faults = append(b.faults, err) }
+
+func (b *checkpointBuild) files() {
+	c, p := b.command, b.project
+	if c.Base != nil {
+		if err := p.requireBase(*c.Base); err != nil {
+			b.refuse(err)
+		}
+	}
+	operations := make([]Operation, 0, len(c.Files))
+	for at := range c.Files {
+		if operation, differs := c.Files[at].on(p); differs {
+			operations = append(operations, operation)
+		}
+	}
+	if len(operations) == 0 {
+		return
+	}
+	published, blobs, faults := judgeOperations(p, operations)
+	b.faults = append(b.faults, faults...)
+	if len(faults) > 0 {
+		return
+	}
+	published.ID = p.nextChangesetID(b.stamp.ID(0))
+	published.Message = c.Message
+	published.Source, published.SourceID = SourceCheckpoint, b.stamp.ID(1)
+	b.add(published)
+	b.decision.Blobs = blobs
+	b.decision.Result.Changeset = published.ID
+}
+
+// on is the operation that a file asks for; false where it stands so already.
+func (f *CheckpointFile) on(p *Project) (Operation, bool) {
+	current, stands := p.File(f.Path)
+	switch {
+	case f.Content == nil:
+		return Operation{Action: Delete, Path: f.Path}, true
+	case !stands:
+		return Operation{
+			Action: Create, Path: f.Path, Content: f.Content, ContentType: f.ContentType,
+		}, true
+	}
+	return Operation{
+		Action: Modify, Path: f.Path, Content: f.Content, ContentType: f.ContentType,
+	}, current.Blob != f.Content.Hash || current.ContentType != f.ContentType
+}
+
+func (b *checkpointBuild) state() {
+	if b.command.State == nil {
+		return
+	}
+	decision, err := b.command.State.Decide(b.project, b.stamp)
+	if err != nil {
+		b.refuse(err)
+		return
+	}
+	for _, event := range decision.Events {
+		if updated, ok := event.(*StateUpdated); ok && !b.decision.Result.Changeset.IsZero() {
+			updated.Changeset = b.decision.Result.Changeset
+		}
+	}
+	b.add(decision.Events...)
+}
+
+// tasks are judged one after another, so that no two of them together make a cycle.
+func (b *checkpointBuild) tasks() {
+	moment := Moment{Now: b.stamp.Now, Agent: b.stamp.Agent}
+	for at := range b.command.Tasks {
+		events, err := b.task(at)
+		if err != nil {
+			b.refuse(err)
+			continue
+		}
+		for _, event := range events {
+			b.scratch.Apply(event, moment)
+		}
+		b.add(events...)
+	}
+}
+
+// taskNumber is the place of the first new task's ID among those of a stamp.
+const taskNumber = 3
+
+func (b *checkpointBuild) task(at int) ([]Event, error) {
+	task := &b.command.Tasks[at]
+	if task.Create == nil {
+		events, err := task.Update.decide(b.scratch, b.stamp)
+		if refusal, ok := err.(*fault.Error); ok {
+			return nil, refusal.With("task_id", task.Update.Task.Format(id.Task))
+		}
+		return events, err
+	}
+	field := fmt.Sprintf("tasks[%d].create.", at)
+	created, err := decideTask(b.scratch, task.Create, b.stamp.ID(uint16(taskNumber+at)), field)
+	if err != nil {
+		return nil, err
+	}
+	return []Event{created}, nil
+}
+
+// handoff is judged AFTER the tasks: it may name those that were made just now.
+func (b *checkpointBuild) handoff() {
+	if b.command.Handoff == nil {
+		return
+	}
+	created, err := decideHandoff(b.scratch, b.command.Handoff, b.stamp, 2, "handoff.")
+	if err != nil {
+		b.refuse(err)
+		return
+	}
+	if published, ok := b.published(); ok {
+		created.Changeset = published.ID
+		created.ChangedFiles = withPaths(created.ChangedFiles, published)
+	}
+	b.left = created.ID
+	b.add(created)
+}
+
+func (b *checkpointBuild) published() (*ChangesetPublished, bool) {
+	if len(b.decision.Events) == 0 {
+		return nil, false
+	}
+	published, ok := b.decision.Events[0].(*ChangesetPublished)
+	return published, ok
+}
+
+// withPaths adds the paths of a changeset that are not there yet.
+func withPaths(paths []string, published *ChangesetPublished) []string {
+	seen := make(map[string]bool, len(paths))
+	for _, path := range paths {
+		seen[path] = true
+	}
+	for at := range published.Ops {
+		path := published.Ops[at].Path
+		if !seen[path] && len(paths) < ChangedPathsMax {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// CheckpointCreated is the event that closes a checkpoint.
+type CheckpointCreated struct {
+	ID      id.ID  `cbor:"1,keyasint"`
+	Summary string `cbor:"2,keyasint,omitempty"`
+}
+
+func (e *CheckpointCreated) apply(p *Project, at Moment) {
+	p.checkpoint = &Checkpoint{
+		ID: e.ID, Author: at.Agent, Summary: e.Summary, CreatedAt: at.Now,
+	}
+}

@@ -1,0 +1,352 @@
+package work
+
+import (
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Claim is an agent's lease of a task. It is over the moment it runs out, whoever looks.
+type Claim struct {
+	ID          id.ID `cbor:"1,keyasint"`
+	Agent       id.ID `cbor:"2,keyasint"`
+	WorkSession id.ID `cbor:"3,keyasint"`
+	// Token is the fencing token: higher than that of any earlier claim of the task.
+	Token uint64 `cbor:"4,keyasint"`
+	// ClaimedAt, RenewedAt and ExpiresAt are Unix milliseconds.
+	ClaimedAt int64 `cbor:"5,keyasint"`
+	RenewedAt int64 `cbor:"6,keyasint"`
+	ExpiresAt int64 `cbor:"7,keyasint"`
+	// Before is the status to go back to.
+	Before TaskStatus `cbor:"8,keyasint"`
+}
+
+// heldBy reports whether an agent has the claim of a task as it reads now.
+func (t *Task) heldBy(agent id.ID) bool { return t.Claim != nil && t.Claim.Agent == agent }
+
+// ClaimProof is what a caller sends of the claim that it believes to hold; nil asks nothing.
+type ClaimProof struct {
+	Claim *id.ID
+	Token *uint64
+}
+
+// require refuses a claim that is over or another's, where one was sent: CLAIM_LOST.
+func (proof ClaimProof) require(t *Task, agent id.ID) error {
+	if proof.Claim == nil && proof.Token == nil {
+		return nil
+	}
+	if !t.heldBy(agent) || proof.Claim != nil && *proof.Claim != t.Claim.ID ||
+		proof.Token != nil && *proof.Token != t.Claim.Token {
+		return errClaimLost(t)
+	}
+	return nil
+}
+
+func errClaimLost(t *Task) error {
+	return fault.New(fault.ClaimLost, "The claim has run out, was given back, or is another's.").
+		With("task_id", t.ID.Format(id.Task))
+}
+
+// errTaskClaimed names the holder by its ID and the end of its claim in Unix milliseconds.
+func errTaskClaimed(t *Task) error {
+	return fault.New(fault.TaskAlreadyClaimed, "Somebody holds a live claim of the task.").
+		With("holder", t.Claim.Agent.Format(id.Agent)).With("expires_at", t.Claim.ExpiresAt)
+}
+
+// requireClaimer takes any agent that can read, and contributors in private projects.
+func requireClaimer(p *Project, agent id.ID) error {
+	if p.Visibility == Private {
+		return requireRole(p, agent, Contributor)
+	}
+	return nil
+}
+
+// ClaimTask takes a task.
+type ClaimTask struct{ Task id.ID }
+
+// Authorize takes any agent that can read the project, and contributors in private ones.
+func (c *ClaimTask) Authorize(p *Project, agent id.ID) error {
+	if err := readableOr(p, agent, errTaskNotFound()); err != nil {
+		return err
+	}
+	return requireClaimer(p, agent)
+}
+
+// Decide refuses with TASK_NOT_FOUND, PROJECT_ARCHIVED, TASK_ALREADY_CLAIMED, TASK_NOT_CLAIMABLE
+// and DEPENDENCIES_UNMET.
+func (c *ClaimTask) Decide(p *Project, stamp Stamp) (Decision, error) {
+	t, ok := p.task(c.Task)
+	if !ok {
+		return Decision{}, errTaskNotFound()
+	}
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	if err := requireClaimable(p, t); err != nil {
+		return Decision{}, err
+	}
+	return decideClaim(p, t, stamp), nil
+}
+
+func requireClaimable(p *Project, t *Task) error {
+	if t.Claim != nil {
+		return errTaskClaimed(t)
+	}
+	if t.Status.Final() || t.Status == TaskBlocked {
+		return fault.New(fault.TaskNotClaimable, "A task of this status cannot be claimed.").
+			With("status", t.Status.String())
+	}
+	if unmet := p.Unmet(t); len(unmet) > 0 {
+		names := make([]string, len(unmet))
+		for at, one := range unmet {
+			names[at] = one.Format(id.Task)
+		}
+		return fault.New(fault.DependenciesUnmet, "Tasks that this one depends on are not done.").
+			With("unmet", names)
+	}
+	return nil
+}
+
+func decideClaim(p *Project, t *Task, stamp Stamp) Decision {
+	claimed := &TaskClaimed{
+		Task: t.ID, Claim: stamp.ID(0), Token: t.Token + 1, WorkSession: p.sessionOf(stamp),
+		ExpiresAt: stamp.Now + LeaseSeconds*1000,
+	}
+	return Decision{Events: []Event{claimed}, Result: Result{Created: true, Subject: t.ID}}
+}
+
+// ClaimNext takes the open task that comes first among those that fit.
+type ClaimNext struct {
+	// Skills are what the caller can do: a task fits that asks for nothing else. Nil fits all.
+	Skills []string
+	// Type is the task type asked for, empty for any.
+	Type string
+}
+
+// Authorize takes any agent that can read the project, and contributors in private ones.
+func (c *ClaimNext) Authorize(p *Project, agent id.ID) error {
+	if err := requireReadable(p, agent); err != nil {
+		return err
+	}
+	return requireClaimer(p, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, and with TASK_NOT_FOUND where no task fits.
+func (c *ClaimNext) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	var best *Task
+	p.tasks.queue.scan(func(t *Task) bool {
+		if c.Fits(t) && len(p.Unmet(t)) == 0 {
+			best = t
+		}
+		return best == nil
+	})
+	if best == nil {
+		return Decision{}, fault.New(fault.TaskNotFound, "No open task fits.")
+	}
+	return decideClaim(p, best, stamp), nil
+}
+
+// Fits reports whether a task asks for nothing that the caller did not name.
+func (c *ClaimNext) Fits(t *Task) bool {
+	if c.Type != "" && t.Spec.Type != c.Type {
+		return false
+	}
+	for _, skill := range t.Spec.Skills {
+		if c.Skills != nil && !slices.Contains(c.Skills, skill) {
+			return false
+		}
+	}
+	return true
+}
+
+// TaskClaimed is the event of a new claim.
+type TaskClaimed struct {
+	Task        id.ID  `cbor:"1,keyasint"`
+	Claim       id.ID  `cbor:"2,keyasint"`
+	Token       uint64 `cbor:"3,keyasint"`
+	WorkSession id.ID  `cbor:"4,keyasint"`
+	ExpiresAt   int64  `cbor:"5,keyasint"`
+}
+
+func (e *TaskClaimed) apply(p *Project, at Moment) {
+	next := *p.mustTask(e.Task)
+	next.Claim = &Claim{
+		ID: e.Claim, Agent: at.Agent, WorkSession: e.WorkSession, Token: e.Token,
+		ClaimedAt: at.Now, RenewedAt: at.Now, ExpiresAt: e.ExpiresAt, Before: next.Status,
+	}
+	next.Status = TaskInProgress
+	next.Token, next.LastHolder = e.Token, at.Agent
+	next.Version++
+	next.UpdatedAt = at.Now
+	p.putTask(&next)
+	p.touch(at, 0, e.Task)
+}
+
+// RenewClaim makes a claim last longer.
+type RenewClaim struct {
+	Task  id.ID
+	Proof ClaimProof
+}
+
+// Authorize takes whoever may see the project; Decide knows who holds the claim.
+func (c *RenewClaim) Authorize(p *Project, agent id.ID) error {
+	return readableOr(p, agent, errTaskNotFound())
+}
+
+// Decide refuses with TASK_NOT_FOUND, and with CLAIM_LOST where the caller does not hold the claim.
+func (c *RenewClaim) Decide(p *Project, stamp Stamp) (Decision, error) {
+	t, ok := p.task(c.Task)
+	if !ok {
+		return Decision{}, errTaskNotFound()
+	}
+	if err := c.Proof.require(t, stamp.Agent); err != nil {
+		return Decision{}, err
+	}
+	if !t.heldBy(stamp.Agent) {
+		return Decision{}, errClaimLost(t)
+	}
+	renewed := &ClaimRenewed{Task: t.ID, ExpiresAt: stamp.Now + LeaseSeconds*1000}
+	return Decision{Events: []Event{renewed}, Result: Result{Subject: t.ID}}, nil
+}
+
+// ClaimRenewed is the event of a claim that lasts longer.
+type ClaimRenewed struct {
+	Task      id.ID `cbor:"1,keyasint"`
+	ExpiresAt int64 `cbor:"2,keyasint"`
+}
+
+func (e *ClaimRenewed) apply(p *Project, at Moment) {
+	next := *p.mustTask(e.Task)
+	claim := *next.Claim
+	claim.RenewedAt, claim.ExpiresAt = at.Now, e.ExpiresAt
+	next.Claim = &claim
+	next.Version++
+	next.UpdatedAt = at.Now
+	p.putTask(&next)
+}
+
+// ReleaseTask gives a claim back. Maintainers may take one away.
+type ReleaseTask struct {
+	Task  id.ID
+	Proof ClaimProof
+}
+
+// Authorize takes whoever may see the project; Decide knows who holds the claim.
+func (c *ReleaseTask) Authorize(p *Project, agent id.ID) error {
+	return readableOr(p, agent, errTaskNotFound())
+}
+
+// Decide refuses with TASK_NOT_FOUND, and with CLAIM_LOST where there is no claim, or another's.
+func (c *ReleaseTask) Decide(p *Project, stamp Stamp) (Decision, error) {
+	t, ok := p.task(c.Task)
+	if !ok {
+		return Decision{}, errTaskNotFound()
+	}
+	if err := c.Proof.require(t, stamp.Agent); err != nil {
+		return Decision{}, err
+	}
+	if t.Claim == nil || !t.heldBy(stamp.Agent) && p.RoleOf(stamp.Agent) < Maintainer {
+		return Decision{}, errClaimLost(t)
+	}
+	released := &TaskReleased{Task: t.ID, Token: t.Token}
+	return Decision{Events: []Event{released}, Result: Result{Subject: t.ID}}, nil
+}
+
+// TaskReleased is the event of a claim that was given back.
+type TaskReleased struct {
+	Task id.ID `cbor:"1,keyasint"`
+	// Token is that of the claim.
+	Token uint64 `cbor:"2,keyasint"`
+}
+
+func (e *TaskReleased) apply(p *Project, at Moment) {
+	p.putTask(p.mustTask(e.Task).freed(at.Now))
+	p.touch(at, 0, e.Task)
+}
+
+// ExpireClaims notes the claims that have run out. Nothing waits for it: it is how those learn of
+// the end who were not looking.
+type ExpireClaims struct{}
+
+// Authorize takes the service itself, which is no agent.
+func (c *ExpireClaims) Authorize(p *Project, agent id.ID) error {
+	if p == nil || !agent.IsZero() {
+		return errProjectNotFound()
+	}
+	return nil
+}
+
+// Decide has nothing to add to what Decide does before every command.
+func (c *ExpireClaims) Decide(*Project, Stamp) (Decision, error) { return Decision{}, nil }
+
+// TaskClaimExpired is the event of a claim that ran out, noted some time later.
+type TaskClaimExpired struct {
+	Task id.ID `cbor:"1,keyasint"`
+	// Agent held the claim with this token.
+	Agent id.ID  `cbor:"2,keyasint"`
+	Token uint64 `cbor:"3,keyasint"`
+}
+
+func (e *TaskClaimExpired) apply(p *Project, _ Moment) {
+	t := p.mustTask(e.Task)
+	p.putTask(t.freed(t.Claim.ExpiresAt))
+}
+
+// Decide is the way of every command: claims that have run out are noted first, so that the
+// command meets the project as it reads, and an agent's first write opens its work session.
+func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
+	p, expired := settled(p, stamp)
+	decision, err := command.Decide(p, stamp)
+	if err != nil {
+		return Decision{}, err
+	}
+	if _, noting := command.(*ExpireClaims); !noting && len(decision.Events) == 0 {
+		return decision, nil
+	}
+	decision.Events = opened(p, decision.Events, stamp)
+	if len(expired) > 0 {
+		decision.Events = append(expired, decision.Events...)
+	}
+	return decision, nil
+}
+
+// settled is the project without claims that have run out, and the events that say so.
+func settled(p *Project, stamp Stamp) (*Project, []Event) {
+	if p == nil {
+		return nil, nil
+	}
+	if first := p.NextExpiry(); first == 0 || first > stamp.Now {
+		return p, nil
+	}
+	var expired []Event
+	p.over(stamp.Now, func(t *Task) {
+		expired = append(expired, &TaskClaimExpired{
+			Task: t.ID, Agent: t.Claim.Agent, Token: t.Claim.Token,
+		})
+	})
+	next := p.Clone()
+	for _, event := range expired {
+		next.Apply(event, Moment{Now: stamp.Now})
+	}
+	return next, expired
+}
+
+// opened puts the event of a new work session before those that belong to it.
+func opened(p *Project, events []Event, stamp Stamp) []Event {
+	if len(events) == 0 || stamp.Agent.IsZero() {
+		return events
+	}
+	session := &WorkSessionOpened{ID: stamp.ID(sessionNumber)}
+	if p == nil {
+		// The first event of a project is its creation.
+		return slices.Insert(events, 1, Event(session))
+	}
+	if _, open := p.OpenSession(stamp.Agent); open {
+		return events
+	}
+	return slices.Insert(events, 0, Event(session))
+}

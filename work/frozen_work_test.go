@@ -1,0 +1,72 @@
+package work_test
+
+import (
+	"pws/internal/id"
+	"pws/work"
+)
+
+func pointer[T any](value T) *T { return &value }
+
+// frozenWorkEvents are those of state, handoffs, checkpoints, work sessions, tasks and claims.
+var frozenWorkEvents = []frozenEvent{
+	{"7-work-session-opened", &work.WorkSessionOpened{ID: agent("session")}},
+	{"8-work-session-ended", &work.WorkSessionEnded{
+		ID: agent("session"), Summary: "enough", Handoff: agent("handoff"),
+	}},
+	{"9-state-updated", &work.StateUpdated{
+		Changeset: agent("changeset"),
+		Statement: work.Statement{
+			Summary: "s", Objective: "o", CurrentFocus: "f",
+			Completed: []string{"c1", "c2"}, InProgress: []string{"i"},
+			KnownProblems: []string{"k"}, Decisions: []string{"d"}, NextActions: []string{"n"},
+			ImportantFiles: []string{"a/b.go"}, Dependencies: []string{"p"},
+			OpenQuestions: []string{"q", ""}, Custom: []byte(`{"ä":[1,null]}`),
+		},
+	}},
+	{"10-handoff-created", &work.HandoffCreated{
+		ID: agent("handoff"), WorkSession: agent("session"), Changeset: agent("changeset"),
+		ChangedFiles: []string{"a", "b/c"},
+		Continuation: work.Continuation{
+			Summary: "s", CompletedWork: []string{"c"},
+			Decisions:        []work.Note{{Text: "plain"}, {Text: "t", Reason: "r", Reasoned: true}},
+			FailedApproaches: []work.Note{{Text: "t", Reasoned: true}},
+			Blockers:         []string{"b"}, Assumptions: []string{"a"}, Dependencies: []string{"d"},
+			OpenQuestions: []string{"q"}, NextActions: []string{"n"},
+			Tasks: []id.ID{agent("task"), agent("other")}, ResidualRisks: []string{"r"},
+		},
+	}},
+	{"11-checkpoint-created", &work.CheckpointCreated{ID: agent("checkpoint"), Summary: "s"}},
+	{"12-task-created", &work.TaskCreated{ID: agent("task"), Spec: work.TaskSpec{
+		Title: "t", Description: "d", Priority: work.PriorityUrgent, Type: "bug",
+		Skills: []string{"go"}, Dependencies: []id.ID{agent("one"), agent("two")},
+		RelatedFiles: []string{"a"}, ExpectedOutput: "e", Conditions: []string{"c1", "c2"},
+		Parent: agent("parent"),
+	}}},
+	{"13-task-updated", &work.TaskUpdated{
+		Task: agent("task"), EndsClaim: true,
+		Change: work.TaskChange{
+			Title: pointer("t"), Description: pointer("d"), Priority: work.PriorityLow,
+			Type: pointer("bug"), Skills: &[]string{"go"}, Dependencies: &[]id.ID{agent("one")},
+			RelatedFiles: &[]string{"a"}, ExpectedOutput: pointer("e"), Conditions: &[]string{"c"},
+			Parent: pointer(agent("parent")), Status: work.TaskBlocked,
+			Blocked: &work.Blocked{Kind: work.BlockedByCapability, Reason: "r"},
+			Result: &work.TaskResult{
+				Summary: "s", Changeset: agent("changeset"), Contribution: agent("contribution"),
+			},
+		},
+	}},
+	{"13-task-emptied", &work.TaskUpdated{Task: agent("task"), Change: work.TaskChange{
+		Description: pointer(""), Type: pointer(""), Skills: &[]string{}, Dependencies: &[]id.ID{},
+		RelatedFiles: &[]string{}, ExpectedOutput: pointer(""), Conditions: &[]string{},
+		Parent: new(id.ID),
+	}}},
+	{"14-task-claimed", &work.TaskClaimed{
+		Task: agent("task"), Claim: agent("claim"), Token: 7, WorkSession: agent("session"),
+		ExpiresAt: testNow,
+	}},
+	{"15-claim-renewed", &work.ClaimRenewed{Task: agent("task"), ExpiresAt: testNow}},
+	{"16-task-released", &work.TaskReleased{Task: agent("task"), Token: 7}},
+	{"17-task-claim-expired", &work.TaskClaimExpired{
+		Task: agent("task"), Agent: agent("ann"), Token: 7,
+	}},
+}

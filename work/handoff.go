@@ -1,0 +1,177 @@
+package work
+
+import (
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Note is an item that was given as a text alone, or as a text with its reason.
+type Note struct {
+	Text   string `cbor:"1,keyasint,omitempty"`
+	Reason string `cbor:"2,keyasint,omitempty"`
+	// Reasoned says that it was given with a reason, which may be empty.
+	Reasoned bool `cbor:"3,keyasint,omitempty"`
+}
+
+// Continuation is what one agent tells those who come after it.
+type Continuation struct {
+	Summary          string   `cbor:"1,keyasint,omitempty"`
+	CompletedWork    []string `cbor:"2,keyasint,omitempty"`
+	Decisions        []Note   `cbor:"3,keyasint,omitempty"`
+	FailedApproaches []Note   `cbor:"4,keyasint,omitempty"`
+	Blockers         []string `cbor:"5,keyasint,omitempty"`
+	Assumptions      []string `cbor:"6,keyasint,omitempty"`
+	Dependencies     []string `cbor:"7,keyasint,omitempty"`
+	OpenQuestions    []string `cbor:"8,keyasint,omitempty"`
+	NextActions      []string `cbor:"9,keyasint,omitempty"`
+	Tasks            []id.ID  `cbor:"10,keyasint,omitempty"`
+	ResidualRisks    []string `cbor:"11,keyasint,omitempty"`
+}
+
+// bytes is the size of the texts.
+func (c *Continuation) bytes() int {
+	size := len(c.Summary) + len(c.Tasks)*len(id.ID{})
+	for _, list := range [][]string{
+		c.CompletedWork, c.Blockers, c.Assumptions, c.Dependencies, c.OpenQuestions,
+		c.NextActions, c.ResidualRisks,
+	} {
+		size += textBytes(list)
+	}
+	for _, list := range [][]Note{c.Decisions, c.FailedApproaches} {
+		for _, note := range list {
+			size += len(note.Text) + len(note.Reason)
+		}
+	}
+	return size
+}
+
+func textBytes(list []string) (size int) {
+	for _, text := range list {
+		size += len(text)
+	}
+	return size
+}
+
+// Handoff is an immutable snapshot for the next agent.
+type Handoff struct {
+	ID           id.ID        `cbor:"1,keyasint"`
+	Author       id.ID        `cbor:"2,keyasint"`
+	WorkSession  id.ID        `cbor:"3,keyasint"`
+	Continuation Continuation `cbor:"4,keyasint"`
+	// Changeset was the head when it was written.
+	Changeset id.ID `cbor:"5,keyasint"`
+	// Previous is the handoff before, zero for the first.
+	Previous id.ID `cbor:"6,keyasint,omitzero"`
+	// ChangedFiles are paths that changed since the previous handoff, or since the project began,
+	// at most ChangedPathsMax.
+	ChangedFiles []string `cbor:"7,keyasint,omitempty"`
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64 `cbor:"8,keyasint"`
+}
+
+// Handoffs are all, the oldest first. Callers do not modify the slice.
+func (p *Project) Handoffs() []*Handoff { return p.handoffs }
+
+// LatestHandoff is the newest, nil where there is none.
+func (p *Project) LatestHandoff() *Handoff {
+	if len(p.handoffs) == 0 {
+		return nil
+	}
+	return p.handoffs[len(p.handoffs)-1]
+}
+
+// Handoff finds one by ID; IDs are in the order of their creation.
+func (p *Project) Handoff(wanted id.ID) (*Handoff, bool) {
+	at, found := slices.BinarySearchFunc(p.handoffs, wanted, func(h *Handoff, i id.ID) int {
+		return h.ID.Compare(i)
+	})
+	if !found {
+		return nil, false
+	}
+	return p.handoffs[at], true
+}
+
+// CreateHandoff leaves a handoff.
+type CreateHandoff struct{ Continuation Continuation }
+
+// Authorize takes whoever may see the project; Decide knows who holds a claim.
+func (c *CreateHandoff) Authorize(p *Project, agent id.ID) error {
+	return requireReadable(p, agent)
+}
+
+// Decide takes contributors, any agent in a community project, and holders of a live claim. It
+// refuses with ROLE_REQUIRED, PROJECT_ARCHIVED, QUOTA_EXCEEDED, and with VALIDATION_FAILED for
+// tasks that the project does not have.
+func (c *CreateHandoff) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := requireHolderOrContributor(p, stamp.Agent); err != nil {
+		return Decision{}, err
+	}
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	created, err := decideHandoff(p, &c.Continuation, stamp, 0, "")
+	if err != nil {
+		return Decision{}, err
+	}
+	return Decision{
+		Events: []Event{created}, Result: Result{Created: true, Subject: created.ID},
+	}, nil
+}
+
+// decideHandoff refuses with QUOTA_EXCEEDED and VALIDATION_FAILED; the field says where the body
+// stands in the request. The ID is the nth of the stamp.
+func decideHandoff(
+	p *Project, body *Continuation, stamp Stamp, nth uint16, field string,
+) (*HandoffCreated, error) {
+	if len(p.handoffs) >= HandoffsMax {
+		return nil, errQuota("handoffs", HandoffsMax)
+	}
+	if err := p.requireTextRoom(body.bytes()); err != nil {
+		return nil, err
+	}
+	if faults := p.unknownTasks(body.Tasks, field+"task_ids"); len(faults) > 0 {
+		return nil, fault.Invalid(faults...)
+	}
+	created := &HandoffCreated{
+		ID: stamp.ID(nth), Continuation: *body, WorkSession: p.sessionOf(stamp),
+		Changeset: p.Head().ID, ChangedFiles: p.changedSince(p.changesets[0]),
+	}
+	if latest := p.LatestHandoff(); latest != nil {
+		created.ID = above(latest.ID, created.ID)
+		if since, ok := p.Changeset(latest.Changeset); ok {
+			created.ChangedFiles = p.changedSince(since)
+		}
+	}
+	return created, nil
+}
+
+func errHandoffNotFound() error {
+	return fault.New(fault.HandoffNotFound, "There is no such handoff.")
+}
+
+// HandoffCreated is the event of a new handoff.
+type HandoffCreated struct {
+	ID           id.ID        `cbor:"1,keyasint"`
+	Continuation Continuation `cbor:"2,keyasint"`
+	WorkSession  id.ID        `cbor:"3,keyasint"`
+	Changeset    id.ID        `cbor:"4,keyasint"`
+	ChangedFiles []string     `cbor:"5,keyasint,omitempty"`
+}
+
+func (e *HandoffCreated) apply(p *Project, at Moment) {
+	handoff := &Handoff{
+		ID: e.ID, Author: at.Agent, WorkSession: e.WorkSession, Continuation: e.Continuation,
+		Changeset: e.Changeset, ChangedFiles: e.ChangedFiles, CreatedAt: at.Now,
+	}
+	if latest := p.LatestHandoff(); latest != nil {
+		handoff.Previous = latest.ID
+	}
+	p.keepHandoff(handoff)
+}
+
+func (p *Project) keepHandoff(handoff *Handoff) {
+	p.handoffs = append(p.handoffs, handoff)
+	p.texts += handoff.Continuation.bytes()
+}

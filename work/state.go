@@ -1,0 +1,100 @@
+package work
+
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Statement is what a project says of its own state of work, as one whole.
+type Statement struct {
+	Summary        string   `cbor:"1,keyasint,omitempty"`
+	Objective      string   `cbor:"2,keyasint,omitempty"`
+	CurrentFocus   string   `cbor:"3,keyasint,omitempty"`
+	Completed      []string `cbor:"4,keyasint,omitempty"`
+	InProgress     []string `cbor:"5,keyasint,omitempty"`
+	KnownProblems  []string `cbor:"6,keyasint,omitempty"`
+	Decisions      []string `cbor:"7,keyasint,omitempty"`
+	NextActions    []string `cbor:"8,keyasint,omitempty"`
+	ImportantFiles []string `cbor:"9,keyasint,omitempty"`
+	Dependencies   []string `cbor:"10,keyasint,omitempty"`
+	OpenQuestions  []string `cbor:"11,keyasint,omitempty"`
+	// Custom is a JSON object without spaces, empty for one without members.
+	Custom []byte `cbor:"12,keyasint,omitempty"`
+}
+
+// State is the continuation state of a project in one version.
+type State struct {
+	Statement Statement `cbor:"1,keyasint"`
+	// Changeset was the head when it was written.
+	Changeset id.ID  `cbor:"2,keyasint"`
+	Version   uint64 `cbor:"3,keyasint"`
+	UpdatedBy id.ID  `cbor:"4,keyasint"`
+	// UpdatedAt is Unix milliseconds.
+	UpdatedAt int64 `cbor:"5,keyasint"`
+}
+
+// State is the newest version. That of a project which nobody has described is empty; its version
+// is 1 and it is as old as the project.
+func (p *Project) State() *State {
+	if p.state != nil {
+		return p.state
+	}
+	first := p.changesets[0]
+	return &State{
+		Changeset: first.ID, Version: 1, UpdatedBy: first.Author, UpdatedAt: p.CreatedAt,
+	}
+}
+
+// UpdateState replaces the state.
+type UpdateState struct {
+	Statement Statement
+	// Expected is the version that the caller has read, nil for any.
+	Expected *uint64
+	// IfMatch is asked with the state at that moment; nil asks nothing. It returns
+	// PRECONDITION_FAILED.
+	IfMatch func(s *State) error
+}
+
+// Authorize takes contributors, and any agent in a community project.
+func (c *UpdateState) Authorize(p *Project, agent id.ID) error {
+	return requireContributor(p, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, PRECONDITION_FAILED and STATE_CONFLICT.
+func (c *UpdateState) Decide(p *Project, _ Stamp) (Decision, error) {
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	current := p.State()
+	if c.IfMatch != nil {
+		if err := c.IfMatch(current); err != nil {
+			return Decision{}, err
+		}
+	}
+	if err := requireVersion(current, c.Expected); err != nil {
+		return Decision{}, err
+	}
+	updated := &StateUpdated{Statement: c.Statement, Changeset: p.Head().ID}
+	return Decision{Events: []Event{updated}}, nil
+}
+
+func requireVersion(current *State, expected *uint64) error {
+	if expected == nil || *expected == current.Version {
+		return nil
+	}
+	return fault.New(fault.StateConflict, "The state is another version by now.").
+		With("current_version", current.Version)
+}
+
+// StateUpdated is the event of a new version of the state.
+type StateUpdated struct {
+	Statement Statement `cbor:"1,keyasint"`
+	Changeset id.ID     `cbor:"2,keyasint"`
+}
+
+func (e *StateUpdated) apply(p *Project, at Moment) {
+	p.state = &State{
+		Statement: e.Statement, Changeset: e.Changeset, Version: p.State().Version + 1,
+		UpdatedBy: at.Agent, UpdatedAt: at.Now,
+	}
+}

@@ -1,0 +1,351 @@
+package work
+
+import (
+	"fmt"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// CreateTask adds a task. A spec without a priority gets the normal one.
+type CreateTask struct{ Spec TaskSpec }
+
+// Authorize takes contributors, and any agent in a community project.
+func (c *CreateTask) Authorize(p *Project, agent id.ID) error {
+	return requireContributor(p, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, QUOTA_EXCEEDED, and with VALIDATION_FAILED for references
+// to tasks that the project does not have.
+func (c *CreateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	created, err := decideTask(p, &c.Spec, stamp.ID(0), "")
+	if err != nil {
+		return Decision{}, err
+	}
+	return Decision{
+		Events: []Event{created}, Result: Result{Created: true, Subject: created.ID},
+	}, nil
+}
+
+// decideTask refuses with QUOTA_EXCEEDED and VALIDATION_FAILED; the field says where the spec
+// stands in the request.
+func decideTask(p *Project, spec *TaskSpec, candidate id.ID, field string) (*TaskCreated, error) {
+	total := p.tasks.all.len()
+	if total >= TasksMax {
+		return nil, errQuota("tasks", TasksMax)
+	}
+	if err := p.requireTextRoom(spec.bytes()); err != nil {
+		return nil, err
+	}
+	faults := p.unknownTasks(spec.Dependencies, field+"dependencies")
+	if _, ok := p.task(spec.Parent); !ok && !spec.Parent.IsZero() {
+		faults = append(faults, errParent(field, "names no task of this project"))
+	}
+	if len(faults) > 0 {
+		return nil, fault.Invalid(faults...)
+	}
+	created := &TaskCreated{ID: candidate, Spec: *spec}
+	if created.Spec.Priority == 0 {
+		created.Spec.Priority = PriorityNormal
+	}
+	if total > 0 {
+		created.ID = above(p.tasks.all.at(total-1).ID, candidate)
+	}
+	return created, nil
+}
+
+func errParent(field, problem string) fault.Field {
+	return fault.Field{Field: field + "parent_task_id", Problem: problem}
+}
+
+// TaskCreated is the event of a new task.
+type TaskCreated struct {
+	ID   id.ID    `cbor:"1,keyasint"`
+	Spec TaskSpec `cbor:"2,keyasint"`
+}
+
+func (e *TaskCreated) apply(p *Project, at Moment) {
+	p.putTask(&Task{
+		ID: e.ID, Spec: e.Spec, Status: TaskOpen, CreatedBy: at.Agent,
+		CreatedAt: at.Now, UpdatedAt: at.Now, Version: 1,
+	})
+	p.touch(at, 0, e.ID)
+}
+
+// TaskChange is what becomes another in a task. Nil and zero fields stay.
+type TaskChange struct {
+	Title          *string     `cbor:"1,keyasint,omitempty"`
+	Description    *string     `cbor:"2,keyasint,omitempty"`
+	Priority       Priority    `cbor:"3,keyasint,omitempty"`
+	Type           *string     `cbor:"4,keyasint,omitempty"`
+	Skills         *[]string   `cbor:"5,keyasint,omitempty"`
+	Dependencies   *[]id.ID    `cbor:"6,keyasint,omitempty"`
+	RelatedFiles   *[]string   `cbor:"7,keyasint,omitempty"`
+	ExpectedOutput *string     `cbor:"8,keyasint,omitempty"`
+	Conditions     *[]string   `cbor:"9,keyasint,omitempty"`
+	Parent         *id.ID      `cbor:"10,keyasint,omitempty"`
+	Status         TaskStatus  `cbor:"11,keyasint,omitempty"`
+	Blocked        *Blocked    `cbor:"12,keyasint,omitempty"`
+	Result         *TaskResult `cbor:"13,keyasint,omitempty"`
+}
+
+// empty reports whether nothing becomes another.
+func (c *TaskChange) empty() bool { return *c == TaskChange{} }
+
+// ofWork reports whether the change is one that belongs to whoever does the work.
+func (c *TaskChange) ofWork() bool { return c.Status != 0 || c.Blocked != nil || c.Result != nil }
+
+// on is the task with the change; the claim and what follows from the status are the caller's.
+func (c *TaskChange) on(t *Task) *Task {
+	next := *t
+	spec := &next.Spec
+	spec.Title = valueOr(c.Title, spec.Title)
+	spec.Description = valueOr(c.Description, spec.Description)
+	spec.Type = valueOr(c.Type, spec.Type)
+	spec.Skills = valueOr(c.Skills, spec.Skills)
+	spec.Dependencies = valueOr(c.Dependencies, spec.Dependencies)
+	spec.RelatedFiles = valueOr(c.RelatedFiles, spec.RelatedFiles)
+	spec.ExpectedOutput = valueOr(c.ExpectedOutput, spec.ExpectedOutput)
+	spec.Conditions = valueOr(c.Conditions, spec.Conditions)
+	spec.Parent = valueOr(c.Parent, spec.Parent)
+	if c.Priority != 0 {
+		spec.Priority = c.Priority
+	}
+	if c.Status != 0 {
+		next.Status = c.Status
+	}
+	if c.Blocked != nil {
+		next.Blocked = c.Blocked
+	}
+	if c.Result != nil {
+		next.Result = c.Result
+	}
+	return &next
+}
+
+// UpdateTask changes a task, gives it back, or both.
+type UpdateTask struct {
+	Task   id.ID
+	Change TaskChange
+	// Proof is the claim that the caller believes to hold.
+	Proof ClaimProof
+	// Release gives the claim back AFTER the change.
+	Release bool
+	// IfMatch is asked with the project and the task at that moment; nil asks nothing. It returns
+	// PRECONDITION_FAILED.
+	IfMatch func(p *Project, t *Task) error
+	// Field says where this stands in a larger request, with the dot behind.
+	Field string
+}
+
+// Authorize takes whoever may see the project; Decide knows who holds the claim.
+func (c *UpdateTask) Authorize(p *Project, agent id.ID) error {
+	return readableOr(p, agent, errTaskNotFound())
+}
+
+// Decide takes contributors, any agent in a community project, and the holder. It refuses with
+// TASK_NOT_FOUND, CLAIM_LOST, ROLE_REQUIRED, PROJECT_ARCHIVED, PRECONDITION_FAILED,
+// TASK_ALREADY_CLAIMED where another is at work, QUOTA_EXCEEDED, and VALIDATION_FAILED.
+func (c *UpdateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
+	events, err := c.decide(p, stamp)
+	return Decision{Events: events, Result: Result{Subject: c.Task}}, err
+}
+
+func (c *UpdateTask) decide(p *Project, stamp Stamp) ([]Event, error) {
+	t, ok := p.task(c.Task)
+	if !ok {
+		return nil, errTaskNotFound()
+	}
+	if err := c.Proof.require(t, stamp.Agent); err != nil {
+		return nil, err
+	}
+	if err := requireTaskWriter(p, t, stamp.Agent); err != nil {
+		return nil, err
+	}
+	if err := requireActive(p); err != nil {
+		return nil, err
+	}
+	if c.IfMatch != nil {
+		if err := c.IfMatch(p, t); err != nil {
+			return nil, err
+		}
+	}
+	var events []Event
+	if !c.Change.empty() {
+		updated, err := c.change(p, t, stamp)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, updated)
+	}
+	if c.Release {
+		if !t.heldBy(stamp.Agent) {
+			return nil, errClaimLost(t)
+		}
+		if ended := len(events) > 0 && events[0].(*TaskUpdated).EndsClaim; !ended {
+			events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
+		}
+	}
+	return events, nil
+}
+
+// change judges the change itself.
+func (c *UpdateTask) change(p *Project, t *Task, stamp Stamp) (*TaskUpdated, error) {
+	if err := c.requireStep(p, t, stamp.Agent); err != nil {
+		return nil, err
+	}
+	if faults := c.faults(p, t); len(faults) > 0 {
+		return nil, fault.Invalid(faults...)
+	}
+	if err := p.requireTextRoom(c.Change.on(t).bytes() - t.bytes()); err != nil {
+		return nil, err
+	}
+	ends := t.Claim != nil && (c.Change.Status.Final() || c.Change.Status == TaskOpen)
+	return &TaskUpdated{Task: t.ID, Change: c.Change, EndsClaim: ends}, nil
+}
+
+// requireStep judges who may take the step to another status, or say what came of the work:
+// TASK_ALREADY_CLAIMED, CLAIM_LOST, ROLE_REQUIRED.
+func (c *UpdateTask) requireStep(p *Project, t *Task, agent id.ID) error {
+	held, least := t.heldBy(agent), p.RoleOf(agent)
+	if least >= Maintainer || !c.Change.ofWork() {
+		return nil
+	}
+	if t.Claim != nil && !held {
+		return errTaskClaimed(t)
+	}
+	switch status := c.Change.Status; {
+	case status == TaskDone && !held, t.Status.Final():
+		if t.LastHolder == agent && !t.Status.Final() {
+			return errClaimLost(t)
+		}
+		return requireRole(p, agent, Maintainer)
+	case status == TaskCancelled && t.CreatedBy != agent:
+		return requireRole(p, agent, Contributor)
+	}
+	return nil
+}
+
+// faults names what does not fit the project, all at once.
+func (c *UpdateTask) faults(p *Project, t *Task) (faults []fault.Field) {
+	add := func(name, problem string) {
+		faults = append(faults, fault.Field{Field: c.Field + name, Problem: problem})
+	}
+	change := &c.Change
+	next := change.on(t)
+	switch {
+	case t.Status.Final() && next.Status != t.Status && next.Status != TaskOpen:
+		add("status", "a task that is over can only be opened again")
+	case next.Status == TaskBlocked && next.Blocked == nil:
+		add("blocked", "must say why a task is BLOCKED")
+	case change.Blocked != nil && next.Status != TaskBlocked:
+		add("blocked", "goes with the status BLOCKED alone")
+	}
+	if change.Dependencies != nil {
+		unknown := p.unknownTasks(*change.Dependencies, c.Field+"dependencies")
+		if faults = append(faults, unknown...); len(unknown) == 0 {
+			if at := p.cycleThrough(t.ID, *change.Dependencies); at >= 0 {
+				add(indexed("dependencies", at), "would make the task wait for itself")
+			}
+		}
+	}
+	if change.Parent != nil {
+		if problem := p.parentProblem(t.ID, *change.Parent); problem != "" {
+			faults = append(faults, errParent(c.Field, problem))
+		}
+	}
+	if change.Result != nil && !change.Result.Changeset.IsZero() {
+		if _, ok := p.Changeset(change.Result.Changeset); !ok {
+			add("result.changeset_id", "names no changeset of this project")
+		}
+	}
+	return faults
+}
+
+// cycleThrough finds the first dependency that leads back to the task, -1 where none does.
+func (p *Project) cycleThrough(task id.ID, dependencies []id.ID) int {
+	seen := map[id.ID]bool{}
+	for at, first := range dependencies {
+		open := []id.ID{first}
+		for len(open) > 0 {
+			next := open[len(open)-1]
+			open = open[:len(open)-1]
+			if next == task {
+				return at
+			}
+			if other, ok := p.task(next); ok && !seen[next] {
+				seen[next] = true
+				open = append(open, other.Spec.Dependencies...)
+			}
+		}
+	}
+	return -1
+}
+
+func (p *Project) parentProblem(task, parent id.ID) string {
+	for above, first := parent, true; !above.IsZero(); first = false {
+		other, ok := p.task(above)
+		switch {
+		case above == task:
+			return "would make the task a part of itself"
+		case !ok && first:
+			return "names no task of this project"
+		case !ok:
+			return ""
+		}
+		above = other.Spec.Parent
+	}
+	return ""
+}
+
+// requireTaskWriter takes the holder, contributors, and any agent in a community project:
+// CLAIM_LOST for who was the holder, else ROLE_REQUIRED.
+func requireTaskWriter(p *Project, t *Task, agent id.ID) error {
+	err := requireContributor(p, agent)
+	switch {
+	case err == nil || t.heldBy(agent):
+		return nil
+	case t.LastHolder == agent && !agent.IsZero():
+		return errClaimLost(t)
+	}
+	return err
+}
+
+// TaskUpdated is the event of a changed task.
+type TaskUpdated struct {
+	Task   id.ID      `cbor:"1,keyasint"`
+	Change TaskChange `cbor:"2,keyasint"`
+	// EndsClaim says that the work is over, or free again, with this change.
+	EndsClaim bool `cbor:"3,keyasint,omitempty"`
+}
+
+func (e *TaskUpdated) apply(p *Project, at Moment) {
+	t := p.mustTask(e.Task)
+	next := e.Change.on(t)
+	if next.Status != TaskBlocked {
+		next.Blocked = nil
+	}
+	if e.EndsClaim {
+		next.Claim = nil
+	}
+	next.Version++
+	next.UpdatedAt = at.Now
+	p.putTask(next)
+	p.touch(at, 0, e.Task)
+}
+
+// mustTask is the task of an event; an event without one is no event of this project.
+func (p *Project) mustTask(wanted id.ID) *Task {
+	t, ok := p.task(wanted)
+	if !ok {
+		panic(fmt.Sprintf("no task %s", wanted.Format(id.Task)))
+	}
+	return t
+}
+
+func errTaskNotFound() error {
+	return fault.New(fault.TaskNotFound, "There is no such task.")
+}

@@ -1,0 +1,222 @@
+package work
+
+import (
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// WorkSession is one agent's stretch of work in a project: from its first write until it says that
+// it has ended. While open it is active or idle by the time of its last write.
+type WorkSession struct {
+	ID    id.ID `cbor:"1,keyasint"`
+	Agent id.ID `cbor:"2,keyasint"`
+	// StartedAt, LastActiveAt and EndedAt are Unix milliseconds; EndedAt is zero while open.
+	StartedAt    int64 `cbor:"3,keyasint"`
+	LastActiveAt int64 `cbor:"4,keyasint"`
+	EndedAt      int64 `cbor:"5,keyasint,omitempty"`
+	// Summary and Handoff are what the agent said at the end.
+	Summary string `cbor:"6,keyasint,omitempty"`
+	Handoff id.ID  `cbor:"7,keyasint,omitzero"`
+	// Changesets are the sequences of those it published, Tasks those it created, claimed, changed
+	// or released: the newest, in order, at least WorkSessionItemsMax where there are so many.
+	Changesets []uint32 `cbor:"8,keyasint,omitempty"`
+	Tasks      []id.ID  `cbor:"9,keyasint,omitempty"`
+}
+
+// SessionStatus says whether somebody works.
+type SessionStatus uint8
+
+// The statuses of a work session.
+const (
+	SessionActive SessionStatus = iota + 1
+	SessionIdle
+	SessionEnded
+)
+
+var sessionStatusNames = [...]string{"", "ACTIVE", "IDLE", "ENDED"}
+
+// String is the name on the wire.
+func (s SessionStatus) String() string { return sessionStatusNames[s] }
+
+// Status is the status at a moment, Unix milliseconds.
+func (s *WorkSession) Status(now int64) SessionStatus {
+	switch {
+	case s.EndedAt != 0:
+		return SessionEnded
+	case now >= s.LastActiveAt+WorkSessionActiveSeconds*1000:
+		return SessionIdle
+	}
+	return SessionActive
+}
+
+func byAgent(a, b *WorkSession) bool { return a.Agent.Compare(b.Agent) < 0 }
+
+// OpenSession is the work session of an agent that has not ended.
+func (p *Project) OpenSession(agent id.ID) (*WorkSession, bool) {
+	return p.sessions.get(&WorkSession{Agent: agent})
+}
+
+// WorkSession finds one by ID, open or ended, as long as it is kept.
+func (p *Project) WorkSession(wanted id.ID) (found *WorkSession, ok bool) {
+	p.sessions.scan(func(s *WorkSession) bool {
+		if s.ID == wanted {
+			found = s
+		}
+		return found == nil
+	})
+	for at := len(p.ended) - 1; at >= 0 && found == nil; at-- {
+		if p.ended[at].ID == wanted {
+			found = p.ended[at]
+		}
+	}
+	return found, found != nil
+}
+
+// WorkSessions are all that are kept, the newest first.
+func (p *Project) WorkSessions() []*WorkSession {
+	list := slices.Clone(p.ended)
+	p.sessions.scan(func(s *WorkSession) bool { list = append(list, s); return true })
+	slices.SortFunc(list, func(a, b *WorkSession) int { return b.ID.Compare(a.ID) })
+	return list
+}
+
+// ActiveSessions counts those in which somebody works at a moment.
+func (p *Project) ActiveSessions(now int64) (count int) {
+	p.sessions.scan(func(s *WorkSession) bool {
+		if s.Status(now) == SessionActive {
+			count++
+		}
+		return true
+	})
+	return count
+}
+
+// sessionNumber is the place of a new work session's ID among those of a stamp.
+const sessionNumber = 1<<16 - 1
+
+// sessionOf is the work session that a command of this stamp belongs to: the agent's open one, or
+// the one that Decide opens with it.
+func (p *Project) sessionOf(stamp Stamp) id.ID {
+	if open, ok := p.OpenSession(stamp.Agent); ok {
+		return open.ID
+	}
+	return stamp.ID(sessionNumber)
+}
+
+// WorkSessionOpened is the event of an agent's first write.
+type WorkSessionOpened struct {
+	ID id.ID `cbor:"1,keyasint"`
+}
+
+func (e *WorkSessionOpened) apply(p *Project, at Moment) {
+	if p.sessions.len() >= WorkSessionsMax {
+		p.endLongestIdle(at.Now)
+	}
+	p.sessions.set(&WorkSession{
+		ID: e.ID, Agent: at.Agent, StartedAt: at.Now, LastActiveAt: at.Now,
+	}, byAgent)
+}
+
+// endLongestIdle keeps the open sessions bounded where very many agents come once.
+func (p *Project) endLongestIdle(now int64) {
+	var idle *WorkSession
+	p.sessions.scan(func(s *WorkSession) bool {
+		if idle == nil || s.LastActiveAt < idle.LastActiveAt {
+			idle = s
+		}
+		return true
+	})
+	p.end(idle, now, "", id.ID{})
+}
+
+// touch notes that the agent of a moment has written, and what.
+func (p *Project) touch(at Moment, changeset uint32, task id.ID) {
+	open, ok := p.OpenSession(at.Agent)
+	if !ok || changeset == 0 && task.IsZero() && open.LastActiveAt >= at.Now {
+		return
+	}
+	next := *open
+	next.LastActiveAt = max(next.LastActiveAt, at.Now)
+	if changeset != 0 {
+		next.Changesets = appendNewest(next.Changesets, changeset)
+	}
+	if !task.IsZero() && !slices.Contains(next.Tasks, task) {
+		next.Tasks = appendNewest(next.Tasks, task)
+	}
+	p.sessions.set(&next, byAgent)
+}
+
+// appendNewest appends behind what older states can see, and now and then lets the oldest go.
+func appendNewest[T any](list []T, one T) []T {
+	if len(list) >= 2*WorkSessionItemsMax {
+		list = slices.Clone(list[len(list)-WorkSessionItemsMax+1:])
+	}
+	return append(list, one)
+}
+
+// EndWorkSession says that an agent has stopped working in a project for now.
+type EndWorkSession struct {
+	Session id.ID
+	Summary string
+	// Handoff is the one left behind, zero for none.
+	Handoff id.ID
+}
+
+// Authorize takes whoever may see the project; a session that is another's is refused by Decide.
+func (c *EndWorkSession) Authorize(p *Project, agent id.ID) error {
+	return readableOr(p, agent, errSessionNotFound())
+}
+
+// Decide refuses with SESSION_NOT_FOUND, FORBIDDEN for another's session, and HANDOFF_NOT_FOUND.
+// A session that has ended stays as it is.
+func (c *EndWorkSession) Decide(p *Project, stamp Stamp) (Decision, error) {
+	s, ok := p.WorkSession(c.Session)
+	if !ok {
+		return Decision{}, errSessionNotFound()
+	}
+	if s.Agent != stamp.Agent {
+		return Decision{}, fault.New(fault.Forbidden, "The work session is another agent's.")
+	}
+	result := Result{Subject: s.ID}
+	if s.EndedAt != 0 {
+		return Decision{Result: result}, nil
+	}
+	if !c.Handoff.IsZero() {
+		if _, ok := p.Handoff(c.Handoff); !ok {
+			return Decision{}, errHandoffNotFound()
+		}
+	}
+	ended := &WorkSessionEnded{ID: s.ID, Summary: c.Summary, Handoff: c.Handoff}
+	return Decision{Events: []Event{ended}, Result: result}, nil
+}
+
+func errSessionNotFound() error {
+	return fault.New(fault.SessionNotFound, "There is no such work session.")
+}
+
+// WorkSessionEnded is the event of an agent that has stopped.
+type WorkSessionEnded struct {
+	ID      id.ID  `cbor:"1,keyasint"`
+	Summary string `cbor:"2,keyasint,omitempty"`
+	Handoff id.ID  `cbor:"3,keyasint,omitzero"`
+}
+
+func (e *WorkSessionEnded) apply(p *Project, at Moment) {
+	open, ok := p.OpenSession(at.Agent)
+	if !ok || open.ID != e.ID {
+		return
+	}
+	p.end(open, at.Now, e.Summary, e.Handoff)
+}
+
+func (p *Project) end(open *WorkSession, now int64, summary string, handoff id.ID) {
+	ended := *open
+	ended.EndedAt, ended.Summary, ended.Handoff = now, summary, handoff
+	p.sessions.remove(open, byAgent)
+	if len(p.ended) >= WorkSessionsMax {
+		p.ended = p.ended[1:]
+	}
+	p.ended = append(p.ended, &ended)
+}
