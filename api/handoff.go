@@ -1,0 +1,211 @@
+package api
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Handoff is the immutable record of a handoff.
+type Handoff struct {
+	ID                string         `json:"id" check:"id=hnd_" doc:"The handoff's ID."`
+	ProjectID         string         `json:"project_id" check:"id=prj_" doc:"Its project."`
+	Author            AgentRef       `json:"author" doc:"Who left it."`
+	WorkSessionID     string         `json:"work_session_id" check:"id=wks_" doc:"The work session in which it was left."`
+	ChangesetID       string         `json:"changeset_id" check:"id=chg_" doc:"The head at that moment."`
+	PreviousHandoffID *string        `json:"previous_handoff_id" check:"id=hnd_" doc:"The handoff before; null for the first."`
+	Summary           string         `json:"summary" doc:"What there is to know, in short."`
+	CompletedWork     []string       `json:"completed_work" doc:"What is done."`
+	Decisions         []DecisionNote `json:"decisions" doc:"What was decided."`
+	FailedApproaches  []FailureNote  `json:"failed_approaches" doc:"What was tried and does not work."`
+	Blockers          []string       `json:"blockers" doc:"What stands in the way."`
+	Assumptions       []string       `json:"assumptions" doc:"What was taken for granted."`
+	Dependencies      []string       `json:"dependencies" doc:"What the work depends on."`
+	OpenQuestions     []string       `json:"open_questions" doc:"What is not known."`
+	NextActions       []string       `json:"next_actions" doc:"What to do next, the first first."`
+	TaskIDs           []string       `json:"task_ids" each:"id=tsk_" doc:"Tasks that it is about."`
+	ResidualRisks     []string       `json:"residual_risks" doc:"What may still go wrong."`
+	ChangedFiles      []string       `json:"changed_files" doc:"Paths that changed since the handoff before, at most 200."`
+	CreatedAt         Time           `json:"created_at" doc:"When it was left."`
+}
+
+// HandoffData is one handoff as data.
+type HandoffData struct {
+	Handoff Handoff `json:"handoff" doc:"The handoff."`
+}
+
+// HandoffsData is a page of handoffs.
+type HandoffsData struct {
+	Handoffs   []Handoff `json:"handoffs" doc:"Newest first."`
+	NextCursor *string   `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+// CreateHandoff is the body of handoff.create.
+type CreateHandoff struct {
+	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"What there is to know, in short."`
+	HandoffLists
+}
+
+// HandoffLists is what a handoff says beyond its summary.
+type HandoffLists struct {
+	CompletedWork    []string       `json:"completed_work" check:"items=0..100" each:"chars=1..2000,text" doc:"What is done."`
+	Decisions        []DecisionNote `json:"decisions" check:"items=0..100" doc:"What was decided: texts, or objects with a rationale."`
+	FailedApproaches []FailureNote  `json:"failed_approaches" check:"items=0..100" doc:"What was tried and does not work: texts, or objects with a reason."`
+	Blockers         []string       `json:"blockers" check:"items=0..100" each:"chars=1..2000,text" doc:"What stands in the way."`
+	Assumptions      []string       `json:"assumptions" check:"items=0..100" each:"chars=1..2000,text" doc:"What was taken for granted."`
+	Dependencies     []string       `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text" doc:"What the work depends on."`
+	OpenQuestions    []string       `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text" doc:"What is not known."`
+	NextActions      []string       `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text" doc:"What to do next, the first first."`
+	TaskIDs          []string       `json:"task_ids" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that it is about."`
+	ResidualRisks    []string       `json:"residual_risks" check:"items=0..100" each:"chars=1..2000,text" doc:"What may still go wrong."`
+}
+
+var handoffParams = append(projectParam[:1:1], Param{Name: "handoff", Doc: "The handoff's ID."})
+
+const handoffsPath = "/api/v1/projects/{project}/handoffs"
+
+var handoffOperations = []*Operation{
+	declare[None, HandoffsData](Operation{
+		Name: "handoff.list", Method: "GET", Path: handoffsPath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Query: pageParams(handoffsPage),
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "handoffs", Summary: "List handoffs",
+		Doc: "Lists the handoffs of a project, newest first.",
+	}, listHandoffs),
+	declare[CreateHandoff, HandoffData](Operation{
+		Name: "handoff.create", Method: "POST", Path: handoffsPath,
+		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
+		Params: projectParam,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
+		},
+		Tag: "handoffs", Summary: "Leave a handoff",
+		Doc: "Leaves an immutable snapshot of where the work stands for whoever goes on with it: " +
+			"what is done, what was decided, what failed, what comes next.",
+	}, createHandoff),
+	declare[None, HandoffData](Operation{
+		Name: "handoff.read", Method: "GET", Path: handoffsPath + "/{handoff}",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: handoffParams,
+		Errors: []fault.Code{fault.ProjectNotFound, fault.HandoffNotFound},
+		Tag:    "handoffs", Summary: "Read a handoff",
+		Doc: "Returns one handoff.",
+	}, readHandoff),
+}
+
+// handoffsPage is the default page of handoffs.
+const handoffsPage = 50
+
+// handoff is the wire form.
+func (c *Call) handoff(p *work.Project, from *work.Handoff) Handoff {
+	said := &from.Continuation
+	record := Handoff{
+		ID: from.ID.Format(id.Handoff), ProjectID: p.ID.Format(id.Project),
+		Author:        c.agentRef(from.Author),
+		WorkSessionID: from.WorkSession.Format(id.WorkSession),
+		ChangesetID:   from.Changeset.Format(id.Changeset),
+		Summary:       said.Summary, CompletedWork: orEmpty(said.CompletedWork),
+		Decisions:        decisionNotes(said.Decisions),
+		FailedApproaches: failureNotes(said.FailedApproaches),
+		Blockers:         orEmpty(said.Blockers), Assumptions: orEmpty(said.Assumptions),
+		Dependencies: orEmpty(said.Dependencies), OpenQuestions: orEmpty(said.OpenQuestions),
+		NextActions: orEmpty(said.NextActions), TaskIDs: formatted(said.Tasks, id.Task),
+		ResidualRisks: orEmpty(said.ResidualRisks), ChangedFiles: orEmpty(from.ChangedFiles),
+		CreatedAt: Time(from.CreatedAt),
+	}
+	if !from.Previous.IsZero() {
+		text := from.Previous.Format(id.Handoff)
+		record.PreviousHandoffID = &text
+	}
+	return record
+}
+
+// formatted is the public form of IDs of one kind.
+func formatted(list []id.ID, prefix id.Prefix) []string {
+	texts := make([]string, len(list))
+	for at := range list {
+		texts[at] = list[at].Format(prefix)
+	}
+	return texts
+}
+
+// continuation is what is kept of a handoff. Its task IDs have been checked; what names no task at
+// all is the zero ID, which the rules refuse by its place.
+func (l *HandoffLists) continuation(summary string) work.Continuation {
+	said := work.Continuation{
+		Summary: summary, CompletedWork: l.CompletedWork,
+		Decisions:        decisionItems(l.Decisions),
+		FailedApproaches: failureItems(l.FailedApproaches),
+		Blockers:         l.Blockers, Assumptions: l.Assumptions, Dependencies: l.Dependencies,
+		OpenQuestions: l.OpenQuestions, NextActions: l.NextActions, ResidualRisks: l.ResidualRisks,
+		Tasks: make([]id.ID, len(l.TaskIDs)),
+	}
+	for at, text := range l.TaskIDs {
+		said.Tasks[at], _ = id.Parse(id.Task, text)
+	}
+	return said
+}
+
+func listHandoffs(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(handoffsPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	handoffs := view.Handoffs()
+	if after != nil {
+		if len(after) != 4 {
+			return Reply{}, errCursorInvalid()
+		}
+		handoffs = handoffs[:min(len(handoffs), int(binary.BigEndian.Uint32(after)))]
+	}
+	data := HandoffsData{Handoffs: make([]Handoff, 0, min(limit, len(handoffs)))}
+	for at := len(handoffs) - 1; at >= 0; at-- {
+		if len(data.Handoffs) == limit {
+			data.NextCursor = c.next(binary.BigEndian.AppendUint32(nil, uint32(at+1)))
+			break
+		}
+		data.Handoffs = append(data.Handoffs, c.handoff(view, handoffs[at]))
+	}
+	return Reply{Data: data}, nil
+}
+
+func createHandoff(c *Call, body *CreateHandoff) (Reply, error) {
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.CreateHandoff{Continuation: body.continuation(body.Summary)}
+	done, err := c.do(project, command, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	handoff, ok := done.Project.Handoff(done.Result.Subject)
+	if !ok {
+		return Reply{}, fmt.Errorf("handoff: %w", errUnknownResult)
+	}
+	return Reply{
+		Data: HandoffData{Handoff: c.handoff(done.Project, handoff)}, Replayed: done.Replayed,
+	}, nil
+}
+
+func readHandoff(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	if wanted, ok := id.Parse(id.Handoff, c.Param("handoff")); ok {
+		if handoff, found := view.Handoff(wanted); found {
+			return Reply{Data: HandoffData{Handoff: c.handoff(view, handoff)}}, nil
+		}
+	}
+	return Reply{}, fault.New(fault.HandoffNotFound, "There is no such handoff.")
+}

@@ -1,0 +1,174 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/api/shape"
+	"pws/internal/fault"
+	"pws/work"
+)
+
+// DecisionNote is an item of decisions: a text, or an object that also says why. It comes back in
+// the form in which it was sent.
+type DecisionNote struct{ sent note }
+
+// FailureNote is an item of failed_approaches: a text, or an object that also says why. It comes
+// back in the form in which it was sent.
+type FailureNote struct{ sent note }
+
+// note is an item and what is wrong with it. Reading never fails, so that the faults of all items
+// are told together.
+type note struct {
+	item     work.Note
+	problems []fault.Field
+}
+
+// noteCheck bounds the texts of a note, noteSchema says the same to others.
+var (
+	noteCheck  = shape.CompileCheck("chars=1..2000,text")
+	noteSchema = map[string]any{
+		"type": "string", "minLength": 1, "maxLength": work.ItemCharsMax,
+	}
+)
+
+// decision and failure are the objects. Without a reason they are still objects.
+type decision struct {
+	Decision  string `json:"decision" check:"required,chars=1..2000,text"`
+	Rationale string `json:"rationale" check:"chars=1..2000,text"`
+}
+
+type failure struct {
+	Approach string `json:"approach" check:"required,chars=1..2000,text"`
+	Reason   string `json:"reason" check:"chars=1..2000,text"`
+}
+
+// UnmarshalJSON reads either form; see Problems.
+func (n *DecisionNote) UnmarshalJSON(raw []byte) error {
+	var object decision
+	n.sent = readNote(raw, &object, func() work.Note {
+		return work.Note{Text: object.Decision, Reason: object.Rationale, Reasoned: true}
+	})
+	return nil
+}
+
+// UnmarshalJSON reads either form; see Problems.
+func (n *FailureNote) UnmarshalJSON(raw []byte) error {
+	var object failure
+	n.sent = readNote(raw, &object, func() work.Note {
+		return work.Note{Text: object.Approach, Reason: object.Reason, Reasoned: true}
+	})
+	return nil
+}
+
+// Problems implements shape.Checker.
+func (n *DecisionNote) Problems() []fault.Field { return n.sent.problems }
+
+// Problems implements shape.Checker.
+func (n *FailureNote) Problems() []fault.Field { return n.sent.problems }
+
+// MarshalJSON writes the form in which it was sent.
+func (n DecisionNote) MarshalJSON() ([]byte, error) {
+	return n.sent.append(nil, "decision", "rationale"), nil
+}
+
+// MarshalJSON writes the form in which it was sent.
+func (n FailureNote) MarshalJSON() ([]byte, error) {
+	return n.sent.append(nil, "approach", "reason"), nil
+}
+
+// JSONSchema describes both forms.
+func (DecisionNote) JSONSchema() map[string]any { return noteForms("decision", "rationale") }
+
+// JSONSchema describes both forms.
+func (FailureNote) JSONSchema() map[string]any { return noteForms("approach", "reason") }
+
+// readNote reads a text, or an object by its own rules.
+func readNote(raw []byte, object any, taken func() work.Note) note {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	switch raw[0] {
+	case '"':
+		text, err := jsontext.AppendUnquote(nil, raw)
+		if err != nil {
+			return note{problems: problemsOf(err)}
+		}
+		read := note{item: work.Note{Text: string(text)}}
+		if problem := noteCheck.Text(read.item.Text); problem != "" {
+			read.problems = []fault.Field{{Problem: problem}}
+		}
+		return read
+	case '{':
+		if err := shape.Decode(raw, object); err != nil {
+			return note{problems: problemsOf(err)}
+		}
+		return note{item: taken()}
+	}
+	return note{problems: []fault.Field{{Problem: "must be a string or an object"}}}
+}
+
+// problemsOf are the faults that a part of a body was refused with.
+func problemsOf(err error) []fault.Field {
+	var refusal *fault.Error
+	if errors.As(err, &refusal) {
+		if fields, ok := refusal.Details["fields"].([]fault.Field); ok {
+			return fields
+		}
+	}
+	return []fault.Field{{Problem: "does not fit"}}
+}
+
+func (n *note) append(dst []byte, text, reason string) []byte {
+	if !n.item.Reasoned {
+		return shape.AppendString(dst, n.item.Text)
+	}
+	dst = append(shape.AppendString(append(dst, '{'), text), ':')
+	dst = shape.AppendString(dst, n.item.Text)
+	if n.item.Reason != "" {
+		dst = append(shape.AppendString(append(dst, ','), reason), ':')
+		dst = shape.AppendString(dst, n.item.Reason)
+	}
+	return append(dst, '}')
+}
+
+func noteForms(text, reason string) map[string]any {
+	return map[string]any{"anyOf": []any{noteSchema, map[string]any{
+		"type": "object", "required": []any{text}, "additionalProperties": false,
+		"properties": map[string]any{text: noteSchema, reason: noteSchema},
+	}}}
+}
+
+// decisionNotes and failureNotes are the wire form of kept notes.
+func decisionNotes(kept []work.Note) []DecisionNote {
+	list := make([]DecisionNote, len(kept))
+	for at := range kept {
+		list[at].sent.item = kept[at]
+	}
+	return list
+}
+
+func failureNotes(kept []work.Note) []FailureNote {
+	list := make([]FailureNote, len(kept))
+	for at := range kept {
+		list[at].sent.item = kept[at]
+	}
+	return list
+}
+
+// decisionItems and failureItems are what is kept of notes that were sent.
+func decisionItems(sent []DecisionNote) []work.Note {
+	list := make([]work.Note, len(sent))
+	for at := range sent {
+		list[at] = sent[at].sent.item
+	}
+	return list
+}
+
+func failureItems(sent []FailureNote) []work.Note {
+	list := make([]work.Note, len(sent))
+	for at := range sent {
+		list[at] = sent[at].sent.item
+	}
+	return list
+}
