@@ -7,7 +7,8 @@
 // collect every fault with its place, so that a client can mend all of them at once.
 //
 // A member is optional unless its check says required; null for an optional member counts as
-// absent. A required member needs a pointer type where its zero value is legal.
+// absent, unless its type is Nullable. A required member needs a pointer type where its zero value
+// is legal.
 package shape
 
 import (
@@ -230,7 +231,11 @@ func addMembers(p *plan, t reflect.Type, at []int) {
 		if _, twice := p.byName[name]; twice {
 			panic("shape: " + t.String() + " has two members " + name)
 		}
-		use := useOf(field.Type, checkTag(field, "check"), checkTag(field, "each"))
+		typ := field.Type
+		if typ.Implements(nullableType) {
+			typ, index = typ.Field(valueField).Type, append(index, valueField)
+		}
+		use := useOf(typ, checkTag(field, "check"), checkTag(field, "each"))
 		p.open = p.open || use.plan.open || !use.plan.done
 		p.byName[name] = len(p.members)
 		p.byFold[fold(name)] = len(p.members)
