@@ -67,12 +67,21 @@ func Decode(body []byte, into any) error {
 		faults = crossFaults(value, &root, "", faults)
 	}
 	if len(faults) > 0 {
-		return fault.Invalid(faults...)
+		return refusalOf(faults, body, into, decodeErr)
 	}
 	if decodeErr != nil {
 		return fault.Invalid(fault.Field{Field: "", Problem: "does not fit the request type"})
 	}
 	return nil
+}
+
+// refusalOf is the error of all faults; a Refuser adds its own where the members can be read.
+func refusalOf(faults []fault.Field, body []byte, into any, decodeErr error) error {
+	refuser, ok := into.(Refuser)
+	if ok && (decodeErr == nil || json.Unmarshal(body, into) == nil) {
+		return refuser.Refuse(faults)
+	}
+	return fault.Invalid(faults...)
 }
 
 // decodeString makes a string of its exact size in one copy, also where it is escaped.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"pws/internal/fault"
@@ -117,7 +118,26 @@ func (w *walk) value(u *use) {
 		}
 		w.skip()
 	case kindOpen:
+		w.open(u.plan)
+	}
+}
+
+// open asks a type that reads itself what is wrong with a value.
+func (w *walk) open(p *plan) {
+	if !p.checker {
 		w.skip()
+		return
+	}
+	raw, err := w.dec.ReadValue()
+	one := reflect.New(p.typ)
+	if err != nil || json.Unmarshal(raw, one.Interface(), strict) != nil {
+		return
+	}
+	for _, problem := range problemsOf(one.Elem()) {
+		undo := len(w.path)
+		w.path = append(w.path[:0], join(string(w.path), problem.Field)...)
+		w.fault(problem.Problem)
+		w.path = w.path[:undo]
 	}
 }
 

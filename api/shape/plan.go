@@ -29,6 +29,14 @@ type Checker interface {
 	Problems() []fault.Field
 }
 
+// Refuser is implemented by requests whose handlers judge more of the form, so that a client hears
+// of everything at once. Refuse is called with faults of the members, which may be out of their
+// bounds then, and returns the error of these and of its own; a request whose members hold goes to
+// the handler.
+type Refuser interface {
+	Refuse(faults []fault.Field) error
+}
+
 // Describer is implemented by types that describe themselves, as those must that write and read
 // their own JSON. The keys of the map are those of JSON Schema.
 type Describer interface {
