@@ -97,12 +97,19 @@ type Engine struct {
 
 	handles  *xsync.MapOf[id.ID, *handle]
 	listing  *index.Listing
+	owners   *index.Owners[*handle]
+	tasks    *index.Tasks
 	identity identityCell
 
 	// dirty holds the handles that changed since the last snapshot began.
 	dirty struct {
 		sync.Mutex
 		handles []*handle
+	}
+	// unsaved holds what was made since the last snapshot began, see owners.
+	unsaved struct {
+		sync.Mutex
+		owned []owned
 	}
 	snapshotFault atomic.Pointer[error]
 	failure       atomic.Pointer[error]
@@ -128,6 +135,8 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		log:     config.Log,
 		handles: xsync.NewMapOf[id.ID, *handle](),
 		listing: index.NewListing(),
+		owners:  index.NewOwners[*handle](),
+		tasks:   index.NewTasks(),
 		stop:    make(chan struct{}),
 	}
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()

@@ -129,7 +129,9 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	if o.Idempotency != nil {
 		e.result = a.remember(o.Idempotency, next, decision.Result, stamp.Now, &done)
 	}
-	c := &commit{engine: a.engine, handle: a.handle, order: o, done: done}
+	c := &commit{
+		engine: a.engine, handle: a.handle, order: o, done: done, events: decision.Events,
+	}
 	if err := c.fill(&e, decision); err != nil {
 		a.refuse(o, err)
 		return
@@ -222,6 +224,7 @@ type commit struct {
 	handle  *handle
 	order   *order
 	done    api.Done
+	events  []work.Event
 	blobs   []entryBlob
 	waiters waiters
 }
@@ -257,8 +260,8 @@ func (c *commit) Committed(position uint64, err error) {
 	for _, blob := range c.blobs {
 		c.engine.blobs.Add(position, blobs.Hash(blob.hash), blob.content)
 	}
-	c.engine.publish(c.handle, c.done.Project, position)
-	c.blobs = nil
+	c.engine.publish(c.handle, c.done.Project, position, c.events)
+	c.blobs, c.events = nil, nil
 	c.order.answer(c.done, nil)
 	c.waiters.finish(nil)
 }

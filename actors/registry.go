@@ -174,13 +174,19 @@ func (e *Engine) breakProject(h *handle, err error) {
 }
 
 // publish makes a durable state the one that readers see. The log's committer calls it, in order.
-func (e *Engine) publish(h *handle, next *work.Project, position uint64) {
-	before := h.view.Load()
+// What is new can be found by its ID BEFORE anybody can have seen it.
+func (e *Engine) publish(h *handle, next *work.Project, position uint64, events []work.Event) {
+	e.own(h, events)
+	var before *work.Project
+	if view := h.view.Load(); view != nil {
+		before = view.project
+	}
 	h.view.Store(&published{project: next, position: position})
-	if before == nil || before.project.Visibility != next.Visibility {
+	if before == nil || before.Visibility != next.Visibility {
 		at := index.Position{Millis: next.CreatedAt, ID: next.ID}
 		e.listing.Set(at, next.Visibility == work.Public)
 	}
+	e.followTasks(before, next, events)
 	e.markDirty(h)
 }
 

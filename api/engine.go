@@ -27,6 +27,16 @@ type Engine interface {
 	Blob(hash work.Hash) ([]byte, error)
 	// PublicProjects lists PUBLIC projects, newest first, behind the one the position names.
 	PublicProjects(after ListPosition, limit int) ([]*work.Project, error)
+	// Owner is the project of a task or a work session, for those that are reached by their own ID;
+	// false where no such thing was ever made. It finds and does not authorize.
+	Owner(thing id.ID) (project id.ID, ok bool)
+	// PublicTasks lists unfinished tasks of PUBLIC projects that have a status now, in the order in
+	// which they should be taken, behind the one the position names. What it names is judged by the
+	// live view.
+	PublicTasks(status work.TaskStatus, after TaskPosition, limit int) []TaskPlace
+	// OwnWork names projects that are not PUBLIC, have OPEN tasks and have the agent as a member, in
+	// the order of their best task. What it names is judged by the live view.
+	OwnWork(agent id.ID) []id.ID
 	// Health reports each part of the service, nil where it is well.
 	Health() []Check
 }
@@ -36,6 +46,19 @@ type Engine interface {
 type ListPosition struct {
 	Millis int64
 	ID     id.ID
+}
+
+// TaskPosition is a place in the order in which tasks should be taken: the higher priority, then the
+// lower ID. The zero position is the start.
+type TaskPosition struct {
+	Priority work.Priority
+	Task     id.ID
+}
+
+// TaskPlace is a task in that order with its project.
+type TaskPlace struct {
+	TaskPosition
+	Project id.ID
 }
 
 // Order is one command to one project.
