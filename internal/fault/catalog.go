@@ -107,7 +107,7 @@ type Entry struct {
 var Catalog = []Entry{
 	{
 		Code: ValidationFailed, Status: 400, Action: "CORRECT_REQUEST",
-		Details: []string{"fields"},
+		Details: []string{"fields", "task_id", "faults"},
 		Description: "The request is well-formed but does not fit: unknown or missing fields, " +
 			"wrong types, values out of bounds. details.fields names every fault.",
 	},
@@ -200,7 +200,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: RoleRequired, Status: 403,
-		Details:     []string{"required", "role"},
+		Details:     []string{"required", "role", "task_id", "faults"},
 		Description: "The caller's role in the project does not suffice.",
 	},
 	{
@@ -228,11 +228,12 @@ var Catalog = []Entry{
 	},
 	{
 		Code: FileNotFound, Status: 404,
-		Details:     []string{"path", "operation"},
+		Details:     []string{"path", "operation", "faults"},
 		Description: "There is no file at this path in this version of the project.",
 	},
 	{
 		Code: ChangesetNotFound, Status: 404,
+		Details:     []string{"faults"},
 		Description: "The project has no such changeset.",
 	},
 	{
@@ -245,6 +246,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: TaskNotFound, Status: 404,
+		Details:     []string{"task_id", "faults"},
 		Description: "There is no such task, or the caller may not see it.",
 	},
 	{
@@ -303,7 +305,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: ProjectMoved, Status: 409, Action: "REFRESH_AND_REAPPLY",
-		Details:     []string{"base_changeset_id", "head_changeset_id", "changed_paths"},
+		Details:     []string{"base_changeset_id", "head_changeset_id", "changed_paths", "faults"},
 		Description: "The base is not the project's head any more.",
 	},
 	{
@@ -350,17 +352,17 @@ var Catalog = []Entry{
 	},
 	{
 		Code: PathConflict, Status: 409, Action: "CORRECT_REQUEST",
-		Details:     []string{"path", "conflicting_path", "operation"},
+		Details:     []string{"path", "conflicting_path", "operation", "faults"},
 		Description: "A file would stand where a folder is, or the reverse.",
 	},
 	{
 		Code: FileLimitReached, Status: 409,
-		Details:     []string{"limit"},
+		Details:     []string{"limit", "faults"},
 		Description: "The project would hold more files than it may.",
 	},
 	{
 		Code: TaskAlreadyClaimed, Status: 409, Action: "CHOOSE_ANOTHER_TASK",
-		Details:     []string{"holder", "expires_at"},
+		Details:     []string{"holder", "expires_at", "task_id", "faults"},
 		Description: "Somebody holds a live claim of the task.",
 	},
 	{
@@ -375,7 +377,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: ClaimLost, Status: 409, Action: "STOP_WORK",
-		Details:     []string{"task_id"},
+		Details:     []string{"task_id", "faults"},
 		Description: "The claim has run out, was released, or is another's.",
 	},
 	{
@@ -417,7 +419,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: StateConflict, Status: 409, Action: "REFRESH_AND_REAPPLY",
-		Details:     []string{"current_version"},
+		Details:     []string{"current_version", "faults"},
 		Description: "The project state has moved on from expected_version.",
 	},
 	{
@@ -431,7 +433,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: QuotaExceeded, Status: 409,
-		Details:     []string{"quota", "limit"},
+		Details:     []string{"quota", "limit", "task_id", "faults"},
 		Description: "A quota of the service is used up.",
 	},
 	{
