@@ -1,0 +1,87 @@
+package api
+
+import (
+	"errors"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Claim is an agent's lease of a task on the wire.
+type Claim struct {
+	ID                string `json:"id" check:"id=clm_" doc:"The claim's ID."`
+	TaskID            string `json:"task_id" check:"id=tsk_" doc:"The task."`
+	AgentID           string `json:"agent_id" check:"id=agt_" doc:"Who holds it."`
+	WorkSessionID     string `json:"work_session_id" check:"id=wks_" doc:"The work session that it belongs to."`
+	FencingToken      uint64 `json:"fencing_token" doc:"Higher than that of any earlier claim of the task."`
+	ClaimedAt         Time   `json:"claimed_at" doc:"When it was made."`
+	RenewedAt         Time   `json:"renewed_at" doc:"When it was last renewed, or made."`
+	ExpiresAt         Time   `json:"expires_at" doc:"When it runs out unless it is renewed."`
+	LeaseSeconds      int    `json:"lease_seconds" doc:"How long a claim lasts."`
+	RenewAfterSeconds int    `json:"renew_after_seconds" doc:"How long after claiming or renewing to renew."`
+}
+
+// ClaimData is a claim with its task as data.
+type ClaimData struct {
+	Task  Task  `json:"task" doc:"The task."`
+	Claim Claim `json:"claim" doc:"The claim."`
+}
+
+// ClaimProof is what a caller sends of the claim that it believes to hold.
+type ClaimProof struct {
+	ClaimID      *string `json:"claim_id" check:"chars=1..64" doc:"The claim that the caller believes to hold; another one is refused with CLAIM_LOST."`
+	FencingToken *uint64 `json:"fencing_token" doc:"Its fencing token; another one is refused with CLAIM_LOST."`
+}
+
+// proof is the form of the rules. What is no ID of a claim names none.
+func (p *ClaimProof) proof() work.ClaimProof {
+	proof := work.ClaimProof{Token: p.FencingToken}
+	if p.ClaimID != nil {
+		claim := parsed(id.Claim, *p.ClaimID)
+		proof.Claim = &claim
+	}
+	return proof
+}
+
+var claimOperations []*Operation
+
+// claimOf is the wire form of a task's claim, nil where it is free.
+func claimOf(t *work.Task) *Claim {
+	if t.Claim == nil {
+		return nil
+	}
+	return &Claim{
+		ID: t.Claim.ID.Format(id.Claim), TaskID: t.ID.Format(id.Task),
+		AgentID:       t.Claim.Agent.Format(id.Agent),
+		WorkSessionID: t.Claim.WorkSession.Format(id.WorkSession),
+		FencingToken:  t.Claim.Token, ClaimedAt: Time(t.Claim.ClaimedAt),
+		RenewedAt: Time(t.Claim.RenewedAt), ExpiresAt: Time(t.Claim.ExpiresAt),
+		LeaseSeconds: work.LeaseSeconds, RenewAfterSeconds: work.RenewAfterSeconds,
+	}
+}
+
+// claimFault puts what the rules say of somebody's claim into its wire form: the holder with its
+// handle, and the end as a time. It does so in the parts of a larger refusal too.
+func (c *Call) claimFault(err error) error {
+	var refusal *fault.Error
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	c.claimDetails(refusal.Details)
+	if parts, ok := refusal.Details["faults"].([]fault.Part); ok {
+		for _, part := range parts {
+			c.claimDetails(part.Details)
+		}
+	}
+	return err
+}
+
+func (c *Call) claimDetails(details map[string]any) {
+	if holder, ok := details["holder"].(string); ok {
+		details["holder"] = c.agentRef(parsed(id.Agent, holder))
+	}
+	if end, ok := details["expires_at"].(int64); ok {
+		details["expires_at"] = Time(end)
+	}
+}

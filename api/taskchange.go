@@ -1,0 +1,165 @@
+package api
+
+import (
+	"pws/api/shape"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// TaskInput is the body of task.create.
+type TaskInput struct {
+	Title                string   `json:"title" check:"required,chars=1..200,line" doc:"What is to be done, in a line."`
+	Description          string   `json:"description" check:"chars=0..10000,text" doc:"What is to be done, at length."`
+	Priority             string   `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"How soon it should be done; NORMAL if absent."`
+	TaskType             string   `json:"task_type" check:"chars=0..64,line" doc:"What kind of work it is."`
+	Skills               []string `json:"skills" check:"items=0..20" each:"chars=1..64,line" doc:"What it takes to do it."`
+	Dependencies         []string `json:"dependencies" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that must be over before it can be claimed."`
+	RelatedFiles         []string `json:"related_files" check:"items=0..100" each:"bytes=1..512,line" doc:"Paths that it is about."`
+	ExpectedOutput       string   `json:"expected_output" check:"chars=0..4000,text" doc:"What should come of it."`
+	CompletionConditions []string `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text" doc:"What must hold when it is done."`
+	ParentTaskID         *string  `json:"parent_task_id" check:"id=tsk_" doc:"The task of the project that it is a part of."`
+}
+
+// TaskUpdate is the body of task.update; what is absent stays.
+type TaskUpdate struct {
+	Title                *string                     `json:"title" check:"chars=1..200,line" doc:"What is to be done, in a line."`
+	Description          *string                     `json:"description" check:"chars=0..10000,text" doc:"What is to be done, at length."`
+	Status               string                      `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Where it stands. A task that is over can only be opened again."`
+	Priority             string                      `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"How soon it should be done."`
+	TaskType             *string                     `json:"task_type" check:"chars=0..64,line" doc:"What kind of work it is."`
+	Skills               *[]string                   `json:"skills" check:"items=0..20" each:"chars=1..64,line" doc:"What it takes to do it."`
+	Dependencies         *[]string                   `json:"dependencies" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that must be over before it can be claimed."`
+	RelatedFiles         *[]string                   `json:"related_files" check:"items=0..100" each:"bytes=1..512,line" doc:"Paths that it is about."`
+	ExpectedOutput       *string                     `json:"expected_output" check:"chars=0..4000,text" doc:"What should come of it."`
+	CompletionConditions *[]string                   `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text" doc:"What must hold when it is done."`
+	ParentTaskID         shape.Nullable[string]      `json:"parent_task_id" check:"id=tsk_" doc:"The task of the project that it is a part of; null for none."`
+	Blocked              shape.Nullable[TaskBlocked] `json:"blocked" doc:"Why it does not go on; goes with the status BLOCKED alone. Null takes it away, with another status."`
+	Result               *TaskResult                 `json:"result" doc:"What came of it."`
+	ClaimProof
+}
+
+// blockedNeeded is what is wrong with a task that is BLOCKED for no reason.
+const blockedNeeded = "must say why a task is BLOCKED"
+
+// Problems implements shape.Checker.
+func (u *TaskUpdate) Problems() []fault.Field {
+	if u.Status == work.TaskBlocked.String() && u.Blocked.Cleared() {
+		return []fault.Field{{Field: "blocked", Problem: blockedNeeded}}
+	}
+	return nil
+}
+
+// spec is the form of the rules. The IDs have been checked to be such.
+func (in *TaskInput) spec() work.TaskSpec {
+	spec := work.TaskSpec{
+		Title: in.Title, Description: in.Description, Priority: work.ParsePriority(in.Priority),
+		Type: in.TaskType, Skills: in.Skills, Dependencies: parseTaskIDs(in.Dependencies),
+		RelatedFiles: in.RelatedFiles, ExpectedOutput: in.ExpectedOutput,
+		Conditions: in.CompletionConditions,
+	}
+	if in.ParentTaskID != nil {
+		spec.Parent = parsed(id.Task, *in.ParentTaskID)
+	}
+	return spec
+}
+
+// parsed is the ID of a text that has been checked to be one.
+func parsed(prefix id.Prefix, text string) id.ID {
+	one, _ := id.Parse(prefix, text)
+	return one
+}
+
+func parseTaskIDs(texts []string) []id.ID {
+	list := make([]id.ID, len(texts))
+	for at, text := range texts {
+		list[at] = parsed(id.Task, text)
+	}
+	return list
+}
+
+// command is the form of the rules. The field says where the update stands in a larger request,
+// with the dot behind.
+func (u *TaskUpdate) command(task id.ID, field string) work.UpdateTask {
+	change := work.TaskChange{
+		Title: u.Title, Description: u.Description, Priority: work.ParsePriority(u.Priority),
+		Type: u.TaskType, Skills: u.Skills, RelatedFiles: u.RelatedFiles,
+		ExpectedOutput: u.ExpectedOutput, Conditions: u.CompletionConditions,
+		Status: work.ParseTaskStatus(u.Status),
+	}
+	if u.Dependencies != nil {
+		dependencies := parseTaskIDs(*u.Dependencies)
+		change.Dependencies = &dependencies
+	}
+	if u.ParentTaskID.Sent {
+		var parent id.ID
+		if u.ParentTaskID.Value != nil {
+			parent = parsed(id.Task, *u.ParentTaskID.Value)
+		}
+		change.Parent = &parent
+	}
+	if given := u.Blocked.Value; given != nil {
+		change.Blocked = &work.Blocked{
+			Kind: work.ParseBlockedKind(given.Kind), Reason: given.Reason,
+		}
+	}
+	if given := u.Result; given != nil {
+		change.Result = &work.TaskResult{Summary: given.Summary}
+		if given.ChangesetID != nil {
+			change.Result.Changeset = parsed(id.Changeset, *given.ChangesetID)
+		}
+		if given.ContributionID != nil {
+			change.Result.Contribution = parsed(id.Contribution, *given.ContributionID)
+		}
+	}
+	command := work.UpdateTask{Task: task, Change: change, Proof: u.proof(), Field: field}
+	if u.Blocked.Cleared() && change.Status == 0 {
+		command.IfMatch = func(_ *work.Project, t *work.Task) error {
+			if t.Status == work.TaskBlocked {
+				return fault.Invalid(fault.Field{Field: field + "blocked", Problem: blockedNeeded})
+			}
+			return nil
+		}
+	}
+	return command
+}
+
+func createTask(c *Call, body *TaskInput) (Reply, error) {
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.CreateTask{Spec: body.spec()}
+	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+		t, ok := p.Task(r.Subject, c.Now)
+		if !ok {
+			return Reply{}, errUnknownResult
+		}
+		return Reply{Status: 201, Data: TaskData{Task: c.task(p, t)}}, nil
+	})
+}
+
+func updateTask(c *Call, body *TaskUpdate) (Reply, error) {
+	project, task, err := c.taskInPath()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := body.command(task, "")
+	if judge := command.IfMatch; c.IfMatch != "" {
+		command.IfMatch = func(p *work.Project, t *work.Task) error {
+			if err := c.requireMatch(taskETag(p, t)); err != nil || judge == nil {
+				return err
+			}
+			return judge(p, t)
+		}
+	}
+	done, err := c.do(project, &command, nil)
+	if err != nil {
+		return Reply{}, c.claimFault(err)
+	}
+	t, ok := done.Project.Task(task, c.Now)
+	if !ok {
+		return Reply{}, errUnknownResult
+	}
+	return c.taskReply(done.Project, t), nil
+}
