@@ -45,9 +45,10 @@ var mayImport = map[string][]string{
 	"index":      {"internal/fault", "internal/id", "work", "identity"},
 	"api/shape":  {"internal/fault", "internal/id"},
 	"api/cursor": {"internal/fault"},
+	"api/budget": {"api/shape"},
 	"api": {
 		"internal/fault", "internal/id", "work", "work/path", "work/license", "work/diff",
-		"identity", "index", "api/shape", "api/cursor",
+		"identity", "index", "api/shape", "api/cursor", "api/budget",
 	},
 	"actors": {
 		"internal/fault", "internal/id", "work", "identity", "index", "wal", "snapshot", "blobs",

@@ -1,0 +1,292 @@
+package budget
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"pws/api/shape"
+)
+
+// decode reads a document strictly enough for these tests.
+func decode(t rapid.TB, text []byte) map[string]any {
+	t.Helper()
+	if !utf8.Valid(text) {
+		t.Fatalf("not UTF-8: %q", text)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return object
+}
+
+// texts are strings whose JSON is longer than they are, for some.
+func texts() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.StringN(0, 300, -1),
+		rapid.Map(rapid.IntRange(0, 200), func(n int) string { return strings.Repeat(`"\`, n) }),
+		rapid.Map(rapid.IntRange(0, 100), func(n int) string { return strings.Repeat("\u0001", n) }),
+		rapid.Map(rapid.IntRange(0, 2000), func(n int) string { return strings.Repeat("😀", n) }),
+	)
+}
+
+// object is an item of three parts.
+type object struct {
+	id   int
+	text string
+	list []string
+}
+
+func (o object) Head(dst []byte) []byte { return fmt.Appendf(dst, `{"id":%d`, o.id) }
+
+func (o object) Text() (string, Text) { return "text", Text{Text: o.text, Chars: 50} }
+
+func (o object) Rest(dst []byte) ([]byte, bool) {
+	for at, one := range o.list {
+		dst = append(append(dst, fmt.Sprintf(`,"rest_%d":`, at)...), shape.AppendString(nil, one)...)
+	}
+	return dst, false
+}
+
+func items() *rapid.Generator[Item] {
+	return rapid.Custom(func(t *rapid.T) Item {
+		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		case 0:
+			chars := rapid.SampledFrom([]int{5, 200, Unlimited}).Draw(t, "chars")
+			return Text{texts().Draw(t, "text"), chars}
+		case 1:
+			return Raw(shape.AppendString(nil, texts().Draw(t, "raw")))
+		}
+		return Record{object{
+			rapid.IntRange(0, 1e6).Draw(t, "id"), texts().Draw(t, "member"),
+			rapid.SliceOfN(texts(), 0, 3).Draw(t, "list"),
+		}}
+	})
+}
+
+// form is a document of any kind of places with sections that fill them.
+func form(t *rapid.T) (*Document, []Section) {
+	d := &Document{Fixed: []byte(`{"first":1`)}
+	var sections []Section
+	for n := range rapid.IntRange(0, 8).Draw(t, "sections") {
+		s := Section{
+			Name: fmt.Sprintf("s%d", n/2), Share: rapid.IntRange(0, 40).Draw(t, "share"),
+			Lost: rapid.Bool().Draw(t, "lost"),
+		}
+		fill := func(p *Place, most int) {
+			for _, item := range rapid.SliceOfN(items(), 0, most).Draw(t, "items") {
+				s.Entries = append(s.Entries, Entry{p, item})
+			}
+		}
+		key := fmt.Sprintf("k%d", n)
+		switch rapid.IntRange(0, 3).Draw(t, "place") {
+		case 0:
+			d.Fixed = append(d.Fixed, `,"`+key+`":`...)
+			fill(d.List(), 8)
+		case 1:
+			d.Fixed = append(d.Fixed, `,"`+key+`":`...)
+			front := d.List()
+			fill(front, 4)
+			sections = append(sections, s)
+			s = Section{Name: s.Name, Share: s.Share}
+			fill(d.After(front), 4)
+		case 2:
+			fill(d.Member(key), 1)
+		case 3:
+			p := d.MemberList(key)
+			s.Entries = append(s.Entries, Entry{p, nil})
+			fill(p, 6)
+		}
+		sections = append(sections, s)
+	}
+	return d, sections
+}
+
+// TestNeverTooLong: the text is JSON, never longer than it may be, says how long it is, and names
+// exactly the sections that lost something.
+func TestNeverTooLong(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, sections := form(t)
+		least := d.fixedBytes() + 60
+		for at := range sections {
+			least += reserve(&sections[at])
+		}
+		most := least + rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(0, 20_000)).Draw(t, "more")
+		declared := slices.Clone(sections)
+		text := d.Build(most, sections)
+		if len(text) > most {
+			t.Fatalf("%d bytes, at most %d may be: %s", len(text), most, text)
+		}
+		got := decode(t, text)
+		if got["approximate_chars"] != float64(len(text)) {
+			t.Fatalf("%v, not %d: %s", got["approximate_chars"], len(text), text)
+		}
+		checkLost(t, got, declared)
+	})
+}
+
+// checkLost compares what is there with what there is to tell.
+func checkLost(t *rapid.T, got map[string]any, declared []Section) {
+	whole := map[string]bool{}
+	for at := range declared {
+		s := &declared[at]
+		lost, wanted := s.Lost, map[*Place]int{}
+		for _, entry := range s.Entries {
+			lost = lost || entry.Item == nil && !entry.Place.opened
+			if entry.Item != nil {
+				full, fit := entry.Item.Append(nil, Unlimited)
+				lost = lost || fit != Whole || !entry.Place.holds(full)
+				wanted[entry.Place]++
+			}
+		}
+		for place, count := range wanted {
+			lost = lost || place.count != count
+		}
+		if before, seen := whole[s.Name]; !seen || before {
+			whole[s.Name] = !lost
+		}
+	}
+	var want []any
+	for at := range declared {
+		if name := declared[at].Name; !whole[name] && !slices.Contains(want, any(name)) {
+			want = append(want, name)
+		}
+	}
+	named, _ := got["truncated_sections"].([]any)
+	if !slices.Equal(named, want) {
+		t.Fatalf("named %v, lost %v", named, want)
+	}
+}
+
+// holds reports whether an item stands at the place.
+func (p *Place) holds(item []byte) bool { return bytes.Contains(p.items, item) }
+
+// TestAppendTextFits: a text is never longer than it may be, and what is there of it is its
+// beginning.
+func TestAppendTextFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := texts().Draw(t, "text")
+		chars := rapid.IntRange(1, 300).Draw(t, "chars")
+		room := rapid.IntRange(-10, 700).Draw(t, "room")
+		out, fit := AppendText([]byte("before"), text, chars, room)
+		written := out[len("before"):]
+		if fit == Missing {
+			if len(written) > 0 || room >= 6*textBytesMin+len(ellipsis)+2 {
+				t.Fatalf("missing in %d bytes: %q", room, written)
+			}
+			return
+		}
+		if len(written) > room {
+			t.Fatalf("%d bytes in %d", len(written), room)
+		}
+		var got string
+		if err := json.Unmarshal(written, &got); err != nil {
+			t.Fatal(err)
+		}
+		if utf8.RuneCountInString(got) > chars && fit != Whole {
+			t.Fatalf("%d characters", utf8.RuneCountInString(got))
+		}
+		kept := strings.TrimSuffix(got, ellipsis)
+		if fit == Whole && got != text || fit != Whole && !strings.HasPrefix(text, kept) {
+			t.Fatalf("%q is no beginning of %q", got, text)
+		}
+	})
+}
+
+// TestJSONBytes: the measure is that of the writer, for what is not UTF-8 too.
+func TestJSONBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string {
+			return string(b)
+		})).Draw(t, "text")
+		size := len(shape.AppendString(nil, text)) - len(`""`)
+		if got := within(text, size); got != text {
+			t.Fatalf("%q does not fit its own size", text)
+		}
+		if got := within(text, size-1); text != "" && got == text {
+			t.Fatalf("%q fits too little", text)
+		}
+	})
+}
+
+func TestShorten(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		chars int
+		want  string
+	}{
+		{"", 3, ""}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"äöü", 3, "äöü"}, {"äöüß", 3, "äö…"},
+		{"abcd", 1, "…"}, {"😀😀", 2, "😀😀"},
+	} {
+		if got := Shorten(c.text, c.chars); got != c.want {
+			t.Errorf("Shorten(%q, %d) = %q, not %q", c.text, c.chars, got, c.want)
+		}
+	}
+}
+
+// TestRank: of two sections with too much the first has more, and the second has its share.
+func TestRank(t *testing.T) {
+	d := &Document{Fixed: []byte(`{"one":`)}
+	one := d.List()
+	d.Fixed = append(d.Fixed, `,"two":`...)
+	two := d.List()
+	sections := []Section{{Name: "one", Share: 30}, {Name: "two", Share: 20}}
+	for range 100 {
+		text := Text{strings.Repeat("x", 90), Unlimited}
+		sections[0].Entries = append(sections[0].Entries, Entry{one, text})
+		sections[1].Entries = append(sections[1].Entries, Entry{two, text})
+	}
+	text := d.Build(2000, sections)
+	if len(text) < 1900 || len(one.items) < 2*len(two.items) || len(two.items) < 300 {
+		t.Fatalf("%d and %d of %d bytes", len(one.items), len(two.items), len(text))
+	}
+}
+
+// TestFirstItemIsCut: the only long item of a section has all the room that there is.
+func TestFirstItemIsCut(t *testing.T) {
+	d := &Document{Fixed: []byte(`{"one":`)}
+	one := d.List()
+	text := d.Build(1000, []Section{{
+		Name: "one", Share: 10, Entries: []Entry{{one, Text{strings.Repeat("x", 5000), Unlimited}}},
+	}})
+	got := decode(t, text)
+	if list, _ := got["one"].([]any); len(text) < 980 || len(list) != 1 {
+		t.Fatalf("%d bytes: %s", len(text), text)
+	}
+}
+
+// TestRecordShrinks: an object loses its rest before its text, and its text before itself.
+func TestRecordShrinks(t *testing.T) {
+	record := Record{object{7, strings.Repeat("t", 40), []string{strings.Repeat("r", 40)}}}
+	for _, c := range []struct {
+		room int
+		fit  Fit
+		keys int
+	}{{200, Whole, 3}, {100, Cut, 2}, {60, Cut, 2}, {40, Cut, 2}, {30, Missing, 0}} {
+		out, fit := record.Append(nil, c.room)
+		if fit != c.fit || len(out) > c.room {
+			t.Errorf("in %d bytes: %v, %s", c.room, fit, out)
+			continue
+		}
+		if c.keys > 0 && len(decode(t, out)) != c.keys {
+			t.Errorf("in %d bytes: %s", c.room, out)
+		}
+	}
+}
+
+// TestTotal: the length counts its own digits, across each power of ten.
+func TestTotal(t *testing.T) {
+	for _, bytes := range []int{0, 8, 9, 96, 97, 98, 995, 996, 997, 9994, 9995, 9996, 99_994} {
+		got := total(bytes)
+		if got != bytes+len(fmt.Sprint(got)) {
+			t.Errorf("total(%d) = %d", bytes, got)
+		}
+	}
+}
