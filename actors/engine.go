@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -259,8 +260,13 @@ func (e *Engine) fail(err error) {
 // Now implements api.Engine.
 func (e *Engine) Now() int64 { return e.clock.Now() }
 
-// Advance moves the clock of the service forward, for tests, and returns the new time.
-func (e *Engine) Advance(millis int64) int64 { return e.clock.Advance(millis) }
+// Advance moves the clock of the service forward, for tests, and returns the new time AFTER the
+// claims that ran out by it are noted.
+func (e *Engine) Advance(millis int64) int64 {
+	now := e.clock.Advance(millis)
+	e.expire(index.Expiry{}, math.MaxInt)
+	return now
+}
 
 // Secret implements api.Engine.
 func (e *Engine) Secret() []byte { return e.secret }

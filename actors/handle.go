@@ -14,6 +14,9 @@ import (
 type published struct {
 	project  *work.Project
 	position uint64
+	// tasksAt is the position of the newest entry that may have changed what the index of tasks keeps
+	// of the project, 0 where none has since it was loaded.
+	tasksAt uint64
 }
 
 // handle is what the service keeps of a project that exists or is being made: a few words while it
@@ -43,4 +46,6 @@ type handle struct {
 	// belong to the snapshotter, and stored is read by others AFTER it was set.
 	stored atomic.Bool
 	marked bool
+	// savedRevision is the revision of the project that the snapshot holds, while it is in memory.
+	savedRevision atomic.Uint64
 }

@@ -26,5 +26,9 @@ func (e *Engine) Metrics() []Gauge {
 			func() float64 { return float64(e.snapshot.Position()) }},
 		{"pws_projects", "Projects, passive ones included.",
 			func() float64 { return float64(e.handles.Size()) }},
+		{"pws_tasks_unfinished", "Unfinished tasks of all projects.",
+			func() float64 { return float64(e.tasks.Len()) }},
+		{"pws_owners", "Tasks and work sessions that can be found by their ID.",
+			func() float64 { return float64(e.owners.Len()) }},
 	}
 }

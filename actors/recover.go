@@ -2,6 +2,11 @@ package actors
 
 import (
 	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -57,13 +62,6 @@ func (e *Engine) recover(report *Recovery) error {
 	return nil
 }
 
-func beUint64(text string) (value uint64) {
-	for at := range 8 {
-		value = value<<8 | uint64(text[at])
-	}
-	return value
-}
-
 func (e *Engine) sectionKeys(prefix string) func(yield func(string, uint64) bool) {
 	return func(yield func(string, uint64) bool) { e.snapshot.Keys(prefix, yield) }
 }
@@ -101,7 +99,7 @@ type replayed struct {
 // what it takes to read the log, and not what it takes to run it.
 func (e *Engine) replay(report *Recovery) error {
 	newest := int64(0)
-	var unlisted []*handle
+	behind := tailFacts{reload: map[*handle]struct{}{}}
 	from := report.Snapshot + 1
 	if last := report.Log.Last; last == report.Snapshot && last >= report.Log.First {
 		// The newest entry is in the snapshot, and tells the newest time all the same.
@@ -124,7 +122,7 @@ func (e *Engine) replay(report *Recovery) error {
 		if decoded.target == targetIdentity {
 			err = guarded(func() error { return e.applyIdentity(&in) })
 		} else {
-			unlisted, err = e.keepTail(in, unlisted)
+			err = e.keepTail(in, &behind)
 		}
 		if err != nil {
 			err = fmt.Errorf("log entry %d: %w", position, err)
@@ -132,12 +130,49 @@ func (e *Engine) replay(report *Recovery) error {
 		return err
 	})
 	e.clock.raise(newest)
-	for _, h := range unlisted {
-		if err == nil {
-			err = e.relist(h)
-		}
+	if err == nil {
+		err = e.restoreOwners(behind.made)
+	}
+	if err == nil {
+		err = e.restoreTasks(behind.reload)
+	}
+	if err == nil {
+		handles := slices.Collect(maps.Keys(behind.reload))
+		err = inParallel(len(handles), func(at int) error { return e.relist(handles[at]) })
 	}
 	return err
+}
+
+// tailFacts is what the log behind the snapshot says of the indexes.
+type tailFacts struct {
+	made []owned
+	// reload are the projects of which that needs the project itself.
+	reload map[*handle]struct{}
+}
+
+// inParallel does n things on all processors, and stops after the first error.
+func inParallel(n int, do func(at int) error) error {
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	var all sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for failed.Load() == nil {
+				at := int(next.Add(1)) - 1
+				if at >= n {
+					return
+				}
+				if err := do(at); err != nil {
+					failed.CompareAndSwap(nil, &err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (e *Engine) applyIdentity(in *replayed) error {
@@ -161,38 +196,55 @@ func (e *Engine) applyIdentity(in *replayed) error {
 }
 
 // keepTail gives an entry to its project, unless its section contains it. What it says of the
-// listing is read at once; where that needs the project itself, the handle is added to unlisted.
-func (e *Engine) keepTail(in replayed, unlisted []*handle) ([]*handle, error) {
+// indexes is noted: sections of things and their projects may be older than those of projects.
+func (e *Engine) keepTail(in replayed, facts *tailFacts) error {
 	h, known := e.handles.Load(in.entry.id)
 	if !known {
 		h = &handle{id: in.entry.id}
 		e.handles.Store(h.id, h)
 	}
+	made, err := madeIn(in.entry.events)
+	if err != nil {
+		return err
+	}
+	for _, thing := range made {
+		facts.made = append(facts.made, owned{thing, h})
+	}
 	if len(h.mu.tail) == 0 && h.stored.Load() {
 		saved, _ := e.snapshot.SectionPosition(headKey(h.id))
 		if in.position <= saved {
-			return unlisted, nil
+			return nil
 		}
 	}
 	for at, stored := range in.entry.events {
 		kind := work.Kind(stored.kind)
 		switch first := at == 0 && len(h.mu.tail) == 0 && !h.stored.Load(); {
 		case !work.Known(kind):
-			return unlisted, fmt.Errorf("event kind %d is unknown", kind)
+			return fmt.Errorf("event kind %d is unknown", kind)
 		case first != (kind == work.KindProjectCreated):
-			return unlisted, fmt.Errorf("event kind %d begins project %s, or does so again", kind,
+			return fmt.Errorf("event kind %d begins project %s, or does so again", kind,
 				h.id.Format(id.Project))
 		case kind == work.KindProjectCreated:
 			if err := e.listCreated(&in, stored); err != nil {
-				return unlisted, err
+				return err
 			}
-		case kind == work.KindProjectUpdated:
-			unlisted = append(unlisted, h)
+		case e.needsReload(h, stored.kind):
+			facts.reload[h] = struct{}{}
 		}
 	}
 	h.mu.tail = append(h.mu.tail, in)
 	e.markDirty(h)
-	return unlisted, nil
+	return nil
+}
+
+// needsReload reports whether an event changes what the indexes keep of a project. Who its members
+// are is kept where it has unfinished tasks: then its tasks were saved, or are in the log as well.
+func (e *Engine) needsReload(h *handle, kind uint16) bool {
+	if kind == uint16(work.KindProjectUpdated) || taskKinds[kind] {
+		return true
+	}
+	_, kept := e.snapshot.SectionPosition(tasksKey(h.id))
+	return kept && audienceKinds[kind]
 }
 
 func (e *Engine) listCreated(in *replayed, stored entryEvent) error {
@@ -207,7 +259,7 @@ func (e *Engine) listCreated(in *replayed, stored entryEvent) error {
 	return nil
 }
 
-// relist loads a project whose record has changed and puts it where it belongs.
+// relist loads a project and puts it where it belongs.
 func (e *Engine) relist(h *handle) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -215,6 +267,7 @@ func (e *Engine) relist(h *handle) error {
 	if err == nil {
 		p := view.project
 		e.listing.Set(index.Position{Millis: p.CreatedAt, ID: p.ID}, p.Visibility == work.Public)
+		e.tasks.Replace(p.ID, tasksOf(p))
 	}
 	return err
 }
@@ -241,6 +294,9 @@ func (v *published) apply(in *replayed) error {
 			return err
 		}
 		v.project.Apply(event, moment)
+		if taskKinds[stored.kind] || audienceKinds[stored.kind] {
+			v.tasksAt = in.position
+		}
 	}
 	if len(in.entry.result) > 0 {
 		var result work.Idempotent

@@ -49,6 +49,8 @@ func (e *Engine) load(h *handle) (*published, error) {
 		view.project, view.position, err = e.restore(h.id)
 	}
 	if err == nil {
+		// The chunks are saved as of this revision, and not as of one behind it.
+		h.savedRevision.Store(view.project.Revision)
 		err = view.applyTail(h.mu.tail)
 	}
 	if err != nil {
@@ -177,16 +179,19 @@ func (e *Engine) breakProject(h *handle, err error) {
 // What is new can be found by its ID BEFORE anybody can have seen it.
 func (e *Engine) publish(h *handle, next *work.Project, position uint64, events []work.Event) {
 	e.own(h, events)
+	view := &published{project: next, position: position}
 	var before *work.Project
-	if view := h.view.Load(); view != nil {
-		before = view.project
+	if last := h.view.Load(); last != nil {
+		before, view.tasksAt = last.project, last.tasksAt
 	}
-	h.view.Store(&published{project: next, position: position})
+	if e.followTasks(before, next, events) {
+		view.tasksAt = position
+	}
+	h.view.Store(view)
 	if before == nil || before.Visibility != next.Visibility {
 		at := index.Position{Millis: next.CreatedAt, ID: next.ID}
 		e.listing.Set(at, next.Visibility == work.Public)
 	}
-	e.followTasks(before, next, events)
 	e.markDirty(h)
 }
 
@@ -248,7 +253,15 @@ func (e *Engine) summary(project id.ID) (*work.Project, error) {
 	if view := h.view.Load(); view != nil {
 		return view.project, nil
 	}
-	return work.RestoreSummary(head)
+	summary, err := work.RestoreSummary(head)
+	if err != nil {
+		return nil, err
+	}
+	if next := summary.NextExpiry(); next != 0 && next <= e.Now() {
+		// It counts tasks as they were saved, and some have changed with the time.
+		return e.Project(project)
+	}
+	return summary, nil
 }
 
 // sweep makes passive what has not been used for a while, and forgets handles of projects that

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pws/identity"
+	"pws/index"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -16,13 +17,21 @@ import (
 
 // The keys of snapshot sections:
 //
-//	"p" project                 the project without its full chunks
+//	"p" project                 the project without its chunks
 //	"c" project, number         a full chunk of its history; it never changes
 //	"r" project, number         a full chunk of its stored results; it goes when all have run out
+//	"o" project, number         a full chunk of its handoffs; it never changes
+//	"t" project, number         a chunk of its tasks; it is written again when one of them changed
 //	"v" created, project        empty: the project is PUBLIC; created is big-endian milliseconds
+//	"q" project                 its unfinished tasks as the index keeps them, see tasksVersion; the
+//	                            section is there where there are any
+//	"d" sequence                tasks and work sessions with their projects, 16 bytes each, that were
+//	                            new then; sections are put together as they become many
 //	"a" agent                   an agent with its keys, sessions and stored results
 //	"h"                         the challenges; its position is that of the whole identity state
 const challengesKey = "h"
+
+func tasksKey(project id.ID) string { return "q" + string(project[:]) }
 
 func headKey(project id.ID) string { return "p" + string(project[:]) }
 
@@ -45,6 +54,8 @@ type saver struct {
 	// lastAt is when the last save ended, lastBytes how much the log had taken when it began.
 	lastAt    time.Time
 	lastBytes uint64
+	// owners are the sections of things and whose they are, the oldest first.
+	owners []ownersSection
 }
 
 // saveLoop writes a snapshot whenever one is due.
@@ -119,7 +130,9 @@ func (e *Engine) Save() error {
 // changes is what one snapshot has to save.
 type changes struct {
 	handles []*handle
-	agents  map[id.ID]struct{}
+	// owned is what was made since.
+	owned  []owned
+	agents map[id.ID]struct{}
 	// identity is the state that agents belong to: it and they are taken in one moment, for an
 	// agent that changes later is in the next list. It is nil where nothing changed.
 	identity *publishedIdentity
@@ -135,6 +148,9 @@ func (e *Engine) takeDirty() changes {
 	for _, h := range taken.handles {
 		h.dirty.Store(false)
 	}
+	e.unsaved.Lock()
+	taken.owned, e.unsaved.owned = e.unsaved.owned, nil
+	e.unsaved.Unlock()
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
@@ -149,6 +165,9 @@ func (e *Engine) giveBack(taken changes) {
 	for _, h := range taken.handles {
 		e.markDirty(h)
 	}
+	e.unsaved.Lock()
+	e.unsaved.owned = append(taken.owned, e.unsaved.owned...)
+	e.unsaved.Unlock()
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
@@ -169,38 +188,27 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	if err != nil {
 		return err
 	}
-	marked := make([]bool, len(taken.handles))
-	for at, h := range taken.handles {
-		marked[at], err = e.saveProject(writer, h)
-		if errors.Is(err, errLeftOut) {
-			position = min(position, h.behind()-1)
-			err = nil
-		}
-		if err != nil {
-			writer.Abort()
-			return err
-		}
-		// A snapshot is long work in small steps, and those who wait for a write come first.
-		runtime.Gosched()
-	}
-	if taken.identity != nil {
-		if err := saveIdentity(writer, taken); err != nil {
-			writer.Abort()
-			return err
-		}
-	}
-	if err := writer.Commit(position); err != nil {
+	run, err := e.writeSections(writer, position, taken)
+	if err != nil {
+		writer.Abort()
 		return err
 	}
+	if err := writer.Commit(run.position); err != nil {
+		return err
+	}
+	e.saver.owners = run.owners
 	for at, h := range taken.handles {
 		if h.behind() > 0 {
 			e.markDirty(h)
 			continue
 		}
-		h.marked = marked[at]
+		if saved := run.projects[at]; saved.revision > 0 {
+			h.marked = saved.marked
+			h.savedRevision.Store(saved.revision)
+		}
 		h.stored.Store(true)
 	}
-	if err := e.wal.CutBefore(position + 1); err != nil {
+	if err := e.wal.CutBefore(run.position + 1); err != nil {
 		return err
 	}
 	if e.blobs.NeedsMerge() {
@@ -209,6 +217,48 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 		}
 	}
 	return nil
+}
+
+// savedRun is what becomes true when a run is committed.
+type savedRun struct {
+	// position is what the snapshot covers then.
+	position uint64
+	// projects are in the order of the handles that were taken.
+	projects []savedProject
+	owners   []ownersSection
+}
+
+// savedProject is what was written of one project; the revision is 0 where nothing was.
+type savedProject struct {
+	revision uint64
+	// marked says that it is marked as public.
+	marked bool
+}
+
+// writeSections writes the sections of all that changed.
+func (e *Engine) writeSections(
+	writer *snapshot.Writer, position uint64, taken changes,
+) (run savedRun, err error) {
+	run = savedRun{position: position, projects: make([]savedProject, len(taken.handles))}
+	for at, h := range taken.handles {
+		run.projects[at], err = e.saveProject(writer, h)
+		if errors.Is(err, errLeftOut) {
+			run.position = min(run.position, h.behind()-1)
+			err = nil
+		}
+		if err != nil {
+			return run, err
+		}
+		// A snapshot is long work in small steps, and those who wait for a write come first.
+		runtime.Gosched()
+	}
+	if run.owners, err = e.saveOwners(writer, position, taken.owned); err != nil {
+		return run, err
+	}
+	if taken.identity != nil {
+		err = saveIdentity(writer, taken)
+	}
+	return run, err
 }
 
 // errLeftOut says that a project cannot be loaded, and so not saved: its entries stay in the log.
@@ -224,9 +274,8 @@ func (h *handle) behind() uint64 {
 	return h.mu.tail[0].position
 }
 
-// saveProject writes the sections of one project that are not there yet, and says whether it is
-// marked as public.
-func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (marked bool, err error) {
+// saveProject writes the sections of one project that are not there yet.
+func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved savedProject, err error) {
 	h.mu.Lock()
 	view := h.view.Load()
 	if len(h.mu.tail) > 0 {
@@ -237,42 +286,51 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (marked bool, e
 	h.mu.Unlock()
 	if view == nil || err != nil {
 		// Without an error it has become passive since, which only a saved project does.
-		return h.marked, err
+		return saved, err
 	}
 	p := view.project
 	for _, kind := range work.ChunkKinds {
-		if err := e.saveChunks(writer, view, kind); err != nil {
-			return false, err
+		if err := e.saveChunks(writer, view, kind, h.savedRevision.Load()); err != nil {
+			return saved, err
 		}
 	}
 	head, err := p.EncodeHead()
 	if err == nil {
 		err = writer.Put(headKey(p.ID), view.position, head)
 	}
-	if err != nil {
-		return false, err
+	if err == nil {
+		err = e.saveTasks(writer, view)
 	}
-	switch public := p.Visibility == work.Public; {
-	case public && !h.marked:
+	if err != nil {
+		return saved, err
+	}
+	saved = savedProject{revision: p.Revision, marked: p.Visibility == work.Public}
+	switch {
+	case saved.marked && !h.marked:
 		err = writer.Put(markKey(p), view.position, nil)
-	case !public && h.marked:
+	case !saved.marked && h.marked:
 		err = writer.Delete(markKey(p))
 	}
-	return p.Visibility == work.Public, err
+	return saved, err
 }
 
-// saveChunks writes the full chunks that are not there yet, and lets those go of which nothing is
-// kept any more. Both stand at an end of the range of those that are there.
+// saveChunks writes the chunks that are not there yet, or have changed since the revision that was
+// saved, and lets those go of which nothing is kept any more. Of chunks that never change, the new
+// and the old stand at an end of the range of those that are there.
 func (e *Engine) saveChunks(
-	writer *snapshot.Writer, view *published, kind work.ChunkKind,
+	writer *snapshot.Writer, view *published, kind work.ChunkKind, saved uint64,
 ) error {
 	p := view.project
 	first, end := p.Chunks(kind)
 	for n := end - 1; n >= first; n-- {
 		name := work.Chunk{Kind: kind, Number: n}
 		key := chunkKey(p.ID, name)
-		if _, there := e.snapshot.SectionPosition(key); there {
+		_, there := e.snapshot.SectionPosition(key)
+		if there && kind != work.TaskChunk {
 			break
+		}
+		if there && p.ChunkRevision(name) <= saved {
+			continue
 		}
 		chunk, err := p.EncodeChunk(name)
 		if err == nil {
@@ -304,17 +362,20 @@ func saveIdentity(writer *snapshot.Writer, taken changes) error {
 	return writer.Put(challengesKey, position, state.EncodeChallenges())
 }
 
-// sweepLoop looks for idle projects and for records of identity whose time has passed.
+// sweepLoop looks for idle projects, for claims that ran out, and for records of identity whose time
+// has passed.
 func (e *Engine) sweepLoop() {
 	defer e.stopped.Done()
 	tick := time.NewTicker(e.config.SweepEvery)
 	defer tick.Stop()
+	var expired index.Expiry
 	for {
 		select {
 		case <-e.stop:
 			return
 		case <-tick.C:
 			e.sweep(e.clock.Now())
+			expired = e.expire(expired, expireRoundMax)
 			e.prune()
 		}
 	}

@@ -1,11 +1,15 @@
 package actors
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 
 	"pws/api"
 	"pws/index"
 	"pws/internal/id"
+	"pws/snapshot"
 	"pws/work"
 )
 
@@ -29,8 +33,8 @@ func (e *Engine) PublicTasks(
 // OwnWork implements api.Engine.
 func (e *Engine) OwnWork(agent id.ID) []id.ID { return e.tasks.Own(agent, e.Now()) }
 
-// followTasks tells the index what events have changed. It reports whether they have changed
-// anything that the index keeps of a project.
+// followTasks tells the index what events have changed. It reports whether that may be anything
+// that the index keeps of a project.
 func (e *Engine) followTasks(before, next *work.Project, events []work.Event) (changed bool) {
 	audience := before != nil && before.Version != next.Version
 	changed = audience
@@ -53,6 +57,22 @@ func (e *Engine) followTasks(before, next *work.Project, events []work.Event) (c
 	return changed
 }
 
+// Kinds of events that change what the index keeps of a project: those of tasks, and those of who
+// may find it.
+var (
+	taskKinds = map[uint16]bool{
+		uint16(work.KindTaskCreated): true, uint16(work.KindTaskUpdated): true,
+		uint16(work.KindTaskClaimed): true, uint16(work.KindClaimRenewed): true,
+		uint16(work.KindTaskReleased): true, uint16(work.KindTaskClaimExpired): true,
+	}
+	audienceKinds = map[uint16]bool{
+		uint16(work.KindProjectUpdated):              true,
+		uint16(work.KindOf(new(work.MemberAdded))):   true,
+		uint16(work.KindOf(new(work.MemberChanged))): true,
+		uint16(work.KindOf(new(work.MemberRemoved))): true,
+	}
+)
+
 func taskEntry(stored *work.Task) index.TaskEntry {
 	entry := index.TaskEntry{
 		Task: stored.ID, Priority: stored.Spec.Priority, Status: stored.Status,
@@ -62,6 +82,26 @@ func taskEntry(stored *work.Task) index.TaskEntry {
 		entry.Then = stored.At(entry.Until).Status
 	}
 	return entry
+}
+
+// tasksOf is all that the index keeps of a project.
+func tasksOf(p *work.Project) (all index.ProjectTasks) {
+	unfinished := 0
+	for status := work.TaskOpen; !status.Final(); status++ {
+		unfinished += p.TaskCount(status, asStored)
+	}
+	if unfinished == 0 {
+		return all
+	}
+	all.Public, all.Members = p.Visibility == work.Public, membersOf(p)
+	all.Entries = make([]index.TaskEntry, 0, unfinished)
+	p.Tasks(id.ID{}, asStored, func(stored *work.Task) bool {
+		if !stored.Status.Final() {
+			all.Entries = append(all.Entries, taskEntry(stored))
+		}
+		return true
+	})
+	return all
 }
 
 // membersOf are the members where it matters who they are.
@@ -76,3 +116,108 @@ func membersOf(p *work.Project) []id.ID {
 	}
 	return agents
 }
+
+// saveTasks writes what the index keeps of a project where it has changed since it was saved.
+func (e *Engine) saveTasks(writer *snapshot.Writer, view *published) error {
+	key := tasksKey(view.project.ID)
+	saved, there := e.snapshot.SectionPosition(key)
+	if there && view.tasksAt <= saved {
+		return nil
+	}
+	all := tasksOf(view.project)
+	switch {
+	case len(all.Entries) > 0:
+		return writer.Put(key, view.position, encodeTasks(all))
+	case there:
+		return writer.Delete(key)
+	}
+	return nil
+}
+
+// restoreTasks reads what snapshots have saved of the projects that reload does not name.
+func (e *Engine) restoreTasks(reload map[*handle]struct{}) error {
+	var keys []string
+	for key := range e.sectionKeys("q") {
+		h, ok := e.handles.Load(id.ID([]byte(key[1:])))
+		if _, later := reload[h]; ok && !later {
+			keys = append(keys, key)
+		}
+	}
+	return inParallel(len(keys), func(at int) error {
+		data, _, _, err := e.snapshot.Read(keys[at])
+		if err != nil {
+			return err
+		}
+		project := id.ID([]byte(keys[at][1:]))
+		all, err := decodeTasks(data)
+		if err != nil {
+			return fmt.Errorf("tasks of project %s: %w", project.Format(id.Project), err)
+		}
+		e.tasks.Replace(project, all)
+		return nil
+	})
+}
+
+// tasksVersion is the first byte of what the index keeps of a project, as it is saved:
+//
+//	version  1 byte
+//	public   1 byte: 1 where everybody may find the project
+//	members  uvarint count, then 16 bytes each; none where it is public
+//	tasks    uvarint count, then each: 16 bytes ID, 1 byte priority, 1 byte status, and of its
+//	         claim: uvarint Unix milliseconds of its end, 0 without one, 1 byte status from then on
+const tasksVersion = 1
+
+// taskBytesMin is the least that a task takes.
+const taskBytesMin = len(id.ID{}) + 4
+
+func encodeTasks(all index.ProjectTasks) []byte {
+	size := 2 + 2*binary.MaxVarintLen64 + len(id.ID{})*len(all.Members) +
+		(taskBytesMin+binary.MaxVarintLen64)*len(all.Entries)
+	out := append(make([]byte, 0, size), tasksVersion, 0)
+	if all.Public {
+		out[1] = 1
+	}
+	out = binary.AppendUvarint(out, uint64(len(all.Members)))
+	for _, member := range all.Members {
+		out = append(out, member[:]...)
+	}
+	out = binary.AppendUvarint(out, uint64(len(all.Entries)))
+	for at := range all.Entries {
+		entry := &all.Entries[at]
+		out = append(out, entry.Task[:]...)
+		out = append(out, byte(entry.Priority), byte(entry.Status))
+		out = binary.AppendUvarint(out, uint64(entry.Until))
+		out = append(out, byte(entry.Then))
+	}
+	return out
+}
+
+func decodeTasks(data []byte) (all index.ProjectTasks, err error) {
+	r := reader{rest: data}
+	if version := r.byte(); version != tasksVersion {
+		return all, fmt.Errorf("version %d is unknown", version)
+	}
+	all.Public = r.byte() != 0
+	for range r.count() {
+		all.Members = append(all.Members, id.ID(r.fixed(16)))
+	}
+	count := r.count()
+	all.Entries = make([]index.TaskEntry, 0, count/uint64(taskBytesMin))
+	for range count {
+		entry := index.TaskEntry{
+			Task: id.ID(r.fixed(16)), Priority: work.Priority(r.byte()),
+			Status: work.TaskStatus(r.byte()), Until: int64(r.uvarint()),
+			Then: work.TaskStatus(r.byte()),
+		}
+		if !unfinished(entry.Status) || entry.Until != 0 && !unfinished(entry.Then) {
+			return all, errors.New("a task without a status")
+		}
+		all.Entries = append(all.Entries, entry)
+	}
+	if r.short || len(r.rest) > 0 {
+		return all, errors.New("it ends too soon or too late")
+	}
+	return all, nil
+}
+
+func unfinished(status work.TaskStatus) bool { return status != 0 && !status.Final() }

@@ -1,0 +1,63 @@
+package actors
+
+import (
+	"sync"
+
+	"pws/api"
+	"pws/index"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+const (
+	// expireAtOnce is how many projects note their claims that ran out at the same time, so that
+	// they share the log's fsync.
+	expireAtOnce = 64
+	// expireRoundMax is how many projects one round of the sweep asks for that at most.
+	expireRoundMax = 4096
+)
+
+// expire has claims that ran out noted in up to limit projects, behind a place in the order of
+// expiry, and returns the place to go on from: the zero one when all were asked. It is how those
+// learn of the end of a claim who were not looking, and nothing depends on it: a project that fails
+// is passed by until the next time.
+func (e *Engine) expire(after index.Expiry, limit int) index.Expiry {
+	now := e.Now()
+	for limit > 0 {
+		due, next := e.tasks.Due(now, after, min(limit, expireAtOnce))
+		if len(due) == 0 {
+			return index.Expiry{}
+		}
+		if !e.expireEach(due) {
+			return after
+		}
+		after = next
+		limit -= len(due)
+	}
+	return after
+}
+
+// expireEach reports false where it is of no use to go on now.
+func (e *Engine) expireEach(projects []id.ID) (goOn bool) {
+	faults := make([]error, len(projects))
+	var all sync.WaitGroup
+	for at, project := range projects {
+		all.Go(func() {
+			_, faults[at] = e.Do(api.Order{Project: project, Command: &work.ExpireClaims{}})
+		})
+	}
+	all.Wait()
+	goOn = true
+	for at, err := range faults {
+		switch fault.CodeOf(err) {
+		case "":
+		case fault.ShuttingDown, fault.StorageUnavailable:
+			goOn = false
+		default:
+			e.log.Warn("claims that ran out were not noted",
+				"project", projects[at].Format(id.Project), "error", err)
+		}
+	}
+	return goOn
+}
