@@ -9,7 +9,7 @@ import (
 
 // Idem is the stored answer to a request that carried an Idempotency-Key. Key and fingerprint are
 // digests that the caller computes: the key's over its scope and its bytes, the fingerprint's over
-// method, path and canonical body.
+// method, path and canonical body. Status is 0 where it is no answer but a choice.
 type Idem struct {
 	Key         [16]byte
 	Fingerprint [16]byte
@@ -41,8 +41,42 @@ func (s *State) Replay(agentID id.ID, key [16]byte, now int64) (*Idem, bool) {
 	return nil, false
 }
 
+// NoteChoice keeps what a request with an Idempotency-Key has chosen, BEFORE the request acts on it
+// somewhere else: a repeat finds the choice by Replay, and there what came of it. A later choice
+// under the same key takes the place of the earlier one. The result is nil.
+type NoteChoice struct {
+	Caller      Caller
+	Key         [16]byte
+	Fingerprint [16]byte
+	Choice      id.ID
+}
+
+// Decide implements Command. SESSION_INVALID, SESSION_EXPIRED, IDEMPOTENCY_KEY_REUSED.
+func (c *NoteChoice) Decide(s *State, st Stamp) (Outcome, error) {
+	agent, _, err := s.caller(c.Caller, st.Now)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if earlier, ok := s.Replay(agent.ID, c.Key, st.Now); ok {
+		if err := earlier.Check(c.Fingerprint); err != nil {
+			return Outcome{}, err
+		}
+	}
+	noted := NewIdemStored(agent.ID, c.Key, c.Fingerprint, st.Now, 0,
+		slices.Clone(c.Choice[:]))
+	return Outcome{Events: []Event{noted}}, nil
+}
+
+// Choice is what was chosen, where the record is one of NoteChoice.
+func (i *Idem) Choice() (choice id.ID, ok bool) {
+	if i.Status != 0 || len(i.Body) != len(choice) {
+		return id.ID{}, false
+	}
+	return id.ID(i.Body), true
+}
+
 // IdemStored keeps an answer for its repeats. It stands in the entry of the events that the
-// request led to. The newest 1000 of an agent are kept.
+// request led to. The newest 1000 of an agent are kept, one for each key.
 type IdemStored struct {
 	Agent       id.ID    `cbor:"1,keyasint,omitzero"`
 	Key         [16]byte `cbor:"2,keyasint,omitzero"`
@@ -69,7 +103,10 @@ func (e *IdemStored) touched() (id.ID, bool) { return e.Agent, false }
 
 func (e *IdemStored) apply(s *State, now int64) {
 	agent := *s.mustAgent(e.Agent)
-	agent.idem = append(liveIdem(agent.idem, now), &Idem{
+	others := slices.DeleteFunc(liveIdem(agent.idem, now), func(earlier *Idem) bool {
+		return earlier.Key == e.Key
+	})
+	agent.idem = append(others, &Idem{
 		Key: e.Key, Fingerprint: e.Fingerprint, ExpiresAt: e.ExpiresAt,
 		Status: e.Status, Body: e.Body,
 	})

@@ -135,6 +135,10 @@ func (w *world) command() Command {
 	case 8:
 		return pick(rt, "end", []Command{
 			&SeeSession{w.caller()}, &SeeSession{w.caller()}, &EndSession{w.caller()}, &Prune{},
+			&NoteChoice{
+				Caller: w.caller(), Key: [16]byte{1: pick(rt, "key", []byte("abc"))},
+				Fingerprint: [16]byte{pick(rt, "print", []byte("xxxy"))}, Choice: id.ID{9},
+			},
 		})
 	case 9:
 		return &StartKey{w.caller(), publicKey(), Algorithm}

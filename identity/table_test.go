@@ -183,6 +183,11 @@ func (b *table) command(command string) Command {
 		return &RevokeKey{b.caller(), key}
 	case "prune":
 		return &Prune{}
+	case "choose":
+		return &NoteChoice{
+			b.caller(), idemBytes(b.args["key"]), idemBytes(b.args["print"]),
+			id.ID(idemBytes(b.args["choice"])),
+		}
 	}
 	b.t.Fatalf("no command %q", command)
 	return nil
@@ -241,6 +246,9 @@ func (b *table) replayIdem() (string, error) {
 	}
 	if err := record.Check(idemBytes(b.args["print"])); err != nil {
 		return "", err
+	}
+	if choice, ok := record.Choice(); ok {
+		return "ok choice=" + strings.TrimRight(string(choice[:]), "\x00"), nil
 	}
 	return fmt.Sprintf("ok status=%d body=%s", record.Status, record.Body), nil
 }
