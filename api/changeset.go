@@ -162,10 +162,15 @@ func sourceID(changeset *work.Changeset) *string {
 	if changeset.SourceID.IsZero() {
 		return nil
 	}
-	prefix := id.Project
-	text := changeset.SourceID.Format(prefix)
-	return &text
+	prefix, named := sourcePrefixes[changeset.Source]
+	if !named {
+		prefix = id.Project
+	}
+	return idOrNil(prefix, changeset.SourceID)
 }
+
+// sourcePrefixes say what the source of a changeset is where it is no project.
+var sourcePrefixes = map[work.Source]id.Prefix{work.SourceCheckpoint: id.Checkpoint}
 
 // changeset is the wire form.
 func (c *Call) changeset(p *work.Project, from *work.Changeset, whole bool) Changeset {

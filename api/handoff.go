@@ -104,7 +104,7 @@ const handoffsPage = 50
 // handoff is the wire form.
 func (c *Call) handoff(p *work.Project, from *work.Handoff) Handoff {
 	said := &from.Continuation
-	record := Handoff{
+	return Handoff{
 		ID: from.ID.Format(id.Handoff), ProjectID: p.ID.Format(id.Project),
 		Author:        c.agentRef(from.Author),
 		WorkSessionID: from.WorkSession.Format(id.WorkSession),
@@ -114,41 +114,22 @@ func (c *Call) handoff(p *work.Project, from *work.Handoff) Handoff {
 		FailedApproaches: failureNotes(said.FailedApproaches),
 		Blockers:         orEmpty(said.Blockers), Assumptions: orEmpty(said.Assumptions),
 		Dependencies: orEmpty(said.Dependencies), OpenQuestions: orEmpty(said.OpenQuestions),
-		NextActions: orEmpty(said.NextActions), TaskIDs: formatted(said.Tasks, id.Task),
+		NextActions: orEmpty(said.NextActions), TaskIDs: taskIDs(said.Tasks),
 		ResidualRisks: orEmpty(said.ResidualRisks), ChangedFiles: orEmpty(from.ChangedFiles),
-		CreatedAt: Time(from.CreatedAt),
+		PreviousHandoffID: idOrNil(id.Handoff, from.Previous), CreatedAt: Time(from.CreatedAt),
 	}
-	if !from.Previous.IsZero() {
-		text := from.Previous.Format(id.Handoff)
-		record.PreviousHandoffID = &text
-	}
-	return record
 }
 
-// formatted is the public form of IDs of one kind.
-func formatted(list []id.ID, prefix id.Prefix) []string {
-	texts := make([]string, len(list))
-	for at := range list {
-		texts[at] = list[at].Format(prefix)
-	}
-	return texts
-}
-
-// continuation is what is kept of a handoff. Its task IDs have been checked; what names no task at
-// all is the zero ID, which the rules refuse by its place.
+// continuation is what is kept of a handoff. Its task IDs have been checked to be such.
 func (l *HandoffLists) continuation(summary string) work.Continuation {
-	said := work.Continuation{
+	return work.Continuation{
 		Summary: summary, CompletedWork: l.CompletedWork,
 		Decisions:        decisionItems(l.Decisions),
 		FailedApproaches: failureItems(l.FailedApproaches),
 		Blockers:         l.Blockers, Assumptions: l.Assumptions, Dependencies: l.Dependencies,
 		OpenQuestions: l.OpenQuestions, NextActions: l.NextActions, ResidualRisks: l.ResidualRisks,
-		Tasks: make([]id.ID, len(l.TaskIDs)),
+		Tasks: parseTaskIDs(l.TaskIDs),
 	}
-	for at, text := range l.TaskIDs {
-		said.Tasks[at], _ = id.Parse(id.Task, text)
-	}
-	return said
 }
 
 func listHandoffs(c *Call, _ *None) (Reply, error) {

@@ -97,12 +97,26 @@ type Limits struct {
 	IdempotencyKeyBytes  int `json:"idempotency_key_bytes" doc:"Length of an Idempotency-Key."`
 	IdempotencyRetention int `json:"idempotency_retention_seconds" doc:"How long a result is kept."`
 	TaskLease            int `json:"task_claim_lease_seconds" doc:"Life of a claim."`
+	TaskRenewAfter       int `json:"task_claim_renew_after_seconds" doc:"How long after claiming or renewing to renew."`
+	ProjectTasks         int `json:"tasks_per_project" doc:"Tasks that a project ever has."`
+	ProjectHandoffs      int `json:"handoffs_per_project" doc:"Handoffs that a project ever has."`
+	ProjectTextBytes     int `json:"text_bytes_per_project" doc:"Texts of all tasks and handoffs of a project."`
 	WorkSessionActive    int `json:"work_session_active_seconds" doc:"Active period of a work session."`
+	WorkSessionsKept     int `json:"work_sessions_kept" doc:"Work sessions of a project that are kept after their end."`
+	WorkSessionItems     int `json:"work_session_items" doc:"Changesets, and tasks, that a work session names."`
+	ListItems            int `json:"list_items" doc:"Items of a list of a state or a handoff."`
+	ListItemCharacters   int `json:"list_item_characters" doc:"Length of such an item."`
+	SummaryCharacters    int `json:"summary_characters" doc:"Length of a summary or message."`
+	CustomBytes          int `json:"state_custom_bytes" doc:"Size of a state's custom object."`
+	CheckpointFiles      int `json:"files_per_checkpoint" doc:"Files of a checkpoint."`
+	CheckpointTasks      int `json:"tasks_per_checkpoint" doc:"Tasks of a checkpoint."`
 	ResumeCharsDefault   int `json:"resume_max_chars_default" doc:"Size of a resume if not given."`
 	ResumeCharsMin       int `json:"resume_max_chars_minimum" doc:"Smallest size of a resume."`
 	PageMax              int `json:"page_size_maximum" doc:"Entries of a page."`
 	PageProjects         int `json:"page_size_projects_default" doc:"Default page of projects."`
 	PageTasks            int `json:"page_size_tasks_default" doc:"Default page of tasks."`
+	PageHandoffs         int `json:"page_size_handoffs_default" doc:"Default page of handoffs."`
+	PageWorkSessions     int `json:"page_size_work_sessions_default" doc:"Default page of work sessions."`
 	PageFiles            int `json:"page_size_files_default" doc:"Default page of files."`
 	PageChangesets       int `json:"page_size_changesets_default" doc:"Default page of changesets."`
 	SearchResultsDefault int `json:"search_results_default" doc:"Default number of search results."`
@@ -119,9 +133,18 @@ var deploymentLimits = Limits{
 	PathBytes: 512, SegmentBytes: 255, PathDepth: 32,
 	ChangesetOperations: work.OperationsMax, DiffCharacters: work.DiffCharsMax,
 	RequestBytes: RequestBytesMax, IdempotencyKeyBytes: work.IdempotencyKeyBytesMax,
-	IdempotencyRetention: work.IdempotencySeconds, TaskLease: 1800, WorkSessionActive: 300,
+	IdempotencyRetention: work.IdempotencySeconds,
+	TaskLease:            work.LeaseSeconds, TaskRenewAfter: work.RenewAfterSeconds,
+	ProjectTasks: work.TasksMax, ProjectHandoffs: work.HandoffsMax,
+	ProjectTextBytes:  work.TextBytesMax,
+	WorkSessionActive: work.WorkSessionActiveSeconds, WorkSessionsKept: work.WorkSessionsMax,
+	WorkSessionItems: work.WorkSessionItemsMax,
+	ListItems:        work.ListItemsMax, ListItemCharacters: work.ItemCharsMax,
+	SummaryCharacters: work.MessageCharsMax, CustomBytes: work.CustomBytesMax,
+	CheckpointFiles: checkpointFilesMax, CheckpointTasks: checkpointTasksMax,
 	ResumeCharsDefault: 12000, ResumeCharsMin: 1000,
 	PageMax: limitMax, PageProjects: 50, PageTasks: 50, PageFiles: 200, PageChangesets: 100,
+	PageHandoffs: handoffsPage, PageWorkSessions: workSessionsPage,
 	SearchResultsDefault: 25, SearchResultsMax: 100, SearchQueryBytes: 500,
 	SearchFileBytes: 200_000, OpportunitiesMax: 100,
 	BatchFiles: 100, BatchBytes: batchBytesMax,

@@ -1,0 +1,266 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Checkpoint is the record of a checkpoint.
+type Checkpoint struct {
+	ID           string   `json:"id" check:"id=ckp_" doc:"The checkpoint's ID."`
+	ProjectID    string   `json:"project_id" check:"id=prj_" doc:"Its project."`
+	Author       AgentRef `json:"author" doc:"Who made it."`
+	ChangesetID  *string  `json:"changeset_id" check:"id=chg_" doc:"The changeset of its files; null where no file changed."`
+	StateVersion uint64   `json:"state_version" doc:"The version of the state after it."`
+	HandoffID    *string  `json:"handoff_id" check:"id=hnd_" doc:"The handoff that it left; null for none."`
+	TaskIDs      []string `json:"task_ids" each:"id=tsk_" doc:"Tasks that it changed, and then those that it made."`
+	CreatedAt    Time     `json:"created_at" doc:"When it was made."`
+}
+
+// CheckpointData is the data of checkpoint.create.
+type CheckpointData struct {
+	Checkpoint Checkpoint `json:"checkpoint" doc:"The checkpoint."`
+	Changeset  *Changeset `json:"changeset" doc:"What was published; null where no file changed."`
+	State      State      `json:"state" doc:"The state after it."`
+	Handoff    *Handoff   `json:"handoff" doc:"The handoff that it left; null for none."`
+	Tasks      []Task     `json:"tasks" doc:"Tasks that it changed, and then those that it made."`
+}
+
+// CreateCheckpoint is the body of checkpoint.create.
+type CreateCheckpoint struct {
+	Summary         string             `json:"summary" check:"required,chars=1..4000,text" doc:"What was reached."`
+	BaseChangesetID string             `json:"base_changeset_id" doc:"The current head; required with files."`
+	Files           []CheckpointFile   `json:"files" check:"items=0..100" doc:"Files to write or to delete."`
+	State           *UpdateState       `json:"state" doc:"Replaces the state, as state.update does."`
+	History         *CheckpointHistory `json:"history" doc:"How it stands in the history."`
+	Handoff         *CheckpointHandoff `json:"handoff" doc:"Leaves a handoff, as handoff.create does."`
+	Tasks           []CheckpointTask   `json:"tasks" check:"items=0..100" doc:"Tasks to change or to make."`
+	EndWorkSession  bool               `json:"end_work_session" doc:"Whether the caller stops working here for now."`
+}
+
+// CheckpointFile is a file of a checkpoint: to write, or to delete.
+type CheckpointFile struct {
+	Path        string  `json:"path" check:"required" doc:"Canonical relative path."`
+	Content     *string `json:"content" check:"content" doc:"UTF-8 text, at most 1 MiB; required unless the file is deleted."`
+	ContentType string  `json:"content_type" doc:"Media type; by the extension if absent."`
+	Delete      bool    `json:"delete" doc:"Deletes the file."`
+}
+
+// CheckpointHistory says how a checkpoint stands in the history.
+type CheckpointHistory struct {
+	Message string `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset; the summary if absent."`
+}
+
+// CheckpointHandoff is the handoff of a checkpoint.
+type CheckpointHandoff struct {
+	Summary string `json:"summary" check:"chars=1..4000,text" doc:"What there is to know, in short; that of the checkpoint if absent."`
+	HandoffLists
+}
+
+// CheckpointTask is a task of a checkpoint: to change by task_id, or to make.
+type CheckpointTask struct {
+	TaskID  string     `json:"task_id" check:"id=tsk_" doc:"The task to change."`
+	Create  *TaskInput `json:"create" doc:"A task to make; nothing else goes with it."`
+	Release bool       `json:"release" doc:"Gives the caller's claim back."`
+	TaskUpdate
+}
+
+const (
+	checkpointFilesMax = work.OperationsMax
+	checkpointTasksMax = 100
+)
+
+var checkpointOperations = []*Operation{
+	declare[CreateCheckpoint, CheckpointData](Operation{
+		Name: "checkpoint.create", Method: "POST", Path: "/api/v1/projects/{project}/checkpoint",
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
+		Params: projectParam,
+		Errors: []fault.Code{
+			fault.InvalidPath, fault.FileTooLarge, fault.UnsupportedContentType,
+			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
+			fault.ChangesetNotFound, fault.ProjectMoved, fault.FileNotFound, fault.PathConflict,
+			fault.FileLimitReached, fault.StateConflict, fault.TaskNotFound, fault.ClaimLost,
+			fault.TaskAlreadyClaimed, fault.QuotaExceeded,
+		},
+		Tag: "checkpoint", Summary: "Persist a whole state of work",
+		Doc: "Persists files, state, handoff and tasks as one logical state: all of it or nothing. " +
+			"Where several parts are refused, details.faults names the fault of each.",
+	}, createCheckpoint),
+}
+
+// Refuse implements shape.Refuser.
+func (b *CreateCheckpoint) Refuse(told []fault.Field) error {
+	faults := b.faults(told)
+	return faults.err()
+}
+
+// faults judges the form of all parts beyond what the types say. What was told of the same fields
+// already stands in front.
+func (b *CreateCheckpoint) faults(told []fault.Field) *fileFaults {
+	faults := &fileFaults{}
+	b.judgeFiles(faults)
+	b.judgeTasks(faults)
+	if len(b.Files) > 0 && b.BaseChangesetID == "" {
+		faults.add("base_changeset_id", "is required with files")
+	}
+	known := make(map[string]bool, len(told))
+	for _, one := range told {
+		known[one.Field] = true
+	}
+	for _, list := range []*[]fault.Field{
+		&faults.invalid, &faults.paths, &faults.sizes, &faults.types,
+	} {
+		*list = slices.DeleteFunc(*list, func(one fault.Field) bool { return known[one.Field] })
+	}
+	faults.invalid = append(told, faults.invalid...)
+	return faults
+}
+
+func (b *CreateCheckpoint) judgeFiles(faults *fileFaults) {
+	seen := map[string]bool{}
+	for at := range b.Files[:min(len(b.Files), checkpointFilesMax)] {
+		file, where := &b.Files[at], fmt.Sprintf("files[%d]", at)
+		faults.path(where+".path", file.Path)
+		faults.content(where+".content", file.Content)
+		faults.contentType(where+".content_type", file.ContentType)
+		switch {
+		case file.Delete && (file.Content != nil || file.ContentType != ""):
+			faults.add(where+".delete", "does not go with content")
+		case !file.Delete && file.Content == nil:
+			faults.add(where+".content", "is required unless delete is true")
+		}
+		if seen[file.Path] {
+			faults.add(where+".path", "stands twice")
+		}
+		seen[file.Path] = true
+	}
+}
+
+func (b *CreateCheckpoint) judgeTasks(faults *fileFaults) {
+	seen := map[string]bool{}
+	for at := range b.Tasks[:min(len(b.Tasks), checkpointTasksMax)] {
+		task, where := &b.Tasks[at], fmt.Sprintf("tasks[%d]", at)
+		switch {
+		case task.Create == nil && task.TaskID == "":
+			faults.add(where, "needs either task_id or create")
+		case task.Create != nil && (task.TaskID != "" || task.Release ||
+			task.TaskUpdate != TaskUpdate{}):
+			faults.add(where+".create", "does not go with task_id and what changes a task")
+		case task.TaskID != "" && seen[task.TaskID]:
+			faults.add(where+".task_id", "stands twice")
+		}
+		seen[task.TaskID] = true
+		for _, one := range task.Problems() {
+			faults.add(where+"."+one.Field, one.Problem)
+		}
+	}
+}
+
+// command is the wish that a body stands for, whose form holds.
+func (b *CreateCheckpoint) command() *work.CreateCheckpoint {
+	command := &work.CreateCheckpoint{
+		Summary: b.Summary, Message: b.Summary, EndSession: b.EndWorkSession,
+		Files: make([]work.CheckpointFile, len(b.Files)),
+		Tasks: make([]work.CheckpointTask, len(b.Tasks)),
+	}
+	if b.BaseChangesetID != "" {
+		// What is no ID names no changeset; the zero ID does neither.
+		base := parsed(id.Changeset, b.BaseChangesetID)
+		command.Base = &base
+	}
+	if b.History != nil && b.History.Message != "" {
+		command.Message = b.History.Message
+	}
+	for at := range b.Files {
+		file := &b.Files[at]
+		command.Files[at].Path = file.Path
+		if file.Content != nil {
+			blob := blobOf(*file.Content)
+			command.Files[at].Content = &blob
+			command.Files[at].ContentType = typeOf(file.ContentType, file.Path)
+		}
+	}
+	if b.State != nil {
+		state := b.State.command()
+		command.State = &state
+	}
+	if b.Handoff != nil {
+		said := b.Handoff.continuation(b.Handoff.Summary)
+		if said.Summary == "" {
+			said.Summary = b.Summary
+		}
+		command.Handoff = &said
+	}
+	for at := range b.Tasks {
+		command.Tasks[at] = b.Tasks[at].command(fmt.Sprintf("tasks[%d].", at))
+	}
+	return command
+}
+
+func (t *CheckpointTask) command(field string) work.CheckpointTask {
+	if t.Create != nil {
+		spec := t.Create.spec()
+		return work.CheckpointTask{Create: &spec}
+	}
+	update := t.TaskUpdate.command(parsed(id.Task, t.TaskID), field)
+	update.Release = t.Release
+	return work.CheckpointTask{Update: update}
+}
+
+func createCheckpoint(c *Call, body *CreateCheckpoint) (Reply, error) {
+	if err := body.faults(nil).err(); err != nil {
+		return Reply{}, err
+	}
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := body.command()
+	reply, err := c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+		return Reply{Status: 201, Data: c.checkpoint(p, r, command)}, nil
+	})
+	return reply, c.claimFault(err)
+}
+
+// checkpoint is the wire form of the newest checkpoint with all that it changed.
+func (c *Call) checkpoint(
+	p *work.Project, result work.Result, command *work.CreateCheckpoint,
+) CheckpointData {
+	made := p.LatestCheckpoint()
+	data := CheckpointData{
+		Checkpoint: Checkpoint{
+			ID: made.ID.Format(id.Checkpoint), ProjectID: p.ID.Format(id.Project),
+			Author:      c.agentRef(made.Author),
+			ChangesetID: idOrNil(id.Changeset, result.Changeset), StateVersion: p.State().Version,
+			TaskIDs: []string{}, CreatedAt: Time(made.CreatedAt),
+		},
+		State: c.state(p), Tasks: []Task{},
+	}
+	if changeset, ok := p.Changeset(result.Changeset); ok {
+		published := c.changeset(p, changeset, true)
+		data.Changeset = &published
+	}
+	if command.Handoff != nil {
+		left := c.handoff(p, p.LatestHandoff())
+		data.Handoff, data.Checkpoint.HandoffID = &left, &left.ID
+	}
+	created := 0
+	for at := range command.Tasks {
+		if command.Tasks[at].Create != nil {
+			created++
+		} else if t, ok := p.Task(command.Tasks[at].Update.Task, c.Now); ok {
+			data.Tasks = append(data.Tasks, c.task(p, t))
+		}
+	}
+	for _, t := range p.NewestTasks(created, c.Now) {
+		data.Tasks = append(data.Tasks, c.task(p, t))
+	}
+	for at := range data.Tasks {
+		data.Checkpoint.TaskIDs = append(data.Checkpoint.TaskIDs, data.Tasks[at].ID)
+	}
+	return data
+}

@@ -1,0 +1,194 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// State is the continuation state of a project.
+type State struct {
+	Summary        string   `json:"summary" doc:"Where the work stands."`
+	Objective      string   `json:"objective" doc:"What it is for."`
+	CurrentFocus   string   `json:"current_focus" doc:"What is being done now."`
+	Completed      []string `json:"completed" doc:"What is done."`
+	InProgress     []string `json:"in_progress" doc:"What has been begun."`
+	KnownProblems  []string `json:"known_problems" doc:"What is wrong."`
+	Decisions      []string `json:"decisions" doc:"What was decided."`
+	NextActions    []string `json:"next_actions" doc:"What to do next, the first first."`
+	ImportantFiles []string `json:"important_files" doc:"Where to look first."`
+	Dependencies   []string `json:"dependencies" doc:"What the work depends on."`
+	OpenQuestions  []string `json:"open_questions" doc:"What is not known."`
+	Custom         Custom   `json:"custom" doc:"Whatever else the agents keep here."`
+	ChangesetID    string   `json:"changeset_id" check:"id=chg_" doc:"The head when it was written."`
+	Version        uint64   `json:"version" doc:"Grows with each replacement, from 1."`
+	UpdatedBy      string   `json:"updated_by" check:"id=agt_" doc:"Who wrote it."`
+	UpdatedAt      Time     `json:"updated_at" doc:"When it was written."`
+}
+
+// StateData is a state as data.
+type StateData struct {
+	State State `json:"state" doc:"The state."`
+}
+
+// UpdateState is the body of state.update; what is absent becomes empty.
+type UpdateState struct {
+	Summary         string   `json:"summary" check:"chars=0..4000,text" doc:"Where the work stands."`
+	Objective       string   `json:"objective" check:"chars=0..4000,text" doc:"What it is for."`
+	CurrentFocus    string   `json:"current_focus" check:"chars=0..4000,text" doc:"What is being done now."`
+	Completed       []string `json:"completed" check:"items=0..100" each:"chars=1..2000,text" doc:"What is done."`
+	InProgress      []string `json:"in_progress" check:"items=0..100" each:"chars=1..2000,text" doc:"What has been begun."`
+	KnownProblems   []string `json:"known_problems" check:"items=0..100" each:"chars=1..2000,text" doc:"What is wrong."`
+	Decisions       []string `json:"decisions" check:"items=0..100" each:"chars=1..2000,text" doc:"What was decided."`
+	NextActions     []string `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text" doc:"What to do next, the first first."`
+	ImportantFiles  []string `json:"important_files" check:"items=0..100" each:"chars=1..2000,text" doc:"Where to look first."`
+	Dependencies    []string `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text" doc:"What the work depends on."`
+	OpenQuestions   []string `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text" doc:"What is not known."`
+	Custom          Custom   `json:"custom" doc:"Any JSON object of at most 32 KiB, spaces not counted."`
+	ExpectedVersion *uint64  `json:"expected_version" doc:"The version that this replaces; another one is refused with STATE_CONFLICT."`
+}
+
+// Custom is a JSON object of any members, kept as it was sent but for the spaces.
+type Custom struct {
+	text    []byte
+	problem string
+}
+
+// UnmarshalJSON reads any value; see Problems.
+func (c *Custom) UnmarshalJSON(raw []byte) error {
+	text := jsontext.Value(bytes.Clone(raw))
+	if err := text.Compact(); err != nil {
+		return err
+	}
+	*c = Custom{text: text}
+	switch {
+	case text.Kind() == 'n':
+		// Null stands for absence, as it does for every optional member.
+		*c = Custom{}
+	case text.Kind() != '{':
+		c.problem = "must be an object"
+	case len(text) > work.CustomBytesMax:
+		c.problem = fmt.Sprintf("must have at most %d bytes", work.CustomBytesMax)
+	}
+	return nil
+}
+
+// Problems implements shape.Checker.
+func (c *Custom) Problems() []fault.Field {
+	if c.problem == "" {
+		return nil
+	}
+	return []fault.Field{{Problem: c.problem}}
+}
+
+// MarshalJSON writes the object.
+func (c Custom) MarshalJSON() ([]byte, error) {
+	if len(c.text) == 0 {
+		return []byte("{}"), nil
+	}
+	return c.text, nil
+}
+
+// JSONSchema permits any object.
+func (Custom) JSONSchema() map[string]any { return map[string]any{"type": "object"} }
+
+// kept is the object, nil where it has no members.
+func (c *Custom) kept() []byte {
+	if slices.Equal(c.text, []byte("{}")) {
+		return nil
+	}
+	return c.text
+}
+
+const statePath = "/api/v1/projects/{project}/state"
+
+var stateOperations = []*Operation{
+	declare[None, StateData](Operation{
+		Name: "state.read", Method: "GET", Path: statePath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Errors: []fault.Code{fault.ProjectNotFound}, Conditional: true,
+		Tag: "state", Summary: "Read the continuation state",
+		Doc: "Returns what the project says of its own state of work. That of a project which nobody " +
+			"has described is empty and has version 1.",
+	}, readState),
+	declare[UpdateState, StateData](Operation{
+		Name: "state.update", Method: "PATCH", Path: statePath,
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.RoleRequired, fault.StateConflict, fault.ProjectArchived,
+			fault.PreconditionFailed,
+		},
+		Conditional: true, Tag: "state", Summary: "Replace the continuation state",
+		Doc: "Replaces the whole state: what is not sent becomes empty. With expected_version a state " +
+			"that somebody else has replaced meanwhile is refused with STATE_CONFLICT.",
+	}, updateState),
+}
+
+// state is the wire form of the newest version.
+func (c *Call) state(p *work.Project) State {
+	from := p.State()
+	said := &from.Statement
+	return State{
+		Summary: said.Summary, Objective: said.Objective, CurrentFocus: said.CurrentFocus,
+		Completed: orEmpty(said.Completed), InProgress: orEmpty(said.InProgress),
+		KnownProblems: orEmpty(said.KnownProblems), Decisions: orEmpty(said.Decisions),
+		NextActions: orEmpty(said.NextActions), ImportantFiles: orEmpty(said.ImportantFiles),
+		Dependencies: orEmpty(said.Dependencies), OpenQuestions: orEmpty(said.OpenQuestions),
+		Custom:      Custom{text: said.Custom},
+		ChangesetID: from.Changeset.Format(id.Changeset), Version: from.Version,
+		UpdatedBy: from.UpdatedBy.Format(id.Agent), UpdatedAt: Time(from.UpdatedAt),
+	}
+}
+
+// stateETag changes with each version.
+func stateETag(state *work.State) string {
+	return `"s` + strconv.FormatUint(state.Version, 36) + `"`
+}
+
+func (c *Call) stateReply(view *work.Project) Reply {
+	return Reply{Data: StateData{State: c.state(view)}, ETag: stateETag(view.State())}
+}
+
+// command is the wish that a body stands for.
+func (u *UpdateState) command() work.UpdateState {
+	return work.UpdateState{
+		Statement: work.Statement{
+			Summary: u.Summary, Objective: u.Objective, CurrentFocus: u.CurrentFocus,
+			Completed: u.Completed, InProgress: u.InProgress, KnownProblems: u.KnownProblems,
+			Decisions: u.Decisions, NextActions: u.NextActions, ImportantFiles: u.ImportantFiles,
+			Dependencies: u.Dependencies, OpenQuestions: u.OpenQuestions, Custom: u.Custom.kept(),
+		},
+		Expected: u.ExpectedVersion,
+	}
+}
+
+func readState(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	return c.stateReply(view), nil
+}
+
+func updateState(c *Call, body *UpdateState) (Reply, error) {
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := body.command()
+	if c.IfMatch != "" {
+		command.IfMatch = func(s *work.State) error { return c.requireMatch(stateETag(s)) }
+	}
+	done, err := c.do(project, &command, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	return c.stateReply(done.Project), nil
+}

@@ -1,0 +1,157 @@
+package api
+
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// WorkSession is one agent's stretch of work in a project.
+type WorkSession struct {
+	ID           string   `json:"id" check:"id=wks_" doc:"The work session's ID."`
+	ProjectID    string   `json:"project_id" check:"id=prj_" doc:"Its project."`
+	Agent        AgentRef `json:"agent" doc:"Who works."`
+	Status       string   `json:"status" check:"enum=ACTIVE|IDLE|ENDED" doc:"ACTIVE until 300 seconds after the last write, then IDLE; ENDED for good."`
+	StartedAt    Time     `json:"started_at" doc:"When it was opened by the first write."`
+	LastActiveAt Time     `json:"last_active_at" doc:"When the last write was."`
+	EndedAt      *Time    `json:"ended_at" doc:"When it was ended; null while it is open."`
+	ChangesetIDs []string `json:"changeset_ids" each:"id=chg_" doc:"What it published: the newest 200, in order."`
+	TaskIDs      []string `json:"task_ids" each:"id=tsk_" doc:"Tasks that it created, claimed, changed or released: the newest 200, in order."`
+	Summary      string   `json:"summary" doc:"What was said at the end."`
+	HandoffID    *string  `json:"handoff_id" check:"id=hnd_" doc:"The handoff that was left at the end."`
+}
+
+// WorkSessionData is one work session as data.
+type WorkSessionData struct {
+	WorkSession WorkSession `json:"work_session" doc:"The work session."`
+}
+
+// WorkSessionsData is a page of work sessions.
+type WorkSessionsData struct {
+	WorkSessions []WorkSession `json:"work_sessions" doc:"Newest first."`
+	NextCursor   *string       `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+// EndWorkSession is the body of session.end.
+type EndWorkSession struct {
+	Summary   string `json:"summary" check:"chars=0..4000,text" doc:"What became of the work."`
+	HandoffID string `json:"handoff_id" check:"id=hnd_" doc:"The handoff that was left."`
+}
+
+// workSessionsPage is the default page of work sessions.
+const workSessionsPage = 50
+
+var workSessionOperations = []*Operation{
+	declare[None, WorkSessionsData](Operation{
+		Name: "work_session.list", Method: "GET", Path: "/api/v1/projects/{project}/work-sessions",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Query: append(pageParams(workSessionsPage), Param{
+			Name: "status", Check: "enum=ACTIVE|IDLE|ENDED", Doc: "Only those of this status now.",
+		}),
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "work_sessions", Summary: "List work sessions",
+		Doc: "Lists who works and has worked in a project, newest first. Of those that have ended " +
+			"the newest 1000 are kept.",
+	}, listWorkSessions),
+	declare[EndWorkSession, WorkSessionData](Operation{
+		Name: "session.end", Method: "POST", Path: "/api/v1/sessions/{session}/end",
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
+		Params:       []Param{{Name: "session", Doc: "The work session's ID."}},
+		BodyOptional: true,
+		Errors:       []fault.Code{fault.SessionNotFound, fault.Forbidden, fault.HandoffNotFound},
+		Tag:          "work_sessions", Summary: "End a work session",
+		Doc: "Says that the caller has stopped working in a project for now; its next write there " +
+			"opens another work session. One that has ended stays as it is.",
+	}, endWorkSession),
+}
+
+// workSession is the wire form, with the status at a moment.
+func (c *Call) workSession(p *work.Project, from *work.WorkSession, now int64) WorkSession {
+	record := WorkSession{
+		ID: from.ID.Format(id.WorkSession), ProjectID: p.ID.Format(id.Project),
+		Agent: c.agentRef(from.Agent), Status: from.Status(now).String(),
+		StartedAt: Time(from.StartedAt), LastActiveAt: Time(from.LastActiveAt),
+		EndedAt:      timeOrNil(from.EndedAt),
+		ChangesetIDs: []string{}, TaskIDs: taskIDs(newest(from.Tasks)),
+		Summary: from.Summary, HandoffID: idOrNil(id.Handoff, from.Handoff),
+	}
+	for _, sequence := range newest(from.Changesets) {
+		changeset := p.ChangesetNumber(sequence)
+		record.ChangesetIDs = append(record.ChangesetIDs, changeset.ID.Format(id.Changeset))
+	}
+	return record
+}
+
+// newest are the last of a list that a work session names.
+func newest[T any](list []T) []T { return list[max(0, len(list)-work.WorkSessionItemsMax):] }
+
+func listWorkSessions(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(workSessionsPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	var before id.ID
+	if after != nil {
+		if len(after) != len(before) {
+			return Reply{}, errCursorInvalid()
+		}
+		before = id.ID(after)
+	}
+	wanted := c.Query["status"]
+	data := WorkSessionsData{WorkSessions: []WorkSession{}}
+	var last id.ID
+	for _, session := range view.WorkSessions() {
+		if after != nil && session.ID.Compare(before) >= 0 ||
+			wanted != "" && session.Status(c.Now).String() != wanted {
+			continue
+		}
+		if len(data.WorkSessions) == limit {
+			data.NextCursor = c.next(last[:])
+			break
+		}
+		last = session.ID
+		data.WorkSessions = append(data.WorkSessions, c.workSession(view, session, c.Now))
+	}
+	return Reply{Data: data}, nil
+}
+
+func endWorkSession(c *Call, body *EndWorkSession) (Reply, error) {
+	session, ok := id.Parse(id.WorkSession, c.Param("session"))
+	if !ok {
+		return Reply{}, errWorkSessionNotFound()
+	}
+	project, ok := c.Service.Engine.Owner(session)
+	if !ok {
+		return Reply{}, errWorkSessionNotFound()
+	}
+	command := &work.EndWorkSession{Session: session, Summary: body.Summary}
+	if body.HandoffID != "" {
+		command.Handoff = parsed(id.Handoff, body.HandoffID)
+		if command.Handoff.IsZero() {
+			// The zero ID names no handoff either, but would stand for none.
+			command.Handoff = command.Handoff.Next()
+		}
+	}
+	done, err := c.do(project, command, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	ended, ok := done.Project.WorkSession(session)
+	if !ok {
+		return Reply{}, errUnknownResult
+	}
+	return Reply{Data: WorkSessionData{
+		WorkSession: c.workSession(done.Project, ended, c.Now),
+	}}, nil
+}
+
+// errWorkSessionNotFound is what the rules say too.
+func errWorkSessionNotFound() error {
+	return fault.New(fault.SessionNotFound, "There is no such work session.")
+}
