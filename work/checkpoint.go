@@ -54,7 +54,8 @@ func (c *CreateCheckpoint) Authorize(p *Project, agent id.ID) error {
 	return requireReadable(p, agent)
 }
 
-// requireParts asks the right for each part: ROLE_REQUIRED.
+// requireParts asks the right for each part: ROLE_REQUIRED, and CLAIM_LOST where that right was a
+// claim.
 func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
 	if len(c.Files) > 0 {
 		if err := requireRole(p, agent, Maintainer); err != nil {
@@ -68,13 +69,21 @@ func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
 	if c.State != nil || creates {
 		return requireContributor(p, agent)
 	}
-	return requireHolderOrContributor(p, agent)
+	err := requireHolderOrContributor(p, agent)
+	for at := range c.Tasks {
+		update := &c.Tasks[at].Update
+		if t, ok := p.task(update.Task); ok && err != nil &&
+			(t.onceHeldBy(agent) || update.Proof.require(t, agent) != nil) {
+			return errClaimLost(t)
+		}
+	}
+	return err
 }
 
 // Decide judges the whole and names all that is wrong with it. The refusals are those of the parts:
-// ROLE_REQUIRED and PROJECT_ARCHIVED at once, else PROJECT_MOVED, CHANGESET_NOT_FOUND, those of
-// file operations, STATE_CONFLICT, those of handoffs and of tasks; where there are several, the
-// details hold each as one of faults.
+// ROLE_REQUIRED, CLAIM_LOST and PROJECT_ARCHIVED at once, else VALIDATION_FAILED without a base,
+// PROJECT_MOVED, CHANGESET_NOT_FOUND, those of file operations, STATE_CONFLICT, those of handoffs
+// and of tasks; where there are several, the details hold each as one of faults.
 func (c *CreateCheckpoint) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := c.requireParts(p, stamp.Agent); err != nil {
 		return Decision{}, err
@@ -125,19 +134,20 @@ func (b *checkpointBuild) files() {
 		if err := p.requireBase(*c.Base); err != nil {
 			b.refuse(err)
 		}
+	} else if len(c.Files) > 0 {
+		b.refuse(fault.Invalid(fault.Field{
+			Field: "base_changeset_id", Problem: "is required with files",
+		}))
 	}
-	operations := make([]Operation, 0, len(c.Files))
-	for at := range c.Files {
-		if operation, differs := c.Files[at].on(p); differs {
-			operations = append(operations, operation)
-		}
-	}
+	operations, places := c.operations(p)
 	if len(operations) == 0 {
 		return
 	}
 	published, blobs, faults := judgeOperations(p, operations)
-	b.faults = append(b.faults, faults...)
 	if len(faults) > 0 {
+		for _, err := range faults {
+			b.refuse(placed(err, places))
+		}
 		return
 	}
 	published.ID = p.nextChangesetID(b.stamp.ID(0))
@@ -146,6 +156,28 @@ func (b *checkpointBuild) files() {
 	b.add(published)
 	b.decision.Blobs = blobs
 	b.decision.Result.Changeset = published.ID
+}
+
+// operations are the steps that the files ask for, and the place of each among the files.
+func (c *CreateCheckpoint) operations(p *Project) (operations []Operation, places []int) {
+	for at := range c.Files {
+		if operation, differs := c.Files[at].on(p); differs {
+			operations, places = append(operations, operation), append(places, at)
+		}
+	}
+	return operations, places
+}
+
+// placed is a fault of an operation with the place of its file.
+func placed(err error, places []int) error {
+	refusal, ok := err.(*fault.Error)
+	if !ok {
+		return err
+	}
+	if nth, ok := refusal.Details["operation"].(int); ok {
+		refusal.With("operation", places[nth])
+	}
+	return refusal
 }
 
 // on is the operation that a file asks for; false where it stands so already.

@@ -25,6 +25,28 @@ type Claim struct {
 // heldBy reports whether an agent has the claim of a task as it reads now.
 func (t *Task) heldBy(agent id.ID) bool { return t.Claim != nil && t.Claim.Agent == agent }
 
+// onceHeldBy reports whether an agent is among those who made the newest claims of a task.
+func (t *Task) onceHeldBy(agent id.ID) bool {
+	return !agent.IsZero() && slices.Contains(t.Holders, agent)
+}
+
+// lastHeldBy reports whether an agent made the newest claim of a task.
+func (t *Task) lastHeldBy(agent id.ID) bool {
+	return len(t.Holders) > 0 && t.Holders[len(t.Holders)-1] == agent
+}
+
+// withHolder is the list with an agent at its end, each agent once, the oldest gone where there are
+// too many.
+func withHolder(holders []id.ID, agent id.ID) []id.ID {
+	next := make([]id.ID, 0, min(len(holders)+1, taskHoldersMax))
+	for at, one := range holders {
+		if one != agent && len(holders)-at < taskHoldersMax {
+			next = append(next, one)
+		}
+	}
+	return append(next, agent)
+}
+
 // ClaimProof is what a caller sends of the claim that it believes to hold; nil asks nothing.
 type ClaimProof struct {
 	Claim *id.ID
@@ -54,9 +76,10 @@ func errTaskClaimed(t *Task) error {
 		With("holder", t.Claim.Agent.Format(id.Agent)).With("expires_at", t.Claim.ExpiresAt)
 }
 
-// requireClaimer takes any agent that can read, and contributors in private projects.
+// requireClaimer takes any agent that can read, and contributors in private projects:
+// ROLE_REQUIRED.
 func requireClaimer(p *Project, agent id.ID) error {
-	if p.Visibility == Private {
+	if p.Visibility == Private || agent.IsZero() {
 		return requireRole(p, agent, Contributor)
 	}
 	return nil
@@ -179,7 +202,7 @@ func (e *TaskClaimed) apply(p *Project, at Moment) {
 		ClaimedAt: at.Now, RenewedAt: at.Now, ExpiresAt: e.ExpiresAt, Before: next.Status,
 	}
 	next.Status = TaskInProgress
-	next.Token, next.LastHolder = e.Token, at.Agent
+	next.Token, next.Holders = e.Token, withHolder(next.Holders, at.Agent)
 	next.Version++
 	next.UpdatedAt = at.Now
 	p.putTask(&next)

@@ -101,7 +101,10 @@ var decoding = func() cbor.DecMode {
 }()
 
 var encoding = func() cbor.EncMode {
-	mode, err := cbor.CoreDetEncOptions().EncMode()
+	options := cbor.CoreDetEncOptions()
+	// A pointer to an empty list says something else than no pointer, also where the list is nil.
+	options.NilContainers = cbor.NilContainerAsEmpty
+	mode, err := options.EncMode()
 	if err != nil {
 		panic(err)
 	}

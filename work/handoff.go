@@ -30,7 +30,12 @@ type Continuation struct {
 	ResidualRisks    []string `cbor:"11,keyasint,omitempty"`
 }
 
-// bytes is the size of the texts.
+// textBytesMin is what a text in a list counts at least, for it takes room even where it is empty.
+const textBytesMin = 16
+
+// bytes is the size of what is said, and of the paths that the service adds.
+func (h *Handoff) bytes() int { return h.Continuation.bytes() + textBytes(h.ChangedFiles) }
+
 func (c *Continuation) bytes() int {
 	size := len(c.Summary) + len(c.Tasks)*len(id.ID{})
 	for _, list := range [][]string{
@@ -41,7 +46,7 @@ func (c *Continuation) bytes() int {
 	}
 	for _, list := range [][]Note{c.Decisions, c.FailedApproaches} {
 		for _, note := range list {
-			size += len(note.Text) + len(note.Reason)
+			size += textBytesMin + len(note.Text) + len(note.Reason)
 		}
 	}
 	return size
@@ -49,7 +54,7 @@ func (c *Continuation) bytes() int {
 
 func textBytes(list []string) (size int) {
 	for _, text := range list {
-		size += len(text)
+		size += textBytesMin + len(text)
 	}
 	return size
 }
@@ -128,9 +133,6 @@ func decideHandoff(
 	if len(p.handoffs) >= HandoffsMax {
 		return nil, errQuota("handoffs", HandoffsMax)
 	}
-	if err := p.requireTextRoom(body.bytes()); err != nil {
-		return nil, err
-	}
 	if faults := p.unknownTasks(body.Tasks, field+"task_ids"); len(faults) > 0 {
 		return nil, fault.Invalid(faults...)
 	}
@@ -144,7 +146,7 @@ func decideHandoff(
 			created.ChangedFiles = p.changedSince(since)
 		}
 	}
-	return created, nil
+	return created, p.requireTextRoom(body.bytes() + textBytes(created.ChangedFiles))
 }
 
 func errHandoffNotFound() error {
@@ -173,5 +175,5 @@ func (e *HandoffCreated) apply(p *Project, at Moment) {
 
 func (p *Project) keepHandoff(handoff *Handoff) {
 	p.handoffs = append(p.handoffs, handoff)
-	p.texts += handoff.Continuation.bytes()
+	p.texts += handoff.bytes()
 }

@@ -23,6 +23,8 @@ var ruleCodes = []fault.Code{
 	fault.ProjectArchived, fault.PreconditionFailed,
 	fault.FileNotFound, fault.FileExists, fault.FileChanged, fault.PathConflict,
 	fault.FileLimitReached, fault.ChangesetNotFound, fault.ProjectMoved,
+	fault.StateConflict, fault.HandoffNotFound, fault.SessionNotFound, fault.TaskNotFound,
+	fault.TaskAlreadyClaimed, fault.TaskNotClaimable, fault.DependenciesUnmet, fault.ClaimLost,
 }
 
 // A table is a text file. A line "== title" begins a case with no project; every further line is
@@ -30,8 +32,10 @@ var ruleCodes = []fault.Code{
 //	[agent:] command arguments -> outcome
 //
 // and runs on what the lines before it left; ann gives the commands where nobody is named. An
-// outcome is "created", "changed" or "unchanged", with the changeset where one was published, or a
-// code with its details. @n is the nth changeset, a quoted word a content.
+// outcome is "created", "changed" or "unchanged", with the changeset where one was published and
+// the task or handoff that was made or claimed, or a code with its details. @n is the nth
+// changeset, tn the nth task, hn the nth handoff, a quoted word a content. Commands that end in ?
+// ask and change nothing.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
 	if err != nil || len(files) == 0 {
@@ -82,6 +86,8 @@ type script struct {
 	*world
 	contents map[work.Hash]string
 	seen     map[fault.Code]bool
+	// came counts the agents that came once.
+	came int
 }
 
 func (s *script) run(line string) string {
@@ -94,7 +100,7 @@ func (s *script) run(line string) string {
 		return answer
 	}
 	caller := agent(who)
-	if who == "anonymous" {
+	if who == "anonymous" || who == "service" {
 		caller = id.ID{}
 	}
 	decision, err := s.do(caller, s.command(words))
@@ -110,6 +116,9 @@ func (s *script) run(line string) string {
 	}
 	if !decision.Result.Changeset.IsZero() {
 		answer += " " + s.number(decision.Result.Changeset)
+	}
+	if subject := s.subject(decision.Result.Subject); subject != "" && decision.Result.Created {
+		answer += " " + subject
 	}
 	return answer
 }
@@ -146,6 +155,14 @@ func (s *script) content(word string) work.Blob {
 	return b
 }
 
+// subject names a task or a handoff.
+func (s *script) subject(of id.ID) string {
+	if task := s.taskName(of); task != "" {
+		return task
+	}
+	return s.handoffName(of)
+}
+
 // refusal writes a code and its details in the order of their names.
 func (s *script) refusal(err error) string {
 	refused, ok := err.(*fault.Error)
@@ -159,29 +176,61 @@ func (s *script) refusal(err error) string {
 	slices.Sort(names)
 	text := string(refused.Code)
 	for _, name := range names {
-		text += fmt.Sprintf(" %s=%s", name, s.detail(refused.Details[name]))
+		text += fmt.Sprintf(" %s=%s", name, s.detail(name, refused.Details[name]))
 	}
 	return text
 }
 
-func (s *script) detail(value any) string {
+// detail writes times as milliseconds from now, IDs by the names of the tables, and several faults
+// in brackets.
+func (s *script) detail(name string, value any) string {
 	switch value := value.(type) {
 	case nil:
 		return "null"
 	case []fault.Field:
-		return value[0].Field
+		list := make([]string, len(value))
+		for at, one := range value {
+			list[at] = one.Field
+		}
+		return strings.Join(list, ",")
+	case []fault.Part:
+		list := make([]string, len(value))
+		for at, one := range value {
+			list[at] = s.refusal(&fault.Error{Code: one.Code, Details: one.Details})
+		}
+		return "[" + strings.Join(list, " | ") + "]"
+	case []string:
+		list := make([]string, len(value))
+		for at, one := range value {
+			list[at] = s.detail(name, one)
+		}
+		return fmt.Sprint(list)
+	case int64:
+		if name == "expires_at" {
+			return fmt.Sprintf("%+d", value-s.now)
+		}
 	case string:
-		if changeset, ok := id.Parse(id.Changeset, value); ok {
-			return s.number(changeset)
-		}
-		for hash, word := range s.contents {
-			if value == fmt.Sprintf("%x", hash) {
-				return word
-			}
-		}
-		return value
+		return s.detailText(value)
 	}
 	return fmt.Sprint(value)
+}
+
+func (s *script) detailText(value string) string {
+	if changeset, ok := id.Parse(id.Changeset, value); ok {
+		return s.number(changeset)
+	}
+	if task, ok := id.Parse(id.Task, value); ok {
+		return s.taskName(task)
+	}
+	if holder, ok := id.Parse(id.Agent, value); ok {
+		return name(holder)
+	}
+	for hash, word := range s.contents {
+		if value == fmt.Sprintf("%x", hash) {
+			return word
+		}
+	}
+	return value
 }
 
 // match asks for a content, or with "none" for no file.

@@ -12,10 +12,18 @@ import (
 
 // command reads the words of a line that gives one.
 func (s *script) command(words []string) work.Command {
+	if command := s.taskCommand(words); command != nil {
+		return command
+	}
+	if command := s.continuationCommand(words); command != nil {
+		return command
+	}
 	arguments := words[1:]
 	switch words[0] {
 	case "create":
-		return s.createProject(arguments)
+		return s.createProject(work.Standard, arguments)
+	case "create-community":
+		return s.createProject(work.Community, arguments)
 	case "put":
 		return &work.PutFile{
 			Path: arguments[0], Blob: s.content(arguments[1]), ContentType: typeOf(arguments),
@@ -53,8 +61,8 @@ func typeOf(words []string) string {
 	return "text/plain"
 }
 
-func (s *script) createProject(words []string) work.Command {
-	command := &work.CreateProject{ID: agent("project"), Kind: work.Standard}
+func (s *script) createProject(kind work.ProjectKind, words []string) work.Command {
+	command := &work.CreateProject{ID: agent("project"), Kind: kind}
 	command.About = work.About{Name: "sample", License: "MIT"}
 	command.About.Visibility = work.ParseVisibility(words[0])
 	words = words[1:]
@@ -133,6 +141,12 @@ func (s *script) update(words []string) work.Command {
 
 // query answers lines that only look, or that move the clock or fill the project.
 func (s *script) query(words []string) (string, bool) {
+	if answer, ok := s.taskQuery(words); ok {
+		return answer, true
+	}
+	if answer, ok := s.continuationQuery(words); ok {
+		return answer, true
+	}
 	switch words[0] {
 	case "tree":
 		at := s.project.Head()
@@ -170,6 +184,7 @@ func (s *script) query(words []string) (string, bool) {
 	return "", false
 }
 
+// name is the reverse of agent.
 func name(of id.ID) string { return strings.TrimRight(string(of[6:]), "\x00") }
 
 // fill makes many files in a folder, or many members.

@@ -90,6 +90,10 @@ type TaskResult struct {
 	Contribution id.ID  `cbor:"3,keyasint,omitzero"`
 }
 
+// taskHoldersMax is how many former holders of a task are told that their claim is lost even where
+// they do not name it.
+const taskHoldersMax = 16
+
 // TaskSpec is what is asked for.
 type TaskSpec struct {
 	Title       string   `cbor:"1,keyasint"`
@@ -127,9 +131,9 @@ type Task struct {
 	Attempts int `cbor:"7,keyasint,omitempty"`
 	// Token is the newest fencing token. It grows with every claim and is never used again.
 	Token uint64 `cbor:"8,keyasint,omitempty"`
-	// LastHolder made the newest claim, zero before the first.
-	LastHolder id.ID `cbor:"9,keyasint,omitzero"`
-	CreatedBy  id.ID `cbor:"10,keyasint"`
+	// Holders made the newest claims, the newest last, each once: at most taskHoldersMax.
+	Holders   []id.ID `cbor:"9,keyasint,omitempty"`
+	CreatedBy id.ID   `cbor:"10,keyasint"`
 	// CreatedAt and UpdatedAt are Unix milliseconds.
 	CreatedAt int64  `cbor:"11,keyasint"`
 	UpdatedAt int64  `cbor:"12,keyasint"`

@@ -2,6 +2,7 @@ package work
 
 import (
 	"fmt"
+	"slices"
 
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -92,13 +93,7 @@ type TaskChange struct {
 	Result         *TaskResult `cbor:"13,keyasint,omitempty"`
 }
 
-// empty reports whether nothing becomes another.
-func (c *TaskChange) empty() bool { return *c == TaskChange{} }
-
-// ofWork reports whether the change is one that belongs to whoever does the work.
-func (c *TaskChange) ofWork() bool { return c.Status != 0 || c.Blocked != nil || c.Result != nil }
-
-// on is the task with the change; the claim and what follows from the status are the caller's.
+// on is the task with the change; what follows for the claim is the caller's.
 func (c *TaskChange) on(t *Task) *Task {
 	next := *t
 	spec := &next.Spec
@@ -123,8 +118,29 @@ func (c *TaskChange) on(t *Task) *Task {
 	if c.Result != nil {
 		next.Result = c.Result
 	}
+	if next.Status != TaskBlocked {
+		next.Blocked = nil
+	}
 	return &next
 }
+
+// sameSpec reports whether two versions of a task ask for the same.
+func (t *Task) sameSpec(other *Task) bool {
+	a, b := &t.Spec, &other.Spec
+	return a.Title == b.Title && a.Description == b.Description && a.Priority == b.Priority &&
+		a.Type == b.Type && slices.Equal(a.Skills, b.Skills) &&
+		slices.Equal(a.Dependencies, b.Dependencies) &&
+		slices.Equal(a.RelatedFiles, b.RelatedFiles) && a.ExpectedOutput == b.ExpectedOutput &&
+		slices.Equal(a.Conditions, b.Conditions) && a.Parent == b.Parent
+}
+
+// sameWork reports whether two versions of a task say the same of its work: the status, what blocks
+// it, and what came of it.
+func (t *Task) sameWork(other *Task) bool {
+	return t.Status == other.Status && same(t.Blocked, other.Blocked) && same(t.Result, other.Result)
+}
+
+func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // UpdateTask changes a task, gives it back, or both.
 type UpdateTask struct {
@@ -173,69 +189,61 @@ func (c *UpdateTask) decide(p *Project, stamp Stamp) ([]Event, error) {
 			return nil, err
 		}
 	}
+	next := c.Change.on(t)
+	if err := c.requireStep(p, t, next, stamp.Agent); err != nil {
+		return nil, err
+	}
+	if faults := c.faults(p, t, next); len(faults) > 0 {
+		return nil, fault.Invalid(faults...)
+	}
+	if err := p.requireTextRoom(next.bytes() - t.bytes()); err != nil {
+		return nil, err
+	}
+	if c.Release && !t.heldBy(stamp.Agent) {
+		return nil, errClaimLost(t)
+	}
 	var events []Event
-	if !c.Change.empty() {
-		updated, err := c.change(p, t, stamp)
-		if err != nil {
-			return nil, err
+	ends := t.Claim != nil && (next.Status.Final() || next.Status == TaskOpen)
+	if !next.sameWork(t) || !next.sameSpec(t) {
+		updated := &TaskUpdated{Task: t.ID, Change: c.Change, EndsClaim: ends}
+		if next.Status == t.Status {
+			updated.Change.Status = 0
 		}
 		events = append(events, updated)
 	}
-	if c.Release {
-		if !t.heldBy(stamp.Agent) {
-			return nil, errClaimLost(t)
-		}
-		if ended := len(events) > 0 && events[0].(*TaskUpdated).EndsClaim; !ended {
-			events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
-		}
+	if c.Release && !ends {
+		events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
 	}
 	return events, nil
 }
 
-// change judges the change itself.
-func (c *UpdateTask) change(p *Project, t *Task, stamp Stamp) (*TaskUpdated, error) {
-	if err := c.requireStep(p, t, stamp.Agent); err != nil {
-		return nil, err
-	}
-	if faults := c.faults(p, t); len(faults) > 0 {
-		return nil, fault.Invalid(faults...)
-	}
-	if err := p.requireTextRoom(c.Change.on(t).bytes() - t.bytes()); err != nil {
-		return nil, err
-	}
-	ends := t.Claim != nil && (c.Change.Status.Final() || c.Change.Status == TaskOpen)
-	return &TaskUpdated{Task: t.ID, Change: c.Change, EndsClaim: ends}, nil
-}
-
-// requireStep judges who may take the step to another status, or say what came of the work:
-// TASK_ALREADY_CLAIMED, CLAIM_LOST, ROLE_REQUIRED.
-func (c *UpdateTask) requireStep(p *Project, t *Task, agent id.ID) error {
-	held, least := t.heldBy(agent), p.RoleOf(agent)
-	if least >= Maintainer || !c.Change.ofWork() {
+// requireStep judges who may take a step of the work: CLAIM_LOST, TASK_ALREADY_CLAIMED,
+// ROLE_REQUIRED. The holder and maintainers take all. DONE is theirs alone, and so is what becomes
+// of a task that is DONE; whoever did it may say so again.
+func (c *UpdateTask) requireStep(p *Project, t, next *Task, agent id.ID) error {
+	if t.heldBy(agent) || p.RoleOf(agent) >= Maintainer {
 		return nil
 	}
-	if t.Claim != nil && !held {
-		return errTaskClaimed(t)
+	if next.sameWork(t) && (c.Change.Status != TaskDone || t.lastHeldBy(agent)) {
+		return nil
 	}
-	switch status := c.Change.Status; {
-	case status == TaskDone && !held, t.Status.Final():
-		if t.LastHolder == agent && !t.Status.Final() {
-			return errClaimLost(t)
-		}
+	switch {
+	case (t.Claim != nil || next.Status == TaskDone) && t.onceHeldBy(agent):
+		return errClaimLost(t)
+	case t.Claim != nil:
+		return errTaskClaimed(t)
+	case next.Status == TaskDone || t.Status == TaskDone:
 		return requireRole(p, agent, Maintainer)
-	case status == TaskCancelled && t.CreatedBy != agent:
-		return requireRole(p, agent, Contributor)
 	}
 	return nil
 }
 
 // faults names what does not fit the project, all at once.
-func (c *UpdateTask) faults(p *Project, t *Task) (faults []fault.Field) {
+func (c *UpdateTask) faults(p *Project, t, next *Task) (faults []fault.Field) {
 	add := func(name, problem string) {
 		faults = append(faults, fault.Field{Field: c.Field + name, Problem: problem})
 	}
 	change := &c.Change
-	next := change.on(t)
 	switch {
 	case t.Status.Final() && next.Status != t.Status && next.Status != TaskOpen:
 		add("status", "a task that is over can only be opened again")
@@ -302,13 +310,13 @@ func (p *Project) parentProblem(task, parent id.ID) string {
 }
 
 // requireTaskWriter takes the holder, contributors, and any agent in a community project:
-// CLAIM_LOST for who was the holder, else ROLE_REQUIRED.
+// CLAIM_LOST for who once was the holder, else ROLE_REQUIRED.
 func requireTaskWriter(p *Project, t *Task, agent id.ID) error {
 	err := requireContributor(p, agent)
 	switch {
 	case err == nil || t.heldBy(agent):
 		return nil
-	case t.LastHolder == agent && !agent.IsZero():
+	case t.onceHeldBy(agent):
 		return errClaimLost(t)
 	}
 	return err
@@ -316,7 +324,8 @@ func requireTaskWriter(p *Project, t *Task, agent id.ID) error {
 
 // TaskUpdated is the event of a changed task.
 type TaskUpdated struct {
-	Task   id.ID      `cbor:"1,keyasint"`
+	Task id.ID `cbor:"1,keyasint"`
+	// Change has a status only where it becomes another.
 	Change TaskChange `cbor:"2,keyasint"`
 	// EndsClaim says that the work is over, or free again, with this change.
 	EndsClaim bool `cbor:"3,keyasint,omitempty"`
@@ -325,11 +334,11 @@ type TaskUpdated struct {
 func (e *TaskUpdated) apply(p *Project, at Moment) {
 	t := p.mustTask(e.Task)
 	next := e.Change.on(t)
-	if next.Status != TaskBlocked {
-		next.Blocked = nil
-	}
 	if e.EndsClaim {
 		next.Claim = nil
+		if !next.Status.Final() {
+			next.Attempts++
+		}
 	}
 	next.Version++
 	next.UpdatedAt = at.Now

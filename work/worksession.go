@@ -82,6 +82,9 @@ func (p *Project) WorkSessions() []*WorkSession {
 	return list
 }
 
+// OpenSessions yields those that have not ended, in no order that means anything.
+func (p *Project) OpenSessions(yield func(*WorkSession) bool) { p.sessions.scan(yield) }
+
 // ActiveSessions counts those in which somebody works at a moment.
 func (p *Project) ActiveSessions(now int64) (count int) {
 	p.sessions.scan(func(s *WorkSession) bool {
