@@ -48,8 +48,8 @@ type ListPosition struct {
 	ID     id.ID
 }
 
-// TaskPosition is a place in the order in which tasks should be taken: the higher priority, then the
-// lower ID. The zero position is the start.
+// TaskPosition is a place in the order in which tasks should be taken: the higher priority, then
+// the lower ID. The zero position is the start.
 type TaskPosition struct {
 	Priority work.Priority
 	Task     id.ID

@@ -351,6 +351,10 @@ func (t *Tasks) move(now int64) {
 func (t *Tasks) moveSome(now int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.next.Load() > now {
+		// Somebody with a later time was here first.
+		return
+	}
 	var over []*taskNode
 	next := int64(math.MaxInt64)
 	pivot := &taskNode{TaskEntry: TaskEntry{Until: t.mu.moved.Until, Task: t.mu.moved.Task}}
@@ -380,7 +384,9 @@ func (t *Tasks) moveSome(now int64) {
 }
 
 // Public lists tasks of public projects that have a status now, behind a position.
-func (t *Tasks) Public(status work.TaskStatus, now int64, after TaskPosition, limit int) []TaskPlace {
+func (t *Tasks) Public(
+	status work.TaskStatus, now int64, after TaskPosition, limit int,
+) []TaskPlace {
 	if status == 0 || status.Final() || limit <= 0 {
 		return nil
 	}
@@ -398,7 +404,8 @@ func (t *Tasks) Public(status work.TaskStatus, now int64, after TaskPosition, li
 	if after == (TaskPosition{}) {
 		order.Scan(take)
 	} else {
-		order.Ascend(&taskNode{TaskEntry: TaskEntry{Priority: after.Priority, Task: after.Task}}, take)
+		pivot := TaskEntry{Priority: after.Priority, Task: after.Task}
+		order.Ascend(&taskNode{TaskEntry: pivot}, take)
 	}
 	return found
 }

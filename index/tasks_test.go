@@ -1,0 +1,357 @@
+package index
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	difference "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// tasksModel answers by looking at everything.
+type tasksModel struct {
+	projects map[id.ID]*ProjectTasks
+	now      int64
+}
+
+func (m *tasksModel) each(yield func(project id.ID, p *ProjectTasks, entry TaskEntry)) {
+	for project, p := range m.projects {
+		for _, entry := range p.Entries {
+			yield(project, p, entry)
+		}
+	}
+}
+
+// status is what a task reads as now.
+func (m *tasksModel) status(entry TaskEntry) work.TaskStatus {
+	if entry.Until != 0 && entry.Until <= m.now {
+		return entry.Then
+	}
+	return entry.Status
+}
+
+func sortPlaces(places []TaskPlace) []TaskPlace {
+	slices.SortFunc(places, func(a, b TaskPlace) int {
+		return cmp.Or(-cmp.Compare(a.Priority, b.Priority), a.Task.Compare(b.Task))
+	})
+	return places
+}
+
+func (m *tasksModel) public(status work.TaskStatus) (places []TaskPlace) {
+	m.each(func(project id.ID, p *ProjectTasks, entry TaskEntry) {
+		if p.Public && m.status(entry) == status {
+			places = append(places, TaskPlace{TaskPosition{entry.Priority, entry.Task}, project})
+		}
+	})
+	return sortPlaces(places)
+}
+
+func (m *tasksModel) own(agent id.ID) (projects []id.ID) {
+	var places []TaskPlace
+	m.each(func(project id.ID, p *ProjectTasks, entry TaskEntry) {
+		if !p.Public && slices.Contains(p.Members, agent) && m.status(entry) == work.TaskOpen {
+			places = append(places, TaskPlace{TaskPosition{entry.Priority, entry.Task}, project})
+		}
+	})
+	for _, place := range sortPlaces(places) {
+		if !slices.Contains(projects, place.Project) {
+			projects = append(projects, place.Project)
+		}
+	}
+	return projects
+}
+
+func (m *tasksModel) due() map[id.ID]bool {
+	due := map[id.ID]bool{}
+	m.each(func(project id.ID, _ *ProjectTasks, entry TaskEntry) {
+		if entry.Until != 0 && entry.Until <= m.now {
+			due[project] = true
+		}
+	})
+	return due
+}
+
+func (m *tasksModel) put(project id.ID, entry TaskEntry) (first bool) {
+	p := m.projects[project]
+	if p == nil {
+		p, first = new(ProjectTasks), true
+		m.projects[project] = p
+	}
+	m.drop(project, entry.Task)
+	m.projects[project] = p
+	p.Entries = append(p.Entries, entry)
+	slices.SortFunc(p.Entries, func(a, b TaskEntry) int { return a.Task.Compare(b.Task) })
+	return first
+}
+
+func (m *tasksModel) drop(project, task id.ID) {
+	p := m.projects[project]
+	if p == nil {
+		return
+	}
+	p.Entries = slices.DeleteFunc(p.Entries, func(e TaskEntry) bool { return e.Task == task })
+	if len(p.Entries) == 0 {
+		delete(m.projects, project)
+	}
+}
+
+func (m *tasksModel) setAudience(project id.ID, public bool, members []id.ID) {
+	if p := m.projects[project]; p != nil {
+		p.Public, p.Members = public, members
+		if public {
+			p.Members = nil
+		}
+	}
+}
+
+// drawn are the parts of random steps.
+type drawn struct{ *rapid.T }
+
+func (d drawn) project() id.ID { return id.ID{0: 1, 15: d.ByteRange("project", 1, 4)} }
+
+func (d drawn) ByteRange(name string, from, to byte) byte {
+	return rapid.ByteRange(from, to).Draw(d.T, name)
+}
+
+// task is one of a project: a task belongs to one alone.
+func (d drawn) task(project id.ID) id.ID {
+	return id.ID{0: 2, 14: project[15], 15: d.ByteRange("task", 1, 12)}
+}
+
+func (d drawn) members() (members []id.ID) {
+	for agent := range byte(4) {
+		if rapid.Bool().Draw(d.T, "member") {
+			members = append(members, id.ID{0: 3, 15: agent})
+		}
+	}
+	return members
+}
+
+func (d drawn) entry(project id.ID, now int64) TaskEntry {
+	entry := TaskEntry{
+		Task:     d.task(project),
+		Priority: work.Priority(d.ByteRange("priority", 1, 4)),
+		Status:   work.TaskStatus(d.ByteRange("status", 1, 4)),
+	}
+	if rapid.Bool().Draw(d.T, "claimed") {
+		// A claim may have run out already when it is put in, as after a restart.
+		entry.Until = max(1, now+rapid.Int64Range(-5, 20).Draw(d.T, "lasts"))
+		entry.Then = work.TaskStatus(d.ByteRange("then", 1, 4))
+	}
+	return entry
+}
+
+func (d drawn) step(tasks *Tasks, model *tasksModel) {
+	project := d.project()
+	switch d.ByteRange("step", 0, 9) {
+	case 0, 1, 2, 3:
+		entry := d.entry(project, model.now)
+		if got, want := tasks.Put(project, entry), model.put(project, entry); got != want {
+			d.Fatalf("Put says first: %v, want %v", got, want)
+		}
+	case 4, 5:
+		task := d.task(project)
+		tasks.Drop(project, task)
+		model.drop(project, task)
+	case 6:
+		public, members := rapid.Bool().Draw(d.T, "public"), d.members()
+		tasks.SetAudience(project, public, members)
+		model.setAudience(project, public, members)
+	case 7:
+		all := ProjectTasks{Public: rapid.Bool().Draw(d.T, "public")}
+		if !all.Public {
+			all.Members = d.members()
+		}
+		other := &tasksModel{projects: map[id.ID]*ProjectTasks{project: {}}}
+		for range d.ByteRange("entries", 0, 3) {
+			other.put(project, d.entry(project, model.now))
+		}
+		delete(model.projects, project)
+		if p := other.projects[project]; p != nil && len(p.Entries) > 0 {
+			all.Entries = slices.Clone(p.Entries)
+			p.Public, p.Members = all.Public, all.Members
+			model.projects[project] = p
+		}
+		tasks.Replace(project, all)
+	default:
+		model.now += rapid.Int64Range(0, 8).Draw(d.T, "time goes on")
+	}
+}
+
+// pages reads a list to its end in pages of a size.
+func pages(tasks *Tasks, status work.TaskStatus, now int64, size int) (all []TaskPlace) {
+	for after := (TaskPosition{}); ; after = all[len(all)-1].TaskPosition {
+		page := tasks.Public(status, now, after, size)
+		all = append(all, page...)
+		if len(page) < size {
+			return all
+		}
+	}
+}
+
+// dueAll reads what is due to its end.
+func dueAll(tasks *Tasks, now int64, size int) map[id.ID]bool {
+	all := map[id.ID]bool{}
+	for after := (Expiry{}); ; {
+		page, next := tasks.Due(now, after, size)
+		if len(page) == 0 {
+			return all
+		}
+		for _, project := range page {
+			all[project] = true
+		}
+		after = next
+	}
+}
+
+func (d drawn) check(tasks *Tasks, model *tasksModel) {
+	same := func(what string, got, want any) {
+		if diff := difference.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			d.Fatalf("%s at %d: %s", what, model.now, diff)
+		}
+	}
+	size := int(d.ByteRange("page", 1, 5))
+	// Which of them moves the claims that have run out must not matter.
+	if rapid.Bool().Draw(d.T, "due first") {
+		same("due", dueAll(tasks, model.now, size), model.due())
+	}
+	for agent := range byte(4) {
+		agent := id.ID{0: 3, 15: agent}
+		same(fmt.Sprint("own of ", agent[15]), tasks.Own(agent, model.now), model.own(agent))
+	}
+	for status := work.TaskStatus(0); status <= work.TaskCancelled; status++ {
+		got := pages(tasks, status, model.now, size)
+		if want := model.public(status); !status.Final() && status != 0 {
+			same(status.String(), got, want)
+		} else if len(got) > 0 {
+			d.Fatalf("status %d: %v", status, got)
+		}
+	}
+	same("due", dueAll(tasks, model.now, size), model.due())
+	count := 0
+	for project := range byte(6) {
+		project := id.ID{0: 1, 15: project}
+		want := ProjectTasks{}
+		if p := model.projects[project]; p != nil {
+			want = *p
+		}
+		count += len(want.Entries)
+		same("project", tasks.Get(project), want)
+		if tasks.Has(project) != (len(want.Entries) > 0) {
+			d.Fatal("Has is wrong")
+		}
+	}
+	same("count", tasks.Len(), count)
+}
+
+// TestTasksAnswerAsTheModel gives random changes to the index and to a model that has no orders.
+func TestTasksAnswerAsTheModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, tasks := drawn{t}, NewTasks()
+		model := &tasksModel{projects: map[id.ID]*ProjectTasks{}, now: 100}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			d.step(tasks, model)
+			if rapid.Bool().Draw(t, "check") {
+				d.check(tasks, model)
+			}
+		}
+		d.check(tasks, model)
+	})
+}
+
+// TestManyClaimsRunOutTogether has more of them than are moved in one go.
+func TestManyClaimsRunOutTogether(t *testing.T) {
+	tasks, project := NewTasks(), id.ID{0: 1}
+	for n := range 3*movedAtOnce + 1 {
+		tasks.Put(project, TaskEntry{
+			Task: id.ID{14: byte(n >> 8), 15: byte(n)}, Priority: work.PriorityNormal,
+			Status: work.TaskInProgress, Until: 50, Then: work.TaskOpen,
+		})
+	}
+	tasks.SetAudience(project, true, nil)
+	for _, at := range []struct {
+		now        int64
+		open, busy int
+	}{{49, 0, 3*movedAtOnce + 1}, {50, 3*movedAtOnce + 1, 0}} {
+		open := tasks.Public(work.TaskOpen, at.now, TaskPosition{}, 10_000)
+		busy := tasks.Public(work.TaskInProgress, at.now, TaskPosition{}, 10_000)
+		if len(open) != at.open || len(busy) != at.busy {
+			t.Errorf("at %d: %d are open and %d in progress", at.now, len(open), len(busy))
+		}
+	}
+}
+
+// TestALateMoveChangesNothing has a caller move claims by a time that another one has gone beyond
+// since it was read.
+func TestALateMoveChangesNothing(t *testing.T) {
+	tasks, project := NewTasks(), id.ID{0: 1}
+	entry := TaskEntry{
+		Task: id.ID{0: 2}, Priority: work.PriorityLow, Status: work.TaskInProgress,
+		Until: 15, Then: work.TaskOpen,
+	}
+	tasks.Put(project, entry)
+	tasks.SetAudience(project, true, nil)
+	if list := tasks.Public(work.TaskOpen, 20, TaskPosition{}, 9); len(list) != 1 {
+		t.Fatalf("open: %v", list)
+	}
+	tasks.moveSome(10)
+	tasks.Drop(project, entry.Task)
+	if list := tasks.Public(work.TaskOpen, 20, TaskPosition{}, 9); len(list) != 0 {
+		t.Fatalf("open: %v", list)
+	}
+}
+
+// TestTasksConcurrently lets readers race with changes: each list is in order, without repeats.
+func TestTasksConcurrently(t *testing.T) {
+	tasks, project := NewTasks(), id.ID{0: 1}
+	var writers, readers sync.WaitGroup
+	over := make(chan struct{})
+	for worker := range byte(4) {
+		readers.Go(func() {
+			for now := int64(0); ; now++ {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				list := tasks.Public(work.TaskOpen, now/10, TaskPosition{}, 1000)
+				if !slices.IsSortedFunc(list, func(a, b TaskPlace) int {
+					return cmp.Or(a.compare(b.TaskPosition), 1)
+				}) {
+					t.Error("a list is out of order")
+					return
+				}
+				tasks.Own(id.ID{0: 3}, now/10)
+				tasks.Due(now/10, Expiry{}, 10)
+			}
+		})
+		writers.Go(func() {
+			for n := range 400 {
+				entry := TaskEntry{
+					Task:     id.ID{13: worker, 15: byte(n % 50)},
+					Priority: work.Priority(1 + n%4), Status: work.TaskStatus(1 + n%4),
+				}
+				if n%3 == 0 {
+					entry.Until, entry.Then = int64(n), work.TaskOpen
+				}
+				tasks.Put(project, entry)
+				if n%7 == 0 {
+					tasks.SetAudience(project, n%2 == 0, []id.ID{{0: 3}})
+				}
+				if n%11 == 0 {
+					tasks.Drop(project, entry.Task)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(over)
+	readers.Wait()
+}
