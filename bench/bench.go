@@ -27,14 +27,18 @@ const (
 	RunWritesOne      = "writes-one"
 	RunWritesHalf     = "writes-half"
 	RunMixed          = "mixed"
+	RunClaims         = "claims"
+	RunCheckpoints    = "checkpoints"
+	RunResume         = "resume"
+	RunManifest       = "manifest"
 	RunRestart        = "restart"
 	RunMemory         = "memory"
 )
 
 // RunNames lists all runs in their order.
 var RunNames = []string{
-	RunReads, RunReadsAnonymous, RunWritesMany, RunWritesOne, RunWritesHalf, RunMixed, RunRestart,
-	RunMemory,
+	RunReads, RunReadsAnonymous, RunWritesMany, RunWritesOne, RunWritesHalf, RunMixed, RunClaims,
+	RunCheckpoints, RunResume, RunManifest, RunRestart, RunMemory,
 }
 
 // Config says what is measured and how long.
@@ -53,8 +57,14 @@ type Config struct {
 	Rounds int
 	// Dir is where temporary folders are made; empty means the system's place.
 	Dir string
-	// Projects is the number of projects of writes-many and mixed.
+	// Projects is the number of projects of writes-many and checkpoints.
 	Projects int
+	// ClaimTasks is how many tasks each project of claims has.
+	ClaimTasks int
+	// Resume and manifest read one project that has this much.
+	ResumeChangesets int
+	ResumeTasks      int
+	ResumeHandoffs   int
 	// Restart fills this many projects with this many changesets in all.
 	RestartProjects   int
 	RestartChangesets int
@@ -75,6 +85,9 @@ const (
 	roundsMax      = 100
 	projectsMax    = 1_000_000
 	changesetsMax  = 10_000_000
+	// tasksMax and handoffsMax are what the service takes in one project.
+	tasksMax    = 10_000
+	handoffsMax = 10_000
 )
 
 func (c *Config) validate() error {
@@ -89,7 +102,11 @@ func (c *Config) validate() error {
 		value, max int
 	}{
 		{"connections", c.Connections, connectionsMax}, {"rounds", c.Rounds, roundsMax},
-		{"projects", c.Projects, projectsMax}, {"restart projects", c.RestartProjects, projectsMax},
+		{"projects", c.Projects, projectsMax}, {"claim tasks", c.ClaimTasks, tasksMax},
+		{"resume changesets", c.ResumeChangesets, changesetsMax},
+		{"resume tasks", c.ResumeTasks, tasksMax},
+		{"resume handoffs", c.ResumeHandoffs, handoffsMax},
+		{"restart projects", c.RestartProjects, projectsMax},
 		{"restart changesets", c.RestartChangesets, changesetsMax},
 		{"memory projects", c.MemoryProjects, projectsMax},
 		{"memory operations", c.MemoryOperations, changesetsMax},
@@ -144,6 +161,8 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		{[]string{RunReads, RunReadsAnonymous}, runReads},
 		{[]string{RunWritesMany, RunWritesOne, RunWritesHalf}, runWrites},
 		{[]string{RunMixed}, runMixed},
+		{[]string{RunClaims, RunCheckpoints}, runWork},
+		{[]string{RunResume, RunManifest}, runResume},
 		{[]string{RunRestart}, runRestart},
 		{[]string{RunMemory}, runMemory},
 	} {

@@ -37,7 +37,8 @@ func testConfig(t *testing.T) *Config {
 	}
 	return &Config{
 		Program: program, Duration: 200 * time.Millisecond, Connections: 4, Rounds: 2,
-		Dir: t.TempDir(), Projects: 8, RestartProjects: 5, RestartChangesets: 50,
+		Dir: t.TempDir(), Projects: 8, ClaimTasks: 150, ResumeChangesets: 60, ResumeTasks: 40,
+		ResumeHandoffs: 7, RestartProjects: 5, RestartChangesets: 50,
 		MemoryProjects: 20, MemoryOperations: 1600,
 	}
 }
@@ -169,6 +170,7 @@ func TestConnectionsCountOutcomes(t *testing.T) {
 	})
 	fleet, err := dialAll(address, []exchange{
 		&lineExchange{"ok", 20}, &lineExchange{"refused", 3}, &lineExchange{"bye", 5},
+		&lineExchange{outcomeUncounted, 4},
 	})
 	if err != nil {
 		t.Fatal(err)

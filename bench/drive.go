@@ -52,9 +52,13 @@ func (s span) total(samples []*Sample) *Sample {
 	return total
 }
 
+// outcomeUncounted is the outcome of an answer that is neither a success nor an error.
+const outcomeUncounted = "-"
+
 // record counts one answer to a request that was due at the given time.
 func (s span) record(sample *Sample, due, done time.Time, outcome string) {
 	switch {
+	case outcome == outcomeUncounted:
 	case outcome != "":
 		sample.fail(outcome)
 	case !due.Before(s.counted):

@@ -19,6 +19,7 @@ type Report struct {
 	Rounds        int            `json:"rounds"`
 	Measurements  []Measurement  `json:"measurements,omitempty"`
 	Ratios        []Ratio        `json:"ratios,omitempty"`
+	Claims        *ClaimsResult  `json:"claims,omitempty"`
 	Restart       *RestartResult `json:"restart,omitempty"`
 	Memory        *MemoryResult  `json:"memory,omitempty"`
 	// Absent names what could not be compared with.
@@ -57,6 +58,9 @@ func (r *Report) Failed() []string {
 		for _, outcome := range slices.Sorted(maps.Keys(m.Errors)) {
 			out = append(out, fmt.Sprintf("%s: %d times %s", m.Name, m.Errors[outcome], outcome))
 		}
+	}
+	if r.Claims != nil {
+		out = append(out, r.Claims.failed()...)
 	}
 	if r.Restart != nil && r.Restart.Lost > 0 {
 		out = append(out, fmt.Sprintf("restart: %d changesets are lost", r.Restart.Lost))
@@ -138,6 +142,13 @@ func (r *Report) ratios() *table {
 
 func (r *Report) facts() *table {
 	t := &table{heading: []string{"figure", "measured", "target"}}
+	if one := r.Claims; one != nil {
+		t.add(fmt.Sprintf("tasks given to %d agents, in %s projects", one.Agents,
+			number(float64(one.Projects))), number(float64(one.Answers)), "")
+		t.add("tasks that read as claimed, given out twice, token other than 1",
+			fmt.Sprintf("%s, %d, %d", number(float64(one.Claimed)), one.Twice, one.Tokens),
+			"as many as were given, 0, 0")
+	}
 	if one := r.Restart; one != nil {
 		t.add(fmt.Sprintf("restart after kill -9, %s changesets in %s projects",
 			number(float64(one.Changesets)), number(float64(one.Projects))),

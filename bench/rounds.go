@@ -15,7 +15,9 @@ type subject struct {
 	cpu func() time.Duration
 	// perSecond is asked in each round; nil means as fast as possible.
 	perSecond func(round int) (float64, error)
-	rounds    []*Sample
+	// prepare is called in each round BEFORE the clock starts; nil means that there is nothing to do.
+	prepare func(ctx context.Context) error
+	rounds  []*Sample
 }
 
 // rate is the rate of one round.
@@ -24,11 +26,21 @@ func (s *subject) rate(round int) float64 { return s.rounds[round].PerSecond() }
 // warmupMax bounds the warmup, which is a tenth of the duration.
 const warmupMax = 2 * time.Second
 
+// load is one run, as fast as possible.
+func (c *Config) load() load {
+	return load{duration: c.Duration, warmup: min(c.Duration/10, warmupMax)}
+}
+
 // driveRounds drives all subjects in turn, round by round, and adds what they did to the report.
 func driveRounds(ctx context.Context, config *Config, report *Report, subjects []*subject) error {
 	for round := range config.Rounds {
 		for _, one := range subjects {
-			l := load{duration: config.Duration, warmup: min(config.Duration/10, warmupMax)}
+			l := config.load()
+			if one.prepare != nil {
+				if err := one.prepare(ctx); err != nil {
+					return err
+				}
+			}
 			if one.perSecond != nil {
 				var err error
 				if l.perSecond, err = one.perSecond(round); err != nil {
@@ -88,6 +100,25 @@ func (r *Report) compareRates(of, against *subject, target float64) {
 	r.addRatio(Ratio{
 		Name: of.name + " / " + against.name, Rounds: ratios, Target: target,
 	})
+}
+
+// quantile is a latency of each round, in microseconds.
+func (s *subject) quantile(percent float64) []float64 {
+	times := make([]float64, len(s.rounds))
+	for round, sample := range s.rounds {
+		times[round] = float64(sample.Quantile(percent).Microseconds())
+	}
+	return times
+}
+
+// compareTimes adds the ratio of times to other times of the same rounds, both in microseconds.
+// The target is a ceiling.
+func (r *Report) compareTimes(name string, of []float64, target float64, against []float64) {
+	var ratios []float64
+	for round, micros := range of {
+		ratios = append(ratios, micros/max(against[round], 1))
+	}
+	r.addRatio(Ratio{Name: name, Rounds: ratios, Target: target, AtMost: true})
 }
 
 // addRatio completes a ratio from its rounds and adds it.

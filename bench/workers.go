@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,15 +17,33 @@ type httpExchange struct {
 func (h httpExchange) next() []byte { return h.request() }
 
 func (h httpExchange) complete(have []byte) (bool, string, error) {
-	response, whole, err := client.Parse(have)
+	response, whole, err := parseHTTP(have)
 	if err != nil || !whole {
 		return false, "", err
 	}
-	if response.Close {
-		return false, "", errors.New("the server closes the connection: " +
-			client.Outcome(response))
-	}
 	return true, client.Outcome(response), nil
+}
+
+// parseHTTP looks for a whole response on a connection that goes on behind it.
+func parseHTTP(have []byte) (client.Response, bool, error) {
+	response, whole, err := client.Parse(have)
+	if err == nil && whole && response.Close {
+		err = errors.New("the server closes the connection: " + client.Outcome(response))
+	}
+	return response, whole && err == nil, err
+}
+
+// idBytes is the length of an identifier: a prefix of four and 26 characters.
+const idBytes = 30
+
+// findID is the identifier behind the first occurrence of some text, such as "task_id":" with the
+// quotes. Decoding a whole answer would cost the generator more than the server spends on it.
+func findID(body []byte, before string) (string, bool) {
+	at := bytes.Index(body, []byte(before))
+	if at < 0 || len(body) < at+len(before)+idBytes {
+		return "", false
+	}
+	return string(body[at+len(before):][:idBytes]), true
 }
 
 // dialHTTP connects n clients, each with requests of its own.
@@ -119,7 +138,10 @@ func writerPaths(projects []string, writer, writers int) []string {
 	return paths
 }
 
+// projectPath is the request path of a project.
+func projectPath(project string) string { return "/api/v1/projects/" + project }
+
 // filePath is the request path of a file.
 func filePath(project, path string) string {
-	return "/api/v1/projects/" + project + "/files/" + client.EscapePath(path)
+	return projectPath(project) + "/files/" + client.EscapePath(path)
 }

@@ -190,30 +190,14 @@ func (g *writeGroup) report(ctx context.Context, config *Config, report *Report)
 		report.compareRates(g.one, g.many, writesOneTarget)
 	}
 	if g.half != nil {
-		report.compareP99("writes-half p99 / one fsync", g.half, halfLoadTarget,
-			func(round int) float64 { return g.syncs[round] })
+		report.compareTimes("writes-half p99 / one fsync", g.half.quantile(99), halfLoadTarget,
+			g.syncs)
 	}
 	if g.redisHalf != nil {
-		report.compareP99("writes-half p99 / redis-half p99", g.half, 0, g.redisHalf.p99)
+		report.compareTimes("writes-half p99 / redis-half p99", g.half.quantile(99), 0,
+			g.redisHalf.quantile(99))
 	}
 	return nil
-}
-
-// p99 is the latency of one round in microseconds.
-func (s *subject) p99(round int) float64 {
-	return float64(s.rounds[round].Quantile(99).Microseconds())
-}
-
-// compareP99 adds the ratio of a p99 to another time of the same round, in microseconds. The
-// target is a ceiling.
-func (r *Report) compareP99(
-	name string, of *subject, target float64, against func(round int) float64,
-) {
-	var ratios []float64
-	for round := range of.rounds {
-		ratios = append(ratios, of.p99(round)/max(against(round), 1))
-	}
-	r.addRatio(Ratio{Name: name, Rounds: ratios, Target: target, AtMost: true})
 }
 
 // mixedWritePercent is the part of writes in the mixed run.

@@ -275,11 +275,20 @@ func (a *API) CreateProject(name string) (Project, error) {
 
 // CreateProjectWithKey is CreateProject under an Idempotency-Key of the caller.
 func (a *API) CreateProjectWithKey(name, key string) (Project, error) {
+	return a.createProject(name, "UNLISTED", key)
+}
+
+// CreatePublicProject makes a project that is listed for all.
+func (a *API) CreatePublicProject(name string) (Project, error) {
+	return a.createProject(name, "PUBLIC", RandomKey())
+}
+
+func (a *API) createProject(name, visibility, key string) (Project, error) {
 	var data struct {
 		Project Project `json:"project"`
 	}
 	_, err := a.Post("/api/v1/projects", key, map[string]string{
-		"name": name, "visibility": "UNLISTED", "reuse_policy": "REFERENCE_ONLY",
+		"name": name, "visibility": visibility, "reuse_policy": "REFERENCE_ONLY",
 	}, &data)
 	if err == nil && (data.Project.ID == "" || data.Project.Head == "") {
 		err = fmt.Errorf("create project: id %q, head %q", data.Project.ID, data.Project.Head)

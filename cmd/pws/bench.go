@@ -22,7 +22,12 @@ type BenchCommand struct {
 	Seconds     float64  `default:"5" help:"Length of each run in each round."`
 	Connections int      `default:"64" help:"Clients that drive at once."`
 	Rounds      int      `default:"3" help:"How often the runs of a group take turns."`
-	Projects    int      `default:"1000" help:"Projects of writes-many."`
+	Projects    int      `default:"1000" help:"Projects of writes-many and checkpoints."`
+
+	ClaimTasks       int `default:"10000" help:"Tasks of each project of claims."`
+	ResumeChangesets int `default:"10000" help:"Changesets of the project of resume and manifest."`
+	ResumeTasks      int `default:"1000" help:"Tasks of that project."`
+	ResumeHandoffs   int `default:"500" help:"Handoffs of that project."`
 
 	RestartProjects   int `default:"10000" help:"Projects that restart fills."`
 	RestartChangesets int `default:"1000000" help:"Changesets that restart fills them with."`
@@ -46,7 +51,9 @@ func (c *BenchCommand) Run(out io.Writer) error {
 	config := bench.Config{
 		Program: program, Server: c.Server, Only: c.Only, Connections: c.Connections,
 		Duration: time.Duration(c.Seconds * float64(time.Second)), Rounds: c.Rounds, Dir: c.Dir,
-		Projects: c.Projects, RestartProjects: c.RestartProjects,
+		Projects: c.Projects, ClaimTasks: c.ClaimTasks, ResumeChangesets: c.ResumeChangesets,
+		ResumeTasks: c.ResumeTasks, ResumeHandoffs: c.ResumeHandoffs,
+		RestartProjects:   c.RestartProjects,
 		RestartChangesets: c.RestartChangesets, MemoryProjects: c.MemoryProjects,
 		MemoryOperations: c.MemoryOperations,
 	}

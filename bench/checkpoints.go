@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"pws/bench/client"
+)
+
+// ownProject is a project that one worker alone writes, with the head it learned last.
+type ownProject struct {
+	path string
+	head string
+}
+
+// checkpointer makes checkpoints of projects of its own in turn.
+type checkpointer struct {
+	host       string
+	credential string
+	projects   []ownProject
+	filler     *filler
+	words      *prose
+	turn       int
+	// current is the project of the request in flight.
+	current *ownProject
+	body    []byte
+	out     []byte
+}
+
+func (c *checkpointer) next() []byte {
+	c.current = &c.projects[c.turn%len(c.projects)]
+	file := c.turn / len(c.projects) % filesPerWriter
+	c.turn++
+	c.body = append(c.body[:0], `{"summary":"`...)
+	c.body = append(c.words.text(c.body, 80), `","base_changeset_id":"`...)
+	c.body = append(append(c.body, c.current.head...), `","files":[{"path":"src/file-`...)
+	c.body = append(append(c.body, '0'+byte(file)), `.txt","content":"`...)
+	c.body = append(append(c.body, c.filler.next()...), `"}],"state":`...)
+	c.body = append(c.words.state(c.body), `,"handoff":`...)
+	c.body = append(c.words.handoff(c.body), '}')
+	request := client.Request{
+		Method: "POST", Path: c.current.path, Host: c.host, Credential: c.credential, Body: c.body,
+	}
+	c.out = request.Append(c.out[:0])
+	return c.out
+}
+
+func (c *checkpointer) complete(have []byte) (bool, string, error) {
+	response, whole, err := parseHTTP(have)
+	if err != nil || !whole {
+		return false, "", err
+	}
+	if outcome := client.Outcome(response); outcome != "" {
+		return true, outcome, nil
+	}
+	// The checkpoint, its state and its handoff all name the changeset that it made.
+	head, found := findID(response.Body, `"changeset_id":"`)
+	if !found || head == c.current.head {
+		return true, fmt.Sprintf("%d without a changeset", response.Status), nil
+	}
+	c.current.head = head
+	return true, "", nil
+}
+
+// checkpointers connects workers to projects of their own.
+func (s *server) checkpointers(ctx context.Context, config *Config) (connections, error) {
+	projects := make([]ownProject, max(config.Projects, config.Connections))
+	err := s.each(ctx, len(projects), func(api *client.API, at int) error {
+		project, err := api.CreateProject(fmt.Sprintf("Checkpoints %d", at))
+		projects[at] = ownProject{
+			path: projectPath(project.ID) + "/checkpoint", head: project.Head,
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create projects: %w", err)
+	}
+	exchanges := make([]exchange, config.Connections)
+	for at := range exchanges {
+		from := len(projects) * at / len(exchanges)
+		to := len(projects) * (at + 1) / len(exchanges)
+		exchanges[at] = &checkpointer{
+			host: s.host, credential: s.api.Credential, projects: projects[from:to],
+			filler: newFiller(at, contentBytes), words: newProse(at),
+		}
+	}
+	return dialAll(s.host, exchanges)
+}
