@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"errors"
+	"maps"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -26,13 +27,8 @@ type note struct {
 	problems []fault.Field
 }
 
-// noteCheck bounds the texts of a note, noteSchema says the same to others.
-var (
-	noteCheck  = shape.CompileCheck("chars=1..2000,text")
-	noteSchema = map[string]any{
-		"type": "string", "minLength": 1, "maxLength": work.ItemCharsMax,
-	}
-)
+// noteCheck bounds the texts of a note.
+var noteCheck = shape.CompileCheck("chars=1..2000,text")
 
 // decision and failure are the objects. Without a reason they are still objects.
 type decision struct {
@@ -132,10 +128,14 @@ func (n *note) append(dst []byte, text, reason string) []byte {
 	return append(dst, '}')
 }
 
+// noteForms says the same as the checks. A reason that is null counts as absent.
 func noteForms(text, reason string) map[string]any {
-	return map[string]any{"anyOf": []any{noteSchema, map[string]any{
+	plain := map[string]any{"type": "string", "minLength": 1, "maxLength": work.ItemCharsMax}
+	orNull := maps.Clone(plain)
+	orNull["type"] = []any{"string", "null"}
+	return map[string]any{"anyOf": []any{plain, map[string]any{
 		"type": "object", "required": []any{text}, "additionalProperties": false,
-		"properties": map[string]any{text: noteSchema, reason: noteSchema},
+		"properties": map[string]any{text: plain, reason: orNull},
 	}}}
 }
 
