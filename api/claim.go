@@ -44,7 +44,51 @@ func (p *ClaimProof) proof() work.ClaimProof {
 	return proof
 }
 
-var claimOperations []*Operation
+const claimPath = taskPath + "/claim"
+
+var claimOperations = []*Operation{
+	declare[None, ClaimData](Operation{
+		Name: "task.claim", Method: "POST", Path: claimPath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
+		Params: taskParam,
+		Errors: []fault.Code{
+			fault.TaskNotFound, fault.RoleRequired, fault.ProjectArchived, fault.TaskAlreadyClaimed,
+			fault.TaskNotClaimable, fault.DependenciesUnmet,
+		},
+		Tag: "tasks", Summary: "Claim a task",
+		Doc: "Takes a lease of 1800 s on a task. Until it runs out or is given back, nobody else can " +
+			"claim the task; renew it after 600 s.",
+	}, claimTask),
+	declare[ClaimProof, ClaimData](Operation{
+		Name: "task.renew", Method: "POST", Path: claimPath + "/renew",
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: taskParam, BodyOptional: true,
+		Errors: []fault.Code{fault.TaskNotFound, fault.ClaimLost},
+		Tag:    "tasks", Summary: "Renew a claim",
+		Doc: "Makes the caller's live claim last for another 1800 s from now. A lost claim is refused " +
+			"with CLAIM_LOST: stop the work.",
+	}, renewClaim),
+	declare[ClaimProof, TaskData](Operation{
+		Name: "task.release", Method: "POST", Path: taskPath + "/release",
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: taskParam, BodyOptional: true,
+		Errors: []fault.Code{fault.TaskNotFound, fault.ClaimLost},
+		Tag:    "tasks", Summary: "Give a claim back",
+		Doc: "Ends the caller's live claim, and the task goes back to the status that it had before. " +
+			"Maintainers may take a claim away.",
+	}, releaseTask),
+	declare[ClaimNext, ClaimData](Operation{
+		Name: "task.claim_next", Method: "POST", Path: tasksPath + "/claim-next",
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
+		BodyOptional: true,
+		Errors: []fault.Code{
+			fault.TaskNotFound, fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
+		},
+		Tag: "tasks", Summary: "Claim the best task",
+		Doc: "Claims the open task that comes first among those that fit and wait for nothing: in one " +
+			"project, or in PUBLIC projects and those of the caller.",
+	}, claimNext),
+}
 
 // claimOf is the wire form of a task's claim, nil where it is free.
 func claimOf(t *work.Task) *Claim {
@@ -84,4 +128,48 @@ func (c *Call) claimDetails(details map[string]any) {
 	if end, ok := details["expires_at"].(int64); ok {
 		details["expires_at"] = Time(end)
 	}
+}
+
+// claimed renders a claim that was made or renewed just now.
+func (c *Call) claimed(status int) func(p *work.Project, r work.Result) (Reply, error) {
+	return func(p *work.Project, r work.Result) (Reply, error) {
+		t, ok := p.Task(r.Subject, c.Now)
+		if !ok || t.Claim == nil {
+			return Reply{}, errUnknownResult
+		}
+		return Reply{Status: status, Data: ClaimData{Task: c.task(p, t), Claim: *claimOf(t)}}, nil
+	}
+}
+
+func claimTask(c *Call, _ *None) (Reply, error) {
+	project, task, err := c.taskInPath()
+	if err != nil {
+		return Reply{}, err
+	}
+	reply, err := c.answer(project, &work.ClaimTask{Task: task}, c.claimed(201))
+	return reply, c.claimFault(err)
+}
+
+func renewClaim(c *Call, body *ClaimProof) (Reply, error) {
+	project, task, err := c.taskInPath()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.RenewClaim{Task: task, Proof: body.proof()}
+	return c.answer(project, command, c.claimed(200))
+}
+
+func releaseTask(c *Call, body *ClaimProof) (Reply, error) {
+	project, task, err := c.taskInPath()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.ReleaseTask{Task: task, Proof: body.proof()}
+	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+		t, ok := p.Task(r.Subject, c.Now)
+		if !ok {
+			return Reply{}, errUnknownResult
+		}
+		return Reply{Status: 200, Data: TaskData{Task: c.task(p, t)}}, nil
+	})
 }

@@ -11,8 +11,8 @@ const placesMax = 2000
 // placesBatch is how many of them are asked for at a time, at least.
 const placesBatch = 50
 
-// publicPlaces yields places of public work with a status, in the order in which it should be taken,
-// behind a position; at most placesMax. It reports whether it came to their end.
+// publicPlaces yields places of public work with a status, in the order in which it should be
+// taken, behind a position; at most placesMax. It reports whether it came to their end.
 func (c *Call) publicPlaces(
 	status work.TaskStatus, after TaskPosition, yield func(TaskPlace) (goOn bool),
 ) (end bool) {

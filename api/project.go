@@ -92,7 +92,7 @@ func (c *Call) project(p *work.Project) Project {
 		Languages:       p.Languages(),
 		Counts: ProjectCounts{
 			Files: p.FilesCount(), Bytes: p.FilesBytes(), Changesets: p.ChangesetsCount(),
-			Members: len(p.Members()),
+			OpenTasks: p.TaskCount(work.TaskOpen, c.Now), Members: len(p.Members()),
 		},
 		Verification: "UNVERIFIED",
 		Version:      p.Version,
@@ -120,10 +120,12 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// projectETag changes with everything that the record shows this caller.
+// projectETag changes with everything that the record shows this caller. A claim that has run out
+// counts as one more change, which it is when it is noted.
 func (c *Call) projectETag(p *work.Project) string {
+	ranOut := p.ClaimedCount(0) - p.ClaimedCount(c.Now)
 	tag := append(make([]byte, 0, 48), '"', 'p')
-	tag = strconv.AppendUint(tag, p.Revision, 36)
+	tag = strconv.AppendUint(tag, p.Revision+uint64(ranOut), 36)
 	if c.Session != nil {
 		tag = append(append(tag, '-'), p.RoleOf(c.Agent).String()...)
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -15,6 +16,8 @@ type Service struct {
 	Engine  Engine
 	Config  Config
 	cursors *cursor.Codec
+	// choosing holds the keys of requests that run and have yet to choose a project.
+	choosing sync.Map
 }
 
 // NewService makes the service over an engine.
