@@ -27,7 +27,8 @@ import (
 //
 // It sends a request as the current caller and expects a status and, of a refusal, a code. A target
 // without a leading slash stands under /api/v1/. It is sent as it is written. A body is JSON in
-// single quotes, or @FILE; in it and in the target, $name and ${name} are variables of the script.
+// single quotes, or @FILE, or =FILE; in it and in the target, $name and ${name} are variables of the
+// script, but what @FILE holds is sent as it stands.
 // Where an operation needs an Idempotency-Key and -k names none, a fresh one is sent; -k none sends
 // none. -get keeps a value of the answer as a variable.
 //
@@ -160,6 +161,10 @@ func (s *script) target(text string) string {
 func (s *script) bodyOf(text string) ([]byte, error) {
 	if name, isFile := strings.CutPrefix(text, "@"); isFile {
 		return os.ReadFile(s.work + "/" + name)
+	}
+	if name, isTemplate := strings.CutPrefix(text, "="); isTemplate {
+		template, err := os.ReadFile(s.work + "/" + name)
+		return []byte(s.expand(string(template))), err
 	}
 	return []byte(s.expand(text)), nil
 }
