@@ -42,10 +42,11 @@ type handle struct {
 		// tail holds the entries behind the saved sections from a start to the first load.
 		tail []replayed
 	}
-	// stored says that a snapshot holds the project, marked that it holds it as listed. They
-	// belong to the snapshotter, and stored is read by others AFTER it was set.
-	stored atomic.Bool
-	marked bool
-	// savedRevision is the revision of the project that the snapshot holds, while it is in memory.
-	savedRevision atomic.Uint64
+	// stored says that a snapshot holds the project, marked that it holds it as listed.
+	// savedRevision is the revision that was saved last since the start, 0 before: a chunk that
+	// changed since the project was loaded is above it until it is saved. They belong to the
+	// snapshotter, and stored is read by others AFTER it was set.
+	stored        atomic.Bool
+	marked        bool
+	savedRevision uint64
 }

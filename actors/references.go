@@ -62,6 +62,9 @@ type rebuilder struct {
 	tail map[id.ID][]replayed
 	// agents is false where identity cannot be rebuilt.
 	agents bool
+	// owners are the projects of all things that are found by their ID, nil where a section of them
+	// cannot be read.
+	owners *index.Owners[id.ID]
 }
 
 // checkStates rebuilds identity and every project and looks up all that they name.
@@ -83,6 +86,7 @@ func (v *verifier) checkStates() error {
 	}
 	r := &rebuilder{
 		verifier: v, engine: e, tail: map[id.ID][]replayed{},
+		owners: index.NewOwners[id.ID](),
 	}
 	err = r.run()
 	return errors.Join(err, view.close())
@@ -124,6 +128,7 @@ func (r *rebuilder) run() error {
 	if err := r.readTail(); err != nil {
 		return err
 	}
+	r.readOwners()
 	for key, position := range r.engine.sectionKeys("p") {
 		r.checkProject(id.ID([]byte(key[1:])), position)
 	}
@@ -217,6 +222,7 @@ func (r *rebuilder) checkProject(project id.ID, saved uint64) {
 		return
 	}
 	r.report.Projects++
+	r.checkTasks(name, state)
 	missing := map[id.ID]bool{}
 	r.checkAgent(name, "owner", state.Owner, missing)
 	for _, member := range state.Members() {
@@ -251,6 +257,7 @@ func (r *rebuilder) rebuild(
 	})
 	if view := h.view.Load(); err == nil && saved > 0 && len(entries) == 0 && view != nil {
 		r.checkMark(name, view.project)
+		r.checkSavedTasks(name, view.project)
 	}
 	view := h.view.Load()
 	switch {
@@ -274,8 +281,15 @@ func (r *rebuilder) checkMark(name string, p *work.Project) {
 	}
 }
 
-// checkMarks finds projects in the saved list that are not saved themselves.
+// checkMarks finds projects in the saved lists that are not saved themselves.
 func (r *rebuilder) checkMarks() {
+	for key := range r.engine.sectionKeys("q") {
+		project := id.ID([]byte(key[1:]))
+		if _, saved := r.engine.snapshot.SectionPosition(headKey(project)); !saved {
+			r.damage.addf("project %s: its open tasks are saved, and there is no section of it",
+				project.Format(id.Project))
+		}
+	}
 	for key := range r.engine.sectionKeys("v") {
 		project := id.ID([]byte(key[9:]))
 		if _, saved := r.engine.snapshot.SectionPosition(headKey(project)); !saved {

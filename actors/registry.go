@@ -49,8 +49,6 @@ func (e *Engine) load(h *handle) (*published, error) {
 		view.project, view.position, err = e.restore(h.id)
 	}
 	if err == nil {
-		// The chunks are saved as of this revision, and not as of one behind it.
-		h.savedRevision.Store(view.project.Revision)
 		err = view.applyTail(h.mu.tail)
 	}
 	if err != nil {

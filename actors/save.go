@@ -204,7 +204,7 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 		}
 		if saved := run.projects[at]; saved.revision > 0 {
 			h.marked = saved.marked
-			h.savedRevision.Store(saved.revision)
+			h.savedRevision = saved.revision
 		}
 		h.stored.Store(true)
 	}
@@ -290,7 +290,7 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved savedPro
 	}
 	p := view.project
 	for _, kind := range work.ChunkKinds {
-		if err := e.saveChunks(writer, view, kind, h.savedRevision.Load()); err != nil {
+		if err := e.saveChunks(writer, view, kind, h.savedRevision); err != nil {
 			return saved, err
 		}
 	}

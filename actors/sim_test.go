@@ -90,7 +90,7 @@ func (s *simulation) step() {
 			s.t.Fatal(err)
 		}
 	case kind < 97:
-		s.e.sweep(s.e.Advance(1000))
+		s.e.sweep(s.e.Advance([]int64{1000, leaseMillis / 2}[s.pick(2)]))
 		s.e.prune()
 	case kind == 99:
 		s.restart()
@@ -148,7 +148,9 @@ func (s *simulation) work(key string) {
 
 func (s *simulation) command(p *work.Project) work.Command {
 	path := fmt.Sprintf("%c/%d", 'a'+s.pick(3), s.pick(4))
-	switch kind := s.pick(12); {
+	switch kind := s.pick(24); {
+	case kind >= 12:
+		return s.workCommand(p)
 	case kind < 5:
 		return putOf(path, fmt.Sprint("content ", s.pick(30)))
 	case kind < 7:
@@ -288,9 +290,15 @@ func (s *simulation) restart() {
 	for s.e.identity.seeing.Size() > 0 {
 		s.e.prune()
 	}
-	want := fullState(s.t, s.e)
+	checkFound(s.t, fmt.Sprintf("step %d", s.steps), s.e)
+	want, things := fullState(s.t, s.e), s.e.owners.Len()
 	stop(s.t, s.e)
 	s.e = start(s.t, s.config)
+	checkFound(s.t, fmt.Sprintf("step %d, after a start", s.steps), s.e)
+	if s.e.owners.Len() != things {
+		s.t.Fatalf("step %d: %d things are found by their ID, want %d", s.steps,
+			s.e.owners.Len(), things)
+	}
 	sameState(s.t, fmt.Sprintf("step %d", s.steps), want, fullState(s.t, s.e))
 }
 
@@ -304,6 +312,7 @@ func (s *simulation) checkWholeLog() {
 		}
 	}
 	e := start(s.t, config)
+	checkFound(s.t, "the whole log", e)
 	sameState(s.t, "the whole log", fullState(s.t, s.e), fullState(s.t, e))
 	for _, project := range s.projects {
 		p := viewOf(s.t, e, project)

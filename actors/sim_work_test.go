@@ -1,0 +1,84 @@
+package actors
+
+import (
+	"fmt"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// task is a random one of a project, zero where it has none.
+func (s *simulation) task(p *work.Project) (task id.ID) {
+	if total := p.TasksTotal(); total > 0 {
+		newest := p.NewestTasks(20, s.e.Now())
+		task = newest[s.pick(len(newest))].ID
+	}
+	return task
+}
+
+func (s *simulation) spec(p *work.Project) work.TaskSpec {
+	spec := work.TaskSpec{
+		Title: fmt.Sprint("task ", s.steps), Priority: work.Priority(1 + s.pick(4)),
+	}
+	if task := s.task(p); !task.IsZero() && s.pick(3) == 0 {
+		spec.Dependencies = []id.ID{task}
+	}
+	return spec
+}
+
+func (s *simulation) change(p *work.Project) work.UpdateTask {
+	update := work.UpdateTask{Task: s.task(p), Release: s.pick(4) == 0}
+	update.Change.Priority = work.Priority(s.pick(5))
+	update.Change.Status = work.TaskStatus(s.pick(7))
+	if update.Change.Status == work.TaskBlocked {
+		update.Change.Blocked = &work.Blocked{Kind: work.BlockedByTransient, Reason: "it rains"}
+	}
+	return update
+}
+
+// workCommand is a random command about tasks and what goes with them.
+func (s *simulation) workCommand(p *work.Project) work.Command {
+	switch kind := s.pick(16); {
+	case kind < 4:
+		return &work.CreateTask{Spec: s.spec(p)}
+	case kind < 7:
+		return &work.ClaimTask{Task: s.task(p)}
+	case kind == 7:
+		return &work.ClaimNext{}
+	case kind == 8:
+		return &work.RenewClaim{Task: s.task(p)}
+	case kind == 9:
+		return &work.ReleaseTask{Task: s.task(p)}
+	case kind < 13:
+		update := s.change(p)
+		return &update
+	case kind == 13:
+		return &work.UpdateState{Statement: work.Statement{Summary: fmt.Sprint(s.steps)}}
+	case kind == 14:
+		if open, ok := p.OpenSession(p.Owner); ok {
+			return &work.EndWorkSession{Session: open.ID, Summary: "enough"}
+		}
+		return &work.CreateHandoff{Continuation: work.Continuation{Summary: "go on"}}
+	}
+	return s.checkpoint(p)
+}
+
+func (s *simulation) checkpoint(p *work.Project) work.Command {
+	base, content := p.Head().ID, blobOf(fmt.Sprint("content ", s.steps))
+	command := &work.CreateCheckpoint{
+		Summary: "so far", Base: &base, Message: "so far",
+		Files: []work.CheckpointFile{
+			{Path: fmt.Sprint("saved/", s.pick(4)), Content: &content, ContentType: "text/plain"},
+		},
+		State:   &work.UpdateState{Statement: work.Statement{Objective: fmt.Sprint(s.steps)}},
+		Handoff: &work.Continuation{Summary: fmt.Sprint(s.steps), NextActions: []string{"more"}},
+	}
+	for range s.pick(3) {
+		spec := s.spec(p)
+		command.Tasks = append(command.Tasks, work.CheckpointTask{Create: &spec})
+	}
+	if s.pick(2) == 0 {
+		command.Tasks = append(command.Tasks, work.CheckpointTask{Update: s.change(p)})
+	}
+	return command
+}

@@ -1,0 +1,310 @@
+package actors
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"pws/api"
+	"pws/internal/id"
+	"pws/work"
+)
+
+const leaseMillis = work.LeaseSeconds * 1000
+
+func mustDo(t testing.TB, e *Engine, project, agent id.ID, command work.Command) api.Done {
+	t.Helper()
+	done, err := e.Do(api.Order{Project: project, Agent: agent, Command: command})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+// createTasks makes n tasks in one entry, and gives their IDs in order.
+func createTasks(t testing.TB, e *Engine, project, agent id.ID, n int) (tasks []id.ID) {
+	t.Helper()
+	command := &work.CreateCheckpoint{Summary: "plan"}
+	for at := range n {
+		command.Tasks = append(command.Tasks, work.CheckpointTask{Create: &work.TaskSpec{
+			Title: fmt.Sprint("task ", at), Priority: work.PriorityNormal,
+		}})
+	}
+	p := mustDo(t, e, project, agent, command).Project
+	for _, task := range p.NewestTasks(n, e.Now()) {
+		tasks = append(tasks, task.ID)
+	}
+	return tasks
+}
+
+func describe(task id.ID, text string) *work.UpdateTask {
+	return &work.UpdateTask{Task: task, Change: work.TaskChange{Description: &text}}
+}
+
+// places are the open tasks that an engine lists, in pages of three.
+func places(e *Engine, status work.TaskStatus) (all []api.TaskPlace) {
+	for after := (api.TaskPosition{}); ; after = all[len(all)-1].TaskPosition {
+		page := e.PublicTasks(status, after, 3)
+		all = append(all, page...)
+		if len(page) < 3 {
+			return all
+		}
+	}
+}
+
+// checkFound expects of the indexes what a walk over all projects finds.
+func checkFound(t testing.TB, what string, e *Engine) {
+	t.Helper()
+	now, total := e.Now(), 0
+	public := map[work.TaskStatus][]api.TaskPlace{}
+	own := map[id.ID][]api.TaskPlace{}
+	e.handles.Range(func(project id.ID, _ *handle) bool {
+		p := viewOf(t, e, project)
+		if p == nil {
+			return true
+		}
+		want := tasksOf(p)
+		total += len(want.Entries)
+		if got := e.tasks.Get(project); string(encodeTasks(got)) != string(encodeTasks(want)) {
+			t.Errorf("%s: %s is indexed as %+v, want %+v", what, project.Format(id.Project), got, want)
+		}
+		checkOwned(t, what, e, p)
+		p.Tasks(id.ID{}, now, func(task *work.Task) bool {
+			place := api.TaskPlace{Project: project}
+			place.Priority, place.Task = task.Spec.Priority, task.ID
+			if p.Visibility == work.Public {
+				public[task.Status] = append(public[task.Status], place)
+			} else if task.Status == work.TaskOpen {
+				for _, member := range p.Members() {
+					own[member.Agent] = append(own[member.Agent], place)
+				}
+			}
+			return true
+		})
+		return true
+	})
+	if e.tasks.Len() != total {
+		t.Errorf("%s: %d tasks are indexed, want %d", what, e.tasks.Len(), total)
+	}
+	for status := work.TaskOpen; !status.Final(); status++ {
+		if got := places(e, status); !slices.Equal(got, sorted(public[status])) {
+			t.Errorf("%s: %s: listed %v, want %v", what, status, got, public[status])
+		}
+	}
+	for agent, tasks := range own {
+		var want []id.ID
+		for _, place := range sorted(tasks) {
+			if !slices.Contains(want, place.Project) {
+				want = append(want, place.Project)
+			}
+		}
+		if got := e.OwnWork(agent); !slices.Equal(got, want) {
+			t.Errorf("%s: own work %v, want %v", what, got, want)
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+func sorted(list []api.TaskPlace) []api.TaskPlace {
+	slices.SortFunc(list, func(a, b api.TaskPlace) int {
+		return cmp.Or(-cmp.Compare(a.Priority, b.Priority), a.Task.Compare(b.Task))
+	})
+	return list
+}
+
+func checkOwned(t testing.TB, what string, e *Engine, p *work.Project) {
+	t.Helper()
+	check := func(thing id.ID) {
+		if owner, ok := e.Owner(thing); !ok || owner != p.ID {
+			t.Errorf("%s: %v is found in %v, %v, want %v", what, thing, owner, ok, p.ID)
+		}
+	}
+	p.Tasks(id.ID{}, asStored, func(task *work.Task) bool { check(task.ID); return true })
+	for _, session := range p.WorkSessions() {
+		check(session.ID)
+	}
+}
+
+// sectionPositions are the positions of the sections of one project by their keys.
+func sectionPositions(e *Engine, project id.ID) map[string]uint64 {
+	positions := map[string]uint64{}
+	for _, kind := range []string{"p", "c", "r", "o", "t", "q"} {
+		for key, position := range e.sectionKeys(kind + string(project[:])) {
+			positions[key] = position
+		}
+	}
+	return positions
+}
+
+// rewritten are the sections of a project that a save writes.
+func rewritten(t *testing.T, e *Engine, project id.ID) (keys []string) {
+	t.Helper()
+	before := sectionPositions(e, project)
+	if err := e.Save(); err != nil {
+		t.Fatal(err)
+	}
+	for key, position := range sectionPositions(e, project) {
+		if before[key] != position {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func taskChunkKey(project id.ID, n int) string {
+	return chunkKey(project, work.Chunk{Kind: work.TaskChunk, Number: n})
+}
+
+// TestSaveWritesChangedTasks changes single tasks of a thousand: their chunks alone are written
+// again, also after a start that had to apply the change itself, and after a rest.
+func TestSaveWritesChangedTasks(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	tasks := createTasks(t, e, project, owner, 1000)
+	if keys := rewritten(t, e, project); len(keys) != 2+8 {
+		t.Fatalf("%d sections of a thousand tasks: %q", len(keys), keys)
+	}
+	expect := func(what string, e *Engine, chunk int) {
+		t.Helper()
+		want := []string{headKey(project), tasksKey(project), taskChunkKey(project, chunk)}
+		slices.Sort(want)
+		if keys := rewritten(t, e, project); !slices.Equal(keys, want) {
+			t.Fatalf("%s: %q are written, want %q", what, keys, want)
+		}
+	}
+	mustDo(t, e, project, owner, describe(tasks[300], "changed"))
+	expect("one change", e, 2)
+	mustPut(t, e, project, owner, "a", "file")
+	if keys := rewritten(t, e, project); !slices.Equal(keys, []string{headKey(project)}) {
+		t.Fatalf("%q are written for a file", keys)
+	}
+
+	mustDo(t, e, project, owner, describe(tasks[999], "changed and not saved"))
+	want := fullState(t, e)
+	config := e.config
+	config.Dir = crashCopy(t, e.config.Dir)
+	again := start(t, config)
+	checkFound(t, "after a kill", again)
+	sameState(t, "after a kill", want, fullState(t, again))
+	expect("after a kill", again, 7)
+
+	if again.sweep(again.Advance(1000)) != 1 {
+		t.Fatal("the project is still in memory")
+	}
+	mustDo(t, again, project, owner, describe(tasks[0], "changed after a rest"))
+	expect("after a rest", again, 0)
+	want = fullState(t, again)
+	config.Dir = crashCopy(t, again.config.Dir)
+	last := start(t, config)
+	sameState(t, "at last", want, fullState(t, last))
+	checkFound(t, "at last", last)
+}
+
+// TestTaskChangesWhileASaveRuns changes a task, and who may see it, between the steps of a snapshot.
+func TestTaskChangesWhileASaveRuns(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	tasks := createTasks(t, e, project, owner, 300)
+	position, taken := e.wal.Durable(), e.takeDirty()
+	mustDo(t, e, project, owner, describe(tasks[0], "late"))
+	mustDo(t, e, project, owner, &work.UpdateProject{Visibility: work.Private})
+	createTasks(t, e, project, owner, 1)
+	if err := e.saveAt(position, taken); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		want := fullState(t, e)
+		config := e.config
+		config.Dir = crashCopy(t, e.config.Dir)
+		again := start(t, config)
+		checkFound(t, fmt.Sprint("round ", round), again)
+		sameState(t, fmt.Sprint("round ", round), want, fullState(t, again))
+		if err := e.Save(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTasksThatAreOver expects no section where nothing is unfinished.
+func TestTasksThatAreOver(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	task := createTasks(t, e, project, owner, 1)[0]
+	if keys := rewritten(t, e, project); !slices.Contains(keys, tasksKey(project)) {
+		t.Fatalf("%q are written for a task", keys)
+	}
+	finish := &work.UpdateTask{Task: task, Change: work.TaskChange{Status: work.TaskDone}}
+	mustDo(t, e, project, owner, finish)
+	if err := e.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if _, there := e.snapshot.SectionPosition(tasksKey(project)); there || e.tasks.Len() > 0 {
+		t.Fatal("a project whose tasks are over is kept as open work")
+	}
+	reopen := &work.UpdateTask{Task: task, Change: work.TaskChange{Status: work.TaskOpen}}
+	mustDo(t, e, project, owner, reopen)
+	if err := e.Save(); err != nil {
+		t.Fatal(err)
+	}
+	config := e.config
+	config.Dir = crashCopy(t, e.config.Dir)
+	again := start(t, config)
+	if list := places(again, work.TaskOpen); len(list) != 1 || list[0].Task != task {
+		t.Fatalf("open after a start: %v", list)
+	}
+	if again.handles.Size() != 1 || viewsLoaded(again) != 0 {
+		t.Fatal("a start has loaded the project")
+	}
+}
+
+func viewsLoaded(e *Engine) (count int) {
+	e.handles.Range(func(_ id.ID, h *handle) bool {
+		if h.view.Load() != nil {
+			count++
+		}
+		return true
+	})
+	return count
+}
+
+// TestAudienceFollowsTheProject moves tasks between the lists as members and visibility change, with
+// a start after each step.
+func TestAudienceFollowsTheProject(t *testing.T) {
+	config := quiet(filepath.Join(t.TempDir(), "data"))
+	e := start(t, config)
+	owner, friend := register(t, e, "owner"), register(t, e, "friend")
+	project := createProject(t, e, owner, work.Private)
+	createTasks(t, e, project, owner, 2)
+	for _, c := range []struct {
+		command work.Command
+		public  bool
+		friends bool
+	}{
+		{describe(viewOf(t, e, project).NewestTasks(1, 0)[0].ID, "begin"), false, false},
+		{&work.AddMember{Agent: friend, Role: work.Reader}, false, true},
+		{&work.UpdateProject{Visibility: work.Public, Reuse: work.AllowReuse}, true, false},
+		{&work.UpdateProject{Visibility: work.Unlisted}, false, true},
+		{&work.RemoveMember{Agent: friend}, false, false},
+		{&work.UpdateProject{Visibility: work.Public}, true, false},
+	} {
+		mustDo(t, e, project, owner, c.command)
+		check := func(e *Engine) {
+			t.Helper()
+			checkFound(t, fmt.Sprintf("%+v", c.command), e)
+			public, friends := len(places(e, work.TaskOpen)) > 0, len(e.OwnWork(friend)) > 0
+			if public != c.public || friends != c.friends {
+				t.Fatalf("%+v: public %v, own %v", c.command, public, friends)
+			}
+		}
+		check(e)
+		config.Dir = crashCopy(t, e.config.Dir)
+		check(start(t, config))
+		if err := e.Save(); err != nil {
+			t.Fatal(err)
+		}
+		config.Dir = crashCopy(t, e.config.Dir)
+		check(start(t, config))
+	}
+}
