@@ -44,7 +44,9 @@ type object struct {
 	list []string
 }
 
-func (o object) Head(dst []byte) []byte { return fmt.Appendf(dst, `{"id":%d`, o.id) }
+func (o object) Head(dst []byte, short bool) []byte {
+	return fmt.Appendf(dst, `{"id":%d,"short":%v`, o.id, short)
+}
 
 func (o object) Text() (string, Text) { return "text", Text{Text: o.text, Chars: 50} }
 
@@ -269,7 +271,7 @@ func TestRecordShrinks(t *testing.T) {
 		room int
 		fit  Fit
 		keys int
-	}{{200, Whole, 3}, {100, Cut, 2}, {60, Cut, 2}, {40, Cut, 2}, {30, Missing, 0}} {
+	}{{200, Whole, 4}, {100, Cut, 3}, {80, Cut, 3}, {60, Cut, 3}, {40, Missing, 0}} {
 		out, fit := record.Append(nil, c.room)
 		if fit != c.fit || len(out) > c.room {
 			t.Errorf("in %d bytes: %v, %s", c.room, fit, out)

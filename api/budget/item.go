@@ -115,8 +115,9 @@ func jsonBytes(char string) int {
 
 // Parts is an object in three parts.
 type Parts interface {
-	// Head writes the beginning, the brace included, that is always there.
-	Head(dst []byte) []byte
+	// Head writes the beginning, the brace included, that is always there; short says that the
+	// whole did not fit.
+	Head(dst []byte, short bool) []byte
 	// Text is a member that can be cut, with its name; an object without one has no name.
 	Text() (name string, text Text)
 	// Rest writes the other members, each with its comma, without the last brace. Those that are
@@ -130,32 +131,35 @@ type Record struct{ Parts }
 // Append implements Item.
 func (r Record) Append(dst []byte, room int) ([]byte, Fit) {
 	start := len(dst)
-	dst = r.Head(dst)
-	head := len(dst)
-	name, text := r.Text()
-	if len(dst)-start+len("}") > room {
+	dst, fit := r.whole(dst)
+	if len(dst)-start <= room {
+		return dst, fit
+	}
+	dst = r.Head(dst[:start], true)
+	if name, text := r.Text(); name != "" {
+		dst = appendName(dst, name)
+		rest := room - (len(dst) - start) - len("}")
+		if dst, fit = AppendText(dst, text.Text, text.Chars, rest); fit == Missing {
+			return dst[:start], Missing
+		}
+	}
+	if dst = append(dst, '}'); len(dst)-start > room {
 		return dst[:start], Missing
 	}
+	return dst, Cut
+}
+
+func (r Record) whole(dst []byte) ([]byte, Fit) {
 	fit := Whole
-	if name != "" {
+	dst = r.Head(dst, false)
+	if name, text := r.Text(); name != "" {
 		dst, fit = AppendText(appendName(dst, name), text.Text, text.Chars, Unlimited)
 	}
 	dst, left := r.Rest(dst)
 	if left {
 		fit = Trimmed
 	}
-	dst = append(dst, '}')
-	if len(dst)-start <= room {
-		return dst, fit
-	}
-	dst = dst[:head]
-	if name != "" {
-		dst = appendName(dst, name)
-		if dst, fit = AppendText(dst, text.Text, text.Chars, room-(len(dst)-start)-1); fit == Missing {
-			return dst[:start], Missing
-		}
-	}
-	return append(dst, '}'), Cut
+	return append(dst, '}'), fit
 }
 
 func appendName(dst []byte, name string) []byte {

@@ -1,0 +1,167 @@
+package api
+
+import (
+	"pws/api/budget"
+	"pws/api/shape"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// ProjectBrief is the short record of a project. A resume that is short of room leaves out what it
+// can do without.
+type ProjectBrief struct {
+	ID         string        `json:"id" check:"id=prj_" doc:"The project's ID."`
+	Name       string        `json:"name" doc:"Its name."`
+	Kind       string        `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Changed by members, or by turns of anyone."`
+	Status     string        `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"Whether it takes changes."`
+	Visibility string        `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of it."`
+	Owner      AgentRef      `json:"owner,omitzero" doc:"The owner."`
+	Counts     ProjectCounts `json:"counts,omitzero" doc:"How much it holds."`
+	Languages  []string      `json:"languages,omitzero" doc:"Languages of its files, the most frequent first."`
+	Topics     []string      `json:"topics,omitzero" doc:"Topics, lower case."`
+}
+
+func (c *Call) projectBrief(p *work.Project) ProjectBrief {
+	whole := c.project(p)
+	return ProjectBrief{
+		ID: whole.ID, Name: whole.Name, Kind: whole.Kind, Status: whole.Status,
+		Visibility: whole.Visibility, Owner: whole.Owner, Counts: whole.Counts,
+		Languages: whole.Languages, Topics: whole.Topics,
+	}
+}
+
+// TaskBrief is the short record of a task. A resume that is short of room leaves out what is behind
+// blocked.
+type TaskBrief struct {
+	ID         string       `json:"id" check:"id=tsk_" doc:"The task's ID."`
+	Title      string       `json:"title" doc:"What is to be done, in a line."`
+	Status     string       `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Where it stands."`
+	Priority   string       `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"How soon it should be done."`
+	Claim      *ClaimBrief  `json:"claim" doc:"The live claim; null where the task is free."`
+	Held       bool         `json:"held,omitzero" doc:"True where the caller holds the claim."`
+	Blocked    *TaskBlocked `json:"blocked" doc:"Why it does not go on."`
+	TaskType   *string      `json:"task_type,omitzero" doc:"What kind of work it is."`
+	Skills     []string     `json:"skills,omitzero" doc:"What it takes to do it."`
+	Details    *string      `json:"description,omitzero" doc:"What is to be done, at length; not with detail compact."`
+	Output     *string      `json:"expected_output,omitzero" doc:"What should come of it; not with detail compact."`
+	Conditions []string     `json:"completion_conditions,omitzero" doc:"What must hold when it is done; not with detail compact."`
+	Files      []string     `json:"related_files,omitzero" doc:"Paths that it is about; not with detail compact."`
+}
+
+// ClaimBrief is a live claim in short.
+type ClaimBrief struct {
+	AgentID   string  `json:"agent_id" check:"id=agt_" doc:"Who holds it."`
+	ExpiresAt Time    `json:"expires_at" doc:"When it runs out unless it is renewed."`
+	Token     *uint64 `json:"fencing_token,omitzero" doc:"Its fencing token, for its holder alone."`
+}
+
+// taskBrief is the short record of a task as it was read at the time of the call.
+func (c *Call) taskBrief(p *work.Project, t *work.Task) TaskBrief {
+	brief := TaskBrief{
+		ID: t.ID.Format(id.Task), Title: t.Spec.Title, Status: t.Status.String(),
+		Priority: t.Spec.Priority.String(), Blocked: blockedOf(p, t),
+		TaskType: &t.Spec.Type, Skills: orEmpty(t.Spec.Skills),
+	}
+	if t.Claim != nil {
+		brief.Claim = &ClaimBrief{
+			AgentID: t.Claim.Agent.Format(id.Agent), ExpiresAt: Time(t.Claim.ExpiresAt),
+		}
+		if brief.Held = c.holds(t); brief.Held {
+			brief.Claim.Token = &t.Claim.Token
+		}
+	}
+	return brief
+}
+
+// holds reports whether the caller has the live claim of a task.
+func (c *Call) holds(t *work.Task) bool {
+	return t.Claim != nil && !c.Agent.IsZero() && t.Claim.Agent == c.Agent
+}
+
+// reasonCharsShort bounds the reason of a blocked task where there is no room for all of it.
+const reasonCharsShort = 60
+
+// taskItem is a TaskBrief in a resume; it writes its own JSON, for there are many.
+type taskItem struct {
+	call    *Call
+	project *work.Project
+	task    *work.Task
+	level   *detail
+}
+
+// Head implements budget.Parts.
+func (t taskItem) Head(dst []byte, short bool) []byte {
+	dst = appendID(append(dst, `{"id":`...), id.Task, t.task.ID)
+	dst = append(append(dst, `,"status":"`...), t.task.Status.String()...)
+	dst = append(append(dst, `","priority":"`...), t.task.Spec.Priority.String()...)
+	dst = append(dst, `","claim":`...)
+	if claim := t.task.Claim; claim == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendID(append(dst, `{"agent_id":`...), id.Agent, claim.Agent)
+		dst = Time(claim.ExpiresAt).append(append(dst, `,"expires_at":`...))
+		if t.call.holds(t.task) {
+			dst = appendInt(append(dst, `,"fencing_token":`...), int64(claim.Token))
+			dst = append(dst, `},"held":true`...)
+		} else {
+			dst = append(dst, '}')
+		}
+	}
+	dst = append(dst, `,"blocked":`...)
+	blocked := blockedOf(t.project, t.task)
+	if blocked == nil {
+		return append(dst, "null"...)
+	}
+	dst = append(append(append(dst, `{"kind":"`...), blocked.Kind...), `","reason":`...)
+	chars := t.level.chars
+	if short {
+		chars = reasonCharsShort
+	}
+	dst, _ = budget.AppendText(dst, blocked.Reason, chars, budget.Unlimited)
+	return append(dst, '}')
+}
+
+// Text implements budget.Parts.
+func (t taskItem) Text() (string, budget.Text) {
+	return "title", budget.Text{Text: t.task.Spec.Title, Chars: t.level.chars}
+}
+
+// Rest implements budget.Parts.
+func (t taskItem) Rest(dst []byte) ([]byte, bool) {
+	spec, w := &t.task.Spec, restWriter{chars: t.level.chars}
+	if blocked := blockedOf(t.project, t.task); blocked != nil {
+		w.left = budget.Shorten(blocked.Reason, w.chars) != blocked.Reason
+	}
+	dst = shape.AppendString(append(dst, `,"task_type":`...), spec.Type)
+	dst = w.list(dst, `,"skills":`, spec.Skills)
+	if t.level.texts {
+		dst = w.text(dst, `,"description":`, spec.Description)
+		dst = w.text(dst, `,"expected_output":`, spec.ExpectedOutput)
+		dst = w.list(dst, `,"completion_conditions":`, spec.Conditions)
+		dst = w.list(dst, `,"related_files":`, spec.RelatedFiles)
+	}
+	return dst, w.left
+}
+
+// restWriter writes members and notes whether something was left out.
+type restWriter struct {
+	chars int
+	left  bool
+}
+
+func (w *restWriter) text(dst []byte, key, text string) []byte {
+	dst, fit := budget.AppendText(append(dst, key...), text, w.chars, budget.Unlimited)
+	w.left = w.left || fit != budget.Whole
+	return dst
+}
+
+func (w *restWriter) list(dst []byte, key string, list []string) []byte {
+	dst = append(append(dst, key...), '[')
+	for at, text := range list {
+		if at > 0 {
+			dst = append(dst, ',')
+		}
+		dst = w.text(dst, "", text)
+	}
+	return append(dst, ']')
+}

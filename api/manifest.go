@@ -1,0 +1,214 @@
+package api
+
+import (
+	"pws/api/budget"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Manifest says in short what a project is and where it stands. Lists have at most 20 items, texts
+// at most 500 characters.
+type Manifest struct {
+	Project        ProjectBrief         `json:"project" doc:"The project, in short."`
+	Purpose        string               `json:"purpose" doc:"The objective of the state, else the project's description."`
+	CurrentState   ManifestState        `json:"current_state" doc:"Where the work stands."`
+	ImportantFiles []string             `json:"important_files" doc:"Paths: those that the state names, else well-known ones at the top level."`
+	OpenWork       OpenWork             `json:"open_work" doc:"What there is to do."`
+	KnownProblems  []string             `json:"known_problems" doc:"What is wrong."`
+	Dependencies   []string             `json:"dependencies" doc:"What the work depends on."`
+	Verification   VerificationSummary  `json:"verification" doc:"What evidence there is."`
+	Continuation   ContinuationMetadata `json:"continuation" doc:"Where to go on."`
+	Reuse          ReuseTerms           `json:"reuse" doc:"On what terms it may be copied."`
+}
+
+// ManifestState is the continuation state in short.
+type ManifestState struct {
+	Summary      string `json:"summary" doc:"Where the work stands."`
+	CurrentFocus string `json:"current_focus" doc:"What is being done now."`
+	Version      uint64 `json:"version" doc:"Grows with each replacement."`
+	UpdatedAt    Time   `json:"updated_at" doc:"When it was written."`
+}
+
+// OpenWork is what there is to do in a project.
+type OpenWork struct {
+	Counts TaskCounts  `json:"counts" doc:"Tasks by status."`
+	Tasks  []TaskBrief `json:"tasks" doc:"At most 10 unfinished tasks: those that can be taken, the best first, then those at work, then those that wait."`
+}
+
+// TaskCounts counts tasks by status; claimed ones are counted by their status too.
+type TaskCounts struct {
+	Open       int `json:"open" doc:"Tasks with the status OPEN."`
+	InProgress int `json:"in_progress" doc:"Tasks with the status IN_PROGRESS."`
+	Blocked    int `json:"blocked" doc:"Tasks with the status BLOCKED."`
+	InReview   int `json:"in_review" doc:"Tasks with the status IN_REVIEW."`
+	Done       int `json:"done" doc:"Tasks with the status DONE."`
+	Cancelled  int `json:"cancelled" doc:"Tasks with the status CANCELLED."`
+	Claimed    int `json:"claimed" doc:"Tasks with a live claim."`
+}
+
+// VerificationSummary is what evidence there is for a thing.
+type VerificationSummary struct {
+	Status string             `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence."`
+	Counts VerificationCounts `json:"counts" doc:"Verification records by kind."`
+}
+
+// VerificationCounts counts verification records.
+type VerificationCounts struct {
+	SelfReports          int `json:"self_reports" doc:"Records of the kind SELF_REPORT."`
+	ExternalAttestations int `json:"external_attestations" doc:"Records of the kind EXTERNAL_ATTESTATION."`
+}
+
+// ContinuationMetadata says where to go on.
+type ContinuationMetadata struct {
+	HeadChangesetID    string  `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
+	StateVersion       uint64  `json:"state_version" doc:"The version of the state."`
+	LatestHandoffID    *string `json:"latest_handoff_id" check:"id=hnd_" doc:"The latest handoff; null where there is none."`
+	LatestCheckpointID *string `json:"latest_checkpoint_id" check:"id=ckp_" doc:"The latest checkpoint; null where there is none."`
+	LastActivityAt     Time    `json:"last_activity_at" doc:"When anything last changed."`
+	ActiveSessions     int     `json:"active_work_sessions" doc:"Work sessions in which somebody works now."`
+}
+
+// ReuseTerms are the terms of a project.
+type ReuseTerms struct {
+	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be copied."`
+	LicenseSPDX string `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
+}
+
+// ManifestData is a manifest as data.
+type ManifestData struct {
+	Manifest Manifest `json:"manifest" doc:"The manifest."`
+}
+
+// The bounds of a manifest.
+const (
+	manifestItemsMax = 20
+	manifestCharsMax = 500
+	manifestTasksMax = 10
+)
+
+var manifestOperations = []*Operation{
+	declare[None, ManifestData](Operation{
+		Name: "manifest.read", Method: "GET", Path: "/api/v1/projects/{project}/manifest",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Errors: []fault.Code{fault.ProjectNotFound},
+		Tag:    "continuation", Summary: "Read the manifest",
+		Doc: "Returns in short what a project is for, where it stands, what there is to do and " +
+			"where to go on. Read it before looking deeper.",
+	}, readManifest),
+}
+
+func readManifest(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: ManifestData{Manifest: c.manifest(view)}}, nil
+}
+
+func (c *Call) manifest(p *work.Project) Manifest {
+	state := p.State()
+	said := &state.Statement
+	purpose := said.Objective
+	if purpose == "" {
+		purpose = p.Description
+	}
+	manifest := Manifest{
+		Project: c.projectBrief(p), Purpose: inManifest(purpose),
+		CurrentState: ManifestState{
+			Summary: inManifest(said.Summary), CurrentFocus: inManifest(said.CurrentFocus),
+			Version: state.Version, UpdatedAt: Time(state.UpdatedAt),
+		},
+		ImportantFiles: manifestItems(said.ImportantFiles),
+		OpenWork:       OpenWork{Counts: c.taskCounts(p), Tasks: c.bestTasks(p)},
+		KnownProblems:  manifestItems(said.KnownProblems),
+		Dependencies:   manifestItems(said.Dependencies),
+		Verification:   verificationOf(p),
+		Continuation: ContinuationMetadata{
+			HeadChangesetID: p.Head().ID.Format(id.Changeset), StateVersion: state.Version,
+			LastActivityAt: Time(p.UpdatedAt), ActiveSessions: p.ActiveSessions(c.Now),
+		},
+		Reuse: ReuseTerms{ReusePolicy: p.Reuse.String(), LicenseSPDX: p.License},
+	}
+	if len(said.ImportantFiles) == 0 {
+		manifest.ImportantFiles = wellKnownFiles(p)
+	}
+	if handoff := p.LatestHandoff(); handoff != nil {
+		manifest.Continuation.LatestHandoffID = idOrNil(id.Handoff, handoff.ID)
+	}
+	if checkpoint := p.LatestCheckpoint(); checkpoint != nil {
+		manifest.Continuation.LatestCheckpointID = idOrNil(id.Checkpoint, checkpoint.ID)
+	}
+	return manifest
+}
+
+func inManifest(text string) string { return budget.Shorten(text, manifestCharsMax) }
+
+func manifestItems(list []string) []string {
+	items := make([]string, min(len(list), manifestItemsMax))
+	for at := range items {
+		items[at] = inManifest(list[at])
+	}
+	return items
+}
+
+// wellKnownFiles are looked up by their names: the tree is not searched.
+func wellKnownFiles(p *work.Project) []string {
+	found := []string{}
+	for _, path := range wellKnown {
+		if _, stands := p.File(path); stands && len(found) < manifestItemsMax {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+func (c *Call) taskCounts(p *work.Project) TaskCounts {
+	count := func(status work.TaskStatus) int { return p.TaskCount(status, c.Now) }
+	return TaskCounts{
+		Open: count(work.TaskOpen), InProgress: count(work.TaskInProgress),
+		Blocked: count(work.TaskBlocked), InReview: count(work.TaskInReview),
+		Done: count(work.TaskDone), Cancelled: count(work.TaskCancelled),
+		Claimed: p.ClaimedCount(c.Now),
+	}
+}
+
+// bestTasks are those that can be taken, then those at work, then those that wait.
+func (c *Call) bestTasks(p *work.Project) []TaskBrief {
+	best, waiting := make([]*work.Task, 0, manifestTasksMax), make([]*work.Task, 0, manifestTasksMax)
+	take := func(t *work.Task) bool {
+		if len(best) < manifestTasksMax {
+			best = append(best, t)
+		}
+		return len(best) < manifestTasksMax
+	}
+	p.OpenTasks(c.Now, func(t *work.Task) bool {
+		if len(p.Unmet(t)) == 0 {
+			return take(t)
+		}
+		if len(waiting) < manifestTasksMax {
+			waiting = append(waiting, t)
+		}
+		return true
+	})
+	if len(best) < manifestTasksMax {
+		p.ClaimedTasks(c.Now, take)
+	}
+	if len(best) < manifestTasksMax {
+		p.StalledTasks(c.Now, take)
+	}
+	best = append(best, waiting...)
+	briefs := make([]TaskBrief, min(len(best), manifestTasksMax))
+	for at := range briefs {
+		briefs[at] = c.taskBrief(p, best[at])
+		if blocked := briefs[at].Blocked; blocked != nil {
+			blocked.Reason = inManifest(blocked.Reason)
+		}
+	}
+	return briefs
+}
+
+// verificationOf is what evidence there is for a project: no records are kept, so there is none.
+func verificationOf(*work.Project) VerificationSummary {
+	return VerificationSummary{Status: "UNVERIFIED"}
+}

@@ -1,0 +1,341 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pws/api/budget"
+	"pws/internal/fault"
+	"pws/work"
+)
+
+// Resume is what an agent needs to go on with a project, in no more characters than it has room
+// for. Sections that the caller does not want are absent; those that lost something for want of
+// room, or whose texts were cut, are named in truncated_sections.
+type Resume struct {
+	Project         ProjectBrief    `json:"project" doc:"The project; without room for more its first members alone."`
+	HeadChangesetID string          `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
+	State           *ResumeState    `json:"state,omitzero" doc:"The continuation state."`
+	Handoff         *ResumeHandoff  `json:"handoff,omitzero" doc:"The latest handoff; null where there is none."`
+	Changes         []ResumeChange  `json:"changes,omitzero" doc:"Newest first: those after since_changeset_id, or the last ones."`
+	Files           []ResumeFile    `json:"files,omitzero" doc:"Files that matter: named by the state, changed of late, or known by their names."`
+	Tasks           *ResumeTasks    `json:"tasks,omitzero" doc:"Unfinished tasks."`
+	Failures        []FailureNote   `json:"failures,omitzero" doc:"What the latest handoff says was tried and does not work."`
+	Blockers        []string        `json:"blockers,omitzero" doc:"What stands in the way: of the latest handoff, then tasks with the status BLOCKED."`
+	NextActions     []string        `json:"next_actions,omitzero" doc:"What to do next: of the latest handoff, then of the state."`
+	WorkSessions    []ResumeSession `json:"work_sessions,omitzero" doc:"Open work sessions, the last active first, at most 10."`
+	Since           *string         `json:"since_changeset_id" check:"id=chg_" doc:"What was asked for; null where nothing was."`
+	Truncated       []string        `json:"truncated_sections" doc:"Sections of which not all is here."`
+	Characters      int             `json:"approximate_chars" doc:"The length of this object in bytes; never more than max_chars."`
+}
+
+// ResumeState is the continuation state; members for which there is no room are absent.
+type ResumeState struct {
+	Version        uint64   `json:"version" doc:"Grows with each replacement."`
+	Summary        *string  `json:"summary,omitzero" doc:"Where the work stands."`
+	Objective      *string  `json:"objective,omitzero" doc:"What it is for."`
+	CurrentFocus   *string  `json:"current_focus,omitzero" doc:"What is being done now."`
+	UpdatedAt      Time     `json:"updated_at,omitzero" doc:"When it was written."`
+	UpdatedBy      string   `json:"updated_by,omitzero" check:"id=agt_" doc:"Who wrote it."`
+	ChangesetID    string   `json:"changeset_id,omitzero" check:"id=chg_" doc:"The head when it was written."`
+	KnownProblems  []string `json:"known_problems,omitzero" doc:"What is wrong."`
+	InProgress     []string `json:"in_progress,omitzero" doc:"What has been begun."`
+	Decisions      []string `json:"decisions,omitzero" doc:"What was decided."`
+	OpenQuestions  []string `json:"open_questions,omitzero" doc:"What is not known."`
+	ImportantFiles []string `json:"important_files,omitzero" doc:"Where to look first."`
+	Dependencies   []string `json:"dependencies,omitzero" doc:"What the work depends on."`
+	Completed      []string `json:"completed,omitzero" doc:"What is done."`
+	NextActions    []string `json:"next_actions,omitzero" doc:"What to do next; not with detail compact."`
+	Custom         *Custom  `json:"custom,omitzero" doc:"Whatever else the agents keep there; not with detail compact."`
+}
+
+// ResumeHandoff is a handoff; members for which there is no room are absent.
+type ResumeHandoff struct {
+	ID                string         `json:"id" check:"id=hnd_" doc:"The handoff's ID."`
+	Summary           *string        `json:"summary,omitzero" doc:"What there is to know, in short."`
+	Author            AgentRef       `json:"author,omitzero" doc:"Who left it."`
+	CreatedAt         Time           `json:"created_at,omitzero" doc:"When it was left."`
+	ChangesetID       string         `json:"changeset_id,omitzero" check:"id=chg_" doc:"The head at that moment."`
+	WorkSessionID     string         `json:"work_session_id,omitzero" check:"id=wks_" doc:"The work session in which it was left."`
+	PreviousHandoffID *string        `json:"previous_handoff_id,omitzero" check:"id=hnd_" doc:"The handoff before; null for the first."`
+	CompletedWork     []string       `json:"completed_work,omitzero" doc:"What is done."`
+	Decisions         []DecisionNote `json:"decisions,omitzero" doc:"What was decided."`
+	OpenQuestions     []string       `json:"open_questions,omitzero" doc:"What is not known."`
+	Assumptions       []string       `json:"assumptions,omitzero" doc:"What was taken for granted."`
+	ResidualRisks     []string       `json:"residual_risks,omitzero" doc:"What may still go wrong."`
+	Dependencies      []string       `json:"dependencies,omitzero" doc:"What the work depends on."`
+	TaskIDs           []string       `json:"task_ids,omitzero" each:"id=tsk_" doc:"Tasks that it is about."`
+	ChangedFiles      []string       `json:"changed_files,omitzero" doc:"Paths that changed since the handoff before."`
+	NextActions       []string       `json:"next_actions,omitzero" doc:"What to do next; not with detail compact."`
+	Blockers          []string       `json:"blockers,omitzero" doc:"What stands in the way; not with detail compact."`
+	FailedApproaches  []FailureNote  `json:"failed_approaches,omitzero" doc:"What was tried and does not work; not with detail compact."`
+}
+
+// ResumeChange is a changeset in a resume.
+type ResumeChange struct {
+	ID         string             `json:"id" check:"id=chg_" doc:"The changeset's ID."`
+	Sequence   uint32             `json:"sequence" doc:"Its place in the history, from 1."`
+	Author     AgentRef           `json:"author" doc:"Who wrote it."`
+	CreatedAt  Time               `json:"created_at" doc:"When it was published."`
+	Count      int                `json:"operation_count" doc:"How many operations it has."`
+	Message    string             `json:"message" doc:"What it is for."`
+	Paths      []string           `json:"paths,omitzero" doc:"Paths that it changed, the first of many."`
+	Operations *[]OperationRecord `json:"operations,omitzero" doc:"What it did; with detail full alone."`
+}
+
+// ResumeFile is a file in a resume.
+type ResumeFile struct {
+	Path      string   `json:"path" doc:"Canonical relative path."`
+	SizeBytes int      `json:"size_bytes" doc:"Size of the content."`
+	Language  *string  `json:"language" doc:"Language by the name of the file; null if unknown."`
+	Updated   string   `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it."`
+	Outline   []string `json:"outline,omitzero" doc:"Headings or declarations; with detail full alone."`
+}
+
+// ResumeTasks are the unfinished tasks of a project by what can be done with them.
+type ResumeTasks struct {
+	Open    []TaskBrief `json:"open" doc:"Those without a claim, the best first."`
+	Claimed []TaskBrief `json:"claimed" doc:"Those with a live claim, the caller's first."`
+	Blocked []TaskBrief `json:"blocked" doc:"Those that are BLOCKED, or wait for others."`
+}
+
+// ResumeSession is an open work session in a resume.
+type ResumeSession struct {
+	ID           string   `json:"id" check:"id=wks_" doc:"The work session's ID."`
+	Agent        AgentRef `json:"agent" doc:"Who works."`
+	Status       string   `json:"status" check:"enum=ACTIVE|IDLE" doc:"ACTIVE for a while after each write."`
+	StartedAt    Time     `json:"started_at" doc:"When it began."`
+	LastActiveAt Time     `json:"last_active_at" doc:"When the agent last wrote."`
+}
+
+// ResumeData is a resume as data.
+type ResumeData struct {
+	Resume Resume `json:"resume" doc:"The resume."`
+}
+
+// The bounds of max_chars; what is outside is moved to the nearest.
+const (
+	resumeCharsMin     = 1000
+	resumeCharsMax     = 200_000
+	resumeCharsDefault = 12_000
+)
+
+// detail is how much a resume tells where there is room.
+type detail struct {
+	// chars bounds each text.
+	chars int
+	// texts says that long texts of tasks are told, repeats that what stands in a section of its own
+	// is told in its place too, and whole that operations and outlines are.
+	texts, repeats, whole bool
+	// changes, paths, files and tasks bound the lists: paths those of one changeset, tasks each of
+	// the three.
+	changes, paths, files, tasks int
+}
+
+var details = map[string]*detail{
+	"compact": {chars: 200, changes: 5, paths: 5, files: 10, tasks: 20},
+	"standard": {
+		chars: 1000, texts: true, repeats: true, changes: 20, paths: 20, files: 40, tasks: 50,
+	},
+	"full": {
+		chars: math.MaxInt, texts: true, repeats: true, whole: true,
+		changes: 100, paths: 100, files: 100, tasks: 200,
+	},
+}
+
+var (
+	// resumeOptional are the sections that include chooses from, resumeSections those that exclude
+	// can take away.
+	resumeOptional = []string{"handoff", "tasks", "files", "changes"}
+	resumeSections = append(resumeOptional[:4:4],
+		"state", "failures", "blockers", "next_actions", "work_sessions")
+
+	resumeQuery = []Param{
+		{
+			Name: "detail", Check: "enum=compact|standard|full",
+			Doc: "How much is told: short texts, longer ones, or whole ones with operations and " +
+				"outlines of files; standard if absent.",
+		},
+		{
+			Name: "since_changeset", Check: "pattern=^chg_",
+			Doc: "Tell the changes after this changeset, up to 200.",
+		},
+		{
+			Name: "include", Doc: "Of the sections handoff, tasks, files and changes only these, " +
+				"separated by commas.",
+		},
+		{
+			Name: "exclude", Doc: "Sections to leave out, separated by commas: " +
+				strings.Join(resumeSections, ", ") + ".",
+		},
+		{
+			Name: "max_chars", Integer: true,
+			Doc: fmt.Sprintf("The most bytes of data.resume: %d to %d, the nearest of them for "+
+				"what is outside; %d if absent.", resumeCharsMin, resumeCharsMax, resumeCharsDefault),
+		},
+	}
+)
+
+var resumeOperations = []*Operation{
+	declare[None, ResumeData](Operation{
+		Name: "resume.read", Method: "GET", Path: "/api/v1/projects/{project}/resume",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Query:  resumeQuery,
+		Errors: []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
+		Tag:    "continuation", Summary: "Resume work",
+		Doc: "Returns what it takes to go on with a project in at most max_chars bytes: next actions " +
+			"and blockers first, then failures, the latest handoff, the caller's tasks, the state, " +
+			"other tasks, changes, files, work sessions. What lost something is named.",
+	}, readResume),
+}
+
+// resumeWish is what the query asks for.
+type resumeWish struct {
+	*detail
+	bytes int
+	// omitted are the sections that are left out.
+	omitted []string
+	// since is nil without since_changeset.
+	since *work.Changeset
+}
+
+func (w *resumeWish) shows(section string) bool { return !slices.Contains(w.omitted, section) }
+
+// resumeWish reads the query but for since_changeset: VALIDATION_FAILED.
+func (c *Call) resumeWish() (*resumeWish, error) {
+	wish := &resumeWish{detail: details["standard"], bytes: resumeCharsDefault}
+	var faults []fault.Field
+	note := func(name, problem string) {
+		faults = append(faults, fault.Field{Field: name, Problem: problem})
+	}
+	if name, sent := c.Query["detail"]; sent {
+		if wish.detail = details[name]; wish.detail == nil {
+			note("detail", "must be one of compact, standard, full")
+		}
+	}
+	if text, sent := c.Query["max_chars"]; sent {
+		wanted, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			note("max_chars", "must be an integer")
+		}
+		wish.bytes = int(min(max(wanted, resumeCharsMin), resumeCharsMax))
+	}
+	if names, problem := sectionNames(c.Query["include"], resumeOptional); problem != "" {
+		note("include", problem)
+	} else if len(names) > 0 {
+		for _, section := range resumeOptional {
+			if !slices.Contains(names, section) {
+				wish.omitted = append(wish.omitted, section)
+			}
+		}
+	}
+	names, problem := sectionNames(c.Query["exclude"], resumeSections)
+	if problem != "" {
+		note("exclude", problem)
+	}
+	wish.omitted = append(wish.omitted, names...)
+	if len(faults) > 0 {
+		return nil, fault.Invalid(faults...)
+	}
+	return wish, nil
+}
+
+// sectionNames reads a list of names that are separated by commas; an empty text names none.
+func sectionNames(text string, known []string) (names []string, problem string) {
+	if strings.TrimSpace(text) == "" {
+		return nil, ""
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		name = strings.TrimSpace(name)
+		if !slices.Contains(known, name) {
+			return nil, "must name sections, separated by commas: " + strings.Join(known, ", ")
+		}
+		names = append(names, name)
+	}
+	return names, ""
+}
+
+func readResume(c *Call, _ *None) (Reply, error) {
+	wish, err := c.resumeWish()
+	if err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	if text, sent := c.Query["since_changeset"]; sent {
+		if wish.since, err = findChangeset(view, text); err != nil {
+			return Reply{}, err
+		}
+	}
+	return Reply{Data: resumeReply(c.resume(view, wish))}, nil
+}
+
+// resumeReply is ResumeData in the making.
+type resumeReply []byte
+
+// AppendJSON implements Appender.
+func (r resumeReply) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"resume":`...)
+	return append(append(dst, r...), '}')
+}
+
+// resume puts the sections together in the order of the record; what is told first where room is
+// short is said by their ranks.
+func (c *Call) resume(p *work.Project, wish *resumeWish) []byte {
+	b := &resumeBuild{call: c, project: p, wish: wish, sections: resumeRanks}
+	b.doc.Fixed = make([]byte, 0, resumeFrameBytes)
+	b.about()
+	for _, section := range []struct {
+		name  string
+		write func()
+	}{
+		{"state", b.state}, {"handoff", b.handoff}, {"changes", b.changes}, {"files", b.files},
+		{"tasks", b.tasks}, {"failures", b.failures}, {"blockers", b.blockers},
+		{"next_actions", b.nextActions}, {"work_sessions", b.workSessions},
+	} {
+		if wish.shows(section.name) {
+			section.write()
+		}
+	}
+	b.sinceChangeset()
+	return b.doc.Build(wish.bytes, b.sections[:])
+}
+
+// resumeFrameBytes is what the text around the sections takes, roughly.
+const resumeFrameBytes = 1 << 10
+
+// The ranks of the sections: what an agent needs first survives longest.
+const (
+	rankNextActions = iota
+	rankBlockers
+	rankFailures
+	rankHandoff
+	rankHeld
+	rankState
+	rankProject
+	rankTasks
+	rankChanges
+	rankFiles
+	rankSessions
+	rankCount
+)
+
+// resumeRanks says what part of the room each section may take before those behind it had theirs.
+var resumeRanks = [rankCount]budget.Section{
+	rankNextActions: {Name: "next_actions", Share: 20},
+	rankBlockers:    {Name: "blockers", Share: 12},
+	rankFailures:    {Name: "failures", Share: 12},
+	rankHandoff:     {Name: "handoff", Share: 14},
+	rankHeld:        {Name: "tasks", Share: 8},
+	rankState:       {Name: "state", Share: 10},
+	rankProject:     {Name: "project", Share: 4},
+	rankTasks:       {Name: "tasks", Share: 8},
+	rankChanges:     {Name: "changes", Share: 5},
+	rankFiles:       {Name: "files", Share: 4},
+	rankSessions:    {Name: "work_sessions", Share: 3},
+}

@@ -1,0 +1,407 @@
+package api
+
+import (
+	"slices"
+	"strconv"
+
+	"pws/api/budget"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// resumeBuild is one resume in the making. Each section writes its frame, finds its items and
+// leaves the writing of them to the document.
+type resumeBuild struct {
+	call     *Call
+	project  *work.Project
+	wish     *resumeWish
+	doc      budget.Document
+	sections [rankCount]budget.Section
+}
+
+func (b *resumeBuild) raw(text string) { b.doc.Fixed = append(b.doc.Fixed, text...) }
+
+// list begins a member that is a list.
+func (b *resumeBuild) list(key string) *budget.Place {
+	b.raw(key)
+	return b.doc.List()
+}
+
+func (b *resumeBuild) add(rank int, place *budget.Place, item budget.Item) {
+	section := &b.sections[rank]
+	section.Entries = append(section.Entries, budget.Entry{Place: place, Item: item})
+}
+
+// expect makes room for so many items.
+func (b *resumeBuild) expect(rank, items int) {
+	section := &b.sections[rank]
+	section.Entries = slices.Grow(section.Entries, items)
+}
+
+// lose notes that a section does not tell all.
+func (b *resumeBuild) lose(rank int) { b.sections[rank].Lost = true }
+
+func (b *resumeBuild) text(text string) budget.Text {
+	return budget.Text{Text: text, Chars: b.wish.chars}
+}
+
+// member is one member of an object that is told as far as there is room: a value, or a list.
+type member struct {
+	key   string
+	value budget.Item
+	count int
+	item  func(at int) budget.Item
+	// repeated says that the list stands elsewhere too: it comes last.
+	repeated bool
+}
+
+func (b *resumeBuild) texts(key string, list []string) member {
+	return member{key: key, count: len(list), item: func(at int) budget.Item {
+		return b.text(list[at])
+	}}
+}
+
+func (b *resumeBuild) notes(key string, list []work.Note, text, reason string) member {
+	return member{key: key, count: len(list), item: func(at int) budget.Item {
+		return noteItem{note: &list[at], text: text, reason: reason, chars: b.wish.chars}
+	}}
+}
+
+func again(m member) member {
+	m.repeated = true
+	return m
+}
+
+// object tells members: the values, then the lists, an element of each in turn, so that a long one
+// does not keep the others out; then the lists that stand elsewhere.
+func (b *resumeBuild) object(rank int, members ...member) {
+	places, longest, all := make([]*budget.Place, len(members)), 0, len(members)
+	for at := range members {
+		all += members[at].count
+	}
+	b.expect(rank, all)
+	for at := range members {
+		m := &members[at]
+		if m.value != nil {
+			places[at] = b.doc.Member(m.key)
+			b.add(rank, places[at], m.value)
+			continue
+		}
+		places[at] = b.doc.MemberList(m.key)
+		if !m.repeated {
+			b.add(rank, places[at], nil)
+			longest = max(longest, m.count)
+		}
+	}
+	for nth := range longest {
+		for at := range members {
+			if m := &members[at]; !m.repeated && nth < m.count {
+				b.add(rank, places[at], m.item(nth))
+			}
+		}
+	}
+	for at := range members {
+		if m := &members[at]; m.repeated && b.wish.repeats {
+			b.add(rank, places[at], nil)
+			for nth := range m.count {
+				b.add(rank, places[at], m.item(nth))
+			}
+		}
+	}
+}
+
+// fixed is a value that is told whole or not at all.
+func fixed(value any) budget.Raw { return appendData(nil, value) }
+
+func idValue(prefix id.Prefix, value id.ID) budget.Raw {
+	if value.IsZero() {
+		return budget.Raw("null")
+	}
+	return appendID(nil, prefix, value)
+}
+
+// nameShare is the part of the whole that the name of the project may take.
+const nameShare = 12
+
+func (b *resumeBuild) about() {
+	brief := b.call.projectBrief(b.project)
+	name, fit := budget.AppendText(nil, brief.Name, budget.Unlimited, b.wish.bytes/nameShare)
+	if fit != budget.Whole {
+		b.lose(rankProject)
+	}
+	b.raw(`{"project":{"id":"` + brief.ID + `","name":`)
+	b.doc.Fixed = append(b.doc.Fixed, name...)
+	b.raw(`,"kind":"` + brief.Kind + `","status":"` + brief.Status + `","visibility":"` +
+		brief.Visibility + `"`)
+	b.object(rankProject,
+		member{key: "owner", value: fixed(brief.Owner)},
+		member{key: "counts", value: fixed(brief.Counts)},
+		member{key: "languages", value: fixed(brief.Languages)},
+		member{key: "topics", value: fixed(brief.Topics)},
+	)
+	b.raw(`},"head_changeset_id":`)
+	b.doc.Fixed = appendID(b.doc.Fixed, id.Changeset, b.project.Head().ID)
+}
+
+func (b *resumeBuild) state() {
+	state := b.project.State()
+	said := &state.Statement
+	b.raw(`,"state":{"version":` + strconv.FormatUint(state.Version, 10))
+	b.object(rankState,
+		member{key: "summary", value: b.text(said.Summary)},
+		member{key: "objective", value: b.text(said.Objective)},
+		member{key: "current_focus", value: b.text(said.CurrentFocus)},
+		member{key: "updated_at", value: budget.Raw(Time(state.UpdatedAt).append(nil))},
+		member{key: "updated_by", value: idValue(id.Agent, state.UpdatedBy)},
+		member{key: "changeset_id", value: idValue(id.Changeset, state.Changeset)},
+		b.texts("known_problems", said.KnownProblems),
+		b.texts("in_progress", said.InProgress),
+		b.texts("decisions", said.Decisions),
+		b.texts("open_questions", said.OpenQuestions),
+		b.texts("important_files", said.ImportantFiles),
+		b.texts("dependencies", said.Dependencies),
+		b.texts("completed", said.Completed),
+		again(b.texts("next_actions", said.NextActions)),
+	)
+	b.custom(said.Custom)
+	b.raw("}")
+}
+
+// custom comes last: it is told whole or not at all.
+func (b *resumeBuild) custom(object []byte) {
+	place := b.doc.Member("custom")
+	switch {
+	case !b.wish.texts:
+	case len(object) == 0:
+		b.add(rankState, place, budget.Raw("{}"))
+	case len(object) > b.wish.chars:
+		b.lose(rankState)
+	default:
+		b.add(rankState, place, budget.Raw(object))
+	}
+}
+
+func (b *resumeBuild) handoff() {
+	handoff := b.project.LatestHandoff()
+	if handoff == nil {
+		b.raw(`,"handoff":null`)
+		return
+	}
+	said := &handoff.Continuation
+	b.raw(`,"handoff":{"id":`)
+	b.doc.Fixed = appendID(b.doc.Fixed, id.Handoff, handoff.ID)
+	b.object(rankHandoff,
+		member{key: "summary", value: b.text(said.Summary)},
+		member{key: "author", value: fixed(b.call.agentRef(handoff.Author))},
+		member{key: "created_at", value: budget.Raw(Time(handoff.CreatedAt).append(nil))},
+		member{key: "changeset_id", value: idValue(id.Changeset, handoff.Changeset)},
+		member{key: "work_session_id", value: idValue(id.WorkSession, handoff.WorkSession)},
+		member{key: "previous_handoff_id", value: idValue(id.Handoff, handoff.Previous)},
+		b.texts("completed_work", said.CompletedWork),
+		b.notes("decisions", said.Decisions, "decision", "rationale"),
+		b.texts("open_questions", said.OpenQuestions),
+		b.texts("assumptions", said.Assumptions),
+		b.texts("residual_risks", said.ResidualRisks),
+		b.texts("dependencies", said.Dependencies),
+		member{key: "task_ids", count: len(said.Tasks), item: func(at int) budget.Item {
+			return idValue(id.Task, said.Tasks[at])
+		}},
+		b.texts("changed_files", handoff.ChangedFiles),
+		again(b.texts("next_actions", said.NextActions)),
+		again(b.texts("blockers", said.Blockers)),
+		again(b.notes("failed_approaches", said.FailedApproaches, "approach", "reason")),
+	)
+	b.raw("}")
+}
+
+// nextActions are those of the handoff, then those of the state, each once.
+func (b *resumeBuild) nextActions() {
+	place := b.list(`,"next_actions":`)
+	var lists [][]string
+	if handoff := b.project.LatestHandoff(); handoff != nil {
+		lists = append(lists, handoff.Continuation.NextActions)
+	}
+	lists = append(lists, b.project.State().Statement.NextActions)
+	seen := map[string]bool{}
+	for _, list := range lists {
+		for _, action := range list {
+			if !seen[action] {
+				seen[action] = true
+				b.add(rankNextActions, place, b.text(action))
+			}
+		}
+	}
+}
+
+func (b *resumeBuild) failures() {
+	place := b.list(`,"failures":`)
+	if handoff := b.project.LatestHandoff(); handoff != nil {
+		tried := b.notes("", handoff.Continuation.FailedApproaches, "approach", "reason")
+		for nth := range tried.count {
+			b.add(rankFailures, place, tried.item(nth))
+		}
+	}
+}
+
+// blockedTasksMax bounds the tasks among the blockers.
+const blockedTasksMax = 100
+
+func (b *resumeBuild) blockers() {
+	place := b.list(`,"blockers":`)
+	if handoff := b.project.LatestHandoff(); handoff != nil {
+		for _, blocker := range handoff.Continuation.Blockers {
+			b.add(rankBlockers, place, b.text(blocker))
+		}
+	}
+	count := 0
+	tell := func(t *work.Task) bool {
+		if t.Status != work.TaskBlocked {
+			return true
+		}
+		if count++; count > blockedTasksMax {
+			b.lose(rankBlockers)
+			return false
+		}
+		b.add(rankBlockers, place, blockerItem{t, b.wish.chars})
+		return true
+	}
+	b.project.StalledTasks(b.call.Now, tell)
+	if count <= blockedTasksMax {
+		b.project.ClaimedTasks(b.call.Now, tell)
+	}
+}
+
+// taskList collects tasks for one place.
+type taskList struct {
+	place *budget.Place
+	tasks []*work.Task
+	more  bool
+}
+
+// take keeps a task while there are not too many, and reports whether it did.
+func (l *taskList) take(t *work.Task, most int) bool {
+	if l.more = l.more || len(l.tasks) >= most; l.more {
+		return false
+	}
+	l.tasks = append(l.tasks, t)
+	return true
+}
+
+func (b *resumeBuild) tasks() {
+	var open, held, claimed, blocked taskList
+	open.place = b.list(`,"tasks":{"open":`)
+	held.place = b.list(`,"claimed":`)
+	claimed.place = b.doc.After(held.place)
+	blocked.place = b.list(`,"blocked":`)
+	b.raw("}")
+	p, now, most := b.project, b.call.Now, b.wish.tasks
+	p.ClaimedTasks(now, func(t *work.Task) bool {
+		if b.call.holds(t) {
+			held.take(t, most)
+		} else {
+			claimed.take(t, most)
+		}
+		return true
+	})
+	p.StalledTasks(now, func(t *work.Task) bool {
+		return t.Status != work.TaskBlocked || blocked.take(t, most)
+	})
+	p.OpenTasks(now, func(t *work.Task) bool {
+		if len(p.Unmet(t)) > 0 {
+			blocked.take(t, most)
+			return true
+		}
+		return open.take(t, most)
+	})
+	p.StalledTasks(now, func(t *work.Task) bool {
+		return t.Status == work.TaskBlocked || open.take(t, most)
+	})
+	b.addTasks(rankHeld, &held)
+	b.addTasks(rankTasks, &open, &blocked, &claimed)
+}
+
+// addTasks tells a task of each list in turn.
+func (b *resumeBuild) addTasks(rank int, lists ...*taskList) {
+	for _, list := range lists {
+		b.expect(rank, len(list.tasks))
+	}
+	for nth, more := 0, true; more; nth++ {
+		more = false
+		for _, list := range lists {
+			if list.more {
+				b.lose(rank)
+			}
+			if nth < len(list.tasks) {
+				more = true
+				b.add(rank, list.place, budget.Record{Parts: taskItem{
+					call: b.call, project: b.project, task: list.tasks[nth], level: b.wish.detail,
+				}})
+			}
+		}
+	}
+}
+
+// changesSinceMax bounds the changes after since_changeset.
+const changesSinceMax = 200
+
+// changeRange are the sequences (after, to] of the changes that are told, the newest first, and
+// whether there were more after since_changeset.
+func (b *resumeBuild) changeRange() (after, to int, more bool) {
+	to = b.project.ChangesetsCount()
+	if b.wish.since == nil {
+		return max(0, to-b.wish.changes), to, false
+	}
+	after = int(b.wish.since.Sequence)
+	return max(after, to-changesSinceMax), to, to-after > changesSinceMax
+}
+
+func (b *resumeBuild) changes() {
+	place := b.list(`,"changes":`)
+	after, to, more := b.changeRange()
+	if more {
+		b.lose(rankChanges)
+	}
+	b.expect(rankChanges, to-after)
+	for sequence := to; sequence > after; sequence-- {
+		b.add(rankChanges, place, budget.Record{Parts: changeItem{
+			call: b.call, project: b.project, level: b.wish.detail,
+			changeset: b.project.ChangesetNumber(uint32(sequence)),
+		}})
+	}
+}
+
+// workSessionsMax bounds the work sessions.
+const workSessionsMax = 10
+
+func (b *resumeBuild) workSessions() {
+	place := b.list(`,"work_sessions":`)
+	newest := make([]*work.WorkSession, 0, workSessionsMax+1)
+	b.project.OpenSessions(func(s *work.WorkSession) bool {
+		at, _ := slices.BinarySearchFunc(newest, s, func(one, s *work.WorkSession) int {
+			if one.LastActiveAt != s.LastActiveAt {
+				return int(min(max(s.LastActiveAt-one.LastActiveAt, -1), 1))
+			}
+			return s.ID.Compare(one.ID)
+		})
+		if at < workSessionsMax {
+			newest = slices.Insert(newest, at, s)
+		}
+		if len(newest) > workSessionsMax || at >= workSessionsMax {
+			b.lose(rankSessions)
+			newest = newest[:workSessionsMax]
+		}
+		return true
+	})
+	for _, s := range newest {
+		b.add(rankSessions, place, budget.Record{Parts: sessionItem{b.call, s}})
+	}
+}
+
+func (b *resumeBuild) sinceChangeset() {
+	b.raw(`,"since_changeset_id":`)
+	if b.wish.since == nil {
+		b.raw("null")
+		return
+	}
+	b.doc.Fixed = appendID(b.doc.Fixed, id.Changeset, b.wish.since.ID)
+}
