@@ -54,7 +54,7 @@ func Decode(body []byte, into any) error {
 	decodeErr := json.Unmarshal(body, into, options)
 	root := use{plan: p, check: noCheck}
 	// The library takes null for anything, also where no member is required.
-	quick := decodeErr == nil && rest[0] != 'n' && root.holds(value, body) &&
+	quick := decodeErr == nil && rest[0] != 'n' && root.holds(value, &text{body: body}) &&
 		(!p.open || depthHolds(body))
 	if quick {
 		return nil
@@ -192,39 +192,63 @@ func hex4(digits []byte) int32 {
 	return code
 }
 
+// text is a body while its members are judged. A list asks the same of it for every element, and
+// the answers are kept, so that the cost is not the product of both.
+type text struct {
+	body []byte
+	// named says of members, by their quoted name, whether it occurs.
+	named map[string]bool
+	// escaped says whether an escape may hide a name; it is known once any member was asked for.
+	escaped bool
+}
+
+// mayName reports whether the body may hold a member of that name, anywhere.
+func (t *text) mayName(m *member) bool {
+	if t.named == nil {
+		t.named = map[string]bool{}
+		t.escaped = bytes.Contains(t.body, escapeMark)
+	}
+	occurs, known := t.named[m.name]
+	if !known && !t.escaped {
+		occurs = bytes.Contains(t.body, m.quoted)
+		t.named[m.name] = occurs
+	}
+	return t.escaped || occurs
+}
+
 // holds reports whether a decoded value that was sent satisfies its bounds. It refuses where only
 // the text can tell; the walk over the text decides then.
-func (u *use) holds(v reflect.Value, body []byte) bool {
+func (u *use) holds(v reflect.Value, sent *text) bool {
 	switch u.plan.kind {
 	case kindText:
 		return u.check.Text(v.String()) == ""
 	case kindInteger:
 		return u.check.Integer(integerOf(v, u.plan.unsigned)) == ""
 	case kindList:
-		return u.listHolds(v, body)
+		return u.listHolds(v, sent)
 	case kindMap:
-		return u.mapHolds(v, body)
+		return u.mapHolds(v, sent)
 	case kindObject:
-		return u.objectHolds(v, body)
+		return u.objectHolds(v, sent)
 	case kindBoolean, kindNumber, kindOpen:
 	}
 	return u.hookHolds(v)
 }
 
 // holds judges a member, which may be absent.
-func (m *member) holds(v reflect.Value, body []byte) bool {
+func (m *member) holds(v reflect.Value, sent *text) bool {
 	if m.pointer {
-		return !v.IsNil() && m.use.holds(v.Elem(), body) || v.IsNil() && !m.check.required
+		return !v.IsNil() && m.use.holds(v.Elem(), sent) || v.IsNil() && !m.check.required
 	}
 	if !v.IsZero() {
-		return m.use.holds(v, body)
+		return m.use.holds(v, sent)
 	}
 	// A zero value stands for absence, for null or for itself.
 	if m.check.required {
 		return false
 	}
 	if m.plan.kind == kindObject || !m.zeroHolds {
-		return !bytes.Contains(body, m.quoted) && !bytes.Contains(body, escapeMark)
+		return !sent.mayName(m)
 	}
 	return true
 }
@@ -236,24 +260,24 @@ func integerOf(v reflect.Value, unsigned bool) int64 {
 	return v.Int()
 }
 
-func (u *use) listHolds(v reflect.Value, body []byte) bool {
+func (u *use) listHolds(v reflect.Value, sent *text) bool {
 	if u.check.Items(v.Len()) != "" {
 		return false
 	}
 	for i := range v.Len() {
-		if !u.plan.elem.elementHolds(v.Index(i), body) {
+		if !u.plan.elem.elementHolds(v.Index(i), sent) {
 			return false
 		}
 	}
 	return true
 }
 
-func (u *use) mapHolds(v reflect.Value, body []byte) bool {
+func (u *use) mapHolds(v reflect.Value, sent *text) bool {
 	if u.check.Items(v.Len()) != "" {
 		return false
 	}
 	for entries := v.MapRange(); entries.Next(); {
-		if !u.plan.elem.elementHolds(entries.Value(), body) {
+		if !u.plan.elem.elementHolds(entries.Value(), sent) {
 			return false
 		}
 	}
@@ -262,20 +286,20 @@ func (u *use) mapHolds(v reflect.Value, body []byte) bool {
 
 // elementHolds is holds for what cannot be absent. A zero element may come from null, which only
 // the text can tell.
-func (u *use) elementHolds(v reflect.Value, body []byte) bool {
+func (u *use) elementHolds(v reflect.Value, sent *text) bool {
 	if u.pointer {
 		if v.IsNil() {
 			return false
 		}
-		return u.holds(v.Elem(), body)
+		return u.holds(v.Elem(), sent)
 	}
 	if v.IsZero() && u.plan.kind != kindOpen {
 		return false
 	}
-	return u.holds(v, body)
+	return u.holds(v, sent)
 }
 
-func (u *use) objectHolds(v reflect.Value, body []byte) bool {
+func (u *use) objectHolds(v reflect.Value, sent *text) bool {
 	for i := range u.plan.members {
 		m := &u.plan.members[i]
 		var field reflect.Value
@@ -284,7 +308,7 @@ func (u *use) objectHolds(v reflect.Value, body []byte) bool {
 		} else {
 			field = v.FieldByIndex(m.index)
 		}
-		if !m.holds(field, body) {
+		if !m.holds(field, sent) {
 			return false
 		}
 	}

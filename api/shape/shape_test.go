@@ -261,6 +261,35 @@ func TestLargeStringsAreCopiedOnce(t *testing.T) {
 	}
 }
 
+// TestListsOfAbsentMembers is about the cost of many elements that leave members out in a large
+// body: it must not be the product of both.
+func TestListsOfAbsentMembers(t *testing.T) {
+	type element struct {
+		Title string `json:"title" check:"chars=1..20"`
+		Kind  string `json:"kind" check:"chars=1..20"`
+	}
+	type list struct {
+		Content *string   `json:"content"`
+		List    []element `json:"list"`
+	}
+	took := func(elements int) time.Duration {
+		body := []byte(`{"content":"` + strings.Repeat("line of text ", 200_000) + `","list":[` +
+			strings.Repeat(`{"title":"one"},`, elements-1) + `{"title":"one"}]}`)
+		best := time.Hour
+		for range 3 {
+			began := time.Now()
+			if err := Decode(body, new(list)); err != nil {
+				t.Fatal(err)
+			}
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	if one, many := took(1), took(400); many > 8*one {
+		t.Errorf("a list of 400 takes %v, of one %v", many, one)
+	}
+}
+
 func TestDeclarationsThatPanic(t *testing.T) {
 	for _, one := range []any{
 		struct {
