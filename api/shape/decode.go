@@ -195,25 +195,38 @@ func hex4(digits []byte) int32 {
 // text is a body while its members are judged. A list asks the same of it for every element, and
 // the answers are kept, so that the cost is not the product of both.
 type text struct {
-	body []byte
-	// named says of members, by their quoted name, whether it occurs.
-	named map[string]bool
+	body  []byte
+	asked bool
 	// escaped says whether an escape may hide a name; it is known once any member was asked for.
 	escaped bool
+	// named are the members that were asked for, first the room for as many as most bodies have.
+	named []naming
+	first [4]naming
+}
+
+// naming says of a member whether its quoted name occurs in a body.
+type naming struct {
+	member *member
+	occurs bool
 }
 
 // mayName reports whether the body may hold a member of that name, anywhere.
 func (t *text) mayName(m *member) bool {
-	if t.named == nil {
-		t.named = map[string]bool{}
-		t.escaped = bytes.Contains(t.body, escapeMark)
+	if !t.asked {
+		t.asked, t.escaped = true, bytes.Contains(t.body, escapeMark)
+		t.named = t.first[:0]
 	}
-	occurs, known := t.named[m.name]
-	if !known && !t.escaped {
-		occurs = bytes.Contains(t.body, m.quoted)
-		t.named[m.name] = occurs
+	if t.escaped {
+		return true
 	}
-	return t.escaped || occurs
+	for _, known := range t.named {
+		if known.member == m {
+			return known.occurs
+		}
+	}
+	occurs := bytes.Contains(t.body, m.quoted)
+	t.named = append(t.named, naming{m, occurs})
+	return occurs
 }
 
 // holds reports whether a decoded value that was sent satisfies its bounds. It refuses where only
