@@ -161,7 +161,7 @@ func (c *ClaimNext) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	var best *Task
-	p.tasks.queue.scan(func(t *Task) bool {
+	p.tasks().queue.scan(func(t *Task) bool {
 		if c.Fits(t) && len(p.Unmet(t)) == 0 {
 			best = t
 		}
@@ -363,13 +363,12 @@ func opened(p *Project, events []Event, stamp Stamp) []Event {
 	if len(events) == 0 || stamp.Agent.IsZero() {
 		return events
 	}
-	session := &WorkSessionOpened{ID: stamp.ID(sessionNumber)}
+	place := 0
 	if p == nil {
 		// The first event of a project is its creation.
-		return slices.Insert(events, 1, Event(session))
-	}
-	if _, open := p.OpenSession(stamp.Agent); open {
+		place = 1
+	} else if _, open := p.OpenSession(stamp.Agent); open {
 		return events
 	}
-	return slices.Insert(events, 0, Event(session))
+	return slices.Insert(events, place, Event(&WorkSessionOpened{ID: stamp.ID(sessionNumber)}))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pws/internal/id"
 	"pws/work"
 )
 
@@ -65,35 +66,73 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// FuzzRestore gives hostile heads and chunks to Restore; what it takes must be readable, and must
-// be the same when it is saved and restored again.
+// FuzzRestore gives hostile heads and chunks to Restore; what it takes must be readable, and must be
+// savable again.
 func FuzzRestore(f *testing.F) {
 	w := newWorld()
 	w.create(f)
 	w.put(f, "a", "1")
 	w.publish(f, renameOp("a", "b"), createOp("c/d.go", "2"))
-	f.Add(mustSave(f, w.project).head, []byte{0x80})
-	f.Add([]byte{0xa1, 0x0d, 0x19, 0x02, 0x00}, []byte{0x81, 0xa1, 0x01, 0xa1, 0x02, 0x61, 0x78})
-	f.Fuzz(func(t *testing.T, head, chunk []byte) {
-		bounded(t, len(head)+len(chunk), func() {
-			chunks := 0
-			p, err := work.Restore(head, func(work.Chunk) ([]byte, error) {
-				chunks++
-				if chunks > 1 {
+	none := []byte{0x80}
+	f.Add(mustSave(f, w.project).head, none, none, none)
+	f.Add([]byte{0xa1, 0x0d, 0x19, 0x02, 0x00},
+		[]byte{0x81, 0xa1, 0x01, 0xa1, 0x02, 0x61, 0x78}, none, none)
+	full := mustSave(f, busy(f).project)
+	f.Add(full.head, none, full.chunks[work.Chunk{Kind: work.TaskChunk}],
+		full.chunks[work.Chunk{Kind: work.HandoffChunk}])
+	few := newWorld()
+	few.create(f)
+	few.must(f, &work.CreateTask{Spec: work.TaskSpec{Title: "t"}})
+	few.must(f, &work.ClaimTask{Task: few.project.NewestTasks(1, few.now)[0].ID})
+	few.must(f, &work.CreateHandoff{})
+	one := mustSave(f, few.project)
+	f.Add(one.head, none, one.chunks[work.Chunk{Kind: work.TaskChunk}], none)
+	f.Fuzz(func(t *testing.T, head, history, tasks, handoffs []byte) {
+		bounded(t, len(head)+len(history)+len(tasks)+len(handoffs), func() {
+			chunks := map[work.ChunkKind][]byte{
+				work.HistoryChunk: history, work.TaskChunk: tasks, work.HandoffChunk: handoffs,
+			}
+			p, err := work.Restore(head, func(name work.Chunk) ([]byte, error) {
+				if name.Number > 0 {
 					return nil, errors.New("there is one chunk only")
 				}
-				return chunk, nil
+				return chunks[name.Kind], nil
 			})
 			if err != nil {
 				return
 			}
-			last := p.ChangesetNumber(uint32(p.ChangesetsCount()))
-			p.FilesAt(last, "", func(f work.FileInfo) bool { return true })
-			p.Changes(nil, last)
-			p.Languages()
-			if _, err := p.EncodeHead(); err != nil {
+			readAll(p)
+			if _, err := save(p); err != nil {
 				t.Fatal(err)
 			}
 		})
 	})
+}
+
+// readAll looks at all that a project can be asked for.
+func readAll(p *work.Project) {
+	last := p.ChangesetNumber(uint32(p.ChangesetsCount()))
+	p.FilesAt(last, "", func(f work.FileInfo) bool { return true })
+	p.Changes(nil, last)
+	p.Languages()
+	p.State()
+	p.LatestHandoff()
+	p.Handoff(id.ID{})
+	for _, one := range p.WorkSessions() {
+		p.WorkSession(one.ID)
+		p.OpenSession(one.Agent)
+	}
+	for _, now := range []int64{0, p.NextExpiry(), testNow} {
+		look := func(t *work.Task) bool {
+			p.Task(t.ID, now)
+			p.Unmet(t)
+			_ = t.Status.String() + t.Spec.Priority.String()
+			return true
+		}
+		p.Tasks(id.ID{}, now, look)
+		p.OpenTasks(now, look)
+		p.ClaimedTasks(now, look)
+		p.StalledTasks(now, look)
+		p.TaskCount(work.TaskOpen, now)
+	}
 }

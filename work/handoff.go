@@ -33,8 +33,8 @@ type Continuation struct {
 // textBytesMin is what a text in a list counts at least, for it takes room even where it is empty.
 const textBytesMin = 16
 
-// bytes is the size of what is said, and of the paths that the service adds.
-func (h *Handoff) bytes() int { return h.Continuation.bytes() + textBytes(h.ChangedFiles) }
+// Bytes is the size of what is said, and of the paths that the service adds.
+func (h *Handoff) Bytes() int { return h.Continuation.bytes() + textBytes(h.ChangedFiles) }
 
 func (c *Continuation) bytes() int {
 	size := len(c.Summary) + len(c.Tasks)*len(id.ID{})
@@ -138,14 +138,16 @@ func decideHandoff(
 	}
 	created := &HandoffCreated{
 		ID: stamp.ID(nth), Continuation: *body, WorkSession: p.sessionOf(stamp),
-		Changeset: p.Head().ID, ChangedFiles: p.changedSince(p.changesets[0]),
+		Changeset: p.Head().ID,
 	}
+	since := p.changesets[0]
 	if latest := p.LatestHandoff(); latest != nil {
 		created.ID = above(latest.ID, created.ID)
-		if since, ok := p.Changeset(latest.Changeset); ok {
-			created.ChangedFiles = p.changedSince(since)
+		if known, ok := p.Changeset(latest.Changeset); ok {
+			since = known
 		}
 	}
+	created.ChangedFiles = p.changedSince(since)
 	return created, p.requireTextRoom(body.bytes() + textBytes(created.ChangedFiles))
 }
 
@@ -175,5 +177,5 @@ func (e *HandoffCreated) apply(p *Project, at Moment) {
 
 func (p *Project) keepHandoff(handoff *Handoff) {
 	p.handoffs = append(p.handoffs, handoff)
-	p.texts += handoff.bytes()
+	p.texts += handoff.Bytes()
 }

@@ -100,7 +100,7 @@ func requireContributor(p *Project, agent id.ID) error {
 func requireHolderOrContributor(p *Project, agent id.ID) error {
 	err := requireContributor(p, agent)
 	if err != nil && !agent.IsZero() {
-		p.tasks.claimed.scan(func(t *Task) bool {
+		p.tasks().claimed.scan(func(t *Task) bool {
 			if t.heldBy(agent) {
 				err = nil
 			}

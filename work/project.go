@@ -112,14 +112,16 @@ type Project struct {
 	bytes     int64
 	languages []LanguageCount
 
-	// sessions holds the open work sessions by agent, ended those that are over, the oldest first.
-	sessions table[*WorkSession]
+	// sessions holds the open work sessions, ended those that are over, the oldest first.
+	sessions roster
 	ended    []*WorkSession
 	// state is nil until somebody writes one, checkpoint until there is one.
 	state      *State
 	checkpoint *Checkpoint
 	handoffs   []*Handoff
-	tasks      tasks
+	board      *board
+	// boardShared says that an older state has the same board.
+	boardShared bool
 	// texts is the size of the texts of tasks and handoffs.
 	texts int
 
@@ -142,8 +144,7 @@ func (p *Project) Clone() *Project {
 	next := *p
 	next.live = *p.live.Copy()
 	next.gone = *p.gone.Copy()
-	next.sessions.shared = true
-	next.tasks.share()
+	next.boardShared = true
 	return &next
 }
 

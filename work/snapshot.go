@@ -1,25 +1,15 @@
 package work
 
-import (
-	"errors"
-	"fmt"
-
-	"pws/internal/id"
-)
+import "pws/internal/id"
 
 // ChunkLen is how many changesets, or results of Idempotency-Keys, stand in one full chunk.
 const ChunkLen = 512
-
-// changesetsAheadMax bounds the room that is made for a history before it was read.
-const changesetsAheadMax = 1 << 16
 
 // summary is what a listing needs of the parts that were not read.
 type summary struct {
 	Files      int
 	Changesets int
 	head       *Changeset
-	taskCounts [len(taskStatusNames)]int
-	nextExpiry int64
 }
 
 // headRecord is the saved project without its full chunks.
@@ -49,12 +39,20 @@ type headRecord struct {
 	// Handoffs counts all; HandoffTail holds those behind the last full chunk.
 	Handoffs    int        `cbor:"21,keyasint,omitempty"`
 	HandoffTail []*Handoff `cbor:"22,keyasint,omitempty"`
-	// Tasks counts all, TaskCounts by status; NextExpiry is for listings.
+	// Tasks counts all. TaskCounts by status and Leases are for listings.
 	Tasks      int            `cbor:"23,keyasint,omitempty"`
 	TaskCounts []int          `cbor:"24,keyasint,omitempty"`
-	NextExpiry int64          `cbor:"25,keyasint,omitempty"`
+	Leases     []leaseRecord  `cbor:"25,keyasint,omitempty"`
 	Sessions   []*WorkSession `cbor:"26,keyasint,omitempty"`
 	Ended      []*WorkSession `cbor:"27,keyasint,omitempty"`
+}
+
+// leaseRecord is what a listing needs of a claim: with its end the task goes back to another status.
+type leaseRecord struct {
+	Task      id.ID      `cbor:"1,keyasint"`
+	ExpiresAt int64      `cbor:"2,keyasint"`
+	Status    TaskStatus `cbor:"3,keyasint"`
+	Before    TaskStatus `cbor:"4,keyasint"`
 }
 
 // changesetRecord is a saved changeset; what can be computed from the history before is not saved.
@@ -138,7 +136,7 @@ func (p *Project) Chunks(kind ChunkKind) (first, end int) {
 	case HandoffChunk:
 		return 0, len(p.handoffs) / kind.Len()
 	case TaskChunk:
-		return 0, len(p.tasks.changed)
+		return 0, len(p.tasks().blocks)
 	}
 	kept, last := p.IdempotentRange()
 	return int(kept / ChunkLen), int(last / ChunkLen)
@@ -150,7 +148,7 @@ func (p *Project) ChunkRevision(c Chunk) uint64 {
 	if c.Kind != TaskChunk {
 		return 0
 	}
-	return p.tasks.changed[c.Number]
+	return p.tasks().blocks[c.Number].changed
 }
 
 // resultsRecord is a saved chunk of results, those that had run out by then left out in front.
@@ -168,23 +166,12 @@ func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 	case HandoffChunk:
 		return encoding.Marshal(p.handoffs[from:to])
 	case TaskChunk:
-		return encoding.Marshal(p.taskRange(from, to))
+		return encoding.Marshal(p.tasks().blocks[c.Number].tasks)
 	}
 	first := max(p.idempotentFirst, uint64(c.Number)*ChunkLen)
 	return encoding.Marshal(&resultsRecord{
 		First: first, Results: p.results(first, uint64(c.Number+1)*ChunkLen),
 	})
-}
-
-// taskRange are the tasks of the ranks [from, to), as far as there are any.
-func (p *Project) taskRange(from, to int) []*Task {
-	to = min(to, p.tasks.all.len())
-	list := make([]*Task, 0, to-from)
-	p.tasks.all.from(p.tasks.all.at(from), func(t *Task) bool {
-		list = append(list, t)
-		return len(list) < to-from
-	})
-	return list
 }
 
 // results are the kept ones with the numbers [first, end).
@@ -215,166 +202,25 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		State:      p.state,
 		Checkpoint: p.checkpoint,
 		Handoffs:   len(p.handoffs), HandoffTail: p.handoffs[handoffsEnd*HandoffChunk.Len():],
-		Tasks: p.tasks.all.len(), TaskCounts: p.tasks.countList(), NextExpiry: p.NextExpiry(),
+		Tasks: p.tasks().len(), TaskCounts: p.tasks().countList(), Leases: p.tasks().leases(),
 		Sessions: open, Ended: p.ended,
 	})
 }
 
 // countList is nil where there is no task.
-func (t *tasks) countList() []int {
-	if t.all.len() == 0 {
+func (b *board) countList() []int {
+	if b.len() == 0 {
 		return nil
 	}
-	return t.counts[:]
+	return b.counts[:]
 }
 
-func (r *headRecord) project() *Project {
-	return &Project{
-		ID: r.ID, About: r.About, Kind: r.Kind, Owner: r.Owner,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-		Version: r.Version, Revision: r.Revision,
-		members: r.Members, bytes: r.Bytes, languages: r.Languages,
-		idempotentFirst: r.IdempotentFirst,
-		state:           r.State, checkpoint: r.Checkpoint, ended: r.Ended,
-	}
-}
-
-// RestoreSummary reads a saved head for listings: the record, its members and its counts. History
-// and files of such a project are not there, and it is never changed.
-func RestoreSummary(head []byte) (*Project, error) {
-	var record headRecord
-	if err := decoding.Unmarshal(head, &record); err != nil {
-		return nil, fmt.Errorf("project head: %w", err)
-	}
-	p := record.project()
-	p.summary = &summary{
-		Files: record.Files, Changesets: record.Changesets,
-		head: &Changeset{
-			ID: record.Head.Event.ID, Author: record.Head.Author, CreatedAt: record.Head.CreatedAt,
-			Message: record.Head.Event.Message, Sequence: uint32(record.Changesets),
-			Source: record.Head.Event.Source, SourceID: record.Head.Event.SourceID,
-		},
-		nextExpiry: record.NextExpiry,
-	}
-	copy(p.summary.taskCounts[:], record.TaskCounts)
-	return p, nil
-}
-
-// Restore reads a saved project; chunk gives its full chunks.
-func Restore(head []byte, chunk func(Chunk) ([]byte, error)) (*Project, error) {
-	var record headRecord
-	if err := decoding.Unmarshal(head, &record); err != nil {
-		return nil, fmt.Errorf("project head: %w", err)
-	}
-	p := record.project()
-	p.bytes, p.languages = 0, nil
-	if record.Changesets < max(1, len(record.Tail)) {
-		return nil, errors.New("project head: no history, or less than its tail")
-	}
-	p.changesets = make([]*Changeset, 0, min(record.Changesets, changesetsAheadMax))
-	for n := range (record.Changesets - len(record.Tail)) / ChunkLen {
-		var records []changesetRecord
-		if err := readChunk(chunk, Chunk{HistoryChunk, n}, &records); err != nil {
-			return nil, err
-		}
-		p.republish(records)
-	}
-	p.republish(record.Tail)
-	if len(p.changesets) != record.Changesets || p.live.Len() != record.Files ||
-		p.bytes != record.Bytes {
-		return nil, fmt.Errorf("project head: %d changesets, %d files, %d bytes; the history has "+
-			"%d, %d, %d", record.Changesets, record.Files, record.Bytes,
-			len(p.changesets), p.live.Len(), p.bytes)
-	}
-	p.languages = record.Languages
-	for _, session := range record.Sessions {
-		p.sessions.set(session, byAgent)
-	}
-	if err := p.restoreHandoffs(&record, chunk); err != nil {
-		return nil, err
-	}
-	if err := p.restoreTasks(&record, chunk); err != nil {
-		return nil, err
-	}
-	return p, p.restoreResults(&record, chunk)
-}
-
-func (p *Project) restoreHandoffs(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
-	for n := range (head.Handoffs - len(head.HandoffTail)) / HandoffChunk.Len() {
-		var saved []*Handoff
-		if err := readChunk(chunk, Chunk{HandoffChunk, n}, &saved); err != nil {
-			return err
-		}
-		for _, handoff := range saved {
-			p.keepHandoff(handoff)
-		}
-	}
-	for _, handoff := range head.HandoffTail {
-		p.keepHandoff(handoff)
-	}
-	if len(p.handoffs) != head.Handoffs {
-		return fmt.Errorf("project head: %d handoffs; the chunks have %d", head.Handoffs,
-			len(p.handoffs))
-	}
-	return nil
-}
-
-func (p *Project) restoreTasks(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
-	chunks := (head.Tasks + TaskChunk.Len() - 1) / TaskChunk.Len()
-	for n := range chunks {
-		var saved []*Task
-		if err := readChunk(chunk, Chunk{TaskChunk, n}, &saved); err != nil {
-			return err
-		}
-		for _, one := range saved {
-			p.putTask(one)
-		}
-	}
-	if p.tasks.all.len() != head.Tasks {
-		return fmt.Errorf("project head: %d tasks; the chunks have %d", head.Tasks,
-			p.tasks.all.len())
-	}
-	p.tasks.changed = make([]uint64, chunks)
-	return nil
-}
-
-func readChunk(read func(Chunk) ([]byte, error), c Chunk, into any) error {
-	data, err := read(c)
-	if err == nil {
-		err = decoding.Unmarshal(data, into)
-	}
-	if err != nil {
-		return fmt.Errorf("chunk %c %d: %w", c.Kind, c.Number, err)
-	}
-	return nil
-}
-
-// restoreResults puts the kept results together: those of full chunks, then those of the head.
-func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
-	end := max(head.IdempotentEnd, head.IdempotentFirst+uint64(len(head.Idempotent)))
-	inHead := end - uint64(len(head.Idempotent))
-	for next := head.IdempotentFirst; next < inHead; {
-		var saved resultsRecord
-		number := next / ChunkLen
-		if err := readChunk(chunk, Chunk{ResultsChunk, int(number)}, &saved); err != nil {
-			return err
-		}
-		if saved.First > next || saved.First+uint64(len(saved.Results)) != (number+1)*ChunkLen {
-			return fmt.Errorf("chunk %c %d: it does not hold the results from %d on",
-				ResultsChunk, number, next)
-		}
-		p.idempotent = append(p.idempotent, saved.Results[next-saved.First:]...)
-		next = (number + 1) * ChunkLen
-	}
-	p.idempotent = append(p.idempotent, head.Idempotent...)
-	if uint64(len(p.idempotent)) != end-head.IdempotentFirst {
-		return errors.New("project head: results are missing")
-	}
-	return nil
-}
-
-func (p *Project) republish(records []changesetRecord) {
-	for at := range records {
-		p.publish(&records[at].Event, records[at].Author, records[at].CreatedAt)
-	}
+func (b *board) leases() (list []leaseRecord) {
+	b.claimed.scan(func(t *Task) bool {
+		list = append(list, leaseRecord{
+			Task: t.ID, ExpiresAt: t.Claim.ExpiresAt, Status: t.Status, Before: t.Claim.Before,
+		})
+		return true
+	})
+	return list
 }

@@ -39,14 +39,6 @@ func (t *table[T]) own(less func(a, b T) bool) {
 	t.shared = false
 }
 
-func (t *table[T]) get(like T) (T, bool) {
-	if t.tree == nil {
-		var none T
-		return none, false
-	}
-	return t.tree.Get(like)
-}
-
 func (t *table[T]) len() int {
 	if t.tree == nil {
 		return 0
@@ -61,28 +53,7 @@ func (t *table[T]) scan(yield func(T) bool) {
 	}
 }
 
-// from yields all that are not below one.
-func (t *table[T]) from(least T, yield func(T) bool) {
-	if t.tree != nil {
-		t.tree.Ascend(least, yield)
-	}
-}
-
-// down yields all that are not above one, the greatest first.
-func (t *table[T]) down(most T, yield func(T) bool) {
-	if t.tree != nil {
-		t.tree.Descend(most, yield)
-	}
-}
-
-// reverse yields all, the greatest first.
-func (t *table[T]) reverse(yield func(T) bool) {
-	if t.tree != nil {
-		t.tree.Reverse(yield)
-	}
-}
-
-// at is the nth in the order.
+// at is the nth in the order; there are more.
 func (t *table[T]) at(nth int) T {
 	one, _ := t.tree.GetAt(nth)
 	return one

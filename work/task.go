@@ -173,108 +173,6 @@ func (t *Task) freed(at int64) *Task {
 	return &next
 }
 
-func byID(a, b *Task) bool { return a.ID.Compare(b.ID) < 0 }
-
-// byRank is the order in which tasks should be taken: priority, then the oldest.
-func byRank(a, b *Task) bool {
-	if a.Spec.Priority != b.Spec.Priority {
-		return a.Spec.Priority > b.Spec.Priority
-	}
-	return a.ID.Compare(b.ID) < 0
-}
-
-// byExpiry is the order in which claims run out.
-func byExpiry(a, b *Task) bool {
-	if a.Claim.ExpiresAt != b.Claim.ExpiresAt {
-		return a.Claim.ExpiresAt < b.Claim.ExpiresAt
-	}
-	return a.ID.Compare(b.ID) < 0
-}
-
-// tasks is all tasks of a project. Each unfinished one stands in exactly one of the three orders.
-type tasks struct {
-	all table[*Task]
-	// queue holds the OPEN ones without a claim, claimed those with one, rest the others that are
-	// not over.
-	queue   table[*Task]
-	claimed table[*Task]
-	rest    table[*Task]
-	// counts is by status as stored.
-	counts [len(taskStatusNames)]int
-	// changed is for each chunk the revision of the project that last changed a task of it.
-	changed []uint64
-}
-
-// shared makes the trees common to two states; the newer one copies before it writes.
-func (t *tasks) share() {
-	t.all.shared, t.queue.shared, t.claimed.shared, t.rest.shared = true, true, true, true
-}
-
-// place is the order that a task belongs to, nil for those that are over.
-func (t *tasks) place(one *Task) (order *table[*Task], less func(a, b *Task) bool) {
-	switch {
-	case one.Status.Final():
-		return nil, nil
-	case one.Claim != nil:
-		return &t.claimed, byExpiry
-	case one.Status == TaskOpen:
-		return &t.queue, byRank
-	}
-	return &t.rest, byRank
-}
-
-// putTask stores a new task, or another version of one.
-func (p *Project) putTask(next *Task) {
-	t := &p.tasks
-	old, stood := t.all.get(next)
-	if stood {
-		if order, less := t.place(old); order != nil {
-			order.remove(old, less)
-		}
-		t.counts[old.Status]--
-		p.texts -= old.bytes()
-	}
-	t.all.set(next, byID)
-	if order, less := t.place(next); order != nil {
-		order.set(next, less)
-	}
-	t.counts[next.Status]++
-	p.texts += next.bytes()
-	p.noteTaskChanged(next, stood)
-}
-
-// noteTaskChanged keeps the revisions of the chunks. IDs rise, so a task never changes its chunk.
-func (p *Project) noteTaskChanged(one *Task, stood bool) {
-	rank := p.tasks.all.len() - 1
-	if stood {
-		rank = p.taskRank(one.ID)
-	}
-	chunk := rank / TaskChunk.Len()
-	if chunk < len(p.tasks.changed) {
-		p.tasks.changed = slices.Clone(p.tasks.changed)
-		p.tasks.changed[chunk] = p.Revision + 1
-		return
-	}
-	p.tasks.changed = append(slices.Clip(p.tasks.changed), p.Revision+1)
-}
-
-// taskRank is the place of a task among all, from 0.
-func (p *Project) taskRank(wanted id.ID) int {
-	low, high := 0, p.tasks.all.len()
-	for low < high {
-		middle := (low + high) / 2
-		if p.tasks.all.at(middle).ID.Compare(wanted) < 0 {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low
-}
-
-// task finds a task as it is stored.
-func (p *Project) task(wanted id.ID) (*Task, bool) { return p.tasks.all.get(&Task{ID: wanted}) }
-
 // Task finds a task as it reads at a moment, Unix milliseconds.
 func (p *Project) Task(wanted id.ID, now int64) (*Task, bool) {
 	t, ok := p.task(wanted)
@@ -286,31 +184,33 @@ func (p *Project) Task(wanted id.ID, now int64) (*Task, bool) {
 
 // NewestTasks are the last that were made, as they read at a moment, the oldest of them first.
 func (p *Project) NewestTasks(count int, now int64) []*Task {
-	list := make([]*Task, 0, count)
-	p.tasks.all.reverse(func(t *Task) bool {
-		if len(list) < count {
-			list = append(list, t.At(now))
-		}
-		return len(list) < count
-	})
-	slices.Reverse(list)
+	all := p.tasks()
+	list := make([]*Task, 0, min(count, all.len()))
+	for nth := max(0, all.len()-count); nth < all.len(); nth++ {
+		list = append(list, all.at(nth).At(now))
+	}
 	return list
 }
 
 // TasksTotal is how many tasks there ever were.
-func (p *Project) TasksTotal() int { return p.tasks.all.len() }
+func (p *Project) TasksTotal() int { return p.tasks().len() }
 
 // Tasks yields the tasks as they read at a moment, the oldest first, behind an ID or from the start
 // for the zero ID.
 func (p *Project) Tasks(after id.ID, now int64, yield func(*Task) bool) {
-	p.tasks.all.from(&Task{ID: after}, func(t *Task) bool {
-		return t.ID == after || yield(t.At(now))
-	})
+	all := p.tasks()
+	nth, found := all.find(after)
+	if found {
+		nth++
+	}
+	for nth < all.len() && yield(all.at(nth).At(now)) {
+		nth++
+	}
 }
 
 // over yields the tasks whose claims have run out by a moment, as they are stored.
 func (p *Project) over(now int64, yield func(*Task)) {
-	p.tasks.claimed.scan(func(t *Task) bool {
+	p.tasks().claimed.scan(func(t *Task) bool {
 		if t.Claim.ExpiresAt > now {
 			return false
 		}
@@ -322,9 +222,23 @@ func (p *Project) over(now int64, yield func(*Task)) {
 // OpenTasks yields those that are OPEN and free at a moment, in the order in which they should be
 // taken. Some of them may wait for others, see Unmet.
 func (p *Project) OpenTasks(now int64, yield func(*Task) bool) {
+	p.withFreed(&p.tasks().queue, now, func(t *Task) bool { return t.Status == TaskOpen }, yield)
+}
+
+// StalledTasks yields those that are not over, not OPEN and without a live claim at a moment:
+// BLOCKED, IN_REVIEW, or IN_PROGRESS with nobody at it. The order is that of OpenTasks.
+func (p *Project) StalledTasks(now int64, yield func(*Task) bool) {
+	p.withFreed(&p.tasks().rest, now, func(t *Task) bool { return t.Status != TaskOpen }, yield)
+}
+
+// withFreed yields an order by rank, and in their places those that belong to it since their claims
+// ran out.
+func (p *Project) withFreed(
+	order *table[*Task], now int64, belongs func(*Task) bool, yield func(*Task) bool,
+) {
 	var freed []*Task
 	p.over(now, func(t *Task) {
-		if read := t.At(now); read.Status == TaskOpen {
+		if read := t.At(now); belongs(read) {
 			freed = append(freed, read)
 		}
 	})
@@ -335,7 +249,7 @@ func (p *Project) OpenTasks(now int64, yield func(*Task) bool) {
 		return 1
 	})
 	goOn := true
-	p.tasks.queue.scan(func(t *Task) bool {
+	order.scan(func(t *Task) bool {
 		for goOn && len(freed) > 0 && byRank(freed[0], t) {
 			goOn, freed = yield(freed[0]), freed[1:]
 		}
@@ -349,33 +263,12 @@ func (p *Project) OpenTasks(now int64, yield func(*Task) bool) {
 
 // ClaimedTasks yields those with a live claim at a moment; the claim that runs out first is first.
 func (p *Project) ClaimedTasks(now int64, yield func(*Task) bool) {
-	p.tasks.claimed.scan(func(t *Task) bool { return t.Claim.ExpiresAt <= now || yield(t) })
-}
-
-// StalledTasks yields those that are not over, not OPEN and without a live claim at a moment:
-// BLOCKED, IN_REVIEW, or IN_PROGRESS with nobody at it.
-func (p *Project) StalledTasks(now int64, yield func(*Task) bool) {
-	goOn := true
-	p.tasks.claimed.scan(func(t *Task) bool {
-		if t.Claim.ExpiresAt > now {
-			return false
-		}
-		if read := t.At(now); read.Status != TaskOpen {
-			goOn = yield(read)
-		}
-		return goOn
-	})
-	if goOn {
-		p.tasks.rest.scan(yield)
-	}
+	p.tasks().claimed.scan(func(t *Task) bool { return t.Claim.ExpiresAt <= now || yield(t) })
 }
 
 // TaskCount is the number of tasks that have a status at a moment.
 func (p *Project) TaskCount(status TaskStatus, now int64) int {
-	if p.summary != nil {
-		return p.summary.taskCounts[status]
-	}
-	count := p.tasks.counts[status]
+	count := p.tasks().counts[status]
 	p.over(now, func(t *Task) {
 		if t.Status == status {
 			count--
@@ -389,7 +282,7 @@ func (p *Project) TaskCount(status TaskStatus, now int64) int {
 
 // ClaimedCount is the number of live claims at a moment.
 func (p *Project) ClaimedCount(now int64) int {
-	count := p.tasks.claimed.len()
+	count := p.tasks().claimed.len()
 	p.over(now, func(*Task) { count-- })
 	return count
 }
@@ -397,13 +290,10 @@ func (p *Project) ClaimedCount(now int64) int {
 // NextExpiry is when the first claim runs out that nobody has noted yet, Unix milliseconds; 0
 // where there is none.
 func (p *Project) NextExpiry() int64 {
-	if p.summary != nil {
-		return p.summary.nextExpiry
-	}
-	if p.tasks.claimed.len() == 0 {
+	if p.tasks().claimed.len() == 0 {
 		return 0
 	}
-	return p.tasks.claimed.at(0).Claim.ExpiresAt
+	return p.tasks().claimed.at(0).Claim.ExpiresAt
 }
 
 // Unmet are the dependencies of a task that are not over.

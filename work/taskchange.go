@@ -34,7 +34,7 @@ func (c *CreateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 // decideTask refuses with QUOTA_EXCEEDED and VALIDATION_FAILED; the field says where the spec
 // stands in the request.
 func decideTask(p *Project, spec *TaskSpec, candidate id.ID, field string) (*TaskCreated, error) {
-	total := p.tasks.all.len()
+	total := p.tasks().len()
 	if total >= TasksMax {
 		return nil, errQuota("tasks", TasksMax)
 	}
@@ -53,7 +53,7 @@ func decideTask(p *Project, spec *TaskSpec, candidate id.ID, field string) (*Tas
 		created.Spec.Priority = PriorityNormal
 	}
 	if total > 0 {
-		created.ID = above(p.tasks.all.at(total-1).ID, candidate)
+		created.ID = above(p.tasks().at(total-1).ID, candidate)
 	}
 	return created, nil
 }
@@ -251,6 +251,8 @@ func (c *UpdateTask) faults(p *Project, t, next *Task) (faults []fault.Field) {
 		add("blocked", "must say why a task is BLOCKED")
 	case change.Blocked != nil && next.Status != TaskBlocked:
 		add("blocked", "goes with the status BLOCKED alone")
+	case change.Blocked != nil && change.Blocked.Kind == 0:
+		add("blocked.kind", "must say what a BLOCKED task waits for")
 	}
 	if change.Dependencies != nil {
 		unknown := p.unknownTasks(*change.Dependencies, c.Field+"dependencies")

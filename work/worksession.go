@@ -51,11 +51,9 @@ func (s *WorkSession) Status(now int64) SessionStatus {
 	return SessionActive
 }
 
-func byAgent(a, b *WorkSession) bool { return a.Agent.Compare(b.Agent) < 0 }
-
 // OpenSession is the work session of an agent that has not ended.
 func (p *Project) OpenSession(agent id.ID) (*WorkSession, bool) {
-	return p.sessions.get(&WorkSession{Agent: agent})
+	return p.sessions.get(agent)
 }
 
 // WorkSession finds one by ID, open or ended, as long as it is kept.
@@ -119,7 +117,7 @@ func (e *WorkSessionOpened) apply(p *Project, at Moment) {
 	}
 	p.sessions.set(&WorkSession{
 		ID: e.ID, Agent: at.Agent, StartedAt: at.Now, LastActiveAt: at.Now,
-	}, byAgent)
+	})
 }
 
 // endLongestIdle keeps the open sessions bounded where very many agents come once.
@@ -148,7 +146,7 @@ func (p *Project) touch(at Moment, changeset uint32, task id.ID) {
 	if !task.IsZero() && !slices.Contains(next.Tasks, task) {
 		next.Tasks = appendNewest(next.Tasks, task)
 	}
-	p.sessions.set(&next, byAgent)
+	p.sessions.set(&next)
 }
 
 // appendNewest appends behind what older states can see, and now and then lets the oldest go.
@@ -217,7 +215,7 @@ func (e *WorkSessionEnded) apply(p *Project, at Moment) {
 func (p *Project) end(open *WorkSession, now int64, summary string, handoff id.ID) {
 	ended := *open
 	ended.EndedAt, ended.Summary, ended.Handoff = now, summary, handoff
-	p.sessions.remove(open, byAgent)
+	p.sessions.remove(open.Agent)
 	if len(p.ended) >= WorkSessionsMax {
 		p.ended = p.ended[1:]
 	}

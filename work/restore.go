@@ -1,0 +1,221 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"pws/internal/id"
+)
+
+// changesetsAheadMax bounds the room that is made for a history before it was read.
+const changesetsAheadMax = 1 << 16
+
+func (r *headRecord) project() *Project {
+	return &Project{
+		ID: r.ID, About: r.About, Kind: r.Kind, Owner: r.Owner,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		Version: r.Version, Revision: r.Revision,
+		members: r.Members, bytes: r.Bytes, languages: r.Languages,
+		idempotentFirst: r.IdempotentFirst,
+		state:           r.State, checkpoint: r.Checkpoint, ended: r.Ended,
+	}
+}
+
+// RestoreSummary reads a saved head for listings: the record, its members and its counts. History
+// and files of such a project are not there, and it is never changed.
+func RestoreSummary(head []byte) (*Project, error) {
+	var record headRecord
+	if err := decoding.Unmarshal(head, &record); err != nil {
+		return nil, fmt.Errorf("project head: %w", err)
+	}
+	p := record.project()
+	p.summary = &summary{
+		Files: record.Files, Changesets: record.Changesets,
+		head: &Changeset{
+			ID: record.Head.Event.ID, Author: record.Head.Author, CreatedAt: record.Head.CreatedAt,
+			Message: record.Head.Event.Message, Sequence: uint32(record.Changesets),
+			Source: record.Head.Event.Source, SourceID: record.Head.Event.SourceID,
+		},
+	}
+	p.board = new(board)
+	copy(p.board.counts[:], record.TaskCounts)
+	for at := range record.Leases {
+		lease := &record.Leases[at]
+		claimed := &Task{ID: lease.Task, Status: lease.Status}
+		claimed.Claim = &Claim{ExpiresAt: lease.ExpiresAt, Before: lease.Before}
+		p.board.claimed.set(claimed, byExpiry)
+	}
+	return p, nil
+}
+
+// Restore reads a saved project; chunk gives its full chunks.
+func Restore(head []byte, chunk func(Chunk) ([]byte, error)) (*Project, error) {
+	var record headRecord
+	if err := decoding.Unmarshal(head, &record); err != nil {
+		return nil, fmt.Errorf("project head: %w", err)
+	}
+	p := record.project()
+	p.bytes, p.languages = 0, nil
+	if record.Changesets < max(1, len(record.Tail)) {
+		return nil, errors.New("project head: no history, or less than its tail")
+	}
+	p.changesets = make([]*Changeset, 0, min(record.Changesets, changesetsAheadMax))
+	for n := range (record.Changesets - len(record.Tail)) / ChunkLen {
+		var records []changesetRecord
+		if err := readChunk(chunk, Chunk{HistoryChunk, n}, &records); err != nil {
+			return nil, err
+		}
+		p.republish(records)
+	}
+	p.republish(record.Tail)
+	if len(p.changesets) != record.Changesets || p.live.Len() != record.Files ||
+		p.bytes != record.Bytes {
+		return nil, fmt.Errorf("project head: %d changesets, %d files, %d bytes; the history has "+
+			"%d, %d, %d", record.Changesets, record.Files, record.Bytes,
+			len(p.changesets), p.live.Len(), p.bytes)
+	}
+	p.languages = record.Languages
+	if err := p.restoreSessions(&record); err != nil {
+		return nil, err
+	}
+	if err := p.restoreHandoffs(&record, chunk); err != nil {
+		return nil, err
+	}
+	if err := p.restoreTasks(&record, chunk); err != nil {
+		return nil, err
+	}
+	return p, p.restoreResults(&record, chunk)
+}
+
+func (p *Project) restoreSessions(head *headRecord) error {
+	for _, one := range slices.Concat(head.Sessions, head.Ended) {
+		if one == nil {
+			return errors.New("project head: a work session that is none")
+		}
+	}
+	for _, one := range head.Sessions {
+		p.sessions.set(one)
+	}
+	if p.sessions.len() != len(head.Sessions) {
+		return errors.New("project head: an agent with several open work sessions")
+	}
+	return nil
+}
+
+func (p *Project) restoreHandoffs(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
+	for n := range (head.Handoffs - len(head.HandoffTail)) / HandoffChunk.Len() {
+		var saved []*Handoff
+		if err := readChunk(chunk, Chunk{HandoffChunk, n}, &saved); err != nil {
+			return err
+		}
+		if err := p.keepHandoffs(saved); err != nil {
+			return fmt.Errorf("chunk %c %d: %w", HandoffChunk, n, err)
+		}
+	}
+	if err := p.keepHandoffs(head.HandoffTail); err != nil {
+		return fmt.Errorf("project head: %w", err)
+	}
+	if len(p.handoffs) != head.Handoffs {
+		return fmt.Errorf("project head: %d handoffs; the chunks have %d", head.Handoffs,
+			len(p.handoffs))
+	}
+	return nil
+}
+
+func (p *Project) keepHandoffs(saved []*Handoff) error {
+	for _, one := range saved {
+		latest := p.LatestHandoff()
+		if one == nil || latest != nil && one.ID.Compare(latest.ID) <= 0 {
+			return errors.New("a handoff that is none, or in another's place")
+		}
+		p.keepHandoff(one)
+	}
+	return nil
+}
+
+func (p *Project) restoreTasks(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
+	for n := range (head.Tasks + TaskChunk.Len() - 1) / TaskChunk.Len() {
+		var saved []*Task
+		if err := readChunk(chunk, Chunk{TaskChunk, n}, &saved); err != nil {
+			return err
+		}
+		if len(saved) != min(TaskChunk.Len(), head.Tasks-n*TaskChunk.Len()) {
+			return fmt.Errorf("chunk %c %d: %d tasks", TaskChunk, n, len(saved))
+		}
+		if err := p.keepTasks(saved); err != nil {
+			return fmt.Errorf("chunk %c %d: %w", TaskChunk, n, err)
+		}
+	}
+	return nil
+}
+
+// keepTasks puts a block of tasks behind those that are there.
+func (p *Project) keepTasks(saved []*Task) error {
+	all := p.ownTasks()
+	var last id.ID
+	if count := all.len(); count > 0 {
+		last = all.at(count - 1).ID
+	}
+	for _, one := range saved {
+		if !one.sound() || one.ID.Compare(last) <= 0 {
+			return errors.New("a task that is none, or in another's place")
+		}
+		last = one.ID
+		all.enter(one)
+		p.texts += one.bytes()
+	}
+	all.blocks = append(all.blocks, &taskBlock{tasks: saved})
+	return nil
+}
+
+// sound reports whether a saved task is one that the rules know.
+func (t *Task) sound() bool {
+	return t != nil && t.Status >= TaskOpen && t.Status <= TaskCancelled &&
+		t.Spec.Priority >= PriorityLow && t.Spec.Priority <= PriorityUrgent &&
+		(t.Blocked == nil || t.Blocked.Kind >= BlockedByDependency &&
+			t.Blocked.Kind <= BlockedByTransient) &&
+		(t.Claim == nil || !t.Status.Final() && t.Claim.Before >= TaskOpen &&
+			!t.Claim.Before.Final())
+}
+
+func readChunk(read func(Chunk) ([]byte, error), c Chunk, into any) error {
+	data, err := read(c)
+	if err == nil {
+		err = decoding.Unmarshal(data, into)
+	}
+	if err != nil {
+		return fmt.Errorf("chunk %c %d: %w", c.Kind, c.Number, err)
+	}
+	return nil
+}
+
+// restoreResults puts the kept results together: those of full chunks, then those of the head.
+func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
+	end := max(head.IdempotentEnd, head.IdempotentFirst+uint64(len(head.Idempotent)))
+	inHead := end - uint64(len(head.Idempotent))
+	for next := head.IdempotentFirst; next < inHead; {
+		var saved resultsRecord
+		number := next / ChunkLen
+		if err := readChunk(chunk, Chunk{ResultsChunk, int(number)}, &saved); err != nil {
+			return err
+		}
+		if saved.First > next || saved.First+uint64(len(saved.Results)) != (number+1)*ChunkLen {
+			return fmt.Errorf("chunk %c %d: it does not hold the results from %d on",
+				ResultsChunk, number, next)
+		}
+		p.idempotent = append(p.idempotent, saved.Results[next-saved.First:]...)
+		next = (number + 1) * ChunkLen
+	}
+	p.idempotent = append(p.idempotent, head.Idempotent...)
+	if uint64(len(p.idempotent)) != end-head.IdempotentFirst {
+		return errors.New("project head: results are missing")
+	}
+	return nil
+}
+
+func (p *Project) republish(records []changesetRecord) {
+	for at := range records {
+		p.publish(&records[at].Event, records[at].Author, records[at].CreatedAt)
+	}
+}
