@@ -76,7 +76,8 @@ var handoffOperations = []*Operation{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "handoffs", Summary: "List handoffs",
-		Doc: "Lists the handoffs of a project, newest first.",
+		Doc: "Lists the handoffs of a project, newest first. A page of very long ones may hold less " +
+			"than its limit and still lead to a next one.",
 	}, listHandoffs),
 	declare[CreateHandoff, HandoffData](Operation{
 		Name: "handoff.create", Method: "POST", Path: handoffsPath,
@@ -98,8 +99,12 @@ var handoffOperations = []*Operation{
 	}, readHandoff),
 }
 
-// handoffsPage is the default page of handoffs.
-const handoffsPage = 50
+const (
+	// handoffsPage is the default page of handoffs.
+	handoffsPage = 50
+	// handoffsPageBytes is the size of the texts from which on a page takes no further handoff.
+	handoffsPageBytes = 4 << 20
+)
 
 // handoff is the wire form.
 func (c *Call) handoff(p *work.Project, from *work.Handoff) Handoff {
@@ -149,11 +154,13 @@ func listHandoffs(c *Call, _ *None) (Reply, error) {
 		handoffs = handoffs[:min(len(handoffs), int(binary.BigEndian.Uint32(after)))]
 	}
 	data := HandoffsData{Handoffs: make([]Handoff, 0, min(limit, len(handoffs)))}
+	bytes := 0
 	for at := len(handoffs) - 1; at >= 0; at-- {
-		if len(data.Handoffs) == limit {
+		if len(data.Handoffs) == limit || bytes >= handoffsPageBytes {
 			data.NextCursor = c.next(binary.BigEndian.AppendUint32(nil, uint32(at+1)))
 			break
 		}
+		bytes += handoffs[at].Bytes()
 		data.Handoffs = append(data.Handoffs, c.handoff(view, handoffs[at]))
 	}
 	return Reply{Data: data}, nil

@@ -215,17 +215,30 @@ func readHealth(c *Call, _ *None) (Reply, error) {
 	}}, nil
 }
 
-// capabilities are the tags and the operations of the table, by name.
+// capabilities are the tags and the operations of the table, by name, and what stands under the tag
+// of something larger.
 var capabilities map[string]CapabilitySupport
 
 func init() {
 	names := map[string]CapabilitySupport{}
+	add := func(name string, op *Operation) {
+		operations := names[name].Operations
+		if !slices.Contains(operations, op.Name) {
+			names[name] = CapabilitySupport{
+				Supported: true, Operations: append(operations, op.Name),
+			}
+		}
+	}
 	for _, op := range Table {
-		support := names[op.Tag]
-		support.Supported = true
-		support.Operations = append(support.Operations, op.Name)
-		names[op.Tag] = support
-		names[op.Name] = CapabilitySupport{Supported: true, Operations: []string{op.Name}}
+		add(op.Tag, op)
+		add(op.Name, op)
+	}
+	for name, group := range map[string][]*Operation{
+		"claims": claimOperations, "resume": resumeOperations, "manifest": manifestOperations,
+	} {
+		for _, op := range group {
+			add(name, op)
+		}
 	}
 	names["a2a"] = CapabilitySupport{Operations: []string{}}
 	capabilities = names
