@@ -44,6 +44,7 @@ func newCutLog(t *testing.T) *cutLog {
 	projects := []id.ID{
 		createProject(t, e, owner, work.Public), createProject(t, e, owner, work.Private),
 	}
+	tasks := createTasks(t, e, projects[0], owner, 12)
 	for step := range 10 {
 		mustPut(t, e, projects[step%2], owner, fmt.Sprint("f", step%3), fmt.Sprint(step))
 	}
@@ -79,6 +80,10 @@ func newCutLog(t *testing.T) *cutLog {
 			t.Fatal(err)
 		}
 		c.note(t, e)
+		mustDo(t, e, projects[0], owner, &work.ClaimTask{Task: tasks[step*2]})
+		c.note(t, e)
+		mustDo(t, e, projects[0], owner, everything(viewOf(t, e, projects[0]), step, tasks))
+		c.note(t, e)
 	}
 	register(t, e, "late")
 	// A registration is two entries; between them lies a state that nobody has looked at.
@@ -92,6 +97,30 @@ func newCutLog(t *testing.T) *cutLog {
 	}
 	c.whole = whole
 	return c
+}
+
+// everything is a checkpoint with all parts that there are.
+func everything(p *work.Project, step int, tasks []id.ID) *work.CreateCheckpoint {
+	base, text := p.Head().ID, fmt.Sprint("checkpoint ", step)
+	content, other := blobOf(text), blobOf(text+", the other")
+	done := work.UpdateTask{
+		Task: tasks[step*2], Change: work.TaskChange{Status: work.TaskDone},
+	}
+	return &work.CreateCheckpoint{
+		Summary: text, Base: &base, Message: text,
+		Files: []work.CheckpointFile{
+			{Path: "state/a", Content: &content, ContentType: "text/plain"},
+			{Path: fmt.Sprint("state/", step), Content: &other, ContentType: "text/plain"},
+		},
+		State:   &work.UpdateState{Statement: work.Statement{Summary: text}},
+		Handoff: &work.Continuation{Summary: text, NextActions: []string{"go on"}},
+		Tasks: []work.CheckpointTask{
+			{Update: done},
+			{Create: &work.TaskSpec{Title: text, Priority: work.PriorityHigh}},
+			{Update: *describe(tasks[step+6], text)},
+		},
+		EndSession: step%2 == 0,
+	}
 }
 
 // open starts an engine on the log with another last segment.
@@ -122,13 +151,15 @@ func (c *cutLog) check(t *testing.T, what string, segment []byte, valid int) {
 	}
 	if want, noted := c.states[report.Log.Last]; noted {
 		sameState(t, what, want, fullState(t, e))
+		checkFound(t, what, e)
 	}
 }
 
-// TestLogCutAtEveryByte cuts the log behind the snapshot, at every byte of its last records.
+// TestLogCutAtEveryByte cuts the log behind the snapshot, at every byte of its last records. The
+// first of those is a checkpoint with all its parts.
 func TestLogCutAtEveryByte(t *testing.T) {
 	c := newCutLog(t)
-	step, dense := 13, c.ends[len(c.ends)-3]
+	step, dense := 37, c.ends[len(c.ends)-4]
 	if os.Getenv("PWS_CUT_ALL") != "" {
 		step = 1
 	}
