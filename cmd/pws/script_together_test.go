@@ -11,9 +11,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// together sends a request N times at once; $i in it counts. Exactly FRESH of the answers must be
+// together sends a request N times at once; $i in it counts. A header is expanded twice, so that
+// each request can have the credential of another agent. Exactly FRESH of the answers must be
 // successes of their own; the others are repeats of those by their key, or refusals with one of the
-// codes. Without -k, each request that needs a key has its own.
+// codes. Without -k and -h, each request that needs a key has its own.
 //
 //	together N FRESH [-k KEY] METHOD TARGET BODY CODE...
 func (s *script) together(_ *testscript.TestScript, args []string) error {
@@ -31,6 +32,9 @@ func (s *script) together(_ *testscript.TestScript, args []string) error {
 		sent, _, rest, err := s.options(args[2:])
 		if err != nil {
 			return err
+		}
+		for header := range sent.headers {
+			sent.headers[header] = s.expand(sent.headers[header])
 		}
 		if len(sent.headers) == 0 {
 			sent.headers = []string{fmt.Sprintf("Idempotency-Key: together-%d-%d", s.serial, at)}

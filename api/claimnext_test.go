@@ -1,0 +1,216 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pws/api"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// claimNext claims with a key and returns the public ID of the task.
+func (o *office) claimNext(who *clerk, key string) (task string, replayed bool, err error) {
+	o.t.Helper()
+	reply, data, err := o.call(who, request{operation: "task.claim_next", key: key})
+	if err != nil {
+		return "", false, err
+	}
+	return data["task"].(map[string]any)["id"].(string), reply.Replayed, nil
+}
+
+// mustClaim expects a certain task.
+func (o *office) mustClaim(who *clerk, key string, want id.ID, wantReplayed bool) {
+	o.t.Helper()
+	task, replayed, err := o.claimNext(who, key)
+	if err != nil || task != want.Format(id.Task) || replayed != wantReplayed {
+		o.t.Fatalf("claimed %s, replayed %v, %v; want %s, %v", task, replayed, err,
+			want.Format(id.Task), wantReplayed)
+	}
+}
+
+func (o *office) mustRefuse(who *clerk, key string, want fault.Code) {
+	o.t.Helper()
+	if task, _, err := o.claimNext(who, key); fault.CodeOf(err) != want {
+		o.t.Fatalf("claimed %q, %v; want %s", task, err, want)
+	}
+}
+
+// onClaim does something ahead of the nth order to claim, counted from 1.
+func (o *office) onClaim(do func(nth int, order api.Order) error) {
+	nth := 0
+	o.before = func(order api.Order) error {
+		if _, claims := order.Command.(*work.ClaimNext); !claims {
+			return nil
+		}
+		nth++
+		return do(nth, order)
+	}
+}
+
+// claims counts the live claims of an agent over projects.
+func (o *office) claims(who *clerk, projects ...id.ID) (count int) {
+	o.t.Helper()
+	for _, project := range projects {
+		view, err := o.Project(project)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		view.ClaimedTasks(o.Now(), func(t *work.Task) bool {
+			if t.Claim.Agent == who.id() {
+				count++
+			}
+			return true
+		})
+	}
+	return count
+}
+
+// Where others were faster in one project the next one is tried, and a repeat of the key is
+// answered from the last one, whatever has become free in front of it.
+func TestClaimNextGoesOnWhereOthersWereFaster(t *testing.T) {
+	o := newOffice(t)
+	ada, rival := o.register("ada"), o.register("rival")
+	a, aTasks := o.project(ada, work.Public, work.PriorityUrgent)
+	b, bTasks := o.project(ada, work.Private, work.PriorityHigh)
+	c, cTasks := o.project(ada, work.Public, work.PriorityLow)
+	o.give(ada, b, &work.AddMember{Agent: rival.id(), Role: work.Contributor})
+	o.onClaim(func(nth int, order api.Order) error {
+		if nth <= 2 {
+			o.give(rival, order.Project, &work.ClaimNext{})
+		}
+		return nil
+	})
+	o.mustClaim(ada, "key", cTasks[0], false)
+	o.before = nil
+	o.give(rival, a, &work.ReleaseTask{Task: aTasks[0]})
+	o.give(rival, b, &work.ReleaseTask{Task: bTasks[0]})
+	for range 3 {
+		o.mustClaim(ada, "key", cTasks[0], true)
+	}
+	if got := o.claims(ada, a, b, c); got != 1 {
+		t.Errorf("%d claims", got)
+	}
+	o.mustClaim(ada, "other", aTasks[0], false)
+	o.mustClaim(ada, "third", bTasks[0], false)
+	o.mustRefuse(ada, "fourth", fault.TaskNotFound)
+}
+
+// A request that is cut off makes one claim at most, wherever it was cut, and its repeat finds it.
+func TestClaimNextIsClaimedOnce(t *testing.T) {
+	for cutAt := 1; cutAt <= 3; cutAt++ {
+		for _, claimed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d-%v", cutAt, claimed), func(t *testing.T) {
+				claimNextIsCut(t, cutAt, claimed)
+			})
+		}
+	}
+}
+
+// claimNextIsCut cuts a request in the project that it tries nth, before the claim or behind it; in
+// those that it tried before, others were faster.
+func claimNextIsCut(t *testing.T, cutAt int, claimed bool) {
+	o := newOffice(t)
+	ada, rival := o.register("ada"), o.register("rival")
+	var projects, tasks []id.ID
+	for _, priority := range []work.Priority{
+		work.PriorityHigh, work.PriorityNormal, work.PriorityLow,
+	} {
+		project, made := o.project(ada, work.Public, priority)
+		projects, tasks = append(projects, project), append(tasks, made...)
+	}
+	cut := false
+	o.onClaim(func(nth int, order api.Order) error {
+		switch {
+		case nth < cutAt:
+			o.give(rival, order.Project, &work.ClaimNext{})
+		case nth == cutAt && !claimed:
+			return errCut
+		}
+		cut = nth == cutAt
+		return nil
+	})
+	o.after = func(_ api.Order, err error) error {
+		if cut && claimed {
+			cut = false
+			return errCut
+		}
+		return err
+	}
+	o.mustRefuse(ada, "key", fault.StorageUnavailable)
+	o.before, o.after = nil, nil
+	for at := range cutAt - 1 {
+		o.give(rival, projects[at], &work.ReleaseTask{Task: tasks[at]})
+	}
+	want := tasks[0]
+	if claimed {
+		want = tasks[cutAt-1]
+	}
+	o.mustClaim(ada, "key", want, claimed)
+	o.give(ada, projects[0], &work.CreateTask{
+		Spec: work.TaskSpec{Title: "better", Priority: work.PriorityUrgent},
+	})
+	o.mustClaim(ada, "key", want, true)
+	if got := o.claims(ada, projects...); got != 1 {
+		t.Errorf("%d claims", got)
+	}
+}
+
+// A claim is told to repeats for seven days from itself, however long ago the key was first used.
+func TestClaimNextIsRememberedFromTheClaimOn(t *testing.T) {
+	const day = 24 * 3600 * 1000
+	o := newOffice(t)
+	ada, rival := o.register("ada"), o.register("rival")
+	a, aTasks := o.project(ada, work.Public, work.PriorityNormal)
+	o.onClaim(func(_ int, order api.Order) error {
+		o.give(rival, order.Project, &work.ClaimNext{})
+		return nil
+	})
+	o.mustRefuse(ada, "key", fault.TaskNotFound)
+	o.before = nil
+	o.Advance(6 * day)
+	o.login(ada)
+	o.mustClaim(ada, "key", aTasks[0], false)
+	o.Advance(6 * day)
+	o.login(ada)
+	o.mustClaim(ada, "key", aTasks[0], true)
+	if got := o.claims(ada, a); got != 0 {
+		t.Errorf("%d claims", got)
+	}
+	o.Advance(2 * day)
+	o.login(ada)
+	o.mustClaim(ada, "key", aTasks[0], false)
+}
+
+// While a request runs, another one with its key waits for nothing and claims nothing.
+func TestClaimNextRunsOncePerKey(t *testing.T) {
+	o := newOffice(t)
+	ada := o.register("ada")
+	_, tasks := o.project(ada, work.Public, work.PriorityNormal, work.PriorityNormal)
+	o.onClaim(func(nth int, _ api.Order) error {
+		if nth == 1 {
+			o.mustRefuse(ada, "key", fault.IdempotencyInProgress)
+			o.mustClaim(ada, "other", tasks[0], false)
+		}
+		return nil
+	})
+	o.mustClaim(ada, "key", tasks[1], false)
+	o.mustClaim(ada, "key", tasks[1], true)
+}
+
+// What a request can no longer see it learns nothing of, and it claims nothing in its place.
+func TestClaimNextRepeatsOfHiddenClaims(t *testing.T) {
+	o := newOffice(t)
+	ada, eve := o.register("ada"), o.register("eve")
+	a, aTasks := o.project(ada, work.Public, work.PriorityHigh)
+	b, _ := o.project(ada, work.Public, work.PriorityLow)
+	o.mustClaim(eve, "key", aTasks[0], false)
+	o.give(ada, a, &work.UpdateProject{Visibility: work.Private})
+	o.mustRefuse(eve, "key", fault.TaskNotFound)
+	if got := o.claims(eve, b); got != 0 {
+		t.Errorf("%d claims", got)
+	}
+	o.give(ada, a, &work.UpdateProject{Visibility: work.Public, Reuse: work.AllowReuse})
+	o.mustClaim(eve, "key", aTasks[0], true)
+}

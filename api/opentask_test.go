@@ -1,0 +1,112 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// tasksOf is data.tasks and data.next_cursor of a list.
+func tasksOf(data map[string]any) (tasks []string, next string) {
+	for _, one := range data["tasks"].([]any) {
+		tasks = append(tasks, one.(map[string]any)["id"].(string))
+	}
+	next, _ = data["next_cursor"].(string)
+	return tasks, next
+}
+
+// One request looks at so many places and no more; its page is then short and leads on.
+func TestOpenTasksAreScannedInBounds(t *testing.T) {
+	const places = 4500
+	o := newOffice(t)
+	ada := o.register("ada")
+	project, _ := o.project(ada, work.Public)
+	var command work.CreateCheckpoint
+	for at := range places {
+		spec := &work.TaskSpec{Title: "task"}
+		if at == 10 || at == places-10 {
+			spec.Skills = []string{"rare"}
+		}
+		command.Tasks = append(command.Tasks, work.CheckpointTask{Create: spec})
+	}
+	o.give(ada, project, &command)
+	cursor, pages := "", 0
+	var found []string
+	for ; pages == 0 || cursor != ""; pages++ {
+		query := map[string]string{"skill": "rare", "limit": "5"}
+		if cursor != "" {
+			query["cursor"] = cursor
+		}
+		_, data, err := o.call(nil, request{operation: "task.open", query: query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var more []string
+		more, cursor = tasksOf(data)
+		found = append(found, more...)
+	}
+	if len(found) != 2 || pages != 3 {
+		t.Errorf("%d tasks on %d pages", len(found), pages)
+	}
+	// Nothing that fits nobody's skills is in reach of one request, so none is claimed.
+	_, _, err := o.call(ada, request{operation: "task.claim_next", body: `{"task_type":"none"}`})
+	if fault.CodeOf(err) != fault.TaskNotFound {
+		t.Error(err)
+	}
+}
+
+// A claim that has run out reads as gone before anybody has noted it, and the tags stay when it is.
+func TestTagsDoNotChangeWhenAnExpiryIsNoted(t *testing.T) {
+	o := newOffice(t)
+	ada := o.register("ada")
+	project, tasks := o.project(ada, work.Public, work.PriorityNormal, work.PriorityNormal)
+	read := func(operation string, thing string, later int64) (tag, about string) {
+		t.Helper()
+		reply, data, err := o.call(nil, request{
+			operation: operation, params: []string{thing}, later: later,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record, ok := data["project"].(map[string]any); ok {
+			return reply.ETag, fmt.Sprint(record["counts"])
+		}
+		return reply.ETag, fmt.Sprint(data["task"])
+	}
+	o.give(ada, project, &work.ClaimTask{Task: tasks[0]})
+	for _, c := range []struct{ operation, thing string }{
+		{"project.read", project.Format(id.Project)}, {"task.read", tasks[0].Format(id.Task)},
+	} {
+		heldTag, held := read(c.operation, c.thing, 0)
+		tag, about := read(c.operation, c.thing, work.LeaseSeconds*1000)
+		if tag == heldTag || about == held {
+			t.Errorf("%s: the end of the claim does not show", c.operation)
+		}
+	}
+	const lease = work.LeaseSeconds * 1000
+	projectTag, projectAbout := read("project.read", project.Format(id.Project), lease)
+	taskTag, taskAbout := read("task.read", tasks[0].Format(id.Task), lease)
+	o.Advance(lease)
+	if tag, about := read("project.read", project.Format(id.Project), 0); tag != projectTag ||
+		about != projectAbout {
+		t.Errorf("project: %s %s, then %s %s", projectTag, projectAbout, tag, about)
+	}
+	if tag, about := read("task.read", tasks[0].Format(id.Task), 0); tag != taskTag ||
+		about != taskAbout {
+		t.Errorf("task: %s %s, then %s %s", taskTag, taskAbout, tag, about)
+	}
+	// The other lists read it as free too.
+	for operation, params := range map[string][]string{
+		"task.open": nil, "task.list": {project.Format(id.Project)},
+	} {
+		_, data, err := o.call(nil, request{
+			operation: operation, params: params, query: map[string]string{"status": "OPEN"},
+		})
+		if listed, _ := tasksOf(data); err != nil || len(listed) != 2 {
+			t.Errorf("%s: %v %v", operation, listed, err)
+		}
+	}
+}
