@@ -94,7 +94,7 @@ func (c *Call) project(p *work.Project) Project {
 			Files: p.FilesCount(), Bytes: p.FilesBytes(), Changesets: p.ChangesetsCount(),
 			OpenTasks: p.TaskCount(work.TaskOpen, c.Now), Members: len(p.Members()),
 		},
-		Verification: "UNVERIFIED",
+		Verification: verificationOf(p).Status,
 		Version:      p.Version,
 		CreatedAt:    Time(p.CreatedAt),
 		UpdatedAt:    Time(p.UpdatedAt),

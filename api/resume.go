@@ -322,6 +322,7 @@ const (
 	rankChanges
 	rankFiles
 	rankSessions
+	rankEmpty
 	rankCount
 )
 
@@ -338,4 +339,6 @@ var resumeRanks = [rankCount]budget.Section{
 	rankChanges:     {Name: "changes", Share: 5},
 	rankFiles:       {Name: "files", Share: 4},
 	rankSessions:    {Name: "work_sessions", Share: 3},
+	// Without a name: who finds no list of decisions loses nothing where there are none.
+	rankEmpty: {},
 }

@@ -10,7 +10,7 @@ import (
 // wellKnown are the names that tell a reader where to begin, at the top level of a project.
 var wellKnown = []string{
 	"README.md", "README", "README.txt", "README.rst", "readme.md", "AGENTS.md", "CLAUDE.md",
-	"ARCHITECTURE.md", "DESIGN.md", "CONTRIBUTING.md", "TODO.md", "PLAN.md", "ROADMAP.md",
+	"ARCHITECTURE.md", "DESIGN.md", "CONTRIBUTING.md", "PLAN.md", "ROADMAP.md",
 	"CHANGELOG.md", "Makefile", "Dockerfile", "go.mod", "package.json", "pyproject.toml",
 	"requirements.txt", "setup.py", "Cargo.toml", "pom.xml", "build.gradle", "CMakeLists.txt",
 	"composer.json", "Gemfile", "tsconfig.json", "index.html", "main.go", "main.py",

@@ -73,24 +73,28 @@ func again(m member) member {
 }
 
 // object tells members: the values, then the lists, an element of each in turn, so that a long one
-// does not keep the others out; then the lists that stand elsewhere.
+// does not keep the others out; then the lists that stand elsewhere. That something is empty is told
+// where there is room at the end.
 func (b *resumeBuild) object(rank int, members ...member) {
-	places, longest, all := make([]*budget.Place, len(members)), 0, len(members)
+	places, longest, all := make([]*budget.Place, len(members)), 0, 0
 	for at := range members {
-		all += members[at].count
+		all += max(members[at].count, 1)
 	}
 	b.expect(rank, all)
 	for at := range members {
-		m := &members[at]
-		if m.value != nil {
-			places[at] = b.doc.Member(m.key)
-			b.add(rank, places[at], m.value)
-			continue
-		}
-		places[at] = b.doc.MemberList(m.key)
-		if !m.repeated {
-			b.add(rank, places[at], nil)
-			longest = max(longest, m.count)
+		switch m := &members[at]; {
+		case m.value == nil:
+			places[at] = b.doc.MemberList(m.key)
+			if m.count == 0 && (!m.repeated || b.wish.repeats) {
+				b.add(rankEmpty, places[at], nil)
+			}
+			if !m.repeated {
+				longest = max(longest, m.count)
+			}
+		case isEmpty(m.value):
+			b.add(rankEmpty, b.doc.Member(m.key), m.value)
+		default:
+			b.add(rank, b.doc.Member(m.key), m.value)
 		}
 	}
 	for nth := range longest {
@@ -102,12 +106,22 @@ func (b *resumeBuild) object(rank int, members ...member) {
 	}
 	for at := range members {
 		if m := &members[at]; m.repeated && b.wish.repeats {
-			b.add(rank, places[at], nil)
 			for nth := range m.count {
 				b.add(rank, places[at], m.item(nth))
 			}
 		}
 	}
+}
+
+// isEmpty reports whether a value tells nothing.
+func isEmpty(value budget.Item) bool {
+	switch value := value.(type) {
+	case budget.Text:
+		return value.Text == ""
+	case budget.Raw:
+		return string(value) == "null" || string(value) == "{}" || string(value) == "[]"
+	}
+	return false
 }
 
 // fixed is a value that is told whole or not at all.
@@ -173,7 +187,7 @@ func (b *resumeBuild) custom(object []byte) {
 	switch {
 	case !b.wish.texts:
 	case len(object) == 0:
-		b.add(rankState, place, budget.Raw("{}"))
+		b.add(rankEmpty, place, budget.Raw("{}"))
 	case len(object) > b.wish.chars:
 		b.lose(rankState)
 	default:

@@ -95,6 +95,7 @@ type Entry struct {
 // Section is what is lost together and named in truncated_sections: entries, the most important
 // first. No other section has entries at its places.
 type Section struct {
+	// Name is empty where nothing is lost with what is missing.
 	Name string
 	// Share is the part of the room that the section may take before others had theirs, in percent.
 	Share   int
@@ -145,7 +146,7 @@ func (d *Document) Build(bytesMax int, sections []Section) []byte {
 
 // reserve is the room for naming a section that may lose something.
 func reserve(s *Section) int {
-	if len(s.Entries) == 0 && !s.Lost {
+	if s.Name == "" || len(s.Entries) == 0 && !s.Lost {
 		return 0
 	}
 	return len(s.Name) + len(`"",`)
@@ -313,7 +314,8 @@ func (d *Document) roughBytes(sections []Section) int {
 func lost(sections []Section) []string {
 	var names []string
 	for at := range sections {
-		if s := &sections[at]; s.Lost && !slices.Contains(names, s.Name) {
+		s := &sections[at]
+		if s.Lost && s.Name != "" && !slices.Contains(names, s.Name) {
 			names = append(names, s.Name)
 		}
 	}
