@@ -362,8 +362,8 @@ func saveIdentity(writer *snapshot.Writer, taken changes) error {
 	return writer.Put(challengesKey, position, state.EncodeChallenges())
 }
 
-// sweepLoop looks for idle projects, for claims that ran out, and for records of identity whose time
-// has passed.
+// sweepLoop looks for idle projects, for claims that ran out, and for records of identity whose
+// time has passed.
 func (e *Engine) sweepLoop() {
 	defer e.stopped.Done()
 	tick := time.NewTicker(e.config.SweepEvery)

@@ -204,7 +204,8 @@ func TestSaveWritesChangedTasks(t *testing.T) {
 	checkFound(t, "at last", last)
 }
 
-// TestTaskChangesWhileASaveRuns changes a task, and who may see it, between the steps of a snapshot.
+// TestTaskChangesWhileASaveRuns changes a task, and who may see it, between the steps of a
+// snapshot.
 func TestTaskChangesWhileASaveRuns(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	tasks := createTasks(t, e, project, owner, 300)
@@ -269,8 +270,8 @@ func viewsLoaded(e *Engine) (count int) {
 	return count
 }
 
-// TestAudienceFollowsTheProject moves tasks between the lists as members and visibility change, with
-// a start after each step.
+// TestAudienceFollowsTheProject moves tasks between the lists as members and visibility change,
+// with a start after each step.
 func TestAudienceFollowsTheProject(t *testing.T) {
 	config := quiet(filepath.Join(t.TempDir(), "data"))
 	e := start(t, config)
