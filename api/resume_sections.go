@@ -73,8 +73,8 @@ func again(m member) member {
 }
 
 // object tells members: the values, then the lists, an element of each in turn, so that a long one
-// does not keep the others out; then the lists that stand elsewhere. That something is empty is told
-// where there is room at the end.
+// does not keep the others out; then the lists that stand elsewhere. That something is empty is
+// told where there is room at the end.
 func (b *resumeBuild) object(rank int, members ...member) {
 	places, longest, all := make([]*budget.Place, len(members)), 0, 0
 	for at := range members {

@@ -79,8 +79,9 @@ func form(t *rapid.T) (*Document, []Section) {
 	var sections []Section
 	for n := range rapid.IntRange(0, 8).Draw(t, "sections") {
 		s := Section{
-			Name: rapid.SampledFrom([]string{"", "a", "b", fmt.Sprint(n)}).Draw(t, "name"), Share: rapid.IntRange(0, 40).Draw(t, "share"),
-			Lost: rapid.Bool().Draw(t, "lost"),
+			Name:  rapid.SampledFrom([]string{"", "a", "b", fmt.Sprint(n)}).Draw(t, "name"),
+			Share: rapid.IntRange(0, 40).Draw(t, "share"),
+			Lost:  rapid.Bool().Draw(t, "lost"),
 		}
 		fill := func(p *Place, most int) {
 			for _, item := range rapid.SliceOfN(items(), 0, most).Draw(t, "items") {
