@@ -147,8 +147,7 @@ func (b *CreateCheckpoint) judgeTasks(faults *fileFaults) {
 		switch {
 		case task.Create == nil && task.TaskID == "":
 			faults.add(where, "needs either task_id or create")
-		case task.Create != nil && (task.TaskID != "" || task.Release ||
-			task.TaskUpdate != TaskUpdate{}):
+		case task.Create != nil && !task.createAlone():
 			faults.add(where+".create", "does not go with task_id and what changes a task")
 		case task.TaskID != "" && seen[task.TaskID]:
 			faults.add(where+".task_id", "stands twice")
@@ -158,6 +157,18 @@ func (b *CreateCheckpoint) judgeTasks(faults *fileFaults) {
 			faults.add(where+"."+one.Field, one.Problem)
 		}
 	}
+}
+
+// createAlone reports whether nothing was sent that changes a task. Null stands for absence there.
+func (t *CheckpointTask) createAlone() bool {
+	update := t.TaskUpdate
+	if update.ParentTaskID.Cleared() {
+		update.ParentTaskID.Sent = false
+	}
+	if update.Blocked.Cleared() {
+		update.Blocked.Sent = false
+	}
+	return t.TaskID == "" && !t.Release && update == TaskUpdate{}
 }
 
 // command is the wish that a body stands for, whose form holds.
