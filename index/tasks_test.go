@@ -355,3 +355,29 @@ func TestTasksConcurrently(t *testing.T) {
 	close(over)
 	readers.Wait()
 }
+
+// TestTasksAreSmall puts in tasks of many projects, a third of them claimed.
+func TestTasksAreSmall(t *testing.T) {
+	const projects, each = 1000, 100
+	tasks, before := NewTasks(), heap()
+	for p := range projects {
+		project := id.ID{0: 1, 14: byte(p >> 8), 15: byte(p)}
+		for n := range each {
+			entry := TaskEntry{
+				Task:     id.ID{0: 2, 13: byte(p >> 8), 14: byte(p), 15: byte(n)},
+				Priority: work.Priority(1 + n%4), Status: work.TaskOpen,
+			}
+			if n%3 == 0 {
+				entry.Status, entry.Until, entry.Then = work.TaskInProgress, int64(n+p), work.TaskOpen
+			}
+			tasks.Put(project, entry)
+		}
+		tasks.SetAudience(project, p%2 == 0, []id.ID{{0: 3, 15: byte(p)}})
+	}
+	if size := float64(heap()-before) / projects / each; size > 100 {
+		t.Fatalf("a task takes %.1f bytes", size)
+	}
+	if tasks.Len() != projects*each {
+		t.Fatalf("%d tasks", tasks.Len())
+	}
+}
