@@ -4,7 +4,8 @@
 // important section first, in two rounds:
 //
 //  1. each section puts items down while they fit its share; the first one is cut where it must be
-//  2. each section goes on where it stopped, as long as there is room at all
+//  2. each section goes on where it stopped, as long as there is room at all; behind an object for
+//     which there is no room any more the others are written in their short form
 //
 // So no long section starves those behind it, and what comes first has all that they leave. An item
 // is written when its turn comes and not before: the cost follows the size of the text, whatever
@@ -169,7 +170,11 @@ func (f *filling) first(s *Section, free int) {
 	for s.next < len(s.Entries) {
 		entry := &s.Entries[s.next]
 		before := mark{len(entry.Place.items), entry.Place.opened, f.room}
-		fit := f.put(entry, share, s.next == 0)
+		how := wholeOnly
+		if s.next == 0 {
+			how = mayCut
+		}
+		fit := f.put(entry, share, how)
 		if fit == Missing {
 			return
 		}
@@ -187,7 +192,8 @@ func (f *filling) first(s *Section, free int) {
 	}
 }
 
-// second is the second round: a first item that was cut is written again.
+// second is the second round: a first item that was cut is written again. Behind an object that did
+// not fit whole the others are short too, so that there are many of them.
 func (f *filling) second(s *Section) {
 	if s.before != nil {
 		place := s.Entries[s.next].Place
@@ -195,17 +201,30 @@ func (f *filling) second(s *Section) {
 		place.count--
 		f.room += s.before.took
 	}
+	how := mayCut
 	for ; s.next < len(s.Entries); s.next++ {
-		fit := f.put(&s.Entries[s.next], f.room, true)
+		fit := f.put(&s.Entries[s.next], f.room, how)
 		s.Lost = s.Lost || fit != Whole
-		if fit < Trimmed {
+		if fit == Missing {
 			return
+		}
+		if fit == Cut {
+			how = shortOnly
 		}
 	}
 }
 
+// manner is how an item may be written.
+type manner uint8
+
+const (
+	wholeOnly manner = iota
+	mayCut
+	shortOnly
+)
+
 // put writes an entry in at most room bytes.
-func (f *filling) put(entry *Entry, room int, mayCut bool) Fit {
+func (f *filling) put(entry *Entry, room int, how manner) Fit {
 	p := entry.Place
 	cost := p.openCost()
 	if entry.Item == nil {
@@ -225,9 +244,9 @@ func (f *filling) put(entry *Entry, room int, mayCut bool) Fit {
 		items = append(items, ',')
 	}
 	start := len(items)
-	items, fit := entry.Item.Append(items, room-cost)
+	items, fit := how.append(items, entry.Item, room-cost)
 	cost += len(items) - start
-	if fit == Missing || fit == Cut && !mayCut || cost > room {
+	if fit == Missing || fit == Cut && how == wholeOnly || cost > room {
 		p.items = p.items[:before]
 		return Missing
 	}
@@ -235,6 +254,17 @@ func (f *filling) put(entry *Entry, room int, mayCut bool) Fit {
 	p.count++
 	f.room -= cost
 	return fit
+}
+
+// append writes an item; only objects have a short form.
+func (how manner) append(dst []byte, item Item, room int) ([]byte, Fit) {
+	if how != shortOnly {
+		return item.Append(dst, room)
+	}
+	if record, isObject := item.(Record); isObject {
+		return record.short(dst, room)
+	}
+	return dst, Missing
 }
 
 // openCost is what it takes to begin a member.

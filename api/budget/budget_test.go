@@ -271,6 +271,29 @@ func TestFirstItemIsCut(t *testing.T) {
 	}
 }
 
+// TestShortObjects: where one object is too large, it and those behind it are told in short.
+func TestShortObjects(t *testing.T) {
+	d := &Document{Fixed: []byte(`{"one":`)}
+	one := d.List()
+	s := Section{Name: "one", Share: 10}
+	for n := range 20 {
+		rest := []string{strings.Repeat("r", 10)}
+		if n == 2 {
+			rest[0] = strings.Repeat("r", 5000)
+		}
+		s.Entries = append(s.Entries, Entry{one, Record{object{n, "text", rest}}})
+	}
+	list, _ := decode(t, d.Build(2000, []Section{s}))["one"].([]any)
+	if len(list) != 20 {
+		t.Fatalf("%d objects", len(list))
+	}
+	for n, one := range list {
+		if object, _ := one.(map[string]any); object["short"] != (n >= 2) {
+			t.Errorf("object %d is short: %v", n, object["short"])
+		}
+	}
+}
+
 // TestRecordShrinks: an object loses its rest before its text, and its text before itself.
 func TestRecordShrinks(t *testing.T) {
 	record := Record{object{7, strings.Repeat("t", 40), []string{strings.Repeat("r", 40)}}}

@@ -135,10 +135,17 @@ func (r Record) Append(dst []byte, room int) ([]byte, Fit) {
 	if len(dst)-start <= room {
 		return dst, fit
 	}
-	dst = r.Head(dst[:start], true)
+	return r.short(dst[:start], room)
+}
+
+// short writes the object without its rest.
+func (r Record) short(dst []byte, room int) ([]byte, Fit) {
+	start := len(dst)
+	dst = r.Head(dst, true)
 	if name, text := r.Text(); name != "" {
 		dst = appendName(dst, name)
 		rest := room - (len(dst) - start) - len("}")
+		var fit Fit
 		if dst, fit = AppendText(dst, text.Text, text.Chars, rest); fit == Missing {
 			return dst[:start], Missing
 		}
