@@ -5,21 +5,26 @@ import (
 	"pws/work"
 )
 
-// placesMax bounds how many places of public work one request looks at.
-const placesMax = 2000
-
-// placesBatch is how many of them are asked for at a time, at least.
-const placesBatch = 50
+const (
+	// placesMax bounds how many places of public work one request looks at, and placeProjectsMax in
+	// how many projects they are, for each of those may have to be loaded.
+	placesMax        = 2000
+	placeProjectsMax = 200
+	// placesBatch is how many places are asked for at a time.
+	placesBatch = 50
+)
 
 // publicPlaces yields places of public work with a status, in the order in which it should be
-// taken, behind a position; at most placesMax. It reports whether it came to their end.
+// taken, behind a position, within the bounds of one request. It reports whether it came to their
+// end.
 func (c *Call) publicPlaces(
 	status work.TaskStatus, after TaskPosition, yield func(TaskPlace) (goOn bool),
 ) (end bool) {
+	projects := map[id.ID]bool{}
 	for seen := 0; seen < placesMax; {
 		places := c.Service.Engine.PublicTasks(status, after, placesBatch)
 		for _, place := range places {
-			if !yield(place) {
+			if projects[place.Project] = true; len(projects) > placeProjectsMax || !yield(place) {
 				return false
 			}
 		}

@@ -18,6 +18,24 @@ func tasksOf(data map[string]any) (tasks []string, next string) {
 	return tasks, next
 }
 
+// pages follows a list of public work to its end and returns all that it names.
+func (o *office) pages(query map[string]string) (found []string, pages int) {
+	o.t.Helper()
+	for cursor := ""; pages == 0 || cursor != ""; pages++ {
+		if cursor != "" {
+			query["cursor"] = cursor
+		}
+		_, data, err := o.call(nil, request{operation: "task.open", query: query})
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		var more []string
+		more, cursor = tasksOf(data)
+		found = append(found, more...)
+	}
+	return found, pages
+}
+
 // One request looks at so many places and no more; its page is then short and leads on.
 func TestOpenTasksAreScannedInBounds(t *testing.T) {
 	const places = 4500
@@ -33,28 +51,33 @@ func TestOpenTasksAreScannedInBounds(t *testing.T) {
 		command.Tasks = append(command.Tasks, work.CheckpointTask{Create: spec})
 	}
 	o.give(ada, project, &command)
-	cursor, pages := "", 0
-	var found []string
-	for ; pages == 0 || cursor != ""; pages++ {
-		query := map[string]string{"skill": "rare", "limit": "5"}
-		if cursor != "" {
-			query["cursor"] = cursor
-		}
-		_, data, err := o.call(nil, request{operation: "task.open", query: query})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var more []string
-		more, cursor = tasksOf(data)
-		found = append(found, more...)
-	}
+	found, pages := o.pages(map[string]string{"skill": "rare", "limit": "5"})
 	if len(found) != 2 || pages != 3 {
 		t.Errorf("%d tasks on %d pages", len(found), pages)
 	}
-	// Nothing that fits nobody's skills is in reach of one request, so none is claimed.
 	_, _, err := o.call(ada, request{operation: "task.claim_next", body: `{"task_type":"none"}`})
 	if fault.CodeOf(err) != fault.TaskNotFound {
 		t.Error(err)
+	}
+}
+
+// So many projects may be loaded for one request and no more.
+func TestOpenTasksAreOfSoManyProjects(t *testing.T) {
+	o := newOffice(t)
+	ada := o.register("ada")
+	for range 210 {
+		o.project(ada, work.Public, work.PriorityHigh)
+	}
+	last, _ := o.project(ada, work.Public)
+	want := o.give(ada, last, &work.CreateTask{
+		Spec: work.TaskSpec{Title: "task", Skills: []string{"rare"}},
+	}).Subject.Format(id.Task)
+	found, pages := o.pages(map[string]string{"skill": "rare"})
+	if len(found) != 1 || found[0] != want || pages != 2 {
+		t.Errorf("%v on %d pages", found, pages)
+	}
+	if found, pages := o.pages(map[string]string{"limit": "200"}); len(found) != 211 || pages != 2 {
+		t.Errorf("%d tasks on %d pages", len(found), pages)
 	}
 }
 

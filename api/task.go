@@ -74,6 +74,10 @@ var (
 		{Name: "skill", Check: "chars=1..64", Doc: "Only tasks that name this skill."},
 		{Name: "task_type", Check: "chars=1..64", Doc: "Only tasks of this type."},
 		{Name: "priority", Check: "enum=LOW|NORMAL|HIGH|URGENT", Doc: "Only tasks of this priority."},
+		{
+			Name: "claimed", Check: "enum=true|false",
+			Doc: "Only tasks with a live claim, or only those without.",
+		},
 	}
 )
 
@@ -81,16 +85,10 @@ var taskOperations = []*Operation{
 	declare[None, TasksData](Operation{
 		Name: "task.list", Method: "GET", Path: projectTasksPath,
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
-		Query: slices.Concat(pageParams(50), taskFilters, []Param{
-			{
-				Name: "status", Check: "enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED",
-				Doc: "Only tasks with this status.",
-			},
-			{
-				Name: "claimed", Check: "enum=true|false",
-				Doc: "Only tasks with a live claim, or only those without.",
-			},
-		}),
+		Query: slices.Concat(pageParams(50), taskFilters, []Param{{
+			Name: "status", Check: "enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED",
+			Doc: "Only tasks with this status.",
+		}}),
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
