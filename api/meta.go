@@ -112,6 +112,7 @@ type Limits struct {
 	CheckpointTasks      int `json:"tasks_per_checkpoint" doc:"Tasks of a checkpoint."`
 	ResumeCharsDefault   int `json:"resume_max_chars_default" doc:"Size of a resume if not given."`
 	ResumeCharsMin       int `json:"resume_max_chars_minimum" doc:"Smallest size of a resume."`
+	ResumeCharsMax       int `json:"resume_max_chars_maximum" doc:"Largest size of a resume."`
 	PageMax              int `json:"page_size_maximum" doc:"Entries of a page."`
 	PageProjects         int `json:"page_size_projects_default" doc:"Default page of projects."`
 	PageTasks            int `json:"page_size_tasks_default" doc:"Default page of tasks."`
@@ -142,7 +143,8 @@ var deploymentLimits = Limits{
 	ListItems:        work.ListItemsMax, ListItemCharacters: work.ItemCharsMax,
 	SummaryCharacters: work.MessageCharsMax, CustomBytes: work.CustomBytesMax,
 	CheckpointFiles: checkpointFilesMax, CheckpointTasks: checkpointTasksMax,
-	ResumeCharsDefault: 12000, ResumeCharsMin: 1000,
+	ResumeCharsDefault: resumeCharsDefault, ResumeCharsMin: resumeCharsMin,
+	ResumeCharsMax: resumeCharsMax,
 	PageMax: limitMax, PageProjects: 50, PageTasks: 50, PageFiles: 200, PageChangesets: 100,
 	PageHandoffs: handoffsPage, PageWorkSessions: workSessionsPage,
 	SearchResultsDefault: 25, SearchResultsMax: 100, SearchQueryBytes: 500,
