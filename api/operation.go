@@ -209,6 +209,14 @@ var Table = tableOf(
 	memberOperations,
 	fileOperations,
 	changesetOperations,
+	stateOperations,
+	manifestOperations,
+	resumeOperations,
+	handoffOperations,
+	checkpointOperations,
+	workSessionOperations,
+	taskOperations,
+	claimOperations,
 )
 
 func tableOf(groups ...[]*Operation) []*Operation {
