@@ -284,7 +284,7 @@ func withPaths(paths []string, published *ChangesetPublished) []string {
 	for at := range published.Ops {
 		path := published.Ops[at].Path
 		if !seen[path] && len(paths) < ChangedPathsMax {
-			paths = append(paths, path)
+			paths, seen[path] = append(paths, path), true
 		}
 	}
 	return paths

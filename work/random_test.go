@@ -48,11 +48,16 @@ func (draw source) operation() work.Operation {
 	return step
 }
 
-func (draw source) command(p *work.Project) work.Command {
+func (draw source) command(w *world) work.Command {
+	p := w.project
 	if p.Status == work.Archived && draw(4) == 0 {
 		return &work.UpdateProject{Status: work.Active}
 	}
-	switch kind := draw(20); {
+	switch kind := draw(40); {
+	case kind >= 26:
+		return draw.workCommand(w)
+	case kind >= 20:
+		return draw.leftCommand(w)
 	case kind < 9:
 		return &work.PutFile{
 			Path: draw.path(), Blob: *draw.content(), ContentType: draw.contentType(),
@@ -84,25 +89,108 @@ func (draw source) command(p *work.Project) work.Command {
 	return &work.RemoveMember{Agent: draw.agent()}
 }
 
-// act gives one random command; all but refusals of the rules are faults.
-func act(w *world, draw source) error {
-	w.now += int64(draw(2000)) - 200
-	if draw(30) == 0 {
-		w.now += work.IdempotencySeconds * 400
-	}
+// models follow a project by what its commands say.
+type models struct {
+	files *model
+	tasks *taskModel
+	left  *leftModel
+}
+
+func newModels() *models {
+	return &models{files: newModel(), tasks: newTaskModel(), left: newLeftModel()}
+}
+
+// act gives one random command; all but refusals of the rules are faults, and so is another outcome
+// than that which the models foretell.
+func (m *models) act(w *world, draw source) error {
+	draw.time(w)
 	var key []byte
 	if draw(3) == 0 {
 		key = []byte{byte(draw(200))}
 	}
 	who := w.project.Owner
-	if draw(3) == 0 {
+	if draw(2) == 0 {
 		who = draw.agent()
 	}
-	_, err := w.do(who, draw.command(w.project), key...)
-	if code := fault.CodeOf(err); code == fault.Internal {
+	command := draw.command(w)
+	if _, ok := command.(*work.ExpireClaims); ok {
+		who = id.ID{}
+	} else if holder := m.tasks.holder(command); !holder.IsZero() && draw(2) == 0 {
+		who = holder
+	}
+	code, about, known := m.tasks.expected(w.project, who, command, w.now)
+	changesets := w.project.ChangesetsCount()
+	decision, err := w.do(who, command, key...)
+	got := fault.CodeOf(err)
+	if got == fault.Internal {
 		return err
 	}
+	if known && (got != code || err == nil && decision.Result.Subject != about) {
+		return fmt.Errorf("%T came out as %v about %v; want %q about %v", command, err,
+			decision.Result.Subject, code, about)
+	}
+	if update, ok := command.(*work.UpdateTask); ok {
+		if err := m.tasks.judge(w.project, who, update, got, w.now); err != nil {
+			return err
+		}
+	}
+	if err == nil && len(decision.Events) > 0 {
+		old := m.tasks.at(w.now)
+		m.tasks.follow(w.project, who, command, about, w.now)
+		m.left.follow(w.project, who, command, changesets, m.worked(old, command, about), w.now)
+	}
+	return m.files.follow(w.project)
+}
+
+// worked names the tasks that a command made, changed, claimed or released.
+func (m *models) worked(old map[id.ID]*modelTask, command work.Command, about id.ID) []id.ID {
+	switch command := command.(type) {
+	case *work.ClaimTask, *work.ClaimNext, *work.ReleaseTask:
+		return []id.ID{about}
+	case *work.CreateTask:
+		return m.tasks.order[len(m.tasks.order)-1:]
+	case *work.UpdateTask:
+		if old[command.Task].version != m.tasks.tasks[command.Task].version {
+			return []id.ID{command.Task}
+		}
+	case *work.CreateCheckpoint:
+		return m.workedAtCheckpoint(old, command)
+	}
 	return nil
+}
+
+func (m *models) workedAtCheckpoint(
+	old map[id.ID]*modelTask, command *work.CreateCheckpoint,
+) (worked []id.ID) {
+	made := m.tasks.order[len(old):]
+	for at := range command.Tasks {
+		one := &command.Tasks[at]
+		if one.Create != nil {
+			worked, made = append(worked, made[0]), made[1:]
+		} else if before := old[one.Update.Task]; before == nil ||
+			before.version != m.tasks.tasks[one.Update.Task].version {
+			worked = append(worked, one.Update.Task)
+		}
+	}
+	return worked
+}
+
+func (m *models) compare(w *world, draw source) error {
+	count := w.project.ChangesetsCount()
+	some := []uint32{uint32(count), uint32(1 + draw(count)), uint32(1 + draw(count))}
+	if err := m.files.compare(w.project, some); err != nil {
+		return err
+	}
+	moments := []int64{0, w.now, w.now + int64(draw(work.LeaseSeconds*1000))}
+	if next := w.project.NextExpiry(); next != 0 {
+		moments = append(moments, next-1, next)
+	}
+	for _, now := range moments {
+		if err := m.tasks.compare(w.project, now); err != nil {
+			return err
+		}
+	}
+	return m.left.compare(w.project)
 }
 
 // checkEqual compares the live state with the replayed one, with a restored one, and with a
@@ -153,20 +241,24 @@ func checkEqual(w *world, old saved, oldLog int) error {
 // random runs commands and compares now and then; at the end all states that were saved on the way
 // must still be what they were.
 func random(t testing.TB, steps, every int, draw source) error {
-	w, m := newWorld(), newModel()
+	w, m := newWorld(), newModels()
 	w.create(t)
+	m.left.sessions[w.project.Owner] = &modelSession{
+		started: w.now, last: w.now, changesets: []uint32{1},
+	}
 	type kept struct {
 		project *work.Project
 		saved   saved
 		log     int
 	}
 	olds := []kept{{w.project, mustSave(t, w.project), len(w.log)}}
+	var published []kept
 	for step := range steps {
-		if err := act(w, draw); err != nil {
+		if err := m.act(w, draw); err != nil {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
-		if err := m.follow(w.project); err != nil {
-			return fmt.Errorf("step %d: %w", step, err)
+		if (step+1)%(every/8+1) == 0 {
+			published = append(published, kept{w.project, mustSave(t, w.project), len(w.log)})
 		}
 		if (step+1)%every != 0 {
 			continue
@@ -174,19 +266,20 @@ func random(t testing.TB, steps, every int, draw source) error {
 		old := olds[draw(len(olds))]
 		err := checkEqual(w, old.saved, old.log)
 		if err == nil {
-			count := w.project.ChangesetsCount()
-			some := []uint32{uint32(count), uint32(1 + draw(count)), uint32(1 + draw(count))}
-			err = m.compare(w.project, some)
+			err = m.compare(w, draw)
 		}
 		if err != nil {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
 		olds = append(olds, kept{w.project, mustSave(t, w.project), len(w.log)})
 	}
-	if count := w.project.ChangesetsCount(); steps > 3000 && count < 2*work.ChunkLen {
-		return fmt.Errorf("%d changesets are too few to tell", count)
+	if count := w.project.ChangesetsCount(); steps > 3000 && (count < 2*work.ChunkLen ||
+		w.project.TasksTotal() < 2*work.TaskChunk.Len() ||
+		len(w.project.Handoffs()) < 2*work.HandoffChunk.Len()) {
+		return fmt.Errorf("%d changesets, %d tasks, %d handoffs are too few to tell", count,
+			w.project.TasksTotal(), len(w.project.Handoffs()))
 	}
-	for at, old := range olds {
+	for at, old := range append(published, olds...) {
 		if !mustSave(t, old.project).equal(old.saved) {
 			return fmt.Errorf("published state %d has changed since", at)
 		}
@@ -208,7 +301,7 @@ func TestLongHistory(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random64 := rand.New(rand.NewPCG(seed, 0))
-	if err := random(t, 3200, 800, random64.IntN); err != nil {
+	if err := random(t, 8000, 2000, random64.IntN); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
 }

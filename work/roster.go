@@ -74,7 +74,7 @@ func (r *roster) set(one *WorkSession) {
 		return
 	}
 	half := len(block) / 2
-	r.blocks[at] = slices.Clip(block[:half])
+	r.blocks[at] = block[:half]
 	r.blocks = slices.Insert(r.blocks, at+1, block[half:])
 }
 

@@ -1,0 +1,113 @@
+package work_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// TestLongWorkSessionKeepsTheNewest writes more than a work session names. What was published on
+// the way stays what it was.
+func TestLongWorkSessionKeepsTheNewest(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	var views []*work.Project
+	var sequences []uint32
+	for n := range 5 * work.WorkSessionItemsMax {
+		w.put(t, "a", fmt.Sprint(n))
+		views = append(views, w.project)
+		sequences = append(sequences, uint32(n+2))
+	}
+	for at, view := range views {
+		session, ok := view.OpenSession(agent("ann"))
+		all := append([]uint32{1}, sequences[:at+1]...)
+		if !ok || len(session.Changesets) > 2*work.WorkSessionItemsMax ||
+			!endOf(session.Changesets, all) {
+			t.Fatalf("after %d changesets: %+v", at+2, session)
+		}
+	}
+}
+
+func TestLongWorkSessionKeepsTheNewestTasks(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	var views []*work.Project
+	var tasks []id.ID
+	for n := range 3 * work.WorkSessionItemsMax {
+		command := &work.CreateTask{Spec: work.TaskSpec{Title: fmt.Sprint(n)}}
+		tasks = append(tasks, w.must(t, command).Result.Subject)
+		views = append(views, w.project)
+	}
+	for at, view := range views {
+		session, ok := view.OpenSession(agent("ann"))
+		if !ok || len(session.Tasks) > 2*work.WorkSessionItemsMax ||
+			!endOf(session.Tasks, tasks[:at+1]) {
+			t.Fatalf("after %d tasks: %+v", at+1, session)
+		}
+	}
+}
+
+// TestManyWorkSessions lets more agents come and go than a project keeps work sessions of, in an
+// order that means nothing. Each view of the past stays what it was.
+func TestManyWorkSessions(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	draw := source(rand.New(rand.NewPCG(seed, 0)).IntN)
+	w := newWorld()
+	w.must(t, &work.CreateProject{
+		ID: agent("project"), Kind: work.Community,
+		About: work.About{Name: "sample", Visibility: work.Public, Reuse: work.AllowReuse},
+	})
+	type view struct {
+		project *work.Project
+		head    []byte
+	}
+	var views []view
+	open, ended := map[id.ID]bool{agent("ann"): true}, 0
+	for step := range 5000 {
+		w.now++
+		who := agent(fmt.Sprint("a", draw(600)))
+		var command work.Command = &work.UpdateState{}
+		session, ok := w.project.OpenSession(who)
+		if ok != open[who] {
+			t.Fatalf("step %d: the work session of %s is open: %v", step, name(who), ok)
+		}
+		if ends := ok && draw(2) == 0; ends {
+			command = &work.EndWorkSession{Session: session.ID}
+			delete(open, who)
+			ended++
+		} else {
+			open[who] = true
+		}
+		if _, err := w.do(who, command); err != nil {
+			t.Fatal(err)
+		}
+		if step%250 == 0 {
+			views = append(views, view{w.project, mustSave(t, w.project).head})
+		}
+	}
+	if got := len(w.project.WorkSessions()); ended <= work.WorkSessionsMax ||
+		got != len(open)+work.WorkSessionsMax || len(open) < 200 {
+		t.Errorf("%d sessions, want %d that are open and %d of %d that ended", got, len(open),
+			work.WorkSessionsMax, ended)
+	}
+	for at, view := range views {
+		if !slices.Equal(mustSave(t, view.project).head, view.head) {
+			t.Errorf("view %d has changed since", at)
+		}
+	}
+	restored, err := mustSave(t, w.project).restore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for who := range open {
+		want, _ := w.project.OpenSession(who)
+		if got, ok := restored.OpenSession(who); !ok || got.ID != want.ID {
+			t.Errorf("the restored work session of %s is %+v", name(who), got)
+		}
+	}
+}
