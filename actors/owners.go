@@ -43,15 +43,10 @@ func (e *Engine) ownOne(one owned) {
 	e.unsaved.Unlock()
 }
 
-// makers are the kinds of the events that make such things.
-var makers = map[uint16]bool{
-	uint16(work.KindWorkSessionOpened): true, uint16(work.KindTaskCreated): true,
-}
-
 // madeIn are the things that an entry of the log has made.
 func madeIn(events []entryEvent) (made []id.ID, err error) {
 	for _, stored := range events {
-		if !makers[stored.kind] {
+		if factsOf(stored.kind)&makes == 0 {
 			continue
 		}
 		event, err := work.DecodeEvent(work.Kind(stored.kind), stored.data)

@@ -240,11 +240,16 @@ func (e *Engine) keepTail(in replayed, facts *tailFacts) error {
 // needsReload reports whether an event changes what the indexes keep of a project. Who its members
 // are is kept where it has unfinished tasks: then its tasks were saved, or are in the log as well.
 func (e *Engine) needsReload(h *handle, kind uint16) bool {
-	if kind == uint16(work.KindProjectUpdated) || taskKinds[kind] {
+	switch facts := factsOf(kind); {
+	case facts == 0:
+		return false
+	case facts&changesTasks != 0 || kind == uint16(work.KindProjectUpdated):
 		return true
+	case facts&changesAudience != 0:
+		_, kept := e.snapshot.SectionPosition(tasksKey(h.id))
+		return kept
 	}
-	_, kept := e.snapshot.SectionPosition(tasksKey(h.id))
-	return kept && audienceKinds[kind]
+	return false
 }
 
 func (e *Engine) listCreated(in *replayed, stored entryEvent) error {
@@ -294,7 +299,7 @@ func (v *published) apply(in *replayed) error {
 			return err
 		}
 		v.project.Apply(event, moment)
-		if taskKinds[stored.kind] || audienceKinds[stored.kind] {
+		if factsOf(stored.kind)&(changesTasks|changesAudience) != 0 {
 			v.tasksAt = in.position
 		}
 	}

@@ -57,21 +57,43 @@ func (e *Engine) followTasks(before, next *work.Project, events []work.Event) (c
 	return changed
 }
 
-// Kinds of events that change what the index keeps of a project: those of tasks, and those of who
-// may find it.
-var (
-	taskKinds = map[uint16]bool{
-		uint16(work.KindTaskCreated): true, uint16(work.KindTaskUpdated): true,
-		uint16(work.KindTaskClaimed): true, uint16(work.KindClaimRenewed): true,
-		uint16(work.KindTaskReleased): true, uint16(work.KindTaskClaimExpired): true,
-	}
-	audienceKinds = map[uint16]bool{
-		uint16(work.KindProjectUpdated):              true,
-		uint16(work.KindOf(new(work.MemberAdded))):   true,
-		uint16(work.KindOf(new(work.MemberChanged))): true,
-		uint16(work.KindOf(new(work.MemberRemoved))): true,
-	}
+// kindFacts says of a kind of events what the indexes have to do with it.
+type kindFacts uint8
+
+const (
+	// makes a thing that is reached by its own ID.
+	makes kindFacts = 1 << iota
+	// changesTasks that are unfinished, or were.
+	changesTasks
+	// changesAudience: who may find a project.
+	changesAudience
 )
+
+// kindTable is by kind, for a start looks at every event behind the snapshot.
+var kindTable = func() (table [64]kindFacts) {
+	table[work.KindWorkSessionOpened] = makes
+	table[work.KindTaskCreated] = makes | changesTasks
+	for _, kind := range []work.Kind{
+		work.KindTaskUpdated, work.KindTaskClaimed, work.KindClaimRenewed, work.KindTaskReleased,
+		work.KindTaskClaimExpired,
+	} {
+		table[kind] = changesTasks
+	}
+	for _, event := range []work.Event{
+		new(work.ProjectUpdated), new(work.MemberAdded), new(work.MemberChanged),
+		new(work.MemberRemoved),
+	} {
+		table[work.KindOf(event)] = changesAudience
+	}
+	return table
+}()
+
+func factsOf(kind uint16) kindFacts {
+	if int(kind) >= len(kindTable) {
+		return 0
+	}
+	return kindTable[kind]
+}
 
 func taskEntry(stored *work.Task) index.TaskEntry {
 	entry := index.TaskEntry{

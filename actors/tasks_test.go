@@ -309,3 +309,31 @@ func TestAudienceFollowsTheProject(t *testing.T) {
 		check(start(t, config))
 	}
 }
+
+// TestKindTable compares the table with what events say of themselves, for every kind there is.
+func TestKindTable(t *testing.T) {
+	known := 0
+	for kind := range work.Kind(1000) {
+		if !work.Known(kind) {
+			if factsOf(uint16(kind)) != 0 {
+				t.Errorf("kind %d is in the table and is none", kind)
+			}
+			continue
+		}
+		known++
+		const emptyMap = "\xa0"
+		event, err := work.DecodeEvent(kind, []byte(emptyMap))
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts := factsOf(uint16(kind))
+		_, made := work.Made(event)
+		_, ofTask := work.TaskOf(event)
+		if made != (facts&makes != 0) || ofTask != (facts&changesTasks != 0) {
+			t.Errorf("%T: makes %v, of a task %v, in the table %b", event, made, ofTask, facts)
+		}
+	}
+	if known < 17 {
+		t.Fatalf("%d kinds", known)
+	}
+}
