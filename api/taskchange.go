@@ -64,9 +64,13 @@ func (in *TaskInput) spec() work.TaskSpec {
 	return spec
 }
 
-// parsed is the ID of a text that has been checked to be one.
+// parsed is the ID of a text that has been checked to be one. The zero ID stands for none in the
+// rules; the text of it names a thing that does not exist, as the ID behind it does.
 func parsed(prefix id.Prefix, text string) id.ID {
 	one, _ := id.Parse(prefix, text)
+	if one.IsZero() {
+		return one.Next()
+	}
 	return one
 }
 
