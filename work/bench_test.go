@@ -25,7 +25,6 @@ func BenchmarkPutFile(b *testing.B) {
 			w := filled(b, files)
 			contents := []work.Blob{blob("one"), blob("two")}
 			stamp, at := w.stamp(agent("ann")), 0
-			moment := work.Moment{Now: stamp.Now, Agent: stamp.Agent}
 			p := w.project
 			b.ReportAllocs()
 			for b.Loop() {
@@ -35,17 +34,24 @@ func BenchmarkPutFile(b *testing.B) {
 					Blob: contents[at/files%2], ContentType: "text/plain",
 				}
 				at++
-				decision, err := work.Decide(command, p, stamp)
-				if err != nil {
-					b.Fatal(err)
-				}
-				p = p.Clone()
-				for _, event := range decision.Events {
-					p.Apply(event, moment)
-				}
+				p = next(b, p, command, stamp)
 			}
 		})
 	}
+}
+
+// next decides a command and applies it to a clone, as an actor does.
+func next(b *testing.B, p *work.Project, command work.Command, stamp work.Stamp) *work.Project {
+	decision, err := work.Decide(command, p, stamp)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p = p.Clone()
+	moment := work.Moment{Now: stamp.Now, Agent: stamp.Agent}
+	for _, event := range decision.Events {
+		p.Apply(event, moment)
+	}
+	return p
 }
 
 // deep is one file that was written many times, among others.

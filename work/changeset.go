@@ -236,6 +236,8 @@ func (p *Project) requireBase(base id.ID) error {
 func (p *Project) changedSince(since *Changeset) []string {
 	paths := []string{}
 	seen := map[string]bool{}
+	// There are no more paths than those that ever stood.
+	most := min(ChangedPathsMax, p.live.Len()+p.gone.Len())
 	add := func(path *string) {
 		if path != nil && !seen[*path] {
 			seen[*path] = true
@@ -244,14 +246,14 @@ func (p *Project) changedSince(since *Changeset) []string {
 	}
 	for _, changeset := range p.changesets[since.Sequence:] {
 		for at := range changeset.Ops {
-			if len(paths) >= ChangedPathsMax {
-				return paths[:ChangedPathsMax]
+			if len(paths) >= most {
+				return paths[:most]
 			}
 			add(changeset.Ops[at].From)
 			add(changeset.Ops[at].Path)
 		}
 	}
-	return paths[:min(len(paths), ChangedPathsMax)]
+	return paths[:min(len(paths), most)]
 }
 
 // overlay is the tree as the operations so far have left it.

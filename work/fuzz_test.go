@@ -66,8 +66,8 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// FuzzRestore gives hostile heads and chunks to Restore; what it takes must be readable, and must be
-// savable again.
+// FuzzRestore gives hostile heads and chunks to Restore; what it takes must be readable, and it
+// must be possible to save it again.
 func FuzzRestore(f *testing.F) {
 	w := newWorld()
 	w.create(f)

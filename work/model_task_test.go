@@ -235,7 +235,9 @@ func (m *taskModel) judge(
 }
 
 // follow takes a command that was accepted and left events.
-func (m *taskModel) follow(p *work.Project, who id.ID, command work.Command, about id.ID, now int64) {
+func (m *taskModel) follow(
+	p *work.Project, who id.ID, command work.Command, about id.ID, now int64,
+) {
 	m.tasks = m.at(now)
 	switch command := command.(type) {
 	case *work.CreateTask:

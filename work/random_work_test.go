@@ -7,8 +7,8 @@ import (
 	"pws/work"
 )
 
-// time moves the clock: mostly by a little, now and then back a little, by a part of a lease, to the
-// very end of one or just before, or by days.
+// time moves the clock: mostly by a little, now and then back a little, by a part of a lease, to
+// the very end of one or just before, or by days.
 func (draw source) time(w *world) {
 	w.now += int64(draw(2000)) - 200
 	next := w.project.NextExpiry()

@@ -7,8 +7,8 @@ import (
 )
 
 // roster is the open work sessions in the order of their agents. Nearly every write puts another
-// version of one of them: they stand in blocks that are small enough to be copied for it. What older
-// states read is never written.
+// version of one of them: they stand in blocks that are small enough to be copied for it. What
+// older states read is never written.
 type roster struct{ blocks [][]*WorkSession }
 
 // rosterBlockMax is how many sessions stand in one block.

@@ -47,7 +47,8 @@ type headRecord struct {
 	Ended      []*WorkSession `cbor:"27,keyasint,omitempty"`
 }
 
-// leaseRecord is what a listing needs of a claim: with its end the task goes back to another status.
+// leaseRecord is what a listing needs of a claim: with its end the task goes back to another
+// status.
 type leaseRecord struct {
 	Task      id.ID      `cbor:"1,keyasint"`
 	ExpiresAt int64      `cbor:"2,keyasint"`
