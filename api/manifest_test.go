@@ -111,7 +111,7 @@ func TestManifestOfNothing(t *testing.T) {
 func TestManifestIsCompact(t *testing.T) {
 	answer := schema(t, "manifest.read")
 	rapid.Check(t, func(t *rapid.T) {
-		d := anyProject(t)
+		d := most(t).project()
 		data, err := d.read("manifest.read", "bob")
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ func checkShort(t *rapid.T, key string, text any) {
 // TestBriefsAgree: a task reads the same in the manifest and in a compact resume.
 func TestBriefsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := anyProject(t)
+		d := some(t).project()
 		data, err := d.read("manifest.read", "bob")
 		if err != nil {
 			t.Fatal(err)

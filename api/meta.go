@@ -145,7 +145,7 @@ var deploymentLimits = Limits{
 	CheckpointFiles: checkpointFilesMax, CheckpointTasks: checkpointTasksMax,
 	ResumeCharsDefault: resumeCharsDefault, ResumeCharsMin: resumeCharsMin,
 	ResumeCharsMax: resumeCharsMax,
-	PageMax: limitMax, PageProjects: 50, PageTasks: 50, PageFiles: 200, PageChangesets: 100,
+	PageMax:        limitMax, PageProjects: 50, PageTasks: 50, PageFiles: 200, PageChangesets: 100,
 	PageHandoffs: handoffsPage, PageWorkSessions: workSessionsPage,
 	SearchResultsDefault: 25, SearchResultsMax: 100, SearchQueryBytes: 500,
 	SearchFileBytes: 200_000, OpportunitiesMax: 100,

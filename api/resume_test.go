@@ -40,79 +40,93 @@ func nasty(chars int) *rapid.Generator[string] {
 	})
 }
 
-func texts(t *rapid.T, label string) []string {
-	most := rapid.SampledFrom([]int{0, 0, 2, 10, 100}).Draw(t, label+" most")
-	count := rapid.IntRange(0, most).Draw(t, label+" count")
-	return slices.Repeat([]string{nasty(work.ItemCharsMax).Draw(t, label)}, count)
+// filler fills projects with lists and texts of some size.
+type filler struct {
+	*rapid.T
+	items, chars, operations int
 }
 
-func notes(t *rapid.T, label string) []work.Note {
+// most fills with all that a project can hold, some with what fits the largest answer.
+func most(t *rapid.T) filler { return filler{t, work.ListItemsMax, work.ItemCharsMax, 99} }
+
+func some(t *rapid.T) filler { return filler{t, 6, 150, 3} }
+
+func (t filler) text(label string) string { return nasty(t.chars).Draw(t.T, label) }
+
+func (t filler) texts(label string) []string {
+	longest := rapid.SampledFrom([]int{0, 0, 2, 10, t.items}).Draw(t.T, label+" most")
+	count := rapid.IntRange(0, min(longest, t.items)).Draw(t.T, label+" count")
+	return slices.Repeat([]string{t.text(label)}, count)
+}
+
+func (t filler) notes(label string) []work.Note {
 	var list []work.Note
-	for _, text := range texts(t, label) {
-		note := work.Note{Text: text, Reasoned: rapid.Bool().Draw(t, "reasoned")}
-		if note.Reasoned && rapid.Bool().Draw(t, "with reason") {
-			note.Reason = nasty(work.ItemCharsMax).Draw(t, "reason")
+	for _, text := range t.texts(label) {
+		note := work.Note{Text: text, Reasoned: rapid.Bool().Draw(t.T, "reasoned")}
+		if note.Reasoned && rapid.Bool().Draw(t.T, "with reason") {
+			note.Reason = t.text("reason")
 		}
 		list = append(list, note)
 	}
 	return list
 }
 
-// anyProject fills a desk with whatever a project can hold.
-func anyProject(t *rapid.T) *desk {
+// project is one that holds anything.
+func (t filler) project() *desk {
 	d := newDesk()
 	d.join("ann", strings.Repeat("a", 32))
 	d.join("bob", strings.Repeat("b", 32))
 	d.create(t, work.About{
-		Name: nasty(work.NameCharsMax).Draw(t, "name"), Description: "of all kinds",
-		Topics: slices.Repeat([]string{strings.Repeat("t", 40)}, rapid.IntRange(0, 20).Draw(t, "topics")),
+		Name: nasty(work.NameCharsMax).Draw(t.T, "name"), Description: "of all kinds",
+		Topics: slices.Repeat([]string{strings.Repeat("t", 40)},
+			rapid.IntRange(0, 20).Draw(t.T, "topics")),
 	})
-	anyFiles(t, d)
-	if rapid.Bool().Draw(t, "has state") {
+	t.files(d)
+	if rapid.Bool().Draw(t.T, "has state") {
 		d.do(t, "ann", &work.UpdateState{Statement: work.Statement{
-			Summary: nasty(4000).Draw(t, "summary"), Objective: nasty(4000).Draw(t, "objective"),
-			KnownProblems: texts(t, "problems"), Decisions: texts(t, "state decisions"),
-			NextActions: texts(t, "state actions"), Completed: texts(t, "completed"),
-			ImportantFiles: append(texts(t, "important"), "src/0.go", "README.md"),
+			Summary: t.text("summary"), Objective: t.text("objective"),
+			KnownProblems: t.texts("problems"), Decisions: t.texts("state decisions"),
+			NextActions: t.texts("state actions"), Completed: t.texts("completed"),
+			ImportantFiles: append(t.texts("important"), "src/0.go", "README.md"),
 			Custom: rapid.SampledFrom([][]byte{
 				nil, []byte(`{"a":[1,2]}`), []byte(`{"a":"` + strings.Repeat("é", 9000) + `"}`),
-			}).Draw(t, "custom"),
+			}).Draw(t.T, "custom"),
 		}})
 	}
-	anyTasks(t, d)
-	for range rapid.IntRange(0, 2).Draw(t, "handoffs") {
-		d.do(t, rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "author"), &work.CreateHandoff{
+	t.tasks(d)
+	for range rapid.IntRange(0, 2).Draw(t.T, "handoffs") {
+		d.do(t, rapid.SampledFrom([]string{"ann", "bob"}).Draw(t.T, "author"), &work.CreateHandoff{
 			Continuation: work.Continuation{
-				Summary: nasty(4000).Draw(t, "handoff"), NextActions: texts(t, "actions"),
-				Blockers: texts(t, "blockers"), FailedApproaches: notes(t, "failures"),
-				Decisions: notes(t, "decisions"), CompletedWork: texts(t, "work"),
+				Summary: t.text("handoff"), NextActions: t.texts("actions"),
+				Blockers: t.texts("blockers"), FailedApproaches: t.notes("failures"),
+				Decisions: t.notes("decisions"), CompletedWork: t.texts("work"),
 			},
 		})
 	}
 	return d
 }
 
-func anyFiles(t *rapid.T, d *desk) {
-	for n := range rapid.SampledFrom([]int{0, 1, 3, 30}).Draw(t, "changesets") {
+func (t filler) files(d *desk) {
+	for n := range rapid.SampledFrom([]int{0, 1, 3, 12}).Draw(t.T, "changesets") {
 		code := "package main\n\nfunc main() {}\n"
 		operations := []work.Operation{writes(fmt.Sprintf("src/%d.go", n), code)}
-		for k := range rapid.SampledFrom([]int{0, 0, 1, 99}).Draw(t, "operations") {
+		for k := range rapid.SampledFrom([]int{0, 0, 1, t.operations}).Draw(t.T, "operations") {
 			deep := strings.Repeat(strings.Repeat("p", 40)+"/", 9)
 			operations = append(operations, writes(fmt.Sprintf("%s%d/%d.md", deep, n, k), "# One\n"))
 		}
-		d.publish(t, nasty(work.MessageCharsMax).Draw(t, "message"), operations...)
+		d.publish(t, t.text("message"), operations...)
 	}
 }
 
-func anyTasks(t *rapid.T, d *desk) {
+func (t filler) tasks(d *desk) {
 	d.do(t, "ann", &work.AddMember{Agent: agent("bob"), Role: work.Maintainer})
 	var last id.ID
-	for range rapid.SampledFrom([]int{0, 2, 12}).Draw(t, "tasks") {
+	for range rapid.SampledFrom([]int{0, 2, 12}).Draw(t.T, "tasks") {
 		spec := work.TaskSpec{
-			Title: nasty(200).Draw(t, "title"), Description: nasty(4000).Draw(t, "description"),
-			Skills: []string{"go"}, Conditions: texts(t, "conditions"),
+			Title: nasty(200).Draw(t.T, "title"), Description: t.text("description"),
+			Skills: []string{"go"}, Conditions: t.texts("conditions"),
 		}
-		step := rapid.IntRange(0, 5).Draw(t, "step")
+		step := rapid.IntRange(0, 5).Draw(t.T, "step")
 		if step == 0 && !last.IsZero() {
 			spec.Dependencies = []id.ID{last}
 		}
@@ -123,7 +137,7 @@ func anyTasks(t *rapid.T, d *desk) {
 		case 2:
 			d.do(t, "ann", &work.ClaimTask{Task: last})
 		case 3:
-			d.block(t, last, nasty(2000).Draw(t, "reason"))
+			d.block(t, last, t.text("reason"))
 		}
 	}
 }
@@ -170,8 +184,8 @@ var sections = []string{
 func TestResumeNeverTooLong(t *testing.T) {
 	answer := schema(t, "resume.read")
 	rapid.Check(t, func(t *rapid.T) {
-		d := anyProject(t)
-		for range 20 {
+		d := most(t).project()
+		for range 5 {
 			checkResume(t, d, anyQuery(t, d), answer)
 		}
 	})
@@ -210,14 +224,14 @@ func checkResume(t *rapid.T, d *desk, q asked, answer *jsonschema.Schema) {
 // TestResumeNamesWhatIsLost: what is named is exactly what differs from the whole.
 func TestResumeNamesWhatIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := anyProject(t)
+		d := some(t).project()
 		who := rapid.SampledFrom([]string{"", "bob"}).Draw(t, "who")
 		_, whole := d.resumeOf(t, who, "detail", "full", "max_chars", "200000")
 		if len(whole["truncated_sections"].([]any)) > 0 {
 			t.Skip("too much for any answer")
 		}
-		most := rapid.IntRange(1000, 20_000).Draw(t, "max_chars")
-		_, less := d.resumeOf(t, who, "detail", "full", "max_chars", strconv.Itoa(most))
+		bytes := rapid.IntRange(1000, 20_000).Draw(t, "max_chars")
+		_, less := d.resumeOf(t, who, "detail", "full", "max_chars", strconv.Itoa(bytes))
 		named := map[string]bool{}
 		for _, name := range less["truncated_sections"].([]any) {
 			named[name.(string)] = true
