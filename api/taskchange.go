@@ -59,19 +59,24 @@ func (in *TaskInput) spec() work.TaskSpec {
 		Conditions: in.CompletionConditions,
 	}
 	if in.ParentTaskID != nil {
-		spec.Parent = parsed(id.Task, *in.ParentTaskID)
+		spec.Parent = named(id.Task, *in.ParentTaskID)
 	}
 	return spec
 }
 
-// parsed is the ID of a text that has been checked to be one. The zero ID stands for none in the
-// rules; the text of it names a thing that does not exist, as the ID behind it does.
+// parsed is the ID of a text that has been checked to be one.
 func parsed(prefix id.Prefix, text string) id.ID {
 	one, _ := id.Parse(prefix, text)
-	if one.IsZero() {
-		return one.Next()
-	}
 	return one
+}
+
+// named is parsed where the zero ID stands for none in the rules: the text of it names a thing that
+// does not exist, as the ID behind it does.
+func named(prefix id.Prefix, text string) id.ID {
+	if one := parsed(prefix, text); !one.IsZero() {
+		return one
+	}
+	return id.ID{}.Next()
 }
 
 func parseTaskIDs(texts []string) []id.ID {
@@ -98,7 +103,7 @@ func (u *TaskUpdate) command(task id.ID, field string) work.UpdateTask {
 	if u.ParentTaskID.Sent {
 		var parent id.ID
 		if u.ParentTaskID.Value != nil {
-			parent = parsed(id.Task, *u.ParentTaskID.Value)
+			parent = named(id.Task, *u.ParentTaskID.Value)
 		}
 		change.Parent = &parent
 	}
@@ -110,10 +115,10 @@ func (u *TaskUpdate) command(task id.ID, field string) work.UpdateTask {
 	if given := u.Result; given != nil {
 		change.Result = &work.TaskResult{Summary: given.Summary}
 		if given.ChangesetID != nil {
-			change.Result.Changeset = parsed(id.Changeset, *given.ChangesetID)
+			change.Result.Changeset = named(id.Changeset, *given.ChangesetID)
 		}
 		if given.ContributionID != nil {
-			change.Result.Contribution = parsed(id.Contribution, *given.ContributionID)
+			change.Result.Contribution = named(id.Contribution, *given.ContributionID)
 		}
 	}
 	command := work.UpdateTask{Task: task, Change: change, Proof: u.proof(), Field: field}
