@@ -317,11 +317,13 @@ const (
 	rankHandoff
 	rankHeld
 	rankState
-	rankProject
 	rankTasks
+	rankProject
 	rankChanges
 	rankFiles
 	rankSessions
+	rankHandoffAgain
+	rankStateAgain
 	rankEmpty
 	rankCount
 )
@@ -334,11 +336,14 @@ var resumeRanks = [rankCount]budget.Section{
 	rankHandoff:     {Name: "handoff", Share: 14},
 	rankHeld:        {Name: "tasks", Share: 8},
 	rankState:       {Name: "state", Share: 10},
-	rankProject:     {Name: "project", Share: 4},
 	rankTasks:       {Name: "tasks", Share: 8},
+	rankProject:     {Name: "project", Share: 4},
 	rankChanges:     {Name: "changes", Share: 5},
 	rankFiles:       {Name: "files", Share: 4},
 	rankSessions:    {Name: "work_sessions", Share: 3},
-	// Without a name: who finds no list of decisions loses nothing where there are none.
-	rankEmpty: {},
+	// What stands in a section of its own, or is empty, has what the others leave. Who finds no
+	// list of decisions where there are none loses nothing, so that has no name.
+	rankHandoffAgain: {Name: "handoff"},
+	rankStateAgain:   {Name: "state"},
+	rankEmpty:        {},
 }

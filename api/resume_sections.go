@@ -51,8 +51,8 @@ type member struct {
 	value budget.Item
 	count int
 	item  func(at int) budget.Item
-	// repeated says that the list stands elsewhere too: it comes last.
-	repeated bool
+	// again is the rank of a list that stands elsewhere too, zero for others.
+	again int
 }
 
 func (b *resumeBuild) texts(key string, list []string) member {
@@ -67,13 +67,14 @@ func (b *resumeBuild) notes(key string, list []work.Note, text, reason string) m
 	}}
 }
 
-func again(m member) member {
-	m.repeated = true
+// again marks a list that stands elsewhere too.
+func again(rank int, m member) member {
+	m.again = rank
 	return m
 }
 
 // object tells members: the values, then the lists, an element of each in turn, so that a long one
-// does not keep the others out; then the lists that stand elsewhere. That something is empty is
+// does not keep the others out. Lists that stand elsewhere too, and that something is empty, are
 // told where there is room at the end.
 func (b *resumeBuild) object(rank int, members ...member) {
 	places, longest, all := make([]*budget.Place, len(members)), 0, 0
@@ -85,10 +86,10 @@ func (b *resumeBuild) object(rank int, members ...member) {
 		switch m := &members[at]; {
 		case m.value == nil:
 			places[at] = b.doc.MemberList(m.key)
-			if m.count == 0 && (!m.repeated || b.wish.repeats) {
+			if m.count == 0 && (m.again == 0 || b.wish.repeats) {
 				b.add(rankEmpty, places[at], nil)
 			}
-			if !m.repeated {
+			if m.again == 0 {
 				longest = max(longest, m.count)
 			}
 		case isEmpty(m.value):
@@ -99,15 +100,15 @@ func (b *resumeBuild) object(rank int, members ...member) {
 	}
 	for nth := range longest {
 		for at := range members {
-			if m := &members[at]; !m.repeated && nth < m.count {
+			if m := &members[at]; m.again == 0 && nth < m.count {
 				b.add(rank, places[at], m.item(nth))
 			}
 		}
 	}
 	for at := range members {
-		if m := &members[at]; m.repeated && b.wish.repeats {
+		if m := &members[at]; m.again != 0 && b.wish.repeats {
 			for nth := range m.count {
-				b.add(rank, places[at], m.item(nth))
+				b.add(m.again, places[at], m.item(nth))
 			}
 		}
 	}
@@ -175,7 +176,7 @@ func (b *resumeBuild) state() {
 		b.texts("important_files", said.ImportantFiles),
 		b.texts("dependencies", said.Dependencies),
 		b.texts("completed", said.Completed),
-		again(b.texts("next_actions", said.NextActions)),
+		again(rankStateAgain, b.texts("next_actions", said.NextActions)),
 	)
 	b.custom(said.Custom)
 	b.raw("}")
@@ -221,9 +222,10 @@ func (b *resumeBuild) handoff() {
 			return idValue(id.Task, said.Tasks[at])
 		}},
 		b.texts("changed_files", handoff.ChangedFiles),
-		again(b.texts("next_actions", said.NextActions)),
-		again(b.texts("blockers", said.Blockers)),
-		again(b.notes("failed_approaches", said.FailedApproaches, "approach", "reason")),
+		again(rankHandoffAgain, b.texts("next_actions", said.NextActions)),
+		again(rankHandoffAgain, b.texts("blockers", said.Blockers)),
+		again(rankHandoffAgain,
+			b.notes("failed_approaches", said.FailedApproaches, "approach", "reason")),
 	)
 	b.raw("}")
 }

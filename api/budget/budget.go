@@ -99,6 +99,7 @@ type Section struct {
 	// Name is empty where nothing is lost with what is missing.
 	Name string
 	// Share is the part of the room that the section may take before others had theirs, in percent.
+	// One without a share takes what all others leave.
 	Share   int
 	Entries []Entry
 	// Lost says that something is missing before it begins.
@@ -166,6 +167,9 @@ func (d *Document) fixedBytes() int {
 
 // first is the first round of a section. One that has put all down needs no name any more.
 func (f *filling) first(s *Section, free int) {
+	if s.Share == 0 {
+		return
+	}
 	share := min(f.room, max(free*s.Share/100, tasteBytes))
 	for s.next < len(s.Entries) {
 		entry := &s.Entries[s.next]
