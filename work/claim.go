@@ -38,13 +38,14 @@ func (t *Task) lastHeldBy(agent id.ID) bool {
 // withHolder is the list with an agent at its end, each agent once, the oldest gone where there are
 // too many.
 func withHolder(holders []id.ID, agent id.ID) []id.ID {
-	next := make([]id.ID, 0, min(len(holders)+1, taskHoldersMax))
-	for at, one := range holders {
-		if one != agent && len(holders)-at < taskHoldersMax {
+	next := make([]id.ID, 0, len(holders)+1)
+	for _, one := range holders {
+		if one != agent {
 			next = append(next, one)
 		}
 	}
-	return append(next, agent)
+	next = append(next, agent)
+	return next[max(0, len(next)-taskHoldersMax):]
 }
 
 // ClaimProof is what a caller sends of the claim that it believes to hold; nil asks nothing.

@@ -1,8 +1,11 @@
 package work_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -29,6 +32,90 @@ func TestEmptiedListsAreReplayed(t *testing.T) {
 		if !ok || len(got.Spec.Skills) != 0 || len(got.Spec.Dependencies) != 0 ||
 			len(got.Spec.RelatedFiles) != 0 || len(got.Spec.Conditions) != 0 {
 			t.Errorf("%s: %+v", name, got.Spec)
+		}
+	}
+}
+
+// Only so many who once held a task are remembered: those who claimed it last.
+func TestFormerHolders(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	task := w.must(t, &work.CreateTask{Spec: work.TaskSpec{Title: "t"}}).Result.Subject
+	claim := func(who string) {
+		t.Helper()
+		for _, command := range []work.Command{
+			&work.ClaimTask{Task: task}, &work.ReleaseTask{Task: task},
+		} {
+			if _, err := w.do(agent(who), command); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n := range 20 {
+		claim(fmt.Sprint("a", n))
+		claim("often")
+	}
+	claim("a7")
+	codes := map[string]fault.Code{
+		"a3": fault.RoleRequired, "a4": fault.RoleRequired, "a6": fault.ClaimLost,
+		"a7": fault.ClaimLost, "a8": fault.ClaimLost, "a19": fault.ClaimLost,
+		"often": fault.ClaimLost, "never": fault.RoleRequired,
+	}
+	for who, want := range codes {
+		command := &work.UpdateTask{Task: task, Change: work.TaskChange{Status: work.TaskDone}}
+		if _, err := w.do(agent(who), command); fault.CodeOf(err) != want {
+			t.Errorf("%s is told %v, want %s", who, err, want)
+		}
+	}
+	if got, _ := w.project.Task(task, w.now); len(got.Holders) != 16 {
+		t.Errorf("%d holders are remembered", len(got.Holders))
+	}
+}
+
+// Whoever follows the events learns of a step from its status alone.
+func TestEventsTellStepsOnly(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	task := w.must(t, &work.CreateTask{Spec: work.TaskSpec{Title: "t"}}).Result.Subject
+	for at, want := range []work.TaskStatus{work.TaskDone, 0, work.TaskOpen, 0} {
+		command := &work.UpdateTask{Task: task}
+		command.Change.Status = []work.TaskStatus{work.TaskDone, work.TaskOpen}[at/2]
+		command.Change.Title = pointer(fmt.Sprint(at))
+		decision := w.must(t, command)
+		updated, ok := decision.Events[0].(*work.TaskUpdated)
+		if !ok || len(decision.Events) != 1 || updated.Change.Status != want {
+			t.Errorf("change %d tells %+v", at, decision.Events[0])
+		}
+	}
+}
+
+// What changes do not need any more is free again, and a restored project knows what it holds.
+func TestTextsAreCounted(t *testing.T) {
+	const big = 1 << 20
+	w := newWorld()
+	w.create(t)
+	fits := work.TextBytesMax/big - 1
+	for n := range fits {
+		spec := work.TaskSpec{Title: fmt.Sprint(n), Description: strings.Repeat("x", big)}
+		w.must(t, &work.CreateTask{Spec: spec})
+	}
+	task := w.project.NewestTasks(1, w.now)[0].ID
+	for n := range 5 {
+		w.must(t, &work.UpdateTask{Task: task, Change: work.TaskChange{
+			Description: pointer(strings.Repeat(fmt.Sprint(n), big)),
+		}})
+	}
+	restored, err := mustSave(t, w.project).restore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]*work.Project{"live": w.project, "restored": restored} {
+		for size, want := range map[int]fault.Code{big / 2: "", big: fault.QuotaExceeded} {
+			command := &work.CreateTask{Spec: work.TaskSpec{Description: strings.Repeat("y", size)}}
+			_, err := work.Decide(command, p, w.stamp(agent("ann")))
+			if fault.CodeOf(err) != want {
+				t.Errorf("%s: %d bytes more: %v, want %q", name, size, err, want)
+			}
 		}
 	}
 }
