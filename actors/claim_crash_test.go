@@ -1,12 +1,9 @@
 package actors
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -158,29 +155,7 @@ func TestClaimCrash(t *testing.T) {
 
 func (c *claimCrash) round(lines int) {
 	c.t.Helper()
-	child := exec.Command(os.Args[0], "-test.run=^TestClaimCrashChild$")
-	child.Env = append(os.Environ(), claimCrashDirEnv+"="+c.dir)
-	out, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	told := bufio.NewReader(out)
-	for n := 0; ; n++ {
-		if n == lines {
-			if err := child.Process.Kill(); err != nil {
-				c.t.Error(err)
-			}
-		}
-		line, err := told.ReadString('\n')
-		if err == io.EOF {
-			break
-		}
-		c.take(line)
-	}
-	_ = child.Wait()
+	killAfter(c.t, "TestClaimCrashChild", lines, c.take, claimCrashDirEnv+"="+c.dir)
 	e := start(c.t, quiet(c.dir))
 	c.check(e)
 	stop(c.t, e)

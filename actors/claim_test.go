@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -190,37 +189,13 @@ func (c *claimClient) do(in claimInput) (out claimOutput, err error) {
 func TestClaimsAreLinearizable(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	tasks, racing := createTasks(t, e, project, owner, 2), agents(t, e, "agent", 6)
-	histories := make([][]porcupine.Operation, len(racing))
-	began := time.Now()
-	var all sync.WaitGroup
-	for agent := range racing {
+	linearizable(t, claimModel, len(racing), 60, func(agent, step int) (any, any, error) {
 		client := claimClient{e: e, project: project, tasks: tasks, agents: racing, agent: agent}
-		all.Go(func() {
-			for step := range 60 {
-				in := claimInput{
-					action: []string{"claim", "read", "release"}[step%3],
-					task:   step / 3 % len(tasks), agent: agent,
-				}
-				call := time.Since(began).Nanoseconds()
-				out, err := client.do(in)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				histories[agent] = append(histories[agent], porcupine.Operation{
-					ClientId: agent, Input: in, Output: out, Call: call,
-					Return: time.Since(began).Nanoseconds(),
-				})
-			}
-		})
-	}
-	all.Wait()
-	var history []porcupine.Operation
-	for _, part := range histories {
-		history = append(history, part...)
-	}
-	if result := porcupine.CheckOperationsTimeout(claimModel, history, 20*time.Second); result !=
-		porcupine.Ok {
-		t.Fatalf("%d operations: %s", len(history), result)
-	}
+		in := claimInput{
+			action: []string{"claim", "read", "release"}[step%3],
+			task:   step / 3 % len(tasks), agent: agent,
+		}
+		out, err := client.do(in)
+		return in, out, err
+	})
 }

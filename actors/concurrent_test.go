@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -317,23 +318,37 @@ var fileModel = porcupine.Model{
 // explains all that was seen.
 func TestLinearizable(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
-	histories := make([][]porcupine.Operation, 8)
+	linearizable(t, fileModel, 8, 100, func(client, step int) (any, any, error) {
+		in := fileInput{write: step%3 == 0, path: fmt.Sprint("f", step%2)}
+		in.content = fmt.Sprint(client, " ", step)
+		if in.write {
+			_, err := put(e, project, owner, in.path, in.content)
+			return in, "", err
+		}
+		p, err := e.Project(project)
+		if err != nil {
+			return in, "", err
+		}
+		out, _, err := contentOf(e, p, in.path)
+		return in, out, err
+	})
+}
+
+// linearizable lets clients take steps at once and asks whether one order of them explains, by a
+// model, all that was seen.
+func linearizable(
+	t *testing.T, model porcupine.Model, clients, steps int,
+	take func(client, step int) (in, out any, err error),
+) {
+	t.Helper()
+	histories := make([][]porcupine.Operation, clients)
 	began := time.Now()
 	var all sync.WaitGroup
 	for client := range histories {
 		all.Go(func() {
-			for step := range 100 {
-				in := fileInput{write: step%3 == 0, path: fmt.Sprint("f", step%2)}
-				in.content = fmt.Sprint(client, " ", step)
-				call, out := time.Since(began).Nanoseconds(), ""
-				var err error
-				if in.write {
-					_, err = put(e, project, owner, in.path, in.content)
-				} else if p, lookErr := e.Project(project); lookErr == nil {
-					out, _, err = contentOf(e, p, in.path)
-				} else {
-					err = lookErr
-				}
+			for step := range steps {
+				call := time.Since(began).Nanoseconds()
+				in, out, err := take(client, step)
 				if err != nil {
 					t.Error(err)
 					return
@@ -346,11 +361,8 @@ func TestLinearizable(t *testing.T) {
 		})
 	}
 	all.Wait()
-	var history []porcupine.Operation
-	for _, part := range histories {
-		history = append(history, part...)
-	}
-	if result := porcupine.CheckOperationsTimeout(fileModel, history, 20*time.Second); result !=
+	history := slices.Concat(histories...)
+	if result := porcupine.CheckOperationsTimeout(model, history, 20*time.Second); result !=
 		porcupine.Ok {
 		t.Fatalf("%d operations: %s", len(history), result)
 	}

@@ -155,37 +155,44 @@ func TestCrash(t *testing.T) {
 // round lets a child work until it has acknowledged some steps, kills it and checks.
 func (c *crashed) round(steps int) {
 	c.t.Helper()
-	child := exec.Command(os.Args[0], "-test.run=^TestCrashChild$")
 	var first []string
 	for _, next := range c.next {
 		first = append(first, strconv.Itoa(next))
 	}
-	child.Env = append(os.Environ(), crashDirEnv+"="+c.dir,
+	killAfter(c.t, "TestCrashChild", steps, c.take, crashDirEnv+"="+c.dir,
 		"PWS_CRASH_STEPS="+strings.Join(first, ","))
+	e := start(c.t, quiet(c.dir))
+	c.check(e)
+	stop(c.t, e)
+}
+
+// killAfter runs a test of this binary as a process of its own with more environment, tells what it
+// prints line by line, and kills it after so many lines.
+func killAfter(t *testing.T, test string, lines int, take func(line string), env ...string) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^"+test+"$")
+	child.Env = append(os.Environ(), env...)
 	out, err := child.StdoutPipe()
 	if err == nil {
 		err = child.Start()
 	}
 	if err != nil {
-		c.t.Fatal(err)
+		t.Fatal(err)
 	}
-	lines := bufio.NewReader(out)
+	told := bufio.NewReader(out)
 	for n := 0; ; n++ {
-		if n == steps {
+		if n == lines {
 			if err := child.Process.Kill(); err != nil {
-				c.t.Error(err)
+				t.Error(err)
 			}
 		}
-		line, err := lines.ReadString('\n')
+		line, err := told.ReadString('\n')
 		if err == io.EOF {
 			break
 		}
-		c.take(line)
+		take(line)
 	}
 	_ = child.Wait()
-	e := start(c.t, quiet(c.dir))
-	c.check(e)
-	stop(c.t, e)
 }
 
 func (c *crashed) take(line string) {
