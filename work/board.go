@@ -1,17 +1,12 @@
 package work
 
-import (
-	"slices"
-
-	"pws/internal/id"
-)
+import "pws/internal/id"
 
 // board is all tasks of a project: once in the order of their IDs, and each unfinished one in
 // exactly one of three orders.
 type board struct {
-	// blocks holds all, cut as the chunks of a saved project are; nothing is ever taken out. Blocks
-	// are copied when they are written.
-	blocks []*taskBlock
+	// shelf holds all.
+	shelf[*Task]
 	// queue holds the OPEN ones without a claim, claimed those with one, rest the others that are
 	// not over.
 	queue   table[*Task]
@@ -19,13 +14,6 @@ type board struct {
 	rest    table[*Task]
 	// counts is by status as stored.
 	counts [len(taskStatusNames)]int
-}
-
-// taskBlock is a chunk of tasks in the order of their IDs.
-type taskBlock struct {
-	tasks []*Task
-	// changed is the revision of the project that last changed one of them.
-	changed uint64
 }
 
 // noTasks is the board of a project that has none. Nobody writes it.
@@ -47,7 +35,6 @@ func (p *Project) ownTasks() *board {
 	if p.boardShared {
 		own := *p.board
 		own.queue.shared, own.claimed.shared, own.rest.shared = true, true, true
-		own.blocks = slices.Clone(own.blocks)
 		p.board, p.boardShared = &own, false
 	}
 	return p.board
@@ -98,70 +85,16 @@ func (b *board) leave(one *Task) {
 	b.counts[one.Status]--
 }
 
-func (b *board) len() int {
-	if len(b.blocks) == 0 {
-		return 0
-	}
-	return (len(b.blocks)-1)*TaskChunk.Len() + len(b.blocks[len(b.blocks)-1].tasks)
-}
-
-// at is the nth task, from 0.
-func (b *board) at(nth int) *Task {
-	return b.blocks[nth/TaskChunk.Len()].tasks[nth%TaskChunk.Len()]
-}
-
-// find is the place of a task, or where one with this ID would stand.
-func (b *board) find(wanted id.ID) (nth int, found bool) {
-	low, high := 0, b.len()
-	for low < high {
-		middle := (low + high) / 2
-		switch b.at(middle).ID.Compare(wanted) {
-		case 0:
-			return middle, true
-		case -1:
-			low = middle + 1
-		default:
-			high = middle
-		}
-	}
-	return low, false
-}
-
-// put stores a new task, which is behind all others, or another version of one. It returns the
-// version before, nil for none.
-func (b *board) put(next *Task, revision uint64) (old *Task) {
-	nth, found := b.find(next.ID)
-	at, place := nth/TaskChunk.Len(), nth%TaskChunk.Len()
-	block := &taskBlock{changed: revision}
-	switch {
-	case found:
-		block.tasks = slices.Clone(b.blocks[at].tasks)
-		old, block.tasks[place] = block.tasks[place], next
-		b.leave(old)
-	case at < len(b.blocks):
-		block.tasks = append(slices.Clip(b.blocks[at].tasks), next)
-	default:
-		block.tasks = []*Task{next}
-		b.blocks = append(b.blocks, nil)
-	}
-	b.blocks[at] = block
-	b.enter(next)
-	return old
-}
-
 // putTask stores a new task, or another version of one.
 func (p *Project) putTask(next *Task) {
-	if old := p.ownTasks().put(next, p.Revision+1); old != nil {
+	all := p.ownTasks()
+	if old, stood := all.put(next, p.Revision+1); stood {
+		all.leave(old)
 		p.texts -= old.bytes()
 	}
+	all.enter(next)
 	p.texts += next.bytes()
 }
 
 // task finds a task as it is stored.
-func (p *Project) task(wanted id.ID) (*Task, bool) {
-	nth, found := p.tasks().find(wanted)
-	if !found {
-		return nil, false
-	}
-	return p.tasks().at(nth), true
-}
+func (p *Project) task(wanted id.ID) (*Task, bool) { return p.tasks().get(wanted) }

@@ -135,39 +135,17 @@ func (p *Project) keepHandoffs(saved []*Handoff) error {
 }
 
 func (p *Project) restoreTasks(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
-	for n := range (head.Tasks + TaskChunk.Len() - 1) / TaskChunk.Len() {
-		var saved []*Task
-		if err := readChunk(chunk, Chunk{TaskChunk, n}, &saved); err != nil {
-			return err
-		}
-		if len(saved) != min(TaskChunk.Len(), head.Tasks-n*TaskChunk.Len()) {
-			return fmt.Errorf("chunk %c %d: %d tasks", TaskChunk, n, len(saved))
-		}
-		if err := p.keepTasks(saved); err != nil {
-			return fmt.Errorf("chunk %c %d: %w", TaskChunk, n, err)
-		}
+	if head.Tasks == 0 {
+		return nil
 	}
-	return nil
-}
-
-// keepTasks puts a block of tasks behind those that are there.
-func (p *Project) keepTasks(saved []*Task) error {
 	all := p.ownTasks()
-	var last id.ID
-	if count := all.len(); count > 0 {
-		last = all.at(count - 1).ID
-	}
-	for _, one := range saved {
-		if !one.sound() || one.ID.Compare(last) <= 0 {
-			return errors.New("a task that is none, or in another's place")
-		}
-		last = one.ID
+	return all.restore(TaskChunk, head.Tasks, chunk, func(one *Task) {
 		all.enter(one)
 		p.texts += one.bytes()
-	}
-	all.blocks = append(all.blocks, &taskBlock{tasks: saved})
-	return nil
+	})
 }
+
+func (t *Task) ident() id.ID { return t.ID }
 
 // sound reports whether a saved task is one that the rules know.
 func (t *Task) sound() bool {

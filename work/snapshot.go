@@ -117,7 +117,7 @@ func (k ChunkKind) Len() int {
 	case HandoffChunk:
 		return 32
 	case TaskChunk:
-		return 128
+		return shelfBlockLen
 	}
 	return ChunkLen
 }
@@ -137,7 +137,7 @@ func (p *Project) Chunks(kind ChunkKind) (first, end int) {
 	case HandoffChunk:
 		return 0, len(p.handoffs) / kind.Len()
 	case TaskChunk:
-		return 0, len(p.tasks().blocks)
+		return 0, p.tasks().chunks()
 	}
 	kept, last := p.IdempotentRange()
 	return int(kept / ChunkLen), int(last / ChunkLen)
@@ -149,7 +149,7 @@ func (p *Project) ChunkRevision(c Chunk) uint64 {
 	if c.Kind != TaskChunk {
 		return 0
 	}
-	return p.tasks().blocks[c.Number].changed
+	return p.tasks().changedAt(c.Number)
 }
 
 // resultsRecord is a saved chunk of results, those that had run out by then left out in front.
@@ -167,7 +167,7 @@ func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 	case HandoffChunk:
 		return encoding.Marshal(p.handoffs[from:to])
 	case TaskChunk:
-		return encoding.Marshal(p.tasks().blocks[c.Number].tasks)
+		return p.tasks().encode(c.Number)
 	}
 	first := max(p.idempotentFirst, uint64(c.Number)*ChunkLen)
 	return encoding.Marshal(&resultsRecord{
