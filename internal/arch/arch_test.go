@@ -38,8 +38,9 @@ var mayImport = map[string][]string{
 	"work/path":              {},
 	"work/license":           {},
 	"work/diff":              {},
+	"work/merge":             {},
 	"work": {
-		"internal/fault", "internal/id", "work/path", "work/license", "work/diff",
+		"internal/fault", "internal/id", "work/path", "work/license", "work/diff", "work/merge",
 	},
 	"identity":   {"internal/fault", "internal/id"},
 	"index":      {"internal/fault", "internal/id", "work", "identity"},
@@ -68,7 +69,7 @@ var banned = []struct {
 	why               string
 }{
 	{
-		[]string{"work", "work/path", "work/license", "work/diff", "identity"},
+		[]string{"work", "work/path", "work/license", "work/diff", "work/merge", "identity"},
 		[]string{"time", "os", "net", "sync", "math/rand", "math/rand/v2", "crypto/rand", "context"},
 		"rules are pure: time, entropy and I/O come from outside",
 	},
