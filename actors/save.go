@@ -22,6 +22,7 @@ import (
 //	"r" project, number         a full chunk of its stored results; it goes when all have run out
 //	"o" project, number         a full chunk of its handoffs; it never changes
 //	"t" project, number         a chunk of its tasks; it is written again when one of them changed
+//	"y" project, number         a chunk of its verification records, written again likewise
 //	"v" created, project        empty: the project is PUBLIC; created is big-endian milliseconds
 //	"q" project                 its unfinished tasks as the index keeps them, see tasksVersion; the
 //	                            section is there where there are any
@@ -326,7 +327,7 @@ func (e *Engine) saveChunks(
 		name := work.Chunk{Kind: kind, Number: n}
 		key := chunkKey(p.ID, name)
 		_, there := e.snapshot.SectionPosition(key)
-		if there && kind != work.TaskChunk {
+		if there && !kind.Changes() {
 			break
 		}
 		if there && p.ChunkRevision(name) <= saved {

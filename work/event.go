@@ -37,6 +37,8 @@ const (
 	KindClaimRenewed      Kind = 15
 	KindTaskReleased      Kind = 16
 	KindTaskClaimExpired  Kind = 17
+
+	KindVerificationCreated Kind = 35
 )
 
 var kinds = map[Kind]func() Event{
@@ -61,6 +63,8 @@ var kinds = map[Kind]func() Event{
 	KindClaimRenewed:     func() Event { return new(ClaimRenewed) },
 	KindTaskReleased:     func() Event { return new(TaskReleased) },
 	KindTaskClaimExpired: func() Event { return new(TaskClaimExpired) },
+
+	KindVerificationCreated: func() Event { return new(VerificationCreated) },
 }
 
 var kindOf = func() map[reflect.Type]Kind {

@@ -69,4 +69,11 @@ var frozenWorkEvents = []frozenEvent{
 	{"17-task-claim-expired", &work.TaskClaimExpired{
 		Task: agent("task"), Agent: agent("ann"), Token: 7,
 	}},
+	{"35-verification-created", &work.VerificationCreated{
+		ID: agent("record"), Finding: work.Finding{
+			Entity: work.Entity{Type: work.EntityArtifact, ID: agent("artifact")},
+			Kind:   work.ExternalAttestation, Outcome: work.Inconclusive, Method: "m",
+			Summary: "s", Evidence: []string{"e1", "e2"}, Source: "lab", Reference: "17",
+		},
+	}},
 }

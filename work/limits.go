@@ -20,11 +20,12 @@ const (
 	ListItemsMax   = 100
 	ItemCharsMax   = 2000
 	CustomBytesMax = 32 << 10
-	// TasksMax and HandoffsMax count what a project ever had; TextBytesMax is the size of all their
-	// texts together.
-	TasksMax     = 10_000
-	HandoffsMax  = 10_000
-	TextBytesMax = 64 << 20
+	// TasksMax, HandoffsMax and VerificationsMax count what a project ever had; TextBytesMax is the
+	// size of all their texts together.
+	TasksMax         = 10_000
+	HandoffsMax      = 10_000
+	VerificationsMax = 10_000
+	TextBytesMax     = 64 << 20
 
 	LeaseSeconds             = 1800
 	RenewAfterSeconds        = 600

@@ -121,8 +121,9 @@ type Project struct {
 	handoffs   []*Handoff
 	board      *board
 	// boardShared says that an older state has the same board.
-	boardShared bool
-	// texts is the size of the texts of tasks and handoffs.
+	boardShared   bool
+	verifications verifications
+	// texts is the size of the texts of tasks, handoffs and verification records.
 	texts int
 
 	idempotent []Idempotent
@@ -145,6 +146,7 @@ func (p *Project) Clone() *Project {
 	next.live = *p.live.Copy()
 	next.gone = *p.gone.Copy()
 	next.boardShared = true
+	next.verifications.about.shared = true
 	return &next
 }
 
@@ -154,6 +156,22 @@ func (p *Project) Apply(event Event, at Moment) {
 	p.touch(at, 0, id.ID{})
 	p.Revision++
 	p.UpdatedAt = max(p.UpdatedAt, at.Now)
+}
+
+// Has reports whether a thing of the kind that the prefix names was made in the project and is
+// kept. It knows the kinds that are reached by their own ID.
+func (p *Project) Has(kind id.Prefix, thing id.ID) (has bool) {
+	switch kind {
+	case id.Changeset:
+		_, has = p.Changeset(thing)
+	case id.Task:
+		_, has = p.task(thing)
+	case id.WorkSession:
+		_, has = p.WorkSession(thing)
+	case id.Verification:
+		_, has = p.Verification(thing)
+	}
+	return has
 }
 
 // Languages are those of the live files, the most frequent first.

@@ -53,7 +53,9 @@ func (draw source) command(w *world) work.Command {
 	if p.Status == work.Archived && draw(4) == 0 {
 		return &work.UpdateProject{Status: work.Active}
 	}
-	switch kind := draw(40); {
+	switch kind := draw(43); {
+	case kind >= 40:
+		return draw.recordCommand(w)
 	case kind >= 26:
 		return draw.workCommand(w)
 	case kind >= 20:
@@ -94,6 +96,8 @@ type models struct {
 	files *model
 	tasks *taskModel
 	left  *leftModel
+
+	records recordModel
 }
 
 func newModels() *models {
@@ -138,6 +142,7 @@ func (m *models) act(w *world, draw source) error {
 		old := m.tasks.at(w.now)
 		m.tasks.follow(w.project, who, command, about, w.now)
 		m.left.follow(w.project, who, command, changesets, m.worked(old, command, about), w.now)
+		m.records.follow(who, command, decision.Result.Subject, w.now)
 	}
 	return m.files.follow(w.project)
 }
@@ -190,6 +195,9 @@ func (m *models) compare(w *world, draw source) error {
 			return err
 		}
 	}
+	if err := m.records.compare(w.project, draw); err != nil {
+		return err
+	}
 	return m.left.compare(w.project)
 }
 
@@ -228,7 +236,7 @@ func checkEqual(w *world, old saved, oldLog int) error {
 		summary, err := work.RestoreSummary(got.head)
 		if err != nil || summary.FilesCount() != other.FilesCount() ||
 			summary.ChangesetsCount() != other.ChangesetsCount() ||
-			summary.Head().ID != other.Head().ID {
+			summary.Head().ID != other.Head().ID || summary.OwnTally() != other.OwnTally() {
 			return fmt.Errorf("the summary is another: %v", err)
 		}
 		if w.steps%2 == 0 {

@@ -37,6 +37,7 @@ func RestoreSummary(head []byte) (*Project, error) {
 			Message: record.Head.Event.Message, Sequence: uint32(record.Changesets),
 			Source: record.Head.Event.Source, SourceID: record.Head.Event.SourceID,
 		},
+		tally: record.Tally,
 	}
 	p.board = new(board)
 	copy(p.board.counts[:], record.TaskCounts)
@@ -83,6 +84,9 @@ func Restore(head []byte, chunk func(Chunk) ([]byte, error)) (*Project, error) {
 		return nil, err
 	}
 	if err := p.restoreTasks(&record, chunk); err != nil {
+		return nil, err
+	}
+	if err := p.restoreVerifications(&record, chunk); err != nil {
 		return nil, err
 	}
 	return p, p.restoreResults(&record, chunk)

@@ -38,6 +38,11 @@ func busy(t testing.TB) *world {
 	}})
 	w.must(t, &work.CreateCheckpoint{Summary: "night", EndSession: true})
 	w.put(t, "a", "2")
+	for _, kind := range []work.VerificationKind{work.SelfReport, work.ExternalAttestation} {
+		w.must(t, &work.CreateVerification{Finding: work.Finding{
+			Entity: w.project.Entity(), Kind: kind, Outcome: work.Passed,
+		}})
+	}
 	return w
 }
 
@@ -109,9 +114,16 @@ func TestRestoreRefusesBrokenWork(t *testing.T) {
 	second := work.Chunk{Kind: work.TaskChunk, Number: 1}
 	handoffs := work.Chunk{Kind: work.HandoffChunk}
 	claimed := 2 // the place of the blocked and claimed task in the second chunk
+	records := work.Chunk{Kind: work.VerificationChunk}
 	const handoffTail, sessions, ended = 22, 26, 27
 	for name, broken := range map[string]saved{
 		"no task":             good.spoiled(t, tasks, with(3, nil)),
+		"no such outcome":     good.spoiled(t, records, with(1, 4, 3, 3)),
+		"no such entity":      good.spoiled(t, records, with(1, 5, 3, 1, 1)),
+		"no such record kind": good.spoiled(t, records, with(1, 0, 3, 2)),
+		"another tally":       good.spoiled(t, records, with(1, 1, 3, 2)),
+		"no record":           good.spoiled(t, records, with(0, nil)),
+		"records swapped":     good.spoiled(t, records, swapped),
 		"no such status":      good.spoiled(t, tasks, with(3, 7, 3)),
 		"no status":           good.spoiled(t, tasks, with(3, 0, 3)),
 		"no such priority":    good.spoiled(t, tasks, with(3, 9, 2, 3)),

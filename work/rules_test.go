@@ -25,6 +25,7 @@ var ruleCodes = []fault.Code{
 	fault.FileLimitReached, fault.ChangesetNotFound, fault.ProjectMoved,
 	fault.StateConflict, fault.HandoffNotFound, fault.SessionNotFound, fault.TaskNotFound,
 	fault.TaskAlreadyClaimed, fault.TaskNotClaimable, fault.DependenciesUnmet, fault.ClaimLost,
+	fault.ContributionNotFound, fault.ArtifactNotFound,
 }
 
 // A table is a text file. A line "== title" begins a case with no project; every further line is
@@ -33,8 +34,9 @@ var ruleCodes = []fault.Code{
 //
 // and runs on what the lines before it left; ann gives the commands where nobody is named. An
 // outcome is "created", "changed" or "unchanged", with the changeset where one was published and
-// the task or handoff that was made or claimed, or a code with its details. @n is the nth
-// changeset, tn the nth task, hn the nth handoff, a quoted word a content. Commands that end in ?
+// the task, handoff or record that was made or claimed, or a code with its details. @n is the nth
+// changeset, tn the nth task, hn the nth handoff, vn the nth verification record, a quoted word a
+// content. Commands that end in ?
 // ask and change nothing.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
@@ -155,10 +157,13 @@ func (s *script) content(word string) work.Blob {
 	return b
 }
 
-// subject names a task or a handoff.
+// subject names a task, a handoff or a record.
 func (s *script) subject(of id.ID) string {
 	if task := s.taskName(of); task != "" {
 		return task
+	}
+	if record := s.recordName(of); record != "" {
+		return record
 	}
 	return s.handoffName(of)
 }

@@ -18,6 +18,9 @@ func (s *script) command(words []string) work.Command {
 	if command := s.continuationCommand(words); command != nil {
 		return command
 	}
+	if command := s.recordCommand(words); command != nil {
+		return command
+	}
 	arguments := words[1:]
 	switch words[0] {
 	case "create":
@@ -145,6 +148,9 @@ func (s *script) query(words []string) (string, bool) {
 		return answer, true
 	}
 	if answer, ok := s.continuationQuery(words); ok {
+		return answer, true
+	}
+	if answer, ok := s.recordQuery(words); ok {
 		return answer, true
 	}
 	switch words[0] {

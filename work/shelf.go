@@ -73,6 +73,19 @@ func (s *shelf[T]) next(candidate id.ID) id.ID {
 	return candidate
 }
 
+// newest yields the things that are older than one, the newest first; zero stands for the start.
+func (s *shelf[T]) newest(before id.ID, yield func(T) bool) {
+	end := s.len()
+	if !before.IsZero() {
+		end, _ = s.find(before)
+	}
+	for nth := end - 1; nth >= 0; nth-- {
+		if !yield(s.at(nth)) {
+			return
+		}
+	}
+}
+
 // put stores a new thing, which is behind all others, or another version of one. It returns the
 // version before.
 func (s *shelf[T]) put(next T, revision uint64) (old T, stood bool) {

@@ -10,6 +10,7 @@ type summary struct {
 	Files      int
 	Changesets int
 	head       *Changeset
+	tally      Tally
 }
 
 // headRecord is the saved project without its full chunks.
@@ -45,6 +46,9 @@ type headRecord struct {
 	Leases     []leaseRecord  `cbor:"25,keyasint,omitempty"`
 	Sessions   []*WorkSession `cbor:"26,keyasint,omitempty"`
 	Ended      []*WorkSession `cbor:"27,keyasint,omitempty"`
+	// Verifications counts all; Tally those about the project itself, for listings.
+	Verifications int   `cbor:"34,keyasint,omitempty"`
+	Tally         Tally `cbor:"37,keyasint,omitzero"`
 }
 
 // leaseRecord is what a listing needs of a claim: with its end the task goes back to another
@@ -99,27 +103,54 @@ type ChunkKind byte
 
 // The kinds of chunks. Full chunks of changesets, of results of Idempotency-Keys and of handoffs
 // never change again, so that saving a project costs what is new and not what is old; those that
-// are not full stand in the head. Tasks all stand in chunks, which are written again when one of
-// their tasks has changed.
+// are not full stand in the head. The things of the other kinds all stand in chunks, which are
+// written again when one of their things has changed.
 const (
 	HistoryChunk ChunkKind = 'c'
 	ResultsChunk ChunkKind = 'r'
 	HandoffChunk ChunkKind = 'o'
 	TaskChunk    ChunkKind = 't'
+
+	VerificationChunk ChunkKind = 'y'
 )
 
 // ChunkKinds lists them all.
-var ChunkKinds = []ChunkKind{HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk}
+var ChunkKinds = []ChunkKind{
+	HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk, VerificationChunk,
+}
 
 // Len is how many things stand in a full chunk.
 func (k ChunkKind) Len() int {
 	switch k {
 	case HandoffChunk:
 		return 32
-	case TaskChunk:
-		return shelfBlockLen
+	case HistoryChunk, ResultsChunk:
+		return ChunkLen
 	}
-	return ChunkLen
+	return shelfBlockLen
+}
+
+// Changes reports whether a chunk may be another after it was saved.
+func (k ChunkKind) Changes() bool {
+	return k != HistoryChunk && k != ResultsChunk && k != HandoffChunk
+}
+
+// savedShelf is what saving the things of a shelf takes.
+type savedShelf interface {
+	chunks() int
+	changedAt(n int) uint64
+	encode(n int) ([]byte, error)
+}
+
+// shelfOf holds the things that stand in chunks of a kind that changes.
+func (p *Project) shelfOf(kind ChunkKind) savedShelf {
+	switch kind {
+	case TaskChunk:
+		return p.tasks()
+	case VerificationChunk:
+		return &p.verifications
+	}
+	panic("no shelf of chunks " + string(kind))
 }
 
 // Chunk names one chunk of a project.
@@ -136,20 +167,20 @@ func (p *Project) Chunks(kind ChunkKind) (first, end int) {
 		return 0, len(p.changesets) / ChunkLen
 	case HandoffChunk:
 		return 0, len(p.handoffs) / kind.Len()
-	case TaskChunk:
-		return 0, p.tasks().chunks()
+	case ResultsChunk:
+		kept, last := p.IdempotentRange()
+		return int(kept / ChunkLen), int(last / ChunkLen)
 	}
-	kept, last := p.IdempotentRange()
-	return int(kept / ChunkLen), int(last / ChunkLen)
+	return 0, p.shelfOf(kind).chunks()
 }
 
 // ChunkRevision is the revision of the project that last changed a chunk since the project was
 // restored; 0 where none did, and for chunks that never change.
 func (p *Project) ChunkRevision(c Chunk) uint64 {
-	if c.Kind != TaskChunk {
+	if !c.Kind.Changes() {
 		return 0
 	}
-	return p.tasks().changedAt(c.Number)
+	return p.shelfOf(c.Kind).changedAt(c.Number)
 }
 
 // resultsRecord is a saved chunk of results, those that had run out by then left out in front.
@@ -166,13 +197,13 @@ func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 		return encoding.Marshal(recordsOf(p.changesets[from:to]))
 	case HandoffChunk:
 		return encoding.Marshal(p.handoffs[from:to])
-	case TaskChunk:
-		return p.tasks().encode(c.Number)
+	case ResultsChunk:
+		first := max(p.idempotentFirst, uint64(from))
+		return encoding.Marshal(&resultsRecord{
+			First: first, Results: p.results(first, uint64(to)),
+		})
 	}
-	first := max(p.idempotentFirst, uint64(c.Number)*ChunkLen)
-	return encoding.Marshal(&resultsRecord{
-		First: first, Results: p.results(first, uint64(c.Number+1)*ChunkLen),
-	})
+	return p.shelfOf(c.Kind).encode(c.Number)
 }
 
 // results are the kept ones with the numbers [first, end).
@@ -205,6 +236,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Handoffs:   len(p.handoffs), HandoffTail: p.handoffs[handoffsEnd*HandoffChunk.Len():],
 		Tasks: p.tasks().len(), TaskCounts: p.tasks().countList(), Leases: p.tasks().leases(),
 		Sessions: open, Ended: p.ended,
+		Verifications: p.verifications.len(), Tally: p.OwnTally(),
 	})
 }
 

@@ -1,0 +1,107 @@
+package work_test
+
+import (
+	"fmt"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// recordModel is what agents have recorded of a project, the oldest first.
+type recordModel struct {
+	findings []*work.Verification
+}
+
+// follow notes what a command that was carried out has recorded.
+func (m *recordModel) follow(who id.ID, command work.Command, about id.ID, now int64) {
+	switch command := command.(type) {
+	case *work.CreateVerification:
+		m.findings = append(m.findings, &work.Verification{
+			ID: about, Author: who, Finding: command.Finding, CreatedAt: now,
+		})
+	}
+}
+
+// compare walks over everything, once from the start and once from a place in between.
+func (m *recordModel) compare(p *work.Project, draw source) error {
+	entities := []work.Entity{p.Entity()}
+	for n := range min(3, p.ChangesetsCount()) {
+		entities = append(entities, work.Entity{
+			Type: work.EntityChangeset, ID: p.ChangesetNumber(uint32(n + 1)).ID,
+		})
+	}
+	end := len(m.findings)
+	for _, before := range []int{end, draw(end + 1)} {
+		var from id.ID
+		if before < end {
+			from = m.findings[before].ID
+		}
+		var all []*work.Verification
+		p.Verifications(from, func(one *work.Verification) bool {
+			all = append(all, one)
+			return true
+		})
+		if diff := cmp.Diff(m.newest(before, nil), all); diff != "" {
+			return fmt.Errorf("the verification records: %s", diff)
+		}
+		for _, entity := range entities {
+			var some []*work.Verification
+			p.VerificationsOf(entity, from, func(one *work.Verification) bool {
+				some = append(some, one)
+				return true
+			})
+			if diff := cmp.Diff(m.newest(before, &entity), some); diff != "" {
+				return fmt.Errorf("the verification records of %v: %s", entity, diff)
+			}
+		}
+	}
+	for _, entity := range entities {
+		if got, want := p.Tally(entity), m.tally(entity); got != want {
+			return fmt.Errorf("the tally of %v is %v, want %v", entity, got, want)
+		}
+	}
+	return nil
+}
+
+// newest are the first so many, the newest first, of one thing where one is given.
+func (m *recordModel) newest(count int, of *work.Entity) (list []*work.Verification) {
+	for at := count - 1; at >= 0; at-- {
+		if of == nil || m.findings[at].Finding.Entity == *of {
+			list = append(list, m.findings[at])
+		}
+	}
+	return list
+}
+
+func (m *recordModel) tally(entity work.Entity) (tally work.Tally) {
+	for _, one := range m.newest(len(m.findings), &entity) {
+		if one.Finding.Kind == work.SelfReport {
+			tally.SelfReports++
+		} else {
+			tally.Attestations++
+		}
+	}
+	return tally
+}
+
+// recordCommand is one of verification records.
+func (draw source) recordCommand(w *world) work.Command {
+	finding := work.Finding{
+		Entity: w.project.Entity(), Outcome: work.Outcome(1 + draw(3)), Summary: draw.text(),
+		Kind: work.VerificationKind(1 + draw(2)),
+	}
+	switch draw(8) {
+	case 0:
+		finding.Entity.ID = agent("elsewhere")
+	case 1, 2, 3:
+		nth := 1 + draw(min(3, w.project.ChangesetsCount()))
+		finding.Entity = work.Entity{
+			Type: work.EntityChangeset, ID: w.project.ChangesetNumber(uint32(nth)).ID,
+		}
+	case 4:
+		finding.Entity.Type = work.EntityContribution
+	}
+	return &work.CreateVerification{Finding: finding}
+}

@@ -1,0 +1,141 @@
+package work_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// recordCommand reads the words of a line about verification records; nil where it is about other
+// things.
+func (s *script) recordCommand(words []string) work.Command {
+	if words[0] != "verify" {
+		return nil
+	}
+	return s.verification(words[1:])
+}
+
+// verification reads a thing, a kind, an outcome and options: summary, source, reference, size.
+func (s *script) verification(words []string) work.Command {
+	finding := work.Finding{
+		Entity: s.entity(words[0]), Kind: work.ParseVerificationKind(words[1]),
+		Outcome: work.ParseOutcome(words[2]),
+	}
+	finding.Summary, _ = option(words, "summary")
+	finding.Source, _ = option(words, "source")
+	finding.Reference, _ = option(words, "reference")
+	if word, given := option(words, "size"); given {
+		finding.Evidence = []string{sized(word)}
+	}
+	return &work.CreateVerification{Finding: finding}
+}
+
+// entity is the project, or the nth changeset as @n; others are of no project.
+func (s *script) entity(word string) work.Entity {
+	switch {
+	case word == "project":
+		return work.Entity{Type: work.EntityProject, ID: agent("project")}
+	case word == "elsewhere":
+		return work.Entity{Type: work.EntityProject, ID: agent(word)}
+	case word[0] == '@':
+		entity := work.Entity{Type: work.EntityChangeset, ID: agent("no changeset")}
+		if c := s.changeset(word); c != nil {
+			entity.ID = c.ID
+		}
+		return entity
+	}
+	kind := work.ParseEntityType(strings.ToUpper(word))
+	return work.Entity{Type: kind, ID: agent("no " + word)}
+}
+
+func (s *script) entityName(entity work.Entity) string {
+	if entity.Type == work.EntityChangeset {
+		return s.number(entity.ID)
+	}
+	return strings.ToLower(entity.Type.String())
+}
+
+// records are all, the oldest first: the nth is vn.
+func (s *script) records() (all []*work.Verification) {
+	if s.project != nil {
+		s.project.Verifications(id.ID{}, func(one *work.Verification) bool {
+			all = append(all, one)
+			return true
+		})
+	}
+	for at := range len(all) / 2 {
+		all[at], all[len(all)-1-at] = all[len(all)-1-at], all[at]
+	}
+	return all
+}
+
+func (s *script) recordName(wanted id.ID) string {
+	if s.project == nil {
+		return ""
+	}
+	if _, ok := s.project.Verification(wanted); !ok {
+		return ""
+	}
+	for at, one := range s.records() {
+		if one.ID == wanted {
+			return fmt.Sprint("v", at+1)
+		}
+	}
+	return ""
+}
+
+// record is the nth as v1, v2 and so on; zero for other words.
+func (s *script) record(word string) id.ID {
+	n, err := strconv.Atoi(strings.TrimPrefix(word, "v"))
+	if all := s.records(); err == nil && n >= 1 && n <= len(all) {
+		return all[n-1].ID
+	}
+	return agent("no record")
+}
+
+// recordQuery answers lines that only look, or that fill the project.
+func (s *script) recordQuery(words []string) (string, bool) {
+	switch words[0] {
+	case "status?":
+		tally := s.project.Tally(s.entity(words[1]))
+		return fmt.Sprint(tally.Status(), " ", tally.SelfReports, " ", tally.Attestations), true
+	case "verified?":
+		return s.verified(words[1:]), true
+	case "show-verification":
+		one, ok := s.project.Verification(s.record(words[1]))
+		if !ok {
+			return "nothing", true
+		}
+		said := &one.Finding
+		return fmt.Sprintf("%s %s %s %q by=%s at=%d", s.entityName(said.Entity), said.Kind,
+			said.Outcome, said.Summary, name(one.Author), one.CreatedAt-testNow), true
+	case "fill-verifications":
+		count, _ := strconv.Atoi(words[1])
+		return s.repeat(count, func() work.Command {
+			return s.verification([]string{words[2], "SELF_REPORT", "PASSED"})
+		}), true
+	}
+	return "", false
+}
+
+// verified lists the records of a thing, or all, behind one where it is named.
+func (s *script) verified(words []string) string {
+	list := []string{}
+	take := func(one *work.Verification) bool {
+		list = append(list, s.recordName(one.ID))
+		return true
+	}
+	var before id.ID
+	if len(words) > 0 && words[len(words)-1][0] == 'v' {
+		before, words = s.record(words[len(words)-1]), words[:len(words)-1]
+	}
+	if len(words) == 0 {
+		s.project.Verifications(before, take)
+	} else {
+		s.project.VerificationsOf(s.entity(words[0]), before, take)
+	}
+	return orNothing(list)
+}

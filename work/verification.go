@@ -1,0 +1,347 @@
+package work
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// EntityType is the kind of a thing that verification records are about.
+type EntityType uint8
+
+// The entity types.
+const (
+	EntityProject EntityType = iota + 1
+	EntityChangeset
+	EntityContribution
+	EntityArtifact
+)
+
+var entityTypeNames = [...]string{"", "PROJECT", "CHANGESET", "CONTRIBUTION", "ARTIFACT"}
+
+// String is the name on the wire.
+func (t EntityType) String() string { return entityTypeNames[t] }
+
+// ParseEntityType reads the name on the wire; zero is no type.
+func ParseEntityType(name string) EntityType {
+	return EntityType(max(0, slices.Index(entityTypeNames[:], name)))
+}
+
+// Entity is a thing of a project that verification records are about.
+type Entity struct {
+	Type EntityType `cbor:"1,keyasint"`
+	ID   id.ID      `cbor:"2,keyasint"`
+}
+
+func (e Entity) compare(other Entity) int {
+	if e.Type != other.Type {
+		return int(e.Type) - int(other.Type)
+	}
+	return e.ID.Compare(other.ID)
+}
+
+// entityKinds are by type the prefixes of the IDs, and what a caller hears of a thing that is not
+// there.
+var entityKinds = [...]struct {
+	prefix  id.Prefix
+	missing fault.Code
+}{
+	EntityProject:      {id.Project, fault.ProjectNotFound},
+	EntityChangeset:    {id.Changeset, fault.ChangesetNotFound},
+	EntityContribution: {id.Contribution, fault.ContributionNotFound},
+	EntityArtifact:     {id.Artifact, fault.ArtifactNotFound},
+}
+
+// EntityTypeOf is the type that the prefix of an ID names; zero for others.
+func EntityTypeOf(text string) EntityType {
+	for kind := EntityProject; kind <= EntityArtifact; kind++ {
+		if strings.HasPrefix(text, string(kind.Prefix())) {
+			return kind
+		}
+	}
+	return 0
+}
+
+// Prefix is that of the IDs of a type.
+func (t EntityType) Prefix() id.Prefix { return entityKinds[t].prefix }
+
+// Missing is the error of a thing that is not there for the caller: PROJECT_NOT_FOUND,
+// CHANGESET_NOT_FOUND, CONTRIBUTION_NOT_FOUND or ARTIFACT_NOT_FOUND.
+func (t EntityType) Missing() error {
+	return fault.New(entityKinds[t].missing, "There is no such thing, or the caller may not see it.")
+}
+
+// in reports whether a thing is the project itself, or was made in it.
+func (e Entity) in(p *Project) bool { return e == p.Entity() || p.Has(e.Type.Prefix(), e.ID) }
+
+// VerificationKind says who vouches.
+type VerificationKind uint8
+
+// The kinds of verification records.
+const (
+	SelfReport VerificationKind = iota + 1
+	ExternalAttestation
+)
+
+var verificationKindNames = [...]string{"", "SELF_REPORT", "EXTERNAL_ATTESTATION"}
+
+// String is the name on the wire.
+func (k VerificationKind) String() string { return verificationKindNames[k] }
+
+// ParseVerificationKind reads the name on the wire; zero is no kind.
+func ParseVerificationKind(name string) VerificationKind {
+	return VerificationKind(max(0, slices.Index(verificationKindNames[:], name)))
+}
+
+// Outcome is what a verification came to.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Passed Outcome = iota + 1
+	Failed
+	Inconclusive
+)
+
+var outcomeNames = [...]string{"", "PASSED", "FAILED", "INCONCLUSIVE"}
+
+// String is the name on the wire.
+func (o Outcome) String() string { return outcomeNames[o] }
+
+// ParseOutcome reads the name on the wire; zero is no outcome.
+func ParseOutcome(name string) Outcome {
+	return Outcome(max(0, slices.Index(outcomeNames[:], name)))
+}
+
+// Finding is what a verification record says.
+type Finding struct {
+	Entity   Entity           `cbor:"1,keyasint"`
+	Kind     VerificationKind `cbor:"2,keyasint"`
+	Outcome  Outcome          `cbor:"3,keyasint"`
+	Method   string           `cbor:"4,keyasint,omitempty"`
+	Summary  string           `cbor:"5,keyasint,omitempty"`
+	Evidence []string         `cbor:"6,keyasint,omitempty"`
+	// Source and Reference say who attests and where that can be looked up.
+	Source    string `cbor:"7,keyasint,omitempty"`
+	Reference string `cbor:"8,keyasint,omitempty"`
+}
+
+func (f *Finding) bytes() int {
+	return len(f.Method) + len(f.Summary) + textBytes(f.Evidence) + len(f.Source) +
+		len(f.Reference)
+}
+
+// Verification is an immutable record of evidence. It proves nothing by itself.
+type Verification struct {
+	ID      id.ID   `cbor:"1,keyasint"`
+	Author  id.ID   `cbor:"2,keyasint"`
+	Finding Finding `cbor:"3,keyasint"`
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64 `cbor:"4,keyasint"`
+}
+
+// Bytes is the size of what is said.
+func (v *Verification) Bytes() int { return v.Finding.bytes() }
+
+func (v *Verification) ident() id.ID { return v.ID }
+
+// sound reports whether a saved record is one that the rules know.
+func (v *Verification) sound() bool {
+	if v == nil {
+		return false
+	}
+	f := &v.Finding
+	return f.Entity.Type >= EntityProject && f.Entity.Type <= EntityArtifact &&
+		f.Kind >= SelfReport && f.Kind <= ExternalAttestation &&
+		f.Outcome >= Passed && f.Outcome <= Inconclusive
+}
+
+// Tally counts the verification records of a thing by kind.
+type Tally struct {
+	SelfReports  int `cbor:"1,keyasint,omitempty"`
+	Attestations int `cbor:"2,keyasint,omitempty"`
+}
+
+// VerificationStatus is the strongest kind of evidence that there is for a thing.
+type VerificationStatus uint8
+
+// The statuses. None of them says that the thing is right.
+const (
+	Unverified VerificationStatus = iota
+	SelfReported
+	ExternallyAttested
+)
+
+var verificationStatusNames = [...]string{"UNVERIFIED", "SELF_REPORTED", "EXTERNALLY_ATTESTED"}
+
+// String is the name on the wire.
+func (s VerificationStatus) String() string { return verificationStatusNames[s] }
+
+// Status follows from the kinds of records alone, whatever their outcomes.
+func (t Tally) Status() VerificationStatus {
+	switch {
+	case t.Attestations > 0:
+		return ExternallyAttested
+	case t.SelfReports > 0:
+		return SelfReported
+	}
+	return Unverified
+}
+
+// verifications is all verification records of a project: in the order of their IDs, and of each
+// thing the newest first.
+type verifications struct {
+	shelf[*Verification]
+	about table[verified]
+}
+
+// verified is a record with the tally of its thing as it was with it.
+type verified struct {
+	record *Verification
+	tally  Tally
+}
+
+func byEntity(a, b verified) bool {
+	if by := a.record.Finding.Entity.compare(b.record.Finding.Entity); by != 0 {
+		return by < 0
+	}
+	return a.record.ID.Compare(b.record.ID) > 0
+}
+
+// pivot stands before all records of a thing that are older than one; zero stands for any.
+func pivot(entity Entity, before id.ID) verified {
+	if before.IsZero() {
+		before = lastID
+	}
+	return verified{record: &Verification{ID: before, Finding: Finding{Entity: entity}}}
+}
+
+// lastID is above all that are made.
+var lastID = id.ID(slices.Repeat([]byte{0xff}, len(id.ID{})))
+
+// of yields the records of a thing that are older than one, the newest first; zero stands for the
+// start.
+func (v *verifications) of(entity Entity, before id.ID, yield func(verified) bool) {
+	if v.about.tree == nil {
+		return
+	}
+	v.about.tree.Ascend(pivot(entity, before), func(one verified) bool {
+		if one.record.ID == before {
+			return true
+		}
+		return one.record.Finding.Entity == entity && yield(one)
+	})
+}
+
+func (v *verifications) tally(entity Entity) (tally Tally) {
+	v.of(entity, id.ID{}, func(one verified) bool { tally = one.tally; return false })
+	return tally
+}
+
+// enter puts the newest record into the order by things.
+func (v *verifications) enter(one *Verification) {
+	tally := v.tally(one.Finding.Entity)
+	if one.Finding.Kind == ExternalAttestation {
+		tally.Attestations++
+	} else {
+		tally.SelfReports++
+	}
+	v.about.set(verified{one, tally}, byEntity)
+}
+
+// Verification finds a record by ID.
+func (p *Project) Verification(wanted id.ID) (*Verification, bool) {
+	return p.verifications.get(wanted)
+}
+
+// Verifications yields the records of a project that are older than one, the newest first; the zero
+// ID stands for the start.
+func (p *Project) Verifications(before id.ID, yield func(*Verification) bool) {
+	p.verifications.newest(before, yield)
+}
+
+// VerificationsOf is Verifications for the records of one thing.
+func (p *Project) VerificationsOf(entity Entity, before id.ID, yield func(*Verification) bool) {
+	p.verifications.of(entity, before, func(one verified) bool { return yield(one.record) })
+}
+
+// Tally counts the records of one thing.
+func (p *Project) Tally(entity Entity) Tally { return p.verifications.tally(entity) }
+
+// OwnTally counts the records of the project itself.
+func (p *Project) OwnTally() Tally {
+	if p.summary != nil {
+		return p.summary.tally
+	}
+	return p.Tally(p.Entity())
+}
+
+// Entity is the project as a thing that records are about.
+func (p *Project) Entity() Entity { return Entity{EntityProject, p.ID} }
+
+// CreateVerification leaves a verification record. Whoever vouches for others says who does and
+// where that can be looked up; the caller has checked that.
+type CreateVerification struct{ Finding Finding }
+
+// Authorize takes whoever may see the project, and contributors of a PRIVATE one. It refuses with
+// the error of a thing that is not there, and with ROLE_REQUIRED.
+func (c *CreateVerification) Authorize(p *Project, agent id.ID) error {
+	if err := readableOr(p, agent, c.Finding.Entity.Type.Missing()); err != nil {
+		return err
+	}
+	return requireClaimer(p, agent)
+}
+
+// Decide refuses with the error of a thing that is not there, PROJECT_ARCHIVED and QUOTA_EXCEEDED.
+func (c *CreateVerification) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if !c.Finding.Entity.in(p) {
+		return Decision{}, c.Finding.Entity.Type.Missing()
+	}
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	if p.verifications.len() >= VerificationsMax {
+		return Decision{}, errQuota("verifications", VerificationsMax)
+	}
+	if err := p.requireTextRoom(c.Finding.bytes()); err != nil {
+		return Decision{}, err
+	}
+	created := &VerificationCreated{
+		ID: p.verifications.next(stamp.ID(0)), Finding: c.Finding,
+	}
+	return Decision{
+		Events: []Event{created}, Result: Result{Created: true, Subject: created.ID},
+	}, nil
+}
+
+// VerificationCreated is the event of a new verification record.
+type VerificationCreated struct {
+	ID      id.ID   `cbor:"1,keyasint"`
+	Finding Finding `cbor:"2,keyasint"`
+}
+
+func (e *VerificationCreated) apply(p *Project, at Moment) {
+	record := &Verification{ID: e.ID, Author: at.Agent, Finding: e.Finding, CreatedAt: at.Now}
+	p.verifications.put(record, p.Revision+1)
+	p.keepVerification(record)
+}
+
+func (p *Project) restoreVerifications(
+	head *headRecord, chunk func(Chunk) ([]byte, error),
+) error {
+	all := &p.verifications
+	err := all.restore(VerificationChunk, head.Verifications, chunk, p.keepVerification)
+	if err == nil && p.OwnTally() != head.Tally {
+		err = fmt.Errorf("project head: %v verifications; the chunks have %v", head.Tally,
+			p.OwnTally())
+	}
+	return err
+}
+
+func (p *Project) keepVerification(record *Verification) {
+	p.verifications.enter(record)
+	p.texts += record.Bytes()
+}
