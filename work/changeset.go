@@ -193,9 +193,9 @@ func (c *PublishChangeset) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide refuses with CHANGESET_NOT_FOUND, PROJECT_MOVED, FILE_EXISTS, FILE_NOT_FOUND,
-// FILE_CHANGED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED.
+// FILE_CHANGED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED, TURN_HELD.
 func (c *PublishChangeset) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if err := requireActive(p); err != nil {
+	if err := requireWritable(p, stamp); err != nil {
 		return Decision{}, err
 	}
 	if err := p.requireBase(c.Base); err != nil {

@@ -81,15 +81,20 @@ func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
 }
 
 // Decide judges the whole and names all that is wrong with it. The refusals are those of the parts:
-// ROLE_REQUIRED, CLAIM_LOST and PROJECT_ARCHIVED at once, else VALIDATION_FAILED without a base,
-// PROJECT_MOVED, CHANGESET_NOT_FOUND, those of file operations, STATE_CONFLICT, those of handoffs
-// and of tasks; where there are several, the details hold each as one of faults.
+// ROLE_REQUIRED, CLAIM_LOST, PROJECT_ARCHIVED and TURN_HELD at once, else VALIDATION_FAILED without
+// a base, PROJECT_MOVED, CHANGESET_NOT_FOUND, those of file operations, STATE_CONFLICT, those of
+// handoffs and of tasks; where there are several, the details hold each as one of faults.
 func (c *CreateCheckpoint) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := c.requireParts(p, stamp.Agent); err != nil {
 		return Decision{}, err
 	}
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
+	}
+	if len(c.Files) > 0 {
+		if err := p.requireNoTurnOfOthers(stamp); err != nil {
+			return Decision{}, err
+		}
 	}
 	build := checkpointBuild{
 		command: c, project: p, stamp: stamp, scratch: p.Clone(),

@@ -37,6 +37,7 @@ const (
 	KindClaimRenewed      Kind = 15
 	KindTaskReleased      Kind = 16
 	KindTaskClaimExpired  Kind = 17
+	KindWorkspaceOpened   Kind = 18
 
 	KindVerificationCreated Kind = 35
 )
@@ -63,6 +64,14 @@ var kinds = map[Kind]func() Event{
 	KindClaimRenewed:     func() Event { return new(ClaimRenewed) },
 	KindTaskReleased:     func() Event { return new(TaskReleased) },
 	KindTaskClaimExpired: func() Event { return new(TaskClaimExpired) },
+
+	KindWorkspaceOpened: func() Event { return new(WorkspaceOpened) },
+
+	19: func() Event { return new(WorkspaceChanged) },
+	20: func() Event { return new(WorkspaceRefreshed) },
+	21: func() Event { return new(WorkspacePublished) },
+	22: func() Event { return new(TurnTaken) },
+	23: func() Event { return new(TurnRenewed) },
 
 	KindVerificationCreated: func() Event { return new(VerificationCreated) },
 }

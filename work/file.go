@@ -146,10 +146,10 @@ func (c *PutFile) Authorize(p *Project, agent id.ID) error {
 	return requireRole(p, agent, Maintainer)
 }
 
-// Decide refuses with PRECONDITION_FAILED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED.
-// The same content under the same type is no change.
+// Decide refuses with PRECONDITION_FAILED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED,
+// TURN_HELD. The same content under the same type is no change.
 func (c *PutFile) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if err := requireActive(p); err != nil {
+	if err := requireWritable(p, stamp); err != nil {
 		return Decision{}, err
 	}
 	current, stands := p.File(c.Path)
@@ -246,9 +246,9 @@ func (c *DeleteFile) Authorize(p *Project, agent id.ID) error {
 	return requireRole(p, agent, Maintainer)
 }
 
-// Decide refuses with FILE_NOT_FOUND, PRECONDITION_FAILED, PROJECT_ARCHIVED.
+// Decide refuses with FILE_NOT_FOUND, PRECONDITION_FAILED, PROJECT_ARCHIVED, TURN_HELD.
 func (c *DeleteFile) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if err := requireActive(p); err != nil {
+	if err := requireWritable(p, stamp); err != nil {
 		return Decision{}, err
 	}
 	current, stands := p.File(c.Path)

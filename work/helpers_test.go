@@ -41,9 +41,11 @@ type world struct {
 	now     int64
 	steps   uint64
 	log     []stored
+	// blobs are the contents that commands have brought.
+	blobs map[work.Hash][]byte
 }
 
-func newWorld() *world { return &world{now: testNow} }
+func newWorld() *world { return &world{now: testNow, blobs: map[work.Hash][]byte{}} }
 
 func (w *world) stamp(who id.ID) work.Stamp {
 	w.steps++
@@ -65,6 +67,9 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 	}
 	if len(decision.Events) == 0 && len(key) == 0 {
 		return decision, nil
+	}
+	for _, brought := range decision.Blobs {
+		w.blobs[brought.Hash] = brought.Content
 	}
 	next := new(work.Project)
 	if w.project != nil {

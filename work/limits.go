@@ -34,4 +34,10 @@ const (
 	// many of the newest changesets and tasks each of them names.
 	WorkSessionsMax     = 1000
 	WorkSessionItemsMax = 200
+
+	// TurnSeconds is how long a turn lasts behind the last write in its workspace.
+	TurnSeconds = 1800
+	// WorkspacesOpenMax and WorkspacesPerAgentMax count the workspaces of a project that are not over.
+	WorkspacesOpenMax     = 1000
+	WorkspacesPerAgentMax = 20
 )

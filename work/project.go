@@ -123,6 +123,12 @@ type Project struct {
 	// boardShared says that an older state has the same board.
 	boardShared   bool
 	verifications verifications
+	// workspaces are all that ever were, openWorkspaces those that are not over, in the order in which
+	// they were opened.
+	workspaces     shelf[*Workspace]
+	openWorkspaces []id.ID
+	// turn is the last one that was taken and not ended; it may have run out.
+	turn *Turn
 	// texts is the size of the texts of tasks, handoffs and verification records.
 	texts int
 
@@ -168,6 +174,8 @@ func (p *Project) Has(kind id.Prefix, thing id.ID) (has bool) {
 		_, has = p.task(thing)
 	case id.WorkSession:
 		_, has = p.WorkSession(thing)
+	case id.Workspace:
+		_, has = p.Workspace(thing)
 	case id.Verification:
 		_, has = p.Verification(thing)
 	}

@@ -19,6 +19,7 @@ func (r *headRecord) project() *Project {
 		members: r.Members, bytes: r.Bytes, languages: r.Languages,
 		idempotentFirst: r.IdempotentFirst,
 		state:           r.State, checkpoint: r.Checkpoint, ended: r.Ended,
+		turn: r.Turn,
 	}
 }
 
@@ -84,6 +85,9 @@ func Restore(head []byte, chunk func(Chunk) ([]byte, error)) (*Project, error) {
 		return nil, err
 	}
 	if err := p.restoreTasks(&record, chunk); err != nil {
+		return nil, err
+	}
+	if err := p.restoreWorkspaces(&record, chunk); err != nil {
 		return nil, err
 	}
 	if err := p.restoreVerifications(&record, chunk); err != nil {

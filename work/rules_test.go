@@ -25,6 +25,9 @@ var ruleCodes = []fault.Code{
 	fault.FileLimitReached, fault.ChangesetNotFound, fault.ProjectMoved,
 	fault.StateConflict, fault.HandoffNotFound, fault.SessionNotFound, fault.TaskNotFound,
 	fault.TaskAlreadyClaimed, fault.TaskNotClaimable, fault.DependenciesUnmet, fault.ClaimLost,
+	fault.WorkspaceNotFound, fault.WorkspaceClosed, fault.TurnHeld, fault.TurnLost,
+	fault.ProjectIsCommunity, fault.ProjectNotCommunity, fault.ContributionConflict,
+	fault.NothingToSubmit,
 	fault.ContributionNotFound, fault.ArtifactNotFound,
 }
 
@@ -35,9 +38,9 @@ var ruleCodes = []fault.Code{
 // and runs on what the lines before it left; ann gives the commands where nobody is named. An
 // outcome is "created", "changed" or "unchanged", with the changeset where one was published and
 // the task, handoff or record that was made or claimed, or a code with its details. @n is the nth
-// changeset, tn the nth task, hn the nth handoff, vn the nth verification record, a quoted word a
-// content. Commands that end in ?
-// ask and change nothing.
+// changeset, tn the nth task, hn the nth handoff, vn the nth verification record, wn the nth
+// workspace, a quoted word a content, in which | ends a line. Commands that end in ? ask and change
+// nothing.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
 	if err != nil || len(files) == 0 {
@@ -105,7 +108,14 @@ func (s *script) run(line string) string {
 	if who == "anonymous" || who == "service" {
 		caller = id.ID{}
 	}
-	decision, err := s.do(caller, s.command(words))
+	command := s.workspaceCommand(caller, words)
+	if command == nil {
+		command = s.command(words)
+	}
+	decision, err := s.do(caller, command)
+	if staleCode(err) {
+		return "stale"
+	}
 	if err != nil {
 		s.seen[fault.CodeOf(err)] = true
 		return s.refusal(err)
@@ -152,7 +162,7 @@ func (s *script) changeset(word string) *work.Changeset {
 }
 
 func (s *script) content(word string) work.Blob {
-	b := blob(strings.Trim(word, `"`))
+	b := blob(strings.ReplaceAll(strings.Trim(word, `"`), "|", "\n"))
 	s.contents[b.Hash] = word
 	return b
 }
@@ -164,6 +174,9 @@ func (s *script) subject(of id.ID) string {
 	}
 	if record := s.recordName(of); record != "" {
 		return record
+	}
+	if workspace := s.workspaceName(of); workspace != "" {
+		return workspace
 	}
 	return s.handoffName(of)
 }
@@ -204,6 +217,8 @@ func (s *script) detail(name string, value any) string {
 			list[at] = s.refusal(&fault.Error{Code: one.Code, Details: one.Details})
 		}
 		return "[" + strings.Join(list, " | ") + "]"
+	case []work.Conflict:
+		return "[" + strings.TrimSpace(s.showConflicts(value)) + "]"
 	case []string:
 		list := make([]string, len(value))
 		for at, one := range value {
@@ -223,6 +238,9 @@ func (s *script) detail(name string, value any) string {
 func (s *script) detailText(value string) string {
 	if changeset, ok := id.Parse(id.Changeset, value); ok {
 		return s.number(changeset)
+	}
+	if workspace, ok := id.Parse(id.Workspace, value); ok {
+		return s.workspaceName(workspace)
 	}
 	if task, ok := id.Parse(id.Task, value); ok {
 		return s.taskName(task)

@@ -153,6 +153,9 @@ func (s *script) query(words []string) (string, bool) {
 	if answer, ok := s.recordQuery(words); ok {
 		return answer, true
 	}
+	if answer, ok := s.workspaceQuery(words); ok {
+		return answer, true
+	}
 	switch words[0] {
 	case "tree":
 		at := s.project.Head()
@@ -213,7 +216,7 @@ func (s *script) fill(files bool, count string) string {
 func (s *script) tree(at *work.Changeset) string {
 	list := []string{}
 	s.project.FilesAt(at, "", func(f work.FileInfo) bool {
-		list = append(list, f.Path+"="+s.contents[f.Blob])
+		list = append(list, f.Path+"="+s.text(f.Blob))
 		return true
 	})
 	return orNothing(list)

@@ -46,6 +46,9 @@ type headRecord struct {
 	Leases     []leaseRecord  `cbor:"25,keyasint,omitempty"`
 	Sessions   []*WorkSession `cbor:"26,keyasint,omitempty"`
 	Ended      []*WorkSession `cbor:"27,keyasint,omitempty"`
+	Turn       *Turn          `cbor:"28,keyasint,omitempty"`
+	// Workspaces counts all.
+	Workspaces int `cbor:"29,keyasint,omitempty"`
 	// Verifications counts all; Tally those about the project itself, for listings.
 	Verifications int   `cbor:"34,keyasint,omitempty"`
 	Tally         Tally `cbor:"37,keyasint,omitzero"`
@@ -112,11 +115,13 @@ const (
 	TaskChunk    ChunkKind = 't'
 
 	VerificationChunk ChunkKind = 'y'
+	WorkspaceChunk    ChunkKind = 'w'
 )
 
 // ChunkKinds lists them all.
 var ChunkKinds = []ChunkKind{
 	HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk, VerificationChunk,
+	WorkspaceChunk,
 }
 
 // Len is how many things stand in a full chunk.
@@ -149,6 +154,8 @@ func (p *Project) shelfOf(kind ChunkKind) savedShelf {
 		return p.tasks()
 	case VerificationChunk:
 		return &p.verifications
+	case WorkspaceChunk:
+		return &p.workspaces
 	}
 	panic("no shelf of chunks " + string(kind))
 }
@@ -236,6 +243,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Handoffs:   len(p.handoffs), HandoffTail: p.handoffs[handoffsEnd*HandoffChunk.Len():],
 		Tasks: p.tasks().len(), TaskCounts: p.tasks().countList(), Leases: p.tasks().leases(),
 		Sessions: open, Ended: p.ended,
+		Turn: p.turn, Workspaces: p.workspaces.len(),
 		Verifications: p.verifications.len(), Tally: p.OwnTally(),
 	})
 }

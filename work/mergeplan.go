@@ -1,0 +1,467 @@
+package work
+
+import (
+	"crypto/sha256"
+	"errors"
+	"slices"
+
+	"pws/internal/id"
+	"pws/work/merge"
+)
+
+// MergePlan puts a workspace onto the head that a project had. It is made outside of the project's
+// mailbox, for it reads contents, and a command carries it in. It holds for one revision of the
+// workspace and one head.
+type MergePlan struct {
+	// Merged are the files that both sides changed and that were joined, in the order of their paths.
+	Merged []string
+	// Blobs are the contents that the merge has made.
+	Blobs []Blob
+
+	workspace id.ID
+	revision  uint64
+	head      id.ID
+	files     []Overlaid
+	conflicts []Conflict
+}
+
+// errStale is no refusal: the plan was made on another head or another revision.
+var errStale = errors.New("the merge was planned on another state of the project")
+
+// Stale reports whether a command needs a plan that is made anew.
+func Stale(err error) bool { return errors.Is(err, errStale) }
+
+func (m *MergePlan) fits(p *Project, w *Workspace) bool {
+	return m != nil && m.workspace == w.ID && m.revision == w.Revision && m.head == p.Head().ID
+}
+
+// decide is the event that puts a workspace onto the head, none where it lies there: Stale.
+func (m *MergePlan) decide(p *Project, w *Workspace) (Decision, error) {
+	if w.Base == p.Head().ID {
+		return Decision{}, nil
+	}
+	if !m.fits(p, w) {
+		return Decision{}, errStale
+	}
+	return Decision{
+		Events: []Event{&WorkspaceRefreshed{
+			Workspace: w.ID, Base: m.head, Files: m.files, Conflicts: m.conflicts,
+		}},
+		Blobs: m.Blobs,
+	}, nil
+}
+
+// RefreshWorkspace puts a workspace onto the head.
+type RefreshWorkspace struct {
+	Workspace id.ID
+	// Plan is nil where there is nothing to do.
+	Plan *MergePlan
+}
+
+// Authorize takes the author.
+func (c *RefreshWorkspace) Authorize(p *Project, agent id.ID) error {
+	return authorOf(p, c.Workspace, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, and with an error that is
+// Stale where another plan is needed.
+func (c *RefreshWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
+	w, err := requireChangeable(p, c.Workspace, stamp)
+	if err != nil {
+		return Decision{}, err
+	}
+	decision, err := c.Plan.decide(p, w)
+	if err == nil && len(decision.Events) > 0 {
+		decision.Events = renewed(w, stamp, decision.Events)
+	}
+	decision.Result.Subject = w.ID
+	return decision, err
+}
+
+// WorkspaceRefreshed is the event of a workspace that was put onto another base.
+type WorkspaceRefreshed struct {
+	Workspace id.ID      `cbor:"1,keyasint"`
+	Base      id.ID      `cbor:"2,keyasint"`
+	Files     []Overlaid `cbor:"3,keyasint,omitempty"`
+	Conflicts []Conflict `cbor:"4,keyasint,omitempty"`
+}
+
+func (e *WorkspaceRefreshed) apply(p *Project, at Moment) {
+	p.changeWorkspace(e.Workspace, at, func(next *Workspace) {
+		next.Base, next.Files, next.Conflicts = e.Base, e.Files, e.Conflicts
+	})
+}
+
+// PlanMerge merges a workspace with what was published since its base: file by file, renames of
+// either side followed, and then line by line. What both sides changed in ways that contradict each
+// other becomes a conflict, and stays as the workspace has it. It is nil where the workspace lies
+// on the head. The error is that of read, which gives contents.
+func (p *Project) PlanMerge(
+	w *Workspace, read func(Hash) ([]byte, error),
+) (*MergePlan, error) {
+	base, known := p.Changeset(w.Base)
+	if head := p.Head(); !known || head == base {
+		return nil, nil
+	}
+	m := &treeMerge{
+		project: p, workspace: w, base: base, head: p.Head(), read: read,
+		moved: map[string]string{}, leaves: map[string]bool{}, room: markedBytesMax,
+		plan: &MergePlan{workspace: w.ID, revision: w.Revision, head: p.Head().ID},
+	}
+	for _, change := range p.Changes(base, m.head) {
+		if change.Action == Rename {
+			m.moved[change.From] = change.Path
+		}
+	}
+	m.gather()
+	if err := m.settle(); err != nil {
+		return nil, err
+	}
+	return m.plan, nil
+}
+
+// markedBytesMax bounds the texts with markers of all conflicts of a workspace together.
+const markedBytesMax = 4 << 20
+
+// treeMerge makes a MergePlan.
+type treeMerge struct {
+	project    *Project
+	workspace  *Workspace
+	base, head *Changeset
+	read       func(Hash) ([]byte, error)
+	budget     merge.Budget
+	// moved says where the project has renamed a file of the base to.
+	moved map[string]string
+	items []mergeItem
+	// leaves are the paths of the head that the workspace takes a file away from.
+	leaves map[string]bool
+	room   int
+	plan   *MergePlan
+}
+
+// mergeItem is one file that the workspace changed.
+type mergeItem struct {
+	// ours is the file, nil where the workspace deleted it.
+	ours *Overlaid
+	// from is where it stands at the base, empty for a new one; at is where the head has it, empty
+	// where it has not.
+	from, at string
+	// path is where the merge puts it.
+	path string
+}
+
+// gather finds the files. Each goes to the path that the workspace gave it, else to the one that
+// the project gave it.
+func (m *treeMerge) gather() {
+	p, files := m.project, m.workspace.Files
+	for at := range files {
+		one := &files[at]
+		// left says that the file which stood here at the base stands nowhere else now.
+		left := p.standingAt(one.Path, m.base) != nil && movedTo(files, one.Path) == ""
+		item := mergeItem{ours: one, from: one.From, path: one.Path}
+		switch {
+		case !one.stands():
+			if left {
+				m.add(mergeItem{from: one.Path})
+			}
+			continue
+		case one.From == one.Path:
+		case one.From == "":
+			if left {
+				item.from = one.Path
+			}
+		default:
+			if overlaidAt(files, one.From) == nil {
+				// Its source stands in the workspace as it does at the base: this one is a new file.
+				item.from = ""
+			}
+			if left {
+				m.add(mergeItem{from: one.Path})
+			}
+		}
+		m.add(item)
+	}
+	m.place()
+}
+
+// place settles where each file goes, and what leaves its path for that. Where two files would go
+// to one path, those stay that the workspace has elsewhere.
+func (m *treeMerge) place() {
+	taken := map[string]int{}
+	for at := range m.items {
+		if item := &m.items[at]; item.ours != nil {
+			if item.from == item.path && item.at != "" {
+				item.path = item.at
+			}
+			taken[item.path]++
+		}
+	}
+	for at := range m.items {
+		item := &m.items[at]
+		if item.ours != nil && taken[item.path] > 1 {
+			item.path = item.ours.Path
+		}
+		if item.at != "" && (item.ours == nil || item.at != item.path) {
+			m.leaves[item.at] = true
+		}
+	}
+}
+
+func (m *treeMerge) add(item mergeItem) {
+	if item.from != "" {
+		item.at = item.from
+		if to, renamed := m.moved[item.from]; renamed {
+			item.at = to
+		} else if m.theirs(item.from) == nil {
+			item.at = ""
+		}
+	}
+	m.items = append(m.items, item)
+}
+
+// theirs is what the head has at a path.
+func (m *treeMerge) theirs(path string) *standing { return m.project.standingAt(path, m.head) }
+
+// stranger is a file of the head at a path that an item goes to, which is another one than the
+// item and stays there.
+func (m *treeMerge) stranger(item *mergeItem) *standing {
+	if item.path == item.at || m.leaves[item.path] {
+		return nil
+	}
+	return m.theirs(item.path)
+}
+
+func (m *treeMerge) settle() error {
+	var files []Overlaid
+	for at := range m.items {
+		item := &m.items[at]
+		if item.ours == nil {
+			m.deletion(item)
+			continue
+		}
+		one, err := m.file(item)
+		if err != nil {
+			return err
+		}
+		files = append(files, one)
+	}
+	slices.SortFunc(files, byOverlaidPath)
+	for path := range m.leaves {
+		if overlaidAt(files, path) == nil {
+			files = append(files, Overlaid{Path: path})
+			slices.SortFunc(files, byOverlaidPath)
+		}
+	}
+	files = settledOver(m.project, m.head, files)
+	m.folders(files)
+	m.plan.files = files
+	slices.SortFunc(m.plan.conflicts, byConflictPath)
+	slices.Sort(m.plan.Merged)
+	return nil
+}
+
+// folders finds files that would stand where the other side has a folder, or the reverse.
+func (m *treeMerge) folders(files []Overlaid) {
+	for at := range files {
+		one := &files[at]
+		if !one.stands() || m.disputed(one.Path) {
+			continue
+		}
+		if other, found := m.project.conflictOver(m.head, files, one.Path); found {
+			c := Conflict{Path: one.Path, Kind: AddedByBoth, Ours: one.Blob}
+			if there := m.theirs(other); there != nil {
+				c.Theirs = there.blob
+			}
+			m.plan.conflicts = append(m.plan.conflicts, c)
+		}
+	}
+	// A conflict says the same of its path alone, once the files of a merge are known.
+	m.plan.Merged = slices.DeleteFunc(m.plan.Merged, m.disputed)
+}
+
+func (m *treeMerge) disputed(path string) bool {
+	return slices.ContainsFunc(m.plan.conflicts, func(c Conflict) bool { return c.Path == path })
+}
+
+// known is the conflict that the workspace had at a path already, nil for none. It stays until the
+// file is written.
+func (m *treeMerge) known(path string) *Conflict { return m.workspace.conflict(path) }
+
+// ancestor is what both sides of an item began with: that of the base, or of a conflict that stands
+// from an earlier merge.
+func (m *treeMerge) ancestor(item *mergeItem, path string) *standing {
+	if known := m.known(path); known != nil {
+		if known.Base == (Hash{}) {
+			return nil
+		}
+		return &standing{blob: known.Base, size: known.BaseSize, contentType: known.BaseType}
+	}
+	if item.from == "" {
+		return nil
+	}
+	return m.project.standingAt(item.from, m.base)
+}
+
+// deletion merges a file that the workspace took away from its path: it goes, unless the project
+// changed or moved it.
+func (m *treeMerge) deletion(item *mergeItem) {
+	if item.at == "" {
+		return
+	}
+	before, theirs := m.ancestor(item, item.from), m.theirs(item.at)
+	if m.known(item.from) == nil && item.at == item.from && sameStanding(before, theirs) {
+		return
+	}
+	c := conflictOf(item.at, DeletedByUs, before)
+	c.Theirs = theirs.blob
+	if one := m.workspace.file(item.at); one != nil && one.stands() {
+		c.Kind, c.Ours = AddedByBoth, one.Blob
+	}
+	m.dispute(c, nil)
+}
+
+func sameStanding(a, b *standing) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func conflictOf(path string, kind ConflictKind, before *standing) Conflict {
+	c := Conflict{Path: path, Kind: kind}
+	if before != nil {
+		c.Base, c.BaseSize, c.BaseType = before.blob, before.size, before.contentType
+	}
+	return c
+}
+
+// dispute adds a conflict, the first of its path alone, with its text as far as there is room.
+func (m *treeMerge) dispute(c Conflict, marked []byte) {
+	if m.disputed(c.Path) {
+		return
+	}
+	if len(marked) > 0 && len(marked) <= min(m.room, 2*FileBytesMax) {
+		m.room -= len(marked)
+		blob := Blob{Hash: sha256.Sum256(marked), Content: marked}
+		c.Marked, c.MarkedSize = blob.Hash, len(marked)
+		m.plan.Blobs = append(m.plan.Blobs, blob)
+	}
+	m.plan.conflicts = append(m.plan.conflicts, c)
+}
+
+// file merges a file that stands in the workspace.
+func (m *treeMerge) file(item *mergeItem) (Overlaid, error) {
+	next := *item.ours
+	next.Path, next.From = item.path, item.at
+	ours := standing{blob: next.Blob, size: next.Size, contentType: next.Type}
+	known, before := m.known(item.ours.Path), m.ancestor(item, item.ours.Path)
+	stranger := m.stranger(item)
+	switch {
+	case stranger != nil:
+		if item.from == "" && next.is(stranger) && known == nil {
+			next.From = next.Path
+			return next, nil
+		}
+		if item.at == "" {
+			next.From = next.Path
+		}
+		// It cannot take along what the project made of it.
+		m.deletion(item)
+		return next, m.contradict(item, AddedByBoth, before, &ours, stranger)
+	case item.from == "" && known != nil:
+		c := *known
+		c.Path, c.Ours = item.path, next.Blob
+		m.dispute(c, nil)
+		return next, nil
+	case item.from == "":
+		return next, nil
+	case item.at == "":
+		c := conflictOf(item.path, DeletedByThem, before)
+		c.Ours = next.Blob
+		m.dispute(c, nil)
+		return next, nil
+	}
+	theirs := m.theirs(item.at)
+	if known != nil && before == nil {
+		return next, m.contradictKnown(item, AddedByBoth, before, &ours, theirs)
+	}
+	if renamedApart := item.at != item.from && item.at != item.path; known != nil || renamedApart {
+		return next, m.contradictKnown(item, ContentConflict, before, &ours, theirs)
+	}
+	merged, clean, err := m.content(before, &ours, theirs)
+	if err != nil || !clean {
+		if err == nil {
+			err = m.contradict(item, ContentConflict, before, &ours, theirs)
+		}
+		return next, err
+	}
+	next.Blob, next.Size, next.Type = merged.blob, merged.size, merged.contentType
+	if !sameStanding(before, theirs) || item.at != item.from {
+		m.plan.Merged = append(m.plan.Merged, item.path)
+	}
+	return next, nil
+}
+
+// contradictKnown is contradict, unless both sides agree by now.
+func (m *treeMerge) contradictKnown(
+	item *mergeItem, kind ConflictKind, before, ours, theirs *standing,
+) error {
+	if item.path == item.at && *ours == *theirs {
+		return nil
+	}
+	return m.contradict(item, kind, before, ours, theirs)
+}
+
+// contradict adds a conflict of contents with the text of both.
+func (m *treeMerge) contradict(
+	item *mergeItem, kind ConflictKind, before, ours, theirs *standing,
+) error {
+	texts, err := m.texts(before, ours, theirs)
+	if err != nil {
+		return err
+	}
+	c := conflictOf(item.path, kind, before)
+	c.Ours, c.Theirs = ours.blob, theirs.blob
+	m.dispute(c, m.budget.Merge(texts[0], texts[1], texts[2]).Text)
+	return nil
+}
+
+// content merges what both sides made of a file; clean is false where they contradict each other.
+func (m *treeMerge) content(
+	before, ours, theirs *standing,
+) (merged standing, clean bool, err error) {
+	merged = *ours
+	switch {
+	case ours.contentType == before.contentType:
+		merged.contentType = theirs.contentType
+	case theirs.contentType != before.contentType && theirs.contentType != ours.contentType:
+		return merged, false, nil
+	}
+	switch {
+	case ours.blob == before.blob:
+		merged.blob, merged.size = theirs.blob, theirs.size
+		return merged, true, nil
+	case theirs.blob == before.blob, theirs.blob == ours.blob:
+		return merged, true, nil
+	}
+	texts, err := m.texts(before, ours, theirs)
+	if err != nil {
+		return merged, false, err
+	}
+	joined := m.budget.Merge(texts[0], texts[1], texts[2])
+	if joined.Conflicts > 0 || len(joined.Text) > FileBytesMax {
+		return merged, false, nil
+	}
+	blob := Blob{Hash: sha256.Sum256(joined.Text), Content: joined.Text}
+	m.plan.Blobs = append(m.plan.Blobs, blob)
+	merged.blob, merged.size = blob.Hash, len(blob.Content)
+	return merged, true, nil
+}
+
+// texts are the contents of three sides; nothing is an empty text.
+func (m *treeMerge) texts(sides ...*standing) (texts [3][]byte, err error) {
+	for at, side := range sides {
+		if side == nil {
+			continue
+		}
+		if texts[at], err = m.read(side.blob); err != nil {
+			return texts, err
+		}
+	}
+	return texts, nil
+}

@@ -1,0 +1,182 @@
+package work
+
+import "slices"
+
+// settled are the files of an overlay in their order, without those that are what the base has.
+// The input is modified.
+func settledOver(p *Project, base *Changeset, files []Overlaid) []Overlaid {
+	slices.SortFunc(files, byOverlaidPath)
+	return slices.DeleteFunc(files, func(one Overlaid) bool {
+		before := p.standingAt(one.Path, base)
+		if !one.stands() {
+			return before == nil
+		}
+		return one.is(before)
+	})
+}
+
+// standingAt is what stood at a path after a changeset, nil for nothing.
+func (p *Project) standingAt(path string, at *Changeset) *standing {
+	info, stood := p.FileAt(path, at)
+	if !stood || path == "" {
+		return nil
+	}
+	return &standing{blob: info.Blob, size: info.Size, contentType: info.ContentType}
+}
+
+// originIn is where the file that an overlay has at a path, or would get there, stands at the base;
+// empty for one that is new.
+func (p *Project) originIn(base *Changeset, files []Overlaid, path string) string {
+	if one := overlaidAt(files, path); one != nil && one.stands() {
+		return one.From
+	}
+	if p.standingAt(path, base) == nil || movedTo(files, path) != "" {
+		return ""
+	}
+	return path
+}
+
+// movedTo is where an overlay has the file of another path of the base; empty where it has not.
+func movedTo(files []Overlaid, from string) string {
+	for at := range files {
+		if one := &files[at]; one.stands() && one.From == from && one.Path != from {
+			return one.Path
+		}
+	}
+	return ""
+}
+
+// countOver is how many files stand in an overlay.
+func (p *Project) countOver(base *Changeset, files []Overlaid) (count int) {
+	if base == p.Head() {
+		count = p.live.Len()
+	} else {
+		p.FilesAt(base, "", func(FileInfo) bool { count++; return true })
+	}
+	for at := range files {
+		one := &files[at]
+		if stood := p.standingAt(one.Path, base) != nil; stood && !one.stands() {
+			count--
+		} else if !stood && one.stands() {
+			count++
+		}
+	}
+	return count
+}
+
+// conflictOver finds a file of an overlay that stands where the path needs a folder, or below it.
+func (p *Project) conflictOver(base *Changeset, files []Overlaid, path string) (string, bool) {
+	stands := func(path string) bool {
+		if one := overlaidAt(files, path); one != nil {
+			return one.stands()
+		}
+		return p.standingAt(path, base) != nil
+	}
+	for at := range len(path) {
+		if path[at] == '/' && stands(path[:at]) {
+			return path[:at], true
+		}
+	}
+	var below string
+	folder := path + "/"
+	p.filesOver(base, files, folder, func(other WorkspaceFile) bool {
+		if len(other.Path) > len(folder) && other.Path[:len(folder)] == folder {
+			below = other.Path
+		}
+		return false
+	})
+	return below, below != ""
+}
+
+// netOperations are the steps from a changeset to an overlay, in an order in which they can be
+// published: what goes away first, then renames, each behind the one that makes room for it. A
+// rename is told as one where its source went away or was itself taken by a rename, and where its
+// target was free or was itself renamed away. A ring of renames is told as changed contents.
+func (p *Project) netOperations(base *Changeset, files []Overlaid) (ops []OpRecord) {
+	renames, sources := p.netRenames(base, files)
+	var rest []OpRecord
+	for at := range files {
+		one := &files[at]
+		before := p.standingAt(one.Path, base)
+		switch {
+		case renames[one.Path] != "":
+		case !one.stands():
+			if before != nil && sources[one.Path] == "" {
+				ops = append(ops, OpRecord{Action: Delete, Path: one.Path})
+			}
+		case before == nil:
+			rest = append(rest, one.operation(Create, ""))
+		case !one.is(before):
+			rest = append(rest, one.operation(Modify, ""))
+		}
+	}
+	for len(renames) > 0 {
+		for at := range files {
+			one := &files[at]
+			from, waits := renames[one.Path]
+			if !waits || sources[one.Path] != "" {
+				continue
+			}
+			ops = append(ops, one.operation(Rename, from))
+			delete(renames, one.Path)
+			delete(sources, from)
+		}
+	}
+	return append(ops, rest...)
+}
+
+func (o *Overlaid) operation(action Action, from string) OpRecord {
+	return OpRecord{
+		Action: action, Path: o.Path, From: from, Blob: o.Blob, Size: o.Size, Type: o.Type,
+	}
+}
+
+// netRenames are the sources of those files that will be told as renamed, by their paths, and the
+// reverse.
+func (p *Project) netRenames(
+	base *Changeset, files []Overlaid,
+) (renames, sources map[string]string) {
+	renames, sources = map[string]string{}, map[string]string{}
+	for at := range files {
+		one := &files[at]
+		if one.stands() && one.From != "" && one.From != one.Path {
+			renames[one.Path], sources[one.From] = one.From, one.Path
+		}
+	}
+	drop := func(path string) {
+		delete(sources, renames[path])
+		delete(renames, path)
+	}
+	for settled := false; !settled; {
+		settled = true
+		for path, from := range renames {
+			source := overlaidAt(files, from)
+			stays := source == nil || source.stands() && renames[from] == ""
+			taken := p.standingAt(path, base) != nil && sources[path] == ""
+			if stays || taken {
+				drop(path)
+				settled = false
+			}
+		}
+	}
+	for path := range renames {
+		if inRing(renames, path) {
+			for at := renames[path]; at != path; {
+				next := renames[at]
+				drop(at)
+				at = next
+			}
+			drop(path)
+		}
+	}
+	return renames, sources
+}
+
+// inRing reports whether renames lead from a path back to it.
+func inRing(renames map[string]string, path string) bool {
+	at := renames[path]
+	for at != "" && at != path {
+		at = renames[at]
+	}
+	return at == path
+}

@@ -1,0 +1,220 @@
+package work
+
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Turn is the right of one agent to be the only writer of a community project's files. It is over
+// the moment it runs out, whoever looks.
+type Turn struct {
+	Agent     id.ID `cbor:"1,keyasint"`
+	Workspace id.ID `cbor:"2,keyasint"`
+	// ExpiresAt is Unix milliseconds.
+	ExpiresAt int64 `cbor:"3,keyasint"`
+}
+
+// Turn is the one that is held now.
+func (p *Project) Turn(now int64) (*Turn, bool) {
+	if p.turn == nil || now >= p.turn.ExpiresAt {
+		return nil, false
+	}
+	return p.turn, true
+}
+
+// requireNoTurnOfOthers refuses writers of files while another agent holds the turn: TURN_HELD.
+func (p *Project) requireNoTurnOfOthers(stamp Stamp) error {
+	turn, held := p.Turn(stamp.Now)
+	if !held || turn.Agent == stamp.Agent {
+		return nil
+	}
+	// The holder is named by its ID, the end in Unix milliseconds.
+	return fault.New(fault.TurnHeld, "Another agent holds the turn of the project.").
+		With("holder", turn.Agent.Format(id.Agent)).With("expires_at", turn.ExpiresAt).
+		With("retry_after_seconds", int((turn.ExpiresAt-stamp.Now+999)/1000))
+}
+
+// requireWritable takes those who may write files of a project now: PROJECT_ARCHIVED, TURN_HELD.
+func requireWritable(p *Project, stamp Stamp) error {
+	if err := requireActive(p); err != nil {
+		return err
+	}
+	return p.requireNoTurnOfOthers(stamp)
+}
+
+func errTurnLost() error {
+	return fault.New(fault.TurnLost, "The turn has run out or is another's; the workspace is kept.")
+}
+
+// requireCommunity refuses with PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY.
+func requireCommunity(p *Project) error {
+	if err := requireActive(p); err != nil {
+		return err
+	}
+	if p.Kind != Community {
+		return fault.New(fault.ProjectNotCommunity, "Only community projects have turns.")
+	}
+	return nil
+}
+
+// CommunityWorkspace is the workspace that a turn of an agent takes up, nil where it will open one.
+func (p *Project) CommunityWorkspace(agent id.ID) *Workspace {
+	for _, one := range p.openWorkspaces {
+		if w, _ := p.Workspace(one); w.Agent == agent && w.Mode == CommunityMode {
+			return w
+		}
+	}
+	return nil
+}
+
+// TakeTurn makes an agent the only writer of a community project's files for a while.
+type TakeTurn struct {
+	// Plan puts the agent's open workspace onto the head; nil where there is nothing to do.
+	Plan *MergePlan
+}
+
+// Authorize takes any agent that can read the project.
+func (c *TakeTurn) Authorize(p *Project, agent id.ID) error { return requireReadable(p, agent) }
+
+// Decide refuses with PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_HELD, QUOTA_EXCEEDED, and with
+// an error that is Stale where another plan is needed. The holder keeps the turn that it has.
+func (c *TakeTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := requireCommunity(p); err != nil {
+		return Decision{}, err
+	}
+	if err := p.requireNoTurnOfOthers(stamp); err != nil {
+		return Decision{}, err
+	}
+	result := Result{Created: true}
+	if turn, held := p.Turn(stamp.Now); held {
+		result.Subject = turn.Workspace
+		return Decision{Result: result}, nil
+	}
+	taken := &TurnTaken{ExpiresAt: stamp.Now + TurnSeconds*1000}
+	w := p.CommunityWorkspace(stamp.Agent)
+	if w == nil {
+		opened, err := decideWorkspace(p, CommunityMode, stamp)
+		if err != nil {
+			return Decision{}, err
+		}
+		taken.Workspace, result.Subject = opened.ID, opened.ID
+		return Decision{Events: []Event{opened, taken}, Result: result}, nil
+	}
+	decision, err := c.Plan.decide(p, w)
+	if err != nil {
+		return Decision{}, err
+	}
+	taken.Workspace, result.Subject = w.ID, w.ID
+	decision.Events, decision.Result = append(decision.Events, taken), result
+	return decision, nil
+}
+
+// TurnTaken is the event of a new turn.
+type TurnTaken struct {
+	Workspace id.ID `cbor:"1,keyasint"`
+	ExpiresAt int64 `cbor:"2,keyasint"`
+}
+
+func (e *TurnTaken) apply(p *Project, at Moment) {
+	p.turn = &Turn{Agent: at.Agent, Workspace: e.Workspace, ExpiresAt: e.ExpiresAt}
+}
+
+// TurnRenewed is the event of a write in the workspace of a turn.
+type TurnRenewed struct {
+	ExpiresAt int64 `cbor:"1,keyasint"`
+}
+
+func (e *TurnRenewed) apply(p *Project, _ Moment) {
+	next := *p.turn
+	next.ExpiresAt = e.ExpiresAt
+	p.turn = &next
+}
+
+// renewed is the event that a write in a workspace adds where it belongs to a turn.
+func renewed(w *Workspace, stamp Stamp, events []Event) []Event {
+	if w.Mode != CommunityMode {
+		return events
+	}
+	return append(events, &TurnRenewed{ExpiresAt: stamp.Now + TurnSeconds*1000})
+}
+
+// SubmitTurn publishes the workspace of a turn and ends the turn.
+type SubmitTurn struct {
+	Summary string
+	// Plan puts the workspace onto the head; nil where it lies there.
+	Plan *MergePlan
+}
+
+// Authorize takes any agent that can read the project; Decide knows who holds the turn.
+func (c *SubmitTurn) Authorize(p *Project, agent id.ID) error { return requireReadable(p, agent) }
+
+// Decide refuses with PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_LOST, CONTRIBUTION_CONFLICT,
+// NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and with an error that is Stale where another plan is
+// needed.
+func (c *SubmitTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := requireCommunity(p); err != nil {
+		return Decision{}, err
+	}
+	turn, held := p.Turn(stamp.Now)
+	if !held || turn.Agent != stamp.Agent {
+		return Decision{}, errTurnLost()
+	}
+	w, _ := p.Workspace(turn.Workspace)
+	published, blobs, err := p.decidePublication(w, c.Plan)
+	if err != nil {
+		return Decision{}, err
+	}
+	published.ID = p.nextChangesetID(stamp.ID(0))
+	published.Message = c.Summary
+	published.Source, published.SourceID = SourceCommunitySubmit, w.ID
+	return Decision{
+		Events: []Event{published, &WorkspacePublished{Workspace: w.ID, Changeset: published.ID}},
+		Blobs:  blobs,
+		Result: Result{Created: true, Changeset: published.ID, Subject: w.ID},
+	}, nil
+}
+
+// decidePublication is the changeset that puts a workspace onto the head: CONTRIBUTION_CONFLICT,
+// NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, Stale.
+func (p *Project) decidePublication(
+	w *Workspace, plan *MergePlan,
+) (*ChangesetPublished, []Blob, error) {
+	files, conflicts, blobs := w.Files, w.Conflicts, []Blob(nil)
+	if w.Base != p.Head().ID {
+		if !plan.fits(p, w) {
+			return nil, nil, errStale
+		}
+		files, conflicts, blobs = plan.files, plan.conflicts, plan.Blobs
+	}
+	if len(conflicts) > 0 {
+		return nil, nil, fault.New(fault.ContributionConflict,
+			"The workspace contradicts the project's head: refresh it and write the files anew.").
+			With("conflicts", conflicts)
+	}
+	ops := p.netOperations(p.Head(), files)
+	if len(ops) == 0 {
+		return nil, nil, fault.New(fault.NothingToSubmit, "The workspace changes nothing.").
+			With("workspace_id", w.ID.Format(id.Workspace))
+	}
+	if p.countOver(p.Head(), files) > FilesMax {
+		return nil, nil, errFileLimitReached()
+	}
+	return &ChangesetPublished{Ops: ops}, blobs, nil
+}
+
+// WorkspacePublished is the event of a workspace that became a changeset; a turn of it is over.
+type WorkspacePublished struct {
+	Workspace id.ID `cbor:"1,keyasint"`
+	Changeset id.ID `cbor:"2,keyasint"`
+}
+
+func (e *WorkspacePublished) apply(p *Project, at Moment) {
+	p.changeWorkspace(e.Workspace, at, func(next *Workspace) {
+		next.Status, next.Published = WorkspaceDone, e.Changeset
+		// What it changed is said by the changeset.
+		next.Files, next.Conflicts = nil, nil
+	})
+	if p.turn != nil && p.turn.Workspace == e.Workspace {
+		p.turn = nil
+	}
+}

@@ -1,0 +1,421 @@
+package work
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work/path"
+)
+
+// WorkspaceMode says what becomes of a workspace: a contribution that maintainers decide on, or a
+// changeset of a community project.
+type WorkspaceMode uint8
+
+// The modes of a workspace.
+const (
+	ContributionMode WorkspaceMode = iota + 1
+	CommunityMode
+)
+
+var workspaceModeNames = [...]string{"", "CONTRIBUTION", "COMMUNITY"}
+
+// String is the name on the wire.
+func (m WorkspaceMode) String() string { return workspaceModeNames[m] }
+
+// WorkspaceStatus says how far a workspace has come.
+type WorkspaceStatus uint8
+
+// The statuses of a workspace. WorkspaceDone is PUBLISHED; it and WorkspaceClosed are final.
+const (
+	WorkspaceOpen WorkspaceStatus = iota + 1
+	WorkspaceSubmitted
+	WorkspaceConflict
+	WorkspaceDone
+	WorkspaceClosed
+)
+
+var workspaceStatusNames = [...]string{
+	"", "OPEN", "SUBMITTED", "CONFLICT", "PUBLISHED", "CLOSED",
+}
+
+// String is the name on the wire.
+func (s WorkspaceStatus) String() string { return workspaceStatusNames[s] }
+
+// Final reports whether a workspace of this status takes no more changes.
+func (s WorkspaceStatus) Final() bool { return s == WorkspaceDone || s == WorkspaceClosed }
+
+// Workspace is one agent's changes on top of a changeset, before they are published.
+type Workspace struct {
+	ID     id.ID           `cbor:"1,keyasint"`
+	Agent  id.ID           `cbor:"2,keyasint"`
+	Mode   WorkspaceMode   `cbor:"3,keyasint"`
+	Status WorkspaceStatus `cbor:"4,keyasint"`
+	// Base is the changeset that the files lie on.
+	Base id.ID `cbor:"5,keyasint"`
+	// Published is the changeset that it became, zero until then.
+	Published    id.ID `cbor:"6,keyasint,omitzero"`
+	Contribution id.ID `cbor:"7,keyasint,omitzero"`
+	// Revision grows with every change.
+	Revision uint64 `cbor:"8,keyasint"`
+	// Files are the paths that differ from the base, in the order of their bytes.
+	Files []Overlaid `cbor:"9,keyasint,omitempty"`
+	// Conflicts are in the order of their paths' bytes.
+	Conflicts []Conflict `cbor:"10,keyasint,omitempty"`
+	// CreatedAt and UpdatedAt are Unix milliseconds.
+	CreatedAt int64 `cbor:"11,keyasint"`
+	UpdatedAt int64 `cbor:"12,keyasint"`
+}
+
+// Overlaid is what a workspace left at one path: a file, or nothing.
+type Overlaid struct {
+	Path string `cbor:"1,keyasint"`
+	// From is where the file stands at the base, empty for one that began in the workspace.
+	From string `cbor:"2,keyasint,omitempty"`
+	// Blob is zero where nothing stands.
+	Blob Hash   `cbor:"3,keyasint,omitzero"`
+	Size int    `cbor:"4,keyasint,omitempty"`
+	Type string `cbor:"5,keyasint,omitempty"`
+	// At is when it was written, Unix milliseconds.
+	At int64 `cbor:"6,keyasint,omitempty"`
+}
+
+func (o *Overlaid) stands() bool { return o.Blob != Hash{} }
+
+func (o *Overlaid) is(other *standing) bool {
+	return other != nil && o.Blob == other.blob && o.Type == other.contentType
+}
+
+// ConflictKind says how two changes of a file contradict each other.
+type ConflictKind uint8
+
+// The kinds of conflicts; "us" is the workspace.
+const (
+	ContentConflict ConflictKind = iota + 1
+	DeletedByThem
+	DeletedByUs
+	AddedByBoth
+)
+
+var conflictKindNames = [...]string{
+	"", "CONTENT", "DELETED_BY_THEM", "DELETED_BY_US", "ADDED_BY_BOTH",
+}
+
+// String is the name on the wire.
+func (k ConflictKind) String() string { return conflictKindNames[k] }
+
+// Conflict is a file that workspace and project have changed in ways that contradict each other.
+// Hashes are zero where nothing stands.
+type Conflict struct {
+	Path   string       `cbor:"1,keyasint"`
+	Kind   ConflictKind `cbor:"2,keyasint"`
+	Base   Hash         `cbor:"3,keyasint,omitzero"`
+	Ours   Hash         `cbor:"4,keyasint,omitzero"`
+	Theirs Hash         `cbor:"5,keyasint,omitzero"`
+	// Marked is the text with both sides between markers; zero where there is none, or where it would
+	// be too long.
+	Marked Hash `cbor:"6,keyasint,omitzero"`
+	// BaseType is the media type at the base. The sizes are those of base, ours and the marked text.
+	BaseType   string `cbor:"7,keyasint,omitempty"`
+	BaseSize   int    `cbor:"8,keyasint,omitempty"`
+	MarkedSize int    `cbor:"9,keyasint,omitempty"`
+}
+
+func (w *Workspace) ident() id.ID { return w.ID }
+
+// sound reports whether a saved workspace is one that the rules know.
+func (w *Workspace) sound() bool {
+	return w != nil && w.Mode >= ContributionMode && w.Mode <= CommunityMode &&
+		w.Status >= WorkspaceOpen && w.Status <= WorkspaceClosed &&
+		slices.IsSortedFunc(w.Files, byOverlaidPath) &&
+		!slices.ContainsFunc(w.Conflicts, func(c Conflict) bool {
+			return c.Kind < ContentConflict || c.Kind > AddedByBoth
+		})
+}
+
+func byOverlaidPath(a, b Overlaid) int { return cmp.Compare(a.Path, b.Path) }
+
+func byConflictPath(a, b Conflict) int { return cmp.Compare(a.Path, b.Path) }
+
+// file is what the workspace left at a path, nil where that is what the base has.
+func (w *Workspace) file(path string) *Overlaid { return overlaidAt(w.Files, path) }
+
+func overlaidAt(files []Overlaid, path string) *Overlaid {
+	at, found := slices.BinarySearchFunc(files, Overlaid{Path: path}, byOverlaidPath)
+	if !found {
+		return nil
+	}
+	return &files[at]
+}
+
+func (w *Workspace) conflict(path string) *Conflict {
+	at, found := slices.BinarySearchFunc(w.Conflicts, Conflict{Path: path}, byConflictPath)
+	if !found {
+		return nil
+	}
+	return &w.Conflicts[at]
+}
+
+// Contents yields the contents that the workspace names itself, with their sizes.
+func (w *Workspace) Contents(yield func(path string, blob Hash, size int)) {
+	for at := range w.Files {
+		if one := &w.Files[at]; one.stands() {
+			yield(one.Path, one.Blob, one.Size)
+		}
+	}
+	for at := range w.Conflicts {
+		if one := &w.Conflicts[at]; one.Marked != (Hash{}) {
+			yield(one.Path, one.Marked, one.MarkedSize)
+		}
+	}
+}
+
+// Workspace finds one by ID.
+func (p *Project) Workspace(wanted id.ID) (*Workspace, bool) { return p.workspaces.get(wanted) }
+
+// Workspaces yields all, the oldest first.
+func (p *Project) Workspaces(yield func(*Workspace) bool) {
+	for nth := range p.workspaces.len() {
+		if !yield(p.workspaces.at(nth)) {
+			return
+		}
+	}
+}
+
+// tree is the changeset that a workspace's files lie on.
+func (p *Project) tree(w *Workspace) *Changeset {
+	on := w.Base
+	if !w.Published.IsZero() {
+		on = w.Published
+	}
+	changeset, _ := p.Changeset(on)
+	return changeset
+}
+
+// WorkspaceFile is a file as a workspace sees it. Of one that the workspace changed, Updated is
+// nil, and Created is too where it began there.
+type WorkspaceFile struct {
+	FileInfo
+	// ChangedAt is when the workspace changed it, Unix milliseconds; zero where it did not.
+	ChangedAt int64
+}
+
+// WorkspaceFile is the file that a workspace sees at a path.
+func (p *Project) WorkspaceFile(w *Workspace, path string) (WorkspaceFile, bool) {
+	base := p.tree(w)
+	if one := w.file(path); one != nil {
+		return p.overlaid(base, one), one.stands()
+	}
+	info, stands := p.FileAt(path, base)
+	return WorkspaceFile{FileInfo: info}, stands
+}
+
+func (p *Project) overlaid(base *Changeset, one *Overlaid) WorkspaceFile {
+	file := WorkspaceFile{ChangedAt: one.At, FileInfo: FileInfo{
+		Path: one.Path, Blob: one.Blob, Size: one.Size, ContentType: one.Type,
+		Language: path.LanguageOf(one.Path),
+	}}
+	if before, stood := p.FileAt(one.From, base); stood && one.From != "" {
+		file.Created = before.Created
+	}
+	return file
+}
+
+// WorkspaceFiles yields the files that a workspace sees, in the order of their path bytes, from a
+// path on.
+func (p *Project) WorkspaceFiles(w *Workspace, from string, yield func(WorkspaceFile) bool) {
+	p.filesOver(p.tree(w), w.Files, from, yield)
+}
+
+// filesOver yields the files of a changeset with those of an overlay over them.
+func (p *Project) filesOver(
+	base *Changeset, files []Overlaid, from string, yield func(WorkspaceFile) bool,
+) {
+	next, _ := slices.BinarySearchFunc(files, Overlaid{Path: from}, byOverlaidPath)
+	goOn := true
+	before := func(path string) {
+		for ; goOn && next < len(files) && (path == "" || files[next].Path < path); next++ {
+			if one := &files[next]; one.stands() {
+				goOn = yield(p.overlaid(base, one))
+			}
+		}
+	}
+	p.FilesAt(base, from, func(info FileInfo) bool {
+		before(info.Path)
+		if goOn && next < len(files) && files[next].Path == info.Path {
+			return goOn
+		}
+		goOn = goOn && yield(WorkspaceFile{FileInfo: info})
+		return goOn
+	})
+	before("")
+}
+
+// OpenWorkspace begins a workspace on the head.
+type OpenWorkspace struct{}
+
+// Authorize takes any agent that can read the project, and contributors in private ones.
+func (c *OpenWorkspace) Authorize(p *Project, agent id.ID) error {
+	if err := requireReadable(p, agent); err != nil {
+		return err
+	}
+	return requireClaimer(p, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, PROJECT_IS_COMMUNITY, QUOTA_EXCEEDED.
+func (c *OpenWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	if p.Kind == Community {
+		return Decision{}, fault.New(fault.ProjectIsCommunity,
+			"A community project is changed by turns: ask for one.")
+	}
+	opened, err := decideWorkspace(p, ContributionMode, stamp)
+	if err != nil {
+		return Decision{}, err
+	}
+	return Decision{
+		Events: []Event{opened}, Result: Result{Created: true, Subject: opened.ID},
+	}, nil
+}
+
+// decideWorkspace refuses with QUOTA_EXCEEDED.
+func decideWorkspace(p *Project, mode WorkspaceMode, stamp Stamp) (*WorkspaceOpened, error) {
+	own := 0
+	for _, one := range p.openWorkspaces {
+		if w, _ := p.Workspace(one); w.Agent == stamp.Agent {
+			own++
+		}
+	}
+	if own >= WorkspacesPerAgentMax {
+		return nil, errQuota("open_workspaces_of_agent", WorkspacesPerAgentMax)
+	}
+	if len(p.openWorkspaces) >= WorkspacesOpenMax {
+		return nil, errQuota("open_workspaces", WorkspacesOpenMax)
+	}
+	return &WorkspaceOpened{
+		ID: p.workspaces.next(stamp.ID(1)), Mode: mode, Base: p.Head().ID,
+	}, nil
+}
+
+// WorkspaceOpened is the event of a new workspace.
+type WorkspaceOpened struct {
+	ID   id.ID         `cbor:"1,keyasint"`
+	Mode WorkspaceMode `cbor:"2,keyasint"`
+	Base id.ID         `cbor:"3,keyasint"`
+}
+
+func (e *WorkspaceOpened) apply(p *Project, at Moment) {
+	p.putWorkspace(&Workspace{
+		ID: e.ID, Agent: at.Agent, Mode: e.Mode, Status: WorkspaceOpen, Base: e.Base, Revision: 1,
+		CreatedAt: at.Now, UpdatedAt: at.Now,
+	})
+}
+
+// putWorkspace stores a new workspace, or another version of one.
+func (p *Project) putWorkspace(next *Workspace) {
+	old, stood := p.workspaces.put(next, p.Revision+1)
+	was := stood && !old.Status.Final()
+	switch is := !next.Status.Final(); {
+	case is && !was:
+		p.openWorkspaces = append(slices.Clip(p.openWorkspaces), next.ID)
+	case was && !is:
+		kept := slices.Clone(p.openWorkspaces)
+		at := slices.Index(kept, next.ID)
+		p.openWorkspaces = slices.Delete(kept, at, at+1)
+	}
+}
+
+// changeWorkspace is another version of a workspace that an event names.
+func (p *Project) changeWorkspace(named id.ID, at Moment, change func(next *Workspace)) {
+	old, _ := p.Workspace(named)
+	next := *old
+	next.Revision++
+	next.UpdatedAt = max(next.UpdatedAt, at.Now)
+	change(&next)
+	p.putWorkspace(&next)
+}
+
+// authorOf takes the author of a workspace where it may still work in the project:
+// WORKSPACE_NOT_FOUND, FORBIDDEN, ROLE_REQUIRED.
+func authorOf(p *Project, workspace, agent id.ID) error {
+	if err := readableOr(p, agent, errWorkspaceNotFound()); err != nil {
+		return err
+	}
+	w, ok := p.Workspace(workspace)
+	if !ok {
+		return errWorkspaceNotFound()
+	}
+	if w.Agent != agent {
+		return fault.New(fault.Forbidden, "The workspace is another agent's.")
+	}
+	return requireClaimer(p, agent)
+}
+
+func errWorkspaceNotFound() error {
+	return fault.New(fault.WorkspaceNotFound, "There is no such workspace.")
+}
+
+// AuthorizeWorkspace takes those who may read a workspace, its author, maintainers and owners:
+// WORKSPACE_NOT_FOUND, ROLE_REQUIRED.
+func (p *Project) AuthorizeWorkspace(wanted, agent id.ID) (*Workspace, error) {
+	if err := readableOr(p, agent, errWorkspaceNotFound()); err != nil {
+		return nil, err
+	}
+	w, ok := p.Workspace(wanted)
+	if !ok {
+		return nil, errWorkspaceNotFound()
+	}
+	if w.Agent != agent {
+		return w, requireRole(p, agent, Maintainer)
+	}
+	return w, nil
+}
+
+// requireChangeable is a workspace that takes changes of its author now: PROJECT_ARCHIVED,
+// WORKSPACE_CLOSED, TURN_LOST.
+func requireChangeable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, error) {
+	if err := requireActive(p); err != nil {
+		return nil, err
+	}
+	w, ok := p.Workspace(workspace)
+	if !ok {
+		return nil, errWorkspaceNotFound()
+	}
+	if w.Status.Final() {
+		return nil, fault.New(fault.WorkspaceClosed, "The workspace takes no more changes.").
+			With("status", w.Status.String())
+	}
+	if w.Mode == CommunityMode {
+		if turn, held := p.Turn(stamp.Now); !held || turn.Workspace != w.ID {
+			return nil, errTurnLost()
+		}
+	}
+	return w, nil
+}
+
+func (p *Project) restoreWorkspaces(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
+	var misplaced error
+	err := p.workspaces.restore(WorkspaceChunk, head.Workspaces, chunk, func(one *Workspace) {
+		if _, known := p.Changeset(one.Base); !known {
+			misplaced = fmt.Errorf("workspace %s: its base is no changeset of the project",
+				one.ID.Format(id.Workspace))
+		}
+		if !one.Status.Final() {
+			p.openWorkspaces = append(p.openWorkspaces, one.ID)
+		}
+	})
+	if err != nil || misplaced != nil {
+		return errors.Join(err, misplaced)
+	}
+	if p.turn != nil {
+		if w, known := p.Workspace(p.turn.Workspace); !known || w.Status.Final() {
+			return errors.New("project head: a turn without a workspace")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package work
+
+import (
+	"cmp"
+	"slices"
+
+	"pws/internal/id"
+)
+
+// WorkspaceChange is one net difference of a workspace from its base.
+type WorkspaceChange struct {
+	Action Action
+	Path   string
+	// From is the previous path of a RENAME. Blob and Size are zero for DELETE.
+	From string
+	Blob Hash
+	Size int
+}
+
+// WorkspaceChanges are what a workspace changes, or has changed when it was published, in the order
+// of the paths' bytes.
+func (p *Project) WorkspaceChanges(w *Workspace) []WorkspaceChange {
+	var ops []OpRecord
+	if c, done := p.Changeset(w.Published); done {
+		ops = recordOf(c).Event.Ops
+	} else {
+		ops = p.netOperations(p.tree(w), w.Files)
+	}
+	changes := make([]WorkspaceChange, len(ops))
+	for at := range ops {
+		op := &ops[at]
+		changes[at] = WorkspaceChange{
+			Action: op.Action, Path: op.Path, From: op.From, Blob: op.Blob, Size: op.Size,
+		}
+	}
+	slices.SortFunc(changes, func(a, b WorkspaceChange) int { return cmp.Compare(a.Path, b.Path) })
+	return changes
+}
+
+// workspaceEdit puts another version of a workspace's files together.
+type workspaceEdit struct {
+	project   *Project
+	workspace *Workspace
+	base      *Changeset
+	stamp     Stamp
+	// files are those of the workspace with what was put so far.
+	files   []Overlaid
+	touched []string
+}
+
+func editOf(p *Project, workspace id.ID, stamp Stamp) (*workspaceEdit, error) {
+	w, err := requireChangeable(p, workspace, stamp)
+	if err != nil {
+		return nil, err
+	}
+	return &workspaceEdit{
+		project: p, workspace: w, base: p.tree(w), stamp: stamp, files: slices.Clone(w.Files),
+	}, nil
+}
+
+// put leaves a file, or nothing, at a path.
+func (e *workspaceEdit) put(next Overlaid) {
+	next.At = e.stamp.Now
+	e.touched = append(e.touched, next.Path)
+	at, found := slices.BinarySearchFunc(e.files, next, byOverlaidPath)
+	if found {
+		e.files[at] = next
+		return
+	}
+	e.files = slices.Insert(e.files, at, next)
+}
+
+// requireRoom refuses a new path beyond the limit, or one that would be a folder and a file:
+// FILE_LIMIT_REACHED, PATH_CONFLICT.
+func (e *workspaceEdit) requireRoom(path string) error {
+	if e.project.countOver(e.base, e.files) > FilesMax {
+		return errFileLimitReached()
+	}
+	if other, found := e.project.conflictOver(e.base, e.files, path); found {
+		return errPathConflict(path, other)
+	}
+	return nil
+}
+
+// decide is the decision about what was put: QUOTA_EXCEEDED.
+func (e *workspaceEdit) decide(result Result) (Decision, error) {
+	p, w := e.project, e.workspace
+	next := settledOver(p, e.base, e.files)
+	changes := len(p.netOperations(e.base, next))
+	if changes > OperationsMax && changes > len(p.netOperations(e.base, w.Files)) {
+		return Decision{}, errQuota("workspace_changes", OperationsMax)
+	}
+	event := &WorkspaceChanged{Workspace: w.ID}
+	for _, path := range e.touched {
+		one, before := overlaidAt(next, path), w.file(path)
+		switch {
+		case one == nil && before != nil:
+			event.Unset = append(event.Unset, path)
+		case one != nil && (before == nil || !one.same(before)):
+			event.Set = append(event.Set, *one)
+		}
+		if w.conflict(path) != nil {
+			event.Resolved = append(event.Resolved, path)
+		}
+	}
+	slices.SortFunc(event.Set, byOverlaidPath)
+	decision := Decision{Result: result}
+	if len(event.Set)+len(event.Unset)+len(event.Resolved) > 0 {
+		decision.Events = append(decision.Events, event)
+	}
+	decision.Events = renewed(w, e.stamp, decision.Events)
+	return decision, nil
+}
+
+// same reports whether two files are one, whenever they were written.
+func (o *Overlaid) same(other *Overlaid) bool {
+	mine := *o
+	mine.At = other.At
+	return mine == *other
+}
+
+// WriteWorkspaceFile writes one file of a workspace.
+type WriteWorkspaceFile struct {
+	Workspace   id.ID
+	Path        string
+	Blob        Blob
+	ContentType string
+	// Match is asked with the file at that moment, nil where none stands; nil asks nothing. It
+	// returns PRECONDITION_FAILED.
+	Match func(current *WorkspaceFile) error
+}
+
+// Authorize takes the author.
+func (c *WriteWorkspaceFile) Authorize(p *Project, agent id.ID) error {
+	return authorOf(p, c.Workspace, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, PRECONDITION_FAILED,
+// PATH_CONFLICT, FILE_LIMIT_REACHED, QUOTA_EXCEEDED. Writing a file settles its conflict.
+func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
+	edit, err := editOf(p, c.Workspace, stamp)
+	if err != nil {
+		return Decision{}, err
+	}
+	current, stands := p.WorkspaceFile(edit.workspace, c.Path)
+	if err := matchIn(c.Match, &current, stands); err != nil {
+		return Decision{}, err
+	}
+	edit.put(Overlaid{
+		Path: c.Path, From: p.originIn(edit.base, edit.files, c.Path),
+		Blob: c.Blob.Hash, Size: len(c.Blob.Content), Type: c.ContentType,
+	})
+	if !stands || edit.disputed(c.Path) {
+		if err := edit.requireRoom(c.Path); err != nil {
+			return Decision{}, err
+		}
+	}
+	decision, err := edit.decide(Result{Created: !stands, Subject: c.Workspace})
+	if len(decision.Events) > 0 {
+		decision.Blobs = []Blob{c.Blob}
+	}
+	return decision, err
+}
+
+// disputed reports whether a path has a conflict: the file there may stand where a folder is.
+func (e *workspaceEdit) disputed(path string) bool { return e.workspace.conflict(path) != nil }
+
+func matchIn(condition func(*WorkspaceFile) error, current *WorkspaceFile, stands bool) error {
+	if condition == nil {
+		return nil
+	}
+	if !stands {
+		current = nil
+	}
+	return condition(current)
+}
+
+// DeleteWorkspaceFile takes one file out of a workspace.
+type DeleteWorkspaceFile struct {
+	Workspace id.ID
+	Path      string
+	// Match is as in WriteWorkspaceFile.
+	Match func(current *WorkspaceFile) error
+}
+
+// Authorize takes the author.
+func (c *DeleteWorkspaceFile) Authorize(p *Project, agent id.ID) error {
+	return authorOf(p, c.Workspace, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, PRECONDITION_FAILED,
+// FILE_NOT_FOUND, QUOTA_EXCEEDED. A file that the workspace has deleted already may be deleted
+// again where that is in conflict: the deletion then stands.
+func (c *DeleteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
+	edit, err := editOf(p, c.Workspace, stamp)
+	if err != nil {
+		return Decision{}, err
+	}
+	current, stands := p.WorkspaceFile(edit.workspace, c.Path)
+	if err := matchIn(c.Match, &current, stands); err != nil {
+		return Decision{}, err
+	}
+	if !stands && !edit.disputed(c.Path) {
+		return Decision{}, errFileNotFound(c.Path)
+	}
+	edit.put(Overlaid{Path: c.Path})
+	return edit.decide(Result{Subject: c.Workspace})
+}
+
+// RenameWorkspaceFile moves one file within a workspace.
+type RenameWorkspaceFile struct {
+	Workspace id.ID
+	Path      string
+	NewPath   string
+}
+
+// Authorize takes the author.
+func (c *RenameWorkspaceFile) Authorize(p *Project, agent id.ID) error {
+	return authorOf(p, c.Workspace, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, FILE_NOT_FOUND, FILE_EXISTS,
+// PATH_CONFLICT, QUOTA_EXCEEDED. A file that stays where it is is no change.
+func (c *RenameWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
+	edit, err := editOf(p, c.Workspace, stamp)
+	if err != nil {
+		return Decision{}, err
+	}
+	current, stands := p.WorkspaceFile(edit.workspace, c.Path)
+	if !stands {
+		return Decision{}, errFileNotFound(c.Path)
+	}
+	result := Result{Subject: c.Workspace}
+	if c.NewPath == c.Path {
+		return edit.decide(result)
+	}
+	if _, taken := p.WorkspaceFile(edit.workspace, c.NewPath); taken {
+		return Decision{}, errFileExists(c.NewPath, 0)
+	}
+	from := p.originIn(edit.base, edit.files, c.Path)
+	edit.put(Overlaid{Path: c.Path})
+	if p.originIn(edit.base, edit.files, c.NewPath) == c.NewPath && from == "" {
+		// A new file takes the place of one that the workspace has deleted.
+		from = c.NewPath
+	}
+	edit.put(Overlaid{
+		Path: c.NewPath, From: from, Blob: current.Blob, Size: current.Size,
+		Type: current.ContentType,
+	})
+	if err := edit.requireRoom(c.NewPath); err != nil {
+		return Decision{}, err
+	}
+	return edit.decide(result)
+}
+
+// WorkspaceChanged is the event of files that were written, deleted or moved in a workspace.
+type WorkspaceChanged struct {
+	Workspace id.ID `cbor:"1,keyasint"`
+	// Set are paths as they are now, in the order of their bytes; Unset are those that are as the base
+	// has them again.
+	Set   []Overlaid `cbor:"2,keyasint,omitempty"`
+	Unset []string   `cbor:"3,keyasint,omitempty"`
+	// Resolved are conflicts that are settled.
+	Resolved []string `cbor:"4,keyasint,omitempty"`
+}
+
+func (e *WorkspaceChanged) apply(p *Project, at Moment) {
+	p.changeWorkspace(e.Workspace, at, func(next *Workspace) {
+		files := make([]Overlaid, 0, len(next.Files)+len(e.Set))
+		for _, one := range next.Files {
+			if !slices.Contains(e.Unset, one.Path) && overlaidAt(e.Set, one.Path) == nil {
+				files = append(files, one)
+			}
+		}
+		files = append(files, e.Set...)
+		slices.SortFunc(files, byOverlaidPath)
+		next.Files = files
+		if len(e.Resolved) > 0 {
+			next.Conflicts = slices.DeleteFunc(slices.Clone(next.Conflicts), func(c Conflict) bool {
+				return slices.Contains(e.Resolved, c.Path)
+			})
+		}
+	})
+}
