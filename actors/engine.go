@@ -98,7 +98,7 @@ type Engine struct {
 
 	handles  *xsync.MapOf[id.ID, *handle]
 	listing  *index.Listing
-	owners   *index.Owners[*handle]
+	families families
 	tasks    *index.Tasks
 	identity identityCell
 
@@ -106,11 +106,6 @@ type Engine struct {
 	dirty struct {
 		sync.Mutex
 		handles []*handle
-	}
-	// unsaved holds what was made since the last snapshot began, see owners.
-	unsaved struct {
-		sync.Mutex
-		owned []owned
 	}
 	snapshotFault atomic.Pointer[error]
 	failure       atomic.Pointer[error]
@@ -132,13 +127,13 @@ var _ api.Engine = (*Engine)(nil)
 func Open(config Config) (*Engine, *Recovery, error) {
 	config.complete()
 	e := &Engine{
-		config:  config,
-		log:     config.Log,
-		handles: xsync.NewMapOf[id.ID, *handle](),
-		listing: index.NewListing(),
-		owners:  index.NewOwners[*handle](),
-		tasks:   index.NewTasks(),
-		stop:    make(chan struct{}),
+		config:   config,
+		log:      config.Log,
+		handles:  xsync.NewMapOf[id.ID, *handle](),
+		families: newFamilies(),
+		listing:  index.NewListing(),
+		tasks:    index.NewTasks(),
+		stop:     make(chan struct{}),
 	}
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
 	began := time.Now()

@@ -28,7 +28,5 @@ func (e *Engine) Metrics() []Gauge {
 			func() float64 { return float64(e.handles.Size()) }},
 		{"pws_tasks_unfinished", "Unfinished tasks of all projects.",
 			func() float64 { return float64(e.tasks.Len()) }},
-		{"pws_owners", "Tasks and work sessions that can be found by their ID.",
-			func() float64 { return float64(e.owners.Len()) }},
 	}
 }

@@ -2,156 +2,57 @@ package actors
 
 import (
 	"encoding/binary"
-	"fmt"
-	"slices"
+
+	"github.com/tidwall/btree"
 
 	"pws/internal/id"
-	"pws/snapshot"
 	"pws/work"
 )
 
-// owned is a thing that is reached by its own ID, with its project.
-type owned struct {
-	thing  id.ID
-	handle *handle
-}
+// families finds projects by the family of their IDs, in some 12 bytes each.
+type families struct{ order *btree.BTreeG[*handle] }
 
-// Owner implements api.Engine.
-func (e *Engine) Owner(thing id.ID) (project id.ID, ok bool) {
-	h, ok := e.owners.Get(thing)
-	if !ok {
-		return id.ID{}, false
+func newFamilies() families { return families{order: btree.NewBTreeG(byFamily)} }
+
+func byFamily(a, b *handle) bool {
+	if one, other := a.id.Family(), b.id.Family(); one != other {
+		return one < other
 	}
-	return h.id, true
+	return a.id.Compare(b.id) < 0
 }
 
-// own takes in what events have made, and keeps it for the next snapshot.
-func (e *Engine) own(h *handle, events []work.Event) {
-	for _, event := range events {
-		if thing, ok := work.Made(event); ok {
-			e.ownOne(owned{thing, h})
+func (f families) add(h *handle) { f.order.Set(h) }
+
+// candidatesMax bounds the projects in which one thing is looked for. Nobody can choose the family
+// of a project, and of ten million projects hardly four are of one.
+const candidatesMax = 8
+
+// of are the projects that may have a thing.
+func (f families) of(thing id.ID) (candidates []*handle) {
+	var entropy [10]byte
+	family := thing.Family()
+	binary.BigEndian.PutUint32(entropy[:], family)
+	f.order.Ascend(&handle{id: id.New(0, entropy)}, func(h *handle) bool {
+		if h.id.Family() != family || len(candidates) == candidatesMax {
+			return false
+		}
+		candidates = append(candidates, h)
+		return true
+	})
+	return candidates
+}
+
+// Owner implements api.Engine. Candidates that rest are loaded. One that cannot be is an error only
+// where no other has the thing.
+func (e *Engine) Owner(kind id.Prefix, thing id.ID) (owner *work.Project, fault error) {
+	for _, h := range e.families.of(thing) {
+		p, err := e.Project(h.id)
+		switch {
+		case err != nil:
+			fault = err
+		case p != nil && p.Has(kind, thing):
+			return p, nil
 		}
 	}
+	return nil, fault
 }
-
-func (e *Engine) ownOne(one owned) {
-	if !e.owners.Set(one.thing, one.handle) {
-		return
-	}
-	e.unsaved.Lock()
-	e.unsaved.owned = append(e.unsaved.owned, one)
-	e.unsaved.Unlock()
-}
-
-// madeIn are the things that an entry of the log has made.
-func madeIn(events []entryEvent) (made []id.ID, err error) {
-	for _, stored := range events {
-		if factsOf(stored.kind)&makes == 0 {
-			continue
-		}
-		event, err := work.DecodeEvent(work.Kind(stored.kind), stored.data)
-		if err != nil {
-			return nil, err
-		}
-		if thing, ok := work.Made(event); ok {
-			made = append(made, thing)
-		}
-	}
-	return made, nil
-}
-
-const (
-	ownedBytes = 2 * len(id.ID{})
-	// ownersSectionMax is how many things a section holds that is never put together with another.
-	ownersSectionMax = 1 << 16
-)
-
-// ownersSection is a section of the snapshot that says of some things whose they are.
-type ownersSection struct {
-	sequence uint64
-	things   int
-}
-
-func ownersKey(sequence uint64) string {
-	return string(binary.BigEndian.AppendUint64([]byte("d"), sequence))
-}
-
-// saveOwners writes what is new as a section. A section before it that is not twice as large is put
-// together with it, so that there are few of them and each thing is written few times.
-func (e *Engine) saveOwners(
-	writer *snapshot.Writer, position uint64, fresh []owned,
-) ([]ownersSection, error) {
-	sections := slices.Clone(e.saver.owners)
-	next := uint64(0)
-	if len(sections) > 0 {
-		next = sections[len(sections)-1].sequence + 1
-	}
-	for part := range slices.Chunk(fresh, ownersSectionMax) {
-		data := make([]byte, 0, len(part)*ownedBytes)
-		for _, one := range part {
-			data = append(append(data, one.thing[:]...), one.handle.id[:]...)
-		}
-		things := len(part)
-		for len(sections) > 0 && things < ownersSectionMax {
-			last := sections[len(sections)-1]
-			if last.things >= ownersSectionMax || last.things >= 2*things {
-				break
-			}
-			older, _, _, err := e.snapshot.Read(ownersKey(last.sequence))
-			if err != nil {
-				// It stays as it is, for verify to name.
-				e.log.Error("owners cannot be read", "error", err)
-				break
-			}
-			if err := writer.Delete(ownersKey(last.sequence)); err != nil {
-				return nil, err
-			}
-			data, things = append(older, data...), things+last.things
-			sections = sections[:len(sections)-1]
-		}
-		if err := writer.Put(ownersKey(next), position, data); err != nil {
-			return nil, err
-		}
-		sections = append(sections, ownersSection{next, things})
-		next++
-	}
-	return sections, nil
-}
-
-// ownersOf reads a section; whoever a thing belongs to is told to yield.
-func ownersOf(data []byte, yield func(thing, project id.ID)) error {
-	if len(data)%ownedBytes != 0 {
-		return fmt.Errorf("%d bytes are no list of things", len(data))
-	}
-	for ; len(data) > 0; data = data[ownedBytes:] {
-		yield(id.ID(data[:len(id.ID{})]), id.ID(data[len(id.ID{}):ownedBytes]))
-	}
-	return nil
-}
-
-// restoreOwners reads what snapshots have saved, then takes in what the log behind them has made.
-// The handles of all projects are there BEFORE.
-func (e *Engine) restoreOwners(made []owned) error {
-	for key := range e.sectionKeys("d") {
-		section := ownersSection{sequence: beUint64(key[1:])}
-		data, _, _, err := e.snapshot.Read(key)
-		if err == nil {
-			err = ownersOf(data, func(thing, project id.ID) {
-				if h, ok := e.handles.Load(project); ok {
-					e.owners.Set(thing, h)
-				}
-				section.things++
-			})
-		}
-		if err != nil {
-			return fmt.Errorf("owners %d: %w", section.sequence, err)
-		}
-		e.saver.owners = append(e.saver.owners, section)
-	}
-	for _, one := range made {
-		e.ownOne(one)
-	}
-	return nil
-}
-
-func beUint64(text string) uint64 { return binary.BigEndian.Uint64([]byte(text[:8])) }

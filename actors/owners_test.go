@@ -3,243 +3,231 @@ package actors
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"testing"
 
-	"pws/index"
+	"pws/api"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
 )
 
-// ownersSections counts the sections of things, and what they hold.
-func ownersSections(t testing.TB, e *Engine) (sections, things int) {
+// createOf makes a project of a family, which creators cannot choose otherwise.
+func createOf(t testing.TB, e *Engine, owner id.ID, family byte, v work.Visibility) id.ID {
 	t.Helper()
-	for key := range e.sectionKeys("d") {
-		sections++
-		data, _, _, err := e.snapshot.Read(key)
-		if err == nil {
-			err = ownersOf(data, func(_, _ id.ID) { things++ })
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return sections, things
+	project := e.stamp(owner).In(id.New(0, [10]byte{family, 1, 2, 255})).ID(0)
+	mustDo(t, e, project, owner, &work.CreateProject{
+		ID: project, Kind: work.Standard, About: work.About{
+			Name: "project", Visibility: v, Reuse: work.AllowReuse, License: "MIT",
+		},
+	})
+	return project
 }
 
-// TestOwnersSectionsAreFew saves a few new things very often.
-func TestOwnersSectionsAreFew(t *testing.T) {
-	e, project, owner := oneProject(t, nil)
-	want := 1
-	for round := range 100 {
-		n := 1 + round%7
-		createTasks(t, e, project, owner, n)
-		want += n
+func wantNobody(t testing.TB, e *Engine, kind id.Prefix, thing id.ID) {
+	t.Helper()
+	if p, err := e.Owner(kind, thing); p != nil || err != nil {
+		t.Errorf("%s is found in %v, %v", thing.Format(kind), p, err)
+	}
+}
+
+// TestThingsAreFoundByTheirID looks in projects of few families and of many, in those that are in
+// memory, that rest, and that a start has not touched.
+func TestThingsAreFoundByTheirID(t *testing.T) {
+	config := quiet(filepath.Join(t.TempDir(), "data"))
+	e := start(t, config)
+	owner := register(t, e, "owner")
+	var projects []id.ID
+	for n := range 60 {
+		visibility := work.Visibility(1 + n%3)
+		project := createProject(t, e, owner, visibility)
+		if n%2 == 0 {
+			project = createOf(t, e, owner, byte(250+n%12/2), visibility)
+		}
+		projects = append(projects, project)
+	}
+	for round := range 3 {
+		for n, project := range projects {
+			if n%3 == round%2 {
+				createTasks(t, e, project, owner, 1+n%4)
+			}
+			mustPut(t, e, project, owner, "a", fmt.Sprint(round, n))
+		}
+		checkFound(t, "in memory", e)
+		config.Dir = crashCopy(t, e.config.Dir)
+		checkFound(t, "after a kill", start(t, config))
 		if err := e.Save(); err != nil {
 			t.Fatal(err)
 		}
-		if round%20 > 0 {
-			continue
+		if e.sweep(e.Advance(1000)) == 0 {
+			t.Fatal("nothing rests")
 		}
-		if sections, things := ownersSections(t, e); things != want || sections > 9 {
-			t.Fatalf("round %d: %d things in %d sections, want %d", round, things, sections, want)
-		}
+		checkFound(t, "after a rest", e)
 	}
-	mustPut(t, e, project, owner, "a", "nothing that is found by its ID")
-	before, _ := ownersSections(t, e)
+	for _, project := range projects {
+		p := viewOf(t, e, project)
+		wantNobody(t, e, id.Task, p.Head().ID)
+		wantNobody(t, e, id.Changeset, p.Head().ID.Next())
+		wantNobody(t, e, id.Handoff, p.Head().ID)
+		wantNobody(t, e, id.WorkSession, project)
+	}
+	wantNobody(t, e, id.Task, id.ID{})
+	wantNobody(t, e, id.Task, e.stamp(owner).ID(0))
+}
+
+// TestLookingLoadsFewProjects makes more projects of a family than anybody looks in.
+func TestLookingLoadsFewProjects(t *testing.T) {
+	e, other, owner := oneProject(t, nil)
+	var projects []id.ID
+	for range candidatesMax + 2 {
+		projects = append(projects, createOf(t, e, owner, 7, work.Private))
+		e.Advance(1)
+	}
+	heads := make([]id.ID, len(projects))
+	for n, project := range projects {
+		heads[n] = viewOf(t, e, project).Head().ID
+	}
 	if err := e.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if sections, things := ownersSections(t, e); things != want || sections != before {
-		t.Fatalf("%d things in %d sections where nothing was new", things, sections)
-	}
-	config := e.config
-	config.Dir = crashCopy(t, e.config.Dir)
-	again := start(t, config)
-	checkFound(t, "after a start", again)
-	// What the start has found is saved already.
-	createTasks(t, again, project, owner, 1)
-	if err := again.Save(); err != nil {
-		t.Fatal(err)
-	}
-	if _, things := ownersSections(t, again); things != want+1 {
-		t.Fatalf("%d things are saved, want %d", things, want+1)
-	}
-}
-
-// TestOwnersOfAFailedSave expects the next snapshot to hold what one has taken that was given up.
-func TestOwnersOfAFailedSave(t *testing.T) {
-	e, project, owner := oneProject(t, nil)
-	createTasks(t, e, project, owner, 5)
-	taken := e.takeDirty()
-	createTasks(t, e, project, owner, 5)
-	e.giveBack(taken)
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
-	if _, things := ownersSections(t, e); things != 11 {
-		t.Fatalf("%d things are saved, want 11", things)
-	}
-	config := e.config
-	config.Dir = crashCopy(t, e.config.Dir)
-	checkFound(t, "after a start", start(t, config))
-}
-
-// TestThingsMadeWhileASaveRuns makes a task after a snapshot has taken what is new, in a project
-// that it has not written yet: the section of the project has the task, that of owners has not.
-func TestThingsMadeWhileASaveRuns(t *testing.T) {
-	e, project, owner := oneProject(t, nil)
-	position, taken := e.wal.Durable(), e.takeDirty()
-	task := createTasks(t, e, project, owner, 1)[0]
-	if err := e.saveAt(position, taken); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
+	for n, head := range heads {
 		config := e.config
 		config.Dir = crashCopy(t, e.config.Dir)
 		again := start(t, config)
-		if owner, ok := again.Owner(task); !ok || owner != project {
-			t.Fatalf("the task is found in %v, %v", owner, ok)
+		p, err := again.Owner(id.Changeset, head)
+		loaded := min(n+1, candidatesMax)
+		if err != nil || (p != nil) != (n < candidatesMax) || viewsLoaded(again) != loaded {
+			t.Fatalf("project %d: %v, %v, %d are loaded, want %d", n, p, err,
+				viewsLoaded(again), loaded)
 		}
-		checkFound(t, "after a start", again)
-		mustVerify(t, crashCopy(t, e.config.Dir))
-		if err := e.Save(); err != nil {
-			t.Fatal(err)
+		if p != nil && p.ID != projects[n] {
+			t.Fatalf("%v of %v is found in %v", head, projects[n], p.ID)
+		}
+		if n > 1 {
+			continue
+		}
+		if wantNobody(t, again, id.Task, e.stamp(owner).ID(0)); viewsLoaded(again) != n+1 {
+			t.Fatal("a family that no project is of has loaded one")
+		}
+		wantNobody(t, again, id.Task, head)
+		if viewsLoaded(again) != candidatesMax || again.handles.Size() != len(projects)+1 {
+			t.Fatalf("%d are loaded", viewsLoaded(again))
+		}
+		if h, _ := again.handles.Load(other); h.view.Load() != nil {
+			t.Fatal("a project of another family is loaded")
 		}
 	}
 }
 
-// spoil puts sections into the snapshot of a directory that no server uses, or takes them out.
-func spoil(t *testing.T, dir string, change func(s *snapshot.Store, w *snapshot.Writer) error) {
-	t.Helper()
-	store, err := snapshot.Open(snapshot.Options{Dir: filepath.Join(dir, "snapshot")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	writer, err := store.Begin()
-	if err == nil {
-		err = change(store, writer)
-	}
-	if err == nil {
-		err = writer.Commit(store.Position())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestVerifyChecksWhatFindsTasks(t *testing.T) {
-	e, project, owner := oneProject(t, nil)
-	tasks := createTasks(t, e, project, owner, 3)
+// TestCandidateThatCannotBeLoaded hides nothing of others, and is told where nothing was found.
+func TestCandidateThatCannotBeLoaded(t *testing.T) {
+	e, _, owner := oneProject(t, nil)
+	broken := createOf(t, e, owner, 7, work.Public)
+	e.Advance(1)
+	sound := createOf(t, e, owner, 7, work.Public)
+	task := createTasks(t, e, sound, owner, 1)[0]
 	if err := e.Save(); err != nil {
 		t.Fatal(err)
 	}
-	sound, nowhere := crashCopy(t, e.config.Dir), id.New(1, [10]byte{7})
-	if r := mustVerify(t, sound); r.Tasks != 3 || r.Unfinished != 3 || r.Owned != 4 {
-		t.Fatalf("%d tasks, %d of them unfinished, %d found by their ID", r.Tasks, r.Unfinished,
-			r.Owned)
-	}
-	open := tasksOf(viewOf(t, e, project))
-	fewer := open
-	fewer.Entries = fewer.Entries[1:]
-	pair := func(thing, project id.ID) []byte { return append(thing[:], project[:]...) }
-	name := project.Format(id.Project)
-	for _, c := range []struct {
-		name   string
-		change func(s *snapshot.Store, w *snapshot.Writer) error
-		want   []string
-	}{
-		{"owner that does not exist", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(ownersKey(9), s.Position(), pair(nowhere, nowhere))
-		}, []string{nowhere.Format(id.Task), nowhere.Format(id.Project), "does not exist"}},
-		{"two owners", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(ownersKey(9), s.Position(), pair(tasks[1], nowhere))
-		}, []string{tasks[1].Format(id.Task), name, nowhere.Format(id.Project)}},
-		{"no owner", func(_ *snapshot.Store, w *snapshot.Writer) error {
-			return w.Delete(ownersKey(0))
-		}, []string{name, tasks[2].Format(id.Task), "is not found"}},
-		{"owners from the future", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(ownersKey(9), s.Position()+100, pair(tasks[0], project))
-		}, []string{"owners", "the log ends with"}},
-		{"half a pair", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(ownersKey(9), s.Position(), tasks[0][:])
-		}, []string{"owners 9", "16 bytes"}},
-		{"another list of open tasks", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(tasksKey(project), s.Position(), encodeTasks(fewer))
-		}, []string{name, "open tasks"}},
-		{"no list of open tasks", func(_ *snapshot.Store, w *snapshot.Writer) error {
-			return w.Delete(tasksKey(project))
-		}, []string{name, "open tasks"}},
-		{"open tasks of nobody", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(tasksKey(nowhere), s.Position(), encodeTasks(open))
-		}, []string{nowhere.Format(id.Project), "no section of it"}},
-		{"no tasks", func(_ *snapshot.Store, w *snapshot.Writer) error {
-			return w.Delete(taskChunkKey(project, 0))
-		}, []string{name, "chunk t 0"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := crashCopy(t, sound)
-			spoil(t, dir, c.change)
-			wantFaults(t, dir, c.want...)
-		})
-	}
-}
-
-// TestStartRefusesOpenTasksThatDoNotDecode names the project.
-func TestStartRefusesOpenTasksThatDoNotDecode(t *testing.T) {
-	e, project, owner := oneProject(t, nil)
-	createTasks(t, e, project, owner, 3)
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
-	good := encodeTasks(tasksOf(viewOf(t, e, project)))
 	config := e.config
-	for length := range good {
-		if _, err := decodeTasks(good[:length]); err == nil {
-			t.Fatalf("%d bytes of %d decode", length, len(good))
-		}
+	config.Dir = crashCopy(t, e.config.Dir)
+	spoil(t, config.Dir, func(s *snapshot.Store, w *snapshot.Writer) error {
+		return w.Put(headKey(broken), s.Position(), []byte("no project"))
+	})
+	again := start(t, config)
+	if p, err := again.Owner(id.Task, task); err != nil || p == nil || p.ID != sound {
+		t.Fatalf("the task is found in %v, %v", p, err)
 	}
-	for _, at := range []int{0, 2 + 1 + 1 + 17} {
-		bad := append([]byte(nil), good...)
-		bad[at] = 9
-		dir := crashCopy(t, e.config.Dir)
-		spoil(t, dir, func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(tasksKey(project), s.Position(), bad)
-		})
-		config.Dir = dir
-		again, _, err := Open(config)
-		if err == nil {
-			stop(t, again)
-			t.Fatalf("byte %d is taken as it is", at)
-		}
-		if want := fmt.Sprint("tasks of project ", project.Format(id.Project)); err.Error()[:len(want)] !=
-			want {
-			t.Errorf("byte %d: %v", at, err)
-		}
+	if p, err := again.Owner(id.Task, task.Next()); err == nil || p != nil {
+		t.Fatalf("a task that may be there or not is found in %v, %v", p, err)
 	}
 }
 
-// FuzzDecodeTasks expects what decodes to encode to something that decodes to the same.
-func FuzzDecodeTasks(f *testing.F) {
-	e, project, owner := oneProject(f, nil)
-	tasks := createTasks(f, e, project, owner, 3)
-	mustDo(f, e, project, owner, &work.ClaimTask{Task: tasks[1]})
-	f.Add(encodeTasks(tasksOf(viewOf(f, e, project))))
-	mustDo(f, e, project, owner, &work.UpdateProject{Visibility: work.Private})
-	f.Add(encodeTasks(tasksOf(viewOf(f, e, project))))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		all, err := decodeTasks(data)
-		if err != nil {
-			return
+// TestWhatIsToldIsFound looks up things at the moment in which their makers learn of them.
+func TestWhatIsToldIsFound(t *testing.T) {
+	e, _, owner := oneProject(t, nil)
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			for n := range 40 {
+				project := createOf(t, e, owner, byte(10*worker+n%10), work.Private)
+				done, err := e.Do(api.Order{Project: project, Agent: owner,
+					Command: &work.CreateTask{Spec: work.TaskSpec{Title: "task"}}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				checkOwned(t, "just made", e, done.Project)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestFamiliesAreSmall bounds what the index takes for a project.
+func TestFamiliesAreSmall(t *testing.T) {
+	handles := make([]handle, 200_000)
+	for n := range handles {
+		handles[n].id = id.New(int64(n), [10]byte{byte(n * 7919 >> 8), byte(n * 7919), byte(n)})
+	}
+	heap := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before, index := heap(), newFamilies()
+	for n := range handles {
+		index.add(&handles[n])
+	}
+	each := float64(heap()-before) / float64(len(handles))
+	if each < 8 || each > 24 {
+		t.Errorf("%.1f bytes a project", each)
+	}
+	if last := &handles[len(handles)-1]; len(index.of(last.id)) == 0 {
+		t.Error("the last one is not there")
+	}
+}
+
+// TestSectionsThatNobodyReads are taken out by the next snapshot.
+func TestSectionsThatNobodyReads(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	if err := e.Save(); err != nil {
+		t.Fatal(err)
+	}
+	config := e.config
+	config.Dir = crashCopy(t, e.config.Dir)
+	spoil(t, config.Dir, func(s *snapshot.Store, w *snapshot.Writer) error {
+		for n := range 3 {
+			if err := w.Put(fmt.Sprint("d0000000", n), s.Position(), []byte("things")); err != nil {
+				return err
+			}
 		}
-		again, err := decodeTasks(encodeTasks(all))
-		if err != nil || string(encodeTasks(again)) != string(encodeTasks(all)) {
-			t.Fatalf("%+v became %+v: %v", all, again, err)
-		}
-		e.tasks.Replace(project, all)
-		e.tasks.Public(work.TaskOpen, 1, index.TaskPosition{}, 10)
+		return nil
 	})
+	mustVerify(t, config.Dir)
+	again := start(t, config)
+	mustPut(t, again, project, owner, "a", "1")
+	if err := again.Save(); err != nil {
+		t.Fatal(err)
+	}
+	for key := range again.sectionKeys("d") {
+		t.Errorf("%q is still there", key)
+	}
+	checkFound(t, "at last", again)
+}
+
+func BenchmarkFamiliesAtStart(b *testing.B) {
+	const projects = 100_000
+	handles := make([]handle, projects)
+	for n := range handles {
+		handles[n].id = id.New(int64(n), [10]byte{byte(n * 7919 >> 8), byte(n * 7919), byte(n)})
+	}
+	for b.Loop() {
+		index := newFamilies()
+		for n := range handles {
+			index.add(&handles[n])
+		}
+	}
 }

@@ -54,7 +54,7 @@ func (a *projectActor) run(o *order) {
 			return
 		}
 	}
-	stamp := a.engine.stamp(o.Agent)
+	stamp := a.engine.stamp(o.Agent).In(a.handle.id)
 	decision, err := work.Decide(o.Command, a.working, stamp)
 	if err != nil {
 		a.refuse(o, err)

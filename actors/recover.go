@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"runtime"
@@ -58,6 +59,10 @@ func (e *Engine) recover(report *Recovery) error {
 	if err := e.replay(report); err != nil {
 		return err
 	}
+	e.handles.Range(func(_ id.ID, h *handle) bool {
+		e.families.add(h)
+		return true
+	})
 	report.Projects = e.handles.Size()
 	return nil
 }
@@ -99,7 +104,8 @@ type replayed struct {
 // what it takes to read the log, and not what it takes to run it.
 func (e *Engine) replay(report *Recovery) error {
 	newest := int64(0)
-	behind := tailFacts{reload: map[*handle]struct{}{}}
+	// reload are the projects of which an index needs the project itself.
+	reload := map[*handle]struct{}{}
 	from := report.Snapshot + 1
 	if last := report.Log.Last; last == report.Snapshot && last >= report.Log.First {
 		// The newest entry is in the snapshot, and tells the newest time all the same.
@@ -122,7 +128,7 @@ func (e *Engine) replay(report *Recovery) error {
 		if decoded.target == targetIdentity {
 			err = guarded(func() error { return e.applyIdentity(&in) })
 		} else {
-			err = e.keepTail(in, &behind)
+			err = e.keepTail(in, reload)
 		}
 		if err != nil {
 			err = fmt.Errorf("log entry %d: %w", position, err)
@@ -131,23 +137,13 @@ func (e *Engine) replay(report *Recovery) error {
 	})
 	e.clock.raise(newest)
 	if err == nil {
-		err = e.restoreOwners(behind.made)
+		err = e.restoreTasks(reload)
 	}
 	if err == nil {
-		err = e.restoreTasks(behind.reload)
-	}
-	if err == nil {
-		handles := slices.Collect(maps.Keys(behind.reload))
+		handles := slices.Collect(maps.Keys(reload))
 		err = inParallel(len(handles), func(at int) error { return e.relist(handles[at]) })
 	}
 	return err
-}
-
-// tailFacts is what the log behind the snapshot says of the indexes.
-type tailFacts struct {
-	made []owned
-	// reload are the projects of which that needs the project itself.
-	reload map[*handle]struct{}
 }
 
 // inParallel does n things on all processors, and stops after the first error.
@@ -195,20 +191,13 @@ func (e *Engine) applyIdentity(in *replayed) error {
 	return nil
 }
 
-// keepTail gives an entry to its project, unless its section contains it. What it says of the
-// indexes is noted: sections of things and their projects may be older than those of projects.
-func (e *Engine) keepTail(in replayed, facts *tailFacts) error {
+// keepTail gives an entry to its project, unless its section contains it. Where an index needs the
+// project itself, it is noted in reload.
+func (e *Engine) keepTail(in replayed, reload map[*handle]struct{}) error {
 	h, known := e.handles.Load(in.entry.id)
 	if !known {
 		h = &handle{id: in.entry.id}
 		e.handles.Store(h.id, h)
-	}
-	made, err := madeIn(in.entry.events)
-	if err != nil {
-		return err
-	}
-	for _, thing := range made {
-		facts.made = append(facts.made, owned{thing, h})
 	}
 	if len(h.mu.tail) == 0 && h.stored.Load() {
 		saved, _ := e.snapshot.SectionPosition(headKey(h.id))
@@ -229,7 +218,7 @@ func (e *Engine) keepTail(in replayed, facts *tailFacts) error {
 				return err
 			}
 		case e.needsReload(h, stored.kind):
-			facts.reload[h] = struct{}{}
+			reload[h] = struct{}{}
 		}
 	}
 	h.mu.tail = append(h.mu.tail, in)
@@ -313,6 +302,8 @@ func (v *published) apply(in *replayed) error {
 	v.position = in.position
 	return nil
 }
+
+func beUint64(text string) uint64 { return binary.BigEndian.Uint64([]byte(text[:8])) }
 
 // guarded turns a panic into an error: what was read does not fit the rules.
 func guarded(do func() error) (err error) {

@@ -62,9 +62,6 @@ type rebuilder struct {
 	tail map[id.ID][]replayed
 	// agents is false where identity cannot be rebuilt.
 	agents bool
-	// owners are the projects of all things that are found by their ID, nil where a section of them
-	// cannot be read.
-	owners *index.Owners[id.ID]
 }
 
 // checkStates rebuilds identity and every project and looks up all that they name.
@@ -84,10 +81,7 @@ func (v *verifier) checkStates() error {
 		listing:  index.NewListing(),
 		snapshot: view.Store,
 	}
-	r := &rebuilder{
-		verifier: v, engine: e, tail: map[id.ID][]replayed{},
-		owners: index.NewOwners[id.ID](),
-	}
+	r := &rebuilder{verifier: v, engine: e, tail: map[id.ID][]replayed{}}
 	err = r.run()
 	return errors.Join(err, view.close())
 }
@@ -128,7 +122,6 @@ func (r *rebuilder) run() error {
 	if err := r.readTail(); err != nil {
 		return err
 	}
-	r.readOwners()
 	for key, position := range r.engine.sectionKeys("p") {
 		r.checkProject(id.ID([]byte(key[1:])), position)
 	}
@@ -222,7 +215,13 @@ func (r *rebuilder) checkProject(project id.ID, saved uint64) {
 		return
 	}
 	r.report.Projects++
-	r.checkTasks(name, state)
+	state.Tasks(id.ID{}, asStored, func(task *work.Task) bool {
+		r.report.Tasks++
+		if !task.Status.Final() {
+			r.report.Unfinished++
+		}
+		return true
+	})
 	missing := map[id.ID]bool{}
 	r.checkAgent(name, "owner", state.Owner, missing)
 	for _, member := range state.Members() {
@@ -278,6 +277,18 @@ func (r *rebuilder) checkMark(name string, p *work.Project) {
 	if public := p.Visibility == work.Public; public != marked {
 		r.damage.addf("%s: it is saved as %s, and it being listed is %t",
 			name, p.Visibility, marked)
+	}
+}
+
+// checkSavedTasks compares a saved project with what was saved of it for the index of tasks.
+func (r *rebuilder) checkSavedTasks(name string, p *work.Project) {
+	var want []byte
+	if all := tasksOf(p); len(all.Entries) > 0 {
+		want = encodeTasks(all)
+	}
+	saved, _, _, err := r.engine.snapshot.Read(tasksKey(p.ID))
+	if err == nil && !bytes.Equal(saved, want) {
+		r.damage.addf("%s: its open tasks are not as they are saved for finding them", name)
 	}
 }
 

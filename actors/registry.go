@@ -174,13 +174,15 @@ func (e *Engine) breakProject(h *handle, err error) {
 }
 
 // publish makes a durable state the one that readers see. The log's committer calls it, in order.
-// What is new can be found by its ID BEFORE anybody can have seen it.
+// The families know a new project BEFORE anybody can have seen what it has made.
 func (e *Engine) publish(h *handle, next *work.Project, position uint64, events []work.Event) {
-	e.own(h, events)
 	view := &published{project: next, position: position}
 	var before *work.Project
 	if last := h.view.Load(); last != nil {
 		before, view.tasksAt = last.project, last.tasksAt
+	}
+	if before == nil {
+		e.families.add(h)
 	}
 	if e.followTasks(before, next, events) {
 		view.tasksAt = position

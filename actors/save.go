@@ -26,10 +26,9 @@ import (
 //	"v" created, project        empty: the project is PUBLIC; created is big-endian milliseconds
 //	"q" project                 its unfinished tasks as the index keeps them, see tasksVersion; the
 //	                            section is there where there are any
-//	"d" sequence                tasks and work sessions with their projects, 16 bytes each, that were
-//	                            new then; sections are put together as they become many
 //	"a" agent                   an agent with its keys, sessions and stored results
 //	"h"                         the challenges; its position is that of the whole identity state
+//	"d"                         is not read; a run takes such sections out
 const challengesKey = "h"
 
 func tasksKey(project id.ID) string { return "q" + string(project[:]) }
@@ -55,8 +54,6 @@ type saver struct {
 	// lastAt is when the last save ended, lastBytes how much the log had taken when it began.
 	lastAt    time.Time
 	lastBytes uint64
-	// owners are the sections of things and whose they are, the oldest first.
-	owners []ownersSection
 }
 
 // saveLoop writes a snapshot whenever one is due.
@@ -131,9 +128,7 @@ func (e *Engine) Save() error {
 // changes is what one snapshot has to save.
 type changes struct {
 	handles []*handle
-	// owned is what was made since.
-	owned  []owned
-	agents map[id.ID]struct{}
+	agents  map[id.ID]struct{}
 	// identity is the state that agents belong to: it and they are taken in one moment, for an
 	// agent that changes later is in the next list. It is nil where nothing changed.
 	identity *publishedIdentity
@@ -149,9 +144,6 @@ func (e *Engine) takeDirty() changes {
 	for _, h := range taken.handles {
 		h.dirty.Store(false)
 	}
-	e.unsaved.Lock()
-	taken.owned, e.unsaved.owned = e.unsaved.owned, nil
-	e.unsaved.Unlock()
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
@@ -166,9 +158,6 @@ func (e *Engine) giveBack(taken changes) {
 	for _, h := range taken.handles {
 		e.markDirty(h)
 	}
-	e.unsaved.Lock()
-	e.unsaved.owned = append(taken.owned, e.unsaved.owned...)
-	e.unsaved.Unlock()
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
@@ -197,7 +186,6 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	if err := writer.Commit(run.position); err != nil {
 		return err
 	}
-	e.saver.owners = run.owners
 	for at, h := range taken.handles {
 		if h.behind() > 0 {
 			e.markDirty(h)
@@ -226,7 +214,6 @@ type savedRun struct {
 	position uint64
 	// projects are in the order of the handles that were taken.
 	projects []savedProject
-	owners   []ownersSection
 }
 
 // savedProject is what was written of one project; the revision is 0 where nothing was.
@@ -253,8 +240,10 @@ func (e *Engine) writeSections(
 		// A snapshot is long work in small steps, and those who wait for a write come first.
 		runtime.Gosched()
 	}
-	if run.owners, err = e.saveOwners(writer, position, taken.owned); err != nil {
-		return run, err
+	for key := range e.sectionKeys("d") {
+		if err := writer.Delete(key); err != nil {
+			return run, err
+		}
 	}
 	if taken.identity != nil {
 		err = saveIdentity(writer, taken)

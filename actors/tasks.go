@@ -61,21 +61,17 @@ func (e *Engine) followTasks(before, next *work.Project, events []work.Event) (c
 type kindFacts uint8
 
 const (
-	// makes a thing that is reached by its own ID.
-	makes kindFacts = 1 << iota
 	// changesTasks that are unfinished, or were.
-	changesTasks
+	changesTasks kindFacts = 1 << iota
 	// changesAudience: who may find a project.
 	changesAudience
 )
 
 // kindTable is by kind, for a start looks at every event behind the snapshot.
 var kindTable = func() (table [64]kindFacts) {
-	table[work.KindWorkSessionOpened] = makes
-	table[work.KindTaskCreated] = makes | changesTasks
 	for _, kind := range []work.Kind{
-		work.KindTaskUpdated, work.KindTaskClaimed, work.KindClaimRenewed, work.KindTaskReleased,
-		work.KindTaskClaimExpired,
+		work.KindTaskCreated, work.KindTaskUpdated, work.KindTaskClaimed, work.KindClaimRenewed,
+		work.KindTaskReleased, work.KindTaskClaimExpired,
 	} {
 		table[kind] = changesTasks
 	}

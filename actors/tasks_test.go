@@ -118,14 +118,17 @@ func sorted(list []api.TaskPlace) []api.TaskPlace {
 
 func checkOwned(t testing.TB, what string, e *Engine, p *work.Project) {
 	t.Helper()
-	check := func(thing id.ID) {
-		if owner, ok := e.Owner(thing); !ok || owner != p.ID {
-			t.Errorf("%s: %v is found in %v, %v, want %v", what, thing, owner, ok, p.ID)
+	check := func(kind id.Prefix, thing id.ID) {
+		if owner, err := e.Owner(kind, thing); owner == nil || owner.ID != p.ID {
+			t.Errorf("%s: %s of %v is found in %v, %v", what, thing.Format(kind), p.ID, owner, err)
 		}
 	}
-	p.Tasks(id.ID{}, asStored, func(task *work.Task) bool { check(task.ID); return true })
+	p.Tasks(id.ID{}, asStored, func(task *work.Task) bool { check(id.Task, task.ID); return true })
 	for _, session := range p.WorkSessions() {
-		check(session.ID)
+		check(id.WorkSession, session.ID)
+	}
+	for n := range p.ChangesetsCount() {
+		check(id.Changeset, p.ChangesetNumber(uint32(n+1)).ID)
 	}
 }
 
@@ -327,10 +330,9 @@ func TestKindTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		facts := factsOf(uint16(kind))
-		_, made := work.Made(event)
 		_, ofTask := work.TaskOf(event)
-		if made != (facts&makes != 0) || ofTask != (facts&changesTasks != 0) {
-			t.Errorf("%T: makes %v, of a task %v, in the table %b", event, made, ofTask, facts)
+		if ofTask != (facts&changesTasks != 0) {
+			t.Errorf("%T: of a task %v, in the table %b", event, ofTask, facts)
 		}
 	}
 	if known < 17 {

@@ -41,11 +41,9 @@ type Report struct {
 	Operations uint64
 	// Contents is how many times an operation names a content; each of them was found.
 	Contents uint64
-	// Tasks are all that there ever were, Unfinished those that are open work; Owned are the tasks
-	// and work sessions that are found by their ID.
+	// Tasks are all that there ever were, Unfinished those that are open work.
 	Tasks      int
 	Unfinished int
-	Owned      int
 }
 
 // Print writes the counts for people.
@@ -69,7 +67,6 @@ func (r *Report) Print(out io.Writer) error {
 	line("projects", "%d", r.Projects)
 	line("changesets", "%d with %d operations", r.Changesets, r.Operations)
 	line("tasks", "%d, %d of them unfinished", r.Tasks, r.Unfinished)
-	line("owned", "%d tasks and work sessions are found by their ID", r.Owned)
 	line("contents", "%d references, none is dangling", r.Contents)
 	_, err := io.WriteString(out, text.String())
 	return err

@@ -6,6 +6,7 @@ import (
 	"pws/identity"
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/work"
 )
 
 // Call is one request as the operations see it: decoded, authenticated, counted against its limits.
@@ -53,6 +54,21 @@ func (c *Call) Param(name string) string {
 		rest = rest[end+1:]
 		at++
 	}
+}
+
+// owner finds the thing whose ID a path parameter gives, and the project that has it; missing makes
+// the error where there is none. It does not authorize.
+func (c *Call) owner(
+	kind id.Prefix, param string, missing func() error,
+) (project *work.Project, thing id.ID, err error) {
+	thing, ok := id.Parse(kind, c.Param(param))
+	if ok {
+		project, err = c.Service.Engine.Owner(kind, thing)
+	}
+	if project == nil && err == nil {
+		err = missing()
+	}
+	return project, thing, err
 }
 
 // projectID reads the project path parameter; what is no project ID names no project.

@@ -27,9 +27,9 @@ type Engine interface {
 	Blob(hash work.Hash) ([]byte, error)
 	// PublicProjects lists PUBLIC projects, newest first, behind the one the position names.
 	PublicProjects(after ListPosition, limit int) ([]*work.Project, error)
-	// Owner is the project of a task or a work session, for those that are reached by their own ID;
-	// false where no such thing was ever made. It finds and does not authorize.
-	Owner(thing id.ID) (project id.ID, ok bool)
+	// Owner is the project that has a thing of a kind, for those that work.Project.Has knows; nil
+	// where none has. It finds and does not authorize.
+	Owner(kind id.Prefix, thing id.ID) (*work.Project, error)
 	// PublicTasks lists unfinished tasks of PUBLIC projects that have a status now, in the order in
 	// which they should be taken, behind the one the position names. What it names is judged by the
 	// live view.

@@ -222,14 +222,11 @@ func (c *Call) taskReply(p *work.Project, t *work.Task) Reply {
 
 // taskInPath is the task in the path with the project that it was made in: TASK_NOT_FOUND.
 func (c *Call) taskInPath() (project, task id.ID, err error) {
-	task, ok := id.Parse(id.Task, c.Param("task"))
-	if ok {
-		project, ok = c.Service.Engine.Owner(task)
+	view, task, err := c.owner(id.Task, "task", errTaskNotFound)
+	if err != nil {
+		return id.ID{}, id.ID{}, err
 	}
-	if !ok {
-		return id.ID{}, id.ID{}, errTaskNotFound()
-	}
-	return project, task, nil
+	return view.ID, task, nil
 }
 
 func errTaskNotFound() error {
@@ -237,19 +234,12 @@ func errTaskNotFound() error {
 }
 
 func readTask(c *Call, _ *None) (Reply, error) {
-	project, task, err := c.taskInPath()
+	view, task, err := c.owner(id.Task, "task", errTaskNotFound)
 	if err != nil {
 		return Reply{}, err
-	}
-	view, err := c.Service.Engine.Project(project)
-	if err != nil {
-		return Reply{}, err
-	}
-	if view == nil || !view.Readable(c.Agent) {
-		return Reply{}, errTaskNotFound()
 	}
 	t, ok := view.Task(task, c.Now)
-	if !ok {
+	if !ok || !view.Readable(c.Agent) {
 		return Reply{}, errTaskNotFound()
 	}
 	return c.taskReply(view, t), nil

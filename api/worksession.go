@@ -122,13 +122,9 @@ func listWorkSessions(c *Call, _ *None) (Reply, error) {
 }
 
 func endWorkSession(c *Call, body *EndWorkSession) (Reply, error) {
-	session, ok := id.Parse(id.WorkSession, c.Param("session"))
-	if !ok {
-		return Reply{}, errWorkSessionNotFound()
-	}
-	project, ok := c.Service.Engine.Owner(session)
-	if !ok {
-		return Reply{}, errWorkSessionNotFound()
+	project, session, err := c.owner(id.WorkSession, "session", errWorkSessionNotFound)
+	if err != nil {
+		return Reply{}, err
 	}
 	command := &work.EndWorkSession{Session: session, Summary: body.Summary}
 	if body.HandoffID != "" {
@@ -138,7 +134,7 @@ func endWorkSession(c *Call, body *EndWorkSession) (Reply, error) {
 			command.Handoff = command.Handoff.Next()
 		}
 	}
-	done, err := c.do(project, command, nil)
+	done, err := c.do(project.ID, command, nil)
 	if err != nil {
 		return Reply{}, err
 	}

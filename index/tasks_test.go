@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -354,6 +355,13 @@ func TestTasksConcurrently(t *testing.T) {
 	writers.Wait()
 	close(over)
 	readers.Wait()
+}
+
+func heap() uint64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }
 
 // TestTasksAreSmall puts in tasks of many projects, a third of them claimed.

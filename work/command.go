@@ -40,12 +40,18 @@ type Stamp struct {
 	Entropy [16]byte
 }
 
+// In is the stamp for a command to a project: the IDs that it derives are of the project's family.
+func (s Stamp) In(project id.ID) Stamp {
+	binary.BigEndian.PutUint32(s.Entropy[:], project.Family())
+	return s
+}
+
 // ID derives the nth ID of a command. IDs of one stamp differ, and a higher n sorts higher.
 func (s Stamp) ID(n uint16) id.ID {
 	var entropy [10]byte
 	copy(entropy[:], s.Entropy[:8])
-	// The top bit is cleared so that Next never carries into the time.
-	entropy[0] &= 0x7f
+	// The bit is cleared so that Next never carries into the family.
+	entropy[4] &= 0x7f
 	binary.BigEndian.PutUint16(entropy[8:], n)
 	return id.New(s.Now, entropy)
 }

@@ -124,17 +124,6 @@ var encoding = func() cbor.EncMode {
 	return mode
 }()
 
-// Made is the ID of the thing that an event made, where that thing is reached by its ID alone.
-func Made(event Event) (made id.ID, ok bool) {
-	switch event := event.(type) {
-	case *WorkSessionOpened:
-		return event.ID, true
-	case *TaskCreated:
-		return event.ID, true
-	}
-	return id.ID{}, false
-}
-
 // TaskOf is the task that an event is about.
 func TaskOf(event Event) (task id.ID, ok bool) {
 	switch event := event.(type) {

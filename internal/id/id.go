@@ -3,6 +3,8 @@
 //
 // The upper 48 bits of an ID are milliseconds since the Unix epoch, the lower 80 are entropy.
 // IDs compare like their bytes, so IDs of one project that were made in order are in order.
+// The upper 32 bits of the entropy are the family of an ID: all that is made in a project is of the
+// family of the project's own ID, which may be that of a few other projects too.
 package id
 
 import (
@@ -67,6 +69,9 @@ func New(millis int64, entropy [10]byte) ID {
 func (i ID) Millis() int64 {
 	return int64(binary.BigEndian.Uint16(i[0:]))<<32 | int64(binary.BigEndian.Uint32(i[2:]))
 }
+
+// Family is the part that the IDs of things have in common with that of their project.
+func (i ID) Family() uint32 { return binary.BigEndian.Uint32(i[6:]) }
 
 // IsZero reports whether the ID names nothing.
 func (i ID) IsZero() bool { return i == ID{} }
