@@ -100,6 +100,7 @@ type Engine struct {
 	listing  *index.Listing
 	families families
 	tasks    *index.Tasks
+	links    *index.Links
 	identity identityCell
 
 	// dirty holds the handles that changed since the last snapshot began.
@@ -133,6 +134,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		families: newFamilies(),
 		listing:  index.NewListing(),
 		tasks:    index.NewTasks(),
+		links:    index.NewLinks(),
 		stop:     make(chan struct{}),
 	}
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()

@@ -17,6 +17,8 @@ type published struct {
 	// tasksAt is the position of the newest entry that may have changed what the index of tasks keeps
 	// of the project, 0 where none has since it was loaded.
 	tasksAt uint64
+	// linksAt is the same for what the project names.
+	linksAt uint64
 }
 
 // handle is what the service keeps of a project that exists or is being made: a few words while it

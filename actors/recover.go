@@ -137,6 +137,9 @@ func (e *Engine) replay(report *Recovery) error {
 	})
 	e.clock.raise(newest)
 	if err == nil {
+		err = e.restoreLinks()
+	}
+	if err == nil {
 		err = e.restoreTasks(reload)
 	}
 	if err == nil {
@@ -206,6 +209,9 @@ func (e *Engine) keepTail(in replayed, reload map[*handle]struct{}) error {
 		}
 	}
 	for at, stored := range in.entry.events {
+		if err := e.keepLinks(h.id, stored); err != nil {
+			return err
+		}
 		kind := work.Kind(stored.kind)
 		switch first := at == 0 && len(h.mu.tail) == 0 && !h.stored.Load(); {
 		case !work.Known(kind):
@@ -290,6 +296,9 @@ func (v *published) apply(in *replayed) error {
 		v.project.Apply(event, moment)
 		if factsOf(stored.kind)&(changesTasks|changesAudience) != 0 {
 			v.tasksAt = in.position
+		}
+		if factsOf(stored.kind)&makesLinks != 0 {
+			v.linksAt = in.position
 		}
 	}
 	if len(in.entry.result) > 0 {

@@ -228,6 +228,7 @@ func (r *rebuilder) checkProject(project id.ID, saved uint64) {
 		r.checkAgent(name, "member", member.Agent, missing)
 		r.checkAgent(name, "member added by", member.AddedBy, missing)
 	}
+	r.checkRecords(name, state, missing)
 	dangling := map[work.Hash]bool{}
 	for n := range state.ChangesetsCount() {
 		changeset := state.ChangesetNumber(uint32(n + 1))
@@ -257,6 +258,7 @@ func (r *rebuilder) rebuild(
 	if view := h.view.Load(); err == nil && saved > 0 && len(entries) == 0 && view != nil {
 		r.checkMark(name, view.project)
 		r.checkSavedTasks(name, view.project)
+		r.checkSavedLinks(name, view.project)
 	}
 	view := h.view.Load()
 	switch {
@@ -294,11 +296,14 @@ func (r *rebuilder) checkSavedTasks(name string, p *work.Project) {
 
 // checkMarks finds projects in the saved lists that are not saved themselves.
 func (r *rebuilder) checkMarks() {
-	for key := range r.engine.sectionKeys("q") {
-		project := id.ID([]byte(key[1:]))
-		if _, saved := r.engine.snapshot.SectionPosition(headKey(project)); !saved {
-			r.damage.addf("project %s: its open tasks are saved, and there is no section of it",
-				project.Format(id.Project))
+	for _, saved := range [...][2]string{{"q", "its open tasks are"}, {"x", "its links are"}} {
+		prefix, what := saved[0], saved[1]
+		for key := range r.engine.sectionKeys(prefix) {
+			project := id.ID([]byte(key[1:]))
+			if _, saved := r.engine.snapshot.SectionPosition(headKey(project)); !saved {
+				r.damage.addf("project %s: %s saved, and there is no section of it",
+					project.Format(id.Project), what)
+			}
 		}
 	}
 	for key := range r.engine.sectionKeys("v") {

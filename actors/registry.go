@@ -179,13 +179,16 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 	view := &published{project: next, position: position}
 	var before *work.Project
 	if last := h.view.Load(); last != nil {
-		before, view.tasksAt = last.project, last.tasksAt
+		before, view.tasksAt, view.linksAt = last.project, last.tasksAt, last.linksAt
 	}
 	if before == nil {
 		e.families.add(h)
 	}
 	if e.followTasks(before, next, events) {
 		view.tasksAt = position
+	}
+	if e.followLinks(next.ID, events) {
+		view.linksAt = position
 	}
 	h.view.Store(view)
 	if before == nil || before.Visibility != next.Visibility {

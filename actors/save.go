@@ -23,15 +23,20 @@ import (
 //	"o" project, number         a full chunk of its handoffs; it never changes
 //	"t" project, number         a chunk of its tasks; it is written again when one of them changed
 //	"y" project, number         a chunk of its verification records, written again likewise
+//	"l" project, number         a chunk of its relations, written again likewise
 //	"v" created, project        empty: the project is PUBLIC; created is big-endian milliseconds
 //	"q" project                 its unfinished tasks as the index keeps them, see tasksVersion; the
 //	                            section is there where there are any
+//	"x" project                 what it names, see linksVersion; the section is there where it names
+//	                            anything
 //	"a" agent                   an agent with its keys, sessions and stored results
 //	"h"                         the challenges; its position is that of the whole identity state
 //	"d"                         is not read; a run takes such sections out
 const challengesKey = "h"
 
 func tasksKey(project id.ID) string { return "q" + string(project[:]) }
+
+func linksKey(project id.ID) string { return "x" + string(project[:]) }
 
 func headKey(project id.ID) string { return "p" + string(project[:]) }
 
@@ -290,6 +295,9 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved savedPro
 	}
 	if err == nil {
 		err = e.saveTasks(writer, view)
+	}
+	if err == nil {
+		err = e.saveLinks(writer, view)
 	}
 	if err != nil {
 		return saved, err

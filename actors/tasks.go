@@ -65,6 +65,8 @@ const (
 	changesTasks kindFacts = 1 << iota
 	// changesAudience: who may find a project.
 	changesAudience
+	// makesLinks from things to the project.
+	makesLinks
 )
 
 // kindTable is by kind, for a start looks at every event behind the snapshot.
@@ -75,6 +77,7 @@ var kindTable = func() (table [64]kindFacts) {
 	} {
 		table[kind] = changesTasks
 	}
+	table[work.KindRelationCreated] = makesLinks
 	for _, event := range []work.Event{
 		new(work.ProjectUpdated), new(work.MemberAdded), new(work.MemberChanged),
 		new(work.MemberRemoved),

@@ -2,6 +2,7 @@ package api
 
 import (
 	"pws/identity"
+	"pws/index"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -37,6 +38,9 @@ type Engine interface {
 	// OwnWork names projects that are not PUBLIC, have OPEN tasks and have the agent as a member, in
 	// the order of their best task. What it names is judged by the live view.
 	OwnWork(agent id.ID) []id.ID
+	// Linked names projects whose own records name a thing, in the order of their IDs, behind one.
+	// What it names is judged by the live view.
+	Linked(link index.Link, after id.ID, limit int) []id.ID
 	// Health reports each part of the service, nil where it is well.
 	Health() []Check
 }

@@ -39,6 +39,7 @@ const (
 	KindTaskClaimExpired  Kind = 17
 	KindWorkspaceOpened   Kind = 18
 
+	KindRelationCreated     Kind = 34
 	KindVerificationCreated Kind = 35
 )
 
@@ -73,6 +74,7 @@ var kinds = map[Kind]func() Event{
 	22: func() Event { return new(TurnTaken) },
 	23: func() Event { return new(TurnRenewed) },
 
+	KindRelationCreated:     func() Event { return new(RelationCreated) },
 	KindVerificationCreated: func() Event { return new(VerificationCreated) },
 }
 

@@ -69,6 +69,9 @@ var frozenWorkEvents = []frozenEvent{
 	{"17-task-claim-expired", &work.TaskClaimExpired{
 		Task: agent("task"), Agent: agent("ann"), Token: 7,
 	}},
+	{"34-relation-created", &work.RelationCreated{
+		ID: agent("relation"), Type: work.Supersedes, Target: agent("target"), Note: "n",
+	}},
 	{"35-verification-created", &work.VerificationCreated{
 		ID: agent("record"), Finding: work.Finding{
 			Entity: work.Entity{Type: work.EntityArtifact, ID: agent("artifact")},

@@ -26,6 +26,8 @@ const (
 	HandoffsMax      = 10_000
 	VerificationsMax = 10_000
 	TextBytesMax     = 64 << 20
+	// RelationsMax counts what a project ever said of others.
+	RelationsMax = 500
 
 	LeaseSeconds             = 1800
 	RenewAfterSeconds        = 600

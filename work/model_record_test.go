@@ -11,7 +11,8 @@ import (
 
 // recordModel is what agents have recorded of a project, the oldest first.
 type recordModel struct {
-	findings []*work.Verification
+	findings  []*work.Verification
+	relations []*work.Relation
 }
 
 // follow notes what a command that was carried out has recorded.
@@ -20,6 +21,11 @@ func (m *recordModel) follow(who id.ID, command work.Command, about id.ID, now i
 	case *work.CreateVerification:
 		m.findings = append(m.findings, &work.Verification{
 			ID: about, Author: who, Finding: command.Finding, CreatedAt: now,
+		})
+	case *work.CreateRelation:
+		m.relations = append(m.relations, &work.Relation{
+			ID: about, Type: command.Type, Target: command.Target, Note: command.Note,
+			CreatedBy: who, CreatedAt: now,
 		})
 	}
 }
@@ -62,6 +68,22 @@ func (m *recordModel) compare(p *work.Project, draw source) error {
 			return fmt.Errorf("the tally of %v is %v, want %v", entity, got, want)
 		}
 	}
+	return m.compareRelations(p, draw(len(m.relations)+1))
+}
+
+func (m *recordModel) compareRelations(p *work.Project, before int) error {
+	var from id.ID
+	if before < len(m.relations) {
+		from = m.relations[before].ID
+	}
+	at := before
+	p.Relations(from, func(one *work.Relation) bool {
+		at--
+		return at >= 0 && cmp.Equal(one, m.relations[at])
+	})
+	if at != 0 {
+		return fmt.Errorf("the relations are others, from %d of %d on", at, len(m.relations))
+	}
 	return nil
 }
 
@@ -86,8 +108,14 @@ func (m *recordModel) tally(entity work.Entity) (tally work.Tally) {
 	return tally
 }
 
-// recordCommand is one of verification records.
+// recordCommand is one of verification records and relations.
 func (draw source) recordCommand(w *world) work.Command {
+	if draw(4) == 0 {
+		return &work.CreateRelation{
+			Type: work.RelationType(1 + draw(5)), Note: draw.text(),
+			Target: []id.ID{agent("one"), agent("two"), w.project.ID}[draw(3)],
+		}
+	}
 	finding := work.Finding{
 		Entity: w.project.Entity(), Outcome: work.Outcome(1 + draw(3)), Summary: draw.text(),
 		Kind: work.VerificationKind(1 + draw(2)),

@@ -123,6 +123,7 @@ type Project struct {
 	// boardShared says that an older state has the same board.
 	boardShared   bool
 	verifications verifications
+	relations     shelf[*Relation]
 	// workspaces are all that ever were, openWorkspaces those that are not over, in the order in which
 	// they were opened.
 	workspaces     shelf[*Workspace]

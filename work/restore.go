@@ -93,6 +93,10 @@ func Restore(head []byte, chunk func(Chunk) ([]byte, error)) (*Project, error) {
 	if err := p.restoreVerifications(&record, chunk); err != nil {
 		return nil, err
 	}
+	keep := func(*Relation) {}
+	if err := p.relations.restore(RelationChunk, record.Relations, chunk, keep); err != nil {
+		return nil, err
+	}
 	return p, p.restoreResults(&record, chunk)
 }
 

@@ -38,6 +38,7 @@ func busy(t testing.TB) *world {
 	}})
 	w.must(t, &work.CreateCheckpoint{Summary: "night", EndSession: true})
 	w.put(t, "a", "2")
+	w.must(t, &work.CreateRelation{Type: work.RelatedTo, Target: agent("other")})
 	for _, kind := range []work.VerificationKind{work.SelfReport, work.ExternalAttestation} {
 		w.must(t, &work.CreateVerification{Finding: work.Finding{
 			Entity: w.project.Entity(), Kind: kind, Outcome: work.Passed,
@@ -115,9 +116,12 @@ func TestRestoreRefusesBrokenWork(t *testing.T) {
 	handoffs := work.Chunk{Kind: work.HandoffChunk}
 	claimed := 2 // the place of the blocked and claimed task in the second chunk
 	records := work.Chunk{Kind: work.VerificationChunk}
+	relations := work.Chunk{Kind: work.RelationChunk}
 	const handoffTail, sessions, ended = 22, 26, 27
 	for name, broken := range map[string]saved{
 		"no task":             good.spoiled(t, tasks, with(3, nil)),
+		"no such relation":    good.spoiled(t, relations, with(0, 6, 2)),
+		"no target":           good.spoiled(t, relations, with(0, make([]byte, 16), 3)),
 		"no such outcome":     good.spoiled(t, records, with(1, 4, 3, 3)),
 		"no such entity":      good.spoiled(t, records, with(1, 5, 3, 1, 1)),
 		"no such record kind": good.spoiled(t, records, with(1, 0, 3, 2)),

@@ -38,9 +38,9 @@ var ruleCodes = []fault.Code{
 // and runs on what the lines before it left; ann gives the commands where nobody is named. An
 // outcome is "created", "changed" or "unchanged", with the changeset where one was published and
 // the task, handoff or record that was made or claimed, or a code with its details. @n is the nth
-// changeset, tn the nth task, hn the nth handoff, vn the nth verification record, wn the nth
-// workspace, a quoted word a content, in which | ends a line. Commands that end in ? ask and change
-// nothing.
+// changeset, tn the nth task, hn the nth handoff, vn the nth verification record, rn the nth
+// relation, wn the nth workspace, a quoted word a content, in which | ends a line. Commands that
+// end in ? ask and change nothing.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
 	if err != nil || len(files) == 0 {

@@ -9,13 +9,20 @@ import (
 	"pws/work"
 )
 
-// recordCommand reads the words of a line about verification records; nil where it is about other
-// things.
+// recordCommand reads the words of a line about verification records and relations; nil where it is
+// about other things.
 func (s *script) recordCommand(words []string) work.Command {
-	if words[0] != "verify" {
-		return nil
+	switch words[0] {
+	case "verify":
+		return s.verification(words[1:])
+	case "relate":
+		command := &work.CreateRelation{
+			Type: work.ParseRelationType(words[1]), Target: agent(words[2]),
+		}
+		command.Note, _ = option(words, "note")
+		return command
 	}
-	return s.verification(words[1:])
+	return nil
 }
 
 // verification reads a thing, a kind, an outcome and options: summary, source, reference, size.
@@ -76,6 +83,9 @@ func (s *script) recordName(wanted id.ID) string {
 	if s.project == nil {
 		return ""
 	}
+	if _, ok := s.project.Relation(wanted); ok {
+		return fmt.Sprint("r", len(s.relationIDs(wanted.Next())))
+	}
 	if _, ok := s.project.Verification(wanted); !ok {
 		return ""
 	}
@@ -112,6 +122,20 @@ func (s *script) recordQuery(words []string) (string, bool) {
 		said := &one.Finding
 		return fmt.Sprintf("%s %s %s %q by=%s at=%d", s.entityName(said.Entity), said.Kind,
 			said.Outcome, said.Summary, name(one.Author), one.CreatedAt-testNow), true
+	case "relations?":
+		return s.relations(words[1:]), true
+	case "show-relation":
+		one, ok := s.project.Relation(s.relation(words[1]))
+		if !ok {
+			return "nothing", true
+		}
+		return fmt.Sprintf("%s %s %q by=%s at=%d", one.Type, name(one.Target), one.Note,
+			name(one.CreatedBy), one.CreatedAt-testNow), true
+	case "fill-relations":
+		count, _ := strconv.Atoi(words[1])
+		return s.repeat(count, func() work.Command {
+			return &work.CreateRelation{Type: work.RelatedTo, Target: agent(words[2])}
+		}), true
 	case "fill-verifications":
 		count, _ := strconv.Atoi(words[1])
 		return s.repeat(count, func() work.Command {
@@ -137,5 +161,39 @@ func (s *script) verified(words []string) string {
 	} else {
 		s.project.VerificationsOf(s.entity(words[0]), before, take)
 	}
+	return orNothing(list)
+}
+
+// relationIDs are those of all relations that are older than one, the newest first.
+func (s *script) relationIDs(before id.ID) (all []id.ID) {
+	if s.project != nil {
+		s.project.Relations(before, func(one *work.Relation) bool {
+			all = append(all, one.ID)
+			return true
+		})
+	}
+	return all
+}
+
+// relation is the nth as r1, r2 and so on; another word is an ID that no project has.
+func (s *script) relation(word string) id.ID {
+	n, err := strconv.Atoi(strings.TrimPrefix(word, "r"))
+	if all := s.relationIDs(id.ID{}); err == nil && n >= 1 && n <= len(all) {
+		return all[len(all)-n]
+	}
+	return agent("no relation")
+}
+
+// relations lists what the project says of others, behind a relation where it is named.
+func (s *script) relations(words []string) string {
+	var before id.ID
+	if len(words) > 0 {
+		before = s.relation(words[0])
+	}
+	list := []string{}
+	s.project.Relations(before, func(one *work.Relation) bool {
+		list = append(list, one.Type.String()+"="+name(one.Target))
+		return true
+	})
 	return orNothing(list)
 }

@@ -49,6 +49,7 @@ type headRecord struct {
 	Turn       *Turn          `cbor:"28,keyasint,omitempty"`
 	// Workspaces counts all.
 	Workspaces int `cbor:"29,keyasint,omitempty"`
+	Relations  int `cbor:"33,keyasint,omitempty"`
 	// Verifications counts all; Tally those about the project itself, for listings.
 	Verifications int   `cbor:"34,keyasint,omitempty"`
 	Tally         Tally `cbor:"37,keyasint,omitzero"`
@@ -115,12 +116,13 @@ const (
 	TaskChunk    ChunkKind = 't'
 
 	VerificationChunk ChunkKind = 'y'
+	RelationChunk     ChunkKind = 'l'
 	WorkspaceChunk    ChunkKind = 'w'
 )
 
 // ChunkKinds lists them all.
 var ChunkKinds = []ChunkKind{
-	HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk, VerificationChunk,
+	HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk, VerificationChunk, RelationChunk,
 	WorkspaceChunk,
 }
 
@@ -154,6 +156,8 @@ func (p *Project) shelfOf(kind ChunkKind) savedShelf {
 		return p.tasks()
 	case VerificationChunk:
 		return &p.verifications
+	case RelationChunk:
+		return &p.relations
 	case WorkspaceChunk:
 		return &p.workspaces
 	}
@@ -244,7 +248,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Tasks: p.tasks().len(), TaskCounts: p.tasks().countList(), Leases: p.tasks().leases(),
 		Sessions: open, Ended: p.ended,
 		Turn: p.turn, Workspaces: p.workspaces.len(),
-		Verifications: p.verifications.len(), Tally: p.OwnTally(),
+		Relations: p.relations.len(), Verifications: p.verifications.len(), Tally: p.OwnTally(),
 	})
 }
 

@@ -1,0 +1,135 @@
+package actors
+
+import (
+	"slices"
+	"testing"
+
+	"pws/index"
+	"pws/internal/id"
+	"pws/work"
+)
+
+func relate(target id.ID) *work.CreateRelation {
+	return &work.CreateRelation{Type: work.DependsOn, Target: target}
+}
+
+// checkLinks expects of the index what a walk over all projects finds.
+func checkLinks(t testing.TB, what string, e *Engine) {
+	t.Helper()
+	want, total := map[index.Link][]id.ID{}, 0
+	e.handles.Range(func(project id.ID, _ *handle) bool {
+		for _, link := range linksOf(viewOf(t, e, project)) {
+			want[link] = append(want[link], project)
+			total++
+		}
+		return true
+	})
+	if e.links.Len() != total {
+		t.Errorf("%s: %d links are indexed, want %d", what, e.links.Len(), total)
+	}
+	for link, projects := range want {
+		slices.SortFunc(projects, id.ID.Compare)
+		var got []id.ID
+		for after := (id.ID{}); ; after = got[len(got)-1] {
+			page := e.Linked(link, after, 2)
+			if got = append(got, page...); len(page) < 2 {
+				break
+			}
+		}
+		if !slices.Equal(got, projects) {
+			t.Errorf("%s: %v leads to %v, want %v", what, link, got, projects)
+		}
+	}
+}
+
+// TestLinksLast follows what projects name over restarts: with nothing saved, with all saved, with
+// some in the log behind, and with projects that rest.
+func TestLinksLast(t *testing.T) {
+	config := quiet(t.TempDir())
+	e := start(t, config)
+	ann := register(t, e, "ann")
+	var projects []id.ID
+	for range 5 {
+		projects = append(projects, createProject(t, e, ann, work.Public))
+	}
+	again := func(what string) {
+		t.Helper()
+		checkLinks(t, what, e)
+		stop(t, e)
+		e = start(t, config)
+		checkLinks(t, what+", after a start", e)
+	}
+	for _, source := range projects[1:] {
+		mustDo(t, e, source, ann, relate(projects[0]))
+		mustDo(t, e, source, ann, relate(projects[0]))
+	}
+	again("in the log")
+	if err := e.Save(); err != nil {
+		t.Fatal(err)
+	}
+	again("saved")
+	mustDo(t, e, projects[1], ann, relate(projects[2]))
+	mustDo(t, e, projects[0], ann, relate(projects[1]))
+	again("saved, and in the log behind")
+	if err := e.Save(); err != nil {
+		t.Fatal(err)
+	}
+	e.sweep(e.Now() + 1000)
+	checkLinks(t, "at rest", e)
+	again("saved again")
+	stop(t, e)
+	if _, err := Verify(config.Dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestVerifyNamesLinksThatAreOthers saves a list of links that is not what the project says.
+func TestVerifyNamesLinksThatAreOthers(t *testing.T) {
+	config := quiet(t.TempDir())
+	e := start(t, config)
+	ann := register(t, e, "ann")
+	one, other := createProject(t, e, ann, work.Public), createProject(t, e, ann, work.Public)
+	mustDo(t, e, one, ann, relate(other))
+	if err := e.Save(); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := e.snapshot.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	position, _ := e.snapshot.SectionPosition(headKey(one))
+	for project, links := range map[id.ID][]index.Link{
+		one:   {{Kind: index.LinkRelation, Thing: one}},
+		other: {{Kind: index.LinkRelation, Thing: one}},
+	} {
+		if err := writer.Put(linksKey(project), position, encodeLinks(links)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writer.Commit(e.snapshot.Position()); err != nil {
+		t.Fatal(err)
+	}
+	stop(t, e)
+	_, err = Verify(config.Dir)
+	damage, ok := err.(*Damage)
+	if !ok || len(damage.Faults) != 2 {
+		t.Errorf("found %v, want two faults", err)
+	}
+}
+
+// TestLinksThatAreNone decodes what nobody has saved.
+func TestLinksThatAreNone(t *testing.T) {
+	good := encodeLinks([]index.Link{{Kind: index.LinkRelation, Thing: id.ID{1}}})
+	if _, err := decodeLinks(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, bad := range map[string][]byte{
+		"nothing": {}, "another version": append([]byte{9}, good[1:]...),
+		"too short": good[:len(good)-1], "too long": append(good[:len(good):len(good)], 0),
+		"another kind": append([]byte{linksVersion, 77}, good[2:]...),
+	} {
+		if all, err := decodeLinks(bad); err == nil {
+			t.Errorf("%s: read as %v", name, all)
+		}
+	}
+}
