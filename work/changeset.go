@@ -458,6 +458,7 @@ func (p *Project) publish(e *ChangesetPublished, author id.ID, now int64) {
 		changeset.Ops = make([]Op, len(e.Ops))
 	}
 	p.changesets = append(p.changesets, changeset)
+	p.countAuthor(author)
 	for at := range e.Ops {
 		record, op := &e.Ops[at], &changeset.Ops[at]
 		op.Action, op.Blob, op.Size = record.Action, record.Blob, uint32(record.Size)

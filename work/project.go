@@ -124,6 +124,8 @@ type Project struct {
 	boardShared   bool
 	verifications verifications
 	relations     shelf[*Relation]
+	// authors counts changesets by those who published them.
+	authors table[AuthorCount]
 	// workspaces are all that ever were, openWorkspaces those that are not over, in the order in which
 	// they were opened.
 	workspaces     shelf[*Workspace]
@@ -154,6 +156,7 @@ func (p *Project) Clone() *Project {
 	next.gone = *p.gone.Copy()
 	next.boardShared = true
 	next.verifications.about.shared = true
+	next.authors.shared = true
 	return &next
 }
 
