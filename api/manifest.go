@@ -47,18 +47,6 @@ type TaskCounts struct {
 	Claimed    int `json:"claimed" doc:"Tasks with a live claim."`
 }
 
-// VerificationSummary is what evidence there is for a thing.
-type VerificationSummary struct {
-	Status string             `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence."`
-	Counts VerificationCounts `json:"counts" doc:"Verification records by kind."`
-}
-
-// VerificationCounts counts verification records.
-type VerificationCounts struct {
-	SelfReports          int `json:"self_reports" doc:"Records of the kind SELF_REPORT."`
-	ExternalAttestations int `json:"external_attestations" doc:"Records of the kind EXTERNAL_ATTESTATION."`
-}
-
 // ContinuationMetadata says where to go on.
 type ContinuationMetadata struct {
 	HeadChangesetID    string  `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
@@ -206,9 +194,4 @@ func (c *Call) bestTasks(p *work.Project) []TaskBrief {
 		}
 	}
 	return briefs
-}
-
-// verificationOf is what evidence there is for a project: no records are kept, so there is none.
-func verificationOf(*work.Project) VerificationSummary {
-	return VerificationSummary{Status: "UNVERIFIED"}
 }

@@ -100,7 +100,9 @@ type Limits struct {
 	TaskRenewAfter       int `json:"task_claim_renew_after_seconds" doc:"How long after claiming or renewing to renew."`
 	ProjectTasks         int `json:"tasks_per_project" doc:"Tasks that a project ever has."`
 	ProjectHandoffs      int `json:"handoffs_per_project" doc:"Handoffs that a project ever has."`
-	ProjectTextBytes     int `json:"text_bytes_per_project" doc:"Texts of all tasks and handoffs of a project."`
+	ProjectRelations     int `json:"relations_per_project" doc:"Relations that a project ever records."`
+	ProjectVerifications int `json:"verifications_per_project" doc:"Verification records that a project ever has."`
+	ProjectTextBytes     int `json:"text_bytes_per_project" doc:"Texts of all tasks, handoffs and verification records of a project."`
 	WorkSessionActive    int `json:"work_session_active_seconds" doc:"Active period of a work session."`
 	WorkSessionsKept     int `json:"work_sessions_kept" doc:"Work sessions of a project that are kept after their end."`
 	WorkSessionItems     int `json:"work_session_items" doc:"Changesets, and tasks, that a work session names."`
@@ -118,6 +120,8 @@ type Limits struct {
 	PageTasks            int `json:"page_size_tasks_default" doc:"Default page of tasks."`
 	PageHandoffs         int `json:"page_size_handoffs_default" doc:"Default page of handoffs."`
 	PageWorkSessions     int `json:"page_size_work_sessions_default" doc:"Default page of work sessions."`
+	PageRelations        int `json:"page_size_relations_default" doc:"Default page of relations."`
+	PageVerifications    int `json:"page_size_verifications_default" doc:"Default page of verification records."`
 	PageFiles            int `json:"page_size_files_default" doc:"Default page of files."`
 	PageChangesets       int `json:"page_size_changesets_default" doc:"Default page of changesets."`
 	SearchResultsDefault int `json:"search_results_default" doc:"Default number of search results."`
@@ -137,6 +141,7 @@ var deploymentLimits = Limits{
 	IdempotencyRetention: work.IdempotencySeconds,
 	TaskLease:            work.LeaseSeconds, TaskRenewAfter: work.RenewAfterSeconds,
 	ProjectTasks: work.TasksMax, ProjectHandoffs: work.HandoffsMax,
+	ProjectRelations: work.RelationsMax, ProjectVerifications: work.VerificationsMax,
 	ProjectTextBytes:  work.TextBytesMax,
 	WorkSessionActive: work.WorkSessionActiveSeconds, WorkSessionsKept: work.WorkSessionsMax,
 	WorkSessionItems: work.WorkSessionItemsMax,
@@ -147,6 +152,7 @@ var deploymentLimits = Limits{
 	ResumeCharsMax: resumeCharsMax,
 	PageMax:        limitMax, PageProjects: 50, PageTasks: 50, PageFiles: 200, PageChangesets: 100,
 	PageHandoffs: handoffsPage, PageWorkSessions: workSessionsPage,
+	PageVerifications: verificationsPage, PageRelations: relationsPage,
 	SearchResultsDefault: 25, SearchResultsMax: 100, SearchQueryBytes: 500,
 	SearchFileBytes: 200_000, OpportunitiesMax: 100,
 	BatchFiles: 100, BatchBytes: batchBytesMax,

@@ -217,6 +217,9 @@ var Table = tableOf(
 	workSessionOperations,
 	taskOperations,
 	claimOperations,
+	verificationOperations,
+	relationOperations,
+	provenanceOperations,
 )
 
 func tableOf(groups ...[]*Operation) []*Operation {

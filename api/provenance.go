@@ -1,0 +1,109 @@
+package api
+
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Provenance says where a project comes from, what it was made of, and by whom. It shows nothing of
+// projects that the caller may not read.
+type Provenance struct {
+	Origin        Origin                   `json:"origin" doc:"How the project began."`
+	ForkedFrom    *ForkedFrom              `json:"forked_from" doc:"Where it was forked from."`
+	ForksCount    int                      `json:"forks_count" doc:"Forks that the caller may see."`
+	Imports       []ProvenanceImport       `json:"imports" doc:"Artifacts that were brought in."`
+	Artifacts     []ProvenanceArtifact     `json:"artifacts" doc:"Artifacts that it offers."`
+	Contributions []ProvenanceContribution `json:"contributions" doc:"Contributions that were accepted."`
+	Authors       []AuthorCount            `json:"authors" doc:"Who published how many of its changesets: at most 100, the most first."`
+	Relations     []Relation               `json:"relations" doc:"How it stands to other projects: at most 50, as relation.list begins."`
+	Verification  VerificationSummary      `json:"verification" doc:"What evidence there is for it. Provenance itself is none."`
+}
+
+// Origin is the beginning of a project.
+type Origin struct {
+	CreatedBy   AgentRef `json:"created_by" doc:"Who made it."`
+	CreatedAt   Time     `json:"created_at" doc:"When it was made."`
+	ChangesetID string   `json:"changeset_id" check:"id=chg_" doc:"Its first changeset."`
+}
+
+// ProvenanceImport is an artifact of another project that was brought in.
+type ProvenanceImport struct {
+	ID          string `json:"id" check:"id=imp_" doc:"The import's ID."`
+	ArtifactID  string `json:"artifact_id" check:"id=art_" doc:"The artifact."`
+	ChangesetID string `json:"changeset_id" check:"id=chg_" doc:"The changeset that brought it."`
+	CreatedAt   Time   `json:"created_at" doc:"When it was brought in."`
+}
+
+// ProvenanceArtifact is an artifact of the project.
+type ProvenanceArtifact struct {
+	ID          string `json:"id" check:"id=art_" doc:"The artifact's ID."`
+	Name        string `json:"name" doc:"Its name."`
+	ChangesetID string `json:"changeset_id" check:"id=chg_" doc:"The changeset that it was made of."`
+	CreatedAt   Time   `json:"created_at" doc:"When it was made."`
+}
+
+// ProvenanceContribution is a contribution that was accepted.
+type ProvenanceContribution struct {
+	ID          string   `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
+	Author      AgentRef `json:"author" doc:"The contributor."`
+	AcceptedBy  AgentRef `json:"accepted_by" doc:"Who accepted it."`
+	ChangesetID string   `json:"changeset_id" check:"id=chg_" doc:"The changeset that it became."`
+}
+
+// AuthorCount is how many changesets of a project an agent has published.
+type AuthorCount struct {
+	Agent      AgentRef `json:"agent" doc:"The author."`
+	Changesets int      `json:"changesets" doc:"Changesets by this author."`
+}
+
+// ProvenanceData is a provenance as data.
+type ProvenanceData struct {
+	Provenance Provenance `json:"provenance" doc:"Where the project comes from."`
+}
+
+var provenanceOperations = []*Operation{
+	declare[None, ProvenanceData](Operation{
+		Name: "provenance.read", Method: "GET", Path: "/api/v1/projects/{project}/provenance",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Errors: []fault.Code{fault.ProjectNotFound},
+		Tag:    "provenance", Summary: "Read where a project comes from",
+		Doc: "Returns the origin of a project, its authors, what it was made of, how it stands to " +
+			"other projects, and what evidence there is. Look at it before reuse.",
+	}, readProvenance),
+}
+
+// provenanceAuthorsMax bounds the authors of a provenance.
+const provenanceAuthorsMax = 100
+
+func readProvenance(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	relations := relationPage{call: c, view: view, limit: relationsPage}
+	if _, err := relations.fill(); err != nil {
+		return Reply{}, err
+	}
+	whole, first := c.project(view), view.ChangesetNumber(1)
+	return Reply{Data: ProvenanceData{Provenance: Provenance{
+		Origin: Origin{
+			CreatedBy: c.agentRef(first.Author), CreatedAt: Time(view.CreatedAt),
+			ChangesetID: first.ID.Format(id.Changeset),
+		},
+		ForkedFrom: whole.ForkedFrom, ForksCount: whole.Counts.Forks,
+		Imports: []ProvenanceImport{}, Artifacts: []ProvenanceArtifact{},
+		Contributions: []ProvenanceContribution{},
+		Authors:       c.authors(view), Relations: orEmpty(relations.list),
+		Verification: verificationOf(view),
+	}}}, nil
+}
+
+func (c *Call) authors(p *work.Project) []AuthorCount {
+	top := p.TopAuthors(provenanceAuthorsMax)
+	authors := make([]AuthorCount, len(top))
+	for at, one := range top {
+		authors[at] = AuthorCount{Agent: c.agentRef(one.Agent), Changesets: int(one.Changesets)}
+	}
+	return authors
+}

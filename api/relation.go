@@ -1,0 +1,266 @@
+package api
+
+import (
+	"fmt"
+
+	"pws/index"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Relation is how one project stands to another, as one of them says.
+type Relation struct {
+	ID              string `json:"id" check:"id=rel_" doc:"The relation's ID."`
+	Type            string `json:"type" check:"enum=DERIVED_FROM|DEPENDS_ON|SUPERSEDES|DUPLICATES|RELATED_TO" doc:"How project_id stands to target_project_id."`
+	Direction       string `json:"direction" check:"enum=OUTGOING|INCOMING" doc:"OUTGOING where the project that was asked for says it, INCOMING where it is the target."`
+	ProjectID       string `json:"project_id" check:"id=prj_" doc:"The project that says it."`
+	TargetProjectID string `json:"target_project_id" check:"id=prj_" doc:"The project that it is said of."`
+	Note            string `json:"note" doc:"The same in words."`
+	CreatedBy       string `json:"created_by" check:"id=agt_" doc:"Who recorded it."`
+	CreatedAt       Time   `json:"created_at" doc:"When it was recorded."`
+}
+
+// RelationData is one relation as data.
+type RelationData struct {
+	Relation Relation `json:"relation" doc:"The relation."`
+}
+
+// RelationsData is a page of relations.
+type RelationsData struct {
+	Relations  []Relation `json:"relations" doc:"What the project says, the newest first; then what others say of it."`
+	NextCursor *string    `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+// CreateRelation is the body of relation.create.
+type CreateRelation struct {
+	Type            string `json:"type" check:"required,enum=DERIVED_FROM|DEPENDS_ON|SUPERSEDES|DUPLICATES|RELATED_TO" doc:"How the project stands to the target."`
+	TargetProjectID string `json:"target_project_id" check:"required,id=prj_" doc:"Another project that the caller can read."`
+	Note            string `json:"note" check:"chars=0..2000,text" doc:"The same in words."`
+}
+
+const relationsPath = "/api/v1/projects/{project}/relations"
+
+var relationOperations = []*Operation{
+	declare[None, RelationsData](Operation{
+		Name: "relation.list", Method: "GET", Path: relationsPath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Query: pageParams(relationsPage),
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "relations", Summary: "List relations",
+		Doc: "Lists how a project stands to others and others to it, as far as the caller can read " +
+			"them now. A page may hold less than its limit and still lead to a next one.",
+	}, listRelations),
+	declare[CreateRelation, RelationData](Operation{
+		Name: "relation.create", Method: "POST", Path: relationsPath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
+		Params: projectParam,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
+		},
+		Tag: "relations", Summary: "Record a relation",
+		Doc: "Records how a project stands to another one. Needs the role MAINTAINER.",
+	}, createRelation),
+}
+
+const (
+	// relationsPage is the default page of relations.
+	relationsPage = 50
+	// relationProjectsMax bounds how many projects one request looks at, for each may have to be
+	// loaded.
+	relationProjectsMax = 200
+)
+
+// relation is the wire form, as it reads from one of both projects.
+func relation(source *work.Project, from *work.Relation, direction string) Relation {
+	return Relation{
+		ID: from.ID.Format(id.Relation), Type: from.Type.String(), Direction: direction,
+		ProjectID:       source.ID.Format(id.Project),
+		TargetProjectID: from.Target.Format(id.Project), Note: from.Note,
+		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
+	}
+}
+
+func createRelation(c *Call, body *CreateRelation) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.CreateRelation{
+		Type: work.ParseRelationType(body.Type), Note: body.Note,
+		Target: parsed(id.Project, body.TargetProjectID),
+	}
+	// What the caller may do here comes BEFORE what it may see elsewhere.
+	if err := command.Authorize(view, c.Agent); err != nil {
+		return Reply{}, err
+	}
+	target, err := c.Service.Engine.Project(command.Target)
+	if err != nil {
+		return Reply{}, err
+	}
+	if target == nil || !target.Readable(c.Agent) {
+		return Reply{}, errProjectNotFound()
+	}
+	done, err := c.do(view.ID, command, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	made, ok := done.Project.Relation(done.Result.Subject)
+	if !ok {
+		return Reply{}, fmt.Errorf("relation: %w", errUnknownResult)
+	}
+	return Reply{
+		Data:     RelationData{Relation: relation(done.Project, made, outgoing)},
+		Replayed: done.Replayed,
+	}, nil
+}
+
+const (
+	outgoing = "OUTGOING"
+	incoming = "INCOMING"
+)
+
+func listRelations(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(relationsPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	page := relationPage{call: c, view: view, limit: limit}
+	if after != nil && !page.at.decode(after) {
+		return Reply{}, errCursorInvalid()
+	}
+	whole, err := page.fill()
+	if err != nil {
+		return Reply{}, err
+	}
+	data := RelationsData{Relations: orEmpty(page.list)}
+	if !whole {
+		data.NextCursor = c.next(page.at.encode())
+	}
+	return Reply{Data: data}, nil
+}
+
+// relationPosition is a place in a list of relations. The project is the one that says the newest
+// relation of others that was looked at, zero while the list is at what the project itself says.
+type relationPosition struct{ project, relation id.ID }
+
+func (at relationPosition) encode() []byte {
+	return append(append([]byte(nil), at.project[:]...), at.relation[:]...)
+}
+
+func (at *relationPosition) decode(text []byte) bool {
+	if len(text) != len(at.project)+len(at.relation) {
+		return false
+	}
+	copy(at.project[:], text)
+	copy(at.relation[:], text[len(at.project):])
+	return true
+}
+
+// relationPage is a page of relations in the making.
+type relationPage struct {
+	call  *Call
+	view  *work.Project
+	limit int
+	list  []Relation
+	// at is the last place that the page has or has passed over.
+	at relationPosition
+	// seen are the projects that were looked at, nil where the caller may not see them.
+	seen map[id.ID]*work.Project
+	err  error
+}
+
+// fill goes on from the place of the page, and reports whether it came to the end of the list.
+func (p *relationPage) fill() (whole bool, err error) {
+	p.seen = map[id.ID]*work.Project{}
+	whole = (!p.at.project.IsZero() || p.own()) && p.others()
+	return whole, p.err
+}
+
+// look finds a project where the caller may see it. It reports false where the page has looked at
+// as many as it may.
+func (p *relationPage) look(project id.ID) (found *work.Project, goOn bool) {
+	found, known := p.seen[project]
+	if known {
+		return found, true
+	}
+	if len(p.seen) == relationProjectsMax {
+		return nil, false
+	}
+	found, p.err = p.call.Service.Engine.Project(project)
+	if found != nil && !found.Readable(p.call.Agent) {
+		found = nil
+	}
+	p.seen[project] = found
+	return found, p.err == nil
+}
+
+// take puts a relation on the page, and reports whether there was room.
+func (p *relationPage) take(source *work.Project, one *work.Relation, direction string) bool {
+	if len(p.list) == p.limit {
+		return false
+	}
+	p.list = append(p.list, relation(source, one, direction))
+	return true
+}
+
+// own goes through what the project says.
+func (p *relationPage) own() (whole bool) {
+	whole = true
+	p.view.Relations(p.at.relation, func(one *work.Relation) bool {
+		target, goOn := p.look(one.Target)
+		whole = goOn && (target == nil || p.take(p.view, one, outgoing))
+		if whole {
+			p.at.relation = one.ID
+		}
+		return whole
+	})
+	return whole
+}
+
+// others goes through what others say of the project, and begins with the one at which the page
+// before has ended.
+func (p *relationPage) others() (whole bool) {
+	if from := p.at.project; !from.IsZero() && !p.other(from, p.at.relation) {
+		return false
+	}
+	link := index.Link{Kind: index.LinkRelation, Thing: p.view.ID}
+	for {
+		sources := p.call.Service.Engine.Linked(link, p.at.project, relationsPage)
+		for _, source := range sources {
+			if !p.other(source, id.ID{}) {
+				return false
+			}
+		}
+		if len(sources) < relationsPage {
+			return true
+		}
+	}
+}
+
+// other goes through what one project says of this one, behind a relation.
+func (p *relationPage) other(project, before id.ID) (whole bool) {
+	source, whole := p.look(project)
+	if source == nil {
+		if whole {
+			p.at = relationPosition{project: project}
+		}
+		return whole
+	}
+	source.Relations(before, func(one *work.Relation) bool {
+		if one.Target != p.view.ID {
+			return true
+		}
+		if whole = p.take(source, one, incoming); whole {
+			p.at = relationPosition{project, one.ID}
+		}
+		return whole
+	})
+	return whole
+}

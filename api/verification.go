@@ -1,0 +1,314 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Verification is the immutable record of evidence for a thing.
+type Verification struct {
+	ID                   string   `json:"id" check:"id=ver_" doc:"The record's ID."`
+	ProjectID            string   `json:"project_id" check:"id=prj_" doc:"The project that the thing belongs to, or is."`
+	EntityType           string   `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"What kind of thing it is about."`
+	EntityID             string   `json:"entity_id" doc:"The ID of the thing."`
+	Kind                 string   `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Who vouches: the author of the record, or an external source."`
+	Outcome              string   `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE" doc:"What it came to."`
+	Method               string   `json:"method" doc:"How it was verified."`
+	Summary              string   `json:"summary" doc:"What was found, in short."`
+	Evidence             []string `json:"evidence" doc:"What shows it: texts, links, IDs."`
+	ExternalSource       *string  `json:"external_source" doc:"Who attests; null where nobody was named."`
+	AttestationReference *string  `json:"attestation_reference" doc:"Where the attestation can be looked up; null where there is none."`
+	Author               AgentRef `json:"author" doc:"Who left the record."`
+	CreatedAt            Time     `json:"created_at" doc:"When it was left."`
+}
+
+// VerificationData is one verification record as data.
+type VerificationData struct {
+	Verification Verification `json:"verification" doc:"The record."`
+}
+
+// VerificationsData is a page of verification records.
+type VerificationsData struct {
+	Verifications []Verification `json:"verifications" doc:"Newest first."`
+	Status        *string        `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for the one thing that was asked for; null where the list is of a project with all its things."`
+	NextCursor    *string        `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+// VerificationSummary is what evidence there is for a thing.
+type VerificationSummary struct {
+	Status string             `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence."`
+	Counts VerificationCounts `json:"counts" doc:"Verification records by kind."`
+}
+
+// VerificationCounts counts verification records.
+type VerificationCounts struct {
+	SelfReports          int `json:"self_reports" doc:"Records of the kind SELF_REPORT."`
+	ExternalAttestations int `json:"external_attestations" doc:"Records of the kind EXTERNAL_ATTESTATION."`
+}
+
+// CreateVerification is the body of verification.create.
+type CreateVerification struct {
+	EntityType           string   `json:"entity_type" check:"required,enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"What kind of thing it is about."`
+	EntityID             string   `json:"entity_id" check:"required,chars=1..40,line" doc:"The ID of the thing."`
+	Kind                 string   `json:"kind" check:"required,enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Who vouches: the caller, or an external source that the caller names."`
+	Outcome              string   `json:"outcome" check:"required,enum=PASSED|FAILED|INCONCLUSIVE" doc:"What it came to."`
+	Method               string   `json:"method" check:"chars=0..2000,text" doc:"How it was verified."`
+	Summary              string   `json:"summary" check:"chars=0..4000,text" doc:"What was found, in short."`
+	Evidence             []string `json:"evidence" check:"items=0..50" each:"chars=1..2000,text" doc:"What shows it: texts, links, IDs."`
+	ExternalSource       string   `json:"external_source" check:"chars=0..500,line" doc:"Who attests; required for EXTERNAL_ATTESTATION."`
+	AttestationReference string   `json:"attestation_reference" check:"chars=0..2000,line" doc:"Where the attestation can be looked up; required for EXTERNAL_ATTESTATION."`
+}
+
+// Problems implements shape.Checker.
+func (b *CreateVerification) Problems() (problems []fault.Field) {
+	if b.Kind == work.ExternalAttestation.String() {
+		const needed = "is required for EXTERNAL_ATTESTATION"
+		if b.ExternalSource == "" {
+			problems = append(problems, fault.Field{Field: "external_source", Problem: needed})
+		}
+		if b.AttestationReference == "" {
+			problems = append(problems, fault.Field{
+				Field: "attestation_reference", Problem: needed,
+			})
+		}
+	}
+	kind := work.ParseEntityType(b.EntityType)
+	if kind == 0 || b.EntityID == "" {
+		return problems
+	}
+	if _, ok := id.Parse(kind.Prefix(), b.EntityID); !ok {
+		problems = append(problems, errEntityID(kind))
+	}
+	return problems
+}
+
+func errEntityID(kind work.EntityType) fault.Field {
+	return fault.Field{
+		Field: "entity_id", Problem: fmt.Sprintf("must be the ID of a %s: %s…", kind, kind.Prefix()),
+	}
+}
+
+const verificationsPath = "/api/v1/verifications"
+
+// entityErrors are the codes of things that are not there.
+var entityErrors = []fault.Code{
+	fault.ProjectNotFound, fault.ChangesetNotFound, fault.ContributionNotFound,
+	fault.ArtifactNotFound,
+}
+
+var verificationOperations = []*Operation{
+	declare[None, VerificationsData](Operation{
+		Name: "verification.list", Method: "GET", Path: verificationsPath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
+		Query: slices.Concat(pageParams(verificationsPage), []Param{
+			{
+				Name: "entity_type", Check: "enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT",
+				Doc: "Only records about things of this type.",
+			},
+			{Name: "entity_id", Check: "chars=1..40", Doc: "Only records about this thing."},
+			{
+				Name: "project", Check: "chars=1..40",
+				Doc: "Records of this project and all its things. Either this or entity_id is needed.",
+			},
+		}),
+		Errors: slices.Concat(entityErrors, []fault.Code{
+			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		}),
+		Tag: "verifications", Summary: "List verification records",
+		Doc: "Lists the verification records of a thing, with the status that follows from them, or " +
+			"all those of a project, newest first. A page of very long ones may hold less than its " +
+			"limit and still lead to a next one.",
+	}, listVerifications),
+	declare[CreateVerification, VerificationData](Operation{
+		Name: "verification.create", Method: "POST", Path: verificationsPath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
+		Errors: slices.Concat(entityErrors, []fault.Code{
+			fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
+		}),
+		Tag: "verifications", Summary: "Leave a verification record",
+		Doc: "Leaves an immutable record of evidence for a project or for a thing in it. Any agent " +
+			"that can read it may do this, in PRIVATE projects contributors. A record says who " +
+			"vouches, and never that the thing is right.",
+	}, createVerification),
+	declare[None, VerificationData](Operation{
+		Name: "verification.read", Method: "GET", Path: verificationsPath + "/{verification}",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
+		Params: []Param{{Name: "verification", Doc: "The record's ID."}},
+		Errors: []fault.Code{fault.VerificationNotFound},
+		Tag:    "verifications", Summary: "Read a verification record",
+		Doc: "Returns one verification record.",
+	}, readVerification),
+}
+
+const (
+	// verificationsPage is the default page of verification records.
+	verificationsPage = 50
+	// verificationsPageBytes is the size of the texts from which on a page takes no further record.
+	verificationsPageBytes = 4 << 20
+)
+
+// verification is the wire form.
+func (c *Call) verification(p *work.Project, from *work.Verification) Verification {
+	said := &from.Finding
+	return Verification{
+		ID: from.ID.Format(id.Verification), ProjectID: p.ID.Format(id.Project),
+		EntityType: said.Entity.Type.String(),
+		EntityID:   said.Entity.ID.Format(said.Entity.Type.Prefix()),
+		Kind:       said.Kind.String(), Outcome: said.Outcome.String(),
+		Method: said.Method, Summary: said.Summary, Evidence: orEmpty(said.Evidence),
+		ExternalSource: textOrNil(said.Source), AttestationReference: textOrNil(said.Reference),
+		Author: c.agentRef(from.Author), CreatedAt: Time(from.CreatedAt),
+	}
+}
+
+// textOrNil is nil for the empty text.
+func textOrNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// verificationOf is what evidence there is for a project itself.
+func verificationOf(p *work.Project) VerificationSummary {
+	tally := p.OwnTally()
+	return VerificationSummary{
+		Status: tally.Status().String(),
+		Counts: VerificationCounts{
+			SelfReports: tally.SelfReports, ExternalAttestations: tally.Attestations,
+		},
+	}
+}
+
+// entity finds the thing of an ID and the project that it belongs to, or is, for a caller who may
+// see it: the error of a thing that is not there.
+func (c *Call) entity(kind work.EntityType, thing id.ID) (p *work.Project, err error) {
+	if kind == work.EntityProject {
+		p, err = c.Service.Engine.Project(thing)
+	} else {
+		p, err = c.Service.Engine.Owner(kind.Prefix(), thing)
+	}
+	if err == nil && (p == nil || !p.Readable(c.Agent)) {
+		err = kind.Missing()
+	}
+	return p, err
+}
+
+func createVerification(c *Call, body *CreateVerification) (Reply, error) {
+	kind := work.ParseEntityType(body.EntityType)
+	thing := parsed(kind.Prefix(), body.EntityID)
+	view, err := c.entity(kind, thing)
+	if err != nil {
+		return Reply{}, err
+	}
+	done, err := c.do(view.ID, &work.CreateVerification{Finding: work.Finding{
+		Entity: work.Entity{Type: kind, ID: thing},
+		Kind:   work.ParseVerificationKind(body.Kind), Outcome: work.ParseOutcome(body.Outcome),
+		Method: body.Method, Summary: body.Summary, Evidence: body.Evidence,
+		Source: body.ExternalSource, Reference: body.AttestationReference,
+	}}, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	record, ok := done.Project.Verification(done.Result.Subject)
+	if !ok {
+		return Reply{}, fmt.Errorf("verification: %w", errUnknownResult)
+	}
+	return Reply{
+		Data:     VerificationData{Verification: c.verification(done.Project, record)},
+		Replayed: done.Replayed,
+	}, nil
+}
+
+func readVerification(c *Call, _ *None) (Reply, error) {
+	view, wanted, err := c.owner(id.Verification, "verification", errVerificationNotFound)
+	if err != nil {
+		return Reply{}, err
+	}
+	record, ok := view.Verification(wanted)
+	if !ok || !view.Readable(c.Agent) {
+		return Reply{}, errVerificationNotFound()
+	}
+	return Reply{Data: VerificationData{Verification: c.verification(view, record)}}, nil
+}
+
+func errVerificationNotFound() error {
+	return fault.New(fault.VerificationNotFound, "There is no such verification record.")
+}
+
+func listVerifications(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(verificationsPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	view, entity, err := c.verificationsAsked()
+	if err != nil {
+		return Reply{}, err
+	}
+	var before id.ID
+	if after != nil {
+		if len(after) != len(before) {
+			return Reply{}, errCursorInvalid()
+		}
+		before = id.ID(after)
+	}
+	data := VerificationsData{Verifications: []Verification{}}
+	bytes := 0
+	take := func(record *work.Verification) bool {
+		if entity.ID.IsZero() && entity.Type != 0 && record.Finding.Entity.Type != entity.Type {
+			return true
+		}
+		if len(data.Verifications) == limit || bytes >= verificationsPageBytes {
+			data.NextCursor = c.next(before[:])
+			return false
+		}
+		bytes, before = bytes+record.Bytes(), record.ID
+		data.Verifications = append(data.Verifications, c.verification(view, record))
+		return true
+	}
+	if entity.ID.IsZero() {
+		view.Verifications(before, take)
+	} else {
+		view.VerificationsOf(entity, before, take)
+		data.Status = textOrNil(view.Tally(entity).Status().String())
+	}
+	return Reply{Data: data}, nil
+}
+
+// verificationsAsked reads what a list is asked for: the project, and the thing where it is one.
+// The type alone narrows a list of a project. It may be left out where the ID tells it.
+func (c *Call) verificationsAsked() (p *work.Project, asked work.Entity, err error) {
+	projectText, inProject := c.Query["project"]
+	entityText, ofEntity := c.Query["entity_id"]
+	project, _ := id.Parse(id.Project, projectText)
+	asked.Type = work.ParseEntityType(c.Query["entity_type"])
+	if !ofEntity {
+		if !inProject {
+			return nil, asked, fault.Invalid(fault.Field{
+				Field: "project", Problem: "is required where there is no entity_id",
+			})
+		}
+		p, err = c.entity(work.EntityProject, project)
+		return p, asked, err
+	}
+	if asked.Type == 0 {
+		asked.Type = work.EntityTypeOf(entityText)
+	}
+	if asked.Type != 0 {
+		if _, ok := id.Parse(asked.Type.Prefix(), entityText); ok {
+			asked.ID = named(asked.Type.Prefix(), entityText)
+		}
+	}
+	if asked.ID.IsZero() {
+		return nil, asked, fault.Invalid(errEntityID(max(asked.Type, work.EntityProject)))
+	}
+	p, err = c.entity(asked.Type, asked.ID)
+	if err == nil && inProject && p.ID != project {
+		err = asked.Type.Missing()
+	}
+	return p, asked, err
+}
