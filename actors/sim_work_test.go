@@ -38,7 +38,13 @@ func (s *simulation) change(p *work.Project) work.UpdateTask {
 
 // workCommand is a random command about tasks and what goes with them.
 func (s *simulation) workCommand(p *work.Project) work.Command {
-	switch kind := s.pick(16); {
+	switch kind := s.pick(18); {
+	case kind == 16:
+		return &work.CreateVerification{Finding: work.Finding{
+			Entity: p.Entity(), Kind: work.VerificationKind(1 + s.pick(2)), Outcome: work.Passed,
+		}}
+	case kind == 17:
+		return &work.CreateRelation{Type: work.RelatedTo, Target: p.ID.Next()}
 	case kind < 4:
 		return &work.CreateTask{Spec: s.spec(p)}
 	case kind < 7:
