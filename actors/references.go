@@ -239,6 +239,7 @@ func (r *rebuilder) checkProject(project id.ID, saved uint64) {
 			r.checkContent(name, changeset, &changeset.Ops[at], dangling)
 		}
 	}
+	r.checkWorkspaces(name, state, missing, dangling)
 }
 
 // rebuild does for one project what a start does.
@@ -331,16 +332,37 @@ func (r *rebuilder) checkContent(
 	if op.Action == work.Delete {
 		return
 	}
+	of := func() string { return name + ": changeset " + c.ID.Format(id.Changeset) }
+	r.checkBlob(of, *op.Path, op.Blob, int(op.Size), dangling)
+}
+
+// checkWorkspaces looks up what the workspaces of a project name.
+func (r *rebuilder) checkWorkspaces(
+	name string, state *work.Project, missing map[id.ID]bool, dangling map[work.Hash]bool,
+) {
+	state.Workspaces(func(w *work.Workspace) bool {
+		of := func() string { return name + ": workspace " + w.ID.Format(id.Workspace) }
+		r.checkAgent(name, "author of a workspace", w.Agent, missing)
+		w.Contents(func(path string, blob work.Hash, size int) {
+			r.checkBlob(of, path, blob, size, dangling)
+		})
+		return true
+	})
+}
+
+// checkBlob looks up a content that something names; of says what that is.
+func (r *rebuilder) checkBlob(
+	of func() string, path string, blob work.Hash, size int, dangling map[work.Hash]bool,
+) {
 	r.report.Contents++
-	size, ok := r.contents.find(op.Blob)
-	if (ok && size == op.Size) || dangling[op.Blob] {
+	found, ok := r.contents.find(blob)
+	if (ok && int(found) == size) || dangling[blob] {
 		return
 	}
-	dangling[op.Blob] = true
+	dangling[blob] = true
 	what := "is missing"
 	if ok {
-		what = fmt.Sprintf("has %d bytes instead of %d", size, op.Size)
+		what = fmt.Sprintf("has %d bytes instead of %d", found, size)
 	}
-	r.damage.addf("%s: changeset %s: the content %x of %q %s",
-		name, c.ID.Format(id.Changeset), op.Blob, *op.Path, what)
+	r.damage.addf("%s: the content %x of %q %s", of(), blob, path, what)
 }

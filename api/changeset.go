@@ -107,7 +107,7 @@ var changesetOperations = []*Operation{
 			fault.EmptyChangeset, fault.InvalidPath, fault.ProjectNotFound, fault.RoleRequired,
 			fault.ChangesetNotFound, fault.ProjectMoved, fault.FileExists, fault.FileNotFound,
 			fault.FileChanged, fault.PathConflict, fault.FileLimitReached, fault.FileTooLarge,
-			fault.UnsupportedContentType, fault.ProjectArchived,
+			fault.UnsupportedContentType, fault.ProjectArchived, fault.TurnHeld,
 		},
 		Tag: "changesets", Summary: "Publish a changeset",
 		Doc: "Publishes up to 100 operations as one atomic step on the current head. A stale base is " +
@@ -170,7 +170,9 @@ func sourceID(changeset *work.Changeset) *string {
 }
 
 // sourcePrefixes say what the source of a changeset is where it is no project.
-var sourcePrefixes = map[work.Source]id.Prefix{work.SourceCheckpoint: id.Checkpoint}
+var sourcePrefixes = map[work.Source]id.Prefix{
+	work.SourceCheckpoint: id.Checkpoint, work.SourceCommunitySubmit: id.Workspace,
+}
 
 // changeset is the wire form.
 func (c *Call) changeset(p *work.Project, from *work.Changeset, whole bool) Changeset {
@@ -351,7 +353,7 @@ func publishChangeset(c *Call, body *PublishChangeset) (Reply, error) {
 	command := &work.PublishChangeset{Base: base, Message: body.Message, Operations: operations}
 	done, err := c.do(project, command, nil)
 	if err != nil {
-		return Reply{}, err
+		return Reply{}, c.holderFault(err)
 	}
 	changeset, ok := done.Project.Changeset(done.Result.Changeset)
 	if !ok {

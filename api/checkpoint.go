@@ -84,7 +84,7 @@ var checkpointOperations = []*Operation{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.ChangesetNotFound, fault.ProjectMoved, fault.FileNotFound, fault.PathConflict,
 			fault.FileLimitReached, fault.StateConflict, fault.TaskNotFound, fault.ClaimLost,
-			fault.TaskAlreadyClaimed, fault.QuotaExceeded,
+			fault.TaskAlreadyClaimed, fault.QuotaExceeded, fault.TurnHeld,
 		},
 		Tag: "checkpoint", Summary: "Persist a whole state of work",
 		Doc: "Persists files, state, handoff and tasks as one logical state: all of it or nothing. " +
@@ -234,7 +234,7 @@ func createCheckpoint(c *Call, body *CreateCheckpoint) (Reply, error) {
 	reply, err := c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
 		return Reply{Status: 201, Data: c.checkpoint(p, r, command)}, nil
 	})
-	return reply, c.claimFault(err)
+	return reply, c.holderFault(err)
 }
 
 // checkpoint is the wire form of the newest checkpoint with all that it changed.

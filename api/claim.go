@@ -105,23 +105,23 @@ func claimOf(t *work.Task) *Claim {
 	}
 }
 
-// claimFault puts what the rules say of somebody's claim into its wire form: the holder with its
-// handle, and the end as a time. It does so in the parts of a larger refusal too.
-func (c *Call) claimFault(err error) error {
+// holderFault puts what the rules say of somebody's claim or turn into its wire form: the holder
+// with its handle, and the end as a time. It does so in the parts of a larger refusal too.
+func (c *Call) holderFault(err error) error {
 	var refusal *fault.Error
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	c.claimDetails(refusal.Details)
+	c.holderDetails(refusal.Details)
 	if parts, ok := refusal.Details["faults"].([]fault.Part); ok {
 		for _, part := range parts {
-			c.claimDetails(part.Details)
+			c.holderDetails(part.Details)
 		}
 	}
 	return err
 }
 
-func (c *Call) claimDetails(details map[string]any) {
+func (c *Call) holderDetails(details map[string]any) {
 	if holder, ok := details["holder"].(string); ok {
 		details["holder"] = c.agentRef(parsed(id.Agent, holder))
 	}
@@ -147,7 +147,7 @@ func claimTask(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	reply, err := c.answer(project, &work.ClaimTask{Task: task}, c.claimed(201))
-	return reply, c.claimFault(err)
+	return reply, c.holderFault(err)
 }
 
 func renewClaim(c *Call, body *ClaimProof) (Reply, error) {

@@ -123,7 +123,7 @@ var fileOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.RoleRequired, fault.FileTooLarge,
 			fault.UnsupportedContentType, fault.PathConflict, fault.FileLimitReached,
-			fault.ProjectArchived, fault.PreconditionFailed,
+			fault.ProjectArchived, fault.PreconditionFailed, fault.TurnHeld,
 		},
 		Conditional: true, Tag: "files", Summary: "Write a file",
 		Doc: "Creates or replaces one file and records it as a changeset of one operation. Writing " +
@@ -135,7 +135,7 @@ var fileOperations = []*Operation{
 		Params: fileParams, Query: []Param{messageParam}, BodyOptional: true,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.RoleRequired, fault.FileNotFound,
-			fault.ProjectArchived, fault.PreconditionFailed,
+			fault.ProjectArchived, fault.PreconditionFailed, fault.TurnHeld,
 		},
 		Conditional: true, Tag: "files", Summary: "Delete a file",
 		Doc: "Removes a file from the current tree; the history keeps its content.",
@@ -331,7 +331,7 @@ func writeFile(c *Call, body *WriteFile) (Reply, error) {
 		Path: decoded, Blob: blobOf(*body.Content), Message: c.message(body.Message),
 		ContentType: typeOf(body.ContentType, decoded), Match: c.fileMatch(),
 	}
-	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+	written, err := c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
 		reply := fileWritten{call: c, project: p, created: r.Created}
 		reply.info, _ = p.File(decoded)
 		if !r.Changeset.IsZero() {
@@ -343,6 +343,7 @@ func writeFile(c *Call, body *WriteFile) (Reply, error) {
 		}
 		return Reply{Status: status, Data: reply, ETag: fileETag(&reply.info)}, nil
 	})
+	return written, c.holderFault(err)
 }
 
 // message is that of the body, else that of the query.
@@ -396,12 +397,13 @@ func deleteFile(c *Call, body *DeleteFile) (Reply, error) {
 	command := &work.DeleteFile{
 		Path: decoded, Message: c.message(body.Message), Match: c.fileMatch(),
 	}
-	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+	deleted, err := c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
 		changeset, _ := p.Changeset(r.Changeset)
 		return Reply{
 			Status: 200, Data: FileDeleted{Changeset: c.changeset(p, changeset, true)},
 		}, nil
 	})
+	return deleted, c.holderFault(err)
 }
 
 func readBatch(c *Call, body *ReadBatch) (Reply, error) {

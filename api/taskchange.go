@@ -164,7 +164,7 @@ func updateTask(c *Call, body *TaskUpdate) (Reply, error) {
 	}
 	done, err := c.do(project, &command, nil)
 	if err != nil {
-		return Reply{}, c.claimFault(err)
+		return Reply{}, c.holderFault(err)
 	}
 	t, ok := done.Project.Task(task, c.Now)
 	if !ok {

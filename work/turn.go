@@ -76,8 +76,8 @@ type TakeTurn struct {
 // Authorize takes any agent that can read the project.
 func (c *TakeTurn) Authorize(p *Project, agent id.ID) error { return requireReadable(p, agent) }
 
-// Decide refuses with PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_HELD, QUOTA_EXCEEDED, and with
-// an error that is Stale where another plan is needed. The holder keeps the turn that it has.
+// Decide refuses with PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_HELD, and with an error that
+// is Stale where another plan is needed. The holder keeps the turn that it has.
 func (c *TakeTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireCommunity(p); err != nil {
 		return Decision{}, err
@@ -93,10 +93,7 @@ func (c *TakeTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
 	taken := &TurnTaken{ExpiresAt: stamp.Now + TurnSeconds*1000}
 	w := p.CommunityWorkspace(stamp.Agent)
 	if w == nil {
-		opened, err := decideWorkspace(p, CommunityMode, stamp)
-		if err != nil {
-			return Decision{}, err
-		}
+		opened := openedOn(p, CommunityMode, stamp)
 		taken.Workspace, result.Subject = opened.ID, opened.ID
 		return Decision{Events: []Event{opened, taken}, Result: result}, nil
 	}

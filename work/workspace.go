@@ -274,32 +274,39 @@ func (c *OpenWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, fault.New(fault.ProjectIsCommunity,
 			"A community project is changed by turns: ask for one.")
 	}
-	opened, err := decideWorkspace(p, ContributionMode, stamp)
-	if err != nil {
+	if err := p.requireWorkspaceRoom(stamp.Agent); err != nil {
 		return Decision{}, err
 	}
+	opened := openedOn(p, ContributionMode, stamp)
 	return Decision{
 		Events: []Event{opened}, Result: Result{Created: true, Subject: opened.ID},
 	}, nil
 }
 
-// decideWorkspace refuses with QUOTA_EXCEEDED.
-func decideWorkspace(p *Project, mode WorkspaceMode, stamp Stamp) (*WorkspaceOpened, error) {
+// requireWorkspaceRoom refuses another workspace beyond the limits: QUOTA_EXCEEDED. Those of
+// community projects are not counted: an agent has one at most there, and what agents left does not
+// keep others from their turns.
+func (p *Project) requireWorkspaceRoom(agent id.ID) error {
 	own := 0
 	for _, one := range p.openWorkspaces {
-		if w, _ := p.Workspace(one); w.Agent == stamp.Agent {
+		if w, _ := p.Workspace(one); w.Agent == agent {
 			own++
 		}
 	}
 	if own >= WorkspacesPerAgentMax {
-		return nil, errQuota("open_workspaces_of_agent", WorkspacesPerAgentMax)
+		return errQuota("open_workspaces_of_agent", WorkspacesPerAgentMax)
 	}
 	if len(p.openWorkspaces) >= WorkspacesOpenMax {
-		return nil, errQuota("open_workspaces", WorkspacesOpenMax)
+		return errQuota("open_workspaces", WorkspacesOpenMax)
 	}
+	return nil
+}
+
+// openedOn is the event of a new workspace on the head.
+func openedOn(p *Project, mode WorkspaceMode, stamp Stamp) *WorkspaceOpened {
 	return &WorkspaceOpened{
 		ID: p.workspaces.next(stamp.ID(1)), Mode: mode, Base: p.Head().ID,
-	}, nil
+	}
 }
 
 // WorkspaceOpened is the event of a new workspace.

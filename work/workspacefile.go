@@ -76,6 +76,10 @@ func (e *workspaceEdit) requireRoom(path string) error {
 	if e.project.countOver(e.base, e.files) > FilesMax {
 		return errFileLimitReached()
 	}
+	return e.requireNoConflict(path)
+}
+
+func (e *workspaceEdit) requireNoConflict(path string) error {
 	if other, found := e.project.conflictOver(e.base, e.files, path); found {
 		return errPathConflict(path, other)
 	}
@@ -247,7 +251,7 @@ func (c *RenameWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) 
 		Path: c.NewPath, From: from, Blob: current.Blob, Size: current.Size,
 		Type: current.ContentType,
 	})
-	if err := edit.requireRoom(c.NewPath); err != nil {
+	if err := edit.requireNoConflict(c.NewPath); err != nil {
 		return Decision{}, err
 	}
 	return edit.decide(result)

@@ -1,0 +1,145 @@
+package api
+
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Turn is the right to be the only writer of a community project's files.
+type Turn struct {
+	AgentID   string `json:"agent_id" check:"id=agt_" doc:"Who holds it."`
+	ExpiresAt Time   `json:"expires_at" doc:"When it runs out unless its holder writes in the workspace."`
+}
+
+// TurnData is a turn with its workspace as data.
+type TurnData struct {
+	Workspace Workspace `json:"workspace" doc:"Where the holder writes."`
+	Turn      Turn      `json:"turn" doc:"The turn."`
+}
+
+// SubmitTurn is the body of turn.submit.
+type SubmitTurn struct {
+	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"What was done: the message of the changeset."`
+}
+
+// TurnSubmitted is the data of turn.submit.
+type TurnSubmitted struct {
+	Changeset Changeset `json:"changeset" doc:"What was published."`
+	Workspace Workspace `json:"workspace" doc:"The workspace, which takes no more changes."`
+}
+
+const communityPath = "/api/v1/projects/{project}/community"
+
+var turnOperations = []*Operation{
+	declare[None, TurnData](Operation{
+		Name: "turn.take", Method: "POST", Path: communityPath + "/turn",
+		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
+		Params: projectParam,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.ProjectArchived, fault.ProjectNotCommunity, fault.TurnHeld,
+			fault.ProjectMoved,
+		},
+		Tag: "community", Summary: "Take the turn",
+		Doc: "Makes the caller the only writer of a community project's files, in a workspace, until " +
+			"1800 s after its last write there. The holder gets its turn back; a workspace of an " +
+			"earlier turn is taken up on the current head.",
+	}, takeTurn),
+	declare[SubmitTurn, TurnSubmitted](Operation{
+		Name: "turn.submit", Method: "POST", Path: communityPath + "/submit",
+		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
+		Params: projectParam,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.ProjectArchived, fault.ProjectNotCommunity, fault.TurnLost,
+			fault.NothingToSubmit, fault.ContributionConflict, fault.FileLimitReached,
+			fault.ProjectMoved,
+		},
+		Tag: "community", Summary: "Publish and end the turn",
+		Doc: "Publishes the workspace of the caller's turn as one changeset and ends the turn; nobody " +
+			"has to approve.",
+	}, submitTurn),
+}
+
+// plansMax is how often a merge is planned anew for a project that moves meanwhile.
+const plansMax = 8
+
+// planned gives a command that carries a merge: it is planned on the published view, and anew where
+// the project has moved by the time that it decides: PROJECT_MOVED.
+func (c *Call) planned(
+	project id.ID, workspace func(view *work.Project) *work.Workspace,
+	command func(plan *work.MergePlan) work.Command,
+	render func(plan *work.MergePlan, p *work.Project, r work.Result) (Reply, error),
+) (Reply, error) {
+	for range plansMax {
+		view, err := c.Service.Engine.Project(project)
+		if err != nil {
+			return Reply{}, err
+		}
+		var plan *work.MergePlan
+		if view != nil && view.Readable(c.Agent) {
+			if w := workspace(view); w != nil && w.Agent == c.Agent && !w.Status.Final() {
+				if plan, err = view.PlanMerge(w, c.Service.Engine.Blob); err != nil {
+					return Reply{}, err
+				}
+			}
+		}
+		reply, err := c.answer(project, command(plan),
+			func(p *work.Project, r work.Result) (Reply, error) { return render(plan, p, r) })
+		if !work.Stale(err) {
+			return reply, c.conflictFault(c.holderFault(err), plan)
+		}
+	}
+	return Reply{}, fault.New(fault.ProjectMoved, "The project moves too fast to merge with it.")
+}
+
+func takeTurn(c *Call, _ *None) (Reply, error) {
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	return c.planned(project,
+		func(view *work.Project) *work.Workspace { return view.CommunityWorkspace(c.Agent) },
+		func(plan *work.MergePlan) work.Command { return &work.TakeTurn{Plan: plan} },
+		func(plan *work.MergePlan, p *work.Project, r work.Result) (Reply, error) {
+			w, ok := p.Workspace(r.Subject)
+			turn, held := p.Turn(c.Now)
+			if !ok || !held {
+				return Reply{}, errUnknownResult
+			}
+			return Reply{Status: 201, Data: TurnData{
+				Workspace: c.workspace(p, w, plan),
+				Turn: Turn{
+					AgentID: turn.Agent.Format(id.Agent), ExpiresAt: Time(turn.ExpiresAt),
+				},
+			}}, nil
+		})
+}
+
+func submitTurn(c *Call, body *SubmitTurn) (Reply, error) {
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	return c.planned(project,
+		func(view *work.Project) *work.Workspace {
+			turn, held := view.Turn(c.Now)
+			if !held {
+				return nil
+			}
+			w, _ := view.Workspace(turn.Workspace)
+			return w
+		},
+		func(plan *work.MergePlan) work.Command {
+			return &work.SubmitTurn{Summary: body.Summary, Plan: plan}
+		},
+		func(plan *work.MergePlan, p *work.Project, r work.Result) (Reply, error) {
+			w, ok := p.Workspace(r.Subject)
+			changeset, published := p.Changeset(r.Changeset)
+			if !ok || !published {
+				return Reply{}, errUnknownResult
+			}
+			return Reply{Status: 201, Data: TurnSubmitted{
+				Changeset: c.changeset(p, changeset, true), Workspace: c.workspace(p, w, plan),
+			}}, nil
+		})
+}

@@ -1,0 +1,301 @@
+package api
+
+import (
+	"hash/fnv"
+	"strconv"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+	"pws/work/path"
+)
+
+// WorkspaceFile is a file as a workspace sees it; Content is there where one file was asked for.
+type WorkspaceFile struct {
+	Path        string  `json:"path" doc:"Canonical relative path."`
+	SizeBytes   int     `json:"size_bytes" doc:"Size of the content."`
+	ContentType string  `json:"content_type" doc:"Media type."`
+	BlobHash    string  `json:"blob_hash" doc:"SHA-256 of the content, hexadecimal; never grants access."`
+	Language    *string `json:"language" doc:"Language by the name of the file; null if unknown."`
+	Created     *string `json:"created_changeset_id" check:"id=chg_" doc:"The changeset that began the file; null where it began in the workspace."`
+	Updated     *string `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it; null where the workspace did."`
+	UpdatedAt   Time    `json:"updated_at" doc:"When it was last changed."`
+	Content     *string `json:"content,omitzero" doc:"The UTF-8 text."`
+}
+
+// WorkspaceFileData is one file of a workspace as data.
+type WorkspaceFileData struct {
+	File WorkspaceFile `json:"file" doc:"The file with its content."`
+}
+
+// WorkspaceFilesData is a page of the files of a workspace.
+type WorkspaceFilesData struct {
+	Files      []WorkspaceFile `json:"files" doc:"Metadata, in the order of the path's bytes."`
+	NextCursor *string         `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+// WorkspaceFileWritten is the data of workspace.file.write and workspace.file.rename.
+type WorkspaceFileWritten struct {
+	File      WorkspaceFile `json:"file" doc:"The file, without its content."`
+	Changeset *Changeset    `json:"changeset" doc:"Null: nothing is published yet."`
+	Created   bool          `json:"created" doc:"Whether the path is new in the workspace."`
+	Revision  uint64        `json:"revision" doc:"The workspace's revision."`
+}
+
+// WorkspaceFileDeleted is the data of workspace.file.delete.
+type WorkspaceFileDeleted struct {
+	Changeset *Changeset `json:"changeset" doc:"Null: nothing is published yet."`
+	Revision  uint64     `json:"revision" doc:"The workspace's revision."`
+}
+
+// WriteWorkspaceFile is the body of workspace.file.write.
+type WriteWorkspaceFile struct {
+	Content     *string `json:"content" check:"required,content" doc:"UTF-8 text, at most 1 MiB."`
+	ContentType string  `json:"content_type" doc:"Media type; by the extension if absent."`
+}
+
+// RenameWorkspaceFile is the body of workspace.file.rename.
+type RenameWorkspaceFile struct {
+	NewPath string `json:"new_path" check:"required" doc:"Where the file goes."`
+}
+
+const (
+	workspaceFilesPath = workspacePath + "/files"
+	workspaceFilePath  = workspaceFilesPath + "/{path*}"
+)
+
+var workspaceFileParams = append(workspaceParam[:1:1], fileParams[1])
+
+// workspaceWriteErrors are what every change of a workspace may be refused with.
+var workspaceWriteErrors = []fault.Code{
+	fault.InvalidPath, fault.WorkspaceNotFound, fault.Forbidden, fault.RoleRequired,
+	fault.ProjectArchived, fault.WorkspaceClosed, fault.TurnLost, fault.QuotaExceeded,
+}
+
+func workspaceWriteErrorsAnd(more ...fault.Code) []fault.Code {
+	return append(workspaceWriteErrors[:len(workspaceWriteErrors):len(workspaceWriteErrors)],
+		more...)
+}
+
+var workspaceFileOperations = []*Operation{
+	declare[None, WorkspaceFilesData](Operation{
+		Name: "workspace.files", Method: "GET", Path: workspaceFilesPath,
+		Auth: Bearer, Category: CategoryRead, Statuses: []int{200}, Params: workspaceParam,
+		Query: append(pageParams(200), prefixParam),
+		Errors: []fault.Code{
+			fault.WorkspaceNotFound, fault.RoleRequired,
+			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "workspaces", Summary: "List the files of a workspace",
+		Doc: "Lists the files as the workspace sees them, its changes over its base, without content.",
+	}, listWorkspaceFiles),
+	declare[None, WorkspaceFileData](Operation{
+		Name: "workspace.file.read", Method: "GET", Path: workspaceFilePath,
+		Auth: Bearer, Category: CategoryRead, Statuses: []int{200}, Params: workspaceFileParams,
+		Errors: []fault.Code{
+			fault.InvalidPath, fault.WorkspaceNotFound, fault.RoleRequired, fault.FileNotFound,
+			fault.BlobCorrupt,
+		},
+		Conditional: true, Tag: "workspaces", Summary: "Read a file of a workspace",
+		Doc: "Returns a file with its text as the workspace sees it.",
+	}, readWorkspaceFile),
+	declare[WriteWorkspaceFile, WorkspaceFileWritten](Operation{
+		Name: "workspace.file.write", Method: "PUT", Path: workspaceFilePath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: workspaceFileParams,
+		Errors: workspaceWriteErrorsAnd(fault.FileTooLarge, fault.UnsupportedContentType,
+			fault.PathConflict, fault.FileLimitReached, fault.PreconditionFailed),
+		Conditional: true, Tag: "workspaces", Summary: "Write a file of a workspace",
+		Doc: "Creates or replaces one file in the workspace. It settles the file's conflict, and lets " +
+			"the caller's turn last for another 1800 s.",
+	}, writeWorkspaceFile),
+	declare[None, WorkspaceFileDeleted](Operation{
+		Name: "workspace.file.delete", Method: "DELETE", Path: workspaceFilePath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params:      workspaceFileParams,
+		Errors:      workspaceWriteErrorsAnd(fault.FileNotFound, fault.PreconditionFailed),
+		Conditional: true, Tag: "workspaces", Summary: "Delete a file of a workspace",
+		Doc: "Takes one file out of the workspace. It settles the file's conflict.",
+	}, deleteWorkspaceFile),
+	declare[RenameWorkspaceFile, WorkspaceFileWritten](Operation{
+		Name: "workspace.file.rename", Method: "POST", Path: workspaceFilePath + "/rename",
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: workspaceFileParams,
+		Errors: workspaceWriteErrorsAnd(fault.FileNotFound, fault.FileExists, fault.PathConflict),
+		Tag:    "workspaces", Summary: "Rename a file of a workspace",
+		Doc: "Moves one file within the workspace. A later refresh follows it.",
+	}, renameWorkspaceFile),
+}
+
+// workspaceFile is the wire form without content.
+func workspaceFile(from work.WorkspaceFile) WorkspaceFile {
+	record := WorkspaceFile{
+		Path: from.Path, SizeBytes: from.Size, ContentType: from.ContentType,
+		BlobHash: hexHash(from.Blob), UpdatedAt: Time(from.ChangedAt),
+	}
+	if from.Language != "" {
+		record.Language = &from.Language
+	}
+	if from.Created != nil {
+		record.Created = idOrNil(id.Changeset, from.Created.ID)
+	}
+	if from.Updated != nil {
+		record.Updated = idOrNil(id.Changeset, from.Updated.ID)
+		record.UpdatedAt = Time(from.Updated.CreatedAt)
+	}
+	return record
+}
+
+// workspaceFileETag names a content under a media type; empty where nothing stands.
+func workspaceFileETag(file *work.WorkspaceFile) string {
+	if file == nil {
+		return ""
+	}
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(file.ContentType))
+	return `"` + hexHash(file.Blob)[:32] + strconv.FormatUint(uint64(sum.Sum32()), 36) + `"`
+}
+
+func listWorkspaceFiles(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(200)
+	if err != nil {
+		return Reply{}, err
+	}
+	view, w, err := c.readableWorkspace()
+	if err != nil {
+		return Reply{}, err
+	}
+	prefix := c.Query["prefix"]
+	data := WorkspaceFilesData{Files: []WorkspaceFile{}}
+	view.WorkspaceFiles(w, max(prefix, string(after)), func(file work.WorkspaceFile) bool {
+		if after != nil && file.Path == string(after) {
+			return true
+		}
+		if len(file.Path) < len(prefix) || file.Path[:len(prefix)] != prefix {
+			return false
+		}
+		if len(data.Files) == limit {
+			data.NextCursor = c.next([]byte(data.Files[limit-1].Path))
+			return false
+		}
+		data.Files = append(data.Files, workspaceFile(file))
+		return true
+	})
+	return Reply{Data: data}, nil
+}
+
+func readWorkspaceFile(c *Call, _ *None) (Reply, error) {
+	decoded, err := c.pathOf()
+	if err != nil {
+		return Reply{}, err
+	}
+	view, w, err := c.readableWorkspace()
+	if err != nil {
+		return Reply{}, err
+	}
+	file, stands := view.WorkspaceFile(w, decoded)
+	if !stands {
+		return Reply{}, errFileNotFound(decoded)
+	}
+	content, err := c.Service.Engine.Blob(file.Blob)
+	if err != nil {
+		return Reply{}, err
+	}
+	record, text := workspaceFile(file), textOf(content)
+	record.Content = &text
+	return Reply{
+		Data: WorkspaceFileData{File: record}, ETag: workspaceFileETag(&file),
+	}, nil
+}
+
+// workspaceFileMatch asks the conditions of a write; nil without any.
+func (c *Call) workspaceFileMatch() func(*work.WorkspaceFile) error {
+	if c.IfMatch == "" && c.IfNoneMatch == "" {
+		return nil
+	}
+	return func(current *work.WorkspaceFile) error {
+		return c.requireMatch(workspaceFileETag(current))
+	}
+}
+
+// fileInWorkspace is the path and the workspace in the target of a request: INVALID_PATH,
+// WORKSPACE_NOT_FOUND.
+func (c *Call) fileInWorkspace() (decoded string, project, workspace id.ID, err error) {
+	if decoded, err = c.pathOf(); err != nil {
+		return "", id.ID{}, id.ID{}, err
+	}
+	owner, workspace, err := c.owner(id.Workspace, "workspace", errWorkspaceNotFound)
+	if err != nil {
+		return "", id.ID{}, id.ID{}, err
+	}
+	return decoded, owner.ID, workspace, nil
+}
+
+// written renders the file that was left at a path.
+func (c *Call) written(at string) func(p *work.Project, r work.Result) (Reply, error) {
+	return func(p *work.Project, r work.Result) (Reply, error) {
+		w, ok := p.Workspace(r.Subject)
+		if !ok {
+			return Reply{}, errUnknownResult
+		}
+		file, stands := p.WorkspaceFile(w, at)
+		if !stands {
+			return Reply{}, errUnknownResult
+		}
+		return Reply{
+			Status: 200, ETag: workspaceFileETag(&file), Data: WorkspaceFileWritten{
+				File: workspaceFile(file), Created: r.Created, Revision: w.Revision,
+			},
+		}, nil
+	}
+}
+
+func writeWorkspaceFile(c *Call, body *WriteWorkspaceFile) (Reply, error) {
+	decoded, project, workspace, err := c.fileInWorkspace()
+	if err != nil {
+		return Reply{}, err
+	}
+	var faults fileFaults
+	faults.content("content", body.Content)
+	faults.contentType("content_type", body.ContentType)
+	if err := faults.err(); err != nil {
+		return Reply{}, err
+	}
+	command := &work.WriteWorkspaceFile{
+		Workspace: workspace, Path: decoded, Blob: blobOf(*body.Content),
+		ContentType: typeOf(body.ContentType, decoded), Match: c.workspaceFileMatch(),
+	}
+	return c.answer(project, command, c.written(decoded))
+}
+
+func deleteWorkspaceFile(c *Call, _ *None) (Reply, error) {
+	decoded, project, workspace, err := c.fileInWorkspace()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.DeleteWorkspaceFile{
+		Workspace: workspace, Path: decoded, Match: c.workspaceFileMatch(),
+	}
+	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+		w, ok := p.Workspace(r.Subject)
+		if !ok {
+			return Reply{}, errUnknownResult
+		}
+		return Reply{Status: 200, Data: WorkspaceFileDeleted{Revision: w.Revision}}, nil
+	})
+}
+
+func renameWorkspaceFile(c *Call, body *RenameWorkspaceFile) (Reply, error) {
+	decoded, project, workspace, err := c.fileInWorkspace()
+	if err != nil {
+		return Reply{}, err
+	}
+	if problem := path.Problem(body.NewPath); problem != "" {
+		return Reply{}, fault.New(fault.InvalidPath, "A path is not canonical.").
+			With("fields", []fault.Field{{Field: "new_path", Problem: problem}})
+	}
+	command := &work.RenameWorkspaceFile{
+		Workspace: workspace, Path: decoded, NewPath: body.NewPath,
+	}
+	return c.answer(project, command, c.written(body.NewPath))
+}
