@@ -256,15 +256,7 @@ func (e *Engine) summary(project id.ID) (*work.Project, error) {
 	if view := h.view.Load(); view != nil {
 		return view.project, nil
 	}
-	summary, err := work.RestoreSummary(head)
-	if err != nil {
-		return nil, err
-	}
-	if next := summary.NextExpiry(); next != 0 && next <= e.Now() {
-		// It counts tasks as they were saved, and some have changed with the time.
-		return e.Project(project)
-	}
-	return summary, nil
+	return work.RestoreSummary(head)
 }
 
 // sweep makes passive what has not been used for a while, and forgets handles of projects that

@@ -165,11 +165,5 @@ func releaseTask(c *Call, body *ClaimProof) (Reply, error) {
 		return Reply{}, err
 	}
 	command := &work.ReleaseTask{Task: task, Proof: body.proof()}
-	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
-		t, ok := p.Task(r.Subject, c.Now)
-		if !ok {
-			return Reply{}, errUnknownResult
-		}
-		return Reply{Status: 200, Data: TaskData{Task: c.task(p, t)}}, nil
-	})
+	return c.answer(project, command, c.taskAs(200))
 }

@@ -216,6 +216,17 @@ func taskETag(p *work.Project, t *work.Task) string {
 	return string(append(tag, '"'))
 }
 
+// taskAs renders the task that a command was about, to be stored for repeats of its key.
+func (c *Call) taskAs(status int) func(p *work.Project, r work.Result) (Reply, error) {
+	return func(p *work.Project, r work.Result) (Reply, error) {
+		t, ok := p.Task(r.Subject, c.Now)
+		if !ok {
+			return Reply{}, errUnknownResult
+		}
+		return Reply{Status: status, Data: TaskData{Task: c.task(p, t)}}, nil
+	}
+}
+
 func (c *Call) taskReply(p *work.Project, t *work.Task) Reply {
 	return Reply{Data: TaskData{Task: c.task(p, t)}, ETag: taskETag(p, t)}
 }

@@ -138,14 +138,7 @@ func createTask(c *Call, body *TaskInput) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	command := &work.CreateTask{Spec: body.spec()}
-	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
-		t, ok := p.Task(r.Subject, c.Now)
-		if !ok {
-			return Reply{}, errUnknownResult
-		}
-		return Reply{Status: 201, Data: TaskData{Task: c.task(p, t)}}, nil
-	})
+	return c.answer(project, &work.CreateTask{Spec: body.spec()}, c.taskAs(201))
 }
 
 func updateTask(c *Call, body *TaskUpdate) (Reply, error) {

@@ -223,7 +223,8 @@ func errFileLimitReached() error {
 		With("limit", FilesMax)
 }
 
-func match(condition func(*FileInfo) error, current FileInfo, stands bool) error {
+// match asks a condition with what stands, or with nil where nothing does; nil asks nothing.
+func match[T any](condition func(*T) error, current T, stands bool) error {
 	if condition == nil {
 		return nil
 	}

@@ -58,6 +58,18 @@ func editOf(p *Project, workspace id.ID, stamp Stamp) (*workspaceEdit, error) {
 	}, nil
 }
 
+// editAt begins the edit of one path, where the condition holds for what stands there:
+// PRECONDITION_FAILED.
+func editAt(
+	p *Project, workspace id.ID, path string, condition func(*WorkspaceFile) error, stamp Stamp,
+) (edit *workspaceEdit, stands bool, err error) {
+	if edit, err = editOf(p, workspace, stamp); err != nil {
+		return nil, false, err
+	}
+	current, stands := p.WorkspaceFile(edit.workspace, path)
+	return edit, stands, match(condition, current, stands)
+}
+
 // put leaves a file, or nothing, at a path.
 func (e *workspaceEdit) put(next Overlaid) {
 	next.At = e.stamp.Now
@@ -142,12 +154,8 @@ func (c *WriteWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 // Decide refuses with PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, PRECONDITION_FAILED,
 // PATH_CONFLICT, FILE_LIMIT_REACHED, QUOTA_EXCEEDED. Writing a file settles its conflict.
 func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
-	edit, err := editOf(p, c.Workspace, stamp)
+	edit, stands, err := editAt(p, c.Workspace, c.Path, c.Match, stamp)
 	if err != nil {
-		return Decision{}, err
-	}
-	current, stands := p.WorkspaceFile(edit.workspace, c.Path)
-	if err := matchIn(c.Match, &current, stands); err != nil {
 		return Decision{}, err
 	}
 	edit.put(Overlaid{
@@ -169,16 +177,6 @@ func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 // disputed reports whether a path has a conflict: the file there may stand where a folder is.
 func (e *workspaceEdit) disputed(path string) bool { return e.workspace.conflict(path) != nil }
 
-func matchIn(condition func(*WorkspaceFile) error, current *WorkspaceFile, stands bool) error {
-	if condition == nil {
-		return nil
-	}
-	if !stands {
-		current = nil
-	}
-	return condition(current)
-}
-
 // DeleteWorkspaceFile takes one file out of a workspace.
 type DeleteWorkspaceFile struct {
 	Workspace id.ID
@@ -196,12 +194,8 @@ func (c *DeleteWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 // FILE_NOT_FOUND, QUOTA_EXCEEDED. A file that the workspace has deleted already may be deleted
 // again where that is in conflict: the deletion then stands.
 func (c *DeleteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
-	edit, err := editOf(p, c.Workspace, stamp)
+	edit, stands, err := editAt(p, c.Workspace, c.Path, c.Match, stamp)
 	if err != nil {
-		return Decision{}, err
-	}
-	current, stands := p.WorkspaceFile(edit.workspace, c.Path)
-	if err := matchIn(c.Match, &current, stands); err != nil {
 		return Decision{}, err
 	}
 	if !stands && !edit.disputed(c.Path) {
