@@ -189,7 +189,7 @@ type PublishChangeset struct {
 
 // Authorize takes maintainers and owners.
 func (c *PublishChangeset) Authorize(p *Project, agent id.ID) error {
-	return requireRole(p, agent, Maintainer)
+	return MayWriteFiles.Require(p, agent)
 }
 
 // Decide refuses with CHANGESET_NOT_FOUND, PROJECT_MOVED, FILE_EXISTS, FILE_NOT_FOUND,

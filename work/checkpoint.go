@@ -51,14 +51,14 @@ type CreateCheckpoint struct {
 
 // Authorize takes whoever may see the project; what each part needs is asked by Decide.
 func (c *CreateCheckpoint) Authorize(p *Project, agent id.ID) error {
-	return requireReadable(p, agent)
+	return MayRead.Require(p, agent)
 }
 
 // requireParts asks the right for each part: ROLE_REQUIRED, and CLAIM_LOST where that right was a
 // claim.
 func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
 	if len(c.Files) > 0 {
-		if err := requireRole(p, agent, Maintainer); err != nil {
+		if err := MayWriteFiles.Require(p, agent); err != nil {
 			return err
 		}
 	}
@@ -67,9 +67,9 @@ func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
 		creates = creates || c.Tasks[at].Create != nil
 	}
 	if c.State != nil || creates {
-		return requireContributor(p, agent)
+		return MayWork.Require(p, agent)
 	}
-	err := requireHolderOrContributor(p, agent)
+	err := MayHandOff.Require(p, agent)
 	for at := range c.Tasks {
 		update := &c.Tasks[at].Update
 		if t, ok := p.task(update.Task); ok && err != nil &&

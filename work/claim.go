@@ -77,24 +77,12 @@ func errTaskClaimed(t *Task) error {
 		With("holder", t.Claim.Agent.Format(id.Agent)).With("expires_at", t.Claim.ExpiresAt)
 }
 
-// requireClaimer takes any agent that can read, and contributors in private projects:
-// ROLE_REQUIRED.
-func requireClaimer(p *Project, agent id.ID) error {
-	if p.Visibility == Private || agent.IsZero() {
-		return requireRole(p, agent, Contributor)
-	}
-	return nil
-}
-
 // ClaimTask takes a task.
 type ClaimTask struct{ Task id.ID }
 
 // Authorize takes any agent that can read the project, and contributors in private ones.
 func (c *ClaimTask) Authorize(p *Project, agent id.ID) error {
-	if err := readableOr(p, agent, errTaskNotFound()); err != nil {
-		return err
-	}
-	return requireClaimer(p, agent)
+	return MayClaim.requireOr(p, agent, errTaskNotFound())
 }
 
 // Decide refuses with TASK_NOT_FOUND, PROJECT_ARCHIVED, TASK_ALREADY_CLAIMED, TASK_NOT_CLAIMABLE
@@ -150,10 +138,7 @@ type ClaimNext struct {
 
 // Authorize takes any agent that can read the project, and contributors in private ones.
 func (c *ClaimNext) Authorize(p *Project, agent id.ID) error {
-	if err := requireReadable(p, agent); err != nil {
-		return err
-	}
-	return requireClaimer(p, agent)
+	return MayClaim.Require(p, agent)
 }
 
 // Decide refuses with PROJECT_ARCHIVED, and with TASK_NOT_FOUND where no task fits.

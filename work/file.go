@@ -143,7 +143,7 @@ type PutFile struct {
 
 // Authorize takes maintainers and owners.
 func (c *PutFile) Authorize(p *Project, agent id.ID) error {
-	return requireRole(p, agent, Maintainer)
+	return MayWriteFiles.Require(p, agent)
 }
 
 // Decide refuses with PRECONDITION_FAILED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED,
@@ -244,7 +244,7 @@ type DeleteFile struct {
 
 // Authorize takes maintainers and owners.
 func (c *DeleteFile) Authorize(p *Project, agent id.ID) error {
-	return requireRole(p, agent, Maintainer)
+	return MayWriteFiles.Require(p, agent)
 }
 
 // Decide refuses with FILE_NOT_FOUND, PRECONDITION_FAILED, PROJECT_ARCHIVED, TURN_HELD.

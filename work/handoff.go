@@ -103,14 +103,14 @@ type CreateHandoff struct{ Continuation Continuation }
 
 // Authorize takes whoever may see the project; Decide knows who holds a claim.
 func (c *CreateHandoff) Authorize(p *Project, agent id.ID) error {
-	return requireReadable(p, agent)
+	return MayRead.Require(p, agent)
 }
 
 // Decide takes contributors, any agent in a community project, and holders of a live claim. It
 // refuses with ROLE_REQUIRED, PROJECT_ARCHIVED, QUOTA_EXCEEDED, and with VALIDATION_FAILED for
 // tasks that the project does not have.
 func (c *CreateHandoff) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if err := requireHolderOrContributor(p, stamp.Agent); err != nil {
+	if err := MayHandOff.Require(p, stamp.Agent); err != nil {
 		return Decision{}, err
 	}
 	if err := requireActive(p); err != nil {

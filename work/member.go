@@ -70,44 +70,9 @@ func (p *Project) Readable(agent id.ID) bool {
 	return p.Visibility != Private || p.RoleOf(agent) != NoRole
 }
 
-// requireReadable refuses a project that is not there for this caller: PROJECT_NOT_FOUND.
-func requireReadable(p *Project, agent id.ID) error {
-	if p == nil || !p.Readable(agent) {
-		return errProjectNotFound()
-	}
-	return nil
-}
-
-// readableOr refuses with an error of its own a project that is not there for this caller, so that
-// a thing reached by its own ID is then what an ID that never existed is.
+// readableOr refuses with an error of its own a project that is not there for this caller.
 func readableOr(p *Project, agent id.ID, otherwise error) error {
-	if p == nil || !p.Readable(agent) {
-		return otherwise
-	}
-	return nil
-}
-
-// requireContributor takes contributors, and any agent in a community project: PROJECT_NOT_FOUND,
-// ROLE_REQUIRED.
-func requireContributor(p *Project, agent id.ID) error {
-	if p != nil && p.Kind == Community && !agent.IsZero() && p.Readable(agent) {
-		return nil
-	}
-	return requireRole(p, agent, Contributor)
-}
-
-// requireHolderOrContributor takes those and whoever holds a claim of the project.
-func requireHolderOrContributor(p *Project, agent id.ID) error {
-	err := requireContributor(p, agent)
-	if err != nil && !agent.IsZero() {
-		p.tasks().claimed.scan(func(t *Task) bool {
-			if t.heldBy(agent) {
-				err = nil
-			}
-			return err != nil
-		})
-	}
-	return err
+	return MayRead.requireOr(p, agent, otherwise)
 }
 
 // requireTextRoom refuses texts of tasks and handoffs beyond what a project may hold:
@@ -126,29 +91,6 @@ func errQuota(quota string, limit int) error {
 
 func indexed(field string, at int) string { return field + "[" + strconv.Itoa(at) + "]" }
 
-// requireRole refuses a caller below a role: PROJECT_NOT_FOUND, ROLE_REQUIRED, OWNER_REQUIRED.
-func requireRole(p *Project, agent id.ID, least Role) error {
-	if err := requireReadable(p, agent); err != nil {
-		return err
-	}
-	role := p.RoleOf(agent)
-	if role >= least {
-		return nil
-	}
-	if least == Owner {
-		return fault.New(fault.OwnerRequired, "Only the owner of the project may do this.")
-	}
-	return fault.New(fault.RoleRequired, "This needs a higher role in the project.").
-		With("required", least.String()).With("role", nullable(role.String()))
-}
-
-func nullable(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
 // requireActive refuses changes of an archived project: PROJECT_ARCHIVED.
 func requireActive(p *Project) error {
 	if p.Status == Archived {
@@ -164,7 +106,9 @@ type AddMember struct {
 }
 
 // Authorize takes the owner alone.
-func (c *AddMember) Authorize(p *Project, agent id.ID) error { return requireRole(p, agent, Owner) }
+func (c *AddMember) Authorize(p *Project, agent id.ID) error {
+	return MayAdminister.Require(p, agent)
+}
 
 // Decide refuses with MEMBER_EXISTS, QUOTA_EXCEEDED, PROJECT_ARCHIVED and, since a project has one
 // owner, VALIDATION_FAILED for that role.
@@ -199,7 +143,7 @@ type ChangeMember struct {
 
 // Authorize takes the owner alone.
 func (c *ChangeMember) Authorize(p *Project, agent id.ID) error {
-	return requireRole(p, agent, Owner)
+	return MayAdminister.Require(p, agent)
 }
 
 // Decide refuses with MEMBER_NOT_FOUND, PROJECT_ARCHIVED, and FORBIDDEN for an owner who steps down
@@ -229,13 +173,13 @@ type RemoveMember struct{ Agent id.ID }
 
 // Authorize takes the owner, and members for themselves.
 func (c *RemoveMember) Authorize(p *Project, agent id.ID) error {
-	if err := requireReadable(p, agent); err != nil {
+	if err := MayRead.Require(p, agent); err != nil {
 		return err
 	}
 	if agent == c.Agent && p.RoleOf(agent) != NoRole {
 		return nil
 	}
-	return requireRole(p, agent, Owner)
+	return MayAdminister.Require(p, agent)
 }
 
 // Decide refuses with MEMBER_NOT_FOUND, and with FORBIDDEN for the owner, who cannot leave.

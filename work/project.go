@@ -272,7 +272,7 @@ type UpdateProject struct {
 
 // Authorize takes the owner alone.
 func (c *UpdateProject) Authorize(p *Project, agent id.ID) error {
-	return requireRole(p, agent, Owner)
+	return MayAdminister.Require(p, agent)
 }
 
 // Decide refuses with PRECONDITION_FAILED, with REUSE_POLICY_REQUIRED where PRIVATE work is

@@ -70,7 +70,7 @@ type CreateRelation struct {
 
 // Authorize takes maintainers and owners.
 func (c *CreateRelation) Authorize(p *Project, agent id.ID) error {
-	return requireRole(p, agent, Maintainer)
+	return MayWriteFiles.Require(p, agent)
 }
 
 // Decide refuses with PROJECT_ARCHIVED, QUOTA_EXCEEDED, and VALIDATION_FAILED for a project that

@@ -57,7 +57,7 @@ type UpdateState struct {
 
 // Authorize takes contributors, and any agent in a community project.
 func (c *UpdateState) Authorize(p *Project, agent id.ID) error {
-	return requireContributor(p, agent)
+	return MayWork.Require(p, agent)
 }
 
 // Decide refuses with PROJECT_ARCHIVED, PRECONDITION_FAILED and STATE_CONFLICT.

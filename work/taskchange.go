@@ -13,7 +13,7 @@ type CreateTask struct{ Spec TaskSpec }
 
 // Authorize takes contributors, and any agent in a community project.
 func (c *CreateTask) Authorize(p *Project, agent id.ID) error {
-	return requireContributor(p, agent)
+	return MayWork.Require(p, agent)
 }
 
 // Decide refuses with PROJECT_ARCHIVED, QUOTA_EXCEEDED, and with VALIDATION_FAILED for references
@@ -233,7 +233,7 @@ func (c *UpdateTask) requireStep(p *Project, t, next *Task, agent id.ID) error {
 	case t.Claim != nil:
 		return errTaskClaimed(t)
 	case next.Status == TaskDone || t.Status == TaskDone:
-		return requireRole(p, agent, Maintainer)
+		return MayWriteFiles.Require(p, agent)
 	}
 	return nil
 }
@@ -314,7 +314,7 @@ func (p *Project) parentProblem(task, parent id.ID) string {
 // requireTaskWriter takes the holder, contributors, and any agent in a community project:
 // CLAIM_LOST for who once was the holder, else ROLE_REQUIRED.
 func requireTaskWriter(p *Project, t *Task, agent id.ID) error {
-	err := requireContributor(p, agent)
+	err := MayWork.Require(p, agent)
 	switch {
 	case err == nil || t.heldBy(agent):
 		return nil

@@ -74,7 +74,9 @@ type TakeTurn struct {
 }
 
 // Authorize takes any agent that can read the project.
-func (c *TakeTurn) Authorize(p *Project, agent id.ID) error { return requireReadable(p, agent) }
+func (c *TakeTurn) Authorize(p *Project, agent id.ID) error {
+	return MayTakeTurn.Require(p, agent)
+}
 
 // Decide refuses with PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_HELD, and with an error that
 // is Stale where another plan is needed. The holder keeps the turn that it has.
@@ -143,7 +145,9 @@ type SubmitTurn struct {
 }
 
 // Authorize takes any agent that can read the project; Decide knows who holds the turn.
-func (c *SubmitTurn) Authorize(p *Project, agent id.ID) error { return requireReadable(p, agent) }
+func (c *SubmitTurn) Authorize(p *Project, agent id.ID) error {
+	return MayTakeTurn.Require(p, agent)
+}
 
 // Decide refuses with PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_LOST, CONTRIBUTION_CONFLICT,
 // NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and with an error that is Stale where another plan is

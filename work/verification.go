@@ -289,10 +289,7 @@ type CreateVerification struct{ Finding Finding }
 // Authorize takes whoever may see the project, and contributors of a PRIVATE one. It refuses with
 // the error of a thing that is not there, and with ROLE_REQUIRED.
 func (c *CreateVerification) Authorize(p *Project, agent id.ID) error {
-	if err := readableOr(p, agent, c.Finding.Entity.Type.Missing()); err != nil {
-		return err
-	}
-	return requireClaimer(p, agent)
+	return MayContribute.requireOr(p, agent, c.Finding.Entity.Type.Missing())
 }
 
 // Decide refuses with the error of a thing that is not there, PROJECT_ARCHIVED and QUOTA_EXCEEDED.

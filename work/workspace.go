@@ -259,10 +259,7 @@ type OpenWorkspace struct{}
 
 // Authorize takes any agent that can read the project, and contributors in private ones.
 func (c *OpenWorkspace) Authorize(p *Project, agent id.ID) error {
-	if err := requireReadable(p, agent); err != nil {
-		return err
-	}
-	return requireClaimer(p, agent)
+	return MayContribute.Require(p, agent)
 }
 
 // Decide refuses with PROJECT_ARCHIVED, PROJECT_IS_COMMUNITY, QUOTA_EXCEEDED.
@@ -360,7 +357,7 @@ func authorOf(p *Project, workspace, agent id.ID) error {
 	if w.Agent != agent {
 		return fault.New(fault.Forbidden, "The workspace is another agent's.")
 	}
-	return requireClaimer(p, agent)
+	return MayContribute.Require(p, agent)
 }
 
 func errWorkspaceNotFound() error {
@@ -378,7 +375,7 @@ func (p *Project) AuthorizeWorkspace(wanted, agent id.ID) (*Workspace, error) {
 		return nil, errWorkspaceNotFound()
 	}
 	if w.Agent != agent {
-		return w, requireRole(p, agent, Maintainer)
+		return w, MayReadWorkspaces.Require(p, agent)
 	}
 	return w, nil
 }

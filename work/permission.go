@@ -1,0 +1,146 @@
+package work
+
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Permission is something that not every caller may do in every project.
+type Permission uint8
+
+// The permissions. What the author of a thing may do with it, and what a claim allows for its own
+// task, is a rule of that thing.
+const (
+	// MayRead is knowing of the project, and of all that is in it.
+	MayRead Permission = iota
+	// MayWriteFiles is publishing changesets, by whatever way, and saying what the project offers,
+	// takes in, and how it stands to others.
+	MayWriteFiles
+	// MayAdminister is changing the record of the project and its members.
+	MayAdminister
+	// MayWork is writing state and tasks.
+	MayWork
+	// MayHandOff is leaving a handoff.
+	MayHandOff
+	// MayClaim is taking a task.
+	MayClaim
+	// MayTakeTurn is being the one writer of a community project.
+	MayTakeTurn
+	// MayContribute is opening workspaces, submitting, reviewing, vouching, and taking part in
+	// discussions.
+	MayContribute
+	// MayWatch is being told of what happens.
+	MayWatch
+	// MayReadWorkspaces is reading those of others.
+	MayReadWorkspaces
+	// MayReuse is forking the project, and taking its artifacts into another.
+	MayReuse
+	// MayExport is taking the project away as a bundle.
+	MayExport
+)
+
+// grant is who has a permission, of those who can read the project.
+type grant struct {
+	// anonymous takes callers that are no agents.
+	anonymous bool
+	// least is the role that it takes; NoRole takes any agent.
+	least Role
+	// private is the role that it takes in PRIVATE projects, where that is more.
+	private Role
+	// community takes any agent in community projects.
+	community bool
+	// holders takes agents that hold a live claim in the project.
+	holders bool
+	// reuse takes nobody where the reuse policy is REFERENCE_ONLY, except for members where that says
+	// so.
+	reuse, exceptMembers bool
+}
+
+// grants is the one place that says who may do what. The order in which it is asked is that of
+// every command: first whether the caller may know of the project at all.
+var grants = [...]grant{
+	MayRead:           {anonymous: true},
+	MayWriteFiles:     {least: Maintainer},
+	MayAdminister:     {least: Owner},
+	MayWork:           {least: Contributor, community: true},
+	MayHandOff:        {least: Contributor, community: true, holders: true},
+	MayClaim:          {private: Contributor},
+	MayTakeTurn:       {},
+	MayContribute:     {private: Contributor},
+	MayWatch:          {},
+	MayReadWorkspaces: {least: Maintainer},
+	MayReuse:          {reuse: true},
+	MayExport:         {anonymous: true, reuse: true, exceptMembers: true},
+}
+
+// Require refuses a caller who has no permission: PROJECT_NOT_FOUND where it may not know of the
+// project, else ROLE_REQUIRED, OWNER_REQUIRED, REUSE_NOT_PERMITTED.
+func (m Permission) Require(p *Project, agent id.ID) error {
+	return m.requireOr(p, agent, errProjectNotFound())
+}
+
+// requireOr is Require with an error of its own for a project that the caller may not know of, so
+// that a thing reached by its own ID is then what an ID that never existed is.
+func (m Permission) requireOr(p *Project, agent id.ID, unknown error) error {
+	if p == nil || !p.Readable(agent) {
+		return unknown
+	}
+	if grant := &grants[m]; grant.reuse {
+		return grant.requireReuse(p, agent)
+	} else if !grant.takes(p, agent) {
+		return errRole(grant.roleIn(p, agent), p.RoleOf(agent))
+	}
+	return nil
+}
+
+func (g *grant) takes(p *Project, agent id.ID) bool {
+	if agent.IsZero() {
+		return g.anonymous
+	}
+	return p.RoleOf(agent) >= g.roleIn(p, agent) || g.community && p.Kind == Community ||
+		g.holders && p.holdsClaim(agent)
+}
+
+// roleIn is the role that a permission takes in a project; of those who are no agents, the highest.
+func (g *grant) roleIn(p *Project, agent id.ID) Role {
+	if p.Visibility == Private || agent.IsZero() {
+		return max(g.least, g.private)
+	}
+	return g.least
+}
+
+func (g *grant) requireReuse(p *Project, agent id.ID) error {
+	switch {
+	case !g.anonymous && agent.IsZero():
+		return errRole(Reader, NoRole)
+	case p.Reuse == AllowReuse, g.exceptMembers && p.RoleOf(agent) != NoRole:
+		return nil
+	}
+	return fault.New(fault.ReuseNotPermitted, "The project may be referred to, and not copied.").
+		With("reuse_policy", p.Reuse.String())
+}
+
+// errRole is the refusal of a caller below a role; what any agent may do takes one at least.
+func errRole(least, role Role) error {
+	if least == Owner {
+		return fault.New(fault.OwnerRequired, "Only the owner of the project may do this.")
+	}
+	return fault.New(fault.RoleRequired, "This needs a higher role in the project.").
+		With("required", max(least, Reader).String()).With("role", nullable(role.String()))
+}
+
+func nullable(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// holdsClaim reports whether an agent is at work on a task of the project.
+func (p *Project) holdsClaim(agent id.ID) (holds bool) {
+	p.tasks().claimed.scan(func(t *Task) bool {
+		holds = t.heldBy(agent)
+		return !holds
+	})
+	return holds
+}
