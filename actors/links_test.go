@@ -18,8 +18,8 @@ func checkLinks(t testing.TB, what string, e *Engine) {
 	t.Helper()
 	want, total := map[index.Link][]id.ID{}, 0
 	e.handles.Range(func(project id.ID, _ *handle) bool {
-		for _, link := range linksOf(viewOf(t, e, project)) {
-			want[link] = append(want[link], project)
+		for _, link := range linksOf(viewOf(t, e, project)).Links {
+			want[link.Link] = append(want[link.Link], project)
 			total++
 		}
 		return true
@@ -102,7 +102,8 @@ func TestVerifyNamesLinksThatAreOthers(t *testing.T) {
 		one:   {{Kind: index.LinkRelation, Thing: one}},
 		other: {{Kind: index.LinkRelation, Thing: one}},
 	} {
-		if err := writer.Put(linksKey(project), position, encodeLinks(links)); err != nil {
+		saved := index.ProjectLinks{Links: []index.LinkCount{{Link: links[0], Times: 1}}}
+		if err := writer.Put(linksKey(project), position, encodeLinks(saved)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,17 +121,32 @@ func TestVerifyNamesLinksThatAreOthers(t *testing.T) {
 
 // TestLinksThatAreNone decodes what nobody has saved.
 func TestLinksThatAreNone(t *testing.T) {
-	good := encodeLinks([]index.Link{{Kind: index.LinkRelation, Thing: id.ID{1}}})
-	if _, err := decodeLinks(good); err != nil {
-		t.Fatal(err)
+	want := index.ProjectLinks{
+		Audience: index.Audience{Members: []id.ID{{9}}},
+		Links: []index.LinkCount{
+			{Link: index.Link{Kind: index.LinkRelation, Thing: id.ID{1}}, Times: 1},
+			{Link: index.Link{Kind: index.LinkImport, Thing: id.ID{2}}, Times: 300},
+		},
+	}
+	good := encodeLinks(want)
+	if got, err := decodeLinks(good); err != nil || !sameLinks(got, want) {
+		t.Fatalf("read as %v, %v", got, err)
 	}
 	for name, bad := range map[string][]byte{
 		"nothing": {}, "another version": append([]byte{9}, good[1:]...),
 		"too short": good[:len(good)-1], "too long": append(good[:len(good):len(good)], 0),
-		"another kind": append([]byte{linksVersion, 77}, good[2:]...),
+		"another kind":      append([]byte{1, 77}, make([]byte, 16)...),
+		"more members":      {linksVersion, 0, 3, 1},
+		"none of a kind":    append(append([]byte{linksVersion, 0, 0, 3}, make([]byte, 16)...), 0),
+		"a relation, twice": append(append([]byte{linksVersion, 0, 0, 1}, make([]byte, 16)...), 2),
 	} {
 		if all, err := decodeLinks(bad); err == nil {
 			t.Errorf("%s: read as %v", name, all)
 		}
+	}
+	old := append([]byte{1, 1}, want.Links[0].Thing[:]...)
+	if all, err := decodeLinks(old); err != nil ||
+		!sameLinks(all, index.ProjectLinks{Links: want.Links[:1]}) {
+		t.Errorf("version 1 was read as %v, %v", all, err)
 	}
 }

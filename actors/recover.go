@@ -208,10 +208,12 @@ func (e *Engine) keepTail(in replayed, reload map[*handle]struct{}) error {
 			return nil
 		}
 	}
+	if needed, err := e.keepLinks(&in); err != nil {
+		return err
+	} else if needed {
+		reload[h] = struct{}{}
+	}
 	for at, stored := range in.entry.events {
-		if err := e.keepLinks(h.id, stored); err != nil {
-			return err
-		}
 		kind := work.Kind(stored.kind)
 		switch first := at == 0 && len(h.mu.tail) == 0 && !h.stored.Load(); {
 		case !work.Known(kind):
@@ -268,6 +270,7 @@ func (e *Engine) relist(h *handle) error {
 		p := view.project
 		e.listing.Set(index.Position{Millis: p.CreatedAt, ID: p.ID}, p.Visibility == work.Public)
 		e.tasks.Replace(p.ID, tasksOf(p))
+		e.links.Replace(p.ID, linksOf(p))
 	}
 	return err
 }
@@ -297,7 +300,7 @@ func (v *published) apply(in *replayed) error {
 		if factsOf(stored.kind)&(changesTasks|changesAudience) != 0 {
 			v.tasksAt = in.position
 		}
-		if factsOf(stored.kind)&makesLinks != 0 {
+		if factsOf(stored.kind)&(makesLinks|changesAudience) != 0 {
 			v.linksAt = in.position
 		}
 	}

@@ -187,7 +187,7 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 	if e.followTasks(before, next, events) {
 		view.tasksAt = position
 	}
-	if e.followLinks(next.ID, events) {
+	if e.followLinks(next, events) {
 		view.linksAt = position
 	}
 	h.view.Store(view)

@@ -41,6 +41,9 @@ type Engine interface {
 	// Linked names projects whose own records name a thing, in the order of their IDs, behind one.
 	// What it names is judged by the live view.
 	Linked(link index.Link, after id.ID, limit int) []id.ID
+	// CountLinked is how often projects that an agent may read name a thing, for links that count; for
+	// the zero ID, how often those do that everybody may read.
+	CountLinked(link index.Link, agent id.ID) int
 	// Health reports each part of the service, nil where it is well.
 	Health() []Check
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -16,7 +17,17 @@ type LinkKind uint8
 const (
 	// LinkRelation leads from a project to those that say how they stand to it.
 	LinkRelation LinkKind = iota + 1
+	// LinkFork leads from a project to its forks.
+	LinkFork
+	// LinkImport leads from an artifact to the projects that took it in, each as often as it did.
+	LinkImport
 )
+
+// Known reports whether a number is that of a kind.
+func (k LinkKind) Known() bool { return k >= LinkRelation && k <= LinkImport }
+
+// Counts reports whether the links of a kind are counted.
+func (k LinkKind) Counts() bool { return k == LinkFork || k == LinkImport }
 
 // Link is one way from a thing to a project whose own record names it.
 type Link struct {
@@ -29,6 +40,26 @@ func (l Link) Compare(other Link) int {
 	return cmp.Or(cmp.Compare(l.Kind, other.Kind), l.Thing.Compare(other.Thing))
 }
 
+// LinkCount is how often a project names a thing; of kinds that are not counted, once.
+type LinkCount struct {
+	Link
+	Times int
+}
+
+// Audience is who may read a project.
+type Audience struct {
+	// Open says that everybody may.
+	Open bool
+	// Members may where the project is not open.
+	Members []id.ID
+}
+
+// ProjectLinks is all that a project names. Who may read it is kept where something is counted.
+type ProjectLinks struct {
+	Audience Audience
+	Links    []LinkCount
+}
+
 // linkPlace is a link with the project that it leads to.
 type linkPlace struct {
 	Link
@@ -39,12 +70,23 @@ func byLink(a, b linkPlace) bool {
 	return cmp.Or(a.Compare(b.Link), a.source.Compare(b.source)) < 0
 }
 
-// Links leads from things to the projects whose own records name them. Such records are never taken
-// back, so that links only come. It is safe for concurrent use.
+// readerLink is a link as it counts for one reader.
+type readerLink struct {
+	Link
+	reader id.ID
+}
+
+// Links leads from things to the projects whose own records name them, and counts them. Such
+// records are never taken back, so that links only come. It is safe for concurrent use.
 type Links struct {
 	mu struct {
 		sync.RWMutex
 		order *btree.BTreeG[linkPlace]
+		// counted is what the projects that name anything countable name of it.
+		counted map[id.ID]*ProjectLinks
+		// open counts what everybody may see; own what others may, by who they are.
+		open map[Link]int
+		own  map[readerLink]int
 	}
 }
 
@@ -52,14 +94,102 @@ type Links struct {
 func NewLinks() *Links {
 	l := new(Links)
 	l.mu.order = btree.NewBTreeGOptions(byLink, btree.Options{NoLocks: true})
+	l.mu.counted = map[id.ID]*ProjectLinks{}
+	l.mu.open, l.mu.own = map[Link]int{}, map[readerLink]int{}
 	return l
 }
 
-// Add says that a project names a thing; it may have been said before.
+// Add says that a project names a thing once more. It counts for nobody until SetAudience was told
+// who may read the project.
 func (l *Links) Add(project id.ID, link Link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.order.Set(linkPlace{link, project})
+	l.add(project, LinkCount{link, 1})
+}
+
+func (l *Links) add(project id.ID, more LinkCount) {
+	l.mu.order.Set(linkPlace{more.Link, project})
+	if !more.Kind.Counts() {
+		return
+	}
+	known := l.mu.counted[project]
+	if known == nil {
+		known = new(ProjectLinks)
+		l.mu.counted[project] = known
+	}
+	at := slices.IndexFunc(known.Links, func(c LinkCount) bool { return c.Link == more.Link })
+	if at < 0 {
+		known.Links = append(known.Links, more)
+	} else {
+		known.Links[at].Times += more.Times
+	}
+	l.tally(known.Audience, more.Link, more.Times)
+}
+
+// tally adds to what a link counts for those who may read the project that it leads to.
+func (l *Links) tally(readers Audience, link Link, times int) {
+	if readers.Open {
+		l.mu.open[link] += times
+		if l.mu.open[link] == 0 {
+			delete(l.mu.open, link)
+		}
+		return
+	}
+	for _, reader := range readers.Members {
+		own := readerLink{link, reader}
+		if l.mu.own[own] += times; l.mu.own[own] == 0 {
+			delete(l.mu.own, own)
+		}
+	}
+}
+
+// SetAudience says who may read a project from now on. It is kept only where the project names
+// something that counts.
+func (l *Links) SetAudience(project id.ID, readers Audience) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.mu.counted[project]; known != nil {
+		l.judge(known, readers)
+	}
+}
+
+func (l *Links) judge(known *ProjectLinks, readers Audience) {
+	for _, one := range known.Links {
+		l.tally(known.Audience, one.Link, -one.Times)
+		l.tally(readers, one.Link, one.Times)
+	}
+	known.Audience = readers
+}
+
+// Replace puts all that a project names in the place of what counted of it.
+func (l *Links) Replace(project id.ID, all ProjectLinks) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.mu.counted[project]; known != nil {
+		l.judge(known, Audience{})
+		delete(l.mu.counted, project)
+	}
+	for _, one := range all.Links {
+		l.add(project, one)
+	}
+	if known := l.mu.counted[project]; known != nil {
+		l.judge(known, all.Audience)
+	}
+}
+
+// Counting reports whether a project names anything that counts.
+func (l *Links) Counting(project id.ID) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.mu.counted[project] != nil
+}
+
+// Count is how often projects that an agent may read name a thing; for the zero ID, those that
+// everybody may read.
+func (l *Links) Count(link Link, agent id.ID) int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.mu.open[link] + l.mu.own[readerLink{link, agent}]
 }
 
 // Projects names up to limit projects that a link leads to, in the order of their IDs, behind one;

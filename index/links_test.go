@@ -59,6 +59,70 @@ func TestLinksAgainstAList(t *testing.T) {
 	})
 }
 
+// TestLinksCount adds links of projects whose readers change, and compares what they count for each
+// reader with what a walk over all of them finds.
+func TestLinksCount(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		links := index.NewLinks()
+		model := map[id.ID]*index.ProjectLinks{}
+		draw := func(most int) int { return rapid.IntRange(1, most).Draw(t, "n") }
+		audience := func() (readers index.Audience) {
+			if readers.Open = draw(2) == 1; !readers.Open {
+				readers.Members = []id.ID{numbered(draw(2)), numbered(2 + draw(2))}
+			}
+			return readers
+		}
+		link := func() index.Link {
+			return index.Link{Kind: index.LinkKind(draw(3)), Thing: numbered(draw(2))}
+		}
+		for range draw(50) {
+			project := numbered(draw(4))
+			known := model[project]
+			switch draw(4) {
+			case 1, 2:
+				one := link()
+				links.Add(project, one)
+				if known == nil {
+					known = new(index.ProjectLinks)
+					model[project] = known
+					known.Audience = audience()
+				}
+				known.Links = append(known.Links, index.LinkCount{Link: one, Times: 1})
+				links.SetAudience(project, known.Audience)
+			case 3:
+				if known != nil {
+					known.Audience = audience()
+					links.SetAudience(project, known.Audience)
+				}
+			case 4:
+				if known != nil {
+					known.Audience = audience()
+					links.Replace(project, *known)
+				}
+			}
+		}
+		one, reader := link(), numbered(draw(5)-1)
+		want, counting := 0, map[id.ID]bool{}
+		for project, known := range model {
+			sees := known.Audience.Open || slices.Contains(known.Audience.Members, reader)
+			for _, named := range known.Links {
+				counting[project] = counting[project] || named.Kind.Counts()
+				if named.Link == one && sees && one.Kind.Counts() {
+					want++
+				}
+			}
+		}
+		if got := links.Count(one, reader); got != want {
+			t.Fatalf("%v counts %d for %v, want %d", one, got, reader, want)
+		}
+		for project := range model {
+			if got := links.Counting(project); got != counting[project] {
+				t.Fatalf("%v counts: %t", project, got)
+			}
+		}
+	})
+}
+
 func TestLinksWhileTheyCome(t *testing.T) {
 	const writers, each = 4, 200
 	links, link := index.NewLinks(), index.Link{Kind: index.LinkRelation, Thing: numbered(1)}
