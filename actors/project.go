@@ -60,6 +60,10 @@ func (a *projectActor) run(o *order) {
 		a.refuse(o, err)
 		return
 	}
+	if decision.Refusal != nil && len(decision.Events) == 0 {
+		a.refuse(o, decision.Refusal)
+		return
+	}
 	if len(decision.Events) == 0 && o.Idempotency == nil {
 		o.out = api.Done{Project: a.working, Result: decision.Result}
 		a.last.after(o)
@@ -126,18 +130,24 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	}
 	e := entry{target: targetProject, id: a.handle.id, now: stamp.Now, agent: stamp.Agent}
 	done := api.Done{Project: next, Result: decision.Result}
-	if o.Idempotency != nil {
-		e.result = a.remember(o.Idempotency, next, decision.Result, stamp.Now, &done)
+	recording := o.Idempotency
+	if decision.Refusal != nil {
+		// A request that fails does not use up its key.
+		recording, done = nil, api.Done{Project: next}
+	}
+	if recording != nil {
+		e.result = a.remember(recording, next, decision.Result, stamp.Now, &done)
 	}
 	c := &commit{
-		engine: a.engine, handle: a.handle, order: o, done: done, events: decision.Events,
+		engine: a.engine, handle: a.handle, order: o, done: done, refusal: decision.Refusal,
+		events: decision.Events,
 	}
 	if err := c.fill(&e, decision); err != nil {
 		a.refuse(o, err)
 		return
 	}
 	// The order is not ours any more AFTER the log has it: it is answered and used again.
-	before, recording := a.working, o.Idempotency
+	before := a.working
 	a.working = next
 	if _, err := a.engine.wal.Append(e.encode(), c); err != nil {
 		a.working = before
@@ -220,10 +230,12 @@ func indexKeys(p *work.Project) (map[[16]byte]uint64, uint64) {
 // commit is an entry on its way through the log. The log calls Committed in order, AFTER the entry
 // is durable; only then do contents, view and answer come out.
 type commit struct {
-	engine  *Engine
-	handle  *handle
-	order   *order
-	done    api.Done
+	engine *Engine
+	handle *handle
+	order  *order
+	done   api.Done
+	// refusal is the answer of an order whose events say why it was refused.
+	refusal error
 	events  []work.Event
 	blobs   []entryBlob
 	waiters waiters
@@ -262,7 +274,7 @@ func (c *commit) Committed(position uint64, err error) {
 	}
 	c.engine.publish(c.handle, c.done.Project, position, c.events)
 	c.blobs, c.events = nil, nil
-	c.order.answer(c.done, nil)
+	c.order.answer(c.done, c.refusal)
 	c.waiters.finish(nil)
 }
 

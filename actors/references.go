@@ -240,6 +240,7 @@ func (r *rebuilder) checkProject(project id.ID, saved uint64) {
 		}
 	}
 	r.checkWorkspaces(name, state, missing, dangling)
+	r.checkContributions(name, state, missing, dangling)
 }
 
 // rebuild does for one project what a start does.
@@ -346,6 +347,30 @@ func (r *rebuilder) checkWorkspaces(
 		w.Contents(func(path string, blob work.Hash, size int) {
 			r.checkBlob(of, path, blob, size, dangling)
 		})
+		return true
+	})
+}
+
+// checkContributions looks up what the contributions of a project name.
+func (r *rebuilder) checkContributions(
+	name string, state *work.Project, missing map[id.ID]bool, dangling map[work.Hash]bool,
+) {
+	state.Contributions(id.ID{}, func(c *work.Contribution) bool {
+		of := func() string { return name + ": contribution " + c.ID.Format(id.Contribution) }
+		check := func(path string, blob work.Hash, size int) {
+			r.checkBlob(of, path, blob, size, dangling)
+		}
+		c.Contents(check)
+		for _, revision := range state.RevisionsOf(c) {
+			revision.Contents(check)
+		}
+		r.checkAgent(name, "author of a contribution", c.Author, missing)
+		for _, review := range c.Reviews {
+			r.checkAgent(name, "reviewer", review.Author, missing)
+		}
+		if c.Status.Final() {
+			r.checkAgent(name, "decider on a contribution", c.DecidedBy, missing)
+		}
 		return true
 	})
 }

@@ -24,6 +24,9 @@ import (
 //	"t" project, number         a chunk of its tasks; it is written again when one of them changed
 //	"y" project, number         a chunk of its verification records, written again likewise
 //	"l" project, number         a chunk of its relations, written again likewise
+//	"w" project, number         a chunk of its workspaces, written again likewise
+//	"b" project, number         a chunk of its contributions, written again likewise
+//	"g" project, number         a chunk of their revisions, written again likewise
 //	"v" created, project        empty: the project is PUBLIC; created is big-endian milliseconds
 //	"q" project                 its unfinished tasks as the index keeps them, see tasksVersion; the
 //	                            section is there where there are any

@@ -127,6 +127,10 @@ func checkOwned(t testing.TB, what string, e *Engine, p *work.Project) {
 	for _, session := range p.WorkSessions() {
 		check(id.WorkSession, session.ID)
 	}
+	p.Contributions(id.ID{}, func(c *work.Contribution) bool {
+		check(id.Contribution, c.ID)
+		return true
+	})
 	for n := range p.ChangesetsCount() {
 		check(id.Changeset, p.ChangesetNumber(uint32(n+1)).ID)
 	}

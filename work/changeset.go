@@ -430,6 +430,8 @@ type ChangesetPublished struct {
 	Source   Source     `cbor:"3,keyasint"`
 	SourceID id.ID      `cbor:"4,keyasint,omitzero"`
 	Ops      []OpRecord `cbor:"5,keyasint,omitempty"`
+	// Author is who wrote it, zero where that is who gave the command.
+	Author id.ID `cbor:"6,keyasint,omitzero"`
 }
 
 // OpRecord is an operation in the log.
@@ -443,8 +445,17 @@ type OpRecord struct {
 }
 
 func (e *ChangesetPublished) apply(p *Project, at Moment) {
-	p.publish(e, at.Agent, at.Now)
-	p.touch(at, uint32(len(p.changesets)), id.ID{})
+	author := at.Agent
+	if !e.Author.IsZero() {
+		author = e.Author
+	}
+	p.publish(e, author, at.Now)
+	sequence := uint32(len(p.changesets))
+	if author == at.Agent {
+		p.touch(at, sequence, id.ID{})
+	} else {
+		p.credit(author, sequence)
+	}
 }
 
 // publish puts a changeset behind the head and its operations into the trees.

@@ -72,6 +72,9 @@ type Decision struct {
 	// Blobs are contents that the events name.
 	Blobs  []Blob
 	Result Result
+	// Refusal answers the caller although the events stand: they note why it was refused. No result
+	// is kept for its key then.
+	Refusal error
 }
 
 // Result names what a command made, for its answer.

@@ -72,8 +72,8 @@ func (e *ChangesetPublished) plain() bool {
 // Nearly every write is this event.
 func (e *ChangesetPublished) append(dst []byte) []byte {
 	hasMessage, hasOps := e.Message != "", len(e.Ops) > 0
-	hasSource := e.SourceID != id.ID{}
-	dst = appendHead(dst, cborMap, 2+count(hasMessage, hasSource, hasOps))
+	hasSource, hasAuthor := e.SourceID != id.ID{}, e.Author != id.ID{}
+	dst = appendHead(dst, cborMap, 2+count(hasMessage, hasSource, hasOps, hasAuthor))
 	dst = appendKeyBytes(dst, 1, e.ID[:])
 	if hasMessage {
 		dst = appendKeyText(dst, 2, e.Message)
@@ -82,12 +82,14 @@ func (e *ChangesetPublished) append(dst []byte) []byte {
 	if hasSource {
 		dst = appendKeyBytes(dst, 4, e.SourceID[:])
 	}
-	if !hasOps {
-		return dst
+	if hasOps {
+		dst = appendHead(append(dst, 5), cborArray, uint64(len(e.Ops)))
+		for at := range e.Ops {
+			dst = e.Ops[at].append(dst)
+		}
 	}
-	dst = appendHead(append(dst, 5), cborArray, uint64(len(e.Ops)))
-	for at := range e.Ops {
-		dst = e.Ops[at].append(dst)
+	if hasAuthor {
+		dst = appendKeyBytes(dst, 6, e.Author[:])
 	}
 	return dst
 }

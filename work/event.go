@@ -74,6 +74,14 @@ var kinds = map[Kind]func() Event{
 	22: func() Event { return new(TurnTaken) },
 	23: func() Event { return new(TurnRenewed) },
 
+	24: func() Event { return new(ContributionSubmitted) },
+	25: func() Event { return new(RevisionSubmitted) },
+	26: func() Event { return new(ContributionReviewed) },
+	27: func() Event { return new(ContributionConflicted) },
+	28: func() Event { return new(ContributionAccepted) },
+	29: func() Event { return new(ContributionRejected) },
+	30: func() Event { return new(ContributionWithdrawn) },
+
 	KindRelationCreated:     func() Event { return new(RelationCreated) },
 	KindVerificationCreated: func() Event { return new(VerificationCreated) },
 }

@@ -75,7 +75,10 @@ func frozen(t *testing.T, name string, fresh func() []byte) []byte {
 
 func TestFrozenEvents(t *testing.T) {
 	kinds := map[work.Kind]bool{}
-	for _, sample := range slices.Concat(frozenEvents, frozenWorkEvents, frozenWorkspaceEvents) {
+	samples := slices.Concat(
+		frozenEvents, frozenWorkEvents, frozenWorkspaceEvents, frozenContributionEvents,
+	)
+	for _, sample := range samples {
 		kind := work.KindOf(sample.event)
 		kinds[kind] = true
 		data := frozen(t, filepath.Join("testdata/events/v1", sample.file+".cbor"), func() []byte {

@@ -65,8 +65,11 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 	if err != nil {
 		return decision, err
 	}
+	if decision.Refusal != nil {
+		key = nil
+	}
 	if len(decision.Events) == 0 && len(key) == 0 {
-		return decision, nil
+		return decision, decision.Refusal
 	}
 	for _, brought := range decision.Blobs {
 		w.blobs[brought.Hash] = brought.Content
@@ -97,7 +100,7 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 	}
 	w.project = next
 	w.log = append(w.log, entry)
-	return decision, nil
+	return decision, decision.Refusal
 }
 
 // must gives a command that the test relies on, as its owner.

@@ -37,6 +37,14 @@ const (
 	WorkSessionsMax     = 1000
 	WorkSessionItemsMax = 200
 
+	// ContributionsMax counts what a project ever had, RevisionFilesMax the paths of all their
+	// revisions. RevisionsMax, ReviewsMax and ReviewTextBytesMax are those of one contribution.
+	ContributionsMax   = 10_000
+	RevisionFilesMax   = 200_000
+	RevisionsMax       = 50
+	ReviewsMax         = 100
+	ReviewTextBytesMax = 1 << 20
+
 	// TurnSeconds is how long a turn lasts behind the last write in its workspace.
 	TurnSeconds = 1800
 	// WorkspacesOpenMax and WorkspacesPerAgentMax count the workspaces of a project that are not over.

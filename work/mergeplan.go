@@ -71,6 +71,12 @@ func (c *RefreshWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	decision, err := c.Plan.decide(p, w)
+	if w.Base == p.Head().ID && w.Status == WorkspaceConflict && len(w.Conflicts) == 0 {
+		// It was refreshed before its contribution came into conflict.
+		decision.Events = []Event{&WorkspaceRefreshed{
+			Workspace: w.ID, Base: w.Base, Files: w.Files,
+		}}
+	}
 	if err == nil && len(decision.Events) > 0 {
 		decision.Events = renewed(w, stamp, decision.Events)
 	}
@@ -89,6 +95,7 @@ type WorkspaceRefreshed struct {
 func (e *WorkspaceRefreshed) apply(p *Project, at Moment) {
 	p.changeWorkspace(e.Workspace, at, func(next *Workspace) {
 		next.Base, next.Files, next.Conflicts = e.Base, e.Files, e.Conflicts
+		next.settled()
 	})
 }
 

@@ -130,9 +130,15 @@ type Project struct {
 	// they were opened.
 	workspaces     shelf[*Workspace]
 	openWorkspaces []id.ID
+	contributions  shelf[*Contribution]
+	revisions      shelf[*Revision]
+	// pending counts the contributions that are not decided, revisionFiles the paths of all
+	// revisions.
+	pending       int
+	revisionFiles int
 	// turn is the last one that was taken and not ended; it may have run out.
 	turn *Turn
-	// texts is the size of the texts of tasks, handoffs and verification records.
+	// texts is the size of the texts of tasks, handoffs, verification records and contributions.
 	texts int
 
 	idempotent []Idempotent
@@ -182,6 +188,8 @@ func (p *Project) Has(kind id.Prefix, thing id.ID) (has bool) {
 		_, has = p.Workspace(thing)
 	case id.Verification:
 		_, has = p.Verification(thing)
+	case id.Contribution:
+		_, has = p.Contribution(thing)
 	}
 	return has
 }

@@ -31,6 +31,7 @@ func RestoreSummary(head []byte) (*Project, error) {
 		return nil, fmt.Errorf("project head: %w", err)
 	}
 	p := record.project()
+	p.pending = record.Pending
 	p.summary = &summary{
 		Files: record.Files, Changesets: record.Changesets,
 		head: &Changeset{
@@ -88,6 +89,9 @@ func Restore(head []byte, chunk func(Chunk) ([]byte, error)) (*Project, error) {
 		return nil, err
 	}
 	if err := p.restoreWorkspaces(&record, chunk); err != nil {
+		return nil, err
+	}
+	if err := p.restoreContributions(&record, chunk); err != nil {
 		return nil, err
 	}
 	if err := p.restoreVerifications(&record, chunk); err != nil {

@@ -28,7 +28,8 @@ var ruleCodes = []fault.Code{
 	fault.WorkspaceNotFound, fault.WorkspaceClosed, fault.TurnHeld, fault.TurnLost,
 	fault.ProjectIsCommunity, fault.ProjectNotCommunity, fault.ContributionConflict,
 	fault.NothingToSubmit,
-	fault.ContributionNotFound, fault.ArtifactNotFound,
+	fault.ContributionNotFound, fault.ArtifactNotFound, fault.RevisionNotFound,
+	fault.RevisionSuperseded, fault.ContributionClosed, fault.ApprovalPending, fault.SelfReview,
 }
 
 // A table is a text file. A line "== title" begins a case with no project; every further line is
@@ -39,8 +40,8 @@ var ruleCodes = []fault.Code{
 // outcome is "created", "changed" or "unchanged", with the changeset where one was published and
 // the task, handoff or record that was made or claimed, or a code with its details. @n is the nth
 // changeset, tn the nth task, hn the nth handoff, vn the nth verification record, rn the nth
-// relation, wn the nth workspace, a quoted word a content, in which | ends a line. Commands that
-// end in ? ask and change nothing.
+// relation, wn the nth workspace, cn the nth contribution, cn.m its mth revision, a quoted word a
+// content, in which | ends a line. Commands that end in ? ask and change nothing.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
 	if err != nil || len(files) == 0 {
@@ -110,6 +111,9 @@ func (s *script) run(line string) string {
 	}
 	command := s.workspaceCommand(caller, words)
 	if command == nil {
+		command = s.contributionCommand(words)
+	}
+	if command == nil {
 		command = s.command(words)
 	}
 	decision, err := s.do(caller, command)
@@ -178,6 +182,9 @@ func (s *script) subject(of id.ID) string {
 	if workspace := s.workspaceName(of); workspace != "" {
 		return workspace
 	}
+	if contribution := s.contributionName(of); contribution != "" {
+		return contribution
+	}
 	return s.handoffName(of)
 }
 
@@ -241,6 +248,12 @@ func (s *script) detailText(value string) string {
 	}
 	if workspace, ok := id.Parse(id.Workspace, value); ok {
 		return s.workspaceName(workspace)
+	}
+	if contribution, ok := id.Parse(id.Contribution, value); ok {
+		return s.contributionName(contribution)
+	}
+	if revision, ok := id.Parse(id.Revision, value); ok {
+		return s.contributionName(revision)
 	}
 	if task, ok := id.Parse(id.Task, value); ok {
 		return s.taskName(task)

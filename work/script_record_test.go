@@ -40,7 +40,8 @@ func (s *script) verification(words []string) work.Command {
 	return &work.CreateVerification{Finding: finding}
 }
 
-// entity is the project, or the nth changeset as @n; others are of no project.
+// entity is the project, the nth changeset as @n, or the nth contribution as cn; others are of no
+// project.
 func (s *script) entity(word string) work.Entity {
 	switch {
 	case word == "project":
@@ -53,6 +54,8 @@ func (s *script) entity(word string) work.Entity {
 			entity.ID = c.ID
 		}
 		return entity
+	case word[0] == 'c' && word != "contribution":
+		return work.Entity{Type: work.EntityContribution, ID: s.contribution(word)}
 	}
 	kind := work.ParseEntityType(strings.ToUpper(word))
 	return work.Entity{Type: kind, ID: agent("no " + word)}

@@ -172,6 +172,8 @@ func (s *script) taskChange(change *work.TaskChange, name, value string) {
 		} else if at != "" {
 			change.Result.Changeset = agent("unknown")
 		}
+	case "contribution":
+		change.Result = &work.TaskResult{Summary: "s", Contribution: s.contribution(value)}
 	default:
 		panic("no such part of a change: " + name)
 	}

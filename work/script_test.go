@@ -153,6 +153,9 @@ func (s *script) query(words []string) (string, bool) {
 	if answer, ok := s.recordQuery(words); ok {
 		return answer, true
 	}
+	if answer, ok := s.contributionQuery(words); ok {
+		return answer, true
+	}
 	if answer, ok := s.workspaceQuery(words); ok {
 		return answer, true
 	}

@@ -50,6 +50,11 @@ type headRecord struct {
 	// Workspaces counts all.
 	Workspaces int `cbor:"29,keyasint,omitempty"`
 	Relations  int `cbor:"33,keyasint,omitempty"`
+	// Contributions and Revisions count all; Pending those contributions that are not decided, for
+	// listings.
+	Contributions int `cbor:"30,keyasint,omitempty"`
+	Revisions     int `cbor:"40,keyasint,omitempty"`
+	Pending       int `cbor:"41,keyasint,omitempty"`
 	// Verifications counts all; Tally those about the project itself, for listings.
 	Verifications int   `cbor:"34,keyasint,omitempty"`
 	Tally         Tally `cbor:"37,keyasint,omitzero"`
@@ -118,12 +123,14 @@ const (
 	VerificationChunk ChunkKind = 'y'
 	RelationChunk     ChunkKind = 'l'
 	WorkspaceChunk    ChunkKind = 'w'
+	ContributionChunk ChunkKind = 'b'
+	RevisionChunk     ChunkKind = 'g'
 )
 
 // ChunkKinds lists them all.
 var ChunkKinds = []ChunkKind{
 	HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk, VerificationChunk, RelationChunk,
-	WorkspaceChunk,
+	WorkspaceChunk, ContributionChunk, RevisionChunk,
 }
 
 // Len is how many things stand in a full chunk.
@@ -160,6 +167,10 @@ func (p *Project) shelfOf(kind ChunkKind) savedShelf {
 		return &p.relations
 	case WorkspaceChunk:
 		return &p.workspaces
+	case ContributionChunk:
+		return &p.contributions
+	case RevisionChunk:
+		return &p.revisions
 	}
 	panic("no shelf of chunks " + string(kind))
 }
@@ -248,6 +259,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Tasks: p.tasks().len(), TaskCounts: p.tasks().countList(), Leases: p.tasks().leases(),
 		Sessions: open, Ended: p.ended,
 		Turn: p.turn, Workspaces: p.workspaces.len(),
+		Contributions: p.contributions.len(), Revisions: p.revisions.len(), Pending: p.pending,
 		Relations: p.relations.len(), Verifications: p.verifications.len(), Tally: p.OwnTally(),
 	})
 }

@@ -272,6 +272,11 @@ func (c *UpdateTask) faults(p *Project, t, next *Task) (faults []fault.Field) {
 			add("result.changeset_id", "names no changeset of this project")
 		}
 	}
+	if change.Result != nil && !change.Result.Contribution.IsZero() {
+		if _, ok := p.Contribution(change.Result.Contribution); !ok {
+			add("result.contribution_id", "names no contribution of this project")
+		}
+	}
 	return faults
 }
 

@@ -188,19 +188,27 @@ func (p *Project) decidePublication(
 		files, conflicts, blobs = plan.files, plan.conflicts, plan.Blobs
 	}
 	if len(conflicts) > 0 {
-		return nil, nil, fault.New(fault.ContributionConflict,
-			"The workspace contradicts the project's head: refresh it and write the files anew.").
-			With("conflicts", conflicts)
+		return nil, nil, errConflicts(conflicts)
 	}
 	ops := p.netOperations(p.Head(), files)
 	if len(ops) == 0 {
-		return nil, nil, fault.New(fault.NothingToSubmit, "The workspace changes nothing.").
-			With("workspace_id", w.ID.Format(id.Workspace))
+		return nil, nil, errNothingToSubmit(w)
 	}
 	if p.countOver(p.Head(), files) > FilesMax {
 		return nil, nil, errFileLimitReached()
 	}
 	return &ChangesetPublished{Ops: ops}, blobs, nil
+}
+
+func errConflicts(conflicts []Conflict) error {
+	return fault.New(fault.ContributionConflict,
+		"The workspace contradicts the project's head: refresh it and write the files anew.").
+		With("conflicts", conflicts)
+}
+
+func errNothingToSubmit(w *Workspace) error {
+	return fault.New(fault.NothingToSubmit, "The workspace changes nothing.").
+		With("workspace_id", w.ID.Format(id.Workspace))
 }
 
 // WorkspacePublished is the event of a workspace that became a changeset; a turn of it is over.

@@ -149,6 +149,15 @@ func (p *Project) touch(at Moment, changeset uint32, task id.ID) {
 	p.sessions.set(&next)
 }
 
+// credit names a changeset in the open work session of its author, who did not publish it itself.
+func (p *Project) credit(author id.ID, changeset uint32) {
+	if open, ok := p.OpenSession(author); ok {
+		next := *open
+		next.Changesets = appendNewest(next.Changesets, changeset)
+		p.sessions.set(&next)
+	}
+}
+
 // appendNewest appends behind what older states can see, and now and then lets the oldest go.
 func appendNewest[T any](list []T, one T) []T {
 	if len(list) >= 2*WorkSessionItemsMax {

@@ -159,6 +159,13 @@ func (w *Workspace) conflict(path string) *Conflict {
 	return &w.Conflicts[at]
 }
 
+// settled opens a workspace again whose contribution came into conflict, once none is left.
+func (w *Workspace) settled() {
+	if w.Status == WorkspaceConflict && len(w.Conflicts) == 0 {
+		w.Status = WorkspaceOpen
+	}
+}
+
 // Contents yields the contents that the workspace names itself, with their sizes.
 func (w *Workspace) Contents(yield func(path string, blob Hash, size int)) {
 	for at := range w.Files {

@@ -277,6 +277,7 @@ func (e *WorkspaceChanged) apply(p *Project, at Moment) {
 			next.Conflicts = slices.DeleteFunc(slices.Clone(next.Conflicts), func(c Conflict) bool {
 				return slices.Contains(e.Resolved, c.Path)
 			})
+			next.settled()
 		}
 	})
 }

@@ -168,8 +168,8 @@ var Catalog = []Entry{
 	},
 	{
 		Code: NothingToSubmit, Status: 400,
-		Details:     []string{"workspace_id"},
-		Description: "The workspace holds no change.",
+		Details:     []string{"workspace_id", "contribution_id"},
+		Description: "The workspace, or the contribution, changes nothing.",
 	},
 	{
 		Code: EmptyChangeset, Status: 400, Action: "CORRECT_REQUEST",
@@ -409,7 +409,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: RevisionSuperseded, Status: 409, Action: "READ_CURRENT_REVISION",
-		Details:     []string{"current_revision"},
+		Details:     []string{"current_revision", "current_revision_id"},
 		Description: "A newer revision has replaced this one.",
 	},
 	{

@@ -1,0 +1,410 @@
+package work
+
+import (
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// ContributionStatus says how far a contribution has come.
+type ContributionStatus uint8
+
+// The statuses of a contribution. The last three are final.
+const (
+	SubmittedStatus ContributionStatus = iota + 1
+	ChangesRequestedStatus
+	ApprovedStatus
+	ConflictStatus
+	AcceptedStatus
+	RejectedStatus
+	WithdrawnStatus
+)
+
+var contributionStatusNames = [...]string{
+	"", "SUBMITTED", "CHANGES_REQUESTED", "APPROVED", "CONFLICT", "ACCEPTED", "REJECTED",
+	"WITHDRAWN",
+}
+
+// String is the name on the wire.
+func (s ContributionStatus) String() string { return contributionStatusNames[s] }
+
+// ParseContributionStatus reads the name on the wire; zero is no status.
+func ParseContributionStatus(name string) ContributionStatus {
+	return ContributionStatus(max(0, slices.Index(contributionStatusNames[:], name)))
+}
+
+// Final reports whether a contribution of this status has been decided.
+func (s ContributionStatus) Final() bool { return s >= AcceptedStatus }
+
+// Contribution is a workspace that its author wants to be taken over, in all its revisions.
+type Contribution struct {
+	ID        id.ID              `cbor:"1,keyasint"`
+	Workspace id.ID              `cbor:"2,keyasint"`
+	Author    id.ID              `cbor:"3,keyasint"`
+	Status    ContributionStatus `cbor:"4,keyasint"`
+	// Revisions are in order, the current one last.
+	Revisions []id.ID `cbor:"5,keyasint"`
+	// Reviews are in order.
+	Reviews []*Review `cbor:"6,keyasint,omitempty"`
+	// Conflicts are those that the last try to accept it has found.
+	Conflicts []Conflict `cbor:"7,keyasint,omitempty"`
+	// Changeset is what it became, zero until it is accepted.
+	Changeset id.ID `cbor:"8,keyasint,omitzero"`
+	// DecidedBy, DecidedAt (Unix milliseconds) and Note are empty until it is decided.
+	DecidedBy id.ID  `cbor:"9,keyasint,omitzero"`
+	DecidedAt int64  `cbor:"10,keyasint,omitempty"`
+	Note      string `cbor:"11,keyasint,omitempty"`
+	// CreatedAt and UpdatedAt are Unix milliseconds.
+	CreatedAt int64 `cbor:"12,keyasint"`
+	UpdatedAt int64 `cbor:"13,keyasint"`
+	// Version counts changes.
+	Version uint64 `cbor:"14,keyasint"`
+}
+
+func (c *Contribution) ident() id.ID { return c.ID }
+
+// sound reports whether a saved contribution is one that the rules know.
+func (c *Contribution) sound() bool {
+	return c != nil && c.Status >= SubmittedStatus && c.Status <= WithdrawnStatus &&
+		len(c.Revisions) > 0 &&
+		!slices.ContainsFunc(c.Reviews, func(r *Review) bool { return !r.sound() }) &&
+		!slices.ContainsFunc(c.Conflicts, func(c Conflict) bool {
+			return c.Kind < ContentConflict || c.Kind > AddedByBoth
+		})
+}
+
+// Current is the newest revision.
+func (c *Contribution) Current() id.ID { return c.Revisions[len(c.Revisions)-1] }
+
+// Bytes is the size of the texts of its reviews and of its decision.
+func (c *Contribution) Bytes() int {
+	bytes := len(c.Note)
+	for _, review := range c.Reviews {
+		bytes += review.bytes()
+	}
+	return bytes
+}
+
+// Contents yields the texts of its conflicts, with their sizes.
+func (c *Contribution) Contents(yield func(path string, blob Hash, size int)) {
+	(&Workspace{Conflicts: c.Conflicts}).Contents(yield)
+}
+
+// Contribution finds one by ID.
+func (p *Project) Contribution(wanted id.ID) (*Contribution, bool) {
+	return p.contributions.get(wanted)
+}
+
+// Contributions yields those that are older than one, the newest first; the zero ID stands for the
+// start.
+func (p *Project) Contributions(before id.ID, yield func(*Contribution) bool) {
+	p.contributions.newest(before, yield)
+}
+
+// PendingContributions counts those that are not decided.
+func (p *Project) PendingContributions() int { return p.pending }
+
+// putContribution stores a new contribution, or another version of one.
+func (p *Project) putContribution(next *Contribution) {
+	old, stood := p.contributions.put(next, p.Revision+1)
+	if stood {
+		p.texts -= old.Bytes()
+		if !old.Status.Final() {
+			p.pending--
+		}
+	}
+	p.countContribution(next)
+}
+
+func (p *Project) countContribution(one *Contribution) {
+	p.texts += one.Bytes()
+	if !one.Status.Final() {
+		p.pending++
+	}
+}
+
+// changeContribution is another version of a contribution that an event names.
+func (p *Project) changeContribution(
+	named id.ID, at Moment, change func(next *Contribution),
+) {
+	old, _ := p.Contribution(named)
+	next := *old
+	next.Version++
+	next.UpdatedAt = max(next.UpdatedAt, at.Now)
+	change(&next)
+	p.putContribution(&next)
+}
+
+// decide settles a contribution for good.
+func (c *Contribution) decide(status ContributionStatus, note string, at Moment) {
+	c.Status, c.Note, c.DecidedBy, c.DecidedAt = status, note, at.Agent, at.Now
+	c.Conflicts = nil
+}
+
+// freeWorkspace gives the workspace of a contribution back to its author, unless it is over.
+func (p *Project) freeWorkspace(workspace id.ID, at Moment) {
+	if w, _ := p.Workspace(workspace); w.Status.Final() {
+		return
+	}
+	p.changeWorkspace(workspace, at, func(next *Workspace) {
+		next.Status, next.Contribution = WorkspaceOpen, id.ID{}
+	})
+}
+
+// contributionFor is a contribution of a project that the caller may know of:
+// CONTRIBUTION_NOT_FOUND.
+func contributionFor(p *Project, wanted, agent id.ID) (*Contribution, error) {
+	if err := readableOr(p, agent, errContributionNotFound()); err != nil {
+		return nil, err
+	}
+	c, ok := p.Contribution(wanted)
+	if !ok {
+		return nil, errContributionNotFound()
+	}
+	return c, nil
+}
+
+func errContributionNotFound() error {
+	return fault.New(fault.ContributionNotFound, "There is no such contribution.")
+}
+
+// requireUndecided is a contribution that can be reviewed and decided now: PROJECT_ARCHIVED,
+// CONTRIBUTION_CLOSED.
+func requireUndecided(p *Project, wanted id.ID, stamp Stamp) (*Contribution, error) {
+	if err := requireWritable(p, stamp); err != nil {
+		return nil, err
+	}
+	c, ok := p.Contribution(wanted)
+	if !ok {
+		return nil, errContributionNotFound()
+	}
+	if c.Status.Final() {
+		return nil, fault.New(fault.ContributionClosed, "The contribution has been decided.").
+			With("status", c.Status.String())
+	}
+	return c, nil
+}
+
+// ContributionSubmitted is the event of a workspace that was submitted for the first time.
+type ContributionSubmitted struct {
+	ID        id.ID  `cbor:"1,keyasint"`
+	Workspace id.ID  `cbor:"2,keyasint"`
+	Revision  id.ID  `cbor:"3,keyasint"`
+	Summary   string `cbor:"4,keyasint"`
+}
+
+func (e *ContributionSubmitted) apply(p *Project, at Moment) {
+	made := &Contribution{
+		ID: e.ID, Workspace: e.Workspace, Author: at.Agent, CreatedAt: at.Now, UpdatedAt: at.Now,
+		Version: 1,
+	}
+	p.addRevision(made, e.Revision, e.Summary, at)
+	p.putContribution(made)
+}
+
+// AcceptContribution publishes the current revision of a contribution.
+type AcceptContribution struct {
+	Contribution id.ID
+	Revision     id.ID
+	// Message is that of the changeset; the summary of the revision where it is empty.
+	Message string
+	// Plan puts the revision onto the head; nil where it lies there.
+	Plan *MergePlan
+}
+
+// Authorize takes maintainers and owners.
+func (c *AcceptContribution) Authorize(p *Project, agent id.ID) error {
+	if _, err := contributionFor(p, c.Contribution, agent); err != nil {
+		return err
+	}
+	return MayWriteFiles.Require(p, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, TURN_HELD, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND,
+// REVISION_SUPERSEDED, NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and with an error that is Stale where
+// another plan is needed. It refuses with CONTRIBUTION_CONFLICT too, and notes that.
+func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
+	contribution, err := requireUndecided(p, c.Contribution, stamp)
+	if err != nil {
+		return Decision{}, err
+	}
+	revision, err := p.requireCurrent(contribution, c.Revision)
+	if err != nil {
+		return Decision{}, err
+	}
+	on, files := revision.workspace(), revision.Files
+	if p.Head().ID != on.Base && c.Plan.fits(p, on) {
+		if files = c.Plan.files; len(c.Plan.conflicts) > 0 {
+			return contribution.conflicted(c.Plan), nil
+		}
+	}
+	published, blobs, err := p.decidePublication(on, c.Plan)
+	if fault.CodeOf(err) == fault.NothingToSubmit {
+		err = fault.New(fault.NothingToSubmit, "The project has all of the contribution already.").
+			With("contribution_id", contribution.ID.Format(id.Contribution))
+	}
+	if err != nil {
+		return Decision{}, err
+	}
+	published.ID = p.nextChangesetID(stamp.ID(0))
+	published.Message = c.Message
+	if c.Message == "" {
+		published.Message = revision.Summary
+	}
+	published.Source, published.SourceID = SourceContribution, contribution.ID
+	if contribution.Author != stamp.Agent {
+		published.Author = contribution.Author
+	}
+	decision := Decision{
+		Events: []Event{published}, Blobs: blobs,
+		Result: Result{Changeset: published.ID, Subject: contribution.ID},
+	}
+	if p.isPublishedBy(contribution.Workspace, revision, files) {
+		decision.Events = append(decision.Events, &WorkspacePublished{
+			Workspace: contribution.Workspace, Changeset: published.ID,
+		})
+	}
+	decision.Events = append(decision.Events, &ContributionAccepted{
+		Contribution: contribution.ID, Changeset: published.ID, Note: c.Message,
+	})
+	return decision, nil
+}
+
+// isPublishedBy reports whether all that a workspace has is in a revision, or in what a merge with
+// the head makes of it. What was written later is not lost: such a workspace stays open.
+func (p *Project) isPublishedBy(workspace id.ID, r *Revision, merged []Overlaid) bool {
+	w, _ := p.Workspace(workspace)
+	return r.shows(w) || w.Base == p.Head().ID && sameOverlay(w.Files, merged)
+}
+
+// conflicted is the refusal of a contribution that contradicts the head. It is noted once for the
+// same conflicts.
+func (c *Contribution) conflicted(plan *MergePlan) Decision {
+	decision := Decision{Refusal: errConflicts(plan.conflicts)}
+	if c.Status == ConflictStatus && slices.Equal(c.Conflicts, plan.conflicts) {
+		return decision
+	}
+	decision.Events = []Event{&ContributionConflicted{
+		Contribution: c.ID, Conflicts: plan.conflicts,
+	}}
+	// What the merge has joined besides is published by nobody.
+	for _, blob := range plan.Blobs {
+		if slices.ContainsFunc(plan.conflicts, func(c Conflict) bool {
+			return c.Marked == blob.Hash
+		}) {
+			decision.Blobs = append(decision.Blobs, blob)
+		}
+	}
+	return decision
+}
+
+// ContributionConflicted is the event of a revision that contradicts the head.
+type ContributionConflicted struct {
+	Contribution id.ID      `cbor:"1,keyasint"`
+	Conflicts    []Conflict `cbor:"2,keyasint"`
+}
+
+func (e *ContributionConflicted) apply(p *Project, at Moment) {
+	p.changeContribution(e.Contribution, at, func(next *Contribution) {
+		next.Status, next.Conflicts = ConflictStatus, e.Conflicts
+		p.changeWorkspace(next.Workspace, at, func(w *Workspace) { w.Status = WorkspaceConflict })
+	})
+}
+
+// ContributionAccepted is the event of a contribution that became a changeset. Its workspace was
+// published with it, or goes on.
+type ContributionAccepted struct {
+	Contribution id.ID  `cbor:"1,keyasint"`
+	Changeset    id.ID  `cbor:"2,keyasint"`
+	Note         string `cbor:"3,keyasint,omitempty"`
+}
+
+func (e *ContributionAccepted) apply(p *Project, at Moment) {
+	p.changeContribution(e.Contribution, at, func(next *Contribution) {
+		next.decide(AcceptedStatus, e.Note, at)
+		next.Changeset = e.Changeset
+		p.freeWorkspace(next.Workspace, at)
+	})
+}
+
+// RejectContribution says that a contribution will not be taken over.
+type RejectContribution struct {
+	Contribution id.ID
+	Reason       string
+}
+
+// Authorize takes maintainers and owners.
+func (c *RejectContribution) Authorize(p *Project, agent id.ID) error {
+	if _, err := contributionFor(p, c.Contribution, agent); err != nil {
+		return err
+	}
+	return MayWriteFiles.Require(p, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, CONTRIBUTION_CLOSED.
+func (c *RejectContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if _, err := requireUndecided(p, c.Contribution, stamp); err != nil {
+		return Decision{}, err
+	}
+	rejected := &ContributionRejected{Contribution: c.Contribution, Reason: c.Reason}
+	return Decision{
+		Events: []Event{rejected}, Result: Result{Subject: c.Contribution},
+	}, nil
+}
+
+// ContributionRejected is the event of a contribution that was turned down; its workspace is over.
+type ContributionRejected struct {
+	Contribution id.ID  `cbor:"1,keyasint"`
+	Reason       string `cbor:"2,keyasint,omitempty"`
+}
+
+func (e *ContributionRejected) apply(p *Project, at Moment) {
+	p.changeContribution(e.Contribution, at, func(next *Contribution) {
+		next.decide(RejectedStatus, e.Reason, at)
+		p.changeWorkspace(next.Workspace, at, func(w *Workspace) { w.Status = WorkspaceClosed })
+	})
+}
+
+// WithdrawContribution takes a contribution back.
+type WithdrawContribution struct {
+	Contribution id.ID
+	Reason       string
+}
+
+// Authorize takes the author.
+func (c *WithdrawContribution) Authorize(p *Project, agent id.ID) error {
+	contribution, err := contributionFor(p, c.Contribution, agent)
+	if err != nil {
+		return err
+	}
+	if contribution.Author != agent {
+		return fault.New(fault.Forbidden, "The contribution is another agent's.")
+	}
+	return MayContribute.Require(p, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, CONTRIBUTION_CLOSED.
+func (c *WithdrawContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if _, err := requireUndecided(p, c.Contribution, stamp); err != nil {
+		return Decision{}, err
+	}
+	withdrawn := &ContributionWithdrawn{Contribution: c.Contribution, Reason: c.Reason}
+	return Decision{
+		Events: []Event{withdrawn}, Result: Result{Subject: c.Contribution},
+	}, nil
+}
+
+// ContributionWithdrawn is the event of a contribution that its author has taken back; the
+// workspace goes on, and may be submitted as another one.
+type ContributionWithdrawn struct {
+	Contribution id.ID  `cbor:"1,keyasint"`
+	Reason       string `cbor:"2,keyasint,omitempty"`
+}
+
+func (e *ContributionWithdrawn) apply(p *Project, at Moment) {
+	p.changeContribution(e.Contribution, at, func(next *Contribution) {
+		next.decide(WithdrawnStatus, e.Reason, at)
+		p.freeWorkspace(next.Workspace, at)
+	})
+}

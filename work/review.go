@@ -1,0 +1,220 @@
+package work
+
+import (
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Verdict is what a review comes to.
+type Verdict uint8
+
+// The verdicts.
+const (
+	VerdictApprove Verdict = iota + 1
+	VerdictRequestChanges
+	VerdictComment
+)
+
+var verdictNames = [...]string{"", "APPROVE", "REQUEST_CHANGES", "COMMENT"}
+
+// String is the name on the wire.
+func (v Verdict) String() string { return verdictNames[v] }
+
+// ParseVerdict reads the name on the wire; zero is no verdict.
+func ParseVerdict(name string) Verdict {
+	return Verdict(max(0, slices.Index(verdictNames[:], name)))
+}
+
+// Review is what an agent says of one revision of a contribution. It never changes.
+type Review struct {
+	ID       id.ID   `cbor:"1,keyasint"`
+	Revision id.ID   `cbor:"2,keyasint"`
+	Author   id.ID   `cbor:"3,keyasint"`
+	Verdict  Verdict `cbor:"4,keyasint"`
+	// Binding says that the author was a maintainer or the owner; the verdicts of others are advice.
+	Binding  bool            `cbor:"5,keyasint,omitempty"`
+	Body     string          `cbor:"6,keyasint,omitempty"`
+	Comments []ReviewComment `cbor:"7,keyasint,omitempty"`
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64 `cbor:"8,keyasint"`
+}
+
+// ReviewComment is about one file of a revision.
+type ReviewComment struct {
+	Path string `cbor:"1,keyasint"`
+	// Line counts from 1, zero stands for the whole file.
+	Line int    `cbor:"2,keyasint,omitempty"`
+	Body string `cbor:"3,keyasint"`
+}
+
+// sound reports whether a saved review is one that the rules know.
+func (r *Review) sound() bool {
+	return r != nil && r.Verdict >= VerdictApprove && r.Verdict <= VerdictComment
+}
+
+func (r *Review) bytes() int { return reviewBytes(r.Body, r.Comments) }
+
+func reviewBytes(body string, comments []ReviewComment) int {
+	bytes := len(body)
+	for at := range comments {
+		bytes += len(comments[at].Path) + len(comments[at].Body)
+	}
+	return bytes
+}
+
+// ReviewContribution says something of the current revision of a contribution.
+type ReviewContribution struct {
+	Contribution id.ID
+	Revision     id.ID
+	Verdict      Verdict
+	Body         string
+	Comments     []ReviewComment
+}
+
+// Authorize takes any agent that may contribute, but the author.
+func (c *ReviewContribution) Authorize(p *Project, agent id.ID) error {
+	contribution, err := contributionFor(p, c.Contribution, agent)
+	if err != nil {
+		return err
+	}
+	if err := MayContribute.Require(p, agent); err != nil {
+		return err
+	}
+	if contribution.Author == agent {
+		return fault.New(fault.SelfReview, "An author may not review its own contribution.")
+	}
+	return nil
+}
+
+// Decide refuses with PROJECT_ARCHIVED, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND,
+// REVISION_SUPERSEDED, QUOTA_EXCEEDED, and VALIDATION_FAILED for comments on paths that the
+// revision has nothing to do with.
+func (c *ReviewContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
+	contribution, err := requireUndecided(p, c.Contribution, stamp)
+	if err != nil {
+		return Decision{}, err
+	}
+	revision, err := p.requireCurrent(contribution, c.Revision)
+	if err != nil {
+		return Decision{}, err
+	}
+	if err := c.requireTouched(revision); err != nil {
+		return Decision{}, err
+	}
+	bytes := reviewBytes(c.Body, c.Comments)
+	switch {
+	case len(contribution.Reviews) >= ReviewsMax:
+		return Decision{}, errQuota("reviews_of_contribution", ReviewsMax)
+	case contribution.Bytes()+bytes > ReviewTextBytesMax:
+		return Decision{}, errQuota("review_text_bytes", ReviewTextBytesMax)
+	}
+	if err := p.requireTextRoom(bytes); err != nil {
+		return Decision{}, err
+	}
+	reviewed := &ContributionReviewed{
+		Contribution: contribution.ID, ID: stamp.ID(1), Revision: revision.ID, Verdict: c.Verdict,
+		Body: c.Body, Comments: c.Comments,
+		Binding: MayWriteFiles.Require(p, stamp.Agent) == nil,
+	}
+	if count := len(contribution.Reviews); count > 0 {
+		reviewed.ID = above(contribution.Reviews[count-1].ID, reviewed.ID)
+	}
+	return Decision{
+		Events: []Event{reviewed}, Result: Result{Created: true, Subject: reviewed.ID},
+	}, nil
+}
+
+func (c *ReviewContribution) requireTouched(revision *Revision) error {
+	var faults []fault.Field
+	for at := range c.Comments {
+		if !revision.touches(c.Comments[at].Path) {
+			faults = append(faults, fault.Field{
+				Field: indexed("comments", at) + ".path", Problem: "is no path of the revision",
+			})
+		}
+	}
+	if len(faults) > 0 {
+		return fault.Invalid(faults...)
+	}
+	return nil
+}
+
+// ContributionReviewed is the event of a review.
+type ContributionReviewed struct {
+	Contribution id.ID           `cbor:"1,keyasint"`
+	ID           id.ID           `cbor:"2,keyasint"`
+	Revision     id.ID           `cbor:"3,keyasint"`
+	Verdict      Verdict         `cbor:"4,keyasint"`
+	Binding      bool            `cbor:"5,keyasint,omitempty"`
+	Body         string          `cbor:"6,keyasint,omitempty"`
+	Comments     []ReviewComment `cbor:"7,keyasint,omitempty"`
+}
+
+func (e *ContributionReviewed) apply(p *Project, at Moment) {
+	p.changeContribution(e.Contribution, at, func(next *Contribution) {
+		next.Reviews = append(slices.Clip(next.Reviews), &Review{
+			ID: e.ID, Revision: e.Revision, Author: at.Agent, Verdict: e.Verdict,
+			Binding: e.Binding, Body: e.Body, Comments: e.Comments, CreatedAt: at.Now,
+		})
+		if !e.Binding || next.Status == ConflictStatus {
+			return
+		}
+		switch e.Verdict {
+		case VerdictApprove:
+			next.Status = ApprovedStatus
+		case VerdictRequestChanges:
+			next.Status = ChangesRequestedStatus
+		}
+	})
+}
+
+// Review finds a review of a contribution.
+func (c *Contribution) Review(wanted id.ID) (*Review, bool) {
+	at := slices.IndexFunc(c.Reviews, func(r *Review) bool { return r.ID == wanted })
+	if at < 0 {
+		return nil, false
+	}
+	return c.Reviews[at], true
+}
+
+// Attribution is what an agent did for a contribution.
+type Attribution struct {
+	Agent id.ID
+	Role  AttributionRole
+	// At is when it did that first, Unix milliseconds.
+	At int64
+}
+
+// AttributionRole is what an agent was for a contribution.
+type AttributionRole uint8
+
+// The roles.
+const (
+	AttributedAuthor AttributionRole = iota + 1
+	AttributedReviewer
+	AttributedAccepter
+)
+
+var attributionRoleNames = [...]string{"", "AUTHOR", "REVIEWER", "ACCEPTER"}
+
+// String is the name on the wire.
+func (r AttributionRole) String() string { return attributionRoleNames[r] }
+
+// Attribution is who wrote a contribution, who reviewed it, and who accepted it, each agent once in
+// each role.
+func (c *Contribution) Attribution() []Attribution {
+	list := []Attribution{{c.Author, AttributedAuthor, c.CreatedAt}}
+	for _, review := range c.Reviews {
+		if !slices.ContainsFunc(list[1:], func(a Attribution) bool {
+			return a.Agent == review.Author
+		}) {
+			list = append(list, Attribution{review.Author, AttributedReviewer, review.CreatedAt})
+		}
+	}
+	if c.Status == AcceptedStatus {
+		list = append(list, Attribution{c.DecidedBy, AttributedAccepter, c.DecidedAt})
+	}
+	return list
+}

@@ -1,0 +1,316 @@
+package work
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Revision is what a workspace changed of its base when it was submitted. It never changes,
+// whatever becomes of the workspace.
+type Revision struct {
+	ID           id.ID `cbor:"1,keyasint"`
+	Contribution id.ID `cbor:"2,keyasint"`
+	// Number counts from 1 within the contribution.
+	Number  int    `cbor:"3,keyasint"`
+	Base    id.ID  `cbor:"4,keyasint"`
+	Summary string `cbor:"5,keyasint"`
+	// Files are the paths that differ from the base, in the order of their bytes.
+	Files []Overlaid `cbor:"6,keyasint,omitempty"`
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64 `cbor:"7,keyasint"`
+}
+
+func (r *Revision) ident() id.ID { return r.ID }
+
+// sound reports whether a saved revision is one that the rules know.
+func (r *Revision) sound() bool {
+	return r != nil && r.Number > 0 && slices.IsSortedFunc(r.Files, byOverlaidPath)
+}
+
+// shows reports whether a workspace has the files of a revision, on the same base.
+func (r *Revision) shows(w *Workspace) bool {
+	return r.Base == w.Base && sameOverlay(r.Files, w.Files)
+}
+
+func sameOverlay(a, b []Overlaid) bool {
+	return slices.EqualFunc(a, b, func(one, other Overlaid) bool { return one.same(&other) })
+}
+
+// workspace is a revision as a merge takes it.
+func (r *Revision) workspace() *Workspace {
+	return &Workspace{ID: r.ID, Base: r.Base, Files: r.Files}
+}
+
+// Contents yields the contents that the revision names, with their sizes.
+func (r *Revision) Contents(yield func(path string, blob Hash, size int)) {
+	r.workspace().Contents(yield)
+}
+
+// RevisionsOf are the revisions of a contribution, the oldest first.
+func (p *Project) RevisionsOf(c *Contribution) []*Revision {
+	list := make([]*Revision, len(c.Revisions))
+	for at, one := range c.Revisions {
+		list[at], _ = p.revisions.get(one)
+	}
+	return list
+}
+
+// RevisionOf finds a revision of a contribution.
+func (p *Project) RevisionOf(c *Contribution, wanted id.ID) (*Revision, bool) {
+	if !slices.Contains(c.Revisions, wanted) {
+		return nil, false
+	}
+	return p.revisions.get(wanted)
+}
+
+// CurrentRevision is the newest revision of a contribution.
+func (p *Project) CurrentRevision(c *Contribution) *Revision {
+	current, _ := p.revisions.get(c.Current())
+	return current
+}
+
+// requireCurrent is the revision that a caller names, where it is the newest one:
+// REVISION_NOT_FOUND, REVISION_SUPERSEDED.
+func (p *Project) requireCurrent(c *Contribution, wanted id.ID) (*Revision, error) {
+	revision, ok := p.RevisionOf(c, wanted)
+	if !ok {
+		return nil, errRevisionNotFound()
+	}
+	if current := p.CurrentRevision(c); current != revision {
+		return nil, fault.New(fault.RevisionSuperseded, "A newer revision has replaced this one.").
+			With("current_revision", current.Number).
+			With("current_revision_id", current.ID.Format(id.Revision))
+	}
+	return revision, nil
+}
+
+func errRevisionNotFound() error {
+	return fault.New(fault.RevisionNotFound, "The contribution has no such revision.")
+}
+
+// RevisionOperation is one step from the base of a revision to what was submitted.
+type RevisionOperation struct {
+	OpRecord
+	// Before is the content that it replaces or moves, zero where nothing stood; BeforeSize its size.
+	Before     Hash
+	BeforeSize int
+}
+
+// RevisionOperations are the steps of a revision, in an order in which they could be published.
+func (p *Project) RevisionOperations(r *Revision) []RevisionOperation {
+	base, _ := p.Changeset(r.Base)
+	ops := p.netOperations(base, r.Files)
+	list := make([]RevisionOperation, len(ops))
+	for at := range ops {
+		list[at].OpRecord = ops[at]
+		from := ops[at].Path
+		if ops[at].Action == Rename {
+			from = ops[at].From
+		}
+		if before := p.standingAt(from, base); before != nil && ops[at].Action != Create {
+			list[at].Before, list[at].BeforeSize = before.blob, before.size
+		}
+	}
+	return list
+}
+
+// RevisionChanges are the net differences of a revision from its base, in the order of the paths'
+// bytes. As with Changes, a change of the media type alone is none.
+func (p *Project) RevisionChanges(r *Revision) (changes []Change) {
+	for _, op := range p.RevisionOperations(r) {
+		change := Change{Action: op.Action, Path: op.Path, From: op.From}
+		if op.Before != (Hash{}) {
+			change.Old, change.OldSize = &op.Before, op.BeforeSize
+		}
+		if op.Action != Delete {
+			change.New, change.NewSize = &op.Blob, op.Size
+		}
+		if op.Action != Modify || op.Before != op.Blob {
+			changes = append(changes, change)
+		}
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	return changes
+}
+
+// touches reports whether a revision has to do with a path: one that it leaves something at, or
+// takes something away from.
+func (r *Revision) touches(path string) bool { return overlaidAt(r.Files, path) != nil }
+
+// PlanAcceptance merges a revision with what was published since its base, as PlanMerge does with a
+// workspace.
+func (p *Project) PlanAcceptance(
+	r *Revision, read func(Hash) ([]byte, error),
+) (*MergePlan, error) {
+	return p.PlanMerge(r.workspace(), read)
+}
+
+// SubmitWorkspace asks for the changes of a workspace to be taken over. The first time it makes a
+// contribution, then revisions of it.
+type SubmitWorkspace struct {
+	Workspace id.ID
+	Summary   string
+}
+
+// Authorize takes the author.
+func (c *SubmitWorkspace) Authorize(p *Project, agent id.ID) error {
+	return authorOf(p, c.Workspace, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, PROJECT_IS_COMMUNITY, WORKSPACE_CLOSED,
+// CONTRIBUTION_CONFLICT, APPROVAL_PENDING, NOTHING_TO_SUBMIT, QUOTA_EXCEEDED.
+func (c *SubmitWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
+	w, err := requireSubmittable(p, c.Workspace, stamp)
+	if err != nil {
+		return Decision{}, err
+	}
+	revision := p.revisions.next(stamp.ID(2))
+	known, again := p.Contribution(w.Contribution)
+	if err := p.requireRevisionRoom(known, w, len(c.Summary)); err != nil {
+		return Decision{}, err
+	}
+	result := Result{Created: true, Subject: w.Contribution}
+	var event Event = &RevisionSubmitted{
+		Contribution: w.Contribution, ID: revision, Summary: c.Summary,
+	}
+	if !again {
+		result.Subject = p.contributions.next(stamp.ID(1))
+		event = &ContributionSubmitted{
+			ID: result.Subject, Workspace: w.ID, Revision: revision, Summary: c.Summary,
+		}
+	}
+	return Decision{Events: []Event{event}, Result: result}, nil
+}
+
+// requireSubmittable is a workspace that has something new to submit, and no conflicts.
+func requireSubmittable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, error) {
+	if w, ok := p.Workspace(workspace); ok && w.Mode == CommunityMode {
+		if err := requireActive(p); err != nil {
+			return nil, err
+		}
+		return nil, fault.New(fault.ProjectIsCommunity,
+			"The workspace belongs to a turn: submit that.")
+	}
+	w, err := requireChangeable(p, workspace, stamp)
+	if err != nil {
+		return nil, err
+	}
+	if len(w.Conflicts) > 0 {
+		return nil, errConflicts(w.Conflicts)
+	}
+	if c, ok := p.Contribution(w.Contribution); ok && p.CurrentRevision(c).shows(w) {
+		if c.Status == ConflictStatus {
+			return nil, errConflicts(c.Conflicts)
+		}
+		return nil, fault.New(fault.ApprovalPending, "This was submitted and is not decided yet.").
+			With("contribution_id", c.ID.Format(id.Contribution))
+	}
+	if len(p.netOperations(p.tree(w), w.Files)) == 0 {
+		return nil, errNothingToSubmit(w)
+	}
+	return w, nil
+}
+
+// requireRevisionRoom refuses another revision beyond the limits: QUOTA_EXCEEDED.
+func (p *Project) requireRevisionRoom(c *Contribution, w *Workspace, summaryBytes int) error {
+	switch {
+	case c == nil && p.contributions.len() >= ContributionsMax:
+		return errQuota("contributions", ContributionsMax)
+	case c != nil && len(c.Revisions) >= RevisionsMax:
+		return errQuota("revisions_of_contribution", RevisionsMax)
+	case p.revisionFiles+len(w.Files) > RevisionFilesMax:
+		return errQuota("revision_files", RevisionFilesMax)
+	}
+	return p.requireTextRoom(summaryBytes)
+}
+
+// RevisionSubmitted is the event of another revision: the workspace as it was at that moment.
+type RevisionSubmitted struct {
+	Contribution id.ID  `cbor:"1,keyasint"`
+	ID           id.ID  `cbor:"2,keyasint"`
+	Summary      string `cbor:"3,keyasint"`
+}
+
+func (e *RevisionSubmitted) apply(p *Project, at Moment) {
+	p.changeContribution(e.Contribution, at, func(next *Contribution) {
+		p.addRevision(next, e.ID, e.Summary, at)
+	})
+}
+
+// addRevision makes what the workspace of a contribution is now its newest revision.
+func (p *Project) addRevision(next *Contribution, revision id.ID, summary string, at Moment) {
+	w, _ := p.Workspace(next.Workspace)
+	next.Revisions = append(slices.Clip(next.Revisions), revision)
+	next.Status, next.Conflicts = SubmittedStatus, nil
+	made := &Revision{
+		ID: revision, Contribution: next.ID, Number: len(next.Revisions), Base: w.Base,
+		Summary: summary, Files: w.Files, CreatedAt: at.Now,
+	}
+	p.revisions.put(made, p.Revision+1)
+	p.countRevision(made)
+	p.changeWorkspace(w.ID, at, func(w *Workspace) {
+		w.Status, w.Contribution = WorkspaceSubmitted, next.ID
+	})
+}
+
+func (p *Project) countRevision(r *Revision) {
+	p.revisionFiles += len(r.Files)
+	p.texts += len(r.Summary)
+}
+
+// restoreContributions reads the revisions BEFORE the contributions that name them.
+func (p *Project) restoreContributions(
+	head *headRecord, chunk func(Chunk) ([]byte, error),
+) error {
+	var misplaced error
+	err := p.revisions.restore(RevisionChunk, head.Revisions, chunk, func(one *Revision) {
+		if _, known := p.Changeset(one.Base); !known {
+			misplaced = fmt.Errorf("revision %s: its base is no changeset of the project",
+				one.ID.Format(id.Revision))
+		}
+		p.countRevision(one)
+	})
+	if err != nil || misplaced != nil {
+		return errors.Join(err, misplaced)
+	}
+	named := 0
+	err = p.contributions.restore(ContributionChunk, head.Contributions, chunk,
+		func(one *Contribution) {
+			named += len(one.Revisions)
+			if !p.knows(one) {
+				misplaced = fmt.Errorf("contribution %s: it names what there is not",
+					one.ID.Format(id.Contribution))
+			}
+			p.countContribution(one)
+		})
+	if err == nil && misplaced == nil && (named != head.Revisions || p.pending != head.Pending) {
+		err = fmt.Errorf("project head: %d revisions, %d contributions pending; the chunks have "+
+			"%d, %d", head.Revisions, head.Pending, named, p.pending)
+	}
+	return errors.Join(err, misplaced)
+}
+
+// knows reports whether there is what a saved contribution names.
+func (p *Project) knows(c *Contribution) bool {
+	if _, ok := p.Workspace(c.Workspace); !ok {
+		return false
+	}
+	for at, one := range c.Revisions {
+		r, ok := p.revisions.get(one)
+		if !ok || r.Contribution != c.ID || r.Number != at+1 {
+			return false
+		}
+	}
+	for _, one := range c.Reviews {
+		if !slices.Contains(c.Revisions, one.Revision) {
+			return false
+		}
+	}
+	_, published := p.Changeset(c.Changeset)
+	return published == (c.Status == AcceptedStatus)
+}
