@@ -143,6 +143,8 @@ func commands() map[string]command {
 		"compare":  does((*script).compare),
 		"flood":    does((*script).flood),
 		"acked":    does((*script).acknowledged),
+
+		"permissions": does((*script).permissions),
 	}
 }
 

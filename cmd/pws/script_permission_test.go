@@ -1,0 +1,245 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"pws/api"
+)
+
+// permissions asks every operation of the table as every caller in every project of the rules, and
+// judges who may do it. permission.txtar says how the rules, the requests and the things that they
+// need are written. A refusal that hides a thing must be, byte for byte, that of a thing that never
+// existed.
+//
+//	permissions RULES REQUESTS THINGS
+func (s *script) permissions(ts *testscript.TestScript, args []string) error {
+	if len(args) != 3 {
+		return errors.New("usage: permissions RULES REQUESTS THINGS")
+	}
+	m := &matrix{
+		script: s, rules: map[string]map[string][]string{},
+		things: map[string][]*matrixStep{}, makers: map[string]string{},
+	}
+	if err := errors.Join(
+		m.readRules(ts.ReadFile(args[0])), m.readRequests(ts.ReadFile(args[1])),
+		m.readThings(ts.ReadFile(args[2])),
+	); err != nil {
+		return err
+	}
+	if err := errors.Join(m.gaps()...); err != nil {
+		return err
+	}
+	if err := s.register(ts, append(slices.Clone(matrixCallers[1:]), "joiner", "crew")); err != nil {
+		return err
+	}
+	s.caller = ""
+	wrong := slices.Concat(m.run(matrixProjects), m.run([]string{onceProject}))
+	for _, asked := range m.requests {
+		if asked.succeeded == 0 && m.rules[asked.permission][onceProject] == nil {
+			wrong = append(wrong, asked.target+": nobody succeeds")
+		}
+	}
+	if len(wrong) > 0 {
+		return mismatchf("%d cells of the matrix are wrong:\n%s", len(wrong),
+			strings.Join(wrong, "\n"))
+	}
+	return nil
+}
+
+// matrixCallers are the columns of the rules, in their order; a rule may end before the last two.
+var matrixCallers = []string{
+	"nobody", "stranger", "reader", "contributor", "maintainer", "owner", "author", "holder",
+}
+
+const callersLeast = 6
+
+// matrixProjects are the projects of the rules. What belongs to no project is asked for once.
+var matrixProjects = []string{"public", "unlisted", "private", "sealed", "community"}
+
+const onceProject = "once"
+
+// requiredProjects are those that a permission must have rules for.
+var requiredProjects = []string{"public", "unlisted", "private", "community"}
+
+// matrix is the table of permissions as the test has it.
+type matrix struct {
+	script *script
+	// rules are the expected outcomes for each caller, by permission and project.
+	rules    map[string]map[string][]string
+	requests []*matrixRequest
+	// things are how each kind of thing is made; makers are the things that set a variable.
+	things map[string][]*matrixStep
+	makers map[string]string
+}
+
+// matrixRequest is a line of the requests.
+type matrixRequest struct {
+	operation, permission, hidden string
+	method, target, body          string
+	// also are codes of refusals that are none of permission.
+	also []string
+	// succeeded counts the callers that had success.
+	succeeded int
+}
+
+// matrixStep is a line of the things: a request that somebody makes in some of the projects, and
+// the variables that it sets.
+type matrixStep struct {
+	projects             []string
+	caller               string
+	method, target, body string
+	keep                 map[string]string
+}
+
+// matrixLines are the lines that say something, split into their columns.
+func matrixLines(text, separator string) (lines [][]string) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		columns := strings.Split(line, separator)
+		for at := range columns {
+			columns[at] = strings.TrimSpace(columns[at])
+		}
+		lines = append(lines, columns)
+	}
+	return lines
+}
+
+func (m *matrix) readRules(text string) error {
+	for _, columns := range matrixLines(text, "|") {
+		if len(columns) != 3 {
+			return fmt.Errorf("a rule of %d columns: %q", len(columns), columns)
+		}
+		outcomes := strings.Fields(columns[2])
+		none := slices.Equal(outcomes, []string{"none"})
+		if n := len(outcomes); !none && (n < callersLeast || n > len(matrixCallers)) {
+			return fmt.Errorf("a rule of %d outcomes: %q", n, columns)
+		}
+		of := m.rules[columns[0]]
+		if of == nil {
+			of = map[string][]string{}
+			m.rules[columns[0]] = of
+		}
+		for _, project := range strings.Fields(columns[1]) {
+			if of[project] != nil {
+				return fmt.Errorf("%s has two rules for %s", columns[0], project)
+			}
+			if of[project] = outcomes; none {
+				of[project] = []string{}
+			}
+		}
+	}
+	return nil
+}
+
+func (m *matrix) readRequests(text string) error {
+	for _, columns := range matrixLines(text, " | ") {
+		if len(columns) < 4 || len(columns) > 5 {
+			return fmt.Errorf("a request of %d columns: %q", len(columns), columns)
+		}
+		asked := &matrixRequest{
+			operation: columns[0], permission: columns[1], hidden: columns[2],
+		}
+		asked.method, asked.target, asked.body = splitRequest(columns[3])
+		if len(columns) == 5 {
+			asked.also = strings.Fields(columns[4])
+		}
+		target := m.script.target(asked.target)
+		if op := operationOf(asked.method, target); op == nil || op.Name != asked.operation {
+			return fmt.Errorf("%s is asked for by %s %s", asked.operation, asked.method, target)
+		}
+		m.requests = append(m.requests, asked)
+	}
+	return nil
+}
+
+func (m *matrix) readThings(text string) error {
+	for _, columns := range matrixLines(text, " | ") {
+		if len(columns) < 4 || len(columns) > 5 {
+			return fmt.Errorf("a thing of %d columns: %q", len(columns), columns)
+		}
+		step := &matrixStep{caller: columns[2], keep: map[string]string{}}
+		if columns[1] != "all" {
+			step.projects = strings.Fields(columns[1])
+		}
+		step.method, step.target, step.body = splitRequest(columns[3])
+		if len(columns) == 5 {
+			for _, setting := range strings.Fields(columns[4]) {
+				name, path, _ := strings.Cut(setting, "=")
+				step.keep[name], m.makers[name] = path, columns[0]
+			}
+		}
+		m.things[columns[0]] = append(m.things[columns[0]], step)
+	}
+	return nil
+}
+
+func splitRequest(text string) (method, target, body string) {
+	method, target, _ = strings.Cut(text, " ")
+	target, body, _ = strings.Cut(target, " ")
+	return method, target, body
+}
+
+// gaps are operations without a request, and rules that are missing or that nothing uses.
+func (m *matrix) gaps() (gaps []error) {
+	asked, used := map[string]bool{}, map[string]bool{}
+	for _, one := range m.requests {
+		asked[one.operation], used[one.permission] = true, true
+		if m.rules[one.permission] == nil {
+			gaps = append(gaps, fmt.Errorf("%s: no rules for %q", one.operation, one.permission))
+		}
+	}
+	for _, op := range api.Table {
+		if !asked[op.Name] {
+			gaps = append(gaps, fmt.Errorf("no request asks for the operation %s", op.Name))
+		}
+	}
+	for _, permission := range slices.Sorted(maps.Keys(m.rules)) {
+		if !used[permission] {
+			gaps = append(gaps, fmt.Errorf("no request is of the permission %s", permission))
+		}
+		of := m.rules[permission]
+		for _, project := range requiredProjects {
+			if of[project] == nil && of[onceProject] == nil {
+				gaps = append(gaps, fmt.Errorf("%s has no rule for %s", permission, project))
+			}
+		}
+		for project := range of {
+			if project != onceProject && !slices.Contains(matrixProjects, project) {
+				gaps = append(gaps, fmt.Errorf("%s has a rule for %s", permission, project))
+			}
+		}
+	}
+	return gaps
+}
+
+// run goes through all requests in each of some projects, the projects side by side.
+func (m *matrix) run(projects []string) (wrong []string) {
+	var all sync.WaitGroup
+	worlds := make([]*world, len(projects))
+	for at, project := range projects {
+		worlds[at] = m.newWorld(project)
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			worlds[at].run()
+		}()
+	}
+	all.Wait()
+	for _, w := range worlds {
+		wrong = append(wrong, w.wrong...)
+		for at, asked := range m.requests {
+			asked.succeeded += w.succeeded[at]
+		}
+	}
+	return wrong
+}
