@@ -26,6 +26,8 @@ func linkOf(event work.Event) (link index.Link, ok bool) {
 	switch event := event.(type) {
 	case *work.RelationCreated:
 		return index.Link{Kind: index.LinkRelation, Thing: event.Target}, true
+	case *work.ArtifactImported:
+		return index.Link{Kind: index.LinkImport, Thing: event.Artifact}, true
 	}
 	return link, false
 }
@@ -61,6 +63,10 @@ func linksOf(p *work.Project) (all index.ProjectLinks) {
 	var named []index.Link
 	p.Relations(id.ID{}, func(one *work.Relation) bool {
 		named = append(named, index.Link{Kind: index.LinkRelation, Thing: one.Target})
+		return true
+	})
+	p.Imports(id.ID{}, func(one *work.Import) bool {
+		named = append(named, index.Link{Kind: index.LinkImport, Thing: one.Artifact})
 		return true
 	})
 	slices.SortFunc(named, index.Link.Compare)
@@ -231,7 +237,7 @@ func (r *rebuilder) checkSavedLinks(name string, p *work.Project) {
 	}
 }
 
-// checkRecords looks up those who have left verification records and relations.
+// checkRecords looks up what verification records, relations, artifacts and imports name.
 func (r *rebuilder) checkRecords(name string, p *work.Project, missing map[id.ID]bool) {
 	p.Verifications(id.ID{}, func(one *work.Verification) bool {
 		r.checkAgent(name, "author of a verification record", one.Author, missing)
@@ -241,4 +247,5 @@ func (r *rebuilder) checkRecords(name string, p *work.Project, missing map[id.ID
 		r.checkAgent(name, "author of a relation", one.CreatedBy, missing)
 		return true
 	})
+	r.checkOffers(name, p, missing)
 }

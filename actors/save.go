@@ -27,6 +27,8 @@ import (
 //	"w" project, number         a chunk of its workspaces, written again likewise
 //	"b" project, number         a chunk of its contributions, written again likewise
 //	"g" project, number         a chunk of their revisions, written again likewise
+//	"f" project, number         a chunk of its artifacts, written again likewise
+//	"i" project, number         a chunk of its imports, written again likewise
 //	"v" created, project        empty: the project is PUBLIC; created is big-endian milliseconds
 //	"q" project                 its unfinished tasks as the index keeps them, see tasksVersion; the
 //	                            section is there where there are any

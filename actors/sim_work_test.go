@@ -38,7 +38,16 @@ func (s *simulation) change(p *work.Project) work.UpdateTask {
 
 // workCommand is a random command about tasks and what goes with them.
 func (s *simulation) workCommand(p *work.Project) work.Command {
-	switch kind := s.pick(18); {
+	switch kind := s.pick(20); {
+	case kind == 18:
+		command := &work.CreateArtifact{Name: "lib", Type: work.Library, Reuse: work.AllowReuse}
+		p.Files("", func(file work.FileInfo) bool {
+			command.Paths = append(command.Paths, file.Path)
+			return len(command.Paths) < 2
+		})
+		return command
+	case kind == 19:
+		return s.importOf(p)
 	case kind == 16:
 		return &work.CreateVerification{Finding: work.Finding{
 			Entity: p.Entity(), Kind: work.VerificationKind(1 + s.pick(2)), Outcome: work.Passed,
@@ -67,6 +76,19 @@ func (s *simulation) workCommand(p *work.Project) work.Command {
 		return &work.CreateHandoff{Continuation: work.Continuation{Summary: "go on"}}
 	}
 	return s.checkpoint(p)
+}
+
+// importOf takes in the newest artifact that a random project offers to the owner of this one.
+func (s *simulation) importOf(p *work.Project) work.Command {
+	source := viewOf(s.t, s.e, s.projects[s.pick(len(s.projects))])
+	command := &work.ImportArtifact{
+		Refusal: work.EntityArtifact.Missing(), Replace: true, Prefix: fmt.Sprint("in/", s.steps),
+	}
+	source.Artifacts(id.ID{}, func(a *work.Artifact) bool {
+		command.Offer, command.Refusal = source.Offer(a, p.Owner)
+		return false
+	})
+	return command
 }
 
 func (s *simulation) checkpoint(p *work.Project) work.Command {

@@ -78,6 +78,7 @@ var kindTable = func() (table [64]kindFacts) {
 		table[kind] = changesTasks
 	}
 	table[work.KindRelationCreated] = makesLinks
+	table[work.KindArtifactImported] = makesLinks
 	for _, event := range []work.Event{
 		new(work.ProjectUpdated), new(work.MemberAdded), new(work.MemberChanged),
 		new(work.MemberRemoved),

@@ -131,6 +131,7 @@ func checkOwned(t testing.TB, what string, e *Engine, p *work.Project) {
 		check(id.Contribution, c.ID)
 		return true
 	})
+	p.Artifacts(id.ID{}, func(a *work.Artifact) bool { check(id.Artifact, a.ID); return true })
 	for n := range p.ChangesetsCount() {
 		check(id.Changeset, p.ChangesetNumber(uint32(n+1)).ID)
 	}

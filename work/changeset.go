@@ -223,12 +223,16 @@ func (p *Project) requireBase(base id.ID) error {
 	}
 	since, known := p.Changeset(base)
 	if !known {
-		return fault.New(fault.ChangesetNotFound, "The project has no such changeset.")
+		return errChangesetNotFound()
 	}
 	return fault.New(fault.ProjectMoved, "The base is not the project's head any more.").
 		With("base_changeset_id", base.Format(id.Changeset)).
 		With("head_changeset_id", head.ID.Format(id.Changeset)).
 		With("changed_paths", p.changedSince(since))
+}
+
+func errChangesetNotFound() error {
+	return fault.New(fault.ChangesetNotFound, "The project has no such changeset.")
 }
 
 // changedSince names the paths that changed after a changeset, both ends of renames, each once, in

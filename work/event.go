@@ -39,6 +39,7 @@ const (
 	KindTaskClaimExpired  Kind = 17
 	KindWorkspaceOpened   Kind = 18
 
+	KindArtifactImported    Kind = 33
 	KindRelationCreated     Kind = 34
 	KindVerificationCreated Kind = 35
 )
@@ -82,6 +83,9 @@ var kinds = map[Kind]func() Event{
 	29: func() Event { return new(ContributionRejected) },
 	30: func() Event { return new(ContributionWithdrawn) },
 
+	32: func() Event { return new(ArtifactCreated) },
+
+	KindArtifactImported:    func() Event { return new(ArtifactImported) },
 	KindRelationCreated:     func() Event { return new(RelationCreated) },
 	KindVerificationCreated: func() Event { return new(VerificationCreated) },
 }

@@ -28,6 +28,14 @@ const (
 	TextBytesMax     = 64 << 20
 	// RelationsMax counts what a project ever said of others.
 	RelationsMax = 500
+	// ArtifactsMax and ImportsMax count what a project ever had, ImportedFilesMax the files that all
+	// its imports have written.
+	ArtifactsMax     = 1000
+	ArtifactPathsMax = 200
+	ImportsMax       = 1000
+	ImportedFilesMax = 100_000
+	// ImportAuthorsMax is how many authors an import names.
+	ImportAuthorsMax = 100
 
 	LeaseSeconds             = 1800
 	RenewAfterSeconds        = 600

@@ -124,6 +124,10 @@ type Project struct {
 	boardShared   bool
 	verifications verifications
 	relations     shelf[*Relation]
+	artifacts     shelf[*Artifact]
+	imports       shelf[*Import]
+	// imported counts the files that all imports have written.
+	imported int
 	// authors counts changesets by those who published them.
 	authors table[AuthorCount]
 	// workspaces are all that ever were, openWorkspaces those that are not over, in the order in which
@@ -138,7 +142,8 @@ type Project struct {
 	revisionFiles int
 	// turn is the last one that was taken and not ended; it may have run out.
 	turn *Turn
-	// texts is the size of the texts of tasks, handoffs, verification records and contributions.
+	// texts is the size of the texts of tasks, handoffs, verification records, contributions,
+	// artifacts and imports.
 	texts int
 
 	idempotent []Idempotent
@@ -190,6 +195,8 @@ func (p *Project) Has(kind id.Prefix, thing id.ID) (has bool) {
 		_, has = p.Verification(thing)
 	case id.Contribution:
 		_, has = p.Contribution(thing)
+	case id.Artifact:
+		_, has = p.Artifact(thing)
 	}
 	return has
 }

@@ -53,7 +53,9 @@ func (draw source) command(w *world) work.Command {
 	if p.Status == work.Archived && draw(4) == 0 {
 		return &work.UpdateProject{Status: work.Active}
 	}
-	switch kind := draw(43); {
+	switch kind := draw(46); {
+	case kind >= 43:
+		return draw.artifactCommand(w)
 	case kind >= 40:
 		return draw.recordCommand(w)
 	case kind >= 26:
@@ -98,6 +100,7 @@ type models struct {
 	left  *leftModel
 
 	records recordModel
+	offers  offerModel
 }
 
 func newModels() *models {
@@ -143,6 +146,7 @@ func (m *models) act(w *world, draw source) error {
 		m.tasks.follow(w.project, who, command, about, w.now)
 		m.left.follow(w.project, who, command, changesets, m.worked(old, command, about), w.now)
 		m.records.follow(who, command, decision.Result.Subject, w.now)
+		m.offers.follow(w.project, who, command, decision.Result, w.now)
 	}
 	return m.files.follow(w.project)
 }
@@ -196,6 +200,9 @@ func (m *models) compare(w *world, draw source) error {
 		}
 	}
 	if err := m.records.compare(w.project, draw); err != nil {
+		return err
+	}
+	if err := m.offers.compare(w.project, m.files, draw); err != nil {
 		return err
 	}
 	return m.left.compare(w.project)

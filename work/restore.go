@@ -97,11 +97,23 @@ func Restore(head []byte, chunk func(Chunk) ([]byte, error)) (*Project, error) {
 	if err := p.restoreVerifications(&record, chunk); err != nil {
 		return nil, err
 	}
-	keep := func(*Relation) {}
-	if err := p.relations.restore(RelationChunk, record.Relations, chunk, keep); err != nil {
+	if err := p.restoreRecords(&record, chunk); err != nil {
 		return nil, err
 	}
 	return p, p.restoreResults(&record, chunk)
+}
+
+// restoreRecords reads what a project offers, what it took in, and what it says of others.
+func (p *Project) restoreRecords(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
+	err := p.artifacts.restore(ArtifactChunk, head.Artifacts, chunk, p.keepArtifact)
+	if err != nil {
+		return err
+	}
+	if err := p.imports.restore(ImportChunk, head.Imports, chunk, p.keepImport); err != nil {
+		return err
+	}
+	keep := func(*Relation) {}
+	return p.relations.restore(RelationChunk, head.Relations, chunk, keep)
 }
 
 func (p *Project) restoreSessions(head *headRecord) error {

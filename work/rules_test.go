@@ -28,6 +28,7 @@ var ruleCodes = []fault.Code{
 	fault.WorkspaceNotFound, fault.WorkspaceClosed, fault.TurnHeld, fault.TurnLost,
 	fault.ProjectIsCommunity, fault.ProjectNotCommunity, fault.ContributionConflict,
 	fault.NothingToSubmit,
+	fault.ReuseNotPermitted, fault.InvalidPath,
 	fault.ContributionNotFound, fault.ArtifactNotFound, fault.RevisionNotFound,
 	fault.RevisionSuperseded, fault.ContributionClosed, fault.ApprovalPending, fault.SelfReview,
 }
@@ -40,8 +41,9 @@ var ruleCodes = []fault.Code{
 // outcome is "created", "changed" or "unchanged", with the changeset where one was published and
 // the task, handoff or record that was made or claimed, or a code with its details. @n is the nth
 // changeset, tn the nth task, hn the nth handoff, vn the nth verification record, rn the nth
-// relation, wn the nth workspace, cn the nth contribution, cn.m its mth revision, a quoted word a
-// content, in which | ends a line. Commands that end in ? ask and change nothing.
+// relation, wn the nth workspace, cn the nth contribution, cn.m its mth revision, an the nth
+// artifact, in the nth import, a quoted word a content, in which | ends a line. Commands that end
+// in ? ask and change nothing.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
 	if err != nil || len(files) == 0 {
@@ -110,6 +112,9 @@ func (s *script) run(line string) string {
 		caller = id.ID{}
 	}
 	command := s.workspaceCommand(caller, words)
+	if command == nil {
+		command = s.artifactCommand(caller, words)
+	}
 	if command == nil {
 		command = s.contributionCommand(words)
 	}
@@ -184,6 +189,9 @@ func (s *script) subject(of id.ID) string {
 	}
 	if contribution := s.contributionName(of); contribution != "" {
 		return contribution
+	}
+	if artifact := s.artifactName(of); artifact != "" {
+		return artifact
 	}
 	return s.handoffName(of)
 }

@@ -57,6 +57,9 @@ func (s *script) entity(word string) work.Entity {
 	case word[0] == 'c' && word != "contribution":
 		return work.Entity{Type: work.EntityContribution, ID: s.contribution(word)}
 	}
+	if artifact := s.artifactID(word); s.project != nil && s.project.Has(id.Artifact, artifact) {
+		return work.Entity{Type: work.EntityArtifact, ID: artifact}
+	}
 	kind := work.ParseEntityType(strings.ToUpper(word))
 	return work.Entity{Type: kind, ID: agent("no " + word)}
 }

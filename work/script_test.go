@@ -159,6 +159,9 @@ func (s *script) query(words []string) (string, bool) {
 	if answer, ok := s.workspaceQuery(words); ok {
 		return answer, true
 	}
+	if answer, ok := s.artifactQuery(words); ok {
+		return answer, true
+	}
 	switch words[0] {
 	case "tree":
 		at := s.project.Head()

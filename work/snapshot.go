@@ -49,6 +49,8 @@ type headRecord struct {
 	Turn       *Turn          `cbor:"28,keyasint,omitempty"`
 	// Workspaces counts all.
 	Workspaces int `cbor:"29,keyasint,omitempty"`
+	Artifacts  int `cbor:"31,keyasint,omitempty"`
+	Imports    int `cbor:"32,keyasint,omitempty"`
 	Relations  int `cbor:"33,keyasint,omitempty"`
 	// Contributions and Revisions count all; Pending those contributions that are not decided, for
 	// listings.
@@ -125,12 +127,14 @@ const (
 	WorkspaceChunk    ChunkKind = 'w'
 	ContributionChunk ChunkKind = 'b'
 	RevisionChunk     ChunkKind = 'g'
+	ArtifactChunk     ChunkKind = 'f'
+	ImportChunk       ChunkKind = 'i'
 )
 
 // ChunkKinds lists them all.
 var ChunkKinds = []ChunkKind{
 	HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk, VerificationChunk, RelationChunk,
-	WorkspaceChunk, ContributionChunk, RevisionChunk,
+	WorkspaceChunk, ContributionChunk, RevisionChunk, ArtifactChunk, ImportChunk,
 }
 
 // Len is how many things stand in a full chunk.
@@ -171,6 +175,10 @@ func (p *Project) shelfOf(kind ChunkKind) savedShelf {
 		return &p.contributions
 	case RevisionChunk:
 		return &p.revisions
+	case ArtifactChunk:
+		return &p.artifacts
+	case ImportChunk:
+		return &p.imports
 	}
 	panic("no shelf of chunks " + string(kind))
 }
@@ -260,6 +268,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Sessions: open, Ended: p.ended,
 		Turn: p.turn, Workspaces: p.workspaces.len(),
 		Contributions: p.contributions.len(), Revisions: p.revisions.len(), Pending: p.pending,
+		Artifacts: p.artifacts.len(), Imports: p.imports.len(),
 		Relations: p.relations.len(), Verifications: p.verifications.len(), Tally: p.OwnTally(),
 	})
 }

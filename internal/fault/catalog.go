@@ -228,7 +228,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: FileNotFound, Status: 404,
-		Details:     []string{"path", "operation", "faults"},
+		Details:     []string{"path", "paths", "operation", "faults"},
 		Description: "There is no file at this path in this version of the project.",
 	},
 	{
@@ -342,7 +342,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: FileExists, Status: 409, Action: "REFRESH_AND_REAPPLY",
-		Details:     []string{"path", "operation"},
+		Details:     []string{"path", "paths", "operation"},
 		Description: "A file stands at this path already.",
 	},
 	{

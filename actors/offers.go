@@ -1,0 +1,38 @@
+package actors
+
+import (
+	"pws/internal/id"
+	"pws/work"
+)
+
+// checkOffers looks up what the artifacts and the imports of a project name. What an import names
+// of its source is of another project, which may have changed hands and policies since.
+func (r *rebuilder) checkOffers(name string, p *work.Project, missing map[id.ID]bool) {
+	p.Artifacts(id.ID{}, func(a *work.Artifact) bool {
+		of := name + ": artifact " + a.ID.Format(id.Artifact)
+		r.checkAgent(name, "author of an artifact", a.CreatedBy, missing)
+		at, known := p.Changeset(a.Changeset)
+		if !known {
+			r.damage.addf("%s: changeset %s does not exist", of, a.Changeset.Format(id.Changeset))
+			return true
+		}
+		for _, path := range p.Absent(a.Paths, at) {
+			r.damage.addf("%s: there is nothing at %q", of, path)
+		}
+		return true
+	})
+	p.Imports(id.ID{}, func(i *work.Import) bool {
+		of := name + ": import " + i.ID.Format(id.Import)
+		r.checkAgent(name, "author of an import", i.CreatedBy, missing)
+		for _, author := range i.Authors {
+			r.checkAgent(name, "author of imported files", author, missing)
+		}
+		brought, known := p.Changeset(i.Changeset)
+		if !known || brought.Source != work.SourceImport || brought.SourceID != i.ID {
+			r.damage.addf("%s: changeset %s did not bring it", of, i.Changeset.Format(id.Changeset))
+		} else if len(brought.Ops) != i.Files {
+			r.damage.addf("%s: it brought %d files, and not %d", of, len(brought.Ops), i.Files)
+		}
+		return true
+	})
+}

@@ -1,0 +1,105 @@
+package work_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+var frozenArtifactEvents = []frozenEvent{
+	{"32-artifact-created", &work.ArtifactCreated{
+		ID: agent("artifact"), Changeset: agent("changeset"), Name: "n", Type: work.Dataset,
+		Description: "d", Paths: []string{"a/b", "c"}, License: "MIT", Reuse: work.ReferenceOnly,
+	}},
+	{"33-artifact-imported", &work.ArtifactImported{
+		ID: agent("import"), Artifact: agent("artifact"), Source: agent("source"),
+		SourceChangeset: agent("there"), Prefix: "p", Changeset: agent("changeset"), Files: 2,
+		License: "MIT", Name: "n", Authors: []id.ID{agent("ann"), agent("bob")},
+	}},
+}
+
+// frozenOffers is what the frozen snapshot with artifacts was made of: one that the project offers,
+// and two imports.
+func frozenOffers(t *testing.T) *world {
+	w := newWorld()
+	w.create(t)
+	w.put(t, "d/a", "1")
+	artifact := w.must(t, &work.CreateArtifact{
+		Name: "lib", Type: work.Library, Description: "of use", Paths: []string{"d"},
+		License: "ISC", Reuse: work.AllowReuse,
+	}).Result.Subject
+	offered, _ := w.project.Artifact(artifact)
+	offer, err := w.project.Offer(offered, agent("ann"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.now++
+	w.must(t, &work.ImportArtifact{Offer: offer, Prefix: "x"})
+	w.must(t, &work.ImportArtifact{Replace: true, Offer: &work.Offer{
+		Artifact: agent("artifact"), Project: agent("source"), Changeset: agent("changeset"),
+		Name: "far", License: "NONE",
+		Files: []work.FileInfo{{
+			Path: "d/a", Blob: blob("22").Hash, Size: 2, ContentType: "text/x",
+		}},
+	}})
+	return w
+}
+
+// TestFrozenOffers reads a project that was saved when artifacts had come to it.
+func TestFrozenOffers(t *testing.T) {
+	const folder = "testdata/snapshot/v3-artifacts"
+	fresh := func() saved { return mustSave(t, frozenOffers(t).project) }
+	s := saved{chunks: map[work.Chunk][]byte{}}
+	s.head = frozen(t, filepath.Join(folder, "head.cbor"), func() []byte { return fresh().head })
+	for file, kind := range map[string]work.ChunkKind{
+		"artifacts.cbor": work.ArtifactChunk, "imports.cbor": work.ImportChunk,
+	} {
+		name := work.Chunk{Kind: kind}
+		s.chunks[name] = frozen(t, filepath.Join(folder, file),
+			func() []byte { return fresh().chunks[name] })
+	}
+	p, err := s.restore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var artifacts []*work.Artifact
+	p.Artifacts(id.ID{}, func(a *work.Artifact) bool { artifacts = append(artifacts, a); return true })
+	if len(artifacts) != 1 {
+		t.Fatalf("%d artifacts, want 1", len(artifacts))
+	}
+	wantArtifact := &work.Artifact{
+		ID: artifacts[0].ID, Changeset: p.ChangesetNumber(2).ID, Name: "lib", Type: work.Library,
+		Description: "of use", Paths: []string{"d"}, License: "ISC", Reuse: work.AllowReuse,
+		CreatedBy: agent("ann"), CreatedAt: testNow,
+	}
+	if diff := cmp.Diff(wantArtifact, artifacts[0]); diff != "" {
+		t.Error(diff)
+	}
+	var imports []*work.Import
+	p.Imports(id.ID{}, func(i *work.Import) bool { imports = append(imports, i); return true })
+	if len(imports) != 2 {
+		t.Fatalf("%d imports, want 2", len(imports))
+	}
+	wantImports := []*work.Import{{
+		ID: imports[0].ID, Artifact: agent("artifact"), Source: agent("source"),
+		SourceChangeset: agent("changeset"), Changeset: p.ChangesetNumber(4).ID, Files: 1,
+		License: "NONE", Name: "far", CreatedBy: agent("ann"), CreatedAt: testNow + 1,
+	}, {
+		ID: imports[1].ID, Artifact: artifacts[0].ID, Source: p.ID,
+		SourceChangeset: p.ChangesetNumber(2).ID, Prefix: "x", Changeset: p.ChangesetNumber(3).ID,
+		Files: 1, License: "ISC", Name: "lib", Authors: []id.ID{agent("ann")},
+		CreatedBy: agent("ann"), CreatedAt: testNow + 1,
+	}}
+	if diff := cmp.Diff(wantImports, imports); diff != "" {
+		t.Error(diff)
+	}
+	for at, c := range []*work.Changeset{p.ChangesetNumber(4), p.ChangesetNumber(3)} {
+		if c.Source != work.SourceImport || c.SourceID != imports[at].ID {
+			t.Errorf("changeset %d comes from %s %v", c.Sequence, c.Source, c.SourceID)
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package work
+
+import (
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work/path"
+)
+
+// Import says where a changeset of a project came from: an artifact, of another project mostly. It
+// keeps whom the files are owed to and under which license, whatever becomes of the source.
+type Import struct {
+	ID id.ID `cbor:"1,keyasint"`
+	// Artifact, Source and SourceChangeset are of the project that was taken from.
+	Artifact        id.ID `cbor:"2,keyasint"`
+	Source          id.ID `cbor:"3,keyasint"`
+	SourceChangeset id.ID `cbor:"4,keyasint"`
+	// Prefix is the folder that the files came into, empty for the root.
+	Prefix string `cbor:"5,keyasint,omitempty"`
+	// Changeset is the one that brought them; Files is how many it wrote.
+	Changeset id.ID  `cbor:"6,keyasint"`
+	Files     int    `cbor:"7,keyasint,omitempty"`
+	License   string `cbor:"8,keyasint"`
+	Name      string `cbor:"9,keyasint"`
+	// Authors are those who wrote the files, at most ImportAuthorsMax.
+	Authors []id.ID `cbor:"10,keyasint,omitempty"`
+	// CreatedBy is the agent that brought them in.
+	CreatedBy id.ID `cbor:"11,keyasint"`
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64 `cbor:"12,keyasint"`
+}
+
+func (i *Import) ident() id.ID { return i.ID }
+
+// sound reports whether a saved import is one that the rules know.
+func (i *Import) sound() bool {
+	return i != nil && !i.Artifact.IsZero() && !i.Source.IsZero() && i.Files >= 0
+}
+
+func (i *Import) bytes() int { return len(i.Prefix) + len(i.Name) + len(i.License) }
+
+// Import finds an import by ID.
+func (p *Project) Import(wanted id.ID) (*Import, bool) { return p.imports.get(wanted) }
+
+// Imports yields what a project took in that is older than an import, the newest first; the zero ID
+// stands for the start.
+func (p *Project) Imports(before id.ID, yield func(*Import) bool) {
+	p.imports.newest(before, yield)
+}
+
+// Offer is what an import takes from an artifact.
+type Offer struct {
+	Artifact, Project, Changeset id.ID
+	Name, License                string
+	// Files are in the order of their paths' bytes.
+	Files   []FileInfo
+	Authors []id.ID
+}
+
+// Offer reads an artifact for an agent that wants to import it: ARTIFACT_NOT_FOUND where it may not
+// know of the project, REUSE_NOT_PERMITTED by the policy of the project or of the artifact.
+func (p *Project) Offer(a *Artifact, agent id.ID) (*Offer, error) {
+	if err := MayReuse.requireOr(p, agent, EntityArtifact.Missing()); err != nil {
+		return nil, err
+	}
+	if a.Reuse != AllowReuse {
+		return nil, fault.New(fault.ReuseNotPermitted,
+			"The artifact may be referred to, and not copied.").
+			With("reuse_policy", a.Reuse.String())
+	}
+	offer := &Offer{
+		Artifact: a.ID, Project: p.ID, Changeset: a.Changeset, Name: a.Name, License: a.License,
+	}
+	p.ArtifactFiles(a, func(info FileInfo) bool {
+		offer.Files = append(offer.Files, info)
+		return true
+	})
+	offer.Authors = p.authorsOf(offer.Files)
+	return offer, nil
+}
+
+// authorsOf are those whom files are owed to: the authors of the changesets that last changed them,
+// and of what an import brought those of its source.
+func (p *Project) authorsOf(files []FileInfo) (authors []id.ID) {
+	seenSteps, seen := map[uint32]bool{}, map[id.ID]bool{}
+	for at := range files {
+		step := files[at].Updated
+		if seenSteps[step.Sequence] {
+			continue
+		}
+		seenSteps[step.Sequence] = true
+		origins := []id.ID{step.Author}
+		if step.Source == SourceImport {
+			if brought, ok := p.Import(step.SourceID); ok && len(brought.Authors) > 0 {
+				origins = brought.Authors
+			}
+		}
+		for _, author := range origins {
+			if !seen[author] && len(authors) < ImportAuthorsMax {
+				seen[author] = true
+				authors = append(authors, author)
+			}
+		}
+	}
+	return authors
+}
+
+// ImportArtifact brings the files of an artifact into a project, as one changeset.
+type ImportArtifact struct {
+	// Offer was read from the source when the request came. It is nil with a Refusal, the error of an
+	// artifact that is not there for the caller; a repeat of a key is answered nevertheless.
+	Offer   *Offer
+	Refusal error
+	// Prefix is a canonical path, or empty for the root.
+	Prefix string
+	// Base is nil for whatever the head is.
+	Base *id.ID
+	// Replace puts the files in the place of others that stand at their paths.
+	Replace bool
+}
+
+// Authorize takes maintainers and owners of the project that takes the files in.
+func (c *ImportArtifact) Authorize(p *Project, agent id.ID) error {
+	return MayWriteFiles.Require(p, agent)
+}
+
+// Decide refuses with the Refusal, INVALID_PATH for paths that are none below the prefix,
+// PROJECT_ARCHIVED, TURN_HELD, CHANGESET_NOT_FOUND, PROJECT_MOVED, FILE_EXISTS, PATH_CONFLICT,
+// FILE_LIMIT_REACHED, QUOTA_EXCEEDED.
+func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if c.Refusal != nil {
+		return Decision{}, c.Refusal
+	}
+	targets, err := c.targets()
+	if err != nil {
+		return Decision{}, err
+	}
+	if err := requireWritable(p, stamp); err != nil {
+		return Decision{}, err
+	}
+	if c.Base != nil {
+		if err := p.requireBase(*c.Base); err != nil {
+			return Decision{}, err
+		}
+	}
+	ops, err := c.operations(p, targets)
+	if err != nil {
+		return Decision{}, err
+	}
+	published := &ChangesetPublished{
+		ID: p.nextChangesetID(stamp.ID(0)), Message: "Import " + c.Offer.Name,
+		Source: SourceImport, SourceID: p.imports.next(stamp.ID(1)), Ops: ops,
+	}
+	imported := &ArtifactImported{
+		ID: published.SourceID, Artifact: c.Offer.Artifact, Source: c.Offer.Project,
+		SourceChangeset: c.Offer.Changeset, Prefix: c.Prefix, Changeset: published.ID,
+		Files: len(ops), License: c.Offer.License, Name: c.Offer.Name, Authors: c.Offer.Authors,
+	}
+	if err := p.requireImportRoom(imported); err != nil {
+		return Decision{}, err
+	}
+	return Decision{
+		Events: []Event{published, imported},
+		Result: Result{Created: true, Changeset: published.ID, Subject: imported.ID},
+	}, nil
+}
+
+// targets are the paths at which the files will stand: INVALID_PATH.
+func (c *ImportArtifact) targets() ([]string, error) {
+	targets := make([]string, len(c.Offer.Files))
+	for at := range c.Offer.Files {
+		target := c.Offer.Files[at].Path
+		if c.Prefix != "" {
+			target = c.Prefix + "/" + target
+			if problem := path.Problem(target); problem != "" {
+				return nil, fault.New(fault.InvalidPath, "A path is not canonical below the prefix.").
+					With("path", target).With("problem", problem)
+			}
+		}
+		targets[at] = target
+	}
+	return targets, nil
+}
+
+// operations are what the import changes; a file that stands there already is left alone. Without
+// Replace it refuses to change others, and an import of nothing new: FILE_EXISTS. It refuses too
+// with PATH_CONFLICT and FILE_LIMIT_REACHED.
+func (c *ImportArtifact) operations(p *Project, targets []string) (ops []OpRecord, err error) {
+	var others, conflicts []string
+	files := p.live.Len()
+	for at, target := range targets {
+		from := &c.Offer.Files[at]
+		record := OpRecord{
+			Action: Create, Path: target, Blob: from.Blob, Size: from.Size, Type: from.ContentType,
+		}
+		current, stands := p.File(target)
+		switch {
+		case stands && current.Blob == from.Blob && current.ContentType == from.ContentType:
+			continue
+		case stands:
+			record.Action = Modify
+			others = append(others, target)
+		default:
+			files++
+			if other, found := conflictIn(&p.live, target); found {
+				conflicts = append(conflicts, target, other)
+			}
+		}
+		ops = append(ops, record)
+	}
+	if len(ops) == 0 {
+		others = targets
+	}
+	switch {
+	case len(others) > 0 && !c.Replace:
+		return nil, fault.New(fault.FileExists, "Files stand at these paths already.").
+			With("path", others[0]).
+			With("paths", slices.Clone(others[:min(len(others), ChangedPathsMax)]))
+	case len(conflicts) > 0:
+		return nil, errPathConflict(conflicts[0], conflicts[1])
+	case files > FilesMax:
+		return nil, errFileLimitReached()
+	}
+	return ops, nil
+}
+
+// requireImportRoom refuses more imports than a project may have, or larger ones: QUOTA_EXCEEDED.
+func (p *Project) requireImportRoom(next *ArtifactImported) error {
+	switch {
+	case p.imports.len() >= ImportsMax:
+		return errQuota("imports", ImportsMax)
+	case p.imported+next.Files > ImportedFilesMax:
+		return errQuota("imported_files", ImportedFilesMax)
+	}
+	return p.requireTextRoom(next.record(Moment{}).bytes())
+}
+
+// ArtifactImported is the event of an import; its changeset stands in front of it.
+type ArtifactImported struct {
+	ID              id.ID   `cbor:"1,keyasint"`
+	Artifact        id.ID   `cbor:"2,keyasint"`
+	Source          id.ID   `cbor:"3,keyasint"`
+	SourceChangeset id.ID   `cbor:"4,keyasint"`
+	Prefix          string  `cbor:"5,keyasint,omitempty"`
+	Changeset       id.ID   `cbor:"6,keyasint"`
+	Files           int     `cbor:"7,keyasint,omitempty"`
+	License         string  `cbor:"8,keyasint"`
+	Name            string  `cbor:"9,keyasint"`
+	Authors         []id.ID `cbor:"10,keyasint,omitempty"`
+}
+
+func (e *ArtifactImported) record(at Moment) *Import {
+	return &Import{
+		ID: e.ID, Artifact: e.Artifact, Source: e.Source, SourceChangeset: e.SourceChangeset,
+		Prefix: e.Prefix, Changeset: e.Changeset, Files: e.Files, License: e.License, Name: e.Name,
+		Authors: e.Authors, CreatedBy: at.Agent, CreatedAt: at.Now,
+	}
+}
+
+func (e *ArtifactImported) apply(p *Project, at Moment) {
+	made := e.record(at)
+	p.imports.put(made, p.Revision+1)
+	p.keepImport(made)
+}
+
+func (p *Project) keepImport(made *Import) {
+	p.texts += made.bytes()
+	p.imported += made.Files
+}
