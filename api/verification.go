@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -33,8 +34,8 @@ type VerificationData struct {
 
 // VerificationsData is a page of verification records.
 type VerificationsData struct {
-	Verifications []Verification `json:"verifications" doc:"Newest first."`
-	Status        *string        `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for the one thing that was asked for; null where the list is of a project with all its things."`
+	Verifications []Verification `json:"verifications" doc:"Newest first in each project."`
+	Status        *string        `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for the one thing that was asked for; null where the list is of more than one."`
 	NextCursor    *string        `json:"next_cursor" doc:"Leads to the next page; null on the last."`
 }
 
@@ -112,7 +113,7 @@ var verificationOperations = []*Operation{
 			{Name: "entity_id", Check: "chars=1..40", Doc: "Only records about this thing."},
 			{
 				Name: "project", Check: "chars=1..40",
-				Doc: "Records of this project and all its things. Either this or entity_id is needed.",
+				Doc: "Only records of this project and all its things.",
 			},
 		}),
 		Errors: slices.Concat(entityErrors, []fault.Code{
@@ -120,8 +121,9 @@ var verificationOperations = []*Operation{
 		}),
 		Tag: "verifications", Summary: "List verification records",
 		Doc: "Lists the verification records of a thing, with the status that follows from them, or " +
-			"all those of a project, newest first. A page of very long ones may hold less than its " +
-			"limit and still lead to a next one.",
+			"all those of a project, newest first; without either, those of all PUBLIC projects, " +
+			"of the newest project first. A page may hold less than its limit, or nothing, and " +
+			"still lead to a next one.",
 	}, listVerifications),
 	declare[CreateVerification, VerificationData](Operation{
 		Name: "verification.create", Method: "POST", Path: verificationsPath,
@@ -149,6 +151,8 @@ const (
 	verificationsPage = 50
 	// verificationsPageBytes is the size of the texts from which on a page takes no further record.
 	verificationsPageBytes = 4 << 20
+	// verificationProjectsMax is how many PUBLIC projects one request looks at.
+	verificationProjectsMax = 200
 )
 
 // verification is the wire form.
@@ -240,43 +244,137 @@ func errVerificationNotFound() error {
 	return fault.New(fault.VerificationNotFound, "There is no such verification record.")
 }
 
+// verificationPage is a page of verification records in the making.
+type verificationPage struct {
+	call  *Call
+	limit int
+	// asked narrows the list to a thing, or to a type where it has no ID.
+	asked work.Entity
+	data  VerificationsData
+	bytes int
+	// before is the last record that the page has.
+	before id.ID
+}
+
+// take puts a record on the page, and reports whether there was room.
+func (p *verificationPage) take(view *work.Project, record *work.Verification) bool {
+	about := record.Finding.Entity.Type
+	if p.asked.ID.IsZero() && p.asked.Type != 0 && about != p.asked.Type {
+		return true
+	}
+	if len(p.data.Verifications) == p.limit || p.bytes >= verificationsPageBytes {
+		return false
+	}
+	p.bytes, p.before = p.bytes+record.Bytes(), record.ID
+	p.data.Verifications = append(p.data.Verifications, p.call.verification(view, record))
+	return true
+}
+
+// of takes the records of one project, and reports whether it came to their end.
+func (p *verificationPage) of(view *work.Project) (whole bool) {
+	whole = true
+	take := func(record *work.Verification) bool {
+		whole = p.take(view, record)
+		return whole
+	}
+	if p.asked.ID.IsZero() {
+		view.Verifications(p.before, take)
+	} else {
+		view.VerificationsOf(p.asked, p.before, take)
+	}
+	return whole
+}
+
 func listVerifications(c *Call, _ *None) (Reply, error) {
 	after, limit, err := c.page(verificationsPage)
 	if err != nil {
 		return Reply{}, err
 	}
-	view, entity, err := c.verificationsAsked()
+	page := verificationPage{
+		call: c, limit: limit, data: VerificationsData{Verifications: []Verification{}},
+	}
+	_, inProject := c.Query["project"]
+	if _, ofEntity := c.Query["entity_id"]; !inProject && !ofEntity {
+		page.asked.Type = work.ParseEntityType(c.Query["entity_type"])
+		if err := page.public(after); err != nil {
+			return Reply{}, err
+		}
+		return Reply{Data: page.data}, nil
+	}
+	view, asked, err := c.verificationsAsked()
 	if err != nil {
 		return Reply{}, err
 	}
-	var before id.ID
 	if after != nil {
-		if len(after) != len(before) {
+		if len(after) != len(page.before) {
 			return Reply{}, errCursorInvalid()
 		}
-		before = id.ID(after)
+		page.before = id.ID(after)
 	}
-	data := VerificationsData{Verifications: []Verification{}}
-	bytes := 0
-	take := func(record *work.Verification) bool {
-		if entity.ID.IsZero() && entity.Type != 0 && record.Finding.Entity.Type != entity.Type {
-			return true
+	if page.asked = asked; !page.of(view) {
+		page.data.NextCursor = c.next(page.before[:])
+	}
+	if !asked.ID.IsZero() {
+		page.data.Status = textOrNil(view.Tally(asked).Status().String())
+	}
+	return Reply{Data: page.data}, nil
+}
+
+// public takes the records of all PUBLIC projects: those of the newest project first. One request
+// looks at a bounded number of projects.
+func (p *verificationPage) public(after []byte) error {
+	var at ListPosition
+	if after != nil {
+		const positionBytes = 8 + len(at.ID)
+		if len(after) != positionBytes+len(p.before) {
+			return errCursorInvalid()
 		}
-		if len(data.Verifications) == limit || bytes >= verificationsPageBytes {
-			data.NextCursor = c.next(before[:])
-			return false
+		at = ListPosition{
+			Millis: int64(binary.BigEndian.Uint64(after)), ID: id.ID(after[8:positionBytes]),
 		}
-		bytes, before = bytes+record.Bytes(), record.ID
-		data.Verifications = append(data.Verifications, c.verification(view, record))
-		return true
+		p.before = id.ID(after[positionBytes:])
+		if whole, err := p.publicOne(at.ID); err != nil || !whole {
+			p.rest(at)
+			return err
+		}
 	}
-	if entity.ID.IsZero() {
-		view.Verifications(before, take)
-	} else {
-		view.VerificationsOf(entity, before, take)
-		data.Status = textOrNil(view.Tally(entity).Status().String())
+	engine := p.call.Service.Engine
+	for range verificationProjectsMax / verificationsPage {
+		views, err := engine.PublicProjects(at, verificationsPage)
+		if err != nil {
+			return err
+		}
+		for _, view := range views {
+			at, p.before = ListPosition{Millis: view.CreatedAt, ID: view.ID}, id.ID{}
+			if !view.HasVerifications() {
+				continue
+			}
+			if whole, err := p.publicOne(view.ID); err != nil || !whole {
+				p.rest(at)
+				return err
+			}
+		}
+		if len(views) < verificationsPage {
+			return nil
+		}
 	}
-	return Reply{Data: data}, nil
+	p.rest(at)
+	return nil
+}
+
+// publicOne takes those of one project while it is PUBLIC.
+func (p *verificationPage) publicOne(project id.ID) (whole bool, err error) {
+	view, err := p.call.Service.Engine.Project(project)
+	if err != nil || view == nil || view.Visibility != work.Public {
+		return true, err
+	}
+	return p.of(view), nil
+}
+
+// rest says where the next page goes on: in the project at a position, behind the last record.
+func (p *verificationPage) rest(at ListPosition) {
+	position := binary.BigEndian.AppendUint64(nil, uint64(at.Millis))
+	p.data.NextCursor = p.call.next(append(append(position, at.ID[:]...), p.before[:]...))
 }
 
 // verificationsAsked reads what a list is asked for: the project, and the thing where it is one.
@@ -287,11 +385,6 @@ func (c *Call) verificationsAsked() (p *work.Project, asked work.Entity, err err
 	project, _ := id.Parse(id.Project, projectText)
 	asked.Type = work.ParseEntityType(c.Query["entity_type"])
 	if !ofEntity {
-		if !inProject {
-			return nil, asked, fault.Invalid(fault.Field{
-				Field: "project", Problem: "is required where there is no entity_id",
-			})
-		}
 		p, err = c.entity(work.EntityProject, project)
 		return p, asked, err
 	}

@@ -243,7 +243,8 @@ func checkEqual(w *world, old saved, oldLog int) error {
 		summary, err := work.RestoreSummary(got.head)
 		if err != nil || summary.FilesCount() != other.FilesCount() ||
 			summary.ChangesetsCount() != other.ChangesetsCount() ||
-			summary.Head().ID != other.Head().ID || summary.OwnTally() != other.OwnTally() {
+			summary.Head().ID != other.Head().ID || summary.OwnTally() != other.OwnTally() ||
+			summary.HasVerifications() != other.HasVerifications() {
 			return fmt.Errorf("the summary is another: %v", err)
 		}
 		if w.steps%2 == 0 {

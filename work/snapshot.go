@@ -11,6 +11,8 @@ type summary struct {
 	Changesets int
 	head       *Changeset
 	tally      Tally
+	// verified says that there are verification records.
+	verified bool
 }
 
 // headRecord is the saved project without its full chunks.

@@ -263,6 +263,15 @@ func (p *Project) Verifications(before id.ID, yield func(*Verification) bool) {
 	p.verifications.newest(before, yield)
 }
 
+// HasVerifications reports whether the project has any record; a state that was read for listings
+// alone knows it too.
+func (p *Project) HasVerifications() bool {
+	if p.summary != nil {
+		return p.summary.verified
+	}
+	return p.verifications.len() > 0
+}
+
 // VerificationsOf is Verifications for the records of one thing.
 func (p *Project) VerificationsOf(entity Entity, before id.ID, yield func(*Verification) bool) {
 	p.verifications.of(entity, before, func(one verified) bool { return yield(one.record) })
