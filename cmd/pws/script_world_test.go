@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pws/internal/fault"
@@ -22,6 +23,7 @@ type world struct {
 	// script is a copy that nobody else uses.
 	script *script
 	made   map[string]bool
+	nth    int
 	wrong  []string
 	// succeeded counts the successes of each request.
 	succeeded []int
@@ -67,8 +69,7 @@ var (
 const allowed = "ok"
 
 // ask makes what a request needs, and sends it. What a success uses up is named $fresh_… and made
-// anew where one is expected; what the caller itself must have made is named $fresh_own_… and made
-// there alone.
+// anew where one is expected; what the caller itself must have made is named $fresh_own_….
 func (w *world) ask(asked *matrixRequest, caller, outcome string) (*reply, error) {
 	text := asked.target + " " + asked.body
 	w.callerVars(caller)
@@ -76,11 +77,11 @@ func (w *world) ask(asked *matrixRequest, caller, outcome string) (*reply, error
 		text += " $held"
 	}
 	for _, name := range freshPattern.FindAllStringSubmatch(text, -1) {
-		if thing := w.matrix.makers[name[1]]; outcome == allowed && w.made[thing] {
-			w.made[thing] = false
+		if outcome == allowed || strings.HasPrefix(name[1], "own_") {
+			delete(w.made, w.matrix.makers[name[1]])
 		}
 	}
-	if outcome != allowed {
+	if outcome == "login" {
 		text = ownPattern.ReplaceAllString(text, "")
 	}
 	if err := w.need(text, caller); err != nil {
@@ -111,6 +112,8 @@ func (w *world) need(text, caller string) error {
 			continue
 		}
 		w.made[thing] = true
+		w.nth++
+		w.script.vars["nth"] = strconv.Itoa(w.nth)
 		for _, step := range w.matrix.things[thing] {
 			if step.projects != nil && !slices.Contains(step.projects, w.project) {
 				continue
