@@ -103,6 +103,14 @@ type Limits struct {
 	ProjectRelations     int `json:"relations_per_project" doc:"Relations that a project ever records."`
 	ProjectVerifications int `json:"verifications_per_project" doc:"Verification records that a project ever has."`
 	ProjectTextBytes     int `json:"text_bytes_per_project" doc:"Texts of all tasks, handoffs and verification records of a project."`
+	ProjectContributions int `json:"contributions_per_project" doc:"Contributions that a project ever has."`
+	ProjectRevisionFiles int `json:"revision_files_per_project" doc:"Paths of all revisions of contributions that a project ever has."`
+	Revisions            int `json:"revisions_per_contribution" doc:"Revisions of a contribution."`
+	Reviews              int `json:"reviews_per_contribution" doc:"Reviews of a contribution."`
+	ReviewTextBytes      int `json:"review_text_bytes_per_contribution" doc:"Texts of all reviews of a contribution."`
+	OpenWorkspaces       int `json:"open_workspaces_per_project" doc:"Workspaces of a project that are not over."`
+	OpenWorkspacesAgent  int `json:"open_workspaces_per_agent_and_project" doc:"Such workspaces of one agent."`
+	CommunityTurn        int `json:"community_turn_seconds" doc:"Life of a turn behind its last write."`
 	WorkSessionActive    int `json:"work_session_active_seconds" doc:"Active period of a work session."`
 	WorkSessionsKept     int `json:"work_sessions_kept" doc:"Work sessions of a project that are kept after their end."`
 	WorkSessionItems     int `json:"work_session_items" doc:"Changesets, and tasks, that a work session names."`
@@ -122,6 +130,7 @@ type Limits struct {
 	PageWorkSessions     int `json:"page_size_work_sessions_default" doc:"Default page of work sessions."`
 	PageRelations        int `json:"page_size_relations_default" doc:"Default page of relations."`
 	PageVerifications    int `json:"page_size_verifications_default" doc:"Default page of verification records."`
+	PageContributions    int `json:"page_size_contributions_default" doc:"Default page of contributions."`
 	PageFiles            int `json:"page_size_files_default" doc:"Default page of files."`
 	PageChangesets       int `json:"page_size_changesets_default" doc:"Default page of changesets."`
 	SearchResultsDefault int `json:"search_results_default" doc:"Default number of search results."`
@@ -142,8 +151,13 @@ var deploymentLimits = Limits{
 	TaskLease:            work.LeaseSeconds, TaskRenewAfter: work.RenewAfterSeconds,
 	ProjectTasks: work.TasksMax, ProjectHandoffs: work.HandoffsMax,
 	ProjectRelations: work.RelationsMax, ProjectVerifications: work.VerificationsMax,
-	ProjectTextBytes:  work.TextBytesMax,
-	WorkSessionActive: work.WorkSessionActiveSeconds, WorkSessionsKept: work.WorkSessionsMax,
+	ProjectTextBytes:     work.TextBytesMax,
+	ProjectContributions: work.ContributionsMax, ProjectRevisionFiles: work.RevisionFilesMax,
+	Revisions: work.RevisionsMax, Reviews: work.ReviewsMax,
+	ReviewTextBytes: work.ReviewTextBytesMax, CommunityTurn: work.TurnSeconds,
+	OpenWorkspaces:      work.WorkspacesOpenMax,
+	OpenWorkspacesAgent: work.WorkspacesPerAgentMax,
+	WorkSessionActive:   work.WorkSessionActiveSeconds, WorkSessionsKept: work.WorkSessionsMax,
 	WorkSessionItems: work.WorkSessionItemsMax,
 	ListItems:        work.ListItemsMax, ListItemCharacters: work.ItemCharsMax,
 	SummaryCharacters: work.MessageCharsMax, CustomBytes: work.CustomBytesMax,
@@ -153,6 +167,7 @@ var deploymentLimits = Limits{
 	PageMax:        limitMax, PageProjects: 50, PageTasks: 50, PageFiles: 200, PageChangesets: 100,
 	PageHandoffs: handoffsPage, PageWorkSessions: workSessionsPage,
 	PageVerifications: verificationsPage, PageRelations: relationsPage,
+	PageContributions:    contributionsPage,
 	SearchResultsDefault: 25, SearchResultsMax: 100, SearchQueryBytes: 500,
 	SearchFileBytes: 200_000, OpportunitiesMax: 100,
 	BatchFiles: 100, BatchBytes: batchBytesMax,

@@ -93,6 +93,7 @@ func (c *Call) project(p *work.Project) Project {
 		Counts: ProjectCounts{
 			Files: p.FilesCount(), Bytes: p.FilesBytes(), Changesets: p.ChangesetsCount(),
 			OpenTasks: p.TaskCount(work.TaskOpen, c.Now), Members: len(p.Members()),
+			ContributionsPending: p.PendingContributions(),
 		},
 		Verification: verificationOf(p).Status,
 		Version:      p.Version,

@@ -14,7 +14,7 @@ type Provenance struct {
 	ForksCount    int                      `json:"forks_count" doc:"Forks that the caller may see."`
 	Imports       []ProvenanceImport       `json:"imports" doc:"Artifacts that were brought in."`
 	Artifacts     []ProvenanceArtifact     `json:"artifacts" doc:"Artifacts that it offers."`
-	Contributions []ProvenanceContribution `json:"contributions" doc:"Contributions that were accepted."`
+	Contributions []ProvenanceContribution `json:"contributions" doc:"Contributions that were accepted: at most 100, the newest first."`
 	Authors       []AuthorCount            `json:"authors" doc:"Who published how many of its changesets: at most 100, the most first."`
 	Relations     []Relation               `json:"relations" doc:"How it stands to other projects: at most 50, as relation.list begins."`
 	Verification  VerificationSummary      `json:"verification" doc:"What evidence there is for it. Provenance itself is none."`
@@ -93,10 +93,28 @@ func readProvenance(c *Call, _ *None) (Reply, error) {
 		},
 		ForkedFrom: whole.ForkedFrom, ForksCount: whole.Counts.Forks,
 		Imports: []ProvenanceImport{}, Artifacts: []ProvenanceArtifact{},
-		Contributions: []ProvenanceContribution{},
+		Contributions: c.acceptedContributions(view),
 		Authors:       c.authors(view), Relations: orEmpty(relations.list),
 		Verification: verificationOf(view),
 	}}}, nil
+}
+
+// provenanceContributionsMax bounds the contributions of a provenance.
+const provenanceContributionsMax = 100
+
+func (c *Call) acceptedContributions(p *work.Project) []ProvenanceContribution {
+	list := []ProvenanceContribution{}
+	p.Contributions(id.ID{}, func(from *work.Contribution) bool {
+		if from.Status == work.AcceptedStatus {
+			list = append(list, ProvenanceContribution{
+				ID: from.ID.Format(id.Contribution), Author: c.agentRef(from.Author),
+				AcceptedBy:  c.agentRef(from.DecidedBy),
+				ChangesetID: from.Changeset.Format(id.Changeset),
+			})
+		}
+		return len(list) < provenanceContributionsMax
+	})
+	return list
 }
 
 func (c *Call) authors(p *work.Project) []AuthorCount {

@@ -66,7 +66,7 @@ const plansMax = 8
 // planned gives a command that carries a merge: it is planned on the published view, and anew where
 // the project has moved by the time that it decides: PROJECT_MOVED.
 func (c *Call) planned(
-	project id.ID, workspace func(view *work.Project) *work.Workspace,
+	project id.ID, merge func(view *work.Project) (*work.MergePlan, error),
 	command func(plan *work.MergePlan) work.Command,
 	render func(plan *work.MergePlan, p *work.Project, r work.Result) (Reply, error),
 ) (Reply, error) {
@@ -77,10 +77,8 @@ func (c *Call) planned(
 		}
 		var plan *work.MergePlan
 		if view != nil && view.Readable(c.Agent) {
-			if w := workspace(view); w != nil && w.Agent == c.Agent && !w.Status.Final() {
-				if plan, err = view.PlanMerge(w, c.Service.Engine.Blob); err != nil {
-					return Reply{}, err
-				}
+			if plan, err = merge(view); err != nil {
+				return Reply{}, err
 			}
 		}
 		reply, err := c.answer(project, command(plan),
@@ -92,13 +90,28 @@ func (c *Call) planned(
 	return Reply{}, fault.New(fault.ProjectMoved, "The project moves too fast to merge with it.")
 }
 
+// ownMerge plans the merge of a workspace of the caller, for planned.
+func (c *Call) ownMerge(
+	workspace func(view *work.Project) *work.Workspace,
+) func(view *work.Project) (*work.MergePlan, error) {
+	return func(view *work.Project) (*work.MergePlan, error) {
+		w := workspace(view)
+		if w == nil || w.Agent != c.Agent || w.Status.Final() {
+			return nil, nil
+		}
+		return view.PlanMerge(w, c.Service.Engine.Blob)
+	}
+}
+
 func takeTurn(c *Call, _ *None) (Reply, error) {
 	project, err := c.projectID()
 	if err != nil {
 		return Reply{}, err
 	}
 	return c.planned(project,
-		func(view *work.Project) *work.Workspace { return view.CommunityWorkspace(c.Agent) },
+		c.ownMerge(func(view *work.Project) *work.Workspace {
+			return view.CommunityWorkspace(c.Agent)
+		}),
 		func(plan *work.MergePlan) work.Command { return &work.TakeTurn{Plan: plan} },
 		func(plan *work.MergePlan, p *work.Project, r work.Result) (Reply, error) {
 			w, ok := p.Workspace(r.Subject)
@@ -121,14 +134,14 @@ func submitTurn(c *Call, body *SubmitTurn) (Reply, error) {
 		return Reply{}, err
 	}
 	return c.planned(project,
-		func(view *work.Project) *work.Workspace {
+		c.ownMerge(func(view *work.Project) *work.Workspace {
 			turn, held := view.Turn(c.Now)
 			if !held {
 				return nil
 			}
 			w, _ := view.Workspace(turn.Workspace)
 			return w
-		},
+		}),
 		func(plan *work.MergePlan) work.Command {
 			return &work.SubmitTurn{Summary: body.Summary, Plan: plan}
 		},

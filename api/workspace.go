@@ -111,7 +111,7 @@ func (c *Call) workspace(p *work.Project, w *work.Workspace, plan *work.MergePla
 		AgentID: w.Agent.Format(id.Agent), Mode: w.Mode.String(), Status: w.Status.String(),
 		BaseID: w.Base.Format(id.Changeset), HeadID: p.Head().ID.Format(id.Changeset),
 		Revision: w.Revision, ContributionID: idOrNil(id.Contribution, w.Contribution),
-		Changes: []WorkspaceChange{}, Conflicts: c.conflicts(w.Conflicts, plan),
+		Changes: []WorkspaceChange{}, Conflicts: c.conflicts(p.WorkspaceConflicts(w), plan),
 		CreatedAt: Time(w.CreatedAt), UpdatedAt: Time(w.UpdatedAt),
 	}
 	if !w.Published.IsZero() {
@@ -243,10 +243,10 @@ func refreshWorkspace(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	return c.planned(owner.ID,
-		func(view *work.Project) *work.Workspace {
+		c.ownMerge(func(view *work.Project) *work.Workspace {
 			w, _ := view.Workspace(wanted)
 			return w
-		},
+		}),
 		func(plan *work.MergePlan) work.Command {
 			return &work.RefreshWorkspace{Workspace: wanted, Plan: plan}
 		},

@@ -180,6 +180,16 @@ func (w *Workspace) Contents(yield func(path string, blob Hash, size int)) {
 	}
 }
 
+// WorkspaceConflicts are the conflicts of a workspace, or those of its contribution where it was
+// not refreshed since.
+func (p *Project) WorkspaceConflicts(w *Workspace) []Conflict {
+	if c, ok := p.Contribution(w.Contribution); ok && w.Status == WorkspaceConflict &&
+		len(w.Conflicts) == 0 {
+		return c.Conflicts
+	}
+	return w.Conflicts
+}
+
 // Workspace finds one by ID.
 func (p *Project) Workspace(wanted id.ID) (*Workspace, bool) { return p.workspaces.get(wanted) }
 

@@ -19,10 +19,12 @@ var untried = map[fault.Code]string{
 var untriedBy = map[string]string{
 	"key.add_complete CHALLENGE_REPLAY_MISMATCH": "needs a second valid signature of one payload",
 
-	"turn.take PROJECT_MOVED":         "needs a head that moves whenever a merge was planned",
-	"turn.submit PROJECT_MOVED":       "needs a head that moves whenever a merge was planned",
-	"workspace.refresh PROJECT_MOVED": "needs a head that moves whenever a merge was planned",
-	"turn.submit FILE_LIMIT_REACHED":  "needs thousands of files that are published meanwhile",
+	"turn.take PROJECT_MOVED":           "needs a head that moves whenever a merge was planned",
+	"turn.submit PROJECT_MOVED":         "needs a head that moves whenever a merge was planned",
+	"workspace.refresh PROJECT_MOVED":   "needs a head that moves whenever a merge was planned",
+	"contribution.accept PROJECT_MOVED": "needs a head that moves whenever a merge was planned",
+
+	"turn.submit FILE_LIMIT_REACHED": "needs thousands of files that are published meanwhile",
 }
 
 // coverage is what the scripts have tried together.

@@ -143,6 +143,7 @@ func commands() map[string]command {
 		"compare":  does((*script).compare),
 		"flood":    does((*script).flood),
 		"acked":    does((*script).acknowledged),
+		"revise":   does((*script).revise),
 
 		"permissions": does((*script).permissions),
 	}

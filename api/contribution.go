@@ -1,0 +1,382 @@
+package api
+
+import (
+	"strconv"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Contribution is a workspace that its author wants to be taken over, in all its revisions.
+type Contribution struct {
+	ID                string        `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
+	ProjectID         string        `json:"project_id" check:"id=prj_" doc:"Its project."`
+	WorkspaceID       string        `json:"workspace_id" check:"id=wsp_" doc:"The workspace that it was submitted from."`
+	Author            AgentRef      `json:"author" doc:"Who wrote it, and will be the author of its changeset."`
+	Summary           string        `json:"summary" doc:"That of the current revision."`
+	Status            string        `json:"status" check:"enum=SUBMITTED|CHANGES_REQUESTED|APPROVED|CONFLICT|ACCEPTED|REJECTED|WITHDRAWN" doc:"How far it has come; the last three are final."`
+	BaseID            string        `json:"base_changeset_id" check:"id=chg_" doc:"The base of the current revision."`
+	CurrentRevision   int           `json:"current_revision" doc:"The number of the current revision, from 1."`
+	CurrentRevisionID string        `json:"current_revision_id" check:"id=rev_" doc:"Its ID, which reviews and decisions name."`
+	Revisions         []Revision    `json:"revisions" doc:"All of them, the oldest first."`
+	Reviews           []Review      `json:"reviews" doc:"All of them, the oldest first."`
+	Conflicts         []Conflict    `json:"conflicts" doc:"What contradicted the project when it was last tried to accept it; us is the contribution."`
+	Attribution       []Attribution `json:"attribution" doc:"Who wrote, reviewed and accepted it, each agent once in each role."`
+	AcceptedID        *string       `json:"accepted_changeset_id" check:"id=chg_" doc:"The changeset that it became; null until it is accepted."`
+	DecidedBy         *string       `json:"decided_by" check:"id=agt_" doc:"Who accepted, rejected or withdrew it; null until then."`
+	DecidedAt         *Time         `json:"decided_at" doc:"When that was."`
+	DecisionNote      string        `json:"decision_note" doc:"What was said with the decision."`
+	CreatedAt         Time          `json:"created_at" doc:"When it was first submitted."`
+	UpdatedAt         Time          `json:"updated_at" doc:"When it was last changed."`
+}
+
+// Attribution is what an agent did for a contribution.
+type Attribution struct {
+	Role  string   `json:"role" check:"enum=AUTHOR|REVIEWER|ACCEPTER" doc:"What it was."`
+	Agent AgentRef `json:"agent" doc:"The agent."`
+	At    Time     `json:"at" doc:"When it was that first."`
+}
+
+// ContributionData is one contribution as data.
+type ContributionData struct {
+	Contribution Contribution `json:"contribution" doc:"The contribution."`
+}
+
+// ContributionsData is a page of contributions.
+type ContributionsData struct {
+	Contributions []Contribution `json:"contributions" doc:"Newest first."`
+	NextCursor    *string        `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+// SubmitWorkspace is the body of workspace.submit.
+type SubmitWorkspace struct {
+	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"What was done: the message of the changeset that it may become."`
+}
+
+// WorkspaceSubmitted is the data of workspace.submit.
+type WorkspaceSubmitted struct {
+	Contribution Contribution `json:"contribution" doc:"The contribution with the new revision."`
+	Workspace    Workspace    `json:"workspace" doc:"The workspace. What is written there from now on belongs to a next revision."`
+}
+
+// AcceptContribution is the body of contribution.accept.
+type AcceptContribution struct {
+	RevisionID string  `json:"revision_id" check:"required,id=rev_" doc:"The revision that was looked at; it must be the current one."`
+	Message    *string `json:"message" check:"chars=0..4000,text" doc:"The message of the changeset; the summary of the revision if absent."`
+}
+
+// ContributionAccepted is the data of contribution.accept.
+type ContributionAccepted struct {
+	Contribution Contribution `json:"contribution" doc:"The contribution."`
+	Changeset    Changeset    `json:"changeset" doc:"What was published, by the contributor."`
+}
+
+// RejectContribution is the body of contribution.reject.
+type RejectContribution struct {
+	Reason string `json:"reason" check:"required,chars=1..4000,text" doc:"Why it is not taken over."`
+}
+
+// WithdrawContribution is the body of contribution.withdraw.
+type WithdrawContribution struct {
+	Reason string `json:"reason" check:"chars=0..4000,text" doc:"Why it is taken back."`
+}
+
+const (
+	contributionsPath = "/api/v1/projects/{project}/contributions"
+	contributionPath  = "/api/v1/contributions/{contribution}"
+
+	// contributionsPage is the default page of contributions, contributionsPageBytes about the size
+	// from which on a page has no more of them.
+	contributionsPage      = 50
+	contributionsPageBytes = 1 << 20
+)
+
+var contributionParam = []Param{{Name: "contribution", Doc: "The contribution's ID."}}
+
+var contributionOperations = []*Operation{
+	declare[SubmitWorkspace, WorkspaceSubmitted](Operation{
+		Name: "workspace.submit", Method: "POST", Path: workspacePath + "/submit",
+		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
+		Params: workspaceParam,
+		Errors: []fault.Code{
+			fault.WorkspaceNotFound, fault.Forbidden, fault.RoleRequired, fault.ProjectArchived,
+			fault.ProjectIsCommunity, fault.WorkspaceClosed, fault.ContributionConflict,
+			fault.ApprovalPending, fault.NothingToSubmit, fault.QuotaExceeded,
+		},
+		Tag: "contributions", Summary: "Submit a workspace for approval",
+		Doc: "Makes a contribution of a workspace, or a new revision of its contribution. Nothing is " +
+			"published until a maintainer accepts; do not submit again what waits for approval.",
+	}, submitWorkspace),
+	declare[None, ContributionsData](Operation{
+		Name: "contribution.list", Method: "GET", Path: contributionsPath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Query: append(pageParams(contributionsPage),
+			Param{
+				Name: "status", Doc: "Only contributions of this status.",
+				Check: "enum=SUBMITTED|CHANGES_REQUESTED|APPROVED|CONFLICT|ACCEPTED|REJECTED|WITHDRAWN",
+			},
+			Param{Name: "author", Check: "id=agt_", Doc: "Only contributions of this agent."},
+		),
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "contributions", Summary: "List contributions",
+		Doc: "Lists the contributions of a project, newest first. A page of very long ones may hold " +
+			"less than its limit and still lead to a next one.",
+	}, listContributions),
+	declare[None, ContributionData](Operation{
+		Name: "contribution.read", Method: "GET", Path: contributionPath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: contributionParam,
+		Errors: []fault.Code{fault.ContributionNotFound}, Conditional: true,
+		Tag: "contributions", Summary: "Read a contribution",
+		Doc: "Returns a contribution with its revisions, its reviews, and what contradicts the project.",
+	}, readContribution),
+	declare[AcceptContribution, ContributionAccepted](Operation{
+		Name: "contribution.accept", Method: "POST", Path: contributionPath + "/accept",
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: contributionParam,
+		Errors: decisionErrorsAnd(fault.RoleRequired, fault.RevisionNotFound,
+			fault.RevisionSuperseded, fault.ContributionConflict, fault.NothingToSubmit,
+			fault.FileLimitReached, fault.ProjectMoved),
+		Tag: "contributions", Summary: "Accept a contribution",
+		Doc: "Publishes the current revision at once, merged where the head has moved. Where that " +
+			"contradicts it answers CONTRIBUTION_CONFLICT, and the author has to refresh the workspace " +
+			"and submit a new revision.",
+	}, acceptContribution),
+	declare[RejectContribution, ContributionData](Operation{
+		Name: "contribution.reject", Method: "POST", Path: contributionPath + "/reject",
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired),
+		Tag: "contributions", Summary: "Reject a contribution",
+		Doc: "Says for good that a contribution will not be taken over. Its workspace is closed.",
+	}, rejectContribution),
+	declare[WithdrawContribution, ContributionData](Operation{
+		Name: "contribution.withdraw", Method: "POST", Path: contributionPath + "/withdraw",
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired, fault.Forbidden),
+		BodyOptional: true, Tag: "contributions", Summary: "Withdraw a contribution",
+		Doc: "Takes the caller's own contribution back for good. Its workspace goes on and may be " +
+			"submitted as another one.",
+	}, withdrawContribution),
+}
+
+// decisionErrorsAnd are what every decision about a contribution may be refused with, and more.
+func decisionErrorsAnd(more ...fault.Code) []fault.Code {
+	return append([]fault.Code{
+		fault.ContributionNotFound, fault.ProjectArchived, fault.ContributionClosed,
+	}, more...)
+}
+
+func errContributionNotFound() error {
+	return fault.New(fault.ContributionNotFound, "There is no such contribution.")
+}
+
+// contribution is the wire form. The texts of a plan need not be stored yet.
+func (c *Call) contribution(
+	p *work.Project, from *work.Contribution, plan *work.MergePlan,
+) Contribution {
+	current := p.CurrentRevision(from)
+	record := Contribution{
+		ID: from.ID.Format(id.Contribution), ProjectID: p.ID.Format(id.Project),
+		WorkspaceID: from.Workspace.Format(id.Workspace), Author: c.agentRef(from.Author),
+		Summary: current.Summary, Status: from.Status.String(),
+		BaseID:          current.Base.Format(id.Changeset),
+		CurrentRevision: current.Number, CurrentRevisionID: current.ID.Format(id.Revision),
+		Reviews:      make([]Review, len(from.Reviews)),
+		Conflicts:    c.conflicts(from.Conflicts, plan),
+		AcceptedID:   idOrNil(id.Changeset, from.Changeset),
+		DecidedBy:    idOrNil(id.Agent, from.DecidedBy),
+		DecisionNote: from.Note,
+		CreatedAt:    Time(from.CreatedAt), UpdatedAt: Time(from.UpdatedAt),
+	}
+	if from.Status.Final() {
+		record.DecidedAt = timeOrNil(from.DecidedAt)
+	}
+	for _, one := range p.RevisionsOf(from) {
+		record.Revisions = append(record.Revisions, revision(p, one))
+	}
+	for at, one := range from.Reviews {
+		record.Reviews[at] = c.review(from, one)
+	}
+	for _, one := range from.Attribution() {
+		record.Attribution = append(record.Attribution, Attribution{
+			Role: one.Role.String(), Agent: c.agentRef(one.Agent), At: Time(one.At),
+		})
+	}
+	return record
+}
+
+// contributionBytes is about the size of the wire form.
+func contributionBytes(p *work.Project, from *work.Contribution) int {
+	bytes := from.Bytes()
+	for _, one := range p.RevisionsOf(from) {
+		bytes += len(one.Summary)
+		for at := range one.Files {
+			// What stands around the path.
+			bytes += 320 + len(one.Files[at].Path)
+		}
+	}
+	return bytes
+}
+
+// contributionInPath finds the contribution in the path and its project. It does not authorize.
+func (c *Call) contributionInPath() (project *work.Project, contribution id.ID, err error) {
+	return c.owner(id.Contribution, "contribution", errContributionNotFound)
+}
+
+// contributionAs renders a contribution as the only data.
+func (c *Call) contributionAs(
+	contribution id.ID,
+) func(p *work.Project, r work.Result) (Reply, error) {
+	return func(p *work.Project, _ work.Result) (Reply, error) {
+		from, ok := p.Contribution(contribution)
+		if !ok {
+			return Reply{}, errUnknownResult
+		}
+		return Reply{
+			Status: 200, Data: ContributionData{Contribution: c.contribution(p, from, nil)},
+		}, nil
+	}
+}
+
+func submitWorkspace(c *Call, body *SubmitWorkspace) (Reply, error) {
+	owner, workspace, err := c.owner(id.Workspace, "workspace", errWorkspaceNotFound)
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.SubmitWorkspace{Workspace: workspace, Summary: body.Summary}
+	reply, err := c.answer(owner.ID, command, func(p *work.Project, r work.Result) (Reply, error) {
+		from, made := p.Contribution(r.Subject)
+		w, ok := p.Workspace(workspace)
+		if !made || !ok {
+			return Reply{}, errUnknownResult
+		}
+		return Reply{Status: 201, Data: WorkspaceSubmitted{
+			Contribution: c.contribution(p, from, nil), Workspace: c.workspace(p, w, nil),
+		}}, nil
+	})
+	return reply, c.conflictFault(err, nil)
+}
+
+func listContributions(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(contributionsPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	var before, author id.ID
+	if after != nil {
+		if len(after) != len(before) {
+			return Reply{}, errCursorInvalid()
+		}
+		before = id.ID(after)
+	}
+	text, byAuthor := c.Query["author"]
+	if byAuthor {
+		author = parsed(id.Agent, text)
+	}
+	status := work.ParseContributionStatus(c.Query["status"])
+	data := ContributionsData{Contributions: []Contribution{}}
+	bytes := 0
+	view.Contributions(before, func(from *work.Contribution) bool {
+		if status != 0 && from.Status != status || byAuthor && from.Author != author {
+			return true
+		}
+		if len(data.Contributions) == limit || bytes >= contributionsPageBytes {
+			data.NextCursor = c.next(before[:])
+			return false
+		}
+		bytes, before = bytes+contributionBytes(view, from), from.ID
+		data.Contributions = append(data.Contributions, c.contribution(view, from, nil))
+		return true
+	})
+	return Reply{Data: data}, nil
+}
+
+// readableContribution is the contribution in the path, for those who may read it:
+// CONTRIBUTION_NOT_FOUND.
+func (c *Call) readableContribution() (*work.Project, *work.Contribution, error) {
+	view, wanted, err := c.contributionInPath()
+	if err != nil {
+		return nil, nil, err
+	}
+	from, ok := view.Contribution(wanted)
+	if !ok || !view.Readable(c.Agent) {
+		return nil, nil, errContributionNotFound()
+	}
+	return view, from, nil
+}
+
+func readContribution(c *Call, _ *None) (Reply, error) {
+	view, from, err := c.readableContribution()
+	if err != nil {
+		return Reply{}, err
+	}
+	tag := strconv.AppendUint([]byte(`"c`), from.Version, 36)
+	return Reply{
+		Data: ContributionData{Contribution: c.contribution(view, from, nil)},
+		ETag: string(append(tag, '"')),
+	}, nil
+}
+
+func acceptContribution(c *Call, body *AcceptContribution) (Reply, error) {
+	owner, wanted, err := c.contributionInPath()
+	if err != nil {
+		return Reply{}, err
+	}
+	revision := parsed(id.Revision, body.RevisionID)
+	return c.planned(owner.ID,
+		func(view *work.Project) (*work.MergePlan, error) {
+			from, ok := view.Contribution(wanted)
+			if !ok || work.MayWriteFiles.Require(view, c.Agent) != nil || from.Status.Final() ||
+				from.Current() != revision {
+				return nil, nil
+			}
+			return view.PlanAcceptance(view.CurrentRevision(from), c.Service.Engine.Blob)
+		},
+		func(plan *work.MergePlan) work.Command {
+			return &work.AcceptContribution{
+				Contribution: wanted, Revision: revision, Message: textOr(body.Message), Plan: plan,
+			}
+		},
+		func(plan *work.MergePlan, p *work.Project, r work.Result) (Reply, error) {
+			from, ok := p.Contribution(wanted)
+			changeset, published := p.Changeset(r.Changeset)
+			if !ok || !published {
+				return Reply{}, errUnknownResult
+			}
+			return Reply{Status: 200, Data: ContributionAccepted{
+				Contribution: c.contribution(p, from, plan),
+				Changeset:    c.changeset(p, changeset, true),
+			}}, nil
+		})
+}
+
+func textOr(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+func rejectContribution(c *Call, body *RejectContribution) (Reply, error) {
+	owner, wanted, err := c.contributionInPath()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.RejectContribution{Contribution: wanted, Reason: body.Reason}
+	return c.answer(owner.ID, command, c.contributionAs(wanted))
+}
+
+func withdrawContribution(c *Call, body *WithdrawContribution) (Reply, error) {
+	owner, wanted, err := c.contributionInPath()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.WithdrawContribution{Contribution: wanted, Reason: body.Reason}
+	return c.answer(owner.ID, command, c.contributionAs(wanted))
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Revision is what a workspace changed of its base when it was submitted; it never changes.
+type Revision struct {
+	ID         string            `json:"id" check:"id=rev_" doc:"The revision's ID."`
+	Number     int               `json:"number" doc:"Its place among the revisions of the contribution, from 1."`
+	BaseID     string            `json:"base_changeset_id" check:"id=chg_" doc:"The changeset that it is on."`
+	Operations []OperationRecord `json:"operations" doc:"What it does to that."`
+	Summary    string            `json:"summary" doc:"What was done."`
+	CreatedAt  Time              `json:"created_at" doc:"When it was submitted."`
+}
+
+// RevisionDiffData is the diff of a revision as data.
+type RevisionDiffData struct {
+	Diff RevisionDiff `json:"diff" doc:"The diff."`
+}
+
+// RevisionDiff is a unified diff between the base of a revision and the revision.
+type RevisionDiff struct {
+	BaseID         string     `json:"base_changeset_id" check:"id=chg_" doc:"The changeset that the revision is on."`
+	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"The changeset that the revision became; null where it became none."`
+	ContributionID string     `json:"contribution_id" check:"id=ctr_" doc:"The contribution."`
+	RevisionID     string     `json:"revision_id" check:"id=rev_" doc:"The revision."`
+	Format         string     `json:"format" check:"enum=unified" doc:"Always unified."`
+	Text           string     `json:"text" doc:"At most 200000 characters, cut at a line end."`
+	Truncated      bool       `json:"truncated" doc:"Whether something was left out."`
+	Files          []DiffFile `json:"files" doc:"Every file that differs."`
+}
+
+var revisionOperations = []*Operation{
+	declare[None, RevisionDiffData](Operation{
+		Name: "contribution.diff", Method: "GET",
+		Path: contributionPath + "/revisions/{revision}/diff",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
+		Params: append(contributionParam[:1:1], Param{
+			Name: "revision", Doc: "The revision's ID.",
+		}),
+		Errors: []fault.Code{
+			fault.ContributionNotFound, fault.RevisionNotFound, fault.BlobCorrupt,
+		},
+		Tag: "contributions", Summary: "Read the diff of a revision",
+		Doc: "Returns what a revision changes of its base as text that git apply takes when it is not " +
+			"truncated. It stays the same, whatever becomes of the workspace.",
+	}, readRevisionDiff),
+}
+
+// revision is the wire form.
+func revision(p *work.Project, from *work.Revision) Revision {
+	record := Revision{
+		ID: from.ID.Format(id.Revision), Number: from.Number,
+		BaseID: from.Base.Format(id.Changeset), Operations: []OperationRecord{},
+		Summary: from.Summary, CreatedAt: Time(from.CreatedAt),
+	}
+	for _, op := range p.RevisionOperations(from) {
+		one := OperationRecord{
+			Action: op.Action.String(), Path: op.Path, PreviousBlob: hashOrNil(op.Before),
+		}
+		if op.Action == work.Rename {
+			one.PreviousPath = &op.From
+		}
+		if op.Action != work.Delete {
+			one.BlobHash, one.SizeBytes, one.ContentType = hashOrNil(op.Blob), &op.Size, &op.Type
+		}
+		record.Operations = append(record.Operations, one)
+	}
+	return record
+}
+
+func readRevisionDiff(c *Call, _ *None) (Reply, error) {
+	view, contribution, err := c.readableContribution()
+	if err != nil {
+		return Reply{}, err
+	}
+	wanted, _ := id.Parse(id.Revision, c.Param("revision"))
+	from, ok := view.RevisionOf(contribution, wanted)
+	if !ok {
+		return Reply{}, fault.New(fault.RevisionNotFound, "The contribution has no such revision.")
+	}
+	var made Diff
+	differ := differ{call: c, changes: view.RevisionChanges(from)}
+	if err := differ.run(&made); err != nil {
+		return Reply{}, err
+	}
+	data := RevisionDiff{
+		BaseID:         from.Base.Format(id.Changeset),
+		ContributionID: contribution.ID.Format(id.Contribution),
+		RevisionID:     from.ID.Format(id.Revision), Format: "unified",
+		Text: made.Text, Truncated: made.Truncated, Files: made.Files,
+	}
+	if contribution.Current() == from.ID {
+		data.ChangesetID = idOrNil(id.Changeset, contribution.Changeset)
+	}
+	return Reply{Data: RevisionDiffData{Diff: data}}, nil
+}
