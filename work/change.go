@@ -84,20 +84,33 @@ func (c *comparison) settleRenames() {
 			c.renames[path], c.sources[origin] = origin, path
 		}
 	}
-	for settled := false; !settled; {
-		settled = true
-		for path, origin := range c.renames {
-			_, sourceStands := c.after(origin)
-			_, sourceTaken := c.renames[origin]
-			_, targetStood := c.before(path)
-			_, targetLeft := c.sources[path]
-			if sourceStands && !sourceTaken || targetStood && !targetLeft {
-				delete(c.renames, path)
-				delete(c.sources, origin)
-				settled = false
-			}
+	pending := make([]string, 0, len(c.renames))
+	for path := range c.renames {
+		pending = append(pending, path)
+	}
+	for len(pending) > 0 {
+		path := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
+		origin, renamed := c.renames[path]
+		if !renamed || c.holds(path, origin) {
+			continue
+		}
+		delete(c.renames, path)
+		delete(c.sources, origin)
+		// Those are to be asked again that took its path, or made room for it.
+		pending = append(pending, origin)
+		if taken, left := c.sources[path]; left {
+			pending = append(pending, taken)
 		}
 	}
+}
+
+func (c *comparison) holds(path, origin string) bool {
+	_, sourceStands := c.after(origin)
+	_, sourceTaken := c.renames[origin]
+	_, targetStood := c.before(path)
+	_, targetLeft := c.sources[path]
+	return (!sourceStands || sourceTaken) && (!targetStood || targetLeft)
 }
 
 func (c *comparison) changes() []Change {
