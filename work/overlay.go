@@ -46,6 +46,13 @@ func movedTo(files []Overlaid, from string) string {
 	return ""
 }
 
+// hasRoom reports whether an overlay has no more files than a project may.
+func (p *Project) hasRoom(base *Changeset, files []Overlaid) bool {
+	// There are no more than paths that ever stood. So hardly any project has to be walked.
+	most := p.live.Len() + p.gone.Len() + len(files)
+	return most <= FilesMax || p.countOver(base, files) <= FilesMax
+}
+
 // countOver is how many files stand in an overlay.
 func (p *Project) countOver(base *Changeset, files []Overlaid) (count int) {
 	if base == p.Head() {

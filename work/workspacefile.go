@@ -85,7 +85,7 @@ func (e *workspaceEdit) put(next Overlaid) {
 // requireRoom refuses a new path beyond the limit, or one that would be a folder and a file:
 // FILE_LIMIT_REACHED, PATH_CONFLICT.
 func (e *workspaceEdit) requireRoom(path string) error {
-	if e.project.countOver(e.base, e.files) > FilesMax {
+	if !e.project.hasRoom(e.base, e.files) {
 		return errFileLimitReached()
 	}
 	return e.requireNoConflict(path)
@@ -102,9 +102,12 @@ func (e *workspaceEdit) requireNoConflict(path string) error {
 func (e *workspaceEdit) decide(result Result) (Decision, error) {
 	p, w := e.project, e.workspace
 	next := settledOver(p, e.base, e.files)
-	changes := len(p.netOperations(e.base, next))
-	if changes > OperationsMax && changes > len(p.netOperations(e.base, w.Files)) {
-		return Decision{}, errQuota("workspace_changes", OperationsMax)
+	// Each path is one operation at most.
+	if len(next) > OperationsMax {
+		changes := len(p.netOperations(e.base, next))
+		if changes > OperationsMax && changes > len(p.netOperations(e.base, w.Files)) {
+			return Decision{}, errQuota("workspace_changes", OperationsMax)
+		}
 	}
 	event := &WorkspaceChanged{Workspace: w.ID}
 	for _, path := range e.touched {
