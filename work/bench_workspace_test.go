@@ -8,8 +8,8 @@ import (
 	"pws/work"
 )
 
-// crowded is a project with many files and a workspace that changed as many of them as it may; moved
-// says whether the project has gone on since.
+// crowded is a project with many files and a workspace that changed as many as it may; moved says
+// whether the project has gone on since.
 func crowded(b *testing.B, files int, moved bool) (*world, id.ID) {
 	w := filled(b, files)
 	space := w.must(b, new(work.OpenWorkspace)).Result.Subject
@@ -70,8 +70,8 @@ func BenchmarkWorkspaceNewFile(b *testing.B) {
 	}
 }
 
-// shifted is a project in which every file was renamed to the path of the one behind it, and another
-// began at the path of the first.
+// shifted is a project in which every file was renamed to the path of the one behind it, and
+// another began at the path of the first.
 func shifted(b *testing.B, files int) (w *world, base *work.Changeset, space id.ID) {
 	w = filled(b, files)
 	base = w.project.Head()
