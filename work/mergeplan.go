@@ -112,7 +112,8 @@ func (p *Project) PlanMerge(
 	}
 	m := &treeMerge{
 		project: p, workspace: w, base: base, head: p.Head(), read: read,
-		moved: map[string]string{}, leaves: map[string]bool{}, room: markedBytesMax,
+		moved: map[string]string{}, leaves: map[string]bool{},
+		room: markedBytesMax, fresh: mergedBytesMax,
 		plan: &MergePlan{workspace: w.ID, revision: w.Revision, head: p.Head().ID},
 	}
 	for _, change := range p.Changes(base, m.head) {
@@ -130,6 +131,10 @@ func (p *Project) PlanMerge(
 // markedBytesMax bounds the texts with markers of all conflicts of a workspace together.
 const markedBytesMax = 4 << 20
 
+// mergedBytesMax bounds the files that a merge makes together: they go into one entry of the log.
+// What is beyond is a conflict.
+const mergedBytesMax = 48 << 20
+
 // treeMerge makes a MergePlan.
 type treeMerge struct {
 	project    *Project
@@ -137,13 +142,19 @@ type treeMerge struct {
 	base, head *Changeset
 	read       func(Hash) ([]byte, error)
 	budget     merge.Budget
+	// joined are the sides and the result of the last merge of texts.
+	joined struct {
+		sides  [3]Hash
+		result merge.Result
+	}
 	// moved says where the project has renamed a file of the base to.
 	moved map[string]string
 	items []mergeItem
 	// leaves are the paths of the head that the workspace takes a file away from.
 	leaves map[string]bool
-	room   int
-	plan   *MergePlan
+	// room is left for texts with markers, fresh for merged files.
+	room, fresh int
+	plan        *MergePlan
 }
 
 // mergeItem is one file that the workspace changed.
@@ -418,13 +429,13 @@ func (m *treeMerge) contradictKnown(
 func (m *treeMerge) contradict(
 	item *mergeItem, kind ConflictKind, before, ours, theirs *standing,
 ) error {
-	texts, err := m.texts(before, ours, theirs)
+	c := conflictOf(item.path, kind, before)
+	c.Ours, c.Theirs = ours.blob, theirs.blob
+	joined, err := m.join(before, ours, theirs)
 	if err != nil {
 		return err
 	}
-	c := conflictOf(item.path, kind, before)
-	c.Ours, c.Theirs = ours.blob, theirs.blob
-	m.dispute(c, m.budget.Merge(texts[0], texts[1], texts[2]).Text)
+	m.dispute(c, joined.Text)
 	return nil
 }
 
@@ -446,29 +457,39 @@ func (m *treeMerge) content(
 	case theirs.blob == before.blob, theirs.blob == ours.blob:
 		return merged, true, nil
 	}
-	texts, err := m.texts(before, ours, theirs)
-	if err != nil {
+	joined, err := m.join(before, ours, theirs)
+	if err != nil || joined.Conflicts > 0 || len(joined.Text) > min(m.fresh, FileBytesMax) {
 		return merged, false, err
 	}
-	joined := m.budget.Merge(texts[0], texts[1], texts[2])
-	if joined.Conflicts > 0 || len(joined.Text) > FileBytesMax {
-		return merged, false, nil
-	}
+	m.fresh -= len(joined.Text)
 	blob := Blob{Hash: sha256.Sum256(joined.Text), Content: joined.Text}
 	m.plan.Blobs = append(m.plan.Blobs, blob)
 	merged.blob, merged.size = blob.Hash, len(blob.Content)
 	return merged, true, nil
 }
 
-// texts are the contents of three sides; nothing is an empty text.
-func (m *treeMerge) texts(sides ...*standing) (texts [3][]byte, err error) {
+// join merges three texts; nothing is an empty one. What was merged last is not merged again.
+func (m *treeMerge) join(sides ...*standing) (merge.Result, error) {
+	var hashes [3]Hash
 	for at, side := range sides {
-		if side == nil {
-			continue
-		}
-		if texts[at], err = m.read(side.blob); err != nil {
-			return texts, err
+		if side != nil {
+			hashes[at] = side.blob
 		}
 	}
-	return texts, nil
+	if m.joined.sides == hashes {
+		return m.joined.result, nil
+	}
+	var texts [3][]byte
+	for at, hash := range hashes {
+		if hash == (Hash{}) {
+			continue
+		}
+		var err error
+		if texts[at], err = m.read(hash); err != nil {
+			return merge.Result{}, err
+		}
+	}
+	m.joined.sides = hashes
+	m.joined.result = m.budget.Merge(texts[0], texts[1], texts[2])
+	return m.joined.result, nil
 }
