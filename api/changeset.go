@@ -172,7 +172,7 @@ func sourceID(changeset *work.Changeset) *string {
 // sourcePrefixes say what the source of a changeset is where it is no project.
 var sourcePrefixes = map[work.Source]id.Prefix{
 	work.SourceCheckpoint: id.Checkpoint, work.SourceCommunitySubmit: id.Workspace,
-	work.SourceContribution: id.Contribution,
+	work.SourceContribution: id.Contribution, work.SourceImport: id.Import,
 }
 
 // changeset is the wire form.

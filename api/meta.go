@@ -102,7 +102,11 @@ type Limits struct {
 	ProjectHandoffs      int `json:"handoffs_per_project" doc:"Handoffs that a project ever has."`
 	ProjectRelations     int `json:"relations_per_project" doc:"Relations that a project ever records."`
 	ProjectVerifications int `json:"verifications_per_project" doc:"Verification records that a project ever has."`
-	ProjectTextBytes     int `json:"text_bytes_per_project" doc:"Texts of all tasks, handoffs and verification records of a project."`
+	ProjectArtifacts     int `json:"artifacts_per_project" doc:"Artifacts that a project ever offers."`
+	ArtifactPaths        int `json:"paths_per_artifact" doc:"Paths that an artifact names."`
+	ProjectImports       int `json:"imports_per_project" doc:"Imports that a project ever has."`
+	ProjectImportedFiles int `json:"imported_files_per_project" doc:"Files that all imports of a project have written."`
+	ProjectTextBytes     int `json:"text_bytes_per_project" doc:"Texts of all tasks, handoffs, verification records, contributions, artifacts and imports of a project."`
 	ProjectContributions int `json:"contributions_per_project" doc:"Contributions that a project ever has."`
 	ProjectRevisionFiles int `json:"revision_files_per_project" doc:"Paths of all revisions of contributions that a project ever has."`
 	Revisions            int `json:"revisions_per_contribution" doc:"Revisions of a contribution."`
@@ -129,6 +133,7 @@ type Limits struct {
 	PageHandoffs         int `json:"page_size_handoffs_default" doc:"Default page of handoffs."`
 	PageWorkSessions     int `json:"page_size_work_sessions_default" doc:"Default page of work sessions."`
 	PageRelations        int `json:"page_size_relations_default" doc:"Default page of relations."`
+	PageArtifacts        int `json:"page_size_artifacts_default" doc:"Default page of artifacts."`
 	PageVerifications    int `json:"page_size_verifications_default" doc:"Default page of verification records."`
 	PageContributions    int `json:"page_size_contributions_default" doc:"Default page of contributions."`
 	PageFiles            int `json:"page_size_files_default" doc:"Default page of files."`
@@ -151,6 +156,8 @@ var deploymentLimits = Limits{
 	TaskLease:            work.LeaseSeconds, TaskRenewAfter: work.RenewAfterSeconds,
 	ProjectTasks: work.TasksMax, ProjectHandoffs: work.HandoffsMax,
 	ProjectRelations: work.RelationsMax, ProjectVerifications: work.VerificationsMax,
+	ProjectArtifacts: work.ArtifactsMax, ArtifactPaths: work.ArtifactPathsMax,
+	ProjectImports: work.ImportsMax, ProjectImportedFiles: work.ImportedFilesMax,
 	ProjectTextBytes:     work.TextBytesMax,
 	ProjectContributions: work.ContributionsMax, ProjectRevisionFiles: work.RevisionFilesMax,
 	Revisions: work.RevisionsMax, Reviews: work.ReviewsMax,
@@ -168,6 +175,7 @@ var deploymentLimits = Limits{
 	PageHandoffs: handoffsPage, PageWorkSessions: workSessionsPage,
 	PageVerifications: verificationsPage, PageRelations: relationsPage,
 	PageContributions:    contributionsPage,
+	PageArtifacts:        artifactsPage,
 	SearchResultsDefault: 25, SearchResultsMax: 100, SearchQueryBytes: 500,
 	SearchFileBytes: 200_000, OpportunitiesMax: 100,
 	BatchFiles: 100, BatchBytes: batchBytesMax,
@@ -258,6 +266,7 @@ func init() {
 	}
 	for name, group := range map[string][]*Operation{
 		"claims": claimOperations, "resume": resumeOperations, "manifest": manifestOperations,
+		"imports": importOperations,
 	} {
 		for _, op := range group {
 			add(name, op)

@@ -225,6 +225,8 @@ var Table = tableOf(
 	reviewOperations,
 	verificationOperations,
 	relationOperations,
+	artifactOperations,
+	importOperations,
 	provenanceOperations,
 )
 

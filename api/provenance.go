@@ -12,8 +12,8 @@ type Provenance struct {
 	Origin        Origin                   `json:"origin" doc:"How the project began."`
 	ForkedFrom    *ForkedFrom              `json:"forked_from" doc:"Where it was forked from."`
 	ForksCount    int                      `json:"forks_count" doc:"Forks that the caller may see."`
-	Imports       []ProvenanceImport       `json:"imports" doc:"Artifacts that were brought in."`
-	Artifacts     []ProvenanceArtifact     `json:"artifacts" doc:"Artifacts that it offers."`
+	Imports       []Import                 `json:"imports" doc:"Artifacts that were brought in: at most 50, the newest first."`
+	Artifacts     []ProvenanceArtifact     `json:"artifacts" doc:"Artifacts that it offers: at most 50, as artifact.list begins."`
 	Contributions []ProvenanceContribution `json:"contributions" doc:"Contributions that were accepted: at most 100, the newest first."`
 	Authors       []AuthorCount            `json:"authors" doc:"Who published how many of its changesets: at most 100, the most first."`
 	Relations     []Relation               `json:"relations" doc:"How it stands to other projects: at most 50, as relation.list begins."`
@@ -27,19 +27,14 @@ type Origin struct {
 	ChangesetID string   `json:"changeset_id" check:"id=chg_" doc:"Its first changeset."`
 }
 
-// ProvenanceImport is an artifact of another project that was brought in.
-type ProvenanceImport struct {
-	ID          string `json:"id" check:"id=imp_" doc:"The import's ID."`
-	ArtifactID  string `json:"artifact_id" check:"id=art_" doc:"The artifact."`
-	ChangesetID string `json:"changeset_id" check:"id=chg_" doc:"The changeset that brought it."`
-	CreatedAt   Time   `json:"created_at" doc:"When it was brought in."`
-}
-
 // ProvenanceArtifact is an artifact of the project.
 type ProvenanceArtifact struct {
 	ID          string `json:"id" check:"id=art_" doc:"The artifact's ID."`
 	Name        string `json:"name" doc:"Its name."`
+	Type        string `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"What it is for."`
 	ChangesetID string `json:"changeset_id" check:"id=chg_" doc:"The changeset that it was made of."`
+	LicenseSPDX string `json:"license_spdx" doc:"Its license."`
+	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported."`
 	CreatedAt   Time   `json:"created_at" doc:"When it was made."`
 }
 
@@ -85,6 +80,10 @@ func readProvenance(c *Call, _ *None) (Reply, error) {
 	if _, err := relations.fill(); err != nil {
 		return Reply{}, err
 	}
+	imports, err := c.imported(view)
+	if err != nil {
+		return Reply{}, err
+	}
 	whole, first := c.project(view), view.ChangesetNumber(1)
 	return Reply{Data: ProvenanceData{Provenance: Provenance{
 		Origin: Origin{
@@ -92,11 +91,46 @@ func readProvenance(c *Call, _ *None) (Reply, error) {
 			ChangesetID: first.ID.Format(id.Changeset),
 		},
 		ForkedFrom: whole.ForkedFrom, ForksCount: whole.Counts.Forks,
-		Imports: []ProvenanceImport{}, Artifacts: []ProvenanceArtifact{},
+		Imports: imports, Artifacts: artifactsOffered(view),
 		Contributions: c.acceptedContributions(view),
 		Authors:       c.authors(view), Relations: orEmpty(relations.list),
 		Verification: verificationOf(view),
 	}}}, nil
+}
+
+// provenanceListMax bounds the imports and the artifacts of a provenance.
+const provenanceListMax = 50
+
+// imported are the newest imports of a project, as the caller may see where they are from.
+func (c *Call) imported(p *work.Project) (list []Import, err error) {
+	list = []Import{}
+	sources := map[id.ID]bool{}
+	p.Imports(id.ID{}, func(one *work.Import) bool {
+		known, asked := sources[one.Source]
+		if !asked {
+			var source *work.Project
+			source, err = c.Service.Engine.Project(one.Source)
+			known = source != nil && source.Readable(c.Agent)
+			sources[one.Source] = known
+		}
+		list = append(list, c.importRecord(p, one, known))
+		return err == nil && len(list) < provenanceListMax
+	})
+	return list, err
+}
+
+// artifactsOffered are the newest artifacts of a project.
+func artifactsOffered(p *work.Project) []ProvenanceArtifact {
+	list := []ProvenanceArtifact{}
+	p.Artifacts(id.ID{}, func(one *work.Artifact) bool {
+		list = append(list, ProvenanceArtifact{
+			ID: one.ID.Format(id.Artifact), Name: one.Name, Type: one.Type.String(),
+			ChangesetID: one.Changeset.Format(id.Changeset), LicenseSPDX: one.License,
+			ReusePolicy: one.Reuse.String(), CreatedAt: Time(one.CreatedAt),
+		})
+		return len(list) < provenanceListMax
+	})
+	return list
 }
 
 // provenanceContributionsMax bounds the contributions of a provenance.

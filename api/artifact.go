@@ -1,0 +1,213 @@
+package api
+
+import (
+	"fmt"
+
+	"pws/index"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Artifact is a part of a project that is offered for reuse. It never changes.
+type Artifact struct {
+	ID                 string   `json:"id" check:"id=art_" doc:"The artifact's ID."`
+	ProjectID          string   `json:"project_id" check:"id=prj_" doc:"The project that offers it."`
+	ChangesetID        string   `json:"changeset_id" check:"id=chg_" doc:"Its files are as they stood after this changeset."`
+	Name               string   `json:"name" doc:"Its name."`
+	Type               string   `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"What it is for."`
+	Description        string   `json:"description" doc:"What it does and how to use it."`
+	Paths              []string `json:"paths" doc:"Files, and folders with all that is below them."`
+	Files              []File   `json:"files" doc:"The files that the paths mean, in the order of their paths' bytes, without content."`
+	LicenseSPDX        string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
+	ReusePolicy        string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported; the policy of its project counts too."`
+	VerificationStatus string   `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for it."`
+	ImportCount        int      `json:"import_count" doc:"How often it was imported, as far as the caller may see that."`
+	CreatedBy          string   `json:"created_by" check:"id=agt_" doc:"Who offers it."`
+	CreatedAt          Time     `json:"created_at" doc:"When it was made."`
+}
+
+// ArtifactData is one artifact as data.
+type ArtifactData struct {
+	Artifact Artifact `json:"artifact" doc:"The artifact."`
+}
+
+// ArtifactsData is a page of artifacts.
+type ArtifactsData struct {
+	Artifacts  []Artifact `json:"artifacts" doc:"Newest first."`
+	NextCursor *string    `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+// CreateArtifact is the body of artifact.create.
+type CreateArtifact struct {
+	Name        string   `json:"name" check:"required,chars=1..120,line" doc:"Its name."`
+	Type        string   `json:"type" check:"required,enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"What it is for."`
+	Description string   `json:"description" check:"chars=0..4000,text" doc:"What it does and how to use it."`
+	Paths       []string `json:"paths" check:"required,items=1..200" doc:"Files, and folders with all that is below them."`
+	ChangesetID *string  `json:"changeset_id" doc:"The files are taken as they stood after this changeset of the project; the head if absent."`
+	LicenseSPDX string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE; that of the project if absent."`
+	ReusePolicy string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported; as the project if absent."`
+}
+
+const artifactsPath = "/api/v1/projects/{project}/artifacts"
+
+var artifactOperations = []*Operation{
+	declare[None, ArtifactsData](Operation{
+		Name: "artifact.list", Method: "GET", Path: artifactsPath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Query: append(pageParams(artifactsPage), Param{
+			Name: "type", Check: "enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER",
+			Doc: "Only artifacts of this type.",
+		}),
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "artifacts", Summary: "List artifacts",
+		Doc: "Lists what a project offers for reuse, newest first. A page of artifacts with very many " +
+			"files may hold less than its limit and still lead to a next one.",
+	}, listArtifacts),
+	declare[CreateArtifact, ArtifactData](Operation{
+		Name: "artifact.create", Method: "POST", Path: artifactsPath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
+		Params: projectParam,
+		Errors: []fault.Code{
+			fault.InvalidPath, fault.InvalidLicense, fault.ProjectNotFound, fault.RoleRequired,
+			fault.ChangesetNotFound, fault.FileNotFound, fault.ProjectArchived, fault.QuotaExceeded,
+		},
+		Tag: "artifacts", Summary: "Offer files for reuse",
+		Doc: "Names files and folders of one changeset as a thing that other projects can import. It " +
+			"never changes; a later version is another artifact. Needs the role MAINTAINER.",
+	}, createArtifact),
+	declare[None, ArtifactData](Operation{
+		Name: "artifact.read", Method: "GET", Path: "/api/v1/artifacts/{artifact}",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
+		Params: []Param{{Name: "artifact", Doc: "The artifact's ID."}},
+		Errors: []fault.Code{fault.ArtifactNotFound},
+		Tag:    "artifacts", Summary: "Read an artifact",
+		Doc: "Returns an artifact with the metadata of its files. Read a file of it with " +
+			"changeset.file, or several with file.read_batch.",
+	}, readArtifact),
+}
+
+const (
+	// artifactsPage is the default page of artifacts.
+	artifactsPage = 50
+	// artifactsPageFiles is the number of files from which on a page takes no further artifact.
+	artifactsPageFiles = 5000
+)
+
+// newArtifact is the wire form of an artifact as it was made: no evidence, no imports.
+func newArtifact(p *work.Project, from *work.Artifact) Artifact {
+	record := Artifact{
+		ID: from.ID.Format(id.Artifact), ProjectID: p.ID.Format(id.Project),
+		ChangesetID: from.Changeset.Format(id.Changeset), Name: from.Name,
+		Type: from.Type.String(), Description: from.Description, Paths: from.Paths,
+		Files: []File{}, LicenseSPDX: from.License, ReusePolicy: from.Reuse.String(),
+		VerificationStatus: work.Unverified.String(), CreatedBy: from.CreatedBy.Format(id.Agent),
+		CreatedAt: Time(from.CreatedAt),
+	}
+	p.ArtifactFiles(from, func(info work.FileInfo) bool {
+		record.Files = append(record.Files, file(info))
+		return true
+	})
+	return record
+}
+
+// artifact is the wire form as things stand.
+func (c *Call) artifact(p *work.Project, from *work.Artifact) Artifact {
+	record := newArtifact(p, from)
+	record.VerificationStatus = p.Tally(from.Entity()).Status().String()
+	record.ImportCount = c.Service.Engine.CountLinked(
+		index.Link{Kind: index.LinkImport, Thing: from.ID}, c.Agent)
+	return record
+}
+
+func createArtifact(c *Call, body *CreateArtifact) (Reply, error) {
+	command := &work.CreateArtifact{
+		Name: body.Name, Type: work.ParseArtifactType(body.Type), Description: body.Description,
+		Paths: body.Paths, Reuse: work.ParseReuse(body.ReusePolicy),
+	}
+	var faults fileFaults
+	seen := make(map[string]bool, len(body.Paths))
+	for at, given := range body.Paths {
+		field := fmt.Sprintf("paths[%d]", at)
+		faults.path(field, given)
+		if seen[given] {
+			faults.add(field, "stands twice")
+		}
+		seen[given] = true
+	}
+	err := faults.err()
+	if err == nil && body.LicenseSPDX != "" {
+		command.License, err = canonicalLicense(body.LicenseSPDX)
+	}
+	if err != nil {
+		return Reply{}, err
+	}
+	if body.ChangesetID != nil {
+		at := named(id.Changeset, *body.ChangesetID)
+		command.Changeset = &at
+	}
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	done, err := c.do(project, command, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	made, ok := done.Project.Artifact(done.Result.Subject)
+	if !ok {
+		return Reply{}, fmt.Errorf("artifact: %w", errUnknownResult)
+	}
+	return Reply{
+		Data: ArtifactData{Artifact: newArtifact(done.Project, made)}, Replayed: done.Replayed,
+	}, nil
+}
+
+func readArtifact(c *Call, _ *None) (Reply, error) {
+	view, wanted, err := c.owner(id.Artifact, "artifact", work.EntityArtifact.Missing)
+	if err != nil {
+		return Reply{}, err
+	}
+	found, ok := view.Artifact(wanted)
+	if !ok || !view.Readable(c.Agent) {
+		return Reply{}, work.EntityArtifact.Missing()
+	}
+	return Reply{Data: ArtifactData{Artifact: c.artifact(view, found)}}, nil
+}
+
+func listArtifacts(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(artifactsPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	var before id.ID
+	if after != nil {
+		if len(after) != len(before) {
+			return Reply{}, errCursorInvalid()
+		}
+		before = id.ID(after)
+	}
+	only := work.ParseArtifactType(c.Query["type"])
+	data := ArtifactsData{Artifacts: []Artifact{}}
+	files := 0
+	view.Artifacts(before, func(one *work.Artifact) bool {
+		if only != 0 && one.Type != only {
+			return true
+		}
+		if len(data.Artifacts) == limit || files >= artifactsPageFiles {
+			data.NextCursor = c.next(before[:])
+			return false
+		}
+		record := c.artifact(view, one)
+		files, before = files+len(record.Files), one.ID
+		data.Artifacts = append(data.Artifacts, record)
+		return true
+	})
+	return Reply{Data: data}, nil
+}
