@@ -9,9 +9,7 @@ func TestClockGoesOnAfterARestart(t *testing.T) {
 	e.Advance(24 * 3600 * 1000)
 	mustPut(t, e, project, owner, "a", "1")
 	newest := viewOf(t, e, project).UpdatedAt
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	config := e.config
 	stop(t, e)
 	e = start(t, config)

@@ -48,9 +48,7 @@ func newCutLog(t *testing.T) *cutLog {
 	for step := range 10 {
 		mustPut(t, e, projects[step%2], owner, fmt.Sprint("f", step%3), fmt.Sprint(step))
 	}
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	c := &cutLog{
 		dir: config.Dir, segment: newest(t, config.Dir, "log/0*"),
 		states: map[uint64]map[string]string{},

@@ -48,9 +48,7 @@ func TestClaimIsOverTheMomentItRunsOut(t *testing.T) {
 		t.Fatal("somebody has noted the end: the test shows nothing")
 	}
 	// A start finds the same, without having loaded the project.
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	config := e.config
 	config.Dir = crashCopy(t, e.config.Dir)
 	again := start(t, config)
@@ -72,9 +70,7 @@ func TestAdvanceNotesWhatRanOut(t *testing.T) {
 		mustDo(t, e, project, owner, &work.ClaimTask{Task: task})
 		claimed[project] = task
 	}
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	if passive := e.sweep(e.Advance(1000)); passive != len(claimed) {
 		t.Fatalf("%d projects are passive", passive)
 	}
@@ -157,9 +153,7 @@ func TestListsCountWithTheTime(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	tasks := createTasks(t, e, project, owner, 3)
 	mustDo(t, e, project, owner, &work.ClaimTask{Task: tasks[0]})
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	if e.sweep(e.Advance(1000)) != 1 {
 		t.Fatal("the project is still in memory")
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"testing"
 	"time"
 
@@ -35,6 +36,18 @@ func stop(t testing.TB, e *Engine) {
 	t.Helper()
 	if err := e.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// saveAll saves all that was answered. A save covers what the log says is durable, and it tells
+// that to the writers first.
+func saveAll(t testing.TB, e *Engine) {
+	t.Helper()
+	for stats := e.wal.Stats(); stats.Durable < stats.Last; stats = e.wal.Stats() {
+		runtime.Gosched()
+	}
+	if err := e.Save(); err != nil {
+		t.Fatal(err)
 	}
 }
 

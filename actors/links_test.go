@@ -64,16 +64,12 @@ func TestLinksLast(t *testing.T) {
 		mustDo(t, e, source, ann, relate(projects[0]))
 	}
 	again("in the log")
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	again("saved")
 	mustDo(t, e, projects[1], ann, relate(projects[2]))
 	mustDo(t, e, projects[0], ann, relate(projects[1]))
 	again("saved, and in the log behind")
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	e.sweep(e.Now() + 1000)
 	checkLinks(t, "at rest", e)
 	again("saved again")
@@ -90,9 +86,7 @@ func TestVerifyNamesLinksThatAreOthers(t *testing.T) {
 	ann := register(t, e, "ann")
 	one, other := createProject(t, e, ann, work.Public), createProject(t, e, ann, work.Public)
 	mustDo(t, e, one, ann, relate(other))
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	writer, err := e.snapshot.Begin()
 	if err != nil {
 		t.Fatal(err)

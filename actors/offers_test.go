@@ -81,9 +81,7 @@ func TestImportsShareContents(t *testing.T) {
 		check(what, times)
 	}
 	again("from the log", 1)
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	again("from the snapshot", 1)
 	for _, target := range []id.ID{open, closed} {
 		mustDo(t, e, target, bob, importing(t, e, artifact, bob, "w"))

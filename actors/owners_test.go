@@ -57,9 +57,7 @@ func TestThingsAreFoundByTheirID(t *testing.T) {
 		checkFound(t, "in memory", e)
 		config.Dir = crashCopy(t, e.config.Dir)
 		checkFound(t, "after a kill", start(t, config))
-		if err := e.Save(); err != nil {
-			t.Fatal(err)
-		}
+		saveAll(t, e)
 		if e.sweep(e.Advance(1000)) == 0 {
 			t.Fatal("nothing rests")
 		}
@@ -88,9 +86,7 @@ func TestLookingLoadsFewProjects(t *testing.T) {
 	for n, project := range projects {
 		heads[n] = viewOf(t, e, project).Head().ID
 	}
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	for n, head := range heads {
 		config := e.config
 		config.Dir = crashCopy(t, e.config.Dir)
@@ -127,9 +123,7 @@ func TestCandidateThatCannotBeLoaded(t *testing.T) {
 	e.Advance(1)
 	sound := createOf(t, e, owner, 7, work.Public)
 	task := createTasks(t, e, sound, owner, 1)[0]
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	config := e.config
 	config.Dir = crashCopy(t, e.config.Dir)
 	spoil(t, config.Dir, func(s *snapshot.Store, w *snapshot.Writer) error {
@@ -193,9 +187,7 @@ func TestFamiliesAreSmall(t *testing.T) {
 // TestSectionsThatNobodyReads are taken out by the next snapshot.
 func TestSectionsThatNobodyReads(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	config := e.config
 	config.Dir = crashCopy(t, e.config.Dir)
 	spoil(t, config.Dir, func(s *snapshot.Store, w *snapshot.Writer) error {
@@ -209,9 +201,7 @@ func TestSectionsThatNobodyReads(t *testing.T) {
 	mustVerify(t, config.Dir)
 	again := start(t, config)
 	mustPut(t, again, project, owner, "a", "1")
-	if err := again.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, again)
 	for key := range again.sectionKeys("d") {
 		t.Errorf("%q is still there", key)
 	}

@@ -22,9 +22,7 @@ func TestIdentityChangesWhileASaveRuns(t *testing.T) {
 	want := fullState(t, e)
 	config.Dir = crashCopy(t, e.config.Dir)
 	sameState(t, "after a kill", want, fullState(t, start(t, config)))
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	config.Dir = crashCopy(t, e.config.Dir)
 	sameState(t, "after one more snapshot", want, fullState(t, start(t, config)))
 }

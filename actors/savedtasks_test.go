@@ -36,9 +36,7 @@ func spoil(t *testing.T, dir string, change func(s *snapshot.Store, w *snapshot.
 func TestVerifyChecksWhatFindsTasks(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	createTasks(t, e, project, owner, 3)
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	sound, nowhere := crashCopy(t, e.config.Dir), id.New(1, [10]byte{7})
 	if r := mustVerify(t, sound); r.Tasks != 3 || r.Unfinished != 3 {
 		t.Fatalf("%d tasks, %d of them unfinished", r.Tasks, r.Unfinished)
@@ -77,9 +75,7 @@ func TestVerifyChecksWhatFindsTasks(t *testing.T) {
 func TestStartRefusesOpenTasksThatDoNotDecode(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	createTasks(t, e, project, owner, 3)
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	good := encodeTasks(tasksOf(viewOf(t, e, project)))
 	config := e.config
 	for length := range good {

@@ -86,9 +86,7 @@ func (s *simulation) step() {
 	case kind < 92:
 		s.burst()
 	case kind < 94:
-		if err := s.e.Save(); err != nil {
-			s.t.Fatal(err)
-		}
+		saveAll(s.t, s.e)
 	case kind < 97:
 		s.e.sweep(s.e.Advance([]int64{1000, leaseMillis / 2}[s.pick(2)]))
 		s.e.prune()

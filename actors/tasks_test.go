@@ -152,9 +152,7 @@ func sectionPositions(e *Engine, project id.ID) map[string]uint64 {
 func rewritten(t *testing.T, e *Engine, project id.ID) (keys []string) {
 	t.Helper()
 	before := sectionPositions(e, project)
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	for key, position := range sectionPositions(e, project) {
 		if before[key] != position {
 			keys = append(keys, key)
@@ -231,9 +229,7 @@ func TestTaskChangesWhileASaveRuns(t *testing.T) {
 		again := start(t, config)
 		checkFound(t, fmt.Sprint("round ", round), again)
 		sameState(t, fmt.Sprint("round ", round), want, fullState(t, again))
-		if err := e.Save(); err != nil {
-			t.Fatal(err)
-		}
+		saveAll(t, e)
 	}
 }
 
@@ -246,17 +242,13 @@ func TestTasksThatAreOver(t *testing.T) {
 	}
 	finish := &work.UpdateTask{Task: task, Change: work.TaskChange{Status: work.TaskDone}}
 	mustDo(t, e, project, owner, finish)
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	if _, there := e.snapshot.SectionPosition(tasksKey(project)); there || e.tasks.Len() > 0 {
 		t.Fatal("a project whose tasks are over is kept as open work")
 	}
 	reopen := &work.UpdateTask{Task: task, Change: work.TaskChange{Status: work.TaskOpen}}
 	mustDo(t, e, project, owner, reopen)
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	config := e.config
 	config.Dir = crashCopy(t, e.config.Dir)
 	again := start(t, config)
@@ -310,9 +302,7 @@ func TestAudienceFollowsTheProject(t *testing.T) {
 		check(e)
 		config.Dir = crashCopy(t, e.config.Dir)
 		check(start(t, config))
-		if err := e.Save(); err != nil {
-			t.Fatal(err)
-		}
+		saveAll(t, e)
 		config.Dir = crashCopy(t, e.config.Dir)
 		check(start(t, config))
 	}

@@ -137,9 +137,7 @@ func (s *service) write(n int) {
 
 func (s *service) save() {
 	s.t.Helper()
-	if err := s.Save(); err != nil {
-		s.t.Fatal(err)
-	}
+	saveAll(s.t, s.Engine)
 }
 
 // crashCopy is what a kill leaves: the files of a running engine, without its locks.
@@ -373,6 +371,23 @@ func TestVerifyReportsATornTail(t *testing.T) {
 	}
 }
 
+// dropBlobs takes contents out of the packs of a directory that no server uses. A pack of which
+// most stays is left as it is.
+func dropBlobs(t *testing.T, dir string, live func(blobs.Hash) bool) {
+	t.Helper()
+	store, err := blobs.Open(blobs.Options{Dir: filepath.Join(dir, "blobs")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats, err := store.Merge(live)
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if stats.DroppedBlobs == 0 {
+		t.Fatalf("nothing was dropped: %+v", stats)
+	}
+}
+
 func TestVerifyFindsADroppedContent(t *testing.T) {
 	dir, s := lived(t)
 	view, err := s.Project(s.projects[0])
@@ -380,23 +395,65 @@ func TestVerifyFindsADroppedContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := blobs.Hash(view.ChangesetNumber(2).Ops[0].Blob)
-	store, err := blobs.Open(blobs.Options{Dir: filepath.Join(dir, "blobs")})
+	dropBlobs(t, dir, func(h blobs.Hash) bool { return h == kept })
+	wantFaults(t, dir, "is missing", s.projects[0].Format(id.Project))
+}
+
+// A content that a workspace alone names is looked up too: what it holds, and the text in which a
+// refresh has marked a conflict.
+func TestVerifyFindsWhatAWorkspaceHasLost(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := newService(t, dir)
+	project := s.create(work.Public)
+	s.do(0, project, putOf("a", "base"))
+	s.do(2, project, new(work.OpenWorkspace))
+	var workspace id.ID
+	viewOf(t, s.Engine, project).Workspaces(func(w *work.Workspace) bool {
+		workspace = w.ID
+		return true
+	})
+	for _, path := range []string{"a", "b", "c", "d"} {
+		s.do(2, project, &work.WriteWorkspaceFile{
+			Workspace: workspace, Path: path, Blob: blobOf("ours " + path),
+			ContentType: "text/plain",
+		})
+	}
+	s.do(0, project, putOf("a", "theirs"))
+	view := viewOf(t, s.Engine, project)
+	open, _ := view.Workspace(workspace)
+	plan, err := view.PlanMerge(open, s.Blob)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := 0
-	live := func(h blobs.Hash) bool {
-		seen++
-		return h == kept
+	s.do(2, project, &work.RefreshWorkspace{Workspace: workspace, Plan: plan})
+	open, _ = viewOf(t, s.Engine, project).Workspace(workspace)
+	if len(open.Conflicts) != 1 {
+		t.Fatalf("the conflicts are %+v", open.Conflicts)
 	}
-	stats, err := store.Merge(live)
-	if err := errors.Join(err, store.Close()); err != nil {
-		t.Fatal(err)
+	s.save()
+	sound := crashCopy(t, dir)
+	mustVerify(t, sound)
+	name := workspace.Format(id.Workspace)
+	dropped := crashCopy(t, sound)
+	dropBlobs(t, dropped, func(h blobs.Hash) bool {
+		return h == blobs.Hash(blobOf("base").Hash) || h == blobs.Hash(blobOf("theirs").Hash)
+	})
+	wantFaults(t, dropped, "5 faults", "is missing", project.Format(id.Project), name, `of "d"`,
+		fmt.Sprintf("%x", blobOf("ours b").Hash), fmt.Sprintf("%x", open.Conflicts[0].Marked))
+	lost := blobOf("never stored")
+	changed := entry{
+		target: targetProject, id: project, now: 1 << 47, agent: s.agents[2],
+		events: eventOf(t, &work.WorkspaceChanged{Workspace: workspace, Set: []work.Overlaid{
+			{Path: "e", Blob: lost.Hash, Size: len(lost.Content), Type: "text/plain"},
+		}}),
 	}
-	if seen == 0 {
-		t.Fatalf("nothing was dropped: %+v", stats)
-	}
-	wantFaults(t, dir, "is missing", s.projects[0].Format(id.Project))
+	tail := crashCopy(t, sound)
+	logged(t, tail, changed.encode())
+	wantFaults(t, tail, "is missing", name, fmt.Sprintf("%x", lost.Hash), `"e"`)
+	changed.blobs = []entryBlob{{hash: lost.Hash, content: lost.Content}}
+	tail = crashCopy(t, sound)
+	logged(t, tail, changed.encode())
+	mustVerify(t, tail)
 }
 
 // logged appends entries to the log of a directory that no server uses.
