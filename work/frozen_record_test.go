@@ -1,0 +1,130 @@
+package work_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+func frozenFinding(p *work.Project) work.Finding {
+	return work.Finding{
+		Entity: work.Entity{Type: work.EntityChangeset, ID: p.ChangesetNumber(2).ID},
+		Kind:   work.ExternalAttestation, Outcome: work.Failed, Method: "m", Summary: "s",
+		Evidence: []string{"e", "f"}, Source: "lab", Reference: "17",
+	}
+}
+
+// frozenRecords is what the frozen snapshot with records was made of: evidence for the project and
+// for a changeset, two relations, and a workspace that an agent works in.
+func frozenRecords(t *testing.T) *world {
+	w := newWorld()
+	w.create(t)
+	w.put(t, "a", "1")
+	eve := func(command work.Command) id.ID {
+		t.Helper()
+		w.now++
+		decision, err := w.do(agent("eve"), command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decision.Result.Subject
+	}
+	eve(&work.CreateVerification{Finding: work.Finding{
+		Entity: w.project.Entity(), Kind: work.SelfReport, Outcome: work.Passed,
+	}})
+	eve(&work.CreateVerification{Finding: frozenFinding(w.project)})
+	w.must(t, &work.CreateRelation{Type: work.DependsOn, Target: agent("other"), Note: "n"})
+	w.must(t, &work.CreateRelation{Type: work.Supersedes, Target: agent("old")})
+	space := eve(new(work.OpenWorkspace))
+	eve(&work.WriteWorkspaceFile{
+		Workspace: space, Path: "b", Blob: blob("22"), ContentType: "text/x",
+	})
+	eve(&work.DeleteWorkspaceFile{Workspace: space, Path: "a"})
+	return w
+}
+
+// TestFrozenRecords reads a project that was saved with records of others about it.
+func TestFrozenRecords(t *testing.T) {
+	const folder = "testdata/snapshot/v4-records"
+	fresh := func() saved { return mustSave(t, frozenRecords(t).project) }
+	s := saved{chunks: map[work.Chunk][]byte{}}
+	s.head = frozen(t, filepath.Join(folder, "head.cbor"), func() []byte { return fresh().head })
+	for file, kind := range map[string]work.ChunkKind{
+		"verifications.cbor": work.VerificationChunk, "relations.cbor": work.RelationChunk,
+		"workspaces.cbor": work.WorkspaceChunk,
+	} {
+		name := work.Chunk{Kind: kind}
+		s.chunks[name] = frozen(t, filepath.Join(folder, file),
+			func() []byte { return fresh().chunks[name] })
+	}
+	p, err := s.restore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFrozenRecords(t, p)
+	var spaces []*work.Workspace
+	p.Workspaces(func(w *work.Workspace) bool { spaces = append(spaces, w); return true })
+	if len(spaces) != 1 || !p.Has(id.Workspace, spaces[0].ID) {
+		t.Fatalf("%d workspaces", len(spaces))
+	}
+	want := &work.Workspace{
+		ID: spaces[0].ID, Agent: agent("eve"), Mode: work.ContributionMode,
+		Status: work.WorkspaceOpen, Base: p.Head().ID, Revision: 3,
+		CreatedAt: testNow + 3, UpdatedAt: testNow + 5,
+		Files: []work.Overlaid{{Path: "a", At: testNow + 5}, {
+			Path: "b", Blob: blob("22").Hash, Size: 2, Type: "text/x", At: testNow + 4,
+		}},
+	}
+	if diff := cmp.Diff(want, spaces[0]); diff != "" {
+		t.Error(diff)
+	}
+	summary, err := work.RestoreSummary(s.head)
+	if err != nil || !summary.HasVerifications() || summary.OwnTally().SelfReports != 1 {
+		t.Errorf("the summary: %v", err)
+	}
+}
+
+func checkFrozenRecords(t *testing.T, p *work.Project) {
+	t.Helper()
+	var found []*work.Verification
+	p.Verifications(id.ID{}, func(v *work.Verification) bool {
+		found = append(found, v)
+		return true
+	})
+	var said []*work.Relation
+	p.Relations(id.ID{}, func(r *work.Relation) bool { said = append(said, r); return true })
+	if len(found) != 2 || len(said) != 2 || !p.Has(id.Verification, found[0].ID) {
+		t.Fatalf("%d verification records, %d relations", len(found), len(said))
+	}
+	finding := frozenFinding(p)
+	wantFound := []*work.Verification{
+		{ID: found[0].ID, Author: agent("eve"), Finding: finding, CreatedAt: testNow + 2},
+		{
+			ID: found[1].ID, Author: agent("eve"), CreatedAt: testNow + 1,
+			Finding: work.Finding{
+				Entity: p.Entity(), Kind: work.SelfReport, Outcome: work.Passed,
+			},
+		},
+	}
+	if diff := cmp.Diff(wantFound, found); diff != "" {
+		t.Error(diff)
+	}
+	own := work.Tally{SelfReports: 1}
+	if p.OwnTally() != own || p.Tally(finding.Entity) != (work.Tally{Attestations: 1}) {
+		t.Errorf("the tallies are %+v and %+v", p.OwnTally(), p.Tally(finding.Entity))
+	}
+	wantSaid := []*work.Relation{{
+		ID: said[0].ID, Type: work.Supersedes, Target: agent("old"), CreatedBy: agent("ann"),
+		CreatedAt: testNow + 2,
+	}, {
+		ID: said[1].ID, Type: work.DependsOn, Target: agent("other"), Note: "n",
+		CreatedBy: agent("ann"), CreatedAt: testNow + 2,
+	}}
+	if diff := cmp.Diff(wantSaid, said); diff != "" {
+		t.Error(diff)
+	}
+}
