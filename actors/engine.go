@@ -101,6 +101,7 @@ type Engine struct {
 	families families
 	tasks    *index.Tasks
 	links    *index.Links
+	trees    *trees
 	identity identityCell
 
 	// dirty holds the handles that changed since the last snapshot began.
@@ -137,6 +138,9 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		links:    index.NewLinks(),
 		stop:     make(chan struct{}),
 	}
+	e.trees = newTrees(func(hash work.Hash) ([]byte, error) {
+		return e.blobs.Get(blobs.Hash(hash))
+	})
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
 	began := time.Now()
 	report, err := e.openStores()

@@ -28,6 +28,8 @@ func linkOf(event work.Event) (link index.Link, ok bool) {
 		return index.Link{Kind: index.LinkRelation, Thing: event.Target}, true
 	case *work.ArtifactImported:
 		return index.Link{Kind: index.LinkImport, Thing: event.Artifact}, true
+	case *work.ProjectForked:
+		return index.Link{Kind: index.LinkFork, Thing: event.Project}, true
 	}
 	return link, false
 }
@@ -69,6 +71,9 @@ func linksOf(p *work.Project) (all index.ProjectLinks) {
 		named = append(named, index.Link{Kind: index.LinkImport, Thing: one.Artifact})
 		return true
 	})
+	if from, forked := p.ForkedFrom(); forked {
+		named = append(named, index.Link{Kind: index.LinkFork, Thing: from.Project})
+	}
 	slices.SortFunc(named, index.Link.Compare)
 	for _, link := range named {
 		last := len(all.Links) - 1

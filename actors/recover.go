@@ -276,23 +276,26 @@ func (e *Engine) relist(h *handle) error {
 }
 
 // applyTail brings a state that nobody else has seen up to date with the entries behind it.
-func (v *published) applyTail(tail []replayed) error {
+func (v *published) applyTail(tail []replayed, from *trees) error {
 	for at := range tail {
 		in := &tail[at]
 		if in.position <= v.position {
 			continue
 		}
-		if err := guarded(func() error { return v.apply(in) }); err != nil {
+		if err := guarded(func() error { return v.apply(in, from) }); err != nil {
 			return fmt.Errorf("log entry %d: %w", in.position, err)
 		}
 	}
 	return nil
 }
 
-func (v *published) apply(in *replayed) error {
+func (v *published) apply(in *replayed, from *trees) error {
 	moment := work.Moment{Now: in.entry.now, Agent: in.entry.agent}
 	for _, stored := range in.entry.events {
 		event, err := work.DecodeEvent(work.Kind(stored.kind), stored.data)
+		if err == nil {
+			err = from.give(event)
+		}
 		if err != nil {
 			return err
 		}

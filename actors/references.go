@@ -62,6 +62,8 @@ type rebuilder struct {
 	tail map[id.ID][]replayed
 	// agents is false where identity cannot be rebuilt.
 	agents bool
+
+	checkedTrees checkedTrees
 }
 
 // checkStates rebuilds identity and every project and looks up all that they name.
@@ -82,8 +84,10 @@ func (v *verifier) checkStates() error {
 		snapshot: view.Store,
 	}
 	r := &rebuilder{verifier: v, engine: e, tail: map[id.ID][]replayed{}}
+	r.checkedTrees.init(filepath.Join(v.dir, blobsName))
+	e.trees = newTrees(r.checkedTrees.content)
 	err = r.run()
-	return errors.Join(err, view.close())
+	return errors.Join(err, view.close(), r.checkedTrees.close())
 }
 
 // linkedSnapshot is a snapshot that was opened without changing its directory: the store removes
@@ -94,25 +98,34 @@ type linkedSnapshot struct {
 }
 
 func openLinked(dir string) (*linkedSnapshot, error) {
-	names, err := os.ReadDir(dir)
+	links, err := linkFolder(dir)
 	if err != nil {
 		return nil, err
-	}
-	links, err := os.MkdirTemp("", "pws-verify-")
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		from := filepath.Join(dir, name.Name())
-		if err := os.Symlink(from, filepath.Join(links, name.Name())); err != nil {
-			return nil, errors.Join(err, os.RemoveAll(links))
-		}
 	}
 	store, err := snapshot.Open(snapshot.Options{Dir: links})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(links))
 	}
 	return &linkedSnapshot{Store: store, dir: links}, nil
+}
+
+// linkFolder makes a folder of links to all that is in another one.
+func linkFolder(dir string) (links string, err error) {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	links, err = os.MkdirTemp("", "pws-verify-")
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		from := filepath.Join(dir, name.Name())
+		if err := os.Symlink(from, filepath.Join(links, name.Name())); err != nil {
+			return "", errors.Join(err, os.RemoveAll(links))
+		}
+	}
+	return links, nil
 }
 
 func (l *linkedSnapshot) close() error { return errors.Join(l.Close(), os.RemoveAll(l.dir)) }
@@ -134,6 +147,7 @@ func (r *rebuilder) run() error {
 	for _, project := range made {
 		r.checkProject(project, 0)
 	}
+	r.checkSources(made)
 	if r.agents {
 		r.report.Agents = r.engine.Identity().Counts().Agents
 	}
@@ -170,6 +184,7 @@ func (r *rebuilder) readTail() error {
 				continue
 			}
 			r.contents.add(blob.hash, int64(len(blob.content)))
+			r.checkedTrees.keep(blob)
 		}
 		decoded.blobs = nil
 		kept, err := decodeEntry(decoded.encode())
@@ -230,10 +245,15 @@ func (r *rebuilder) checkProject(project id.ID, saved uint64) {
 	}
 	r.checkRecords(name, state, missing)
 	dangling := map[work.Hash]bool{}
+	known := r.checkFork(name, state, missing)
 	for n := range state.ChangesetsCount() {
 		changeset := state.ChangesetNumber(uint32(n + 1))
 		r.report.Changesets++
 		r.checkAgent(name, "author", changeset.Author, missing)
+		if n == 0 && known {
+			r.report.Operations += uint64(len(changeset.Ops))
+			continue
+		}
 		for at := range changeset.Ops {
 			r.report.Operations++
 			r.checkContent(name, changeset, &changeset.Ops[at], dangling)

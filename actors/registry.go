@@ -49,7 +49,7 @@ func (e *Engine) load(h *handle) (*published, error) {
 		view.project, view.position, err = e.restore(h.id)
 	}
 	if err == nil {
-		err = view.applyTail(h.mu.tail)
+		err = view.applyTail(h.mu.tail, e.trees)
 	}
 	if err != nil {
 		e.log.Error("a project cannot be loaded", "project", h.id.Format(id.Project), "error", err)
@@ -75,7 +75,7 @@ func (e *Engine) restore(project id.ID) (*work.Project, uint64, error) {
 			err = errors.New("its section is missing")
 		}
 		return chunk, err
-	})
+	}, e.trees.load)
 	return restored, position, err
 }
 
@@ -84,7 +84,7 @@ func (e *Engine) Do(request api.Order) (api.Done, error) {
 	for {
 		h, ok := e.handles.Load(request.Project)
 		if !ok {
-			if _, creates := request.Command.(*work.CreateProject); !creates {
+			if !work.Creates(request.Command) {
 				return api.Done{}, request.Command.Authorize(nil, request.Agent)
 			}
 			h, _ = e.handles.LoadOrStore(request.Project, &handle{id: request.Project})
@@ -257,6 +257,12 @@ func (e *Engine) summary(project id.ID) (*work.Project, error) {
 		return view.project, nil
 	}
 	return work.RestoreSummary(head)
+}
+
+// Readable implements api.Engine.
+func (e *Engine) Readable(project, agent id.ID) (bool, error) {
+	p, err := e.summary(project)
+	return p != nil && p.Readable(agent), err
 }
 
 // sweep makes passive what has not been used for a while, and forgets handles of projects that

@@ -79,6 +79,7 @@ var kindTable = func() (table [64]kindFacts) {
 	}
 	table[work.KindRelationCreated] = makesLinks
 	table[work.KindArtifactImported] = makesLinks
+	table[work.KindProjectForked] = makesLinks
 	for _, event := range []work.Event{
 		new(work.ProjectUpdated), new(work.MemberAdded), new(work.MemberChanged),
 		new(work.MemberRemoved),

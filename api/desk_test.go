@@ -15,6 +15,7 @@ import (
 	"pws/api"
 	"pws/api/shape"
 	"pws/identity"
+	"pws/index"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -57,6 +58,7 @@ func (d *desk) Identity() *identity.State            { return d.agents }
 func (d *desk) Secret() []byte                       { return []byte("secret") }
 func (d *desk) Blob(hash work.Hash) ([]byte, error)  { return d.blobs[hash], nil }
 func (d *desk) Project(id.ID) (*work.Project, error) { return d.project, nil }
+func (d *desk) CountLinked(index.Link, id.ID) int    { return 0 }
 
 // do gives a command as an agent.
 func (d *desk) do(t failer, name string, command work.Command) work.Decision {

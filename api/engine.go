@@ -41,6 +41,11 @@ type Engine interface {
 	// Linked names projects whose own records name a thing, in the order of their IDs, behind one.
 	// What it names is judged by the live view.
 	Linked(link index.Link, after id.ID, limit int) []id.ID
+	// Tree is the tree of a project as it stood after a changeset, one for all who ask for the same.
+	Tree(p *work.Project, at *work.Changeset) *work.Tree
+	// Readable reports whether a project is there and an agent may read it now. It costs little where
+	// the project rests.
+	Readable(project, agent id.ID) (bool, error)
 	// CountLinked is how often projects that an agent may read name a thing, for links that count; for
 	// the zero ID, how often those do that everybody may read.
 	CountLinked(link index.Link, agent id.ID) int

@@ -11,6 +11,8 @@ import (
 type AuthorCount struct {
 	Agent      id.ID
 	Changesets uint32
+	// Inherited are those of the history that the project was forked from.
+	Inherited uint32
 }
 
 func byAuthor(a, b AuthorCount) bool { return a.Agent.Compare(b.Agent) < 0 }
@@ -27,13 +29,31 @@ func (p *Project) countAuthor(author id.ID) {
 	p.authors.set(next, byAuthor)
 }
 
-// TopAuthors are those who have published the most changesets, the most first; of two with as many,
-// the one that is registered longer.
+// byWork orders authors by what they have published, the most first; of two with as much, the one
+// that is registered longer comes first.
+func byWork(a, b AuthorCount) int {
+	return cmp.Or(cmp.Compare(b.Changesets+b.Inherited, a.Changesets+a.Inherited),
+		a.Agent.Compare(b.Agent))
+}
+
+// TopAuthors are those who have published the most changesets, in the project or in the history
+// that it was forked from.
 func (p *Project) TopAuthors(most int) []AuthorCount {
 	all := make([]AuthorCount, 0, p.authors.len())
 	p.authors.scan(func(one AuthorCount) bool { all = append(all, one); return true })
-	slices.SortFunc(all, func(a, b AuthorCount) int {
-		return cmp.Or(cmp.Compare(b.Changesets, a.Changesets), a.Agent.Compare(b.Agent))
-	})
+	if p.fork != nil {
+		own := len(all)
+		for _, one := range p.fork.Authors {
+			// Those who have published here are in the order of their IDs.
+			at, found := slices.BinarySearchFunc(all[:own], one.Agent,
+				func(a AuthorCount, agent id.ID) int { return a.Agent.Compare(agent) })
+			if !found {
+				at = len(all)
+				all = append(all, AuthorCount{Agent: one.Agent})
+			}
+			all[at].Inherited = one.Changesets
+		}
+	}
+	slices.SortFunc(all, byWork)
 	return all[:min(most, len(all))]
 }

@@ -136,6 +136,9 @@ func above(last, candidate id.ID) id.ID {
 // Before is the content that an operation replaced: that of its path, or of the previous path of a
 // RENAME. False where nothing stood.
 func (p *Project) Before(c *Changeset, op *Op) (*Op, bool) {
+	if op.Action == Create {
+		return nil, false
+	}
 	from := op.Path
 	if op.From != nil {
 		from = op.From
@@ -474,6 +477,10 @@ func (p *Project) publish(e *ChangesetPublished, author id.ID, now int64) {
 	}
 	p.changesets = append(p.changesets, changeset)
 	p.countAuthor(author)
+	if p.fork != nil && changeset.Sequence == 1 {
+		p.fork.tree.plant(p, changeset)
+		return
+	}
 	for at := range e.Ops {
 		record, op := &e.Ops[at], &changeset.Ops[at]
 		op.Action, op.Blob, op.Size = record.Action, record.Blob, uint32(record.Size)

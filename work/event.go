@@ -40,6 +40,7 @@ const (
 	KindWorkspaceOpened   Kind = 18
 
 	KindArtifactImported    Kind = 33
+	KindProjectForked       Kind = 31
 	KindRelationCreated     Kind = 34
 	KindVerificationCreated Kind = 35
 )
@@ -86,6 +87,7 @@ var kinds = map[Kind]func() Event{
 	32: func() Event { return new(ArtifactCreated) },
 
 	KindArtifactImported:    func() Event { return new(ArtifactImported) },
+	KindProjectForked:       func() Event { return new(ProjectForked) },
 	KindRelationCreated:     func() Event { return new(RelationCreated) },
 	KindVerificationCreated: func() Event { return new(VerificationCreated) },
 }

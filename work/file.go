@@ -115,6 +115,10 @@ func (p *Project) FileAt(path string, at *Changeset) (FileInfo, bool) {
 // FilesAt yields the files as they stood after a changeset, in the order of their path bytes. It
 // looks at each path that ever existed and replays nothing.
 func (p *Project) FilesAt(at *Changeset, from string, yield func(FileInfo) bool) {
+	p.versionsAt(at, from, func(f *File, v version) bool { return yield(p.info(f, v)) })
+}
+
+func (p *Project) versionsAt(at *Changeset, from string, yield func(*File, version) bool) {
 	live, gone := p.live.Iter(), p.gone.Iter()
 	more, moreGone := live.Seek(from), gone.Seek(from)
 	for more || moreGone {
@@ -124,7 +128,7 @@ func (p *Project) FilesAt(at *Changeset, from string, yield func(FileInfo) bool)
 		} else {
 			f, moreGone = gone.Value(), gone.Next()
 		}
-		if v, stood := f.at(at.Sequence); stood && !yield(p.info(f, v)) {
+		if v, stood := f.at(at.Sequence); stood && !yield(f, v) {
 			return
 		}
 	}

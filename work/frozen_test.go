@@ -57,6 +57,11 @@ var frozenEvents = []frozenEvent{
 	{"6-changeset-empty", &work.ChangesetPublished{
 		ID: agent("changeset"), Source: work.SourceProject,
 	}},
+	{"31-project-forked", &work.ProjectForked{
+		ID: agent("changeset"), Project: agent("source"), Changeset: agent("head"),
+		Root: blob("root").Hash, Files: 3, Bytes: 1 << 33,
+		Authors: []work.InheritedAuthor{{Agent: agent("ann"), Changesets: 7}},
+	}},
 }
 
 // frozen reads a sample; with -update it is written first where it is missing.

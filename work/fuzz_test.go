@@ -97,7 +97,7 @@ func FuzzRestore(f *testing.F) {
 					return nil, errors.New("there is one chunk only")
 				}
 				return chunks[name.Kind], nil
-			})
+			}, readTree)
 			if err != nil {
 				return
 			}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"testing"
 
 	"pws/internal/id"
@@ -73,6 +75,9 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 	}
 	for _, brought := range decision.Blobs {
 		w.blobs[brought.Hash] = brought.Content
+		if work.IsManifest(brought.Content) {
+			manifests.Store(brought.Hash, brought.Content)
+		}
 	}
 	next := new(work.Project)
 	if w.project != nil {
@@ -113,6 +118,30 @@ func (w *world) must(t testing.TB, command work.Command) work.Decision {
 	return decision
 }
 
+// manifests are the parts of those that the tests have stored.
+var manifests sync.Map
+
+func readTree(root work.Hash) (*work.Tree, error) {
+	return work.ReadTree(root, func(hash work.Hash) ([]byte, error) {
+		content, ok := manifests.Load(hash)
+		if !ok {
+			return nil, errors.New("it is not stored")
+		}
+		return content.([]byte), nil
+	})
+}
+
+// giveTree gives an event the tree that it names.
+func giveTree(event work.Event) error {
+	needs, ok := event.(work.NeedsTree)
+	if !ok {
+		return nil
+	}
+	tree, err := readTree(needs.TreeRoot())
+	needs.GiveTree(tree)
+	return err
+}
+
 // replayOn applies entries of a log to a state; nil stands for the empty one.
 func replayOn(p *work.Project, log []stored) (*work.Project, error) {
 	if p == nil {
@@ -121,6 +150,9 @@ func replayOn(p *work.Project, log []stored) (*work.Project, error) {
 	for _, entry := range log {
 		for at, data := range entry.events {
 			event, err := work.DecodeEvent(entry.kinds[at], data)
+			if err == nil {
+				err = giveTree(event)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -181,7 +213,7 @@ func (s saved) restore() (*work.Project, error) {
 			return nil, fmt.Errorf("no chunk %v", name)
 		}
 		return chunk, nil
-	})
+	}, readTree)
 }
 
 func (s saved) equal(other saved) bool {

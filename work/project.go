@@ -140,6 +140,8 @@ type Project struct {
 	// revisions.
 	pending       int
 	revisionFiles int
+	// fork says where the project was forked from; nil where it was not.
+	fork *Fork
 	// turn is the last one that was taken and not ended; it may have run out.
 	turn *Turn
 	// texts is the size of the texts of tasks, handoffs, verification records, contributions,
@@ -232,13 +234,9 @@ func (c *CreateProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if p != nil {
 		return Decision{}, fault.New(fault.Internal, "the project id is taken")
 	}
-	about := c.About
-	about.Status = Active
-	if about.Reuse == 0 {
-		if about.Visibility != Private {
-			return Decision{}, errReusePolicyRequired(about.Visibility)
-		}
-		about.Reuse = ReferenceOnly
+	about, err := newAbout(c.About)
+	if err != nil {
+		return Decision{}, err
 	}
 	first := stamp.ID(0)
 	events := []Event{

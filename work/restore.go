@@ -19,7 +19,7 @@ func (r *headRecord) project() *Project {
 		members: r.Members, bytes: r.Bytes, languages: r.Languages,
 		idempotentFirst: r.IdempotentFirst,
 		state:           r.State, checkpoint: r.Checkpoint, ended: r.Ended,
-		turn: r.Turn,
+		turn: r.Turn, fork: r.Fork,
 	}
 }
 
@@ -52,8 +52,10 @@ func RestoreSummary(head []byte) (*Project, error) {
 	return p, nil
 }
 
-// Restore reads a saved project; chunk gives its full chunks.
-func Restore(head []byte, chunk func(Chunk) ([]byte, error)) (*Project, error) {
+// Restore reads a saved project; chunk gives its full chunks, tree the one that a fork begins with.
+func Restore(
+	head []byte, chunk func(Chunk) ([]byte, error), tree func(root Hash) (*Tree, error),
+) (*Project, error) {
 	var record headRecord
 	if err := decoding.Unmarshal(head, &record); err != nil {
 		return nil, fmt.Errorf("project head: %w", err)
@@ -62,6 +64,12 @@ func Restore(head []byte, chunk func(Chunk) ([]byte, error)) (*Project, error) {
 	p.bytes, p.languages = 0, nil
 	if record.Changesets < max(1, len(record.Tail)) {
 		return nil, errors.New("project head: no history, or less than its tail")
+	}
+	if p.fork != nil {
+		var err error
+		if p.fork.tree, err = tree(p.fork.Root); err != nil {
+			return nil, err
+		}
 	}
 	p.changesets = make([]*Changeset, 0, min(record.Changesets, changesetsAheadMax))
 	for n := range (record.Changesets - len(record.Tail)) / ChunkLen {

@@ -31,6 +31,7 @@ var ruleCodes = []fault.Code{
 	fault.ReuseNotPermitted, fault.InvalidPath,
 	fault.ContributionNotFound, fault.ArtifactNotFound, fault.RevisionNotFound,
 	fault.RevisionSuperseded, fault.ContributionClosed, fault.ApprovalPending, fault.SelfReview,
+	fault.ReuseNotPermitted,
 }
 
 // A table is a text file. A line "== title" begins a case with no project; every further line is
@@ -110,6 +111,9 @@ func (s *script) run(line string) string {
 	caller := agent(who)
 	if who == "anonymous" || who == "service" {
 		caller = id.ID{}
+	}
+	if answer, ok := s.forkQuery(caller, words); ok {
+		return answer
 	}
 	command := s.workspaceCommand(caller, words)
 	if command == nil {

@@ -62,6 +62,8 @@ type headRecord struct {
 	// Verifications counts all; Tally those about the project itself, for listings.
 	Verifications int   `cbor:"34,keyasint,omitempty"`
 	Tally         Tally `cbor:"37,keyasint,omitzero"`
+	// Fork names the tree that stands for the operations of the first changeset.
+	Fork *Fork `cbor:"35,keyasint,omitempty"`
 }
 
 // leaseRecord is what a listing needs of a claim: with its end the task goes back to another
@@ -103,9 +105,16 @@ func recordOf(c *Changeset) changesetRecord {
 	return record
 }
 
-func recordsOf(changesets []*Changeset) []changesetRecord {
-	records := make([]changesetRecord, len(changesets))
-	for at, changeset := range changesets {
+// records are the saved forms of the changesets [from, to). The operations of the one that a fork
+// begins with are in its tree.
+func (p *Project) records(from, to int) []changesetRecord {
+	records := make([]changesetRecord, to-from)
+	for at, changeset := range p.changesets[from:to] {
+		if p.fork != nil && changeset.Sequence == 1 {
+			whole := *changeset
+			whole.Ops = nil
+			changeset = &whole
+		}
 		records[at] = recordOf(changeset)
 	}
 	return records
@@ -226,7 +235,7 @@ func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 	from, to := c.Number*c.Kind.Len(), (c.Number+1)*c.Kind.Len()
 	switch c.Kind {
 	case HistoryChunk:
-		return encoding.Marshal(recordsOf(p.changesets[from:to]))
+		return encoding.Marshal(p.records(from, to))
 	case HandoffChunk:
 		return encoding.Marshal(p.handoffs[from:to])
 	case ResultsChunk:
@@ -245,7 +254,7 @@ func (p *Project) results(first, end uint64) []Idempotent {
 
 // EncodeHead is the saved form of all but the full chunks.
 func (p *Project) EncodeHead() ([]byte, error) {
-	head := recordOf(p.Head())
+	head := p.records(len(p.changesets)-1, len(p.changesets))[0]
 	head.Event.Ops = nil
 	_, historyEnd := p.Chunks(HistoryChunk)
 	_, resultsEnd := p.Chunks(ResultsChunk)
@@ -261,7 +270,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Changesets:      len(p.changesets),
 		IdempotentFirst: kept, IdempotentEnd: last,
 		Idempotent: p.results(max(kept, uint64(resultsEnd)*ChunkLen), last),
-		Tail:       recordsOf(p.changesets[historyEnd*ChunkLen:]),
+		Tail:       p.records(historyEnd*ChunkLen, len(p.changesets)),
 		Head:       head,
 		State:      p.state,
 		Checkpoint: p.checkpoint,
@@ -272,6 +281,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Contributions: p.contributions.len(), Revisions: p.revisions.len(), Pending: p.pending,
 		Artifacts: p.artifacts.len(), Imports: p.imports.len(),
 		Relations: p.relations.len(), Verifications: p.verifications.len(), Tally: p.OwnTally(),
+		Fork: p.fork,
 	})
 }
 

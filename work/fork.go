@@ -1,0 +1,125 @@
+package work
+
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Fork says where a project was forked from.
+type Fork struct {
+	// Project and Changeset are those that its first tree is of.
+	Project   id.ID `cbor:"1,keyasint"`
+	Changeset id.ID `cbor:"2,keyasint"`
+	// Root names the tree of its first changeset.
+	Root Hash `cbor:"3,keyasint"`
+	// Authors are those of the history that it was made of, the most first.
+	Authors []InheritedAuthor `cbor:"4,keyasint,omitempty"`
+
+	tree *Tree
+}
+
+// ForkedFrom says where the project was forked from, where it was.
+func (p *Project) ForkedFrom() (*Fork, bool) { return p.fork, p.fork != nil }
+
+// Tree is the tree of the first changeset of a fork; nil in a state that was read for listings.
+func (f *Fork) Tree() *Tree { return f.tree }
+
+// ForkProject makes a project that begins with a tree of another one. That the caller may reuse
+// that one was asked of its published view before.
+type ForkProject struct {
+	ID    id.ID
+	About About
+	// Source and Changeset are those that the tree is of.
+	Source    id.ID
+	Changeset id.ID
+	Tree      *Tree
+	// Authors are those of the history up to that changeset.
+	Authors []InheritedAuthor
+}
+
+// Creates reports whether a command makes the project that it is given to.
+func Creates(command Command) bool {
+	switch command.(type) {
+	case *CreateProject, *ForkProject:
+		return true
+	}
+	return false
+}
+
+// Authorize lets any agent fork into an ID that is free, as CreateProject does.
+func (c *ForkProject) Authorize(*Project, id.ID) error { return nil }
+
+// Decide refuses with REUSE_POLICY_REQUIRED.
+func (c *ForkProject) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if p != nil {
+		return Decision{}, fault.New(fault.Internal, "the project id is taken")
+	}
+	about, err := newAbout(c.About)
+	if err != nil {
+		return Decision{}, err
+	}
+	forked := &ProjectForked{
+		ID: stamp.ID(0), Project: c.Source, Changeset: c.Changeset, Root: c.Tree.Root(),
+		Files: c.Tree.FilesCount(), Bytes: c.Tree.FilesBytes(), Authors: c.Authors, Tree: c.Tree,
+	}
+	return Decision{
+		Events: []Event{
+			&ProjectCreated{ID: c.ID, Kind: Standard, About: about, Owner: stamp.Agent},
+			forked,
+			&RelationCreated{ID: stamp.ID(1), Type: DerivedFrom, Target: c.Source},
+		},
+		Blobs:  c.Tree.Manifest(),
+		Result: Result{Created: true, Changeset: forked.ID},
+	}, nil
+}
+
+// newAbout completes what is said of a new project: REUSE_POLICY_REQUIRED.
+func newAbout(about About) (About, error) {
+	about.Status = Active
+	if about.Reuse == 0 {
+		if about.Visibility != Private {
+			return about, errReusePolicyRequired(about.Visibility)
+		}
+		about.Reuse = ReferenceOnly
+	}
+	return about, nil
+}
+
+// NeedsTree is an event that names a tree, which has to be given to it BEFORE it is applied.
+type NeedsTree interface {
+	Event
+	TreeRoot() Hash
+	GiveTree(t *Tree)
+}
+
+// ProjectForked is the event of the first changeset of a fork. Its operations are in the tree.
+type ProjectForked struct {
+	ID        id.ID             `cbor:"1,keyasint"`
+	Project   id.ID             `cbor:"2,keyasint"`
+	Changeset id.ID             `cbor:"3,keyasint"`
+	Root      Hash              `cbor:"4,keyasint"`
+	Files     int               `cbor:"5,keyasint,omitempty"`
+	Bytes     int64             `cbor:"6,keyasint,omitempty"`
+	Authors   []InheritedAuthor `cbor:"7,keyasint,omitempty"`
+	// Tree is not in the log.
+	Tree *Tree `cbor:"-"`
+}
+
+// TreeRoot implements NeedsTree.
+func (e *ProjectForked) TreeRoot() Hash { return e.Root }
+
+// GiveTree implements NeedsTree.
+func (e *ProjectForked) GiveTree(t *Tree) { e.Tree = t }
+
+func (e *ProjectForked) apply(p *Project, at Moment) {
+	if tree := e.Tree; tree == nil || tree.root != e.Root || tree.FilesCount() != e.Files ||
+		tree.bytes != e.Bytes || len(p.changesets) > 0 {
+		panic("a fork without its tree, or of a project that has begun")
+	}
+	p.fork = &Fork{
+		Project: e.Project, Changeset: e.Changeset, Root: e.Root, Authors: e.Authors, tree: e.Tree,
+	}
+	first := &ChangesetPublished{ID: e.ID, Source: SourceFork, SourceID: e.Changeset}
+	p.publish(first, at.Agent, at.Now)
+	p.touch(at, 1, id.ID{})
+}

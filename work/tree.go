@@ -1,0 +1,161 @@
+package work
+
+import (
+	"slices"
+	"unique"
+
+	"github.com/tidwall/btree"
+
+	"pws/internal/id"
+	"pws/work/path"
+)
+
+// Tree is an immutable tree of files that any number of projects begin with. They share all of it:
+// its files have one version, of the first changeset, and its operations are that changeset's. It
+// is safe for any number of readers.
+type Tree struct {
+	root      Hash
+	files     btree.Map[string, *File]
+	ops       []Op
+	bytes     int64
+	languages []LanguageCount
+	// cuts are the ends of the chunks of its manifest, as numbers of files.
+	cuts []int
+}
+
+// Root is the hash of the tree's manifest, which tells trees apart: two trees with the same are the
+// same.
+func (t *Tree) Root() Hash { return t.root }
+
+// FilesCount is the number of files, FilesBytes their size.
+func (t *Tree) FilesCount() int { return len(t.ops) }
+
+// FilesBytes is the size of all files.
+func (t *Tree) FilesBytes() int64 { return t.bytes }
+
+// Contents yields all that the tree names, in the order of their paths' bytes.
+func (t *Tree) Contents(yield func(path string, blob Hash, size int)) {
+	for at := range t.ops {
+		yield(*t.ops[at].Path, t.ops[at].Blob, int(t.ops[at].Size))
+	}
+}
+
+// newTree makes a tree of CREATE operations in the order of their paths' bytes.
+func newTree(ops []Op, language func(nth int) string) *Tree {
+	t := &Tree{ops: ops}
+	// Each is made in one piece, because they live and die together.
+	files, versions := make([]File, len(ops)), make([]version, len(ops))
+	counts := map[string]int{}
+	for at := range ops {
+		op, file := &ops[at], &files[at]
+		versions[at] = version{sequence: 1, created: 1, op: op}
+		// There is no room behind the version, so that those who write another one copy it.
+		*file = File{Path: op.Path, versions: versions[at : at+1 : at+1], language: language(at)}
+		t.files.Load(*op.Path, file)
+		t.bytes += int64(op.Size)
+		if file.language == "" {
+			continue
+		}
+		nth, known := counts[file.language]
+		if !known {
+			nth = len(t.languages)
+			counts[file.language] = nth
+			t.languages = append(t.languages, LanguageCount{Language: file.language})
+		}
+		t.languages[nth].Files++
+	}
+	return t
+}
+
+// plant makes the tree what stands after the first changeset of a project, and copies nothing.
+func (t *Tree) plant(p *Project, first *Changeset) {
+	// A copy gives both sides new marks of what they own, and the tree's own may not be written.
+	shared := t.files
+	p.live = *shared.Copy()
+	p.bytes, p.languages = t.bytes, t.languages
+	first.Ops, first.AddedBytes = t.ops, t.bytes
+}
+
+// TreeAt is the tree as it stood after a changeset. That of a fork that has not changed yet is the
+// one that it began with.
+func (p *Project) TreeAt(at *Changeset) *Tree {
+	if p.fork != nil && at.Sequence == 1 {
+		return p.fork.tree
+	}
+	var ops []Op
+	var languages []string
+	take := func(f *File, v version) {
+		ops = append(ops, Op{
+			Action: Create, Path: f.Path, Blob: v.op.Blob, Size: v.op.Size, Type: v.op.Type,
+		})
+		languages = append(languages, f.language)
+	}
+	if at == p.Head() {
+		ops, languages = make([]Op, 0, p.live.Len()), make([]string, 0, p.live.Len())
+		p.live.Scan(func(_ string, f *File) bool { take(f, f.last()); return true })
+	} else {
+		p.versionsAt(at, "", func(f *File, v version) bool { take(f, v); return true })
+	}
+	t := newTree(ops, func(nth int) string { return languages[nth] })
+	t.cut()
+	manifest := t.Manifest()
+	t.root = manifest[len(manifest)-1].Hash
+	return t
+}
+
+// ReadTree reads a tree by the hash of its manifest; get gives stored contents.
+func ReadTree(root Hash, get func(Hash) ([]byte, error)) (*Tree, error) {
+	r := manifestReader{get: get, types: map[string]unique.Handle[string]{}}
+	ops, cuts, err := r.read(root)
+	if err != nil {
+		return nil, err
+	}
+	t := newTree(ops, func(nth int) string { return path.LanguageOf(*ops[nth].Path) })
+	t.root, t.cuts = root, cuts
+	return t, nil
+}
+
+// InheritedAuthor is how many changesets of the history that a fork was made of an agent has
+// published.
+type InheritedAuthor struct {
+	Agent      id.ID  `cbor:"1,keyasint"`
+	Changesets uint32 `cbor:"2,keyasint"`
+}
+
+// InheritedAuthorsMax is how many authors a fork remembers.
+const InheritedAuthorsMax = 100
+
+// AuthorsAt are those who have published the most changesets up to one, in this project and in
+// those that it was forked from, the most first. The changeset that a fork begins with is nobody's
+// work.
+func (p *Project) AuthorsAt(at *Changeset) []InheritedAuthor {
+	counts := map[id.ID]uint32{}
+	if at == p.Head() {
+		p.authors.scan(func(one AuthorCount) bool {
+			counts[one.Agent] = one.Changesets
+			return true
+		})
+	} else {
+		for _, changeset := range p.changesets[:at.Sequence] {
+			counts[changeset.Author]++
+		}
+	}
+	if p.fork != nil {
+		counts[p.changesets[0].Author]--
+		for _, one := range p.fork.Authors {
+			counts[one.Agent] += one.Changesets
+		}
+	}
+	all := make([]AuthorCount, 0, len(counts))
+	for agent, changesets := range counts {
+		if changesets > 0 {
+			all = append(all, AuthorCount{Agent: agent, Changesets: changesets})
+		}
+	}
+	slices.SortFunc(all, byWork)
+	authors := make([]InheritedAuthor, min(len(all), InheritedAuthorsMax))
+	for nth := range authors {
+		authors[nth] = InheritedAuthor{Agent: all[nth].Agent, Changesets: all[nth].Changesets}
+	}
+	return authors
+}

@@ -1,0 +1,267 @@
+package work
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"unique"
+)
+
+// The manifest of a tree is a few contents like any other: they travel in log entries, lie in
+// packs, and are stored once. No text that a caller may write begins as they do.
+//
+//	root     mark, version, 'r'
+//	         uvarint files, uvarint bytes
+//	         until the end, the chunks: 32 bytes SHA-256, uvarint files
+//	chunk    mark, version, 'c'
+//	         uvarint count of media types, each: uvarint length, text
+//	         until the end, the files in the order of their paths' bytes, each: uvarint bytes that
+//	         its path has in common with the one before in this chunk, uvarint length of the rest,
+//	         the rest, 32 bytes SHA-256, uvarint size, uvarint number of its media type
+//
+// A chunk ends behind a path whose hash says so. So trees that differ in a few files differ in a
+// few chunks, and the others are stored once.
+const (
+	// treeMark is the first byte, which no text has.
+	treeMark    = 0
+	treeVersion = 1
+	rootKind    = 'r'
+	chunkKind   = 'c'
+
+	// chunkMask has one path of 128 end a chunk, chunkFilesMax every chunk.
+	chunkMask     = 127
+	chunkFilesMax = 1024
+	// treeFilesMax bounds what is read; it is far beyond FilesMax, which may grow.
+	treeFilesMax = 1 << 20
+	// fileBytesLeast is the least that a file takes in a chunk.
+	fileBytesLeast = 4 + len(Hash{})
+)
+
+// IsManifest reports whether a content is a part of the manifest of a tree.
+func IsManifest(content []byte) bool { return len(content) > 0 && content[0] == treeMark }
+
+// endsChunk asks the FNV-1a hash of a path.
+func endsChunk(path string) bool {
+	h := uint32(2166136261)
+	for at := range len(path) {
+		h = (h ^ uint32(path[at])) * 16777619
+	}
+	return h&chunkMask == 0
+}
+
+// cut finds the ends of the chunks.
+func (t *Tree) cut() {
+	first := 0
+	for at := range t.ops {
+		if at+1 == len(t.ops) || at+1-first == chunkFilesMax || endsChunk(*t.ops[at].Path) {
+			t.cuts = append(t.cuts, at+1)
+			first = at + 1
+		}
+	}
+}
+
+// Manifest is what is stored of the tree: its chunks, then its root.
+func (t *Tree) Manifest() []Blob {
+	blobs := make([]Blob, 0, len(t.cuts)+1)
+	root := binary.AppendUvarint([]byte{treeMark, treeVersion, rootKind}, uint64(len(t.ops)))
+	root = binary.AppendUvarint(root, uint64(t.bytes))
+	first := 0
+	for _, end := range t.cuts {
+		content := encodeTreeChunk(t.ops[first:end])
+		chunk := Blob{Hash: sha256.Sum256(content), Content: content}
+		blobs = append(blobs, chunk)
+		root = binary.AppendUvarint(append(root, chunk.Hash[:]...), uint64(end-first))
+		first = end
+	}
+	return append(blobs, Blob{Hash: sha256.Sum256(root), Content: root})
+}
+
+func encodeTreeChunk(ops []Op) []byte {
+	types, numbers := []string{}, map[unique.Handle[string]]int{}
+	for at := range ops {
+		if _, known := numbers[ops[at].Type]; !known {
+			numbers[ops[at].Type] = len(types)
+			types = append(types, ops[at].Type.Value())
+		}
+	}
+	out := make([]byte, 0, 64+80*len(ops))
+	out = append(out, treeMark, treeVersion, chunkKind)
+	out = binary.AppendUvarint(out, uint64(len(types)))
+	for _, text := range types {
+		out = append(binary.AppendUvarint(out, uint64(len(text))), text...)
+	}
+	before := ""
+	for at := range ops {
+		op := &ops[at]
+		path := *op.Path
+		shared := commonPrefix(before, path)
+		out = binary.AppendUvarint(out, uint64(shared))
+		out = binary.AppendUvarint(out, uint64(len(path)-shared))
+		out = append(append(out, path[shared:]...), op.Blob[:]...)
+		out = binary.AppendUvarint(out, uint64(op.Size))
+		out = binary.AppendUvarint(out, uint64(numbers[op.Type]))
+		before = path
+	}
+	return out
+}
+
+func commonPrefix(a, b string) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// manifestReader reads manifests; what it reads may be damaged.
+type manifestReader struct {
+	get   func(Hash) ([]byte, error)
+	types map[string]unique.Handle[string]
+	ops   []Op
+	// last is the path of the file before.
+	last string
+}
+
+var errManifest = errors.New("it ends too soon, or is no manifest")
+
+func (r *manifestReader) open(hash Hash, kind byte) (*treeBytes, error) {
+	content, err := r.get(hash)
+	if err != nil {
+		return nil, fmt.Errorf("manifest %x: %w", hash, err)
+	}
+	if sha256.Sum256(content) != hash {
+		return nil, fmt.Errorf("manifest %x: it does not fit its hash", hash)
+	}
+	b := &treeBytes{rest: content}
+	if head := b.take(3); b.short || head[0] != treeMark || head[1] != treeVersion ||
+		head[2] != kind {
+		return nil, fmt.Errorf("manifest %x: %w", hash, errManifest)
+	}
+	return b, nil
+}
+
+// read gives the operations of a tree and the ends of its chunks.
+func (r *manifestReader) read(root Hash) (ops []Op, cuts []int, err error) {
+	b, err := r.open(root, rootKind)
+	if err != nil {
+		return nil, nil, err
+	}
+	files, bytes := b.uvarint(), b.uvarint()
+	if files > treeFilesMax || bytes > math.MaxInt64 {
+		return nil, nil, fmt.Errorf("manifest %x: it has %d files", root, files)
+	}
+	for len(b.rest) > 0 && !b.short {
+		hash, count := Hash(b.take(len(Hash{}))), b.uvarint()
+		if b.short || uint64(len(r.ops))+count > files {
+			return nil, nil, fmt.Errorf("manifest %x: %w", root, errManifest)
+		}
+		if err := r.chunk(hash, int(count)); err != nil {
+			return nil, nil, err
+		}
+		cuts = append(cuts, len(r.ops))
+	}
+	total := uint64(0)
+	for at := range r.ops {
+		total += uint64(r.ops[at].Size)
+	}
+	if b.short || uint64(len(r.ops)) != files || total != bytes {
+		return nil, nil, fmt.Errorf("manifest %x: %d files of %d bytes; its chunks have %d of %d",
+			root, files, bytes, len(r.ops), total)
+	}
+	return r.ops, cuts, nil
+}
+
+func (r *manifestReader) chunk(hash Hash, files int) error {
+	b, err := r.open(hash, chunkKind)
+	if err != nil {
+		return err
+	}
+	var types []unique.Handle[string]
+	for range b.count(1) {
+		types = append(types, r.mediaType(b.take(int(b.count(1)))))
+	}
+	if files > len(b.rest)/fileBytesLeast {
+		return fmt.Errorf("manifest %x: %w", hash, errManifest)
+	}
+	// The paths of a chunk are parts of one text.
+	texts, ends := make([]byte, 0, 48*files), make([]int, 0, files)
+	first, begin := len(r.ops), 0
+	for range files {
+		shared, rest := b.uvarint(), b.take(int(b.count(1)))
+		blob, size, kind := Hash(b.take(len(Hash{}))), b.uvarint(), b.uvarint()
+		if b.short || shared > uint64(len(texts)-begin) || size > math.MaxUint32 ||
+			kind >= uint64(len(types)) {
+			return fmt.Errorf("manifest %x: %w", hash, errManifest)
+		}
+		end := len(texts)
+		texts = append(append(texts, texts[begin:begin+int(shared)]...), rest...)
+		begin = end
+		ends = append(ends, len(texts))
+		r.ops = append(r.ops, Op{
+			Action: Create, Blob: blob, Size: uint32(size), Type: types[kind],
+		})
+	}
+	if b.short || len(b.rest) > 0 {
+		return fmt.Errorf("manifest %x: %w", hash, errManifest)
+	}
+	return r.name(hash, r.ops[first:], string(texts), ends)
+}
+
+// name gives files their paths, which have to be in order over all chunks.
+func (r *manifestReader) name(chunk Hash, ops []Op, texts string, ends []int) error {
+	paths, begin := make([]string, len(ops)), 0
+	for at, end := range ends {
+		paths[at] = texts[begin:end]
+		if paths[at] <= r.last {
+			return fmt.Errorf("manifest %x: %q stands behind %q", chunk, paths[at], r.last)
+		}
+		ops[at].Path, r.last, begin = &paths[at], paths[at], end
+	}
+	return nil
+}
+
+func (r *manifestReader) mediaType(text []byte) unique.Handle[string] {
+	known, ok := r.types[string(text)]
+	if !ok {
+		known = unique.Make(string(text))
+		r.types[string(text)] = known
+	}
+	return known
+}
+
+// treeBytes takes parts off the front; once something is missing it gives zeros and remembers.
+type treeBytes struct {
+	rest  []byte
+	short bool
+}
+
+func (b *treeBytes) take(n int) []byte {
+	if n > len(b.rest) {
+		b.short, b.rest = true, nil
+		return make([]byte, min(n, len(Hash{})))
+	}
+	part := b.rest[:n]
+	b.rest = b.rest[n:]
+	return part
+}
+
+func (b *treeBytes) uvarint() uint64 {
+	value, n := binary.Uvarint(b.rest)
+	if n <= 0 {
+		b.short, b.rest = true, nil
+		return 0
+	}
+	b.rest = b.rest[n:]
+	return value
+}
+
+// count is a number of parts, each of which has at least some bytes.
+func (b *treeBytes) count(least int) uint64 {
+	n := b.uvarint()
+	if n > uint64(len(b.rest)/least) {
+		b.short, b.rest = true, nil
+		return 0
+	}
+	return n
+}
