@@ -157,9 +157,11 @@ var changesetOperations = []*Operation{
 	}, readDiff),
 }
 
-// sourceID is what the source of a changeset names.
-func sourceID(changeset *work.Changeset) *string {
-	if changeset.SourceID.IsZero() {
+// sourceID is what the source of a changeset names. Where it is of another project, the caller has
+// to be one who may read that now.
+func (c *Call) sourceID(p *work.Project, changeset *work.Changeset) *string {
+	if changeset.SourceID.IsZero() ||
+		changeset.Source == work.SourceFork && c.forkedFrom(p) == nil {
 		return nil
 	}
 	prefix, named := sourcePrefixes[changeset.Source]
@@ -173,6 +175,7 @@ func sourceID(changeset *work.Changeset) *string {
 var sourcePrefixes = map[work.Source]id.Prefix{
 	work.SourceCheckpoint: id.Checkpoint, work.SourceCommunitySubmit: id.Workspace,
 	work.SourceContribution: id.Contribution, work.SourceImport: id.Import,
+	work.SourceFork: id.Changeset,
 }
 
 // changeset is the wire form.
@@ -180,7 +183,7 @@ func (c *Call) changeset(p *work.Project, from *work.Changeset, whole bool) Chan
 	record := Changeset{
 		ID: from.ID.Format(id.Changeset), ProjectID: p.ID.Format(id.Project),
 		Sequence: from.Sequence, Author: c.agentRef(from.Author), Message: from.Message,
-		Source: ChangesetSource{Type: from.Source.String(), ID: sourceID(from)},
+		Source: ChangesetSource{Type: from.Source.String(), ID: c.sourceID(p, from)},
 		Count:  len(from.Ops),
 		Stats: ChangesetStats{
 			Files: len(from.Ops), AdditionsBytes: from.AddedBytes, DeletionsBytes: from.DeletedBytes,
@@ -237,7 +240,7 @@ func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset
 	dst = append(dst, `,"source":{"type":"`...)
 	dst = append(dst, from.Source.String()...)
 	dst = append(dst, `","id":`...)
-	dst = appendNullable(dst, sourceID(from))
+	dst = appendNullable(dst, c.sourceID(p, from))
 	dst = append(dst, `},"operations":[`...)
 	for at := range from.Ops {
 		if at > 0 {

@@ -206,6 +206,7 @@ var Table = tableOf(
 	metaOperations,
 	identityOperations,
 	projectOperations,
+	forkOperations,
 	memberOperations,
 	fileOperations,
 	changesetOperations,

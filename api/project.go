@@ -89,11 +89,13 @@ func (c *Call) project(p *work.Project) Project {
 		Topics:          orEmpty(p.Topics),
 		Owner:           c.agentRef(p.Owner),
 		HeadChangesetID: p.Head().ID.Format(id.Changeset),
+		ForkedFrom:      c.forkedFrom(p),
 		Languages:       p.Languages(),
 		Counts: ProjectCounts{
 			Files: p.FilesCount(), Bytes: p.FilesBytes(), Changesets: p.ChangesetsCount(),
 			OpenTasks: p.TaskCount(work.TaskOpen, c.Now), Members: len(p.Members()),
 			ContributionsPending: p.PendingContributions(),
+			Forks:                c.forks(p),
 		},
 		Verification: verificationOf(p).Status,
 		Version:      p.Version,
@@ -124,11 +126,22 @@ func orEmpty[T any](list []T) []T {
 // projectETag changes with everything that the record shows this caller. A claim that has run out
 // counts as one more change, which it is when it is noted.
 func (c *Call) projectETag(p *work.Project) string {
+	return c.projectTag(p, c.forkedFrom(p) != nil)
+}
+
+// projectTag is told whether the record shows where the project was forked from.
+func (c *Call) projectTag(p *work.Project, origin bool) string {
 	ranOut := p.ClaimedCount(0) - p.ClaimedCount(c.Now)
 	tag := append(make([]byte, 0, 48), '"', 'p')
 	tag = strconv.AppendUint(tag, p.Revision+uint64(ranOut), 36)
 	if c.Session != nil {
 		tag = append(append(tag, '-'), p.RoleOf(c.Agent).String()...)
+	}
+	if origin {
+		tag = append(tag, "-o"...)
+	}
+	if forks := c.forks(p); forks > 0 {
+		tag = strconv.AppendInt(append(tag, "-f"...), int64(forks), 36)
 	}
 	return string(append(tag, '"'))
 }
@@ -359,7 +372,14 @@ func updateProject(c *Call, body *UpdateProject) (Reply, error) {
 		command.License = &spdx
 	}
 	if c.IfMatch != "" {
-		command.IfMatch = func(p *work.Project) error { return c.requireMatch(c.projectETag(p)) }
+		view, err := c.Service.Engine.Project(project)
+		if err != nil {
+			return Reply{}, err
+		}
+		origin := view != nil && c.forkedFrom(view) != nil
+		command.IfMatch = func(p *work.Project) error {
+			return c.requireMatch(c.projectTag(p, origin))
+		}
 	}
 	done, err := c.do(project, command, nil)
 	if err != nil {

@@ -50,6 +50,7 @@ type ProvenanceContribution struct {
 type AuthorCount struct {
 	Agent      AgentRef `json:"agent" doc:"The author."`
 	Changesets int      `json:"changesets" doc:"Changesets by this author."`
+	Inherited  int      `json:"inherited,omitzero" doc:"Those by this author in the history that the project was forked from."`
 }
 
 // ProvenanceData is a provenance as data.
@@ -155,7 +156,8 @@ func (c *Call) authors(p *work.Project) []AuthorCount {
 	top := p.TopAuthors(provenanceAuthorsMax)
 	authors := make([]AuthorCount, len(top))
 	for at, one := range top {
-		authors[at] = AuthorCount{Agent: c.agentRef(one.Agent), Changesets: int(one.Changesets)}
+		authors[at] = AuthorCount{Agent: c.agentRef(one.Agent), Changesets: int(one.Changesets),
+			Inherited: int(one.Inherited)}
 	}
 	return authors
 }

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+
+	"pws/index"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// ForkProject is the body of project.fork; what is absent is taken from the source.
+type ForkProject struct {
+	Name        *string `json:"name" check:"chars=1..120,line" doc:"The fork's name; the source's if absent."`
+	Description *string `json:"description" check:"chars=0..4000,text" doc:"What it is for; the source's if absent."`
+	Visibility  string  `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of the fork."`
+	ReusePolicy string  `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent."`
+	ChangesetID string  `json:"changeset_id" doc:"A changeset of the source, whose tree the fork begins with; its head if absent."`
+}
+
+var forkOperations = []*Operation{
+	declare[ForkProject, CreatedData](Operation{
+		Name: "project.fork", Method: "POST", Path: "/api/v1/projects/{project}/fork",
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryCreation, Statuses: []int{201},
+		Params: projectParam,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.ReuseNotPermitted, fault.ReusePolicyRequired,
+			fault.ChangesetNotFound,
+		},
+		Tag: "projects", Summary: "Fork a project",
+		Doc: "Creates a project owned by the caller that begins with the files of another one, and " +
+			"records where they are from; the license carries over. Contents are shared and not " +
+			"copied. The source's reuse_policy has to be ALLOW_REUSE.",
+	}, forkProject),
+}
+
+func forkProject(c *Call, body *ForkProject) (Reply, error) {
+	source, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	if err := work.MayReuse.Require(source, c.Agent); err != nil {
+		return Reply{}, err
+	}
+	at := source.Head()
+	if body.ChangesetID != "" {
+		if at, err = findChangeset(source, body.ChangesetID); err != nil {
+			return Reply{}, err
+		}
+	}
+	project, err := c.forkID()
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.ForkProject{
+		ID: project, Source: source.ID, Changeset: at.ID,
+		Tree: c.Service.Engine.Tree(source, at), Authors: source.AuthorsAt(at),
+		About: work.About{
+			Name: source.Name, Description: source.Description,
+			License: source.License, Topics: source.Topics,
+			Visibility: work.ParseVisibility(body.Visibility),
+			Reuse:      work.ParseReuse(body.ReusePolicy),
+		},
+	}
+	if body.Name != nil {
+		command.About.Name = *body.Name
+	}
+	if body.Description != nil {
+		command.About.Description = *body.Description
+	}
+	// The changeset is as long as the tree, and is rendered again for a repeat; the record of the
+	// project may have changed by then, and is kept.
+	done, err := c.do(project, command, func(p *work.Project, _ work.Result) (Reply, error) {
+		return Reply{Status: 201, Data: c.project(p)}, nil
+	})
+	if err != nil {
+		return Reply{}, err
+	}
+	changeset, ok := done.Project.Changeset(done.Result.Changeset)
+	if !ok {
+		return Reply{}, errUnknownResult
+	}
+	data := forkReply{call: c, view: done.Project, changeset: changeset, project: done.Body}
+	if data.project == nil {
+		data.project = appendData(nil, c.project(done.Project))
+	}
+	return Reply{Data: data, Replayed: done.Replayed}, nil
+}
+
+// forkReply is CreatedData in the making.
+type forkReply struct {
+	call      *Call
+	view      *work.Project
+	changeset *work.Changeset
+	// project is the record of the project as JSON.
+	project []byte
+}
+
+// AppendJSON implements Appender.
+func (r forkReply) AppendJSON(dst []byte) []byte {
+	dst = append(append(dst, `{"project":`...), r.project...)
+	dst = append(dst, `,"changeset":`...)
+	return append(r.call.appendChangeset(dst, r.view, r.changeset), '}')
+}
+
+// forkID is that of the Idempotency-Key, or a fresh one, of a family that nobody can choose.
+func (c *Call) forkID() (id.ID, error) {
+	if c.Idempotency != nil {
+		return c.newProjectID()
+	}
+	var random [16]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return id.ID{}, err
+	}
+	mac := hmac.New(sha256.New, c.Service.Engine.Secret())
+	mac.Write([]byte("fresh project id"))
+	mac.Write(random[:])
+	return id.New(c.Now, [10]byte(mac.Sum(nil))), nil
+}
+
+// forkedFrom is where a project was forked from, nil where the caller may not read that one now.
+func (c *Call) forkedFrom(p *work.Project) *ForkedFrom {
+	from, forked := p.ForkedFrom()
+	if !forked {
+		return nil
+	}
+	// A source that cannot be read is not shown either.
+	if readable, err := c.Service.Engine.Readable(from.Project, c.Agent); err != nil || !readable {
+		return nil
+	}
+	return &ForkedFrom{
+		ProjectID: from.Project.Format(id.Project), ChangesetID: from.Changeset.Format(id.Changeset),
+	}
+}
+
+// forks is how many forks of a project the caller may see.
+func (c *Call) forks(p *work.Project) int {
+	return c.Service.Engine.CountLinked(index.Link{Kind: index.LinkFork, Thing: p.ID}, c.Agent)
+}
