@@ -70,7 +70,7 @@ func (c *Call) planned(
 	command func(plan *work.MergePlan) work.Command,
 	render func(plan *work.MergePlan, p *work.Project, r work.Result) (Reply, error),
 ) (Reply, error) {
-	for range plansMax {
+	for try := range plansMax {
 		view, err := c.Service.Engine.Project(project)
 		if err != nil {
 			return Reply{}, err
@@ -80,6 +80,9 @@ func (c *Call) planned(
 			if plan, err = merge(view); err != nil {
 				return Reply{}, err
 			}
+		}
+		if plan != nil {
+			plan.Last = try == plansMax-1
 		}
 		reply, err := c.answer(project, command(plan),
 			func(p *work.Project, r work.Result) (Reply, error) { return render(plan, p, r) })

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"slices"
+	"strings"
 
 	"pws/internal/id"
 	"pws/work/merge"
@@ -17,12 +18,17 @@ type MergePlan struct {
 	Merged []string
 	// Blobs are the contents that the merge has made.
 	Blobs []Blob
+	// Last lets a workspace come to lie on the head that the plan was made on, where the project has
+	// gone on with the same files since.
+	Last bool
 
 	workspace id.ID
 	revision  uint64
 	head      id.ID
 	files     []Overlaid
 	conflicts []Conflict
+	// touched are the paths that the merge has looked at, in the order of their bytes.
+	touched []string
 }
 
 // errStale is no refusal: the plan was made on another head or another revision.
@@ -31,21 +37,59 @@ var errStale = errors.New("the merge was planned on another state of the project
 // Stale reports whether a command needs a plan that is made anew.
 func Stale(err error) bool { return errors.Is(err, errStale) }
 
+// fits reports whether the plan puts a workspace onto the head that the project has now: it was
+// made on that, or on one since which nothing has come near its files.
 func (m *MergePlan) fits(p *Project, w *Workspace) bool {
-	return m != nil && m.workspace == w.ID && m.revision == w.Revision && m.head == p.Head().ID
+	if !m.of(w) {
+		return false
+	}
+	planned, known := p.Changeset(m.head)
+	return known && !slices.ContainsFunc(p.changesets[planned.Sequence:], func(c *Changeset) bool {
+		return slices.ContainsFunc(c.Ops, func(op Op) bool {
+			return m.concerns(*op.Path) || op.From != nil && m.concerns(*op.From)
+		})
+	})
+}
+
+// of reports whether the plan is one of the workspace as it is.
+func (m *MergePlan) of(w *Workspace) bool {
+	return m != nil && m.workspace == w.ID && m.revision == w.Revision
+}
+
+// concerns reports whether a path is one that the plan has looked at, a folder of one, or below
+// one.
+func (m *MergePlan) concerns(path string) bool {
+	for at := range len(path) {
+		if _, found := slices.BinarySearch(m.touched, path[:at]); found && path[at] == '/' {
+			return true
+		}
+	}
+	at, found := slices.BinarySearch(m.touched, path)
+	if found {
+		return true
+	}
+	below, _ := slices.BinarySearch(m.touched[at:], path+"/")
+	return at+below < len(m.touched) && strings.HasPrefix(m.touched[at+below], path+"/")
 }
 
 // decide is the event that puts a workspace onto the head, none where it lies there: Stale.
 func (m *MergePlan) decide(p *Project, w *Workspace) (Decision, error) {
-	if w.Base == p.Head().ID {
+	onto := p.Head().ID
+	if w.Base == onto {
 		return Decision{}, nil
 	}
-	if !m.fits(p, w) {
+	if !m.of(w) {
 		return Decision{}, errStale
+	}
+	if !m.fits(p, w) {
+		if !m.Last {
+			return Decision{}, errStale
+		}
+		onto = m.head
 	}
 	return Decision{
 		Events: []Event{&WorkspaceRefreshed{
-			Workspace: w.ID, Base: m.head, Files: m.files, Conflicts: m.conflicts,
+			Workspace: w.ID, Base: onto, Files: m.files, Conflicts: m.conflicts,
 		}},
 		Blobs: m.Blobs,
 	}, nil
@@ -275,7 +319,27 @@ func (m *treeMerge) settle() error {
 	m.plan.files = files
 	slices.SortFunc(m.plan.conflicts, byConflictPath)
 	slices.Sort(m.plan.Merged)
+	m.touch()
 	return nil
+}
+
+// touch notes the paths that the plan depends on.
+func (m *treeMerge) touch() {
+	touched := make([]string, 0, 4*len(m.items))
+	for at := range m.items {
+		item := &m.items[at]
+		touched = append(touched, item.from, item.at, item.path)
+		if item.ours != nil {
+			touched = append(touched, item.ours.Path)
+		}
+	}
+	for at := range m.plan.files {
+		touched = append(touched, m.plan.files[at].Path)
+	}
+	slices.Sort(touched)
+	m.plan.touched = slices.DeleteFunc(slices.Compact(touched), func(path string) bool {
+		return path == ""
+	})
 }
 
 // folders finds files that would stand where the other side has a folder, or the reverse.

@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -62,5 +63,58 @@ func TestMergedBytes(t *testing.T) {
 			!strings.HasSuffix(string(w.blobs[file.Blob]), "ours\n") {
 			t.Fatalf("%+v, and the file is %x", c, file.Blob)
 		}
+	}
+}
+
+// TestPlanHolds: a plan holds while nothing comes near the files that it has looked at, and does
+// then what a new one would do. The last one is taken on the head that it was made on.
+func TestPlanHolds(t *testing.T) {
+	held, stale := 0, 0
+	for range 10 * rounds {
+		seed := rand.Uint64()
+		r := newWorkspaces(t, seed, work.Standard)
+		r.others()
+		space := r.must(t, new(work.OpenWorkspace)).Result.Subject
+		r.views[space] = r.tree()
+		for range 1 + r.draw(2) {
+			one, _ := r.project.Workspace(space)
+			r.edit(one)
+		}
+		r.others()
+		one, _ := r.project.Workspace(space)
+		plan, planned := r.plan(one), r.project.Head().ID
+		if plan == nil {
+			continue
+		}
+		if r.draw(2) > 0 {
+			r.put(t, "else", "beside the others")
+		}
+		r.others()
+		before := r.project
+		shows := func(plan *work.MergePlan) (string, id.ID, error) {
+			r.project = before
+			_, err := r.do(agent("ann"), &work.RefreshWorkspace{Workspace: space, Plan: plan})
+			after, _ := r.project.Workspace(space)
+			return fmt.Sprint(r.view(after), after.Conflicts), after.Base, err
+		}
+		fresh, onto, err := shows(r.plan(one))
+		if err != nil || onto != before.Head().ID {
+			t.Fatalf("seed %d: a new plan: %v", seed, err)
+		}
+		got, onto, err := shows(plan)
+		if err == nil {
+			if held++; got != fresh || onto != before.Head().ID {
+				t.Fatalf("seed %d: a plan that holds makes\n%s\na new one\n%s", seed, got, fresh)
+			}
+			continue
+		}
+		stale++
+		plan.Last = true
+		if _, onto, last := shows(plan); !work.Stale(err) || last != nil || onto != planned {
+			t.Fatalf("seed %d: %v, and as the last one %v", seed, err, last)
+		}
+	}
+	if held < rounds || stale < rounds/4 {
+		t.Errorf("%d plans held and %d were stale", held, stale)
 	}
 }
