@@ -2,10 +2,12 @@ package actors
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
 	"pws/api"
+	"pws/blobs"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -56,11 +58,13 @@ func (c *contributors) contribution() *work.Contribution {
 	return found
 }
 
-// submit opens a workspace, writes a file and submits that.
-func (c *contributors) submit(path, content string) {
+// submit opens a workspace, writes a content to some paths and submits that.
+func (c *contributors) submit(content string, paths ...string) {
 	c.t.Helper()
 	c.workspace = c.must(c.eve, new(work.OpenWorkspace)).Subject
-	c.must(c.eve, c.write(path, content))
+	for _, path := range paths {
+		c.must(c.eve, c.write(path, content+path))
+	}
 	c.offer = c.must(c.eve, &work.SubmitWorkspace{Workspace: c.workspace, Summary: "s"}).Subject
 	c.revision = c.contribution().Current()
 }
@@ -90,7 +94,7 @@ func TestAcceptanceRaces(t *testing.T) {
 	c := newContributors(t)
 	taken, late := 0, 0
 	for round := range 60 {
-		c.submit(fmt.Sprint("new/", round), "first")
+		c.submit("first ", fmt.Sprint("new/", round))
 		before := viewOf(t, c.e, c.project).ChangesetsCount()
 		var all sync.WaitGroup
 		errs := make([]error, 2)
@@ -145,8 +149,9 @@ func (c *contributors) judge(round, before, won int) {
 	if came := view.ChangesetsCount() - before; won > 1 || came != won+1 {
 		c.t.Fatalf("round %d: %d accepted, %d changesets", round, won, came)
 	}
-	content, stands, err := contentOf(c.e, view, fmt.Sprint("new/", round))
-	if err != nil || stands != (won == 1) || stands && content != "first" {
+	path := fmt.Sprint("new/", round)
+	content, stands, err := contentOf(c.e, view, path)
+	if err != nil || stands != (won == 1) || stands && content != "first "+path {
 		c.t.Fatalf("round %d: %d accepted, and the file is %q: %v", round, won, content, err)
 	}
 	if status := c.contribution().Status; (status == work.AcceptedStatus) != (won == 1) {
@@ -170,7 +175,7 @@ func (c *contributors) judge(round, before, won int) {
 func TestRefusalIsNoted(t *testing.T) {
 	c := newContributors(t)
 	mustPut(t, c.e, c.project, c.owner, "a", "1\n")
-	c.submit("a", "ours\n")
+	c.submit("ours ", "a")
 	mustPut(t, c.e, c.project, c.owner, "a", "theirs\n")
 	key := recording("key", "accept")
 	for range 2 {
@@ -205,13 +210,52 @@ func TestRefusalIsNoted(t *testing.T) {
 	if err != nil || !done.Replayed || done.Result.Changeset != c.contribution().Changeset {
 		t.Fatalf("a repeat of the try that went well: %+v %v", done.Result, err)
 	}
-	if err := c.e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, c.e)
 	saved := crashCopy(t, dir)
 	if report := mustVerify(t, saved); report.Projects != 1 {
 		t.Errorf("verified %+v", report)
 	}
 	want = fullState(t, c.e)
 	sameState(t, "from a snapshot", want, fullState(t, start(t, quiet(saved))))
+}
+
+// What a revision alone names is looked up, and so are the texts of conflicts and all agents.
+func TestVerifyFindsWhatAContributionHasLost(t *testing.T) {
+	c := newContributors(t)
+	mustPut(t, c.e, c.project, c.owner, "a", "base")
+	c.submit("ours ", "a", "b", "c", "d")
+	for _, path := range []string{"a", "b", "c", "d"} {
+		c.must(c.eve, c.write(path, "later"))
+	}
+	mustPut(t, c.e, c.project, c.owner, "a", "theirs")
+	if err := c.accept(c.mia, nil); fault.CodeOf(err) != fault.ContributionConflict {
+		t.Fatalf("accepted in conflict: %v", err)
+	}
+	saveAll(t, c.e)
+	dir := crashCopy(t, c.e.config.Dir)
+	mustVerify(t, dir)
+	dropped := crashCopy(t, dir)
+	dropBlobs(t, dropped, func(h blobs.Hash) bool {
+		return slices.Contains([]blobs.Hash{
+			blobs.Hash(blobOf("base").Hash), blobs.Hash(blobOf("theirs").Hash),
+			blobs.Hash(blobOf("later").Hash),
+		}, h)
+	})
+	wantFaults(t, dropped, "5 faults", "is missing", c.offer.Format(id.Contribution), `of "d"`,
+		fmt.Sprintf("%x", blobOf("ours d").Hash),
+		fmt.Sprintf("%x", c.contribution().Conflicts[0].Marked))
+	stranger := id.New(c.e.Now(), [10]byte{7})
+	reviewed := entry{
+		target: targetProject, id: c.project, now: 1 << 47, agent: stranger,
+		events: eventOf(t, &work.ContributionReviewed{
+			Contribution: c.offer, ID: stranger, Revision: c.revision, Verdict: work.VerdictApprove,
+		}),
+	}
+	tail := crashCopy(t, dir)
+	logged(t, tail, reviewed.encode())
+	wantFaults(t, tail, "reviewer "+stranger.Format(id.Agent)+" does not exist")
+	reviewed.agent = c.mia
+	tail = crashCopy(t, dir)
+	logged(t, tail, reviewed.encode())
+	mustVerify(t, tail)
 }
