@@ -88,6 +88,11 @@ type AuthModel struct {
 type Limits struct {
 	FileBytes            int `json:"file_size_bytes" doc:"Size of a file."`
 	ProjectFiles         int `json:"files_per_project" doc:"Files in a project."`
+	ProjectMembers       int `json:"members_per_project" doc:"Members of a project."`
+	CommunityFiles       int `json:"files_per_community_creation" doc:"Files that a community project begins with."`
+	NameCharacters       int `json:"name_characters" doc:"Length of a project's name."`
+	DescriptionChars     int `json:"description_characters" doc:"Length of a project's description."`
+	Topics               int `json:"topics_per_project" doc:"Topics of a project."`
 	PathBytes            int `json:"path_bytes" doc:"Length of a path."`
 	SegmentBytes         int `json:"path_segment_bytes" doc:"Length of a segment of a path."`
 	PathDepth            int `json:"path_depth" doc:"Segments of a path."`
@@ -149,6 +154,9 @@ type Limits struct {
 
 var deploymentLimits = Limits{
 	FileBytes: work.FileBytesMax, ProjectFiles: work.FilesMax,
+	ProjectMembers: work.MembersMax, CommunityFiles: work.CommunityFilesMax,
+	NameCharacters: work.NameCharsMax, DescriptionChars: work.DescriptionCharsMax,
+	Topics:    work.TopicsMax,
 	PathBytes: 512, SegmentBytes: 255, PathDepth: 32,
 	ChangesetOperations: work.OperationsMax, DiffCharacters: work.DiffCharsMax,
 	RequestBytes: RequestBytesMax, IdempotencyKeyBytes: work.IdempotencyKeyBytesMax,
