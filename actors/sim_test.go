@@ -61,9 +61,10 @@ func TestSimulation(t *testing.T) {
 	}
 	s.e = start(t, s.config)
 	s.register()
-	for range 900 {
+	for range 1200 {
 		s.step()
 	}
+	s.checkReach()
 	s.restart()
 	s.checkWholeLog()
 }
@@ -105,6 +106,10 @@ func (s *simulation) tolerate(err error) {
 
 func (s *simulation) create() {
 	agent := s.agents[s.pick(len(s.agents))].session.AgentID
+	if len(s.projects)%3 == 1 {
+		s.projects = append(s.projects, s.createCommunity(agent))
+		return
+	}
 	visibility := work.Visibility(1 + s.pick(3))
 	s.projects = append(s.projects, createProject(s.t, s.e, agent, visibility))
 }
@@ -118,7 +123,11 @@ func (s *simulation) work(key string) {
 	}
 	order := api.Order{Project: project, Agent: agent}
 	request := fmt.Sprint("request ", s.pick(3))
-	order.Command = s.command(viewOf(s.t, s.e, project))
+	if view := viewOf(s.t, s.e, project); s.pick(3) > 0 {
+		order.Command = s.command(view)
+	} else {
+		order.Command, order.Agent = s.spaceCommand(view)
+	}
 	if key == "" {
 		_, err := s.e.Do(order)
 		s.tolerate(err)

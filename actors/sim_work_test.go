@@ -45,6 +45,9 @@ func (s *simulation) workCommand(p *work.Project) work.Command {
 			command.Paths = append(command.Paths, file.Path)
 			return len(command.Paths) < 2
 		})
+		if len(command.Paths) == 0 {
+			return putOf("a/0", "offered")
+		}
 		return command
 	case kind == 19:
 		return s.importOf(p)
