@@ -79,25 +79,37 @@ func (t *trees) keep(tree *work.Tree) *work.Tree {
 
 // of is the tree of a changeset.
 func (t *trees) of(p *work.Project, changeset *work.Changeset) *work.Tree {
-	t.mu.Lock()
-	for at := range t.mu.built {
-		one := &t.mu.built[at]
-		if one.changeset != changeset.ID || one.project != p.ID {
-			continue
-		}
-		if known := one.tree.Value(); known != nil {
-			t.mu.Unlock()
-			return known
-		}
+	known, like := t.find(p.ID, changeset.ID)
+	if known != nil {
+		return known
 	}
-	t.mu.Unlock()
-	tree := p.TreeAt(changeset)
+	tree := p.TreeAt(changeset, like)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	tree = t.keep(tree)
 	t.mu.built[t.mu.next] = builtTree{p.ID, changeset.ID, weak.Make(tree)}
 	t.mu.next = (t.mu.next + 1) % builtTreesMax
 	return tree
+}
+
+// find is the tree of a changeset where it was built; else the last one of the project, or nil.
+func (t *trees) find(project, changeset id.ID) (known, like *work.Tree) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for nth := range builtTreesMax {
+		one := &t.mu.built[(t.mu.next+builtTreesMax-1-nth)%builtTreesMax]
+		if one.project != project {
+			continue
+		}
+		tree := one.tree.Value()
+		if tree != nil && one.changeset == changeset {
+			return tree, nil
+		}
+		if like == nil {
+			like = tree
+		}
+	}
+	return nil, like
 }
 
 // give gives an event the tree that it names, where it names one.

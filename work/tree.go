@@ -21,6 +21,8 @@ type Tree struct {
 	languages []LanguageCount
 	// cuts are the ends of the chunks of its manifest, as numbers of files.
 	cuts []int
+	// manifest is kept where the tree was built, for it will be stored; nil where it was read.
+	manifest []Blob
 }
 
 // Root is the hash of the tree's manifest, which tells trees apart: two trees with the same are the
@@ -77,8 +79,8 @@ func (t *Tree) plant(p *Project, first *Changeset) {
 }
 
 // TreeAt is the tree as it stood after a changeset. That of a fork that has not changed yet is the
-// one that it began with.
-func (p *Project) TreeAt(at *Changeset) *Tree {
+// one that it began with. Of a tree like it, if there is one, it takes what both have.
+func (p *Project) TreeAt(at *Changeset, like *Tree) *Tree {
 	if p.fork != nil && at.Sequence == 1 {
 		return p.fork.tree
 	}
@@ -98,8 +100,8 @@ func (p *Project) TreeAt(at *Changeset) *Tree {
 	}
 	t := newTree(ops, func(nth int) string { return languages[nth] })
 	t.cut()
-	manifest := t.Manifest()
-	t.root = manifest[len(manifest)-1].Hash
+	t.manifest = t.encode(like)
+	t.root = t.manifest[len(t.manifest)-1].Hash
 	return t
 }
 

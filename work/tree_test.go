@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +23,7 @@ func forkOf(p *work.Project, at *work.Changeset, into id.ID) *work.ForkProject {
 	about := p.About
 	about.Name = "fork of " + about.Name
 	return &work.ForkProject{
-		ID: into, About: about, Source: p.ID, Changeset: at.ID, Tree: p.TreeAt(at),
+		ID: into, About: about, Source: p.ID, Changeset: at.ID, Tree: p.TreeAt(at, nil),
 		Authors: p.AuthorsAt(at),
 	}
 }
@@ -69,10 +70,17 @@ func many(t testing.TB, n int) *world {
 // TestTreesComeBack writes and reads trees of every size about the ends of chunks.
 func TestTreesComeBack(t *testing.T) {
 	w := many(t, 1500)
+	w.put(t, "folder-1/part-11/file-560.go", "other")
 	count := w.project.ChangesetsCount()
+	var like *work.Tree
 	for sequence := 1; sequence <= count; sequence++ {
 		at := w.project.ChangesetNumber(uint32(sequence))
-		tree := w.project.TreeAt(at)
+		tree := w.project.TreeAt(at, nil)
+		taking := w.project.TreeAt(at, like)
+		if !reflect.DeepEqual(taking.Manifest(), tree.Manifest()) {
+			t.Fatalf("%d: another manifest with what the tree before has", sequence)
+		}
+		like = taking
 		stored := map[work.Hash][]byte{}
 		for _, part := range tree.Manifest() {
 			if !work.IsManifest(part.Content) || sha256.Sum256(part.Content) != part.Hash {
@@ -101,13 +109,13 @@ func TestTreesComeBack(t *testing.T) {
 func TestTreesShareTheirChunks(t *testing.T) {
 	w := many(t, 3000)
 	before := map[work.Hash]bool{}
-	for _, part := range w.project.TreeAt(w.project.Head()).Manifest() {
+	for _, part := range w.project.TreeAt(w.project.Head(), nil).Manifest() {
 		before[part.Hash] = true
 	}
 	w.put(t, "folder-3/part-31/file-1560.go", "other")
 	w.put(t, "folder-3/part-31/new.go", "new")
 	fresh := 0
-	for _, part := range w.project.TreeAt(w.project.Head()).Manifest() {
+	for _, part := range w.project.TreeAt(w.project.Head(), nil).Manifest() {
 		if !before[part.Hash] {
 			fresh += len(part.Content)
 		}
@@ -172,7 +180,7 @@ func TestForksOfForks(t *testing.T) {
 // the other, nor may the tree.
 func TestForksAreWrittenTogether(t *testing.T) {
 	w := many(t, 600)
-	tree := w.project.TreeAt(w.project.Head())
+	tree := w.project.TreeAt(w.project.Head(), nil)
 	want := tree.Manifest()
 	var all sync.WaitGroup
 	for n := range 4 {
@@ -266,7 +274,7 @@ func FuzzReadTree(f *testing.F) {
 	w := newWorld()
 	w.create(f)
 	w.publish(f, createOp("a/b.go", "1"), createOp("a/c.py", "2"), createOp("d", "3"))
-	manifest := w.project.TreeAt(w.project.Head()).Manifest()
+	manifest := w.project.TreeAt(w.project.Head(), nil).Manifest()
 	f.Add(manifest[0].Content, uint64(3), uint64(3))
 	f.Add([]byte{0, 1, 'c', 0}, uint64(0), uint64(0))
 	f.Fuzz(func(t *testing.T, chunk []byte, files, size uint64) {
@@ -312,7 +320,7 @@ func uvarint(n uint64) (out []byte) {
 // TestManifestsThatAreDamaged changes every byte of a manifest, cuts it, and takes parts away.
 func TestManifestsThatAreDamaged(t *testing.T) {
 	w := many(t, 300)
-	tree := w.project.TreeAt(w.project.Head())
+	tree := w.project.TreeAt(w.project.Head(), nil)
 	manifest := tree.Manifest()
 	read := func(damaged work.Hash, content []byte, err error) error {
 		_, err = work.ReadTree(tree.Root(), func(hash work.Hash) ([]byte, error) {
@@ -352,7 +360,7 @@ func TestFrozenFork(t *testing.T) {
 		forked.asBob(t, &work.PutFile{Path: "d", Blob: blob("more"), ContentType: "text/x"})
 		return forked
 	}
-	tree := w.project.TreeAt(w.project.Head())
+	tree := w.project.TreeAt(w.project.Head(), nil)
 	for at, part := range tree.Manifest() {
 		file := filepath.Join(folder, fmt.Sprintf("manifest-%d", at))
 		content := frozen(t, file, func() []byte { return part.Content })

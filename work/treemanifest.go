@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unique"
 )
 
@@ -64,18 +65,51 @@ func (t *Tree) cut() {
 
 // Manifest is what is stored of the tree: its chunks, then its root.
 func (t *Tree) Manifest() []Blob {
+	if t.manifest != nil {
+		return t.manifest
+	}
+	return t.encode(nil)
+}
+
+// encode makes the manifest. Chunks that a tree like it has as well are those of that one.
+func (t *Tree) encode(like *Tree) []Blob {
+	known := map[string]int{}
+	if like != nil && like.manifest != nil {
+		for nth := range like.cuts {
+			known[*like.chunk(nth)[0].Path] = nth
+		}
+	}
 	blobs := make([]Blob, 0, len(t.cuts)+1)
 	root := binary.AppendUvarint([]byte{treeMark, treeVersion, rootKind}, uint64(len(t.ops)))
 	root = binary.AppendUvarint(root, uint64(t.bytes))
-	first := 0
-	for _, end := range t.cuts {
-		content := encodeTreeChunk(t.ops[first:end])
-		chunk := Blob{Hash: sha256.Sum256(content), Content: content}
+	for nth := range t.cuts {
+		ops := t.chunk(nth)
+		var chunk Blob
+		if at, ok := known[*ops[0].Path]; ok && sameFiles(ops, like.chunk(at)) {
+			chunk = like.manifest[at]
+		} else {
+			chunk.Content = encodeTreeChunk(ops)
+			chunk.Hash = sha256.Sum256(chunk.Content)
+		}
 		blobs = append(blobs, chunk)
-		root = binary.AppendUvarint(append(root, chunk.Hash[:]...), uint64(end-first))
-		first = end
+		root = binary.AppendUvarint(append(root, chunk.Hash[:]...), uint64(len(ops)))
 	}
 	return append(blobs, Blob{Hash: sha256.Sum256(root), Content: root})
+}
+
+// chunk is the nth part of the files, none of which is empty.
+func (t *Tree) chunk(nth int) []Op {
+	first := 0
+	if nth > 0 {
+		first = t.cuts[nth-1]
+	}
+	return t.ops[first:t.cuts[nth]]
+}
+
+func sameFiles(a, b []Op) bool {
+	return slices.EqualFunc(a, b, func(a, b Op) bool {
+		return a.Blob == b.Blob && a.Size == b.Size && a.Type == b.Type && *a.Path == *b.Path
+	})
 }
 
 func encodeTreeChunk(ops []Op) []byte {
@@ -181,7 +215,7 @@ func (r *manifestReader) chunk(hash Hash, files int) error {
 	for range b.count(1) {
 		types = append(types, r.mediaType(b.take(int(b.count(1)))))
 	}
-	if files > len(b.rest)/fileBytesLeast {
+	if files == 0 || files > len(b.rest)/fileBytesLeast {
 		return fmt.Errorf("manifest %x: %w", hash, errManifest)
 	}
 	// The paths of a chunk are parts of one text.
