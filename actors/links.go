@@ -51,6 +51,14 @@ func (e *Engine) followLinks(next *work.Project, events []work.Event) (changed b
 			e.links.Add(next.ID, link)
 			changed, judge = true, judge || link.Kind.Counts()
 		}
+		if imported, ok := event.(*work.ProjectImported); ok {
+			for _, relation := range imported.Relations {
+				e.links.Add(next.ID, index.Link{
+					Kind: index.LinkRelation, Thing: relation.Target,
+				})
+				changed = true
+			}
+		}
 		judge = judge || factsOf(uint16(work.KindOf(event)))&changesAudience != 0
 	}
 	if judge && e.links.Counting(next.ID) {

@@ -29,6 +29,7 @@ import (
 //	"g" project, number         a chunk of their revisions, written again likewise
 //	"f" project, number         a chunk of its artifacts, written again likewise
 //	"i" project, number         a chunk of its imports, written again likewise
+//	"m" project, number         what is kept of the bundle that it was made of; it never changes
 //	"v" created, project        empty: the project is PUBLIC; created is big-endian milliseconds
 //	"q" project                 its unfinished tasks as the index keeps them, see tasksVersion; the
 //	                            section is there where there are any

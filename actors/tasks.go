@@ -39,6 +39,11 @@ func (e *Engine) followTasks(before, next *work.Project, events []work.Event) (c
 	audience := before != nil && before.Version != next.Version
 	changed = audience
 	for _, event := range events {
+		if _, ok := event.(*work.ProjectImported); ok {
+			e.tasks.Replace(next.ID, tasksOf(next))
+			changed = true
+			continue
+		}
 		task, ok := work.TaskOf(event)
 		if !ok {
 			continue
@@ -80,6 +85,7 @@ var kindTable = func() (table [64]kindFacts) {
 	table[work.KindRelationCreated] = makesLinks
 	table[work.KindArtifactImported] = makesLinks
 	table[work.KindProjectForked] = makesLinks
+	table[work.KindProjectImported] = changesTasks | makesLinks
 	for _, event := range []work.Event{
 		new(work.ProjectUpdated), new(work.MemberAdded), new(work.MemberChanged),
 		new(work.MemberRemoved),

@@ -25,6 +25,8 @@ type Artifact struct {
 	ImportCount        int      `json:"import_count" doc:"How often it was imported, as far as the caller may see that."`
 	CreatedBy          string   `json:"created_by" check:"id=agt_" doc:"Who offers it."`
 	CreatedAt          Time     `json:"created_at" doc:"When it was made."`
+
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was made here."`
 }
 
 // ArtifactData is one artifact as data.
@@ -105,6 +107,7 @@ func newArtifact(p *work.Project, from *work.Artifact) Artifact {
 		Files: []File{}, LicenseSPDX: from.License, ReusePolicy: from.Reuse.String(),
 		VerificationStatus: work.Unverified.String(), CreatedBy: from.CreatedBy.Format(id.Agent),
 		CreatedAt: Time(from.CreatedAt),
+		Origin:    recordOrigin(id.Artifact, p.ArtifactOrigin(from)),
 	}
 	p.ArtifactFiles(from, func(info work.FileInfo) bool {
 		record.Files = append(record.Files, file(info))

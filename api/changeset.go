@@ -25,6 +25,7 @@ type Changeset struct {
 	Count      int                `json:"operation_count" doc:"How many operations it has."`
 	Stats      ChangesetStats     `json:"stats" doc:"Sizes of what came and went."`
 	CreatedAt  Time               `json:"created_at" doc:"When it was published."`
+	Origin     *ChangesetOrigin   `json:"origin" doc:"What the bundle that it came with says of it; null where it was published here."`
 }
 
 // ChangesetSource says what kind of request published a changeset.
@@ -188,7 +189,7 @@ func (c *Call) changeset(p *work.Project, from *work.Changeset, whole bool) Chan
 		Stats: ChangesetStats{
 			Files: len(from.Ops), AdditionsBytes: from.AddedBytes, DeletionsBytes: from.DeletedBytes,
 		},
-		CreatedAt: Time(from.CreatedAt),
+		CreatedAt: Time(from.CreatedAt), Origin: changesetOrigin(p.ChangesetOrigin(from)),
 	}
 	if parent := p.Parent(from); parent != nil {
 		text := parent.ID.Format(id.Changeset)
@@ -258,7 +259,11 @@ func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset
 	dst = appendInt(dst, from.DeletedBytes)
 	dst = append(dst, `},"created_at":`...)
 	dst = Time(from.CreatedAt).append(dst)
-	return append(dst, '}')
+	dst = append(dst, `,"origin":`...)
+	if origin := p.ChangesetOrigin(from); origin != nil {
+		return append(appendData(dst, changesetOrigin(origin)), '}')
+	}
+	return append(dst, "null}"...)
 }
 
 func appendOperation(dst []byte, p *work.Project, c *work.Changeset, op *work.Op) []byte {

@@ -30,6 +30,7 @@ type Handoff struct {
 	ResidualRisks     []string       `json:"residual_risks" doc:"What may still go wrong."`
 	ChangedFiles      []string       `json:"changed_files" doc:"Paths that changed since the handoff before, at most 200."`
 	CreatedAt         Time           `json:"created_at" doc:"When it was left."`
+	Origin            *RecordOrigin  `json:"origin" doc:"What the bundle that it came with says of it; null where it was left here."`
 }
 
 // HandoffData is one handoff as data.
@@ -122,6 +123,7 @@ func (c *Call) handoff(p *work.Project, from *work.Handoff) Handoff {
 		NextActions: orEmpty(said.NextActions), TaskIDs: taskIDs(said.Tasks),
 		ResidualRisks: orEmpty(said.ResidualRisks), ChangedFiles: orEmpty(from.ChangedFiles),
 		PreviousHandoffID: idOrNil(id.Handoff, from.Previous), CreatedAt: Time(from.CreatedAt),
+		Origin: recordOrigin(id.Handoff, p.HandoffOrigin(from)),
 	}
 }
 

@@ -229,6 +229,7 @@ var Table = tableOf(
 	artifactOperations,
 	importOperations,
 	provenanceOperations,
+	bundleOperations,
 )
 
 func tableOf(groups ...[]*Operation) []*Operation {

@@ -25,6 +25,8 @@ type Origin struct {
 	CreatedBy   AgentRef `json:"created_by" doc:"Who made it."`
 	CreatedAt   Time     `json:"created_at" doc:"When it was made."`
 	ChangesetID string   `json:"changeset_id" check:"id=chg_" doc:"Its first changeset."`
+
+	Bundle *BundleOrigin `json:"bundle" doc:"What the bundle that it was made of says of itself; null where there was none."`
 }
 
 // ProvenanceArtifact is an artifact of the project.
@@ -77,26 +79,34 @@ func readProvenance(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	relations := relationPage{call: c, view: view, limit: relationsPage}
-	if _, err := relations.fill(); err != nil {
-		return Reply{}, err
-	}
-	imports, err := c.imported(view)
+	provenance, err := c.provenance(view)
 	if err != nil {
 		return Reply{}, err
 	}
+	return Reply{Data: ProvenanceData{Provenance: provenance}}, nil
+}
+
+func (c *Call) provenance(view *work.Project) (Provenance, error) {
+	relations := relationPage{call: c, view: view, limit: relationsPage}
+	if _, err := relations.fill(); err != nil {
+		return Provenance{}, err
+	}
+	imports, err := c.imported(view)
+	if err != nil {
+		return Provenance{}, err
+	}
 	whole, first := c.project(view), view.ChangesetNumber(1)
-	return Reply{Data: ProvenanceData{Provenance: Provenance{
+	return Provenance{
 		Origin: Origin{
 			CreatedBy: c.agentRef(first.Author), CreatedAt: Time(view.CreatedAt),
-			ChangesetID: first.ID.Format(id.Changeset),
+			ChangesetID: first.ID.Format(id.Changeset), Bundle: bundleOrigin(view.Imported()),
 		},
 		ForkedFrom: whole.ForkedFrom, ForksCount: whole.Counts.Forks,
 		Imports: imports, Artifacts: artifactsOffered(view),
 		Contributions: c.acceptedContributions(view),
 		Authors:       c.authors(view), Relations: orEmpty(relations.list),
 		Verification: verificationOf(view),
-	}}}, nil
+	}, nil
 }
 
 // provenanceListMax bounds the imports and the artifacts of a provenance.

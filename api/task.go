@@ -34,6 +34,8 @@ type Task struct {
 	Version              uint64       `json:"version" doc:"Grows with each change."`
 	CreatedAt            Time         `json:"created_at" doc:"When it was made."`
 	UpdatedAt            Time         `json:"updated_at" doc:"When it last changed."`
+
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was made here."`
 }
 
 // TaskBlocked says why a task does not go on.
@@ -150,6 +152,7 @@ func (c *Call) task(p *work.Project, t *work.Task) Task {
 		Claim:                claimOf(t), Blocked: blockedOf(p, t),
 		AttemptCount: t.Attempts, CreatedBy: t.CreatedBy.Format(id.Agent), Version: t.Version,
 		CreatedAt: Time(t.CreatedAt), UpdatedAt: Time(t.UpdatedAt),
+		Origin: recordOrigin(id.Task, p.TaskOrigin(t)),
 	}
 	if t.Result != nil {
 		record.Result = &TaskResult{

@@ -25,6 +25,8 @@ type Verification struct {
 	AttestationReference *string  `json:"attestation_reference" doc:"Where the attestation can be looked up; null where there is none."`
 	Author               AgentRef `json:"author" doc:"Who left the record."`
 	CreatedAt            Time     `json:"created_at" doc:"When it was left."`
+
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was left here."`
 }
 
 // VerificationData is one verification record as data.
@@ -166,6 +168,7 @@ func (c *Call) verification(p *work.Project, from *work.Verification) Verificati
 		Method: said.Method, Summary: said.Summary, Evidence: orEmpty(said.Evidence),
 		ExternalSource: textOrNil(said.Source), AttestationReference: textOrNil(said.Reference),
 		Author: c.agentRef(from.Author), CreatedAt: Time(from.CreatedAt),
+		Origin: recordOrigin(id.Verification, p.VerificationOrigin(from)),
 	}
 }
 
@@ -202,6 +205,17 @@ func (c *Call) entity(kind work.EntityType, thing id.ID) (p *work.Project, err e
 	return p, err
 }
 
+// finding is the form of the rules. The ID has been checked to be one.
+func (b *CreateVerification) finding() work.Finding {
+	kind := work.ParseEntityType(b.EntityType)
+	return work.Finding{
+		Entity: work.Entity{Type: kind, ID: parsed(kind.Prefix(), b.EntityID)},
+		Kind:   work.ParseVerificationKind(b.Kind), Outcome: work.ParseOutcome(b.Outcome),
+		Method: b.Method, Summary: b.Summary, Evidence: b.Evidence,
+		Source: b.ExternalSource, Reference: b.AttestationReference,
+	}
+}
+
 func createVerification(c *Call, body *CreateVerification) (Reply, error) {
 	kind := work.ParseEntityType(body.EntityType)
 	thing := parsed(kind.Prefix(), body.EntityID)
@@ -209,12 +223,7 @@ func createVerification(c *Call, body *CreateVerification) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	done, err := c.do(view.ID, &work.CreateVerification{Finding: work.Finding{
-		Entity: work.Entity{Type: kind, ID: thing},
-		Kind:   work.ParseVerificationKind(body.Kind), Outcome: work.ParseOutcome(body.Outcome),
-		Method: body.Method, Summary: body.Summary, Evidence: body.Evidence,
-		Source: body.ExternalSource, Reference: body.AttestationReference,
-	}}, nil)
+	done, err := c.do(view.ID, &work.CreateVerification{Finding: body.finding()}, nil)
 	if err != nil {
 		return Reply{}, err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/hex"
+	"math"
 	"time"
 
 	"pws/api/shape"
@@ -18,11 +19,26 @@ func (t Time) MarshalJSON() ([]byte, error) { return t.append(make([]byte, 0, 26
 
 func (t Time) append(dst []byte) []byte { return shape.AppendTime(dst, int64(t)) }
 
-// UnmarshalJSON reads the text, for clients that use these types.
+// UnmarshalJSON reads the text; see Problems.
 func (t *Time) UnmarshalJSON(text []byte) error {
 	parsed, err := time.Parse(`"`+time.RFC3339Nano+`"`, string(text))
-	*t = Time(parsed.UnixMilli())
-	return err
+	if *t = Time(parsed.UnixMilli()); err != nil {
+		*t = noTime
+	}
+	return nil
+}
+
+// noTime stands for a text that is none.
+const noTime = Time(math.MinInt64)
+
+// Problems implements shape.Checker.
+func (t *Time) Problems() []fault.Field {
+	if *t != noTime {
+		return nil
+	}
+	return []fault.Field{{
+		Problem: "must be an RFC 3339 time, for example 2026-11-20T09:06:00.000Z",
+	}}
 }
 
 // JSONSchema describes the text.

@@ -21,6 +21,9 @@ const (
 	zstdCoding
 )
 
+// codingNames are the names of the codings on the wire.
+var codingNames = [...]string{identity: "", gzipCoding: "gzip", zstdCoding: "zstd"}
+
 // negotiate chooses the coding that an Accept-Encoding prefers by its q-values, and of equals the
 // one that is cheaper to make: zstd, gzip, identity.
 func negotiate(accept []byte) coding {

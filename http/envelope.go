@@ -51,6 +51,10 @@ func (x *exchange) success(reply *api.Reply) {
 		x.write(append(x.room(), document.Body...))
 		return
 	}
+	if pieces, large := reply.Data.(api.Stream); large {
+		x.stream(pieces)
+		return
+	}
 	h.SetContentTypeBytes(jsonTypeBytes)
 	body := append(x.room(), `{"ok":true,"data":`...)
 	body, err := appendData(body, reply.Data)
@@ -93,7 +97,7 @@ func (x *exchange) write(body []byte) {
 			x.scratch = compress(x.scratch[:0], body, as)
 			if len(x.scratch) < len(body) {
 				body = append(body[:0], x.scratch...)
-				h.SetCanonical(headerCoding, []byte([...]string{"", "gzip", "zstd"}[as]))
+				h.SetCanonical(headerCoding, []byte(codingNames[as]))
 			}
 		}
 	}

@@ -52,6 +52,9 @@ var sourceNames = [...]string{
 // String is the name on the wire.
 func (s Source) String() string { return sourceNames[s] }
 
+// ParseSource reads the name on the wire; zero is no source.
+func ParseSource(name string) Source { return Source(max(0, slices.Index(sourceNames[:], name))) }
+
 // Op is one operation of a published changeset.
 type Op struct {
 	// Path is where the content stands afterwards, or the deleted path. It is shared with the File.

@@ -43,6 +43,7 @@ const (
 	KindProjectForked       Kind = 31
 	KindRelationCreated     Kind = 34
 	KindVerificationCreated Kind = 35
+	KindProjectImported     Kind = 36
 )
 
 var kinds = map[Kind]func() Event{
@@ -90,6 +91,7 @@ var kinds = map[Kind]func() Event{
 	KindProjectForked:       func() Event { return new(ProjectForked) },
 	KindRelationCreated:     func() Event { return new(RelationCreated) },
 	KindVerificationCreated: func() Event { return new(VerificationCreated) },
+	KindProjectImported:     func() Event { return new(ProjectImported) },
 }
 
 var kindOf = func() map[reflect.Type]Kind {

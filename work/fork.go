@@ -40,7 +40,7 @@ type ForkProject struct {
 // Creates reports whether a command makes the project that it is given to.
 func Creates(command Command) bool {
 	switch command.(type) {
-	case *CreateProject, *ForkProject:
+	case *CreateProject, *ForkProject, *ImportProject:
 		return true
 	}
 	return false

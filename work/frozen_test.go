@@ -82,7 +82,7 @@ func TestFrozenEvents(t *testing.T) {
 	kinds := map[work.Kind]bool{}
 	samples := slices.Concat(
 		frozenEvents, frozenWorkEvents, frozenWorkspaceEvents, frozenContributionEvents,
-		frozenArtifactEvents,
+		frozenArtifactEvents, frozenBundleEvents,
 	)
 	for _, sample := range samples {
 		kind := work.KindOf(sample.event)

@@ -152,6 +152,9 @@ type Project struct {
 	// idempotentFirst is how many stored results have left before the first that is kept.
 	idempotentFirst uint64
 
+	// bundled is nil unless the project was made of a bundle.
+	bundled *Imported
+
 	// summary replaces changesets, live and gone in a state that was read for listings alone.
 	summary *summary
 }

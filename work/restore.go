@@ -108,6 +108,9 @@ func Restore(
 	if err := p.restoreRecords(&record, chunk); err != nil {
 		return nil, err
 	}
+	if err := p.restoreImported(&record, chunk); err != nil {
+		return nil, err
+	}
 	return p, p.restoreResults(&record, chunk)
 }
 

@@ -64,6 +64,8 @@ type headRecord struct {
 	Tally         Tally `cbor:"37,keyasint,omitzero"`
 	// Fork names the tree that stands for the operations of the first changeset.
 	Fork *Fork `cbor:"35,keyasint,omitempty"`
+	// Bundled says that there is a chunk of what is kept of a bundle.
+	Bundled bool `cbor:"38,keyasint,omitempty"`
 }
 
 // leaseRecord is what a listing needs of a claim: with its end the task goes back to another
@@ -140,12 +142,14 @@ const (
 	RevisionChunk     ChunkKind = 'g'
 	ArtifactChunk     ChunkKind = 'f'
 	ImportChunk       ChunkKind = 'i'
+	// BundleChunk is the one chunk of what is kept of a bundle. It never changes.
+	BundleChunk ChunkKind = 'm'
 )
 
 // ChunkKinds lists them all.
 var ChunkKinds = []ChunkKind{
 	HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk, VerificationChunk, RelationChunk,
-	WorkspaceChunk, ContributionChunk, RevisionChunk, ArtifactChunk, ImportChunk,
+	WorkspaceChunk, ContributionChunk, RevisionChunk, ArtifactChunk, ImportChunk, BundleChunk,
 }
 
 // Len is how many things stand in a full chunk.
@@ -161,7 +165,7 @@ func (k ChunkKind) Len() int {
 
 // Changes reports whether a chunk may be another after it was saved.
 func (k ChunkKind) Changes() bool {
-	return k != HistoryChunk && k != ResultsChunk && k != HandoffChunk
+	return k != HistoryChunk && k != ResultsChunk && k != HandoffChunk && k != BundleChunk
 }
 
 // savedShelf is what saving the things of a shelf takes.
@@ -208,6 +212,8 @@ func (p *Project) Chunks(kind ChunkKind) (first, end int) {
 		return 0, len(p.changesets) / ChunkLen
 	case HandoffChunk:
 		return 0, len(p.handoffs) / kind.Len()
+	case BundleChunk:
+		return 0, p.bundleChunks()
 	case ResultsChunk:
 		kept, last := p.IdempotentRange()
 		return int(kept / ChunkLen), int(last / ChunkLen)
@@ -238,6 +244,8 @@ func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 		return encoding.Marshal(p.records(from, to))
 	case HandoffChunk:
 		return encoding.Marshal(p.handoffs[from:to])
+	case BundleChunk:
+		return encoding.Marshal(p.bundled)
 	case ResultsChunk:
 		first := max(p.idempotentFirst, uint64(from))
 		return encoding.Marshal(&resultsRecord{
@@ -280,6 +288,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Turn: p.turn, Workspaces: p.workspaces.len(),
 		Contributions: p.contributions.len(), Revisions: p.revisions.len(), Pending: p.pending,
 		Artifacts: p.artifacts.len(), Imports: p.imports.len(),
+		Bundled:   p.bundled != nil,
 		Relations: p.relations.len(), Verifications: p.verifications.len(), Tally: p.OwnTally(),
 		Fork: p.fork,
 	})

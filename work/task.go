@@ -173,6 +173,19 @@ func (t *Task) freed(at int64) *Task {
 	return &next
 }
 
+// Unclaimed is the task as it would read if nobody had taken it up: a claim is no part of the work.
+func (t *Task) Unclaimed() *Task {
+	if t.Claim == nil {
+		return t
+	}
+	next := *t
+	if next.Status == TaskInProgress {
+		next.Status = next.Claim.Before
+	}
+	next.Claim = nil
+	return &next
+}
+
 // Task finds a task as it reads at a moment, Unix milliseconds.
 func (p *Project) Task(wanted id.ID, now int64) (*Task, bool) {
 	t, ok := p.task(wanted)

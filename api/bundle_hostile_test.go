@@ -1,0 +1,389 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pws/api"
+	"pws/api/shape"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// sampleBundle is the export of a project that has one of everything.
+func sampleBundle(t failer) []byte {
+	d := newDesk()
+	d.join("ann", "ann")
+	d.create(t, work.About{Name: "sample"})
+	d.publish(t, "one", writes("a.txt", "1"), writes("b/c.txt", "2"))
+	d.publish(t, "two", work.Operation{
+		Action: work.Modify, Path: "a.txt", Content: textBlob("3"), ContentType: "text/plain",
+	}, work.Operation{Action: work.Rename, Path: "b/c.txt", NewPath: "b/d.txt"})
+	first := d.task(t, work.TaskSpec{Title: "one"})
+	second := d.task(t, work.TaskSpec{Title: "two", Dependencies: []id.ID{first}, Parent: first})
+	d.block(t, second, "why")
+	d.do(t, "ann", &work.UpdateTask{Task: first, Change: work.TaskChange{
+		Result: &work.TaskResult{Summary: "half", Changeset: d.project.Head().ID},
+	}})
+	for _, summary := range []string{"first", "second"} {
+		d.now++
+		d.do(t, "ann", &work.CreateHandoff{Continuation: work.Continuation{
+			Summary: summary, Tasks: []id.ID{first},
+		}})
+	}
+	d.do(t, "ann", &work.UpdateState{Statement: work.Statement{Summary: "state"}})
+	d.do(t, "ann", &work.CreateArtifact{
+		Name: "part", Type: work.Library, Paths: []string{"b"}, Reuse: work.AllowReuse,
+	})
+	d.do(t, "ann", &work.CreateVerification{Finding: work.Finding{
+		Entity: d.project.Entity(), Kind: work.ExternalAttestation, Outcome: work.Passed,
+		Source: "lab", Reference: "1",
+	}})
+	d.do(t, "ann", &work.CreateRelation{Type: work.DependsOn, Target: agent("other")})
+	return d.export(t, "ann", true)
+}
+
+// hostile are ways to spoil a bundle: what is set where, and the faults that must be named.
+var hostile = []struct {
+	set   string
+	value any
+	want  string
+}{
+	{"format", "ZIP", "format: must be one of"},
+	{"bundle_version", 2, "bundle_version: must be an integer from 1 to 1"},
+	{"more", 1, "more: is not a known member"},
+	{"files.0.more", 1, "files[0].more: is not a known member"},
+	{"files", 7, "files: must be a list"},
+	{"project", nil, "project.id: must be an ID"},
+	{"project.id", "prj_x", "project.id"},
+	{"project.name", "", "project.name"},
+	{"project.name", "two\nlines", "project.name: must be one line"},
+	{"project.description", strings.Repeat("x", 4001), "project.description"},
+	{"project.kind", "OTHER", "project.kind: must be one of"},
+	{"project.topics", []any{"NO"}, "project.topics[0]"},
+	{"project.license_spdx", "nothing known", "project.license_spdx: is no SPDX expression"},
+	{
+		"project.head_changeset_id", "chg_00000000000000000000000001",
+		"head_changeset_id: is not the last",
+	},
+	{
+		"project.created_at", "9999999-01-01T00:00:00Z",
+		"project.created_at: must be an RFC 3339 time",
+	},
+	{"project.owner.handle", strings.Repeat("x", 33), "project.owner.handle"},
+	{"exported_at", "yesterday", "exported_at: must be an RFC 3339 time"},
+	{"exported_at", "1969-01-01T00:00:00Z", "exported_at: must lie between"},
+	{"files.0.path", "../a", "files[0].path"},
+	{"files.0.path", "b/d.txt", "files[1].path: stands twice"},
+	{"files.0.content", nil, "files[0].content: is required"},
+	{"files.0.content", "4", "files[0].content: does not fit the hash"},
+	{"files.0.content", "3\x00", "files[0].content"},
+	{
+		"files.0.content", strings.Repeat("x", work.FileBytesMax+1),
+		"files[0].content: is longer than",
+	},
+	{"files.0.content_type", "image/png", "files[0].content_type: is not a supported"},
+	{"files.0.content_type", "text/x", "files[0].content_type: is not the one to which"},
+	{"files.0.blob_hash", "AA", "files[0].content: must be 64"},
+	{"files.0.size_bytes", 2, "files[0].size_bytes: is not the size"},
+	{"files", []any{}, "blob_hash: names a content"},
+	{"history", []any{}, "history"},
+	{"history.1.id", "chg_x", "history[1].id"},
+	{"history.1.sequence", 7, "history[1].sequence: must be 2"},
+	{"history.1.parent_changeset_id", nil, "history[1].parent_changeset_id"},
+	{"history.1.message", strings.Repeat("x", 4001), "history[1].message"},
+	{"history.1.author.agent_id", "me", "history[1].author.agent_id"},
+	{"history.1.source.type", "MAGIC", "history[1].source.type"},
+	{"history.1.operations", nil, "history[1].operations: is required"},
+	{"history.1.operations.0.action", "CHANGE", "history[1].operations[0].action"},
+	{"history.1.operations.0.action", "MODIFY", "history[1].operations[0].path: There is no file"},
+	{"history.1.operations.0.path", "/a", "history[1].operations[0].path"},
+	{"history.1.operations.0.path", "b", "history[1].operations[1].path: A file would stand"},
+	{"history.1.operations.1.path", "a.txt", "history[1].operations[1].path: A file stands"},
+	{"history.1.operations.0.previous_path", "x", "previous_path: goes with RENAME"},
+	{"history.1.operations.0.blob_hash", strings.Repeat("0", 64), "is named by no operation"},
+	{"history.1.operations.0.blob_hash", nil, "history[1].operations[0]: must have blob_hash"},
+	{"history.1.operations.0.size_bytes", 5, "operations[0].size_bytes: is not the size"},
+	{"history.1.operations.0.size_bytes", -1, "operations[0].size_bytes: must be from 0"},
+	{"history.1.operations.0.content_type", "no", "operations[0].content_type"},
+	{
+		"history.2.operations.0.previous_blob_hash", strings.Repeat("0", 64),
+		"previous_blob_hash: is not the content",
+	},
+	{"history.2.operations.1.previous_path", nil, "operations[1].previous_path: is required"},
+	{"history.2.operations.0.action", "CREATE", "operations[0].path: A file stands"},
+	{"blobs", map[string]any{}, "history[1].operations[0].blob_hash: names a content"},
+	{"blobs.x", "y", "blobs.x: must be 64"},
+	{"blobs." + fmt.Sprintf("%x", textBlob("spare").Hash), "spare", "is named by no operation"},
+	{"state.version", 0, "state.version: must be from 1"},
+	{
+		"state.changeset_id", "chg_00000000000000000000000001",
+		"state.changeset_id: names no changeset",
+	},
+	{"state.summary", strings.Repeat("x", 4001), "state.summary"},
+	{"state.custom", []any{}, "state.custom: must be an object"},
+	{"handoffs.0.summary", "", "handoffs[0].summary: is required"},
+	{
+		"handoffs.0.task_ids.0", "tsk_00000000000000000000000001",
+		"handoffs[0].task_ids[0]: names no task",
+	},
+	{
+		"handoffs.0.changeset_id", "chg_00000000000000000000000001",
+		"handoffs[0].changeset_id: names no",
+	},
+	{"handoffs.0.changed_files", []any{"a\nb"}, "handoffs[0].changed_files[0]"},
+	{"handoffs.1.id", "hnd_00000000000000000000000001", "latest_handoff.id: is not the last"},
+	{"tasks.0.title", "", "tasks[0].title: is required"},
+	{"tasks.0.status", "", "tasks[0].status"},
+	{"tasks.0.priority", "SOON", "tasks[0].priority"},
+	{"tasks.0.version", 0, "tasks[0].version"},
+	{"tasks.0.attempt_count", -1, "tasks[0].attempt_count"},
+	{
+		"tasks.0.result.changeset_id", "chg_00000000000000000000000001",
+		"result.changeset_id: names no",
+	},
+	{"tasks.0.result.summary", strings.Repeat("x", 4001), "tasks[0].result.summary"},
+	{"tasks.1.blocked", nil, "tasks[1].blocked: must say why"},
+	{
+		"tasks.1.dependencies.0", "tsk_00000000000000000000000001",
+		"tasks[1].dependencies[0]: names no task",
+	},
+	{
+		"tasks.1.parent_task_id", "tsk_00000000000000000000000001",
+		"tasks[1].parent_task_id: names no task",
+	},
+	{"artifacts.0.paths", []any{"none"}, "artifacts[0].paths: names none"},
+	{
+		"artifacts.0.changeset_id", "chg_00000000000000000000000001",
+		"artifacts[0].changeset_id: names no",
+	},
+	{"artifacts.0.type", "MAGIC", "artifacts[0].type"},
+	{
+		"verification.0.entity_id", "prj_00000000000000000000000001",
+		"verification[0].entity_id: names nothing",
+	},
+	{"verification.0.external_source", nil, "verification[0].external_source: is required"},
+	{"verification.0.outcome", "FINE", "verification[0].outcome"},
+	{"relationships.0.direction", "INCOMING", "relationships[0].direction"},
+	{"relationships.0.type", "LIKES", "relationships[0].type"},
+	{"discussions", []any{map[string]any{}}, "discussions"},
+}
+
+// set puts a value at a path of a tree.
+func set(tree any, path []string, value any) {
+	for {
+		switch here := tree.(type) {
+		case map[string]any:
+			if len(path) == 1 {
+				here[path[0]] = value
+				return
+			}
+			tree = here[path[0]]
+		case []any:
+			var nth int
+			_, _ = fmt.Sscan(path[0], &nth)
+			if len(path) == 1 {
+				here[nth] = value
+				return
+			}
+			tree = here[nth]
+		default:
+			panic(fmt.Sprint("nothing at ", path))
+		}
+		path = path[1:]
+	}
+}
+
+func faultsOf(err error) string {
+	var refusal *fault.Error
+	if !errors.As(err, &refusal) || refusal.Code != fault.ValidationFailed {
+		return fmt.Sprint("another error: ", err)
+	}
+	var lines []string
+	for _, one := range refusal.Details["fields"].([]fault.Field) {
+		lines = append(lines, one.Field+": "+one.Problem)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestHostileBundles(t *testing.T) {
+	data := sampleBundle(t)
+	mustImport(t, data)
+	for _, row := range hostile {
+		tree := object(t, data)
+		bundle := tree["bundle"].(map[string]any)
+		delete(bundle, "integrity")
+		set(bundle, strings.Split(row.set, "."), row.value)
+		text, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, _, err := imports(text, "bob")
+		if err == nil {
+			t.Errorf("%s %.20v: taken, %s", row.set, row.value, d.project.Name)
+			continue
+		}
+		if got := faultsOf(err); !strings.Contains(got, row.want) {
+			t.Errorf("%s %.20v: %q is not among:\n%.600s", row.set, row.value, row.want, got)
+		}
+	}
+}
+
+// TestBundleFaultsTogether: several faults of different kinds are named in one answer.
+func TestBundleFaultsTogether(t *testing.T) {
+	tree := object(t, sampleBundle(t))
+	bundle := tree["bundle"].(map[string]any)
+	delete(bundle, "integrity")
+	tasks := bundle["tasks"].([]any)
+	first, second := tasks[0].(map[string]any), tasks[1].(map[string]any)
+	first["dependencies"] = []any{second["id"]}
+	first["parent_task_id"] = second["id"]
+	handoffs := bundle["handoffs"].([]any)
+	handoffs[0].(map[string]any)["id"] = handoffs[1].(map[string]any)["id"]
+	bundle["state"].(map[string]any)["changeset_id"] = "chg_00000000000000000000000001"
+	text, _ := json.Marshal(tree)
+	_, _, err := imports(text, "bob")
+	got := faultsOf(err)
+	for _, want := range []string{
+		"dependencies: would make the task wait for itself",
+		"parent_task_id: would make the task a part of itself",
+		"bundle.handoffs[1].id: stands twice", "bundle.state.changeset_id: names no changeset",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not among:\n%s", want, got)
+		}
+	}
+}
+
+// TestDamagedBundles changes one text after another, which the digests must tell.
+func TestDamagedBundles(t *testing.T) {
+	data := sampleBundle(t)
+	for path, section := range map[string]string{
+		"project.description": "project", "history.1.message": "history",
+		"handoffs.0.summary": "handoffs", "tasks.0.title": "tasks", "state.summary": "state",
+		"artifacts.0.name": "artifacts", "verification.0.method": "verification",
+		"relationships.0.note": "relationships", "files.0.content_type": "files",
+	} {
+		tree := object(t, data)
+		set(tree["bundle"], strings.Split(path, "."), "text/damaged")
+		text, _ := json.Marshal(tree)
+		_, _, err := imports(text, "bob")
+		want := "bundle." + section + ": is not as it was made"
+		if got := faultsOf(err); !strings.Contains(got, want) {
+			t.Errorf("%s: %q is not among:\n%s", path, want, got)
+		}
+	}
+}
+
+func FuzzImportBundle(f *testing.F) {
+	f.Add([]byte(leastBundle))
+	f.Add(sampleBundle(f))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var body api.ImportProject
+		if shape.Decode(data, &body) != nil && !strings.HasPrefix(string(data), `{"bundle":`) {
+			return
+		}
+		d, _, err := imports(data, "bob")
+		if code := fault.CodeOf(err); code == fault.Internal {
+			t.Fatal(err)
+		}
+		if err == nil {
+			mustImport(t, d.export(t, "bob", true))
+		}
+	})
+}
+
+// counted is a reader that stands for a client: it keeps nothing.
+type counted struct{ bytes int }
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.bytes += len(p)
+	return len(p), nil
+}
+
+// TestExportHoldsLittle exports a project that is many times larger than what an export may hold.
+func TestExportHoldsLittle(t *testing.T) {
+	d := newDesk()
+	d.join("ann", "ann")
+	d.create(t, work.About{Name: "large"})
+	const size = 256 << 10
+	var operations []work.Operation
+	for n := range 90 {
+		content := strings.Repeat(fmt.Sprintf("%08d", n), size/8)
+		operations = append(operations, writes(fmt.Sprintf("f%d.txt", n), content))
+	}
+	d.publish(t, "all", operations...)
+	e := &lavish{desk: d}
+	d.service = api.NewService(e, api.Config{})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	e.limit = before.HeapAlloc + 16*size
+	client := &counted{}
+	if err := d.exportTo(client, "ann", true); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if client.bytes < 90*size || e.over > 0 {
+		t.Errorf("%d bytes; %d times more than %d bytes were in use", client.bytes, e.over, e.limit)
+	}
+	if made := after.TotalAlloc - before.TotalAlloc; made > 8<<20 {
+		t.Errorf("%d bytes were allocated", made)
+	}
+}
+
+// lavish looks at the heap whenever a content is read.
+type lavish struct {
+	*desk
+	limit uint64
+	over  int
+	asked int
+}
+
+func (l *lavish) Blob(hash work.Hash) ([]byte, error) {
+	if l.asked++; l.asked%10 == 0 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		if stats.HeapAlloc > l.limit {
+			l.over++
+		}
+	}
+	return l.desk.Blob(hash)
+}
+
+// TestExportBreaksOff: a content that cannot be read leaves a text that nobody can take for whole.
+func TestExportBreaksOff(t *testing.T) {
+	d := newDesk()
+	d.join("ann", "ann")
+	d.create(t, work.About{Name: "broken"})
+	d.publish(t, "all", writes("a", "1"), writes("b", "2"))
+	d.service = api.NewService(&corrupt{desk: d}, api.Config{})
+	var out strings.Builder
+	err := d.exportTo(&out, "ann", false)
+	if fault.CodeOf(err) != fault.BlobCorrupt || json.Valid([]byte(out.String())) {
+		t.Errorf("%v %s", err, out.String())
+	}
+	errGone := errors.New("gone")
+	if err := d.exportTo(gone{errGone}, "ann", false); !errors.Is(err, errGone) {
+		t.Errorf("the client is gone: %v", err)
+	}
+}
+
+type corrupt struct{ *desk }
+
+func (c *corrupt) Blob(hash work.Hash) ([]byte, error) {
+	if hash == textBlob("2").Hash {
+		return nil, fault.New(fault.BlobCorrupt, "Damaged.")
+	}
+	return c.desk.Blob(hash)
+}
+
+type gone struct{ err error }
+
+func (g gone) Write([]byte) (int, error) { return 0, g.err }

@@ -1,0 +1,248 @@
+package api
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"pws/api/shape"
+	"pws/internal/id"
+	"pws/work"
+	"pws/work/path"
+)
+
+// The bounds of what has no request of its own.
+var (
+	contentCheck = shape.CompileCheck("content")
+	messageCheck = shape.CompileCheck("chars=0..4000,text")
+	handleCheck  = shape.CompileCheck("chars=0..32,line")
+	pathCheck    = shape.CompileCheck("bytes=1..512,line")
+)
+
+// timeMax is the last millisecond of the year 9999.
+const timeMax = 253_402_300_799_999
+
+const (
+	isRequired = "is required"
+	noHash     = "must be 64 lower-case hexadecimal digits"
+)
+
+// judge asks for the bounds that a request of its own has, under the same names.
+func judge[T any](i *importer, field string, input *T) {
+	// What is absent in the bundle is absent there too.
+	text, err := json.Marshal(input, json.OmitZeroStructFields(true))
+	if err == nil {
+		err = shape.Decode(text, new(T))
+	}
+	if err == nil {
+		return
+	}
+	for _, problem := range problemsOf(err) {
+		i.fault(field+"."+problem.Field, problem.Problem)
+	}
+}
+
+func (i *importer) id(prefix id.Prefix, text, field string) id.ID {
+	one, ok := id.Parse(prefix, text)
+	if !ok {
+		i.fault(field, "must be an ID: "+string(prefix)+"…")
+	}
+	return one
+}
+
+func (i *importer) time(at Time, field string) int64 {
+	if at < 0 || at > timeMax {
+		i.fault(field, "must lie between 1970 and 9999")
+	}
+	return int64(at)
+}
+
+func (i *importer) check(check *shape.Check, text, field string) {
+	if problem := check.Text(text); problem != "" {
+		i.fault(field, problem)
+	}
+}
+
+func (i *importer) handle(text, field string) string {
+	i.check(handleCheck, text, field)
+	return text
+}
+
+func (i *importer) path(text, field string) {
+	if problem := path.Problem(text); problem != "" {
+		i.fault(field, problem)
+	}
+}
+
+func (i *importer) contentType(text, field string) {
+	if !path.SupportedType(text) {
+		i.fault(field, "is not a supported media type")
+	}
+}
+
+// content takes a content whose hash the bundle says.
+func (i *importer) content(said, content, field string) {
+	hash, ok := parseHash(said)
+	switch {
+	case !ok:
+		i.fault(field, noHash)
+		return
+	case len(content) > work.FileBytesMax:
+		i.fault(field, fmt.Sprintf("is longer than %d bytes", work.FileBytesMax))
+		return
+	}
+	i.check(contentCheck, content, field)
+	text := bytesOf(content)
+	if sha256.Sum256(text) != hash {
+		i.fault(field, "does not fit the hash")
+		return
+	}
+	i.command.Contents[hash] = text
+}
+
+func (i *importer) readContents() {
+	i.command.Contents = make(map[work.Hash][]byte, len(i.bundle.Files)+len(i.bundle.Blobs))
+	i.command.Files = make([]work.BundledFile, len(i.bundle.Files))
+	if len(i.bundle.Files) > work.FilesMax {
+		i.fault("files", fmt.Sprintf("must have at most %d items", work.FilesMax))
+		return
+	}
+	for nth := range i.bundle.Files {
+		file, field := &i.bundle.Files[nth], fmt.Sprintf("files[%d]", nth)
+		i.path(file.Path, field+".path")
+		i.contentType(file.ContentType, field+".content_type")
+		hash, _ := parseHash(file.BlobHash)
+		i.command.Files[nth] = work.BundledFile{
+			Path: file.Path, Blob: hash, Type: file.ContentType,
+		}
+		if file.Content == nil {
+			i.fault(field+".content", isRequired)
+			continue
+		}
+		i.content(file.BlobHash, *file.Content, field+".content")
+		if file.SizeBytes != len(*file.Content) {
+			i.fault(field+".size_bytes", "is not the size of the content")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.bundle.Blobs)) {
+		i.content(name, i.bundle.Blobs[name], "blobs."+name)
+	}
+}
+
+func (i *importer) readHistory() {
+	if len(i.bundle.History) == 0 {
+		i.fault("history", isRequired)
+		return
+	}
+	i.command.History = make([]work.BundledChangeset, len(i.bundle.History))
+	named := make(map[work.Hash]bool, len(i.command.Contents))
+	for nth := range i.bundle.History {
+		i.readChangeset(nth, named)
+	}
+	if !i.command.Imported.Whole {
+		i.leftOut.Changesets = len(i.bundle.History) - 1
+	}
+	last := i.bundle.History[len(i.bundle.History)-1].ID
+	if i.bundle.Project.HeadChangesetID != last {
+		i.fault("project.head_changeset_id", "is not the last of history")
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.bundle.Blobs)) {
+		if hash, ok := parseHash(name); ok && !named[hash] {
+			i.fault("blobs."+name, "is named by no operation of the history")
+		}
+	}
+}
+
+func (i *importer) readChangeset(nth int, named map[work.Hash]bool) {
+	from, field := &i.bundle.History[nth], fmt.Sprintf("history[%d]", nth)
+	made := &i.command.History[nth]
+	made.ID, made.Message = i.id(id.Changeset, from.ID, field+".id"), from.Message
+	i.check(messageCheck, from.Message, field+".message")
+	if from.Sequence != uint32(nth+1) {
+		i.fault(field+".sequence", fmt.Sprintf("must be %d: its place in the history", nth+1))
+	}
+	switch {
+	case nth == 0 && from.ParentID != nil:
+		i.fault(field+".parent_changeset_id", "must be null: it is the first")
+	case nth > 0 && (from.ParentID == nil || *from.ParentID != i.bundle.History[nth-1].ID):
+		i.fault(field+".parent_changeset_id", "is not the changeset before")
+	}
+	origin := from.Origin
+	if origin == nil {
+		origin = &ChangesetOrigin{
+			ChangesetID: from.ID, Author: from.Author, SourceType: from.Source.Type,
+			CreatedAt: from.CreatedAt,
+		}
+	}
+	made.Origin = i.origin(id.Changeset, &RecordOrigin{
+		ID: origin.ChangesetID, Author: origin.Author, CreatedAt: origin.CreatedAt,
+	}, field)
+	made.Origin.Source = work.ParseSource(origin.SourceType)
+	if made.Origin.Source == 0 {
+		i.fault(field+".source.type", isRequired)
+	}
+	if from.Operations == nil {
+		i.fault(field+".operations", isRequired)
+		return
+	}
+	made.Ops = make([]work.BundledOp, len(*from.Operations))
+	for at := range *from.Operations {
+		op := &made.Ops[at]
+		i.readOperation(op, &(*from.Operations)[at], fmt.Sprintf("%s.operations[%d]", field, at))
+		named[op.Blob] = true
+	}
+}
+
+func (i *importer) readOperation(made *work.BundledOp, from *OperationRecord, field string) {
+	made.Action, made.Path = work.ParseAction(from.Action), from.Path
+	if made.Action == 0 {
+		i.fault(field+".action", isRequired)
+	}
+	i.path(from.Path, field+".path")
+	switch {
+	case made.Action == work.Rename && from.PreviousPath == nil:
+		i.fault(field+".previous_path", isRequired)
+	case made.Action == work.Rename:
+		made.From = *from.PreviousPath
+		i.path(made.From, field+".previous_path")
+	case from.PreviousPath != nil:
+		i.fault(field+".previous_path", "goes with RENAME alone")
+	}
+	if from.PreviousBlob != nil {
+		hash, ok := parseHash(*from.PreviousBlob)
+		if made.Previous = &hash; !ok {
+			i.fault(field+".previous_blob_hash", noHash)
+		}
+	}
+	if made.Action == work.Delete {
+		return
+	}
+	if from.BlobHash == nil || from.SizeBytes == nil || from.ContentType == nil {
+		i.fault(field, "must have blob_hash, size_bytes and content_type")
+		return
+	}
+	hash, ok := parseHash(*from.BlobHash)
+	if made.Blob, made.Size, made.Type = hash, *from.SizeBytes, *from.ContentType; !ok {
+		i.fault(field+".blob_hash", noHash)
+	}
+	if made.Size < 0 || made.Size > work.FileBytesMax {
+		i.fault(field+".size_bytes", fmt.Sprintf("must be from 0 to %d", work.FileBytesMax))
+	}
+	i.contentType(made.Type, field+".content_type")
+}
+
+// origin is what is kept of where a record comes from.
+func (i *importer) origin(prefix id.Prefix, from *RecordOrigin, field string) work.Origin {
+	return work.Origin{
+		ID: i.id(prefix, from.ID, field+".id"), Agent: i.author(from.Author.AgentID, field),
+		Handle:    i.handle(from.Author.Handle, field+".author.handle"),
+		CreatedAt: i.time(from.CreatedAt, field+".created_at"),
+	}
+}
+
+func (i *importer) author(text, field string) id.ID {
+	return i.id(id.Agent, text, field+".author.agent_id")
+}

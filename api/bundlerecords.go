@@ -1,0 +1,248 @@
+package api
+
+import (
+	"fmt"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+const (
+	// versionMax is the largest version that every reader of JSON can tell.
+	versionMax = 1<<53 - 1
+	noLicense  = "is no SPDX expression"
+	// attemptsMax bounds how often a task can have been given back.
+	attemptsMax = 1_000_000_000
+)
+
+// originOf is the origin that a record had already, or the record itself.
+func originOf(known *RecordOrigin, record RecordOrigin) *RecordOrigin {
+	if known != nil {
+		return known
+	}
+	return &record
+}
+
+func (i *importer) version(version uint64, field string) uint64 {
+	if version < 1 || version > versionMax {
+		i.fault(field, fmt.Sprintf("must be from 1 to %d", versionMax))
+	}
+	return version
+}
+
+func (i *importer) readState() {
+	from := i.bundle.State
+	if from == nil {
+		return
+	}
+	said := UpdateState{
+		Summary: from.Summary, Objective: from.Objective, CurrentFocus: from.CurrentFocus,
+		Completed: from.Completed, InProgress: from.InProgress,
+		KnownProblems: from.KnownProblems, Decisions: from.Decisions,
+		NextActions: from.NextActions, ImportantFiles: from.ImportantFiles,
+		Dependencies: from.Dependencies, OpenQuestions: from.OpenQuestions, Custom: from.Custom,
+	}
+	judge(i, "state", &said)
+	i.command.State = &work.State{
+		Statement: said.command().Statement,
+		Changeset: i.id(id.Changeset, from.ChangesetID, "state.changeset_id"),
+		Version:   i.version(from.Version, "state.version"),
+	}
+	i.command.Imported.State = work.Origin{
+		Agent:     i.id(id.Agent, from.UpdatedBy, "state.updated_by"),
+		CreatedAt: i.time(from.UpdatedAt, "state.updated_at"),
+	}
+}
+
+func (i *importer) readHandoffs() {
+	all := i.bundle.Handoffs
+	latest := i.bundle.LatestHandoff
+	if len(all) == 0 && latest != nil {
+		all = []Handoff{*latest}
+	}
+	if latest != nil && all[len(all)-1].ID != latest.ID {
+		i.fault("latest_handoff.id", "is not the last of handoffs")
+	}
+	for nth := range all {
+		from, field := &all[nth], fmt.Sprintf("handoffs[%d]", nth)
+		said := CreateHandoff{Summary: from.Summary, HandoffLists: HandoffLists{
+			CompletedWork: from.CompletedWork, Decisions: from.Decisions,
+			FailedApproaches: from.FailedApproaches, Blockers: from.Blockers,
+			Assumptions: from.Assumptions, Dependencies: from.Dependencies,
+			OpenQuestions: from.OpenQuestions, NextActions: from.NextActions,
+			TaskIDs: from.TaskIDs, ResidualRisks: from.ResidualRisks,
+		}}
+		judge(i, field, &said)
+		if len(from.ChangedFiles) > work.ChangedPathsMax {
+			i.fault(field+".changed_files",
+				fmt.Sprintf("must have at most %d items", work.ChangedPathsMax))
+		}
+		for at, path := range from.ChangedFiles {
+			i.check(pathCheck, path, fmt.Sprintf("%s.changed_files[%d]", field, at))
+		}
+		i.command.Handoffs = append(i.command.Handoffs, work.Bundled[work.Handoff]{
+			Record: work.Handoff{
+				ID: i.id(id.Handoff, from.ID, field+".id"), ChangedFiles: from.ChangedFiles,
+				Changeset:    i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
+				Continuation: said.continuation(said.Summary),
+			},
+			Origin: i.origin(id.Handoff, originOf(from.Origin, RecordOrigin{
+				ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
+			}), field),
+		})
+	}
+}
+
+func (i *importer) readTasks() {
+	for nth := range i.bundle.Tasks {
+		from, field := &i.bundle.Tasks[nth], fmt.Sprintf("tasks[%d]", nth)
+		said := TaskInput{
+			Title: from.Title, Description: from.Description, Priority: from.Priority,
+			TaskType: from.TaskType, Skills: from.Skills, Dependencies: from.Dependencies,
+			RelatedFiles: from.RelatedFiles, ExpectedOutput: from.ExpectedOutput,
+			CompletionConditions: from.CompletionConditions, ParentTaskID: from.ParentTaskID,
+		}
+		judge(i, field, &said)
+		task := work.Task{
+			ID: i.id(id.Task, from.ID, field+".id"), Spec: said.spec(),
+			Status: work.ParseTaskStatus(from.Status), Attempts: from.AttemptCount,
+			Version: i.version(from.Version, field+".version"),
+		}
+		if task.Spec.Priority == 0 {
+			task.Spec.Priority = work.PriorityNormal
+		}
+		if task.Status == 0 {
+			i.fault(field+".status", isRequired)
+		}
+		if task.Attempts < 0 || task.Attempts > attemptsMax {
+			i.fault(field+".attempt_count", fmt.Sprintf("must be from 0 to %d", attemptsMax))
+		}
+		i.readBlocked(&task, from.Blocked, field)
+		i.readResult(&task, from.Result, field)
+		i.command.Tasks = append(i.command.Tasks, work.Bundled[work.Task]{
+			Record: task,
+			Origin: i.origin(id.Task, originOf(from.Origin, RecordOrigin{
+				ID: from.ID, Author: AgentRef{AgentID: from.CreatedBy}, CreatedAt: from.CreatedAt,
+			}), field),
+		})
+	}
+}
+
+// readBlocked keeps what blocks a task with the status BLOCKED; of others it follows from what they
+// wait for.
+func (i *importer) readBlocked(task *work.Task, from *TaskBlocked, field string) {
+	switch {
+	case task.Status != work.TaskBlocked:
+	case from == nil:
+		i.fault(field+".blocked", blockedNeeded)
+	default:
+		judge(i, field+".blocked", from)
+		task.Blocked = &work.Blocked{
+			Kind: work.ParseBlockedKind(from.Kind), Reason: from.Reason,
+		}
+	}
+}
+
+func (i *importer) readResult(task *work.Task, from *TaskResult, field string) {
+	if from == nil {
+		return
+	}
+	judge(i, field+".result", from)
+	task.Result = &work.TaskResult{Summary: from.Summary}
+	if from.ChangesetID != nil {
+		task.Result.Changeset = parsed(id.Changeset, *from.ChangesetID)
+	}
+}
+
+func (i *importer) readVerifications() {
+	for nth := range i.bundle.Verification {
+		from, field := &i.bundle.Verification[nth], fmt.Sprintf("verification[%d]", nth)
+		said := CreateVerification{
+			EntityType: from.EntityType, EntityID: from.EntityID, Kind: from.Kind,
+			Outcome: from.Outcome, Method: from.Method, Summary: from.Summary,
+			Evidence: from.Evidence,
+		}
+		if from.ExternalSource != nil {
+			said.ExternalSource = *from.ExternalSource
+		}
+		if from.AttestationReference != nil {
+			said.AttestationReference = *from.AttestationReference
+		}
+		judge(i, field, &said)
+		record := work.Verification{
+			ID: i.id(id.Verification, from.ID, field+".id"), Finding: said.finding(),
+		}
+		origin := i.origin(id.Verification, originOf(from.Origin, RecordOrigin{
+			ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
+		}), field)
+		if record.Finding.Entity.Type == work.EntityContribution {
+			continue
+		}
+		i.command.Verifications = append(i.command.Verifications,
+			work.Bundled[work.Verification]{Record: record, Origin: origin})
+	}
+}
+
+func (i *importer) readArtifacts() {
+	for nth := range i.bundle.Artifacts {
+		from, field := &i.bundle.Artifacts[nth], fmt.Sprintf("artifacts[%d]", nth)
+		said := CreateArtifact{
+			Name: from.Name, Type: from.Type, Description: from.Description, Paths: from.Paths,
+			ReusePolicy: from.ReusePolicy,
+		}
+		judge(i, field, &said)
+		for at, path := range from.Paths {
+			i.path(path, fmt.Sprintf("%s.paths[%d]", field, at))
+		}
+		license, err := canonicalLicense(from.LicenseSPDX)
+		if err != nil {
+			i.fault(field+".license_spdx", noLicense)
+		}
+		record := work.Artifact{
+			ID:        i.id(id.Artifact, from.ID, field+".id"),
+			Changeset: i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
+			Name:      said.Name, Type: work.ParseArtifactType(said.Type),
+			Description: said.Description, Paths: said.Paths, License: license,
+			Reuse: work.ParseReuse(said.ReusePolicy),
+		}
+		if record.Reuse == 0 {
+			record.Reuse = work.ReferenceOnly
+		}
+		i.command.Artifacts = append(i.command.Artifacts, work.Bundled[work.Artifact]{
+			Record: record,
+			Origin: i.origin(id.Artifact, originOf(from.Origin, RecordOrigin{
+				ID: from.ID, Author: AgentRef{AgentID: from.CreatedBy}, CreatedAt: from.CreatedAt,
+			}), field),
+		})
+	}
+}
+
+// readRelations records again what the project says of others, where the caller can read them now.
+func (i *importer) readRelations() error {
+	if len(i.bundle.Relationships) > work.RelationsMax {
+		i.fault("relationships", fmt.Sprintf("must have at most %d items", work.RelationsMax))
+		return nil
+	}
+	for nth := range i.bundle.Relationships {
+		from, field := &i.bundle.Relationships[nth], fmt.Sprintf("relationships[%d]", nth)
+		said := CreateRelation{
+			Type: from.Type, TargetProjectID: from.TargetProjectID, Note: from.Note,
+		}
+		judge(i, field, &said)
+		if from.Direction != outgoing {
+			i.fault(field+".direction", "must be "+outgoing)
+		}
+		target, err := i.call.Service.Engine.Project(parsed(id.Project, said.TargetProjectID))
+		if err != nil {
+			return err
+		}
+		if target == nil || !target.Readable(i.call.Agent) {
+			i.leftOut.Relations++
+			continue
+		}
+		i.command.Relations = append(i.command.Relations, work.Relation{
+			Type: work.ParseRelationType(said.Type), Target: target.ID, Note: said.Note,
+		})
+	}
+	return nil
+}

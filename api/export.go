@@ -1,0 +1,295 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/api/shape"
+	"pws/internal/id"
+	"pws/work"
+)
+
+func exportProject(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	if err := work.MayExport.Require(view, c.Agent); err != nil {
+		return Reply{}, err
+	}
+	call, full := c.detached(), c.Query["history"] == "full"
+	return Reply{Data: Stream(func(w io.Writer) error {
+		e := export{
+			call: call, view: view, full: full, w: w, digest: sha256.New(),
+			sections: map[string]string{},
+		}
+		return e.run()
+	})}, nil
+}
+
+// export writes a bundle. It holds the view, and of all else one record or one content.
+type export struct {
+	call *Call
+	view *work.Project
+	full bool
+	w    io.Writer
+	// err is the first failure; nothing is written behind it.
+	err error
+	// text is the record in the making, canonical the form that its section's digest is of.
+	text, canonical []byte
+	digest          hash.Hash
+	sections        map[string]string
+	// count is how many elements the list that is open has.
+	count int
+}
+
+func (e *export) run() error {
+	e.write(`{"bundle":{"format":"` + bundleFormat + `","bundle_version":1,"exported_at":`)
+	e.send(Time(e.call.Now).append(nil))
+	record := e.call.project(e.view)
+	// What the caller is to the project is no part of it.
+	record.Viewer = nil
+	e.one("project", record)
+	// A manifest tells the holder of a claim more than others.
+	nobody := *e.call
+	nobody.Session, nobody.Agent = nil, id.ID{}
+	e.one("manifest", nobody.manifest(e.view))
+	e.one("state", e.call.state(e.view))
+	e.list("files", e.files)
+	e.list("history", e.history)
+	e.list("handoffs", e.handoffs)
+	e.latestHandoff()
+	e.list("tasks", e.tasks)
+	e.list("relationships", e.relations)
+	provenance, err := e.call.provenance(e.view)
+	e.fail(err)
+	e.one("provenance", provenance)
+	e.list("artifacts", e.artifacts)
+	e.list("contributions", e.contributions)
+	e.list("discussions", func() {})
+	e.list("verification", e.verifications)
+	if e.full {
+		e.blobs()
+	}
+	e.write(`,"integrity":`)
+	e.send(appendData(nil, BundleIntegrity{Algorithm: "SHA-256", Sections: e.sections}))
+	e.write(`}}`)
+	return e.err
+}
+
+func (e *export) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+func (e *export) send(text []byte) {
+	if e.err == nil {
+		_, e.err = e.w.Write(text)
+	}
+}
+
+func (e *export) write(text string) { e.send(bytesOf(text)) }
+
+// render makes the text of a record, and counts its canonical form into the digest.
+func (e *export) render(record any) {
+	e.text = appendData(e.text[:0], record)
+	canonical := jsontext.Value(append(e.canonical[:0], e.text...))
+	e.fail(canonical.Canonicalize())
+	e.canonical = canonical
+	_, _ = e.digest.Write(canonical)
+}
+
+// seal ends a section.
+func (e *export) seal(name string) {
+	e.sections[name] = hex.EncodeToString(e.digest.Sum(nil))
+	e.digest.Reset()
+}
+
+// one writes a member that is one record.
+func (e *export) one(name string, record any) {
+	e.write(`,"` + name + `":`)
+	e.render(record)
+	e.send(e.text)
+	e.seal(name)
+}
+
+// list writes a member that is a list; fill adds its elements.
+func (e *export) list(name string, fill func()) {
+	e.write(`,"` + name + `":[`)
+	_, _ = e.digest.Write([]byte("["))
+	e.count = 0
+	fill()
+	_, _ = e.digest.Write([]byte("]"))
+	e.write("]")
+	e.seal(name)
+}
+
+// element renders a record of a list. It reports whether the export goes on.
+func (e *export) element(record any) bool {
+	if e.count > 0 {
+		e.write(",")
+		_, _ = e.digest.Write([]byte(","))
+	}
+	e.count++
+	e.render(record)
+	return e.err == nil
+}
+
+// add is element for a record that is sent as it stands.
+func (e *export) add(record any) bool {
+	e.element(record)
+	e.send(e.text)
+	return e.err == nil
+}
+
+func (e *export) files() {
+	e.view.Files("", func(info work.FileInfo) bool {
+		if !e.element(file(info)) {
+			return false
+		}
+		// The content takes the place of the bracket that ends the record.
+		e.send(append(bytes.TrimSuffix(e.text, []byte("}")), `,"content":`...))
+		e.content(info.Blob)
+		e.write("}")
+		return e.err == nil
+	})
+}
+
+// content writes a content as a string.
+func (e *export) content(blob work.Hash) {
+	if e.err != nil {
+		return
+	}
+	content, err := e.call.Service.Engine.Blob(blob)
+	e.fail(err)
+	e.text = shape.AppendString(e.text[:0], textOf(content))
+	e.send(e.text)
+}
+
+func (e *export) history() {
+	for nth := range e.view.ChangesetsCount() {
+		changeset := e.view.ChangesetNumber(uint32(nth + 1))
+		if !e.add(e.call.changeset(e.view, changeset, true)) {
+			return
+		}
+	}
+}
+
+func (e *export) handoffs() {
+	for _, handoff := range e.view.Handoffs() {
+		if !e.add(e.call.handoff(e.view, handoff)) {
+			return
+		}
+	}
+}
+
+func (e *export) latestHandoff() {
+	if latest := e.view.LatestHandoff(); latest != nil {
+		e.one("latest_handoff", e.call.handoff(e.view, latest))
+		return
+	}
+	e.one("latest_handoff", Raw("null"))
+}
+
+func (e *export) tasks() {
+	e.view.Tasks(id.ID{}, e.call.Now, func(t *work.Task) bool {
+		return e.add(e.call.task(e.view, t.Unclaimed()))
+	})
+}
+
+// relations are in the order in which they were recorded. Each target is looked up when its turn
+// comes, for it may have to be loaded.
+func (e *export) relations() {
+	var all []*work.Relation
+	e.view.Relations(id.ID{}, func(one *work.Relation) bool {
+		all = append(all, one)
+		return true
+	})
+	for _, one := range slices.Backward(all) {
+		target, err := e.call.Service.Engine.Project(one.Target)
+		e.fail(err)
+		if target == nil || !target.Readable(e.call.Agent) {
+			continue
+		}
+		if !e.add(relation(e.view, one, outgoing)) {
+			return
+		}
+	}
+}
+
+func (e *export) verifications() {
+	var all []*work.Verification
+	e.view.Verifications(id.ID{}, func(one *work.Verification) bool {
+		all = append(all, one)
+		return true
+	})
+	for _, one := range slices.Backward(all) {
+		if !e.add(e.call.verification(e.view, one)) {
+			return
+		}
+	}
+}
+
+func (e *export) artifacts() {
+	var all []*work.Artifact
+	e.view.Artifacts(id.ID{}, func(one *work.Artifact) bool {
+		all = append(all, one)
+		return true
+	})
+	for _, one := range slices.Backward(all) {
+		if !e.add(e.call.artifact(e.view, one)) {
+			return
+		}
+	}
+}
+
+func (e *export) contributions() {
+	var all []*work.Contribution
+	e.view.Contributions(id.ID{}, func(one *work.Contribution) bool {
+		all = append(all, one)
+		return true
+	})
+	for _, one := range slices.Backward(all) {
+		if !e.add(e.call.contribution(e.view, one, nil)) {
+			return
+		}
+	}
+}
+
+// blobs writes the contents that the history names and no file holds, in the order of their hashes.
+func (e *export) blobs() {
+	live := map[work.Hash]bool{}
+	e.view.Files("", func(info work.FileInfo) bool {
+		live[info.Blob] = true
+		return true
+	})
+	var past []work.Hash
+	for nth := range e.view.ChangesetsCount() {
+		changeset := e.view.ChangesetNumber(uint32(nth + 1))
+		for at := range changeset.Ops {
+			op := &changeset.Ops[at]
+			if op.Action != work.Delete && !live[op.Blob] {
+				past = append(past, op.Blob)
+			}
+		}
+	}
+	slices.SortFunc(past, func(a, b work.Hash) int { return bytes.Compare(a[:], b[:]) })
+	e.write(`,"blobs":{`)
+	for at, blob := range slices.Compact(past) {
+		if at > 0 {
+			e.write(",")
+		}
+		e.write(`"` + hexHash(blob) + `":`)
+		if e.content(blob); e.err != nil {
+			return
+		}
+	}
+	e.write("}")
+}

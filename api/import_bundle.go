@@ -1,0 +1,249 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// ImportProject is the body of project.import.
+type ImportProject struct {
+	Bundle      BundleInput `json:"bundle" check:"required" doc:"A bundle as project.export returns it."`
+	Visibility  string      `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of the new project."`
+	Name        *string     `json:"name" check:"chars=1..120,line" doc:"Its name; that of the bundle if absent."`
+	Description *string     `json:"description" check:"chars=0..4000,text" doc:"What it is for; that of the bundle if absent."`
+	ReusePolicy string      `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent."`
+	LicenseSPDX *string     `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE; that of the bundle if absent."`
+}
+
+// ImportedData is the data of project.import.
+type ImportedData struct {
+	Project   Project        `json:"project" doc:"The new project."`
+	Changeset Changeset      `json:"changeset" doc:"Its head, without operations."`
+	Imported  ImportedCounts `json:"imported" doc:"What came with the bundle."`
+	LeftOut   LeftOut        `json:"left_out" doc:"What the bundle has and the project has not."`
+	// IDs is bounded, for a history may be long; the records themselves say where they come from.
+	IDs   map[string]string `json:"id_map" doc:"By the IDs of the bundle those of the new things: at most 1000, first what is not a changeset, then the newest changesets."`
+	Whole bool              `json:"id_map_complete" doc:"Whether id_map names all. Each record says in origin where it comes from."`
+}
+
+// ImportedCounts counts what came with a bundle.
+type ImportedCounts struct {
+	Changesets    int `json:"changesets" doc:"Changesets; 1 where the contents of the history did not come along."`
+	Files         int `json:"files" doc:"Files."`
+	Handoffs      int `json:"handoffs" doc:"Handoffs."`
+	Tasks         int `json:"tasks" doc:"Tasks."`
+	Artifacts     int `json:"artifacts" doc:"Artifacts."`
+	Verifications int `json:"verifications" doc:"Verification records."`
+	Relations     int `json:"relations" doc:"Relations to other projects."`
+}
+
+// LeftOut counts what a bundle has and its import has not.
+type LeftOut struct {
+	Changesets    int `json:"changesets" doc:"Changesets before the head, where their contents did not come along."`
+	Artifacts     int `json:"artifacts" doc:"Artifacts of which there are other files at the head, where that alone came along."`
+	Contributions int `json:"contributions" doc:"Contributions; those that were accepted are in the history."`
+	Verifications int `json:"verifications" doc:"Verification records about things that do not come along."`
+	Relations     int `json:"relations" doc:"Relations to projects that the caller cannot read."`
+}
+
+// idMapMax bounds the IDs that an answer names.
+const idMapMax = 1000
+
+func importProject(c *Call, body *ImportProject) (Reply, error) {
+	i := &importer{call: c, bundle: &body.Bundle.bundle}
+	if err := i.read(body); err != nil {
+		return Reply{}, err
+	}
+	project := c.requestProjectID()
+	if c.Idempotency != nil {
+		var err error
+		if project, err = c.newProjectID(); err != nil {
+			return Reply{}, err
+		}
+	}
+	i.command.ID = project
+	return c.answer(project, &i.command, func(p *work.Project, r work.Result) (Reply, error) {
+		return Reply{Status: 201, Data: i.data(p, r)}, nil
+	})
+}
+
+// requestProjectID is the ID of a project that a request without an Idempotency-Key makes. It comes
+// from the server's secret as those of newProjectID do.
+func (c *Call) requestProjectID() id.ID {
+	mac := hmac.New(sha256.New, c.Service.Engine.Secret())
+	mac.Write([]byte("project id of a request"))
+	mac.Write(c.Agent[:])
+	mac.Write([]byte(c.RequestID))
+	return id.New(c.Now, [10]byte(mac.Sum(nil)))
+}
+
+// data is the answer. The things of the new project stand in the order of the bundle.
+func (i *importer) data(p *work.Project, r work.Result) ImportedData {
+	head, _ := p.Changeset(r.Changeset)
+	kept := p.Imported()
+	data := ImportedData{
+		Project: i.call.project(p), Changeset: i.call.changeset(p, head, false),
+		Imported: ImportedCounts{
+			Changesets: p.ChangesetsCount(), Files: p.FilesCount(), Handoffs: len(kept.Handoffs),
+			Tasks: len(kept.Tasks), Artifacts: len(kept.Artifacts),
+			Verifications: len(kept.Verifications), Relations: len(i.command.Relations),
+		},
+		LeftOut: i.leftOut,
+	}
+	data.LeftOut.Artifacts = len(i.bundle.Artifacts) - len(kept.Artifacts)
+	data.LeftOut.Verifications = len(i.bundle.Verification) - len(kept.Verifications)
+	data.LeftOut.Contributions = len(i.bundle.Contributions)
+	ids := idMap{pairs: map[string]string{}}
+	ids.add(id.Project, i.command.Source, p.ID)
+	for nth, handoff := range p.Handoffs() {
+		ids.add(id.Handoff, i.command.Handoffs[nth].Record.ID, handoff.ID)
+	}
+	nth := 0
+	p.Tasks(id.ID{}, i.call.Now, func(t *work.Task) bool {
+		ids.add(id.Task, i.command.Tasks[nth].Record.ID, t.ID)
+		nth++
+		return true
+	})
+	addOffered(&ids, i.command.Artifacts, p)
+	addVerified(&ids, i.command.Verifications, p)
+	history := i.command.History
+	for nth := len(history) - 1; nth >= 0; nth-- {
+		made := p.Head().ID
+		if i.command.Imported.Whole {
+			made = p.ChangesetNumber(uint32(nth + 1)).ID
+		}
+		ids.add(id.Changeset, history[nth].ID, made)
+	}
+	data.IDs, data.Whole = ids.pairs, !ids.full
+	return data
+}
+
+// addOffered and addVerified pass over what was left out: the rest is in the order of the bundle,
+// and what is kept of each says which it is. They go from the newest to the oldest.
+func addOffered(ids *idMap, bundled []work.Bundled[work.Artifact], p *work.Project) {
+	last := len(bundled)
+	p.Artifacts(id.ID{}, func(one *work.Artifact) bool {
+		for last--; bundled[last].Origin != *p.ArtifactOrigin(one); {
+			last--
+		}
+		ids.add(id.Artifact, bundled[last].Record.ID, one.ID)
+		return true
+	})
+}
+
+func addVerified(ids *idMap, bundled []work.Bundled[work.Verification], p *work.Project) {
+	last := len(bundled)
+	p.Verifications(id.ID{}, func(one *work.Verification) bool {
+		for last--; bundled[last].Origin != *p.VerificationOrigin(one); {
+			last--
+		}
+		ids.add(id.Verification, bundled[last].Record.ID, one.ID)
+		return true
+	})
+}
+
+type idMap struct {
+	pairs map[string]string
+	full  bool
+}
+
+func (m *idMap) add(prefix id.Prefix, from, to id.ID) {
+	if len(m.pairs) >= idMapMax {
+		m.full = true
+		return
+	}
+	m.pairs[from.Format(prefix)] = to.Format(prefix)
+}
+
+// importer reads a bundle into a command, and collects what is wrong with it.
+type importer struct {
+	call    *Call
+	bundle  *Bundle
+	command work.ImportProject
+	leftOut LeftOut
+	faults  []fault.Field
+}
+
+// bundleFaultsMax is how many faults one answer names.
+const bundleFaultsMax = 100
+
+func (i *importer) fault(field, problem string) {
+	if len(i.faults) < bundleFaultsMax {
+		i.faults = append(i.faults, fault.Field{Field: "bundle." + field, Problem: problem})
+	}
+}
+
+// read refuses with INVALID_LICENSE for the license of the body, and with VALIDATION_FAILED.
+func (i *importer) read(body *ImportProject) error {
+	if err := i.readProject(body); err != nil {
+		return err
+	}
+	i.readContents()
+	i.readHistory()
+	i.readState()
+	i.readHandoffs()
+	i.readTasks()
+	i.readArtifacts()
+	i.readVerifications()
+	if err := i.readRelations(); err != nil {
+		return err
+	}
+	if len(i.faults) > 0 {
+		return fault.Invalid(i.faults...)
+	}
+	return nil
+}
+
+func (i *importer) readProject(body *ImportProject) error {
+	from := &i.bundle.Project
+	said := CreateProject{
+		Name: from.Name, Description: from.Description, Visibility: body.Visibility,
+		LicenseSPDX: from.LicenseSPDX, Topics: from.Topics,
+	}
+	if body.Name != nil {
+		said.Name = *body.Name
+	}
+	if body.Description != nil {
+		said.Description = *body.Description
+	}
+	judge(i, "project", &said)
+	license, err := canonicalLicense(said.LicenseSPDX)
+	if body.LicenseSPDX != nil {
+		if license, err = canonicalLicense(*body.LicenseSPDX); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		i.fault("project.license_spdx", noLicense)
+	}
+	i.command.Kind = work.Standard
+	if from.Kind == work.Community.String() {
+		i.command.Kind = work.Community
+	}
+	i.command.About = work.About{
+		Name: said.Name, Description: said.Description, License: license, Topics: said.Topics,
+		Visibility: work.ParseVisibility(body.Visibility),
+		Reuse:      work.ParseReuse(body.ReusePolicy), Status: work.Active,
+	}
+	if from.Status == work.Archived.String() {
+		i.command.About.Status = work.Archived
+	}
+	i.command.Source = i.id(id.Project, from.ID, "project.id")
+	i.command.Imported = work.Imported{
+		Project: work.Origin{
+			ID: i.command.Source, Agent: parsed(id.Agent, from.Owner.AgentID),
+			Handle:    i.handle(from.Owner.Handle, "project.owner.handle"),
+			CreatedAt: i.time(from.CreatedAt, "project.created_at"),
+		},
+		ExportedAt: i.time(i.bundle.ExportedAt, "exported_at"), Whole: i.bundle.Blobs != nil,
+	}
+	if from.ForkedFrom != nil {
+		i.command.Imported.ForkedFrom = parsed(id.Project, from.ForkedFrom.ProjectID)
+		i.command.Imported.ForkedAt = parsed(id.Changeset, from.ForkedFrom.ChangesetID)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package http
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/valyala/fasthttp"
+
+	"pws/api"
+	"pws/internal/fault"
+)
+
+const (
+	// streamMemory is what a stream may hold while it is sent: a piece of its data, and buffers. It
+	// is counted with the bodies, so that slow readers cannot fill the memory together.
+	streamMemory = 8 << 20
+	// streamChunk is the size of the pieces on the wire.
+	streamChunk = 32 << 10
+)
+
+// stream sends data while it is made. It outlives its exchange and keeps nothing of it.
+type stream struct {
+	server    *Server
+	conn      net.Conn
+	requestID string
+	operation string
+	write     api.Stream
+	as        coding
+	open      bool
+}
+
+// stream begins an answer in pieces. What is refused is refused here: RATE_LIMITED where too much
+// memory is in use, VALIDATION_FAILED for HTTP/1.0, which has no way to tell a part from the whole.
+func (x *exchange) stream(write api.Stream) {
+	if !x.ctx.Request.Header.IsHTTP11() {
+		x.refuse(fault.Invalid(fault.Field{
+			Field: "request", Problem: "must be of HTTP/1.1 for an answer in pieces",
+		}))
+		return
+	}
+	s := &stream{
+		server: x.server, conn: x.ctx.Conn(), requestID: x.call.RequestID,
+		operation: x.operationName(), write: write, as: negotiate(x.headers.acceptEncoding),
+	}
+	if !x.server.budget.reserve(streamMemory) {
+		x.refuse(fault.New(fault.RateLimited, "Too many large answers at one time.").
+			With("reason", "BODY_MEMORY").With("retry_after_seconds", 1))
+		return
+	}
+	s.open = true
+	h := &x.ctx.Response.Header
+	h.SetContentTypeBytes(jsonTypeBytes)
+	h.SetCanonical(headerVary, varyCoding)
+	if s.as != identity {
+		h.SetCanonical(headerCoding, []byte(codingNames[s.as]))
+	}
+	x.ctx.Response.SetBodyStream(s, -1)
+}
+
+// SupportsBodyWriteTo makes fasthttp use WriteTo, so that Read is for nobody.
+func (s *stream) SupportsBodyWriteTo() bool { return true }
+
+// Read is what makes it a body.
+func (s *stream) Read([]byte) (int, error) { return 0, errors.New("http: a stream is written") }
+
+// Close gives the memory back. The answer may have ended before it began.
+func (s *stream) Close() error {
+	if s.open {
+		s.open = false
+		s.server.budget.release(streamMemory)
+	}
+	return nil
+}
+
+// WriteTo sends the whole answer. Any error leaves it without its end, and ends the connection.
+func (s *stream) WriteTo(w io.Writer) (int64, error) {
+	out := &pieces{w: w, conn: s.conn, timeout: s.server.cfg.WriteTimeout}
+	err := s.send(out)
+	if err != nil && out.err == nil {
+		s.server.log.Error("an answer was broken off", slog.String("request_id", s.requestID),
+			slog.String("operation", s.operation), slog.Any("error", err))
+	}
+	return out.sent, err
+}
+
+func (s *stream) send(out io.Writer) error {
+	chunks := bufio.NewWriterSize(out, streamChunk)
+	body, end, err := s.coder(chunks)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(body, `{"ok":true,"data":`); err != nil {
+		return err
+	}
+	if err := s.write(body); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(body,
+		`,"meta":{"request_id":"`+s.requestID+`"}}`); err != nil {
+		return err
+	}
+	return errors.Join(end(), chunks.Flush())
+}
+
+// coder is what the data is written to, and how its coding ends.
+func (s *stream) coder(chunks *bufio.Writer) (body io.Writer, end func() error, err error) {
+	switch s.as {
+	case gzipCoding:
+		w, err := gzip.NewWriterLevel(chunks, gzip.BestSpeed)
+		return w, w.Close, err
+	case zstdCoding:
+		w, err := zstd.NewWriter(chunks, zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithWindowSize(512<<10), zstd.WithEncoderConcurrency(1))
+		return w, w.Close, err
+	case identity:
+	}
+	return chunks, func() error { return nil }, nil
+}
+
+// pieces writes to the connection. Each piece has the time of a whole answer to leave, so that a
+// stream ends where its reader stands still and not where there is much to read.
+type pieces struct {
+	w       io.Writer
+	conn    net.Conn
+	timeout time.Duration
+	sent    int64
+	err     error
+}
+
+func (p *pieces) Write(piece []byte) (int, error) {
+	if p.timeout > 0 {
+		p.err = p.conn.SetWriteDeadline(time.Now().Add(p.timeout))
+	}
+	if p.err != nil {
+		return 0, p.err
+	}
+	n, err := p.w.Write(piece)
+	p.sent, p.err = p.sent+int64(n), err
+	return n, err
+}
+
+var _ fasthttp.BodyWriterTo = (*stream)(nil)

@@ -1,0 +1,315 @@
+package work
+
+import (
+	"errors"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// BundledChangeset is a step of the history of a bundle, its ID that of the bundle.
+type BundledChangeset struct {
+	ID      id.ID
+	Message string
+	Ops     []BundledOp
+	Origin  Origin
+}
+
+// BundledOp is an operation with the content that it replaced, nil where none stood.
+type BundledOp struct {
+	OpRecord
+	Previous *Hash
+}
+
+// BundledFile is a file of a bundle.
+type BundledFile struct {
+	Path string
+	Blob Hash
+	Type string
+}
+
+// Bundled is a record of a bundle, the IDs in it those of the bundle.
+type Bundled[T any] struct {
+	Record T
+	Origin Origin
+}
+
+// ImportProject makes a project of a bundle. The form of all records, and that contents fit their
+// hashes, was checked before; that they fit each other is for Decide. In the new project everything
+// has an ID of its own and the caller as its author.
+type ImportProject struct {
+	ID    id.ID
+	Kind  ProjectKind
+	About About
+	// Imported is what is said of the project; Decide adds the origins of its records.
+	Imported Imported
+	// Source is the ID that the project has in the bundle.
+	Source id.ID
+	// Contents are those of the files, and with a whole history of all its operations.
+	Contents map[Hash][]byte
+	// History is in order. Where it is not whole the project begins with its files as one changeset.
+	History []BundledChangeset
+	Files   []BundledFile
+	// State is nil where nobody has written one.
+	State         *State
+	Handoffs      []Bundled[Handoff]
+	Tasks         []Bundled[Task]
+	Verifications []Bundled[Verification]
+	Artifacts     []Bundled[Artifact]
+	// Relations are those whose targets the caller may see.
+	Relations []Relation
+}
+
+// Authorize lets any agent import, as any may create.
+func (c *ImportProject) Authorize(*Project, id.ID) error { return nil }
+
+// Decide refuses with REUSE_POLICY_REQUIRED as CreateProject does, and with VALIDATION_FAILED,
+// which names all that does not fit.
+func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if p != nil {
+		return Decision{}, fault.New(fault.Internal, "the project id is taken")
+	}
+	about, err := newAbout(c.About)
+	if err != nil {
+		return Decision{}, err
+	}
+	b := &bundleImport{
+		ImportProject: c, stamp: stamp, last: stamp.ID(0),
+		changesets: map[id.ID]id.ID{}, tasks: map[id.ID]id.ID{}, handoffs: map[id.ID]bool{},
+		artifacts: map[id.ID]id.ID{}, tree: new(Project),
+		event: &ProjectImported{Imported: c.Imported, Status: c.About.Status},
+	}
+	b.importHistory()
+	b.importState()
+	b.importTasks()
+	b.importHandoffs()
+	b.importArtifacts()
+	b.importVerifications()
+	b.importRelations()
+	b.requireTextRoom()
+	if len(b.faults) > 0 {
+		return Decision{}, fault.Invalid(b.faults...)
+	}
+	changesets := b.event.Changesets
+	return Decision{
+		Events: []Event{
+			&ProjectCreated{ID: c.ID, Kind: c.Kind, About: about, Owner: stamp.Agent}, b.event,
+		},
+		Blobs:  b.blobs(),
+		Result: Result{Created: true, Changeset: changesets[len(changesets)-1].ID},
+	}, nil
+}
+
+// bundleFaultsMax is how many faults of a bundle are named.
+const bundleFaultsMax = 100
+
+// bundleImport is an import on its way: what is wrong with the bundle, and what becomes of it.
+type bundleImport struct {
+	*ImportProject
+	stamp  Stamp
+	event  *ProjectImported
+	faults []fault.Field
+	// last is the newest ID that was given.
+	last id.ID
+	// changesets and tasks lead from the IDs of the bundle to the new ones.
+	changesets map[id.ID]id.ID
+	tasks      map[id.ID]id.ID
+	handoffs   map[id.ID]bool
+	// artifacts is the same for these; those that are left out have no new ID.
+	artifacts map[id.ID]id.ID
+	texts     int
+	// tree is what the history leads to, as far as it applies; broken says that it does not to its
+	// end.
+	tree   *Project
+	broken bool
+}
+
+func (b *bundleImport) next() id.ID {
+	b.last = b.last.Next()
+	return b.last
+}
+
+func (b *bundleImport) fault(field, problem string) {
+	if len(b.faults) < bundleFaultsMax {
+		b.faults = append(b.faults, fault.Field{Field: "bundle." + field, Problem: problem})
+	}
+}
+
+const (
+	twice       = "stands twice"
+	noChangeset = "names no changeset of the bundle"
+	noTask      = "names no task of the bundle"
+)
+
+// importHistory replays the history, compares what it leads to with the files, and makes the
+// changesets.
+func (b *bundleImport) importHistory() {
+	tree, single, whole := b.tree, b.next(), b.Imported.Whole
+	for nth := range b.History {
+		step := &b.History[nth]
+		field := indexed("history", nth)
+		if _, known := b.changesets[step.ID]; known {
+			b.fault(field+".id", twice)
+		}
+		b.changesets[step.ID] = single
+		if whole {
+			b.changesets[step.ID] = b.next()
+		}
+		// What follows a step that does not apply cannot be judged.
+		if b.broken = b.broken || !b.replay(tree, step, field); b.broken {
+			continue
+		}
+		if whole {
+			published := recordOf(tree.Head()).Event
+			published.ID, published.Source = b.changesets[step.ID], SourceImport
+			b.event.Changesets = append(b.event.Changesets, published)
+			b.event.Imported.Changesets = append(b.event.Imported.Changesets, step.Origin)
+		}
+	}
+	if !b.broken {
+		b.compareFiles(tree)
+	}
+	if !whole {
+		b.begin(single)
+	}
+}
+
+// replay applies a step of the history to the tree, and reports whether it applies.
+func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field string) bool {
+	faults := len(b.faults)
+	wished := make([]Operation, len(step.Ops))
+	for at := range step.Ops {
+		wished[at] = b.wish(&step.Ops[at].OpRecord, field+"."+indexed("operations", at))
+	}
+	published, _, refused := judgeOperations(tree, wished)
+	for _, one := range refused {
+		b.fault(field+"."+placeOf(one, "operations"), messageOf(one))
+	}
+	if len(b.faults) > faults || len(refused) > 0 {
+		return false
+	}
+	if !b.Imported.Whole {
+		for at := range published.Ops {
+			published.Ops[at].Size = step.Ops[at].Size
+		}
+	}
+	published.ID, published.Message = step.ID, step.Message
+	tree.publish(published, b.stamp.Agent, b.stamp.Now)
+	b.comparePrevious(tree, step, field)
+	return true
+}
+
+// wish is the operation that a record says was done. An operation that keeps its content names it
+// all the same.
+func (b *bundleImport) wish(op *OpRecord, field string) Operation {
+	wish := Operation{Action: op.Action, Path: op.Path}
+	if op.Action == Rename {
+		wish.Path, wish.NewPath = op.From, op.Path
+	}
+	if op.Action == Delete {
+		return wish
+	}
+	content, there := b.Contents[op.Blob]
+	if b.Imported.Whole && !there {
+		b.fault(field+".blob_hash", "names a content that the bundle does not hold")
+	}
+	if there && op.Size != len(content) {
+		b.fault(field+".size_bytes", "is not the size of the content")
+	}
+	wish.Content, wish.ContentType = &Blob{Hash: op.Blob, Content: content}, op.Type
+	return wish
+}
+
+// comparePrevious asks whether the operations replaced what they say that they replaced.
+func (b *bundleImport) comparePrevious(tree *Project, step *BundledChangeset, field string) {
+	head := tree.Head()
+	for at := range head.Ops {
+		before, stood := tree.Before(head, &head.Ops[at])
+		if said := step.Ops[at].Previous; said != nil && (!stood || before.Blob != *said) {
+			b.fault(field+"."+indexed("operations", at)+".previous_blob_hash",
+				"is not the content that stood there")
+		}
+	}
+}
+
+// compareFiles asks whether the history leads to the files.
+func (b *bundleImport) compareFiles(tree *Project) {
+	named := make(map[string]bool, len(b.Files))
+	for at := range b.Files {
+		file := &b.Files[at]
+		field := indexed("files", at)
+		stands, ok := tree.File(file.Path)
+		switch {
+		case named[file.Path]:
+			b.fault(field+".path", twice)
+		case !ok:
+			b.fault(field+".path", "does not stand where the history ends")
+		case stands.Blob != file.Blob:
+			b.fault(field+".blob_hash", "is not the content to which the history leads")
+		case stands.ContentType != file.Type:
+			b.fault(field+".content_type", "is not the one to which the history leads")
+		}
+		named[file.Path] = true
+	}
+	tree.Files("", func(stands FileInfo) bool {
+		if !named[stands.Path] {
+			b.fault("files", "lacks "+stands.Path+", to which the history leads")
+		}
+		return true
+	})
+}
+
+// begin makes the one changeset of a project whose history did not come along.
+func (b *bundleImport) begin(single id.ID) {
+	wished := make([]Operation, len(b.Files))
+	for at := range b.Files {
+		file := &b.Files[at]
+		wished[at] = Operation{
+			Action: Create, Path: file.Path, ContentType: file.Type,
+			Content: &Blob{Hash: file.Blob, Content: b.Contents[file.Blob]},
+		}
+	}
+	published, _, refused := judgeOperations(new(Project), wished)
+	for _, one := range refused {
+		b.fault(placeOf(one, "files"), messageOf(one))
+	}
+	published.ID, published.Source = single, SourceImport
+	published.Message = "Imported without its history."
+	b.event.Changesets = []ChangesetPublished{*published}
+	if count := len(b.History); count > 0 {
+		b.event.Imported.Changesets = []Origin{b.History[count-1].Origin}
+	}
+}
+
+// placeOf is the place of the operation that a refusal is about.
+func placeOf(err error, list string) string {
+	var refusal *fault.Error
+	if errors.As(err, &refusal) {
+		if nth, ok := refusal.Details["operation"].(int); ok {
+			return indexed(list, nth) + ".path"
+		}
+	}
+	return list
+}
+
+func messageOf(err error) string {
+	var refusal *fault.Error
+	if errors.As(err, &refusal) {
+		return refusal.Message
+	}
+	return err.Error()
+}
+
+// blobs are the contents that the changesets name, each once.
+func (b *bundleImport) blobs() (blobs []Blob) {
+	taken := make(map[Hash]bool, len(b.Contents))
+	for nth := range b.event.Changesets {
+		for _, op := range b.event.Changesets[nth].Ops {
+			if op.Action != Delete && !taken[op.Blob] {
+				taken[op.Blob] = true
+				blobs = append(blobs, Blob{Hash: op.Blob, Content: b.Contents[op.Blob]})
+			}
+		}
+	}
+	return blobs
+}

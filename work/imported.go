@@ -1,0 +1,164 @@
+package work
+
+import (
+	"errors"
+	"slices"
+
+	"pws/internal/id"
+)
+
+// Origin is what a bundle says of where a record comes from. Nobody vouches for it: the author of
+// record is the agent that brought the bundle in.
+type Origin struct {
+	// ID and Agent are those of another project, or of another service.
+	ID     id.ID  `cbor:"1,keyasint,omitzero"`
+	Agent  id.ID  `cbor:"2,keyasint,omitzero"`
+	Handle string `cbor:"3,keyasint,omitempty"`
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64 `cbor:"4,keyasint"`
+	// Source is what kind of request published a changeset; zero for other records.
+	Source Source `cbor:"5,keyasint,omitempty"`
+}
+
+// Imported is what a project keeps of the bundle that it was made of: the origins of the records
+// that came with it, in the order of the records. Later records stand behind them.
+type Imported struct {
+	// Project is about the project itself: its ID, its owner and its beginning.
+	Project Origin `cbor:"1,keyasint"`
+	// ExportedAt is Unix milliseconds.
+	ExportedAt int64 `cbor:"2,keyasint"`
+	// ForkedFrom and ForkedAt are the project and the changeset that it was forked from, zero for
+	// none.
+	ForkedFrom id.ID `cbor:"3,keyasint,omitzero"`
+	ForkedAt   id.ID `cbor:"4,keyasint,omitzero"`
+	// State is who wrote the state that came along.
+	State Origin `cbor:"5,keyasint"`
+	// Whole says that the history came along; else its head stands for all of it.
+	Whole         bool     `cbor:"6,keyasint,omitempty"`
+	Changesets    []Origin `cbor:"7,keyasint,omitempty"`
+	Handoffs      []Origin `cbor:"8,keyasint,omitempty"`
+	Tasks         []Origin `cbor:"9,keyasint,omitempty"`
+	Verifications []Origin `cbor:"10,keyasint,omitempty"`
+	Artifacts     []Origin `cbor:"11,keyasint,omitempty"`
+}
+
+// Imported is nil for a project that was not made of a bundle.
+func (p *Project) Imported() *Imported { return p.bundled }
+
+// ChangesetOrigin is where a changeset comes from; nil for one that was made here.
+func (p *Project) ChangesetOrigin(c *Changeset) *Origin {
+	if p.bundled == nil {
+		return nil
+	}
+	return originAt(p.bundled.Changesets, int(c.Sequence)-1)
+}
+
+// TaskOrigin is where a task comes from; nil for one that was made here.
+func (p *Project) TaskOrigin(t *Task) *Origin {
+	if p.bundled == nil {
+		return nil
+	}
+	nth, _ := p.tasks().find(t.ID)
+	return originAt(p.bundled.Tasks, nth)
+}
+
+// HandoffOrigin is where a handoff comes from; nil for one that was left here.
+func (p *Project) HandoffOrigin(h *Handoff) *Origin {
+	if p.bundled == nil {
+		return nil
+	}
+	nth, _ := slices.BinarySearchFunc(p.handoffs, h.ID, func(one *Handoff, wanted id.ID) int {
+		return one.ID.Compare(wanted)
+	})
+	return originAt(p.bundled.Handoffs, nth)
+}
+
+// VerificationOrigin is where a record comes from; nil for one that was left here.
+func (p *Project) VerificationOrigin(v *Verification) *Origin {
+	if p.bundled == nil {
+		return nil
+	}
+	nth, _ := p.verifications.find(v.ID)
+	return originAt(p.bundled.Verifications, nth)
+}
+
+// ArtifactOrigin is where an artifact comes from; nil for one that was made here.
+func (p *Project) ArtifactOrigin(a *Artifact) *Origin {
+	if p.bundled == nil {
+		return nil
+	}
+	nth, _ := p.artifacts.find(a.ID)
+	return originAt(p.bundled.Artifacts, nth)
+}
+
+func originAt(origins []Origin, nth int) *Origin {
+	if nth >= len(origins) {
+		return nil
+	}
+	return &origins[nth]
+}
+
+// ProjectImported is the event of all that came with a bundle. It follows ProjectCreated.
+type ProjectImported struct {
+	Changesets    []ChangesetPublished `cbor:"1,keyasint"`
+	State         *State               `cbor:"2,keyasint,omitempty"`
+	Handoffs      []*Handoff           `cbor:"3,keyasint,omitempty"`
+	Tasks         []*Task              `cbor:"4,keyasint,omitempty"`
+	Verifications []*Verification      `cbor:"5,keyasint,omitempty"`
+	Relations     []*Relation          `cbor:"6,keyasint,omitempty"`
+	Imported      Imported             `cbor:"7,keyasint"`
+	// Status is that of the project: one that was ARCHIVED comes back as such.
+	Status    Status      `cbor:"8,keyasint"`
+	Artifacts []*Artifact `cbor:"9,keyasint,omitempty"`
+}
+
+func (e *ProjectImported) apply(p *Project, at Moment) {
+	for nth := range e.Changesets {
+		p.publish(&e.Changesets[nth], at.Agent, at.Now)
+	}
+	p.state, p.Status = e.State, e.Status
+	for _, handoff := range e.Handoffs {
+		p.keepHandoff(handoff)
+	}
+	for _, task := range e.Tasks {
+		p.putTask(task)
+	}
+	for _, record := range e.Verifications {
+		p.verifications.put(record, p.Revision+1)
+		p.keepVerification(record)
+	}
+	for _, artifact := range e.Artifacts {
+		p.artifacts.put(artifact, p.Revision+1)
+		p.keepArtifact(artifact)
+	}
+	for _, relation := range e.Relations {
+		p.relations.put(relation, p.Revision+1)
+	}
+	imported := e.Imported
+	p.bundled = &imported
+}
+
+// bundleChunks is how many chunks hold what is kept of a bundle: it never changes.
+func (p *Project) bundleChunks() int {
+	if p.bundled == nil {
+		return 0
+	}
+	return 1
+}
+
+func (p *Project) restoreImported(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
+	if !head.Bundled {
+		return nil
+	}
+	p.bundled = new(Imported)
+	if err := readChunk(chunk, Chunk{BundleChunk, 0}, p.bundled); err != nil {
+		return err
+	}
+	if len(p.bundled.Changesets) > len(p.changesets) ||
+		len(p.bundled.Handoffs) > len(p.handoffs) ||
+		len(p.bundled.Tasks) > p.tasks().len() || len(p.bundled.Artifacts) > p.artifacts.len() ||
+		len(p.bundled.Verifications) > p.verifications.len() {
+		return errors.New("project head: more records came with a bundle than there are")
+	}
+	return nil
+}
