@@ -140,6 +140,9 @@ func (i *importer) readHistory() {
 	i.command.History = make([]work.BundledChangeset, len(i.bundle.History))
 	named := make(map[work.Hash]bool, len(i.command.Contents))
 	for nth := range i.bundle.History {
+		if len(i.faults) >= bundleFaultsMax {
+			return
+		}
 		i.readChangeset(nth, named)
 	}
 	if !i.command.Imported.Whole {

@@ -23,7 +23,10 @@ type BundleInput struct {
 
 // UnmarshalJSON reads the bundle; see Problems.
 func (b *BundleInput) UnmarshalJSON(raw []byte) error {
-	*b = BundleInput{}
+	*b = BundleInput{problems: crowded(raw)}
+	if len(b.problems) > 0 {
+		return nil
+	}
 	if err := shape.Decode(raw, &b.bundle); err != nil {
 		b.problems = problemsOf(err)
 		return nil
@@ -66,7 +69,7 @@ func (BundleInput) JSONSchema() map[string]any {
 func digestsOf(raw []byte) (map[string]string, error) {
 	d := digester{sum: sha256.New()}
 	found := map[string]string{}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
 	}

@@ -64,6 +64,9 @@ func (i *importer) readHandoffs() {
 		i.fault("latest_handoff.id", "is not the last of handoffs")
 	}
 	for nth := range all {
+		if len(i.faults) >= bundleFaultsMax {
+			return
+		}
 		from, field := &all[nth], fmt.Sprintf("handoffs[%d]", nth)
 		said := CreateHandoff{Summary: from.Summary, HandoffLists: HandoffLists{
 			CompletedWork: from.CompletedWork, Decisions: from.Decisions,
@@ -95,6 +98,9 @@ func (i *importer) readHandoffs() {
 
 func (i *importer) readTasks() {
 	for nth := range i.bundle.Tasks {
+		if len(i.faults) >= bundleFaultsMax {
+			return
+		}
 		from, field := &i.bundle.Tasks[nth], fmt.Sprintf("tasks[%d]", nth)
 		said := TaskInput{
 			Title: from.Title, Description: from.Description, Priority: from.Priority,

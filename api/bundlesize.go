@@ -1,0 +1,95 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/internal/fault"
+	"pws/work"
+)
+
+const (
+	// recordBytesMin is what a record takes in a text on the average, at least. A text of empty ones
+	// would take a hundred times its size in memory.
+	recordBytesMin = 24
+	// blobBytesMin is what a content takes with its hash.
+	blobBytesMin = 66
+)
+
+// sectionMax is how many elements the lists of a bundle may have.
+var sectionMax = map[string]int{
+	"files": work.FilesMax, "handoffs": work.HandoffsMax, "tasks": work.TasksMax,
+	"verification": work.VerificationsMax, "artifacts": work.ArtifactsMax,
+	"relationships": work.RelationsMax,
+}
+
+// crowded finds what has too many members to be read. It is asked BEFORE anything of the bundle is
+// in memory but its text, which is known to be JSON.
+func crowded(raw []byte) (problems []fault.Field) {
+	if objectsIn(raw) > len(raw)/recordBytesMin+1 {
+		return []fault.Field{{Problem: "has too many records for its size"}}
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
+	if dec.PeekKind() != '{' {
+		return nil
+	}
+	_, _ = dec.ReadToken()
+	for dec.PeekKind() == '"' {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return problems
+		}
+		name := token.String()
+		most, bounded := sectionMax[name]
+		if name == "blobs" {
+			most, bounded = len(raw)/blobBytesMin, true
+		}
+		if !bounded {
+			_ = dec.SkipValue()
+		} else if members(dec) > most {
+			problems = append(problems, fault.Field{
+				Field: name, Problem: fmt.Sprintf("must have at most %d items", most),
+			})
+		}
+	}
+	return problems
+}
+
+// members reads a value and counts what it has: the elements of a list, the members of an object.
+func members(dec *jsontext.Decoder) (count int) {
+	kind := dec.PeekKind()
+	if kind != '[' && kind != '{' {
+		_ = dec.SkipValue()
+		return 0
+	}
+	_, _ = dec.ReadToken()
+	for end := kind + 2; dec.PeekKind() != end; count++ {
+		if kind == '{' {
+			_ = dec.SkipValue()
+		}
+		if dec.SkipValue() != nil {
+			return count
+		}
+	}
+	_, _ = dec.ReadToken()
+	return count
+}
+
+// objectsIn counts the objects of a text that is JSON.
+func objectsIn(raw []byte) (count int) {
+	for at := 0; at < len(raw); at++ {
+		switch raw[at] {
+		case '"':
+			for at++; raw[at] != '"'; at++ {
+				if raw[at] == '\\' {
+					at++
+				}
+			}
+		case '{':
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,45 @@
+package api_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pws/api"
+	"pws/api/shape"
+)
+
+// TestCrowdedBundles: texts of very many small records are refused before they are in memory.
+func TestCrowdedBundles(t *testing.T) {
+	many := func(size int, record string) string {
+		return "[" + strings.Repeat(record+",", size/(len(record)+1)) + record + "]"
+	}
+	const size = 4 << 20
+	var names strings.Builder
+	for at := range size / 8 {
+		fmt.Fprintf(&names, `,"%x":""`, at)
+	}
+	for name, member := range map[string]string{
+		"tasks":   `"tasks":` + many(size, `{}`),
+		"history": `"history":` + many(size, `{}`),
+		"nested":  `"history":[{"operations":` + many(size, `{}`) + `}]`,
+		"files":   `"files":` + many(size, `{"path":"a","content":""}`),
+		"blobs":   `"blobs":{` + names.String()[1:] + `}`,
+	} {
+		text := []byte(`{"bundle":{` + member + `},"visibility":"PRIVATE"}`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := shape.Decode(text, new(api.ImportProject))
+		runtime.ReadMemStats(&after)
+		if got := faultsOf(err); !strings.Contains(got, "many records") &&
+			!strings.Contains(got, "must have at most") {
+			t.Errorf("%s: %.300s", name, got)
+		}
+		// The decoder of JSON keeps all names of an object, to find those that stand twice.
+		made := after.TotalAlloc - before.TotalAlloc
+		if made > 4*size && name != "blobs" {
+			t.Errorf("%s: %d bytes of text took %d of memory", name, len(text), made)
+		}
+	}
+}
