@@ -489,10 +489,15 @@ func (m *treeMerge) contradictKnown(
 	return m.contradict(item, kind, before, ours, theirs)
 }
 
-// contradict adds a conflict of contents with the text of both.
+// contradict adds a conflict of contents with the text of both. Where the path of the workspace has
+// another one already, it is told where the project has the file.
 func (m *treeMerge) contradict(
 	item *mergeItem, kind ConflictKind, before, ours, theirs *standing,
 ) error {
+	if m.disputed(item.path) {
+		m.deletion(item)
+		return nil
+	}
 	c := conflictOf(item.path, kind, before)
 	c.Ours, c.Theirs = ours.blob, theirs.blob
 	joined, err := m.join(before, ours, theirs)
