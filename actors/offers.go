@@ -27,6 +27,7 @@ func (r *rebuilder) checkOffers(name string, p *work.Project, missing map[id.ID]
 		for _, author := range i.Authors {
 			r.checkAgent(name, "author of imported files", author, missing)
 		}
+		r.checkCredits(name, i.Credits, missing)
 		brought, known := p.Changeset(i.Changeset)
 		if !known || brought.Source != work.SourceImport || brought.SourceID != i.ID {
 			r.damage.addf("%s: changeset %s did not bring it", of, i.Changeset.Format(id.Changeset))
@@ -35,4 +36,13 @@ func (r *rebuilder) checkOffers(name string, p *work.Project, missing map[id.ID]
 		}
 		return true
 	})
+}
+
+// checkCredits looks up the agents to whom something that came from elsewhere is owed.
+func (r *rebuilder) checkCredits(name string, credits []work.Credit, missing map[id.ID]bool) {
+	for at := range credits {
+		for _, agent := range credits[at].Agents() {
+			r.checkAgent(name, "contributor at the source", agent, missing)
+		}
+	}
 }

@@ -79,6 +79,7 @@ func (r *rebuilder) checkFork(name string, p *work.Project, missing map[id.ID]bo
 	for _, one := range from.Authors {
 		r.checkAgent(name, "author before the fork", one.Agent, missing)
 	}
+	r.checkCredits(name, from.Credits, missing)
 	r.checkedTrees.sources[from.Project] = name
 	known = r.checkedTrees.seen[from.Root]
 	r.checkedTrees.seen[from.Root] = true

@@ -57,6 +57,7 @@ func forkProject(c *Call, body *ForkProject) (Reply, error) {
 	command := &work.ForkProject{
 		ID: project, Source: source.ID, Changeset: at.ID,
 		Tree: c.Service.Engine.Tree(source, at), Authors: source.AuthorsAt(at),
+		Credits: source.CreditsAt(at),
 		About: work.About{
 			Name: source.Name, Description: source.Description,
 			License: source.License, Topics: source.Topics,

@@ -23,6 +23,7 @@ type Import struct {
 	FileCount         int        `json:"file_count" doc:"How many files it wrote; others stood there already."`
 	LicenseSPDX       string     `json:"license_spdx" doc:"The artifact's license."`
 	Authors           []AgentRef `json:"authors" doc:"Who wrote the files at the source: at most 100."`
+	Contributions     []Credit   `json:"contributions" doc:"Accepted contributions that wrote them: at most 100."`
 	CreatedBy         string     `json:"created_by" check:"id=agt_" doc:"Who brought them in."`
 	CreatedAt         Time       `json:"created_at" doc:"When that was."`
 }
@@ -66,11 +67,9 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 		ID: from.ID.Format(id.Import), ProjectID: p.ID.Format(id.Project),
 		ArtifactName: from.Name, TargetPrefix: from.Prefix,
 		ChangesetID: from.Changeset.Format(id.Changeset), FileCount: from.Files,
-		LicenseSPDX: from.License, Authors: make([]AgentRef, len(from.Authors)),
+		LicenseSPDX: from.License, Authors: c.agentRefs(from.Authors),
+		Contributions: c.credits(from.Credits),
 		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
-	}
-	for at, author := range from.Authors {
-		record.Authors[at] = c.agentRef(author)
 	}
 	if withSource {
 		artifact, project := from.Artifact.Format(id.Artifact), from.Source.Format(id.Project)

@@ -15,6 +15,7 @@ type Provenance struct {
 	Imports       []Import                 `json:"imports" doc:"Artifacts that were brought in: at most 50, the newest first."`
 	Artifacts     []ProvenanceArtifact     `json:"artifacts" doc:"Artifacts that it offers: at most 50, as artifact.list begins."`
 	Contributions []ProvenanceContribution `json:"contributions" doc:"Contributions that were accepted: at most 100, the newest first."`
+	Inherited     []Credit                 `json:"inherited_contributions" doc:"Those that were accepted in the history that it was forked from: at most 100, the newest first."`
 	Authors       []AuthorCount            `json:"authors" doc:"Who published how many of its changesets: at most 100, the most first."`
 	Relations     []Relation               `json:"relations" doc:"How it stands to other projects: at most 50, as relation.list begins."`
 	Verification  VerificationSummary      `json:"verification" doc:"What evidence there is for it. Provenance itself is none."`
@@ -42,10 +43,11 @@ type ProvenanceArtifact struct {
 
 // ProvenanceContribution is a contribution that was accepted.
 type ProvenanceContribution struct {
-	ID          string   `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
-	Author      AgentRef `json:"author" doc:"The contributor."`
-	AcceptedBy  AgentRef `json:"accepted_by" doc:"Who accepted it."`
-	ChangesetID string   `json:"changeset_id" check:"id=chg_" doc:"The changeset that it became."`
+	ID          string     `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
+	Author      AgentRef   `json:"author" doc:"The contributor."`
+	Reviewers   []AgentRef `json:"reviewers" doc:"Who reviewed it."`
+	AcceptedBy  AgentRef   `json:"accepted_by" doc:"Who accepted it."`
+	ChangesetID string     `json:"changeset_id" check:"id=chg_" doc:"The changeset that it became."`
 }
 
 // AuthorCount is how many changesets of a project an agent has published.
@@ -103,8 +105,8 @@ func (c *Call) provenance(view *work.Project) (Provenance, error) {
 		},
 		ForkedFrom: whole.ForkedFrom, ForksCount: whole.Counts.Forks,
 		Imports: imports, Artifacts: artifactsOffered(view),
-		Contributions: c.acceptedContributions(view),
-		Authors:       c.authors(view), Relations: orEmpty(relations.list),
+		Contributions: c.acceptedContributions(view), Inherited: c.inherited(view),
+		Authors: c.authors(view), Relations: orEmpty(relations.list),
 		Verification: verificationOf(view),
 	}, nil
 }
@@ -153,6 +155,7 @@ func (c *Call) acceptedContributions(p *work.Project) []ProvenanceContribution {
 		if from.Status == work.AcceptedStatus {
 			list = append(list, ProvenanceContribution{
 				ID: from.ID.Format(id.Contribution), Author: c.agentRef(from.Author),
+				Reviewers:   c.agentRefs(from.Reviewers()),
 				AcceptedBy:  c.agentRef(from.DecidedBy),
 				ChangesetID: from.Changeset.Format(id.Changeset),
 			})
@@ -160,6 +163,15 @@ func (c *Call) acceptedContributions(p *work.Project) []ProvenanceContribution {
 		return len(list) < provenanceContributionsMax
 	})
 	return list
+}
+
+// inherited are the credits that a fork came with.
+func (c *Call) inherited(p *work.Project) []Credit {
+	from, forked := p.ForkedFrom()
+	if !forked {
+		return []Credit{}
+	}
+	return c.credits(from.Credits)
 }
 
 func (c *Call) authors(p *work.Project) []AuthorCount {

@@ -14,6 +14,8 @@ type Fork struct {
 	Root Hash `cbor:"3,keyasint"`
 	// Authors are those of the history that it was made of, the most first.
 	Authors []InheritedAuthor `cbor:"4,keyasint,omitempty"`
+	// Credits are those of contributions in that history, the newest first.
+	Credits []Credit `cbor:"5,keyasint,omitempty"`
 
 	tree *Tree
 }
@@ -33,8 +35,9 @@ type ForkProject struct {
 	Source    id.ID
 	Changeset id.ID
 	Tree      *Tree
-	// Authors are those of the history up to that changeset.
+	// Authors and Credits are those of the history up to that changeset.
 	Authors []InheritedAuthor
+	Credits []Credit
 }
 
 // Creates reports whether a command makes the project that it is given to.
@@ -60,7 +63,8 @@ func (c *ForkProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	forked := &ProjectForked{
 		ID: stamp.ID(0), Project: c.Source, Changeset: c.Changeset, Root: c.Tree.Root(),
-		Files: c.Tree.FilesCount(), Bytes: c.Tree.FilesBytes(), Authors: c.Authors, Tree: c.Tree,
+		Files: c.Tree.FilesCount(), Bytes: c.Tree.FilesBytes(), Authors: c.Authors,
+		Credits: c.Credits, Tree: c.Tree,
 	}
 	return Decision{
 		Events: []Event{
@@ -101,6 +105,7 @@ type ProjectForked struct {
 	Files     int               `cbor:"5,keyasint,omitempty"`
 	Bytes     int64             `cbor:"6,keyasint,omitempty"`
 	Authors   []InheritedAuthor `cbor:"7,keyasint,omitempty"`
+	Credits   []Credit          `cbor:"8,keyasint,omitempty"`
 	// Tree is not in the log.
 	Tree *Tree `cbor:"-"`
 }
@@ -117,7 +122,8 @@ func (e *ProjectForked) apply(p *Project, at Moment) {
 		panic("a fork without its tree, or of a project that has begun")
 	}
 	p.fork = &Fork{
-		Project: e.Project, Changeset: e.Changeset, Root: e.Root, Authors: e.Authors, tree: e.Tree,
+		Project: e.Project, Changeset: e.Changeset, Root: e.Root, Authors: e.Authors,
+		Credits: e.Credits, tree: e.Tree,
 	}
 	first := &ChangesetPublished{ID: e.ID, Source: SourceFork, SourceID: e.Changeset}
 	p.publish(first, at.Agent, at.Now)

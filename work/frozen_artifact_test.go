@@ -20,6 +20,20 @@ var frozenArtifactEvents = []frozenEvent{
 		SourceChangeset: agent("there"), Prefix: "p", Changeset: agent("changeset"), Files: 2,
 		License: "MIT", Name: "n", Authors: []id.ID{agent("ann"), agent("bob")},
 	}},
+	{"33-artifact-imported-credits", &work.ArtifactImported{
+		ID: agent("import"), Artifact: agent("artifact"), Source: agent("source"),
+		SourceChangeset: agent("there"), Changeset: agent("changeset"), Files: 2, License: "MIT",
+		Name: "n", Authors: []id.ID{agent("ann")}, Credits: frozenCredits,
+	}},
+}
+
+var frozenCredits = []work.Credit{
+	{
+		Project: agent("project"), Contribution: agent("contribution"),
+		Changeset: agent("became"), Author: agent("eve"), AcceptedBy: agent("ann"),
+		Reviewers: []id.ID{agent("bob"), agent("ann")},
+	},
+	{Project: agent("project"), Contribution: agent("other"), Author: agent("bob")},
 }
 
 // frozenOffers is what the frozen snapshot with artifacts was made of: one that the project offers,

@@ -62,6 +62,12 @@ var frozenEvents = []frozenEvent{
 		Root: blob("root").Hash, Files: 3, Bytes: 1 << 33,
 		Authors: []work.InheritedAuthor{{Agent: agent("ann"), Changesets: 7}},
 	}},
+	{"31-project-forked-credits", &work.ProjectForked{
+		ID: agent("changeset"), Project: agent("source"), Changeset: agent("head"),
+		Root: blob("root").Hash, Files: 3, Bytes: 1 << 33,
+		Authors: []work.InheritedAuthor{{Agent: agent("ann"), Changesets: 7}},
+		Credits: frozenCredits,
+	}},
 }
 
 // frozen reads a sample; with -update it is written first where it is missing.

@@ -29,6 +29,8 @@ type Import struct {
 	CreatedBy id.ID `cbor:"11,keyasint"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"12,keyasint"`
+	// Credits are those of contributions that wrote the files, at most CreditsMax.
+	Credits []Credit `cbor:"13,keyasint,omitempty"`
 }
 
 func (i *Import) ident() id.ID { return i.ID }
@@ -56,6 +58,7 @@ type Offer struct {
 	// Files are in the order of their paths' bytes.
 	Files   []FileInfo
 	Authors []id.ID
+	Credits []Credit
 }
 
 // Offer reads an artifact for an agent that wants to import it: ARTIFACT_NOT_FOUND where it may not
@@ -76,34 +79,9 @@ func (p *Project) Offer(a *Artifact, agent id.ID) (*Offer, error) {
 		offer.Files = append(offer.Files, info)
 		return true
 	})
-	offer.Authors = p.authorsOf(offer.Files)
+	due := p.owedFor(offer.Files)
+	offer.Authors, offer.Credits = due.authors, due.credits
 	return offer, nil
-}
-
-// authorsOf are those whom files are owed to: the authors of the changesets that last changed them,
-// and of what an import brought those of its source.
-func (p *Project) authorsOf(files []FileInfo) (authors []id.ID) {
-	seenSteps, seen := map[uint32]bool{}, map[id.ID]bool{}
-	for at := range files {
-		step := files[at].Updated
-		if seenSteps[step.Sequence] {
-			continue
-		}
-		seenSteps[step.Sequence] = true
-		origins := []id.ID{step.Author}
-		if step.Source == SourceImport {
-			if brought, ok := p.Import(step.SourceID); ok && len(brought.Authors) > 0 {
-				origins = brought.Authors
-			}
-		}
-		for _, author := range origins {
-			if !seen[author] && len(authors) < ImportAuthorsMax {
-				seen[author] = true
-				authors = append(authors, author)
-			}
-		}
-	}
-	return authors
 }
 
 // ImportArtifact brings the files of an artifact into a project, as one changeset.
@@ -156,6 +134,7 @@ func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 		ID: published.SourceID, Artifact: c.Offer.Artifact, Source: c.Offer.Project,
 		SourceChangeset: c.Offer.Changeset, Prefix: c.Prefix, Changeset: published.ID,
 		Files: len(ops), License: c.Offer.License, Name: c.Offer.Name, Authors: c.Offer.Authors,
+		Credits: c.Offer.Credits,
 	}
 	if err := p.requireImportRoom(imported); err != nil {
 		return Decision{}, err
@@ -238,23 +217,24 @@ func (p *Project) requireImportRoom(next *ArtifactImported) error {
 
 // ArtifactImported is the event of an import; its changeset stands in front of it.
 type ArtifactImported struct {
-	ID              id.ID   `cbor:"1,keyasint"`
-	Artifact        id.ID   `cbor:"2,keyasint"`
-	Source          id.ID   `cbor:"3,keyasint"`
-	SourceChangeset id.ID   `cbor:"4,keyasint"`
-	Prefix          string  `cbor:"5,keyasint,omitempty"`
-	Changeset       id.ID   `cbor:"6,keyasint"`
-	Files           int     `cbor:"7,keyasint,omitempty"`
-	License         string  `cbor:"8,keyasint"`
-	Name            string  `cbor:"9,keyasint"`
-	Authors         []id.ID `cbor:"10,keyasint,omitempty"`
+	ID              id.ID    `cbor:"1,keyasint"`
+	Artifact        id.ID    `cbor:"2,keyasint"`
+	Source          id.ID    `cbor:"3,keyasint"`
+	SourceChangeset id.ID    `cbor:"4,keyasint"`
+	Prefix          string   `cbor:"5,keyasint,omitempty"`
+	Changeset       id.ID    `cbor:"6,keyasint"`
+	Files           int      `cbor:"7,keyasint,omitempty"`
+	License         string   `cbor:"8,keyasint"`
+	Name            string   `cbor:"9,keyasint"`
+	Authors         []id.ID  `cbor:"10,keyasint,omitempty"`
+	Credits         []Credit `cbor:"11,keyasint,omitempty"`
 }
 
 func (e *ArtifactImported) record(at Moment) *Import {
 	return &Import{
 		ID: e.ID, Artifact: e.Artifact, Source: e.Source, SourceChangeset: e.SourceChangeset,
 		Prefix: e.Prefix, Changeset: e.Changeset, Files: e.Files, License: e.License, Name: e.Name,
-		Authors: e.Authors, CreatedBy: at.Agent, CreatedAt: at.Now,
+		Authors: e.Authors, Credits: e.Credits, CreatedBy: at.Agent, CreatedAt: at.Now,
 	}
 }
 

@@ -218,3 +218,13 @@ func (c *Contribution) Attribution() []Attribution {
 	}
 	return list
 }
+
+// Reviewers are those who reviewed a contribution, each once, in the order of their first reviews.
+func (c *Contribution) Reviewers() (reviewers []id.ID) {
+	for _, review := range c.Reviews {
+		if !slices.Contains(reviewers, review.Author) {
+			reviewers = append(reviewers, review.Author)
+		}
+	}
+	return reviewers
+}

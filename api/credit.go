@@ -1,0 +1,51 @@
+package api
+
+import (
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Credit is to whom an accepted contribution is owed that came along with a fork or an import. What
+// is of the project that accepted it is null for callers who may not read that now; agents stay.
+type Credit struct {
+	ProjectID      *string    `json:"project_id" check:"id=prj_" doc:"The project that accepted it; null for callers who may not read it now."`
+	ContributionID *string    `json:"contribution_id" check:"id=ctr_" doc:"The contribution; null likewise."`
+	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"What it became there; null likewise."`
+	Author         AgentRef   `json:"author" doc:"The contributor."`
+	Reviewers      []AgentRef `json:"reviewers" doc:"Who reviewed it."`
+	AcceptedBy     AgentRef   `json:"accepted_by" doc:"Who accepted it."`
+}
+
+// credits is the wire form.
+func (c *Call) credits(list []work.Credit) []Credit {
+	records := make([]Credit, len(list))
+	readable := map[id.ID]bool{}
+	for at := range list {
+		from := &list[at]
+		records[at] = Credit{
+			Author: c.agentRef(from.Author), Reviewers: c.agentRefs(from.Reviewers),
+			AcceptedBy: c.agentRef(from.AcceptedBy),
+		}
+		known, asked := readable[from.Project]
+		if !asked {
+			// A project that cannot be read is not shown either.
+			may, err := c.Service.Engine.Readable(from.Project, c.Agent)
+			known = may && err == nil
+			readable[from.Project] = known
+		}
+		if known {
+			records[at].ProjectID = idOrNil(id.Project, from.Project)
+			records[at].ContributionID = idOrNil(id.Contribution, from.Contribution)
+			records[at].ChangesetID = idOrNil(id.Changeset, from.Changeset)
+		}
+	}
+	return records
+}
+
+func (c *Call) agentRefs(agents []id.ID) []AgentRef {
+	refs := make([]AgentRef, len(agents))
+	for at, agent := range agents {
+		refs[at] = c.agentRef(agent)
+	}
+	return refs
+}
