@@ -181,20 +181,9 @@ func readArtifact(c *Call, _ *None) (Reply, error) {
 }
 
 func listArtifacts(c *Call, _ *None) (Reply, error) {
-	after, limit, err := c.page(artifactsPage)
+	view, before, limit, err := c.listed(artifactsPage)
 	if err != nil {
 		return Reply{}, err
-	}
-	view, err := c.readable()
-	if err != nil {
-		return Reply{}, err
-	}
-	var before id.ID
-	if after != nil {
-		if len(after) != len(before) {
-			return Reply{}, errCursorInvalid()
-		}
-		before = id.ID(after)
 	}
 	only := work.ParseArtifactType(c.Query["type"])
 	data := ArtifactsData{Artifacts: []Artifact{}}

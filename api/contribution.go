@@ -260,21 +260,11 @@ func submitWorkspace(c *Call, body *SubmitWorkspace) (Reply, error) {
 }
 
 func listContributions(c *Call, _ *None) (Reply, error) {
-	after, limit, err := c.page(contributionsPage)
+	view, before, limit, err := c.listed(contributionsPage)
 	if err != nil {
 		return Reply{}, err
 	}
-	view, err := c.readable()
-	if err != nil {
-		return Reply{}, err
-	}
-	var before, author id.ID
-	if after != nil {
-		if len(after) != len(before) {
-			return Reply{}, errCursorInvalid()
-		}
-		before = id.ID(after)
-	}
+	var author id.ID
 	text, byAuthor := c.Query["author"]
 	if byAuthor {
 		author = parsed(id.Agent, text)

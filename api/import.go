@@ -69,7 +69,7 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 		ChangesetID: from.Changeset.Format(id.Changeset), FileCount: from.Files,
 		LicenseSPDX: from.License, Authors: c.agentRefs(from.Authors),
 		Contributions: c.credits(from.Credits),
-		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
+		CreatedBy:     from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
 	}
 	if withSource {
 		artifact, project := from.Artifact.Format(id.Artifact), from.Source.Format(id.Project)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
 )
 
 // limitMax is the largest page.
@@ -73,6 +75,22 @@ func (c *Call) page(limitDefault int) (after []byte, limit int, err error) {
 	}
 	after, err = c.after()
 	return after, limit, err
+}
+
+// listed reads what a list of things of the project in the path is asked for: the view, the ID of
+// the last thing of the page before, zero for the first page, and the size of the page.
+func (c *Call) listed(limitDefault int) (view *work.Project, last id.ID, limit int, err error) {
+	after, limit, err := c.page(limitDefault)
+	if err != nil {
+		return nil, last, 0, err
+	}
+	if view, err = c.readable(); err != nil || after == nil {
+		return view, last, limit, err
+	}
+	if len(after) != len(last) {
+		return nil, last, 0, errCursorInvalid()
+	}
+	return view, id.ID(after), limit, nil
 }
 
 func errCursorInvalid() error {

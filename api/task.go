@@ -285,20 +285,9 @@ func (f *taskFilter) takes(t *work.Task) bool {
 }
 
 func listTasks(c *Call, _ *None) (Reply, error) {
-	after, limit, err := c.page(50)
+	view, last, limit, err := c.listed(50)
 	if err != nil {
 		return Reply{}, err
-	}
-	view, err := c.readable()
-	if err != nil {
-		return Reply{}, err
-	}
-	var last id.ID
-	if after != nil {
-		if len(after) != len(last) {
-			return Reply{}, errCursorInvalid()
-		}
-		last = id.ID(after)
 	}
 	data, filter := TasksData{Tasks: []Task{}}, c.taskFilter()
 	view.Tasks(last, c.Now, func(t *work.Task) bool {

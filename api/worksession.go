@@ -88,26 +88,15 @@ func (c *Call) workSession(p *work.Project, from *work.WorkSession, now int64) W
 func newest[T any](list []T) []T { return list[max(0, len(list)-work.WorkSessionItemsMax):] }
 
 func listWorkSessions(c *Call, _ *None) (Reply, error) {
-	after, limit, err := c.page(workSessionsPage)
+	view, before, limit, err := c.listed(workSessionsPage)
 	if err != nil {
 		return Reply{}, err
-	}
-	view, err := c.readable()
-	if err != nil {
-		return Reply{}, err
-	}
-	var before id.ID
-	if after != nil {
-		if len(after) != len(before) {
-			return Reply{}, errCursorInvalid()
-		}
-		before = id.ID(after)
 	}
 	wanted := c.Query["status"]
 	data := WorkSessionsData{WorkSessions: []WorkSession{}}
 	var last id.ID
 	for _, session := range view.WorkSessions() {
-		if after != nil && session.ID.Compare(before) >= 0 ||
+		if !before.IsZero() && session.ID.Compare(before) >= 0 ||
 			wanted != "" && session.Status(c.Now).String() != wanted {
 			continue
 		}

@@ -186,6 +186,19 @@ func requireUndecided(p *Project, wanted id.ID, stamp Stamp) (*Contribution, err
 	return c, nil
 }
 
+// requireUndecidedRevision is requireUndecided with the current revision, which has to be the one
+// that the caller has seen: REVISION_NOT_FOUND, REVISION_SUPERSEDED.
+func requireUndecidedRevision(
+	p *Project, wanted, seen id.ID, stamp Stamp,
+) (*Contribution, *Revision, error) {
+	c, err := requireUndecided(p, wanted, stamp)
+	if err != nil {
+		return nil, nil, err
+	}
+	revision, err := p.requireCurrent(c, seen)
+	return c, revision, err
+}
+
 // ContributionSubmitted is the event of a workspace that was submitted for the first time.
 type ContributionSubmitted struct {
 	ID        id.ID  `cbor:"1,keyasint"`
@@ -225,11 +238,7 @@ func (c *AcceptContribution) Authorize(p *Project, agent id.ID) error {
 // REVISION_SUPERSEDED, NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and with an error that is Stale where
 // another plan is needed. It refuses with CONTRIBUTION_CONFLICT too, and notes that.
 func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
-	contribution, err := requireUndecided(p, c.Contribution, stamp)
-	if err != nil {
-		return Decision{}, err
-	}
-	revision, err := p.requireCurrent(contribution, c.Revision)
+	contribution, revision, err := requireUndecidedRevision(p, c.Contribution, c.Revision, stamp)
 	if err != nil {
 		return Decision{}, err
 	}

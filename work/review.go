@@ -92,11 +92,7 @@ func (c *ReviewContribution) Authorize(p *Project, agent id.ID) error {
 // REVISION_SUPERSEDED, QUOTA_EXCEEDED, and VALIDATION_FAILED for comments on paths that the
 // revision has nothing to do with.
 func (c *ReviewContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
-	contribution, err := requireUndecided(p, c.Contribution, stamp)
-	if err != nil {
-		return Decision{}, err
-	}
-	revision, err := p.requireCurrent(contribution, c.Revision)
+	contribution, revision, err := requireUndecidedRevision(p, c.Contribution, c.Revision, stamp)
 	if err != nil {
 		return Decision{}, err
 	}
