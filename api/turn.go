@@ -113,6 +113,11 @@ func takeTurn(c *Call, _ *None) (Reply, error) {
 	}
 	return c.planned(project,
 		c.ownMerge(func(view *work.Project) *work.Workspace {
+			// Who will hear that another holds the turn needs no merge. A turn may end at any moment,
+			// so the time is that of each try.
+			if turn, held := view.Turn(c.Service.Engine.Now()); held && turn.Agent != c.Agent {
+				return nil
+			}
 			return view.CommunityWorkspace(c.Agent)
 		}),
 		func(plan *work.MergePlan) work.Command { return &work.TakeTurn{Plan: plan} },

@@ -165,8 +165,11 @@ func (c *CreateArtifact) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide refuses with PROJECT_ARCHIVED, CHANGESET_NOT_FOUND, FILE_NOT_FOUND, which names all paths
-// at which nothing stood, and QUOTA_EXCEEDED.
+// at which nothing stood, QUOTA_EXCEEDED, and VALIDATION_FAILED without a path.
 func (c *CreateArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if len(c.Paths) == 0 {
+		return Decision{}, fault.Invalid(fault.Field{Field: "paths", Problem: "is required"})
+	}
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
 	}

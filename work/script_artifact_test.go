@@ -24,10 +24,14 @@ func (s *script) artifactCommand(who id.ID, words []string) work.Command {
 	return nil
 }
 
-// artifact reads a name, a type, paths that commas part, and options: at, license, reuse, size.
+// artifact reads a name, a type, paths that commas part, or - for none, and options: at, license,
+// reuse, size.
 func (s *script) artifact(words []string) work.Command {
 	command := &work.CreateArtifact{
 		Name: words[0], Type: work.ParseArtifactType(words[1]), Paths: strings.Split(words[2], ","),
+	}
+	if words[2] == "-" {
+		command.Paths = nil
 	}
 	if word, given := option(words, "at"); given {
 		at := agent("no changeset")
