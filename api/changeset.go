@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"pws/api/shape"
@@ -218,6 +219,9 @@ func operationRecord(p *work.Project, c *work.Changeset, op *work.Op) OperationR
 	return record
 }
 
+// operationBytes is about the size of an operation as JSON.
+const operationBytes = 320
+
 // appendChangeset writes a whole changeset as its own JSON, for writes are a hot path too.
 func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset) []byte {
 	dst = append(dst, `{"id":`...)
@@ -243,6 +247,8 @@ func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset
 	dst = append(dst, `","id":`...)
 	dst = appendNullable(dst, c.sourceID(p, from))
 	dst = append(dst, `},"operations":[`...)
+	// A fork begins with thousands, and a text of a megabyte is not to be copied as it grows.
+	dst = slices.Grow(dst, operationBytes*len(from.Ops))
 	for at := range from.Ops {
 		if at > 0 {
 			dst = append(dst, ',')
