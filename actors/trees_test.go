@@ -115,9 +115,7 @@ func TestForksLast(t *testing.T) {
 	}
 	save := func() {
 		t.Helper()
-		if err := e.Save(); err != nil {
-			t.Fatal(err)
-		}
+		saveAll(t, e)
 	}
 	if count(id.ID{}) != 1 || count(ann) != 1 || count(bob) != 2 {
 		t.Errorf("%d, %d, %d forks", count(id.ID{}), count(ann), count(bob))
@@ -177,9 +175,7 @@ func TestForksShareOneTree(t *testing.T) {
 	forks = append(forks, fork(t, e, forks[0], ann, work.Public))
 	for _, restarted := range []bool{false, true} {
 		if restarted {
-			if err := e.Save(); err != nil {
-				t.Fatal(err)
-			}
+			saveAll(t, e)
 			stop(t, e)
 			e = start(t, config)
 		}
@@ -395,13 +391,9 @@ func TestVerifyFindsDamagedManifests(t *testing.T) {
 	e := start(t, config)
 	ann := register(t, e, "ann")
 	source := createMany(t, e, ann, 30)
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	project := fork(t, e, source, ann, work.Public)
-	if err := e.Save(); err != nil {
-		t.Fatal(err)
-	}
+	saveAll(t, e)
 	stop(t, e)
 	packs, err := filepath.Glob(filepath.Join(config.Dir, blobsName, "pack-*"))
 	if err != nil || len(packs) != 2 {
