@@ -121,9 +121,7 @@ func (c *Call) imported(p *work.Project) (list []Import, err error) {
 	p.Imports(id.ID{}, func(one *work.Import) bool {
 		known, asked := sources[one.Source]
 		if !asked {
-			var source *work.Project
-			source, err = c.Service.Engine.Project(one.Source)
-			known = source != nil && source.Readable(c.Agent)
+			known, err = c.Service.Engine.Readable(one.Source, c.Agent)
 			sources[one.Source] = known
 		}
 		list = append(list, c.importRecord(p, one, known))

@@ -1,7 +1,6 @@
 package work_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,21 +64,10 @@ func frozenOffers(t *testing.T) *world {
 
 // TestFrozenOffers reads a project that was saved when artifacts had come to it.
 func TestFrozenOffers(t *testing.T) {
-	const folder = "testdata/snapshot/v3-artifacts"
-	fresh := func() saved { return mustSave(t, frozenOffers(t).project) }
-	s := saved{chunks: map[work.Chunk][]byte{}}
-	s.head = frozen(t, filepath.Join(folder, "head.cbor"), func() []byte { return fresh().head })
-	for file, kind := range map[string]work.ChunkKind{
-		"artifacts.cbor": work.ArtifactChunk, "imports.cbor": work.ImportChunk,
-	} {
-		name := work.Chunk{Kind: kind}
-		s.chunks[name] = frozen(t, filepath.Join(folder, file),
-			func() []byte { return fresh().chunks[name] })
-	}
-	p, err := s.restore()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, _ := frozenProject(t, "testdata/snapshot/v3-artifacts", frozenOffers,
+		map[string]work.ChunkKind{
+			"artifacts.cbor": work.ArtifactChunk, "imports.cbor": work.ImportChunk,
+		})
 	var artifacts []*work.Artifact
 	p.Artifacts(id.ID{}, func(a *work.Artifact) bool { artifacts = append(artifacts, a); return true })
 	if len(artifacts) != 1 {

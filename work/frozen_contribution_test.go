@@ -1,7 +1,6 @@
 package work_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,29 +96,18 @@ func frozenContributions(t *testing.T) *world {
 
 // TestFrozenContributions reads a project that was saved with contributions.
 func TestFrozenContributions(t *testing.T) {
-	const folder = "testdata/snapshot/v4-contributions"
-	fresh := func() saved { return mustSave(t, frozenContributions(t).project) }
-	s := saved{chunks: map[work.Chunk][]byte{}}
-	s.head = frozen(t, filepath.Join(folder, "head.cbor"), func() []byte { return fresh().head })
-	for file, kind := range map[string]work.ChunkKind{
-		"workspaces.cbor": work.WorkspaceChunk, "revisions.cbor": work.RevisionChunk,
-		"contributions.cbor": work.ContributionChunk,
-	} {
-		name := work.Chunk{Kind: kind}
-		s.chunks[name] = frozen(t, filepath.Join(folder, file),
-			func() []byte { return fresh().chunks[name] })
-	}
-	p, err := s.restore()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, head := frozenProject(t, "testdata/snapshot/v4-contributions", frozenContributions,
+		map[string]work.ChunkKind{
+			"workspaces.cbor": work.WorkspaceChunk, "revisions.cbor": work.RevisionChunk,
+			"contributions.cbor": work.ContributionChunk,
+		})
 	var got []*work.Contribution
 	p.Contributions(id.ID{}, func(c *work.Contribution) bool { got = append(got, c); return true })
 	if len(got) != 2 || p.PendingContributions() != 1 || !p.Has(id.Contribution, got[0].ID) {
 		t.Fatalf("%d contributions, %d pending", len(got), p.PendingContributions())
 	}
 	checkFrozenContributions(t, p, got[0], got[1])
-	summary, err := work.RestoreSummary(s.head)
+	summary, err := work.RestoreSummary(head)
 	if err != nil || summary.PendingContributions() != 1 {
 		t.Errorf("the summary has %d pending: %v", summary.PendingContributions(), err)
 	}

@@ -1,7 +1,6 @@
 package work_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,22 +48,11 @@ func frozenRecords(t *testing.T) *world {
 
 // TestFrozenRecords reads a project that was saved with records of others about it.
 func TestFrozenRecords(t *testing.T) {
-	const folder = "testdata/snapshot/v4-records"
-	fresh := func() saved { return mustSave(t, frozenRecords(t).project) }
-	s := saved{chunks: map[work.Chunk][]byte{}}
-	s.head = frozen(t, filepath.Join(folder, "head.cbor"), func() []byte { return fresh().head })
-	for file, kind := range map[string]work.ChunkKind{
-		"verifications.cbor": work.VerificationChunk, "relations.cbor": work.RelationChunk,
-		"workspaces.cbor": work.WorkspaceChunk,
-	} {
-		name := work.Chunk{Kind: kind}
-		s.chunks[name] = frozen(t, filepath.Join(folder, file),
-			func() []byte { return fresh().chunks[name] })
-	}
-	p, err := s.restore()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, head := frozenProject(t, "testdata/snapshot/v4-records", frozenRecords,
+		map[string]work.ChunkKind{
+			"verifications.cbor": work.VerificationChunk, "relations.cbor": work.RelationChunk,
+			"workspaces.cbor": work.WorkspaceChunk,
+		})
 	checkFrozenRecords(t, p)
 	var spaces []*work.Workspace
 	p.Workspaces(func(w *work.Workspace) bool { spaces = append(spaces, w); return true })
@@ -82,7 +70,7 @@ func TestFrozenRecords(t *testing.T) {
 	if diff := cmp.Diff(want, spaces[0]); diff != "" {
 		t.Error(diff)
 	}
-	summary, err := work.RestoreSummary(s.head)
+	summary, err := work.RestoreSummary(head)
 	if err != nil || !summary.HasVerifications() || summary.OwnTally().SelfReports != 1 {
 		t.Errorf("the summary: %v", err)
 	}

@@ -82,15 +82,16 @@ func frozenContinuation(task id.ID) work.Continuation {
 	}
 }
 
-// TestFrozenWorkSnapshot reads a project that was saved when work had come to it.
-func TestFrozenWorkSnapshot(t *testing.T) {
-	const folder = "testdata/snapshot/v2"
-	fresh := func() saved { return mustSave(t, frozenWorkWorld(t).project) }
+// frozenProject reads a project that was saved in a folder, the first chunk of each kind in a file;
+// world makes the one that the sample was made of. The head is given as it was saved.
+func frozenProject(
+	t *testing.T, folder string, world func(t *testing.T) *world, files map[string]work.ChunkKind,
+) (p *work.Project, head []byte) {
+	t.Helper()
+	fresh := func() saved { return mustSave(t, world(t).project) }
 	s := saved{chunks: map[work.Chunk][]byte{}}
 	s.head = frozen(t, filepath.Join(folder, "head.cbor"), func() []byte { return fresh().head })
-	for file, kind := range map[string]work.ChunkKind{
-		"tasks.cbor": work.TaskChunk, "handoffs.cbor": work.HandoffChunk,
-	} {
+	for file, kind := range files {
 		name := work.Chunk{Kind: kind}
 		s.chunks[name] = frozen(t, filepath.Join(folder, file),
 			func() []byte { return fresh().chunks[name] })
@@ -99,10 +100,19 @@ func TestFrozenWorkSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p, s.head
+}
+
+// TestFrozenWorkSnapshot reads a project that was saved when work had come to it.
+func TestFrozenWorkSnapshot(t *testing.T) {
+	p, head := frozenProject(t, "testdata/snapshot/v2", frozenWorkWorld,
+		map[string]work.ChunkKind{
+			"tasks.cbor": work.TaskChunk, "handoffs.cbor": work.HandoffChunk,
+		})
 	checkFrozenTasks(t, p)
 	checkFrozenWords(t, p)
 	checkFrozenSessions(t, p)
-	summary, err := work.RestoreSummary(s.head)
+	summary, err := work.RestoreSummary(head)
 	if err != nil || summary.TaskCount(work.TaskInReview, testNow) != 1 ||
 		summary.TaskCount(work.TaskBlocked, testNow) != 1 ||
 		summary.NextExpiry() != p.NextExpiry() || summary.NextExpiry() != testNow+1_805_032 {

@@ -217,9 +217,9 @@ func (c *Contribution) Attribution() []Attribution {
 
 // Reviewers are those who reviewed a contribution, each once, in the order of their first reviews.
 func (c *Contribution) Reviewers() (reviewers []id.ID) {
-	for _, review := range c.Reviews {
-		if !slices.Contains(reviewers, review.Author) {
-			reviewers = append(reviewers, review.Author)
+	for _, one := range c.Attribution() {
+		if one.Role == AttributedReviewer {
+			reviewers = append(reviewers, one.Agent)
 		}
 	}
 	return reviewers
