@@ -1,7 +1,7 @@
 # What the project needs beyond Go, gcc, make, git and node is fetched by go itself.
 GO ?= go
 BIN := bin/pws
-FUZZ_SECONDS ?= 5
+FUZZ_INPUTS ?= 10000
 
 .PHONY: build run test vet lint unit scripts race golden fuzz bench demo soak clean
 
@@ -40,9 +40,9 @@ golden:
 	$(GO) test ./work -run 'Frozen' -update
 	$(GO) test ./cmd/pws -run 'TestScripts' -update
 
-# fuzz gives each target a few seconds.
+# fuzz gives each target some thousand inputs.
 fuzz:
-	./internal/arch/fuzz.sh $(FUZZ_SECONDS)
+	./internal/arch/fuzz.sh $(FUZZ_INPUTS)
 
 bench: build
 	$(BIN) bench
