@@ -1,0 +1,298 @@
+package wake
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"pws/internal/id"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func named(n int) id.ID { return id.New(int64(n), [10]byte{byte(n), byte(n >> 8)}) }
+
+// open makes a hub whose projects below 100 are everybody's; of the others, agent n has project n.
+func open(t testing.TB) *Hub {
+	t.Helper()
+	h := NewHub(func(project id.ID) (bool, []id.ID) {
+		for n := range 100 {
+			if project == named(n) {
+				return true, nil
+			}
+		}
+		return false, []id.ID{project}
+	})
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (w *Waiter) isWoken(t *testing.T) {
+	t.Helper()
+	select {
+	case <-w.Ready():
+	case <-time.After(10 * time.Second):
+		t.Fatal("not woken")
+	}
+}
+
+// TestTellWakesWhomItConcerns looks at all waiters AFTER one that was told last has been woken:
+// the queue is in order.
+func TestTellWakesWhomItConcerns(t *testing.T) {
+	last := named(99)
+	for _, c := range []struct {
+		name           string
+		told           []id.ID
+		project, agent id.ID
+		woken          bool
+	}{
+		{"its project", []id.ID{named(1)}, named(1), id.ID{}, true},
+		{"its private project", []id.ID{named(101)}, named(101), named(101), true},
+		{"another project", []id.ID{named(2)}, named(1), id.ID{}, false},
+		{"all, a public project", []id.ID{named(1)}, id.ID{}, named(7), true},
+		{"everybody, a public project", []id.ID{named(1)}, id.ID{}, id.ID{}, true},
+		{"everybody, a private project", []id.ID{named(101)}, id.ID{}, id.ID{}, false},
+		{"a member, a private project", []id.ID{named(101)}, id.ID{}, named(101), true},
+		{"an outsider, a private project", []id.ID{named(101)}, id.ID{}, named(102), false},
+		{"several", []id.ID{named(101), named(102)}, id.ID{}, named(102), true},
+	} {
+		h := open(t)
+		w, marker := h.Wait(c.project, c.agent), h.Wait(last, id.ID{})
+		h.Tell(c.told...)
+		if c.woken {
+			w.isWoken(t)
+			w.Seen(false)
+		}
+		h.Tell(last)
+		marker.isWoken(t)
+		// What concerns all wakes those who asked for all: the last project is everybody's.
+		if !c.woken && !c.project.IsZero() && len(w.ready) > 0 {
+			t.Errorf("%s: woken", c.name)
+		}
+		marker.Stop()
+		w.Stop()
+		if h.Waiting() != 0 {
+			t.Errorf("%s: %d wait", c.name, h.Waiting())
+		}
+	}
+}
+
+// TestOutsidersAreNotWoken is about those who asked for all: a private project makes no sound.
+func TestOutsidersAreNotWoken(t *testing.T) {
+	h := open(t)
+	outsider, nobody, member := h.Wait(id.ID{}, named(102)), h.Wait(id.ID{}, id.ID{}),
+		h.Wait(id.ID{}, named(101))
+	for range 10 {
+		h.Tell(named(101))
+		member.isWoken(t)
+		member.Seen(false)
+	}
+	if len(outsider.ready)+len(nobody.ready) > 0 {
+		t.Error("an outsider was woken")
+	}
+}
+
+func TestNewsWhileLookingIsNotLost(t *testing.T) {
+	h := open(t)
+	w := h.Wait(named(1), id.ID{})
+	h.Tell(named(1))
+	w.isWoken(t)
+	h.Tell(named(1))
+	other := h.Wait(named(2), id.ID{})
+	h.Tell(named(2))
+	other.isWoken(t)
+	w.Seen(false)
+	w.isWoken(t)
+	w.Seen(true)
+	w.isWoken(t)
+	w.Seen(false)
+	if len(w.ready) > 0 {
+		t.Error("woken without news")
+	}
+}
+
+func TestManyAreTold(t *testing.T) {
+	h := open(t)
+	waiters := make([]*Waiter, toldMax+10)
+	projects := make([]id.ID, len(waiters))
+	for n := range waiters {
+		projects[n] = named(200 + n)
+		waiters[n] = h.Wait(projects[n], id.ID{})
+	}
+	waiters = append(waiters, h.Wait(id.ID{}, id.ID{}))
+	var all sync.WaitGroup
+	for _, w := range waiters {
+		all.Go(func() {
+			<-w.Ready()
+			w.Seen(false)
+		})
+	}
+	h.Tell(projects...)
+	all.Wait()
+}
+
+func TestFewLookAtOneTime(t *testing.T) {
+	h := open(t)
+	const count, rounds = 1000, 5
+	var looking, most, looks atomic.Int64
+	var all sync.WaitGroup
+	for range count {
+		w := h.Wait(id.ID{}, id.ID{})
+		all.Go(func() {
+			defer w.Stop()
+			for range rounds {
+				<-w.Ready()
+				now := looking.Add(1)
+				for {
+					have := most.Load()
+					if now <= have || most.CompareAndSwap(have, now) {
+						break
+					}
+				}
+				runtime.Gosched()
+				looks.Add(1)
+				looking.Add(-1)
+				w.Seen(true)
+			}
+		})
+	}
+	h.Tell(named(1))
+	all.Wait()
+	if most.Load() > lookersMax || looks.Load() != count*rounds {
+		t.Errorf("%d looked at one time, %d looks", most.Load(), looks.Load())
+	}
+	if h.Waiting() != 0 || h.mu.looking != 0 || h.mu.queue.first != nil ||
+		len(h.mu.byAgent)+len(h.mu.byProject) != 0 {
+		t.Errorf("something is left: %+v", &h.mu.queue)
+	}
+}
+
+// TestEveryChangeIsSeen has writers that raise counters and waiters that come and go: whoever waits
+// for a counter sees its last value in the end, although nobody tells it twice.
+func TestEveryChangeIsSeen(t *testing.T) {
+	h := open(t)
+	const projects, changes = 8, 2000
+	var counters [projects]atomic.Int64
+	var all sync.WaitGroup
+	for n := range projects {
+		all.Go(func() {
+			for range changes {
+				counters[n].Add(1)
+				h.Tell(named(n))
+			}
+		})
+		for reader := range 20 {
+			all.Go(func() {
+				dice := rand.New(rand.NewPCG(uint64(n), uint64(reader)))
+				project := named(n)
+				if reader%2 == 0 {
+					project = id.ID{}
+				}
+				w := h.Wait(project, named(reader))
+				for counters[n].Load() < changes {
+					<-w.Ready()
+					w.Seen(dice.IntN(10) == 0)
+					if dice.IntN(4) == 0 {
+						w.Stop()
+						w = h.Wait(project, named(reader))
+					}
+				}
+				w.Stop()
+			})
+		}
+	}
+	all.Wait()
+	if h.Waiting() != 0 {
+		t.Errorf("%d wait", h.Waiting())
+	}
+}
+
+// TestLooksRest has a waiter that always wants more: it gets no more of the time than its share.
+func TestLooksRest(t *testing.T) {
+	h := open(t)
+	h.mu.Lock()
+	h.mu.credit = 0
+	h.mu.Unlock()
+	w := h.Wait(named(1), id.ID{})
+	defer w.Stop()
+	h.Tell(named(1))
+	begun, busy := time.Now(), time.Duration(0)
+	for busy < 20*time.Millisecond {
+		w.isWoken(t)
+		woken := time.Now()
+		for time.Since(woken) < time.Millisecond {
+			runtime.Gosched()
+		}
+		busy += time.Since(woken)
+		w.Seen(true)
+	}
+	if took := time.Since(begun); took < time.Duration(float64(busy-2*time.Millisecond)/share) {
+		t.Errorf("looks of %v were done in %v", busy, took)
+	}
+}
+
+func BenchmarkTell(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		waiters int
+	}{{"nobody waits", 0}, {"1000 wait for other projects", 1000}} {
+		b.Run(c.name, func(b *testing.B) {
+			h := open(b)
+			for n := range c.waiters {
+				defer h.Wait(named(1000+n), id.ID{}).Stop()
+			}
+			project := named(1)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.Tell(project)
+			}
+		})
+	}
+}
+
+// BenchmarkWave is one write that wakes a thousand.
+func BenchmarkWave(b *testing.B) {
+	h := open(b)
+	const count = 1000
+	var group, seen sync.WaitGroup
+	waiters := make([]*Waiter, count)
+	end := make(chan struct{})
+	for n := range waiters {
+		w := h.Wait(id.ID{}, id.ID{})
+		waiters[n] = w
+		group.Go(func() {
+			defer w.Stop()
+			for {
+				select {
+				case <-w.Ready():
+					w.Seen(false)
+					seen.Done()
+				case <-end:
+					return
+				}
+			}
+		})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		seen.Add(count)
+		h.Tell(named(1))
+		seen.Wait()
+	}
+	close(end)
+	group.Wait()
+}
+
+// BenchmarkWaiter tells the memory of one waiter in B/op.
+func BenchmarkWaiter(b *testing.B) {
+	h := open(b)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		h.Wait(named(n), id.ID{})
+	}
+}
