@@ -23,6 +23,7 @@ type Agent struct {
 	keys     []*Key     // by creation
 	sessions []*Session // by start
 	idem     []*Idem    // by storing
+	marks    *Marks     // nil for none
 	dueAt    int64      // when the first of them can be forgotten, 0 for never
 }
 

@@ -35,6 +35,20 @@ func TestAgentsThatCannotBeAreCorrupt(t *testing.T) {
 		"credential twice":   func(a *agentSection) { a.Sessions[1].Hash = a.Sessions[0].Hash },
 		"session of no key":  func(a *agentSection) { a.Sessions[0].Key = id.ID{} },
 		"client is not text": func(a *agentSection) { a.ClientName = "\xff" },
+		"empty marks":        func(a *agentSection) { a.Marks = new(storedMarks) },
+		"mark of no place": func(a *agentSection) {
+			a.Marks = &storedMarks{Steps: []storedMark{{Status: ItemRead, ReadAt: 1}}}
+		},
+		"marks twice": func(a *agentSection) {
+			one := storedMark{Place: Place{Entry: 1}, Status: ItemRead, ReadAt: 1}
+			a.Marks = &storedMarks{Singles: []storedMark{one, one}}
+		},
+		"unread and read": func(a *agentSection) {
+			a.Marks = &storedMarks{Singles: []storedMark{{Place: Place{Entry: 1}, ReadAt: 1}}}
+		},
+		"status of an item": func(a *agentSection) {
+			a.Marks = &storedMarks{Singles: []storedMark{{Place{Entry: 1}, 3, 1}}}
+		},
 	} {
 		section := sectionOf(t)
 		spoil(&section)
@@ -138,7 +152,7 @@ func TestEventsThatDoNotFitPanic(t *testing.T) {
 		&SessionStarted{
 			Agent: ada.Agent.ID, Key: ada.Key.ID, Session: none, Hash: ada.Session.Hash,
 		},
-		&IdemStored{Agent: none}, &AgentPruned{Agent: none},
+		&IdemStored{Agent: none}, &AgentPruned{Agent: none}, &InboxMarked{Agent: none},
 	} {
 		func() {
 			defer func() {

@@ -40,6 +40,7 @@ const (
 	KindAgentPruned        Kind = 10
 	KindIdemStored         Kind = 11
 	KindChallengesSwept    Kind = 12
+	KindInboxMarked        Kind = 14
 )
 
 // makers has an empty event of every kind.
@@ -59,6 +60,7 @@ func init() {
 		func() Event { return new(AgentPruned) },
 		func() Event { return new(IdemStored) },
 		func() Event { return new(ChallengesSwept) },
+		func() Event { return new(InboxMarked) },
 	} {
 		kind := make().Kind()
 		if _, twice := makers[kind]; twice {

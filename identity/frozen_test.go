@@ -127,6 +127,12 @@ func everyKind(t testing.TB) *server {
 	do(&EndSession{Caller: callerOf(other.Session)})
 	v.login(t, ada.Key, testKey("Ada"))
 	v.apply(v.now, NewIdemStored(ada.Agent.ID, [16]byte{3}, [16]byte{4}, v.now, 409, nil))
+	do(&MarkInbox{Caller: caller, Status: ItemArchived, Items: []Place{{Entry: 3}, {5, 17}}})
+	do(&MarkInbox{
+		Caller: caller, Status: ItemRead, Items: []Place{{Entry: 4}, {9, 8}}, Through: Place{Entry: 10},
+		Spared: []Place{{Entry: 2}}, Gone: []Place{{Entry: 3}},
+	})
+	do(&MarkInbox{Caller: caller, Items: []Place{{9, 8}}})
 	granted := do(&StartRegistration{PublicKey: publicText(testKey("x")), Algorithm: Algorithm})
 	_, err := v.do(&CompleteRegistration{
 		Proof:  prove(granted.(*ChallengeGranted).Challenge, testKey("y")),

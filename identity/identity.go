@@ -43,6 +43,8 @@
 //	10 AgentPruned         1 agent
 //	11 IdemStored          1 agent 2 key 3 fingerprint 4 expires_at 5 status 6 body
 //	12 ChallengesSwept
+//	14 InboxMarked         1 agent 2 status 3 [place] 4 through 5 [spared] 6 [gone]
+//	   place               1 entry 2 number in the entry
 //
 // # Snapshot sections
 //
@@ -50,11 +52,12 @@
 // not byte for byte what encoding writes.
 //
 //	agent       1 version=1 2 id 3 handle 4 client_name 5 client_version 6 created_at
-//	            7 last_seen_at 8 [key] 9 [session] 10 [idem]
+//	            7 last_seen_at 8 [key] 9 [session] 10 [idem] 12 marks
 //	  key       1 id 2 public_key 3 created_at 4 revoked_at 5 last_used_at
 //	  session   1 id 2 key 3 credential_hash 4 client_name 5 client_version 6 created_at
 //	            7 expires_at 8 last_seen_at
 //	  idem      1 key 2 fingerprint 3 expires_at 4 status 5 body
+//	  marks     1 [step] 2 [single], each 1 place 2 status 3 read_at
 //	challenges  1 version=1 2 [challenge]
 //	  challenge 1 id 2 purpose 3 nonce 4 public_key 5 agent 6 key 7 expires_at 8 failures
 //	            9 completion {1 digest 2 agent 3 key 4 session 5 at 6 session_expires_at}
@@ -80,6 +83,8 @@ const (
 	KeysMax             = 500
 	IdemMillis          = 604_800 * 1000
 	IdemMax             = 1000
+	MarksMax            = 5000 // items that one agent has marked one by one
+	MarkStepsMax        = 64
 	ClientNameMax       = 100
 	ClientVersionMax    = 50
 	SecretBytesMin      = 32
@@ -135,7 +140,7 @@ type Outcome struct {
 	Result Result
 }
 
-// Result is one of *ChallengeGranted, *Registration, *SessionGranted, *SessionEnded, *KeyAddition
-// and *KeyRevocation; nil where a command tells nothing. Its records are as they stand after the
-// events.
+// Result is one of *ChallengeGranted, *Registration, *SessionGranted, *SessionEnded, *KeyAddition,
+// *KeyRevocation and *InboxMarking; nil where a command tells nothing. Its records are as they
+// stand after the events.
 type Result interface{ result() }

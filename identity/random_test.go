@@ -143,7 +143,9 @@ func (w *world) command() Command {
 	case 9:
 		return &StartKey{w.caller(), publicKey(), Algorithm}
 	case 10:
-		return &CompleteKey{w.proof(PurposeAddKey), w.caller()}
+		return pick(rt, "complete", []Command{
+			&CompleteKey{w.proof(PurposeAddKey), w.caller()}, w.marking(),
+		})
 	}
 	caller, key := w.caller(), w.key()
 	if own := w.state.Keys(caller.Agent); len(own) > 0 && rapid.Bool().Draw(rt, "own") {

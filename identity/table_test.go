@@ -141,6 +141,8 @@ func (b *table) run(command string) (string, error) {
 		return "ok", nil
 	case "idem-replay":
 		return b.replayIdem()
+	case "marks":
+		return b.marks(), nil
 	}
 	result, err := b.v.do(b.command(command))
 	if err != nil {
@@ -183,6 +185,8 @@ func (b *table) command(command string) Command {
 		return &RevokeKey{b.caller(), key}
 	case "prune":
 		return &Prune{}
+	case "mark", "mark-all":
+		return b.marking(command)
 	case "choose":
 		return &NoteChoice{
 			b.caller(), idemBytes(b.args["key"]), idemBytes(b.args["print"]),
@@ -220,6 +224,8 @@ func (b *table) told(result Result) string {
 			b.name(r.Key.ID.Format(id.Key), "key:"+name)
 		}
 		return fmt.Sprintf("ok status=%s replayed=%t", r.Key.Status(), r.Replayed)
+	case *InboxMarking:
+		return fmt.Sprintf("ok changed=%d", r.Changed)
 	case *KeyRevocation:
 		return fmt.Sprintf("ok status=%s revoked_sessions=%d", r.Key.Status(), r.RevokedSessions)
 	}
@@ -400,7 +406,7 @@ func sources(t *testing.T) []*ast.File {
 // in this list needs a reason, and those that would break the replay can have none.
 func TestImportsAndGoroutines(t *testing.T) {
 	allowed := []string{
-		"bytes", "crypto/ed25519", "crypto/hmac", "crypto/sha256", "encoding/base64",
+		"bytes", "cmp", "crypto/ed25519", "crypto/hmac", "crypto/sha256", "encoding/base64",
 		"encoding/binary", "errors", "fmt", "iter", "math/big", "math/bits", "slices", "strconv",
 		"strings", "unicode", "unicode/utf8", "github.com/fxamacker/cbor/v2",
 		"github.com/tidwall/btree", "pws/internal/fault", "pws/internal/id",
