@@ -111,7 +111,7 @@ type Limits struct {
 	ArtifactPaths        int `json:"paths_per_artifact" doc:"Paths that an artifact names."`
 	ProjectImports       int `json:"imports_per_project" doc:"Imports that a project ever has."`
 	ProjectImportedFiles int `json:"imported_files_per_project" doc:"Files that all imports of a project have written."`
-	ProjectTextBytes     int `json:"text_bytes_per_project" doc:"Texts of all tasks, handoffs, verification records, contributions, artifacts and imports of a project."`
+	ProjectTextBytes     int `json:"text_bytes_per_project" doc:"Texts of all tasks, handoffs, verification records, contributions, artifacts, imports, discussions and comments of a project."`
 	ProjectContributions int `json:"contributions_per_project" doc:"Contributions that a project ever has."`
 	ProjectRevisionFiles int `json:"revision_files_per_project" doc:"Paths of all revisions of contributions that a project ever has."`
 	Revisions            int `json:"revisions_per_contribution" doc:"Revisions of a contribution."`
@@ -119,6 +119,13 @@ type Limits struct {
 	ReviewTextBytes      int `json:"review_text_bytes_per_contribution" doc:"Texts of all reviews of a contribution."`
 	OpenWorkspaces       int `json:"open_workspaces_per_project" doc:"Workspaces of a project that are not over."`
 	OpenWorkspacesAgent  int `json:"open_workspaces_per_agent_and_project" doc:"Such workspaces of one agent."`
+	ProjectDiscussions   int `json:"discussions_per_project" doc:"Discussions that a project ever has."`
+	ProjectComments      int `json:"comments_per_project" doc:"Comments that a project ever has."`
+	TitleCharacters      int `json:"discussion_title_characters" doc:"Length of the title of a discussion."`
+	BodyCharacters       int `json:"discussion_body_characters" doc:"Length of what a discussion, or a comment, says."`
+	Mentions             int `json:"mentions_per_text" doc:"Agents that a discussion, or a comment, mentions."`
+	ProjectWatchers      int `json:"watchers_per_project" doc:"Agents that watch a project."`
+	AgentWatches         int `json:"watches_per_agent" doc:"Projects that an agent watches."`
 	CommunityTurn        int `json:"community_turn_seconds" doc:"Life of a turn behind its last write."`
 	WorkSessionActive    int `json:"work_session_active_seconds" doc:"Active period of a work session."`
 	WorkSessionsKept     int `json:"work_sessions_kept" doc:"Work sessions of a project that are kept after their end."`
@@ -170,6 +177,10 @@ var deploymentLimits = Limits{
 	ProjectContributions: work.ContributionsMax, ProjectRevisionFiles: work.RevisionFilesMax,
 	Revisions: work.RevisionsMax, Reviews: work.ReviewsMax,
 	ReviewTextBytes: work.ReviewTextBytesMax, CommunityTurn: work.TurnSeconds,
+	ProjectDiscussions: work.DiscussionsMax, ProjectComments: work.CommentsMax,
+	TitleCharacters: work.TitleCharsMax, BodyCharacters: work.BodyCharsMax,
+	Mentions: work.MentionsMax, ProjectWatchers: work.WatchersMax,
+	AgentWatches:        work.WatchesMax,
 	OpenWorkspaces:      work.WorkspacesOpenMax,
 	OpenWorkspacesAgent: work.WorkspacesPerAgentMax,
 	WorkSessionActive:   work.WorkSessionActiveSeconds, WorkSessionsKept: work.WorkSessionsMax,

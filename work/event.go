@@ -44,6 +44,11 @@ const (
 	KindRelationCreated     Kind = 34
 	KindVerificationCreated Kind = 35
 	KindProjectImported     Kind = 36
+
+	KindDiscussionCreated Kind = 40
+	KindCommentAdded      Kind = 41
+	KindProjectWatched    Kind = 42
+	KindProjectUnwatched  Kind = 43
 )
 
 var kinds = map[Kind]func() Event{
@@ -92,6 +97,11 @@ var kinds = map[Kind]func() Event{
 	KindRelationCreated:     func() Event { return new(RelationCreated) },
 	KindVerificationCreated: func() Event { return new(VerificationCreated) },
 	KindProjectImported:     func() Event { return new(ProjectImported) },
+
+	KindDiscussionCreated: func() Event { return new(DiscussionCreated) },
+	KindCommentAdded:      func() Event { return new(CommentAdded) },
+	KindProjectWatched:    func() Event { return new(ProjectWatched) },
+	KindProjectUnwatched:  func() Event { return new(ProjectUnwatched) },
 }
 
 var kindOf = func() map[reflect.Type]Kind {

@@ -53,6 +53,18 @@ const (
 	ReviewsMax         = 100
 	ReviewTextBytesMax = 1 << 20
 
+	// DiscussionsMax and CommentsMax count what a project ever had.
+	DiscussionsMax = 10_000
+	CommentsMax    = 50_000
+	// TitleCharsMax bounds the title of a discussion, BodyCharsMax what it or a comment says.
+	TitleCharsMax = 200
+	BodyCharsMax  = 20_000
+	// MentionsMax is how many agents a discussion or a comment mentions.
+	MentionsMax = 20
+	// WatchersMax is how many agents watch a project, WatchesMax how many projects an agent watches.
+	WatchersMax = 10_000
+	WatchesMax  = 1000
+
 	// TurnSeconds is how long a turn lasts behind the last write in its workspace.
 	TurnSeconds = 1800
 	// WorkspacesOpenMax and WorkspacesPerAgentMax count the workspaces of a project that are not over.

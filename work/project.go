@@ -140,12 +140,15 @@ type Project struct {
 	// revisions.
 	pending       int
 	revisionFiles int
+	discussions   shelf[*Discussion]
+	comments      comments
+	watchers      watchers
 	// fork says where the project was forked from; nil where it was not.
 	fork *Fork
 	// turn is the last one that was taken and not ended; it may have run out.
 	turn *Turn
 	// texts is the size of the texts of tasks, handoffs, verification records, contributions,
-	// artifacts and imports.
+	// artifacts, imports, discussions and comments.
 	texts int
 
 	idempotent []Idempotent
@@ -173,15 +176,19 @@ func (p *Project) Clone() *Project {
 	next.boardShared = true
 	next.verifications.about.shared = true
 	next.authors.shared = true
+	next.comments.of.shared = true
+	next.watchers.all.shared = true
 	return &next
 }
 
 // Apply changes the state by one event. It is called on a clone that nobody else has seen.
 func (p *Project) Apply(event Event, at Moment) {
 	event.apply(p, at)
-	p.touch(at, 0, id.ID{})
 	p.Revision++
-	p.UpdatedAt = max(p.UpdatedAt, at.Now)
+	if loud(event) {
+		p.touch(at, 0, id.ID{})
+		p.UpdatedAt = max(p.UpdatedAt, at.Now)
+	}
 }
 
 // Has reports whether a thing of the kind that the prefix names was made in the project and is
@@ -202,6 +209,10 @@ func (p *Project) Has(kind id.Prefix, thing id.ID) (has bool) {
 		_, has = p.Contribution(thing)
 	case id.Artifact:
 		_, has = p.Artifact(thing)
+	case id.Discussion:
+		_, has = p.Discussion(thing)
+	case id.Comment:
+		_, has = p.Comment(thing)
 	}
 	return has
 }
@@ -322,7 +333,11 @@ func (c *UpdateProject) Decide(p *Project, _ Stamp) (Decision, error) {
 	if sameAbout(about, p.About) {
 		return Decision{}, nil
 	}
-	return Decision{Events: []Event{&ProjectUpdated{About: about}}}, nil
+	updated := &ProjectUpdated{About: about}
+	if about.Visibility != p.Visibility {
+		updated.Was = p.Visibility
+	}
+	return Decision{Events: []Event{updated}}, nil
 }
 
 func sameAbout(a, b About) bool {
@@ -356,6 +371,8 @@ func (e *ProjectCreated) apply(p *Project, at Moment) {
 // ProjectUpdated is the event of another record; it carries the whole.
 type ProjectUpdated struct {
 	About About `cbor:"1,keyasint"`
+	// Was is the visibility before, zero where it stays.
+	Was Visibility `cbor:"2,keyasint,omitempty"`
 }
 
 func (e *ProjectUpdated) apply(p *Project, _ Moment) {

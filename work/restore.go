@@ -33,7 +33,7 @@ func RestoreSummary(head []byte) (*Project, error) {
 	p := record.project()
 	p.pending = record.Pending
 	p.summary = &summary{
-		Files: record.Files, Changesets: record.Changesets,
+		Files: record.Files, Changesets: record.Changesets, Watchers: record.Watchers,
 		head: &Changeset{
 			ID: record.Head.Event.ID, Author: record.Head.Author, CreatedAt: record.Head.CreatedAt,
 			Message: record.Head.Event.Message, Sequence: uint32(record.Changesets),
@@ -106,6 +106,12 @@ func Restore(
 		return nil, err
 	}
 	if err := p.restoreRecords(&record, chunk); err != nil {
+		return nil, err
+	}
+	if err := p.restoreDiscussions(&record, chunk); err != nil {
+		return nil, err
+	}
+	if err := p.restoreWatchers(&record, chunk); err != nil {
 		return nil, err
 	}
 	if err := p.restoreImported(&record, chunk); err != nil {

@@ -10,6 +10,7 @@ type summary struct {
 	Files      int
 	Changesets int
 	head       *Changeset
+	Watchers   int
 	tally      Tally
 	// verified says that there are verification records.
 	verified bool
@@ -66,6 +67,10 @@ type headRecord struct {
 	Fork *Fork `cbor:"35,keyasint,omitempty"`
 	// Bundled says that there is a chunk of what is kept of a bundle.
 	Bundled bool `cbor:"38,keyasint,omitempty"`
+	// Discussions and Comments count all; Watchers those who watch now.
+	Discussions int `cbor:"42,keyasint,omitempty"`
+	Comments    int `cbor:"43,keyasint,omitempty"`
+	Watchers    int `cbor:"44,keyasint,omitempty"`
 }
 
 // leaseRecord is what a listing needs of a claim: with its end the task goes back to another
@@ -142,6 +147,10 @@ const (
 	RevisionChunk     ChunkKind = 'g'
 	ArtifactChunk     ChunkKind = 'f'
 	ImportChunk       ChunkKind = 'i'
+	DiscussionChunk   ChunkKind = 'n'
+	CommentChunk      ChunkKind = 'k'
+	// WatcherChunk is the one chunk of those who watch.
+	WatcherChunk ChunkKind = 'u'
 	// BundleChunk is the one chunk of what is kept of a bundle. It never changes.
 	BundleChunk ChunkKind = 'm'
 )
@@ -150,6 +159,7 @@ const (
 var ChunkKinds = []ChunkKind{
 	HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk, VerificationChunk, RelationChunk,
 	WorkspaceChunk, ContributionChunk, RevisionChunk, ArtifactChunk, ImportChunk, BundleChunk,
+	DiscussionChunk, CommentChunk, WatcherChunk,
 }
 
 // Len is how many things stand in a full chunk.
@@ -194,6 +204,12 @@ func (p *Project) shelfOf(kind ChunkKind) savedShelf {
 		return &p.artifacts
 	case ImportChunk:
 		return &p.imports
+	case DiscussionChunk:
+		return &p.discussions
+	case CommentChunk:
+		return &p.comments
+	case WatcherChunk:
+		return &p.watchers
 	}
 	panic("no shelf of chunks " + string(kind))
 }
@@ -290,7 +306,9 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Artifacts: p.artifacts.len(), Imports: p.imports.len(),
 		Bundled:   p.bundled != nil,
 		Relations: p.relations.len(), Verifications: p.verifications.len(), Tally: p.OwnTally(),
-		Fork: p.fork,
+		Fork:        p.fork,
+		Discussions: p.discussions.len(), Comments: p.comments.len(),
+		Watchers: p.watchers.all.len(),
 	})
 }
 

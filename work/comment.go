@@ -1,0 +1,209 @@
+package work
+
+import (
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Comment is said in a discussion. It never changes.
+type Comment struct {
+	ID         id.ID  `cbor:"1,keyasint"`
+	Discussion id.ID  `cbor:"2,keyasint"`
+	Author     id.ID  `cbor:"3,keyasint"`
+	Body       string `cbor:"4,keyasint"`
+	// ReplyTo is an earlier comment of the same discussion; zero for none.
+	ReplyTo id.ID `cbor:"5,keyasint,omitzero"`
+	// Mentions are agents that the body names, in the order in which it does.
+	Mentions []id.ID `cbor:"6,keyasint,omitempty"`
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64 `cbor:"7,keyasint"`
+}
+
+// Bytes is the size of what is said.
+func (c *Comment) Bytes() int { return len(c.Body) }
+
+func (c *Comment) ident() id.ID { return c.ID }
+
+// sound reports whether a saved comment is one that the rules know.
+func (c *Comment) sound() bool { return c != nil && len(c.Mentions) <= MentionsMax }
+
+// comments is all comments of a project: in the order of their IDs, and so of each discussion.
+type comments struct {
+	shelf[*Comment]
+	of table[commented]
+}
+
+// commented is a comment with its number in its discussion, from 1.
+type commented struct {
+	comment *Comment
+	number  int
+}
+
+func byDiscussion(a, b commented) bool {
+	if by := a.comment.Discussion.Compare(b.comment.Discussion); by != 0 {
+		return by < 0
+	}
+	return a.comment.ID.Compare(b.comment.ID) < 0
+}
+
+// last is the newest comment of a discussion.
+func (c *comments) last(discussion id.ID) (newest commented, ok bool) {
+	if c.of.tree == nil {
+		return newest, false
+	}
+	end := commented{comment: &Comment{ID: lastID, Discussion: discussion}}
+	c.of.tree.Descend(end, func(one commented) bool {
+		if one.comment.Discussion == discussion {
+			newest, ok = one, true
+		}
+		return false
+	})
+	return newest, ok
+}
+
+// enter puts a new comment into the order by discussions.
+func (c *comments) enter(one *Comment) {
+	newest, _ := c.last(one.Discussion)
+	c.of.set(commented{one, newest.number + 1}, byDiscussion)
+}
+
+// Comment finds a comment by ID.
+func (p *Project) Comment(wanted id.ID) (*Comment, bool) { return p.comments.get(wanted) }
+
+// Comments yields those of a discussion that are newer than one, the oldest first; the zero ID
+// stands for the start.
+func (p *Project) Comments(discussion, after id.ID, yield func(*Comment) bool) {
+	if p.comments.of.tree == nil {
+		return
+	}
+	pivot := commented{comment: &Comment{ID: after, Discussion: discussion}}
+	p.comments.of.tree.Ascend(pivot, func(one commented) bool {
+		if one.comment.ID == after {
+			return true
+		}
+		return one.comment.Discussion == discussion && yield(one.comment)
+	})
+}
+
+// CommentCount is how many comments a discussion has, and the newest of them, nil where there is
+// none.
+func (p *Project) CommentCount(discussion id.ID) (count int, newest *Comment) {
+	if last, ok := p.comments.last(discussion); ok {
+		return last.number, last.comment
+	}
+	return 0, nil
+}
+
+// fits reports whether a comment belongs to a discussion of the project, and answers a comment of
+// the same where it answers one.
+func (p *Project) fits(c *Comment) bool {
+	if _, ok := p.Discussion(c.Discussion); !ok {
+		return false
+	}
+	if c.ReplyTo.IsZero() {
+		return true
+	}
+	answered, ok := p.Comment(c.ReplyTo)
+	return ok && answered.Discussion == c.Discussion && answered.ID.Compare(c.ID) < 0
+}
+
+// mentioned are those of the agents that may know of the project, each once, the first
+// MentionsMax of them.
+func (p *Project) mentioned(agents []id.ID) (mentions []id.ID) {
+	for _, agent := range agents {
+		if len(mentions) == MentionsMax {
+			break
+		}
+		if p.Readable(agent) && !slices.Contains(mentions, agent) {
+			mentions = append(mentions, agent)
+		}
+	}
+	return mentions
+}
+
+// AddComment says something in a discussion.
+type AddComment struct {
+	Discussion id.ID
+	Body       string
+	// ReplyTo is a comment of that discussion; zero for none.
+	ReplyTo id.ID
+	// Mentions are the agents that the body names.
+	Mentions []id.ID
+}
+
+// Authorize takes whoever may see the project, and contributors of a PRIVATE one. It refuses with
+// DISCUSSION_NOT_FOUND and ROLE_REQUIRED.
+func (c *AddComment) Authorize(p *Project, agent id.ID) error {
+	return MayContribute.requireOr(p, agent, errDiscussionNotFound())
+}
+
+// Decide refuses with DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED, QUOTA_EXCEEDED, and with
+// VALIDATION_FAILED for an answer to what is no comment of the discussion.
+func (c *AddComment) Decide(p *Project, stamp Stamp) (Decision, error) {
+	discussion, ok := p.Discussion(c.Discussion)
+	if !ok {
+		return Decision{}, errDiscussionNotFound()
+	}
+	added := &CommentAdded{
+		ID: p.comments.next(stamp.ID(0)), Discussion: c.Discussion, Body: c.Body,
+		ReplyTo: c.ReplyTo, Mentions: p.mentioned(c.Mentions),
+		DiscussionAuthor: discussion.Author,
+	}
+	if !c.ReplyTo.IsZero() {
+		answered, ok := p.Comment(c.ReplyTo)
+		if !ok || answered.Discussion != c.Discussion {
+			return Decision{}, fault.Invalid(fault.Field{
+				Field: "reply_to_id", Problem: "must be the ID of a comment of this discussion",
+			})
+		}
+		added.ReplyAuthor = answered.Author
+	}
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	if p.comments.len() >= CommentsMax {
+		return Decision{}, errQuota("comments", CommentsMax)
+	}
+	if err := p.requireTextRoom(len(c.Body)); err != nil {
+		return Decision{}, err
+	}
+	return Decision{
+		Events: []Event{added}, Result: Result{Created: true, Subject: added.ID},
+	}, nil
+}
+
+func errDiscussionNotFound() error {
+	return fault.New(fault.DiscussionNotFound, "There is no such discussion.")
+}
+
+// CommentAdded is the event of a new comment. It bears whom it concerns, for those who are told of
+// it have nothing but the event.
+type CommentAdded struct {
+	ID         id.ID   `cbor:"1,keyasint"`
+	Discussion id.ID   `cbor:"2,keyasint"`
+	Body       string  `cbor:"3,keyasint"`
+	ReplyTo    id.ID   `cbor:"4,keyasint,omitzero"`
+	Mentions   []id.ID `cbor:"5,keyasint,omitempty"`
+	// DiscussionAuthor has opened the discussion; ReplyAuthor wrote what is answered, zero for none.
+	DiscussionAuthor id.ID `cbor:"6,keyasint"`
+	ReplyAuthor      id.ID `cbor:"7,keyasint,omitzero"`
+}
+
+func (e *CommentAdded) apply(p *Project, at Moment) {
+	p.addComment(&Comment{
+		ID: e.ID, Discussion: e.Discussion, Author: at.Agent, Body: e.Body, ReplyTo: e.ReplyTo,
+		Mentions: e.Mentions, CreatedAt: at.Now,
+	})
+}
+
+func (p *Project) addComment(c *Comment) {
+	p.comments.put(c, p.Revision+1)
+	p.keepComment(c)
+}
+
+func (p *Project) keepComment(c *Comment) {
+	p.comments.enter(c)
+	p.texts += c.Bytes()
+}

@@ -1,0 +1,208 @@
+package work
+
+import (
+	"fmt"
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// MatterType is the kind of a thing that a discussion is about.
+type MatterType uint8
+
+// The types of matters. A file is named by its path, everything else by its ID.
+const (
+	MatterProject MatterType = iota + 1
+	MatterTask
+	MatterChangeset
+	MatterContribution
+	MatterArtifact
+	MatterHandoff
+	MatterFile
+)
+
+var matterTypeNames = [...]string{
+	"", "PROJECT", "TASK", "CHANGESET", "CONTRIBUTION", "ARTIFACT", "HANDOFF", "FILE",
+}
+
+// String is the name on the wire.
+func (t MatterType) String() string { return matterTypeNames[t] }
+
+// ParseMatterType reads the name on the wire; zero is no type.
+func ParseMatterType(name string) MatterType {
+	return MatterType(max(0, slices.Index(matterTypeNames[:], name)))
+}
+
+// matterKinds are by type the prefixes of the IDs, and what a caller hears of a thing that the
+// project does not have.
+var matterKinds = [...]struct {
+	prefix  id.Prefix
+	missing fault.Code
+}{
+	MatterProject:      {id.Project, fault.ProjectNotFound},
+	MatterTask:         {id.Task, fault.TaskNotFound},
+	MatterChangeset:    {id.Changeset, fault.ChangesetNotFound},
+	MatterContribution: {id.Contribution, fault.ContributionNotFound},
+	MatterArtifact:     {id.Artifact, fault.ArtifactNotFound},
+	MatterHandoff:      {id.Handoff, fault.HandoffNotFound},
+	MatterFile:         {"", fault.FileNotFound},
+}
+
+// Prefix is that of the IDs of a type; empty for files.
+func (t MatterType) Prefix() id.Prefix { return matterKinds[t].prefix }
+
+// Matter is what a discussion is about. The zero matter is the project at large.
+type Matter struct {
+	Type MatterType `cbor:"1,keyasint,omitempty"`
+	ID   id.ID      `cbor:"2,keyasint,omitzero"`
+	// Path is that of a file.
+	Path string `cbor:"3,keyasint,omitempty"`
+}
+
+// sound reports whether a matter is none, or one that the rules know.
+func (m *Matter) sound() bool {
+	return m.Type <= MatterFile && (m.Type == MatterFile) == (m.Path != "")
+}
+
+// In reports whether a project has, or is, the thing. A file has to stand at the head.
+func (m *Matter) In(p *Project) (has bool) {
+	switch m.Type {
+	case 0:
+		return true
+	case MatterProject:
+		return m.ID == p.ID
+	case MatterHandoff:
+		_, has = p.Handoff(m.ID)
+		return has
+	case MatterFile:
+		_, has = p.File(m.Path)
+		return has
+	}
+	return p.Has(m.Type.Prefix(), m.ID)
+}
+
+func (m *Matter) errMissing() error {
+	return fault.New(matterKinds[m.Type].missing,
+		"The project has no such thing to be discussed.")
+}
+
+// Discussion is a question or a thought about a project, or about a thing in it. It never changes;
+// comments on it are kept apart.
+type Discussion struct {
+	ID      id.ID  `cbor:"1,keyasint"`
+	Author  id.ID  `cbor:"2,keyasint"`
+	Title   string `cbor:"3,keyasint"`
+	Body    string `cbor:"4,keyasint,omitempty"`
+	Subject Matter `cbor:"5,keyasint,omitzero"`
+	// Mentions are agents that the body names, in the order in which it does.
+	Mentions []id.ID `cbor:"6,keyasint,omitempty"`
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64 `cbor:"7,keyasint"`
+}
+
+// Bytes is the size of what is said.
+func (d *Discussion) Bytes() int { return len(d.Title) + len(d.Body) + len(d.Subject.Path) }
+
+func (d *Discussion) ident() id.ID { return d.ID }
+
+// sound reports whether a saved discussion is one that the rules know.
+func (d *Discussion) sound() bool {
+	return d != nil && d.Subject.sound() && len(d.Mentions) <= MentionsMax
+}
+
+// Discussion finds a discussion by ID.
+func (p *Project) Discussion(wanted id.ID) (*Discussion, bool) { return p.discussions.get(wanted) }
+
+// Discussions yields those that are older than one, the newest first; the zero ID stands for the
+// start.
+func (p *Project) Discussions(before id.ID, yield func(*Discussion) bool) {
+	p.discussions.newest(before, yield)
+}
+
+// CreateDiscussion opens a discussion.
+type CreateDiscussion struct {
+	Title   string
+	Body    string
+	Subject Matter
+	// Mentions are the agents that the body names.
+	Mentions []id.ID
+}
+
+// Authorize takes whoever may see the project, and contributors of a PRIVATE one.
+func (c *CreateDiscussion) Authorize(p *Project, agent id.ID) error {
+	return MayContribute.Require(p, agent)
+}
+
+// Decide refuses with PROJECT_ARCHIVED, QUOTA_EXCEEDED, and where the project has no such subject
+// with TASK_NOT_FOUND, CHANGESET_NOT_FOUND, CONTRIBUTION_NOT_FOUND, ARTIFACT_NOT_FOUND,
+// HANDOFF_NOT_FOUND, FILE_NOT_FOUND or PROJECT_NOT_FOUND.
+func (c *CreateDiscussion) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if !c.Subject.In(p) {
+		return Decision{}, c.Subject.errMissing()
+	}
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	if p.discussions.len() >= DiscussionsMax {
+		return Decision{}, errQuota("discussions", DiscussionsMax)
+	}
+	created := &DiscussionCreated{
+		ID: p.discussions.next(stamp.ID(0)), Title: c.Title, Body: c.Body, Subject: c.Subject,
+		Mentions: p.mentioned(c.Mentions),
+	}
+	if err := p.requireTextRoom(created.discussion(Moment{}).Bytes()); err != nil {
+		return Decision{}, err
+	}
+	return Decision{
+		Events: []Event{created}, Result: Result{Created: true, Subject: created.ID},
+	}, nil
+}
+
+// DiscussionCreated is the event of a new discussion.
+type DiscussionCreated struct {
+	ID       id.ID   `cbor:"1,keyasint"`
+	Title    string  `cbor:"2,keyasint"`
+	Body     string  `cbor:"3,keyasint,omitempty"`
+	Subject  Matter  `cbor:"4,keyasint,omitzero"`
+	Mentions []id.ID `cbor:"5,keyasint,omitempty"`
+}
+
+func (e *DiscussionCreated) discussion(at Moment) *Discussion {
+	return &Discussion{
+		ID: e.ID, Author: at.Agent, Title: e.Title, Body: e.Body, Subject: e.Subject,
+		Mentions: e.Mentions, CreatedAt: at.Now,
+	}
+}
+
+func (e *DiscussionCreated) apply(p *Project, at Moment) {
+	p.addDiscussion(e.discussion(at))
+}
+
+func (p *Project) addDiscussion(d *Discussion) {
+	p.discussions.put(d, p.Revision+1)
+	p.keepDiscussion(d)
+}
+
+func (p *Project) keepDiscussion(d *Discussion) { p.texts += d.Bytes() }
+
+// restoreDiscussions reads discussions, then the comments on them.
+func (p *Project) restoreDiscussions(
+	head *headRecord, chunk func(Chunk) ([]byte, error),
+) error {
+	err := p.discussions.restore(DiscussionChunk, head.Discussions, chunk, p.keepDiscussion)
+	if err != nil {
+		return err
+	}
+	err = p.comments.restore(CommentChunk, head.Comments, chunk, p.keepComment)
+	if err != nil {
+		return err
+	}
+	for nth := range p.comments.len() {
+		if c := p.comments.at(nth); !p.fits(c) {
+			return fmt.Errorf("chunks %c: comment %s belongs to no discussion, or answers no "+
+				"comment of it", CommentChunk, c.ID.Format(id.Comment))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+
+	"pws/internal/id"
+)
+
+// Watcher is an agent that wants to hear of what happens in a project.
+type Watcher struct {
+	Agent id.ID `cbor:"1,keyasint"`
+	// Since is Unix milliseconds.
+	Since int64 `cbor:"2,keyasint"`
+}
+
+// watchers are those of a project, in the order of their IDs. They all stand in one chunk.
+type watchers struct {
+	all table[Watcher]
+	// changed is the revision of the project that last changed them.
+	changed uint64
+}
+
+func byWatcher(a, b Watcher) bool { return a.Agent.Compare(b.Agent) < 0 }
+
+func (w *watchers) get(agent id.ID) (found Watcher, ok bool) {
+	if w.all.tree == nil {
+		return found, false
+	}
+	return w.all.tree.Get(Watcher{Agent: agent})
+}
+
+// chunks counts one from the first watcher on, also when all have left.
+func (w *watchers) chunks() int {
+	if w.all.tree == nil {
+		return 0
+	}
+	return 1
+}
+
+func (w *watchers) changedAt(int) uint64 { return w.changed }
+
+func (w *watchers) encode(int) ([]byte, error) {
+	list := make([]Watcher, 0, w.all.len())
+	w.all.scan(func(one Watcher) bool { list = append(list, one); return true })
+	return encoding.Marshal(list)
+}
+
+// DecodeWatchers reads the chunk of those who watch a project, in the order of their IDs.
+func DecodeWatchers(chunk []byte) (list []Watcher, err error) {
+	if err := decoding.Unmarshal(chunk, &list); err != nil {
+		return nil, err
+	}
+	for at := 1; at < len(list); at++ {
+		if !byWatcher(list[at-1], list[at]) {
+			return nil, errors.New("a watcher in another's place")
+		}
+	}
+	return list, nil
+}
+
+// restoreWatchers reads them; all that ever were may have left.
+func (p *Project) restoreWatchers(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
+	if head.Watchers == 0 {
+		return nil
+	}
+	data, err := chunk(Chunk{WatcherChunk, 0})
+	if err != nil {
+		return fmt.Errorf("chunk %c 0: %w", WatcherChunk, err)
+	}
+	list, err := DecodeWatchers(data)
+	if err == nil && len(list) != head.Watchers {
+		err = fmt.Errorf("%d watchers; the head has %d", len(list), head.Watchers)
+	}
+	if err != nil {
+		return fmt.Errorf("chunk %c 0: %w", WatcherChunk, err)
+	}
+	for _, one := range list {
+		p.watchers.all.set(one, byWatcher)
+	}
+	return nil
+}
+
+// Watch is since when an agent watches the project, in Unix milliseconds, where it does. A state
+// that was read for listings alone does not know.
+func (p *Project) Watch(agent id.ID) (since int64, watching bool) {
+	found, watching := p.watchers.get(agent)
+	return found.Since, watching
+}
+
+// Watchers yields all who watch the project, in the order of their IDs.
+func (p *Project) Watchers(yield func(Watcher) bool) { p.watchers.all.scan(yield) }
+
+// WatchersCount is how many agents watch the project.
+func (p *Project) WatchersCount() int {
+	if p.summary != nil {
+		return p.summary.Watchers
+	}
+	return p.watchers.all.len()
+}
+
+// loud reports whether an event is of the work in a project. The others open no work session and
+// prolong none, and the project is as old as before.
+func loud(event Event) bool {
+	switch event.(type) {
+	case *ProjectWatched, *ProjectUnwatched:
+		return false
+	}
+	return true
+}
+
+// WatchProject makes the caller hear of what happens in a project.
+type WatchProject struct{}
+
+// Authorize takes any agent that may see the project.
+func (c *WatchProject) Authorize(p *Project, agent id.ID) error {
+	return MayWatch.Require(p, agent)
+}
+
+// Decide refuses with QUOTA_EXCEEDED. A project that is archived can be watched: it may come back.
+func (c *WatchProject) Decide(p *Project, stamp Stamp) (Decision, error) {
+	result := Result{Subject: stamp.Agent}
+	if _, watching := p.Watch(stamp.Agent); watching {
+		return Decision{Result: result}, nil
+	}
+	if p.watchers.all.len() >= WatchersMax {
+		return Decision{}, errQuota("watchers", WatchersMax)
+	}
+	return Decision{Events: []Event{&ProjectWatched{Agent: stamp.Agent}}, Result: result}, nil
+}
+
+// UnwatchProject ends that.
+type UnwatchProject struct{}
+
+// Authorize takes any agent that may see the project.
+func (c *UnwatchProject) Authorize(p *Project, agent id.ID) error {
+	return MayWatch.Require(p, agent)
+}
+
+// Decide never refuses.
+func (c *UnwatchProject) Decide(p *Project, stamp Stamp) (Decision, error) {
+	result := Result{Subject: stamp.Agent}
+	if _, watching := p.Watch(stamp.Agent); !watching {
+		return Decision{Result: result}, nil
+	}
+	return Decision{Events: []Event{&ProjectUnwatched{Agent: stamp.Agent}}, Result: result}, nil
+}
+
+// ProjectWatched is the event of an agent that watches from now on.
+type ProjectWatched struct {
+	Agent id.ID `cbor:"1,keyasint"`
+}
+
+func (e *ProjectWatched) apply(p *Project, at Moment) {
+	p.watchers.all.set(Watcher{Agent: e.Agent, Since: at.Now}, byWatcher)
+	p.watchers.changed = p.Revision + 1
+}
+
+// ProjectUnwatched is the event of an agent that does so no more.
+type ProjectUnwatched struct {
+	Agent id.ID `cbor:"1,keyasint"`
+}
+
+func (e *ProjectUnwatched) apply(p *Project, _ Moment) {
+	p.watchers.all.remove(Watcher{Agent: e.Agent}, byWatcher)
+	p.watchers.changed = p.Revision + 1
+}
