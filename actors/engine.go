@@ -102,6 +102,8 @@ type Engine struct {
 	tasks    *index.Tasks
 	links    *index.Links
 	trees    *trees
+	feed     *follower
+	eventIDs eventIDs
 	identity identityCell
 
 	// dirty holds the handles that changed since the last snapshot began.
@@ -141,6 +143,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.trees = newTrees(func(hash work.Hash) ([]byte, error) {
 		return e.blobs.Get(blobs.Hash(hash))
 	})
+	e.feed = newFollower(e)
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
 	began := time.Now()
 	report, err := e.openStores()
@@ -155,6 +158,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.system = actor.NewActorSystem(actor.WithLoggerFactory(
 		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	e.startIdentity()
+	e.feed.start(report.Log.Last)
 	e.saver.lastAt = time.Now()
 	e.stopped.Add(2)
 	go e.sweepLoop()
@@ -179,6 +183,7 @@ func (e *Engine) openStores() (*Recovery, error) {
 	if e.secret, err = loadSecret(dir); err != nil {
 		return nil, err
 	}
+	e.eventIDs = newEventIDs(e.secret)
 	e.blobs, err = blobs.Open(blobs.Options{
 		Dir: filepath.Join(dir, "blobs"), CacheBytes: e.config.CacheBytes,
 	})
@@ -230,6 +235,7 @@ func (e *Engine) Close() error {
 		// The log holds everything; the failure of a snapshot is logged and loses nothing.
 		_ = e.Save()
 	}
+	e.feed.close()
 	return e.closeStores()
 }
 

@@ -141,6 +141,9 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	c := &commit{
 		engine: a.engine, handle: a.handle, order: o, done: done, refusal: decision.Refusal,
 		events: decision.Events,
+		happening: happening{
+			project: a.handle.id, now: stamp.Now, agent: stamp.Agent, told: toldOf(decision.Events),
+		},
 	}
 	if err := c.fill(&e, decision); err != nil {
 		a.refuse(o, err)
@@ -238,7 +241,9 @@ type commit struct {
 	refusal error
 	events  []work.Event
 	blobs   []entryBlob
-	waiters waiters
+	// happening is the note for the feed.
+	happening happening
+	waiters   waiters
 }
 
 // fill puts events into the entry, and the contents that are not stored yet.
@@ -273,7 +278,9 @@ func (c *commit) Committed(position uint64, err error) {
 		c.engine.blobs.Add(position, blobs.Hash(blob.hash), blob.content)
 	}
 	c.engine.publish(c.handle, c.done.Project, position, c.events)
-	c.blobs, c.events = nil, nil
+	c.happening.position = position
+	c.engine.feed.push(c.happening)
+	c.blobs, c.events, c.happening = nil, nil, happening{}
 	c.order.answer(c.done, c.refusal)
 	c.waiters.finish(nil)
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"pws/identity"
 	"pws/index"
+	"pws/index/feed"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -49,9 +50,22 @@ type Engine interface {
 	// CountLinked is how often projects that an agent may read name a thing, for links that count; for
 	// the zero ID, how often those do that everybody may read.
 	CountLinked(link index.Link, agent id.ID) int
+	// Activity reads what happened, after it has come up to what was published, or after a second has
+	// gone; then there is more. Errors: feed.Expired. What a record names is judged by the live view.
+	Activity(query ActivityQuery) (ActivityPage, error)
+	// EventID is the public ID of an activity of an entry of that time; EventPosition leads back, and
+	// ok is false for IDs that were not made so.
+	EventID(at feed.Position, millis int64) id.ID
+	EventPosition(evt id.ID) (at feed.Position, millis int64, ok bool)
 	// Health reports each part of the service, nil where it is well.
 	Health() []Check
 }
+
+// ActivityQuery and ActivityPage are a question to the feed and its answer.
+type (
+	ActivityQuery = feed.Query
+	ActivityPage  = feed.Page
+)
 
 // ListPosition is a place in a list that is ordered by time, newest first: the time in Unix
 // milliseconds and the ID of the last thing seen. The zero position is the start.

@@ -1,0 +1,98 @@
+package actors
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+
+	"pws/index/feed"
+	"pws/internal/id"
+)
+
+// eventIDs makes the public IDs of activities. An ID leads back to the time and the position that
+// it was made of, and tells nobody how much has happened in between: behind the time stand 80 bits
+// that are a permutation of
+//
+//	position of the entry 48 bits | number in the entry 16 bits | zero 16 bits
+//
+// under a key that comes from the server's secret. The permutation is a Feistel network of four
+// rounds, with AES as the round function and the time as a tweak: another time is another
+// permutation. The zeros tell an ID that was made here from one that was not.
+type eventIDs struct {
+	block cipher.Block
+}
+
+// newEventIDs derives the key from a secret, which may serve other purposes too.
+func newEventIDs(secret []byte) eventIDs {
+	derive := hmac.New(sha256.New, secret)
+	derive.Write([]byte("pws event id key 1"))
+	block, err := aes.NewCipher(derive.Sum(nil)[:16])
+	if err != nil {
+		panic(err)
+	}
+	return eventIDs{block: block}
+}
+
+// eventIDRounds is even, and half is the width of each side of the network.
+const (
+	eventIDRounds = 4
+	half          = 40
+	halfMask      = 1<<half - 1
+)
+
+// make is the ID of an activity of an entry of that time, in Unix milliseconds.
+func (ids eventIDs) make(at feed.Position, millis int64) id.ID {
+	left := at.Entry >> 8 & halfMask
+	right := at.Entry&0xff<<32 | uint64(at.Nth)<<16
+	out := id.New(millis, [10]byte{})
+	for round := range eventIDRounds {
+		left, right = right, left^ids.round(&out, round, right)
+	}
+	putUint40(out[6:], left)
+	putUint40(out[11:], right)
+	return out
+}
+
+// read is the opposite of make; ok is false for what it has not made.
+func (ids eventIDs) read(evt id.ID) (at feed.Position, millis int64, ok bool) {
+	left, right := uint40(evt[6:]), uint40(evt[11:])
+	for round := eventIDRounds - 1; round >= 0; round-- {
+		left, right = right^ids.round(&evt, round, left), left
+	}
+	if right&0xffff != 0 {
+		return feed.Position{}, 0, false
+	}
+	at = feed.Position{Entry: left<<8 | right>>32, Nth: uint16(right >> 16)}
+	return at, evt.Millis(), true
+}
+
+// round is 40 bits of the AES of time, number of the round and one side.
+func (ids eventIDs) round(of *id.ID, round int, side uint64) uint64 {
+	var in, out [aes.BlockSize]byte
+	copy(in[:6], of[:6])
+	in[6] = byte(round)
+	putUint40(in[11:], side)
+	ids.block.Encrypt(out[:], in[:])
+	return uint40(out[:])
+}
+
+func putUint40(to []byte, value uint64) {
+	to[0] = byte(value >> 32)
+	binary.BigEndian.PutUint32(to[1:], uint32(value))
+}
+
+func uint40(from []byte) uint64 {
+	return uint64(from[0])<<32 | uint64(binary.BigEndian.Uint32(from[1:]))
+}
+
+// EventID implements api.Engine.
+func (e *Engine) EventID(at feed.Position, millis int64) id.ID {
+	return e.eventIDs.make(at, millis)
+}
+
+// EventPosition implements api.Engine.
+func (e *Engine) EventPosition(evt id.ID) (at feed.Position, millis int64, ok bool) {
+	return e.eventIDs.read(evt)
+}

@@ -1,0 +1,63 @@
+package actors
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pws/index/feed"
+	"pws/internal/id"
+)
+
+func TestEventIDsLeadBack(t *testing.T) {
+	ids, others := newEventIDs([]byte("secret")), newEventIDs([]byte("another secret"))
+	rapid.Check(t, func(t *rapid.T) {
+		at := feed.Position{
+			Entry: rapid.Uint64Range(0, 1<<48-1).Draw(t, "entry"),
+			Nth:   rapid.Uint16().Draw(t, "nth"),
+		}
+		millis := rapid.Int64Range(0, 1<<48-1).Draw(t, "millis")
+		evt := ids.make(at, millis)
+		if back, when, ok := ids.read(evt); !ok || back != at || when != millis {
+			t.Fatalf("%v of %d comes back as %v of %d, %v", at, millis, back, when, ok)
+		}
+		if evt.Millis() != millis {
+			t.Fatalf("an ID of %d says %d", millis, evt.Millis())
+		}
+		if evt == others.make(at, millis) {
+			t.Fatal("another secret makes the same ID")
+		}
+	})
+}
+
+// TestEventIDsTellNoNumbers looks for what neighbours have in common: of 80 bits that have nothing
+// to do with each other, 40 differ.
+func TestEventIDsTellNoNumbers(t *testing.T) {
+	ids := newEventIDs([]byte("secret"))
+	const pairs = 2000
+	differ, refused := 0, 0
+	before := ids.make(feed.Position{Entry: 1}, 1)
+	for entry := uint64(2); entry < pairs+2; entry++ {
+		next := ids.make(feed.Position{Entry: entry}, 1)
+		for at := range next {
+			for bits := next[at] ^ before[at]; bits != 0; bits &= bits - 1 {
+				differ++
+			}
+		}
+		before = next
+		forged := next
+		forged[len(forged)-1]++
+		if _, _, ok := ids.read(forged); !ok {
+			refused++
+		}
+	}
+	if mean := float64(differ) / pairs; mean < 39 || mean > 41 {
+		t.Errorf("neighbours differ in %.1f bits", mean)
+	}
+	if refused < pairs-5 {
+		t.Errorf("%d of %d forged IDs were refused", refused, pairs)
+	}
+	if _, _, ok := ids.read(id.ID{}); ok {
+		t.Error("the zero ID is taken for one of an event")
+	}
+}

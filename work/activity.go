@@ -1,0 +1,405 @@
+package work
+
+import (
+	"slices"
+
+	"pws/internal/id"
+)
+
+// Activity is what an event of a project means to others. It holds IDs and small facts and no text
+// that somebody wrote: that is looked up when the activity is shown.
+type Activity struct {
+	Type ActivityType
+	// Actor is whose doing it is, zero for the agent that gave the command.
+	Actor   id.ID
+	Subject Subject
+	// Other is another project that the activity names, zero where it names none. Who may not read it
+	// learns nothing of it: see ActivityType.NeedsOther and FactName.OfOther.
+	Other id.ID
+	Facts []Fact
+}
+
+// ActivityType is what happened.
+type ActivityType uint8
+
+// The activity types. They are stored, so a number is never given twice.
+const (
+	ActivityProjectCreated ActivityType = iota + 1
+	ActivityProjectUpdated
+	ActivityVisibilityChanged
+	ActivityChangesetPublished
+	ActivityStateUpdated
+	ActivityCheckpointCreated
+	ActivityHandoffCreated
+	ActivityTaskCreated
+	ActivityTaskUpdated
+	ActivityTaskClaimed
+	ActivityTaskReleased
+	ActivityClaimExpired
+	ActivityTaskCompleted
+	ActivityWorkspaceOpened
+	ActivityWorkspaceRefreshed
+	ActivityContributionSubmitted
+	ActivityContributionReviewed
+	ActivityContributionAccepted
+	ActivityContributionRejected
+	ActivityContributionWithdrawn
+	ActivityContributionConflicted
+	ActivityForkCreated
+	ActivityArtifactCreated
+	ActivityArtifactImported
+	ActivityRelationCreated
+	ActivityDiscussionCreated
+	ActivityCommentCreated
+	ActivityVerificationCreated
+	ActivityMemberAdded
+	ActivityMemberRemoved
+)
+
+var activityTypeNames = [...]string{
+	"",
+	"project.created", "project.updated", "project.visibility_changed",
+	"changeset.published", "state.updated", "checkpoint.created", "handoff.created",
+	"task.created", "task.updated", "task.claimed", "task.released", "task.claim_expired",
+	"task.completed", "workspace.opened", "workspace.refreshed", "contribution.submitted",
+	"contribution.reviewed", "contribution.accepted", "contribution.rejected",
+	"contribution.withdrawn", "contribution.conflicted", "fork.created", "artifact.created",
+	"artifact.imported", "relation.created", "discussion.created", "comment.created",
+	"verification.created", "member.added", "member.removed",
+}
+
+// ActivityTypes are the names of all types on the wire.
+func ActivityTypes() []string { return slices.Clone(activityTypeNames[1:]) }
+
+// Known reports whether a number is that of a type.
+func (t ActivityType) Known() bool { return t > 0 && int(t) < len(activityTypeNames) }
+
+// String is the name on the wire.
+func (t ActivityType) String() string { return activityTypeNames[t] }
+
+// ParseActivityType reads the name on the wire; zero is no type.
+func ParseActivityType(name string) ActivityType {
+	return ActivityType(max(0, slices.Index(activityTypeNames[:], name)))
+}
+
+// NeedsOther reports whether activities of a type say nothing but how two projects stand to each
+// other, so that there is nothing to tell to those who may not read the other one.
+func (t ActivityType) NeedsOther() bool { return t == ActivityRelationCreated }
+
+// OfWorkspace reports whether activities of a type are told to those alone who may read the
+// workspace: its author, which is the actor, and maintainers.
+func (t ActivityType) OfWorkspace() bool {
+	return t == ActivityWorkspaceOpened || t == ActivityWorkspaceRefreshed
+}
+
+// SubjectType is the kind of a thing that an activity is about.
+type SubjectType uint8
+
+// The subject types. They are stored, so a number is never given twice.
+const (
+	SubjectProject SubjectType = iota + 1
+	SubjectChangeset
+	SubjectTask
+	SubjectHandoff
+	SubjectCheckpoint
+	SubjectWorkspace
+	SubjectContribution
+	SubjectArtifact
+	SubjectImport
+	SubjectRelation
+	SubjectDiscussion
+	SubjectComment
+	SubjectVerification
+	SubjectAgent
+)
+
+var subjectTypes = [...]struct {
+	name   string
+	prefix id.Prefix
+}{
+	{},
+	{"PROJECT", id.Project}, {"CHANGESET", id.Changeset}, {"TASK", id.Task},
+	{"HANDOFF", id.Handoff}, {"CHECKPOINT", id.Checkpoint}, {"WORKSPACE", id.Workspace},
+	{"CONTRIBUTION", id.Contribution}, {"ARTIFACT", id.Artifact}, {"IMPORT", id.Import},
+	{"RELATION", id.Relation}, {"DISCUSSION", id.Discussion}, {"COMMENT", id.Comment},
+	{"VERIFICATION", id.Verification}, {"AGENT", id.Agent},
+}
+
+// SubjectTypes are the names of all types on the wire.
+func SubjectTypes() []string {
+	var names []string
+	for _, one := range subjectTypes[1:] {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+// Known reports whether a number is that of a type.
+func (t SubjectType) Known() bool { return t > 0 && int(t) < len(subjectTypes) }
+
+// String is the name on the wire.
+func (t SubjectType) String() string { return subjectTypes[t].name }
+
+// Prefix is that of the IDs of a type.
+func (t SubjectType) Prefix() id.Prefix { return subjectTypes[t].prefix }
+
+// Subject is the thing that an activity is about.
+type Subject struct {
+	Type SubjectType
+	ID   id.ID
+}
+
+// FactName says what a fact is.
+type FactName uint8
+
+// The facts. They are stored, so a number is never given twice.
+const (
+	FactVisibility FactName = iota + 1
+	FactProjectKind
+	FactSource
+	FactAuthor
+	FactOperations
+	FactChangeset
+	FactClaim
+	FactAgent
+	FactStatus
+	FactRevision
+	FactReview
+	FactVerdict
+	FactConflicts
+	FactSourceProject
+	FactSourceChangeset
+	FactArtifact
+	FactArtifactType
+	FactRelationType
+	FactTargetProject
+	FactDiscussion
+	FactReplyTo
+	FactEntityType
+	FactEntity
+	FactVerificationKind
+	FactOutcome
+	FactRole
+	FactMode
+)
+
+// factNames are by fact the key on the wire, and the prefix of its IDs; without one it is a text,
+// or a number.
+var factNames = [...]struct {
+	key     string
+	prefix  id.Prefix
+	number  bool
+	ofOther bool
+}{
+	{},
+	FactVisibility:       {key: "visibility"},
+	FactProjectKind:      {key: "kind"},
+	FactSource:           {key: "source"},
+	FactAuthor:           {key: "author_id", prefix: id.Agent},
+	FactOperations:       {key: "operation_count", number: true},
+	FactChangeset:        {key: "changeset_id", prefix: id.Changeset},
+	FactClaim:            {key: "claim_id", prefix: id.Claim},
+	FactAgent:            {key: "agent_id", prefix: id.Agent},
+	FactStatus:           {key: "status"},
+	FactRevision:         {key: "revision_id", prefix: id.Revision},
+	FactReview:           {key: "review_id", prefix: id.Review},
+	FactVerdict:          {key: "verdict"},
+	FactConflicts:        {key: "conflict_count", number: true},
+	FactSourceProject:    {key: "source_project_id", prefix: id.Project, ofOther: true},
+	FactSourceChangeset:  {key: "source_changeset_id", prefix: id.Changeset, ofOther: true},
+	FactArtifact:         {key: "artifact_id", prefix: id.Artifact, ofOther: true},
+	FactArtifactType:     {key: "artifact_type"},
+	FactRelationType:     {key: "relation_type"},
+	FactTargetProject:    {key: "target_project_id", prefix: id.Project, ofOther: true},
+	FactDiscussion:       {key: "discussion_id", prefix: id.Discussion},
+	FactReplyTo:          {key: "reply_to_id", prefix: id.Comment},
+	FactEntityType:       {key: "entity_type"},
+	FactEntity:           {key: "entity_id"},
+	FactVerificationKind: {key: "kind"},
+	FactOutcome:          {key: "outcome"},
+	FactRole:             {key: "role"},
+	FactMode:             {key: "mode"},
+}
+
+// Known reports whether a number is that of a fact.
+func (n FactName) Known() bool { return n > 0 && int(n) < len(factNames) }
+
+// Key is the name on the wire.
+func (n FactName) Key() string { return factNames[n].key }
+
+// Prefix is that of its IDs, empty where it is a text or a number.
+func (n FactName) Prefix() id.Prefix { return factNames[n].prefix }
+
+// Number reports whether it is one.
+func (n FactName) Number() bool { return factNames[n].number }
+
+// OfOther reports whether it leads to the other project of its activity, and is not told to those
+// who may not read that.
+func (n FactName) OfOther() bool { return factNames[n].ofOther }
+
+// Fact is a small thing worth knowing of an activity. What it is, is in one of the three.
+type Fact struct {
+	Name   FactName
+	ID     id.ID
+	Text   string
+	Number int64
+}
+
+// ActivitiesMax is the most that one event comes to.
+const ActivitiesMax = 4
+
+// Activities are what an event means to others, none where it means nothing to them. They are a
+// function of the event alone, so that they can be made of the log as well.
+func Activities(event Event) []Activity {
+	if told := taskActivities(event); told != nil {
+		return told
+	}
+	if told := contributionActivities(event); told != nil {
+		return told
+	}
+	return recordActivities(event)
+}
+
+// told is the one activity of an event.
+func told(kind ActivityType, about SubjectType, subject id.ID, facts ...Fact) []Activity {
+	return []Activity{{Type: kind, Subject: Subject{Type: about, ID: subject}, Facts: facts}}
+}
+
+func factID(name FactName, value id.ID) Fact { return Fact{Name: name, ID: value} }
+
+func factText(name FactName, value string) Fact { return Fact{Name: name, Text: value} }
+
+func factNumber(name FactName, value int) Fact { return Fact{Name: name, Number: int64(value)} }
+
+func taskActivities(event Event) []Activity {
+	switch event := event.(type) {
+	case *TaskCreated:
+		return told(ActivityTaskCreated, SubjectTask, event.ID)
+	case *TaskUpdated:
+		kind, facts := ActivityTaskUpdated, []Fact(nil)
+		if event.Change.Status == TaskDone {
+			kind = ActivityTaskCompleted
+		}
+		if event.Change.Status != 0 {
+			facts = append(facts, factText(FactStatus, event.Change.Status.String()))
+		}
+		return told(kind, SubjectTask, event.Task, facts...)
+	case *TaskClaimed:
+		return told(ActivityTaskClaimed, SubjectTask, event.Task, factID(FactClaim, event.Claim))
+	case *TaskReleased:
+		return told(ActivityTaskReleased, SubjectTask, event.Task)
+	case *TaskClaimExpired:
+		// Whoever came by notes it; it is the holder's claim that ran out.
+		expired := told(ActivityClaimExpired, SubjectTask, event.Task,
+			factID(FactAgent, event.Agent))
+		expired[0].Actor = event.Agent
+		return expired
+	}
+	return nil
+}
+
+func contributionActivities(event Event) []Activity {
+	of := func(kind ActivityType, contribution id.ID, facts ...Fact) []Activity {
+		return told(kind, SubjectContribution, contribution, facts...)
+	}
+	switch event := event.(type) {
+	case *WorkspaceOpened:
+		return told(ActivityWorkspaceOpened, SubjectWorkspace, event.ID,
+			factText(FactMode, event.Mode.String()))
+	case *WorkspaceRefreshed:
+		return told(ActivityWorkspaceRefreshed, SubjectWorkspace, event.Workspace,
+			factID(FactChangeset, event.Base), factNumber(FactConflicts, len(event.Conflicts)))
+	case *ContributionSubmitted:
+		return of(ActivityContributionSubmitted, event.ID, factID(FactRevision, event.Revision))
+	case *RevisionSubmitted:
+		return of(ActivityContributionSubmitted, event.Contribution, factID(FactRevision, event.ID))
+	case *ContributionReviewed:
+		return of(ActivityContributionReviewed, event.Contribution, factID(FactReview, event.ID),
+			factID(FactRevision, event.Revision), factText(FactVerdict, event.Verdict.String()))
+	case *ContributionConflicted:
+		return of(ActivityContributionConflicted, event.Contribution,
+			factNumber(FactConflicts, len(event.Conflicts)))
+	case *ContributionAccepted:
+		return of(ActivityContributionAccepted, event.Contribution,
+			factID(FactChangeset, event.Changeset))
+	case *ContributionRejected:
+		return of(ActivityContributionRejected, event.Contribution)
+	case *ContributionWithdrawn:
+		return of(ActivityContributionWithdrawn, event.Contribution)
+	}
+	return nil
+}
+
+func recordActivities(event Event) []Activity {
+	switch event := event.(type) {
+	case *ProjectCreated:
+		return told(ActivityProjectCreated, SubjectProject, event.ID,
+			factText(FactProjectKind, event.Kind.String()))
+	case *ChangesetPublished:
+		facts := []Fact{
+			factText(FactSource, event.Source.String()), factNumber(FactOperations, len(event.Ops)),
+		}
+		if !event.Author.IsZero() {
+			facts = append(facts, factID(FactAuthor, event.Author))
+		}
+		return told(ActivityChangesetPublished, SubjectChangeset, event.ID, facts...)
+	case *HandoffCreated:
+		return told(ActivityHandoffCreated, SubjectHandoff, event.ID)
+	case *CheckpointCreated:
+		return told(ActivityCheckpointCreated, SubjectCheckpoint, event.ID)
+	case *ArtifactCreated:
+		return told(ActivityArtifactCreated, SubjectArtifact, event.ID,
+			factText(FactArtifactType, event.Type.String()), factID(FactChangeset, event.Changeset))
+	case *VerificationCreated:
+		found := &event.Finding
+		return told(ActivityVerificationCreated, SubjectVerification, event.ID,
+			factText(FactEntityType, found.Entity.Type.String()),
+			factText(FactEntity, found.Entity.ID.Format(found.Entity.Type.Prefix())),
+			factText(FactVerificationKind, found.Kind.String()),
+			factText(FactOutcome, found.Outcome.String()))
+	case *MemberAdded:
+		return told(ActivityMemberAdded, SubjectAgent, event.Member.Agent,
+			factText(FactRole, event.Member.Role.String()))
+	case *MemberRemoved:
+		return told(ActivityMemberRemoved, SubjectAgent, event.Agent)
+	}
+	return projectActivities(event)
+}
+
+// projectActivities are those that are about the project, which the event does not name: the
+// subject is left for whoever knows it; and those that name another project.
+func projectActivities(event Event) []Activity {
+	switch event := event.(type) {
+	case *ProjectUpdated:
+		all := told(ActivityProjectUpdated, SubjectProject, id.ID{})
+		if event.Was != 0 {
+			all = append(all, told(ActivityVisibilityChanged, SubjectProject, id.ID{},
+				factText(FactVisibility, event.About.Visibility.String()))...)
+		}
+		return all
+	case *StateUpdated:
+		return told(ActivityStateUpdated, SubjectProject, id.ID{},
+			factID(FactChangeset, event.Changeset))
+	case *ProjectForked:
+		return toldOfOther(event.Project, ActivityForkCreated, SubjectProject, id.ID{},
+			factID(FactChangeset, event.ID), factID(FactSourceProject, event.Project),
+			factID(FactSourceChangeset, event.Changeset))
+	case *ArtifactImported:
+		return toldOfOther(event.Source, ActivityArtifactImported, SubjectImport, event.ID,
+			factID(FactChangeset, event.Changeset), factID(FactArtifact, event.Artifact),
+			factID(FactSourceProject, event.Source))
+	case *RelationCreated:
+		return toldOfOther(event.Target, ActivityRelationCreated, SubjectRelation, event.ID,
+			factText(FactRelationType, event.Type.String()),
+			factID(FactTargetProject, event.Target))
+	}
+	return nil
+}
+
+func toldOfOther(
+	other id.ID, kind ActivityType, about SubjectType, subject id.ID, facts ...Fact,
+) []Activity {
+	all := told(kind, about, subject, facts...)
+	all[0].Other = other
+	return all
+}
