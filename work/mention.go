@@ -1,0 +1,182 @@
+package work
+
+import (
+	"slices"
+	"strings"
+
+	"pws/internal/id"
+)
+
+// handleBytesMin and handleBytesMax bound the length of a handle.
+const (
+	handleBytesMin = 3
+	handleBytesMax = 32
+)
+
+// Mentions are the agents that a text names as @handle, each once, in the order in which it does;
+// find knows handles. What stands in code, as Markdown sets it apart, and what is a part of an
+// address names nobody.
+func Mentions(text string, find func(handle string) (id.ID, bool)) (agents []id.ID) {
+	if !strings.Contains(text, "@") {
+		return nil
+	}
+	prose(text, func(part string) {
+		for at := strings.IndexByte(part, '@'); at >= 0; {
+			end := at + 1
+			for end < len(part) && isHandleByte(part[end]) {
+				end++
+			}
+			if beginsMention(part[:at]) && !strings.HasPrefix(part[end:], "@") {
+				agent, known := named(part[at+1:end], find)
+				if known && !slices.Contains(agents, agent) {
+					agents = append(agents, agent)
+				}
+			}
+			next := strings.IndexByte(part[end:], '@')
+			if next < 0 {
+				return
+			}
+			at = end + next
+		}
+	})
+	return agents
+}
+
+// named finds the agent that is meant by what stands behind an @. Handles may end as sentences do:
+// without dots at the end comes first, then with them; then without all else that is no letter and
+// no digit there.
+func named(run string, find func(handle string) (id.ID, bool)) (agent id.ID, known bool) {
+	sentence := strings.TrimRight(run, ".")
+	for end := len(sentence); end <= min(len(run), handleBytesMax); end++ {
+		if agent, known = handled(run[:end], find); known {
+			return agent, true
+		}
+	}
+	return handled(strings.TrimRight(sentence, "._-"), find)
+}
+
+func handled(handle string, find func(handle string) (id.ID, bool)) (agent id.ID, known bool) {
+	if len(handle) < handleBytesMin || len(handle) > handleBytesMax || !isAlphanumeric(handle[0]) {
+		return agent, false
+	}
+	return find(handle)
+}
+
+// beginsMention reports whether an @ behind a text begins a mention: it is no part of an e-mail
+// address, of a path or of another @, and it is not escaped.
+func beginsMention(before string) bool {
+	if before == "" {
+		return true
+	}
+	switch before[len(before)-1] {
+	case '@', '/', '\\':
+		return false
+	}
+	for at := len(before) - 1; at >= 0 && isLocalByte(before[at]); at-- {
+		if isAlphanumeric(before[at]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isAlphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
+
+func isHandleByte(c byte) bool { return isAlphanumeric(c) || c == '_' || c == '.' || c == '-' }
+
+// isLocalByte reports whether a character is usual in front of the @ of an e-mail address.
+func isLocalByte(c byte) bool { return isHandleByte(c) || c == '+' || c == '%' }
+
+// prose yields the parts of a Markdown text that are not code: neither between fences nor between
+// backticks.
+func prose(text string, yield func(part string)) {
+	var fence string
+	paragraph := 0
+	flush := func(end int) {
+		if paragraph < end {
+			outsideBackticks(text[paragraph:end], yield)
+		}
+	}
+	for at := 0; at < len(text); {
+		end := len(text)
+		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
+			end = at + n + 1
+		}
+		line := text[at:end]
+		switch marks, rest := fenceOf(line); {
+		case fence != "":
+			if strings.HasPrefix(marks, fence) && strings.TrimSpace(rest) == "" {
+				fence = ""
+			}
+			paragraph = end
+		case marks != "":
+			flush(at)
+			fence, paragraph = marks, end
+		case strings.TrimSpace(line) == "":
+			flush(at)
+			paragraph = end
+		}
+		at = end
+	}
+	flush(len(text))
+}
+
+// fenceOf is the fence that a line begins with, and what stands behind it; empty where it does not.
+func fenceOf(line string) (marks, rest string) {
+	text := strings.TrimLeft(line, " ")
+	if len(line)-len(text) > 3 || text == "" || text[0] != '`' && text[0] != '~' {
+		return "", line
+	}
+	rest = strings.TrimLeft(text, text[:1])
+	if marks = text[:len(text)-len(rest)]; len(marks) < 3 {
+		return "", line
+	}
+	if text[0] == '`' && strings.Contains(rest, "`") {
+		// That is code within a line.
+		return "", line
+	}
+	return marks, rest
+}
+
+// outsideBackticks yields what stands in a paragraph outside of code. Code ends with as many
+// backticks as it begins with; where it does not end, they are backticks and nothing more.
+func outsideBackticks(paragraph string, yield func(part string)) {
+	// last is where the last run of so many backticks begins, so that none is looked for in vain.
+	last := map[int]int{}
+	backticks(paragraph, 0, func(begin, end int) bool {
+		last[end-begin] = begin
+		return true
+	})
+	from := 0
+	backticks(paragraph, 0, func(open, code int) bool {
+		count := code - open
+		if open < from || last[count] == open {
+			return true
+		}
+		yield(paragraph[from:open])
+		backticks(paragraph, code, func(begin, end int) bool {
+			from = end
+			return end-begin != count
+		})
+		return true
+	})
+	yield(paragraph[from:])
+}
+
+// backticks yields the runs of them from a place on.
+func backticks(text string, at int, yield func(begin, end int) bool) {
+	for {
+		n := strings.IndexByte(text[at:], '`')
+		if n < 0 {
+			return
+		}
+		begin := at + n
+		rest := strings.TrimLeft(text[begin:], "`")
+		at = len(text) - len(rest)
+		if !yield(begin, at) {
+			return
+		}
+	}
+}
