@@ -205,6 +205,8 @@ type ContributionSubmitted struct {
 	Workspace id.ID  `cbor:"2,keyasint"`
 	Revision  id.ID  `cbor:"3,keyasint"`
 	Summary   string `cbor:"4,keyasint"`
+	// Deciders are those who are asked for a review.
+	Deciders []id.ID `cbor:"5,keyasint,omitempty"`
 }
 
 func (e *ContributionSubmitted) apply(p *Project, at Moment) {
@@ -276,6 +278,7 @@ func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	decision.Events = append(decision.Events, &ContributionAccepted{
 		Contribution: contribution.ID, Changeset: published.ID, Note: c.Message,
+		Author: contribution.Author,
 	})
 	return decision, nil
 }
@@ -295,7 +298,7 @@ func (c *Contribution) conflicted(plan *MergePlan) Decision {
 		return decision
 	}
 	decision.Events = []Event{&ContributionConflicted{
-		Contribution: c.ID, Conflicts: plan.conflicts,
+		Contribution: c.ID, Conflicts: plan.conflicts, Author: c.Author,
 	}}
 	// What the merge has joined besides is published by nobody.
 	for _, blob := range plan.Blobs {
@@ -312,6 +315,8 @@ func (c *Contribution) conflicted(plan *MergePlan) Decision {
 type ContributionConflicted struct {
 	Contribution id.ID      `cbor:"1,keyasint"`
 	Conflicts    []Conflict `cbor:"2,keyasint"`
+	// Author is that of the contribution.
+	Author id.ID `cbor:"3,keyasint,omitzero"`
 }
 
 func (e *ContributionConflicted) apply(p *Project, at Moment) {
@@ -327,6 +332,8 @@ type ContributionAccepted struct {
 	Contribution id.ID  `cbor:"1,keyasint"`
 	Changeset    id.ID  `cbor:"2,keyasint"`
 	Note         string `cbor:"3,keyasint,omitempty"`
+	// Author is that of the contribution.
+	Author id.ID `cbor:"4,keyasint,omitzero"`
 }
 
 func (e *ContributionAccepted) apply(p *Project, at Moment) {
@@ -353,10 +360,13 @@ func (c *RejectContribution) Authorize(p *Project, agent id.ID) error {
 
 // Decide refuses with PROJECT_ARCHIVED, CONTRIBUTION_CLOSED.
 func (c *RejectContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if _, err := requireUndecided(p, c.Contribution, stamp); err != nil {
+	contribution, err := requireUndecided(p, c.Contribution, stamp)
+	if err != nil {
 		return Decision{}, err
 	}
-	rejected := &ContributionRejected{Contribution: c.Contribution, Reason: c.Reason}
+	rejected := &ContributionRejected{
+		Contribution: c.Contribution, Reason: c.Reason, Author: contribution.Author,
+	}
 	return Decision{
 		Events: []Event{rejected}, Result: Result{Subject: c.Contribution},
 	}, nil
@@ -366,6 +376,8 @@ func (c *RejectContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 type ContributionRejected struct {
 	Contribution id.ID  `cbor:"1,keyasint"`
 	Reason       string `cbor:"2,keyasint,omitempty"`
+	// Author is that of the contribution.
+	Author id.ID `cbor:"3,keyasint,omitzero"`
 }
 
 func (e *ContributionRejected) apply(p *Project, at Moment) {

@@ -43,6 +43,28 @@ var frozenContributionEvents = []frozenEvent{
 	{"29-contribution-rejected", &work.ContributionRejected{
 		Contribution: agent("contribution"), Reason: "r",
 	}},
+	{"24-contribution-for-review", &work.ContributionSubmitted{
+		ID: agent("contribution"), Workspace: agent("workspace"), Revision: agent("revision"),
+		Summary: "s", Deciders: []id.ID{agent("ann"), agent("bob")},
+	}},
+	{"25-revision-for-review", &work.RevisionSubmitted{
+		Contribution: agent("contribution"), ID: agent("revision"), Summary: "s",
+		Deciders: []id.ID{agent("ann")},
+	}},
+	{"26-contribution-of-eve-reviewed", &work.ContributionReviewed{
+		Contribution: agent("contribution"), ID: agent("review"), Revision: agent("revision"),
+		Verdict: work.VerdictComment, Author: agent("eve"),
+	}},
+	{"27-contribution-of-eve-conflicted", &work.ContributionConflicted{
+		Contribution: agent("contribution"), Author: agent("eve"),
+		Conflicts: []work.Conflict{{Path: "a", Kind: work.DeletedByThem}},
+	}},
+	{"28-contribution-of-eve-accepted", &work.ContributionAccepted{
+		Contribution: agent("contribution"), Changeset: agent("changeset"), Author: agent("eve"),
+	}},
+	{"29-contribution-of-eve-rejected", &work.ContributionRejected{
+		Contribution: agent("contribution"), Author: agent("eve"),
+	}},
 	{"30-contribution-withdrawn", &work.ContributionWithdrawn{
 		Contribution: agent("contribution"), Reason: "r",
 	}},

@@ -113,6 +113,7 @@ func (c *ReviewContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 		Contribution: contribution.ID, ID: stamp.ID(1), Revision: revision.ID, Verdict: c.Verdict,
 		Body: c.Body, Comments: c.Comments,
 		Binding: MayWriteFiles.Require(p, stamp.Agent) == nil,
+		Author:  contribution.Author,
 	}
 	if count := len(contribution.Reviews); count > 0 {
 		reviewed.ID = above(contribution.Reviews[count-1].ID, reviewed.ID)
@@ -146,6 +147,8 @@ type ContributionReviewed struct {
 	Binding      bool            `cbor:"5,keyasint,omitempty"`
 	Body         string          `cbor:"6,keyasint,omitempty"`
 	Comments     []ReviewComment `cbor:"7,keyasint,omitempty"`
+	// Author is that of the contribution.
+	Author id.ID `cbor:"8,keyasint,omitzero"`
 }
 
 func (e *ContributionReviewed) apply(p *Project, at Moment) {

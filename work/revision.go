@@ -177,11 +177,13 @@ func (c *SubmitWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	result := Result{Created: true, Subject: w.Contribution}
 	var event Event = &RevisionSubmitted{
 		Contribution: w.Contribution, ID: revision, Summary: c.Summary,
+		Deciders: p.deciders(stamp.Agent),
 	}
 	if !again {
 		result.Subject = p.contributions.next(stamp.ID(1))
 		event = &ContributionSubmitted{
 			ID: result.Subject, Workspace: w.ID, Revision: revision, Summary: c.Summary,
+			Deciders: p.deciders(stamp.Agent),
 		}
 	}
 	return Decision{Events: []Event{event}, Result: result}, nil
@@ -234,6 +236,8 @@ type RevisionSubmitted struct {
 	Contribution id.ID  `cbor:"1,keyasint"`
 	ID           id.ID  `cbor:"2,keyasint"`
 	Summary      string `cbor:"3,keyasint"`
+	// Deciders are those who are asked for a review.
+	Deciders []id.ID `cbor:"4,keyasint,omitempty"`
 }
 
 func (e *RevisionSubmitted) apply(p *Project, at Moment) {

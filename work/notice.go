@@ -1,0 +1,118 @@
+package work
+
+import (
+	"slices"
+
+	"pws/internal/id"
+)
+
+// NoticeKind is why an agent is told of something.
+type NoticeKind uint8
+
+// The kinds of notices, the strongest first: of several for one agent and event the first is given.
+// They are stored, so a number is never given twice.
+const (
+	// NoticeMention tells of a text that names the agent.
+	NoticeMention NoticeKind = iota + 1
+	// NoticeReply tells of an answer to what the agent has written.
+	NoticeReply
+	// NoticeReviewRequested tells those who can accept a contribution that there is something new to
+	// look at.
+	NoticeReviewRequested
+	// NoticeContributionDecided tells the author what became of a contribution.
+	NoticeContributionDecided
+	// NoticeClaimExpired tells the former holder of a claim.
+	NoticeClaimExpired
+	// NoticeWatchedActivity tells of anything else in a project that the agent watches. No event gives
+	// it by itself.
+	NoticeWatchedActivity
+)
+
+var noticeKindNames = [...]string{
+	"", "MENTION", "REPLY", "REVIEW_REQUESTED", "CONTRIBUTION_DECIDED", "CLAIM_EXPIRED",
+	"WATCHED_ACTIVITY",
+}
+
+// String is the name on the wire.
+func (k NoticeKind) String() string { return noticeKindNames[k] }
+
+// ParseNoticeKind reads the name on the wire; zero is no kind.
+func ParseNoticeKind(name string) NoticeKind {
+	return NoticeKind(max(0, slices.Index(noticeKindNames[:], name)))
+}
+
+// Given reports whether a number is that of a kind that events give.
+func (k NoticeKind) Given() bool { return k > 0 && k < NoticeWatchedActivity }
+
+// Notice is a reason to tell one agent of an event. It holds IDs and no text that somebody wrote.
+type Notice struct {
+	Agent   id.ID
+	Kind    NoticeKind
+	Subject Subject
+	// Part is the revision or the review of the contribution that is the subject; zero for all others.
+	Part id.ID
+}
+
+// noticed is how many maintainers are told of one contribution at most.
+const noticed = 100
+
+// Notices are those whom an event concerns, each once, none where it concerns nobody. Nobody is
+// told of what it did itself. They are a function of the event and of who gave the command, so that
+// they can be made of the log as well. Events from before they bore whom they concern give none.
+func Notices(event Event, by id.ID) (all []Notice) {
+	tell := func(kind NoticeKind, about SubjectType, subject, part id.ID, agents ...id.ID) {
+		for _, agent := range agents {
+			if agent.IsZero() || agent == by && kind != NoticeClaimExpired ||
+				slices.ContainsFunc(all, func(n Notice) bool { return n.Agent == agent }) {
+				continue
+			}
+			all = append(all, Notice{agent, kind, Subject{about, subject}, part})
+		}
+	}
+	switch event := event.(type) {
+	case *DiscussionCreated:
+		tell(NoticeMention, SubjectDiscussion, event.ID, id.ID{}, event.Mentions...)
+	case *CommentAdded:
+		tell(NoticeMention, SubjectComment, event.ID, id.ID{}, event.Mentions...)
+		tell(NoticeReply, SubjectComment, event.ID, id.ID{},
+			event.ReplyAuthor, event.DiscussionAuthor)
+	case *ContributionSubmitted:
+		tell(NoticeReviewRequested, SubjectContribution, event.ID, event.Revision,
+			event.Deciders...)
+	case *RevisionSubmitted:
+		tell(NoticeReviewRequested, SubjectContribution, event.Contribution, event.ID,
+			event.Deciders...)
+	case *ContributionReviewed:
+		if event.Binding {
+			tell(NoticeContributionDecided, SubjectContribution, event.Contribution, event.ID,
+				event.Author)
+		}
+	case *ContributionConflicted:
+		tell(NoticeContributionDecided, SubjectContribution, event.Contribution, id.ID{},
+			event.Author)
+	case *ContributionAccepted:
+		tell(NoticeContributionDecided, SubjectContribution, event.Contribution, id.ID{},
+			event.Author)
+	case *ContributionRejected:
+		tell(NoticeContributionDecided, SubjectContribution, event.Contribution, id.ID{},
+			event.Author)
+	case *TaskClaimExpired:
+		tell(NoticeClaimExpired, SubjectTask, event.Task, id.ID{}, event.Agent)
+	}
+	return all
+}
+
+// deciders are those who can accept a contribution, in the order in which they joined, but for one:
+// the owner, and as many maintainers as are told.
+func (p *Project) deciders(author id.ID) (deciders []id.ID) {
+	for _, member := range p.Members() {
+		switch {
+		case member.Agent == author || member.Role < Maintainer:
+		case member.Role == Owner:
+			deciders = slices.Insert(deciders, 0, member.Agent)
+		default:
+			deciders = append(deciders, member.Agent)
+		}
+	}
+	return deciders[:min(len(deciders), noticed)]
+}

@@ -1,0 +1,182 @@
+package work_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// silentKinds are the events that concern nobody in particular.
+var silentKinds = []work.Kind{
+	1, 2, 3, 4, 5, // the project and its members
+	6, 7, 8, 9, 10, 11, // changesets, work sessions, state, handoffs, checkpoints
+	12, 13, 14, 15, 16, // tasks, but for claims that ran out
+	18, 19, 20, 21, 22, 23, // workspaces and turns
+	30,                     // who withdraws a contribution is its author
+	31, 32, 33, 34, 35, 36, // forks, artifacts, imports, relations, verification records, bundles
+	42, 43, // watches
+}
+
+// noticeCases are by ann. A notice is the agent, its kind, and what it is about.
+var noticeCases = []struct {
+	event work.Event
+	want  string
+}{
+	{
+		&work.DiscussionCreated{ID: agent("d"), Mentions: []id.ID{agent("bob"), agent("ann")}},
+		"bob MENTION DISCUSSION d",
+	},
+	{&work.DiscussionCreated{ID: agent("d")}, ""},
+	{
+		&work.CommentAdded{ID: agent("c"), DiscussionAuthor: agent("bob")},
+		"bob REPLY COMMENT c",
+	},
+	{&work.CommentAdded{ID: agent("c"), DiscussionAuthor: agent("ann")}, ""},
+	{
+		&work.CommentAdded{
+			ID: agent("c"), DiscussionAuthor: agent("bob"), ReplyAuthor: agent("eve"),
+			Mentions: []id.ID{agent("dan"), agent("eve"), agent("dan")},
+		},
+		"dan MENTION COMMENT c, eve MENTION COMMENT c, bob REPLY COMMENT c",
+	},
+	{
+		&work.CommentAdded{
+			ID: agent("c"), DiscussionAuthor: agent("bob"), ReplyAuthor: agent("bob"),
+		},
+		"bob REPLY COMMENT c",
+	},
+	{
+		&work.ContributionSubmitted{
+			ID: agent("x"), Revision: agent("r"), Deciders: []id.ID{agent("bob"), agent("eve")},
+		},
+		"bob REVIEW_REQUESTED CONTRIBUTION x r, eve REVIEW_REQUESTED CONTRIBUTION x r",
+	},
+	{&work.ContributionSubmitted{ID: agent("x"), Revision: agent("r")}, ""},
+	{
+		&work.RevisionSubmitted{
+			Contribution: agent("x"), ID: agent("r"), Deciders: []id.ID{agent("bob")},
+		},
+		"bob REVIEW_REQUESTED CONTRIBUTION x r",
+	},
+	{
+		&work.ContributionReviewed{
+			Contribution: agent("x"), ID: agent("v"), Binding: true, Author: agent("bob"),
+		},
+		"bob CONTRIBUTION_DECIDED CONTRIBUTION x v",
+	},
+	{&work.ContributionReviewed{Contribution: agent("x"), Author: agent("bob")}, ""},
+	{&work.ContributionReviewed{Contribution: agent("x"), Binding: true}, ""},
+	{
+		&work.ContributionConflicted{Contribution: agent("x"), Author: agent("bob")},
+		"bob CONTRIBUTION_DECIDED CONTRIBUTION x",
+	},
+	{
+		&work.ContributionAccepted{Contribution: agent("x"), Author: agent("bob")},
+		"bob CONTRIBUTION_DECIDED CONTRIBUTION x",
+	},
+	{&work.ContributionAccepted{Contribution: agent("x"), Author: agent("ann")}, ""},
+	{&work.ContributionAccepted{Contribution: agent("x")}, ""},
+	{
+		&work.ContributionRejected{Contribution: agent("x"), Author: agent("bob")},
+		"bob CONTRIBUTION_DECIDED CONTRIBUTION x",
+	},
+	{
+		&work.TaskClaimExpired{Task: agent("t"), Agent: agent("bob")},
+		"bob CLAIM_EXPIRED TASK t",
+	},
+	// Who comes back too late notes it by whatever it does next.
+	{
+		&work.TaskClaimExpired{Task: agent("t"), Agent: agent("ann")},
+		"ann CLAIM_EXPIRED TASK t",
+	},
+}
+
+func TestNotices(t *testing.T) {
+	names := map[id.ID]string{{}: ""}
+	for _, name := range strings.Fields("ann bob eve dan c d r t v x") {
+		names[agent(name)] = name
+	}
+	told := map[work.Kind]bool{}
+	for _, c := range noticeCases {
+		var got []string
+		for _, n := range work.Notices(c.event, agent("ann")) {
+			got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s",
+				names[n.Agent], n.Kind, n.Subject.Type, names[n.Subject.ID], names[n.Part])))
+			told[work.KindOf(c.event)] = true
+			if !n.Kind.Given() || work.ParseNoticeKind(n.Kind.String()) != n.Kind {
+				t.Errorf("%T: kind %d", c.event, n.Kind)
+			}
+		}
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("%T %+v\n got %s\nwant %s", c.event, c.event, got, c.want)
+		}
+	}
+	for kind := work.Kind(1); kind < 1000; kind++ {
+		if silent := slices.Contains(silentKinds, kind); silent == told[kind] && work.Known(kind) {
+			t.Errorf("events of kind %d: silent %t, and they give notices %t", kind, silent,
+				told[kind])
+		}
+	}
+	for _, frozen := range frozenEvents {
+		kind := work.KindOf(frozen.event)
+		if slices.Contains(silentKinds, kind) && len(work.Notices(frozen.event, id.ID{})) > 0 {
+			t.Errorf("%s is not silent", frozen.file)
+		}
+	}
+}
+
+// Those who can accept a contribution are told of it, however many there are the owner among them.
+func TestDecidersAreAskedForReviews(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	w.put(t, "a", "1")
+	by := func(who string, command work.Command) work.Decision {
+		t.Helper()
+		w.now++
+		decision, err := w.do(agent(who), command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decision
+	}
+	asked := func(decision work.Decision, by string) (agents []id.ID) {
+		for _, event := range decision.Events {
+			for _, n := range work.Notices(event, agent(by)) {
+				agents = append(agents, n.Agent)
+			}
+		}
+		return agents
+	}
+	by("ann", &work.AddMember{Agent: agent("bob"), Role: work.Maintainer})
+	by("ann", &work.AddMember{Agent: agent("cat"), Role: work.Contributor})
+	workspace := by("bob", new(work.OpenWorkspace)).Result.Subject
+	write := func(content string) {
+		by("bob", &work.WriteWorkspaceFile{
+			Workspace: workspace, Path: "a", Blob: blob(content), ContentType: "text/plain",
+		})
+	}
+	write("2")
+	got := asked(by("bob", &work.SubmitWorkspace{Workspace: workspace, Summary: "s"}), "bob")
+	if !slices.Equal(got, []id.ID{agent("ann")}) {
+		t.Fatalf("%d are asked for bob's", len(got))
+	}
+	for n := range 120 {
+		by("ann", &work.AddMember{Agent: agent(fmt.Sprint("m", n)), Role: work.Maintainer})
+	}
+	by("ann", &work.ChangeMember{Agent: agent("m119"), Role: work.Owner})
+	write("3")
+	got = asked(by("bob", &work.SubmitWorkspace{Workspace: workspace, Summary: "s"}), "bob")
+	if len(got) != 100 || got[0] != agent("m119") || got[1] != agent("ann") ||
+		slices.Contains(got, agent("cat")) {
+		t.Fatalf("%d are asked for the second revision", len(got))
+	}
+	contribution, _ := w.project.Workspace(workspace)
+	got = asked(by("m119", &work.RejectContribution{Contribution: contribution.Contribution}), "m119")
+	if !slices.Equal(got, []id.ID{agent("bob")}) {
+		t.Fatalf("%d are told of the refusal", len(got))
+	}
+}
