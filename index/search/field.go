@@ -1,0 +1,176 @@
+package search
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+
+	index "github.com/blevesearch/bleve_index_api"
+)
+
+// The fields of a document in the index.
+const (
+	// fieldWords has the words of title and text.
+	fieldWords = "w"
+	// fieldTerms has the terms of filters.
+	fieldTerms = "f"
+	// fieldFacts has one value, see facts.
+	fieldFacts = "m"
+	fieldID    = "_id"
+)
+
+// titleWeight is how often a word of the title counts.
+const titleWeight = 5
+
+// facts are what the index knows of a document beside its words: when its thing changed, and its
+// version. They are a term of their field, in characters that no separator of terms is among.
+type facts struct {
+	updatedAt int64
+	version   uint64
+}
+
+func (f facts) encode() []byte {
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:], uint64(f.updatedAt))
+	binary.BigEndian.PutUint64(raw[8:], f.version)
+	return base64.RawStdEncoding.AppendEncode(nil, raw[:])
+}
+
+func (f *facts) decode(text []byte) {
+	// Room for what a damaged text would decode to.
+	var raw [64]byte
+	if base64.RawStdEncoding.DecodedLen(len(text)) > len(raw) {
+		return
+	}
+	if n, err := base64.RawStdEncoding.Decode(raw[:], text); err != nil || n != 16 {
+		return
+	}
+	f.updatedAt = int64(binary.BigEndian.Uint64(raw[:]))
+	f.version = binary.BigEndian.Uint64(raw[8:])
+}
+
+// factsReader reads the facts of documents, one after another.
+type factsReader struct {
+	values index.DocValueReader
+	number index.IndexInternalID
+	last   facts
+	visit  index.DocValueVisitor
+}
+
+func newFactsReader(reader index.IndexReader) (*factsReader, error) {
+	values, err := reader.DocValueReader([]string{fieldFacts})
+	r := &factsReader{values: values}
+	r.visit = func(_ string, term []byte) { r.last.decode(term) }
+	return r, err
+}
+
+func (r *factsReader) read(number uint64) (facts, error) {
+	r.number, r.last = index.NewIndexInternalID(r.number, number), facts{}
+	err := r.values.VisitDocValues(r.number, r.visit)
+	return r.last, err
+}
+
+// field is a field whose terms are made by this package, at once and without the tokens in between
+// that the analyzers of bleve make.
+type field struct {
+	name    string
+	value   []byte
+	options index.FieldIndexingOptions
+	length  int
+	terms   index.TokenFrequencies
+}
+
+func (f *field) Name() string                                     { return f.name }
+func (f *field) Value() []byte                                    { return f.value }
+func (f *field) ArrayPositions() []uint64                         { return nil }
+func (f *field) EncodedFieldType() byte                           { return 't' }
+func (f *field) Analyze()                                         {}
+func (f *field) Options() index.FieldIndexingOptions              { return f.options }
+func (f *field) AnalyzedLength() int                              { return f.length }
+func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.terms }
+func (f *field) NumPlainTextBytes() uint64                        { return uint64(len(f.value)) }
+
+// count adds the words of a text, each so often.
+func (f *field) count(text string, weight int) {
+	// Terms come from blocks, for there are many and all live as long as the batch.
+	var block []index.TokenFreq
+	eachTerm(text, func(term []byte) {
+		if len(term) == 0 {
+			return
+		}
+		f.length++
+		known, ok := f.terms[string(term)]
+		if !ok {
+			if len(block) == 0 {
+				block = make([]index.TokenFreq, 64)
+			}
+			known, block = &block[0], block[1:]
+			known.Term = append([]byte(nil), term...)
+			f.terms[string(term)] = known
+		}
+		known.SetFrequency(known.Frequency() + weight)
+	})
+}
+
+func exactly(name string, options index.FieldIndexingOptions, terms ...[]byte) *field {
+	f := &field{
+		name: name, options: options | index.IndexField, length: len(terms),
+		terms: make(index.TokenFrequencies, len(terms)),
+	}
+	for _, term := range terms {
+		one := &index.TokenFreq{Term: term}
+		one.SetFrequency(1)
+		f.terms[string(term)] = one
+	}
+	return f
+}
+
+// entry is a document as the index takes it.
+type entry struct {
+	id     string
+	fields []*field
+}
+
+func newEntry(d *Document) *entry {
+	words := &field{
+		name: fieldWords, options: index.IndexField, terms: make(index.TokenFrequencies, 64),
+	}
+	words.count(d.Title, titleWeight)
+	words.count(d.Body, 1)
+	terms := make([][]byte, len(d.Terms))
+	for at, term := range d.Terms {
+		terms[at] = []byte(term)
+	}
+	known := facts{updatedAt: d.UpdatedAt, version: d.Version}
+	return &entry{id: d.Key.Encode(), fields: []*field{
+		words,
+		exactly(fieldTerms, index.SkipFreqNorm, terms...),
+		exactly(fieldFacts, index.SkipFreqNorm|index.DocValues|index.SkipDVCompression,
+			known.encode()),
+	}}
+}
+
+func (e *entry) ID() string { return e.id }
+
+func (e *entry) Size() int { return len(e.id) }
+
+func (e *entry) VisitFields(visit index.FieldVisitor) {
+	for _, one := range e.fields {
+		visit(one)
+	}
+}
+
+func (e *entry) VisitComposite(index.CompositeFieldVisitor) {}
+
+func (e *entry) HasComposite() bool { return false }
+
+func (e *entry) NumPlainTextBytes() uint64 { return 0 }
+
+func (e *entry) AddIDField() {
+	own := exactly(fieldID, index.StoreField, []byte(e.id))
+	own.value = []byte(e.id)
+	e.fields = append(e.fields, own)
+}
+
+func (e *entry) StoredFieldsBytes() uint64 { return uint64(len(e.id)) }
+
+func (e *entry) Indexed() bool { return true }

@@ -1,0 +1,222 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// WordsMax is how many different words are looked for.
+	WordsMax = 32
+	// beginningMin is the least length of a last word that also stands for longer ones, in bytes.
+	beginningMin = 3
+)
+
+// Words are what is looked for: plain words, whatever characters a query has between them.
+type Words struct {
+	// Folded has each word once, as texts are compared.
+	Folded []string
+	// Beginning says that the last word stands also for words that begin with it.
+	Beginning bool
+}
+
+// ParseWords takes the words out of a query. Nothing in it is an operator.
+func ParseWords(query string) (w Words) {
+	found := scanner{text: query}
+	var last string
+	for found.next() && len(w.Folded) < WordsMax {
+		last = string(appendFolded(nil, query[found.start:found.end]))
+		if last != "" && !slices.Contains(w.Folded, last) {
+			w.Folded = append(w.Folded, last)
+		}
+	}
+	if len(w.Folded) == 0 {
+		return w
+	}
+	// A word that is repeated at the end is the last one too.
+	at := slices.Index(w.Folded, last)
+	w.Folded = append(slices.Delete(w.Folded, at, at+1), last)
+	w.Beginning = len(last) >= beginningMin
+	return w
+}
+
+// Needed is how many of so many words a document must have: of one or two all, of more two thirds.
+func Needed(words int) int {
+	if words <= 2 {
+		return words
+	}
+	return (2*words + 2) / 3
+}
+
+// matcher judges terms of a text by the words of a query.
+type matcher struct {
+	words Words
+	// first marks the bytes that words begin with, to pass over most terms at once.
+	first [256]bool
+}
+
+func newMatcher(words Words) *matcher {
+	m := &matcher{words: words}
+	for _, word := range words.Folded {
+		m.first[word[0]] = true
+	}
+	return m
+}
+
+// which is the number of the word that a term is found by, -1 where there is none.
+func (m *matcher) which(term []byte) int {
+	if len(term) == 0 || !m.first[term[0]] {
+		return -1
+	}
+	for at, word := range m.words.Folded {
+		if string(term) == word {
+			return at
+		}
+	}
+	last := len(m.words.Folded) - 1
+	beginning := m.words.Folded[last]
+	if m.words.Beginning && len(term) > len(beginning) &&
+		string(term[:len(beginning)]) == beginning {
+		return last
+	}
+	return -1
+}
+
+// note marks the words that a raw word of a text is found by; it reports whether any is.
+func (m *matcher) note(raw string, seen *uint64) bool {
+	var room [rawBytesMax]byte
+	hit := false
+	judge := func(part string) {
+		if at := m.which(appendFolded(room[:0], part)); at >= 0 {
+			*seen |= 1 << at
+			hit = true
+		}
+	}
+	judge(raw)
+	if !simple(raw) {
+		parts(raw, judge)
+	}
+	return hit
+}
+
+// Found reports whether texts hold as many of the words as a document needs.
+func (w Words) Found(texts ...string) bool {
+	m, seen, count := newMatcher(w), uint64(0), 0
+	needed := Needed(len(w.Folded))
+	for _, text := range texts {
+		found := scanner{text: text}
+		for found.next() {
+			before := seen
+			if m.note(text[found.start:found.end], &seen); seen != before {
+				if count = ones(seen); count >= needed {
+					return true
+				}
+			}
+		}
+	}
+	return count >= needed
+}
+
+func ones(bits uint64) (count int) {
+	for ; bits != 0; bits &= bits - 1 {
+		count++
+	}
+	return count
+}
+
+const (
+	// SnippetChars is about how long a snippet is, in characters.
+	SnippetChars = 200
+	// snippetLead is how much of it stands before the first word that was found, in bytes.
+	snippetLead = 60
+	// snippetFar is how far behind the first place others are looked for, in bytes.
+	snippetFar = 32 << 10
+	// snippetPlaces bounds how many places are weighed.
+	snippetPlaces = 64
+)
+
+// Snippet is a passage of a text with the most of the words, on one line: white space is one blank,
+// and what was left out at an end is marked by an ellipsis. Of a text with none of them it is the
+// beginning.
+func (w Words) Snippet(text string) string {
+	return passage(text, w.bestPlace(text))
+}
+
+// bestPlace is where the passage with the most different words begins.
+func (w Words) bestPlace(text string) int {
+	if len(w.Folded) == 0 {
+		return 0
+	}
+	type place struct {
+		at   int
+		seen uint64
+	}
+	m, places := newMatcher(w), make([]place, 0, 16)
+	found := scanner{text: text}
+	for found.next() {
+		if len(places) > 0 && found.start > places[0].at+snippetFar {
+			break
+		}
+		var seen uint64
+		if !m.note(text[found.start:found.end], &seen) {
+			continue
+		}
+		places = append(places, place{found.start, seen})
+		if len(w.Folded) == 1 || len(places) == snippetPlaces {
+			break
+		}
+	}
+	best, most := 0, 0
+	for from := range places {
+		var seen uint64
+		for _, next := range places[from:] {
+			if next.at > places[from].at+SnippetChars-snippetLead {
+				break
+			}
+			seen |= next.seen
+		}
+		if count := ones(seen); count > most {
+			best, most = places[from].at, count
+		}
+	}
+	return best
+}
+
+// passage is what stands around a place.
+func passage(text string, at int) string {
+	var out strings.Builder
+	start := at - snippetLead
+	if start <= 0 {
+		start = 0
+	} else {
+		for !utf8.RuneStart(text[start]) {
+			start++
+		}
+		// It begins with a whole word where one begins in time.
+		if blank := strings.IndexFunc(text[start:at], unicode.IsSpace); blank >= 0 {
+			start += blank
+		}
+		out.WriteString("…")
+	}
+	chars, blank, any := 0, false, false
+	for _, r := range text[start:] {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			blank = true
+			continue
+		}
+		if chars >= SnippetChars || chars >= SnippetChars*3/4 && blank {
+			out.WriteString("…")
+			break
+		}
+		if blank && any {
+			out.WriteByte(' ')
+			chars++
+		}
+		blank, any = false, true
+		out.WriteRune(r)
+		chars++
+	}
+	return out.String()
+}

@@ -1,0 +1,401 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	index "github.com/blevesearch/bleve_index_api"
+)
+
+// Query is what is looked for.
+type Query struct {
+	// Words may be empty: then the filters alone decide, and the newest comes first.
+	Words Words
+	// Filters are groups of terms; a document has one of each group.
+	Filters [][]string
+	// After is the place of the last hit of the page before, nil for the first page.
+	After *Place
+	// Limit is how many hits are wanted.
+	Limit int
+}
+
+// Place orders hits: the higher score, then the later change, then the version, which is as good as
+// random. A place depends on the document and, roughly, on how rare its words are, so that it moves
+// little while others are indexed.
+type Place struct {
+	Score     float64
+	UpdatedAt int64
+	Version   uint64
+}
+
+// compare is negative where p comes first.
+func (p Place) compare(other Place) int {
+	return cmp.Or(cmp.Compare(other.Score, p.Score), cmp.Compare(other.UpdatedAt, p.UpdatedAt),
+		cmp.Compare(p.Version, other.Version))
+}
+
+// Hit is a document as it was indexed.
+type Hit struct {
+	Place
+	Key Key
+}
+
+const (
+	// candidatesMax bounds how many documents one query looks at; behind it the best of these are
+	// the answer.
+	candidatesMax = 100_000
+	// dictionaryMax is how many words of the index that begin with a word are looked at, and
+	// endingsMax how many of them, the most frequent, are looked for.
+	dictionaryMax = 256
+	endingsMax    = 24
+	// commonMin is how many documents have a word that is looked for alone, without longer ones, and
+	// endingsUntil with how many no further longer ones are looked for.
+	commonMin, endingsUntil = 500, 4000
+	// endingWeight is what a longer word counts.
+	endingWeight = 0.6
+)
+
+// Search finds the best hits, in their order.
+func (x *Index) Search(q *Query) (hits []Hit, err error) {
+	err = x.read(func(reader index.IndexReader) (err error) {
+		r := &run{query: q, reader: reader}
+		defer func() { err = errors.Join(err, r.close()) }()
+		if err := r.open(); err != nil {
+			return err
+		}
+		hits, err = r.hits()
+		return err
+	})
+	return hits, err
+}
+
+// run is one search.
+type run struct {
+	query  *Query
+	reader index.IndexReader
+	values *factsReader
+	// words are in the order of their frequency, the rarest first.
+	words   []*postings
+	filters []*postings
+	needed  int
+	best    []candidate
+}
+
+type candidate struct {
+	Place
+	number uint64
+}
+
+func newTermReader(
+	reader index.IndexReader, field, term string, scored bool,
+) (index.TermFieldReader, error) {
+	return reader.TermFieldReader(context.Background(), []byte(term), field, scored, scored, false)
+}
+
+func (r *run) open() (err error) {
+	if r.values, err = newFactsReader(r.reader); err != nil {
+		return err
+	}
+	documents, err := r.reader.DocCount()
+	if err != nil {
+		return err
+	}
+	words := r.query.Words
+	r.needed = Needed(len(words.Folded))
+	for at, word := range words.Folded {
+		p := new(postings)
+		r.words = append(r.words, p)
+		if err := p.add(r.reader, fieldWords, word, documents, 1); err != nil {
+			return err
+		}
+		if words.Beginning && at == len(words.Folded)-1 && p.count < commonMin {
+			if err := r.addEndings(p, word, documents); err != nil {
+				return err
+			}
+		}
+	}
+	slices.SortStableFunc(r.words, func(a, b *postings) int { return cmp.Compare(a.count, b.count) })
+	for _, group := range r.query.Filters {
+		p := new(postings)
+		r.filters = append(r.filters, p)
+		for _, term := range group {
+			if err := p.add(r.reader, fieldTerms, term, 0, 0); err != nil {
+				return err
+			}
+		}
+	}
+	slices.SortStableFunc(r.filters,
+		func(a, b *postings) int { return cmp.Compare(a.count, b.count) })
+	return nil
+}
+
+// addEndings adds the most frequent words that begin with one.
+func (r *run) addEndings(p *postings, word string, documents uint64) (err error) {
+	found, err := r.reader.FieldDictPrefix(fieldWords, []byte(word))
+	if err != nil {
+		return err
+	}
+	var longer []index.DictEntry
+	for range dictionaryMax {
+		next, err := found.Next()
+		if err != nil || next == nil {
+			break
+		}
+		if next.Term != word {
+			longer = append(longer, index.DictEntry{Term: next.Term, Count: next.Count})
+		}
+	}
+	if err := found.Close(); err != nil {
+		return err
+	}
+	slices.SortStableFunc(longer,
+		func(a, b index.DictEntry) int { return cmp.Compare(b.Count, a.Count) })
+	for _, one := range longer[:min(endingsMax, len(longer))] {
+		if p.count > endingsUntil {
+			break
+		}
+		if err := p.add(r.reader, fieldWords, one.Term, documents, endingWeight); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) close() error {
+	var faults []error
+	for _, p := range append(r.words, r.filters...) {
+		for _, c := range p.cursors {
+			faults = append(faults, c.reader.Close())
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// nowhere is behind all documents.
+const nowhere = math.MaxUint64
+
+// hits goes through the documents that may match: those of enough of the rarest words that one of
+// them is in every match, or of the rarest filter where there are no words. The others are only
+// asked about these.
+func (r *run) hits() ([]Hit, error) {
+	leading, asked := r.filters, []*postings(nil)
+	if len(r.words) > 0 {
+		lead := len(r.words) - r.needed + 1
+		leading, asked = r.words[:lead], r.words[lead:]
+	} else if len(r.filters) > 1 {
+		leading = r.filters[:1]
+	}
+	for at, looked := uint64(0), 0; looked < candidatesMax; looked++ {
+		number := uint64(nowhere)
+		for _, p := range leading {
+			if err := p.advance(at); err != nil {
+				return nil, err
+			}
+			number = min(number, p.at)
+		}
+		if number == nowhere {
+			break
+		}
+		at = number + 1
+		passes, next, err := r.passes(number)
+		if err != nil {
+			return nil, err
+		}
+		if !passes {
+			at = max(at, next)
+			continue
+		}
+		if err := r.judge(number, asked); err != nil {
+			return nil, err
+		}
+	}
+	return r.named()
+}
+
+// passes asks the filters; next is where the first document stands that may pass them all.
+func (r *run) passes(number uint64) (passes bool, next uint64, err error) {
+	passes = true
+	for _, p := range r.filters {
+		if err := p.advance(number); err != nil {
+			return false, 0, err
+		}
+		if p.at != number {
+			passes, next = false, max(next, p.at)
+		}
+	}
+	return passes, next, nil
+}
+
+// judge scores one document, and keeps it where it is among the best.
+func (r *run) judge(number uint64, asked []*postings) error {
+	missed, score := 0, 0.0
+	for at, p := range r.words {
+		// The rare ones have led here; the others are moved only while it can still be a match.
+		if at >= len(r.words)-len(asked) {
+			if err := p.advance(number); err != nil {
+				return err
+			}
+		}
+		if p.at == number {
+			score += p.score()
+		} else if missed++; missed > len(r.words)-r.needed {
+			return nil
+		}
+	}
+	if r.query.After != nil && score > r.query.After.Score {
+		return nil
+	}
+	if full := len(r.best) == r.query.Limit; full && score < r.best[len(r.best)-1].Score {
+		return nil
+	}
+	known, err := r.values.read(number)
+	if err != nil {
+		return err
+	}
+	next := candidate{Place{score, known.updatedAt, known.version}, number}
+	if r.query.After != nil && next.compare(*r.query.After) <= 0 {
+		return nil
+	}
+	r.keep(next)
+	return nil
+}
+
+func (r *run) keep(next candidate) {
+	at, _ := slices.BinarySearchFunc(r.best, next, func(a, b candidate) int {
+		return cmp.Or(a.compare(b.Place), cmp.Compare(a.number, b.number))
+	})
+	if at >= r.query.Limit {
+		return
+	}
+	if len(r.best) == r.query.Limit {
+		r.best = r.best[:len(r.best)-1]
+	}
+	r.best = slices.Insert(r.best, at, next)
+}
+
+func (r *run) named() ([]Hit, error) {
+	hits := make([]Hit, 0, len(r.best))
+	for _, one := range r.best {
+		text, err := r.reader.ExternalID(index.NewIndexInternalID(nil, one.number))
+		if err != nil {
+			return nil, err
+		}
+		key, ok := DecodeKey(text)
+		if !ok {
+			return nil, errors.New("a document has no name")
+		}
+		hits = append(hits, Hit{one.Place, key})
+	}
+	return hits, nil
+}
+
+// postings are the documents of a word or of a filter: of any of several terms.
+type postings struct {
+	cursors []*cursor
+	// at is the document that they stand at, nowhere behind the last.
+	at    uint64
+	count uint64
+}
+
+// cursor goes through the documents of one term.
+type cursor struct {
+	reader index.TermFieldReader
+	doc    index.TermFieldDoc
+	at     uint64
+	weight float64
+	target index.IndexInternalID
+}
+
+func (p *postings) add(
+	reader index.IndexReader, field, term string, documents uint64, weight float64,
+) error {
+	found, err := newTermReader(reader, field, term, weight > 0)
+	if err != nil {
+		return err
+	}
+	c := &cursor{reader: found, weight: weight * rarity(documents, found.Count())}
+	p.cursors = append(p.cursors, c)
+	p.count += found.Count()
+	if err := c.step(c.reader.Next(&c.doc)); err != nil {
+		return err
+	}
+	if len(p.cursors) == 1 {
+		p.at = c.at
+	}
+	p.at = min(p.at, c.at)
+	return nil
+}
+
+// rarity is what a word counts: more where fewer documents have it. It comes in steps, so that it
+// stays what it is while documents come and go.
+func rarity(documents, having uint64) float64 {
+	ratio := float64(documents+1) / float64(having+1)
+	return 1 + math.Floor(2*math.Log2(max(1, ratio)))/2
+}
+
+func (c *cursor) step(found *index.TermFieldDoc, err error) error {
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		c.at = nowhere
+		return nil
+	}
+	c.at = found.ID.Value()
+	return nil
+}
+
+// advance goes to a document, or to the first behind it; it never goes back.
+func (p *postings) advance(to uint64) error {
+	if p.at >= to && len(p.cursors) > 0 {
+		return nil
+	}
+	p.at = nowhere
+	for _, c := range p.cursors {
+		if c.at < to {
+			if err := c.advance(to); err != nil {
+				return err
+			}
+		}
+		p.at = min(p.at, c.at)
+	}
+	return nil
+}
+
+// advance goes forward to a document, or to the first behind it.
+func (c *cursor) advance(to uint64) error {
+	if c.at+1 == to {
+		return c.step(c.reader.Next(&c.doc))
+	}
+	c.target = index.NewIndexInternalID(c.target, to)
+	return c.step(c.reader.Advance(c.target, &c.doc))
+}
+
+const (
+	// saturation says how soon more of the same word counts no more, lengthWeight how much longer
+	// texts count less, and lengthUsual the words of a usual text. The last is fixed, so that scores
+	// do not move with the other documents.
+	saturation   = 1.2
+	lengthWeight = 0.4
+	lengthUsual  = 300
+)
+
+// score is what the word adds at the document where it stands, after BM25 (Robertson, Zaragoza
+// 2009). Of several terms the best counts.
+func (p *postings) score() (best float64) {
+	for _, c := range p.cursors {
+		if c.at != p.at {
+			continue
+		}
+		often, length := float64(c.doc.Freq), float64(lengthUsual)
+		if c.doc.Norm > 0 {
+			length = 1 / (c.doc.Norm * c.doc.Norm)
+		}
+		long := 1 - lengthWeight + lengthWeight*length/lengthUsual
+		best = max(best, c.weight*often*(saturation+1)/(often+saturation*long))
+	}
+	return best
+}

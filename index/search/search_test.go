@@ -1,0 +1,283 @@
+package search
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"pws/internal/id"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// corpus makes documents of words that are as unevenly frequent as those of a language.
+type corpus struct {
+	random *rand.Rand
+	zipf   *rand.Zipf
+}
+
+func newCorpus(seed uint64) *corpus {
+	random := rand.New(rand.NewPCG(seed, 1))
+	return &corpus{random, rand.NewZipf(random, 1.1, 8, 30_000)}
+}
+
+func (c *corpus) word() string {
+	n := c.zipf.Uint64()
+	var out []byte
+	for n += 7; n > 0; n /= 19 {
+		out = append(out, "bcdfghjklmnprstvwxz"[n%19], "aeiou"[n%5])
+	}
+	return string(out)
+}
+
+func (c *corpus) text(words int) string {
+	var out strings.Builder
+	for n := range words {
+		if n > 0 {
+			out.WriteByte(' ')
+		}
+		out.WriteString(c.word())
+	}
+	return out.String()
+}
+
+// document is the nth of a corpus.
+func (c *corpus) document(n int) *Document {
+	project := id.New(int64(n/50), [10]byte{1})
+	d := &Document{
+		Key: Key{
+			Kind: File, Project: project, Path: fmt.Sprintf("src/%s/%s%d.go", c.word(), c.word(), n),
+		},
+		Body: c.text(40 + c.random.IntN(400)), UpdatedAt: int64(n) * 1000,
+		Terms: []string{InLanguage([]string{"go", "python", "rust"}[n%3]), Licensed("MIT")},
+	}
+	d.Title = d.Key.Path
+	return d.complete()
+}
+
+func open(t testing.TB, dir string) *Index {
+	t.Helper()
+	x, anew, err := Open(dir, []byte("mark"))
+	if err != nil || anew != nil {
+		t.Fatal(err, anew)
+	}
+	t.Cleanup(func() {
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return x
+}
+
+func write(t testing.TB, x *Index, position uint64, documents ...*Document) {
+	t.Helper()
+	b := NewBatch()
+	for _, d := range documents {
+		b.Put(d)
+	}
+	if err := x.Write(b, position, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func find(t testing.TB, x *Index, q *Query) []Hit {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = 25
+	}
+	hits, err := x.Search(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hits
+}
+
+func pathsOf(hits []Hit) (paths []string) {
+	for _, hit := range hits {
+		paths = append(paths, hit.Key.Path)
+	}
+	return paths
+}
+
+func fileDocument(path, body string, updatedAt int64, terms ...string) *Document {
+	d := &Document{
+		Key:   Key{Kind: File, Project: id.New(1, [10]byte{1}), Path: path},
+		Title: path, Body: body, UpdatedAt: updatedAt, Terms: terms,
+	}
+	return d.complete()
+}
+
+// full is an index of so many documents.
+func full(t testing.TB, documents int) (*Index, *corpus) {
+	x, c := open(t, filepath.Join(t.TempDir(), "search")), newCorpus(1)
+	for n := 0; n < documents; {
+		b := NewBatch()
+		for range min(256, documents-n) {
+			b.Put(c.document(n))
+			n++
+		}
+		if err := x.Write(b, uint64(n), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return x, c
+}
+
+func TestWordsAndFilters(t *testing.T) {
+	x := open(t, filepath.Join(t.TempDir(), "search"))
+	write(t, x, 1,
+		fileDocument("a.go", "the quick brown fox", 1, InLanguage("go")),
+		fileDocument("b.py", "the lazy dog, a Fox_Terrier", 2, InLanguage("python")),
+		fileDocument("fox.md", "nothing of the sort", 3),
+		fileDocument("c.go", "func parseHTTPRequest(maxRetries int)", 4, InLanguage("go")),
+		fileDocument("d.txt", "Ünïcödé ΣΊΣΥΦΟΣ 検索する", 5),
+	)
+	for _, one := range []struct {
+		query string
+		terms []string
+		want  string
+	}{
+		{"fox", nil, "[fox.md a.go b.py]"},
+		{"FOX quick", nil, "[a.go]"},
+		{"fo", nil, "[]"},
+		{"terr", nil, "[b.py]"},
+		{"terr fox", nil, "[]"},
+		{"fox terr", nil, "[b.py]"},
+		{"fox_terrier", nil, "[b.py]"},
+		{"http retries", nil, "[c.go]"},
+		{"parsehttprequest", nil, "[c.go]"},
+		{"quick brown zebra", nil, "[a.go]"},
+		{"quick zebra giraffe", nil, "[]"},
+		{"the", []string{InLanguage("GO")}, "[a.go]"},
+		{"", []string{InLanguage("go")}, "[c.go a.go]"},
+		{"", nil, "[]"},
+		{"ünïcödé", nil, "[d.txt]"},
+		{"ÜNÏCÖDÉ", nil, "[d.txt]"},
+		{"索", nil, "[d.txt]"},
+		{"σίσυφοσ", nil, "[d.txt]"},
+		{"* fox* ~2", nil, "[]"},
+		{"+fox -quick", nil, "[a.go]"},
+	} {
+		q := &Query{Words: ParseWords(one.query)}
+		if one.terms != nil {
+			q.Filters = [][]string{one.terms}
+		}
+		if got := fmt.Sprint(pathsOf(find(t, x, q))); got != one.want {
+			t.Errorf("%q %q: %s, want %s", one.query, one.terms, got, one.want)
+		}
+	}
+}
+
+func TestWhatChangedIsFoundAsItIsNow(t *testing.T) {
+	x := open(t, filepath.Join(t.TempDir(), "search"))
+	first, second := fileDocument("a", "zebra", 1), fileDocument("a", "giraffe", 2)
+	write(t, x, 1, first, fileDocument("b", "zebra", 1))
+	write(t, x, 2, second)
+	got := pathsOf(find(t, x, &Query{Words: ParseWords("zebra")}))
+	if !slices.Equal(got, []string{"b"}) {
+		t.Error(got)
+	}
+	versions, err := x.Versions([]Key{second.Key, {Kind: File, Path: "no"}})
+	if err != nil || versions[0] != second.Version || versions[1] != 0 {
+		t.Error(versions, err)
+	}
+	if keys, err := x.KeysOf(first.Key.Project); err != nil || len(keys) != 2 {
+		t.Error(keys, err)
+	}
+	b := NewBatch()
+	b.Drop(second.Key)
+	if err := x.Write(b, 3, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := find(t, x, &Query{Words: ParseWords("giraffe")}); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
+// Pages hold every match once, whatever else is indexed between them.
+func TestPages(t *testing.T) {
+	x, c := full(t, 600)
+	for _, query := range []*Query{
+		{Words: ParseWords("ki")},
+		{Filters: [][]string{{InLanguage("go")}}},
+		{Words: ParseWords("ki lo"), Filters: [][]string{{InLanguage("go"), InLanguage("rust")}}},
+	} {
+		query.Limit = 10_000
+		all := find(t, x, query)
+		if len(all) < 50 {
+			t.Fatalf("%v: only %d", query, len(all))
+		}
+		var paged []Hit
+		query.Limit = 7
+		for n := 10_000; ; n++ {
+			page := find(t, x, query)
+			paged = append(paged, page...)
+			if len(page) < query.Limit {
+				break
+			}
+			query.After = &page[len(page)-1].Place
+			write(t, x, uint64(n), fileDocument(fmt.Sprint("other", n), c.text(20), int64(n)))
+		}
+		later := func(hit Hit) bool { return strings.HasPrefix(hit.Key.Path, "other") }
+		if paged = slices.DeleteFunc(paged, later); !slices.Equal(paged, all) {
+			t.Errorf("%d in pages, %d in one", len(paged), len(all))
+		}
+	}
+}
+
+func TestPositionOutlivesTheProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "search")
+	x := open(t, dir)
+	durable := make(chan struct{})
+	b := NewBatch()
+	b.Put(fileDocument("a", "zebra", 1))
+	if err := x.Write(b, 77, func() { close(durable) }); err != nil {
+		t.Fatal(err)
+	}
+	<-durable
+	// A copy of the folder is what a killed process leaves.
+	killed := filepath.Join(t.TempDir(), "search")
+	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{dir, killed} {
+		x := open(t, at)
+		position, err := x.Position()
+		if err != nil || position != 77 || len(find(t, x, &Query{Words: ParseWords("zebra")})) != 1 {
+			t.Errorf("%s: %d %v", at, position, err)
+		}
+	}
+}
+
+// BenchmarkSearch is over 15,000 documents of 40 to 440 words.
+func BenchmarkSearch(b *testing.B) {
+	x, c := full(b, 15_000)
+	words := func(count int) func() *Query {
+		return func() *Query { return &Query{Words: ParseWords(c.text(count))} }
+	}
+	inGo := [][]string{{InLanguage("go")}}
+	for name, make := range map[string]func() *Query{
+		"rare": func() *Query { return &Query{Words: ParseWords(c.word() + "x")} },
+		"word": words(1), "two": words(2), "five": words(5), "thirty": words(60),
+		"common":   func() *Query { return &Query{Words: ParseWords("ki")} },
+		"filter":   func() *Query { return &Query{Filters: inGo} },
+		"filtered": func() *Query { return &Query{Words: ParseWords(c.word()), Filters: inGo} },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				q := make()
+				q.Limit = 25
+				find(b, x, q)
+			}
+		})
+	}
+}

@@ -1,0 +1,283 @@
+// Package search is the full-text index over what is PUBLIC. It is derived: it holds words and
+// names, never the only copy of anything, and it is thrown away and made anew where it is damaged,
+// of another format or of another service. What it finds is judged by the live view, and all that is
+// shown is made of that.
+//
+// On disk it is a folder:
+//
+//	format   one line: "pws search", the version of the format, and a mark of the service
+//	seal     SHA-256 of store/root.bolt in hexadecimal, written by a clean stop and taken away by a
+//	         start, so that what happened to the file in between is noticed
+//	store/   the index of bleve (scorch): segments, each with a CRC-32 at its end that is checked by
+//	         a start, and root.bolt, which says which of them are in force
+//
+// A document is a Key with three fields: the words of its title and text, the terms of the filters
+// that it passes, and one value with the time and the version of the thing as it was indexed. The
+// index also holds the position of the log up to which it has everything, in the same batch as the
+// documents, so that position and contents agree after any crash.
+package search
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	index "github.com/blevesearch/bleve_index_api"
+)
+
+// ErrFailed says that the index cannot be used until it has been opened anew.
+var ErrFailed = errors.New("the search index has failed")
+
+// Index is an open index. One goroutine writes, any number read.
+type Index struct {
+	dir    string
+	scorch index.Index
+	// analysis does nothing, for documents come with their terms, but scorch wants a queue.
+	analysis *index.AnalysisQueue
+	failure  atomic.Pointer[error]
+	// open is held by everybody who uses the index, and alone by who closes it.
+	open struct {
+		sync.RWMutex
+		closed bool
+	}
+}
+
+// asyncErrors is the name by which scorch finds the callback of its goroutines.
+const asyncErrors = "pws search"
+
+// opened are the indexes by the path of their store, for that callback.
+var opened sync.Map
+
+func init() {
+	scorch.RegistryAsyncErrorCallbacks[asyncErrors] = func(err error, path string) {
+		if found, ok := opened.Load(path); ok {
+			if x, ok := found.(*Index); ok {
+				x.fail(err)
+			}
+		}
+	}
+}
+
+// fail takes the index out of service.
+func (x *Index) fail(err error) {
+	err = fmt.Errorf("%w: %w", ErrFailed, err)
+	x.failure.CompareAndSwap(nil, &err)
+}
+
+// Fault is why the index has failed, nil while it works.
+func (x *Index) Fault() error {
+	if err := x.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (x *Index) config(readOnly bool) map[string]any {
+	return map[string]any{
+		"path": filepath.Join(x.dir, storeName), "read_only": readOnly,
+		"bolt_timeout": "1s", "asyncErrorCallbackName": asyncErrors,
+		// What a crash takes of the newest batches is indexed again.
+		"unsafe_batch": true, "numSnapshotsToKeep": 1,
+		// Several batches become one segment and one fsync.
+		"scorchPersisterOptions": map[string]any{
+			"PersisterNapTimeMSec": 1000, "PersisterNapUnderNumFiles": 1000,
+			"MemoryPressurePauseThreshold": 1 << 30, "NumPersisterWorkers": 1,
+		},
+	}
+}
+
+// use calls back while the index is open. A panic over what stands in the index is its failure.
+func (x *Index) use(do func() error) (err error) {
+	x.open.RLock()
+	defer x.open.RUnlock()
+	if x.open.closed {
+		return fmt.Errorf("%w: it is closed", ErrFailed)
+	}
+	if err := x.Fault(); err != nil {
+		return err
+	}
+	if err = guarded(do); err != nil {
+		x.fail(err)
+		err = x.Fault()
+	}
+	return err
+}
+
+// guarded turns panics into errors, and reads of memory that a damaged file does not back as well.
+func guarded(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("panic: %v", broken)
+		}
+	}()
+	return do()
+}
+
+// read gives the state of the index at this moment.
+func (x *Index) read(do func(reader index.IndexReader) error) error {
+	return x.use(func() error {
+		reader, err := x.scorch.Reader()
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(reader), reader.Close())
+	})
+}
+
+// Batch is a set of changes that are made as one.
+type Batch struct {
+	batch *index.Batch
+	bytes int
+}
+
+// NewBatch makes an empty batch.
+func NewBatch() *Batch { return &Batch{batch: index.NewBatch()} }
+
+// Put adds a document in place of the one with its key.
+func (b *Batch) Put(d *Document) {
+	b.batch.Update(newEntry(d))
+	b.bytes += len(d.Title) + len(d.Body)
+}
+
+// Drop takes a document out.
+func (b *Batch) Drop(key Key) { b.batch.Delete(key.Encode()) }
+
+// Len is the number of documents in it, Bytes the size of their texts.
+func (b *Batch) Len() int { return len(b.batch.IndexOps) }
+
+// Bytes is the size of the texts in it.
+func (b *Batch) Bytes() int { return b.bytes }
+
+var positionKey = []byte("position")
+
+// Write makes the changes, with the position of the log that the index has then reached. They are
+// found from now on; durable is called once they are on disk, if it is not nil.
+func (x *Index) Write(b *Batch, position uint64, durable func()) error {
+	return x.use(func() error {
+		b.batch.SetInternal(positionKey, encodePosition(position))
+		if durable != nil {
+			b.batch.SetPersistedCallback(func(error) { durable() })
+		}
+		return x.scorch.Batch(b.batch)
+	})
+}
+
+func encodePosition(position uint64) []byte {
+	out := binary.BigEndian.AppendUint64(nil, position)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out))
+}
+
+func decodePosition(text []byte) (uint64, error) {
+	if len(text) == 0 {
+		return 0, nil
+	}
+	if len(text) != 12 || crc32.ChecksumIEEE(text[:8]) != binary.BigEndian.Uint32(text[8:]) {
+		return 0, errors.New("the position of the search index is damaged")
+	}
+	return binary.BigEndian.Uint64(text), nil
+}
+
+// Position is that of the newest batch, 0 of an index that is new.
+func (x *Index) Position() (position uint64, err error) {
+	err = x.read(func(reader index.IndexReader) error {
+		text, err := reader.GetInternal(positionKey)
+		if err == nil {
+			position, err = decodePosition(text)
+		}
+		return err
+	})
+	return position, err
+}
+
+// Len is the number of documents.
+func (x *Index) Len() (count uint64) {
+	_ = x.read(func(reader index.IndexReader) (err error) {
+		count, err = reader.DocCount()
+		return err
+	})
+	return count
+}
+
+// Versions finds the versions that documents were indexed in; 0 stands for one that is not there.
+func (x *Index) Versions(keys []Key) (versions []uint64, err error) {
+	versions = make([]uint64, len(keys))
+	err = x.read(func(reader index.IndexReader) error {
+		values, err := newFactsReader(reader)
+		if err != nil {
+			return err
+		}
+		for at, key := range keys {
+			number, err := reader.InternalID(key.Encode())
+			if err != nil {
+				return err
+			}
+			if number == nil {
+				continue
+			}
+			known, err := values.read(number.Value())
+			if err != nil {
+				return err
+			}
+			versions[at] = known.version
+		}
+		return nil
+	})
+	return versions, err
+}
+
+// KeysOf are the documents of a project.
+func (x *Index) KeysOf(project [16]byte) (keys []Key, err error) {
+	err = x.read(func(reader index.IndexReader) (err error) {
+		found, err := newTermReader(reader, fieldTerms, inProject(project), false)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, found.Close()) }()
+		var doc index.TermFieldDoc
+		for {
+			next, err := found.Next(doc.Reset())
+			if err != nil || next == nil {
+				return err
+			}
+			text, err := reader.ExternalID(next.ID)
+			if err != nil {
+				return err
+			}
+			key, ok := DecodeKey(text)
+			if !ok {
+				return fmt.Errorf("a document is named %q", text)
+			}
+			keys = append(keys, key)
+		}
+	})
+	return keys, err
+}
+
+// Close stops the goroutines of the index. What was not durable yet is indexed again after the next
+// start. A clean close seals the folder.
+func (x *Index) Close() error {
+	x.open.Lock()
+	defer x.open.Unlock()
+	if x.open.closed {
+		return nil
+	}
+	x.open.closed = true
+	return x.closeStore(x.Fault() == nil)
+}
+
+func (x *Index) closeStore(sealed bool) error {
+	err := guarded(x.scorch.Close)
+	x.analysis.Close()
+	opened.Delete(filepath.Join(x.dir, storeName))
+	if err == nil && sealed {
+		err = x.seal()
+	}
+	return err
+}

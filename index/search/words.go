@@ -1,0 +1,206 @@
+package search
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	// wordBytesMax bounds a word; what is longer is known by its beginning.
+	wordBytesMax = 64
+	// rawBytesMax is how much of a longer one is looked at, before letters are folded.
+	rawBytesMax = 4 * wordBytesMax
+)
+
+// class says what a character is to words.
+type class uint8
+
+const (
+	// between words, and not part of any.
+	between class = iota
+	// inWord characters make words with their neighbours.
+	inWord
+	// alone is a character that is a word by itself, in scripts that put nothing between words.
+	alone
+)
+
+var asciiClass = func() (table [utf8.RuneSelf]class) {
+	for c := range table {
+		lower := c | 0x20
+		if lower >= 'a' && lower <= 'z' || c >= '0' && c <= '9' || c == '_' {
+			table[c] = inWord
+		}
+	}
+	return table
+}()
+
+func classOf(r rune) class {
+	switch {
+	case r < utf8.RuneSelf:
+		return asciiClass[r]
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana):
+		return alone
+	case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
+		return inWord
+	}
+	return between
+}
+
+// scanner finds the words of a text, one after another.
+type scanner struct {
+	text string
+	at   int
+	// start and end are where the word stands that was found last.
+	start, end int
+}
+
+func (s *scanner) next() bool {
+	for s.at < len(s.text) {
+		kind, size := s.look()
+		s.start = s.at
+		s.at += size
+		switch kind {
+		case alone:
+			s.end = s.at
+			return true
+		case inWord:
+			for s.at < len(s.text) {
+				kind, size := s.look()
+				if kind != inWord {
+					break
+				}
+				s.at += size
+			}
+			s.end = s.at
+			if s.trim() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *scanner) look() (class, int) {
+	if c := s.text[s.at]; c < utf8.RuneSelf {
+		return asciiClass[c], 1
+	}
+	r, size := utf8.DecodeRuneInString(s.text[s.at:])
+	return classOf(r), size
+}
+
+// trim leaves the underscores at both ends of a word out; it reports whether anything is left.
+func (s *scanner) trim() bool {
+	for s.start < s.end && s.text[s.start] == '_' {
+		s.start++
+	}
+	for s.start < s.end && s.text[s.end-1] == '_' {
+		s.end--
+	}
+	return s.start < s.end
+}
+
+// appendFolded appends a word as it is compared: in lower case, in the compatible normal form, at
+// most wordBytesMax bytes of it.
+func appendFolded(dst []byte, word string) []byte {
+	if len(word) > rawBytesMax {
+		word = cut(word, rawBytesMax)
+	}
+	from := len(dst)
+	for at := range len(word) {
+		c := word[at]
+		if c >= utf8.RuneSelf {
+			return appendFoldedRunes(dst[:from], word)
+		}
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		if dst = append(dst, c); len(dst)-from == wordBytesMax {
+			break
+		}
+	}
+	return dst
+}
+
+func appendFoldedRunes(dst []byte, word string) []byte {
+	from := len(dst)
+	for _, r := range norm.NFKC.String(word) {
+		if len(dst)-from+utf8.UTFMax > wordBytesMax {
+			break
+		}
+		dst = utf8.AppendRune(dst, unicode.ToLower(r))
+	}
+	return dst
+}
+
+// parts yields what a word is made of where it is made of several: parse_http and parseHTTP of
+// parse and http.
+func parts(word string, yield func(part string)) {
+	if len(word) > rawBytesMax {
+		return
+	}
+	start, found := 0, false
+	end := func(at int) {
+		if part := strings.Trim(word[start:at], "_"); part != "" {
+			yield(part)
+		}
+		start, found = at, true
+	}
+	before, beforeThat := rune(0), rune(0)
+	lastAt := 0
+	for at, r := range word {
+		switch {
+		case r == '_' || before == '_':
+			if r == '_' && before != '_' {
+				end(at)
+			}
+		case unicode.IsUpper(r) && unicode.IsLower(before):
+			end(at)
+		case unicode.IsLower(r) && unicode.IsUpper(before) && unicode.IsUpper(beforeThat):
+			// The last capital of several begins the next word.
+			end(lastAt)
+		}
+		beforeThat, before, lastAt = before, r, at
+	}
+	if found {
+		end(len(word))
+	}
+}
+
+// simple reports whether a word has no parts, which most have not.
+func simple(word string) bool {
+	for at := range len(word) {
+		if c := word[at]; c == '_' || c >= utf8.RuneSelf || at > 0 && c >= 'A' && c <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// cut is the beginning of a text, of at most so many bytes and of whole characters.
+func cut(text string, bytesMax int) string {
+	if len(text) <= bytesMax {
+		return text
+	}
+	for bytesMax > 0 && !utf8.RuneStart(text[bytesMax]) {
+		bytesMax--
+	}
+	return text[:bytesMax]
+}
+
+// eachTerm yields what a text is found by: its words, and their parts. The bytes are good until the
+// next call.
+func eachTerm(text string, yield func(term []byte)) {
+	var room [rawBytesMax]byte
+	found := scanner{text: text}
+	for found.next() {
+		word := text[found.start:found.end]
+		yield(appendFolded(room[:0], word))
+		if simple(word) {
+			continue
+		}
+		parts(word, func(part string) { yield(appendFolded(room[:0], part)) })
+	}
+}
