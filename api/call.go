@@ -28,6 +28,10 @@ type Call struct {
 	// IfMatch and IfNoneMatch are the header values, empty where they were not sent.
 	IfMatch     string
 	IfNoneMatch string
+	// Streams says that the caller prefers Server-Sent Events, of an operation that has them, and
+	// LastEventID is the header, by which a stream goes on.
+	Streams     bool
+	LastEventID string
 }
 
 // IdempotencyKey is what is kept of an Idempotency-Key header: hashes, never the key.

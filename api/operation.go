@@ -79,6 +79,8 @@ type Operation struct {
 	Query  []Param
 	// Conditional says that If-Match (writes) or If-None-Match (reads) is honoured.
 	Conditional bool
+	// Streams says that Accept: text/event-stream is honoured.
+	Streams bool
 	// BodyMax is the largest body in bytes; zero means what the service takes at all.
 	BodyMax int
 	// BodyOptional says that an absent body counts as an empty object.

@@ -45,6 +45,8 @@ type conn struct {
 	ip    netip.Addr
 	// active is set with the first byte of the first request.
 	active atomic.Bool
+	// live says that it carries an answer without end; Shutdown bounds its writes.
+	live atomic.Bool
 	// linger asks Close to read on for a while.
 	linger atomic.Bool
 	closed atomic.Bool
@@ -102,6 +104,9 @@ func (c *conns) drain() {
 	for _, one := range c.list(true) {
 		if one.active.Load() {
 			_ = one.Conn.SetReadDeadline(deadline)
+			if one.live.Load() {
+				_ = one.Conn.SetWriteDeadline(deadline)
+			}
 		} else {
 			_ = one.Close()
 		}
@@ -148,13 +153,44 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return err
 }
 
-// SetWriteDeadline keeps to the deadline that stands where the new one is hardly later.
+// SetWriteDeadline keeps to the deadline that stands where the new one is hardly later. A live
+// answer keeps to the one of the draining server.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	if c.owner.near(c.writeBy, t) {
 		return nil
 	}
 	c.writeBy = t
-	return c.Conn.SetWriteDeadline(t)
+	err := c.Conn.SetWriteDeadline(t)
+	if nanos := c.owner.drainUntil.Load(); nanos != 0 && c.live.Load() {
+		return c.Conn.SetWriteDeadline(time.Unix(0, nanos))
+	}
+	return err
+}
+
+// setLive says whether an answer without end is being sent. The deadline is set anew for it.
+func (c *conn) setLive(yes bool) {
+	c.live.Store(yes)
+	c.writeBy = time.Time{}
+}
+
+// gone reports whether the peer has ended its side. It reads nothing.
+func (c *conn) gone() bool {
+	raw, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	control, err := raw.SyscallConn()
+	if err != nil {
+		return true
+	}
+	ended := false
+	err = control.Control(func(fd uintptr) {
+		var one [1]byte
+		n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		ended = n == 0 && err == nil || err != nil && !errors.Is(err, syscall.EAGAIN) &&
+			!errors.Is(err, syscall.EINTR)
+	})
+	return ended || err != nil
 }
 
 // near reports whether a deadline that stands can do for a later one. Setting deadlines for every

@@ -13,7 +13,7 @@ const anyOrigin = "*"
 const (
 	exposedHeaders = "ETag, X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
 		"RateLimit-Policy, Retry-After, Idempotency-Replayed, Allow"
-	readingHeaders = "Accept, Content-Type, If-None-Match"
+	readingHeaders = "Accept, Content-Type, If-None-Match, Last-Event-ID"
 	writingHeaders = readingHeaders + ", Authorization, Idempotency-Key, If-Match"
 	preflightAge   = "600"
 )

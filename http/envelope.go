@@ -51,8 +51,12 @@ func (x *exchange) success(reply *api.Reply) {
 		x.write(append(x.room(), document.Body...))
 		return
 	}
-	if pieces, large := reply.Data.(api.Stream); large {
-		x.stream(pieces)
+	switch data := reply.Data.(type) {
+	case api.Stream:
+		x.stream(data)
+		return
+	case api.Live:
+		x.live(data)
 		return
 	}
 	h.SetContentTypeBytes(jsonTypeBytes)

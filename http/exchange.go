@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -34,6 +35,8 @@ type exchange struct {
 	code                string
 	params              map[string]string
 	body                []byte
+	// waited is the part of its time that it spent waiting for others.
+	waited time.Duration
 	// bodyRead says that the body has been read to its end, and cut that the request cannot be.
 	bodyRead, cut bool
 	reserved      int64
@@ -44,6 +47,7 @@ type exchange struct {
 type headers struct {
 	authorization, idempotencyKey, ifMatch, ifNoneMatch, acceptEncoding   []byte
 	contentEncoding, origin, forwardedFor, preflightMethod                []byte
+	accept, lastEventID                                                   []byte
 	authorizations, idempotencyKeys, ifMatches, ifNoneMatches, forwardeds int
 }
 
@@ -126,6 +130,10 @@ func (x *exchange) header(key, value []byte) {
 		h.ifMatch = joinList(h.ifMatch, value, &h.ifMatches)
 	case fasthttp.HeaderIfNoneMatch:
 		h.ifNoneMatch = joinList(h.ifNoneMatch, value, &h.ifNoneMatches)
+	case fasthttp.HeaderAccept:
+		h.accept = joinList(h.accept, value, nil)
+	case "Last-Event-Id":
+		h.lastEventID = value
 	case fasthttp.HeaderAcceptEncoding:
 		h.acceptEncoding = joinList(h.acceptEncoding, value, nil)
 	case fasthttp.HeaderContentEncoding:

@@ -60,6 +60,11 @@ type Config struct {
 	// BodyMemory bounds the bodies above 64 KiB that are in memory at one time, in bytes. Default
 	// 256 MiB.
 	BodyMemory int64
+	// Waiting is the most requests that may wait for others at one time, streams of events included,
+	// over all, for one agent and from one address. Default 4096, 64 and 256.
+	Waiting         int
+	WaitingPerAgent int
+	WaitingPerIP    int
 	// LimitKeys is how many callers each rate limit can tell apart. Default 65536; a key takes 16 B.
 	LimitKeys int
 	// TrustedProxies are the peers whose X-Forwarded-For names the client.
@@ -72,6 +77,12 @@ type Config struct {
 	// Observe, where it is set, is told of every request after its answer was made. The name is
 	// empty where no operation was found.
 	Observe func(operation string, status int, elapsed time.Duration)
+
+	// lookAfter is how often it is looked after the client of a request that waits: one that has gone
+	// away makes no sound that anybody hears who does not read.
+	lookAfter time.Duration
+	// heartbeat is the silence AFTER which a stream of events says that it is there.
+	heartbeat time.Duration
 }
 
 func (c *Config) fill() {
@@ -82,8 +93,13 @@ func (c *Config) fill() {
 	setDefault(&c.HeaderMax, 16<<10)
 	setDefault(&c.BodyMax, 16<<20)
 	setDefault(&c.BodyMemory, 256<<20)
+	setDefault(&c.Waiting, 4096)
+	setDefault(&c.WaitingPerAgent, 64)
+	setDefault(&c.WaitingPerIP, 256)
 	setDefault(&c.LimitKeys, 1<<16)
 	setDefault(&c.SlowRequest, time.Second)
+	setDefault(&c.lookAfter, time.Second)
+	setDefault(&c.heartbeat, 15*time.Second)
 	if c.Table == nil {
 		c.Table = api.Table
 	}
@@ -109,6 +125,7 @@ type Server struct {
 	limiter *limiter
 	origins origins
 	budget  budget
+	seats   seats
 	fast    *fasthttp.Server
 	conns   conns
 	// now is the service's clock and resolve finds the session of a credential.
@@ -155,6 +172,7 @@ func newServer(
 		origins: newOrigins(cfg.Origins), stopping: make(chan struct{}),
 	}
 	s.budget.max = cfg.BodyMemory
+	s.seats.open(cfg.Waiting, cfg.WaitingPerAgent, cfg.WaitingPerIP)
 	s.conns.max, s.conns.maxPerIP = cfg.Connections, cfg.ConnectionsPerIP
 	s.conns.slack = min(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout) / 64
 	s.routes = newRoutes(cfg.Table, cfg.BodyMax)
@@ -261,7 +279,7 @@ func (s *Server) finish(x *exchange) {
 	if c, tracked := x.ctx.Conn().(*conn); tracked {
 		c.lingers(x.cut || x.framed() && !x.bodyRead)
 	}
-	elapsed := time.Since(x.ctx.Time())
+	elapsed := time.Since(x.ctx.Time()) - x.waited
 	s.logged(x, elapsed)
 	if s.cfg.Observe != nil {
 		s.cfg.Observe(x.operationName(), x.ctx.Response.StatusCode(), elapsed)
@@ -323,6 +341,9 @@ func (s *Server) routed(x *exchange, found *route) {
 	x.route = found
 	x.call.Operation = found.operation
 	reply, err := s.run(x)
+	if later, waits := reply.Data.(api.Later); waits && err == nil {
+		reply, err = s.await(x, later)
+	}
 	if err != nil {
 		x.refuse(err)
 		return
@@ -341,6 +362,10 @@ func (s *Server) run(x *exchange) (api.Reply, error) {
 	op := x.route.operation
 	x.call.IfMatch = string(x.headers.ifMatch)
 	x.call.IfNoneMatch = string(x.headers.ifNoneMatch)
+	if op.Streams {
+		x.call.Streams = prefersStream(x.headers.accept)
+		x.call.LastEventID = string(x.headers.lastEventID)
+	}
 	request := op.NewRequest()
 	if op.Method != fasthttp.MethodGet {
 		if err := x.readBody(x.route.bodyMax); err != nil {

@@ -38,10 +38,8 @@ type stream struct {
 // stream begins an answer in pieces. What is refused is refused here: RATE_LIMITED where too much
 // memory is in use, VALIDATION_FAILED for HTTP/1.0, which has no way to tell a part from the whole.
 func (x *exchange) stream(write api.Stream) {
-	if !x.ctx.Request.Header.IsHTTP11() {
-		x.refuse(fault.Invalid(fault.Field{
-			Field: "request", Problem: "must be of HTTP/1.1 for an answer in pieces",
-		}))
+	if err := x.takesPieces(); err != nil {
+		x.refuse(err)
 		return
 	}
 	s := &stream{
@@ -61,6 +59,16 @@ func (x *exchange) stream(write api.Stream) {
 		h.SetCanonical(headerCoding, []byte(codingNames[s.as]))
 	}
 	x.ctx.Response.SetBodyStream(s, -1)
+}
+
+// takesPieces refuses HTTP/1.0. Errors: VALIDATION_FAILED.
+func (x *exchange) takesPieces() error {
+	if x.ctx.Request.Header.IsHTTP11() {
+		return nil
+	}
+	return fault.Invalid(fault.Field{
+		Field: "request", Problem: "must be of HTTP/1.1 for an answer in pieces",
+	})
 }
 
 // SupportsBodyWriteTo makes fasthttp use WriteTo, so that Read is for nobody.

@@ -1,7 +1,7 @@
 // Package wake tells those who wait for the activity of projects that there may be something new
 // for them. It knows neither what happened nor who may see it; whoever is woken looks for itself.
 //
-// A waiter stands in one list: that of the project it asked for, or that of its agent where it asked
+// A waiter stands in one list: that of its project, or that of its agent where it asked
 // for all. What is told of a project moves those whom it concerns into one queue, each once, and a
 // few of the queue look at a time; the next one is woken when one of these has looked. So a write
 // that concerns a thousand waiters makes a few goroutines runnable and not a thousand, waiters that
