@@ -101,6 +101,7 @@ type Engine struct {
 	families families
 	tasks    *index.Tasks
 	links    *index.Links
+	watches  *index.Watches
 	trees    *trees
 	feed     *follower
 	eventIDs eventIDs
@@ -138,6 +139,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		listing:  index.NewListing(),
 		tasks:    index.NewTasks(),
 		links:    index.NewLinks(),
+		watches:  index.NewWatches(),
 		stop:     make(chan struct{}),
 	}
 	e.trees = newTrees(func(hash work.Hash) ([]byte, error) {

@@ -56,6 +56,9 @@ func (e *Engine) recover(report *Recovery) error {
 	if err := e.restoreIdentity(); err != nil {
 		return err
 	}
+	if err := e.restoreWatches(); err != nil {
+		return err
+	}
 	if err := e.replay(report); err != nil {
 		return err
 	}
@@ -207,6 +210,9 @@ func (e *Engine) keepTail(in replayed, reload map[*handle]struct{}) error {
 		if in.position <= saved {
 			return nil
 		}
+	}
+	if err := e.keepWatches(&in); err != nil {
+		return err
 	}
 	if needed, err := e.keepLinks(&in); err != nil {
 		return err

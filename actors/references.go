@@ -244,6 +244,7 @@ func (r *rebuilder) checkProject(project id.ID, saved uint64) {
 		r.checkAgent(name, "member added by", member.AddedBy, missing)
 	}
 	r.checkRecords(name, state, missing)
+	r.checkTalk(name, state, missing)
 	dangling := map[work.Hash]bool{}
 	known := r.checkFork(name, state, missing)
 	for n := range state.ChangesetsCount() {
@@ -281,6 +282,7 @@ func (r *rebuilder) rebuild(
 		r.checkMark(name, view.project)
 		r.checkSavedTasks(name, view.project)
 		r.checkSavedLinks(name, view.project)
+		r.checkSavedWatches(name, view.project)
 	}
 	view := h.view.Load()
 	switch {
@@ -318,7 +320,9 @@ func (r *rebuilder) checkSavedTasks(name string, p *work.Project) {
 
 // checkMarks finds projects in the saved lists that are not saved themselves.
 func (r *rebuilder) checkMarks() {
-	for _, saved := range [...][2]string{{"q", "its open tasks are"}, {"x", "its links are"}} {
+	for _, saved := range [...][2]string{
+		{"q", "its open tasks are"}, {"x", "its links are"}, {watchesPrefix, "its watchers are"},
+	} {
 		prefix, what := saved[0], saved[1]
 		for key := range r.engine.sectionKeys(prefix) {
 			project := id.ID([]byte(key[1:]))

@@ -190,6 +190,9 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 	if e.followLinks(next, events) {
 		view.linksAt = position
 	}
+	for _, event := range events {
+		e.followWatches(next, event)
+	}
 	h.view.Store(view)
 	if before == nil || before.Visibility != next.Visibility {
 		at := index.Position{Millis: next.CreatedAt, ID: next.ID}

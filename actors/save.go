@@ -29,6 +29,9 @@ import (
 //	"g" project, number         a chunk of their revisions, written again likewise
 //	"f" project, number         a chunk of its artifacts, written again likewise
 //	"i" project, number         a chunk of its imports, written again likewise
+//	"n" project, number         a chunk of its discussions, written again likewise
+//	"k" project, number         a chunk of the comments on them, written again likewise
+//	"z" project, number         those who watch it, written again likewise; a start reads it
 //	"m" project, number         what is kept of the bundle that it was made of; it never changes
 //	"v" created, project        empty: the project is PUBLIC; created is big-endian milliseconds
 //	"q" project                 its unfinished tasks as the index keeps them, see tasksVersion; the

@@ -72,6 +72,8 @@ const (
 	changesAudience
 	// makesLinks from things to the project.
 	makesLinks
+	// changesWatches: who watches a project.
+	changesWatches
 )
 
 // kindTable is by kind, for a start looks at every event behind the snapshot.
@@ -82,6 +84,8 @@ var kindTable = func() (table [64]kindFacts) {
 	} {
 		table[kind] = changesTasks
 	}
+	table[work.KindProjectWatched] = changesWatches
+	table[work.KindProjectUnwatched] = changesWatches
 	table[work.KindRelationCreated] = makesLinks
 	table[work.KindArtifactImported] = makesLinks
 	table[work.KindProjectForked] = makesLinks

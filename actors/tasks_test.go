@@ -132,6 +132,14 @@ func checkOwned(t testing.TB, what string, e *Engine, p *work.Project) {
 		return true
 	})
 	p.Artifacts(id.ID{}, func(a *work.Artifact) bool { check(id.Artifact, a.ID); return true })
+	p.Discussions(id.ID{}, func(d *work.Discussion) bool {
+		check(id.Discussion, d.ID)
+		p.Comments(d.ID, id.ID{}, func(c *work.Comment) bool {
+			check(id.Comment, c.ID)
+			return true
+		})
+		return true
+	})
 	for n := range p.ChangesetsCount() {
 		check(id.Changeset, p.ChangesetNumber(uint32(n+1)).ID)
 	}

@@ -44,6 +44,10 @@ type Engine interface {
 	Linked(link index.Link, after id.ID, limit int) []id.ID
 	// Tree is the tree of a project as it stood after a changeset, one for all who ask for the same.
 	Tree(p *work.Project, at *work.Changeset) *work.Tree
+	// Watched names the projects that an agent watches, in the order of their IDs; Watching reports
+	// whether it watches one. Whether the agent may read them now is judged by the live view.
+	Watched(agent id.ID) []index.Watched
+	Watching(agent, project id.ID) bool
 	// Readable reports whether a project is there and an agent may read it now. It costs little where
 	// the project rests.
 	Readable(project, agent id.ID) (bool, error)

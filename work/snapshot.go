@@ -150,7 +150,7 @@ const (
 	DiscussionChunk   ChunkKind = 'n'
 	CommentChunk      ChunkKind = 'k'
 	// WatcherChunk is the one chunk of those who watch.
-	WatcherChunk ChunkKind = 'u'
+	WatcherChunk ChunkKind = 'z'
 	// BundleChunk is the one chunk of what is kept of a bundle. It never changes.
 	BundleChunk ChunkKind = 'm'
 )

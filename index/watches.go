@@ -1,0 +1,96 @@
+package index
+
+import (
+	"sync"
+
+	"github.com/tidwall/btree"
+
+	"pws/internal/id"
+)
+
+// Watched is a project that an agent watches.
+type Watched struct {
+	Project id.ID
+	// Since is Unix milliseconds.
+	Since int64
+}
+
+// watch is one agent that watches one project.
+type watch struct {
+	agent id.ID
+	Watched
+}
+
+func byAgent(a, b watch) bool {
+	if by := a.agent.Compare(b.agent); by != 0 {
+		return by < 0
+	}
+	return a.Project.Compare(b.Project) < 0
+}
+
+// Watches leads from agents to the projects that they watch. It does not know who may read what: an
+// agent that may not read a project any more still watches it. It is safe for concurrent use.
+type Watches struct {
+	mu struct {
+		sync.RWMutex
+		order *btree.BTreeG[watch]
+		// counts is how many projects each agent watches.
+		counts map[id.ID]int
+	}
+}
+
+// NewWatches makes an empty index.
+func NewWatches() *Watches {
+	w := new(Watches)
+	w.mu.order = btree.NewBTreeGOptions(byAgent, btree.Options{NoLocks: true})
+	w.mu.counts = map[id.ID]int{}
+	return w
+}
+
+// Set says that an agent watches a project from a moment on.
+func (w *Watches) Set(agent id.ID, watched Watched) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, known := w.mu.order.Set(watch{agent, watched}); !known {
+		w.mu.counts[agent]++
+	}
+}
+
+// Drop says that it does so no more.
+func (w *Watches) Drop(agent, project id.ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, known := w.mu.order.Delete(watch{agent, Watched{Project: project}}); !known {
+		return
+	}
+	if w.mu.counts[agent]--; w.mu.counts[agent] == 0 {
+		delete(w.mu.counts, agent)
+	}
+}
+
+// Of names the projects that an agent watches, in the order of their IDs.
+func (w *Watches) Of(agent id.ID) []Watched {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	count := w.mu.counts[agent]
+	if count == 0 {
+		return nil
+	}
+	found := make([]Watched, 0, count)
+	w.mu.order.Ascend(watch{agent: agent}, func(one watch) bool {
+		if one.agent != agent {
+			return false
+		}
+		found = append(found, one.Watched)
+		return true
+	})
+	return found
+}
+
+// Watching reports whether an agent watches a project.
+func (w *Watches) Watching(agent, project id.ID) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	_, known := w.mu.order.Get(watch{agent, Watched{Project: project}})
+	return known
+}
