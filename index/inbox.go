@@ -1,0 +1,208 @@
+package index
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"pws/identity"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// InboxItemsMax is how many items are kept for one agent.
+const InboxItemsMax = 1000
+
+// InboxItem is something that an agent is told of by itself. It holds no text that somebody wrote.
+type InboxItem struct {
+	Place identity.Place
+	// At is when it happened, in Unix milliseconds.
+	At   int64
+	Kind work.NoticeKind
+	// Archived items go first where there are too many.
+	Archived bool
+	Project  id.ID
+	Actor    id.ID
+	Subject  work.Subject
+	// Part is the revision or the review that it is about, zero for none.
+	Part id.ID
+}
+
+// Told is an item with the agent that it is for.
+type Told struct {
+	Agent id.ID
+	InboxItem
+}
+
+// inboxBox is what one agent is told of, the oldest first.
+type inboxBox struct {
+	items []InboxItem
+	// covered says that the box has all of the entries up to one already.
+	covered uint64
+}
+
+// Inbox is what agents are told of by themselves. It is a function of the log, entry by entry: one
+// goroutine tells it of them in order. It is safe for concurrent use besides.
+type Inbox struct {
+	mu struct {
+		sync.RWMutex
+		boxes map[id.ID]*inboxBox
+		// dirty are the agents whose boxes changed since they were taken to be saved.
+		dirty map[id.ID]struct{}
+	}
+	// head is the newest entry; all that it and those before it tell of is there.
+	head atomic.Uint64
+	// max is InboxItemsMax.
+	max int
+}
+
+// NewInbox makes one in which nobody is told of anything.
+func NewInbox() *Inbox {
+	b := &Inbox{max: InboxItemsMax}
+	b.mu.boxes, b.mu.dirty = map[id.ID]*inboxBox{}, map[id.ID]struct{}{}
+	return b
+}
+
+// Tell takes in what an entry tells of. The items say their numbers in the entry.
+func (b *Inbox) Tell(entry uint64, told []Told) {
+	if len(told) > 0 {
+		b.mu.Lock()
+		for at := range told {
+			told[at].Place.Entry = entry
+			b.add(&told[at])
+		}
+		b.mu.Unlock()
+	}
+	b.reach(entry)
+}
+
+func (b *Inbox) reach(entry uint64) { b.head.Store(max(entry, b.head.Load())) }
+
+func (b *Inbox) add(one *Told) {
+	box := b.mu.boxes[one.Agent]
+	if box == nil {
+		box = new(inboxBox)
+		b.mu.boxes[one.Agent] = box
+	}
+	if one.Place.Entry <= box.covered {
+		return
+	}
+	b.mu.dirty[one.Agent] = struct{}{}
+	box.items = append(box.items, one.InboxItem)
+	if len(box.items) <= b.max {
+		return
+	}
+	goes := slices.IndexFunc(box.items, func(item InboxItem) bool { return item.Archived })
+	if goes <= 0 {
+		box.items = box.items[1:]
+		return
+	}
+	// Readers hold the old list.
+	box.items = slices.Concat(box.items[:goes], box.items[goes+1:])
+}
+
+// Mark takes in what an agent did with its items, for archived ones go first.
+func (b *Inbox) Mark(entry uint64, e *identity.InboxMarked) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reach(entry)
+	box := b.mu.boxes[e.Agent]
+	if box == nil || entry <= box.covered {
+		return
+	}
+	meant, spared := placesOf(e.Items), placesOf(e.Spared)
+	var next []InboxItem
+	for at := range box.items {
+		archived := box.items[at].archivedBy(e, meant, spared)
+		if archived == box.items[at].Archived {
+			continue
+		}
+		if next == nil {
+			// Readers hold the old list.
+			next = slices.Clone(box.items)
+		}
+		next[at].Archived = archived
+	}
+	if next != nil {
+		box.items = next
+		b.mu.dirty[e.Agent] = struct{}{}
+	}
+}
+
+func placesOf(list []identity.Place) map[identity.Place]bool {
+	set := make(map[identity.Place]bool, len(list))
+	for _, place := range list {
+		set[place] = true
+	}
+	return set
+}
+
+// archivedBy reports whether an item is archived after an event of the agent, which means or spares
+// some places.
+func (i *InboxItem) archivedBy(e *identity.InboxMarked, meant, spared map[identity.Place]bool) bool {
+	switch {
+	case meant[i.Place]:
+		return e.Status == identity.ItemArchived
+	case i.Archived || i.Place.Compare(e.Through) > 0 || spared[i.Place]:
+		return i.Archived
+	}
+	return e.Status == identity.ItemArchived
+}
+
+// Items are what an agent is told of, the oldest first, up to an entry, and that entry: nothing
+// that comes later is of it or of one before. Callers do not modify the list.
+func (b *Inbox) Items(agent id.ID) (items []InboxItem, head uint64) {
+	head = b.head.Load()
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if box := b.mu.boxes[agent]; box != nil {
+		items = box.items
+	}
+	for len(items) > 0 && items[len(items)-1].Place.Entry > head {
+		items = items[:len(items)-1]
+	}
+	return slices.Clip(items), head
+}
+
+// Agents are those who are told of anything, in no order.
+func (b *Inbox) Agents() []id.ID {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return slices.Collect(maps.Keys(b.mu.boxes))
+}
+
+// Saved is what is to be saved of an agent: its items, and the entry up to which they are all.
+func (b *Inbox) Saved(agent id.ID) (items []InboxItem, head uint64) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if box := b.mu.boxes[agent]; box != nil {
+		items = slices.Clip(box.items)
+	}
+	return items, b.head.Load()
+}
+
+// Restore puts what was saved of an agent in the place of what is there. Entries up to the one that
+// it was saved with tell the agent nothing more.
+func (b *Inbox) Restore(agent id.ID, items []InboxItem, saved uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.boxes[agent] = &inboxBox{items: items, covered: saved}
+	b.reach(saved)
+}
+
+// TakeDirty names the agents whose boxes changed since the last time.
+func (b *Inbox) TakeDirty() map[id.ID]struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	dirty := b.mu.dirty
+	b.mu.dirty = map[id.ID]struct{}{}
+	return dirty
+}
+
+// GiveBack takes agents back whose boxes could not be saved.
+func (b *Inbox) GiveBack(dirty map[id.ID]struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.Copy(b.mu.dirty, dirty)
+}

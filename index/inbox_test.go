@@ -1,0 +1,208 @@
+package index
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	difference "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"pws/identity"
+	"pws/internal/id"
+	"pws/work"
+)
+
+func inboxAgent(n int) id.ID { return id.New(1, [10]byte{byte(n) + 1}) }
+
+// fewItems is how many the model keeps.
+const fewItems = 10
+
+// inboxModel keeps all that an agent was ever told of, and marks it by itself.
+type inboxModel struct {
+	told     map[id.ID][]InboxItem
+	archived map[id.ID]map[identity.Place]bool
+	gone     map[id.ID]map[identity.Place]bool
+}
+
+func newInboxModel() *inboxModel {
+	return &inboxModel{
+		told:     map[id.ID][]InboxItem{},
+		archived: map[id.ID]map[identity.Place]bool{},
+		gone:     map[id.ID]map[identity.Place]bool{},
+	}
+}
+
+func (m *inboxModel) tell(one Told) {
+	agent := one.Agent
+	if m.archived[agent] == nil {
+		m.archived[agent], m.gone[agent] = map[identity.Place]bool{}, map[identity.Place]bool{}
+	}
+	m.told[agent] = append(m.told[agent], one.InboxItem)
+	items := m.items(agent)
+	if len(items) <= fewItems {
+		return
+	}
+	goes := items[0].Place
+	for _, item := range items {
+		if item.Archived {
+			goes = item.Place
+			break
+		}
+	}
+	m.gone[agent][goes] = true
+}
+
+func (m *inboxModel) items(agent id.ID) (items []InboxItem) {
+	for _, item := range m.told[agent] {
+		if item.Archived = m.archived[agent][item.Place]; !m.gone[agent][item.Place] {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func (m *inboxModel) mark(e *identity.InboxMarked) {
+	for _, item := range m.items(e.Agent) {
+		all := item.Place.Compare(e.Through) <= 0 && !item.Archived &&
+			!slices.Contains(e.Spared, item.Place)
+		if all || slices.Contains(e.Items, item.Place) {
+			m.archived[e.Agent][item.Place] = e.Status == identity.ItemArchived
+		}
+	}
+}
+
+// drawMark marks some of an agent's items, or all of them up to one.
+func drawMark(rt *rapid.T, agent id.ID, items []InboxItem) *identity.InboxMarked {
+	e := &identity.InboxMarked{
+		Agent: agent, Status: identity.ItemStatus(rapid.IntRange(0, 2).Draw(rt, "status")),
+	}
+	some := func(label string) (places []identity.Place) {
+		for range rapid.IntRange(0, 3).Draw(rt, label) {
+			nth := rapid.IntRange(0, len(items)-1).Draw(rt, "item")
+			places = append(places, items[nth].Place)
+		}
+		return places
+	}
+	if rapid.Bool().Draw(rt, "all") {
+		e.Through = items[rapid.IntRange(0, len(items)-1).Draw(rt, "through")].Place
+		e.Spared = some("spared")
+	} else {
+		e.Items = some("items")
+	}
+	return e
+}
+
+// Whatever agents are told and mark, the inbox has what the model has; and one that was saved at
+// any time and told of the same entries again, those that were saved included, has it too.
+func TestInboxIsItsModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		fresh := func() *Inbox {
+			b := NewInbox()
+			b.max = fewItems
+			return b
+		}
+		model, live, saved := newInboxModel(), fresh(), fresh()
+		entry := uint64(0)
+		both := func(do func(b *Inbox)) {
+			do(live)
+			do(saved)
+		}
+		steps := rapid.IntRange(1, 80).Draw(rt, "steps")
+		for range steps {
+			entry++
+			agent := inboxAgent(rapid.IntRange(0, 2).Draw(rt, "agent"))
+			if items := model.items(agent); len(items) > 0 && rapid.Bool().Draw(rt, "mark") {
+				e := drawMark(rt, agent, items)
+				model.mark(e)
+				both(func(b *Inbox) { b.Mark(entry, e) })
+			} else {
+				count := rapid.SampledFrom([]int{0, 1, 3, 8}).Draw(rt, "count")
+				told := make([]Told, count)
+				for at := range told {
+					told[at] = Told{agent, InboxItem{
+						Place: identity.Place{Entry: entry, Nth: uint16(at)}, At: int64(entry),
+						Kind: work.NoticeMention, Project: inboxAgent(9),
+					}}
+					model.tell(told[at])
+				}
+				both(func(b *Inbox) { b.Tell(entry, slices.Clone(told)) })
+			}
+			if rapid.IntRange(0, 19).Draw(rt, "save") == 0 {
+				saved = fresh()
+				for agent := range live.TakeDirty() {
+					if items, head := live.Saved(agent); head != entry {
+						rt.Fatalf("saved at %d, want %d", head, entry)
+					} else {
+						saved.Restore(agent, items, head)
+					}
+				}
+				live.GiveBack(map[id.ID]struct{}{
+					inboxAgent(0): {}, inboxAgent(1): {}, inboxAgent(2): {},
+				})
+				// The log is read again from somewhere before: what was saved is not told twice.
+				for _, agent := range saved.Agents() {
+					saved.Tell(entry, []Told{{agent, InboxItem{Kind: work.NoticeReply}}})
+					saved.Mark(entry, &identity.InboxMarked{
+						Agent: agent, Through: identity.Place{Entry: entry},
+					})
+				}
+				saved.Tell(entry, nil)
+			}
+		}
+		for n := range 3 {
+			want := model.items(inboxAgent(n))
+			for name, b := range map[string]*Inbox{"live": live, "restored": saved} {
+				got, head := b.Items(inboxAgent(n))
+				if diff := difference.Diff(want, got); len(want)+len(got) > 0 && diff != "" {
+					rt.Fatalf("%s, agent %d: %s", name, n, diff)
+				}
+				if head != entry {
+					rt.Fatalf("%s: head %d, want %d", name, head, entry)
+				}
+			}
+		}
+	})
+}
+
+// What a reader holds stays as it was, and is whole up to the entry that it came with.
+func TestInboxReadersHoldWhatTheyRead(t *testing.T) {
+	b, agent := NewInbox(), inboxAgent(0)
+	var readers sync.WaitGroup
+	done := make(chan struct{})
+	for range 2 {
+		readers.Go(func() {
+			for {
+				items, head := b.Items(agent)
+				before := slices.Clone(items)
+				// What is beyond the limit may have gone for an item that comes after the head.
+				if n := len(items); n > 0 && items[n-1].Place.Entry != head/2*2 ||
+					n > InboxItemsMax || head < 2*InboxItemsMax-100 && n != int(head/2) {
+					t.Errorf("%d items, the last of entry %d, at %d", n,
+						items[max(0, n-1)].Place.Entry, head)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if !slices.Equal(items, before) {
+					t.Error("a list changed that was read")
+					return
+				}
+			}
+		})
+	}
+	for entry := uint64(1); entry <= 2500; entry++ {
+		if entry%2 == 1 {
+			b.Mark(entry, &identity.InboxMarked{
+				Agent: agent, Status: identity.ItemArchived, Items: []identity.Place{{Entry: entry - 3}},
+			})
+			continue
+		}
+		b.Tell(entry, []Told{{agent, InboxItem{}}})
+	}
+	close(done)
+	readers.Wait()
+}
