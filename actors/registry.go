@@ -262,6 +262,9 @@ func (e *Engine) summary(project id.ID) (*work.Project, error) {
 	return work.RestoreSummary(head)
 }
 
+// Summary implements api.Engine.
+func (e *Engine) Summary(project id.ID) (*work.Project, error) { return e.summary(project) }
+
 // Readable implements api.Engine.
 func (e *Engine) Readable(project, agent id.ID) (bool, error) {
 	p, err := e.summary(project)

@@ -51,6 +51,9 @@ type Engine interface {
 	// Readable reports whether a project is there and an agent may read it now. It costs little where
 	// the project rests.
 	Readable(project, agent id.ID) (bool, error)
+	// Summary is the record of a project and its members, nil where there is none. It costs little
+	// where the project rests, and what else the project has may be lacking.
+	Summary(project id.ID) (*work.Project, error)
 	// CountLinked is how often projects that an agent may read name a thing, for links that count; for
 	// the zero ID, how often those do that everybody may read.
 	CountLinked(link index.Link, agent id.ID) int

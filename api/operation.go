@@ -232,6 +232,7 @@ var Table = tableOf(
 	importOperations,
 	provenanceOperations,
 	bundleOperations,
+	eventOperations,
 )
 
 func tableOf(groups ...[]*Operation) []*Operation {

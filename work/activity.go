@@ -82,6 +82,13 @@ func ParseActivityType(name string) ActivityType {
 	return ActivityType(max(0, slices.Index(activityTypeNames[:], name)))
 }
 
+// Tells reports whether an agent may learn of an activity of the project, as it stands. What names
+// another project is to be asked of that one besides.
+func (p *Project) Tells(a *Activity, agent id.ID) bool {
+	return p.Readable(agent) && (!a.Type.OfWorkspace() || !agent.IsZero() && a.Actor == agent ||
+		MayReadWorkspaces.Require(p, agent) == nil)
+}
+
 // NeedsOther reports whether activities of a type say nothing but how two projects stand to each
 // other, so that there is nothing to tell to those who may not read the other one.
 func (t ActivityType) NeedsOther() bool { return t == ActivityRelationCreated }
@@ -350,6 +357,14 @@ func recordActivities(event Event) []Activity {
 	case *ArtifactCreated:
 		return told(ActivityArtifactCreated, SubjectArtifact, event.ID,
 			factText(FactArtifactType, event.Type.String()), factID(FactChangeset, event.Changeset))
+	case *DiscussionCreated:
+		return told(ActivityDiscussionCreated, SubjectDiscussion, event.ID)
+	case *CommentAdded:
+		facts := []Fact{factID(FactDiscussion, event.Discussion)}
+		if !event.ReplyTo.IsZero() {
+			facts = append(facts, factID(FactReplyTo, event.ReplyTo))
+		}
+		return told(ActivityCommentCreated, SubjectComment, event.ID, facts...)
 	case *VerificationCreated:
 		found := &event.Finding
 		return told(ActivityVerificationCreated, SubjectVerification, event.ID,
@@ -381,9 +396,12 @@ func projectActivities(event Event) []Activity {
 		return told(ActivityStateUpdated, SubjectProject, id.ID{},
 			factID(FactChangeset, event.Changeset))
 	case *ProjectForked:
-		return toldOfOther(event.Project, ActivityForkCreated, SubjectProject, id.ID{},
+		all := toldOfOther(event.Project, ActivityForkCreated, SubjectProject, id.ID{},
 			factID(FactChangeset, event.ID), factID(FactSourceProject, event.Project),
 			factID(FactSourceChangeset, event.Changeset))
+		return append(all, told(ActivityChangesetPublished, SubjectChangeset, event.ID,
+			factText(FactSource, SourceFork.String()),
+			factNumber(FactOperations, event.Files))...)
 	case *ArtifactImported:
 		return toldOfOther(event.Source, ActivityArtifactImported, SubjectImport, event.ID,
 			factID(FactChangeset, event.Changeset), factID(FactArtifact, event.Artifact),

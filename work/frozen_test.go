@@ -88,13 +88,16 @@ func frozen(t *testing.T, name string, fresh func() []byte) []byte {
 	return data
 }
 
-func TestFrozenEvents(t *testing.T) {
-	kinds := map[work.Kind]bool{}
-	samples := slices.Concat(
+func frozenSamples() []frozenEvent {
+	return slices.Concat(
 		frozenEvents, frozenWorkEvents, frozenWorkspaceEvents, frozenContributionEvents,
 		frozenArtifactEvents, frozenBundleEvents, frozenDiscussionEvents,
 	)
-	for _, sample := range samples {
+}
+
+func TestFrozenEvents(t *testing.T) {
+	kinds := map[work.Kind]bool{}
+	for _, sample := range frozenSamples() {
 		kind := work.KindOf(sample.event)
 		kinds[kind] = true
 		data := frozen(t, filepath.Join("testdata/events/v1", sample.file+".cbor"), func() []byte {

@@ -126,6 +126,7 @@ func commands() map[string]command {
 		"repeat":   does((*script).repeat),
 		"list":     does((*script).list),
 		"walk":     does((*script).walk),
+		"events":   does((*script).events),
 
 		"get":    does((*script).get),
 		"text":   does((*script).text),

@@ -1,0 +1,306 @@
+package api
+
+import (
+	"encoding/binary"
+	"errors"
+	"strconv"
+	"strings"
+
+	"pws/api/shape"
+	"pws/index/feed"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Event is something that happened in a project.
+type Event struct {
+	ID        string       `json:"id" check:"id=evt_" doc:"The event's ID, by which it is told from others, in no order."`
+	Type      string       `json:"type" doc:"What happened: a noun, and what became of it."`
+	ProjectID string       `json:"project_id" check:"id=prj_" doc:"Where it happened."`
+	Actor     AgentRef     `json:"actor" doc:"Whose doing it is; of a claim that ran out, its holder."`
+	Subject   EventSubject `json:"subject" doc:"What it is about."`
+	Data      Raw          `json:"data" doc:"Small facts by name, as IDs, numbers and words. What leads to a project that the caller may not read now is left out."`
+	CreatedAt Time         `json:"created_at" doc:"When it happened."`
+}
+
+// EventSubject is the thing that an event is about.
+type EventSubject struct {
+	Type string `json:"type" doc:"The kind of thing: PROJECT, CHANGESET, TASK, HANDOFF, CHECKPOINT, WORKSPACE, CONTRIBUTION, ARTIFACT, IMPORT, RELATION, DISCUSSION, COMMENT, VERIFICATION or AGENT."`
+	ID   string `json:"id" doc:"Its ID."`
+}
+
+// EventsData is a page of events as data.
+type EventsData struct {
+	Events     []Event `json:"events" doc:"What happened behind the cursor, oldest first."`
+	NextCursor string  `json:"next_cursor" doc:"What to come back with as after, also when nothing is new."`
+	HasMore    bool    `json:"has_more" doc:"Whether it is worth coming back at once; a page may be empty and still have more behind it."`
+}
+
+const (
+	eventsPage = 100
+	// eventsLookedMax bounds how many records one request looks at, eventsBatch how many at a time.
+	eventsLookedMax = 2000
+	eventsBatch     = 200
+)
+
+var eventOperations = []*Operation{
+	declare[None, EventsData](Operation{
+		Name: "events.poll", Method: "GET", Path: "/api/v1/events",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
+		Query: []Param{
+			{
+				Name: "after",
+				Doc:  "The next_cursor of an answer with the same filters; absent for the oldest kept.",
+			},
+			{
+				Name: "limit", Integer: true,
+				Doc: "How many events at most: 1 to 200, 100 if absent.",
+			},
+			{
+				Name: "project", Check: "chars=1..40",
+				Doc: "Only events of this project.",
+			},
+			{
+				Name: "type", Check: "enum=" + strings.Join(work.ActivityTypes(), "|"),
+				Doc: "Only events of this type.",
+			},
+		},
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "events", Summary: "Poll for events",
+		Doc: "What happened since a cursor, each event exactly once and in order: in one project, or " +
+			"in all PUBLIC projects and those that the caller is a member of. What the caller may " +
+			"not see now is left out. Cursors outlive restarts; one that is older than what is " +
+			"kept is refused with the reason EXPIRED and oldest_cursor to go on with.",
+	}, pollEvents),
+}
+
+// eventFilter says which events are asked for; zero fields take all.
+type eventFilter struct {
+	project id.ID
+	kind    work.ActivityType
+}
+
+// eventFilter reads the filters: PROJECT_NOT_FOUND.
+func (c *Call) eventFilter() (filter eventFilter, err error) {
+	filter.kind = work.ParseActivityType(c.Query["type"])
+	text, sent := c.Query["project"]
+	if !sent {
+		return filter, nil
+	}
+	var ok bool
+	if filter.project, ok = id.Parse(id.Project, text); ok {
+		ok, err = c.Service.Engine.Readable(filter.project, c.Agent)
+	}
+	if err == nil && !ok {
+		err = errProjectNotFound()
+	}
+	return filter, err
+}
+
+// binding is what the cursors of the filter are good for.
+func (f *eventFilter) binding() string {
+	return "events\x00" + string(f.project[:]) + "\x00" + f.kind.String()
+}
+
+// eventCursorBytes is the length of a position in a cursor: entry and number in the entry.
+const eventCursorBytes = 8 + 2
+
+// eventCursor makes the cursor behind a position.
+func (c *Call) eventCursor(filter *eventFilter, at feed.Position) string {
+	payload := binary.BigEndian.AppendUint64(make([]byte, 0, eventCursorBytes), at.Entry)
+	payload = binary.BigEndian.AppendUint16(payload, at.Nth)
+	return c.Service.cursors.Encode(filter.binding(), payload)
+}
+
+// eventPosition reads what eventCursor wrote: PAGINATION_CURSOR_INVALID.
+func (c *Call) eventPosition(filter *eventFilter, text string) (at feed.Position, err error) {
+	payload, err := c.Service.cursors.Decode(filter.binding(), text)
+	if err == nil && len(payload) != eventCursorBytes {
+		err = errCursorInvalid()
+	}
+	if err != nil {
+		return at, err
+	}
+	at.Entry = binary.BigEndian.Uint64(payload)
+	at.Nth = binary.BigEndian.Uint16(payload[8:])
+	return at, nil
+}
+
+// eventsExpired is the refusal of a position that records are missing behind.
+func (c *Call) eventsExpired(filter *eventFilter, expired feed.Expired) error {
+	return fault.New(fault.PaginationCursorInvalid,
+		"What followed this cursor is not kept any more.").
+		With("reason", "EXPIRED").With("oldest_cursor", c.eventCursor(filter, expired.Oldest))
+}
+
+func pollEvents(c *Call, _ *None) (Reply, error) {
+	limit, err := c.limit(eventsPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	filter, err := c.eventFilter()
+	if err != nil {
+		return Reply{}, err
+	}
+	var after feed.Position
+	if text, sent := c.Query["after"]; sent {
+		if after, err = c.eventPosition(&filter, text); err != nil {
+			return Reply{}, err
+		}
+	}
+	found, err := c.eventsAfter(&filter, after, limit)
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: EventsData{
+		Events: found.events, NextCursor: c.eventCursor(&filter, found.next), HasMore: found.more,
+	}}, nil
+}
+
+// foundEvents are the events behind a position.
+type foundEvents struct {
+	events []Event
+	// next is where to go on from, more says that it is worth going on at once.
+	next feed.Position
+	more bool
+}
+
+// eventsAfter looks for up to limit events behind a position, within the bounds of one request. The
+// zero position is the oldest kept. Errors: PAGINATION_CURSOR_INVALID with the reason EXPIRED.
+func (c *Call) eventsAfter(
+	filter *eventFilter, after feed.Position, limit int,
+) (found foundEvents, err error) {
+	found = foundEvents{events: []Event{}, next: after, more: true}
+	sight := c.sight(!filter.project.IsZero())
+	for looked := 0; looked < eventsLookedMax; looked += eventsBatch {
+		page, err := c.Service.Engine.Activity(ActivityQuery{
+			After: found.next, Project: filter.project, Limit: eventsBatch,
+		})
+		var expired feed.Expired
+		if errors.As(err, &expired) {
+			return found, c.eventsExpired(filter, expired)
+		}
+		if err != nil {
+			return found, err
+		}
+		for at := range page.Records {
+			if len(found.events) == limit {
+				return found, nil
+			}
+			record := &page.Records[at]
+			found.next = record.Position
+			if filter.kind != 0 && record.Activity.Type != filter.kind {
+				continue
+			}
+			seen, err := sight.sees(record)
+			if err != nil {
+				return found, err
+			}
+			if seen {
+				found.events = append(found.events, c.event(record, sight))
+			}
+		}
+		if found.next = page.Next; !page.More {
+			found.more = false
+			break
+		}
+		if len(page.Records) == 0 {
+			break
+		}
+	}
+	return found, nil
+}
+
+// sight is what a caller can see of other projects, asked once for each project and request.
+type sight struct {
+	call *Call
+	// named says that the caller has named the project, and may then see UNLISTED ones too.
+	named bool
+	known map[id.ID]*work.Project
+}
+
+func (c *Call) sight(named bool) *sight {
+	return &sight{call: c, named: named, known: map[id.ID]*work.Project{}}
+}
+
+// project is a project that the caller may read now, nil for others.
+func (s *sight) project(project id.ID) (*work.Project, error) {
+	view, asked := s.known[project]
+	if asked {
+		return view, nil
+	}
+	view, err := s.call.Service.Engine.Summary(project)
+	if err != nil {
+		return nil, err
+	}
+	if view != nil && !view.Readable(s.call.Agent) {
+		view = nil
+	}
+	s.known[project] = view
+	return view, nil
+}
+
+// sees reports whether the caller is told of a record. Nobody learns of an UNLISTED project without
+// having named it, but for its members.
+func (s *sight) sees(record *feed.Record) (bool, error) {
+	agent := s.call.Agent
+	view, err := s.project(record.Project)
+	if err != nil || view == nil || !view.Tells(&record.Activity, agent) {
+		return false, err
+	}
+	if !s.named && view.Visibility != work.Public &&
+		(agent.IsZero() || view.RoleOf(agent) == work.NoRole) {
+		return false, nil
+	}
+	if !record.Activity.Type.NeedsOther() {
+		return true, nil
+	}
+	other, err := s.project(record.Activity.Other)
+	return other != nil, err
+}
+
+// event is the wire form of a record that the caller sees.
+func (c *Call) event(record *feed.Record, sight *sight) Event {
+	told := &record.Activity
+	return Event{
+		ID:        c.Service.Engine.EventID(record.Position, record.At).Format(id.ActivityEvent),
+		Type:      told.Type.String(),
+		ProjectID: record.Project.Format(id.Project),
+		Actor:     c.agentRef(told.Actor),
+		Subject: EventSubject{
+			Type: told.Subject.Type.String(),
+			ID:   told.Subject.ID.Format(told.Subject.Type.Prefix()),
+		},
+		Data:      c.eventData(told, sight),
+		CreatedAt: Time(record.At),
+	}
+}
+
+// eventData is a JSON object of the facts. Those that lead to another project are there for who may
+// read it now; one that cannot be asked is not.
+func (c *Call) eventData(told *work.Activity, sight *sight) Raw {
+	data := append(make([]byte, 0, 64), '{')
+	for _, fact := range told.Facts {
+		if fact.Name.OfOther() {
+			if other, err := sight.project(told.Other); err != nil || other == nil {
+				continue
+			}
+		}
+		if len(data) > 1 {
+			data = append(data, ',')
+		}
+		data = append(shape.AppendString(data, fact.Name.Key()), ':')
+		switch {
+		case fact.Name.Number():
+			data = strconv.AppendInt(data, fact.Number, 10)
+		case fact.Name.Prefix() != "":
+			data = append(fact.ID.Append(append(data, '"'), fact.Name.Prefix()), '"')
+		default:
+			data = shape.AppendString(data, fact.Text)
+		}
+	}
+	return append(data, '}')
+}
