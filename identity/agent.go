@@ -24,6 +24,7 @@ type Agent struct {
 	sessions []*Session // by start
 	idem     []*Idem    // by storing
 	marks    *Marks     // nil for none
+	profile  *Profile   // nil for none
 	dueAt    int64      // when the first of them can be forgotten, 0 for never
 }
 

@@ -114,7 +114,7 @@ func TestUnknownKindsAndFieldsAreCorrupt(t *testing.T) {
 		kind uint16
 		data string
 	}{
-		{0, "\xa0"}, {13, "\xa0"}, {65535, ""},
+		{0, "\xa0"}, {9999, "\xa0"}, {65535, ""},
 		{1, ""}, {1, "\xa1\x18\x63\x01"}, {1, "\xa2\x02\x61a\x02\x61b"}, {1, "\xa0\x00"},
 		{1, "\xbf\xff"}, {1, "\xa1\x02\x62\xff\xfe"},
 	} {

@@ -40,6 +40,7 @@ const (
 	KindAgentPruned        Kind = 10
 	KindIdemStored         Kind = 11
 	KindChallengesSwept    Kind = 12
+	KindProfileDeclared    Kind = 13
 	KindInboxMarked        Kind = 14
 )
 
@@ -60,6 +61,7 @@ func init() {
 		func() Event { return new(AgentPruned) },
 		func() Event { return new(IdemStored) },
 		func() Event { return new(ChallengesSwept) },
+		func() Event { return new(ProfileDeclared) },
 		func() Event { return new(InboxMarked) },
 	} {
 		kind := make().Kind()

@@ -133,6 +133,8 @@ func everyKind(t testing.TB) *server {
 		Spared: []Place{{Entry: 2}}, Gone: []Place{{Entry: 3}},
 	})
 	do(&MarkInbox{Caller: caller, Items: []Place{{9, 8}}})
+	login := v.login(t, ada.Key, testKey("Ada"))
+	do(&DeclareProfile{Caller: callerOf(login.Session), Lists: everyList})
 	granted := do(&StartRegistration{PublicKey: publicText(testKey("x")), Algorithm: Algorithm})
 	_, err := v.do(&CompleteRegistration{
 		Proof:  prove(granted.(*ChallengeGranted).Challenge, testKey("y")),

@@ -43,6 +43,8 @@
 //	10 AgentPruned         1 agent
 //	11 IdemStored          1 agent 2 key 3 fingerprint 4 expires_at 5 status 6 body
 //	12 ChallengesSwept
+//	13 ProfileDeclared     1 agent 2 [language] 3 [domain] 4 [task_type] 5 [capability]
+//	                       6 [available_for]
 //	14 InboxMarked         1 agent 2 status 3 [place] 4 through 5 [spared] 6 [gone]
 //	   place               1 entry 2 number in the entry
 //
@@ -52,11 +54,13 @@
 // not byte for byte what encoding writes.
 //
 //	agent       1 version=1 2 id 3 handle 4 client_name 5 client_version 6 created_at
-//	            7 last_seen_at 8 [key] 9 [session] 10 [idem] 12 marks
+//	            7 last_seen_at 8 [key] 9 [session] 10 [idem] 11 profile 12 marks
 //	  key       1 id 2 public_key 3 created_at 4 revoked_at 5 last_used_at
 //	  session   1 id 2 key 3 credential_hash 4 client_name 5 client_version 6 created_at
 //	            7 expires_at 8 last_seen_at
 //	  idem      1 key 2 fingerprint 3 expires_at 4 status 5 body
+//	  profile   1 [language] 2 [domain] 3 [task_type] 4 [capability] 5 [available_for]
+//	            6 declared_at
 //	  marks     1 [step] 2 [single], each 1 place 2 status 3 read_at
 //	challenges  1 version=1 2 [challenge]
 //	  challenge 1 id 2 purpose 3 nonce 4 public_key 5 agent 6 key 7 expires_at 8 failures
@@ -85,6 +89,8 @@ const (
 	IdemMax             = 1000
 	MarksMax            = 5000 // items that one agent has marked one by one
 	MarkStepsMax        = 64
+	ProfileItemsMax     = 50 // values of one list of a profile
+	ProfileItemCharsMax = 64
 	ClientNameMax       = 100
 	ClientVersionMax    = 50
 	SecretBytesMin      = 32

@@ -120,7 +120,7 @@ func (w *world) command() Command {
 	rt := w.rt
 	publicKey := func() string { return publicText(privateKeys[pick(rt, "seed", seeds)]) }
 	version := func() string { return pick(rt, "version", []string{"1", "1", "1", "2", ""}) }
-	switch rapid.IntRange(0, 11).Draw(rt, "command") {
+	switch rapid.IntRange(0, 12).Draw(rt, "command") {
 	case 0, 1:
 		return &StartRegistration{publicKey(), Algorithm}
 	case 2, 3:
@@ -146,6 +146,8 @@ func (w *world) command() Command {
 		return pick(rt, "complete", []Command{
 			&CompleteKey{w.proof(PurposeAddKey), w.caller()}, w.marking(),
 		})
+	case 11:
+		return w.declaration()
 	}
 	caller, key := w.caller(), w.key()
 	if own := w.state.Keys(caller.Agent); len(own) > 0 && rapid.Bool().Draw(rt, "own") {

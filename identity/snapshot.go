@@ -22,6 +22,7 @@ type agentSection struct {
 	Keys          []storedKey     `cbor:"8,keyasint,omitempty"`
 	Sessions      []storedSession `cbor:"9,keyasint,omitempty"`
 	Idem          []storedIdem    `cbor:"10,keyasint,omitempty"`
+	Profile       *storedProfile  `cbor:"11,keyasint,omitempty"`
 	Marks         *storedMarks    `cbor:"12,keyasint,omitempty"`
 }
 
@@ -116,6 +117,7 @@ func (s *State) EncodeAgent(agentID id.ID) []byte {
 		Keys:     make([]storedKey, 0, len(agent.keys)),
 		Sessions: make([]storedSession, 0, len(agent.sessions)),
 		Idem:     make([]storedIdem, 0, len(agent.idem)),
+		Profile:  agent.profile.stored(),
 		Marks:    agent.marks.stored(),
 	}
 	for _, key := range agent.keys {
@@ -165,6 +167,7 @@ func (a *agentSection) agent() *Agent {
 	agent := &Agent{
 		ID: a.ID, Handle: a.Handle, ClientName: a.ClientName, ClientVersion: a.ClientVersion,
 		CreatedAt: a.CreatedAt, LastSeenAt: a.LastSeenAt, marks: a.Marks.marks(),
+		profile: a.Profile.profile(),
 	}
 	for _, key := range a.Keys {
 		agent.keys = append(agent.keys, &Key{
@@ -225,6 +228,9 @@ func (s *State) checkRestored(version uint8, agent *Agent) error {
 	}
 	if !utf8.ValidString(agent.ClientName) || !utf8.ValidString(agent.ClientVersion) {
 		return corrupt("agent %s: client is not UTF-8", name)
+	}
+	if err := agent.checkProfile(); err != nil {
+		return err
 	}
 	if !agent.marks.sound() {
 		return corrupt("agent %s: the marks of its inbox cannot be", name)

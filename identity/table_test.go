@@ -141,6 +141,8 @@ func (b *table) run(command string) (string, error) {
 		return "ok", nil
 	case "idem-replay":
 		return b.replayIdem()
+	case "profile":
+		return b.profile(), nil
 	case "marks":
 		return b.marks(), nil
 	}
@@ -183,6 +185,8 @@ func (b *table) command(command string) Command {
 			key = known.ID.Format(id.Key)
 		}
 		return &RevokeKey{b.caller(), key}
+	case "declare":
+		return b.declaration()
 	case "prune":
 		return &Prune{}
 	case "mark", "mark-all":
