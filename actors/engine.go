@@ -101,6 +101,7 @@ type Engine struct {
 	families families
 	tasks    *index.Tasks
 	links    *index.Links
+	inbox    *index.Inbox
 	watches  *index.Watches
 	trees    *trees
 	feed     *follower
@@ -139,6 +140,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		listing:  index.NewListing(),
 		tasks:    index.NewTasks(),
 		links:    index.NewLinks(),
+		inbox:    index.NewInbox(),
 		watches:  index.NewWatches(),
 		stop:     make(chan struct{}),
 	}

@@ -130,6 +130,10 @@ func fullState(t testing.TB, e *Engine) map[string]string {
 		state[agentKey(agent.ID)] = string(identity.EncodeAgent(agent.ID))
 	}
 	state[challengesKey] = string(identity.EncodeChallenges())
+	for _, agent := range e.inbox.Agents() {
+		items, _ := e.inbox.Saved(agent)
+		state[inboxKey(agent)] = string(encodeInbox(items))
+	}
 	return state
 }
 

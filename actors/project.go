@@ -10,6 +10,7 @@ import (
 
 	"pws/api"
 	"pws/blobs"
+	"pws/index"
 	"pws/internal/fault"
 	"pws/wal"
 	"pws/work"
@@ -144,6 +145,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		happening: happening{
 			project: a.handle.id, now: stamp.Now, agent: stamp.Agent, told: toldOf(decision.Events),
 		},
+		notices: toldByAll(decision.Events, a.handle.id, stamp.Agent, stamp.Now),
 	}
 	if err := c.fill(&e, decision); err != nil {
 		a.refuse(o, err)
@@ -243,7 +245,9 @@ type commit struct {
 	blobs   []entryBlob
 	// happening is the note for the feed.
 	happening happening
-	waiters   waiters
+	// notices are for the inboxes of those whom the events concern.
+	notices []index.Told
+	waiters waiters
 }
 
 // fill puts events into the entry, and the contents that are not stored yet.
@@ -278,9 +282,10 @@ func (c *commit) Committed(position uint64, err error) {
 		c.engine.blobs.Add(position, blobs.Hash(blob.hash), blob.content)
 	}
 	c.engine.publish(c.handle, c.done.Project, position, c.events)
+	c.engine.inbox.Tell(position, c.notices)
 	c.happening.position = position
 	c.engine.feed.push(c.happening)
-	c.blobs, c.events, c.happening = nil, nil, happening{}
+	c.blobs, c.events, c.notices, c.happening = nil, nil, nil, happening{}
 	c.order.answer(c.done, c.refusal)
 	c.waiters.finish(nil)
 }

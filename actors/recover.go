@@ -56,6 +56,9 @@ func (e *Engine) recover(report *Recovery) error {
 	if err := e.restoreIdentity(); err != nil {
 		return err
 	}
+	if err := e.restoreInboxes(); err != nil {
+		return err
+	}
 	if err := e.restoreWatches(); err != nil {
 		return err
 	}
@@ -128,6 +131,9 @@ func (e *Engine) replay(report *Recovery) error {
 			e.blobs.Add(position, blobs.Hash(blob.hash), blob.content)
 		}
 		in := replayed{position, decoded}
+		if err = e.keepInbox(&in); err != nil {
+			return fmt.Errorf("log entry %d: %w", position, err)
+		}
 		if decoded.target == targetIdentity {
 			err = guarded(func() error { return e.applyIdentity(&in) })
 		} else {

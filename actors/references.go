@@ -64,6 +64,9 @@ type rebuilder struct {
 	agents bool
 
 	checkedTrees checkedTrees
+	// told is what agents are told of, by project; full are those who may have lost some of it.
+	told map[id.ID][]toldCheck
+	full map[id.ID]bool
 }
 
 // checkStates rebuilds identity and every project and looks up all that they name.
@@ -81,6 +84,7 @@ func (v *verifier) checkStates() error {
 		log:      slog.New(slog.DiscardHandler),
 		handles:  xsync.NewMapOf[id.ID, *handle](),
 		listing:  index.NewListing(),
+		inbox:    index.NewInbox(),
 		snapshot: view.Store,
 	}
 	r := &rebuilder{verifier: v, engine: e, tail: map[id.ID][]replayed{}}
@@ -132,8 +136,15 @@ func (l *linkedSnapshot) close() error { return errors.Join(l.Close(), os.Remove
 
 func (r *rebuilder) run() error {
 	r.restoreAgents()
+	inboxes := guarded(r.engine.restoreInboxes)
+	if inboxes != nil && !errors.Is(inboxes, snapshot.ErrCorrupt) {
+		r.damage.add(inboxes)
+	}
 	if err := r.readTail(); err != nil {
 		return err
+	}
+	if inboxes == nil {
+		r.collectInbox()
 	}
 	for key, position := range r.engine.sectionKeys("p") {
 		r.checkProject(id.ID([]byte(key[1:])), position)
@@ -148,6 +159,7 @@ func (r *rebuilder) run() error {
 		r.checkProject(project, 0)
 	}
 	r.checkSources(made)
+	r.checkStrays()
 	if r.agents {
 		r.report.Agents = r.engine.Identity().Counts().Agents
 	}
@@ -192,6 +204,9 @@ func (r *rebuilder) readTail() error {
 			return err
 		}
 		in := replayed{position, kept}
+		if err := r.engine.keepInbox(&in); err != nil {
+			r.damage.addf("%s: entry %d: %w", dir, position, err)
+		}
 		if kept.target == targetProject {
 			r.tail[kept.id] = append(r.tail[kept.id], in)
 			return nil
@@ -262,6 +277,7 @@ func (r *rebuilder) checkProject(project id.ID, saved uint64) {
 	}
 	r.checkWorkspaces(name, state, missing, dangling)
 	r.checkContributions(name, state, missing, dangling)
+	r.checkInbox(name, state, missing)
 }
 
 // rebuild does for one project what a start does.

@@ -39,6 +39,7 @@ import (
 //	"x" project                 what it names, see linksVersion; the section is there where it names
 //	                            anything
 //	"a" agent                   an agent with its keys, sessions and stored results
+//	"j" agent                   what it is told of by itself, see inboxVersion
 //	"h"                         the challenges; its position is that of the whole identity state
 //	"d"                         is not read; a run takes such sections out
 const challengesKey = "h"
@@ -143,6 +144,8 @@ func (e *Engine) Save() error {
 type changes struct {
 	handles []*handle
 	agents  map[id.ID]struct{}
+	// inboxes are the agents whose inboxes changed.
+	inboxes map[id.ID]struct{}
 	// identity is the state that agents belong to: it and they are taken in one moment, for an
 	// agent that changes later is in the next list. It is nil where nothing changed.
 	identity *publishedIdentity
@@ -158,6 +161,7 @@ func (e *Engine) takeDirty() changes {
 	for _, h := range taken.handles {
 		h.dirty.Store(false)
 	}
+	taken.inboxes = e.inbox.TakeDirty()
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
@@ -172,6 +176,7 @@ func (e *Engine) giveBack(taken changes) {
 	for _, h := range taken.handles {
 		e.markDirty(h)
 	}
+	e.inbox.GiveBack(taken.inboxes)
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
@@ -258,6 +263,9 @@ func (e *Engine) writeSections(
 		if err := writer.Delete(key); err != nil {
 			return run, err
 		}
+	}
+	if err := e.saveInboxes(writer, taken.inboxes); err != nil {
+		return run, err
 	}
 	if taken.identity != nil {
 		err = saveIdentity(writer, taken)

@@ -241,7 +241,9 @@ func (s *simulation) identify() {
 	one := s.agents[s.pick(len(s.agents))]
 	agent := one.session.AgentID
 	caller := identity.Caller{Agent: agent, Session: one.session.ID}
-	switch s.pick(5) {
+	switch s.pick(6) {
+	case 5:
+		s.markInbox(caller)
 	case 0:
 		s.login(one, agent)
 	case 1:

@@ -60,6 +60,9 @@ type Engine interface {
 	// Activity reads what happened, after it has come up to what was published, or after a second has
 	// gone; then there is more. Errors: feed.Expired. What a record names is judged by the live view.
 	Activity(query ActivityQuery) (ActivityPage, error)
+	// Inbox is what an agent is told of by itself, the oldest first, up to an entry of the log, and
+	// that entry. What it names is judged by the live view.
+	Inbox(agent id.ID) (items []index.InboxItem, head uint64)
 	// EventID is the public ID of an activity of an entry of that time; EventPosition leads back, and
 	// ok is false for IDs that were not made so.
 	EventID(at feed.Position, millis int64) id.ID

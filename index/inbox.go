@@ -140,7 +140,9 @@ func placesOf(list []identity.Place) map[identity.Place]bool {
 
 // archivedBy reports whether an item is archived after an event of the agent, which means or spares
 // some places.
-func (i *InboxItem) archivedBy(e *identity.InboxMarked, meant, spared map[identity.Place]bool) bool {
+func (i *InboxItem) archivedBy(
+	e *identity.InboxMarked, meant, spared map[identity.Place]bool,
+) bool {
 	switch {
 	case meant[i.Place]:
 		return e.Status == identity.ItemArchived

@@ -39,6 +39,13 @@ const (
 	KindTaskClaimExpired  Kind = 17
 	KindWorkspaceOpened   Kind = 18
 
+	KindContributionSubmitted  Kind = 24
+	KindRevisionSubmitted      Kind = 25
+	KindContributionReviewed   Kind = 26
+	KindContributionConflicted Kind = 27
+	KindContributionAccepted   Kind = 28
+	KindContributionRejected   Kind = 29
+
 	KindArtifactImported    Kind = 33
 	KindProjectForked       Kind = 31
 	KindRelationCreated     Kind = 34
@@ -82,12 +89,13 @@ var kinds = map[Kind]func() Event{
 	22: func() Event { return new(TurnTaken) },
 	23: func() Event { return new(TurnRenewed) },
 
-	24: func() Event { return new(ContributionSubmitted) },
-	25: func() Event { return new(RevisionSubmitted) },
-	26: func() Event { return new(ContributionReviewed) },
-	27: func() Event { return new(ContributionConflicted) },
-	28: func() Event { return new(ContributionAccepted) },
-	29: func() Event { return new(ContributionRejected) },
+	KindContributionSubmitted:  func() Event { return new(ContributionSubmitted) },
+	KindRevisionSubmitted:      func() Event { return new(RevisionSubmitted) },
+	KindContributionReviewed:   func() Event { return new(ContributionReviewed) },
+	KindContributionConflicted: func() Event { return new(ContributionConflicted) },
+	KindContributionAccepted:   func() Event { return new(ContributionAccepted) },
+	KindContributionRejected:   func() Event { return new(ContributionRejected) },
+
 	30: func() Event { return new(ContributionWithdrawn) },
 
 	32: func() Event { return new(ArtifactCreated) },

@@ -102,6 +102,17 @@ func Notices(event Event, by id.ID) (all []Notice) {
 	return all
 }
 
+// GivesNotices reports whether events of a kind may give any.
+func GivesNotices(kind Kind) bool {
+	switch kind {
+	case KindTaskClaimExpired, KindContributionSubmitted, KindRevisionSubmitted,
+		KindContributionReviewed, KindContributionConflicted, KindContributionAccepted,
+		KindContributionRejected, KindDiscussionCreated, KindCommentAdded:
+		return true
+	}
+	return false
+}
+
 // deciders are those who can accept a contribution, in the order in which they joined, but for one:
 // the owner, and as many maintainers as are told.
 func (p *Project) deciders(author id.ID) (deciders []id.ID) {

@@ -116,7 +116,8 @@ func TestNotices(t *testing.T) {
 		}
 	}
 	for kind := work.Kind(1); kind < 1000; kind++ {
-		if silent := slices.Contains(silentKinds, kind); silent == told[kind] && work.Known(kind) {
+		silent := slices.Contains(silentKinds, kind)
+		if silent == told[kind] && work.Known(kind) || work.GivesNotices(kind) != told[kind] {
 			t.Errorf("events of kind %d: silent %t, and they give notices %t", kind, silent,
 				told[kind])
 		}
