@@ -30,7 +30,9 @@ type identityCell struct {
 	dirty struct {
 		sync.Mutex
 		agents map[id.ID]struct{}
-		any    bool
+		// reports are those that were made, handled or dropped.
+		reports map[id.ID]struct{}
+		any     bool
 	}
 }
 
@@ -264,8 +266,14 @@ func (c *identityCell) publish(next *publishedIdentity, events []identity.Event)
 	if c.dirty.agents == nil {
 		c.dirty.agents = map[id.ID]struct{}{}
 	}
+	if c.dirty.reports == nil {
+		c.dirty.reports = map[id.ID]struct{}{}
+	}
 	c.dirty.any = true
 	for _, event := range events {
+		if report := identity.TouchedReport(event); !report.IsZero() {
+			c.dirty.reports[report] = struct{}{}
+		}
 		if agent, _ := identity.Touched(event); !agent.IsZero() {
 			c.dirty.agents[agent] = struct{}{}
 		}

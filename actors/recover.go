@@ -88,6 +88,15 @@ func (e *Engine) restoreIdentity() error {
 			return fmt.Errorf("agent %s: %w", id.ID([]byte(key[1:])).Format(id.Agent), err)
 		}
 	}
+	for key := range e.sectionKeys("u") {
+		section, _, _, err := e.snapshot.Read(key)
+		if err == nil {
+			err = state.RestoreReport(section)
+		}
+		if err != nil {
+			return fmt.Errorf("report %s: %w", id.ID([]byte(key[1:])).Format(id.Report), err)
+		}
+	}
 	section, position, ok, err := e.snapshot.Read(challengesKey)
 	if err == nil && ok {
 		err = state.RestoreChallenges(section)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 	"time"
@@ -40,6 +41,7 @@ import (
 //	                            anything
 //	"a" agent                   an agent with its keys, sessions and stored results
 //	"j" agent                   what it is told of by itself, see inboxVersion
+//	"u" report                  a report of abuse
 //	"h"                         the challenges; its position is that of the whole identity state
 //	"d"                         is not read; a run takes such sections out
 const challengesKey = "h"
@@ -61,6 +63,8 @@ func markKey(p *work.Project) string {
 }
 
 func agentKey(agent id.ID) string { return "a" + string(agent[:]) }
+
+func reportKey(report id.ID) string { return "u" + string(report[:]) }
 
 // saver is the state of the goroutine that writes snapshots.
 type saver struct {
@@ -146,8 +150,9 @@ type changes struct {
 	agents  map[id.ID]struct{}
 	// inboxes are the agents whose inboxes changed.
 	inboxes map[id.ID]struct{}
-	// identity is the state that agents belong to: it and they are taken in one moment, for an
-	// agent that changes later is in the next list. It is nil where nothing changed.
+	reports map[id.ID]struct{}
+	// identity is the state that agents and reports belong to: it and they are taken in one moment,
+	// for one that changes later is in the next list. It is nil where nothing changed.
 	identity *publishedIdentity
 }
 
@@ -167,8 +172,9 @@ func (e *Engine) takeDirty() changes {
 	defer cell.dirty.Unlock()
 	if cell.dirty.any {
 		taken.agents, taken.identity = cell.dirty.agents, cell.view.Load()
+		taken.reports = cell.dirty.reports
 	}
-	cell.dirty.agents, cell.dirty.any = nil, false
+	cell.dirty.agents, cell.dirty.reports, cell.dirty.any = nil, nil, false
 	return taken
 }
 
@@ -184,9 +190,11 @@ func (e *Engine) giveBack(taken changes) {
 	if cell.dirty.agents == nil {
 		cell.dirty.agents = map[id.ID]struct{}{}
 	}
-	for agent := range taken.agents {
-		cell.dirty.agents[agent] = struct{}{}
+	if cell.dirty.reports == nil {
+		cell.dirty.reports = map[id.ID]struct{}{}
 	}
+	maps.Copy(cell.dirty.agents, taken.agents)
+	maps.Copy(cell.dirty.reports, taken.reports)
 }
 
 func (e *Engine) saveAt(position uint64, taken changes) error {
@@ -371,6 +379,17 @@ func saveIdentity(writer *snapshot.Writer, taken changes) error {
 	state, position := taken.identity.state, taken.identity.position
 	for agent := range taken.agents {
 		if err := writer.Put(agentKey(agent), position, state.EncodeAgent(agent)); err != nil {
+			return err
+		}
+	}
+	for report := range taken.reports {
+		var err error
+		if section := state.EncodeReport(report); section != nil {
+			err = writer.Put(reportKey(report), position, section)
+		} else {
+			err = writer.Delete(reportKey(report))
+		}
+		if err != nil {
 			return err
 		}
 	}

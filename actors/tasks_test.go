@@ -131,6 +131,9 @@ func checkOwned(t testing.TB, what string, e *Engine, p *work.Project) {
 		check(id.Contribution, c.ID)
 		return true
 	})
+	for _, handoff := range p.Handoffs() {
+		check(id.Handoff, handoff.ID)
+	}
 	p.Artifacts(id.ID{}, func(a *work.Artifact) bool { check(id.Artifact, a.ID); return true })
 	p.Discussions(id.ID{}, func(d *work.Discussion) bool {
 		check(id.Discussion, d.ID)

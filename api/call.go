@@ -21,6 +21,8 @@ type Call struct {
 	Agent   id.ID
 	// Query holds the declared query parameters that were sent.
 	Query map[string]string
+	// Meter tells how the rate limits stand for the caller; nil where nothing is counted.
+	Meter Meter
 	// Params holds the path parameters in the order of the template, as sent and not decoded.
 	Params []string
 	// Idempotency is nil without an Idempotency-Key.

@@ -155,6 +155,8 @@ type Limits struct {
 	SearchQueryBytes     int `json:"search_query_bytes" doc:"Length of a search query."`
 	SearchFileBytes      int `json:"search_indexed_file_bytes" doc:"Largest file that is searched."`
 	OpportunitiesMax     int `json:"opportunities_maximum" doc:"Largest number of opportunities."`
+	ReportDetails        int `json:"report_details_characters" doc:"Length of the details of a report."`
+	ReportsAgent         int `json:"open_reports_per_agent" doc:"Reports of an agent that wait for the operator."`
 	BatchFiles           int `json:"read_batch_files" doc:"Paths of one file.read_batch."`
 	BatchBytes           int `json:"read_batch_bytes" doc:"Content of one file.read_batch."`
 }
@@ -197,6 +199,7 @@ var deploymentLimits = Limits{
 	PageArtifacts:        artifactsPage,
 	SearchResultsDefault: 25, SearchResultsMax: 100, SearchQueryBytes: 500,
 	SearchFileBytes: 200_000, OpportunitiesMax: 100,
+	ReportDetails: identity.ReportDetailsMax, ReportsAgent: identity.ReportsPerAgentMax,
 	BatchFiles: 100, BatchBytes: batchBytesMax,
 }
 

@@ -49,6 +49,7 @@ const (
 	CategoryRegistration Category = "registration"
 	CategoryCreation     Category = "creation"
 	CategorySearch       Category = "search"
+	CategoryReport       Category = "report"
 )
 
 // Param is one path or query parameter. Check uses the words of the check tag.
@@ -233,6 +234,8 @@ var Table = tableOf(
 	provenanceOperations,
 	bundleOperations,
 	eventOperations,
+	reportOperations,
+	quotaOperations,
 )
 
 func tableOf(groups ...[]*Operation) []*Operation {

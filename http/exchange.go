@@ -78,6 +78,7 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 	x.server, x.ctx = s, ctx
 	x.call.Service = s.service
 	x.call.Now = s.now()
+	x.call.Meter = x
 	// The id is unique by its 80 random bits; the generator is seeded by the system.
 	var entropy [10]byte
 	high, low := rand.Uint64(), rand.Uint64()

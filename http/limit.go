@@ -51,6 +51,14 @@ func DefaultLimits() []api.RateLimit {
 			Name: "search", Scope: ScopeCategory, Category: api.CategorySearch,
 			Quota: 300, WindowSeconds: 60,
 		},
+		{
+			Name: "report", Scope: ScopeCategory, Category: api.CategoryReport,
+			Quota: 60, WindowSeconds: 3600,
+		},
+		{
+			Name: "report-address", Scope: ScopeIP, Category: api.CategoryReport,
+			Quota: 300, WindowSeconds: 3600,
+		},
 	}
 }
 
@@ -64,6 +72,8 @@ type limit struct {
 type limiter struct {
 	// byCaller has the limits of each category and kind of caller.
 	byCaller map[api.Category]*[2]applied
+	// all has every limit of a kind of caller once.
+	all [2][]*limit
 	// unrouted are the limits of requests that reach no operation.
 	unrouted applied
 }
@@ -81,7 +91,7 @@ const (
 
 var categories = []api.Category{
 	api.CategoryRead, api.CategoryWrite, api.CategoryRegistration, api.CategoryCreation,
-	api.CategorySearch,
+	api.CategorySearch, api.CategoryReport,
 }
 
 func newLimiter(definitions []api.RateLimit, keys int) (*limiter, error) {
@@ -110,16 +120,19 @@ func (l *limiter) place(one *limit) {
 	if one.Scope == ScopeIP && one.Category == "" {
 		l.unrouted.add(one)
 	}
-	for _, category := range categories {
-		if !covers(one.Category, category) {
+	ofCaller := [2]bool{
+		anonymousCaller:     one.Scope != ScopeAgent && one.Scope != ScopeSession,
+		authenticatedCaller: one.Scope != ScopeIP || one.Category != "",
+	}
+	for caller, applies := range ofCaller {
+		if !applies {
 			continue
 		}
-		of := l.byCaller[category]
-		if one.Scope != ScopeAgent && one.Scope != ScopeSession {
-			of[anonymousCaller].add(one)
-		}
-		if one.Scope != ScopeIP || one.Category != "" {
-			of[authenticatedCaller].add(one)
+		l.all[caller] = append(l.all[caller], one)
+		for _, category := range categories {
+			if covers(one.Category, category) {
+				l.byCaller[category][caller].add(one)
+			}
 		}
 	}
 }
@@ -133,12 +146,12 @@ func (a *applied) add(one *limit) {
 }
 
 // covers reports whether a limit of one category counts requests of another: searches are reads,
-// and creations and registrations are writes.
+// and creations, registrations and reports are writes.
 func covers(of, category api.Category) bool {
 	switch category {
 	case api.CategorySearch:
 		return of == "" || of == category || of == api.CategoryRead
-	case api.CategoryCreation, api.CategoryRegistration:
+	case api.CategoryCreation, api.CategoryRegistration, api.CategoryReport:
 		return of == "" || of == category || of == api.CategoryWrite
 	case api.CategoryRead, api.CategoryWrite:
 	}

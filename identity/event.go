@@ -42,6 +42,9 @@ const (
 	KindChallengesSwept    Kind = 12
 	KindProfileDeclared    Kind = 13
 	KindInboxMarked        Kind = 14
+	KindReportAccepted     Kind = 15
+	KindReportSettled      Kind = 16
+	KindReportForgotten    Kind = 17
 )
 
 // makers has an empty event of every kind.
@@ -63,6 +66,9 @@ func init() {
 		func() Event { return new(ChallengesSwept) },
 		func() Event { return new(ProfileDeclared) },
 		func() Event { return new(InboxMarked) },
+		func() Event { return new(ReportAccepted) },
+		func() Event { return new(ReportSettled) },
+		func() Event { return new(ReportForgotten) },
 	} {
 		kind := make().Kind()
 		if _, twice := makers[kind]; twice {

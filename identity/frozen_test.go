@@ -17,8 +17,8 @@ import (
 var freeze = flag.String("freeze", "", "write a new frozen history of this name into testdata")
 
 // A frozen history has a line per event, "event KIND NOW HEX", and then the sections of the State
-// that they led to, "agent HEX" and "challenges HEX". The files are never rewritten: they stand
-// for logs and snapshots that lie on somebody's disk.
+// that they led to, "agent HEX", "report HEX" and "challenges HEX". The files are never rewritten:
+// they stand for logs and snapshots that lie on somebody's disk.
 func TestFrozenHistories(t *testing.T) {
 	if *freeze != "" {
 		writeHistory(t, filepath.Join("testdata", *freeze+".history"))
@@ -66,6 +66,8 @@ func readHistory(t *testing.T, file string, kinds map[Kind]bool) {
 			kinds[event.Kind()] = true
 		case "agent":
 			err = restored.RestoreAgent(data)
+		case "report":
+			err = restored.RestoreReport(data)
 		case "challenges":
 			err = restored.RestoreChallenges(data)
 		}
@@ -86,6 +88,9 @@ func writeHistory(t *testing.T, file string) {
 	}
 	for agent := range v.state.Agents(id.ID{}) {
 		fmt.Fprintf(&out, "agent %x\n", v.state.EncodeAgent(agent.ID))
+	}
+	for report := range v.state.Reports(id.ID{}) {
+		fmt.Fprintf(&out, "report %x\n", v.state.EncodeReport(report.ID))
 	}
 	fmt.Fprintf(&out, "challenges %x\n", v.state.EncodeChallenges())
 	handle, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -126,6 +131,7 @@ func everyKind(t testing.TB) *server {
 	other := v.login(t, ada.Key, testKey("Ada"))
 	do(&EndSession{Caller: callerOf(other.Session)})
 	v.login(t, ada.Key, testKey("Ada"))
+	v.reportEach(t, ada.Agent.ID)
 	v.apply(v.now, NewIdemStored(ada.Agent.ID, [16]byte{3}, [16]byte{4}, v.now, 409, nil))
 	do(&MarkInbox{Caller: caller, Status: ItemArchived, Items: []Place{{Entry: 3}, {5, 17}}})
 	do(&MarkInbox{

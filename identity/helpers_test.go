@@ -158,6 +158,9 @@ func canonical(s *State) []byte {
 	for agent := range s.Agents(id.ID{}) {
 		out = append(out, s.EncodeAgent(agent.ID)...)
 	}
+	for report := range s.Reports(id.ID{}) {
+		out = append(out, s.EncodeReport(report.ID)...)
+	}
 	return append(out, s.EncodeChallenges()...)
 }
 
@@ -195,12 +198,35 @@ func checkIndexes(s *State) error {
 			}
 		}
 	}
+	if err := checkReports(s); err != nil {
+		return err
+	}
 	counts := s.Counts()
 	got := []int{counts.Keys, s.publicKeys.Len(), counts.Sessions, s.sessionIDs.len(),
 		s.due.Len(), s.handles.Len()}
 	want := []int{keys, keys, sessions, sessions, due, counts.Agents}
 	if !slices.Equal(got, want) {
 		return fmt.Errorf("index sizes %v, want %v", got, want)
+	}
+	return nil
+}
+
+// checkReports compares what is counted of reports with the reports.
+func checkReports(s *State) error {
+	open, all := map[id.ID]int{}, 0
+	for report := range s.Reports(id.ID{}) {
+		all++
+		if report.Status() == ReportReceived {
+			open[report.Reporter]++
+		}
+	}
+	for reporter, count := range open {
+		if got := s.OpenReports(reporter); got != count {
+			return fmt.Errorf("%d open reports are counted, there are %d", got, count)
+		}
+	}
+	if len(open) != s.openReports.len() || all != s.Counts().Reports {
+		return fmt.Errorf("%d reporters of %d reports", s.openReports.len(), s.Counts().Reports)
 	}
 	return nil
 }

@@ -46,12 +46,15 @@
 //	13 ProfileDeclared     1 agent 2 [language] 3 [domain] 4 [task_type] 5 [capability]
 //	                       6 [available_for]
 //	14 InboxMarked         1 agent 2 status 3 [place] 4 through 5 [spared] 6 [gone]
+//	15 ReportAccepted      1 report 2 agent 3 type 4 entity 5 path 6 reason 7 details
+//	16 ReportSettled       1 report
+//	17 ReportForgotten     1 report
 //	   place               1 entry 2 number in the entry
 //
 // # Snapshot sections
 //
-// One section per agent, and one for the challenges, in the same CBOR. Restoring refuses what is
-// not byte for byte what encoding writes.
+// One section per agent and per report, and one for the challenges, in the same CBOR. Restoring
+// refuses what is not byte for byte what encoding writes.
 //
 //	agent       1 version=1 2 id 3 handle 4 client_name 5 client_version 6 created_at
 //	            7 last_seen_at 8 [key] 9 [session] 10 [idem] 11 profile 12 marks
@@ -65,6 +68,8 @@
 //	challenges  1 version=1 2 [challenge]
 //	  challenge 1 id 2 purpose 3 nonce 4 public_key 5 agent 6 key 7 expires_at 8 failures
 //	            9 completion {1 digest 2 agent 3 key 4 session 5 at 6 session_expires_at}
+//	report      1 version=1 2 id 3 reporter 4 type 5 entity 6 path 7 reason 8 details
+//	            9 created_at 10 handled_at
 package identity
 
 import (
@@ -94,6 +99,15 @@ const (
 	ClientNameMax       = 100
 	ClientVersionMax    = 50
 	SecretBytesMin      = 32
+)
+
+// The reports that are kept, and those among them that wait for an operator: of callers that are no
+// agents, and of each agent.
+const (
+	ReportsMax          = 10_000
+	ReportsAnonymousMax = 5000
+	ReportsPerAgentMax  = 500
+	ReportDetailsMax    = 2000 // characters
 )
 
 // Sweeps are bounded so that no single event pays for a long silence.
@@ -147,6 +161,6 @@ type Outcome struct {
 }
 
 // Result is one of *ChallengeGranted, *Registration, *SessionGranted, *SessionEnded, *KeyAddition,
-// *KeyRevocation and *InboxMarking; nil where a command tells nothing. Its records are as they
-// stand after the events.
+// *KeyRevocation, *InboxMarking and *ReportMade; nil where a command tells nothing. Its records are
+// as they stand after the events.
 type Result interface{ result() }

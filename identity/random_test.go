@@ -23,6 +23,7 @@ type world struct {
 	sessions   []*Session
 	keys       []*Key
 	agents     map[id.ID][]byte
+	reports    map[id.ID][]byte
 	waiting    []byte
 	published  []published
 	met        *met
@@ -43,7 +44,7 @@ type published struct {
 func newWorld(rt *rapid.T, met *met) *world {
 	w := &world{
 		server: newServer(), rt: rt, signers: map[id.ID]string{}, agents: map[id.ID][]byte{},
-		met: met,
+		reports: map[id.ID][]byte{}, met: met,
 	}
 	w.waiting = w.state.EncodeChallenges()
 	return w
@@ -120,7 +121,7 @@ func (w *world) command() Command {
 	rt := w.rt
 	publicKey := func() string { return publicText(privateKeys[pick(rt, "seed", seeds)]) }
 	version := func() string { return pick(rt, "version", []string{"1", "1", "1", "2", ""}) }
-	switch rapid.IntRange(0, 12).Draw(rt, "command") {
+	switch rapid.IntRange(0, 13).Draw(rt, "command") {
 	case 0, 1:
 		return &StartRegistration{publicKey(), Algorithm}
 	case 2, 3:
@@ -147,6 +148,8 @@ func (w *world) command() Command {
 			&CompleteKey{w.proof(PurposeAddKey), w.caller()}, w.marking(),
 		})
 	case 11:
+		return w.reportCommand()
+	case 12:
 		return w.declaration()
 	}
 	caller, key := w.caller(), w.key()
@@ -191,6 +194,21 @@ func (w *world) write(events []Event) {
 		if challenges {
 			w.waiting = w.state.EncodeChallenges()
 		}
+		if report := TouchedReport(event); !report.IsZero() {
+			if section := w.state.EncodeReport(report); section != nil {
+				w.reports[report] = section
+			} else {
+				delete(w.reports, report)
+			}
+		}
+	}
+	for report := range w.state.Reports(id.ID{}) {
+		if !bytes.Equal(w.state.EncodeReport(report.ID), w.reports[report.ID]) {
+			w.rt.Fatalf("%v left the section of a report behind", events)
+		}
+	}
+	if got := w.state.Counts().Reports; got != len(w.reports) {
+		w.rt.Fatalf("%d sections of %d reports", len(w.reports), got)
 	}
 	if !bytes.Equal(w.state.EncodeChallenges(), w.waiting) {
 		w.rt.Fatalf("%v left the section of the challenges behind", events)
@@ -260,12 +278,13 @@ func (w *world) learn(result Result) {
 // image is a snapshot and the position of the log that it stands for.
 type image struct {
 	agents  map[id.ID][]byte
+	reports map[id.ID][]byte
 	waiting []byte
 	log     int
 }
 
 func (w *world) image() image {
-	return image{maps.Clone(w.agents), w.waiting, len(w.log)}
+	return image{maps.Clone(w.agents), maps.Clone(w.reports), w.waiting, len(w.log)}
 }
 
 // restored is the State of a snapshot and the log behind it.
@@ -273,6 +292,11 @@ func (w *world) restored(from image) *State {
 	s := New()
 	for _, data := range from.agents {
 		if err := s.RestoreAgent(data); err != nil {
+			w.rt.Fatal(err)
+		}
+	}
+	for _, data := range from.reports {
+		if err := s.RestoreReport(data); err != nil {
 			w.rt.Fatal(err)
 		}
 	}

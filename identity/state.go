@@ -21,6 +21,9 @@ type State struct {
 	sessionIDs idTree[*Session]
 	challenges idTree[*Challenge] // challenge IDs grow with their expiry
 	due        *btree.BTreeG[dueEntry]
+	reports    idTree[*Report]
+	// openReports counts the reports that wait, by reporter.
+	openReports idTree[int]
 }
 
 // keyRef says whose a public key is.
@@ -39,6 +42,9 @@ func New() *State {
 		sessionIDs: newIDTree[*Session](),
 		challenges: newIDTree[*Challenge](),
 		due:        btree.NewBTreeGOptions(lessDue, btree.Options{NoLocks: true}),
+		reports:    newIDTree[*Report](),
+
+		openReports: newIDTree[int](),
 	}
 }
 
@@ -54,6 +60,9 @@ func (s *State) Clone() *State {
 		sessionIDs: s.sessionIDs.clone(),
 		challenges: s.challenges.clone(),
 		due:        s.due.Copy(),
+		reports:    s.reports.clone(),
+
+		openReports: s.openReports.clone(),
 	}
 }
 
@@ -138,6 +147,7 @@ type Counts struct {
 	Keys       int
 	Sessions   int // expired ones that are still known included
 	Challenges int
+	Reports    int
 }
 
 // Counts says how much the State holds.
@@ -147,6 +157,7 @@ func (s *State) Counts() Counts {
 		Keys:       s.keyOwners.len(),
 		Sessions:   s.sessions.count,
 		Challenges: s.challenges.len(),
+		Reports:    s.reports.len(),
 	}
 }
 

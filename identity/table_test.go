@@ -33,6 +33,7 @@ type table struct {
 	credential map[string]string
 	keys       map[string]*Key
 	agents     map[string]id.ID
+	reports    map[string]id.ID
 	names      *strings.Replacer
 	pairs      []string
 	args       map[string]string
@@ -43,7 +44,8 @@ func newTable(t testing.TB) *table {
 		t: t, v: newServer(), challenges: map[string]*Challenge{},
 		sessions: map[string]*Session{}, hashes: map[string][32]byte{},
 		credential: map[string]string{}, keys: map[string]*Key{}, agents: map[string]id.ID{},
-		names: strings.NewReplacer(),
+		reports: map[string]id.ID{},
+		names:   strings.NewReplacer(),
 	}
 }
 
@@ -131,6 +133,8 @@ func (b *table) run(command string) (string, error) {
 		return "ok", err
 	case "fill-challenges":
 		return b.fillChallenges()
+	case "fill-reports":
+		return b.fillReports()
 	case "auth":
 		_, err := b.v.state.Authenticate(b.hashes[b.args["session"]], b.v.now)
 		return "ok", err
@@ -187,6 +191,10 @@ func (b *table) command(command string) Command {
 		return &RevokeKey{b.caller(), key}
 	case "declare":
 		return b.declaration()
+	case "report":
+		return b.report()
+	case "report-handle":
+		return &HandleReport{b.reports[b.args["report"]]}
 	case "prune":
 		return &Prune{}
 	case "mark", "mark-all":
@@ -230,6 +238,8 @@ func (b *table) told(result Result) string {
 		return fmt.Sprintf("ok status=%s replayed=%t", r.Key.Status(), r.Replayed)
 	case *InboxMarking:
 		return fmt.Sprintf("ok changed=%d", r.Changed)
+	case *ReportMade:
+		return b.toldReport(name, r.Report)
 	case *KeyRevocation:
 		return fmt.Sprintf("ok status=%s revoked_sessions=%d", r.Key.Status(), r.RevokedSessions)
 	}

@@ -209,6 +209,8 @@ func (p *Project) Has(kind id.Prefix, thing id.ID) (has bool) {
 		_, has = p.Contribution(thing)
 	case id.Artifact:
 		_, has = p.Artifact(thing)
+	case id.Handoff:
+		_, has = p.Handoff(thing)
 	case id.Discussion:
 		_, has = p.Discussion(thing)
 	case id.Comment:

@@ -26,6 +26,7 @@ type program struct {
 	Verify  VerifyCommand  `cmd:"" help:"Check every checksum and reference of a data directory."`
 	Backup  BackupCommand  `cmd:"" help:"Copy a data directory, of a running server too."`
 	Restore RestoreCommand `cmd:"" help:"Make a data directory out of a backup."`
+	Reports ReportsCommand `cmd:"" help:"List the reports of abuse, and mark them as handled."`
 	Demo    DemoCommand    `cmd:"" help:"Replay a git repository and compare the result with git."`
 	Bench   BenchCommand   `cmd:"" help:"Measure the service and its baselines."`
 	Version VersionCommand `cmd:"" help:"Print the version."`

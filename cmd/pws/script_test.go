@@ -147,6 +147,7 @@ func commands() map[string]command {
 		"revise":   does((*script).revise),
 
 		"permissions": does((*script).permissions),
+		"quota":       does((*script).quota),
 	}
 }
 

@@ -1,0 +1,126 @@
+package api
+
+import (
+	"strings"
+
+	"pws/identity"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+	"pws/work/path"
+)
+
+// Report is what the reporter is told of a report of abuse.
+type Report struct {
+	ID        string `json:"id" check:"id=rpt_" doc:"The report's ID, to refer to it."`
+	Status    string `json:"status" check:"enum=RECEIVED" doc:"It is kept for the operator of the service."`
+	CreatedAt Time   `json:"created_at" doc:"When it was received."`
+}
+
+// ReportData is a report as data.
+type ReportData struct {
+	Report Report `json:"report" doc:"The report."`
+}
+
+// MakeReport is the body of report.create.
+type MakeReport struct {
+	EntityType string `json:"entity_type" check:"required,enum=PROJECT|FILE|CHANGESET|TASK|HANDOFF|CONTRIBUTION|ARTIFACT|VERIFICATION|DISCUSSION|COMMENT|AGENT" doc:"What kind of thing it is about."`
+	EntityID   string `json:"entity_id" check:"required,chars=1..600,line" doc:"The ID of the thing; of a file, the ID of its project, a slash and its path; of an agent, its ID or handle."`
+	Reason     string `json:"reason" check:"required,enum=SPAM|MALWARE|ILLEGAL|PRIVATE_DATA|OTHER" doc:"What is wrong with it."`
+	Details    string `json:"details" check:"chars=0..2000,text" doc:"What an operator should know."`
+}
+
+var reportOperations = []*Operation{
+	declare[MakeReport, ReportData](Operation{
+		Name: "report.create", Method: "POST", Path: "/api/v1/reports",
+		Auth: Optional, Category: CategoryReport, Statuses: []int{201}, BodyMax: 64 << 10,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.FileNotFound, fault.ChangesetNotFound, fault.TaskNotFound,
+			fault.HandoffNotFound, fault.ContributionNotFound, fault.ArtifactNotFound,
+			fault.VerificationNotFound, fault.DiscussionNotFound, fault.AgentNotFound,
+			fault.QuotaExceeded,
+		},
+		Tag: "reports", Summary: "Report abuse",
+		Doc: "Tells the operator of the service of something that the caller can see and that should " +
+			"not be there. It needs no session; with one, the agent is noted, and never an address. " +
+			"Nobody else is shown it.",
+	}, makeReport),
+}
+
+// reportedMissing are the errors of things that are not there, or that the caller may not see.
+var reportedMissing = map[identity.Reported]fault.Code{
+	identity.ReportedProject:      fault.ProjectNotFound,
+	identity.ReportedFile:         fault.ProjectNotFound,
+	identity.ReportedChangeset:    fault.ChangesetNotFound,
+	identity.ReportedTask:         fault.TaskNotFound,
+	identity.ReportedHandoff:      fault.HandoffNotFound,
+	identity.ReportedContribution: fault.ContributionNotFound,
+	identity.ReportedArtifact:     fault.ArtifactNotFound,
+	identity.ReportedVerification: fault.VerificationNotFound,
+	identity.ReportedDiscussion:   fault.DiscussionNotFound,
+	identity.ReportedComment:      fault.DiscussionNotFound,
+	identity.ReportedAgent:        fault.AgentNotFound,
+}
+
+func makeReport(c *Call, body *MakeReport) (Reply, error) {
+	command := &identity.MakeReport{
+		Agent: c.Agent, Type: identity.ParseReported(body.EntityType),
+		Reason: identity.ParseReportReason(body.Reason), Details: body.Details,
+	}
+	if err := c.findReported(command, body.EntityID); err != nil {
+		return Reply{}, err
+	}
+	made, err := identify[*identity.ReportMade](c, command)
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: ReportData{Report: Report{
+		ID: made.Report.ID.Format(id.Report), Status: made.Report.Status(),
+		CreatedAt: Time(made.Report.CreatedAt),
+	}}}, nil
+}
+
+// findReported puts the thing of a text into a report, for a caller who may see it. What is no ID
+// names no thing.
+func (c *Call) findReported(report *identity.MakeReport, text string) (err error) {
+	kind := report.Type
+	missing := fault.New(reportedMissing[kind],
+		"There is no such thing, or the caller may not see it.")
+	if kind == identity.ReportedAgent {
+		agent, ok := c.Service.Engine.Identity().FindAgent(text)
+		if !ok {
+			return missing
+		}
+		report.Entity = agent.ID
+		return nil
+	}
+	if kind == identity.ReportedFile {
+		text, report.Path, _ = strings.Cut(text, "/")
+		if problem := path.Problem(report.Path); problem != "" {
+			return fault.Invalid(fault.Field{
+				Field: "entity_id", Problem: "must be the ID of a project, / and a path, which " + problem,
+			})
+		}
+	}
+	thing, ok := id.Parse(kind.Prefix(), text)
+	if !ok {
+		return missing
+	}
+	report.Entity = thing
+	var view *work.Project
+	if kind.Prefix() == id.Project {
+		view, err = c.Service.Engine.Project(thing)
+	} else {
+		view, err = c.Service.Engine.Owner(kind.Prefix(), thing)
+	}
+	if err != nil {
+		return err
+	}
+	if work.MayRead.Require(view, c.Agent) != nil {
+		return missing
+	}
+	if _, there := view.File(report.Path); kind == identity.ReportedFile && !there {
+		return fault.New(fault.FileNotFound, "There is no such file.").With("path", report.Path)
+	}
+	return nil
+}

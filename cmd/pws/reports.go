@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"pws/actors"
+	"pws/identity"
+	"pws/internal/id"
+)
+
+// ReportsCommand lists the reports of abuse, for the operator alone.
+type ReportsCommand struct {
+	Data   string   `default:"./data" help:"Data directory; its server may be running."`
+	Status string   `default:"ALL" enum:"ALL,RECEIVED,HANDLED" help:"Only reports of this status: RECEIVED, HANDLED or ALL."`
+	Since  string   `help:"Only reports since then: a time (2026-11-20T09:00:00Z), a day, or a duration back from now (24h)."`
+	JSON   bool     `name:"json" help:"One JSON object a line."`
+	Handle []string `help:"Mark these reports as handled before listing; the server must be stopped. Handled reports make room for new ones."`
+}
+
+// Run marks what is to be marked, and lists, oldest first.
+func (c *ReportsCommand) Run(out io.Writer) error {
+	since, err := sinceMillis(c.Since, time.Now())
+	if err != nil {
+		return usageError{err}
+	}
+	handled := make([]id.ID, len(c.Handle))
+	for at, text := range c.Handle {
+		report, ok := id.Parse(id.Report, text)
+		if !ok {
+			return usageError{fmt.Errorf("--handle: %q is not the ID of a report", text)}
+		}
+		handled[at] = report
+	}
+	if len(handled) > 0 {
+		log := slog.New(slog.NewTextHandler(os.Stderr,
+			&slog.HandlerOptions{Level: slog.LevelWarn}))
+		if err := actors.HandleReports(c.Data, handled, log); err != nil {
+			return err
+		}
+	}
+	reports, err := actors.Reports(c.Data)
+	if err != nil {
+		return err
+	}
+	write := writeReport
+	if c.JSON {
+		write = writeReportJSON
+	}
+	for _, report := range reports {
+		if report.CreatedAt < since || c.Status != "ALL" && c.Status != report.Status() {
+			continue
+		}
+		if err := write(out, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sinceMillis reads --since: Unix milliseconds, 0 for the empty text.
+func sinceMillis(text string, now time.Time) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if back, err := time.ParseDuration(text); err == nil {
+		return now.Add(-back).UnixMilli(), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UnixMilli(), nil
+		}
+	}
+	return 0, fmt.Errorf("--since: %q is no time, day or duration", text)
+}
+
+func reportTime(millis int64) string {
+	return time.UnixMilli(millis).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// reporterOf is who made a report, "-" for nobody in particular.
+func reporterOf(r *identity.Report) string {
+	if r.Reporter.IsZero() {
+		return "-"
+	}
+	return r.Reporter.Format(id.Agent)
+}
+
+// writeReport writes a line, and one with the details, quoted: they come from anybody, and go to a
+// terminal.
+func writeReport(out io.Writer, r *identity.Report) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s %s %s %s %s by %s\n", reportTime(r.CreatedAt),
+		r.ID.Format(id.Report), r.Status(), r.Reason, r.Type, quoted(r.EntityText()),
+		reporterOf(r))
+	if r.Details != "" {
+		fmt.Fprintf(&text, "  %q\n", r.Details)
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// quoted quotes what is more than plain characters.
+func quoted(text string) string {
+	if q := fmt.Sprintf("%q", text); q != `"`+text+`"` || strings.Contains(text, " ") {
+		return q
+	}
+	return text
+}
+
+// reportLine is a report as --json writes it.
+type reportLine struct {
+	ID         string  `json:"id"`
+	Status     string  `json:"status"`
+	CreatedAt  string  `json:"created_at"`
+	HandledAt  *string `json:"handled_at"`
+	Reason     string  `json:"reason"`
+	EntityType string  `json:"entity_type"`
+	EntityID   string  `json:"entity_id"`
+	Details    string  `json:"details"`
+	ReporterID *string `json:"reporter_id"`
+}
+
+func writeReportJSON(out io.Writer, r *identity.Report) error {
+	line := reportLine{
+		ID: r.ID.Format(id.Report), Status: r.Status(), CreatedAt: reportTime(r.CreatedAt),
+		Reason: r.Reason.String(), EntityType: r.Type.String(), EntityID: r.EntityText(),
+		Details: r.Details,
+	}
+	if r.HandledAt != 0 {
+		at := reportTime(r.HandledAt)
+		line.HandledAt = &at
+	}
+	if !r.Reporter.IsZero() {
+		reporter := reporterOf(r)
+		line.ReporterID = &reporter
+	}
+	return json.NewEncoder(out).Encode(line)
+}

@@ -1,0 +1,361 @@
+package identity
+
+import (
+	"fmt"
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// Reported is the kind of a thing that a report is about.
+type Reported uint8
+
+// The kinds of reported things; the numbers stand in stored events.
+const (
+	ReportedProject Reported = iota + 1
+	ReportedFile
+	ReportedChangeset
+	ReportedTask
+	ReportedHandoff
+	ReportedContribution
+	ReportedArtifact
+	ReportedVerification
+	ReportedDiscussion
+	ReportedComment
+	ReportedAgent
+)
+
+var reportedKinds = [...]struct {
+	name   string
+	prefix id.Prefix
+}{
+	ReportedProject:      {"PROJECT", id.Project},
+	ReportedFile:         {"FILE", id.Project},
+	ReportedChangeset:    {"CHANGESET", id.Changeset},
+	ReportedTask:         {"TASK", id.Task},
+	ReportedHandoff:      {"HANDOFF", id.Handoff},
+	ReportedContribution: {"CONTRIBUTION", id.Contribution},
+	ReportedArtifact:     {"ARTIFACT", id.Artifact},
+	ReportedVerification: {"VERIFICATION", id.Verification},
+	ReportedDiscussion:   {"DISCUSSION", id.Discussion},
+	ReportedComment:      {"COMMENT", id.Comment},
+	ReportedAgent:        {"AGENT", id.Agent},
+}
+
+// String is the name on the wire.
+func (r Reported) String() string { return reportedKinds[r].name }
+
+// Prefix is that of the IDs of such things. A file is named by its project and its path.
+func (r Reported) Prefix() id.Prefix { return reportedKinds[r].prefix }
+
+func (r Reported) known() bool { return r > 0 && int(r) < len(reportedKinds) }
+
+// ParseReported reads the name on the wire; zero is no kind.
+func ParseReported(name string) Reported {
+	for at := range reportedKinds {
+		if reportedKinds[at].name == name {
+			return Reported(at)
+		}
+	}
+	return 0
+}
+
+// ReportReason says what is wrong with a reported thing.
+type ReportReason uint8
+
+// The reasons; the numbers stand in stored events.
+const (
+	ReasonSpam ReportReason = iota + 1
+	ReasonMalware
+	ReasonIllegal
+	ReasonPrivateData
+	ReasonOther
+)
+
+var reportReasons = [...]string{"", "SPAM", "MALWARE", "ILLEGAL", "PRIVATE_DATA", "OTHER"}
+
+// String is the name on the wire.
+func (r ReportReason) String() string { return reportReasons[r] }
+
+// ParseReportReason reads the name on the wire; zero is no reason.
+func ParseReportReason(name string) ReportReason {
+	return ReportReason(max(0, slices.Index(reportReasons[:], name)))
+}
+
+// Report is the immutable record of a complaint. Of who complains the agent is kept, where there is
+// one, and no address.
+type Report struct {
+	ID       id.ID
+	Reporter id.ID // zero for an anonymous caller
+	Type     Reported
+	Entity   id.ID
+	Path     string // of a file
+	Reason   ReportReason
+	Details  string
+	// CreatedAt and HandledAt are Unix milliseconds; HandledAt is 0 until an operator says so.
+	CreatedAt int64
+	HandledAt int64
+}
+
+// The states of a report.
+const (
+	ReportReceived = "RECEIVED"
+	ReportHandled  = "HANDLED"
+)
+
+// Status is RECEIVED or HANDLED.
+func (r *Report) Status() string {
+	if r.HandledAt == 0 {
+		return ReportReceived
+	}
+	return ReportHandled
+}
+
+// EntityText names the reported thing as the report did.
+func (r *Report) EntityText() string {
+	text := r.Entity.Format(r.Type.Prefix())
+	if r.Type == ReportedFile {
+		text += "/" + r.Path
+	}
+	return text
+}
+
+// Reports goes through all reports from the given ID on, oldest first.
+func (s *State) Reports(from id.ID) func(yield func(*Report) bool) {
+	return func(yield func(*Report) bool) {
+		s.reports.scan(from, func(_ id.ID, report *Report) bool { return yield(report) })
+	}
+}
+
+// OpenReports is how many reports of an agent wait for an operator; of the zero ID, how many do
+// that came from nobody in particular.
+func (s *State) OpenReports(agent id.ID) int {
+	open, _ := s.openReports.get(agent)
+	return open
+}
+
+// MakeReport complains about a thing. Whether there is such a thing is not known here. The result
+// is *ReportMade.
+type MakeReport struct {
+	Agent   id.ID // zero for an anonymous caller
+	Type    Reported
+	Entity  id.ID
+	Path    string
+	Reason  ReportReason
+	Details string
+}
+
+// ReportMade is the result of MakeReport.
+type ReportMade struct{ Report *Report }
+
+func (*ReportMade) result() {}
+
+// Decide implements Command. QUOTA_EXCEEDED where as many wait as are kept: of all, of those that
+// nobody in particular made, or of the agent. A report that was received is never dropped for
+// another one before an operator has handled it.
+func (c *MakeReport) Decide(s *State, st Stamp) (Outcome, error) {
+	quota, limit := "reports", ReportsPerAgentMax
+	if c.Agent.IsZero() {
+		quota, limit = "anonymous_reports", ReportsAnonymousMax
+	}
+	var events []Event
+	if s.OpenReports(c.Agent) >= limit {
+		return Outcome{}, errReportRoom(quota, limit)
+	}
+	if s.reports.len() >= ReportsMax {
+		oldest := s.oldestHandled()
+		if oldest == nil {
+			return Outcome{}, errReportRoom("all_reports", ReportsMax)
+		}
+		events = append(events, &ReportForgotten{Report: oldest.ID})
+	}
+	made := &ReportAccepted{
+		Report: st.newID("report"), Agent: c.Agent, Type: c.Type, Entity: c.Entity, Path: c.Path,
+		Reason: c.Reason, Details: c.Details,
+	}
+	return Outcome{
+		Events: append(events, made), Result: &ReportMade{Report: made.record(st.Now)},
+	}, nil
+}
+
+func errReportRoom(quota string, limit int) error {
+	return fault.New(fault.QuotaExceeded, "As many reports wait for an operator as are kept.").
+		With("quota", quota).With("limit", limit)
+}
+
+// oldestHandled is the first report that makes room; nil where all wait.
+func (s *State) oldestHandled() (oldest *Report) {
+	s.reports.scan(id.ID{}, func(_ id.ID, report *Report) bool {
+		if report.HandledAt != 0 {
+			oldest = report
+		}
+		return oldest == nil
+	})
+	return oldest
+}
+
+// HandleReport notes that an operator has dealt with a report. The result is *ReportMade; nil where
+// there is no such report.
+type HandleReport struct{ Report id.ID }
+
+// Decide implements Command; it returns no error. A report that was handled stays as it is.
+func (c *HandleReport) Decide(s *State, st Stamp) (Outcome, error) {
+	report, ok := s.reports.get(c.Report)
+	if !ok {
+		return Outcome{}, nil
+	}
+	if report.HandledAt != 0 {
+		return Outcome{Result: &ReportMade{Report: report}}, nil
+	}
+	handled := *report
+	handled.HandledAt = st.Now
+	return Outcome{
+		Events: []Event{&ReportSettled{Report: report.ID}}, Result: &ReportMade{Report: &handled},
+	}, nil
+}
+
+// ReportAccepted makes a report.
+type ReportAccepted struct {
+	Report  id.ID        `cbor:"1,keyasint,omitzero"`
+	Agent   id.ID        `cbor:"2,keyasint,omitzero"`
+	Type    Reported     `cbor:"3,keyasint,omitempty"`
+	Entity  id.ID        `cbor:"4,keyasint,omitzero"`
+	Path    string       `cbor:"5,keyasint,omitempty"`
+	Reason  ReportReason `cbor:"6,keyasint,omitempty"`
+	Details string       `cbor:"7,keyasint,omitempty"`
+}
+
+// Kind implements Event.
+func (*ReportAccepted) Kind() Kind { return KindReportAccepted }
+
+func (*ReportAccepted) touched() (id.ID, bool) { return id.ID{}, false }
+
+func (e *ReportAccepted) reportTouched() id.ID { return e.Report }
+
+func (e *ReportAccepted) record(now int64) *Report {
+	return &Report{
+		ID: e.Report, Reporter: e.Agent, Type: e.Type, Entity: e.Entity, Path: e.Path,
+		Reason: e.Reason, Details: e.Details, CreatedAt: now,
+	}
+}
+
+func (e *ReportAccepted) apply(s *State, now int64) {
+	if _, twice := s.reports.get(e.Report); twice || !e.Type.known() ||
+		int(e.Reason) >= len(reportReasons) {
+		panic(fmt.Sprintf("identity: report %s twice, or of kind %d, reason %d",
+			e.Report.Format(id.Report), e.Type, e.Reason))
+	}
+	s.reports.set(e.Report, e.record(now))
+	s.countReport(e.Agent, 1)
+}
+
+// countReport counts the reports of an agent that wait.
+func (s *State) countReport(agent id.ID, by int) {
+	if open := s.OpenReports(agent) + by; open > 0 {
+		s.openReports.set(agent, open)
+	} else {
+		s.openReports.delete(agent)
+	}
+}
+
+func (s *State) mustReport(reportID id.ID) *Report {
+	report, ok := s.reports.get(reportID)
+	if !ok {
+		panic(fmt.Sprintf("identity: no report %s", reportID.Format(id.Report)))
+	}
+	return report
+}
+
+// ReportSettled notes that an operator has dealt with a report.
+type ReportSettled struct {
+	Report id.ID `cbor:"1,keyasint,omitzero"`
+}
+
+// Kind implements Event.
+func (*ReportSettled) Kind() Kind { return KindReportSettled }
+
+func (*ReportSettled) touched() (id.ID, bool) { return id.ID{}, false }
+
+func (e *ReportSettled) reportTouched() id.ID { return e.Report }
+
+func (e *ReportSettled) apply(s *State, now int64) {
+	handled := *s.mustReport(e.Report)
+	handled.HandledAt = now
+	s.reports.set(e.Report, &handled)
+	s.countReport(handled.Reporter, -1)
+}
+
+// ReportForgotten drops a report that was handled.
+type ReportForgotten struct {
+	Report id.ID `cbor:"1,keyasint,omitzero"`
+}
+
+// Kind implements Event.
+func (*ReportForgotten) Kind() Kind { return KindReportForgotten }
+
+func (*ReportForgotten) touched() (id.ID, bool) { return id.ID{}, false }
+
+func (e *ReportForgotten) reportTouched() id.ID { return e.Report }
+
+func (e *ReportForgotten) apply(s *State, _ int64) {
+	s.mustReport(e.Report)
+	s.reports.delete(e.Report)
+}
+
+// TouchedReport is the report whose snapshot section an event changes; zero where it changes none.
+func TouchedReport(ev Event) id.ID {
+	if about, ok := ev.(interface{ reportTouched() id.ID }); ok {
+		return about.reportTouched()
+	}
+	return id.ID{}
+}
+
+type reportSection struct {
+	Version   uint8        `cbor:"1,keyasint"`
+	ID        id.ID        `cbor:"2,keyasint,omitzero"`
+	Reporter  id.ID        `cbor:"3,keyasint,omitzero"`
+	Type      Reported     `cbor:"4,keyasint,omitempty"`
+	Entity    id.ID        `cbor:"5,keyasint,omitzero"`
+	Path      string       `cbor:"6,keyasint,omitempty"`
+	Reason    ReportReason `cbor:"7,keyasint,omitempty"`
+	Details   string       `cbor:"8,keyasint,omitempty"`
+	CreatedAt int64        `cbor:"9,keyasint,omitempty"`
+	HandledAt int64        `cbor:"10,keyasint,omitempty"`
+}
+
+// EncodeReport is the snapshot section of a report; nil where there is no such report.
+func (s *State) EncodeReport(reportID id.ID) []byte {
+	r, ok := s.reports.get(reportID)
+	if !ok {
+		return nil
+	}
+	return encodeSection(&reportSection{
+		Version: sectionVersion, ID: r.ID, Reporter: r.Reporter, Type: r.Type, Entity: r.Entity,
+		Path: r.Path, Reason: r.Reason, Details: r.Details, CreatedAt: r.CreatedAt,
+		HandledAt: r.HandledAt,
+	})
+}
+
+// RestoreReport brings a report's section into this State, which must not be published. On an
+// error, which is ErrCorrupt, the State is as it was.
+func (s *State) RestoreReport(data []byte) error {
+	var section reportSection
+	if err := decodeSection(data, &section); err != nil {
+		return err
+	}
+	_, twice := s.reports.get(section.ID)
+	if section.Version != sectionVersion || twice || section.ID.IsZero() ||
+		!section.Type.known() || int(section.Reason) >= len(reportReasons) {
+		return corrupt("report %s does not fit", section.ID.Format(id.Report))
+	}
+	s.reports.set(section.ID, &Report{
+		ID: section.ID, Reporter: section.Reporter, Type: section.Type, Entity: section.Entity,
+		Path: section.Path, Reason: section.Reason, Details: section.Details,
+		CreatedAt: section.CreatedAt, HandledAt: section.HandledAt,
+	})
+	if section.HandledAt == 0 {
+		s.countReport(section.Reporter, 1)
+	}
+	return nil
+}
