@@ -16,13 +16,15 @@ import (
 
 // TaskEntry is an unfinished task, as far as it matters for finding it.
 type TaskEntry struct {
-	Task     id.ID
-	Priority work.Priority
-	Status   work.TaskStatus
+	Task id.ID
 	// Until is when its claim runs out, in Unix milliseconds, 0 without a claim. From then on its
 	// status is Then.
 	Until int64
-	Then  work.TaskStatus
+	// Terms are its skills, its type, and the languages of the files that it is about.
+	Terms    Terms
+	Priority work.Priority
+	Status   work.TaskStatus
+	Then     work.TaskStatus
 }
 
 // ProjectTasks is all that is kept of one project.
@@ -30,6 +32,10 @@ type ProjectTasks struct {
 	Public bool
 	// Members are those of a project that is not public.
 	Members []id.ID
+	// Active says that its tasks can be taken, Subjects what the project is about: languages and
+	// topics.
+	Active   bool
+	Subjects Terms
 	// Entries are in the order of their IDs.
 	Entries []TaskEntry
 }
@@ -92,6 +98,9 @@ type Tasks struct {
 		// public is by status; expiry holds all claims, those that have run out until it is noted.
 		public [work.TaskInReview + 1]*btree.BTreeG[*taskNode]
 		expiry *btree.BTreeG[*taskNode]
+		// terms leads to OPEN tasks, and subjects to projects with such, of public active projects.
+		terms    postings[*taskNode]
+		subjects postings[*taskProject]
 		// moved is the last claim in the order of expiry that counts as run out.
 		moved Expiry
 		count int
@@ -107,6 +116,10 @@ type taskProject struct {
 	// nil before the first.
 	nodes []*taskNode
 	open  *btree.BTreeG[*taskNode]
+	// active and subjects are those of ProjectTasks; free counts the nodes that terms leads to.
+	active   bool
+	subjects Terms
+	free     int
 }
 
 type taskNode struct {
@@ -139,6 +152,8 @@ func NewTasks() *Tasks {
 		t.mu.public[status] = newOrder(byRank)
 	}
 	t.mu.expiry = newOrder(byExpiry)
+	t.mu.terms = newPostings(byRank)
+	t.mu.subjects = newPostings(func(a, b *taskProject) bool { return a.id.Compare(b.id) > 0 })
 	return t
 }
 
@@ -202,6 +217,7 @@ func (t *Tasks) link(n *taskNode) {
 	}
 	if order := t.order(n); order != nil {
 		order.Set(n)
+		t.offer(n, order)
 	}
 }
 
@@ -211,6 +227,7 @@ func (t *Tasks) unlink(n *taskNode) {
 	}
 	if order := t.order(n); order != nil {
 		order.Delete(n)
+		t.withdraw(n, order)
 	}
 }
 
@@ -268,10 +285,15 @@ func (t *Tasks) SetAudience(project id.ID, public bool, members []id.ID) {
 	if p.public == public {
 		return
 	}
+	t.relink(p, func() { p.public, p.open = public, nil })
+}
+
+// relink changes what the places of all tasks of a project depend on.
+func (t *Tasks) relink(p *taskProject, change func()) {
 	for _, n := range p.nodes {
 		t.unlink(n)
 	}
-	p.public, p.open = public, nil
+	change()
 	for _, n := range p.nodes {
 		t.link(n)
 	}
@@ -310,7 +332,9 @@ func (t *Tasks) Replace(project id.ID, all ProjectTasks) {
 		delete(t.mu.projects, project)
 	}
 	if len(all.Entries) > 0 {
-		p := &taskProject{id: project, public: all.Public}
+		p := &taskProject{
+			id: project, public: all.Public, active: all.Active, subjects: all.Subjects,
+		}
 		p.nodes = make([]*taskNode, 0, len(all.Entries))
 		t.mu.projects[project] = p
 		if !all.Public {
@@ -332,6 +356,7 @@ func (t *Tasks) Get(project id.ID) (all ProjectTasks) {
 		return all
 	}
 	all.Public, all.Members = p.public, slices.Clone(p.members)
+	all.Active, all.Subjects = p.active, p.subjects
 	for _, n := range p.nodes {
 		all.Entries = append(all.Entries, n.TaskEntry)
 	}

@@ -69,6 +69,36 @@ func (m *tasksModel) own(agent id.ID) (projects []id.ID) {
 	return projects
 }
 
+// skilled are the tasks that have a term, working the projects that are about one; the empty term
+// stands for all projects.
+func (m *tasksModel) skilled(term string) (places []TaskPlace) {
+	for _, place := range m.public(work.TaskOpen) {
+		p := m.projects[place.Project]
+		at := slices.IndexFunc(p.Entries, func(e TaskEntry) bool { return e.Task == place.Task })
+		if p.Active && has(p.Entries[at].Terms, term) {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+func (m *tasksModel) working(term string) (projects []id.ID) {
+	for _, place := range m.public(work.TaskOpen) {
+		p := m.projects[place.Project]
+		about := term == "" || has(p.Subjects, term)
+		if p.Active && about && !slices.Contains(projects, place.Project) {
+			projects = append(projects, place.Project)
+		}
+	}
+	slices.SortFunc(projects, func(a, b id.ID) int { return b.Compare(a) })
+	return projects
+}
+
+func has(terms Terms, wanted string) (found bool) {
+	terms.each(func(term string) { found = found || term == wanted })
+	return found
+}
+
 func (m *tasksModel) due() map[id.ID]bool {
 	due := map[id.ID]bool{}
 	m.each(func(project id.ID, _ *ProjectTasks, entry TaskEntry) {
@@ -135,11 +165,17 @@ func (d drawn) members() (members []id.ID) {
 	return members
 }
 
+func (d drawn) terms() Terms {
+	return MakeTerms(rapid.SliceOfN(rapid.SampledFrom([]string{"go", "Go", "sql", "c"}), 0, 3).
+		Draw(d.T, "terms")...)
+}
+
 func (d drawn) entry(project id.ID, now int64) TaskEntry {
 	entry := TaskEntry{
 		Task:     d.task(project),
 		Priority: work.Priority(d.ByteRange("priority", 1, 4)),
 		Status:   work.TaskStatus(d.ByteRange("status", 1, 4)),
+		Terms:    d.terms(),
 	}
 	if rapid.Bool().Draw(d.T, "claimed") {
 		// A claim may have run out already when it is put in, as after a restart.
@@ -151,7 +187,7 @@ func (d drawn) entry(project id.ID, now int64) TaskEntry {
 
 func (d drawn) step(tasks *Tasks, model *tasksModel) {
 	project := d.project()
-	switch d.ByteRange("step", 0, 9) {
+	switch d.ByteRange("step", 0, 10) {
 	case 0, 1, 2, 3:
 		entry := d.entry(project, model.now)
 		if got, want := tasks.Put(project, entry), model.put(project, entry); got != want {
@@ -165,8 +201,17 @@ func (d drawn) step(tasks *Tasks, model *tasksModel) {
 		public, members := rapid.Bool().Draw(d.T, "public"), d.members()
 		tasks.SetAudience(project, public, members)
 		model.setAudience(project, public, members)
+	case 8:
+		active, subjects := rapid.Bool().Draw(d.T, "active"), d.terms()
+		tasks.SetSubjects(project, active, subjects)
+		if p := model.projects[project]; p != nil {
+			p.Active, p.Subjects = active, subjects
+		}
 	case 7:
-		all := ProjectTasks{Public: rapid.Bool().Draw(d.T, "public")}
+		all := ProjectTasks{
+			Public: rapid.Bool().Draw(d.T, "public"), Active: rapid.Bool().Draw(d.T, "active"),
+			Subjects: d.terms(),
+		}
 		if !all.Public {
 			all.Members = d.members()
 		}
@@ -178,6 +223,7 @@ func (d drawn) step(tasks *Tasks, model *tasksModel) {
 		if p := other.projects[project]; p != nil && len(p.Entries) > 0 {
 			all.Entries = slices.Clone(p.Entries)
 			p.Public, p.Members = all.Public, all.Members
+			p.Active, p.Subjects = all.Active, all.Subjects
 			model.projects[project] = p
 		}
 		tasks.Replace(project, all)
@@ -236,6 +282,12 @@ func (d drawn) check(tasks *Tasks, model *tasksModel) {
 		}
 	}
 	same("due", dueAll(tasks, model.now, size), model.due())
+	for _, term := range []string{"go", "sql", "c", "d"} {
+		same(term, tasks.Skilled(term, model.now, 100), model.skilled(term))
+		same(term, tasks.Working(term, model.now, 100), model.working(term))
+	}
+	working := model.working("")
+	same("working", tasks.Working("", model.now, size), working[:min(size, len(working))])
 	count := 0
 	for project := range byte(6) {
 		project := id.ID{0: 1, 15: project}

@@ -276,6 +276,9 @@ func errFileNotFound(path string) error {
 	return fault.New(fault.FileNotFound, "There is no file at this path.").With("path", path)
 }
 
+// LanguageOf is the language that the path of a file tells, empty where it tells none.
+func LanguageOf(file string) string { return path.LanguageOf(file) }
+
 // write puts a version at a path and keeps the trees, the size and the languages.
 func (p *Project) write(at *string, sequence uint32, op *Op) {
 	v := version{sequence: sequence, created: sequence, op: op}

@@ -230,6 +230,14 @@ func (p *Project) Languages() []string {
 	return names
 }
 
+// SameLanguages reports whether the live files of two states are in the same languages. It may say
+// no where only their order is another.
+func (p *Project) SameLanguages(other *Project) bool {
+	return slices.EqualFunc(p.languages, other.languages, func(a, b LanguageCount) bool {
+		return a.Language == b.Language
+	})
+}
+
 // CreateProject makes a project with its first, empty changeset, and with a second one for its
 // initial files where there are any.
 type CreateProject struct {

@@ -1,0 +1,218 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"unique"
+
+	"pws/identity"
+	"pws/internal/id"
+)
+
+// Provenance says where an entry of a capability profile comes from, where its agent has not
+// declared it.
+type Provenance uint8
+
+// The provenances that follow from evidence. Their numbers stand in saved sections.
+const (
+	// Observed follows from what an agent has published and completed.
+	Observed Provenance = iota + 1
+	// Attested follows from what others have attested of its work.
+	Attested
+)
+
+// ObservedMin is how much evidence an observed entry takes.
+const ObservedMin = 3
+
+// TraitsMax bounds the entries of one category and provenance in a profile; those with the most
+// evidence stay.
+const TraitsMax = 100
+
+// Trait is what evidence speaks for.
+type Trait struct {
+	Provenance Provenance
+	Category   identity.ProfileCategory
+	Value      string
+}
+
+// Compare orders traits as profiles show them.
+func (t Trait) Compare(other Trait) int {
+	return cmp.Or(cmp.Compare(t.Category, other.Category), cmp.Compare(t.Value, other.Value),
+		cmp.Compare(t.Provenance, other.Provenance))
+}
+
+// Evidence is what one project has for a trait of one agent.
+type Evidence struct {
+	Agent id.ID
+	Trait Trait
+	// Count is the number of changesets, tasks or attestations.
+	Count int
+	// At is when the newest of them came, in Unix milliseconds.
+	At int64
+}
+
+// Compare orders the evidence of a project.
+func (e *Evidence) Compare(other *Evidence) int {
+	return cmp.Or(e.Agent.Compare(other.Agent), e.Trait.Compare(other.Trait))
+}
+
+// Known is a trait with all the evidence for it.
+type Known struct {
+	Trait Trait
+	Count int
+	At    int64
+}
+
+// proof is the evidence of one project as its agent keeps it.
+type proof struct {
+	project id.ID
+	trait   unique.Handle[Trait]
+	at      int64
+	count   uint32
+}
+
+// Profiles adds up the evidence that PUBLIC projects have for each agent. That of other projects is
+// kept and counts for nothing. It is safe for concurrent use.
+type Profiles struct {
+	mu struct {
+		sync.RWMutex
+		// agents holds the proofs of each agent in the order of the projects.
+		agents map[id.ID][]proof
+		// hidden are the projects that are not PUBLIC.
+		hidden map[id.ID]struct{}
+	}
+}
+
+// NewProfiles makes an empty index.
+func NewProfiles() *Profiles {
+	p := new(Profiles)
+	p.mu.agents, p.mu.hidden = map[id.ID][]proof{}, map[id.ID]struct{}{}
+	return p
+}
+
+// SetPublic says that a project has become PUBLIC, or is that no more.
+func (p *Profiles) SetPublic(project id.ID, public bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if public {
+		delete(p.mu.hidden, project)
+	} else {
+		p.mu.hidden[project] = struct{}{}
+	}
+}
+
+// Add takes in more evidence of a project; a count of zero says that what is known is newer.
+func (p *Profiles) Add(project id.ID, public bool, all []Evidence) {
+	if len(all) == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !public {
+		p.mu.hidden[project] = struct{}{}
+	}
+	for _, one := range all {
+		p.add(one.Agent, proof{project, unique.Make(one.Trait), one.At, uint32(one.Count)})
+	}
+}
+
+func (p *Profiles) add(agent id.ID, more proof) {
+	list := p.mu.agents[agent]
+	at := firstOf(list, more.project)
+	for ; at < len(list) && list[at].project == more.project; at++ {
+		if known := &list[at]; known.trait == more.trait {
+			known.count += more.count
+			known.at = max(known.at, more.at)
+			return
+		}
+	}
+	p.mu.agents[agent] = slices.Insert(list, at, more)
+}
+
+// firstOf is where the proofs of a project begin.
+func firstOf(list []proof, project id.ID) int {
+	// Projects that are worked on are mostly new ones.
+	if last := len(list) - 1; last < 0 || list[last].project.Compare(project) < 0 {
+		return last + 1
+	}
+	at, _ := slices.BinarySearchFunc(list, project, func(one proof, wanted id.ID) int {
+		return one.project.Compare(wanted)
+	})
+	return at
+}
+
+// Remove forgets evidence of a project, whatever its count has become.
+func (p *Profiles) Remove(project id.ID, all []Evidence) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range all {
+		list, trait := p.mu.agents[one.Agent], unique.Make(one.Trait)
+		for at := firstOf(list, project); at < len(list) && list[at].project == project; at++ {
+			if list[at].trait == trait {
+				list = slices.Delete(list, at, at+1)
+				break
+			}
+		}
+		if p.mu.agents[one.Agent] = list; len(list) == 0 {
+			delete(p.mu.agents, one.Agent)
+		}
+	}
+}
+
+// Of are the traits that an agent has enough evidence for, in their order.
+func (p *Profiles) Of(agent id.ID) []Known {
+	found := slices.DeleteFunc(p.sum(agent), func(k Known) bool {
+		return k.Trait.Provenance == Observed && k.Count < ObservedMin
+	})
+	slices.SortFunc(found, func(a, b Known) int {
+		return cmp.Or(cmp.Compare(a.Trait.Category, b.Trait.Category),
+			cmp.Compare(a.Trait.Provenance, b.Trait.Provenance), cmp.Compare(b.Count, a.Count),
+			strings.Compare(a.Trait.Value, b.Trait.Value))
+	})
+	found = firstOfEach(found)
+	slices.SortFunc(found, func(a, b Known) int { return a.Trait.Compare(b.Trait) })
+	return found
+}
+
+// sum adds up what counts for an agent.
+func (p *Profiles) sum(agent id.ID) (found []Known) {
+	places := map[unique.Handle[Trait]]int{}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	list, hidden := p.mu.agents[agent], false
+	for nth := range list {
+		one := &list[nth]
+		if nth == 0 || list[nth-1].project != one.project {
+			_, hidden = p.mu.hidden[one.project]
+		}
+		if hidden {
+			continue
+		}
+		at, known := places[one.trait]
+		if !known {
+			at = len(found)
+			places[one.trait] = at
+			found = append(found, Known{Trait: one.trait.Value()})
+		}
+		found[at].Count += int(one.count)
+		found[at].At = max(found[at].At, one.at)
+	}
+	return found
+}
+
+// firstOfEach keeps the first TraitsMax of each category and provenance, which stand together.
+func firstOfEach(found []Known) []Known {
+	kept, run := found[:0], 0
+	var last Trait
+	for _, one := range found {
+		if one.Trait.Category != last.Category || one.Trait.Provenance != last.Provenance {
+			last, run = one.Trait, 0
+		}
+		if run++; run <= TraitsMax {
+			kept = append(kept, one)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,97 @@
+package index
+
+import (
+	"slices"
+	"strings"
+	"unique"
+
+	"github.com/tidwall/btree"
+)
+
+// Terms are the words by which a thing is looked for, without regard to case, each once and in
+// order. The zero value holds none. Equal ones are kept once.
+type Terms struct{ joined unique.Handle[string] }
+
+// termBreak stands between two terms, which never hold it.
+const termBreak = "\x00"
+
+// MakeTerms makes terms of words.
+func MakeTerms(words ...string) Terms {
+	list := make([]string, 0, len(words))
+	for _, word := range words {
+		if word = FoldTerm(word); word != "" {
+			list = append(list, word)
+		}
+	}
+	slices.Sort(list)
+	return JoinedTerms(strings.Join(slices.Compact(list), termBreak))
+}
+
+// FoldTerm is a word as a term.
+func FoldTerm(word string) string { return strings.ToLower(strings.TrimSpace(word)) }
+
+// JoinedTerms reads what String has written.
+func JoinedTerms(joined string) Terms {
+	if joined == "" {
+		return Terms{}
+	}
+	return Terms{unique.Make(joined)}
+}
+
+// String is a form to keep them in.
+func (t Terms) String() string {
+	if t == (Terms{}) {
+		return ""
+	}
+	return t.joined.Value()
+}
+
+// Equal reports whether both hold the same.
+func (t Terms) Equal(other Terms) bool { return t == other }
+
+// each yields the terms.
+func (t Terms) each(yield func(term string)) {
+	if t == (Terms{}) {
+		return
+	}
+	for term := range strings.SplitSeq(t.joined.Value(), termBreak) {
+		yield(term)
+	}
+}
+
+// postings leads from terms to the things that have them, in an order. The empty term is one like
+// any other, for those who want all.
+type postings[T any] struct {
+	orders map[string]*btree.BTreeG[T]
+	less   func(a, b T) bool
+}
+
+func newPostings[T any](less func(a, b T) bool) postings[T] {
+	return postings[T]{orders: map[string]*btree.BTreeG[T]{}, less: less}
+}
+
+func (p postings[T]) set(term string, one T) {
+	order := p.orders[term]
+	if order == nil {
+		order = btree.NewBTreeGOptions(p.less, btree.Options{NoLocks: true, Degree: taskDegree})
+		p.orders[strings.Clone(term)] = order
+	}
+	order.Set(one)
+}
+
+func (p postings[T]) delete(term string, one T) {
+	order := p.orders[term]
+	if order == nil {
+		return
+	}
+	if order.Delete(one); order.Len() == 0 {
+		delete(p.orders, term)
+	}
+}
+
+// scan yields the things that have a term, in their order.
+func (p postings[T]) scan(term string, yield func(one T) bool) {
+	if order := p.orders[term]; order != nil {
+		order.Scan(yield)
+	}
+}
