@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"pws/api"
 	"pws/index/feed"
+	"pws/index/wake"
 	"pws/internal/id"
 	"pws/wal"
 	"pws/work"
@@ -76,10 +76,8 @@ const (
 type follower struct {
 	engine *Engine
 	log    *feed.Log
-	// appended is told of records AFTER they can be read, by one goroutine; nil where nobody listens.
-	appended func(records []feed.Record)
-	// eager is how many want to be told of records at once, and not when the feed comes round to it.
-	eager atomic.Int32
+	// hub wakes those who wait for records, AFTER they can be read.
+	hub *wake.Hub
 
 	queue struct {
 		sync.Mutex
@@ -114,6 +112,7 @@ func newFollower(e *Engine) *follower {
 // start begins to follow a log that ends with an entry.
 func (f *follower) start(last uint64) {
 	f.queue.pushed, f.queue.missed = last, true
+	f.hub = wake.NewHub(f.engine.audience)
 	f.stopped.Go(f.run)
 	f.nudge()
 }
@@ -121,6 +120,7 @@ func (f *follower) start(last uint64) {
 func (f *follower) close() {
 	close(f.stop)
 	f.stopped.Wait()
+	f.hub.Close()
 }
 
 // nudge has the feed look at once.
@@ -144,7 +144,7 @@ func (f *follower) push(one happening) {
 	}
 	due := len(f.queue.waiting) == feedQueueMax/2
 	f.queue.Unlock()
-	if due || f.eager.Load() > 0 {
+	if due || f.hub.Waiting() > 0 {
 		f.nudge()
 	}
 }
@@ -206,9 +206,7 @@ func (f *follower) take(records []feed.Record, position uint64) {
 		f.reached.changed = make(chan struct{})
 	}
 	f.reached.Unlock()
-	if len(records) > 0 && f.appended != nil {
-		f.appended(records)
-	}
+	f.tell(records)
 }
 
 // position is how far the feed has come.

@@ -4,6 +4,7 @@ import (
 	"pws/identity"
 	"pws/index"
 	"pws/index/feed"
+	"pws/index/wake"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -63,6 +64,9 @@ type Engine interface {
 	// Inbox is what an agent is told of by itself, the oldest first, up to an entry of the log, and
 	// that entry. What it names is judged by the live view.
 	Inbox(agent id.ID) (items []index.InboxItem, head uint64)
+	// WaitActivity makes a waiter for the activity of one project, or, for the zero ID, of all that an
+	// agent may be told of. Whoever registers BEFORE reading misses nothing.
+	WaitActivity(project, agent id.ID) *wake.Waiter
 	// EventID is the public ID of an activity of an entry of that time; EventPosition leads back, and
 	// ok is false for IDs that were not made so.
 	EventID(at feed.Position, millis int64) id.ID

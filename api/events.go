@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -62,6 +63,11 @@ var eventOperations = []*Operation{
 				Doc: "Only events of this project.",
 			},
 			{
+				Name: "wait", Integer: true, Check: "min=0,max=" + strconv.Itoa(eventsWaitMax),
+				Doc: fmt.Sprintf("How many seconds to wait for an event where there is none: 0 to %d, 0 "+
+					"if absent. It is real time.", eventsWaitMax),
+			},
+			{
 				Name: "type", Check: "enum=" + strings.Join(work.ActivityTypes(), "|"),
 				Doc: "Only events of this type.",
 			},
@@ -69,11 +75,14 @@ var eventOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
-		Tag: "events", Summary: "Poll for events",
+		Streams: true, Tag: "events", Summary: "Poll or wait for events, or follow them",
 		Doc: "What happened since a cursor, each event exactly once and in order: in one project, or " +
 			"in all PUBLIC projects and those that the caller is a member of. What the caller may " +
 			"not see now is left out. Cursors outlive restarts; one that is older than what is " +
-			"kept is refused with the reason EXPIRED and oldest_cursor to go on with.",
+			"kept is refused with the reason EXPIRED and oldest_cursor to go on with. With wait, an " +
+			"answer that would be empty comes with the first event, or empty at the end of the time. " +
+			"Accept: text/event-stream gets the same events as Server-Sent Events, without end: id is " +
+			"a cursor, event the type, data the event; Last-Event-ID goes on behind one.",
 	}, pollEvents),
 }
 
@@ -145,24 +154,41 @@ func pollEvents(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	text, sent := c.Query["after"]
+	if c.Streams && c.LastEventID != "" {
+		text, sent = c.LastEventID, true
+	}
 	var after feed.Position
-	if text, sent := c.Query["after"]; sent {
+	if sent {
 		if after, err = c.eventPosition(&filter, text); err != nil {
 			return Reply{}, err
 		}
+	}
+	if c.Streams {
+		return c.streamEvents(filter, after)
+	}
+	if wait := c.eventsWait(); wait > 0 {
+		return c.awaitEvents(filter, after, limit, wait)
 	}
 	found, err := c.eventsAfter(&filter, after, limit)
 	if err != nil {
 		return Reply{}, err
 	}
+	return c.eventsReply(&filter, &found), nil
+}
+
+// eventsReply is what was found as a page.
+func (c *Call) eventsReply(filter *eventFilter, found *foundEvents) Reply {
 	return Reply{Data: EventsData{
-		Events: found.events, NextCursor: c.eventCursor(&filter, found.next), HasMore: found.more,
-	}}, nil
+		Events: found.events, NextCursor: c.eventCursor(filter, found.next), HasMore: found.more,
+	}}
 }
 
 // foundEvents are the events behind a position.
 type foundEvents struct {
 	events []Event
+	// places are their positions.
+	places []feed.Position
 	// next is where to go on from, more says that it is worth going on at once.
 	next feed.Position
 	more bool
@@ -201,6 +227,7 @@ func (c *Call) eventsAfter(
 			}
 			if seen {
 				found.events = append(found.events, c.event(record, sight))
+				found.places = append(found.places, record.Position)
 			}
 		}
 		if found.next = page.Next; !page.More {

@@ -213,6 +213,20 @@ func (r *reply) is(status int, code string) error {
 
 // send does one request as the current caller.
 func (s *script) send(sent *request) (*reply, error) {
+	made, err := s.made(sent)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.client.http.Do(made)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	return s.read(sent, answer)
+}
+
+// made is a request of the current caller.
+func (s *script) made(sent *request) (*http.Request, error) {
 	if s.server == nil {
 		return nil, errors.New("no server runs")
 	}
@@ -231,12 +245,7 @@ func (s *script) send(sent *request) (*reply, error) {
 		made.Header["Content-Type"] = []string{"application/json"}
 	}
 	s.fillHeaders(made, sent)
-	answer, err := s.client.http.Do(made)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	return s.read(sent, answer)
+	return made, nil
 }
 
 type nopCloser struct{ *bytes.Reader }

@@ -90,10 +90,13 @@ type script struct {
 	vars map[string]string
 	last *reply
 	// acked are the files that flood was told of, by project.
-	acked  map[string][]string
-	kept   map[string]string
-	names  normalizer
-	serial int
+	acked map[string][]string
+	kept  map[string]string
+	// following are the open streams, and pending the requests without an answer yet, by name.
+	following map[string]*following
+	pending   map[string]*pending
+	names     normalizer
+	serial    int
 }
 
 // command is one word that a line of a script can begin with.
@@ -127,6 +130,13 @@ func commands() map[string]command {
 		"list":     does((*script).list),
 		"walk":     does((*script).walk),
 		"events":   does((*script).events),
+
+		"follow": does((*script).follow),
+		"heard":  does((*script).heard),
+		"over":   does((*script).over),
+		"leave":  does((*script).leave),
+		"later":  does((*script).later),
+		"then":   does((*script).then),
 
 		"get":    does((*script).get),
 		"text":   does((*script).text),
@@ -192,8 +202,9 @@ func (s *script) context() string {
 }
 
 func (s *script) end() {
-	s.client.close()
 	if s.server != nil {
 		s.server.kill()
 	}
+	s.endFollowing()
+	s.client.close()
 }

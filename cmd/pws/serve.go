@@ -36,7 +36,12 @@ type ServeCommand struct {
 	RateLimit      []string `help:"Replace the quota of a limit, as NAME=REQUESTS; names are in the capability model."`
 	AllowedOrigins []string `help:"Origins of web pages that may use the API; any for anonymous reads if absent."`
 	TrustedProxies []string `help:"Networks of proxies whose X-Forwarded-For names the client."`
-	AdminListen    string   `help:"Address for metrics and profiles; none if absent. Keep it private."`
+
+	Waiting         int `default:"4096" help:"Requests that may wait for events at one time, streams included."`
+	WaitingPerAgent int `default:"64" help:"How many of these one agent may have."`
+	WaitingPerIP    int `name:"waiting-per-ip" default:"256" help:"How many of these one address may have."`
+
+	AdminListen string `help:"Address for metrics and profiles; none if absent. Keep it private."`
 
 	CacheBytes        int64         `default:"268435456" help:"Memory for contents that were read from disk."`
 	ReserveBytes      int64         `default:"67108864" help:"Free disk space below which writes are refused."`
@@ -152,7 +157,13 @@ func (c *ServeCommand) engineConfig(log *slog.Logger, failed chan error) actors.
 
 // serverConfig reads the flags that have a form of their own.
 func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
-	config := http.Config{Origins: c.AllowedOrigins}
+	config := http.Config{
+		Origins: c.AllowedOrigins, Waiting: c.Waiting, WaitingPerAgent: c.WaitingPerAgent,
+		WaitingPerIP: c.WaitingPerIP,
+	}
+	if c.Waiting < 1 || c.WaitingPerAgent < 1 || c.WaitingPerIP < 1 {
+		return config, nil, errors.New("--waiting and its parts must be positive")
+	}
 	for _, network := range c.TrustedProxies {
 		prefix, err := netip.ParsePrefix(network)
 		if err != nil {

@@ -1,0 +1,46 @@
+package actors
+
+import (
+	"pws/index/feed"
+	"pws/index/wake"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// WaitActivity implements api.Engine.
+func (e *Engine) WaitActivity(project, agent id.ID) *wake.Waiter {
+	return e.feed.hub.Wait(project, agent)
+}
+
+// tell wakes those whom records concern.
+func (f *follower) tell(records []feed.Record) {
+	if f.hub.Waiting() == 0 {
+		return
+	}
+	var last id.ID
+	for at := range records {
+		if project := records[at].Project; project != last {
+			f.hub.Tell(project)
+			last = project
+		}
+	}
+}
+
+// audience is who learns of a project's activity without having named it: everybody of a PUBLIC
+// project, and the members of others. Where that cannot be found all are woken, for they look for
+// themselves.
+func (e *Engine) audience(project id.ID) (everybody bool, agents []id.ID) {
+	p, err := e.summary(project)
+	switch {
+	case err != nil || p != nil && p.Visibility == work.Public:
+		return true, nil
+	case p == nil:
+		return false, nil
+	}
+	members := p.Members()
+	agents = make([]id.ID, len(members))
+	for at := range members {
+		agents[at] = members[at].Agent
+	}
+	return false, agents
+}
