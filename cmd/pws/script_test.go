@@ -157,6 +157,7 @@ func commands() map[string]command {
 		"revise":   does((*script).revise),
 
 		"permissions": does((*script).permissions),
+		"privacy":     does((*script).privacy),
 		"quota":       does((*script).quota),
 	}
 }

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"pws/internal/fault"
+)
+
+// run asks before and after the one project is closed, and after the leaver has left.
+func (p *privacy) run(ts *testscript.TestScript) {
+	outsiders := []string{"nobody", "outsider", "visitor"}
+	p.forAll(func(one *secretCase) {
+		if p.await(one) {
+			p.ask(one, outsiders, worldPrivate, worldUnlisted)
+		}
+	})
+	p.change(worldClosed, "PATCH", "projects/$project", `{"visibility":"PRIVATE"}`)
+	p.hidden = []string{worldPrivate, worldUnlisted, worldClosed}
+	p.forAll(func(one *secretCase) {
+		p.ask(one, outsiders, worldPrivate, worldUnlisted, worldClosed)
+	})
+	// The leaver stays a member of the unlisted project.
+	p.hidden = []string{worldPrivate, worldClosed}
+	for _, kind := range p.hidden {
+		p.change(kind, "DELETE", "projects/$project/members/leaver", "")
+	}
+	p.forAll(func(one *secretCase) { p.ask(one, []string{"leaver"}, p.hidden...) })
+	p.replay()
+	p.times(ts)
+}
+
+// forAll does something with all cases, a few at a time.
+func (p *privacy) forAll(do func(*secretCase)) {
+	const workers = 4
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for at := int(next.Add(1)) - 1; at < len(p.cases); at = int(next.Add(1)) - 1 {
+				do(p.cases[at])
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (p *privacy) failf(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wrong = append(p.wrong, fmt.Sprintf(format, args...))
+}
+
+var secretSerial atomic.Int64
+
+// request makes a request out of the line of a world; change may change its texts.
+func (w *secretWorld) request(
+	caller, method, target, body string, change func(string) string,
+) *request {
+	expand := func(text string) string {
+		mine := "$mine_" + strings.Replace(caller, "nobody", "outsider", 1)
+		text = strings.ReplaceAll(w.spelled(text), "$mine", mine)
+		if text = w.script.expand(text); change != nil {
+			text = change(text)
+		}
+		return text
+	}
+	sent := &request{method: method, target: w.script.target(expand(target))}
+	if body != "" {
+		sent.body = []byte(expand(body))
+	}
+	if op := operationOf(method, sent.target); op != nil && needsKey(op) {
+		sent.headers = []string{fmt.Sprintf("Idempotency-Key: secret-%d", secretSerial.Add(1))}
+	}
+	return sent
+}
+
+// answer sends a request as somebody, and checks the answer against its declaration.
+func (w *secretWorld) answer(caller string, sent *request) (*reply, error) {
+	own := *w.script
+	own.caller = strings.TrimSuffix(caller, "nobody")
+	got, err := own.send(sent)
+	if err != nil {
+		return nil, err
+	}
+	if problem := own.check(sent, got); problem != "" {
+		return nil, fmt.Errorf("%s\n%s", problem, got.body)
+	}
+	return got, nil
+}
+
+// change is something that the owner does to a project.
+func (p *privacy) change(kind, method, target, body string) {
+	w, owner := p.worlds[kind], word(kind, "owner")
+	got, err := w.answer(owner, w.request(owner, method, target, body, nil))
+	if err != nil || got.status >= 300 {
+		p.failf("%s %s of the %s world: %v %v", method, target, kind, got, err)
+	}
+}
+
+// await asks the public world, and that which is to be closed, until what is PUBLIC shows: the
+// derived indexes may lag behind.
+func (p *privacy) await(one *secretCase) bool {
+	for _, kind := range []string{worldClosed, worldPublic} {
+		for end := time.Now().Add(patience); one.shows; {
+			w := p.worlds[kind]
+			got, err := w.answer("outsider", w.request("outsider", one.method, one.target, one.body,
+				nil))
+			if err == nil && bytes.Contains(got.body, []byte("x"+kind)) {
+				break
+			}
+			if err != nil || time.Now().After(end) {
+				p.failf("%s %s does not show the %s world: %v %v", one.method, one.target, kind, err,
+					got)
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ask asks a case as some callers with what some worlds have.
+func (p *privacy) ask(one *secretCase, callers []string, kinds ...string) {
+	for _, kind := range kinds {
+		w := p.worlds[kind]
+		if one.code != "" && kind == worldUnlisted {
+			// By its ID anybody may read it.
+			continue
+		}
+		for _, caller := range callers {
+			if one.nobody && caller != "nobody" {
+				continue
+			}
+			if err := p.askOnce(one, w, caller); err != nil {
+				p.failf("%s: %s %s %s as %s, %s world: %v", one.operation, one.method, one.target,
+					one.body, caller, kind, err)
+			}
+		}
+	}
+}
+
+func (p *privacy) askOnce(one *secretCase, w *secretWorld, caller string) error {
+	sent := w.request(caller, one.method, one.target, one.body, nil)
+	got, err := w.answer(caller, sent)
+	if err != nil {
+		return err
+	}
+	said := sent.target + string(sent.body)
+	for _, kind := range p.hidden {
+		found := slices.DeleteFunc(p.worlds[kind].leaks(got, one.agents), func(leak string) bool {
+			return one.code != "" && strings.Contains(said, leak)
+		})
+		if len(found) > 0 {
+			return fmt.Errorf("tells of the %s world: %q\n%s", kind, found, got.body)
+		}
+	}
+	if one.lacks != "" && bytes.Contains(got.body, []byte(one.lacks)) {
+		return fmt.Errorf("tells %s\n%s", one.lacks, got.body)
+	}
+	if one.code == "" {
+		if strings.Contains(one.target+one.body, "<") {
+			return w.same(one, caller, got)
+		}
+		return nil
+	}
+	value, _ := got.at("error.code")
+	code := fault.Code(textOf(value))
+	if code != one.code && (caller != "nobody" || code != fault.AuthenticationRequired) {
+		return fmt.Errorf("%s, not %d %s", one.code, got.status, got.body)
+	}
+	return w.same(one, caller, got)
+}
+
+// same asks again for what never existed: for IDs that differ in the last bits, and for some that
+// no project has the family of, both with words that nobody wrote. The answers must be one, and so
+// must be those to HEAD and to a condition.
+func (w *secretWorld) same(one *secretCase, caller string, first *reply) error {
+	const nearDigit, farDigit = 23, 12
+	heads := []func(*request){func(*request) {}}
+	if one.method == "GET" && one.code != "" {
+		heads = append(heads, func(r *request) { r.method = "HEAD" },
+			func(r *request) { r.headers = append(r.headers, "If-None-Match: *") })
+	}
+	for nth, head := range heads {
+		got := first
+		if nth > 0 {
+			sent := w.request(caller, one.method, one.target, one.body, nil)
+			head(sent)
+			var err error
+			if got, err = w.answer(caller, sent); err != nil {
+				return err
+			}
+		}
+		for _, digit := range []int{nearDigit, farDigit} {
+			changed := false
+			sent := w.request(caller, one.method, one.target, one.body, func(text string) string {
+				now := w.unknown(text, digit)
+				changed = changed || now != text
+				return now
+			})
+			head(sent)
+			other, err := w.answer(caller, sent)
+			if err != nil || !changed {
+				return fmt.Errorf("nothing else was asked for: %v", err)
+			}
+			// What the request said may be said back.
+			if w.unknown(string(w.bare(got)), digit) != string(w.bare(other)) ||
+				!maps.EqualFunc(bareHeader(got), bareHeader(other), slices.Equal) {
+				return fmt.Errorf("%s %v\ndiffers from the answer about nothing:\n%s %v", got.body,
+					bareHeader(got), other.body, bareHeader(other))
+			}
+		}
+	}
+	return nil
+}
+
+// unknown is a text with IDs and words in place of those of the world that nothing has.
+func (w *secretWorld) unknown(text string, digit int) string {
+	text = strings.ReplaceAll(text, "x"+w.kind, "x"+strings.Repeat("q", len(w.kind)))
+	return anyID.ReplaceAllStringFunc(text, func(public string) string {
+		if !w.ids[public] && !w.agents[public] {
+			return public
+		}
+		at := len("prj_") + digit
+		next := byte('0')
+		if public[at] == next {
+			next = '1'
+		}
+		return public[:at] + string(next) + public[at+1:]
+	})
+}
+
+// leaks are words and IDs of a world in an answer, its header included.
+func (w *secretWorld) leaks(got *reply, agents bool) (found []string) {
+	text := string(w.bare(got))
+	for name, values := range bareHeader(got) {
+		text += "\n" + name + ": " + strings.Join(values, ", ")
+	}
+	if agents {
+		for public := range w.agents {
+			text = strings.ReplaceAll(text, public, "")
+		}
+	}
+	for _, public := range anyID.FindAllString(text, -1) {
+		if w.ids[public] || w.agents[public] {
+			found = append(found, public)
+		}
+	}
+	const shown = 60
+	if at := strings.Index(text, "x"+w.kind); at >= 0 {
+		found = append(found, text[at:min(len(text), at+shown)])
+	}
+	return found
+}
+
+// replay repeats with their keys what outsiders did while they could: what came of it is kept, and
+// is not told them any more.
+func (p *privacy) replay() {
+	for _, kind := range p.hidden {
+		w := p.worlds[kind]
+		if len(w.replays) == 0 {
+			p.failf("nothing is there to be repeated in the %s world", kind)
+		}
+		for _, one := range w.replays {
+			got, err := w.answer(one.caller, one.sent)
+			if err != nil || got.status != http.StatusNotFound {
+				p.failf("the repeat of %s %s as %s, %s world: %v %v", one.sent.method,
+					one.sent.target, one.caller, kind, got, err)
+				continue
+			}
+			if found := w.leaks(got, false); len(found) > 0 {
+				p.failf("the repeat of %s %s tells %q", one.sent.method, one.sent.target, found)
+			}
+		}
+	}
+}
+
+// times compares how long refusals take of what is hidden and of what never existed. The bound is
+// generous: it finds work that is done for the one alone, and no machine that is busy.
+func (p *privacy) times(ts *testscript.TestScript) {
+	const rounds, factor, slack = 150, 3, time.Millisecond
+	w := p.worlds[worldPrivate]
+	for _, target := range []string{
+		"projects/$project", "projects/$project/files/shared.txt", "tasks/$task",
+		"projects/$project/resume", "contributions/$contribution", "search?q=<content>",
+	} {
+		if operationOf("GET", w.script.target(target)) == nil {
+			continue
+		}
+		const farDigit = 12
+		took := [2][]time.Duration{}
+		for range rounds {
+			for at, change := range []func(string) string{
+				nil, func(text string) string { return w.unknown(text, farDigit) },
+			} {
+				sent := w.request("outsider", "GET", target, "", change)
+				began := time.Now()
+				if _, err := w.answer("outsider", sent); err != nil {
+					p.failf("GET %s: %v", target, err)
+					return
+				}
+				took[at] = append(took[at], time.Since(began))
+			}
+		}
+		slices.Sort(took[0])
+		slices.Sort(took[1])
+		hidden, absent := took[0][rounds/2], took[1][rounds/2]
+		ts.Logf("GET %s: hidden %v, absent %v", target, hidden, absent)
+		if hidden > factor*absent+slack || absent > factor*hidden+slack {
+			p.failf("GET %s takes %v where it is hidden, and %v where nothing is", target, hidden,
+				absent)
+		}
+	}
+}
