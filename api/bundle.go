@@ -23,7 +23,8 @@ type Bundle struct {
 	Provenance    Provenance        `json:"provenance" doc:"Where it comes from."`
 	Artifacts     []Artifact        `json:"artifacts" doc:"What it offers."`
 	Contributions []Contribution    `json:"contributions" doc:"What others have contributed: for attribution, an import leaves it out."`
-	Discussions   []None            `json:"discussions" check:"items=0..0" doc:"What was discussed."`
+	Discussions   []Discussion      `json:"discussions" doc:"What was discussed."`
+	Comments      []Comment         `json:"comments" doc:"What was said in all discussions."`
 	Verification  []Verification    `json:"verification" doc:"All verification records."`
 	Blobs         map[string]string `json:"blobs,omitzero" doc:"With history=full: by blob hash the contents that history names and files does not hold."`
 	Integrity     *BundleIntegrity  `json:"integrity,omitzero" doc:"Tells damage."`

@@ -45,6 +45,12 @@ func sampleBundle(t failer) []byte {
 		Source: "lab", Reference: "1",
 	}})
 	d.do(t, "ann", &work.CreateRelation{Type: work.DependsOn, Target: agent("other")})
+	opened := d.do(t, "ann", &work.CreateDiscussion{
+		Title: "why", Body: "how", Subject: work.Matter{Type: work.MatterTask, ID: first},
+		Mentions: []id.ID{agent("ann")},
+	}).Result.Subject
+	said := d.do(t, "ann", &work.AddComment{Discussion: opened, Body: "so"}).Result.Subject
+	d.do(t, "ann", &work.AddComment{Discussion: opened, Body: "no", ReplyTo: said})
 	return d.export(t, "ann", true)
 }
 
@@ -171,7 +177,29 @@ var hostile = []struct {
 	{"verification.0.outcome", "FINE", "verification[0].outcome"},
 	{"relationships.0.direction", "INCOMING", "relationships[0].direction"},
 	{"relationships.0.type", "LIKES", "relationships[0].type"},
-	{"discussions", []any{map[string]any{}}, "discussions"},
+	{"discussions", []any{map[string]any{}}, "discussions[0].title: is required"},
+	{"discussions.0.body", "", "discussions[0].body"},
+	{"discussions.0.id", "dsc_1", "discussions[0].id"},
+	{"discussions.0.subject", map[string]any{"type": "CLAIM", "id": "x"}, "discussions[0].subject"},
+	{
+		"discussions.0.subject", map[string]any{"type": "FILE", "id": "../x"},
+		"discussions[0].subject.id",
+	},
+	{
+		"discussions.0.subject", map[string]any{
+			"type": "TASK", "id": "tsk_00000000000000000000000001",
+		}, "discussions[0].subject.id: names nothing",
+	},
+	{
+		"comments.0.discussion_id", "dsc_00000000000000000000000001",
+		"comments[0].discussion_id: names no",
+	},
+	{
+		"comments.0.reply_to_id", "cmt_00000000000000000000000001",
+		"comments[0].reply_to_id: names no earlier",
+	},
+	{"comments.0.body", strings.Repeat("x", 20_001), "comments[0].body"},
+	{"comments.0.created_at", "soon", "comments[0].created_at"},
 }
 
 // set puts a value at a path of a tree.

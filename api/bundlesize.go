@@ -22,7 +22,8 @@ const (
 var sectionMax = map[string]int{
 	"files": work.FilesMax, "handoffs": work.HandoffsMax, "tasks": work.TasksMax,
 	"verification": work.VerificationsMax, "artifacts": work.ArtifactsMax,
-	"relationships": work.RelationsMax,
+	"relationships": work.RelationsMax, "discussions": work.DiscussionsMax,
+	"comments": work.CommentsMax,
 }
 
 // crowded finds what has too many members to be read. It is asked BEFORE anything of the bundle is

@@ -72,7 +72,8 @@ func (e *export) run() error {
 	e.one("provenance", provenance)
 	e.list("artifacts", e.artifacts)
 	e.list("contributions", e.contributions)
-	e.list("discussions", func() {})
+	e.list("discussions", e.discussions)
+	e.list("comments", e.comments)
 	e.list("verification", e.verifications)
 	if e.full {
 		e.blobs()

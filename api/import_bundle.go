@@ -39,6 +39,8 @@ type ImportedCounts struct {
 	Artifacts     int `json:"artifacts" doc:"Artifacts."`
 	Verifications int `json:"verifications" doc:"Verification records."`
 	Relations     int `json:"relations" doc:"Relations to other projects."`
+	Discussions   int `json:"discussions" doc:"Discussions."`
+	Comments      int `json:"comments" doc:"Comments."`
 }
 
 // LeftOut counts what a bundle has and its import has not.
@@ -91,6 +93,7 @@ func (i *importer) data(p *work.Project, r work.Result) ImportedData {
 			Changesets: p.ChangesetsCount(), Files: p.FilesCount(), Handoffs: len(kept.Handoffs),
 			Tasks: len(kept.Tasks), Artifacts: len(kept.Artifacts),
 			Verifications: len(kept.Verifications), Relations: len(i.command.Relations),
+			Discussions: len(kept.Discussions), Comments: len(kept.Comments),
 		},
 		LeftOut: i.leftOut,
 	}
@@ -110,6 +113,7 @@ func (i *importer) data(p *work.Project, r work.Result) ImportedData {
 	})
 	addOffered(&ids, i.command.Artifacts, p)
 	addVerified(&ids, i.command.Verifications, p)
+	addTalk(&ids, &i.command, p)
 	history := i.command.History
 	for nth := len(history) - 1; nth >= 0; nth-- {
 		made := p.Head().ID
@@ -189,6 +193,8 @@ func (i *importer) read(body *ImportProject) error {
 	i.readTasks()
 	i.readArtifacts()
 	i.readVerifications()
+	i.readDiscussions()
+	i.readComments()
 	if err := i.readRelations(); err != nil {
 		return err
 	}

@@ -147,6 +147,8 @@ type Limits struct {
 	PageRelations        int `json:"page_size_relations_default" doc:"Default page of relations."`
 	PageArtifacts        int `json:"page_size_artifacts_default" doc:"Default page of artifacts."`
 	PageVerifications    int `json:"page_size_verifications_default" doc:"Default page of verification records."`
+	PageDiscussions      int `json:"page_size_discussions_default" doc:"Default page of discussions."`
+	PageComments         int `json:"page_size_comments_default" doc:"Default page of comments."`
 	PageContributions    int `json:"page_size_contributions_default" doc:"Default page of contributions."`
 	PageFiles            int `json:"page_size_files_default" doc:"Default page of files."`
 	PageChangesets       int `json:"page_size_changesets_default" doc:"Default page of changesets."`
@@ -195,7 +197,8 @@ var deploymentLimits = Limits{
 	PageMax:        limitMax, PageProjects: 50, PageTasks: 50, PageFiles: 200, PageChangesets: 100,
 	PageHandoffs: handoffsPage, PageWorkSessions: workSessionsPage,
 	PageVerifications: verificationsPage, PageRelations: relationsPage,
-	PageContributions:    contributionsPage,
+	PageContributions: contributionsPage,
+	PageDiscussions:   discussionsPage, PageComments: commentsPage,
 	PageArtifacts:        artifactsPage,
 	SearchResultsDefault: 25, SearchResultsMax: 100, SearchQueryBytes: 500,
 	SearchFileBytes: 200_000, OpportunitiesMax: 100,
@@ -288,7 +291,7 @@ func init() {
 	}
 	for name, group := range map[string][]*Operation{
 		"claims": claimOperations, "resume": resumeOperations, "manifest": manifestOperations,
-		"imports": importOperations,
+		"imports": importOperations, "comments": commentOperations,
 	} {
 		for _, op := range group {
 			add(name, op)

@@ -96,6 +96,7 @@ func (c *Call) project(p *work.Project) Project {
 			OpenTasks: p.TaskCount(work.TaskOpen, c.Now), Members: len(p.Members()),
 			ContributionsPending: p.PendingContributions(),
 			Forks:                c.forks(p),
+			Watchers:             p.WatchersCount(),
 		},
 		Verification: verificationOf(p).Status,
 		Version:      p.Version,
@@ -103,7 +104,9 @@ func (c *Call) project(p *work.Project) Project {
 		UpdatedAt:    Time(p.UpdatedAt),
 	}
 	if c.Session != nil {
-		record.Viewer = &Viewer{Role: roleOrNil(p.RoleOf(c.Agent))}
+		record.Viewer = &Viewer{
+			Role: roleOrNil(p.RoleOf(c.Agent)), Watching: c.watching(p),
+		}
 	}
 	return record
 }
@@ -139,6 +142,9 @@ func (c *Call) projectTag(p *work.Project, origin bool) string {
 	}
 	if origin {
 		tag = append(tag, "-o"...)
+	}
+	if _, watching := p.Watch(c.Agent); watching {
+		tag = append(tag, "-w"...)
 	}
 	if forks := c.forks(p); forks > 0 {
 		tag = strconv.AppendInt(append(tag, "-f"...), int64(forks), 36)

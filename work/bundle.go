@@ -56,6 +56,10 @@ type ImportProject struct {
 	Tasks         []Bundled[Task]
 	Verifications []Bundled[Verification]
 	Artifacts     []Bundled[Artifact]
+	// Discussions come without those whom they mention, who are told of nothing here; so do comments,
+	// each behind what it answers.
+	Discussions []Bundled[Discussion]
+	Comments    []Bundled[Comment]
 	// Relations are those whose targets the caller may see.
 	Relations []Relation
 }
@@ -75,8 +79,8 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	b := &bundleImport{
 		ImportProject: c, stamp: stamp, last: stamp.ID(0),
-		changesets: map[id.ID]id.ID{}, tasks: map[id.ID]id.ID{}, handoffs: map[id.ID]bool{},
-		artifacts: map[id.ID]id.ID{}, tree: new(Project),
+		changesets: map[id.ID]id.ID{}, tasks: map[id.ID]id.ID{}, handoffs: map[id.ID]id.ID{},
+		artifacts: map[id.ID]id.ID{}, discussions: map[id.ID]id.ID{}, tree: new(Project),
 		event: &ProjectImported{Imported: c.Imported, Status: c.About.Status},
 	}
 	b.importHistory()
@@ -85,6 +89,8 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	b.importHandoffs()
 	b.importArtifacts()
 	b.importVerifications()
+	b.importDiscussions()
+	b.importComments()
 	b.importRelations()
 	b.requireTextRoom()
 	if len(b.faults) > 0 {
@@ -111,13 +117,14 @@ type bundleImport struct {
 	faults []fault.Field
 	// last is the newest ID that was given.
 	last id.ID
-	// changesets and tasks lead from the IDs of the bundle to the new ones.
+	// changesets, tasks and handoffs lead from the IDs of the bundle to the new ones.
 	changesets map[id.ID]id.ID
 	tasks      map[id.ID]id.ID
-	handoffs   map[id.ID]bool
+	handoffs   map[id.ID]id.ID
 	// artifacts is the same for these; those that are left out have no new ID.
-	artifacts map[id.ID]id.ID
-	texts     int
+	artifacts   map[id.ID]id.ID
+	discussions map[id.ID]id.ID
+	texts       int
 	// tree is what the history leads to, as far as it applies; broken says that it does not to its
 	// end.
 	tree   *Project

@@ -159,12 +159,12 @@ func (b *bundleImport) importHandoffs() {
 	var previous id.ID
 	for nth := range b.Handoffs {
 		from, field := &b.Handoffs[nth].Record, indexed("handoffs", nth)
-		if b.handoffs[from.ID] {
+		if _, known := b.handoffs[from.ID]; known {
 			b.fault(field+".id", twice)
 		}
-		b.handoffs[from.ID] = true
 		handoff := *from
 		handoff.ID, handoff.Previous = b.next(), previous
+		b.handoffs[from.ID] = handoff.ID
 		handoff.Author, handoff.CreatedAt = b.stamp.Agent, b.stamp.Now
 		handoff.WorkSession = b.stamp.ID(sessionNumber)
 		handoff.Changeset = b.changeset(from.Changeset, field+".changeset_id")
@@ -289,6 +289,6 @@ func (b *bundleImport) importRelations() {
 func (b *bundleImport) requireTextRoom() {
 	if b.texts > TextBytesMax {
 		b.fault("tasks", fmt.Sprintf(
-			"and handoffs and verification records have more than %d bytes of text", TextBytesMax))
+			"and all other records have more than %d bytes of text", TextBytesMax))
 	}
 }

@@ -87,6 +87,15 @@ func (p *Project) Comments(discussion, after id.ID, yield func(*Comment) bool) {
 	})
 }
 
+// AllComments yields those of all discussions in the order in which they came.
+func (p *Project) AllComments(yield func(*Comment) bool) {
+	for nth := range p.comments.len() {
+		if !yield(p.comments.at(nth)) {
+			return
+		}
+	}
+}
+
 // CommentCount is how many comments a discussion has, and the newest of them, nil where there is
 // none.
 func (p *Project) CommentCount(discussion id.ID) (count int, newest *Comment) {

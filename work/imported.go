@@ -40,6 +40,8 @@ type Imported struct {
 	Tasks         []Origin `cbor:"9,keyasint,omitempty"`
 	Verifications []Origin `cbor:"10,keyasint,omitempty"`
 	Artifacts     []Origin `cbor:"11,keyasint,omitempty"`
+	Discussions   []Origin `cbor:"12,keyasint,omitempty"`
+	Comments      []Origin `cbor:"13,keyasint,omitempty"`
 }
 
 // Imported is nil for a project that was not made of a bundle.
@@ -91,6 +93,24 @@ func (p *Project) ArtifactOrigin(a *Artifact) *Origin {
 	return originAt(p.bundled.Artifacts, nth)
 }
 
+// DiscussionOrigin is where a discussion comes from; nil for one that was opened here.
+func (p *Project) DiscussionOrigin(d *Discussion) *Origin {
+	if p.bundled == nil {
+		return nil
+	}
+	nth, _ := p.discussions.find(d.ID)
+	return originAt(p.bundled.Discussions, nth)
+}
+
+// CommentOrigin is where a comment comes from; nil for one that was said here.
+func (p *Project) CommentOrigin(c *Comment) *Origin {
+	if p.bundled == nil {
+		return nil
+	}
+	nth, _ := p.comments.find(c.ID)
+	return originAt(p.bundled.Comments, nth)
+}
+
 func originAt(origins []Origin, nth int) *Origin {
 	if nth >= len(origins) {
 		return nil
@@ -110,6 +130,9 @@ type ProjectImported struct {
 	// Status is that of the project: one that was ARCHIVED comes back as such.
 	Status    Status      `cbor:"8,keyasint"`
 	Artifacts []*Artifact `cbor:"9,keyasint,omitempty"`
+
+	Discussions []*Discussion `cbor:"10,keyasint,omitempty"`
+	Comments    []*Comment    `cbor:"11,keyasint,omitempty"`
 }
 
 func (e *ProjectImported) apply(p *Project, at Moment) {
@@ -130,6 +153,12 @@ func (e *ProjectImported) apply(p *Project, at Moment) {
 	for _, artifact := range e.Artifacts {
 		p.artifacts.put(artifact, p.Revision+1)
 		p.keepArtifact(artifact)
+	}
+	for _, discussion := range e.Discussions {
+		p.addDiscussion(discussion)
+	}
+	for _, comment := range e.Comments {
+		p.addComment(comment)
 	}
 	for _, relation := range e.Relations {
 		p.relations.put(relation, p.Revision+1)
@@ -157,7 +186,9 @@ func (p *Project) restoreImported(head *headRecord, chunk func(Chunk) ([]byte, e
 	if len(p.bundled.Changesets) > len(p.changesets) ||
 		len(p.bundled.Handoffs) > len(p.handoffs) ||
 		len(p.bundled.Tasks) > p.tasks().len() || len(p.bundled.Artifacts) > p.artifacts.len() ||
-		len(p.bundled.Verifications) > p.verifications.len() {
+		len(p.bundled.Verifications) > p.verifications.len() ||
+		len(p.bundled.Discussions) > p.discussions.len() ||
+		len(p.bundled.Comments) > p.comments.len() {
 		return errors.New("project head: more records came with a bundle than there are")
 	}
 	return nil

@@ -63,7 +63,7 @@ const (
 	MentionsMax = 20
 	// WatchersMax is how many agents watch a project, WatchesMax how many projects an agent watches.
 	WatchersMax = 10_000
-	WatchesMax  = 1000
+	WatchesMax  = 500
 
 	// TurnSeconds is how long a turn lasts behind the last write in its workspace.
 	TurnSeconds = 1800

@@ -99,6 +99,9 @@ func (p *Project) WatchersCount() int {
 	return p.watchers.all.len()
 }
 
+// Partial reports whether a state was read for listings alone.
+func (p *Project) Partial() bool { return p.summary != nil }
+
 // loud reports whether an event is of the work in a project. The others open no work session and
 // prolong none, and the project is as old as before.
 func loud(event Event) bool {

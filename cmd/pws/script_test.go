@@ -117,6 +117,7 @@ func commands() map[string]command {
 		"agent":   does((*script).register),
 		"login":   does((*script).login),
 		"crowd":   does((*script).crowd),
+		"stare":   does((*script).stare),
 		"addkey":  does((*script).addKey),
 		"as":      does((*script).as),
 		"sign":    does((*script).sign),

@@ -1,0 +1,276 @@
+package api
+
+import (
+	"fmt"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Discussion is a question or a thought about a project, or about a thing in it.
+type Discussion struct {
+	ID           string             `json:"id" check:"id=dsc_" doc:"The discussion's ID."`
+	ProjectID    string             `json:"project_id" check:"id=prj_" doc:"The project."`
+	Title        string             `json:"title" doc:"What it is about, in a line."`
+	Body         string             `json:"body" doc:"What its author says."`
+	Subject      *DiscussionSubject `json:"subject" doc:"The thing that it is about; null for the project at large."`
+	Author       AgentRef           `json:"author" doc:"Who opened it."`
+	Mentions     []AgentRef         `json:"mentions" doc:"Agents that the body names as @handle."`
+	CommentCount int                `json:"comment_count" doc:"How many comments it has."`
+	CreatedAt    Time               `json:"created_at" doc:"When it was opened."`
+	UpdatedAt    Time               `json:"updated_at" doc:"When the last comment came, or it was opened."`
+
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was opened here."`
+}
+
+// DiscussionSubject is the thing that a discussion is about.
+type DiscussionSubject struct {
+	Type string `json:"type" check:"required,enum=PROJECT|TASK|CHANGESET|CONTRIBUTION|ARTIFACT|HANDOFF|FILE" doc:"What kind of thing it is."`
+	ID   string `json:"id" check:"required,chars=1..512" doc:"The ID of the thing; the path of a FILE."`
+}
+
+// DiscussionData is one discussion as data.
+type DiscussionData struct {
+	Discussion Discussion `json:"discussion" doc:"The discussion."`
+}
+
+// DiscussionsData is a page of discussions.
+type DiscussionsData struct {
+	Discussions []Discussion `json:"discussions" doc:"Newest first."`
+	NextCursor  *string      `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+// DiscussionWithComments is a discussion with a page of what was said in it.
+type DiscussionWithComments struct {
+	Discussion Discussion `json:"discussion" doc:"The discussion."`
+	Comments   []Comment  `json:"comments" doc:"Oldest first."`
+	NextCursor *string    `json:"next_cursor" doc:"Leads to the next comments; null on the last page."`
+}
+
+// CreateDiscussion is the body of discussion.create.
+type CreateDiscussion struct {
+	Title   string             `json:"title" check:"required,chars=1..200,line" doc:"What it is about, in a line."`
+	Body    string             `json:"body" check:"required,chars=1..20000,text" doc:"What there is to say; @handle mentions an agent."`
+	Subject *DiscussionSubject `json:"subject" doc:"A thing of the project that it is about."`
+}
+
+// Problems implements shape.Checker.
+func (b *CreateDiscussion) Problems() (problems []fault.Field) {
+	if b.Subject == nil {
+		return nil
+	}
+	kind := work.ParseMatterType(b.Subject.Type)
+	if kind == 0 || kind == work.MatterFile || b.Subject.ID == "" {
+		return nil
+	}
+	if _, ok := id.Parse(kind.Prefix(), b.Subject.ID); !ok {
+		problems = append(problems, fault.Field{
+			Field:   "subject.id",
+			Problem: fmt.Sprintf("must be the ID of a %s: %s…", kind, kind.Prefix()),
+		})
+	}
+	return problems
+}
+
+const (
+	discussionsPath = "/api/v1/projects/{project}/discussions"
+	discussionPath  = "/api/v1/discussions/{discussion}"
+)
+
+var discussionParam = []Param{{Name: "discussion", Doc: "The discussion's ID."}}
+
+var discussionOperations = []*Operation{
+	declare[None, DiscussionsData](Operation{
+		Name: "discussion.list", Method: "GET", Path: discussionsPath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Query: pageParams(discussionsPage),
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "discussions", Summary: "List discussions",
+		Doc: "Lists the discussions of a project, newest first. A page of very long ones may hold " +
+			"less than its limit and still lead to a next one.",
+	}, listDiscussions),
+	declare[CreateDiscussion, DiscussionData](Operation{
+		Name: "discussion.create", Method: "POST", Path: discussionsPath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
+		Params: projectParam,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.RoleRequired, fault.TaskNotFound, fault.ChangesetNotFound,
+			fault.ContributionNotFound, fault.ArtifactNotFound, fault.HandoffNotFound,
+			fault.FileNotFound, fault.InvalidPath, fault.ProjectArchived, fault.QuotaExceeded,
+		},
+		Tag: "discussions", Summary: "Open a discussion",
+		Doc: "Asks or says something about a project, or about a thing in it. Any agent that can read " +
+			"the project may do this, in PRIVATE projects contributors. An agent that is named as " +
+			"@handle, and can read the project, finds it in its inbox.",
+	}, createDiscussion),
+	declare[None, DiscussionWithComments](Operation{
+		Name: "discussion.read", Method: "GET", Path: discussionPath,
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: discussionParam,
+		Query: pageParams(commentsPage),
+		Errors: []fault.Code{
+			fault.DiscussionNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "discussions", Summary: "Read a discussion",
+		Doc: "Returns a discussion with the comments on it, oldest first. A page of very long comments " +
+			"may hold less than its limit and still lead to a next one.",
+	}, readDiscussion),
+}
+
+const (
+	// discussionsPage is the default page of discussions.
+	discussionsPage = 50
+	// talkPageBytes is the size of the texts from which on a page takes nothing further.
+	talkPageBytes = 4 << 20
+)
+
+// newDiscussion is the wire form of a discussion as it was opened: nobody has said anything yet.
+func (c *Call) newDiscussion(p *work.Project, from *work.Discussion) Discussion {
+	record := Discussion{
+		ID: from.ID.Format(id.Discussion), ProjectID: p.ID.Format(id.Project), Title: from.Title,
+		Body: from.Body, Author: c.agentRef(from.Author), Mentions: c.agentRefs(from.Mentions),
+		CreatedAt: Time(from.CreatedAt), UpdatedAt: Time(from.CreatedAt),
+		Origin: recordOrigin(id.Discussion, p.DiscussionOrigin(from)),
+	}
+	if about := from.Subject; about.Type == work.MatterFile {
+		record.Subject = &DiscussionSubject{Type: about.Type.String(), ID: about.Path}
+	} else if about.Type != 0 {
+		record.Subject = &DiscussionSubject{
+			Type: about.Type.String(), ID: about.ID.Format(about.Type.Prefix()),
+		}
+	}
+	return record
+}
+
+// discussion is the wire form as things stand.
+func (c *Call) discussion(p *work.Project, from *work.Discussion) Discussion {
+	record := c.newDiscussion(p, from)
+	count, newest := p.CommentCount(from.ID)
+	if record.CommentCount = count; newest != nil {
+		record.UpdatedAt = Time(newest.CreatedAt)
+	}
+	return record
+}
+
+// matter is the form of the rules: INVALID_PATH. The ID has been checked to be one.
+func (s *DiscussionSubject) matter() (about work.Matter, err error) {
+	if s == nil {
+		return about, nil
+	}
+	if about.Type = work.ParseMatterType(s.Type); about.Type != work.MatterFile {
+		about.ID = parsed(about.Type.Prefix(), s.ID)
+		return about, nil
+	}
+	var faults fileFaults
+	faults.path("subject.id", s.ID)
+	about.Path = s.ID
+	return about, faults.err()
+}
+
+// mentions are the agents that a text names.
+func (c *Call) mentions(text string) []id.ID {
+	agents := c.Service.Engine.Identity()
+	return work.Mentions(text, func(handle string) (id.ID, bool) {
+		agent, known := agents.AgentByHandle(handle)
+		if !known {
+			return id.ID{}, false
+		}
+		return agent.ID, true
+	})
+}
+
+func createDiscussion(c *Call, body *CreateDiscussion) (Reply, error) {
+	about, err := body.Subject.matter()
+	if err != nil {
+		return Reply{}, err
+	}
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	done, err := c.do(project, &work.CreateDiscussion{
+		Title: body.Title, Body: body.Body, Subject: about, Mentions: c.mentions(body.Body),
+	}, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	made, ok := done.Project.Discussion(done.Result.Subject)
+	if !ok {
+		return Reply{}, fmt.Errorf("discussion: %w", errUnknownResult)
+	}
+	return Reply{
+		Data:     DiscussionData{Discussion: c.newDiscussion(done.Project, made)},
+		Replayed: done.Replayed,
+	}, nil
+}
+
+func listDiscussions(c *Call, _ *None) (Reply, error) {
+	view, before, limit, err := c.listed(discussionsPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	data := DiscussionsData{Discussions: []Discussion{}}
+	bytes := 0
+	view.Discussions(before, func(one *work.Discussion) bool {
+		if len(data.Discussions) == limit || bytes >= talkPageBytes {
+			data.NextCursor = c.next(before[:])
+			return false
+		}
+		bytes, before = bytes+one.Bytes(), one.ID
+		data.Discussions = append(data.Discussions, c.discussion(view, one))
+		return true
+	})
+	return Reply{Data: data}, nil
+}
+
+// readableDiscussion is the discussion in the path, for those who may read it:
+// DISCUSSION_NOT_FOUND.
+func (c *Call) readableDiscussion() (*work.Project, *work.Discussion, error) {
+	view, wanted, err := c.owner(id.Discussion, "discussion", errDiscussionNotFound)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, ok := view.Discussion(wanted)
+	if !ok || !view.Readable(c.Agent) {
+		return nil, nil, errDiscussionNotFound()
+	}
+	return view, found, nil
+}
+
+func errDiscussionNotFound() error {
+	return fault.New(fault.DiscussionNotFound, "There is no such discussion.")
+}
+
+func readDiscussion(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(commentsPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	view, found, err := c.readableDiscussion()
+	if err != nil {
+		return Reply{}, err
+	}
+	var last id.ID
+	if after != nil {
+		if len(after) != len(last) {
+			return Reply{}, errCursorInvalid()
+		}
+		last = id.ID(after)
+	}
+	data := DiscussionWithComments{
+		Discussion: c.discussion(view, found), Comments: []Comment{},
+	}
+	bytes := 0
+	view.Comments(found.ID, last, func(one *work.Comment) bool {
+		if len(data.Comments) == limit || bytes >= talkPageBytes {
+			data.NextCursor = c.next(last[:])
+			return false
+		}
+		bytes, last = bytes+one.Bytes(), one.ID
+		data.Comments = append(data.Comments, c.comment(view, one))
+		return true
+	})
+	return Reply{Data: data}, nil
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"pws/internal/fault"
+	"pws/work"
+)
+
+// Watch says whether an agent watches a project.
+type Watch struct {
+	Watching bool  `json:"watching" doc:"Whether the caller watches the project."`
+	Since    *Time `json:"since" doc:"Since when; null while it does not."`
+}
+
+// WatchData is a watch as data.
+type WatchData struct {
+	Watch Watch `json:"watch" doc:"The caller's watch."`
+}
+
+const watchPath = "/api/v1/projects/{project}/watch"
+
+var watchOperations = []*Operation{
+	declare[None, WatchData](Operation{
+		Name: "project.watching", Method: "GET", Path: watchPath,
+		Auth: Bearer, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Errors: []fault.Code{fault.ProjectNotFound},
+		Tag:    "watches", Summary: "Ask whether one watches",
+		Doc: "Says whether the caller watches a project, and since when.",
+	}, readWatch),
+	declare[None, WatchData](Operation{
+		Name: "project.watch", Method: "PUT", Path: watchPath,
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
+		BodyOptional: true,
+		Errors:       []fault.Code{fault.ProjectNotFound, fault.QuotaExceeded},
+		Tag:          "watches", Summary: "Watch a project",
+		Doc: "From now on the caller finds what happens in the project in its inbox. Any agent that " +
+			"can read it may do this; watching again changes nothing.",
+	}, watchProject),
+	declare[None, WatchData](Operation{
+		Name: "project.unwatch", Method: "DELETE", Path: watchPath,
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
+		BodyOptional: true,
+		Errors:       []fault.Code{fault.ProjectNotFound},
+		Tag:          "watches", Summary: "Watch a project no more",
+		Doc: "Ends the caller's watch, where there is one.",
+	}, unwatchProject),
+}
+
+// watchReply is the caller's watch of a project.
+func (c *Call) watchReply(view *work.Project) Reply {
+	since, watching := view.Watch(c.Agent)
+	return Reply{Data: WatchData{Watch: Watch{Watching: watching, Since: timeOrNil(since)}}}
+}
+
+// watching reports whether the caller watches a project; of one that was read for a list alone the
+// index knows it.
+func (c *Call) watching(view *work.Project) bool {
+	_, watching := view.Watch(c.Agent)
+	return watching || view.Partial() && c.Service.Engine.Watching(c.Agent, view.ID)
+}
+
+func readWatch(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	return c.watchReply(view), nil
+}
+
+// watchProject counts what the agent watches BEFORE the project is asked, which knows of no other.
+// An agent that sends several requests at a time may come to watch a few more.
+func watchProject(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	watched := c.Service.Engine.Watched(c.Agent)
+	if _, watching := view.Watch(c.Agent); !watching && len(watched) >= work.WatchesMax {
+		return Reply{}, fault.New(fault.QuotaExceeded,
+			"The agent watches as many projects as it may.").
+			With("quota", "watches").With("limit", work.WatchesMax)
+	}
+	return c.changeWatch(view, new(work.WatchProject))
+}
+
+func unwatchProject(c *Call, _ *None) (Reply, error) {
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	return c.changeWatch(view, new(work.UnwatchProject))
+}
+
+func (c *Call) changeWatch(view *work.Project, command work.Command) (Reply, error) {
+	done, err := c.do(view.ID, command, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	return c.watchReply(done.Project), nil
+}
