@@ -237,6 +237,7 @@ var Table = tableOf(
 	commentOperations,
 	watchOperations,
 	eventOperations,
+	inboxOperations,
 	reportOperations,
 	quotaOperations,
 )

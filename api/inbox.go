@@ -1,0 +1,312 @@
+package api
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"pws/identity"
+	"pws/index"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// InboxItem is something that an agent is told of.
+type InboxItem struct {
+	ID        string       `json:"id" check:"id=inb_" doc:"The item's ID: that of its event, under another prefix."`
+	Kind      string       `json:"kind" check:"enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|WATCHED_ACTIVITY" doc:"Why the agent is told; of several reasons the first in this order."`
+	Status    string       `json:"status" check:"enum=UNREAD|READ|ARCHIVED" doc:"What the agent did with it."`
+	ProjectID string       `json:"project_id" check:"id=prj_" doc:"Where it happened."`
+	Subject   InboxSubject `json:"subject" doc:"What it is about."`
+	EventID   string       `json:"event_id" check:"id=evt_" doc:"The event that it tells of."`
+	Actor     AgentRef     `json:"actor" doc:"Whose doing it is; of a claim that ran out, its holder."`
+	Preview   string       `json:"preview" doc:"The beginning of what there is to read, as it reads now."`
+	CreatedAt Time         `json:"created_at" doc:"When it happened."`
+	ReadAt    *Time        `json:"read_at" doc:"When it stopped being unread; null while it is."`
+}
+
+// InboxSubject is the thing that an item is about.
+type InboxSubject struct {
+	Type  string `json:"type" doc:"The kind of thing, as of events."`
+	ID    string `json:"id" doc:"Its ID."`
+	Title string `json:"title" doc:"Its title, or that of what it belongs to, as it reads now."`
+}
+
+// InboxData is a page of an inbox as data.
+type InboxData struct {
+	Items       []InboxItem `json:"items" doc:"Newest first."`
+	UnreadCount int         `json:"unread_count" doc:"How many items of the whole inbox are unread, whatever the filters."`
+	NextCursor  *string     `json:"next_cursor" doc:"Cursor of the next page; null at the end."`
+}
+
+// UpdateInbox is the body of inbox.update.
+type UpdateInbox struct {
+	ItemIDs []string `json:"item_ids" check:"items=1..1000" each:"id=inb_" doc:"The items that are meant; those that are none of the caller's are passed over."`
+	All     bool     `json:"all" doc:"True means all items that were there when the request came, but for those that are archived."`
+	Status  string   `json:"status" check:"required,enum=UNREAD|READ|ARCHIVED" doc:"Their status from now on."`
+}
+
+// InboxUpdated is the data of inbox.update.
+type InboxUpdated struct {
+	Updated int `json:"updated" doc:"How many items have another status now."`
+}
+
+// inboxPage is the default page of an inbox.
+const inboxPage = 50
+
+const inboxPath = "/api/v1/inbox"
+
+var inboxOperations = []*Operation{
+	declare[None, InboxData](Operation{
+		Name: "inbox.read", Method: "GET", Path: inboxPath,
+		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
+		Query: append([]Param{
+			{
+				Name: "status", Check: "enum=UNREAD|READ|ARCHIVED",
+				Doc: "Only items of this status; all but those that are archived if absent.",
+			},
+			{
+				Name: "kind", Doc: "Only items of this kind.",
+				Check: "enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|" +
+					"WATCHED_ACTIVITY",
+			},
+		}, pageParams(inboxPage)...),
+		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
+		Tag:    "inbox", Summary: "Read the inbox",
+		Doc: "What concerns the caller, newest first: mentions, replies, contributions to review " +
+			"or decided on, claims that ran out, and what else happens in projects that it watches. " +
+			"It holds the newest 1000 items of its own, archived ones go first, and the newest 1000 " +
+			"of what is watched. What the caller may not see now is left out: items of PRIVATE projects " +
+			"that it is no member of, and mentions in UNLISTED ones in which it has no part.",
+	}, readInbox),
+	declare[UpdateInbox, InboxUpdated](Operation{
+		Name: "inbox.update", Method: "PATCH", Path: inboxPath,
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
+		Tag: "inbox", Summary: "Mark items of the inbox",
+		Doc: "Gives items, or all that are there and not archived, a status. It tells how many have " +
+			"another one now, so that a repeat tells 0.",
+	}, updateInbox),
+}
+
+// boxed is an item of an inbox as it stands, before it is shown.
+type boxed struct {
+	index.InboxItem
+	mark identity.Mark
+	// watched is what happened where the item is of a watched project.
+	watched work.ActivityType
+}
+
+// box is what an agent may see of its inbox, the newest first.
+type box struct {
+	items []boxed
+	// head is the entry up to which it is whole.
+	head uint64
+	// hidden are items that the agent may not see now.
+	hidden []identity.Place
+	marks  *identity.Marks
+}
+
+// box looks through the caller's inbox. What it costs is bounded, for the inbox is.
+func (c *Call) box() (*box, error) {
+	agent, ok := c.Service.Engine.Identity().Agent(c.Agent)
+	if !ok {
+		return nil, errUnknownResult
+	}
+	items, head := c.Service.Engine.Inbox(c.Agent)
+	found := &box{head: head, marks: agent.Marks()}
+	look := &watchedLook{
+		call: c, sight: c.sight(true), head: head, told: make(map[identity.Place]bool, len(items)),
+	}
+	for _, item := range items {
+		look.told[eventOf(item.Place)] = true
+		seen, err := c.seesItem(look.sight, &item)
+		if err != nil {
+			return nil, err
+		}
+		if !seen {
+			found.hidden = append(found.hidden, item.Place)
+			continue
+		}
+		found.items = append(found.items, boxed{InboxItem: item})
+	}
+	watched, err := look.items()
+	if err != nil {
+		return nil, err
+	}
+	found.items = append(found.items, watched...)
+	slices.SortFunc(found.items, func(a, b boxed) int { return b.Place.Compare(a.Place) })
+	for at := range found.items {
+		found.items[at].mark = found.marks.At(found.items[at].Place)
+	}
+	return found, nil
+}
+
+// seesItem reports whether the caller may see an item now. Nobody learns of an UNLISTED project by
+// being mentioned in it who is no member, does not watch it, and takes no part in the discussion.
+func (c *Call) seesItem(sight *sight, item *index.InboxItem) (bool, error) {
+	engine := c.Service.Engine
+	view, err := sight.project(item.Project)
+	if err != nil || view == nil {
+		return false, err
+	}
+	if item.Kind != work.NoticeMention || view.Visibility == work.Public ||
+		view.RoleOf(c.Agent) != work.NoRole || engine.Watching(c.Agent, item.Project) {
+		return true, nil
+	}
+	if view, err = engine.Project(item.Project); err != nil || view == nil {
+		return false, err
+	}
+	comment, ok := view.Comment(item.Subject.ID)
+	return ok && takesPart(view, comment.Discussion, c.Agent), nil
+}
+
+// partMax is how many comments of a discussion are looked at for who takes part in it.
+const partMax = 500
+
+// takesPart reports whether an agent has said something in a discussion.
+func takesPart(view *work.Project, discussion, agent id.ID) bool {
+	opened, ok := view.Discussion(discussion)
+	part, looked := ok && opened.Author == agent, 0
+	if part {
+		return true
+	}
+	view.Comments(discussion, id.ID{}, func(comment *work.Comment) bool {
+		looked++
+		part = comment.Author == agent
+		return !part && looked < partMax
+	})
+	return part
+}
+
+// unread counts the items that are unread.
+func (b *box) unread() (count int) {
+	for at := range b.items {
+		if b.items[at].mark.Status == identity.ItemUnread {
+			count++
+		}
+	}
+	return count
+}
+
+// gone are the places that were marked one by one and have no item any more.
+func (b *box) gone() (gone []identity.Place) {
+	there := make(map[identity.Place]bool, len(b.items)+len(b.hidden))
+	for at := range b.items {
+		there[b.items[at].Place] = true
+	}
+	for _, place := range b.hidden {
+		there[place] = true
+	}
+	for _, place := range b.marks.Singles() {
+		if !there[place] {
+			gone = append(gone, place)
+		}
+	}
+	return gone
+}
+
+// inboxCursorBytes is the length of a place in a cursor: entry and number in the entry.
+const inboxCursorBytes = 8 + 2
+
+func (c *Call) inboxCursor(place identity.Place) *string {
+	payload := binary.BigEndian.AppendUint64(make([]byte, 0, inboxCursorBytes), place.Entry)
+	return c.next(binary.BigEndian.AppendUint16(payload, place.Nth))
+}
+
+func readInbox(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(inboxPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	if after != nil && len(after) != inboxCursorBytes {
+		return Reply{}, errCursorInvalid()
+	}
+	box, err := c.box()
+	if err != nil {
+		return Reply{}, err
+	}
+	data := InboxData{Items: []InboxItem{}, UnreadCount: box.unread()}
+	status, filtered := identity.ParseItemStatus(c.Query["status"])
+	kind := work.ParseNoticeKind(c.Query["kind"])
+	shown := box.items
+	if after != nil {
+		last := identity.Place{
+			Entry: binary.BigEndian.Uint64(after), Nth: binary.BigEndian.Uint16(after[8:]),
+		}
+		from, _ := slices.BinarySearchFunc(shown, last, func(b boxed, place identity.Place) int {
+			return place.Compare(b.Place)
+		})
+		if from < len(shown) && shown[from].Place == last {
+			from++
+		}
+		shown = shown[from:]
+	}
+	var last identity.Place
+	for at := range shown {
+		one := &shown[at]
+		if kind != 0 && one.Kind != kind || filtered && one.mark.Status != status ||
+			!filtered && one.mark.Status == identity.ItemArchived {
+			continue
+		}
+		if len(data.Items) == limit {
+			data.NextCursor = c.inboxCursor(last)
+			break
+		}
+		item, err := c.inboxItem(one)
+		if err != nil {
+			return Reply{}, err
+		}
+		data.Items, last = append(data.Items, item), one.Place
+	}
+	return Reply{Data: data}, nil
+}
+
+// singlesMax is how many marks of one item an agent has before those are looked for that have no
+// item any more.
+const singlesMax = 3000
+
+func updateInbox(c *Call, body *UpdateInbox) (Reply, error) {
+	if body.All == (body.ItemIDs != nil) {
+		return Reply{}, fault.Invalid(fault.Field{
+			Field: "item_ids", Problem: "either this, or all as true, must be there, and not both",
+		})
+	}
+	box, err := c.box()
+	if err != nil {
+		return Reply{}, err
+	}
+	status, _ := identity.ParseItemStatus(body.Status)
+	command := &identity.MarkInbox{Caller: c.caller(), Status: status}
+	if body.All {
+		command.Through = identity.Place{Entry: box.head, Nth: 1<<16 - 1}
+		command.Spared = box.hidden
+	}
+	meant := c.itemsNamed(body.ItemIDs)
+	for at := range box.items {
+		one := &box.items[at]
+		if millis, named := meant[one.Place]; body.All || named && millis == one.At {
+			command.Items = append(command.Items, one.Place)
+		}
+	}
+	if body.All || len(box.marks.Singles()) > singlesMax {
+		command.Gone = box.gone()
+	}
+	marking, err := identify[*identity.InboxMarking](c, command)
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: InboxUpdated{Updated: marking.Changed}}, nil
+}
+
+// itemsNamed are the places that IDs lead to, with the times that they bear. Those that lead
+// nowhere are left out.
+func (c *Call) itemsNamed(ids []string) map[identity.Place]int64 {
+	named := make(map[identity.Place]int64, len(ids))
+	for _, text := range ids {
+		item, _ := id.Parse(id.InboxItem, text)
+		if at, millis, ok := c.Service.Engine.EventPosition(item); ok {
+			named[identity.Place(at)] = millis
+		}
+	}
+	return named
+}

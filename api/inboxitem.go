@@ -1,0 +1,139 @@
+package api
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"pws/index/feed"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// previewChars is how much is shown of what there is to read, titleChars of a title.
+const (
+	previewChars = 200
+	titleChars   = 200
+)
+
+// inboxItem is the wire form of an item that the caller sees. Its texts come from the live view.
+func (c *Call) inboxItem(one *boxed) (InboxItem, error) {
+	view, err := c.Service.Engine.Project(one.Project)
+	if err != nil {
+		return InboxItem{}, err
+	}
+	event := c.Service.Engine.EventID(feed.Position(one.Place), one.At)
+	item := InboxItem{
+		ID: event.Format(id.InboxItem), EventID: event.Format(id.ActivityEvent),
+		Kind: one.Kind.String(), Status: one.mark.Status.String(),
+		ProjectID: one.Project.Format(id.Project), Actor: c.agentRef(one.Actor),
+		Subject: InboxSubject{
+			Type: one.Subject.Type.String(),
+			ID:   one.Subject.ID.Format(one.Subject.Type.Prefix()),
+		},
+		CreatedAt: Time(one.At), ReadAt: timeOrNil(one.mark.ReadAt),
+	}
+	// It was there a moment ago, and may have been hidden since: then there is nothing to say of it.
+	if view == nil || !view.Readable(c.Agent) {
+		return item, nil
+	}
+	title, text := c.wordsOf(view, one)
+	item.Subject.Title = beginning(title, titleChars)
+	if one.watched != 0 {
+		text = one.watched.String() + ": " + text
+	}
+	item.Preview = beginning(text, previewChars)
+	return item, nil
+}
+
+// beginning is the beginning of a text on one line.
+func beginning(text string, chars int) string {
+	// A character has at most four bytes, and more than twice as many of them are rarely spaces.
+	if most := 8 * chars; len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "")
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if utf8.RuneCountInString(text) <= chars {
+		return text
+	}
+	return string([]rune(text)[:chars-1]) + "…"
+}
+
+// wordsOf are the title of what an item is about, and what there is to read.
+func (c *Call) wordsOf(view *work.Project, one *boxed) (title, text string) {
+	subject := one.Subject.ID
+	switch one.Subject.Type {
+	case work.SubjectTask:
+		if t, ok := view.Task(subject, c.Now); ok {
+			text = t.Spec.Title
+			if one.Kind == work.NoticeClaimExpired {
+				text = "The claim ran out; the task is " + t.Status.String() + " now."
+			}
+			return t.Spec.Title, text
+		}
+	case work.SubjectContribution:
+		if contribution, ok := view.Contribution(subject); ok {
+			return contributionWords(view, contribution, one)
+		}
+	case work.SubjectDiscussion:
+		if d, ok := view.Discussion(subject); ok {
+			return d.Title, d.Body
+		}
+	case work.SubjectComment:
+		if comment, ok := view.Comment(subject); ok {
+			d, _ := view.Discussion(comment.Discussion)
+			return d.Title, comment.Body
+		}
+	case work.SubjectAgent:
+		return c.handle(subject), c.handle(subject)
+	}
+	return recordWords(view, one.Subject)
+}
+
+// contributionWords are those of a contribution: of a request what is asked for, of a review what
+// it says, and of anything else what was decided.
+func contributionWords(
+	view *work.Project, of *work.Contribution, one *boxed,
+) (title, text string) {
+	summary := view.CurrentRevision(of).Summary
+	if one.Kind == work.NoticeReviewRequested {
+		if revision, ok := view.RevisionOf(of, one.Part); ok {
+			return summary, revision.Summary
+		}
+	}
+	if one.Kind != work.NoticeContributionDecided {
+		return summary, summary
+	}
+	text = of.Status.String()
+	said := of.Note
+	if review, ok := of.Review(one.Part); ok {
+		text, said = review.Verdict.String(), review.Body
+	}
+	if said != "" {
+		text += ": " + said
+	}
+	return summary, text
+}
+
+// recordWords are those of the other records of a project; what has none has those of the project.
+func recordWords(view *work.Project, subject work.Subject) (title, text string) {
+	switch subject.Type {
+	case work.SubjectChangeset:
+		if changeset, ok := view.Changeset(subject.ID); ok && changeset.Message != "" {
+			first, _, _ := strings.Cut(changeset.Message, "\n")
+			return first, changeset.Message
+		}
+	case work.SubjectHandoff:
+		if handoff, ok := view.Handoff(subject.ID); ok && handoff.Continuation.Summary != "" {
+			return handoff.Continuation.Summary, handoff.Continuation.Summary
+		}
+	case work.SubjectArtifact:
+		if artifact, ok := view.Artifact(subject.ID); ok {
+			return artifact.Name, artifact.Description
+		}
+	case work.SubjectVerification:
+		if record, ok := view.Verification(subject.ID); ok && record.Finding.Summary != "" {
+			return record.Finding.Summary, record.Finding.Summary
+		}
+	}
+	return view.Name, view.Name
+}
