@@ -57,6 +57,10 @@ type Config struct {
 	SweepEvery time.Duration
 	// QueueMax bounds the orders in flight of one project; 8192.
 	QueueMax int
+	// NoSearch leaves search out: nothing is indexed, and who searches hears that it is not there.
+	NoSearch bool
+	// searchAnew throws the search index away first.
+	searchAnew bool
 	// OnFailure is called once, when storage has failed and the process has to stop.
 	OnFailure func(error)
 	Log       *slog.Logger
@@ -105,6 +109,7 @@ type Engine struct {
 	watches  *index.Watches
 	trees    *trees
 	feed     *follower
+	search   *searching
 	eventIDs eventIDs
 	identity identityCell
 
@@ -148,6 +153,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		return e.blobs.Get(blobs.Hash(hash))
 	})
 	e.feed = newFollower(e)
+	e.search = newSearching(e)
 	e.identity.seeing = xsync.NewMapOf[id.ID, struct{}]()
 	began := time.Now()
 	report, err := e.openStores()
@@ -163,6 +169,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	e.startIdentity()
 	e.feed.start(report.Log.Last)
+	e.search.start(report.Log.Last)
 	e.saver.lastAt = time.Now()
 	e.stopped.Add(2)
 	go e.sweepLoop()
@@ -316,10 +323,11 @@ func (e *Engine) Health() []api.Check {
 		}
 		return ""
 	}
+	problem, waiting := e.search.health()
 	return []api.Check{
 		{Name: "wal", Fault: state(e.wal.Healthy())},
 		{Name: "snapshot", Fault: check(&e.snapshotFault)},
 		{Name: "blobs"},
-		{Name: "search"},
+		{Name: "search", Fault: problem, Waiting: waiting},
 	}
 }

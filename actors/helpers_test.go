@@ -18,6 +18,7 @@ func quiet(dir string) Config {
 	return Config{
 		Dir: dir, ReserveBytes: -1, Log: slog.New(slog.DiscardHandler),
 		SnapshotEvery: time.Hour, SweepEvery: time.Hour, PassivateAfter: time.Millisecond,
+		NoSearch: true,
 	}
 }
 

@@ -249,6 +249,7 @@ func (c *identityCommit) Committed(position uint64, err error) {
 	cell := &c.engine.identity
 	cell.publish(&publishedIdentity{state: c.done.State, position: position}, c.events)
 	c.engine.followMarks(position, c.events)
+	c.engine.search.followIdentity(position, c.events)
 	if c.refusal != nil {
 		c.order.answer(api.IdentityDone{}, c.refusal)
 	} else {

@@ -9,7 +9,7 @@ type Gauge struct {
 
 // Metrics are the figures of log, contents, snapshots and projects.
 func (e *Engine) Metrics() []Gauge {
-	return []Gauge{
+	return append([]Gauge{
 		{"pws_log_durable_position", "Position of the newest durable entry.",
 			func() float64 { return float64(e.wal.Durable()) }},
 		{"pws_log_bytes", "Bytes of log on disk.",
@@ -28,5 +28,5 @@ func (e *Engine) Metrics() []Gauge {
 			func() float64 { return float64(e.handles.Size()) }},
 		{"pws_tasks_unfinished", "Unfinished tasks of all projects.",
 			func() float64 { return float64(e.tasks.Len()) }},
-	}
+	}, e.search.gauges()...)
 }

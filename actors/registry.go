@@ -194,6 +194,7 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 		e.followWatches(next, event)
 	}
 	h.view.Store(view)
+	e.search.follow(before, next, position, events)
 	if before == nil || before.Visibility != next.Visibility {
 		at := index.Position{Millis: next.CreatedAt, ID: next.ID}
 		e.listing.Set(at, next.Visibility == work.Public)

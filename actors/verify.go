@@ -44,6 +44,8 @@ type Report struct {
 	// Tasks are all that there ever were, Unfinished those that are open work.
 	Tasks      int
 	Unfinished int
+	// Search is what there is to say of the search index, which is no data and never damage.
+	Search string
 }
 
 // Print writes the counts for people.
@@ -68,6 +70,7 @@ func (r *Report) Print(out io.Writer) error {
 	line("changesets", "%d with %d operations", r.Changesets, r.Operations)
 	line("tasks", "%d, %d of them unfinished", r.Tasks, r.Unfinished)
 	line("contents", "%d references, none is dangling", r.Contents)
+	line("search", "%s", r.Search)
 	_, err := io.WriteString(out, text.String())
 	return err
 }
@@ -129,6 +132,7 @@ func Verify(dir string) (*Report, error) {
 	}
 	defer lock.Close()
 	v := &verifier{dir: dir}
+	v.report.Search = checkSearch(dir)
 	if err := v.run(); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"pws/identity"
 	"pws/index"
 	"pws/index/feed"
+	"pws/index/search"
 	"pws/index/wake"
 	"pws/internal/id"
 	"pws/work"
@@ -71,6 +72,12 @@ type Engine interface {
 	// ok is false for IDs that were not made so.
 	EventID(at feed.Position, millis int64) id.ID
 	EventPosition(evt id.ID) (at feed.Position, millis int64, ok bool)
+	// Search finds documents by their words and filters, as they were when they were indexed. What it
+	// names is judged by the live view. Errors: DEPENDENCY_UNAVAILABLE.
+	Search(query *search.Query) ([]search.Hit, error)
+	// AwaitSearch returns once Search finds what was published when it was called, or soon where that
+	// would take long.
+	AwaitSearch()
 	// Health reports each part of the service, nil where it is well.
 	Health() []Check
 }
@@ -154,4 +161,6 @@ type Check struct {
 	Name string
 	// Fault is empty where the part is well.
 	Fault string
+	// Waiting is how much the part has yet to do, of those that work behind the writers.
+	Waiting int
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pws/identity"
+	"pws/index/search"
 	"pws/internal/fault"
 	"pws/work"
 )
@@ -21,6 +22,7 @@ type Health struct {
 	Version       string            `json:"version" doc:"Version of the program."`
 	UptimeSeconds int64             `json:"uptime_seconds" doc:"Seconds since it serves."`
 	Checks        map[string]string `json:"checks" doc:"Each part of the service: ok."`
+	SearchWaiting int               `json:"search_waiting" doc:"Documents, projects and agents that wait to be indexed for search."`
 }
 
 // CatalogEntry is one code of the error catalog.
@@ -200,8 +202,8 @@ var deploymentLimits = Limits{
 	PageContributions: contributionsPage,
 	PageDiscussions:   discussionsPage, PageComments: commentsPage,
 	PageArtifacts:        artifactsPage,
-	SearchResultsDefault: 25, SearchResultsMax: 100, SearchQueryBytes: 500,
-	SearchFileBytes: 200_000, OpportunitiesMax: 100,
+	SearchResultsDefault: searchDefault, SearchResultsMax: searchMax,
+	SearchQueryBytes: searchQueryBytes, SearchFileBytes: search.TextBytesMax, OpportunitiesMax: 100,
 	ReportDetails: identity.ReportDetailsMax, ReportsAgent: identity.ReportsPerAgentMax,
 	BatchFiles: 100, BatchBytes: batchBytesMax,
 }
@@ -254,9 +256,10 @@ var metaOperations = []*Operation{
 }
 
 func readHealth(c *Call, _ *None) (Reply, error) {
-	checks, failed := map[string]string{}, false
+	checks, failed, waiting := map[string]string{}, false, 0
 	for _, check := range c.Service.Engine.Health() {
 		checks[check.Name] = "ok"
+		waiting += check.Waiting
 		if check.Fault != "" {
 			checks[check.Name], failed = "failed", true
 		}
@@ -266,7 +269,7 @@ func readHealth(c *Call, _ *None) (Reply, error) {
 			With("checks", checks).With("retry_after_seconds", 5)
 	}
 	return Reply{Data: Health{
-		Status: "ok", Version: c.Service.Config.Version, Checks: checks,
+		Status: "ok", Version: c.Service.Config.Version, Checks: checks, SearchWaiting: waiting,
 		UptimeSeconds: max(0, c.Now-c.Service.Config.Started) / 1000,
 	}}, nil
 }

@@ -58,6 +58,8 @@ type Param struct {
 	Doc     string
 	Check   string
 	Integer bool
+	// Raw values may be other bytes than UTF-8; the operation judges them.
+	Raw bool
 }
 
 // Operation is one declaration of the table.
@@ -233,6 +235,7 @@ var Table = tableOf(
 	importOperations,
 	provenanceOperations,
 	bundleOperations,
+	searchOperations,
 	discussionOperations,
 	commentOperations,
 	watchOperations,

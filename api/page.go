@@ -27,15 +27,18 @@ func pageParams(limitDefault int) []Param {
 }
 
 // limit is the size of the page: PAGINATION_LIMIT_INVALID.
-func (c *Call) limit(otherwise int) (int, error) {
+func (c *Call) limit(otherwise int) (int, error) { return c.limitTo(otherwise, limitMax) }
+
+// limitTo is limit for lists with a bound of their own.
+func (c *Call) limitTo(otherwise, most int) (int, error) {
 	text, sent := c.Query["limit"]
 	if !sent {
 		return otherwise, nil
 	}
 	limit, err := strconv.Atoi(text)
-	if err != nil || limit < 1 || limit > limitMax || text != strconv.Itoa(limit) {
+	if err != nil || limit < 1 || limit > most || text != strconv.Itoa(limit) {
 		return 0, fault.New(fault.PaginationLimitInvalid, "The limit is out of its range.").
-			With("minimum", 1).With("maximum", limitMax)
+			With("minimum", 1).With("maximum", most)
 	}
 	return limit, nil
 }

@@ -14,7 +14,9 @@ import (
 type queryParam struct {
 	name    string
 	integer bool
-	check   *shape.Check
+	// raw values may be other bytes than UTF-8, which the operation judges.
+	raw   bool
+	check *shape.Check
 }
 
 // limitParam is the size of a page in every list; a bad one has a code of its own.
@@ -45,10 +47,11 @@ func (x *exchange) parseQuery() error {
 		name, nameOK := unescape(rawName)
 		value, valueOK := unescape(rawValue)
 		_, twice := x.params[name]
+		param := findParam(declared, name)
 		switch {
-		case !nameOK || findParam(declared, name) == nil:
+		case !nameOK || param == nil:
 			note(printable(name), "is not a parameter of this operation")
-		case !valueOK:
+		case !valueOK && (value == "" || !param.raw):
 			note(name, "must be percent-encoded UTF-8")
 		case twice:
 			note(name, "must stand once")

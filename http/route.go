@@ -81,7 +81,8 @@ func newRoute(op *api.Operation, method string, bodyMax int) *route {
 	}
 	for _, param := range op.Query {
 		one.query = append(one.query, queryParam{
-			name: param.Name, integer: param.Integer, check: shape.CompileCheck(param.Check),
+			name: param.Name, integer: param.Integer, raw: param.Raw,
+			check: shape.CompileCheck(param.Check),
 		})
 	}
 	if op.Request != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 
 	"pws/actors"
 )
@@ -51,4 +52,19 @@ func (c *RestoreCommand) Run(out io.Writer) error {
 	}
 	fmt.Fprintln(out, "restored", c.From, "to", c.Data)
 	return report.Print(out)
+}
+
+// ReindexCommand makes the search index anew.
+type ReindexCommand struct {
+	Data string `default:"./data" help:"Data directory; its server must be stopped."`
+}
+
+// Run builds the index and prints how much it holds.
+func (c *ReindexCommand) Run(out io.Writer) error {
+	documents, err := actors.Reindex(c.Data, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "search index of %s: %d documents\n", c.Data, documents)
+	return err
 }

@@ -17,17 +17,18 @@ type Kind byte
 
 // The kinds.
 const (
-	Project  Kind = 'P'
-	Task     Kind = 'T'
-	Agent    Kind = 'A'
-	Handoff  Kind = 'H'
-	Artifact Kind = 'R'
-	File     Kind = 'F'
+	Project    Kind = 'P'
+	Task       Kind = 'T'
+	Agent      Kind = 'A'
+	Handoff    Kind = 'H'
+	Artifact   Kind = 'R'
+	File       Kind = 'F'
+	Discussion Kind = 'D'
 )
 
 var kindNames = map[Kind]string{
 	Project: "PROJECT", Task: "TASK", Agent: "AGENT", Handoff: "HANDOFF", Artifact: "ARTIFACT",
-	File: "FILE",
+	File: "FILE", Discussion: "DISCUSSION",
 }
 
 // String is the name on the wire.
@@ -111,10 +112,8 @@ func OfTaskType(name string) string { return string(termTaskType) + strings.ToLo
 // InProjectOf is the filter of all that is in a project with a status.
 func InProjectOf(status work.Status) string { return string(termStatus) + status.String() }
 
-// Verified is the filter of projects and artifacts with a verification status.
-func Verified(status work.VerificationStatus) string {
-	return string(termVerification) + status.String()
-}
+// Verified is the filter of projects and artifacts with a verification status, by its name.
+func Verified(status string) string { return string(termVerification) + status }
 
 // Licensed is the filter of all that is under a license: an artifact's own, else its project's.
 func Licensed(expression string) string {
@@ -206,8 +205,8 @@ func (d *Document) Passes(filters [][]string) bool {
 	return true
 }
 
-// Live is the document of a thing of a project as it stands, nil where there is none. The project is
-// PUBLIC; others have no documents.
+// Live is the document of a thing of a project as it stands, nil where there is none. Projects that
+// are not PUBLIC have no documents.
 func Live(p *work.Project, key Key, now int64) *Document {
 	if p.Visibility != work.Public {
 		return nil
@@ -226,6 +225,8 @@ func Live(p *work.Project, key Key, now int64) *Document {
 		there = d.ofArtifact(p)
 	case File:
 		there = d.ofFile(p)
+	case Discussion:
+		there = d.ofDiscussion(p)
 	}
 	if !there {
 		return nil
@@ -244,7 +245,7 @@ func (d *Document) ofProject(p *work.Project, now int64) {
 			d.Terms = append(d.Terms, InLanguage(language))
 		}
 	}
-	d.Terms = append(d.Terms, Verified(p.OwnTally().Status()),
+	d.Terms = append(d.Terms, Verified(p.OwnTally().Status().String()),
 		WithOpenWork(p.TaskCount(work.TaskOpen, now) > 0))
 }
 
@@ -303,7 +304,7 @@ func (d *Document) ofArtifact(p *work.Project) bool {
 	d.Title, d.UpdatedAt = a.Name, a.CreatedAt
 	d.Body = lines(append([]string{a.Description}, a.Paths...)...)
 	d.Terms = append(d.Terms, OfArtifactType(a.Type), Licensed(a.License),
-		Verified(p.Tally(a.Entity()).Status()))
+		Verified(p.Tally(a.Entity()).Status().String()))
 	return true
 }
 
@@ -315,6 +316,27 @@ func (d *Document) ofFile(p *work.Project) bool {
 	d.Title, d.Blob, d.UpdatedAt = f.Path, f.Blob, f.Updated.CreatedAt
 	if f.Language != "" {
 		d.Terms = append(d.Terms, InLanguage(f.Language))
+	}
+	return true
+}
+
+// ofDiscussion takes the comments as part of what is said.
+func (d *Document) ofDiscussion(p *work.Project) bool {
+	opened, ok := p.Discussion(d.Key.Thing)
+	if !ok {
+		return false
+	}
+	d.Title, d.UpdatedAt = opened.Title, opened.CreatedAt
+	var said strings.Builder
+	said.WriteString(opened.Body)
+	p.Comments(opened.ID, id.ID{}, func(c *work.Comment) bool {
+		said.WriteByte('\n')
+		said.WriteString(c.Body)
+		return said.Len() < TextBytesMax
+	})
+	d.Body = said.String()
+	if _, newest := p.CommentCount(opened.ID); newest != nil {
+		d.UpdatedAt = newest.CreatedAt
 	}
 	return true
 }
@@ -359,6 +381,7 @@ func Keys(p *work.Project, now int64, yield func(Key) bool) {
 		thing(Handoff, h.ID)
 	}
 	p.Artifacts(id.ID{}, func(a *work.Artifact) bool { return thing(Artifact, a.ID) })
+	p.Discussions(id.ID{}, func(d *work.Discussion) bool { return thing(Discussion, d.ID) })
 	p.Files("", func(f work.FileInfo) bool {
 		return more && yield(Key{Kind: File, Project: p.ID, Path: f.Path})
 	})

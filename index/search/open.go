@@ -49,7 +49,7 @@ func Open(dir string, mark []byte) (x *Index, anew error, err error) {
 	case string(found) != format:
 		anew = fmt.Errorf("its format is %q", strings.TrimSpace(string(found)))
 	default:
-		if anew = Check(dir); anew == nil {
+		if _, _, anew = Check(dir); anew == nil {
 			if x, anew = openStore(dir); anew == nil {
 				return x, nil, nil
 			}
@@ -141,26 +141,26 @@ func (x *Index) openScorch(readOnly bool) error {
 }
 
 // Check reads an index that nobody uses, and finds what is damaged in it: the file that names the
-// segments by its seal where there is one, and the segments by their checksums.
-func Check(dir string) (err error) {
+// segments by its seal where there is one, and the segments by their checksums. It returns how many
+// documents there are, and the position.
+func Check(dir string) (documents, position uint64, err error) {
 	bolt := filepath.Join(dir, storeName, boltName)
 	if err := checkSeal(dir, bolt); err != nil {
-		return err
+		return 0, 0, err
 	}
 	if _, err := os.Stat(bolt); err != nil {
-		return err
+		return 0, 0, err
 	}
 	x := &Index{dir: dir}
 	if err := x.openScorch(true); err != nil {
-		return fmt.Errorf("%s: %w", bolt, err)
+		return 0, 0, fmt.Errorf("%s: %w", bolt, err)
 	}
 	defer func() { err = errors.Join(err, x.closeStore(false)) }()
-	return x.read(func(reader index.IndexReader) error {
-		text, err := reader.GetInternal(positionKey)
-		if err == nil {
-			_, err = decodePosition(text)
-		}
-		if err != nil {
+	if position, err = x.Position(); err != nil {
+		return 0, 0, err
+	}
+	err = x.read(func(reader index.IndexReader) (err error) {
+		if documents, err = reader.DocCount(); err != nil {
 			return err
 		}
 		snapshot, ok := reader.(*scorch.IndexSnapshot)
@@ -178,6 +178,7 @@ func Check(dir string) (err error) {
 		}
 		return nil
 	})
+	return documents, position, err
 }
 
 // checkSegment compares the CRC-32 at the end of a segment with what stands before it.

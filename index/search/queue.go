@@ -19,16 +19,22 @@ type Queue struct {
 		waiting map[Key]struct{}
 		// order and urgent are in the order of positions.
 		order, urgent []waiting
-		// taken is the position of the oldest change that is in hand.
-		taken uint64
+		// taken is the oldest change that is in hand.
+		taken Mark
 	}
 	wake chan struct{}
 }
 
-// waiting is a key with the position of the first change that has put it there.
+// Mark is an entry of the log: its position, and its time in Unix milliseconds.
+type Mark struct {
+	Position uint64
+	Millis   int64
+}
+
+// waiting is a key with the first change that has put it there.
 type waiting struct {
-	key      Key
-	position uint64
+	key Key
+	Mark
 }
 
 // NewQueue makes an empty queue.
@@ -50,16 +56,16 @@ func (q *Queue) Poke() {
 }
 
 // Put notes that documents changed with an entry of the log.
-func (q *Queue) Put(position uint64, keys ...Key) {
+func (q *Queue) Put(mark Mark, keys ...Key) {
 	q.mu.Lock()
 	for _, key := range keys {
-		q.put(key, position)
+		q.put(key, mark)
 	}
 	q.mu.Unlock()
 	q.Poke()
 }
 
-func (q *Queue) put(key Key, position uint64) {
+func (q *Queue) put(key Key, mark Mark) {
 	if _, there := q.mu.waiting[key]; there {
 		return
 	}
@@ -72,13 +78,13 @@ func (q *Queue) put(key Key, position uint64) {
 		}
 	}
 	q.mu.waiting[key] = struct{}{}
-	q.mu.order = append(q.mu.order, waiting{key, position})
+	q.mu.order = append(q.mu.order, waiting{key, mark})
 }
 
 // PutFirst notes that a whole project has to be looked through before all others.
-func (q *Queue) PutFirst(position uint64, project id.ID) {
+func (q *Queue) PutFirst(mark Mark, project id.ID) {
 	q.mu.Lock()
-	q.mu.urgent = append(q.mu.urgent, waiting{Key{Project: project}, position})
+	q.mu.urgent = append(q.mu.urgent, waiting{Key{Project: project}, mark})
 	q.mu.Unlock()
 	q.Poke()
 }
@@ -91,8 +97,8 @@ func (q *Queue) Take(most int) (keys []Key) {
 	take := func(from *[]waiting) {
 		count := min(most-len(keys), len(*from))
 		for _, one := range (*from)[:count] {
-			if q.mu.taken == 0 || one.position < q.mu.taken {
-				q.mu.taken = one.position
+			if q.mu.taken.Position == 0 || one.Position < q.mu.taken.Position {
+				q.mu.taken = one.Mark
 			}
 			keys = append(keys, one.key)
 		}
@@ -113,7 +119,7 @@ func (q *Queue) Take(most int) (keys []Key) {
 // Done says that what is in hand is in the index.
 func (q *Queue) Done() {
 	q.mu.Lock()
-	q.mu.taken = 0
+	q.mu.taken = Mark{}
 	q.mu.Unlock()
 }
 
@@ -124,20 +130,19 @@ func (q *Queue) Len() int {
 	return len(q.mu.order) + len(q.mu.urgent)
 }
 
-// Oldest is the position of the oldest change that waits, or that is in hand as well; the greatest
-// there is where there is none.
-func (q *Queue) Oldest(inHand bool) uint64 {
+// Oldest is the oldest change that waits, or that is in hand as well. Where there is none its
+// position is the greatest there is.
+func (q *Queue) Oldest(inHand bool) Mark {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	oldest := uint64(math.MaxUint64)
-	if len(q.mu.order) > 0 {
-		oldest = min(oldest, q.mu.order[0].position)
+	oldest := Mark{Position: math.MaxUint64}
+	for _, list := range [][]waiting{q.mu.order, q.mu.urgent} {
+		if len(list) > 0 && list[0].Position < oldest.Position {
+			oldest = list[0].Mark
+		}
 	}
-	if len(q.mu.urgent) > 0 {
-		oldest = min(oldest, q.mu.urgent[0].position)
-	}
-	if inHand && q.mu.taken > 0 {
-		oldest = min(oldest, q.mu.taken)
+	if taken := q.mu.taken; inHand && taken.Position > 0 && taken.Position < oldest.Position {
+		oldest = taken
 	}
 	return oldest
 }

@@ -1,7 +1,7 @@
 // Package search is the full-text index over what is PUBLIC. It is derived: it holds words and
 // names, never the only copy of anything, and it is thrown away and made anew where it is damaged,
-// of another format or of another service. What it finds is judged by the live view, and all that is
-// shown is made of that.
+// of another format or of another service. What it finds is judged by the live view, and all that
+// is shown is made of that.
 //
 // On disk it is a folder:
 //

@@ -1,0 +1,395 @@
+package actors
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pws/identity"
+	"pws/index/search"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+const (
+	// searchRoundMax is how many documents one round of indexing takes.
+	searchRoundMax = 256
+	// searchSmall is how many waiting documents a search waits for, and searchWait how long.
+	searchSmall = 64
+	searchWait  = 100 * time.Millisecond
+	// searchOpenWait is how long a search waits for the index to be opened after a start.
+	searchOpenWait = 2 * time.Second
+	// searchRest is the least time between rounds that nobody waits for, so that what changes often
+	// is indexed once; searchRestMax is the most.
+	searchRest    = 50 * time.Millisecond
+	searchRestMax = 2 * time.Second
+	// searchShare is how many times as long as a round the pause behind it is while there are many
+	// writers, and searchBusy how many entries a second are many.
+	searchShare = 9
+	searchBusy  = 200
+	// searchNote is how often the position is written where nothing else is.
+	searchNote = 5 * time.Second
+	// searchCloseWait bounds how long a stop waits for the last batch to be durable.
+	searchCloseWait = 3 * time.Second
+)
+
+// searching keeps the search index behind the log. The committer leaves the names of what changed,
+// one goroutine reads the live views and indexes what they say.
+//
+// The index holds a position: all entries up to it are in the index. A start finds what lies behind
+// it without the log, which may have been cut: projects and agents whose sections, or whose entries
+// behind the snapshot, are of a later position. These are looked through for documents of another
+// version than the indexed one.
+type searching struct {
+	engine *Engine
+	queue  *search.Queue
+	index  atomic.Pointer[search.Index]
+	// opened is closed once the index has been opened, or could not be.
+	opened chan struct{}
+	fault  atomic.Pointer[error]
+	// noted is the newest entry whose changes are in the queue, reached the one up to which
+	// everything is in the index.
+	noted   atomic.Uint64
+	reached atomic.Uint64
+	// backlog is how many projects and agents of before the start have yet to be looked through.
+	backlog atomic.Int64
+	// settled is closed once nothing waits any more for the first time, or never will.
+	settled chan struct{}
+	// anew says that what is there of an index is thrown away first, whatever it is.
+	anew bool
+	// hurry says that a search waits.
+	hurry chan struct{}
+	// replayed are agents of which the log behind the snapshot has entries.
+	replayed []id.ID
+	began    int64
+
+	waiting struct {
+		sync.Mutex
+		list []searchWaiter
+	}
+}
+
+type searchWaiter struct {
+	target uint64
+	done   chan struct{}
+}
+
+func newSearching(e *Engine) *searching {
+	return &searching{
+		engine: e, queue: search.NewQueue(), opened: make(chan struct{}),
+		hurry: make(chan struct{}, 1), settled: make(chan struct{}),
+	}
+}
+
+// start begins to follow; a log without a newer entry is indexed as far as it goes.
+func (s *searching) start(last uint64) {
+	e := s.engine
+	s.began = e.Now()
+	s.noted.Store(last)
+	for agent := range e.identity.dirty.agents {
+		s.replayed = append(s.replayed, agent)
+	}
+	if e.config.NoSearch {
+		err := errors.New("the server was started without search")
+		s.fault.Store(&err)
+		close(s.opened)
+		return
+	}
+	s.anew = e.config.searchAnew
+	e.stopped.Go(s.run)
+}
+
+// follow notes what an entry of a project has changed. The committer calls it BEFORE the entry is
+// answered.
+func (s *searching) follow(before, next *work.Project, position uint64, events []work.Event) {
+	if s.engine.config.NoSearch {
+		return
+	}
+	mark := search.Mark{Position: position, Millis: next.UpdatedAt}
+	whole := search.Key{Project: next.ID}
+	wasPublic := before != nil && before.Visibility == work.Public
+	switch public := next.Visibility == work.Public; {
+	case !public && wasPublic:
+		s.queue.PutFirst(mark, next.ID)
+	case !public:
+	case before != nil && (!wasPublic || before.Status != next.Status ||
+		before.License != next.License):
+		s.queue.Put(mark, whole)
+	default:
+		var room [16]search.Key
+		keys := append(room[:0], search.Key{Kind: search.Project, Project: next.ID})
+		for _, event := range events {
+			keys = appendChanged(keys, next.ID, event)
+		}
+		s.queue.Put(mark, keys...)
+	}
+	s.noted.Store(position)
+}
+
+// appendChanged adds the documents that an event changes, beside that of the project.
+func appendChanged(keys []search.Key, project id.ID, event work.Event) []search.Key {
+	key := search.Key{Project: project}
+	if task, ok := work.TaskOf(event); ok {
+		key.Kind, key.Thing = search.Task, task
+		return append(keys, key)
+	}
+	switch event := event.(type) {
+	case *work.ChangesetPublished:
+		key.Kind = search.File
+		for at := range event.Ops {
+			op := &event.Ops[at]
+			if key.Path = op.Path; op.From != "" {
+				keys = append(keys, search.Key{Kind: search.File, Project: project, Path: op.From})
+			}
+			keys = append(keys, key)
+		}
+		return keys
+	case *work.HandoffCreated:
+		key.Kind, key.Thing = search.Handoff, event.ID
+	case *work.ArtifactCreated:
+		key.Kind, key.Thing = search.Artifact, event.ID
+	case *work.VerificationCreated:
+		if event.Finding.Entity.Type != work.EntityArtifact {
+			return keys
+		}
+		key.Kind, key.Thing = search.Artifact, event.Finding.Entity.ID
+	case *work.DiscussionCreated:
+		key.Kind, key.Thing = search.Discussion, event.ID
+	case *work.CommentAdded:
+		key.Kind, key.Thing = search.Discussion, event.Discussion
+	case *work.ProjectForked, *work.ProjectImported:
+		// The whole project is looked through.
+	default:
+		return keys
+	}
+	return append(keys, key)
+}
+
+// followIdentity notes what an entry of identity has changed.
+func (s *searching) followIdentity(position uint64, events []identity.Event) {
+	if s.engine.config.NoSearch {
+		return
+	}
+	for _, event := range events {
+		if agent, changes := searchedIn(event); changes {
+			s.queue.Put(search.Mark{Position: position, Millis: s.engine.Now()},
+				search.Key{Kind: search.Agent, Thing: agent})
+		}
+	}
+	s.noted.Store(position)
+}
+
+// searchedIn is the agent whose document an event changes.
+func searchedIn(event identity.Event) (agent id.ID, changes bool) {
+	switch event := event.(type) {
+	case *identity.AgentRegistered:
+		return event.Agent, true
+	}
+	return agent, false
+}
+
+// errSearch is what a caller hears while the index cannot be used. The log and the health say why.
+func errSearch() error {
+	return fault.New(fault.DependencyUnavailable, "The search index cannot be used now.").
+		With("retry_after_seconds", 30)
+}
+
+// Search implements api.Engine. Errors: DEPENDENCY_UNAVAILABLE.
+func (e *Engine) Search(query *search.Query) ([]search.Hit, error) {
+	x, err := e.search.ready()
+	var hits []search.Hit
+	if err == nil {
+		hits, err = x.Search(query)
+	}
+	if err != nil {
+		return nil, errSearch()
+	}
+	return hits, nil
+}
+
+// AwaitSearch implements api.Engine.
+func (e *Engine) AwaitSearch() { e.search.await() }
+
+// ready is the index, once it has been opened.
+func (s *searching) ready() (*search.Index, error) {
+	select {
+	case <-s.opened:
+	default:
+		limit := time.NewTimer(searchOpenWait)
+		defer limit.Stop()
+		select {
+		case <-s.opened:
+		case <-limit.C:
+			return nil, errors.New("the search index is being opened")
+		}
+	}
+	if err := s.fault.Load(); err != nil {
+		return nil, *err
+	}
+	return s.index.Load(), nil
+}
+
+// await returns once the index has what was published when it was called, or soon where that
+// takes too long: with much to index, at once.
+func (s *searching) await() {
+	target := s.noted.Load()
+	if s.reached.Load() >= target || s.fault.Load() != nil || s.waitingNow() > searchSmall {
+		return
+	}
+	one := searchWaiter{target, make(chan struct{})}
+	s.waiting.Lock()
+	s.waiting.list = append(s.waiting.list, one)
+	s.waiting.Unlock()
+	// It may have been reached while nobody was in the list.
+	s.tell()
+	select {
+	case s.hurry <- struct{}{}:
+	default:
+	}
+	limit := time.NewTimer(searchWait)
+	defer limit.Stop()
+	select {
+	case <-one.done:
+	case <-limit.C:
+	}
+}
+
+// tell lets those go on whose entries are in the index, and those who have given up.
+func (s *searching) tell() {
+	reached := s.reached.Load()
+	s.waiting.Lock()
+	defer s.waiting.Unlock()
+	kept := s.waiting.list[:0]
+	for _, one := range s.waiting.list {
+		if one.target <= reached {
+			close(one.done)
+			continue
+		}
+		kept = append(kept, one)
+	}
+	clear(s.waiting.list[len(kept):])
+	s.waiting.list = kept
+}
+
+// health is the fault of the index, and how much waits to be indexed.
+func (s *searching) health() (problem string, waiting int) {
+	if s.engine.config.NoSearch {
+		return "", 0
+	}
+	if err := s.fault.Load(); err != nil {
+		return (*err).Error(), s.waitingNow()
+	}
+	if x := s.index.Load(); x != nil && x.Fault() != nil {
+		return x.Fault().Error(), s.waitingNow()
+	}
+	return "", s.waitingNow()
+}
+
+func (s *searching) waitingNow() int { return s.queue.Len() + int(s.backlog.Load()) }
+
+// lag is how long the oldest change has waited, in seconds.
+func (s *searching) lag() float64 {
+	since := s.engine.Now()
+	if oldest := s.queue.Oldest(true); oldest.Millis > 0 {
+		since = min(since, oldest.Millis)
+	}
+	if s.backlog.Load() > 0 {
+		since = min(since, s.began)
+	}
+	return float64(s.engine.Now()-since) / 1000
+}
+
+func (s *searching) documents() float64 {
+	if x := s.index.Load(); x != nil {
+		return float64(x.Len())
+	}
+	return 0
+}
+
+// gauges are the figures that operators watch.
+func (s *searching) gauges() []Gauge {
+	return []Gauge{
+		{"pws_search_lag_seconds", "How long the oldest change that is not indexed has waited.", s.lag},
+		{"pws_search_documents", "Documents in the search index.", s.documents},
+		{"pws_search_queue", "Documents, projects and agents that wait to be indexed.",
+			func() float64 { return float64(s.waitingNow()) }},
+		{"pws_search_position", "Position of the log up to which everything is indexed.",
+			func() float64 { return float64(s.reached.Load()) }},
+	}
+}
+
+const searchName = "search"
+
+// open opens the index, or makes it anew where it cannot be used.
+func (s *searching) open() (*search.Index, error) {
+	e := s.engine
+	mac := hmac.New(sha256.New, e.secret)
+	mac.Write([]byte("search"))
+	mark := mac.Sum(nil)[:8]
+	dir := filepath.Join(e.config.Dir, searchName)
+	if s.anew {
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, err
+		}
+	}
+	x, anew, err := search.Open(dir, mark)
+	if err != nil {
+		return nil, err
+	}
+	if anew != nil {
+		e.log.Warn("the search index is made anew", "reason", anew)
+	}
+	position, err := x.Position()
+	if err == nil && position > s.noted.Load() {
+		// It is of another history of this directory.
+		e.log.Warn("the search index is made anew", "reason",
+			fmt.Sprintf("it is at entry %d, and the log ends before", position))
+		if err = errors.Join(x.Close(), search.Remove(dir)); err == nil {
+			x, _, err = search.Open(dir, mark)
+		}
+	}
+	return x, err
+}
+
+// Reindex makes the search index of a data directory anew, and returns how many documents it has. No
+// server may run on the directory: the error says so.
+func Reindex(dir string, log *slog.Logger) (documents uint64, err error) {
+	if err := checkFormat(dir); err != nil {
+		return 0, err
+	}
+	e, _, err := Open(Config{Dir: dir, ReserveBytes: -1, Log: log, searchAnew: true})
+	if err != nil {
+		return 0, err
+	}
+	<-e.search.settled
+	if x := e.search.index.Load(); x != nil {
+		documents = x.Len()
+	}
+	err = e.Close()
+	if failed := e.search.fault.Load(); failed != nil {
+		err = errors.Join(*failed, err)
+	}
+	return documents, err
+}
+
+// checkSearch is what can be said of the search index of a data directory that no server uses.
+func checkSearch(dir string) string {
+	dir = filepath.Join(dir, searchName)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return "none; the next start makes it"
+	}
+	documents, position, err := search.Check(dir)
+	if err != nil {
+		return fmt.Sprintf("damaged, and made anew by the next start: %v", err)
+	}
+	return fmt.Sprintf("%d documents, of entries up to %d", documents, position)
+}

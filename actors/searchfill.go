@@ -1,0 +1,455 @@
+package actors
+
+import (
+	"errors"
+	"time"
+
+	"pws/index/search"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// searchFill is the goroutine that indexes.
+type searchFill struct {
+	*searching
+	x     *search.Index
+	batch *search.Batch
+	// projects and agents are what is left of the backlog of a start.
+	projects []id.ID
+	agents   []id.ID
+	// from is the position that the index had at the start, which it keeps until the backlog is done.
+	from uint64
+	// mark is the newest entry whose changes were in the queue when the round began.
+	mark uint64
+	// written is the position of the last batch, writtenAt when that was.
+	written   uint64
+	writtenAt time.Time
+	// views are those that this round has read from disk.
+	views map[id.ID]*work.Project
+	// breath is when the last pause ended.
+	breath time.Time
+	// seen is the entry that was the newest at seenAt, to tell how many writers there are.
+	seen   uint64
+	seenAt time.Time
+}
+
+// run indexes until the engine stops or the index fails.
+func (s *searching) run() {
+	defer s.settle()
+	x, err := s.open()
+	if err != nil {
+		s.fault.Store(&err)
+		s.engine.log.Error("search is out of service", "error", err)
+		close(s.opened)
+		return
+	}
+	s.index.Store(x)
+	close(s.opened)
+	f := &searchFill{searching: s, x: x, batch: search.NewBatch(), seenAt: time.Now()}
+	err = f.fill()
+	if err == nil {
+		err = f.finish()
+	}
+	if err != nil && !errors.Is(err, errSearchStopped) {
+		s.fault.CompareAndSwap(nil, &err)
+		s.engine.log.Error("search is out of service; everything else goes on", "error", err)
+	}
+	if err := x.Close(); err != nil {
+		s.engine.log.Warn("the search index was not closed well", "error", err)
+	}
+}
+
+func (s *searching) settle() {
+	select {
+	case <-s.settled:
+	default:
+		close(s.settled)
+	}
+}
+
+// errSearchStopped says that a project was looked through in part when the engine stopped. The
+// position of the index stays where it was, so that the next start looks through it again.
+var errSearchStopped = errors.New("indexing was stopped")
+
+func (f *searchFill) fill() error {
+	var err error
+	if f.from, err = f.x.Position(); err != nil {
+		return err
+	}
+	f.written, f.writtenAt = f.from, time.Now()
+	f.collect()
+	for {
+		f.breath = time.Now()
+		if err := f.round(); err != nil {
+			return err
+		}
+		if goOn, err := f.rest(time.Since(f.breath)); err != nil || !goOn {
+			return err
+		}
+	}
+}
+
+// collect finds the projects and agents that may have changed behind the position of the index.
+func (f *searchFill) collect() {
+	e := f.engine
+	e.handles.Range(func(project id.ID, h *handle) bool {
+		if e.newestOf(h) > f.from {
+			f.projects = append(f.projects, project)
+		}
+		return true
+	})
+	f.agents = f.replayed
+	f.replayed = nil
+	for key := range e.sectionKeys("a") {
+		if at, ok := e.snapshot.SectionPosition(key); ok && at > f.from {
+			f.agents = append(f.agents, id.ID([]byte(key[1:])))
+		}
+	}
+	f.backlog.Store(int64(len(f.projects) + len(f.agents)))
+}
+
+// newestOf is the position of the newest entry of a project. A view leaves memory AFTER a section
+// of its position is there, so that one of the three says it.
+func (e *Engine) newestOf(h *handle) (newest uint64) {
+	h.mu.Lock()
+	if tail := h.mu.tail; len(tail) > 0 {
+		newest = tail[len(tail)-1].position
+	}
+	if view := h.view.Load(); view != nil {
+		newest = max(newest, view.position)
+	}
+	h.mu.Unlock()
+	saved, _ := e.snapshot.SectionPosition(headKey(h.id))
+	return max(newest, saved)
+}
+
+// round indexes what waits, up to a bound, and a piece of the backlog.
+func (f *searchFill) round() error {
+	f.views = map[id.ID]*work.Project{}
+	f.mark = f.noted.Load()
+	keys := f.queue.Take(searchRoundMax)
+	for _, key := range keys {
+		if err := f.one(key); err != nil {
+			return err
+		}
+	}
+	if err := f.someBacklog(); err != nil {
+		return err
+	}
+	if err := f.write(false); err != nil {
+		return err
+	}
+	f.queue.Done()
+	if f.backlog.Load() == 0 {
+		f.reached.Store(min(f.mark, f.queue.Oldest(false).Position-1))
+		f.tell()
+	}
+	return nil
+}
+
+// someBacklog looks through one project, or some agents.
+func (f *searchFill) someBacklog() error {
+	var err error
+	switch {
+	case len(f.projects) > 0:
+		last := len(f.projects) - 1
+		err = f.whole(f.projects[last])
+		f.projects = f.projects[:last]
+	case len(f.agents) > 0:
+		state, rest := f.engine.Identity(), max(0, len(f.agents)-searchRoundMax)
+		var documents []*search.Document
+		for _, agent := range f.agents[rest:] {
+			if d := search.LiveAgent(state, agent); d != nil {
+				documents = append(documents, d)
+			}
+		}
+		err = f.putChanged(documents)
+		f.agents = f.agents[:rest]
+	default:
+		return nil
+	}
+	f.backlog.Store(int64(len(f.projects) + len(f.agents)))
+	return err
+}
+
+// one indexes what stands behind a key now.
+func (f *searchFill) one(key search.Key) error {
+	switch key.Kind {
+	case 0:
+		return f.whole(key.Project)
+	case search.Agent:
+		if d := search.LiveAgent(f.engine.Identity(), key.Thing); d != nil {
+			return f.putChanged([]*search.Document{d})
+		}
+		return nil
+	}
+	p, err := f.view(key.Project)
+	if err != nil {
+		// It is out of service, and nothing of it is shown.
+		return nil
+	}
+	var d *search.Document
+	if p != nil {
+		d = search.Live(p, key, f.engine.Now())
+	}
+	if d == nil {
+		f.batch.Drop(key)
+		return nil
+	}
+	if key.Kind == search.Project {
+		// It is named with every change in the project, and most change nothing in it.
+		return f.putChanged([]*search.Document{d})
+	}
+	return f.put(d)
+}
+
+// view is a project to be indexed. One that rests is read and not kept in memory.
+func (f *searchFill) view(project id.ID) (*work.Project, error) {
+	e := f.engine
+	h, ok := e.handles.Load(project)
+	if !ok {
+		return nil, nil
+	}
+	if view := h.view.Load(); view != nil {
+		return view.project, nil
+	}
+	if p, read := f.views[project]; read {
+		return p, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if view := h.view.Load(); view != nil || len(h.mu.tail) > 0 {
+		view, err := e.load(h)
+		if err != nil {
+			return nil, err
+		}
+		return view.project, nil
+	}
+	if !h.stored.Load() {
+		return nil, nil
+	}
+	p, _, err := e.restore(project)
+	if err != nil {
+		e.log.Error("a project cannot be indexed", "project", project.Format(id.Project),
+			"error", err)
+		return nil, err
+	}
+	f.views[project] = p
+	return p, nil
+}
+
+// whole looks through a project: what is of another version is indexed, what is not there any more
+// leaves the index.
+func (f *searchFill) whole(project id.ID) error {
+	public, err := f.isPublic(project)
+	if err != nil {
+		return nil
+	}
+	var p *work.Project
+	if public {
+		if p, err = f.view(project); err != nil {
+			return nil
+		}
+		delete(f.views, project)
+	}
+	indexed, err := f.x.KeysOf(project)
+	if err != nil {
+		return err
+	}
+	now := f.engine.Now()
+	for _, key := range indexed {
+		if p == nil || search.Live(p, key, now) == nil {
+			f.batch.Drop(key)
+			if err := f.writeFull(); err != nil {
+				return err
+			}
+		}
+	}
+	if p == nil {
+		return nil
+	}
+	var documents []*search.Document
+	search.Keys(p, now, func(key search.Key) bool {
+		if d := search.Live(p, key, now); d != nil {
+			documents = append(documents, d)
+		}
+		if len(documents) == searchRoundMax {
+			err = f.putChanged(documents)
+			documents = documents[:0]
+		}
+		if f.stopping() {
+			err = errSearchStopped
+		}
+		return err == nil
+	})
+	if err == nil {
+		err = f.putChanged(documents)
+	}
+	return err
+}
+
+// isPublic asks the saved record of a project that rests, and does not load it.
+func (f *searchFill) isPublic(project id.ID) (bool, error) {
+	p, err := f.engine.summary(project)
+	return p != nil && p.Visibility == work.Public, err
+}
+
+func (f *searchFill) stopping() bool {
+	select {
+	case <-f.engine.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// putChanged indexes those documents that are not indexed as they are.
+func (f *searchFill) putChanged(documents []*search.Document) error {
+	keys := make([]search.Key, len(documents))
+	for at, d := range documents {
+		keys[at] = d.Key
+	}
+	versions, err := f.x.Versions(keys)
+	if err != nil {
+		return err
+	}
+	for at, d := range documents {
+		if versions[at] == d.Version {
+			continue
+		}
+		if err := f.put(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// searchBatchBytes is how much text one batch has at most, and one document more.
+const searchBatchBytes = 1 << 20
+
+func (f *searchFill) put(d *search.Document) error {
+	if d.Key.Kind == search.File {
+		content, err := f.engine.Blob(d.Blob)
+		if err == nil {
+			d.Load(content)
+		}
+	}
+	f.batch.Put(d)
+	return f.writeFull()
+}
+
+func (f *searchFill) writeFull() error {
+	if f.batch.Len() < searchRoundMax && f.batch.Bytes() < searchBatchBytes {
+		return nil
+	}
+	if err := f.write(true); err != nil {
+		return err
+	}
+	// A long round has its pauses in the middle too.
+	now := time.Now()
+	if f.busy() && !f.sleep(min(searchShare*now.Sub(f.breath), searchRestMax)) {
+		return errSearchStopped
+	}
+	f.breath = time.Now()
+	return nil
+}
+
+// position is how far the index is: what is in hand counts as not there before the end of a round.
+func (f *searchFill) position(inHand bool) uint64 {
+	position := min(f.mark, f.queue.Oldest(inHand).Position-1)
+	if f.backlog.Load() > 0 {
+		position = min(position, f.from)
+	}
+	return max(position, f.written)
+}
+
+// write makes what was collected found.
+func (f *searchFill) write(inHand bool) error {
+	if f.batch.Len() == 0 {
+		return nil
+	}
+	return f.writeBatch(f.position(inHand), nil)
+}
+
+func (f *searchFill) writeBatch(position uint64, durable func()) error {
+	batch := f.batch
+	f.batch = search.NewBatch()
+	f.written, f.writtenAt = position, time.Now()
+	return f.x.Write(batch, position, durable)
+}
+
+// busy says whether there are many writers, who come first.
+func (f *searchFill) busy() bool {
+	now, newest := time.Now(), f.noted.Load()
+	passed := now.Sub(f.seenAt).Seconds()
+	busy := float64(newest-f.seen) > searchBusy*passed
+	f.seen, f.seenAt = newest, now
+	return busy
+}
+
+// rest pauses behind a round, of which the last part took so long, then waits for something to do.
+// It reports false when the engine stops.
+func (f *searchFill) rest(took time.Duration) (goOn bool, err error) {
+	pause := searchRest
+	switch busy := f.busy(); {
+	case busy:
+		pause = min(max(pause, searchShare*took), searchRestMax)
+	case f.backlog.Load() > 0 || f.queue.Len() > searchSmall:
+		// Nobody minds.
+		pause = 0
+	}
+	if pause > 0 && !f.sleep(pause) {
+		return false, nil
+	}
+	note := time.NewTicker(searchNote)
+	defer note.Stop()
+	for f.waitingNow() == 0 {
+		f.settle()
+		if f.mark = f.noted.Load(); f.queue.Len() == 0 {
+			// Nothing of these entries is to be indexed.
+			f.reached.Store(f.mark)
+			f.tell()
+		}
+		select {
+		case <-f.engine.stop:
+			return false, nil
+		case <-f.queue.Wake():
+		case <-f.hurry:
+		case <-note.C:
+			if position := f.position(true); position > f.written {
+				if err := f.writeBatch(position, nil); err != nil {
+					return false, err
+				}
+			}
+		}
+	}
+	return !f.stopping(), nil
+}
+
+// sleep is cut short when a search waits for little.
+func (f *searchFill) sleep(pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-f.engine.stop:
+		return false
+	case <-f.hurry:
+	case <-timer.C:
+	}
+	return true
+}
+
+// finish writes the position that was reached, and waits a little until it is durable.
+func (f *searchFill) finish() error {
+	durable := make(chan struct{})
+	if err := f.writeBatch(f.position(true), func() { close(durable) }); err != nil {
+		return err
+	}
+	limit := time.NewTimer(searchCloseWait)
+	defer limit.Stop()
+	select {
+	case <-durable:
+	case <-limit.C:
+	}
+	return nil
+}

@@ -1,0 +1,347 @@
+package api
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"pws/index/search"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+	"pws/work/license"
+)
+
+// SearchResult is a thing that was found, as it is now.
+type SearchResult struct {
+	EntityType string  `json:"entity_type" check:"enum=PROJECT|TASK|AGENT|HANDOFF|ARTIFACT|FILE|DISCUSSION" doc:"What it is."`
+	ID         string  `json:"id" doc:"Its ID; of a file, the ID of its project, a slash and its path."`
+	ProjectID  *string `json:"project_id" doc:"The project that it is, or belongs to; null for an agent."`
+	Title      string  `json:"title" doc:"Its name, title or handle; of a handoff the first line of its summary, of a file its path."`
+	Path       *string `json:"path" doc:"The path of a file; null for others."`
+	Snippet    string  `json:"snippet" doc:"About 200 characters of its text on one line, around words that were looked for, without marks; an ellipsis stands where text was left out."`
+	Score      float64 `json:"score" doc:"How well it fits, to be compared within one list; 0 where no words were looked for."`
+	UpdatedAt  Time    `json:"updated_at" doc:"When it last changed; of an agent, when it was registered."`
+}
+
+// SearchData is a page of what was found.
+type SearchData struct {
+	Results    []SearchResult `json:"results" doc:"The best first; without words, what changed last first."`
+	NextCursor *string        `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+const (
+	searchDefault    = 25
+	searchMax        = 100
+	searchQueryBytes = 500
+	// searchHitsMax bounds the hits that one request looks at, for some of them may not be shown.
+	searchHitsMax = 1000
+)
+
+var searchOperations = []*Operation{
+	declare[None, SearchData](Operation{
+		Name: "search.query", Method: "GET", Path: "/api/v1/search",
+		Auth: Optional, Category: CategorySearch, Statuses: []int{200},
+		Query: searchParams,
+		Errors: []fault.Code{
+			fault.SearchQueryInvalid, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+			fault.DependencyUnavailable,
+		},
+		Tag: "search", Summary: "Search public work",
+		Doc: "Finds projects, tasks, agents, handoffs, artifacts, files and discussions that are " +
+			"PUBLIC now, by words and filters; the query has no operators. The index follows writes " +
+			"within moments, and what it names is shown as it is now. A page may hold less than its " +
+			"limit and still lead to a next one.",
+	}, searchAll),
+}
+
+var searchParams = []Param{
+	{
+		Name: "q", Raw: true,
+		Doc: "Words, at most 500 bytes; every other character is a blank. Case does not matter. Of " +
+			"one or two words all must be there, of more two thirds; the last also stands for longer " +
+			"words that begin with it. 32 different words are looked for. Without it a filter must be " +
+			"given.",
+	},
+	{
+		Name: "type",
+		Doc: "Only these types, separated by commas: PROJECT, TASK, AGENT, HANDOFF, ARTIFACT, FILE, " +
+			"DISCUSSION.",
+	},
+	{Name: "cursor", Doc: "The next_cursor of the page before; absent for the first page."},
+	{
+		Name: "limit", Integer: true,
+		Doc: fmt.Sprintf("How many results at most: 1 to %d, %d if absent.", searchMax,
+			searchDefault),
+	},
+	{
+		Name: "language", Check: "chars=1..64",
+		Doc: "Only files in this language, and projects that have such files.",
+	},
+	{Name: "task_type", Check: "chars=1..64", Doc: "Only tasks of this type."},
+	{
+		Name: "project_status", Check: "enum=ACTIVE|ARCHIVED",
+		Doc: "Only what is in projects with this status.",
+	},
+	{
+		Name: "verification_status", Check: "enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED",
+		Doc: "Only projects and artifacts for which this is the strongest evidence.",
+	},
+	{
+		Name: "license", Check: "chars=1..256",
+		Doc: "Only what is under this SPDX expression: artifacts by their own, all else by its " +
+			"project's.",
+	},
+	{
+		Name: "activity", Check: "enum=DAY|WEEK|MONTH",
+		Doc: "Only what changed in the last 24 hours, 7 days or 30 days.",
+	},
+	{
+		Name: "capability_requirement", Check: "chars=1..64",
+		Doc: "Only tasks that name this skill, and agents that say they have it.",
+	},
+	{
+		Name:  "artifact_type",
+		Check: "enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER",
+		Doc:   "Only artifacts of this type.",
+	},
+	{
+		Name: "open_work", Check: "enum=true|false",
+		Doc: "Only OPEN tasks and projects that have any, or only other tasks and projects.",
+	},
+}
+
+// activityDays are the days that the values of the filter activity reach back.
+var activityDays = map[string]int64{"DAY": 1, "WEEK": 7, "MONTH": 30}
+
+// searchFilters are the filters of a request as the index has them; since is the time from which on
+// things must have changed, 0 for any. Errors: VALIDATION_FAILED.
+func (c *Call) searchFilters() (groups [][]string, since int64, err error) {
+	add := func(name string, term func(value string) string) {
+		if value, sent := c.Query[name]; sent {
+			groups = append(groups, []string{term(value)})
+		}
+	}
+	if types, sent := c.Query["type"]; sent {
+		var group []string
+		for name := range strings.SplitSeq(types, ",") {
+			kind := search.ParseKind(name)
+			if kind == 0 {
+				return nil, 0, fault.Invalid(fault.Field{
+					Field: "type", Problem: "must be names of types, separated by commas",
+				})
+			}
+			group = append(group, search.OfKind(kind))
+		}
+		groups = append(groups, group)
+	}
+	if expression, sent := c.Query["license"]; sent {
+		canonical, problem := license.Canonical(expression)
+		if problem != "" {
+			return nil, 0, fault.Invalid(fault.Field{Field: "license", Problem: problem})
+		}
+		groups = append(groups, []string{search.Licensed(canonical)})
+	}
+	add("language", search.InLanguage)
+	add("task_type", search.OfTaskType)
+	add("project_status", func(v string) string { return search.InProjectOf(work.ParseStatus(v)) })
+	add("verification_status", search.Verified)
+	add("capability_requirement", search.Requiring)
+	add("artifact_type", func(v string) string {
+		return search.OfArtifactType(work.ParseArtifactType(v))
+	})
+	add("open_work", func(v string) string { return search.WithOpenWork(v == "true") })
+	if days, sent := activityDays[c.Query["activity"]]; sent {
+		since = c.Now - days*24*60*60*1000
+		groups = append(groups, search.Since(since, c.Now))
+	}
+	return groups, since, nil
+}
+
+// searchWords are the words of the query. Errors: SEARCH_QUERY_INVALID.
+func (c *Call) searchWords(filtered bool) (words search.Words, err error) {
+	text := c.Query["q"]
+	problem := ""
+	switch words = search.ParseWords(text); {
+	case len(text) > searchQueryBytes:
+		problem = "is too long"
+	case !utf8.ValidString(text):
+		problem = "is not UTF-8"
+	case text == "" && !filtered:
+		problem = "is empty, and there is no filter"
+	case text != "" && len(words.Folded) == 0:
+		problem = "holds no word"
+	default:
+		return words, nil
+	}
+	return words, fault.New(fault.SearchQueryInvalid, "The query "+problem+".").
+		With("problem", problem).With("max_bytes", searchQueryBytes)
+}
+
+// searching is a page of search.query in the making.
+type searching struct {
+	call  *Call
+	query search.Query
+	since int64
+	limit int
+	data  SearchData
+	views map[id.ID]*work.Project
+}
+
+func searchAll(c *Call, _ *None) (Reply, error) {
+	limit, err := c.limitTo(searchDefault, searchMax)
+	if err != nil {
+		return Reply{}, err
+	}
+	after, err := c.after()
+	if err != nil {
+		return Reply{}, err
+	}
+	s := &searching{
+		call: c, limit: limit, data: SearchData{Results: []SearchResult{}},
+		views: map[id.ID]*work.Project{},
+	}
+	if s.query.Filters, s.since, err = c.searchFilters(); err != nil {
+		return Reply{}, err
+	}
+	if s.query.Words, err = c.searchWords(len(s.query.Filters) > 0); err != nil {
+		return Reply{}, err
+	}
+	if after != nil {
+		if s.query.After = decodePlace(after); s.query.After == nil {
+			return Reply{}, errCursorInvalid()
+		}
+	}
+	c.Service.Engine.AwaitSearch()
+	err = s.collect()
+	return Reply{Data: s.data}, err
+}
+
+// collect takes hits until the page is full and one more is known. What may not be shown is passed
+// over, up to a bound.
+func (s *searching) collect() error {
+	for looked := 0; ; {
+		s.query.Limit = s.limit + 1 - len(s.data.Results)
+		hits, err := s.call.Service.Engine.Search(&s.query)
+		if err != nil {
+			return err
+		}
+		for at := range hits {
+			shown, err := s.judge(&hits[at])
+			if err != nil {
+				return err
+			}
+			if shown != nil && len(s.data.Results) == s.limit {
+				s.data.NextCursor = s.call.next(encodePlace(s.query.After))
+				return nil
+			}
+			if shown != nil {
+				s.data.Results = append(s.data.Results, *shown)
+			}
+			s.query.After = &hits[at].Place
+		}
+		if len(hits) < s.query.Limit {
+			return nil
+		}
+		if looked += len(hits); looked >= searchHitsMax {
+			s.data.NextCursor = s.call.next(encodePlace(s.query.After))
+			return nil
+		}
+	}
+}
+
+// judge makes the result of a hit out of what is there now; nil where that is not what was looked
+// for, or is not PUBLIC.
+func (s *searching) judge(hit *search.Hit) (*SearchResult, error) {
+	d, err := s.document(hit.Key)
+	if err != nil || d == nil || !d.Passes(s.query.Filters) || d.UpdatedAt < s.since {
+		return nil, err
+	}
+	if hit.Key.Kind == search.File {
+		content, err := s.call.Service.Engine.Blob(d.Blob)
+		if err != nil {
+			// It was logged, and reading the file says it.
+			return nil, nil
+		}
+		d.Load(content)
+	}
+	words := s.query.Words
+	if d.Version != hit.Version && len(words.Folded) > 0 && !words.Found(d.Title, d.Body) {
+		return nil, nil
+	}
+	result := &SearchResult{
+		EntityType: hit.Key.Kind.String(), ID: entityID(hit.Key), Title: d.Title,
+		Snippet: words.Snippet(d.Body), Score: math.Round(hit.Score*1000) / 1000,
+		UpdatedAt: Time(d.UpdatedAt),
+	}
+	if result.Snippet == "" {
+		result.Snippet = words.Snippet(d.Title)
+	}
+	if hit.Key.Kind != search.Agent {
+		project := hit.Key.Project.Format(id.Project)
+		result.ProjectID = &project
+	}
+	if hit.Key.Kind == search.File {
+		result.Path = &hit.Key.Path
+	}
+	return result, nil
+}
+
+func (s *searching) document(key search.Key) (*search.Document, error) {
+	engine := s.call.Service.Engine
+	if key.Kind == search.Agent {
+		return search.LiveAgent(engine.Identity(), key.Thing), nil
+	}
+	view, read := s.views[key.Project]
+	if !read {
+		var err error
+		if view, err = engine.Project(key.Project); err != nil {
+			return nil, err
+		}
+		s.views[key.Project] = view
+	}
+	if view == nil {
+		return nil, nil
+	}
+	return search.Live(view, key, s.call.Now), nil
+}
+
+func entityID(key search.Key) string {
+	switch key.Kind {
+	case search.Project:
+		return key.Project.Format(id.Project)
+	case search.File:
+		return key.Project.Format(id.Project) + "/" + key.Path
+	case search.Task:
+		return key.Thing.Format(id.Task)
+	case search.Agent:
+		return key.Thing.Format(id.Agent)
+	case search.Handoff:
+		return key.Thing.Format(id.Handoff)
+	case search.Artifact:
+		return key.Thing.Format(id.Artifact)
+	}
+	return key.Thing.Format(id.Discussion)
+}
+
+const placeBytes = 24
+
+func encodePlace(p *search.Place) []byte {
+	out := make([]byte, 0, placeBytes)
+	out = binary.BigEndian.AppendUint64(out, math.Float64bits(p.Score))
+	out = binary.BigEndian.AppendUint64(out, uint64(p.UpdatedAt))
+	return binary.BigEndian.AppendUint64(out, p.Version)
+}
+
+func decodePlace(data []byte) *search.Place {
+	if len(data) != placeBytes {
+		return nil
+	}
+	return &search.Place{
+		Score:     math.Float64frombits(binary.BigEndian.Uint64(data)),
+		UpdatedAt: int64(binary.BigEndian.Uint64(data[8:])),
+		Version:   binary.BigEndian.Uint64(data[16:]),
+	}
+}
