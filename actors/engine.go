@@ -106,12 +106,17 @@ type Engine struct {
 	tasks    *index.Tasks
 	links    *index.Links
 	inbox    *index.Inbox
+	profiles *index.Profiles
+	reviews  *index.Reviews
+	subjects *index.Subjects
 	watches  *index.Watches
 	trees    *trees
 	feed     *follower
 	search   *searching
 	eventIDs eventIDs
 	identity identityCell
+
+	latecomers latecomers
 
 	// dirty holds the handles that changed since the last snapshot began.
 	dirty struct {
@@ -146,6 +151,9 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		tasks:    index.NewTasks(),
 		links:    index.NewLinks(),
 		inbox:    index.NewInbox(),
+		profiles: index.NewProfiles(),
+		reviews:  index.NewReviews(),
+		subjects: index.NewSubjects(),
 		watches:  index.NewWatches(),
 		stop:     make(chan struct{}),
 	}

@@ -19,6 +19,9 @@ type published struct {
 	tasksAt uint64
 	// linksAt is the same for what the project names.
 	linksAt uint64
+	// offersAt is the same for what agents have shown in the project, what waits for them there, and
+	// what the project is about.
+	offersAt uint64
 }
 
 // handle is what the service keeps of a project that exists or is being made: a few words while it
@@ -41,6 +44,8 @@ type handle struct {
 		broken error
 		// dead says that the handle has left the registry and must not be used any more.
 		dead bool
+		// late says that the indexes of offers know the project only once it is loaded.
+		late bool
 		// tail holds the entries behind the saved sections from a start to the first load.
 		tail []replayed
 	}

@@ -158,6 +158,9 @@ func (e *Engine) replay(report *Recovery) error {
 		err = e.restoreLinks()
 	}
 	if err == nil {
+		err = e.restoreOffers()
+	}
+	if err == nil {
 		err = e.restoreTasks(reload)
 	}
 	if err == nil {
@@ -250,6 +253,11 @@ func (e *Engine) keepTail(in replayed, reload map[*handle]struct{}) error {
 			reload[h] = struct{}{}
 		}
 	}
+	if slices.ContainsFunc(in.entry.events, func(stored entryEvent) bool {
+		return factsOf(stored.kind)&changesOffers != 0
+	}) {
+		e.late(h)
+	}
 	h.mu.tail = append(h.mu.tail, in)
 	e.markDirty(h)
 	return nil
@@ -326,6 +334,9 @@ func (v *published) apply(in *replayed, from *trees) error {
 		}
 		if factsOf(stored.kind)&(makesLinks|changesAudience) != 0 {
 			v.linksAt = in.position
+		}
+		if factsOf(stored.kind)&changesOffers != 0 {
+			v.offersAt, v.tasksAt = in.position, in.position
 		}
 	}
 	if len(in.entry.result) > 0 {

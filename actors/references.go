@@ -298,6 +298,7 @@ func (r *rebuilder) rebuild(
 		r.checkMark(name, view.project)
 		r.checkSavedTasks(name, view.project)
 		r.checkSavedLinks(name, view.project)
+		r.checkSavedOffers(name, view.project)
 		r.checkSavedWatches(name, view.project)
 	}
 	view := h.view.Load()
@@ -329,6 +330,9 @@ func (r *rebuilder) checkSavedTasks(name string, p *work.Project) {
 		want = encodeTasks(all)
 	}
 	saved, _, _, err := r.engine.snapshot.Read(tasksKey(p.ID))
+	if _, old := decodeTasks(saved); old == errOldTasks {
+		return
+	}
 	if err == nil && !bytes.Equal(saved, want) {
 		r.damage.addf("%s: its open tasks are not as they are saved for finding them", name)
 	}
@@ -338,9 +342,13 @@ func (r *rebuilder) checkSavedTasks(name string, p *work.Project) {
 func (r *rebuilder) checkMarks() {
 	for _, saved := range [...][2]string{
 		{"q", "its open tasks are"}, {"x", "its links are"}, {watchesPrefix, "its watchers are"},
+		{offersMark, "what is offered in it is"},
 	} {
 		prefix, what := saved[0], saved[1]
 		for key := range r.engine.sectionKeys(prefix) {
+			if key == offersMark {
+				continue
+			}
 			project := id.ID([]byte(key[1:]))
 			if _, saved := r.engine.snapshot.SectionPosition(headKey(project)); !saved {
 				r.damage.addf("project %s: %s saved, and there is no section of it",

@@ -56,6 +56,7 @@ func (e *Engine) load(h *handle) (*published, error) {
 		return nil, err
 	}
 	h.mu.tail = nil
+	e.arrive(h, view.project)
 	h.view.Store(view)
 	return view, nil
 }
@@ -180,6 +181,7 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 	var before *work.Project
 	if last := h.view.Load(); last != nil {
 		before, view.tasksAt, view.linksAt = last.project, last.tasksAt, last.linksAt
+		view.offersAt = last.offersAt
 	}
 	if before == nil {
 		e.families.add(h)
@@ -189,6 +191,12 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 	}
 	if e.followLinks(next, events) {
 		view.linksAt = position
+	}
+	if e.followOffers(before, next, events) {
+		view.offersAt = position
+	}
+	if e.followSubjects(before, next) {
+		view.offersAt, view.tasksAt = position, position
 	}
 	for _, event := range events {
 		e.followWatches(next, event)

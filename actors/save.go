@@ -39,6 +39,9 @@ import (
 //	                            section is there where there are any
 //	"x" project                 what it names, see linksVersion; the section is there where it names
 //	                            anything
+//	"e" project                 what agents have shown in it, what waits for them there, and what it
+//	                            is about, see offersVersion; the section is there where there is any
+//	"e"                         says that the sections above are there; see offersMark
 //	"a" agent                   an agent with its keys, sessions and stored results
 //	"j" agent                   what it is told of by itself, see inboxVersion
 //	"u" report                  a report of abuse
@@ -154,13 +157,17 @@ type changes struct {
 	// identity is the state that agents and reports belong to: it and they are taken in one moment,
 	// for one that changes later is in the next list. It is nil where nothing changed.
 	identity *publishedIdentity
+	// offers says that the indexes of offers knew all projects, so that those of which nothing was
+	// saved for them are in the lists.
+	offers bool
 }
 
 // takeDirty takes the lists of what changed. The log's position was read BEFORE, so that all it
 // covers is in these lists or in the snapshot already.
 func (e *Engine) takeDirty() changes {
+	known := !e.latecomers.waiting.Load()
 	e.dirty.Lock()
-	taken := changes{handles: e.dirty.handles}
+	taken := changes{handles: e.dirty.handles, offers: known}
 	e.dirty.handles = nil
 	e.dirty.Unlock()
 	for _, h := range taken.handles {
@@ -278,6 +285,9 @@ func (e *Engine) writeSections(
 	if taken.identity != nil {
 		err = saveIdentity(writer, taken)
 	}
+	if err == nil && taken.offers && !e.offersSaved() {
+		err = writer.Put(offersMark, position, nil)
+	}
 	return run, err
 }
 
@@ -323,6 +333,9 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved savedPro
 	}
 	if err == nil {
 		err = e.saveLinks(writer, view)
+	}
+	if err == nil {
+		err = e.saveOffers(writer, view)
 	}
 	if err != nil {
 		return saved, err

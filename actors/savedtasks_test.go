@@ -83,7 +83,7 @@ func TestStartRefusesOpenTasksThatDoNotDecode(t *testing.T) {
 			t.Fatalf("%d bytes of %d decode", length, len(good))
 		}
 	}
-	for _, at := range []int{0, 2 + 1 + 1 + 17} {
+	for _, at := range []int{0, 2 + 1 + 1 + 1 + 1 + 17} {
 		bad := append([]byte(nil), good...)
 		bad[at] = 9
 		dir := crashCopy(t, e.config.Dir)

@@ -58,6 +58,7 @@ func (e *Engine) followTasks(before, next *work.Project, events []work.Event) (c
 	}
 	if audience && e.tasks.Has(next.ID) {
 		e.tasks.SetAudience(next.ID, next.Visibility == work.Public, membersOf(next))
+		e.tasks.SetSubjects(next.ID, next.Status == work.Active, aboutOf(next))
 	}
 	return changed
 }
@@ -74,6 +75,8 @@ const (
 	makesLinks
 	// changesWatches: who watches a project.
 	changesWatches
+	// changesOffers: what agents have shown in a project, what waits for them, what it is about.
+	changesOffers
 )
 
 // kindTable is by kind, for a start looks at every event behind the snapshot.
@@ -94,7 +97,17 @@ var kindTable = func() (table [64]kindFacts) {
 		new(work.ProjectUpdated), new(work.MemberAdded), new(work.MemberChanged),
 		new(work.MemberRemoved),
 	} {
-		table[work.KindOf(event)] = changesAudience
+		table[work.KindOf(event)] = changesAudience | changesOffers
+	}
+	for _, event := range []work.Event{
+		new(work.ProjectCreated), new(work.ProjectForked), new(work.ProjectImported),
+		new(work.ChangesetPublished), new(work.TaskUpdated), new(work.VerificationCreated),
+		new(work.ContributionSubmitted), new(work.RevisionSubmitted),
+		new(work.ContributionReviewed), new(work.ContributionConflicted),
+		new(work.ContributionAccepted), new(work.ContributionRejected),
+		new(work.ContributionWithdrawn),
+	} {
+		table[work.KindOf(event)] |= changesOffers
 	}
 	return table
 }()
@@ -109,6 +122,7 @@ func factsOf(kind uint16) kindFacts {
 func taskEntry(stored *work.Task) index.TaskEntry {
 	entry := index.TaskEntry{
 		Task: stored.ID, Priority: stored.Spec.Priority, Status: stored.Status,
+		Terms: taskTerms(&stored.Spec),
 	}
 	if stored.Claim != nil {
 		entry.Until = stored.Claim.ExpiresAt
@@ -127,6 +141,7 @@ func tasksOf(p *work.Project) (all index.ProjectTasks) {
 		return all
 	}
 	all.Public, all.Members = p.Visibility == work.Public, membersOf(p)
+	all.Active, all.Subjects = p.Status == work.Active, aboutOf(p)
 	all.Entries = make([]index.TaskEntry, 0, unfinished)
 	p.Tasks(id.ID{}, asStored, func(stored *work.Task) bool {
 		if !stored.Status.Final() {
@@ -183,6 +198,11 @@ func (e *Engine) restoreTasks(reload map[*handle]struct{}) error {
 		}
 		project := id.ID([]byte(keys[at][1:]))
 		all, err := decodeTasks(data)
+		if err == errOldTasks {
+			h, _ := e.handles.Load(project)
+			e.markDirty(h)
+			return e.relist(h)
+		}
 		if err != nil {
 			return fmt.Errorf("tasks of project %s: %w", project.Format(id.Project), err)
 		}
@@ -196,12 +216,19 @@ func (e *Engine) restoreTasks(reload map[*handle]struct{}) error {
 //	version  1 byte
 //	public   1 byte: 1 where everybody may find the project
 //	members  uvarint count, then 16 bytes each; none where it is public
+//	active   1 byte: 1 where its tasks can be taken
+//	subjects terms: uvarint length, then as index.Terms writes them
 //	tasks    uvarint count, then each: 16 bytes ID, 1 byte priority, 1 byte status, and of its
-//	         claim: uvarint Unix milliseconds of its end, 0 without one, 1 byte status from then on
-const tasksVersion = 1
+//	         claim: uvarint Unix milliseconds of its end, 0 without one, 1 byte status from then on;
+//	         then its terms
+//
+// Version 1 had neither active nor subjects nor terms; a project that was saved so is loaded.
+const tasksVersion = 2
+
+var errOldTasks = errors.New("version 1 does not say what tasks are found by")
 
 // taskBytesMin is the least that a task takes.
-const taskBytesMin = len(id.ID{}) + 4
+const taskBytesMin = len(id.ID{}) + 5
 
 func encodeTasks(all index.ProjectTasks) []byte {
 	size := 2 + 2*binary.MaxVarintLen64 + len(id.ID{})*len(all.Members) +
@@ -214,33 +241,44 @@ func encodeTasks(all index.ProjectTasks) []byte {
 	for _, member := range all.Members {
 		out = append(out, member[:]...)
 	}
+	active := byte(0)
+	if all.Active {
+		active = 1
+	}
+	out = appendText(append(out, active), all.Subjects.String())
 	out = binary.AppendUvarint(out, uint64(len(all.Entries)))
 	for at := range all.Entries {
 		entry := &all.Entries[at]
 		out = append(out, entry.Task[:]...)
 		out = append(out, byte(entry.Priority), byte(entry.Status))
 		out = binary.AppendUvarint(out, uint64(entry.Until))
-		out = append(out, byte(entry.Then))
+		out = appendText(append(out, byte(entry.Then)), entry.Terms.String())
 	}
 	return out
 }
 
 func decodeTasks(data []byte) (all index.ProjectTasks, err error) {
 	r := reader{rest: data}
-	if version := r.byte(); version != tasksVersion {
+	switch version := r.byte(); version {
+	case tasksVersion:
+	case 1:
+		return all, errOldTasks
+	default:
 		return all, fmt.Errorf("version %d is unknown", version)
 	}
 	all.Public = r.byte() != 0
 	for range r.count() {
 		all.Members = append(all.Members, id.ID(r.fixed(16)))
 	}
+	all.Active = r.byte() != 0
+	all.Subjects = index.JoinedTerms(r.text())
 	count := r.count()
 	all.Entries = make([]index.TaskEntry, 0, count/uint64(taskBytesMin))
 	for range count {
 		entry := index.TaskEntry{
 			Task: id.ID(r.fixed(16)), Priority: work.Priority(r.byte()),
 			Status: work.TaskStatus(r.byte()), Until: int64(r.uvarint()),
-			Then: work.TaskStatus(r.byte()),
+			Then: work.TaskStatus(r.byte()), Terms: index.JoinedTerms(r.text()),
 		}
 		if !unfinished(entry.Status) || entry.Until != 0 && !unfinished(entry.Then) {
 			return all, errors.New("a task without a status")

@@ -85,6 +85,7 @@ func checkFound(t testing.TB, what string, e *Engine) {
 		})
 		return true
 	})
+	checkOffers(t, what, e)
 	if e.tasks.Len() != total {
 		t.Errorf("%s: %d tasks are indexed, want %d", what, e.tasks.Len(), total)
 	}

@@ -72,6 +72,21 @@ type Engine interface {
 	// ok is false for IDs that were not made so.
 	EventID(at feed.Position, millis int64) id.ID
 	EventPosition(evt id.ID) (at feed.Position, millis int64, ok bool)
+	// Known are the entries of an agent's capability profile that follow from PUBLIC projects.
+	Known(agent id.ID) []index.Known
+	// SkilledTasks lists OPEN tasks of PUBLIC, ACTIVE projects by a skill, a type or a language, in
+	// the order in which they should be taken; WorkingProjects such projects with OPEN tasks by a
+	// language or a topic, all for the empty one, the newest first; ProjectsAbout those with tasks or
+	// without. What they name is judged by the live view.
+	SkilledTasks(term string, limit int) []index.TaskPlace
+	WorkingProjects(term string, limit int) []id.ID
+	ProjectsAbout(term string, limit int) []id.ID
+	// WaitingReviews lists contributions to PUBLIC projects that wait for a review and are not an
+	// agent's own, by a language, all for the empty one, the oldest first; OwnReviews those to
+	// projects that are not PUBLIC and have the agent as a member. What they name is judged by the
+	// live view.
+	WaitingReviews(term string, agent id.ID, limit int) []index.ReviewPlace
+	OwnReviews(agent id.ID, limit int) []index.ReviewPlace
 	// Search finds documents by their words and filters, as they were when they were indexed. What it
 	// names is judged by the live view. Errors: DEPENDENCY_UNAVAILABLE.
 	Search(query *search.Query) ([]search.Hit, error)

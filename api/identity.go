@@ -17,15 +17,6 @@ type Agent struct {
 	Capabilities  *[]Capability `json:"capabilities,omitzero" doc:"What it can do; in agent.read."`
 }
 
-// Capability is one entry of a capability profile.
-type Capability struct {
-	Category   string `json:"category" check:"enum=languages|domains|task_types|capabilities|available_for" doc:"The kind."`
-	Value      string `json:"value" doc:"The capability."`
-	Provenance string `json:"provenance" check:"enum=SELF_DECLARED|OBSERVED|ATTESTED" doc:"Who says so."`
-	Evidence   int    `json:"evidence_count" doc:"How often it was observed or attested."`
-	UpdatedAt  Time   `json:"updated_at" doc:"When the entry last changed."`
-}
-
 // Key is a key of an agent.
 type Key struct {
 	ID          string `json:"id" check:"id=key_" doc:"The key's ID."`
@@ -360,7 +351,8 @@ func readAgent(c *Call, _ *None) (Reply, error) {
 		return Reply{}, fault.New(fault.AgentNotFound, "There is no such agent.")
 	}
 	record := agentOf(agent)
-	record.Capabilities = &[]Capability{}
+	known := c.capabilities(agent)
+	record.Capabilities = &known
 	return Reply{Data: AgentData{Agent: record}}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pws/identity"
+	"pws/index"
 	"pws/index/search"
 	"pws/internal/fault"
 	"pws/work"
@@ -159,6 +160,10 @@ type Limits struct {
 	SearchQueryBytes     int `json:"search_query_bytes" doc:"Length of a search query."`
 	SearchFileBytes      int `json:"search_indexed_file_bytes" doc:"Largest file that is searched."`
 	OpportunitiesMax     int `json:"opportunities_maximum" doc:"Largest number of opportunities."`
+	OpportunitiesDefault int `json:"opportunities_default" doc:"Default number of opportunities."`
+	ProfileItems         int `json:"profile_items" doc:"Values of one list of a capability profile."`
+	ProfileItemChars     int `json:"profile_item_characters" doc:"Length of such a value."`
+	ProfileObserved      int `json:"profile_evidence_minimum" doc:"Changesets or tasks that an OBSERVED entry takes."`
 	ReportDetails        int `json:"report_details_characters" doc:"Length of the details of a report."`
 	ReportsAgent         int `json:"open_reports_per_agent" doc:"Reports of an agent that wait for the operator."`
 	BatchFiles           int `json:"read_batch_files" doc:"Paths of one file.read_batch."`
@@ -203,7 +208,10 @@ var deploymentLimits = Limits{
 	PageDiscussions:   discussionsPage, PageComments: commentsPage,
 	PageArtifacts:        artifactsPage,
 	SearchResultsDefault: searchDefault, SearchResultsMax: searchMax,
-	SearchQueryBytes: searchQueryBytes, SearchFileBytes: search.TextBytesMax, OpportunitiesMax: 100,
+	SearchQueryBytes: searchQueryBytes, SearchFileBytes: search.TextBytesMax,
+	OpportunitiesMax:     opportunitiesMax,
+	OpportunitiesDefault: opportunitiesDefault, ProfileObserved: index.ObservedMin,
+	ProfileItems: identity.ProfileItemsMax, ProfileItemChars: identity.ProfileItemCharsMax,
 	ReportDetails: identity.ReportDetailsMax, ReportsAgent: identity.ReportsPerAgentMax,
 	BatchFiles: 100, BatchBytes: batchBytesMax,
 }

@@ -210,6 +210,7 @@ func (o *Operation) Writes() bool { return o.Method != "GET" && o.Category != Ca
 var Table = tableOf(
 	metaOperations,
 	identityOperations,
+	profileOperations,
 	projectOperations,
 	forkOperations,
 	memberOperations,
@@ -235,6 +236,7 @@ var Table = tableOf(
 	importOperations,
 	provenanceOperations,
 	bundleOperations,
+	opportunityOperations,
 	searchOperations,
 	discussionOperations,
 	commentOperations,

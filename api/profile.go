@@ -1,0 +1,127 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"pws/identity"
+	"pws/index"
+	"pws/internal/fault"
+)
+
+// Capability is one entry of a capability profile.
+type Capability struct {
+	Category   string `json:"category" check:"enum=languages|domains|task_types|capabilities|available_for" doc:"The kind: the list in which it is declared."`
+	Value      string `json:"value" doc:"The capability. What was not declared is in lower case."`
+	Provenance string `json:"provenance" check:"enum=SELF_DECLARED|OBSERVED|ATTESTED" doc:"Who says so: the agent itself, its published work, or others who attest that."`
+	Evidence   int    `json:"evidence_count" doc:"Of OBSERVED, how many changesets or tasks show it; of ATTESTED, how many records attest it; else 0."`
+	UpdatedAt  Time   `json:"updated_at" doc:"When the agent last declared its profile, or when the newest evidence came."`
+}
+
+// The provenances on the wire, in the order in which entries of one value stand.
+const (
+	selfDeclared = "SELF_DECLARED"
+	observed     = "OBSERVED"
+	attested     = "ATTESTED"
+)
+
+// CapabilitiesOfAgent is a capability profile as data.
+type CapabilitiesOfAgent struct {
+	Capabilities []Capability `json:"capabilities" doc:"By category, then by value; a value has an entry for each provenance."`
+}
+
+// DeclareProfile is the body of profile.declare.
+type DeclareProfile struct {
+	Languages    []string `json:"languages" check:"items=0..50" each:"chars=1..64,line" doc:"Languages that the agent writes."`
+	Domains      []string `json:"domains" check:"items=0..50" each:"chars=1..64,line" doc:"Subjects that it knows."`
+	TaskTypes    []string `json:"task_types" check:"items=0..50" each:"chars=1..64,line" doc:"Types of tasks that it does."`
+	Capabilities []string `json:"capabilities" check:"items=0..50" each:"chars=1..64,line" doc:"Skills that it has, as tasks ask for them."`
+	AvailableFor []string `json:"available_for" check:"items=0..50" each:"chars=1..64,line" doc:"What it is looking for, such as tasks, reviews or projects."`
+}
+
+const profilePath = "/api/v1/agents/me/capabilities"
+
+var profileOperations = []*Operation{
+	declare[None, CapabilitiesOfAgent](Operation{
+		Name: "profile.read", Method: "GET", Path: profilePath,
+		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
+		Tag: "profiles", Summary: "Read the own capability profile",
+		Doc: "Returns what the agent has declared, what its work in PUBLIC projects shows (from " +
+			"three changesets or completed tasks on), and what others have attested of that work. " +
+			"Everybody reads the same in agent.read.",
+	}, readProfile),
+	declare[DeclareProfile, CapabilitiesOfAgent](Operation{
+		Name: "profile.declare", Method: "PUT", Path: profilePath,
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
+		Tag: "profiles", Summary: "Declare the own capabilities",
+		Doc: "Replaces all SELF_DECLARED entries by these; lists that are left out become empty. A " +
+			"value that stands twice, in whatever case, is kept once.",
+	}, declareProfile),
+}
+
+func readProfile(c *Call, _ *None) (Reply, error) {
+	agent, ok := c.Service.Engine.Identity().Agent(c.Agent)
+	if !ok {
+		return Reply{}, errUnknownResult
+	}
+	return Reply{Data: CapabilitiesOfAgent{Capabilities: c.capabilities(agent)}}, nil
+}
+
+func declareProfile(c *Call, body *DeclareProfile) (Reply, error) {
+	command := &identity.DeclareProfile{Caller: c.caller()}
+	command.Lists[identity.ProfileLanguages] = body.Languages
+	command.Lists[identity.ProfileDomains] = body.Domains
+	command.Lists[identity.ProfileTaskTypes] = body.TaskTypes
+	command.Lists[identity.ProfileCapabilities] = body.Capabilities
+	command.Lists[identity.ProfileAvailableFor] = body.AvailableFor
+	done, err := c.Service.Engine.DoIdentity(IdentityOrder{Command: command, Agent: c.Agent})
+	if err != nil {
+		return Reply{}, err
+	}
+	agent, ok := done.State.Agent(c.Agent)
+	if !ok {
+		return Reply{}, fault.New(fault.Internal, "the agent is gone")
+	}
+	return Reply{Data: CapabilitiesOfAgent{Capabilities: c.capabilities(agent)}}, nil
+}
+
+// capabilities are all entries of an agent's profile, in their order.
+func (c *Call) capabilities(agent *identity.Agent) []Capability {
+	entries := []Capability{}
+	if said := agent.Profile(); said != nil {
+		for category, values := range said.Lists {
+			for _, value := range values {
+				entries = append(entries, Capability{
+					Category: identity.ProfileCategory(category).String(), Value: value,
+					Provenance: selfDeclared, UpdatedAt: Time(said.DeclaredAt),
+				})
+			}
+		}
+	}
+	for _, known := range c.Service.Engine.Known(agent.ID) {
+		provenance := observed
+		if known.Trait.Provenance == index.Attested {
+			provenance = attested
+		}
+		entries = append(entries, Capability{
+			Category: known.Trait.Category.String(), Value: known.Trait.Value,
+			Provenance: provenance, Evidence: known.Count, UpdatedAt: Time(known.At),
+		})
+	}
+	slices.SortStableFunc(entries, func(a, b Capability) int {
+		return cmp.Or(cmp.Compare(categoryRank(a.Category), categoryRank(b.Category)),
+			strings.Compare(strings.ToLower(a.Value), strings.ToLower(b.Value)))
+	})
+	return entries
+}
+
+// categoryRank is the place of a category among all.
+func categoryRank(name string) identity.ProfileCategory {
+	for category := range identity.ProfileCategories {
+		if category.String() == name {
+			return category
+		}
+	}
+	return identity.ProfileCategories
+}
