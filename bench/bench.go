@@ -32,13 +32,15 @@ const (
 	RunResume         = "resume"
 	RunManifest       = "manifest"
 	RunRestart        = "restart"
+	RunWatchers       = "watchers"
 	RunMemory         = "memory"
 )
 
 // RunNames lists all runs in their order.
 var RunNames = []string{
 	RunReads, RunReadsAnonymous, RunWritesMany, RunWritesOne, RunWritesHalf, RunMixed, RunClaims,
-	RunCheckpoints, RunResume, RunManifest, RunRestart, RunMemory,
+	RunCheckpoints, RunResume, RunManifest, RunWatchers, RunRestart,
+	RunMemory,
 }
 
 // Config says what is measured and how long.
@@ -65,6 +67,8 @@ type Config struct {
 	ResumeChangesets int
 	ResumeTasks      int
 	ResumeHandoffs   int
+	// Watchers is how many wait for events at once.
+	Watchers int
 	// Restart fills this many projects with this many changesets in all.
 	RestartProjects   int
 	RestartChangesets int
@@ -84,6 +88,7 @@ const (
 	connectionsMax = 4096
 	roundsMax      = 100
 	projectsMax    = 1_000_000
+	watchersMax    = 10_000
 	changesetsMax  = 10_000_000
 	// tasksMax and handoffsMax are what the service takes in one project.
 	tasksMax    = 10_000
@@ -106,6 +111,7 @@ func (c *Config) validate() error {
 		{"resume changesets", c.ResumeChangesets, changesetsMax},
 		{"resume tasks", c.ResumeTasks, tasksMax},
 		{"resume handoffs", c.ResumeHandoffs, handoffsMax},
+		{"watchers", c.Watchers, watchersMax},
 		{"restart projects", c.RestartProjects, projectsMax},
 		{"restart changesets", c.RestartChangesets, changesetsMax},
 		{"memory projects", c.MemoryProjects, projectsMax},
@@ -163,6 +169,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		{[]string{RunMixed}, runMixed},
 		{[]string{RunClaims, RunCheckpoints}, runWork},
 		{[]string{RunResume, RunManifest}, runResume},
+		{[]string{RunWatchers}, runWatchers},
 		{[]string{RunRestart}, runRestart},
 		{[]string{RunMemory}, runMemory},
 	} {

@@ -22,6 +22,8 @@ type Report struct {
 	Claims        *ClaimsResult  `json:"claims,omitempty"`
 	Restart       *RestartResult `json:"restart,omitempty"`
 	Memory        *MemoryResult  `json:"memory,omitempty"`
+	// Watchers is what those who wait hold.
+	Watchers *WatchersResult `json:"watchers,omitempty"`
 	// Absent names what could not be compared with.
 	Absent []string `json:"absent,omitempty"`
 }
@@ -169,6 +171,10 @@ func (r *Report) facts() *table {
 			fmt.Sprintf("%.0f B", one.ActiveProjectBytes), "≤ 6144 B")
 		t.add(fmt.Sprintf("memory of a changeset operation (%s of them)",
 			number(float64(one.Operations))), fmt.Sprintf("%.0f B", one.OperationBytes), "≤ 250 B")
+	}
+	if one := r.Watchers; one != nil {
+		t.add(fmt.Sprintf("memory of a waiting poller, of a stream (%d of each)", one.Watchers),
+			fmt.Sprintf("%.0f B, %.0f B", one.PollerBytes, one.StreamBytes), "")
 	}
 	return t
 }

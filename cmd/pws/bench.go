@@ -29,6 +29,8 @@ type BenchCommand struct {
 	ResumeTasks      int `default:"1000" help:"Tasks of that project."`
 	ResumeHandoffs   int `default:"500" help:"Handoffs of that project."`
 
+	Watchers int `default:"1000" help:"How many wait for events in watchers."`
+
 	RestartProjects   int `default:"10000" help:"Projects that restart fills."`
 	RestartChangesets int `default:"1000000" help:"Changesets that restart fills them with."`
 	MemoryProjects    int `default:"20000" help:"Projects that memory fills."`
@@ -52,7 +54,7 @@ func (c *BenchCommand) Run(out io.Writer) error {
 		Program: program, Server: c.Server, Only: c.Only, Connections: c.Connections,
 		Duration: time.Duration(c.Seconds * float64(time.Second)), Rounds: c.Rounds, Dir: c.Dir,
 		Projects: c.Projects, ClaimTasks: c.ClaimTasks, ResumeChangesets: c.ResumeChangesets,
-		ResumeTasks: c.ResumeTasks, ResumeHandoffs: c.ResumeHandoffs,
+		ResumeTasks: c.ResumeTasks, ResumeHandoffs: c.ResumeHandoffs, Watchers: c.Watchers,
 		RestartProjects:   c.RestartProjects,
 		RestartChangesets: c.RestartChangesets, MemoryProjects: c.MemoryProjects,
 		MemoryOperations: c.MemoryOperations,

@@ -1,0 +1,335 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"pws/bench/child"
+	"pws/bench/client"
+)
+
+// WatchersResult is what the server's process holds for one who waits, its connection included.
+type WatchersResult struct {
+	Watchers    int     `json:"watchers"`
+	PollerBytes float64 `json:"poller_bytes"`
+	StreamBytes float64 `json:"stream_bytes"`
+}
+
+// watchersEnv lets one agent on one address wait as often as it likes.
+var watchersEnv = []string{
+	"PWS_WAITING=16384", "PWS_WAITING_PER_AGENT=16384", "PWS_WAITING_PER_IP=16384",
+}
+
+const (
+	// wakeWrites is how many writes wake all watchers, one AFTER the other.
+	wakeWrites = 20
+	// wakePatience bounds the time until one has woken all.
+	wakePatience = 30 * time.Second
+)
+
+// watchers are clients that wait for events, each in a goroutine and on a connection of its own.
+type watchers struct {
+	mu struct {
+		sync.Mutex
+		conns []net.Conn
+	}
+	group sync.WaitGroup
+	// ready counts those who have not had their first answer.
+	ready sync.WaitGroup
+	// heard is told when an event arrives at a watcher; nil where nobody asks.
+	heard chan<- time.Time
+}
+
+func (w *watchers) close() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	for _, conn := range w.mu.conns {
+		_ = conn.Close()
+	}
+	w.mu.Unlock()
+	w.group.Wait()
+}
+
+// watch opens watchers of a query, as streams or as pollers, from the end of what there is, and
+// returns when each has had an answer.
+func (s *server) watch(count int, query string, streams bool, heard chan<- time.Time) (
+	*watchers, error,
+) {
+	cursor, err := s.tail(query)
+	if err != nil {
+		return nil, err
+	}
+	w := &watchers{heard: heard}
+	for range count {
+		conn, err := net.Dial("tcp", s.host)
+		if err != nil {
+			w.close()
+			return nil, err
+		}
+		w.mu.conns = append(w.mu.conns, conn)
+		w.ready.Add(1)
+		w.group.Go(func() {
+			ready := sync.OnceFunc(w.ready.Done)
+			defer ready()
+			// A watcher ends when its connection is closed.
+			if streams {
+				s.follow(conn, query, cursor, w.heard, ready)
+			} else {
+				s.poll(conn, query, cursor, w.heard, ready)
+			}
+		})
+	}
+	w.ready.Wait()
+	return w, nil
+}
+
+// tail is the cursor behind all there is.
+func (s *server) tail(query string) (cursor string, err error) {
+	for {
+		var page struct {
+			Cursor string `json:"next_cursor"`
+			More   bool   `json:"has_more"`
+		}
+		if err := s.api.Get("/api/v1/events?limit=200&"+query+after(cursor), &page); err != nil {
+			return "", err
+		}
+		if cursor = page.Cursor; !page.More {
+			return cursor, nil
+		}
+	}
+}
+
+func after(cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return "&after=" + cursor
+}
+
+// follow reads a stream and notes when something arrives.
+func (s *server) follow(
+	conn net.Conn, query, cursor string, heard chan<- time.Time, ready func(),
+) {
+	_, err := fmt.Fprintf(conn, "GET /api/v1/events?%s&after=%s HTTP/1.1\r\nHost: %s\r\n"+
+		"Accept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n",
+		query, cursor, s.host, s.api.Credential)
+	buffer := make([]byte, 4<<10)
+	for err == nil {
+		var n int
+		n, err = conn.Read(buffer)
+		ready()
+		if heard != nil && bytes.Contains(buffer[:n], []byte("\nevent: ")) {
+			heard <- time.Now()
+		}
+	}
+}
+
+// poll waits for events again and again.
+func (s *server) poll(
+	conn net.Conn, query, cursor string, heard chan<- time.Time, ready func(),
+) {
+	buffer := make([]byte, 0, 4<<10)
+	for wait := "0"; ; wait = "30" {
+		request := client.Request{
+			Method: "GET", Host: s.host, Credential: s.api.Credential,
+			Path: "/api/v1/events?wait=" + wait + "&" + query + after(cursor),
+		}
+		if _, err := conn.Write(request.Append(nil)); err != nil {
+			return
+		}
+		for buffer = buffer[:0]; ; {
+			if len(buffer) == cap(buffer) {
+				buffer = append(buffer, 0)[:len(buffer)]
+			}
+			n, err := conn.Read(buffer[len(buffer):cap(buffer)])
+			if err != nil {
+				return
+			}
+			buffer = buffer[:len(buffer)+n]
+			response, whole, err := parseHTTP(buffer)
+			if err != nil || whole && response.Status != 200 {
+				return
+			}
+			if !whole {
+				continue
+			}
+			if heard != nil && !bytes.Contains(response.Body, []byte(`"events":[]`)) {
+				heard <- time.Now()
+			}
+			_, rest, _ := bytes.Cut(response.Body, []byte(`"next_cursor":"`))
+			next, _, _ := bytes.Cut(rest, []byte(`"`))
+			cursor = string(next)
+			ready()
+			break
+		}
+	}
+}
+
+// runWatchers measures what those who wait cost those who write, how soon they are woken, and what
+// they hold.
+func runWatchers(ctx context.Context, config *Config, report *Report) error {
+	if config.Server != "" {
+		report.Absent = append(report.Absent, RunWatchers+" needs a server of its own")
+		return nil
+	}
+	srv, err := startServer(ctx, config, watchersEnv...)
+	if err != nil {
+		return err
+	}
+	defer srv.close()
+	projects := make([]string, config.Projects+1)
+	err = srv.each(ctx, len(projects), func(api *client.API, at int) error {
+		project, err := api.CreatePublicProject(fmt.Sprintf("Watched %d", at))
+		projects[at] = project.ID
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	quiet := projects[0]
+	if err := srv.driveWatched(ctx, config, report, quiet, projects[1:]); err != nil {
+		return err
+	}
+	for _, streams := range []bool{false, true} {
+		if err := srv.measureWake(ctx, config, report, quiet, streams); err != nil {
+			return err
+		}
+	}
+	return measureWatchers(ctx, config, report)
+}
+
+// driveWatched drives writers beside watchers of each kind, in turn.
+func (s *server) driveWatched(
+	ctx context.Context, config *Config, report *Report, quiet string, projects []string,
+) error {
+	var open *watchers
+	defer func() { open.close() }()
+	var subjects []*subject
+	for _, kind := range []struct {
+		name, what, query string
+		count             int
+		streams           bool
+	}{
+		{RunWatchers, "durable PUT, nobody waits", "", 0, false},
+		{"one-poller", "the same, one poller at the tail of everything", "", 1, false},
+		{"pollers-elsewhere", "the same, %d pollers of another project", "project=" + quiet,
+			config.Watchers, false},
+		{"streams-elsewhere", "the same, %d streams of another project", "project=" + quiet,
+			config.Watchers, true},
+		{"streams-of-all", "the same, %d streams of everything", "", config.Watchers, true},
+	} {
+		clients, err := s.writersTo(projects, config.Connections)
+		if err != nil {
+			return err
+		}
+		defer clients.close()
+		what := kind.what
+		if bytes.Contains([]byte(what), []byte("%d")) {
+			what = fmt.Sprintf(what, kind.count)
+		}
+		subjects = append(subjects, &subject{
+			name: kind.name, what: what, fleet: clients, cpu: s.cpu,
+			prepare: func(context.Context) error {
+				open.close()
+				var err error
+				open, err = s.watch(kind.count, kind.query, kind.streams, nil)
+				return err
+			},
+		})
+	}
+	if err := driveRounds(ctx, config, report, subjects); err != nil {
+		return err
+	}
+	for _, one := range subjects[1:] {
+		report.compareRates(one, subjects[0], 0)
+	}
+	return nil
+}
+
+// measureWake writes to a project that many watch, and measures the time from each answer of the
+// writer, which may come AFTER the first events, to the arrival at each of them.
+func (s *server) measureWake(
+	ctx context.Context, config *Config, report *Report, project string, streams bool,
+) error {
+	heard := make(chan time.Time, 2*config.Watchers)
+	open, err := s.watch(config.Watchers, "project="+project, streams, heard)
+	if err != nil {
+		return err
+	}
+	defer open.close()
+	sample, began := newSample(), time.Now()
+	filler := newFiller(0, contentBytes)
+	for range wakeWrites {
+		if err := putFile(s.api, filePath(project, "wake.txt"), filler.next()); err != nil {
+			return err
+		}
+		written, late := time.Now(), time.After(wakePatience)
+		for range config.Watchers {
+			select {
+			case at := <-heard:
+				sample.add(at.Sub(written))
+			case <-late:
+				return errors.New("a watcher was not woken")
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	sample.Seconds = time.Since(began).Seconds()
+	name, what := "wake-pollers", "pollers woken by one write, from its answer to theirs"
+	if streams {
+		name, what = "wake-streams", "streams woken by one write, from its answer to the event"
+	}
+	report.Measurements = append(report.Measurements, Measurement{
+		Name: name, What: fmt.Sprintf("%d %s", config.Watchers, what), PerSecond: sample.PerSecond(),
+		Rounds: []float64{sample.PerSecond()}, Count: sample.Count, Latency: sample.latency(),
+	})
+	return nil
+}
+
+// measureWatchers looks at the memory of a server without watchers and with them.
+func measureWatchers(ctx context.Context, config *Config, report *Report) error {
+	result := &WatchersResult{Watchers: config.Watchers}
+	for _, streams := range []bool{false, true} {
+		srv, err := startServer(ctx, config, append(watchersEnv, memoryEnv...)...)
+		if err != nil {
+			return err
+		}
+		each, err := srv.watcherBytes(ctx, config.Watchers, streams)
+		srv.close()
+		if err != nil {
+			return err
+		}
+		if streams {
+			result.StreamBytes = each
+		} else {
+			result.PollerBytes = each
+		}
+	}
+	report.Watchers = result
+	return nil
+}
+
+func (s *server) watcherBytes(ctx context.Context, count int, streams bool) (float64, error) {
+	before, err := s.settledMemory(ctx)
+	if err != nil {
+		return 0, err
+	}
+	open, err := s.watch(count, "", streams, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer open.close()
+	if _, err := s.settledMemory(ctx); err != nil {
+		return 0, err
+	}
+	usage, err := child.ReadUsage(s.process.PID())
+	return float64(usage.ResidentBytes-before) / float64(count), err
+}
