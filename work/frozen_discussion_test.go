@@ -30,6 +30,25 @@ var frozenDiscussionEvents = []frozenEvent{
 		DiscussionAuthor: agent("ann"),
 	}},
 	{"42-project-watched", &work.ProjectWatched{Agent: agent("eve")}},
+	{"36-project-imported-talk", &work.ProjectImported{
+		Changesets: []work.ChangesetPublished{{
+			ID: agent("changeset"), Source: work.SourceImport,
+		}},
+		Status: work.Active,
+		Discussions: []*work.Discussion{{
+			ID: agent("discussion"), Author: agent("ann"), Title: "t", Body: "b",
+			Subject: work.Matter{Type: work.MatterFile, Path: "a"}, CreatedAt: testNow,
+		}},
+		Comments: []*work.Comment{{
+			ID: agent("comment"), Discussion: agent("discussion"), Author: agent("ann"), Body: "c",
+			ReplyTo: agent("first"), CreatedAt: testNow,
+		}},
+		Imported: work.Imported{
+			Project: frozenOrigin("project"), State: frozenOrigin(""),
+			Discussions: []work.Origin{frozenOrigin("old discussion")},
+			Comments:    []work.Origin{frozenOrigin("old comment")},
+		},
+	}},
 	{"43-project-unwatched", &work.ProjectUnwatched{Agent: agent("eve")}},
 }
 

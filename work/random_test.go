@@ -53,7 +53,9 @@ func (draw source) command(w *world) work.Command {
 	if p.Status == work.Archived && draw(4) == 0 {
 		return &work.UpdateProject{Status: work.Active}
 	}
-	switch kind := draw(46); {
+	switch kind := draw(49); {
+	case kind >= 46:
+		return draw.talkCommand(w)
 	case kind >= 43:
 		return draw.artifactCommand(w)
 	case kind >= 40:
@@ -101,6 +103,7 @@ type models struct {
 
 	records recordModel
 	offers  offerModel
+	talk    talkModel
 }
 
 func newModels() *models {
@@ -144,6 +147,12 @@ func (m *models) act(w *world, draw source) error {
 	if err == nil && len(decision.Events) > 0 {
 		old := m.tasks.at(w.now)
 		m.tasks.follow(w.project, who, command, about, w.now)
+		m.talk.follow(w.project, who, command, decision.Result.Subject, w.now)
+		switch command.(type) {
+		case *work.WatchProject, *work.UnwatchProject:
+			// They belong to no work session.
+			return nil
+		}
 		m.left.follow(w.project, who, command, changesets, m.worked(old, command, about), w.now)
 		m.records.follow(who, command, decision.Result.Subject, w.now)
 		m.offers.follow(w.project, who, command, decision.Result, w.now)
@@ -203,6 +212,9 @@ func (m *models) compare(w *world, draw source) error {
 		return err
 	}
 	if err := m.offers.compare(w.project, m.files, draw); err != nil {
+		return err
+	}
+	if err := m.talk.compare(w.project, draw); err != nil {
 		return err
 	}
 	return m.left.compare(w.project)

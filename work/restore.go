@@ -33,7 +33,7 @@ func RestoreSummary(head []byte) (*Project, error) {
 	p := record.project()
 	p.pending = record.Pending
 	p.summary = &summary{
-		Files: record.Files, Changesets: record.Changesets, Watchers: record.Watchers,
+		Files: record.Files, Changesets: record.Changesets, Watchers: valueOr(record.Watchers, 0),
 		head: &Changeset{
 			ID: record.Head.Event.ID, Author: record.Head.Author, CreatedAt: record.Head.CreatedAt,
 			Message: record.Head.Event.Message, Sequence: uint32(record.Changesets),

@@ -31,7 +31,7 @@ var ruleCodes = []fault.Code{
 	fault.ReuseNotPermitted, fault.InvalidPath,
 	fault.ContributionNotFound, fault.ArtifactNotFound, fault.RevisionNotFound,
 	fault.RevisionSuperseded, fault.ContributionClosed, fault.ApprovalPending, fault.SelfReview,
-	fault.ReuseNotPermitted,
+	fault.ReuseNotPermitted, fault.DiscussionNotFound,
 }
 
 // A table is a text file. A line "== title" begins a case with no project; every further line is
@@ -43,7 +43,7 @@ var ruleCodes = []fault.Code{
 // the task, handoff or record that was made or claimed, or a code with its details. @n is the nth
 // changeset, tn the nth task, hn the nth handoff, vn the nth verification record, rn the nth
 // relation, wn the nth workspace, cn the nth contribution, cn.m its mth revision, an the nth
-// artifact, in the nth import, a quoted word a content, in which | ends a line. Commands that end
+// artifact, in the nth import, dn the nth discussion, kn the nth comment, a quoted word a content, in which | ends a line. Commands that end
 // in ? ask and change nothing.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
@@ -184,6 +184,9 @@ func (s *script) content(word string) work.Blob {
 func (s *script) subject(of id.ID) string {
 	if task := s.taskName(of); task != "" {
 		return task
+	}
+	if said := s.talkName(of); said != "" {
+		return said
 	}
 	if record := s.recordName(of); record != "" {
 		return record

@@ -21,6 +21,9 @@ func (s *script) command(words []string) work.Command {
 	if command := s.recordCommand(words); command != nil {
 		return command
 	}
+	if command := s.talkCommand(words); command != nil {
+		return command
+	}
 	arguments := words[1:]
 	switch words[0] {
 	case "create":
@@ -151,6 +154,9 @@ func (s *script) query(words []string) (string, bool) {
 		return answer, true
 	}
 	if answer, ok := s.recordQuery(words); ok {
+		return answer, true
+	}
+	if answer, ok := s.talkQuery(words); ok {
 		return answer, true
 	}
 	if answer, ok := s.contributionQuery(words); ok {

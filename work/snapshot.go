@@ -67,10 +67,10 @@ type headRecord struct {
 	Fork *Fork `cbor:"35,keyasint,omitempty"`
 	// Bundled says that there is a chunk of what is kept of a bundle.
 	Bundled bool `cbor:"38,keyasint,omitempty"`
-	// Discussions and Comments count all; Watchers those who watch now.
-	Discussions int `cbor:"42,keyasint,omitempty"`
-	Comments    int `cbor:"43,keyasint,omitempty"`
-	Watchers    int `cbor:"44,keyasint,omitempty"`
+	// Discussions and Comments count all; Watchers those who watch now, nil where nobody ever did.
+	Discussions int  `cbor:"42,keyasint,omitempty"`
+	Comments    int  `cbor:"43,keyasint,omitempty"`
+	Watchers    *int `cbor:"44,keyasint,omitempty"`
 }
 
 // leaseRecord is what a listing needs of a claim: with its end the task goes back to another
@@ -308,7 +308,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Relations: p.relations.len(), Verifications: p.verifications.len(), Tally: p.OwnTally(),
 		Fork:        p.fork,
 		Discussions: p.discussions.len(), Comments: p.comments.len(),
-		Watchers: p.watchers.all.len(),
+		Watchers: p.watchers.count(),
 	})
 }
 

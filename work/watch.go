@@ -38,6 +38,15 @@ func (w *watchers) chunks() int {
 	return 1
 }
 
+// count is how many there are, nil where nobody ever was one.
+func (w *watchers) count() *int {
+	if w.all.tree == nil {
+		return nil
+	}
+	count := w.all.len()
+	return &count
+}
+
 func (w *watchers) changedAt(int) uint64 { return w.changed }
 
 func (w *watchers) encode(int) ([]byte, error) {
@@ -61,7 +70,7 @@ func DecodeWatchers(chunk []byte) (list []Watcher, err error) {
 
 // restoreWatchers reads them; all that ever were may have left.
 func (p *Project) restoreWatchers(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
-	if head.Watchers == 0 {
+	if head.Watchers == nil {
 		return nil
 	}
 	data, err := chunk(Chunk{WatcherChunk, 0})
@@ -69,12 +78,13 @@ func (p *Project) restoreWatchers(head *headRecord, chunk func(Chunk) ([]byte, e
 		return fmt.Errorf("chunk %c 0: %w", WatcherChunk, err)
 	}
 	list, err := DecodeWatchers(data)
-	if err == nil && len(list) != head.Watchers {
-		err = fmt.Errorf("%d watchers; the head has %d", len(list), head.Watchers)
+	if err == nil && len(list) != *head.Watchers {
+		err = fmt.Errorf("%d watchers; the head has %d", len(list), *head.Watchers)
 	}
 	if err != nil {
 		return fmt.Errorf("chunk %c 0: %w", WatcherChunk, err)
 	}
+	p.watchers.all.own(byWatcher)
 	for _, one := range list {
 		p.watchers.all.set(one, byWatcher)
 	}
