@@ -25,8 +25,8 @@ func (c *Call) eventsWait() time.Duration {
 }
 
 // watcher is one who waits for events: the end of a poll, or of a stream so far. Every look judges
-// the session, the project and each event anew, so that nobody is told what may not be seen by then.
-// Looks that find nothing are not answered, and leave no trace in the time of the answer.
+// the session, the project and each event anew, so that nobody is told what may not be seen by
+// then. Looks that find nothing are not answered, and leave no trace in the time of the answer.
 type watcher struct {
 	call   *Call
 	filter eventFilter
