@@ -78,7 +78,7 @@ func requireFree(dir string) error {
 	return err
 }
 
-var partNames = []string{logName, snapshotName, blobsName}
+var partNames = []string{logName, snapshotName, blobsName, feedName}
 
 // makeFolders makes the folder of an unfinished copy; one that is there belongs to somebody else.
 func makeFolders(partial string) error {
@@ -161,7 +161,26 @@ func (t *takenFiles) all() error {
 	if err := t.blobs(); err != nil {
 		return err
 	}
+	if err := t.feed(); err != nil {
+		return err
+	}
 	return t.log(before)
+}
+
+// feed takes the files of the feed. It has what the log was cut of BEFORE that, and of the log
+// nothing that is not durable; what it lacks a start reads from the log. All but the last file stay
+// as they are. Data of an earlier program has none.
+func (t *takenFiles) feed() error {
+	files, err := t.list(feedName, numberBehind("feed-"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for at, f := range files {
+		if err == nil {
+			err = t.open(feedName, f.name, at+1 < len(files))
+		}
+	}
+	return err
 }
 
 // snapshot takes the newest manifest and the sections up to it. The files of a generation stay

@@ -61,6 +61,10 @@ type Config struct {
 	NoSearch bool
 	// searchAnew throws the search index away first.
 	searchAnew bool
+	// FeedEvents is how many events are kept for those who poll, and FeedAge how old they may be
+	// before they are not; 1,000,000 and 30 days.
+	FeedEvents int
+	FeedAge    time.Duration
 	// OnFailure is called once, when storage has failed and the process has to stop.
 	OnFailure func(error)
 	Log       *slog.Logger
@@ -82,6 +86,8 @@ func (c *Config) complete() {
 	orDefault(&c.PassivateAfter, 10*time.Minute)
 	orDefault(&c.SweepEvery, 15*time.Second)
 	orDefault(&c.QueueMax, 8192)
+	orDefault(&c.FeedEvents, 1_000_000)
+	orDefault(&c.FeedAge, 30*24*time.Hour)
 	orDefault(&c.Log, slog.Default())
 	if c.OnFailure == nil {
 		c.OnFailure = func(error) {}
@@ -210,11 +216,20 @@ func (e *Engine) openStores() (*Recovery, error) {
 		return nil, err
 	}
 	e.snapshot, err = snapshot.Open(snapshot.Options{Dir: filepath.Join(dir, "snapshot")})
+	if err == nil {
+		err = e.feed.open()
+	}
+	if err == nil {
+		err = e.feed.join(found.First, found.Last)
+	}
 	return report, err
 }
 
 func (e *Engine) closeStores() error {
 	var faults []error
+	if e.feed.log != nil {
+		faults = append(faults, e.feed.log.Close())
+	}
 	if e.wal != nil {
 		faults = append(faults, e.wal.Close())
 	}
@@ -291,6 +306,9 @@ func (e *Engine) Now() int64 { return e.clock.Now() }
 func (e *Engine) Advance(millis int64) int64 {
 	now := e.clock.Advance(millis)
 	e.expire(index.Expiry{}, math.MaxInt)
+	if err := e.feed.expire(); err != nil {
+		e.log.Error("events that are too old were not removed", "error", err)
+	}
 	return now
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pws/api"
@@ -68,6 +69,8 @@ const (
 	feedTick = 250 * time.Millisecond
 	// feedBatch is about how many records of the log go to the feed at a time.
 	feedBatch = 1024
+	// feedAgainAfter is how long a feed that failed is left alone.
+	feedAgainAfter = 5 * time.Second
 )
 
 // follower fills the feed with what the log has, behind the writers: they leave a note of what they
@@ -90,8 +93,10 @@ type follower struct {
 	wake    chan struct{}
 	stop    chan struct{}
 	stopped sync.WaitGroup
-	// reading is held while the log is read again, and by whoever cuts it.
-	reading sync.Mutex
+	// filling is held by whoever moves records into the feed, and by whoever cuts the log.
+	filling sync.Mutex
+	// fault is why the feed could not follow lately.
+	fault   atomic.Pointer[error]
 	reached struct {
 		sync.Mutex
 		// position says that all activities of entries up to it can be read.
@@ -103,24 +108,84 @@ type follower struct {
 
 func newFollower(e *Engine) *follower {
 	f := &follower{
-		engine: e, log: feed.New(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		engine: e, wake: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	f.reached.changed = make(chan struct{})
 	return f
 }
 
+// open reads what the feed has kept.
+func (f *follower) open() (err error) {
+	config := &f.engine.config
+	f.log, err = feed.Open(feed.Options{
+		Dir: filepath.Join(config.Dir, feedName), Events: config.FeedEvents,
+		AgeMillis: config.FeedAge.Milliseconds(),
+	})
+	if err != nil {
+		err = fmt.Errorf("%w; %s", err, feedAdvice)
+	}
+	return err
+}
+
+// feedAdvice is what an operator can do about a feed that is damaged.
+const feedAdvice = "events older than the log are in the feed alone: restore it from a backup, " +
+	"or remove the folder to begin with those that the log still has"
+
+// join checks that the feed goes on into the log: what is between them would be lost. One that is
+// not there begins with the log.
+func (f *follower) join(first, last uint64) error {
+	if f.log.Empty() {
+		f.log.Begin(first - 1)
+	}
+	return joins(filepath.Join(f.engine.config.Dir, feedName), f.log.Covered(), first, last)
+}
+
+func joins(dir string, covered, first, last uint64) error {
+	switch {
+	case covered+1 < first:
+		return fmt.Errorf("%w: %s covers entries up to %d and the log begins with entry %d: "+
+			"those between are lost; %s", feed.ErrCorrupt, dir, covered, first, feedAdvice)
+	case covered > last:
+		return fmt.Errorf("%w: %s covers entries up to %d and the log ends with entry %d: "+
+			"the end of the log is lost, or the feed is another log's; %s", feed.ErrCorrupt, dir,
+			covered, last, feedAdvice)
+	}
+	return nil
+}
+
 // start begins to follow a log that ends with an entry.
 func (f *follower) start(last uint64) {
+	f.reached.position = f.log.Covered()
 	f.queue.pushed, f.queue.missed = last, true
 	f.hub = wake.NewHub(f.engine.audience)
 	f.stopped.Go(f.run)
 	f.nudge()
 }
 
+// close ends the goroutine, AFTER the last entry was told. What is not durable then is read again.
 func (f *follower) close() {
 	close(f.stop)
 	f.stopped.Wait()
+	if err := f.fill(); err != nil {
+		f.engine.log.Warn("the feed is behind the log until the next start", "error", err)
+	}
 	f.hub.Close()
+}
+
+// cut forgets entries of the log before a position, AFTER the feed has made durable what they mean.
+func (f *follower) cut(before uint64) error {
+	if err := f.fill(); err != nil {
+		return fmt.Errorf("feed: %w", err)
+	}
+	f.filling.Lock()
+	defer f.filling.Unlock()
+	if err := f.log.Sync(); err != nil {
+		return fmt.Errorf("feed: %w", err)
+	}
+	if covered := f.log.Covered(); covered+1 < before {
+		return fmt.Errorf("feed: it covers entries up to %d", covered)
+	}
+	return f.engine.wal.CutBefore(before)
 }
 
 // nudge has the feed look at once.
@@ -152,6 +217,7 @@ func (f *follower) push(one happening) {
 func (f *follower) run() {
 	tick := time.NewTicker(feedTick)
 	defer tick.Stop()
+	var again time.Time
 	for {
 		select {
 		case <-f.stop:
@@ -159,14 +225,37 @@ func (f *follower) run() {
 		case <-f.wake:
 		case <-tick.C:
 		}
+		if !again.IsZero() && time.Now().Before(again) {
+			continue
+		}
+		again = time.Time{}
 		if err := f.fill(); err != nil {
 			f.engine.log.Error("the feed cannot follow the log, and tries again", "error", err)
+			again = time.Now().Add(feedAgainAfter)
 		}
 	}
 }
 
-// fill takes what was left since the last time.
+// expire lets go of records that are not to be kept any more.
+func (f *follower) expire() error { return f.log.Expire(f.engine.clock.Now()) }
+
+// fill takes what was left since the last time, and lets go of what is over.
 func (f *follower) fill() error {
+	f.filling.Lock()
+	defer f.filling.Unlock()
+	err := f.follow()
+	if err == nil {
+		err = f.expire()
+	}
+	if err == nil {
+		f.fault.Store(nil)
+		return nil
+	}
+	f.fault.Store(&err)
+	return err
+}
+
+func (f *follower) follow() error {
 	// What is durable has left its notes; entries that are about no project leave none.
 	durable := f.engine.wal.Durable()
 	f.queue.Lock()
@@ -174,30 +263,31 @@ func (f *follower) fill() error {
 	target := max(durable, f.queue.pushed)
 	f.queue.waiting, f.queue.missed = nil, false
 	f.queue.Unlock()
+	var err error
 	if missed {
-		if err := f.readAgain(target); err != nil {
-			f.queue.Lock()
-			f.queue.waiting, f.queue.missed = nil, true
-			f.queue.Unlock()
-			return err
+		err = f.readAgain(target)
+	} else {
+		var records []feed.Record
+		from := f.position()
+		for at := range waiting {
+			if waiting[at].position > from {
+				records = waiting[at].records(records)
+			}
 		}
-		return nil
+		err = f.take(records, target)
 	}
-	var records []feed.Record
-	from := f.position()
-	for at := range waiting {
-		if waiting[at].position > from {
-			records = waiting[at].records(records)
-		}
+	if err != nil {
+		f.queue.Lock()
+		f.queue.waiting, f.queue.missed = nil, true
+		f.queue.Unlock()
 	}
-	f.take(records, target)
-	return nil
+	return err
 }
 
 // take puts records into the feed, which are all up to a position.
-func (f *follower) take(records []feed.Record, position uint64) {
-	if len(records) > 0 {
-		f.log.Append(records)
+func (f *follower) take(records []feed.Record, position uint64) error {
+	if err := f.log.Append(records, position); err != nil {
+		return err
 	}
 	f.reached.Lock()
 	if position > f.reached.position {
@@ -207,6 +297,7 @@ func (f *follower) take(records []feed.Record, position uint64) {
 	}
 	f.reached.Unlock()
 	f.tell(records)
+	return nil
 }
 
 // position is how far the feed has come.
@@ -218,13 +309,8 @@ func (f *follower) position() uint64 {
 
 // readAgain makes records of the entries of the log, behind what the feed has and up to a position.
 func (f *follower) readAgain(target uint64) error {
-	f.reading.Lock()
-	defer f.reading.Unlock()
 	var records []feed.Record
 	from := f.position() + 1
-	if first := f.engine.wal.Stats().First; from < first {
-		from = first
-	}
 	if from > target {
 		return nil
 	}
@@ -238,16 +324,15 @@ func (f *follower) readAgain(target uint64) error {
 				return fmt.Errorf("log entry %d: %w", position, err)
 			}
 			if records = one.records(records); len(records) >= feedBatch {
-				f.take(records, position)
+				err = f.take(records, position)
 				records = nil
 			}
-			return nil
+			return err
 		})
 	if err != nil && err != errReadEnough {
 		return err
 	}
-	f.take(records, target)
-	return nil
+	return f.take(records, target)
 }
 
 var errReadEnough = errors.New("read enough")
@@ -299,9 +384,21 @@ func (f *follower) reach() bool {
 	}
 }
 
+// ahead reports whether a position is behind all that ever was. It was given before the data was
+// restored from a backup, and what follows it there is something else.
+func (f *follower) ahead(at feed.Position) bool {
+	f.queue.Lock()
+	pushed := f.queue.pushed
+	f.queue.Unlock()
+	return at.Entry > max(pushed, f.engine.wal.Durable())
+}
+
 // Activity implements api.Engine.
 func (e *Engine) Activity(query api.ActivityQuery) (api.ActivityPage, error) {
 	reached := e.feed.reach()
+	if !query.Backward && e.feed.ahead(query.After) {
+		return api.ActivityPage{}, feed.Expired{Oldest: e.feed.log.Floor()}
+	}
 	page, err := e.feed.log.Read(query)
 	page.More = page.More || !reached
 	return page, err

@@ -231,7 +231,7 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 		}
 		h.stored.Store(true)
 	}
-	if err := e.wal.CutBefore(run.position + 1); err != nil {
+	if err := e.feed.cut(run.position + 1); err != nil {
 		return err
 	}
 	if e.blobs.NeedsMerge() {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pws/blobs"
+	"pws/index/feed"
 	"pws/snapshot"
 	"pws/wal"
 )
@@ -21,6 +22,7 @@ const (
 	logName      = "log"
 	snapshotName = "snapshot"
 	blobsName    = "blobs"
+	feedName     = "feed"
 	logLockName  = "LOCK"
 )
 
@@ -33,6 +35,7 @@ type Report struct {
 	Log      wal.Report
 	Snapshot snapshot.Report
 	Blobs    blobs.Report
+	Feed     feed.Report
 	// Tail is how many entries of the log lie behind the snapshot.
 	Tail       uint64
 	Agents     int
@@ -65,6 +68,8 @@ func (r *Report) Print(out io.Writer) error {
 		r.Snapshot.Generation, r.Snapshot.Position, r.Snapshot.Sections, r.Snapshot.Files,
 		r.Snapshot.Bytes)
 	line("blobs", "%d in %d packs, %d bytes", r.Blobs.Blobs, r.Blobs.Packs, r.Blobs.Bytes)
+	line("feed", "%d events in %d files, %d bytes, up to entry %d", r.Feed.Records, r.Feed.Files,
+		r.Feed.Bytes, r.Feed.Last)
 	line("agents", "%d", r.Agents)
 	line("projects", "%d", r.Projects)
 	line("changesets", "%d with %d operations", r.Changesets, r.Operations)
@@ -198,6 +203,9 @@ func (v *verifier) run() error {
 	if err := v.checkBlobs(); err != nil {
 		return err
 	}
+	if err := v.checkFeed(logSound); err != nil {
+		return err
+	}
 	if !logSound || !snapshotSound || !v.checkJoin() {
 		// States that are rebuilt from a part would name faults that are none.
 		v.damage.addf("references were not checked, because states cannot be rebuilt")
@@ -263,6 +271,29 @@ func (v *verifier) checkBlobs() error {
 		return nil
 	}
 	_, err = v.judge(err, blobs.ErrLocked)
+	return err
+}
+
+// checkFeed also finds entries missing between the feed and the log. Data of an earlier program has
+// no feed; the next start makes one of the log.
+func (v *verifier) checkFeed(logSound bool) error {
+	dir := filepath.Join(v.dir, feedName)
+	var err error
+	v.report.Feed, err = feed.Verify(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, feed.ErrCorrupt):
+		v.damage.add(err)
+		return nil
+	case errors.Is(err, feed.ErrLocked):
+		return fmt.Errorf("%s: %w", v.dir, ErrInUse)
+	case err == nil && logSound && v.report.Feed.Files > 0:
+		log := &v.report.Log
+		if err := joins(dir, v.report.Feed.Last, log.First, log.Last); err != nil {
+			v.damage.add(err)
+		}
+	}
 	return err
 }
 

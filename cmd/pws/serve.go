@@ -51,7 +51,9 @@ type ServeCommand struct {
 	PassivateAfter    time.Duration `default:"10m" help:"Time unused after which a project leaves memory."`
 	SweepEvery        time.Duration `default:"15s" help:"How often unused projects are looked for."`
 
-	Search string `default:"on" enum:"on,off" help:"Whether public work is indexed for search: on or off."`
+	Search     string        `default:"on" enum:"on,off" help:"Whether public work is indexed for search: on or off."`
+	FeedEvents int           `default:"1000000" help:"Events that are kept for those who poll."`
+	FeedAge    time.Duration `default:"720h" help:"Age above which events are not kept."`
 
 	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory that counts as in use when garbage is collected, so that a small heap is not collected all the time."`
 
@@ -152,7 +154,8 @@ func (c *ServeCommand) engineConfig(log *slog.Logger, failed chan error) actors.
 		Dir: c.Data, CacheBytes: c.CacheBytes, ReserveBytes: c.ReserveBytes,
 		SnapshotLogBytes: c.SnapshotLogBytes, SnapshotBlobBytes: c.SnapshotBlobBytes,
 		SnapshotEvery: c.SnapshotEvery, SnapshotAtClose: true, PassivateAfter: c.PassivateAfter,
-		SweepEvery: c.SweepEvery, NoSearch: c.Search == "off", Log: log,
+		SweepEvery: c.SweepEvery, FeedEvents: c.FeedEvents, FeedAge: c.FeedAge,
+		NoSearch: c.Search == "off", Log: log,
 		OnFailure: func(err error) { failed <- err },
 	}
 }

@@ -1,0 +1,430 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"pws/internal/disk"
+	"pws/internal/disk/disktest"
+	"pws/internal/id"
+	"pws/work"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// failing is what tests and property checks have in common.
+type failing interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+func project(nth int) id.ID { return id.New(int64(nth), [10]byte{1}) }
+
+// recordOf makes a record with all that a record can have, as its position says.
+func recordOf(at Position, of id.ID, millis int64) Record {
+	activity := work.Activity{
+		Type: work.ActivityTaskCreated, Actor: project(7),
+		Subject: work.Subject{Type: work.SubjectTask, ID: id.New(millis, [10]byte{byte(at.Nth)})},
+	}
+	switch at.Entry % 3 {
+	case 1:
+		activity.Facts = []work.Fact{
+			{Name: work.FactVisibility, Text: strings.Repeat("x", int(at.Entry%40))},
+			{Name: work.FactOperations, Number: int64(at.Entry)},
+		}
+	case 2:
+		activity.Other = project(9)
+		activity.Facts = []work.Fact{{Name: work.FactClaim, ID: project(int(at.Entry))}}
+	}
+	return Record{Position: at, Project: of, At: millis, Activity: activity}
+}
+
+// model is what a log should hold: all that there ever was, and of how much is certainly kept.
+type model struct {
+	all     []Record
+	covered uint64
+	now     int64
+}
+
+// entries makes the records of the next entries; some have none.
+func (m *model) entries(t *rapid.T) []Record {
+	first := len(m.all)
+	for range rapid.IntRange(1, 400).Draw(t, "entries") {
+		m.covered++
+		m.now += int64(m.covered % 5)
+		for nth := range m.covered * 7 % 4 {
+			of := project(int(m.covered*5+nth) % 6)
+			m.all = append(m.all, recordOf(At(m.covered, int(nth), 0), of, m.now))
+		}
+	}
+	return m.all[first:]
+}
+
+// behind are the records behind an entry.
+func (m *model) behind(entry uint64) []Record {
+	at, _ := slices.BinarySearchFunc(m.all, entry+1, func(r Record, entry uint64) int {
+		return r.Compare(Position{Entry: entry})
+	})
+	return m.all[at:]
+}
+
+// chain reads all behind a position, in pages.
+func chain(t failing, l *Log, q Query) (all []Record) {
+	t.Helper()
+	for {
+		page, err := l.Read(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all = append(all, page.Records...); !page.More {
+			return all
+		}
+		q.After = page.Next
+	}
+}
+
+// check compares all that can be asked of a log with the model.
+func (m *model) check(t *rapid.T, l *Log) {
+	kept := chain(t, l, Query{Limit: rapid.IntRange(1, 300).Draw(t, "limit")})
+	if len(kept) > len(m.all) || !reflect.DeepEqual(
+		append([]Record{}, kept...), append([]Record{}, m.all[len(m.all)-len(kept):]...)) {
+		t.Fatalf("%d records are not the last of %d", len(kept), len(m.all))
+	}
+	if uint64(len(kept)) != l.Stats().Records || l.Covered() != m.covered {
+		t.Fatalf("%d records, covered %d: %+v", len(kept), m.covered, l.Stats())
+	}
+	gone := m.all[:len(m.all)-len(kept)]
+	if len(gone) > 1 {
+		_, err := l.Read(Query{After: gone[0].Position, Limit: 1})
+		var expired Expired
+		if !errors.As(err, &expired) || expired.Oldest != gone[len(gone)-1].Position {
+			t.Fatalf("behind a record that is gone: %v", err)
+		}
+		page, err := l.Read(Query{After: expired.Oldest, Limit: 1})
+		if err != nil || len(kept) > 0 && page.Records[0].Position != kept[0].Position {
+			t.Fatalf("behind the oldest cursor: %v", err)
+		}
+	}
+	one := project(rapid.IntRange(0, 6).Draw(t, "project"))
+	var of []Record
+	for _, record := range kept {
+		if record.Project == one {
+			of = append(of, record)
+		}
+	}
+	if got := chain(t, l, Query{Limit: 50, Project: one}); !reflect.DeepEqual(got, of) {
+		t.Fatalf("%d records of a project, not %d", len(got), len(of))
+	}
+	slices.Reverse(of)
+	got := chain(t, l, Query{Limit: 50, Project: one, Backward: true})
+	if !reflect.DeepEqual(got, of) {
+		t.Fatalf("%d records of a project backward, not %d", len(got), len(of))
+	}
+	if len(kept) > 0 {
+		at := rapid.IntRange(0, len(kept)-1).Draw(t, "at")
+		got := chain(t, l, Query{Limit: 70, After: kept[at].Position})
+		if !slices.EqualFunc(got, kept[at+1:], func(a, b Record) bool {
+			return a.Position == b.Position
+		}) {
+			t.Fatalf("%d records behind the one at %d of %d", len(got), at, len(kept))
+		}
+	}
+}
+
+// TestRandom runs a log through appends, syncs, crashes, starts and the end of records' time. After
+// each it holds what a follower of the log would have it hold.
+func TestRandom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := disktest.New()
+		options := Options{
+			Dir: "/feed", Events: rapid.IntRange(100, 9000).Draw(t, "events"), Disk: d,
+			AgeMillis: rapid.Int64Range(500, 100_000).Draw(t, "age"),
+			Newest:    rapid.IntRange(1, 500).Draw(t, "newest"),
+		}
+		var m model
+		l, err := Open(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.rebaseAt = 1000
+		durable := uint64(0)
+		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+			switch rapid.IntRange(0, 6).Draw(t, "step") {
+			case 0, 1, 2:
+				records := m.entries(t)
+				if err := l.Append(records, m.covered); err != nil {
+					t.Fatal(err)
+				}
+			case 3:
+				if err := l.Sync(); err != nil {
+					t.Fatal(err)
+				}
+				durable = m.covered
+			case 4:
+				m.now += rapid.Int64Range(0, options.AgeMillis).Draw(t, "passes")
+				if err := l.Expire(m.now); err != nil {
+					t.Fatal(err)
+				}
+			case 5:
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+				l = reopen(t, options)
+			case 6:
+				d = d.AfterCrash(rapid.IntRange(0, disktest.CrashKinds-1).Draw(t, "crash"))
+				options.Disk = d
+				l = reopen(t, options)
+				if l.Covered() < durable || l.Covered() > m.covered {
+					t.Fatalf("covered is %d, durable was %d", l.Covered(), durable)
+				}
+				// The follower goes on behind what is covered, and so may repeat records.
+				if err := l.Append(m.behind(l.Covered()), m.covered); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m.check(t, l)
+		}
+		kept := l.Stats().Records
+		if kept < uint64(min(options.Events, len(m.behindTime(options.AgeMillis)))) {
+			t.Fatalf("%d records are kept", kept)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// behindTime are the records that are not too old.
+func (m *model) behindTime(age int64) []Record {
+	at, _ := slices.BinarySearchFunc(m.all, m.now-age, func(r Record, at int64) int {
+		if r.At < at {
+			return -1
+		}
+		return 1
+	})
+	return m.all[at:]
+}
+
+func reopen(t failing, options Options) *Log {
+	t.Helper()
+	l, err := Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.rebaseAt = 1000
+	return l
+}
+
+// fill appends entries of three records each, and syncs now and then.
+func fill(l *Log, from, to uint64) error {
+	for entry := from; entry <= to; entry++ {
+		var records []Record
+		for nth := range 3 {
+			of := project(int(entry) % 5)
+			records = append(records, recordOf(At(entry, nth, 0), of, int64(entry)))
+		}
+		if err := l.Append(records, entry); err != nil {
+			return err
+		}
+		if entry%100 == 0 {
+			if err := l.Sync(); err != nil {
+				return err
+			}
+		}
+	}
+	return l.Sync()
+}
+
+// TestEveryFailure has each operation of the disk fail once, and then the machine go off. What was
+// said to be durable is there, and the follower brings the rest.
+func TestEveryFailure(t *testing.T) {
+	for fail := 1; ; fail++ {
+		d := disktest.New()
+		options := Options{Dir: "/feed", Events: 600, Disk: d}
+		l := reopen(t, options)
+		d.FailAt = d.Ops + fail
+		durable := uint64(0)
+		for entry := uint64(0); entry < 1000; entry += 100 {
+			if fill(l, entry+1, entry+100) == nil {
+				durable = l.Covered()
+			}
+			_ = l.Expire(int64(entry))
+		}
+		if d.Ops < d.FailAt {
+			return
+		}
+		covered := l.Covered()
+		options.Disk = d.AfterCrash(fail % disktest.CrashKinds)
+		l = reopen(t, options)
+		if l.Covered() < durable {
+			t.Fatalf("failure %d: covered is %d and was %d", fail, l.Covered(), durable)
+		}
+		for entry := l.Covered() + 1; entry <= covered; entry++ {
+			if err := fill(l, entry, entry); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all := chain(t, l, Query{Limit: 500})
+		if len(all) < 600 {
+			t.Fatalf("failure %d: %d records", fail, len(all))
+		}
+		for at := range all[1:] {
+			if before, next := all[at], all[at+1]; next.Entry != before.Entry+1 &&
+				(next.Entry != before.Entry || next.Nth != before.Nth+work.ActivitiesMax) {
+				t.Fatalf("failure %d: %v follows %v", fail, next.Position, before.Position)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDamage flips each byte and cuts at each: nothing wrong is ever served, and what is lost
+// without being named is the end alone.
+func TestDamage(t *testing.T) {
+	d := disktest.New()
+	options := Options{Dir: "/feed", Events: 100_000, AgeMillis: 16 * 9, Disk: d}
+	l := reopen(t, options)
+	for entry := uint64(0); entry < 30; entry += 10 {
+		if err := fill(l, entry+1, entry+10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := chain(t, l, Query{Limit: 500})
+	files := l.Stats().Files
+	if files < 2 {
+		t.Fatalf("%d files", files)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	last := "/feed/" + disk.NumberedName(filePrefix, uint32(files))
+	for name, sound := range d.Names {
+		for at := range sound.Data {
+			for _, cut := range []bool{false, true} {
+				next := d.AfterCrash(disktest.CrashKeepsAll)
+				data := next.Names[name]
+				if data.Data[at] ^= 0x10; cut {
+					data.Data = data.Data[:at]
+				}
+				options.Disk = next
+				l, err := Open(options)
+				place := fmt.Sprintf("%s at %d, cut %v", name, at, cut)
+				var damage *disk.CorruptError
+				switch {
+				case errors.As(err, &damage):
+					if damage.File == "" || !errors.Is(err, ErrCorrupt) {
+						t.Fatalf("%s: %v", place, err)
+					}
+					continue
+				case err != nil:
+					t.Fatalf("%s: %v", place, err)
+				case name != last:
+					t.Fatalf("%s: it is not seen", place)
+				}
+				got := chain(t, l, Query{Limit: 500})
+				if !reflect.DeepEqual(got, want[:len(got)]) || len(got) == len(want) && !cut {
+					t.Fatalf("%s: %d records of %d", place, len(got), len(want))
+				}
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// TestWhatIsGoneIsSaid has everything grow too old: the log is empty, and still knows what was.
+func TestWhatIsGoneIsSaid(t *testing.T) {
+	options := Options{Dir: "/feed", AgeMillis: 1000, Disk: disktest.New()}
+	l := reopen(t, options)
+	l.Begin(50)
+	if page, err := l.Read(Query{After: Start, Limit: 1}); !errors.As(err, new(Expired)) {
+		t.Fatalf("what was before the beginning: %v, %v", page, err)
+	}
+	if err := fill(l, 51, 60); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Expire(5000); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if s := l.Stats(); s.Records != 0 || s.Files != 1 || s.Covered != 60 {
+			t.Fatalf("%+v", s)
+		}
+		if _, err := l.Read(Query{After: At(60, 1, 0), Limit: 1}); !errors.As(err, new(Expired)) {
+			t.Fatalf("behind a record that is gone: %v", err)
+		}
+		page, err := l.Read(Query{After: At(60, 2, 0), Limit: 1})
+		if err != nil || page.More || len(page.Records) > 0 || page.Next != At(60, 2, 0) {
+			t.Fatalf("behind the last: %v, %v", page, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l = reopen(t, options)
+	}
+	if l.Empty() {
+		t.Fatal("it has forgotten that it was something")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReadersWhileFilesGo has readers walk while records are appended and go.
+func TestReadersWhileFilesGo(t *testing.T) {
+	l := reopen(t, Options{Dir: "/feed", Events: 2000, Newest: 64, Disk: disktest.New()})
+	done := make(chan error)
+	for reader := range 3 {
+		go func() { done <- walk(l, reader) }()
+	}
+	var failed error
+	for entry := uint64(0); entry < 8000 && failed == nil; entry += 100 {
+		failed = errors.Join(fill(l, entry+1, entry+100), l.Expire(0))
+	}
+	for range 3 {
+		failed = errors.Join(failed, <-done)
+	}
+	if err := errors.Join(failed, l.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// walk goes through all records of one project; what it finds follows each other without a gap,
+// unless it was told so.
+func walk(l *Log, nth int) error {
+	random := rand.New(rand.NewPCG(1, uint64(nth)))
+	q := Query{Project: project(nth)}
+	var last Record
+	for last.Entry+5 <= 8000 {
+		q.Limit = 1 + random.IntN(200)
+		page, err := l.Read(q)
+		var expired Expired
+		if errors.As(err, &expired) {
+			q.After, last = expired.Oldest, Record{}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, one := range page.Records {
+			if last.Entry > 0 && one.Entry != last.Entry+5 &&
+				(one.Entry != last.Entry || one.Nth != last.Nth+work.ActivitiesMax) {
+				return fmt.Errorf("%v follows %v", one.Position, last.Position)
+			}
+			last = one
+		}
+		q.After = page.Next
+	}
+	return nil
+}

@@ -1,0 +1,299 @@
+package feed
+
+import (
+	"encoding/binary"
+
+	"pws/internal/disk"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// appendActivity writes the end of a record:
+//
+//	type 1 | actor 16 | subject type 1 | subject 16 | 1 and other project 16, or 0 |
+//	uvarint number of facts, each: name 1, then 16 bytes of an ID, or a varint, or a text with its
+//	length in front, as the name says
+func appendActivity(b []byte, a *work.Activity) []byte {
+	b = append(append(b, byte(a.Type)), a.Actor[:]...)
+	b = append(append(b, byte(a.Subject.Type)), a.Subject.ID[:]...)
+	if a.Other.IsZero() {
+		b = append(b, 0)
+	} else {
+		b = append(append(b, 1), a.Other[:]...)
+	}
+	b = binary.AppendUvarint(b, uint64(len(a.Facts)))
+	for _, fact := range a.Facts {
+		b = append(b, byte(fact.Name))
+		switch {
+		case fact.Name.Number():
+			b = binary.AppendVarint(b, fact.Number)
+		case fact.Name.Prefix() != "":
+			b = append(b, fact.ID[:]...)
+		default:
+			b = binary.AppendUvarint(b, uint64(len(fact.Text)))
+			b = append(b, fact.Text...)
+		}
+	}
+	return b
+}
+
+// reader takes parts off the front; once something is wrong it gives zeros and remembers.
+type reader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *reader) bytes(n uint64) []byte {
+	if n > uint64(len(r.rest)) {
+		r.bad, r.rest = true, nil
+		return nil
+	}
+	part := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return part
+}
+
+func (r *reader) byte() byte {
+	if part := r.bytes(1); part != nil {
+		return part[0]
+	}
+	return 0
+}
+
+func (r *reader) id() (out id.ID) {
+	copy(out[:], r.bytes(uint64(len(out))))
+	return out
+}
+
+func (r *reader) uvarint() uint64 {
+	value, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.bad, r.rest = true, nil
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return value
+}
+
+func (r *reader) varint() int64 {
+	value, n := binary.Varint(r.rest)
+	if n <= 0 {
+		r.bad, r.rest = true, nil
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return value
+}
+
+// count is a number of parts, each of which has at least one byte.
+func (r *reader) count() uint64 {
+	n := r.uvarint()
+	if n > uint64(len(r.rest)) {
+		r.bad, r.rest = true, nil
+		return 0
+	}
+	return n
+}
+
+func (r *reader) activity() (a work.Activity) {
+	a.Type, a.Actor = work.ActivityType(r.byte()), r.id()
+	a.Subject.Type, a.Subject.ID = work.SubjectType(r.byte()), r.id()
+	if r.byte() != 0 {
+		a.Other = r.id()
+	}
+	r.bad = r.bad || !a.Type.Known() || !a.Subject.Type.Known()
+	facts := r.count()
+	if facts > 0 && !r.bad {
+		a.Facts = make([]work.Fact, 0, facts)
+	}
+	for range facts {
+		fact := work.Fact{Name: work.FactName(r.byte())}
+		if !fact.Name.Known() {
+			r.bad = true
+		}
+		switch {
+		case r.bad:
+			return a
+		case fact.Name.Number():
+			fact.Number = r.varint()
+		case fact.Name.Prefix() != "":
+			fact.ID = r.id()
+		default:
+			fact.Text = string(r.bytes(r.count()))
+		}
+		a.Facts = append(a.Facts, fact)
+	}
+	return a
+}
+
+// The lengths of the parts that the package doc draws, and the magics.
+const (
+	fileMagic   = "PWSFEED1"
+	fileVersion = 1
+	fileHead    = disk.HeaderBytes + 40
+	blockMagic  = "PWSB"
+	blockHead   = 80
+	// blockRecords is how many records stand in a block, blockBytesMax bounds what one may unpack to.
+	blockRecords  = 256
+	blockBytesMax = 64 << 20
+)
+
+var le = binary.LittleEndian
+
+// blockInfo is what the head of a block says.
+type blockInfo struct {
+	count              int
+	index, raw, stored uint32
+	codec              byte
+	covered            uint64
+	from, to           Position
+	firstAt, lastAt    int64
+}
+
+func (i *blockInfo) length() int64 { return blockHead + int64(i.index) + int64(i.stored) }
+
+// appendBlock writes records as a block.
+func appendBlock(b []byte, records []Record, covered uint64) ([]byte, blockInfo) {
+	info := blockInfo{count: len(records), covered: covered}
+	var index, raw []byte
+	if len(records) > 0 {
+		first, last := &records[0], &records[len(records)-1]
+		info.from, info.to = first.Position, last.Position
+		info.firstAt, info.lastAt = first.At, last.At
+		index, raw = encodeRecords(records)
+	}
+	start := len(b)
+	b = append(b, make([]byte, blockHead)...)
+	b = append(b, index...)
+	stored, codec := disk.Encode(nil, raw)
+	b = append(b, stored...)
+	info.index, info.raw = uint32(len(index)), uint32(len(raw))
+	info.stored, info.codec = uint32(len(stored)), codec
+	head := b[start : start+blockHead]
+	copy(head, blockMagic)
+	le.PutUint32(head[8:], uint32(info.count))
+	le.PutUint32(head[12:], info.index)
+	le.PutUint32(head[16:], info.raw)
+	le.PutUint32(head[20:], info.stored)
+	head[24] = codec
+	le.PutUint64(head[32:], covered)
+	le.PutUint64(head[40:], info.from.Entry)
+	le.PutUint64(head[48:], info.to.Entry)
+	le.PutUint16(head[56:], info.from.Nth)
+	le.PutUint16(head[58:], info.to.Nth)
+	le.PutUint64(head[64:], uint64(info.firstAt))
+	le.PutUint64(head[72:], uint64(info.lastAt))
+	le.PutUint32(head[4:], disk.Checksum(b[start+8:]))
+	return b, info
+}
+
+func encodeRecords(records []Record) (index, raw []byte) {
+	numbers := make(map[id.ID]uint64, 8)
+	var projects, order []byte
+	entry := records[0].Entry
+	for at := range records {
+		one := &records[at]
+		number, known := numbers[one.Project]
+		if !known {
+			number = uint64(len(numbers))
+			numbers[one.Project] = number
+			projects = append(projects, one.Project[:]...)
+		}
+		order = binary.AppendUvarint(order, number)
+		raw = binary.AppendUvarint(raw, one.Entry-entry)
+		raw = binary.AppendUvarint(raw, uint64(one.Nth))
+		raw = binary.AppendVarint(raw, one.At-records[0].At)
+		raw = appendActivity(raw, &one.Activity)
+		entry = one.Entry
+	}
+	index = binary.AppendUvarint(nil, uint64(len(numbers)))
+	return append(append(index, projects...), order...), raw
+}
+
+// parseBlock reads the head of a block at the beginning of b, and checks the whole block. The
+// reason is empty where it is sound.
+func parseBlock(b []byte) (info blockInfo, reason string) {
+	if len(b) < blockHead {
+		return info, "the file ends inside the head of a block"
+	}
+	if string(b[:4]) != blockMagic {
+		return info, "no block begins here"
+	}
+	info = blockInfo{
+		count: int(le.Uint32(b[8:])), index: le.Uint32(b[12:]), raw: le.Uint32(b[16:]),
+		stored: le.Uint32(b[20:]), codec: b[24], covered: le.Uint64(b[32:]),
+		from:    Position{Entry: le.Uint64(b[40:]), Nth: le.Uint16(b[56:])},
+		to:      Position{Entry: le.Uint64(b[48:]), Nth: le.Uint16(b[58:])},
+		firstAt: int64(le.Uint64(b[64:])), lastAt: int64(le.Uint64(b[72:])),
+	}
+	if info.length() > int64(len(b)) {
+		return info, "the file ends inside a block"
+	}
+	content := disk.Content{Codec: info.codec, Raw: info.raw}
+	content.Stored = b[blockHead+int64(info.index) : info.length()]
+	switch {
+	case disk.Checksum(b[8:info.length()]) != le.Uint32(b[4:]):
+		return info, "the checksum of a block does not match"
+	case !content.Fits() || info.raw > blockBytesMax || info.count > int(info.index):
+		return info, "the head of a block does not fit"
+	}
+	return info, ""
+}
+
+// projectsOf gives the project of each record of a block that was checked.
+func projectsOf(info *blockInfo, b []byte) (projects []id.ID, ok bool) {
+	if info.count == 0 {
+		return nil, true
+	}
+	r := reader{rest: b[blockHead : blockHead+info.index]}
+	names := make([]id.ID, 0, info.count)
+	for range min(r.count(), uint64(info.count)) {
+		names = append(names, r.id())
+	}
+	projects = make([]id.ID, 0, info.count)
+	for range info.count {
+		number := r.uvarint()
+		if r.bad || number >= uint64(len(names)) {
+			return nil, false
+		}
+		projects = append(projects, names[number])
+	}
+	return projects, len(r.rest) == 0
+}
+
+// decodeBlock gives the records of a block. Damage is told of the file and the offset of the block.
+func decodeBlock(name string, offset int64, b []byte) ([]Record, error) {
+	info, reason := parseBlock(b)
+	if reason != "" {
+		return nil, disk.Corrupt(name, offset, "%s", reason)
+	}
+	projects, ok := projectsOf(&info, b)
+	if !ok {
+		return nil, disk.Corrupt(name, offset, "the index of a block does not fit")
+	}
+	content := disk.Content{
+		Codec: info.codec, Raw: info.raw, Stored: b[blockHead+int64(info.index) : info.length()],
+	}
+	raw, err := content.Decode(name, offset, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := reader{rest: raw}
+	records := make([]Record, info.count)
+	entry := info.from.Entry
+	for at := range records {
+		one := &records[at]
+		entry += r.uvarint()
+		one.Project, one.Entry, one.Nth = projects[at], entry, uint16(r.uvarint())
+		one.At = info.firstAt + r.varint()
+		one.Activity = r.activity()
+		if at > 0 && one.Compare(records[at-1].Position) <= 0 {
+			r.bad = true
+		}
+	}
+	if n := len(records); r.bad || len(r.rest) > 0 ||
+		n > 0 && (records[0].Position != info.from || records[n-1].Position != info.to) {
+		return nil, disk.Corrupt(name, offset, "the records of a block do not fit")
+	}
+	return records, nil
+}

@@ -1,0 +1,250 @@
+package feed
+
+import (
+	"errors"
+	"slices"
+	"sort"
+
+	"pws/internal/disk"
+)
+
+// flush writes blocks while at least so many records wait. The lock for writing is held.
+func (l *Log) flush(least uint64) error {
+	for {
+		waiting := l.waiting()
+		if waiting < least || waiting == 0 {
+			return nil
+		}
+		if err := l.writeBlock(min(waiting, blockRecords)); err != nil {
+			return err
+		}
+	}
+}
+
+// sync writes all that waits, and makes it durable.
+func (l *Log) sync() error {
+	if err := l.flush(1); err != nil {
+		return err
+	}
+	s := l.snapshot()
+	if n := len(s.files); (n > 0 && s.files[n-1].covered < s.covered) || n == 0 && s.covered > 0 {
+		if err := l.writeBlock(0); err != nil {
+			return err
+		}
+	}
+	return l.syncFile()
+}
+
+func (l *Log) syncFile() error {
+	if l.write.synced || l.write.failed != nil {
+		return l.write.failed
+	}
+	if l.write.file != nil {
+		if err := l.write.file.file.Sync(); err != nil {
+			l.write.failed = err
+			return err
+		}
+	}
+	if !l.write.named {
+		if err := l.opts.Disk.SyncDir(l.opts.Dir); err != nil {
+			return err
+		}
+		l.write.named = true
+	}
+	l.write.synced = true
+	return nil
+}
+
+// writeBlock writes the next n records that wait, and a file to put them into where that is needed.
+func (l *Log) writeBlock(n uint64) error {
+	if err := l.needFile(); err != nil {
+		return err
+	}
+	s := l.snapshot()
+	from := s.written - s.recentFirst
+	records := s.recent[from : from+n]
+	covered := s.covered
+	if s.written+n < s.end {
+		// Others of the same entry may follow.
+		covered = max(l.write.file.covered, records[n-1].Entry-1)
+	}
+	content, info := appendBlock(nil, records, covered)
+	l.write.synced = false
+	if _, err := l.write.file.file.Write(content); err != nil {
+		// The next file says how much of this one is valid.
+		l.write.file = nil
+		return err
+	}
+	f := l.write.file
+	l.mu.Lock()
+	if n > 0 {
+		l.mu.blocks = append(l.mu.blocks, blockOf(f, &info, s.written))
+	}
+	f.took(&info)
+	l.mu.written += n
+	l.forget()
+	l.mu.Unlock()
+	if f.count >= max(blockRecords, l.opts.Events/parts) ||
+		f.count > 0 && f.lastAt-f.firstAt >= l.opts.AgeMillis/parts {
+		return l.finish()
+	}
+	return nil
+}
+
+// finish closes the last file for writing and makes it durable, so that the next one can say how
+// long it is.
+func (l *Log) finish() error {
+	if err := l.syncFile(); err != nil {
+		return err
+	}
+	l.write.file = nil
+	return nil
+}
+
+// needFile makes the next file where the last one takes no more.
+func (l *Log) needFile() error {
+	if l.write.failed != nil {
+		return l.write.failed
+	}
+	if l.write.file != nil {
+		return nil
+	}
+	s := l.snapshot()
+	next := &feedFile{
+		number: 1, first: s.written, size: fileHead, covered: s.floor.Entry, last: s.floor,
+	}
+	previous := int64(0)
+	if n := len(s.files); n > 0 {
+		before := s.files[n-1]
+		// It may be of a process that was killed, or was given up: what is built upon it has to be
+		// durable first.
+		if err := before.file.Sync(); err != nil {
+			l.write.failed = err
+			return err
+		}
+		next.number, previous = before.number+1, before.size
+		next.covered, next.last = before.covered, before.last
+	}
+	next.path = (&scan{dir: l.opts.Dir}).path(next.number)
+	file, err := l.opts.Disk.Create(next.path)
+	if err != nil {
+		return err
+	}
+	head := appendFileHead(nil, next.number, previous, next.covered, next.last)
+	if _, err := file.Write(head); err != nil {
+		file.Close()
+		return err
+	}
+	next.file = file
+	l.mu.Lock()
+	l.mu.files = append(l.mu.files, next)
+	l.mu.Unlock()
+	l.write.file, l.write.named, l.write.synced = next, false, false
+	return nil
+}
+
+// Expire lets go of what is not to be kept any more at a time, in Unix milliseconds: whole files,
+// the oldest first.
+func (l *Log) Expire(now int64) error {
+	if !l.due(now) {
+		return nil
+	}
+	l.write.Lock()
+	defer l.write.Unlock()
+	for !l.write.closed && l.due(now) {
+		// What stays has to be durable BEFORE anything goes.
+		err := l.syncFile()
+		if err == nil {
+			err = l.remove()
+		}
+		if err == nil {
+			err = l.removeFirst()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return l.remove()
+}
+
+// due reports whether the oldest file can go.
+func (l *Log) due(now int64) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	m := &l.mu
+	if len(m.files) == 0 {
+		return false
+	}
+	oldest := m.files[0]
+	if oldest.count == 0 {
+		return len(m.files) > 1
+	}
+	kept := m.end - oldest.first - uint64(oldest.count)
+	return len(m.files) > 1 && kept >= uint64(l.opts.Events) ||
+		oldest.lastAt < now-l.opts.AgeMillis && m.written == m.end
+}
+
+// removeFirst takes the oldest file out: nobody finds its records any more BEFORE it is removed.
+// One file is always there, to say what was.
+func (l *Log) removeFirst() error {
+	s := l.snapshot()
+	if len(s.files) == 1 {
+		if err := l.finish(); err != nil {
+			return err
+		}
+		if err := l.needFile(); err != nil {
+			return err
+		}
+		if err := l.syncFile(); err != nil {
+			return err
+		}
+		s = l.snapshot()
+	}
+	oldest := s.files[0]
+	l.mu.Lock()
+	m := &l.mu
+	m.files = slices.Clone(m.files[1:])
+	m.blocks = slices.Clone(m.blocks[sort.Search(len(m.blocks), func(at int) bool {
+		return m.blocks[at].first >= oldest.first+uint64(oldest.count)
+	}):])
+	m.first = oldest.first + uint64(oldest.count)
+	m.floor = oldest.last
+	if m.recentFirst < m.first {
+		m.recent = slices.Clone(m.recent[min(m.first-m.recentFirst, uint64(len(m.recent))):])
+		m.recentFirst = m.first
+	}
+	l.cutChains()
+	l.mu.Unlock()
+	l.decoded.forget(oldest)
+	l.write.gone = []string{disk.NumberedName(filePrefix, oldest.number)}
+	return errors.Join(oldest.file.Close(), l.remove())
+}
+
+// remove takes a file from the disk that nobody looks at any more. No other goes BEFORE it is gone,
+// so that no start ever finds a gap.
+func (l *Log) remove() error {
+	err := disk.RemoveNames(l.opts.Disk, l.opts.Dir, l.write.gone)
+	if err == nil {
+		l.write.gone = nil
+	}
+	return err
+}
+
+// cutChains takes records that are not kept out of the chains. Arrays that are mostly gone are made
+// anew.
+func (l *Log) cutChains() {
+	m := &l.mu
+	first := uint32(m.first - m.base)
+	for project, chain := range m.chains {
+		gone, _ := slices.BinarySearch(chain, first)
+		switch rest := chain[gone:]; {
+		case gone == 0:
+		case len(rest) == 0:
+			delete(m.chains, project)
+		case cap(rest) > 2*len(rest):
+			m.chains[project] = slices.Clone(rest)
+		default:
+			m.chains[project] = rest
+		}
+	}
+}
