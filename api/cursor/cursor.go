@@ -1,17 +1,23 @@
 // Package cursor makes the opaque cursors of lists: a payload that only this service can have
-// written, for one list with one set of filters.
+// written, for one list with one set of filters, and that only this service can read. Two cursors of
+// one payload look as different as those of two, so that a place in a list that is not all told does
+// not say how much of it was left out.
 //
 // The text is unpadded base64url of
 //
-//	version 1 byte | payload 0..512 bytes | tag 16 bytes
+//	version 1 byte | nonce 16 bytes | payload 0..512 bytes | tag 16 bytes
 //
-// The tag is HMAC-SHA-256, cut to 16 bytes, over version, length of the binding, binding and
-// payload. The binding names route, path parameters and filters; it is not in the text. Base64 is
-// read strictly, so that one cursor has one text.
+// The nonce is random, and the first counter of AES-128-CTR, by which the payload is encrypted. The
+// tag is HMAC-SHA-256, cut to 16 bytes, over version, length of the binding, binding, nonce and the
+// encrypted payload. The binding names route, path parameters and filters; it is not in the text.
+// Base64 is read strictly, so that a text is either a cursor as it was issued or none.
 package cursor
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -23,8 +29,11 @@ import (
 )
 
 const (
-	version = 1
-	tagLen  = 16
+	version  = 2
+	nonceLen = aes.BlockSize
+	tagLen   = 16
+	// headLen is the length of all in front of the payload.
+	headLen = 1 + nonceLen
 	// PayloadMax bounds what a cursor can carry, in bytes.
 	PayloadMax = 512
 )
@@ -33,15 +42,26 @@ var encoding = base64.RawURLEncoding.Strict()
 
 // Codec makes and reads cursors under one secret. It is safe for concurrent use.
 type Codec struct {
-	macs sync.Pool
+	macs  sync.Pool
+	block cipher.Block
 }
 
-// New makes a codec. The key is derived from the secret, which may serve other purposes too.
+// New makes a codec. The keys are derived from the secret, which may serve other purposes too.
 func New(secret []byte) *Codec {
-	derive := hmac.New(sha256.New, secret)
-	derive.Write([]byte("pws cursor key 1"))
-	key := derive.Sum(nil)
-	return &Codec{macs: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
+	derive := func(purpose string) []byte {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(purpose))
+		return mac.Sum(nil)
+	}
+	key := derive("pws cursor key 1")
+	block, err := aes.NewCipher(derive("pws cursor cipher 1")[:16])
+	if err != nil {
+		panic(err)
+	}
+	return &Codec{
+		macs:  sync.Pool{New: func() any { return hmac.New(sha256.New, key) }},
+		block: block,
+	}
 }
 
 // Encode makes the cursor of a payload for a binding. A payload above PayloadMax is a bug and
@@ -50,13 +70,20 @@ func (c *Codec) Encode(binding string, payload []byte) string {
 	if len(payload) > PayloadMax {
 		panic("cursor: payload too large")
 	}
-	raw := make([]byte, 0, 1+PayloadMax+sha256.Size)
-	raw = append(append(raw, version), payload...)
+	raw := make([]byte, headLen+len(payload), headLen+len(payload)+sha256.Size)
+	raw[0] = version
+	rand.Read(raw[1:headLen])
+	c.crypt(raw[headLen:], payload, raw[1:headLen])
 	raw = c.appendTag(raw, binding)
 	return encoding.EncodeToString(raw)
 }
 
-// appendTag writes the tag of version and payload behind them.
+// crypt encrypts, or decrypts, with the key stream of a nonce.
+func (c *Codec) crypt(to, from, nonce []byte) {
+	cipher.NewCTR(c.block, nonce).XORKeyStream(to, from)
+}
+
+// appendTag writes the tag of version, nonce and encrypted payload behind them.
 func (c *Codec) appendTag(raw []byte, binding string) []byte {
 	mac, ok := c.macs.Get().(hash.Hash)
 	if !ok {
@@ -78,20 +105,22 @@ func (c *Codec) appendTag(raw []byte, binding string) []byte {
 // Decode is the payload of a cursor that Encode made for this binding. Errors:
 // PAGINATION_CURSOR_INVALID.
 func (c *Codec) Decode(binding, text string) ([]byte, error) {
-	if len(text) > encoding.EncodedLen(1+PayloadMax+tagLen) || strings.ContainsAny(text, "\r\n") {
+	if len(text) > encoding.EncodedLen(headLen+PayloadMax+tagLen) || strings.ContainsAny(text, "\r\n") {
 		return nil, invalid()
 	}
 	raw, err := encoding.DecodeString(text)
-	if err != nil || len(raw) < 1+tagLen || raw[0] != version {
+	if err != nil || len(raw) < headLen+tagLen || raw[0] != version {
 		return nil, invalid()
 	}
 	signed := len(raw) - tagLen
-	var room [1 + PayloadMax + tagLen]byte
+	var room [headLen + PayloadMax + sha256.Size]byte
 	want := c.appendTag(append(room[:0], raw[:signed]...), binding)
 	if !hmac.Equal(want[signed:], raw[signed:]) {
 		return nil, invalid()
 	}
-	return raw[1:signed:signed], nil
+	payload := raw[headLen:signed:signed]
+	c.crypt(payload, payload, raw[1:headLen])
+	return payload, nil
 }
 
 func invalid() error {
