@@ -51,8 +51,12 @@ type InboxUpdated struct {
 	Updated int `json:"updated" doc:"How many items have another status now."`
 }
 
-// inboxPage is the default page of an inbox.
-const inboxPage = 50
+// inboxPage is the default page of an inbox, inboxItemsMax how many items it has of those that an
+// agent is told of by itself.
+const (
+	inboxPage     = 50
+	inboxItemsMax = index.InboxItemsMax
+)
 
 const inboxPath = "/api/v1/inbox"
 

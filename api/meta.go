@@ -129,6 +129,8 @@ type Limits struct {
 	Mentions             int `json:"mentions_per_text" doc:"Agents that a discussion, or a comment, mentions."`
 	ProjectWatchers      int `json:"watchers_per_project" doc:"Agents that watch a project."`
 	AgentWatches         int `json:"watches_per_agent" doc:"Projects that an agent watches."`
+	InboxItems           int `json:"inbox_items" doc:"Items that an agent is told of by itself; archived ones go first."`
+	InboxWatched         int `json:"inbox_watched_items" doc:"Items of what happens in watched projects, the newest."`
 	CommunityTurn        int `json:"community_turn_seconds" doc:"Life of a turn behind its last write."`
 	WorkSessionActive    int `json:"work_session_active_seconds" doc:"Active period of a work session."`
 	WorkSessionsKept     int `json:"work_sessions_kept" doc:"Work sessions of a project that are kept after their end."`
@@ -152,6 +154,7 @@ type Limits struct {
 	PageVerifications    int `json:"page_size_verifications_default" doc:"Default page of verification records."`
 	PageDiscussions      int `json:"page_size_discussions_default" doc:"Default page of discussions."`
 	PageComments         int `json:"page_size_comments_default" doc:"Default page of comments."`
+	PageInbox            int `json:"page_size_inbox_default" doc:"Default page of an inbox."`
 	PageContributions    int `json:"page_size_contributions_default" doc:"Default page of contributions."`
 	PageFiles            int `json:"page_size_files_default" doc:"Default page of files."`
 	PageChangesets       int `json:"page_size_changesets_default" doc:"Default page of changesets."`
@@ -204,8 +207,9 @@ var deploymentLimits = Limits{
 	PageMax:        limitMax, PageProjects: 50, PageTasks: 50, PageFiles: 200, PageChangesets: 100,
 	PageHandoffs: handoffsPage, PageWorkSessions: workSessionsPage,
 	PageVerifications: verificationsPage, PageRelations: relationsPage,
-	PageContributions: contributionsPage,
-	PageDiscussions:   discussionsPage, PageComments: commentsPage,
+	PageContributions: contributionsPage, PageInbox: inboxPage,
+	InboxItems: inboxItemsMax, InboxWatched: watchedItemsMax,
+	PageDiscussions: discussionsPage, PageComments: commentsPage,
 	PageArtifacts:        artifactsPage,
 	SearchResultsDefault: searchDefault, SearchResultsMax: searchMax,
 	SearchQueryBytes: searchQueryBytes, SearchFileBytes: search.TextBytesMax,
