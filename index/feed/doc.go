@@ -11,8 +11,8 @@
 // # Files
 //
 // A file is named feed- and its number in eight hexadecimal digits. A process never writes to a
-// file of an earlier one. All integers are little endian, all checksums CRC-32C. A file begins with a
-// header of package disk (24 bytes, magic PWSFEED1), and behind that
+// file of an earlier one. All integers are little endian, all checksums CRC-32C. A file begins with
+// a header of package disk (24 bytes, magic PWSFEED1), and behind that
 //
 //	24  previous  8  how much of the file before is valid; what follows there was torn
 //	32  covered   8  all records of log entries up to this one are in the files before
