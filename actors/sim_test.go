@@ -123,7 +123,9 @@ func (s *simulation) work(key string) {
 	}
 	order := api.Order{Project: project, Agent: agent}
 	request := fmt.Sprint("request ", s.pick(3))
-	if view := viewOf(s.t, s.e, project); s.pick(3) > 0 {
+	if view := viewOf(s.t, s.e, project); s.pick(8) == 0 {
+		order.Command, order.Agent = s.talkCommand(view)
+	} else if s.pick(3) > 0 {
 		order.Command = s.command(view)
 	} else {
 		order.Command, order.Agent = s.spaceCommand(view)

@@ -57,6 +57,7 @@ func places(e *Engine, status work.TaskStatus) (all []api.TaskPlace) {
 // checkFound expects of the indexes what a walk over all projects finds.
 func checkFound(t testing.TB, what string, e *Engine) {
 	t.Helper()
+	checkWatches(t, what, e)
 	now, total := e.Now(), 0
 	public := map[work.TaskStatus][]api.TaskPlace{}
 	own := map[id.ID][]api.TaskPlace{}

@@ -222,7 +222,7 @@ func TestPages(t *testing.T) {
 				break
 			}
 			query.After = &page[len(page)-1].Place
-			write(t, x, uint64(n), fileDocument(fmt.Sprint("other", n), c.text(20), int64(n)))
+			write(t, x, uint64(n), fileDocument("other", c.text(20), int64(n)))
 		}
 		later := func(hit Hit) bool { return strings.HasPrefix(hit.Key.Path, "other") }
 		if paged = slices.DeleteFunc(paged, later); !slices.Equal(paged, all) {
