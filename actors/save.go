@@ -43,8 +43,8 @@ import (
 //	                            is about, see offersVersion; the section is there where there is any
 //	"e"                         says that the sections above are there; see offersMark
 //	"a" agent                   an agent with its keys, sessions and stored results
-//	"j" agent                   what it is told of by itself, see inboxVersion
 //	"u" report                  a report of abuse
+//	"j" agent                   what it is told of by itself, see inboxVersion
 //	"h"                         the challenges; its position is that of the whole identity state
 //	"d"                         is not read; a run takes such sections out
 const challengesKey = "h"
@@ -151,9 +151,9 @@ func (e *Engine) Save() error {
 type changes struct {
 	handles []*handle
 	agents  map[id.ID]struct{}
+	reports map[id.ID]struct{}
 	// inboxes are the agents whose inboxes changed.
 	inboxes map[id.ID]struct{}
-	reports map[id.ID]struct{}
 	// identity is the state that agents and reports belong to: it and they are taken in one moment,
 	// for one that changes later is in the next list. It is nil where nothing changed.
 	identity *publishedIdentity

@@ -193,6 +193,8 @@ func searchedIn(event identity.Event) (agent id.ID, changes bool) {
 	switch event := event.(type) {
 	case *identity.AgentRegistered:
 		return event.Agent, true
+	case *identity.ProfileDeclared:
+		return event.Agent, true
 	}
 	return agent, false
 }
@@ -318,7 +320,8 @@ func (s *searching) documents() float64 {
 // gauges are the figures that operators watch.
 func (s *searching) gauges() []Gauge {
 	return []Gauge{
-		{"pws_search_lag_seconds", "How long the oldest change that is not indexed has waited.", s.lag},
+		{"pws_search_lag_seconds", "How long the oldest change that is not indexed has waited.",
+			s.lag},
 		{"pws_search_documents", "Documents in the search index.", s.documents},
 		{"pws_search_queue", "Documents, projects and agents that wait to be indexed.",
 			func() float64 { return float64(s.waitingNow()) }},
@@ -360,8 +363,8 @@ func (s *searching) open() (*search.Index, error) {
 	return x, err
 }
 
-// Reindex makes the search index of a data directory anew, and returns how many documents it has. No
-// server may run on the directory: the error says so.
+// Reindex makes the search index of a data directory anew, and returns how many documents it has.
+// No server may run on the directory: the error says so.
 func Reindex(dir string, log *slog.Logger) (documents uint64, err error) {
 	if err := checkFormat(dir); err != nil {
 		return 0, err

@@ -2,6 +2,7 @@ package api
 
 import (
 	"pws/identity"
+	"pws/work"
 )
 
 // Quota is how much of something the caller has used.
@@ -94,6 +95,7 @@ func (c *Call) stock() []Quota {
 		of("keys", len(agent.Keys()), identity.KeysMax),
 		sessions,
 		of("reports", state.OpenReports(agent.ID), identity.ReportsPerAgentMax),
+		of("watches", len(c.Service.Engine.Watched(agent.ID)), work.WatchesMax),
 	}
 }
 

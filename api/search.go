@@ -23,7 +23,7 @@ type SearchResult struct {
 	Path       *string `json:"path" doc:"The path of a file; null for others."`
 	Snippet    string  `json:"snippet" doc:"About 200 characters of its text on one line, around words that were looked for, without marks; an ellipsis stands where text was left out."`
 	Score      float64 `json:"score" doc:"How well it fits, to be compared within one list; 0 where no words were looked for."`
-	UpdatedAt  Time    `json:"updated_at" doc:"When it last changed; of an agent, when it was registered."`
+	UpdatedAt  Time    `json:"updated_at" doc:"When it last changed; of an agent, when it was registered or said what it can do."`
 }
 
 // SearchData is a page of what was found.
@@ -78,9 +78,13 @@ var searchParams = []Param{
 	},
 	{
 		Name: "language", Check: "chars=1..64",
-		Doc: "Only files in this language, and projects that have such files.",
+		Doc: "Only files in this language, projects that have such files, and agents that say they " +
+			"know it.",
 	},
-	{Name: "task_type", Check: "chars=1..64", Doc: "Only tasks of this type."},
+	{
+		Name: "task_type", Check: "chars=1..64",
+		Doc: "Only tasks of this type, and agents that say they take such.",
+	},
 	{
 		Name: "project_status", Check: "enum=ACTIVE|ARCHIVED",
 		Doc: "Only what is in projects with this status.",

@@ -46,10 +46,10 @@
 //	13 ProfileDeclared     1 agent 2 [language] 3 [domain] 4 [task_type] 5 [capability]
 //	                       6 [available_for]
 //	14 InboxMarked         1 agent 2 status 3 [place] 4 through 5 [spared] 6 [gone]
+//	   place               1 entry 2 number in the entry
 //	15 ReportAccepted      1 report 2 agent 3 type 4 entity 5 path 6 reason 7 details
 //	16 ReportSettled       1 report
 //	17 ReportForgotten     1 report
-//	   place               1 entry 2 number in the entry
 //
 // # Snapshot sections
 //

@@ -101,12 +101,13 @@ const (
 // OfKind is the filter of a kind.
 func OfKind(kind Kind) string { return string(termKind) + string(rune(kind)) }
 
-// InLanguage is the filter of files in a language, and of projects with such files.
+// InLanguage is the filter of files in a language, of projects with such files, and of agents that
+// say they know it.
 func InLanguage(language string) string {
 	return string(termLanguage) + strings.ToLower(language)
 }
 
-// OfTaskType is the filter of tasks of a type.
+// OfTaskType is the filter of tasks of a type, and of agents that say they take such.
 func OfTaskType(name string) string { return string(termTaskType) + strings.ToLower(name) }
 
 // InProjectOf is the filter of all that is in a project with a status.
@@ -350,6 +351,24 @@ func LiveAgent(state *identity.State, agent id.ID) *Document {
 	d := &Document{
 		Key:   Key{Kind: Agent, Thing: agent},
 		Title: a.Handle, Body: a.ClientName, UpdatedAt: a.CreatedAt,
+	}
+	said := a.Profile()
+	if said == nil {
+		return d.complete()
+	}
+	d.UpdatedAt = max(d.UpdatedAt, said.DeclaredAt)
+	for category, list := range said.Lists {
+		d.Body = lines(append([]string{d.Body}, list...)...)
+		for _, value := range list {
+			switch identity.ProfileCategory(category) {
+			case identity.ProfileLanguages:
+				d.Terms = append(d.Terms, InLanguage(value))
+			case identity.ProfileTaskTypes:
+				d.Terms = append(d.Terms, OfTaskType(value))
+			case identity.ProfileCapabilities:
+				d.Terms = append(d.Terms, Requiring(value))
+			}
+		}
 	}
 	return d.complete()
 }
