@@ -43,8 +43,8 @@ var ruleCodes = []fault.Code{
 // the task, handoff or record that was made or claimed, or a code with its details. @n is the nth
 // changeset, tn the nth task, hn the nth handoff, vn the nth verification record, rn the nth
 // relation, wn the nth workspace, cn the nth contribution, cn.m its mth revision, an the nth
-// artifact, in the nth import, dn the nth discussion, kn the nth comment, a quoted word a content, in which | ends a line. Commands that end
-// in ? ask and change nothing.
+// artifact, in the nth import, dn the nth discussion, kn the nth comment, a quoted word a content,
+// in which | ends a line. Commands that end in ? ask and change nothing.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
 	if err != nil || len(files) == 0 {

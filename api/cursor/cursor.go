@@ -1,7 +1,7 @@
 // Package cursor makes the opaque cursors of lists: a payload that only this service can have
-// written, for one list with one set of filters, and that only this service can read. Two cursors of
-// one payload look as different as those of two, so that a place in a list that is not all told does
-// not say how much of it was left out.
+// written, for one list with one set of filters, and that only this service can read. Two cursors
+// of one payload look as different as those of two, so that a place in a list that is not all told
+// does not say how much of it was left out.
 //
 // The text is unpadded base64url of
 //
@@ -105,7 +105,8 @@ func (c *Codec) appendTag(raw []byte, binding string) []byte {
 // Decode is the payload of a cursor that Encode made for this binding. Errors:
 // PAGINATION_CURSOR_INVALID.
 func (c *Codec) Decode(binding, text string) ([]byte, error) {
-	if len(text) > encoding.EncodedLen(headLen+PayloadMax+tagLen) || strings.ContainsAny(text, "\r\n") {
+	if len(text) > encoding.EncodedLen(headLen+PayloadMax+tagLen) ||
+		strings.ContainsAny(text, "\r\n") {
 		return nil, invalid()
 	}
 	raw, err := encoding.DecodeString(text)
