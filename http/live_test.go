@@ -118,10 +118,9 @@ func watched(t *testing.T, cfg Config) (f *fixture, b *board) {
 			if c.LastEventID == "bad" {
 				return api.Reply{}, fault.New(fault.PaginationCursorInvalid, "No.")
 			}
-			seen, stop := 0, func() {}
+			seen := 0
 			_, _ = fmt.Sscan(c.LastEventID, &seen)
-			var ready chan struct{}
-			ready, stop = b.wait()
+			ready, stop := b.wait()
 			return api.Reply{Data: api.Live{
 				Ready: ready, Stop: stop,
 				Look: func(to []byte) ([]byte, error) {
