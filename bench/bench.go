@@ -34,13 +34,14 @@ const (
 	RunRestart        = "restart"
 	RunWatchers       = "watchers"
 	RunMemory         = "memory"
+	RunSearch         = "search"
 )
 
 // RunNames lists all runs in their order.
 var RunNames = []string{
 	RunReads, RunReadsAnonymous, RunWritesMany, RunWritesOne, RunWritesHalf, RunMixed, RunClaims,
-	RunCheckpoints, RunResume, RunManifest, RunWatchers, RunRestart,
-	RunMemory,
+	RunCheckpoints, RunResume, RunManifest, RunWatchers, RunSearch,
+	RunRestart, RunMemory,
 }
 
 // Config says what is measured and how long.
@@ -69,6 +70,8 @@ type Config struct {
 	ResumeHandoffs   int
 	// Watchers is how many wait for events at once.
 	Watchers int
+	// SearchDocuments is how many documents search looks through.
+	SearchDocuments int
 	// Restart fills this many projects with this many changesets in all.
 	RestartProjects   int
 	RestartChangesets int
@@ -112,6 +115,7 @@ func (c *Config) validate() error {
 		{"resume tasks", c.ResumeTasks, tasksMax},
 		{"resume handoffs", c.ResumeHandoffs, handoffsMax},
 		{"watchers", c.Watchers, watchersMax},
+		{"search documents", c.SearchDocuments, projectsMax},
 		{"restart projects", c.RestartProjects, projectsMax},
 		{"restart changesets", c.RestartChangesets, changesetsMax},
 		{"memory projects", c.MemoryProjects, projectsMax},
@@ -170,6 +174,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		{[]string{RunClaims, RunCheckpoints}, runWork},
 		{[]string{RunResume, RunManifest}, runResume},
 		{[]string{RunWatchers}, runWatchers},
+		{[]string{RunSearch}, runSearch},
 		{[]string{RunRestart}, runRestart},
 		{[]string{RunMemory}, runMemory},
 	} {

@@ -39,7 +39,7 @@ func testConfig(t *testing.T) *Config {
 		Program: program, Duration: 200 * time.Millisecond, Connections: 4, Rounds: 2,
 		Dir: t.TempDir(), Projects: 8, ClaimTasks: 150, ResumeChangesets: 60, ResumeTasks: 40,
 		ResumeHandoffs: 7, RestartProjects: 5, RestartChangesets: 50,
-		MemoryProjects: 20, MemoryOperations: 1600, Watchers: 20,
+		MemoryProjects: 20, MemoryOperations: 1600, Watchers: 20, SearchDocuments: 60,
 	}
 }
 

@@ -24,6 +24,8 @@ type Report struct {
 	Memory        *MemoryResult  `json:"memory,omitempty"`
 	// Watchers is what those who wait hold.
 	Watchers *WatchersResult `json:"watchers,omitempty"`
+	// Search is what search costs beside time.
+	Search *SearchResult `json:"search,omitempty"`
 	// Absent names what could not be compared with.
 	Absent []string `json:"absent,omitempty"`
 }
@@ -175,6 +177,12 @@ func (r *Report) facts() *table {
 	if one := r.Watchers; one != nil {
 		t.add(fmt.Sprintf("memory of a waiting poller, of a stream (%d of each)", one.Watchers),
 			fmt.Sprintf("%.0f B, %.0f B", one.PollerBytes, one.StreamBytes), "")
+	}
+	if one := r.Search; one != nil {
+		what := fmt.Sprintf("%s documents", number(float64(one.Documents)))
+		t.add(what+" indexed, from their last write on", fmt.Sprintf("%.1f s", one.IndexSeconds), "")
+		t.add("memory of a server with "+what+", the same without search", fmt.Sprintf("%s B, %s B",
+			number(float64(one.MemoryBytes)), number(float64(one.MemoryOffBytes))), "")
 	}
 	return t
 }

@@ -31,6 +31,8 @@ type BenchCommand struct {
 
 	Watchers int `default:"1000" help:"How many wait for events in watchers."`
 
+	SearchDocuments int `default:"15000" help:"Documents that search looks through."`
+
 	RestartProjects   int `default:"10000" help:"Projects that restart fills."`
 	RestartChangesets int `default:"1000000" help:"Changesets that restart fills them with."`
 	MemoryProjects    int `default:"20000" help:"Projects that memory fills."`
@@ -55,6 +57,7 @@ func (c *BenchCommand) Run(out io.Writer) error {
 		Duration: time.Duration(c.Seconds * float64(time.Second)), Rounds: c.Rounds, Dir: c.Dir,
 		Projects: c.Projects, ClaimTasks: c.ClaimTasks, ResumeChangesets: c.ResumeChangesets,
 		ResumeTasks: c.ResumeTasks, ResumeHandoffs: c.ResumeHandoffs, Watchers: c.Watchers,
+		SearchDocuments:   c.SearchDocuments,
 		RestartProjects:   c.RestartProjects,
 		RestartChangesets: c.RestartChangesets, MemoryProjects: c.MemoryProjects,
 		MemoryOperations: c.MemoryOperations,

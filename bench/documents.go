@@ -1,0 +1,131 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"pws/bench/client"
+)
+
+const (
+	// documentsPerProject counts the project itself.
+	documentsPerProject = 250
+	// filesPerChangeset makes the files of a project with few requests.
+	filesPerChangeset = 50
+	// vocabulary is how many words the texts are made of, and everyWord is in each text.
+	vocabulary = 3600
+	everyWord  = "service"
+	// rareDocuments is about how many documents have a rare word.
+	rareDocuments = 5
+)
+
+// word is the word of a rank; no two are the same, and some begin alike.
+func word(rank int) string {
+	syllable := func(n int) string {
+		const consonants, vowels = "bdfgklmnprst", "aeiou"
+		return consonants[n%12:n%12+1] + vowels[n/12%5:n/12%5+1]
+	}
+	return syllable(rank) + syllable(rank*7+3) + syllable(rank/60)
+}
+
+// ordinary is the rank of a word that is neither in most texts nor in few.
+func ordinary(number int) int { return 40 + number*13%160 }
+
+// rareWord is a word of the document of a number, and of its neighbours.
+func rareWord(document int) string { return fmt.Sprintf("quartz%06d", document/rareDocuments) }
+
+// documents writes texts in which, as in those of people, few words are frequent and many are rare.
+type documents struct {
+	dice *rand.Rand
+	rank *rand.Zipf
+}
+
+func newDocuments(seed int) *documents {
+	dice := rand.New(rand.NewPCG(uint64(seed), 7))
+	return &documents{dice, rand.NewZipf(dice, 1.1, 8, vocabulary-1)}
+}
+
+// text is that of the document of a number, of about so many words.
+func (d *documents) text(number, words int) string {
+	var out strings.Builder
+	for at := range words/2 + d.dice.IntN(words) {
+		out.WriteString(word(int(d.rank.Uint64())))
+		switch {
+		case at == words/4:
+			out.WriteString(" " + everyWord + " " + rareWord(number) + " ")
+		case at%12 == 11:
+			out.WriteString(".\n")
+		default:
+			out.WriteByte(' ')
+		}
+	}
+	return out.String()
+}
+
+// fillDocuments makes so many documents: PUBLIC projects, files, tasks and handoffs.
+func (s *server) fillDocuments(ctx context.Context, count int) (int, error) {
+	projects := (count + documentsPerProject - 1) / documentsPerProject
+	err := s.each(ctx, projects, func(api *client.API, at int) error {
+		from := at * documentsPerProject
+		return fillProjectOfDocuments(api, from, min(from+documentsPerProject, count))
+	})
+	return count, err
+}
+
+// fillProjectOfDocuments makes a project and the documents of the numbers behind its own.
+func fillProjectOfDocuments(api *client.API, from, to int) error {
+	texts := newDocuments(from)
+	project, err := api.CreatePublicProject(everyWord + " " + rareWord(from) + " " + word(from%60))
+	if err != nil {
+		return err
+	}
+	path := projectPath(project.ID)
+	var files, tasks []map[string]any
+	for number := from + 1; number < to; number++ {
+		switch number % 5 {
+		case 0:
+			_, err = api.Post(path+"/handoffs", client.RandomKey(), map[string]any{
+				"summary": texts.text(number, 60), "next_actions": []string{texts.text(number, 20)},
+			}, nil)
+		case 1:
+			tasks = append(tasks, map[string]any{"create": map[string]any{
+				"title":       fmt.Sprintf("Task %d %s", number, word(number%vocabulary)),
+				"description": texts.text(number, 80),
+			}})
+		default:
+			files = append(files, map[string]any{
+				"action": "CREATE", "content": texts.text(number, 200),
+				"path": fmt.Sprintf("docs/%s/%d.md", word(number%60), number),
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	base := project.Head
+	for at := 0; at < len(files); at += filesPerChangeset {
+		var data struct {
+			Changeset struct {
+				ID string `json:"id"`
+			} `json:"changeset"`
+		}
+		_, err := api.Post(path+"/changesets", client.RandomKey(), map[string]any{
+			"base_changeset_id": base, "operations": files[at:min(at+filesPerChangeset, len(files))],
+		}, &data)
+		if err != nil {
+			return err
+		}
+		base = data.Changeset.ID
+	}
+	for at := 0; at < len(tasks); at += tasksPerRequest {
+		_, err := api.Post(path+"/checkpoint", client.RandomKey(), map[string]any{
+			"summary": "Plan the work.", "tasks": tasks[at:min(at+tasksPerRequest, len(tasks))],
+		}, nil)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pws/bench/client"
+)
+
+// SearchResult is what search costs beside time.
+type SearchResult struct {
+	Documents int `json:"documents"`
+	// IndexSeconds is from the last write of the documents until all were indexed.
+	IndexSeconds float64 `json:"index_seconds"`
+	// MemoryBytes is what the server holds with the documents, AFTER a restart and some queries, and
+	// MemoryOffBytes what one without search holds.
+	MemoryBytes    int64 `json:"memory_bytes"`
+	MemoryOffBytes int64 `json:"memory_off_bytes"`
+}
+
+const (
+	// searchTargetMicros is within what 95 of 100 queries are to be answered over one connection.
+	searchTargetMicros = 2000
+	// searchPutsTarget is the part of the rate of PUTs that is left with search on.
+	searchPutsTarget = 0.85
+	// searchConnections ask at once in the runs that are not alone.
+	searchConnections = 8
+	// searchPatience bounds how long documents may take to be indexed.
+	searchPatience = 5 * time.Minute
+)
+
+// runSearch measures queries of every kind, and what search takes from writers and from memory.
+func runSearch(ctx context.Context, config *Config, report *Report) error {
+	srv, err := startServer(ctx, config, "PWS_SEARCH=on")
+	if err != nil {
+		return err
+	}
+	defer srv.close()
+	result := &SearchResult{}
+	config.say("search: filling with %d documents", config.SearchDocuments)
+	if result.Documents, err = srv.fillDocuments(ctx, config.SearchDocuments); err != nil {
+		return fmt.Errorf("fill: %w", err)
+	}
+	begun := time.Now()
+	if err := srv.awaitIndexed(ctx); err != nil {
+		return err
+	}
+	result.IndexSeconds = time.Since(begun).Seconds()
+	if err := srv.driveQueries(ctx, config, report, result.Documents); err != nil {
+		return err
+	}
+	if config.Server != "" {
+		report.Absent = append(report.Absent, RunSearch+" off, which needs a server of its own")
+		return nil
+	}
+	if result.MemoryBytes, err = srv.searchMemory(ctx, result.Documents); err != nil {
+		return err
+	}
+	srv.env = append(srv.env, "PWS_SEARCH=off")
+	if result.MemoryOffBytes, err = srv.searchMemory(ctx, 0); err != nil {
+		return err
+	}
+	report.Search = result
+	return compareSearchWrites(ctx, config, report)
+}
+
+// awaitIndexed returns once nothing waits to be indexed.
+func (s *server) awaitIndexed(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, searchPatience)
+	defer cancel()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		var health struct {
+			Waiting int `json:"search_waiting"`
+		}
+		if err := s.api.Get("/api/v1/health", &health); err != nil || health.Waiting == 0 {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return errors.New("the documents were not indexed in time")
+		}
+	}
+}
+
+// queryKind is one way of asking.
+type queryKind struct {
+	name, what string
+	// query makes the part behind the question mark, another one for each number.
+	query func(documents, number int) string
+}
+
+// queryKinds are the ways of asking.
+var queryKinds = []queryKind{
+	{"rare", "a word of about five documents", func(documents, number int) string {
+		return "q=" + rareWord(number*7919%max(documents, 1))
+	}},
+	{"word", "an ordinary word", func(_, number int) string {
+		return "q=" + word(ordinary(number))
+	}},
+	{"two", "two ordinary words", func(_, number int) string {
+		return "q=" + word(ordinary(number)) + "+" + word(ordinary(number+17))
+	}},
+	{"three", "three ordinary words", func(_, number int) string {
+		return "q=" + word(ordinary(number)) + "+" + word(ordinary(number+17)) + "+" +
+			word(ordinary(number+31))
+	}},
+	{"beginning", "the beginning of words", func(_, number int) string {
+		return "q=" + word(ordinary(number))[:3]
+	}},
+	{"every", "a word that every document has", func(_, number int) string {
+		return "q=" + everyWord
+	}},
+	{"filter", "filters alone", func(_, number int) string {
+		return []string{
+			"type=TASK", "language=markdown", "open_work=true", "type=FILE&project_status=ACTIVE",
+		}[number%4]
+	}},
+}
+
+// queriesOfKind is how many different queries are asked in turn.
+const queriesOfKind = 96
+
+// paths are requests of a kind.
+func (k queryKind) paths(documents int) []string {
+	paths := make([]string, queriesOfKind)
+	for at := range paths {
+		paths[at] = "/api/v1/search?limit=25&" + k.query(documents, at)
+	}
+	return paths
+}
+
+// driveQueries drives all kinds of queries, and a mix of them, by several connections and by one.
+func (s *server) driveQueries(
+	ctx context.Context, config *Config, report *Report, documents int,
+) error {
+	var subjects, alone []*subject
+	defer func() {
+		for _, one := range subjects {
+			one.fleet.close()
+		}
+	}()
+	add := func(name, what string, connections int, paths []string) (*subject, error) {
+		one := &subject{name: name, what: what, cpu: s.cpu}
+		var err error
+		one.fleet, err = dialHTTP(s.host, connections, func(at int) func() []byte {
+			return reader(s.host, s.api.Credential, paths, at*len(paths)/connections)
+		})
+		if err == nil {
+			subjects = append(subjects, one)
+		}
+		return one, err
+	}
+	pair := func(name, what string, paths []string) error {
+		if _, err := add(name, what, searchConnections, paths); err != nil {
+			return err
+		}
+		one, err := add(name+"-alone", "the same by one connection", 1, paths)
+		alone = append(alone, one)
+		return err
+	}
+	var mix []string
+	for _, kind := range queryKinds {
+		paths := kind.paths(documents)
+		for at, path := range paths {
+			// A found result shows that the query asks for what is there.
+			if at >= 4 {
+				break
+			}
+			if err := s.finds(path); err != nil {
+				return err
+			}
+		}
+		mix = append(mix, paths...)
+		what := fmt.Sprintf("%s, by %d connections", kind.what, searchConnections)
+		if err := pair(RunSearch+"-"+kind.name, what, paths); err != nil {
+			return err
+		}
+	}
+	// A step that has no common divisor with their number goes through all of them.
+	turned := make([]string, len(mix))
+	for at := range mix {
+		turned[at] = mix[at*101%len(mix)]
+	}
+	if err := pair(RunSearch, "all of these in turn", turned); err != nil {
+		return err
+	}
+	if err := driveRounds(ctx, config, report, subjects); err != nil {
+		return err
+	}
+	for _, one := range alone {
+		target := make([]float64, len(one.rounds))
+		for round := range target {
+			target[round] = searchTargetMicros
+		}
+		report.compareTimes(one.name+" p95 / 2 ms", one.quantile(95), 1, target)
+	}
+	return nil
+}
+
+// finds wants a query to have results.
+func (s *server) finds(path string) error {
+	var page struct {
+		Results []struct{} `json:"results"`
+	}
+	if err := s.api.Get(path, &page); err != nil {
+		return fmt.Errorf("GET %s: %w", path, err)
+	}
+	if len(page.Results) == 0 {
+		return fmt.Errorf("GET %s finds nothing", path)
+	}
+	return nil
+}
+
+// searchMemory is what the server holds AFTER a restart, with little garbage. With documents each
+// kind of query has been asked.
+func (s *server) searchMemory(ctx context.Context, documents int) (int64, error) {
+	s.env = append(s.env, memoryEnv...)
+	if err := s.restartInOrder(ctx); err != nil {
+		return 0, err
+	}
+	if documents > 0 {
+		for _, kind := range queryKinds {
+			for _, path := range kind.paths(documents)[:8] {
+				if err := s.api.Get(path, nil); err != nil {
+					return 0, err
+				}
+			}
+		}
+	}
+	return s.settledMemory(ctx)
+}
+
+// compareSearchWrites writes to PUBLIC projects of a server with search and of one without.
+func compareSearchWrites(ctx context.Context, config *Config, report *Report) error {
+	var subjects []*subject
+	var indexing *server
+	for _, how := range []string{"on", "off"} {
+		srv, err := startServer(ctx, config, "PWS_SEARCH="+how)
+		if err != nil {
+			return err
+		}
+		defer srv.close()
+		projects := make([]string, config.Projects)
+		err = srv.each(ctx, len(projects), func(api *client.API, at int) error {
+			project, err := api.CreatePublicProject(fmt.Sprintf("Benchmark %d", at))
+			projects[at] = project.ID
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		clients, err := srv.writersTo(projects, config.Connections)
+		if err != nil {
+			return err
+		}
+		defer clients.close()
+		subjects = append(subjects, &subject{
+			name: "puts-search-" + how, fleet: clients, cpu: srv.cpu,
+			what: fmt.Sprintf("durable PUT of %d B, %d PUBLIC projects, --search %s",
+				contentBytes, config.Projects, how),
+			// What a round has left to be indexed is not to slow down the other server.
+			prepare: func(ctx context.Context) error { return indexing.awaitIndexed(ctx) },
+		})
+		if indexing == nil {
+			indexing = srv
+		}
+	}
+	if err := driveRounds(ctx, config, report, subjects); err != nil {
+		return err
+	}
+	report.compareRates(subjects[0], subjects[1], searchPutsTarget)
+	return nil
+}
