@@ -33,8 +33,13 @@ type Place struct {
 
 // compare is negative where p comes first.
 func (p Place) compare(other Place) int {
-	return cmp.Or(cmp.Compare(other.Score, p.Score), cmp.Compare(other.UpdatedAt, p.UpdatedAt),
-		cmp.Compare(p.Version, other.Version))
+	switch {
+	case p.Score != other.Score:
+		return cmp.Compare(other.Score, p.Score)
+	case p.UpdatedAt != other.UpdatedAt:
+		return cmp.Compare(other.UpdatedAt, p.UpdatedAt)
+	}
+	return cmp.Compare(p.Version, other.Version)
 }
 
 // Hit is a document as it was indexed.
@@ -61,7 +66,7 @@ const (
 // Search finds the best hits, in their order.
 func (x *Index) Search(q *Query) (hits []Hit, err error) {
 	err = x.read(func(reader index.IndexReader) (err error) {
-		r := &run{query: q, reader: reader}
+		r := &run{query: q, reader: reader, kept: &x.kept}
 		defer func() { err = errors.Join(err, r.close()) }()
 		if err := r.open(); err != nil {
 			return err
@@ -76,6 +81,7 @@ func (x *Index) Search(q *Query) (hits []Hit, err error) {
 type run struct {
 	query  *Query
 	reader index.IndexReader
+	kept   *keptFacts
 	values *factsReader
 	// words are in the order of their frequency, the rarest first.
 	words   []*postings
@@ -96,7 +102,7 @@ func newTermReader(
 }
 
 func (r *run) open() (err error) {
-	if r.values, err = newFactsReader(r.reader); err != nil {
+	if r.values, err = newFactsReader(r.reader, r.kept); err != nil {
 		return err
 	}
 	documents, err := r.reader.DocCount()
@@ -264,9 +270,13 @@ func (r *run) judge(number uint64, asked []*postings) error {
 }
 
 func (r *run) keep(next candidate) {
-	at, _ := slices.BinarySearchFunc(r.best, next, func(a, b candidate) int {
-		return cmp.Or(a.compare(b.Place), cmp.Compare(a.number, b.number))
-	})
+	at := 0
+	// Documents come in the order of their writing: by time alone, the next is mostly the first.
+	if len(r.best) > 0 && next.compare(r.best[0].Place) >= 0 {
+		at, _ = slices.BinarySearchFunc(r.best, next, func(a, b candidate) int {
+			return cmp.Or(a.compare(b.Place), cmp.Compare(a.number, b.number))
+		})
+	}
 	if at >= r.query.Limit {
 		return
 	}

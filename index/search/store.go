@@ -41,6 +41,7 @@ type Index struct {
 	// analysis does nothing, for documents come with their terms, but scorch wants a queue.
 	analysis *index.AnalysisQueue
 	failure  atomic.Pointer[error]
+	kept     keptFacts
 	// open is held by everybody who uses the index, and alone by who closes it.
 	open struct {
 		sync.RWMutex
@@ -209,7 +210,7 @@ func (x *Index) Len() (count uint64) {
 func (x *Index) Versions(keys []Key) (versions []uint64, err error) {
 	versions = make([]uint64, len(keys))
 	err = x.read(func(reader index.IndexReader) error {
-		values, err := newFactsReader(reader)
+		values, err := newFactsReader(reader, &x.kept)
 		if err != nil {
 			return err
 		}
