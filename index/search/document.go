@@ -1,11 +1,12 @@
 package search
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 
 	"pws/identity"
 	"pws/internal/id"
@@ -164,7 +165,8 @@ type Document struct {
 	UpdatedAt int64
 	// Terms are those of the filters that it passes.
 	Terms []string
-	// Version changes with everything that it is found by.
+	// Version is a hash of everything that it is found by. It tells changes, not forgeries: who could
+	// make two texts of one version would only have the old one found.
 	Version uint64
 }
 
@@ -175,22 +177,21 @@ func (d *Document) complete() *Document {
 	if !d.Key.Project.IsZero() {
 		d.Terms = append(d.Terms, inProject(d.Key.Project))
 	}
-	sum := sha256.New()
+	sum := xxhash.New()
 	var size [8]byte
 	put := func(text string) {
 		binary.LittleEndian.PutUint64(size[:], uint64(len(text)))
-		sum.Write(size[:])
-		sum.Write([]byte(text))
+		_, _ = sum.Write(size[:])
+		_, _ = sum.WriteString(text)
 	}
 	put(d.Key.Encode())
 	put(d.Title)
 	put(d.Body)
-	sum.Write(d.Blob[:])
+	_, _ = sum.Write(d.Blob[:])
 	for _, term := range d.Terms {
 		put(term)
 	}
-	var room [sha256.Size]byte
-	d.Version = binary.LittleEndian.Uint64(sum.Sum(room[:0]))
+	d.Version = sum.Sum64()
 	return d
 }
 

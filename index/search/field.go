@@ -3,9 +3,7 @@ package search
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"sync"
 
-	"github.com/blevesearch/bleve/v2/index/scorch"
 	index "github.com/blevesearch/bleve_index_api"
 )
 
@@ -52,70 +50,24 @@ func (f *facts) decode(text []byte) {
 
 // factsReader reads the facts of documents, one after another.
 type factsReader struct {
-	kept   *keptFacts
 	values index.DocValueReader
 	number index.IndexInternalID
 	last   facts
 	visit  index.DocValueVisitor
 	// parts are the segments in the order of their documents, and at is the one read from last.
-	parts []factsPart
+	parts []part
 	at    int
 }
 
-// factsPart is one segment in one search.
-type factsPart struct {
-	id        uint64
-	from, end uint64
-	// known has the facts of all its documents, nil while they are not kept.
-	known []facts
-	reads uint64
-}
-
-const (
-	// keptMin is the least size of a segment whose facts are kept, and keptShare the part of it that
-	// a search has read by then, as the divisor.
-	keptMin, keptShare = 512, 8
-)
-
-// keptFacts are the facts of large segments, decoded, 16 bytes a document: a filter or a word that
-// most documents have asks for all of them.
-type keptFacts struct {
-	mu        sync.Mutex
-	bySegment map[uint64][]facts
-}
-
-func newFactsReader(reader index.IndexReader, kept *keptFacts) (*factsReader, error) {
+func newFactsReader(reader index.IndexReader, kept *kept) (*factsReader, error) {
 	values, err := reader.DocValueReader([]string{fieldFacts})
-	r := &factsReader{kept: kept, values: values}
+	if err != nil {
+		return nil, err
+	}
+	r := &factsReader{values: values}
 	r.visit = func(_ string, term []byte) { r.last.decode(term) }
-	if snapshot, ok := reader.(*scorch.IndexSnapshot); ok {
-		r.parts = kept.parts(snapshot.Segments())
-	}
+	r.parts, err = kept.parts(reader)
 	return r, err
-}
-
-// parts are the segments of a snapshot; what is kept of others is forgotten.
-func (k *keptFacts) parts(segments []*scorch.SegmentSnapshot) []factsPart {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	parts, from, found := make([]factsPart, len(segments)), uint64(0), 0
-	for at, one := range segments {
-		end := from + uint64(one.FullSize())
-		parts[at] = factsPart{id: one.Id(), from: from, end: end, known: k.bySegment[one.Id()]}
-		if parts[at].known != nil {
-			found++
-		}
-		from = end
-	}
-	if found < len(k.bySegment) {
-		clear(k.bySegment)
-		for _, one := range parts {
-			if one.known != nil {
-				k.bySegment[one.id] = one.known
-			}
-		}
-	}
-	return parts
 }
 
 func (r *factsReader) read(number uint64) (facts, error) {
@@ -123,7 +75,7 @@ func (r *factsReader) read(number uint64) (facts, error) {
 	if part == nil {
 		return r.fetch(number)
 	}
-	if part.known == nil {
+	if part.facts == nil {
 		part.reads++
 		if size := part.end - part.from; size < keptMin || part.reads < size/keptShare {
 			return r.fetch(number)
@@ -132,11 +84,11 @@ func (r *factsReader) read(number uint64) (facts, error) {
 			return facts{}, err
 		}
 	}
-	return part.known[number-part.from], nil
+	return part.facts[number-part.from], nil
 }
 
 // part is the segment of a document.
-func (r *factsReader) part(number uint64) *factsPart {
+func (r *factsReader) part(number uint64) *part {
 	for range r.parts {
 		if part := &r.parts[r.at]; part.from <= number && number < part.end {
 			return part
@@ -147,20 +99,17 @@ func (r *factsReader) part(number uint64) *factsPart {
 }
 
 // keep reads the facts of a whole segment.
-func (r *factsReader) keep(part *factsPart) (err error) {
+func (r *factsReader) keep(part *part) (err error) {
 	known := make([]facts, part.end-part.from)
 	for at := range known {
 		if known[at], err = r.fetch(part.from + uint64(at)); err != nil {
 			return err
 		}
 	}
-	part.known = known
-	r.kept.mu.Lock()
-	defer r.kept.mu.Unlock()
-	if r.kept.bySegment == nil {
-		r.kept.bySegment = map[uint64][]facts{}
-	}
-	r.kept.bySegment[part.id] = known
+	part.facts = known
+	part.kept.mu.Lock()
+	defer part.kept.mu.Unlock()
+	part.kept.facts = known
 	return nil
 }
 

@@ -53,7 +53,7 @@ func Needed(words int) int {
 // matcher judges terms of a text by the words of a query.
 type matcher struct {
 	words Words
-	// first marks the bytes that words begin with, to pass over most terms at once.
+	// first marks the bytes that words begin with, in both cases, to pass over most terms at once.
 	first [256]bool
 }
 
@@ -61,6 +61,9 @@ func newMatcher(words Words) *matcher {
 	m := &matcher{words: words}
 	for _, word := range words.Folded {
 		m.first[word[0]] = true
+		if c := word[0]; c >= 'a' && c <= 'z' {
+			m.first[c-'a'+'A'] = true
+		}
 	}
 	return m
 }
@@ -86,6 +89,10 @@ func (m *matcher) which(term []byte) int {
 
 // note marks the words that a raw word of a text is found by; it reports whether any is.
 func (m *matcher) note(raw string, seen *uint64) bool {
+	whole := simple(raw)
+	if whole && !m.first[raw[0]] {
+		return false
+	}
 	var room [rawBytesMax]byte
 	hit := false
 	judge := func(part string) {
@@ -95,7 +102,7 @@ func (m *matcher) note(raw string, seen *uint64) bool {
 		}
 	}
 	judge(raw)
-	if !simple(raw) {
+	if !whole {
 		parts(raw, judge)
 	}
 	return hit

@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -67,7 +66,6 @@ const (
 func (x *Index) Search(q *Query) (hits []Hit, err error) {
 	err = x.read(func(reader index.IndexReader) (err error) {
 		r := &run{query: q, reader: reader, kept: &x.kept}
-		defer func() { err = errors.Join(err, r.close()) }()
 		if err := r.open(); err != nil {
 			return err
 		}
@@ -81,7 +79,7 @@ func (x *Index) Search(q *Query) (hits []Hit, err error) {
 type run struct {
 	query  *Query
 	reader index.IndexReader
-	kept   *keptFacts
+	kept   *kept
 	values *factsReader
 	// words are in the order of their frequency, the rarest first.
 	words   []*postings
@@ -93,12 +91,6 @@ type run struct {
 type candidate struct {
 	Place
 	number uint64
-}
-
-func newTermReader(
-	reader index.IndexReader, field, term string, scored bool,
-) (index.TermFieldReader, error) {
-	return reader.TermFieldReader(context.Background(), []byte(term), field, scored, scored, false)
 }
 
 func (r *run) open() (err error) {
@@ -114,7 +106,7 @@ func (r *run) open() (err error) {
 	for at, word := range words.Folded {
 		p := new(postings)
 		r.words = append(r.words, p)
-		if err := p.add(r.reader, fieldWords, word, documents, 1); err != nil {
+		if err := r.add(p, fieldWords, word, documents, 1); err != nil {
 			return err
 		}
 		if words.Beginning && at == len(words.Folded)-1 && p.count < commonMin {
@@ -128,7 +120,7 @@ func (r *run) open() (err error) {
 		p := new(postings)
 		r.filters = append(r.filters, p)
 		for _, term := range group {
-			if err := p.add(r.reader, fieldTerms, term, 0, 0); err != nil {
+			if err := r.add(p, fieldTerms, term, 0, 0); err != nil {
 				return err
 			}
 		}
@@ -163,25 +155,12 @@ func (r *run) addEndings(p *postings, word string, documents uint64) (err error)
 		if p.count > endingsUntil {
 			break
 		}
-		if err := p.add(r.reader, fieldWords, one.Term, documents, endingWeight); err != nil {
+		if err := r.add(p, fieldWords, one.Term, documents, endingWeight); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-func (r *run) close() error {
-	var faults []error
-	for _, p := range append(r.words, r.filters...) {
-		for _, c := range p.cursors {
-			faults = append(faults, c.reader.Close())
-		}
-	}
-	return errors.Join(faults...)
-}
-
-// nowhere is behind all documents.
-const nowhere = math.MaxUint64
 
 // hits goes through the documents that may match: those of enough of the rarest words that one of
 // them is in every match, or of the rarest filter where there are no words. The others are only
@@ -310,26 +289,29 @@ type postings struct {
 	count uint64
 }
 
-// cursor goes through the documents of one term.
+// cursor goes through the documents of one term, from segment to segment.
 type cursor struct {
-	reader index.TermFieldReader
-	doc    index.TermFieldDoc
-	at     uint64
-	weight float64
-	target index.IndexInternalID
+	sources []*source
+	at      uint64
+	weight  float64
 }
 
-func (p *postings) add(
-	reader index.IndexReader, field, term string, documents uint64, weight float64,
-) error {
-	found, err := newTermReader(reader, field, term, weight > 0)
-	if err != nil {
-		return err
+func (r *run) add(p *postings, field, term string, documents uint64, weight float64) error {
+	c, count := new(cursor), uint64(0)
+	for at := range r.values.parts {
+		found, err := r.values.parts[at].find(r.kept, field, term, weight > 0)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			c.sources = append(c.sources, found)
+			count += found.count
+		}
 	}
-	c := &cursor{reader: found, weight: weight * rarity(documents, found.Count())}
+	c.weight = weight * rarity(documents, count)
 	p.cursors = append(p.cursors, c)
-	p.count += found.Count()
-	if err := c.step(c.reader.Next(&c.doc)); err != nil {
+	p.count += count
+	if err := c.advance(0); err != nil {
 		return err
 	}
 	if len(p.cursors) == 1 {
@@ -344,18 +326,6 @@ func (p *postings) add(
 func rarity(documents, having uint64) float64 {
 	ratio := float64(documents+1) / float64(having+1)
 	return 1 + math.Floor(2*math.Log2(max(1, ratio)))/2
-}
-
-func (c *cursor) step(found *index.TermFieldDoc, err error) error {
-	if err != nil {
-		return err
-	}
-	if found == nil {
-		c.at = nowhere
-		return nil
-	}
-	c.at = found.ID.Value()
-	return nil
 }
 
 // advance goes to a document, or to the first behind it; it never goes back.
@@ -376,36 +346,25 @@ func (p *postings) advance(to uint64) error {
 }
 
 // advance goes forward to a document, or to the first behind it.
-func (c *cursor) advance(to uint64) error {
-	if c.at+1 == to {
-		return c.step(c.reader.Next(&c.doc))
+func (c *cursor) advance(to uint64) (err error) {
+	for len(c.sources) > 0 {
+		if c.sources[0].part.end > to {
+			if c.at, err = c.sources[0].seek(to); err != nil || c.at != nowhere {
+				return err
+			}
+		}
+		c.sources = c.sources[1:]
 	}
-	c.target = index.NewIndexInternalID(c.target, to)
-	return c.step(c.reader.Advance(c.target, &c.doc))
+	c.at = nowhere
+	return nil
 }
 
-const (
-	// saturation says how soon more of the same word counts no more, lengthWeight how much longer
-	// texts count less, and lengthUsual the words of a usual text. The last is fixed, so that scores
-	// do not move with the other documents.
-	saturation   = 1.2
-	lengthWeight = 0.4
-	lengthUsual  = 300
-)
-
-// score is what the word adds at the document where it stands, after BM25 (Robertson, Zaragoza
-// 2009). Of several terms the best counts.
+// score is what the word adds at the document where it stands. Of several terms the best counts.
 func (p *postings) score() (best float64) {
 	for _, c := range p.cursors {
-		if c.at != p.at {
-			continue
+		if c.at == p.at {
+			best = max(best, c.weight*c.sources[0].impact())
 		}
-		often, length := float64(c.doc.Freq), float64(lengthUsual)
-		if c.doc.Norm > 0 {
-			length = 1 / (c.doc.Norm * c.doc.Norm)
-		}
-		long := 1 - lengthWeight + lengthWeight*length/lengthUsual
-		best = max(best, c.weight*often*(saturation+1)/(often+saturation*long))
 	}
 	return best
 }

@@ -18,6 +18,7 @@
 package search
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ type Index struct {
 	// analysis does nothing, for documents come with their terms, but scorch wants a queue.
 	analysis *index.AnalysisQueue
 	failure  atomic.Pointer[error]
-	kept     keptFacts
+	kept     kept
 	// open is held by everybody who uses the index, and alone by who closes it.
 	open struct {
 		sync.RWMutex
@@ -236,7 +237,8 @@ func (x *Index) Versions(keys []Key) (versions []uint64, err error) {
 // KeysOf are the documents of a project.
 func (x *Index) KeysOf(project [16]byte) (keys []Key, err error) {
 	err = x.read(func(reader index.IndexReader) (err error) {
-		found, err := newTermReader(reader, fieldTerms, inProject(project), false)
+		found, err := reader.TermFieldReader(context.Background(), []byte(inProject(project)),
+			fieldTerms, false, false, false)
 		if err != nil {
 			return err
 		}
