@@ -29,6 +29,11 @@ type simulation struct {
 	// results are the outcomes of Idempotency-Keys that were acknowledged.
 	results map[string]keyed
 	steps   int
+	// chains follow what happens, and truth is what did.
+	chains []*chain
+	truth  truth
+	// durable is how much of each file of the feed no crash takes away.
+	durable map[string]int64
 }
 
 // simulated is an agent with what it needs to prove itself.
@@ -58,14 +63,18 @@ func TestSimulation(t *testing.T) {
 	s := &simulation{
 		t: t, config: quiet(filepath.Join(t.TempDir(), "data")), results: map[string]keyed{},
 		random: rand.New(rand.NewPCG(seed, 0)),
+		truth:  truth{ids: map[string]bool{}, acknowledged: map[id.ID]bool{}},
 	}
 	s.e = start(t, s.config)
+	s.addChain(id.ID{}, id.ID{})
 	s.register()
 	for range 1200 {
 		s.step()
+		s.followSome()
 	}
 	s.checkReach()
 	s.restart()
+	s.checkChains()
 	s.checkWholeLog()
 }
 
@@ -88,9 +97,12 @@ func (s *simulation) step() {
 		s.burst()
 	case kind < 94:
 		saveAll(s.t, s.e)
+		s.noteFeed()
 	case kind < 97:
 		s.e.sweep(s.e.Advance([]int64{1000, leaseMillis / 2}[s.pick(2)]))
 		s.e.prune()
+	case kind == 98:
+		s.crash()
 	case kind == 99:
 		s.restart()
 	}
@@ -106,12 +118,19 @@ func (s *simulation) tolerate(err error) {
 
 func (s *simulation) create() {
 	agent := s.agents[s.pick(len(s.agents))].session.AgentID
+	var project id.ID
 	if len(s.projects)%3 == 1 {
-		s.projects = append(s.projects, s.createCommunity(agent))
-		return
+		project = s.createCommunity(agent)
+	} else {
+		visibility := work.Visibility(1 + s.pick(3))
+		project = createProject(s.t, s.e, agent, visibility)
 	}
-	visibility := work.Visibility(1 + s.pick(3))
-	s.projects = append(s.projects, createProject(s.t, s.e, agent, visibility))
+	s.projects = append(s.projects, project)
+	if len(s.projects)%2 == 0 {
+		agent = s.agents[s.pick(len(s.agents))].session.AgentID
+		s.addChain(agent, project)
+		s.addChain(id.ID{}, project)
+	}
 }
 
 // work gives a random command to a project; under a key, its repeat must be told from another one.
@@ -131,8 +150,11 @@ func (s *simulation) work(key string) {
 		order.Command, order.Agent = s.spaceCommand(view)
 	}
 	if key == "" {
-		_, err := s.e.Do(order)
+		done, err := s.e.Do(order)
 		s.tolerate(err)
+		if err == nil {
+			s.acknowledge(&done)
+		}
 		return
 	}
 	order.Idempotency = recording(key, request)
@@ -143,6 +165,9 @@ func (s *simulation) work(key string) {
 	}
 	done, err := s.e.Do(order)
 	s.tolerate(err)
+	if err == nil {
+		s.acknowledge(&done)
+	}
 	known, used := s.results[project.Format(id.Project)+key]
 	switch {
 	case err == nil && done.Replayed != used,
@@ -185,8 +210,9 @@ func (s *simulation) command(p *work.Project) work.Command {
 	}
 }
 
-// burst writes to several projects at the same time.
+// burst writes to several projects at the same time, while others listen.
 func (s *simulation) burst() {
+	s.followAll()
 	faults := make(chan error, 8)
 	for n := range cap(faults) {
 		project, step := s.projects[n%len(s.projects)], s.steps
@@ -199,9 +225,11 @@ func (s *simulation) burst() {
 			faults <- err
 		}()
 	}
+	s.overhear()
 	for range cap(faults) {
 		s.tolerate(<-faults)
 	}
+	s.followAll()
 }
 
 func (s *simulation) register() {
@@ -213,6 +241,7 @@ func (s *simulation) register() {
 	found, _ := s.e.Identity().Agent(agent)
 	one.session = found.Sessions()[0]
 	s.agents = append(s.agents, one)
+	s.addChain(agent, id.ID{})
 }
 
 func (s *simulation) identity(command identity.Command, agent id.ID) (api.IdentityDone, error) {
@@ -303,8 +332,12 @@ func (s *simulation) restart() {
 	}
 	checkFound(s.t, fmt.Sprintf("step %d", s.steps), s.e)
 	want := fullState(s.t, s.e)
+	for _, c := range s.chains {
+		s.hangUp(c)
+	}
 	stop(s.t, s.e)
 	s.e = start(s.t, s.config)
+	s.noteFeed()
 	checkFound(s.t, fmt.Sprintf("step %d, after a start", s.steps), s.e)
 	sameState(s.t, fmt.Sprintf("step %d", s.steps), want, fullState(s.t, s.e))
 }

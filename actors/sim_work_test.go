@@ -56,7 +56,8 @@ func (s *simulation) workCommand(p *work.Project) work.Command {
 			Entity: p.Entity(), Kind: work.VerificationKind(1 + s.pick(2)), Outcome: work.Passed,
 		}}
 	case kind == 17:
-		return &work.CreateRelation{Type: work.RelatedTo, Target: p.ID.Next()}
+		target := s.projects[s.pick(len(s.projects))]
+		return &work.CreateRelation{Type: work.RelatedTo, Target: target}
 	case kind < 4:
 		return &work.CreateTask{Spec: s.spec(p)}
 	case kind < 7:

@@ -1,0 +1,480 @@
+package actors
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pws/api"
+	"pws/index/feed"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/wal"
+	"pws/work"
+)
+
+// chain is somebody who follows what happens for as long as the simulation lasts: by polls, each
+// with the cursor of the one before, or by a stream that is opened again behind the last event
+// that was heard.
+type chain struct {
+	// agent is zero for nobody, project for all projects.
+	agent, project id.ID
+	cursor         string
+	streams        bool
+	live           *api.Live
+	// read is how many of the records stand in front of the place up to which it was told, and heard
+	// how many of them up to the last event that it was told.
+	read, heard int
+	// early are events that it was told while others wrote, and that nothing was compared with yet.
+	early []toldEvent
+	told  int
+}
+
+// toldEvent is an event as a chain is told it, with all else that is said of it.
+type toldEvent struct{ id, kind, text string }
+
+// truth is what happened in the simulation, as the log has it.
+type truth struct {
+	records []feed.Record
+	// logged is the entry that it is read up to.
+	logged uint64
+	// ids are the public IDs of the records, acknowledged the changesets that agents were told of.
+	ids          map[string]bool
+	acknowledged map[id.ID]bool
+	// hidden counts what chains were not told.
+	hidden int
+}
+
+func (s *simulation) addChain(agent, project id.ID) {
+	for _, streams := range []bool{false, true} {
+		s.chains = append(s.chains, &chain{agent: agent, project: project, streams: streams})
+	}
+}
+
+// readLog takes in what has become durable.
+func (s *simulation) readLog() {
+	s.t.Helper()
+	stats := s.e.wal.Stats()
+	for ; stats.Durable < stats.Last; stats = s.e.wal.Stats() {
+		runtime.Gosched()
+	}
+	switch {
+	case stats.Last < s.truth.logged:
+		s.t.Fatalf("step %d: entry %d was durable, the log ends with %d", s.steps, s.truth.logged,
+			stats.Last)
+	case stats.Last == s.truth.logged:
+		return
+	}
+	first := len(s.truth.records)
+	err := wal.Read(filepath.Join(s.config.Dir, logName), s.truth.logged+1,
+		func(position uint64, payload []byte) error {
+			one, err := happened(position, payload)
+			s.truth.records = one.records(s.truth.records)
+			s.truth.logged = position
+			return err
+		})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for at := first; at < len(s.truth.records); at++ {
+		public := s.publicID(at)
+		if s.truth.ids[public] {
+			s.t.Fatalf("step %d: two events are %s", s.steps, public)
+		}
+		s.truth.ids[public] = true
+	}
+}
+
+func (s *simulation) publicID(at int) string {
+	record := &s.truth.records[at]
+	return s.e.EventID(record.Position, record.At).Format(id.ActivityEvent)
+}
+
+// acknowledge keeps what somebody was told that it is done.
+func (s *simulation) acknowledge(done *api.Done) {
+	if !done.Result.Changeset.IsZero() {
+		s.truth.acknowledged[done.Result.Changeset] = true
+	}
+}
+
+// reads reports whether an agent may read a project, and whether it learns of it by itself.
+func (s *simulation) reads(agent, project id.ID) (readable, listed bool) {
+	p := viewOf(s.t, s.e, project)
+	if p == nil {
+		return false, false
+	}
+	member := false
+	for _, one := range p.Members() {
+		member = member || one.Agent == agent
+	}
+	return p.Visibility != work.Private || member, p.Visibility == work.Public || member
+}
+
+// sees reports whether an agent may be told of a record as things stand, by the words of the
+// interface.
+func (s *simulation) sees(c *chain, record *feed.Record) bool {
+	readable, listed := s.reads(c.agent, record.Project)
+	if c.project.IsZero() && !listed || !readable {
+		return false
+	}
+	switch record.Activity.Type {
+	case work.ActivityWorkspaceOpened, work.ActivityWorkspaceRefreshed:
+		role := work.NoRole
+		for _, one := range viewOf(s.t, s.e, record.Project).Members() {
+			if one.Agent == c.agent {
+				role = one.Role
+			}
+		}
+		return role == work.Owner || role == work.Maintainer || record.Activity.Actor == c.agent
+	case work.ActivityRelationCreated:
+		readable, _ = s.reads(c.agent, record.Activity.Other)
+	}
+	return readable
+}
+
+// visible are the records behind the cursor of a chain that it may be told of.
+func (s *simulation) visible(c *chain) (places []int) {
+	for at := c.read; at < len(s.truth.records); at++ {
+		record := &s.truth.records[at]
+		switch {
+		case !c.project.IsZero() && record.Project != c.project:
+		case s.sees(c, record):
+			places = append(places, at)
+		default:
+			s.truth.hidden++
+		}
+	}
+	return places
+}
+
+// expect compares events with the records that should be told.
+func (s *simulation) expect(c *chain, got []toldEvent, want []int) {
+	s.t.Helper()
+	for at, one := range got {
+		if at >= len(want) {
+			s.t.Fatalf("step %d: %+v is told of %v and should not be", s.steps, *c, one)
+		}
+		record := &s.truth.records[want[at]]
+		activity := &record.Activity
+		if one.id != s.publicID(want[at]) || one.kind != activity.Type.String() {
+			s.t.Fatalf("step %d: %+v is told of %v in the place of %+v", s.steps, *c, one, *record)
+		}
+		says := func(public string) bool { return strings.Contains(one.text, public) }
+		if !says(record.Project.Format(id.Project)) || !says(activity.Actor.Format(id.Agent)) ||
+			!says(activity.Subject.ID.Format(activity.Subject.Type.Prefix())) {
+			s.t.Fatalf("step %d: %v does not say %+v", s.steps, one, *record)
+		}
+		known := false
+		if !activity.Other.IsZero() {
+			known, _ = s.reads(c.agent, activity.Other)
+		}
+		for _, fact := range activity.Facts {
+			if fact.Name.OfOther() && says(fact.ID.Format(fact.Name.Prefix())) != known {
+				s.t.Fatalf("step %d: %+v may know of the other project: %v, and hears %v", s.steps,
+					*c, known, one)
+			}
+		}
+	}
+	c.told += len(got)
+	if len(got) > 0 {
+		c.heard = want[len(got)-1] + 1
+	}
+}
+
+// follow reads so many full pages of a chain, or to its end, and expects exactly what its agent
+// may see of what has happened since.
+func (s *simulation) follow(c *chain, pages int) {
+	s.t.Helper()
+	s.readLog()
+	want, got, more := s.visible(c), c.early, true
+	for c.early = nil; more && pages > 0; {
+		var page []toldEvent
+		var err error
+		limit := 1 + s.pick(40)
+		page, more, err = s.ask(c, limit)
+		readable := true
+		if !c.project.IsZero() {
+			readable, _ = s.reads(c.agent, c.project)
+		}
+		if !readable && fault.CodeOf(err) == fault.ProjectNotFound {
+			s.hangUp(c)
+			return
+		}
+		if err != nil || !readable {
+			s.t.Fatalf("step %d: %+v: readable is %v, %v", s.steps, *c, readable, err)
+		}
+		if got = append(got, page...); len(page) == limit && !c.streams {
+			pages--
+		}
+	}
+	s.expect(c, got, want)
+	switch {
+	case !more && len(got) < len(want):
+		s.t.Fatalf("step %d: %+v is not told of %+v", s.steps, *c, s.truth.records[want[len(got)]])
+	case !more:
+		c.read = len(s.truth.records)
+	case len(got) > 0:
+		c.read = c.heard
+	}
+}
+
+// ask takes a page of polling, or what a stream has at once.
+func (s *simulation) ask(c *chain, limit int) (page []toldEvent, more bool, err error) {
+	if c.streams {
+		return s.listen(c)
+	}
+	query := map[string]string{"limit": strconv.Itoa(limit)}
+	if c.cursor != "" {
+		query["after"] = c.cursor
+	}
+	if limit%3 == 0 {
+		query["wait"] = "1"
+	}
+	reply, err := s.call(c, query)
+	if later, waits := reply.Data.(api.Later); waits {
+		// As though the time were over at once.
+		reply, _, err = later.Look(true)
+		later.Stop()
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	data, ok := reply.Data.(api.EventsData)
+	if !ok {
+		return nil, false, fmt.Errorf("%T is no page", reply.Data)
+	}
+	for at := range data.Events {
+		one := &data.Events[at]
+		page = append(page, toldEvent{one.ID, one.Type, fmt.Sprint(one.ProjectID, " ",
+			one.Actor.AgentID, " ", one.Subject.ID, " ", string(one.Data))})
+	}
+	c.cursor = data.NextCursor
+	return page, data.HasMore, nil
+}
+
+// call asks the operation as the agent of a chain.
+func (s *simulation) call(c *chain, query map[string]string) (api.Reply, error) {
+	at := slices.IndexFunc(api.Table, func(op *api.Operation) bool { return op.Name == "events.poll" })
+	if !c.project.IsZero() {
+		query["project"] = c.project.Format(id.Project)
+	}
+	call := &api.Call{
+		Service: api.NewService(s.e, api.Config{}), Operation: api.Table[at], Now: s.e.Now(),
+		Agent: c.agent, Query: query, Streams: c.streams,
+	}
+	if c.streams {
+		call.LastEventID = c.cursor
+	}
+	return api.Table[at].Run(call, api.Table[at].NewRequest())
+}
+
+// listen takes what a stream has to tell, and opens it where it is not.
+func (s *simulation) listen(c *chain) (page []toldEvent, more bool, err error) {
+	if c.live == nil {
+		reply, err := s.call(c, map[string]string{})
+		if err != nil {
+			return nil, false, err
+		}
+		live, ok := reply.Data.(api.Live)
+		if !ok {
+			return nil, false, fmt.Errorf("%T is no stream", reply.Data)
+		}
+		c.live = &live
+	}
+	text, err := c.live.Look(nil)
+	for block := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n\n"), "\n\n") {
+		fields := strings.SplitN(block, "\n", 3)
+		if len(fields) != 3 {
+			break
+		}
+		var event struct{ ID string }
+		data := strings.TrimPrefix(fields[2], "data: ")
+		if err := json.Unmarshal([]byte(data), &event); err != nil {
+			return nil, false, err
+		}
+		page = append(page, toldEvent{event.ID, strings.TrimPrefix(fields[1], "event: "), data})
+		c.cursor = strings.TrimPrefix(fields[0], "id: ")
+	}
+	return page, len(text) > 0, err
+}
+
+// hangUp leaves a stream, which then goes on behind the last event that was heard.
+func (s *simulation) hangUp(c *chain) {
+	if c.live != nil {
+		c.live.Stop()
+		c.live, c.read = nil, c.heard
+	}
+}
+
+// followAll has all chains come to the end.
+func (s *simulation) followAll() {
+	s.t.Helper()
+	for _, c := range s.chains {
+		s.follow(c, 1<<20)
+	}
+}
+
+// followSome has one or two chains go on, mostly not to the end, and streams break off now and then.
+func (s *simulation) followSome() {
+	for range s.pick(3) {
+		c := s.chains[s.pick(len(s.chains))]
+		if s.pick(6) == 0 {
+			s.hangUp(c)
+		}
+		s.follow(c, []int{1, 2, 1 << 20}[s.pick(3)])
+	}
+}
+
+// overhear has chains told of what happens while others write; what they hear is compared later.
+func (s *simulation) overhear() {
+	s.t.Helper()
+	for range 6 {
+		c := s.chains[s.pick(len(s.chains))]
+		page, _, err := s.ask(c, 1+s.pick(20))
+		if err != nil && fault.CodeOf(err) != fault.ProjectNotFound {
+			s.t.Fatalf("step %d: %+v: %v", s.steps, *c, err)
+		}
+		c.early = append(c.early, page...)
+	}
+}
+
+// crash has the machine go off while agents write. The next engine finds what the disk had at that
+// moment, but for some of the end of the feed, which nothing waits for.
+func (s *simulation) crash() {
+	s.t.Helper()
+	if len(s.projects) == 0 {
+		return
+	}
+	for _, c := range s.chains {
+		s.hangUp(c)
+	}
+	s.followAll()
+	faults, done := make(chan error, 8), make(chan api.Done, 8*4)
+	for n := range cap(faults) {
+		project := s.projects[n%len(s.projects)]
+		owner, name := viewOf(s.t, s.e, project).Owner, fmt.Sprint("crash/", s.steps, "/", n)
+		go func() {
+			var err error
+			for nth := 0; nth < 4 && err == nil; nth++ {
+				var one api.Done
+				if one, err = put(s.e, project, owner, name, fmt.Sprint(name, nth)); err == nil {
+					done <- one
+				}
+			}
+			faults <- err
+		}()
+	}
+	s.overhear()
+	ended := 0
+	for wanted := s.pick(cap(done)); wanted > 0 && ended < cap(faults); {
+		select {
+		case one := <-done:
+			s.acknowledge(&one)
+			wanted--
+		case err := <-faults:
+			s.tolerate(err)
+			ended++
+		}
+	}
+	s.overhear()
+	for _, c := range s.chains {
+		s.hangUpEarly(c)
+	}
+	s.config.Dir = crashCopy(s.t, s.config.Dir)
+	for ; ended < cap(faults); ended++ {
+		s.tolerate(<-faults)
+	}
+	stop(s.t, s.e)
+	s.tearFeed()
+	s.e = start(s.t, s.config)
+	s.noteFeed()
+	checkFound(s.t, fmt.Sprintf("step %d, after a crash", s.steps), s.e)
+	s.followAll()
+}
+
+// hangUpEarly leaves a stream that has told what was not compared yet: the next one goes on where
+// that ends.
+func (s *simulation) hangUpEarly(c *chain) {
+	if c.live != nil {
+		c.live.Stop()
+		c.live = nil
+	}
+}
+
+// feedFiles are the files of the feed, the last one at the end.
+func (s *simulation) feedFiles() []string {
+	names, err := filepath.Glob(filepath.Join(s.config.Dir, feedName, "feed-*"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return names
+}
+
+// noteFeed keeps how much of the feed is durable.
+func (s *simulation) noteFeed() {
+	s.durable = map[string]int64{}
+	for _, name := range s.feedFiles() {
+		info, err := os.Stat(name)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.durable[filepath.Base(name)] = info.Size()
+	}
+}
+
+// tearFeed takes some of the end of the feed that was not synced.
+func (s *simulation) tearFeed() {
+	names := s.feedFiles()
+	if len(names) == 0 {
+		return
+	}
+	last := names[len(names)-1]
+	info, err := os.Stat(last)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	least := s.durable[filepath.Base(last)]
+	size := least + s.random.Int64N(info.Size()-least+1)
+	if err := os.Truncate(last, size); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// checkChains has all chains, and such as begin only now, come to the end, and everything that was
+// acknowledged stand in the log that they were compared with.
+func (s *simulation) checkChains() {
+	s.t.Helper()
+	for _, one := range s.agents {
+		s.addChain(one.session.AgentID, id.ID{})
+	}
+	s.followAll()
+	told := 0
+	for _, c := range s.chains {
+		s.hangUp(c)
+		told += c.told
+	}
+	missing := 0
+	found := map[id.ID]bool{}
+	for at := range s.truth.records {
+		found[s.truth.records[at].Activity.Subject.ID] = true
+	}
+	for changeset := range s.truth.acknowledged {
+		if !found[changeset] {
+			missing++
+		}
+	}
+	s.t.Logf("%d events, %d changesets acknowledged; %d chains were told %d times, and kept from "+
+		"it %d times", len(s.truth.records), len(s.truth.acknowledged), len(s.chains), told,
+		s.truth.hidden)
+	if missing > 0 {
+		s.t.Errorf("%d acknowledged changesets are in no event", missing)
+	}
+	if told < 10*len(s.chains) || s.truth.hidden == 0 || len(s.truth.acknowledged) < 50 {
+		s.t.Error("too little was tried to tell")
+	}
+}
