@@ -302,6 +302,7 @@ func (p *privacy) times(ts *testscript.TestScript) {
 		"projects/$project/resume", "contributions/$contribution", "search?q=<content>",
 	} {
 		if operationOf("GET", w.script.target(target)) == nil {
+			p.failf("no operation is GET %s", target)
 			continue
 		}
 		const farDigit = 12

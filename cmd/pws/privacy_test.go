@@ -60,6 +60,8 @@ const (
 	worldUnlisted = "unlisted"
 	worldClosed   = "closed"
 	worldPublic   = "public"
+	// The hub is the bridge's, and is made first.
+	worldHub = "hub"
 )
 
 var secretKinds = []string{worldPrivate, worldUnlisted, worldClosed, worldPublic}
@@ -130,7 +132,15 @@ func (p *privacy) readWorld(text string) error {
 		}
 		step := secretStep{who: columns[1], keep: map[string]string{}}
 		step.kinds = strings.Fields(columns[0])
+		for _, kind := range step.kinds {
+			if kind != "all" && kind != worldHub && !slices.Contains(secretKinds, kind) {
+				return fmt.Errorf("a step in %q, which is no project: %q", kind, columns)
+			}
+		}
 		step.method, step.target, step.body = splitRequest(columns[2])
+		if operationOf(step.method, p.script.target(step.target)) == nil {
+			return fmt.Errorf("no operation is %s %s", step.method, step.target)
+		}
 		if len(columns) == 4 {
 			for _, setting := range strings.Fields(columns[3]) {
 				name, path, _ := strings.Cut(setting, "=")
@@ -147,36 +157,46 @@ func (p *privacy) readCases(text string) error {
 		if len(columns) < 3 || len(columns) > 4 {
 			return fmt.Errorf("a case of %d columns: %q", len(columns), columns)
 		}
-		one := &secretCase{operation: columns[0]}
-		one.method, one.target, one.body = splitRequest(columns[2])
-		switch columns[1] {
-		case "agents":
-			one.agents = true
-		case "nobody":
-			one.nobody = true
-		case "surface":
-		default:
-			one.code = fault.Code(columns[1])
-		}
-		if len(columns) == 4 {
-			one.lacks = strings.TrimPrefix(columns[3], "lacks ")
-			if one.shows = columns[3] == "shows"; one.shows {
-				one.lacks = ""
-			}
-		}
-		// A line for an operation that is not in the table is as good as none: its gap shows.
-		if !slices.ContainsFunc(api.Table, func(op *api.Operation) bool {
-			return op.Name == one.operation
-		}) {
-			continue
-		}
-		target := p.script.target(one.target)
-		if op := operationOf(one.method, target); op == nil || op.Name != one.operation {
-			return fmt.Errorf("%s is asked for by %s %s", one.operation, one.method, target)
+		one, err := p.readCase(columns)
+		if err != nil {
+			return err
 		}
 		p.cases = append(p.cases, one)
 	}
 	return nil
+}
+
+// readCase refuses what would not be asked as it is meant.
+func (p *privacy) readCase(columns []string) (*secretCase, error) {
+	one := &secretCase{operation: columns[0]}
+	one.method, one.target, one.body = splitRequest(columns[2])
+	target := p.script.target(one.target)
+	op := operationOf(one.method, target)
+	if op == nil || op.Name != one.operation {
+		return nil, fmt.Errorf("%s is not %s %s", one.operation, one.method, target)
+	}
+	switch columns[1] {
+	case "agents":
+		one.agents = true
+	case "nobody":
+		one.nobody = true
+	case "surface":
+	default:
+		one.code = fault.Code(columns[1])
+		if !slices.Contains(op.Codes(), one.code) {
+			return nil, fmt.Errorf("%s does not answer %s", one.operation, one.code)
+		}
+	}
+	if len(columns) == 4 {
+		var lacks bool
+		one.lacks, lacks = strings.CutPrefix(columns[3], "lacks ")
+		if one.shows = columns[3] == "shows"; one.shows {
+			one.lacks = ""
+		} else if !lacks {
+			return nil, fmt.Errorf("%s is to show %q", one.operation, columns[3])
+		}
+	}
+	return one, nil
 }
 
 // gaps are the operations without a case.
@@ -192,7 +212,7 @@ func (p *privacy) gaps() (gaps []error) {
 // build makes the hub, which is PUBLIC, what the outsiders own, and then all worlds.
 func (p *privacy) build() error {
 	p.worlds = map[string]*secretWorld{}
-	hub := p.newWorld("hub")
+	hub := p.newWorld(worldHub)
 	if err := hub.make(p.steps); err != nil {
 		return err
 	}
@@ -249,7 +269,7 @@ func (w *secretWorld) spelled(text string) string {
 func (w *secretWorld) make(steps []secretStep) error {
 	for _, step := range steps {
 		if !slices.Contains(step.kinds, w.kind) &&
-			(w.kind == "hub" || !slices.Contains(step.kinds, "all")) {
+			(w.kind == worldHub || !slices.Contains(step.kinds, "all")) {
 			continue
 		}
 		who := step.who
@@ -257,9 +277,6 @@ func (w *secretWorld) make(steps []secretStep) error {
 			who = word(w.kind, who)
 		}
 		sent := w.request(who, step.method, step.target, step.body, nil)
-		if operationOf(sent.method, sent.target) == nil {
-			continue
-		}
 		got, err := w.answer(who, sent)
 		if err == nil && got.status >= 300 {
 			err = fmt.Errorf("%d %s", got.status, got.body)
@@ -275,7 +292,7 @@ func (w *secretWorld) make(steps []secretStep) error {
 			w.script.vars[name] = textOf(value)
 		}
 		// What the bridge and the visitor make may be their own.
-		if w.kind == "hub" || who != bridge && who != "visitor" {
+		if w.kind == worldHub || who != bridge && who != "visitor" {
 			for _, public := range anyID.FindAllString(string(got.body), -1) {
 				w.ids[public] = w.isSecret(public)
 			}
