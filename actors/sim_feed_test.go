@@ -319,7 +319,7 @@ func (s *simulation) followAll() {
 	}
 }
 
-// followSome has one or two chains go on, mostly not to the end, and streams break off now and then.
+// followSome has some chains go on, mostly not to the end, and streams break off now and then.
 func (s *simulation) followSome() {
 	for range s.pick(3) {
 		c := s.chains[s.pick(len(s.chains))]
