@@ -1,0 +1,115 @@
+package feed
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// crowd fills a new directory with records of projects in a random order, as a service with many
+// has them, and closes it.
+func crowd(t testing.TB, records, projects int) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	l := reopen(t, Options{Dir: dir})
+	dice := rand.New(rand.NewPCG(1, 1))
+	random := func() (out id.ID) {
+		for at := range out {
+			out[at] = byte(dice.Uint32())
+		}
+		return out
+	}
+	names := make([]id.ID, projects)
+	for at := range names {
+		names[at] = random()
+	}
+	const batch = 1024
+	for at := 0; at < records; at += batch {
+		var some []Record
+		for nth := at; nth < min(at+batch, records); nth++ {
+			some = append(some, Record{
+				Position: At(uint64(nth+1), 0, 0), Project: names[dice.IntN(projects)],
+				At: int64(nth), Activity: work.Activity{
+					Type: work.ActivityTaskClaimed, Actor: names[nth%1000],
+					Subject: work.Subject{Type: work.SubjectTask, ID: random()},
+					Facts:   []work.Fact{{Name: work.FactClaim, ID: random()}},
+				},
+			})
+		}
+		if err := l.Append(some, uint64(min(at+batch, records))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// opened opens a log and says what that took: of the heap for as long as it is open, and of the
+// processors, what the collector did meanwhile included.
+func opened(t testing.TB, dir string) (l *Log, heap int64, took time.Duration) {
+	t.Helper()
+	heap = -heapBytes()
+	took = -processorTime(t)
+	l = reopen(t, Options{Dir: dir})
+	took += processorTime(t)
+	heap += heapBytes()
+	return l, heap, took
+}
+
+func heapBytes() int64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+func processorTime(t testing.TB) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// TestOpenTakesLittleMemory bounds what a log holds for each record that is kept and for each
+// project: the number in its chain, and the chain.
+func TestOpenTakesLittleMemory(t *testing.T) {
+	const records, projects = 100_000, 10_000
+	const recordBytes, projectBytes = 12, 100
+	l, heap, _ := opened(t, crowd(t, records, projects))
+	t.Logf("%d bytes", heap)
+	if most := int64(records*recordBytes + projects*projectBytes); heap > most {
+		t.Errorf("%d bytes for %d records of %d projects, more than %d", heap, records, projects, most)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkOpen1M opens a log of a million records of a hundred thousand projects.
+func BenchmarkOpen1M(b *testing.B) {
+	dir := crowd(b, 1_000_000, 100_000)
+	var heap int64
+	var took time.Duration
+	size := int64(0)
+	for b.Loop() {
+		l, more, spent := opened(b, dir)
+		heap, took, size = heap+more, took+spent, l.Stats().Bytes
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	const mega = 1e6
+	b.ReportMetric(float64(size)/mega, "disk-MB")
+	b.ReportMetric(float64(heap)/mega/float64(b.N), "heap-MB")
+	b.ReportMetric(took.Seconds()*1000/float64(b.N), "cpu-ms/op")
+}
