@@ -249,18 +249,20 @@ func (r *run) judge(number uint64, asked []*postings) error {
 }
 
 func (r *run) keep(next candidate) {
+	before := func(a, b candidate) int {
+		return cmp.Or(a.compare(b.Place), cmp.Compare(a.number, b.number))
+	}
+	if full := len(r.best) == r.query.Limit; full {
+		// Most are not among the best.
+		if before(next, r.best[len(r.best)-1]) > 0 {
+			return
+		}
+		r.best = r.best[:len(r.best)-1]
+	}
 	at := 0
 	// Documents come in the order of their writing: by time alone, the next is mostly the first.
 	if len(r.best) > 0 && next.compare(r.best[0].Place) >= 0 {
-		at, _ = slices.BinarySearchFunc(r.best, next, func(a, b candidate) int {
-			return cmp.Or(a.compare(b.Place), cmp.Compare(a.number, b.number))
-		})
-	}
-	if at >= r.query.Limit {
-		return
-	}
-	if len(r.best) == r.query.Limit {
-		r.best = r.best[:len(r.best)-1]
+		at, _ = slices.BinarySearchFunc(r.best, next, before)
 	}
 	r.best = slices.Insert(r.best, at, next)
 }
