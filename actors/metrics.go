@@ -7,7 +7,7 @@ type Gauge struct {
 	Value func() float64
 }
 
-// Metrics are the figures of log, contents, snapshots and projects.
+// Metrics are the figures of log, contents, snapshots, projects, feed and search.
 func (e *Engine) Metrics() []Gauge {
 	return append([]Gauge{
 		{"pws_log_durable_position", "Position of the newest durable entry.",
@@ -28,5 +28,13 @@ func (e *Engine) Metrics() []Gauge {
 			func() float64 { return float64(e.handles.Size()) }},
 		{"pws_tasks_unfinished", "Unfinished tasks of all projects.",
 			func() float64 { return float64(e.tasks.Len()) }},
+		{"pws_feed_records", "Events that are kept for those who poll.",
+			func() float64 { return float64(e.feed.log.Stats().Records) }},
+		{"pws_feed_bytes", "Bytes of these on disk.",
+			func() float64 { return float64(e.feed.log.Stats().Bytes) }},
+		{"pws_feed_behind", "Entries of the log that the feed has not taken in yet.",
+			func() float64 { return float64(e.feed.behind()) }},
+		{"pws_feed_waiters", "Who waits for events now, in requests and streams.",
+			func() float64 { return float64(e.feed.hub.Waiting()) }},
 	}, e.search.gauges()...)
 }

@@ -12,11 +12,25 @@ func (e *Engine) WaitActivity(project, agent id.ID) *wake.Waiter {
 	return e.feed.hub.Wait(project, agent)
 }
 
+// NewestActivity implements api.Engine.
+func (e *Engine) NewestActivity(
+	before feed.Position, projects []id.ID, yield func(*feed.Record) feed.Step,
+) error {
+	if len(projects) == 0 {
+		return nil
+	}
+	e.feed.reach()
+	return e.feed.log.Newest(before, projects, yield)
+}
+
+// behind is how many durable entries the feed lacks.
+func (f *follower) behind() uint64 {
+	position := f.position()
+	return max(position, f.engine.wal.Durable()) - position
+}
+
 // tell wakes those whom records concern.
 func (f *follower) tell(records []feed.Record) {
-	if f.hub.Waiting() == 0 {
-		return
-	}
 	var last id.ID
 	for at := range records {
 		if project := records[at].Project; project != last {

@@ -62,6 +62,11 @@ type Engine interface {
 	// Activity reads what happened, after it has come up to what was published, or after a second has
 	// gone; then there is more. Errors: feed.Expired. What a record names is judged by the live view.
 	Activity(query ActivityQuery) (ActivityPage, error)
+	// NewestActivity yields what happened in some projects in front of a position, the newest first.
+	// It waits as Activity does.
+	NewestActivity(
+		before feed.Position, projects []id.ID, yield func(*feed.Record) feed.Step,
+	) error
 	// Inbox is what an agent is told of by itself, the oldest first, up to an entry of the log, and
 	// that entry. What it names is judged by the live view.
 	Inbox(agent id.ID) (items []index.InboxItem, head uint64)

@@ -137,6 +137,7 @@ func (m *model) check(t *rapid.T, l *Log) {
 			t.Fatalf("%d records behind the one at %d of %d", len(got), at, len(kept))
 		}
 	}
+	checkNewest(t, l, kept)
 }
 
 // TestRandom runs a log through appends, syncs, crashes, starts and the end of records' time. After
