@@ -209,7 +209,7 @@ func (f *follower) push(one happening) {
 	}
 	due := len(f.queue.waiting) == feedQueueMax/2
 	f.queue.Unlock()
-	if due || f.hub.Waiting() > 0 {
+	if due || len(one.told) > 0 && f.hub.Awaits(one.project) {
 		f.nudge()
 	}
 }

@@ -11,6 +11,8 @@
 package wake
 
 import (
+	"encoding/binary"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +29,10 @@ const (
 	burst = 100 * time.Millisecond
 	// toldMax bounds the projects that are told of and not yet matched; beyond it all are woken.
 	toldMax = 4096
+	// lookMax is what a look counts at most: one that takes longer had to wait for a processor.
+	lookMax = time.Millisecond
+	// slotBits is the logarithm of how many counters there are for those who wait for one project.
+	slotBits = 12
 )
 
 // Audience says who learns of a project's activity without asking for that project: everybody, or
@@ -37,6 +43,11 @@ type Audience func(project id.ID) (everybody bool, agents []id.ID)
 type Hub struct {
 	audience Audience
 	waiting  atomic.Int64
+	// forAll counts the waiters that asked for all projects, and named those that asked for one, by
+	// the slot of its ID: a project whose slot is empty is waited for by nobody. Writers look at
+	// these alone.
+	forAll atomic.Int64
+	named  [1 << slotBits]atomic.Int32
 	// bell makes the hub look around.
 	bell chan struct{}
 	stop chan struct{}
@@ -80,10 +91,33 @@ func (h *Hub) Close() {
 // Waiting is how many wait or look now.
 func (h *Hub) Waiting() int { return int(h.waiting.Load()) }
 
+// Awaits reports whether anybody may wait for what happens in a project. It takes no lock, so that
+// those who wait for other projects cost next to nothing. Whoever waits BEFORE it is asked is seen.
+func (h *Hub) Awaits(project id.ID) bool {
+	return h.forAll.Load() > 0 || h.named[slotOf(project)].Load() > 0
+}
+
+// slotOf mixes all bits of an ID, for some of them are the same in many.
+func slotOf(project id.ID) uint64 {
+	const spread = 0x9E3779B97F4A7C15
+	mixed := binary.BigEndian.Uint64(project[:8])*spread ^ binary.BigEndian.Uint64(project[8:])
+	return mixed * spread >> (64 - slotBits)
+}
+
+// count takes note of a waiter that comes or goes.
+func (h *Hub) count(w *Waiter, change int32) {
+	h.waiting.Add(int64(change))
+	if w.project.IsZero() {
+		h.forAll.Add(int64(change))
+	} else {
+		h.named[slotOf(w.project)].Add(change)
+	}
+}
+
 // Tell says that projects have something new, AFTER it can be read. It takes no time where nobody
-// waits, and little otherwise.
+// waits for them, and little otherwise.
 func (h *Hub) Tell(projects ...id.ID) {
-	if h.waiting.Load() == 0 {
+	if !slices.ContainsFunc(projects, h.Awaits) {
 		return
 	}
 	h.mu.Lock()
@@ -222,7 +256,7 @@ func (h *Hub) wakeNext() {
 func (h *Hub) looked(w *Waiter) {
 	w.looking = false
 	h.mu.looking--
-	h.mu.credit -= time.Since(w.since)
+	h.mu.credit -= min(time.Since(w.since), lookMax)
 }
 
 func (h *Hub) lists(w *Waiter) (lists map[id.ID]*list, key id.ID) {

@@ -97,6 +97,50 @@ func TestOutsidersAreNotWoken(t *testing.T) {
 	}
 }
 
+// TestAwaits has waiters come and go: while anybody waits for a project, or for all, that is known,
+// and of most other projects it is known that nobody does.
+func TestAwaits(t *testing.T) {
+	h := open(t)
+	random := rand.New(rand.NewPCG(3, 4))
+	fresh := func() id.ID {
+		var entropy [10]byte
+		for at := range entropy {
+			entropy[at] = byte(random.Uint32())
+		}
+		return id.New(int64(random.IntN(1000)), entropy)
+	}
+	waiters := map[id.ID]*Waiter{}
+	for range 100 {
+		project := fresh()
+		waiters[project] = h.Wait(project, named(1))
+	}
+	taken := 0
+	for range 10_000 {
+		if h.Awaits(fresh()) {
+			taken++
+		}
+	}
+	if taken > 1000 {
+		t.Errorf("%d of 10000 projects that nobody waits for seem to be waited for", taken)
+	}
+	all := h.Wait(id.ID{}, named(1))
+	if !h.Awaits(fresh()) {
+		t.Error("who waits for all projects is not known")
+	}
+	all.Stop()
+	for project, w := range waiters {
+		if !h.Awaits(project) {
+			t.Fatal("who waits for a project is not known")
+		}
+		w.Stop()
+	}
+	for project := range waiters {
+		if h.Awaits(project) {
+			t.Fatal("nobody waits any more, and that is not known")
+		}
+	}
+}
+
 func TestNewsWhileLookingIsNotLost(t *testing.T) {
 	h := open(t)
 	w := h.Wait(named(1), id.ID{})
@@ -225,13 +269,13 @@ func TestLooksRest(t *testing.T) {
 	for busy < 20*time.Millisecond {
 		w.isWoken(t)
 		woken := time.Now()
-		for time.Since(woken) < time.Millisecond {
+		for time.Since(woken) < lookMax {
 			runtime.Gosched()
 		}
-		busy += time.Since(woken)
+		busy += lookMax
 		w.Seen(true)
 	}
-	if took := time.Since(begun); took < time.Duration(float64(busy-2*time.Millisecond)/share) {
+	if took := time.Since(begun); took < time.Duration(float64(busy-2*lookMax)/share) {
 		t.Errorf("looks of %v were done in %v", busy, took)
 	}
 }

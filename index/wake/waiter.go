@@ -28,7 +28,7 @@ func (h *Hub) Wait(project, agent id.ID) *Waiter {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.link(w)
-	h.waiting.Add(1)
+	h.count(w, 1)
 	return w
 }
 
@@ -67,7 +67,7 @@ func (w *Waiter) Stop() {
 	if w.looking {
 		w.hub.looked(w)
 	}
-	w.hub.waiting.Add(-1)
+	w.hub.count(w, -1)
 	w.hub.wakeNext()
 }
 
