@@ -104,7 +104,6 @@ type Engine struct {
 	wal      *wal.Log
 	blobs    *blobs.Store
 	snapshot *snapshot.Store
-	system   *actor.ActorSystem
 
 	handles  *xsync.MapOf[id.ID, *handle]
 	listing  *index.Listing
@@ -116,6 +115,7 @@ type Engine struct {
 	reviews  *index.Reviews
 	subjects *index.Subjects
 	watches  *index.Watches
+	system   *actor.ActorSystem
 	trees    *trees
 	feed     *follower
 	search   *searching
@@ -179,8 +179,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		return nil, nil, err
 	}
 	report.Took = time.Since(began)
-	e.system = actor.NewActorSystem(actor.WithLoggerFactory(
-		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	e.system = actorSystem()
 	e.startIdentity()
 	e.feed.start(report.Log.Last)
 	e.search.start(report.Log.Last)
@@ -190,6 +189,13 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	go e.saveLoop()
 	return e, report, nil
 }
+
+// actorSystem holds the mailboxes of all engines of the process: an empty one is 33,000 maps, which
+// take longer to make than a short log takes to read.
+var actorSystem = sync.OnceValue(func() *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithLoggerFactory(
+		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+})
 
 func (e *Engine) openStores() (*Recovery, error) {
 	dir := e.config.Dir
