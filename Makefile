@@ -50,9 +50,10 @@ bench: build
 demo: build
 	$(BIN) demo --repo .
 
-# soak runs the crash tests for longer than a change has to wait for.
+# soak runs the crash tests for longer than a change has to wait for, and cuts the log at every byte.
 soak:
-	CGO_ENABLED=1 PWS_CRASH_ROUNDS=50 $(GO) test -race -timeout 2h -run 'Crash' ./actors
+	CGO_ENABLED=1 PWS_CRASH_ROUNDS=50 PWS_CUT_ALL=1 $(GO) test -race -timeout 2h \
+		-run 'Crash|LogCut' ./actors
 
 clean:
 	rm -rf bin

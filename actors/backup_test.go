@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -68,36 +67,57 @@ func noise(seed uint64, size int) work.Blob {
 type busy struct {
 	*service
 	// acked are the revisions that were acknowledged, by project.
-	acked   []atomic.Uint64
+	acked []atomic.Uint64
+	// steps has room for the news that a revision was acknowledged.
+	steps chan struct{}
+	// resting keeps the writers from going on.
+	resting sync.RWMutex
 	over    atomic.Bool
 	running sync.WaitGroup
 }
 
 func keepBusy(s *service) *busy {
-	b := &busy{service: s, acked: make([]atomic.Uint64, len(s.projects))}
+	b := &busy{
+		service: s, acked: make([]atomic.Uint64, len(s.projects)), steps: make(chan struct{}, 1),
+	}
 	for at, project := range s.projects {
 		b.running.Go(func() {
+			defer b.tell()
 			for n := uint64(0); n < 2000 && !b.over.Load(); n++ {
+				b.resting.RLock()
 				done, err := s.Do(api.Order{Project: project, Agent: s.agents[0],
 					Command: &work.PutFile{Path: "noise", ContentType: "text/plain",
 						Blob: noise(n<<8|uint64(at), 100<<10)}})
+				b.resting.RUnlock()
 				if err != nil {
 					s.t.Error(err)
 					return
 				}
 				b.acked[at].Store(done.Project.Revision)
+				b.tell()
 			}
 		})
 	}
 	b.running.Go(func() {
 		for n := 0; n < 2000 && !b.over.Load(); n++ {
-			if err := s.Save(); err != nil {
+			b.resting.RLock()
+			err := s.Save()
+			b.resting.RUnlock()
+			if err != nil {
 				s.t.Error(err)
 				return
 			}
 		}
 	})
 	return b
+}
+
+// tell wakes whoever waits for a revision.
+func (b *busy) tell() {
+	select {
+	case b.steps <- struct{}{}:
+	default:
+	}
 }
 
 func (b *busy) stop() {
@@ -109,7 +129,33 @@ func (b *busy) stop() {
 func (b *busy) reached(revision uint64) {
 	for at := range b.acked {
 		for b.acked[at].Load() < revision && !b.t.Failed() {
-			runtime.Gosched()
+			<-b.steps
+		}
+	}
+}
+
+// checkCopy expects of a backup all that was acknowledged before it, while the writers rest.
+func (b *busy) checkCopy(backup string, least []uint64) {
+	b.t.Helper()
+	b.resting.Lock()
+	defer b.resting.Unlock()
+	mustVerify(b.t, backup)
+	restored := filepath.Join(b.t.TempDir(), "restored")
+	if _, err := Restore(backup, restored); err != nil {
+		b.t.Fatal(err)
+	}
+	e := openAt(b.t, restored)
+	for at, project := range b.projects {
+		view, err := e.Project(project)
+		if err != nil || view == nil {
+			b.t.Fatalf("no project: %v", err)
+		}
+		if view.Revision < least[at] {
+			b.t.Errorf("revision %d of %d acknowledged ones", view.Revision, least[at])
+		}
+		file, _ := view.File("noise")
+		if _, err := e.Blob(file.Blob); err != nil {
+			b.t.Error(err)
 		}
 	}
 }
@@ -121,7 +167,7 @@ func TestBackupOfABusyServer(t *testing.T) {
 	}
 	b := keepBusy(s)
 	defer b.stop()
-	for round := range uint64(3) {
+	for round := range uint64(2) {
 		b.reached(15 + 25*round)
 		least := make([]uint64, len(b.acked))
 		for at := range least {
@@ -133,25 +179,7 @@ func TestBackupOfABusyServer(t *testing.T) {
 		}
 		// The copy has to stand on its own while the server goes on and removes files.
 		b.reached(30 + 25*round)
-		mustVerify(t, backup)
-		restored := filepath.Join(t.TempDir(), "restored")
-		if _, err := Restore(backup, restored); err != nil {
-			t.Fatal(err)
-		}
-		e := openAt(t, restored)
-		for at, project := range s.projects {
-			view, err := e.Project(project)
-			if err != nil || view == nil {
-				t.Fatalf("no project: %v", err)
-			}
-			if view.Revision < least[at] {
-				t.Errorf("revision %d of %d acknowledged ones", view.Revision, least[at])
-			}
-			file, _ := view.File("noise")
-			if _, err := e.Blob(file.Blob); err != nil {
-				t.Error(err)
-			}
-		}
+		b.checkCopy(backup, least)
 	}
 	if first := s.wal.Stats().First; first < 10 {
 		t.Errorf("the log was never cut: it begins with %d", first)

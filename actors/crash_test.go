@@ -129,10 +129,10 @@ type crashed struct {
 	handles []string
 }
 
-// TestCrash kills a process that writes, again and again, and looks at what it leaves. There are 10
+// TestCrash kills a process that writes, again and again, and looks at what it leaves. There are 5
 // rounds, or PWS_CRASH_ROUNDS.
 func TestCrash(t *testing.T) {
-	rounds := 10
+	rounds := 5
 	if text := os.Getenv("PWS_CRASH_ROUNDS"); text != "" {
 		rounds, _ = strconv.Atoi(text)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"pws/api"
@@ -157,20 +158,31 @@ func (c *cutLog) check(t *testing.T, what string, segment []byte, valid int) {
 	}
 }
 
-// TestLogCutAtEveryByte cuts the log behind the snapshot, at every byte of its last records. The
-// first of those is a checkpoint with all its parts.
-func TestLogCutAtEveryByte(t *testing.T) {
+// TestLogCutAnywhere cuts the log behind the snapshot: at the bytes around the end of each record,
+// and at some of the others, more of them in the last records, of which the first is a checkpoint
+// with all its parts. Where those lie is drawn anew in each run; PWS_CUT_ALL takes every byte, as
+// the tests of the log itself do.
+func TestLogCutAnywhere(t *testing.T) {
 	c := newCutLog(t)
-	step, dense := 37, c.ends[len(c.ends)-4]
+	sparse, dense := 149, 17
 	if os.Getenv("PWS_CUT_ALL") != "" {
-		step = 1
+		sparse, dense = 1, 1
 	}
+	phase := int(seedOf(t) % uint64(sparse*dense))
 	for cut := c.ends[0]; cut <= len(c.whole); cut++ {
-		if cut < dense && (cut-c.ends[0])%step != 0 {
-			continue
+		step := sparse
+		if cut >= c.ends[len(c.ends)-4] {
+			step = dense
 		}
-		c.check(t, fmt.Sprint("cut at ", cut), c.whole[:cut], cut)
+		if c.nearEnd(cut) || (cut+phase)%step == 0 {
+			c.check(t, fmt.Sprint("cut at ", cut), c.whole[:cut], cut)
+		}
 	}
+}
+
+// nearEnd reports whether a record ends at a byte, or next to it.
+func (c *cutLog) nearEnd(cut int) bool {
+	return slices.ContainsFunc(c.ends, func(end int) bool { return cut-end >= -1 && cut-end <= 1 })
 }
 
 // TestTornTails puts behind a whole record what a file system may leave there.
