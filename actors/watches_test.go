@@ -101,24 +101,7 @@ func TestVerifyNamesWatchersThatAreOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writer, err := e.snapshot.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	position, _ := e.snapshot.SectionPosition(headKey(other))
-	for _, project := range []id.ID{one, {9}} {
-		if err := writer.Put(watchesKey(project), position, saved); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// A save covers what the log has told by then, which may be less than what it has written.
-	if err := writer.Commit(position); err != nil {
-		t.Fatal(err)
-	}
-	stop(t, e)
-	_, err = Verify(config.Dir)
-	damage, ok := err.(*Damage)
-	if !ok || len(damage.Faults) != 2 {
-		t.Errorf("found %v, want two faults", err)
-	}
+	namesWrong(t, e, headKey(other), map[string][]byte{
+		watchesKey(one): saved, watchesKey(id.ID{9}): saved,
+	})
 }

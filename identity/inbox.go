@@ -285,26 +285,26 @@ func (m *Marks) stored() *storedMarks {
 	if m == nil {
 		return nil
 	}
-	stored := new(storedMarks)
-	for _, step := range m.steps {
-		stored.Steps = append(stored.Steps, storedMark(step))
-	}
-	for _, one := range m.singles {
-		stored.Singles = append(stored.Singles, storedMark(one))
-	}
-	return stored
+	return &storedMarks{Steps: storedMarksOf(m.steps), Singles: storedMarksOf(m.singles)}
 }
 
 func (m *storedMarks) marks() *Marks {
 	if m == nil {
 		return nil
 	}
-	marks := new(Marks)
-	for _, step := range m.Steps {
-		marks.steps = append(marks.steps, Mark(step))
+	return &Marks{steps: marksOf(m.Steps), singles: marksOf(m.Singles)}
+}
+
+func storedMarksOf(marks []Mark) (stored []storedMark) {
+	for _, mark := range marks {
+		stored = append(stored, storedMark(mark))
 	}
-	for _, one := range m.Singles {
-		marks.singles = append(marks.singles, Mark(one))
+	return stored
+}
+
+func marksOf(stored []storedMark) (marks []Mark) {
+	for _, mark := range stored {
+		marks = append(marks, Mark(mark))
 	}
 	return marks
 }
