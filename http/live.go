@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -61,6 +62,7 @@ func (x *exchange) live(data api.Live) {
 		x.refuse(err)
 		return
 	}
+	x.server.seats.streams.Add(1)
 	h := &x.ctx.Response.Header
 	h.SetContentTypeBytes(streamType)
 	h.SetCanonical(headerVary, varyLive)
@@ -82,6 +84,7 @@ func (l *live) Close() error {
 	if !l.ended {
 		l.ended = true
 		l.data.Stop()
+		l.server.seats.streams.Add(-1)
 		l.leave()
 	}
 	return nil
@@ -105,6 +108,8 @@ func (l *live) WriteTo(w io.Writer) (int64, error) {
 	}
 	var refusal *fault.Error
 	switch {
+	case errors.Is(out.err, os.ErrDeadlineExceeded):
+		l.server.seats.dropped.Add(1)
 	case out.err != nil || errors.Is(err, errReaderGone):
 	case errors.As(err, &refusal) && refusal.Code != fault.Internal:
 		_, err = io.WriteString(out, ": "+string(refusal.Code)+"\n\n")

@@ -387,6 +387,9 @@ func TestSlowReadersAreDropped(t *testing.T) {
 		t.Errorf("%d readers hold %d bytes", readers, grown)
 	}
 	waitFor(t, func() bool { return b.running() == 0 && f.seated() == 0 })
+	if got := f.Waiting(); got != (WaitingStats{Dropped: readers}) {
+		t.Errorf("%+v AFTER all were dropped", got)
+	}
 	// What has arrived are whole records, and part of one.
 	text, _ := io.ReadAll(wires[0].reader)
 	if !strings.Contains(string(text), record(1)+record(1)) ||

@@ -3,6 +3,7 @@ package http
 import (
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pws/api"
@@ -19,6 +20,27 @@ type seats struct {
 		taken   int
 		byAgent map[id.ID]int
 		byIP    map[id.ID]int
+	}
+	// streams are those of them that are streams of events, and dropped the streams so far whose
+	// readers stood still.
+	streams, dropped atomic.Int64
+}
+
+// WaitingStats are the numbers of a moment of those who wait.
+type WaitingStats struct {
+	// Requests wait for what others do, Streams among them.
+	Requests, Streams int
+	// Dropped is how many streams were given up since the start because nobody read them.
+	Dropped int64
+}
+
+// Waiting counts those who wait.
+func (s *Server) Waiting() WaitingStats {
+	s.seats.mu.Lock()
+	taken := s.seats.mu.taken
+	s.seats.mu.Unlock()
+	return WaitingStats{
+		Requests: taken, Streams: int(s.seats.streams.Load()), Dropped: s.seats.dropped.Load(),
 	}
 }
 

@@ -18,7 +18,10 @@ import (
 )
 
 // admin is the private listener for metrics and profiles; nil where there is none.
-type admin struct{ server *nethttp.Server }
+type admin struct {
+	server   *nethttp.Server
+	registry *prometheus.Registry
+}
 
 // startAdmin serves /metrics and /debug/pprof, and lets the server's requests be counted.
 func startAdmin(
@@ -35,9 +38,9 @@ func startAdmin(
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	config.Observe = countRequests(registry)
+	a := &admin{registry: registry}
 	for _, gauge := range engine.Metrics() {
-		registry.MustRegister(prometheus.NewGaugeFunc(
-			prometheus.GaugeOpts{Name: gauge.Name, Help: gauge.Help}, gauge.Value))
+		a.register(gauge)
 	}
 	mux := nethttp.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
@@ -45,14 +48,36 @@ func startAdmin(
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	server := &nethttp.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	a.server = &nethttp.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
-		if err := server.Serve(listener); !errors.Is(err, nethttp.ErrServerClosed) {
+		if err := a.server.Serve(listener); !errors.Is(err, nethttp.ErrServerClosed) {
 			log.Error("the admin listener failed", "error", err)
 		}
 	}()
 	log.Info("admin", "address", listener.Addr().String())
-	return &admin{server: server}, nil
+	return a, nil
+}
+
+// watch adds the figures of the server to the metrics.
+func (a *admin) watch(server *http.Server) {
+	if a == nil {
+		return
+	}
+	for _, gauge := range []actors.Gauge{
+		{Name: "pws_waiting_requests", Help: "Requests that wait for events, streams included.",
+			Value: func() float64 { return float64(server.Waiting().Requests) }},
+		{Name: "pws_waiting_streams", Help: "Streams of events that are open.",
+			Value: func() float64 { return float64(server.Waiting().Streams) }},
+		{Name: "pws_waiting_dropped", Help: "Streams given up since the start, for nobody read them.",
+			Value: func() float64 { return float64(server.Waiting().Dropped) }},
+	} {
+		a.register(gauge)
+	}
+}
+
+func (a *admin) register(gauge actors.Gauge) {
+	a.registry.MustRegister(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: gauge.Name, Help: gauge.Help}, gauge.Value))
 }
 
 func (a *admin) stop() {

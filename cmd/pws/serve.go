@@ -99,6 +99,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	if err != nil {
 		return errors.Join(err, listener.Close(), engine.Close())
 	}
+	admin.watch(server)
 	err = c.serve(server, listener, out, address, failed)
 	admin.stop()
 	return errors.Join(err, engine.Close())
