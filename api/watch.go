@@ -41,7 +41,8 @@ var watchOperations = []*Operation{
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.ProjectNotFound},
 		Tag:          "watches", Summary: "Watch a project no more",
-		Doc: "Ends the caller's watch, where there is one.",
+		Doc: "Ends the caller's watch, where there is one; also, without a word, that of a project that " +
+			"it may not read any more.",
 	}, unwatchProject),
 }
 
@@ -82,12 +83,23 @@ func watchProject(c *Call, _ *None) (Reply, error) {
 	return c.changeWatch(view, new(work.WatchProject))
 }
 
+// unwatchProject ends a watch also where the caller may not see the project any more. It is not
+// told so: the answer is that of an ID which never existed, whatever the key of the request was
+// used for.
 func unwatchProject(c *Call, _ *None) (Reply, error) {
 	view, err := c.readable()
-	if err != nil {
-		return Reply{}, err
+	if err == nil {
+		return c.changeWatch(view, new(work.UnwatchProject))
 	}
-	return c.changeWatch(view, new(work.UnwatchProject))
+	engine := c.Service.Engine
+	project, unknown := c.projectID()
+	if unknown == nil && engine.Watching(c.Agent, project) {
+		order := Order{Project: project, Command: new(work.UnwatchProject), Agent: c.Agent}
+		if _, failed := engine.Do(order); failed != nil {
+			return Reply{}, failed
+		}
+	}
+	return Reply{}, err
 }
 
 func (c *Call) changeWatch(view *work.Project, command work.Command) (Reply, error) {

@@ -145,8 +145,12 @@ func (c *WatchProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 // UnwatchProject ends that.
 type UnwatchProject struct{}
 
-// Authorize takes any agent that may see the project.
+// Authorize takes any agent that may see the project, and whoever watches it: its watches are
+// counted, and it has to get rid of those that lead to nothing that it may see any more.
 func (c *UnwatchProject) Authorize(p *Project, agent id.ID) error {
+	if _, watching := p.Watch(agent); watching {
+		return nil
+	}
 	return MayWatch.Require(p, agent)
 }
 
