@@ -1,9 +1,7 @@
 package api
 
 import (
-	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"pws/index"
 	"pws/internal/id"
@@ -24,7 +22,7 @@ const (
 	huntProjects     = 100
 	huntWordProjects = 10
 	// huntTasksEach is how many tasks of a project are looked at that was found for its language.
-	huntTasksEach = 20
+	huntTasksEach = 10
 	// reviewHighMillis is after how long a review has a high priority.
 	reviewHighMillis = 3 * 24 * 3600 * 1000
 )
@@ -39,15 +37,25 @@ type hunt struct {
 	wanted []string
 	asked  bool
 	// views are the projects that were looked into, nil where there is none.
-	views  map[id.ID]*work.Project
-	seen   map[id.ID]bool
+	views map[id.ID]*lookedInto
+	seen  map[id.ID]bool
+	// offers are what was found. Most of it is ranked and never shown, so it has no words yet.
 	offers []*offer
 	err    error
 }
 
+// lookedInto is a project with what it is about.
+type lookedInto struct {
+	*work.Project
+	// about are languages and topics, topics the topics alone.
+	about, topics subjects
+	// claims and reviews say that the caller may take its tasks, and review.
+	claims, reviews bool
+}
+
 func (c *Call) newHunt(limit int) *hunt {
 	h := &hunt{
-		call: c, limit: limit, words: c.interests(), views: map[id.ID]*work.Project{},
+		call: c, limit: limit, words: c.interests(), views: map[id.ID]*lookedInto{},
 		seen: map[id.ID]bool{}, skill: index.FoldTerm(c.Query["skill"]),
 		language: index.FoldTerm(c.Query["language"]),
 	}
@@ -72,34 +80,37 @@ func (h *hunt) each(ofProfile int) int {
 
 // view is the live view of a project where work can be done, nil where the caller may not know of
 // it, or more projects were looked into than may be.
-func (h *hunt) view(project id.ID) *work.Project {
-	view, known := h.views[project]
-	if known || h.err != nil || len(h.views) >= huntProjectsMax {
-		return view
+func (h *hunt) view(project id.ID) *lookedInto {
+	known, looked := h.views[project]
+	if looked || h.err != nil || len(h.views) >= huntProjectsMax {
+		return known
 	}
-	view, h.err = h.call.Service.Engine.Project(project)
-	if view != nil && (!view.Readable(h.call.Agent) || view.Status != work.Active) {
-		view = nil
+	agent := h.call.Agent
+	view, err := h.call.Service.Engine.Project(project)
+	h.err = err
+	if view != nil && view.Readable(agent) && view.Status == work.Active &&
+		(view.Visibility == work.Public || view.RoleOf(agent) != work.NoRole) {
+		known = &lookedInto{Project: view, claims: true, reviews: true}
+		h.note(&known.about, aboutLanguage, view.Languages()...)
+		h.note(&known.about, aboutTopic, view.Topics...)
+		h.note(&known.topics, aboutTopic, view.Topics...)
+		if h.call.Session != nil {
+			known.claims = work.MayClaim.Require(view, agent) == nil
+			known.reviews = work.MayContribute.Require(view, agent) == nil
+		}
 	}
-	if view != nil && view.Visibility != work.Public && view.RoleOf(h.call.Agent) == work.NoRole {
-		view = nil
-	}
-	h.views[project] = view
-	return view
+	h.views[project] = known
+	return known
 }
 
 // add takes in an opportunity where it is what was asked for, or else anything at all.
-func (h *hunt) add(found *offer, about subjects) {
-	why, ok := about.filtered(h.skill, h.language)
-	if !ok {
+func (h *hunt) add(found offer) {
+	if !h.fits(found.about) {
 		return
 	}
-	points, fits := about.matched(h.words)
-	more, available := availableFor(h.words, found.Class)
-	found.points = points + more + int(found.priority)
-	found.Priority = found.priority.String()
-	found.WhyShown = slices.Concat(found.WhyShown, why, fits, available)
-	h.offers = append(h.offers, found)
+	available, _ := availableFor(h.words, found.class)
+	found.points = h.worth(found.about) + available + int(found.priority)
+	h.offers = append(h.offers, &found)
 }
 
 // findTasks looks for tasks that the caller may claim now.
@@ -107,7 +118,7 @@ func (h *hunt) findTasks() {
 	engine := h.call.Service.Engine
 	for _, word := range h.wanted {
 		for _, place := range engine.SkilledTasks(word, h.each(huntWord)) {
-			h.task(place.Project, place.Task)
+			h.taskAt(place.Project, place.Task)
 		}
 		for _, project := range engine.WorkingProjects(word, h.each(huntWordProjects)) {
 			h.tasksOf(project, huntTasksEach)
@@ -116,7 +127,7 @@ func (h *hunt) findTasks() {
 	if !h.asked {
 		before := len(h.offers)
 		h.call.publicPlaces(work.TaskOpen, TaskPosition{}, func(place TaskPlace) bool {
-			h.task(place.Project, place.Task)
+			h.taskAt(place.Project, place.Task)
 			return len(h.offers) < before+2*h.limit
 		})
 	}
@@ -135,14 +146,17 @@ func (h *hunt) tasksOf(project id.ID, most int) {
 		return
 	}
 	view.OpenTasks(h.call.Now, func(t *work.Task) bool {
-		h.task(project, t.ID)
+		if !h.seen[t.ID] {
+			h.seen[t.ID] = true
+			h.task(view, t)
+		}
 		most--
 		return most > 0
 	})
 }
 
-// task looks at one task.
-func (h *hunt) task(project, task id.ID) {
+// taskAt looks at a task that an index named, as it reads now.
+func (h *hunt) taskAt(project, task id.ID) {
 	if h.seen[task] {
 		return
 	}
@@ -151,66 +165,27 @@ func (h *hunt) task(project, task id.ID) {
 	if view == nil {
 		return
 	}
-	t, ok := view.Task(task, h.call.Now)
-	if !ok || t.Status != work.TaskOpen || t.Claim != nil || len(view.Unmet(t)) > 0 {
-		return
+	if t, ok := view.Task(task, h.call.Now); ok {
+		h.task(view, t)
 	}
-	if h.call.Session != nil && work.MayClaim.Require(view, h.call.Agent) != nil {
+}
+
+// task looks at one task.
+func (h *hunt) task(view *lookedInto, t *work.Task) {
+	if !view.claims || t.Status != work.TaskOpen || t.Claim != nil || len(view.Unmet(t)) > 0 {
 		return
 	}
 	var about subjects
-	about.add(aboutSkill, t.Spec.Skills...)
-	about.add(aboutType, t.Spec.Type)
+	h.note(&about, aboutSkill, t.Spec.Skills...)
+	h.note(&about, aboutType, t.Spec.Type)
 	for _, file := range t.Spec.RelatedFiles {
-		about.add(aboutLanguage, work.LanguageOf(file))
+		h.note(&about, aboutLanguage, work.LanguageOf(file))
 	}
-	h.aboutProject(&about, view)
-	name := t.ID.Format(id.Task)
-	found := h.offerOf(classTask, view, t.ID)
-	found.priority, found.since = t.Spec.Priority, t.CreatedAt
-	found.WhyShown = append([]string{fmt.Sprintf(
-		"an open task of priority %s that nobody works on and that waits for no other",
-		t.Spec.Priority)}, found.WhyShown...)
-	found.Action = "Claim it: POST /api/v1/tasks/" + name + "/claim"
-	found.Context += utf8.RuneCountInString(t.Spec.Description) + h.sizes(view, t.Spec.RelatedFiles)
-	found.Task = &OpportunityTask{
-		ID: name, Title: t.Spec.Title, TaskType: t.Spec.Type, Skills: orEmpty(t.Spec.Skills),
-	}
-	h.add(found, about)
-}
-
-// aboutProject adds what a project is about.
-func (h *hunt) aboutProject(about *subjects, view *work.Project) {
-	about.add(aboutLanguage, view.Languages()...)
-	about.add(aboutTopic, view.Topics...)
-}
-
-// offerOf is an opportunity in a project, with what all of them tell.
-func (h *hunt) offerOf(class string, view *work.Project, thing id.ID) *offer {
-	languages := view.Languages()
-	found := &offer{thing: thing, Opportunity: Opportunity{
-		Class: class,
-		Project: OpportunityProject{
-			ID: view.ID.Format(id.Project), Name: view.Name, Kind: view.Kind.String(),
-			Languages: languages[:min(len(languages), 10)], Topics: orEmpty(view.Topics),
-		},
-		// A resume tells of everything, as shortly as it has to.
-		Context: min(resumeCharsDefault, resumeCharsMin+int(view.FilesBytes())),
-	}}
-	if role := view.RoleOf(h.call.Agent); role != work.NoRole {
-		found.WhyShown = []string{"you are " + role.String() + " of the project"}
-	}
-	return found
-}
-
-// sizes adds up the files at paths.
-func (h *hunt) sizes(view *work.Project, paths []string) (bytes int) {
-	for _, one := range paths {
-		if file, ok := view.File(one); ok {
-			bytes += file.Size
-		}
-	}
-	return bytes
+	about.merge(view.about)
+	h.add(offer{
+		class: classTask, view: view.Project, thing: t.ID, about: about, task: t,
+		priority: t.Spec.Priority, since: t.CreatedAt,
+	})
 }
 
 // findReviews looks for contributions that the caller may review and has not.
@@ -251,36 +226,25 @@ func (h *hunt) review(project, contribution id.ID) {
 		return
 	}
 	revision := view.CurrentRevision(c)
-	if h.call.Session != nil && (c.Author == agent || work.MayContribute.Require(view, agent) != nil ||
+	if h.call.Session != nil && (c.Author == agent || !view.reviews ||
 		slices.ContainsFunc(c.Reviews, func(r *work.Review) bool {
 			return r.Author == agent && r.Revision == revision.ID
 		})) {
 		return
 	}
 	var about subjects
-	size := 0
 	for at := range revision.Files {
-		about.add(aboutLanguage, work.LanguageOf(revision.Files[at].Path))
+		h.note(&about, aboutLanguage, work.LanguageOf(revision.Files[at].Path))
 	}
-	revision.Contents(func(_ string, _ work.Hash, bytes int) { size += bytes })
-	about.add(aboutTopic, view.Topics...)
-	found := h.offerOf(classReview, view, c.ID)
-	found.priority, found.since = work.PriorityNormal, revision.CreatedAt
+	about.merge(view.topics)
+	found := offer{
+		class: classReview, view: view.Project, thing: c.ID, about: about, contribution: c,
+		priority: work.PriorityNormal, since: revision.CreatedAt,
+	}
 	if h.call.Now-revision.CreatedAt >= reviewHighMillis {
 		found.priority = work.PriorityHigh
 	}
-	name := c.ID.Format(id.Contribution)
-	found.WhyShown = append([]string{fmt.Sprintf(
-		"revision %d of a contribution that waits for a review", revision.Number)},
-		found.WhyShown...)
-	found.Action = "Read it: GET /api/v1/contributions/" + name +
-		", and review its revision: POST /api/v1/contributions/" + name + "/reviews"
-	found.Context += size
-	found.Contribution = &OpportunityContribution{
-		ID: name, RevisionID: revision.ID.Format(id.Revision), Summary: revision.Summary,
-		Author: h.call.agentRef(c.Author),
-	}
-	h.add(found, about)
+	h.add(found)
 }
 
 // findProjects looks for projects that the caller is no member of.
@@ -315,31 +279,21 @@ func (h *hunt) project(project id.ID) {
 	if view == nil || view.Visibility != work.Public || view.RoleOf(h.call.Agent) != work.NoRole {
 		return
 	}
-	var about subjects
-	h.aboutProject(&about, view)
-	found := h.offerOf(classProject, view, view.ID)
-	found.priority, found.since = work.PriorityLow, view.CreatedAt
-	open, looked := view.TaskCount(work.TaskOpen, h.call.Now), 0
+	found := offer{
+		class: classProject, view: view.Project, thing: view.ID, about: slices.Clone(view.about),
+		priority: work.PriorityLow, since: view.CreatedAt,
+		open: view.TaskCount(work.TaskOpen, h.call.Now),
+	}
+	looked := 0
 	view.OpenTasks(h.call.Now, func(t *work.Task) bool {
 		if len(view.Unmet(t)) == 0 {
 			found.priority = max(found.priority, t.Spec.Priority)
-			about.add(aboutSkill, t.Spec.Skills...)
+			h.note(&found.about, aboutSkill, t.Spec.Skills...)
 		}
 		looked++
 		return looked < huntTasksEach
 	})
-	points, _ := about.matched(h.words)
-	if !h.asked && open == 0 && points == 0 {
-		return
+	if h.asked || found.open > 0 || h.worth(found.about) > 0 {
+		h.add(found)
 	}
-	why := "a public project that fits"
-	name := view.ID.Format(id.Project)
-	found.Action = "Read its resume: GET /api/v1/projects/" + name + "/resume, and contribute"
-	if open > 0 {
-		why = fmt.Sprintf("a public project with open tasks: %d", open)
-		found.Action = "Read its resume: GET /api/v1/projects/" + name +
-			"/resume, and claim one of its tasks"
-	}
-	found.WhyShown = append([]string{why}, found.WhyShown...)
-	h.add(found, about)
 }

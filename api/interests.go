@@ -67,15 +67,18 @@ func strongest(words map[string]*interest) []string {
 // language or a topic.
 type subject struct{ kind, word string }
 
-// subjects are the words of one opportunity, each once.
+// subjects are words of one opportunity, each once.
 type subjects []subject
 
-func (s *subjects) add(kind string, words ...string) {
+// note adds those words that the hunt is about: no others are ever asked for.
+func (h *hunt) note(about *subjects, kind string, words ...string) {
 	for _, word := range words {
 		word = index.FoldTerm(word)
-		same := func(known subject) bool { return known == subject{kind, word} }
-		if word != "" && !slices.ContainsFunc(*s, same) {
-			*s = append(*s, subject{kind, word})
+		if h.words[word] == nil && (word == "" || word != h.skill && word != h.language) {
+			continue
+		}
+		if one := (subject{kind, word}); !slices.Contains(*about, one) {
+			*about = append(*about, one)
 		}
 	}
 }
@@ -88,43 +91,69 @@ const (
 	aboutTopic    = "topic"
 )
 
-// filtered says why an opportunity is what was asked for; ok is false where it is not.
-func (s subjects) filtered(skill, language string) (why []string, ok bool) {
-	for _, filter := range []struct {
-		name, word string
-		kinds      []string
-	}{
-		{"skill", skill, []string{aboutSkill, aboutLanguage, aboutTopic}},
-		{"language", language, []string{aboutLanguage, aboutSkill}},
-	} {
-		if filter.word == "" {
-			continue
+// merge adds what is not there yet.
+func (s *subjects) merge(more subjects) {
+	for _, one := range more {
+		if !slices.Contains(*s, one) {
+			*s = append(*s, one)
 		}
-		at := slices.IndexFunc(s, func(one subject) bool {
-			return one.word == filter.word && slices.Contains(filter.kinds, one.kind)
-		})
-		if at < 0 {
-			return nil, false
-		}
-		why = append(why, fmt.Sprintf("%s %q was asked for, as a %s", filter.name, filter.word,
-			s[at].kind))
 	}
-	return why, true
 }
 
-// matched says what of an opportunity fits a profile, and what that is worth. A word counts once.
-func (s subjects) matched(words map[string]*interest) (points int, why []string) {
-	for at, one := range s {
-		fits := words[one.word]
-		earlier := func(other subject) bool { return other.word == one.word }
-		if fits == nil || slices.ContainsFunc(s[:at], earlier) {
-			continue
+// The kinds of subjects that a skill or a language that was asked for may be.
+var (
+	skillKinds    = []string{aboutSkill, aboutLanguage, aboutTopic}
+	languageKinds = []string{aboutLanguage, aboutSkill}
+)
+
+// as is the kind as which a word is among the subjects, empty where it is not.
+func (s subjects) as(word string, kinds []string) string {
+	for _, one := range s {
+		if one.word == word && slices.Contains(kinds, one.kind) {
+			return one.kind
 		}
-		points += fits.weight
+	}
+	return ""
+}
+
+// fits reports whether an opportunity is what was asked for.
+func (h *hunt) fits(about subjects) bool {
+	return (h.skill == "" || about.as(h.skill, skillKinds) != "") &&
+		(h.language == "" || about.as(h.language, languageKinds) != "")
+}
+
+// matched yields what of an opportunity fits a profile. A word counts once.
+func (s subjects) matched(words map[string]*interest, yield func(one subject, fits *interest)) {
+	for at, one := range s {
+		earlier := func(other subject) bool { return other.word == one.word }
+		if fits := words[one.word]; fits != nil && !slices.ContainsFunc(s[:at], earlier) {
+			yield(one, fits)
+		}
+	}
+}
+
+// worth is what the fitting words are worth.
+func (h *hunt) worth(about subjects) (points int) {
+	about.matched(h.words, func(_ subject, fits *interest) { points += fits.weight })
+	return points
+}
+
+// why says what of an opportunity was asked for and what of it fits the profile.
+func (h *hunt) why(about subjects) (why []string) {
+	for _, asked := range []struct {
+		name, word string
+		kinds      []string
+	}{{"skill", h.skill, skillKinds}, {"language", h.language, languageKinds}} {
+		if asked.word != "" {
+			why = append(why, fmt.Sprintf("%s %q was asked for, as a %s", asked.name, asked.word,
+				about.as(asked.word, asked.kinds)))
+		}
+	}
+	about.matched(h.words, func(one subject, fits *interest) {
 		why = append(why, fmt.Sprintf("%s %q fits your profile: %s", one.kind, one.word,
 			strings.Join(fits.founded, ", ")))
-	}
-	return points, why
+	})
+	return why
 }
 
 // availability is what an agent can say that it is available for, by class.

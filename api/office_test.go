@@ -23,7 +23,7 @@ import (
 // office is the real engine with agents in front of it, and with a hand in what comes between.
 type office struct {
 	*actors.Engine
-	t       *testing.T
+	t       testing.TB
 	service *api.Service
 	// before is asked ahead of an order; an error is its answer. after may change the answer.
 	before func(api.Order) error
@@ -31,7 +31,7 @@ type office struct {
 	made   int
 }
 
-func newOffice(t *testing.T) *office {
+func newOffice(t testing.TB) *office {
 	t.Helper()
 	engine, _, err := actors.Open(actors.Config{
 		Dir: t.TempDir(), ReserveBytes: -1, Log: slog.New(slog.DiscardHandler),

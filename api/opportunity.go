@@ -93,10 +93,17 @@ var opportunityOperations = []*Operation{
 	}, listOpportunities),
 }
 
-// offer is an opportunity with what it is ranked by.
+// offer is an opportunity that was found, with what it is ranked by.
 type offer struct {
-	Opportunity
-	thing    id.ID
+	class string
+	view  *work.Project
+	thing id.ID
+	about subjects
+	// task and contribution are what it is about, nil for others.
+	task         *work.Task
+	contribution *work.Contribution
+	// open is the number of open tasks of a project that is offered.
+	open     int
 	points   int
 	priority work.Priority
 	// since is Unix milliseconds.
@@ -106,12 +113,18 @@ type offer struct {
 // compareOffers orders opportunities: those that fit better, then by priority, class and age.
 func compareOffers(a, b *offer) int {
 	return cmp.Or(cmp.Compare(b.points, a.points), cmp.Compare(b.priority, a.priority),
-		cmp.Compare(classRank(a.Class), classRank(b.Class)), cmp.Compare(a.since, b.since),
+		cmp.Compare(classRank(a.class), classRank(b.class)), cmp.Compare(a.since, b.since),
 		a.thing.Compare(b.thing))
 }
 
 func classRank(class string) int {
-	return slices.Index([]string{classTask, classReview, classProject}, class)
+	switch class {
+	case classTask:
+		return 0
+	case classReview:
+		return 1
+	}
+	return 2
 }
 
 func listOpportunities(c *Call, _ *None) (Reply, error) {
@@ -136,7 +149,7 @@ func listOpportunities(c *Call, _ *None) (Reply, error) {
 	}
 	data := OpportunitiesData{Opportunities: []Opportunity{}}
 	for _, found := range bestOffers(hunt.offers, limit) {
-		data.Opportunities = append(data.Opportunities, found.Opportunity)
+		data.Opportunities = append(data.Opportunities, hunt.shown(found))
 	}
 	return Reply{Data: data}, nil
 }
@@ -148,7 +161,7 @@ func bestOffers(all []*offer, limit int) []*offer {
 	shares, kept := map[string]int{}, make([]*offer, 0, limit)
 	var rest []*offer
 	for _, one := range all {
-		if shares[one.Class]++; shares[one.Class] <= limit/classShare {
+		if shares[one.class]++; shares[one.class] <= limit/classShare {
 			kept = append(kept, one)
 		} else {
 			rest = append(rest, one)
