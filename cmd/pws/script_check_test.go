@@ -126,7 +126,7 @@ func (s *script) checkSuccess(
 	if problem := validate(op.Response, shape.Response, envelope["data"]); problem != "" {
 		return "data: " + problem
 	}
-	if op.Request != nil && len(sent.body) > 0 {
+	if op.Request != nil && len(sent.body) > 0 && !s.repeating {
 		body, err := jsonschema.UnmarshalJSON(bytes.NewReader(sent.body))
 		if err != nil {
 			return "request: " + err.Error()

@@ -89,6 +89,8 @@ type script struct {
 	// environment of a process.
 	vars map[string]string
 	last *reply
+	// repeating is set while times is about to do the same once more.
+	repeating bool
 	// acked are the files that flood was told of, by project.
 	acked map[string][]string
 	kept  map[string]string
