@@ -35,13 +35,12 @@ const (
 	RunWatchers       = "watchers"
 	RunMemory         = "memory"
 	RunSearch         = "search"
-	RunMCP            = "mcp"
 )
 
 // RunNames lists all runs in their order.
 var RunNames = []string{
 	RunReads, RunReadsAnonymous, RunWritesMany, RunWritesOne, RunWritesHalf, RunMixed, RunClaims,
-	RunCheckpoints, RunResume, RunManifest, RunWatchers, RunSearch, RunMCP,
+	RunCheckpoints, RunResume, RunManifest, RunWatchers, RunSearch,
 	RunRestart, RunMemory,
 }
 
@@ -176,7 +175,6 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		{[]string{RunResume, RunManifest}, runResume},
 		{[]string{RunWatchers}, runWatchers},
 		{[]string{RunSearch}, runSearch},
-		{[]string{RunMCP}, runMCP},
 		{[]string{RunRestart}, runRestart},
 		{[]string{RunMemory}, runMemory},
 	} {

@@ -40,7 +40,11 @@ func reader(host, credential string, paths []string, start int) func() []byte {
 		request := client.Request{Method: "GET", Path: path, Host: host, Credential: credential}
 		requests[at] = request.Append(nil)
 	}
-	return inTurn(requests, start)
+	turn := start
+	return func() []byte {
+		turn++
+		return requests[turn%len(requests)]
+	}
 }
 
 // record fetches a response as it stands on the wire.

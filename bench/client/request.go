@@ -14,9 +14,7 @@ type Request struct {
 	Host           string
 	Credential     string
 	IdempotencyKey string
-	// Lines are further lines of the head, each a name, a colon and a value.
-	Lines []string
-	Body  []byte
+	Body           []byte
 	// Sent is called AFTER the request has left and BEFORE its response is read.
 	Sent func()
 }
@@ -35,10 +33,6 @@ func (r *Request) Append(dst []byte) []byte {
 	if r.IdempotencyKey != "" {
 		dst = append(dst, "\r\nIdempotency-Key: "...)
 		dst = append(dst, r.IdempotencyKey...)
-	}
-	for _, line := range r.Lines {
-		dst = append(dst, "\r\n"...)
-		dst = append(dst, line...)
 	}
 	if r.Body != nil {
 		dst = append(dst, "\r\nContent-Type: application/json\r\nContent-Length: "...)
