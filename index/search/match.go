@@ -151,8 +151,8 @@ func (w Words) Snippet(text string) string {
 	return passage(text, w.bestPlace(text))
 }
 
-// bestPlace is where the passage with the most different words begins.
-func (w Words) bestPlace(text string) int {
+// bestPlace is where the passage with the most different words begins, the first of these.
+func (w Words) bestPlace(text string) (best int) {
 	if len(w.Folded) == 0 {
 		return 0
 	}
@@ -160,32 +160,31 @@ func (w Words) bestPlace(text string) int {
 		at   int
 		seen uint64
 	}
-	m, places := newMatcher(w), make([]place, 0, 16)
+	m, first, most := newMatcher(w), -1, 0
+	// places has those of the passage that ends where the text was read to.
+	places := make([]place, 0, 16)
 	found := scanner{text: text}
-	for found.next() {
-		if len(places) > 0 && found.start > places[0].at+snippetFar {
+	for weighed := 0; weighed < snippetPlaces && most < len(w.Folded) && found.next(); {
+		if first >= 0 && found.start > first+snippetFar {
 			break
 		}
-		var seen uint64
-		if !m.note(text[found.start:found.end], &seen) {
+		here := place{at: found.start}
+		if !m.note(text[found.start:found.end], &here.seen) {
 			continue
 		}
-		places = append(places, place{found.start, seen})
-		if len(w.Folded) == 1 || len(places) == snippetPlaces {
-			break
+		if weighed++; first < 0 {
+			first = here.at
 		}
-	}
-	best, most := 0, 0
-	for from := range places {
+		places = append(places, here)
+		for places[0].at+SnippetChars-snippetLead < here.at {
+			places = places[1:]
+		}
 		var seen uint64
-		for _, next := range places[from:] {
-			if next.at > places[from].at+SnippetChars-snippetLead {
-				break
-			}
-			seen |= next.seen
+		for _, one := range places {
+			seen |= one.seen
 		}
 		if count := ones(seen); count > most {
-			best, most = places[from].at, count
+			best, most = places[0].at, count
 		}
 	}
 	return best

@@ -58,6 +58,8 @@ const (
 	// commonMin is how many documents have a word that is looked for alone, without longer ones, and
 	// endingsUntil with how many no further longer ones are looked for.
 	commonMin, endingsUntil = 500, 4000
+	// matchedMax is how many matches are gathered before they are judged, the last first.
+	matchedMax = 512
 	// endingWeight is what a longer word counts.
 	endingWeight = 0.6
 )
@@ -85,7 +87,14 @@ type run struct {
 	words   []*postings
 	filters []*postings
 	needed  int
+	// matched are scored, and not yet judged by what else orders them.
+	matched []match
 	best    []candidate
+}
+
+type match struct {
+	number uint64
+	score  float64
 }
 
 type candidate struct {
@@ -193,9 +202,12 @@ func (r *run) hits() ([]Hit, error) {
 			at = max(at, next)
 			continue
 		}
-		if err := r.judge(number, asked); err != nil {
+		if err := r.match(number, asked); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.judge(); err != nil {
+		return nil, err
 	}
 	return r.named()
 }
@@ -214,8 +226,8 @@ func (r *run) passes(number uint64) (passes bool, next uint64, err error) {
 	return passes, next, nil
 }
 
-// judge scores one document, and keeps it where it is among the best.
-func (r *run) judge(number uint64, asked []*postings) error {
+// match scores one document where it has enough of the words.
+func (r *run) match(number uint64, asked []*postings) error {
 	missed, score := 0, 0.0
 	for at, p := range r.words {
 		// The rare ones have led here; the others are moved only while it can still be a match.
@@ -230,21 +242,37 @@ func (r *run) judge(number uint64, asked []*postings) error {
 			return nil
 		}
 	}
-	if r.query.After != nil && score > r.query.After.Score {
+	if r.query.After != nil && score > r.query.After.Score || r.beaten(score) {
 		return nil
 	}
-	if full := len(r.best) == r.query.Limit; full && score < r.best[len(r.best)-1].Score {
-		return nil
+	if r.matched = append(r.matched, match{number, score}); len(r.matched) == matchedMax {
+		return r.judge()
 	}
-	known, err := r.values.read(number)
-	if err != nil {
-		return err
+	return nil
+}
+
+// beaten reports whether so many are better than a score that no more are wanted.
+func (r *run) beaten(score float64) bool {
+	return len(r.best) == r.query.Limit && score < r.best[len(r.best)-1].Score
+}
+
+// judge keeps of the matches what is among the best. Documents come in the order of their writing,
+// and of equal ones the newest is the best: from the last to the first, most others are none.
+func (r *run) judge() error {
+	for _, one := range slices.Backward(r.matched) {
+		if r.beaten(one.score) {
+			continue
+		}
+		known, err := r.values.read(one.number)
+		if err != nil {
+			return err
+		}
+		next := candidate{Place{one.score, known.updatedAt, known.version}, one.number}
+		if r.query.After == nil || next.compare(*r.query.After) > 0 {
+			r.keep(next)
+		}
 	}
-	next := candidate{Place{score, known.updatedAt, known.version}, number}
-	if r.query.After != nil && next.compare(*r.query.After) <= 0 {
-		return nil
-	}
-	r.keep(next)
+	r.matched = r.matched[:0]
 	return nil
 }
 
@@ -259,11 +287,7 @@ func (r *run) keep(next candidate) {
 		}
 		r.best = r.best[:len(r.best)-1]
 	}
-	at := 0
-	// Documents come in the order of their writing: by time alone, the next is mostly the first.
-	if len(r.best) > 0 && next.compare(r.best[0].Place) >= 0 {
-		at, _ = slices.BinarySearchFunc(r.best, next, before)
-	}
+	at, _ := slices.BinarySearchFunc(r.best, next, before)
 	r.best = slices.Insert(r.best, at, next)
 }
 

@@ -46,6 +46,26 @@ type keptSegment struct {
 type list struct {
 	numbers []uint32
 	impacts []float32
+	// left is what was counted last: above 32 bits how many of the segment were deleted by then, and
+	// below them how many of the list were not. Deleted documents only become more.
+	left atomic.Uint64
+}
+
+// count is how many of the list are not deleted.
+func (l *list) count(deleted *roaring.Bitmap) uint64 {
+	gone := deleted.GetCardinality()
+	if counted := l.left.Load(); counted>>32 == gone {
+		return counted & math.MaxUint32
+	}
+	left, rest := uint64(len(l.numbers)), l.numbers
+	for each := deleted.Iterator(); each.HasNext() && len(rest) > 0; {
+		at, found := slices.BinarySearch(rest, each.Next())
+		if rest = rest[at:]; found {
+			left--
+		}
+	}
+	l.left.Store(gone<<32 | left)
+	return left
 }
 
 // part is one segment in one search; its documents have numbers from `from` until before `end`.
@@ -107,11 +127,11 @@ func (p *part) find(k *kept, field, term string, scored bool) (*source, error) {
 	p.kept.mu.RLock()
 	known := p.kept.lists[name]
 	p.kept.mu.RUnlock()
-	dictionary, err := p.segment.Dictionary(field)
-	if err != nil {
-		return nil, err
-	}
 	if known == nil {
+		dictionary, err := p.segment.Dictionary(field)
+		if err != nil {
+			return nil, err
+		}
 		all, err := dictionary.PostingsList([]byte(term), nil, nil)
 		if err != nil || all.Count() == 0 {
 			return nil, err
@@ -130,12 +150,7 @@ func (p *part) find(k *kept, field, term string, scored bool) (*source, error) {
 	}
 	s := &source{part: p, list: known, count: uint64(len(known.numbers))}
 	if p.deleted != nil && !p.deleted.IsEmpty() {
-		s.deleted = p.deleted
-		there, err := dictionary.PostingsList([]byte(term), p.deleted, nil)
-		if err != nil {
-			return nil, err
-		}
-		s.count = there.Count()
+		s.deleted, s.count = p.deleted, known.count(p.deleted)
 	}
 	return s, nil
 }
