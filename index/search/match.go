@@ -192,8 +192,8 @@ func (w Words) bestPlace(text string) (best int) {
 
 // passage is what stands around a place.
 func passage(text string, at int) string {
-	var out strings.Builder
-	start := at - snippetLead
+	var room [SnippetChars + snippetLead]byte
+	out, start := room[:0], at-snippetLead
 	if start <= 0 {
 		start = 0
 	} else {
@@ -204,25 +204,25 @@ func passage(text string, at int) string {
 		if blank := strings.IndexFunc(text[start:at], unicode.IsSpace); blank >= 0 {
 			start += blank
 		}
-		out.WriteString("…")
+		out = append(out, "…"...)
 	}
 	chars, blank, any := 0, false, false
 	for _, r := range text[start:] {
-		if unicode.IsSpace(r) || unicode.IsControl(r) {
+		if plain := r > ' ' && r < 0x7f; !plain && (unicode.IsSpace(r) || unicode.IsControl(r)) {
 			blank = true
 			continue
 		}
 		if chars >= SnippetChars || chars >= SnippetChars*3/4 && blank {
-			out.WriteString("…")
+			out = append(out, "…"...)
 			break
 		}
 		if blank && any {
-			out.WriteByte(' ')
+			out = append(out, ' ')
 			chars++
 		}
 		blank, any = false, true
-		out.WriteRune(r)
+		out = utf8.AppendRune(out, r)
 		chars++
 	}
-	return out.String()
+	return string(out)
 }

@@ -125,6 +125,9 @@ func (r *run) open() (err error) {
 		}
 	}
 	slices.SortStableFunc(r.words, func(a, b *postings) int { return cmp.Compare(a.count, b.count) })
+	for at := len(r.words) - 2; at >= 0; at-- {
+		r.words[at].later = r.words[at+1].later + r.words[at+1].most
+	}
 	for _, group := range r.query.Filters {
 		p := new(postings)
 		r.filters = append(r.filters, p)
@@ -241,8 +244,11 @@ func (r *run) match(number uint64, asked []*postings) error {
 		} else if missed++; missed > len(r.words)-r.needed {
 			return nil
 		}
+		if r.beaten(score + p.later) {
+			return nil
+		}
 	}
-	if r.query.After != nil && score > r.query.After.Score || r.beaten(score) {
+	if r.query.After != nil && score > r.query.After.Score {
 		return nil
 	}
 	if r.matched = append(r.matched, match{number, score}); len(r.matched) == matchedMax {
@@ -313,6 +319,9 @@ type postings struct {
 	// at is the document that they stand at, nowhere behind the last.
 	at    uint64
 	count uint64
+	// most bounds score; later bounds those of all words behind, and is a little higher, for sums
+	// are rounded.
+	most, later float64
 }
 
 // cursor goes through the documents of one term, from segment to segment.
@@ -323,7 +332,7 @@ type cursor struct {
 }
 
 func (r *run) add(p *postings, field, term string, documents uint64, weight float64) error {
-	c, count := new(cursor), uint64(0)
+	c, count, most := new(cursor), uint64(0), float32(0)
 	for at := range r.values.parts {
 		found, err := r.values.parts[at].find(r.kept, field, term, weight > 0)
 		if err != nil {
@@ -332,11 +341,13 @@ func (r *run) add(p *postings, field, term string, documents uint64, weight floa
 		if found != nil {
 			c.sources = append(c.sources, found)
 			count += found.count
+			most = max(most, found.most)
 		}
 	}
 	c.weight = weight * rarity(documents, count)
 	p.cursors = append(p.cursors, c)
 	p.count += count
+	p.most = max(p.most, c.weight*float64(most)*(1+1e-9))
 	if err := c.advance(0); err != nil {
 		return err
 	}

@@ -34,6 +34,8 @@ type kept struct {
 
 type keptSegment struct {
 	mu sync.RWMutex
+	// places are those of lists.
+	places int
 	// facts has those of all documents, nil while they are not kept: a filter or a word that most
 	// documents have asks for all of them.
 	facts []facts
@@ -46,6 +48,8 @@ type keptSegment struct {
 type list struct {
 	numbers []uint32
 	impacts []float32
+	// most is the highest of impacts.
+	most float32
 	// left is what was counted last: above 32 bits how many of the segment were deleted by then, and
 	// below them how many of the list were not. Deleted documents only become more.
 	left atomic.Uint64
@@ -115,10 +119,19 @@ func (k *kept) parts(reader index.IndexReader) ([]part, error) {
 func (s *keptSegment) content() (known []facts, places int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, one := range s.lists {
-		places += len(one.numbers)
+	return s.facts, s.places
+}
+
+// add keeps a list; it returns how many places that takes.
+func (s *keptSegment) add(name string, known *list) (places int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lists[name] == nil {
+		places = len(known.numbers)
 	}
-	return s.facts, places
+	s.lists[name] = known
+	s.places += places
+	return places
 }
 
 // find opens the documents of a term in a segment; nil where it has none.
@@ -143,12 +156,9 @@ func (p *part) find(k *kept, field, term string, scored bool) (*source, error) {
 		if known, err = decodeList(all, scored); err != nil {
 			return nil, err
 		}
-		p.kept.mu.Lock()
-		p.kept.lists[name] = known
-		p.kept.mu.Unlock()
-		k.places.Add(int64(count))
+		k.places.Add(int64(p.kept.add(name, known)))
 	}
-	s := &source{part: p, list: known, count: uint64(len(known.numbers))}
+	s := &source{part: p, list: known, count: uint64(len(known.numbers)), most: known.most}
 	if p.deleted != nil && !p.deleted.IsEmpty() {
 		s.deleted, s.count = p.deleted, known.count(p.deleted)
 	}
@@ -164,7 +174,8 @@ func (p *part) read(
 		return nil, err
 	}
 	return &source{
-		part: p, count: there.Count(), iterator: there.Iterator(scored, scored, false, nil),
+		part: p, count: there.Count(), most: saturation + 1,
+		iterator: there.Iterator(scored, scored, false, nil),
 	}, nil
 }
 
@@ -181,7 +192,9 @@ func decodeList(all segment.PostingsList, scored bool) (*list, error) {
 		}
 		decoded.numbers = append(decoded.numbers, uint32(next.Number()))
 		if scored {
-			decoded.impacts = append(decoded.impacts, impactOf(next))
+			impact := impactOf(next)
+			decoded.impacts = append(decoded.impacts, impact)
+			decoded.most = max(decoded.most, impact)
 		}
 	}
 }
@@ -191,6 +204,8 @@ func decodeList(all segment.PostingsList, scored bool) (*list, error) {
 type source struct {
 	part  *part
 	count uint64
+	// most bounds impact.
+	most float32
 
 	list *list
 	at   int
@@ -227,13 +242,19 @@ func (s *source) seek(to uint64) (number uint64, err error) {
 // seekList looks ahead in steps that double, and then between the last two.
 func (s *source) seekList(local uint32) uint64 {
 	numbers, at := s.list.numbers, s.at
+	// Mostly it is the next.
+	if at < len(numbers) && numbers[at] < local {
+		at++
+	}
 	ahead := at
 	for step := 1; ahead < len(numbers) && numbers[ahead] < local; step *= 2 {
 		at = ahead + 1
 		ahead += step
 	}
-	behind, _ := slices.BinarySearch(numbers[at:min(ahead, len(numbers))], local)
-	at += behind
+	if ahead > at {
+		behind, _ := slices.BinarySearch(numbers[at:min(ahead, len(numbers))], local)
+		at += behind
+	}
 	for s.deleted != nil && at < len(numbers) && s.deleted.Contains(numbers[at]) {
 		at++
 	}

@@ -25,12 +25,17 @@ const (
 	inWord
 	// alone is a character that is a word by itself, in scripts that put nothing between words.
 	alone
+	// wide marks bytes of characters that are not ASCII.
+	wide
 )
 
-var asciiClass = func() (table [utf8.RuneSelf]class) {
+var byteClass = func() (table [256]class) {
 	for c := range table {
 		lower := c | 0x20
-		if lower >= 'a' && lower <= 'z' || c >= '0' && c <= '9' || c == '_' {
+		switch {
+		case c >= utf8.RuneSelf:
+			table[c] = wide
+		case lower >= 'a' && lower <= 'z' || c >= '0' && c <= '9' || c == '_':
 			table[c] = inWord
 		}
 	}
@@ -40,7 +45,7 @@ var asciiClass = func() (table [utf8.RuneSelf]class) {
 func classOf(r rune) class {
 	switch {
 	case r < utf8.RuneSelf:
-		return asciiClass[r]
+		return byteClass[r]
 	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana):
 		return alone
 	case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
@@ -68,7 +73,9 @@ func (s *scanner) next() bool {
 			return true
 		case inWord:
 			for s.at < len(s.text) {
-				kind, size := s.look()
+				if kind, size = byteClass[s.text[s.at]], 1; kind == wide {
+					kind, size = s.look()
+				}
 				if kind != inWord {
 					break
 				}
@@ -84,8 +91,8 @@ func (s *scanner) next() bool {
 }
 
 func (s *scanner) look() (class, int) {
-	if c := s.text[s.at]; c < utf8.RuneSelf {
-		return asciiClass[c], 1
+	if kind := byteClass[s.text[s.at]]; kind != wide {
+		return kind, 1
 	}
 	r, size := utf8.DecodeRuneInString(s.text[s.at:])
 	return classOf(r), size
