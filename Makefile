@@ -3,7 +3,7 @@ GO ?= go
 BIN := bin/pws
 FUZZ_INPUTS ?= 10000
 
-.PHONY: build run test vet lint unit scripts race golden fuzz bench demo soak clean
+.PHONY: build run test test-mcp test-openapi lint-openapi vet lint unit scripts race golden fuzz bench demo soak clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/pws
@@ -33,6 +33,27 @@ race:
 
 scripts:
 	CGO_ENABLED=1 $(GO) test -race -run 'TestScripts' ./cmd/pws
+
+# test-mcp drives the service with the TypeScript clients of MCP and its conformance suite, by the
+# versions of a lock file that names no host.
+test-mcp: build
+	@! grep '"resolved"' test/mcp/package-lock.json
+	cd test/mcp && npm ci --no-progress
+	cd test/mcp && PWS=$(CURDIR)/$(BIN) node --test --test-concurrency=1 \
+		--test-reporter=spec clients.test.mjs conformance.test.mjs
+
+# lint-openapi judges the interface, as the program prints it, by a public linter.
+lint-openapi: build
+	@! grep '"resolved"' test/openapi/package-lock.json
+	cd test/openapi && npm ci --no-progress
+	mkdir -p test/openapi/build
+	$(BIN) openapi > test/openapi/build/openapi.json
+	cd test/openapi && npm run --silent lint
+
+# test-openapi generates the types of a TypeScript client, compiles it, and uses a service by it.
+test-openapi: lint-openapi
+	cd test/openapi && npm run --silent generate && npm run --silent compile
+	cd test/openapi && PWS=$(CURDIR)/$(BIN) node run.mjs
 
 # golden rewrites the expected outputs; the tree has to stay clean.
 golden:

@@ -242,6 +242,11 @@ func (e *Engine) PublicProjects(after api.ListPosition, limit int) ([]*work.Proj
 	return found, nil
 }
 
+// CountPublic implements api.Engine.
+func (e *Engine) CountPublic() (projects, tasks int) {
+	return e.listing.Len(), e.tasks.CountPublic(work.TaskOpen, e.Now())
+}
+
 // summary is a project for a list: the live view, or of a passive one the saved record alone.
 func (e *Engine) summary(project id.ID) (*work.Project, error) {
 	h, ok := e.handles.Load(project)

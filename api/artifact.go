@@ -56,7 +56,9 @@ const artifactsPath = "/api/v1/projects/{project}/artifacts"
 var artifactOperations = []*Operation{
 	declare[None, ArtifactsData](Operation{
 		Name: "artifact.list", Method: "GET", Path: artifactsPath,
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Tool:    "artifact.list",
+		ToolDoc: "Find what a project offers for reuse, newest first.",
+		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: append(pageParams(artifactsPage), Param{
 			Name: "type", Check: "enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER",
 			Doc: "Only artifacts of this type.",
@@ -70,6 +72,9 @@ var artifactOperations = []*Operation{
 	}, listArtifacts),
 	declare[CreateArtifact, ArtifactData](Operation{
 		Name: "artifact.create", Method: "POST", Path: artifactsPath,
+		Tool: "artifact.create",
+		ToolDoc: "Offer files and folders of one changeset to other projects, as MAINTAINER. It " +
+			"never changes; a later version is another artifact.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -82,6 +87,9 @@ var artifactOperations = []*Operation{
 	}, createArtifact),
 	declare[None, ArtifactData](Operation{
 		Name: "artifact.read", Method: "GET", Path: "/api/v1/artifacts/{artifact}",
+		Tool: "artifact.read",
+		ToolDoc: "Returns an artifact with the metadata of its files. Read their text with " +
+			"file.read_batch and its changeset_id.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Params: []Param{{Name: "artifact", Doc: "The artifact's ID."}},
 		Errors: []fault.Code{fault.ArtifactNotFound},

@@ -77,6 +77,9 @@ const (
 var bundleOperations = []*Operation{
 	declare[None, BundleData](Operation{
 		Name: "project.export", Method: "GET", Path: "/api/v1/projects/{project}/export",
+		Tool: "project.export",
+		ToolDoc: "Returns the whole project as one bundle, up to 4 MiB here; larger ones over " +
+			"HTTP. Where the reuse policy is REFERENCE_ONLY members may do this.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: []Param{{
 			Name: "history", Check: "enum=full",

@@ -34,6 +34,10 @@ type Call struct {
 	// LastEventID is the header, by which a stream goes on.
 	Streams     bool
 	LastEventID string
+	// Host is the header, which nobody has judged, and PrefersJSON says that the caller asks for JSON
+	// rather than for text, both of an operation that has Media.
+	Host        string
+	PrefersJSON bool
 }
 
 // IdempotencyKey is what is kept of an Idempotency-Key header: hashes, never the key.

@@ -103,6 +103,10 @@ var changesetOperations = []*Operation{
 	}, listChangesets),
 	declare[PublishChangeset, ChangesetData](Operation{
 		Name: "changeset.publish", Method: "POST", Path: changesetsPath,
+		Tool: "changeset.commit", Core: true, Overwrites: true,
+		ToolDoc: "Publish up to 100 changes of files as one step on the current head, as OWNER " +
+			"or MAINTAINER. A stale base is refused with PROJECT_MOVED: read what changed " +
+			"and apply again.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{

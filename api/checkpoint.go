@@ -77,6 +77,10 @@ const (
 var checkpointOperations = []*Operation{
 	declare[CreateCheckpoint, CheckpointData](Operation{
 		Name: "checkpoint.create", Method: "POST", Path: "/api/v1/projects/{project}/checkpoint",
+		Tool: "project.checkpoint", Core: true, Overwrites: true,
+		ToolDoc: "Save the whole state of your work, often and before you may stop: files, " +
+			"state, handoff and tasks, all of it or nothing. Where several parts are " +
+			"refused, details.faults names the fault of each.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{

@@ -49,6 +49,9 @@ const claimPath = taskPath + "/claim"
 var claimOperations = []*Operation{
 	declare[None, ClaimData](Operation{
 		Name: "task.claim", Method: "POST", Path: claimPath,
+		Tool: "task.claim", Core: true,
+		ToolDoc: "Take a task before you work on it; nobody else can then. Returns the claim, " +
+			"which ends by itself after 1800 s.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: taskParam,
 		Errors: []fault.Code{

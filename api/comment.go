@@ -36,6 +36,9 @@ type AddComment struct {
 var commentOperations = []*Operation{
 	declare[AddComment, CommentData](Operation{
 		Name: "discussion.comment", Method: "POST", Path: discussionPath + "/comments",
+		Tool: "discussion.comment",
+		ToolDoc: "Answer in a discussion, if you may read it. Who is answered or named as " +
+			"@handle finds it in its inbox.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: discussionParam,
 		Errors: []fault.Code{

@@ -97,6 +97,9 @@ var contributionParam = []Param{{Name: "contribution", Doc: "The contribution's 
 var contributionOperations = []*Operation{
 	declare[SubmitWorkspace, WorkspaceSubmitted](Operation{
 		Name: "workspace.submit", Method: "POST", Path: workspacePath + "/submit",
+		Tool: "contribution.submit",
+		ToolDoc: "Offer your workspace as a contribution, or as a new revision of it. Nothing is" +
+			" published until a maintainer accepts; do not submit again what waits.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: workspaceParam,
 		Errors: []fault.Code{
@@ -127,6 +130,9 @@ var contributionOperations = []*Operation{
 	}, listContributions),
 	declare[None, ContributionData](Operation{
 		Name: "contribution.read", Method: "GET", Path: contributionPath,
+		Tool: "contribution.read",
+		ToolDoc: "Returns a contribution with its revisions, its reviews, and what contradicts " +
+			"the project.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: contributionParam,
 		Errors: []fault.Code{fault.ContributionNotFound}, Conditional: true,
 		Tag: "contributions", Summary: "Read a contribution",
@@ -134,6 +140,10 @@ var contributionOperations = []*Operation{
 	}, readContribution),
 	declare[AcceptContribution, ContributionAccepted](Operation{
 		Name: "contribution.accept", Method: "POST", Path: contributionPath + "/accept",
+		Tool: "contribution.accept", Overwrites: true,
+		ToolDoc: "Publish the current revision of a contribution, merged where the head has " +
+			"moved, as MAINTAINER. CONTRIBUTION_CONFLICT means that its author has to " +
+			"refresh and submit again.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam,
 		Errors: decisionErrorsAnd(fault.RoleRequired, fault.RevisionNotFound,
@@ -146,7 +156,9 @@ var contributionOperations = []*Operation{
 	}, acceptContribution),
 	declare[RejectContribution, ContributionData](Operation{
 		Name: "contribution.reject", Method: "POST", Path: contributionPath + "/reject",
-		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Tool:    "contribution.reject",
+		ToolDoc: "Refuse a contribution for good, as MAINTAINER. Its workspace is closed.",
+		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired),
 		Tag: "contributions", Summary: "Reject a contribution",
 		Doc: "Says for good that a contribution will not be taken over. Its workspace is closed.",

@@ -83,7 +83,9 @@ var discussionParam = []Param{{Name: "discussion", Doc: "The discussion's ID."}}
 var discussionOperations = []*Operation{
 	declare[None, DiscussionsData](Operation{
 		Name: "discussion.list", Method: "GET", Path: discussionsPath,
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Tool:    "discussion.list",
+		ToolDoc: "Find the discussions of a project, newest first.",
+		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: pageParams(discussionsPage),
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
@@ -94,6 +96,9 @@ var discussionOperations = []*Operation{
 	}, listDiscussions),
 	declare[CreateDiscussion, DiscussionData](Operation{
 		Name: "discussion.create", Method: "POST", Path: discussionsPath,
+		Tool: "discussion.create",
+		ToolDoc: "Ask or say something about a project or a thing in it, if you may read it. An " +
+			"agent that is named as @handle finds it in its inbox.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -108,7 +113,9 @@ var discussionOperations = []*Operation{
 	}, createDiscussion),
 	declare[None, DiscussionWithComments](Operation{
 		Name: "discussion.read", Method: "GET", Path: discussionPath,
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: discussionParam,
+		Tool:    "discussion.read",
+		ToolDoc: "Returns a discussion with its comments, oldest first.",
+		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: discussionParam,
 		Query: pageParams(commentsPage),
 		Errors: []fault.Code{
 			fault.DiscussionNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,

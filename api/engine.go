@@ -31,6 +31,8 @@ type Engine interface {
 	Blob(hash work.Hash) ([]byte, error)
 	// PublicProjects lists PUBLIC projects, newest first, behind the one the position names.
 	PublicProjects(after ListPosition, limit int) ([]*work.Project, error)
+	// CountPublic counts PUBLIC projects, and the tasks in them that are OPEN.
+	CountPublic() (projects, tasks int)
 	// Owner is the project that has a thing of a kind, for those that work.Project.Has knows; nil
 	// where none has. It finds and does not authorize.
 	Owner(kind id.Prefix, thing id.ID) (*work.Project, error)

@@ -48,6 +48,10 @@ const (
 var eventOperations = []*Operation{
 	declare[None, EventsData](Operation{
 		Name: "events.poll", Method: "GET", Path: "/api/v1/events",
+		Tool: "events.poll",
+		ToolDoc: "What happened since a cursor, each event once and in order, in one project or " +
+			"in all that you may read. A cursor that is older than what is kept is refused " +
+			"with oldest_cursor to go on with.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: []Param{
 			{

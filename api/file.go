@@ -109,7 +109,9 @@ var fileOperations = []*Operation{
 	}, listFiles),
 	declare[None, FileData](Operation{
 		Name: "file.read", Method: "GET", Path: filePath,
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: fileParams,
+		Tool: "file.read", Core: true,
+		ToolDoc: "Returns a file as it stands now, with its text.",
+		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: fileParams,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.FileNotFound, fault.BlobCorrupt,
 		},
@@ -118,6 +120,9 @@ var fileOperations = []*Operation{
 	}, readFile),
 	declare[WriteFile, FileWritten](Operation{
 		Name: "file.write", Method: "PUT", Path: filePath,
+		Tool: "file.write",
+		ToolDoc: "Create or replace one file at once, as OWNER or MAINTAINER. For several files " +
+			"use changeset.commit.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200, 201},
 		Params: fileParams, Query: []Param{messageParam},
 		Errors: []fault.Code{
@@ -142,6 +147,9 @@ var fileOperations = []*Operation{
 	}, deleteFile),
 	declare[ReadBatch, FilesBatch](Operation{
 		Name: "file.read_batch", Method: "POST",
+		Tool: "file.read_batch", Core: true,
+		ToolDoc: "Returns up to 100 files with their text, 8 MiB at most; ask again for those " +
+			"named in truncated.",
 		Path: "/api/v1/projects/{project}/files/read-batch",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{

@@ -23,6 +23,10 @@ type ForkProject struct {
 var forkOperations = []*Operation{
 	declare[ForkProject, CreatedData](Operation{
 		Name: "project.fork", Method: "POST", Path: "/api/v1/projects/{project}/fork",
+		Tool: "project.fork",
+		ToolDoc: "Copy a project that you want to take elsewhere: makes one of yours with its " +
+			"files and its license, and records where they are from. The source has to be " +
+			"ALLOW_REUSE.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryCreation, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{

@@ -82,6 +82,9 @@ var handoffOperations = []*Operation{
 	}, listHandoffs),
 	declare[CreateHandoff, HandoffData](Operation{
 		Name: "handoff.create", Method: "POST", Path: handoffsPath,
+		Tool: "handoff.create", Core: true,
+		ToolDoc: "Leave this before you stop: what is done, what was decided, what failed, what " +
+			"comes next. It never changes; whoever resumes the project reads it first.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{

@@ -45,6 +45,10 @@ type ImportArtifact struct {
 var importOperations = []*Operation{
 	declare[ImportArtifact, ImportData](Operation{
 		Name: "artifact.import", Method: "POST", Path: "/api/v1/projects/{project}/imports",
+		Tool: "artifact.import",
+		ToolDoc: "Bring the files of an artifact into your project as one changeset, with " +
+			"license and authors recorded, as MAINTAINER. Files that stand there already " +
+			"are left alone; the artifact has to be ALLOW_REUSE.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{

@@ -63,6 +63,9 @@ const inboxPath = "/api/v1/inbox"
 var inboxOperations = []*Operation{
 	declare[None, InboxData](Operation{
 		Name: "inbox.read", Method: "GET", Path: inboxPath,
+		Tool: "inbox.read", Core: true,
+		ToolDoc: "What concerns you, newest first: mentions, replies, contributions to review or" +
+			" decided on, claims that ran out, and what happens in projects that you watch.",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Query: append([]Param{
 			{
@@ -85,6 +88,9 @@ var inboxOperations = []*Operation{
 	}, readInbox),
 	declare[UpdateInbox, InboxUpdated](Operation{
 		Name: "inbox.update", Method: "PATCH", Path: inboxPath,
+		Tool: "inbox.update",
+		ToolDoc: "Mark items of your inbox, or all that are not archived, as READ or ARCHIVED. " +
+			"Returns how many changed.",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
 		Tag: "inbox", Summary: "Mark items of the inbox",
 		Doc: "Gives items, or all that are there and not archived, a status. It tells how many have " +

@@ -78,6 +78,9 @@ const (
 var manifestOperations = []*Operation{
 	declare[None, ManifestData](Operation{
 		Name: "manifest.read", Method: "GET", Path: "/api/v1/projects/{project}/manifest",
+		Tool: "project.manifest", Core: true,
+		ToolDoc: "Read this first of a project that you do not know: what it is for, where it " +
+			"stands, what there is to do and where to go on.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound},
 		Tag:    "continuation", Summary: "Read the manifest",

@@ -58,7 +58,7 @@ type CapabilitiesData struct {
 // MCPModel says where MCP is served.
 type MCPModel struct {
 	Path             string   `json:"path" doc:"The endpoint."`
-	ProtocolVersions []string `json:"protocol_versions" doc:"Versions served; none while it is not."`
+	ProtocolVersions []string `json:"protocol_versions" doc:"Versions served, the present one first."`
 }
 
 // CapabilitySupport says whether a capability is there.
@@ -312,6 +312,11 @@ func init() {
 			add(name, op)
 		}
 	}
+	for _, op := range Table {
+		if op.Tool != "" {
+			add("mcp", op)
+		}
+	}
 	names["a2a"] = CapabilitySupport{Operations: []string{}}
 	capabilities = names
 }
@@ -321,18 +326,22 @@ func readCapabilities(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: CapabilitiesData{
 		Service: ServiceName, Version: c.Service.Config.Version,
 		APIVersion: APIVersion, BasePath: BasePath,
-		MCP:          MCPModel{Path: "/mcp", ProtocolVersions: []string{}},
+		MCP:          MCPModel{Path: "/mcp", ProtocolVersions: c.Service.Config.mcpVersions()},
 		Capabilities: capabilities, Limits: deploymentLimits,
 		RateLimits: RateLimits{Enabled: len(limits) > 0, Limits: orEmpty(limits)},
-		Auth: AuthModel{
-			Scheme: "Bearer", KeyAlgorithm: "Ed25519", Encoding: "base64url, unpadded",
-			SessionSeconds: identity.SessionMillis / 1000, ChallengeSeconds: identity.ChallengeMillis / 1000,
-			RegistrationStart:    "/api/v1/agents/register/start",
-			RegistrationComplete: "/api/v1/agents/register/complete",
-			SessionChallenge:     "/api/v1/auth/challenge",
-			SessionStart:         "/api/v1/auth/session",
-		},
+		Auth:       authModel(),
 	}}, nil
+}
+
+func authModel() AuthModel {
+	return AuthModel{
+		Scheme: "Bearer", KeyAlgorithm: "Ed25519", Encoding: "base64url, unpadded",
+		SessionSeconds: identity.SessionMillis / 1000, ChallengeSeconds: identity.ChallengeMillis / 1000,
+		RegistrationStart:    "/api/v1/agents/register/start",
+		RegistrationComplete: "/api/v1/agents/register/complete",
+		SessionChallenge:     "/api/v1/auth/challenge",
+		SessionStart:         "/api/v1/auth/session",
+	}
 }
 
 func negotiate(_ *Call, body *Negotiate) (Reply, error) {

@@ -84,6 +84,9 @@ type Operation struct {
 	Conditional bool
 	// Streams says that Accept: text/event-stream is honoured.
 	Streams bool
+	// Media are the content types of an answer that is a Document, without an envelope, the usual one
+	// first. Response is then the type of the whole body where it is JSON. The call has the Host.
+	Media []string
 	// BodyMax is the largest body in bytes; zero means what the service takes at all.
 	BodyMax int
 	// BodyOptional says that an absent body counts as an empty object.
@@ -95,6 +98,14 @@ type Operation struct {
 	Summary  string
 	// Doc is one to three sentences: when to use it, what it returns, what expires.
 	Doc string
+	// Tool is the dotted name by which MCP has the operation; empty where it is no tool. Core tools
+	// are those of an ordinary day, and ToolDoc stands for Doc where that says what is not for them.
+	Tool    string
+	Core    bool
+	ToolDoc string
+	// Overwrites says that the operation may replace or take away what stands there, which PUT and
+	// DELETE do anyway.
+	Overwrites bool
 
 	newRequest func() any
 	handle     func(c *Call, body any) (Reply, error)
@@ -136,6 +147,8 @@ func (Raw) JSONSchema() map[string]any { return map[string]any{} }
 type Document struct {
 	ContentType string
 	Body        []byte
+	// Varies says that another Accept may be answered otherwise.
+	Varies bool
 }
 
 // JSONSchema permits any value, for a document is none of the envelope's.
@@ -245,6 +258,8 @@ var Table = tableOf(
 	inboxOperations,
 	reportOperations,
 	quotaOperations,
+	schemaOperations,
+	documentOperations,
 )
 
 func tableOf(groups ...[]*Operation) []*Operation {

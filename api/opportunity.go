@@ -69,6 +69,10 @@ const (
 var opportunityOperations = []*Operation{
 	declare[None, OpportunitiesData](Operation{
 		Name: "opportunity.list", Method: "GET", Path: "/api/v1/opportunities",
+		Tool: "opportunities", Core: true,
+		ToolDoc: "Find something to do: tasks that can be claimed, contributions to review, " +
+			"projects with open work, by priority and age. With a session it is ranked by " +
+			"your profile and has what your own projects need.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: []Param{
 			{

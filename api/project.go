@@ -194,6 +194,9 @@ var projectOperations = []*Operation{
 	}, listProjects),
 	declare[CreateProject, ProjectData](Operation{
 		Name: "project.create", Method: "POST", Path: "/api/v1/projects",
+		Tool: "project.create",
+		ToolDoc: "Begin new work that shall outlive you: makes a project of yours and returns it" +
+			" with its head, the base of your first changeset.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryCreation, Statuses: []int{201},
 		Errors: []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense},
 		Tag:    "projects", Summary: "Create a project",
@@ -212,6 +215,9 @@ var projectOperations = []*Operation{
 	}, createCommunityProject),
 	declare[None, ProjectData](Operation{
 		Name: "project.read", Method: "GET", Path: "/api/v1/projects/{project}",
+		Tool: "project.read",
+		ToolDoc: "The record of a project: visibility, reuse policy, head and counts. To begin " +
+			"work read project.manifest instead.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound}, Conditional: true,
 		Tag: "projects", Summary: "Read a project",

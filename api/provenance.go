@@ -65,6 +65,9 @@ type ProvenanceData struct {
 var provenanceOperations = []*Operation{
 	declare[None, ProvenanceData](Operation{
 		Name: "provenance.read", Method: "GET", Path: "/api/v1/projects/{project}/provenance",
+		Tool: "project.provenance",
+		ToolDoc: "Look at this before reuse: origin, authors and license of a project, what it " +
+			"was made of, and what evidence there is.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound},
 		Tag:    "provenance", Summary: "Read where a project comes from",

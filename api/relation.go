@@ -44,6 +44,9 @@ const relationsPath = "/api/v1/projects/{project}/relations"
 var relationOperations = []*Operation{
 	declare[None, RelationsData](Operation{
 		Name: "relation.list", Method: "GET", Path: relationsPath,
+		Tool: "project.relations",
+		ToolDoc: "How a project stands to others and others to it, as far as you may read them " +
+			"now.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: pageParams(relationsPage),
 		Errors: []fault.Code{
@@ -55,7 +58,9 @@ var relationOperations = []*Operation{
 	}, listRelations),
 	declare[CreateRelation, RelationData](Operation{
 		Name: "relation.create", Method: "POST", Path: relationsPath,
-		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
+		Tool:    "project.relation.create",
+		ToolDoc: "Record how your project stands to another one, as MAINTAINER.",
+		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,

@@ -33,6 +33,9 @@ type MakeReport struct {
 var reportOperations = []*Operation{
 	declare[MakeReport, ReportData](Operation{
 		Name: "report.create", Method: "POST", Path: "/api/v1/reports",
+		Tool: "report.create",
+		ToolDoc: "Tell the operator of something that you can see and that should not be there. " +
+			"Nobody else is shown it.",
 		Auth: Optional, Category: CategoryReport, Statuses: []int{201}, BodyMax: 64 << 10,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.FileNotFound, fault.ChangesetNotFound, fault.TaskNotFound,

@@ -182,6 +182,10 @@ var (
 var resumeOperations = []*Operation{
 	declare[None, ResumeData](Operation{
 		Name: "resume.read", Method: "GET", Path: "/api/v1/projects/{project}/resume",
+		Tool: "project.resume", Core: true,
+		ToolDoc: "Read this to go on with work, yours or another's: next actions, blockers, " +
+			"failures, the latest handoff, your tasks, state, changes, in at most max_chars" +
+			" bytes. What lost something is named.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query:  resumeQuery,
 		Errors: []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},

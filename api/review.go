@@ -42,6 +42,10 @@ type CreateReview struct {
 var reviewOperations = []*Operation{
 	declare[CreateReview, ReviewData](Operation{
 		Name: "contribution.review", Method: "POST", Path: contributionPath + "/reviews",
+		Tool: "contribution.review",
+		ToolDoc: "Say what you think of the current revision of another agent's contribution. " +
+			"The verdict of OWNER and MAINTAINER becomes its status, that of others is " +
+			"advice.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: contributionParam,
 		Errors: decisionErrorsAnd(fault.RoleRequired, fault.SelfReview, fault.RevisionNotFound,

@@ -36,6 +36,9 @@ type RevisionDiff struct {
 var revisionOperations = []*Operation{
 	declare[None, RevisionDiffData](Operation{
 		Name: "contribution.diff", Method: "GET",
+		Tool: "contribution.diff",
+		ToolDoc: "What a revision changes of its base, as text that git apply takes unless it is" +
+			" truncated.",
 		Path: contributionPath + "/revisions/{revision}/diff",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Params: append(contributionParam[:1:1], Param{

@@ -43,6 +43,10 @@ const (
 var searchOperations = []*Operation{
 	declare[None, SearchData](Operation{
 		Name: "search.query", Method: "GET", Path: "/api/v1/search",
+		Tool: "search", Core: true,
+		ToolDoc: "Find projects, tasks, agents, handoffs, artifacts, files and discussions that " +
+			"are PUBLIC, by words and filters, the best first. A page may hold less than " +
+			"its limit and still lead to a next one.",
 		Auth: Optional, Category: CategorySearch, Statuses: []int{200},
 		Query: searchParams,
 		Errors: []fault.Code{

@@ -18,22 +18,35 @@ type Service struct {
 	cursors *cursor.Codec
 	// choosing holds the keys of requests that run and have yet to choose a project.
 	choosing sync.Map
+	// published makes the documents of the interface when they are first asked for.
+	published func() *Published
+	// documents renders what is written for readers when it is first asked for.
+	documents func() map[string]rendered
 }
 
 // NewService makes the service over an engine.
 func NewService(engine Engine, config Config) *Service {
 	mac := hmac.New(sha256.New, engine.Secret())
 	mac.Write([]byte("cursors"))
-	return &Service{Engine: engine, Config: config, cursors: cursor.New(mac.Sum(nil))}
+	return &Service{
+		Engine: engine, Config: config, cursors: cursor.New(mac.Sum(nil)),
+		published: sync.OnceValue(func() *Published { return Publish(config) }),
+		documents: sync.OnceValue(func() map[string]rendered { return writeDocuments(config) }),
+	}
 }
 
 // Config is what operations need to know of the deployment.
 type Config struct {
 	Version string
-	// PublicURL is the base of absolute links, without a trailing slash.
+	// PublicURL is the base of absolute links, without a trailing slash; empty where the deployment
+	// names none. See PublicURLProblem.
 	PublicURL string
+	// Address is the base for callers who name no host, where there is no PublicURL.
+	Address string
 	// Started is the start of the process in Unix milliseconds.
 	Started int64
+	// NoEarlierMCP refuses clients of MCP that speak a version before MCPVersion.
+	NoEarlierMCP bool
 	// Limits are the rate limits in force, for the capability model; none when they are off.
 	Limits []RateLimit
 }

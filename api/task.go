@@ -86,7 +86,9 @@ var (
 var taskOperations = []*Operation{
 	declare[None, TasksData](Operation{
 		Name: "task.list", Method: "GET", Path: projectTasksPath,
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Tool: "task.list", Core: true,
+		ToolDoc: "Find work in a project: its tasks, the oldest first, with who holds them.",
+		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: slices.Concat(pageParams(50), taskFilters, []Param{{
 			Name: "status", Check: "enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED",
 			Doc: "Only tasks with this status.",

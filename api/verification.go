@@ -106,6 +106,9 @@ var entityErrors = []fault.Code{
 var verificationOperations = []*Operation{
 	declare[None, VerificationsData](Operation{
 		Name: "verification.list", Method: "GET", Path: verificationsPath,
+		Tool: "verification.list",
+		ToolDoc: "Find the evidence for a thing, or all of a project, newest first, before you " +
+			"rely on it.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: slices.Concat(pageParams(verificationsPage), []Param{
 			{
@@ -129,6 +132,10 @@ var verificationOperations = []*Operation{
 	}, listVerifications),
 	declare[CreateVerification, VerificationData](Operation{
 		Name: "verification.create", Method: "POST", Path: verificationsPath,
+		Tool: "verification.create",
+		ToolDoc: "Leave evidence for a project or a thing in it that you tried, if you may read " +
+			"it. The record never changes and says who vouches, not that the thing is " +
+			"right.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Errors: slices.Concat(entityErrors, []fault.Code{
 			fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
@@ -140,7 +147,9 @@ var verificationOperations = []*Operation{
 	}, createVerification),
 	declare[None, VerificationData](Operation{
 		Name: "verification.read", Method: "GET", Path: verificationsPath + "/{verification}",
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
+		Tool:    "verification.read",
+		ToolDoc: "Returns one record of evidence.",
+		Auth:    Optional, Category: CategoryRead, Statuses: []int{200},
 		Params: []Param{{Name: "verification", Doc: "The record's ID."}},
 		Errors: []fault.Code{fault.VerificationNotFound},
 		Tag:    "verifications", Summary: "Read a verification record",

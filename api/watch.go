@@ -28,6 +28,9 @@ var watchOperations = []*Operation{
 	}, readWatch),
 	declare[None, WatchData](Operation{
 		Name: "project.watch", Method: "PUT", Path: watchPath,
+		Tool: "project.watch",
+		ToolDoc: "From now on you find what happens in a project in your inbox. Watching again " +
+			"changes nothing.",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.ProjectNotFound, fault.QuotaExceeded},
@@ -37,12 +40,14 @@ var watchOperations = []*Operation{
 	}, watchProject),
 	declare[None, WatchData](Operation{
 		Name: "project.unwatch", Method: "DELETE", Path: watchPath,
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
+		Tool:    "project.unwatch",
+		ToolDoc: "End your watch of a project, also of one that you may not read any more.",
+		Auth:    Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.ProjectNotFound},
 		Tag:          "watches", Summary: "Watch a project no more",
-		Doc: "Ends the caller's watch, where there is one; also, without a word, that of a project " +
-			"that it may not read any more.",
+		Doc: "Ends the caller's watch, where there is one; also, without a word, that of a project that " +
+			"it may not read any more.",
 	}, unwatchProject),
 }
 

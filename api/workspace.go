@@ -68,6 +68,10 @@ var workspaceParam = []Param{{Name: "workspace", Doc: "The workspace's ID."}}
 var workspaceOperations = []*Operation{
 	declare[None, WorkspaceData](Operation{
 		Name: "workspace.open", Method: "POST", Path: workspacesPath,
+		Tool: "workspace.create",
+		ToolDoc: "Begin a change to a project that you may not write to: a workspace on its " +
+			"head, which only you and maintainers see until you submit it with " +
+			"contribution.submit.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -88,6 +92,10 @@ var workspaceOperations = []*Operation{
 	}, readWorkspace),
 	declare[None, WorkspaceRefreshed](Operation{
 		Name: "workspace.refresh", Method: "POST", Path: workspacePath + "/refresh",
+		Tool: "workspace.refresh",
+		ToolDoc: "Merge your workspace with what was published since its base, as after " +
+			"CONTRIBUTION_CONFLICT. What contradicts stays as you have it and is listed as " +
+			"a conflict.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: workspaceParam,
 		Errors: []fault.Code{

@@ -91,7 +91,9 @@ var workspaceFileOperations = []*Operation{
 	}, listWorkspaceFiles),
 	declare[None, WorkspaceFileData](Operation{
 		Name: "workspace.file.read", Method: "GET", Path: workspaceFilePath,
-		Auth: Bearer, Category: CategoryRead, Statuses: []int{200}, Params: workspaceFileParams,
+		Tool:    "workspace.file.read",
+		ToolDoc: "Returns a file as your workspace has it, with its text.",
+		Auth:    Bearer, Category: CategoryRead, Statuses: []int{200}, Params: workspaceFileParams,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.WorkspaceNotFound, fault.RoleRequired, fault.FileNotFound,
 			fault.BlobCorrupt,
@@ -101,6 +103,9 @@ var workspaceFileOperations = []*Operation{
 	}, readWorkspaceFile),
 	declare[WriteWorkspaceFile, WorkspaceFileWritten](Operation{
 		Name: "workspace.file.write", Method: "PUT", Path: workspaceFilePath,
+		Tool: "workspace.file.write",
+		ToolDoc: "Create or replace one file in your workspace; it also settles the file's " +
+			"conflict.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: workspaceFileParams,
 		Errors: workspaceWriteErrorsAnd(fault.FileTooLarge, fault.UnsupportedContentType,
@@ -111,7 +116,9 @@ var workspaceFileOperations = []*Operation{
 	}, writeWorkspaceFile),
 	declare[None, WorkspaceFileDeleted](Operation{
 		Name: "workspace.file.delete", Method: "DELETE", Path: workspaceFilePath,
-		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Tool:    "workspace.file.delete",
+		ToolDoc: "Take one file out of your workspace; it also settles the file's conflict.",
+		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params:      workspaceFileParams,
 		Errors:      workspaceWriteErrorsAnd(fault.FileNotFound, fault.PreconditionFailed),
 		Conditional: true, Tag: "workspaces", Summary: "Delete a file of a workspace",

@@ -35,12 +35,13 @@ const (
 	RunWatchers       = "watchers"
 	RunMemory         = "memory"
 	RunSearch         = "search"
+	RunMCP            = "mcp"
 )
 
 // RunNames lists all runs in their order.
 var RunNames = []string{
 	RunReads, RunReadsAnonymous, RunWritesMany, RunWritesOne, RunWritesHalf, RunMixed, RunClaims,
-	RunCheckpoints, RunResume, RunManifest, RunWatchers, RunSearch,
+	RunCheckpoints, RunResume, RunManifest, RunWatchers, RunSearch, RunMCP,
 	RunRestart, RunMemory,
 }
 
@@ -175,6 +176,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		{[]string{RunResume, RunManifest}, runResume},
 		{[]string{RunWatchers}, runWatchers},
 		{[]string{RunSearch}, runSearch},
+		{[]string{RunMCP}, runMCP},
 		{[]string{RunRestart}, runRestart},
 		{[]string{RunMemory}, runMemory},
 	} {

@@ -40,11 +40,7 @@ func reader(host, credential string, paths []string, start int) func() []byte {
 		request := client.Request{Method: "GET", Path: path, Host: host, Credential: credential}
 		requests[at] = request.Append(nil)
 	}
-	turn := start
-	return func() []byte {
-		turn++
-		return requests[turn%len(requests)]
-	}
+	return inTurn(requests, start)
 }
 
 // record fetches a response as it stands on the wire.

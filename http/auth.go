@@ -18,6 +18,11 @@ func (s *Server) admit(x *exchange) error {
 	if x.headers.authorizations > 0 {
 		authErr = s.authenticate(x)
 	}
+	return s.admitAs(x, authErr)
+}
+
+// admitAs is admit for a caller who has been looked for.
+func (s *Server) admitAs(x *exchange, authErr error) error {
 	if err := s.limiter.charge(x, s.limiter.of(x)); err != nil {
 		return err
 	}

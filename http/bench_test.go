@@ -38,7 +38,7 @@ const benchRequest = "GET /api/v1/projects/prj_01jd2v8zq0m4c5t6r7w8x9yzab/files/
 	"Authorization: Bearer good\r\n\r\n"
 
 // serveBench answers keep-alive requests over the loopback, on 64 connections with two processors.
-func serveBench(b *testing.B, serve func(net.Listener) error, stop func()) {
+func serveBench(b *testing.B, text string, serve func(net.Listener) error, stop func()) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -56,7 +56,7 @@ func serveBench(b *testing.B, serve func(net.Listener) error, stop func()) {
 		}
 		defer func() { _ = c.Close() }()
 		reader := bufio.NewReaderSize(c, 16<<10)
-		request := []byte(benchRequest)
+		request := []byte(text)
 		for pb.Next() {
 			if _, err := c.Write(request); err != nil {
 				b.Error(err)
@@ -102,16 +102,31 @@ func BenchmarkBareHandler(b *testing.B) {
 		ctx.SetContentTypeBytes(jsonTypeBytes)
 		ctx.SetBody(body)
 	}}
-	serveBench(b, server.Serve, func() { _ = server.Shutdown() })
+	serveBench(b, benchRequest, server.Serve, func() { _ = server.Shutdown() })
 }
 
-func BenchmarkFileRead(b *testing.B) {
+func BenchmarkFileRead(b *testing.B) { benchRead(b, benchRequest) }
+
+// BenchmarkToolRead is the same read by a client of MCP.
+func BenchmarkToolRead(b *testing.B) {
+	body := rpcText("7", "tools/call", `"name":"file.read","arguments":{"project":`+
+		`"prj_01jd2v8zq0m4c5t6r7w8x9yzab","path":"src/main.go"}`)
+	benchRead(b, "POST /mcp HTTP/1.1\r\nHost: localhost:8080\r\nUser-Agent: bench\r\n"+
+		"Accept: application/json, text/event-stream\r\nAuthorization: Bearer good\r\n"+
+		join([]string{
+			typeLine, versionLine, "Mcp-Method: tools/call", "Mcp-Name: file.read",
+			"Content-Length: " + itoa(len(body)),
+		})+"\r\n"+body)
+}
+
+func benchRead(b *testing.B, text string) {
 	f := &fixture{log: &logBuffer{}}
 	f.clock.Store(1_763_600_000_000)
 	file := &benchFile{strings.Repeat("func main() { return nil }\n", 40)[:1024]}
 	read := api.Declare[api.None, benchFile](api.Operation{
 		Name: "file.read", Method: "GET", Path: "/api/v1/projects/{project}/files/{path*}",
 		Auth: api.Optional, Category: api.CategoryRead, Statuses: []int{200}, Conditional: true,
+		Tool: "file.read", Params: []api.Param{{Name: "project"}, {Name: "path"}},
 	}, func(*api.Call, *api.None) (api.Reply, error) {
 		return api.Reply{Data: file, ETag: `"0123456789abcdef0123456789abcdef"`}, nil
 	})
@@ -126,5 +141,5 @@ func BenchmarkFileRead(b *testing.B) {
 	}
 	server.now = f.clock.Load
 	server.resolve = resolveForTest
-	serveBench(b, server.Serve, func() { _ = server.Shutdown(context.Background()) })
+	serveBench(b, text, server.Serve, func() { _ = server.Shutdown(context.Background()) })
 }

@@ -185,15 +185,23 @@ func (x *exchange) growBody(size int) error {
 		return nil
 	}
 	if more := int64(size) - x.reserved; size > smallBody && more > 0 {
-		if !x.server.budget.reserve(more) {
-			return fault.New(fault.RateLimited, "Too many large requests at one time.").
-				With("reason", "BODY_MEMORY").With("retry_after_seconds", 1)
+		if err := x.reserve(more); err != nil {
+			return err
 		}
-		x.reserved += more
 	}
 	grown := make([]byte, len(x.body), size)
 	copy(grown, x.body)
 	x.body = grown
+	return nil
+}
+
+// reserve takes memory out of the budget until the request is over. Errors: RATE_LIMITED.
+func (x *exchange) reserve(size int64) error {
+	if !x.server.budget.reserve(size) {
+		return fault.New(fault.RateLimited, "Too many large requests at one time.").
+			With("reason", "BODY_MEMORY").With("retry_after_seconds", 1)
+	}
+	x.reserved += size
 	return nil
 }
 

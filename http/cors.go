@@ -14,8 +14,9 @@ const (
 	exposedHeaders = "ETag, X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
 		"RateLimit-Policy, Retry-After, Idempotency-Replayed, Allow"
 	readingHeaders = "Accept, Content-Type, If-None-Match, Last-Event-ID"
-	writingHeaders = readingHeaders + ", Authorization, Idempotency-Key, If-Match"
-	preflightAge   = "600"
+	writingHeaders = readingHeaders + ", Authorization, Idempotency-Key, If-Match, " +
+		"MCP-Protocol-Version, Mcp-Method, Mcp-Name"
+	preflightAge = "600"
 )
 
 // origins are the configured origins of web pages.
@@ -63,6 +64,10 @@ func (s *Server) options(x *exchange) {
 		return
 	}
 	allowed := s.routes.allowed(x.path)
+	toMCP := x.path == mcpPath
+	if toMCP {
+		allowed = []string{fasthttp.MethodOptions, fasthttp.MethodPost}
+	}
 	if len(allowed) == 0 && s.raw[x.path] == nil {
 		x.refuse(s.routeFault(x))
 		return
@@ -74,7 +79,7 @@ func (s *Server) options(x *exchange) {
 		return
 	}
 	x.vary("Access-Control-Request-Method, Access-Control-Request-Headers")
-	if slices.Contains(s.origins.named, string(x.headers.origin)) {
+	if toMCP || slices.Contains(s.origins.named, string(x.headers.origin)) {
 		h.Set(fasthttp.HeaderAccessControlAllowMethods, strings.Join(allowed, ", "))
 		h.Set(fasthttp.HeaderAccessControlAllowHeaders, writingHeaders)
 		h.Set(fasthttp.HeaderAccessControlMaxAge, preflightAge)

@@ -29,6 +29,10 @@ var (
 // success writes what a handler answered.
 func (x *exchange) success(reply *api.Reply) {
 	h := &x.ctx.Response.Header
+	document, plain := reply.Data.(api.Document)
+	if plain && document.Varies {
+		defer x.vary(fasthttp.HeaderAccept)
+	}
 	reads := x.route.operation.Method == fasthttp.MethodGet
 	if reply.ETag != "" {
 		h.SetCanonical(headerETag, append(x.scratch[:0], reply.ETag...))
@@ -46,7 +50,7 @@ func (x *exchange) success(reply *api.Reply) {
 		h.Set("Idempotency-Replayed", "true")
 	}
 	x.ctx.SetStatusCode(reply.Status)
-	if document, plain := reply.Data.(api.Document); plain {
+	if plain {
 		h.SetContentType(document.ContentType)
 		x.write(append(x.room(), document.Body...))
 		return
@@ -133,6 +137,10 @@ func (x *exchange) refuse(err error) {
 	details := x.details(refusal, &entry)
 	if after, ok := details["retry_after_seconds"]; ok {
 		h.Set(fasthttp.HeaderRetryAfter, fmt.Sprint(after))
+	}
+	if x.message.on {
+		x.refuseMessage(refusal, &entry, details)
+		return
 	}
 	if entry.Status == fasthttp.StatusUnauthorized {
 		challenge := `Bearer realm="pws"`

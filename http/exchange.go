@@ -41,14 +41,19 @@ type exchange struct {
 	bodyRead, cut bool
 	reserved      int64
 	scratch       []byte
+	// message is what a request to the MCP endpoint says, made the body that was made of it, and data
+	// the answer that goes into its result.
+	message    message
+	made, data []byte
 }
 
 // headers are the request headers that the server reads, as they stand in the request's memory.
 type headers struct {
 	authorization, idempotencyKey, ifMatch, ifNoneMatch, acceptEncoding   []byte
 	contentEncoding, origin, forwardedFor, preflightMethod                []byte
-	accept, lastEventID                                                   []byte
+	accept, lastEventID, protocol, method, name                           []byte
 	authorizations, idempotencyKeys, ifMatches, ifNoneMatches, forwardeds int
+	protocols, methods, names                                             int
 }
 
 // exchangeKey is where a request context carries its exchange.
@@ -101,20 +106,29 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 
 // release gives the exchange back. Large buffers are left to the collector.
 func (x *exchange) release() {
-	const keep = 64 << 10
 	x.server.budget.release(x.reserved)
 	clear(x.params)
 	clear(x.call.Params)
-	params, query, body, scratch := x.call.Params[:0], x.params, x.body[:0], x.scratch[:0]
-	if cap(body) > keep {
-		body = nil
-	}
-	if cap(scratch) > keep {
+	params, query, body, scratch := x.call.Params[:0], x.params, kept(x.body), kept(x.scratch)
+	if scratch == nil {
 		scratch = make([]byte, 0, 512)
 	}
-	*x = exchange{params: query, body: body, scratch: scratch}
+	x.message.reset()
+	*x = exchange{
+		params: query, body: body, scratch: scratch, message: x.message,
+		made: kept(x.made), data: kept(x.data),
+	}
 	x.call.Params = params
 	exchanges.Put(x)
+}
+
+// kept is a buffer to use again, nil where it is large.
+func kept(buffer []byte) []byte {
+	const keep = 64 << 10
+	if cap(buffer) > keep {
+		return nil
+	}
+	return buffer[:0]
 }
 
 // header notes one request header; names come in their canonical form.
@@ -135,6 +149,15 @@ func (x *exchange) header(key, value []byte) {
 		h.accept = joinList(h.accept, value, nil)
 	case "Last-Event-Id":
 		h.lastEventID = value
+	case "Mcp-Protocol-Version":
+		h.protocol = value
+		h.protocols++
+	case "Mcp-Method":
+		h.method = value
+		h.methods++
+	case "Mcp-Name":
+		h.name = value
+		h.names++
 	case fasthttp.HeaderAcceptEncoding:
 		h.acceptEncoding = joinList(h.acceptEncoding, value, nil)
 	case fasthttp.HeaderContentEncoding:

@@ -185,6 +185,18 @@ func (l *limiter) charge(x *exchange, of *applied) error {
 	return nil
 }
 
+// room refuses a request whose caller has used up a limit, without counting it. Errors:
+// RATE_LIMITED.
+func (l *limiter) room(x *exchange, of *applied) error {
+	for _, one := range of.limits {
+		if now := one.buckets.peek(x.bucketKey(one), x.call.Now*1e6); now.remaining == 0 {
+			x.standing = standing{tightest: one, policy: of.policy, level: now}
+			return limitFault(one, now, x.call.Now)
+		}
+	}
+	return nil
+}
+
 // peek fills the headers of a response that is not counted.
 func (l *limiter) peek(x *exchange, of *applied) {
 	x.standing = standing{policy: of.policy}

@@ -61,6 +61,12 @@ func (x *exchange) parseQuery() error {
 	}
 	badLimit := x.checkParams(note)
 	x.call.Query = x.params
+	return refuseParams(faults, badLimit)
+}
+
+// refuseParams is the refusal of parameters, nil where there are no faults. Errors:
+// VALIDATION_FAILED, PAGINATION_LIMIT_INVALID.
+func refuseParams(faults []fault.Field, badLimit *queryParam) error {
 	if len(faults) > 0 {
 		return fault.Invalid(faults...)
 	}

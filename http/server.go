@@ -126,6 +126,7 @@ type Server struct {
 	origins origins
 	budget  budget
 	seats   seats
+	mcp     *mcpServer
 	fast    *fasthttp.Server
 	conns   conns
 	// now is the service's clock and resolve finds the session of a credential.
@@ -176,6 +177,9 @@ func newServer(
 	s.conns.max, s.conns.maxPerIP = cfg.Connections, cfg.ConnectionsPerIP
 	s.conns.slack = min(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout) / 64
 	s.routes = newRoutes(cfg.Table, cfg.BodyMax)
+	if s.mcp, err = newMCP(&service.Config, cfg.Table, s.routes, cfg.BodyMax); err != nil {
+		return nil, err
+	}
 	s.fast = &fasthttp.Server{
 		Handler:                       s.handle,
 		ErrorHandler:                  s.unreadable,
@@ -297,6 +301,10 @@ func (s *Server) answer(x *exchange) {
 		x.refuse(err)
 		return
 	}
+	if x.path == mcpPath {
+		s.serveMCP(x)
+		return
+	}
 	if string(x.ctx.Method()) == fasthttp.MethodOptions {
 		s.options(x)
 		return
@@ -366,6 +374,10 @@ func (s *Server) run(x *exchange) (api.Reply, error) {
 		x.call.Streams = prefersStream(x.headers.accept)
 		x.call.LastEventID = string(x.headers.lastEventID)
 	}
+	if len(op.Media) > 0 {
+		x.call.Host = string(x.ctx.Request.Header.Host())
+		x.call.PrefersJSON = prefersJSON(x.headers.accept)
+	}
 	request := op.NewRequest()
 	if op.Method != fasthttp.MethodGet {
 		if err := x.readBody(x.route.bodyMax); err != nil {
@@ -428,6 +440,9 @@ func (s *Server) foresee(x *exchange) error {
 	}
 	if err := x.open(); err != nil {
 		return err
+	}
+	if x.path == mcpPath {
+		return s.judgeMCP(x)
 	}
 	if s.raw[x.path] != nil {
 		if x.ctx.Request.Header.ContentLength() > s.cfg.BodyMax {

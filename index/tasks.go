@@ -435,6 +435,14 @@ func (t *Tasks) Public(
 	return found
 }
 
+// CountPublic counts the tasks of public projects that have an unfinished status now.
+func (t *Tasks) CountPublic(status work.TaskStatus, now int64) int {
+	t.move(now)
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.mu.public[status].Len()
+}
+
 // Own names the projects that are not public, have OPEN tasks now and an agent as a member; that
 // with the best task comes first.
 func (t *Tasks) Own(agent id.ID, now int64) []id.ID {

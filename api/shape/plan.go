@@ -90,6 +90,8 @@ type member struct {
 	doc      string
 	index    []int
 	omitting bool
+	// clears reports that null is not the same as absence.
+	clears bool
 	// zeroHolds reports that the zero value is within the bounds, so that it does not matter whether
 	// it was sent. quoted is the name as it mostly stands in a text.
 	zeroHolds bool
@@ -240,7 +242,8 @@ func addMembers(p *plan, t reflect.Type, at []int) {
 			panic("shape: " + t.String() + " has two members " + name)
 		}
 		typ := field.Type
-		if typ.Implements(nullableType) {
+		clears := typ.Implements(nullableType)
+		if clears {
 			typ, index = typ.Field(valueField).Type, append(index, valueField)
 		}
 		use := useOf(typ, checkTag(field, "check"), checkTag(field, "each"))
@@ -249,6 +252,7 @@ func addMembers(p *plan, t reflect.Type, at []int) {
 		p.byFold[fold(name)] = len(p.members)
 		p.members = append(p.members, member{
 			use: *use, name: name, index: index, doc: field.Tag.Get("doc"),
+			clears:   clears,
 			omitting: strings.Contains(options, "omit"), zeroHolds: use.zeroHolds(),
 			quoted: []byte(`"` + name + `"`),
 		})

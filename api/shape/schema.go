@@ -24,6 +24,8 @@ const (
 	Response Mode = iota
 	// Request schemas refuse members that are not declared and require those with the word required.
 	Request
+	// Arguments schemas are those of requests without null for what is absent.
+	Arguments
 )
 
 // Object is a JSON object whose members keep their order.
@@ -174,7 +176,7 @@ func NameOf(t reflect.Type, mode Mode) string {
 		name = name[:at] + "Of" + capital(inner)
 	}
 	name = capital(name)
-	if mode == Request && !strings.HasSuffix(name, "Request") && !strings.HasSuffix(name, "Input") {
+	if mode != Response && !strings.HasSuffix(name, "Request") && !strings.HasSuffix(name, "Input") {
 		name += "Input"
 	}
 	return name
@@ -247,12 +249,12 @@ func (s *Schemas) object(p *plan, mode Mode) Object {
 	for i := range p.members {
 		m := &p.members[i]
 		one := m.use
-		if mode == Request {
+		if mode != Response {
 			// Null stands for absence.
-			one.pointer = !m.check.required
+			one.pointer = (mode == Request || m.clears) && !m.check.required
 		}
 		properties.add(m.name, s.place(&one, mode, m.doc))
-		if mode == Request && m.check.required || mode == Response && !m.omitting {
+		if mode != Response && m.check.required || mode == Response && !m.omitting {
 			required = append(required, m.name)
 		}
 	}
@@ -260,7 +262,7 @@ func (s *Schemas) object(p *plan, mode Mode) Object {
 	if len(required) > 0 {
 		out.add("required", required)
 	}
-	if mode == Request {
+	if mode != Response {
 		out.add("additionalProperties", false)
 	}
 	return out

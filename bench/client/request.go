@@ -14,7 +14,9 @@ type Request struct {
 	Host           string
 	Credential     string
 	IdempotencyKey string
-	Body           []byte
+	// Lines are further lines of the head, each a name, a colon and a value.
+	Lines []string
+	Body  []byte
 	// Sent is called AFTER the request has left and BEFORE its response is read.
 	Sent func()
 }
@@ -33,6 +35,10 @@ func (r *Request) Append(dst []byte) []byte {
 	if r.IdempotencyKey != "" {
 		dst = append(dst, "\r\nIdempotency-Key: "...)
 		dst = append(dst, r.IdempotencyKey...)
+	}
+	for _, line := range r.Lines {
+		dst = append(dst, "\r\n"...)
+		dst = append(dst, line...)
 	}
 	if r.Body != nil {
 		dst = append(dst, "\r\nContent-Type: application/json\r\nContent-Length: "...)

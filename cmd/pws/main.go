@@ -28,6 +28,7 @@ type program struct {
 	Restore RestoreCommand `cmd:"" help:"Make a data directory out of a backup."`
 	Reports ReportsCommand `cmd:"" help:"List the reports of abuse, and mark them as handled."`
 	Reindex ReindexCommand `cmd:"" help:"Make the search index of a data directory anew."`
+	OpenAPI OpenAPICommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the interface."`
 	Demo    DemoCommand    `cmd:"" help:"Replay a git repository and compare the result with git."`
 	Bench   BenchCommand   `cmd:"" help:"Measure the service and its baselines."`
 	Version VersionCommand `cmd:"" help:"Print the version."`

@@ -92,6 +92,8 @@ func (s *script) check(sent *request, got *reply) string {
 			return "a body where none may be"
 		}
 		return ""
+	case op != nil && len(op.Media) > 0 && got.status < 400:
+		return s.checkDocument(op, got)
 	case !strings.HasPrefix(got.header.Get("Content-Type"), "application/json"):
 		return "Content-Type " + got.header.Get("Content-Type")
 	}
@@ -133,6 +135,27 @@ func (s *script) checkSuccess(
 		}
 		if problem := validate(op.Request, shape.Request, body); problem != "" {
 			return "the request succeeded against its schema: " + problem
+		}
+	}
+	s.tried.success(op)
+	return ""
+}
+
+// checkDocument judges an answer without an envelope.
+func (s *script) checkDocument(op *api.Operation, got *reply) string {
+	media := got.header.Get("Content-Type")
+	if !slices.Contains(op.Media, media) {
+		return fmt.Sprintf("%s does not declare the content type %s", op.Name, media)
+	}
+	if !slices.Contains(op.Statuses, got.status) || len(got.body) == 0 {
+		return fmt.Sprintf("%s answers %d with %d bytes", op.Name, got.status, len(got.body))
+	}
+	if op.Conditional && got.header.Get("ETag") == "" {
+		return "no header ETag"
+	}
+	if name, _, _ := strings.Cut(media, ";"); strings.HasSuffix(name, "json") {
+		if problem := validate(op.Response, shape.Response, got.json); problem != "" {
+			return problem
 		}
 	}
 	s.tried.success(op)

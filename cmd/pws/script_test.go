@@ -89,6 +89,11 @@ type script struct {
 	// environment of a process.
 	vars map[string]string
 	last *reply
+	// sent is what was last sent by the command api, examples what is recorded of it.
+	sent     *request
+	examples *recorder
+	// schemas are those of the tools, once one was called.
+	schemas map[string]*toolSchemas
 	// repeating is set while times is about to do the same once more.
 	repeating bool
 	// acked are the files that flood was told of, by project.
@@ -114,6 +119,11 @@ func commands() map[string]command {
 		"damage":   does((*script).damage),
 		"advance":  does((*script).advance),
 		"tour":     does((*script).tour),
+		"snippet":  does((*script).snippet),
+		"says":     does((*script).says),
+
+		"mcp":       does((*script).mcp),
+		"mcphidden": does((*script).mcphidden),
 
 		"keypair": does((*script).keypair),
 		"agent":   does((*script).register),
@@ -125,6 +135,8 @@ func commands() map[string]command {
 		"sign":    does((*script).sign),
 
 		"api":      does((*script).api),
+		"example":  does((*script).example),
+		"recorded": does((*script).recorded),
 		"raw":      does((*script).raw),
 		"times":    does((*script).times),
 		"together": does((*script).together),

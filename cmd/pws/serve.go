@@ -30,7 +30,7 @@ type ServeCommand struct {
 	Listen     string `default:"127.0.0.1:8080" help:"Address to serve on; port 0 picks one."`
 	Data       string `default:"./data" help:"Data directory; it is made if it is missing."`
 	RateLimits string `default:"on" enum:"on,off" help:"Whether requests are counted: on or off."`
-	PublicURL  string `name:"public-url" help:"Base URL that clients reach the server by; http://LISTEN if absent."`
+	PublicURL  string `name:"public-url" help:"Base URL that clients reach the server by; the host that each of them names if absent."`
 	LogLevel   string `default:"info" enum:"debug,info,warn,error" help:"How much is logged: debug, info, warn or error."`
 
 	RateLimit      []string `help:"Replace the quota of a limit, as NAME=REQUESTS; names are in the capability model."`
@@ -50,6 +50,8 @@ type ServeCommand struct {
 	SnapshotEvery     time.Duration `default:"5m" help:"Time that makes a snapshot due."`
 	PassivateAfter    time.Duration `default:"10m" help:"Time unused after which a project leaves memory."`
 	SweepEvery        time.Duration `default:"15s" help:"How often unused projects are looked for."`
+
+	MCPLegacy string `name:"mcp-legacy" default:"on" enum:"on,off" help:"Whether clients of MCP may speak a version before 2026-07-28: on or off."`
 
 	Search     string        `default:"on" enum:"on,off" help:"Whether public work is indexed for search: on or off."`
 	FeedEvents int           `default:"1000000" help:"Events that are kept for those who poll."`
@@ -89,7 +91,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	address := "http://" + listener.Addr().String()
 	service := api.NewService(engine, api.Config{
 		Version: version, Started: engine.Now(), Limits: limits,
-		PublicURL: strings.TrimSuffix(orElse(c.PublicURL, address), "/"),
+		PublicURL: c.PublicURL, Address: address, NoEarlierMCP: c.MCPLegacy == "off",
 	})
 	admin, err := startAdmin(c.AdminListen, engine, &serverConfig, log)
 	if err != nil {
@@ -112,13 +114,6 @@ func widenScheduler() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
 	}
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // serve answers until a signal, which is a success, or until the storage or the listener fails.
@@ -169,6 +164,11 @@ func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 	}
 	if c.Waiting < 1 || c.WaitingPerAgent < 1 || c.WaitingPerIP < 1 {
 		return config, nil, errors.New("--waiting and its parts must be positive")
+	}
+	if c.PublicURL = strings.TrimSuffix(c.PublicURL, "/"); c.PublicURL != "" {
+		if problem := api.PublicURLProblem(c.PublicURL); problem != "" {
+			return config, nil, errors.New("--public-url " + problem)
+		}
 	}
 	for _, network := range c.TrustedProxies {
 		prefix, err := netip.ParsePrefix(network)

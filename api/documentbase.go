@@ -1,0 +1,86 @@
+package api
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// base is the address of the service as the caller knows it: what the deployment says, else the
+// host that the request was sent to, else the address that is listened on. It stands in scripts,
+// so a host that is not well-formed is never repeated.
+func (c *Call) base() string {
+	config := &c.Service.Config
+	switch {
+	case config.PublicURL != "":
+		return config.PublicURL
+	case hostHolds(c.Host):
+		return "http://" + c.Host
+	}
+	return config.Address
+}
+
+// PublicURLProblem says what is wrong with the base URL of a deployment, empty where it holds.
+func PublicURLProblem(base string) string {
+	parsed, err := url.Parse(base)
+	switch {
+	case err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Opaque != "":
+		return "must be a URL that begins with http:// or https://"
+	case !hostHolds(parsed.Host):
+		return "must name a host"
+	case parsed.User != nil || strings.ContainsAny(base, "?#"):
+		return "must have neither user, query nor fragment"
+	case !only(parsed.EscapedPath(), isHostByte, "/~"):
+		return "must have a path of letters, digits, /, -, ., _ and ~"
+	}
+	return ""
+}
+
+// hostHolds reports whether a Host header is a name or an address, with a port or without.
+func hostHolds(host string) bool {
+	const longest = 253 + len(":65535")
+	if host == "" || len(host) > longest {
+		return false
+	}
+	name, port, hasPort := host, "", false
+	if at := strings.LastIndexByte(host, ':'); at >= 0 && at > strings.LastIndexByte(host, ']') {
+		name, port, hasPort = host[:at], host[at+1:], true
+	}
+	if hasPort {
+		number, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || number == 0 || port[0] == '0' || port[0] == '+' {
+			return false
+		}
+	}
+	if inner, bracketed := strings.CutPrefix(name, "["); bracketed {
+		inner, closed := strings.CutSuffix(inner, "]")
+		address, err := netip.ParseAddr(inner)
+		return closed && err == nil && address.Is6() && address.Zone() == ""
+	}
+	for label := range strings.SplitSeq(strings.TrimSuffix(name, "."), ".") {
+		const labelMax = 63
+		if label == "" || len(label) > labelMax || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+	}
+	return only(name, isHostByte, "")
+}
+
+// isHostByte permits the underscore too, which names inside of networks have.
+func isHostByte(c byte) bool {
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		return true
+	}
+	return c == '-' || c == '.' || c == '_'
+}
+
+func only(text string, permitted func(byte) bool, others string) bool {
+	for at := range len(text) {
+		if !permitted(text[at]) && strings.IndexByte(others, text[at]) < 0 {
+			return false
+		}
+	}
+	return true
+}

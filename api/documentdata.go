@@ -1,0 +1,261 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"pws/api/shape"
+	"pws/internal/fault"
+)
+
+// documentData is what the documents are made of: the table, the catalog and the limits, as texts.
+type documentData struct {
+	Version      string
+	Groups       []operationGroup
+	Common       []commonCodes
+	Shapes       []string
+	Errors       []fault.Entry
+	Limits       []limitText
+	RateLimits   []RateLimit
+	Capabilities []capabilityText
+	Tools        []toolText
+	Bundle       []fieldText
+}
+
+// operationGroup are the operations of a tag.
+type operationGroup struct {
+	Name, Doc  string
+	Operations []operationText
+}
+
+// operationText is an operation as the reference shows it.
+type operationText struct {
+	*Operation
+	// Terms is who may call it, and which headers it knows.
+	Terms    string
+	Fields   []fieldText
+	Answer   string
+	Refusals string
+}
+
+// fieldText is a parameter, or a member of a body or of an object.
+type fieldText struct{ Name, Kind, Doc string }
+
+// commonCodes are codes that follow from what an operation is.
+type commonCodes struct{ When, Codes string }
+
+type limitText struct {
+	Name, Doc string
+	Value     int64
+}
+
+type capabilityText struct{ Name, Operations string }
+
+type toolText struct {
+	Name, Operation, Summary string
+	Core                     bool
+}
+
+// shapesPrefix is where the shapes stand for one another.
+const shapesPrefix = "#"
+
+// writeDocuments renders what does not change while the program runs.
+func writeDocuments(config Config) map[string]rendered {
+	data := newDocumentData(config)
+	out := map[string]rendered{}
+	for _, one := range servedDocuments {
+		if !one.live {
+			out[one.file] = render(one.file, data)
+		}
+	}
+	return out
+}
+
+func newDocumentData(config Config) *documentData {
+	shapes := shape.NewSchemas(shapesPrefix)
+	data := &documentData{
+		Version: config.Version, Errors: fault.Catalog, RateLimits: config.Limits,
+		Common: commonTexts(), Bundle: fieldsOf(reflect.TypeFor[Bundle](), shape.Response, ""),
+	}
+	for _, tag := range usedTags() {
+		group := operationGroup{Name: tag.name, Doc: tag.doc}
+		for _, op := range Table {
+			if op.Tag == tag.name {
+				group.Operations = append(group.Operations, describeOperation(op, shapes))
+			}
+		}
+		data.Groups = append(data.Groups, group)
+	}
+	data.Shapes = shapeTexts(shapes)
+	for _, op := range Table {
+		if op.Tool != "" {
+			data.Tools = append(data.Tools, toolText{op.Tool, op.Name, op.Summary, op.Core})
+		}
+	}
+	data.Limits = limitTexts()
+	for _, name := range slices.Sorted(maps.Keys(capabilities)) {
+		if one := capabilities[name]; one.Supported && !strings.Contains(name, ".") {
+			data.Capabilities = append(data.Capabilities,
+				capabilityText{name, "`" + strings.Join(one.Operations, "`, `") + "`"})
+		}
+	}
+	return data
+}
+
+// Values are the values of a member of a body, for the documents to list.
+func (*documentData) Values(operation, member string) (string, error) {
+	for _, op := range Table {
+		if op.Name != operation {
+			continue
+		}
+		object := definition(shape.SchemaOf(op.Request, shape.Request, ""))
+		property := schemaOf(schemaOf(object.Get("properties")).Get(member))
+		var values []string
+		for _, one := range listOf(property.Get("enum")) {
+			if one != nil {
+				values = append(values, fmt.Sprintf("`%v`", one))
+			}
+		}
+		if len(values) > 0 {
+			return strings.Join(values, ", "), nil
+		}
+	}
+	return "", fmt.Errorf("%s has no values of %s", operation, member)
+}
+
+func limitTexts() []limitText {
+	var texts []limitText
+	values := reflect.ValueOf(deploymentLimits)
+	for at := range values.NumField() {
+		field := values.Type().Field(at)
+		texts = append(texts, limitText{
+			field.Tag.Get("json"), field.Tag.Get("doc"), values.Field(at).Int(),
+		})
+	}
+	return texts
+}
+
+// limitValue is a limit by its name in the capability model.
+func limitValue(name string) (int64, error) {
+	for _, one := range limitTexts() {
+		if one.Name == name {
+			return one.Value, nil
+		}
+	}
+	return 0, fmt.Errorf("there is no limit %s", name)
+}
+
+// commonTexts are the codes that no operation declares.
+func commonTexts() []commonCodes {
+	var texts []commonCodes
+	seen := map[fault.Code]bool{}
+	for _, one := range []struct {
+		when string
+		op   Operation
+	}{
+		{"every operation", Operation{Method: "GET"}},
+		{"a credential is sent", Operation{Method: "GET", Auth: Optional}},
+		{"a session is required", Operation{Method: "GET", Auth: Bearer}},
+		{"an Idempotency-Key is honoured", Operation{Method: "GET", Idempotency: KeyOptional}},
+		{"it is required", Operation{Method: "GET", Idempotency: KeyRequired}},
+		{"something is written", Operation{Method: "POST", Category: CategoryWrite}},
+	} {
+		var codes []fault.Code
+		for _, code := range one.op.Codes() {
+			if !seen[code] {
+				seen[code] = true
+				codes = append(codes, code)
+			}
+		}
+		texts = append(texts, commonCodes{one.when, codesText(codes)})
+	}
+	return texts
+}
+
+// codesText are codes with their statuses, in the order of these.
+func codesText(codes []fault.Code) string {
+	byStatus := func(a, b fault.Code) int {
+		return cmp.Compare(fault.Lookup(a).Status, fault.Lookup(b).Status)
+	}
+	var out strings.Builder
+	last := 0
+	for _, code := range slices.SortedStableFunc(slices.Values(codes), byStatus) {
+		if out.Len() > 0 {
+			out.WriteString(", ")
+		}
+		if status := fault.Lookup(code).Status; status != last {
+			fmt.Fprintf(&out, "%d ", status)
+			last = status
+		}
+		out.WriteString("`" + string(code) + "`")
+	}
+	return out.String()
+}
+
+func describeOperation(op *Operation, shapes *shape.Schemas) operationText {
+	text := operationText{Operation: op, Terms: termsOf(op), Refusals: codesText(op.Errors)}
+	for _, one := range op.Params {
+		text.Fields = append(text.Fields, paramText(one, "path"))
+	}
+	for _, one := range op.Query {
+		text.Fields = append(text.Fields, paramText(one, "query"))
+	}
+	if op.Request != nil {
+		body := fieldsOf(op.Request, shape.Request, "body")
+		text.Fields = append(text.Fields, body...)
+		shapes.Add(op.Request, shape.Request)
+	}
+	var statuses []string
+	for _, status := range op.Statuses {
+		statuses = append(statuses, fmt.Sprint(status))
+	}
+	text.Answer = strings.Join(statuses, " or ") + " with "
+	switch {
+	case len(op.Media) > 0:
+		text.Answer += "`" + strings.Join(op.Media, "`, `") + "`, without an envelope"
+	default:
+		schema := shape.SchemaOf(op.Response, shape.Response, "")
+		text.Answer += "`data` `" + membersText(definition(schema), shape.Response) + "`"
+		shapes.Add(op.Response, shape.Response)
+	}
+	return text
+}
+
+func termsOf(op *Operation) string {
+	terms := []string{map[Auth]string{
+		Anonymous: "no session", Optional: "session optional", Bearer: "session required",
+	}[op.Auth]}
+	switch op.Idempotency {
+	case KeyOptional:
+		terms = append(terms, "Idempotency-Key honoured")
+	case KeyRequired:
+		terms = append(terms, "Idempotency-Key required")
+	case NoKey:
+	}
+	switch {
+	case op.Conditional && op.Method == "GET":
+		terms = append(terms, "ETag and If-None-Match")
+	case op.Conditional:
+		terms = append(terms, "If-Match")
+	}
+	if op.Streams {
+		terms = append(terms, "streams with Accept: text/event-stream")
+	}
+	if op.Tool != "" {
+		terms = append(terms, "MCP tool `"+op.Tool+"`")
+	}
+	return strings.Join(append(terms, "counted as "+string(op.Category)), "; ")
+}
+
+func paramText(param Param, place string) fieldText {
+	schema := shape.CompileCheck(param.Check).Schema(param.Integer)
+	kind := place + ", " + typeText(schema, shape.Request) + boundsText(schema)
+	if place == "path" || shape.CompileCheck(param.Check).Required() {
+		kind += ", required"
+	}
+	return fieldText{Name: param.Name, Kind: kind, Doc: param.Doc}
+}

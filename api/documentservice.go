@@ -1,0 +1,100 @@
+package api
+
+import (
+	"strconv"
+
+	"pws/api/shape"
+)
+
+// ServiceRecord says where everything of the service is, as plain JSON.
+type ServiceRecord struct {
+	Name         string            `json:"name" doc:"Name of the service."`
+	Version      string            `json:"version" doc:"Version of the program."`
+	BaseURL      string            `json:"base_url" doc:"What all paths are relative to."`
+	API          string            `json:"api" doc:"Where the interface begins."`
+	APIVersion   string            `json:"api_version" doc:"Version of the interface."`
+	MCP          string            `json:"mcp" doc:"The MCP endpoint."`
+	OpenAPI      string            `json:"openapi" doc:"The interface as an OpenAPI document."`
+	Docs         string            `json:"docs" doc:"The reference to read."`
+	LLMs         string            `json:"llms" doc:"How an agent begins."`
+	Documents    map[string]string `json:"documents" doc:"All documents, by what they are."`
+	Capabilities string            `json:"capabilities" doc:"What this deployment supports, with its limits."`
+	Health       string            `json:"health" doc:"Whether it is well."`
+	Auth         AuthModel         `json:"auth" doc:"How to authenticate. Paths are relative to base_url."`
+}
+
+const (
+	servicePath = "/.well-known/service"
+	mcpPath     = "/mcp"
+)
+
+var serviceOperation = declare[None, ServiceRecord](Operation{
+	Name: "document.service", Method: "GET", Path: servicePath,
+	Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
+	Conditional: true, Media: []string{jsonMedia},
+	Tag: "documents", Summary: "Discover the service",
+	Doc: "Returns where everything of the service is, as plain JSON without an envelope.",
+}, func(c *Call, _ *None) (Reply, error) { return c.serviceRecord(), nil })
+
+func (c *Call) serviceRecord() Reply {
+	base := c.base()
+	record := ServiceRecord{
+		Name: ServiceName, Version: c.Service.Config.Version, BaseURL: base,
+		API: base + BasePath, APIVersion: APIVersion, MCP: base + mcpPath,
+		OpenAPI: base + "/openapi.json", Docs: base + "/docs.md", LLMs: base + "/llms.txt",
+		Capabilities: base + "/api/v1/capabilities", Health: base + "/api/v1/health",
+		Documents: map[string]string{}, Auth: authModel(),
+	}
+	for _, one := range servedDocuments {
+		record.Documents[one.name] = base + one.path
+	}
+	body := append(appendData(nil, record), '\n')
+	return Reply{Data: Document{ContentType: jsonMedia, Body: body}, ETag: tagOf(body)}
+}
+
+// statusData is what the status page shows.
+type statusData struct {
+	Version, Now, Since, Uptime string
+	// Well says that no part of the service has failed.
+	Well    bool
+	Checks  []Check
+	Waiting int
+	// The figures are of what everybody can see.
+	Agents, Projects, Tasks int
+	Limited                 bool
+}
+
+// readStatus answers the page also while a part has failed; meta.health has a status for that.
+func readStatus(c *Call, _ *None) (Reply, error) {
+	engine, config := c.Service.Engine, &c.Service.Config
+	data := statusData{
+		Version: config.Version, Now: timeText(c.Now), Since: timeText(config.Started),
+		Uptime: spell(max(0, c.Now-config.Started) / 1000), Well: true, Checks: engine.Health(),
+		Agents: engine.Identity().Counts().Agents, Limited: len(config.Limits) > 0,
+	}
+	for _, check := range data.Checks {
+		data.Well = data.Well && check.Fault == ""
+		data.Waiting += check.Waiting
+	}
+	data.Projects, data.Tasks = engine.CountPublic()
+	reply := render("status.md", data).reply(c.base(), markdownMedia)
+	reply.ETag = ""
+	return reply, nil
+}
+
+func timeText(millis int64) string { return string(shape.AppendTimeText(nil, millis)) }
+
+// spell writes seconds as days, hours, minutes and seconds, without those in front that are none.
+func spell(seconds int64) string {
+	text, begun := "", false
+	for _, unit := range []struct {
+		name    string
+		seconds int64
+	}{{" d ", 24 * 3600}, {" h ", 3600}, {" min ", 60}} {
+		if count := seconds / unit.seconds; count > 0 || begun {
+			text, begun = text+strconv.FormatInt(count, 10)+unit.name, true
+		}
+		seconds %= unit.seconds
+	}
+	return text + strconv.FormatInt(seconds, 10) + " s"
+}

@@ -1,0 +1,222 @@
+package api
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"pws/api/shape"
+)
+
+// fieldsOf are the members of a type, with the place that they have in a request.
+func fieldsOf(t reflect.Type, mode shape.Mode, place string) []fieldText {
+	object := definition(shape.SchemaOf(t, mode, ""))
+	var fields []fieldText
+	for _, entry := range schemaOf(object.Get("properties")) {
+		member := schemaOf(entry.Value)
+		kind := typeText(member, mode) + boundsText(member)
+		if place != "" {
+			kind = place + ", " + kind
+		}
+		if mode == shape.Request && requires(object, entry.Name) {
+			kind += ", required"
+		}
+		doc, _ := member.Get("description").(string)
+		fields = append(fields, fieldText{Name: entry.Name, Kind: kind, Doc: doc})
+	}
+	return fields
+}
+
+// definition is the object that a document is about: itself, or what it refers to.
+func definition(document shape.Object) shape.Object {
+	const prefix = "#/$defs/"
+	if ref, ok := document.Get("$ref").(string); ok {
+		return schemaOf(schemaOf(document.Get("$defs")).Get(strings.TrimPrefix(ref, prefix)))
+	}
+	return document
+}
+
+// shapeTexts are the shapes by name, one to a text: those that others name, for the rest are shown
+// where they are used.
+func shapeTexts(shapes *shape.Schemas) []string {
+	defs, named := shapes.Defs(), map[string]bool{}
+	noteNamed(defs, named)
+	var texts []string
+	for _, entry := range defs {
+		if !named[entry.Name] {
+			continue
+		}
+		mode := shape.Response
+		if strings.HasSuffix(entry.Name, "Input") {
+			mode = shape.Request
+		}
+		texts = append(texts, folded(entry.Name+" = "+membersText(schemaOf(entry.Value), mode)))
+	}
+	return texts
+}
+
+// noteNamed notes the shapes that a schema refers to.
+func noteNamed(value any, named map[string]bool) {
+	for _, entry := range schemaOf(value) {
+		if ref, isText := entry.Value.(string); isText && entry.Name == "$ref" {
+			named[strings.TrimPrefix(ref, shapesPrefix)] = true
+		}
+		noteNamed(entry.Value, named)
+	}
+	if list, isList := value.([]any); isList {
+		for _, one := range list {
+			noteNamed(one, named)
+		}
+	}
+}
+
+// folded breaks a text at commas, so that no line is much longer than a screen.
+func folded(text string) string {
+	const columns = 100
+	var out strings.Builder
+	line := 0
+	for part := range strings.SplitSeq(text, ", ") {
+		if out.Len() > 0 {
+			if line+len(part) > columns {
+				out.WriteString(",\n  ")
+				line = 0
+			} else {
+				out.WriteString(", ")
+			}
+		}
+		out.WriteString(part)
+		line += len(part) + len(", ")
+	}
+	return out.String()
+}
+
+// membersText is an object with its members and their types. A question mark follows what may be
+// absent.
+func membersText(object shape.Object, mode shape.Mode) string {
+	properties := schemaOf(object.Get("properties"))
+	if len(properties) == 0 {
+		return typeText(object, mode)
+	}
+	members := make([]string, len(properties))
+	for at, entry := range properties {
+		name := entry.Name
+		if !requires(object, name) {
+			name += "?"
+		}
+		members[at] = name + ": " + typeText(schemaOf(entry.Value), mode)
+	}
+	return "{" + strings.Join(members, ", ") + "}"
+}
+
+func requires(object shape.Object, name string) bool {
+	return slices.Contains(listOf(object.Get("required")), any(name))
+}
+
+// typeText is a schema in a few characters: string, integer, chg_…, A|B, Task[], {string: Task}.
+func typeText(schema shape.Object, mode shape.Mode) string {
+	if ref, ok := schema.Get("$ref").(string); ok {
+		return ref[strings.LastIndexAny(ref, "/#")+1:]
+	}
+	var kinds []string
+	for _, one := range listOf(schema.Get("anyOf")) {
+		kinds = append(kinds, typeText(schemaOf(one), mode))
+	}
+	for _, one := range listOf(schema.Get("enum")) {
+		kinds = append(kinds, fmt.Sprint(one))
+	}
+	if len(kinds) == 0 {
+		for _, one := range listOf(schema.Get("type")) {
+			kinds = append(kinds, kindText(schema, fmt.Sprint(one), mode))
+		}
+	}
+	kinds = slices.DeleteFunc(kinds, func(kind string) bool {
+		return mode == shape.Request && (kind == "null" || kind == "<nil>")
+	})
+	for at := range kinds {
+		kinds[at] = strings.Replace(kinds[at], "<nil>", "null", 1)
+	}
+	if constant := schema.Get("const"); constant != nil {
+		kinds = append(kinds, fmt.Sprint(constant))
+	}
+	if len(kinds) == 0 {
+		return "any"
+	}
+	return strings.Join(slices.Compact(kinds), "|")
+}
+
+func kindText(schema shape.Object, kind string, mode shape.Mode) string {
+	switch kind {
+	case "array":
+		item := typeText(schemaOf(schema.Get("items")), mode)
+		if strings.Contains(item, "|") {
+			item = "(" + item + ")"
+		}
+		return item + "[]"
+	case "object":
+		if values := schemaOf(schema.Get("additionalProperties")); values != nil {
+			return "{string: " + typeText(values, mode) + "}"
+		}
+		if properties := schemaOf(schema.Get("properties")); len(properties) > 0 {
+			return membersText(schema, mode)
+		}
+	case "string":
+		pattern, _ := schema.Get("pattern").(string)
+		if prefix, _, found := strings.Cut(strings.TrimPrefix(pattern, "^"), "_[0-7]"); found {
+			return prefix + "_…"
+		}
+		if schema.Get("format") == "date-time" {
+			return "time"
+		}
+	}
+	return kind
+}
+
+// boundsText are the bounds of a value.
+func boundsText(schema shape.Object) string {
+	between := func(low, high, unit string) string {
+		from, to := schema.Get(low), schema.Get(high)
+		switch {
+		case to == nil && from == nil, to == nil && fmt.Sprint(from) == "0":
+			return ""
+		case to == nil:
+			return fmt.Sprintf(" from %v", from)
+		case from == nil || fmt.Sprint(from) == "0":
+			return fmt.Sprintf(" to %v%s", to, unit)
+		}
+		return fmt.Sprintf(" %v to %v%s", from, to, unit)
+	}
+	text := between("minimum", "maximum", "") + between("minItems", "maxItems", " items")
+	if bytes := schema.Get("x-max-bytes"); bytes != nil {
+		return text + fmt.Sprintf(" to %v bytes", bytes)
+	}
+	return text + between("minLength", "maxLength", " characters")
+}
+
+// schemaOf is a schema that stands in another, nil where there is none. Types that describe
+// themselves do it by maps.
+func schemaOf(value any) shape.Object {
+	switch value := value.(type) {
+	case shape.Object:
+		return value
+	case map[string]any:
+		var out shape.Object
+		for name, one := range value {
+			out = append(out, shape.Entry{Name: name, Value: one})
+		}
+		slices.SortFunc(out, func(a, b shape.Entry) int { return strings.Compare(a.Name, b.Name) })
+		return out
+	}
+	return nil
+}
+
+// listOf is a list; a single text is one of itself.
+func listOf(value any) []any {
+	switch value := value.(type) {
+	case []any:
+		return value
+	case string:
+		return []any{value}
+	}
+	return nil
+}

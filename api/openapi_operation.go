@@ -1,0 +1,331 @@
+package api
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pws/api/shape"
+	"pws/internal/fault"
+)
+
+// operation is one operation of the document.
+func (b *openAPI) operation(op *Operation) shape.Object {
+	out := object(
+		"operationId", op.Name, "tags", []any{op.Tag},
+		"summary", op.Summary, "description", op.Doc, "security", security(op.Auth),
+	)
+	if params := parameters(op); len(params) > 0 {
+		out = with(out, "parameters", params)
+	}
+	if op.Request != nil {
+		out = with(out, "requestBody", b.requestBody(op))
+	}
+	out = with(out, "responses", b.responses(op))
+	out = with(out, "x-rate-limit-category", op.Category)
+	if op.Tool != "" {
+		out = with(out, "x-mcp-tool", op.Tool)
+	}
+	return out
+}
+
+// security says whose credential an operation takes. An empty requirement is an anonymous caller.
+func security(auth Auth) []any {
+	session := object("session", []any{})
+	switch auth {
+	case Bearer:
+		return []any{session}
+	case Optional:
+		return []any{shape.Object{}, session}
+	case Anonymous:
+	}
+	return []any{}
+}
+
+// parameters are those of the path and the query, and the headers that the operation honours.
+func parameters(op *Operation) []any {
+	var out []any
+	sample := sampleOf(op)
+	for _, name := range pathNames(op.Path) {
+		plain := strings.TrimSuffix(name, "*")
+		param := Param{Name: plain, Doc: "The " + plain + "."}
+		if at := slices.IndexFunc(op.Params, func(p Param) bool { return p.Name == plain }); at >= 0 {
+			param = op.Params[at]
+		}
+		one := parameter(&param, "path", true, sample.pathValue(op, plain))
+		if plain != name {
+			one = with(one, "x-multi-segment", true)
+		}
+		out = append(out, one)
+	}
+	values := sample.query()
+	for at := range op.Query {
+		param := &op.Query[at]
+		required := shape.CompileCheck(param.Check).Required()
+		out = append(out, parameter(param, "query", required, values.Get(param.Name)))
+	}
+	for _, name := range headerParams(op) {
+		out = append(out, ref("parameters/"+name))
+	}
+	return out
+}
+
+func parameter(param *Param, in string, required bool, example string) shape.Object {
+	out := object(
+		"name", param.Name, "in", in, "description", param.Doc,
+	)
+	if required {
+		out = with(out, "required", true)
+	}
+	out = with(out, "schema", shape.CompileCheck(param.Check).Schema(param.Integer))
+	if example == "" {
+		return out
+	}
+	var value any = example
+	if number, err := strconv.Atoi(example); err == nil && param.Integer {
+		value = number
+	}
+	return with(out, "example", value)
+}
+
+// pathNames are the parameters of a template, with the asterisk of one that takes the rest.
+func pathNames(path string) []string {
+	var names []string
+	for _, part := range strings.Split(path, "{")[1:] {
+		name, _, _ := strings.Cut(part, "}")
+		names = append(names, name)
+	}
+	return names
+}
+
+// headerParams are the names of the header parameters among the components.
+func headerParams(op *Operation) []string {
+	var names []string
+	switch op.Idempotency {
+	case KeyRequired:
+		names = append(names, "IdempotencyKeyRequired")
+	case KeyOptional:
+		names = append(names, "IdempotencyKey")
+	case NoKey:
+	}
+	switch {
+	case op.Conditional && op.Method == http.MethodGet:
+		names = append(names, "IfNoneMatch")
+	case op.Conditional:
+		names = append(names, "IfMatch", "IfNoneMatchOnWrite")
+	}
+	if op.Streams {
+		names = append(names, "LastEventID")
+	}
+	return names
+}
+
+const (
+	jsonMedia   = "application/json"
+	streamMedia = "text/event-stream"
+)
+
+func (b *openAPI) requestBody(op *Operation) shape.Object {
+	media := object("schema", b.schemas.Add(op.Request, shape.Request))
+	if sample := sampleOf(op); sample != nil && len(sample.Request.Body) > 0 {
+		media = with(media, "example", Raw(sample.Request.Body))
+	}
+	out := object("content", object(jsonMedia, media))
+	if !op.BodyOptional {
+		out = with(out, "required", true)
+	}
+	return out
+}
+
+// responses are the successes, then the refusals by status.
+func (b *openAPI) responses(op *Operation) shape.Object {
+	var out shape.Object
+	for _, status := range op.Statuses {
+		out = with(out, strconv.Itoa(status), b.success(op, status))
+	}
+	if op.Conditional && op.Method == http.MethodGet {
+		out = with(out, strconv.Itoa(http.StatusNotModified), ref("responses/NotModified"))
+	}
+	byStatus := codesByStatus(op)
+	for _, status := range slices.Sorted(maps.Keys(byStatus)) {
+		codes := byStatus[status]
+		var one any = refusalResponse(status, codes)
+		if b.refusals[refusalKey(status, codes)].uses > 1 && len(codes) <= sharedCodesMax {
+			one = ref("responses/" + refusalName(codes))
+		}
+		out = with(out, strconv.Itoa(status), one)
+	}
+	return out
+}
+
+func (b *openAPI) success(op *Operation, status int) shape.Object {
+	text := "Success."
+	switch {
+	case len(op.Statuses) > 1 && status == http.StatusCreated:
+		text = "Success: something new was made."
+	case len(op.Statuses) > 1:
+		text = "Success: nothing new was made."
+	}
+	headers := headerRefs("X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining",
+		"RateLimit-Reset", "RateLimit-Policy")
+	if op.Conditional {
+		headers = append(headers, headerRefs("ETag")...)
+	}
+	if op.Idempotency != NoKey {
+		headers = append(headers, headerRefs("Idempotency-Replayed")...)
+	}
+	return object(
+		"description", text, "headers", headers, "content", b.content(op, status),
+	)
+}
+
+// content is the envelope around the data; operations that have Media answer without one.
+func (b *openAPI) content(op *Operation, status int) shape.Object {
+	var out shape.Object
+	for _, media := range op.Media {
+		name, _, _ := strings.Cut(media, ";")
+		schema := object("type", "string")
+		if strings.HasSuffix(name, "json") {
+			schema = object("type", "object")
+			if op.Response != reflect.TypeFor[Document]() {
+				schema = b.schemas.Add(op.Response, shape.Response)
+			}
+		}
+		out = with(out, name, object("schema", schema))
+	}
+	if out != nil {
+		return out
+	}
+	media := object("schema", envelope(b.schemas.Add(op.Response, shape.Response)))
+	if sample := sampleOf(op); sample != nil && sample.Response.Status == status {
+		media = with(media, "example", Raw(sample.Response.Body))
+	}
+	out = object(jsonMedia, media)
+	if op.Streams {
+		out = with(out, streamMedia, object(
+			"schema", object(
+				"type", "string",
+				"description", "Server-Sent Events, where Accept prefers them: event is the type, "+
+					"data one event as data.events has it, id the cursor behind it.",
+			),
+		))
+	}
+	return out
+}
+
+func envelope(data shape.Object) shape.Object {
+	return object(
+		"type", "object",
+		"properties", object(
+			"ok", object("const", true),
+			"data", data,
+			"meta", ref("schemas/Meta"),
+		),
+		"required", []any{"ok", "data", "meta"},
+	)
+}
+
+// sharedCodesMax bounds the codes of a response that operations share, for its name has them all.
+const sharedCodesMax = 3
+
+// refusalName is the name of a shared response: ProjectNotFound, FileNotFoundOrProjectNotFound.
+func refusalName(codes []fault.Code) string {
+	names := make([]string, len(codes))
+	for at, code := range codes {
+		for _, word := range strings.Split(string(code), "_") {
+			names[at] += word[:1] + strings.ToLower(word[1:])
+		}
+	}
+	return strings.Join(names, "Or")
+}
+
+// refusalResponse is a status with the codes that it may come with.
+func refusalResponse(status int, codes []fault.Code) shape.Object {
+	headers := headerRefs("X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining",
+		"RateLimit-Reset", "RateLimit-Policy")
+	if slices.ContainsFunc(codes, waits) {
+		headers = append(headers, headerRefs("Retry-After")...)
+	}
+	if status == http.StatusUnauthorized {
+		headers = append(headers, headerRefs("WWW-Authenticate")...)
+	}
+	values := make([]any, len(codes))
+	for at, code := range codes {
+		values[at] = code
+	}
+	only := object(
+		"type", "object",
+		"properties", object("error", object(
+			"type", "object",
+			"properties", object("code", object(
+				"type", "string", "enum", values,
+			)),
+			"required", []any{"code"},
+		)),
+		"required", []any{"error"},
+	)
+	schema := object("allOf", []any{ref("schemas/Failure"), only})
+	return object(
+		"description", http.StatusText(status)+": "+joinCodes(codes, ", ")+".",
+		"headers", headers,
+		"content", object(jsonMedia, object("schema", schema)),
+	)
+}
+
+// waits reports whether a refusal says when to come again.
+func waits(code fault.Code) bool {
+	entry := fault.Lookup(code)
+	return entry.Action == "RETRY_AFTER" || slices.Contains(entry.Details, "retry_after_seconds")
+}
+
+func headerRefs(names ...string) shape.Object {
+	out := make(shape.Object, len(names))
+	for at, name := range names {
+		out[at] = shape.Entry{Name: name, Value: ref("headers/" + name)}
+	}
+	return out
+}
+
+// pathValue is what a path parameter is in the example, with its escapes decoded.
+func (s *sample) pathValue(op *Operation, name string) string {
+	if s == nil {
+		return ""
+	}
+	path, _, _ := strings.Cut(s.Request.Target, "?")
+	want, got := strings.Split(op.Path, "/"), strings.Split(path, "/")
+	for at, segment := range want {
+		value := ""
+		switch {
+		case at >= len(got):
+			return ""
+		case segment == "{"+name+"}":
+			value = got[at]
+		case segment == "{"+name+"*}":
+			// What follows the parameter in the template ends the path.
+			value = strings.Join(got[at:len(got)-(len(want)-at-1)], "/")
+		default:
+			continue
+		}
+		if plain, err := url.PathUnescape(value); err == nil {
+			return plain
+		}
+	}
+	return ""
+}
+
+// query are the query parameters of the example.
+func (s *sample) query() url.Values {
+	if s == nil {
+		return nil
+	}
+	_, query, _ := strings.Cut(s.Request.Target, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil
+	}
+	return values
+}

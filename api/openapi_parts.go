@@ -1,0 +1,190 @@
+package api
+
+import (
+	"maps"
+	"slices"
+
+	"pws/api/shape"
+	"pws/internal/fault"
+)
+
+// Meta is what every answer says of itself.
+type Meta struct {
+	RequestID string `json:"request_id" check:"id=req_" doc:"The ID of the request, as in X-Request-Id."`
+}
+
+// Failure is the body of every refusal.
+type Failure struct {
+	OK    refused   `json:"ok" doc:"Always false."`
+	Error ErrorBody `json:"error" doc:"What was refused, and why."`
+	Meta  Meta      `json:"meta" doc:"What the answer says of itself."`
+}
+
+// ErrorBody is one refusal.
+type ErrorBody struct {
+	Code      errorCode    `json:"code" doc:"The stable code; GET /api/v1/errors says what each means."`
+	Message   string       `json:"message" doc:"For people to read; its wording may change."`
+	Details   errorDetails `json:"details" doc:"What the code is about. Which members may come is in the catalog of codes."`
+	Retryable bool         `json:"retryable" doc:"Whether the same request, unchanged, may succeed later."`
+}
+
+// refused is false.
+type refused struct{}
+
+// JSONSchema permits false alone.
+func (refused) JSONSchema() map[string]any { return map[string]any{"const": false} }
+
+// errorCode is one of the catalog.
+type errorCode string
+
+// JSONSchema lists the catalog.
+func (errorCode) JSONSchema() map[string]any {
+	codes := make([]any, len(fault.Catalog))
+	for at := range fault.Catalog {
+		codes[at] = fault.Catalog[at].Code
+	}
+	return map[string]any{"type": "string", "enum": codes}
+}
+
+// errorDetails are the details of a refusal.
+type errorDetails struct{}
+
+// JSONSchema names every member that a code of the catalog may come with.
+func (errorDetails) JSONSchema() map[string]any {
+	names := map[string]bool{}
+	var actions []any
+	for _, entry := range fault.Catalog {
+		for _, name := range entry.Details {
+			names[name] = true
+		}
+		if action := any(entry.Action); entry.Action != "" && !slices.Contains(actions, action) {
+			actions = append(actions, action)
+		}
+	}
+	properties := object("recommended_action", object(
+		"type", "string", "enum", actions, "description", "The recommended next step.",
+	))
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		properties = append(properties, shape.Entry{Name: name, Value: detailSchema(name)})
+	}
+	return map[string]any{
+		"type": "object", "properties": properties, "additionalProperties": true,
+	}
+}
+
+// detailSchema is the schema of a member that clients act on; of any other it is any value.
+func detailSchema(name string) shape.Object {
+	text := object("type", "string")
+	switch name {
+	case "fields":
+		field := object(
+			"type", "object",
+			"properties", object("field", text, "problem", text),
+			"required", []any{"field", "problem"},
+		)
+		return object(
+			"type", "array", "items", field,
+			"description", "Every fault of the request with its place.",
+		)
+	case "retry_after_seconds":
+		return object(
+			"type", "integer", "minimum", 0, "description", "How long to wait, as in Retry-After.",
+		)
+	case "changed_paths":
+		return object(
+			"type", "array", "items", text,
+			"description", "Paths that changed since the base, at most 200.",
+		)
+	case "base_changeset_id", "head_changeset_id", "current_blob_hash", "problem", "reason":
+		return object("type", []any{"string", "null"})
+	case "current_etag":
+		return object(
+			"type", []any{"string", "null"},
+			"description", "The tag of what stands; null where nothing does.",
+		)
+	case "current_version":
+		return object("type", "integer")
+	}
+	return shape.Object{}
+}
+
+func (b *openAPI) components() shape.Object {
+	responses := object("NotModified", object(
+		"description", "What If-None-Match names still stands.",
+		"headers", headerRefs("ETag", "X-Request-Id"),
+	))
+	for _, key := range slices.Sorted(maps.Keys(b.refusals)) {
+		if one := b.refusals[key]; one.uses > 1 && len(one.codes) <= sharedCodesMax {
+			responses = append(responses, shape.Entry{
+				Name: refusalName(one.codes), Value: refusalResponse(one.status, one.codes),
+			})
+		}
+	}
+	return object(
+		"schemas", b.schemas.Defs(),
+		"responses", responses,
+		"parameters", headerParameters,
+		"headers", responseHeaders,
+		"securitySchemes", object("session", object(
+			"type", "http", "scheme", "bearer",
+			"description", "The credential of a session, from register/complete or auth/session. It "+
+				"lives for an hour; SESSION_EXPIRED says that it is time for a new one.",
+		)),
+	)
+}
+
+// headerParameters are the headers that operations honour.
+var headerParameters = object(
+	"IdempotencyKeyRequired", idempotencyHeader(true),
+	"IdempotencyKey", idempotencyHeader(false),
+	"IfNoneMatch", conditionHeader("If-None-Match",
+		"Entity tags that the client has; 304 where one of them is current."),
+	"IfMatch", conditionHeader("If-Match",
+		"Entity tags of which one must be current, or * for anything; else 412."),
+	"IfNoneMatchOnWrite", conditionHeader("If-None-Match",
+		"Entity tags of which none may be current; * lets the write only create. Else 412."),
+	"LastEventID", object(
+		"name", "Last-Event-ID", "in", "header",
+		"description", "The id of the last event of a stream, to go on behind it.",
+		"schema", object("type", "string"),
+	),
+)
+
+func idempotencyHeader(required bool) shape.Object {
+	return object(
+		"name", "Idempotency-Key", "in", "header", "required", required,
+		"description", "1 to 255 visible ASCII characters, fresh for each thing to be done. The same "+
+			"key with the same request is answered with the first result.",
+		"schema", object(
+			"type", "string", "minLength", 1, "maxLength", 255, "pattern", "^[!-~]+$",
+		),
+		"example", "checkpoint-2026-11-20-1",
+	)
+}
+
+func conditionHeader(name, doc string) shape.Object {
+	return object(
+		"name", name, "in", "header", "description", doc,
+		"schema", object("type", "string"),
+	)
+}
+
+// responseHeaders are the headers of answers.
+var responseHeaders = shape.Object{
+	responseHeader("X-Request-Id", "string", "The ID of the request, as in meta.request_id."),
+	responseHeader("RateLimit-Limit", "integer", "Requests in the window of the tightest limit."),
+	responseHeader("RateLimit-Remaining", "integer", "How many of them are left."),
+	responseHeader("RateLimit-Reset", "integer", "Seconds until all are back."),
+	responseHeader("RateLimit-Policy", "string", "All limits that count this request."),
+	responseHeader("Retry-After", "integer", "Seconds to wait before the next try."),
+	responseHeader("ETag", "string", "Strong entity tag of what was answered."),
+	responseHeader("Idempotency-Replayed", "string",
+		"true where this is the result of an earlier request with the same key."),
+	responseHeader("WWW-Authenticate", "string", "The Bearer challenge."),
+}
+
+func responseHeader(name, kind, doc string) shape.Entry {
+	return shape.Entry{Name: name, Value: object(
+		"description", doc, "schema", object("type", kind),
+	)}
+}

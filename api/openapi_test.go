@@ -1,0 +1,245 @@
+package api_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"pws/api"
+	"pws/api/shape"
+	"pws/internal/fault"
+)
+
+const publicURL = "https://work.example.org"
+
+func publish() *api.Published {
+	return api.Publish(api.Config{Version: "1.2.3", PublicURL: publicURL})
+}
+
+func loadOpenAPI(t *testing.T) *openapi3.T {
+	t.Helper()
+	document, err := openapi3.NewLoader().LoadFromData(publish().OpenAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+// TestOpenAPIIsValid judges the document with all its schemas, and its examples by them.
+func TestOpenAPIIsValid(t *testing.T) {
+	document := loadOpenAPI(t)
+	err := document.Validate(t.Context(), openapi3.IsOpenAPI31OrLater(),
+		openapi3.EnableExamplesValidation(), openapi3.EnableSchemaFormatValidation())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if document.Servers[0].URL != publicURL || document.Info.Version != "1.2.3" {
+		t.Errorf("servers %v, version %s", document.Servers[0], document.Info.Version)
+	}
+	if !bytes.Equal(publish().OpenAPI(), publish().OpenAPI()) {
+		t.Error("two documents of one table differ")
+	}
+}
+
+// TestOpenAPIHasEverything compares the document with the table.
+func TestOpenAPIHasEverything(t *testing.T) {
+	document, count := loadOpenAPI(t), 0
+	for _, path := range document.Paths.Map() {
+		count += len(path.Operations())
+	}
+	if count != len(api.Table) {
+		t.Errorf("%d operations, not %d", count, len(api.Table))
+	}
+	for _, op := range api.Table {
+		path := document.Paths.Value(strings.ReplaceAll(op.Path, "*}", "}"))
+		if path == nil || path.GetOperation(op.Method) == nil {
+			t.Errorf("%s is missing", op.Name)
+			continue
+		}
+		got := path.GetOperation(op.Method)
+		if got.OperationID != op.Name || got.Summary != op.Summary || got.Description != op.Doc {
+			t.Errorf("%s: %s %q %q", op.Name, got.OperationID, got.Summary, got.Description)
+		}
+		tag := document.Tags.Get(op.Tag)
+		if tag == nil || tag.Description == "" || tag.Description == op.Tag {
+			t.Errorf("%s: nobody says what the tag %s is", op.Name, op.Tag)
+		}
+		for _, status := range op.Statuses {
+			if got.Responses.Status(status) == nil {
+				t.Errorf("%s does not answer %d", op.Name, status)
+			}
+		}
+		wantParameters(t, op, got)
+		wantCodes(t, op, got)
+	}
+}
+
+func wantParameters(t *testing.T, op *api.Operation, got *openapi3.Operation) {
+	t.Helper()
+	for _, param := range op.Query {
+		one := got.Parameters.GetByInAndName("query", param.Name)
+		if one == nil || one.Description == "" || one.Schema == nil {
+			t.Errorf("%s: the parameter %s is not described", op.Name, param.Name)
+		}
+	}
+	for in, want := range map[string]bool{
+		"Idempotency-Key": op.Idempotency != api.NoKey, "Last-Event-ID": op.Streams,
+		"If-None-Match": op.Conditional, "If-Match": op.Conditional && op.Method != "GET",
+	} {
+		one := got.Parameters.GetByInAndName("header", in)
+		if (one != nil) != want {
+			t.Errorf("%s: header %s: %v", op.Name, in, one != nil)
+		}
+		if one != nil && one.Required != (in == "Idempotency-Key" &&
+			op.Idempotency == api.KeyRequired) {
+			t.Errorf("%s: header %s required: %v", op.Name, in, one.Required)
+		}
+	}
+	wants := 1
+	switch op.Auth {
+	case api.Anonymous:
+		wants = 0
+	case api.Optional:
+		wants = 2
+	case api.Bearer:
+	}
+	if got.Security == nil || len(*got.Security) != wants {
+		t.Errorf("%s: security %v", op.Name, got.Security)
+	}
+	if (op.Request != nil) != (got.RequestBody != nil) ||
+		got.RequestBody != nil && got.RequestBody.Value.Required == op.BodyOptional {
+		t.Errorf("%s: request body %v", op.Name, got.RequestBody)
+	}
+}
+
+// wantCodes compares the codes that the responses list with those of the operation.
+func wantCodes(t *testing.T, op *api.Operation, got *openapi3.Operation) {
+	t.Helper()
+	var listed []fault.Code
+	for text, response := range got.Responses.Map() {
+		status, err := strconv.Atoi(text)
+		if err != nil || status < 400 {
+			continue
+		}
+		schema := response.Value.Content.Get("application/json").Schema.Value
+		values := schema.AllOf[1].Value.Properties["error"].Value.Properties["code"].Value.Enum
+		for _, value := range values {
+			code, _ := value.(string)
+			if fault.Lookup(fault.Code(code)).Status != status ||
+				!strings.Contains(*response.Value.Description, code) {
+				t.Errorf("%s: %s stands under %d", op.Name, code, status)
+			}
+			listed = append(listed, fault.Code(code))
+		}
+	}
+	slices.Sort(listed)
+	if want := op.Codes(); !slices.Equal(listed, want) {
+		t.Errorf("%s lists %v, not %v", op.Name, listed, want)
+	}
+}
+
+// schemaFile compiles a schema out of its file alone.
+func schemaFile(t *testing.T, name string, text []byte) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	url := publicURL + "/schemas/v1/" + name + ".json"
+	if err := compiler.AddResource(url, document); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	schema, err := compiler.Compile(url)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return schema
+}
+
+// TestSchemasStandAlone compiles every schema without the others.
+func TestSchemasStandAlone(t *testing.T) {
+	published := publish()
+	for _, name := range published.SchemaNames() {
+		text := published.Schema(name)
+		schemaFile(t, name, text)
+		var head struct {
+			Dialect string `json:"$schema"`
+			ID      string `json:"$id"`
+			Title   string `json:"title"`
+		}
+		if err := json.Unmarshal(text, &head); err != nil {
+			t.Fatal(err)
+		}
+		if head.Dialect != shape.Dialect || head.Title != name ||
+			head.ID != publicURL+"/schemas/v1/"+name+".json" {
+			t.Errorf("%s: %+v", name, head)
+		}
+	}
+	if published.Schema("Nothing") != nil {
+		t.Error("there is a schema that nobody named")
+	}
+}
+
+// TestExamplesFitTheirSchemas judges every recorded request and its answer by the published files.
+func TestExamplesFitTheirSchemas(t *testing.T) {
+	published := publish()
+	judge := func(of string, typ reflect.Type, mode shape.Mode, text jsontext.Value) {
+		if typ.Kind() != reflect.Struct || published.Schema(shape.NameOf(typ, mode)) == nil {
+			t.Errorf("%s: %s has no schema of its own", of, typ)
+			return
+		}
+		name := shape.NameOf(typ, mode)
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Fatalf("%s: %v", of, err)
+		}
+		if err := schemaFile(t, name, published.Schema(name)).Validate(value); err != nil {
+			t.Errorf("%s: %v", of, err)
+		}
+	}
+	for _, op := range api.Table {
+		if len(op.Media) > 0 {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("examples", op.Name+".json"))
+		if err != nil {
+			t.Errorf("%s has no example; example.txtar records them", op.Name)
+			continue
+		}
+		var one struct {
+			Request  struct{ Body jsontext.Value } `json:"request"`
+			Response struct {
+				Status int            `json:"status"`
+				Body   jsontext.Value `json:"body"`
+			} `json:"response"`
+		}
+		if err := json.Unmarshal(text, &one, json.MatchCaseInsensitiveNames(true)); err != nil {
+			t.Fatalf("%s: %v", op.Name, err)
+		}
+		if !slices.Contains(op.Statuses, one.Response.Status) {
+			t.Errorf("%s: the example has status %d", op.Name, one.Response.Status)
+		}
+		var envelope struct {
+			Data jsontext.Value `json:"data"`
+		}
+		if err := json.Unmarshal(one.Response.Body, &envelope); err != nil {
+			t.Fatalf("%s: %v", op.Name, err)
+		}
+		judge(op.Name, op.Response, shape.Response, envelope.Data)
+		if op.Request != nil && len(one.Request.Body) > 0 {
+			judge(op.Name, op.Request, shape.Request, one.Request.Body)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package api
+
+import (
+	"embed"
+	"io/fs"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Examples are requests and their answers, recorded by the script example.txtar: a file for each
+// operation, named for it. What differs from run to run has been given a form that does not.
+//
+//go:embed examples/*.json
+var examples embed.FS
+
+// sample is one recorded request with its answer.
+type sample struct {
+	Request struct {
+		Method string         `json:"method"`
+		Target string         `json:"target"`
+		Body   jsontext.Value `json:"body"`
+	} `json:"request"`
+	Response struct {
+		Status int            `json:"status"`
+		Body   jsontext.Value `json:"body"`
+	} `json:"response"`
+}
+
+// sampleOf is the recorded example of an operation, nil where there is none.
+func sampleOf(op *Operation) *sample {
+	text, err := fs.ReadFile(examples, "examples/"+op.Name+".json")
+	if err != nil {
+		return nil
+	}
+	out := new(sample)
+	if err := json.Unmarshal(text, out); err != nil {
+		panic(op.Name + ": " + err.Error())
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"reflect"
+	"strings"
+
+	"pws/api/shape"
+	"pws/internal/fault"
+)
+
+// schemasPath is where the named schemas are served.
+const schemasPath = "/schemas/" + APIVersion
+
+// schemaMedia is the content type of a schema; schemaEnding is how the names of files end.
+const (
+	schemaMedia  = "application/schema+json"
+	schemaEnding = ".json"
+)
+
+// SchemaRef names a schema.
+type SchemaRef struct {
+	Name string `json:"name" doc:"Its name, as the OpenAPI document has it among its components."`
+	URL  string `json:"url" doc:"Where it is served, which is its $id too."`
+}
+
+// SchemasData is the list of named schemas.
+type SchemasData struct {
+	Schemas []SchemaRef `json:"schemas" doc:"In the order of their names. Those of requests end in Input or Request, or are named for what they ask."`
+}
+
+// SchemaDocument is a JSON Schema as a document.
+type SchemaDocument struct {
+	Dialect string `json:"$schema" doc:"JSON Schema 2020-12."`
+	ID      string `json:"$id" doc:"Where it is served."`
+	Title   string `json:"title" doc:"Its name."`
+}
+
+// OpenAPIDocument is the head of the description of the interface.
+type OpenAPIDocument struct {
+	OpenAPI string `json:"openapi" doc:"Version of the OpenAPI specification."`
+	Paths   Raw    `json:"paths" doc:"The operations by path."`
+}
+
+var schemaOperations = []*Operation{
+	declare[None, OpenAPIDocument](Operation{
+		Name: "meta.openapi", Method: "GET", Path: "/openapi.json",
+		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
+		Conditional: true, Media: []string{jsonMedia},
+		Tag: "meta", Summary: "Read this description",
+		Doc: "Returns the whole interface as OpenAPI 3.1: every operation with its parameters, " +
+			"schemas, error codes and examples that were recorded. It changes with the program alone.",
+	}, readOpenAPI),
+	declare[None, SchemasData](Operation{
+		Name: "schema.list", Method: "GET", Path: schemasPath,
+		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
+		Tag: "meta", Summary: "List the schemas",
+		Doc: "Lists the names of all schemas with the addresses that they are served at.",
+	}, listSchemas),
+	declare[None, SchemaDocument](Operation{
+		Name: "schema.read", Method: "GET", Path: schemasPath + "/{schema}",
+		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
+		Params: []Param{{Name: "schema", Doc: "Name of a schema, with or without .json."}},
+		Errors: []fault.Code{fault.SchemaNotFound}, Conditional: true,
+		Media: []string{schemaMedia},
+		Tag:   "meta", Summary: "Read a schema",
+		Doc: "Returns one schema as JSON Schema 2020-12, with all that it refers to under $defs, so " +
+			"that a validator needs nothing else.",
+	}, readSchema),
+}
+
+// addSchemas defines the types of all operations, and those of envelopes.
+func addSchemas(into *shape.Schemas) {
+	for _, t := range []reflect.Type{reflect.TypeFor[Failure](), reflect.TypeFor[Meta]()} {
+		into.Add(t, shape.Response)
+	}
+	for _, op := range Table {
+		if op.Request != nil {
+			into.Add(op.Request, shape.Request)
+		}
+		into.Add(op.Response, shape.Response)
+	}
+}
+
+// publishSchemas makes a file of each named schema.
+func publishSchemas(publicURL string) *Published {
+	all := shape.NewSchemas("#/$defs/")
+	addSchemas(all)
+	out := &Published{schemas: map[string]page{}}
+	for _, name := range all.Names() {
+		url := publicURL + schemasPath + "/" + name + schemaEnding
+		out.schemas[name] = newPage(all.Document(url, name))
+		out.list.Schemas = append(out.list.Schemas, SchemaRef{Name: name, URL: url})
+	}
+	return out
+}
+
+func readOpenAPI(c *Call, _ *None) (Reply, error) {
+	return c.Service.published().openAPI.reply(jsonMedia), nil
+}
+
+func listSchemas(c *Call, _ *None) (Reply, error) {
+	return Reply{Data: c.Service.published().list}, nil
+}
+
+func readSchema(c *Call, _ *None) (Reply, error) {
+	name := strings.TrimSuffix(c.Param("schema"), schemaEnding)
+	found, known := c.Service.published().schemas[name]
+	if !known {
+		return Reply{}, fault.New(fault.SchemaNotFound,
+			"There is no schema of this name; "+schemasPath+" lists them.")
+	}
+	return found.reply(schemaMedia), nil
+}

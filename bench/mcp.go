@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"pws/bench/client"
+)
+
+// mcpTarget is the part of the rate of GET that the tool is to reach.
+const mcpTarget = 0.7
+
+// mcpVersion is the version of the protocol that calls speak.
+const mcpVersion = "2026-07-28"
+
+// toolCall is the call of the tool that reads the file which a path of REST names, with the headers
+// and the members that clients of the protocol send.
+func (s *server) toolCall(path string) ([]byte, error) {
+	const tool = "file.read"
+	project, file, found := strings.Cut(strings.TrimPrefix(path, "/api/v1/projects/"), "/files/")
+	if !found {
+		return nil, fmt.Errorf("%s is no path of a file", path)
+	}
+	body, err := client.EncodeJSON(map[string]any{
+		"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		"params": map[string]any{
+			"name": tool, "arguments": map[string]string{"project": project, "path": file},
+			"_meta": map[string]any{
+				"io.modelcontextprotocol/protocolVersion": mcpVersion,
+				"io.modelcontextprotocol/clientInfo": map[string]string{
+					"name": "pws-bench", "version": "1",
+				},
+				"io.modelcontextprotocol/clientCapabilities": map[string]any{},
+			},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	request := client.Request{
+		Method: "POST", Path: "/mcp", Host: s.host, Credential: s.api.Credential, Body: body,
+		Lines: []string{
+			"Accept: application/json, text/event-stream", "MCP-Protocol-Version: " + mcpVersion,
+			"Mcp-Method: tools/call", "Mcp-Name: " + tool,
+		},
+	}
+	return request.Append(nil), nil
+}
+
+// toolCalls are calls for all paths, of which the first is tried: a refusal of a tool is an answer
+// with the status of success, which would be counted as one.
+func (s *server) toolCalls(paths []string) ([][]byte, error) {
+	calls := make([][]byte, len(paths))
+	for at, path := range paths {
+		call, err := s.toolCall(path)
+		if err != nil {
+			return nil, err
+		}
+		calls[at] = call
+	}
+	conn, err := client.Dial(s.host)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	response, err := conn.Exchange(calls[0])
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Result struct {
+			IsError           bool `json:"isError"`
+			StructuredContent struct {
+				File struct {
+					Content string `json:"content"`
+				} `json:"file"`
+			} `json:"structuredContent"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(response.Body, &answer); err != nil {
+		return nil, fmt.Errorf("tools/call: %d: %w", response.Status, err)
+	}
+	if answer.Result.IsError ||
+		len(answer.Result.StructuredContent.File.Content) != readContentSize {
+		return nil, errors.New("tools/call: " + string(response.Body))
+	}
+	return calls, nil
+}
+
+// inTurn sends prepared requests one after the other.
+func inTurn(requests [][]byte, start int) func() []byte {
+	turn := start
+	return func() []byte {
+		turn++
+		return requests[turn%len(requests)]
+	}
+}
+
+// runMCP compares the tool that reads a file with the GET of the same file.
+func runMCP(ctx context.Context, config *Config, report *Report) error {
+	srv, err := startServer(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer srv.close()
+	paths, err := srv.readPaths(ctx)
+	if err != nil {
+		return err
+	}
+	calls, err := srv.toolCalls(paths)
+	if err != nil {
+		return err
+	}
+	tool := &subject{
+		name: RunMCP, what: "tools/call of file.read of a 1 KiB file, Bearer session", cpu: srv.cpu,
+	}
+	get := &subject{name: RunMCP + "-get", what: "GET of the same files", cpu: srv.cpu}
+	tool.fleet, err = dialHTTP(srv.host, config.Connections, func(at int) func() []byte {
+		return inTurn(calls, at)
+	})
+	if err != nil {
+		return err
+	}
+	defer tool.fleet.close()
+	get.fleet, err = dialHTTP(srv.host, config.Connections, func(at int) func() []byte {
+		return reader(srv.host, srv.api.Credential, paths, at)
+	})
+	if err != nil {
+		return err
+	}
+	defer get.fleet.close()
+	if err := driveRounds(ctx, config, report, []*subject{tool, get}); err != nil {
+		return err
+	}
+	report.compareRates(tool, get, mcpTarget)
+	return nil
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/api"
+)
+
+// OpenAPICommand prints what the service says of its interface, without a server.
+type OpenAPICommand struct {
+	PublicURL string `name:"public-url" help:"Base URL that clients reach the server by; relative if absent."`
+	Schema    string `help:"Print the schema of this name instead."`
+}
+
+// Run prints the document, indented.
+func (c *OpenAPICommand) Run(out io.Writer) error {
+	published := api.Publish(api.Config{
+		Version: version, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
+	})
+	text := jsontext.Value(published.OpenAPI())
+	if c.Schema != "" {
+		if text = published.Schema(c.Schema); text == nil {
+			return fmt.Errorf("no schema is called %s", c.Schema)
+		}
+	}
+	if err := text.Indent(jsontext.WithIndent("  ")); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, text.String())
+	return err
+}

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"pws/api"
+)
+
+// Tools are called as operations are:
+//
+//	mcp [-h 'Name: value'] [-get NAME=PATH] TOOL ARGUMENTS ok|CODE
+//
+// What a tool returned stands under data, as in the answer of its operation, and its refusal under
+// error. Every result is checked against the schema that tools/list gives, and so are the arguments
+// of every call that succeeds.
+
+// toolSchemas are those of tools/list, compiled.
+type toolSchemas struct{ input, output *jsonschema.Schema }
+
+const protocolMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + api.MCPVersion +
+	`","io.modelcontextprotocol/clientCapabilities":{}}`
+
+// message is a request of MCP.
+func message(method, params string, headers []string) *request {
+	if params != "" {
+		params = "," + params
+	}
+	return &request{
+		method: "POST", target: "/mcp",
+		headers: append([]string{
+			"MCP-Protocol-Version: " + api.MCPVersion, "Mcp-Method: " + method,
+		}, headers...),
+		body: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"1","method":%q,"params":{%s%s}}`, method,
+			protocolMeta, params),
+	}
+}
+
+func toolCall(name string, arguments []byte, headers []string) *request {
+	return message("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, arguments),
+		append([]string{"Mcp-Name: " + name}, headers...))
+}
+
+// mcp is the command of that name.
+func (s *script) mcp(ts *testscript.TestScript, args []string) error {
+	sent, keep, rest, err := s.options(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) != 3 {
+		return errors.New("usage: mcp [-h HEADER] [-get NAME=PATH] TOOL ARGUMENTS ok|CODE")
+	}
+	arguments, err := s.bodyOf(rest[1])
+	if err != nil {
+		return err
+	}
+	name := rest[0]
+	got, err := s.send(toolCall(name, arguments, sent.headers))
+	if err != nil {
+		return err
+	}
+	code, data, err := toolAnswer(got)
+	if err != nil {
+		return err
+	}
+	if s.schemas == nil {
+		if s.schemas, err = s.listTools(); err != nil {
+			return err
+		}
+	}
+	if err := s.schemas[name].judge(arguments, data, code); err != nil {
+		return fmt.Errorf("%s: %w in %s", name, err, got.body)
+	}
+	if want := rest[2]; code != want && (want != "ok" || code != "") {
+		return mismatchf("%s: %s", name, got.body)
+	}
+	got.json = map[string]any{"data": data, "error": data}
+	s.last = got
+	for variable, path := range keep {
+		value, ok := got.at(path)
+		if !ok {
+			return fmt.Errorf("the answer has no %s", path)
+		}
+		s.set(ts, variable, textOf(value))
+	}
+	return nil
+}
+
+// toolAnswer is what a call answered: the code of a refusal, and the data or the refusal.
+func toolAnswer(got *reply) (code string, data any, err error) {
+	var answer struct {
+		Result *struct {
+			Content []struct{ Text string } `json:"content"`
+			Data    any                     `json:"structuredContent"`
+			IsError bool                    `json:"isError"`
+		} `json:"result"`
+		Error *struct {
+			Code int `json:"code"`
+			Data any `json:"data"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(got.body, &answer); err != nil {
+		return "", nil, err
+	}
+	if answer.Error != nil {
+		code := fmt.Sprint(answer.Error.Code)
+		if said, ok := answer.Error.Data.(map[string]any); ok {
+			code = fmt.Sprint(said["code"])
+		}
+		return code, answer.Error.Data, nil
+	}
+	result := answer.Result
+	if result == nil || len(result.Content) != 1 || got.status != http.StatusOK {
+		return "", nil, fmt.Errorf("status %d: %s", got.status, got.body)
+	}
+	if want, _ := json.Marshal(result.Data); !sameJSON(want, []byte(result.Content[0].Text)) {
+		return "", nil, errors.New("the text is not the structured content")
+	}
+	if result.IsError {
+		said, _ := result.Data.(map[string]any)
+		if said["next_step"] == nil || said["message"] == nil {
+			return "", nil, fmt.Errorf("a refusal in part: %s", got.body)
+		}
+		return fmt.Sprint(said["code"]), result.Data, nil
+	}
+	if hasNull(result.Data) {
+		return "", nil, fmt.Errorf("a null: %s", got.body)
+	}
+	return "", result.Data, nil
+}
+
+func sameJSON(a, b []byte) bool {
+	var one, other any
+	if json.Unmarshal(a, &one) != nil || json.Unmarshal(b, &other) != nil {
+		return false
+	}
+	a, _ = json.Marshal(one)
+	b, _ = json.Marshal(other)
+	return bytes.Equal(a, b)
+}
+
+// hasNull reports whether a member is null, outside of what agents keep for themselves.
+func hasNull(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, one := range value {
+			if one == nil || name != "custom" && hasNull(one) {
+				return true
+			}
+		}
+	case []any:
+		for _, one := range value {
+			if hasNull(one) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// judge checks a call against the schemas of its tool.
+func (t *toolSchemas) judge(arguments []byte, data any, code string) error {
+	if t == nil {
+		if code == "" {
+			return errors.New("a success of no tool")
+		}
+		return nil
+	}
+	if err := t.output.Validate(data); err != nil {
+		return err
+	}
+	if code != "" {
+		return nil
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
+	if err != nil {
+		return err
+	}
+	return t.input.Validate(value)
+}
+
+// listTools reads the schemas of all tools.
+func (s *script) listTools() (map[string]*toolSchemas, error) {
+	got, err := s.send(message("tools/list", "", nil))
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Result struct {
+			Tools []struct {
+				Name   string          `json:"name"`
+				Input  json.RawMessage `json:"inputSchema"`
+				Output json.RawMessage `json:"outputSchema"`
+			} `json:"tools"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(got.body, &answer); err != nil {
+		return nil, err
+	}
+	schemas := map[string]*toolSchemas{}
+	for _, one := range answer.Result.Tools {
+		input, err := compileSchema(one.Name+"/input", one.Input)
+		if err != nil {
+			return nil, err
+		}
+		output, err := compileSchema(one.Name+"/output", one.Output)
+		if err != nil {
+			return nil, err
+		}
+		schemas[one.Name] = &toolSchemas{input, output}
+	}
+	if len(schemas) == 0 {
+		return nil, fmt.Errorf("no tools: %s", got.body)
+	}
+	return schemas, nil
+}
+
+func compileSchema(name string, text []byte) (*jsonschema.Schema, error) {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("tool:"+name, value); err != nil {
+		return nil, err
+	}
+	return compiler.Compile("tool:" + name)
+}
+
+// mcphidden calls every tool that is about a thing, for things that the caller may not know of and
+// for such that never existed. Both answers are the same, byte for byte. What tools find by
+// themselves holds none of these things.
+//
+//	mcphidden NAME=ID ...
+func (s *script) mcphidden(_ *testscript.TestScript, args []string) error {
+	known, never := map[string]any{}, map[string]any{}
+	var pairs []string
+	for _, one := range args {
+		name, id, _ := strings.Cut(s.expand(one), "=")
+		other := "0"
+		if strings.HasSuffix(id, other) {
+			other = "1"
+		}
+		known[name], never[name] = id, id[:len(id)-1]+other
+		pairs = append(pairs, id[:len(id)-1]+other, id)
+	}
+	toKnown, missing := strings.NewReplacer(pairs...), 0
+	for _, tool := range api.Tools(api.Table) {
+		about := strings.Contains(tool.Operation.Path, "{")
+		one, err := s.send(toolCall(tool.Name, filled(tool.Name, known, about), nil))
+		if err != nil {
+			return err
+		}
+		other, err := s.send(toolCall(tool.Name, filled(tool.Name, never, about), nil))
+		if err != nil {
+			return err
+		}
+		if !about {
+			for name, id := range known {
+				if strings.Contains(string(one.body), fmt.Sprint(id)) {
+					return mismatchf("%s shows the %s: %s", tool.Name, name, one.body)
+				}
+			}
+			continue
+		}
+		if string(one.body) != toKnown.Replace(string(other.body)) || one.status != other.status {
+			return mismatchf("%s tells one from the other:\n%s\n%s", tool.Name, one.body, other.body)
+		}
+		code, _, err := toolAnswer(one)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(code, "_NOT_FOUND") {
+			missing++
+		}
+	}
+	const found = 15
+	if s.caller != "" && missing < found {
+		return fmt.Errorf("only %d tools came as far as to look for the thing", missing)
+	}
+	return nil
+}
+
+// filled are arguments of a tool: the things, and whatever else lets it look for them.
+func filled(name string, things map[string]any, about bool) []byte {
+	arguments := map[string]any{}
+	for _, tool := range api.Tools(api.Table) {
+		if tool.Name != name || !about {
+			continue
+		}
+		for _, one := range tool.Arguments {
+			if one.Place == api.InPath {
+				arguments[one.Name] = things[one.Name]
+			}
+		}
+		if tool.Operation.Idempotency != api.NoKey {
+			arguments[api.KeyArgument] = "hidden-" + name
+		}
+	}
+	for member, value := range sampleBodies[name] {
+		arguments[member] = value
+	}
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// sampleBodies are bodies that hold, by tool.
+var sampleBodies = map[string]map[string]any{
+	"project.checkpoint": {"summary": "x"},
+	"project.fork":       {"name": "x"},
+	"file.write":         {"content": "x"},
+	"file.read_batch":    {"paths": []string{"a"}},
+	"changeset.commit": {
+		"base_changeset_id": "chg_x",
+		"operations":        []any{map[string]any{"action": "CREATE", "path": "a", "content": "x"}},
+	},
+	"handoff.create":       {"summary": "x"},
+	"workspace.file.write": {"content": "x"},
+	"discussion.create":    {"title": "x", "body": "x"},
+	"discussion.comment":   {"body": "x"},
+	"search":               {"q": "x"},
+}

@@ -1,0 +1,360 @@
+package http
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"pws/api"
+	"pws/api/shape"
+	"pws/internal/fault"
+)
+
+// The endpoint of the Model Context Protocol: JSON-RPC over POST, one request for one answer,
+// without sessions. A call of a tool becomes the request of its operation, so that each rule of the
+// transport holds for it as it stands.
+
+// mcpPath is where the endpoint is.
+const mcpPath = "/mcp"
+
+// strangerBody is the largest message of a caller without a session, since a message is read before
+// it is known which tool it calls.
+const strangerBody = 1 << 20
+
+// The codes of JSON-RPC and of the protocol, and three of ours: for a credential that is not valid,
+// for a limit, and for other refusals of a whole request.
+const (
+	rpcParse       = -32700
+	rpcInvalid     = -32600
+	rpcNoMethod    = -32601
+	rpcParams      = -32602
+	rpcInternal    = -32603
+	rpcHeaders     = -32020
+	rpcVersion     = -32022
+	rpcCredential  = -32010
+	rpcRateLimited = -32011
+	rpcRefused     = -32012
+)
+
+// mcpServer is what the endpoint needs to know, made once.
+type mcpServer struct {
+	tools map[string]*tool
+	// lists are the tools as JSON: all and the core, with dotted names and with plain ones.
+	lists map[listing][]byte
+	// info is serverInfo as JSON.
+	info []byte
+	// message, discover and list count and name what is no call of a tool.
+	message, discover, list *route
+	earlier                 bool
+	// own is the origin of the service itself.
+	own string
+	// names makes plain names of dotted ones.
+	names *strings.Replacer
+}
+
+// listing is a choice of tools and of their names.
+type listing struct{ plain, core bool }
+
+func newMCP(
+	config *api.Config, table []*api.Operation, r *routes, bodyMax int,
+) (*mcpServer, error) {
+	pseudo := func(name string) *route {
+		return &route{
+			operation: &api.Operation{
+				Name: name, Method: fasthttp.MethodPost, Category: api.CategoryRead,
+			},
+			bodyMax: bodyMax, project: -1,
+		}
+	}
+	m := &mcpServer{
+		tools: map[string]*tool{}, lists: map[listing][]byte{},
+		message: pseudo("mcp.message"), discover: pseudo("mcp.discover"),
+		list: pseudo("mcp.list"), earlier: !config.NoEarlierMCP, own: originOf(config.PublicURL),
+	}
+	all := api.Tools(table)
+	m.names = api.PlainNames(all)
+	for _, one := range all {
+		made := newTool(one, r)
+		m.tools[one.Name], m.tools[one.Plain] = made, made
+	}
+	m.info = append(m.info, `{"name":"pws","title":"Persistent work service","version":`...)
+	m.info = append(shape.AppendString(m.info, config.Version), '}')
+	for _, plain := range []bool{false, true} {
+		for _, core := range []bool{false, true} {
+			list, err := api.RenderTools(all, core)
+			if err != nil {
+				return nil, fmt.Errorf("http: %w", err)
+			}
+			m.lists[listing{plain, core}] = []byte(m.spell(string(list), plain))
+		}
+	}
+	return m, nil
+}
+
+// spell writes the names of tools in a text as a client has them.
+func (m *mcpServer) spell(text string, plain bool) string {
+	if plain {
+		return m.names.Replace(text)
+	}
+	return text
+}
+
+// originOf is the origin of a URL, empty where it has none.
+func originOf(base string) string {
+	parsed, err := url.Parse(base)
+	if err != nil || parsed.Host == "" {
+		return ""
+	}
+	return parsed.Scheme + "://" + parsed.Host
+}
+
+// trustsOrigin reports whether pages of an origin may use the endpoint: those that are named, the
+// service's own, and those of the machine itself. The name of another host that leads here, as an
+// attacker may let one do, is none of these.
+func (s *Server) trustsOrigin(origin string) bool {
+	if slices.Contains(s.origins.named, origin) || origin == s.mcp.own {
+		return true
+	}
+	parsed, err := url.Parse(origin)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return false
+	}
+	host := parsed.Hostname()
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
+
+// judgeMCP refuses what the head of a request to the endpoint says already. Errors: FORBIDDEN,
+// METHOD_NOT_ALLOWED, UNSUPPORTED_CONTENT_TYPE, BODY_TOO_LARGE.
+func (s *Server) judgeMCP(x *exchange) error {
+	if origin := x.headers.origin; len(origin) > 0 && !s.trustsOrigin(string(origin)) {
+		return fault.New(fault.Forbidden, "Pages of this origin may not use the endpoint.")
+	}
+	x.route = s.mcp.message
+	switch string(x.ctx.Method()) {
+	case fasthttp.MethodPost:
+	case fasthttp.MethodOptions:
+		return nil
+	default:
+		x.ctx.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
+		return fault.New(fault.MethodNotAllowed, "The endpoint takes POST only.").
+			With("allowed", []string{fasthttp.MethodPost})
+	}
+	if len(x.ctx.Request.Header.ContentType()) == 0 {
+		return fault.New(fault.UnsupportedContentType, "Messages are JSON.").
+			With("content_type", "").With("supported", []string{jsonType})
+	}
+	return x.judgeBody()
+}
+
+// serveMCP answers a request to the endpoint.
+func (s *Server) serveMCP(x *exchange) {
+	if err := s.judgeMCP(x); err != nil {
+		_ = s.limiter.charge(x, &s.limiter.unrouted)
+		x.refuse(err)
+		return
+	}
+	if string(x.ctx.Method()) == fasthttp.MethodOptions {
+		s.options(x)
+		return
+	}
+	m := &x.message
+	m.on = true
+	var authErr error
+	if x.headers.authorizations > 0 {
+		authErr = s.authenticate(x)
+	}
+	if err := x.readMessage(); err != nil {
+		x.refuse(err)
+		return
+	}
+	switch err := m.parse(x.body); {
+	case err != nil:
+		*m = message{on: true}
+		s.reject(x, badRequest(rpcParse, "The body is not JSON."))
+	case !m.requests():
+		s.reject(x, badRequest(rpcInvalid, "The body is not one request of JSON-RPC 2.0."))
+	case !m.hasID:
+		_ = s.limiter.charge(x, s.limiter.of(x))
+		x.ctx.SetStatusCode(fasthttp.StatusAccepted)
+	default:
+		s.dispatch(x, authErr)
+	}
+}
+
+// readMessage reads the body: of strangers none that is large, and none at all when they have used
+// up what an address may do.
+func (x *exchange) readMessage() error {
+	limit := x.route.bodyMax
+	if x.call.Agent.IsZero() {
+		limit = min(limit, strangerBody)
+		limits := x.server.limiter
+		if err := limits.room(x, &limits.unrouted); err != nil {
+			return err
+		}
+	}
+	return x.readBody(limit)
+}
+
+// rpcError is an error of JSON-RPC with the status that it is sent with.
+type rpcError struct {
+	status, code int
+	message      string
+	// data is JSON, nil where there is none.
+	data []byte
+}
+
+func badRequest(code int, message string) *rpcError {
+	return &rpcError{status: fasthttp.StatusBadRequest, code: code, message: message}
+}
+
+// reject counts and answers what is no request that the endpoint takes.
+func (s *Server) reject(x *exchange, e *rpcError) {
+	_ = s.limiter.charge(x, s.limiter.of(x))
+	x.fail(e)
+}
+
+// dispatch answers one request.
+func (s *Server) dispatch(x *exchange, authErr error) {
+	m := &x.message
+	x.choose()
+	if m.earlier = s.speaksEarlier(x); m.earlier {
+		s.dispatchEarlier(x, authErr)
+		return
+	}
+	if e := x.judgeProtocol(); e != nil {
+		s.reject(x, e)
+		return
+	}
+	switch string(m.method) {
+	case "server/discover":
+		s.tell(x, s.mcp.discover, authErr, func(body []byte) []byte {
+			body = append(body, `"supportedVersions":["`+api.MCPVersion+
+				`"],"capabilities":{"tools":{}},"instructions":`...)
+			return append(shape.AppendString(body, x.instructions()), cacheable...)
+		})
+	case "tools/list":
+		s.listTools(x, authErr)
+	case "tools/call":
+		s.callTool(x, authErr)
+	default:
+		s.reject(x, &rpcError{
+			status: fasthttp.StatusNotFound, code: rpcNoMethod, message: "There is no such method.",
+		})
+	}
+}
+
+// instructions are those of the service, with the names and the address that the client knows.
+func (x *exchange) instructions() string {
+	return x.server.mcp.spell(api.Instructions(x.base()), x.message.plain)
+}
+
+// base is the address of the service as the client knows it.
+func (x *exchange) base() string {
+	x.call.Host = string(x.ctx.Request.Header.Host())
+	return x.call.Base()
+}
+
+// cacheable is how long a list of tools and what is told of the server hold: until another version
+// of the program is started.
+const cacheable = `,"ttlMs":3600000,"cacheScope":"public"`
+
+// choose reads the query of the endpoint. What it does not know says nothing.
+func (x *exchange) choose() {
+	for pair := range strings.SplitSeq(x.query, "&") {
+		switch pair {
+		case "names=underscore":
+			x.message.plain = true
+		case "profile=core":
+			x.message.core = true
+		}
+	}
+}
+
+// tell counts a request that is no call of a tool and answers it.
+func (s *Server) tell(x *exchange, as *route, authErr error, result func([]byte) []byte) {
+	x.route = as
+	if err := s.admitAs(x, authErr); err != nil {
+		x.refuse(err)
+		return
+	}
+	x.write(x.endResult(result(x.beginResult())))
+}
+
+// listTools answers tools/list: all of them on one page.
+func (s *Server) listTools(x *exchange, authErr error) {
+	m := &x.message
+	if m.cursor != 0 && m.cursor != 'n' {
+		s.reject(x, &rpcError{
+			status: fasthttp.StatusOK, code: rpcParams,
+			message: "There is no such cursor; the tools are on one page.",
+		})
+		return
+	}
+	s.tell(x, s.mcp.list, authErr, func(body []byte) []byte {
+		body = append(body, `"tools":`...)
+		body = append(body, s.mcp.lists[listing{m.plain, m.core}]...)
+		if m.earlier {
+			return body
+		}
+		return append(body, cacheable...)
+	})
+}
+
+// judgeProtocol refuses what the headers and _meta of a request make of it; nil where both are in
+// order.
+func (x *exchange) judgeProtocol() *rpcError {
+	m, h := &x.message, &x.headers
+	if h.protocols == 0 {
+		return badRequest(rpcHeaders, "The header MCP-Protocol-Version is missing.")
+	}
+	switch {
+	case m.params != '{' || m.metaKind != '{':
+		return badRequest(rpcParams, "The parameters have no _meta.")
+	case m.versionKind != '"':
+		return badRequest(rpcParams, "_meta has no text "+metaVersion+".")
+	case m.capabilities != '{':
+		return badRequest(rpcParams, "_meta has no object "+metaCapabilities+".")
+	case h.protocols > 1 || h.methods > 1 || h.names > 1:
+		return badRequest(rpcHeaders, "A header of the protocol was sent twice.")
+	case !bytes.Equal(h.protocol, m.version):
+		return badRequest(rpcHeaders, "The header MCP-Protocol-Version is not what _meta says.")
+	case !bytes.Equal(h.method, m.method):
+		return badRequest(rpcHeaders, "The header Mcp-Method is not the method of the request.")
+	}
+	if string(m.method) == "tools/call" {
+		name, ok := headerText(h.name)
+		named := m.nameKind == '"'
+		if !ok || named != (h.names > 0) || named && !bytes.Equal(name, m.name) {
+			return badRequest(rpcHeaders, "The header Mcp-Name is not the name of the tool.")
+		}
+	}
+	if string(m.version) != api.MCPVersion {
+		data := append([]byte(nil), `{"supported":["`+api.MCPVersion+`"],"requested":`...)
+		e := badRequest(rpcVersion, "The service does not speak this version of the protocol.")
+		e.data = append(shape.AppendString(data, string(m.version)), '}')
+		return e
+	}
+	return nil
+}
+
+// headerText is the value of a header that may stand in base64, as values outside of visible ASCII
+// do.
+func headerText(value []byte) ([]byte, bool) {
+	inner, coded := bytes.CutPrefix(value, []byte("=?base64?"))
+	if !coded {
+		return value, true
+	}
+	inner, coded = bytes.CutSuffix(inner, []byte("?="))
+	if !coded {
+		return nil, false
+	}
+	text, err := base64.StdEncoding.Strict().AppendDecode(nil, inner)
+	return text, err == nil
+}

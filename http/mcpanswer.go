@@ -1,0 +1,241 @@
+package http
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"unsafe"
+
+	"github.com/valyala/fasthttp"
+
+	"pws/api"
+	"pws/api/shape"
+	"pws/internal/fault"
+)
+
+// answerMax is the largest result that a tool collects of what is a stream elsewhere, in bytes.
+const answerMax = 4 << 20
+
+// beginResult begins the answer to a request of JSON-RPC, up to the members of its result.
+func (x *exchange) beginResult() []byte {
+	m := &x.message
+	h := &x.ctx.Response.Header
+	x.ctx.SetStatusCode(fasthttp.StatusOK)
+	h.SetCanonical(headerCaching, noStore)
+	h.SetContentTypeBytes(jsonTypeBytes)
+	body := append(x.room(), `{"jsonrpc":"2.0","id":`...)
+	body = append(append(body, m.id...), `,"result":{`...)
+	if !m.earlier {
+		body = append(body, `"resultType":"complete",`...)
+	}
+	return body
+}
+
+// endResult ends it.
+func (x *exchange) endResult(body []byte) []byte {
+	if !x.message.earlier {
+		body = append(body, `,"_meta":{"io.modelcontextprotocol/serverInfo":`...)
+		body = append(append(body, x.server.mcp.info...), '}')
+	}
+	return append(body, "}}"...)
+}
+
+// toolResult writes the data of a tool, or its error, as structured content and as text.
+func (x *exchange) toolResult(data []byte, failed bool) {
+	body := x.beginResult()
+	body = append(body, `"content":[{"type":"text","text":`...)
+	body = shape.AppendString(body, unsafe.String(unsafe.SliceData(data), len(data)))
+	body = append(append(body, `}],"structuredContent":`...), data...)
+	body = strconv.AppendBool(append(body, `,"isError":`...), failed)
+	x.write(x.endResult(body))
+}
+
+// result answers a call with what its operation replied. Errors: QUOTA_EXCEEDED, RATE_LIMITED.
+func (x *exchange) result(called *tool, reply *api.Reply) error {
+	var err error
+	if stream, streams := reply.Data.(api.Stream); streams {
+		err = x.collect(stream)
+	} else {
+		x.data, err = appendData(x.data[:0], reply.Data)
+	}
+	if err != nil {
+		return err
+	}
+	if reply.Replayed {
+		x.ctx.Response.Header.Set("Idempotency-Replayed", "true")
+	}
+	x.toolResult(withoutNulls(x.data, called.Opaque), false)
+	return nil
+}
+
+var errAnswerFull = errors.New("http: the answer is too large")
+
+// bounded collects what is written up to a size.
+type bounded struct {
+	into []byte
+	max  int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(b.into)+len(p) > b.max {
+		return 0, errAnswerFull
+	}
+	b.into = append(b.into, p...)
+	return len(p), nil
+}
+
+// collect reads a stream into the data of the exchange. Errors: QUOTA_EXCEEDED, RATE_LIMITED.
+func (x *exchange) collect(stream api.Stream) error {
+	if err := x.reserve(streamMemory + 4*answerMax); err != nil {
+		return err
+	}
+	into := bounded{into: x.data[:0], max: answerMax}
+	err := stream(&into)
+	x.data = into.into
+	if errors.Is(err, errAnswerFull) {
+		return fault.New(fault.QuotaExceeded, "The answer is too large for a tool; "+
+			"the same request over HTTP streams it.").
+			With("quota", "tool_answer_bytes").With("limit", answerMax)
+	}
+	return err
+}
+
+// fail answers a request with an error of the protocol.
+func (x *exchange) fail(e *rpcError) {
+	h := &x.ctx.Response.Header
+	x.ctx.SetStatusCode(e.status)
+	h.SetCanonical(headerCaching, noStore)
+	h.SetContentTypeBytes(jsonTypeBytes)
+	body := append(x.room(), `{"jsonrpc":"2.0"`...)
+	if x.message.id != nil {
+		body = append(append(body, `,"id":`...), x.message.id...)
+	}
+	body = strconv.AppendInt(append(body, `,"error":{"code":`...), int64(e.code), 10)
+	body = shape.AppendString(append(body, `,"message":`...), e.message)
+	if e.data != nil {
+		body = append(append(body, `,"data":`...), e.data...)
+	}
+	x.write(append(body, "}}"...))
+}
+
+// refuseMessage writes the refusal of a message: as the result of a tool, which is for the agent to
+// read, or, where its client has to act, as an error with a status.
+func (x *exchange) refuseMessage(
+	refusal *fault.Error, entry *fault.Entry, details map[string]any,
+) {
+	e := &rpcError{status: entry.Status, code: rpcRefused, message: refusal.Message}
+	switch refusal.Code {
+	case fault.Internal:
+		e.code = rpcInternal
+	case fault.RateLimited:
+		e.code = rpcRateLimited
+	case fault.SessionInvalid, fault.SessionExpired:
+		e.code = rpcCredential
+		x.ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, `Bearer error="invalid_token"`)
+	default:
+		if x.message.calling {
+			x.toolResult(x.problem(refusal, entry, details), true)
+			return
+		}
+	}
+	e.data = x.problem(refusal, entry, details)
+	x.fail(e)
+}
+
+// problem is a refusal as agents read it: code, message, details and what to do next.
+func (x *exchange) problem(
+	refusal *fault.Error, entry *fault.Entry, details map[string]any,
+) []byte {
+	out := append(x.data[:0], `{"code":"`...)
+	out = append(append(out, refusal.Code...), `","message":`...)
+	out = shape.AppendString(out, refusal.Message)
+	out, err := appendData(append(out, `,"details":`...), details)
+	if err != nil {
+		panic("http: details of " + string(refusal.Code) + ": " + err.Error())
+	}
+	step := api.NextStep(entry, x.base())
+	step = x.server.mcp.spell(step, x.message.plain)
+	out = shape.AppendString(append(out, `,"next_step":`...), step)
+	x.data = append(out, '}')
+	return withoutNulls(x.data, nil)
+}
+
+// withoutNulls takes the members that are null out of JSON without blanks, in place. What stands
+// under an opaque name is somebody's own and stays as it is, and so do the elements of lists.
+func withoutNulls(data []byte, opaque [][]byte) []byte {
+	null := []byte(":null")
+	if !bytes.Contains(data, null) {
+		return data
+	}
+	out, name := data[:0], 0
+	for at := 0; at < len(data); {
+		switch c := data[at]; {
+		case c == '"':
+			end := stringEnd(data, at)
+			name = len(out)
+			out = append(out, data[at:end]...)
+			at = end
+		case c == ':' && bytes.HasPrefix(data[at:], null):
+			at += len(null)
+			out = out[:name]
+			if len(out) > 0 && out[len(out)-1] == ',' {
+				out = out[:len(out)-1]
+			} else if data[at] == ',' {
+				at++
+			}
+		case c == ':' && listsName(opaque, out[name:]):
+			end := valueEnd(data, at+1)
+			out = append(out, data[at:end]...)
+			at = end
+		default:
+			out = append(out, c)
+			at++
+		}
+	}
+	return out
+}
+
+func listsName(names [][]byte, quoted []byte) bool {
+	for _, one := range names {
+		if bytes.Equal(one, quoted) {
+			return true
+		}
+	}
+	return false
+}
+
+// stringEnd is the place behind the string that begins at a place of valid JSON.
+func stringEnd(data []byte, at int) int {
+	for at++; ; at++ {
+		at += bytes.IndexByte(data[at:], '"')
+		slashes := 0
+		for data[at-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return at + 1
+		}
+	}
+}
+
+// valueEnd is the place behind the value that begins at a place of valid JSON.
+func valueEnd(data []byte, at int) int {
+	for depth := 0; at < len(data); at++ {
+		switch data[at] {
+		case '"':
+			at = stringEnd(data, at) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return at
+			}
+			depth--
+		case ',':
+			if depth == 0 {
+				return at
+			}
+		}
+	}
+	return at
+}

@@ -1,0 +1,73 @@
+package http
+
+import (
+	"slices"
+
+	"github.com/valyala/fasthttp"
+
+	"pws/api"
+	"pws/api/shape"
+)
+
+// Clients of the earlier protocol open with initialize and tell their version later in a header.
+// They are served without any memory of that: what is asked is answered, in their form.
+
+// speaksEarlier reports whether a request is one of the earlier protocol: nothing in it is of the
+// present one, and its header names no version or one that came before.
+func (s *Server) speaksEarlier(x *exchange) bool {
+	m, h := &x.message, &x.headers
+	if !s.mcp.earlier || m.versionKind != 0 || m.capabilities != 0 ||
+		string(m.method) == "server/discover" {
+		return false
+	}
+	return h.protocols == 0 || isDate(h.protocol) && string(h.protocol) < api.MCPVersion
+}
+
+// isDate reports whether a text has the form of a date.
+func isDate(text []byte) bool {
+	const form = "0000-00-00"
+	if len(text) != len(form) {
+		return false
+	}
+	for at, c := range text {
+		if digit := c >= '0' && c <= '9'; digit != (form[at] == '0') || !digit && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// dispatchEarlier answers one request of the earlier protocol.
+func (s *Server) dispatchEarlier(x *exchange, authErr error) {
+	m := &x.message
+	switch string(m.method) {
+	case "initialize":
+		if m.protocolKind != '"' {
+			s.reject(x, &rpcError{
+				status: fasthttp.StatusOK, code: rpcParams,
+				message: "The parameters have no protocolVersion.",
+			})
+			return
+		}
+		version := api.EarlierMCPVersions[0]
+		if slices.Contains(api.EarlierMCPVersions, string(m.protocol)) {
+			version = string(m.protocol)
+		}
+		s.tell(x, s.mcp.discover, authErr, func(body []byte) []byte {
+			body = append(body, `"protocolVersion":"`+version+
+				`","capabilities":{"tools":{}},"serverInfo":`...)
+			body = append(append(body, s.mcp.info...), `,"instructions":`...)
+			return shape.AppendString(body, x.instructions())
+		})
+	case "ping":
+		s.tell(x, s.mcp.message, authErr, func(body []byte) []byte { return body })
+	case "tools/list":
+		s.listTools(x, authErr)
+	case "tools/call":
+		s.callTool(x, authErr)
+	default:
+		s.reject(x, &rpcError{
+			status: fasthttp.StatusOK, code: rpcNoMethod, message: "There is no such method.",
+		})
+	}
+}

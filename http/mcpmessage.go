@@ -1,0 +1,249 @@
+package http
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The members of _meta that a request of the protocol has.
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+)
+
+// message is what a body of the MCP endpoint says. Its texts are parts of the body, or copies where
+// they were escaped; it is read in one pass, which judges the syntax of all of it.
+type message struct {
+	// on says that the answer is one of JSON-RPC, and calling that it is the result of a tool.
+	on, calling bool
+	// plain says that the client knows tools by names with underscores, and earlier that it speaks
+	// an earlier version of the protocol.
+	plain, earlier bool
+	// core says that it wants the core of the tools only.
+	core bool
+
+	// kind is that of the whole body; '{' where it is an object.
+	kind jsontext.Kind
+	// id is the raw text of an id that can be echoed.
+	id                        []byte
+	hasID, versioned, answers bool
+	methodKind                jsontext.Kind
+	method                    []byte
+	params                    jsontext.Kind
+	metaKind                  jsontext.Kind
+	versionKind               jsontext.Kind
+	version                   []byte
+	capabilities              jsontext.Kind
+	nameKind                  jsontext.Kind
+	name                      []byte
+	cursor                    jsontext.Kind
+	protocolKind              jsontext.Kind
+	protocol                  []byte
+	argumentsKind             jsontext.Kind
+	arguments                 []argument
+	// crowded says that there were more arguments than any tool has.
+	crowded bool
+}
+
+// argumentsMax is more than any tool has.
+const argumentsMax = 64
+
+// argument is one argument of a call: its name, the same as it was sent, and its raw value.
+type argument struct {
+	name, quoted, value []byte
+}
+
+// reset forgets all but the memory of the arguments.
+func (m *message) reset() {
+	clear(m.arguments)
+	*m = message{arguments: m.arguments[:0]}
+}
+
+// parser is a decoder with its source, which belong together.
+type parser struct {
+	decoder jsontext.Decoder
+	source  bytes.Buffer
+	body    []byte
+}
+
+var parsers = sync.Pool{New: func() any { return &parser{} }}
+
+var errTrailing = errors.New("more than one value")
+
+// parse reads a body. Errors are those of the syntax: RFC 8259, UTF-8, no name twice.
+func (m *message) parse(body []byte) error {
+	p, ok := parsers.Get().(*parser)
+	if !ok {
+		panic("http: foreign value in the pool")
+	}
+	defer func() {
+		p.source, p.body = bytes.Buffer{}, nil
+		p.decoder.Reset(&p.source)
+		parsers.Put(p)
+	}()
+	p.source, p.body = *bytes.NewBuffer(body), body
+	p.decoder.Reset(&p.source)
+	m.kind = p.decoder.PeekKind()
+	if err := p.members(m.member); err != nil {
+		return err
+	}
+	if _, err := p.decoder.ReadToken(); err != io.EOF {
+		return errTrailing
+	}
+	return nil
+}
+
+// members hands the members of the next value to a function that reads the value of each; a value
+// that is no object is passed over.
+func (p *parser) members(each func(p *parser, name, quoted []byte) error) error {
+	d := &p.decoder
+	if d.PeekKind() != '{' {
+		_, err := p.value()
+		return err
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		quoted, err := p.value()
+		if err != nil {
+			return err
+		}
+		if err := each(p, unquoted(quoted), quoted); err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// value is the raw text of the next value, as a part of the body.
+func (p *parser) value() ([]byte, error) {
+	value, err := p.decoder.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	end := p.decoder.InputOffset()
+	return p.body[end-int64(len(value)) : end], nil
+}
+
+// text is the next value where it is a string, and its kind in any case.
+func (p *parser) text() (text []byte, kind jsontext.Kind, err error) {
+	value, err := p.value()
+	if err != nil {
+		return nil, 0, err
+	}
+	kind = jsontext.Value(value).Kind()
+	if kind == '"' {
+		text = unquoted(value)
+	}
+	return text, kind, nil
+}
+
+// unquoted is the text of a JSON string that is known to be valid.
+func unquoted(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	text, err := jsontext.AppendUnquote(make([]byte, 0, len(quoted)), quoted)
+	if err != nil {
+		panic("http: a string that was valid is not: " + err.Error())
+	}
+	return text
+}
+
+// member reads one member of the message.
+func (m *message) member(p *parser, name, _ []byte) (err error) {
+	switch string(name) {
+	case "jsonrpc":
+		var version []byte
+		version, _, err = p.text()
+		m.versioned = string(version) == "2.0"
+	case "id":
+		m.hasID = true
+		m.id, err = p.value()
+		if err == nil && !echoes(m.id) {
+			m.id = nil
+		}
+	case "method":
+		m.method, m.methodKind, err = p.text()
+	case "params":
+		m.params = p.decoder.PeekKind()
+		err = p.members(m.param)
+	case "result", "error":
+		m.answers = true
+		_, err = p.value()
+	default:
+		_, err = p.value()
+	}
+	return err
+}
+
+// echoes reports whether an id is a string or an integer.
+func echoes(id []byte) bool {
+	switch jsontext.Value(id).Kind() {
+	case '"':
+		return true
+	case '0':
+		return !bytes.ContainsAny(id, ".eE")
+	}
+	return false
+}
+
+// param reads one member of the parameters.
+func (m *message) param(p *parser, name, _ []byte) (err error) {
+	switch string(name) {
+	case "_meta":
+		m.metaKind = p.decoder.PeekKind()
+		err = p.members(m.meta)
+	case "name":
+		m.name, m.nameKind, err = p.text()
+	case "arguments":
+		m.argumentsKind = p.decoder.PeekKind()
+		err = p.members(m.argument)
+	case "cursor":
+		m.cursor = p.decoder.PeekKind()
+		_, err = p.value()
+	case "protocolVersion":
+		m.protocol, m.protocolKind, err = p.text()
+	default:
+		_, err = p.value()
+	}
+	return err
+}
+
+// meta reads one member of _meta.
+func (m *message) meta(p *parser, name, _ []byte) (err error) {
+	switch string(name) {
+	case metaVersion:
+		m.version, m.versionKind, err = p.text()
+	case metaCapabilities:
+		m.capabilities = p.decoder.PeekKind()
+		_, err = p.value()
+	default:
+		_, err = p.value()
+	}
+	return err
+}
+
+// argument reads one argument of a call.
+func (m *message) argument(p *parser, name, quoted []byte) error {
+	value, err := p.value()
+	if len(m.arguments) == argumentsMax {
+		m.crowded = true
+		return err
+	}
+	m.arguments = append(m.arguments, argument{name, quoted, value})
+	return err
+}
+
+// requests reports whether the message is one request or notification, with an id that can be
+// echoed if it has one.
+func (m *message) requests() bool {
+	return m.kind == '{' && m.versioned && m.methodKind == '"' && !m.answers &&
+		(!m.hasID || m.id != nil)
+}
