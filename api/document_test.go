@@ -43,7 +43,7 @@ var (
 
 // outside are words of the documents that are none of the interface, with what they are.
 var outside = map[string]string{
-	"ok": "envelope", "data": "envelope", "meta": "envelope", "error": "envelope",
+	"data": "envelope", "meta": "envelope", "error": "envelope",
 	"pws-session.sh": "file", "agent.pem": "file", "agent.payload": "file", ".mcp.json": "file",
 	".cursor/mcp.json": "file", "~/.codex/config.toml": "file", ".vscode/mcp.json": "file",
 	"export PWS_TOKEN=$(sh pws-session.sh HANDLE)": "shell",

@@ -111,6 +111,7 @@ var stepByCode = map[fault.Code]string{
 	fault.FileTooLarge:       "Split the file; details.limit_bytes is the most.",
 	fault.BodyTooLarge:       "Send less in one call; details.limit_bytes is the most.",
 	fault.BlobCorrupt:        "Do not rely on this content; tell the operator with report.create.",
+	fault.HeadersTooLarge:    "Send fewer or shorter headers; details.limit_bytes is the most.",
 	fault.Forbidden:          "Do something else; only its author may do this.",
 }
 

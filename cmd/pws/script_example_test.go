@@ -206,6 +206,8 @@ func (w *exampleWriter) copy(dec *jsontext.Decoder, name string) error {
 		w.token(jsontext.String(w.recorder.text(name, token.String())))
 	case kind == '0' && name == "uptime_seconds":
 		w.token(jsontext.Int(stepSeconds))
+	case kind == '0' && name == "search_waiting":
+		w.token(jsontext.Int(0))
 	default:
 		w.token(token)
 	}
@@ -231,6 +233,10 @@ func (r *recorder) text(name, text string) string {
 			size := base64.RawURLEncoding.DecodedLen(len(text) - len(head))
 			return base64.RawURLEncoding.EncodeToString(stretch(sum, size))
 		})
+	}
+	if name == "last_used_at" || name == "last_seen_at" {
+		// These are noted once in a while only.
+		return exampleTime(len(r.starts) - 1)
 	}
 	if name == "sections" {
 		return r.named(text, func(sum []byte) string { return fmt.Sprintf("%x", sum) })
@@ -290,12 +296,16 @@ func (r *recorder) time(text string) string {
 	for step > 0 && r.starts[step] > at {
 		step--
 	}
-	millis := int64(step) * stepMillis
 	if ahead := at - r.starts[step]; ahead > 0 {
-		millis += ahead / stepMillis * stepMillis
+		step += int(ahead / stepMillis)
 	}
-	made := exampleStart.Add(time.Duration(millis) * time.Millisecond)
-	instead := made.Format("2006-01-02T15:04:05.000Z")
+	instead := exampleTime(step)
 	r.names[text] = instead
 	return instead
+}
+
+// exampleTime is so many steps behind the start.
+func exampleTime(steps int) string {
+	return exampleStart.Add(time.Duration(steps) * stepSeconds * time.Second).
+		Format("2006-01-02T15:04:05.000Z")
 }
