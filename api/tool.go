@@ -1,12 +1,12 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"pws/api/shape"
 )
@@ -407,11 +407,9 @@ func RenderTools(tools []*Tool, core bool) ([]byte, error) {
 			list = append(list, one.listed())
 		}
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(list); err != nil {
+	text, err := json.Marshal(list, json.Deterministic(true))
+	if err != nil {
 		return nil, fmt.Errorf("rendering the tools: %w", err)
 	}
-	return bytes.TrimSpace(text.Bytes()), nil
+	return text, nil
 }

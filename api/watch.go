@@ -46,8 +46,8 @@ var watchOperations = []*Operation{
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.ProjectNotFound},
 		Tag:          "watches", Summary: "Watch a project no more",
-		Doc: "Ends the caller's watch, where there is one; also, without a word, that of a project that " +
-			"it may not read any more.",
+		Doc: "Ends the caller's watch, where there is one; also, without a word, that of a project " +
+			"that it may not read any more.",
 	}, unwatchProject),
 }
 

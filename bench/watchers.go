@@ -19,8 +19,8 @@ type WatchersResult struct {
 	StreamBytes float64 `json:"stream_bytes"`
 }
 
-// watchersEnv lets one agent on one address wait as often as it likes. What it writes is not indexed
-// beside, which would be measured with it.
+// watchersEnv lets one agent on one address wait as often as it likes. What is written is not
+// indexed, which would be measured with it.
 var watchersEnv = []string{
 	"PWS_SEARCH=off",
 	"PWS_WAITING=16384", "PWS_WAITING_PER_AGENT=16384", "PWS_WAITING_PER_IP=16384",

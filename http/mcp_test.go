@@ -133,99 +133,108 @@ func (a answer) problem(t testing.TB) problem {
 	return out
 }
 
-// TestProtocolErrors goes through the refusals of the protocol. Each row also breaks what is judged
-// after it, so that the order shows.
+const (
+	versionMember = `"io.modelcontextprotocol/protocolVersion":`
+	ableMember    = `"io.modelcontextprotocol/clientCapabilities":`
+)
+
+func withMeta(text string) string {
+	return `{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{` + text + `}}}`
+}
+
+func asMethod(method string) string { return "Mcp-Method: " + method }
+
+var toolsList = rpcText("1", "tools/list", "")
+
+// protocolErrors are the refusals of the protocol. Each row also breaks what is judged after it, so
+// that the order shows.
+var protocolErrors = []struct {
+	name   string
+	lines  []string
+	body   string
+	status int
+	code   int
+	id     string
+}{
+	{"origin", []string{"Origin: http://evil.example", "Content-Type: text/plain"}, "{", 403, 0, ""},
+	{"origin of a rebound name", []string{"Origin: http://h:80"}, "{", 403, 0, ""},
+	{"no origin", []string{"Origin: null"}, "{", 403, 0, ""},
+	{"text", []string{"Content-Type: text/plain"}, "{", 415, 0, ""},
+	{"no type", nil, "{", 415, 0, ""},
+	{"not JSON", []string{typeLine}, "{", 400, rpcParse, ""},
+	{"empty", []string{typeLine}, "", 400, rpcParse, ""},
+	{"twice", []string{typeLine}, toolsList + toolsList, 400, rpcParse, ""},
+	{"a name twice", []string{typeLine}, `{"id":1,"id":1}`, 400, rpcParse, ""},
+	{"not UTF-8", []string{typeLine}, "{\"id\":\"\xff\"}", 400, rpcParse, ""},
+	{"a batch", []string{typeLine}, "[" + toolsList + "]", 400, rpcInvalid, ""},
+	{"a text", []string{typeLine}, `"x"`, 400, rpcInvalid, ""},
+	{"another version of JSON-RPC", []string{typeLine}, `{"jsonrpc":"1.0","id":1,"method":"x"}`,
+		400, rpcInvalid, "1"},
+	{"null id", []string{typeLine}, `{"jsonrpc":"2.0","id":null,"method":"x"}`, 400, rpcInvalid, ""},
+	{"half an id", []string{typeLine}, `{"jsonrpc":"2.0","id":1.5,"method":"x"}`,
+		400, rpcInvalid, ""},
+	{"an object as id", []string{typeLine}, `{"jsonrpc":"2.0","id":{},"method":"x"}`,
+		400, rpcInvalid, ""},
+	{"a response", []string{typeLine}, `{"jsonrpc":"2.0","id":1,"result":{}}`, 400, rpcInvalid, "1"},
+	{"no method", []string{typeLine}, `{"jsonrpc":"2.0","id":1}`, 400, rpcInvalid, "1"},
+	{"a number as method", []string{typeLine}, `{"jsonrpc":"2.0","id":1,"method":1}`,
+		400, rpcInvalid, "1"},
+	{"a notification", []string{typeLine}, `{"jsonrpc":"2.0","method":"x"}`, 202, 0, ""},
+	{"no version", []string{typeLine}, withMeta(versionMember + `1,` + ableMember + `{}`),
+		400, rpcHeaders, "1"},
+	{"discovery without a version", []string{typeLine},
+		`{"jsonrpc":"2.0","id":"s","method":"server/discover"}`, 400, rpcHeaders, `"s"`},
+	{"no parameters", []string{typeLine, versionLine},
+		`{"jsonrpc":"2.0","id":1,"method":"x"}`, 400, rpcParams, "1"},
+	{"a list of parameters", []string{typeLine, versionLine},
+		`{"jsonrpc":"2.0","id":1,"method":"x","params":[]}`, 400, rpcParams, "1"},
+	{"no _meta", []string{typeLine, versionLine},
+		`{"jsonrpc":"2.0","id":1,"method":"x","params":{}}`, 400, rpcParams, "1"},
+	{"no version in _meta", []string{typeLine, versionLine},
+		withMeta(ableMember + `{}`), 400, rpcParams, "1"},
+	{"a number as version", []string{typeLine, versionLine},
+		withMeta(versionMember + `1,` + ableMember + `{}`),
+		400, rpcParams, "1"},
+	{"no capabilities", []string{typeLine, versionLine}, withMeta(versionMember + `"2026-07-28"`),
+		400, rpcParams, "1"},
+	{"capabilities in a list", []string{typeLine, versionLine},
+		withMeta(versionMember + `"2026-07-28",` + ableMember + `[]`), 400, rpcParams, "1"},
+	{"another version in the header", []string{typeLine, versionLine, asMethod("x")},
+		withMeta(versionMember + `"2030-01-01",` + ableMember + `{}`), 400, rpcHeaders, "1"},
+	{"no method in the header", []string{typeLine, versionLine}, toolsList, 400, rpcHeaders, "1"},
+	{"another method", []string{typeLine, versionLine, asMethod("TOOLS/LIST")}, toolsList,
+		400, rpcHeaders, "1"},
+	{"the method twice", []string{
+		typeLine, versionLine, asMethod("tools/list"), asMethod("tools/list"),
+	}, toolsList, 400, rpcHeaders, "1"},
+	{"no name in the header", []string{typeLine, versionLine, asMethod("tools/call")},
+		rpcText("1", "tools/call", `"name":"search"`), 400, rpcHeaders, "1"},
+	{"another name", []string{typeLine, versionLine, asMethod("tools/call"), "Mcp-Name: x"},
+		rpcText("1", "tools/call", `"name":"search"`), 400, rpcHeaders, "1"},
+	{"bad base64", []string{
+		typeLine, versionLine, asMethod("tools/call"), "Mcp-Name: =?base64?c2VhcmNo*?=",
+	}, rpcText("1", "tools/call", `"name":"search"`), 400, rpcHeaders, "1"},
+	{"a version of tomorrow", []string{typeLine, "MCP-Protocol-Version: 2030-01-01", asMethod("x")},
+		withMeta(versionMember + `"2030-01-01",` + ableMember + `{}`), 400, rpcVersion, "1"},
+	{"an earlier version in the new form",
+		[]string{typeLine, "MCP-Protocol-Version: 2025-11-25", asMethod("x")},
+		withMeta(versionMember + `"2025-11-25",` + ableMember + `{}`), 400, rpcVersion, "1"},
+	{"no such method", []string{typeLine, versionLine, asMethod("ping")}, rpcText("1", "ping", ""),
+		404, rpcNoMethod, "1"},
+	{"a cursor", []string{typeLine, versionLine, asMethod("tools/list")},
+		rpcText("1", "tools/list", `"cursor":"x"`), 200, rpcParams, "1"},
+	{"no such tool", []string{typeLine, versionLine, asMethod("tools/call"), "Mcp-Name: x"},
+		rpcText("1", "tools/call", `"name":"x"`), 200, rpcParams, "1"},
+	{"no tool", []string{typeLine, versionLine, asMethod("tools/call")},
+		rpcText("1", "tools/call", ""), 200, rpcParams, "1"},
+	{"a list of arguments", []string{
+		typeLine, versionLine, asMethod("tools/call"), "Mcp-Name: note.create",
+	}, rpcText("1", "tools/call", `"name":"note.create","arguments":[]`), 200, rpcParams, "1"},
+}
+
 func TestProtocolErrors(t *testing.T) {
 	f := startMCP(t, Config{}, nil)
-	list := rpcText("1", "tools/list", "")
-	noMeta := `{"jsonrpc":"2.0","id":1,"method":"x","params":{}}`
-	meta := func(text string) string {
-		return `{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{` + text + `}}}`
-	}
-	const (
-		version = `"io.modelcontextprotocol/protocolVersion":`
-		able    = `"io.modelcontextprotocol/clientCapabilities":`
-	)
-	as := func(method string) string { return "Mcp-Method: " + method }
-	tests := []struct {
-		name   string
-		lines  []string
-		body   string
-		status int
-		code   int
-		id     string
-	}{
-		{"origin", []string{"Origin: http://evil.example", "Content-Type: text/plain"}, "{", 403, 0, ""},
-		{"origin of a rebound name", []string{"Origin: http://h:80"}, "{", 403, 0, ""},
-		{"no origin", []string{"Origin: null"}, "{", 403, 0, ""},
-		{"text", []string{"Content-Type: text/plain"}, "{", 415, 0, ""},
-		{"no type", nil, "{", 415, 0, ""},
-		{"not JSON", []string{typeLine}, "{", 400, rpcParse, ""},
-		{"empty", []string{typeLine}, "", 400, rpcParse, ""},
-		{"twice", []string{typeLine}, list + list, 400, rpcParse, ""},
-		{"a name twice", []string{typeLine}, `{"id":1,"id":1}`, 400, rpcParse, ""},
-		{"not UTF-8", []string{typeLine}, "{\"id\":\"\xff\"}", 400, rpcParse, ""},
-		{"a batch", []string{typeLine}, "[" + list + "]", 400, rpcInvalid, ""},
-		{"a text", []string{typeLine}, `"x"`, 400, rpcInvalid, ""},
-		{"another version of JSON-RPC", []string{typeLine}, `{"jsonrpc":"1.0","id":1,"method":"x"}`,
-			400, rpcInvalid, "1"},
-		{"null id", []string{typeLine}, `{"jsonrpc":"2.0","id":null,"method":"x"}`, 400, rpcInvalid, ""},
-		{"half an id", []string{typeLine}, `{"jsonrpc":"2.0","id":1.5,"method":"x"}`,
-			400, rpcInvalid, ""},
-		{"an object as id", []string{typeLine}, `{"jsonrpc":"2.0","id":{},"method":"x"}`,
-			400, rpcInvalid, ""},
-		{"a response", []string{typeLine}, `{"jsonrpc":"2.0","id":1,"result":{}}`, 400, rpcInvalid, "1"},
-		{"no method", []string{typeLine}, `{"jsonrpc":"2.0","id":1}`, 400, rpcInvalid, "1"},
-		{"a number as method", []string{typeLine}, `{"jsonrpc":"2.0","id":1,"method":1}`,
-			400, rpcInvalid, "1"},
-		{"a notification", []string{typeLine}, `{"jsonrpc":"2.0","method":"x"}`, 202, 0, ""},
-		{"no version", []string{typeLine}, meta(version + `1,` + able + `{}`), 400, rpcHeaders, "1"},
-		{"discovery without a version", []string{typeLine},
-			`{"jsonrpc":"2.0","id":"s","method":"server/discover"}`, 400, rpcHeaders, `"s"`},
-		{"no parameters", []string{typeLine, versionLine},
-			`{"jsonrpc":"2.0","id":1,"method":"x"}`, 400, rpcParams, "1"},
-		{"a list of parameters", []string{typeLine, versionLine},
-			`{"jsonrpc":"2.0","id":1,"method":"x","params":[]}`, 400, rpcParams, "1"},
-		{"no _meta", []string{typeLine, versionLine}, noMeta, 400, rpcParams, "1"},
-		{"no version in _meta", []string{typeLine, versionLine}, meta(able + `{}`), 400, rpcParams, "1"},
-		{"a number as version", []string{typeLine, versionLine}, meta(version + `1,` + able + `{}`),
-			400, rpcParams, "1"},
-		{"no capabilities", []string{typeLine, versionLine}, meta(version + `"2026-07-28"`),
-			400, rpcParams, "1"},
-		{"capabilities in a list", []string{typeLine, versionLine},
-			meta(version + `"2026-07-28",` + able + `[]`), 400, rpcParams, "1"},
-		{"another version in the header", []string{typeLine, versionLine, as("x")},
-			meta(version + `"2030-01-01",` + able + `{}`), 400, rpcHeaders, "1"},
-		{"no method in the header", []string{typeLine, versionLine}, list, 400, rpcHeaders, "1"},
-		{"another method", []string{typeLine, versionLine, as("TOOLS/LIST")}, list,
-			400, rpcHeaders, "1"},
-		{"the method twice", []string{typeLine, versionLine, as("tools/list"), as("tools/list")}, list,
-			400, rpcHeaders, "1"},
-		{"no name in the header", []string{typeLine, versionLine, as("tools/call")},
-			rpcText("1", "tools/call", `"name":"search"`), 400, rpcHeaders, "1"},
-		{"another name", []string{typeLine, versionLine, as("tools/call"), "Mcp-Name: x"},
-			rpcText("1", "tools/call", `"name":"search"`), 400, rpcHeaders, "1"},
-		{"bad base64", []string{
-			typeLine, versionLine, as("tools/call"), "Mcp-Name: =?base64?c2VhcmNo*?=",
-		}, rpcText("1", "tools/call", `"name":"search"`), 400, rpcHeaders, "1"},
-		{"a version of tomorrow", []string{typeLine, "MCP-Protocol-Version: 2030-01-01", as("x")},
-			meta(version + `"2030-01-01",` + able + `{}`), 400, rpcVersion, "1"},
-		{"an earlier version in the new form",
-			[]string{typeLine, "MCP-Protocol-Version: 2025-11-25", as("x")},
-			meta(version + `"2025-11-25",` + able + `{}`), 400, rpcVersion, "1"},
-		{"no such method", []string{typeLine, versionLine, as("ping")}, rpcText("1", "ping", ""),
-			404, rpcNoMethod, "1"},
-		{"a cursor", []string{typeLine, versionLine, as("tools/list")},
-			rpcText("1", "tools/list", `"cursor":"x"`), 200, rpcParams, "1"},
-		{"no such tool", []string{typeLine, versionLine, as("tools/call"), "Mcp-Name: x"},
-			rpcText("1", "tools/call", `"name":"x"`), 200, rpcParams, "1"},
-		{"no tool", []string{typeLine, versionLine, as("tools/call")}, rpcText("1", "tools/call", ""),
-			200, rpcParams, "1"},
-		{"a list of arguments", []string{
-			typeLine, versionLine, as("tools/call"), "Mcp-Name: note.create",
-		}, rpcText("1", "tools/call", `"name":"note.create","arguments":[]`), 200, rpcParams, "1"},
-	}
-	for _, test := range tests {
+	for _, test := range protocolErrors {
 		t.Run(test.name, func(t *testing.T) {
 			got := f.post(t, "/mcp", test.body, test.lines...)
 			if got.status != test.status {

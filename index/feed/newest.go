@@ -76,8 +76,8 @@ func (l *Log) chainsOf(projects []id.ID) (v *view, chains [][]uint32) {
 	return &view{state: l.mu.state, decoded: &l.decoded, base: l.mu.base, whole: true}, chains
 }
 
-// unlessGone is an error, but for that of records that are not kept any more since a view was taken:
-// what is older is not either.
+// unlessGone is an error, but for that of records that are not kept any more since a view was
+// taken: what is older is not either.
 func (l *Log) unlessGone(v *view, err error) error {
 	if errors.Is(err, os.ErrClosed) && l.view(new(Query)).first != v.first {
 		return nil

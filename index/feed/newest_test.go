@@ -10,8 +10,8 @@ import (
 	"pws/internal/id"
 )
 
-// checkNewest merges the chains of some projects, leaves one of them on the way, ends somewhere, and
-// compares that with a walk over all records.
+// checkNewest merges the chains of some projects, leaves one of them on the way, ends somewhere,
+// and compares that with a walk over all records.
 func checkNewest(t *rapid.T, l *Log, kept []Record) {
 	projects := rapid.SliceOfDistinct(rapid.IntRange(0, 7), rapid.ID[int]).Draw(t, "of")
 	before, count := EndOf(1<<60), len(kept)
