@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pws/internal/disk"
 	"pws/internal/id"
 )
 
@@ -86,79 +87,33 @@ var errShortEntry = errors.New("entry ends too soon")
 
 // decodeEntry reads the bytes of an entry. The parts point into data.
 func decodeEntry(data []byte) (entry, error) {
-	r := reader{rest: data}
+	r := disk.NewReader(data)
 	var e entry
-	if version := r.byte(); version != entryVersion {
+	if version := r.Byte(); version != entryVersion {
 		return e, fmt.Errorf("entry version %d is unknown", version)
 	}
-	e.target = target(r.byte())
-	e.id = id.ID(r.fixed(16))
-	e.now = int64(binary.LittleEndian.Uint64(r.fixed(8)))
-	e.agent = id.ID(r.fixed(16))
-	for range r.count() {
-		kind := r.uvarint()
+	e.target = target(r.Byte())
+	e.id = id.ID(r.Fixed(16))
+	e.now = int64(binary.LittleEndian.Uint64(r.Fixed(8)))
+	e.agent = id.ID(r.Fixed(16))
+	for range r.Count() {
+		kind := r.Uvarint()
 		if kind > 1<<16-1 {
 			return e, fmt.Errorf("event kind %d is unknown", kind)
 		}
-		e.events = append(e.events, entryEvent{kind: uint16(kind), data: r.bytes()})
+		e.events = append(e.events, entryEvent{kind: uint16(kind), data: r.Bytes()})
 	}
-	e.result = r.bytes()
-	for range r.count() {
-		e.blobs = append(e.blobs, entryBlob{hash: [32]byte(r.fixed(32)), content: r.bytes()})
+	e.result = r.Bytes()
+	for range r.Count() {
+		e.blobs = append(e.blobs, entryBlob{hash: [32]byte(r.Fixed(32)), content: r.Bytes()})
 	}
 	switch {
-	case r.short:
+	case r.Failed():
 		return e, errShortEntry
-	case len(r.rest) > 0:
-		return e, fmt.Errorf("entry has %d bytes behind its end", len(r.rest))
+	case r.Len() > 0:
+		return e, fmt.Errorf("entry has %d bytes behind its end", r.Len())
 	case e.target != targetProject && e.target != targetIdentity:
 		return e, fmt.Errorf("entry target %d is unknown", e.target)
 	}
 	return e, nil
-}
-
-// reader takes parts off the front; once something is missing it gives zeros and remembers.
-type reader struct {
-	rest  []byte
-	short bool
-}
-
-func (r *reader) fixed(n int) []byte {
-	if len(r.rest) < n {
-		r.short, r.rest = true, nil
-		return make([]byte, n)
-	}
-	part := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return part
-}
-
-func (r *reader) byte() byte { return r.fixed(1)[0] }
-
-func (r *reader) uvarint() uint64 {
-	value, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.short, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return value
-}
-
-// count is a number of parts, each of which has at least one byte.
-func (r *reader) count() uint64 {
-	n := r.uvarint()
-	if n > uint64(len(r.rest)) {
-		r.short, r.rest = true, nil
-		return 0
-	}
-	return n
-}
-
-func (r *reader) bytes() []byte {
-	n := r.count()
-	if n == 0 {
-		return nil
-	}
-	return r.fixed(int(n))
 }

@@ -8,6 +8,7 @@ import (
 	"pws/identity"
 	"pws/index"
 	"pws/index/feed"
+	"pws/internal/disk"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -142,27 +143,27 @@ func encodeInbox(items []index.InboxItem) []byte {
 }
 
 func decodeInbox(data []byte) (items []index.InboxItem, err error) {
-	r := reader{rest: data}
-	if version := r.byte(); version != inboxVersion {
+	r := disk.NewReader(data)
+	if version := r.Byte(); version != inboxVersion {
 		return nil, fmt.Errorf("version %d is unknown", version)
 	}
 	last := identity.Place{}
-	for len(r.rest) > 0 {
+	for r.Len() > 0 {
 		var item index.InboxItem
-		entry, nth := r.uvarint(), r.uvarint()
+		entry, nth := r.Uvarint(), r.Uvarint()
 		item.Place = identity.Place{Entry: entry, Nth: uint16(nth)}
-		item.At = int64(r.uvarint())
-		item.Kind, item.Archived = work.NoticeKind(r.byte()), r.byte() == 1
-		item.Project, item.Actor = id.ID(r.fixed(16)), id.ID(r.fixed(16))
-		item.Subject.Type = work.SubjectType(r.byte())
-		item.Subject.ID, item.Part = id.ID(r.fixed(16)), id.ID(r.fixed(16))
+		item.At = int64(r.Uvarint())
+		item.Kind, item.Archived = work.NoticeKind(r.Byte()), r.Byte() == 1
+		item.Project, item.Actor = id.ID(r.Fixed(16)), id.ID(r.Fixed(16))
+		item.Subject.Type = work.SubjectType(r.Byte())
+		item.Subject.ID, item.Part = id.ID(r.Fixed(16)), id.ID(r.Fixed(16))
 		if nth > 1<<16-1 || item.Place.Compare(last) <= 0 || !item.Kind.Given() ||
 			!item.Subject.Type.Known() {
 			return nil, errors.New("an item that cannot be")
 		}
 		items, last = append(items, item), item.Place
 	}
-	if r.short || len(items) > index.InboxItemsMax {
+	if r.Failed() || len(items) > index.InboxItemsMax {
 		return nil, errors.New("it ends too soon or too late")
 	}
 	return items, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pws/index"
+	"pws/internal/disk"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -204,30 +205,30 @@ func encodeLinks(all index.ProjectLinks) []byte {
 }
 
 func decodeLinks(data []byte) (all index.ProjectLinks, err error) {
-	r := reader{rest: data}
-	version := r.byte()
+	r := disk.NewReader(data)
+	version := r.Byte()
 	switch version {
 	case 1:
 	case linksVersion:
-		all.Audience.Open = r.byte() != 0
-		for range r.count() {
-			all.Audience.Members = append(all.Audience.Members, id.ID(r.fixed(16)))
+		all.Audience.Open = r.Byte() != 0
+		for range r.Count() {
+			all.Audience.Members = append(all.Audience.Members, id.ID(r.Fixed(16)))
 		}
 	default:
 		return all, errors.New("the version is unknown")
 	}
-	for len(r.rest) > 0 {
+	for r.Len() > 0 {
 		link := index.LinkCount{Times: 1}
-		link.Kind, link.Thing = index.LinkKind(r.byte()), id.ID(r.fixed(16))
+		link.Kind, link.Thing = index.LinkKind(r.Byte()), id.ID(r.Fixed(16))
 		if version > 1 {
-			link.Times = int(min(r.uvarint(), math.MaxInt32))
+			link.Times = int(min(r.Uvarint(), math.MaxInt32))
 		}
 		if !link.Kind.Known() || link.Times == 0 || link.Times > 1 && !link.Kind.Counts() {
 			return all, fmt.Errorf("kind %d, %d times, is unknown", link.Kind, link.Times)
 		}
 		all.Links = append(all.Links, link)
 	}
-	if r.short {
+	if r.Failed() {
 		return all, errShortEntry
 	}
 	return all, nil

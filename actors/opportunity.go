@@ -10,6 +10,7 @@ import (
 
 	"pws/identity"
 	"pws/index"
+	"pws/internal/disk"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -358,37 +359,35 @@ func appendText(out []byte, text string) []byte {
 	return append(binary.AppendUvarint(out, uint64(len(text))), text...)
 }
 
-func (r *reader) text() string { return string(r.bytes()) }
-
 func decodeOffers(project id.ID, data []byte) (*offers, error) {
-	r := reader{rest: data}
-	if version := r.byte(); version != offersVersion {
+	r := disk.NewReader(data)
+	if version := r.Byte(); version != offersVersion {
 		return nil, fmt.Errorf("version %d is unknown", version)
 	}
-	o := &offers{project: project, public: r.byte() != 0}
-	o.subjects = index.JoinedTerms(r.text())
+	o := &offers{project: project, public: r.Byte() != 0}
+	o.subjects = index.JoinedTerms(r.Text())
 	o.reviews.Public = o.public
-	for range r.count() {
-		o.reviews.Members = append(o.reviews.Members, id.ID(r.fixed(16)))
+	for range r.Count() {
+		o.reviews.Members = append(o.reviews.Members, id.ID(r.Fixed(16)))
 	}
-	for range r.count() {
+	for range r.Count() {
 		o.reviews.Entries = append(o.reviews.Entries, index.ReviewEntry{
-			Contribution: id.ID(r.fixed(16)), Author: id.ID(r.fixed(16)),
-			Terms: index.JoinedTerms(r.text()),
+			Contribution: id.ID(r.Fixed(16)), Author: id.ID(r.Fixed(16)),
+			Terms: index.JoinedTerms(r.Text()),
 		})
 	}
-	for range r.count() {
-		one := index.Evidence{Agent: id.ID(r.fixed(16))}
-		one.Trait.Provenance = index.Provenance(r.byte())
-		one.Trait.Category = identity.ProfileCategory(r.byte())
-		one.Trait.Value = r.text()
-		one.Count, one.At = int(r.uvarint()), int64(r.uvarint())
+	for range r.Count() {
+		one := index.Evidence{Agent: id.ID(r.Fixed(16))}
+		one.Trait.Provenance = index.Provenance(r.Byte())
+		one.Trait.Category = identity.ProfileCategory(r.Byte())
+		one.Trait.Value = r.Text()
+		one.Count, one.At = int(r.Uvarint()), int64(r.Uvarint())
 		if one.Trait.Category >= identity.ProfileCategories {
 			return nil, errors.New("evidence of no category")
 		}
 		o.evidence = append(o.evidence, one)
 	}
-	if r.short || len(r.rest) > 0 {
+	if r.Failed() || r.Len() > 0 {
 		return nil, errors.New("it ends too soon or too late")
 	}
 	return o, nil

@@ -8,6 +8,7 @@ import (
 
 	"pws/api"
 	"pws/index"
+	"pws/internal/disk"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -258,34 +259,34 @@ func encodeTasks(all index.ProjectTasks) []byte {
 }
 
 func decodeTasks(data []byte) (all index.ProjectTasks, err error) {
-	r := reader{rest: data}
-	switch version := r.byte(); version {
+	r := disk.NewReader(data)
+	switch version := r.Byte(); version {
 	case tasksVersion:
 	case 1:
 		return all, errOldTasks
 	default:
 		return all, fmt.Errorf("version %d is unknown", version)
 	}
-	all.Public = r.byte() != 0
-	for range r.count() {
-		all.Members = append(all.Members, id.ID(r.fixed(16)))
+	all.Public = r.Byte() != 0
+	for range r.Count() {
+		all.Members = append(all.Members, id.ID(r.Fixed(16)))
 	}
-	all.Active = r.byte() != 0
-	all.Subjects = index.JoinedTerms(r.text())
-	count := r.count()
+	all.Active = r.Byte() != 0
+	all.Subjects = index.JoinedTerms(r.Text())
+	count := r.Count()
 	all.Entries = make([]index.TaskEntry, 0, count/uint64(taskBytesMin))
 	for range count {
 		entry := index.TaskEntry{
-			Task: id.ID(r.fixed(16)), Priority: work.Priority(r.byte()),
-			Status: work.TaskStatus(r.byte()), Until: int64(r.uvarint()),
-			Then: work.TaskStatus(r.byte()), Terms: index.JoinedTerms(r.text()),
+			Task: id.ID(r.Fixed(16)), Priority: work.Priority(r.Byte()),
+			Status: work.TaskStatus(r.Byte()), Until: int64(r.Uvarint()),
+			Then: work.TaskStatus(r.Byte()), Terms: index.JoinedTerms(r.Text()),
 		}
 		if !unfinished(entry.Status) || entry.Until != 0 && !unfinished(entry.Then) {
 			return all, errors.New("a task without a status")
 		}
 		all.Entries = append(all.Entries, entry)
 	}
-	if r.short || len(r.rest) > 0 {
+	if r.Failed() || r.Len() > 0 {
 		return all, errors.New("it ends too soon or too late")
 	}
 	return all, nil

@@ -37,89 +37,36 @@ func appendActivity(b []byte, a *work.Activity) []byte {
 	return b
 }
 
-// reader takes parts off the front; once something is wrong it gives zeros and remembers.
-type reader struct {
-	rest []byte
-	bad  bool
-}
+func readID(r *disk.Reader) id.ID { return id.ID(r.Fixed(len(id.ID{}))) }
 
-func (r *reader) bytes(n uint64) []byte {
-	if n > uint64(len(r.rest)) {
-		r.bad, r.rest = true, nil
-		return nil
+// readActivity fails the reader where what it reads is no activity.
+func readActivity(r *disk.Reader) (a work.Activity) {
+	a.Type, a.Actor = work.ActivityType(r.Byte()), readID(r)
+	a.Subject.Type, a.Subject.ID = work.SubjectType(r.Byte()), readID(r)
+	if r.Byte() != 0 {
+		a.Other = readID(r)
 	}
-	part := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return part
-}
-
-func (r *reader) byte() byte {
-	if part := r.bytes(1); part != nil {
-		return part[0]
+	if !a.Type.Known() || !a.Subject.Type.Known() {
+		r.Fail()
 	}
-	return 0
-}
-
-func (r *reader) id() (out id.ID) {
-	copy(out[:], r.bytes(uint64(len(out))))
-	return out
-}
-
-func (r *reader) uvarint() uint64 {
-	value, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.bad, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return value
-}
-
-func (r *reader) varint() int64 {
-	value, n := binary.Varint(r.rest)
-	if n <= 0 {
-		r.bad, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return value
-}
-
-// count is a number of parts, each of which has at least one byte.
-func (r *reader) count() uint64 {
-	n := r.uvarint()
-	if n > uint64(len(r.rest)) {
-		r.bad, r.rest = true, nil
-		return 0
-	}
-	return n
-}
-
-func (r *reader) activity() (a work.Activity) {
-	a.Type, a.Actor = work.ActivityType(r.byte()), r.id()
-	a.Subject.Type, a.Subject.ID = work.SubjectType(r.byte()), r.id()
-	if r.byte() != 0 {
-		a.Other = r.id()
-	}
-	r.bad = r.bad || !a.Type.Known() || !a.Subject.Type.Known()
-	facts := r.count()
-	if facts > 0 && !r.bad {
+	facts := r.Count()
+	if facts > 0 && !r.Failed() {
 		a.Facts = make([]work.Fact, 0, facts)
 	}
 	for range facts {
-		fact := work.Fact{Name: work.FactName(r.byte())}
+		fact := work.Fact{Name: work.FactName(r.Byte())}
 		if !fact.Name.Known() {
-			r.bad = true
+			r.Fail()
 		}
 		switch {
-		case r.bad:
+		case r.Failed():
 			return a
 		case fact.Name.Number():
-			fact.Number = r.varint()
+			fact.Number = r.Varint()
 		case fact.Name.Prefix() != "":
-			fact.ID = r.id()
+			fact.ID = readID(r)
 		default:
-			fact.Text = string(r.bytes(r.count()))
+			fact.Text = r.Text()
 		}
 		a.Facts = append(a.Facts, fact)
 	}
@@ -245,20 +192,20 @@ func projectsOf(info *blockInfo, b []byte) (projects []id.ID, ok bool) {
 	if info.count == 0 {
 		return nil, true
 	}
-	r := reader{rest: b[blockHead : blockHead+info.index]}
+	r := disk.NewReader(b[blockHead : blockHead+info.index])
 	names := make([]id.ID, 0, info.count)
-	for range min(r.count(), uint64(info.count)) {
-		names = append(names, r.id())
+	for range min(r.Count(), uint64(info.count)) {
+		names = append(names, readID(&r))
 	}
 	projects = make([]id.ID, 0, info.count)
 	for range info.count {
-		number := r.uvarint()
-		if r.bad || number >= uint64(len(names)) {
+		number := r.Uvarint()
+		if r.Failed() || number >= uint64(len(names)) {
 			return nil, false
 		}
 		projects = append(projects, names[number])
 	}
-	return projects, len(r.rest) == 0
+	return projects, r.Len() == 0
 }
 
 // decodeBlock gives the records of a block. Damage is told of the file and the offset of the block.
@@ -278,20 +225,20 @@ func decodeBlock(name string, offset int64, b []byte) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := reader{rest: raw}
+	r := disk.NewReader(raw)
 	records := make([]Record, info.count)
 	entry := info.from.Entry
 	for at := range records {
 		one := &records[at]
-		entry += r.uvarint()
-		one.Project, one.Entry, one.Nth = projects[at], entry, uint16(r.uvarint())
-		one.At = info.firstAt + r.varint()
-		one.Activity = r.activity()
+		entry += r.Uvarint()
+		one.Project, one.Entry, one.Nth = projects[at], entry, uint16(r.Uvarint())
+		one.At = info.firstAt + r.Varint()
+		one.Activity = readActivity(&r)
 		if at > 0 && one.Compare(records[at-1].Position) <= 0 {
-			r.bad = true
+			r.Fail()
 		}
 	}
-	if n := len(records); r.bad || len(r.rest) > 0 ||
+	if n := len(records); r.Failed() || r.Len() > 0 ||
 		n > 0 && (records[0].Position != info.from || records[n-1].Position != info.to) {
 		return nil, disk.Corrupt(name, offset, "the records of a block do not fit")
 	}

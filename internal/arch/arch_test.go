@@ -56,8 +56,8 @@ var mayImport = map[string][]string{
 		"api/budget",
 	},
 	"actors": {
-		"internal/fault", "internal/id", "work", "identity", "index", "index/feed", "index/search",
-		"index/wake", "wal", "snapshot", "blobs", "api",
+		"internal/disk", "internal/fault", "internal/id", "work", "identity", "index", "index/feed",
+		"index/search", "index/wake", "wal", "snapshot", "blobs", "api",
 	},
 	"http":         {"api", "api/shape", "internal/fault", "internal/id"},
 	"bench":        {"bench/child", "bench/client", "wal"},

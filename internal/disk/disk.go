@@ -1,5 +1,6 @@
 // Package disk is what the stores share: the calls they make to a file system, the marker of
-// damage, the codec of stored content, and the parts that their file formats have in common.
+// damage, the codec of stored content, the parts that their file formats have in common, and a
+// Reader of what is smaller than these.
 //
 // All integers are little endian, all checksums CRC-32C. A numbered file begins with a header and
 // ends with a footer; magics, version and the three words are those of the store:
