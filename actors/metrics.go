@@ -34,7 +34,5 @@ func (e *Engine) Metrics() []Gauge {
 			func() float64 { return float64(e.feed.log.Stats().Bytes) }},
 		{"pws_feed_behind", "Entries of the log that the feed has not taken in yet.",
 			func() float64 { return float64(e.feed.behind()) }},
-		{"pws_feed_waiters", "Who waits for events now, in requests and streams.",
-			func() float64 { return float64(e.feed.hub.Waiting()) }},
 	}, e.search.gauges()...)
 }

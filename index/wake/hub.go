@@ -42,7 +42,6 @@ type Audience func(project id.ID) (everybody bool, agents []id.ID)
 // Hub wakes waiters. Its methods are safe for concurrent use.
 type Hub struct {
 	audience Audience
-	waiting  atomic.Int64
 	// forAll counts the waiters that asked for all projects, and named those that asked for one, by
 	// the slot of its ID: a project whose slot is empty is waited for by nobody. Writers look at
 	// these alone.
@@ -88,9 +87,6 @@ func (h *Hub) Close() {
 	<-h.done
 }
 
-// Waiting is how many wait or look now.
-func (h *Hub) Waiting() int { return int(h.waiting.Load()) }
-
 // Awaits reports whether anybody may wait for what happens in a project. It takes no lock, so that
 // those who wait for other projects cost next to nothing. Whoever waits BEFORE it is asked is seen.
 func (h *Hub) Awaits(project id.ID) bool {
@@ -106,7 +102,6 @@ func slotOf(project id.ID) uint64 {
 
 // count takes note of a waiter that comes or goes.
 func (h *Hub) count(w *Waiter, change int32) {
-	h.waiting.Add(int64(change))
 	if w.project.IsZero() {
 		h.forAll.Add(int64(change))
 	} else {
