@@ -105,6 +105,8 @@ type Engine struct {
 	blobs    *blobs.Store
 	snapshot *snapshot.Store
 
+	// system is that of all engines of the process; handles and identity name our actors in it.
+	system   *actor.ActorSystem
 	handles  *xsync.MapOf[id.ID, *handle]
 	listing  *index.Listing
 	families families
@@ -115,7 +117,6 @@ type Engine struct {
 	reviews  *index.Reviews
 	subjects *index.Subjects
 	watches  *index.Watches
-	system   *actor.ActorSystem
 	trees    *trees
 	feed     *follower
 	search   *searching
