@@ -60,6 +60,17 @@ func (BundleInput) JSONSchema() map[string]any {
 		"properties": map[string]any{
 			"format":         map[string]any{"const": bundleFormat},
 			"bundle_version": map[string]any{"const": bundleVersion},
+			"project": map[string]any{
+				"type": "object", "description": "The record of the project.",
+			},
+			"files": map[string]any{
+				"type": "array", "items": map[string]any{"type": "object"},
+				"description": "The files with their contents, in the order of the path's bytes.",
+			},
+			"history": map[string]any{
+				"type": "array", "items": map[string]any{"type": "object"},
+				"description": "All changesets with their operations.",
+			},
 		},
 	}
 }

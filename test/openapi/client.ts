@@ -93,13 +93,7 @@ assert.deepEqual(tasks.map((task) => task.title), ["Write the tests"]);
 assert.equal(listed.data.data.next_cursor, null);
 
 // A refusal is one of the codes that the operation declares: the compiler knows them all.
-const stale = await client.POST("/api/v1/projects/{project}/changesets", {
-  params: { path: { project: project.id }, header: { "Idempotency-Key": "publish-1" } },
-  body: {
-    base_changeset_id: project.head_changeset_id,
-    operations: [{ action: "MODIFY", path: file.path, content: "package other\n" }],
-  },
-});
+const stale = await publish(project.head_changeset_id);
 assert(stale.error);
 assert.equal(stale.error.ok, false);
 assert.equal(recoveryOf(stale.error.error.code), "refresh");
@@ -107,7 +101,18 @@ assert.equal(stale.error.error.code, "PROJECT_MOVED");
 assert.equal(stale.error.error.details.recommended_action, "REFRESH_AND_REAPPLY");
 assert.deepEqual(stale.error.error.details.changed_paths, [file.path]);
 
-type PublishCode = NonNullable<typeof stale.error>["error"]["code"];
+function publish(base: string) {
+  return client.POST("/api/v1/projects/{project}/changesets", {
+    params: { path: { project: project.id }, header: { "Idempotency-Key": "publish-1" } },
+    body: {
+      base_changeset_id: base,
+      operations: [{ action: "MODIFY", path: file.path, content: "package other\n" }],
+    },
+  });
+}
+
+type Refusal = NonNullable<Awaited<ReturnType<typeof publish>>["error"]>;
+type PublishCode = Refusal["error"]["code"];
 
 function recoveryOf(code: PublishCode): string {
   switch (code) {
