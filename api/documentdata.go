@@ -252,7 +252,7 @@ func termsOf(op *Operation) string {
 }
 
 func paramText(param Param, place string) fieldText {
-	schema := shape.CompileCheck(param.Check).Schema(param.Integer)
+	schema := param.schema()
 	kind := place + ", " + typeText(schema, shape.Request) + boundsText(schema)
 	if place == "path" || shape.CompileCheck(param.Check).Required() {
 		kind += ", required"

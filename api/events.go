@@ -58,10 +58,7 @@ var eventOperations = []*Operation{
 				Name: "after",
 				Doc:  "The next_cursor of an answer with the same filters; absent for the oldest kept.",
 			},
-			{
-				Name: "limit", Integer: true,
-				Doc: "How many events at most: 1 to 200, 100 if absent.",
-			},
+			limitParam("events", eventsPage, limitMax),
 			{
 				Name: "project", Check: "chars=1..40",
 				Doc: "Only events of this project.",

@@ -53,8 +53,8 @@ type CreateHandoff struct {
 // HandoffLists is what a handoff says beyond its summary.
 type HandoffLists struct {
 	CompletedWork    []string       `json:"completed_work" check:"items=0..100" each:"chars=1..2000,text" doc:"What is done."`
-	Decisions        []DecisionNote `json:"decisions" check:"items=0..100" doc:"What was decided: texts, or objects with a rationale."`
-	FailedApproaches []FailureNote  `json:"failed_approaches" check:"items=0..100" doc:"What was tried and does not work: texts, or objects with a reason."`
+	Decisions        []DecisionNote `json:"decisions" check:"items=0..100" doc:"What was decided: texts, or objects with decision and rationale."`
+	FailedApproaches []FailureNote  `json:"failed_approaches" check:"items=0..100" doc:"What was tried and does not work: texts, or objects with approach and reason."`
 	Blockers         []string       `json:"blockers" check:"items=0..100" each:"chars=1..2000,text" doc:"What stands in the way."`
 	Assumptions      []string       `json:"assumptions" check:"items=0..100" each:"chars=1..2000,text" doc:"What was taken for granted."`
 	Dependencies     []string       `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text" doc:"What the work depends on."`

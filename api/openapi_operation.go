@@ -81,7 +81,7 @@ func parameter(param *Param, in string, required bool, example string) shape.Obj
 	if required {
 		out = with(out, "required", true)
 	}
-	out = with(out, "schema", shape.CompileCheck(param.Check).Schema(param.Integer))
+	out = with(out, "schema", param.schema())
 	if example == "" {
 		return out
 	}

@@ -87,7 +87,7 @@ var opportunityOperations = []*Operation{
 				Name: "language", Check: "chars=1..64",
 				Doc: "Only what has to do with this language of files.",
 			},
-			{Name: "limit", Doc: "How many at most: 1 to 100, 25 if absent.", Integer: true},
+			limitParam("opportunities", opportunitiesDefault, opportunitiesMax),
 		},
 		Errors: []fault.Code{fault.PaginationLimitInvalid},
 		Tag:    "opportunities", Summary: "List what could be done next",

@@ -18,11 +18,15 @@ const limitMax = 200
 func pageParams(limitDefault int) []Param {
 	return []Param{
 		{Name: "cursor", Doc: "The next_cursor of the page before; absent for the first page."},
-		{
-			Name:    "limit",
-			Doc:     fmt.Sprintf("How many entries at most: 1 to %d, %d if absent.", limitMax, limitDefault),
-			Integer: true,
-		},
+		limitParam("entries", limitDefault, limitMax),
+	}
+}
+
+// limitParam is how many of something a page has, which limitTo judges.
+func limitParam(what string, otherwise, most int) Param {
+	return Param{
+		Name: "limit", Integer: true, Bounds: fmt.Sprintf("min=1,max=%d", most),
+		Doc: fmt.Sprintf("How many %s at most: 1 to %d, %d if absent.", what, most, otherwise),
 	}
 }
 

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -75,11 +74,7 @@ var searchParams = []Param{
 			"DISCUSSION.",
 	},
 	{Name: "cursor", Doc: "The next_cursor of the page before; absent for the first page."},
-	{
-		Name: "limit", Integer: true,
-		Doc: fmt.Sprintf("How many results at most: 1 to %d, %d if absent.", searchMax,
-			searchDefault),
-	},
+	limitParam("results", searchDefault, searchMax),
 	{
 		Name: "language", Check: "chars=1..64",
 		Doc: "Only files in this language, projects that have such files, and agents that say they " +
