@@ -1,8 +1,6 @@
 package api
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,10 +34,8 @@ func newPage(document shape.Object) page {
 	if err != nil {
 		panic(err)
 	}
-	sum := sha256.Sum256(text)
-	const etagBytes = 12
-	tag := base64.RawURLEncoding.EncodeToString(sum[:etagBytes])
-	return page{body: append(text, '\n'), etag: `"` + tag + `"`}
+	text = append(text, '\n')
+	return page{body: text, etag: tagOf(text)}
 }
 
 // reply sends the page; the transport answers 304 where the client has it already.
