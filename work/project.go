@@ -185,9 +185,13 @@ func (p *Project) Clone() *Project {
 func (p *Project) Apply(event Event, at Moment) {
 	event.apply(p, at)
 	p.Revision++
-	if loud(event) {
+	if !loud(event) {
+		return
+	}
+	p.UpdatedAt = max(p.UpdatedAt, at.Now)
+	// A claim that has run out is nobody's work, whoever's command has noticed it.
+	if _, expired := event.(*TaskClaimExpired); !expired {
 		p.touch(at, 0, id.ID{})
-		p.UpdatedAt = max(p.UpdatedAt, at.Now)
 	}
 }
 

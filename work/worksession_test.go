@@ -51,6 +51,24 @@ func TestLongWorkSessionKeepsTheNewestTasks(t *testing.T) {
 	}
 }
 
+// TestNoticingAnExpiredClaimIsNoWork watches a project in which a claim has run out meanwhile: that
+// the claim ended comes with the watch, which is of no work session.
+func TestNoticingAnExpiredClaimIsNoWork(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	task := w.must(t, &work.CreateTask{Spec: work.TaskSpec{Title: "one"}}).Result.Subject
+	w.must(t, &work.ClaimTask{Task: task})
+	before, _ := w.project.OpenSession(agent("ann"))
+	w.now += work.LeaseSeconds*1000 + 1
+	if events := w.must(t, &work.WatchProject{}).Events; len(events) != 2 {
+		t.Fatalf("%d events, want the end of the claim and the watch", len(events))
+	}
+	after, ok := w.project.OpenSession(agent("ann"))
+	if !ok || after.LastActiveAt != before.LastActiveAt {
+		t.Errorf("the work session went on from %d: %+v", before.LastActiveAt, after)
+	}
+}
+
 // TestManyWorkSessions lets more agents come and go than a project keeps work sessions of, in an
 // order that means nothing. Each view of the past stays what it was.
 func TestManyWorkSessions(t *testing.T) {
