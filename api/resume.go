@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -28,7 +29,7 @@ type Resume struct {
 	NextActions     []string        `json:"next_actions,omitzero" doc:"What to do next: of the latest handoff, then of the state."`
 	WorkSessions    []ResumeSession `json:"work_sessions,omitzero" doc:"Open work sessions, the last active first, at most 10."`
 	Since           *string         `json:"since_changeset_id" check:"id=chg_" doc:"What was asked for; null where nothing was."`
-	Truncated       []string        `json:"truncated_sections" doc:"Sections of which not all is here."`
+	Truncated       []string        `json:"truncated_sections" doc:"Sections that lost something to max_chars or to a bound of their own; changes without since_changeset are the newest, and files those that matter."`
 	Characters      int             `json:"approximate_chars" doc:"The length of this object in bytes; never more than max_chars."`
 }
 
@@ -221,8 +222,9 @@ func (c *Call) resumeWish() (*resumeWish, error) {
 		}
 	}
 	if text, sent := c.Query["max_chars"]; sent {
+		// What is too long for a number is outside too, at the end that ParseInt returns.
 		wanted, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			note("max_chars", "must be an integer")
 		}
 		wish.bytes = int(min(max(wanted, resumeCharsMin), resumeCharsMax))
@@ -338,13 +340,14 @@ var resumeRanks = [rankCount]budget.Section{
 	rankBlockers:    {Name: "blockers", Share: 12},
 	rankFailures:    {Name: "failures", Share: 12},
 	rankHandoff:     {Name: "handoff", Share: 14},
-	rankHeld:        {Name: "tasks", Share: 8},
-	rankState:       {Name: "state", Share: 10},
-	rankTasks:       {Name: "tasks", Share: 8},
-	rankProject:     {Name: "project", Share: 4},
-	rankChanges:     {Name: "changes", Share: 5},
-	rankFiles:       {Name: "files", Share: 4},
-	rankSessions:    {Name: "work_sessions", Share: 3},
+	// The least is for one task with its claim, without texts.
+	rankHeld:     {Name: "tasks", Share: 8, Least: 420},
+	rankState:    {Name: "state", Share: 10},
+	rankTasks:    {Name: "tasks", Share: 8},
+	rankProject:  {Name: "project", Share: 4},
+	rankChanges:  {Name: "changes", Share: 5},
+	rankFiles:    {Name: "files", Share: 4},
+	rankSessions: {Name: "work_sessions", Share: 3},
 	// What stands in a section of its own, or is empty, has what the others leave. Who finds no
 	// list of decisions where there are none loses nothing, so that has no name.
 	rankHandoffAgain: {Name: "handoff"},

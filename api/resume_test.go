@@ -521,3 +521,46 @@ func TestResumeOfManySessions(t *testing.T) {
 		t.Errorf("%v", sessions)
 	}
 }
+
+// TestResumeTellsTheCallersTasksFirst: whoever holds a task is told of it wherever another task is
+// told, however short the answer and long the texts before it are.
+func TestResumeTellsTheCallersTasksFirst(t *testing.T) {
+	d := newDesk()
+	d.join("ann", "ann")
+	d.join("bob", "bob")
+	d.create(t, work.About{Name: "held"})
+	d.do(t, "ann", &work.AddMember{Agent: agent("bob"), Role: work.Maintainer})
+	long := strings.Repeat("long ", 600)
+	five := slices.Repeat([]string{strings.Repeat("x", 60)}, 5)
+	d.do(t, "ann", &work.UpdateState{Statement: work.Statement{Summary: long, NextActions: five}})
+	for n := range 12 {
+		d.do(t, "ann", &work.CreateTask{Spec: work.TaskSpec{
+			Title: fmt.Sprint("other", n), Priority: work.PriorityUrgent,
+		}})
+	}
+	held := d.do(t, "ann", &work.CreateTask{Spec: work.TaskSpec{Title: "mine", Priority: work.PriorityLow}})
+	d.do(t, "bob", &work.ClaimTask{Task: held.Result.Subject})
+	three := slices.Repeat([]string{strings.Repeat("y", 300)}, 3)
+	tried := slices.Repeat([]work.Note{{Text: three[0]}}, 3)
+	d.do(t, "ann", &work.CreateHandoff{Continuation: work.Continuation{
+		Summary: long, NextActions: five, Blockers: three, FailedApproaches: tried,
+	}})
+	shown := 0
+	for bytes := 1000; bytes <= 6000; bytes += 50 {
+		for _, level := range []string{"compact", "standard", "full"} {
+			_, got := d.resumeOf(t, "bob", "detail", level, "max_chars", strconv.Itoa(bytes))
+			tasks, _ := got["tasks"].(map[string]any)
+			open, _ := tasks["open"].([]any)
+			claimed, _ := tasks["claimed"].([]any)
+			if len(open) > 0 && len(claimed) == 0 {
+				t.Errorf("%d bytes, %s: another's task and not the caller's", bytes, level)
+			}
+			if len(claimed) > 0 {
+				shown++
+			}
+		}
+	}
+	if shown < 200 {
+		t.Errorf("the caller's task was told in %d answers", shown)
+	}
+}

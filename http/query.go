@@ -1,6 +1,7 @@
 package http
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,8 +117,9 @@ func (p *queryParam) judge(value string) string {
 			return "must be an integer"
 		}
 	}
+	// What is too long for a number is judged as the number next to it.
 	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return "must be an integer"
 	}
 	return p.check.Integer(n)

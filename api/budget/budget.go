@@ -100,7 +100,9 @@ type Section struct {
 	Name string
 	// Share is the part of the room that the section may take before others had theirs, in percent.
 	// One without a share takes what all others leave.
-	Share   int
+	Share int
+	// Least is the least share of a section that has anything, in bytes; tasteBytes where it is less.
+	Least   int
 	Entries []Entry
 	// Lost says that something is missing before it begins.
 	Lost bool
@@ -170,7 +172,7 @@ func (f *filling) first(s *Section, free int) {
 	if s.Share == 0 {
 		return
 	}
-	share := min(f.room, max(free*s.Share/100, tasteBytes))
+	share := min(f.room, max(free*s.Share/100, s.Least, tasteBytes))
 	for s.next < len(s.Entries) {
 		entry := &s.Entries[s.next]
 		before := mark{len(entry.Place.items), entry.Place.opened, f.room}
