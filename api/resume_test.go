@@ -538,8 +538,8 @@ func TestResumeTellsTheCallersTasksFirst(t *testing.T) {
 			Title: fmt.Sprint("other", n), Priority: work.PriorityUrgent,
 		}})
 	}
-	held := d.do(t, "ann", &work.CreateTask{Spec: work.TaskSpec{Title: "mine", Priority: work.PriorityLow}})
-	d.do(t, "bob", &work.ClaimTask{Task: held.Result.Subject})
+	held := d.task(t, work.TaskSpec{Title: "mine", Priority: work.PriorityLow})
+	d.do(t, "bob", &work.ClaimTask{Task: held})
 	three := slices.Repeat([]string{strings.Repeat("y", 300)}, 3)
 	tried := slices.Repeat([]work.Note{{Text: three[0]}}, 3)
 	d.do(t, "ann", &work.CreateHandoff{Continuation: work.Continuation{

@@ -298,7 +298,9 @@ func (m *treeMerge) settle() error {
 	for at := range m.items {
 		item := &m.items[at]
 		if item.ours == nil {
-			m.deletion(item)
+			if err := m.deletion(item); err != nil {
+				return err
+			}
 			continue
 		}
 		one, err := m.file(item)
@@ -385,21 +387,23 @@ func (m *treeMerge) ancestor(item *mergeItem, path string) *standing {
 }
 
 // deletion merges a file that the workspace took away from its path: it goes, unless the project
-// changed or moved it.
-func (m *treeMerge) deletion(item *mergeItem) {
+// changed or moved it. Where the workspace has put another file there, these two are in conflict.
+func (m *treeMerge) deletion(item *mergeItem) error {
 	if item.at == "" {
-		return
+		return nil
 	}
 	before, theirs := m.ancestor(item, item.from), m.theirs(item.at)
 	if m.known(item.from) == nil && item.at == item.from && sameStanding(before, theirs) {
-		return
+		return nil
+	}
+	if one := m.workspace.file(item.at); one != nil && one.stands() {
+		ours := standing{blob: one.Blob, size: one.Size, contentType: one.Type}
+		return m.disputeTexts(conflictOf(item.at, AddedByBoth, nil), nil, &ours, theirs)
 	}
 	c := conflictOf(item.at, DeletedByUs, before)
 	c.Theirs = theirs.blob
-	if one := m.workspace.file(item.at); one != nil && one.stands() {
-		c.Kind, c.Ours = AddedByBoth, one.Blob
-	}
 	m.dispute(c, nil)
+	return nil
 }
 
 func sameStanding(a, b *standing) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -443,7 +447,13 @@ func (m *treeMerge) file(item *mergeItem) (Overlaid, error) {
 			next.From = next.Path
 		}
 		// It cannot take along what the project made of it.
-		m.deletion(item)
+		if err := m.deletion(item); err != nil {
+			return next, err
+		}
+		if known == nil {
+			// What it was made of is none of the stranger's past.
+			before = nil
+		}
 		return next, m.contradict(item, AddedByBoth, before, &ours, stranger)
 	case item.from == "" && known != nil:
 		c := *known
@@ -495,10 +505,13 @@ func (m *treeMerge) contradict(
 	item *mergeItem, kind ConflictKind, before, ours, theirs *standing,
 ) error {
 	if m.disputed(item.path) {
-		m.deletion(item)
-		return nil
+		return m.deletion(item)
 	}
-	c := conflictOf(item.path, kind, before)
+	return m.disputeTexts(conflictOf(item.path, kind, before), before, ours, theirs)
+}
+
+// disputeTexts adds a conflict of two files with the text of both.
+func (m *treeMerge) disputeTexts(c Conflict, before, ours, theirs *standing) error {
 	c.Ours, c.Theirs = ours.blob, theirs.blob
 	joined, err := m.join(before, ours, theirs)
 	if err != nil {
