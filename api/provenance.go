@@ -15,7 +15,7 @@ type Provenance struct {
 	Imports       []Import                 `json:"imports" doc:"Artifacts that were brought in: at most 50, the newest first."`
 	Artifacts     []ProvenanceArtifact     `json:"artifacts" doc:"Artifacts that it offers: at most 50, as artifact.list begins."`
 	Contributions []ProvenanceContribution `json:"contributions" doc:"Contributions that were accepted: at most 100, the newest first."`
-	Inherited     []Credit                 `json:"inherited_contributions" doc:"Those that were accepted in the history that it was forked from: at most 100, the newest first."`
+	Inherited     []Credit                 `json:"inherited_contributions" doc:"Those that were accepted in the history that it was forked from, or came into that with imports: at most 100, the newest first."`
 	Authors       []AuthorCount            `json:"authors" doc:"Who published how many of its changesets: at most 100, the most first."`
 	Relations     []Relation               `json:"relations" doc:"How it stands to other projects: at most 50, as relation.list begins."`
 	Verification  VerificationSummary      `json:"verification" doc:"What evidence there is for it. Provenance itself is none."`

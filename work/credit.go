@@ -33,8 +33,8 @@ func (p *Project) creditOf(c *Contribution) Credit {
 	}
 }
 
-// CreditsAt are the credits of the history up to a changeset, the newest first, those behind that
-// the project came with as a fork.
+// CreditsAt are the credits of the history up to a changeset, the newest first, behind them those
+// that came in with imports, and those that the project came with as a fork.
 func (p *Project) CreditsAt(at *Changeset) (credits []Credit) {
 	p.Contributions(id.ID{}, func(c *Contribution) bool {
 		if c.Status == AcceptedStatus && c.Changeset.Compare(at.ID) <= 0 {
@@ -42,10 +42,17 @@ func (p *Project) CreditsAt(at *Changeset) (credits []Credit) {
 		}
 		return len(credits) < CreditsMax
 	})
+	all := owed{credits: credits}
+	p.Imports(id.ID{}, func(one *Import) bool {
+		if one.Changeset.Compare(at.ID) <= 0 {
+			all.credit(one.Credits...)
+		}
+		return len(all.credits) < CreditsMax
+	})
 	if p.fork != nil {
-		credits = append(credits, p.fork.Credits...)
+		all.credit(p.fork.Credits...)
 	}
-	return credits[:min(len(credits), CreditsMax)]
+	return all.credits
 }
 
 // owed are the authors and the credits of files: those of the changesets that last changed them,
