@@ -38,7 +38,7 @@ type CreateCheckpoint struct {
 	State           *UpdateState       `json:"state" doc:"Replaces the state, as state.update does."`
 	History         *CheckpointHistory `json:"history" doc:"How it stands in the history."`
 	Handoff         *CheckpointHandoff `json:"handoff" doc:"Leaves a handoff, as handoff.create does."`
-	Tasks           []CheckpointTask   `json:"tasks" check:"items=0..100" doc:"Tasks to change or to make."`
+	Tasks           []CheckpointTask   `json:"tasks" check:"items=0..100" doc:"Tasks to change, by task_id, or to make, by create with title and other members of a task."`
 	EndWorkSession  bool               `json:"end_work_session" doc:"Whether the caller stops working here for now."`
 }
 

@@ -269,6 +269,30 @@ func identify[R identity.Result](c *Call, command identity.Command) (R, error) {
 	return result, nil
 }
 
+// identifyOnce is identify for a request that may have an Idempotency-Key, which is the agent's.
+func (c *Call) identifyOnce(
+	command identity.Command, render func(result identity.Result) Reply,
+) (Reply, error) {
+	order := IdentityOrder{
+		Agent: c.Agent, Command: command,
+		Render: func(_ *identity.State, result identity.Result) (int, []byte) {
+			reply := render(result)
+			return reply.Status, appendData(nil, reply.Data)
+		},
+	}
+	if !c.Agent.IsZero() {
+		order.Idempotency = c.Idempotency
+	}
+	done, err := c.Service.Engine.DoIdentity(order)
+	if err != nil {
+		return Reply{}, err
+	}
+	if done.Body != nil {
+		return Reply{Status: done.Status, Data: Raw(done.Body), Replayed: done.Replayed}, nil
+	}
+	return render(done.Result), nil
+}
+
 func startRegistration(c *Call, body *StartRegistration) (Reply, error) {
 	granted, err := identify[*identity.ChallengeGranted](c, &identity.StartRegistration{
 		PublicKey: body.PublicKey, Algorithm: body.Algorithm,
@@ -366,28 +390,13 @@ func listKeys(c *Call, _ *None) (Reply, error) {
 }
 
 func startKey(c *Call, body *StartRegistration) (Reply, error) {
-	render := func(result identity.Result) Reply {
+	command := &identity.StartKey{
+		Caller: c.caller(), PublicKey: body.PublicKey, Algorithm: body.Algorithm,
+	}
+	return c.identifyOnce(command, func(result identity.Result) Reply {
 		granted, _ := result.(*identity.ChallengeGranted)
 		return Reply{Status: 201, Data: challengeOf(granted)}
-	}
-	order := IdentityOrder{
-		Agent: c.Agent, Idempotency: c.Idempotency,
-		Command: &identity.StartKey{
-			Caller: c.caller(), PublicKey: body.PublicKey, Algorithm: body.Algorithm,
-		},
-		Render: func(_ *identity.State, result identity.Result) (int, []byte) {
-			reply := render(result)
-			return reply.Status, appendData(nil, reply.Data)
-		},
-	}
-	done, err := c.Service.Engine.DoIdentity(order)
-	if err != nil {
-		return Reply{}, err
-	}
-	if done.Body != nil {
-		return Reply{Status: done.Status, Data: Raw(done.Body), Replayed: done.Replayed}, nil
-	}
-	return render(done.Result), nil
+	})
 }
 
 func completeKey(c *Call, body *CompleteKey) (Reply, error) {

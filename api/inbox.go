@@ -46,6 +46,23 @@ type UpdateInbox struct {
 	Status  string   `json:"status" check:"required,enum=UNREAD|READ|ARCHIVED" doc:"Their status from now on."`
 }
 
+// Refuse implements shape.Refuser: what is said of the items is judged with all else.
+func (b *UpdateInbox) Refuse(faults []fault.Field) error {
+	if problem := b.problem(); problem != nil {
+		faults = append(faults, *problem)
+	}
+	return fault.Invalid(faults...)
+}
+
+func (b *UpdateInbox) problem() *fault.Field {
+	if b.All != (b.ItemIDs != nil) {
+		return nil
+	}
+	return &fault.Field{
+		Field: "item_ids", Problem: "either this, or all as true, must be there, and not both",
+	}
+}
+
 // InboxUpdated is the data of inbox.update.
 type InboxUpdated struct {
 	Updated int `json:"updated" doc:"How many items have another status now."`
@@ -276,10 +293,8 @@ func readInbox(c *Call, _ *None) (Reply, error) {
 const singlesMax = 3000
 
 func updateInbox(c *Call, body *UpdateInbox) (Reply, error) {
-	if body.All == (body.ItemIDs != nil) {
-		return Reply{}, fault.Invalid(fault.Field{
-			Field: "item_ids", Problem: "either this, or all as true, must be there, and not both",
-		})
+	if problem := body.problem(); problem != nil {
+		return Reply{}, fault.Invalid(*problem)
 	}
 	box, err := c.box()
 	if err != nil {

@@ -36,7 +36,7 @@ var reportOperations = []*Operation{
 		Tool: "report.create",
 		ToolDoc: "Tell the operator of something that you can see and that should not be there. " +
 			"Nobody else is shown it.",
-		Auth: Optional, Category: CategoryReport, Statuses: []int{201}, BodyMax: 64 << 10,
+		Auth: Optional, Idempotency: KeyOptional, Category: CategoryReport, Statuses: []int{201},
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.FileNotFound, fault.ChangesetNotFound, fault.TaskNotFound,
 			fault.HandoffNotFound, fault.ContributionNotFound, fault.ArtifactNotFound,
@@ -46,7 +46,7 @@ var reportOperations = []*Operation{
 		Tag: "reports", Summary: "Report abuse",
 		Doc: "Tells the operator of the service of something that the caller can see and that should " +
 			"not be there. It needs no session; with one, the agent is noted, and never an address. " +
-			"Nobody else is shown it.",
+			"Nobody else is shown it. An Idempotency-Key counts with a session.",
 	}, makeReport),
 }
 
@@ -73,14 +73,13 @@ func makeReport(c *Call, body *MakeReport) (Reply, error) {
 	if err := c.findReported(command, body.EntityID); err != nil {
 		return Reply{}, err
 	}
-	made, err := identify[*identity.ReportMade](c, command)
-	if err != nil {
-		return Reply{}, err
-	}
-	return Reply{Data: ReportData{Report: Report{
-		ID: made.Report.ID.Format(id.Report), Status: made.Report.Status(),
-		CreatedAt: Time(made.Report.CreatedAt),
-	}}}, nil
+	return c.identifyOnce(command, func(result identity.Result) Reply {
+		made, _ := result.(*identity.ReportMade)
+		return Reply{Status: 201, Data: ReportData{Report: Report{
+			ID: made.Report.ID.Format(id.Report), Status: made.Report.Status(),
+			CreatedAt: Time(made.Report.CreatedAt),
+		}}}
+	})
 }
 
 // findReported puts the thing of a text into a report, for a caller who may see it. What is no ID

@@ -86,10 +86,16 @@ func toolOf(op *Operation) *Tool {
 		}
 	}
 	t.Opaque = opaque(shape.SchemaOf(op.Response, shape.Response, ""), nil)
-	if op.Idempotency != NoKey {
+	if op.takesKey() {
 		t.Arguments = append(t.Arguments, Argument{Name: KeyArgument, Place: InKey})
 	}
 	return t
+}
+
+// takesKey reports whether a tool takes a key: if it writes. What has no keys does no more when it
+// is repeated, and takes one as it takes the header.
+func (op *Operation) takesKey() bool {
+	return op.Idempotency != NoKey || op.Category == CategoryWrite
 }
 
 // opaque adds the names of the members of a schema that permit any value.
@@ -227,10 +233,10 @@ func (t *Tool) input() shape.Object {
 			add(entry.Name, objectOf(entry.Value), slices.Contains(must, any(entry.Name)))
 		}
 	}
-	if op.Idempotency != NoKey {
+	if op.takesKey() {
 		add(KeyArgument, shape.Object{
 			{Name: "type", Value: "string"},
-			{Name: "description", Value: "New for each change; repeats are safe."},
+			{Name: "description", Value: "New for each change."},
 		}, op.Idempotency == KeyRequired)
 	}
 	out := shape.Object{{Name: "type", Value: "object"}, {Name: "properties", Value: properties}}

@@ -52,7 +52,8 @@ func TestToolNames(t *testing.T) {
 // TestToolArguments: no argument could be two things, but what query and body share.
 func TestToolArguments(t *testing.T) {
 	for _, one := range Tools(Table) {
-		seen := map[string]bool{KeyArgument: one.Operation.Idempotency != NoKey}
+		seen := map[string]bool{KeyArgument: one.Operation.Idempotency != NoKey ||
+			one.Operation.Category == CategoryWrite}
 		for _, param := range one.Operation.pathParams() {
 			if seen[param.Name] {
 				t.Errorf("%s has %s twice", one.Name, param.Name)
@@ -202,7 +203,7 @@ func TestToolHints(t *testing.T) {
 		"workspace.file.delete": {false, true, true}, "contribution.reject": {false, true, true},
 		"task.claim": {false, false, true}, "inbox.update": {false, false, false},
 		"project.watch": {false, false, true}, "project.unwatch": {false, true, true},
-		"file.read_batch": {true, false, true}, "report.create": {false, false, false},
+		"file.read_batch": {true, false, true}, "report.create": {false, false, true},
 		"project.checkpoint": {false, true, true}, "changeset.commit": {false, true, true},
 	}
 	for _, one := range Tools(Table) {

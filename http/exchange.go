@@ -54,6 +54,8 @@ type headers struct {
 	accept, lastEventID, protocol, method, name                           []byte
 	authorizations, idempotencyKeys, ifMatches, ifNoneMatches, forwardeds int
 	protocols, methods, names                                             int
+	// others counts the headers of MCP that are none of these.
+	others int
 }
 
 // exchangeKey is where a request context carries its exchange.
@@ -168,6 +170,10 @@ func (x *exchange) header(key, value []byte) {
 		h.forwardedFor = joinList(h.forwardedFor, value, &h.forwardeds)
 	case fasthttp.HeaderAccessControlRequestMethod:
 		h.preflightMethod = value
+	default:
+		if len(key) > len(mcpHeaders) && string(key[:len(mcpHeaders)]) == mcpHeaders {
+			h.others++
+		}
 	}
 }
 

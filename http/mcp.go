@@ -23,6 +23,9 @@ import (
 // mcpPath is where the endpoint is.
 const mcpPath = "/mcp"
 
+// mcpHeaders is how the headers of the protocol begin, in the form that names come in.
+const mcpHeaders = "Mcp-"
+
 // strangerBody is the largest message of a caller without a session, since a message is read before
 // it is known which tool it calls.
 const strangerBody = 1 << 20
@@ -146,10 +149,6 @@ func (s *Server) judgeMCP(x *exchange) error {
 		return fault.New(fault.MethodNotAllowed, "The endpoint takes POST only.").
 			With("allowed", []string{fasthttp.MethodPost})
 	}
-	if len(x.ctx.Request.Header.ContentType()) == 0 {
-		return fault.New(fault.UnsupportedContentType, "Messages are JSON.").
-			With("content_type", "").With("supported", []string{jsonType})
-	}
 	return x.judgeBody()
 }
 
@@ -188,18 +187,21 @@ func (s *Server) serveMCP(x *exchange) {
 	}
 }
 
-// readMessage reads the body: of strangers none that is large, and none at all when they have used
-// up what an address may do.
+// readMessage reads the body: of strangers none that is large, and when they have used up what an
+// address may do, no more than it takes to tell the id of a small one.
 func (x *exchange) readMessage() error {
-	limit := x.route.bodyMax
-	if x.call.Agent.IsZero() {
-		limit = min(limit, strangerBody)
-		limits := x.server.limiter
-		if err := limits.room(x, &limits.unrouted); err != nil {
-			return err
-		}
+	if !x.call.Agent.IsZero() {
+		return x.readBody(x.route.bodyMax)
 	}
-	return x.readBody(limit)
+	limits := x.server.limiter
+	refusal := limits.room(x, &limits.unrouted)
+	if refusal == nil {
+		return x.readBody(min(x.route.bodyMax, strangerBody))
+	}
+	if x.readBody(smallBody) != nil || x.message.parse(x.body) != nil || !x.message.requests() {
+		x.message = message{on: true}
+	}
+	return refusal
 }
 
 // rpcError is an error of JSON-RPC with the status that it is sent with.
@@ -321,7 +323,7 @@ func (x *exchange) judgeProtocol() *rpcError {
 		return badRequest(rpcParams, "_meta has no text "+metaVersion+".")
 	case m.capabilities != '{':
 		return badRequest(rpcParams, "_meta has no object "+metaCapabilities+".")
-	case h.protocols > 1 || h.methods > 1 || h.names > 1:
+	case h.protocols > 1 || h.methods > 1 || h.names > 1 || h.others > 1 && x.doubled():
 		return badRequest(rpcHeaders, "A header of the protocol was sent twice.")
 	case !bytes.Equal(h.protocol, m.version):
 		return badRequest(rpcHeaders, "The header MCP-Protocol-Version is not what _meta says.")
@@ -342,6 +344,18 @@ func (x *exchange) judgeProtocol() *rpcError {
 		return e
 	}
 	return nil
+}
+
+// doubled reports whether one of the other headers of the protocol was sent twice.
+func (x *exchange) doubled() (twice bool) {
+	seen := map[string]bool{}
+	for key := range x.ctx.Request.Header.All() {
+		if name := string(key); strings.HasPrefix(name, mcpHeaders) {
+			twice = twice || seen[name]
+			seen[name] = true
+		}
+	}
+	return twice
 }
 
 // headerText is the value of a header that may stand in base64, as values outside of visible ASCII

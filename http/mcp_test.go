@@ -160,7 +160,7 @@ var protocolErrors = []struct {
 	{"origin of a rebound name", []string{"Origin: http://h:80"}, "{", 403, 0, ""},
 	{"no origin", []string{"Origin: null"}, "{", 403, 0, ""},
 	{"text", []string{"Content-Type: text/plain"}, "{", 415, 0, ""},
-	{"no type", nil, "{", 415, 0, ""},
+	{"no type", nil, "{", 400, rpcParse, ""},
 	{"not JSON", []string{typeLine}, "{", 400, rpcParse, ""},
 	{"empty", []string{typeLine}, "", 400, rpcParse, ""},
 	{"twice", []string{typeLine}, toolsList + toolsList, 400, rpcParse, ""},
@@ -206,6 +206,9 @@ var protocolErrors = []struct {
 		400, rpcHeaders, "1"},
 	{"the method twice", []string{
 		typeLine, versionLine, asMethod("tools/list"), asMethod("tools/list"),
+	}, toolsList, 400, rpcHeaders, "1"},
+	{"another header twice", []string{
+		typeLine, versionLine, asMethod("tools/list"), "Mcp-Param-X: a", "mcp-param-x: a",
 	}, toolsList, 400, rpcHeaders, "1"},
 	{"no name in the header", []string{typeLine, versionLine, asMethod("tools/call")},
 		rpcText("1", "tools/call", `"name":"search"`), 400, rpcHeaders, "1"},

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -82,7 +83,7 @@ func newRoute(op *api.Operation, method string, bodyMax int) *route {
 	for _, param := range op.Query {
 		one.query = append(one.query, queryParam{
 			name: param.Name, integer: param.Integer, raw: param.Raw,
-			check: shape.CompileCheck(param.Check),
+			check: shape.CompileCheck(cmp.Or(param.Check, param.Bounds)),
 		})
 	}
 	if op.Request != nil {
