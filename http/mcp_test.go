@@ -477,11 +477,15 @@ func TestLimitsOfCalls(t *testing.T) {
 		limited.problem(t).Code != "RATE_LIMITED" || limited.rpc(t).Error.Code != rpcRateLimited {
 		t.Errorf("%d %s", limited.status, limited.body)
 	}
-	// What is no message is counted too, and nothing is read of who has used up all.
+	// What is no message is counted too, and of who has used up all no more is read than its id.
 	for range 3 {
 		f.post(t, "/mcp", "{", typeLine)
 	}
-	if got := f.post(t, "/mcp", "{", typeLine); got.status != 429 {
+	if got := f.post(t, "/mcp", "{", typeLine); got.status != 429 || len(got.rpc(t).ID) > 0 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := f.call(t, "note.read", `{"project":"p"}`); got.status != 429 ||
+		string(got.rpc(t).ID) != "7" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
