@@ -133,14 +133,16 @@ func (c *Call) artifact(p *work.Project, from *work.Artifact) Artifact {
 	return record
 }
 
-func createArtifact(c *Call, body *CreateArtifact) (Reply, error) {
-	command := &work.CreateArtifact{
-		Name: body.Name, Type: work.ParseArtifactType(body.Type), Description: body.Description,
-		Paths: body.Paths, Reuse: work.ParseReuse(body.ReusePolicy),
-	}
-	var faults fileFaults
-	seen := make(map[string]bool, len(body.Paths))
-	for at, given := range body.Paths {
+// Refuse implements shape.Refuser.
+func (b *CreateArtifact) Refuse(told []fault.Field) error {
+	faults := b.faults()
+	faults.follow(told)
+	return faults.err()
+}
+
+func (b *CreateArtifact) faults() (faults fileFaults) {
+	seen := make(map[string]bool, len(b.Paths))
+	for at, given := range atMost(b.Paths) {
 		field := fmt.Sprintf("paths[%d]", at)
 		faults.path(field, given)
 		if seen[given] {
@@ -148,6 +150,15 @@ func createArtifact(c *Call, body *CreateArtifact) (Reply, error) {
 		}
 		seen[given] = true
 	}
+	return faults
+}
+
+func createArtifact(c *Call, body *CreateArtifact) (Reply, error) {
+	command := &work.CreateArtifact{
+		Name: body.Name, Type: work.ParseArtifactType(body.Type), Description: body.Description,
+		Paths: body.Paths, Reuse: work.ParseReuse(body.ReusePolicy),
+	}
+	faults := body.faults()
 	err := faults.err()
 	if err == nil && body.LicenseSPDX != "" {
 		command.License, err = canonicalLicense(body.LicenseSPDX)

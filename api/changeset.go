@@ -395,18 +395,32 @@ func (r changesetReply) AppendJSON(dst []byte) []byte {
 	return append(r.call.appendChangeset(dst, r.project, r.changeset), '}')
 }
 
+// Refuse implements shape.Refuser.
+func (b *PublishChangeset) Refuse(told []fault.Field) error {
+	var faults fileFaults
+	judgeOperations(atMost(b.Operations), &faults)
+	faults.follow(told)
+	return faults.err()
+}
+
 // operationsOf judges the form of all operations: EMPTY_CHANGESET and what fileFaults refuses.
 func operationsOf(given []OperationInput) ([]work.Operation, error) {
 	if len(given) == 0 {
 		return nil, fault.New(fault.EmptyChangeset, "A changeset needs at least one operation.")
 	}
 	var faults fileFaults
+	operations := judgeOperations(given, &faults)
+	return operations, faults.err()
+}
+
+// judgeOperations makes the operations of the rules, as far as their form holds.
+func judgeOperations(given []OperationInput, faults *fileFaults) []work.Operation {
 	operations := make([]work.Operation, len(given))
 	targets := make(map[string]int, len(given))
 	for at := range given {
 		in := &given[at]
 		where := fmt.Sprintf("operations[%d]", at)
-		operations[at] = in.operation(where, &faults)
+		operations[at] = in.operation(where, faults)
 		target, field := in.Path, ".path"
 		if operations[at].Action == work.Rename {
 			target, field = in.NewPath, ".new_path"
@@ -417,7 +431,7 @@ func operationsOf(given []OperationInput) ([]work.Operation, error) {
 			targets[target] = at
 		}
 	}
-	return operations, faults.err()
+	return operations
 }
 
 // operation judges one operation by itself.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"slices"
 
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -102,8 +101,7 @@ func (b *CreateCheckpoint) Refuse(told []fault.Field) error {
 	return faults.err()
 }
 
-// faults judges the form of all parts beyond what the types say. What was told of the same fields
-// already stands in front.
+// faults judges the form of all parts beyond what the types say, behind what was told already.
 func (b *CreateCheckpoint) faults(told []fault.Field) *fileFaults {
 	faults := &fileFaults{}
 	b.judgeFiles(faults)
@@ -111,16 +109,7 @@ func (b *CreateCheckpoint) faults(told []fault.Field) *fileFaults {
 	if len(b.Files) > 0 && b.BaseChangesetID == "" {
 		faults.add("base_changeset_id", "is required with files")
 	}
-	known := make(map[string]bool, len(told))
-	for _, one := range told {
-		known[one.Field] = true
-	}
-	for _, list := range []*[]fault.Field{
-		&faults.invalid, &faults.paths, &faults.sizes, &faults.types,
-	} {
-		*list = slices.DeleteFunc(*list, func(one fault.Field) bool { return known[one.Field] })
-	}
-	faults.invalid = append(told, faults.invalid...)
+	faults.follow(told)
 	return faults
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"pws/api/shape"
@@ -414,11 +415,22 @@ func deleteFile(c *Call, body *DeleteFile) (Reply, error) {
 	return deleted, c.holderFault(err)
 }
 
-func readBatch(c *Call, body *ReadBatch) (Reply, error) {
-	var faults fileFaults
-	for at, wanted := range body.Paths {
+// Refuse implements shape.Refuser.
+func (b *ReadBatch) Refuse(told []fault.Field) error {
+	faults := b.faults()
+	faults.follow(told)
+	return faults.err()
+}
+
+func (b *ReadBatch) faults() (faults fileFaults) {
+	for at, wanted := range atMost(b.Paths) {
 		faults.path(fmt.Sprintf("paths[%d]", at), wanted)
 	}
+	return faults
+}
+
+func readBatch(c *Call, body *ReadBatch) (Reply, error) {
+	faults := body.faults()
 	if err := faults.err(); err != nil {
 		return Reply{}, err
 	}
@@ -487,6 +499,24 @@ func (f *fileFaults) add(field, problem string) {
 	f.invalid = append(f.invalid, fault.Field{Field: field, Problem: problem})
 }
 
+// formMax is how many elements of a list are judged further where the list itself is refused.
+const formMax = 200
+
+// atMost is the beginning of a list.
+func atMost[T any](list []T) []T { return list[:min(len(list), formMax)] }
+
+// follow puts what was told already in front; nothing more is said of the same fields.
+func (f *fileFaults) follow(told []fault.Field) {
+	known := make(map[string]bool, len(told))
+	for _, one := range told {
+		known[one.Field] = true
+	}
+	for _, list := range []*[]fault.Field{&f.invalid, &f.paths, &f.sizes, &f.types} {
+		*list = slices.DeleteFunc(*list, func(one fault.Field) bool { return known[one.Field] })
+	}
+	f.invalid = append(told, f.invalid...)
+}
+
 // err is the gravest kind of fault, with the fields of all kinds: VALIDATION_FAILED, INVALID_PATH,
 // FILE_TOO_LARGE, UNSUPPORTED_CONTENT_TYPE.
 func (f *fileFaults) err() error {
@@ -506,9 +536,8 @@ func (f *fileFaults) err() error {
 	return nil
 }
 
-// creations makes operations of initial files, which must be at different paths.
-func creations(files []FileInput, field string) ([]work.Operation, error) {
-	var faults fileFaults
+// judgeCreations judges initial files, which must be at different paths.
+func judgeCreations(files []FileInput, field string) (faults fileFaults) {
 	seen := map[string]bool{}
 	for at := range files {
 		where := fmt.Sprintf("%s[%d]", field, at)
@@ -520,6 +549,12 @@ func creations(files []FileInput, field string) ([]work.Operation, error) {
 		}
 		seen[files[at].Path] = true
 	}
+	return faults
+}
+
+// creations makes operations of initial files.
+func creations(files []FileInput, field string) ([]work.Operation, error) {
+	faults := judgeCreations(files, field)
 	if err := faults.err(); err != nil {
 		return nil, err
 	}

@@ -325,6 +325,13 @@ func createProject(c *Call, body *CreateProject) (Reply, error) {
 	})
 }
 
+// Refuse implements shape.Refuser.
+func (b *CreateCommunityProject) Refuse(told []fault.Field) error {
+	faults := judgeCreations(atMost(b.Files), "files")
+	faults.follow(told)
+	return faults.err()
+}
+
 func createCommunityProject(c *Call, body *CreateCommunityProject) (Reply, error) {
 	spdx, err := canonicalLicense(body.LicenseSPDX)
 	if err != nil {
