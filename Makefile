@@ -1,7 +1,7 @@
 # What the project needs beyond Go, gcc, make, git and node is fetched by go itself.
 GO ?= go
 BIN := bin/pws
-FUZZ_INPUTS ?= 10000
+FUZZ_INPUTS ?= 5000
 
 .PHONY: build run test test-mcp test-openapi lint-openapi vet lint unit scripts race golden fuzz bench demo soak clean
 
