@@ -241,13 +241,21 @@ func (s *Server) dispatch(x *exchange, authErr error) {
 				`"],"capabilities":{"tools":{}},"instructions":`...)
 			return append(shape.AppendString(body, x.instructions()), cacheable...)
 		})
+	default:
+		s.dispatchTools(x, authErr, fasthttp.StatusNotFound)
+	}
+}
+
+// dispatchTools answers the methods of all versions; unknown is the status for what is none.
+func (s *Server) dispatchTools(x *exchange, authErr error, unknown int) {
+	switch string(x.message.method) {
 	case "tools/list":
 		s.listTools(x, authErr)
 	case "tools/call":
 		s.callTool(x, authErr)
 	default:
 		s.reject(x, &rpcError{
-			status: fasthttp.StatusNotFound, code: rpcNoMethod, message: "There is no such method.",
+			status: unknown, code: rpcNoMethod, message: "There is no such method.",
 		})
 	}
 }

@@ -61,13 +61,7 @@ func (s *Server) dispatchEarlier(x *exchange, authErr error) {
 		})
 	case "ping":
 		s.tell(x, s.mcp.message, authErr, func(body []byte) []byte { return body })
-	case "tools/list":
-		s.listTools(x, authErr)
-	case "tools/call":
-		s.callTool(x, authErr)
 	default:
-		s.reject(x, &rpcError{
-			status: fasthttp.StatusOK, code: rpcNoMethod, message: "There is no such method.",
-		})
+		s.dispatchTools(x, authErr, fasthttp.StatusOK)
 	}
 }
