@@ -59,19 +59,12 @@ type Param struct {
 	Doc     string
 	Check   string
 	Integer bool
-	// Bounds are checks that the operation judges itself, with a code of its own.
-	Bounds string
 	// Raw values may be other bytes than UTF-8; the operation judges them.
 	Raw bool
 }
 
 // schema is the JSON Schema of its value.
-func (p *Param) schema() shape.Object {
-	if p.Bounds != "" {
-		return shape.CompileCheck(p.Bounds).Schema(p.Integer)
-	}
-	return shape.CompileCheck(p.Check).Schema(p.Integer)
-}
+func (p *Param) schema() shape.Object { return shape.CompileCheck(p.Check).Schema(p.Integer) }
 
 // Operation is one declaration of the table.
 type Operation struct {

@@ -22,10 +22,10 @@ func pageParams(limitDefault int) []Param {
 	}
 }
 
-// limitParam is how many of something a page has, which limitTo judges.
+// limitParam is how many of something a page has. Its faults have a code of their own.
 func limitParam(what string, otherwise, most int) Param {
 	return Param{
-		Name: "limit", Integer: true, Bounds: fmt.Sprintf("min=1,max=%d", most),
+		Name: "limit", Integer: true, Check: fmt.Sprintf("min=1,max=%d", most),
 		Doc: fmt.Sprintf("How many %s at most: 1 to %d, %d if absent.", what, most, otherwise),
 	}
 }

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -83,7 +82,7 @@ func newRoute(op *api.Operation, method string, bodyMax int) *route {
 	for _, param := range op.Query {
 		one.query = append(one.query, queryParam{
 			name: param.Name, integer: param.Integer, raw: param.Raw,
-			check: shape.CompileCheck(cmp.Or(param.Check, param.Bounds)),
+			check: shape.CompileCheck(param.Check),
 		})
 	}
 	if op.Request != nil {
