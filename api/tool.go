@@ -324,6 +324,9 @@ func inlined(t reflect.Type) shape.Object {
 	return made
 }
 
+// objectOf is a schema that stands in another, nil where there is none. Unlike schemaOf it takes
+// none of a type that describes itself: what may be a text or an object stays open in a catalogue,
+// for a schema without anyOf would permit one of them alone.
 func objectOf(value any) shape.Object {
 	object, _ := value.(shape.Object)
 	return object
