@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"pws/api/shape"
@@ -505,14 +506,16 @@ const formMax = 200
 // atMost is the beginning of a list.
 func atMost[T any](list []T) []T { return list[:min(len(list), formMax)] }
 
-// follow puts what was told already in front; nothing more is said of the same fields.
+// follow puts what was told already in front; nothing more is said of the same fields, nor of what
+// they are parts of.
 func (f *fileFaults) follow(told []fault.Field) {
-	known := make(map[string]bool, len(told))
-	for _, one := range told {
-		known[one.Field] = true
-	}
 	for _, list := range []*[]fault.Field{&f.invalid, &f.paths, &f.sizes, &f.types} {
-		*list = slices.DeleteFunc(*list, func(one fault.Field) bool { return known[one.Field] })
+		*list = slices.DeleteFunc(*list, func(one fault.Field) bool {
+			return slices.ContainsFunc(told, func(known fault.Field) bool {
+				rest, within := strings.CutPrefix(known.Field, one.Field)
+				return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+			})
+		})
 	}
 	f.invalid = append(told, f.invalid...)
 }

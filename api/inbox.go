@@ -47,11 +47,13 @@ type UpdateInbox struct {
 }
 
 // Refuse implements shape.Refuser: what is said of the items is judged with all else.
-func (b *UpdateInbox) Refuse(faults []fault.Field) error {
+func (b *UpdateInbox) Refuse(told []fault.Field) error {
+	var faults fileFaults
 	if problem := b.problem(); problem != nil {
-		faults = append(faults, *problem)
+		faults.invalid = append(faults.invalid, *problem)
 	}
-	return fault.Invalid(faults...)
+	faults.follow(told)
+	return faults.err()
 }
 
 func (b *UpdateInbox) problem() *fault.Field {

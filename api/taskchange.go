@@ -121,16 +121,9 @@ func (u *TaskUpdate) command(task id.ID, field string) work.UpdateTask {
 			change.Result.Contribution = named(id.Contribution, *given.ContributionID)
 		}
 	}
-	command := work.UpdateTask{Task: task, Change: change, Proof: u.proof(), Field: field}
-	if u.Blocked.Cleared() && change.Status == 0 {
-		command.IfMatch = func(_ *work.Project, t *work.Task) error {
-			if t.Status == work.TaskBlocked {
-				return fault.Invalid(fault.Field{Field: field + "blocked", Problem: blockedNeeded})
-			}
-			return nil
-		}
+	return work.UpdateTask{
+		Task: task, Change: change, Unblock: u.Blocked.Cleared(), Proof: u.proof(), Field: field,
 	}
-	return command
 }
 
 func createTask(c *Call, body *TaskInput) (Reply, error) {
@@ -147,12 +140,9 @@ func updateTask(c *Call, body *TaskUpdate) (Reply, error) {
 		return Reply{}, err
 	}
 	command := body.command(task, "")
-	if judge := command.IfMatch; c.IfMatch != "" {
+	if c.IfMatch != "" {
 		command.IfMatch = func(p *work.Project, t *work.Task) error {
-			if err := c.requireMatch(taskETag(p, t)); err != nil || judge == nil {
-				return err
-			}
-			return judge(p, t)
+			return c.requireMatch(taskETag(p, t))
 		}
 	}
 	done, err := c.do(project, &command, nil)

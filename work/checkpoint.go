@@ -218,11 +218,17 @@ func (b *checkpointBuild) state() {
 	b.add(decision.Events...)
 }
 
-// tasks are judged one after another, so that no two of them together make a cycle.
+// tasks are judged one after another, and what they link to by what all of them together make of
+// it.
 func (b *checkpointBuild) tasks() {
 	moment := Moment{Now: b.stamp.Now, Agent: b.stamp.Agent}
+	links := &taskLinks{project: b.project}
 	for at := range b.command.Tasks {
-		events, err := b.task(at)
+		update := &b.command.Tasks[at].Update
+		links.change(update.Task, &update.Change)
+	}
+	for at := range b.command.Tasks {
+		events, err := b.task(at, links)
 		if err != nil {
 			b.refuse(err)
 			continue
@@ -237,10 +243,10 @@ func (b *checkpointBuild) tasks() {
 // taskNumber is the place of the first new task's ID among those of a stamp.
 const taskNumber = 3
 
-func (b *checkpointBuild) task(at int) ([]Event, error) {
+func (b *checkpointBuild) task(at int, links *taskLinks) ([]Event, error) {
 	task := &b.command.Tasks[at]
 	if task.Create == nil {
-		events, err := task.Update.decide(b.scratch, b.stamp)
+		events, err := task.Update.decide(b.scratch, b.stamp, links)
 		if refusal, ok := err.(*fault.Error); ok {
 			return nil, refusal.With("task_id", task.Update.Task.Format(id.Task))
 		}

@@ -352,7 +352,38 @@ func (m *taskModel) compare(p *work.Project, now int64) error {
 	if err == nil {
 		err = m.compareOrders(p, want, now)
 	}
+	if err == nil {
+		err = m.compareLinks()
+	}
 	return err
+}
+
+// compareLinks takes tasks away that wait for none of those left, until none is left; and so with
+// what tasks are parts of.
+func (m *taskModel) compareLinks() error {
+	for name, above := range map[string]func(*modelTask) []id.ID{
+		"wait for each other": func(t *modelTask) []id.ID { return t.task.Dependencies },
+		"are parts of themselves": func(t *modelTask) []id.ID {
+			return []id.ID{t.task.Parent}
+		},
+	} {
+		left := maps.Clone(m.tasks)
+		for {
+			before := len(left)
+			maps.DeleteFunc(left, func(_ id.ID, one *modelTask) bool {
+				return !slices.ContainsFunc(above(one), func(other id.ID) bool {
+					return left[other] != nil
+				})
+			})
+			if len(left) == before {
+				break
+			}
+		}
+		if len(left) > 0 {
+			return fmt.Errorf("%d tasks %s", len(left), name)
+		}
+	}
+	return nil
 }
 
 // modelOfTask is a task in the form of the model, as text.

@@ -126,6 +126,8 @@ func (s *script) taskUpdate(words []string) work.UpdateTask {
 		case "claim", "token":
 		case "release":
 			update.Release = true
+		case "unblock":
+			update.Unblock = true
 		case "match":
 			update.IfMatch = func(p *work.Project, t *work.Task) error {
 				if fmt.Sprint(t.Version) != value || p.ID != agent("project") {

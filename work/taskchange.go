@@ -146,6 +146,8 @@ func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil &&
 type UpdateTask struct {
 	Task   id.ID
 	Change TaskChange
+	// Unblock takes away what a task is BLOCKED by, which only one with another status can spare.
+	Unblock bool
 	// Proof is the claim that the caller believes to hold.
 	Proof ClaimProof
 	// Release gives the claim back AFTER the change.
@@ -166,11 +168,17 @@ func (c *UpdateTask) Authorize(p *Project, agent id.ID) error {
 // TASK_NOT_FOUND, CLAIM_LOST, ROLE_REQUIRED, PROJECT_ARCHIVED, PRECONDITION_FAILED,
 // TASK_ALREADY_CLAIMED where another is at work, QUOTA_EXCEEDED, and VALIDATION_FAILED.
 func (c *UpdateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
-	events, err := c.decide(p, stamp)
+	events, err := c.decide(p, stamp, c.links(p))
 	return Decision{Events: events, Result: Result{Subject: c.Task}}, err
 }
 
-func (c *UpdateTask) decide(p *Project, stamp Stamp) ([]Event, error) {
+func (c *UpdateTask) links(p *Project) *taskLinks {
+	links := &taskLinks{project: p}
+	links.change(c.Task, &c.Change)
+	return links
+}
+
+func (c *UpdateTask) decide(p *Project, stamp Stamp, links *taskLinks) ([]Event, error) {
 	t, ok := p.task(c.Task)
 	if !ok {
 		return nil, errTaskNotFound()
@@ -193,7 +201,7 @@ func (c *UpdateTask) decide(p *Project, stamp Stamp) ([]Event, error) {
 	if err := c.requireStep(p, t, next, stamp.Agent); err != nil {
 		return nil, err
 	}
-	if faults := c.faults(p, t, next); len(faults) > 0 {
+	if faults := c.faults(p, t, next, links); len(faults) > 0 {
 		return nil, fault.Invalid(faults...)
 	}
 	if err := p.requireTextRoom(next.bytes() - t.bytes()); err != nil {
@@ -239,7 +247,7 @@ func (c *UpdateTask) requireStep(p *Project, t, next *Task, agent id.ID) error {
 }
 
 // faults names what does not fit the project, all at once.
-func (c *UpdateTask) faults(p *Project, t, next *Task) (faults []fault.Field) {
+func (c *UpdateTask) faults(p *Project, t, next *Task, links *taskLinks) (faults []fault.Field) {
 	add := func(name, problem string) {
 		faults = append(faults, fault.Field{Field: c.Field + name, Problem: problem})
 	}
@@ -247,26 +255,14 @@ func (c *UpdateTask) faults(p *Project, t, next *Task) (faults []fault.Field) {
 	switch {
 	case t.Status.Final() && next.Status != t.Status && next.Status != TaskOpen:
 		add("status", "a task that is over can only be opened again")
-	case next.Status == TaskBlocked && next.Blocked == nil:
+	case next.Status == TaskBlocked && (next.Blocked == nil || c.Unblock):
 		add("blocked", "must say why a task is BLOCKED")
 	case change.Blocked != nil && next.Status != TaskBlocked:
 		add("blocked", "goes with the status BLOCKED alone")
 	case change.Blocked != nil && change.Blocked.Kind == 0:
 		add("blocked.kind", "must say what a BLOCKED task waits for")
 	}
-	if change.Dependencies != nil {
-		unknown := p.unknownTasks(*change.Dependencies, c.Field+"dependencies")
-		if faults = append(faults, unknown...); len(unknown) == 0 {
-			if at := p.cycleThrough(t.ID, *change.Dependencies); at >= 0 {
-				add(indexed("dependencies", at), "would make the task wait for itself")
-			}
-		}
-	}
-	if change.Parent != nil {
-		if problem := p.parentProblem(t.ID, *change.Parent); problem != "" {
-			faults = append(faults, errParent(c.Field, problem))
-		}
-	}
+	faults = append(faults, links.faults(t.ID, change, c.Field)...)
 	if change.Result != nil && !change.Result.Changeset.IsZero() {
 		if _, ok := p.Changeset(change.Result.Changeset); !ok {
 			add("result.changeset_id", "names no changeset of this project")
@@ -278,42 +274,6 @@ func (c *UpdateTask) faults(p *Project, t, next *Task) (faults []fault.Field) {
 		}
 	}
 	return faults
-}
-
-// cycleThrough finds the first dependency that leads back to the task, -1 where none does.
-func (p *Project) cycleThrough(task id.ID, dependencies []id.ID) int {
-	seen := map[id.ID]bool{}
-	for at, first := range dependencies {
-		open := []id.ID{first}
-		for len(open) > 0 {
-			next := open[len(open)-1]
-			open = open[:len(open)-1]
-			if next == task {
-				return at
-			}
-			if other, ok := p.task(next); ok && !seen[next] {
-				seen[next] = true
-				open = append(open, other.Spec.Dependencies...)
-			}
-		}
-	}
-	return -1
-}
-
-func (p *Project) parentProblem(task, parent id.ID) string {
-	for above, first := parent, true; !above.IsZero(); first = false {
-		other, ok := p.task(above)
-		switch {
-		case above == task:
-			return "would make the task a part of itself"
-		case !ok && first:
-			return "names no task of this project"
-		case !ok:
-			return ""
-		}
-		above = other.Spec.Parent
-	}
-	return ""
 }
 
 // requireTaskWriter takes the holder, contributors, and any agent in a community project:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"pws/internal/fault"
 )
@@ -28,6 +29,8 @@ var (
 	strict      = json.JoinOptions(json.RejectUnknownMembers(true))
 	strictLarge = json.JoinOptions(strict,
 		json.WithUnmarshalers(json.UnmarshalFromFunc(decodeString)))
+	// lenient passes over unknown members, and goes on behind a member of a wrong type.
+	lenient = jsonv1.ReportErrorsWithLegacySemantics(true)
 )
 
 // escapeMark starts an escape that can hide the name of a member.
@@ -75,13 +78,18 @@ func Decode(body []byte, into any) error {
 	return nil
 }
 
-// refusalOf is the error of all faults; a Refuser adds its own where the members can be read.
+// refusalOf is the error of all faults; a Refuser adds its own to those of the members.
 func refusalOf(faults []fault.Field, body []byte, into any, decodeErr error) error {
 	refuser, ok := into.(Refuser)
-	if ok && (decodeErr == nil || json.Unmarshal(body, into) == nil) {
-		return refuser.Refuse(faults)
+	if !ok {
+		return fault.Invalid(faults...)
 	}
-	return fault.Invalid(faults...)
+	if decodeErr != nil {
+		// What cannot be read is among the faults; all else is read for the Refuser.
+		reflect.ValueOf(into).Elem().SetZero()
+		_ = json.Unmarshal(body, into, lenient)
+	}
+	return refuser.Refuse(faults)
 }
 
 // decodeString makes a string of its exact size in one copy, also where it is escaped.

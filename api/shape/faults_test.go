@@ -66,8 +66,12 @@ func TestARequestRefusesWithAllFaults(t *testing.T) {
 		{`{"name":"odd","two":{"n":10}}`, "two.n|own"},
 		{`{"name":"odd","no":1}`, "no|own"},
 		{`{"no":1,"two":{"n":7}}`, "no|name|own"},
-		// What the members do not permit to read is not judged further.
-		{`{"name":7,"two":{"n":7}}`, "name"},
+		// A member of a wrong type hides nothing of the others, wherever it stands.
+		{`{"name":7,"two":{"n":7}}`, "name|own"},
+		{`{"list":7,"two":{"n":7},"name":[{"x":{}}]}`, "list|name|own"},
+		{`{"two":{"m":{},"n":7},"one":[],"name":7}`, "two.m|one|name|own"},
+		{`{"two":[{"n":7}],"name":"odd"}`, "two|own"},
+		{`{"two":{"n":"7"},"name":7}`, "two.n|name"},
 		// What holds by its members is for the handler to judge.
 		{`{"name":"odd"}`, ""},
 	} {
