@@ -92,11 +92,16 @@ func (d *desk) exportTo(w io.Writer, who string, full bool) error {
 
 // imports makes a project of the data of an export, on a desk of its own.
 func imports(data []byte, who string) (*desk, api.ImportedData, error) {
+	return importsAs(append(bytes.Clone(bytes.TrimSuffix(data, []byte("}"))),
+		`,"visibility":"PRIVATE"}`...), who)
+}
+
+// importsAs sends the body of a request as it is.
+func importsAs(body []byte, who string) (*desk, api.ImportedData, error) {
 	d := newDesk()
 	d.join("ann", "ann")
 	d.join("bob", "bob")
 	d.now = testNow + 1_000_000_000
-	body := append(bytes.Clone(bytes.TrimSuffix(data, []byte("}"))), `,"visibility":"PRIVATE"}`...)
 	c := d.asks("project.import", who)
 	request := c.Operation.NewRequest()
 	if err := shape.Decode(body, request); err != nil {

@@ -86,18 +86,19 @@ func (i *importer) contentType(text, field string) {
 // content takes a content whose hash the bundle says.
 func (i *importer) content(said, content, field string) {
 	hash, ok := parseHash(said)
-	switch {
-	case !ok:
+	if !ok {
 		i.fault(field, noHash)
 		return
-	case len(content) > work.FileBytesMax:
-		i.fault(field, fmt.Sprintf("is longer than %d bytes", work.FileBytesMax))
-		return
 	}
+	found, text := i.found, bytesOf(content)
 	i.check(contentCheck, content, field)
-	text := bytesOf(content)
-	if sha256.Sum256(text) != hash {
+	if len(content) > work.FileBytesMax {
+		i.fault(field, fmt.Sprintf("is longer than %d bytes", work.FileBytesMax))
+	} else if sha256.Sum256(text) != hash {
 		i.fault(field, "does not fit the hash")
+	}
+	if i.found > found {
+		i.command.Doubtful[hash] = true
 		return
 	}
 	i.command.Contents[hash] = text
@@ -105,6 +106,7 @@ func (i *importer) content(said, content, field string) {
 
 func (i *importer) readContents() {
 	i.command.Contents = make(map[work.Hash][]byte, len(i.bundle.Files)+len(i.bundle.Blobs))
+	i.command.Doubtful = map[work.Hash]bool{}
 	i.command.Files = make([]work.BundledFile, len(i.bundle.Files))
 	if len(i.bundle.Files) > work.FilesMax {
 		i.fault("files", fmt.Sprintf("must have at most %d items", work.FilesMax))
@@ -112,14 +114,17 @@ func (i *importer) readContents() {
 	}
 	for nth := range i.bundle.Files {
 		file, field := &i.bundle.Files[nth], fmt.Sprintf("files[%d]", nth)
+		found := i.found
 		i.path(file.Path, field+".path")
+		doubtful := i.found > found
 		i.contentType(file.ContentType, field+".content_type")
 		hash, _ := parseHash(file.BlobHash)
 		i.command.Files[nth] = work.BundledFile{
-			Path: file.Path, Blob: hash, Type: file.ContentType,
+			Path: file.Path, Blob: hash, Type: file.ContentType, Doubtful: doubtful,
 		}
 		if file.Content == nil {
 			i.fault(field+".content", isRequired)
+			i.command.Doubtful[hash] = true
 			continue
 		}
 		i.content(file.BlobHash, *file.Content, field+".content")
@@ -187,8 +192,10 @@ func (i *importer) readChangeset(nth int, named map[work.Hash]bool) {
 	if made.Origin.Source == 0 {
 		i.fault(field+".source.type", isRequired)
 	}
+	found := i.found
 	if from.Operations == nil {
 		i.fault(field+".operations", isRequired)
+		made.Doubtful = true
 		return
 	}
 	made.Ops = make([]work.BundledOp, len(*from.Operations))
@@ -197,6 +204,7 @@ func (i *importer) readChangeset(nth int, named map[work.Hash]bool) {
 		i.readOperation(op, &(*from.Operations)[at], fmt.Sprintf("%s.operations[%d]", field, at))
 		named[op.Blob] = true
 	}
+	made.Doubtful = i.found > found
 }
 
 func (i *importer) readOperation(made *work.BundledOp, from *OperationRecord, field string) {
@@ -223,17 +231,28 @@ func (i *importer) readOperation(made *work.BundledOp, from *OperationRecord, fi
 	if made.Action == work.Delete {
 		return
 	}
-	if from.BlobHash == nil || from.SizeBytes == nil || from.ContentType == nil {
-		i.fault(field, "must have blob_hash, size_bytes and content_type")
-		return
-	}
-	hash, ok := parseHash(*from.BlobHash)
-	if made.Blob, made.Size, made.Type = hash, *from.SizeBytes, *from.ContentType; !ok {
+	i.readStanding(made, from, field)
+}
+
+// readStanding reads what an operation leaves at its path.
+func (i *importer) readStanding(made *work.BundledOp, from *OperationRecord, field string) {
+	if from.BlobHash == nil {
+		i.fault(field+".blob_hash", isRequired)
+	} else if hash, ok := parseHash(*from.BlobHash); !ok {
 		i.fault(field+".blob_hash", noHash)
+	} else {
+		made.Blob = hash
 	}
-	if made.Size < 0 || made.Size > work.FileBytesMax {
+	if from.SizeBytes == nil {
+		i.fault(field+".size_bytes", isRequired)
+	} else if made.Size = *from.SizeBytes; made.Size < 0 || made.Size > work.FileBytesMax {
 		i.fault(field+".size_bytes", fmt.Sprintf("must be from 0 to %d", work.FileBytesMax))
 	}
+	if from.ContentType == nil {
+		i.fault(field+".content_type", isRequired)
+		return
+	}
+	made.Type = *from.ContentType
 	i.contentType(made.Type, field+".content_type")
 }
 

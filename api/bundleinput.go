@@ -19,6 +19,8 @@ import (
 type BundleInput struct {
 	bundle   Bundle
 	problems []fault.Field
+	// read says that bundle holds what could be read.
+	read bool
 }
 
 // UnmarshalJSON reads the bundle; see Problems.
@@ -29,8 +31,12 @@ func (b *BundleInput) UnmarshalJSON(raw []byte) error {
 	}
 	if err := shape.Decode(raw, &b.bundle); err != nil {
 		b.problems = problemsOf(err)
-		return nil
+		if jsontext.Value(raw).Kind() != '{' {
+			return nil
+		}
+		shape.Read(raw, &b.bundle)
 	}
+	b.read = true
 	if b.bundle.Integrity == nil {
 		return nil
 	}

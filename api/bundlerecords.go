@@ -223,11 +223,11 @@ func (i *importer) readArtifacts() {
 	}
 }
 
-// readRelations records again what the project says of others, where the caller can read them now.
-func (i *importer) readRelations() error {
+// readRelations reads what the project says of others.
+func (i *importer) readRelations() {
 	if len(i.bundle.Relationships) > work.RelationsMax {
 		i.fault("relationships", fmt.Sprintf("must have at most %d items", work.RelationsMax))
-		return nil
+		return
 	}
 	for nth := range i.bundle.Relationships {
 		from, field := &i.bundle.Relationships[nth], fmt.Sprintf("relationships[%d]", nth)
@@ -238,7 +238,18 @@ func (i *importer) readRelations() error {
 		if from.Direction != outgoing {
 			i.fault(field+".direction", "must be "+outgoing)
 		}
-		target, err := i.call.Service.Engine.Project(parsed(id.Project, said.TargetProjectID))
+		i.command.Relations = append(i.command.Relations, work.Relation{
+			Type:   work.ParseRelationType(said.Type),
+			Target: parsed(id.Project, said.TargetProjectID), Note: said.Note,
+		})
+	}
+}
+
+// seeTargets leaves out relations to projects that the caller cannot read now.
+func (i *importer) seeTargets() error {
+	kept := i.command.Relations[:0]
+	for _, relation := range i.command.Relations {
+		target, err := i.call.Service.Engine.Project(relation.Target)
 		if err != nil {
 			return err
 		}
@@ -246,9 +257,8 @@ func (i *importer) readRelations() error {
 			i.leftOut.Relations++
 			continue
 		}
-		i.command.Relations = append(i.command.Relations, work.Relation{
-			Type: work.ParseRelationType(said.Type), Target: target.ID, Note: said.Note,
-		})
+		kept = append(kept, relation)
 	}
+	i.command.Relations = kept
 	return nil
 }

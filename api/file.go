@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"unsafe"
 
 	"pws/api/shape"
@@ -510,12 +508,7 @@ func atMost[T any](list []T) []T { return list[:min(len(list), formMax)] }
 // they are parts of.
 func (f *fileFaults) follow(told []fault.Field) {
 	for _, list := range []*[]fault.Field{&f.invalid, &f.paths, &f.sizes, &f.types} {
-		*list = slices.DeleteFunc(*list, func(one fault.Field) bool {
-			return slices.ContainsFunc(told, func(known fault.Field) bool {
-				rest, within := strings.CutPrefix(known.Field, one.Field)
-				return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
-			})
-		})
+		*list = fault.Untold(told, *list)
 	}
 	f.invalid = append(told, f.invalid...)
 }

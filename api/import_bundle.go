@@ -55,9 +55,22 @@ type LeftOut struct {
 // idMapMax bounds the IDs that an answer names.
 const idMapMax = 1000
 
+// Refuse implements shape.Refuser: what is wrong with the request hides nothing of the bundle.
+func (b *ImportProject) Refuse(told []fault.Field) error {
+	i := &importer{faults: told}
+	if b.Bundle.read {
+		i.read(b)
+	}
+	return i.refusal()
+}
+
 func importProject(c *Call, body *ImportProject) (Reply, error) {
-	i := &importer{call: c, bundle: &body.Bundle.bundle}
-	if err := i.read(body); err != nil {
+	i := &importer{call: c}
+	i.read(body)
+	if err := i.refusal(); err != nil {
+		return Reply{}, err
+	}
+	if err := i.seeTargets(); err != nil {
 		return Reply{}, err
 	}
 	project := c.requestProjectID()
@@ -165,27 +178,35 @@ func (m *idMap) add(prefix id.Prefix, from, to id.ID) {
 
 // importer reads a bundle into a command, and collects what is wrong with it.
 type importer struct {
+	// call is nil where it is clear already that nothing is imported.
 	call    *Call
 	bundle  *Bundle
 	command work.ImportProject
 	leftOut LeftOut
+	// faults are those that are told, found counts all. license is that of the license of the body,
+	// which has a code of its own where it is the only one.
 	faults  []fault.Field
+	found   int
+	license error
 }
 
 // bundleFaultsMax is how many faults one answer names.
 const bundleFaultsMax = 100
 
-func (i *importer) fault(field, problem string) {
+func (i *importer) fault(field, problem string) { i.refuse("bundle."+field, problem) }
+
+func (i *importer) refuse(field, problem string) {
+	i.found++
 	if len(i.faults) < bundleFaultsMax {
-		i.faults = append(i.faults, fault.Field{Field: "bundle." + field, Problem: problem})
+		one := []fault.Field{{Field: field, Problem: problem}}
+		i.faults = append(i.faults, fault.Untold(i.faults, one)...)
 	}
 }
 
-// read refuses with INVALID_LICENSE for the license of the body, and with VALIDATION_FAILED.
-func (i *importer) read(body *ImportProject) error {
-	if err := i.readProject(body); err != nil {
-		return err
-	}
+// read makes the command, as far as it can be read.
+func (i *importer) read(body *ImportProject) {
+	i.bundle = &body.Bundle.bundle
+	i.readProject(body)
 	i.readContents()
 	i.readHistory()
 	i.readState()
@@ -195,36 +216,46 @@ func (i *importer) read(body *ImportProject) error {
 	i.readVerifications()
 	i.readDiscussions()
 	i.readComments()
-	if err := i.readRelations(); err != nil {
-		return err
-	}
-	if len(i.faults) > 0 {
-		return fault.Invalid(i.faults...)
-	}
-	return nil
+	i.readRelations()
 }
 
-func (i *importer) readProject(body *ImportProject) error {
+// refusal names all that is wrong, by the form and by the rules: INVALID_LICENSE where that is all,
+// else VALIDATION_FAILED.
+func (i *importer) refusal() error {
+	if len(i.faults) == 0 {
+		return nil
+	}
+	faults := i.faults
+	if i.bundle != nil {
+		faults = i.command.Judge(faults)
+	}
+	if i.license != nil && len(faults) == 1 {
+		return i.license
+	}
+	return fault.Invalid(faults...)
+}
+
+func (i *importer) readProject(body *ImportProject) {
 	from := &i.bundle.Project
 	said := CreateProject{
-		Name: from.Name, Description: from.Description, Visibility: body.Visibility,
+		Name: from.Name, Description: from.Description, Visibility: work.Private.String(),
 		LicenseSPDX: from.LicenseSPDX, Topics: from.Topics,
 	}
+	judge(i, "project", &said)
 	if body.Name != nil {
 		said.Name = *body.Name
 	}
 	if body.Description != nil {
 		said.Description = *body.Description
 	}
-	judge(i, "project", &said)
 	license, err := canonicalLicense(said.LicenseSPDX)
-	if body.LicenseSPDX != nil {
-		if license, err = canonicalLicense(*body.LicenseSPDX); err != nil {
-			return err
-		}
-	}
-	if err != nil {
+	if err != nil && body.LicenseSPDX == nil {
 		i.fault("project.license_spdx", noLicense)
+	}
+	if body.LicenseSPDX != nil {
+		if license, i.license = canonicalLicense(*body.LicenseSPDX); i.license != nil {
+			i.refuse("license_spdx", noLicense)
+		}
 	}
 	i.command.Kind = work.Standard
 	if from.Kind == work.Community.String() {
@@ -251,5 +282,4 @@ func (i *importer) readProject(body *ImportProject) error {
 		i.command.Imported.ForkedFrom = parsed(id.Project, from.ForkedFrom.ProjectID)
 		i.command.Imported.ForkedAt = parsed(id.Changeset, from.ForkedFrom.ChangesetID)
 	}
-	return nil
 }

@@ -12,7 +12,9 @@ type BundledChangeset struct {
 	ID      id.ID
 	Message string
 	Ops     []BundledOp
-	Origin  Origin
+	// Doubtful says that the form of the operations was refused: they cannot be replayed.
+	Doubtful bool
+	Origin   Origin
 }
 
 // BundledOp is an operation with the content that it replaced, nil where none stood.
@@ -26,6 +28,8 @@ type BundledFile struct {
 	Path string
 	Blob Hash
 	Type string
+	// Doubtful says that the path was refused.
+	Doubtful bool
 }
 
 // Bundled is a record of a bundle, the IDs in it those of the bundle.
@@ -47,6 +51,8 @@ type ImportProject struct {
 	Source id.ID
 	// Contents are those of the files, and with a whole history of all its operations.
 	Contents map[Hash][]byte
+	// Doubtful are contents that were refused: nothing more is said of what names them.
+	Doubtful map[Hash]bool
 	// History is in order. Where it is not whole the project begins with its files as one changeset.
 	History []BundledChangeset
 	Files   []BundledFile
@@ -73,10 +79,32 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if p != nil {
 		return Decision{}, fault.New(fault.Internal, "the project id is taken")
 	}
+	b := c.rebuild(stamp)
+	if faults := b.judged(nil); len(faults) > 0 {
+		return Decision{}, fault.Invalid(faults...)
+	}
 	about, err := newAbout(c.About)
 	if err != nil {
 		return Decision{}, err
 	}
+	changesets := b.event.Changesets
+	return Decision{
+		Events: []Event{
+			&ProjectCreated{ID: c.ID, Kind: c.Kind, About: about, Owner: stamp.Agent}, b.event,
+		},
+		Blobs:  b.blobs(),
+		Result: Result{Created: true, Changeset: changesets[len(changesets)-1].ID},
+	}, nil
+}
+
+// Judge puts what does not fit behind faults that were found in the form of a request. What the
+// form does not permit to judge is passed over.
+func (c *ImportProject) Judge(told []fault.Field) []fault.Field {
+	return c.rebuild(Stamp{}).judged(told)
+}
+
+// rebuild makes the new project as far as the bundle fits.
+func (c *ImportProject) rebuild(stamp Stamp) *bundleImport {
 	b := &bundleImport{
 		ImportProject: c, stamp: stamp, last: stamp.ID(0),
 		changesets: map[id.ID]id.ID{}, tasks: map[id.ID]id.ID{}, handoffs: map[id.ID]id.ID{},
@@ -93,17 +121,7 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	b.importComments()
 	b.importRelations()
 	b.requireTextRoom()
-	if len(b.faults) > 0 {
-		return Decision{}, fault.Invalid(b.faults...)
-	}
-	changesets := b.event.Changesets
-	return Decision{
-		Events: []Event{
-			&ProjectCreated{ID: c.ID, Kind: c.Kind, About: about, Owner: stamp.Agent}, b.event,
-		},
-		Blobs:  b.blobs(),
-		Result: Result{Created: true, Changeset: changesets[len(changesets)-1].ID},
-	}, nil
+	return b
 }
 
 // bundleFaultsMax is how many faults of a bundle are named.
@@ -140,6 +158,19 @@ func (b *bundleImport) fault(field, problem string) {
 	if len(b.faults) < bundleFaultsMax {
 		b.faults = append(b.faults, fault.Field{Field: "bundle." + field, Problem: problem})
 	}
+}
+
+// judged are the faults behind those that were told, with a reuse policy that is missing besides.
+func (b *bundleImport) judged(told []fault.Field) []fault.Field {
+	faults := append(told, fault.Untold(told, b.faults)...)
+	faults = faults[:min(len(faults), bundleFaultsMax)]
+	if len(faults) > 0 && b.About.Visibility != 0 {
+		if _, err := newAbout(b.About); err != nil {
+			missing := []fault.Field{{Field: "reuse_policy", Problem: messageOf(err)}}
+			faults = append(faults, fault.Untold(told, missing)...)
+		}
+	}
+	return faults
 }
 
 const (
@@ -183,7 +214,9 @@ func (b *bundleImport) importHistory() {
 
 // replay applies a step of the history to the tree, and reports whether it applies.
 func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field string) bool {
-	faults := len(b.faults)
+	if step.Doubtful {
+		return false
+	}
 	wished := make([]Operation, len(step.Ops))
 	for at := range step.Ops {
 		wished[at] = b.wish(&step.Ops[at].OpRecord, field+"."+indexed("operations", at))
@@ -192,7 +225,7 @@ func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field strin
 	for _, one := range refused {
 		b.fault(field+"."+placeOf(one, "operations"), messageOf(one))
 	}
-	if len(b.faults) > faults || len(refused) > 0 {
+	if len(refused) > 0 {
 		return false
 	}
 	if !b.Imported.Whole {
@@ -217,7 +250,7 @@ func (b *bundleImport) wish(op *OpRecord, field string) Operation {
 		return wish
 	}
 	content, there := b.Contents[op.Blob]
-	if b.Imported.Whole && !there {
+	if b.Imported.Whole && !there && !b.Doubtful[op.Blob] {
 		b.fault(field+".blob_hash", "names a content that the bundle does not hold")
 	}
 	if there && op.Size != len(content) {
@@ -266,15 +299,20 @@ func (b *bundleImport) compareFiles(tree *Project) {
 	})
 }
 
-// begin makes the one changeset of a project whose history did not come along.
+// begin makes the one changeset of a project whose history did not come along, where the paths are
+// such.
 func (b *bundleImport) begin(single id.ID) {
-	wished := make([]Operation, len(b.Files))
+	wished, doubtful := make([]Operation, len(b.Files)), false
 	for at := range b.Files {
 		file := &b.Files[at]
 		wished[at] = Operation{
 			Action: Create, Path: file.Path, ContentType: file.Type,
 			Content: &Blob{Hash: file.Blob, Content: b.Contents[file.Blob]},
 		}
+		doubtful = doubtful || file.Doubtful
+	}
+	if doubtful {
+		return
 	}
 	published, _, refused := judgeOperations(new(Project), wished)
 	for _, one := range refused {

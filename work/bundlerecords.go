@@ -269,6 +269,9 @@ func (b *bundleImport) mapEntity(entity *Entity) (known bool) {
 	case EntityArtifact:
 		entity.ID, known = b.artifacts[entity.ID]
 	case EntityContribution:
+	default:
+		// Its type was refused.
+		return true
 	}
 	return known
 }

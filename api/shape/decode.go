@@ -85,11 +85,17 @@ func refusalOf(faults []fault.Field, body []byte, into any, decodeErr error) err
 		return fault.Invalid(faults...)
 	}
 	if decodeErr != nil {
-		// What cannot be read is among the faults; all else is read for the Refuser.
-		reflect.ValueOf(into).Elem().SetZero()
-		_ = json.Unmarshal(body, into, lenient)
+		Read(body, into)
 	}
 	return refuser.Refuse(faults)
+}
+
+// Read reads what can be read of a body that Decode refuses, into a pointer to a struct. Members of
+// a wrong type are empty.
+func Read(body []byte, into any) {
+	reflect.ValueOf(into).Elem().SetZero()
+	// What is wrong with the body was told by Decode.
+	_ = json.Unmarshal(body, into, lenient)
 }
 
 // decodeString makes a string of its exact size in one copy, also where it is escaped.

@@ -5,7 +5,11 @@
 // same request may succeed later, and what the caller is advised to do.
 package fault
 
-import "errors"
+import (
+	"errors"
+	"slices"
+	"strings"
+)
 
 // Error is a refusal that a client can act on.
 type Error struct {
@@ -40,6 +44,21 @@ type Field struct {
 // Invalid makes the VALIDATION_FAILED error that names all faults.
 func Invalid(fields ...Field) *Error {
 	return New(ValidationFailed, "The request does not fit.").With("fields", fields)
+}
+
+// Untold are the faults that say something new behind others: nothing of the same fields, nor of
+// what those are parts of.
+func Untold(told, faults []Field) (untold []Field) {
+	for _, one := range faults {
+		known := slices.ContainsFunc(told, func(earlier Field) bool {
+			rest, within := strings.CutPrefix(earlier.Field, one.Field)
+			return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		})
+		if !known {
+			untold = append(untold, one)
+		}
+	}
+	return untold
 }
 
 // CodeOf is the code of an error, Internal where it is none of ours, and empty for nil.
