@@ -77,6 +77,10 @@ func linksOf(p *work.Project) (all index.ProjectLinks) {
 		return true
 	})
 	p.Imports(id.ID{}, func(one *work.Import) bool {
+		if p.ImportOrigin(one) != nil {
+			// It was made elsewhere.
+			return true
+		}
 		named = append(named, index.Link{Kind: index.LinkImport, Thing: one.Artifact})
 		return true
 	})

@@ -29,6 +29,9 @@ func (r *rebuilder) checkOffers(name string, p *work.Project, missing map[id.ID]
 		}
 		r.checkCredits(name, i.Credits, missing)
 		brought, known := p.Changeset(i.Changeset)
+		if known && p.ImportOrigin(i) != nil && !p.Imported().Whole {
+			return true
+		}
 		if !known || brought.Source != work.SourceImport || brought.SourceID != i.ID {
 			r.damage.addf("%s: changeset %s did not bring it", of, i.Changeset.Format(id.Changeset))
 		} else if len(brought.Ops) != i.Files {

@@ -22,11 +22,13 @@ type Bundle struct {
 	Relationships []Relation        `json:"relationships" doc:"What the project says of others, as far as the caller can read them."`
 	Provenance    Provenance        `json:"provenance" doc:"Where it comes from."`
 	Artifacts     []Artifact        `json:"artifacts" doc:"What it offers."`
-	Contributions []Contribution    `json:"contributions" doc:"What others have contributed: for attribution, an import leaves it out."`
+	Imports       []Import          `json:"imports" doc:"What it took in from other projects, as far as the caller can read them."`
+	Contributions []Contribution    `json:"contributions" doc:"What others have contributed, with all revisions and reviews."`
 	Discussions   []Discussion      `json:"discussions" doc:"What was discussed."`
 	Comments      []Comment         `json:"comments" doc:"What was said in all discussions."`
 	Verification  []Verification    `json:"verification" doc:"All verification records."`
-	Blobs         map[string]string `json:"blobs,omitzero" doc:"With history=full: by blob hash the contents that history names and files does not hold."`
+	Agents        map[string]string `json:"agents,omitzero" doc:"By their IDs the handles of the agents that records name by the ID alone."`
+	Blobs         map[string]string `json:"blobs,omitzero" doc:"With history=full: by blob hash the contents that history and the revisions of contributions name and files does not hold."`
 	Integrity     *BundleIntegrity  `json:"integrity,omitzero" doc:"Tells damage."`
 }
 
@@ -54,6 +56,17 @@ type ChangesetOrigin struct {
 	Author      AgentRef `json:"author" doc:"Who published it."`
 	SourceType  string   `json:"source_type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT" doc:"What kind of request published it."`
 	CreatedAt   Time     `json:"created_at" doc:"When it was published."`
+}
+
+// ContributionOrigin is a RecordOrigin of a contribution.
+type ContributionOrigin struct {
+	ID          string        `json:"id" check:"id=ctr_" doc:"The ID that it had."`
+	Author      AgentRef      `json:"author" doc:"Who wrote it."`
+	Attribution []Attribution `json:"attribution" doc:"Who wrote, reviewed and accepted it there, each agent once in each role."`
+	AcceptedID  *string       `json:"accepted_changeset_id" check:"id=chg_" doc:"The changeset that it became there; null for none."`
+	DecidedBy   *AgentRef     `json:"decided_by" doc:"Who accepted, rejected or withdrew it there; null where that was left open."`
+	DecidedAt   *Time         `json:"decided_at" doc:"When that was."`
+	CreatedAt   Time          `json:"created_at" doc:"When it was first submitted."`
 }
 
 // BundleOrigin is what a bundle says of the project that it was made of. Nobody here vouches for
@@ -113,6 +126,26 @@ func recordOrigin(prefix id.Prefix, from *work.Origin) *RecordOrigin {
 	return &RecordOrigin{
 		ID: from.ID.Format(prefix), Author: originRef(from), CreatedAt: Time(from.CreatedAt),
 	}
+}
+
+func contributionOrigin(from *work.ContributionOrigin) *ContributionOrigin {
+	if from == nil {
+		return nil
+	}
+	origin := &ContributionOrigin{
+		ID: from.Record.ID.Format(id.Contribution), Author: originRef(&from.Record),
+		AcceptedID: idOrNil(id.Changeset, from.Changeset), CreatedAt: Time(from.Record.CreatedAt),
+	}
+	for _, one := range from.Attribution() {
+		origin.Attribution = append(origin.Attribution, Attribution{
+			Role: one.Role.String(), Agent: bundledRef(one.Agent), At: Time(one.At),
+		})
+	}
+	if decision := &from.Decision; !decision.Agent.IsZero() {
+		decider, at := originRef(decision), Time(decision.CreatedAt)
+		origin.DecidedBy, origin.DecidedAt = &decider, &at
+	}
+	return origin
 }
 
 func changesetOrigin(from *work.Origin) *ChangesetOrigin {

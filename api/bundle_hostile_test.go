@@ -4,58 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"pws/api"
 	"pws/api/shape"
 	"pws/internal/fault"
-	"pws/internal/id"
 	"pws/work"
 )
-
-// sampleBundle is the export of a project that has one of everything.
-func sampleBundle(t failer) []byte {
-	d := newDesk()
-	d.join("ann", "ann")
-	d.create(t, work.About{Name: "sample"})
-	d.publish(t, "one", writes("a.txt", "1"), writes("b/c.txt", "2"))
-	d.publish(t, "two", work.Operation{
-		Action: work.Modify, Path: "a.txt", Content: textBlob("3"), ContentType: "text/plain",
-	}, work.Operation{Action: work.Rename, Path: "b/c.txt", NewPath: "b/d.txt"})
-	first := d.task(t, work.TaskSpec{Title: "one"})
-	second := d.task(t, work.TaskSpec{Title: "two", Dependencies: []id.ID{first}, Parent: first})
-	d.block(t, second, "why")
-	d.do(t, "ann", &work.UpdateTask{Task: first, Change: work.TaskChange{
-		Result: &work.TaskResult{Summary: "half", Changeset: d.project.Head().ID},
-	}})
-	for _, summary := range []string{"first", "second"} {
-		d.now++
-		d.do(t, "ann", &work.CreateHandoff{Continuation: work.Continuation{
-			Summary: summary, Tasks: []id.ID{first},
-		}})
-	}
-	d.do(t, "ann", &work.UpdateState{Statement: work.Statement{Summary: "state"}})
-	d.do(t, "ann", &work.CreateArtifact{
-		Name: "part", Type: work.Library, Paths: []string{"b"}, Reuse: work.AllowReuse,
-	})
-	d.do(t, "ann", &work.CreateVerification{Finding: work.Finding{
-		Entity: d.project.Entity(), Kind: work.ExternalAttestation, Outcome: work.Passed,
-		Source: "lab", Reference: "1",
-	}})
-	d.do(t, "ann", &work.CreateRelation{Type: work.DependsOn, Target: agent("other")})
-	opened := d.do(t, "ann", &work.CreateDiscussion{
-		Title: "why", Body: "how", Subject: work.Matter{Type: work.MatterTask, ID: first},
-		Mentions: []id.ID{agent("ann")},
-	}).Result.Subject
-	said := d.do(t, "ann", &work.AddComment{Discussion: opened, Body: "so"}).Result.Subject
-	d.do(t, "ann", &work.AddComment{Discussion: opened, Body: "no", ReplyTo: said})
-	return d.export(t, "ann", true)
-}
 
 // hostile are ways to spoil a bundle: what is set where, and the faults that must be named.
 var hostile = []struct {
@@ -203,6 +161,96 @@ var hostile = []struct {
 	},
 	{"comments.0.body", strings.Repeat("x", 20_001), "comments[0].body"},
 	{"comments.0.created_at", "soon", "comments[0].created_at"},
+	{"contributions.0.id", "x", "contributions[0].id: must be"},
+	{"contributions.1.id", sameAs("contributions.0.id"), "contributions[1].id: stands twice"},
+	{"contributions.0.status", "DONE", "contributions[0].status: must be one of"},
+	{"contributions.0.status", nil, "contributions[0].status: is required"},
+	{"contributions.0.status", "SUBMITTED", "accepted_changeset_id: goes with"},
+	{"contributions.1.status", "ACCEPTED", "contributions[1].accepted_changeset_id: is required"},
+	{"contributions.1.status", "REJECTED", "contributions[1].decided_by: is required"},
+	{"contributions.0.decided_by", nil, "contributions[0].decided_by: is required"},
+	{"contributions.0.decided_by", "bob", "contributions[0].decided_by"},
+	{"contributions.0.decided_at", "soon", "contributions[0].decided_at"},
+	{
+		"contributions.0.accepted_changeset_id", "chg_00000000000000000000000001",
+		"contributions[0].accepted_changeset_id: names no changeset",
+	},
+	{"contributions.0.revisions", []any{}, "contributions[0].revisions: must have from 1"},
+	{"contributions.0.current_revision_id", "rev_1", "current_revision_id: must be"},
+	{"contributions.0.decision_note", "\x00", "contributions[0].decision_note"},
+	{"contributions.0.revisions.0.number", 2, "revisions[0].number: must be 1"},
+	{"contributions.0.revisions.0.id", nil, "revisions[0].id: must be an ID"},
+	{
+		"contributions.0.revisions.0.base_changeset_id", "chg_00000000000000000000000001",
+		"revisions[0].base_changeset_id: names no changeset",
+	},
+	{"contributions.0.revisions.0.operations.0.path", "../x", "operations[0].path"},
+	{"contributions.0.revisions.0.operations.0.path", "a.txt/x", "are not steps that lead"},
+	{"contributions.0.revisions.0.operations.0.path", "a.txt", "are not steps that lead"},
+	{"contributions.0.revisions.0.operations.0.action", "MODIFY", "are not steps that lead"},
+	{"contributions.1.revisions.0.operations.0.action", "DELETE", "is named by no operation"},
+	{
+		"contributions.0.current_revision_id", "rev_00000000000000000000000001",
+		"contributions[0].current_revision_id: is not the last",
+	},
+	{
+		"contributions.1.revisions.0.operations.0.previous_blob_hash", strings.Repeat("0", 64),
+		"are not steps that lead",
+	},
+	{
+		"contributions.1.revisions.0.operations.0.blob_hash", strings.Repeat("0", 64),
+		"operations[0].blob_hash: names a content that the bundle does not hold",
+	},
+	{"contributions.1.revisions.0.operations.0.size_bytes", 4, "size_bytes: is not the size"},
+	{"contributions.1.revisions.0.summary", strings.Repeat("x", 4001), "revisions[0].summary"},
+	{
+		"contributions.0.reviews.0.revision_id", "rev_00000000000000000000000001",
+		"reviews[0].revision_id: names no revision",
+	},
+	{"contributions.0.reviews.0.verdict", "MAYBE", "reviews[0].verdict"},
+	{"contributions.0.reviews.0.comments.0.path", "../x", "reviews[0].comments[0].path"},
+	{"contributions.0.reviews.0.comments.0.line", 0, "reviews[0].comments[0].line"},
+	{"contributions.0.reviews.0.author.agent_id", "eve", "reviews[0].author.agent_id"},
+	{"contributions.0.reviews", repeated("contributions.0.reviews.0", 101), "at most 100 items"},
+	{"contributions.0.revisions", repeated("contributions.0.revisions.0", 51), "from 1 to 50"},
+	{"imports.0.id", "x", "imports[0].id: must be"},
+	{"imports.0.changeset_id", "chg_00000000000000000000000001", "names no changeset"},
+	{"imports.0.file_count", 2, "imports[0].file_count: is not how many files"},
+	{"imports.0.file_count", -1, "imports[0].file_count: must be from 0"},
+	{"imports.0.target_prefix", "/in", "imports[0].target_prefix"},
+	{"imports.0.license_spdx", "mine", "imports[0].license_spdx: is no SPDX"},
+	{"imports.0.artifact_name", "", "imports[0].artifact_name"},
+	{"imports.0.artifact_id", nil, "imports[0].source_project_id: goes with artifact_id"},
+	{"imports.0.source_project_id", "prj_x", "imports[0].source_project_id"},
+	{"imports.0.authors.0.agent_id", "ann", "imports[0].authors[0].agent_id"},
+	{"imports.0.authors.0.handle", strings.Repeat("x", 33), "imports[0].authors[0].handle"},
+	{"imports", repeated("imports.0", 2), "imports[1].changeset_id: was brought by another"},
+	{"imports", repeated("imports.0", 1001), "imports: must have at most 1000 items"},
+	{"provenance.authors.0.inherited", -1, "provenance.authors[0]: must count from 0"},
+	{"provenance.authors.0.agent.agent_id", "ann", "provenance.authors[0].agent.agent_id"},
+	{
+		"provenance.inherited_contributions", []any{map[string]any{
+			"author":      map[string]any{"agent_id": "x"},
+			"accepted_by": map[string]any{"agent_id": "agt_00000000000000000000000001"},
+			"reviewers":   []any{map[string]any{}},
+		}},
+		"provenance.inherited_contributions[0].reviewers[0].agent_id: must be an ID",
+	},
+	{
+		"provenance.inherited_contributions",
+		slices.Repeat([]any{map[string]any{
+			"author":      sameAs("contributions.0.author"),
+			"accepted_by": sameAs("contributions.0.author"),
+		}}, 101),
+		"inherited_contributions: must have at most 100 items",
+	},
+	{"agents", map[string]any{"agt_1": 7}, "agents.agt_1: must be a string"},
+	{"relationships.0.created_by", "ann", "relationships[0].author.agent_id"},
+}
+
+// repeated stands for a list of what is at a path of a bundle.
+func repeated(path string, times int) any {
+	return slices.Repeat([]any{sameAs(path)}, times)
 }
 
 // set puts a value at a path of a tree.
@@ -249,138 +297,21 @@ func TestHostileBundles(t *testing.T) {
 		tree := object(t, data)
 		bundle := tree["bundle"].(map[string]any)
 		delete(bundle, "integrity")
-		set(bundle, strings.Split(row.set, "."), row.value)
+		set(bundle, strings.Split(row.set, "."), resolved(bundle, row.value))
 		text, err := json.Marshal(tree)
 		if err != nil {
 			t.Fatal(err)
 		}
 		d, _, err := imports(text, "bob")
 		if err == nil {
-			t.Errorf("%s %.20v: taken, %s", row.set, row.value, d.project.Name)
+			t.Errorf("%s %.40q: taken, %s", row.set, fmt.Sprint(row.value), d.project.Name)
 			continue
 		}
 		if got := faultsOf(err); !strings.Contains(got, row.want) {
-			t.Errorf("%s %.20v: %q is not among:\n%.600s", row.set, row.value, row.want, got)
+			t.Errorf("%s %.40q: %q is not among:\n%.600s", row.set, fmt.Sprint(row.value),
+				row.want, got)
 		}
 	}
-}
-
-// sameAs stands for the value at another path of a bundle.
-type sameAs string
-
-// crowds are requests with faults of several kinds, and all that must be named of them.
-var crowds = map[string]struct {
-	set  map[string]any
-	want string
-}{
-	"contents, history, references": {
-		map[string]any{
-			"bundle.files.0.content": "x", "bundle.tasks.0.dependencies": []any{"tsk_1"},
-			"bundle.tasks.1.parent_task_id": "tsk_00000000000000000000000001",
-			"bundle.comments.1.reply_to_id": "cmt_00000000000000000000000001",
-			"bundle.artifacts.0.paths.0":    "none", "bundle.blobs": map[string]any{},
-			"bundle.handoffs.0.id":         sameAs("handoffs.1.id"),
-			"bundle.state.changeset_id":    "chg_00000000000000000000000001",
-			"bundle.verification.0.method": strings.Repeat("x", 5000),
-		},
-		"tasks[0].dependencies[0] files[0].content verification[0].method " +
-			"history[1].operations[0].blob_hash state.changeset_id tasks[1].parent_task_id " +
-			"handoffs[1].id artifacts[0].paths comments[1].reply_to_id",
-	},
-	"circles": {
-		map[string]any{
-			"bundle.tasks.0.dependencies":   []any{sameAs("tasks.1.id")},
-			"bundle.tasks.0.parent_task_id": sameAs("tasks.1.id"), "bundle.tasks.1.title": "",
-		},
-		"tasks[1].title tasks[1].dependencies tasks[1].parent_task_id",
-	},
-	"the request besides": {
-		map[string]any{
-			"visibility": "SECRET", "name": "", "license_spdx": "?", "more": 1,
-			"bundle.tasks.1.parent_task_id": "tsk_00000000000000000000000001",
-			"bundle.comments.0.body":        "",
-		},
-		"more name visibility license_spdx comments[0].body tasks[1].parent_task_id",
-	},
-	"a policy besides": {
-		map[string]any{"visibility": "PUBLIC", "bundle.comments.0.body": ""},
-		"comments[0].body reuse_policy",
-	},
-	"types": {
-		map[string]any{
-			"bundle.tasks.0.title": 5, "bundle.handoffs.0.more": 1, "bundle.files.1.path": true,
-			"bundle.history.1.message":      7,
-			"bundle.tasks.1.parent_task_id": "tsk_00000000000000000000000001",
-			"bundle.comments.0.body":        "",
-		},
-		"files[1].path handoffs[0].more history[1].message tasks[0].title " +
-			"comments[0].body tasks[1].parent_task_id",
-	},
-	"a step that cannot be read": {
-		map[string]any{
-			"bundle.history.1.operations.0.action":     "COPY",
-			"bundle.history.2.operations.0.path":       "../x",
-			"bundle.history.2.operations.0.blob_hash":  nil,
-			"bundle.history.2.parent_changeset_id":     nil,
-			"bundle.verification.0.entity_type":        "THING",
-			"bundle.discussions.0.subject.type":        "THING",
-			"bundle.relationships.0.target_project_id": "none",
-		},
-		"discussions[0].subject.type history[1].operations[0].action " +
-			"relationships[0].target_project_id verification[0].entity_type " +
-			"history[2].parent_changeset_id history[2].operations[0].path " +
-			"history[2].operations[0].blob_hash",
-	},
-	"nothing of the bundle": {
-		map[string]any{"bundle": 7, "visibility": nil}, "bundle visibility",
-	},
-}
-
-// TestBundleFaultsTogether: all faults are named in one answer, and what follows from them is not.
-func TestBundleFaultsTogether(t *testing.T) {
-	data := sampleBundle(t)
-	for name, row := range crowds {
-		tree := object(t, data)
-		tree["visibility"] = "PRIVATE"
-		delete(tree["bundle"].(map[string]any), "integrity")
-		for _, path := range slices.Sorted(maps.Keys(row.set)) {
-			set(tree, strings.Split(path, "."), resolved(tree["bundle"], row.set[path]))
-		}
-		text, err := json.Marshal(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _, err = importsAs(text, "bob")
-		var got []string
-		for _, line := range strings.Split(faultsOf(err), "\n") {
-			field, _, _ := strings.Cut(line, ":")
-			got = append(got, strings.TrimPrefix(field, "bundle."))
-		}
-		if joined := strings.Join(got, " "); joined != row.want {
-			t.Errorf("%s:\n got %s\nwant %s", name, strings.Join(got, "\n"), row.want)
-		}
-	}
-}
-
-// resolved puts what stands elsewhere in the place of sameAs.
-func resolved(bundle, value any) any {
-	switch value := value.(type) {
-	case sameAs:
-		for _, name := range strings.Split(string(value), ".") {
-			if list, ok := bundle.([]any); ok {
-				nth, _ := strconv.Atoi(name)
-				bundle = list[nth]
-			} else {
-				bundle = bundle.(map[string]any)[name]
-			}
-		}
-		return bundle
-	case []any:
-		for at := range value {
-			value[at] = resolved(bundle, value[at])
-		}
-	}
-	return value
 }
 
 // TestDamagedBundles changes one text after another, which the digests must tell.

@@ -19,6 +19,7 @@ var (
 	contentCheck = shape.CompileCheck("content")
 	messageCheck = shape.CompileCheck("chars=0..4000,text")
 	handleCheck  = shape.CompileCheck("chars=0..32,line")
+	nameCheck    = shape.CompileCheck("chars=1..120,line")
 	pathCheck    = shape.CompileCheck("bytes=1..512,line")
 )
 
@@ -106,7 +107,7 @@ func (i *importer) content(said, content, field string) {
 
 func (i *importer) readContents() {
 	i.command.Contents = make(map[work.Hash][]byte, len(i.bundle.Files)+len(i.bundle.Blobs))
-	i.command.Doubtful = map[work.Hash]bool{}
+	i.command.Doubtful, i.named = map[work.Hash]bool{}, map[work.Hash]bool{}
 	i.command.Files = make([]work.BundledFile, len(i.bundle.Files))
 	if len(i.bundle.Files) > work.FilesMax {
 		i.fault("files", fmt.Sprintf("must have at most %d items", work.FilesMax))
@@ -143,12 +144,11 @@ func (i *importer) readHistory() {
 		return
 	}
 	i.command.History = make([]work.BundledChangeset, len(i.bundle.History))
-	named := make(map[work.Hash]bool, len(i.command.Contents))
 	for nth := range i.bundle.History {
 		if len(i.faults) >= bundleFaultsMax {
 			return
 		}
-		i.readChangeset(nth, named)
+		i.readChangeset(nth)
 	}
 	if !i.command.Imported.Whole {
 		i.leftOut.Changesets = len(i.bundle.History) - 1
@@ -157,14 +157,18 @@ func (i *importer) readHistory() {
 	if i.bundle.Project.HeadChangesetID != last {
 		i.fault("project.head_changeset_id", "is not the last of history")
 	}
+}
+
+// requireNamed refuses contents that no operation names. It is asked AFTER all of them were read.
+func (i *importer) requireNamed() {
 	for _, name := range slices.Sorted(maps.Keys(i.bundle.Blobs)) {
-		if hash, ok := parseHash(name); ok && !named[hash] {
-			i.fault("blobs."+name, "is named by no operation of the history")
+		if hash, ok := parseHash(name); ok && !i.named[hash] {
+			i.fault("blobs."+name, "is named by no operation of the bundle")
 		}
 	}
 }
 
-func (i *importer) readChangeset(nth int, named map[work.Hash]bool) {
+func (i *importer) readChangeset(nth int) {
 	from, field := &i.bundle.History[nth], fmt.Sprintf("history[%d]", nth)
 	made := &i.command.History[nth]
 	made.ID, made.Message = i.id(id.Changeset, from.ID, field+".id"), from.Message
@@ -192,19 +196,25 @@ func (i *importer) readChangeset(nth int, named map[work.Hash]bool) {
 	if made.Origin.Source == 0 {
 		i.fault(field+".source.type", isRequired)
 	}
-	found := i.found
 	if from.Operations == nil {
 		i.fault(field+".operations", isRequired)
 		made.Doubtful = true
 		return
 	}
-	made.Ops = make([]work.BundledOp, len(*from.Operations))
-	for at := range *from.Operations {
-		op := &made.Ops[at]
-		i.readOperation(op, &(*from.Operations)[at], fmt.Sprintf("%s.operations[%d]", field, at))
-		named[op.Blob] = true
+	made.Ops, made.Doubtful = i.readOperations(*from.Operations, field)
+}
+
+// readOperations reads steps, and reports whether anything is wrong with their form.
+func (i *importer) readOperations(
+	list []OperationRecord, field string,
+) (ops []work.BundledOp, doubtful bool) {
+	found := i.found
+	ops = make([]work.BundledOp, len(list))
+	for at := range list {
+		i.readOperation(&ops[at], &list[at], fmt.Sprintf("%s.operations[%d]", field, at))
+		i.named[ops[at].Blob] = true
 	}
-	made.Doubtful = i.found > found
+	return ops, i.found > found
 }
 
 func (i *importer) readOperation(made *work.BundledOp, from *OperationRecord, field string) {

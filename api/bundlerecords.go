@@ -23,6 +23,11 @@ func originOf(known *RecordOrigin, record RecordOrigin) *RecordOrigin {
 	return &record
 }
 
+// agentNamed is an agent that a record names by its ID alone.
+func (i *importer) agentNamed(text string) *AgentRef {
+	return &AgentRef{AgentID: text, Handle: i.bundle.Agents[text]}
+}
+
 func (i *importer) version(version uint64, field string) uint64 {
 	if version < 1 || version > versionMax {
 		i.fault(field, fmt.Sprintf("must be from 1 to %d", versionMax))
@@ -48,8 +53,10 @@ func (i *importer) readState() {
 		Changeset: i.id(id.Changeset, from.ChangesetID, "state.changeset_id"),
 		Version:   i.version(from.Version, "state.version"),
 	}
+	writer := i.agentNamed(from.UpdatedBy)
 	i.command.Imported.State = work.Origin{
 		Agent:     i.id(id.Agent, from.UpdatedBy, "state.updated_by"),
+		Handle:    i.handle(writer.Handle, "agents."+writer.AgentID),
 		CreatedAt: i.time(from.UpdatedAt, "state.updated_at"),
 	}
 }
@@ -128,7 +135,7 @@ func (i *importer) readTasks() {
 		i.command.Tasks = append(i.command.Tasks, work.Bundled[work.Task]{
 			Record: task,
 			Origin: i.origin(id.Task, originOf(from.Origin, RecordOrigin{
-				ID: from.ID, Author: AgentRef{AgentID: from.CreatedBy}, CreatedAt: from.CreatedAt,
+				ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
 			}), field),
 		})
 	}
@@ -158,6 +165,9 @@ func (i *importer) readResult(task *work.Task, from *TaskResult, field string) {
 	if from.ChangesetID != nil {
 		task.Result.Changeset = parsed(id.Changeset, *from.ChangesetID)
 	}
+	if from.ContributionID != nil {
+		task.Result.Contribution = parsed(id.Contribution, *from.ContributionID)
+	}
 }
 
 func (i *importer) readVerifications() {
@@ -181,9 +191,6 @@ func (i *importer) readVerifications() {
 		origin := i.origin(id.Verification, originOf(from.Origin, RecordOrigin{
 			ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
 		}), field)
-		if record.Finding.Entity.Type == work.EntityContribution {
-			continue
-		}
 		i.command.Verifications = append(i.command.Verifications,
 			work.Bundled[work.Verification]{Record: record, Origin: origin})
 	}
@@ -217,7 +224,7 @@ func (i *importer) readArtifacts() {
 		i.command.Artifacts = append(i.command.Artifacts, work.Bundled[work.Artifact]{
 			Record: record,
 			Origin: i.origin(id.Artifact, originOf(from.Origin, RecordOrigin{
-				ID: from.ID, Author: AgentRef{AgentID: from.CreatedBy}, CreatedAt: from.CreatedAt,
+				ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
 			}), field),
 		})
 	}
@@ -238,9 +245,14 @@ func (i *importer) readRelations() {
 		if from.Direction != outgoing {
 			i.fault(field+".direction", "must be "+outgoing)
 		}
-		i.command.Relations = append(i.command.Relations, work.Relation{
-			Type:   work.ParseRelationType(said.Type),
-			Target: parsed(id.Project, said.TargetProjectID), Note: said.Note,
+		i.command.Relations = append(i.command.Relations, work.Bundled[work.Relation]{
+			Record: work.Relation{
+				Type:   work.ParseRelationType(said.Type),
+				Target: parsed(id.Project, said.TargetProjectID), Note: said.Note,
+			},
+			Origin: i.origin(id.Relation, originOf(from.Origin, RecordOrigin{
+				ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
+			}), field),
 		})
 	}
 }
@@ -249,7 +261,7 @@ func (i *importer) readRelations() {
 func (i *importer) seeTargets() error {
 	kept := i.command.Relations[:0]
 	for _, relation := range i.command.Relations {
-		target, err := i.call.Service.Engine.Project(relation.Target)
+		target, err := i.call.Service.Engine.Project(relation.Record.Target)
 		if err != nil {
 			return err
 		}

@@ -18,12 +18,17 @@ const (
 	blobBytesMin = 66
 )
 
+// agentsNamedMax is how many agents a bundle names.
+const agentsNamedMax = 50_000
+
 // sectionMax is how many elements the lists of a bundle may have.
 var sectionMax = map[string]int{
 	"files": work.FilesMax, "handoffs": work.HandoffsMax, "tasks": work.TasksMax,
 	"verification": work.VerificationsMax, "artifacts": work.ArtifactsMax,
 	"relationships": work.RelationsMax, "discussions": work.DiscussionsMax,
-	"comments": work.CommentsMax,
+	"comments": work.CommentsMax, "contributions": work.ContributionsMax,
+	"imports": work.ImportsMax,
+	"agents":  agentsNamedMax,
 }
 
 // crowded finds what has too many members to be read. It is asked BEFORE anything of the bundle is

@@ -12,7 +12,7 @@ import (
 type Contribution struct {
 	ID                string        `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
 	ProjectID         string        `json:"project_id" check:"id=prj_" doc:"Its project."`
-	WorkspaceID       string        `json:"workspace_id" check:"id=wsp_" doc:"The workspace that it was submitted from."`
+	WorkspaceID       *string       `json:"workspace_id" check:"id=wsp_" doc:"The workspace that it was submitted from; null for one that came with a bundle."`
 	Author            AgentRef      `json:"author" doc:"Who wrote it, and will be the author of its changeset."`
 	Summary           string        `json:"summary" doc:"That of the current revision."`
 	Status            string        `json:"status" check:"enum=SUBMITTED|CHANGES_REQUESTED|APPROVED|CONFLICT|ACCEPTED|REJECTED|WITHDRAWN" doc:"How far it has come; the last three are final."`
@@ -29,6 +29,8 @@ type Contribution struct {
 	DecisionNote      string        `json:"decision_note" doc:"What was said with the decision."`
 	CreatedAt         Time          `json:"created_at" doc:"When it was first submitted."`
 	UpdatedAt         Time          `json:"updated_at" doc:"When it was last changed."`
+
+	Origin *ContributionOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was submitted here."`
 }
 
 // Attribution is what an agent did for a contribution.
@@ -191,7 +193,7 @@ func (c *Call) contribution(
 	current := p.CurrentRevision(from)
 	record := Contribution{
 		ID: from.ID.Format(id.Contribution), ProjectID: p.ID.Format(id.Project),
-		WorkspaceID: from.Workspace.Format(id.Workspace), Author: c.agentRef(from.Author),
+		WorkspaceID: idOrNil(id.Workspace, from.Workspace), Author: c.agentRef(from.Author),
 		Summary: current.Summary, Status: from.Status.String(),
 		BaseID:          current.Base.Format(id.Changeset),
 		CurrentRevision: current.Number, CurrentRevisionID: current.ID.Format(id.Revision),
@@ -205,12 +207,17 @@ func (c *Call) contribution(
 	if from.Status.Final() {
 		record.DecidedAt = timeOrNil(from.DecidedAt)
 	}
+	origin := p.ContributionOrigin(from)
 	for _, one := range p.RevisionsOf(from) {
-		record.Revisions = append(record.Revisions, revision(p, one))
+		submitted := revision(p, one)
+		submitted.Origin = recordOrigin(id.Revision, origin.RevisionOrigin(one))
+		record.Revisions = append(record.Revisions, submitted)
 	}
 	for at, one := range from.Reviews {
 		record.Reviews[at] = c.review(from, one)
+		record.Reviews[at].Origin = recordOrigin(id.Review, origin.ReviewOrigin(at))
 	}
+	record.Origin = contributionOrigin(origin)
 	for _, one := range from.Attribution() {
 		record.Attribution = append(record.Attribution, Attribution{
 			Role: one.Role.String(), Agent: c.agentRef(one.Agent), At: Time(one.At),

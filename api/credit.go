@@ -14,6 +14,48 @@ type Credit struct {
 	Author         AgentRef   `json:"author" doc:"The contributor."`
 	Reviewers      []AgentRef `json:"reviewers" doc:"Who reviewed it."`
 	AcceptedBy     AgentRef   `json:"accepted_by" doc:"Who accepted it."`
+
+	Origin *CreditOrigin `json:"origin" doc:"What a bundle says of it; null where none does. Whoever brought the bundle in stands for all agents beside it."`
+}
+
+// CreditOrigin is what a bundle says of an accepted contribution. Nobody here vouches for it.
+type CreditOrigin struct {
+	ProjectID      *string    `json:"project_id" check:"id=prj_" doc:"The project that accepted it; null where the bundle does not tell."`
+	ContributionID *string    `json:"contribution_id" check:"id=ctr_" doc:"The contribution; null likewise."`
+	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"What it became there; null likewise."`
+	Author         AgentRef   `json:"author" doc:"The contributor."`
+	Reviewers      []AgentRef `json:"reviewers" doc:"Who reviewed it."`
+	AcceptedBy     *AgentRef  `json:"accepted_by" doc:"Who accepted it; null where that was after it came with the bundle."`
+}
+
+func creditOrigin(from *work.CreditOrigin) *CreditOrigin {
+	if from == nil {
+		return nil
+	}
+	record := &CreditOrigin{
+		ProjectID:      idOrNil(id.Project, from.Project),
+		ContributionID: idOrNil(id.Contribution, from.Contribution),
+		ChangesetID:    idOrNil(id.Changeset, from.Changeset),
+		Author:         bundledRef(from.Author), Reviewers: bundledRefs(from.Reviewers),
+	}
+	if from.AcceptedBy != (work.BundledAgent{}) {
+		accepter := bundledRef(from.AcceptedBy)
+		record.AcceptedBy = &accepter
+	}
+	return record
+}
+
+// bundledRef is an agent as a bundle names it.
+func bundledRef(from work.BundledAgent) AgentRef {
+	return AgentRef{AgentID: from.Agent.Format(id.Agent), Handle: from.Handle}
+}
+
+func bundledRefs(agents []work.BundledAgent) []AgentRef {
+	refs := make([]AgentRef, len(agents))
+	for at := range agents {
+		refs[at] = bundledRef(agents[at])
+	}
+	return refs
 }
 
 // credits is the wire form.
@@ -24,7 +66,7 @@ func (c *Call) credits(list []work.Credit) []Credit {
 		from := &list[at]
 		records[at] = Credit{
 			Author: c.agentRef(from.Author), Reviewers: c.agentRefs(from.Reviewers),
-			AcceptedBy: c.agentRef(from.AcceptedBy),
+			AcceptedBy: c.agentRef(from.AcceptedBy), Origin: creditOrigin(from.Origin),
 		}
 		known, asked := readable[from.Project]
 		if !asked {

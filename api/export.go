@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -71,10 +72,12 @@ func (e *export) run() error {
 	e.fail(err)
 	e.one("provenance", provenance)
 	e.list("artifacts", e.artifacts)
+	e.list("imports", e.imports)
 	e.list("contributions", e.contributions)
 	e.list("discussions", e.discussions)
 	e.list("comments", e.comments)
 	e.list("verification", e.verifications)
+	e.agents()
 	if e.full {
 		e.blobs()
 	}
@@ -251,6 +254,21 @@ func (e *export) artifacts() {
 	}
 }
 
+func (e *export) imports() {
+	var all []*work.Import
+	e.view.Imports(id.ID{}, func(one *work.Import) bool {
+		all = append(all, one)
+		return true
+	})
+	for _, one := range slices.Backward(all) {
+		known, err := e.call.Service.Engine.Readable(one.Source, e.call.Agent)
+		e.fail(err)
+		if !e.add(e.call.importRecord(e.view, one, known)) {
+			return
+		}
+	}
+}
+
 func (e *export) contributions() {
 	var all []*work.Contribution
 	e.view.Contributions(id.ID{}, func(one *work.Contribution) bool {
@@ -264,7 +282,47 @@ func (e *export) contributions() {
 	}
 }
 
-// blobs writes the contents that the history names and no file holds, in the order of their hashes.
+// agents writes the handles of those whom records name by their ID alone.
+func (e *export) agents() {
+	named := map[id.ID]bool{e.view.State().UpdatedBy: true}
+	e.view.Tasks(id.ID{}, e.call.Now, func(t *work.Task) bool {
+		named[t.CreatedBy] = true
+		return true
+	})
+	e.view.Artifacts(id.ID{}, func(a *work.Artifact) bool {
+		named[a.CreatedBy] = true
+		return true
+	})
+	e.view.Relations(id.ID{}, func(r *work.Relation) bool {
+		named[r.CreatedBy] = true
+		return true
+	})
+	e.view.Imports(id.ID{}, func(i *work.Import) bool {
+		named[i.CreatedBy] = true
+		return true
+	})
+	e.view.Contributions(id.ID{}, func(c *work.Contribution) bool {
+		named[c.DecidedBy] = true
+		return true
+	})
+	delete(named, id.ID{})
+	text := []byte{'{'}
+	for at, agent := range slices.SortedFunc(maps.Keys(named), id.ID.Compare) {
+		if at > 0 {
+			text = append(text, ',')
+		}
+		ref := e.call.agentRef(agent)
+		text = append(shape.AppendString(text, ref.AgentID), ':')
+		text = shape.AppendString(text, ref.Handle)
+		if at == agentsNamedMax-1 {
+			break
+		}
+	}
+	e.one("agents", Raw(append(text, '}')))
+}
+
+// blobs writes the contents that the history and the revisions of contributions name and no file
+// holds, in the order of their hashes.
 func (e *export) blobs() {
 	live := map[work.Hash]bool{}
 	e.view.Files("", func(info work.FileInfo) bool {
@@ -281,6 +339,16 @@ func (e *export) blobs() {
 			}
 		}
 	}
+	e.view.Contributions(id.ID{}, func(c *work.Contribution) bool {
+		for _, revision := range e.view.RevisionsOf(c) {
+			for _, op := range e.view.RevisionOperations(revision) {
+				if op.Action != work.Delete && !live[op.Blob] {
+					past = append(past, op.Blob)
+				}
+			}
+		}
+		return true
+	})
 	slices.SortFunc(past, func(a, b work.Hash) int { return bytes.Compare(a[:], b[:]) })
 	e.write(`,"blobs":{`)
 	for at, blob := range slices.Compact(past) {

@@ -14,7 +14,7 @@ import (
 type Import struct {
 	ID                string     `json:"id" check:"id=imp_" doc:"The import's ID."`
 	ProjectID         string     `json:"project_id" check:"id=prj_" doc:"The project that took the files in."`
-	ArtifactID        *string    `json:"artifact_id" check:"id=art_" doc:"The artifact; null for callers who may not read it now."`
+	ArtifactID        *string    `json:"artifact_id" check:"id=art_" doc:"The artifact; null for callers who may not read it now, and where a bundle does not tell."`
 	ArtifactName      string     `json:"artifact_name" doc:"The artifact's name."`
 	SourceProjectID   *string    `json:"source_project_id" check:"id=prj_" doc:"The project that offers it; null likewise."`
 	SourceChangesetID *string    `json:"source_changeset_id" check:"id=chg_" doc:"Where the files are from; null likewise."`
@@ -26,6 +26,9 @@ type Import struct {
 	Contributions     []Credit   `json:"contributions" doc:"Accepted contributions that wrote them: at most 100."`
 	CreatedBy         string     `json:"created_by" check:"id=agt_" doc:"Who brought them in."`
 	CreatedAt         Time       `json:"created_at" doc:"When that was."`
+
+	Origin         *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was made here."`
+	BundledAuthors []AgentRef    `json:"bundle_authors" doc:"Who wrote them as a bundle says that came to the source: at most 100."`
 }
 
 // ImportData is an import with its changeset as data.
@@ -72,10 +75,13 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 		ArtifactName: from.Name, TargetPrefix: from.Prefix,
 		ChangesetID: from.Changeset.Format(id.Changeset), FileCount: from.Files,
 		LicenseSPDX: from.License, Authors: c.agentRefs(from.Authors),
-		Contributions: c.credits(from.Credits),
-		CreatedBy:     from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
+		Contributions: c.credits(from.Credits), BundledAuthors: bundledRefs(from.BundledAuthors),
+		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
 	}
-	if withSource {
+	origin := p.ImportOrigin(from)
+	record.Origin = recordOrigin(id.Import, origin)
+	// What a bundle tells is told as it is.
+	if withSource && origin == nil || origin != nil && !from.Artifact.IsZero() {
 		artifact, project := from.Artifact.Format(id.Artifact), from.Source.Format(id.Project)
 		changeset := from.SourceChangeset.Format(id.Changeset)
 		record.ArtifactID, record.SourceProjectID = &artifact, &project

@@ -41,13 +41,15 @@ type ImportedCounts struct {
 	Relations     int `json:"relations" doc:"Relations to other projects."`
 	Discussions   int `json:"discussions" doc:"Discussions."`
 	Comments      int `json:"comments" doc:"Comments."`
+	Contributions int `json:"contributions" doc:"Contributions."`
+	Imports       int `json:"imports" doc:"Imports of artifacts."`
 }
 
 // LeftOut counts what a bundle has and its import has not.
 type LeftOut struct {
 	Changesets    int `json:"changesets" doc:"Changesets before the head, where their contents did not come along."`
 	Artifacts     int `json:"artifacts" doc:"Artifacts of which there are other files at the head, where that alone came along."`
-	Contributions int `json:"contributions" doc:"Contributions; those that were accepted are in the history."`
+	Contributions int `json:"contributions" doc:"Contributions, where the contents of the history did not come along; to whom those that were accepted are owed is in the provenance."`
 	Verifications int `json:"verifications" doc:"Verification records about things that do not come along."`
 	Relations     int `json:"relations" doc:"Relations to projects that the caller cannot read."`
 }
@@ -107,12 +109,13 @@ func (i *importer) data(p *work.Project, r work.Result) ImportedData {
 			Tasks: len(kept.Tasks), Artifacts: len(kept.Artifacts),
 			Verifications: len(kept.Verifications), Relations: len(i.command.Relations),
 			Discussions: len(kept.Discussions), Comments: len(kept.Comments),
+			Contributions: len(kept.Contributions), Imports: len(kept.Imports),
 		},
 		LeftOut: i.leftOut,
 	}
 	data.LeftOut.Artifacts = len(i.bundle.Artifacts) - len(kept.Artifacts)
 	data.LeftOut.Verifications = len(i.bundle.Verification) - len(kept.Verifications)
-	data.LeftOut.Contributions = len(i.bundle.Contributions)
+	data.LeftOut.Contributions = len(i.bundle.Contributions) - len(kept.Contributions)
 	ids := idMap{pairs: map[string]string{}}
 	ids.add(id.Project, i.command.Source, p.ID)
 	for nth, handoff := range p.Handoffs() {
@@ -127,6 +130,7 @@ func (i *importer) data(p *work.Project, r work.Result) ImportedData {
 	addOffered(&ids, i.command.Artifacts, p)
 	addVerified(&ids, i.command.Verifications, p)
 	addTalk(&ids, &i.command, p)
+	addContributed(&ids, &i.command, p)
 	history := i.command.History
 	for nth := len(history) - 1; nth >= 0; nth-- {
 		made := p.Head().ID
@@ -163,6 +167,23 @@ func addVerified(ids *idMap, bundled []work.Bundled[work.Verification], p *work.
 	})
 }
 
+// addContributed adds contributions and imports, which stand in the order of the bundle. Where the
+// history did not come along, there are no contributions.
+func addContributed(ids *idMap, bundled *work.ImportProject, p *work.Project) {
+	last := len(bundled.Contributions)
+	p.Contributions(id.ID{}, func(one *work.Contribution) bool {
+		last--
+		ids.add(id.Contribution, bundled.Contributions[last].Record.ID, one.ID)
+		return true
+	})
+	last = len(bundled.Imports)
+	p.Imports(id.ID{}, func(one *work.Import) bool {
+		last--
+		ids.add(id.Import, bundled.Imports[last].Record.ID, one.ID)
+		return true
+	})
+}
+
 type idMap struct {
 	pairs map[string]string
 	full  bool
@@ -188,6 +209,8 @@ type importer struct {
 	faults  []fault.Field
 	found   int
 	license error
+	// named are the contents that operations name.
+	named map[work.Hash]bool
 }
 
 // bundleFaultsMax is how many faults one answer names.
@@ -209,6 +232,10 @@ func (i *importer) read(body *ImportProject) {
 	i.readProject(body)
 	i.readContents()
 	i.readHistory()
+	i.readContributions()
+	i.requireNamed()
+	i.readImports()
+	i.readInherited()
 	i.readState()
 	i.readHandoffs()
 	i.readTasks()

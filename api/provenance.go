@@ -15,8 +15,9 @@ type Provenance struct {
 	Imports       []Import                 `json:"imports" doc:"Artifacts that were brought in: at most 50, the newest first."`
 	Artifacts     []ProvenanceArtifact     `json:"artifacts" doc:"Artifacts that it offers: at most 50, as artifact.list begins."`
 	Contributions []ProvenanceContribution `json:"contributions" doc:"Contributions that were accepted: at most 100, the newest first."`
-	Inherited     []Credit                 `json:"inherited_contributions" doc:"Those that were accepted in the history that it was forked from, or came into that with imports: at most 100, the newest first."`
+	Inherited     []Credit                 `json:"inherited_contributions" doc:"Those that were accepted in the history that it was forked from, or came into that with imports, and those that only a bundle tells of: at most 100, the newest first."`
 	Authors       []AuthorCount            `json:"authors" doc:"Who published how many of its changesets: at most 100, the most first."`
+	Bundled       []AuthorCount            `json:"bundle_authors" doc:"Who published how many of those that came with a bundle, as it says: at most 100, the most first. Nobody here vouches for it."`
 	Relations     []Relation               `json:"relations" doc:"How it stands to other projects: at most 50, as relation.list begins."`
 	Verification  VerificationSummary      `json:"verification" doc:"What evidence there is for it. Provenance itself is none."`
 }
@@ -48,6 +49,8 @@ type ProvenanceContribution struct {
 	Reviewers   []AgentRef `json:"reviewers" doc:"Who reviewed it."`
 	AcceptedBy  AgentRef   `json:"accepted_by" doc:"Who accepted it."`
 	ChangesetID string     `json:"changeset_id" check:"id=chg_" doc:"The changeset that it became."`
+
+	Origin *CreditOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was submitted here."`
 }
 
 // AuthorCount is how many changesets of a project an agent has published.
@@ -109,7 +112,8 @@ func (c *Call) provenance(view *work.Project) (Provenance, error) {
 		ForkedFrom: whole.ForkedFrom, ForksCount: whole.Counts.Forks,
 		Imports: imports, Artifacts: artifactsOffered(view),
 		Contributions: c.acceptedContributions(view), Inherited: c.inherited(view),
-		Authors: c.authors(view), Relations: orEmpty(relations.list),
+		Authors: c.authors(view), Bundled: bundledAuthors(view.BundledAuthorsAt(view.Head())),
+		Relations:    orEmpty(relations.list),
 		Verification: verificationOf(view),
 	}, nil
 }
@@ -159,6 +163,7 @@ func (c *Call) acceptedContributions(p *work.Project) []ProvenanceContribution {
 				Reviewers:   c.agentRefs(from.Reviewers()),
 				AcceptedBy:  c.agentRef(from.DecidedBy),
 				ChangesetID: from.Changeset.Format(id.Changeset),
+				Origin:      creditOrigin(p.CreditOf(from).Origin),
 			})
 		}
 		return len(list) < provenanceContributionsMax
@@ -166,13 +171,25 @@ func (c *Call) acceptedContributions(p *work.Project) []ProvenanceContribution {
 	return list
 }
 
-// inherited are the credits that a fork came with.
+// inherited are the credits that a project came with.
 func (c *Call) inherited(p *work.Project) []Credit {
-	from, forked := p.ForkedFrom()
-	if !forked {
-		return []Credit{}
+	if from, forked := p.ForkedFrom(); forked {
+		return c.credits(from.Credits)
 	}
-	return c.credits(from.Credits)
+	if from := p.Imported(); from != nil {
+		return c.credits(from.Credits)
+	}
+	return []Credit{}
+}
+
+func bundledAuthors(list []work.BundledAuthor) []AuthorCount {
+	authors := make([]AuthorCount, len(list))
+	for at := range list {
+		authors[at] = AuthorCount{
+			Agent: bundledRef(list[at].Agent), Changesets: int(list[at].Changesets),
+		}
+	}
+	return authors
 }
 
 func (c *Call) authors(p *work.Project) []AuthorCount {

@@ -19,6 +19,8 @@ type Relation struct {
 	Note            string `json:"note" doc:"The same in words."`
 	CreatedBy       string `json:"created_by" check:"id=agt_" doc:"Who recorded it."`
 	CreatedAt       Time   `json:"created_at" doc:"When it was recorded."`
+
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was recorded here."`
 }
 
 // RelationData is one relation as data.
@@ -85,6 +87,7 @@ func relation(source *work.Project, from *work.Relation, direction string) Relat
 		ProjectID:       source.ID.Format(id.Project),
 		TargetProjectID: from.Target.Format(id.Project), Note: from.Note,
 		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
+		Origin: recordOrigin(id.Relation, source.RelationOrigin(from)),
 	}
 }
 

@@ -17,6 +17,8 @@ type Review struct {
 	Comments   []ReviewComment `json:"comments" doc:"What is said of single files."`
 	Stale      bool            `json:"stale" doc:"Whether there is a newer revision."`
 	CreatedAt  Time            `json:"created_at" doc:"When it was said."`
+
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was said here."`
 }
 
 // ReviewComment is what a review says of one file.
@@ -75,6 +77,18 @@ func (c *Call) review(of *work.Contribution, from *work.Review) Review {
 	return record
 }
 
+// reviewComments is the form of the rules.
+func reviewComments(given []ReviewComment) (comments []work.ReviewComment) {
+	for at := range given {
+		one := work.ReviewComment{Path: given[at].Path, Body: given[at].Body}
+		if given[at].Line != nil {
+			one.Line = *given[at].Line
+		}
+		comments = append(comments, one)
+	}
+	return comments
+}
+
 func createReview(c *Call, body *CreateReview) (Reply, error) {
 	owner, wanted, err := c.contributionInPath()
 	if err != nil {
@@ -83,14 +97,7 @@ func createReview(c *Call, body *CreateReview) (Reply, error) {
 	command := &work.ReviewContribution{
 		Contribution: wanted, Revision: parsed(id.Revision, body.RevisionID),
 		Verdict: work.ParseVerdict(body.Verdict), Body: body.Body,
-	}
-	for at := range body.Comments {
-		given := &body.Comments[at]
-		one := work.ReviewComment{Path: given.Path, Body: given.Body}
-		if given.Line != nil {
-			one.Line = *given.Line
-		}
-		command.Comments = append(command.Comments, one)
+		Comments: reviewComments(body.Comments),
 	}
 	return c.answer(owner.ID, command, func(p *work.Project, r work.Result) (Reply, error) {
 		of, ok := p.Contribution(wanted)

@@ -14,6 +14,8 @@ type Revision struct {
 	Operations []OperationRecord `json:"operations" doc:"What it does to that."`
 	Summary    string            `json:"summary" doc:"What was done."`
 	CreatedAt  Time              `json:"created_at" doc:"When it was submitted."`
+
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was submitted here."`
 }
 
 // RevisionDiffData is the diff of a revision as data.

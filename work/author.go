@@ -36,6 +36,61 @@ func byWork(a, b AuthorCount) int {
 		a.Agent.Compare(b.Agent))
 }
 
+// BundledAgent is an agent that a bundle names: of another service perhaps.
+type BundledAgent struct {
+	Agent  id.ID  `cbor:"1,keyasint"`
+	Handle string `cbor:"2,keyasint,omitempty"`
+}
+
+// Compare orders agents by ID, then by handle.
+func (a BundledAgent) Compare(other BundledAgent) int {
+	return cmp.Or(a.Agent.Compare(other.Agent), cmp.Compare(a.Handle, other.Handle))
+}
+
+// BundledAuthor is how many changesets a bundle says that an agent has published.
+type BundledAuthor struct {
+	Agent      BundledAgent `cbor:"1,keyasint"`
+	Changesets uint32       `cbor:"2,keyasint"`
+}
+
+// BundledAuthorsAt are those of whom a bundle says that they published what the project had after a
+// changeset, the most first.
+func (p *Project) BundledAuthorsAt(at *Changeset) []BundledAuthor {
+	switch {
+	case p.fork != nil:
+		return p.fork.BundledAuthors
+	case p.bundled == nil:
+		return nil
+	case !p.bundled.Whole:
+		return p.bundled.Authors
+	}
+	origins := p.bundled.Changesets
+	return tallyAuthors(origins[:min(len(origins), int(at.Sequence))], p.bundled.Authors)
+}
+
+// tallyAuthors counts who published what, the most first. The changeset that a fork begins with is
+// nobody's work.
+func tallyAuthors(origins []Origin, inherited []BundledAuthor) []BundledAuthor {
+	counts := map[BundledAgent]uint32{}
+	for at := range origins {
+		if origins[at].Source != SourceFork {
+			counts[origins[at].agent()]++
+		}
+	}
+	for _, one := range inherited {
+		counts[one.Agent] += one.Changesets
+	}
+	authors := make([]BundledAuthor, 0, len(counts))
+	for agent, changesets := range counts {
+		authors = append(authors, BundledAuthor{agent, changesets})
+	}
+	slices.SortFunc(authors, func(a, b BundledAuthor) int {
+		return cmp.Or(cmp.Compare(b.Changesets, a.Changesets),
+			a.Agent.Compare(b.Agent))
+	})
+	return authors[:min(len(authors), InheritedAuthorsMax)]
+}
+
 // TopAuthors are those who have published the most changesets, in the project or in the history
 // that it was forked from.
 func (p *Project) TopAuthors(most int) []AuthorCount {

@@ -66,8 +66,16 @@ type ImportProject struct {
 	// each behind what it answers.
 	Discussions []Bundled[Discussion]
 	Comments    []Bundled[Comment]
+	// Contributions are in the order in which they were submitted.
+	Contributions []BundledContribution
+	// Inherited and InheritedAuthors are of what the project of the bundle came with as a fork or with
+	// a bundle, Inherited the newest first.
+	Inherited        []CreditOrigin
+	InheritedAuthors []BundledAuthor
 	// Relations are those whose targets the caller may see.
-	Relations []Relation
+	Relations []Bundled[Relation]
+	// Imports have no authors here, and the credits of the bundle.
+	Imports []BundledImport
 }
 
 // Authorize lets any agent import, as any may create.
@@ -108,10 +116,13 @@ func (c *ImportProject) rebuild(stamp Stamp) *bundleImport {
 	b := &bundleImport{
 		ImportProject: c, stamp: stamp, last: stamp.ID(0),
 		changesets: map[id.ID]id.ID{}, tasks: map[id.ID]id.ID{}, handoffs: map[id.ID]id.ID{},
-		artifacts: map[id.ID]id.ID{}, discussions: map[id.ID]id.ID{}, tree: new(Project),
+		artifacts: map[id.ID]id.ID{}, discussions: map[id.ID]id.ID{},
+		contributions: map[id.ID]id.ID{}, tree: new(Project),
 		event: &ProjectImported{Imported: c.Imported, Status: c.About.Status},
 	}
 	b.importHistory()
+	b.importContributions()
+	b.importImports()
 	b.importState()
 	b.importTasks()
 	b.importHandoffs()
@@ -142,7 +153,9 @@ type bundleImport struct {
 	// artifacts is the same for these; those that are left out have no new ID.
 	artifacts   map[id.ID]id.ID
 	discussions map[id.ID]id.ID
-	texts       int
+	// contributions is the same for these.
+	contributions map[id.ID]id.ID
+	texts         int
 	// tree is what the history leads to, as far as it applies; broken says that it does not to its
 	// end.
 	tree   *Project
@@ -177,6 +190,8 @@ const (
 	twice       = "stands twice"
 	noChangeset = "names no changeset of the bundle"
 	noTask      = "names no task of the bundle"
+
+	noContribution = "names no contribution of the bundle"
 )
 
 // importHistory replays the history, compares what it leads to with the files, and makes the
@@ -207,6 +222,7 @@ func (b *bundleImport) importHistory() {
 	if !b.broken {
 		b.compareFiles(tree)
 	}
+	b.event.Imported.Authors = tallyAuthors(nil, b.InheritedAuthors)
 	if !whole {
 		b.begin(single)
 	}
@@ -321,9 +337,12 @@ func (b *bundleImport) begin(single id.ID) {
 	published.ID, published.Source = single, SourceImport
 	published.Message = "Imported without its history."
 	b.event.Changesets = []ChangesetPublished{*published}
-	if count := len(b.History); count > 0 {
-		b.event.Imported.Changesets = []Origin{b.History[count-1].Origin}
+	origins := make([]Origin, len(b.History))
+	for nth := range b.History {
+		origins[nth] = b.History[nth].Origin
 	}
+	b.event.Imported.Changesets = origins[max(0, len(origins)-1):]
+	b.event.Imported.Authors = tallyAuthors(origins, b.InheritedAuthors)
 }
 
 // placeOf is the place of the operation that a refusal is about.
@@ -345,15 +364,23 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// blobs are the contents that the changesets name, each once.
+// blobs are the contents that the changesets and the revisions name, each once.
 func (b *bundleImport) blobs() (blobs []Blob) {
 	taken := make(map[Hash]bool, len(b.Contents))
+	take := func(hash Hash) {
+		if hash != (Hash{}) && !taken[hash] {
+			taken[hash] = true
+			blobs = append(blobs, Blob{Hash: hash, Content: b.Contents[hash]})
+		}
+	}
 	for nth := range b.event.Changesets {
 		for _, op := range b.event.Changesets[nth].Ops {
-			if op.Action != Delete && !taken[op.Blob] {
-				taken[op.Blob] = true
-				blobs = append(blobs, Blob{Hash: op.Blob, Content: b.Contents[op.Blob]})
-			}
+			take(op.Blob)
+		}
+	}
+	for _, revision := range b.event.Revisions {
+		for at := range revision.Files {
+			take(revision.Files[at].Blob)
 		}
 	}
 	return blobs

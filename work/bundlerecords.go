@@ -56,8 +56,12 @@ func (b *bundleImport) importTask(from *Task, field string) {
 	}
 	if from.Result != nil {
 		result := *from.Result
-		// Contributions do not come along.
-		result.Contribution = id.ID{}
+		if !result.Contribution.IsZero() {
+			known := false
+			if result.Contribution, known = b.contributions[result.Contribution]; !known {
+				b.fault(field+".result.contribution_id", noContribution)
+			}
+		}
 		if !result.Changeset.IsZero() {
 			result.Changeset = b.changeset(result.Changeset, field+".result.changeset_id")
 		}
@@ -269,6 +273,7 @@ func (b *bundleImport) mapEntity(entity *Entity) (known bool) {
 	case EntityArtifact:
 		entity.ID, known = b.artifacts[entity.ID]
 	case EntityContribution:
+		entity.ID, known = b.contributions[entity.ID]
 	default:
 		// Its type was refused.
 		return true
@@ -282,10 +287,11 @@ func (b *bundleImport) importRelations() {
 		return
 	}
 	for nth := range b.Relations {
-		relation := b.Relations[nth]
+		relation := b.Relations[nth].Record
 		relation.ID = b.next()
 		relation.CreatedBy, relation.CreatedAt = b.stamp.Agent, b.stamp.Now
 		b.event.Relations = append(b.event.Relations, &relation)
+		b.event.Imported.Relations = append(b.event.Imported.Relations, b.Relations[nth].Origin)
 	}
 }
 

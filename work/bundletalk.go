@@ -32,8 +32,8 @@ func (b *bundleImport) importDiscussions() {
 	}
 }
 
-// mapMatter puts the new ID of a thing in the place of that of the bundle. Contributions do not
-// come along, and a file may have gone since.
+// mapMatter puts the new ID of a thing in the place of that of the bundle. A file may have gone
+// since.
 func (b *bundleImport) mapMatter(about *Matter) (known bool) {
 	switch about.Type {
 	case MatterProject:
@@ -47,6 +47,8 @@ func (b *bundleImport) mapMatter(about *Matter) (known bool) {
 		about.ID, known = b.handoffs[about.ID]
 	case MatterArtifact:
 		about.ID, known = b.artifacts[about.ID]
+	case MatterContribution:
+		about.ID, known = b.contributions[about.ID]
 	case MatterFile:
 		return true
 	default:

@@ -39,7 +39,8 @@ func (s ContributionStatus) Final() bool { return s >= AcceptedStatus }
 
 // Contribution is a workspace that its author wants to be taken over, in all its revisions.
 type Contribution struct {
-	ID        id.ID              `cbor:"1,keyasint"`
+	ID id.ID `cbor:"1,keyasint"`
+	// Workspace is zero for one that came with a bundle.
 	Workspace id.ID              `cbor:"2,keyasint"`
 	Author    id.ID              `cbor:"3,keyasint"`
 	Status    ContributionStatus `cbor:"4,keyasint"`
@@ -143,13 +144,20 @@ func (c *Contribution) decide(status ContributionStatus, note string, at Moment)
 }
 
 // freeWorkspace gives the workspace of a contribution back to its author, unless it is over.
-func (p *Project) freeWorkspace(workspace id.ID, at Moment) {
-	if w, _ := p.Workspace(workspace); w.Status.Final() {
+func (p *Project) freeWorkspace(of *Contribution, at Moment) {
+	if w, ok := p.Workspace(of.Workspace); !ok || w.Status.Final() {
 		return
 	}
-	p.changeWorkspace(workspace, at, func(next *Workspace) {
+	p.changeWorkspace(of.Workspace, at, func(next *Workspace) {
 		next.Status, next.Contribution = WorkspaceOpen, id.ID{}
 	})
+}
+
+// setWorkspace gives the workspace of a contribution, where it has one, another status.
+func (p *Project) setWorkspace(of *Contribution, status WorkspaceStatus, at Moment) {
+	if !of.Workspace.IsZero() {
+		p.changeWorkspace(of.Workspace, at, func(next *Workspace) { next.Status = status })
+	}
 }
 
 // contributionFor is a contribution of a project that the caller may know of:
@@ -286,8 +294,8 @@ func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 // isPublishedBy reports whether all that a workspace has is in a revision, or in what a merge with
 // the head makes of it. What was written later is not lost: such a workspace stays open.
 func (p *Project) isPublishedBy(workspace id.ID, r *Revision, merged []Overlaid) bool {
-	w, _ := p.Workspace(workspace)
-	return r.shows(w) || w.Base == p.Head().ID && sameOverlay(w.Files, merged)
+	w, ok := p.Workspace(workspace)
+	return ok && (r.shows(w) || w.Base == p.Head().ID && sameOverlay(w.Files, merged))
 }
 
 // conflicted is the refusal of a contribution that contradicts the head. It is noted once for the
@@ -322,7 +330,7 @@ type ContributionConflicted struct {
 func (e *ContributionConflicted) apply(p *Project, at Moment) {
 	p.changeContribution(e.Contribution, at, func(next *Contribution) {
 		next.Status, next.Conflicts = ConflictStatus, e.Conflicts
-		p.changeWorkspace(next.Workspace, at, func(w *Workspace) { w.Status = WorkspaceConflict })
+		p.setWorkspace(next, WorkspaceConflict, at)
 	})
 }
 
@@ -340,7 +348,7 @@ func (e *ContributionAccepted) apply(p *Project, at Moment) {
 	p.changeContribution(e.Contribution, at, func(next *Contribution) {
 		next.decide(AcceptedStatus, e.Note, at)
 		next.Changeset = e.Changeset
-		p.freeWorkspace(next.Workspace, at)
+		p.freeWorkspace(next, at)
 	})
 }
 
@@ -383,7 +391,7 @@ type ContributionRejected struct {
 func (e *ContributionRejected) apply(p *Project, at Moment) {
 	p.changeContribution(e.Contribution, at, func(next *Contribution) {
 		next.decide(RejectedStatus, e.Reason, at)
-		p.changeWorkspace(next.Workspace, at, func(w *Workspace) { w.Status = WorkspaceClosed })
+		p.setWorkspace(next, WorkspaceClosed, at)
 	})
 }
 
@@ -426,6 +434,6 @@ type ContributionWithdrawn struct {
 func (e *ContributionWithdrawn) apply(p *Project, at Moment) {
 	p.changeContribution(e.Contribution, at, func(next *Contribution) {
 		next.decide(WithdrawnStatus, e.Reason, at)
-		p.freeWorkspace(next.Workspace, at)
+		p.freeWorkspace(next, at)
 	})
 }

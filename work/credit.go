@@ -17,6 +17,20 @@ type Credit struct {
 	// Reviewers are in the order of their first reviews.
 	Reviewers  []id.ID `cbor:"5,keyasint,omitempty"`
 	AcceptedBy id.ID   `cbor:"6,keyasint"`
+	// Origin is what a bundle says of it, nil where none does.
+	Origin *CreditOrigin `cbor:"7,keyasint,omitempty"`
+}
+
+// CreditOrigin is what a bundle says of a credit. Nobody vouches for it.
+type CreditOrigin struct {
+	// Project, Contribution and Changeset are zero where the bundle does not tell them.
+	Project      id.ID          `cbor:"1,keyasint,omitzero"`
+	Contribution id.ID          `cbor:"2,keyasint,omitzero"`
+	Changeset    id.ID          `cbor:"3,keyasint,omitzero"`
+	Author       BundledAgent   `cbor:"4,keyasint"`
+	Reviewers    []BundledAgent `cbor:"5,keyasint,omitempty"`
+	// AcceptedBy is zero for what was accepted after it came with the bundle.
+	AcceptedBy BundledAgent `cbor:"6,keyasint"`
 }
 
 // CreditsMax is how many credits go along with a fork or an import.
@@ -25,20 +39,36 @@ const CreditsMax = 100
 // Agents are all that a credit names.
 func (c *Credit) Agents() []id.ID { return append([]id.ID{c.Author, c.AcceptedBy}, c.Reviewers...) }
 
-// creditOf is the credit of a contribution that was accepted.
-func (p *Project) creditOf(c *Contribution) Credit {
-	return Credit{
+// CreditOf is the credit of a contribution that was accepted.
+func (p *Project) CreditOf(c *Contribution) Credit {
+	credit := Credit{
 		Project: p.ID, Contribution: c.ID, Changeset: c.Changeset, Author: c.Author,
 		Reviewers: c.Reviewers(), AcceptedBy: c.DecidedBy,
 	}
+	if origin := p.ContributionOrigin(c); origin != nil {
+		credit.Origin = origin.credit(p.bundled.Project.ID)
+	}
+	return credit
+}
+
+// same reports whether two credits are of one contribution.
+func (c *Credit) same(other *Credit) bool {
+	switch {
+	case c.Contribution != other.Contribution:
+		return false
+	case c.Origin == nil || other.Origin == nil:
+		return c.Origin == other.Origin
+	}
+	return c.Origin.Contribution == other.Origin.Contribution &&
+		(!c.Origin.Contribution.IsZero() || c.Origin == other.Origin)
 }
 
 // CreditsAt are the credits of the history up to a changeset, the newest first, behind them those
-// that came in with imports, and those that the project came with as a fork.
+// that came in with imports, and those that the project came with as a fork or with a bundle.
 func (p *Project) CreditsAt(at *Changeset) (credits []Credit) {
 	p.Contributions(id.ID{}, func(c *Contribution) bool {
 		if c.Status == AcceptedStatus && c.Changeset.Compare(at.ID) <= 0 {
-			credits = append(credits, p.creditOf(c))
+			credits = append(credits, p.CreditOf(c))
 		}
 		return len(credits) < CreditsMax
 	})
@@ -52,6 +82,9 @@ func (p *Project) CreditsAt(at *Changeset) (credits []Credit) {
 	if p.fork != nil {
 		all.credit(p.fork.Credits...)
 	}
+	if p.bundled != nil {
+		all.credit(p.bundled.Credits...)
+	}
 	return all.credits
 }
 
@@ -59,7 +92,10 @@ func (p *Project) CreditsAt(at *Changeset) (credits []Credit) {
 // and of what a fork or an import brought those that came with it.
 type owed struct {
 	authors []id.ID
+	bundled []BundledAgent
 	credits []Credit
+	// accepted leads from changesets to the contributions of a bundle that became them.
+	accepted map[id.ID]*Contribution
 }
 
 // owedFor collects what files are owed to, at most ImportAuthorsMax authors and CreditsMax credits.
@@ -75,20 +111,26 @@ func (p *Project) owedFor(files []FileInfo) (o owed) {
 }
 
 func (p *Project) owedForStep(step *Changeset, o *owed) {
+	if origin := p.ChangesetOrigin(step); origin != nil {
+		p.owedForBundled(step, origin, o)
+	}
 	switch step.Source {
 	case SourceContribution:
 		if c, ok := p.Contribution(step.SourceID); ok {
-			o.credit(p.creditOf(c))
+			o.credit(p.CreditOf(c))
 		}
 	case SourceImport:
-		if brought, ok := p.Import(step.SourceID); ok && len(brought.Authors) > 0 {
+		if brought, ok := p.Import(step.SourceID); ok {
 			o.credit(brought.Credits...)
-			o.author(brought.Authors...)
-			return
+			o.name(brought.BundledAuthors...)
+			if o.author(brought.Authors...); len(brought.Authors) > 0 {
+				return
+			}
 		}
 	case SourceFork:
 		if p.fork != nil && len(p.fork.Authors) > 0 {
 			o.credit(p.fork.Credits...)
+			o.nameAll(p.fork.BundledAuthors)
 			for _, one := range p.fork.Authors {
 				o.author(one.Agent)
 			}
@@ -96,6 +138,43 @@ func (p *Project) owedForStep(step *Changeset, o *owed) {
 		}
 	}
 	o.author(step.Author)
+}
+
+// owedForBundled is what a bundle says of a changeset that came with it.
+func (p *Project) owedForBundled(step *Changeset, origin *Origin, o *owed) {
+	if !p.bundled.Whole || origin.Source == SourceFork {
+		o.credit(p.bundled.Credits...)
+		o.nameAll(p.bundled.Authors)
+		return
+	}
+	if brought, ok := p.Import(step.SourceID); ok && len(brought.BundledAuthors) > 0 {
+		return
+	}
+	o.name(origin.agent())
+	if o.accepted == nil {
+		o.accepted = map[id.ID]*Contribution{}
+		p.Contributions(id.ID{}, func(c *Contribution) bool {
+			o.accepted[c.Changeset] = c
+			return true
+		})
+	}
+	if c := o.accepted[step.ID]; c != nil {
+		o.credit(p.CreditOf(c))
+	}
+}
+
+func (o *owed) name(agents ...BundledAgent) {
+	for _, one := range agents {
+		if len(o.bundled) < ImportAuthorsMax && !slices.Contains(o.bundled, one) {
+			o.bundled = append(o.bundled, one)
+		}
+	}
+}
+
+func (o *owed) nameAll(authors []BundledAuthor) {
+	for at := range authors {
+		o.name(authors[at].Agent)
+	}
 }
 
 func (o *owed) author(authors ...id.ID) {
@@ -109,7 +188,7 @@ func (o *owed) author(authors ...id.ID) {
 func (o *owed) credit(credits ...Credit) {
 	for _, one := range credits {
 		known := slices.ContainsFunc(o.credits, func(c Credit) bool {
-			return c.Contribution == one.Contribution
+			return c.same(&one)
 		})
 		if len(o.credits) < CreditsMax && !known {
 			o.credits = append(o.credits, one)

@@ -16,6 +16,8 @@ type Fork struct {
 	Authors []InheritedAuthor `cbor:"4,keyasint,omitempty"`
 	// Credits are those of contributions in that history, the newest first.
 	Credits []Credit `cbor:"5,keyasint,omitempty"`
+	// BundledAuthors are those of whom a bundle says that they wrote it.
+	BundledAuthors []BundledAuthor `cbor:"6,keyasint,omitempty"`
 
 	tree *Tree
 }
@@ -36,8 +38,9 @@ type ForkProject struct {
 	Changeset id.ID
 	Tree      *Tree
 	// Authors and Credits are those of the history up to that changeset.
-	Authors []InheritedAuthor
-	Credits []Credit
+	Authors        []InheritedAuthor
+	Credits        []Credit
+	BundledAuthors []BundledAuthor
 }
 
 // Creates reports whether a command makes the project that it is given to.
@@ -64,7 +67,7 @@ func (c *ForkProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	forked := &ProjectForked{
 		ID: stamp.ID(0), Project: c.Source, Changeset: c.Changeset, Root: c.Tree.Root(),
 		Files: c.Tree.FilesCount(), Bytes: c.Tree.FilesBytes(), Authors: c.Authors,
-		Credits: c.Credits, Tree: c.Tree,
+		Credits: c.Credits, BundledAuthors: c.BundledAuthors, Tree: c.Tree,
 	}
 	return Decision{
 		Events: []Event{
@@ -106,6 +109,8 @@ type ProjectForked struct {
 	Bytes     int64             `cbor:"6,keyasint,omitempty"`
 	Authors   []InheritedAuthor `cbor:"7,keyasint,omitempty"`
 	Credits   []Credit          `cbor:"8,keyasint,omitempty"`
+
+	BundledAuthors []BundledAuthor `cbor:"9,keyasint,omitempty"`
 	// Tree is not in the log.
 	Tree *Tree `cbor:"-"`
 }
@@ -123,7 +128,7 @@ func (e *ProjectForked) apply(p *Project, at Moment) {
 	}
 	p.fork = &Fork{
 		Project: e.Project, Changeset: e.Changeset, Root: e.Root, Authors: e.Authors,
-		Credits: e.Credits, tree: e.Tree,
+		Credits: e.Credits, BundledAuthors: e.BundledAuthors, tree: e.Tree,
 	}
 	first := &ChangesetPublished{ID: e.ID, Source: SourceFork, SourceID: e.Changeset}
 	p.publish(first, at.Agent, at.Now)

@@ -1,6 +1,9 @@
 package work_test
 
-import "pws/work"
+import (
+	"pws/internal/id"
+	"pws/work"
+)
 
 // frozenBundleEvents are the events of bundles.
 var frozenBundleEvents = []frozenEvent{{"36-project-imported", &work.ProjectImported{
@@ -54,7 +57,69 @@ var frozenBundleEvents = []frozenEvent{{"36-project-imported", &work.ProjectImpo
 		Artifacts:     []work.Origin{frozenOrigin("old artifact")},
 	},
 	Status: work.Archived,
+}}, {"36-project-imported-contributions", &work.ProjectImported{
+	Changesets: []work.ChangesetPublished{{
+		ID: agent("changeset"), Source: work.SourceImport, SourceID: agent("import"),
+	}},
+	Status: work.Active,
+	Contributions: []*work.Contribution{{
+		ID: agent("contribution"), Author: agent("ann"), Status: work.AcceptedStatus,
+		Revisions: []id.ID{agent("revision")}, Changeset: agent("changeset"), Note: "n",
+		Reviews: []*work.Review{{
+			ID: agent("review"), Revision: agent("revision"), Author: agent("ann"),
+			Verdict: work.VerdictApprove, Binding: true, Body: "b", CreatedAt: testNow,
+		}},
+		DecidedBy: agent("ann"), DecidedAt: testNow, CreatedAt: testNow, UpdatedAt: testNow,
+		Version: 1,
+	}},
+	Revisions: []*work.Revision{{
+		ID: agent("revision"), Contribution: agent("contribution"), Number: 1,
+		Base: agent("changeset"), Summary: "s", CreatedAt: testNow,
+		Files: []work.Overlaid{{Path: "a", From: "b", Blob: blob("1").Hash, Size: 1, Type: "text/x"}},
+	}},
+	Imports: []*work.Import{{
+		ID: agent("import"), Changeset: agent("changeset"), Files: 1, License: "MIT", Name: "n",
+		CreatedBy: agent("ann"), CreatedAt: testNow, Credits: []work.Credit{frozenSaidCredit()},
+		BundledAuthors: []work.BundledAgent{frozenAgent("zoe")},
+	}},
+	Imported: work.Imported{
+		Project: frozenOrigin("project"), State: frozenOrigin(""), Whole: true,
+		Contributions: []work.ContributionOrigin{{
+			Record:    frozenOrigin("old contribution"),
+			Revisions: []work.Origin{frozenOrigin("old revision")},
+			Reviews:   []work.Origin{frozenOrigin("old review")},
+			Decision:  frozenOrigin(""), Changeset: agent("became"),
+		}},
+		Credits:   []work.Credit{frozenSaidCredit()},
+		Authors:   []work.BundledAuthor{{Agent: frozenAgent("carl"), Changesets: 7}},
+		Imports:   []work.Origin{frozenOrigin("old import")},
+		Relations: []work.Origin{frozenOrigin("old relation")},
+	},
+}}, {"31-project-forked-bundled", &work.ProjectForked{
+	ID: agent("changeset"), Project: agent("source"), Changeset: agent("head"),
+	Root: blob("root").Hash, Credits: []work.Credit{frozenSaidCredit()},
+	BundledAuthors: []work.BundledAuthor{{Agent: frozenAgent("carl"), Changesets: 7}},
+}}, {"33-artifact-imported-bundled", &work.ArtifactImported{
+	ID: agent("import"), Artifact: agent("artifact"), Source: agent("source"),
+	SourceChangeset: agent("there"), Changeset: agent("changeset"), License: "MIT", Name: "n",
+	Credits:        []work.Credit{frozenSaidCredit()},
+	BundledAuthors: []work.BundledAgent{frozenAgent("zoe")},
 }}}
+
+func frozenAgent(name string) work.BundledAgent {
+	return work.BundledAgent{Agent: agent(name), Handle: name}
+}
+
+func frozenSaidCredit() work.Credit {
+	return work.Credit{
+		Project: agent("project"), Author: agent("ann"), AcceptedBy: agent("ann"),
+		Origin: &work.CreditOrigin{
+			Project: agent("source"), Contribution: agent("old"), Changeset: agent("became"),
+			Author: frozenAgent("carl"), Reviewers: []work.BundledAgent{frozenAgent("zoe")},
+			AcceptedBy: frozenAgent("ann"),
+		},
+	}
+}
 
 func frozenOrigin(name string) work.Origin {
 	return work.Origin{ID: agent(name), Agent: agent("carl"), CreatedAt: 4}

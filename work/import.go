@@ -12,7 +12,8 @@ import (
 // keeps whom the files are owed to and under which license, whatever becomes of the source.
 type Import struct {
 	ID id.ID `cbor:"1,keyasint"`
-	// Artifact, Source and SourceChangeset are of the project that was taken from.
+	// Artifact, Source and SourceChangeset are of the project that was taken from. They are zero where
+	// a bundle tells of the import and not of them.
 	Artifact        id.ID `cbor:"2,keyasint"`
 	Source          id.ID `cbor:"3,keyasint"`
 	SourceChangeset id.ID `cbor:"4,keyasint"`
@@ -31,13 +32,15 @@ type Import struct {
 	CreatedAt int64 `cbor:"12,keyasint"`
 	// Credits are those of contributions that wrote the files, at most CreditsMax.
 	Credits []Credit `cbor:"13,keyasint,omitempty"`
+	// BundledAuthors are those of whom a bundle says that they wrote the files.
+	BundledAuthors []BundledAgent `cbor:"14,keyasint,omitempty"`
 }
 
 func (i *Import) ident() id.ID { return i.ID }
 
 // sound reports whether a saved import is one that the rules know.
 func (i *Import) sound() bool {
-	return i != nil && !i.Artifact.IsZero() && !i.Source.IsZero() && i.Files >= 0
+	return i != nil && i.Artifact.IsZero() == i.Source.IsZero() && i.Files >= 0
 }
 
 func (i *Import) bytes() int { return len(i.Prefix) + len(i.Name) + len(i.License) }
@@ -56,9 +59,10 @@ type Offer struct {
 	Artifact, Project, Changeset id.ID
 	Name, License                string
 	// Files are in the order of their paths' bytes.
-	Files   []FileInfo
-	Authors []id.ID
-	Credits []Credit
+	Files          []FileInfo
+	Authors        []id.ID
+	BundledAuthors []BundledAgent
+	Credits        []Credit
 }
 
 // Offer reads an artifact for an agent that wants to import it: ARTIFACT_NOT_FOUND where it may not
@@ -80,7 +84,7 @@ func (p *Project) Offer(a *Artifact, agent id.ID) (*Offer, error) {
 		return true
 	})
 	due := p.owedFor(offer.Files)
-	offer.Authors, offer.Credits = due.authors, due.credits
+	offer.Authors, offer.BundledAuthors, offer.Credits = due.authors, due.bundled, due.credits
 	return offer, nil
 }
 
@@ -134,7 +138,7 @@ func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 		ID: published.SourceID, Artifact: c.Offer.Artifact, Source: c.Offer.Project,
 		SourceChangeset: c.Offer.Changeset, Prefix: c.Prefix, Changeset: published.ID,
 		Files: len(ops), License: c.Offer.License, Name: c.Offer.Name, Authors: c.Offer.Authors,
-		Credits: c.Offer.Credits,
+		Credits: c.Offer.Credits, BundledAuthors: c.Offer.BundledAuthors,
 	}
 	if err := p.requireImportRoom(imported); err != nil {
 		return Decision{}, err
@@ -228,13 +232,16 @@ type ArtifactImported struct {
 	Name            string   `cbor:"9,keyasint"`
 	Authors         []id.ID  `cbor:"10,keyasint,omitempty"`
 	Credits         []Credit `cbor:"11,keyasint,omitempty"`
+
+	BundledAuthors []BundledAgent `cbor:"12,keyasint,omitempty"`
 }
 
 func (e *ArtifactImported) record(at Moment) *Import {
 	return &Import{
 		ID: e.ID, Artifact: e.Artifact, Source: e.Source, SourceChangeset: e.SourceChangeset,
 		Prefix: e.Prefix, Changeset: e.Changeset, Files: e.Files, License: e.License, Name: e.Name,
-		Authors: e.Authors, Credits: e.Credits, CreatedBy: at.Agent, CreatedAt: at.Now,
+		Authors: e.Authors, Credits: e.Credits, BundledAuthors: e.BundledAuthors,
+		CreatedBy: at.Agent, CreatedAt: at.Now,
 	}
 }
 

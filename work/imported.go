@@ -20,6 +20,8 @@ type Origin struct {
 	Source Source `cbor:"5,keyasint,omitempty"`
 }
 
+func (o *Origin) agent() BundledAgent { return BundledAgent{Agent: o.Agent, Handle: o.Handle} }
+
 // Imported is what a project keeps of the bundle that it was made of: the origins of the records
 // that came with it, in the order of the records. Later records stand behind them.
 type Imported struct {
@@ -42,6 +44,15 @@ type Imported struct {
 	Artifacts     []Origin `cbor:"11,keyasint,omitempty"`
 	Discussions   []Origin `cbor:"12,keyasint,omitempty"`
 	Comments      []Origin `cbor:"13,keyasint,omitempty"`
+
+	Contributions []ContributionOrigin `cbor:"14,keyasint,omitempty"`
+	// Credits and Authors are those of what did not come along itself: of the history where its head
+	// stands for it, and of what that had been forked from.
+	Credits []Credit        `cbor:"15,keyasint,omitempty"`
+	Authors []BundledAuthor `cbor:"16,keyasint,omitempty"`
+
+	Imports   []Origin `cbor:"17,keyasint,omitempty"`
+	Relations []Origin `cbor:"18,keyasint,omitempty"`
 }
 
 // Imported is nil for a project that was not made of a bundle.
@@ -93,6 +104,24 @@ func (p *Project) ArtifactOrigin(a *Artifact) *Origin {
 	return originAt(p.bundled.Artifacts, nth)
 }
 
+// ImportOrigin is where an import comes from; nil for one that was made here.
+func (p *Project) ImportOrigin(i *Import) *Origin {
+	if p.bundled == nil {
+		return nil
+	}
+	nth, _ := p.imports.find(i.ID)
+	return originAt(p.bundled.Imports, nth)
+}
+
+// RelationOrigin is where a relation comes from; nil for one that was recorded here.
+func (p *Project) RelationOrigin(r *Relation) *Origin {
+	if p.bundled == nil {
+		return nil
+	}
+	nth, _ := p.relations.find(r.ID)
+	return originAt(p.bundled.Relations, nth)
+}
+
 // DiscussionOrigin is where a discussion comes from; nil for one that was opened here.
 func (p *Project) DiscussionOrigin(d *Discussion) *Origin {
 	if p.bundled == nil {
@@ -133,6 +162,10 @@ type ProjectImported struct {
 
 	Discussions []*Discussion `cbor:"10,keyasint,omitempty"`
 	Comments    []*Comment    `cbor:"11,keyasint,omitempty"`
+
+	Contributions []*Contribution `cbor:"12,keyasint,omitempty"`
+	Revisions     []*Revision     `cbor:"13,keyasint,omitempty"`
+	Imports       []*Import       `cbor:"14,keyasint,omitempty"`
 }
 
 func (e *ProjectImported) apply(p *Project, at Moment) {
@@ -159,6 +192,17 @@ func (e *ProjectImported) apply(p *Project, at Moment) {
 	}
 	for _, comment := range e.Comments {
 		p.addComment(comment)
+	}
+	for _, brought := range e.Imports {
+		p.imports.put(brought, p.Revision+1)
+		p.keepImport(brought)
+	}
+	for _, revision := range e.Revisions {
+		p.revisions.put(revision, p.Revision+1)
+		p.countRevision(revision)
+	}
+	for _, contribution := range e.Contributions {
+		p.putContribution(contribution)
 	}
 	for _, relation := range e.Relations {
 		p.relations.put(relation, p.Revision+1)
@@ -188,7 +232,10 @@ func (p *Project) restoreImported(head *headRecord, chunk func(Chunk) ([]byte, e
 		len(p.bundled.Tasks) > p.tasks().len() || len(p.bundled.Artifacts) > p.artifacts.len() ||
 		len(p.bundled.Verifications) > p.verifications.len() ||
 		len(p.bundled.Discussions) > p.discussions.len() ||
-		len(p.bundled.Comments) > p.comments.len() {
+		len(p.bundled.Comments) > p.comments.len() ||
+		len(p.bundled.Contributions) > p.contributions.len() ||
+		len(p.bundled.Imports) > p.imports.len() ||
+		len(p.bundled.Relations) > p.relations.len() {
 		return errors.New("project head: more records came with a bundle than there are")
 	}
 	return nil

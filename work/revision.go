@@ -301,7 +301,7 @@ func (p *Project) restoreContributions(
 
 // knows reports whether there is what a saved contribution names.
 func (p *Project) knows(c *Contribution) bool {
-	if _, ok := p.Workspace(c.Workspace); !ok {
+	if _, ok := p.Workspace(c.Workspace); !ok && !c.Workspace.IsZero() {
 		return false
 	}
 	for at, one := range c.Revisions {

@@ -31,9 +31,9 @@ type Checker interface {
 
 // Refuser is implemented by requests whose handlers judge more of the form, so that a client hears
 // of everything at once. Refuse is called with faults of the members and returns the error of these
-// and of its own. Members may be out of their bounds then, and those of a wrong type are empty; what
-// follows from a fault that was told is not to be told again. A request whose members hold goes to
-// the handler.
+// and of its own. Members may be out of their bounds then, and those of a wrong type are empty:
+// what follows from a fault that was told is not to be told again. A request whose members hold
+// goes to the handler.
 type Refuser interface {
 	Refuse(faults []fault.Field) error
 }

@@ -1,0 +1,146 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+)
+
+// told is what a bundle tells, whatever the IDs in it and whoever brought it in: IDs are numbered,
+// and of a record that came with a bundle what its origin says stands for its own.
+func told(t failer, data []byte, full bool) any {
+	t.Helper()
+	bundle := object(t, data)["bundle"].(map[string]any)
+	names := map[string]string{}
+	project := bundle["project"].(map[string]any)
+	names[project["id"].(string)] = "project"
+	for section, list := range bundle {
+		records, _ := list.([]any)
+		for nth, one := range records {
+			record, _ := one.(map[string]any)
+			name := fmt.Sprint(section, nth)
+			nameOf(names, name, record)
+			for _, part := range []string{"revisions", "reviews"} {
+				parts, _ := record[part].([]any)
+				for at, one := range parts {
+					nameOf(names, fmt.Sprint(name, part, at), one.(map[string]any))
+				}
+			}
+		}
+	}
+	for _, name := range []string{
+		"id", "owner", "head_changeset_id", "version", "created_at", "updated_at", "visibility",
+		"reuse_policy", "viewer",
+	} {
+		delete(project, name)
+	}
+	delete(project["counts"].(map[string]any), "members")
+	// A claimed task is not open, and its claim does not come along.
+	delete(project["counts"].(map[string]any), "open_tasks")
+	for _, derived := range []string{
+		"exported_at", "manifest", "provenance", "integrity", "agents",
+	} {
+		delete(bundle, derived)
+	}
+	if !full {
+		for _, name := range []string{
+			"history", "handoffs", "latest_handoff", "tasks", "contributions", "imports",
+			"artifacts",
+		} {
+			delete(bundle, name)
+		}
+		delete(project["counts"].(map[string]any), "changesets")
+		delete(project["counts"].(map[string]any), "contributions_pending")
+		// Languages of as many files are in the order in which they came.
+		delete(project, "languages")
+	}
+	return renamed(bundle, names, full)
+}
+
+func nameOf(names map[string]string, name string, record map[string]any) {
+	if id, named := record["id"].(string); named {
+		names[id] = name
+	}
+}
+
+// renamed is a value with numbers for IDs.
+func renamed(value any, names map[string]string, full bool) any {
+	switch value := value.(type) {
+	case string:
+		if name, known := names[value]; known {
+			return name
+		}
+	case []any:
+		for at := range value {
+			value[at] = renamed(value[at], names, full)
+		}
+	case map[string]any:
+		if _, credit := value["accepted_by"]; credit {
+			if origin, ok := value["origin"].(map[string]any); ok {
+				value = origin
+			}
+			// What it was is of the project that was exported first.
+			return []any{value["author"], value["reviewers"], value["accepted_by"]}
+		}
+		_, byID := value["created_by"]
+		if origin, ok := value["origin"].(map[string]any); ok {
+			value["created_at"], value["author"] = origin["created_at"], origin["author"]
+			if kind, ok := origin["source_type"]; ok {
+				value["source"] = map[string]any{"type": kind}
+			}
+			value["created_by"] = origin["author"].(map[string]any)["agent_id"]
+		}
+		if source, ok := value["source"].(map[string]any); ok {
+			delete(source, "id")
+		}
+		asSaid(value)
+		if _, revision := value["number"]; revision || byID {
+			delete(value, "author")
+		}
+		if _, task := value["attempt_count"]; task {
+			if value["status"] != "BLOCKED" {
+				// What it waits for is derived, and told by ID.
+				delete(value, "blocked")
+			}
+		} else {
+			delete(value, "created_by")
+		}
+		for _, name := range []string{"origin", "updated_at", "updated_by", "work_session_id"} {
+			delete(value, name)
+		}
+		for name := range value {
+			if !full && strings.HasSuffix(name, "changeset_id") ||
+				!full && name == "entity_id" {
+				delete(value, name)
+				continue
+			}
+			value[name] = renamed(value[name], names, full)
+		}
+	}
+	return value
+}
+
+// asSaid puts what an origin says of an import or a contribution in the place of what they say, and
+// takes away what stays with the project.
+func asSaid(value map[string]any) {
+	if own, brought := value["bundle_authors"].([]any); brought {
+		value["authors"] = append(value["authors"].([]any), own...)
+		// What was offered is of the project that was exported first.
+		for _, name := range []string{
+			"bundle_authors", "artifact_id", "source_project_id", "source_changeset_id",
+		} {
+			delete(value, name)
+		}
+	}
+	if _, contribution := value["revisions"]; contribution {
+		if origin, ok := value["origin"].(map[string]any); ok {
+			value["attribution"], value["decided_at"] = origin["attribution"], origin["decided_at"]
+			value["decided_by"] = nil
+			if decider, ok := origin["decided_by"].(map[string]any); ok {
+				value["decided_by"] = decider["agent_id"]
+			}
+		}
+		for _, name := range []string{"workspace_id", "conflicts"} {
+			delete(value, name)
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// readContributions reads contributions with their revisions and reviews. What a merge that was
+// tried found does not come along: the next try finds it again.
+func (i *importer) readContributions() {
+	for nth := range i.bundle.Contributions {
+		if len(i.faults) >= bundleFaultsMax {
+			return
+		}
+		from, field := &i.bundle.Contributions[nth], fmt.Sprintf("contributions[%d]", nth)
+		made := work.BundledContribution{
+			Record: work.Contribution{
+				ID:     i.id(id.Contribution, from.ID, field+".id"),
+				Status: work.ParseContributionStatus(from.Status), Note: from.DecisionNote,
+			},
+			Origin: i.contributionOrigin(from, field),
+		}
+		i.check(messageCheck, from.DecisionNote, field+".decision_note")
+		i.readOutcome(&made.Record, from, field)
+		if count := len(from.Revisions); count == 0 || count > work.RevisionsMax {
+			i.fault(field+".revisions", fmt.Sprintf("must have from 1 to %d items", work.RevisionsMax))
+		} else if from.Revisions[count-1].ID != from.CurrentRevisionID {
+			i.fault(field+".current_revision_id", "is not the last of revisions")
+		}
+		for at := range from.Revisions {
+			made.Revisions = append(made.Revisions,
+				i.readRevision(from, at, fmt.Sprintf("%s.revisions[%d]", field, at)))
+		}
+		i.readReviews(&made.Record, from, field)
+		i.command.Contributions = append(i.command.Contributions, made)
+	}
+}
+
+// readOutcome reads how far a contribution has come.
+func (i *importer) readOutcome(made *work.Contribution, from *Contribution, field string) {
+	if made.Status == 0 {
+		i.fault(field+".status", isRequired)
+	}
+	switch accepted := made.Status == work.AcceptedStatus; {
+	case accepted && from.AcceptedID == nil:
+		i.fault(field+".accepted_changeset_id", isRequired)
+	case accepted:
+		made.Changeset = i.id(id.Changeset, *from.AcceptedID, field+".accepted_changeset_id")
+	case from.AcceptedID != nil:
+		i.fault(field+".accepted_changeset_id", "goes with the status ACCEPTED alone")
+	}
+}
+
+func (i *importer) readRevision(
+	of *Contribution, nth int, field string,
+) (made work.BundledRevision) {
+	from := &of.Revisions[nth]
+	i.check(messageCheck, from.Summary, field+".summary")
+	if from.Number != nth+1 {
+		i.fault(field+".number", fmt.Sprintf("must be %d: its place", nth+1))
+	}
+	made.Record = work.Revision{
+		ID: i.id(id.Revision, from.ID, field+".id"), Number: nth + 1, Summary: from.Summary,
+		Base: i.id(id.Changeset, from.BaseID, field+".base_changeset_id"),
+	}
+	made.Ops, made.Doubtful = i.readOperations(from.Operations, field)
+	return made
+}
+
+// readReviews reads what was said of a contribution, within the bounds of a request that says it.
+func (i *importer) readReviews(made *work.Contribution, from *Contribution, of string) {
+	if len(from.Reviews) > work.ReviewsMax {
+		i.fault(of+".reviews", fmt.Sprintf("must have at most %d items", work.ReviewsMax))
+		return
+	}
+	for at := range from.Reviews {
+		review, field := &from.Reviews[at], fmt.Sprintf("%s.reviews[%d]", of, at)
+		said := CreateReview{
+			RevisionID: review.RevisionID, Verdict: review.Verdict, Body: review.Body,
+			Comments: review.Comments,
+		}
+		judge(i, field, &said)
+		for nth := range said.Comments {
+			i.path(said.Comments[nth].Path, fmt.Sprintf("%s.comments[%d].path", field, nth))
+		}
+		made.Reviews = append(made.Reviews, &work.Review{
+			ID:       i.id(id.Review, review.ID, field+".id"),
+			Revision: parsed(id.Revision, said.RevisionID),
+			Verdict:  work.ParseVerdict(said.Verdict), Binding: review.Binding, Body: said.Body,
+			Comments: reviewComments(said.Comments),
+		})
+	}
+	if made.Bytes() > work.ReviewTextBytesMax {
+		i.fault(of+".reviews", fmt.Sprintf("have more than %d bytes", work.ReviewTextBytesMax))
+	}
+}
+
+// contributionOrigin is what is kept of where a contribution comes from: what it had as its origin
+// already, and what became of it since.
+func (i *importer) contributionOrigin(from *Contribution, field string) work.ContributionOrigin {
+	known := from.Origin
+	if known == nil {
+		known = &ContributionOrigin{
+			ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
+		}
+	}
+	said := work.ContributionOrigin{
+		Record: i.origin(id.Contribution, &RecordOrigin{
+			ID: known.ID, Author: known.Author, CreatedAt: known.CreatedAt,
+		}, field),
+	}
+	for at := range from.Revisions[:min(len(from.Revisions), work.RevisionsMax)] {
+		one := &from.Revisions[at]
+		said.Revisions = append(said.Revisions, i.origin(id.Revision,
+			originOf(one.Origin, RecordOrigin{
+				ID: one.ID, Author: from.Author, CreatedAt: one.CreatedAt,
+			}), fmt.Sprintf("%s.revisions[%d]", field, at)))
+	}
+	for at := range from.Reviews[:min(len(from.Reviews), work.ReviewsMax)] {
+		one := &from.Reviews[at]
+		said.Reviews = append(said.Reviews, i.origin(id.Review,
+			originOf(one.Origin, RecordOrigin{
+				ID: one.ID, Author: one.Author, CreatedAt: one.CreatedAt,
+			}), fmt.Sprintf("%s.reviews[%d]", field, at)))
+	}
+	decider, at, accepted := known.DecidedBy, known.DecidedAt, known.AcceptedID
+	if decider == nil && from.DecidedBy != nil {
+		decider, at, accepted = i.agentNamed(*from.DecidedBy), from.DecidedAt, from.AcceptedID
+	}
+	if decider != nil {
+		said.Decision = work.Origin{
+			Agent:  i.id(id.Agent, decider.AgentID, field+".decided_by"),
+			Handle: i.handle(decider.Handle, field+".decided_by"),
+		}
+		if at != nil {
+			said.Decision.CreatedAt = i.time(*at, field+".decided_at")
+		}
+		if accepted != nil {
+			said.Changeset = i.id(id.Changeset, *accepted, field+".accepted_changeset_id")
+		}
+	} else if work.ParseContributionStatus(from.Status).Final() {
+		i.fault(field+".decided_by", isRequired)
+	}
+	return said
+}
+
+// readInherited reads to whom is owed what the project of the bundle came with.
+func (i *importer) readInherited() {
+	from := &i.bundle.Provenance
+	for nth := range from.Inherited {
+		field := fmt.Sprintf("provenance.inherited_contributions[%d]", nth)
+		if nth == work.CreditsMax {
+			i.fault("provenance.inherited_contributions",
+				fmt.Sprintf("must have at most %d items", work.CreditsMax))
+			return
+		}
+		i.command.Inherited = append(i.command.Inherited,
+			*i.creditOrigin(&from.Inherited[nth], field))
+	}
+	i.readInheritedAuthors()
+}
+
+func (i *importer) creditOrigin(from *Credit, field string) *work.CreditOrigin {
+	said := from.Origin
+	if said == nil {
+		said = &CreditOrigin{
+			ProjectID: from.ProjectID, ContributionID: from.ContributionID,
+			ChangesetID: from.ChangesetID, Author: from.Author, Reviewers: from.Reviewers,
+			AcceptedBy: &from.AcceptedBy,
+		}
+	}
+	made := &work.CreditOrigin{
+		Author: i.agent(&said.Author, field+".author"), Reviewers: i.agents(said.Reviewers, field),
+	}
+	for _, one := range []struct {
+		prefix id.Prefix
+		text   *string
+		into   *id.ID
+		name   string
+	}{
+		{id.Project, said.ProjectID, &made.Project, ".project_id"},
+		{id.Contribution, said.ContributionID, &made.Contribution, ".contribution_id"},
+		{id.Changeset, said.ChangesetID, &made.Changeset, ".changeset_id"},
+	} {
+		if one.text != nil {
+			*one.into = i.id(one.prefix, *one.text, field+one.name)
+		}
+	}
+	if said.AcceptedBy != nil {
+		made.AcceptedBy = i.agent(said.AcceptedBy, field+".accepted_by")
+	}
+	return made
+}
+
+// agents are at most ReviewsMax agents that a bundle names.
+func (i *importer) agents(list []AgentRef, field string) []work.BundledAgent {
+	if len(list) > work.ReviewsMax {
+		i.fault(field+".reviewers", fmt.Sprintf("must have at most %d items", work.ReviewsMax))
+		return nil
+	}
+	made := make([]work.BundledAgent, len(list))
+	for at := range list {
+		made[at] = i.agent(&list[at], fmt.Sprintf("%s.reviewers[%d]", field, at))
+	}
+	return made
+}
+
+func (i *importer) agent(from *AgentRef, field string) work.BundledAgent {
+	return work.BundledAgent{
+		Agent:  i.id(id.Agent, from.AgentID, field+".agent_id"),
+		Handle: i.handle(from.Handle, field+".handle"),
+	}
+}
+
+// ofFork reports whether a changeset is the beginning of a fork, which is nobody's work.
+func (o *ChangesetOrigin) ofFork() bool { return o.SourceType == work.SourceFork.String() }
+
+// changesetsSaidMax is how many changesets a bundle may say that an agent has published.
+const changesetsSaidMax = 1 << 31
+
+// readInheritedAuthors counts who published what did not come along. What came with an earlier
+// bundle is told twice: by the authors of that, and by the history.
+func (i *importer) readInheritedAuthors() {
+	counts := map[work.BundledAgent]int{}
+	read := func(list []AuthorCount, name string, count func(*AuthorCount) int) {
+		if len(list) > work.InheritedAuthorsMax {
+			i.fault("provenance."+name,
+				fmt.Sprintf("must have at most %d items", work.InheritedAuthorsMax))
+			return
+		}
+		for at := range list {
+			field := fmt.Sprintf("provenance.%s[%d]", name, at)
+			changesets := count(&list[at])
+			if changesets < 0 || changesets > changesetsSaidMax {
+				i.fault(field, fmt.Sprintf("must count from 0 to %d", changesetsSaidMax))
+			}
+			counts[i.agent(&list[at].Agent, field+".agent")] += changesets
+		}
+	}
+	read(i.bundle.Provenance.Authors, "authors", func(a *AuthorCount) int { return a.Inherited })
+	read(i.bundle.Provenance.Bundled, "bundle_authors", func(a *AuthorCount) int {
+		return a.Changesets
+	})
+	for nth := range i.bundle.History {
+		if origin := i.bundle.History[nth].Origin; origin != nil && !origin.ofFork() {
+			counts[work.BundledAgent{
+				Agent: parsed(id.Agent, origin.Author.AgentID), Handle: origin.Author.Handle,
+			}]--
+		}
+	}
+	for _, agent := range slices.SortedFunc(maps.Keys(counts), work.BundledAgent.Compare) {
+		if count := min(counts[agent], changesetsSaidMax); count > 0 {
+			i.command.InheritedAuthors = append(i.command.InheritedAuthors,
+				work.BundledAuthor{Agent: agent, Changesets: uint32(count)}) // #nosec G115 -- bounded
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"fmt"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// readImports reads where files came from, and to whom they are owed.
+func (i *importer) readImports() {
+	for nth := range i.bundle.Imports {
+		if len(i.faults) >= bundleFaultsMax {
+			return
+		}
+		from, field := &i.bundle.Imports[nth], fmt.Sprintf("imports[%d]", nth)
+		record := work.Import{
+			ID: i.id(id.Import, from.ID, field+".id"), Name: from.ArtifactName,
+			Prefix: from.TargetPrefix, License: from.LicenseSPDX, Files: from.FileCount,
+			Changeset:      i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
+			BundledAuthors: i.importAuthors(from, field),
+		}
+		i.check(nameCheck, from.ArtifactName, field+".artifact_name")
+		if from.TargetPrefix != "" {
+			i.path(from.TargetPrefix, field+".target_prefix")
+		}
+		if canonical, err := canonicalLicense(from.LicenseSPDX); err != nil {
+			i.fault(field+".license_spdx", noLicense)
+		} else {
+			record.License = canonical
+		}
+		if from.FileCount < 0 || from.FileCount > work.FilesMax {
+			i.fault(field+".file_count", fmt.Sprintf("must be from 0 to %d", work.FilesMax))
+		}
+		i.readSource(&record, from, field)
+		made := work.BundledImport{Bundled: work.Bundled[work.Import]{
+			Record: record,
+			Origin: i.origin(id.Import, originOf(from.Origin, RecordOrigin{
+				ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
+			}), field),
+		}}
+		if len(from.Contributions) > work.CreditsMax {
+			i.fault(field+".contributions",
+				fmt.Sprintf("must have at most %d items", work.CreditsMax))
+		}
+		for at := range from.Contributions[:min(len(from.Contributions), work.CreditsMax)] {
+			made.Credits = append(made.Credits, *i.creditOrigin(&from.Contributions[at],
+				fmt.Sprintf("%s.contributions[%d]", field, at)))
+		}
+		i.command.Imports = append(i.command.Imports, made)
+	}
+}
+
+// readSource reads what was taken, which is told whole or not at all.
+func (i *importer) readSource(made *work.Import, from *Import, field string) {
+	told := []string{}
+	for _, one := range []struct {
+		prefix id.Prefix
+		text   *string
+		into   *id.ID
+		name   string
+	}{
+		{id.Artifact, from.ArtifactID, &made.Artifact, "artifact_id"},
+		{id.Project, from.SourceProjectID, &made.Source, "source_project_id"},
+		{id.Changeset, from.SourceChangesetID, &made.SourceChangeset, "source_changeset_id"},
+	} {
+		if one.text != nil {
+			*one.into = i.id(one.prefix, *one.text, field+"."+one.name)
+			told = append(told, one.name)
+		}
+	}
+	if len(told) == 1 || len(told) == 2 {
+		i.fault(field+"."+told[0], "goes with artifact_id, source_project_id and source_changeset_id")
+	}
+}
+
+// importAuthors are all of whom a bundle says that they wrote what was imported, each once.
+func (i *importer) importAuthors(from *Import, field string) []work.BundledAgent {
+	var authors []work.BundledAgent
+	known := map[work.BundledAgent]bool{}
+	for _, list := range []struct {
+		name   string
+		agents []AgentRef
+	}{{"authors", from.Authors}, {"bundle_authors", from.BundledAuthors}} {
+		if len(list.agents) > work.ImportAuthorsMax {
+			i.fault(field+"."+list.name,
+				fmt.Sprintf("must have at most %d items", work.ImportAuthorsMax))
+			continue
+		}
+		for at := range list.agents {
+			one := i.agent(&list.agents[at], fmt.Sprintf("%s.%s[%d]", field, list.name, at))
+			if !known[one] && len(authors) < work.ImportAuthorsMax {
+				known[one] = true
+				authors = append(authors, one)
+			}
+		}
+	}
+	return authors
+}

@@ -1,0 +1,260 @@
+package work
+
+import (
+	"fmt"
+	"slices"
+
+	"pws/internal/id"
+)
+
+// BundledContribution is a contribution of a bundle, its revisions in order. What it names has the
+// IDs of the bundle, and so have its reviews.
+type BundledContribution struct {
+	Record    Contribution
+	Revisions []BundledRevision
+	Origin    ContributionOrigin
+}
+
+// BundledRevision is a revision with its steps, which are judged as those of the history are.
+type BundledRevision struct {
+	Record Revision
+	Ops    []BundledOp
+	// Doubtful says that the form of the operations was refused: they cannot be judged.
+	Doubtful bool
+}
+
+// ContributionOrigin is what a bundle says of a contribution.
+type ContributionOrigin struct {
+	Record Origin `cbor:"1,keyasint"`
+	// Revisions and Reviews are in the order of the contribution; later ones stand behind them.
+	Revisions []Origin `cbor:"2,keyasint,omitempty"`
+	Reviews   []Origin `cbor:"3,keyasint,omitempty"`
+	// Decision is by whom and when it was decided, zero where that was left open.
+	Decision Origin `cbor:"4,keyasint"`
+	// Changeset is what it became there.
+	Changeset id.ID `cbor:"5,keyasint,omitzero"`
+}
+
+// ContributionOrigin is where a contribution comes from; nil for one that was submitted here.
+func (p *Project) ContributionOrigin(c *Contribution) *ContributionOrigin {
+	if p.bundled == nil {
+		return nil
+	}
+	nth, _ := p.contributions.find(c.ID)
+	if nth >= len(p.bundled.Contributions) {
+		return nil
+	}
+	return &p.bundled.Contributions[nth]
+}
+
+// RevisionOrigin is where a revision comes from; nil for one that was submitted here.
+func (o *ContributionOrigin) RevisionOrigin(r *Revision) *Origin {
+	if o == nil {
+		return nil
+	}
+	return originAt(o.Revisions, r.Number-1)
+}
+
+// ReviewOrigin is where the nth review comes from, from 0; nil for one that was said here.
+func (o *ContributionOrigin) ReviewOrigin(nth int) *Origin {
+	if o == nil {
+		return nil
+	}
+	return originAt(o.Reviews, nth)
+}
+
+// importContributions keeps what others have contributed, decided or not. Where the history did not
+// come along there is nothing that a revision could be on: to whom those that were accepted are
+// owed is kept nevertheless.
+func (b *bundleImport) importContributions() {
+	if len(b.Contributions) > ContributionsMax {
+		b.fault("contributions", fmt.Sprintf("must have at most %d items", ContributionsMax))
+		return
+	}
+	files := 0
+	for nth := range b.Contributions {
+		from, field := &b.Contributions[nth], indexed("contributions", nth)
+		if _, known := b.contributions[from.Record.ID]; known {
+			b.fault(field+".id", twice)
+		}
+		b.contributions[from.Record.ID] = id.ID{}
+		if b.Imported.Whole {
+			b.contributions[from.Record.ID] = b.next()
+		}
+		made := b.importContribution(from, field)
+		for at := range from.Revisions {
+			files += len(from.Revisions[at].Ops)
+		}
+		if b.Imported.Whole {
+			b.texts += made.Bytes()
+			b.event.Contributions = append(b.event.Contributions, made)
+			b.event.Imported.Contributions = append(b.event.Imported.Contributions, from.Origin)
+		}
+	}
+	if files > RevisionFilesMax {
+		b.fault("contributions", fmt.Sprintf(
+			"must have at most %d operations in all revisions", RevisionFilesMax))
+	}
+	b.keepCredits()
+}
+
+func (b *bundleImport) importContribution(from *BundledContribution, field string) *Contribution {
+	made := from.Record
+	made.ID = b.contributions[from.Record.ID]
+	made.Author, made.CreatedAt, made.UpdatedAt = b.stamp.Agent, b.stamp.Now, b.stamp.Now
+	made.Version = 1
+	if made.Status == AcceptedStatus || !made.Changeset.IsZero() {
+		made.Changeset = b.changeset(made.Changeset, field+".accepted_changeset_id")
+	}
+	if made.Status.Final() {
+		made.DecidedBy, made.DecidedAt = b.stamp.Agent, b.stamp.Now
+	}
+	revisions := make(map[id.ID]id.ID, len(from.Revisions))
+	made.Revisions = nil
+	for at := range from.Revisions {
+		one := b.importRevision(&from.Revisions[at], made.ID, field+"."+indexed("revisions", at))
+		if _, known := revisions[from.Revisions[at].Record.ID]; known {
+			b.fault(field+"."+indexed("revisions", at)+".id", twice)
+		}
+		revisions[from.Revisions[at].Record.ID] = one.ID
+		made.Revisions = append(made.Revisions, one.ID)
+	}
+	made.Reviews = make([]*Review, len(from.Record.Reviews))
+	for at, review := range from.Record.Reviews {
+		own := *review
+		own.ID, own.Author, own.CreatedAt = b.next(), b.stamp.Agent, b.stamp.Now
+		known := false
+		if own.Revision, known = revisions[review.Revision]; !known {
+			b.fault(field+"."+indexed("reviews", at)+".revision_id",
+				"names no revision of the contribution")
+		}
+		made.Reviews[at] = &own
+	}
+	return &made
+}
+
+// importRevision makes what a revision changes of its base out of its steps.
+func (b *bundleImport) importRevision(
+	from *BundledRevision, of id.ID, field string,
+) *Revision {
+	made := from.Record
+	made.ID, made.Contribution, made.CreatedAt = b.next(), of, b.stamp.Now
+	made.Base = b.changeset(from.Record.Base, field+".base_changeset_id")
+	for at := range from.Ops {
+		b.wish(&from.Ops[at].OpRecord, field+"."+indexed("operations", at))
+	}
+	made.Files = overlaidBy(from.Ops)
+	if base, ok := b.tree.Changeset(from.Record.Base); ok && !from.Doubtful && !b.broken {
+		b.compareRevision(from, base, made.Files, field)
+	}
+	if b.Imported.Whole {
+		b.texts += len(made.Summary)
+		b.event.Revisions = append(b.event.Revisions, &made)
+	}
+	return &made
+}
+
+// overlaidBy is the overlay that steps lead to.
+func overlaidBy(ops []BundledOp) []Overlaid {
+	files := make(map[string]Overlaid, len(ops))
+	for at := range ops {
+		op := &ops[at]
+		one := Overlaid{Path: op.Path, Blob: op.Blob, Size: op.Size, Type: op.Type}
+		switch op.Action {
+		case Delete:
+			one = Overlaid{Path: op.Path}
+		case Modify:
+			one.From = op.Path
+		case Rename:
+			one.From = op.From
+			files[op.From] = Overlaid{Path: op.From}
+		case Create:
+		}
+		files[op.Path] = one
+	}
+	list := make([]Overlaid, 0, len(files))
+	for _, one := range files {
+		list = append(list, one)
+	}
+	slices.SortFunc(list, byOverlaidPath)
+	return list
+}
+
+// compareRevision asks whether the steps are those that lead from the base to what they make of it.
+func (b *bundleImport) compareRevision(
+	from *BundledRevision, base *Changeset, files []Overlaid, field string,
+) {
+	steps := b.tree.RevisionOperations(&Revision{Base: base.ID, Files: files})
+	fits := slices.EqualFunc(steps, from.Ops, func(step RevisionOperation, said BundledOp) bool {
+		return step.OpRecord == said.OpRecord &&
+			(said.Previous == nil || *said.Previous == step.Before)
+	})
+	for at := range files {
+		if files[at].stands() && fits {
+			_, conflicts := b.tree.conflictOver(base, files, files[at].Path)
+			fits = !conflicts
+		}
+	}
+	if !fits || !b.tree.hasRoom(base, files) {
+		b.fault(field+".operations", "are not steps that lead from the base to anywhere")
+	}
+}
+
+// keepCredits keeps to whom accepted contributions are owed that do not come along, the newest
+// first, and behind them those that the project of the bundle came with itself.
+func (b *bundleImport) keepCredits() {
+	var credits []*CreditOrigin
+	for nth := range slices.Backward(b.Contributions) {
+		from := &b.Contributions[nth]
+		if from.Record.Status == AcceptedStatus && !b.Imported.Whole {
+			credits = append(credits, from.Origin.credit(b.Source))
+		}
+	}
+	for at := range b.Inherited {
+		credits = append(credits, &b.Inherited[at])
+	}
+	for _, origin := range credits[:min(len(credits), CreditsMax)] {
+		b.event.Imported.Credits = append(b.event.Imported.Credits, b.brought(origin))
+	}
+}
+
+// BundledAttribution is what a bundle says that an agent did for a contribution.
+type BundledAttribution struct {
+	Agent BundledAgent
+	Role  AttributionRole
+	// At is when it did that first, Unix milliseconds.
+	At int64
+}
+
+// Attribution is who wrote, reviewed and accepted it there, each agent once in each role.
+func (o *ContributionOrigin) Attribution() []BundledAttribution {
+	list := []BundledAttribution{{o.Record.agent(), AttributedAuthor, o.Record.CreatedAt}}
+	for at := range o.Reviews {
+		one := &o.Reviews[at]
+		if !slices.ContainsFunc(list[1:], func(a BundledAttribution) bool {
+			return a.Agent == one.agent()
+		}) {
+			list = append(list,
+				BundledAttribution{one.agent(), AttributedReviewer, one.CreatedAt})
+		}
+	}
+	if !o.Changeset.IsZero() {
+		list = append(list,
+			BundledAttribution{o.Decision.agent(), AttributedAccepter, o.Decision.CreatedAt})
+	}
+	return list
+}
+
+// credit is what a bundle says of whom an accepted contribution is owed to.
+func (o *ContributionOrigin) credit(project id.ID) *CreditOrigin {
+	said := &CreditOrigin{
+		Project: project, Contribution: o.Record.ID, Changeset: o.Changeset,
+		Author: o.Record.agent(), AcceptedBy: o.Decision.agent(),
+	}
+	for _, one := range o.Attribution() {
+		if one.Role == AttributedReviewer {
+			said.Reviewers = append(said.Reviewers, one.Agent)
+		}
+	}
+	return said
+}

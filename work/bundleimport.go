@@ -1,0 +1,69 @@
+package work
+
+import (
+	"fmt"
+	"slices"
+
+	"pws/internal/id"
+)
+
+// BundledImport is an import of a bundle, with what that says of whom the files are owed to.
+type BundledImport struct {
+	Bundled[Import]
+	Credits []CreditOrigin
+}
+
+// importImports keeps where files of the project came from.
+func (b *bundleImport) importImports() {
+	if len(b.Imports) > ImportsMax {
+		b.fault("imports", fmt.Sprintf("must have at most %d items", ImportsMax))
+		return
+	}
+	files := 0
+	known := make(map[id.ID]bool, len(b.Imports))
+	for nth := range b.Imports {
+		from, field := &b.Imports[nth], indexed("imports", nth)
+		if known[from.Record.ID] {
+			b.fault(field+".id", twice)
+		}
+		known[from.Record.ID] = true
+		made := from.Record
+		made.ID, made.CreatedBy, made.CreatedAt = b.next(), b.stamp.Agent, b.stamp.Now
+		made.Changeset = b.changeset(from.Record.Changeset, field+".changeset_id")
+		b.bring(&made, field)
+		for at := range from.Credits[:min(len(from.Credits), CreditsMax)] {
+			made.Credits = append(made.Credits, b.brought(&from.Credits[at]))
+		}
+		files += made.Files
+		b.texts += made.bytes()
+		b.event.Imports = append(b.event.Imports, &made)
+		b.event.Imported.Imports = append(b.event.Imported.Imports, from.Origin)
+	}
+	if files > ImportedFilesMax {
+		b.fault("imports", fmt.Sprintf("must have written at most %d files", ImportedFilesMax))
+	}
+}
+
+// bring names an import as the source of its changeset, where that came along.
+func (b *bundleImport) bring(made *Import, field string) {
+	nth, found := slices.BinarySearchFunc(b.event.Changesets, made.Changeset,
+		func(c ChangesetPublished, wanted id.ID) int { return c.ID.Compare(wanted) })
+	if !b.Imported.Whole || !found {
+		return
+	}
+	step := &b.event.Changesets[nth]
+	if !step.SourceID.IsZero() {
+		b.fault(field+".changeset_id", "was brought by another import")
+	}
+	if len(step.Ops) != made.Files {
+		b.fault(field+".file_count", "is not how many files the changeset wrote")
+	}
+	step.SourceID = made.ID
+}
+
+// brought is a credit that only the bundle tells of.
+func (b *bundleImport) brought(origin *CreditOrigin) Credit {
+	return Credit{
+		Project: b.ID, Author: b.stamp.Agent, AcceptedBy: b.stamp.Agent, Origin: origin,
+	}
+}
