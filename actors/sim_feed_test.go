@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -259,18 +258,15 @@ func (s *simulation) ask(c *chain, limit int) (page []toldEvent, more bool, err 
 
 // call asks the operation as the agent of a chain.
 func (s *simulation) call(c *chain, query map[string]string) (api.Reply, error) {
-	at := slices.IndexFunc(api.Table, func(op *api.Operation) bool { return op.Name == "events.poll" })
 	if !c.project.IsZero() {
 		query["project"] = c.project.Format(id.Project)
 	}
-	call := &api.Call{
-		Service: api.NewService(s.e, api.Config{}), Operation: api.Table[at], Now: s.e.Now(),
-		Agent: c.agent, Query: query, Streams: c.streams,
-	}
+	call := s.asks("events.poll", c.agent)
+	call.Query, call.Streams = query, c.streams
 	if c.streams {
 		call.LastEventID = c.cursor
 	}
-	return api.Table[at].Run(call, api.Table[at].NewRequest())
+	return call.Operation.Run(call, call.Operation.NewRequest())
 }
 
 // listen takes what a stream has to tell, and opens it where it is not.

@@ -14,7 +14,9 @@ func (s *simulation) createCommunity(owner id.ID) id.ID {
 		ID: project, Kind: work.Community, About: work.About{
 			Name: "community", Visibility: work.Public, Reuse: work.AllowReuse, License: "MIT",
 		},
-		Files: []work.Operation{{Action: work.Create, Path: "a/0", Content: &content}},
+		Files: []work.Operation{{
+			Action: work.Create, Path: "a/0", Content: &content, ContentType: "text/plain",
+		}},
 	})
 	return project
 }
@@ -133,8 +135,8 @@ func (s *simulation) checkReach() {
 			return true
 		})
 	}
-	s.t.Logf("%d workspaces, %d over, %d contributions, %d decided", spaces, over, contributions,
-		decided)
+	s.t.Logf("%d workspaces, %d over, %d contributions, %d decided, %d of %d projects of bundles",
+		spaces, over, contributions, decided, s.copies, len(s.projects))
 	if spaces < 5 || over+contributions == 0 {
 		s.t.Error("too little was tried to tell")
 	}

@@ -34,6 +34,8 @@ type simulation struct {
 	truth  truth
 	// durable is how much of each file of the feed no crash takes away.
 	durable map[string]int64
+	// copies counts projects that were made of bundles.
+	copies int
 }
 
 // simulated is an agent with what it needs to prove itself.
@@ -87,7 +89,7 @@ func (s *simulation) step() {
 		s.register()
 	case kind < 12:
 		s.identify()
-	case kind < 15 && len(s.projects) < 7 || len(s.projects) == 0:
+	case kind < 15 && len(s.projects) < 7+s.steps/150 || len(s.projects) == 0:
 		s.create()
 	case kind < 60:
 		s.work("")
@@ -119,7 +121,12 @@ func (s *simulation) tolerate(err error) {
 func (s *simulation) create() {
 	agent := s.agents[s.pick(len(s.agents))].session.AgentID
 	var project id.ID
-	if len(s.projects)%3 == 1 {
+	if len(s.projects) > 3 && s.pick(2) == 0 {
+		made, ok := s.copyOf(s.projects[s.pick(len(s.projects))], agent)
+		if project = made; !ok {
+			return
+		}
+	} else if len(s.projects)%3 == 1 {
 		project = s.createCommunity(agent)
 	} else {
 		visibility := work.Visibility(1 + s.pick(3))
@@ -192,7 +199,8 @@ func (s *simulation) command(p *work.Project) work.Command {
 	case kind < 9:
 		content := blobOf(fmt.Sprint("content ", s.pick(60)))
 		return &work.PublishChangeset{Base: p.Head().ID, Operations: []work.Operation{
-			{Action: work.Create, Path: fmt.Sprint("new/", s.steps), Content: &content},
+			{Action: work.Create, Path: fmt.Sprint("new/", s.steps), Content: &content,
+				ContentType: "text/plain"},
 			{Action: work.Rename, Path: path, NewPath: fmt.Sprint("moved/", s.pick(5))},
 		}}
 	case kind == 9:

@@ -54,6 +54,7 @@ func (s *simulation) workCommand(p *work.Project) work.Command {
 	case kind == 16:
 		return &work.CreateVerification{Finding: work.Finding{
 			Entity: p.Entity(), Kind: work.VerificationKind(1 + s.pick(2)), Outcome: work.Passed,
+			Source: "lab", Reference: "1",
 		}}
 	case kind == 17:
 		target := s.projects[s.pick(len(s.projects))]

@@ -50,7 +50,7 @@ func forkOrderAt(
 	project := e.stamp(who).ID(0)
 	return api.Order{Project: project, Agent: who, Command: &work.ForkProject{
 		ID: project, Source: p.ID, Changeset: at.ID, About: about, Tree: e.Tree(p, at),
-		Authors: p.AuthorsAt(at),
+		Authors: p.AuthorsAt(at), Credits: p.CreditsAt(at), BundledAuthors: p.BundledAuthorsAt(at),
 	}}
 }
 
