@@ -2,19 +2,13 @@ package api
 
 import (
 	"fmt"
-	"slices"
 
 	"pws/internal/id"
 	"pws/work"
 )
 
 func (e *export) discussions() {
-	var all []*work.Discussion
-	e.view.Discussions(id.ID{}, func(one *work.Discussion) bool {
-		all = append(all, one)
-		return true
-	})
-	for _, one := range slices.Backward(all) {
+	for _, one := range oldestFirst(e.view.Discussions) {
 		if !e.add(e.call.discussion(e.view, one)) {
 			return
 		}
@@ -91,12 +85,9 @@ func (i *importer) readComments() {
 
 // addTalk adds discussions and comments, which stand in the order of the bundle.
 func addTalk(ids *idMap, bundled *work.ImportProject, p *work.Project) {
-	last := len(bundled.Discussions)
-	p.Discussions(id.ID{}, func(one *work.Discussion) bool {
-		last--
-		ids.add(id.Discussion, bundled.Discussions[last].Record.ID, one.ID)
-		return true
-	})
+	for nth, one := range oldestFirst(p.Discussions) {
+		ids.add(id.Discussion, bundled.Discussions[nth].Record.ID, one.ID)
+	}
 	nth := 0
 	p.AllComments(func(one *work.Comment) bool {
 		ids.add(id.Comment, bundled.Comments[nth].Record.ID, one.ID)

@@ -186,6 +186,17 @@ func (e *export) history() {
 	}
 }
 
+// oldestFirst collects what is listed the newest first.
+func oldestFirst[T any](list func(before id.ID, yield func(T) bool)) []T {
+	var all []T
+	list(id.ID{}, func(one T) bool {
+		all = append(all, one)
+		return true
+	})
+	slices.Reverse(all)
+	return all
+}
+
 func (e *export) handoffs() {
 	for _, handoff := range e.view.Handoffs() {
 		if !e.add(e.call.handoff(e.view, handoff)) {
@@ -211,12 +222,7 @@ func (e *export) tasks() {
 // relations are in the order in which they were recorded. Each target is looked up when its turn
 // comes, for it may have to be loaded.
 func (e *export) relations() {
-	var all []*work.Relation
-	e.view.Relations(id.ID{}, func(one *work.Relation) bool {
-		all = append(all, one)
-		return true
-	})
-	for _, one := range slices.Backward(all) {
+	for _, one := range oldestFirst(e.view.Relations) {
 		target, err := e.call.Service.Engine.Project(one.Target)
 		e.fail(err)
 		if target == nil || !target.Readable(e.call.Agent) {
@@ -229,12 +235,7 @@ func (e *export) relations() {
 }
 
 func (e *export) verifications() {
-	var all []*work.Verification
-	e.view.Verifications(id.ID{}, func(one *work.Verification) bool {
-		all = append(all, one)
-		return true
-	})
-	for _, one := range slices.Backward(all) {
+	for _, one := range oldestFirst(e.view.Verifications) {
 		if !e.add(e.call.verification(e.view, one)) {
 			return
 		}
@@ -242,12 +243,7 @@ func (e *export) verifications() {
 }
 
 func (e *export) artifacts() {
-	var all []*work.Artifact
-	e.view.Artifacts(id.ID{}, func(one *work.Artifact) bool {
-		all = append(all, one)
-		return true
-	})
-	for _, one := range slices.Backward(all) {
+	for _, one := range oldestFirst(e.view.Artifacts) {
 		if !e.add(e.call.artifact(e.view, one)) {
 			return
 		}
@@ -255,12 +251,7 @@ func (e *export) artifacts() {
 }
 
 func (e *export) imports() {
-	var all []*work.Import
-	e.view.Imports(id.ID{}, func(one *work.Import) bool {
-		all = append(all, one)
-		return true
-	})
-	for _, one := range slices.Backward(all) {
+	for _, one := range oldestFirst(e.view.Imports) {
 		known, err := e.call.Service.Engine.Readable(one.Source, e.call.Agent)
 		e.fail(err)
 		if !e.add(e.call.importRecord(e.view, one, known)) {
@@ -270,12 +261,7 @@ func (e *export) imports() {
 }
 
 func (e *export) contributions() {
-	var all []*work.Contribution
-	e.view.Contributions(id.ID{}, func(one *work.Contribution) bool {
-		all = append(all, one)
-		return true
-	})
-	for _, one := range slices.Backward(all) {
+	for _, one := range oldestFirst(e.view.Contributions) {
 		if !e.add(e.call.contribution(e.view, one, nil)) {
 			return
 		}

@@ -170,18 +170,12 @@ func addVerified(ids *idMap, bundled []work.Bundled[work.Verification], p *work.
 // addContributed adds contributions and imports, which stand in the order of the bundle. Where the
 // history did not come along, there are no contributions.
 func addContributed(ids *idMap, bundled *work.ImportProject, p *work.Project) {
-	last := len(bundled.Contributions)
-	p.Contributions(id.ID{}, func(one *work.Contribution) bool {
-		last--
-		ids.add(id.Contribution, bundled.Contributions[last].Record.ID, one.ID)
-		return true
-	})
-	last = len(bundled.Imports)
-	p.Imports(id.ID{}, func(one *work.Import) bool {
-		last--
-		ids.add(id.Import, bundled.Imports[last].Record.ID, one.ID)
-		return true
-	})
+	for nth, one := range oldestFirst(p.Contributions) {
+		ids.add(id.Contribution, bundled.Contributions[nth].Record.ID, one.ID)
+	}
+	for nth, one := range oldestFirst(p.Imports) {
+		ids.add(id.Import, bundled.Imports[nth].Record.ID, one.ID)
+	}
 }
 
 type idMap struct {

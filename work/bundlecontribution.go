@@ -35,18 +35,6 @@ type ContributionOrigin struct {
 	Changeset id.ID `cbor:"5,keyasint,omitzero"`
 }
 
-// ContributionOrigin is where a contribution comes from; nil for one that was submitted here.
-func (p *Project) ContributionOrigin(c *Contribution) *ContributionOrigin {
-	if p.bundled == nil {
-		return nil
-	}
-	nth, _ := p.contributions.find(c.ID)
-	if nth >= len(p.bundled.Contributions) {
-		return nil
-	}
-	return &p.bundled.Contributions[nth]
-}
-
 // RevisionOrigin is where a revision comes from; nil for one that was submitted here.
 func (o *ContributionOrigin) RevisionOrigin(r *Revision) *Origin {
 	if o == nil {

@@ -60,87 +60,78 @@ func (p *Project) Imported() *Imported { return p.bundled }
 
 // ChangesetOrigin is where a changeset comes from; nil for one that was made here.
 func (p *Project) ChangesetOrigin(c *Changeset) *Origin {
-	if p.bundled == nil {
-		return nil
-	}
-	return originAt(p.bundled.Changesets, int(c.Sequence)-1)
+	return originAt(p.bundle().Changesets, int(c.Sequence)-1)
 }
 
 // TaskOrigin is where a task comes from; nil for one that was made here.
 func (p *Project) TaskOrigin(t *Task) *Origin {
-	if p.bundled == nil {
-		return nil
-	}
-	nth, _ := p.tasks().find(t.ID)
-	return originAt(p.bundled.Tasks, nth)
+	return originIn(&p.tasks().shelf, t.ID, p.bundle().Tasks)
 }
 
 // HandoffOrigin is where a handoff comes from; nil for one that was left here.
 func (p *Project) HandoffOrigin(h *Handoff) *Origin {
-	if p.bundled == nil {
-		return nil
-	}
 	nth, _ := slices.BinarySearchFunc(p.handoffs, h.ID, func(one *Handoff, wanted id.ID) int {
 		return one.ID.Compare(wanted)
 	})
-	return originAt(p.bundled.Handoffs, nth)
+	return originAt(p.bundle().Handoffs, nth)
 }
 
 // VerificationOrigin is where a record comes from; nil for one that was left here.
 func (p *Project) VerificationOrigin(v *Verification) *Origin {
-	if p.bundled == nil {
-		return nil
-	}
-	nth, _ := p.verifications.find(v.ID)
-	return originAt(p.bundled.Verifications, nth)
+	return originIn(&p.verifications.shelf, v.ID, p.bundle().Verifications)
 }
 
 // ArtifactOrigin is where an artifact comes from; nil for one that was made here.
 func (p *Project) ArtifactOrigin(a *Artifact) *Origin {
-	if p.bundled == nil {
-		return nil
-	}
-	nth, _ := p.artifacts.find(a.ID)
-	return originAt(p.bundled.Artifacts, nth)
+	return originIn(&p.artifacts, a.ID, p.bundle().Artifacts)
 }
 
 // ImportOrigin is where an import comes from; nil for one that was made here.
 func (p *Project) ImportOrigin(i *Import) *Origin {
-	if p.bundled == nil {
-		return nil
-	}
-	nth, _ := p.imports.find(i.ID)
-	return originAt(p.bundled.Imports, nth)
+	return originIn(&p.imports, i.ID, p.bundle().Imports)
 }
 
 // RelationOrigin is where a relation comes from; nil for one that was recorded here.
 func (p *Project) RelationOrigin(r *Relation) *Origin {
-	if p.bundled == nil {
-		return nil
-	}
-	nth, _ := p.relations.find(r.ID)
-	return originAt(p.bundled.Relations, nth)
+	return originIn(&p.relations, r.ID, p.bundle().Relations)
 }
 
 // DiscussionOrigin is where a discussion comes from; nil for one that was opened here.
 func (p *Project) DiscussionOrigin(d *Discussion) *Origin {
-	if p.bundled == nil {
-		return nil
-	}
-	nth, _ := p.discussions.find(d.ID)
-	return originAt(p.bundled.Discussions, nth)
+	return originIn(&p.discussions, d.ID, p.bundle().Discussions)
 }
 
 // CommentOrigin is where a comment comes from; nil for one that was said here.
 func (p *Project) CommentOrigin(c *Comment) *Origin {
-	if p.bundled == nil {
-		return nil
-	}
-	nth, _ := p.comments.find(c.ID)
-	return originAt(p.bundled.Comments, nth)
+	return originIn(&p.comments.shelf, c.ID, p.bundle().Comments)
 }
 
-func originAt(origins []Origin, nth int) *Origin {
+// ContributionOrigin is where a contribution comes from; nil for one that was submitted here.
+func (p *Project) ContributionOrigin(c *Contribution) *ContributionOrigin {
+	nth, _ := p.contributions.find(c.ID)
+	return originAt(p.bundle().Contributions, nth)
+}
+
+// noBundle stands for the bundle of a project that came with none.
+var noBundle Imported
+
+func (p *Project) bundle() *Imported {
+	if p.bundled == nil {
+		return &noBundle
+	}
+	return p.bundled
+}
+
+// originIn is the origin of a thing of a shelf.
+func originIn[T shelved](s *shelf[T], thing id.ID, origins []Origin) *Origin {
+	if len(origins) == 0 {
+		return nil
+	}
+	nth, _ := s.find(thing)
+	return originAt(origins, nth)
+}
+
+func originAt[T any](origins []T, nth int) *T {
 	if nth >= len(origins) {
 		return nil
 	}
