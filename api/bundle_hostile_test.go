@@ -185,6 +185,15 @@ var hostile = []struct {
 		"revisions[0].base_changeset_id: names no changeset",
 	},
 	{"contributions.0.revisions.0.operations.0.path", "../x", "operations[0].path"},
+	{
+		"contributions.0.revisions.0.operations",
+		repeated("contributions.0.revisions.0.operations.0", 401),
+		"revisions[0].operations: must have at most 400 items",
+	},
+	{
+		"contributions.0.revisions.0.operations",
+		repeated("contributions.0.revisions.0.operations.0", 2), "are not steps that lead",
+	},
 	{"contributions.0.revisions.0.operations.0.path", "a.txt/x", "are not steps that lead"},
 	{"contributions.0.revisions.0.operations.0.path", "a.txt", "are not steps that lead"},
 	{"contributions.0.revisions.0.operations.0.action", "MODIFY", "are not steps that lead"},

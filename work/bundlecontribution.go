@@ -121,6 +121,10 @@ func (b *bundleImport) importContribution(from *BundledContribution, field strin
 	return &made
 }
 
+// revisionOpsMax bounds the steps of one revision. A workspace has at most OperationsMax, and what a
+// refresh makes of these; to find renames among them takes the square of their number.
+const revisionOpsMax = 4 * OperationsMax
+
 // importRevision makes what a revision changes of its base out of its steps.
 func (b *bundleImport) importRevision(
 	from *BundledRevision, of id.ID, field string,
@@ -128,6 +132,10 @@ func (b *bundleImport) importRevision(
 	made := from.Record
 	made.ID, made.Contribution, made.CreatedAt = b.next(), of, b.stamp.Now
 	made.Base = b.changeset(from.Record.Base, field+".base_changeset_id")
+	if len(from.Ops) > revisionOpsMax {
+		b.fault(field+".operations", fmt.Sprintf("must have at most %d items", revisionOpsMax))
+		return &made
+	}
 	for at := range from.Ops {
 		b.wish(&from.Ops[at].OpRecord, field+"."+indexed("operations", at))
 	}
@@ -183,7 +191,7 @@ func (b *bundleImport) compareRevision(
 			fits = !conflicts
 		}
 	}
-	if !fits || !b.tree.hasRoom(base, files) {
+	if !fits {
 		b.fault(field+".operations", "are not steps that lead from the base to anywhere")
 	}
 }
