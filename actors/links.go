@@ -77,7 +77,7 @@ func linksOf(p *work.Project) (all index.ProjectLinks) {
 		return true
 	})
 	p.Imports(id.ID{}, func(one *work.Import) bool {
-		if p.ImportOrigin(one) != nil {
+		if one.Origin != nil {
 			// It was made elsewhere.
 			return true
 		}

@@ -29,7 +29,7 @@ func (r *rebuilder) checkOffers(name string, p *work.Project, missing map[id.ID]
 		}
 		r.checkCredits(name, i.Credits, missing)
 		brought, known := p.Changeset(i.Changeset)
-		if known && p.ImportOrigin(i) != nil && !p.Imported().Whole {
+		if known && i.Origin != nil && !p.Imported().Whole {
 			return true
 		}
 		if !known || brought.Source != work.SourceImport || brought.SourceID != i.ID {

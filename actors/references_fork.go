@@ -80,6 +80,11 @@ func (r *rebuilder) checkFork(name string, p *work.Project, missing map[id.ID]bo
 		r.checkAgent(name, "author before the fork", one.Agent, missing)
 	}
 	r.checkCredits(name, from.Credits, missing)
+	for _, one := range from.Imports {
+		for _, author := range append([]id.ID{one.CreatedBy}, one.Authors...) {
+			r.checkAgent(name, "author of what was imported at the source", author, missing)
+		}
+	}
 	r.checkedTrees.sources[from.Project] = name
 	known = r.checkedTrees.seen[from.Root]
 	r.checkedTrees.seen[from.Root] = true

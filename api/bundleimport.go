@@ -9,46 +9,55 @@ import (
 
 // readImports reads where files came from, and to whom they are owed.
 func (i *importer) readImports() {
-	for nth := range i.bundle.Imports {
+	i.command.Imports = i.importList(i.bundle.Imports, "imports")
+	i.command.InheritedImports = i.importList(
+		i.bundle.Provenance.BroughtAlong, "provenance.inherited_imports")
+}
+
+func (i *importer) importList(list []Import, name string) (made []work.BundledImport) {
+	for nth := range list {
 		if len(i.faults) >= bundleFaultsMax {
-			return
+			return made
 		}
-		from, field := &i.bundle.Imports[nth], fmt.Sprintf("imports[%d]", nth)
-		record := work.Import{
-			ID: i.id(id.Import, from.ID, field+".id"), Name: from.ArtifactName,
-			Prefix: from.TargetPrefix, License: from.LicenseSPDX, Files: from.FileCount,
-			Changeset:      i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
-			BundledAuthors: i.importAuthors(from, field),
-		}
-		i.check(nameCheck, from.ArtifactName, field+".artifact_name")
-		if from.TargetPrefix != "" {
-			i.path(from.TargetPrefix, field+".target_prefix")
-		}
-		if canonical, err := canonicalLicense(from.LicenseSPDX); err != nil {
-			i.fault(field+".license_spdx", noLicense)
-		} else {
-			record.License = canonical
-		}
-		if from.FileCount < 0 || from.FileCount > work.FilesMax {
-			i.fault(field+".file_count", fmt.Sprintf("must be from 0 to %d", work.FilesMax))
-		}
-		i.readSource(&record, from, field)
-		made := work.BundledImport{Bundled: work.Bundled[work.Import]{
-			Record: record,
-			Origin: i.origin(id.Import, originOf(from.Origin, RecordOrigin{
-				ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
-			}), field),
-		}}
+		from, field := &list[nth], fmt.Sprintf("%s[%d]", name, nth)
+		one := work.BundledImport{Record: i.readImport(from, field)}
 		if len(from.Contributions) > work.CreditsMax {
 			i.fault(field+".contributions",
 				fmt.Sprintf("must have at most %d items", work.CreditsMax))
 		}
 		for at := range from.Contributions[:min(len(from.Contributions), work.CreditsMax)] {
-			made.Credits = append(made.Credits, *i.creditOrigin(&from.Contributions[at],
+			one.Credits = append(one.Credits, *i.creditOrigin(&from.Contributions[at],
 				fmt.Sprintf("%s.contributions[%d]", field, at)))
 		}
-		i.command.Imports = append(i.command.Imports, made)
+		made = append(made, one)
 	}
+	return made
+}
+
+func (i *importer) readImport(from *Import, field string) work.Import {
+	origin := i.origin(id.Import, originOf(from.Origin, RecordOrigin{
+		ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
+	}), field)
+	made := work.Import{
+		ID: i.id(id.Import, from.ID, field+".id"), Name: from.ArtifactName,
+		Prefix: from.TargetPrefix, License: from.LicenseSPDX, Files: from.FileCount,
+		Changeset:      i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
+		BundledAuthors: i.importAuthors(from, field), Origin: &origin,
+	}
+	i.check(nameCheck, from.ArtifactName, field+".artifact_name")
+	if from.TargetPrefix != "" {
+		i.path(from.TargetPrefix, field+".target_prefix")
+	}
+	canonical, err := canonicalLicense(from.LicenseSPDX)
+	if err != nil {
+		i.fault(field+".license_spdx", noLicense)
+	}
+	made.License = canonical
+	if from.FileCount < 0 || from.FileCount > work.FilesMax {
+		i.fault(field+".file_count", fmt.Sprintf("must be from 0 to %d", work.FilesMax))
+	}
+	i.readSource(&made, from, field)
+	return made
 }
 
 // readSource reads what was taken, which is told whole or not at all.

@@ -13,7 +13,7 @@ import (
 // What is of the source is null for callers who may not read it now; the agents stay.
 type Import struct {
 	ID                string     `json:"id" check:"id=imp_" doc:"The import's ID."`
-	ProjectID         string     `json:"project_id" check:"id=prj_" doc:"The project that took the files in."`
+	ProjectID         *string    `json:"project_id" check:"id=prj_" doc:"The project that took the files in; null for callers who may not read it now."`
 	ArtifactID        *string    `json:"artifact_id" check:"id=art_" doc:"The artifact; null for callers who may not read it now, and where a bundle does not tell."`
 	ArtifactName      string     `json:"artifact_name" doc:"The artifact's name."`
 	SourceProjectID   *string    `json:"source_project_id" check:"id=prj_" doc:"The project that offers it; null likewise."`
@@ -71,17 +71,16 @@ var importOperations = []*Operation{
 // importRecord is the wire form; withSource says whether the caller may know of the source.
 func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool) Import {
 	record := Import{
-		ID: from.ID.Format(id.Import), ProjectID: p.ID.Format(id.Project),
+		ID: from.ID.Format(id.Import), ProjectID: idOrNil(id.Project, p.ID),
 		ArtifactName: from.Name, TargetPrefix: from.Prefix,
 		ChangesetID: from.Changeset.Format(id.Changeset), FileCount: from.Files,
 		LicenseSPDX: from.License, Authors: c.agentRefs(from.Authors),
 		Contributions: c.credits(from.Credits), BundledAuthors: bundledRefs(from.BundledAuthors),
+		Origin:    recordOrigin(id.Import, from.Origin),
 		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
 	}
-	origin := p.ImportOrigin(from)
-	record.Origin = recordOrigin(id.Import, origin)
 	// What a bundle tells is told as it is.
-	if withSource && origin == nil || origin != nil && !from.Artifact.IsZero() {
+	if withSource && from.Origin == nil || from.Origin != nil && !from.Artifact.IsZero() {
 		artifact, project := from.Artifact.Format(id.Artifact), from.Source.Format(id.Project)
 		changeset := from.SourceChangeset.Format(id.Changeset)
 		record.ArtifactID, record.SourceProjectID = &artifact, &project

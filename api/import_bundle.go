@@ -109,7 +109,7 @@ func (i *importer) data(p *work.Project, r work.Result) ImportedData {
 			Tasks: len(kept.Tasks), Artifacts: len(kept.Artifacts),
 			Verifications: len(kept.Verifications), Relations: len(i.command.Relations),
 			Discussions: len(kept.Discussions), Comments: len(kept.Comments),
-			Contributions: len(kept.Contributions), Imports: len(kept.Imports),
+			Contributions: len(kept.Contributions), Imports: len(i.command.Imports),
 		},
 		LeftOut: i.leftOut,
 	}

@@ -13,6 +13,7 @@ type Provenance struct {
 	ForkedFrom    *ForkedFrom              `json:"forked_from" doc:"Where it was forked from."`
 	ForksCount    int                      `json:"forks_count" doc:"Forks that the caller may see."`
 	Imports       []Import                 `json:"imports" doc:"Artifacts that were brought in: at most 50, the newest first."`
+	BroughtAlong  []Import                 `json:"inherited_imports" doc:"Those in the history that it was forked from: at most 50, the newest first; their contributions are among inherited_contributions."`
 	Artifacts     []ProvenanceArtifact     `json:"artifacts" doc:"Artifacts that it offers: at most 50, as artifact.list begins."`
 	Contributions []ProvenanceContribution `json:"contributions" doc:"Contributions that were accepted: at most 100, the newest first."`
 	Inherited     []Credit                 `json:"inherited_contributions" doc:"Those that were accepted in the history that it was forked from, or came into that with imports, and those that only a bundle tells of: at most 100, the newest first."`
@@ -103,6 +104,10 @@ func (c *Call) provenance(view *work.Project) (Provenance, error) {
 	if err != nil {
 		return Provenance{}, err
 	}
+	along, err := c.broughtAlong(view)
+	if err != nil {
+		return Provenance{}, err
+	}
 	whole, first := c.project(view), view.ChangesetNumber(1)
 	return Provenance{
 		Origin: Origin{
@@ -110,7 +115,7 @@ func (c *Call) provenance(view *work.Project) (Provenance, error) {
 			ChangesetID: first.ID.Format(id.Changeset), Bundle: bundleOrigin(view.Imported()),
 		},
 		ForkedFrom: whole.ForkedFrom, ForksCount: whole.Counts.Forks,
-		Imports: imports, Artifacts: artifactsOffered(view),
+		Imports: imports, BroughtAlong: along, Artifacts: artifactsOffered(view),
 		Contributions: c.acceptedContributions(view), Inherited: c.inherited(view),
 		Authors: c.authors(view), Bundled: bundledAuthors(view.BundledAuthorsAt(view.Head())),
 		Relations:    orEmpty(relations.list),
@@ -124,17 +129,51 @@ const provenanceListMax = 50
 // imported are the newest imports of a project, as the caller may see where they are from.
 func (c *Call) imported(p *work.Project) (list []Import, err error) {
 	list = []Import{}
-	sources := map[id.ID]bool{}
+	readable := c.readables()
 	p.Imports(id.ID{}, func(one *work.Import) bool {
-		known, asked := sources[one.Source]
-		if !asked {
-			known, err = c.Service.Engine.Readable(one.Source, c.Agent)
-			sources[one.Source] = known
-		}
+		var known bool
+		known, err = readable(one.Source)
 		list = append(list, c.importRecord(p, one, known))
 		return err == nil && len(list) < provenanceListMax
 	})
 	return list, err
+}
+
+// broughtAlong are the imports that a project came with, as the caller may see who made them and
+// where they are from.
+func (c *Call) broughtAlong(p *work.Project) ([]Import, error) {
+	list := []Import{}
+	readable := c.readables()
+	for _, one := range p.InheritedImports() {
+		source, err := readable(one.Source)
+		if err != nil {
+			return nil, err
+		}
+		made, err := readable(one.Project)
+		if err != nil {
+			return nil, err
+		}
+		record := c.importRecord(p, one, source)
+		record.ProjectID = nil
+		if made {
+			record.ProjectID = idOrNil(id.Project, one.Project)
+		}
+		list = append(list, record)
+	}
+	return list, nil
+}
+
+// readables asks of each project once whether the caller may read it.
+func (c *Call) readables() func(project id.ID) (bool, error) {
+	asked := map[id.ID]bool{}
+	return func(project id.ID) (known bool, err error) {
+		known, again := asked[project]
+		if !again && !project.IsZero() {
+			known, err = c.Service.Engine.Readable(project, c.Agent)
+			asked[project] = known
+		}
+		return known, err
+	}
 }
 
 // artifactsOffered are the newest artifacts of a project.

@@ -74,8 +74,9 @@ type ImportProject struct {
 	InheritedAuthors []BundledAuthor
 	// Relations are those whose targets the caller may see.
 	Relations []Bundled[Relation]
-	// Imports have no authors here, and the credits of the bundle.
-	Imports []BundledImport
+	// Imports have no authors here, and the credits of the bundle. InheritedImports are those that
+	// the project of the bundle came with, the newest first.
+	Imports, InheritedImports []BundledImport
 }
 
 // Authorize lets any agent import, as any may create.

@@ -121,8 +121,8 @@ func (b *bundleImport) importContribution(from *BundledContribution, field strin
 	return &made
 }
 
-// revisionOpsMax bounds the steps of one revision. A workspace has at most OperationsMax, and what a
-// refresh makes of these; to find renames among them takes the square of their number.
+// revisionOpsMax bounds the steps of one revision. A workspace has at most OperationsMax, and what
+// a refresh makes of these; to find renames among them takes the square of their number.
 const revisionOpsMax = 4 * OperationsMax
 
 // importRevision makes what a revision changes of its base out of its steps.

@@ -9,7 +9,8 @@ import (
 
 // BundledImport is an import of a bundle, with what that says of whom the files are owed to.
 type BundledImport struct {
-	Bundled[Import]
+	// Record has its Origin.
+	Record  Import
 	Credits []CreditOrigin
 }
 
@@ -37,10 +38,26 @@ func (b *bundleImport) importImports() {
 		files += made.Files
 		b.texts += made.bytes()
 		b.event.Imports = append(b.event.Imports, &made)
-		b.event.Imported.Imports = append(b.event.Imported.Imports, from.Origin)
 	}
+	b.inheritImports()
 	if files > ImportedFilesMax {
 		b.fault("imports", fmt.Sprintf("must have written at most %d files", ImportedFilesMax))
+	}
+}
+
+// inheritImports keeps those that came with the project of the bundle. They are no records of the
+// new project, and named by nobody.
+func (b *bundleImport) inheritImports() {
+	if len(b.InheritedImports) > InheritedImportsMax {
+		b.fault("provenance.inherited_imports",
+			fmt.Sprintf("must have at most %d items", InheritedImportsMax))
+		return
+	}
+	for nth := range b.InheritedImports {
+		made := b.InheritedImports[nth].Record
+		made.CreatedBy, made.CreatedAt = b.stamp.Agent, b.stamp.Now
+		b.texts += made.bytes()
+		b.event.Imported.Imports = append(b.event.Imported.Imports, &made)
 	}
 }
 

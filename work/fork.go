@@ -18,6 +18,8 @@ type Fork struct {
 	Credits []Credit `cbor:"5,keyasint,omitempty"`
 	// BundledAuthors are those of whom a bundle says that they wrote it.
 	BundledAuthors []BundledAuthor `cbor:"6,keyasint,omitempty"`
+	// Imports are those in that history, the newest first.
+	Imports []*Import `cbor:"7,keyasint,omitempty"`
 
 	tree *Tree
 }
@@ -37,10 +39,11 @@ type ForkProject struct {
 	Source    id.ID
 	Changeset id.ID
 	Tree      *Tree
-	// Authors and Credits are those of the history up to that changeset.
+	// What follows is of the history up to that changeset.
 	Authors        []InheritedAuthor
 	Credits        []Credit
 	BundledAuthors []BundledAuthor
+	Imports        []*Import
 }
 
 // Creates reports whether a command makes the project that it is given to.
@@ -67,7 +70,8 @@ func (c *ForkProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	forked := &ProjectForked{
 		ID: stamp.ID(0), Project: c.Source, Changeset: c.Changeset, Root: c.Tree.Root(),
 		Files: c.Tree.FilesCount(), Bytes: c.Tree.FilesBytes(), Authors: c.Authors,
-		Credits: c.Credits, BundledAuthors: c.BundledAuthors, Tree: c.Tree,
+		Credits: c.Credits, BundledAuthors: c.BundledAuthors, Imports: c.Imports,
+		Tree: c.Tree,
 	}
 	return Decision{
 		Events: []Event{
@@ -111,6 +115,7 @@ type ProjectForked struct {
 	Credits   []Credit          `cbor:"8,keyasint,omitempty"`
 
 	BundledAuthors []BundledAuthor `cbor:"9,keyasint,omitempty"`
+	Imports        []*Import       `cbor:"10,keyasint,omitempty"`
 	// Tree is not in the log.
 	Tree *Tree `cbor:"-"`
 }
@@ -128,7 +133,8 @@ func (e *ProjectForked) apply(p *Project, at Moment) {
 	}
 	p.fork = &Fork{
 		Project: e.Project, Changeset: e.Changeset, Root: e.Root, Authors: e.Authors,
-		Credits: e.Credits, BundledAuthors: e.BundledAuthors, tree: e.Tree,
+		Credits: e.Credits, BundledAuthors: e.BundledAuthors, Imports: e.Imports,
+		tree: e.Tree,
 	}
 	first := &ChangesetPublished{ID: e.ID, Source: SourceFork, SourceID: e.Changeset}
 	p.publish(first, at.Agent, at.Now)

@@ -81,6 +81,7 @@ var frozenBundleEvents = []frozenEvent{{"36-project-imported", &work.ProjectImpo
 		ID: agent("import"), Changeset: agent("changeset"), Files: 1, License: "MIT", Name: "n",
 		CreatedBy: agent("ann"), CreatedAt: testNow, Credits: []work.Credit{frozenSaidCredit()},
 		BundledAuthors: []work.BundledAgent{frozenAgent("zoe")},
+		Origin:         pointer(frozenOrigin("old import")),
 	}},
 	Imported: work.Imported{
 		Project: frozenOrigin("project"), State: frozenOrigin(""), Whole: true,
@@ -92,13 +93,21 @@ var frozenBundleEvents = []frozenEvent{{"36-project-imported", &work.ProjectImpo
 		}},
 		Credits:   []work.Credit{frozenSaidCredit()},
 		Authors:   []work.BundledAuthor{{Agent: frozenAgent("carl"), Changesets: 7}},
-		Imports:   []work.Origin{frozenOrigin("old import")},
 		Relations: []work.Origin{frozenOrigin("old relation")},
+		Imports: []*work.Import{{
+			ID: agent("old import"), Changeset: agent("then"), License: "MIT", Name: "n",
+			CreatedBy: agent("ann"), CreatedAt: testNow, Project: agent("source"),
+		}},
 	},
 }}, {"31-project-forked-bundled", &work.ProjectForked{
 	ID: agent("changeset"), Project: agent("source"), Changeset: agent("head"),
 	Root: blob("root").Hash, Credits: []work.Credit{frozenSaidCredit()},
 	BundledAuthors: []work.BundledAuthor{{Agent: frozenAgent("carl"), Changesets: 7}},
+	Imports: []*work.Import{{
+		ID: agent("import"), Artifact: agent("artifact"), Source: agent("other"),
+		SourceChangeset: agent("there"), Changeset: agent("became"), License: "MIT", Name: "n",
+		CreatedBy: agent("ann"), CreatedAt: testNow, Project: agent("source"),
+	}},
 }}, {"33-artifact-imported-bundled", &work.ArtifactImported{
 	ID: agent("import"), Artifact: agent("artifact"), Source: agent("source"),
 	SourceChangeset: agent("there"), Changeset: agent("changeset"), License: "MIT", Name: "n",

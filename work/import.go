@@ -34,6 +34,10 @@ type Import struct {
 	Credits []Credit `cbor:"13,keyasint,omitempty"`
 	// BundledAuthors are those of whom a bundle says that they wrote the files.
 	BundledAuthors []BundledAgent `cbor:"14,keyasint,omitempty"`
+	// Origin is what a bundle says of the import, nil for one that was made on this server.
+	Origin *Origin `cbor:"15,keyasint,omitempty"`
+	// Project is the one that took the files in, zero where that is the one which has this record.
+	Project id.ID `cbor:"16,keyasint,omitzero"`
 }
 
 func (i *Import) ident() id.ID { return i.ID }
@@ -52,6 +56,32 @@ func (p *Project) Import(wanted id.ID) (*Import, bool) { return p.imports.get(wa
 // stands for the start.
 func (p *Project) Imports(before id.ID, yield func(*Import) bool) {
 	p.imports.newest(before, yield)
+}
+
+// InheritedImportsMax is how many imports go along with a fork.
+const InheritedImportsMax = 50
+
+// ImportsAt are what went into the history up to a changeset, the newest first, and behind them
+// what the project came with as a fork. The credits of all are among those of CreditsAt.
+func (p *Project) ImportsAt(at *Changeset) (imports []*Import) {
+	p.Imports(id.ID{}, func(one *Import) bool {
+		if one.Changeset.Compare(at.ID) <= 0 {
+			inherited := *one
+			inherited.Project, inherited.Credits = p.ID, nil
+			imports = append(imports, &inherited)
+		}
+		return len(imports) < InheritedImportsMax
+	})
+	imports = append(imports, p.InheritedImports()...)
+	return imports[:min(len(imports), InheritedImportsMax)]
+}
+
+// InheritedImports are those that a project came with, the newest first.
+func (p *Project) InheritedImports() []*Import {
+	if p.fork != nil {
+		return p.fork.Imports
+	}
+	return p.bundle().Imports
 }
 
 // Offer is what an import takes from an artifact.

@@ -51,8 +51,9 @@ type Imported struct {
 	Credits []Credit        `cbor:"15,keyasint,omitempty"`
 	Authors []BundledAuthor `cbor:"16,keyasint,omitempty"`
 
-	Imports   []Origin `cbor:"17,keyasint,omitempty"`
-	Relations []Origin `cbor:"18,keyasint,omitempty"`
+	Relations []Origin `cbor:"17,keyasint,omitempty"`
+	// Imports are those that the project of the bundle came with as a fork, the newest first.
+	Imports []*Import `cbor:"18,keyasint,omitempty"`
 }
 
 // Imported is nil for a project that was not made of a bundle.
@@ -84,11 +85,6 @@ func (p *Project) VerificationOrigin(v *Verification) *Origin {
 // ArtifactOrigin is where an artifact comes from; nil for one that was made here.
 func (p *Project) ArtifactOrigin(a *Artifact) *Origin {
 	return originIn(&p.artifacts, a.ID, p.bundle().Artifacts)
-}
-
-// ImportOrigin is where an import comes from; nil for one that was made here.
-func (p *Project) ImportOrigin(i *Import) *Origin {
-	return originIn(&p.imports, i.ID, p.bundle().Imports)
 }
 
 // RelationOrigin is where a relation comes from; nil for one that was recorded here.
@@ -225,7 +221,6 @@ func (p *Project) restoreImported(head *headRecord, chunk func(Chunk) ([]byte, e
 		len(p.bundled.Discussions) > p.discussions.len() ||
 		len(p.bundled.Comments) > p.comments.len() ||
 		len(p.bundled.Contributions) > p.contributions.len() ||
-		len(p.bundled.Imports) > p.imports.len() ||
 		len(p.bundled.Relations) > p.relations.len() {
 		return errors.New("project head: more records came with a bundle than there are")
 	}
