@@ -29,7 +29,8 @@ func (r *rebuilder) checkOffers(name string, p *work.Project, missing map[id.ID]
 		}
 		r.checkCredits(name, i.Credits, missing)
 		brought, known := p.Changeset(i.Changeset)
-		if known && i.Origin != nil && !p.Imported().Whole {
+		if known && i.Origin != nil && brought.SourceID != i.ID {
+			// The bundle tells of it, and its changeset stands for more.
 			return true
 		}
 		if !known || brought.Source != work.SourceImport || brought.SourceID != i.ID {

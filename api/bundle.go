@@ -60,7 +60,8 @@ type ChangesetOrigin struct {
 
 // ContributionOrigin is a RecordOrigin of a contribution.
 type ContributionOrigin struct {
-	ID          string        `json:"id" check:"id=ctr_" doc:"The ID that it had."`
+	ID          string        `json:"id" check:"id=ctr_" doc:"The ID that it had where it was decided, or was submitted first."`
+	ProjectID   string        `json:"project_id" check:"id=prj_" doc:"The project where that was."`
 	Author      AgentRef      `json:"author" doc:"Who wrote it."`
 	Attribution []Attribution `json:"attribution" doc:"Who wrote, reviewed and accepted it there, each agent once in each role."`
 	AcceptedID  *string       `json:"accepted_changeset_id" check:"id=chg_" doc:"The changeset that it became there; null for none."`
@@ -134,6 +135,7 @@ func contributionOrigin(from *work.ContributionOrigin) *ContributionOrigin {
 	}
 	origin := &ContributionOrigin{
 		ID: from.Record.ID.Format(id.Contribution), Author: originRef(&from.Record),
+		ProjectID:  from.Project.Format(id.Project),
 		AcceptedID: idOrNil(id.Changeset, from.Changeset), CreatedAt: Time(from.Record.CreatedAt),
 	}
 	for _, one := range from.Attribution() {

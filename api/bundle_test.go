@@ -146,6 +146,8 @@ func TestBundleRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(told(t, first, full), told(t, second, full)); diff != "" {
 			t.Fatalf("imported: %s", diff)
 		}
+		// What came without its history goes on with it.
+		mustImport(t, again.export(t, "bob", true))
 		third, _ := mustImport(t, second)
 		if diff := cmp.Diff(told(t, first, full),
 			told(t, third.export(t, "bob", full), full)); diff != "" {

@@ -44,7 +44,7 @@ func told(t failer, data []byte, full bool) any {
 	if !full {
 		for _, name := range []string{
 			"history", "handoffs", "latest_handoff", "tasks", "contributions", "imports",
-			"artifacts",
+			"artifacts", "verification",
 		} {
 			delete(bundle, name)
 		}

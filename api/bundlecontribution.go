@@ -101,37 +101,47 @@ func (i *importer) readReviews(made *work.Contribution, from *Contribution, of s
 
 // contributionOrigin is what is kept of where a contribution comes from: what it had as its origin
 // already, and what became of it since.
-func (i *importer) contributionOrigin(from *Contribution, field string) work.ContributionOrigin {
-	known := from.Origin
-	if known == nil {
-		known = &ContributionOrigin{
-			ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
+func (i *importer) contributionOrigin(from *Contribution, of string) work.ContributionOrigin {
+	field := of
+	known := ContributionOrigin{
+		ID: from.ID, ProjectID: i.bundle.Project.ID, Author: from.Author, CreatedAt: from.CreatedAt,
+	}
+	if earlier := from.Origin; earlier != nil {
+		known.Author, known.CreatedAt = earlier.Author, earlier.CreatedAt
+		if earlier.DecidedBy != nil || from.DecidedBy == nil {
+			known, field = *earlier, field+".origin"
 		}
+	}
+	if known.DecidedBy == nil && from.DecidedBy != nil {
+		known.DecidedBy, known.DecidedAt = i.agentNamed(*from.DecidedBy), from.DecidedAt
+		known.AcceptedID = from.AcceptedID
 	}
 	said := work.ContributionOrigin{
 		Record: i.origin(id.Contribution, &RecordOrigin{
 			ID: known.ID, Author: known.Author, CreatedAt: known.CreatedAt,
 		}, field),
+		Project: i.id(id.Project, known.ProjectID, field+".project_id"),
 	}
 	for at := range from.Revisions[:min(len(from.Revisions), work.RevisionsMax)] {
 		one := &from.Revisions[at]
-		said.Revisions = append(said.Revisions, i.origin(id.Revision,
-			originOf(one.Origin, RecordOrigin{
-				ID: one.ID, Author: from.Author, CreatedAt: one.CreatedAt,
-			}), fmt.Sprintf("%s.revisions[%d]", field, at)))
+		said.Revisions = append(said.Revisions, i.originOf(id.Revision, one.Origin, RecordOrigin{
+			ID: one.ID, Author: from.Author, CreatedAt: one.CreatedAt,
+		}, fmt.Sprintf("%s.revisions[%d]", of, at)))
 	}
 	for at := range from.Reviews[:min(len(from.Reviews), work.ReviewsMax)] {
 		one := &from.Reviews[at]
-		said.Reviews = append(said.Reviews, i.origin(id.Review,
-			originOf(one.Origin, RecordOrigin{
-				ID: one.ID, Author: one.Author, CreatedAt: one.CreatedAt,
-			}), fmt.Sprintf("%s.reviews[%d]", field, at)))
+		said.Reviews = append(said.Reviews, i.originOf(id.Review, one.Origin, RecordOrigin{
+			ID: one.ID, Author: one.Author, CreatedAt: one.CreatedAt,
+		}, fmt.Sprintf("%s.reviews[%d]", of, at)))
 	}
 	decider, at, accepted := known.DecidedBy, known.DecidedAt, known.AcceptedID
-	if decider == nil && from.DecidedBy != nil {
-		decider, at, accepted = i.agentNamed(*from.DecidedBy), from.DecidedAt, from.AcceptedID
-	}
-	if decider != nil {
+	final := work.ParseContributionStatus(from.Status).Final()
+	switch {
+	case decider == nil && final:
+		i.fault(of+".decided_by", isRequired)
+	case decider != nil && !final:
+		i.fault(of+".decided_by", "goes with a status that is final")
+	case decider != nil:
 		said.Decision = work.Origin{
 			Agent:  i.id(id.Agent, decider.AgentID, field+".decided_by"),
 			Handle: i.handle(decider.Handle, field+".decided_by"),
@@ -142,8 +152,6 @@ func (i *importer) contributionOrigin(from *Contribution, field string) work.Con
 		if accepted != nil {
 			said.Changeset = i.id(id.Changeset, *accepted, field+".accepted_changeset_id")
 		}
-	} else if work.ParseContributionStatus(from.Status).Final() {
-		i.fault(field+".decided_by", isRequired)
 	}
 	return said
 }

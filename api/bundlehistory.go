@@ -182,16 +182,17 @@ func (i *importer) readChangeset(nth int) {
 	case nth > 0 && (from.ParentID == nil || *from.ParentID != i.bundle.History[nth-1].ID):
 		i.fault(field+".parent_changeset_id", "is not the changeset before")
 	}
-	origin := from.Origin
+	origin, of := from.Origin, field+".origin"
 	if origin == nil {
+		of = field
 		origin = &ChangesetOrigin{
-			ChangesetID: from.ID, Author: from.Author, SourceType: from.Source.Type,
+			ChangesetID: from.ID, Author: i.writer(from), SourceType: from.Source.Type,
 			CreatedAt: from.CreatedAt,
 		}
 	}
 	made.Origin = i.origin(id.Changeset, &RecordOrigin{
 		ID: origin.ChangesetID, Author: origin.Author, CreatedAt: origin.CreatedAt,
-	}, field)
+	}, of)
 	made.Origin.Source = work.ParseSource(origin.SourceType)
 	if made.Origin.Source == 0 {
 		i.fault(field+".source.type", isRequired)
@@ -202,6 +203,17 @@ func (i *importer) readChangeset(nth int) {
 		return
 	}
 	made.Ops, made.Doubtful = i.readOperations(*from.Operations, field)
+}
+
+// writer is the author of a changeset. One that became of a contribution which had come with a bundle
+// bears the name of whoever brought that in.
+func (i *importer) writer(from *Changeset) AgentRef {
+	if from.Source.ID != nil {
+		if origin := i.contributors[*from.Source.ID]; origin != nil {
+			return origin.Author
+		}
+	}
+	return from.Author
 }
 
 // readOperations reads steps, and reports whether anything is wrong with their form.

@@ -35,9 +35,9 @@ func (i *importer) importList(list []Import, name string) (made []work.BundledIm
 }
 
 func (i *importer) readImport(from *Import, field string) work.Import {
-	origin := i.origin(id.Import, originOf(from.Origin, RecordOrigin{
+	origin := i.originOf(id.Import, from.Origin, RecordOrigin{
 		ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
-	}), field)
+	}, field)
 	made := work.Import{
 		ID: i.id(id.Import, from.ID, field+".id"), Name: from.ArtifactName,
 		Prefix: from.TargetPrefix, License: from.LicenseSPDX, Files: from.FileCount,

@@ -15,12 +15,15 @@ const (
 	attemptsMax = 1_000_000_000
 )
 
-// originOf is the origin that a record had already, or the record itself.
-func originOf(known *RecordOrigin, record RecordOrigin) *RecordOrigin {
+// originOf is what is kept of where a record comes from: the origin that it had already, or the record
+// itself.
+func (i *importer) originOf(
+	prefix id.Prefix, known *RecordOrigin, record RecordOrigin, field string,
+) work.Origin {
 	if known != nil {
-		return known
+		return i.origin(prefix, known, field+".origin")
 	}
-	return &record
+	return i.origin(prefix, &record, field)
 }
 
 // agentNamed is an agent that a record names by its ID alone.
@@ -96,9 +99,9 @@ func (i *importer) readHandoffs() {
 				Changeset:    i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
 				Continuation: said.continuation(said.Summary),
 			},
-			Origin: i.origin(id.Handoff, originOf(from.Origin, RecordOrigin{
+			Origin: i.originOf(id.Handoff, from.Origin, RecordOrigin{
 				ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
-			}), field),
+			}, field),
 		})
 	}
 }
@@ -134,9 +137,9 @@ func (i *importer) readTasks() {
 		i.readResult(&task, from.Result, field)
 		i.command.Tasks = append(i.command.Tasks, work.Bundled[work.Task]{
 			Record: task,
-			Origin: i.origin(id.Task, originOf(from.Origin, RecordOrigin{
+			Origin: i.originOf(id.Task, from.Origin, RecordOrigin{
 				ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
-			}), field),
+			}, field),
 		})
 	}
 }
@@ -188,9 +191,9 @@ func (i *importer) readVerifications() {
 		record := work.Verification{
 			ID: i.id(id.Verification, from.ID, field+".id"), Finding: said.finding(),
 		}
-		origin := i.origin(id.Verification, originOf(from.Origin, RecordOrigin{
+		origin := i.originOf(id.Verification, from.Origin, RecordOrigin{
 			ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
-		}), field)
+		}, field)
 		i.command.Verifications = append(i.command.Verifications,
 			work.Bundled[work.Verification]{Record: record, Origin: origin})
 	}
@@ -223,9 +226,9 @@ func (i *importer) readArtifacts() {
 		}
 		i.command.Artifacts = append(i.command.Artifacts, work.Bundled[work.Artifact]{
 			Record: record,
-			Origin: i.origin(id.Artifact, originOf(from.Origin, RecordOrigin{
+			Origin: i.originOf(id.Artifact, from.Origin, RecordOrigin{
 				ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
-			}), field),
+			}, field),
 		})
 	}
 }
@@ -250,9 +253,9 @@ func (i *importer) readRelations() {
 				Type:   work.ParseRelationType(said.Type),
 				Target: parsed(id.Project, said.TargetProjectID), Note: said.Note,
 			},
-			Origin: i.origin(id.Relation, originOf(from.Origin, RecordOrigin{
+			Origin: i.originOf(id.Relation, from.Origin, RecordOrigin{
 				ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
-			}), field),
+			}, field),
 		})
 	}
 }

@@ -36,9 +36,9 @@ func (i *importer) readDiscussions() {
 				ID: i.id(id.Discussion, from.ID, field+".id"), Title: said.Title,
 				Body: said.Body, Subject: i.matter(said.Subject, field+".subject.id"),
 			},
-			Origin: i.origin(id.Discussion, originOf(from.Origin, RecordOrigin{
+			Origin: i.originOf(id.Discussion, from.Origin, RecordOrigin{
 				ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
-			}), field),
+			}, field),
 		})
 	}
 }
@@ -76,9 +76,9 @@ func (i *importer) readComments() {
 		}
 		i.command.Comments = append(i.command.Comments, work.Bundled[work.Comment]{
 			Record: record,
-			Origin: i.origin(id.Comment, originOf(from.Origin, RecordOrigin{
+			Origin: i.originOf(id.Comment, from.Origin, RecordOrigin{
 				ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
-			}), field),
+			}, field),
 		})
 	}
 }

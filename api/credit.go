@@ -28,6 +28,10 @@ type CreditOrigin struct {
 	AcceptedBy     *AgentRef  `json:"accepted_by" doc:"Who accepted it; null where that was after it came with the bundle."`
 }
 
+// hide takes away what names a project: who may not read the one that brought the bundle in is not told
+// what that says of others.
+func (o *CreditOrigin) hide() { o.ProjectID, o.ContributionID, o.ChangesetID = nil, nil, nil }
+
 func creditOrigin(from *work.CreditOrigin) *CreditOrigin {
 	if from == nil {
 		return nil
@@ -74,6 +78,9 @@ func (c *Call) credits(list []work.Credit) []Credit {
 			may, err := c.Service.Engine.Readable(from.Project, c.Agent)
 			known = may && err == nil
 			readable[from.Project] = known
+		}
+		if !known && records[at].Origin != nil {
+			records[at].Origin.hide()
 		}
 		if known {
 			records[at].ProjectID = idOrNil(id.Project, from.Project)

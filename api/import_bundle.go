@@ -3,6 +3,8 @@ package api
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"maps"
+	"slices"
 
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -205,6 +207,8 @@ type importer struct {
 	license error
 	// named are the contents that operations name.
 	named map[work.Hash]bool
+	// contributors leads from contributions that came with an earlier bundle to what that said.
+	contributors map[string]*ContributionOrigin
 }
 
 // bundleFaultsMax is how many faults one answer names.
@@ -223,6 +227,11 @@ func (i *importer) refuse(field, problem string) {
 // read makes the command, as far as it can be read.
 func (i *importer) read(body *ImportProject) {
 	i.bundle = &body.Bundle.bundle
+	i.contributors = map[string]*ContributionOrigin{}
+	for nth := range i.bundle.Contributions {
+		i.contributors[i.bundle.Contributions[nth].ID] = i.bundle.Contributions[nth].Origin
+	}
+	i.readAgents()
 	i.readProject(body)
 	i.readContents()
 	i.readHistory()
@@ -254,6 +263,17 @@ func (i *importer) refusal() error {
 		return i.license
 	}
 	return fault.Invalid(faults...)
+}
+
+// readAgents refuses handles that are none, once for all records of the agent.
+func (i *importer) readAgents() {
+	for _, name := range slices.Sorted(maps.Keys(i.bundle.Agents)) {
+		found := i.found
+		i.id(id.Agent, name, "agents."+name)
+		if i.handle(i.bundle.Agents[name], "agents."+name); i.found > found {
+			delete(i.bundle.Agents, name)
+		}
+	}
 }
 
 func (i *importer) readProject(body *ImportProject) {

@@ -157,6 +157,8 @@ func (c *Call) broughtAlong(p *work.Project) ([]Import, error) {
 		record.ProjectID = nil
 		if made {
 			record.ProjectID = idOrNil(id.Project, one.Project)
+		} else if !one.Project.IsZero() && one.Origin != nil {
+			record.ArtifactID, record.SourceProjectID, record.SourceChangesetID = nil, nil, nil
 		}
 		list = append(list, record)
 	}

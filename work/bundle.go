@@ -118,7 +118,7 @@ func (c *ImportProject) rebuild(stamp Stamp) *bundleImport {
 		ImportProject: c, stamp: stamp, last: stamp.ID(0),
 		changesets: map[id.ID]id.ID{}, tasks: map[id.ID]id.ID{}, handoffs: map[id.ID]id.ID{},
 		artifacts: map[id.ID]id.ID{}, discussions: map[id.ID]id.ID{},
-		contributions: map[id.ID]id.ID{}, tree: new(Project),
+		contributions: map[id.ID]id.ID{}, accepted: map[id.ID]bool{}, tree: new(Project),
 		event: &ProjectImported{Imported: c.Imported, Status: c.About.Status},
 	}
 	b.importHistory()
@@ -156,7 +156,9 @@ type bundleImport struct {
 	discussions map[id.ID]id.ID
 	// contributions is the same for these.
 	contributions map[id.ID]id.ID
-	texts         int
+	// accepted are the changesets of the bundle that contributions became.
+	accepted map[id.ID]bool
+	texts    int
 	// tree is what the history leads to, as far as it applies; broken says that it does not to its
 	// end.
 	tree   *Project

@@ -31,8 +31,9 @@ type ContributionOrigin struct {
 	Reviews   []Origin `cbor:"3,keyasint,omitempty"`
 	// Decision is by whom and when it was decided, zero where that was left open.
 	Decision Origin `cbor:"4,keyasint"`
-	// Changeset is what it became there.
+	// Project is where the Record is from, Changeset what it became there.
 	Changeset id.ID `cbor:"5,keyasint,omitzero"`
+	Project   id.ID `cbor:"6,keyasint,omitzero"`
 }
 
 // RevisionOrigin is where a revision comes from; nil for one that was submitted here.
@@ -92,6 +93,10 @@ func (b *bundleImport) importContribution(from *BundledContribution, field strin
 	made.Author, made.CreatedAt, made.UpdatedAt = b.stamp.Agent, b.stamp.Now, b.stamp.Now
 	made.Version = 1
 	if made.Status == AcceptedStatus || !made.Changeset.IsZero() {
+		if b.accepted[made.Changeset] {
+			b.fault(field+".accepted_changeset_id", "is what another contribution became")
+		}
+		b.accepted[made.Changeset] = true
 		made.Changeset = b.changeset(made.Changeset, field+".accepted_changeset_id")
 	}
 	if made.Status.Final() {
@@ -191,7 +196,7 @@ func (b *bundleImport) compareRevision(
 			fits = !conflicts
 		}
 	}
-	if !fits {
+	if !fits || len(from.Ops) == 0 {
 		b.fault(field+".operations", "are not steps that lead from the base to anywhere")
 	}
 }
@@ -203,7 +208,7 @@ func (b *bundleImport) keepCredits() {
 	for nth := range slices.Backward(b.Contributions) {
 		from := &b.Contributions[nth]
 		if from.Record.Status == AcceptedStatus && !b.Imported.Whole {
-			credits = append(credits, from.Origin.credit(b.Source))
+			credits = append(credits, from.Origin.credit())
 		}
 	}
 	for at := range b.Inherited {
@@ -242,9 +247,9 @@ func (o *ContributionOrigin) Attribution() []BundledAttribution {
 }
 
 // credit is what a bundle says of whom an accepted contribution is owed to.
-func (o *ContributionOrigin) credit(project id.ID) *CreditOrigin {
+func (o *ContributionOrigin) credit() *CreditOrigin {
 	said := &CreditOrigin{
-		Project: project, Contribution: o.Record.ID, Changeset: o.Changeset,
+		Project: o.Project, Contribution: o.Record.ID, Changeset: o.Changeset,
 		Author: o.Record.agent(), AcceptedBy: o.Decision.agent(),
 	}
 	for _, one := range o.Attribution() {

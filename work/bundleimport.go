@@ -31,7 +31,7 @@ func (b *bundleImport) importImports() {
 		made := from.Record
 		made.ID, made.CreatedBy, made.CreatedAt = b.next(), b.stamp.Agent, b.stamp.Now
 		made.Changeset = b.changeset(from.Record.Changeset, field+".changeset_id")
-		b.bring(&made, field)
+		b.bring(&made)
 		for at := range from.Credits[:min(len(from.Credits), CreditsMax)] {
 			made.Credits = append(made.Credits, b.brought(&from.Credits[at]))
 		}
@@ -61,21 +61,18 @@ func (b *bundleImport) inheritImports() {
 	}
 }
 
-// bring names an import as the source of its changeset, where that came along.
-func (b *bundleImport) bring(made *Import, field string) {
+// bring names an import as the source of its changeset, where that came along and is what the import
+// wrote: the head of a history that was left behind stands for all imports in it.
+func (b *bundleImport) bring(made *Import) {
 	nth, found := slices.BinarySearchFunc(b.event.Changesets, made.Changeset,
 		func(c ChangesetPublished, wanted id.ID) int { return c.ID.Compare(wanted) })
 	if !b.Imported.Whole || !found {
 		return
 	}
-	step := &b.event.Changesets[nth]
-	if !step.SourceID.IsZero() {
-		b.fault(field+".changeset_id", "was brought by another import")
+	step, origin := &b.event.Changesets[nth], &b.event.Imported.Changesets[nth]
+	if origin.Source == SourceImport && step.SourceID.IsZero() && len(step.Ops) == made.Files {
+		step.SourceID = made.ID
 	}
-	if len(step.Ops) != made.Files {
-		b.fault(field+".file_count", "is not how many files the changeset wrote")
-	}
-	step.SourceID = made.ID
 }
 
 // brought is a credit that only the bundle tells of.

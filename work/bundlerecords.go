@@ -269,7 +269,7 @@ func (b *bundleImport) mapEntity(entity *Entity) (known bool) {
 		known = entity.ID == b.Source
 		entity.ID = b.ID
 	case EntityChangeset:
-		entity.ID, known = b.changesets[entity.ID]
+		entity.ID, known = b.sameChangeset(entity.ID)
 	case EntityArtifact:
 		entity.ID, known = b.artifacts[entity.ID]
 	case EntityContribution:
@@ -279,6 +279,16 @@ func (b *bundleImport) mapEntity(entity *Entity) (known bool) {
 		return true
 	}
 	return known
+}
+
+// sameChangeset is the changeset of the new project that is the same as one of the bundle: zero for
+// one that did not come along, though the first one stands for it.
+func (b *bundleImport) sameChangeset(named id.ID) (made id.ID, known bool) {
+	made, known = b.changesets[named]
+	if !b.Imported.Whole && known && named != b.History[len(b.History)-1].ID {
+		return id.ID{}, true
+	}
+	return made, known
 }
 
 func (b *bundleImport) importRelations() {

@@ -42,7 +42,7 @@ func (b *bundleImport) mapMatter(about *Matter) (known bool) {
 	case MatterTask:
 		about.ID, known = b.tasks[about.ID]
 	case MatterChangeset:
-		about.ID, known = b.changesets[about.ID]
+		about.ID, known = b.sameChangeset(about.ID)
 	case MatterHandoff:
 		about.ID, known = b.handoffs[about.ID]
 	case MatterArtifact:

@@ -46,7 +46,7 @@ func (p *Project) CreditOf(c *Contribution) Credit {
 		Reviewers: c.Reviewers(), AcceptedBy: c.DecidedBy,
 	}
 	if origin := p.ContributionOrigin(c); origin != nil {
-		credit.Origin = origin.credit(p.bundled.Project.ID)
+		credit.Origin = origin.credit()
 	}
 	return credit
 }
@@ -142,9 +142,13 @@ func (p *Project) owedForStep(step *Changeset, o *owed) {
 
 // owedForBundled is what a bundle says of a changeset that came with it.
 func (p *Project) owedForBundled(step *Changeset, origin *Origin, o *owed) {
-	if !p.bundled.Whole || origin.Source == SourceFork {
+	if step.Sequence == 1 {
+		// What a fork begins with, and the head of a history that was left behind, stand for all that
+		// was inherited.
 		o.credit(p.bundled.Credits...)
 		o.nameAll(p.bundled.Authors)
+	}
+	if !p.bundled.Whole || origin.Source == SourceFork {
 		return
 	}
 	if brought, ok := p.Import(step.SourceID); ok && len(brought.BundledAuthors) > 0 {

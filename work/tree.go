@@ -142,6 +142,10 @@ func (p *Project) AuthorsAt(at *Changeset) []InheritedAuthor {
 			counts[changeset.Author]++
 		}
 	}
+	if p.bundled != nil {
+		// What came with a bundle is the work of others.
+		counts[p.changesets[0].Author] -= min(at.Sequence, uint32(len(p.bundled.Changesets)))
+	}
 	if p.fork != nil {
 		counts[p.changesets[0].Author]--
 		for _, one := range p.fork.Authors {

@@ -58,7 +58,7 @@ func Decode(body []byte, into any) error {
 	root := use{plan: p, check: noCheck}
 	// The library takes null for anything, also where no member is required.
 	quick := decodeErr == nil && rest[0] != 'n' && root.holds(value, &text{body: body}) &&
-		(!p.open || depthHolds(body))
+		(!p.open || Nests(body, depthMax))
 	if quick {
 		return nil
 	}
@@ -66,28 +66,20 @@ func Decode(body []byte, into any) error {
 		return err
 	}
 	faults := collect(body, &root)
-	if len(faults) == 0 && decodeErr == nil {
-		faults = crossFaults(value, &root, "", faults)
+	if decodeErr != nil {
+		Read(body, into)
 	}
-	if len(faults) > 0 {
-		return refusalOf(faults, body, into, decodeErr)
+	faults = append(faults, fault.Untold(faults, crossFaults(value, &root, "", nil))...)
+	if faults = faults[:min(len(faults), faultsMax)]; len(faults) > 0 {
+		if refuser, ok := into.(Refuser); ok {
+			return refuser.Refuse(faults)
+		}
+		return fault.Invalid(faults...)
 	}
 	if decodeErr != nil {
 		return fault.Invalid(fault.Field{Field: "", Problem: "does not fit the request type"})
 	}
 	return nil
-}
-
-// refusalOf is the error of all faults; a Refuser adds its own to those of the members.
-func refusalOf(faults []fault.Field, body []byte, into any, decodeErr error) error {
-	refuser, ok := into.(Refuser)
-	if !ok {
-		return fault.Invalid(faults...)
-	}
-	if decodeErr != nil {
-		Read(body, into)
-	}
-	return refuser.Refuse(faults)
 }
 
 // Read reads what can be read of a body that Decode refuses, into a pointer to a struct. Members of
@@ -359,8 +351,8 @@ func problemsOf(v reflect.Value) []fault.Field {
 	return checker.Problems()
 }
 
-// depthHolds reports whether valid JSON nests at most depthMax deep.
-func depthHolds(body []byte) bool {
+// Nests reports whether valid JSON nests at most so deep.
+func Nests(body []byte, most int) bool {
 	depth := 0
 	for at := 0; at < len(body); at++ {
 		switch body[at] {
@@ -371,7 +363,7 @@ func depthHolds(body []byte) bool {
 				}
 			}
 		case '{', '[':
-			if depth++; depth > depthMax {
+			if depth++; depth > most {
 				return false
 			}
 		case '}', ']':

@@ -23,8 +23,8 @@ import (
 	"pws/internal/fault"
 )
 
-// Checker is implemented by types with rules across their members. Problems is called when the
-// members themselves hold; its faults name members of the type.
+// Checker is implemented by types with rules across their members. Its faults name members of the
+// type. Members that do not hold are told besides: those of a wrong type are empty for Problems.
 type Checker interface {
 	Problems() []fault.Field
 }
