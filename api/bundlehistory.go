@@ -205,8 +205,8 @@ func (i *importer) readChangeset(nth int) {
 	made.Ops, made.Doubtful = i.readOperations(*from.Operations, field)
 }
 
-// writer is the author of a changeset. One that became of a contribution which had come with a bundle
-// bears the name of whoever brought that in.
+// writer is the author of a changeset. One that became of a contribution which had come with a
+// bundle bears the name of whoever brought that in.
 func (i *importer) writer(from *Changeset) AgentRef {
 	if from.Source.ID != nil {
 		if origin := i.contributors[*from.Source.ID]; origin != nil {

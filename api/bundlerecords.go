@@ -15,8 +15,8 @@ const (
 	attemptsMax = 1_000_000_000
 )
 
-// originOf is what is kept of where a record comes from: the origin that it had already, or the record
-// itself.
+// originOf is what is kept of where a record comes from: the origin that it had already, or the
+// record itself.
 func (i *importer) originOf(
 	prefix id.Prefix, known *RecordOrigin, record RecordOrigin, field string,
 ) work.Origin {

@@ -105,7 +105,7 @@ func (b *CreateCheckpoint) Refuse(told []fault.Field) error {
 func (b *CreateCheckpoint) faults(told []fault.Field) *fileFaults {
 	faults := &fileFaults{}
 	b.judgeFiles(faults)
-	b.judgeTasks(faults)
+	b.judgeTasks(faults, told)
 	if len(b.Files) > 0 && b.BaseChangesetID == "" {
 		faults.add("base_changeset_id", "is required with files")
 	}
@@ -133,14 +133,17 @@ func (b *CreateCheckpoint) judgeFiles(faults *fileFaults) {
 	}
 }
 
-func (b *CreateCheckpoint) judgeTasks(faults *fileFaults) {
+func (b *CreateCheckpoint) judgeTasks(faults *fileFaults, told []fault.Field) {
 	seen := map[string]bool{}
 	for at := range b.Tasks[:min(len(b.Tasks), checkpointTasksMax)] {
 		task, where := &b.Tasks[at], fmt.Sprintf("tasks[%d]", at)
 		switch {
 		case task.Create == nil && task.TaskID == "":
-			faults.add(where, "needs either task_id or create")
-		case task.Create != nil && !task.createAlone():
+			if !fault.Within(told, where) {
+				faults.add(where, "needs either task_id or create")
+			}
+		case (task.Create != nil || fault.Within(told, where+".create")) &&
+			(!task.createAlone() || fault.Within(told, where+".task_id")):
 			faults.add(where+".create", "does not go with task_id and what changes a task")
 		case task.TaskID != "" && seen[task.TaskID]:
 			faults.add(where+".task_id", "stands twice")

@@ -28,8 +28,8 @@ type CreditOrigin struct {
 	AcceptedBy     *AgentRef  `json:"accepted_by" doc:"Who accepted it; null where that was after it came with the bundle."`
 }
 
-// hide takes away what names a project: who may not read the one that brought the bundle in is not told
-// what that says of others.
+// hide takes away what names a project: who may not read the one that brought the bundle in is not
+// told what that says of others.
 func (o *CreditOrigin) hide() { o.ProjectID, o.ContributionID, o.ChangesetID = nil, nil, nil }
 
 func creditOrigin(from *work.CreditOrigin) *CreditOrigin {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"pws/api/shape"
@@ -504,11 +505,14 @@ const formMax = 200
 // atMost is the beginning of a list.
 func atMost[T any](list []T) []T { return list[:min(len(list), formMax)] }
 
-// follow puts what was told already in front; nothing more is said of the same fields, nor of what
-// they are parts of.
+// follow puts what was told already in front; nothing more is said of the same fields.
 func (f *fileFaults) follow(told []fault.Field) {
 	for _, list := range []*[]fault.Field{&f.invalid, &f.paths, &f.sizes, &f.types} {
-		*list = fault.Untold(told, *list)
+		*list = slices.DeleteFunc(*list, func(one fault.Field) bool {
+			return slices.ContainsFunc(told, func(known fault.Field) bool {
+				return known.Field == one.Field
+			})
+		})
 	}
 	f.invalid = append(told, f.invalid...)
 }

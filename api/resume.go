@@ -26,7 +26,7 @@ type Resume struct {
 	Tasks           *ResumeTasks    `json:"tasks,omitzero" doc:"Unfinished tasks."`
 	Failures        []FailureNote   `json:"failures,omitzero" doc:"What the latest handoff says was tried and does not work."`
 	Blockers        []string        `json:"blockers,omitzero" doc:"What stands in the way: of the latest handoff, then tasks with the status BLOCKED."`
-	NextActions     []string        `json:"next_actions,omitzero" doc:"What to do next: of the latest handoff, then of the state."`
+	NextActions     []string        `json:"next_actions,omitzero" doc:"What to do next, of the latest handoff and of the state: what was said last goes first."`
 	WorkSessions    []ResumeSession `json:"work_sessions,omitzero" doc:"Open work sessions, the last active first, at most 10."`
 	Since           *string         `json:"since_changeset_id" check:"id=chg_" doc:"What was asked for; null where nothing was."`
 	Truncated       []string        `json:"truncated_sections" doc:"Sections that lost something to max_chars or to a bound of their own; changes without since_changeset are the newest, and files those that matter."`

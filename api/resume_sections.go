@@ -230,14 +230,18 @@ func (b *resumeBuild) handoff() {
 	b.raw("}")
 }
 
-// nextActions are those of the handoff, then those of the state, each once.
+// nextActions are those of the handoff and those of the state, each once. What was said last goes
+// first: it is the truth now, and what survives longest. A checkpoint says both at once.
 func (b *resumeBuild) nextActions() {
 	place := b.list(`,"next_actions":`)
-	var lists [][]string
+	state := b.project.State()
+	lists := [][]string{state.Statement.NextActions}
 	if handoff := b.project.LatestHandoff(); handoff != nil {
 		lists = append(lists, handoff.Continuation.NextActions)
+		if handoff.CreatedAt >= state.UpdatedAt {
+			slices.Reverse(lists)
+		}
 	}
-	lists = append(lists, b.project.State().Statement.NextActions)
 	seen := map[string]bool{}
 	for _, list := range lists {
 		for _, action := range list {

@@ -494,6 +494,36 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
+// TestResumeBeginsWithWhatWasSaidLast: of state and handoff the newer says first what to do next, and
+// that is what has room.
+func TestResumeBeginsWithWhatWasSaidLast(t *testing.T) {
+	d := newDesk()
+	d.join("ann", "ann")
+	d.create(t, work.About{Name: "busy"})
+	leave := func(action string) {
+		d.do(t, "ann", &work.CreateHandoff{Continuation: work.Continuation{
+			Summary: "left", NextActions: []string{action},
+			CompletedWork: slices.Repeat([]string{strings.Repeat("x", 300)}, 50),
+		}})
+	}
+	first := func(want string) {
+		t.Helper()
+		for _, size := range []string{"1000", "12000"} {
+			text, err := d.read("resume.read", "ann", "max_chars", size)
+			if err != nil || at(object(t, text), "resume", "next_actions", 0) != want {
+				t.Errorf("%v %.300s does not begin with %q", err, text, want)
+			}
+		}
+	}
+	leave("old")
+	first("old")
+	d.now++
+	d.do(t, "ann", &work.UpdateState{Statement: work.Statement{NextActions: []string{"new"}}})
+	first("new")
+	leave("together")
+	first("together")
+}
+
 // TestResumeOfManySessions: the ten that were active last, whatever the order of their agents.
 func TestResumeOfManySessions(t *testing.T) {
 	d := newDesk()

@@ -56,7 +56,7 @@ type UpdateState struct {
 	ExpectedVersion *uint64  `json:"expected_version" doc:"The version that this replaces; another one is refused with STATE_CONFLICT."`
 }
 
-// customDepthMax leaves room around it in all bodies that hold a state, that of an import above all.
+// customDepthMax leaves room around it in all bodies that hold a state, a bundle above all.
 const customDepthMax = 32
 
 // Custom is a JSON object of any members, kept as it was sent but for the spaces.

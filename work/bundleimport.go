@@ -61,8 +61,8 @@ func (b *bundleImport) inheritImports() {
 	}
 }
 
-// bring names an import as the source of its changeset, where that came along and is what the import
-// wrote: the head of a history that was left behind stands for all imports in it.
+// bring names an import as the source of its changeset, where that came along and is what the
+// import wrote: the head of a history that was left behind stands for all imports in it.
 func (b *bundleImport) bring(made *Import) {
 	nth, found := slices.BinarySearchFunc(b.event.Changesets, made.Changeset,
 		func(c ChangesetPublished, wanted id.ID) int { return c.ID.Compare(wanted) })

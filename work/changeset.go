@@ -333,10 +333,7 @@ func judgeOperations(p *Project, wished []Operation) (*ChangesetPublished, []Blo
 	if tree.files > FilesMax {
 		faults = append(faults, errFileLimitReached())
 	}
-	if err := tree.requireNoConflict(wished); err != nil {
-		faults = append(faults, err)
-	}
-	return published, blobs, faults
+	return published, blobs, append(faults, tree.conflicts(wished)...)
 }
 
 // run refuses with FILE_EXISTS, FILE_NOT_FOUND, FILE_CHANGED.
@@ -399,18 +396,18 @@ func atOperation(err error, nth int) error {
 	return err
 }
 
-// requireNoConflict refuses a result in which a path is a file and a folder: PATH_CONFLICT.
-func (o *overlay) requireNoConflict(wished []Operation) error {
+// conflicts refuses results in which a path is a file and a folder: PATH_CONFLICT for each.
+func (o *overlay) conflicts(wished []Operation) (faults []error) {
 	for at := range wished {
 		target := wished[at].target()
 		if o.get(target) == nil {
 			continue
 		}
 		if other, found := o.conflict(target); found {
-			return atOperation(errPathConflict(target, other), at)
+			faults = append(faults, atOperation(errPathConflict(target, other), at))
 		}
 	}
-	return nil
+	return faults
 }
 
 func (o *overlay) conflict(target string) (string, bool) {

@@ -81,7 +81,7 @@ func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
 }
 
 // Decide judges the whole and names all that is wrong with it. The refusals are those of the parts:
-// ROLE_REQUIRED, CLAIM_LOST, PROJECT_ARCHIVED and TURN_HELD at once, else VALIDATION_FAILED without
+// ROLE_REQUIRED, CLAIM_LOST and PROJECT_ARCHIVED at once, else TURN_HELD, VALIDATION_FAILED without
 // a base, PROJECT_MOVED, CHANGESET_NOT_FOUND, those of file operations, STATE_CONFLICT, those of
 // handoffs and of tasks; where there are several, the details hold each as one of faults.
 func (c *CreateCheckpoint) Decide(p *Project, stamp Stamp) (Decision, error) {
@@ -91,14 +91,14 @@ func (c *CreateCheckpoint) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
 	}
-	if len(c.Files) > 0 {
-		if err := p.requireNoTurnOfOthers(stamp); err != nil {
-			return Decision{}, err
-		}
-	}
 	build := checkpointBuild{
 		command: c, project: p, stamp: stamp, scratch: p.Clone(),
 		decision: Decision{Result: Result{Created: true, Subject: stamp.ID(1)}},
+	}
+	if len(c.Files) > 0 {
+		if err := p.requireNoTurnOfOthers(stamp); err != nil {
+			build.refuse(err)
+		}
 	}
 	build.files()
 	build.state()
@@ -228,9 +228,9 @@ func (b *checkpointBuild) tasks() {
 		links.change(update.Task, &update.Change)
 	}
 	for at := range b.command.Tasks {
-		events, err := b.task(at, links)
-		if err != nil {
-			b.refuse(err)
+		events, faults := b.task(at, links)
+		if len(faults) > 0 {
+			b.faults = append(b.faults, faults...)
 			continue
 		}
 		for _, event := range events {
@@ -243,19 +243,21 @@ func (b *checkpointBuild) tasks() {
 // taskNumber is the place of the first new task's ID among those of a stamp.
 const taskNumber = 3
 
-func (b *checkpointBuild) task(at int, links *taskLinks) ([]Event, error) {
+func (b *checkpointBuild) task(at int, links *taskLinks) ([]Event, []error) {
 	task := &b.command.Tasks[at]
 	if task.Create == nil {
-		events, err := task.Update.decide(b.scratch, b.stamp, links)
-		if refusal, ok := err.(*fault.Error); ok {
-			return nil, refusal.With("task_id", task.Update.Task.Format(id.Task))
+		events, faults := task.Update.judge(b.scratch, b.stamp, links)
+		for _, err := range faults {
+			if refusal, ok := err.(*fault.Error); ok {
+				refusal.With("task_id", task.Update.Task.Format(id.Task))
+			}
 		}
-		return events, err
+		return events, faults
 	}
 	field := fmt.Sprintf("tasks[%d].create.", at)
 	created, err := decideTask(b.scratch, task.Create, b.stamp.ID(uint16(taskNumber+at)), field)
 	if err != nil {
-		return nil, err
+		return nil, []error{err}
 	}
 	return []Event{created}, nil
 }

@@ -168,8 +168,11 @@ func (c *UpdateTask) Authorize(p *Project, agent id.ID) error {
 // TASK_NOT_FOUND, CLAIM_LOST, ROLE_REQUIRED, PROJECT_ARCHIVED, PRECONDITION_FAILED,
 // TASK_ALREADY_CLAIMED where another is at work, QUOTA_EXCEEDED, and VALIDATION_FAILED.
 func (c *UpdateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
-	events, err := c.decide(p, stamp, c.links(p))
-	return Decision{Events: events, Result: Result{Subject: c.Task}}, err
+	events, faults := c.judge(p, stamp, c.links(p))
+	if len(faults) > 0 {
+		return Decision{}, faults[0]
+	}
+	return Decision{Events: events, Result: Result{Subject: c.Task}}, nil
 }
 
 func (c *UpdateTask) links(p *Project) *taskLinks {
@@ -178,39 +181,45 @@ func (c *UpdateTask) links(p *Project) *taskLinks {
 	return links
 }
 
-func (c *UpdateTask) decide(p *Project, stamp Stamp, links *taskLinks) ([]Event, error) {
+// judge is the outcome with all that is wrong, the gravest first: what the agent may not do, then
+// what does not fit. Of several refusals with one code, the first is told.
+func (c *UpdateTask) judge(
+	p *Project, stamp Stamp, links *taskLinks,
+) (events []Event, faults []error) {
 	t, ok := p.task(c.Task)
 	if !ok {
-		return nil, errTaskNotFound()
+		return nil, []error{errTaskNotFound()}
 	}
-	if err := c.Proof.require(t, stamp.Agent); err != nil {
-		return nil, err
-	}
-	if err := requireTaskWriter(p, t, stamp.Agent); err != nil {
-		return nil, err
-	}
-	if err := requireActive(p); err != nil {
-		return nil, err
-	}
-	if c.IfMatch != nil {
-		if err := c.IfMatch(p, t); err != nil {
-			return nil, err
+	refuse := func(err error) {
+		if err != nil && !slices.ContainsFunc(faults, func(known error) bool {
+			return fault.CodeOf(known) == fault.CodeOf(err)
+		}) {
+			faults = append(faults, err)
 		}
 	}
+	refuse(c.Proof.require(t, stamp.Agent))
+	refuse(requireTaskWriter(p, t, stamp.Agent))
+	refuse(requireActive(p))
+	if c.IfMatch != nil {
+		refuse(c.IfMatch(p, t))
+	}
 	next := c.Change.on(t)
-	if err := c.requireStep(p, t, next, stamp.Agent); err != nil {
-		return nil, err
-	}
-	if faults := c.faults(p, t, next, links); len(faults) > 0 {
-		return nil, fault.Invalid(faults...)
-	}
-	if err := p.requireTextRoom(next.bytes() - t.bytes()); err != nil {
-		return nil, err
-	}
+	refuse(c.requireStep(p, t, next, stamp.Agent))
 	if c.Release && !t.heldBy(stamp.Agent) {
-		return nil, errClaimLost(t)
+		refuse(errClaimLost(t))
 	}
-	var events []Event
+	if invalid := c.faults(p, t, next, links); len(invalid) > 0 {
+		refuse(fault.Invalid(invalid...))
+	}
+	refuse(p.requireTextRoom(next.bytes() - t.bytes()))
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return c.outcome(t, next), nil
+}
+
+// outcome is what a change that may be made makes of a task.
+func (c *UpdateTask) outcome(t, next *Task) (events []Event) {
 	ends := t.Claim != nil && (next.Status.Final() || next.Status == TaskOpen)
 	if !next.sameWork(t) || !next.sameSpec(t) {
 		updated := &TaskUpdated{Task: t.ID, Change: c.Change, EndsClaim: ends}
@@ -222,7 +231,7 @@ func (c *UpdateTask) decide(p *Project, stamp Stamp, links *taskLinks) ([]Event,
 	if c.Release && !ends {
 		events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
 	}
-	return events, nil
+	return events
 }
 
 // requireStep judges who may take a step of the work: CLAIM_LOST, TASK_ALREADY_CLAIMED,

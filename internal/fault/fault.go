@@ -50,15 +50,19 @@ func Invalid(fields ...Field) *Error {
 // what those are parts of.
 func Untold(told, faults []Field) (untold []Field) {
 	for _, one := range faults {
-		known := slices.ContainsFunc(told, func(earlier Field) bool {
-			rest, within := strings.CutPrefix(earlier.Field, one.Field)
-			return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
-		})
-		if !known {
+		if !Within(told, one.Field) {
 			untold = append(untold, one)
 		}
 	}
 	return untold
+}
+
+// Within reports whether any fault is of a field or of what is in it.
+func Within(faults []Field, field string) bool {
+	return slices.ContainsFunc(faults, func(one Field) bool {
+		rest, within := strings.CutPrefix(one.Field, field)
+		return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }
 
 // CodeOf is the code of an error, Internal where it is none of ours, and empty for nil.
