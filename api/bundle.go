@@ -73,14 +73,23 @@ type ContributionOrigin struct {
 // BundleOrigin is what a bundle says of the project that it was made of. Nobody here vouches for
 // it.
 type BundleOrigin struct {
+	ProjectID  string       `json:"project_id" check:"id=prj_" doc:"The project."`
+	Owner      AgentRef     `json:"owner" doc:"Its owner."`
+	CreatedAt  Time         `json:"created_at" doc:"When it was created."`
+	ExportedAt Time         `json:"exported_at" doc:"When the bundle was made."`
+	ForkedFrom *ForkedFrom  `json:"forked_from" doc:"Where it was forked from."`
+	StateBy    AgentRef     `json:"state_by" doc:"Who wrote the state that came along."`
+	StateAt    Time         `json:"state_at" doc:"When that was."`
+	First      *FirstOrigin `json:"first" doc:"The project that the first of several bundles was made of; null where this is the first."`
+	History    string       `json:"history" check:"enum=FULL|HEAD" doc:"FULL where all changesets came along; else the first one here stands for them."`
+}
+
+// FirstOrigin is what the first of several bundles says of its project.
+type FirstOrigin struct {
 	ProjectID  string      `json:"project_id" check:"id=prj_" doc:"The project."`
 	Owner      AgentRef    `json:"owner" doc:"Its owner."`
 	CreatedAt  Time        `json:"created_at" doc:"When it was created."`
-	ExportedAt Time        `json:"exported_at" doc:"When the bundle was made."`
 	ForkedFrom *ForkedFrom `json:"forked_from" doc:"Where it was forked from."`
-	StateBy    AgentRef    `json:"state_by" doc:"Who wrote the state that came along."`
-	StateAt    Time        `json:"state_at" doc:"When that was."`
-	History    string      `json:"history" check:"enum=FULL|HEAD" doc:"FULL where all changesets came along; else the first one here stands for them."`
 }
 
 const (
@@ -172,11 +181,23 @@ func bundleOrigin(from *work.Imported) *BundleOrigin {
 	if from.Whole {
 		origin.History = "FULL"
 	}
-	if !from.ForkedFrom.IsZero() {
-		origin.ForkedFrom = &ForkedFrom{
-			ProjectID:   from.ForkedFrom.Format(id.Project),
-			ChangesetID: from.ForkedAt.Format(id.Changeset),
+	origin.ForkedFrom = forkOrigin(from.ForkedFrom, from.ForkedAt)
+	if first := from.First; first != nil {
+		origin.First = &FirstOrigin{
+			ProjectID: first.Project.ID.Format(id.Project), Owner: originRef(&first.Project),
+			CreatedAt:  Time(first.Project.CreatedAt),
+			ForkedFrom: forkOrigin(first.ForkedFrom, first.ForkedAt),
 		}
 	}
 	return origin
+}
+
+// forkOrigin is where a bundle says that its project was forked from.
+func forkOrigin(project, changeset id.ID) *ForkedFrom {
+	if project.IsZero() {
+		return nil
+	}
+	return &ForkedFrom{
+		ProjectID: project.Format(id.Project), ChangesetID: changeset.Format(id.Changeset),
+	}
 }

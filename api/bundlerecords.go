@@ -62,6 +62,15 @@ func (i *importer) readState() {
 		Handle:    i.handle(writer.Handle, "agents."+writer.AgentID),
 		CreatedAt: i.time(from.UpdatedAt, "state.updated_at"),
 	}
+	// A state that came with an earlier bundle, and was not written since, is as old as the project.
+	if earlier := i.bundle.Provenance.Origin.Bundle; earlier != nil &&
+		from.UpdatedAt == i.bundle.Project.CreatedAt {
+		const field = "provenance.origin.bundle.state_by"
+		writer := i.agent(&earlier.StateBy, field)
+		i.command.Imported.State = work.Origin{
+			Agent: writer.Agent, Handle: writer.Handle, CreatedAt: i.time(earlier.StateAt, field),
+		}
+	}
 }
 
 func (i *importer) readHandoffs() {

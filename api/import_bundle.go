@@ -323,4 +323,34 @@ func (i *importer) readProject(body *ImportProject) {
 		i.command.Imported.ForkedFrom = parsed(id.Project, from.ForkedFrom.ProjectID)
 		i.command.Imported.ForkedAt = parsed(id.Changeset, from.ForkedFrom.ChangesetID)
 	}
+	i.readFirst()
+}
+
+// readFirst reads where the first bundle came from, where this one is of a project that came with
+// one.
+func (i *importer) readFirst() {
+	earlier := i.bundle.Provenance.Origin.Bundle
+	if earlier == nil {
+		return
+	}
+	first, field := earlier.First, "provenance.origin.bundle.first"
+	if first == nil {
+		field = "provenance.origin.bundle"
+		first = &FirstOrigin{
+			ProjectID: earlier.ProjectID, Owner: earlier.Owner, CreatedAt: earlier.CreatedAt,
+			ForkedFrom: earlier.ForkedFrom,
+		}
+	}
+	owner := i.agent(&first.Owner, field+".owner")
+	made := &work.FirstOrigin{Project: work.Origin{
+		ID: i.id(id.Project, first.ProjectID, field+".project_id"), Agent: owner.Agent,
+		Handle: owner.Handle, CreatedAt: i.time(first.CreatedAt, field+".created_at"),
+	}}
+	if first.ForkedFrom != nil {
+		made.ForkedFrom = i.id(id.Project, first.ForkedFrom.ProjectID,
+			field+".forked_from.project_id")
+		made.ForkedAt = i.id(id.Changeset, first.ForkedFrom.ChangesetID,
+			field+".forked_from.changeset_id")
+	}
+	i.command.Imported.First = made
 }

@@ -494,8 +494,8 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
-// TestResumeBeginsWithWhatWasSaidLast: of state and handoff the newer says first what to do next, and
-// that is what has room.
+// TestResumeBeginsWithWhatWasSaidLast: of state and handoff the newer says first what to do next,
+// and that is what has room.
 func TestResumeBeginsWithWhatWasSaidLast(t *testing.T) {
 	d := newDesk()
 	d.join("ann", "ann")

@@ -51,9 +51,19 @@ type Imported struct {
 	Credits []Credit        `cbor:"15,keyasint,omitempty"`
 	Authors []BundledAuthor `cbor:"16,keyasint,omitempty"`
 
-	Relations []Origin `cbor:"17,keyasint,omitempty"`
+	// First is what the first of several bundles said of its project, nil where this is the first.
+	First     *FirstOrigin `cbor:"19,keyasint,omitempty"`
+	Relations []Origin     `cbor:"17,keyasint,omitempty"`
 	// Imports are those that the project of the bundle came with as a fork, the newest first.
 	Imports []*Import `cbor:"18,keyasint,omitempty"`
+}
+
+// FirstOrigin is the project that the first of several bundles was made of.
+type FirstOrigin struct {
+	Project Origin `cbor:"1,keyasint"`
+	// ForkedFrom and ForkedAt are as in Imported.
+	ForkedFrom id.ID `cbor:"2,keyasint,omitzero"`
+	ForkedAt   id.ID `cbor:"3,keyasint,omitzero"`
 }
 
 // Imported is nil for a project that was not made of a bundle.
