@@ -28,8 +28,8 @@ type ImportedData struct {
 	Imported  ImportedCounts `json:"imported" doc:"What came with the bundle."`
 	LeftOut   LeftOut        `json:"left_out" doc:"What the bundle has and the project has not."`
 	// IDs is bounded, for a history may be long; the records themselves say where they come from.
-	IDs   map[string]string `json:"id_map" doc:"By the IDs of the bundle those of the new things: at most 1000, first what is not a changeset, then the newest changesets."`
-	Whole bool              `json:"id_map_complete" doc:"Whether id_map names all. Each record says in origin where it comes from."`
+	IDs   map[string]string `json:"id_map" doc:"By the IDs of the bundle those of the new things, but for revisions, reviews and relations: at most 1000, first what is not a changeset, then the newest changesets."`
+	Whole bool              `json:"id_map_complete" doc:"Whether id_map names all of these. Each record says in origin where it comes from."`
 }
 
 // ImportedCounts counts what came with a bundle.

@@ -52,12 +52,12 @@ type UpdateState struct {
 	ImportantFiles  []string `json:"important_files" check:"items=0..100" each:"chars=1..2000,text" doc:"Where to look first."`
 	Dependencies    []string `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text" doc:"What the work depends on."`
 	OpenQuestions   []string `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text" doc:"What is not known."`
-	Custom          Custom   `json:"custom" doc:"Any JSON object of at most 32 KiB, spaces not counted, that nests at most 32 deep."`
+	Custom          Custom   `json:"custom" doc:"Any JSON object of at most 32 KiB, spaces not counted, that nests at most 60 deep."`
 	ExpectedVersion *uint64  `json:"expected_version" doc:"The version that this replaces; another one is refused with STATE_CONFLICT."`
 }
 
 // customDepthMax leaves room around it in all bodies that hold a state, a bundle above all.
-const customDepthMax = 32
+const customDepthMax = 60
 
 // Custom is a JSON object of any members, kept as it was sent but for the spaces.
 type Custom struct {

@@ -109,7 +109,8 @@ var Catalog = []Entry{
 		Code: ValidationFailed, Status: 400, Action: "CORRECT_REQUEST",
 		Details: []string{"fields", "task_id", "faults"},
 		Description: "The request is well-formed but does not fit: unknown or missing fields, " +
-			"wrong types, values out of bounds. details.fields names every fault.",
+			"wrong types, values out of bounds. details.fields names every fault, of more than 100 " +
+			"the first 100.",
 	},
 	{
 		Code: InvalidJSON, Status: 400, Action: "CORRECT_REQUEST",
