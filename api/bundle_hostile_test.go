@@ -178,6 +178,21 @@ var hostile = []struct {
 	{"contributions.0.revisions", []any{}, "contributions[0].revisions: must have from 1"},
 	{"contributions.0.current_revision_id", "rev_1", "current_revision_id: must be"},
 	{"contributions.0.decision_note", "\x00", "contributions[0].decision_note"},
+	{"contributions.1.decision_note", "no", "contributions[1].decision_note: goes with"},
+	{
+		"contributions.1.decided_by", sameAs("contributions.0.decided_by"),
+		"contributions[1].decided_by: goes with",
+	},
+	{"contributions.1.revisions.0.operations", []any{}, "are not steps that lead"},
+	{
+		"agents", map[string]any{"agt_00000000000000000000000001": strings.Repeat("x", 33)},
+		"agents.agt_0",
+	},
+	{"tasks.0.origin", map[string]any{}, "tasks[0].origin.id: must be"},
+	{
+		"provenance.origin.bundle", map[string]any{"project_id": "x"},
+		"provenance.origin.bundle.project_id: must be",
+	},
 	{"contributions.0.revisions.0.number", 2, "revisions[0].number: must be 1"},
 	{"contributions.0.revisions.0.id", nil, "revisions[0].id: must be an ID"},
 	{

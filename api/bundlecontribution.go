@@ -53,6 +53,9 @@ func (i *importer) readOutcome(made *work.Contribution, from *Contribution, fiel
 	case from.AcceptedID != nil:
 		i.fault(field+".accepted_changeset_id", "goes with the status ACCEPTED alone")
 	}
+	if from.DecisionNote != "" && !made.Status.Final() {
+		i.fault(field+".decision_note", "goes with a status that is final")
+	}
 }
 
 func (i *importer) readRevision(

@@ -118,6 +118,9 @@ func (p *Project) owedForStep(step *Changeset, o *owed) {
 	case SourceContribution:
 		if c, ok := p.Contribution(step.SourceID); ok {
 			o.credit(p.CreditOf(c))
+			if origin := p.ContributionOrigin(c); origin != nil {
+				o.name(origin.Record.agent())
+			}
 		}
 	case SourceImport:
 		if brought, ok := p.Import(step.SourceID); ok {
