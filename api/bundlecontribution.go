@@ -161,21 +161,23 @@ func (i *importer) contributionOrigin(from *Contribution, of string) work.Contri
 
 // readInherited reads to whom is owed what the project of the bundle came with.
 func (i *importer) readInherited() {
-	from := &i.bundle.Provenance
-	for nth := range from.Inherited {
-		field := fmt.Sprintf("provenance.inherited_contributions[%d]", nth)
-		if nth == work.CreditsMax {
-			i.fault("provenance.inherited_contributions",
-				fmt.Sprintf("must have at most %d items", work.CreditsMax))
-			return
-		}
-		i.command.Inherited = append(i.command.Inherited,
-			*i.creditOrigin(&from.Inherited[nth], field))
-	}
+	i.command.Inherited = i.creditOrigins(
+		i.bundle.Provenance.Inherited, "provenance.inherited_contributions")
 	i.readInheritedAuthors()
 }
 
-func (i *importer) creditOrigin(from *Credit, field string) *work.CreditOrigin {
+// creditOrigins are at most CreditsMax credits as a bundle tells them.
+func (i *importer) creditOrigins(list []Credit, field string) (made []work.CreditOrigin) {
+	if len(list) > work.CreditsMax {
+		i.fault(field, fmt.Sprintf("must have at most %d items", work.CreditsMax))
+	}
+	for at := range list[:min(len(list), work.CreditsMax)] {
+		made = append(made, i.creditOrigin(&list[at], fmt.Sprintf("%s[%d]", field, at)))
+	}
+	return made
+}
+
+func (i *importer) creditOrigin(from *Credit, field string) work.CreditOrigin {
 	said := from.Origin
 	if said == nil {
 		said = &CreditOrigin{
@@ -184,22 +186,11 @@ func (i *importer) creditOrigin(from *Credit, field string) *work.CreditOrigin {
 			AcceptedBy: &from.AcceptedBy,
 		}
 	}
-	made := &work.CreditOrigin{
+	made := work.CreditOrigin{
 		Author: i.agent(&said.Author, field+".author"), Reviewers: i.agents(said.Reviewers, field),
-	}
-	for _, one := range []struct {
-		prefix id.Prefix
-		text   *string
-		into   *id.ID
-		name   string
-	}{
-		{id.Project, said.ProjectID, &made.Project, ".project_id"},
-		{id.Contribution, said.ContributionID, &made.Contribution, ".contribution_id"},
-		{id.Changeset, said.ChangesetID, &made.Changeset, ".changeset_id"},
-	} {
-		if one.text != nil {
-			*one.into = i.id(one.prefix, *one.text, field+one.name)
-		}
+		Project:      i.idOrZero(id.Project, said.ProjectID, field+".project_id"),
+		Contribution: i.idOrZero(id.Contribution, said.ContributionID, field+".contribution_id"),
+		Changeset:    i.idOrZero(id.Changeset, said.ChangesetID, field+".changeset_id"),
 	}
 	if said.AcceptedBy != nil {
 		made.AcceptedBy = i.agent(said.AcceptedBy, field+".accepted_by")

@@ -54,6 +54,14 @@ func (i *importer) id(prefix id.Prefix, text, field string) id.ID {
 	return one
 }
 
+// idOrZero is the ID of a member that may be absent.
+func (i *importer) idOrZero(prefix id.Prefix, text *string, field string) id.ID {
+	if text == nil {
+		return id.ID{}
+	}
+	return i.id(prefix, *text, field)
+}
+
 func (i *importer) time(at Time, field string) int64 {
 	if at < 0 || at > timeMax {
 		i.fault(field, "must lie between 1970 and 9999")

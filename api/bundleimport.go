@@ -20,16 +20,10 @@ func (i *importer) importList(list []Import, name string) (made []work.BundledIm
 			return made
 		}
 		from, field := &list[nth], fmt.Sprintf("%s[%d]", name, nth)
-		one := work.BundledImport{Record: i.readImport(from, field)}
-		if len(from.Contributions) > work.CreditsMax {
-			i.fault(field+".contributions",
-				fmt.Sprintf("must have at most %d items", work.CreditsMax))
-		}
-		for at := range from.Contributions[:min(len(from.Contributions), work.CreditsMax)] {
-			one.Credits = append(one.Credits, *i.creditOrigin(&from.Contributions[at],
-				fmt.Sprintf("%s.contributions[%d]", field, at)))
-		}
-		made = append(made, one)
+		made = append(made, work.BundledImport{
+			Record:  i.readImport(from, field),
+			Credits: i.creditOrigins(from.Contributions, field+".contributions"),
+		})
 	}
 	return made
 }
@@ -62,19 +56,19 @@ func (i *importer) readImport(from *Import, field string) work.Import {
 
 // readSource reads what was taken, which is told whole or not at all.
 func (i *importer) readSource(made *work.Import, from *Import, field string) {
+	made.Artifact = i.idOrZero(id.Artifact, from.ArtifactID, field+".artifact_id")
+	made.Source = i.idOrZero(id.Project, from.SourceProjectID, field+".source_project_id")
+	made.SourceChangeset = i.idOrZero(
+		id.Changeset, from.SourceChangesetID, field+".source_changeset_id")
 	told := []string{}
 	for _, one := range []struct {
-		prefix id.Prefix
-		text   *string
-		into   *id.ID
-		name   string
+		name string
+		text *string
 	}{
-		{id.Artifact, from.ArtifactID, &made.Artifact, "artifact_id"},
-		{id.Project, from.SourceProjectID, &made.Source, "source_project_id"},
-		{id.Changeset, from.SourceChangesetID, &made.SourceChangeset, "source_changeset_id"},
+		{"artifact_id", from.ArtifactID}, {"source_project_id", from.SourceProjectID},
+		{"source_changeset_id", from.SourceChangesetID},
 	} {
 		if one.text != nil {
-			*one.into = i.id(one.prefix, *one.text, field+"."+one.name)
 			told = append(told, one.name)
 		}
 	}

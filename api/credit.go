@@ -65,20 +65,16 @@ func bundledRefs(agents []work.BundledAgent) []AgentRef {
 // credits is the wire form.
 func (c *Call) credits(list []work.Credit) []Credit {
 	records := make([]Credit, len(list))
-	readable := map[id.ID]bool{}
+	readable := c.readables()
 	for at := range list {
 		from := &list[at]
 		records[at] = Credit{
 			Author: c.agentRef(from.Author), Reviewers: c.agentRefs(from.Reviewers),
 			AcceptedBy: c.agentRef(from.AcceptedBy), Origin: creditOrigin(from.Origin),
 		}
-		known, asked := readable[from.Project]
-		if !asked {
-			// A project that cannot be read is not shown either.
-			may, err := c.Service.Engine.Readable(from.Project, c.Agent)
-			known = may && err == nil
-			readable[from.Project] = known
-		}
+		// A project that cannot be read is not shown either.
+		may, err := readable(from.Project)
+		known := may && err == nil
 		if !known && records[at].Origin != nil {
 			records[at].Origin.hide()
 		}
