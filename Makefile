@@ -3,7 +3,7 @@ GO ?= go
 BIN := bin/pws
 FUZZ_INPUTS ?= 5000
 
-.PHONY: build run test test-mcp test-openapi lint-openapi vet lint unit scripts race golden fuzz bench demo soak clean
+.PHONY: build run test test-mcp test-openapi lint-openapi vet cross lint unit scripts race golden fuzz bench demo soak clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/pws
@@ -19,6 +19,13 @@ vet:
 	$(GO) vet ./...
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
+
+# cross checks that the program and its tests compile where its users are. The server itself runs on
+# Unix systems, everything else on Windows too.
+cross:
+	@for system in darwin freebsd windows; do \
+		echo "vet for $$system" && GOOS=$$system CGO_ENABLED=0 $(GO) vet ./... || exit 1; \
+	done
 
 lint:
 	$(GO) tool staticcheck ./...

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pws/internal/disk"
 )
 
 // Backup copies a data directory into a folder that does not exist or is empty. A server may run
@@ -18,12 +20,13 @@ import (
 // in the copy, and of what was written since then whatever was there. The copy is checked, and
 // takes its name only AFTER it was found sound. Files that never change are hard links where the
 // file system allows it; all others are copies.
-func Backup(data, to string) (*Report, error) { return copyData(data, to, true) }
+func Backup(data, to string) (*Report, error) { return copyData(disk.OS{}, data, to, true) }
 
 // Restore makes a data directory out of a backup, as Backup does, with copies alone.
-func Restore(from, data string) (*Report, error) { return copyData(from, data, false) }
+func Restore(from, data string) (*Report, error) { return copyData(disk.OS{}, from, data, false) }
 
-func copyData(from, to string, link bool) (report *Report, err error) {
+// copyData writes through a disk, so that tests can stop the machine.
+func copyData(d disk.Disk, from, to string, link bool) (report *Report, err error) {
 	if to, err = filepath.Abs(to); err != nil {
 		return nil, err
 	}
@@ -47,7 +50,7 @@ func copyData(from, to string, link bool) (report *Report, err error) {
 			err = errors.Join(err, os.RemoveAll(partial))
 		}
 	}()
-	if err := files.put(partial, link); err != nil {
+	if err := files.put(d, partial, link); err != nil {
 		return nil, err
 	}
 	if report, err = Verify(partial); err != nil {
@@ -57,13 +60,13 @@ func copyData(from, to string, link bool) (report *Report, err error) {
 	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := os.Rename(partial, to); err != nil {
+	if err := d.Rename(partial, to); err != nil {
 		return nil, err
 	}
 	if report.Log.TornFile != "" {
 		report.Log.TornFile = filepath.Join(to, logName, filepath.Base(report.Log.TornFile))
 	}
-	return report, syncDir(filepath.Dir(to))
+	return report, d.SyncDir(filepath.Dir(to))
 }
 
 // requireFree refuses a folder that has something in it.
@@ -82,7 +85,7 @@ var partNames = []string{logName, snapshotName, blobsName, feedName}
 
 // makeFolders makes the folder of an unfinished copy; one that is there belongs to somebody else.
 func makeFolders(partial string) error {
-	err := os.MkdirAll(filepath.Dir(partial), 0o700)
+	err := disk.OS{}.MakeDir(filepath.Dir(partial))
 	if err == nil {
 		err = os.Mkdir(partial, 0o700)
 	}
@@ -350,21 +353,21 @@ func (t *takenFiles) close() {
 }
 
 // put makes the files durable in a new folder.
-func (t *takenFiles) put(dir string, link bool) error {
+func (t *takenFiles) put(d disk.Disk, dir string, link bool) error {
 	for at := range t.files {
-		if err := t.files[at].put(dir, link); err != nil {
+		if err := t.files[at].put(d, dir, link); err != nil {
 			return err
 		}
 	}
 	for _, name := range partNames {
-		if err := syncDir(filepath.Join(dir, name)); err != nil {
+		if err := d.SyncDir(filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
-	return syncDir(dir)
+	return d.SyncDir(dir)
 }
 
-func (t *takenFile) put(dir string, link bool) error {
+func (t *takenFile) put(d disk.Disk, dir string, link bool) error {
 	name := filepath.Join(dir, t.name)
 	if link && t.fixed && t.link(name) {
 		return nil
@@ -373,7 +376,7 @@ func (t *takenFile) put(dir string, link bool) error {
 	if t.file != nil {
 		from = io.NewSectionReader(t.file, 0, t.size)
 	}
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := d.Create(name)
 	if err != nil {
 		return err
 	}

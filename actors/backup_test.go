@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pws/api"
+	"pws/internal/disk"
 	"pws/work"
 )
 
@@ -263,7 +264,7 @@ func TestTakenFilesOutliveTheirNames(t *testing.T) {
 	if err := makeFolders(folder); err != nil {
 		t.Fatal(err)
 	}
-	if err := files.put(folder, true); err != nil {
+	if err := files.put(disk.OS{}, folder, true); err != nil {
 		t.Fatal(err)
 	}
 	if report := mustVerify(t, folder); report.Changesets != 1+12 {

@@ -16,8 +16,8 @@ type clock struct {
 	floor atomic.Int64
 	// behind is where the system's clock was found to be behind; nil while it is not.
 	behind atomic.Pointer[pace]
-	// source is nil for the system's clock.
-	source func() reading
+	// source is nil for the system's clock; a test may set it while the clock is read.
+	source atomic.Pointer[func() reading]
 }
 
 // reading is what the system says: the time in Unix milliseconds, and a time of its own that is
@@ -34,8 +34,8 @@ const behindMillis = 100
 var processStart = time.Now()
 
 func (c *clock) read() reading {
-	if c.source != nil {
-		return c.source()
+	if source := c.source.Load(); source != nil {
+		return (*source)()
 	}
 	now := time.Now()
 	return reading{now.UnixMilli(), now.Sub(processStart).Milliseconds()}

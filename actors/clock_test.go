@@ -7,7 +7,9 @@ import "testing"
 func TestClock(t *testing.T) {
 	const start = 1_000_000
 	now := reading{start, 0}
-	c := clock{source: func() reading { return now }}
+	source := func() reading { return now }
+	var c clock
+	c.source.Store(&source)
 	for _, row := range []struct {
 		what         string
 		wall, steady int64

@@ -27,6 +27,7 @@ import (
 	"pws/api"
 	"pws/blobs"
 	"pws/index"
+	"pws/internal/disk"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/snapshot"
@@ -40,9 +41,11 @@ type Config struct {
 	Dir string
 	// CacheBytes bounds the contents kept in memory after they were read from disk; 256 MiB.
 	CacheBytes int64
-	// ReserveBytes is the free disk space below which writes are refused; 64 MiB.
+	// ReserveBytes is the free disk space below which writes are refused; what a snapshot needs at
+	// most, and no more than a quarter of the disk. Negative switches all checks off.
 	ReserveBytes int64
-	// SnapshotLogBytes is how much log, before compression, makes a snapshot due; 128 MiB.
+	// SnapshotLogBytes is how much log, before compression, makes a snapshot due; 128 MiB. It and
+	// the next one are less where the reserve would not cover such a snapshot.
 	SnapshotLogBytes int64
 	// SnapshotBlobBytes is how many bytes of contents that are not in packs make one due; 256 MiB.
 	SnapshotBlobBytes int64
@@ -68,6 +71,9 @@ type Config struct {
 	// OnFailure is called once, when storage has failed and the process has to stop.
 	OnFailure func(error)
 	Log       *slog.Logger
+
+	// free is the free disk space, for tests; nil asks the file system.
+	free func() int64
 }
 
 func orDefault[T comparable](value *T, otherwise T) {
@@ -79,7 +85,6 @@ func orDefault[T comparable](value *T, otherwise T) {
 
 func (c *Config) complete() {
 	orDefault(&c.CacheBytes, 256<<20)
-	orDefault(&c.ReserveBytes, 64<<20)
 	orDefault(&c.SnapshotLogBytes, 128<<20)
 	orDefault(&c.SnapshotBlobBytes, 256<<20)
 	orDefault(&c.SnapshotEvery, 5*time.Minute)
@@ -117,11 +122,13 @@ type Engine struct {
 	reviews  *index.Reviews
 	subjects *index.Subjects
 	watches  *index.Watches
-	trees    *trees
-	feed     *follower
-	search   *searching
-	eventIDs eventIDs
-	identity identityCell
+	// workspaces leads from agents to theirs.
+	workspaces *index.Workspaces
+	trees      *trees
+	feed       *follower
+	search     *searching
+	eventIDs   eventIDs
+	identity   identityCell
 
 	latecomers latecomers
 
@@ -133,6 +140,7 @@ type Engine struct {
 	snapshotFault atomic.Pointer[error]
 	failure       atomic.Pointer[error]
 	saver         saver
+	space         spaceState
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -150,19 +158,20 @@ var _ api.Engine = (*Engine)(nil)
 func Open(config Config) (*Engine, *Recovery, error) {
 	config.complete()
 	e := &Engine{
-		config:   config,
-		log:      config.Log,
-		handles:  xsync.NewMapOf[id.ID, *handle](),
-		families: newFamilies(),
-		listing:  index.NewListing(),
-		tasks:    index.NewTasks(),
-		links:    index.NewLinks(),
-		inbox:    index.NewInbox(),
-		profiles: index.NewProfiles(),
-		reviews:  index.NewReviews(),
-		subjects: index.NewSubjects(),
-		watches:  index.NewWatches(),
-		stop:     make(chan struct{}),
+		config:     config,
+		log:        config.Log,
+		handles:    xsync.NewMapOf[id.ID, *handle](),
+		families:   newFamilies(),
+		listing:    index.NewListing(),
+		tasks:      index.NewTasks(),
+		links:      index.NewLinks(),
+		inbox:      index.NewInbox(),
+		profiles:   index.NewProfiles(),
+		reviews:    index.NewReviews(),
+		subjects:   index.NewSubjects(),
+		watches:    index.NewWatches(),
+		workspaces: index.NewWorkspaces(),
+		stop:       make(chan struct{}),
 	}
 	e.trees = newTrees(func(hash work.Hash) ([]byte, error) {
 		return e.blobs.Get(blobs.Hash(hash))
@@ -185,6 +194,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.feed.start(report.Log.Last)
 	e.search.start(report.Log.Last)
 	e.saver.lastAt = time.Now()
+	e.noteSpace()
 	e.stopped.Add(2)
 	go e.sweepLoop()
 	go e.saveLoop()
@@ -203,10 +213,12 @@ func (e *Engine) openStores() (*Recovery, error) {
 	if err := prepareDir(dir); err != nil {
 		return nil, err
 	}
-	log, found, err := wal.Open(wal.Options{
-		Dir: filepath.Join(dir, "log"), ReserveBytes: e.config.ReserveBytes,
-		OnFailure: e.fail,
-	})
+	_, total, err := disk.Free(dir)
+	if err != nil {
+		return nil, err
+	}
+	e.config.fitDisk(total)
+	log, found, err := wal.Open(e.walOptions(filepath.Join(dir, logName)))
 	if err != nil {
 		return nil, err
 	}
@@ -217,12 +229,14 @@ func (e *Engine) openStores() (*Recovery, error) {
 	}
 	e.eventIDs = newEventIDs(e.secret)
 	e.blobs, err = blobs.Open(blobs.Options{
-		Dir: filepath.Join(dir, "blobs"), CacheBytes: e.config.CacheBytes,
+		Dir: filepath.Join(dir, "blobs"), CacheBytes: e.config.CacheBytes, Room: e.room,
 	})
 	if err != nil {
 		return nil, err
 	}
-	e.snapshot, err = snapshot.Open(snapshot.Options{Dir: filepath.Join(dir, "snapshot")})
+	e.snapshot, err = snapshot.Open(snapshot.Options{
+		Dir: filepath.Join(dir, "snapshot"), Room: e.room, MayCompact: e.roomy,
+	})
 	if err == nil {
 		err = e.feed.open()
 	}
@@ -359,8 +373,8 @@ func (e *Engine) Health() []api.Check {
 	problem, waiting := e.search.health()
 	return []api.Check{
 		{Name: "wal", Fault: state(e.wal.Healthy())},
-		{Name: "snapshot", Fault: check(&e.snapshotFault)},
+		{Name: "snapshot", Fault: check(&e.snapshotFault), Paused: e.space.paused.Load()},
 		{Name: "blobs"},
-		{Name: "search", Fault: problem, Waiting: waiting},
+		{Name: "search", Fault: problem, Waiting: waiting, Paused: e.search.paused.Load()},
 	}
 }

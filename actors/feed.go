@@ -11,6 +11,7 @@ import (
 	"pws/api"
 	"pws/index/feed"
 	"pws/index/wake"
+	"pws/internal/disk"
 	"pws/internal/id"
 	"pws/wal"
 	"pws/work"
@@ -119,7 +120,7 @@ func (f *follower) open() (err error) {
 	config := &f.engine.config
 	f.log, err = feed.Open(feed.Options{
 		Dir: filepath.Join(config.Dir, feedName), Events: config.FeedEvents,
-		AgeMillis: config.FeedAge.Milliseconds(),
+		AgeMillis: config.FeedAge.Milliseconds(), Disk: disk.Guard(disk.OS{}, f.engine.room),
 	})
 	if err != nil {
 		err = fmt.Errorf("%w; %s", err, feedAdvice)

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"pws/internal/disk"
 )
 
 // formatName holds the version of the data directory's layout, secretName the server's secret.
@@ -24,7 +26,7 @@ const (
 
 // prepareDir makes the data directory, and refuses one of another format.
 func prepareDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := (disk.OS{}).MakeDir(dir); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	name := filepath.Join(dir, formatName)

@@ -22,6 +22,13 @@ func quiet(dir string) Config {
 	}
 }
 
+// beginDay moves the clock to the first minute of the next day in UTC, for tests that count a day:
+// no run of theirs meets midnight.
+func beginDay(e *Engine) {
+	const day = 24 * 3600 * 1000
+	e.Advance(day - e.Now()%day + 60_000)
+}
+
 // start opens an engine that is closed at the end of the test at the latest.
 func start(t testing.TB, config Config) *Engine {
 	t.Helper()
@@ -132,8 +139,8 @@ func fullState(t testing.TB, e *Engine) map[string]string {
 	}
 	state[challengesKey] = string(identity.EncodeChallenges())
 	for _, agent := range e.inbox.Agents() {
-		items, _ := e.inbox.Saved(agent)
-		state[inboxKey(agent)] = string(encodeInbox(items))
+		saved, _ := e.inbox.Saved(agent)
+		state[inboxKey(agent)] = string(encodeInbox(saved))
 	}
 	return state
 }

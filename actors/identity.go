@@ -220,12 +220,27 @@ func (a *identityActor) commit(
 	}
 	before := a.working
 	a.working = next
-	if _, err := a.engine.wal.Append(e.encode(), c); err != nil {
+	put := a.engine.wal.Append
+	if usesReserve(o.Command) {
+		put = a.engine.wal.AppendReserved
+	}
+	if _, err := put(e.encode(), c); err != nil {
 		a.working = before
 		a.refuse(o, storageFault(err))
 		return
 	}
 	a.last = &c.waiters
+}
+
+// usesReserve says whether a command goes on while the disk is nearly full: sign-in, what ends a
+// session or a key, and what forgets.
+func usesReserve(command identity.Command) bool {
+	switch command.(type) {
+	case *identity.RequestChallenge, *identity.StartSession, *identity.SeeSession,
+		*identity.EndSession, *identity.RevokeKey, *identity.Prune:
+		return true
+	}
+	return false
 }
 
 // identityCommit is an entry on its way through the log.

@@ -155,6 +155,70 @@ func TestInboxesLast(t *testing.T) {
 	stop(t, e)
 }
 
+// TestMentionsOfADayAreLimited counts mentions of one author over a crash, with the counts in the
+// log and in a section, where the items that were counted are gone already, and again on the next
+// day.
+func TestMentionsOfADayAreLimited(t *testing.T) {
+	config := quiet(t.TempDir())
+	e := start(t, config)
+	ann, bob := register(t, e, "ann"), register(t, e, "bob")
+	beginDay(e)
+	project := createProject(t, e, ann, work.Public)
+	discussion := mustDo(t, e, project, ann, &work.CreateDiscussion{
+		Title: "t", Body: "b",
+	}).Result.Subject
+	mention := func(author id.ID, count int) {
+		t.Helper()
+		for range count {
+			mustDo(t, e, project, author, &work.AddComment{
+				Discussion: discussion, Body: "c", Mentions: []id.ID{bob},
+			})
+		}
+	}
+	again := func(what string, want int) {
+		t.Helper()
+		before := fullState(t, e)
+		if items, _ := e.Inbox(bob); len(items) != want {
+			t.Errorf("%s: %d items, want %d", what, len(items), want)
+		}
+		copied := crashCopy(t, config.Dir)
+		stop(t, e)
+		config.Dir = copied
+		if _, err := Verify(config.Dir); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		e = start(t, config)
+		sameState(t, what, before, fullState(t, e))
+	}
+	mention(ann, 12)
+	again("in the log", 12)
+	mention(ann, 3)
+	saveAll(t, e)
+	mention(ann, 2)
+	again("saved, and some in the log behind", 17)
+	mention(ann, 9)
+	again("the limit is reached", 20)
+	saveAll(t, e)
+	for n := range 52 {
+		mention(register(t, e, fmt.Sprint("eve", n)), 20)
+	}
+	saveAll(t, e)
+	again("pushed out", index.InboxItemsMax)
+	mention(ann, 5)
+	items, _ := e.Inbox(bob)
+	for _, item := range items {
+		if item.Actor == ann {
+			t.Fatal("a mention beyond the limit became an item")
+		}
+	}
+	e.Advance(24 * 3600 * 1000)
+	mention(ann, 1)
+	if items, _ = e.Inbox(bob); items[len(items)-1].Actor != ann {
+		t.Error("a mention of the next day became no item")
+	}
+	stop(t, e)
+}
+
 // TestVerifyNamesItemsThatAreOthers saves inboxes that are not what the project says.
 func TestVerifyNamesItemsThatAreOthers(t *testing.T) {
 	config := quiet(t.TempDir())
@@ -167,9 +231,9 @@ func TestVerifyNamesItemsThatAreOthers(t *testing.T) {
 	})
 	submitted(t, e, project, bob)
 	saveAll(t, e)
-	good := map[id.ID][]index.InboxItem{}
+	good := map[id.ID]index.SavedInbox{}
 	for _, agent := range []id.ID{ann, bob} {
-		good[agent], _ = e.Inbox(agent)
+		good[agent], _ = e.inbox.Saved(agent)
 	}
 	stop(t, e)
 	for name, c := range map[string]struct {
@@ -194,10 +258,11 @@ func TestVerifyNamesItemsThatAreOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		items := slices.Clone(good[c.agent])
-		c.change(&items[0])
+		saved := good[c.agent]
+		saved.Items = slices.Clone(saved.Items)
+		c.change(&saved.Items[0])
 		position, _ := e.snapshot.SectionPosition(inboxKey(c.agent))
-		if err := writer.Put(inboxKey(c.agent), position, encodeInbox(items)); err != nil {
+		if err := writer.Put(inboxKey(c.agent), position, encodeInbox(saved)); err != nil {
 			t.Fatal(err)
 		}
 		if err := writer.Commit(e.snapshot.Position()); err != nil {
@@ -228,22 +293,46 @@ func TestInboxesThatAreNone(t *testing.T) {
 		Archived: true, Project: id.ID{1}, Actor: id.ID{2},
 		Subject: work.Subject{Type: work.SubjectContribution, ID: id.ID{3}}, Part: id.ID{4},
 	}}
-	good := encodeInbox(want)
-	if got, err := decodeInbox(good); err != nil || !slices.Equal(got, want) {
+	counts := []index.InboxCount{
+		{Actor: id.ID{2}, Kind: work.NoticeReply, Day: 20_000, Items: 99},
+		{Actor: id.ID{2}, Kind: work.NoticeMention, Day: 20_001, Items: 20},
+	}
+	whole := func(items []index.InboxItem) []byte {
+		return encodeInbox(index.SavedInbox{Items: items, Counts: counts})
+	}
+	good := whole(want)
+	if got, err := decodeInbox(good); err != nil || !slices.Equal(got.Items, want) ||
+		!slices.Equal(got.Counts, counts) {
 		t.Fatalf("read as %v, %v", got, err)
+	}
+	// A section of the first version has no counts, and is counted by its items.
+	plain := append([]byte{1}, encodeInbox(index.SavedInbox{Items: want})[2:]...)
+	counted := []index.InboxCount{{Actor: id.ID{2}, Kind: work.NoticeReply, Items: 1}}
+	if got, err := decodeInbox(plain); err != nil || !slices.Equal(got.Items, want) ||
+		!slices.Equal(got.Counts, counted) {
+		t.Fatalf("the first version is read as %v, %v", got, err)
+	}
+	countsOf := func(counts ...index.InboxCount) []byte {
+		return encodeInbox(index.SavedInbox{Counts: counts})
 	}
 	other := func(change func(item *index.InboxItem)) []byte {
 		items := slices.Clone(want)
 		change(&items[1])
-		return encodeInbox(items)
+		return whole(items)
 	}
 	for name, bad := range map[string][]byte{
 		"nothing": {}, "another version": append([]byte{9}, good[1:]...),
 		"too short": good[:len(good)-1], "too long": append(good[:len(good):len(good)], 0),
-		"no kind":    other(func(item *index.InboxItem) { item.Kind = work.NoticeWatchedActivity }),
-		"no subject": other(func(item *index.InboxItem) { item.Subject.Type = 99 }),
-		"no order":   other(func(item *index.InboxItem) { item.Place = want[0].Place }),
-		"too many": encodeInbox(func() (many []index.InboxItem) {
+		"no kind": other(func(item *index.InboxItem) {
+			item.Kind = work.NoticeWatchedActivity
+		}),
+		"no subject":          other(func(item *index.InboxItem) { item.Subject.Type = 99 }),
+		"no order":            other(func(item *index.InboxItem) { item.Place = want[0].Place }),
+		"a count twice":       countsOf(counts[0], counts[0]),
+		"a count of nothing":  countsOf(index.InboxCount{Kind: work.NoticeMention}),
+		"a count of no kind":  countsOf(index.InboxCount{Items: 1}),
+		"counts that are cut": countsOf(counts...)[:20],
+		"too many": whole(func() (many []index.InboxItem) {
 			for n := range index.InboxItemsMax + 1 {
 				item := want[0]
 				item.Place.Entry += uint64(n)
@@ -252,8 +341,8 @@ func TestInboxesThatAreNone(t *testing.T) {
 			return many
 		}()),
 	} {
-		if items, err := decodeInbox(bad); err == nil {
-			t.Errorf("%s: read as %d items", name, len(items))
+		if saved, err := decodeInbox(bad); err == nil {
+			t.Errorf("%s: read as %d items", name, len(saved.Items))
 		}
 	}
 }
@@ -285,9 +374,12 @@ func TestInboxCrashChild(t *testing.T) {
 	}
 }
 
+const inboxAuthors = 100
+
 // inboxStep is one step: two comments that mention bob, then a mark of one, or of all.
 func inboxStep(e *Engine, step int) error {
-	ann, _ := e.Identity().AgentByHandle("ann")
+	// Of one author only some mentions a day become items.
+	ann, _ := e.Identity().AgentByHandle(fmt.Sprint("ann", step%inboxAuthors))
 	bob, _ := e.Identity().AgentByHandle("bob")
 	list, err := e.PublicProjects(api.ListPosition{}, 1)
 	if err != nil || len(list) != 1 {
@@ -329,6 +421,9 @@ func TestInboxCrash(t *testing.T) {
 	ann, bob := register(t, e, "ann"), register(t, e, "bob")
 	project := createProject(t, e, ann, work.Public)
 	mustDo(t, e, project, ann, &work.CreateDiscussion{Title: "t", Body: "b"})
+	for n := range inboxAuthors {
+		register(t, e, fmt.Sprint("ann", n))
+	}
 	stop(t, e)
 	random := rand.New(rand.NewPCG(seedOf(t), 0))
 	step := 0

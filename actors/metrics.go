@@ -1,38 +1,55 @@
 package actors
 
-// Gauge is a figure of the engine that operators watch.
-type Gauge struct {
-	Name  string
-	Help  string
-	Value func() float64
+// Metric is a figure of the engine that operators watch, under its name in Prometheus.
+type Metric struct {
+	Name string
+	Help string
+	// Counter says that the figure only rises while the process runs. Its name ends with _total.
+	Counter bool
+	Value   func() float64
 }
 
 // Metrics are the figures of log, contents, snapshots, projects, feed and search.
-func (e *Engine) Metrics() []Gauge {
-	return append([]Gauge{
-		{"pws_log_durable_position", "Position of the newest durable entry.",
-			func() float64 { return float64(e.wal.Durable()) }},
-		{"pws_log_bytes", "Bytes of log on disk.",
-			func() float64 { return float64(e.wal.Stats().Bytes) }},
-		{"pws_log_queue_bytes", "Bytes that wait to become durable.",
-			func() float64 { return float64(e.wal.Stats().QueueBytes) }},
-		{"pws_log_batches", "Batches made durable since the start.",
-			func() float64 { return float64(e.wal.Stats().Batches) }},
-		{"pws_log_sync_seconds", "Time spent in fsync since the start.",
-			func() float64 { return e.wal.Stats().SyncTotal.Seconds() }},
-		{"pws_blob_recent_bytes", "Bytes of contents outside of packs.",
-			func() float64 { return float64(e.blobs.RecentBytes()) }},
-		{"pws_snapshot_position", "Position that the snapshot covers.",
-			func() float64 { return float64(e.snapshot.Position()) }},
-		{"pws_projects", "Projects, passive ones included.",
-			func() float64 { return float64(e.handles.Size()) }},
-		{"pws_tasks_unfinished", "Unfinished tasks of all projects.",
-			func() float64 { return float64(e.tasks.Len()) }},
-		{"pws_feed_records", "Events that are kept for those who poll.",
-			func() float64 { return float64(e.feed.log.Stats().Records) }},
-		{"pws_feed_bytes", "Bytes of these on disk.",
-			func() float64 { return float64(e.feed.log.Stats().Bytes) }},
-		{"pws_feed_behind", "Entries of the log that the feed has not taken in yet.",
-			func() float64 { return float64(e.feed.behind()) }},
-	}, e.search.gauges()...)
+func (e *Engine) Metrics() []Metric {
+	all := append(e.logMetrics(), e.stateMetrics()...)
+	all = append(all, e.spaceMetrics()...)
+	return append(all, e.search.metrics()...)
+}
+
+func (e *Engine) logMetrics() []Metric {
+	return []Metric{
+		{Name: "pws_log_durable_position", Help: "Position of the newest durable log entry.",
+			Value: func() float64 { return float64(e.wal.Durable()) }},
+		{Name: "pws_log_bytes", Help: "Size of the log on disk.",
+			Value: func() float64 { return float64(e.wal.Stats().Bytes) }},
+		{Name: "pws_log_queue_bytes", Help: "Size of the log entries that are not durable yet.",
+			Value: func() float64 { return float64(e.wal.Stats().QueueBytes) }},
+		{Name: "pws_log_batches_total", Counter: true,
+			Help:  "Batches of log entries made durable.",
+			Value: func() float64 { return float64(e.wal.Stats().Batches) }},
+		{Name: "pws_log_entries_total", Counter: true, Help: "Log entries made durable.",
+			Value: func() float64 { return float64(e.wal.Stats().Entries) }},
+		{Name: "pws_log_sync_seconds_total", Counter: true,
+			Help:  "Time spent in fsync of the log.",
+			Value: func() float64 { return e.wal.Stats().SyncTotal.Seconds() }},
+	}
+}
+
+func (e *Engine) stateMetrics() []Metric {
+	return []Metric{
+		{Name: "pws_blob_recent_bytes", Help: "Size of file contents that are not in packs yet.",
+			Value: func() float64 { return float64(e.blobs.RecentBytes()) }},
+		{Name: "pws_snapshot_position", Help: "Position of the log that the snapshot covers.",
+			Value: func() float64 { return float64(e.snapshot.Position()) }},
+		{Name: "pws_projects", Help: "Projects, including those not in memory.",
+			Value: func() float64 { return float64(e.handles.Size()) }},
+		{Name: "pws_tasks_unfinished", Help: "Unfinished tasks of all projects.",
+			Value: func() float64 { return float64(e.tasks.Len()) }},
+		{Name: "pws_feed_records", Help: "Events kept for clients that poll.",
+			Value: func() float64 { return float64(e.feed.log.Stats().Records) }},
+		{Name: "pws_feed_bytes", Help: "Size on disk of the events kept for clients that poll.",
+			Value: func() float64 { return float64(e.feed.log.Stats().Bytes) }},
+		{Name: "pws_feed_behind", Help: "Log entries that the event feed has not processed yet.",
+			Value: func() float64 { return float64(e.feed.behind()) }},
+	}
 }

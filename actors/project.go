@@ -108,7 +108,8 @@ func (a *projectActor) replay(o *order) bool {
 	}
 	o.out = api.Done{
 		Project: a.working, Result: record.Result, Replayed: true,
-		Status: record.Status, Body: body,
+		FirstAt: record.ExpiresAt - work.IdempotencySeconds*1000,
+		Status:  record.Status, Body: body,
 	}
 	a.last.after(o)
 	return true
@@ -290,6 +291,12 @@ func (c *commit) Committed(position uint64, err error) {
 	c.waiters.finish(nil)
 }
 
+// Why the log takes no entries.
+const (
+	reasonReserve   = "DISK_RESERVE"
+	reasonLogFailed = "LOG_FAILED"
+)
+
 // storageFault is what a caller learns of a log that did not take an entry.
 func storageFault(err error) error {
 	switch {
@@ -298,11 +305,11 @@ func storageFault(err error) error {
 			With("reason", "LOG_QUEUE_FULL").With("retry_after_seconds", 1)
 	case errors.Is(err, wal.ErrNoSpace):
 		return fault.New(fault.StorageUnavailable, "The disk is nearly full; reads go on.").
-			With("reason", "DISK_RESERVE").With("retry_after_seconds", 30)
+			With("reason", reasonReserve).With("retry_after_seconds", 30)
 	case errors.Is(err, wal.ErrClosed):
 		return fault.New(fault.ShuttingDown, "The server is stopping.").
 			With("retry_after_seconds", 1)
 	}
 	return fault.New(fault.StorageUnavailable, "The log failed; the server stops.").
-		With("reason", "LOG_FAILED").With("retry_after_seconds", 5)
+		With("reason", reasonLogFailed).With("retry_after_seconds", 5)
 }

@@ -59,6 +59,9 @@ func (e *Engine) recover(report *Recovery) error {
 	if err := e.restoreInboxes(); err != nil {
 		return err
 	}
+	if err := e.restoreWorkspaces(); err != nil {
+		return err
+	}
 	if err := e.restoreWatches(); err != nil {
 		return err
 	}
@@ -228,6 +231,9 @@ func (e *Engine) keepTail(in replayed, reload map[*handle]struct{}) error {
 		if in.position <= saved {
 			return nil
 		}
+	}
+	if err := e.keepWorkspaces(&in); err != nil {
+		return err
 	}
 	if err := e.keepWatches(&in); err != nil {
 		return err

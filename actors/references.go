@@ -64,9 +64,11 @@ type rebuilder struct {
 	agents bool
 
 	checkedTrees checkedTrees
-	// told is what agents are told of, by project; full are those who may have lost some of it.
-	told map[id.ID][]toldCheck
-	full map[id.ID]bool
+	// told is what agents are told of, by project; full are those who may have lost some of it, and
+	// ofDay is how many items each count stands for.
+	told  map[id.ID][]toldCheck
+	full  map[id.ID]bool
+	ofDay map[dayCheck]int
 }
 
 // checkStates rebuilds identity and every project and looks up all that they name.

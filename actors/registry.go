@@ -18,6 +18,9 @@ var errBroken = errors.New("the project is out of service until the server is st
 // errRetired says that a handle left the registry between finding and using it.
 var errRetired = errors.New("handle retired")
 
+// errSectionMissing says that the snapshot lacks a section of a project that it holds.
+var errSectionMissing = errors.New("its section is missing")
+
 // Project implements api.Engine: the published view of a project, nil where there is none.
 func (e *Engine) Project(project id.ID) (*work.Project, error) {
 	h, ok := e.handles.Load(project)
@@ -65,7 +68,7 @@ func (e *Engine) load(h *handle) (*published, error) {
 func (e *Engine) restore(project id.ID) (*work.Project, uint64, error) {
 	head, position, ok, err := e.snapshot.Read(headKey(project))
 	if err == nil && !ok {
-		err = errors.New("its section is missing")
+		err = errSectionMissing
 	}
 	if err != nil {
 		return nil, 0, err
@@ -73,7 +76,7 @@ func (e *Engine) restore(project id.ID) (*work.Project, uint64, error) {
 	restored, err := work.Restore(head, func(name work.Chunk) ([]byte, error) {
 		chunk, _, ok, err := e.snapshot.Read(chunkKey(project, name))
 		if err == nil && !ok {
-			err = errors.New("its section is missing")
+			err = errSectionMissing
 		}
 		return chunk, err
 	}, e.trees.load)
@@ -200,6 +203,7 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 	}
 	for _, event := range events {
 		e.followWatches(next, event)
+		e.followWorkspaces(next, event)
 	}
 	h.view.Store(view)
 	e.search.follow(before, next, position, events)
@@ -253,27 +257,48 @@ func (e *Engine) summary(project id.ID) (*work.Project, error) {
 	if !ok {
 		return nil, nil
 	}
-	if view := h.view.Load(); view != nil {
-		return view.project, nil
+	key := headKey(project)
+	for {
+		if view := h.view.Load(); view != nil {
+			return view.project, nil
+		}
+		if !h.passive() {
+			return e.Project(project)
+		}
+		head, position, ok, err := e.snapshot.Read(key)
+		if err == nil && !ok {
+			err = errSectionMissing
+		}
+		if err != nil {
+			return nil, err
+		}
+		// The record is current if there was no view AFTER it was read and it has not been saved
+		// again since: a view leaves memory only AFTER it was saved.
+		if h.view.Load() != nil {
+			continue
+		}
+		if saved, _ := e.snapshot.SectionPosition(key); saved == position {
+			return e.restoreSummary(project, head)
+		}
 	}
-	h.mu.Lock()
-	behind := len(h.mu.tail) > 0
-	h.mu.Unlock()
-	if behind {
+}
+
+// restoreSummary reads a saved record. One that an earlier version saved without all that a list
+// shows is read as a whole.
+func (e *Engine) restoreSummary(project id.ID, head []byte) (*work.Project, error) {
+	saved, err := work.RestoreSummary(head)
+	if err == nil && saved.Outdated() {
 		return e.Project(project)
 	}
-	if !h.stored.Load() {
-		return nil, nil
-	}
-	head, _, ok, err := e.snapshot.Read(headKey(project))
-	if err != nil || !ok {
-		return nil, err
-	}
-	// The project may have come to life meanwhile; what is published then is newer.
-	if view := h.view.Load(); view != nil {
-		return view.project, nil
-	}
-	return work.RestoreSummary(head)
+	return saved, err
+}
+
+// passive reports whether the snapshot holds all of a project and memory nothing. A project that is
+// not passive may be loaded, wait to be loaded, or not exist yet.
+func (h *handle) passive() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.view.Load() == nil && len(h.mu.tail) == 0 && h.stored.Load()
 }
 
 // Summary implements api.Engine.
@@ -304,8 +329,10 @@ func (e *Engine) sweep(now int64) (passivated int) {
 			return true
 		}
 		if view != nil {
+			// Between the commit of a snapshot and the note that it holds the project, the view is
+			// the only sign that the project exists.
 			saved, ok := e.snapshot.SectionPosition(headKey(project))
-			if !ok || saved < view.position {
+			if !ok || saved < view.position || !h.stored.Load() {
 				return true
 			}
 		}

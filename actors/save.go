@@ -76,6 +76,16 @@ type saver struct {
 	// lastAt is when the last save ended, lastBytes how much the log had taken when it began.
 	lastAt    time.Time
 	lastBytes uint64
+	// hook is called between any two steps of a save, with the name of the one that is over. Tests
+	// let others write there, or have the save fail.
+	hook func(step string) error
+}
+
+func (s *saver) step(name string) error {
+	if s.hook == nil {
+		return nil
+	}
+	return s.hook(name)
 }
 
 // saveLoop writes a snapshot whenever one is due.
@@ -88,6 +98,7 @@ func (e *Engine) saveLoop() {
 		case <-e.stop:
 			return
 		case now := <-tick.C:
+			e.noteSpace()
 			if e.saveDue(now) {
 				e.Save()
 			}
@@ -101,7 +112,7 @@ const saveAgainAfter = 30 * time.Second
 func (e *Engine) saveDue(now time.Time) bool {
 	e.saver.running.Lock()
 	defer e.saver.running.Unlock()
-	if e.snapshotFault.Load() != nil && now.Sub(e.saver.lastAt) < saveAgainAfter {
+	if e.saveWaits(now) {
 		return false
 	}
 	e.dirty.Lock()
@@ -113,8 +124,10 @@ func (e *Engine) saveDue(now time.Time) bool {
 	if !dirty {
 		return false
 	}
+	// A snapshot lets the log be cut, which gives space back.
+	short := e.space.short.Load() && now.Sub(e.saver.lastAt) >= saveAgainAfter
 	written := e.wal.Stats().RawBytes - e.saver.lastBytes
-	return written >= uint64(e.config.SnapshotLogBytes) ||
+	return short || written >= uint64(e.config.SnapshotLogBytes) ||
 		e.blobs.RecentBytes() >= e.config.SnapshotBlobBytes ||
 		now.Sub(e.saver.lastAt) >= e.config.SnapshotEvery
 }
@@ -131,17 +144,18 @@ func (e *Engine) Save() error {
 	began := time.Now()
 	bytes := e.wal.Stats().RawBytes
 	position := e.wal.Durable()
+	err := e.saver.step("position")
 	taken := e.takeDirty()
-	err := e.saveAt(position, taken)
+	if err == nil {
+		err = e.saveAt(position, taken)
+	}
 	e.saver.lastAt = time.Now()
+	e.noteSave(err)
 	if err != nil {
 		e.giveBack(taken)
-		e.snapshotFault.Store(&err)
-		e.log.Error("snapshot failed; the log keeps everything", "error", err)
 		return err
 	}
 	e.saver.lastBytes = bytes
-	e.snapshotFault.Store(nil)
 	e.log.Debug("snapshot", "position", position, "projects", len(taken.handles),
 		"agents", len(taken.agents), "took", time.Since(began))
 	return nil
@@ -160,6 +174,8 @@ type changes struct {
 	// offers says that the indexes of offers knew all projects, so that those of which nothing was
 	// saved for them are in the lists.
 	offers bool
+	// fault is an error of a step while the lists were taken.
+	fault error
 }
 
 // takeDirty takes the lists of what changed. The log's position was read BEFORE, so that all it
@@ -170,10 +186,20 @@ func (e *Engine) takeDirty() changes {
 	taken := changes{handles: e.dirty.handles, offers: known}
 	e.dirty.handles = nil
 	e.dirty.Unlock()
+	// What fails here is only noted: the lists are given back where the save ends.
+	taken.fault = e.saver.step("projects")
 	for _, h := range taken.handles {
 		h.dirty.Store(false)
 	}
+	taken.note(e.saver.step("marks of projects"))
 	taken.inboxes = e.inbox.TakeDirty()
+	taken.note(e.saver.step("inboxes"))
+	e.takeIdentity(&taken)
+	taken.note(e.saver.step("identity"))
+	return taken
+}
+
+func (e *Engine) takeIdentity(taken *changes) {
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
@@ -182,7 +208,13 @@ func (e *Engine) takeDirty() changes {
 		taken.reports = cell.dirty.reports
 	}
 	cell.dirty.agents, cell.dirty.reports, cell.dirty.any = nil, nil, false
-	return taken
+}
+
+// note keeps the first error.
+func (c *changes) note(err error) {
+	if c.fault == nil {
+		c.fault = err
+	}
 }
 
 func (e *Engine) giveBack(taken changes) {
@@ -205,19 +237,34 @@ func (e *Engine) giveBack(taken changes) {
 }
 
 func (e *Engine) saveAt(position uint64, taken changes) error {
+	if taken.fault != nil {
+		return taken.fault
+	}
+	if err := e.roomToSave(); err != nil {
+		return err
+	}
 	if _, err := e.blobs.Pack(position); err != nil {
 		return fmt.Errorf("pack: %w", err)
+	}
+	if err := e.saver.step("packs"); err != nil {
+		return err
 	}
 	writer, err := e.snapshot.Begin()
 	if err != nil {
 		return err
 	}
 	run, err := e.writeSections(writer, position, taken)
+	if err == nil {
+		err = e.saver.step("sections")
+	}
 	if err != nil {
 		writer.Abort()
 		return err
 	}
 	if err := writer.Commit(run.position); err != nil {
+		return err
+	}
+	if err := e.saver.step("manifest"); err != nil {
 		return err
 	}
 	for at, h := range taken.handles {
@@ -231,10 +278,16 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 		}
 		h.stored.Store(true)
 	}
+	if err := e.saver.step("marks of what is saved"); err != nil {
+		return err
+	}
 	if err := e.feed.cut(run.position + 1); err != nil {
 		return err
 	}
-	if e.blobs.NeedsMerge() {
+	if err := e.saver.step("cut"); err != nil {
+		return err
+	}
+	if e.blobs.NeedsMerge() && e.roomy(e.blobs.MergeBytes()) {
 		if _, err := e.blobs.Merge(nil); err != nil {
 			return fmt.Errorf("merge packs: %w", err)
 		}
@@ -268,6 +321,9 @@ func (e *Engine) writeSections(
 			run.position = min(run.position, h.behind()-1)
 			err = nil
 		}
+		if err == nil {
+			err = e.saver.step("project")
+		}
 		if err != nil {
 			return run, err
 		}
@@ -279,7 +335,11 @@ func (e *Engine) writeSections(
 			return run, err
 		}
 	}
-	if err := e.saveInboxes(writer, taken.inboxes); err != nil {
+	err = e.saveInboxes(writer, taken.inboxes)
+	if err == nil {
+		err = e.saver.step("inbox sections")
+	}
+	if err != nil {
 		return run, err
 	}
 	if taken.identity != nil {

@@ -54,8 +54,9 @@ type searching struct {
 	queue  *search.Queue
 	index  atomic.Pointer[search.Index]
 	// opened is closed once the index has been opened, or could not be.
-	opened chan struct{}
-	fault  atomic.Pointer[error]
+	opened   chan struct{}
+	openOnce sync.Once
+	fault    atomic.Pointer[error]
 	// noted is the newest entry whose changes are in the queue, reached the one up to which
 	// everything is in the index.
 	noted   atomic.Uint64
@@ -66,6 +67,8 @@ type searching struct {
 	settled chan struct{}
 	// anew says that what is there of an index is thrown away first, whatever it is.
 	anew bool
+	// paused says that indexing waits for disk space.
+	paused atomic.Bool
 	// hurry says that a search waits.
 	hurry chan struct{}
 	// replayed are agents of which the log behind the snapshot has entries.
@@ -166,6 +169,10 @@ func appendChanged(keys []search.Key, project id.ID, event work.Event) []search.
 		key.Kind, key.Thing = search.Discussion, event.ID
 	case *work.CommentAdded:
 		key.Kind, key.Thing = search.Discussion, event.Discussion
+	case *work.DiscussionDeleted:
+		key.Kind, key.Thing = search.Discussion, event.Discussion
+	case *work.CommentDeleted:
+		key.Kind, key.Thing = search.Discussion, event.Discussion
 	case *work.ProjectForked, *work.ProjectImported:
 		// The whole project is looked through.
 	default:
@@ -206,9 +213,8 @@ func errSearch() error {
 }
 
 // Search implements api.Engine. Errors: DEPENDENCY_UNAVAILABLE.
-func (e *Engine) Search(query *search.Query) ([]search.Hit, error) {
+func (e *Engine) Search(query *search.Query) (hits []search.Hit, err error) {
 	x, err := e.search.ready()
-	var hits []search.Hit
 	if err == nil {
 		hits, err = x.Search(query)
 	}
@@ -216,6 +222,18 @@ func (e *Engine) Search(query *search.Query) ([]search.Hit, error) {
 		return nil, errSearch()
 	}
 	return hits, nil
+}
+
+// WordsNear implements api.Engine. Errors: DEPENDENCY_UNAVAILABLE.
+func (e *Engine) WordsNear(word string) (near []string, err error) {
+	x, err := e.search.ready()
+	if err == nil {
+		near, err = x.Near(word)
+	}
+	if err != nil {
+		return nil, errSearch()
+	}
+	return near, nil
 }
 
 // AwaitSearch implements api.Engine.
@@ -244,7 +262,8 @@ func (s *searching) ready() (*search.Index, error) {
 // takes too long: with much to index, at once.
 func (s *searching) await() {
 	target := s.noted.Load()
-	if s.reached.Load() >= target || s.fault.Load() != nil || s.waitingNow() > searchSmall {
+	if s.reached.Load() >= target || s.fault.Load() != nil || s.paused.Load() ||
+		s.waitingNow() > searchSmall {
 		return
 	}
 	one := searchWaiter{target, make(chan struct{})}
@@ -290,7 +309,7 @@ func (s *searching) health() (problem string, waiting int) {
 	if err := s.fault.Load(); err != nil {
 		return (*err).Error(), s.waitingNow()
 	}
-	if x := s.index.Load(); x != nil && x.Fault() != nil {
+	if x := s.index.Load(); x != nil && x.Fault() != nil && !s.paused.Load() {
 		return x.Fault().Error(), s.waitingNow()
 	}
 	return "", s.waitingNow()
@@ -317,16 +336,16 @@ func (s *searching) documents() float64 {
 	return 0
 }
 
-// gauges are the figures that operators watch.
-func (s *searching) gauges() []Gauge {
-	return []Gauge{
-		{"pws_search_lag_seconds", "How long the oldest change that is not indexed has waited.",
-			s.lag},
-		{"pws_search_documents", "Documents in the search index.", s.documents},
-		{"pws_search_queue", "Documents, projects and agents that wait to be indexed.",
-			func() float64 { return float64(s.waitingNow()) }},
-		{"pws_search_position", "Position of the log up to which everything is indexed.",
-			func() float64 { return float64(s.reached.Load()) }},
+// metrics are the figures of the search index.
+func (s *searching) metrics() []Metric {
+	return []Metric{
+		{Name: "pws_search_lag_seconds", Value: s.lag,
+			Help: "Age of the oldest change that is not indexed for search."},
+		{Name: "pws_search_documents", Help: "Documents in the search index.", Value: s.documents},
+		{Name: "pws_search_queue", Help: "Documents, projects and agents that wait for indexing.",
+			Value: func() float64 { return float64(s.waitingNow()) }},
+		{Name: "pws_search_position", Help: "Position of the log up to which search is indexed.",
+			Value: func() float64 { return float64(s.reached.Load()) }},
 	}
 }
 

@@ -2,9 +2,13 @@ package actors
 
 import (
 	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"pws/index/search"
+	"pws/internal/disk"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -28,35 +32,111 @@ type searchFill struct {
 	views map[id.ID]*work.Project
 	// breath is when the last pause ended.
 	breath time.Time
+	// size is the size of the index on disk, measured at sizedAt.
+	size    int64
+	sizedAt time.Time
 	// seen is the entry that was the newest at seenAt, to tell how many writers there are.
 	seen   uint64
 	seenAt time.Time
 }
 
-// run indexes until the engine stops or the index fails.
+// run indexes until the engine stops or the index fails. An index that failed on a full disk is
+// opened again when there is space.
 func (s *searching) run() {
 	defer s.settle()
+	defer s.openOnce.Do(func() { close(s.opened) })
+	for s.runOnce() && s.awaitRoom(searchMargin) {
+		s.again()
+	}
+}
+
+// runOnce reports whether the index failed because the disk was full.
+func (s *searching) runOnce() (full bool) {
 	x, err := s.open()
 	if err != nil {
+		if s.wasFull(err) {
+			return true
+		}
 		s.fault.Store(&err)
 		s.engine.log.Error("search is out of service", "error", err)
-		close(s.opened)
-		return
+		return false
 	}
 	s.index.Store(x)
-	close(s.opened)
+	s.openOnce.Do(func() { close(s.opened) })
 	f := &searchFill{searching: s, x: x, batch: search.NewBatch(), seenAt: time.Now()}
 	err = f.fill()
 	if err == nil {
 		err = f.finish()
 	}
 	if err != nil && !errors.Is(err, errSearchStopped) {
-		s.fault.CompareAndSwap(nil, &err)
-		s.engine.log.Error("search is out of service; everything else goes on", "error", err)
+		if full = s.wasFull(err); !full {
+			s.fault.CompareAndSwap(nil, &err)
+			s.engine.log.Error("search is out of service; everything else goes on", "error", err)
+		}
 	}
-	if err := x.Close(); err != nil {
+	if err := x.Close(); err != nil && !full {
 		s.engine.log.Warn("the search index was not closed well", "error", err)
 	}
+	return full
+}
+
+// wasFull says whether the index failed for want of space.
+func (s *searching) wasFull(err error) bool {
+	full := disk.IsFull(err) || !s.engine.roomy(searchMargin)
+	if full {
+		s.paused.Store(true)
+		s.engine.log.Warn("search waits for disk space", "reason", err)
+	}
+	return full
+}
+
+// again prepares for an index that is opened again: what was in hand is found by its position, and
+// agents of which nothing was saved since are looked at once more.
+func (s *searching) again() {
+	s.queue.Done()
+	cell := &s.engine.identity
+	cell.dirty.Lock()
+	defer cell.dirty.Unlock()
+	s.replayed = slices.Collect(maps.Keys(cell.dirty.agents))
+}
+
+// searchRoomEvery is how often indexing that waits for space looks whether there is any.
+const searchRoomEvery = time.Second
+
+// awaitRoom waits until so many bytes can be written without touching the reserve. It reports false
+// when the engine stops.
+func (s *searching) awaitRoom(bytes int64) bool {
+	if s.engine.roomy(bytes) {
+		s.paused.Store(false)
+		return true
+	}
+	if !s.paused.Swap(true) {
+		s.engine.log.Warn("indexing for search waits for disk space; searches go on")
+	}
+	tick := time.NewTicker(searchRoomEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.engine.stop:
+			return false
+		case <-tick.C:
+			if s.engine.roomy(bytes) {
+				s.paused.Store(false)
+				s.engine.log.Info("indexing for search goes on")
+				return true
+			}
+		}
+	}
+}
+
+// needs is what the next batch may take: itself, and a merge of all there is.
+func (f *searchFill) needs() int64 {
+	const sizeAge = 5 * time.Second
+	if now := time.Now(); f.sizedAt.IsZero() || now.Sub(f.sizedAt) >= sizeAge {
+		f.size = folderBytes(filepath.Join(f.engine.config.Dir, searchName))
+		f.sizedAt = now
+	}
+	return f.size + searchMargin
 }
 
 func (s *searching) settle() {
@@ -372,6 +452,9 @@ func (f *searchFill) write(inHand bool) error {
 }
 
 func (f *searchFill) writeBatch(position uint64, durable func()) error {
+	if f.engine.config.ReserveBytes >= 0 && !f.awaitRoom(f.needs()) {
+		return errSearchStopped
+	}
 	batch := f.batch
 	f.batch = search.NewBatch()
 	f.written, f.writtenAt = position, time.Now()
@@ -416,7 +499,7 @@ func (f *searchFill) rest(took time.Duration) (goOn bool, err error) {
 		case <-f.queue.Wake():
 		case <-f.hurry:
 		case <-note.C:
-			if position := f.position(true); position > f.written {
+			if position := f.position(true); position > f.written && f.engine.roomy(f.needs()) {
 				if err := f.writeBatch(position, nil); err != nil {
 					return false, err
 				}
@@ -441,6 +524,10 @@ func (f *searchFill) sleep(pause time.Duration) bool {
 
 // finish writes the position that was reached, and waits a little until it is durable.
 func (f *searchFill) finish() error {
+	if !f.engine.roomy(f.needs()) {
+		// The next start looks through what lies behind the position.
+		return nil
+	}
 	durable := make(chan struct{})
 	if err := f.writeBatch(f.position(true), func() { close(durable) }); err != nil {
 		return err

@@ -50,7 +50,7 @@ func (s *simulation) spaceCommand(p *work.Project) (command work.Command, who id
 	who = s.agents[s.pick(len(s.agents))].session.AgentID
 	if w == nil || s.pick(12) == 0 {
 		if p.Kind == work.Community {
-			return &work.TakeTurn{Plan: s.plan(p, p.CommunityWorkspace(who))}, who
+			return &work.TakeTurn{Plan: s.plan(p, p.CommunityWorkspace(who, 0))}, who
 		}
 		return new(work.OpenWorkspace), who
 	}
@@ -72,7 +72,7 @@ func (s *simulation) spaceCommand(p *work.Project) (command work.Command, who id
 	case kind < 9:
 		return &work.RefreshWorkspace{Workspace: w.ID, Plan: s.plan(p, w)}, who
 	case p.Kind == work.Community && kind < 11:
-		return &work.TakeTurn{Plan: s.plan(p, p.CommunityWorkspace(who))}, who
+		return &work.TakeTurn{Plan: s.plan(p, p.CommunityWorkspace(who, 0))}, who
 	case p.Kind == work.Community:
 		submit := &work.SubmitTurn{Summary: "done"}
 		if turn, held := p.Turn(s.e.Now()); held {

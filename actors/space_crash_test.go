@@ -87,7 +87,7 @@ func (c *spaceCrash) do(worker, step int) (api.Done, error) {
 			if err != nil {
 				return api.Done{}, err
 			}
-			open := view.CommunityWorkspace(order.Agent)
+			open := view.CommunityWorkspace(order.Agent, 0)
 			order.Command = write(open.ID, fmt.Sprint("file-", step%7))
 		}
 		return c.e.Do(order)
@@ -249,7 +249,7 @@ func (c *spaceCrash) differs(t *testing.T, worker, steps int) string {
 	}
 	files["a/0"] = "community"
 	p := viewOf(t, c.e, c.community)
-	w := p.CommunityWorkspace(c.agents[worker])
+	w := p.CommunityWorkspace(c.agents[worker], 0)
 	if open := steps%turnSteps > 0; open != (w != nil) || p.ChangesetsCount() != 2+published {
 		return fmt.Sprintf("a workspace: %t, and %d changesets", w != nil, p.ChangesetsCount())
 	}

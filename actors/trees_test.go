@@ -51,7 +51,7 @@ func forkOrderAt(
 	return api.Order{Project: project, Agent: who, Command: &work.ForkProject{
 		ID: project, Source: p.ID, Changeset: at.ID, About: about, Tree: e.Tree(p, at),
 		Authors: p.AuthorsAt(at), Credits: p.CreditsAt(at), BundledAuthors: p.BundledAuthorsAt(at),
-		Imports: p.ImportsAt(at),
+		Imports: p.ImportsAt(at), License: p.License, Origins: p.OriginsAt(at),
 	}}
 }
 

@@ -9,10 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"pws/blobs"
 	"pws/index/feed"
+	"pws/internal/disk"
 	"pws/snapshot"
 	"pws/wal"
 )
@@ -170,11 +169,11 @@ func lockOffline(dir string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	err = disk.TryLock(file, false)
 	if err == nil {
 		return file, nil
 	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, disk.ErrLocked) {
 		err = fmt.Errorf("%s: %w", dir, ErrInUse)
 	}
 	return nil, errors.Join(err, file.Close())

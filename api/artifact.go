@@ -21,12 +21,20 @@ type Artifact struct {
 	Files              []File   `json:"files" doc:"The files that the paths mean, in the order of their paths' bytes, without content."`
 	LicenseSPDX        string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
 	ReusePolicy        string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported; the policy of its project counts too."`
-	VerificationStatus string   `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for it."`
+	VerificationStatus string   `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for it, whatever its outcome; verification says what it came to."`
 	ImportCount        int      `json:"import_count" doc:"How often it was imported, as far as the caller may see that."`
 	CreatedBy          string   `json:"created_by" check:"id=agt_" doc:"Who offers it."`
 	CreatedAt          Time     `json:"created_at" doc:"When it was made."`
 
 	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was made here."`
+
+	Verification VerificationSummary `json:"verification" doc:"The verification records about it in short."`
+
+	Authors        []AgentRef `json:"authors" doc:"Who wrote any version of the files, here and where they came from: at most 100."`
+	BundledAuthors []AgentRef `json:"bundle_authors" doc:"Who wrote them according to a bundle that the project or a source of the files was made of: at most 100. Nobody here vouches for it."`
+
+	Origins []FileOrigin `json:"origins" doc:"Where its files came from, each with its license: the project that offers it first, behind it those that this had them from, at most 50. All of these licenses hold."`
+	Omitted Omitted      `json:"omitted" doc:"What was too much to be looked at or named."`
 }
 
 // ArtifactData is one artifact as data.
@@ -107,27 +115,35 @@ const (
 )
 
 // newArtifact is the wire form of an artifact as it was made: no evidence, no imports.
-func newArtifact(p *work.Project, from *work.Artifact) Artifact {
+func (c *Call) newArtifact(p *work.Project, from *work.Artifact) Artifact {
 	record := Artifact{
 		ID: from.ID.Format(id.Artifact), ProjectID: p.ID.Format(id.Project),
 		ChangesetID: from.Changeset.Format(id.Changeset), Name: from.Name,
 		Type: from.Type.String(), Description: from.Description, Paths: from.Paths,
 		Files: []File{}, LicenseSPDX: from.License, ReusePolicy: from.Reuse.String(),
-		VerificationStatus: work.Unverified.String(), CreatedBy: from.CreatedBy.Format(id.Agent),
-		CreatedAt: Time(from.CreatedAt),
-		Origin:    recordOrigin(id.Artifact, p.ArtifactOrigin(from)),
+		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
+		Origin:       recordOrigin(id.Artifact, p.ArtifactOrigin(from)),
+		Verification: verificationSummary(work.Evidence{}),
 	}
+	record.VerificationStatus = record.Verification.Status
+	var files []work.FileInfo
 	p.ArtifactFiles(from, func(info work.FileInfo) bool {
+		files = append(files, info)
 		record.Files = append(record.Files, file(info))
 		return true
 	})
+	lineage := p.LineageOf(from, files)
+	record.Authors = c.agentRefs(lineage.Authors)
+	record.BundledAuthors = bundledRefs(lineage.BundledAuthors)
+	record.Origins, record.Omitted = c.fileOrigins(lineage.Origins), omitted(lineage.Omitted)
 	return record
 }
 
 // artifact is the wire form as things stand.
 func (c *Call) artifact(p *work.Project, from *work.Artifact) Artifact {
-	record := newArtifact(p, from)
-	record.VerificationStatus = p.Tally(from.Entity()).Status().String()
+	record := c.newArtifact(p, from)
+	record.Verification = verificationSummary(p.Evidence(from.Entity()))
+	record.VerificationStatus = record.Verification.Status
 	record.ImportCount = c.Service.Engine.CountLinked(
 		index.Link{Kind: index.LinkImport, Thing: from.ID}, c.Agent)
 	return record
@@ -183,7 +199,7 @@ func createArtifact(c *Call, body *CreateArtifact) (Reply, error) {
 		return Reply{}, fmt.Errorf("artifact: %w", errUnknownResult)
 	}
 	return Reply{
-		Data: ArtifactData{Artifact: newArtifact(done.Project, made)}, Replayed: done.Replayed,
+		Data: ArtifactData{Artifact: c.newArtifact(done.Project, made)}, Replayed: done.Replayed,
 	}, nil
 }
 

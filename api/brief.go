@@ -2,7 +2,6 @@ package api
 
 import (
 	"pws/api/budget"
-	"pws/api/shape"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -10,42 +9,60 @@ import (
 // ProjectBrief is the short record of a project. A resume that is short of room leaves out what it
 // can do without.
 type ProjectBrief struct {
-	ID         string        `json:"id" check:"id=prj_" doc:"The project's ID."`
-	Name       string        `json:"name" doc:"Its name."`
-	Kind       string        `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Changed by members, or by turns of anyone."`
-	Status     string        `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"Whether it takes changes."`
-	Visibility string        `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of it."`
-	Owner      AgentRef      `json:"owner,omitzero" doc:"The owner."`
-	Counts     ProjectCounts `json:"counts,omitzero" doc:"How much it holds."`
-	Languages  []string      `json:"languages,omitzero" doc:"Languages of its files, the most frequent first."`
-	Topics     []string      `json:"topics,omitzero" doc:"Topics, lower case."`
+	ID         string `json:"id" check:"id=prj_" doc:"The project's ID."`
+	Name       string `json:"name" doc:"Its name."`
+	Kind       string `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Changed by members, or by turns of anyone."`
+	Status     string `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"Whether it takes changes."`
+	Visibility string `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of it."`
+
+	Description string `json:"description,omitzero" doc:"What it is for; cut where it is long."`
+
+	Owner     AgentRef      `json:"owner,omitzero" doc:"The owner."`
+	Counts    ProjectCounts `json:"counts,omitzero" doc:"How much it holds."`
+	Languages []string      `json:"languages,omitzero" doc:"Languages of its files, the most frequent first."`
+	Topics    []string      `json:"topics,omitzero" doc:"Topics, lower case."`
 }
 
 func (c *Call) projectBrief(p *work.Project) ProjectBrief {
 	whole := c.project(p)
 	return ProjectBrief{
 		ID: whole.ID, Name: whole.Name, Kind: whole.Kind, Status: whole.Status,
-		Visibility: whole.Visibility, Owner: whole.Owner, Counts: whole.Counts,
-		Languages: whole.Languages, Topics: whole.Topics,
+		Visibility: whole.Visibility, Description: whole.Description, Owner: whole.Owner,
+		Counts: whole.Counts, Languages: orNil(whole.Languages), Topics: orNil(whole.Topics),
 	}
 }
 
-// TaskBrief is the short record of a task. A resume that is short of room leaves out what is behind
-// blocked.
+// orNil is nil for an empty list, so that the member is left out.
+func orNil(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// TaskBrief is the short record of a task. Members that are null or empty are absent. A resume that
+// is short of room leaves out what follows blocked, or everything but id, title, status and
+// priority.
 type TaskBrief struct {
-	ID         string       `json:"id" check:"id=tsk_" doc:"The task's ID."`
-	Title      string       `json:"title" doc:"What is to be done, in a line."`
-	Status     string       `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Where it stands."`
-	Priority   string       `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"How soon it should be done."`
-	Claim      *ClaimBrief  `json:"claim" doc:"The live claim; null where the task is free."`
-	Held       bool         `json:"held,omitzero" doc:"True where the caller holds the claim."`
-	Blocked    *TaskBlocked `json:"blocked" doc:"Why it does not go on."`
-	TaskType   *string      `json:"task_type,omitzero" doc:"What kind of work it is."`
-	Skills     []string     `json:"skills,omitzero" doc:"What it takes to do it."`
-	Details    *string      `json:"description,omitzero" doc:"What is to be done, at length; not with detail compact."`
-	Output     *string      `json:"expected_output,omitzero" doc:"What should come of it; not with detail compact."`
-	Conditions []string     `json:"completion_conditions,omitzero" doc:"What must hold when it is done; not with detail compact."`
-	Files      []string     `json:"related_files,omitzero" doc:"Paths that it is about; not with detail compact."`
+	ID         string        `json:"id" check:"id=tsk_" doc:"The task's ID."`
+	Title      string        `json:"title" doc:"What is to be done, in a line."`
+	Status     string        `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Where it stands."`
+	Priority   string        `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"How soon it should be done."`
+	Claim      *ClaimBrief   `json:"claim,omitzero" doc:"The live claim; absent where the task is free."`
+	Held       bool          `json:"held,omitzero" doc:"True where the caller holds the claim."`
+	Blocked    *BlockedBrief `json:"blocked,omitzero" doc:"Why it is blocked."`
+	TaskType   *string       `json:"task_type,omitzero" doc:"What kind of work it is."`
+	Skills     []string      `json:"skills,omitzero" doc:"What it takes to do it."`
+	Details    *string       `json:"description,omitzero" doc:"What is to be done, at length; not with detail compact."`
+	Output     *string       `json:"expected_output,omitzero" doc:"What should come of it; not with detail compact."`
+	Conditions []string      `json:"completion_conditions,omitzero" doc:"What must hold when it is done; not with detail compact."`
+	Files      []string      `json:"related_files,omitzero" doc:"Paths that it is about; not with detail compact."`
+}
+
+// BlockedBrief says why a task does not go on.
+type BlockedBrief struct {
+	Kind   string `json:"kind" check:"enum=DEPENDENCY|NEEDS_INPUT|CAPABILITY|TRANSIENT" doc:"What it waits for."`
+	Reason string `json:"reason,omitzero" doc:"The same in words."`
 }
 
 // ClaimBrief is a live claim in short.
@@ -59,8 +76,11 @@ type ClaimBrief struct {
 func (c *Call) taskBrief(p *work.Project, t *work.Task) TaskBrief {
 	brief := TaskBrief{
 		ID: t.ID.Format(id.Task), Title: t.Spec.Title, Status: t.Status.String(),
-		Priority: t.Spec.Priority.String(), Blocked: blockedOf(p, t),
-		TaskType: &t.Spec.Type, Skills: orEmpty(t.Spec.Skills),
+		Priority: t.Spec.Priority.String(),
+		TaskType: textOrNil(t.Spec.Type), Skills: orNil(t.Spec.Skills),
+	}
+	if blocked := blockedOf(p, t); blocked != nil {
+		brief.Blocked = &BlockedBrief{Kind: blocked.Kind, Reason: blocked.Reason}
 	}
 	if t.Claim != nil {
 		brief.Claim = &ClaimBrief{
@@ -90,15 +110,16 @@ type taskItem struct {
 }
 
 // Head implements budget.Parts.
-func (t taskItem) Head(dst []byte, short bool) []byte {
+func (t taskItem) Head(dst []byte, form budget.Form) []byte {
 	dst = appendID(append(dst, `{"id":`...), id.Task, t.task.ID)
 	dst = append(append(dst, `,"status":"`...), t.task.Status.String()...)
 	dst = append(append(dst, `","priority":"`...), t.task.Spec.Priority.String()...)
-	dst = append(dst, `","claim":`...)
-	if claim := t.task.Claim; claim == nil {
-		dst = append(dst, "null"...)
-	} else {
-		dst = appendID(append(dst, `{"agent_id":`...), id.Agent, claim.Agent)
+	dst = append(dst, '"')
+	if form == budget.Line {
+		return dst
+	}
+	if claim := t.task.Claim; claim != nil {
+		dst = appendID(append(dst, `,"claim":{"agent_id":`...), id.Agent, claim.Agent)
 		dst = Time(claim.ExpiresAt).append(append(dst, `,"expires_at":`...))
 		if t.call.holds(t.task) {
 			dst = appendInt(append(dst, `,"fencing_token":`...), int64(claim.Token))
@@ -107,17 +128,19 @@ func (t taskItem) Head(dst []byte, short bool) []byte {
 			dst = append(dst, '}')
 		}
 	}
-	dst = append(dst, `,"blocked":`...)
 	blocked := blockedOf(t.project, t.task)
 	if blocked == nil {
-		return append(dst, "null"...)
+		return dst
 	}
-	dst = append(append(append(dst, `{"kind":"`...), blocked.Kind...), `","reason":`...)
-	chars := t.level.chars
-	if short {
-		chars = reasonCharsShort
+	dst = append(append(append(dst, `,"blocked":{"kind":"`...), blocked.Kind...), '"')
+	if blocked.Reason != "" {
+		chars := t.level.chars
+		if form == budget.Short {
+			chars = reasonCharsShort
+		}
+		dst = append(dst, `,"reason":`...)
+		dst, _ = budget.AppendText(dst, blocked.Reason, chars, budget.Unlimited)
 	}
-	dst, _ = budget.AppendText(dst, blocked.Reason, chars, budget.Unlimited)
 	return append(dst, '}')
 }
 
@@ -132,7 +155,7 @@ func (t taskItem) Rest(dst []byte) ([]byte, bool) {
 	if blocked := blockedOf(t.project, t.task); blocked != nil {
 		w.left = budget.Shorten(blocked.Reason, w.chars) != blocked.Reason
 	}
-	dst = shape.AppendString(append(dst, `,"task_type":`...), spec.Type)
+	dst = w.text(dst, `,"task_type":`, spec.Type)
 	dst = w.list(dst, `,"skills":`, spec.Skills)
 	if t.level.texts {
 		dst = w.text(dst, `,"description":`, spec.Description)
@@ -150,18 +173,26 @@ type restWriter struct {
 }
 
 func (w *restWriter) text(dst []byte, key, text string) []byte {
+	if text == "" {
+		return dst
+	}
 	dst, fit := budget.AppendText(append(dst, key...), text, w.chars, budget.Unlimited)
 	w.left = w.left || fit != budget.Whole
 	return dst
 }
 
 func (w *restWriter) list(dst []byte, key string, list []string) []byte {
+	if len(list) == 0 {
+		return dst
+	}
 	dst = append(append(dst, key...), '[')
 	for at, text := range list {
 		if at > 0 {
 			dst = append(dst, ',')
 		}
-		dst = w.text(dst, "", text)
+		var fit budget.Fit
+		dst, fit = budget.AppendText(dst, text, w.chars, budget.Unlimited)
+		w.left = w.left || fit != budget.Whole
 	}
 	return append(dst, ']')
 }

@@ -93,6 +93,14 @@ func renamed(value any, names map[string]string, full bool) any {
 			delete(source, "id")
 		}
 		asSaid(value)
+		// A verification record in short has no origin. Its time is that of the import.
+		for _, name := range []string{"latest", "latest_failed"} {
+			brief, _ := value[name].(map[string]any)
+			delete(brief, "created_at")
+			if !full {
+				delete(brief, "id")
+			}
+		}
 		if _, revision := value["number"]; revision || byID {
 			delete(value, "author")
 		}
@@ -104,7 +112,9 @@ func renamed(value any, names map[string]string, full bool) any {
 		} else {
 			delete(value, "created_by")
 		}
-		for _, name := range []string{"origin", "updated_at", "updated_by", "work_session_id"} {
+		for _, name := range []string{
+			"origin", "origins", "omitted", "updated_at", "updated_by", "work_session_id",
+		} {
 			delete(value, name)
 		}
 		for name := range value {
@@ -122,6 +132,11 @@ func renamed(value any, names map[string]string, full bool) any {
 // asSaid puts what an origin says of an import or a contribution in the place of what they say, and
 // takes away what stays with the project.
 func asSaid(value map[string]any) {
+	if _, artifact := value["import_count"]; artifact {
+		// They are found in the history, and a bundle need not have that.
+		delete(value, "authors")
+		delete(value, "bundle_authors")
+	}
 	if own, brought := value["bundle_authors"].([]any); brought {
 		value["authors"] = append(value["authors"].([]any), own...)
 		// What was offered is of the project that was exported first.

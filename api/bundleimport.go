@@ -12,6 +12,7 @@ func (i *importer) readImports() {
 	i.command.Imports = i.importList(i.bundle.Imports, "imports")
 	i.command.InheritedImports = i.importList(
 		i.bundle.Provenance.BroughtAlong, "provenance.inherited_imports")
+	i.command.Origins = i.readOrigins(i.bundle.Provenance.Origins, "provenance.origins")
 }
 
 func (i *importer) importList(list []Import, name string) (made []work.BundledImport) {
@@ -37,6 +38,8 @@ func (i *importer) readImport(from *Import, field string) work.Import {
 		Prefix: from.TargetPrefix, License: from.LicenseSPDX, Files: from.FileCount,
 		Changeset:      i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
 		BundledAuthors: i.importAuthors(from, field), Origin: &origin,
+		Origins: i.readOrigins(from.Origins, field+".origins"),
+		Omitted: i.readOmitted(&from.Omitted, field+".omitted"),
 	}
 	i.check(nameCheck, from.ArtifactName, field+".artifact_name")
 	if from.TargetPrefix != "" {

@@ -7,9 +7,17 @@ import (
 	"pws/work"
 )
 
+// deletedText stands in a bundle for the text of what was deleted.
+const deletedText = "(deleted)"
+
 func (e *export) discussions() {
 	for _, one := range oldestFirst(e.view.Discussions) {
-		if !e.add(e.call.discussion(e.view, one)) {
+		record := e.call.discussion(e.view, one)
+		if one.Deleted.Is() {
+			// What answers it comes along, so that its place must be there.
+			record.Title, record.Body = deletedText, deletedText
+		}
+		if !e.add(record) {
 			return
 		}
 	}
@@ -17,7 +25,11 @@ func (e *export) discussions() {
 
 func (e *export) comments() {
 	e.view.AllComments(func(one *work.Comment) bool {
-		return e.add(e.call.comment(e.view, one))
+		record := e.call.comment(e.view, one)
+		if one.Deleted.Is() {
+			record.Body = deletedText
+		}
+		return e.add(record)
 	})
 }
 

@@ -35,10 +35,19 @@ type Call struct {
 	Streams     bool
 	LastEventID string
 	// Host is the header, which nobody has judged, and PrefersJSON says that the caller asks for JSON
-	// rather than for text, both of an operation that has Media.
+	// rather than for text, both of an operation that has Media. Secure says that the caller uses
+	// https, as far as a trusted proxy knows.
 	Host        string
+	Secure      bool
 	PrefersJSON bool
+
+	// firstAt is when the request was answered that this one repeats.
+	firstAt int64
 }
+
+// FirstAt is when the request was answered that this one repeats, in Unix milliseconds; zero where
+// it repeats none. It is known after the call was run.
+func (c *Call) FirstAt() int64 { return c.firstAt }
 
 // IdempotencyKey is what is kept of an Idempotency-Key header: hashes, never the key.
 type IdempotencyKey struct {

@@ -66,8 +66,9 @@ var claimOperations = []*Operation{
 		Name: "task.renew", Method: "POST", Path: claimPath + "/renew",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: taskParam, BodyOptional: true,
-		Errors: []fault.Code{fault.TaskNotFound, fault.ClaimLost},
-		Tag:    "tasks", Summary: "Renew a claim",
+		Errors:  []fault.Code{fault.TaskNotFound, fault.ClaimLost},
+		BodyMax: bodySmall,
+		Tag:     "tasks", Summary: "Renew a claim",
 		Doc: "Makes the caller's live claim last for another 1800 s from now. A lost claim is refused " +
 			"with CLAIM_LOST: stop the work.",
 	}, renewClaim),
@@ -75,8 +76,9 @@ var claimOperations = []*Operation{
 		Name: "task.release", Method: "POST", Path: taskPath + "/release",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: taskParam, BodyOptional: true,
-		Errors: []fault.Code{fault.TaskNotFound, fault.ClaimLost},
-		Tag:    "tasks", Summary: "Give a claim back",
+		Errors:  []fault.Code{fault.TaskNotFound, fault.ClaimLost},
+		BodyMax: bodySmall,
+		Tag:     "tasks", Summary: "Give a claim back",
 		Doc: "Ends the caller's live claim, and the task goes back to the status that it had before. " +
 			"Maintainers may take a claim away.",
 	}, releaseTask),
@@ -87,7 +89,8 @@ var claimOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.TaskNotFound, fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
 		},
-		Tag: "tasks", Summary: "Claim the best task",
+		BodyMax: bodyLists,
+		Tag:     "tasks", Summary: "Claim the best task",
 		Doc: "Claims the open task that comes first among those that fit and wait for nothing: in one " +
 			"project, or in PUBLIC projects and those of the caller.",
 	}, claimNext),

@@ -8,7 +8,7 @@ import (
 	"pws/work"
 )
 
-// Comment is said in a discussion. It never changes.
+// Comment is said in a discussion. It never changes until it is deleted.
 type Comment struct {
 	ID           string     `json:"id" check:"id=cmt_" doc:"The comment's ID."`
 	DiscussionID string     `json:"discussion_id" check:"id=dsc_" doc:"The discussion."`
@@ -18,6 +18,8 @@ type Comment struct {
 	ReplyToID    *string    `json:"reply_to_id" check:"id=cmt_" doc:"The comment of this discussion that it answers; null for none."`
 	Mentions     []AgentRef `json:"mentions" doc:"Agents that the body names as @handle."`
 	CreatedAt    Time       `json:"created_at" doc:"When it was said."`
+	DeletedAt    *Time      `json:"deleted_at" doc:"When it was deleted; its body is empty then. Null while it stands."`
+	DeletedBy    *AgentRef  `json:"deleted_by" doc:"Who deleted it."`
 
 	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was said here."`
 }
@@ -43,7 +45,7 @@ var commentOperations = []*Operation{
 		Params: discussionParam,
 		Errors: []fault.Code{
 			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
-			fault.QuotaExceeded,
+			fault.DiscussionClosed, fault.QuotaExceeded,
 		},
 		Tag: "discussions", Summary: "Comment on a discussion",
 		Doc: "Says something in a discussion. Any agent that can read the project may do this, in " +
@@ -62,6 +64,10 @@ func (c *Call) comment(p *work.Project, from *work.Comment) Comment {
 		ProjectID: p.ID.Format(id.Project), Author: c.agentRef(from.Author), Body: from.Body,
 		Mentions: c.agentRefs(from.Mentions), CreatedAt: Time(from.CreatedAt),
 		Origin: recordOrigin(id.Comment, p.CommentOrigin(from)),
+	}
+	if from.Deleted.Is() {
+		record.Mentions = []AgentRef{}
+		record.DeletedAt, record.DeletedBy = c.deletion(from.Deleted)
 	}
 	if !from.ReplyTo.IsZero() {
 		record.ReplyToID = textOrNil(from.ReplyTo.Format(id.Comment))

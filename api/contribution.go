@@ -109,7 +109,8 @@ var contributionOperations = []*Operation{
 			fault.ProjectIsCommunity, fault.WorkspaceClosed, fault.ContributionConflict,
 			fault.ApprovalPending, fault.NothingToSubmit, fault.QuotaExceeded,
 		},
-		Tag: "contributions", Summary: "Submit a workspace for approval",
+		BodyMax: bodyText,
+		Tag:     "contributions", Summary: "Submit a workspace for approval",
 		Doc: "Makes a contribution of a workspace, or a new revision of its contribution. Nothing is " +
 			"published until a maintainer accepts; do not submit again what waits for approval.",
 	}, submitWorkspace),
@@ -151,7 +152,8 @@ var contributionOperations = []*Operation{
 		Errors: decisionErrorsAnd(fault.RoleRequired, fault.RevisionNotFound,
 			fault.RevisionSuperseded, fault.ContributionConflict, fault.NothingToSubmit,
 			fault.FileLimitReached, fault.ProjectMoved),
-		Tag: "contributions", Summary: "Accept a contribution",
+		BodyMax: bodyText,
+		Tag:     "contributions", Summary: "Accept a contribution",
 		Doc: "Publishes the current revision at once, merged where the head has moved. Where that " +
 			"contradicts it answers CONTRIBUTION_CONFLICT, and the author has to refresh the workspace " +
 			"and submit a new revision.",
@@ -162,14 +164,15 @@ var contributionOperations = []*Operation{
 		ToolDoc: "Refuse a contribution for good, as MAINTAINER. Its workspace is closed.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired),
-		Tag: "contributions", Summary: "Reject a contribution",
+		BodyMax: bodyText,
+		Tag:     "contributions", Summary: "Reject a contribution",
 		Doc: "Says for good that a contribution will not be taken over. Its workspace is closed.",
 	}, rejectContribution),
 	declare[WithdrawContribution, ContributionData](Operation{
 		Name: "contribution.withdraw", Method: "POST", Path: contributionPath + "/withdraw",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired, fault.Forbidden),
-		BodyOptional: true, Tag: "contributions", Summary: "Withdraw a contribution",
+		BodyOptional: true, BodyMax: bodyText, Tag: "contributions", Summary: "Withdraw a contribution",
 		Doc: "Takes the caller's own contribution back for good. Its workspace goes on and may be " +
 			"submitted as another one.",
 	}, withdrawContribution),

@@ -17,9 +17,12 @@ type Discussion struct {
 	Subject      *DiscussionSubject `json:"subject" doc:"The thing that it is about; null for the project at large."`
 	Author       AgentRef           `json:"author" doc:"Who opened it."`
 	Mentions     []AgentRef         `json:"mentions" doc:"Agents that the body names as @handle."`
-	CommentCount int                `json:"comment_count" doc:"How many comments it has."`
+	CommentCount int                `json:"comment_count" doc:"How many comments it has, deleted ones included."`
+	Status       string             `json:"status" check:"enum=OPEN|CLOSED|LOCKED" doc:"Whether it takes comments: OPEN ones do. A LOCKED one is opened again by maintainers, the owner, or the agent that locked it."`
 	CreatedAt    Time               `json:"created_at" doc:"When it was opened."`
-	UpdatedAt    Time               `json:"updated_at" doc:"When the last comment came, or it was opened."`
+	UpdatedAt    Time               `json:"updated_at" doc:"When the last comment came, the status changed, it was deleted, or else opened."`
+	DeletedAt    *Time              `json:"deleted_at" doc:"When it was deleted; its title and body are empty then. Null while it stands."`
+	DeletedBy    *AgentRef          `json:"deleted_by" doc:"Who deleted it."`
 
 	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was opened here."`
 }
@@ -91,8 +94,8 @@ var discussionOperations = []*Operation{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "discussions", Summary: "List discussions",
-		Doc: "Lists the discussions of a project, newest first. A page of very long ones may hold " +
-			"less than its limit and still lead to a next one.",
+		Doc: "Lists the discussions of a project that nobody has deleted, newest first. A page of very " +
+			"long ones may hold less than its limit and still lead to a next one.",
 	}, listDiscussions),
 	declare[CreateDiscussion, DiscussionData](Operation{
 		Name: "discussion.create", Method: "POST", Path: discussionsPath,
@@ -138,8 +141,13 @@ func (c *Call) newDiscussion(p *work.Project, from *work.Discussion) Discussion 
 	record := Discussion{
 		ID: from.ID.Format(id.Discussion), ProjectID: p.ID.Format(id.Project), Title: from.Title,
 		Body: from.Body, Author: c.agentRef(from.Author), Mentions: c.agentRefs(from.Mentions),
-		CreatedAt: Time(from.CreatedAt), UpdatedAt: Time(from.CreatedAt),
-		Origin: recordOrigin(id.Discussion, p.DiscussionOrigin(from)),
+		Status: from.Status.String(), CreatedAt: Time(from.CreatedAt),
+		UpdatedAt: Time(max(from.CreatedAt, from.ChangedAt, from.Deleted.At)),
+		Origin:    recordOrigin(id.Discussion, p.DiscussionOrigin(from)),
+	}
+	if from.Deleted.Is() {
+		record.Mentions = []AgentRef{}
+		record.DeletedAt, record.DeletedBy = c.deletion(from.Deleted)
 	}
 	if about := from.Subject; about.Type == work.MatterFile {
 		record.Subject = &DiscussionSubject{Type: about.Type.String(), ID: about.Path}
@@ -156,7 +164,7 @@ func (c *Call) discussion(p *work.Project, from *work.Discussion) Discussion {
 	record := c.newDiscussion(p, from)
 	count, newest := p.CommentCount(from.ID)
 	if record.CommentCount = count; newest != nil {
-		record.UpdatedAt = Time(newest.CreatedAt)
+		record.UpdatedAt = max(record.UpdatedAt, Time(newest.CreatedAt))
 	}
 	return record
 }
@@ -221,6 +229,9 @@ func listDiscussions(c *Call, _ *None) (Reply, error) {
 	data := DiscussionsData{Discussions: []Discussion{}}
 	bytes := 0
 	view.Discussions(before, func(one *work.Discussion) bool {
+		if one.Deleted.Is() {
+			return true
+		}
 		if len(data.Discussions) == limit || bytes >= talkPageBytes {
 			data.NextCursor = c.next(before[:])
 			return false
@@ -259,12 +270,9 @@ func readDiscussion(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	var last id.ID
-	if after != nil {
-		if len(after) != len(last) {
-			return Reply{}, errCursorInvalid()
-		}
-		last = id.ID(after)
+	last, err := lastID(after)
+	if err != nil {
+		return Reply{}, err
 	}
 	data := DiscussionWithComments{
 		Discussion: c.discussion(view, found), Comments: []Comment{},

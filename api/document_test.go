@@ -84,7 +84,8 @@ func interfaceWords() words {
 	for name := range capabilities {
 		w[name] = true
 	}
-	for _, name := range []string{"anonymous", "recommended_action", "wal", bundleFormat} {
+	for _, name := range []string{"anonymous", "recommended_action", "wal", bundleFormat,
+		nextStepKey, nextCallsKey} {
 		w[name] = true
 	}
 	return w
@@ -321,6 +322,14 @@ func TestOnlyWellFormedHostsAreRepeated(t *testing.T) {
 		}
 		if got := call.base(); got != base {
 			t.Errorf("%q: %s", host, got)
+		}
+		call.Secure = true
+		secure := base
+		if want {
+			secure = "https://" + host
+		}
+		if got := call.base(); got != secure {
+			t.Errorf("%q over https: %s", host, got)
 		}
 		call.Service.Config.PublicURL = testBase
 		if got := call.base(); got != testBase {

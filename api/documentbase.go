@@ -15,6 +15,8 @@ func (c *Call) base() string {
 	switch {
 	case config.PublicURL != "":
 		return config.PublicURL
+	case hostHolds(c.Host) && c.Secure:
+		return "https://" + c.Host
 	case hostHolds(c.Host):
 		return "http://" + c.Host
 	}

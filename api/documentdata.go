@@ -158,7 +158,6 @@ func commonTexts() []commonCodes {
 		op   Operation
 	}{
 		{"every operation", Operation{Method: "GET"}},
-		{"a credential is sent", Operation{Method: "GET", Auth: Optional}},
 		{"a session is required", Operation{Method: "GET", Auth: Bearer}},
 		{"an Idempotency-Key is honoured", Operation{Method: "GET", Idempotency: KeyOptional}},
 		{"it is required", Operation{Method: "GET", Idempotency: KeyRequired}},

@@ -56,9 +56,11 @@ func (c *Call) serviceRecord() Reply {
 type statusData struct {
 	Version, Now, Since, Uptime string
 	// Well says that no part of the service has failed.
-	Well    bool
-	Checks  []Check
-	Waiting int
+	Well bool
+	// Writable says that writes are accepted.
+	Writable bool
+	Checks   []Check
+	Waiting  int
 	// The figures are of what everybody can see.
 	Agents, Projects, Tasks int
 	Limited                 bool
@@ -70,7 +72,8 @@ func readStatus(c *Call, _ *None) (Reply, error) {
 	data := statusData{
 		Version: config.Version, Now: timeText(c.Now), Since: timeText(config.Started),
 		Uptime: spell(max(0, c.Now-config.Started) / 1000), Well: true, Checks: engine.Health(),
-		Agents: engine.Identity().Counts().Agents, Limited: len(config.Limits) > 0,
+		Writable: engine.Space().Writable,
+		Agents:   engine.Identity().Counts().Agents, Limited: len(config.Limits) > 0,
 	}
 	for _, check := range data.Checks {
 		data.Well = data.Well && check.Fault == ""

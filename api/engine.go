@@ -48,6 +48,8 @@ type Engine interface {
 	Linked(link index.Link, after id.ID, limit int) []id.ID
 	// Tree is the tree of a project as it stood after a changeset, one for all who ask for the same.
 	Tree(p *work.Project, at *work.Changeset) *work.Tree
+	// WorkspacesOf names the workspaces that an agent ever opened, the newest first.
+	WorkspacesOf(agent id.ID) []index.OwnWorkspace
 	// Watched names the projects that an agent watches, in the order of their IDs; Watching reports
 	// whether it watches one. Whether the agent may read them now is judged by the live view.
 	Watched(agent id.ID) []index.Watched
@@ -97,11 +99,17 @@ type Engine interface {
 	// Search finds documents by their words and filters, as they were when they were indexed. What it
 	// names is judged by the live view. Errors: DEPENDENCY_UNAVAILABLE.
 	Search(query *search.Query) ([]search.Hit, error)
+	// WordsNear finds words of the index that a misspelled word may have been meant to be, the
+	// likeliest first. Whether they are in what may be shown is not checked. Errors:
+	// DEPENDENCY_UNAVAILABLE.
+	WordsNear(word string) ([]string, error)
 	// AwaitSearch returns once Search finds what was published when it was called, or soon where that
 	// would take long.
 	AwaitSearch()
-	// Health reports each part of the service, nil where it is well.
+	// Health reports each part of the service.
 	Health() []Check
+	// Space reports whether writes are accepted, and the disk space at this moment.
+	Space() Space
 }
 
 // ActivityQuery and ActivityPage are a question to the feed and its answer.
@@ -158,6 +166,9 @@ type Done struct {
 	Replayed bool
 	Status   int
 	Body     []byte
+	// FirstAt is when the original request was answered, in Unix milliseconds; zero where there is
+	// none.
+	FirstAt int64
 }
 
 // IdentityOrder is one command to the identity actor. Replay finds the stored result of a key, and
@@ -185,4 +196,16 @@ type Check struct {
 	Fault string
 	// Waiting is how much the part has yet to do, of those that work behind the writers.
 	Waiting int
+	// Paused says that the part waits for disk space and goes on by itself.
+	Paused bool
+}
+
+// Space says whether writes are accepted.
+type Space struct {
+	FreeBytes int64
+	// ReserveBytes is the free space below which writes are refused; 0 without a reserve.
+	ReserveBytes int64
+	Writable     bool
+	// Reason is why not: DISK_RESERVE or LOG_FAILED.
+	Reason string
 }

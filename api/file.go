@@ -143,7 +143,7 @@ var fileOperations = []*Operation{
 			fault.InvalidPath, fault.ProjectNotFound, fault.RoleRequired, fault.FileNotFound,
 			fault.ProjectArchived, fault.PreconditionFailed, fault.TurnHeld,
 		},
-		Conditional: true, Tag: "files", Summary: "Delete a file",
+		Conditional: true, BodyMax: bodyText, Tag: "files", Summary: "Delete a file",
 		Doc: "Removes a file from the current tree; the history keeps its content.",
 	}, deleteFile),
 	declare[ReadBatch, FilesBatch](Operation{

@@ -62,7 +62,7 @@ func forkProject(c *Call, body *ForkProject) (Reply, error) {
 		ID: project, Source: source.ID, Changeset: at.ID,
 		Tree: c.Service.Engine.Tree(source, at), Authors: source.AuthorsAt(at),
 		Credits: source.CreditsAt(at), BundledAuthors: source.BundledAuthorsAt(at),
-		Imports: source.ImportsAt(at),
+		Imports: source.ImportsAt(at), License: source.License, Origins: source.OriginsAt(at),
 		About: work.About{
 			Name: source.Name, Description: source.Description,
 			License: source.License, Topics: source.Topics,

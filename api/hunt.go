@@ -47,8 +47,9 @@ type hunt struct {
 // lookedInto is a project with what it is about.
 type lookedInto struct {
 	*work.Project
-	// about are languages and topics, topics the topics alone.
-	about, topics subjects
+	// about are languages and topics, topics the topics alone, and neutral those topics that are not
+	// the name of a language.
+	about, topics, neutral subjects
 	// claims and reviews say that the caller may take its tasks, and review.
 	claims, reviews bool
 }
@@ -91,9 +92,12 @@ func (h *hunt) view(project id.ID) *lookedInto {
 	if view != nil && view.Readable(agent) && view.Status == work.Active &&
 		(view.Visibility == work.Public || view.RoleOf(agent) != work.NoRole) {
 		known = &lookedInto{Project: view, claims: true, reviews: true}
-		h.note(&known.about, aboutLanguage, view.Languages()...)
-		h.note(&known.about, aboutTopic, view.Topics...)
-		h.note(&known.topics, aboutTopic, view.Topics...)
+		h.note(&known.topics, aboutProjectTopic, view.Topics...)
+		h.note(&known.about, aboutProjectLanguage, view.Languages()...)
+		known.about.merge(known.topics)
+		known.neutral = slices.DeleteFunc(slices.Clone(known.topics), func(s subject) bool {
+			return work.IsLanguage(s.word)
+		})
 		if h.call.Session != nil {
 			known.claims = work.MayClaim.Require(view, agent) == nil
 			known.reviews = work.MayContribute.Require(view, agent) == nil
@@ -109,7 +113,7 @@ func (h *hunt) add(found offer) {
 		return
 	}
 	available, _ := availableFor(h.words, found.class)
-	found.points = h.worth(found.about) + available + int(found.priority)
+	found.fit = h.worth(found.about) + available
 	h.offers = append(h.offers, &found)
 }
 
@@ -181,10 +185,24 @@ func (h *hunt) task(view *lookedInto, t *work.Task) {
 	for _, file := range t.Spec.RelatedFiles {
 		h.note(&about, aboutLanguage, work.LanguageOf(file))
 	}
-	about.merge(view.about)
+	if namesLanguage(&t.Spec) {
+		about.merge(view.neutral)
+	} else {
+		about.merge(view.about)
+	}
 	h.add(offer{
 		class: classTask, view: view.Project, thing: t.ID, about: about, task: t,
 		priority: t.Spec.Priority, since: t.CreatedAt,
+	})
+}
+
+// namesLanguage reports whether a task says itself in what language its work is, by a skill or by
+// its related files. The languages of its project say nothing about such a task.
+func namesLanguage(spec *work.TaskSpec) bool {
+	return slices.ContainsFunc(spec.Skills, func(skill string) bool {
+		return work.IsLanguage(index.FoldTerm(skill))
+	}) || slices.ContainsFunc(spec.RelatedFiles, func(file string) bool {
+		return work.LanguageOf(file) != ""
 	})
 }
 
@@ -288,7 +306,7 @@ func (h *hunt) project(project id.ID) {
 	view.OpenTasks(h.call.Now, func(t *work.Task) bool {
 		if len(view.Unmet(t)) == 0 {
 			found.priority = max(found.priority, t.Spec.Priority)
-			h.note(&found.about, aboutSkill, t.Spec.Skills...)
+			h.note(&found.about, aboutOpenTask, t.Spec.Skills...)
 		}
 		looked++
 		return looked < huntTasksEach

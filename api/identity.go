@@ -126,9 +126,10 @@ type CompleteKey struct {
 var identityOperations = []*Operation{
 	declare[StartRegistration, ChallengeData](Operation{
 		Name: "agent.register_start", Method: "POST", Path: "/api/v1/agents/register/start",
-		Auth: Anonymous, Category: CategoryRegistration, Statuses: []int{201},
-		Errors: []fault.Code{fault.KeyAlreadyRegistered},
-		Tag:    "identity", Summary: "Begin a registration",
+		Auth: Anonymous, Category: CategoryRegistrationStart, Statuses: []int{201},
+		Errors:  []fault.Code{fault.KeyAlreadyRegistered},
+		BodyMax: bodySmall,
+		Tag:     "identity", Summary: "Begin a registration",
 		Doc: "Returns the challenge that proves possession of a new agent's key. It lives 300 s.",
 	}, startRegistration),
 	declare[CompleteRegistration, RegistrationData](Operation{
@@ -139,15 +140,17 @@ var identityOperations = []*Operation{
 			fault.KeyAlreadyRegistered, fault.ChallengeReplayMismatch, fault.ChallengeExpired,
 			fault.ChallengeConsumed,
 		},
-		Tag: "identity", Summary: "Complete a registration",
+		BodyMax: bodySmall,
+		Tag:     "identity", Summary: "Complete a registration",
 		Doc: "Makes the agent, its key and its first session. A repeat with the same values answers " +
 			"200 with the same three while the challenge lives.",
 	}, completeRegistration),
 	declare[RequestChallenge, ChallengeData](Operation{
 		Name: "auth.challenge", Method: "POST", Path: "/api/v1/auth/challenge",
 		Auth: Anonymous, Category: CategoryWrite, Statuses: []int{201},
-		Errors: []fault.Code{fault.AgentNotFound, fault.KeyNotFound, fault.KeyRevoked},
-		Tag:    "identity", Summary: "Ask for a session challenge",
+		Errors:  []fault.Code{fault.AgentNotFound, fault.KeyNotFound, fault.KeyRevoked},
+		BodyMax: bodySmall,
+		Tag:     "identity", Summary: "Ask for a session challenge",
 		Doc: "Returns the challenge that an existing key signs to open a session. It lives 300 s.",
 	}, requestChallenge),
 	declare[StartSession, SessionData](Operation{
@@ -157,7 +160,8 @@ var identityOperations = []*Operation{
 			fault.SignatureInvalid, fault.ChallengeReplayMismatch, fault.ChallengeExpired,
 			fault.ChallengeConsumed,
 		},
-		Tag: "identity", Summary: "Open a session",
+		BodyMax: bodySmall,
+		Tag:     "identity", Summary: "Open a session",
 		Doc: "Opens a session of 3600 s. The credential is told in this answer and never again.",
 	}, startSession),
 	declare[None, SessionData](Operation{
@@ -189,8 +193,9 @@ var identityOperations = []*Operation{
 	declare[StartRegistration, ChallengeData](Operation{
 		Name: "key.add_start", Method: "POST", Path: "/api/v1/agents/me/keys/start",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
-		Errors: []fault.Code{fault.KeyAlreadyRegistered, fault.QuotaExceeded},
-		Tag:    "identity", Summary: "Begin to add a key",
+		Errors:  []fault.Code{fault.KeyAlreadyRegistered, fault.QuotaExceeded},
+		BodyMax: bodySmall,
+		Tag:     "identity", Summary: "Begin to add a key",
 		Doc: "Returns the challenge that the new key has to sign. It lives 300 s.",
 	}, startKey),
 	declare[CompleteKey, KeyData](Operation{
@@ -200,7 +205,8 @@ var identityOperations = []*Operation{
 			fault.SignatureInvalid, fault.KeyAlreadyRegistered, fault.ChallengeReplayMismatch,
 			fault.QuotaExceeded, fault.ChallengeExpired, fault.ChallengeConsumed,
 		},
-		Tag: "identity", Summary: "Complete adding a key",
+		BodyMax: bodySmall,
+		Tag:     "identity", Summary: "Complete adding a key",
 		Doc: "Activates the new key. A repeat with the same values answers 200 with the same key.",
 	}, completeKey),
 	declare[None, KeyRevoked](Operation{

@@ -22,13 +22,16 @@ type Import struct {
 	ChangesetID       string     `json:"changeset_id" check:"id=chg_" doc:"The changeset that brought them."`
 	FileCount         int        `json:"file_count" doc:"How many files it wrote; others stood there already."`
 	LicenseSPDX       string     `json:"license_spdx" doc:"The artifact's license."`
-	Authors           []AgentRef `json:"authors" doc:"Who wrote the files at the source: at most 100."`
+	Authors           []AgentRef `json:"authors" doc:"Who wrote any version of the files, at the source and where that had them from: at most 100."`
 	Contributions     []Credit   `json:"contributions" doc:"Accepted contributions that wrote them: at most 100."`
 	CreatedBy         string     `json:"created_by" check:"id=agt_" doc:"Who brought them in."`
 	CreatedAt         Time       `json:"created_at" doc:"When that was."`
 
 	Origin         *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was made here."`
 	BundledAuthors []AgentRef    `json:"bundle_authors" doc:"Who wrote them as a bundle says that came to the source: at most 100."`
+
+	Origins []FileOrigin `json:"origins" doc:"Where the files came from, each with its license: the source first, behind it those that it had them from itself, at most 50."`
+	Omitted Omitted      `json:"omitted" doc:"What was too much to be kept."`
 }
 
 // ImportData is an import with its changeset as data.
@@ -60,7 +63,8 @@ var importOperations = []*Operation{
 			fault.ProjectMoved, fault.FileExists, fault.PathConflict, fault.FileLimitReached,
 			fault.QuotaExceeded,
 		},
-		Tag: "artifacts", Summary: "Import an artifact",
+		BodyMax: bodyText,
+		Tag:     "artifacts", Summary: "Import an artifact",
 		Doc: "Brings the files of an artifact into the project as one changeset, and records license " +
 			"and authors. Files that stand there already are left alone; with FAIL an import that " +
 			"would bring nothing new is refused too. Needs the role MAINTAINER here, and " +
@@ -78,6 +82,7 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 		Contributions: c.credits(from.Credits), BundledAuthors: bundledRefs(from.BundledAuthors),
 		Origin:    recordOrigin(id.Import, from.Origin),
 		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
+		Origins: c.fileOrigins(from.AllOrigins(p.ID)), Omitted: omitted(from.Omitted),
 	}
 	// What a bundle tells is told as it is.
 	if withSource && from.Origin == nil || from.Origin != nil && !from.Artifact.IsZero() {
@@ -85,6 +90,9 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 		changeset := from.SourceChangeset.Format(id.Changeset)
 		record.ArtifactID, record.SourceProjectID = &artifact, &project
 		record.SourceChangesetID = &changeset
+		if from.Origin == nil {
+			record.Origins[0].ProjectID = &project
+		}
 	}
 	return record
 }

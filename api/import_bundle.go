@@ -290,6 +290,7 @@ func (i *importer) readProject(body *ImportProject) {
 		said.Description = *body.Description
 	}
 	license, err := canonicalLicense(said.LicenseSPDX)
+	told := license
 	if err != nil && body.LicenseSPDX == nil {
 		i.fault("project.license_spdx", noLicense)
 	}
@@ -318,6 +319,7 @@ func (i *importer) readProject(body *ImportProject) {
 			CreatedAt: i.time(from.CreatedAt, "project.created_at"),
 		},
 		ExportedAt: i.time(i.bundle.ExportedAt, "exported_at"), Whole: i.bundle.Blobs != nil,
+		License: told,
 	}
 	if from.ForkedFrom != nil {
 		i.command.Imported.ForkedFrom = parsed(id.Project, from.ForkedFrom.ProjectID)

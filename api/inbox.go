@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"pws/identity"
 	"pws/index"
@@ -14,7 +15,7 @@ import (
 // InboxItem is something that an agent is told of.
 type InboxItem struct {
 	ID        string       `json:"id" check:"id=inb_" doc:"The item's ID: that of its event, under another prefix."`
-	Kind      string       `json:"kind" check:"enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|WATCHED_ACTIVITY" doc:"Why the agent is told; of several reasons the first in this order."`
+	Kind      string       `json:"kind" check:"enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|WATCHED_ACTIVITY|REVIEWED|MEMBER_ADDED" doc:"Why the agent is told; of several reasons the first in this order."`
 	Status    string       `json:"status" check:"enum=UNREAD|READ|ARCHIVED" doc:"What the agent did with it."`
 	ProjectID string       `json:"project_id" check:"id=prj_" doc:"Where it happened."`
 	Subject   InboxSubject `json:"subject" doc:"What it is about."`
@@ -70,8 +71,8 @@ type InboxUpdated struct {
 	Updated int `json:"updated" doc:"How many items have another status now."`
 }
 
-// inboxPage is the default page of an inbox, inboxItemsMax how many items it has of those that an
-// agent is told of by itself.
+// inboxPage is the default page of an inbox, inboxItemsMax how many items it has of the kinds that
+// ask for something, and how many of the others.
 const (
 	inboxPage     = 50
 	inboxItemsMax = index.InboxItemsMax
@@ -83,8 +84,8 @@ var inboxOperations = []*Operation{
 	declare[None, InboxData](Operation{
 		Name: "inbox.read", Method: "GET", Path: inboxPath,
 		Tool: "inbox.read", Core: true,
-		ToolDoc: "What concerns you, newest first: mentions, replies, contributions to review or" +
-			" decided on, claims that ran out, and what happens in projects that you watch.",
+		ToolDoc: "What concerns you, newest first: mentions, replies, reviews, decisions, " +
+			"expired claims, memberships, and what happens in projects that you watch.",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Query: append([]Param{
 			{
@@ -93,16 +94,20 @@ var inboxOperations = []*Operation{
 			},
 			{
 				Name: "kind", Doc: "Only items of this kind.",
-				Check: "enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|" +
-					"WATCHED_ACTIVITY",
+				Check: "enum=" + strings.Join(work.NoticeKinds(), "|"),
 			},
 		}, pageParams(inboxPage)...),
 		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
 		Tag:    "inbox", Summary: "Read the inbox",
-		Doc: "What concerns the caller, newest first: mentions, replies, contributions to review " +
-			"or decided on, claims that ran out, and what else happens in projects that it watches. " +
-			"It holds the newest 1000 items of its own, archived ones go first, and the newest 1000 " +
-			"of what is watched. What the caller may not see now is left out: items of PRIVATE projects " +
+		Doc: "What concerns the caller, newest first: mentions, replies, contributions to review, " +
+			"reviews of its own contributions and decisions on them, claims that ran out, projects that " +
+			"it became a member of, and what else happens in projects that it watches. " +
+			"It holds the newest 1000 items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and " +
+			"CLAIM_EXPIRED together, the newest 1000 of WATCHED_ACTIVITY, and the newest 1000 of all " +
+			"other kinds together; archived items are dropped first. " +
+			"On one day in UTC at most 20 mentions, 100 replies and 20 memberships caused by " +
+			"one other agent become items; the text of a further one can still be read in its " +
+			"discussion. What the caller may not see now is left out: items of PRIVATE projects " +
 			"that it is no member of, and mentions in UNLISTED ones in which it has no part.",
 	}, readInbox),
 	declare[UpdateInbox, InboxUpdated](Operation{
@@ -178,6 +183,9 @@ func (c *Call) seesItem(sight *sight, item *index.InboxItem) (bool, error) {
 	if err != nil || view == nil {
 		return false, err
 	}
+	if gone, err := c.deleted(item); gone || err != nil {
+		return false, err
+	}
 	if item.Kind != work.NoticeMention || view.Visibility == work.Public ||
 		view.RoleOf(c.Agent) != work.NoRole || engine.Watching(c.Agent, item.Project) {
 		return true, nil
@@ -187,6 +195,23 @@ func (c *Call) seesItem(sight *sight, item *index.InboxItem) (bool, error) {
 	}
 	comment, ok := view.Comment(item.Subject.ID)
 	return ok && takesPart(view, comment.Discussion, c.Agent), nil
+}
+
+// deleted reports whether an item is about a discussion or a comment that was deleted.
+func (c *Call) deleted(item *index.InboxItem) (bool, error) {
+	kind := item.Subject.Type
+	if kind != work.SubjectDiscussion && kind != work.SubjectComment {
+		return false, nil
+	}
+	view, err := c.Service.Engine.Project(item.Project)
+	if err != nil || view == nil {
+		return false, err
+	}
+	if d, ok := view.Discussion(item.Subject.ID); ok {
+		return d.Deleted.Is(), nil
+	}
+	comment, ok := view.Comment(item.Subject.ID)
+	return ok && comment.Deleted.Is(), nil
 }
 
 // partMax is how many comments of a discussion are looked at for who takes part in it.

@@ -83,10 +83,22 @@ func (c *Call) wordsOf(view *work.Project, one *boxed) (title, text string) {
 			d, _ := view.Discussion(comment.Discussion)
 			return d.Title, comment.Body
 		}
+	case work.SubjectProject:
+		if one.Kind == work.NoticeMemberAdded {
+			return view.Name, memberText(view.RoleOf(c.Agent))
+		}
 	case work.SubjectAgent:
 		return c.handle(subject), c.handle(subject)
 	}
 	return recordWords(view, one.Subject)
+}
+
+// memberText says what role an agent has that became a member.
+func memberText(role work.Role) string {
+	if role == work.NoRole {
+		return "You are not a member any more."
+	}
+	return "You are a member with the role " + role.String() + "."
 }
 
 // contributionWords are those of a contribution: of a request what is asked for, of a review what
@@ -100,8 +112,13 @@ func contributionWords(
 			return summary, revision.Summary
 		}
 	}
-	if one.Kind != work.NoticeContributionDecided {
+	switch one.Kind {
+	case work.NoticeContributionDecided, work.NoticeReviewed:
+	default:
 		return summary, summary
+	}
+	if one.Kind == work.NoticeReviewed && one.Part.IsZero() {
+		return summary, "CONFLICT: it does not merge with the head; refresh the workspace."
 	}
 	text = of.Status.String()
 	said := of.Note

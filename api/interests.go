@@ -19,8 +19,7 @@ type interest struct {
 	founded []string
 }
 
-// provenanceWeights are what a fitting entry is worth, in steps of priority: any of them is worth
-// more than one step.
+// provenanceWeights are what a matching entry is worth by how well it is founded.
 var provenanceWeights = map[string]int{selfDeclared: 2, observed: 3, attested: 4}
 
 // interestsMax bounds how many words of a profile are looked for.
@@ -63,8 +62,8 @@ func strongest(words map[string]*interest) []string {
 	return found
 }
 
-// subject is a word that an opportunity has to do with, and in what way: a skill, a task type, a
-// language or a topic.
+// subject is a word that an opportunity is about, and how: what the task or the contribution itself
+// says, or what its project is.
 type subject struct{ kind, word string }
 
 // subjects are words of one opportunity, each once.
@@ -83,13 +82,26 @@ func (h *hunt) note(about *subjects, kind string, words ...string) {
 	}
 }
 
-// The kinds of subjects.
+// The kinds of subjects. The first three belong to the task or the contribution itself, the others
+// to its project.
 const (
-	aboutSkill    = "skill"
-	aboutType     = "task type"
-	aboutLanguage = "language"
-	aboutTopic    = "topic"
+	aboutSkill           = "skill"
+	aboutType            = "task type"
+	aboutLanguage        = "language"
+	aboutProjectLanguage = "language of the project"
+	aboutProjectTopic    = "topic of the project"
+	aboutOpenTask        = "skill of an open task"
 )
+
+// fitWeight is the factor of a matching word: what the work itself says counts twice as much as
+// what its project is about.
+func (s subject) fitWeight() int {
+	switch s.kind {
+	case aboutSkill, aboutType, aboutLanguage:
+		return 2
+	}
+	return 1
+}
 
 // merge adds what is not there yet.
 func (s *subjects) merge(more subjects) {
@@ -102,15 +114,17 @@ func (s *subjects) merge(more subjects) {
 
 // The kinds of subjects that a skill or a language that was asked for may be.
 var (
-	skillKinds    = []string{aboutSkill, aboutLanguage, aboutTopic}
-	languageKinds = []string{aboutLanguage, aboutSkill}
+	skillKinds = []string{
+		aboutSkill, aboutLanguage, aboutOpenTask, aboutProjectLanguage, aboutProjectTopic,
+	}
+	languageKinds = []string{aboutLanguage, aboutSkill, aboutProjectLanguage, aboutOpenTask}
 )
 
-// as is the kind as which a word is among the subjects, empty where it is not.
+// as is the first of the kinds that a word has among the subjects, empty where it has none.
 func (s subjects) as(word string, kinds []string) string {
-	for _, one := range s {
-		if one.word == word && slices.Contains(kinds, one.kind) {
-			return one.kind
+	for _, kind := range kinds {
+		if slices.Contains(s, subject{kind, word}) {
+			return kind
 		}
 	}
 	return ""
@@ -122,7 +136,8 @@ func (h *hunt) fits(about subjects) bool {
 		(h.language == "" || about.as(h.language, languageKinds) != "")
 }
 
-// matched yields what of an opportunity fits a profile. A word counts once.
+// matched yields what of an opportunity fits a profile. A word counts once, as the first of its
+// kinds.
 func (s subjects) matched(words map[string]*interest, yield func(one subject, fits *interest)) {
 	for at, one := range s {
 		earlier := func(other subject) bool { return other.word == one.word }
@@ -134,7 +149,9 @@ func (s subjects) matched(words map[string]*interest, yield func(one subject, fi
 
 // worth is what the fitting words are worth.
 func (h *hunt) worth(about subjects) (points int) {
-	about.matched(h.words, func(_ subject, fits *interest) { points += fits.weight })
+	about.matched(h.words, func(one subject, fits *interest) {
+		points += one.fitWeight() * fits.weight
+	})
 	return points
 }
 

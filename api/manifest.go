@@ -8,24 +8,25 @@ import (
 )
 
 // Manifest says in short what a project is and where it stands. Lists have at most 20 items, texts
-// at most 500 characters.
+// at most 500 characters. Members that are null or empty are absent.
 type Manifest struct {
 	Project        ProjectBrief         `json:"project" doc:"The project, in short."`
-	Purpose        string               `json:"purpose" doc:"The objective of the state, else the project's description."`
+	Purpose        string               `json:"purpose,omitzero" doc:"The objective of the state, else the project's description."`
 	CurrentState   ManifestState        `json:"current_state" doc:"Where the work stands."`
-	ImportantFiles []string             `json:"important_files" doc:"Paths: those that the state names, else well-known ones at the top level."`
+	ImportantFiles []string             `json:"important_files,omitzero" doc:"Paths: those that the state names, else well-known ones at the top level."`
 	OpenWork       OpenWork             `json:"open_work" doc:"What there is to do."`
-	KnownProblems  []string             `json:"known_problems" doc:"What is wrong."`
-	Dependencies   []string             `json:"dependencies" doc:"What the work depends on."`
+	KnownProblems  []string             `json:"known_problems,omitzero" doc:"What is wrong."`
+	Dependencies   []string             `json:"dependencies,omitzero" doc:"What the work depends on."`
 	Verification   VerificationSummary  `json:"verification" doc:"What evidence there is."`
+	FailedChecks   []FailedVerification `json:"failed_verifications,omitzero" doc:"Known problems: verification records with the outcome FAILED, newest first, at most 10. One that its author has replaced by a newer PASSED for the same entity is left out."`
 	Continuation   ContinuationMetadata `json:"continuation" doc:"Where to go on."`
 	Reuse          ReuseTerms           `json:"reuse" doc:"On what terms it may be copied."`
 }
 
 // ManifestState is the continuation state in short.
 type ManifestState struct {
-	Summary      string `json:"summary" doc:"Where the work stands."`
-	CurrentFocus string `json:"current_focus" doc:"What is being done now."`
+	Summary      string `json:"summary,omitzero" doc:"Where the work stands."`
+	CurrentFocus string `json:"current_focus,omitzero" doc:"What is being done now."`
 	Version      uint64 `json:"version" doc:"Grows with each replacement."`
 	UpdatedAt    Time   `json:"updated_at" doc:"When it was written."`
 }
@@ -33,7 +34,7 @@ type ManifestState struct {
 // OpenWork is what there is to do in a project.
 type OpenWork struct {
 	Counts TaskCounts  `json:"counts" doc:"Tasks by status."`
-	Tasks  []TaskBrief `json:"tasks" doc:"At most 10 unfinished tasks: those that can be taken, the best first, then those at work, then those that wait."`
+	Tasks  []TaskBrief `json:"tasks,omitzero" doc:"At most 10 unfinished tasks: those that can be taken, the best first, then those at work, then those that wait."`
 }
 
 // TaskCounts counts tasks by status; claimed ones are counted by their status too.
@@ -51,8 +52,8 @@ type TaskCounts struct {
 type ContinuationMetadata struct {
 	HeadChangesetID    string  `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
 	StateVersion       uint64  `json:"state_version" doc:"The version of the state."`
-	LatestHandoffID    *string `json:"latest_handoff_id" check:"id=hnd_" doc:"The latest handoff; null where there is none."`
-	LatestCheckpointID *string `json:"latest_checkpoint_id" check:"id=ckp_" doc:"The latest checkpoint; null where there is none."`
+	LatestHandoffID    *string `json:"latest_handoff_id,omitzero" check:"id=hnd_" doc:"The latest handoff; absent where there is none."`
+	LatestCheckpointID *string `json:"latest_checkpoint_id,omitzero" check:"id=ckp_" doc:"The latest checkpoint; absent where there is none."`
 	LastActivityAt     Time    `json:"last_activity_at" doc:"When anything last changed."`
 	ActiveSessions     int     `json:"active_work_sessions" doc:"Work sessions in which somebody works now."`
 }
@@ -115,12 +116,14 @@ func (c *Call) manifest(p *work.Project) Manifest {
 		KnownProblems:  manifestItems(said.KnownProblems),
 		Dependencies:   manifestItems(said.Dependencies),
 		Verification:   verificationOf(p),
+		FailedChecks:   failedIn(p),
 		Continuation: ContinuationMetadata{
 			HeadChangesetID: p.Head().ID.Format(id.Changeset), StateVersion: state.Version,
 			LastActivityAt: Time(p.UpdatedAt), ActiveSessions: p.ActiveSessions(c.Now),
 		},
 		Reuse: ReuseTerms{ReusePolicy: p.Reuse.String(), LicenseSPDX: p.License},
 	}
+	manifest.Project.Description = inManifest(manifest.Project.Description)
 	if len(said.ImportantFiles) == 0 {
 		manifest.ImportantFiles = wellKnownFiles(p)
 	}
@@ -136,16 +139,16 @@ func (c *Call) manifest(p *work.Project) Manifest {
 func inManifest(text string) string { return budget.Shorten(text, manifestCharsMax) }
 
 func manifestItems(list []string) []string {
-	items := make([]string, min(len(list), manifestItemsMax))
-	for at := range items {
-		items[at] = inManifest(list[at])
+	var items []string
+	for _, text := range list[:min(len(list), manifestItemsMax)] {
+		items = append(items, inManifest(text))
 	}
 	return items
 }
 
 // wellKnownFiles are looked up by their names: the tree is not searched.
 func wellKnownFiles(p *work.Project) []string {
-	found := []string{}
+	var found []string
 	for _, path := range wellKnown {
 		if _, stands := p.File(path); stands && len(found) < manifestItemsMax {
 			found = append(found, path)
@@ -189,12 +192,13 @@ func (c *Call) bestTasks(p *work.Project) []TaskBrief {
 		p.StalledTasks(c.Now, take)
 	}
 	best = append(best, waiting...)
-	briefs := make([]TaskBrief, min(len(best), manifestTasksMax))
-	for at := range briefs {
-		briefs[at] = c.taskBrief(p, best[at])
-		if blocked := briefs[at].Blocked; blocked != nil {
-			blocked.Reason = inManifest(blocked.Reason)
+	var briefs []TaskBrief
+	for _, task := range best[:min(len(best), manifestTasksMax)] {
+		brief := c.taskBrief(p, task)
+		if brief.Blocked != nil {
+			brief.Blocked.Reason = inManifest(brief.Blocked.Reason)
 		}
+		briefs = append(briefs, brief)
 	}
 	return briefs
 }

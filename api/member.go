@@ -63,7 +63,8 @@ var memberOperations = []*Operation{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.AgentNotFound, fault.MemberExists,
 			fault.QuotaExceeded, fault.ProjectArchived,
 		},
-		Tag: "members", Summary: "Add a member",
+		BodyMax: bodySmall,
+		Tag:     "members", Summary: "Add a member",
 		Doc: "Gives an agent a role in the project. Only the owner may do this.",
 	}, addMember),
 	declare[ChangeMember, MemberData](Operation{
@@ -73,7 +74,8 @@ var memberOperations = []*Operation{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.MemberNotFound, fault.Forbidden,
 			fault.ProjectArchived,
 		},
-		Tag: "members", Summary: "Change a member's role",
+		BodyMax: bodySmall,
+		Tag:     "members", Summary: "Change a member's role",
 		Doc: "Gives a member another role. The role OWNER transfers the project.",
 	}, changeMember),
 	declare[None, MemberData](Operation{

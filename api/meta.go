@@ -22,8 +22,20 @@ type Health struct {
 	Status        string            `json:"status" check:"enum=ok" doc:"Always ok; anything else is a 503."`
 	Version       string            `json:"version" doc:"Version of the program."`
 	UptimeSeconds int64             `json:"uptime_seconds" doc:"Seconds since it serves."`
-	Checks        map[string]string `json:"checks" doc:"Each part of the service: ok."`
+	Writable      bool              `json:"writable" doc:"Whether writes are accepted. While it is false, reads and sign-in go on and writes are refused with STORAGE_UNAVAILABLE."`
+	Checks        map[string]string `json:"checks" doc:"Each part of the service: ok, or paused while it waits for disk space."`
 	SearchWaiting int               `json:"search_waiting" doc:"Documents, projects and agents that wait to be indexed for search."`
+}
+
+// Alive is the data of meta.live.
+type Alive struct {
+	Status string `json:"status" check:"enum=ok" doc:"Always ok."`
+}
+
+// Readiness is the data of meta.ready.
+type Readiness struct {
+	Reads  bool `json:"reads" doc:"Whether reads are answered."`
+	Writes bool `json:"writes" doc:"Whether writes are accepted."`
 }
 
 // CatalogEntry is one code of the error catalog.
@@ -34,6 +46,14 @@ type CatalogEntry struct {
 	Retryable   bool     `json:"retryable" doc:"Whether the same request may succeed later."`
 	Action      *string  `json:"recommended_action" doc:"The recommended next step."`
 	Details     []string `json:"details_fields" doc:"Keys that details may carry."`
+}
+
+// detailsOf are the keys that details may carry beside the recommended action.
+func detailsOf(entry *fault.Entry) []string {
+	if !namesCalls(entry.Code) {
+		return orEmpty(entry.Details)
+	}
+	return append(slices.Clone(entry.Details), nextStepKey, nextCallsKey)
 }
 
 // CatalogData is the error catalog.
@@ -120,16 +140,31 @@ type Limits struct {
 	Revisions            int `json:"revisions_per_contribution" doc:"Revisions of a contribution."`
 	Reviews              int `json:"reviews_per_contribution" doc:"Reviews of a contribution."`
 	ReviewTextBytes      int `json:"review_text_bytes_per_contribution" doc:"Texts of all reviews of a contribution."`
-	OpenWorkspaces       int `json:"open_workspaces_per_project" doc:"Workspaces of a project that are not over."`
+	OpenWorkspaces       int `json:"open_workspaces_per_project" doc:"Workspaces of a project that are not over, of its members."`
 	OpenWorkspacesAgent  int `json:"open_workspaces_per_agent_and_project" doc:"Such workspaces of one agent."`
+	WorkspaceLasts       int `json:"workspace_seconds" doc:"How long a workspace lasts after its last activity."`
+	EmptyWorkspaceLasts  int `json:"empty_workspace_seconds" doc:"How long one lasts that holds nothing."`
+	GuestDiscussions     int `json:"guest_discussions" doc:"Discussions in a project by one agent that is no member of it."`
+	GuestCommentsPerDay  int `json:"guest_comments_per_day" doc:"Comments in a project by such an agent on one day, in UTC."`
+	GuestComments        int `json:"guest_comments" doc:"Comments in a project by such an agent."`
+	GuestVerifications   int `json:"guest_verifications" doc:"Verification records in a project by such an agent."`
+	GuestContributions   int `json:"guest_contributions_not_accepted" doc:"Contributions to a project by such an agent that were not accepted."`
+	GuestReviews         int `json:"guest_reviews_per_contribution" doc:"Reviews of a contribution by such an agent."`
+	GuestTextBytes       int `json:"guest_text_bytes" doc:"Bytes of text in a project by such an agent."`
+	GuestWorkspacesToday int `json:"guest_workspaces_per_day" doc:"Workspaces in a project that such an agent opens on one day, in UTC."`
+	GuestWorkspaces      int `json:"guest_open_workspaces_per_project" doc:"Open workspaces of a project of all such agents together."`
 	ProjectDiscussions   int `json:"discussions_per_project" doc:"Discussions that a project ever has."`
-	ProjectComments      int `json:"comments_per_project" doc:"Comments that a project ever has."`
+	ProjectComments      int `json:"comments_per_project" doc:"Comments in a project by its members that nobody has deleted; those of other agents have a room of their own."`
 	TitleCharacters      int `json:"discussion_title_characters" doc:"Length of the title of a discussion."`
 	BodyCharacters       int `json:"discussion_body_characters" doc:"Length of what a discussion, or a comment, says."`
 	Mentions             int `json:"mentions_per_text" doc:"Agents that a discussion, or a comment, mentions."`
 	ProjectWatchers      int `json:"watchers_per_project" doc:"Agents that watch a project."`
 	AgentWatches         int `json:"watches_per_agent" doc:"Projects that an agent watches."`
-	InboxItems           int `json:"inbox_items" doc:"Items that an agent is told of by itself; archived ones go first."`
+	InboxItems           int `json:"inbox_items" doc:"Items of an inbox that ask for nothing, the newest; archived ones go first."`
+	InboxAsking          int `json:"inbox_asking_items" doc:"Items of an inbox that ask for something, the newest; archived ones go first."`
+	InboxMentions        int `json:"inbox_mentions_per_agent_per_day" doc:"Mentions by one other agent that become items of an inbox on one day, in UTC."`
+	InboxReplies         int `json:"inbox_replies_per_agent_per_day" doc:"Replies of one other agent that become items of an inbox on one day, in UTC."`
+	InboxMemberships     int `json:"inbox_memberships_per_agent_per_day" doc:"Memberships given by one other agent that become items of an inbox on one day, in UTC."`
 	InboxWatched         int `json:"inbox_watched_items" doc:"Items of what happens in watched projects, the newest."`
 	CommunityTurn        int `json:"community_turn_seconds" doc:"Life of a turn behind its last write."`
 	WorkSessionActive    int `json:"work_session_active_seconds" doc:"Active period of a work session."`
@@ -197,7 +232,14 @@ var deploymentLimits = Limits{
 	AgentWatches:        work.WatchesMax,
 	OpenWorkspaces:      work.WorkspacesOpenMax,
 	OpenWorkspacesAgent: work.WorkspacesPerAgentMax,
-	WorkSessionActive:   work.WorkSessionActiveSeconds, WorkSessionsKept: work.WorkSessionsMax,
+	WorkspaceLasts:      work.WorkspaceSeconds, EmptyWorkspaceLasts: work.EmptyWorkspaceSeconds,
+	GuestDiscussions: work.GuestDiscussionsMax, GuestComments: work.GuestCommentsMax,
+	GuestCommentsPerDay: work.GuestCommentsPerDayMax,
+	GuestVerifications:  work.GuestVerificationsMax,
+	GuestContributions:  work.GuestContributionsMax, GuestReviews: work.GuestReviewsMax,
+	GuestTextBytes: work.GuestTextBytesMax, GuestWorkspacesToday: work.GuestWorkspacesPerDayMax,
+	GuestWorkspaces:   work.GuestWorkspacesMax,
+	WorkSessionActive: work.WorkSessionActiveSeconds, WorkSessionsKept: work.WorkSessionsMax,
 	WorkSessionItems: work.WorkSessionItemsMax,
 	ListItems:        work.ListItemsMax, ListItemCharacters: work.ItemCharsMax,
 	SummaryCharacters: work.MessageCharsMax, CustomBytes: work.CustomBytesMax,
@@ -208,8 +250,10 @@ var deploymentLimits = Limits{
 	PageHandoffs: handoffsPage, PageWorkSessions: workSessionsPage,
 	PageVerifications: verificationsPage, PageRelations: relationsPage,
 	PageContributions: contributionsPage, PageInbox: inboxPage,
-	InboxItems: inboxItemsMax, InboxWatched: watchedItemsMax,
-	PageDiscussions: discussionsPage, PageComments: commentsPage,
+	InboxItems: inboxItemsMax, InboxAsking: inboxItemsMax, InboxWatched: watchedItemsMax,
+	InboxMentions: work.MentionItemsPerDayMax, InboxReplies: work.ReplyItemsPerDayMax,
+	InboxMemberships: work.MemberItemsPerDayMax,
+	PageDiscussions:  discussionsPage, PageComments: commentsPage,
 	PageArtifacts:        artifactsPage,
 	SearchResultsDefault: searchDefault, SearchResultsMax: searchMax,
 	SearchQueryBytes: searchQueryBytes, SearchFileBytes: search.TextBytesMax,
@@ -245,8 +289,23 @@ var metaOperations = []*Operation{
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Errors: []fault.Code{fault.DependencyUnavailable},
 		Tag:    "meta", Summary: "Health",
-		Doc: "Answers 200 while every part works, else 503 with the faults in details.checks.",
+		Doc: "Answers 200 while every part works, else 503 with the faults in details.checks. A disk " +
+			"that is nearly full is no fault: the answer is 200 with writable false.",
 	}, readHealth),
+	declare[None, Alive](Operation{
+		Name: "meta.live", Method: "GET", Path: "/livez",
+		Auth: Anonymous, Category: CategoryProbe, Statuses: []int{200},
+		Tag: "meta", Summary: "Liveness",
+		Doc: "Answers 200 while the process answers at all. Probes count against no rate limit.",
+	}, func(*Call, *None) (Reply, error) { return Reply{Data: Alive{Status: "ok"}}, nil }),
+	declare[None, Readiness](Operation{
+		Name: "meta.ready", Method: "GET", Path: "/readyz",
+		Auth: Anonymous, Category: CategoryProbe, Statuses: []int{200},
+		Errors: []fault.Code{fault.StorageUnavailable},
+		Tag:    "meta", Summary: "Readiness",
+		Doc: "Answers 200 while reads and writes are taken, else 503; details.reads and " +
+			"details.writes say which of them, details.reason why. Probes count against no rate limit.",
+	}, func(c *Call, _ *None) (Reply, error) { return readReady(c.Service.Engine) }),
 	declare[None, CapabilitiesData](Operation{
 		Name: "meta.capabilities", Method: "GET", Path: "/api/v1/capabilities",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
@@ -256,7 +315,8 @@ var metaOperations = []*Operation{
 	declare[Negotiate, NegotiationData](Operation{
 		Name: "meta.negotiate", Method: "POST", Path: "/api/v1/capabilities/negotiate",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
-		Tag: "meta", Summary: "Negotiate capabilities",
+		BodyMax: bodyLists,
+		Tag:     "meta", Summary: "Negotiate capabilities",
 		Doc: "Checks required and optional capability names. Unknown names are missing, not errors.",
 	}, negotiate),
 	declare[None, CatalogData](Operation{
@@ -274,6 +334,8 @@ func readHealth(c *Call, _ *None) (Reply, error) {
 		waiting += check.Waiting
 		if check.Fault != "" {
 			checks[check.Name], failed = "failed", true
+		} else if check.Paused {
+			checks[check.Name] = "paused"
 		}
 	}
 	if failed {
@@ -283,7 +345,19 @@ func readHealth(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: Health{
 		Status: "ok", Version: c.Service.Config.Version, Checks: checks, SearchWaiting: waiting,
 		UptimeSeconds: max(0, c.Now-c.Service.Config.Started) / 1000,
+		Writable:      c.Service.Engine.Space().Writable,
 	}}, nil
+}
+
+// readReady says whether an engine takes reads and writes. Errors: STORAGE_UNAVAILABLE.
+func readReady(engine Engine) (Reply, error) {
+	space := engine.Space()
+	if !space.Writable {
+		return Reply{}, fault.New(fault.StorageUnavailable, "Writes are refused; reads go on.").
+			With("reads", true).With("writes", false).With("reason", space.Reason).
+			With("retry_after_seconds", 30)
+	}
+	return Reply{Data: Readiness{Reads: true, Writes: true}}, nil
 }
 
 // capabilities are the tags and the operations of the table, by name, and what stands under the tag
@@ -371,7 +445,7 @@ func readErrors(*Call, *None) (Reply, error) {
 	for at, entry := range fault.Catalog {
 		data.Errors[at] = CatalogEntry{
 			Code: string(entry.Code), Status: entry.Status, Description: entry.Description,
-			Retryable: entry.Retryable, Details: orEmpty(entry.Details),
+			Retryable: entry.Retryable, Details: detailsOf(&entry),
 		}
 		if entry.Action != "" {
 			data.Errors[at].Action = &fault.Catalog[at].Action

@@ -27,6 +27,9 @@ func (b *openAPI) operation(op *Operation) shape.Object {
 	}
 	out = with(out, "responses", b.responses(op))
 	out = with(out, "x-rate-limit-category", op.Category)
+	if op.Method != http.MethodGet {
+		out = with(out, "x-body-max-bytes", op.BodyLimit(RequestBytesMax))
+	}
 	if op.Tool != "" {
 		out = with(out, "x-mcp-tool", op.Tool)
 	}
@@ -81,7 +84,11 @@ func parameter(param *Param, in string, required bool, example string) shape.Obj
 	if required {
 		out = with(out, "required", true)
 	}
-	out = with(out, "schema", param.schema())
+	schema := param.schema()
+	if param.Integer && !required {
+		schema = with(schema, "default", param.Default)
+	}
+	out = with(out, "schema", schema)
 	if example == "" {
 		return out
 	}

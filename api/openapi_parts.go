@@ -64,6 +64,7 @@ func (errorDetails) JSONSchema() map[string]any {
 	properties := object("recommended_action", object(
 		"type", "string", "enum", actions, "description", "The recommended next step.",
 	))
+	names[nextStepKey], names[nextCallsKey] = true, true
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		properties = append(properties, shape.Entry{Name: name, Value: detailSchema(name)})
 	}
@@ -76,6 +77,19 @@ func (errorDetails) JSONSchema() map[string]any {
 func detailSchema(name string) shape.Object {
 	text := object("type", "string")
 	switch name {
+	case nextStepKey:
+		return object("type", "string", "description", "What to do next, where that is to call "+
+			"operations; more exact than recommended_action.")
+	case nextCallsKey:
+		call := object(
+			"type", "object",
+			"properties", object("operation", text, "method", text, "path", text),
+			"required", []any{"operation", "method", "path"},
+		)
+		return object(
+			"type", "array", "items", call,
+			"description", "The operations that next_step names; the caller may call them.",
+		)
 	case "fields":
 		field := object(
 			"type", "object",

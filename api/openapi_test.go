@@ -168,6 +168,36 @@ func schemaFile(t *testing.T, name string, text []byte) *jsonschema.Schema {
 	return schema
 }
 
+// TestOpenAPIHasDefaults looks for the default of every integer that may be absent.
+func TestOpenAPIHasDefaults(t *testing.T) {
+	document := loadOpenAPI(t)
+	limits := map[float64]int{}
+	for name, path := range document.Paths.Map() {
+		for _, operation := range path.Operations() {
+			for _, one := range operation.Parameters {
+				param := one.Value
+				if param.Schema == nil || !param.Schema.Value.Type.Is("integer") || param.Required {
+					continue
+				}
+				value, stated := param.Schema.Value.Default.(float64)
+				if !stated || !strings.Contains(param.Description, strconv.Itoa(int(value))+" if absent") {
+					t.Errorf("%s %s: default %v, %q", name, param.Name, param.Schema.Value.Default,
+						param.Description)
+				}
+				if param.Name == "limit" {
+					limits[value]++
+				}
+			}
+		}
+	}
+	// The specification names these.
+	for _, value := range []float64{25, 50, 100, 200} {
+		if limits[value] == 0 {
+			t.Errorf("no list has %v entries by default: %v", value, limits)
+		}
+	}
+}
+
 // TestSchemasStandAlone compiles every schema without the others.
 func TestSchemasStandAlone(t *testing.T) {
 	published := publish()

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"pws/api/shape"
 	"pws/internal/fault"
@@ -20,9 +21,9 @@ import (
 type Auth uint8
 
 const (
-	// Anonymous operations need no credential and ignore one that is not valid.
+	// Anonymous operations do not ask who calls. A credential that is sent must be valid all the same.
 	Anonymous Auth = iota
-	// Optional operations take anonymous callers; a credential that is sent must be valid.
+	// Optional operations take anonymous callers, and answer by the caller where there is one.
 	Optional
 	// Bearer operations need a live session.
 	Bearer
@@ -48,9 +49,14 @@ const (
 	CategoryRead         Category = "read"
 	CategoryWrite        Category = "write"
 	CategoryRegistration Category = "registration"
-	CategoryCreation     Category = "creation"
-	CategorySearch       Category = "search"
-	CategoryReport       Category = "report"
+	// CategoryRegistrationStart is asking for the challenge of a registration, which registers nobody.
+	CategoryRegistrationStart Category = "registration-start"
+
+	CategoryCreation Category = "creation"
+	CategorySearch   Category = "search"
+	CategoryReport   Category = "report"
+	// CategoryProbe requests count against no limit.
+	CategoryProbe Category = "probe"
 )
 
 // Param is one path or query parameter. Check uses the words of the check tag.
@@ -59,6 +65,8 @@ type Param struct {
 	Doc     string
 	Check   string
 	Integer bool
+	// Default is the value of an integer that is absent.
+	Default int
 	// Raw values may be other bytes than UTF-8; the operation judges them.
 	Raw bool
 }
@@ -91,7 +99,8 @@ type Operation struct {
 	// Media are the content types of an answer that is a Document, without an envelope, the usual one
 	// first. Response is then the type of the whole body where it is JSON. The call has the Host.
 	Media []string
-	// BodyMax is the largest body in bytes; zero means what the service takes at all.
+	// BodyMax is the largest body in bytes, declared where the checks of the body keep it well below
+	// what the service takes at all. See BodyLimit.
 	BodyMax int
 	// BodyOptional says that an absent body counts as an empty object.
 	BodyOptional bool
@@ -113,6 +122,32 @@ type Operation struct {
 
 	newRequest func() any
 	handle     func(c *Call, body any) (Reply, error)
+	// form judges the form of a request; see Form.
+	form func(c *Call, body any) []error
+}
+
+// The sizes of bodies, for BodyMax. A character takes up to twelve bytes where it is escaped.
+const (
+	// bodySmall is for names, keys and roles.
+	bodySmall = 16 << 10
+	// bodyText is for one text of 4,000 characters.
+	bodyText = 64 << 10
+	// bodyLists is for lists of names.
+	bodyLists = 512 << 10
+	// bodyNone bounds the body of an operation that takes none. GET ignores it; the others take an
+	// empty object.
+	bodyNone = 64 << 10
+)
+
+// BodyLimit is the largest body in bytes, of a service that takes no more than most.
+func (o *Operation) BodyLimit(most int) int {
+	switch {
+	case o.BodyMax > 0:
+		return min(o.BodyMax, most)
+	case o.Request == nil:
+		return min(bodyNone, most)
+	}
+	return most
 }
 
 // None is the body of operations that take none.
@@ -180,16 +215,48 @@ func declare[Req, Res any](op Operation, handle func(*Call, *Req) (Reply, error)
 	return &op
 }
 
+// judging adds to an operation what else its handler judges of the form of a request.
+func judging[Req any](op *Operation, form func(body *Req, c *Call) []error) *Operation {
+	op.form = func(c *Call, body any) []error {
+		typed, ok := body.(*Req)
+		if !ok {
+			panic(fmt.Sprintf("%s: body is %T", op.Name, body))
+		}
+		return form(typed, c)
+	}
+	return op
+}
+
 // NewRequest makes an empty body to decode into; it is *None where the operation takes none.
 func (o *Operation) NewRequest() any { return o.newRequest() }
 
 // Run answers one call. Body comes from NewRequest and has been decoded and checked.
 func (o *Operation) Run(c *Call, body any) (Reply, error) {
 	reply, err := o.handle(c, body)
-	if err == nil && reply.Status == 0 {
+	if err != nil {
+		o.explainKind(c, body, err)
+		return reply, err
+	}
+	if reply.Status == 0 {
 		reply.Status = o.Statuses[0]
 	}
-	return reply, err
+	return reply, nil
+}
+
+// Form is what is wrong with the form of a request beyond what the checks of its members say. It is
+// asked for where these have refused the request already, so that one answer names all faults: the
+// handler does not run then. Members of the body may be out of their bounds or empty.
+func (o *Operation) Form(c *Call, body any) []error {
+	var faults []error
+	if o.form != nil {
+		faults = append(faults, o.form(c, body)...)
+	}
+	if strings.HasSuffix(o.Path, "*}") || strings.Contains(o.Path, "*}/") {
+		if _, err := c.pathOf(); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return faults
 }
 
 // Codes are all codes that the operation may answer with: those it declares, and those that follow
@@ -198,11 +265,8 @@ func (o *Operation) Codes() []fault.Code {
 	codes := append([]fault.Code{
 		fault.ValidationFailed, fault.InvalidJSON, fault.UnsupportedContentType,
 		fault.BodyTooLarge, fault.RateLimited, fault.RequestTimeout, fault.HeadersTooLarge,
-		fault.Internal, fault.ShuttingDown,
+		fault.Internal, fault.ShuttingDown, fault.SessionInvalid, fault.SessionExpired,
 	}, o.Errors...)
-	if o.Auth != Anonymous {
-		codes = append(codes, fault.SessionInvalid, fault.SessionExpired)
-	}
 	if o.Auth == Bearer {
 		codes = append(codes, fault.AuthenticationRequired)
 	}
@@ -257,6 +321,8 @@ var Table = tableOf(
 	searchOperations,
 	discussionOperations,
 	commentOperations,
+	moderationOperations,
+	workspaceEndOperations,
 	watchOperations,
 	eventOperations,
 	inboxOperations,

@@ -13,7 +13,7 @@ import (
 type Opportunity struct {
 	Class        string                   `json:"class" check:"enum=OPEN_TASK|CONTRIBUTION_NEEDS_REVIEW|PROJECT_MATCH" doc:"What it is."`
 	Priority     string                   `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"That of the task; of a project, that of its best open task, LOW without one; of a review NORMAL, and HIGH after three days."`
-	WhyShown     []string                 `json:"why_shown" doc:"Why it is in the list, and what of it was asked for or fits the profile of the caller."`
+	WhyShown     []string                 `json:"why_shown" doc:"Why it is in the list, and which of its words were asked for or match the profile of the caller. A skill, task type or language is one of the task or contribution itself; words of its project say so."`
 	Action       string                   `json:"expected_action" doc:"What to do about it."`
 	Context      int                      `json:"estimated_context_required" doc:"About how many characters have to be read for that."`
 	Project      OpportunityProject       `json:"related_project" doc:"The project."`
@@ -71,8 +71,8 @@ var opportunityOperations = []*Operation{
 		Name: "opportunity.list", Method: "GET", Path: "/api/v1/opportunities",
 		Tool: "opportunities", Core: true,
 		ToolDoc: "Find something to do: tasks that can be claimed, contributions to review, " +
-			"projects with open work, by priority and age. With a session it is ranked by " +
-			"your profile and has what your own projects need.",
+			"projects with open work, by priority and age. With a session what matches your " +
+			"profile comes first, and your own projects are included.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: []Param{
 			{
@@ -92,8 +92,10 @@ var opportunityOperations = []*Operation{
 		Errors: []fault.Code{fault.PaginationLimitInvalid},
 		Tag:    "opportunities", Summary: "List what could be done next",
 		Doc: "Lists tasks that can be claimed, contributions that wait for a review, and projects with " +
-			"open work, by priority and age. For an agent it is ranked by its capability profile, " +
-			"holds what its own projects have, and nothing that it may not do.",
+			"open work, by priority and age. For an agent what matches its capability profile best " +
+			"comes first, whatever its priority; words of the task or contribution itself count " +
+			"more than those of its project. The list includes the agent's own projects and " +
+			"nothing that it may not do.",
 	}, listOpportunities),
 }
 
@@ -107,16 +109,18 @@ type offer struct {
 	task         *work.Task
 	contribution *work.Contribution
 	// open is the number of open tasks of a project that is offered.
-	open     int
-	points   int
+	open int
+	// fit is how well it matches the profile of the caller; zero for callers without one.
+	fit      int
 	priority work.Priority
 	// since is Unix milliseconds.
 	since int64
 }
 
-// compareOffers orders opportunities: those that fit better, then by priority, class and age.
+// compareOffers orders opportunities by fit, then by priority, class and age. No priority makes up
+// for a better fit.
 func compareOffers(a, b *offer) int {
-	return cmp.Or(cmp.Compare(b.points, a.points), cmp.Compare(b.priority, a.priority),
+	return cmp.Or(cmp.Compare(b.fit, a.fit), cmp.Compare(b.priority, a.priority),
 		cmp.Compare(classRank(a.class), classRank(b.class)), cmp.Compare(a.since, b.since),
 		a.thing.Compare(b.thing))
 }

@@ -25,8 +25,9 @@ func pageParams(limitDefault int) []Param {
 // limitParam is how many of something a page has. Its faults have a code of their own.
 func limitParam(what string, otherwise, most int) Param {
 	return Param{
-		Name: "limit", Integer: true, Check: fmt.Sprintf("min=1,max=%d", most),
-		Doc: fmt.Sprintf("How many %s at most: 1 to %d, %d if absent.", what, most, otherwise),
+		Name: "limit", Integer: true, Default: otherwise,
+		Check: fmt.Sprintf("min=1,max=%d", most),
+		Doc:   fmt.Sprintf("How many %s at most: 1 to %d, %d if absent.", what, most, otherwise),
 	}
 }
 
@@ -91,13 +92,25 @@ func (c *Call) listed(limitDefault int) (view *work.Project, last id.ID, limit i
 	if err != nil {
 		return nil, last, 0, err
 	}
-	if view, err = c.readable(); err != nil || after == nil {
-		return view, last, limit, err
+	if view, err = c.readable(); err != nil {
+		return nil, last, 0, err
 	}
-	if len(after) != len(last) {
-		return nil, last, 0, errCursorInvalid()
+	if last, err = lastID(after); err != nil {
+		return nil, last, 0, err
 	}
-	return view, id.ID(after), limit, nil
+	return view, last, limit, nil
+}
+
+// lastID is the ID that a cursor of a list of records holds, zero where after is nil, on the first
+// page. Errors: PAGINATION_CURSOR_INVALID.
+func lastID(after []byte) (last id.ID, err error) {
+	switch {
+	case after == nil:
+		return last, nil
+	case len(after) != len(last):
+		return last, errCursorInvalid()
+	}
+	return id.ID(after), nil
 }
 
 func errCursorInvalid() error {

@@ -54,7 +54,8 @@ var profileOperations = []*Operation{
 	declare[DeclareProfile, CapabilitiesOfAgent](Operation{
 		Name: "profile.declare", Method: "PUT", Path: profilePath,
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
-		Tag: "profiles", Summary: "Declare the own capabilities",
+		BodyMax: bodyLists,
+		Tag:     "profiles", Summary: "Declare the own capabilities",
 		Doc: "Replaces all SELF_DECLARED entries by these; lists that are left out become empty. A " +
 			"value that stands twice, in whatever case, is kept once.",
 	}, declareProfile),

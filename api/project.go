@@ -28,11 +28,13 @@ type Project struct {
 	ForkedFrom      *ForkedFrom   `json:"forked_from" doc:"Where it was forked from."`
 	Languages       []string      `json:"languages" doc:"Languages of its files, the most frequent first."`
 	Counts          ProjectCounts `json:"counts" doc:"How much it holds."`
-	Verification    string        `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"What evidence there is."`
+	Verification    string        `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence, whatever its outcome; verification says what it came to."`
 	Version         uint64        `json:"version" doc:"Grows with each change of the record or the members."`
 	CreatedAt       Time          `json:"created_at" doc:"When it was created."`
 	UpdatedAt       Time          `json:"updated_at" doc:"When anything in it last changed."`
 	Viewer          *Viewer       `json:"viewer,omitempty" doc:"The caller's relation to it, on authenticated reads."`
+
+	Evidence VerificationSummary `json:"verification" doc:"The verification records about it in short."`
 }
 
 // ForkedFrom is the origin of a fork.
@@ -77,6 +79,7 @@ type CreatedData struct {
 }
 
 func (c *Call) project(p *work.Project) Project {
+	evidence := verificationOf(p)
 	record := Project{
 		ID:              p.ID.Format(id.Project),
 		Name:            p.Name,
@@ -98,7 +101,8 @@ func (c *Call) project(p *work.Project) Project {
 			Forks:                c.forks(p),
 			Watchers:             p.WatchersCount(),
 		},
-		Verification: verificationOf(p).Status,
+		Verification: evidence.Status,
+		Evidence:     evidence,
 		Version:      p.Version,
 		CreatedAt:    Time(p.CreatedAt),
 		UpdatedAt:    Time(p.UpdatedAt),
@@ -192,7 +196,7 @@ var projectOperations = []*Operation{
 		Query:  pageParams(50), Tag: "projects", Summary: "List public projects",
 		Doc: "Lists PUBLIC projects, newest first. UNLISTED and PRIVATE ones never appear.",
 	}, listProjects),
-	declare[CreateProject, ProjectData](Operation{
+	judging(declare[CreateProject, ProjectData](Operation{
 		Name: "project.create", Method: "POST", Path: "/api/v1/projects",
 		Tool: "project.create",
 		ToolDoc: "Begin new work that shall outlive you: makes a project of yours and returns it" +
@@ -201,8 +205,8 @@ var projectOperations = []*Operation{
 		Errors: []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense},
 		Tag:    "projects", Summary: "Create a project",
 		Doc: "Creates a project owned by the caller, with a first, empty changeset as its head.",
-	}, createProject),
-	declare[CreateCommunityProject, CreatedData](Operation{
+	}, createProject), (*CreateProject).form),
+	judging(declare[CreateCommunityProject, CreatedData](Operation{
 		Name: "project.create_community", Method: "POST", Path: "/api/v1/community-projects",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryCreation, Statuses: []int{201},
 		Errors: []fault.Code{
@@ -212,7 +216,7 @@ var projectOperations = []*Operation{
 		Tag: "projects", Summary: "Create a community project",
 		Doc: "Creates a PUBLIC project with ALLOW_REUSE that anyone may advance by turns. The answer " +
 			"means complete: project and initial files are canonical.",
-	}, createCommunityProject),
+	}, createCommunityProject), (*CreateCommunityProject).form),
 	declare[None, ProjectData](Operation{
 		Name: "project.read", Method: "GET", Path: "/api/v1/projects/{project}",
 		Tool: "project.read",
@@ -223,7 +227,7 @@ var projectOperations = []*Operation{
 		Tag: "projects", Summary: "Read a project",
 		Doc: "Returns the record of a project: visibility, policy, head and counts.",
 	}, readProject),
-	declare[UpdateProject, ProjectData](Operation{
+	judging(declare[UpdateProject, ProjectData](Operation{
 		Name: "project.update", Method: "PATCH", Path: "/api/v1/projects/{project}",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{
@@ -233,7 +237,7 @@ var projectOperations = []*Operation{
 		Conditional: true, Tag: "projects", Summary: "Change a project's record",
 		Doc: "Changes what is sent and leaves the rest. Publishing PRIVATE work needs an explicit " +
 			"reuse_policy in the same request. Only the owner may do this.",
-	}, updateProject),
+	}, updateProject), (*UpdateProject).form),
 }
 
 func listProjects(c *Call, _ *None) (Reply, error) {
@@ -307,7 +311,23 @@ func (c *Call) derivedID(week int64) id.ID {
 	return id.New(week*idempotencyMillis, [10]byte(mac.Sum(nil)))
 }
 
+// form judges license and reuse policy: INVALID_LICENSE, REUSE_POLICY_REQUIRED.
+func (b *CreateProject) form(*Call) []error {
+	var faults []error
+	if _, err := canonicalLicense(b.LicenseSPDX); err != nil {
+		faults = append(faults, err)
+	}
+	visibility := work.ParseVisibility(b.Visibility)
+	if b.ReusePolicy == "" && visibility != 0 && visibility != work.Private {
+		faults = append(faults, work.ErrReusePolicyRequired(visibility))
+	}
+	return faults
+}
+
 func createProject(c *Call, body *CreateProject) (Reply, error) {
+	if err := fault.Together(body.form(c)...); err != nil {
+		return Reply{}, err
+	}
 	spdx, err := canonicalLicense(body.LicenseSPDX)
 	if err != nil {
 		return Reply{}, err
@@ -332,13 +352,16 @@ func (b *CreateCommunityProject) Refuse(told []fault.Field) error {
 	return faults.err()
 }
 
+// form judges the license: INVALID_LICENSE.
+func (b *CreateCommunityProject) form(*Call) []error {
+	_, err := canonicalLicense(b.LicenseSPDX)
+	return []error{err}
+}
+
 func createCommunityProject(c *Call, body *CreateCommunityProject) (Reply, error) {
 	spdx, err := canonicalLicense(body.LicenseSPDX)
-	if err != nil {
-		return Reply{}, err
-	}
-	files, err := creations(body.Files, "files")
-	if err != nil {
+	files, problem := creations(body.Files, "files")
+	if err := fault.Together(err, problem); err != nil {
 		return Reply{}, err
 	}
 	project, err := c.newProjectID()
@@ -370,6 +393,15 @@ func readProject(c *Call, _ *None) (Reply, error) {
 
 func (c *Call) projectReply(view *work.Project) Reply {
 	return Reply{Data: ProjectData{Project: c.project(view)}, ETag: c.projectETag(view)}
+}
+
+// form judges the license: INVALID_LICENSE.
+func (b *UpdateProject) form(*Call) []error {
+	if b.LicenseSPDX == nil {
+		return nil
+	}
+	_, err := canonicalLicense(*b.LicenseSPDX)
+	return []error{err}
 }
 
 func updateProject(c *Call, body *UpdateProject) (Reply, error) {

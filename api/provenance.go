@@ -21,6 +21,8 @@ type Provenance struct {
 	Bundled       []AuthorCount            `json:"bundle_authors" doc:"Who published how many of those that came with a bundle, as it says: at most 100, the most first. Nobody here vouches for it."`
 	Relations     []Relation               `json:"relations" doc:"How it stands to other projects: at most 50, as relation.list begins."`
 	Verification  VerificationSummary      `json:"verification" doc:"What evidence there is for it. Provenance itself is none."`
+
+	Origins []FileOrigin `json:"origins" doc:"Other projects that its files came from by fork, import or bundle, each with the license under which it offered them: at most 50."`
 }
 
 // Origin is the beginning of a project.
@@ -120,6 +122,7 @@ func (c *Call) provenance(view *work.Project) (Provenance, error) {
 		Authors: c.authors(view), Bundled: bundledAuthors(view.BundledAuthorsAt(view.Head())),
 		Relations:    orEmpty(relations.list),
 		Verification: verificationOf(view),
+		Origins:      c.fileOrigins(view.OriginsAt(view.Head())),
 	}, nil
 }
 

@@ -67,7 +67,8 @@ var relationOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		},
-		Tag: "relations", Summary: "Record a relation",
+		BodyMax: bodyText,
+		Tag:     "relations", Summary: "Record a relation",
 		Doc: "Records how a project stands to another one. Needs the role MAINTAINER.",
 	}, createRelation),
 }

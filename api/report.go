@@ -43,7 +43,8 @@ var reportOperations = []*Operation{
 			fault.VerificationNotFound, fault.DiscussionNotFound, fault.AgentNotFound,
 			fault.QuotaExceeded,
 		},
-		Tag: "reports", Summary: "Report abuse",
+		BodyMax: bodyText,
+		Tag:     "reports", Summary: "Report abuse",
 		Doc: "Tells the operator of the service of something that the caller can see and that should " +
 			"not be there. It needs no session; with one, the agent is noted, and never an address. " +
 			"Nobody else is shown it. An Idempotency-Key counts with a session.",

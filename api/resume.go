@@ -13,24 +13,54 @@ import (
 	"pws/work"
 )
 
-// Resume is what an agent needs to go on with a project, in no more characters than it has room
-// for. Sections that the caller does not want are absent; those that lost something for want of
-// room, or whose texts were cut, are named in truncated_sections.
+// Resume is what an agent needs to continue a project, in no more bytes than it has room for.
+// Members that are null or empty are absent. Sections that lost something for want of room, or
+// whose texts were cut, are named in truncated_sections.
 type Resume struct {
-	Project         ProjectBrief    `json:"project" doc:"The project; without room for more its first members alone."`
-	HeadChangesetID string          `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
-	State           *ResumeState    `json:"state,omitzero" doc:"The continuation state."`
-	Handoff         *ResumeHandoff  `json:"handoff,omitzero" doc:"The latest handoff; null where there is none."`
-	Changes         []ResumeChange  `json:"changes,omitzero" doc:"Newest first: those after since_changeset_id, or the last ones."`
-	Files           []ResumeFile    `json:"files,omitzero" doc:"Files that matter: named by the state, changed of late, or known by their names."`
-	Tasks           *ResumeTasks    `json:"tasks,omitzero" doc:"Unfinished tasks."`
-	Failures        []FailureNote   `json:"failures,omitzero" doc:"What the latest handoff says was tried and does not work."`
-	Blockers        []string        `json:"blockers,omitzero" doc:"What stands in the way: of the latest handoff, then tasks with the status BLOCKED."`
-	NextActions     []string        `json:"next_actions,omitzero" doc:"What to do next, of the latest handoff and of the state: what was said last goes first."`
-	WorkSessions    []ResumeSession `json:"work_sessions,omitzero" doc:"Open work sessions, the last active first, at most 10."`
-	Since           *string         `json:"since_changeset_id" check:"id=chg_" doc:"What was asked for; null where nothing was."`
-	Truncated       []string        `json:"truncated_sections" doc:"Sections that lost something to max_chars or to a bound of their own; changes without since_changeset are the newest, and files those that matter."`
-	Characters      int             `json:"approximate_chars" doc:"The length of this object in bytes; never more than max_chars."`
+	Project         ProjectBrief         `json:"project" doc:"The project; without room for more its first members alone."`
+	HeadChangesetID string               `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
+	State           *ResumeState         `json:"state,omitzero" doc:"The continuation state."`
+	Handoff         *ResumeHandoff       `json:"handoff,omitzero" doc:"The latest handoff; absent where there is none."`
+	Changes         []ResumeChange       `json:"changes,omitzero" doc:"Newest first: those after since_changeset_id, or the last ones. Changes that are not shown are named in truncated_sections."`
+	Files           []ResumeFile         `json:"files,omitzero" doc:"Files that matter: named by the state, changed recently, or known by their names."`
+	Tasks           *ResumeTasks         `json:"tasks,omitzero" doc:"Unfinished tasks."`
+	Failures        []ResumeFailure      `json:"failures,omitzero" doc:"What was tried and does not work, from all handoffs: newest first, duplicates once."`
+	Decisions       []ResumeDecision     `json:"decisions,omitzero" doc:"What was decided, from the state and all handoffs: newest first, duplicates once."`
+	OpenQuestions   []ResumeQuestion     `json:"open_questions,omitzero" doc:"What is not known, from the state and all handoffs: newest first, duplicates once."`
+	ResidualRisks   []ResumeRisk         `json:"residual_risks,omitzero" doc:"What may still go wrong, from all handoffs: newest first, duplicates once."`
+	Blockers        []string             `json:"blockers,omitzero" doc:"What blocks the work: from the latest handoff, then tasks with the status BLOCKED. With detail full, what earlier handoffs named follows, each with its handoff."`
+	NextActions     []string             `json:"next_actions,omitzero" doc:"What to do next, from the latest handoff and from the state, the newer of them first."`
+	FailedChecks    []FailedVerification `json:"failed_verifications,omitzero" doc:"Known problems: verification records with the outcome FAILED, newest first, at most 10. One that its author has replaced by a newer PASSED for the same entity is left out."`
+	WorkSessions    []ResumeSession      `json:"work_sessions,omitzero" doc:"Open work sessions, the last active first, at most 10."`
+	Since           *string              `json:"since_changeset_id,omitzero" check:"id=chg_" doc:"The changeset that the changes follow; absent without since_changeset."`
+	Truncated       []string             `json:"truncated_sections,omitzero" doc:"Sections of which something is shown nowhere in this answer, because of max_chars or of a limit of the detail; absent where nothing is missing."`
+	Characters      int                  `json:"approximate_chars" doc:"The length of this object in bytes; never more than max_chars."`
+}
+
+// ResumeFailure is a failed approach of a handoff.
+type ResumeFailure struct {
+	Approach  string `json:"approach" doc:"What was tried."`
+	Reason    string `json:"reason,omitzero" doc:"Why it does not work."`
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that names it."`
+}
+
+// ResumeDecision is a decision of a handoff or of the state.
+type ResumeDecision struct {
+	Decision  string `json:"decision" doc:"What was decided."`
+	Rationale string `json:"rationale,omitzero" doc:"Why."`
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that names it; absent where the state alone does."`
+}
+
+// ResumeQuestion is an open question of a handoff or of the state.
+type ResumeQuestion struct {
+	Question  string `json:"question" doc:"What is not known."`
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that names it; absent where the state alone does."`
+}
+
+// ResumeRisk is a residual risk of a handoff.
+type ResumeRisk struct {
+	Risk      string `json:"risk" doc:"What may still go wrong."`
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that names it."`
 }
 
 // ResumeState is the continuation state; members for which there is no room are absent.
@@ -61,7 +91,7 @@ type ResumeHandoff struct {
 	CreatedAt         Time           `json:"created_at,omitzero" doc:"When it was left."`
 	ChangesetID       string         `json:"changeset_id,omitzero" check:"id=chg_" doc:"The head at that moment."`
 	WorkSessionID     string         `json:"work_session_id,omitzero" check:"id=wks_" doc:"The work session in which it was left."`
-	PreviousHandoffID *string        `json:"previous_handoff_id,omitzero" check:"id=hnd_" doc:"The handoff before; null for the first."`
+	PreviousHandoffID *string        `json:"previous_handoff_id,omitzero" check:"id=hnd_" doc:"The handoff before; absent for the first."`
 	CompletedWork     []string       `json:"completed_work,omitzero" doc:"What is done."`
 	Decisions         []DecisionNote `json:"decisions,omitzero" doc:"What was decided."`
 	OpenQuestions     []string       `json:"open_questions,omitzero" doc:"What is not known."`
@@ -69,7 +99,8 @@ type ResumeHandoff struct {
 	ResidualRisks     []string       `json:"residual_risks,omitzero" doc:"What may still go wrong."`
 	Dependencies      []string       `json:"dependencies,omitzero" doc:"What the work depends on."`
 	TaskIDs           []string       `json:"task_ids,omitzero" each:"id=tsk_" doc:"Tasks that it is about."`
-	ChangedFiles      []string       `json:"changed_files,omitzero" doc:"Paths that changed since the handoff before."`
+	ChangedFilesCount int            `json:"changed_files_count,omitzero" doc:"How many paths changed since the handoff before."`
+	ChangedFiles      []string       `json:"changed_files,omitzero" doc:"The first 20 of these paths; the handoff itself has all."`
 	NextActions       []string       `json:"next_actions,omitzero" doc:"What to do next; not with detail compact."`
 	Blockers          []string       `json:"blockers,omitzero" doc:"What stands in the way; not with detail compact."`
 	FailedApproaches  []FailureNote  `json:"failed_approaches,omitzero" doc:"What was tried and does not work; not with detail compact."`
@@ -77,30 +108,45 @@ type ResumeHandoff struct {
 
 // ResumeChange is a changeset in a resume.
 type ResumeChange struct {
-	ID         string             `json:"id" check:"id=chg_" doc:"The changeset's ID."`
-	Sequence   uint32             `json:"sequence" doc:"Its place in the history, from 1."`
-	Author     AgentRef           `json:"author" doc:"Who wrote it."`
-	CreatedAt  Time               `json:"created_at" doc:"When it was published."`
-	Count      int                `json:"operation_count" doc:"How many operations it has."`
-	Message    string             `json:"message" doc:"What it is for."`
-	Paths      []string           `json:"paths,omitzero" doc:"Paths that it changed, the first of many."`
-	Operations *[]OperationRecord `json:"operations,omitzero" doc:"What it did; with detail full alone."`
+	ID         string            `json:"id" check:"id=chg_" doc:"The changeset's ID."`
+	Sequence   uint32            `json:"sequence" doc:"Its place in the history, from 1."`
+	Author     AgentRef          `json:"author" doc:"Who wrote it."`
+	CreatedAt  Time              `json:"created_at" doc:"When it was published."`
+	Count      int               `json:"operation_count" doc:"How many operations it has."`
+	Message    string            `json:"message,omitzero" doc:"What it is for."`
+	Paths      []string          `json:"paths,omitzero" doc:"Paths that it changed, the first of many."`
+	Operations []ResumeOperation `json:"operations,omitzero" doc:"What it did; with detail full alone."`
+}
+
+// ResumeOperation is an operation of a changeset in a resume.
+type ResumeOperation struct {
+	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"What was done."`
+	Path         string  `json:"path" doc:"The path afterwards, or the deleted path."`
+	PreviousPath *string `json:"previous_path,omitzero" doc:"The path before a RENAME."`
+	BlobHash     *string `json:"blob_hash,omitzero" doc:"The content afterwards; absent for DELETE."`
+	PreviousBlob *string `json:"previous_blob_hash,omitzero" doc:"The content before; absent for CREATE."`
+	SizeBytes    *int    `json:"size_bytes,omitzero" doc:"Its size; absent for DELETE."`
+	ContentType  *string `json:"content_type,omitzero" doc:"Its media type; absent for DELETE."`
 }
 
 // ResumeFile is a file in a resume.
 type ResumeFile struct {
 	Path      string   `json:"path" doc:"Canonical relative path."`
 	SizeBytes int      `json:"size_bytes" doc:"Size of the content."`
-	Language  *string  `json:"language" doc:"Language by the name of the file; null if unknown."`
+	Language  *string  `json:"language,omitzero" doc:"Language by the name of the file; absent if unknown."`
 	Updated   string   `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it."`
 	Outline   []string `json:"outline,omitzero" doc:"Headings or declarations; with detail full alone."`
 }
 
-// ResumeTasks are the unfinished tasks of a project by what can be done with them.
+// ResumeTasks are the unfinished tasks of a project by what can be done with them. Those of the
+// caller, those that the latest handoff names, those of priority HIGH or URGENT and the first of
+// each list have all their members. Where room is short, others have id, title, status and priority
+// alone.
 type ResumeTasks struct {
-	Open    []TaskBrief `json:"open" doc:"Those without a claim, the best first."`
-	Claimed []TaskBrief `json:"claimed" doc:"Those with a live claim, the caller's first."`
-	Blocked []TaskBrief `json:"blocked" doc:"Those that are BLOCKED, or wait for others."`
+	Total   int         `json:"total" doc:"How many unfinished tasks the project has."`
+	Open    []TaskBrief `json:"open,omitzero" doc:"Those without a claim, the best first."`
+	Claimed []TaskBrief `json:"claimed,omitzero" doc:"Those with a live claim, the caller's first."`
+	Blocked []TaskBrief `json:"blocked,omitzero" doc:"Those that are BLOCKED, or wait for others."`
 }
 
 // ResumeSession is an open work session in a resume.
@@ -124,25 +170,32 @@ const (
 	resumeCharsDefault = 12_000
 )
 
-// detail is how much a resume tells where there is room.
+// detail is how much a resume holds where there is room.
 type detail struct {
 	// chars bounds each text.
 	chars int
-	// texts says that long texts of tasks are told, repeats that what stands in a section of its own
-	// is told in its place too, and whole that operations and outlines are.
+	// texts says that long texts of tasks are included, repeats that what has a section of its own
+	// is also included in state and handoff, and whole that operations and outlines are.
 	texts, repeats, whole bool
+	// notes bounds the failures, decisions, open questions and risks of all handoffs, notesSeen how
+	// many of each are looked at.
+	notes, notesSeen int
 	// changes, paths, files and tasks bound the lists: paths those of one changeset, tasks each of
 	// the three.
 	changes, paths, files, tasks int
 }
 
 var details = map[string]*detail{
-	"compact": {chars: 200, changes: 5, paths: 5, files: 10, tasks: 20},
+	"compact": {
+		chars: 200, notes: 30, notesSeen: 2000, changes: 5, paths: 5, files: 10, tasks: 20,
+	},
 	"standard": {
-		chars: 1000, texts: true, repeats: true, changes: 20, paths: 20, files: 40, tasks: 50,
+		chars: 1000, texts: true, repeats: true, notes: 200, notesSeen: 2000,
+		changes: 20, paths: 20, files: 40, tasks: 50,
 	},
 	"full": {
 		chars: math.MaxInt, texts: true, repeats: true, whole: true,
+		notes: math.MaxInt, notesSeen: 20_000,
 		changes: 100, paths: 100, files: 100, tasks: 200,
 	},
 }
@@ -152,28 +205,29 @@ var (
 	// can take away.
 	resumeOptional = []string{"handoff", "tasks", "files", "changes"}
 	resumeSections = append(resumeOptional[:4:4],
-		"state", "failures", "blockers", "next_actions", "work_sessions")
+		"state", "failures", "decisions", "open_questions", "residual_risks", "blockers",
+		"next_actions", "failed_verifications", "work_sessions")
 
 	resumeQuery = []Param{
 		{
 			Name: "detail", Check: "enum=compact|standard|full",
-			Doc: "How much is told: short texts, longer ones, or whole ones with operations and " +
-				"outlines of files; standard if absent.",
+			Doc: "Short texts, longer ones, or whole ones with operations and outlines of " +
+				"files; standard if absent.",
 		},
 		{
 			Name: "since_changeset", Check: "pattern=^chg_",
-			Doc: "Tell the changes after this changeset, up to 200.",
+			Doc: "The changes after this changeset, up to 200, come first.",
 		},
 		{
-			Name: "include", Doc: "Of the sections handoff, tasks, files and changes only these, " +
-				"separated by commas.",
+			Name: "include", Doc: "Of handoff, tasks, files and changes only these, separated by " +
+				"commas.",
 		},
 		{
-			Name: "exclude", Doc: "Sections to leave out, separated by commas: " +
+			Name: "exclude", Doc: "Left out, separated by commas: " +
 				strings.Join(resumeSections, ", ") + ".",
 		},
 		{
-			Name: "max_chars", Integer: true,
+			Name: "max_chars", Integer: true, Default: resumeCharsDefault,
 			Doc: fmt.Sprintf("The most bytes of data.resume: %d to %d, the nearest of them for "+
 				"what is outside; %d if absent.", resumeCharsMin, resumeCharsMax, resumeCharsDefault),
 		},
@@ -181,20 +235,26 @@ var (
 )
 
 var resumeOperations = []*Operation{
-	declare[None, ResumeData](Operation{
+	judging(declare[None, ResumeData](Operation{
 		Name: "resume.read", Method: "GET", Path: "/api/v1/projects/{project}/resume",
 		Tool: "project.resume", Core: true,
-		ToolDoc: "Read this to go on with work, yours or another's: next actions, blockers, " +
-			"failures, the latest handoff, your tasks, state, changes, in at most max_chars" +
-			" bytes. What lost something is named.",
+		ToolDoc: "Read this to go on with work: next actions, blockers, failures and decisions of " +
+			"all handoffs, the latest handoff, your tasks, state, changes, in at most max_chars bytes.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query:  resumeQuery,
 		Errors: []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
 		Tag:    "continuation", Summary: "Resume work",
 		Doc: "Returns what it takes to go on with a project in at most max_chars bytes: next actions " +
-			"and blockers first, then failures, the latest handoff, the caller's tasks, the state, " +
-			"other tasks, changes, files, work sessions. What lost something is named.",
-	}, readResume),
+			"and blockers first, then failures, failed verifications, the latest handoff, the " +
+			"caller's tasks, the state, decisions, open questions and risks, other tasks, changes, " +
+			"files, work sessions. With since_changeset the changes come before all of these. " +
+			"Failures, decisions, open questions and risks are those of all handoffs, each with " +
+			"the newest handoff that names it. Members that are null or empty are absent. " +
+			"Sections of which something is shown nowhere are named.",
+	}, readResume), func(_ *None, c *Call) []error {
+		_, err := c.resumeWish()
+		return []error{err}
+	}),
 }
 
 // resumeWish is what the query asks for.
@@ -290,10 +350,13 @@ func (r resumeReply) AppendJSON(dst []byte) []byte {
 	return append(append(dst, r...), '}')
 }
 
-// resume puts the sections together in the order of the record; what is told first where room is
-// short is said by their ranks.
+// resume puts the sections together in the order of the record. Their ranks say what is kept
+// where room is short.
 func (c *Call) resume(p *work.Project, wish *resumeWish) []byte {
 	b := &resumeBuild{call: c, project: p, wish: wish, sections: resumeRanks}
+	if wish.since != nil {
+		b.changesFirst()
+	}
 	b.doc.Fixed = make([]byte, 0, resumeFrameBytes)
 	b.about()
 	for _, section := range []struct {
@@ -301,8 +364,10 @@ func (c *Call) resume(p *work.Project, wish *resumeWish) []byte {
 		write func()
 	}{
 		{"state", b.state}, {"handoff", b.handoff}, {"changes", b.changes}, {"files", b.files},
-		{"tasks", b.tasks}, {"failures", b.failures}, {"blockers", b.blockers},
-		{"next_actions", b.nextActions}, {"work_sessions", b.workSessions},
+		{"tasks", b.tasks}, {"failures", b.failures}, {"decisions", b.decisions},
+		{"open_questions", b.openQuestions}, {"residual_risks", b.residualRisks},
+		{"blockers", b.blockers}, {"next_actions", b.nextActions},
+		{"failed_verifications", b.failedVerifications}, {"work_sessions", b.workSessions},
 	} {
 		if wish.shows(section.name) {
 			section.write()
@@ -317,12 +382,18 @@ const resumeFrameBytes = 1 << 10
 
 // The ranks of the sections: what an agent needs first survives longest.
 const (
-	rankNextActions = iota
+	// rankSince is that of the changes after since_changeset.
+	rankSince = iota
+	rankNextActions
 	rankBlockers
 	rankFailures
+	rankFailedVerifications
 	rankHandoff
 	rankHeld
 	rankState
+	rankDecisions
+	rankQuestions
+	rankRisks
 	rankTasks
 	rankProject
 	rankChanges
@@ -330,27 +401,42 @@ const (
 	rankSessions
 	rankHandoffAgain
 	rankStateAgain
-	rankEmpty
 	rankCount
 )
 
 // resumeRanks says what part of the room each section may take before those behind it had theirs.
 var resumeRanks = [rankCount]budget.Section{
-	rankNextActions: {Name: "next_actions", Share: 20},
-	rankBlockers:    {Name: "blockers", Share: 12},
-	rankFailures:    {Name: "failures", Share: 12},
-	rankHandoff:     {Name: "handoff", Share: 14},
+	rankSince:       {Name: "changes"},
+	rankNextActions: {Name: "next_actions", Share: 14},
+	rankBlockers:    {Name: "blockers", Share: 8},
+	// The least is for one failure with its handoff.
+	rankFailures:            {Name: "failures", Share: 12, Least: 136},
+	rankFailedVerifications: {Name: "failed_verifications", Share: 3},
+	rankHandoff:             {Name: "handoff", Share: 11},
 	// The least is for one task with its claim, without texts.
-	rankHeld:     {Name: "tasks", Share: 8, Least: 420},
-	rankState:    {Name: "state", Share: 10},
-	rankTasks:    {Name: "tasks", Share: 8},
-	rankProject:  {Name: "project", Share: 4},
-	rankChanges:  {Name: "changes", Share: 5},
-	rankFiles:    {Name: "files", Share: 4},
-	rankSessions: {Name: "work_sessions", Share: 3},
-	// What stands in a section of its own, or is empty, has what the others leave. Who finds no
-	// list of decisions where there are none loses nothing, so that has no name.
-	rankHandoffAgain: {Name: "handoff"},
-	rankStateAgain:   {Name: "state"},
-	rankEmpty:        {},
+	rankHeld:      {Name: "tasks", Share: 8, Least: 420},
+	rankState:     {Name: "state", Share: 8},
+	rankDecisions: {Name: "decisions", Share: 5},
+	rankQuestions: {Name: "open_questions", Share: 3},
+	rankRisks:     {Name: "residual_risks", Share: 3},
+	rankTasks:     {Name: "tasks", Share: 7},
+	rankProject:   {Name: "project", Share: 3},
+	rankChanges:   {Name: "changes", Share: 9},
+	rankFiles:     {Name: "files", Share: 3},
+	rankSessions:  {Name: "work_sessions", Share: 3},
+	// What has a section of its own takes the room that the others leave. It has no name: nothing is
+	// missing where it is shown once.
+	rankHandoffAgain: {},
+	rankStateAgain:   {},
+}
+
+// sinceShare is the share of the changes after since_changeset, in percent.
+const sinceShare = 40
+
+// changesFirst gives the changes the first share, and the others theirs of what is left.
+func (b *resumeBuild) changesFirst() {
+	for rank := range b.sections {
+		b.sections[rank].Share = b.sections[rank].Share * (100 - sinceShare) / 100
+	}
+	b.sections[rankSince].Share = sinceShare
 }

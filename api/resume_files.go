@@ -69,7 +69,7 @@ const (
 )
 
 func (b *resumeBuild) files() {
-	place := b.list(`,"files":`)
+	place := b.doc.MemberList("files")
 	choice := fileChoice{project: b.project, most: b.wish.files, seen: map[string]bool{}}
 	for _, path := range b.project.State().Statement.ImportantFiles {
 		choice.take(path)
@@ -100,14 +100,11 @@ type fileItem struct {
 }
 
 // Head implements budget.Parts.
-func (i *fileItem) Head(dst []byte, _ bool) []byte {
+func (i *fileItem) Head(dst []byte, _ budget.Form) []byte {
 	dst = shape.AppendString(append(dst, `{"path":`...), i.info.Path)
 	dst = appendInt(append(dst, `,"size_bytes":`...), int64(i.info.Size))
-	dst = append(dst, `,"language":`...)
-	if i.info.Language == "" {
-		dst = append(dst, "null"...)
-	} else {
-		dst = shape.AppendString(dst, i.info.Language)
+	if i.info.Language != "" {
+		dst = shape.AppendString(append(dst, `,"language":`...), i.info.Language)
 	}
 	return appendID(append(dst, `,"updated_changeset_id":`...), id.Changeset, i.info.Updated.ID)
 }
@@ -127,6 +124,9 @@ func (i *fileItem) Rest(dst []byte) ([]byte, bool) {
 			return dst, true
 		}
 		i.lines, i.more = outlineOf(i.info.Language, content)
+	}
+	if len(i.lines) == 0 {
+		return dst, i.more
 	}
 	dst = append(dst, `,"outline":[`...)
 	for at, line := range i.lines {

@@ -12,24 +12,30 @@ type noteItem struct {
 	note         *work.Note
 	text, reason string
 	chars        int
+	// object says that it is an object in any case, with the handoff that it comes from; that is zero
+	// where there is none.
+	object  bool
+	handoff id.ID
 }
 
 // Append implements budget.Item.
 func (n noteItem) Append(dst []byte, room int) ([]byte, budget.Fit) {
-	if !n.note.Reasoned {
+	if !n.note.Reasoned && !n.object {
 		return budget.AppendText(dst, n.note.Text, n.chars, room)
 	}
 	start := len(dst)
-	dst, fit := n.object(dst, budget.Unlimited, budget.Unlimited)
+	dst, fit := n.write(dst, budget.Unlimited, budget.Unlimited)
 	if len(dst)-start <= room {
 		return dst, fit
 	}
-	rest := room - len(`{"":}`) - len(n.text)
+	rest := room - len(`{"":}`) - len(n.text) - n.sourceBytes()
 	half := (rest - len(`,"":`) - len(n.reason)) / 2
 	if half < noteBytesMin {
-		dst, fit = n.object(dst[:start], rest, 0)
+		dst, fit = n.write(dst[:start], rest, 0)
+	} else if n.note.Reason == "" {
+		dst, fit = n.write(dst[:start], rest, 0)
 	} else {
-		dst, fit = n.object(dst[:start], half, half)
+		dst, fit = n.write(dst[:start], half, half)
 	}
 	if fit == budget.Missing {
 		return dst[:start], fit
@@ -40,8 +46,16 @@ func (n noteItem) Append(dst []byte, room int) ([]byte, budget.Fit) {
 // noteBytesMin is the least of each text of a note; where there is less the reason is left out.
 const noteBytesMin = 40
 
-// object gives each text some room; one that has none for its reason goes without.
-func (n noteItem) object(dst []byte, textRoom, reasonRoom int) ([]byte, budget.Fit) {
+// sourceBytes is what the handoff takes.
+func (n noteItem) sourceBytes() int {
+	if n.handoff.IsZero() {
+		return 0
+	}
+	return len(`,"handoff_id":""`) + len(n.handoff.Format(id.Handoff))
+}
+
+// write gives each text some room; one that has none for its reason goes without.
+func (n noteItem) write(dst []byte, textRoom, reasonRoom int) ([]byte, budget.Fit) {
 	dst = appendKey(append(dst, '{'), n.text)
 	dst, fit := budget.AppendText(dst, n.note.Text, n.chars, textRoom)
 	if n.note.Reason != "" && fit != budget.Missing {
@@ -51,6 +65,9 @@ func (n noteItem) object(dst []byte, textRoom, reasonRoom int) ([]byte, budget.F
 			dst = with
 		}
 		fit = min(fit, max(told, budget.Cut))
+	}
+	if !n.handoff.IsZero() {
+		dst = appendID(append(dst, `,"handoff_id":`...), id.Handoff, n.handoff)
 	}
 	return append(dst, '}'), fit
 }
@@ -81,7 +98,7 @@ type changeItem struct {
 }
 
 // Head implements budget.Parts.
-func (i changeItem) Head(dst []byte, _ bool) []byte {
+func (i changeItem) Head(dst []byte, _ budget.Form) []byte {
 	from := i.changeset
 	dst = appendID(append(dst, `{"id":`...), id.Changeset, from.ID)
 	dst = appendInt(append(dst, `,"sequence":`...), int64(from.Sequence))
@@ -92,12 +109,18 @@ func (i changeItem) Head(dst []byte, _ bool) []byte {
 
 // Text implements budget.Parts.
 func (i changeItem) Text() (string, budget.Text) {
+	if i.changeset.Message == "" {
+		return "", budget.Text{}
+	}
 	return "message", budget.Text{Text: i.changeset.Message, Chars: i.level.chars}
 }
 
 // Rest implements budget.Parts.
 func (i changeItem) Rest(dst []byte) ([]byte, bool) {
 	ops := i.changeset.Ops
+	if len(ops) == 0 {
+		return dst, false
+	}
 	dst = append(dst, `,"paths":[`...)
 	for at := range ops[:min(len(ops), i.level.paths)] {
 		if at > 0 {
@@ -112,11 +135,31 @@ func (i changeItem) Rest(dst []byte) ([]byte, bool) {
 			if at > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendOperation(dst, i.project, i.changeset, &ops[at])
+			dst = i.operation(dst, &ops[at])
 		}
 		dst = append(dst, ']')
 	}
 	return dst, len(ops) > i.level.paths
+}
+
+// operation writes a ResumeOperation.
+func (i changeItem) operation(dst []byte, op *work.Op) []byte {
+	dst = append(append(append(dst, `{"action":"`...), op.Action.String()...), `","path":`...)
+	dst = shape.AppendString(dst, *op.Path)
+	if op.From != nil {
+		dst = shape.AppendString(append(dst, `,"previous_path":`...), *op.From)
+	}
+	if op.Action != work.Delete {
+		dst = appendHash(append(dst, `,"blob_hash":`...), &op.Blob)
+	}
+	if before, stood := i.project.Before(i.changeset, op); stood {
+		dst = appendHash(append(dst, `,"previous_blob_hash":`...), &before.Blob)
+	}
+	if op.Action != work.Delete {
+		dst = appendInt(append(dst, `,"size_bytes":`...), int64(op.Size))
+		dst = shape.AppendString(append(dst, `,"content_type":`...), op.Type.Value())
+	}
+	return append(dst, '}')
 }
 
 func (c *Call) appendAgentRef(dst []byte, agent id.ID) []byte {
@@ -132,7 +175,7 @@ type sessionItem struct {
 }
 
 // Head implements budget.Parts.
-func (i sessionItem) Head(dst []byte, _ bool) []byte {
+func (i sessionItem) Head(dst []byte, _ budget.Form) []byte {
 	s := i.session
 	dst = appendID(append(dst, `{"id":`...), id.WorkSession, s.ID)
 	dst = i.call.appendAgentRef(append(dst, `,"agent":`...), s.Agent)

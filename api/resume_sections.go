@@ -21,12 +21,6 @@ type resumeBuild struct {
 
 func (b *resumeBuild) raw(text string) { b.doc.Fixed = append(b.doc.Fixed, text...) }
 
-// list begins a member that is a list.
-func (b *resumeBuild) list(key string) *budget.Place {
-	b.raw(key)
-	return b.doc.List()
-}
-
 func (b *resumeBuild) add(rank int, place *budget.Place, item budget.Item) {
 	section := &b.sections[rank]
 	section.Entries = append(section.Entries, budget.Entry{Place: place, Item: item})
@@ -67,15 +61,15 @@ func (b *resumeBuild) notes(key string, list []work.Note, text, reason string) m
 	}}
 }
 
-// again marks a list that stands elsewhere too.
+// again marks a list that has a section of its own too.
 func again(rank int, m member) member {
 	m.again = rank
 	return m
 }
 
-// object tells members: the values, then the lists, an element of each in turn, so that a long one
-// does not keep the others out. Lists that stand elsewhere too, and that something is empty, are
-// told where there is room at the end.
+// object adds members that are not empty: the values, then the lists, an element of each in turn,
+// so that a long one does not keep the others out. Lists that have a section of their own too are
+// added where there is room at the end.
 func (b *resumeBuild) object(rank int, members ...member) {
 	places, longest, all := make([]*budget.Place, len(members)), 0, 0
 	for at := range members {
@@ -86,15 +80,10 @@ func (b *resumeBuild) object(rank int, members ...member) {
 		switch m := &members[at]; {
 		case m.value == nil:
 			places[at] = b.doc.MemberList(m.key)
-			if m.count == 0 && (m.again == 0 || b.wish.repeats) {
-				b.add(rankEmpty, places[at], nil)
-			}
 			if m.again == 0 {
 				longest = max(longest, m.count)
 			}
-		case isEmpty(m.value):
-			b.add(rankEmpty, b.doc.Member(m.key), m.value)
-		default:
+		case !isEmpty(m.value):
 			b.add(rank, b.doc.Member(m.key), m.value)
 		}
 	}
@@ -114,7 +103,7 @@ func (b *resumeBuild) object(rank int, members ...member) {
 	}
 }
 
-// isEmpty reports whether a value tells nothing.
+// isEmpty reports whether a value is null or empty.
 func isEmpty(value budget.Item) bool {
 	switch value := value.(type) {
 	case budget.Text:
@@ -149,6 +138,7 @@ func (b *resumeBuild) about() {
 	b.raw(`,"kind":"` + brief.Kind + `","status":"` + brief.Status + `","visibility":"` +
 		brief.Visibility + `"`)
 	b.object(rankProject,
+		member{key: "description", value: b.text(brief.Description)},
 		member{key: "owner", value: fixed(brief.Owner)},
 		member{key: "counts", value: fixed(brief.Counts)},
 		member{key: "languages", value: fixed(brief.Languages)},
@@ -171,11 +161,11 @@ func (b *resumeBuild) state() {
 		member{key: "changeset_id", value: idValue(id.Changeset, state.Changeset)},
 		b.texts("known_problems", said.KnownProblems),
 		b.texts("in_progress", said.InProgress),
-		b.texts("decisions", said.Decisions),
-		b.texts("open_questions", said.OpenQuestions),
 		b.texts("important_files", said.ImportantFiles),
 		b.texts("dependencies", said.Dependencies),
 		b.texts("completed", said.Completed),
+		again(rankStateAgain, b.texts("decisions", said.Decisions)),
+		again(rankStateAgain, b.texts("open_questions", said.OpenQuestions)),
 		again(rankStateAgain, b.texts("next_actions", said.NextActions)),
 	)
 	b.custom(said.Custom)
@@ -186,9 +176,7 @@ func (b *resumeBuild) state() {
 func (b *resumeBuild) custom(object []byte) {
 	place := b.doc.Member("custom")
 	switch {
-	case !b.wish.texts:
-	case len(object) == 0:
-		b.add(rankEmpty, place, budget.Raw("{}"))
+	case !b.wish.texts || len(object) == 0:
 	case len(object) > b.wish.chars:
 		b.lose(rankState)
 	default:
@@ -196,11 +184,26 @@ func (b *resumeBuild) custom(object []byte) {
 	}
 }
 
+// changedFilesMax is how many of its changed files a handoff shows in a resume.
+const changedFilesMax = 20
+
+// countValue is null for zero, which is left out.
+func countValue(count int) budget.Raw {
+	if count == 0 {
+		return budget.Raw("null")
+	}
+	return strconv.AppendInt(nil, int64(count), 10)
+}
+
 func (b *resumeBuild) handoff() {
 	handoff := b.project.LatestHandoff()
 	if handoff == nil {
-		b.raw(`,"handoff":null`)
 		return
+	}
+	changed := handoff.ChangedFiles
+	if len(changed) > changedFilesMax {
+		changed = changed[:changedFilesMax]
+		b.lose(rankHandoff)
 	}
 	said := &handoff.Continuation
 	b.raw(`,"handoff":{"id":`)
@@ -213,15 +216,16 @@ func (b *resumeBuild) handoff() {
 		member{key: "work_session_id", value: idValue(id.WorkSession, handoff.WorkSession)},
 		member{key: "previous_handoff_id", value: idValue(id.Handoff, handoff.Previous)},
 		b.texts("completed_work", said.CompletedWork),
-		b.notes("decisions", said.Decisions, "decision", "rationale"),
-		b.texts("open_questions", said.OpenQuestions),
+		member{key: "changed_files_count", value: countValue(len(handoff.ChangedFiles))},
 		b.texts("assumptions", said.Assumptions),
-		b.texts("residual_risks", said.ResidualRisks),
 		b.texts("dependencies", said.Dependencies),
 		member{key: "task_ids", count: len(said.Tasks), item: func(at int) budget.Item {
 			return idValue(id.Task, said.Tasks[at])
 		}},
-		b.texts("changed_files", handoff.ChangedFiles),
+		b.texts("changed_files", changed),
+		again(rankHandoffAgain, b.notes("decisions", said.Decisions, "decision", "rationale")),
+		again(rankHandoffAgain, b.texts("open_questions", said.OpenQuestions)),
+		again(rankHandoffAgain, b.texts("residual_risks", said.ResidualRisks)),
 		again(rankHandoffAgain, b.texts("next_actions", said.NextActions)),
 		again(rankHandoffAgain, b.texts("blockers", said.Blockers)),
 		again(rankHandoffAgain,
@@ -230,10 +234,10 @@ func (b *resumeBuild) handoff() {
 	b.raw("}")
 }
 
-// nextActions are those of the handoff and those of the state, each once. What was said last goes
-// first: it is the truth now, and what survives longest. A checkpoint says both at once.
+// nextActions are those of the latest handoff and those of the state, each once. The newer of the
+// two goes first, because it describes the present. A checkpoint writes both at once.
 func (b *resumeBuild) nextActions() {
-	place := b.list(`,"next_actions":`)
+	place := b.doc.MemberList("next_actions")
 	state := b.project.State()
 	lists := [][]string{state.Statement.NextActions}
 	if handoff := b.project.LatestHandoff(); handoff != nil {
@@ -253,21 +257,11 @@ func (b *resumeBuild) nextActions() {
 	}
 }
 
-func (b *resumeBuild) failures() {
-	place := b.list(`,"failures":`)
-	if handoff := b.project.LatestHandoff(); handoff != nil {
-		tried := b.notes("", handoff.Continuation.FailedApproaches, "approach", "reason")
-		for nth := range tried.count {
-			b.add(rankFailures, place, tried.item(nth))
-		}
-	}
-}
-
 // blockedTasksMax bounds the tasks among the blockers.
 const blockedTasksMax = 100
 
 func (b *resumeBuild) blockers() {
-	place := b.list(`,"blockers":`)
+	place := b.doc.MemberList("blockers")
 	if handoff := b.project.LatestHandoff(); handoff != nil {
 		for _, blocker := range handoff.Continuation.Blockers {
 			b.add(rankBlockers, place, b.text(blocker))
@@ -289,101 +283,37 @@ func (b *resumeBuild) blockers() {
 	if count <= blockedTasksMax {
 		b.project.ClaimedTasks(b.call.Now, tell)
 	}
-}
-
-// taskList collects tasks for one place.
-type taskList struct {
-	place *budget.Place
-	tasks []*work.Task
-	more  bool
-}
-
-// take keeps a task while there are not too many, and reports whether it did.
-func (l *taskList) take(t *work.Task, most int) bool {
-	if l.more = l.more || len(l.tasks) >= most; l.more {
-		return false
-	}
-	l.tasks = append(l.tasks, t)
-	return true
-}
-
-func (b *resumeBuild) tasks() {
-	var open, held, claimed, blocked taskList
-	open.place = b.list(`,"tasks":{"open":`)
-	held.place = b.list(`,"claimed":`)
-	claimed.place = b.doc.After(held.place)
-	blocked.place = b.list(`,"blocked":`)
-	b.raw("}")
-	p, now, most := b.project, b.call.Now, b.wish.tasks
-	p.ClaimedTasks(now, func(t *work.Task) bool {
-		if b.call.holds(t) {
-			held.take(t, most)
-		} else {
-			claimed.take(t, most)
-		}
-		return true
-	})
-	p.StalledTasks(now, func(t *work.Task) bool {
-		return t.Status != work.TaskBlocked || blocked.take(t, most)
-	})
-	p.OpenTasks(now, func(t *work.Task) bool {
-		if len(p.Unmet(t)) > 0 {
-			blocked.take(t, most)
-			return true
-		}
-		return open.take(t, most)
-	})
-	p.StalledTasks(now, func(t *work.Task) bool {
-		return t.Status == work.TaskBlocked || open.take(t, most)
-	})
-	b.addTasks(rankHeld, &held)
-	b.addTasks(rankTasks, &open, &blocked, &claimed)
-}
-
-// addTasks tells a task of each list in turn.
-func (b *resumeBuild) addTasks(rank int, lists ...*taskList) {
-	for _, list := range lists {
-		b.expect(rank, len(list.tasks))
-	}
-	for nth, more := 0, true; more; nth++ {
-		more = false
-		for _, list := range lists {
-			if list.more {
-				b.lose(rank)
-			}
-			if nth < len(list.tasks) {
-				more = true
-				b.add(rank, list.place, budget.Record{Parts: taskItem{
-					call: b.call, project: b.project, task: list.tasks[nth], level: b.wish.detail,
-				}})
-			}
-		}
+	if b.wish.whole {
+		b.earlierBlockers(place)
 	}
 }
 
 // changesSinceMax bounds the changes after since_changeset.
 const changesSinceMax = 200
 
-// changeRange are the sequences (after, to] of the changes that are told, the newest first, and
-// whether there were more after since_changeset.
+// changeRange are the sequences (after, to] of the changes that are shown, the newest first, and
+// whether there are older ones that were asked for.
 func (b *resumeBuild) changeRange() (after, to int, more bool) {
 	to = b.project.ChangesetsCount()
 	if b.wish.since == nil {
-		return max(0, to-b.wish.changes), to, false
+		return max(0, to-b.wish.changes), to, to > b.wish.changes
 	}
 	after = int(b.wish.since.Sequence)
 	return max(after, to-changesSinceMax), to, to-after > changesSinceMax
 }
 
 func (b *resumeBuild) changes() {
-	place := b.list(`,"changes":`)
+	place, rank := b.doc.MemberList("changes"), rankChanges
+	if b.wish.since != nil {
+		rank = rankSince
+	}
 	after, to, more := b.changeRange()
 	if more {
-		b.lose(rankChanges)
+		b.lose(rank)
 	}
-	b.expect(rankChanges, to-after)
+	b.expect(rank, to-after)
 	for sequence := to; sequence > after; sequence-- {
-		b.add(rankChanges, place, budget.Record{Parts: changeItem{
+		b.add(rank, place, budget.Record{Parts: changeItem{
 			call: b.call, project: b.project, level: b.wish.detail,
 			changeset: b.project.ChangesetNumber(uint32(sequence)),
 		}})
@@ -394,7 +324,7 @@ func (b *resumeBuild) changes() {
 const workSessionsMax = 10
 
 func (b *resumeBuild) workSessions() {
-	place := b.list(`,"work_sessions":`)
+	place := b.doc.MemberList("work_sessions")
 	newest := make([]*work.WorkSession, 0, workSessionsMax+1)
 	b.project.OpenSessions(func(s *work.WorkSession) bool {
 		at, _ := slices.BinarySearchFunc(newest, s, func(one, s *work.WorkSession) int {
@@ -418,10 +348,9 @@ func (b *resumeBuild) workSessions() {
 }
 
 func (b *resumeBuild) sinceChangeset() {
-	b.raw(`,"since_changeset_id":`)
 	if b.wish.since == nil {
-		b.raw("null")
 		return
 	}
+	b.raw(`,"since_changeset_id":`)
 	b.doc.Fixed = appendID(b.doc.Fixed, id.Changeset, b.wish.since.ID)
 }

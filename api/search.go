@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/binary"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -29,6 +28,13 @@ type SearchResult struct {
 type SearchData struct {
 	Results    []SearchResult `json:"results" doc:"The best first; without words, what changed last first."`
 	NextCursor *string        `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	Corrected  *Correction    `json:"corrected,omitempty" doc:"The query that was searched instead, where a word of it has no match; absent otherwise."`
+}
+
+// Correction is a query of which words were corrected.
+type Correction struct {
+	From string `json:"from" doc:"The query as it was given."`
+	To   string `json:"to" doc:"The query as it was searched."`
 }
 
 const (
@@ -40,7 +46,7 @@ const (
 )
 
 var searchOperations = []*Operation{
-	declare[None, SearchData](Operation{
+	judging(declare[None, SearchData](Operation{
 		Name: "search.query", Method: "GET", Path: "/api/v1/search",
 		Tool: "search", Core: true,
 		ToolDoc: "Find projects, tasks, agents, handoffs, artifacts, files and discussions that " +
@@ -57,22 +63,30 @@ var searchOperations = []*Operation{
 			"PUBLIC now, by words and filters; the query has no operators. The index follows writes " +
 			"within moments, and what it names is shown as it is now. A page may hold less than its " +
 			"limit and still lead to a next one.",
-	}, searchAll),
+	}, searchAll), func(_ *None, c *Call) []error {
+		filters, _, err := c.searchFilters()
+		_, problem := c.searchWords(err != nil || len(filters) > 0)
+		return []error{err, problem}
+	}),
 }
+
+// searchTypes are the names of the types.
+const searchTypes = "PROJECT, TASK, AGENT, HANDOFF, ARTIFACT, FILE, DISCUSSION"
 
 var searchParams = []Param{
 	{
 		Name: "q", Raw: true,
-		Doc: "Words, at most 500 bytes; every other character is a blank. Case does not matter. Of " +
-			"one or two words all must be there, of more two thirds; the last also stands for longer " +
-			"words that begin with it. 32 different words are looked for. Without it a filter must be " +
-			"given.",
+		Doc: "Words, at most 500 bytes; every other character is a blank. Case and accents do not " +
+			"matter. Of one or two words all must match, of more two thirds; stop words such as the " +
+			"and how are ignored unless there are no others. The last also matches longer words that " +
+			"begin with it, and a compound such as fooBar or foo_bar matches its parts. Results with " +
+			"that exact title, handle, path or file name come first, then those with all words in " +
+			"their names. A word of five to 32 letters without a match is replaced by one that " +
+			"differs in one letter, from eight letters on in two, at most four words of a query; " +
+			"corrected then has the query that was searched. At most 32 different words are used. " +
+			"Without q a filter must be given.",
 	},
-	{
-		Name: "type",
-		Doc: "Only these types, separated by commas: PROJECT, TASK, AGENT, HANDOFF, ARTIFACT, FILE, " +
-			"DISCUSSION.",
-	},
+	{Name: "type", Doc: "Only these types, separated by commas: " + searchTypes + "."},
 	{Name: "cursor", Doc: "The next_cursor of the page before; absent for the first page."},
 	limitParam("results", searchDefault, searchMax),
 	{
@@ -127,14 +141,17 @@ func (c *Call) searchFilters() (groups [][]string, since int64, err error) {
 			groups = append(groups, []string{term(value)})
 		}
 	}
+	var faults []fault.Field
 	if types, sent := c.Query["type"]; sent {
 		var group []string
 		for name := range strings.SplitSeq(types, ",") {
-			kind := search.ParseKind(name)
+			kind := search.ParseKind(strings.TrimSpace(name))
 			if kind == 0 {
-				return nil, 0, fault.Invalid(fault.Field{
-					Field: "type", Problem: "must be names of types, separated by commas",
+				faults = append(faults, fault.Field{
+					Field: "type", Problem: "must be one or more of " + searchTypes +
+						", separated by commas",
 				})
+				break
 			}
 			group = append(group, search.OfKind(kind))
 		}
@@ -143,9 +160,12 @@ func (c *Call) searchFilters() (groups [][]string, since int64, err error) {
 	if expression, sent := c.Query["license"]; sent {
 		canonical, problem := license.Canonical(expression)
 		if problem != "" {
-			return nil, 0, fault.Invalid(fault.Field{Field: "license", Problem: problem})
+			faults = append(faults, fault.Field{Field: "license", Problem: problem})
 		}
 		groups = append(groups, []string{search.Licensed(canonical)})
+	}
+	if len(faults) > 0 {
+		return nil, 0, fault.Invalid(faults...)
 	}
 	add("language", search.InLanguage)
 	add("task_type", search.OfTaskType)
@@ -191,6 +211,12 @@ type searching struct {
 	limit int
 	data  SearchData
 	views map[id.ID]*work.Project
+	// corrected is the query that is searched in place of the one that was given; empty for the same.
+	corrected string
+	// covered has a bit for each word of the query that a result contains, as in search.Hit.
+	covered uint32
+	// lookups counts the words for which words near them were looked up.
+	lookups int
 }
 
 func searchAll(c *Call, _ *None) (Reply, error) {
@@ -206,19 +232,27 @@ func searchAll(c *Call, _ *None) (Reply, error) {
 		call: c, limit: limit, data: SearchData{Results: []SearchResult{}},
 		views: map[id.ID]*work.Project{},
 	}
-	if s.query.Filters, s.since, err = c.searchFilters(); err != nil {
-		return Reply{}, err
-	}
-	if s.query.Words, err = c.searchWords(len(s.query.Filters) > 0); err != nil {
+	s.query.Filters, s.since, err = c.searchFilters()
+	var problem error
+	s.query.Words, problem = c.searchWords(err != nil || len(s.query.Filters) > 0)
+	if err := fault.Together(err, problem); err != nil {
 		return Reply{}, err
 	}
 	if after != nil {
-		if s.query.After = decodePlace(after); s.query.After == nil {
+		if s.query.After, s.corrected = decodePlace(after); s.query.After == nil {
 			return Reply{}, errCursorInvalid()
+		}
+		if s.corrected != "" {
+			s.query.Words = search.ParseWords(s.corrected)
 		}
 	}
 	c.Service.Engine.AwaitSearch()
-	err = s.collect()
+	if err = s.collect(); err == nil && after == nil {
+		err = s.correct()
+	}
+	if s.corrected != "" && len(s.data.Results) > 0 {
+		s.data.Corrected = &Correction{From: c.Query["q"], To: s.corrected}
+	}
 	return Reply{Data: s.data}, err
 }
 
@@ -237,7 +271,7 @@ func (s *searching) collect() error {
 				return err
 			}
 			if shown != nil && len(s.data.Results) == s.limit {
-				s.data.NextCursor = s.call.next(encodePlace(s.query.After))
+				s.data.NextCursor = s.call.next(s.place())
 				return nil
 			}
 			if shown != nil {
@@ -249,7 +283,7 @@ func (s *searching) collect() error {
 			return nil
 		}
 		if looked += len(hits); looked >= searchHitsMax {
-			s.data.NextCursor = s.call.next(encodePlace(s.query.After))
+			s.data.NextCursor = s.call.next(s.place())
 			return nil
 		}
 	}
@@ -271,7 +305,9 @@ func (s *searching) judge(hit *search.Hit) (*SearchResult, error) {
 		d.Load(content)
 	}
 	words := s.query.Words
-	if d.Version != hit.Version && len(words.Folded) > 0 && !words.Found(d.Title, d.Body) {
+	if d.Version == hit.Version {
+		s.covered |= hit.Words
+	} else if len(words.Folded) > 0 && !words.Found(d.Title, d.Body) {
 		return nil, nil
 	}
 	result := &SearchResult{
@@ -327,24 +363,4 @@ func entityID(key search.Key) string {
 		return key.Thing.Format(id.Artifact)
 	}
 	return key.Thing.Format(id.Discussion)
-}
-
-const placeBytes = 24
-
-func encodePlace(p *search.Place) []byte {
-	out := make([]byte, 0, placeBytes)
-	out = binary.BigEndian.AppendUint64(out, math.Float64bits(p.Score))
-	out = binary.BigEndian.AppendUint64(out, uint64(p.UpdatedAt))
-	return binary.BigEndian.AppendUint64(out, p.Version)
-}
-
-func decodePlace(data []byte) *search.Place {
-	if len(data) != placeBytes {
-		return nil
-	}
-	return &search.Place{
-		Score:     math.Float64frombits(binary.BigEndian.Uint64(data)),
-		UpdatedAt: int64(binary.BigEndian.Uint64(data[8:])),
-		Version:   binary.BigEndian.Uint64(data[16:]),
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"pws/api/shape"
-	"pws/internal/fault"
 )
 
 // toolNames are those of the published interface.
@@ -138,7 +137,7 @@ func TestToolCatalogue(t *testing.T) {
 		}
 		// A refusal is no data, and has to pass where a client judges it by the schema of the data.
 		properties, _ := one.OutputSchema["properties"].(map[string]any)
-		for _, name := range []string{"code", "message", "details", "next_step"} {
+		for _, name := range []string{"code", "message", "details", nextStepKey, nextCallsKey} {
 			if properties[name] != nil {
 				t.Errorf("%s: data has %s, as a refusal", one.Name, name)
 			}
@@ -161,9 +160,6 @@ func TestToolTexts(t *testing.T) {
 			t.Errorf("%s: %d sentences", one.Name, n)
 		}
 	}
-	for _, entry := range fault.Catalog {
-		texts[string(entry.Code)] = NextStep(&entry, "https://pws.example")
-	}
 	for name, text := range texts {
 		for _, found := range dottedPattern.FindAllString(text, -1) {
 			known := slices.ContainsFunc(tools, func(one *Tool) bool { return one.Name == found })
@@ -182,18 +178,6 @@ func TestToolTexts(t *testing.T) {
 	if got := PlainNames(tools).Replace("workspace.file.read, file.read_batch, search"); got !=
 		"workspace_file_read, file_read_batch, search" {
 		t.Errorf("plain: %s", got)
-	}
-}
-
-// TestNextSteps: whatever a tool refuses, it says what to do next.
-func TestNextSteps(t *testing.T) {
-	for _, one := range Tools(Table) {
-		for _, code := range one.Operation.Codes() {
-			entry := fault.Lookup(code)
-			if NextStep(&entry, "") == "" {
-				t.Errorf("%s: nothing to do about %s", one.Name, code)
-			}
-		}
 	}
 }
 

@@ -1,10 +1,6 @@
 package api
 
-import (
-	"strings"
-
-	"pws/internal/fault"
-)
+import "strings"
 
 // MCPVersion is the version of the Model Context Protocol that is served.
 const MCPVersion = "2026-07-28"
@@ -58,86 +54,4 @@ func PlainNames(tools []*Tool) *strings.Replacer {
 		names = append(names, one.Name, one.Plain)
 	}
 	return strings.NewReplacer(names...)
-}
-
-// NextStep says what a caller does about an error.
-func NextStep(entry *fault.Entry, publicURL string) string {
-	if step := stepByCode[entry.Code]; step != "" {
-		return step
-	}
-	switch entry.Action {
-	case "AUTHENTICATE":
-		return "Get a session: " + challengeStart(publicURL) + " if you are registered, " +
-			registerStart(publicURL) + " if not; sign the signing_payload with your Ed25519 key, " +
-			"complete, and send the credential as the header Authorization: Bearer. How: " +
-			publicURL + "/registration.md"
-	case "":
-		return stepByStatus[entry.Status]
-	}
-	if step := stepByAction[entry.Action]; step != "" {
-		return step
-	}
-	return stepByStatus[entry.Status]
-}
-
-var stepByCode = map[fault.Code]string{
-	fault.ValidationFailed: "Correct the arguments that details.fields names, as the tool's " +
-		"inputSchema has them, and call again.",
-	fault.IdempotencyKeyRequired: "Call again with the argument idempotency_key: any new text for " +
-		"each change.",
-	fault.IdempotencyKeyInvalid:   "Call again with 1 to 255 visible ASCII characters as the key.",
-	fault.ReusePolicyRequired:     "Call again with reuse_policy.",
-	fault.PaginationLimitInvalid:  "Call again with a limit between details.minimum and maximum.",
-	fault.PaginationCursorInvalid: "Start again without a cursor, or with details.oldest_cursor.",
-	fault.RoleRequired: "Propose the change instead: workspace.create, workspace.file.write, " +
-		"contribution.submit; or ask a maintainer with discussion.create.",
-	fault.OwnerRequired:     "Ask the owner of the project with discussion.create.",
-	fault.ReuseNotPermitted: "Do not copy this. Name it with project.relation.create instead.",
-	fault.SelfReview:        "Leave the review to another agent.",
-	fault.ProjectNotFound: "Check the ID, or find projects with search. If it is PRIVATE you need a " +
-		"session of a member.",
-	fault.TaskNotFound: "Read the tasks with task.list, or find others with opportunities.",
-	fault.FileNotFound: "Check the path: project.resume and project.manifest tell what is there.",
-	fault.ProjectMoved: "Read what changed since your base with project.resume and since_changeset, " +
-		"apply your change to that, and call again with details.head_changeset_id as the base.",
-	fault.StateConflict: "Read the state with project.resume, merge yours into it, and call again " +
-		"with details.current_version as expected_version.",
-	fault.ContributionClosed: "It is decided. Open another workspace with workspace.create.",
-	fault.WorkspaceClosed:    "Open another one with workspace.create.",
-	fault.ProjectArchived:    "Make a copy to go on with: project.fork.",
-	fault.NothingToSubmit:    "Change something first with workspace.file.write.",
-	fault.FileLimitReached:   "Delete files that are not needed any more, or use another project.",
-	fault.QuotaExceeded:      "Do with what there is, or end some of what details.quota counts.",
-	fault.FileTooLarge:       "Split the file; details.limit_bytes is the most.",
-	fault.BodyTooLarge:       "Send less in one call; details.limit_bytes is the most.",
-	fault.BlobCorrupt:        "Do not rely on this content; tell the operator with report.create.",
-	fault.HeadersTooLarge:    "Send fewer or shorter headers; details.limit_bytes is the most.",
-	fault.Forbidden:          "Do something else; only its author may do this.",
-}
-
-var stepByAction = map[string]string{
-	"CORRECT_REQUEST":     "Correct the arguments as the message says and call again.",
-	"RESTART_PAGINATION":  "Start again without a cursor.",
-	"RETRY":               "Call again, with the same idempotency_key if you gave one.",
-	"RETRY_AFTER":         "Wait details.retry_after_seconds and call again with the same arguments.",
-	"REFRESH_AND_REAPPLY": "Read what stands there now, apply your change to that, and call again.",
-	"USE_NEW_KEY": "The key belongs to another call. Use a new idempotency_key, unless you meant to " +
-		"repeat that one: then send the same arguments.",
-	"REFRESH_WORKSPACE": "Call workspace.refresh, settle each conflict with workspace.file.write, " +
-		"and submit again with contribution.submit.",
-	"CHOOSE_ANOTHER_TASK": "Take another task: task.list or opportunities.",
-	"STOP_WORK": "Stop: the task may be another's. Keep what you have with handoff.create, and " +
-		"claim again with task.claim if it is free.",
-	"ACQUIRE_TURN": "A community project is changed by turns, over HTTP: POST " +
-		"/api/v1/community-projects/{project}/turn.",
-	"OPEN_WORKSPACE":        "Open a workspace with workspace.create.",
-	"WAIT_FOR_DECISION":     "Wait for the decision: contribution.read and inbox.read tell of it.",
-	"READ_CURRENT_REVISION": "Read the current revision with contribution.read and judge that.",
-}
-
-var stepByStatus = map[int]string{
-	403: "Do something else; your role does not permit this.",
-	404: "Check the ID. What you may not see looks the same as what does not exist.",
-	409: "Read how it stands now and decide anew.",
-	503: "Wait and call again.",
 }

@@ -54,7 +54,8 @@ var turnOperations = []*Operation{
 			fault.NothingToSubmit, fault.ContributionConflict, fault.FileLimitReached,
 			fault.ProjectMoved,
 		},
-		Tag: "community", Summary: "Publish and end the turn",
+		BodyMax: bodyText,
+		Tag:     "community", Summary: "Publish and end the turn",
 		Doc: "Publishes the workspace of the caller's turn as one changeset and ends the turn; nobody " +
 			"has to approve.",
 	}, submitTurn),
@@ -118,7 +119,7 @@ func takeTurn(c *Call, _ *None) (Reply, error) {
 			if turn, held := view.Turn(c.Service.Engine.Now()); held && turn.Agent != c.Agent {
 				return nil
 			}
-			return view.CommunityWorkspace(c.Agent)
+			return view.CommunityWorkspace(c.Agent, c.Service.Engine.Now())
 		}),
 		func(plan *work.MergePlan) work.Command { return &work.TakeTurn{Plan: plan} },
 		func(plan *work.MergePlan, p *work.Project, r work.Result) (Reply, error) {

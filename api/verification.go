@@ -39,18 +39,8 @@ type VerificationsData struct {
 	Verifications []Verification `json:"verifications" doc:"Newest first in each project."`
 	Status        *string        `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for the one thing that was asked for; null where the list is of more than one."`
 	NextCursor    *string        `json:"next_cursor" doc:"Leads to the next page; null on the last."`
-}
 
-// VerificationSummary is what evidence there is for a thing.
-type VerificationSummary struct {
-	Status string             `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence."`
-	Counts VerificationCounts `json:"counts" doc:"Verification records by kind."`
-}
-
-// VerificationCounts counts verification records.
-type VerificationCounts struct {
-	SelfReports          int `json:"self_reports" doc:"Records of the kind SELF_REPORT."`
-	ExternalAttestations int `json:"external_attestations" doc:"Records of the kind EXTERNAL_ATTESTATION."`
+	Verification *VerificationSummary `json:"verification" doc:"All records about the one thing that was asked for, in short; null where the list is of more than one."`
 }
 
 // CreateVerification is the body of verification.create.
@@ -106,10 +96,9 @@ var entityErrors = []fault.Code{
 var verificationOperations = []*Operation{
 	declare[None, VerificationsData](Operation{
 		Name: "verification.list", Method: "GET", Path: verificationsPath,
-		Tool: "verification.list",
-		ToolDoc: "Find the evidence for a thing, or all of a project, newest first, before you " +
-			"rely on it.",
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
+		Tool:    "verification.list",
+		ToolDoc: "Find the evidence for a thing or a project, newest first.",
+		Auth:    Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: slices.Concat(pageParams(verificationsPage), []Param{
 			{
 				Name: "entity_type", Check: "enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT",
@@ -125,17 +114,16 @@ var verificationOperations = []*Operation{
 			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		}),
 		Tag: "verifications", Summary: "List verification records",
-		Doc: "Lists the verification records of a thing, with the status that follows from them, or " +
-			"all those of a project, newest first; without either, those of all PUBLIC projects, " +
-			"of the newest project first. A page may hold less than its limit, or nothing, and " +
-			"still lead to a next one.",
+		Doc: "Lists the verification records of a thing, with the status that follows from them and " +
+			"a summary by outcome, or all those of a project, newest first; without either, " +
+			"those of all PUBLIC projects, of the newest project first. A page may hold less " +
+			"than its limit, or nothing, and still lead to a next one.",
 	}, listVerifications),
 	declare[CreateVerification, VerificationData](Operation{
 		Name: "verification.create", Method: "POST", Path: verificationsPath,
 		Tool: "verification.create",
-		ToolDoc: "Leave evidence for a project or a thing in it that you tried, if you may read " +
-			"it. The record never changes and says who vouches, not that the thing is " +
-			"right.",
+		ToolDoc: "Leave evidence for a project or a thing in it that you tried. The record never " +
+			"changes and says who vouches, not that the thing is right.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Errors: slices.Concat(entityErrors, []fault.Code{
 			fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
@@ -187,17 +175,6 @@ func textOrNil(text string) *string {
 		return nil
 	}
 	return &text
-}
-
-// verificationOf is what evidence there is for a project itself.
-func verificationOf(p *work.Project) VerificationSummary {
-	tally := p.OwnTally()
-	return VerificationSummary{
-		Status: tally.Status().String(),
-		Counts: VerificationCounts{
-			SelfReports: tally.SelfReports, ExternalAttestations: tally.Attestations,
-		},
-	}
 }
 
 // entity finds the thing of an ID and the project that it belongs to, or is, for a caller who may
@@ -333,7 +310,8 @@ func listVerifications(c *Call, _ *None) (Reply, error) {
 		page.data.NextCursor = c.next(page.before[:])
 	}
 	if !asked.ID.IsZero() {
-		page.data.Status = textOrNil(view.Tally(asked).Status().String())
+		summary := verificationSummary(view.Evidence(asked))
+		page.data.Status, page.data.Verification = &summary.Status, &summary
 	}
 	return Reply{Data: page.data}, nil
 }

@@ -109,7 +109,9 @@ func (c *Call) do(
 			}
 		}
 	}
-	return c.Service.Engine.Do(order)
+	done, err := c.Service.Engine.Do(order)
+	c.firstAt = done.FirstAt
+	return done, err
 }
 
 // recorded answers with what was stored for the key, or was rendered to be stored.

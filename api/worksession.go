@@ -61,6 +61,7 @@ var workSessionOperations = []*Operation{
 		Params:       []Param{{Name: "session", Doc: "The work session's ID."}},
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.SessionNotFound, fault.Forbidden, fault.HandoffNotFound},
+		BodyMax:      bodyText,
 		Tag:          "work_sessions", Summary: "End a work session",
 		Doc: "Says that the caller has stopped working in a project for now; its next write there " +
 			"opens another work session. One that has ended stays as it is.",

@@ -24,7 +24,7 @@ type Workspace struct {
 	Conflicts      []Conflict        `json:"conflicts" doc:"Files that the project has changed in a way that contradicts; writing, deleting or renaming one settles it."`
 	CreatedAt      Time              `json:"created_at" doc:"When it was opened."`
 	UpdatedAt      Time              `json:"updated_at" doc:"When it was last changed."`
-	ExpiresAt      *Time             `json:"expires_at" doc:"When the turn that it belongs to runs out; null without one."`
+	ExpiresAt      *Time             `json:"expires_at" doc:"When it reads as CLOSED unless something happens to it: 30 days after its last activity, a day where it holds nothing; while its turn is held, when the turn ends. Null for one that is over."`
 }
 
 // WorkspaceChange is one net difference of a workspace from its base.
@@ -114,6 +114,9 @@ func errWorkspaceNotFound() error {
 
 // workspace is the wire form at the time of the call. The texts of a plan need not be stored yet.
 func (c *Call) workspace(p *work.Project, w *work.Workspace, plan *work.MergePlan) Workspace {
+	if now, ok := p.WorkspaceAt(w.ID, c.Now); ok {
+		w = now
+	}
 	record := Workspace{
 		ID: w.ID.Format(id.Workspace), ProjectID: p.ID.Format(id.Project),
 		AgentID: w.Agent.Format(id.Agent), Mode: w.Mode.String(), Status: w.Status.String(),
@@ -125,6 +128,7 @@ func (c *Call) workspace(p *work.Project, w *work.Workspace, plan *work.MergePla
 	if !w.Published.IsZero() {
 		record.HeadID = w.Published.Format(id.Changeset)
 	}
+	record.ExpiresAt = timeOrNil(p.WorkspaceExpiry(w))
 	if turn, held := p.Turn(c.Now); held && turn.Workspace == w.ID {
 		record.ExpiresAt = timeOrNil(turn.ExpiresAt)
 	}
@@ -233,7 +237,7 @@ func (c *Call) readableWorkspace() (*work.Project, *work.Workspace, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := view.AuthorizeWorkspace(wanted, c.Agent)
+	w, err := view.AuthorizeWorkspace(wanted, c.Agent, c.Now)
 	return view, w, err
 }
 

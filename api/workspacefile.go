@@ -127,9 +127,10 @@ var workspaceFileOperations = []*Operation{
 	declare[RenameWorkspaceFile, WorkspaceFileWritten](Operation{
 		Name: "workspace.file.rename", Method: "POST", Path: workspaceFilePath + "/rename",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: workspaceFileParams,
-		Errors: workspaceWriteErrorsAnd(fault.FileNotFound, fault.FileExists, fault.PathConflict),
-		Tag:    "workspaces", Summary: "Rename a file of a workspace",
+		Params:  workspaceFileParams,
+		Errors:  workspaceWriteErrorsAnd(fault.FileNotFound, fault.FileExists, fault.PathConflict),
+		BodyMax: bodySmall,
+		Tag:     "workspaces", Summary: "Rename a file of a workspace",
 		Doc: "Moves one file within the workspace. A later refresh follows it.",
 	}, renameWorkspaceFile),
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"pws/internal/disk"
 	"pws/internal/disk/disktest"
 )
 
@@ -125,7 +126,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 			if s, err = openOn(after); err != nil {
 				t.Fatal(err)
 			}
-			if n := len(after.Names); n != s.Stats().Packs+1 {
+			if n := len(after.Files()); n != s.Stats().Packs+1 {
 				t.Fatalf("crash at %d, kind %d: %d files for %d packs", at, kind, n, s.Stats().Packs)
 			}
 			s.Close()
@@ -246,23 +247,23 @@ func TestEveryByteIsGuarded(t *testing.T) {
 		all = append(all, chapters[n]...)
 	}
 	s.Close()
-	for name, n := range end.Names {
+	for name, n := range end.Files() {
 		for at := 0; at < len(n.Data); at += stride {
 			// Inside an index page any byte is as good as any other.
 			if at%7 != 0 && at > 1500 && at < len(n.Data)-footerBytes {
 				continue
 			}
 			d := end.AfterCrash(disktest.CrashKeepsAll)
-			d.Names[name].Data[at] ^= 1 << (at % 8)
+			d.Files()[name].Data[at] ^= 1 << (at % 8)
 			damaged(t, d, all, name, fmt.Sprintf("bit flip at %d", at))
 			d = end.AfterCrash(disktest.CrashKeepsAll)
-			d.Names[name].Data = d.Names[name].Data[:at]
+			d.Files()[name].Data = d.Files()[name].Data[:at]
 			damaged(t, d, all, name, fmt.Sprintf("cut at %d", at))
 		}
 	}
-	for name := range end.Names {
+	for name := range end.Files() {
 		d := end.AfterCrash(disktest.CrashKeepsAll)
-		delete(d.Names, name)
+		d.Lose(name)
 		if _, err := openOn(d); !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("open without %s: %v", name, err)
 		}
@@ -282,7 +283,7 @@ func TestDamageDoesNotStopMerges(t *testing.T) {
 		add(s, n)
 		mustPack(t, s, uint64(n))
 	}
-	d.Names["d/"+packName(1)].Data[headerBytes+blockHeadBytes+2] ^= 1
+	d.Files()["d/"+packName(1)].Data[headerBytes+blockHeadBytes+2] ^= 1
 	if _, err := s.Merge(nil); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("merge: %v", err)
 	}
@@ -295,5 +296,79 @@ func TestDamageDoesNotStopMerges(t *testing.T) {
 	}
 	if st := s.Stats(); st.DamagedPacks != 1 || st.Packs != 2 {
 		t.Fatalf("stats %+v", st)
+	}
+}
+
+// TestFullDisk packs on a disk that is too small, by a little more each time: the fault says that
+// the disk is full, nothing is lost, and with space the same pack succeeds.
+func TestFullDisk(t *testing.T) {
+	const step = 61
+	for more, packed := 0, false; !packed; more += step {
+		d := disktest.New()
+		s, err := openOn(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(s, 1)
+		d.Capacity = d.Used() + 1 + more
+		if _, err = s.Pack(1); err == nil {
+			packed = true
+		} else if !disk.IsFull(err) || errors.Is(err, ErrUncertain) {
+			t.Fatalf("%d bytes: %v", more, err)
+		}
+		for _, c := range chapters[1] {
+			if got, err := s.Get(Sum(c)); err != nil || string(got) != string(c) {
+				t.Fatalf("%d bytes: read %q: %v", more, got, err)
+			}
+		}
+		d.Capacity = 0
+		if _, err := s.Pack(1); err != nil {
+			t.Fatalf("%d bytes, then space: %v", more, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := openOn(d.AfterCrash(disktest.CrashKeepsNothing))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range chapters[1] {
+			if got, err := again.Get(Sum(c)); err != nil || string(got) != string(c) {
+				t.Fatalf("%d bytes, after a crash: %q: %v", more, got, err)
+			}
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if more == 0 && packed {
+			t.Fatal("the disk was never full")
+		}
+	}
+}
+
+// TestRoomIsAskedFirst refuses a pack for which there is no room, and writes nothing of it.
+func TestRoomIsAskedFirst(t *testing.T) {
+	d := disktest.New()
+	room := func(int64) error { return nil }
+	s, err := Open(Options{Dir: "d", CacheBytes: 1, disk: d,
+		Room: func(bytes int64) error { return room(bytes) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(s, 1)
+	used := d.Used()
+	room = func(int64) error { return disk.ErrNoRoom }
+	if _, err := s.Pack(1); !disk.IsFull(err) {
+		t.Fatal(err)
+	}
+	if now := d.Used(); now != used {
+		t.Fatalf("%d bytes were written", now-used)
+	}
+	room = func(int64) error { return nil }
+	if _, err := s.Pack(1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -86,7 +86,7 @@ func packOf(blocks, entries []byte) []byte {
 // readAll opens bytes as a pack and reads every blob; only damage may come of it.
 func readAll(t *testing.T, b []byte) {
 	d := disktest.New()
-	d.Names["d/"+packName(1)] = &disktest.Inode{Data: b}
+	d.Put("d/"+packName(1), b)
 	p, err := openPack(d, "d", 1, int64(len(b)), nil)
 	if err != nil {
 		if !errors.Is(err, ErrCorrupt) {

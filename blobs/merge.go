@@ -44,6 +44,14 @@ func (p *pack) full() bool {
 // NeedsMerge reports whether a tier is full.
 func (s *Store) NeedsMerge() bool { return len(tiered(s.list.Load().packs)) > 0 }
 
+// MergeBytes is the most that the next Merge writes while it keeps all blobs.
+func (s *Store) MergeBytes() (bytes int64) {
+	for _, p := range tiered(s.list.Load().packs) {
+		bytes += p.size
+	}
+	return bytes
+}
+
 // tiered picks the packs of the lowest full tier and all below it, and goes on upwards while the
 // pack to be made would fill the next tier.
 func tiered(packs []*pack) []*pack {

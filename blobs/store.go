@@ -22,6 +22,8 @@ type Options struct {
 	// CacheBytes bounds the cache of packed blobs, with its own cost. Default 256 MiB. Recent blobs
 	// come on top; Pack empties them.
 	CacheBytes int64
+	// Room, where it is set, is asked BEFORE each write of so many bytes; its error fails the write.
+	Room func(bytes int64) error
 
 	disk disk.Disk
 }
@@ -92,6 +94,9 @@ func Open(o Options) (*Store, error) {
 	if o.disk == nil {
 		o.disk = disk.OS{}
 	}
+	if o.Room != nil {
+		o.disk = disk.Guard(o.disk, o.Room)
+	}
 	lock, err := disk.Claim(o.disk, o.Dir)
 	if err != nil {
 		return nil, err
@@ -134,6 +139,11 @@ func (s *Store) load() error {
 	if raw == nil {
 		// From here on a directory with packs and without a manifest has lost it.
 		err = s.replaceManifest(appendManifest(nil, m))
+	}
+	if err == nil {
+		// A process that was killed may have left the manifest under its name with that name not
+		// durable yet: it has to be BEFORE what only an older manifest needs is removed.
+		err = s.o.disk.SyncDir(s.o.Dir)
 	}
 	if err == nil {
 		err = s.removeLeftovers(names, keep)

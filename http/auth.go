@@ -21,22 +21,13 @@ func (s *Server) admit(x *exchange) error {
 	return s.admitAs(x, authErr)
 }
 
-// admitAs is admit for a caller who has been looked for.
+// admitAs is admit for a caller who has been looked for. A credential that is not valid is refused
+// by every operation, for whoever sends one means to be somebody.
 func (s *Server) admitAs(x *exchange, authErr error) error {
 	if err := s.limiter.charge(x, s.limiter.of(x)); err != nil {
 		return err
 	}
-	if x.headers.authorizations > 1 {
-		return authErr
-	}
-	switch x.route.operation.Auth {
-	case api.Anonymous:
-		return nil
-	case api.Optional:
-		return authErr
-	case api.Bearer:
-	}
-	if authErr == nil && x.call.Agent.IsZero() {
+	if authErr == nil && x.call.Agent.IsZero() && x.route.operation.Auth == api.Bearer {
 		return needsBearer()
 	}
 	return authErr

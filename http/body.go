@@ -49,6 +49,8 @@ func (x *exchange) judgeFraming() error {
 	switch version := string(h.Protocol()); {
 	case version != "HTTP/1.1" && version != "HTTP/1.0":
 		field, problem = "request", "must be of HTTP/1.1 or HTTP/1.0"
+	case version == "HTTP/1.0" && rawHas(raw, "transfer-encoding"):
+		field, problem = "Transfer-Encoding", "must not be sent with HTTP/1.0"
 	case bareLineFeed(raw):
 		field, problem = "request", "must end its lines with CR LF"
 	case (h.ContentLength() == -1 || h.ConnectionClose()) &&
@@ -80,9 +82,16 @@ func rawHas(raw []byte, name string) bool {
 	return false
 }
 
-// judgeBody refuses by the headers what need not be read. Errors: UNSUPPORTED_CONTENT_TYPE,
-// BODY_TOO_LARGE.
-func (x *exchange) judgeBody() error {
+// judgeSize refuses a body that is declared larger than it may be. Errors: BODY_TOO_LARGE.
+func (x *exchange) judgeSize() error {
+	if limit := x.bodyLimit(); x.ctx.Request.Header.ContentLength() > limit {
+		return x.tooLarge(limit)
+	}
+	return nil
+}
+
+// judgeType refuses a body that is no JSON by its headers. Errors: UNSUPPORTED_CONTENT_TYPE.
+func (x *exchange) judgeType() error {
 	if !x.framed() {
 		return nil
 	}
@@ -97,10 +106,21 @@ func (x *exchange) judgeBody() error {
 			With("content_type", printable(string(given))).
 			With("supported", []string{jsonType})
 	}
-	if x.ctx.Request.Header.ContentLength() > x.route.bodyMax {
-		return bodyTooLarge(x.route.bodyMax)
-	}
 	return nil
+}
+
+// bodyLimit is the largest body that the request may have, by its operation and its caller.
+func (x *exchange) bodyLimit() int {
+	if x.path == mcpPath && x.call.Agent.IsZero() {
+		return min(x.route.bodyMax, strangerBody)
+	}
+	return x.route.bodyMax
+}
+
+// tooLarge refuses the body and ends the connection, for the rest of the body may be without end.
+func (x *exchange) tooLarge(limit int) error {
+	x.ctx.SetConnectionClose()
+	return bodyTooLarge(limit)
 }
 
 const jsonType = "application/json"
@@ -141,7 +161,7 @@ func (x *exchange) readBody(limit int) error {
 	}
 	if length := x.ctx.Request.Header.ContentLength(); length > 0 {
 		if length > limit {
-			return bodyTooLarge(limit)
+			return x.tooLarge(limit)
 		}
 		if err := x.growBody(length); err != nil {
 			return err
@@ -149,7 +169,7 @@ func (x *exchange) readBody(limit int) error {
 	}
 	for {
 		if len(x.body) > limit {
-			return bodyTooLarge(limit)
+			return x.tooLarge(limit)
 		}
 		if len(x.body) == cap(x.body) {
 			// One byte beyond the limit tells that there is more.
@@ -169,14 +189,23 @@ func (x *exchange) readBody(limit int) error {
 }
 
 func (x *exchange) bodyWhole(limit int) error {
-	if length := x.ctx.Request.Header.ContentLength(); length > len(x.body) {
+	length := x.ctx.Request.Header.ContentLength()
+	if length > len(x.body) || length < 0 && x.peerEnded() {
 		return x.bodyBroken(io.ErrUnexpectedEOF)
 	}
 	if len(x.body) > limit {
-		return bodyTooLarge(limit)
+		return x.tooLarge(limit)
 	}
 	x.bodyRead = true
 	return nil
+}
+
+// peerEnded reports whether the peer ended its side BEFORE the request was complete. The end of a
+// chunked body reads as the end of the connection does. Nothing is read beyond a complete body, so
+// whoever has met the end of the connection by then has met it too early.
+func (x *exchange) peerEnded() bool {
+	peer, tracked := x.ctx.Conn().(*conn)
+	return tracked && peer.ended
 }
 
 // growBody makes room for a body of that size.

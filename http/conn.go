@@ -14,11 +14,15 @@ import (
 const (
 	// drainRead is how long a request that was being sent may still arrive after Shutdown.
 	drainRead = 2 * time.Second
-	// lingerTime and lingerBytes bound the reading of what a refused client still sends: closing
-	// with unread data resets the connection and can take the answer with it. Most clients read
-	// nothing before they have sent all, so this takes several times the largest body.
-	lingerTime  = 2 * time.Second
+	// lingerQuiet, lingerTime and lingerBytes bound the reading of what a refused client still sends:
+	// closing with unread data resets the connection, and the client can lose the answer by that. Most
+	// clients read nothing before they have sent all, so a client that goes on sending has the time
+	// for several times the largest body; one that is quiet has read the answer.
+	lingerQuiet = 2 * time.Second
+	lingerTime  = 30 * time.Second
 	lingerBytes = 64 << 20
+	// lingerChunk is what is read of it at one time.
+	lingerChunk = 16 << 10
 )
 
 // conns are the open connections of a server, so that Shutdown can tell those that have sent
@@ -47,9 +51,14 @@ type conn struct {
 	active atomic.Bool
 	// live says that it carries an answer without end; Shutdown bounds its writes.
 	live atomic.Bool
-	// linger asks Close to read on for a while.
-	linger atomic.Bool
-	closed atomic.Bool
+	// linger asks Close to read on for a while, and lingering says that it does.
+	linger, lingering atomic.Bool
+	closed            atomic.Bool
+	// ended says that the peer has sent its last byte and that a request needed more; only the
+	// serving goroutine uses it.
+	ended bool
+	// unbegun is an answer that may not have been begun when the connection is closed.
+	unbegun atomic.Pointer[untilClose]
 	// readBy and writeBy are the deadlines that stand; only the serving goroutine sets them.
 	readBy, writeBy time.Time
 }
@@ -98,11 +107,14 @@ func peerIP(raw net.Conn) netip.Addr {
 }
 
 // drain closes connections that never sent anything and bounds how long others may go on sending.
+// Those that have their last answer are not waited for.
 func (c *conns) drain() {
 	deadline := time.Now().Add(drainRead)
 	c.drainUntil.Store(deadline.UnixNano())
 	for _, one := range c.list(true) {
-		if one.active.Load() {
+		if one.lingering.Load() {
+			_ = one.Conn.SetReadDeadline(time.Now())
+		} else if one.active.Load() {
 			_ = one.Conn.SetReadDeadline(deadline)
 			if one.live.Load() {
 				_ = one.Conn.SetWriteDeadline(deadline)
@@ -117,7 +129,9 @@ func (c *conns) drain() {
 func (c *conns) closeAll() {
 	for _, one := range c.list(true) {
 		one.linger.Store(false)
-		_ = one.Close()
+		if errors.Is(one.Close(), net.ErrClosed) {
+			_ = one.Conn.Close()
+		}
 	}
 }
 
@@ -167,6 +181,12 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return err
 }
 
+// SetDeadline is called when the transport lets the connection go, and no deadline stands then.
+func (c *conn) SetDeadline(t time.Time) error {
+	c.readBy, c.writeBy = time.Time{}, time.Time{}
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
 // setLive says whether an answer without end is being sent. The deadline is set anew for it.
 func (c *conn) setLive(yes bool) {
 	c.live.Store(yes)
@@ -184,12 +204,7 @@ func (c *conn) gone() bool {
 		return true
 	}
 	ended := false
-	err = control.Control(func(fd uintptr) {
-		var one [1]byte
-		n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		ended = n == 0 && err == nil || err != nil && !errors.Is(err, syscall.EAGAIN) &&
-			!errors.Is(err, syscall.EINTR)
-	})
+	err = control.Control(func(fd uintptr) { ended = socketEnded(fd) })
 	return ended || err != nil
 }
 
@@ -207,20 +222,55 @@ func (c *conn) lingers(yes bool) {
 	}
 }
 
+// Read notes the end of what the peer sends.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == io.EOF {
+		c.ended = true
+	}
+	return n, err
+}
+
 // Close ends the connection, AFTER its peer had the chance to read the last answer.
 func (c *conn) Close() error {
+	if answer := c.unbegun.Load(); answer != nil {
+		answer.abandon()
+	}
 	if c.closed.Swap(true) {
 		return net.ErrClosed
 	}
-	c.owner.remove(c)
+	defer c.owner.remove(c)
 	half, ok := c.Conn.(interface{ CloseWrite() error })
-	waits := c.linger.Load() && c.owner.drainUntil.Load() == 0
-	if ok && waits && half.CloseWrite() == nil {
-		if c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-			_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
-		}
+	if ok && c.linger.Load() && half.CloseWrite() == nil {
+		c.lingering.Store(true)
+		c.readOn()
 	}
 	return c.Conn.Close()
+}
+
+// readOn reads and drops what the peer still sends, until it ends its side, is quiet, or the bounds
+// are reached.
+func (c *conn) readOn() {
+	buffer, end := make([]byte, lingerChunk), time.Now().Add(lingerTime)
+	for left := int64(lingerBytes); left > 0; {
+		now := time.Now()
+		quiet := now.Add(lingerQuiet)
+		if end.Before(quiet) {
+			quiet = end
+		}
+		if !now.Before(end) || c.Conn.SetReadDeadline(quiet) != nil {
+			return
+		}
+		if c.owner.drainUntil.Load() != 0 {
+			// Shutdown may have come BEFORE this deadline was set.
+			return
+		}
+		n, err := c.Conn.Read(buffer)
+		if err != nil {
+			return
+		}
+		left -= int64(n)
+	}
 }
 
 // listener hands out tracked connections and survives the lack of descriptors.

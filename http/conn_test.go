@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestConnectionsAreBounded(t *testing.T) {
@@ -102,5 +103,55 @@ func TestAcceptSurvivesLackOfDescriptors(t *testing.T) {
 	_ = ln.Close()
 	if _, err := l.Accept(); !errors.Is(err, io.EOF) {
 		t.Errorf("Accept of a closed listener: %v", err)
+	}
+}
+
+// clocked is a connection that records its deadlines.
+type clocked struct {
+	net.Conn
+	read, write time.Time
+}
+
+func (c *clocked) SetReadDeadline(t time.Time) error  { c.read = t; return nil }
+func (c *clocked) SetWriteDeadline(t time.Time) error { c.write = t; return nil }
+
+func (c *clocked) SetDeadline(t time.Time) error {
+	c.read, c.write = t, t
+	return nil
+}
+
+// TestDeadlinesAreSetAgainAfterReset checks that deadlines are set rarely, and that SetDeadline
+// makes the next one count, however close it is to the one before.
+func TestDeadlinesAreSetAgainAfterReset(t *testing.T) {
+	start := time.Unix(1000, 0)
+	near, far := start.Add(time.Second), start.Add(time.Minute)
+	for name, reset := range map[string]time.Time{"none": {}, "a close one": near} {
+		inner := &clocked{}
+		c := &conn{Conn: inner, owner: &conns{slack: 10 * time.Second}}
+		set := func(until time.Time) {
+			if err := errors.Join(c.SetReadDeadline(until), c.SetWriteDeadline(until)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := func(when string, until time.Time) {
+			t.Helper()
+			if !inner.read.Equal(until) || !inner.write.Equal(until) {
+				t.Errorf("%s, %s: read until %v, write until %v, want %v",
+					name, when, inner.read, inner.write, until)
+			}
+		}
+		set(start)
+		set(near)
+		want("a deadline within the slack", start)
+		if err := c.SetDeadline(reset); err != nil {
+			t.Fatal(err)
+		}
+		want("after the reset", reset)
+		next := near
+		if !reset.IsZero() {
+			next = far
+		}
+		set(next)
+		want("the next deadline", next)
 	}
 }

@@ -135,6 +135,9 @@ func (x *exchange) refuse(err error) {
 	h.SetCanonical(headerCaching, noStore)
 	h.SetContentTypeBytes(jsonTypeBytes)
 	details := x.details(refusal, &entry)
+	if entry.Action == "RETRY_AFTER" {
+		x.reason, _ = details["reason"].(string)
+	}
 	if after, ok := details["retry_after_seconds"]; ok {
 		h.Set(fasthttp.HeaderRetryAfter, fmt.Sprint(after))
 	}
@@ -142,6 +145,7 @@ func (x *exchange) refuse(err error) {
 		x.refuseMessage(refusal, &entry, details)
 		return
 	}
+	x.advise(refusal, details)
 	if entry.Status == fasthttp.StatusUnauthorized {
 		challenge := `Bearer realm="pws"`
 		if refusal.Code == fault.SessionInvalid || refusal.Code == fault.SessionExpired {
@@ -179,6 +183,27 @@ func (x *exchange) details(refusal *fault.Error, entry *fault.Entry) map[string]
 		x.fillRate(details)
 	}
 	return details
+}
+
+// nextCall is an operation of the next step as details name it.
+type nextCall struct {
+	Operation string `json:"operation"`
+	Method    string `json:"method"`
+	Path      string `json:"path"`
+}
+
+// advise adds the next step to the details where it consists of calls of operations.
+func (x *exchange) advise(refusal *fault.Error, details map[string]any) {
+	step := x.call.Next(refusal, api.Door{})
+	if len(step.Calls) == 0 {
+		return
+	}
+	calls := make([]nextCall, len(step.Calls))
+	for at := range step.Calls {
+		one := &step.Calls[at]
+		calls[at] = nextCall{one.Operation.Name, one.Operation.Method, one.Target()}
+	}
+	details["next_step"], details["next_calls"] = step.Text, calls
 }
 
 // fillRate completes the details of a refusal that is no limit's but a queue's, which knows less.

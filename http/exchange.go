@@ -3,7 +3,6 @@ package http
 import (
 	"math/rand/v2"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,10 +31,14 @@ type exchange struct {
 	ip                  netip.Addr
 	sessionID           id.ID
 	standing            standing
-	code                string
-	params              map[string]string
-	body                []byte
-	// waited is the part of its time that it spent waiting for others.
+	// code is the error code of the answer, and reason which limit or queue refused the request.
+	code, reason string
+	params       map[string]string
+	body         []byte
+	// begun is when the head of a request that waits for 100 Continue was looked at; the transport
+	// does not note the time of such a request. waited is the part of its time that it spent waiting
+	// for others.
+	begun  time.Time
 	waited time.Duration
 	// bodyRead says that the body has been read to its end, and cut that the request cannot be.
 	bodyRead, cut bool
@@ -50,7 +53,8 @@ type exchange struct {
 // headers are the request headers that the server reads, as they stand in the request's memory.
 type headers struct {
 	authorization, idempotencyKey, ifMatch, ifNoneMatch, acceptEncoding   []byte
-	contentEncoding, origin, forwardedFor, preflightMethod                []byte
+	contentEncoding, origin, forwardedFor, forwardedProto                 []byte
+	preflightMethod                                                       []byte
 	accept, lastEventID, protocol, method, name                           []byte
 	authorizations, idempotencyKeys, ifMatches, ifNoneMatches, forwardeds int
 	protocols, methods, names                                             int
@@ -100,8 +104,8 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 	for key, value := range ctx.Request.Header.All() {
 		x.header(key, value)
 	}
-	if x.headers.forwardeds > 0 && len(s.cfg.TrustedProxies) > 0 {
-		x.ip = s.clientIP(x.ip, string(x.headers.forwardedFor))
+	if len(s.cfg.TrustedProxies) > 0 && s.trusts(x.ip) {
+		s.forwarded(x)
 	}
 	return x
 }
@@ -168,6 +172,8 @@ func (x *exchange) header(key, value []byte) {
 		h.origin = value
 	case fasthttp.HeaderXForwardedFor:
 		h.forwardedFor = joinList(h.forwardedFor, value, &h.forwardeds)
+	case fasthttp.HeaderXForwardedProto:
+		h.forwardedProto = joinList(h.forwardedProto, value, nil)
 	case fasthttp.HeaderAccessControlRequestMethod:
 		h.preflightMethod = value
 	default:
@@ -187,26 +193,4 @@ func joinList(have, value []byte, count *int) []byte {
 	}
 	joined := append(append([]byte{}, have...), ", "...)
 	return append(joined, value...)
-}
-
-// clientIP is the address behind trusted proxies: the last one of the list that is none of theirs.
-func (s *Server) clientIP(peer netip.Addr, forwarded string) netip.Addr {
-	list := strings.Split(forwarded, ",")
-	for at := len(list) - 1; at >= 0 && s.trusts(peer); at-- {
-		next, err := netip.ParseAddr(strings.TrimSpace(list[at]))
-		if err != nil {
-			break
-		}
-		peer = next.Unmap().WithZone("")
-	}
-	return peer
-}
-
-func (s *Server) trusts(peer netip.Addr) bool {
-	for _, prefix := range s.cfg.TrustedProxies {
-		if prefix.Contains(peer) {
-			return true
-		}
-	}
-	return false
 }

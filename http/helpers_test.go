@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	nethttp "net/http"
 	"strings"
@@ -158,6 +159,13 @@ func (f *fixture) table() []*api.Operation {
 	}...)
 }
 
+// noise does not get smaller by any coding.
+var noise = func() string {
+	out := make([]byte, 8<<10)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(out)
+	return string(out)
+}()
+
 // oddTable has the operations that fail, wait or answer without an envelope.
 func (f *fixture) oddTable() []*api.Operation {
 	big := strings.Repeat("0123456789abcdef", 4096)
@@ -176,6 +184,12 @@ func (f *fixture) oddTable() []*api.Operation {
 			func(*api.Call, *api.None) (api.Reply, error) {
 				return api.Reply{ETag: `"d"`, Data: api.Document{
 					ContentType: "text/markdown; charset=utf-8", Body: []byte(big),
+				}}, nil
+			}),
+		api.Declare[api.None, api.Document](op(read, "noise", "/v1/noise", api.Anonymous),
+			func(*api.Call, *api.None) (api.Reply, error) {
+				return api.Reply{Data: api.Document{
+					ContentType: "application/octet-stream", Body: []byte(noise),
 				}}, nil
 			}),
 		api.Declare[api.None, api.Raw](op(write, "replay", "/v1/replay", api.Anonymous),

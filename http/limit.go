@@ -35,6 +35,10 @@ func DefaultLimits() []api.RateLimit {
 			Quota: 60, WindowSeconds: 3600,
 		},
 		{
+			Name: "registration-start", Scope: ScopeIP, Category: api.CategoryRegistrationStart,
+			Quota: 600, WindowSeconds: 3600,
+		},
+		{
 			Name: "agent-read", Scope: ScopeAgent, Category: api.CategoryRead,
 			Quota: 6000, WindowSeconds: 60,
 		},
@@ -90,8 +94,8 @@ const (
 )
 
 var categories = []api.Category{
-	api.CategoryRead, api.CategoryWrite, api.CategoryRegistration, api.CategoryCreation,
-	api.CategorySearch, api.CategoryReport,
+	api.CategoryRead, api.CategoryWrite, api.CategoryRegistration,
+	api.CategoryRegistrationStart, api.CategoryCreation, api.CategorySearch, api.CategoryReport,
 }
 
 func newLimiter(definitions []api.RateLimit, keys int) (*limiter, error) {
@@ -151,7 +155,8 @@ func covers(of, category api.Category) bool {
 	switch category {
 	case api.CategorySearch:
 		return of == "" || of == category || of == api.CategoryRead
-	case api.CategoryCreation, api.CategoryRegistration, api.CategoryReport:
+	case api.CategoryCreation, api.CategoryRegistration, api.CategoryRegistrationStart,
+		api.CategoryReport:
 		return of == "" || of == category || of == api.CategoryWrite
 	case api.CategoryRead, api.CategoryWrite:
 	}
@@ -168,6 +173,10 @@ type standing struct {
 // charge counts a request against all limits of its caller. The tightest one is kept for the
 // headers. A refused request takes nothing. Errors: RATE_LIMITED.
 func (l *limiter) charge(x *exchange, of *applied) error {
+	if x.probes() {
+		l.peek(x, of)
+		return nil
+	}
 	now := x.call.Now * 1e6
 	x.standing = standing{policy: of.policy}
 	for at, one := range of.limits {
@@ -188,6 +197,9 @@ func (l *limiter) charge(x *exchange, of *applied) error {
 // room refuses a request whose caller has used up a limit, without counting it. Errors:
 // RATE_LIMITED.
 func (l *limiter) room(x *exchange, of *applied) error {
+	if x.probes() {
+		return nil
+	}
 	for _, one := range of.limits {
 		if now := one.buckets.peek(x.bucketKey(one), x.call.Now*1e6); now.remaining == 0 {
 			x.standing = standing{tightest: one, policy: of.policy, level: now}
@@ -195,6 +207,11 @@ func (l *limiter) room(x *exchange, of *applied) error {
 		}
 	}
 	return nil
+}
+
+// probes says that a request counts against no limit.
+func (x *exchange) probes() bool {
+	return x.route != nil && x.route.operation.Category == api.CategoryProbe
 }
 
 // peek fills the headers of a response that is not counted.
@@ -220,7 +237,12 @@ func (l *limiter) of(x *exchange) *applied {
 	if !x.call.Agent.IsZero() {
 		caller = authenticatedCaller
 	}
-	kinds := l.byCaller[x.route.operation.Category]
+	category := x.route.operation.Category
+	if category == api.CategoryProbe {
+		// Its headers say what is left for reads.
+		category = api.CategoryRead
+	}
+	kinds := l.byCaller[category]
 	if kinds == nil {
 		return &l.unrouted
 	}

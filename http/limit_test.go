@@ -220,6 +220,7 @@ func TestLimitDefinitions(t *testing.T) {
 		{api.CategoryWrite, authenticatedCaller, "agent-write session "},
 		{api.CategoryRegistration, anonymousCaller, "anonymous registration "},
 		{api.CategoryRegistration, authenticatedCaller, "registration agent-write session "},
+		{api.CategoryRegistrationStart, anonymousCaller, "anonymous registration-start "},
 		{api.CategoryCreation, authenticatedCaller, "agent-write creation session "},
 		{api.CategorySearch, anonymousCaller, "anonymous search "},
 		{api.CategorySearch, authenticatedCaller, "agent-read session search "},
@@ -259,7 +260,8 @@ func TestAddresses(t *testing.T) {
 		{"10.0.0.1", "::ffff:203.0.113.9", "203.0.113.9"},
 		{"10.0.0.1", "", "10.0.0.1"},
 	} {
-		if got := s.clientIP(netip.MustParseAddr(c.peer), c.list).String(); got != c.want {
+		client, _ := s.clientIP(netip.MustParseAddr(c.peer), c.list)
+		if got := client.String(); got != c.want {
 			t.Errorf("%s %q: %s, want %s", c.peer, c.list, got, c.want)
 		}
 	}

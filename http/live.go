@@ -50,13 +50,9 @@ type live struct {
 }
 
 // live begins a stream of events. What is refused is refused here: RATE_LIMITED where too many wait
-// already, VALIDATION_FAILED for HTTP/1.0, which has no answers in pieces.
+// already.
 func (x *exchange) live(data api.Live) {
-	err := x.takesPieces()
-	var leave func()
-	if err == nil {
-		leave, err = x.server.seats.take(x.call.Agent, x.ip)
-	}
+	leave, err := x.server.seats.take(x.call.Agent, x.ip)
 	if err != nil {
 		data.Stop()
 		x.refuse(err)
@@ -67,10 +63,10 @@ func (x *exchange) live(data api.Live) {
 	h.SetContentTypeBytes(streamType)
 	h.SetCanonical(headerVary, varyLive)
 	h.SetCanonical(headerBuffering, unbuffered)
-	x.ctx.Response.SetBodyStream(&live{
+	x.sendPieces(&live{
 		server: x.server, conn: x.ctx.Conn(), requestID: x.call.RequestID,
 		operation: x.operationName(), data: data, leave: leave,
-	}, -1)
+	})
 }
 
 // SupportsBodyWriteTo makes fasthttp use WriteTo, so that Read is for nobody.

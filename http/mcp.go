@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"net/netip"
@@ -133,23 +134,42 @@ func (s *Server) trustsOrigin(origin string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// judgeMCP refuses what the head of a request to the endpoint says already. Errors: FORBIDDEN,
-// METHOD_NOT_ALLOWED, UNSUPPORTED_CONTENT_TYPE, BODY_TOO_LARGE.
+// judgeMCP refuses the origin and the method of a request to the endpoint. Errors: FORBIDDEN,
+// METHOD_NOT_ALLOWED.
 func (s *Server) judgeMCP(x *exchange) error {
 	if origin := x.headers.origin; len(origin) > 0 && !s.trustsOrigin(string(origin)) {
 		return fault.New(fault.Forbidden, "Pages of this origin may not use the endpoint.")
 	}
 	x.route = s.mcp.message
 	switch string(x.ctx.Method()) {
-	case fasthttp.MethodPost:
-	case fasthttp.MethodOptions:
+	case fasthttp.MethodPost, fasthttp.MethodOptions:
 		return nil
-	default:
-		x.ctx.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
-		return fault.New(fault.MethodNotAllowed, "The endpoint takes POST only.").
-			With("allowed", []string{fasthttp.MethodPost})
 	}
-	return x.judgeBody()
+	x.ctx.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
+	return fault.New(fault.MethodNotAllowed, "The endpoint takes POST only.").
+		With("allowed", []string{fasthttp.MethodPost})
+}
+
+// judgeMessage refuses what the head of a message says of its body. Errors: BODY_TOO_LARGE,
+// UNSUPPORTED_CONTENT_TYPE.
+func (x *exchange) judgeMessage() error {
+	if err := x.judgeSize(); err != nil {
+		return err
+	}
+	return x.judgeType()
+}
+
+// foreseeMCP is foresee for the endpoint.
+func (s *Server) foreseeMCP(x *exchange) error {
+	if err := s.judgeMCP(x); err != nil {
+		return err
+	}
+	if x.headers.authorizations > 0 {
+		if err := s.authenticate(x); err != nil {
+			return err
+		}
+	}
+	return x.judgeMessage()
 }
 
 // serveMCP answers a request to the endpoint.
@@ -163,19 +183,29 @@ func (s *Server) serveMCP(x *exchange) {
 		s.options(x)
 		return
 	}
-	m := &x.message
-	m.on = true
 	var authErr error
 	if x.headers.authorizations > 0 {
 		authErr = s.authenticate(x)
 	}
+	if err := x.judgeMessage(); err != nil {
+		_ = s.limiter.charge(x, s.limiter.of(x))
+		x.refuse(cmp.Or(authErr, err))
+		return
+	}
+	m := &x.message
+	m.on = true
 	if err := x.readMessage(); err != nil {
 		x.refuse(err)
 		return
 	}
-	switch err := m.parse(x.body); {
-	case err != nil:
+	parsed := m.parse(x.body)
+	if parsed != nil {
 		*m = message{on: true}
+	}
+	switch {
+	case authErr != nil:
+		s.refuseCredential(x, authErr)
+	case parsed != nil:
 		s.reject(x, badRequest(rpcParse, "The body is not JSON."))
 	case !m.requests():
 		s.reject(x, badRequest(rpcInvalid, "The body is not one request of JSON-RPC 2.0."))
@@ -183,8 +213,20 @@ func (s *Server) serveMCP(x *exchange) {
 		_ = s.limiter.charge(x, s.limiter.of(x))
 		x.ctx.SetStatusCode(fasthttp.StatusAccepted)
 	default:
-		s.dispatch(x, authErr)
+		s.dispatch(x)
 	}
+}
+
+// refuseCredential refuses a message of whatever kind for its credential.
+func (s *Server) refuseCredential(x *exchange, authErr error) {
+	x.choose()
+	if !x.message.requests() {
+		x.message.id = nil
+	}
+	if limited := s.limiter.charge(x, s.limiter.of(x)); limited != nil {
+		authErr = limited
+	}
+	x.refuse(authErr)
 }
 
 // readMessage reads the body: of strangers none that is large, and when they have used up what an
@@ -223,11 +265,11 @@ func (s *Server) reject(x *exchange, e *rpcError) {
 }
 
 // dispatch answers one request.
-func (s *Server) dispatch(x *exchange, authErr error) {
+func (s *Server) dispatch(x *exchange) {
 	m := &x.message
 	x.choose()
 	if m.earlier = s.speaksEarlier(x); m.earlier {
-		s.dispatchEarlier(x, authErr)
+		s.dispatchEarlier(x)
 		return
 	}
 	if e := x.judgeProtocol(); e != nil {
@@ -236,23 +278,23 @@ func (s *Server) dispatch(x *exchange, authErr error) {
 	}
 	switch string(m.method) {
 	case "server/discover":
-		s.tell(x, s.mcp.discover, authErr, func(body []byte) []byte {
+		s.tell(x, s.mcp.discover, func(body []byte) []byte {
 			body = append(body, `"supportedVersions":["`+api.MCPVersion+
 				`"],"capabilities":{"tools":{}},"instructions":`...)
 			return append(shape.AppendString(body, x.instructions()), cacheable...)
 		})
 	default:
-		s.dispatchTools(x, authErr, fasthttp.StatusNotFound)
+		s.dispatchTools(x, fasthttp.StatusNotFound)
 	}
 }
 
 // dispatchTools answers the methods of all versions; unknown is the status for what is none.
-func (s *Server) dispatchTools(x *exchange, authErr error, unknown int) {
+func (s *Server) dispatchTools(x *exchange, unknown int) {
 	switch string(x.message.method) {
 	case "tools/list":
-		s.listTools(x, authErr)
+		s.listTools(x)
 	case "tools/call":
-		s.callTool(x, authErr)
+		s.callTool(x)
 	default:
 		s.reject(x, &rpcError{
 			status: unknown, code: rpcNoMethod, message: "There is no such method.",
@@ -288,9 +330,9 @@ func (x *exchange) choose() {
 }
 
 // tell counts a request that is no call of a tool and answers it.
-func (s *Server) tell(x *exchange, as *route, authErr error, result func([]byte) []byte) {
+func (s *Server) tell(x *exchange, as *route, result func([]byte) []byte) {
 	x.route = as
-	if err := s.admitAs(x, authErr); err != nil {
+	if err := s.admitAs(x, nil); err != nil {
 		x.refuse(err)
 		return
 	}
@@ -298,7 +340,7 @@ func (s *Server) tell(x *exchange, as *route, authErr error, result func([]byte)
 }
 
 // listTools answers tools/list: all of them on one page.
-func (s *Server) listTools(x *exchange, authErr error) {
+func (s *Server) listTools(x *exchange) {
 	m := &x.message
 	if m.cursor != 0 && m.cursor != 'n' {
 		s.reject(x, &rpcError{
@@ -307,7 +349,7 @@ func (s *Server) listTools(x *exchange, authErr error) {
 		})
 		return
 	}
-	s.tell(x, s.mcp.list, authErr, func(body []byte) []byte {
+	s.tell(x, s.mcp.list, func(body []byte) []byte {
 		body = append(body, `"tools":`...)
 		body = append(body, s.mcp.lists[listing{m.plain, m.core}]...)
 		if m.earlier {

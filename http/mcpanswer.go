@@ -3,6 +3,8 @@ package http
 import (
 	"bytes"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"unsafe"
 
@@ -33,18 +35,40 @@ func (x *exchange) beginResult() []byte {
 
 // endResult ends it.
 func (x *exchange) endResult(body []byte) []byte {
+	separator := `,"_meta":{`
 	if !x.message.earlier {
-		body = append(body, `,"_meta":{"io.modelcontextprotocol/serverInfo":`...)
-		body = append(append(body, x.server.mcp.info...), '}')
+		body = append(body, separator+`"io.modelcontextprotocol/serverInfo":`...)
+		body = append(body, x.server.mcp.info...)
+		separator = ","
+	}
+	if x.message.replayed {
+		body = append(body, separator+`"pws/replay":{"replayed":true,"first_answered_at":`...)
+		body = append(shape.AppendString(body, timeText(x.call.FirstAt())), '}')
+		separator = ","
+	}
+	if separator == "," {
+		body = append(body, '}')
 	}
 	return append(body, "}}"...)
 }
 
-// toolResult writes the data of a tool, or its error, as structured content and as text.
+// replayNote tells the reader of a repeated answer what it is.
+func replayNote(firstAt int64) string {
+	return "This is a replay: the idempotency_key was used before, and this is the answer that was " +
+		"given at " + timeText(firstAt) + ". Nothing was done now, and what the answer shows may " +
+		"have changed or ended since. To do it again, call with a new idempotency_key."
+}
+
+// toolResult writes the data of a tool, or its error, as structured content and as text. A replay
+// has a second text that says so; the data is that of the original answer.
 func (x *exchange) toolResult(data []byte, failed bool) {
 	body := x.beginResult()
 	body = append(body, `"content":[{"type":"text","text":`...)
 	body = shape.AppendString(body, unsafe.String(unsafe.SliceData(data), len(data)))
+	if x.message.replayed {
+		body = append(body, `},{"type":"text","text":`...)
+		body = shape.AppendString(body, replayNote(x.call.FirstAt()))
+	}
 	body = append(append(body, `}],"structuredContent":`...), data...)
 	body = strconv.AppendBool(append(body, `,"isError":`...), failed)
 	x.write(x.endResult(body))
@@ -63,6 +87,7 @@ func (x *exchange) result(called *tool, reply *api.Reply) error {
 	}
 	if reply.Replayed {
 		x.ctx.Response.Header.Set("Idempotency-Replayed", "true")
+		x.message.replayed = x.call.FirstAt() != 0
 	}
 	x.toolResult(withoutNulls(x.data, called.Opaque), false)
 	return nil
@@ -134,18 +159,16 @@ func (x *exchange) refuseMessage(
 		x.ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, `Bearer error="invalid_token"`)
 	default:
 		if x.message.calling {
-			x.toolResult(x.problem(refusal, entry, details), true)
+			x.toolResult(x.problem(refusal, details), true)
 			return
 		}
 	}
-	e.data = x.problem(refusal, entry, details)
+	e.data = x.problem(refusal, details)
 	x.fail(e)
 }
 
 // problem is a refusal as agents read it: code, message, details and what to do next.
-func (x *exchange) problem(
-	refusal *fault.Error, entry *fault.Entry, details map[string]any,
-) []byte {
+func (x *exchange) problem(refusal *fault.Error, details map[string]any) []byte {
 	out := append(x.data[:0], `{"code":"`...)
 	out = append(append(out, refusal.Code...), `","message":`...)
 	out = shape.AppendString(out, refusal.Message)
@@ -153,11 +176,36 @@ func (x *exchange) problem(
 	if err != nil {
 		panic("http: details of " + string(refusal.Code) + ": " + err.Error())
 	}
-	step := api.NextStep(entry, x.base())
-	step = x.server.mcp.spell(step, x.message.plain)
-	out = shape.AppendString(append(out, `,"next_step":`...), step)
-	x.data = append(out, '}')
+	step := x.call.Next(refusal, api.Door{MCP: true, Core: x.message.core, Base: x.base()})
+	text := x.server.mcp.spell(step.Text, x.message.plain)
+	out = shape.AppendString(append(out, `,"next_step":`...), text)
+	x.data = append(x.appendCalls(out, step.Calls), '}')
 	return withoutNulls(x.data, nil)
+}
+
+// appendCalls writes the calls of a step: tools with the arguments that are known.
+func (x *exchange) appendCalls(out []byte, calls []api.StepCall) []byte {
+	if len(calls) == 0 {
+		return out
+	}
+	out = append(out, `,"next_calls":[`...)
+	for at := range calls {
+		if at > 0 {
+			out = append(out, ',')
+		}
+		name := x.server.mcp.spell(calls[at].Operation.Tool, x.message.plain)
+		out = shape.AppendString(append(out, `{"tool":`...), name)
+		out = append(out, `,"arguments":{`...)
+		for nth, name := range slices.Sorted(maps.Keys(calls[at].Params)) {
+			if nth > 0 {
+				out = append(out, ',')
+			}
+			out = append(shape.AppendString(out, name), ':')
+			out = shape.AppendString(out, calls[at].Params[name])
+		}
+		out = append(out, "}}"...)
+	}
+	return append(out, ']')
 }
 
 // withoutNulls takes the members that are null out of JSON without blanks, in place. What stands

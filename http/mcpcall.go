@@ -47,7 +47,7 @@ func newTool(one *api.Tool, r *routes) *tool {
 }
 
 // callTool answers tools/call.
-func (s *Server) callTool(x *exchange, authErr error) {
+func (s *Server) callTool(x *exchange) {
 	m := &x.message
 	called := s.mcp.tools[string(m.name)]
 	problem := ""
@@ -67,7 +67,7 @@ func (s *Server) callTool(x *exchange, authErr error) {
 	m.calling = true
 	x.route = called.route
 	x.call.Operation = called.Operation
-	reply, err := s.runTool(x, called, authErr)
+	reply, err := s.runTool(x, called)
 	if later, waits := reply.Data.(api.Later); waits && err == nil {
 		reply, err = s.await(x, later)
 	}
@@ -80,25 +80,27 @@ func (s *Server) callTool(x *exchange, authErr error) {
 }
 
 // runTool takes a call through the checks and the handler, as run does with a request.
-func (s *Server) runTool(x *exchange, called *tool, authErr error) (api.Reply, error) {
-	if err := s.admitAs(x, authErr); err != nil {
+func (s *Server) runTool(x *exchange, called *tool) (api.Reply, error) {
+	if err := s.admitAs(x, nil); err != nil {
 		return api.Reply{}, err
 	}
-	if err := x.arrange(called); err != nil {
+	if err := x.holdArguments(); err != nil {
 		return api.Reply{}, err
 	}
-	if err := x.judgeKey(); err != nil {
-		return api.Reply{}, err
-	}
+	query, key := x.arrange(called), x.judgeKey()
+	var body error
 	op := called.Operation
 	request := op.NewRequest()
 	if op.Method != fasthttp.MethodGet {
 		if len(x.body) > x.route.bodyMax {
 			return api.Reply{}, bodyTooLarge(x.route.bodyMax)
 		}
-		if err := x.decode(request); err != nil {
-			return api.Reply{}, err
-		}
+		body = x.decode(request)
+	}
+	if err := x.judgeForm(request, query, key, body); err != nil {
+		return api.Reply{}, err
+	}
+	if op.Method != fasthttp.MethodGet {
 		if x.headers.idempotencyKeys > 0 && op.Idempotency != api.NoKey {
 			x.path, x.query = x.pathOf(), x.queryOf(called)
 		}
@@ -107,10 +109,21 @@ func (s *Server) runTool(x *exchange, called *tool, authErr error) (api.Reply, e
 	return op.Run(&x.call, request)
 }
 
+// holdArguments refuses more arguments than can be held. Errors: VALIDATION_FAILED, RATE_LIMITED.
+func (x *exchange) holdArguments() error {
+	if x.message.crowded {
+		return fault.Invalid(fault.Field{Field: "arguments", Problem: "has too many members"})
+	}
+	if len(x.body) > smallBody {
+		// What is sent stands beside the body that is made of it.
+		return x.reserve(int64(len(x.body)))
+	}
+	return nil
+}
+
 // arrange makes of the arguments what the request of the operation would have: parameters of the
 // path, percent-encoded, the query, the key, and the body with all others. Faults of path and query
-// are named at once. Errors: VALIDATION_FAILED, PAGINATION_LIMIT_INVALID,
-// IDEMPOTENCY_KEY_INVALID, RATE_LIMITED.
+// are named at once. Errors: VALIDATION_FAILED, PAGINATION_LIMIT_INVALID.
 func (x *exchange) arrange(called *tool) error {
 	var faults []fault.Field
 	note := func(name, problem string) {
@@ -120,18 +133,8 @@ func (x *exchange) arrange(called *tool) error {
 			faults = append(faults, fault.Field{Field: name, Problem: problem})
 		}
 	}
-	if x.message.crowded {
-		note("arguments", "has too many members")
-		return refuseParams(faults, nil)
-	}
 	x.call.Params = append(x.call.Params[:0], make([]string, called.paths)...)
 	op := called.Operation
-	if len(x.body) > smallBody {
-		// What is sent stands beside the body that is made of it.
-		if err := x.reserve(int64(len(x.body))); err != nil {
-			return err
-		}
-	}
 	x.made = append(x.made[:0], '{')
 	for at := range x.message.arguments {
 		one := &x.message.arguments[at]

@@ -38,7 +38,7 @@ func isDate(text []byte) bool {
 }
 
 // dispatchEarlier answers one request of the earlier protocol.
-func (s *Server) dispatchEarlier(x *exchange, authErr error) {
+func (s *Server) dispatchEarlier(x *exchange) {
 	m := &x.message
 	switch string(m.method) {
 	case "initialize":
@@ -53,15 +53,15 @@ func (s *Server) dispatchEarlier(x *exchange, authErr error) {
 		if slices.Contains(api.EarlierMCPVersions, string(m.protocol)) {
 			version = string(m.protocol)
 		}
-		s.tell(x, s.mcp.discover, authErr, func(body []byte) []byte {
+		s.tell(x, s.mcp.discover, func(body []byte) []byte {
 			body = append(body, `"protocolVersion":"`+version+
 				`","capabilities":{"tools":{}},"serverInfo":`...)
 			body = append(append(body, s.mcp.info...), `,"instructions":`...)
 			return shape.AppendString(body, x.instructions())
 		})
 	case "ping":
-		s.tell(x, s.mcp.message, authErr, func(body []byte) []byte { return body })
+		s.tell(x, s.mcp.message, func(body []byte) []byte { return body })
 	default:
-		s.dispatchTools(x, authErr, fasthttp.StatusOK)
+		s.dispatchTools(x, fasthttp.StatusOK)
 	}
 }

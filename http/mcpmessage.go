@@ -25,6 +25,8 @@ type message struct {
 	plain, earlier bool
 	// core says that it wants the core of the tools only.
 	core bool
+	// replayed says that the answer is that of an earlier request with the same key.
+	replayed bool
 
 	// kind is that of the whole body; '{' where it is an object.
 	kind jsontext.Kind

@@ -2,6 +2,7 @@ package http
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,15 +69,17 @@ func (x *exchange) parseQuery() error {
 // refuseParams is the refusal of parameters, nil where there are no faults. Errors:
 // VALIDATION_FAILED, PAGINATION_LIMIT_INVALID.
 func refuseParams(faults []fault.Field, badLimit *queryParam) error {
+	var invalid, limit error
 	if len(faults) > 0 {
-		return fault.Invalid(faults...)
+		invalid = fault.Invalid(faults...)
 	}
 	if badLimit != nil {
 		low, high := badLimit.check.Range()
-		return fault.New(fault.PaginationLimitInvalid, "The limit is out of its range.").
+		limit = fault.New(fault.PaginationLimitInvalid,
+			fmt.Sprintf("The limit must be an integer from %d to %d.", low, high)).
 			With("minimum", low).With("maximum", high)
 	}
-	return nil
+	return fault.Together(invalid, limit)
 }
 
 func (x *exchange) setParam(name, value string) {

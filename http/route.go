@@ -19,10 +19,12 @@ import (
 type routes struct {
 	trees map[string]*radix.Tree
 	all   []*route
+	// bodyLeast is the smallest limit that a body has anywhere.
+	bodyLeast int
 }
 
 func newRoutes(table []*api.Operation, bodyMax int) *routes {
-	r := &routes{trees: map[string]*radix.Tree{}}
+	r := &routes{trees: map[string]*radix.Tree{}, bodyLeast: min(unroutedBody, bodyMax)}
 	patterns := map[string][]*route{}
 	var order []string
 	for _, op := range table {
@@ -33,6 +35,7 @@ func newRoutes(table []*api.Operation, bodyMax int) *routes {
 		for _, method := range methods {
 			one := newRoute(op, method, bodyMax)
 			r.all = append(r.all, one)
+			r.bodyLeast = min(r.bodyLeast, one.bodyMax)
 			key := method + " " + one.template.pattern()
 			if patterns[key] == nil {
 				order = append(order, key)
@@ -74,10 +77,7 @@ func (r *routes) find(x *exchange) *route {
 func newRoute(op *api.Operation, method string, bodyMax int) *route {
 	one := &route{
 		operation: op, method: method, template: parseTemplate(op.Path),
-		project: projectParam(op.Path), bodyMax: bodyMax,
-	}
-	if op.BodyMax > 0 && op.BodyMax < bodyMax {
-		one.bodyMax = op.BodyMax
+		project: projectParam(op.Path), bodyMax: op.BodyLimit(bodyMax),
 	}
 	for _, param := range op.Query {
 		one.query = append(one.query, queryParam{
@@ -91,19 +91,26 @@ func newRoute(op *api.Operation, method string, bodyMax int) *route {
 	return one
 }
 
-// search finds the most literal template that fits, and nil where there is none.
+// search is find without the tree.
 func (r *routes) search(method string, x *exchange) *route {
+	best := r.best(method, x.path)
+	if best != nil {
+		x.call.Params, _ = best.template.match(x.path, x.call.Params[:0])
+	}
+	return best
+}
+
+// best is the route with the most literal template that fits, nil where there is none.
+func (r *routes) best(method, path string) *route {
 	var best *route
+	var params [8]string
 	for _, one := range r.all {
 		if one.method != method || best != nil && one.template.literals <= best.template.literals {
 			continue
 		}
-		if _, ok := one.template.match(x.path, nil); ok {
+		if _, ok := one.template.match(path, params[:0]); ok {
 			best = one
 		}
-	}
-	if best != nil {
-		x.call.Params, _ = best.template.match(x.path, x.call.Params[:0])
 	}
 	return best
 }

@@ -67,22 +67,42 @@ type Config struct {
 	WaitingPerIP    int
 	// LimitKeys is how many callers each rate limit can tell apart. Default 65536; a key takes 16 B.
 	LimitKeys int
-	// TrustedProxies are the peers whose X-Forwarded-For names the client.
+	// TrustedProxies are the peers whose X-Forwarded-For names the client, and whose
+	// X-Forwarded-Proto the scheme that links begin with.
 	TrustedProxies []netip.Prefix
 	// Origins are the origins of web pages that may use the service, or * for reads by any. Default *.
 	Origins []string
 	// SlowRequest is the time from which a request is logged as a warning. Default 1 s; negative
 	// means never.
 	SlowRequest time.Duration
-	// Observe, where it is set, is told of every request after its answer was made. The name is
-	// empty where no operation was found.
-	Observe func(operation string, status int, elapsed time.Duration)
+	// Observe, where it is set, is called with every request after its answer was made.
+	Observe func(Observation)
 
 	// lookAfter is how often it is looked after the client of a request that waits: one that has gone
 	// away makes no sound that anybody hears who does not read.
 	lookAfter time.Duration
 	// heartbeat is the silence AFTER which a stream of events says that it is there.
 	heartbeat time.Duration
+}
+
+// Observation is what is measured of one request.
+type Observation struct {
+	// Operation is nil where the request reached none.
+	Operation *api.Operation
+	Status    int
+	// Code is the error code, and Reason which limit or queue refused it; empty without one.
+	Code, Reason string
+	Elapsed      time.Duration
+}
+
+func (x *exchange) observation(elapsed time.Duration) Observation {
+	seen := Observation{
+		Status: x.ctx.Response.StatusCode(), Code: x.code, Reason: x.reason, Elapsed: elapsed,
+	}
+	if x.route != nil {
+		seen.Operation = x.route.operation
+	}
+	return seen
 }
 
 func (c *Config) fill() {
@@ -133,9 +153,11 @@ type Server struct {
 	now     func() int64
 	resolve func(x *exchange, credential []byte) error
 
-	draining atomic.Bool
-	stopping chan struct{}
-	stopOnce sync.Once
+	// untilClose counts the answers to clients of HTTP/1.0 that end with their connection.
+	untilClose sync.WaitGroup
+	draining   atomic.Bool
+	stopping   chan struct{}
+	stopOnce   sync.Once
 }
 
 // New makes a server for a service. The rate limits in force are those of the service's Config;
@@ -183,6 +205,7 @@ func newServer(
 	s.fast = &fasthttp.Server{
 		Handler:                       s.handle,
 		ErrorHandler:                  s.unreadable,
+		HeaderReceived:                s.headReceived,
 		ExpectHandler:                 s.expect,
 		ConnState:                     connState,
 		Logger:                        transportLog{log},
@@ -230,10 +253,29 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
 	s.conns.drain()
 	err := s.fast.ShutdownWithContext(ctx)
+	if err == nil {
+		// Nothing is being served any more, so no further answer of this kind can begin.
+		err = s.waitUntilClose(ctx)
+	}
 	if err != nil {
 		s.conns.closeAll()
 	}
 	return err
+}
+
+// waitUntilClose waits for the answers that the transport does not know of.
+func (s *Server) waitUntilClose(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		s.untilClose.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // crowded answers a connection for which there is no room, without reading from it.
@@ -283,10 +325,14 @@ func (s *Server) finish(x *exchange) {
 	if c, tracked := x.ctx.Conn().(*conn); tracked {
 		c.lingers(x.cut || x.framed() && !x.bodyRead)
 	}
-	elapsed := time.Since(x.ctx.Time()) - x.waited
+	begun := x.begun
+	if begun.IsZero() {
+		begun = x.ctx.Time()
+	}
+	elapsed := time.Since(begun) - x.waited
 	s.logged(x, elapsed)
 	if s.cfg.Observe != nil {
-		s.cfg.Observe(x.operationName(), x.ctx.Response.StatusCode(), elapsed)
+		s.cfg.Observe(x.observation(elapsed))
 	}
 	x.release()
 }
@@ -364,9 +410,10 @@ func (s *Server) run(x *exchange) (api.Reply, error) {
 	if err := s.admit(x); err != nil {
 		return api.Reply{}, err
 	}
-	if err := x.judgeHead(); err != nil {
+	if err := x.judgeSize(); err != nil {
 		return api.Reply{}, err
 	}
+	query, key := x.parseQuery(), x.judgeKey()
 	op := x.route.operation
 	x.call.IfMatch = string(x.headers.ifMatch)
 	x.call.IfNoneMatch = string(x.headers.ifNoneMatch)
@@ -379,16 +426,33 @@ func (s *Server) run(x *exchange) (api.Reply, error) {
 		x.call.PrefersJSON = prefersJSON(x.headers.accept)
 	}
 	request := op.NewRequest()
+	var body error
 	if op.Method != fasthttp.MethodGet {
+		if err := x.judgeType(); err != nil {
+			return api.Reply{}, fault.Together(query, key, err)
+		}
 		if err := x.readBody(x.route.bodyMax); err != nil {
 			return api.Reply{}, err
 		}
-		if err := x.decode(request); err != nil {
-			return api.Reply{}, err
-		}
+		body = x.decode(request)
+	}
+	if err := x.judgeForm(request, query, key, body); err != nil {
+		return api.Reply{}, err
+	}
+	if op.Method != fasthttp.MethodGet {
 		x.hashKey()
 	}
 	return op.Run(&x.call, request)
+}
+
+// judgeForm makes one refusal of the faults in the form of a request, nil where there are none.
+// Where there is one already, what the handler would refuse besides is part of it.
+func (x *exchange) judgeForm(request any, query, key, body error) error {
+	if query == nil && key == nil && body == nil {
+		return nil
+	}
+	faults := append([]error{query, key, body}, x.route.operation.Form(&x.call, request)...)
+	return fault.Together(faults...)
 }
 
 // decode reads the body; where it may be absent, nothing but white space counts as that.
@@ -397,72 +461,6 @@ func (x *exchange) decode(request any) error {
 		return nil
 	}
 	return shape.Decode(x.body, request)
-}
-
-// judgeHead refuses what the head of a request says already. Errors: those of parseQuery, judgeKey
-// and judgeBody.
-func (x *exchange) judgeHead() error {
-	if err := x.parseQuery(); err != nil {
-		return err
-	}
-	if err := x.judgeKey(); err != nil {
-		return err
-	}
-	if x.route.operation.Method == fasthttp.MethodGet {
-		return nil
-	}
-	return x.judgeBody()
-}
-
-// expect answers the heads of requests that wait for 100 Continue. What the head refuses already is
-// refused without the body; the rest passes all checks again when the body is there.
-func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
-	x := s.begin(ctx)
-	err := s.foresee(x)
-	if err == nil {
-		x.release()
-		return fasthttp.StatusContinue
-	}
-	defer s.finish(x)
-	x.cut = true
-	if limited := s.limiter.charge(x, s.limiter.of(x)); limited != nil && x.route != nil {
-		err = limited
-	}
-	x.refuse(err)
-	return ctx.Response.StatusCode()
-}
-
-// foresee finds the refusal of a head. A request that it refuses is counted by its caller; one that
-// it lets pass is counted when its body is there.
-func (s *Server) foresee(x *exchange) error {
-	if s.draining.Load() {
-		return fault.New(fault.ShuttingDown, "The server is stopping.")
-	}
-	if err := x.open(); err != nil {
-		return err
-	}
-	if x.path == mcpPath {
-		return s.judgeMCP(x)
-	}
-	if s.raw[x.path] != nil {
-		if x.ctx.Request.Header.ContentLength() > s.cfg.BodyMax {
-			return bodyTooLarge(s.cfg.BodyMax)
-		}
-		return nil
-	}
-	found := s.routes.search(string(x.ctx.Method()), x)
-	if found == nil {
-		return s.routeFault(x)
-	}
-	x.route = found
-	if x.headers.authorizations > 0 {
-		if err := s.authenticate(x); err != nil && found.operation.Auth != api.Anonymous {
-			return err
-		}
-	} else if found.operation.Auth == api.Bearer {
-		return needsBearer()
-	}
-	return x.judgeHead()
 }
 
 // unreadable answers what could not be read as a request.

@@ -36,12 +36,8 @@ type stream struct {
 }
 
 // stream begins an answer in pieces. What is refused is refused here: RATE_LIMITED where too much
-// memory is in use, VALIDATION_FAILED for HTTP/1.0, which has no way to tell a part from the whole.
+// memory is in use.
 func (x *exchange) stream(write api.Stream) {
-	if err := x.takesPieces(); err != nil {
-		x.refuse(err)
-		return
-	}
 	s := &stream{
 		server: x.server, conn: x.ctx.Conn(), requestID: x.call.RequestID,
 		operation: x.operationName(), write: write, as: negotiate(x.headers.acceptEncoding),
@@ -58,17 +54,7 @@ func (x *exchange) stream(write api.Stream) {
 	if s.as != identity {
 		h.SetCanonical(headerCoding, []byte(codingNames[s.as]))
 	}
-	x.ctx.Response.SetBodyStream(s, -1)
-}
-
-// takesPieces refuses HTTP/1.0. Errors: VALIDATION_FAILED.
-func (x *exchange) takesPieces() error {
-	if x.ctx.Request.Header.IsHTTP11() {
-		return nil
-	}
-	return fault.Invalid(fault.Field{
-		Field: "request", Problem: "must be of HTTP/1.1 for an answer in pieces",
-	})
+	x.sendPieces(s)
 }
 
 // SupportsBodyWriteTo makes fasthttp use WriteTo, so that Read is for nobody.

@@ -135,7 +135,7 @@ func TestStreamIsRefusedAsAWhole(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	a = f.raw2(t, "GET", "GET /v1/whole HTTP/1.0\r\n\r\n")
-	if a.status != 400 || a.code(t) != "VALIDATION_FAILED" {
+	if a.status != 429 || a.code(t) != "RATE_LIMITED" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 }

@@ -11,9 +11,6 @@ import (
 	"pws/work"
 )
 
-// InboxItemsMax is how many items are kept for one agent.
-const InboxItemsMax = 1000
-
 // InboxItem is something that an agent is told of by itself. It holds no text that somebody wrote.
 type InboxItem struct {
 	Place identity.Place
@@ -33,13 +30,6 @@ type InboxItem struct {
 type Told struct {
 	Agent id.ID
 	InboxItem
-}
-
-// inboxBox is what one agent is told of, the oldest first.
-type inboxBox struct {
-	items []InboxItem
-	// covered says that the box has all of the entries up to one already.
-	covered uint64
 }
 
 // Inbox is what agents are told of by themselves. It is a function of the log, entry by entry: one
@@ -88,18 +78,11 @@ func (b *Inbox) add(one *Told) {
 	if one.Place.Entry <= box.covered {
 		return
 	}
+	if !box.admit(&one.InboxItem) {
+		return
+	}
 	b.mu.dirty[one.Agent] = struct{}{}
-	box.items = append(box.items, one.InboxItem)
-	if len(box.items) <= b.max {
-		return
-	}
-	goes := slices.IndexFunc(box.items, func(item InboxItem) bool { return item.Archived })
-	if goes <= 0 {
-		box.items = box.items[1:]
-		return
-	}
-	// Readers hold the old list.
-	box.items = slices.Concat(box.items[:goes], box.items[goes+1:])
+	box.add(&one.InboxItem, b.max)
 }
 
 // Mark takes in what an agent did with its items, for archived ones go first.
@@ -174,23 +157,25 @@ func (b *Inbox) Agents() []id.ID {
 	return slices.Collect(maps.Keys(b.mu.boxes))
 }
 
-// Saved is what is to be saved of an agent: its items, and the entry up to which they are all.
-func (b *Inbox) Saved(agent id.ID) (items []InboxItem, head uint64) {
+// Saved is what is to be saved of an agent, and the entry up to which it is complete. Callers do
+// not modify it.
+func (b *Inbox) Saved(agent id.ID) (saved SavedInbox, head uint64) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if box := b.mu.boxes[agent]; box != nil {
-		items = slices.Clip(box.items)
+		saved.Items, saved.Counts = slices.Clip(box.items), slices.Clone(box.counts)
 	}
-	return items, b.head.Load()
+	return saved, b.head.Load()
 }
 
 // Restore puts what was saved of an agent in the place of what is there. Entries up to the one that
 // it was saved with tell the agent nothing more.
-func (b *Inbox) Restore(agent id.ID, items []InboxItem, saved uint64) {
+func (b *Inbox) Restore(agent id.ID, saved SavedInbox, entry uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.boxes[agent] = &inboxBox{items: items, covered: saved}
-	b.reach(saved)
+	saved.Counts = slices.Clone(saved.Counts)
+	b.mu.boxes[agent] = newInboxBox(saved, entry)
+	b.reach(entry)
 }
 
 // TakeDirty names the agents whose boxes changed since the last time.

@@ -23,6 +23,8 @@ type inboxModel struct {
 	told     map[id.ID][]InboxItem
 	archived map[id.ID]map[identity.Place]bool
 	gone     map[id.ID]map[identity.Place]bool
+	// ofDay counts the items of each agent that were not dropped.
+	ofDay map[id.ID]map[InboxCount]int
 }
 
 func newInboxModel() *inboxModel {
@@ -30,6 +32,7 @@ func newInboxModel() *inboxModel {
 		told:     map[id.ID][]InboxItem{},
 		archived: map[id.ID]map[identity.Place]bool{},
 		gone:     map[id.ID]map[identity.Place]bool{},
+		ofDay:    map[id.ID]map[InboxCount]int{},
 	}
 }
 
@@ -37,9 +40,24 @@ func (m *inboxModel) tell(one Told) {
 	agent := one.Agent
 	if m.archived[agent] == nil {
 		m.archived[agent], m.gone[agent] = map[identity.Place]bool{}, map[identity.Place]bool{}
+		m.ofDay[agent] = map[InboxCount]int{}
 	}
+	most := map[work.NoticeKind]int{
+		work.NoticeMention: 20, work.NoticeReply: 100, work.NoticeMemberAdded: 20,
+	}[one.Kind]
+	day := InboxCount{Actor: one.Actor, Kind: one.Kind, Day: one.At / (24 * 3600 * 1000)}
+	if most > 0 && m.ofDay[agent][day] == most {
+		return
+	}
+	m.ofDay[agent][day]++
 	m.told[agent] = append(m.told[agent], one.InboxItem)
-	items := m.items(agent)
+	talk := func(kind work.NoticeKind) bool {
+		return kind != work.NoticeReviewRequested && kind != work.NoticeContributionDecided &&
+			kind != work.NoticeClaimExpired
+	}
+	items := slices.DeleteFunc(m.items(agent), func(item InboxItem) bool {
+		return talk(item.Kind) != talk(one.Kind)
+	})
 	if len(items) <= fewItems {
 		return
 	}
@@ -93,6 +111,26 @@ func drawMark(rt *rapid.T, agent id.ID, items []InboxItem) *identity.InboxMarked
 	return e
 }
 
+// drawTold draws what one entry tells an agent.
+func drawTold(rt *rapid.T, agent id.ID, entry uint64, day int64) []Told {
+	count := rapid.SampledFrom([]int{0, 1, 3, 8, 25}).Draw(rt, "count")
+	// Entries that are written at midnight may come in either order.
+	at := (day - int64(rapid.IntRange(0, 1).Draw(rt, "before"))) * dayMillis
+	kind := rapid.SampledFrom([]work.NoticeKind{
+		work.NoticeMention, work.NoticeMention, work.NoticeReply,
+		work.NoticeReviewRequested, work.NoticeMemberAdded,
+	}).Draw(rt, "kind")
+	actor := inboxAgent(10 + rapid.IntRange(0, 1).Draw(rt, "actor"))
+	told := make([]Told, count)
+	for nth := range told {
+		told[nth] = Told{agent, InboxItem{
+			Place: identity.Place{Entry: entry, Nth: uint16(nth)}, At: at, Kind: kind,
+			Project: inboxAgent(9), Actor: actor,
+		}}
+	}
+	return told
+}
+
 // Whatever agents are told and mark, the inbox has what the model has; and one that was saved at
 // any time and told of the same entries again, those that were saved included, has it too.
 func TestInboxIsItsModel(t *testing.T) {
@@ -103,11 +141,8 @@ func TestInboxIsItsModel(t *testing.T) {
 			return b
 		}
 		model, live, saved := newInboxModel(), fresh(), fresh()
-		entry := uint64(0)
-		both := func(do func(b *Inbox)) {
-			do(live)
-			do(saved)
-		}
+		entry, day := uint64(0), int64(20_000)
+		both := func(do func(b *Inbox)) { do(live); do(saved) }
 		steps := rapid.IntRange(1, 80).Draw(rt, "steps")
 		for range steps {
 			entry++
@@ -117,24 +152,27 @@ func TestInboxIsItsModel(t *testing.T) {
 				model.mark(e)
 				both(func(b *Inbox) { b.Mark(entry, e) })
 			} else {
-				count := rapid.SampledFrom([]int{0, 1, 3, 8}).Draw(rt, "count")
-				told := make([]Told, count)
-				for at := range told {
-					told[at] = Told{agent, InboxItem{
-						Place: identity.Place{Entry: entry, Nth: uint16(at)}, At: int64(entry),
-						Kind: work.NoticeMention, Project: inboxAgent(9),
-					}}
-					model.tell(told[at])
+				day += int64(rapid.IntRange(0, 9).Draw(rt, "day") / 9)
+				told := drawTold(rt, agent, entry, day)
+				for nth := range told {
+					model.tell(told[nth])
 				}
 				both(func(b *Inbox) { b.Tell(entry, slices.Clone(told)) })
+			}
+			for n := range 3 {
+				kept, _ := live.Saved(inboxAgent(n))
+				again, _ := saved.Saved(inboxAgent(n))
+				if !slices.Equal(kept.Counts, again.Counts) {
+					rt.Fatalf("counts %v, restored %v", kept.Counts, again.Counts)
+				}
 			}
 			if rapid.IntRange(0, 19).Draw(rt, "save") == 0 {
 				saved = fresh()
 				for agent := range live.TakeDirty() {
-					if items, head := live.Saved(agent); head != entry {
+					if saving, head := live.Saved(agent); head != entry {
 						rt.Fatalf("saved at %d, want %d", head, entry)
 					} else {
-						saved.Restore(agent, items, head)
+						saved.Restore(agent, saving, head)
 					}
 				}
 				live.GiveBack(map[id.ID]struct{}{
@@ -201,8 +239,33 @@ func TestInboxReadersHoldWhatTheyRead(t *testing.T) {
 			})
 			continue
 		}
-		b.Tell(entry, []Told{{agent, InboxItem{}}})
+		b.Tell(entry, []Told{{agent, InboxItem{Kind: work.NoticeReviewRequested}}})
 	}
 	close(done)
 	readers.Wait()
+}
+
+// However many agents mention one, the counts are bounded, and those of days that are over go.
+func TestInboxCountsAreBounded(t *testing.T) {
+	b, agent := NewInbox(), inboxAgent(0)
+	tell := func(entry uint64, author int, day int64) {
+		b.Tell(entry, []Told{{agent, InboxItem{
+			Kind: work.NoticeMention, At: day * dayMillis,
+			Actor: id.New(int64(author), [10]byte{}),
+		}}})
+	}
+	for n := range InboxCountsMax + 5 {
+		tell(uint64(n)+1, n, 7)
+	}
+	saved, _ := b.Saved(agent)
+	if n := len(saved.Counts); n != InboxCountsMax || len(saved.Items) != InboxItemsMax {
+		t.Fatalf("%d counts, %d items", n, len(saved.Items))
+	}
+	if first := saved.Counts[0].Actor; first != id.New(5, [10]byte{}) {
+		t.Fatalf("the oldest count is of %v", first)
+	}
+	tell(5000, 1, 9)
+	if saved, _ := b.Saved(agent); len(saved.Counts) != 1 || saved.Counts[0].Day != 9 {
+		t.Fatalf("%d counts are left", len(saved.Counts))
+	}
 }

@@ -25,7 +25,7 @@ type victim struct {
 // compact moves live sections out of the files that are the worst to keep and returns the run's
 // changes with the moved sections, and the numbers of the files that nothing needs any more.
 func (w *Writer) compact(changes *table) (*table, map[uint32]bool, error) {
-	victims := w.victims(changes)
+	victims := w.permitted(w.victims(changes))
 	dropped := map[uint32]bool{}
 	if len(victims) == 0 {
 		return changes, dropped, nil
@@ -62,6 +62,18 @@ func (w *Writer) compact(changes *table) (*table, map[uint32]bool, error) {
 	}
 	out, err := w.carryDeletions(moved, dropped, indexes)
 	return out, dropped, err
+}
+
+// permitted leaves out the files that have to be copied where there is no space for the copy.
+func (w *Writer) permitted(victims []victim) []victim {
+	var bytes int64
+	for _, v := range victims {
+		bytes += v.liveAfter
+	}
+	if bytes == 0 || w.s.o.MayCompact == nil || w.s.o.MayCompact(bytes) {
+		return victims
+	}
+	return slices.DeleteFunc(victims, func(v victim) bool { return !v.free })
 }
 
 // victims are the files to rewrite, the best bargain first: files without live sections always,
@@ -125,7 +137,8 @@ func boolFirst(a, b bool) int {
 }
 
 // drain copies the live sections of a file into the run until the budget is used up, and reports
-// whether all of them are out. Sections move as stored, checked but not decompressed.
+// whether all of them are out. Sections move as stored: they are checked and sealed anew, and not
+// decompressed.
 func (w *Writer) drain(v victim, changes *table, budget int64, unlimited bool) (
 	index *table, emptied bool, err error) {
 	t, err := v.readIndex(&v.footer.crc)
@@ -153,6 +166,7 @@ func (w *Writer) drain(v victim, changes *table, budget int64, unlimited bool) (
 		if err := w.start(); err != nil {
 			return nil, false, err
 		}
+		sealSection(b, w.seed)
 		w.buf = append(w.buf, b...)
 		if err := w.added(t.key(i), e.position, len(b)); err != nil {
 			return nil, false, err

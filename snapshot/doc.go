@@ -20,15 +20,22 @@
 //	+--------+---------+---------+     +-------+--------+
 //
 //	header   magic "PWSSECT1" (8) | version (4) | number (4) | zero (4) | crc of these (4)
-//	section  crc of what follows (4) | stored length (4) | raw length (4) | position (8) |
+//	section  crc, see below (4) | stored length (4) | raw length (4) | position (8) |
 //	         codec (1): 0 raw, 1 zstd | key length (1) | zero (2) | key | stored bytes
 //	index    per key, in ascending order of keys:
 //	         key length (1) | kind (1): 0 section, 1 deletion | key | position (uvarint) |
 //	         offset of the section (uvarint) | its length with header (uvarint)
 //	footer   index offset (8) | index length (8) | keys (8) | number (4) | crc of index (4) |
-//	         zero (4) | magic "PWSSECTF" (8) | crc of these (4)
+//	         salt (4) | magic "PWSSECTF" (8) | crc of these (4)
 //
-// A manifest:
+// The salt is drawn at random for each file. The crc of a section is that of the crc of number and
+// salt, continued over the rest of the section: it binds the content to its key, its position and
+// its file. So a section of another file is refused, and, because the manifest names the footer, a
+// file that was written under the same number at another time is refused too. Version 1 of section
+// files has salt 0 and the crc of the rest of the section alone; such files are still read, and
+// what is moved out of them is sealed anew.
+//
+// A manifest, version 1:
 //
 //	magic "PWSMANI1" (8) | version (4) | generation (4) | position (8) | files (4) |
 //	per file, oldest first: number (4) | size (8) | crc of its footer (4) |

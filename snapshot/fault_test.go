@@ -6,6 +6,7 @@ import (
 	"maps"
 	"testing"
 
+	"pws/internal/disk"
 	"pws/internal/disk/disktest"
 )
 
@@ -262,13 +263,13 @@ func (st *story) damaged(t *testing.T, d *disktest.Disk, name, what string) {
 func TestEveryByteIsGuarded(t *testing.T) {
 	st := newStory()
 	end := st.finished(t)
-	for name, n := range end.Names {
+	for name, n := range end.Files() {
 		for at := 0; at < len(n.Data); at += stride {
 			d := end.AfterCrash(disktest.CrashKeepsAll)
-			d.Names[name].Data[at] ^= 1 << (at % 8)
+			d.Files()[name].Data[at] ^= 1 << (at % 8)
 			st.damaged(t, d, name, fmt.Sprintf("bit flip at %d", at))
 			d = end.AfterCrash(disktest.CrashKeepsAll)
-			d.Names[name].Data = d.Names[name].Data[:at]
+			d.Files()[name].Data = d.Files()[name].Data[:at]
 			st.damaged(t, d, name, fmt.Sprintf("cut at %d", at))
 		}
 	}
@@ -279,7 +280,7 @@ func TestLostNewestManifestIsNoticed(t *testing.T) {
 	d := st.finished(t)
 	// Without its two newest manifests a directory would look like an older one.
 	for run := storyRuns - 1; run <= storyRuns; run++ {
-		delete(d.Names, "d/"+manifestName(uint32(run)))
+		d.Lose("d/" + manifestName(uint32(run)))
 	}
 	if _, err := st.open(d); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("open: %v", err)
@@ -297,7 +298,7 @@ func TestDamageDoesNotStopRuns(t *testing.T) {
 	s := mustOpen(t, o)
 	mustRun(t, s, 1, map[string]string{"bad": "to be damaged", "good": "kept"})
 	e, _ := s.state.Load().find("bad")
-	d.Names["d/"+sectionsName(1)].Data[e.offset+sectionHeadBytes+3] ^= 1
+	d.Files()["d/"+sectionsName(1)].Data[e.offset+sectionHeadBytes+3] ^= 1
 	var c *CorruptError
 	if _, _, _, err := s.Read("bad"); !errors.As(err, &c) || c.Offset != int64(e.offset) {
 		t.Fatalf("read: %v", err)
@@ -314,4 +315,79 @@ func TestDamageDoesNotStopRuns(t *testing.T) {
 	mustRun(t, s, 30, map[string]string{"bad": "written anew"})
 	mustRun(t, s, 31, nil)
 	wantContents(t, s, map[string]string{"bad": "written anew", "good": "kept", "other": "19"})
+}
+
+// TestFullDisk commits on a disk that is too small, by a little more each time: the fault says that
+// the disk is full, the generation before stays, and with space the same run succeeds.
+func TestFullDisk(t *testing.T) {
+	const step = 31
+	for more, done := 0, false; !done; more += step {
+		st, d := newStory(), disktest.New()
+		st.o.disk = d
+		s, err := Open(st.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := st.commit(s, 1); err != nil {
+			t.Fatal(err)
+		}
+		d.Capacity = d.Used() + 1 + more
+		if err = st.commit(s, 2); err == nil {
+			done = true
+		} else if !disk.IsFull(err) || errors.Is(err, ErrUncertain) {
+			t.Fatalf("%d bytes: %v", more, err)
+		}
+		if err != nil && s.Position() != 1 {
+			t.Fatalf("%d bytes: the position is %d", more, s.Position())
+		}
+		d.Capacity = 0
+		if err := st.commit(s, 2); err != nil {
+			t.Fatalf("%d bytes, then space: %v", more, err)
+		}
+		if s.Position() != 2 {
+			t.Fatalf("%d bytes, then space: the position is %d", more, s.Position())
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if more == 0 && done {
+			t.Fatal("the disk was never full")
+		}
+	}
+}
+
+// TestNoCompactionWithoutSpace goes on saving while nothing may be moved out of old files, and
+// compacts as soon as it may.
+func TestNoCompactionWithoutSpace(t *testing.T) {
+	st, d := newStory(), disktest.New()
+	st.o.disk = d
+	permitted := false
+	st.o.MayCompact = func(int64) bool { return permitted }
+	s, err := Open(st.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for run := 1; run <= storyRuns; run++ {
+		if run == storyRuns {
+			if files := len(s.state.Load().files); files <= st.o.FilesMax {
+				t.Fatalf("%d files, as if they had been compacted", files)
+			}
+			permitted = true
+		}
+		if err := st.commit(s, run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files := len(s.state.Load().files); files > st.o.FilesMax {
+		t.Fatalf("%d files, though they may be compacted", files)
+	}
+	for key, want := range st.states[storyRuns] {
+		got, _, ok, err := s.Read(key)
+		if err != nil || !ok || string(got) != want {
+			t.Fatalf("%s is %q, not %q: %v", key, got, want, err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

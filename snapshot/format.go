@@ -8,7 +8,9 @@ import (
 )
 
 const (
-	formatVersion = 1
+	// formatVersion is that of section files, manifestVersion that of manifests.
+	formatVersion   = 2
+	manifestVersion = 1
 
 	sectionsPrefix = "sections-"
 	manifestPrefix = "manifest-"
@@ -44,8 +46,23 @@ func appendHeader(b []byte, number uint32) []byte {
 	return disk.AppendHeader(b, headerMagic, formatVersion, number)
 }
 
-func checkHeader(name string, b []byte, number uint32) error {
-	return disk.CheckHeader(name, b, headerMagic, formatVersion, number)
+// checkHeader also says which version a file has.
+func checkHeader(name string, b []byte, number uint32) (version uint32, err error) {
+	version = formatVersion
+	if len(b) >= headerBytes && le.Uint32(b[8:]) == 1 {
+		version = 1
+	}
+	return version, disk.CheckHeader(name, b, headerMagic, version, number)
+}
+
+// seedOf is what the checksums of the sections of a file begin with: in version 1 nothing. The salt
+// is drawn for each file, so that a section of another file, or of a file that had the same number
+// in another history of the directory, does not pass.
+func seedOf(version, number, salt uint32) uint32 {
+	if version == 1 {
+		return 0
+	}
+	return disk.Checksum(le.AppendUint32(le.AppendUint32(nil, number), salt))
 }
 
 // sectionHead is the fixed front of a section as stored.
@@ -57,7 +74,7 @@ type sectionHead struct {
 }
 
 // appendSection appends one complete section. The caller has checked the limits.
-func appendSection(b []byte, key string, position uint64, data []byte) []byte {
+func appendSection(b []byte, seed uint32, key string, position uint64, data []byte) []byte {
 	start := len(b)
 	b = append(b, make([]byte, sectionHeadBytes)...)
 	b = append(b, key...)
@@ -68,17 +85,20 @@ func appendSection(b []byte, key string, position uint64, data []byte) []byte {
 	le.PutUint64(head[12:], position)
 	head[20] = codec
 	head[21] = byte(len(key))
-	le.PutUint32(head, disk.Checksum(head[4:]))
+	sealSection(head, seed)
 	return b
 }
 
+// sealSection puts the checksum in front of a section.
+func sealSection(b []byte, seed uint32) { le.PutUint32(b, disk.UpdateChecksum(seed, b[4:])) }
+
 // parseSection checks the bytes of one section and returns its parts; both alias b.
-func parseSection(name string, offset int64, b []byte) (sectionHead, []byte, error) {
+func parseSection(name string, offset int64, seed uint32, b []byte) (sectionHead, []byte, error) {
 	var h sectionHead
 	if len(b) < sectionHeadBytes {
 		return h, nil, disk.Corrupt(name, offset, "section is shorter than its head")
 	}
-	if disk.Checksum(b[4:]) != le.Uint32(b) {
+	if disk.UpdateChecksum(seed, b[4:]) != le.Uint32(b) {
 		return h, nil, disk.Corrupt(name, offset, "section checksum does not match")
 	}
 	h.stored, h.raw = le.Uint32(b[4:]), le.Uint32(b[8:])
@@ -107,13 +127,13 @@ func decodeSection(name string, offset int64, h sectionHead, stored []byte) ([]b
 
 type footer struct {
 	indexOffset, indexLen, keys uint64
-	number, indexCRC, crc       uint32
+	number, indexCRC, salt, crc uint32
 }
 
 func appendFooter(b []byte, f footer) []byte {
 	return disk.AppendFooter(b, footerMagic, disk.Footer{
 		Words:  [3]uint64{f.indexOffset, f.indexLen, f.keys},
-		Number: f.number, IndexCRC: f.indexCRC,
+		Number: f.number, IndexCRC: f.indexCRC, Salt: f.salt,
 	})
 }
 
@@ -124,7 +144,7 @@ func parseFooter(name string, b []byte, size int64) (footer, error) {
 		return footer{}, err
 	}
 	f := footer{indexOffset: g.Words[0], indexLen: g.Words[1], keys: g.Words[2],
-		number: g.Number, indexCRC: g.IndexCRC, crc: g.CRC}
+		number: g.Number, indexCRC: g.IndexCRC, salt: g.Salt, crc: g.CRC}
 	at := size - footerBytes
 	if f.indexOffset < headerBytes || f.indexOffset > uint64(at) ||
 		f.indexLen != uint64(at)-f.indexOffset || f.keys > f.indexLen/5+1 {
@@ -206,7 +226,7 @@ type manifest struct {
 func appendManifest(b []byte, m manifest) []byte {
 	start := len(b)
 	b = append(b, manifestMagic...)
-	b = le.AppendUint32(b, formatVersion)
+	b = le.AppendUint32(b, manifestVersion)
 	b = le.AppendUint32(b, m.generation)
 	b = le.AppendUint64(b, m.position)
 	return disk.AppendFileRefs(b, start, m.files)
@@ -214,7 +234,7 @@ func appendManifest(b []byte, m manifest) []byte {
 
 func parseManifest(name string, b []byte, generation uint32) (manifest, error) {
 	var m manifest
-	err := disk.CheckManifest(name, b, manifestMagic, formatVersion, manifestHeadBytes)
+	err := disk.CheckManifest(name, b, manifestMagic, manifestVersion, manifestHeadBytes)
 	if err != nil {
 		return m, err
 	}

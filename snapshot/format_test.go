@@ -68,7 +68,7 @@ func sectionFileOf(sections, index []byte, keys uint64) []byte {
 // readAll opens bytes as a section file and reads every section; only damage may come of it.
 func readAll(t *testing.T, b []byte) {
 	d := disktest.New()
-	d.Names["d/"+sectionsName(1)] = &disktest.Inode{Data: b}
+	d.Put("d/"+sectionsName(1), b)
 	sf, table, err := openSections(d, "d", disk.FileRef{Number: 1, Size: int64(len(b)),
 		FooterCRC: tailCRC(b)})
 	if err != nil {
@@ -95,7 +95,8 @@ func tailCRC(b []byte) uint32 {
 }
 
 func FuzzSectionFile(f *testing.F) {
-	section := appendSection(nil, "key", 7, bytes.Repeat([]byte("x"), 100))
+	seed := seedOf(formatVersion, 1, 0)
+	section := appendSection(nil, seed, "key", 7, bytes.Repeat([]byte("x"), 100))
 	entries := appendIndexEntry(nil, []byte("key"),
 		entry{offset: headerBytes, size: uint32(len(section)), position: 7})
 	f.Add(section, entries, uint64(1))
@@ -107,7 +108,7 @@ func FuzzSectionFile(f *testing.F) {
 		if len(sections) >= sectionHeadBytes {
 			// A section whose own checksum holds, so that its lengths are believed.
 			s := bytes.Clone(sections)
-			le.PutUint32(s, disk.Checksum(s[4:]))
+			sealSection(s, seedOf(formatVersion, 1, 0))
 			keyLen := min(int(s[21]), len(s)-sectionHeadBytes, KeyBytesMax)
 			e := entry{offset: headerBytes, size: uint32(len(s)), position: le.Uint64(s[12:])}
 			key := s[sectionHeadBytes : sectionHeadBytes+keyLen]

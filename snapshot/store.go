@@ -23,6 +23,10 @@ type Options struct {
 	// CompactionBytes is what one run may move out of old files; a run that writes much may move
 	// twice what it writes. Default 64 MiB.
 	CompactionBytes int64
+	// Room, where it is set, is asked BEFORE each write of so many bytes; its error fails the run.
+	Room func(bytes int64) error
+	// MayCompact, where it is set, says whether a run may move so many bytes out of old files.
+	MayCompact func(bytes int64) bool
 
 	disk disk.Disk
 }
@@ -42,6 +46,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.disk == nil {
 		o.disk = disk.OS{}
+	}
+	if o.Room != nil {
+		o.disk = disk.Guard(o.disk, o.Room)
 	}
 	return o, nil
 }
@@ -81,6 +88,7 @@ type sectionFile struct {
 	number uint32
 	size   int64
 	footer footer
+	seed   uint32 // of the checksums of its sections
 	f      disk.File
 	// deletions is how many keys the file only deletes.
 	deletions int
@@ -157,11 +165,15 @@ func (s *Store) load() error {
 		}
 		sound = err == nil
 	}
-	if err := s.removeLeftovers(names, sound); err != nil {
-		st.close()
-		return err
+	// A process that was killed may have left the manifest under its name with that name not durable
+	// yet: it has to be BEFORE what only an older manifest needs is removed.
+	if err = s.o.disk.SyncDir(s.o.Dir); err == nil {
+		err = s.removeLeftovers(names, sound)
 	}
-	return nil
+	if err != nil {
+		st.close()
+	}
+	return err
 }
 
 // listing is what the names in a directory say.
@@ -279,7 +291,8 @@ func (sf *sectionFile) readIndex(footerCRC *uint32) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkHeader(sf.name, head, sf.number); err != nil {
+	version, err := checkHeader(sf.name, head, sf.number)
+	if err != nil {
 		return nil, err
 	}
 	tail, err := readRange(sf.f, sf.name, size-footerBytes, footerBytes)
@@ -291,6 +304,11 @@ func (sf *sectionFile) readIndex(footerCRC *uint32) (*table, error) {
 	}
 	if sf.footer.number != sf.number || (footerCRC != nil && sf.footer.crc != *footerCRC) {
 		return nil, disk.Corrupt(sf.name, size-footerBytes, "footer is not the one of the manifest")
+	}
+	// An index that is read again, while others read sections by the seed, has the footer of the
+	// manifest and so the same seed, which must not be written then.
+	if seed := seedOf(version, sf.number, sf.footer.salt); seed != sf.seed {
+		sf.seed = seed
 	}
 	index, err := readRange(sf.f, sf.name, int64(sf.footer.indexOffset), int64(sf.footer.indexLen))
 	if err != nil {
@@ -393,7 +411,7 @@ func (sf *sectionFile) readWhole(key []byte, e entry) ([]byte, error) {
 }
 
 func (sf *sectionFile) parse(key []byte, e entry, b []byte) (sectionHead, []byte, error) {
-	h, stored, err := parseSection(sf.name, int64(e.offset), b)
+	h, stored, err := parseSection(sf.name, int64(e.offset), sf.seed, b)
 	if err == nil && (string(h.key) != string(key) || h.position != e.position) {
 		err = disk.Corrupt(sf.name, int64(e.offset), "section is not the one in the index")
 	}

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -26,6 +27,8 @@ type Writer struct {
 
 	f       disk.File // the temporary file; nil until something is written
 	tmp     string
+	salt    uint32
+	seed    uint32 // of the checksums of sections
 	buf     []byte
 	offset  uint64 // of the next section
 	pending table  // in order of Put and Delete, the later of one key wins
@@ -65,7 +68,7 @@ func (w *Writer) Put(key string, position uint64, data []byte) error {
 		return w.fail(err)
 	}
 	before := len(w.buf)
-	w.buf = appendSection(w.buf, key, position, data)
+	w.buf = appendSection(w.buf, w.seed, key, position, data)
 	return w.fail(w.added([]byte(key), position, len(w.buf)-before))
 }
 
@@ -107,6 +110,10 @@ func (w *Writer) start() error {
 		return err
 	}
 	w.f = f
+	var random [4]byte
+	rand.Read(random[:])
+	w.salt = le.Uint32(random[:])
+	w.seed = seedOf(formatVersion, w.number, w.salt)
 	w.buf = appendHeader(w.buf, w.number)
 	w.offset = headerBytes
 	return nil
@@ -298,7 +305,8 @@ func (w *Writer) seal(changes *table) (*sectionFile, error) {
 	if err := w.start(); err != nil {
 		return nil, err
 	}
-	f := footer{indexOffset: w.offset, keys: uint64(changes.len()), number: w.number}
+	f := footer{indexOffset: w.offset, keys: uint64(changes.len()), number: w.number,
+		salt: w.salt}
 	start := len(w.buf)
 	for i, e := range changes.entries {
 		w.buf = appendIndexEntry(w.buf, changes.key(i), e)

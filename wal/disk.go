@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 
 	tidwall "github.com/tidwall/wal"
-	"golang.org/x/sys/unix"
+
+	files "pws/internal/disk"
 )
 
 // disk is every call that touches the file system, so that tests can make each of them fail.
@@ -19,8 +20,10 @@ type disk interface {
 	ReadDir(dir string) ([]os.DirEntry, error)
 	// ReadFile reads a whole file into buf, or into a longer one.
 	ReadFile(path string, buf []byte) ([]byte, error)
-	// Truncate shortens a file and makes that durable.
+	// Truncate shortens a file; a Sync makes that durable.
 	Truncate(path string, size int64) error
+	// Sync makes the bytes and the length of a file durable.
+	Sync(path string) error
 	// Remove removes a file.
 	Remove(path string) error
 	// SyncDir makes the names in a directory durable.
@@ -40,12 +43,7 @@ type store interface {
 
 type osDisk struct{}
 
-func (d osDisk) MakeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return err
-	}
-	return d.SyncDir(filepath.Dir(dir))
-}
+func (osDisk) MakeDir(dir string) error { return files.OS{}.MakeDir(dir) }
 
 func (osDisk) ReadDir(dir string) ([]os.DirEntry, error) { return os.ReadDir(dir) }
 
@@ -74,39 +72,23 @@ func (osDisk) ReadFile(path string, buf []byte) ([]byte, error) {
 	return buf[:n], err
 }
 
-func (osDisk) Truncate(path string, size int64) error {
+func (osDisk) Truncate(path string, size int64) error { return os.Truncate(path, size) }
+
+func (osDisk) Sync(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	if err := f.Truncate(size); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := f.Sync(); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	return f.Close()
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func (osDisk) Remove(path string) error { return os.Remove(path) }
 
-func (osDisk) SyncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	return f.Close()
-}
+func (osDisk) SyncDir(dir string) error { return files.OS{}.SyncDir(dir) }
 
 func (osDisk) Free(dir string) (int64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
-	}
-	return int64(st.Bavail) * int64(st.Bsize), nil
+	free, _, err := files.Free(dir)
+	return free, err
 }
 
 func (osDisk) OpenStore(dir string, segmentBytes int) (store, error) {
@@ -147,11 +129,11 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = files.TryLock(f, true)
 	if err == nil {
 		return f, nil
 	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, files.ErrLocked) {
 		err = fmt.Errorf("%w: %s", ErrLocked, dir)
 	}
 	return nil, errors.Join(err, f.Close())

@@ -149,6 +149,51 @@ func TestNoSpace(t *testing.T) {
 	f.wait(1)
 }
 
+// TestReservedEntriesUseTheReserve goes on with small entries while others are refused, down to the
+// floor, and with what others need on top of the reserve.
+func TestReservedEntriesUseTheReserve(t *testing.T) {
+	d := newGateDisk()
+	close(d.release)
+	var now, needs atomic.Int64
+	l, _ := mustOpen(t, Options{Dir: t.TempDir(), ReserveBytes: 1000, FloorBytes: 200, disk: d,
+		Needs: needs.Load, now: func() time.Time { return time.Unix(0, now.Load()) }})
+	defer mustClose(t, l)
+	for _, c := range []struct {
+		free, needs        int64
+		ordinary, reserved error
+	}{
+		{2000, 0, nil, nil},
+		{2000, 1000, ErrNoSpace, nil},
+		{1000, 0, ErrNoSpace, nil},
+		{200 + entryOverheadBytes, 0, ErrNoSpace, nil},
+		{199 + entryOverheadBytes, 0, ErrNoSpace, ErrNoSpace},
+		{0, 0, ErrNoSpace, ErrNoSpace},
+		{2000, -5000, nil, nil},
+	} {
+		d.free.Store(c.free)
+		needs.Store(c.needs)
+		for reserved, want := range map[bool]error{false: c.ordinary, true: c.reserved} {
+			// The committer has looked at the disk AFTER the last entry, or will not any more.
+			space := l.Space()
+			for space.FreeBytes != c.free {
+				now.Add(int64(freeAgeMax))
+				space = l.Space()
+			}
+			if space.Writable != (c.ordinary == nil) || space.KeptBytes != 1000+max(0, c.needs) {
+				t.Errorf("%+v: %+v", c, space)
+			}
+			f := newFate()
+			_, err := l.append(nil, f, reserved)
+			if !errors.Is(err, want) {
+				t.Errorf("%+v, reserved %v: %v", c, reserved, err)
+			}
+			if err == nil {
+				f.wait(1)
+			}
+		}
+	}
+}
+
 // TestSpaceIsCountedWhileQueued fills the queue during one sync: what waits counts as written.
 func TestSpaceIsCountedWhileQueued(t *testing.T) {
 	d := newGateDisk()
@@ -254,6 +299,10 @@ func TestCutWhileAppending(t *testing.T) {
 		}
 	}
 	wg.Wait()
+	// A fast disk may have taken all entries BEFORE the first cut.
+	if err := l.CutBefore(l.Durable()); err != nil {
+		t.Fatal(err)
+	}
 	mustClose(t, l)
 	l, rec := mustOpen(t, Options{Dir: dir})
 	if rec.Last != writers*each || rec.First < 10 {

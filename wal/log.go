@@ -22,6 +22,15 @@ type Options struct {
 	// ReserveBytes is the free disk space below which Append answers ErrNoSpace; default 64 MiB,
 	// negative switches the check off.
 	ReserveBytes int64
+	// FloorBytes is the part of the reserve that AppendReserved leaves free; default an eighth of
+	// the reserve.
+	FloorBytes int64
+	// Needs, where it is set, is how many bytes have to stay free for others on top of the reserve.
+	// It is called under the lock of the log.
+	Needs func() int64
+	// Free is the number of bytes that can still be written to the file system of a directory; the
+	// default asks the operating system.
+	Free func(dir string) (int64, error)
 	// QueueBytesMax is how much may wait for the disk before Append answers ErrBusy; default
 	// 64 MiB. Each entry counts entryOverheadBytes more than its length.
 	QueueBytesMax int64
@@ -150,6 +159,7 @@ func (o *Options) complete() error {
 	o.Dir = dir
 	def(&o.SegmentBytes, 8<<20)
 	def(&o.ReserveBytes, 64<<20)
+	def(&o.FloorBytes, o.ReserveBytes/8)
 	def(&o.QueueBytesMax, 64<<20)
 	def(&o.BatchBytesMax, 4<<20)
 	def(&o.FirstPosition, 1)
@@ -162,6 +172,9 @@ func (o *Options) complete() error {
 	}
 	if o.now == nil {
 		o.now = time.Now
+	}
+	if o.Free == nil {
+		o.Free = o.disk.Free
 	}
 	return nil
 }
@@ -186,6 +199,13 @@ func open(o Options, lock *os.File) (*Log, error) {
 	if t := s.torn; t != nil {
 		rec.TornBytes, rec.TornFile, rec.TornOffset = t.bytes, t.file, t.offset
 		if err := o.disk.Truncate(t.file, t.offset); err != nil {
+			return nil, wrap("repair", err)
+		}
+	}
+	if n := len(segs); n > 0 {
+		// A process that was killed may have written the last records without an fsync. They are
+		// reported as durable from here on, and so is the repair.
+		if err := o.disk.Sync(segs[n-1].path); err != nil {
 			return nil, wrap("repair", err)
 		}
 	}
@@ -234,8 +254,18 @@ func wrap(what string, err error) error { return fmt.Errorf("wal: %s: %w", what,
 // It returns ErrBusy, ErrNoSpace, ErrTooLarge, ErrLatched or ErrClosed; then the entry was not
 // taken, c is not called and no position is used up.
 func (l *Log) Append(payload []byte, c Committed) (pos uint64, err error) {
+	return l.append(payload, c, false)
+}
+
+// AppendReserved is Append for small entries that matter more than others: it uses the reserve,
+// down to Options.FloorBytes.
+func (l *Log) AppendReserved(payload []byte, c Committed) (pos uint64, err error) {
+	return l.append(payload, c, true)
+}
+
+func (l *Log) append(payload []byte, c Committed, reserved bool) (pos uint64, err error) {
 	l.mu.Lock()
-	if err := l.admit(len(payload)); err != nil {
+	if err := l.admit(len(payload), reserved); err != nil {
 		l.mu.Unlock()
 		return 0, err
 	}
@@ -253,7 +283,7 @@ func (l *Log) Append(payload []byte, c Committed) (pos uint64, err error) {
 }
 
 // admit says whether an entry can be taken now. The caller holds the lock.
-func (l *Log) admit(size int) error {
+func (l *Log) admit(size int, reserved bool) error {
 	l.mu.touched = true
 	cost := int64(size) + entryOverheadBytes
 	switch {
@@ -265,7 +295,7 @@ func (l *Log) admit(size int) error {
 		return ErrTooLarge
 	case l.mu.queueBytes > 0 && l.mu.queueBytes+cost > l.opts.QueueBytesMax:
 		return ErrBusy
-	case l.opts.ReserveBytes >= 0 && !l.hasSpace(cost):
+	case l.opts.ReserveBytes >= 0 && !l.hasSpace(cost, l.keeps(reserved)):
 		return ErrNoSpace
 	}
 	return nil
@@ -274,12 +304,23 @@ func (l *Log) admit(size int) error {
 // freeAgeMax bounds how often an idle or a full log asks for the free space.
 const freeAgeMax = 2 * time.Millisecond
 
-// hasSpace says whether an entry leaves the reserve untouched. All that is queued counts as not yet
+// keeps is how much space an entry has to leave free.
+func (l *Log) keeps(reserved bool) int64 {
+	switch {
+	case reserved:
+		return l.opts.FloorBytes
+	case l.opts.Needs == nil:
+		return l.opts.ReserveBytes
+	}
+	return l.opts.ReserveBytes + max(0, l.opts.Needs())
+}
+
+// hasSpace says whether an entry leaves so much space free. All that is queued counts as not yet
 // written. The committer looks at the free space after each batch, so Append has to ask only when
 // the committer was idle, and when there was too little. The caller holds the lock.
-func (l *Log) hasSpace(cost int64) bool {
+func (l *Log) hasSpace(cost, keep int64) bool {
 	enough := func() bool {
-		return l.mu.freeBytes-l.mu.queueBytes-cost >= l.opts.ReserveBytes
+		return l.mu.freeBytes-l.mu.queueBytes-cost >= keep
 	}
 	if !l.mu.idle && enough() {
 		return true
@@ -292,11 +333,34 @@ func (l *Log) hasSpace(cost int64) bool {
 
 // free is the free space; a file system that cannot say has none.
 func (l *Log) free() int64 {
-	n, err := l.disk.Free(l.opts.Dir)
+	n, err := l.opts.Free(l.opts.Dir)
 	if err != nil {
 		return 0
 	}
 	return n
+}
+
+// Space is the room for entries at one moment.
+type Space struct {
+	FreeBytes int64 // on the disk; what is queued counts as written
+	KeptBytes int64 // what Append leaves free; 0 with the reserve switched off
+	Writable  bool  // Append takes small entries
+}
+
+// Space looks at the disk now, or has looked a moment ago.
+func (l *Log) Space() Space {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.opts.now()
+	if l.opts.ReserveBytes < 0 || l.mu.freeAt.IsZero() || now.Sub(l.mu.freeAt) >= freeAgeMax {
+		l.mu.freeBytes, l.mu.freeAt = l.free(), now
+	}
+	s := Space{FreeBytes: l.mu.freeBytes - l.mu.queueBytes, Writable: l.mu.failed == nil}
+	if l.opts.ReserveBytes >= 0 {
+		s.KeptBytes = l.keeps(false)
+		s.Writable = s.Writable && s.FreeBytes-entryOverheadBytes >= s.KeptBytes
+	}
+	return s
 }
 
 // Durable is a position: every entry up to it is on disk, and its Committed has returned.

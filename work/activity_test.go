@@ -24,6 +24,10 @@ var silent = map[work.Kind]string{
 	36: "the project's creation in front of it says so; its records tell of another project's past",
 	42: "who watches is nobody's business",
 	43: "who watches is nobody's business",
+	44: "what an agent gives up in its workspace is its own",
+	45: "whether a discussion takes comments is read from it",
+	46: "what was deleted is not talked about",
+	47: "what was deleted is not talked about",
 }
 
 // TestEveryKindIsToldOrSilent fails for a new kind of event of which nobody has thought.

@@ -77,6 +77,8 @@ type ImportProject struct {
 	// Imports have no authors here, and the credits of the bundle. InheritedImports are those that
 	// the project of the bundle came with, the newest first.
 	Imports, InheritedImports []BundledImport
+	// Origins are the projects that the files came from as the bundle says it.
+	Origins []FileOrigin
 }
 
 // Authorize lets any agent import, as any may create.

@@ -31,6 +31,7 @@ func (b *bundleImport) importImports() {
 		made := from.Record
 		made.ID, made.CreatedBy, made.CreatedAt = b.next(), b.stamp.Agent, b.stamp.Now
 		made.Changeset = b.changeset(from.Record.Changeset, field+".changeset_id")
+		made.Origins = b.origins(made.Origins, made.origin(b.ID))
 		b.bring(&made)
 		for at := range from.Credits[:min(len(from.Credits), CreditsMax)] {
 			made.Credits = append(made.Credits, b.brought(&from.Credits[at]))
@@ -40,6 +41,7 @@ func (b *bundleImport) importImports() {
 		b.event.Imports = append(b.event.Imports, &made)
 	}
 	b.inheritImports()
+	b.event.Imported.Origins = b.origins(b.Origins)
 	if files > ImportedFilesMax {
 		b.fault("imports", fmt.Sprintf("must have written at most %d files", ImportedFilesMax))
 	}
@@ -56,9 +58,22 @@ func (b *bundleImport) inheritImports() {
 	for nth := range b.InheritedImports {
 		made := b.InheritedImports[nth].Record
 		made.CreatedBy, made.CreatedAt = b.stamp.Agent, b.stamp.Now
+		made.Origins = b.origins(made.Origins, made.origin(b.ID))
 		b.texts += made.bytes()
 		b.event.Imported.Imports = append(b.event.Imported.Imports, &made)
 	}
+}
+
+// origins are those that the bundle names, without those that are known. The new project decides
+// who may read of them.
+func (b *bundleImport) origins(named []FileOrigin, known ...FileOrigin) (kept []FileOrigin) {
+	for _, one := range named {
+		one.Project = b.ID
+		if !slices.Contains(known, one) && !slices.Contains(kept, one) && len(kept) < OriginsMax {
+			kept = append(kept, one)
+		}
+	}
+	return kept
 }
 
 // bring names an import as the source of its changeset, where that came along and is what the

@@ -301,11 +301,11 @@ func (o *overlay) set(path string, next *standing) {
 	o.changed[path] = next
 }
 
-// decideOperations is judgeOperations for those who tell the first fault alone.
+// decideOperations is judgeOperations with all faults as one error.
 func decideOperations(p *Project, wished []Operation) (*ChangesetPublished, []Blob, error) {
 	published, blobs, faults := judgeOperations(p, wished)
-	if len(faults) > 0 {
-		return nil, nil, faults[0]
+	if err := fault.Several(faults); err != nil {
+		return nil, nil, err
 	}
 	return published, blobs, nil
 }

@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// Comment is said in a discussion. It never changes.
+// Comment is said in a discussion. It never changes until it is deleted.
 type Comment struct {
 	ID         id.ID  `cbor:"1,keyasint"`
 	Discussion id.ID  `cbor:"2,keyasint"`
@@ -19,6 +19,8 @@ type Comment struct {
 	Mentions []id.ID `cbor:"6,keyasint,omitempty"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"7,keyasint"`
+	// Deleted is zero for one that stands.
+	Deleted Deletion `cbor:"30,keyasint,omitzero"`
 }
 
 // Bytes is the size of what is said.
@@ -67,6 +69,13 @@ func (c *comments) last(discussion id.ID) (newest commented, ok bool) {
 func (c *comments) enter(one *Comment) {
 	newest, _ := c.last(one.Discussion)
 	c.of.set(commented{one, newest.number + 1}, byDiscussion)
+}
+
+// replace puts another version of a comment in the place of one.
+func (c *comments) replace(old, next *Comment) {
+	if was, ok := c.of.tree.Get(commented{comment: old}); ok {
+		c.of.set(commented{next, was.number}, byDiscussion)
+	}
 }
 
 // Comment finds a comment by ID.
@@ -148,8 +157,8 @@ func (c *AddComment) Authorize(p *Project, agent id.ID) error {
 	return MayContribute.requireOr(p, agent, errDiscussionNotFound())
 }
 
-// Decide refuses with DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED, QUOTA_EXCEEDED, and with
-// VALIDATION_FAILED for an answer to what is no comment of the discussion.
+// Decide refuses with DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED, DISCUSSION_CLOSED, QUOTA_EXCEEDED,
+// and with VALIDATION_FAILED for an answer to what is no comment of the discussion.
 func (c *AddComment) Decide(p *Project, stamp Stamp) (Decision, error) {
 	discussion, ok := p.Discussion(c.Discussion)
 	if !ok {
@@ -172,15 +181,28 @@ func (c *AddComment) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
 	}
-	if p.comments.len() >= CommentsMax {
-		return Decision{}, errQuota("comments", CommentsMax)
+	if err := discussion.requireOpen(); err != nil {
+		return Decision{}, err
 	}
-	if err := p.requireTextRoom(len(c.Body)); err != nil {
+	if err := p.requireCommentRoom(stamp, len(c.Body)); err != nil {
 		return Decision{}, err
 	}
 	return Decision{
 		Events: []Event{added}, Result: Result{Created: true, Subject: added.ID},
 	}, nil
+}
+
+// requireCommentRoom refuses another comment beyond the limits: QUOTA_EXCEEDED.
+func (p *Project) requireCommentRoom(stamp Stamp, bytes int) error {
+	err := p.requireToday(stamp, "comments_of_agent_today", GuestCommentsPerDayMax,
+		func(s share) int { return s.comments })
+	if err == nil {
+		err = p.requireLeave(stamp.Agent, leftComments, 1)
+	}
+	if err == nil {
+		err = p.requireLeave(stamp.Agent, leftTexts, bytes)
+	}
+	return err
 }
 
 func errDiscussionNotFound() error {
@@ -214,5 +236,23 @@ func (p *Project) addComment(c *Comment) {
 
 func (p *Project) keepComment(c *Comment) {
 	p.comments.enter(c)
-	p.texts += c.Bytes()
+	p.leaveToday(c.Author, c.CreatedAt, func(s *share) { s.comments++ })
+	p.countComment(c, 1)
+}
+
+// replaceComment stores another version of a comment.
+func (p *Project) replaceComment(next *Comment) {
+	old, _ := p.comments.put(next, p.Revision+1)
+	p.comments.replace(old, next)
+	p.countComment(old, -1)
+	p.countComment(next, 1)
+}
+
+// countComment counts one, or takes it back where times is -1.
+func (p *Project) countComment(c *Comment, times int) {
+	if !c.Deleted.Is() {
+		p.leave(c.Author, leftComments, times)
+	}
+	p.leave(c.Author, leftTexts, times*c.Bytes())
+	p.texts += times * c.Bytes()
 }

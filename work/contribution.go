@@ -110,18 +110,28 @@ func (p *Project) PendingContributions() int { return p.pending }
 func (p *Project) putContribution(next *Contribution) {
 	old, stood := p.contributions.put(next, p.Revision+1)
 	if stood {
-		p.texts -= old.Bytes()
-		if !old.Status.Final() {
-			p.pending--
-		}
+		p.countContribution(old, -1)
 	}
-	p.countContribution(next)
+	p.countContribution(next, 1)
 }
 
-func (p *Project) countContribution(one *Contribution) {
-	p.texts += one.Bytes()
+// countContribution counts one, or takes it back where times is -1.
+func (p *Project) countContribution(one *Contribution, times int) {
+	p.texts += times * one.Bytes()
 	if !one.Status.Final() {
-		p.pending++
+		p.pending += times
+	}
+	p.leave(one.Author, leftContributions, times)
+	if one.Status != AcceptedStatus {
+		p.leave(one.Author, leftUndecided, times)
+	}
+	for _, review := range one.Reviews {
+		p.leave(review.Author, leftTexts, times*review.bytes())
+	}
+	for _, named := range one.Revisions {
+		revision, _ := p.revisions.get(named)
+		p.leave(one.Author, leftFiles, times*len(revision.Files))
+		p.leave(one.Author, leftTexts, times*len(revision.Summary))
 	}
 }
 
@@ -153,9 +163,10 @@ func (p *Project) freeWorkspace(of *Contribution, at Moment) {
 	})
 }
 
-// setWorkspace gives the workspace of a contribution, where it has one, another status.
+// setWorkspace gives the workspace of a contribution, where it has one that is not over, another
+// status.
 func (p *Project) setWorkspace(of *Contribution, status WorkspaceStatus, at Moment) {
-	if !of.Workspace.IsZero() {
+	if w, ok := p.Workspace(of.Workspace); ok && !w.Status.Final() {
 		p.changeWorkspace(of.Workspace, at, func(next *Workspace) { next.Status = status })
 	}
 }
@@ -418,22 +429,30 @@ func (c *WithdrawContribution) Decide(p *Project, stamp Stamp) (Decision, error)
 	if _, err := requireUndecided(p, c.Contribution, stamp); err != nil {
 		return Decision{}, err
 	}
-	withdrawn := &ContributionWithdrawn{Contribution: c.Contribution, Reason: c.Reason}
+	withdrawn := &ContributionWithdrawn{
+		Contribution: c.Contribution, Reason: c.Reason, Closes: true,
+	}
 	return Decision{
 		Events: []Event{withdrawn}, Result: Result{Subject: c.Contribution},
 	}, nil
 }
 
-// ContributionWithdrawn is the event of a contribution that its author has taken back; the
-// workspace goes on, and may be submitted as another one.
+// ContributionWithdrawn is the event of a contribution that its author has taken back.
 type ContributionWithdrawn struct {
 	Contribution id.ID  `cbor:"1,keyasint"`
 	Reason       string `cbor:"2,keyasint,omitempty"`
+	// Closes says that the workspace is over with it. In older events it is false: there the workspace
+	// goes on, and may be submitted as another contribution.
+	Closes bool `cbor:"30,keyasint,omitempty"`
 }
 
 func (e *ContributionWithdrawn) apply(p *Project, at Moment) {
 	p.changeContribution(e.Contribution, at, func(next *Contribution) {
 		next.decide(WithdrawnStatus, e.Reason, at)
+		if e.Closes {
+			p.setWorkspace(next, WorkspaceClosed, at)
+			return
+		}
 		p.freeWorkspace(next, at)
 	})
 }

@@ -88,23 +88,31 @@ func (p *Project) CreditsAt(at *Changeset) (credits []Credit) {
 	return all.credits
 }
 
-// owed are the authors and the credits of files: those of the changesets that last changed them,
-// and of what a fork or an import brought those that came with it.
+// owed are the authors, the credits and the origins of files: those of all changesets that wrote
+// them, and of what forks and imports brought those that came with it.
 type owed struct {
 	authors []id.ID
 	bundled []BundledAgent
 	credits []Credit
+	origins []FileOrigin
+	omitted Omitted
 	// accepted leads from changesets to the contributions of a bundle that became them.
 	accepted map[id.ID]*Contribution
 }
 
-// owedFor collects what files are owed to, at most ImportAuthorsMax authors and CreditsMax credits.
+// owedFor collects what files are owed to: at most ImportAuthorsMax authors, CreditsMax credits and
+// OriginsMax origins. What does not fit is counted.
 func (p *Project) owedFor(files []FileInfo) (o owed) {
 	seen := map[uint32]bool{}
+	perFile := LineageMax / max(1, len(files))
 	for at := range files {
-		if step := files[at].Updated; !seen[step.Sequence] {
-			seen[step.Sequence] = true
-			p.owedForStep(step, &o)
+		if p.lineage(&files[at], perFile, func(step *Changeset) {
+			if !seen[step.Sequence] {
+				seen[step.Sequence] = true
+				p.owedForStep(step, &o)
+			}
+		}) {
+			o.omitted.Histories++
 		}
 	}
 	return o
@@ -124,32 +132,56 @@ func (p *Project) owedForStep(step *Changeset, o *owed) {
 		}
 	case SourceImport:
 		if brought, ok := p.Import(step.SourceID); ok {
-			o.credit(brought.Credits...)
-			o.name(brought.BundledAuthors...)
-			if o.author(brought.Authors...); len(brought.Authors) > 0 {
+			p.owedForImport(brought, o)
+			if len(brought.Authors) > 0 {
 				return
 			}
 		}
 	case SourceFork:
-		if p.fork != nil && len(p.fork.Authors) > 0 {
-			o.credit(p.fork.Credits...)
-			o.nameAll(p.fork.BundledAuthors)
-			for _, one := range p.fork.Authors {
-				o.author(one.Agent)
+		if p.fork != nil {
+			p.owedForFork(o)
+			if len(p.fork.Authors) > 0 {
+				return
 			}
-			return
 		}
 	}
 	o.author(step.Author)
 }
 
+// owedForImport is what came with an import: its authors and credits, the license of the artifact,
+// and the origins of the artifact's own files.
+func (p *Project) owedForImport(one *Import, o *owed) {
+	o.credit(one.Credits...)
+	o.name(one.BundledAuthors...)
+	o.author(one.Authors...)
+	o.origin(one.origin(p.ID))
+	o.origin(one.Origins...)
+	o.omitted.add(one.Omitted)
+}
+
+// owedForFork is what came with the project as a fork, what its source had imported included.
+func (p *Project) owedForFork(o *owed) {
+	o.credit(p.fork.Credits...)
+	o.nameAll(p.fork.BundledAuthors)
+	for _, one := range p.fork.Authors {
+		o.author(one.Agent)
+	}
+	o.origin(p.fork.origin())
+	o.origin(p.fork.Origins...)
+	for _, one := range p.fork.Imports {
+		p.owedForImport(one, o)
+	}
+}
+
 // owedForBundled is what a bundle says of a changeset that came with it.
 func (p *Project) owedForBundled(step *Changeset, origin *Origin, o *owed) {
+	if p.bundled.License != "" {
+		o.origin(FileOrigin{
+			Project: p.ID, License: p.bundled.License, Bundled: p.bundled.Project.ID, FromBundle: true,
+		})
+	}
 	if step.Sequence == 1 {
-		// What a fork begins with, and the head of a history that was left behind, stand for all that
-		// was inherited.
-		o.credit(p.bundled.Credits...)
-		o.nameAll(p.bundled.Authors)
+		p.owedForInherited(o)
 	}
 	if !p.bundled.Whole || origin.Source == SourceFork {
 		return
@@ -170,10 +202,33 @@ func (p *Project) owedForBundled(step *Changeset, origin *Origin, o *owed) {
 	}
 }
 
+// owedForInherited is what the first changeset of a bundle stands for: all that its project had
+// inherited, and where the history was left behind all imports in it.
+func (p *Project) owedForInherited(o *owed) {
+	o.credit(p.bundled.Credits...)
+	o.nameAll(p.bundled.Authors)
+	for _, one := range p.bundled.Imports {
+		p.owedForImport(one, o)
+	}
+	if !p.bundled.Whole {
+		p.Imports(id.ID{}, func(one *Import) bool {
+			if one.Origin != nil {
+				p.owedForImport(one, o)
+			}
+			return true
+		})
+	}
+	o.origin(p.bundled.Origins...)
+}
+
 func (o *owed) name(agents ...BundledAgent) {
 	for _, one := range agents {
-		if len(o.bundled) < ImportAuthorsMax && !slices.Contains(o.bundled, one) {
+		switch {
+		case slices.Contains(o.bundled, one):
+		case len(o.bundled) < ImportAuthorsMax:
 			o.bundled = append(o.bundled, one)
+		default:
+			o.omitted.Authors++
 		}
 	}
 }
@@ -186,8 +241,12 @@ func (o *owed) nameAll(authors []BundledAuthor) {
 
 func (o *owed) author(authors ...id.ID) {
 	for _, one := range authors {
-		if len(o.authors) < ImportAuthorsMax && !slices.Contains(o.authors, one) {
+		switch {
+		case slices.Contains(o.authors, one):
+		case len(o.authors) < ImportAuthorsMax:
 			o.authors = append(o.authors, one)
+		default:
+			o.omitted.Authors++
 		}
 	}
 }
@@ -197,8 +256,12 @@ func (o *owed) credit(credits ...Credit) {
 		known := slices.ContainsFunc(o.credits, func(c Credit) bool {
 			return c.same(&one)
 		})
-		if len(o.credits) < CreditsMax && !known {
+		switch {
+		case known:
+		case len(o.credits) < CreditsMax:
 			o.credits = append(o.credits, one)
+		default:
+			o.omitted.Credits++
 		}
 	}
 }

@@ -87,8 +87,8 @@ func (m *Matter) errMissing() error {
 		"The project has no such thing to be discussed.")
 }
 
-// Discussion is a question or a thought about a project, or about a thing in it. It never changes;
-// comments on it are kept apart.
+// Discussion is a question or a thought about a project, or about a thing in it. Its text never
+// changes until it is deleted; comments on it are kept apart.
 type Discussion struct {
 	ID      id.ID  `cbor:"1,keyasint"`
 	Author  id.ID  `cbor:"2,keyasint"`
@@ -99,6 +99,14 @@ type Discussion struct {
 	Mentions []id.ID `cbor:"6,keyasint,omitempty"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"7,keyasint"`
+
+	Status DiscussionStatus `cbor:"30,keyasint,omitempty"`
+	// ChangedBy has set the status last, at ChangedAt (Unix milliseconds); both are zero while nobody
+	// has.
+	ChangedBy id.ID `cbor:"31,keyasint,omitzero"`
+	ChangedAt int64 `cbor:"32,keyasint,omitempty"`
+	// Deleted is zero for one that stands.
+	Deleted Deletion `cbor:"33,keyasint,omitzero"`
 }
 
 // Bytes is the size of what is said.
@@ -108,7 +116,8 @@ func (d *Discussion) ident() id.ID { return d.ID }
 
 // sound reports whether a saved discussion is one that the rules know.
 func (d *Discussion) sound() bool {
-	return d != nil && d.Subject.sound() && len(d.Mentions) <= MentionsMax
+	return d != nil && d.Subject.sound() && len(d.Mentions) <= MentionsMax &&
+		d.Status <= DiscussionLocked
 }
 
 // Discussion finds a discussion by ID.
@@ -144,14 +153,15 @@ func (c *CreateDiscussion) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
 	}
-	if p.discussions.len() >= DiscussionsMax {
-		return Decision{}, errQuota("discussions", DiscussionsMax)
+	if err := p.requireLeave(stamp.Agent, leftDiscussions, 1); err != nil {
+		return Decision{}, err
 	}
 	created := &DiscussionCreated{
 		ID: p.discussions.next(stamp.ID(0)), Title: c.Title, Body: c.Body, Subject: c.Subject,
 		Mentions: p.mentioned(c.Mentions),
 	}
-	if err := p.requireTextRoom(created.discussion(Moment{}).Bytes()); err != nil {
+	bytes := created.discussion(Moment{}).Bytes()
+	if err := p.requireLeave(stamp.Agent, leftTexts, bytes); err != nil {
 		return Decision{}, err
 	}
 	return Decision{
@@ -179,12 +189,24 @@ func (e *DiscussionCreated) apply(p *Project, at Moment) {
 	p.addDiscussion(e.discussion(at))
 }
 
+// addDiscussion stores a new discussion, or another version of one.
 func (p *Project) addDiscussion(d *Discussion) {
-	p.discussions.put(d, p.Revision+1)
+	if old, stood := p.discussions.put(d, p.Revision+1); stood {
+		p.countDiscussion(old, -1)
+	}
 	p.keepDiscussion(d)
 }
 
-func (p *Project) keepDiscussion(d *Discussion) { p.texts += d.Bytes() }
+func (p *Project) keepDiscussion(d *Discussion) { p.countDiscussion(d, 1) }
+
+// countDiscussion counts one, or takes it back where times is -1.
+func (p *Project) countDiscussion(d *Discussion, times int) {
+	if !d.Deleted.Is() {
+		p.leave(d.Author, leftDiscussions, times)
+	}
+	p.leave(d.Author, leftTexts, times*d.Bytes())
+	p.texts += times * d.Bytes()
+}
 
 // restoreDiscussions reads discussions, then the comments on them.
 func (p *Project) restoreDiscussions(

@@ -30,6 +30,7 @@ type Kind uint16
 const (
 	KindProjectCreated    Kind = 1
 	KindProjectUpdated    Kind = 2
+	KindMemberAdded       Kind = 3
 	KindWorkSessionOpened Kind = 7
 	KindTaskCreated       Kind = 12
 	KindTaskUpdated       Kind = 13
@@ -56,13 +57,19 @@ const (
 	KindCommentAdded      Kind = 41
 	KindProjectWatched    Kind = 42
 	KindProjectUnwatched  Kind = 43
+
+	KindWorkspaceEnded    Kind = 44
+	KindDiscussionSet     Kind = 45
+	KindDiscussionDeleted Kind = 46
+	KindCommentDeleted    Kind = 47
 )
 
 var kinds = map[Kind]func() Event{
 	KindProjectCreated: func() Event { return new(ProjectCreated) },
 	KindProjectUpdated: func() Event { return new(ProjectUpdated) },
 
-	3: func() Event { return new(MemberAdded) },
+	KindMemberAdded: func() Event { return new(MemberAdded) },
+
 	4: func() Event { return new(MemberChanged) },
 	5: func() Event { return new(MemberRemoved) },
 	6: func() Event { return new(ChangesetPublished) },
@@ -110,6 +117,11 @@ var kinds = map[Kind]func() Event{
 	KindCommentAdded:      func() Event { return new(CommentAdded) },
 	KindProjectWatched:    func() Event { return new(ProjectWatched) },
 	KindProjectUnwatched:  func() Event { return new(ProjectUnwatched) },
+
+	KindWorkspaceEnded:    func() Event { return new(WorkspaceEnded) },
+	KindDiscussionSet:     func() Event { return new(DiscussionSet) },
+	KindDiscussionDeleted: func() Event { return new(DiscussionDeleted) },
+	KindCommentDeleted:    func() Event { return new(CommentDeleted) },
 }
 
 var kindOf = func() map[reflect.Type]Kind {

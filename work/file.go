@@ -37,12 +37,7 @@ func (f *File) last() version { return f.versions[len(f.versions)-1] }
 
 // at finds the version in force after a changeset; false where nothing stood.
 func (f *File) at(sequence uint32) (version, bool) {
-	behind, _ := slices.BinarySearchFunc(f.versions, sequence, func(v version, s uint32) int {
-		if v.sequence <= s {
-			return -1
-		}
-		return 1
-	})
+	behind := f.behind(sequence)
 	if behind == 0 || !f.versions[behind-1].op.leaves(*f.Path) {
 		return version{}, false
 	}
@@ -278,6 +273,9 @@ func errFileNotFound(path string) error {
 
 // LanguageOf is the language that the path of a file tells, empty where it tells none.
 func LanguageOf(file string) string { return path.LanguageOf(file) }
+
+// IsLanguage reports whether a word is the lower-case name of a language that LanguageOf knows.
+func IsLanguage(word string) bool { return path.IsLanguage(word) }
 
 // write puts a version at a path and keeps the trees, the size and the languages.
 func (p *Project) write(at *string, sequence uint32, op *Op) {

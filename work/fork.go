@@ -20,6 +20,10 @@ type Fork struct {
 	BundledAuthors []BundledAuthor `cbor:"6,keyasint,omitempty"`
 	// Imports are those in that history, the newest first.
 	Imports []*Import `cbor:"7,keyasint,omitempty"`
+	// License is that of the source when it was forked, empty for forks of earlier versions. Origins
+	// are where the source's files came from, beside itself.
+	License string       `cbor:"50,keyasint,omitempty"`
+	Origins []FileOrigin `cbor:"51,keyasint,omitempty"`
 
 	tree *Tree
 }
@@ -44,6 +48,9 @@ type ForkProject struct {
 	Credits        []Credit
 	BundledAuthors []BundledAuthor
 	Imports        []*Import
+	// License is that of the source.
+	License string
+	Origins []FileOrigin
 }
 
 // Creates reports whether a command makes the project that it is given to.
@@ -71,7 +78,7 @@ func (c *ForkProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 		ID: stamp.ID(0), Project: c.Source, Changeset: c.Changeset, Root: c.Tree.Root(),
 		Files: c.Tree.FilesCount(), Bytes: c.Tree.FilesBytes(), Authors: c.Authors,
 		Credits: c.Credits, BundledAuthors: c.BundledAuthors, Imports: c.Imports,
-		Tree: c.Tree,
+		License: c.License, Origins: c.Origins, Tree: c.Tree,
 	}
 	return Decision{
 		Events: []Event{
@@ -89,7 +96,7 @@ func newAbout(about About) (About, error) {
 	about.Status = Active
 	if about.Reuse == 0 {
 		if about.Visibility != Private {
-			return about, errReusePolicyRequired(about.Visibility)
+			return about, ErrReusePolicyRequired(about.Visibility)
 		}
 		about.Reuse = ReferenceOnly
 	}
@@ -116,6 +123,8 @@ type ProjectForked struct {
 
 	BundledAuthors []BundledAuthor `cbor:"9,keyasint,omitempty"`
 	Imports        []*Import       `cbor:"10,keyasint,omitempty"`
+	License        string          `cbor:"50,keyasint,omitempty"`
+	Origins        []FileOrigin    `cbor:"51,keyasint,omitempty"`
 	// Tree is not in the log.
 	Tree *Tree `cbor:"-"`
 }
@@ -134,7 +143,7 @@ func (e *ProjectForked) apply(p *Project, at Moment) {
 	p.fork = &Fork{
 		Project: e.Project, Changeset: e.Changeset, Root: e.Root, Authors: e.Authors,
 		Credits: e.Credits, BundledAuthors: e.BundledAuthors, Imports: e.Imports,
-		tree: e.Tree,
+		License: e.License, Origins: e.Origins, tree: e.Tree,
 	}
 	first := &ChangesetPublished{ID: e.ID, Source: SourceFork, SourceID: e.Changeset}
 	p.publish(first, at.Agent, at.Now)

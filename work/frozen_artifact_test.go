@@ -24,6 +24,30 @@ var frozenArtifactEvents = []frozenEvent{
 		SourceChangeset: agent("there"), Changeset: agent("changeset"), Files: 2, License: "MIT",
 		Name: "n", Authors: []id.ID{agent("ann")}, Credits: frozenCredits,
 	}},
+	{"33-artifact-imported-origins", &work.ArtifactImported{
+		ID: agent("import"), Artifact: agent("artifact"), Source: agent("source"),
+		SourceChangeset: agent("there"), Changeset: agent("changeset"), Files: 2, License: "MIT",
+		Name: "n", Authors: []id.ID{agent("ann")}, Origins: frozenOrigins,
+		Omitted: work.Omitted{Authors: 1, Credits: 2, Origins: 3, Histories: 4},
+	}},
+	{"36-project-imported-origins", &work.ProjectImported{
+		Changesets: []work.ChangesetPublished{{ID: agent("changeset"), Source: work.SourceImport}},
+		Status:     work.Active,
+		Imported: work.Imported{
+			Project: frozenOrigin("project"), State: frozenOrigin(""), Whole: true,
+			License: "Apache-2.0", Origins: frozenOrigins,
+		},
+	}},
+	{"31-project-forked-origins", &work.ProjectForked{
+		ID: agent("changeset"), Project: agent("source"), Changeset: agent("head"),
+		Root: blob("root").Hash, Files: 3, Bytes: 1 << 33, License: "Apache-2.0",
+		Origins: frozenOrigins,
+	}},
+}
+
+var frozenOrigins = []work.FileOrigin{
+	{Project: agent("source"), License: "MIT"},
+	{Project: agent("copy"), License: "ISC", Bundled: agent("first"), FromBundle: true},
 }
 
 var frozenCredits = []work.Credit{

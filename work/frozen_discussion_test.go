@@ -50,6 +50,21 @@ var frozenDiscussionEvents = []frozenEvent{
 		},
 	}},
 	{"43-project-unwatched", &work.ProjectUnwatched{Agent: agent("eve")}},
+	{"44-workspace-ended", &work.WorkspaceEnded{Workspace: agent("workspace")}},
+	{"44-workspace-expired", &work.WorkspaceEnded{
+		Workspace: agent("workspace"), Expired: true,
+	}},
+	{"30-contribution-withdrawn-closes", &work.ContributionWithdrawn{
+		Contribution: agent("contribution"), Reason: "r", Closes: true,
+	}},
+	{"45-discussion-locked", &work.DiscussionSet{
+		Discussion: agent("discussion"), Status: work.DiscussionLocked,
+	}},
+	{"45-discussion-opened", &work.DiscussionSet{Discussion: agent("discussion")}},
+	{"46-discussion-deleted", &work.DiscussionDeleted{Discussion: agent("discussion")}},
+	{"47-comment-deleted", &work.CommentDeleted{
+		Discussion: agent("discussion"), Comment: agent("comment"),
+	}},
 }
 
 // frozenDiscussions is what the frozen snapshot with discussions was made of.

@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,6 +75,53 @@ func TestFrozenRecords(t *testing.T) {
 	if err != nil || !summary.HasVerifications() || summary.OwnTally().SelfReports != 1 {
 		t.Errorf("the summary: %v", err)
 	}
+	if !summary.Outdated() {
+		t.Error("a head without outcomes does not ask for the whole project")
+	}
+}
+
+// TestFrozenEvidence reads a head that was saved with what records came to.
+func TestFrozenEvidence(t *testing.T) {
+	_, head := frozenProject(t, "testdata/snapshot/v6-evidence", func(t *testing.T) *world {
+		w := frozenRecords(t)
+		for _, outcome := range []work.Outcome{work.Failed, work.Inconclusive} {
+			w.now++
+			w.must(t, &work.CreateVerification{Finding: work.Finding{
+				Entity: w.project.Entity(), Kind: work.ExternalAttestation, Outcome: outcome,
+				Summary: strings.Repeat("ä", 201), Source: "lab", Reference: "18",
+			}})
+		}
+		return w
+	}, map[string]work.ChunkKind{
+		"verifications.cbor": work.VerificationChunk, "relations.cbor": work.RelationChunk,
+		"workspaces.cbor": work.WorkspaceChunk,
+	})
+	summary, err := work.RestoreSummary(head)
+	if err != nil || summary.Outdated() {
+		t.Fatalf("the summary: %v", err)
+	}
+	got := summary.OwnEvidence()
+	if got.Latest == nil || got.LatestFailed == nil {
+		t.Fatalf("the evidence: %+v", got)
+	}
+	short := strings.Repeat("ä", work.DigestCharsMax-1) + "…"
+	want := work.Evidence{
+		Tally: work.Tally{
+			SelfReports: 1, Attestations: 2, Reported: work.Outcomes{Passed: 1},
+			Attested: work.Outcomes{Failed: 1, Inconclusive: 1},
+		},
+		Latest: &work.VerificationDigest{
+			ID: got.Latest.ID, Kind: work.ExternalAttestation, Outcome: work.Inconclusive,
+			Summary: short, CreatedAt: testNow + 7,
+		},
+		LatestFailed: &work.VerificationDigest{
+			ID: got.LatestFailed.ID, Kind: work.ExternalAttestation, Outcome: work.Failed,
+			Summary: short, CreatedAt: testNow + 6,
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func checkFrozenRecords(t *testing.T, p *work.Project) {
@@ -101,8 +149,9 @@ func checkFrozenRecords(t *testing.T, p *work.Project) {
 	if diff := cmp.Diff(wantFound, found); diff != "" {
 		t.Error(diff)
 	}
-	own := work.Tally{SelfReports: 1}
-	if p.OwnTally() != own || p.Tally(finding.Entity) != (work.Tally{Attestations: 1}) {
+	own := work.Tally{SelfReports: 1, Reported: work.Outcomes{Passed: 1}}
+	of := work.Tally{Attestations: 1, Attested: work.Outcomes{Failed: 1}}
+	if p.OwnTally() != own || p.Tally(finding.Entity) != of {
 		t.Errorf("the tallies are %+v and %+v", p.OwnTally(), p.Tally(finding.Entity))
 	}
 	wantSaid := []*work.Relation{{

@@ -51,7 +51,7 @@ func frozenTurns(t *testing.T) *world {
 		t.Helper()
 		w.now++
 		w.must(t, &work.WriteWorkspaceFile{
-			Workspace: w.project.CommunityWorkspace(agent("ann")).ID, Path: path,
+			Workspace: w.project.CommunityWorkspace(agent("ann"), 0).ID, Path: path,
 			Blob: blob(content), ContentType: "text/plain",
 		})
 	}
@@ -60,10 +60,10 @@ func frozenTurns(t *testing.T) *world {
 	w.must(t, &work.SubmitTurn{Summary: "s"})
 	w.must(t, new(work.TakeTurn))
 	write("a", "ours")
-	open := w.project.CommunityWorkspace(agent("ann"))
+	open := w.project.CommunityWorkspace(agent("ann"), 0)
 	w.must(t, &work.RenameWorkspaceFile{Workspace: open.ID, Path: "b", NewPath: "c"})
 	w.put(t, "a", "theirs")
-	open = w.project.CommunityWorkspace(agent("ann"))
+	open = w.project.CommunityWorkspace(agent("ann"), 0)
 	w.must(t, &work.RefreshWorkspace{Workspace: open.ID, Plan: w.plan(open)})
 	return w
 }
@@ -121,7 +121,7 @@ func TestFrozenTurns(t *testing.T) {
 	if diff := cmp.Diff(wantTurn, turn); !held || diff != "" {
 		t.Error(diff)
 	}
-	if p.CommunityWorkspace(agent("ann")) != got[1] || p.Has(id.Workspace, agent("none")) {
+	if p.CommunityWorkspace(agent("ann"), 0) != got[1] || p.Has(id.Workspace, agent("none")) {
 		t.Error("the open workspace is another")
 	}
 }

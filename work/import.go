@@ -38,6 +38,10 @@ type Import struct {
 	Origin *Origin `cbor:"15,keyasint,omitempty"`
 	// Project is the one that took the files in, zero where that is the one which has this record.
 	Project id.ID `cbor:"16,keyasint,omitzero"`
+	// Origins are those of the artifact's own files, at most OriginsMax, where they came from
+	// elsewhere.
+	Origins []FileOrigin `cbor:"50,keyasint,omitempty"`
+	Omitted Omitted      `cbor:"51,keyasint,omitzero"`
 }
 
 func (i *Import) ident() id.ID { return i.ID }
@@ -62,12 +66,13 @@ func (p *Project) Imports(before id.ID, yield func(*Import) bool) {
 const InheritedImportsMax = 50
 
 // ImportsAt are what went into the history up to a changeset, the newest first, and behind them
-// what the project came with as a fork. The credits of all are among those of CreditsAt.
+// what the project came with as a fork. The credits of all are among those of CreditsAt, their
+// origins among those of OriginsAt.
 func (p *Project) ImportsAt(at *Changeset) (imports []*Import) {
 	p.Imports(id.ID{}, func(one *Import) bool {
 		if one.Changeset.Compare(at.ID) <= 0 {
 			inherited := *one
-			inherited.Project, inherited.Credits = p.ID, nil
+			inherited.Project, inherited.Credits, inherited.Origins = p.ID, nil, nil
 			imports = append(imports, &inherited)
 		}
 		return len(imports) < InheritedImportsMax
@@ -93,6 +98,8 @@ type Offer struct {
 	Authors        []id.ID
 	BundledAuthors []BundledAgent
 	Credits        []Credit
+	Origins        []FileOrigin
+	Omitted        Omitted
 }
 
 // Offer reads an artifact for an agent that wants to import it: ARTIFACT_NOT_FOUND where it may not
@@ -115,6 +122,7 @@ func (p *Project) Offer(a *Artifact, agent id.ID) (*Offer, error) {
 	})
 	due := p.owedFor(offer.Files)
 	offer.Authors, offer.BundledAuthors, offer.Credits = due.authors, due.bundled, due.credits
+	offer.Origins, offer.Omitted = due.origins, due.omitted
 	return offer, nil
 }
 
@@ -169,6 +177,7 @@ func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 		SourceChangeset: c.Offer.Changeset, Prefix: c.Prefix, Changeset: published.ID,
 		Files: len(ops), License: c.Offer.License, Name: c.Offer.Name, Authors: c.Offer.Authors,
 		Credits: c.Offer.Credits, BundledAuthors: c.Offer.BundledAuthors,
+		Origins: c.Offer.Origins, Omitted: c.Offer.Omitted,
 	}
 	if err := p.requireImportRoom(imported); err != nil {
 		return Decision{}, err
@@ -264,6 +273,8 @@ type ArtifactImported struct {
 	Credits         []Credit `cbor:"11,keyasint,omitempty"`
 
 	BundledAuthors []BundledAgent `cbor:"12,keyasint,omitempty"`
+	Origins        []FileOrigin   `cbor:"50,keyasint,omitempty"`
+	Omitted        Omitted        `cbor:"51,keyasint,omitzero"`
 }
 
 func (e *ArtifactImported) record(at Moment) *Import {
@@ -271,6 +282,7 @@ func (e *ArtifactImported) record(at Moment) *Import {
 		ID: e.ID, Artifact: e.Artifact, Source: e.Source, SourceChangeset: e.SourceChangeset,
 		Prefix: e.Prefix, Changeset: e.Changeset, Files: e.Files, License: e.License, Name: e.Name,
 		Authors: e.Authors, Credits: e.Credits, BundledAuthors: e.BundledAuthors,
+		Origins: e.Origins, Omitted: e.Omitted,
 		CreatedBy: at.Agent, CreatedAt: at.Now,
 	}
 }

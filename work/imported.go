@@ -56,6 +56,10 @@ type Imported struct {
 	Relations []Origin     `cbor:"17,keyasint,omitempty"`
 	// Imports are those that the project of the bundle came with as a fork, the newest first.
 	Imports []*Import `cbor:"18,keyasint,omitempty"`
+	// License is that of the project as the bundle says it.
+	License string `cbor:"50,keyasint,omitempty"`
+	// Origins are those of the project of the bundle, at most OriginsMax.
+	Origins []FileOrigin `cbor:"51,keyasint,omitempty"`
 }
 
 // FirstOrigin is the project that the first of several bundles was made of.

@@ -75,16 +75,15 @@ func readableOr(p *Project, agent id.ID, otherwise error) error {
 	return MayRead.requireOr(p, agent, otherwise)
 }
 
-// requireTextRoom refuses texts of tasks and handoffs beyond what a project may hold:
-// QUOTA_EXCEEDED.
+// requireTextRoom refuses texts of members beyond what a project may hold: QUOTA_EXCEEDED.
 func (p *Project) requireTextRoom(more int) error {
-	if more > 0 && p.texts+more > TextBytesMax {
+	if more > 0 && p.texts-p.leftByGuests(leftTexts)+more > TextBytesMax {
 		return errQuota("text_bytes", TextBytesMax)
 	}
 	return nil
 }
 
-func errQuota(quota string, limit int) error {
+func errQuota(quota string, limit int) *fault.Error {
 	return fault.New(fault.QuotaExceeded, "The project holds as much of this as it may.").
 		With("quota", quota).With("limit", limit)
 }

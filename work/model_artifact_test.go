@@ -41,6 +41,7 @@ func (m *offerModel) follow(
 			SourceChangeset: command.Offer.Changeset, Prefix: command.Prefix,
 			Changeset: result.Changeset, Files: len(p.Head().Ops), License: command.Offer.License,
 			Name: command.Offer.Name, Authors: command.Offer.Authors, CreatedBy: who, CreatedAt: now,
+			Origins: command.Offer.Origins, Omitted: command.Offer.Omitted,
 		})
 	}
 }

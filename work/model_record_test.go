@@ -64,8 +64,8 @@ func (m *recordModel) compare(p *work.Project, draw source) error {
 		}
 	}
 	for _, entity := range entities {
-		if got, want := p.Tally(entity), m.tally(entity); got != want {
-			return fmt.Errorf("the tally of %v is %v, want %v", entity, got, want)
+		if diff := cmp.Diff(m.evidence(entity), p.Evidence(entity)); diff != "" {
+			return fmt.Errorf("the evidence for %v: %s", entity, diff)
 		}
 	}
 	return m.compareRelations(p, draw(len(m.relations)+1))
@@ -97,15 +97,36 @@ func (m *recordModel) newest(count int, of *work.Entity) (list []*work.Verificat
 	return list
 }
 
-func (m *recordModel) tally(entity work.Entity) (tally work.Tally) {
-	for _, one := range m.newest(len(m.findings), &entity) {
-		if one.Finding.Kind == work.SelfReport {
-			tally.SelfReports++
-		} else {
-			tally.Attestations++
+// evidence counts all records of an entity one by one.
+func (m *recordModel) evidence(entity work.Entity) (e work.Evidence) {
+	short := func(v *work.Verification) *work.VerificationDigest {
+		return &work.VerificationDigest{
+			ID: v.ID, Kind: v.Finding.Kind, Outcome: v.Finding.Outcome,
+			Summary: v.Finding.Summary, CreatedAt: v.CreatedAt,
 		}
 	}
-	return tally
+	for nth, one := range m.newest(len(m.findings), &entity) {
+		if nth == 0 {
+			e.Latest = short(one)
+		}
+		if one.Finding.Outcome == work.Failed && e.LatestFailed == nil {
+			e.LatestFailed = short(one)
+		}
+		kind, outcomes := &e.Tally.SelfReports, &e.Tally.Reported
+		if one.Finding.Kind == work.ExternalAttestation {
+			kind, outcomes = &e.Tally.Attestations, &e.Tally.Attested
+		}
+		*kind++
+		switch one.Finding.Outcome {
+		case work.Passed:
+			outcomes.Passed++
+		case work.Failed:
+			outcomes.Failed++
+		case work.Inconclusive:
+			outcomes.Inconclusive++
+		}
+	}
+	return e
 }
 
 // recordCommand is one of verification records and relations.

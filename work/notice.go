@@ -19,19 +19,27 @@ const (
 	// NoticeReviewRequested tells those who can accept a contribution that there is something new to
 	// look at.
 	NoticeReviewRequested
-	// NoticeContributionDecided tells the author what became of a contribution.
+	// NoticeContributionDecided tells the author that a contribution was accepted or rejected.
 	NoticeContributionDecided
 	// NoticeClaimExpired tells the former holder of a claim.
 	NoticeClaimExpired
 	// NoticeWatchedActivity tells of anything else in a project that the agent watches. No event gives
 	// it by itself.
 	NoticeWatchedActivity
+	// NoticeReviewed tells the author of a contribution that somebody has reviewed it, or that it
+	// contradicts the head.
+	NoticeReviewed
+	// NoticeMemberAdded tells an agent that it has become a member of a project.
+	NoticeMemberAdded
 )
 
 var noticeKindNames = [...]string{
 	"", "MENTION", "REPLY", "REVIEW_REQUESTED", "CONTRIBUTION_DECIDED", "CLAIM_EXPIRED",
-	"WATCHED_ACTIVITY",
+	"WATCHED_ACTIVITY", "REVIEWED", "MEMBER_ADDED",
 }
+
+// NoticeKinds are the names of all kinds on the wire.
+func NoticeKinds() []string { return slices.Clone(noticeKindNames[1:]) }
 
 // String is the name on the wire.
 func (k NoticeKind) String() string { return noticeKindNames[k] }
@@ -42,7 +50,34 @@ func ParseNoticeKind(name string) NoticeKind {
 }
 
 // Given reports whether a number is that of a kind that events give.
-func (k NoticeKind) Given() bool { return k > 0 && k < NoticeWatchedActivity }
+func (k NoticeKind) Given() bool {
+	return k > 0 && int(k) < len(noticeKindNames) && k != NoticeWatchedActivity
+}
+
+// Asks reports whether items of a kind wait for something that the agent does next: to decide, to
+// answer a decision, to claim again. An inbox keeps them apart from the rest, so that mentions,
+// replies, reviews and memberships, which any agent can cause, never push them out.
+func (k NoticeKind) Asks() bool {
+	switch k {
+	case NoticeReviewRequested, NoticeContributionDecided, NoticeClaimExpired:
+		return true
+	}
+	return false
+}
+
+// PerDay is how many items of a kind an agent gets from one other agent on one day in UTC; 0 is no
+// limit. Kinds that any agent can cause at will, with no quota of their own, have a limit.
+func (k NoticeKind) PerDay() int {
+	switch k {
+	case NoticeMention:
+		return MentionItemsPerDayMax
+	case NoticeReply:
+		return ReplyItemsPerDayMax
+	case NoticeMemberAdded:
+		return MemberItemsPerDayMax
+	}
+	return 0
+}
 
 // Notice is a reason to tell one agent of an event. It holds IDs and no text that somebody wrote.
 type Notice struct {
@@ -83,12 +118,9 @@ func Notices(event Event, by id.ID) (all []Notice) {
 		tell(NoticeReviewRequested, SubjectContribution, event.Contribution, event.ID,
 			event.Deciders...)
 	case *ContributionReviewed:
-		if event.Binding {
-			tell(NoticeContributionDecided, SubjectContribution, event.Contribution, event.ID,
-				event.Author)
-		}
+		tell(NoticeReviewed, SubjectContribution, event.Contribution, event.ID, event.Author)
 	case *ContributionConflicted:
-		tell(NoticeContributionDecided, SubjectContribution, event.Contribution, id.ID{},
+		tell(NoticeReviewed, SubjectContribution, event.Contribution, id.ID{},
 			event.Author)
 	case *ContributionAccepted:
 		tell(NoticeContributionDecided, SubjectContribution, event.Contribution, id.ID{},
@@ -98,6 +130,9 @@ func Notices(event Event, by id.ID) (all []Notice) {
 			event.Author)
 	case *TaskClaimExpired:
 		tell(NoticeClaimExpired, SubjectTask, event.Task, id.ID{}, event.Agent)
+	case *MemberAdded:
+		// The event does not name the project: whoever knows it fills in the ID.
+		tell(NoticeMemberAdded, SubjectProject, id.ID{}, id.ID{}, event.Member.Agent)
 	}
 	return all
 }
@@ -105,9 +140,10 @@ func Notices(event Event, by id.ID) (all []Notice) {
 // GivesNotices reports whether events of a kind may give any.
 func GivesNotices(kind Kind) bool {
 	switch kind {
-	case KindTaskClaimExpired, KindContributionSubmitted, KindRevisionSubmitted,
-		KindContributionReviewed, KindContributionConflicted, KindContributionAccepted,
-		KindContributionRejected, KindDiscussionCreated, KindCommentAdded:
+	case KindMemberAdded, KindTaskClaimExpired, KindContributionSubmitted,
+		KindRevisionSubmitted, KindContributionReviewed, KindContributionConflicted,
+		KindContributionAccepted, KindContributionRejected, KindDiscussionCreated,
+		KindCommentAdded:
 		return true
 	}
 	return false

@@ -12,13 +12,14 @@ import (
 
 // silentKinds are the events that concern nobody in particular.
 var silentKinds = []work.Kind{
-	1, 2, 3, 4, 5, // the project and its members
+	1, 2, 4, 5, // the project, and changes of its members
 	6, 7, 8, 9, 10, 11, // changesets, work sessions, state, handoffs, checkpoints
 	12, 13, 14, 15, 16, // tasks, but for claims that ran out
 	18, 19, 20, 21, 22, 23, // workspaces and turns
 	30,                     // who withdraws a contribution is its author
 	31, 32, 33, 34, 35, 36, // forks, artifacts, imports, relations, verification records, bundles
 	42, 43, // watches
+	44, 45, 46, 47, // what was closed or deleted
 }
 
 // noticeCases are by ann. A notice is the agent, its kind, and what it is about.
@@ -66,13 +67,20 @@ var noticeCases = []struct {
 		&work.ContributionReviewed{
 			Contribution: agent("x"), ID: agent("v"), Binding: true, Author: agent("bob"),
 		},
-		"bob CONTRIBUTION_DECIDED CONTRIBUTION x v",
+		"bob REVIEWED CONTRIBUTION x v",
 	},
-	{&work.ContributionReviewed{Contribution: agent("x"), Author: agent("bob")}, ""},
+	{
+		&work.ContributionReviewed{
+			Contribution: agent("x"), ID: agent("v"), Verdict: work.VerdictComment,
+			Author: agent("bob"),
+		},
+		"bob REVIEWED CONTRIBUTION x v",
+	},
+	{&work.ContributionReviewed{Contribution: agent("x"), Author: agent("ann")}, ""},
 	{&work.ContributionReviewed{Contribution: agent("x"), Binding: true}, ""},
 	{
 		&work.ContributionConflicted{Contribution: agent("x"), Author: agent("bob")},
-		"bob CONTRIBUTION_DECIDED CONTRIBUTION x",
+		"bob REVIEWED CONTRIBUTION x",
 	},
 	{
 		&work.ContributionAccepted{Contribution: agent("x"), Author: agent("bob")},
@@ -83,6 +91,10 @@ var noticeCases = []struct {
 	{
 		&work.ContributionRejected{Contribution: agent("x"), Author: agent("bob")},
 		"bob CONTRIBUTION_DECIDED CONTRIBUTION x",
+	},
+	{
+		&work.MemberAdded{Member: work.Member{Agent: agent("bob"), Role: work.Reader}},
+		"bob MEMBER_ADDED PROJECT",
 	},
 	{
 		&work.TaskClaimExpired{Task: agent("t"), Agent: agent("bob")},

@@ -33,6 +33,8 @@ const (
 	MayWatch
 	// MayReadWorkspaces is reading those of others.
 	MayReadWorkspaces
+	// MayModerate is closing and deleting what others wrote, and closing their workspaces.
+	MayModerate
 	// MayReuse is forking the project, and taking its artifacts into another.
 	MayReuse
 	// MayExport is taking the project away as a bundle.
@@ -69,6 +71,7 @@ var grants = [...]grant{
 	MayContribute:     {private: Contributor},
 	MayWatch:          {},
 	MayReadWorkspaces: {least: Maintainer},
+	MayModerate:       {least: Maintainer},
 	MayReuse:          {reuse: true},
 	MayExport:         {anonymous: true, reuse: true, exceptMembers: true},
 }

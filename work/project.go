@@ -145,6 +145,9 @@ type Project struct {
 	watchers      watchers
 	// fork says where the project was forked from; nil where it was not.
 	fork *Fork
+	// shares are what agents left, left the sums of them.
+	shares table[share]
+	left   [leftKinds]int
 	// turn is the last one that was taken and not ended; it may have run out.
 	turn *Turn
 	// texts is the size of the texts of tasks, handoffs, verification records, contributions,
@@ -176,6 +179,7 @@ func (p *Project) Clone() *Project {
 	next.boardShared = true
 	next.verifications.about.shared = true
 	next.authors.shared = true
+	next.shares.shared = true
 	next.comments.of.shared = true
 	next.watchers.all.shared = true
 	return &next
@@ -292,7 +296,8 @@ func (c *CreateProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return decision, nil
 }
 
-func errReusePolicyRequired(visibility Visibility) error {
+// ErrReusePolicyRequired is the refusal of a visibility without a policy: REUSE_POLICY_REQUIRED.
+func ErrReusePolicyRequired(visibility Visibility) error {
 	return fault.New(fault.ReusePolicyRequired, "reuse_policy must be given with this visibility.").
 		With("visibility", visibility.String())
 }
@@ -330,7 +335,7 @@ func (c *UpdateProject) Decide(p *Project, _ Stamp) (Decision, error) {
 	about := p.About
 	if c.Visibility != 0 {
 		if p.Visibility == Private && c.Visibility != Private && c.Reuse == 0 {
-			return Decision{}, errReusePolicyRequired(c.Visibility)
+			return Decision{}, ErrReusePolicyRequired(c.Visibility)
 		}
 		about.Visibility = c.Visibility
 	}

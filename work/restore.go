@@ -39,7 +39,10 @@ func RestoreSummary(head []byte) (*Project, error) {
 			Message: record.Head.Event.Message, Sequence: uint32(record.Changesets),
 			Source: record.Head.Event.Source, SourceID: record.Head.Event.SourceID,
 		},
-		tally: record.Tally, verified: record.Verifications > 0,
+		evidence: Evidence{
+			Tally: record.Tally, Latest: record.Latest, LatestFailed: record.LatestFailed,
+		},
+		verified: record.Verifications > 0,
 	}
 	p.board = new(board)
 	copy(p.board.counts[:], record.TaskCounts)

@@ -126,6 +126,7 @@ func TestRestoreRefusesBrokenWork(t *testing.T) {
 		"no such entity":      good.spoiled(t, records, with(1, 5, 3, 1, 1)),
 		"no such record kind": good.spoiled(t, records, with(1, 0, 3, 2)),
 		"another tally":       good.spoiled(t, records, with(1, 1, 3, 2)),
+		"another outcome":     good.spoiled(t, records, with(1, 2, 3, 3)),
 		"no record":           good.spoiled(t, records, with(0, nil)),
 		"records swapped":     good.spoiled(t, records, swapped),
 		"no such status":      good.spoiled(t, tasks, with(3, 7, 3)),

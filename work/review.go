@@ -100,13 +100,7 @@ func (c *ReviewContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	bytes := reviewBytes(c.Body, c.Comments)
-	switch {
-	case len(contribution.Reviews) >= ReviewsMax:
-		return Decision{}, errQuota("reviews_of_contribution", ReviewsMax)
-	case contribution.Bytes()+bytes > ReviewTextBytesMax:
-		return Decision{}, errQuota("review_text_bytes", ReviewTextBytesMax)
-	}
-	if err := p.requireTextRoom(bytes); err != nil {
+	if err := p.requireReviewRoom(contribution, stamp.Agent, bytes); err != nil {
 		return Decision{}, err
 	}
 	reviewed := &ContributionReviewed{
@@ -121,6 +115,30 @@ func (c *ReviewContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return Decision{
 		Events: []Event{reviewed}, Result: Result{Created: true, Subject: reviewed.ID},
 	}, nil
+}
+
+// requireReviewRoom refuses another review of a contribution beyond the limits: QUOTA_EXCEEDED.
+// Those of members and those of other agents count apart.
+func (p *Project) requireReviewRoom(c *Contribution, agent id.ID, bytes int) error {
+	guest := p.RoleOf(agent) == NoRole
+	own, count, said := 0, 0, bytes
+	for _, review := range c.Reviews {
+		if review.Author == agent {
+			own++
+		}
+		if (p.RoleOf(review.Author) == NoRole) == guest {
+			count, said = count+1, said+review.bytes()
+		}
+	}
+	switch {
+	case guest && own >= GuestReviewsMax:
+		return errQuota("reviews_of_contribution_of_agent", GuestReviewsMax)
+	case count >= ReviewsMax:
+		return errQuota("reviews_of_contribution", ReviewsMax)
+	case said > ReviewTextBytesMax:
+		return errQuota("review_text_bytes", ReviewTextBytesMax)
+	}
+	return p.requireLeave(agent, leftTexts, bytes)
 }
 
 func (c *ReviewContribution) requireTouched(revision *Revision) error {

@@ -220,15 +220,21 @@ func requireSubmittable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, e
 
 // requireRevisionRoom refuses another revision beyond the limits: QUOTA_EXCEEDED.
 func (p *Project) requireRevisionRoom(c *Contribution, w *Workspace, summaryBytes int) error {
-	switch {
-	case c == nil && p.contributions.len() >= ContributionsMax:
-		return errQuota("contributions", ContributionsMax)
-	case c != nil && len(c.Revisions) >= RevisionsMax:
+	if c != nil && len(c.Revisions) >= RevisionsMax {
 		return errQuota("revisions_of_contribution", RevisionsMax)
-	case p.revisionFiles+len(w.Files) > RevisionFilesMax:
-		return errQuota("revision_files", RevisionFilesMax)
 	}
-	return p.requireTextRoom(summaryBytes)
+	if c == nil {
+		if err := p.requireLeave(w.Agent, leftUndecided, 1); err != nil {
+			return err
+		}
+		if err := p.requireLeave(w.Agent, leftContributions, 1); err != nil {
+			return err
+		}
+	}
+	if err := p.requireLeave(w.Agent, leftFiles, len(w.Files)); err != nil {
+		return err
+	}
+	return p.requireLeave(w.Agent, leftTexts, summaryBytes)
 }
 
 // RevisionSubmitted is the event of another revision: the workspace as it was at that moment.
@@ -289,8 +295,9 @@ func (p *Project) restoreContributions(
 			if !p.knows(one) {
 				misplaced = fmt.Errorf("contribution %s: it names what there is not",
 					one.ID.Format(id.Contribution))
+				return
 			}
-			p.countContribution(one)
+			p.countContribution(one, 1)
 		})
 	if err == nil && misplaced == nil && (named != head.Revisions || p.pending != head.Pending) {
 		err = fmt.Errorf("project head: %d revisions, %d contributions pending; the chunks have "+

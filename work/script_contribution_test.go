@@ -240,8 +240,8 @@ func (s *script) revise(workspace id.ID, count string) string {
 // praise leaves many reviews of a revision.
 func (s *script) praise(revision, count string) string {
 	n, _ := strconv.Atoi(count)
-	for range n {
-		_, err := s.do(agent("fan"), &work.ReviewContribution{
+	for nth := range n {
+		_, err := s.do(agent(fmt.Sprint("fan", nth/20)), &work.ReviewContribution{
 			Contribution: s.contribution(revision), Revision: s.revision(revision),
 			Verdict: work.VerdictApprove,
 		})

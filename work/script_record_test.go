@@ -118,6 +118,8 @@ func (s *script) recordQuery(words []string) (string, bool) {
 	case "status?":
 		tally := s.project.Tally(s.entity(words[1]))
 		return fmt.Sprint(tally.Status(), " ", tally.SelfReports, " ", tally.Attestations), true
+	case "evidence?":
+		return s.evidence(s.project.Evidence(s.entity(words[1]))), true
 	case "verified?":
 		return s.verified(words[1:]), true
 	case "show-verification":
@@ -149,6 +151,19 @@ func (s *script) recordQuery(words []string) (string, bool) {
 		}), true
 	}
 	return "", false
+}
+
+// evidence is the counts of passed, failed and inconclusive self reports and attestations, then the
+// newest record and the newest that failed.
+func (s *script) evidence(e work.Evidence) string {
+	brief := func(v *work.VerificationDigest) string {
+		if v == nil {
+			return "none"
+		}
+		return fmt.Sprintf("%s:%s:%q", s.recordName(v.ID), v.Outcome, v.Summary)
+	}
+	return fmt.Sprint(e.Tally.Status(), " ", e.Tally.Reported, " ", e.Tally.Attested,
+		" latest=", brief(e.Latest), " failed=", brief(e.LatestFailed))
 }
 
 // verified lists the records of a thing, or all, behind one where it is named.

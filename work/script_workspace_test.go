@@ -41,7 +41,7 @@ func (s *script) workspaceCommand(who id.ID, words []string) work.Command {
 	case "turn":
 		command := new(work.TakeTurn)
 		if s.project != nil && len(arguments) == 0 {
-			command.Plan = s.plan(s.project.CommunityWorkspace(who))
+			command.Plan = s.plan(s.project.CommunityWorkspace(who, s.now))
 		}
 		return command
 	case "submit":
@@ -159,7 +159,7 @@ func (s *script) workspaceQuery(words []string) (string, bool) {
 		}
 		return fmt.Sprint(plan.Merged), true
 	case "readable-workspace?":
-		_, err := s.project.AuthorizeWorkspace(s.workspace(words[2]), agent(words[1]))
+		_, err := s.project.AuthorizeWorkspace(s.workspace(words[2]), agent(words[1]), s.now)
 		if err != nil {
 			return s.refusal(err), true
 		}

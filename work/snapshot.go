@@ -11,7 +11,7 @@ type summary struct {
 	Changesets int
 	head       *Changeset
 	Watchers   int
-	tally      Tally
+	evidence   Evidence
 	// verified says that there are verification records.
 	verified bool
 }
@@ -63,6 +63,9 @@ type headRecord struct {
 	// Verifications counts all; Tally those about the project itself, for listings.
 	Verifications int   `cbor:"34,keyasint,omitempty"`
 	Tally         Tally `cbor:"37,keyasint,omitzero"`
+	// Latest and LatestFailed complete the evidence for the project itself, for listings.
+	Latest       *VerificationDigest `cbor:"50,keyasint,omitempty"`
+	LatestFailed *VerificationDigest `cbor:"51,keyasint,omitempty"`
 	// Fork names the tree that stands for the operations of the first changeset.
 	Fork *Fork `cbor:"35,keyasint,omitempty"`
 	// Bundled says that there is a chunk of what is kept of a bundle.
@@ -286,6 +289,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 	kept, last := p.IdempotentRange()
 	var open []*WorkSession
 	p.sessions.scan(func(s *WorkSession) bool { open = append(open, s); return true })
+	evidence := p.OwnEvidence()
 	return encoding.Marshal(&headRecord{
 		ID: p.ID, About: p.About, Kind: p.Kind, Owner: p.Owner,
 		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
@@ -305,7 +309,8 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Contributions: p.contributions.len(), Revisions: p.revisions.len(), Pending: p.pending,
 		Artifacts: p.artifacts.len(), Imports: p.imports.len(),
 		Bundled:   p.bundled != nil,
-		Relations: p.relations.len(), Verifications: p.verifications.len(), Tally: p.OwnTally(),
+		Relations: p.relations.len(), Verifications: p.verifications.len(),
+		Tally: evidence.Tally, Latest: evidence.Latest, LatestFailed: evidence.LatestFailed,
 		Fork:        p.fork,
 		Discussions: p.discussions.len(), Comments: p.comments.len(),
 		Watchers: p.watchers.count(),

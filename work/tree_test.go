@@ -24,7 +24,9 @@ func forkOf(p *work.Project, at *work.Changeset, into id.ID) *work.ForkProject {
 	about.Name = "fork of " + about.Name
 	return &work.ForkProject{
 		ID: into, About: about, Source: p.ID, Changeset: at.ID, Tree: p.TreeAt(at, nil),
-		Authors: p.AuthorsAt(at),
+		Authors: p.AuthorsAt(at), Credits: p.CreditsAt(at),
+		BundledAuthors: p.BundledAuthorsAt(at), Imports: p.ImportsAt(at),
+		License: p.License, Origins: p.OriginsAt(at),
 	}
 }
 

@@ -57,10 +57,12 @@ func requireCommunity(p *Project) error {
 	return nil
 }
 
-// CommunityWorkspace is the workspace that a turn of an agent takes up, nil where it will open one.
-func (p *Project) CommunityWorkspace(agent id.ID) *Workspace {
+// CommunityWorkspace is the workspace that a turn of an agent takes up at a time, nil where it will
+// open one.
+func (p *Project) CommunityWorkspace(agent id.ID, now int64) *Workspace {
 	for _, one := range p.openWorkspaces {
-		if w, _ := p.Workspace(one); w.Agent == agent && w.Mode == CommunityMode {
+		w, _ := p.Workspace(one)
+		if w.Agent == agent && w.Mode == CommunityMode && now < p.WorkspaceExpiry(w) {
 			return w
 		}
 	}
@@ -93,11 +95,12 @@ func (c *TakeTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{Result: result}, nil
 	}
 	taken := &TurnTaken{ExpiresAt: stamp.Now + TurnSeconds*1000}
-	w := p.CommunityWorkspace(stamp.Agent)
+	w := p.CommunityWorkspace(stamp.Agent, stamp.Now)
 	if w == nil {
 		opened := openedOn(p, CommunityMode, stamp)
 		taken.Workspace, result.Subject = opened.ID, opened.ID
-		return Decision{Events: []Event{opened, taken}, Result: result}, nil
+		events := append(p.expiredWorkspaces(stamp.Now), opened, taken)
+		return Decision{Events: events, Result: result}, nil
 	}
 	decision, err := c.Plan.decide(p, w)
 	if err != nil {

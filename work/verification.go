@@ -159,38 +159,6 @@ func (v *Verification) sound() bool {
 		f.Outcome >= Passed && f.Outcome <= Inconclusive
 }
 
-// Tally counts the verification records of a thing by kind.
-type Tally struct {
-	SelfReports  int `cbor:"1,keyasint,omitempty"`
-	Attestations int `cbor:"2,keyasint,omitempty"`
-}
-
-// VerificationStatus is the strongest kind of evidence that there is for a thing.
-type VerificationStatus uint8
-
-// The statuses. None of them says that the thing is right.
-const (
-	Unverified VerificationStatus = iota
-	SelfReported
-	ExternallyAttested
-)
-
-var verificationStatusNames = [...]string{"UNVERIFIED", "SELF_REPORTED", "EXTERNALLY_ATTESTED"}
-
-// String is the name on the wire.
-func (s VerificationStatus) String() string { return verificationStatusNames[s] }
-
-// Status follows from the kinds of records alone, whatever their outcomes.
-func (t Tally) Status() VerificationStatus {
-	switch {
-	case t.Attestations > 0:
-		return ExternallyAttested
-	case t.SelfReports > 0:
-		return SelfReported
-	}
-	return Unverified
-}
-
 // verifications is all verification records of a project: in the order of their IDs, and of each
 // thing the newest first.
 type verifications struct {
@@ -198,10 +166,12 @@ type verifications struct {
 	about table[verified]
 }
 
-// verified is a record with the tally of its thing as it was with it.
+// verified is a record with what evidence there was for its thing when it was the newest.
 type verified struct {
 	record *Verification
 	tally  Tally
+	// failed is the newest record with the outcome FAILED, nil for none.
+	failed *Verification
 }
 
 func byEntity(a, b verified) bool {
@@ -236,20 +206,21 @@ func (v *verifications) of(entity Entity, before id.ID, yield func(verified) boo
 	})
 }
 
-func (v *verifications) tally(entity Entity) (tally Tally) {
-	v.of(entity, id.ID{}, func(one verified) bool { tally = one.tally; return false })
-	return tally
+// newestOf is the newest record of a thing, the zero value where there is none.
+func (v *verifications) newestOf(entity Entity) (newest verified) {
+	v.of(entity, id.ID{}, func(one verified) bool { newest = one; return false })
+	return newest
 }
 
 // enter puts the newest record into the order by things.
 func (v *verifications) enter(one *Verification) {
-	tally := v.tally(one.Finding.Entity)
-	if one.Finding.Kind == ExternalAttestation {
-		tally.Attestations++
-	} else {
-		tally.SelfReports++
+	next := v.newestOf(one.Finding.Entity)
+	next.record = one
+	next.tally.count(&one.Finding)
+	if one.Finding.Outcome == Failed {
+		next.failed = one
 	}
-	v.about.set(verified{one, tally}, byEntity)
+	v.about.set(next, byEntity)
 }
 
 // Verification finds a record by ID.
@@ -277,17 +248,6 @@ func (p *Project) VerificationsOf(entity Entity, before id.ID, yield func(*Verif
 	p.verifications.of(entity, before, func(one verified) bool { return yield(one.record) })
 }
 
-// Tally counts the records of one thing.
-func (p *Project) Tally(entity Entity) Tally { return p.verifications.tally(entity) }
-
-// OwnTally counts the records of the project itself.
-func (p *Project) OwnTally() Tally {
-	if p.summary != nil {
-		return p.summary.tally
-	}
-	return p.Tally(p.Entity())
-}
-
 // Entity is the project as a thing that records are about.
 func (p *Project) Entity() Entity { return Entity{EntityProject, p.ID} }
 
@@ -309,10 +269,10 @@ func (c *CreateVerification) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
 	}
-	if p.verifications.len() >= VerificationsMax {
-		return Decision{}, errQuota("verifications", VerificationsMax)
+	if err := p.requireLeave(stamp.Agent, leftVerifications, 1); err != nil {
+		return Decision{}, err
 	}
-	if err := p.requireTextRoom(c.Finding.bytes()); err != nil {
+	if err := p.requireLeave(stamp.Agent, leftTexts, c.Finding.bytes()); err != nil {
 		return Decision{}, err
 	}
 	created := &VerificationCreated{
@@ -340,9 +300,8 @@ func (p *Project) restoreVerifications(
 ) error {
 	all := &p.verifications
 	err := all.restore(VerificationChunk, head.Verifications, chunk, p.keepVerification)
-	if err == nil && p.OwnTally() != head.Tally {
-		err = fmt.Errorf("project head: %v verifications; the chunks have %v", head.Tally,
-			p.OwnTally())
+	if own := p.OwnTally(); err == nil && !own.agrees(head.Tally) {
+		err = fmt.Errorf("project head: %v verifications; the chunks have %v", head.Tally, own)
 	}
 	return err
 }
@@ -350,4 +309,6 @@ func (p *Project) restoreVerifications(
 func (p *Project) keepVerification(record *Verification) {
 	p.verifications.enter(record)
 	p.texts += record.Bytes()
+	p.leave(record.Author, leftVerifications, 1)
+	p.leave(record.Author, leftTexts, record.Bytes())
 }

@@ -115,9 +115,11 @@ func (p *Project) Partial() bool { return p.summary != nil }
 // loud reports whether an event is of the work in a project. The others open no work session and
 // prolong none, and the project is as old as before.
 func loud(event Event) bool {
-	switch event.(type) {
+	switch event := event.(type) {
 	case *ProjectWatched, *ProjectUnwatched:
 		return false
+	case *WorkspaceEnded:
+		return !event.Expired
 	}
 	return true
 }

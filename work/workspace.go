@@ -288,32 +288,14 @@ func (c *OpenWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, fault.New(fault.ProjectIsCommunity,
 			"A community project is changed by turns: ask for one.")
 	}
-	if err := p.requireWorkspaceRoom(stamp.Agent); err != nil {
+	if err := p.requireWorkspaceRoom(stamp); err != nil {
 		return Decision{}, err
 	}
 	opened := openedOn(p, ContributionMode, stamp)
 	return Decision{
-		Events: []Event{opened}, Result: Result{Created: true, Subject: opened.ID},
+		Events: append(p.expiredWorkspaces(stamp.Now), opened),
+		Result: Result{Created: true, Subject: opened.ID},
 	}, nil
-}
-
-// requireWorkspaceRoom refuses another workspace beyond the limits: QUOTA_EXCEEDED. Those of
-// community projects are not counted: an agent has one at most there, and what agents left does not
-// keep others from their turns.
-func (p *Project) requireWorkspaceRoom(agent id.ID) error {
-	own := 0
-	for _, one := range p.openWorkspaces {
-		if w, _ := p.Workspace(one); w.Agent == agent {
-			own++
-		}
-	}
-	if own >= WorkspacesPerAgentMax {
-		return errQuota("open_workspaces_of_agent", WorkspacesPerAgentMax)
-	}
-	if len(p.openWorkspaces) >= WorkspacesOpenMax {
-		return errQuota("open_workspaces", WorkspacesOpenMax)
-	}
-	return nil
 }
 
 // openedOn is the event of a new workspace on the head.
@@ -331,10 +313,16 @@ type WorkspaceOpened struct {
 }
 
 func (e *WorkspaceOpened) apply(p *Project, at Moment) {
-	p.putWorkspace(&Workspace{
+	opened := &Workspace{
 		ID: e.ID, Agent: at.Agent, Mode: e.Mode, Status: WorkspaceOpen, Base: e.Base, Revision: 1,
 		CreatedAt: at.Now, UpdatedAt: at.Now,
-	})
+	}
+	p.putWorkspace(opened)
+	p.countOpened(opened)
+}
+
+func (p *Project) countOpened(w *Workspace) {
+	p.leaveToday(w.Agent, w.CreatedAt, func(s *share) { s.workspaces++ })
 }
 
 // putWorkspace stores a new workspace, or another version of one.
@@ -381,13 +369,13 @@ func errWorkspaceNotFound() error {
 	return fault.New(fault.WorkspaceNotFound, "There is no such workspace.")
 }
 
-// AuthorizeWorkspace takes those who may read a workspace, its author, maintainers and owners:
-// WORKSPACE_NOT_FOUND, ROLE_REQUIRED.
-func (p *Project) AuthorizeWorkspace(wanted, agent id.ID) (*Workspace, error) {
+// AuthorizeWorkspace takes those who may read a workspace, its author, maintainers and owners, and
+// returns it as it reads at a time: WORKSPACE_NOT_FOUND, ROLE_REQUIRED.
+func (p *Project) AuthorizeWorkspace(wanted, agent id.ID, now int64) (*Workspace, error) {
 	if err := readableOr(p, agent, errWorkspaceNotFound()); err != nil {
 		return nil, err
 	}
-	w, ok := p.Workspace(wanted)
+	w, ok := p.WorkspaceAt(wanted, now)
 	if !ok {
 		return nil, errWorkspaceNotFound()
 	}
@@ -403,7 +391,7 @@ func requireChangeable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, er
 	if err := requireActive(p); err != nil {
 		return nil, err
 	}
-	w, ok := p.Workspace(workspace)
+	w, ok := p.WorkspaceAt(workspace, stamp.Now)
 	if !ok {
 		return nil, errWorkspaceNotFound()
 	}
@@ -426,6 +414,7 @@ func (p *Project) restoreWorkspaces(head *headRecord, chunk func(Chunk) ([]byte,
 			misplaced = fmt.Errorf("workspace %s: its base is no changeset of the project",
 				one.ID.Format(id.Workspace))
 		}
+		p.countOpened(one)
 		if !one.Status.Final() {
 			p.openWorkspaces = append(p.openWorkspaces, one.ID)
 		}

@@ -368,7 +368,7 @@ func TestRandomTurns(t *testing.T) {
 // turn is one turn of an agent, in which it may do what agents do.
 func (r *workspaces) turn(who id.ID) {
 	r.t.Helper()
-	space := r.project.CommunityWorkspace(who)
+	space := r.project.CommunityWorkspace(who, 0)
 	if space == nil {
 		decision, err := r.do(who, new(work.TakeTurn))
 		if err != nil {
@@ -380,7 +380,7 @@ func (r *workspaces) turn(who id.ID) {
 			return &work.TakeTurn{Plan: plan}
 		})
 	}
-	space = r.project.CommunityWorkspace(who)
+	space = r.project.CommunityWorkspace(who, 0)
 	if _, err := r.do(agent("carl"), new(work.TakeTurn)); fault.CodeOf(err) != fault.TurnHeld {
 		r.t.Fatalf("another takes it as well: %v", err)
 	}

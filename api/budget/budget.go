@@ -7,10 +7,13 @@
 //  2. each section goes on where it stopped, as long as there is room at all; behind an object for
 //     which there is no room any more the others are written in their short form
 //
-// So no long section starves those behind it, and what comes first has all that they leave. An item
-// is written when its turn comes and not before: the cost follows the size of the text, whatever
-// the sections could tell. The document ends with two members of its own: truncated_sections names
-// the sections that lost something, and approximate_chars is the length of the whole in bytes.
+// So no long section starves those behind it, and what comes first has all that they leave. Objects
+// that are entered as lines are written in one line in both rounds. When all sections had their
+// turn, lines become whole objects, the first ones first, as long as there is room. An item is
+// written when its turn comes and not before: the cost follows the size of the text, whatever
+// the sections hold. The document ends with two members of its own: truncated_sections names the
+// sections that lost something and is absent where none did, and approximate_chars is the length
+// of the whole in bytes.
 package budget
 
 import (
@@ -46,11 +49,19 @@ type Place struct {
 // List adds a list that is always there.
 func (d *Document) List() *Place { return d.place(&Place{list: true, opened: true}) }
 
-// After adds a place whose items stand behind those of another, in the same list. It is called
-// BEFORE anything else is written behind the first.
+// After adds a place whose items follow those of another, in the same list. It is called BEFORE
+// anything else is written behind the first.
 func (d *Document) After(front *Place) *Place {
-	front.behind = d.place(&Place{list: true, opened: true, front: front})
+	front.behind = d.place(&Place{list: true, front: front})
 	return front.behind
+}
+
+// root is the place that opens the list.
+func (p *Place) root() *Place {
+	if p.front != nil {
+		return p.front
+	}
+	return p
 }
 
 // Member adds a member that is there when it has a value, MemberList one that is there when its
@@ -91,6 +102,8 @@ type Item interface {
 type Entry struct {
 	Place *Place
 	Item  Item
+	// Line says that a Record is written in one line until all sections had their turn.
+	Line bool
 }
 
 // Section is what is lost together and named in truncated_sections: entries, the most important
@@ -110,6 +123,8 @@ type Section struct {
 	next int
 	// before is its place before a first item was cut to the share; nil where none was.
 	before *mark
+	// lines says that it has lines, cut that an item was cut for want of room.
+	lines, cut bool
 }
 
 // mark is a place at a moment, and the room that was taken since.
@@ -121,7 +136,7 @@ type mark struct {
 
 const (
 	truncatedKey = `,"truncated_sections":[`
-	charsKey     = `],"approximate_chars":`
+	charsKey     = `,"approximate_chars":`
 	// tasteBytes is the least share where there is room.
 	tasteBytes = 96
 )
@@ -133,7 +148,7 @@ type filling struct{ room int }
 // text with the two members at the end leaves room for that. Sections stand in the order of their
 // rank.
 func (d *Document) Build(bytesMax int, sections []Section) []byte {
-	f := &filling{room: bytesMax - d.fixedBytes() - len(truncatedKey) - len(charsKey) -
+	f := &filling{room: bytesMax - d.fixedBytes() - len(truncatedKey) - len("]") - len(charsKey) -
 		len(strconv.Itoa(bytesMax)) - len("}")}
 	for at := range sections {
 		f.room -= reserve(&sections[at])
@@ -143,7 +158,17 @@ func (d *Document) Build(bytesMax int, sections []Section) []byte {
 		f.first(&sections[at], free)
 	}
 	for at := range sections {
-		f.second(&sections[at])
+		if sections[at].Share > 0 {
+			f.second(&sections[at])
+		}
+	}
+	for at := range sections {
+		f.complete(&sections[at])
+	}
+	for at := range sections {
+		if sections[at].Share == 0 {
+			f.second(&sections[at])
+		}
 	}
 	return d.finish(bytesMax, sections)
 }
@@ -175,7 +200,8 @@ func (f *filling) first(s *Section, free int) {
 	share := min(f.room, max(free*s.Share/100, s.Least, tasteBytes))
 	for s.next < len(s.Entries) {
 		entry := &s.Entries[s.next]
-		before := mark{len(entry.Place.items), entry.Place.opened, f.room}
+		before := mark{len(entry.Place.items), entry.Place.root().opened, f.room}
+		s.lines = s.lines || entry.Line
 		how := wholeOnly
 		if s.next == 0 {
 			how = mayCut
@@ -193,7 +219,7 @@ func (f *filling) first(s *Section, free int) {
 		s.Lost = s.Lost || fit == Trimmed
 		s.next++
 	}
-	if !s.Lost {
+	if !s.Lost && !s.lines {
 		f.room += reserve(s)
 	}
 }
@@ -203,20 +229,68 @@ func (f *filling) first(s *Section, free int) {
 func (f *filling) second(s *Section) {
 	if s.before != nil {
 		place := s.Entries[s.next].Place
-		place.items, place.opened = place.items[:s.before.bytes], s.before.opened
+		place.items = place.items[:s.before.bytes]
 		place.count--
 		f.room += s.before.took
+		if root := place.root(); !s.before.opened {
+			// Another section may have written into the same list meanwhile.
+			root.opened = false
+			if root.count > 0 {
+				f.room -= root.openCost()
+				root.opened = true
+			}
+		}
 	}
 	how := mayCut
 	for ; s.next < len(s.Entries); s.next++ {
+		s.lines = s.lines || s.Entries[s.next].Line
 		fit := f.put(&s.Entries[s.next], f.room, how)
 		s.Lost = s.Lost || fit != Whole
 		if fit == Missing {
 			return
 		}
 		if fit == Cut {
-			how = shortOnly
+			s.cut, how = true, shortOnly
 		}
+	}
+}
+
+// complete writes the lines of a section as whole objects, the first ones first, as long as there
+// is room. All items are written again, because lines stand among others.
+func (f *filling) complete(s *Section) {
+	if !s.lines || s.cut || s.next < len(s.Entries) {
+		return
+	}
+	for at := range s.Entries {
+		place := s.Entries[at].Place
+		place.items, place.count = place.items[:0], 0
+	}
+	for at := range s.Entries {
+		entry := &s.Entries[at]
+		p := entry.Place
+		if entry.Item == nil {
+			continue
+		}
+		if p.count > 0 {
+			p.items = append(p.items, ',')
+		}
+		p.count++
+		start := len(p.items)
+		items, fit := entry.Item.Append(p.items, Unlimited)
+		s.Lost = s.Lost || fit != Whole
+		if !entry.Line {
+			p.items = items
+			continue
+		}
+		line, _ := lineOnly.append(nil, entry.Item, Unlimited)
+		more := len(items) - start - len(line)
+		if more > f.room {
+			items = append(items[:start], line...)
+			s.Lost = true
+		} else {
+			f.room -= more
+		}
+		p.items = items
 	}
 }
 
@@ -227,6 +301,7 @@ const (
 	wholeOnly manner = iota
 	mayCut
 	shortOnly
+	lineOnly
 )
 
 // put writes an entry in at most room bytes.
@@ -237,7 +312,7 @@ func (f *filling) put(entry *Entry, room int, how manner) Fit {
 		if cost > room {
 			return Missing
 		}
-		p.opened = true
+		p.root().opened = true
 		f.room -= cost
 		return Whole
 	}
@@ -250,31 +325,40 @@ func (f *filling) put(entry *Entry, room int, how manner) Fit {
 		items = append(items, ',')
 	}
 	start := len(items)
-	items, fit := how.append(items, entry.Item, room-cost)
+	form := how
+	if entry.Line {
+		form = lineOnly
+	}
+	items, fit := form.append(items, entry.Item, room-cost)
 	cost += len(items) - start
 	if fit == Missing || fit == Cut && how == wholeOnly || cost > room {
 		p.items = p.items[:before]
 		return Missing
 	}
-	p.items, p.opened = items, true
+	p.items, p.root().opened = items, true
 	p.count++
 	f.room -= cost
 	return fit
 }
 
-// append writes an item; only objects have a short form.
+// append writes an item; only objects have a short form and a line.
 func (how manner) append(dst []byte, item Item, room int) ([]byte, Fit) {
-	if how != shortOnly {
+	if how != shortOnly && how != lineOnly {
 		return item.Append(dst, room)
 	}
-	if record, isObject := item.(Record); isObject {
-		return record.short(dst, room)
+	record, isObject := item.(Record)
+	switch {
+	case !isObject:
+		return dst, Missing
+	case how == lineOnly:
+		return record.brief(dst, room, Line)
 	}
-	return dst, Missing
+	return record.short(dst, room)
 }
 
 // openCost is what it takes to begin a member.
 func (p *Place) openCost() int {
+	p = p.root()
 	if p.opened {
 		return 0
 	}
@@ -298,7 +382,7 @@ func (p *Place) neighbours() int {
 
 // append writes the place.
 func (p *Place) append(dst []byte) []byte {
-	if !p.opened {
+	if !p.root().opened {
 		return dst
 	}
 	if p.key != "" {
@@ -324,12 +408,18 @@ func (d *Document) finish(bytesMax int, sections []Section) []byte {
 		out = append(out, d.Fixed[from:p.at]...)
 		out, from = p.append(out), p.at
 	}
-	out = append(append(out, d.Fixed[from:]...), truncatedKey...)
-	for at, name := range lost(sections) {
-		if at > 0 {
+	out = append(out, d.Fixed[from:]...)
+	names := lost(sections)
+	for at, name := range names {
+		if at == 0 {
+			out = append(out, truncatedKey...)
+		} else {
 			out = append(out, ',')
 		}
 		out = shape.AppendString(out, name)
+		if at+1 == len(names) {
+			out = append(out, ']')
+		}
 	}
 	out = append(out, charsKey...)
 	return append(strconv.AppendInt(out, int64(total(len(out)+1)), 10), '}')

@@ -44,8 +44,8 @@ type object struct {
 	list []string
 }
 
-func (o object) Head(dst []byte, short bool) []byte {
-	return fmt.Appendf(dst, `{"id":%d,"short":%v`, o.id, short)
+func (o object) Head(dst []byte, form Form) []byte {
+	return fmt.Appendf(dst, `{"id":%d,"form":%d`, o.id, form)
 }
 
 func (o object) Text() (string, Text) { return "text", Text{Text: o.text, Chars: 50} }
@@ -85,11 +85,13 @@ func form(t *rapid.T) (*Document, []Section) {
 		}
 		fill := func(p *Place, most int) {
 			for _, item := range rapid.SliceOfN(items(), 0, most).Draw(t, "items") {
-				s.Entries = append(s.Entries, Entry{p, item})
+				_, isObject := item.(Record)
+				line := isObject && s.Share > 0 && rapid.Bool().Draw(t, "line")
+				s.Entries = append(s.Entries, Entry{p, item, line})
 			}
 		}
 		key := fmt.Sprintf("k%d", n)
-		switch rapid.IntRange(0, 3).Draw(t, "place") {
+		switch rapid.IntRange(0, 4).Draw(t, "place") {
 		case 0:
 			d.Fixed = append(d.Fixed, `,"`+key+`":`...)
 			fill(d.List(), 8)
@@ -102,9 +104,15 @@ func form(t *rapid.T) (*Document, []Section) {
 			fill(d.After(front), 4)
 		case 2:
 			fill(d.Member(key), 1)
+		case 4:
+			front := d.MemberList(key)
+			fill(front, 4)
+			sections = append(sections, s)
+			s = Section{Name: s.Name, Share: s.Share}
+			fill(d.After(front), 4)
 		case 3:
 			p := d.MemberList(key)
-			s.Entries = append(s.Entries, Entry{p, nil})
+			s.Entries = append(s.Entries, Entry{Place: p})
 			fill(p, 6)
 		}
 		sections = append(sections, s)
@@ -142,7 +150,7 @@ func checkLost(t *rapid.T, got map[string]any, declared []Section) {
 		s := &declared[at]
 		lost, wanted := s.Lost, map[*Place]int{}
 		for _, entry := range s.Entries {
-			lost = lost || entry.Item == nil && !entry.Place.opened
+			lost = lost || entry.Item == nil && !entry.Place.root().opened
 			if entry.Item != nil {
 				full, fit := entry.Item.Append(nil, Unlimited)
 				lost = lost || fit != Whole || !entry.Place.holds(full)
@@ -249,8 +257,8 @@ func TestRank(t *testing.T) {
 	sections := []Section{{Name: "one", Share: 30}, {Name: "two", Share: 20}}
 	for range 100 {
 		text := Text{strings.Repeat("x", 90), Unlimited}
-		sections[0].Entries = append(sections[0].Entries, Entry{one, text})
-		sections[1].Entries = append(sections[1].Entries, Entry{two, text})
+		sections[0].Entries = append(sections[0].Entries, Entry{Place: one, Item: text})
+		sections[1].Entries = append(sections[1].Entries, Entry{Place: two, Item: text})
 	}
 	text := d.Build(2000, sections)
 	if len(text) < 1900 || len(one.items) < 2*len(two.items) || len(two.items) < 300 {
@@ -263,7 +271,9 @@ func TestFirstItemIsCut(t *testing.T) {
 	d := &Document{Fixed: []byte(`{"one":`)}
 	one := d.List()
 	text := d.Build(1000, []Section{{
-		Name: "one", Share: 10, Entries: []Entry{{one, Text{strings.Repeat("x", 5000), Unlimited}}},
+		Name: "one", Share: 10, Entries: []Entry{
+			{Place: one, Item: Text{strings.Repeat("x", 5000), Unlimited}},
+		},
 	}})
 	got := decode(t, text)
 	if list, _ := got["one"].([]any); len(text) < 980 || len(list) != 1 {
@@ -281,15 +291,50 @@ func TestShortObjects(t *testing.T) {
 		if n == 2 {
 			rest[0] = strings.Repeat("r", 5000)
 		}
-		s.Entries = append(s.Entries, Entry{one, Record{object{n, "text", rest}}})
+		s.Entries = append(s.Entries, Entry{Place: one, Item: Record{object{n, "text", rest}}})
 	}
 	list, _ := decode(t, d.Build(2000, []Section{s}))["one"].([]any)
 	if len(list) != 20 {
 		t.Fatalf("%d objects", len(list))
 	}
 	for n, one := range list {
-		if object, _ := one.(map[string]any); object["short"] != (n >= 2) {
-			t.Errorf("object %d is short: %v", n, object["short"])
+		if object, _ := one.(map[string]any); object["form"] != float64(min(max(n-1, 0), 1)) {
+			t.Errorf("object %d has the form %v", n, object["form"])
+		}
+	}
+}
+
+// TestLines: lines are short until all sections had their turn; then the first ones are whole
+// as far as there is room, and what is missing is named.
+func TestLines(t *testing.T) {
+	build := func(most int) (list []any, names any) {
+		d := &Document{Fixed: []byte(`{"first":1`)}
+		one, two := d.MemberList("one"), d.MemberList("two")
+		sections := []Section{{Name: "one", Share: 50}, {Name: "two", Share: 1}}
+		for n := range 20 {
+			rest := []string{strings.Repeat("r", 100)}
+			sections[0].Entries = append(sections[0].Entries,
+				Entry{Place: one, Item: Record{object{n, "text", rest}}, Line: n > 1})
+			sections[1].Entries = append(sections[1].Entries,
+				Entry{Place: two, Item: Raw(`"0123456789"`)})
+		}
+		got := decode(t, d.Build(most, sections))
+		if others, _ := got["two"].([]any); len(others) != 20 {
+			t.Fatalf("in %d bytes %d of the others", most, len(others))
+		}
+		list, _ = got["one"].([]any)
+		return list, got["truncated_sections"]
+	}
+	for _, c := range []struct{ most, whole int }{{1500, 2}, {2000, 5}, {5000, 20}} {
+		list, names := build(c.most)
+		whole := 0
+		for _, one := range list {
+			if object, _ := one.(map[string]any); object["rest_0"] != nil {
+				whole++
+			}
+		}
+		if len(list) != 20 || whole < c.whole || (names == nil) != (whole == 20) {
+			t.Errorf("in %d bytes %d objects, %d whole, lost %v", c.most, len(list), whole, names)
 		}
 	}
 }

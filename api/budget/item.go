@@ -113,11 +113,20 @@ func jsonBytes(char string) int {
 	return 1
 }
 
+// Form says how much of an object is written.
+type Form uint8
+
+// The forms: all of it, its head and its text because all of it did not fit, and a line.
+const (
+	Full Form = iota
+	Short
+	Line
+)
+
 // Parts is an object in three parts.
 type Parts interface {
-	// Head writes the beginning, the brace included, that is always there; short says that the
-	// whole did not fit.
-	Head(dst []byte, short bool) []byte
+	// Head writes the beginning, the brace included, that is always there.
+	Head(dst []byte, form Form) []byte
 	// Text is a member that can be cut, with its name; an object without one has no name.
 	Text() (name string, text Text)
 	// Rest writes the other members, each with its comma, without the last brace. Those that are
@@ -140,12 +149,17 @@ func (r Record) Append(dst []byte, room int) ([]byte, Fit) {
 
 // short writes the object without its rest.
 func (r Record) short(dst []byte, room int) ([]byte, Fit) {
-	start := len(dst)
-	dst = r.Head(dst, true)
+	dst, fit := r.brief(dst, room, Short)
+	return dst, min(fit, Cut)
+}
+
+// brief writes the head and the text, and reports how much of the text was written.
+func (r Record) brief(dst []byte, room int, form Form) ([]byte, Fit) {
+	start, fit := len(dst), Whole
+	dst = r.Head(dst, form)
 	if name, text := r.Text(); name != "" {
 		dst = appendName(dst, name)
 		rest := room - (len(dst) - start) - len("}")
-		var fit Fit
 		if dst, fit = AppendText(dst, text.Text, text.Chars, rest); fit == Missing {
 			return dst[:start], Missing
 		}
@@ -153,12 +167,12 @@ func (r Record) short(dst []byte, room int) ([]byte, Fit) {
 	if dst = append(dst, '}'); len(dst)-start > room {
 		return dst[:start], Missing
 	}
-	return dst, Cut
+	return dst, fit
 }
 
 func (r Record) whole(dst []byte) ([]byte, Fit) {
 	fit := Whole
-	dst = r.Head(dst, false)
+	dst = r.Head(dst, Full)
 	if name, text := r.Text(); name != "" {
 		dst, fit = AppendText(appendName(dst, name), text.Text, text.Chars, Unlimited)
 	}

@@ -184,10 +184,13 @@ func (c *Check) Text(s string) string {
 	}
 	if c.prefix != "" {
 		if _, ok := id.Parse(c.prefix, s); !ok {
-			return "must be an identifier that matches " + id.Pattern(c.prefix)
+			return c.prefixProblem(s)
 		}
 	}
 	if c.pattern != nil && !c.pattern.MatchString(s) {
+		if given, ok := id.KindOf(s); ok {
+			return "is the ID of " + given.Noun() + "; must match " + c.pattern.String()
+		}
 		return "must match " + c.pattern.String()
 	}
 	if c.isTime {
@@ -196,6 +199,15 @@ func (c *Check) Text(s string) string {
 		}
 	}
 	return ""
+}
+
+// prefixProblem says what is wrong with a text that is no ID of the kind.
+func (c *Check) prefixProblem(s string) string {
+	if given, ok := id.KindOf(s); ok {
+		return "is the ID of " + given.Noun() + "; must be that of " + c.prefix.Noun() +
+			", which begins with " + string(c.prefix)
+	}
+	return "must be an identifier that matches " + id.Pattern(c.prefix)
 }
 
 // fits tests the size bounds. Code points are counted only where the bytes do not decide.

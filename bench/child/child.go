@@ -82,7 +82,7 @@ func StartQuiet(ctx context.Context, program Program) (*Process, error) {
 func spawn(ctx context.Context, program Program) (*Process, <-chan string, error) {
 	command := exec.CommandContext(ctx, program.Path, program.Args...)
 	command.Env = append(command.Environ(), program.Env...)
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	command.SysProcAttr = attributes()
 	stdout, err := command.StdoutPipe()
 	if err != nil {
 		return nil, nil, err

@@ -1,19 +1,19 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
 	nethttp "net/http"
 	"net/http/pprof"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"pws/actors"
+	"pws/api"
 	"pws/http"
 )
 
@@ -34,16 +34,10 @@ func startAdmin(
 	if err != nil {
 		return nil, err
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	config.Observe = countRequests(registry)
-	a := &admin{registry: registry}
-	for _, gauge := range engine.Metrics() {
-		a.register(gauge)
-	}
+	a := &admin{registry: newMetrics(engine, config)}
 	mux := nethttp.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
+	serveProbes(mux, engine.Space)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
@@ -58,46 +52,47 @@ func startAdmin(
 	return a, nil
 }
 
-// watch adds the figures of the server to the metrics.
-func (a *admin) watch(server *http.Server) {
-	if a == nil {
-		return
+// live and ready answer probes without an envelope, with the facts of the operations of these
+// paths.
+type (
+	live struct {
+		Status string `json:"status"`
 	}
-	for _, gauge := range []actors.Gauge{
-		{Name: "pws_waiting_requests", Help: "Requests that wait for events, streams included.",
-			Value: func() float64 { return float64(server.Waiting().Requests) }},
-		{Name: "pws_waiting_streams", Help: "Streams of events that are open.",
-			Value: func() float64 { return float64(server.Waiting().Streams) }},
-		{Name: "pws_waiting_dropped", Help: "Streams given up since the start, for nobody read them.",
-			Value: func() float64 { return float64(server.Waiting().Dropped) }},
-	} {
-		a.register(gauge)
+	ready struct {
+		Reads  bool   `json:"reads"`
+		Writes bool   `json:"writes"`
+		Reason string `json:"reason,omitempty"`
 	}
+)
+
+func serveProbes(mux *nethttp.ServeMux, space func() api.Space) {
+	answer := func(w nethttp.ResponseWriter, status int, body any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(body)
+	}
+	mux.HandleFunc("/livez", func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+		answer(w, nethttp.StatusOK, live{Status: "ok"})
+	})
+	mux.HandleFunc("/readyz", func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+		now, status := space(), nethttp.StatusOK
+		if !now.Writable {
+			status = nethttp.StatusServiceUnavailable
+		}
+		answer(w, status, ready{Reads: true, Writes: now.Writable, Reason: now.Reason})
+	})
 }
 
-func (a *admin) register(gauge actors.Gauge) {
-	a.registry.MustRegister(prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: gauge.Name, Help: gauge.Help}, gauge.Value))
+// watch adds the figures of the server to the metrics.
+func (a *admin) watch(server *http.Server) {
+	if a != nil {
+		registerMetrics(a.registry, serverMetrics(server))
+	}
 }
 
 func (a *admin) stop() {
 	if a != nil {
 		_ = a.server.Close()
-	}
-}
-
-// countRequests makes the metrics of requests, by operation and status.
-func countRequests(registry *prometheus.Registry) func(string, int, time.Duration) {
-	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "pws_request_seconds",
-		Help:    "Time to answer, by operation and status.",
-		Buckets: prometheus.ExponentialBuckets(50e-6, 2, 18),
-	}, []string{"operation", "status"})
-	registry.MustRegister(requests)
-	return func(operation string, status int, elapsed time.Duration) {
-		if operation == "" {
-			operation = "none"
-		}
-		requests.WithLabelValues(operation, strconv.Itoa(status)).Observe(elapsed.Seconds())
 	}
 }

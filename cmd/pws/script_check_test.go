@@ -190,7 +190,7 @@ func (s *script) checkFailure(op *api.Operation, got *reply, envelope map[string
 		return fmt.Sprintf("recommended_action %q, not %q", action, entry.Action)
 	}
 	for key := range details {
-		if !slices.Contains(entry.Details, key) && key != "recommended_action" {
+		if !slices.Contains(slices.Concat(entry.Details, stepKeys), key) {
 			return "details." + key + " is not in the catalog's entry of " + string(code)
 		}
 	}
@@ -204,6 +204,9 @@ func (s *script) checkFailure(op *api.Operation, got *reply, envelope map[string
 	s.tried.failure(op, code)
 	return ""
 }
+
+// stepKeys are the members of details that say what to do next.
+var stepKeys = []string{"recommended_action", "next_step", "next_calls"}
 
 func nameOf(op *api.Operation) string {
 	if op == nil {

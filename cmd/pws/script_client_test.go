@@ -196,7 +196,10 @@ func (s *script) expect(sent *request, status int, code string) error {
 	if problem := s.check(sent, got); problem != "" {
 		return errors.New(problem)
 	}
-	return got.is(status, code)
+	if err := got.is(status, code); err != nil || status < http.StatusBadRequest {
+		return err
+	}
+	return s.followStep(got)
 }
 
 func (r *reply) is(status int, code string) error {
@@ -313,16 +316,18 @@ func (s *script) read(sent *request, answer *http.Response) (*reply, error) {
 }
 
 // raw sends bytes as they are and judges the first answer. The text may have the escapes of Go.
-// With -closed, the server must close the connection after the answer.
+// With -closed, the server must close the connection after the answer; with -end, the client ends
+// its side behind the text.
 //
-//	raw [-closed] TEXT|@FILE STATUS [CODE]
+//	raw [-closed] [-end] TEXT|@FILE STATUS [CODE]
 func (s *script) raw(_ *testscript.TestScript, args []string) error {
-	closed := len(args) > 0 && args[0] == "-closed"
-	if closed {
+	closed, end := false, false
+	for len(args) > 0 && (args[0] == "-closed" || args[0] == "-end") {
+		closed, end = closed || args[0] == "-closed", end || args[0] == "-end"
 		args = args[1:]
 	}
 	if len(args) < 2 {
-		return errors.New("usage: raw [-closed] TEXT|@FILE STATUS [CODE]")
+		return errors.New("usage: raw [-closed] [-end] TEXT|@FILE STATUS [CODE]")
 	}
 	text := s.expand(args[0])
 	if name, isFile := strings.CutPrefix(text, "@"); isFile {
@@ -346,11 +351,11 @@ func (s *script) raw(_ *testscript.TestScript, args []string) error {
 	if len(args) > 2 {
 		code = args[2]
 	}
-	return s.exchange(text, closed, status, code)
+	return s.exchange(text, closed, end, status, code)
 }
 
 // exchange writes a text to a new connection and reads one answer.
-func (s *script) exchange(text string, closed bool, status int, code string) error {
+func (s *script) exchange(text string, closed, end bool, status int, code string) error {
 	conn, err := net.Dial("tcp", s.server.address)
 	if err != nil {
 		return err
@@ -361,6 +366,9 @@ func (s *script) exchange(text string, closed bool, status int, code string) err
 	}
 	// A server that refuses early may close before it has read everything: the answer counts.
 	_, writeErr := conn.Write([]byte(text))
+	if half, ok := conn.(*net.TCPConn); ok && end {
+		writeErr = errors.Join(writeErr, half.CloseWrite())
+	}
 	sent := &request{}
 	line, _, _ := strings.Cut(text, "\r\n")
 	if words := strings.Fields(line); len(words) > 1 {

@@ -34,13 +34,29 @@ type coverage struct {
 		scripts   int
 		successes map[string]bool
 		failures  map[string]bool
+		// advised are the writes that refusals name as the next step, carried those that were done.
+		advised, carried map[string]bool
 	}
 }
 
 func newCoverage() *coverage {
 	c := &coverage{}
 	c.mu.successes, c.mu.failures = map[string]bool{}, map[string]bool{}
+	c.mu.advised, c.mu.carried = map[string]bool{}, map[string]bool{}
 	return c
+}
+
+// advise notes a write that a refusal names as the next step, and carry one that was carried out.
+func (c *coverage) advise(step string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.advised[step] = true
+}
+
+func (c *coverage) carry(step string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.carried[step] = true
 }
 
 func (c *coverage) begin() {
@@ -93,6 +109,11 @@ func (c *coverage) missing() []string {
 			if untried[code] == "" && untriedBy[name] == "" && !c.mu.failures[name] {
 				lines["no script has "+op.Name+" fail with "+string(code)] = true
 			}
+		}
+	}
+	for step := range c.mu.advised {
+		if !c.mu.carried[step] {
+			lines["no script carries out the next step "+step] = true
 		}
 	}
 	for _, code := range everywhere {

@@ -297,7 +297,8 @@ func (r *recorder) time(text string) string {
 		step--
 	}
 	if ahead := at - r.starts[step]; ahead > 0 {
-		step += int(ahead / stepMillis)
+		// The clock runs on between the requests, by less than half a step.
+		step += int((ahead + stepMillis/2) / stepMillis)
 	}
 	instead := exampleTime(step)
 	r.names[text] = instead

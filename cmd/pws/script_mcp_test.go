@@ -19,8 +19,8 @@ import (
 //	mcp [-h 'Name: value'] [-get NAME=PATH] TOOL ARGUMENTS ok|CODE
 //
 // What a tool returned stands under data, as in the answer of its operation, and its refusal under
-// error. Every result is checked against the schema that tools/list gives, and so are the arguments
-// of every call that succeeds.
+// error. The note of a replay is note, and what _meta says of it is replay. Every result is checked
+// against the schema that tools/list gives, and so are the arguments of every call that succeeds.
 
 // toolSchemas are those of tools/list, compiled.
 type toolSchemas struct{ input, output *jsonschema.Schema }
@@ -62,7 +62,8 @@ func (s *script) mcp(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	name := rest[0]
-	got, err := s.send(toolCall(name, arguments, sent.headers))
+	called := toolCall(name, arguments, sent.headers)
+	got, err := s.send(called)
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,17 @@ func (s *script) mcp(ts *testscript.TestScript, args []string) error {
 	if want := rest[2]; code != want && (want != "ok" || code != "") {
 		return mismatchf("%s: %s", name, got.body)
 	}
-	got.json = map[string]any{"data": data, "error": data}
+	if refusal, refused := data.(map[string]any); refused && code != "" {
+		if err := s.followTools(called, refusal); err != nil {
+			return err
+		}
+	}
+	said, err := toolSaid(got)
+	if err != nil {
+		return err
+	}
+	said["data"], said["error"] = data, data
+	got.json = said
 	s.last = got
 	for variable, path := range keep {
 		value, ok := got.at(path)
@@ -117,7 +128,12 @@ func toolAnswer(got *reply) (code string, data any, err error) {
 		return code, answer.Error.Data, nil
 	}
 	result := answer.Result
-	if result == nil || len(result.Content) != 1 || got.status != http.StatusOK {
+	texts := 1
+	if got.header.Get("Idempotency-Replayed") == "true" {
+		// The second one says that it is a replay.
+		texts = 2
+	}
+	if result == nil || len(result.Content) != texts || got.status != http.StatusOK {
 		return "", nil, fmt.Errorf("status %d: %s", got.status, got.body)
 	}
 	if want, _ := json.Marshal(result.Data); !sameJSON(want, []byte(result.Content[0].Text)) {
@@ -134,6 +150,27 @@ func toolAnswer(got *reply) (code string, data any, err error) {
 		return "", nil, fmt.Errorf("a null: %s", got.body)
 	}
 	return "", result.Data, nil
+}
+
+// toolSaid is what a result says besides its data.
+func toolSaid(got *reply) (map[string]any, error) {
+	var answer struct {
+		Result struct {
+			Content []struct{ Text string } `json:"content"`
+			Meta    map[string]any          `json:"_meta"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(got.body, &answer); err != nil {
+		return nil, err
+	}
+	said := map[string]any{}
+	if replay, replayed := answer.Result.Meta["pws/replay"]; replayed {
+		said["replay"] = replay
+	}
+	if len(answer.Result.Content) > 1 {
+		said["note"] = answer.Result.Content[1].Text
+	}
+	return said, nil
 }
 
 func sameJSON(a, b []byte) bool {

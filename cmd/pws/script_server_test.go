@@ -53,7 +53,7 @@ func (s *script) serve(ts *testscript.TestScript, args []string) error {
 		s.flags...)
 	command.Dir = s.work
 	command.Env = os.Environ()
-	for _, name := range []string{"PWS_RATE_LIMIT", "PWS_LOG_LEVEL", "PWS_CONFIG"} {
+	for _, name := range []string{"PWS_RATE_LIMIT", "PWS_LOG_LEVEL", "PWS_CONFIG", "GOMEMLIMIT"} {
 		if value := ts.Getenv(name); value != "" {
 			command.Env = append(command.Env, name+"="+value)
 		}
@@ -84,17 +84,29 @@ func (s *script) serve(ts *testscript.TestScript, args []string) error {
 }
 
 // shutdown asks the server to end and expects the exit code 0, which also says that the race
-// detector found nothing.
-func (s *script) shutdown(ts *testscript.TestScript, _ []string) error {
+// detector found nothing. The signal is SIGTERM unless another one is named.
+//
+//	shutdown [HUP|INT]
+func (s *script) shutdown(ts *testscript.TestScript, args []string) error {
 	if s.server == nil {
 		return errors.New("no server runs")
+	}
+	ask := syscall.SIGTERM
+	switch strings.Join(args, " ") {
+	case "":
+	case "HUP":
+		ask = syscall.SIGHUP
+	case "INT":
+		ask = syscall.SIGINT
+	default:
+		return errors.New("usage: shutdown [HUP|INT]")
 	}
 	s.client.idle()
 	ended := s.server
 	s.server = nil
 	timer := time.AfterFunc(patience, func() { _ = ended.command.Process.Kill() })
 	defer timer.Stop()
-	if err := ended.command.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := ended.command.Process.Signal(ask); err != nil {
 		return err
 	}
 	err := ended.command.Wait()

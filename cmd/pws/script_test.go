@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,6 +49,7 @@ func TestScripts(t *testing.T) {
 			RequireExplicitExec: true,
 			RequireUniqueNames:  true,
 			Cmds:                commands(),
+			Condition:           conditions,
 			Setup: func(env *testscript.Env) error {
 				tried.begin()
 				s := &script{tried: tried, work: env.WorkDir, vars: map[string]string{}}
@@ -104,6 +106,8 @@ type script struct {
 	pending   map[string]*pending
 	names     normalizer
 	serial    int
+	// mounted are small file systems of the script.
+	mounted []string
 }
 
 // command is one word that a line of a script can begin with.
@@ -111,6 +115,12 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 // commands are what scripts can do beyond the commands of testscript.
 func commands() map[string]command {
+	all := serviceCommands()
+	maps.Copy(all, diskCommands())
+	return all
+}
+
+func serviceCommands() map[string]command {
 	return map[string]command{
 		"serve":    does((*script).serve),
 		"shutdown": does((*script).shutdown),
@@ -121,8 +131,10 @@ func commands() map[string]command {
 		"tour":     does((*script).tour),
 		"snippet":  does((*script).snippet),
 		"says":     does((*script).says),
+		"proxy":    does((*script).proxy),
 
 		"mcp":       does((*script).mcp),
+		"step":      does((*script).step),
 		"mcphidden": does((*script).mcphidden),
 
 		"keypair": does((*script).keypair),
@@ -132,6 +144,7 @@ func commands() map[string]command {
 		"stare":   does((*script).stare),
 		"addkey":  does((*script).addKey),
 		"as":      does((*script).as),
+		"invalid": does((*script).invalidCredential),
 		"sign":    does((*script).sign),
 
 		"api":      does((*script).api),
@@ -221,6 +234,7 @@ func (s *script) end() {
 	if s.server != nil {
 		s.server.kill()
 	}
+	s.unmount()
 	s.endFollowing()
 	s.client.close()
 }

@@ -48,6 +48,9 @@ func (w *world) run() {
 			if err == nil {
 				err = w.judge(asked, caller, outcome, got)
 			}
+			if err == nil && got.status >= http.StatusBadRequest {
+				err = w.judgeStep(column, got)
+			}
 			if err == nil && got.status < 300 {
 				w.succeeded[at]++
 			}

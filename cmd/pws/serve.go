@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"pws/actors"
@@ -35,7 +34,7 @@ type ServeCommand struct {
 
 	RateLimit      []string `help:"Replace the quota of a limit, as NAME=REQUESTS; names are in the capability model."`
 	AllowedOrigins []string `help:"Origins of web pages that may use the API; any for anonymous reads if absent."`
-	TrustedProxies []string `help:"Networks of proxies whose X-Forwarded-For names the client."`
+	TrustedProxies []string `help:"Networks of proxies, as 127.0.0.1/32, whose X-Forwarded-For names the client and whose X-Forwarded-Proto the scheme of links."`
 
 	Waiting         int `default:"4096" help:"Requests that may wait for events at one time, streams included."`
 	WaitingPerAgent int `default:"64" help:"How many of these one agent may have."`
@@ -43,10 +42,10 @@ type ServeCommand struct {
 
 	AdminListen string `help:"Address for metrics and profiles; none if absent. Keep it private."`
 
-	CacheBytes        int64         `default:"268435456" help:"Memory for contents that were read from disk."`
-	ReserveBytes      int64         `default:"67108864" help:"Free disk space below which writes are refused."`
+	CacheBytes        int64         `default:"268435456" help:"Memory for contents that were read from disk; at most a quarter of the memory limit."`
+	ReserveBytes      int64         `default:"0" help:"Free disk space below which writes are refused; 0 means what a snapshot needs, at most a quarter of the disk."`
 	SnapshotLogBytes  int64         `default:"134217728" help:"Log that makes a snapshot due."`
-	SnapshotBlobBytes int64         `default:"268435456" help:"Contents outside of packs that make a snapshot due."`
+	SnapshotBlobBytes int64         `default:"268435456" help:"Contents outside of packs that make a snapshot due; at most a quarter of the memory limit."`
 	SnapshotEvery     time.Duration `default:"5m" help:"Time that makes a snapshot due."`
 	PassivateAfter    time.Duration `default:"10m" help:"Time unused after which a project leaves memory."`
 	SweepEvery        time.Duration `default:"15s" help:"How often unused projects are looked for."`
@@ -57,22 +56,30 @@ type ServeCommand struct {
 	FeedEvents int           `default:"1000000" help:"Events that are kept for those who poll."`
 	FeedAge    time.Duration `default:"720h" help:"Age above which events are not kept."`
 
-	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory that counts as in use when garbage is collected, so that a small heap is not collected all the time."`
+	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory that counts as in use when garbage is collected, so that a small heap is not collected all the time; at most a quarter of GOMEMLIMIT or of the cgroup's limit."`
 
 	TestClock bool `help:"For tests only: let clients move the clock by POST /test/clock."`
 }
 
+// errNotServed says why there is no server on Windows: an answer to a write promises that it is
+// durable, and the sync of a directory, on which that rests, does not exist there.
+var errNotServed = errors.New("the server does not run on Windows, where a write cannot be made " +
+	"durable as it promises; run it on Linux, macOS or FreeBSD")
+
 // Run serves until a signal or a failure of the storage.
 func (c *ServeCommand) Run(out io.Writer) error {
+	if runtime.GOOS == "windows" {
+		return errNotServed
+	}
 	log := c.logger()
 	serverConfig, limits, err := c.serverConfig()
 	if err != nil {
 		return usageError{err}
 	}
 	widenScheduler()
-	// Its pages are never touched, so it costs addresses and no memory.
-	headroom := make([]byte, max(0, c.GCHeadroom))
+	fitted, headroom := c.fitMemory(log)
 	defer runtime.KeepAlive(headroom)
+	serverConfig.BodyMemory = fitted.bodies
 	failed := make(chan error, 1)
 	engine, report, err := actors.Open(c.engineConfig(log, failed))
 	if err != nil {
@@ -104,7 +111,10 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	admin.watch(server)
 	err = c.serve(server, listener, out, address, failed)
 	admin.stop()
-	return errors.Join(err, engine.Close())
+	if err = errors.Join(err, engine.Close()); err == nil {
+		log.Info("stopped")
+	}
+	return err
 }
 
 // widenScheduler gives the runtime two slots for each core, unless GOMAXPROCS says otherwise. A
@@ -120,19 +130,22 @@ func widenScheduler() {
 func (c *ServeCommand) serve(
 	server *http.Server, listener net.Listener, out io.Writer, address string, failed chan error,
 ) error {
-	signals, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, stopSignals()...)
+	defer signal.Stop(signals)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	fmt.Fprintln(out, "listening on", address)
 	var cause error
+	var received os.Signal
 	select {
-	case <-signals.Done():
+	case received = <-signals:
 	case cause = <-failed:
 		cause = fmt.Errorf("storage failed: %w", cause)
 	case err := <-ended:
 		return err
 	}
+	logStop(c.logger(), received, cause)
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownMax)
 	defer cancel()
 	return errors.Join(cause, server.Shutdown(ctx), <-ended)
@@ -164,6 +177,14 @@ func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 	}
 	if c.Waiting < 1 || c.WaitingPerAgent < 1 || c.WaitingPerIP < 1 {
 		return config, nil, errors.New("--waiting and its parts must be positive")
+	}
+	if err := listenProblem("--listen", c.Listen); err != nil {
+		return config, nil, err
+	}
+	if c.AdminListen != "" {
+		if err := listenProblem("--admin-listen", c.AdminListen); err != nil {
+			return config, nil, err
+		}
 	}
 	if c.PublicURL = strings.TrimSuffix(c.PublicURL, "/"); c.PublicURL != "" {
 		if problem := api.PublicURLProblem(c.PublicURL); problem != "" {

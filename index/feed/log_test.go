@@ -309,11 +309,11 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := "/feed/" + disk.NumberedName(filePrefix, uint32(files))
-	for name, sound := range d.Names {
+	for name, sound := range d.Files() {
 		for at := range sound.Data {
 			for _, cut := range []bool{false, true} {
 				next := d.AfterCrash(disktest.CrashKeepsAll)
-				data := next.Names[name]
+				data := next.Files()[name]
 				if data.Data[at] ^= 0x10; cut {
 					data.Data = data.Data[:at]
 				}

@@ -325,7 +325,7 @@ func (d *Document) ofFile(p *work.Project) bool {
 // ofDiscussion takes the comments as part of what is said.
 func (d *Document) ofDiscussion(p *work.Project) bool {
 	opened, ok := p.Discussion(d.Key.Thing)
-	if !ok {
+	if !ok || opened.Deleted.Is() {
 		return false
 	}
 	d.Title, d.UpdatedAt = opened.Title, opened.CreatedAt

@@ -9,7 +9,7 @@ import (
 
 // The fields of a document in the index.
 const (
-	// fieldWords has the words of title and text.
+	// fieldWords has the words of title and text, and behind marks those of names.
 	fieldWords = "w"
 	// fieldTerms has the terms of filters.
 	fieldTerms = "f"
@@ -20,6 +20,14 @@ const (
 
 // titleWeight is how often a word of the title counts.
 const titleWeight = 5
+
+// bodyWeight is how often a word of the text counts: that of a project describes all that is in it.
+func bodyWeight(kind Kind) int {
+	if kind == Project {
+		return 2
+	}
+	return 1
+}
 
 // facts are what the index knows of a document beside its words: when its thing changed, and its
 // version. They are a term of their field, in characters that no separator of terms is among.
@@ -161,6 +169,20 @@ func (f *field) count(text string, weight int) {
 	})
 }
 
+// countNames adds the terms of names, which do not count in the length.
+func (f *field) countNames(d *Document) {
+	var room [2 + wordBytesMax]byte
+	d.eachName(func(mark, term string, adds int) {
+		key := append(append(room[:0], mark...), term...)
+		known, ok := f.terms[string(key)]
+		if !ok {
+			known = &index.TokenFreq{Term: append([]byte(nil), key...)}
+			f.terms[string(key)] = known
+		}
+		known.SetFrequency(max(known.Frequency(), adds))
+	})
+}
+
 func exactly(name string, options index.FieldIndexingOptions, terms ...[]byte) *field {
 	f := &field{
 		name: name, options: options | index.IndexField, length: len(terms),
@@ -185,7 +207,8 @@ func newEntry(d *Document) *entry {
 		name: fieldWords, options: index.IndexField, terms: make(index.TokenFrequencies, 64),
 	}
 	words.count(d.Title, titleWeight)
-	words.count(d.Body, 1)
+	words.count(d.Body, bodyWeight(d.Key.Kind))
+	words.countNames(d)
 	terms := make([][]byte, len(d.Terms))
 	for at, term := range d.Terms {
 		terms[at] = []byte(term)

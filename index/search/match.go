@@ -10,36 +10,84 @@ import (
 const (
 	// WordsMax is how many different words are looked for.
 	WordsMax = 32
+	// partsMax bounds the words that compound words are made of.
+	partsMax = 32
 	// beginningMin is the least length of a last word that also stands for longer ones, in bytes.
 	beginningMin = 3
 )
 
 // Words are what is looked for: plain words, whatever characters a query has between them.
 type Words struct {
-	// Folded has each word once, as texts are compared.
+	// Text is the query that they were taken from.
+	Text string
+	// Folded has each word once, as texts are compared, without stop words unless all are.
 	Folded []string
+	// Parts are, for each of these, the words that it is made of, nil where it is simple. A text
+	// that has all of them has the word.
+	Parts [][]string
 	// Beginning says that the last word stands also for words that begin with it.
 	Beginning bool
 }
 
 // ParseWords takes the words out of a query. Nothing in it is an operator.
-func ParseWords(query string) (w Words) {
-	found := scanner{text: query}
+func ParseWords(query string) Words {
+	w := Words{Text: query}
+	found, made := scanner{text: query}, 0
 	var last string
 	for found.next() && len(w.Folded) < WordsMax {
-		last = string(appendFolded(nil, query[found.start:found.end]))
-		if last != "" && !slices.Contains(w.Folded, last) {
-			w.Folded = append(w.Folded, last)
+		raw := query[found.start:found.end]
+		last = string(appendFolded(nil, raw))
+		if last == "" || slices.Contains(w.Folded, last) {
+			continue
 		}
+		of := partsOf(raw)
+		if made += len(of); made > partsMax {
+			of = nil
+		}
+		w.Folded, w.Parts = append(w.Folded, last), append(w.Parts, of)
 	}
 	if len(w.Folded) == 0 {
 		return w
 	}
 	// A word that is repeated at the end is the last one too.
-	at := slices.Index(w.Folded, last)
-	w.Folded = append(slices.Delete(w.Folded, at, at+1), last)
+	if at := slices.Index(w.Folded, last); at >= 0 {
+		of := w.Parts[at]
+		w.Folded = append(slices.Delete(w.Folded, at, at+1), last)
+		w.Parts = append(slices.Delete(w.Parts, at, at+1), of)
+	}
 	w.Beginning = len(last) >= beginningMin
+	w.withoutStops()
 	return w
+}
+
+// withoutStops takes the stop words out, unless nothing else is there.
+func (w *Words) withoutStops() {
+	stops := stopWords(w.Folded)
+	var words []string
+	var of [][]string
+	for at, word := range w.Folded {
+		if !stops[word] {
+			words, of = append(words, word), append(of, w.Parts[at])
+		}
+	}
+	if len(words) == 0 || len(words) == len(w.Folded) {
+		return
+	}
+	w.Beginning = w.Beginning && !stops[w.Folded[len(w.Folded)-1]]
+	w.Folded, w.Parts = words, of
+}
+
+// partsOf are the words that a word is made of, folded; nil where it is simple.
+func partsOf(raw string) (of []string) {
+	if simple(raw) {
+		return nil
+	}
+	parts(raw, func(part string) {
+		if folded := string(appendFolded(nil, part)); folded != "" {
+			of = append(of, folded)
+		}
+	})
+	return of
 }
 
 // Needed is how many of so many words a document must have: of one or two all, of more two thirds.
@@ -53,13 +101,18 @@ func Needed(words int) int {
 // matcher judges terms of a text by the words of a query.
 type matcher struct {
 	words Words
-	// first marks the bytes that words begin with, in both cases, to pass over most terms at once.
+	// atoms are the words, and behind them the parts of all of them.
+	atoms []string
+	// first marks the bytes that atoms begin with, in both cases, to pass over most terms at once.
 	first [256]bool
 }
 
 func newMatcher(words Words) *matcher {
-	m := &matcher{words: words}
-	for _, word := range words.Folded {
+	m := &matcher{words: words, atoms: slices.Clone(words.Folded)}
+	for _, of := range words.Parts {
+		m.atoms = append(m.atoms, of...)
+	}
+	for _, word := range m.atoms {
 		m.first[word[0]] = true
 		if c := word[0]; c >= 'a' && c <= 'z' {
 			m.first[c-'a'+'A'] = true
@@ -68,62 +121,73 @@ func newMatcher(words Words) *matcher {
 	return m
 }
 
-// which is the number of the word that a term is found by, -1 where there is none.
-func (m *matcher) which(term []byte) int {
+// which has the atoms that a term is found by, a bit for each.
+func (m *matcher) which(term []byte) (seen uint64) {
 	if len(term) == 0 || !m.first[term[0]] {
-		return -1
+		return 0
 	}
-	for at, word := range m.words.Folded {
+	for at, word := range m.atoms {
 		if string(term) == word {
-			return at
+			seen |= 1 << at
 		}
 	}
 	last := len(m.words.Folded) - 1
 	beginning := m.words.Folded[last]
 	if m.words.Beginning && len(term) > len(beginning) &&
 		string(term[:len(beginning)]) == beginning {
-		return last
+		seen |= 1 << last
 	}
-	return -1
+	return seen
 }
 
-// note marks the words that a raw word of a text is found by; it reports whether any is.
+// note marks the atoms that a raw word of a text is found by; it reports whether there is any.
 func (m *matcher) note(raw string, seen *uint64) bool {
 	whole := simple(raw)
 	if whole && !m.first[raw[0]] {
 		return false
 	}
 	var room [rawBytesMax]byte
-	hit := false
-	judge := func(part string) {
-		if at := m.which(appendFolded(room[:0], part)); at >= 0 {
-			*seen |= 1 << at
-			hit = true
+	found := m.which(appendFolded(room[:0], raw))
+	if !whole {
+		parts(raw, func(part string) { found |= m.which(appendFolded(room[:0], part)) })
+	}
+	*seen |= found
+	return found != 0
+}
+
+// count is how many of the words are there, of the atoms that are.
+func (m *matcher) count(seen uint64) (count int) {
+	at := len(m.words.Folded)
+	for word := range m.words.Folded {
+		has := seen&(1<<word) != 0
+		if of := len(m.words.Parts[word]); of > 0 {
+			every := uint64(1)<<of - 1
+			has = has || seen>>at&every == every
+			at += of
+		}
+		if has {
+			count++
 		}
 	}
-	judge(raw)
-	if !whole {
-		parts(raw, judge)
-	}
-	return hit
+	return count
 }
 
 // Found reports whether texts hold as many of the words as a document needs.
 func (w Words) Found(texts ...string) bool {
-	m, seen, count := newMatcher(w), uint64(0), 0
+	m, seen := newMatcher(w), uint64(0)
 	needed := Needed(len(w.Folded))
 	for _, text := range texts {
 		found := scanner{text: text}
 		for found.next() {
 			before := seen
 			if m.note(text[found.start:found.end], &seen); seen != before {
-				if count = ones(seen); count >= needed {
+				if m.count(seen) >= needed {
 					return true
 				}
 			}
 		}
 	}
-	return count >= needed
+	return m.count(seen) >= needed
 }
 
 func ones(bits uint64) (count int) {
@@ -164,7 +228,7 @@ func (w Words) bestPlace(text string) (best int) {
 	// places has those of the passage that ends where the text was read to.
 	places := make([]place, 0, 16)
 	found := scanner{text: text}
-	for weighed := 0; weighed < snippetPlaces && most < len(w.Folded) && found.next(); {
+	for weighed := 0; weighed < snippetPlaces && most < len(m.atoms) && found.next(); {
 		if first >= 0 && found.start > first+snippetFar {
 			break
 		}

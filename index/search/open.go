@@ -19,7 +19,7 @@ import (
 )
 
 // formatVersion counts the forms of documents and words; an index of another one is made anew.
-const formatVersion = 3
+const formatVersion = 4
 
 // The names in the folder.
 const (

@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"errors"
-	"math"
 	"slices"
 
 	index "github.com/blevesearch/bleve_index_api"
@@ -19,6 +18,8 @@ type Query struct {
 	After *Place
 	// Limit is how many hits are wanted.
 	Limit int
+	// Any says that any matches will do. The search ends at the first ones, and names do not count.
+	Any bool
 }
 
 // Place orders hits: the higher score, then the later change, then the version, which is as good as
@@ -45,6 +46,8 @@ func (p Place) compare(other Place) int {
 type Hit struct {
 	Place
 	Key Key
+	// Words has a bit for each word of the query, by its position, that the document contains.
+	Words uint32
 }
 
 const (
@@ -62,9 +65,11 @@ const (
 	matchedMax = 512
 	// endingWeight is what a longer word counts.
 	endingWeight = 0.6
+	// nameComplete is what each word adds where all are in the name: more than one adds in a text.
+	nameComplete = 50
 )
 
-// Search finds the best hits, in their order.
+// Search finds the best hits.
 func (x *Index) Search(q *Query) (hits []Hit, err error) {
 	err = x.read(func(reader index.IndexReader) (err error) {
 		r := &run{query: q, reader: reader, kept: &x.kept}
@@ -87,6 +92,11 @@ type run struct {
 	words   []*postings
 	filters []*postings
 	needed  int
+	// named are the words in names, and exact the documents with a name that is the query.
+	named []*postings
+	exact *postings
+	// nextNamed is the first document that may have a word in its name.
+	nextNamed uint64
 	// matched are scored, and not yet judged by what else orders them.
 	matched []match
 	best    []candidate
@@ -95,11 +105,13 @@ type run struct {
 type match struct {
 	number uint64
 	score  float64
+	words  uint32
 }
 
 type candidate struct {
 	Place
 	number uint64
+	words  uint32
 }
 
 func (r *run) open() (err error) {
@@ -110,19 +122,8 @@ func (r *run) open() (err error) {
 	if err != nil {
 		return err
 	}
-	words := r.query.Words
-	r.needed = Needed(len(words.Folded))
-	for at, word := range words.Folded {
-		p := new(postings)
-		r.words = append(r.words, p)
-		if err := r.add(p, fieldWords, word, documents, 1); err != nil {
-			return err
-		}
-		if words.Beginning && at == len(words.Folded)-1 && p.count < commonMin {
-			if err := r.addEndings(p, word, documents); err != nil {
-				return err
-			}
-		}
+	if err := r.openWords(documents); err != nil {
+		return err
 	}
 	slices.SortStableFunc(r.words, func(a, b *postings) int { return cmp.Compare(a.count, b.count) })
 	for at := len(r.words) - 2; at >= 0; at-- {
@@ -140,6 +141,66 @@ func (r *run) open() (err error) {
 	slices.SortStableFunc(r.filters,
 		func(a, b *postings) int { return cmp.Compare(a.count, b.count) })
 	return nil
+}
+
+// openWords opens the documents of each word, in texts and in names.
+func (r *run) openWords(documents uint64) error {
+	words := r.query.Words
+	r.needed = Needed(len(words.Folded))
+	for at, word := range words.Folded {
+		var of []string
+		if at < len(words.Parts) {
+			of = words.Parts[at]
+		}
+		beginning := words.Beginning && at == len(words.Folded)-1
+		p, err := r.word("", word, of, beginning, documents)
+		if err != nil {
+			return err
+		}
+		p.bit = 1 << at
+		r.words = append(r.words, p)
+		if r.query.Any {
+			continue
+		}
+		// Where longer words do not count in texts, they do not count in names.
+		if p, err = r.word(nameMark, word, of, p.longer, documents); err != nil {
+			return err
+		}
+		r.named = append(r.named, p)
+	}
+	if len(r.named) == 0 {
+		return nil
+	}
+	r.exact = new(postings)
+	return r.add(r.exact, fieldWords, exactMark+exactKey(words.Text), documents, 1)
+}
+
+// word opens the documents of a word: of itself, of all its parts, and of longer words.
+func (r *run) word(
+	mark, word string, of []string, beginning bool, documents uint64,
+) (p *postings, err error) {
+	p = new(postings)
+	if err := r.add(p, fieldWords, mark+word, documents, 1); err != nil {
+		return nil, err
+	}
+	if len(of) > 0 {
+		all := new(joint)
+		for _, part := range of {
+			one := new(postings)
+			if err := r.add(one, fieldWords, mark+part, documents, 1); err != nil {
+				return nil, err
+			}
+			all.parts = append(all.parts, one)
+		}
+		if err := p.addJoint(all); err != nil {
+			return nil, err
+		}
+	}
+	if beginning && (mark != "" || p.count < commonMin) {
+		p.longer = true
+		return p, r.addEndings(p, mark+word, documents)
+	}
+	return p, nil
 }
 
 // addEndings adds the most frequent words that begin with one.
@@ -208,11 +269,14 @@ func (r *run) hits() ([]Hit, error) {
 		if err := r.match(number, asked); err != nil {
 			return nil, err
 		}
+		if r.query.Any && len(r.matched) >= r.query.Limit {
+			break
+		}
 	}
 	if err := r.judge(); err != nil {
 		return nil, err
 	}
-	return r.named()
+	return r.identified()
 }
 
 // passes asks the filters; next is where the first document stands that may pass them all.
@@ -231,7 +295,13 @@ func (r *run) passes(number uint64) (passes bool, next uint64, err error) {
 
 // match scores one document where it has enough of the words.
 func (r *run) match(number uint64, asked []*postings) error {
-	missed, score := 0, 0.0
+	missed, score, words := 0, 0.0, uint32(0)
+	if r.nextNamed <= number && len(r.named) > 0 {
+		var err error
+		if score, err = r.ofNames(number); err != nil {
+			return err
+		}
+	}
 	for at, p := range r.words {
 		// The rare ones have led here; the others are moved only while it can still be a match.
 		if at >= len(r.words)-len(asked) {
@@ -241,6 +311,7 @@ func (r *run) match(number uint64, asked []*postings) error {
 		}
 		if p.at == number {
 			score += p.score()
+			words |= p.bit
 		} else if missed++; missed > len(r.words)-r.needed {
 			return nil
 		}
@@ -251,10 +322,40 @@ func (r *run) match(number uint64, asked []*postings) error {
 	if r.query.After != nil && score > r.query.After.Score {
 		return nil
 	}
-	if r.matched = append(r.matched, match{number, score}); len(r.matched) == matchedMax {
+	if r.matched = append(r.matched, match{number, score, words}); len(r.matched) == matchedMax {
 		return r.judge()
 	}
 	return nil
+}
+
+// ofNames is what the names of a document add: so much for each word, and where all words are in
+// its name more than texts can add, so that names come before texts.
+func (r *run) ofNames(number uint64) (adds float64, err error) {
+	found := 0
+	r.nextNamed = nowhere
+	for _, p := range r.named {
+		if err := p.advance(number); err != nil {
+			return 0, err
+		}
+		r.nextNamed = min(r.nextNamed, p.at)
+		if p.at == number {
+			adds += p.score()
+			found++
+		}
+	}
+	if found == 0 {
+		return 0, nil
+	}
+	if found == len(r.named) {
+		adds += nameComplete * float64(found)
+	}
+	if err := r.exact.advance(number); err != nil {
+		return 0, err
+	}
+	if r.exact.at == number {
+		adds += r.exact.score()
+	}
+	return adds, nil
 }
 
 // beaten reports whether so many are better than a score that no more are wanted.
@@ -273,7 +374,9 @@ func (r *run) judge() error {
 		if err != nil {
 			return err
 		}
-		next := candidate{Place{one.score, known.updatedAt, known.version}, one.number}
+		next := candidate{
+			Place{one.score, known.updatedAt, known.version}, one.number, one.words,
+		}
 		if r.query.After == nil || next.compare(*r.query.After) > 0 {
 			r.keep(next)
 		}
@@ -297,111 +400,27 @@ func (r *run) keep(next candidate) {
 	r.best = slices.Insert(r.best, at, next)
 }
 
-func (r *run) named() ([]Hit, error) {
+func (r *run) identified() ([]Hit, error) {
 	hits := make([]Hit, 0, len(r.best))
 	for _, one := range r.best {
-		text, err := r.reader.ExternalID(index.NewIndexInternalID(nil, one.number))
+		hit, err := r.identify(one)
 		if err != nil {
 			return nil, err
 		}
-		key, ok := DecodeKey(text)
-		if !ok {
-			return nil, errors.New("a document has no name")
-		}
-		hits = append(hits, Hit{one.Place, key})
+		hits = append(hits, hit)
 	}
 	return hits, nil
 }
 
-// postings are the documents of a word or of a filter: of any of several terms.
-type postings struct {
-	cursors []*cursor
-	// at is the document that they stand at, nowhere behind the last.
-	at    uint64
-	count uint64
-	// most bounds score; later bounds those of all words behind, and is a little higher, for sums
-	// are rounded.
-	most, later float64
-}
-
-// cursor goes through the documents of one term, from segment to segment.
-type cursor struct {
-	sources []*source
-	at      uint64
-	weight  float64
-}
-
-func (r *run) add(p *postings, field, term string, documents uint64, weight float64) error {
-	c, count, most := new(cursor), uint64(0), float32(0)
-	for at := range r.values.parts {
-		found, err := r.values.parts[at].find(r.kept, field, term, weight > 0)
-		if err != nil {
-			return err
-		}
-		if found != nil {
-			c.sources = append(c.sources, found)
-			count += found.count
-			most = max(most, found.most)
-		}
+// identify reads which document one is.
+func (r *run) identify(one candidate) (Hit, error) {
+	text, err := r.reader.ExternalID(index.NewIndexInternalID(nil, one.number))
+	if err != nil {
+		return Hit{}, err
 	}
-	c.weight = weight * rarity(documents, count)
-	p.cursors = append(p.cursors, c)
-	p.count += count
-	p.most = max(p.most, c.weight*float64(most)*(1+1e-9))
-	if err := c.advance(0); err != nil {
-		return err
+	key, ok := DecodeKey(text)
+	if !ok {
+		return Hit{}, errors.New("a document has no name")
 	}
-	if len(p.cursors) == 1 {
-		p.at = c.at
-	}
-	p.at = min(p.at, c.at)
-	return nil
-}
-
-// rarity is what a word counts: more where fewer documents have it. It comes in steps, so that it
-// stays what it is while documents come and go.
-func rarity(documents, having uint64) float64 {
-	ratio := float64(documents+1) / float64(having+1)
-	return 1 + math.Floor(2*math.Log2(max(1, ratio)))/2
-}
-
-// advance goes to a document, or to the first behind it; it never goes back.
-func (p *postings) advance(to uint64) error {
-	if p.at >= to && len(p.cursors) > 0 {
-		return nil
-	}
-	p.at = nowhere
-	for _, c := range p.cursors {
-		if c.at < to {
-			if err := c.advance(to); err != nil {
-				return err
-			}
-		}
-		p.at = min(p.at, c.at)
-	}
-	return nil
-}
-
-// advance goes forward to a document, or to the first behind it.
-func (c *cursor) advance(to uint64) (err error) {
-	for len(c.sources) > 0 {
-		if c.sources[0].part.end > to {
-			if c.at, err = c.sources[0].seek(to); err != nil || c.at != nowhere {
-				return err
-			}
-		}
-		c.sources = c.sources[1:]
-	}
-	c.at = nowhere
-	return nil
-}
-
-// score is what the word adds at the document where it stands. Of several terms the best counts.
-func (p *postings) score() (best float64) {
-	for _, c := range p.cursors {
-		if c.at == p.at {
-			best = max(best, c.weight*c.sources[0].impact())
-		}
-	}
-	return best
+	return Hit{one.Place, key, one.words}, nil
 }

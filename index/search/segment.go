@@ -136,7 +136,7 @@ func (s *keptSegment) add(name string, known *list) (places int) {
 
 // find opens the documents of a term in a segment; nil where it has none.
 func (p *part) find(k *kept, field, term string, scored bool) (*source, error) {
-	name := field + term
+	name, marked := field+term, isMarked(term)
 	p.kept.mu.RLock()
 	known := p.kept.lists[name]
 	p.kept.mu.RUnlock()
@@ -153,7 +153,7 @@ func (p *part) find(k *kept, field, term string, scored bool) (*source, error) {
 		if count < listMin || count > listMax {
 			return p.read(dictionary, term, scored)
 		}
-		if known, err = decodeList(all, scored); err != nil {
+		if known, err = decodeList(all, scored, marked); err != nil {
 			return nil, err
 		}
 		k.places.Add(int64(p.kept.add(name, known)))
@@ -174,12 +174,12 @@ func (p *part) read(
 		return nil, err
 	}
 	return &source{
-		part: p, count: there.Count(), most: saturation + 1,
+		part: p, count: there.Count(), most: saturation + 1, marked: isMarked(term),
 		iterator: there.Iterator(scored, scored, false, nil),
 	}, nil
 }
 
-func decodeList(all segment.PostingsList, scored bool) (*list, error) {
+func decodeList(all segment.PostingsList, scored, marked bool) (*list, error) {
 	decoded := &list{numbers: make([]uint32, 0, all.Count())}
 	if scored {
 		decoded.impacts = make([]float32, 0, all.Count())
@@ -192,7 +192,7 @@ func decodeList(all segment.PostingsList, scored bool) (*list, error) {
 		}
 		decoded.numbers = append(decoded.numbers, uint32(next.Number()))
 		if scored {
-			impact := impactOf(next)
+			impact := impactOf(next, marked)
 			decoded.impacts = append(decoded.impacts, impact)
 			decoded.most = max(decoded.most, impact)
 		}
@@ -212,6 +212,8 @@ type source struct {
 	// deleted is nil where nothing is to be passed over.
 	deleted *roaring.Bitmap
 
+	// marked says that the term is one of a name.
+	marked   bool
 	iterator segment.PostingsIterator
 	posting  segment.Posting
 }
@@ -269,7 +271,7 @@ func (s *source) impact() float64 {
 	if s.list != nil {
 		return float64(s.list.impacts[s.at])
 	}
-	return float64(impactOf(s.posting))
+	return float64(impactOf(s.posting, s.marked))
 }
 
 const (
@@ -282,8 +284,11 @@ const (
 )
 
 // impactOf is the part of BM25 (Robertson, Zaragoza 2009) that is of the document. It is rounded,
-// so that it is the same from a list that is kept.
-func impactOf(posting segment.Posting) float32 {
+// so that it is the same from a list that is kept. That of a name is its frequency.
+func impactOf(posting segment.Posting, marked bool) float32 {
+	if marked {
+		return float32(posting.Frequency())
+	}
 	often, length := float64(posting.Frequency()), float64(lengthUsual)
 	if norm := posting.Norm(); norm > 0 {
 		length = 1 / (norm * norm)

@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/blevesearch/bleve/v2/analysis/char/asciifolding"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -109,8 +110,8 @@ func (s *scanner) trim() bool {
 	return s.start < s.end
 }
 
-// appendFolded appends a word as it is compared: in lower case, in the compatible normal form, at
-// most wordBytesMax bytes of it.
+// appendFolded appends a word as it is compared: in lower case, in the compatible normal form,
+// without accents, at most wordBytesMax bytes of it.
 func appendFolded(dst []byte, word string) []byte {
 	if len(word) > rawBytesMax {
 		word = cut(word, rawBytesMax)
@@ -131,9 +132,16 @@ func appendFolded(dst []byte, word string) []byte {
 	return dst
 }
 
+// appendFoldedRunes also takes the accents off: é is e, ß is ss.
 func appendFoldedRunes(dst []byte, word string) []byte {
 	from := len(dst)
-	for _, r := range norm.NFKC.String(word) {
+	bare := strings.Map(func(r rune) rune {
+		if r >= combiningFirst && r <= combiningLast {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, norm.NFKD.String(word))
+	for _, r := range string(accents.Filter(norm.NFC.Bytes([]byte(bare)))) {
 		if len(dst)-from+utf8.UTFMax > wordBytesMax {
 			break
 		}
@@ -141,6 +149,12 @@ func appendFoldedRunes(dst []byte, word string) []byte {
 	}
 	return dst
 }
+
+// The combining diacritical marks. The vowel signs of other scripts are not among them.
+const combiningFirst, combiningLast = 0x0300, 0x036f
+
+// accents folds Latin letters that have no decomposition, as ø and ß.
+var accents = asciifolding.New()
 
 // parts yields what a word is made of where it is made of several: parse_http and parseHTTP of
 // parse and http.

@@ -6,7 +6,7 @@
 // ends with a footer; magics, version and the three words are those of the store:
 //
 //	header  magic (8) | version (4) | number (4) | zero (4) | crc of these (4)
-//	footer  three words (8 each) | number (4) | crc of the index (4) | zero (4) | magic (8) |
+//	footer  three words (8 each) | number (4) | crc of the index (4) | salt (4) | magic (8) |
 //	        crc of these (4)
 //
 // A manifest begins with magic (8) and version (4), and ends with
@@ -21,8 +21,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
+	"slices"
 )
 
 // Disk is what a store asks of a file system; tests put failing and forgetful ones in its place.
@@ -66,12 +65,28 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// MakeDir also syncs the parent: a directory whose name is lost takes everything in it along.
-func (OS) MakeDir(dir string) error {
+// MakeDir syncs the parent of each directory that it made, and of the last one in any case: a
+// directory whose name is lost takes everything in it along.
+func (OS) MakeDir(dir string) error { return makeDir(dir, OS{}.SyncDir) }
+
+func makeDir(dir string, syncDir func(string) error) error {
+	var parents []string
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		parent := filepath.Dir(at)
+		parents = append(parents, parent)
+		if _, err := os.Stat(parent); err == nil || parent == at {
+			break
+		}
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return OS{}.SyncDir(filepath.Dir(filepath.Clean(dir)))
+	for _, parent := range slices.Backward(parents) {
+		if err := syncDir(parent); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Create implements Disk.
@@ -112,17 +127,7 @@ func (OS) List(dir string) ([]string, error) {
 }
 
 // SyncDir implements Disk.
-func (OS) SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if cerr := d.Close(); err == nil {
-		err = cerr
-	}
-	return err
-}
+func (OS) SyncDir(dir string) error { return syncDir(dir) }
 
 // Lock takes an advisory lock on the directory itself, so that no lock file is left behind.
 func (OS) Lock(dir string, exclusive bool) (io.Closer, error) {
@@ -130,19 +135,8 @@ func (OS) Lock(dir string, exclusive bool) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	how := unix.LOCK_SH
-	if exclusive {
-		how = unix.LOCK_EX
-	}
-	for {
-		err = unix.Flock(int(d.Fd()), how|unix.LOCK_NB)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	if err != nil {
-		d.Close()
-		return nil, fmt.Errorf("%w: %s: %v", ErrLocked, dir, err)
+	if err := TryLock(d, exclusive); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), d.Close())
 	}
 	return d, nil
 }

@@ -84,7 +84,7 @@ func TestFileRefs(t *testing.T) {
 		}
 	}
 	long := disktest.New()
-	long.Names["m"] = &disktest.Inode{Data: make([]byte, 16+disk.FileRefsMax*disk.FileRefBytes+5)}
+	long.Put("m", make([]byte, 16+disk.FileRefsMax*disk.FileRefBytes+5))
 	f, err := long.Open("m")
 	if err != nil {
 		t.Fatal(err)

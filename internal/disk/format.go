@@ -75,6 +75,7 @@ func CheckHeader(name string, b []byte, magic string, version, number uint32) er
 type Footer struct {
 	Words            [3]uint64
 	Number, IndexCRC uint32
+	Salt             uint32 // 0 in the files of a store that has none
 	CRC              uint32 // of the footer; AppendFooter computes it
 }
 
@@ -86,7 +87,7 @@ func AppendFooter(b []byte, magic string, f Footer) []byte {
 	}
 	b = le.AppendUint32(b, f.Number)
 	b = le.AppendUint32(b, f.IndexCRC)
-	b = le.AppendUint32(b, 0)
+	b = le.AppendUint32(b, f.Salt)
 	b = append(b, magic...)
 	return le.AppendUint32(b, Checksum(b[start:]))
 }
@@ -98,7 +99,8 @@ func ParseFooter(name string, b []byte, size int64, magic string) (Footer, error
 	if len(b) != FooterBytes || at < HeaderBytes {
 		return Footer{}, Corrupt(name, 0, "file of %d bytes is too short", size)
 	}
-	f := Footer{Number: le.Uint32(b[24:]), IndexCRC: le.Uint32(b[28:]), CRC: le.Uint32(b[44:])}
+	f := Footer{Number: le.Uint32(b[24:]), IndexCRC: le.Uint32(b[28:]),
+		Salt: le.Uint32(b[32:]), CRC: le.Uint32(b[44:])}
 	if string(b[36:44]) != magic || Checksum(b[:44]) != f.CRC {
 		return Footer{}, Corrupt(name, at, "footer checksum does not match")
 	}

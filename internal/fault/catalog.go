@@ -40,6 +40,7 @@ const (
 	RevisionNotFound        Code = "REVISION_NOT_FOUND"
 	ArtifactNotFound        Code = "ARTIFACT_NOT_FOUND"
 	DiscussionNotFound      Code = "DISCUSSION_NOT_FOUND"
+	CommentNotFound         Code = "COMMENT_NOT_FOUND"
 	VerificationNotFound    Code = "VERIFICATION_NOT_FOUND"
 	MemberNotFound          Code = "MEMBER_NOT_FOUND"
 	SessionNotFound         Code = "SESSION_NOT_FOUND"
@@ -68,6 +69,7 @@ const (
 	ProjectNotCommunity     Code = "PROJECT_NOT_COMMUNITY"
 	ProjectIsCommunity      Code = "PROJECT_IS_COMMUNITY"
 	WorkspaceClosed         Code = "WORKSPACE_CLOSED"
+	DiscussionClosed        Code = "DISCUSSION_CLOSED"
 	ApprovalPending         Code = "APPROVAL_PENDING"
 	RevisionSuperseded      Code = "REVISION_SUPERSEDED"
 	ContributionClosed      Code = "CONTRIBUTION_CLOSED"
@@ -114,7 +116,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: InvalidJSON, Status: 400, Action: "CORRECT_REQUEST",
-		Details: []string{"offset", "problem"},
+		Details: []string{"offset", "problem", "fields"},
 		Description: "The body is not strict JSON: syntax, trailing data, duplicate keys, " +
 			"invalid UTF-8 or too deep nesting.",
 	},
@@ -126,45 +128,45 @@ var Catalog = []Entry{
 	},
 	{
 		Code: InvalidLicense, Status: 400, Action: "CORRECT_REQUEST",
-		Details:     []string{"license_spdx"},
+		Details:     []string{"license_spdx", "fields"},
 		Description: "The license is not a valid SPDX expression, NOASSERTION or NONE.",
 	},
 	{
 		Code: InvalidHandle, Status: 400, Action: "CORRECT_REQUEST",
-		Details: []string{"handle"},
+		Details: []string{"handle", "fields"},
 		Description: "The handle is not 3 to 32 characters of letters, digits, _, . and - that " +
 			"start with a letter or digit.",
 	},
 	{
 		Code: ReusePolicyRequired, Status: 400, Action: "CORRECT_REQUEST",
-		Details: []string{"visibility"},
+		Details: []string{"visibility", "fields"},
 		Description: "A project that is or becomes PUBLIC or UNLISTED needs an explicit " +
 			"reuse_policy in the same request.",
 	},
 	{
 		Code: IdempotencyKeyRequired, Status: 400, Action: "CORRECT_REQUEST",
-		Details:     []string{"header"},
+		Details:     []string{"header", "fields"},
 		Description: "The operation needs an Idempotency-Key header.",
 	},
 	{
 		Code: IdempotencyKeyInvalid, Status: 400, Action: "CORRECT_REQUEST",
-		Details:     []string{"header", "max_bytes"},
+		Details:     []string{"header", "max_bytes", "fields"},
 		Description: "An Idempotency-Key is 1 to 255 visible ASCII characters, sent once.",
 	},
 	{
 		Code: PaginationCursorInvalid, Status: 400, Action: "RESTART_PAGINATION",
-		Details: []string{"reason", "oldest_cursor"},
+		Details: []string{"reason", "oldest_cursor", "fields"},
 		Description: "The cursor was not issued by this service for this list and these filters, " +
 			"or it is older than what is kept.",
 	},
 	{
 		Code: PaginationLimitInvalid, Status: 400, Action: "CORRECT_REQUEST",
-		Details:     []string{"minimum", "maximum"},
+		Details:     []string{"minimum", "maximum", "fields"},
 		Description: "The limit is not an integer in the range of the list.",
 	},
 	{
 		Code: SearchQueryInvalid, Status: 400, Action: "CORRECT_REQUEST",
-		Details:     []string{"problem", "max_bytes"},
+		Details:     []string{"problem", "max_bytes", "fields"},
 		Description: "The search query is empty, too long or not text.",
 	},
 	{
@@ -174,6 +176,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: EmptyChangeset, Status: 400, Action: "CORRECT_REQUEST",
+		Details:     []string{"fields"},
 		Description: "A changeset needs at least one operation.",
 	},
 	{
@@ -182,13 +185,14 @@ var Catalog = []Entry{
 	},
 	{
 		Code: SessionInvalid, Status: 401, Action: "AUTHENTICATE",
-		Description: "The credential is not one of a live session.",
+		Description: "The credential is not one of a live session. Every operation refuses it; " +
+			"send none to read as an anonymous caller, or to sign in.",
 	},
 	{
 		Code: SessionExpired, Status: 401, Action: "AUTHENTICATE",
 		Details: []string{"expired_at"},
 		Description: "The session has run out; start a new one with auth/challenge and " +
-			"auth/session.",
+			"auth/session, sent without this credential.",
 	},
 	{
 		Code: SignatureInvalid, Status: 401, Action: "SIGN_AGAIN",
@@ -224,6 +228,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: ProjectNotFound, Status: 404,
+		Details: []string{"field", "expected_prefix", "given_prefix"},
 		Description: "The project does not exist, or it is PRIVATE and the caller is not a " +
 			"member.",
 	},
@@ -234,56 +239,71 @@ var Catalog = []Entry{
 	},
 	{
 		Code: ChangesetNotFound, Status: 404,
-		Details:     []string{"faults"},
+		Details:     []string{"faults", "field", "expected_prefix", "given_prefix"},
 		Description: "The project has no such changeset.",
 	},
 	{
 		Code: AgentNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "There is no such agent, or the caller may not see it.",
 	},
 	{
 		Code: KeyNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "There is no such key, or the caller may not see it.",
 	},
 	{
 		Code: TaskNotFound, Status: 404,
-		Details:     []string{"task_id", "faults"},
+		Details:     []string{"task_id", "faults", "field", "expected_prefix", "given_prefix"},
 		Description: "There is no such task, or the caller may not see it.",
 	},
 	{
 		Code: HandoffNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "There is no such handoff, or the caller may not see it.",
 	},
 	{
 		Code: WorkspaceNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "There is no such workspace, or the caller may not see it.",
 	},
 	{
 		Code: ContributionNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "There is no such contribution, or the caller may not see it.",
 	},
 	{
 		Code: RevisionNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "There is no such revision, or the caller may not see it.",
 	},
 	{
 		Code: ArtifactNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "There is no such artifact, or the caller may not see it.",
 	},
 	{
 		Code: DiscussionNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "There is no such discussion, or the caller may not see it.",
 	},
 	{
+		Code: CommentNotFound, Status: 404,
+		Description: "The discussion has no such comment.",
+	},
+	{
 		Code: VerificationNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "There is no such verification, or the caller may not see it.",
 	},
 	{
 		Code: MemberNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "The agent is not a member of the project.",
 	},
 	{
 		Code: SessionNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "There is no such session, or the caller may not see it.",
 	},
 	{
@@ -343,12 +363,12 @@ var Catalog = []Entry{
 	},
 	{
 		Code: FileExists, Status: 409, Action: "REFRESH_AND_REAPPLY",
-		Details:     []string{"path", "paths", "operation"},
+		Details:     []string{"path", "paths", "operation", "faults"},
 		Description: "A file stands at this path already.",
 	},
 	{
 		Code: FileChanged, Status: 409, Action: "REFRESH_AND_REAPPLY",
-		Details:     []string{"path", "current_blob_hash", "operation"},
+		Details:     []string{"path", "current_blob_hash", "operation", "faults"},
 		Description: "The file is not the one that expected_blob_hash names.",
 	},
 	{
@@ -402,6 +422,11 @@ var Catalog = []Entry{
 		Code: WorkspaceClosed, Status: 409,
 		Details:     []string{"status"},
 		Description: "The workspace takes no more changes.",
+	},
+	{
+		Code: DiscussionClosed, Status: 409,
+		Details:     []string{"status"},
+		Description: "The discussion is CLOSED, LOCKED or DELETED and takes no comments.",
 	},
 	{
 		Code: ApprovalPending, Status: 409, Action: "WAIT_FOR_DECISION",
@@ -494,8 +519,8 @@ var Catalog = []Entry{
 	},
 	{
 		Code: StorageUnavailable, Status: 503, Retryable: true, Action: "RETRY_AFTER",
-		Details:     []string{"reason", "retry_after_seconds"},
-		Description: "The storage takes no writes now; reads go on.",
+		Details:     []string{"reason", "reads", "writes", "retry_after_seconds"},
+		Description: "The storage takes no writes now; reads and sign-in go on.",
 	},
 	{
 		Code: ShuttingDown, Status: 503, Retryable: true, Action: "RETRY_AFTER",

@@ -31,3 +31,76 @@ func Several(errs []error) error {
 	}
 	return whole.With("faults", parts)
 }
+
+// Together makes one error of all that is wrong with the form of a request: the first gives code,
+// message and details, and details.fields names the faults of all. Errors that are no faults of the
+// form, such as a body that cannot be read, are returned by themselves; nil means that nothing is
+// wrong.
+func Together(errs ...error) error {
+	var first *Error
+	var fields []Field
+	count := 0
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		refusal, ok := err.(*Error)
+		if !ok || !refusal.ofForm() {
+			return err
+		}
+		if count++; first == nil {
+			first = refusal
+		}
+		fields = append(fields, Untold(fields, refusal.fields())...)
+	}
+	switch {
+	case first == nil:
+		return nil
+	case count == 1:
+		return first
+	}
+	whole := New(first.Code, first.Message)
+	for key, value := range first.Details {
+		whole.With(key, value)
+	}
+	return whole.With("fields", fields[:min(len(fields), fieldsMax)])
+}
+
+// fieldsMax bounds the faults that one answer names.
+const fieldsMax = 100
+
+// fieldOf is the part of a request that a code is about, for codes of the form that name no fields.
+var fieldOf = map[Code]string{
+	ValidationFailed:        "",
+	InvalidJSON:             "body",
+	InvalidPath:             "path",
+	InvalidLicense:          "license_spdx",
+	InvalidHandle:           "handle",
+	ReusePolicyRequired:     "reuse_policy",
+	IdempotencyKeyRequired:  "Idempotency-Key",
+	IdempotencyKeyInvalid:   "Idempotency-Key",
+	PaginationCursorInvalid: "cursor",
+	PaginationLimitInvalid:  "limit",
+	SearchQueryInvalid:      "q",
+	EmptyChangeset:          "operations",
+	FileTooLarge:            "content",
+	UnsupportedContentType:  "content_type",
+}
+
+// ofForm reports whether the error is about the form of a request, whatever the state is.
+func (e *Error) ofForm() bool {
+	_, form := fieldOf[e.Code]
+	return form
+}
+
+// fields are the faults that the error names, or one of the field that its code is about.
+func (e *Error) fields() []Field {
+	if fields, ok := e.Details["fields"].([]Field); ok {
+		return fields
+	}
+	problem := e.Message
+	if said, ok := e.Details["problem"].(string); ok {
+		problem = said
+	}
+	return []Field{{Field: fieldOf[e.Code], Problem: problem}}
+}

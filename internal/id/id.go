@@ -49,6 +49,35 @@ const (
 	Request       Prefix = "req_"
 )
 
+// nouns are the names of the kinds for people, with their articles.
+var nouns = map[Prefix]string{
+	Project: "a project", Changeset: "a changeset", Agent: "an agent", Key: "a key",
+	Session: "a credential session", WorkSession: "a work session", Challenge: "a challenge",
+	Task: "a task", Claim: "a claim", Handoff: "a handoff", Checkpoint: "a checkpoint",
+	Workspace: "a workspace", Contribution: "a contribution", Revision: "a revision",
+	Review:   "a review",
+	Artifact: "an artifact", Import: "an import", Relation: "a relation", Discussion: "a discussion",
+	Comment: "a comment", Verification: "a verification", ActivityEvent: "an event",
+	InboxItem: "an inbox item", Report: "a report", Request: "a request",
+}
+
+// Noun is the name of the kind for people, with its article.
+func (p Prefix) Noun() string { return nouns[p] }
+
+// KindOf is the kind that a text names in the form of an ID; ok is false for all other texts.
+func KindOf(text string) (kind Prefix, ok bool) {
+	const prefixLen = len(Project)
+	if len(text) < prefixLen {
+		return "", false
+	}
+	kind = Prefix(text[:prefixLen])
+	if nouns[kind] == "" {
+		return "", false
+	}
+	_, ok = Parse(kind, text)
+	return kind, ok
+}
+
 // textLen is the length of an ID without its prefix.
 const textLen = 26
 

@@ -83,6 +83,21 @@ func LanguageOf(p string) string {
 	return languageOfName[stem]
 }
 
+// languages are the names that LanguageOf can return.
+var languages = func() map[string]bool {
+	names := map[string]bool{}
+	for _, k := range kindOfExtension {
+		names[k.language] = true
+	}
+	for _, language := range languageOfName {
+		names[language] = true
+	}
+	return names
+}()
+
+// IsLanguage reports whether a word is one of the names that LanguageOf can return.
+func IsLanguage(word string) bool { return languages[word] }
+
 func baseName(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 
 // extension is what follows the last dot of a base name, in lower case. A dot at its beginning

@@ -1,5 +1,6 @@
-// Package disktest is a disk in memory that forgets what was not synced and fails where it is told
-// to, for the tests of the stores.
+// Package disktest holds the disks that the stores are tested on: a disk in memory that crashes and
+// fails where a test says, and a Watched disk, which is a folder of the machine with such a disk
+// beside it that knows what a crash would leave of the folder.
 package disktest
 
 import (
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"pws/internal/disk"
 )
@@ -21,27 +23,50 @@ var (
 	ErrCrashed  = errors.New("the machine is off")
 )
 
-// Disk is a disk in memory that knows what is durable: the bytes of a file up to its last Sync,
-// and the names of a directory up to its last sync. It can fail one operation, or all from one on.
+// Disk is a disk in memory that knows what is durable: the bytes of a file as of its last Sync, and
+// the names of a directory as of its last sync. It can fail one operation, or all from one on.
 // The fields are for tests to read and set while no store uses the disk.
 type Disk struct {
 	mu      sync.Mutex
-	Names   map[string]*Inode // by path
-	durable map[string]*Inode
+	root    *Inode
 	Ops     int // operations so far
 	FailAt  int // this operation fails, once
 	CrashAt int // this operation and all later ones fail
+	// Before, where it is set, is called before each operation, without any lock.
+	Before func(op, path string)
+	// Capacity is the most bytes that the files take together; 0 means any number. A write that goes
+	// over it fails with ENOSPC, AFTER what fits was written.
+	Capacity int
 }
 
-// Inode is a file: the bytes it has, and those that are durable.
-type Inode struct{ Data, synced []byte }
+// Inode is a file with the bytes that it has and those that are durable, or a directory.
+type Inode struct {
+	Data, synced []byte
+	// names are those of a directory, nil for a file; durable those that a crash leaves. changes
+	// lead from the second to the first.
+	names, durable map[string]*Inode
+	changes        []change
+}
+
+// change is a name that was given, taken away (put is empty), or changed, in one step.
+type change struct {
+	taken, put string
+	inode      *Inode
+}
+
+func newDir() *Inode {
+	return &Inode{names: map[string]*Inode{}, durable: map[string]*Inode{}}
+}
 
 // New is an empty disk.
-func New() *Disk {
-	return &Disk{Names: map[string]*Inode{}, durable: map[string]*Inode{}}
-}
+func New() *Disk { return &Disk{root: newDir()} }
 
-func (d *Disk) step() error {
+// step counts an operation, and says whether it fails. It takes the lock; the caller releases it.
+func (d *Disk) step(op, path string) error {
+	if d.Before != nil {
+		d.Before(op, path)
+	}
+	d.mu.Lock()
 	d.Ops++
 	switch {
 	case d.CrashAt > 0 && d.Ops >= d.CrashAt:
@@ -52,156 +77,388 @@ func (d *Disk) step() error {
 	return nil
 }
 
-// What a crash keeps; CrashKinds is their number.
+// What a crash keeps; CrashKinds is their number. The names of a directory become durable in any
+// order until it is synced, and independently of the bytes of the files.
 const (
 	CrashKeepsNothing = iota // but what was synced
-	CrashKeepsHalf           // names as they were, half of the bytes that were not synced
-	CrashKeepsAll            // the process was killed, the machine went on
+	CrashKeepsNames          // all names, no bytes but those that were synced
+	CrashKeepsNewest         // of the changes of names in a directory the newest, and no bytes
+	CrashKeepsHalf           // all names, half of the bytes that were not synced
+	CrashKeepsAll            // everything
 	CrashKinds
 )
 
-// AfterCrash is the disk that the next start finds.
+// AfterCrash is the disk that the next start of the machine finds. All that is on it is durable.
 func (d *Disk) AfterCrash(kind int) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	next := New()
-	from := d.Names
-	if kind == CrashKeepsNothing {
-		from = d.durable
+	return &Disk{root: d.root.survive(kind, map[*Inode]*Inode{})}
+}
+
+// AfterKill is the disk that the next process finds where only the process has ended: all is there,
+// and what was not durable is not durable yet.
+func (d *Disk) AfterKill() *Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &Disk{root: d.root.clone(map[*Inode]*Inode{})}
+}
+
+func (n *Inode) survive(kind int, seen map[*Inode]*Inode) *Inode {
+	if next, ok := seen[n]; ok {
+		return next
 	}
-	for name, n := range from {
-		data := n.Data
-		switch kind {
-		case CrashKeepsNothing:
-			data = n.synced
-		case CrashKeepsHalf:
-			data = data[:len(n.synced)+(len(n.Data)-len(n.synced))/2]
-		}
-		c := &Inode{Data: slices.Clone(data), synced: slices.Clone(data)}
-		next.Names[name], next.durable[name] = c, c
+	next := &Inode{}
+	seen[n] = next
+	if n.names == nil {
+		next.Data = slices.Clone(n.kept(kind))
+		next.synced = slices.Clone(next.Data)
+		return next
+	}
+	from := n.names
+	if kind == CrashKeepsNothing || kind == CrashKeepsNewest {
+		from = maps.Clone(n.durable)
+	}
+	if last := len(n.changes) - 1; kind == CrashKeepsNewest && last >= 0 {
+		n.changes[last].apply(from)
+	}
+	next.names, next.durable = map[string]*Inode{}, map[string]*Inode{}
+	for name, one := range from {
+		c := one.survive(kind, seen)
+		next.names[name], next.durable[name] = c, c
 	}
 	return next
 }
 
-// MakeDir implements disk.Disk; directories need not be made.
-func (d *Disk) MakeDir(string) error { return nil }
+// kept is what a crash leaves of a file.
+func (n *Inode) kept(kind int) []byte {
+	switch {
+	case kind == CrashKeepsAll:
+		return n.Data
+	case kind == CrashKeepsHalf && len(n.Data) > len(n.synced):
+		return n.Data[:len(n.synced)+(len(n.Data)-len(n.synced))/2]
+	case kind == CrashKeepsHalf:
+		return n.Data
+	}
+	return n.synced
+}
+
+func (n *Inode) clone(seen map[*Inode]*Inode) *Inode {
+	if next, ok := seen[n]; ok || n == nil {
+		return next
+	}
+	next := &Inode{Data: slices.Clone(n.Data), synced: slices.Clone(n.synced)}
+	seen[n] = next
+	if n.names == nil {
+		return next
+	}
+	next.names, next.durable = map[string]*Inode{}, map[string]*Inode{}
+	for name, one := range n.names {
+		next.names[name] = one.clone(seen)
+	}
+	for name, one := range n.durable {
+		next.durable[name] = one.clone(seen)
+	}
+	for _, c := range n.changes {
+		c.inode = c.inode.clone(seen)
+		next.changes = append(next.changes, c)
+	}
+	return next
+}
+
+func (c *change) apply(names map[string]*Inode) {
+	if c.taken != "" {
+		delete(names, c.taken)
+	}
+	if c.put != "" {
+		names[c.put] = c.inode
+	}
+}
+
+// changed makes a change of names, which is not durable before the directory is synced.
+func (n *Inode) changed(c change) {
+	c.apply(n.names)
+	n.changes = append(n.changes, c)
+}
+
+func (n *Inode) syncNames() {
+	n.durable, n.changes = maps.Clone(n.names), nil
+}
+
+// find is what stands at a path; nil where nothing does.
+func (d *Disk) find(path string) *Inode {
+	at := d.root
+	for part := range strings.SplitSeq(filepath.Clean(path), "/") {
+		if at == nil || at.names == nil {
+			return nil
+		}
+		if part != "." {
+			at = at.names[part]
+		}
+	}
+	return at
+}
+
+// parent is the directory of a path, with the path's last part.
+func (d *Disk) parent(path string) (dir *Inode, name string, err error) {
+	up, name := filepath.Split(filepath.Clean(path))
+	if dir = d.find(up); dir == nil || dir.names == nil {
+		return nil, "", os.ErrNotExist
+	}
+	return dir, name, nil
+}
+
+// makeDir makes a directory and its parents. All their names are durable.
+func (d *Disk) makeDir(path string) *Inode {
+	at := d.root
+	for part := range strings.SplitSeq(filepath.Clean(path), "/") {
+		if part == "." {
+			continue
+		}
+		if at.names[part] == nil {
+			at.names[part] = newDir()
+		}
+		at.durable[part] = at.names[part]
+		at = at.names[part]
+	}
+	return at
+}
+
+// Files are the files of the disk by path.
+func (d *Disk) Files() map[string]*Inode {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := map[string]*Inode{}
+	d.root.files(nil, all)
+	return all
+}
+
+func (n *Inode) files(path []string, all map[string]*Inode) {
+	for name, one := range n.names {
+		at := append(slices.Clone(path), name)
+		if one.names == nil {
+			all[strings.Join(at, "/")] = one
+		} else {
+			one.files(at, all)
+		}
+	}
+}
+
+// Put makes a durable file, and the directory it is in.
+func (d *Disk) Put(path string, data []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dir := d.makeDir(filepath.Dir(path))
+	one := &Inode{Data: data, synced: slices.Clone(data)}
+	dir.names[filepath.Base(path)], dir.durable[filepath.Base(path)] = one, one
+}
+
+// Lose takes a file away for good.
+func (d *Disk) Lose(path string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dir, name, err := d.parent(path)
+	if err != nil {
+		panic(path + ": " + err.Error())
+	}
+	delete(dir.names, name)
+	delete(dir.durable, name)
+}
+
+// WriteTo makes the files and directories of the disk in a folder of the machine.
+func (d *Disk) WriteTo(folder string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.root.writeTo(folder)
+}
+
+func (n *Inode) writeTo(path string) error {
+	if n.names == nil {
+		return os.WriteFile(path, n.Data, 0o600)
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	for name, one := range n.names {
+		if err := one.writeTo(filepath.Join(path, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MakeDir implements disk.Disk. It is no operation that a test counts.
+func (d *Disk) MakeDir(dir string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.makeDir(dir)
+	return nil
+}
 
 // Lock implements disk.Disk; it is always free.
 func (d *Disk) Lock(string, bool) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // Create implements disk.Disk.
 func (d *Disk) Create(path string) (disk.File, error) {
-	d.mu.Lock()
+	err := d.step("Create", path)
 	defer d.mu.Unlock()
-	if err := d.step(); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	dir, name, err := d.parent(path)
+	if err != nil {
 		return nil, err
 	}
 	n := &Inode{}
-	d.Names[path] = n
-	return &file{d: d, n: n}, nil
+	dir.changed(change{put: name, inode: n})
+	return &file{d: d, n: n, path: path}, nil
 }
 
 // Open implements disk.Disk.
 func (d *Disk) Open(path string) (disk.File, error) {
-	d.mu.Lock()
+	err := d.step("Open", path)
 	defer d.mu.Unlock()
-	if err := d.step(); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	n, ok := d.Names[path]
-	if !ok {
+	n := d.find(path)
+	if n == nil {
 		return nil, os.ErrNotExist
 	}
-	return &file{d: d, n: n}, nil
+	return &file{d: d, n: n, path: path}, nil
 }
 
 // Rename implements disk.Disk.
 func (d *Disk) Rename(from, to string) error {
-	d.mu.Lock()
+	err := d.step("Rename", to)
 	defer d.mu.Unlock()
-	if err := d.step(); err != nil {
+	if err != nil {
 		return err
 	}
-	n, ok := d.Names[from]
-	if !ok {
+	return d.rename(from, to)
+}
+
+func (d *Disk) rename(from, to string) error {
+	n := d.find(from)
+	old, oldName, err := d.parent(from)
+	if err != nil || n == nil {
 		return os.ErrNotExist
 	}
-	delete(d.Names, from)
-	d.Names[to] = n
+	dir, name, err := d.parent(to)
+	switch {
+	case err != nil:
+		return err
+	case dir == old:
+		dir.changed(change{taken: oldName, put: name, inode: n})
+	default:
+		old.changed(change{taken: oldName})
+		dir.changed(change{put: name, inode: n})
+	}
 	return nil
 }
 
 // Remove implements disk.Disk.
 func (d *Disk) Remove(path string) error {
-	d.mu.Lock()
+	err := d.step("Remove", path)
 	defer d.mu.Unlock()
-	if err := d.step(); err != nil {
+	if err != nil {
 		return err
 	}
-	if _, ok := d.Names[path]; !ok {
+	return d.remove(path)
+}
+
+func (d *Disk) remove(path string) error {
+	dir, name, err := d.parent(path)
+	if err != nil || dir.names[name] == nil {
 		return os.ErrNotExist
 	}
-	delete(d.Names, path)
+	dir.changed(change{taken: name})
 	return nil
 }
 
 // List implements disk.Disk.
 func (d *Disk) List(dir string) ([]string, error) {
-	d.mu.Lock()
+	err := d.step("List", dir)
 	defer d.mu.Unlock()
-	if err := d.step(); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	var out []string
-	for path := range d.Names {
-		if rest, ok := strings.CutPrefix(path, dir+string(filepath.Separator)); ok {
-			out = append(out, rest)
-		}
+	n := d.find(dir)
+	if n == nil {
+		return nil, nil
 	}
-	slices.Sort(out)
-	return out, nil
+	return slices.Sorted(maps.Keys(n.names)), nil
 }
 
 // SyncDir implements disk.Disk.
-func (d *Disk) SyncDir(string) error {
-	d.mu.Lock()
+func (d *Disk) SyncDir(dir string) error {
+	err := d.step("SyncDir", dir)
 	defer d.mu.Unlock()
-	if err := d.step(); err != nil {
+	if err != nil {
 		return err
 	}
-	d.durable = maps.Clone(d.Names)
+	n := d.find(dir)
+	if n == nil {
+		return os.ErrNotExist
+	}
+	n.syncNames()
 	return nil
 }
+
+// Used is how many bytes the files take.
+func (d *Disk) Used() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.used()
+}
+
+func (d *Disk) used() int { return d.root.size() }
+
+func (n *Inode) size() int {
+	bytes := len(n.Data)
+	for _, one := range n.names {
+		bytes += one.size()
+	}
+	return bytes
+}
+
+func (d *Disk) free() int { return max(0, d.Capacity-d.used()) }
 
 type file struct {
 	d      *Disk
 	n      *Inode
+	path   string
 	closed bool
 }
 
-func (f *file) use() error {
+// use counts an operation as Disk.step does.
+func (f *file) use(op string) error {
+	err := f.d.step(op, f.path)
 	if f.closed {
 		return os.ErrClosed
 	}
-	return f.d.step()
+	return err
 }
 
 func (f *file) Write(b []byte) (int, error) {
-	f.d.mu.Lock()
+	err := f.use("Write")
 	defer f.d.mu.Unlock()
-	if err := f.use(); err != nil {
+	if err != nil {
 		// A failed write may have written something.
 		f.n.Data = append(f.n.Data, b[:len(b)/2]...)
 		return len(b) / 2, err
+	}
+	if free := f.d.free(); f.d.Capacity > 0 && len(b) > free {
+		f.n.Data = append(f.n.Data, b[:free]...)
+		return free, &os.PathError{Op: "write", Err: syscall.ENOSPC}
 	}
 	f.n.Data = append(f.n.Data, b...)
 	return len(b), nil
 }
 
 func (f *file) ReadAt(b []byte, at int64) (int, error) {
-	f.d.mu.Lock()
+	err := f.use("ReadAt")
 	defer f.d.mu.Unlock()
-	if err := f.use(); err != nil {
+	if err != nil {
 		return 0, err
 	}
 	if at >= int64(len(f.n.Data)) {
@@ -215,9 +472,9 @@ func (f *file) ReadAt(b []byte, at int64) (int, error) {
 }
 
 func (f *file) Sync() error {
-	f.d.mu.Lock()
+	err := f.use("Sync")
 	defer f.d.mu.Unlock()
-	if err := f.use(); err != nil {
+	if err != nil {
 		return err
 	}
 	f.n.synced = slices.Clone(f.n.Data)
@@ -225,9 +482,9 @@ func (f *file) Sync() error {
 }
 
 func (f *file) Size() (int64, error) {
-	f.d.mu.Lock()
+	err := f.use("Size")
 	defer f.d.mu.Unlock()
-	return int64(len(f.n.Data)), f.use()
+	return int64(len(f.n.Data)), err
 }
 
 func (f *file) Close() error {

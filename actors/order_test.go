@@ -1,0 +1,177 @@
+package actors
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"pws/api"
+	"pws/identity"
+	"pws/index"
+	"pws/index/search"
+	"pws/internal/fault"
+	"pws/wal"
+	"pws/work"
+)
+
+// checkWaits runs an order while the newest entry is not durable, and expects that it is answered
+// AFTER the entry, with the error where the entry failed.
+func checkWaits(t *testing.T, done chan struct{}, last *waiters, run func(), answer func() error) {
+	t.Helper()
+	run()
+	select {
+	case <-done:
+		t.Error("it is answered BEFORE what it depends on is durable")
+		return
+	default:
+	}
+	failed := errors.New("the log failed")
+	last.finish(failed)
+	<-done
+	if err := answer(); !errors.Is(err, failed) {
+		t.Errorf("the log failed, and the answer is %v", err)
+	}
+	// The entry is over, and so is the wait of those that come later.
+	run()
+	<-done
+	if err := answer(); !errors.Is(err, failed) {
+		t.Errorf("the log has failed, and the answer is %v", err)
+	}
+}
+
+// TestAnswersWaitForTheLog has orders decided on a state that the log has not confirmed: refusals,
+// repeats and orders that change nothing wait for it.
+func TestAnswersWaitForTheLog(t *testing.T) {
+	e := start(t, quiet(filepath.Join(t.TempDir(), "data")))
+	owner, other := register(t, e, "owner"), register(t, e, "other")
+	project := createProject(t, e, owner, work.Public)
+	first := api.Order{
+		Project: project, Agent: owner, Command: putOf("a", "1"), Idempotency: recording("k", "r"),
+	}
+	if _, err := e.Do(first); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := e.handles.Load(project)
+	refused := first
+	refused.Idempotency = recording("k", "another request")
+	for name, one := range map[string]api.Order{
+		"refused by role": {Project: project, Agent: other, Command: putOf("a", "2")},
+		"repeat":          first,
+		"key reused":      refused,
+		"changes nothing": {Project: project, Agent: other, Command: &work.UnwatchProject{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &projectActor{engine: e, handle: h, working: viewOf(t, e, project)}
+			a.keys, a.keysFirst = indexKeys(a.working)
+			a.last = new(waiters)
+			o := newOrder()
+			o.Order = one
+			checkWaits(t, o.done, a.last, func() { a.run(o) }, func() error { return o.err })
+		})
+	}
+}
+
+// TestRepeatWhileTheFirstRequestRuns repeats a request whose effect is not published yet.
+func TestRepeatWhileTheFirstRequestRuns(t *testing.T) {
+	e := start(t, quiet(filepath.Join(t.TempDir(), "data")))
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Public)
+	for name, view := range map[string]*published{
+		"nothing is published": nil,
+		"the state before is":  {project: viewOf(t, e, project)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := api.Order{
+				Project: project, Agent: owner, Command: putOf(name, "1"),
+				Idempotency: recording(name, "r"),
+			}
+			if _, err := e.Do(one); err != nil {
+				t.Fatal(err)
+			}
+			a := &projectActor{
+				engine: e, handle: &handle{id: project}, working: viewOf(t, e, project),
+			}
+			a.handle.view.Store(view)
+			a.keys, a.keysFirst = indexKeys(a.working)
+			o := newOrder()
+			o.Order = one
+			a.run(o)
+			if <-o.done; fault.CodeOf(o.err) != fault.IdempotencyInProgress {
+				t.Errorf("%+v, %v", o.out.Result, o.err)
+			}
+		})
+	}
+}
+
+// TestIdentityAnswersWaitForTheLog is the same for identity.
+func TestIdentityAnswersWaitForTheLog(t *testing.T) {
+	e := start(t, quiet(filepath.Join(t.TempDir(), "data")))
+	for name, command := range map[string]identity.Command{
+		"refused":         &identity.EndSession{},
+		"changes nothing": &identity.Prune{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &identityActor{engine: e, working: e.Identity(), last: new(waiters)}
+			o := newIdentityOrder()
+			o.Command = command
+			checkWaits(t, o.done, a.last, func() { a.run(o) }, func() error { return o.err })
+		})
+	}
+}
+
+// TestFailedEntryAnswersAll has an entry fail: the order that made it is answered, and so are those
+// that wait for it.
+func TestFailedEntryAnswersAll(t *testing.T) {
+	project, identities := &commit{order: newOrder()}, &identityCommit{order: newIdentityOrder()}
+	later, laterIdentity := newOrder(), newIdentityOrder()
+	project.waiters.after(later)
+	identities.waiters.after(laterIdentity)
+	project.Committed(7, wal.ErrLatched)
+	identities.Committed(8, wal.ErrLatched)
+	for what, one := range map[string]struct {
+		done chan struct{}
+		err  *error
+	}{
+		"order":          {project.order.done, &project.order.err},
+		"a later order":  {later.done, &later.err},
+		"identity":       {identities.order.done, &identities.order.err},
+		"later identity": {laterIdentity.done, &laterIdentity.err},
+	} {
+		select {
+		case <-one.done:
+			if fault.CodeOf(*one.err) != fault.StorageUnavailable {
+				t.Errorf("%s: %v", what, *one.err)
+			}
+		default:
+			t.Errorf("%s is not answered", what)
+		}
+	}
+}
+
+func newOrder() *order { return &order{done: make(chan struct{}, 1)} }
+
+func newIdentityOrder() *identityOrder { return &identityOrder{done: make(chan struct{}, 1)} }
+
+// TestListingIsNotTrusted puts a project that is not PUBLIC into the listing: it is not listed, and
+// a hit of it in the search index shows nothing.
+func TestListingIsNotTrusted(t *testing.T) {
+	e := start(t, quiet(filepath.Join(t.TempDir(), "data")))
+	owner := register(t, e, "owner")
+	live := func(p *work.Project) bool {
+		return search.Live(p, search.Key{Kind: search.Project, Project: p.ID}, e.Now()) != nil
+	}
+	for _, visibility := range []work.Visibility{work.Private, work.Unlisted} {
+		p := viewOf(t, e, createProject(t, e, owner, visibility))
+		e.listing.Set(index.Position{Millis: p.CreatedAt, ID: p.ID}, true)
+		if live(p) {
+			t.Errorf("search shows a project that is %s", visibility)
+		}
+	}
+	list, err := e.PublicProjects(api.ListPosition{}, 10)
+	if err != nil || len(list) != 0 {
+		t.Errorf("%d projects are listed, %v", len(list), err)
+	}
+	if !live(viewOf(t, e, createProject(t, e, owner, work.Public))) {
+		t.Error("search shows no public project")
+	}
+}

@@ -1,0 +1,148 @@
+package actors
+
+import (
+	"crypto/sha256"
+	"testing"
+
+	"pws/api"
+	"pws/index/search"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// searchFor is what an anonymous search for a text answers.
+func searchFor(t *testing.T, e *Engine, text string) api.SearchData {
+	t.Helper()
+	c := operationOf(e, "search.query", id.ID{}, map[string]string{"q": text})
+	reply, err := c.Operation.Run(c, c.Operation.NewRequest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply.Data.(api.SearchData)
+}
+
+// searched is an engine with search, where nothing else happens by itself.
+func searched(t *testing.T) *Engine {
+	t.Helper()
+	config := quiet(t.TempDir())
+	config.NoSearch = false
+	return start(t, config)
+}
+
+// putStale writes documents into the index as it had them, as an index that lags behind still has.
+func putStale(t *testing.T, e *Engine, documents ...*search.Document) {
+	t.Helper()
+	e.AwaitSearch()
+	x, err := e.search.ready()
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := search.NewBatch()
+	for _, d := range documents {
+		if d == nil {
+			t.Fatal("there was no such document")
+		}
+		batch.Put(d)
+	}
+	if err := x.Write(batch, e.search.reached.Load(), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantNear checks that the index proposes a word for another, without which a test shows nothing.
+func wantNear(t *testing.T, e *Engine, wrong, right string) {
+	t.Helper()
+	near, err := e.WordsNear(wrong)
+	if err != nil || len(near) != 1 || near[0] != right {
+		t.Fatalf("near %s: %v %v, want %s", wrong, near, err, right)
+	}
+}
+
+// A word that only documents have that are not shown any more is no correction, though the index
+// still has them. A word that a document had and has no more is none either.
+func TestCorrectionsOfStaleDocuments(t *testing.T) {
+	e := searched(t)
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Public)
+	open := createProject(t, e, owner, work.Public)
+	mustPut(t, e, project, owner, "secret.txt", "bandicoot")
+	mustPut(t, e, open, owner, "shown.txt", "emu kiwi")
+	mustPut(t, e, open, owner, "gone.txt", "wallabies")
+	mustPut(t, e, open, owner, "changed.txt", "cassowary")
+	e.AwaitSearch()
+	right := map[string]string{
+		"bandicot": "bandicoot", "walabies": "wallabies", "casowary": "cassowary",
+	}
+	for wrong, word := range right {
+		found := searchFor(t, e, wrong)
+		if found.Corrected == nil || found.Corrected.To != word || len(found.Results) != 1 {
+			t.Fatalf("%s: %+v", wrong, found)
+		}
+	}
+	stale := []*search.Document{
+		staleFile(t, e, project, "secret.txt"), staleFile(t, e, open, "gone.txt"),
+		staleFile(t, e, open, "changed.txt"),
+	}
+	for _, order := range []api.Order{
+		{Project: project, Command: &work.UpdateProject{Visibility: work.Private}},
+		{Project: open, Command: &work.DeleteFile{Path: "gone.txt"}},
+		{Project: open, Command: putOf("changed.txt", "emu")},
+	} {
+		order.Agent = owner
+		if _, err := e.Do(order); err != nil {
+			t.Fatal(err)
+		}
+	}
+	putStale(t, e, stale...)
+	for wrong, word := range right {
+		wantNear(t, e, wrong, word)
+		if found := searchFor(t, e, wrong); found.Corrected != nil || len(found.Results) > 0 {
+			t.Errorf("%s: %+v %+v", wrong, found.Corrected, found.Results)
+		}
+		// Two words of three are enough for a result, so that a correction would show.
+		found := searchFor(t, e, "emu kiwi "+wrong)
+		if found.Corrected != nil || len(found.Results) != 1 {
+			t.Errorf("emu kiwi %s: %+v %+v", wrong, found.Corrected, found.Results)
+		}
+		if found := searchFor(t, e, word); len(found.Results) > 0 {
+			t.Errorf("%s: %+v", word, found.Results)
+		}
+	}
+}
+
+func staleFile(t *testing.T, e *Engine, project id.ID, path string) *search.Document {
+	t.Helper()
+	d := search.Live(viewOf(t, e, project), search.Key{
+		Kind: search.File, Project: project, Path: path,
+	}, e.Now())
+	content, err := e.Blob(d.Blob)
+	if err != nil || sha256.Sum256(content) != [32]byte(d.Blob) {
+		t.Fatal(err)
+	}
+	d.Load(content)
+	return d
+}
+
+// A query near a handle, which is public, gets the same answer whether a PRIVATE project has the
+// query as its name, or nothing has.
+func TestCorrectionsShowNoProject(t *testing.T) {
+	e := searched(t)
+	owner := register(t, e, "marsupial")
+	before := searchFor(t, e, "marsupail")
+	project := e.stamp(owner).ID(0)
+	_, err := e.Do(api.Order{Project: project, Agent: owner, Command: &work.CreateProject{
+		ID: project, Kind: work.Standard, About: work.About{
+			Name: "marsupail", Visibility: work.Private, Reuse: work.AllowReuse, License: "MIT",
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := searchFor(t, e, "marsupail")
+	for _, found := range []api.SearchData{before, after} {
+		if found.Corrected == nil || found.Corrected.To != "marsupial" || len(found.Results) != 1 ||
+			found.Results[0].EntityType != "AGENT" {
+			t.Errorf("%+v %+v", found.Corrected, found.Results)
+		}
+	}
+}

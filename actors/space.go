@@ -1,0 +1,214 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"pws/api"
+	"pws/blobs"
+	"pws/internal/disk"
+	"pws/snapshot"
+	"pws/wal"
+)
+
+// The reserve of disk space has three parts. The writers stop one after another as it gets used up,
+// so that those who free space, and the log above all, never meet a full disk:
+//
+//	free space                  who writes
+//	reserve and more            everybody; indexing for search, merges of packs and compaction of
+//	                            snapshots only where the reserve is left when they are done
+//	below the reserve           sign-in, and the snapshot with its packs and the feed, AFTER which
+//	                            the log is cut: that is what the reserve is for
+//	below two floors            sign-in alone
+//	below one floor             nobody
+const (
+	// spaceFloorMax bounds the floor: the space that is never used on purpose.
+	spaceFloorMax = 16 << 20
+	// spaceFloorPart is the part of a small reserve that the floor is.
+	spaceFloorPart = 8
+	// spaceDiskPart is the part of a small disk that the reserve is where nothing else is set.
+	spaceDiskPart = 4
+	// snapshotFixedBytes are headers, indexes and manifests of one snapshot with its packs.
+	snapshotFixedBytes = 8 << 20
+	// snapshotDueMin is the least that the sizes are which make a snapshot due.
+	snapshotDueMin = 1 << 20
+	// searchMargin is what one batch of the search index takes, and what belongs to it.
+	searchMargin = 16 << 20
+)
+
+// snapshotRoom is the most that a snapshot writes BEFORE it frees the log: contents into a pack,
+// and sections of what the log has. Contents above the size that makes a snapshot due are kept free
+// in addition while there are any; see Engine.excess.
+func snapshotRoom(blobBytes, logBytes int64) int64 {
+	return blobBytes + logBytes + snapshotFixedBytes
+}
+
+func spaceFloor(reserve int64) int64 { return min(spaceFloorMax, reserve/spaceFloorPart) }
+
+// fitDisk completes the reserve for a disk of a size, and makes a snapshot due so early that the
+// reserve covers it.
+func (c *Config) fitDisk(total int64) {
+	if c.ReserveBytes < 0 {
+		return
+	}
+	if c.ReserveBytes == 0 {
+		c.ReserveBytes = snapshotRoom(c.SnapshotBlobBytes, c.SnapshotLogBytes) + 2*spaceFloorMax
+		if total > 0 {
+			c.ReserveBytes = max(1, min(c.ReserveBytes, total/spaceDiskPart))
+		}
+	}
+	room := c.ReserveBytes - 2*spaceFloor(c.ReserveBytes) - snapshotFixedBytes
+	if asked := c.SnapshotBlobBytes + c.SnapshotLogBytes; asked > room {
+		share := float64(max(0, room)) / float64(asked)
+		c.SnapshotBlobBytes = max(snapshotDueMin, int64(share*float64(c.SnapshotBlobBytes)))
+		c.SnapshotLogBytes = max(snapshotDueMin, int64(share*float64(c.SnapshotLogBytes)))
+	}
+}
+
+// spaceState is what was last noted of the disk.
+type spaceState struct {
+	// short says that writes are refused, paused that snapshots wait for space.
+	short, paused atomic.Bool
+}
+
+// freeBytes is the free space of the data directory; 0 where the file system cannot say.
+func (c *Config) freeBytes() int64 {
+	if c.free != nil {
+		return c.free()
+	}
+	free, _, err := disk.Free(c.Dir)
+	if err != nil {
+		return 0
+	}
+	return free
+}
+
+// room refuses a write of the stores that would use the part of the reserve that is kept for
+// sign-in.
+func (e *Engine) room(bytes int64) error {
+	if e.config.ReserveBytes < 0 {
+		return nil
+	}
+	if free := e.config.freeBytes(); free-bytes < 2*spaceFloor(e.config.ReserveBytes) {
+		return fmt.Errorf("%w: %d bytes are free", disk.ErrNoRoom, free)
+	}
+	return nil
+}
+
+// roomy says whether so many bytes can be written and leave the reserve as it is. Writers that free
+// nothing ask it, and wait where it is false.
+func (e *Engine) roomy(bytes int64) bool {
+	return e.config.ReserveBytes < 0 || e.config.freeBytes()-bytes >= e.config.ReserveBytes
+}
+
+// excess is how much a snapshot needs beyond the reserve at this moment.
+func (e *Engine) excess() int64 {
+	return max(0, e.blobs.RecentBytes()-e.config.SnapshotBlobBytes)
+}
+
+func (e *Engine) walOptions(dir string) wal.Options {
+	o := wal.Options{
+		Dir: dir, ReserveBytes: e.config.ReserveBytes, OnFailure: e.fail, Needs: e.excess,
+	}
+	if o.ReserveBytes >= 0 {
+		o.FloorBytes = max(1, spaceFloor(o.ReserveBytes))
+	}
+	if e.config.free != nil {
+		o.Free = func(string) (int64, error) { return e.config.free(), nil }
+	}
+	return o
+}
+
+// Space implements api.Engine.
+func (e *Engine) Space() api.Space {
+	at := e.wal.Space()
+	space := api.Space{FreeBytes: at.FreeBytes, ReserveBytes: at.KeptBytes, Writable: at.Writable}
+	switch {
+	case e.failure.Load() != nil:
+		space.Writable, space.Reason = false, reasonLogFailed
+	case !space.Writable:
+		space.Reason = reasonReserve
+	}
+	return space
+}
+
+// noteSpace logs once when writes begin to be refused, and once when they are taken again.
+func (e *Engine) noteSpace() {
+	now := e.Space()
+	if now.Reason == reasonLogFailed || e.space.short.Swap(!now.Writable) == !now.Writable {
+		return
+	}
+	if now.Writable {
+		e.log.Info("there is disk space again: all writes are taken",
+			"free", now.FreeBytes, "reserve", now.ReserveBytes)
+		return
+	}
+	e.log.Warn("the disk is nearly full: writes are refused, reads and sign-in go on; free some space",
+		"free", now.FreeBytes, "reserve", now.ReserveBytes)
+}
+
+// roomToSave refuses a snapshot whose packs would not fit.
+func (e *Engine) roomToSave() error {
+	return e.room(e.blobs.RecentBytes() + snapshotFixedBytes)
+}
+
+// noteSave keeps why the last snapshot failed. A full disk is no fault: the log keeps everything,
+// and the snapshot is tried again.
+func (e *Engine) noteSave(err error) {
+	uncertain := errors.Is(err, blobs.ErrUncertain) || errors.Is(err, snapshot.ErrUncertain)
+	full := err != nil && disk.IsFull(err) && !uncertain
+	before := e.space.paused.Swap(full)
+	switch {
+	case err == nil:
+		e.snapshotFault.Store(nil)
+		if before {
+			e.log.Info("snapshots are written again")
+		}
+	case full && !before:
+		e.log.Warn("a snapshot waits for disk space; the log keeps everything", "reason", err)
+	case !full:
+		e.snapshotFault.Store(&err)
+		e.log.Error("snapshot failed; the log keeps everything", "error", err)
+	}
+}
+
+// saveWaits says that the last snapshot failed and is not tried again yet.
+func (e *Engine) saveWaits(now time.Time) bool {
+	failed := e.snapshotFault.Load() != nil || e.space.paused.Load()
+	return failed && now.Sub(e.saver.lastAt) < saveAgainAfter
+}
+
+func (e *Engine) spaceMetrics() []Metric {
+	return []Metric{
+		{Name: "pws_disk_free_bytes", Help: "Free disk space, without what is queued for the log.",
+			Value: func() float64 { return float64(e.Space().FreeBytes) }},
+		{Name: "pws_disk_reserve_bytes", Help: "Free disk space below which writes are refused.",
+			Value: func() float64 { return float64(e.Space().ReserveBytes) }},
+		{Name: "pws_writable", Help: "Whether writes are accepted: 1 or 0.",
+			Value: func() float64 {
+				if e.Space().Writable {
+					return 1
+				}
+				return 0
+			}},
+	}
+}
+
+// folderBytes is the size of the files in a folder.
+func folderBytes(dir string) (bytes int64) {
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return nil
+		}
+		// A file that has been removed meanwhile counts as nothing.
+		if info, err := entry.Info(); err == nil {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
+}

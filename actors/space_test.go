@@ -1,0 +1,254 @@
+package actors
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pws/identity"
+	"pws/internal/disk"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+const mib = 1 << 20
+
+// TestReserveFitsTheDisk checks that the reserve always covers the snapshot that its sizes permit.
+func TestReserveFitsTheDisk(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		reserve, total    int64
+		want, blobs, logs int64
+	}{
+		{"a large disk", 0, 1 << 40, (256 + 128 + 8 + 32) * mib, 256 * mib, 128 * mib},
+		{"a size that is not known", 0, 0, (256 + 128 + 8 + 32) * mib, 256 * mib, 128 * mib},
+		{"a disk of 256 MiB", 0, 256 * mib, 64 * mib, 27962026, 13981013},
+		{"a tiny disk", 0, 8 * mib, 2 * mib, mib, mib},
+		{"a reserve that is given", 64 * mib, 1 << 40, 64 * mib, 27962026, 13981013},
+		{"a reserve above all", 1 << 60, 1 << 40, 1 << 60, 256 * mib, 128 * mib},
+		{"no reserve", -1, 1 << 40, -1, 256 * mib, 128 * mib},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := Config{ReserveBytes: c.reserve, SnapshotBlobBytes: 256 * mib,
+				SnapshotLogBytes: 128 * mib}
+			config.fitDisk(c.total)
+			if config.ReserveBytes != c.want || config.SnapshotBlobBytes != c.blobs ||
+				config.SnapshotLogBytes != c.logs {
+				t.Errorf("reserve %d, contents %d, log %d", config.ReserveBytes,
+					config.SnapshotBlobBytes, config.SnapshotLogBytes)
+			}
+			room := snapshotRoom(config.SnapshotBlobBytes, config.SnapshotLogBytes)
+			floors := 2 * spaceFloor(config.ReserveBytes)
+			if config.ReserveBytes > 16*mib && room+floors > config.ReserveBytes {
+				t.Errorf("a snapshot of %d bytes and floors of %d do not fit into %d", room, floors,
+					config.ReserveBytes)
+			}
+		})
+	}
+}
+
+// smallDisk is a configuration whose free space the test says.
+func smallDisk(dir string, free *atomic.Int64) Config {
+	config := quiet(dir)
+	config.ReserveBytes = 64 * mib
+	config.free = free.Load
+	return config
+}
+
+func refusedForSpace(err error) bool {
+	var refusal *fault.Error
+	return errors.As(err, &refusal) && refusal.Code == fault.StorageUnavailable &&
+		refusal.Details["reason"] == reasonReserve
+}
+
+// TestSnapshotFitsIntoItsRoom saves contents that do not compress, up to the sizes that make a
+// snapshot due, and measures what that takes.
+func TestSnapshotFitsIntoItsRoom(t *testing.T) {
+	var free atomic.Int64
+	free.Store(1 << 40)
+	config := smallDisk(t.TempDir(), &free)
+	config.ReserveBytes = 16 * mib
+	e := start(t, config)
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Private)
+	random := rand.NewChaCha8([32]byte{1})
+	content := make([]byte, 3000)
+	before := folderBytes(config.Dir + "/blobs")
+	beforeSections := folderBytes(config.Dir + "/snapshot")
+	for n := 0; e.blobs.RecentBytes() < e.config.SnapshotBlobBytes; n++ {
+		_, _ = random.Read(content)
+		text := fmt.Sprintf("%x", content)
+		mustPut(t, e, project, owner, fmt.Sprintf("f%d", n), text)
+	}
+	saveAll(t, e)
+	took := folderBytes(config.Dir+"/blobs") - before +
+		folderBytes(config.Dir+"/snapshot") - beforeSections
+	if room := snapshotRoom(e.config.SnapshotBlobBytes, e.config.SnapshotLogBytes); took > room {
+		t.Errorf("a snapshot took %d bytes, and its room is %d", took, room)
+	}
+}
+
+// TestNearlyFullDisk takes space away and gives it back: writes are refused and come back without a
+// restart, sign-in and reads go on, the health says so, and the log has one line for each change.
+func TestNearlyFullDisk(t *testing.T) {
+	var free atomic.Int64
+	free.Store(1 << 40)
+	var out lockedBuffer
+	config := smallDisk(t.TempDir(), &free)
+	config.Log = slog.New(slog.NewTextHandler(&out, nil))
+	e := start(t, config)
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Private)
+	mustPut(t, e, project, owner, "a", "1")
+	if space := e.Space(); !space.Writable || space.ReserveBytes != 64*mib {
+		t.Fatalf("%+v", space)
+	}
+	free.Store(64*mib - 1)
+	settleSpace(t, e, false)
+	for range 3 {
+		e.noteSpace()
+		if _, err := put(e, project, owner, "a", "2"); !refusedForSpace(err) {
+			t.Fatalf("a write on a nearly full disk: %v", err)
+		}
+	}
+	if got, _, err := contentOf(e, viewOf(t, e, project), "a"); err != nil || got != "1" {
+		t.Fatalf("read %q: %v", got, err)
+	}
+	keys := e.Identity().Keys(owner)
+	asks := identityOrderOf(&identity.RequestChallenge{
+		AgentID: owner.Format(id.Agent), KeyID: keys[0].ID.Format(id.Key),
+	})
+	if _, err := e.DoIdentity(asks); err != nil {
+		t.Fatalf("sign-in is refused: %v", err)
+	}
+	for _, check := range e.Health() {
+		if check.Fault != "" {
+			t.Errorf("%s has failed: %s", check.Name, check.Fault)
+		}
+	}
+	// Below the floor of the log nothing is written at all.
+	free.Store(1 * mib)
+	settleSpace(t, e, false)
+	if _, err := e.DoIdentity(asks); !refusedForSpace(err) {
+		t.Fatalf("sign-in below the floor: %v", err)
+	}
+	free.Store(1 << 40)
+	settleSpace(t, e, true)
+	e.noteSpace()
+	mustPut(t, e, project, owner, "a", "3")
+	for _, line := range []string{"nearly full", "space again"} {
+		// The engine itself looks as well, and it may be about to log what it saw.
+		waitFor(t, func() bool { return strings.Contains(out.String(), line) })
+		e.noteSpace()
+		if got := strings.Count(out.String(), line); got != 1 {
+			t.Errorf("%d lines with %q:\n%s", got, line, out.String())
+		}
+	}
+}
+
+// lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// settleSpace looks until the log has seen the present space.
+func settleSpace(t *testing.T, e *Engine, writable bool) {
+	t.Helper()
+	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); {
+		if space := e.Space(); space.Writable == writable &&
+			space.FreeBytes <= e.config.free() && e.config.free()-space.FreeBytes < mib {
+			return
+		}
+	}
+	t.Fatalf("%+v", e.Space())
+}
+
+// TestSnapshotWaitsForSpace has a snapshot meet a disk without room for it: that is no fault, the
+// log keeps everything, and the next one with space saves it.
+func TestSnapshotWaitsForSpace(t *testing.T) {
+	var free atomic.Int64
+	free.Store(1 << 40)
+	e := start(t, smallDisk(t.TempDir(), &free))
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Private)
+	mustPut(t, e, project, owner, "a", strings.Repeat("x", 1000))
+	before := e.snapshot.Position()
+	free.Store(12 * mib)
+	if err := e.Save(); !disk.IsFull(err) {
+		t.Fatalf("a snapshot without room: %v", err)
+	}
+	for _, check := range e.Health() {
+		if check.Fault != "" || check.Paused != (check.Name == "snapshot") {
+			t.Errorf("%+v", check)
+		}
+	}
+	// Within the reserve there is room for it: it lets the log be cut.
+	free.Store(40 * mib)
+	saveAll(t, e)
+	if now := e.snapshot.Position(); now <= before {
+		t.Fatalf("the snapshot covers %d, as before", now)
+	}
+	for _, check := range e.Health() {
+		if check.Fault != "" || check.Paused {
+			t.Errorf("%+v", check)
+		}
+	}
+}
+
+// TestSearchKeepsAwayFromTheReserve writes while there is space for the log and none for the index.
+func TestSearchKeepsAwayFromTheReserve(t *testing.T) {
+	var free atomic.Int64
+	free.Store(1 << 40)
+	config := smallDisk(t.TempDir(), &free)
+	config.NoSearch = false
+	e := start(t, config)
+	<-e.search.settled
+	free.Store(64*mib + searchMargin/2)
+	settleSpace(t, e, true)
+	register(t, e, "owner")
+	waitFor(t, e.search.paused.Load)
+	e.AwaitSearch()
+	if space := e.Space(); !space.Writable {
+		t.Fatalf("%+v", space)
+	}
+	free.Store(1 << 40)
+	waitFor(t, func() bool { return !e.search.paused.Load() && e.search.waitingNow() == 0 })
+	if err := e.search.fault.Load(); err != nil {
+		t.Fatal(*err)
+	}
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(time.Minute)
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatal("it does not happen")
+		}
+	}
+}

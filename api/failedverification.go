@@ -1,0 +1,119 @@
+package api
+
+import (
+	"pws/api/budget"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// FailedVerification is a verification record with the outcome FAILED, in short.
+type FailedVerification struct {
+	ID         string `json:"id" check:"id=ver_" doc:"The record's ID."`
+	EntityType string `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"What kind of entity it is about."`
+	EntityID   string `json:"entity_id" doc:"The ID of the entity."`
+	Kind       string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Who vouches: the author of the record, or an external source."`
+	Outcome    string `json:"outcome" check:"enum=FAILED" doc:"Always FAILED."`
+	CreatedAt  Time   `json:"created_at" doc:"When it was left."`
+	Summary    string `json:"summary,omitzero" doc:"What was found; cut where it is long."`
+}
+
+const (
+	// failedVerificationsMax bounds the list, verificationsSeenMax the newest records of a project
+	// that are looked at for it.
+	failedVerificationsMax = 10
+	verificationsSeenMax   = 1000
+)
+
+// failedVerifications are the newest records with the outcome FAILED that were not replaced, and
+// whether there may be more. A record is replaced by a newer one with the outcome PASSED of the
+// same author and source, about the same entity and of the same kind: what others found still
+// holds.
+func failedVerifications(p *work.Project) (failed []*work.Verification, more bool) {
+	type line struct {
+		entity work.Entity
+		kind   work.VerificationKind
+		author id.ID
+		source string
+	}
+	var passed map[line]bool
+	looked := 0
+	p.Verifications(id.ID{}, func(record *work.Verification) bool {
+		if looked++; looked > verificationsSeenMax {
+			more = true
+			return false
+		}
+		said := &record.Finding
+		one := line{said.Entity, said.Kind, record.Author, said.Source}
+		switch {
+		case said.Outcome == work.Passed:
+			if passed == nil {
+				passed = map[line]bool{}
+			}
+			passed[one] = true
+		case said.Outcome == work.Failed && !passed[one]:
+			if more = len(failed) == failedVerificationsMax; more {
+				return false
+			}
+			failed = append(failed, record)
+		}
+		return true
+	})
+	return failed, more
+}
+
+// failedIn is the wire form of the manifest.
+func failedIn(p *work.Project) []FailedVerification {
+	records, _ := failedVerifications(p)
+	var list []FailedVerification
+	for _, record := range records {
+		said := &record.Finding
+		list = append(list, FailedVerification{
+			ID: record.ID.Format(id.Verification), EntityType: said.Entity.Type.String(),
+			EntityID: said.Entity.ID.Format(said.Entity.Type.Prefix()), Kind: said.Kind.String(),
+			Outcome: said.Outcome.String(), CreatedAt: Time(record.CreatedAt),
+			Summary: inManifest(said.Summary),
+		})
+	}
+	return list
+}
+
+func (b *resumeBuild) failedVerifications() {
+	place := b.doc.MemberList("failed_verifications")
+	records, more := failedVerifications(b.project)
+	if more {
+		b.lose(rankFailedVerifications)
+	}
+	for _, record := range records {
+		b.add(rankFailedVerifications, place, budget.Record{
+			Parts: failedItem{record, b.wish.chars},
+		})
+	}
+}
+
+// failedItem is a FailedVerification in a resume.
+type failedItem struct {
+	record *work.Verification
+	chars  int
+}
+
+// Head implements budget.Parts.
+func (i failedItem) Head(dst []byte, _ budget.Form) []byte {
+	said := &i.record.Finding
+	dst = appendID(append(dst, `{"id":`...), id.Verification, i.record.ID)
+	dst = append(append(dst, `,"entity_type":"`...), said.Entity.Type.String()...)
+	dst = appendID(append(dst, `","entity_id":`...), said.Entity.Type.Prefix(), said.Entity.ID)
+	dst = append(append(dst, `,"kind":"`...), said.Kind.String()...)
+	dst = append(append(dst, `","outcome":"`...), said.Outcome.String()...)
+	return Time(i.record.CreatedAt).append(append(dst, `","created_at":`...))
+}
+
+// Text implements budget.Parts.
+func (i failedItem) Text() (string, budget.Text) {
+	if i.record.Finding.Summary == "" {
+		return "", budget.Text{}
+	}
+	return "summary", budget.Text{Text: i.record.Finding.Summary, Chars: i.chars}
+}
+
+// Rest implements budget.Parts.
+func (i failedItem) Rest(dst []byte) ([]byte, bool) { return dst, false }

@@ -1,0 +1,95 @@
+package api
+
+import (
+	"fmt"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// FileOrigin is a project that files came from, and the license under which it offered them.
+type FileOrigin struct {
+	ProjectID   *string `json:"project_id" check:"id=prj_" doc:"The project; null for callers who may not read it now, and where a bundle does not tell."`
+	LicenseSPDX string  `json:"license_spdx" doc:"The license under which it offered the files; NOASSERTION where it is not known."`
+	FromBundle  bool    `json:"from_bundle" doc:"Whether a bundle alone says so. Nobody here vouches for it."`
+}
+
+// Omitted counts what was too much to be kept.
+type Omitted struct {
+	Authors       int `json:"authors" doc:"Authors behind the first 100; one who is met again counts again."`
+	Contributions int `json:"contributions" doc:"Contributions behind the first 100."`
+	Origins       int `json:"origins" doc:"Origins behind the first 50."`
+	Histories     int `json:"histories" doc:"Files of whose history only the newest versions were looked at."`
+}
+
+func omitted(from work.Omitted) Omitted {
+	return Omitted{
+		Authors: from.Authors, Contributions: from.Credits, Origins: from.Origins,
+		Histories: from.Histories,
+	}
+}
+
+// fileOrigins is the wire form. The license stays where the caller may not read the project.
+func (c *Call) fileOrigins(list []work.FileOrigin) []FileOrigin {
+	records := make([]FileOrigin, len(list))
+	readable := c.readables()
+	for at, from := range list {
+		records[at] = FileOrigin{LicenseSPDX: from.License, FromBundle: from.FromBundle}
+		// A project that cannot be read is not shown either.
+		if may, err := readable(from.Project); err != nil || !may {
+			continue
+		}
+		shown := from.Project
+		if from.FromBundle {
+			shown = from.Bundled
+		}
+		records[at].ProjectID = idOrNil(id.Project, shown)
+	}
+	return records
+}
+
+// originsMax is how many origins a record has: those that are kept, and its own.
+const originsMax = work.OriginsMax + 1
+
+// readOrigins reads what a bundle says of where files came from; the project of the import is given
+// to them by the rules.
+func (i *importer) readOrigins(list []FileOrigin, field string) (made []work.FileOrigin) {
+	if len(list) > originsMax {
+		i.fault(field, fmt.Sprintf("must have at most %d items", originsMax))
+		return nil
+	}
+	for at := range list {
+		name := fmt.Sprintf("%s[%d]", field, at)
+		license, err := canonicalLicense(list[at].LicenseSPDX)
+		if err != nil {
+			i.fault(name+".license_spdx", noLicense)
+		}
+		made = append(made, work.FileOrigin{
+			License: license, FromBundle: true,
+			Bundled: i.idOrZero(id.Project, list[at].ProjectID, name+".project_id"),
+		})
+	}
+	return made
+}
+
+// omittedMax bounds each count of what was omitted according to a bundle.
+const omittedMax = 1 << 31
+
+// readOmitted reads what was too much to be kept where the bundle was made.
+func (i *importer) readOmitted(from *Omitted, field string) work.Omitted {
+	for _, one := range []struct {
+		name  string
+		count int
+	}{
+		{"authors", from.Authors}, {"contributions", from.Contributions},
+		{"origins", from.Origins}, {"histories", from.Histories},
+	} {
+		if one.count < 0 || one.count > omittedMax {
+			i.fault(field+"."+one.name, fmt.Sprintf("must be from 0 to %d", omittedMax))
+		}
+	}
+	return work.Omitted{
+		Authors: from.Authors, Credits: from.Contributions, Origins: from.Origins,
+		Histories: from.Histories,
+	}
+}

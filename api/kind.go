@@ -1,0 +1,90 @@
+package api
+
+import (
+	"reflect"
+	"strings"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// kindOf are the prefixes of the IDs that parameters and members of these names hold. Members have
+// "_id" behind the name, and may say more in front of it.
+var kindOf = map[string]id.Prefix{
+	"project": id.Project, "changeset": id.Changeset, "agent": id.Agent, "key": id.Key,
+	"session": id.WorkSession, "task": id.Task, "handoff": id.Handoff, "workspace": id.Workspace,
+	"contribution": id.Contribution, "revision": id.Revision, "artifact": id.Artifact,
+	"verification": id.Verification, "discussion": id.Discussion, "comment": id.Comment,
+}
+
+// kindOfCode are the prefixes of what a refusal did not find.
+var kindOfCode = map[fault.Code]id.Prefix{
+	fault.ProjectNotFound: id.Project, fault.ChangesetNotFound: id.Changeset,
+	fault.AgentNotFound: id.Agent, fault.KeyNotFound: id.Key, fault.TaskNotFound: id.Task,
+	fault.HandoffNotFound: id.Handoff, fault.WorkspaceNotFound: id.Workspace,
+	fault.ContributionNotFound: id.Contribution, fault.RevisionNotFound: id.Revision,
+	fault.ArtifactNotFound: id.Artifact, fault.DiscussionNotFound: id.Discussion,
+	fault.VerificationNotFound: id.Verification, fault.MemberNotFound: id.Agent,
+	fault.SessionNotFound: id.WorkSession,
+}
+
+// explainKind completes the refusal of something that was not found because the text that names it
+// is an ID of another kind. It looks at the texts of the request alone, so it says the same of what
+// exists and of what does not.
+func (o *Operation) explainKind(c *Call, body any, err error) {
+	refusal, ok := err.(*fault.Error)
+	if !ok {
+		return
+	}
+	wanted, known := kindOfCode[refusal.Code]
+	if !known {
+		return
+	}
+	field, text := o.misnamed(c, body, wanted)
+	if field == "" {
+		return
+	}
+	given, other := id.KindOf(text)
+	if !other {
+		return
+	}
+	refusal.With("field", field).With("expected_prefix", string(wanted))
+	refusal.With("given_prefix", string(given))
+	refusal.Message += " " + field + " is the ID of " + given.Noun() + " (" + string(given) +
+		"); the ID of " + wanted.Noun() + " begins with " + string(wanted) + "."
+}
+
+// misnamed is the first text of a request that should be an ID of a kind and is none; field is
+// empty where there is none.
+func (o *Operation) misnamed(c *Call, body any, wanted id.Prefix) (field, text string) {
+	bad := func(name, text string) bool {
+		name = strings.TrimSuffix(name, "_id")
+		name = name[strings.LastIndexByte(name, '_')+1:]
+		if kindOf[name] != wanted || text == "" {
+			return false
+		}
+		_, fits := id.Parse(wanted, text)
+		return !fits
+	}
+	for at, one := range o.pathParams() {
+		if at < len(c.Params) && bad(one.Name, c.Params[at]) {
+			return one.Name, c.Params[at]
+		}
+	}
+	for _, one := range o.Query {
+		if text := c.Query[one.Name]; bad(one.Name, text) {
+			return one.Name, text
+		}
+	}
+	if o.Request == nil || o.Request.Kind() != reflect.Struct {
+		return "", ""
+	}
+	value := reflect.ValueOf(body).Elem()
+	for at := range value.NumField() {
+		name, _, _ := strings.Cut(o.Request.Field(at).Tag.Get("json"), ",")
+		if member := value.Field(at); member.Kind() == reflect.String && bad(name, member.String()) {
+			return name, member.String()
+		}
+	}
+	return "", ""
+}

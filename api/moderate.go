@@ -1,0 +1,109 @@
+package api
+
+import (
+	"fmt"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// SetDiscussion is the body of discussion.update.
+type SetDiscussion struct {
+	Status string `json:"status" check:"required,enum=OPEN|CLOSED|LOCKED" doc:"Whether it takes comments from now on."`
+}
+
+const commentPath = discussionPath + "/comments/{comment}"
+
+var moderationOperations = []*Operation{
+	declare[SetDiscussion, DiscussionData](Operation{
+		Name: "discussion.update", Method: "PATCH", Path: discussionPath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: discussionParam,
+		Errors: []fault.Code{
+			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
+			fault.DiscussionClosed,
+		},
+		Tag: "discussions", Summary: "Open, close or lock a discussion",
+		Doc: "Sets the status of a discussion, by its author, maintainers or the owner. CLOSED and " +
+			"LOCKED ones take no comments. Where somebody else has locked it, its author cannot open " +
+			"it again.",
+	}, setDiscussion),
+	declare[None, DiscussionData](Operation{
+		Name: "discussion.delete", Method: "DELETE", Path: discussionPath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: discussionParam, BodyOptional: true,
+		Errors: []fault.Code{
+			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
+		},
+		Tag: "discussions", Summary: "Delete a discussion",
+		Doc: "Takes away title, body and subject of a discussion, by its author, maintainers or the " +
+			"owner. It leaves a mark that says who deleted it and when, and takes no more comments; " +
+			"comments that are there stay. Lists and search leave it out at once.",
+	}, deleteDiscussion),
+	declare[None, CommentData](Operation{
+		Name: "discussion.delete_comment", Method: "DELETE", Path: commentPath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: append(discussionParam[:1:1], Param{
+			Name: "comment", Doc: "The comment's ID.",
+		}),
+		BodyOptional: true,
+		Errors: []fault.Code{
+			fault.DiscussionNotFound, fault.CommentNotFound, fault.RoleRequired,
+			fault.ProjectArchived,
+		},
+		Tag: "discussions", Summary: "Delete a comment",
+		Doc: "Takes away the body of a comment, by its author, maintainers or the owner. " +
+			"It leaves a mark that says who deleted it and when.",
+	}, deleteComment),
+}
+
+// deletion is the mark of a deletion on the wire.
+func (c *Call) deletion(mark work.Deletion) (at *Time, by *AgentRef) {
+	agent := c.agentRef(mark.By)
+	return timeOrNil(mark.At), &agent
+}
+
+func setDiscussion(c *Call, body *SetDiscussion) (Reply, error) {
+	view, wanted, err := c.owner(id.Discussion, "discussion", errDiscussionNotFound)
+	if err != nil {
+		return Reply{}, err
+	}
+	status, _ := work.ParseDiscussionStatus(body.Status)
+	return c.discussionAnswer(view.ID, &work.SetDiscussion{Discussion: wanted, Status: status})
+}
+
+func deleteDiscussion(c *Call, _ *None) (Reply, error) {
+	view, wanted, err := c.owner(id.Discussion, "discussion", errDiscussionNotFound)
+	if err != nil {
+		return Reply{}, err
+	}
+	return c.discussionAnswer(view.ID, &work.DeleteDiscussion{Discussion: wanted})
+}
+
+func (c *Call) discussionAnswer(project id.ID, command work.Command) (Reply, error) {
+	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+		d, ok := p.Discussion(r.Subject)
+		if !ok {
+			return Reply{}, fmt.Errorf("discussion: %w", errUnknownResult)
+		}
+		return Reply{Status: 200, Data: DiscussionData{Discussion: c.discussion(p, d)}}, nil
+	})
+}
+
+func deleteComment(c *Call, _ *None) (Reply, error) {
+	view, wanted, err := c.owner(id.Discussion, "discussion", errDiscussionNotFound)
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.DeleteComment{
+		Discussion: wanted, Comment: parsed(id.Comment, c.Param("comment")),
+	}
+	return c.answer(view.ID, command, func(p *work.Project, r work.Result) (Reply, error) {
+		comment, ok := p.Comment(r.Subject)
+		if !ok {
+			return Reply{}, fmt.Errorf("comment: %w", errUnknownResult)
+		}
+		return Reply{Status: 200, Data: CommentData{Comment: c.comment(p, comment)}}, nil
+	})
+}

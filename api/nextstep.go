@@ -1,0 +1,345 @@
+package api
+
+import (
+	"slices"
+	"strings"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+	"pws/work/path"
+)
+
+// A refusal says what to do next. What it says is made of pieces of advice: sentences that name
+// operations of the table between angle brackets. Advice is given only where every operation that
+// it names exists for the caller: over MCP as a tool that its profile lists, with parameters that
+// are known, and permitted to the caller by the state of the project.
+
+// Door is how a caller reaches the service, which decides how operations are named.
+type Door struct {
+	// MCP callers call tools; others send requests.
+	MCP bool
+	// Core callers were shown the core of the tools alone.
+	Core bool
+	// Base is the address of the service as the caller knows it.
+	Base string
+}
+
+// Step is what a caller is advised to do about a refusal.
+type Step struct {
+	Text string
+	// Calls are the operations that the text names, in its order.
+	Calls []StepCall
+}
+
+// StepCall is an operation of a step with the path parameters that are known. Only the path of a
+// file may be lacking, which the caller chooses.
+type StepCall struct {
+	Operation *Operation
+	Params    map[string]string
+}
+
+// advice is a sentence and when it holds.
+type advice struct {
+	text string
+	// when is nil for advice that always holds.
+	when func(s *situation) bool
+}
+
+// Next is the step that is advised about a refusal of this call. It never says more of the state
+// than the caller may read.
+func (c *Call) Next(refusal *fault.Error, door Door) Step {
+	s := &situation{call: c, refusal: refusal, door: door}
+	list := adviceByCode[refusal.Code]
+	if step, found := s.first(list); found {
+		return step
+	}
+	if door.Core {
+		s.door.Core = false
+		if step, found := s.first(list); found && len(step.Calls) > 0 {
+			return Step{Text: "The next step needs tools that the profile core does not list. " +
+				"Connect to " + door.Base + "/mcp to have all of them."}
+		}
+	}
+	return Step{Text: stepByStatus[fault.Lookup(refusal.Code).Status]}
+}
+
+// The keys of details that hold the next step where it consists of calls.
+const (
+	nextStepKey  = "next_step"
+	nextCallsKey = "next_calls"
+)
+
+// namesCalls reports whether the next step about a code may name operations.
+func namesCalls(code fault.Code) bool {
+	return slices.ContainsFunc(adviceByCode[code], func(one advice) bool {
+		return strings.Contains(strings.ReplaceAll(one.text, "<base>", ""), "<")
+	})
+}
+
+// situation is a refusal with what is known about it.
+type situation struct {
+	call    *Call
+	refusal *fault.Error
+	door    Door
+
+	looked bool
+	// project is nil where the refusal is not about one that the caller may read. The others are parts
+	// of it.
+	project      *work.Project
+	task         *work.Task
+	workspace    *work.Workspace
+	contribution *work.Contribution
+}
+
+// first is the first advice that can be given.
+func (s *situation) first(list []advice) (Step, bool) {
+	for at := range list {
+		if one := &list[at]; one.when == nil || one.when(s) {
+			if step, fits := s.render(one.text); fits {
+				return step, true
+			}
+		}
+	}
+	return Step{}, false
+}
+
+// render puts names of the caller's protocol into a text. It fails where an operation does not
+// exist for the caller.
+func (s *situation) render(text string) (step Step, fits bool) {
+	var out strings.Builder
+	for {
+		before, rest, more := strings.Cut(text, "<")
+		out.WriteString(before)
+		if !more {
+			break
+		}
+		name, after, _ := strings.Cut(rest, ">")
+		if name == "base" {
+			out.WriteString(s.door.Base)
+		} else {
+			call, known := s.named(name)
+			if !known {
+				return Step{}, false
+			}
+			step.Calls = append(step.Calls, call)
+			out.WriteString(s.nameOf(&call))
+		}
+		text = after
+	}
+	step.Text = out.String()
+	return step, true
+}
+
+// nameOf is an operation as the caller knows it.
+func (s *situation) nameOf(call *StepCall) string {
+	if s.door.MCP {
+		return call.Operation.Tool
+	}
+	return call.Operation.Method + " " + call.Target()
+}
+
+// Target is the path of the request, in which a path of a file may be a parameter still.
+func (c *StepCall) Target() string {
+	target := c.Operation.Path
+	for _, one := range c.Operation.pathParams() {
+		place := "{" + one.Name + "}"
+		if one.tail {
+			place = "{" + one.Name + "*}"
+		}
+		value, known := c.Params[one.Name]
+		if known {
+			value = escapePath(value)
+		} else {
+			value = "{" + one.Name + "}"
+		}
+		target = strings.Replace(target, place, value, 1)
+	}
+	return target
+}
+
+// escapePath percent-encodes a text, but for slashes and what stands for itself in every part.
+func escapePath(text string) string {
+	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/"
+	const hex = "0123456789ABCDEF"
+	var out strings.Builder
+	for at := range len(text) {
+		if c := text[at]; strings.IndexByte(plain, c) >= 0 {
+			out.WriteByte(c)
+		} else {
+			out.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return out.String()
+}
+
+// readAgain names the operation that reads what the refused request was about.
+const readAgain = "read"
+
+// named finds an operation for the caller: one that exists in its protocol and profile, has its
+// parameters, and is permitted.
+func (s *situation) named(name string) (StepCall, bool) {
+	op := operationNamed(name)
+	if name == readAgain {
+		op = s.reading()
+	}
+	if op == nil || s.door.MCP && (op.Tool == "" || s.door.Core && !op.Core) || !s.may(op) {
+		return StepCall{}, false
+	}
+	call := StepCall{Operation: op, Params: map[string]string{}}
+	for _, one := range op.pathParams() {
+		value := s.param(one.Name)
+		if value == "" && !one.tail {
+			return StepCall{}, false
+		}
+		if value != "" {
+			call.Params[one.Name] = value
+		}
+	}
+	return call, true
+}
+
+func operationNamed(name string) *Operation {
+	for _, op := range Table {
+		if op.Name == name {
+			return op
+		}
+	}
+	return nil
+}
+
+// reading is the operation that reads what the call's own path names; nil where there is none.
+func (s *situation) reading() *Operation {
+	if s.call.Operation == nil {
+		return nil
+	}
+	for _, op := range Table {
+		if op.Method == "GET" && op.Path == s.call.Operation.Path {
+			return op
+		}
+	}
+	return nil
+}
+
+// param is the value of a path parameter for the next step, empty where it is not known.
+func (s *situation) param(name string) string {
+	s.look()
+	if s.project == nil {
+		return ""
+	}
+	detail := func(name string) string {
+		text, _ := s.refusal.Details[name].(string)
+		return text
+	}
+	switch name {
+	case "project":
+		return s.project.ID.Format(id.Project)
+	case "task":
+		if s.task != nil {
+			return s.task.ID.Format(id.Task)
+		}
+	case "workspace":
+		if s.workspace != nil {
+			return s.workspace.ID.Format(id.Workspace)
+		}
+	case "contribution":
+		if s.contribution != nil {
+			return s.contribution.ID.Format(id.Contribution)
+		}
+	case "revision":
+		return detail("current_revision_id")
+	case "path":
+		if text := detail("path"); text != "" {
+			return text
+		}
+		decoded, problem := path.Decode(s.own("path"))
+		if problem == "" {
+			return decoded
+		}
+	case "session", "artifact", "discussion":
+		return s.own(name)
+	}
+	return ""
+}
+
+// own is a path parameter of the refused call, empty where it has none of that name.
+func (s *situation) own(name string) string {
+	for at, one := range s.call.Operation.pathParams() {
+		if one.Name == name && at < len(s.call.Params) {
+			return s.call.Params[at]
+		}
+	}
+	return ""
+}
+
+// look finds the project that the refusal is about, and what of it. It looks at nothing where the
+// refusal came before the existence of the project was known to the caller.
+func (s *situation) look() {
+	if s.looked {
+		return
+	}
+	s.looked = true
+	c := s.call
+	if c.Operation == nil || c.Service == nil || c.Service.Engine == nil || len(c.Params) == 0 {
+		return
+	}
+	name := c.Operation.pathParams()[0].Name
+	kind, known := kindOf[name]
+	status := fault.Lookup(s.refusal.Code).Status
+	late := status == 403 || status == 404 || status == 409 || status == 412 ||
+		s.refusal.Code == fault.NothingToSubmit
+	if !known || !late || kindOfCode[s.refusal.Code] == kind {
+		return
+	}
+	thing, ok := id.Parse(kind, c.Params[0])
+	if !ok {
+		return
+	}
+	view, err := s.holder(kind, thing)
+	if err != nil || view == nil || !view.Readable(c.Agent) {
+		return
+	}
+	s.project = view
+	s.lookInside()
+}
+
+func (s *situation) holder(kind id.Prefix, thing id.ID) (*work.Project, error) {
+	if kind == id.Project {
+		return s.call.Service.Engine.Project(thing)
+	}
+	return s.call.Service.Engine.Owner(kind, thing)
+}
+
+// lookInside finds what of the project the refusal is about: by the path, then by the details.
+func (s *situation) lookInside() {
+	c := s.call
+	find := func(kind id.Prefix, param, detail string) (id.ID, bool) {
+		text := s.own(param)
+		if text == "" {
+			text, _ = s.refusal.Details[detail].(string)
+		}
+		return id.Parse(kind, text)
+	}
+	if task, ok := find(id.Task, "task", "task_id"); ok {
+		s.task, _ = s.project.Task(task, c.Now)
+	}
+	if contribution, ok := find(id.Contribution, "contribution", "contribution_id"); ok {
+		s.contribution, _ = s.project.Contribution(contribution)
+	}
+	workspace, ok := find(id.Workspace, "workspace", "workspace_id")
+	if !ok && s.contribution != nil {
+		workspace, ok = s.contribution.Workspace, true
+	}
+	if !ok && s.inTurn() {
+		s.workspace = s.project.CommunityWorkspace(c.Agent, c.Now)
+	}
+	if !ok {
+		return
+	}
+	if found, known := s.project.WorkspaceAt(workspace, c.Now); known && found.Agent == c.Agent {
+		s.workspace = found
+		if s.contribution == nil {
+			s.contribution, _ = s.project.Contribution(found.Contribution)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package api
+
+import (
+	"slices"
+	"strings"
+
+	"pws/api/budget"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// noteKind is one kind of notes that accumulates over the handoffs of a project.
+type noteKind struct {
+	// text and reason are the names of the members on the wire.
+	text, reason string
+	// of are those of one handoff, state those of the state.
+	of    func(*work.Continuation) []work.Note
+	state func(*work.Statement) []string
+}
+
+var (
+	failureKind = &noteKind{
+		text: "approach", reason: "reason",
+		of: func(c *work.Continuation) []work.Note { return c.FailedApproaches },
+	}
+	decisionKind = &noteKind{
+		text: "decision", reason: "rationale",
+		of:    func(c *work.Continuation) []work.Note { return c.Decisions },
+		state: func(s *work.Statement) []string { return s.Decisions },
+	}
+	questionKind = &noteKind{
+		text:  "question",
+		of:    func(c *work.Continuation) []work.Note { return textNotes(c.OpenQuestions) },
+		state: func(s *work.Statement) []string { return s.OpenQuestions },
+	}
+	riskKind = &noteKind{
+		text: "risk",
+		of:   func(c *work.Continuation) []work.Note { return textNotes(c.ResidualRisks) },
+	}
+	blockerKind = &noteKind{
+		text: "blocker",
+		of:   func(c *work.Continuation) []work.Note { return textNotes(c.Blockers) },
+	}
+)
+
+func textNotes(list []string) []work.Note {
+	notes := make([]work.Note, len(list))
+	for at, text := range list {
+		notes[at].Text = text
+	}
+	return notes
+}
+
+func (b *resumeBuild) failures()  { b.accumulate(rankFailures, "failures", failureKind) }
+func (b *resumeBuild) decisions() { b.accumulate(rankDecisions, "decisions", decisionKind) }
+func (b *resumeBuild) openQuestions() {
+	b.accumulate(rankQuestions, "open_questions", questionKind)
+}
+
+func (b *resumeBuild) residualRisks() { b.accumulate(rankRisks, "residual_risks", riskKind) }
+
+// accumulate adds the notes of one kind.
+func (b *resumeBuild) accumulate(rank int, key string, kind *noteKind) {
+	place := b.doc.MemberList(key)
+	notes, more := b.collect(kind, b.project.Handoffs())
+	if more {
+		b.lose(rank)
+	}
+	b.expect(rank, len(notes))
+	for at := range notes {
+		b.add(rank, place, notes[at])
+	}
+}
+
+// earlierBlockers adds what handoffs before the latest one named as blockers. It may be solved by
+// now, so each is followed by the ID of its handoff.
+func (b *resumeBuild) earlierBlockers(place *budget.Place) {
+	handoffs := b.project.Handoffs()
+	notes, more := b.collect(blockerKind, handoffs)
+	if more {
+		b.lose(rankBlockers)
+	}
+	for _, one := range notes {
+		if one.handoff != handoffs[len(handoffs)-1].ID {
+			b.add(rankBlockers, place, b.text(one.note.Text+" ("+one.handoff.Format(id.Handoff)+")"))
+		}
+	}
+}
+
+// noteBytesLeast is what a note takes beside its text at least.
+const noteBytesLeast = 20
+
+// notesRead is the reading of the notes of one kind.
+type notesRead struct {
+	kind  *noteKind
+	level *detail
+	// room is how many bytes the answer has for notes at most.
+	room int
+	// seen leads from a text, alone and with its reason, to its place in the list.
+	seen  map[[2]string]int
+	notes []noteItem
+	// looked counts the notes that were looked at.
+	looked int
+}
+
+// collect reads the notes of a kind, newest first, duplicates once. The walk ends with the room of
+// the answer, with the number of notes that the detail allows, or with the number that is looked at
+// in handoffs that repeat each other. It reports whether notes were left out.
+func (b *resumeBuild) collect(kind *noteKind, handoffs []*work.Handoff) ([]noteItem, bool) {
+	state := b.project.State()
+	var ofState []string
+	if kind.state != nil {
+		ofState = kind.state(&state.Statement)
+	}
+	r := notesRead{kind: kind, level: b.wish.detail, room: b.wish.bytes, seen: map[[2]string]int{}}
+	pending := len(ofState) > 0
+	for _, handoff := range slices.Backward(handoffs) {
+		if pending && handoff.CreatedAt < state.UpdatedAt {
+			pending = false
+			if !r.take(textNotes(ofState), id.ID{}) {
+				return r.notes, true
+			}
+		}
+		if !r.take(kind.of(&handoff.Continuation), handoff.ID) {
+			return r.notes, true
+		}
+	}
+	return r.notes, pending && !r.take(textNotes(ofState), id.ID{})
+}
+
+// take adds the notes of one handoff, or of the state, and reports whether there was room for all.
+func (r *notesRead) take(notes []work.Note, handoff id.ID) bool {
+	for at := range notes {
+		note := &notes[at]
+		if r.looked++; r.looked > r.level.notesSeen {
+			return false
+		}
+		text, reason := strings.TrimSpace(note.Text), strings.TrimSpace(note.Reason)
+		if earlier, known := r.seen[[2]string{text}]; known {
+			// What the state names as well comes from the handoff.
+			if first := &r.notes[earlier]; first.handoff.IsZero() {
+				first.handoff = handoff
+			}
+			if _, known = r.seen[[2]string{text, reason}]; known || reason == "" {
+				continue
+			}
+		}
+		if len(r.notes) >= r.level.notes || r.room < 0 {
+			return false
+		}
+		if _, known := r.seen[[2]string{text}]; !known {
+			r.seen[[2]string{text}] = len(r.notes)
+		}
+		r.seen[[2]string{text, reason}] = len(r.notes)
+		r.room -= noteBytesLeast + min(len(text), r.level.chars) + min(len(reason), r.level.chars)
+		r.notes = append(r.notes, noteItem{
+			note: note, text: r.kind.text, reason: r.kind.reason, chars: r.level.chars,
+			object: true, handoff: handoff,
+		})
+	}
+	return true
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"slices"
+	"strconv"
+
+	"pws/api/budget"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// taskList collects tasks for one place.
+type taskList struct {
+	place *budget.Place
+	tasks []*work.Task
+	more  bool
+}
+
+// take keeps a task while there are not too many, and reports whether it did.
+func (l *taskList) take(t *work.Task, most int) bool {
+	if l.more = l.more || len(l.tasks) >= most; l.more {
+		return false
+	}
+	l.tasks = append(l.tasks, t)
+	return true
+}
+
+func (b *resumeBuild) tasks() {
+	var open, held, claimed, blocked taskList
+	total := 0
+	for _, status := range unfinished {
+		total += b.project.TaskCount(status, b.call.Now)
+	}
+	b.raw(`,"tasks":{"total":` + strconv.Itoa(total))
+	open.place = b.doc.MemberList("open")
+	held.place = b.doc.MemberList("claimed")
+	claimed.place = b.doc.After(held.place)
+	blocked.place = b.doc.MemberList("blocked")
+	b.raw("}")
+	p, now, most := b.project, b.call.Now, b.wish.tasks
+	p.ClaimedTasks(now, func(t *work.Task) bool {
+		if b.call.holds(t) {
+			held.take(t, most)
+		} else {
+			claimed.take(t, most)
+		}
+		return true
+	})
+	p.StalledTasks(now, func(t *work.Task) bool {
+		return t.Status != work.TaskBlocked || blocked.take(t, most)
+	})
+	p.OpenTasks(now, func(t *work.Task) bool {
+		if len(p.Unmet(t)) > 0 {
+			blocked.take(t, most)
+			return true
+		}
+		return open.take(t, most)
+	})
+	p.StalledTasks(now, func(t *work.Task) bool {
+		return t.Status == work.TaskBlocked || open.take(t, most)
+	})
+	b.addTasks(rankHeld, &held)
+	b.addTasks(rankTasks, &open, &blocked, &claimed)
+}
+
+// addTasks adds a task of each list in turn: first those that matter, then the others as lines.
+func (b *resumeBuild) addTasks(rank int, lists ...*taskList) {
+	for _, list := range lists {
+		b.expect(rank, len(list.tasks))
+		if list.more {
+			b.lose(rank)
+		}
+	}
+	matters := b.mattering(rank)
+	whole := 0
+	for _, lines := range []bool{false, true} {
+		for nth, more := 0, true; more; nth++ {
+			more = false
+			for _, list := range lists {
+				if nth >= len(list.tasks) {
+					continue
+				}
+				more = true
+				task := list.tasks[nth]
+				if (nth < tasksFirst || matters(task)) == lines {
+					continue
+				}
+				whole++
+				b.sections[rank].Entries = append(b.sections[rank].Entries, budget.Entry{
+					Place: list.place, Line: lines || whole > tasksWhole,
+					Item: budget.Record{Parts: taskItem{
+						call: b.call, project: b.project, task: task, level: b.wish.detail,
+					}},
+				})
+			}
+		}
+	}
+}
+
+const (
+	// tasksFirst of each list matter whatever their priority; tasksWhole is how many tasks besides
+	// the caller's are whole before the other sections had their turn.
+	tasksFirst = 2
+	tasksWhole = 12
+)
+
+// mattering tells the tasks that matter from the others: those of the caller, those of priority
+// HIGH or URGENT, and those that the latest handoff names.
+func (b *resumeBuild) mattering(rank int) func(*work.Task) bool {
+	var named []id.ID
+	if handoff := b.project.LatestHandoff(); handoff != nil {
+		named = handoff.Continuation.Tasks
+	}
+	return func(t *work.Task) bool {
+		return rank == rankHeld || t.Spec.Priority >= work.PriorityHigh ||
+			slices.Contains(named, t.ID)
+	}
+}
+
+// unfinished are the statuses of tasks that are not over.
+var unfinished = []work.TaskStatus{
+	work.TaskOpen, work.TaskInProgress, work.TaskBlocked, work.TaskInReview,
+}

@@ -1,0 +1,145 @@
+package api
+
+import (
+	"encoding/binary"
+	"math"
+
+	"pws/api/cursor"
+	"pws/index/search"
+)
+
+const (
+	// correctionsMax bounds the words of a query for which words near them are looked up.
+	correctionsMax = 4
+	// correctedHitsMax is how many documents of a word are looked at for one that may be shown.
+	correctedHitsMax = 16
+)
+
+// correct searches once more where a word of the query is in nothing PUBLIC but a word near it is.
+// It is called AFTER the first page was collected: what a result contains needs no further look.
+// The index may still hold what is not PUBLIC any more, so that both words are judged by the live
+// view.
+func (s *searching) correct() error {
+	words := s.query.Words
+	text := words
+	for at := range words.Folded {
+		if s.covered&(1<<at) != 0 || !words.MayBeWrong(at) || s.lookups == correctionsMax {
+			continue
+		}
+		only := words.Only(at)
+		matches, err := s.matches(only)
+		if err != nil {
+			return err
+		}
+		if matches {
+			continue
+		}
+		wrong := only.Folded
+		if len(only.Parts[0]) > 0 {
+			wrong = only.Parts[0]
+		}
+		for _, word := range wrong {
+			if text.Text, err = s.correctWord(text, word, len(wrong) > 1); err != nil {
+				return err
+			}
+		}
+	}
+	if text.Text == words.Text || len(text.Text) > cursor.PayloadMax-placeBytes {
+		return nil
+	}
+	s.corrected = text.Text
+	s.query.Words, s.query.After = search.ParseWords(s.corrected), nil
+	s.data.Results, s.data.NextCursor = s.data.Results[:0], nil
+	return s.collect()
+}
+
+// correctWord is the text with a word near one in place of it, the same where there is none. A part
+// of a compound may match by itself.
+func (s *searching) correctWord(text search.Words, wrong string, part bool) (string, error) {
+	if s.lookups == correctionsMax || !search.MayBeWrong(wrong) {
+		return text.Text, nil
+	}
+	if part {
+		if matches, err := s.matches(wholeWord(wrong)); err != nil || matches {
+			return text.Text, err
+		}
+	}
+	s.lookups++
+	near, err := s.call.Service.Engine.WordsNear(wrong)
+	if err != nil {
+		return "", err
+	}
+	for _, word := range near {
+		matches, err := s.matches(wholeWord(word))
+		if err != nil {
+			return "", err
+		}
+		if matches {
+			return text.Correct(wrong, word), nil
+		}
+	}
+	return text.Text, nil
+}
+
+// wholeWord is a word that does not stand for longer ones.
+func wholeWord(word string) search.Words {
+	words := search.ParseWords(word)
+	words.Beginning = false
+	return words
+}
+
+// matches reports whether a document that may be shown has a word.
+func (s *searching) matches(word search.Words) (bool, error) {
+	hits, err := s.call.Service.Engine.Search(&search.Query{
+		Words: word, Limit: correctedHitsMax, Any: true,
+	})
+	for at := 0; err == nil && at < len(hits); at++ {
+		var shown bool
+		if shown, err = s.shows(&hits[at], word); shown {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// shows reports whether a document that was found may be shown, and has the word now.
+func (s *searching) shows(hit *search.Hit, word search.Words) (bool, error) {
+	d, err := s.document(hit.Key)
+	if err != nil || d == nil || d.Version == hit.Version {
+		return d != nil && err == nil, err
+	}
+	if hit.Key.Kind == search.File {
+		content, err := s.call.Service.Engine.Blob(d.Blob)
+		if err != nil {
+			// It was logged, and reading the file says it.
+			return false, nil
+		}
+		d.Load(content)
+	}
+	return word.Found(d.Title, d.Body), nil
+}
+
+// place is what the cursor of the next page holds: where this one ends, and the corrected query, so
+// that all pages are of the same.
+func (s *searching) place() []byte { return append(encodePlace(s.query.After), s.corrected...) }
+
+const placeBytes = 24
+
+func encodePlace(p *search.Place) []byte {
+	out := make([]byte, 0, placeBytes)
+	out = binary.BigEndian.AppendUint64(out, math.Float64bits(p.Score))
+	out = binary.BigEndian.AppendUint64(out, uint64(p.UpdatedAt))
+	return binary.BigEndian.AppendUint64(out, p.Version)
+}
+
+// decodePlace reads what place made; nil where it is not that.
+func decodePlace(data []byte) (place *search.Place, corrected string) {
+	if len(data) < placeBytes {
+		return nil, ""
+	}
+	return &search.Place{
+		Score:     math.Float64frombits(binary.BigEndian.Uint64(data)),
+		UpdatedAt: int64(binary.BigEndian.Uint64(data[8:])),
+		Version:   binary.BigEndian.Uint64(data[16:]),
+	}, string(data[placeBytes:])
+}

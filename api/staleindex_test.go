@@ -1,0 +1,156 @@
+package api_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"pws/api"
+	"pws/index"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// laggard is an office whose indexes and summaries can be held at a moment, as a reader meets them
+// that comes between them and the live view.
+type laggard struct {
+	*office
+	held     bool
+	tasks    []api.TaskPlace
+	places   []index.TaskPlace
+	projects []id.ID
+	summary  map[id.ID]*work.Project
+}
+
+func newLaggard(t *testing.T) *laggard {
+	l := &laggard{office: newOffice(t)}
+	l.service = api.NewService(l, api.Config{})
+	return l
+}
+
+// hold keeps what the indexes say now of public work, and the record of a project.
+func (l *laggard) hold(project id.ID) {
+	l.t.Helper()
+	l.tasks = l.Engine.PublicTasks(work.TaskOpen, api.TaskPosition{}, 10)
+	l.places = l.Engine.SkilledTasks("rare", 10)
+	l.projects = l.Engine.WorkingProjects("", 10)
+	summary, err := l.Engine.Summary(project)
+	if err != nil || len(l.tasks) != 1 || len(l.places) != 1 || len(l.projects) != 1 {
+		l.t.Fatal(len(l.tasks), len(l.places), len(l.projects), err)
+	}
+	l.summary, l.held = map[id.ID]*work.Project{project: summary}, true
+}
+
+func (l *laggard) PublicTasks(
+	status work.TaskStatus, after api.TaskPosition, limit int,
+) []api.TaskPlace {
+	if l.held && after == (api.TaskPosition{}) {
+		return l.tasks
+	}
+	return l.Engine.PublicTasks(status, after, limit)
+}
+
+func (l *laggard) SkilledTasks(term string, limit int) []index.TaskPlace {
+	if l.held {
+		return l.places
+	}
+	return l.Engine.SkilledTasks(term, limit)
+}
+
+func (l *laggard) WorkingProjects(term string, limit int) []id.ID {
+	if l.held {
+		return l.projects
+	}
+	return l.Engine.WorkingProjects(term, limit)
+}
+
+func (l *laggard) ProjectsAbout(term string, limit int) []id.ID {
+	if l.held {
+		return l.projects
+	}
+	return l.Engine.ProjectsAbout(term, limit)
+}
+
+func (l *laggard) Summary(project id.ID) (*work.Project, error) {
+	if l.held && l.summary[project] != nil {
+		return l.summary[project], nil
+	}
+	return l.Engine.Summary(project)
+}
+
+// text is the data of an answer.
+func (l *laggard) text(who *clerk, operation string, query map[string]string) string {
+	l.t.Helper()
+	_, data, err := l.call(who, request{operation: operation, query: query})
+	if err != nil {
+		l.t.Fatal(operation, err)
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestIndexesAreNotTrusted hides a project while the indexes of public work still name it: lists of
+// work judge it by the live view.
+func TestIndexesAreNotTrusted(t *testing.T) {
+	for _, hidden := range []work.Visibility{work.Private, work.Unlisted} {
+		t.Run(hidden.String(), func(t *testing.T) {
+			l := newLaggard(t)
+			ada, eve := l.register("ada"), l.register("eve")
+			project, _ := l.project(ada, work.Public)
+			l.give(ada, project, &work.CreateTask{
+				Spec: work.TaskSpec{Title: "task", Skills: []string{"rare"}},
+			})
+			l.hold(project)
+			name := project.Format(id.Project)
+			look := func(want bool) {
+				t.Helper()
+				for _, who := range []*clerk{nil, eve} {
+					lists := []string{l.text(who, "task.open", nil)}
+					for _, query := range []map[string]string{{}, {"class": "OPEN_TASK"},
+						{"class": "PROJECT_MATCH"}, {"skill": "rare"}} {
+						lists = append(lists, l.text(who, "opportunity.list", query))
+					}
+					for at, list := range lists {
+						if strings.Contains(list, name) != want {
+							t.Errorf("list %d, session %v: %s", at, who != nil, list)
+						}
+					}
+				}
+			}
+			look(true)
+			l.give(ada, project, &work.UpdateProject{Visibility: hidden})
+			look(false)
+		})
+	}
+}
+
+// TestInboxWithoutWords has a project hidden between the list of an inbox and the words of its
+// items: an item then has none.
+func TestInboxWithoutWords(t *testing.T) {
+	l := newLaggard(t)
+	ada, eve := l.register("ada"), l.register("eve")
+	project, _ := l.project(ada, work.Public)
+	l.give(ada, project, &work.CreateTask{
+		Spec: work.TaskSpec{Title: "task", Skills: []string{"rare"}},
+	})
+	l.give(ada, project, &work.CreateDiscussion{
+		Title: "the title", Body: "the words for @eve", Mentions: []id.ID{eve.id()},
+	})
+	l.hold(project)
+	for _, want := range []bool{true, false} {
+		inbox := l.text(eve, "inbox.read", nil)
+		words := []bool{
+			strings.Contains(inbox, "the title"), strings.Contains(inbox, "the words"),
+		}
+		if slices.Contains(words, !want) || !strings.Contains(inbox, `"kind":"MENTION"`) {
+			t.Errorf("readable: %v: %s", want, inbox)
+		}
+		if want {
+			l.give(ada, project, &work.UpdateProject{Visibility: work.Private})
+		}
+	}
+}

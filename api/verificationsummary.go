@@ -1,0 +1,121 @@
+package api
+
+import (
+	"pws/api/shape"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// VerificationSummary is all verification records about one entity in short. The status follows
+// from the kinds of records alone; the counts and the two newest records say what they came to.
+type VerificationSummary struct {
+	Status       string             `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence, whatever its outcome."`
+	Counts       VerificationCounts `json:"counts" doc:"Verification records by kind and outcome."`
+	Latest       *VerificationBrief `json:"latest" doc:"The newest record; null where there is none."`
+	LatestFailed *VerificationBrief `json:"latest_failed" doc:"The newest record with the outcome FAILED, also where later ones PASSED; null where there is none."`
+}
+
+// VerificationBrief is a verification record in short.
+type VerificationBrief struct {
+	ID        string `json:"id" check:"id=ver_" doc:"The record's ID."`
+	Kind      string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Who vouches: the author of the record, or an external source."`
+	Outcome   string `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE" doc:"What it came to."`
+	Summary   string `json:"summary" doc:"What was found, at most 200 characters; verification.read returns all of it."`
+	CreatedAt Time   `json:"created_at" doc:"When it was left."`
+}
+
+// VerificationCounts counts verification records by kind and outcome. In a bundle of an earlier
+// version the counts of all outcomes are one number.
+type VerificationCounts struct {
+	SelfReports  OutcomeCounts `json:"self_reports"`
+	Attestations OutcomeCounts `json:"attestations"`
+
+	problems []fault.Field
+}
+
+// OutcomeCounts counts verification records of one kind by outcome.
+type OutcomeCounts struct {
+	Passed       int `json:"passed"`
+	Failed       int `json:"failed"`
+	Inconclusive int `json:"inconclusive"`
+}
+
+// UnmarshalJSON reads the counts of a bundle, of an earlier version too; see Problems.
+func (c *VerificationCounts) UnmarshalJSON(raw []byte) error {
+	*c = VerificationCounts{}
+	type counts struct {
+		SelfReports  OutcomeCounts `json:"self_reports"`
+		Attestations OutcomeCounts `json:"attestations"`
+	}
+	type earlier struct {
+		SelfReports  int `json:"self_reports"`
+		Attestations int `json:"external_attestations"`
+	}
+	var now counts
+	err := shape.Decode(raw, &now)
+	if err != nil && shape.Decode(raw, new(earlier)) != nil {
+		c.problems = problemsOf(err)
+		return nil
+	}
+	c.SelfReports, c.Attestations = now.SelfReports, now.Attestations
+	return nil
+}
+
+// Problems implements shape.Checker.
+func (c *VerificationCounts) Problems() []fault.Field { return c.problems }
+
+// JSONSchema describes the counts as they are returned.
+func (VerificationCounts) JSONSchema() map[string]any {
+	outcomes := func(kind string) map[string]any {
+		properties, names := map[string]any{}, []any{}
+		for _, outcome := range []string{"passed", "failed", "inconclusive"} {
+			properties[outcome] = map[string]any{"type": "integer", "minimum": 0}
+			names = append(names, outcome)
+		}
+		return map[string]any{
+			"type": "object", "description": "Records of the kind " + kind + " by outcome.",
+			"properties": properties, "required": names,
+		}
+	}
+	return map[string]any{
+		"type": "object", "required": []any{"self_reports", "attestations"},
+		"properties": map[string]any{
+			"self_reports": outcomes("SELF_REPORT"),
+			"attestations": outcomes("EXTERNAL_ATTESTATION"),
+		},
+	}
+}
+
+// verificationSummary is the wire form.
+func verificationSummary(from work.Evidence) VerificationSummary {
+	return VerificationSummary{
+		Status: from.Tally.Status().String(),
+		Counts: VerificationCounts{
+			SelfReports:  outcomeCounts(from.Tally.Reported),
+			Attestations: outcomeCounts(from.Tally.Attested),
+		},
+		Latest: verificationBrief(from.Latest), LatestFailed: verificationBrief(from.LatestFailed),
+	}
+}
+
+// verificationOf summarizes the records about a project itself.
+func verificationOf(p *work.Project) VerificationSummary {
+	return verificationSummary(p.OwnEvidence())
+}
+
+func outcomeCounts(from work.Outcomes) OutcomeCounts {
+	return OutcomeCounts{
+		Passed: from.Passed, Failed: from.Failed, Inconclusive: from.Inconclusive,
+	}
+}
+
+func verificationBrief(from *work.VerificationDigest) *VerificationBrief {
+	if from == nil {
+		return nil
+	}
+	return &VerificationBrief{
+		ID: from.ID.Format(id.Verification), Kind: from.Kind.String(),
+		Outcome: from.Outcome.String(), Summary: from.Summary, CreatedAt: Time(from.CreatedAt),
+	}
+}

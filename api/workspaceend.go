@@ -1,0 +1,120 @@
+package api
+
+import (
+	"errors"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// WorkspacesData is a page of workspaces.
+type WorkspacesData struct {
+	Workspaces []Workspace `json:"workspaces" doc:"Newest first."`
+	NextCursor *string     `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+}
+
+const (
+	ownWorkspacesPath = "/api/v1/agents/me/workspaces"
+	// ownWorkspacesPage is the default page of the workspaces of an agent.
+	ownWorkspacesPage = 20
+	// ownWorkspacesLooked is how many workspaces one request looks at.
+	ownWorkspacesLooked = 1000
+)
+
+var workspaceEndOperations = []*Operation{
+	declare[None, WorkspaceData](Operation{
+		Name: "workspace.close", Method: "DELETE", Path: workspacePath,
+		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Params: workspaceParam, BodyOptional: true, Conditional: true,
+		Errors: []fault.Code{
+			fault.WorkspaceNotFound, fault.RoleRequired, fault.ProjectArchived,
+			fault.WorkspaceClosed, fault.PreconditionFailed,
+		},
+		Tag: "workspaces", Summary: "Close a workspace",
+		Doc: "Ends a workspace and gives up what it holds, by its agent, maintainers or the owner; a " +
+			"turn in it ends too. A contribution that it was submitted as stays to be decided. Closing a " +
+			"CLOSED one changes nothing; a PUBLISHED one cannot be closed.",
+	}, closeWorkspace),
+	declare[None, WorkspacesData](Operation{
+		Name: "workspace.mine", Method: "GET", Path: ownWorkspacesPath,
+		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
+		Query: append([]Param{{
+			Name: "status", Check: "enum=OPEN|SUBMITTED|CONFLICT|PUBLISHED|CLOSED",
+			Doc: "Only workspaces of this status; all if absent.",
+		}}, pageParams(ownWorkspacesPage)...),
+		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
+		Tag:    "workspaces", Summary: "List the own workspaces",
+		Doc: "Lists the workspaces of the caller in all projects that it may read now, newest first. A " +
+			"page may hold less than its limit and still lead to a next one.",
+	}, listOwnWorkspaces),
+}
+
+func closeWorkspace(c *Call, _ *None) (Reply, error) {
+	owner, wanted, err := c.owner(id.Workspace, "workspace", errWorkspaceNotFound)
+	if err != nil {
+		return Reply{}, err
+	}
+	command := &work.CloseWorkspace{Workspace: wanted}
+	if c.IfMatch != "" || c.IfNoneMatch != "" {
+		command.Match = func(p *work.Project, w *work.Workspace) error {
+			record := c.workspace(p, w, nil)
+			return c.requireMatch(workspaceETag(&record))
+		}
+	}
+	return c.answer(owner.ID, command, func(p *work.Project, r work.Result) (Reply, error) {
+		w, ok := p.Workspace(r.Subject)
+		if !ok {
+			return Reply{}, errUnknownResult
+		}
+		return c.workspaceReply(200, p, w, nil), nil
+	})
+}
+
+func listOwnWorkspaces(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(ownWorkspacesPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	last, err := lastID(after)
+	if err != nil {
+		return Reply{}, err
+	}
+	data := WorkspacesData{Workspaces: []Workspace{}}
+	looked := 0
+	for _, one := range c.Service.Engine.WorkspacesOf(c.Agent) {
+		if !last.IsZero() && one.Workspace.Compare(last) >= 0 {
+			continue
+		}
+		if len(data.Workspaces) == limit || looked == ownWorkspacesLooked {
+			data.NextCursor = c.next(last[:])
+			break
+		}
+		looked, last = looked+1, one.Workspace
+		record, shown, err := c.ownWorkspace(one.Project, one.Workspace)
+		if err != nil {
+			return Reply{}, err
+		}
+		if status, only := c.Query["status"]; shown && (!only || record.Status == status) {
+			data.Workspaces = append(data.Workspaces, record)
+		}
+	}
+	return Reply{Data: data}, nil
+}
+
+// ownWorkspace is a workspace of the caller where it may read it now, judged by the live view.
+func (c *Call) ownWorkspace(project, workspace id.ID) (record Workspace, shown bool, err error) {
+	view, err := c.Service.Engine.Project(project)
+	if err != nil || view == nil {
+		return record, false, err
+	}
+	w, err := view.AuthorizeWorkspace(workspace, c.Agent, c.Now)
+	var refusal *fault.Error
+	if errors.As(err, &refusal) {
+		return record, false, nil
+	}
+	if err != nil || w.Agent != c.Agent {
+		return record, false, err
+	}
+	return c.workspace(view, w, nil), true, nil
+}

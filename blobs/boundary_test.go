@@ -1,0 +1,201 @@
+package blobs
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pws/internal/disk"
+	"pws/internal/disk/disktest"
+)
+
+func none(Hash) bool { return false }
+
+// packed is a store on a disk with some blobs in one pack, of which none is in memory.
+func packed(t *testing.T, d disk.Disk) (s *Store, all [][]byte) {
+	t.Helper()
+	s = mustOpen(t, Options{Dir: "d", CacheBytes: 1, disk: d})
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := range 20 {
+		content := text(r, 100+n)
+		all = append(all, content)
+		s.Add(1, Sum(content), content)
+	}
+	mustPack(t, s, 1)
+	return s, all
+}
+
+// TestPackReadsContentsBack has the disk change a byte of a content that was written: the call
+// fails, the contents stay in memory, and the next call has success.
+func TestPackReadsContentsBack(t *testing.T) {
+	d := disktest.New()
+	s, _ := packed(t, d)
+	content := noise(rand.New(rand.NewPCG(1, 1)), 300)
+	s.Add(2, Sum(content), content)
+	changed := false
+	d.Before = func(op, path string) {
+		if op == "Rename" && strings.Contains(path, packName(1)) {
+			d.Files()["d/"+packName(1)+".tmp"].Data[headerBytes+blockHeadBytes+1] ^= 1
+			changed = true
+		}
+	}
+	_, err := s.Pack(2)
+	if d.Before = nil; !changed || !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("changed: %v, pack: %v", changed, err)
+	}
+	if s.RecentBytes() != 300 {
+		t.Errorf("%d bytes are in memory", s.RecentBytes())
+	}
+	mustGet(t, s, content)
+	mustPack(t, s, 2)
+	mustGet(t, s, content)
+}
+
+// TestHashesThatBeginAlike fills several pages of an index with hashes whose first eight bytes are
+// the same: each of them is found.
+func TestHashesThatBeginAlike(t *testing.T) {
+	block := appendBlock(nil, []byte("content"))
+	var entries []byte
+	for n := range 3*pageEntries + 1 {
+		e := entry{block: headerBytes, size: 7, blockLen: uint32(len(block))}
+		copy(e.hash[:], "the same")
+		binary.BigEndian.PutUint16(e.hash[8:], uint16(n))
+		entries = appendEntry(entries, e)
+	}
+	d := disktest.New()
+	data := packOf(block, entries)
+	d.Put("d/"+packName(1), data)
+	p, err := openPack(d, "d", 1, int64(len(data)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.entries()
+	if err != nil || len(all) != 3*pageEntries+1 {
+		t.Fatalf("%d entries, %v", len(all), err)
+	}
+	for n := range all {
+		if e, ok, err := p.find(&all[n].hash); !ok || err != nil || e.hash != all[n].hash {
+			t.Fatalf("hash %d is found: %v, %v", n, ok, err)
+		}
+	}
+}
+
+// TestHasOutlastsAPack asks for blobs, recent and packed: they outlast a Merge behind the next
+// Pack, which does not even look at them, and go with a Merge behind the one after it.
+func TestHasOutlastsAPack(t *testing.T) {
+	for _, recent := range []bool{true, false} {
+		s := mustOpen(t, Options{Dir: "d", CacheBytes: 1, disk: disktest.New()})
+		content := []byte("content")
+		h := Sum(content)
+		s.Add(1, h, content)
+		if !recent {
+			mustPack(t, s, 1)
+		}
+		if !s.Has(h) {
+			t.Fatal("it is not there")
+		}
+		mustPack(t, s, 1)
+		if st, err := s.Merge(none); err != nil || st != (MergeStats{}) {
+			t.Errorf("recent %v: merge: %+v, %v", recent, st, err)
+		}
+		if got, err := s.Get(h); string(got) != "content" {
+			t.Errorf("recent %v: a blob that Has has answered for is gone: %v", recent, err)
+		}
+		mustPack(t, s, 1)
+		if st, err := s.Merge(none); err != nil || st.DroppedBlobs != 1 || s.Has(h) {
+			t.Errorf("recent %v: it does not go: %+v, %v", recent, st, err)
+		}
+		s.Close()
+	}
+}
+
+// TestPacksDuringMerge asks for a blob after a Merge has decided to leave it out, and packs twice
+// before the Merge ends: the answer holds until then.
+func TestPacksDuringMerge(t *testing.T) {
+	s, all := packed(t, disktest.New())
+	var first *Hash
+	calls := 0
+	_, err := s.Merge(func(h Hash) bool {
+		// The page is sampled before it is decided about each blob.
+		switch calls++; calls - len(all) {
+		case 1:
+			first = &h
+		case 2:
+			if !s.Has(*first) {
+				t.Error("it is not there while the merge is under way")
+			}
+			mustPack(t, s, 1)
+			mustPack(t, s, 1)
+		}
+		return false
+	})
+	if err != nil || first == nil {
+		t.Fatal(err, calls)
+	}
+	if got, err := s.Get(*first); err != nil || Sum(got) != *first {
+		t.Errorf("a blob that Has has answered for is gone: %v", err)
+	}
+}
+
+// lateDisk calls a function once AFTER the next read, before the caller sees what was read.
+type lateDisk struct {
+	*disktest.Disk
+	after func()
+}
+
+func (d *lateDisk) Open(path string) (disk.File, error) {
+	f, err := d.Disk.Open(path)
+	return &lateFile{f, d}, err
+}
+
+type lateFile struct {
+	disk.File
+	d *lateDisk
+}
+
+func (f *lateFile) ReadAt(b []byte, at int64) (int, error) {
+	n, err := f.File.ReadAt(b, at)
+	if after := f.d.after; after != nil {
+		f.d.after = nil
+		after()
+	}
+	return n, err
+}
+
+// TestHasRacesWithMerge has a Merge drop everything between the look at an index and the answer:
+// the answer is that of the store as it is then.
+func TestHasRacesWithMerge(t *testing.T) {
+	d := &lateDisk{Disk: disktest.New()}
+	s, all := packed(t, d)
+	d.after = func() {
+		if st, err := s.Merge(none); err != nil || st.DroppedBlobs != len(all) {
+			t.Errorf("merge: %+v, %v", st, err)
+		}
+	}
+	if s.Has(Sum(all[0])) {
+		t.Error("it is there, and a merge has dropped it")
+	}
+}
+
+// TestGetRacesWithMerge has a Merge move a blob and close its pack while it is being read.
+func TestGetRacesWithMerge(t *testing.T) {
+	d := disktest.New()
+	s, all := packed(t, d)
+	wanted, merged := Sum(all[0]), false
+	d.Before = func(op, path string) {
+		if op != "ReadAt" || !strings.Contains(path, packName(0)) {
+			return
+		}
+		d.Before = nil
+		st, err := s.Merge(func(h Hash) bool { return h == wanted })
+		if err != nil || st.MergedPacks != 1 || st.KeptBlobs != 1 {
+			t.Errorf("merge: %+v, %v", st, err)
+		}
+		merged = true
+	}
+	if got, err := s.Get(wanted); err != nil || Sum(got) != wanted || !merged {
+		t.Errorf("merged: %v, %d bytes, %v", merged, len(got), err)
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"log/slog"
+	"math"
+	"runtime/debug"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+)
+
+// memory is how much the server keeps in memory, in bytes.
+type memory struct {
+	// limit is what the whole process may use, math.MaxInt64 without a limit.
+	limit int64
+	// headroom counts as in use for the garbage collector, and takes no memory.
+	headroom int64
+	// cache bounds contents read from disk, contents those that are not in packs yet, and bodies the
+	// large request bodies.
+	cache, contents, bodies int64
+}
+
+// The parts of a memory limit that each use may take. What is left is for projects, indexes and
+// what requests need while they run.
+const (
+	headroomPart = 4
+	cachePart    = 4
+	contentsPart = 4
+	bodiesPart   = 8
+)
+
+// bodiesBytes is the memory for large request bodies where no limit is set.
+const bodiesBytes = 256 << 20
+
+// within lowers each size to its part of the limit. A smaller size stays as it is.
+func (m memory) within(limit int64) memory {
+	m.limit = limit
+	if limit == math.MaxInt64 {
+		return m
+	}
+	m.headroom = min(m.headroom, limit/headroomPart)
+	m.cache = min(m.cache, limit/cachePart)
+	m.contents = min(m.contents, limit/contentsPart)
+	m.bodies = min(m.bodies, limit/bodiesPart)
+	return m
+}
+
+// runtimeLimit is the limit to set in the runtime. The runtime counts the headroom as used memory
+// although its pages are never touched, so the limit rises by it.
+func (m memory) runtimeLimit() int64 {
+	if m.limit > math.MaxInt64-m.headroom {
+		return math.MaxInt64
+	}
+	return m.limit + m.headroom
+}
+
+// memoryLimit is GOMEMLIMIT where it is set, else 90 percent of the cgroup's limit, else
+// math.MaxInt64.
+func memoryLimit(log *slog.Logger) int64 {
+	limit, err := memlimit.Set()
+	if err != nil {
+		log.Debug("no memory limit of a cgroup", "reason", err)
+	}
+	return limit
+}
+
+// fitMemory lowers the settings to the memory limit and makes the limit known to the runtime. The
+// caller keeps the returned headroom alive.
+func (c *ServeCommand) fitMemory(log *slog.Logger) (fitted memory, headroom []byte) {
+	asked := memory{
+		limit: math.MaxInt64, headroom: max(0, c.GCHeadroom), cache: c.CacheBytes,
+		contents: c.SnapshotBlobBytes, bodies: bodiesBytes,
+	}
+	fitted = asked.within(memoryLimit(log))
+	if fitted.limit != math.MaxInt64 {
+		debug.SetMemoryLimit(fitted.runtimeLimit())
+		log.Info("memory limit", "bytes", fitted.limit, "gc-headroom", fitted.headroom,
+			"cache-bytes", fitted.cache, "snapshot-blob-bytes", fitted.contents)
+	}
+	c.GCHeadroom, c.CacheBytes, c.SnapshotBlobBytes = fitted.headroom, fitted.cache, fitted.contents
+	// Its pages are never touched, so it takes addresses and no memory.
+	return fitted, make([]byte, fitted.headroom)
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"pws/actors"
+	"pws/http"
+)
+
+// The labels of requests that reach no operation.
+const (
+	noResource = "none"
+	noCategory = "none"
+)
+
+// durationBuckets are the upper bounds of the request durations, in seconds.
+var durationBuckets = []float64{
+	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, .5, 2.5,
+}
+
+// newMetrics makes a registry with the metrics of the process, of the engine and of requests, and
+// has the server report its requests to it.
+//
+// Requests are counted by resource and class of status, timed by rate-limit category, and refusals
+// are counted by error code and by limit. No label has a value that a client chooses, and no metric
+// has a series for each operation: the number of series stays below seriesMax however long the
+// server runs.
+func newMetrics(engine *actors.Engine, config *http.Config) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
+	registerMetrics(registry, engine.Metrics())
+	config.Observe = countRequests(registry)
+	return registry
+}
+
+// seriesMax bounds the series of a server on which every operation was called and every error code
+// was answered. A test counts them.
+const seriesMax = 400
+
+func registerMetrics(registry *prometheus.Registry, metrics []actors.Metric) {
+	for _, one := range metrics {
+		registry.MustRegister(collectorOf(one))
+	}
+}
+
+func collectorOf(one actors.Metric) prometheus.Collector {
+	if one.Counter {
+		return prometheus.NewCounterFunc(
+			prometheus.CounterOpts{Name: one.Name, Help: one.Help}, one.Value)
+	}
+	return prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: one.Name, Help: one.Help}, one.Value)
+}
+
+// buildInfo is the constant 1 with the versions as labels.
+func buildInfo() prometheus.Collector {
+	revision := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				revision = setting.Value
+			}
+		}
+	}
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "pws_build_info",
+		Help: "Version of the program and of Go, and the revision it was built from. Always 1.",
+		ConstLabels: prometheus.Labels{
+			"version": version, "goversion": runtime.Version(), "revision": revision,
+		},
+	}, func() float64 { return 1 })
+}
+
+// serverMetrics are the figures of requests that wait for events.
+func serverMetrics(server *http.Server) []actors.Metric {
+	return []actors.Metric{
+		{Name: "pws_waiting_requests", Help: "Requests that wait for events, streams included.",
+			Value: func() float64 { return float64(server.Waiting().Requests) }},
+		{Name: "pws_waiting_streams", Help: "Open event streams.",
+			Value: func() float64 { return float64(server.Waiting().Streams) }},
+		{Name: "pws_waiting_dropped_total", Counter: true,
+			Help:  "Event streams closed because their clients did not read.",
+			Value: func() float64 { return float64(server.Waiting().Dropped) }},
+	}
+}
+
+// countRequests makes the metrics of requests.
+func countRequests(registry *prometheus.Registry) func(http.Observation) {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pws_requests_total",
+		Help: "Requests answered, by resource and class of status.",
+	}, []string{"resource", "class"})
+	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "pws_request_duration_seconds",
+		Help:    "Time from the head of a request to its answer, by rate-limit category.",
+		Buckets: durationBuckets,
+	}, []string{"category"})
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pws_refused_total",
+		Help: "Requests refused, by error code.",
+	}, []string{"code"})
+	limited := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pws_limited_total",
+		Help: "Requests refused with RATE_LIMITED or STORAGE_UNAVAILABLE, by limit, queue or reason.",
+	}, []string{"limit"})
+	registry.MustRegister(requests, durations, refused, limited)
+	return func(seen http.Observation) {
+		resource, category := noResource, noCategory
+		if seen.Operation != nil {
+			resource, category = seen.Operation.Tag, string(seen.Operation.Category)
+		}
+		requests.WithLabelValues(resource, strconv.Itoa(seen.Status/100)+"xx").Inc()
+		durations.WithLabelValues(category).Observe(seen.Elapsed.Seconds())
+		if seen.Code != "" {
+			refused.WithLabelValues(seen.Code).Inc()
+		}
+		if seen.Reason != "" {
+			limit := strings.ReplaceAll(strings.ToLower(seen.Reason), "_", "-")
+			limited.WithLabelValues(limit).Inc()
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	nethttp "net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"pws/actors"
+	"pws/api"
+	"pws/http"
+	"pws/internal/fault"
+)
+
+// adminFixture is an admin listener over an engine without a server in front.
+type adminFixture struct {
+	engine  *actors.Engine
+	url     string
+	observe func(http.Observation)
+}
+
+func startTestAdmin(t *testing.T, reserve int64) *adminFixture {
+	t.Helper()
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	engine, _, err := actors.Open(actors.Config{
+		Dir: t.TempDir(), ReserveBytes: reserve, NoSearch: true, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
+	var config http.Config
+	started, err := startAdmin("127.0.0.1:0", engine, &config, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.stop)
+	service := api.NewService(engine, api.Config{Version: version})
+	server, err := http.New(service, config, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started.watch(server)
+	_, address, found := strings.Cut(out.String(), "address=")
+	if !found {
+		t.Fatalf("no address in %q", out.String())
+	}
+	return &adminFixture{
+		engine: engine, url: "http://" + strings.TrimSpace(address), observe: config.Observe,
+	}
+}
+
+// get reads one path of the admin listener.
+func (f *adminFixture) get(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	client := nethttp.Client{Transport: &nethttp.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(f.url + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// scrape reads the metrics as Prometheus does.
+func (f *adminFixture) scrape(t *testing.T) map[string]*dto.MetricFamily {
+	t.Helper()
+	_, text := f.get(t, "/metrics")
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range problems {
+		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families
+}
+
+// seriesOf counts the series of a family as a server of Prometheus stores them.
+func seriesOf(family *dto.MetricFamily) int {
+	count := 0
+	for _, one := range family.GetMetric() {
+		switch {
+		case one.Histogram != nil:
+			count += len(one.Histogram.Bucket) + 2
+		case one.Summary != nil:
+			count += len(one.Summary.Quantile) + 2
+		default:
+			count++
+		}
+	}
+	return count
+}
+
+// TestMetricsFollowTheConventions reads the metrics after every operation was answered well and
+// badly, and every error code and limit was met.
+func TestMetricsFollowTheConventions(t *testing.T) {
+	f := startTestAdmin(t, -1)
+	see := func(op *api.Operation, status int, code, reason string) {
+		f.observe(http.Observation{
+			Operation: op, Status: status, Code: code, Reason: reason, Elapsed: time.Millisecond,
+		})
+	}
+	for _, op := range api.Table {
+		see(op, op.Statuses[0], "", "")
+		see(op, 404, string(fault.ProjectNotFound), "")
+	}
+	for _, entry := range fault.Catalog {
+		see(nil, entry.Status, string(entry.Code), "")
+	}
+	for _, limit := range http.DefaultLimits() {
+		see(nil, 429, string(fault.RateLimited), strings.ToUpper(limit.Name))
+	}
+	for _, queue := range []string{
+		"CONNECTIONS", "BODY_MEMORY", "LOG_QUEUE_FULL", "PROJECT_QUEUE_FULL",
+		"IDENTITY_QUEUE_FULL", "OVERLOADED", "CHALLENGES", "DISK_RESERVE", "LOG_FAILED",
+		"WAITING", "WAITING_PER_AGENT", "WAITING_PER_IP",
+	} {
+		see(nil, 429, string(fault.RateLimited), queue)
+	}
+	families := f.scrape(t)
+	total := 0
+	for name, family := range families {
+		total += seriesOf(family)
+		if family.GetHelp() == "" {
+			t.Errorf("%s has no help", name)
+		}
+		counter := family.GetType() == dto.MetricType_COUNTER
+		if strings.HasPrefix(name, "pws_") && counter != strings.HasSuffix(name, "_total") {
+			t.Errorf("%s is of type %s", name, family.GetType())
+		}
+		if strings.Contains(family.GetHelp(), "these") {
+			t.Errorf("the help of %s refers to another metric: %q", name, family.GetHelp())
+		}
+	}
+	if total > seriesMax {
+		t.Errorf("%d series, more than %d", total, seriesMax)
+	}
+	for _, name := range []string{
+		"pws_build_info", "pws_requests_total", "pws_request_duration_seconds",
+		"pws_refused_total", "pws_limited_total", "pws_log_batches_total",
+		"pws_log_sync_seconds_total", "pws_waiting_dropped_total", "pws_disk_free_bytes",
+		"pws_disk_reserve_bytes", "pws_writable",
+	} {
+		if families[name] == nil {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+// TestMetricsCountRefusals counts a refusal under its code and its limit.
+func TestMetricsCountRefusals(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	observe := countRequests(registry)
+	op := api.Table[0]
+	for range 3 {
+		observe(http.Observation{
+			Operation: op, Status: 429, Code: "RATE_LIMITED", Reason: "AGENT_WRITE",
+		})
+	}
+	observe(http.Observation{Status: 404, Code: "ROUTE_NOT_FOUND"})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, one := range family.GetMetric() {
+			key := family.GetName()
+			for _, label := range one.GetLabel() {
+				key += " " + label.GetValue()
+			}
+			got[key] = one.GetCounter().GetValue()
+			if one.Histogram != nil {
+				got[key] = float64(one.Histogram.GetSampleCount())
+			}
+		}
+	}
+	for key, want := range map[string]float64{
+		"pws_requests_total 4xx " + op.Tag:                    3,
+		"pws_requests_total 4xx none":                         1,
+		"pws_refused_total RATE_LIMITED":                      3,
+		"pws_refused_total ROUTE_NOT_FOUND":                   1,
+		"pws_limited_total agent-write":                       3,
+		"pws_request_duration_seconds " + string(op.Category): 3,
+		"pws_request_duration_seconds none":                   1,
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %v, not %v; all: %v", key, got[key], want, got)
+		}
+	}
+}
+
+// TestAdminProbes asks the probes of the admin listener, with space and without.
+func TestAdminProbes(t *testing.T) {
+	for _, c := range []struct {
+		reserve int64
+		status  int
+		body    string
+		metric  float64
+	}{
+		{-1, 200, `{"reads":true,"writes":true}`, 1},
+		{1 << 60, 503, `{"reads":true,"writes":false,"reason":"DISK_RESERVE"}`, 0},
+	} {
+		f := startTestAdmin(t, c.reserve)
+		if status, body := f.get(t, "/livez"); status != 200 || body != `{"status":"ok"}`+"\n" {
+			t.Errorf("livez: %d %s", status, body)
+		}
+		if status, body := f.get(t, "/readyz"); status != c.status || body != c.body+"\n" {
+			t.Errorf("readyz: %d %s", status, body)
+		}
+		writable := f.scrape(t)["pws_writable"].GetMetric()[0].GetGauge().GetValue()
+		if writable != c.metric {
+			t.Errorf("pws_writable is %v", writable)
+		}
+	}
+}

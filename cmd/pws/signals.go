@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// stopSignals are the signals that stop the server. There is nothing to load again at SIGHUP, so it
+// stops the server as well, unless the server was started to ignore it, as nohup does.
+func stopSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
+// logStop writes why the server stops; a nil signal means that its storage failed.
+func logStop(log *slog.Logger, received os.Signal, cause error) {
+	if received == nil {
+		log.Error("stopping", "error", cause)
+		return
+	}
+	log.Info("stopping", "signal", signalName(received))
+}
+
+// signalName is the name by which operators know a signal.
+func signalName(received os.Signal) string {
+	switch received {
+	case os.Interrupt:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	}
+	return received.String()
+}
+
+// listenProblem says what is wrong with an address to listen on.
+func listenProblem(flag, address string) error {
+	if strings.HasPrefix(address, "unix:") || strings.Contains(address, "/") {
+		return fmt.Errorf("%s %s: the server listens on TCP only, not on sockets of files or URLs; "+
+			"give HOST:PORT, such as 127.0.0.1:8080", flag, address)
+	}
+	_, _, err := net.SplitHostPort(address)
+	var problem *net.AddrError
+	if errors.As(err, &problem) {
+		return fmt.Errorf("%s %s: %s; give HOST:PORT, such as 127.0.0.1:8080", flag, address,
+			problem.Err)
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+package http
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// forwarded takes from the headers of trusted proxies where a request came from and whether it came
+// over https.
+func (s *Server) forwarded(x *exchange) {
+	proxies := 1
+	if x.headers.forwardeds > 0 {
+		x.ip, proxies = s.clientIP(x.ip, string(x.headers.forwardedFor))
+	}
+	x.call.Secure = forwardedScheme(string(x.headers.forwardedProto), proxies) == "https"
+}
+
+// clientIP is the address behind trusted proxies: the last one of the list that is none of theirs.
+// It counts the proxies.
+func (s *Server) clientIP(peer netip.Addr, forwarded string) (client netip.Addr, proxies int) {
+	list := strings.Split(forwarded, ",")
+	for at := len(list) - 1; at >= 0 && s.trusts(peer); at-- {
+		proxies++
+		next, err := netip.ParseAddr(strings.TrimSpace(list[at]))
+		if err != nil {
+			break
+		}
+		peer = next.Unmap().WithZone("")
+	}
+	return peer, proxies
+}
+
+// forwardedScheme is the scheme that the outermost of some trusted proxies was asked by. Each proxy
+// adds one to the list or replaces it; what stands before those of the trusted ones is the client's
+// own word.
+func forwardedScheme(list string, proxies int) string {
+	schemes := strings.Split(list, ",")
+	return strings.ToLower(strings.TrimSpace(schemes[max(0, len(schemes)-proxies)]))
+}
+
+func (s *Server) trusts(peer netip.Addr) bool {
+	for _, prefix := range s.cfg.TrustedProxies {
+		if prefix.Contains(peer) {
+			return true
+		}
+	}
+	return false
+}

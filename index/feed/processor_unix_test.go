@@ -1,0 +1,19 @@
+//go:build unix
+
+package feed
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// processorTime is what this process has used of the processors.
+func processorTime(t testing.TB) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

@@ -1,0 +1,101 @@
+package search
+
+import (
+	"path"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// The names of a document stand among its words, behind marks that no word begins with. The
+// frequency of such a term is what it adds to the score.
+const (
+	nameMark  = "\x01n"
+	exactMark = "\x01e"
+)
+
+// isMarked reports whether a term is one of a name.
+func isMarked(term string) bool { return term != "" && term[0] == nameMark[0] }
+
+const (
+	// nameUnit is what a word of a name adds, and nameShare what all words of a name add in equal
+	// parts, so that a short name comes before a long one. Folders and extensions add less.
+	nameUnit, nameShare             = 10, 24
+	nameFolder, nameExtension       = 6, 2
+	exactPath, exactBase, exactStem = 980, 900, 600
+	// exactDepth is what each folder takes off, down to exactDeep of them.
+	exactDepth, exactDeep = 10, 20
+	// exactBytesMax bounds a name that stands in the index as it is.
+	exactBytesMax = 48
+)
+
+// nameWeights are what a word in the name of a kind adds beside, and a name that is the query.
+var nameWeights = map[Kind]struct{ word, exact int }{
+	Project: {12, 1000}, Agent: {10, 990}, Task: {4, 970}, Artifact: {4, 970},
+	Discussion: {4, 970}, Handoff: {0, 950},
+}
+
+// exactKey is what two names are equal by: their words, folded, without what stands between them.
+func exactKey(name string) string {
+	key := make([]byte, 0, exactBytesMax)
+	for found := (scanner{text: name}); found.next(); {
+		for word := range strings.SplitSeq(name[found.start:found.end], "_") {
+			key = appendFolded(key, word)
+		}
+	}
+	if len(key) > exactBytesMax {
+		sum := xxhash.New()
+		_, _ = sum.Write(key)
+		key = sum.Sum(key[:exactBytesMax-8])
+	}
+	return string(key)
+}
+
+// eachName yields the terms of the names of a document, and what each adds.
+func (d *Document) eachName(yield func(mark, term string, adds int)) {
+	exact := func(name string, adds int) {
+		if key := exactKey(name); key != "" {
+			yield(exactMark, key, adds)
+		}
+	}
+	words := func(text string, adds int) {
+		eachTerm(text, func(term []byte) { yield(nameMark, string(term), adds) })
+	}
+	if d.Key.Kind != File {
+		weight := nameWeights[d.Key.Kind]
+		exact(d.Title, weight.exact)
+		words(d.Title, nameUnit+weight.word+nameShare/max(1, wordCount(d.Title)))
+		return
+	}
+	folder, base := path.Split(d.Title)
+	extension := path.Ext(base)
+	stem := strings.TrimSuffix(base, extension)
+	if stem == "" {
+		stem, extension = base, ""
+	}
+	deep := exactDepth * min(strings.Count(folder, "/"), exactDeep)
+	exact(d.Title, exactPath)
+	exact(folder+stem, exactPath-exactDepth)
+	parent := path.Base(folder) + "/"
+	exact(parent+base, exactBase+exactDepth-deep)
+	exact(parent+stem, exactBase-deep)
+	exact(base, exactBase-deep)
+	exact(stem, exactStem-deep)
+	words(stem, nameUnit+nameShare/max(1, wordCount(stem)))
+	words(folder, nameFolder)
+	words(extension, nameExtension)
+}
+
+// wordCount is how many words a name has, those that it is made of counted apart.
+func wordCount(name string) (count int) {
+	for found := (scanner{text: name}); found.next(); {
+		if word := name[found.start:found.end]; simple(word) {
+			count++
+		} else {
+			before := count
+			parts(word, func(string) { count++ })
+			count = max(count, before+1)
+		}
+	}
+	return count
+}

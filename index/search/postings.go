@@ -1,0 +1,165 @@
+package search
+
+import "math"
+
+// postings are the documents of a word or of a filter: of any of several terms.
+type postings struct {
+	cursors []*cursor
+	// at is the document that they stand at, nowhere behind the last.
+	at    uint64
+	count uint64
+	// all are the documents that have all parts of the word, nil where it is simple.
+	all *joint
+	// most bounds score; later bounds those of all words behind, and is a little higher, for sums
+	// are rounded.
+	most, later float64
+	// bit stands for the word, and longer says that longer words count as it.
+	bit    uint32
+	longer bool
+}
+
+// cursor goes through the documents of one term, from segment to segment.
+type cursor struct {
+	sources []*source
+	at      uint64
+	weight  float64
+}
+
+func (r *run) add(p *postings, field, term string, documents uint64, weight float64) error {
+	c, count, most := new(cursor), uint64(0), float32(0)
+	for at := range r.values.parts {
+		found, err := r.values.parts[at].find(r.kept, field, term, weight > 0)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			c.sources = append(c.sources, found)
+			count += found.count
+			most = max(most, found.most)
+		}
+	}
+	if c.weight = weight; !isMarked(term) {
+		c.weight *= rarity(documents, count)
+	}
+	p.cursors = append(p.cursors, c)
+	p.count += count
+	p.most = max(p.most, c.weight*float64(most)*(1+1e-9))
+	if err := c.advance(0); err != nil {
+		return err
+	}
+	if len(p.cursors) == 1 {
+		p.at = c.at
+	}
+	p.at = min(p.at, c.at)
+	return nil
+}
+
+// rarity is what a word counts: more where fewer documents have it. It comes in steps, so that it
+// stays what it is while documents come and go.
+func rarity(documents, having uint64) float64 {
+	ratio := float64(documents+1) / float64(having+1)
+	return 1 + math.Floor(2*math.Log2(max(1, ratio)))/2
+}
+
+// advance goes to a document, or to the first behind it; it never goes back.
+func (p *postings) advance(to uint64) error {
+	if p.at >= to && len(p.cursors) > 0 {
+		return nil
+	}
+	p.at = nowhere
+	for _, c := range p.cursors {
+		if c.at < to {
+			if err := c.advance(to); err != nil {
+				return err
+			}
+		}
+		p.at = min(p.at, c.at)
+	}
+	if p.all != nil {
+		if err := p.all.advance(to); err != nil {
+			return err
+		}
+		p.at = min(p.at, p.all.at)
+	}
+	return nil
+}
+
+// advance goes forward to a document, or to the first behind it.
+func (c *cursor) advance(to uint64) (err error) {
+	for len(c.sources) > 0 {
+		if c.sources[0].part.end > to {
+			if c.at, err = c.sources[0].seek(to); err != nil || c.at != nowhere {
+				return err
+			}
+		}
+		c.sources = c.sources[1:]
+	}
+	c.at = nowhere
+	return nil
+}
+
+// score is what the word adds at the document where it stands. Of several terms the best counts.
+func (p *postings) score() (best float64) {
+	for _, c := range p.cursors {
+		if c.at == p.at {
+			best = max(best, c.weight*c.sources[0].impact())
+		}
+	}
+	if p.all != nil && p.all.at == p.at {
+		best = max(best, p.all.score())
+	}
+	return best
+}
+
+// joint goes through the documents that have all of several words.
+type joint struct {
+	parts []*postings
+	at    uint64
+}
+
+// jointWeight is what all parts of a word count, on the average of them: less than the word does.
+const jointWeight = 0.8
+
+// addJoint adds the documents that have all parts, in place of the word itself.
+func (p *postings) addJoint(all *joint) error {
+	p.all = all
+	fewest, most := uint64(nowhere), 0.0
+	for _, part := range all.parts {
+		fewest = min(fewest, part.count)
+		most += part.most
+	}
+	p.count += fewest
+	p.most = max(p.most, jointWeight*most/float64(len(all.parts))*(1+1e-9))
+	if err := all.advance(0); err != nil {
+		return err
+	}
+	p.at = min(p.at, all.at)
+	return nil
+}
+
+// advance goes to a document, or to the first behind it, that all parts stand at.
+func (j *joint) advance(to uint64) error {
+	if j.at >= to && to > 0 {
+		return nil
+	}
+	for {
+		j.at = to
+		for _, part := range j.parts {
+			if err := part.advance(to); err != nil {
+				return err
+			}
+			j.at = max(j.at, part.at)
+		}
+		if j.at == to || j.at == nowhere {
+			return nil
+		}
+		to = j.at
+	}
+}
+
+func (j *joint) score() (sum float64) {
+	for _, part := range j.parts {
+		sum += part.score()
+	}
+	return jointWeight * sum / float64(len(j.parts))
+}

@@ -1,0 +1,263 @@
+package work_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// notSaved are the fields of a project that a snapshot need not keep, each with the reason.
+var notSaved = map[string]string{
+	"Project.summary":       "made of a head alone, never saved",
+	"Tree.manifest":         "stored as contents",
+	"AuthorCount.Inherited": "added up when authors are read",
+	"Project.boardShared":   "whether another state shares the tree",
+	"table.shared":          "whether another state shares the tree",
+	"comments.shared":       "whether another state shares the tree",
+	"watchers.shared":       "whether another state shares the tree",
+	"shelfBlock.changed":    "counted since the project was loaded",
+	"watchers.changed":      "counted since the project was loaded",
+}
+
+// fieldWalk goes through all fields of a value, unexported ones included. values holds each leaf
+// by its path, set the fields that are not zero somewhere, known all that were met.
+type fieldWalk struct {
+	values     map[string]string
+	set, known map[string]bool
+	above      []unsafe.Pointer
+}
+
+func (w *fieldWalk) walk(path string, v reflect.Value) {
+	if v.CanAddr() {
+		// What is unexported may be read through its address alone.
+		v = reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() || slices.Contains(w.above, v.UnsafePointer()) {
+			return
+		}
+		if scan := v.MethodByName("Scan"); scan.IsValid() && isTree(v.Type().Elem()) {
+			w.scan(path, scan)
+			return
+		}
+		w.above = append(w.above, v.UnsafePointer())
+		w.walk(path, v.Elem())
+		w.above = w.above[:len(w.above)-1]
+	case reflect.Struct:
+		if isTree(v.Type()) {
+			w.scan(path, v.Addr().MethodByName("Scan"))
+			return
+		}
+		w.fields(path, v)
+	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
+			w.values[path] = fmt.Sprintf("%x", v.Bytes())
+			return
+		}
+		for at := range v.Len() {
+			w.walk(fmt.Sprintf("%s[%d]", path, at), v.Index(at))
+		}
+	case reflect.Func, reflect.Chan, reflect.Map, reflect.Interface, reflect.UnsafePointer:
+		panic(path + ": a state must not hold a " + v.Kind().String())
+	default:
+		w.values[path] = fmt.Sprint(v.Interface())
+	}
+}
+
+func (w *fieldWalk) fields(path string, v reflect.Value) {
+	name, _, _ := strings.Cut(v.Type().Name(), "[")
+	for at := range v.NumField() {
+		field := name + "." + v.Type().Field(at).Name
+		if _, leftOut := notSaved[field]; leftOut {
+			continue
+		}
+		if strings.HasPrefix(v.Type().PkgPath(), "pws/work") {
+			w.known[field] = true
+			if !v.Field(at).IsZero() {
+				w.set[field] = true
+			}
+		}
+		w.walk(path+"."+v.Type().Field(at).Name, v.Field(at))
+	}
+}
+
+func isTree(of reflect.Type) bool { return of.PkgPath() == "github.com/tidwall/btree" }
+
+// scan walks the entries of a tree in their order, whatever its nodes are.
+func (w *fieldWalk) scan(path string, scan reflect.Value) {
+	at := 0
+	take := reflect.MakeFunc(scan.Type().In(0), func(entry []reflect.Value) []reflect.Value {
+		for nth, part := range entry {
+			held := reflect.New(part.Type()).Elem()
+			held.Set(part)
+			w.walk(fmt.Sprintf("%s{%d,%d}", path, at, nth), held)
+		}
+		at++
+		return []reflect.Value{reflect.ValueOf(true)}
+	})
+	scan.Call([]reflect.Value{take})
+}
+
+// fieldsOf are all leaves of a project by their paths.
+func (w *fieldWalk) fieldsOf(p *work.Project) map[string]string {
+	w.values, w.above = map[string]string{}, nil
+	w.walk("", reflect.ValueOf(p))
+	return w.values
+}
+
+// fieldWorlds are projects that together have a value in every field.
+func fieldWorlds(t *testing.T) map[string]*world {
+	worlds := map[string]*world{
+		"busy": busy(t), "first": frozenWorld(t), "work": frozenWorkWorld(t),
+		"offers": frozenOffers(t), "contributions": frozenContributions(t),
+		"discussions": frozenDiscussions(t), "records": frozenRecords(t), "turns": frozenTurns(t),
+	}
+	worlds["fork"] = forkedWorld(t)
+	worlds["bundle"] = bundleWorld()
+	worlds["moderated"] = moderatedWorld(t)
+	imported := newWorld()
+	imported.create(t)
+	offer := far()
+	offer.Origins, offer.Omitted = frozenOrigins, work.Omitted{
+		Authors: 1, Credits: 2, Origins: 3, Histories: 4,
+	}
+	imported.must(t, &work.ImportArtifact{Offer: offer})
+	worlds["imported"] = imported
+	described := newWorld()
+	described.create(t)
+	text := "what it is for"
+	described.must(t, &work.UpdateProject{Description: &text})
+	worlds["described"] = described
+	for seed := range uint64(3) {
+		draw := source(rand.New(rand.NewPCG(seed, 0)).IntN)
+		w, m := newWorld(), newModels()
+		w.create(t)
+		m.left.sessions[w.project.Owner] = &modelSession{
+			started: w.now, last: w.now, changesets: []uint32{1},
+		}
+		for range 600 {
+			if err := m.act(w, draw); err != nil {
+				t.Fatal(err)
+			}
+		}
+		worlds[fmt.Sprint("random ", seed)] = w
+	}
+	return worlds
+}
+
+// moderatedWorld is a project in which discussions were locked and deleted, a comment was deleted,
+// and a workspace was closed.
+func moderatedWorld(t *testing.T) *world {
+	w := frozenDiscussions(t)
+	var all []id.ID
+	w.project.Discussions(id.ID{}, func(d *work.Discussion) bool {
+		all = append(all, d.ID)
+		return true
+	})
+	locked, deleted := all[0], all[1]
+	var comment id.ID
+	w.project.Comments(deleted, id.ID{}, func(c *work.Comment) bool {
+		comment = c.ID
+		return false
+	})
+	w.must(t, &work.SetDiscussion{Discussion: locked, Status: work.DiscussionLocked})
+	w.must(t, &work.DeleteComment{Discussion: deleted, Comment: comment})
+	w.must(t, &work.DeleteDiscussion{Discussion: deleted})
+	opened, err := w.do(w.project.Owner, new(work.OpenWorkspace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.must(t, &work.CloseWorkspace{Workspace: opened.Result.Subject})
+	return w
+}
+
+// forkedWorld is a fork that has all that a fork can take along, and an import like it.
+func forkedWorld(t *testing.T) *world {
+	source := many(t, 40)
+	command := forkOf(source.project, source.project.Head(), agent("fork"))
+	command.Credits = append(frozenCredits[:1:1], frozenSaidCredit())
+	command.BundledAuthors = []work.BundledAuthor{{Agent: frozenAgent("carl"), Changesets: 7}}
+	command.Origins = frozenOrigins
+	command.Imports = []*work.Import{{
+		ID: agent("import"), Artifact: agent("artifact"), Source: agent("other"),
+		SourceChangeset: agent("there"), Changeset: agent("became"), License: "MIT", Name: "n",
+		CreatedBy: agent("ann"), CreatedAt: testNow, Project: agent("source"),
+	}}
+	w := newWorld()
+	if _, err := w.do(agent("bob"), command); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// bundleWorld is a project that was made of a bundle with records of every kind.
+func bundleWorld() *world {
+	event := *frozenBundleEvents[0].event.(*work.ProjectImported)
+	second := frozenBundleEvents[1].event.(*work.ProjectImported)
+	event.Contributions, event.Revisions = second.Contributions, second.Revisions
+	event.Imports = second.Imports
+	origins := second.Imported
+	event.Imported.Contributions, event.Imported.Credits = origins.Contributions, origins.Credits
+	event.Imported.Authors, event.Imported.Imports = origins.Authors, origins.Imports
+	event.Imported.Relations = origins.Relations
+	event.Imported.Contributions = slices.Clone(event.Imported.Contributions)
+	event.Imported.Contributions[0].Project = agent("source")
+	event.Imported.First = &work.FirstOrigin{
+		Project: frozenOrigin("first"), ForkedFrom: agent("source"), ForkedAt: agent("base"),
+	}
+	event.Discussions = []*work.Discussion{{
+		ID: agent("discussion"), Author: agent("ann"), Title: "t", CreatedAt: testNow,
+	}}
+	event.Comments = []*work.Comment{{
+		ID: agent("comment"), Discussion: agent("discussion"), Author: agent("ann"), Body: "b",
+		CreatedAt: testNow,
+	}}
+	event.Imported.Discussions = []work.Origin{frozenOrigin("old discussion")}
+	event.Imported.Comments = []work.Origin{frozenOrigin("old comment")}
+	result := *event.Tasks[0].Result
+	result.Contribution = agent("contribution")
+	task := *event.Tasks[0]
+	task.Result = &result
+	event.Tasks = []*work.Task{&task}
+	event.Imported.License, event.Imported.Origins = "MIT", frozenOrigins
+	w := newWorld()
+	w.project = new(work.Project)
+	for _, one := range []work.Event{
+		&work.ProjectCreated{ID: agent("project"), Kind: work.Standard, Owner: agent("ann")},
+		&event,
+	} {
+		w.project.Apply(one, work.Moment{Now: testNow, Agent: agent("ann")})
+	}
+	return w
+}
+
+// TestSnapshotsKeepEveryField saves and restores projects and compares all fields. A field that
+// saving forgets differs; a field that no project here sets is named, for it would prove nothing.
+func TestSnapshotsKeepEveryField(t *testing.T) {
+	w := &fieldWalk{set: map[string]bool{}, known: map[string]bool{}}
+	for name, world := range fieldWorlds(t) {
+		want := w.fieldsOf(world.project)
+		restored, err := mustSave(t, world.project).restore()
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if diff := cmp.Diff(want, w.fieldsOf(restored)); diff != "" {
+			t.Errorf("%s: restored (+) differs from saved (-):\n%s", name, diff)
+		}
+	}
+	for field := range w.known {
+		if !w.set[field] {
+			t.Errorf("no project sets %s", field)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package work
+
+import (
+	"slices"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// DiscussionStatus says whether a discussion takes comments.
+type DiscussionStatus uint8
+
+// The statuses of a discussion. A closed one takes no comments until it is opened again. Neither
+// does a locked one, which only maintainers, the owner and the agent that locked it open again.
+const (
+	DiscussionOpen DiscussionStatus = iota
+	DiscussionClosed
+	DiscussionLocked
+)
+
+var discussionStatusNames = [...]string{"OPEN", "CLOSED", "LOCKED"}
+
+// String is the name on the wire.
+func (s DiscussionStatus) String() string { return discussionStatusNames[s] }
+
+// ParseDiscussionStatus reads the name on the wire.
+func ParseDiscussionStatus(name string) (status DiscussionStatus, ok bool) {
+	at := slices.Index(discussionStatusNames[:], name)
+	return DiscussionStatus(max(0, at)), at >= 0
+}
+
+// Deletion is the mark that a deleted discussion or comment leaves: who deleted it, and when (Unix
+// milliseconds). Texts and subject are gone; IDs, author and times stay.
+type Deletion struct {
+	By id.ID `cbor:"1,keyasint"`
+	At int64 `cbor:"2,keyasint"`
+}
+
+// Is reports whether there was a deletion.
+func (d Deletion) Is() bool { return d != Deletion{} }
+
+// requireOpen refuses comments on a discussion that takes none: DISCUSSION_CLOSED.
+func (d *Discussion) requireOpen() error {
+	status := d.Status.String()
+	if d.Deleted.Is() {
+		status = "DELETED"
+	} else if d.Status == DiscussionOpen {
+		return nil
+	}
+	return fault.New(fault.DiscussionClosed, "The discussion takes no more comments.").
+		With("status", status)
+}
+
+// moderates takes those who may close or delete what an author has written: the author, maintainers
+// and the owner. Others hear what the error says where they may not know of the project, else
+// ROLE_REQUIRED.
+func (p *Project) moderates(author, agent id.ID, unknown error) error {
+	if author == agent && !agent.IsZero() {
+		return MayRead.requireOr(p, agent, unknown)
+	}
+	return MayModerate.requireOr(p, agent, unknown)
+}
+
+// SetDiscussion opens, closes or locks a discussion.
+type SetDiscussion struct {
+	Discussion id.ID
+	Status     DiscussionStatus
+}
+
+// Authorize takes the author, maintainers and the owner. It refuses with DISCUSSION_NOT_FOUND and
+// ROLE_REQUIRED.
+func (c *SetDiscussion) Authorize(p *Project, agent id.ID) error {
+	return authorizeDiscussion(p, c.Discussion, agent)
+}
+
+func authorizeDiscussion(p *Project, discussion, agent id.ID) error {
+	if err := readableOr(p, agent, errDiscussionNotFound()); err != nil {
+		return err
+	}
+	d, ok := p.Discussion(discussion)
+	if !ok {
+		return errDiscussionNotFound()
+	}
+	return p.moderates(d.Author, agent, errDiscussionNotFound())
+}
+
+// Decide refuses with DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED, with DISCUSSION_CLOSED for one that
+// was deleted, and with ROLE_REQUIRED for the author of one that somebody else has locked.
+func (c *SetDiscussion) Decide(p *Project, stamp Stamp) (Decision, error) {
+	d, ok := p.Discussion(c.Discussion)
+	if !ok {
+		return Decision{}, errDiscussionNotFound()
+	}
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	if d.Deleted.Is() {
+		return Decision{}, d.requireOpen()
+	}
+	result := Result{Subject: c.Discussion}
+	if d.Status == c.Status {
+		return Decision{Result: result}, nil
+	}
+	if d.Status == DiscussionLocked && d.ChangedBy != stamp.Agent {
+		if err := MayModerate.Require(p, stamp.Agent); err != nil {
+			return Decision{}, err
+		}
+	}
+	set := &DiscussionSet{Discussion: c.Discussion, Status: c.Status}
+	return Decision{Events: []Event{set}, Result: result}, nil
+}
+
+// DiscussionSet is the event of another status of a discussion.
+type DiscussionSet struct {
+	Discussion id.ID            `cbor:"1,keyasint"`
+	Status     DiscussionStatus `cbor:"2,keyasint,omitempty"`
+}
+
+func (e *DiscussionSet) apply(p *Project, at Moment) {
+	old, _ := p.Discussion(e.Discussion)
+	next := *old
+	next.Status, next.ChangedBy, next.ChangedAt = e.Status, at.Agent, at.Now
+	p.addDiscussion(&next)
+}
+
+// DeleteDiscussion takes the text of a discussion away and leaves a mark. Comments of others stay.
+type DeleteDiscussion struct{ Discussion id.ID }
+
+// Authorize takes the author, maintainers and the owner. It refuses with DISCUSSION_NOT_FOUND and
+// ROLE_REQUIRED.
+func (c *DeleteDiscussion) Authorize(p *Project, agent id.ID) error {
+	return authorizeDiscussion(p, c.Discussion, agent)
+}
+
+// Decide refuses with DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED. Deleting a deleted one changes
+// nothing.
+func (c *DeleteDiscussion) Decide(p *Project, _ Stamp) (Decision, error) {
+	d, ok := p.Discussion(c.Discussion)
+	if !ok {
+		return Decision{}, errDiscussionNotFound()
+	}
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	decision := Decision{Result: Result{Subject: c.Discussion}}
+	if !d.Deleted.Is() {
+		decision.Events = []Event{&DiscussionDeleted{Discussion: c.Discussion}}
+	}
+	return decision, nil
+}
+
+// DiscussionDeleted is the event of a discussion that was deleted.
+type DiscussionDeleted struct {
+	Discussion id.ID `cbor:"1,keyasint"`
+}
+
+func (e *DiscussionDeleted) apply(p *Project, at Moment) {
+	old, _ := p.Discussion(e.Discussion)
+	next := *old
+	next.Title, next.Body, next.Subject = "", "", Matter{}
+	next.Deleted = Deletion{By: at.Agent, At: at.Now}
+	p.addDiscussion(&next)
+}
+
+// DeleteComment takes the text of a comment away and leaves a mark.
+type DeleteComment struct{ Discussion, Comment id.ID }
+
+// Authorize takes the author, maintainers and the owner. It refuses with DISCUSSION_NOT_FOUND,
+// COMMENT_NOT_FOUND and ROLE_REQUIRED.
+func (c *DeleteComment) Authorize(p *Project, agent id.ID) error {
+	if err := readableOr(p, agent, errDiscussionNotFound()); err != nil {
+		return err
+	}
+	comment, err := c.comment(p)
+	if err != nil {
+		return err
+	}
+	return p.moderates(comment.Author, agent, errDiscussionNotFound())
+}
+
+func (c *DeleteComment) comment(p *Project) (*Comment, error) {
+	if _, ok := p.Discussion(c.Discussion); !ok {
+		return nil, errDiscussionNotFound()
+	}
+	comment, ok := p.Comment(c.Comment)
+	if !ok || comment.Discussion != c.Discussion {
+		return nil, fault.New(fault.CommentNotFound, "The discussion has no such comment.")
+	}
+	return comment, nil
+}
+
+// Decide refuses with DISCUSSION_NOT_FOUND, COMMENT_NOT_FOUND, PROJECT_ARCHIVED. Deleting a deleted
+// one changes nothing.
+func (c *DeleteComment) Decide(p *Project, _ Stamp) (Decision, error) {
+	comment, err := c.comment(p)
+	if err != nil {
+		return Decision{}, err
+	}
+	if err := requireActive(p); err != nil {
+		return Decision{}, err
+	}
+	decision := Decision{Result: Result{Subject: c.Comment}}
+	if !comment.Deleted.Is() {
+		decision.Events = []Event{&CommentDeleted{
+			Discussion: c.Discussion, Comment: c.Comment,
+		}}
+	}
+	return decision, nil
+}
+
+// CommentDeleted is the event of a comment that was deleted.
+type CommentDeleted struct {
+	Discussion id.ID `cbor:"1,keyasint"`
+	Comment    id.ID `cbor:"2,keyasint"`
+}
+
+func (e *CommentDeleted) apply(p *Project, at Moment) {
+	old, _ := p.Comment(e.Comment)
+	next := *old
+	next.Body, next.Deleted = "", Deletion{By: at.Agent, At: at.Now}
+	p.replaceComment(&next)
+}
