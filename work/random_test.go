@@ -3,8 +3,10 @@ package work_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"pws/internal/fault"
@@ -153,7 +155,8 @@ func (m *models) act(w *world, draw source) error {
 			// They belong to no work session.
 			return nil
 		}
-		m.left.follow(w.project, who, command, changesets, m.worked(old, command, about), w.now)
+		m.left.follow(w.project, who, command, changesets,
+			m.worked(old, command, about, decision.Events), w.now)
 		m.records.follow(who, command, decision.Result.Subject, w.now)
 		m.offers.follow(w.project, who, command, decision.Result, w.now)
 	}
@@ -161,7 +164,9 @@ func (m *models) act(w *world, draw source) error {
 }
 
 // worked names the tasks that a command made, changed, claimed or released.
-func (m *models) worked(old map[id.ID]*modelTask, command work.Command, about id.ID) []id.ID {
+func (m *models) worked(
+	old map[id.ID]*modelTask, command work.Command, about id.ID, events []work.Event,
+) []id.ID {
 	switch command := command.(type) {
 	case *work.ClaimTask, *work.ClaimNext, *work.ReleaseTask:
 		return []id.ID{about}
@@ -172,9 +177,29 @@ func (m *models) worked(old map[id.ID]*modelTask, command work.Command, about id
 			return []id.ID{command.Task}
 		}
 	case *work.CreateCheckpoint:
-		return m.workedAtCheckpoint(old, command)
+		return inOrder(m.workedAtCheckpoint(old, command), events)
 	}
 	return nil
+}
+
+// inOrder sorts tasks by the events that changed them: of two updates of one task in a checkpoint,
+// either may be the one that changes it first.
+func inOrder(tasks []id.ID, events []work.Event) []id.ID {
+	at := func(task id.ID) int {
+		return slices.IndexFunc(events, func(event work.Event) bool {
+			switch event := event.(type) {
+			case *work.TaskCreated:
+				return event.ID == task
+			case *work.TaskUpdated:
+				return event.Task == task
+			case *work.TaskReleased:
+				return event.Task == task
+			}
+			return false
+		})
+	}
+	slices.SortStableFunc(tasks, func(a, b id.ID) int { return at(a) - at(b) })
+	return tasks
 }
 
 func (m *models) workedAtCheckpoint(
@@ -255,7 +280,8 @@ func checkEqual(w *world, old saved, oldLog int) error {
 		summary, err := work.RestoreSummary(got.head)
 		if err != nil || summary.FilesCount() != other.FilesCount() ||
 			summary.ChangesetsCount() != other.ChangesetsCount() ||
-			summary.Head().ID != other.Head().ID || summary.OwnTally() != other.OwnTally() ||
+			summary.Head().ID != other.Head().ID || summary.Outdated() ||
+			!cmp.Equal(summary.OwnEvidence(), other.OwnEvidence()) ||
 			summary.HasVerifications() != other.HasVerifications() {
 			return fmt.Errorf("the summary is another: %v", err)
 		}
@@ -266,8 +292,15 @@ func checkEqual(w *world, old saved, oldLog int) error {
 	return nil
 }
 
+// overChunks reports whether each saved list of the project fills two chunks.
+func overChunks(p *work.Project) bool {
+	return p.ChangesetsCount() >= 2*work.ChunkLen && p.TasksTotal() >= 2*work.TaskChunk.Len() &&
+		len(p.Handoffs()) >= 2*work.HandoffChunk.Len()
+}
+
 // random runs commands and compares now and then; at the end all states that were saved on the way
-// must still be what they were.
+// must still be what they were. A long run goes on, to twice its steps, until two chunks of each
+// list are full: how many commands add to a list depends on the seed.
 func random(t testing.TB, steps, every int, draw source) error {
 	w, m := newWorld(), newModels()
 	w.create(t)
@@ -281,7 +314,7 @@ func random(t testing.TB, steps, every int, draw source) error {
 	}
 	olds := []kept{{w.project, mustSave(t, w.project), len(w.log)}}
 	var published []kept
-	for step := range steps {
+	for step := 0; step < steps || steps > 3000 && step < 2*steps && !overChunks(w.project); step++ {
 		if err := m.act(w, draw); err != nil {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
@@ -301,11 +334,9 @@ func random(t testing.TB, steps, every int, draw source) error {
 		}
 		olds = append(olds, kept{w.project, mustSave(t, w.project), len(w.log)})
 	}
-	if count := w.project.ChangesetsCount(); steps > 3000 && (count < 2*work.ChunkLen ||
-		w.project.TasksTotal() < 2*work.TaskChunk.Len() ||
-		len(w.project.Handoffs()) < 2*work.HandoffChunk.Len()) {
-		return fmt.Errorf("%d changesets, %d tasks, %d handoffs are too few to tell", count,
-			w.project.TasksTotal(), len(w.project.Handoffs()))
+	if steps > 3000 && !overChunks(w.project) {
+		return fmt.Errorf("%d changesets, %d tasks, %d handoffs do not fill two chunks each",
+			w.project.ChangesetsCount(), w.project.TasksTotal(), len(w.project.Handoffs()))
 	}
 	for at, old := range append(published, olds...) {
 		if !mustSave(t, old.project).equal(old.saved) {
