@@ -393,7 +393,12 @@ func inboxStep(e *Engine, step int) error {
 	switch {
 	case step%3 < 2:
 		var discussion id.ID
-		list[0].Discussions(id.ID{}, func(d *work.Discussion) bool {
+		// What is listed is a summary, which need not have them.
+		p, err := e.Project(list[0].ID)
+		if err != nil {
+			return err
+		}
+		p.Discussions(id.ID{}, func(d *work.Discussion) bool {
 			discussion = d.ID
 			return false
 		})

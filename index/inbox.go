@@ -56,14 +56,17 @@ func NewInbox() *Inbox {
 
 // Tell takes in what an entry tells of. The items say their numbers in the entry.
 func (b *Inbox) Tell(entry uint64, told []Told) {
-	if len(told) > 0 {
-		b.mu.Lock()
-		for at := range told {
-			told[at].Place.Entry = entry
-			b.add(&told[at])
-		}
-		b.mu.Unlock()
+	if len(told) == 0 {
+		b.reach(entry)
+		return
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for at := range told {
+		told[at].Place.Entry = entry
+		b.add(&told[at])
+	}
+	// Whoever saves the items saves the entry with them, under this lock.
 	b.reach(entry)
 }
 

@@ -269,3 +269,30 @@ func TestInboxCountsAreBounded(t *testing.T) {
 		t.Fatalf("%d counts are left", len(saved.Counts))
 	}
 }
+
+// TestInboxSavedIsCompleteUpToItsEntry saves an inbox while entries come: a start takes in again
+// what is behind the entry that was saved with the items, so none of them may be of a later one.
+func TestInboxSavedIsCompleteUpToItsEntry(t *testing.T) {
+	const entries = 50_000
+	b, agent := NewInbox(), inboxAgent(0)
+	var saving sync.WaitGroup
+	for range 2 {
+		saving.Go(func() {
+			for head := uint64(0); head < entries; {
+				var saved SavedInbox
+				saved, head = b.Saved(agent)
+				if n := len(saved.Items); n > 0 && saved.Items[n-1].Place.Entry > head {
+					t.Errorf("saved with entry %d: an item of entry %d", head,
+						saved.Items[n-1].Place.Entry)
+					return
+				}
+			}
+		})
+	}
+	for entry := range uint64(entries) {
+		b.Tell(entry+1, []Told{{Agent: agent, InboxItem: InboxItem{
+			Kind: work.NoticeReviewRequested, Actor: inboxAgent(1),
+		}}})
+	}
+	saving.Wait()
+}
