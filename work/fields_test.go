@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -258,6 +259,41 @@ func TestSnapshotsKeepEveryField(t *testing.T) {
 	for field := range w.known {
 		if !w.set[field] {
 			t.Errorf("no project sets %s", field)
+		}
+	}
+}
+
+// notInEvents are the fields of shared records that no event sets, each with the reason.
+var notInEvents = map[string]string{
+	"ProjectForked.Tree":     "stored as contents",
+	"Handoff.Previous":       "computed when the event is applied",
+	"Contribution.Workspace": "a bundle has no workspaces",
+	"Contribution.Conflicts": "a bundle has none",
+	"Task.Blocked":           "a bundle has no blocked tasks",
+	"Task.Claim":             "a bundle has no claims",
+	"Task.Holders":           "a bundle has no claims",
+	"Task.Token":             "a bundle has no claims",
+	"Discussion.Mentions":    "a bundle notifies nobody",
+	"Discussion.Status":      "set by DiscussionSet",
+	"Discussion.ChangedBy":   "set by DiscussionSet",
+	"Discussion.ChangedAt":   "set by DiscussionSet",
+	"Discussion.Deleted":     "set by DiscussionDeleted",
+	"Comment.Mentions":       "a bundle notifies nobody",
+	"Comment.Deleted":        "set by CommentDeleted",
+	"Deletion.By":            "computed when the event is applied",
+	"Deletion.At":            "computed when the event is applied",
+}
+
+// TestFrozenEventsSetEveryField fails for a field of an event that is zero in all frozen samples.
+func TestFrozenEventsSetEveryField(t *testing.T) {
+	w := &fieldWalk{values: map[string]string{}, set: map[string]bool{}, known: map[string]bool{}}
+	for _, sample := range frozenSamples() {
+		w.walk(sample.file, reflect.ValueOf(sample.event))
+	}
+	for _, field := range slices.Sorted(maps.Keys(w.known)) {
+		if _, never := notInEvents[field]; w.set[field] == never {
+			t.Errorf("%s: set by a frozen event: %v, listed as never set: %v", field, w.set[field],
+				never)
 		}
 	}
 }

@@ -99,6 +99,39 @@ var frozenBundleEvents = []frozenEvent{{"36-project-imported", &work.ProjectImpo
 			CreatedBy: agent("ann"), CreatedAt: testNow, Project: agent("source"),
 		}},
 	},
+}}, {"36-project-imported-details", &work.ProjectImported{
+	Changesets: []work.ChangesetPublished{{ID: agent("changeset"), Source: work.SourceProject}},
+	Artifacts: []*work.Artifact{{
+		ID: agent("artifact"), Changeset: agent("changeset"), Name: "n", Description: "d",
+		Type: work.Library, Paths: []string{"a"}, License: "MIT", Reuse: work.AllowReuse,
+		CreatedBy: agent("ann"), CreatedAt: testNow,
+	}},
+	Contributions: []*work.Contribution{{
+		ID: agent("contribution"), Author: agent("ann"), Status: work.RejectedStatus,
+		Revisions: []id.ID{agent("revision")},
+		Reviews: []*work.Review{{
+			ID: agent("review"), Revision: agent("revision"), Author: agent("ann"),
+			Verdict: work.VerdictComment, Body: "b", CreatedAt: testNow,
+			Comments: []work.ReviewComment{{Path: "a", Line: 7, Body: "why"}},
+		}},
+	}},
+	Imports: []*work.Import{{
+		ID: agent("import"), Prefix: "vendor/n", Changeset: agent("changeset"), Files: 1,
+		License: "MIT", Name: "n", Authors: []id.ID{agent("bob")}, CreatedBy: agent("ann"),
+		CreatedAt: testNow, Origins: frozenOrigins,
+		Omitted: work.Omitted{Authors: 1, Credits: 2, Origins: 3, Histories: 4},
+	}},
+	Imported: work.Imported{
+		Project: frozenOrigin("project"), State: frozenOrigin(""),
+		First: &work.FirstOrigin{
+			Project: frozenOrigin("first"), ForkedFrom: agent("source"), ForkedAt: agent("base"),
+		},
+		Contributions: []work.ContributionOrigin{{
+			Record: frozenOrigin("old contribution"), Decision: frozenOrigin(""),
+			Project: agent("source"),
+		}},
+	},
+	Status: work.Active,
 }}, {"31-project-forked-bundled", &work.ProjectForked{
 	ID: agent("changeset"), Project: agent("source"), Changeset: agent("head"),
 	Root: blob("root").Hash, Credits: []work.Credit{frozenSaidCredit()},
