@@ -57,8 +57,8 @@ type BundledAuthor struct {
 // changeset, the most first.
 func (p *Project) BundledAuthorsAt(at *Changeset) []BundledAuthor {
 	switch {
-	case p.fork != nil:
-		return p.fork.BundledAuthors
+	case p.saved.Fork != nil:
+		return p.saved.Fork.BundledAuthors
 	case p.bundled == nil:
 		return nil
 	case !p.bundled.Whole:
@@ -96,9 +96,9 @@ func tallyAuthors(origins []Origin, inherited []BundledAuthor) []BundledAuthor {
 func (p *Project) TopAuthors(most int) []AuthorCount {
 	all := make([]AuthorCount, 0, p.authors.len())
 	p.authors.scan(func(one AuthorCount) bool { all = append(all, one); return true })
-	if p.fork != nil {
+	if p.saved.Fork != nil {
 		own := len(all)
-		for _, one := range p.fork.Authors {
+		for _, one := range p.saved.Fork.Authors {
 			// Those who have published here are in the order of their IDs.
 			at, found := slices.BinarySearchFunc(all[:own], one.Agent,
 				func(a AuthorCount, agent id.ID) int { return a.Agent.Compare(agent) })

@@ -477,8 +477,8 @@ func (p *Project) publish(e *ChangesetPublished, author id.ID, now int64) {
 	}
 	p.changesets = append(p.changesets, changeset)
 	p.countAuthor(author)
-	if p.fork != nil && changeset.Sequence == 1 {
-		p.fork.tree.plant(p, changeset)
+	if p.saved.Fork != nil && changeset.Sequence == 1 {
+		p.saved.Fork.tree.plant(p, changeset)
 		return
 	}
 	for at := range e.Ops {

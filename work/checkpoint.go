@@ -17,7 +17,7 @@ type Checkpoint struct {
 }
 
 // LatestCheckpoint is the newest, nil where there is none.
-func (p *Project) LatestCheckpoint() *Checkpoint { return p.checkpoint }
+func (p *Project) LatestCheckpoint() *Checkpoint { return p.saved.Checkpoint }
 
 // CheckpointFile is a file to write, or to delete where Content is nil.
 type CheckpointFile struct {
@@ -310,7 +310,7 @@ type CheckpointCreated struct {
 }
 
 func (e *CheckpointCreated) apply(p *Project, at Moment) {
-	p.checkpoint = &Checkpoint{
+	p.saved.Checkpoint = &Checkpoint{
 		ID: e.ID, Author: at.Agent, Summary: e.Summary, CreatedAt: at.Now,
 	}
 }

@@ -104,22 +104,22 @@ type Idempotent struct {
 func (p *Project) Remember(record Idempotent, now int64) {
 	for len(p.idempotent) > 0 && p.idempotent[0].ExpiresAt <= now {
 		p.idempotent = p.idempotent[1:]
-		p.idempotentFirst++
+		p.saved.IdempotentFirst++
 	}
 	p.idempotent = append(p.idempotent, record)
 }
 
 // IdempotentAt is the nth stored result since the project exists, if it is still kept.
 func (p *Project) IdempotentAt(nth uint64) (*Idempotent, bool) {
-	if nth < p.idempotentFirst || nth >= p.idempotentFirst+uint64(len(p.idempotent)) {
+	if nth < p.saved.IdempotentFirst || nth >= p.saved.IdempotentFirst+uint64(len(p.idempotent)) {
 		return nil, false
 	}
-	return &p.idempotent[nth-p.idempotentFirst], true
+	return &p.idempotent[nth-p.saved.IdempotentFirst], true
 }
 
 // IdempotentRange is the range [first, end) of stored results that are kept.
 func (p *Project) IdempotentRange() (first, end uint64) {
-	return p.idempotentFirst, p.idempotentFirst + uint64(len(p.idempotent))
+	return p.saved.IdempotentFirst, p.saved.IdempotentFirst + uint64(len(p.idempotent))
 }
 
 func errProjectNotFound() error {

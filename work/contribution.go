@@ -104,7 +104,7 @@ func (p *Project) Contributions(before id.ID, yield func(*Contribution) bool) {
 }
 
 // PendingContributions counts those that are not decided.
-func (p *Project) PendingContributions() int { return p.pending }
+func (p *Project) PendingContributions() int { return p.saved.Pending }
 
 // putContribution stores a new contribution, or another version of one.
 func (p *Project) putContribution(next *Contribution) {
@@ -119,7 +119,7 @@ func (p *Project) putContribution(next *Contribution) {
 func (p *Project) countContribution(one *Contribution, times int) {
 	p.texts += times * one.Bytes()
 	if !one.Status.Final() {
-		p.pending += times
+		p.saved.Pending += times
 	}
 	p.leave(one.Author, leftContributions, times)
 	if one.Status != AcceptedStatus {

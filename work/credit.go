@@ -79,8 +79,8 @@ func (p *Project) CreditsAt(at *Changeset) (credits []Credit) {
 		}
 		return len(all.credits) < CreditsMax
 	})
-	if p.fork != nil {
-		all.credit(p.fork.Credits...)
+	if p.saved.Fork != nil {
+		all.credit(p.saved.Fork.Credits...)
 	}
 	if p.bundled != nil {
 		all.credit(p.bundled.Credits...)
@@ -138,9 +138,9 @@ func (p *Project) owedForStep(step *Changeset, o *owed) {
 			}
 		}
 	case SourceFork:
-		if p.fork != nil {
+		if p.saved.Fork != nil {
 			p.owedForFork(o)
-			if len(p.fork.Authors) > 0 {
+			if len(p.saved.Fork.Authors) > 0 {
 				return
 			}
 		}
@@ -161,14 +161,14 @@ func (p *Project) owedForImport(one *Import, o *owed) {
 
 // owedForFork is what came with the project as a fork, what its source had imported included.
 func (p *Project) owedForFork(o *owed) {
-	o.credit(p.fork.Credits...)
-	o.nameAll(p.fork.BundledAuthors)
-	for _, one := range p.fork.Authors {
+	o.credit(p.saved.Fork.Credits...)
+	o.nameAll(p.saved.Fork.BundledAuthors)
+	for _, one := range p.saved.Fork.Authors {
 		o.author(one.Agent)
 	}
-	o.origin(p.fork.origin())
-	o.origin(p.fork.Origins...)
-	for _, one := range p.fork.Imports {
+	o.origin(p.saved.Fork.origin())
+	o.origin(p.saved.Fork.Origins...)
+	for _, one := range p.saved.Fork.Imports {
 		p.owedForImport(one, o)
 	}
 }

@@ -86,7 +86,7 @@ func (p *Project) FilesCount() int {
 }
 
 // FilesBytes is the size of all live files.
-func (p *Project) FilesBytes() int64 { return p.bytes }
+func (p *Project) FilesBytes() int64 { return p.saved.Bytes }
 
 // Files yields live files in the order of their path bytes, from a path on.
 func (p *Project) Files(from string, yield func(FileInfo) bool) {
@@ -284,7 +284,7 @@ func (p *Project) write(at *string, sequence uint32, op *Op) {
 	old, stood := p.live.Get(*at)
 	if stood {
 		v.created = old.last().created
-		p.bytes -= int64(old.last().op.Size)
+		p.saved.Bytes -= int64(old.last().op.Size)
 	} else if old, _ = p.gone.Get(*at); old != nil {
 		p.gone.Delete(*at)
 	}
@@ -299,7 +299,7 @@ func (p *Project) write(at *string, sequence uint32, op *Op) {
 		p.countLanguage(next.language, stood, -1)
 		return
 	}
-	p.bytes += int64(op.Size)
+	p.saved.Bytes += int64(op.Size)
 	p.live.Set(*at, next)
 	p.countLanguage(next.language, !stood, +1)
 }
@@ -309,7 +309,7 @@ func (p *Project) countLanguage(language string, changes bool, by int) {
 	if !changes || language == "" {
 		return
 	}
-	counts := slices.Clone(p.languages)
+	counts := slices.Clone(p.saved.Languages)
 	at := slices.IndexFunc(counts, func(c LanguageCount) bool { return c.Language == language })
 	if at < 0 {
 		counts = append(counts, LanguageCount{Language: language})
@@ -319,5 +319,5 @@ func (p *Project) countLanguage(language string, changes bool, by int) {
 	if counts[at].Files == 0 {
 		counts = slices.Delete(counts, at, at+1)
 	}
-	p.languages = counts
+	p.saved.Languages = counts
 }

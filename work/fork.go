@@ -29,7 +29,7 @@ type Fork struct {
 }
 
 // ForkedFrom says where the project was forked from, where it was.
-func (p *Project) ForkedFrom() (*Fork, bool) { return p.fork, p.fork != nil }
+func (p *Project) ForkedFrom() (*Fork, bool) { return p.saved.Fork, p.saved.Fork != nil }
 
 // Tree is the tree of the first changeset of a fork; nil in a state that was read for listings.
 func (f *Fork) Tree() *Tree { return f.tree }
@@ -140,7 +140,7 @@ func (e *ProjectForked) apply(p *Project, at Moment) {
 		tree.bytes != e.Bytes || len(p.changesets) > 0 {
 		panic("a fork without its tree, or of a project that has begun")
 	}
-	p.fork = &Fork{
+	p.saved.Fork = &Fork{
 		Project: e.Project, Changeset: e.Changeset, Root: e.Root, Authors: e.Authors,
 		Credits: e.Credits, BundledAuthors: e.BundledAuthors, Imports: e.Imports,
 		License: e.License, Origins: e.Origins, tree: e.Tree,

@@ -83,8 +83,8 @@ func (p *Project) ImportsAt(at *Changeset) (imports []*Import) {
 
 // InheritedImports are those that a project came with, the newest first.
 func (p *Project) InheritedImports() []*Import {
-	if p.fork != nil {
-		return p.fork.Imports
+	if p.saved.Fork != nil {
+		return p.saved.Fork.Imports
 	}
 	return p.bundle().Imports
 }

@@ -173,7 +173,7 @@ func (e *ProjectImported) apply(p *Project, at Moment) {
 	for nth := range e.Changesets {
 		p.publish(&e.Changesets[nth], at.Agent, at.Now)
 	}
-	p.state, p.Status = e.State, e.Status
+	p.saved.State, p.Status = e.State, e.Status
 	for _, handoff := range e.Handoffs {
 		p.keepHandoff(handoff)
 	}

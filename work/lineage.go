@@ -113,7 +113,7 @@ func (f *Fork) origin() FileOrigin {
 // project that it was forked from, and what that and the project itself imported.
 func (p *Project) OriginsAt(at *Changeset) []FileOrigin {
 	var o owed
-	if p.fork != nil {
+	if p.saved.Fork != nil {
 		p.owedForFork(&o)
 	}
 	p.Imports(id.ID{}, func(one *Import) bool {

@@ -44,11 +44,11 @@ type Member struct {
 }
 
 // Members are in the order in which they joined. Callers do not modify the slice.
-func (p *Project) Members() []Member { return p.members }
+func (p *Project) Members() []Member { return p.saved.Members }
 
 // Member finds a member.
 func (p *Project) Member(agent id.ID) (Member, bool) {
-	for _, member := range p.members {
+	for _, member := range p.saved.Members {
 		if member.Agent == agent {
 			return member, true
 		}
@@ -124,7 +124,7 @@ func (c *AddMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, fault.New(fault.MemberExists, "The agent is a member already.").
 			With("role", member.Role.String())
 	}
-	if len(p.members) >= MembersMax {
+	if len(p.saved.Members) >= MembersMax {
 		return Decision{}, errQuota("members", MembersMax)
 	}
 	member := Member{Agent: c.Agent, Role: c.Role, AddedBy: stamp.Agent, AddedAt: stamp.Now}
@@ -201,7 +201,7 @@ type MemberAdded struct {
 }
 
 func (e *MemberAdded) apply(p *Project, _ Moment) {
-	p.members = append(p.members[:len(p.members):len(p.members)], e.Member)
+	p.saved.Members = append(p.saved.Members[:len(p.saved.Members):len(p.saved.Members)], e.Member)
 	p.Version++
 }
 
@@ -213,8 +213,8 @@ type MemberChanged struct {
 }
 
 func (e *MemberChanged) apply(p *Project, _ Moment) {
-	members := make([]Member, len(p.members))
-	copy(members, p.members)
+	members := make([]Member, len(p.saved.Members))
+	copy(members, p.saved.Members)
 	for at := range members {
 		switch {
 		case members[at].Agent == e.Agent:
@@ -226,7 +226,7 @@ func (e *MemberChanged) apply(p *Project, _ Moment) {
 	if e.Role == Owner {
 		p.Owner = e.Agent
 	}
-	p.members = members
+	p.saved.Members = members
 	p.Version++
 }
 
@@ -237,12 +237,12 @@ type MemberRemoved struct {
 }
 
 func (e *MemberRemoved) apply(p *Project, _ Moment) {
-	members := make([]Member, 0, len(p.members))
-	for _, member := range p.members {
+	members := make([]Member, 0, len(p.saved.Members))
+	for _, member := range p.saved.Members {
 		if member.Agent != e.Agent {
 			members = append(members, member)
 		}
 	}
-	p.members = members
+	p.saved.Members = members
 	p.Version++
 }

@@ -88,38 +88,63 @@ type About struct {
 	Status      Status     `cbor:"7,keyasint"`
 }
 
-// Project is one state of a project. Published ones are immutable and safe for any number of
-// readers; the owner of the newest makes the next by Clone and Apply.
-type Project struct {
-	ID id.ID
-	About
-	Kind  ProjectKind
-	Owner id.ID
+// Record holds the public fields of a project that are saved as they are. A field that is added
+// here with a new key is saved and restored without further code.
+type Record struct {
+	ID    id.ID `cbor:"1,keyasint"`
+	About `cbor:"2,keyasint"`
+	Kind  ProjectKind `cbor:"3,keyasint"`
+	Owner id.ID       `cbor:"4,keyasint"`
 	// CreatedAt and UpdatedAt are Unix milliseconds.
-	CreatedAt int64
-	UpdatedAt int64
+	CreatedAt int64 `cbor:"5,keyasint"`
+	UpdatedAt int64 `cbor:"6,keyasint"`
 	// Version counts changes of the record and of the members, Revision all changes.
-	Version  uint64
-	Revision uint64
+	Version  uint64 `cbor:"7,keyasint"`
+	Revision uint64 `cbor:"8,keyasint"`
+}
 
-	members []Member
+// savedFields holds the other fields of a project that are saved as they are. A field that is added
+// here with a new key is saved and restored without further code.
+type savedFields struct {
+	Members []Member `cbor:"9,keyasint"`
+	// Bytes is the size of all live files. Bytes, Languages and Pending are computed when a whole
+	// project is restored; they are saved for listings.
+	Bytes     int64           `cbor:"11,keyasint"`
+	Languages []LanguageCount `cbor:"12,keyasint,omitempty"`
+	// IdempotentFirst is the number of the first stored result that is kept.
+	IdempotentFirst uint64 `cbor:"14,keyasint"`
+	// State is nil until an agent writes one, Checkpoint until there is one.
+	State      *State      `cbor:"19,keyasint,omitempty"`
+	Checkpoint *Checkpoint `cbor:"20,keyasint,omitempty"`
+	// Ended holds the ended work sessions that are kept, the oldest first.
+	Ended []*WorkSession `cbor:"27,keyasint,omitempty"`
+	// Turn is the last one that was taken and not ended; it may have expired.
+	Turn *Turn `cbor:"28,keyasint,omitempty"`
+	// Fork says where the project was forked from; nil where it is not a fork.
+	Fork *Fork `cbor:"35,keyasint,omitempty"`
+	// Pending counts the contributions without a decision.
+	Pending int `cbor:"41,keyasint,omitempty"`
+}
+
+// Project is one state of a project. Published states are immutable and safe for any number of
+// readers; the owner of the newest makes the next by Clone and Apply.
+//
+// A field that must survive a restart belongs in Record or savedFields. The fields below are saved
+// in chunks, or computed from the history when a project is restored.
+type Project struct {
+	Record
+	saved savedFields
+
 	// changesets are in order; the ID of a later one is above that of an earlier one.
 	changesets []*Changeset
 	// live holds the files that stand now, gone those that once stood.
 	live btree.Map[string, *File]
 	gone btree.Map[string, *File]
-	// bytes is the size of all live files.
-	bytes     int64
-	languages []LanguageCount
 
-	// sessions holds the open work sessions, ended those that are over, the oldest first.
+	// sessions holds the open work sessions.
 	sessions roster
-	ended    []*WorkSession
-	// state is nil until somebody writes one, checkpoint until there is one.
-	state      *State
-	checkpoint *Checkpoint
-	handoffs   []*Handoff
-	board      *board
+	handoffs []*Handoff
+	board    *board
 	// boardShared says that an older state has the same board.
 	boardShared   bool
 	verifications verifications
@@ -136,27 +161,19 @@ type Project struct {
 	openWorkspaces []id.ID
 	contributions  shelf[*Contribution]
 	revisions      shelf[*Revision]
-	// pending counts the contributions that are not decided, revisionFiles the paths of all
-	// revisions.
-	pending       int
+	// revisionFiles counts the paths of all revisions.
 	revisionFiles int
 	discussions   shelf[*Discussion]
 	comments      comments
 	watchers      watchers
-	// fork says where the project was forked from; nil where it was not.
-	fork *Fork
 	// shares are what agents left, left the sums of them.
 	shares table[share]
 	left   [leftKinds]int
-	// turn is the last one that was taken and not ended; it may have run out.
-	turn *Turn
 	// texts is the size of the texts of tasks, handoffs, verification records, contributions,
 	// artifacts, imports, discussions and comments.
 	texts int
 
 	idempotent []Idempotent
-	// idempotentFirst is how many stored results have left before the first that is kept.
-	idempotentFirst uint64
 
 	// bundled is nil unless the project was made of a bundle.
 	bundled *Imported
@@ -229,7 +246,7 @@ func (p *Project) Has(kind id.Prefix, thing id.ID) (has bool) {
 
 // Languages are those of the live files, the most frequent first.
 func (p *Project) Languages() []string {
-	counts := slices.Clone(p.languages)
+	counts := slices.Clone(p.saved.Languages)
 	slices.SortStableFunc(counts, func(a, b LanguageCount) int { return b.Files - a.Files })
 	names := make([]string, len(counts))
 	for at, count := range counts {
@@ -241,7 +258,7 @@ func (p *Project) Languages() []string {
 // SameLanguages reports whether the live files of two states are in the same languages. It may say
 // no where only their order is another.
 func (p *Project) SameLanguages(other *Project) bool {
-	return slices.EqualFunc(p.languages, other.languages, func(a, b LanguageCount) bool {
+	return slices.EqualFunc(p.saved.Languages, other.saved.Languages, func(a, b LanguageCount) bool {
 		return a.Language == b.Language
 	})
 }
@@ -384,7 +401,7 @@ func (e *ProjectCreated) apply(p *Project, at Moment) {
 	p.ID, p.Kind, p.About, p.Owner = e.ID, e.Kind, e.About, e.Owner
 	p.CreatedAt, p.UpdatedAt = at.Now, at.Now
 	p.Version = 1
-	p.members = []Member{{Agent: e.Owner, Role: Owner, AddedBy: e.Owner, AddedAt: at.Now}}
+	p.saved.Members = []Member{{Agent: e.Owner, Role: Owner, AddedBy: e.Owner, AddedAt: at.Now}}
 }
 
 // ProjectUpdated is the event of another record; it carries the whole.

@@ -12,15 +12,7 @@ import (
 const changesetsAheadMax = 1 << 16
 
 func (r *headRecord) project() *Project {
-	return &Project{
-		ID: r.ID, About: r.About, Kind: r.Kind, Owner: r.Owner,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-		Version: r.Version, Revision: r.Revision,
-		members: r.Members, bytes: r.Bytes, languages: r.Languages,
-		idempotentFirst: r.IdempotentFirst,
-		state:           r.State, checkpoint: r.Checkpoint, ended: r.Ended,
-		turn: r.Turn, fork: r.Fork,
-	}
+	return &Project{Record: r.Record, saved: r.savedFields}
 }
 
 // RestoreSummary reads a saved head for listings: the record, its members and its counts. History
@@ -31,7 +23,6 @@ func RestoreSummary(head []byte) (*Project, error) {
 		return nil, fmt.Errorf("project head: %w", err)
 	}
 	p := record.project()
-	p.pending = record.Pending
 	p.summary = &summary{
 		Files: record.Files, Changesets: record.Changesets, Watchers: valueOr(record.Watchers, 0),
 		head: &Changeset{
@@ -64,13 +55,13 @@ func Restore(
 		return nil, fmt.Errorf("project head: %w", err)
 	}
 	p := record.project()
-	p.bytes, p.languages = 0, nil
+	p.saved.Bytes, p.saved.Languages, p.saved.Pending = 0, nil, 0
 	if record.Changesets < max(1, len(record.Tail)) {
 		return nil, errors.New("project head: no history, or less than its tail")
 	}
-	if p.fork != nil {
+	if p.saved.Fork != nil {
 		var err error
-		if p.fork.tree, err = tree(p.fork.Root); err != nil {
+		if p.saved.Fork.tree, err = tree(p.saved.Fork.Root); err != nil {
 			return nil, err
 		}
 	}
@@ -84,12 +75,12 @@ func Restore(
 	}
 	p.republish(record.Tail)
 	if len(p.changesets) != record.Changesets || p.live.Len() != record.Files ||
-		p.bytes != record.Bytes {
+		p.saved.Bytes != record.Bytes {
 		return nil, fmt.Errorf("project head: %d changesets, %d files, %d bytes; the history has "+
 			"%d, %d, %d", record.Changesets, record.Files, record.Bytes,
-			len(p.changesets), p.live.Len(), p.bytes)
+			len(p.changesets), p.live.Len(), p.saved.Bytes)
 	}
-	p.languages = record.Languages
+	p.saved.Languages = record.Languages
 	if err := p.restoreSessions(&record); err != nil {
 		return nil, err
 	}

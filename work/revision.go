@@ -299,9 +299,9 @@ func (p *Project) restoreContributions(
 			}
 			p.countContribution(one, 1)
 		})
-	if err == nil && misplaced == nil && (named != head.Revisions || p.pending != head.Pending) {
+	if err == nil && misplaced == nil && (named != head.Revisions || p.saved.Pending != head.Pending) {
 		err = fmt.Errorf("project head: %d revisions, %d contributions pending; the chunks have "+
-			"%d, %d", head.Revisions, head.Pending, named, p.pending)
+			"%d, %d", head.Revisions, head.Pending, named, p.saved.Pending)
 	}
 	return errors.Join(err, misplaced)
 }

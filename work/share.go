@@ -121,8 +121,8 @@ func (p *Project) leaveToday(agent id.ID, at int64, count func(s *share)) {
 // leftByGuests is how much of a kind agents left that are no members now.
 func (p *Project) leftByGuests(kind left) int {
 	guests := p.left[kind]
-	for at := range p.members {
-		guests -= p.shareOf(p.members[at].Agent).counts[kind]
+	for at := range p.saved.Members {
+		guests -= p.shareOf(p.saved.Members[at].Agent).counts[kind]
 	}
 	return guests
 }

@@ -18,28 +18,16 @@ type summary struct {
 
 // headRecord is the saved project without its full chunks.
 type headRecord struct {
-	ID              id.ID             `cbor:"1,keyasint"`
-	About           About             `cbor:"2,keyasint"`
-	Kind            ProjectKind       `cbor:"3,keyasint"`
-	Owner           id.ID             `cbor:"4,keyasint"`
-	CreatedAt       int64             `cbor:"5,keyasint"`
-	UpdatedAt       int64             `cbor:"6,keyasint"`
-	Version         uint64            `cbor:"7,keyasint"`
-	Revision        uint64            `cbor:"8,keyasint"`
-	Members         []Member          `cbor:"9,keyasint"`
-	Files           int               `cbor:"10,keyasint"`
-	Bytes           int64             `cbor:"11,keyasint"`
-	Languages       []LanguageCount   `cbor:"12,keyasint,omitempty"`
-	Changesets      int               `cbor:"13,keyasint"`
-	IdempotentFirst uint64            `cbor:"14,keyasint"`
-	Idempotent      []Idempotent      `cbor:"15,keyasint,omitempty"`
-	Tail            []changesetRecord `cbor:"16,keyasint,omitempty"`
+	Record
+	savedFields
+	Files      int               `cbor:"10,keyasint"`
+	Changesets int               `cbor:"13,keyasint"`
+	Idempotent []Idempotent      `cbor:"15,keyasint,omitempty"`
+	Tail       []changesetRecord `cbor:"16,keyasint,omitempty"`
 	// Head repeats the newest changeset without its operations, for listings.
 	Head changesetRecord `cbor:"17,keyasint"`
 	// IdempotentEnd is the number of the next result; Idempotent holds those behind the last chunk.
-	IdempotentEnd uint64      `cbor:"18,keyasint,omitempty"`
-	State         *State      `cbor:"19,keyasint,omitempty"`
-	Checkpoint    *Checkpoint `cbor:"20,keyasint,omitempty"`
+	IdempotentEnd uint64 `cbor:"18,keyasint,omitempty"`
 	// Handoffs counts all; HandoffTail holds those behind the last full chunk.
 	Handoffs    int        `cbor:"21,keyasint,omitempty"`
 	HandoffTail []*Handoff `cbor:"22,keyasint,omitempty"`
@@ -48,26 +36,20 @@ type headRecord struct {
 	TaskCounts []int          `cbor:"24,keyasint,omitempty"`
 	Leases     []leaseRecord  `cbor:"25,keyasint,omitempty"`
 	Sessions   []*WorkSession `cbor:"26,keyasint,omitempty"`
-	Ended      []*WorkSession `cbor:"27,keyasint,omitempty"`
-	Turn       *Turn          `cbor:"28,keyasint,omitempty"`
 	// Workspaces counts all.
 	Workspaces int `cbor:"29,keyasint,omitempty"`
 	Artifacts  int `cbor:"31,keyasint,omitempty"`
 	Imports    int `cbor:"32,keyasint,omitempty"`
 	Relations  int `cbor:"33,keyasint,omitempty"`
-	// Contributions and Revisions count all; Pending those contributions that are not decided, for
-	// listings.
+	// Contributions and Revisions count all.
 	Contributions int `cbor:"30,keyasint,omitempty"`
 	Revisions     int `cbor:"40,keyasint,omitempty"`
-	Pending       int `cbor:"41,keyasint,omitempty"`
 	// Verifications counts all; Tally those about the project itself, for listings.
 	Verifications int   `cbor:"34,keyasint,omitempty"`
 	Tally         Tally `cbor:"37,keyasint,omitzero"`
 	// Latest and LatestFailed complete the evidence for the project itself, for listings.
 	Latest       *VerificationDigest `cbor:"50,keyasint,omitempty"`
 	LatestFailed *VerificationDigest `cbor:"51,keyasint,omitempty"`
-	// Fork names the tree that stands for the operations of the first changeset.
-	Fork *Fork `cbor:"35,keyasint,omitempty"`
 	// Bundled says that there is a chunk of what is kept of a bundle.
 	Bundled bool `cbor:"38,keyasint,omitempty"`
 	// Discussions and Comments count all; Watchers those who watch now, nil where nobody ever did.
@@ -120,7 +102,7 @@ func recordOf(c *Changeset) changesetRecord {
 func (p *Project) records(from, to int) []changesetRecord {
 	records := make([]changesetRecord, to-from)
 	for at, changeset := range p.changesets[from:to] {
-		if p.fork != nil && changeset.Sequence == 1 {
+		if p.saved.Fork != nil && changeset.Sequence == 1 {
 			whole := *changeset
 			whole.Ops = nil
 			changeset = &whole
@@ -266,7 +248,7 @@ func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 	case BundleChunk:
 		return encoding.Marshal(p.bundled)
 	case ResultsChunk:
-		first := max(p.idempotentFirst, uint64(from))
+		first := max(p.saved.IdempotentFirst, uint64(from))
 		return encoding.Marshal(&resultsRecord{
 			First: first, Results: p.results(first, uint64(to)),
 		})
@@ -276,7 +258,7 @@ func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 
 // results are the kept ones with the numbers [first, end).
 func (p *Project) results(first, end uint64) []Idempotent {
-	return p.idempotent[first-p.idempotentFirst : end-p.idempotentFirst]
+	return p.idempotent[first-p.saved.IdempotentFirst : end-p.saved.IdempotentFirst]
 }
 
 // EncodeHead is the saved form of all but the full chunks.
@@ -291,27 +273,20 @@ func (p *Project) EncodeHead() ([]byte, error) {
 	p.sessions.scan(func(s *WorkSession) bool { open = append(open, s); return true })
 	evidence := p.OwnEvidence()
 	return encoding.Marshal(&headRecord{
-		ID: p.ID, About: p.About, Kind: p.Kind, Owner: p.Owner,
-		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
-		Version: p.Version, Revision: p.Revision,
-		Members: p.members, Files: p.live.Len(), Bytes: p.bytes, Languages: p.languages,
-		Changesets:      len(p.changesets),
-		IdempotentFirst: kept, IdempotentEnd: last,
-		Idempotent: p.results(max(kept, uint64(resultsEnd)*ChunkLen), last),
-		Tail:       p.records(historyEnd*ChunkLen, len(p.changesets)),
-		Head:       head,
-		State:      p.state,
-		Checkpoint: p.checkpoint,
-		Handoffs:   len(p.handoffs), HandoffTail: p.handoffs[handoffsEnd*HandoffChunk.Len():],
+		Record: p.Record, savedFields: p.saved, Files: p.live.Len(),
+		Changesets:    len(p.changesets),
+		IdempotentEnd: last,
+		Idempotent:    p.results(max(kept, uint64(resultsEnd)*ChunkLen), last),
+		Tail:          p.records(historyEnd*ChunkLen, len(p.changesets)),
+		Head:          head,
+		Handoffs:      len(p.handoffs), HandoffTail: p.handoffs[handoffsEnd*HandoffChunk.Len():],
 		Tasks: p.tasks().len(), TaskCounts: p.tasks().countList(), Leases: p.tasks().leases(),
-		Sessions: open, Ended: p.ended,
-		Turn: p.turn, Workspaces: p.workspaces.len(),
-		Contributions: p.contributions.len(), Revisions: p.revisions.len(), Pending: p.pending,
+		Sessions: open, Workspaces: p.workspaces.len(),
+		Contributions: p.contributions.len(), Revisions: p.revisions.len(),
 		Artifacts: p.artifacts.len(), Imports: p.imports.len(),
 		Bundled:   p.bundled != nil,
 		Relations: p.relations.len(), Verifications: p.verifications.len(),
 		Tally: evidence.Tally, Latest: evidence.Latest, LatestFailed: evidence.LatestFailed,
-		Fork:        p.fork,
 		Discussions: p.discussions.len(), Comments: p.comments.len(),
 		Watchers: p.watchers.count(),
 	})

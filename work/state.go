@@ -36,8 +36,8 @@ type State struct {
 // State is the newest version. That of a project which nobody has described is empty; its version
 // is 1 and it is as old as the project.
 func (p *Project) State() *State {
-	if p.state != nil {
-		return p.state
+	if p.saved.State != nil {
+		return p.saved.State
 	}
 	first := p.changesets[0]
 	return &State{
@@ -93,7 +93,7 @@ type StateUpdated struct {
 }
 
 func (e *StateUpdated) apply(p *Project, at Moment) {
-	p.state = &State{
+	p.saved.State = &State{
 		Statement: e.Statement, Changeset: e.Changeset, Version: p.State().Version + 1,
 		UpdatedBy: at.Agent, UpdatedAt: at.Now,
 	}

@@ -74,15 +74,15 @@ func (t *Tree) plant(p *Project, first *Changeset) {
 	// A copy gives both sides new marks of what they own, and the tree's own may not be written.
 	shared := t.files
 	p.live = *shared.Copy()
-	p.bytes, p.languages = t.bytes, t.languages
+	p.saved.Bytes, p.saved.Languages = t.bytes, t.languages
 	first.Ops, first.AddedBytes = t.ops, t.bytes
 }
 
 // TreeAt is the tree as it stood after a changeset. That of a fork that has not changed yet is the
 // one that it began with. Of a tree like it, if there is one, it takes what both have.
 func (p *Project) TreeAt(at *Changeset, like *Tree) *Tree {
-	if p.fork != nil && at.Sequence == 1 {
-		return p.fork.tree
+	if p.saved.Fork != nil && at.Sequence == 1 {
+		return p.saved.Fork.tree
 	}
 	var ops []Op
 	var languages []string
@@ -146,9 +146,9 @@ func (p *Project) AuthorsAt(at *Changeset) []InheritedAuthor {
 		// What came with a bundle is the work of others.
 		counts[p.changesets[0].Author] -= min(at.Sequence, uint32(len(p.bundled.Changesets)))
 	}
-	if p.fork != nil {
+	if p.saved.Fork != nil {
 		counts[p.changesets[0].Author]--
-		for _, one := range p.fork.Authors {
+		for _, one := range p.saved.Fork.Authors {
 			counts[one.Agent] += one.Changesets
 		}
 	}

@@ -16,10 +16,10 @@ type Turn struct {
 
 // Turn is the one that is held now.
 func (p *Project) Turn(now int64) (*Turn, bool) {
-	if p.turn == nil || now >= p.turn.ExpiresAt {
+	if p.saved.Turn == nil || now >= p.saved.Turn.ExpiresAt {
 		return nil, false
 	}
-	return p.turn, true
+	return p.saved.Turn, true
 }
 
 // requireNoTurnOfOthers refuses writers of files while another agent holds the turn: TURN_HELD.
@@ -118,7 +118,7 @@ type TurnTaken struct {
 }
 
 func (e *TurnTaken) apply(p *Project, at Moment) {
-	p.turn = &Turn{Agent: at.Agent, Workspace: e.Workspace, ExpiresAt: e.ExpiresAt}
+	p.saved.Turn = &Turn{Agent: at.Agent, Workspace: e.Workspace, ExpiresAt: e.ExpiresAt}
 }
 
 // TurnRenewed is the event of a write in the workspace of a turn.
@@ -127,9 +127,9 @@ type TurnRenewed struct {
 }
 
 func (e *TurnRenewed) apply(p *Project, _ Moment) {
-	next := *p.turn
+	next := *p.saved.Turn
 	next.ExpiresAt = e.ExpiresAt
-	p.turn = &next
+	p.saved.Turn = &next
 }
 
 // renewed is the event that a write in a workspace adds where it belongs to a turn.
@@ -226,7 +226,7 @@ func (e *WorkspacePublished) apply(p *Project, at Moment) {
 		// What it changed is said by the changeset.
 		next.Files, next.Conflicts = nil, nil
 	})
-	if p.turn != nil && p.turn.Workspace == e.Workspace {
-		p.turn = nil
+	if p.saved.Turn != nil && p.saved.Turn.Workspace == e.Workspace {
+		p.saved.Turn = nil
 	}
 }

@@ -64,9 +64,9 @@ func (p *Project) WorkSession(wanted id.ID) (found *WorkSession, ok bool) {
 		}
 		return found == nil
 	})
-	for at := len(p.ended) - 1; at >= 0 && found == nil; at-- {
-		if p.ended[at].ID == wanted {
-			found = p.ended[at]
+	for at := len(p.saved.Ended) - 1; at >= 0 && found == nil; at-- {
+		if p.saved.Ended[at].ID == wanted {
+			found = p.saved.Ended[at]
 		}
 	}
 	return found, found != nil
@@ -74,7 +74,7 @@ func (p *Project) WorkSession(wanted id.ID) (found *WorkSession, ok bool) {
 
 // WorkSessions are all that are kept, the newest first.
 func (p *Project) WorkSessions() []*WorkSession {
-	list := slices.Clone(p.ended)
+	list := slices.Clone(p.saved.Ended)
 	p.sessions.scan(func(s *WorkSession) bool { list = append(list, s); return true })
 	slices.SortFunc(list, func(a, b *WorkSession) int { return b.ID.Compare(a.ID) })
 	return list
@@ -225,8 +225,8 @@ func (p *Project) end(open *WorkSession, now int64, summary string, handoff id.I
 	ended := *open
 	ended.EndedAt, ended.Summary, ended.Handoff = now, summary, handoff
 	p.sessions.remove(open.Agent)
-	if len(p.ended) >= WorkSessionsMax {
-		p.ended = p.ended[1:]
+	if len(p.saved.Ended) >= WorkSessionsMax {
+		p.saved.Ended = p.saved.Ended[1:]
 	}
-	p.ended = append(p.ended, &ended)
+	p.saved.Ended = append(p.saved.Ended, &ended)
 }

@@ -422,8 +422,8 @@ func (p *Project) restoreWorkspaces(head *headRecord, chunk func(Chunk) ([]byte,
 	if err != nil || misplaced != nil {
 		return errors.Join(err, misplaced)
 	}
-	if p.turn != nil {
-		if w, known := p.Workspace(p.turn.Workspace); !known || w.Status.Final() {
+	if p.saved.Turn != nil {
+		if w, known := p.Workspace(p.saved.Turn.Workspace); !known || w.Status.Final() {
 			return errors.New("project head: a turn without a workspace")
 		}
 	}

@@ -22,8 +22,8 @@ func (p *Project) WorkspaceExpiry(w *Workspace) int64 {
 		lasts = EmptyWorkspaceSeconds
 	}
 	expires := active + lasts*1000
-	if p.turn != nil && p.turn.Workspace == w.ID {
-		expires = max(expires, p.turn.ExpiresAt)
+	if p.saved.Turn != nil && p.saved.Turn.Workspace == w.ID {
+		expires = max(expires, p.saved.Turn.ExpiresAt)
 	}
 	return expires
 }
@@ -158,8 +158,8 @@ func (e *WorkspaceEnded) apply(p *Project, at Moment) {
 		at.Now = 0
 	}
 	p.changeWorkspace(e.Workspace, at, (*Workspace).close)
-	if p.turn != nil && p.turn.Workspace == e.Workspace {
-		p.turn = nil
+	if p.saved.Turn != nil && p.saved.Turn.Workspace == e.Workspace {
+		p.saved.Turn = nil
 	}
 }
 
