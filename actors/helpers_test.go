@@ -68,15 +68,14 @@ func register(t testing.TB, e *Engine, handle string) id.ID {
 func createProject(t testing.TB, e *Engine, owner id.ID, visibility work.Visibility) id.ID {
 	t.Helper()
 	project := e.stamp(owner).ID(0)
-	_, err := e.Do(api.Order{Project: project, Agent: owner, Command: &work.CreateProject{
-		ID: project, Kind: work.Standard, About: work.About{
-			Name: "project", Visibility: visibility, Reuse: work.AllowReuse, License: "MIT",
-		},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustDo(t, e, project, owner, creationOf(project, visibility))
 	return project
+}
+
+func creationOf(project id.ID, visibility work.Visibility) *work.CreateProject {
+	return &work.CreateProject{ID: project, Kind: work.Standard, About: work.About{
+		Name: "project", Visibility: visibility, Reuse: work.AllowReuse, License: "MIT",
+	}}
 }
 
 func putOf(path, content string) *work.PutFile {
@@ -136,6 +135,9 @@ func fullState(t testing.TB, e *Engine) map[string]string {
 	identity := e.Identity()
 	for agent := range identity.Agents(id.ID{}) {
 		state[agentKey(agent.ID)] = string(identity.EncodeAgent(agent.ID))
+	}
+	for report := range identity.Reports(id.ID{}) {
+		state[reportKey(report.ID)] = string(identity.EncodeReport(report.ID))
 	}
 	state[challengesKey] = string(identity.EncodeChallenges())
 	for _, agent := range e.inbox.Agents() {

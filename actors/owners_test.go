@@ -17,11 +17,7 @@ import (
 func createOf(t testing.TB, e *Engine, owner id.ID, family byte, v work.Visibility) id.ID {
 	t.Helper()
 	project := e.stamp(owner).In(id.New(0, [10]byte{family, 1, 2, 255})).ID(0)
-	mustDo(t, e, project, owner, &work.CreateProject{
-		ID: project, Kind: work.Standard, About: work.About{
-			Name: "project", Visibility: v, Reuse: work.AllowReuse, License: "MIT",
-		},
-	})
+	mustDo(t, e, project, owner, creationOf(project, v))
 	return project
 }
 

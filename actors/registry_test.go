@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"pws/api"
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -136,6 +138,84 @@ func TestUnnotedProjectStaysInMemory(t *testing.T) {
 	}
 	if p, err := e.Summary(project); err != nil || p == nil {
 		t.Fatalf("the project is missing: %v", err)
+	}
+}
+
+// TestSweepAtEachStepOfASave starts an engine whose projects are in the log alone, and sweeps at
+// each step of its first snapshot: no project leaves the registry.
+func TestSweepAtEachStepOfASave(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	mustPut(t, e, project, owner, "a", "1")
+	want := fullState(t, e)
+	again := start(t, quiet(crashCopy(t, e.config.Dir)))
+	again.saver.hook = func(step string) error {
+		again.sweep(again.clock.Now() + 1000)
+		if _, known := again.handles.Load(project); !known {
+			t.Errorf("a sweep behind the step %q forgets a project", step)
+		}
+		return nil
+	}
+	saveAll(t, again)
+	sameState(t, "behind the snapshot", want, fullState(t, again))
+	saved := start(t, quiet(crashCopy(t, again.config.Dir)))
+	sameState(t, "behind a kill", want, fullState(t, saved))
+}
+
+// TestOutOfServiceOutlastsSweeps has an event panic in a project that exists, and in one that is
+// being made: neither takes orders behind a sweep, and what was published stays readable.
+func TestOutOfServiceOutlastsSweeps(t *testing.T) {
+	e, existing, owner := oneProject(t, nil)
+	saveAll(t, e)
+	made := e.stamp(owner).ID(0)
+	commands := map[id.ID]work.Command{
+		existing: putOf("a", "1"), made: creationOf(made, work.Public),
+	}
+	for project := range commands {
+		h, _ := e.handles.LoadOrStore(project, &handle{id: project})
+		a := &projectActor{engine: e, handle: h}
+		fits := a.apply(new(work.Project), []work.Event{new(work.ContributionReviewed)}, work.Moment{})
+		if fits {
+			t.Fatal("an event that does not fit was applied")
+		}
+	}
+	for round := range 2 {
+		if passivated := e.sweep(e.clock.Now() + 1000); passivated != 0 {
+			t.Errorf("%d projects left memory", passivated)
+		}
+		for project, command := range commands {
+			_, err := e.Do(api.Order{Project: project, Agent: owner, Command: command})
+			if !errors.Is(err, errBroken) {
+				t.Errorf("round %d: %T is answered with %v", round, command, err)
+			}
+		}
+	}
+	if viewOf(t, e, existing) == nil || viewOf(t, e, made) != nil {
+		t.Error("what is published is another")
+	}
+}
+
+// TestRetiredHandleTakesNoOrder finds a handle, and uses it when a sweep has dropped it: the order
+// goes to the handle that is in the registry then.
+func TestRetiredHandleTakesNoOrder(t *testing.T) {
+	e, _, owner := oneProject(t, nil)
+	project := e.stamp(owner).ID(0)
+	refused := creationOf(project, work.Public)
+	refused.About.Reuse = 0
+	creation := api.Order{Project: project, Agent: owner, Command: refused}
+	if _, err := e.Do(creation); fault.CodeOf(err) != fault.ReusePolicyRequired {
+		t.Fatalf("a public project without a policy: %v", err)
+	}
+	found, _ := e.handles.Load(project)
+	e.sweep(e.clock.Now() + 1000)
+	creation.Command = creationOf(project, work.Public)
+	if _, err := e.order(found, creation); err != errRetired {
+		t.Errorf("a handle that a sweep has dropped answers with %v", err)
+	}
+	if found.view.Load() != nil || viewOf(t, e, project) != nil {
+		t.Error("it has made the project")
+	}
+	if _, err := e.Do(creation); err != nil || viewOf(t, e, project) == nil {
+		t.Errorf("the project is not there: %v", err)
 	}
 }
 
