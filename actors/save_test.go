@@ -1,10 +1,14 @@
 package actors
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"pws/api"
+	"pws/identity"
+	"pws/internal/id"
 	"pws/work"
 )
 
@@ -54,5 +58,186 @@ func TestPassiveBetweenTwoSaves(t *testing.T) {
 	sameState(t, "after a kill", want, fullState(t, again))
 	if list, err := again.PublicProjects(api.ListPosition{}, 10); err != nil || len(list) != 1 {
 		t.Fatalf("%d projects are listed: %v", len(list), err)
+	}
+}
+
+// rewrite puts a section into the snapshot of an engine, as old as the one that is there.
+func rewrite(t *testing.T, e *Engine, key string, section []byte) {
+	t.Helper()
+	position, there := e.snapshot.SectionPosition(key)
+	if !there {
+		t.Fatalf("there is no section %q", key)
+	}
+	writer, err := e.snapshot.Begin()
+	if err == nil {
+		err = writer.Put(key, position, section)
+	}
+	if err == nil {
+		err = writer.Commit(e.snapshot.Position())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// staysInTheLog saves while a project cannot be loaded: its entries stay in the log for a start,
+// and it is saved once it can be loaded.
+func staysInTheLog(t *testing.T, e *Engine, spoil, mend func(e *Engine)) {
+	t.Helper()
+	want, newest := fullState(t, e), e.wal.Stats().Last
+	again := start(t, quiet(crashCopy(t, e.config.Dir)))
+	spoil(again)
+	for round := range 2 {
+		saveAll(t, again)
+		if covered := again.snapshot.Position(); covered >= newest {
+			t.Errorf("snapshot %d covers %d, and entry %d was left out", round, covered, newest)
+		}
+	}
+	killed := start(t, quiet(crashCopy(t, again.config.Dir)))
+	mend(killed)
+	sameState(t, "behind a kill", want, fullState(t, killed))
+	mend(again)
+	saveAll(t, again)
+	if covered := again.snapshot.Position(); covered < newest {
+		t.Errorf("the last snapshot covers %d, and nothing was left out up to %d", covered, newest)
+	}
+	saved := start(t, quiet(crashCopy(t, again.config.Dir)))
+	sameState(t, "behind the last snapshot", want, fullState(t, saved))
+}
+
+func TestProjectWhoseSectionIsDamagedStaysInTheLog(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	saveAll(t, e)
+	head, _, _, err := e.snapshot.Read(headKey(project))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, e, project, owner, "a", "1")
+	staysInTheLog(t, e,
+		func(e *Engine) { rewrite(t, e, headKey(project), []byte("no project")) },
+		func(e *Engine) { rewrite(t, e, headKey(project), head) })
+}
+
+func TestProjectWhoseEntriesDoNotFitStaysInTheLog(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	mustPut(t, e, project, owner, "a", "1")
+	unfit := replayed{position: 1 << 40, entry: entry{
+		target: targetProject, id: project, events: eventOf(t, new(work.ContributionReviewed)),
+	}}
+	change := func(e *Engine, tail func(before []replayed) []replayed) {
+		h, known := e.handles.Load(project)
+		if !known {
+			t.Fatal("the project is lost")
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.mu.tail = tail(h.mu.tail)
+	}
+	staysInTheLog(t, e, func(e *Engine) {
+		change(e, func(before []replayed) []replayed { return append(before, unfit) })
+	}, func(e *Engine) {
+		change(e, func(before []replayed) []replayed {
+			return slices.DeleteFunc(before, func(in replayed) bool {
+				return in.position == unfit.position
+			})
+		})
+	})
+}
+
+// TestSaveWritesOnlyWhatChanged expects of each snapshot the sections of what has changed since the
+// one before.
+func TestSaveWritesOnlyWhatChanged(t *testing.T) {
+	e, project, _ := oneProject(t, nil)
+	saveAll(t, e)
+	var reports []id.ID
+	identify := func(command identity.Command) string {
+		t.Helper()
+		done, err := e.DoIdentity(identityOrderOf(command))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports = append(reports, done.Result.(*identity.ReportMade).Report.ID)
+		return reportKey(reports[len(reports)-1])
+	}
+	complaint := &identity.MakeReport{
+		Type: identity.ReportedProject, Entity: project, Reason: identity.ReasonSpam,
+	}
+	for _, step := range []struct {
+		name   string
+		change func() (key string)
+	}{
+		{"nothing", nil},
+		{"a report", func() string { return identify(complaint) }},
+		{"nothing again", nil},
+		{"another report", func() string { return identify(complaint) }},
+		{"an agent", func() string { return agentKey(register(t, e, "another")) }},
+		{"a report that is handled", func() string {
+			return identify(&identity.HandleReport{Report: reports[0]})
+		}},
+		{"nothing at the end", nil},
+	} {
+		before, want := maps.Collect(e.sectionKeys("")), []string{}
+		if step.change != nil {
+			want = append(want, step.change(), challengesKey)
+			slices.Sort(want)
+		}
+		saveAll(t, e)
+		after, moved := maps.Collect(e.sectionKeys("")), []string{}
+		for key, position := range after {
+			if position != before[key] {
+				moved = append(moved, key)
+			}
+		}
+		slices.Sort(moved)
+		written := e.snapshot.Stats().LastRun.Sections
+		if !slices.Equal(moved, want) || written != len(want) {
+			t.Errorf("%s: %d sections are written, of which %q are new; want %q", step.name, written,
+				moved, want)
+		}
+	}
+}
+
+// TestStartKeepsNothingThatIsSaved starts with a log whose newest entries are in the snapshot, and
+// with one whose newest entries are in the sections alone, which were written AFTER the position of
+// the snapshot was taken. None of them waits to be applied, and no project has to be saved again.
+func TestStartKeepsNothingThatIsSaved(t *testing.T) {
+	for name, racing := range map[string]bool{"in the snapshot": false, "in the sections": true} {
+		t.Run(name, func(t *testing.T) {
+			e, project, owner := oneProject(t, nil)
+			mustPut(t, e, project, owner, "a", "1")
+			e.saver.hook = func(step string) error {
+				if racing && step == "position" {
+					register(t, e, "late")
+					mustPut(t, e, project, owner, "b", "2")
+				}
+				return nil
+			}
+			saveAll(t, e)
+			behind := e.wal.Stats().Last - e.snapshot.Position()
+			if racing != (behind > 0) {
+				t.Fatalf("the log has %d entries behind the snapshot", behind)
+			}
+			again, found, err := Open(quiet(crashCopy(t, e.config.Dir)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { stop(t, again) })
+			if found.Entries != behind {
+				t.Errorf("%d entries are replayed, want %d", found.Entries, behind)
+			}
+			if got, want := again.blobs.RecentBytes(), e.blobs.RecentBytes(); got != want {
+				t.Errorf("%d bytes of contents wait to be packed, want %d", got, want)
+			}
+			h, _ := again.handles.Load(project)
+			if len(h.mu.tail) != 0 || viewsLoaded(again) != 0 {
+				t.Errorf("%d entries wait to be applied, and %d projects are loaded", len(h.mu.tail),
+					viewsLoaded(again))
+			}
+			saveAll(t, again)
+			if written := again.snapshot.Stats().LastRun.Sections; written != 0 {
+				t.Errorf("%d sections are written again", written)
+			}
+			sameState(t, "behind a kill", fullState(t, e), fullState(t, again))
+		})
 	}
 }
