@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pws/api"
 	"pws/identity"
 	"pws/internal/disk"
 	"pws/internal/fault"
@@ -152,6 +153,50 @@ func TestNearlyFullDisk(t *testing.T) {
 			t.Errorf("%d lines with %q:\n%s", got, line, out.String())
 		}
 	}
+}
+
+// TestRefusedEntryLeavesNoTrace has a nearly full disk refuse an entry of identity and one of a
+// project: what is decided later, on the same disk and on one with space, knows nothing of them.
+func TestRefusedEntryLeavesNoTrace(t *testing.T) {
+	var free atomic.Int64
+	free.Store(1 << 40)
+	e := start(t, smallDisk(t.TempDir(), &free))
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Private)
+	before := fullState(t, e)
+	complaint := identityOrderOf(&identity.MakeReport{
+		Agent: owner, Type: identity.ReportedProject, Entity: project, Reason: identity.ReasonSpam,
+	})
+	free.Store(64*mib - 1)
+	settleSpace(t, e, false)
+	if _, err := e.DoIdentity(complaint); !refusedForSpace(err) {
+		t.Fatalf("a report on a nearly full disk: %v", err)
+	}
+	if _, err := put(e, project, owner, "refused", "1"); !refusedForSpace(err) {
+		t.Fatalf("a write on a nearly full disk: %v", err)
+	}
+	if done, err := e.DoIdentity(pruneOrder); err != nil || done.State != e.Identity() {
+		t.Errorf("identity decides on another state than the published one: %v", err)
+	}
+	nothing := api.Order{Project: project, Agent: owner, Command: new(work.UnwatchProject)}
+	if done, err := e.Do(nothing); err != nil || done.Project != viewOf(t, e, project) {
+		t.Errorf("the project decides on another state than the published one: %v", err)
+	}
+	sameState(t, "refused", before, fullState(t, e))
+	free.Store(1 << 40)
+	settleSpace(t, e, true)
+	if _, err := e.DoIdentity(complaint); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, e, project, owner, "taken", "1")
+	if reports := e.Identity().Counts().Reports; reports != 1 {
+		t.Errorf("there are %d reports, want 1", reports)
+	}
+	if files := viewOf(t, e, project).FilesCount(); files != 1 {
+		t.Errorf("there are %d files, want 1", files)
+	}
+	again := start(t, quiet(crashCopy(t, e.config.Dir)))
+	sameState(t, "behind a kill", fullState(t, e), fullState(t, again))
 }
 
 // lockedBuffer is a log that is read while it is written.
