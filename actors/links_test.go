@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -76,6 +77,44 @@ func TestLinksLast(t *testing.T) {
 	stop(t, e)
 	if _, err := Verify(config.Dir); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLinksAreSavedEachTime changes what a project names, and who may read it, between snapshots of
+// one engine. A start that has the snapshot alone finds all of it.
+func TestLinksAreSavedEachTime(t *testing.T) {
+	e, project, ann := oneProject(t, nil)
+	bob := register(t, e, "bob")
+	var others []id.ID
+	for range 2 {
+		others = append(others, createProject(t, e, ann, work.Public))
+	}
+	mustPut(t, e, others[0], ann, "lib/a", "shared")
+	artifact := offer(t, e, others[0], ann, "lib")
+	for at, command := range []work.Command{
+		relate(others[0]), relate(others[1]), importing(t, e, artifact, ann, "v"),
+		importing(t, e, artifact, ann, "w"),
+		&work.UpdateProject{Visibility: work.Private, Reuse: work.AllowReuse},
+		&work.AddMember{Agent: bob, Role: work.Maintainer},
+	} {
+		mustDo(t, e, project, ann, command)
+		mustPut(t, e, project, ann, "other", fmt.Sprint(at))
+		saveAll(t, e)
+		what := fmt.Sprintf("%d, %T", at, command)
+		dir := crashCopy(t, e.config.Dir)
+		if _, err := Verify(dir); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		again := start(t, quiet(dir))
+		checkLinks(t, what, again)
+		for _, agent := range []id.ID{ann, bob, {}} {
+			link := index.Link{Kind: index.LinkImport, Thing: artifact}
+			got, want := again.CountLinked(link, agent), e.CountLinked(link, agent)
+			if got != want {
+				t.Errorf("%s: %d imports are counted, want %d", what, got, want)
+			}
+		}
+		stop(t, again)
 	}
 }
 
