@@ -82,9 +82,11 @@ func saveSteps(t *testing.T) (names []string) {
 	return names
 }
 
-// TestSaveRacedAtEachStep lets writers act at each step of a snapshot: a kill behind it, and behind
-// one more, loses nothing of what was answered, and applies nothing twice.
-func TestSaveRacedAtEachStep(t *testing.T) {
+// saveAtEachStep takes a snapshot for each step of a save. Writers act at that step, and the
+// snapshot fails there with the error that is injected, if one is. A kill behind it, and behind the
+// next one, loses nothing of what was answered, and applies nothing twice.
+func saveAtEachStep(t *testing.T, injected error) {
+	t.Helper()
 	names := saveSteps(t)
 	if len(names) < 12 {
 		t.Fatalf("a save has the steps %q only", names)
@@ -93,12 +95,15 @@ func TestSaveRacedAtEachStep(t *testing.T) {
 		t.Run(fmt.Sprint(at, name), func(t *testing.T) {
 			r, seen := newRaced(t), 0
 			r.e.saver.hook = func(string) error {
-				if seen++; seen == at+1 {
-					r.write()
+				if seen++; seen != at+1 {
+					return nil
 				}
-				return nil
+				r.write()
+				return injected
 			}
-			saveAll(t, r.e)
+			if err := r.e.Save(); !errors.Is(err, injected) {
+				t.Fatalf("the snapshot ends with %v, want %v", err, injected)
+			}
 			r.e.saver.hook = nil
 			r.sameAfterAKill("behind the snapshot")
 			saveAll(t, r.e)
@@ -108,32 +113,13 @@ func TestSaveRacedAtEachStep(t *testing.T) {
 	}
 }
 
+// TestSaveRacedAtEachStep lets writers act at each step of a snapshot.
+func TestSaveRacedAtEachStep(t *testing.T) { saveAtEachStep(t, nil) }
+
 // TestSaveFailsAtEachStep has a snapshot fail at each step, while writers act. The log keeps
 // everything, and the next snapshot saves everything: a start that has only that snapshot, because
 // the log was cut, misses nothing.
-func TestSaveFailsAtEachStep(t *testing.T) {
-	failed := errors.New("injected fault")
-	for at, name := range saveSteps(t) {
-		t.Run(fmt.Sprint(at, name), func(t *testing.T) {
-			r, seen := newRaced(t), 0
-			r.e.saver.hook = func(string) error {
-				if seen++; seen == at+1 {
-					r.write()
-					return failed
-				}
-				return nil
-			}
-			if err := r.e.Save(); err != nil && !errors.Is(err, failed) {
-				t.Fatal(err)
-			}
-			r.e.saver.hook = nil
-			r.sameAfterAKill("behind a snapshot that failed")
-			saveAll(t, r.e)
-			r.sameAfterAKill("behind the next one")
-			mustVerify(t, crashCopy(t, r.e.config.Dir))
-		})
-	}
-}
+func TestSaveFailsAtEachStep(t *testing.T) { saveAtEachStep(t, errors.New("injected fault")) }
 
 // TestKeyEndsToTheMillisecond repeats a request in the last millisecond of its key and in the next.
 func TestKeyEndsToTheMillisecond(t *testing.T) {
