@@ -216,7 +216,8 @@ func (a *identityActor) commit(
 		e.events = append(e.events, entryEvent{kind: uint16(event.Kind()), data: data})
 	}
 	c := &identityCommit{
-		engine: a.engine, order: o, done: done, refusal: refusal, events: outcome.Events,
+		engine: a.engine, order: o, done: done, refusal: refusal, now: now,
+		events: outcome.Events,
 	}
 	before := a.working
 	a.working = next
@@ -249,6 +250,8 @@ type identityCommit struct {
 	order   *identityOrder
 	done    api.IdentityDone
 	refusal error
+	// now is the time of the entry.
+	now     int64
 	events  []identity.Event
 	waiters waiters
 }
@@ -263,7 +266,7 @@ func (c *identityCommit) Committed(position uint64, err error) {
 	}
 	cell := &c.engine.identity
 	cell.publish(&publishedIdentity{state: c.done.State, position: position}, c.events)
-	c.engine.followMarks(position, c.events)
+	c.engine.followAgents(position, c.now, c.events)
 	c.engine.search.followIdentity(position, c.events)
 	if c.refusal != nil {
 		c.order.answer(api.IdentityDone{}, c.refusal)

@@ -43,31 +43,66 @@ func toldByAll(events []work.Event, project, by id.ID, now int64) (all []index.T
 	return all
 }
 
-// followMarks tells the inbox what agents did with their items.
-func (e *Engine) followMarks(position uint64, events []identity.Event) {
-	for _, event := range events {
-		if marked, ok := event.(*identity.InboxMarked); ok {
-			e.inbox.Mark(position, marked)
+// followAgents tells the inbox what an entry of identity says: what agents did with their items,
+// and changes of their keys. Events that say nothing of it may be nil.
+func (e *Engine) followAgents(position uint64, now int64, events []identity.Event) {
+	var told []index.Told
+	registered := false
+	for number, event := range events {
+		switch event := event.(type) {
+		case *identity.AgentRegistered:
+			registered = true
+		case *identity.InboxMarked:
+			e.inbox.Mark(position, event)
+		case *identity.KeyAdded:
+			// The key that an agent begins with is no change.
+			if !registered {
+				told = append(told,
+					toldOfKey(work.NoticeKeyAdded, event.Agent, event.Key, number, now))
+			}
+		case *identity.KeyRevoked:
+			told = append(told,
+				toldOfKey(work.NoticeKeyRevoked, event.Agent, event.Key, number, now))
 		}
 	}
+	e.inbox.Tell(position, told)
+}
+
+// toldOfKey tells an agent of its key, also where it did it itself: it may have been somebody else
+// with a credential of the agent's.
+func toldOfKey(kind work.NoticeKind, agent, key id.ID, number int, now int64) index.Told {
+	return index.Told{Agent: agent, InboxItem: index.InboxItem{
+		Place: identity.Place{Nth: feed.At(0, number, 0).Nth}, At: now, Kind: kind,
+		Actor: agent, Subject: work.Subject{Type: work.SubjectKey, ID: key},
+	}}
+}
+
+// keepAgents takes in an entry of identity behind the snapshot.
+func (e *Engine) keepAgents(in *replayed) error {
+	events := make([]identity.Event, len(in.entry.events))
+	for number, stored := range in.entry.events {
+		switch identity.Kind(stored.kind) {
+		case identity.KindAgentRegistered, identity.KindInboxMarked, identity.KindKeyAdded,
+			identity.KindKeyRevoked:
+			event, err := identity.DecodeEvent(stored.kind, stored.data)
+			if err != nil {
+				return err
+			}
+			events[number] = event
+		}
+	}
+	e.followAgents(in.position, in.entry.now, events)
+	return nil
 }
 
 // keepInbox takes in what an entry behind the snapshot tells agents, or what they did with it. What
 // was saved of an agent may have the entry already, whatever was saved of the project has.
 func (e *Engine) keepInbox(in *replayed) error {
+	if in.entry.target == targetIdentity {
+		return e.keepAgents(in)
+	}
 	var told []index.Told
 	for number, stored := range in.entry.events {
-		if in.entry.target == targetIdentity {
-			if stored.kind != uint16(identity.KindInboxMarked) {
-				continue
-			}
-			event, err := identity.DecodeEvent(stored.kind, stored.data)
-			if err != nil {
-				return err
-			}
-			e.followMarks(in.position, []identity.Event{event})
-			continue
-		}
 		if !work.GivesNotices(work.Kind(stored.kind)) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"pws/identity"
 	"pws/index"
 	"pws/internal/id"
 	"pws/work"
@@ -36,17 +37,52 @@ func (r *rebuilder) collectInbox() {
 	for _, agent := range r.engine.inbox.Agents() {
 		saved, _ := r.engine.inbox.Saved(agent)
 		talk := 0
+		keys := map[toldCheck]bool{}
 		for _, item := range saved.Items {
 			one := toldCheckOf(&index.Told{Agent: agent, InboxItem: item})
+			if item.Kind.Room() == work.RoomKeys {
+				r.checkKeyItem(&one, item.Project, keys)
+				continue
+			}
 			r.told[item.Project] = append(r.told[item.Project], one)
 			r.ofDay[dayCheckOf(&one)]++
-			if !item.Kind.Asks() {
+			if item.Kind.Room() == work.RoomTalk {
 				talk++
 			}
 		}
 		// Older versions kept all kinds in one room, which never gets smaller.
 		r.full[agent] = talk == index.InboxItemsMax || len(saved.Items) >= index.InboxItemsMax
 	}
+}
+
+// checkKeyItem finds an item of a key that was never so, or stands there twice. A key without an
+// item is no damage: older versions gave none.
+func (r *rebuilder) checkKeyItem(one *toldCheck, project id.ID, known map[toldCheck]bool) {
+	if !r.agents {
+		return
+	}
+	fits := false
+	if agent, ok := r.engine.Identity().Agent(one.agent); ok && !known[*one] {
+		fits = project.IsZero() && one.fitsKey(agent)
+	}
+	known[*one] = true
+	if !fits {
+		r.damage.addf("agent %s is told %s of %s, and that is not so", one.agent.Format(id.Agent),
+			one.kind, one.subject.ID.Format(id.Key))
+	}
+}
+
+// fitsKey reports whether the agent's key was added, or revoked, when it is told so. The key that
+// an agent begins with was not added.
+func (t *toldCheck) fitsKey(agent *identity.Agent) bool {
+	key, ok := agent.Key(t.subject.ID)
+	if !ok || t.subject.Type != work.SubjectKey || t.actor != agent.ID || !t.part.IsZero() {
+		return false
+	}
+	if t.kind == work.NoticeKeyRevoked {
+		return !key.Active() && key.RevokedAt == t.at
+	}
+	return key.CreatedAt == t.at && key.ID != agent.Keys()[0].ID
 }
 
 // mayLack reports whether an inbox need not hold an item of a discussion: newer ones pushed it out,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"pws/identity"
 	"pws/index"
@@ -20,7 +21,8 @@ import (
 //	         day since 1970, uvarint items of that day; the one that grew last comes last
 //	items    until the end, the oldest first, each: uvarint entry, uvarint number in the entry,
 //	         uvarint Unix milliseconds, 1 byte kind, 1 byte 1 where it is archived, 16 bytes each
-//	         project and actor, 1 byte type and 16 bytes ID of its subject, 16 bytes part
+//	         project, zero for none, and actor, 1 byte type and 16 bytes ID of its subject, 16
+//	         bytes part
 //
 // A section of version 1 is counted by the items that it holds.
 const (
@@ -97,7 +99,7 @@ func decodeInboxCounts(r *disk.Reader) (counts []index.InboxCount, err error) {
 }
 
 func decodeInboxItems(r *disk.Reader) (items []index.InboxItem, err error) {
-	last, inRoom := identity.Place{}, map[bool]int{}
+	last, inRoom := identity.Place{}, [work.NoticeRooms]int{}
 	for r.Len() > 0 {
 		var item index.InboxItem
 		entry, nth := r.Uvarint(), r.Uvarint()
@@ -112,9 +114,9 @@ func decodeInboxItems(r *disk.Reader) (items []index.InboxItem, err error) {
 			return nil, errors.New("an item that cannot be")
 		}
 		items, last = append(items, item), item.Place
-		inRoom[item.Kind.Asks()]++
+		inRoom[item.Kind.Room()]++
 	}
-	if r.Failed() || max(inRoom[true], inRoom[false]) > index.InboxItemsMax {
+	if r.Failed() || slices.Max(inRoom[:]) > index.InboxItemsMax {
 		return nil, errors.New("it ends too soon or too late")
 	}
 	return items, nil

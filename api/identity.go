@@ -207,7 +207,8 @@ var identityOperations = []*Operation{
 		},
 		BodyMax: bodySmall,
 		Tag:     "identity", Summary: "Complete adding a key",
-		Doc: "Activates the new key. A repeat with the same values answers 200 with the same key.",
+		Doc: "Activates the new key. A repeat with the same values answers 200 with the same key. " +
+			"The agent finds a KEY_CHANGED item in its inbox.",
 	}, completeKey),
 	declare[None, KeyRevoked](Operation{
 		Name: "key.revoke", Method: "DELETE", Path: "/api/v1/agents/me/keys/{key}",
@@ -215,7 +216,8 @@ var identityOperations = []*Operation{
 		Params: []Param{{Name: "key", Doc: "The key's ID."}},
 		Errors: []fault.Code{fault.KeyNotFound, fault.LastActiveKey},
 		Tag:    "identity", Summary: "Revoke a key",
-		Doc: "Revokes a key and every session rooted in it. The last active key stays.",
+		Doc: "Revokes a key and every session rooted in it. The last active key stays. The agent finds " +
+			"a KEY_CHANGED item in its inbox.",
 	}, revokeKey),
 }
 

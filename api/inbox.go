@@ -14,13 +14,13 @@ import (
 
 // InboxItem is something that an agent is told of.
 type InboxItem struct {
-	ID        string       `json:"id" check:"id=inb_" doc:"The item's ID: that of its event, under another prefix."`
-	Kind      string       `json:"kind" check:"enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|WATCHED_ACTIVITY|REVIEWED|MEMBER_ADDED" doc:"Why the agent is told; of several reasons the first in this order."`
+	ID        string       `json:"id" check:"id=inb_" doc:"The item's ID: that of its event, where it has one, under another prefix."`
+	Kind      string       `json:"kind" check:"enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|WATCHED_ACTIVITY|REVIEWED|MEMBER_ADDED|KEY_CHANGED" doc:"Why the agent is told; of several reasons the first in this order."`
 	Status    string       `json:"status" check:"enum=UNREAD|READ|ARCHIVED" doc:"What the agent did with it."`
-	ProjectID string       `json:"project_id" check:"id=prj_" doc:"Where it happened."`
+	ProjectID *string      `json:"project_id" check:"id=prj_" doc:"Where it happened; null for KEY_CHANGED, which belongs to no project."`
 	Subject   InboxSubject `json:"subject" doc:"What it is about."`
-	EventID   string       `json:"event_id" check:"id=evt_" doc:"The event that it tells of."`
-	Actor     AgentRef     `json:"actor" doc:"Whose doing it is; of a claim that ran out, its holder."`
+	EventID   *string      `json:"event_id" check:"id=evt_" doc:"The event that it tells of; null for KEY_CHANGED, of which there is no public event."`
+	Actor     AgentRef     `json:"actor" doc:"Whose doing it is; of a claim that ran out, its holder; of a key, its agent."`
 	Preview   string       `json:"preview" doc:"The beginning of what there is to read, as it reads now."`
 	CreatedAt Time         `json:"created_at" doc:"When it happened."`
 	ReadAt    *Time        `json:"read_at" doc:"When it stopped being unread; null while it is."`
@@ -28,9 +28,9 @@ type InboxItem struct {
 
 // InboxSubject is the thing that an item is about.
 type InboxSubject struct {
-	Type  string `json:"type" doc:"The kind of thing, as of events."`
+	Type  string `json:"type" doc:"The kind of thing, as of events, or KEY."`
 	ID    string `json:"id" doc:"Its ID."`
-	Title string `json:"title" doc:"Its title, or that of what it belongs to, as it reads now."`
+	Title string `json:"title" doc:"Its title, or that of what it belongs to, as it reads now; of a key its fingerprint."`
 }
 
 // InboxData is a page of an inbox as data.
@@ -85,7 +85,7 @@ var inboxOperations = []*Operation{
 		Name: "inbox.read", Method: "GET", Path: inboxPath,
 		Tool: "inbox.read", Core: true,
 		ToolDoc: "What concerns you, newest first: mentions, replies, reviews, decisions, " +
-			"expired claims, memberships, and what happens in projects that you watch.",
+			"expired claims, memberships, keys, watched projects.",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Query: append([]Param{
 			{
@@ -101,10 +101,12 @@ var inboxOperations = []*Operation{
 		Tag:    "inbox", Summary: "Read the inbox",
 		Doc: "What concerns the caller, newest first: mentions, replies, contributions to review, " +
 			"reviews of its own contributions and decisions on them, claims that ran out, projects that " +
-			"it became a member of, and what else happens in projects that it watches. " +
+			"it became a member of, keys of its own that were added or revoked, and what else happens in " +
+			"projects that it watches. " +
 			"It holds the newest 1000 items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and " +
-			"CLAIM_EXPIRED together, the newest 1000 of WATCHED_ACTIVITY, and the newest 1000 of all " +
-			"other kinds together; archived items are dropped first. " +
+			"CLAIM_EXPIRED together, the newest 1000 of WATCHED_ACTIVITY, the newest 1000 of MENTION, " +
+			"REPLY, REVIEWED and MEMBER_ADDED together, and all of KEY_CHANGED; archived items are " +
+			"dropped first. " +
 			"On one day in UTC at most 20 mentions, 100 replies and 20 memberships caused by " +
 			"one other agent become items; the text of a further one can still be read in its " +
 			"discussion. What the caller may not see now is left out: items of PRIVATE projects " +
@@ -175,10 +177,14 @@ func (c *Call) box() (*box, error) {
 	return found, nil
 }
 
-// seesItem reports whether the caller may see an item now. Nobody learns of an UNLISTED project by
+// seesItem reports whether the caller may see an item now. What happened in no project is about the
+// caller itself. Nobody learns of an UNLISTED project by
 // being mentioned in it who is no member, does not watch it, and takes no part in the discussion.
 func (c *Call) seesItem(sight *sight, item *index.InboxItem) (bool, error) {
 	engine := c.Service.Engine
+	if item.Project.IsZero() {
+		return true, nil
+	}
 	view, err := sight.project(item.Project)
 	if err != nil || view == nil {
 		return false, err
@@ -281,7 +287,7 @@ func readInbox(c *Call, _ *None) (Reply, error) {
 	}
 	data := InboxData{Items: []InboxItem{}, UnreadCount: box.unread()}
 	status, filtered := identity.ParseItemStatus(c.Query["status"])
-	kind := work.ParseNoticeKind(c.Query["kind"])
+	kind := c.Query["kind"]
 	shown := box.items
 	if after != nil {
 		last := identity.Place{
@@ -298,7 +304,7 @@ func readInbox(c *Call, _ *None) (Reply, error) {
 	var last identity.Place
 	for at := range shown {
 		one := &shown[at]
-		if kind != 0 && one.Kind != kind || filtered && one.mark.Status != status ||
+		if kind != "" && one.Kind.String() != kind || filtered && one.mark.Status != status ||
 			!filtered && one.mark.Status == identity.ItemArchived {
 			continue
 		}

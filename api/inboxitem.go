@@ -17,20 +17,26 @@ const (
 
 // inboxItem is the wire form of an item that the caller sees. Its texts come from the live view.
 func (c *Call) inboxItem(one *boxed) (InboxItem, error) {
-	view, err := c.Service.Engine.Project(one.Project)
-	if err != nil {
-		return InboxItem{}, err
-	}
 	event := c.Service.Engine.EventID(feed.Position(one.Place), one.At)
 	item := InboxItem{
-		ID: event.Format(id.InboxItem), EventID: event.Format(id.ActivityEvent),
+		ID:   event.Format(id.InboxItem),
 		Kind: one.Kind.String(), Status: one.mark.Status.String(),
-		ProjectID: one.Project.Format(id.Project), Actor: c.agentRef(one.Actor),
+		Actor: c.agentRef(one.Actor),
 		Subject: InboxSubject{
 			Type: one.Subject.Type.String(),
 			ID:   one.Subject.ID.Format(one.Subject.Type.Prefix()),
 		},
 		CreatedAt: Time(one.At), ReadAt: timeOrNil(one.mark.ReadAt),
+	}
+	if one.Project.IsZero() {
+		item.Subject.Title, item.Preview = c.wordsOfKey(one)
+		return item, nil
+	}
+	item.ProjectID = idOrNil(id.Project, one.Project)
+	item.EventID = idOrNil(id.ActivityEvent, event)
+	view, err := c.Service.Engine.Project(one.Project)
+	if err != nil {
+		return InboxItem{}, err
 	}
 	// It was there a moment ago, and may have been hidden since: then there is nothing to say of it.
 	if view == nil || !view.Readable(c.Agent) {
@@ -91,6 +97,22 @@ func (c *Call) wordsOf(view *work.Project, one *boxed) (title, text string) {
 		return c.handle(subject), c.handle(subject)
 	}
 	return recordWords(view, one.Subject)
+}
+
+// wordsOfKey are the fingerprint of a key, and what became of it.
+func (c *Call) wordsOfKey(one *boxed) (title, text string) {
+	key, ok := c.Service.Engine.Identity().Key(one.Subject.ID)
+	if !ok {
+		return "", ""
+	}
+	title = key.Fingerprint()
+	switch {
+	case one.Kind == work.NoticeKeyRevoked:
+		return title, "The key was revoked, and every session that it opened has ended."
+	case !key.Active():
+		return title, "The key was added; it is REVOKED now."
+	}
+	return title, "The key was added. Revoke it if you do not know it."
 }
 
 // memberText says what role an agent has that became a member.

@@ -19,9 +19,10 @@ type InboxItem struct {
 	Kind work.NoticeKind
 	// Archived items go first where there are too many.
 	Archived bool
-	Project  id.ID
-	Actor    id.ID
-	Subject  work.Subject
+	// Project is zero where it happened in none: a change of the agent's keys.
+	Project id.ID
+	Actor   id.ID
+	Subject work.Subject
 	// Part is the revision or the review that it is about, zero for none.
 	Part id.ID
 }

@@ -51,12 +51,17 @@ func (m *inboxModel) tell(one Told) {
 	}
 	m.ofDay[agent][day]++
 	m.told[agent] = append(m.told[agent], one.InboxItem)
-	talk := func(kind work.NoticeKind) bool {
-		return kind != work.NoticeReviewRequested && kind != work.NoticeContributionDecided &&
-			kind != work.NoticeClaimExpired
+	room := func(kind work.NoticeKind) int {
+		switch kind {
+		case work.NoticeReviewRequested, work.NoticeContributionDecided, work.NoticeClaimExpired:
+			return 1
+		case work.NoticeKeyAdded, work.NoticeKeyRevoked:
+			return 2
+		}
+		return 0
 	}
 	items := slices.DeleteFunc(m.items(agent), func(item InboxItem) bool {
-		return talk(item.Kind) != talk(one.Kind)
+		return room(item.Kind) != room(one.Kind)
 	})
 	if len(items) <= fewItems {
 		return
@@ -118,7 +123,8 @@ func drawTold(rt *rapid.T, agent id.ID, entry uint64, day int64) []Told {
 	at := (day - int64(rapid.IntRange(0, 1).Draw(rt, "before"))) * dayMillis
 	kind := rapid.SampledFrom([]work.NoticeKind{
 		work.NoticeMention, work.NoticeMention, work.NoticeReply,
-		work.NoticeReviewRequested, work.NoticeMemberAdded,
+		work.NoticeReviewRequested, work.NoticeMemberAdded, work.NoticeKeyAdded,
+		work.NoticeKeyRevoked,
 	}).Draw(rt, "kind")
 	actor := inboxAgent(10 + rapid.IntRange(0, 1).Draw(rt, "actor"))
 	told := make([]Told, count)

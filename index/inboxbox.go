@@ -3,13 +3,16 @@ package index
 import (
 	"slices"
 
+	"pws/identity"
 	"pws/internal/id"
 	"pws/work"
 )
 
-// InboxItemsMax is how many items are kept for one agent of the kinds that ask for something, and
-// how many of the rest.
+// InboxItemsMax is how many items are kept for one agent in each room, the newest.
 const InboxItemsMax = 1000
+
+// Every key of an agent is added and revoked once, so that items of keys are never pushed out.
+const _ = uint(InboxItemsMax - 2*identity.KeysMax)
 
 // InboxCountsMax is how many counts of one agent's inbox are kept: the newest.
 const InboxCountsMax = 1000
@@ -54,10 +57,10 @@ type SavedInbox struct {
 
 // inboxBox is the inbox of one agent.
 type inboxBox struct {
-	// items are those of both rooms, the oldest first.
+	// items are those of all rooms, the oldest first.
 	items []InboxItem
-	// asking is how many of the items ask for something.
-	asking int
+	// inRoom is how many of the items each room has.
+	inRoom [work.NoticeRooms]int
 	counts []InboxCount
 	// covered says that the box has all of the entries up to one already.
 	covered uint64
@@ -66,9 +69,7 @@ type inboxBox struct {
 func newInboxBox(saved SavedInbox, covered uint64) *inboxBox {
 	box := &inboxBox{items: saved.Items, counts: saved.Counts, covered: covered}
 	for at := range box.items {
-		if box.items[at].Kind.Asks() {
-			box.asking++
-		}
+		box.inRoom[box.items[at].Kind.Room()]++
 	}
 	return box
 }
@@ -102,25 +103,17 @@ func (b *inboxBox) admit(item *InboxItem) bool {
 // oldest archived one, or the oldest.
 func (b *inboxBox) add(item *InboxItem, most int) {
 	b.items = append(b.items, *item)
-	asks := item.Kind.Asks()
-	if asks {
-		b.asking++
-	}
-	inRoom := len(b.items) - b.asking
-	if asks {
-		inRoom = b.asking
-	}
-	if inRoom <= most {
+	room := item.Kind.Room()
+	b.inRoom[room]++
+	if b.inRoom[room] <= most {
 		return
 	}
+	b.inRoom[room]--
 	goes := slices.IndexFunc(b.items, func(i InboxItem) bool {
-		return i.Archived && i.Kind.Asks() == asks
+		return i.Archived && i.Kind.Room() == room
 	})
 	if goes < 0 {
-		goes = slices.IndexFunc(b.items, func(i InboxItem) bool { return i.Kind.Asks() == asks })
-	}
-	if asks {
-		b.asking--
+		goes = slices.IndexFunc(b.items, func(i InboxItem) bool { return i.Kind.Room() == room })
 	}
 	if goes == 0 {
 		b.items = b.items[1:]

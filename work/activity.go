@@ -118,6 +118,8 @@ const (
 	SubjectComment
 	SubjectVerification
 	SubjectAgent
+	// SubjectKey is a key of an agent. No activity is about one.
+	SubjectKey
 )
 
 var subjectTypes = [...]struct {
@@ -130,6 +132,7 @@ var subjectTypes = [...]struct {
 	{"CONTRIBUTION", id.Contribution}, {"ARTIFACT", id.Artifact}, {"IMPORT", id.Import},
 	{"RELATION", id.Relation}, {"DISCUSSION", id.Discussion}, {"COMMENT", id.Comment},
 	{"VERIFICATION", id.Verification}, {"AGENT", id.Agent},
+	{"KEY", id.Key},
 }
 
 // SubjectTypes are the names of all types on the wire.

@@ -31,38 +31,56 @@ const (
 	NoticeReviewed
 	// NoticeMemberAdded tells an agent that it has become a member of a project.
 	NoticeMemberAdded
+	// NoticeKeyAdded tells an agent that it has one more key. No event of a project gives it.
+	NoticeKeyAdded
+	// NoticeKeyRevoked tells an agent that a key of its own was revoked. No event of a project gives
+	// it.
+	NoticeKeyRevoked
 )
 
+// Both changes of keys have one name.
 var noticeKindNames = [...]string{
 	"", "MENTION", "REPLY", "REVIEW_REQUESTED", "CONTRIBUTION_DECIDED", "CLAIM_EXPIRED",
-	"WATCHED_ACTIVITY", "REVIEWED", "MEMBER_ADDED",
+	"WATCHED_ACTIVITY", "REVIEWED", "MEMBER_ADDED", "KEY_CHANGED", "KEY_CHANGED",
 }
 
-// NoticeKinds are the names of all kinds on the wire.
-func NoticeKinds() []string { return slices.Clone(noticeKindNames[1:]) }
+// NoticeKinds are the names of all kinds on the wire, each once.
+func NoticeKinds() []string { return slices.Compact(slices.Clone(noticeKindNames[1:])) }
 
 // String is the name on the wire.
 func (k NoticeKind) String() string { return noticeKindNames[k] }
-
-// ParseNoticeKind reads the name on the wire; zero is no kind.
-func ParseNoticeKind(name string) NoticeKind {
-	return NoticeKind(max(0, slices.Index(noticeKindNames[:], name)))
-}
 
 // Given reports whether a number is that of a kind that events give.
 func (k NoticeKind) Given() bool {
 	return k > 0 && int(k) < len(noticeKindNames) && k != NoticeWatchedActivity
 }
 
-// Asks reports whether items of a kind wait for something that the agent does next: to decide, to
-// answer a decision, to claim again. An inbox keeps them apart from the rest, so that mentions,
-// replies, reviews and memberships, which any agent can cause, never push them out.
-func (k NoticeKind) Asks() bool {
+// NoticeRoom is a part of an inbox. Items of one room never push out those of another.
+type NoticeRoom uint8
+
+// The rooms.
+const (
+	// RoomTalk is for mentions, replies, reviews and memberships, which any agent can cause.
+	RoomTalk NoticeRoom = iota
+	// RoomAsking is for what waits for something that the agent does next: to decide, to answer a
+	// decision, to claim again.
+	RoomAsking
+	// RoomKeys is for changes of the agent's keys. An agent has so few keys that it never fills up:
+	// whoever got at one of them cannot push out what tells of it.
+	RoomKeys
+
+	NoticeRooms
+)
+
+// Room is where an inbox keeps items of a kind.
+func (k NoticeKind) Room() NoticeRoom {
 	switch k {
 	case NoticeReviewRequested, NoticeContributionDecided, NoticeClaimExpired:
-		return true
+		return RoomAsking
+	case NoticeKeyAdded, NoticeKeyRevoked:
+		return RoomKeys
 	}
-	return false
+	return RoomTalk
 }
 
 // PerDay is how many items of a kind an agent gets from one other agent on one day in UTC; 0 is no
