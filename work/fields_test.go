@@ -2,16 +2,13 @@ package work_test
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"reflect"
 	"slices"
-	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
+	"pws/internal/fieldtest"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -27,93 +24,6 @@ var notSaved = map[string]string{
 	"watchers.shared":       "whether another state shares the tree",
 	"shelfBlock.changed":    "counted since the project was loaded",
 	"watchers.changed":      "counted since the project was loaded",
-}
-
-// fieldWalk goes through all fields of a value, unexported ones included. values holds each leaf
-// by its path, set the fields that are not zero somewhere, known all that were met.
-type fieldWalk struct {
-	values     map[string]string
-	set, known map[string]bool
-	above      []unsafe.Pointer
-}
-
-func (w *fieldWalk) walk(path string, v reflect.Value) {
-	if v.CanAddr() {
-		// What is unexported may be read through its address alone.
-		v = reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
-	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() || slices.Contains(w.above, v.UnsafePointer()) {
-			return
-		}
-		if scan := v.MethodByName("Scan"); scan.IsValid() && isTree(v.Type().Elem()) {
-			w.scan(path, scan)
-			return
-		}
-		w.above = append(w.above, v.UnsafePointer())
-		w.walk(path, v.Elem())
-		w.above = w.above[:len(w.above)-1]
-	case reflect.Struct:
-		if isTree(v.Type()) {
-			w.scan(path, v.Addr().MethodByName("Scan"))
-			return
-		}
-		w.fields(path, v)
-	case reflect.Slice, reflect.Array:
-		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
-			w.values[path] = fmt.Sprintf("%x", v.Bytes())
-			return
-		}
-		for at := range v.Len() {
-			w.walk(fmt.Sprintf("%s[%d]", path, at), v.Index(at))
-		}
-	case reflect.Func, reflect.Chan, reflect.Map, reflect.Interface, reflect.UnsafePointer:
-		panic(path + ": a state must not hold a " + v.Kind().String())
-	default:
-		w.values[path] = fmt.Sprint(v.Interface())
-	}
-}
-
-func (w *fieldWalk) fields(path string, v reflect.Value) {
-	name, _, _ := strings.Cut(v.Type().Name(), "[")
-	for at := range v.NumField() {
-		field := name + "." + v.Type().Field(at).Name
-		if _, leftOut := notSaved[field]; leftOut {
-			continue
-		}
-		if strings.HasPrefix(v.Type().PkgPath(), "pws/work") {
-			w.known[field] = true
-			if !v.Field(at).IsZero() {
-				w.set[field] = true
-			}
-		}
-		w.walk(path+"."+v.Type().Field(at).Name, v.Field(at))
-	}
-}
-
-func isTree(of reflect.Type) bool { return of.PkgPath() == "github.com/tidwall/btree" }
-
-// scan walks the entries of a tree in their order, whatever its nodes are.
-func (w *fieldWalk) scan(path string, scan reflect.Value) {
-	at := 0
-	take := reflect.MakeFunc(scan.Type().In(0), func(entry []reflect.Value) []reflect.Value {
-		for nth, part := range entry {
-			held := reflect.New(part.Type()).Elem()
-			held.Set(part)
-			w.walk(fmt.Sprintf("%s{%d,%d}", path, at, nth), held)
-		}
-		at++
-		return []reflect.Value{reflect.ValueOf(true)}
-	})
-	scan.Call([]reflect.Value{take})
-}
-
-// fieldsOf are all leaves of a project by their paths.
-func (w *fieldWalk) fieldsOf(p *work.Project) map[string]string {
-	w.values, w.above = map[string]string{}, nil
-	w.walk("", reflect.ValueOf(p))
-	return w.values
 }
 
 // fieldWorlds are projects that together have a value in every field.
@@ -242,24 +152,21 @@ func bundleWorld() *world {
 	return w
 }
 
-// TestSnapshotsKeepEveryField saves and restores projects and compares all fields. A field that
-// saving forgets differs; a field that no project here sets is named, for it would prove nothing.
+// TestSnapshotsKeepEveryField saves and restores projects and compares all fields.
 func TestSnapshotsKeepEveryField(t *testing.T) {
-	w := &fieldWalk{set: map[string]bool{}, known: map[string]bool{}}
+	walk := fieldtest.New(notSaved)
 	for name, world := range fieldWorlds(t) {
-		want := w.fieldsOf(world.project)
+		want := walk.Leaves(world.project)
 		restored, err := mustSave(t, world.project).restore()
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if diff := cmp.Diff(want, w.fieldsOf(restored)); diff != "" {
+		if diff := cmp.Diff(want, walk.Leaves(restored)); diff != "" {
 			t.Errorf("%s: restored (+) differs from saved (-):\n%s", name, diff)
 		}
 	}
-	for field := range w.known {
-		if !w.set[field] {
-			t.Errorf("no project sets %s", field)
-		}
+	for _, field := range walk.Unset() {
+		t.Errorf("no project sets %s", field)
 	}
 }
 
@@ -286,14 +193,11 @@ var notInEvents = map[string]string{
 
 // TestFrozenEventsSetEveryField fails for a field of an event that is zero in all frozen samples.
 func TestFrozenEventsSetEveryField(t *testing.T) {
-	w := &fieldWalk{values: map[string]string{}, set: map[string]bool{}, known: map[string]bool{}}
+	walk := fieldtest.New(notInEvents)
 	for _, sample := range frozenSamples() {
-		w.walk(sample.file, reflect.ValueOf(sample.event))
+		walk.Leaves(sample.event)
 	}
-	for _, field := range slices.Sorted(maps.Keys(w.known)) {
-		if _, never := notInEvents[field]; w.set[field] == never {
-			t.Errorf("%s: set by a frozen event: %v, listed as never set: %v", field, w.set[field],
-				never)
-		}
+	for _, field := range walk.Unset() {
+		t.Errorf("no frozen event sets %s", field)
 	}
 }

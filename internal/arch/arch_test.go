@@ -29,6 +29,7 @@ const (
 var mayImport = map[string][]string{
 	"internal/arch":          {},
 	"internal/fault":         {},
+	"internal/fieldtest":     {},
 	"internal/id":            {},
 	"internal/disk":          {},
 	"internal/disk/disktest": {"internal/disk"},

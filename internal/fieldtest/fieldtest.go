@@ -1,0 +1,145 @@
+// Package fieldtest walks all fields of values by reflection, unexported ones included. Tests use
+// it to compare a state with the one that was restored from its saved form: a field that is not
+// saved differs, and a field that is zero in all samples is reported, because it would prove
+// nothing.
+package fieldtest
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// Walk collects the fields of values. Fields are named "Type.Field" without type parameters.
+type Walk struct {
+	skip       map[string]string
+	leaves     map[string]string
+	set, known map[string]bool
+	above      []unsafe.Pointer
+}
+
+// New makes a Walk that leaves out some fields; skip has a reason for each.
+func New(skip map[string]string) *Walk {
+	return &Walk{skip: skip, set: map[string]bool{}, known: map[string]bool{}}
+}
+
+// Leaves returns the text of every leaf of a value by its path. Values that refer to themselves are
+// entered once. Locks are left out.
+func (w *Walk) Leaves(value any) map[string]string {
+	w.leaves, w.above = map[string]string{}, nil
+	w.walk("", reflect.ValueOf(value))
+	return w.leaves
+}
+
+// Unset returns the fields of this module's types that were zero in all values so far, in order.
+func (w *Walk) Unset() (fields []string) {
+	for _, field := range slices.Sorted(maps.Keys(w.known)) {
+		if !w.set[field] {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+func (w *Walk) walk(path string, v reflect.Value) {
+	if v.CanAddr() {
+		// An unexported field is readable through its address only.
+		v = reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() || slices.Contains(w.above, v.UnsafePointer()) {
+			return
+		}
+		if isTree(v.Type().Elem()) {
+			w.scan(path, v)
+			return
+		}
+		w.above = append(w.above, v.UnsafePointer())
+		w.walk(path, v.Elem())
+		w.above = w.above[:len(w.above)-1]
+	case reflect.Struct:
+		switch {
+		case isTree(v.Type()):
+			w.scan(path, v.Addr())
+		case v.Type().PkgPath() != "sync":
+			w.fields(path, v)
+		}
+	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			w.leaves[path] = fmt.Sprintf("%x", v.Interface())
+			return
+		}
+		for at := range v.Len() {
+			w.walk(fmt.Sprintf("%s[%d]", path, at), v.Index(at))
+		}
+	case reflect.Map:
+		w.entries(path, v)
+	case reflect.Func, reflect.Chan, reflect.Interface, reflect.UnsafePointer:
+		panic(path + ": a state must not hold a " + v.Kind().String())
+	default:
+		w.leaves[path] = fmt.Sprint(v.Interface())
+	}
+}
+
+func (w *Walk) fields(path string, v reflect.Value) {
+	typeName, _, _ := strings.Cut(v.Type().Name(), "[")
+	for at := range v.NumField() {
+		name := v.Type().Field(at).Name
+		field := typeName + "." + name
+		if _, skipped := w.skip[field]; skipped {
+			continue
+		}
+		if strings.HasPrefix(v.Type().PkgPath(), "pws/") {
+			w.note(field, v.Field(at))
+		}
+		w.walk(path+"."+name, v.Field(at))
+	}
+}
+
+// note records whether a field is set. The elements of an array of lists count as fields.
+func (w *Walk) note(field string, v reflect.Value) {
+	w.known[field] = true
+	if !v.IsZero() {
+		w.set[field] = true
+	}
+	if v.Kind() == reflect.Array && v.Type().Elem().Kind() == reflect.Slice {
+		for at := range v.Len() {
+			w.note(fmt.Sprintf("%s[%d]", field, at), v.Index(at))
+		}
+	}
+}
+
+func isTree(of reflect.Type) bool { return of.PkgPath() == "github.com/tidwall/btree" }
+
+// scan walks the entries of a tree in their order, however its nodes are arranged.
+func (w *Walk) scan(path string, tree reflect.Value) {
+	scan, at := tree.MethodByName("Scan"), 0
+	take := reflect.MakeFunc(scan.Type().In(0), func(entry []reflect.Value) []reflect.Value {
+		for nth, part := range entry {
+			w.walk(fmt.Sprintf("%s{%d,%d}", path, at, nth), addressable(part))
+		}
+		at++
+		return []reflect.Value{reflect.ValueOf(true)}
+	})
+	scan.Call([]reflect.Value{take})
+}
+
+// entries walks a map. An entry is named by the text of its key.
+func (w *Walk) entries(path string, v reflect.Value) {
+	for entry := v.MapRange(); entry.Next(); {
+		key := fmt.Sprintf("%s{%v}", path, addressable(entry.Key()).Interface())
+		w.leaves[key] = "there"
+		w.walk(key, addressable(entry.Value()))
+	}
+}
+
+// addressable returns a copy whose unexported fields are readable.
+func addressable(v reflect.Value) reflect.Value {
+	held := reflect.New(v.Type()).Elem()
+	held.Set(v)
+	return held
+}
