@@ -10,15 +10,21 @@ import (
 	"pws/internal/id"
 )
 
-// Agent is the immutable record of an agent. Times are Unix milliseconds.
-type Agent struct {
-	ID     id.ID
-	Handle string
+// AgentRecord holds the fields of an agent that are saved as they are. A field that is added here
+// with a new key is saved and restored without further code. Times are Unix milliseconds.
+type AgentRecord struct {
+	ID     id.ID  `cbor:"2,keyasint,omitzero"`
+	Handle string `cbor:"3,keyasint,omitempty"`
 	// ClientName and ClientVersion are those of the registration; a session has its own.
-	ClientName    string
-	ClientVersion string
-	CreatedAt     int64
-	LastSeenAt    int64
+	ClientName    string `cbor:"4,keyasint,omitempty"`
+	ClientVersion string `cbor:"5,keyasint,omitempty"`
+	CreatedAt     int64  `cbor:"6,keyasint,omitempty"`
+	LastSeenAt    int64  `cbor:"7,keyasint,omitempty"`
+}
+
+// Agent is one state of an agent. It is immutable.
+type Agent struct {
+	AgentRecord
 
 	keys     []*Key     // by creation
 	sessions []*Session // by start
@@ -98,11 +104,11 @@ func (*AgentRegistered) Kind() Kind { return KindAgentRegistered }
 func (e *AgentRegistered) touched() (id.ID, bool) { return e.Agent, false }
 
 func (e *AgentRegistered) record(now int64) *Agent {
-	return &Agent{
+	return &Agent{AgentRecord: AgentRecord{
 		ID: e.Agent, Handle: e.Handle,
 		ClientName: e.ClientName, ClientVersion: e.ClientVersion,
 		CreatedAt: now, LastSeenAt: now,
-	}
+	}}
 }
 
 func (e *AgentRegistered) apply(s *State, now int64) {

@@ -34,26 +34,26 @@ func (p Purpose) String() string {
 
 // Challenge is the immutable record of a challenge. Times are Unix milliseconds.
 type Challenge struct {
-	ID        id.ID
-	Purpose   Purpose
-	Nonce     [32]byte
-	PublicKey [32]byte // the key that has to sign
-	AgentID   id.ID    // zero for a registration
-	KeyID     id.ID    // the key of a session, else zero
-	ExpiresAt int64
-	Failures  uint8
+	ID        id.ID    `cbor:"1,keyasint,omitzero"`
+	Purpose   Purpose  `cbor:"2,keyasint,omitempty"`
+	Nonce     [32]byte `cbor:"3,keyasint,omitzero"`
+	PublicKey [32]byte `cbor:"4,keyasint,omitzero"` // the key that has to sign
+	AgentID   id.ID    `cbor:"5,keyasint,omitzero"` // zero for a registration
+	KeyID     id.ID    `cbor:"6,keyasint,omitzero"` // the key of a session, else zero
+	ExpiresAt int64    `cbor:"7,keyasint,omitempty"`
+	Failures  uint8    `cbor:"8,keyasint,omitempty"`
 	// Completion is nil until the challenge was completed.
-	Completion *Completion
+	Completion *Completion `cbor:"9,keyasint,omitempty"`
 }
 
 // Completion says what a challenge was completed with and what came of it.
 type Completion struct {
-	Digest           [16]byte // of the values of the completing request
-	AgentID          id.ID
-	KeyID            id.ID
-	SessionID        id.ID // zero where no session was started
-	At               int64
-	SessionExpiresAt int64
+	Digest           [16]byte `cbor:"1,keyasint,omitzero"` // of the values of the request
+	AgentID          id.ID    `cbor:"2,keyasint,omitzero"`
+	KeyID            id.ID    `cbor:"3,keyasint,omitzero"`
+	SessionID        id.ID    `cbor:"4,keyasint,omitzero"` // zero where no session was started
+	At               int64    `cbor:"5,keyasint,omitempty"`
+	SessionExpiresAt int64    `cbor:"6,keyasint,omitempty"`
 }
 
 // Text is the challenge as the client is told it and sends it back.

@@ -33,21 +33,21 @@ func TestAgentsThatCannotBeAreCorrupt(t *testing.T) {
 		"public key twice":   func(a *agentSection) { a.Keys[1].PublicKey = a.Keys[0].PublicKey },
 		"session twice":      func(a *agentSection) { a.Sessions[1].ID = a.Sessions[0].ID },
 		"credential twice":   func(a *agentSection) { a.Sessions[1].Hash = a.Sessions[0].Hash },
-		"session of no key":  func(a *agentSection) { a.Sessions[0].Key = id.ID{} },
+		"session of no key":  func(a *agentSection) { a.Sessions[0].KeyID = id.ID{} },
 		"client is not text": func(a *agentSection) { a.ClientName = "\xff" },
-		"empty marks":        func(a *agentSection) { a.Marks = new(storedMarks) },
+		"empty marks":        func(a *agentSection) { a.Marks = new(Marks) },
 		"mark of no place": func(a *agentSection) {
-			a.Marks = &storedMarks{Steps: []storedMark{{Status: ItemRead, ReadAt: 1}}}
+			a.Marks = &Marks{Steps: []Mark{{Status: ItemRead, ReadAt: 1}}}
 		},
 		"marks twice": func(a *agentSection) {
-			one := storedMark{Place: Place{Entry: 1}, Status: ItemRead, ReadAt: 1}
-			a.Marks = &storedMarks{Singles: []storedMark{one, one}}
+			one := Mark{Place: Place{Entry: 1}, Status: ItemRead, ReadAt: 1}
+			a.Marks = &Marks{Items: []Mark{one, one}}
 		},
 		"unread and read": func(a *agentSection) {
-			a.Marks = &storedMarks{Singles: []storedMark{{Place: Place{Entry: 1}, ReadAt: 1}}}
+			a.Marks = &Marks{Items: []Mark{{Place: Place{Entry: 1}, ReadAt: 1}}}
 		},
 		"status of an item": func(a *agentSection) {
-			a.Marks = &storedMarks{Singles: []storedMark{{Place{Entry: 1}, 3, 1}}}
+			a.Marks = &Marks{Items: []Mark{{Place{Entry: 1}, 3, 1}}}
 		},
 	} {
 		section := sectionOf(t)
@@ -69,7 +69,7 @@ func TestAgentsThatCannotBeAreCorrupt(t *testing.T) {
 			a.Handle = "bob"
 			a.Keys[0].ID, a.Keys[0].PublicKey = id.New(8, [10]byte{}), [32]byte{8}
 			a.Keys[1].ID, a.Keys[1].PublicKey = id.New(9, [10]byte{}), [32]byte{9}
-			a.Sessions[0].Key, a.Sessions[1].Key = a.Keys[0].ID, a.Keys[0].ID
+			a.Sessions[0].KeyID, a.Sessions[1].KeyID = a.Keys[0].ID, a.Keys[0].ID
 		},
 	} {
 		s := New()
@@ -98,7 +98,7 @@ func TestChallengesThatCannotBeAreCorrupt(t *testing.T) {
 		"purpose": func(c *challengesSection) { c.Challenges[0].Purpose = 4 },
 		"agent too many": func(c *challengesSection) {
 			for at := range c.Challenges {
-				c.Challenges[at].Agent = ada.Agent.ID
+				c.Challenges[at].AgentID = ada.Agent.ID
 			}
 		},
 		"completed with no key": func(c *challengesSection) {
@@ -106,12 +106,12 @@ func TestChallengesThatCannotBeAreCorrupt(t *testing.T) {
 		},
 		"agent missing": func(c *challengesSection) {
 			for at := range c.Challenges {
-				c.Challenges[at].Agent = id.ID{}
+				c.Challenges[at].AgentID = id.ID{}
 			}
 		},
 		"key missing": func(c *challengesSection) {
 			for at := range c.Challenges {
-				c.Challenges[at].Key = id.ID{}
+				c.Challenges[at].KeyID = id.ID{}
 			}
 		},
 	} {

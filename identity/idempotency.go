@@ -11,11 +11,11 @@ import (
 // digests that the caller computes: the key's over its scope and its bytes, the fingerprint's over
 // method, path and canonical body. Status is 0 where it is no answer but a choice.
 type Idem struct {
-	Key         [16]byte
-	Fingerprint [16]byte
-	ExpiresAt   int64
-	Status      uint16
-	Body        []byte
+	Key         [16]byte `cbor:"1,keyasint,omitzero"`
+	Fingerprint [16]byte `cbor:"2,keyasint,omitzero"`
+	ExpiresAt   int64    `cbor:"3,keyasint,omitempty"`
+	Status      uint16   `cbor:"4,keyasint,omitempty"`
+	Body        []byte   `cbor:"5,keyasint,omitempty"`
 }
 
 // Check refuses a key that was used for another request: IDEMPOTENCY_KEY_REUSED.

@@ -42,10 +42,10 @@ func (p Place) Compare(other Place) int {
 
 // Mark is what an agent did with an item, or with all items up to one.
 type Mark struct {
-	Place  Place
-	Status ItemStatus
+	Place  Place      `cbor:"1,keyasint,omitzero"`
+	Status ItemStatus `cbor:"2,keyasint,omitempty"`
 	// ReadAt is when it stopped being unread, in Unix milliseconds; 0 while it is unread.
-	ReadAt int64
+	ReadAt int64 `cbor:"3,keyasint,omitempty"`
 }
 
 // as is a mark with another status from now on.
@@ -64,14 +64,14 @@ func (m Mark) same(other Mark) bool { return m.Status == other.Status && m.ReadA
 
 func markAt(m Mark, place Place) int { return m.Place.Compare(place) }
 
-// Marks is what an agent did with the items of its inbox. It knows places only, and not what stands
-// there. It never changes.
+// Marks is what an agent did with the items of its inbox. It knows places only, and not the items
+// there. It is immutable.
 type Marks struct {
-	// steps are in order: what lies between two of them is as the later one says, and what lies behind
-	// the last one is unread.
-	steps []Mark
-	// singles are those of items that are not as the steps say, in order.
-	singles []Mark
+	// Steps are in order: the places between two of them are as the later one says, and those after
+	// the last one are unread.
+	Steps []Mark `cbor:"1,keyasint,omitempty"`
+	// Items are the marks of single items that are not as the steps say, in order.
+	Items []Mark `cbor:"2,keyasint,omitempty"`
 }
 
 // noMarks are those of an agent that has made none.
@@ -79,16 +79,16 @@ var noMarks = new(Marks)
 
 // At is what the agent did with the item at a place.
 func (m *Marks) At(place Place) Mark {
-	if at, ok := slices.BinarySearchFunc(m.singles, place, markAt); ok {
-		return m.singles[at]
+	if at, ok := slices.BinarySearchFunc(m.Items, place, markAt); ok {
+		return m.Items[at]
 	}
 	return m.step(place)
 }
 
 // step is what the steps say of a place.
 func (m *Marks) step(place Place) Mark {
-	if at, _ := slices.BinarySearchFunc(m.steps, place, markAt); at < len(m.steps) {
-		step := m.steps[at]
+	if at, _ := slices.BinarySearchFunc(m.Steps, place, markAt); at < len(m.Steps) {
+		step := m.Steps[at]
 		step.Place = place
 		return step
 	}
@@ -97,9 +97,9 @@ func (m *Marks) step(place Place) Mark {
 
 // Singles are the places that are marked one by one.
 func (m *Marks) Singles() []Place {
-	places := make([]Place, len(m.singles))
-	for at := range m.singles {
-		places[at] = m.singles[at].Place
+	places := make([]Place, len(m.Items))
+	for at := range m.Items {
+		places[at] = m.Items[at].Place
 	}
 	return places
 }
@@ -114,14 +114,14 @@ func (a *Agent) Marks() *Marks {
 
 // set gives the item at a place a mark of its own, where the steps do not say the same.
 func (m *Marks) set(mark Mark) {
-	at, known := slices.BinarySearchFunc(m.singles, mark.Place, markAt)
+	at, known := slices.BinarySearchFunc(m.Items, mark.Place, markAt)
 	switch redundant := m.step(mark.Place).same(mark); {
 	case known && redundant:
-		m.singles = slices.Delete(m.singles, at, at+1)
+		m.Items = slices.Delete(m.Items, at, at+1)
 	case known:
-		m.singles[at] = mark
+		m.Items[at] = mark
 	case !redundant:
-		m.singles = slices.Insert(m.singles, at, mark)
+		m.Items = slices.Insert(m.Items, at, mark)
 	}
 }
 
@@ -132,17 +132,17 @@ func (m *Marks) setThrough(through Place, status ItemStatus, now int64, spared [
 	for at, place := range spared {
 		kept[at] = m.At(place)
 	}
-	last, ends := slices.BinarySearchFunc(m.steps, through, markAt)
+	last, ends := slices.BinarySearchFunc(m.Steps, through, markAt)
 	if !ends {
-		m.steps = slices.Insert(m.steps, last, m.step(through))
+		m.Steps = slices.Insert(m.Steps, last, m.step(through))
 	}
-	for at := range m.steps[:last+1] {
-		if m.steps[at].Status != ItemArchived {
-			m.steps[at] = m.steps[at].as(status, now)
+	for at := range m.Steps[:last+1] {
+		if m.Steps[at].Status != ItemArchived {
+			m.Steps[at] = m.Steps[at].as(status, now)
 		}
 	}
-	for at := range m.singles {
-		one := &m.singles[at]
+	for at := range m.Items {
+		one := &m.Items[at]
 		if one.Place.Compare(through) <= 0 && one.Status != ItemArchived {
 			*one = one.as(status, now)
 		}
@@ -150,7 +150,7 @@ func (m *Marks) setThrough(through Place, status ItemStatus, now int64, spared [
 	for _, mark := range kept {
 		m.set(mark)
 	}
-	m.singles = slices.DeleteFunc(m.singles, func(one Mark) bool {
+	m.Items = slices.DeleteFunc(m.Items, func(one Mark) bool {
 		return m.step(one.Place).same(one)
 	})
 	m.joinSteps()
@@ -160,29 +160,29 @@ func (m *Marks) setThrough(through Place, status ItemStatus, now int64, spared [
 // archived comes first, so that beyond two there are neighbours of one status: the older one takes
 // the time of the newer, and nothing else changes.
 func (m *Marks) joinSteps() {
-	joined := m.steps[:0]
-	for at, step := range m.steps {
-		last := at+1 == len(m.steps)
-		if last && step.Status != ItemUnread || !last && !step.same(m.steps[at+1]) {
+	joined := m.Steps[:0]
+	for at, step := range m.Steps {
+		last := at+1 == len(m.Steps)
+		if last && step.Status != ItemUnread || !last && !step.same(m.Steps[at+1]) {
 			joined = append(joined, step)
 		}
 	}
-	m.steps = joined
-	for len(m.steps) > MarkStepsMax {
+	m.Steps = joined
+	for len(m.Steps) > MarkStepsMax {
 		at := 0
-		for at+2 < len(m.steps) && m.steps[at].Status != m.steps[at+1].Status {
+		for at+2 < len(m.Steps) && m.Steps[at].Status != m.Steps[at+1].Status {
 			at++
 		}
-		m.steps = slices.Delete(m.steps, at, at+1)
+		m.Steps = slices.Delete(m.Steps, at, at+1)
 	}
 }
 
 // with are the marks after an event.
 func (m *Marks) with(e *InboxMarked, now int64) *Marks {
-	next := &Marks{steps: slices.Clone(m.steps), singles: slices.Clone(m.singles)}
+	next := &Marks{Steps: slices.Clone(m.Steps), Items: slices.Clone(m.Items)}
 	for _, place := range e.Gone {
-		if at, ok := slices.BinarySearchFunc(next.singles, place, markAt); ok {
-			next.singles = slices.Delete(next.singles, at, at+1)
+		if at, ok := slices.BinarySearchFunc(next.Items, place, markAt); ok {
+			next.Items = slices.Delete(next.Items, at, at+1)
 		}
 	}
 	for _, place := range e.Items {
@@ -191,10 +191,10 @@ func (m *Marks) with(e *InboxMarked, now int64) *Marks {
 	if e.Through != (Place{}) {
 		next.setThrough(e.Through, e.Status, now, e.Spared)
 	}
-	if over := len(next.singles) - MarksMax; over > 0 {
-		next.singles = slices.Delete(next.singles, 0, over)
+	if over := len(next.Items) - MarksMax; over > 0 {
+		next.Items = slices.Delete(next.Items, 0, over)
 	}
-	if len(next.steps) == 0 && len(next.singles) == 0 {
+	if len(next.Steps) == 0 && len(next.Items) == 0 {
 		return nil
 	}
 	return next
@@ -269,53 +269,13 @@ func (e *InboxMarked) apply(s *State, now int64) {
 	s.putAgent(&agent)
 }
 
-// storedMarks is the part of an agent's section that holds its marks.
-type storedMarks struct {
-	Steps   []storedMark `cbor:"1,keyasint,omitempty"`
-	Singles []storedMark `cbor:"2,keyasint,omitempty"`
-}
-
-type storedMark struct {
-	Place  Place      `cbor:"1,keyasint,omitzero"`
-	Status ItemStatus `cbor:"2,keyasint,omitempty"`
-	ReadAt int64      `cbor:"3,keyasint,omitempty"`
-}
-
-func (m *Marks) stored() *storedMarks {
-	if m == nil {
-		return nil
-	}
-	return &storedMarks{Steps: storedMarksOf(m.steps), Singles: storedMarksOf(m.singles)}
-}
-
-func (m *storedMarks) marks() *Marks {
-	if m == nil {
-		return nil
-	}
-	return &Marks{steps: marksOf(m.Steps), singles: marksOf(m.Singles)}
-}
-
-func storedMarksOf(marks []Mark) (stored []storedMark) {
-	for _, mark := range marks {
-		stored = append(stored, storedMark(mark))
-	}
-	return stored
-}
-
-func marksOf(stored []storedMark) (marks []Mark) {
-	for _, mark := range stored {
-		marks = append(marks, Mark(mark))
-	}
-	return marks
-}
-
 // sound reports whether saved marks are such as an agent can have come to hold.
 func (m *Marks) sound() bool {
 	if m == nil {
 		return true
 	}
-	return len(m.steps)+len(m.singles) > 0 && len(m.steps) <= MarkStepsMax &&
-		len(m.singles) <= MarksMax && soundMarks(m.steps) && soundMarks(m.singles)
+	return len(m.Steps)+len(m.Items) > 0 && len(m.Steps) <= MarkStepsMax &&
+		len(m.Items) <= MarksMax && soundMarks(m.Steps) && soundMarks(m.Items)
 }
 
 func soundMarks(marks []Mark) bool {

@@ -55,8 +55,8 @@ func (b *table) marks() string {
 			out += fmt.Sprintf("@%d", (mark.ReadAt-testNow)/1000)
 		}
 	}
-	return fmt.Sprintf("%s singles=%d steps=%d", out, len(agent.Marks().singles),
-		len(agent.Marks().steps))
+	return fmt.Sprintf("%s singles=%d steps=%d", out, len(agent.Marks().Items),
+		len(agent.Marks().Steps))
 }
 
 // marking marks any of a few places, one by one or all.
@@ -178,7 +178,7 @@ func TestMarksAreBounded(t *testing.T) {
 			mark(entry+1, MarkInbox{Status: ItemArchived, Through: Place{Entry: entry + 1}})
 		}
 	}
-	if got := len(agent().marks.steps); got != MarkStepsMax {
+	if got := len(agent().marks.Steps); got != MarkStepsMax {
 		t.Fatalf("%d steps", got)
 	}
 	for entry := range uint64(3 * MarkStepsMax) {
@@ -196,9 +196,9 @@ func TestMarksAreBounded(t *testing.T) {
 	}
 	mark(999_999, MarkInbox{Status: ItemArchived, Items: items})
 	marks := agent().Marks()
-	if len(marks.singles) != MarksMax || marks.At(items[0]).Status != ItemUnread ||
+	if len(marks.Items) != MarksMax || marks.At(items[0]).Status != ItemUnread ||
 		marks.At(items[1]).Status != ItemArchived {
-		t.Fatalf("%d singles, the first are %+v", len(marks.singles), marks.singles[:2])
+		t.Fatalf("%d singles, the first are %+v", len(marks.Items), marks.Items[:2])
 	}
 	mark(1_000_000, MarkInbox{Status: ItemRead, Gone: items})
 	if got := agent().Marks().Singles(); len(got) != 2 || got[0].Entry != 999_999 {

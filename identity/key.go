@@ -11,12 +11,12 @@ import (
 
 // Key is the immutable record of a public key. Times are Unix milliseconds, 0 for never.
 type Key struct {
-	ID         id.ID
-	AgentID    id.ID
-	PublicKey  [32]byte
-	CreatedAt  int64
-	RevokedAt  int64
-	LastUsedAt int64
+	ID         id.ID    `cbor:"1,keyasint,omitzero"`
+	AgentID    id.ID    `cbor:"-"` // saved with the agent
+	PublicKey  [32]byte `cbor:"2,keyasint,omitzero"`
+	CreatedAt  int64    `cbor:"3,keyasint,omitempty"`
+	RevokedAt  int64    `cbor:"4,keyasint,omitempty"`
+	LastUsedAt int64    `cbor:"5,keyasint,omitempty"`
 }
 
 // Active says that the key may start sessions.

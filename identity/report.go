@@ -86,16 +86,17 @@ func ParseReportReason(name string) ReportReason {
 // Report is the immutable record of a complaint. Of who complains the agent is kept, where there is
 // one, and no address.
 type Report struct {
-	ID       id.ID
-	Reporter id.ID // zero for an anonymous caller
-	Type     Reported
-	Entity   id.ID
-	Path     string // of a file
-	Reason   ReportReason
-	Details  string
-	// CreatedAt and HandledAt are Unix milliseconds; HandledAt is 0 until an operator says so.
-	CreatedAt int64
-	HandledAt int64
+	ID       id.ID        `cbor:"2,keyasint,omitzero"`
+	Reporter id.ID        `cbor:"3,keyasint,omitzero"` // zero for an anonymous caller
+	Type     Reported     `cbor:"4,keyasint,omitempty"`
+	Entity   id.ID        `cbor:"5,keyasint,omitzero"`
+	Path     string       `cbor:"6,keyasint,omitempty"` // of a file
+	Reason   ReportReason `cbor:"7,keyasint,omitempty"`
+	Details  string       `cbor:"8,keyasint,omitempty"`
+	// CreatedAt and HandledAt are Unix milliseconds; HandledAt is 0 until an operator handles the
+	// report.
+	CreatedAt int64 `cbor:"9,keyasint,omitempty"`
+	HandledAt int64 `cbor:"10,keyasint,omitempty"`
 }
 
 // The states of a report.
@@ -312,16 +313,8 @@ func TouchedReport(ev Event) id.ID {
 }
 
 type reportSection struct {
-	Version   uint8        `cbor:"1,keyasint"`
-	ID        id.ID        `cbor:"2,keyasint,omitzero"`
-	Reporter  id.ID        `cbor:"3,keyasint,omitzero"`
-	Type      Reported     `cbor:"4,keyasint,omitempty"`
-	Entity    id.ID        `cbor:"5,keyasint,omitzero"`
-	Path      string       `cbor:"6,keyasint,omitempty"`
-	Reason    ReportReason `cbor:"7,keyasint,omitempty"`
-	Details   string       `cbor:"8,keyasint,omitempty"`
-	CreatedAt int64        `cbor:"9,keyasint,omitempty"`
-	HandledAt int64        `cbor:"10,keyasint,omitempty"`
+	Version uint8 `cbor:"1,keyasint"`
+	Report
 }
 
 // EncodeReport is the snapshot section of a report; nil where there is no such report.
@@ -330,11 +323,7 @@ func (s *State) EncodeReport(reportID id.ID) []byte {
 	if !ok {
 		return nil
 	}
-	return encodeSection(&reportSection{
-		Version: sectionVersion, ID: r.ID, Reporter: r.Reporter, Type: r.Type, Entity: r.Entity,
-		Path: r.Path, Reason: r.Reason, Details: r.Details, CreatedAt: r.CreatedAt,
-		HandledAt: r.HandledAt,
-	})
+	return encodeSection(&reportSection{Version: sectionVersion, Report: *r})
 }
 
 // RestoreReport brings a report's section into this State, which must not be published. On an
@@ -349,11 +338,8 @@ func (s *State) RestoreReport(data []byte) error {
 		!section.Type.known() || int(section.Reason) >= len(reportReasons) {
 		return corrupt("report %s does not fit", section.ID.Format(id.Report))
 	}
-	s.reports.set(section.ID, &Report{
-		ID: section.ID, Reporter: section.Reporter, Type: section.Type, Entity: section.Entity,
-		Path: section.Path, Reason: section.Reason, Details: section.Details,
-		CreatedAt: section.CreatedAt, HandledAt: section.HandledAt,
-	})
+	report := section.Report
+	s.reports.set(report.ID, &report)
 	if section.HandledAt == 0 {
 		s.countReport(section.Reporter, 1)
 	}

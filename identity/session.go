@@ -15,15 +15,15 @@ const credentialPrefix = "pws_"
 
 // Session is the immutable record of a session. Times are Unix milliseconds.
 type Session struct {
-	ID            id.ID
-	AgentID       id.ID
-	KeyID         id.ID
-	Hash          [32]byte // SHA-256 of the credential
-	ClientName    string
-	ClientVersion string
-	CreatedAt     int64
-	ExpiresAt     int64
-	LastSeenAt    int64
+	ID            id.ID    `cbor:"1,keyasint,omitzero"`
+	AgentID       id.ID    `cbor:"-"` // saved with the agent
+	KeyID         id.ID    `cbor:"2,keyasint,omitzero"`
+	Hash          [32]byte `cbor:"3,keyasint,omitzero"` // SHA-256 of the credential
+	ClientName    string   `cbor:"4,keyasint,omitempty"`
+	ClientVersion string   `cbor:"5,keyasint,omitempty"`
+	CreatedAt     int64    `cbor:"6,keyasint,omitempty"`
+	ExpiresAt     int64    `cbor:"7,keyasint,omitempty"`
+	LastSeenAt    int64    `cbor:"8,keyasint,omitempty"`
 }
 
 // SeenDue says whether it is time to send a SeeSession for this session.

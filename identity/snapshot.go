@@ -11,72 +11,21 @@ import (
 // sectionVersion is the first field of both kinds of section.
 const sectionVersion = 1
 
+// agentSection is the saved form of an agent.
 type agentSection struct {
-	Version       uint8           `cbor:"1,keyasint"`
-	ID            id.ID           `cbor:"2,keyasint,omitzero"`
-	Handle        string          `cbor:"3,keyasint,omitempty"`
-	ClientName    string          `cbor:"4,keyasint,omitempty"`
-	ClientVersion string          `cbor:"5,keyasint,omitempty"`
-	CreatedAt     int64           `cbor:"6,keyasint,omitempty"`
-	LastSeenAt    int64           `cbor:"7,keyasint,omitempty"`
-	Keys          []storedKey     `cbor:"8,keyasint,omitempty"`
-	Sessions      []storedSession `cbor:"9,keyasint,omitempty"`
-	Idem          []storedIdem    `cbor:"10,keyasint,omitempty"`
-	Profile       *storedProfile  `cbor:"11,keyasint,omitempty"`
-	Marks         *storedMarks    `cbor:"12,keyasint,omitempty"`
+	Version uint8 `cbor:"1,keyasint"`
+	AgentRecord
+	Keys     []Key          `cbor:"8,keyasint,omitempty"`
+	Sessions []Session      `cbor:"9,keyasint,omitempty"`
+	Idem     []Idem         `cbor:"10,keyasint,omitempty"`
+	Profile  *storedProfile `cbor:"11,keyasint,omitempty"`
+	Marks    *Marks         `cbor:"12,keyasint,omitempty"`
 }
 
-type storedKey struct {
-	ID         id.ID    `cbor:"1,keyasint,omitzero"`
-	PublicKey  [32]byte `cbor:"2,keyasint,omitzero"`
-	CreatedAt  int64    `cbor:"3,keyasint,omitempty"`
-	RevokedAt  int64    `cbor:"4,keyasint,omitempty"`
-	LastUsedAt int64    `cbor:"5,keyasint,omitempty"`
-}
-
-type storedSession struct {
-	ID            id.ID    `cbor:"1,keyasint,omitzero"`
-	Key           id.ID    `cbor:"2,keyasint,omitzero"`
-	Hash          [32]byte `cbor:"3,keyasint,omitzero"`
-	ClientName    string   `cbor:"4,keyasint,omitempty"`
-	ClientVersion string   `cbor:"5,keyasint,omitempty"`
-	CreatedAt     int64    `cbor:"6,keyasint,omitempty"`
-	ExpiresAt     int64    `cbor:"7,keyasint,omitempty"`
-	LastSeenAt    int64    `cbor:"8,keyasint,omitempty"`
-}
-
-type storedIdem struct {
-	Key         [16]byte `cbor:"1,keyasint,omitzero"`
-	Fingerprint [16]byte `cbor:"2,keyasint,omitzero"`
-	ExpiresAt   int64    `cbor:"3,keyasint,omitempty"`
-	Status      uint16   `cbor:"4,keyasint,omitempty"`
-	Body        []byte   `cbor:"5,keyasint,omitempty"`
-}
-
+// challengesSection is the saved form of all challenges.
 type challengesSection struct {
-	Version    uint8             `cbor:"1,keyasint"`
-	Challenges []storedChallenge `cbor:"2,keyasint,omitempty"`
-}
-
-type storedChallenge struct {
-	ID         id.ID             `cbor:"1,keyasint,omitzero"`
-	Purpose    Purpose           `cbor:"2,keyasint,omitempty"`
-	Nonce      [32]byte          `cbor:"3,keyasint,omitzero"`
-	PublicKey  [32]byte          `cbor:"4,keyasint,omitzero"`
-	Agent      id.ID             `cbor:"5,keyasint,omitzero"`
-	Key        id.ID             `cbor:"6,keyasint,omitzero"`
-	ExpiresAt  int64             `cbor:"7,keyasint,omitempty"`
-	Failures   uint8             `cbor:"8,keyasint,omitempty"`
-	Completion *storedCompletion `cbor:"9,keyasint,omitempty"`
-}
-
-type storedCompletion struct {
-	Digest           [16]byte `cbor:"1,keyasint,omitzero"`
-	AgentID          id.ID    `cbor:"2,keyasint,omitzero"`
-	KeyID            id.ID    `cbor:"3,keyasint,omitzero"`
-	SessionID        id.ID    `cbor:"4,keyasint,omitzero"`
-	At               int64    `cbor:"5,keyasint,omitempty"`
-	SessionExpiresAt int64    `cbor:"6,keyasint,omitempty"`
+	Version    uint8       `cbor:"1,keyasint"`
+	Challenges []Challenge `cbor:"2,keyasint,omitempty"`
 }
 
 // encodeSection cannot fail: the sections hold nothing that CBOR does not take.
@@ -110,34 +59,28 @@ func (s *State) EncodeAgent(agentID id.ID) []byte {
 	if !ok {
 		return nil
 	}
-	section := agentSection{
-		Version: sectionVersion, ID: agent.ID, Handle: agent.Handle,
-		ClientName: agent.ClientName, ClientVersion: agent.ClientVersion,
-		CreatedAt: agent.CreatedAt, LastSeenAt: agent.LastSeenAt,
-		Keys:     make([]storedKey, 0, len(agent.keys)),
-		Sessions: make([]storedSession, 0, len(agent.sessions)),
-		Idem:     make([]storedIdem, 0, len(agent.idem)),
-		Profile:  agent.profile.stored(),
-		Marks:    agent.marks.stored(),
+	return encodeSection(&agentSection{
+		Version: sectionVersion, AgentRecord: agent.AgentRecord,
+		Keys: values(agent.keys), Sessions: values(agent.sessions), Idem: values(agent.idem),
+		Profile: agent.profile.stored(), Marks: agent.marks,
+	})
+}
+
+// values are copies of what the pointers of a list lead to.
+func values[T any](list []*T) []T {
+	copies := make([]T, len(list))
+	for at, one := range list {
+		copies[at] = *one
 	}
-	for _, key := range agent.keys {
-		section.Keys = append(section.Keys, storedKey{
-			ID: key.ID, PublicKey: key.PublicKey, CreatedAt: key.CreatedAt,
-			RevokedAt: key.RevokedAt, LastUsedAt: key.LastUsedAt,
-		})
+	return copies
+}
+
+// pointers are pointers to copies of the values of a list; nil for an empty one.
+func pointers[T any](list []T) (copies []*T) {
+	for _, one := range list {
+		copies = append(copies, &one)
 	}
-	for _, session := range agent.sessions {
-		section.Sessions = append(section.Sessions, storedSession{
-			ID: session.ID, Key: session.KeyID, Hash: session.Hash,
-			ClientName: session.ClientName, ClientVersion: session.ClientVersion,
-			CreatedAt: session.CreatedAt, ExpiresAt: session.ExpiresAt,
-			LastSeenAt: session.LastSeenAt,
-		})
-	}
-	for _, record := range agent.idem {
-		section.Idem = append(section.Idem, storedIdem(*record))
-	}
-	return encodeSection(&section)
+	return copies
 }
 
 // RestoreAgent brings an agent's section into this State, which must not be published. On an
@@ -165,27 +108,14 @@ func (s *State) RestoreAgent(data []byte) error {
 
 func (a *agentSection) agent() *Agent {
 	agent := &Agent{
-		ID: a.ID, Handle: a.Handle, ClientName: a.ClientName, ClientVersion: a.ClientVersion,
-		CreatedAt: a.CreatedAt, LastSeenAt: a.LastSeenAt, marks: a.Marks.marks(),
-		profile: a.Profile.profile(),
+		AgentRecord: a.AgentRecord, keys: pointers(a.Keys), sessions: pointers(a.Sessions),
+		idem: pointers(a.Idem), profile: a.Profile.profile(), marks: a.Marks,
 	}
-	for _, key := range a.Keys {
-		agent.keys = append(agent.keys, &Key{
-			ID: key.ID, AgentID: a.ID, PublicKey: key.PublicKey, CreatedAt: key.CreatedAt,
-			RevokedAt: key.RevokedAt, LastUsedAt: key.LastUsedAt,
-		})
+	for _, key := range agent.keys {
+		key.AgentID = a.ID
 	}
-	for _, session := range a.Sessions {
-		agent.sessions = append(agent.sessions, &Session{
-			ID: session.ID, AgentID: a.ID, KeyID: session.Key, Hash: session.Hash,
-			ClientName: session.ClientName, ClientVersion: session.ClientVersion,
-			CreatedAt: session.CreatedAt, ExpiresAt: session.ExpiresAt,
-			LastSeenAt: session.LastSeenAt,
-		})
-	}
-	for _, record := range a.Idem {
-		idem := Idem(record)
-		agent.idem = append(agent.idem, &idem)
+	for _, session := range agent.sessions {
+		session.AgentID = a.ID
 	}
 	return agent
 }
@@ -241,18 +171,9 @@ func (s *State) checkRestored(version uint8, agent *Agent) error {
 // EncodeChallenges is the snapshot section of all challenges.
 func (s *State) EncodeChallenges() []byte {
 	section := challengesSection{Version: sectionVersion}
-	section.Challenges = make([]storedChallenge, 0, s.challenges.len())
+	section.Challenges = make([]Challenge, 0, s.challenges.len())
 	s.challenges.scan(id.ID{}, func(_ id.ID, challenge *Challenge) bool {
-		stored := storedChallenge{
-			ID: challenge.ID, Purpose: challenge.Purpose, Nonce: challenge.Nonce,
-			PublicKey: challenge.PublicKey, Agent: challenge.AgentID, Key: challenge.KeyID,
-			ExpiresAt: challenge.ExpiresAt, Failures: challenge.Failures,
-		}
-		if done := challenge.Completion; done != nil {
-			completion := storedCompletion(*done)
-			stored.Completion = &completion
-		}
-		section.Challenges = append(section.Challenges, stored)
+		section.Challenges = append(section.Challenges, *challenge)
 		return true
 	})
 	return encodeSection(&section)
@@ -269,31 +190,17 @@ func (s *State) RestoreChallenges(data []byte) error {
 	if section.Version != sectionVersion || s.challenges.len() > 0 {
 		return corrupt("challenges of version %d into %d", section.Version, s.challenges.len())
 	}
-	challenges := make([]*Challenge, 0, len(section.Challenges))
-	last := id.ID{}
-	for _, stored := range section.Challenges {
-		challenge := stored.challenge()
+	challenges, last := pointers(section.Challenges), id.ID{}
+	for _, challenge := range challenges {
 		if err := s.checkChallenge(challenge, last); err != nil {
 			return err
 		}
-		challenges, last = append(challenges, challenge), challenge.ID
+		last = challenge.ID
 	}
 	for _, challenge := range challenges {
 		s.challenges.set(challenge.ID, challenge)
 	}
 	return nil
-}
-
-func (c *storedChallenge) challenge() *Challenge {
-	challenge := &Challenge{
-		ID: c.ID, Purpose: c.Purpose, Nonce: c.Nonce, PublicKey: c.PublicKey,
-		AgentID: c.Agent, KeyID: c.Key, ExpiresAt: c.ExpiresAt, Failures: c.Failures,
-	}
-	if c.Completion != nil {
-		completion := Completion(*c.Completion)
-		challenge.Completion = &completion
-	}
-	return challenge
 }
 
 // checkChallenge refuses a challenge that the State could not have come to hold behind the last.
