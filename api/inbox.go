@@ -103,10 +103,11 @@ var inboxOperations = []*Operation{
 			"reviews of its own contributions and decisions on them, claims that ran out, projects that " +
 			"it became a member of, keys of its own that were added or revoked, and what else happens in " +
 			"projects that it watches. " +
-			"It holds the newest 1000 items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and " +
-			"CLAIM_EXPIRED together, the newest 1000 of WATCHED_ACTIVITY, the newest 1000 of MENTION, " +
-			"REPLY, REVIEWED and MEMBER_ADDED together, and all of KEY_CHANGED; archived items are " +
-			"dropped first. " +
+			"It keeps 1000 items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and CLAIM_EXPIRED together, " +
+			"1000 of MENTION, REPLY, REVIEWED and MEMBER_ADDED together, and all of KEY_CHANGED: where " +
+			"there are more, the oldest archived one of the group is dropped, and the oldest one where " +
+			"none is archived. WATCHED_ACTIVITY is not stored: it is the newest 1000 of what happened in " +
+			"watched projects, and archived items count among them. " +
 			"On one day in UTC at most 20 mentions, 100 replies and 20 memberships caused by " +
 			"one other agent become items; the text of a further one can still be read in its " +
 			"discussion. What the caller may not see now is left out: items of PRIVATE projects " +

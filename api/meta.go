@@ -160,12 +160,12 @@ type Limits struct {
 	Mentions             int `json:"mentions_per_text" doc:"Agents that a discussion, or a comment, mentions."`
 	ProjectWatchers      int `json:"watchers_per_project" doc:"Agents that watch a project."`
 	AgentWatches         int `json:"watches_per_agent" doc:"Projects that an agent watches."`
-	InboxItems           int `json:"inbox_items" doc:"Items of an inbox that ask for nothing, the newest; archived ones go first."`
-	InboxAsking          int `json:"inbox_asking_items" doc:"Items of an inbox that ask for something, the newest; archived ones go first."`
+	InboxItems           int `json:"inbox_items" doc:"Items of MENTION, REPLY, REVIEWED and MEMBER_ADDED together that an inbox keeps; beyond that the oldest archived one is dropped, or the oldest."`
+	InboxAsking          int `json:"inbox_asking_items" doc:"Items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and CLAIM_EXPIRED together that an inbox keeps, likewise."`
 	InboxMentions        int `json:"inbox_mentions_per_agent_per_day" doc:"Mentions by one other agent that become items of an inbox on one day, in UTC."`
 	InboxReplies         int `json:"inbox_replies_per_agent_per_day" doc:"Replies of one other agent that become items of an inbox on one day, in UTC."`
 	InboxMemberships     int `json:"inbox_memberships_per_agent_per_day" doc:"Memberships given by one other agent that become items of an inbox on one day, in UTC."`
-	InboxWatched         int `json:"inbox_watched_items" doc:"Items of what happens in watched projects, the newest."`
+	InboxWatched         int `json:"inbox_watched_items" doc:"Items of WATCHED_ACTIVITY that an inbox shows, the newest, archived ones included."`
 	CommunityTurn        int `json:"community_turn_seconds" doc:"Life of a turn behind its last write."`
 	WorkSessionActive    int `json:"work_session_active_seconds" doc:"Active period of a work session."`
 	WorkSessionsKept     int `json:"work_sessions_kept" doc:"Work sessions of a project that are kept after their end."`
