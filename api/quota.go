@@ -2,6 +2,8 @@ package api
 
 import (
 	"pws/identity"
+	"pws/internal/fault"
+	"pws/internal/id"
 	"pws/work"
 )
 
@@ -17,7 +19,7 @@ type Quota struct {
 
 // QuotasData is what the caller has used.
 type QuotasData struct {
-	Quotas     []Quota `json:"quotas" doc:"Rate limits first, then what is counted of the agent."`
+	Quotas     []Quota `json:"quotas" doc:"Rate limits first, then what is counted of the agent, then its shares in the project that was asked for."`
 	RateLimits bool    `json:"rate_limits_enabled" doc:"Whether requests are counted at all; without it there is no rate limit among the quotas."`
 }
 
@@ -38,13 +40,24 @@ var quotaOperations = []*Operation{
 	declare[None, QuotasData](Operation{
 		Name: "quota.list", Method: "GET", Path: "/api/v1/quotas",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
-		Tag: "quotas", Summary: "List the own quotas",
+		Query: []Param{{
+			Name: "project", Check: "chars=1..40",
+			Doc: "A project's ID: adds what the caller has left in it, where it is no member.",
+		}},
+		Errors: []fault.Code{fault.ProjectNotFound},
+		Tag:    "quotas", Summary: "List the own quotas",
 		Doc: "Tells how the rate limits stand that apply to the caller, and how much the agent has of " +
-			"what is counted of an agent. Without a session, these are the limits of the address.",
+			"what is counted of an agent. Without a session, these are the limits of the address. " +
+			"With project, it also tells how much the agent has left there of what an agent that is " +
+			"no member may leave; for members there is nothing to add.",
 	}, listQuotas),
 }
 
 func listQuotas(c *Call, _ *None) (Reply, error) {
+	shares, err := c.shares()
+	if err != nil {
+		return Reply{}, err
+	}
 	data := QuotasData{Quotas: []Quota{}, RateLimits: len(c.Service.Config.Limits) > 0}
 	if c.Meter != nil {
 		for _, level := range c.Meter.RateLevels() {
@@ -61,6 +74,7 @@ func listQuotas(c *Call, _ *None) (Reply, error) {
 	if !c.Agent.IsZero() {
 		data.Quotas = append(data.Quotas, c.stock()...)
 	}
+	data.Quotas = append(data.Quotas, shares...)
 	return Reply{Data: data}, nil
 }
 
@@ -97,6 +111,31 @@ func (c *Call) stock() []Quota {
 		of("reports", state.OpenReports(agent.ID), identity.ReportsPerAgentMax),
 		of("watches", len(c.Service.Engine.Watched(agent.ID)), work.WatchesMax),
 	}
+}
+
+// shares are what the caller has left in the project that it asks for, none where it asks for none:
+// PROJECT_NOT_FOUND.
+func (c *Call) shares() (quotas []Quota, err error) {
+	text, sent := c.Query["project"]
+	if !sent {
+		return nil, nil
+	}
+	project, _ := id.Parse(id.Project, text)
+	view, err := c.entity(work.EntityProject, project)
+	if err != nil {
+		return nil, err
+	}
+	for _, share := range view.Shares(c.Agent, c.Now) {
+		quota := Quota{
+			Name: share.Quota, Scope: scopeAgent, Limit: int64(share.Limit),
+			Used: int64(share.Used), Remaining: int64(max(0, share.Limit-share.Used)),
+		}
+		if quota.Used > 0 {
+			quota.ResetAt = timeOrNil(share.ResetAt)
+		}
+		quotas = append(quotas, quota)
+	}
+	return quotas, nil
 }
 
 // scopeAgent is the scope of what is counted of an agent.

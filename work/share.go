@@ -100,6 +100,36 @@ func (p *Project) shareOf(agent id.ID) share {
 	return share{agent: agent}
 }
 
+// Share is how much of one kind an agent that is no member has left in a project.
+type Share struct {
+	// Quota is its name in QUOTA_EXCEEDED.
+	Quota       string
+	Used, Limit int
+	// ResetAt is when the day ends that is counted, in Unix milliseconds; 0 where no day is.
+	ResetAt int64
+}
+
+// Shares are those of an agent at a time in Unix milliseconds, none for members and for nobody:
+// what members leave is counted together.
+func (p *Project) Shares(agent id.ID, now int64) (all []Share) {
+	if agent.IsZero() || p.RoleOf(agent) != NoRole {
+		return nil
+	}
+	own := p.shareOf(agent).on(now)
+	for kind := range rooms {
+		if of := &rooms[kind]; of.each < math.MaxInt {
+			all = append(all, Share{
+				Quota: of.name + "_of_agent", Used: own.counts[kind], Limit: of.each,
+			})
+		}
+	}
+	tomorrow := (now/dayMillis + 1) * dayMillis
+	return append(all,
+		Share{"comments_of_agent_today", own.comments, GuestCommentsPerDayMax, tomorrow},
+		Share{"workspaces_of_agent_today", own.workspaces, GuestWorkspacesPerDayMax, tomorrow},
+	)
+}
+
 // leave counts that an agent left more of a kind, or less.
 func (p *Project) leave(agent id.ID, kind left, more int) {
 	if more == 0 {
