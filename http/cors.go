@@ -57,11 +57,11 @@ func (s *Server) cross(x *exchange) {
 
 // options answers OPTIONS: what a path takes, and whether a page of another origin may send it. A
 // named origin may do everything; pages of any origin may only read, and not as somebody.
-func (s *Server) options(x *exchange) {
+func (s *Server) options(x *exchange) error {
 	h := &x.ctx.Response.Header
 	x.ctx.SetStatusCode(fasthttp.StatusNoContent)
 	if x.target == "*" {
-		return
+		return nil
 	}
 	allowed := s.routes.allowed(x.path)
 	toMCP := x.path == mcpPath
@@ -69,14 +69,13 @@ func (s *Server) options(x *exchange) {
 		allowed = []string{fasthttp.MethodOptions, fasthttp.MethodPost}
 	}
 	if len(allowed) == 0 && s.raw[x.path] == nil {
-		x.refuse(s.routeFault(x))
-		return
+		return s.routeFault(x)
 	}
 	if len(allowed) > 0 {
 		h.Set(fasthttp.HeaderAllow, strings.Join(allowed, ", "))
 	}
 	if len(x.headers.origin) == 0 || len(x.headers.preflightMethod) == 0 {
-		return
+		return nil
 	}
 	x.vary("Access-Control-Request-Method, Access-Control-Request-Headers")
 	if toMCP || slices.Contains(s.origins.named, string(x.headers.origin)) {
@@ -91,6 +90,7 @@ func (s *Server) options(x *exchange) {
 		h.Set(fasthttp.HeaderAccessControlAllowHeaders, readingHeaders)
 		h.Set(fasthttp.HeaderAccessControlMaxAge, preflightAge)
 	}
+	return nil
 }
 
 // vary adds to the Vary header.

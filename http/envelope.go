@@ -26,8 +26,8 @@ var (
 	varyCoding      = []byte("Accept-Encoding")
 )
 
-// success writes what a handler answered.
-func (x *exchange) success(reply *api.Reply) {
+// success writes what a handler answered. Errors: RATE_LIMITED.
+func (x *exchange) success(reply *api.Reply) error {
 	h := &x.ctx.Response.Header
 	document, plain := reply.Data.(api.Document)
 	if plain && document.Varies {
@@ -41,7 +41,7 @@ func (x *exchange) success(reply *api.Reply) {
 			listsTag(x.headers.ifNoneMatch, reply.ETag) {
 			x.ctx.SetStatusCode(fasthttp.StatusNotModified)
 			h.SetCanonical(headerVary, varyCoding)
-			return
+			return nil
 		}
 	} else {
 		h.SetCanonical(headerCaching, noStore)
@@ -53,25 +53,23 @@ func (x *exchange) success(reply *api.Reply) {
 	if plain {
 		h.SetContentType(document.ContentType)
 		x.write(append(x.room(), document.Body...))
-		return
+		return nil
 	}
 	switch data := reply.Data.(type) {
 	case api.Stream:
-		x.stream(data)
-		return
+		return x.stream(data)
 	case api.Live:
-		x.live(data)
-		return
+		return x.live(data)
 	}
 	h.SetContentTypeBytes(jsonTypeBytes)
 	body := append(x.room(), `{"ok":true,"data":`...)
 	body, err := appendData(body, reply.Data)
 	if err != nil {
 		x.ctx.Response.ResetBody()
-		x.refuse(fmt.Errorf("encoding the answer: %w", err))
-		return
+		return fmt.Errorf("encoding the answer: %w", err)
 	}
 	x.write(x.appendMeta(body))
+	return nil
 }
 
 func appendData(dst []byte, data any) ([]byte, error) {
@@ -119,6 +117,10 @@ func (x *exchange) write(body []byte) {
 
 // refuse writes an error. What is not a fault is logged with the request id and not shown.
 func (x *exchange) refuse(err error) {
+	if protocol, ok := err.(*rpcError); ok {
+		x.fail(protocol)
+		return
+	}
 	var refusal *fault.Error
 	if !errors.As(err, &refusal) || refusal.Code == fault.Internal {
 		x.server.log.Error("request failed", slog.String("request_id", string(x.requestID[:])),

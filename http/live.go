@@ -49,14 +49,12 @@ type live struct {
 	ended     bool
 }
 
-// live begins a stream of events. What is refused is refused here: RATE_LIMITED where too many wait
-// already.
-func (x *exchange) live(data api.Live) {
+// live begins a stream of events. Errors: RATE_LIMITED where too many requests wait already.
+func (x *exchange) live(data api.Live) error {
 	leave, err := x.server.seats.take(x.call.Agent, x.ip)
 	if err != nil {
 		data.Stop()
-		x.refuse(err)
-		return
+		return err
 	}
 	x.server.seats.streams.Add(1)
 	h := &x.ctx.Response.Header
@@ -67,6 +65,7 @@ func (x *exchange) live(data api.Live) {
 		server: x.server, conn: x.ctx.Conn(), requestID: x.call.RequestID,
 		operation: x.operationName(), data: data, leave: leave,
 	})
+	return nil
 }
 
 // SupportsBodyWriteTo makes fasthttp use WriteTo, so that Read is for nobody.

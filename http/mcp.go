@@ -173,15 +173,13 @@ func (s *Server) foreseeMCP(x *exchange) error {
 }
 
 // serveMCP answers a request to the endpoint.
-func (s *Server) serveMCP(x *exchange) {
+func (s *Server) serveMCP(x *exchange) error {
 	if err := s.judgeMCP(x); err != nil {
 		_ = s.limiter.charge(x, &s.limiter.unrouted)
-		x.refuse(err)
-		return
+		return err
 	}
 	if string(x.ctx.Method()) == fasthttp.MethodOptions {
-		s.options(x)
-		return
+		return s.options(x)
 	}
 	var authErr error
 	if x.headers.authorizations > 0 {
@@ -189,44 +187,49 @@ func (s *Server) serveMCP(x *exchange) {
 	}
 	if err := x.judgeMessage(); err != nil {
 		_ = s.limiter.charge(x, s.limiter.of(x))
-		x.refuse(cmp.Or(authErr, err))
-		return
+		return cmp.Or(authErr, err)
 	}
-	m := &x.message
-	m.on = true
+	x.message.on = true
 	if err := x.readMessage(); err != nil {
-		x.refuse(err)
-		return
+		return err
 	}
+	err := s.serveMessage(x, authErr)
+	if _, protocol := err.(*rpcError); protocol {
+		// What reaches no operation is counted, but its refusal says more than that of a limit.
+		_ = s.limiter.charge(x, s.limiter.of(x))
+	}
+	return err
+}
+
+// serveMessage answers the message of a request whose credential may not be valid.
+func (s *Server) serveMessage(x *exchange, authErr error) error {
+	m := &x.message
 	parsed := m.parse(x.body)
 	if parsed != nil {
 		*m = message{on: true}
 	}
 	switch {
 	case authErr != nil:
-		s.refuseCredential(x, authErr)
+		return s.credentialFault(x, authErr)
 	case parsed != nil:
-		s.reject(x, badRequest(rpcParse, "The body is not JSON."))
+		return badRequest(rpcParse, "The body is not JSON.")
 	case !m.requests():
-		s.reject(x, badRequest(rpcInvalid, "The body is not one request of JSON-RPC 2.0."))
+		return badRequest(rpcInvalid, "The body is not one request of JSON-RPC 2.0.")
 	case !m.hasID:
 		_ = s.limiter.charge(x, s.limiter.of(x))
 		x.ctx.SetStatusCode(fasthttp.StatusAccepted)
-	default:
-		s.dispatch(x)
+		return nil
 	}
+	return s.dispatch(x)
 }
 
-// refuseCredential refuses a message of whatever kind for its credential.
-func (s *Server) refuseCredential(x *exchange, authErr error) {
+// credentialFault counts a message of whatever kind and is its refusal for its credential.
+func (s *Server) credentialFault(x *exchange, authErr error) error {
 	x.choose()
 	if !x.message.requests() {
 		x.message.id = nil
 	}
-	if limited := s.limiter.charge(x, s.limiter.of(x)); limited != nil {
-		authErr = limited
-	}
-	x.refuse(authErr)
+	return cmp.Or(s.limiter.charge(x, s.limiter.of(x)), authErr)
 }
 
 // readMessage reads the body: of strangers none that is large, and when they have used up what an
@@ -254,51 +257,44 @@ type rpcError struct {
 	data []byte
 }
 
-func badRequest(code int, message string) *rpcError {
+// Error is the message of the protocol's error.
+func (e *rpcError) Error() string { return e.message }
+
+func badRequest(code int, message string) error {
 	return &rpcError{status: fasthttp.StatusBadRequest, code: code, message: message}
 }
 
-// reject counts and answers what is no request that the endpoint takes.
-func (s *Server) reject(x *exchange, e *rpcError) {
-	_ = s.limiter.charge(x, s.limiter.of(x))
-	x.fail(e)
-}
-
 // dispatch answers one request.
-func (s *Server) dispatch(x *exchange) {
+func (s *Server) dispatch(x *exchange) error {
 	m := &x.message
 	x.choose()
 	if m.earlier = s.speaksEarlier(x); m.earlier {
-		s.dispatchEarlier(x)
-		return
+		return s.dispatchEarlier(x)
 	}
-	if e := x.judgeProtocol(); e != nil {
-		s.reject(x, e)
-		return
+	if err := x.judgeProtocol(); err != nil {
+		return err
 	}
 	switch string(m.method) {
 	case "server/discover":
-		s.tell(x, s.mcp.discover, func(body []byte) []byte {
+		return s.tell(x, s.mcp.discover, func(body []byte) []byte {
 			body = append(body, `"supportedVersions":["`+api.MCPVersion+
 				`"],"capabilities":{"tools":{}},"instructions":`...)
 			return append(shape.AppendString(body, x.instructions()), cacheable...)
 		})
 	default:
-		s.dispatchTools(x, fasthttp.StatusNotFound)
+		return s.dispatchTools(x, fasthttp.StatusNotFound)
 	}
 }
 
 // dispatchTools answers the methods of all versions; unknown is the status for what is none.
-func (s *Server) dispatchTools(x *exchange, unknown int) {
+func (s *Server) dispatchTools(x *exchange, unknown int) error {
 	switch string(x.message.method) {
 	case "tools/list":
-		s.listTools(x)
+		return s.listTools(x)
 	case "tools/call":
-		s.callTool(x)
+		return s.callTool(x)
 	default:
-		s.reject(x, &rpcError{
-			status: unknown, code: rpcNoMethod, message: "There is no such method.",
-		})
+		return &rpcError{status: unknown, code: rpcNoMethod, message: "There is no such method."}
 	}
 }
 
@@ -330,26 +326,25 @@ func (x *exchange) choose() {
 }
 
 // tell counts a request that is no call of a tool and answers it.
-func (s *Server) tell(x *exchange, as *route, result func([]byte) []byte) {
+func (s *Server) tell(x *exchange, as *route, result func([]byte) []byte) error {
 	x.route = as
 	if err := s.admitAs(x, nil); err != nil {
-		x.refuse(err)
-		return
+		return err
 	}
 	x.write(x.endResult(result(x.beginResult())))
+	return nil
 }
 
 // listTools answers tools/list: all of them on one page.
-func (s *Server) listTools(x *exchange) {
+func (s *Server) listTools(x *exchange) error {
 	m := &x.message
 	if m.cursor != 0 && m.cursor != 'n' {
-		s.reject(x, &rpcError{
+		return &rpcError{
 			status: fasthttp.StatusOK, code: rpcParams,
 			message: "There is no such cursor; the tools are on one page.",
-		})
-		return
+		}
 	}
-	s.tell(x, s.mcp.list, func(body []byte) []byte {
+	return s.tell(x, s.mcp.list, func(body []byte) []byte {
 		body = append(body, `"tools":`...)
 		body = append(body, s.mcp.lists[listing{m.plain, m.core}]...)
 		if m.earlier {
@@ -361,7 +356,7 @@ func (s *Server) listTools(x *exchange) {
 
 // judgeProtocol refuses what the headers and _meta of a request make of it; nil where both are in
 // order.
-func (x *exchange) judgeProtocol() *rpcError {
+func (x *exchange) judgeProtocol() error {
 	m, h := &x.message, &x.headers
 	if h.protocols == 0 {
 		return badRequest(rpcHeaders, "The header MCP-Protocol-Version is missing.")
@@ -389,9 +384,11 @@ func (x *exchange) judgeProtocol() *rpcError {
 	}
 	if string(m.version) != api.MCPVersion {
 		data := append([]byte(nil), `{"supported":["`+api.MCPVersion+`"],"requested":`...)
-		e := badRequest(rpcVersion, "The service does not speak this version of the protocol.")
-		e.data = append(shape.AppendString(data, string(m.version)), '}')
-		return e
+		return &rpcError{
+			status: fasthttp.StatusBadRequest, code: rpcVersion,
+			message: "The service does not speak this version of the protocol.",
+			data:    append(shape.AppendString(data, string(m.version)), '}'),
+		}
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func newTool(one *api.Tool, r *routes) *tool {
 }
 
 // callTool answers tools/call.
-func (s *Server) callTool(x *exchange) {
+func (s *Server) callTool(x *exchange) error {
 	m := &x.message
 	called := s.mcp.tools[string(m.name)]
 	problem := ""
@@ -60,8 +60,7 @@ func (s *Server) callTool(x *exchange) {
 		problem = "The arguments are not an object."
 	}
 	if problem != "" {
-		s.reject(x, &rpcError{status: fasthttp.StatusOK, code: rpcParams, message: problem})
-		return
+		return &rpcError{status: fasthttp.StatusOK, code: rpcParams, message: problem}
 	}
 	m.plain = m.plain || called.Name != called.Plain && string(m.name) == called.Plain
 	m.calling = true
@@ -71,12 +70,10 @@ func (s *Server) callTool(x *exchange) {
 	if later, waits := reply.Data.(api.Later); waits && err == nil {
 		reply, err = s.await(x, later)
 	}
-	if err == nil {
-		err = x.result(called, &reply)
-	}
 	if err != nil {
-		x.refuse(err)
+		return err
 	}
+	return x.result(called, &reply)
 }
 
 // runTool takes a call through the checks and the handler, as run does with a request.

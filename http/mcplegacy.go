@@ -38,30 +38,29 @@ func isDate(text []byte) bool {
 }
 
 // dispatchEarlier answers one request of the earlier protocol.
-func (s *Server) dispatchEarlier(x *exchange) {
+func (s *Server) dispatchEarlier(x *exchange) error {
 	m := &x.message
 	switch string(m.method) {
 	case "initialize":
 		if m.protocolKind != '"' {
-			s.reject(x, &rpcError{
+			return &rpcError{
 				status: fasthttp.StatusOK, code: rpcParams,
 				message: "The parameters have no protocolVersion.",
-			})
-			return
+			}
 		}
 		version := api.EarlierMCPVersions[0]
 		if slices.Contains(api.EarlierMCPVersions, string(m.protocol)) {
 			version = string(m.protocol)
 		}
-		s.tell(x, s.mcp.discover, func(body []byte) []byte {
+		return s.tell(x, s.mcp.discover, func(body []byte) []byte {
 			body = append(body, `"protocolVersion":"`+version+
 				`","capabilities":{"tools":{}},"serverInfo":`...)
 			body = append(append(body, s.mcp.info...), `,"instructions":`...)
 			return shape.AppendString(body, x.instructions())
 		})
 	case "ping":
-		s.tell(x, s.mcp.message, func(body []byte) []byte { return body })
+		return s.tell(x, s.mcp.message, func(body []byte) []byte { return body })
 	default:
-		s.dispatchTools(x, fasthttp.StatusOK)
+		return s.dispatchTools(x, fasthttp.StatusOK)
 	}
 }

@@ -302,7 +302,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	x := s.begin(ctx)
 	defer s.finish(x)
 	ctx.SetUserValue(userKey, x)
-	s.answer(x)
+	if err := s.answer(x); err != nil {
+		x.refuse(err)
+	}
 }
 
 // finish completes every answer, also that of a handler that panicked.
@@ -337,33 +339,29 @@ func (s *Server) finish(x *exchange) {
 	x.release()
 }
 
-func (s *Server) answer(x *exchange) {
+// answer answers a request with what is at its path. An error is the refusal, which handle writes.
+func (s *Server) answer(x *exchange) error {
 	if s.draining.Load() {
 		x.ctx.SetConnectionClose()
-		x.refuse(fault.New(fault.ShuttingDown, "The server is stopping."))
-		return
+		return fault.New(fault.ShuttingDown, "The server is stopping.")
 	}
 	if err := x.open(); err != nil {
-		x.refuse(err)
-		return
+		return err
 	}
 	if x.path == mcpPath {
-		s.serveMCP(x)
-		return
+		return s.serveMCP(x)
 	}
 	if string(x.ctx.Method()) == fasthttp.MethodOptions {
-		s.options(x)
-		return
+		return s.options(x)
 	}
 	if handler := s.raw[x.path]; handler != nil {
 		if err := x.readBody(s.cfg.BodyMax); err != nil {
-			x.refuse(err)
-			return
+			return err
 		}
 		handler(x.ctx, x.body)
-		return
+		return nil
 	}
-	s.routed(x, s.routes.find(x))
+	return s.routed(x, s.routes.find(x))
 }
 
 // open reads what every request has. Errors: VALIDATION_FAILED.
@@ -385,12 +383,11 @@ func (x *exchange) open() error {
 }
 
 // routed answers the request with its operation, or with the refusal where there is none.
-func (s *Server) routed(x *exchange, found *route) {
+func (s *Server) routed(x *exchange, found *route) error {
 	if found == nil {
 		// Unrouted requests count for their address, but their refusal says more than that of a limit.
 		_ = s.limiter.charge(x, &s.limiter.unrouted)
-		x.refuse(s.routeFault(x))
-		return
+		return s.routeFault(x)
 	}
 	x.route = found
 	x.call.Operation = found.operation
@@ -399,10 +396,9 @@ func (s *Server) routed(x *exchange, found *route) {
 		reply, err = s.await(x, later)
 	}
 	if err != nil {
-		x.refuse(err)
-		return
+		return err
 	}
-	x.success(&reply)
+	return x.success(&reply)
 }
 
 // run takes a routed request through the checks and the handler.

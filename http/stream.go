@@ -35,17 +35,15 @@ type stream struct {
 	open      bool
 }
 
-// stream begins an answer in pieces. What is refused is refused here: RATE_LIMITED where too much
-// memory is in use.
-func (x *exchange) stream(write api.Stream) {
+// stream begins an answer in pieces. Errors: RATE_LIMITED where too much memory is in use.
+func (x *exchange) stream(write api.Stream) error {
 	s := &stream{
 		server: x.server, conn: x.ctx.Conn(), requestID: x.call.RequestID,
 		operation: x.operationName(), write: write, as: negotiate(x.headers.acceptEncoding),
 	}
 	if !x.server.budget.reserve(streamMemory) {
-		x.refuse(fault.New(fault.RateLimited, "Too many large answers at one time.").
-			With("reason", "BODY_MEMORY").With("retry_after_seconds", 1))
-		return
+		return fault.New(fault.RateLimited, "Too many large answers at one time.").
+			With("reason", "BODY_MEMORY").With("retry_after_seconds", 1)
 	}
 	s.open = true
 	h := &x.ctx.Response.Header
@@ -55,6 +53,7 @@ func (x *exchange) stream(write api.Stream) {
 		h.SetCanonical(headerCoding, []byte(codingNames[s.as]))
 	}
 	x.sendPieces(s)
+	return nil
 }
 
 // SupportsBodyWriteTo makes fasthttp use WriteTo, so that Read is for nobody.
