@@ -3,53 +3,39 @@ package http
 import (
 	"pws/api"
 	"pws/internal/fault"
+	"pws/internal/id"
 )
 
 // credentialMax bounds what is hashed on behalf of strangers.
 const credentialMax = 512
 
-// admit resolves the caller and counts the request. A request without a credential is counted for
-// its address before anything else is done; one with a credential for its agent and session, which
-// takes a hash and a look into the published sessions to know, and for its address where the
-// credential is not valid. Errors: RATE_LIMITED, VALIDATION_FAILED, AUTHENTICATION_REQUIRED,
-// SESSION_INVALID, SESSION_EXPIRED.
-func (s *Server) admit(x *exchange) error {
-	var authErr error
-	if x.headers.authorizations > 0 {
-		authErr = s.authenticate(x)
+// sessionOf finds the session of a credential and enters it in a call. Without a credential the
+// session is zero. Errors: VALIDATION_FAILED, SESSION_INVALID, SESSION_EXPIRED.
+func (s *Server) sessionOf(h *headers, call *api.Call) (session id.ID, err error) {
+	switch {
+	case h.authorizations == 0:
+		return session, nil
+	case h.authorizations > 1:
+		return session, fault.Invalid(fault.Field{
+			Field: "Authorization", Problem: "must be sent once",
+		})
 	}
-	return s.admitAs(x, authErr)
-}
-
-// admitAs is admit for a caller who has been looked for. A credential that is not valid is refused
-// by every operation, for whoever sends one means to be somebody.
-func (s *Server) admitAs(x *exchange, authErr error) error {
-	if err := s.limiter.charge(x, s.limiter.of(x)); err != nil {
-		return err
-	}
-	if authErr == nil && x.call.Agent.IsZero() && x.route.operation.Auth == api.Bearer {
-		return needsBearer()
-	}
-	return authErr
-}
-
-func needsBearer() error {
-	return fault.New(fault.AuthenticationRequired,
-		"The operation needs the header Authorization: Bearer with a session credential.")
-}
-
-// authenticate fills the call with the session of the credential. Errors: VALIDATION_FAILED,
-// SESSION_INVALID, SESSION_EXPIRED.
-func (s *Server) authenticate(x *exchange) error {
-	if x.headers.authorizations > 1 {
-		return fault.Invalid(fault.Field{Field: "Authorization", Problem: "must be sent once"})
-	}
-	credential, ok := bearer(x.headers.authorization)
+	credential, ok := bearer(h.authorization)
 	if !ok {
-		return fault.New(fault.SessionInvalid,
+		return session, fault.New(fault.SessionInvalid,
 			"The Authorization header is not of the form Bearer and a credential.")
 	}
-	return s.resolve(x, credential)
+	return s.resolve(call, credential)
+}
+
+// checkCaller refuses a caller whose credential was denied, or who has none where the operation
+// needs it. Errors: AUTHENTICATION_REQUIRED, and those of sessionOf.
+func (x *exchange) checkCaller(denied error) error {
+	if denied == nil && x.call.Agent.IsZero() && x.route.operation.Auth == api.Bearer {
+		return fault.New(fault.AuthenticationRequired,
+			"The operation needs the header Authorization: Bearer with a session credential.")
+	}
+	return denied
 }
 
 // bearer is the credential of an Authorization header. The scheme is compared without case.

@@ -35,8 +35,8 @@ func newOrigins(list []string) origins {
 	return o
 }
 
-// cross sets the headers that let a page of another origin read the answer.
-func (s *Server) cross(x *exchange) {
+// allowOrigin sets the headers that let a page of another origin read the answer.
+func (s *Server) allowOrigin(x *exchange) {
 	if len(s.origins.named) > 0 {
 		x.vary("Origin")
 	}
@@ -57,19 +57,19 @@ func (s *Server) cross(x *exchange) {
 
 // options answers OPTIONS: what a path takes, and whether a page of another origin may send it. A
 // named origin may do everything; pages of any origin may only read, and not as somebody.
-func (s *Server) options(x *exchange) error {
+func (s *Server) options(x *exchange, at target) error {
 	h := &x.ctx.Response.Header
 	x.ctx.SetStatusCode(fasthttp.StatusNoContent)
-	if x.target == "*" {
+	if at.whole == "*" {
 		return nil
 	}
-	allowed := s.routes.allowed(x.path)
-	toMCP := x.path == mcpPath
+	allowed := s.routes.allowed(at.path)
+	toMCP := at.path == mcpPath
 	if toMCP {
 		allowed = []string{fasthttp.MethodOptions, fasthttp.MethodPost}
 	}
-	if len(allowed) == 0 && s.raw[x.path] == nil {
-		return s.routeFault(x)
+	if len(allowed) == 0 && s.raw[at.path] == nil {
+		return s.routeFault(x.ctx, at.path)
 	}
 	if len(allowed) > 0 {
 		h.Set(fasthttp.HeaderAllow, strings.Join(allowed, ", "))

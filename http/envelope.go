@@ -26,8 +26,8 @@ var (
 	varyCoding      = []byte("Accept-Encoding")
 )
 
-// success writes what a handler answered. Errors: RATE_LIMITED.
-func (x *exchange) success(reply *api.Reply) error {
+// write writes the reply of an operation. Errors: RATE_LIMITED.
+func (x *exchange) write(reply *api.Reply) error {
 	h := &x.ctx.Response.Header
 	document, plain := reply.Data.(api.Document)
 	if plain && document.Varies {
@@ -52,7 +52,7 @@ func (x *exchange) success(reply *api.Reply) error {
 	x.ctx.SetStatusCode(reply.Status)
 	if plain {
 		h.SetContentType(document.ContentType)
-		x.write(append(x.room(), document.Body...))
+		x.setBody(append(x.emptyBody(), document.Body...))
 		return nil
 	}
 	switch data := reply.Data.(type) {
@@ -62,13 +62,13 @@ func (x *exchange) success(reply *api.Reply) error {
 		return x.live(data)
 	}
 	h.SetContentTypeBytes(jsonTypeBytes)
-	body := append(x.room(), `{"ok":true,"data":`...)
+	body := append(x.emptyBody(), `{"ok":true,"data":`...)
 	body, err := appendData(body, reply.Data)
 	if err != nil {
 		x.ctx.Response.ResetBody()
 		return fmt.Errorf("encoding the answer: %w", err)
 	}
-	x.write(x.appendMeta(body))
+	x.setBody(x.appendMeta(body))
 	return nil
 }
 
@@ -90,12 +90,12 @@ func (x *exchange) appendMeta(body []byte) []byte {
 	return append(body, `"}}`...)
 }
 
-// room is an empty body to append to, in memory that the connection has already.
-func (x *exchange) room() []byte { return x.ctx.Response.SwapBody(nil)[:0] }
+// emptyBody is a body to append to, in memory that the connection has already.
+func (x *exchange) emptyBody() []byte { return x.ctx.Response.SwapBody(nil)[:0] }
 
-// write sets the body, compressed where that is asked for and pays. A large body is not kept with
+// setBody sets the body, compressed where that is asked for and pays. A large body is not kept with
 // the connection.
-func (x *exchange) write(body []byte) {
+func (x *exchange) setBody(body []byte) {
 	h := &x.ctx.Response.Header
 	h.SetCanonical(headerVary, varyCoding)
 	if len(body) > compressMin && len(x.headers.acceptEncoding) > 0 {
@@ -143,7 +143,7 @@ func (x *exchange) refuse(err error) {
 	if after, ok := details["retry_after_seconds"]; ok {
 		h.Set(fasthttp.HeaderRetryAfter, fmt.Sprint(after))
 	}
-	if x.message.on {
+	if x.form != formEnvelope {
 		x.refuseMessage(refusal, &entry, details)
 		return
 	}
@@ -155,7 +155,7 @@ func (x *exchange) refuse(err error) {
 		}
 		h.Set(fasthttp.HeaderWWWAuthenticate, challenge)
 	}
-	body := append(x.room(), `{"ok":false,"error":{"code":"`...)
+	body := append(x.emptyBody(), `{"ok":false,"error":{"code":"`...)
 	body = append(body, refusal.Code...)
 	body = append(body, `","message":`...)
 	body = shape.AppendString(body, refusal.Message)
@@ -166,7 +166,7 @@ func (x *exchange) refuse(err error) {
 	}
 	body = append(body, `,"retryable":`...)
 	body = strconv.AppendBool(body, entry.Retryable)
-	x.write(x.appendMeta(append(body, '}')))
+	x.setBody(x.appendMeta(append(body, '}')))
 }
 
 // details adds what the catalog says of a code to what the fault says.
@@ -223,11 +223,4 @@ func (x *exchange) fillRate(details map[string]any) {
 			details[name] = value
 		}
 	}
-}
-
-func (x *exchange) operationName() string {
-	if x.route == nil {
-		return ""
-	}
-	return x.route.operation.Name
 }

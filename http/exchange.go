@@ -15,66 +15,52 @@ import (
 // requestIDLen is the size of "req_" and a ULID.
 const requestIDLen = 30
 
-// exchange is one request on its way through the server. It is pooled: nothing of it may be kept
-// beyond the request but the strings of its target.
+// exchange is what the stages of one request share. It is pooled: nothing of it may be kept beyond
+// the request but the strings of its target.
 type exchange struct {
-	server *Server
-	ctx    *fasthttp.RequestCtx
-	call   api.Call
-	route  *route
-	// leaf are the routes of the pattern that the router found.
-	leaf []*route
-	// target is the one copy of the request target; path and query are parts of it.
-	target, path, query string
-	headers             headers
-	requestID           [requestIDLen]byte
-	ip                  netip.Addr
-	sessionID           id.ID
-	standing            standing
+	server    *Server
+	ctx       *fasthttp.RequestCtx
+	headers   headers
+	requestID [requestIDLen]byte
+	// call is what the operation gets. Each stage adds what it has found.
+	call api.Call
+	// route is nil until the operation is known.
+	route *route
+	// ip and sessionID say, with the agent of the call, whom the request is counted for.
+	ip        netip.Addr
+	sessionID id.ID
+	rates     rateState
+	// form is how the request is answered.
+	form form
 	// code is the error code of the answer, and reason which limit or queue refused the request.
 	code, reason string
-	params       map[string]string
-	body         []byte
-	// begun is when the head of a request that waits for 100 Continue was looked at; the transport
-	// does not note the time of such a request. waited is the part of its time that it spent waiting
-	// for others.
+	// begun is when a request that waits for 100 Continue came, which the transport does not note.
+	// waited is the time that the request spent waiting for others.
 	begun  time.Time
 	waited time.Duration
 	// bodyRead says that the body has been read to its end, and cut that the request cannot be.
 	bodyRead, cut bool
-	reserved      int64
-	scratch       []byte
-	// message is what a request to the MCP endpoint says, made the body that was made of it, and data
-	// the answer that goes into its result.
-	message    message
-	made, data []byte
+	// reserved is what the request has taken out of the budget, in bytes.
+	reserved int64
+	// message is what a request to the MCP endpoint says.
+	message message
+	// These are memory of earlier requests: for query parameters, the body, a key that was an
+	// argument, the data of a tool's result, and short-lived texts.
+	params                   map[string]string
+	body, key, data, scratch []byte
 }
 
-// headers are the request headers that the server reads, as they stand in the request's memory.
-type headers struct {
-	authorization, idempotencyKey, ifMatch, ifNoneMatch, acceptEncoding   []byte
-	contentEncoding, origin, forwardedFor, forwardedProto                 []byte
-	preflightMethod                                                       []byte
-	accept, lastEventID, protocol, method, name                           []byte
-	authorizations, idempotencyKeys, ifMatches, ifNoneMatches, forwardeds int
-	protocols, methods, names                                             int
-	// others counts the headers of MCP that are none of these.
-	others int
-}
+// form is how a request is answered.
+type form uint8
 
-// exchangeKey is where a request context carries its exchange.
-type exchangeKey struct{}
-
-// userKey is made once, so that setting it allocates nothing.
-var userKey any = exchangeKey{}
-
-func exchangeOf(ctx *fasthttp.RequestCtx) *exchange {
-	x, ok := ctx.UserValue(userKey).(*exchange)
-	if !ok {
-		panic("http: a request without an exchange")
-	}
-	return x
-}
+const (
+	// formEnvelope is a status with an envelope.
+	formEnvelope form = iota
+	// formRPC is a response of JSON-RPC.
+	formRPC
+	// formTool is a response of JSON-RPC in which most refusals are the result of a tool.
+	formTool
+)
 
 var exchanges = sync.Pool{New: func() any {
 	return &exchange{scratch: make([]byte, 0, 512)}
@@ -102,7 +88,7 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 		x.ip = c.ip
 	}
 	for key, value := range ctx.Request.Header.All() {
-		x.header(key, value)
+		x.headers.add(key, value)
 	}
 	if len(s.cfg.TrustedProxies) > 0 && s.trusts(x.ip) {
 		s.forwarded(x)
@@ -115,17 +101,33 @@ func (x *exchange) release() {
 	x.server.budget.release(x.reserved)
 	clear(x.params)
 	clear(x.call.Params)
-	params, query, body, scratch := x.call.Params[:0], x.params, kept(x.body), kept(x.scratch)
+	scratch := kept(x.scratch)
 	if scratch == nil {
 		scratch = make([]byte, 0, 512)
 	}
+	params := x.call.Params[:0]
 	x.message.reset()
 	*x = exchange{
-		params: query, body: body, scratch: scratch, message: x.message,
-		made: kept(x.made), data: kept(x.data),
+		params: x.params, message: x.message, body: kept(x.body), key: kept(x.key),
+		data: kept(x.data), scratch: scratch,
 	}
 	x.call.Params = params
 	exchanges.Put(x)
+}
+
+// operation is nil until it is known.
+func (x *exchange) operation() *api.Operation {
+	if x.route == nil {
+		return nil
+	}
+	return x.route.operation
+}
+
+func (x *exchange) operationName() string {
+	if x.route == nil {
+		return ""
+	}
+	return x.route.operation.Name
 }
 
 // kept is a buffer to use again, nil where it is large.
@@ -135,62 +137,4 @@ func kept(buffer []byte) []byte {
 		return nil
 	}
 	return buffer[:0]
-}
-
-// header notes one request header; names come in their canonical form.
-func (x *exchange) header(key, value []byte) {
-	h := &x.headers
-	switch string(key) {
-	case fasthttp.HeaderAuthorization:
-		h.authorization = value
-		h.authorizations++
-	case "Idempotency-Key":
-		h.idempotencyKey = value
-		h.idempotencyKeys++
-	case fasthttp.HeaderIfMatch:
-		h.ifMatch = joinList(h.ifMatch, value, &h.ifMatches)
-	case fasthttp.HeaderIfNoneMatch:
-		h.ifNoneMatch = joinList(h.ifNoneMatch, value, &h.ifNoneMatches)
-	case fasthttp.HeaderAccept:
-		h.accept = joinList(h.accept, value, nil)
-	case "Last-Event-Id":
-		h.lastEventID = value
-	case "Mcp-Protocol-Version":
-		h.protocol = value
-		h.protocols++
-	case "Mcp-Method":
-		h.method = value
-		h.methods++
-	case "Mcp-Name":
-		h.name = value
-		h.names++
-	case fasthttp.HeaderAcceptEncoding:
-		h.acceptEncoding = joinList(h.acceptEncoding, value, nil)
-	case fasthttp.HeaderContentEncoding:
-		h.contentEncoding = joinList(h.contentEncoding, value, nil)
-	case fasthttp.HeaderOrigin:
-		h.origin = value
-	case fasthttp.HeaderXForwardedFor:
-		h.forwardedFor = joinList(h.forwardedFor, value, &h.forwardeds)
-	case fasthttp.HeaderXForwardedProto:
-		h.forwardedProto = joinList(h.forwardedProto, value, nil)
-	case fasthttp.HeaderAccessControlRequestMethod:
-		h.preflightMethod = value
-	default:
-		if len(key) > len(mcpHeaders) && string(key[:len(mcpHeaders)]) == mcpHeaders {
-			h.others++
-		}
-	}
-}
-
-// joinList makes one list of a header that may be sent in several lines.
-func joinList(have, value []byte, count *int) []byte {
-	if count != nil {
-		*count++
-	}
-	if len(have) == 0 {
-		return value
-	}
-	joined := append(append([]byte{}, have...), ", "...)
-	return append(joined, value...)
 }

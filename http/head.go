@@ -33,7 +33,7 @@ func (s *Server) declaredMax(h *fasthttp.RequestHeader) int {
 	if string(h.Method()) == fasthttp.MethodOptions {
 		return unroutedBody
 	}
-	path, _, err := judgeTarget(string(h.RequestURI()))
+	path, _, err := splitTarget(string(h.RequestURI()))
 	switch {
 	case err != nil:
 		return 0
@@ -50,12 +50,13 @@ func (s *Server) declaredMax(h *fasthttp.RequestHeader) int {
 
 // strange reports whether a request comes without a valid credential.
 func (s *Server) strange(h *fasthttp.RequestHeader) bool {
-	x := exchange{server: s}
-	x.call.Service, x.call.Now = s.service, s.now()
+	var sent headers
 	for key, value := range h.All() {
-		x.header(key, value)
+		sent.add(key, value)
 	}
-	return x.headers.authorizations == 0 || s.authenticate(&x) != nil
+	call := api.Call{Service: s.service, Now: s.now()}
+	_, err := s.sessionOf(&sent, &call)
+	return err != nil || call.Agent.IsZero()
 }
 
 // expect answers the heads of requests that wait for 100 Continue. What the head refuses already is
@@ -63,69 +64,53 @@ func (s *Server) strange(h *fasthttp.RequestHeader) bool {
 func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	x := s.begin(ctx)
 	x.begun = time.Now()
-	err := s.foresee(x)
+	err := s.checkHead(x)
 	if err == nil {
 		x.release()
 		return fasthttp.StatusContinue
 	}
 	defer s.finish(x)
 	x.cut = true
-	if limited := s.limiter.charge(x, s.limiter.of(x)); limited != nil && x.route != nil {
+	if limited := s.count(x); limited != nil && x.route != nil {
 		err = limited
 	}
 	x.refuse(err)
 	return ctx.Response.StatusCode()
 }
 
-// foresee finds the refusal of a head. A request that it refuses is counted by its caller; one that
-// it lets pass is counted when its body is there.
-func (s *Server) foresee(x *exchange) error {
+// checkHead finds the refusal of a head. A request that it refuses is counted by its caller; one
+// that it lets pass is counted when its body is there.
+func (s *Server) checkHead(x *exchange) error {
 	if s.draining.Load() {
-		return fault.New(fault.ShuttingDown, "The server is stopping.")
+		return errStopping
 	}
-	if err := x.open(); err != nil {
+	at, err := x.accept()
+	if err != nil {
 		return err
 	}
-	length := x.ctx.Request.Header.ContentLength()
 	method := string(x.ctx.Method())
 	switch {
 	case method == fasthttp.MethodOptions:
-		if length > unroutedBody {
-			return x.tooLarge(unroutedBody)
-		}
-		return nil
-	case x.path == mcpPath:
-		return s.foreseeMCP(x)
-	case s.raw[x.path] != nil:
-		if length > s.cfg.BodyMax {
-			return x.tooLarge(s.cfg.BodyMax)
-		}
-		return nil
+		return x.checkSize(unroutedBody)
+	case at.path == mcpPath:
+		return s.checkHeadMCP(x)
+	case s.raw[at.path] != nil:
+		return x.checkSize(s.cfg.BodyMax)
 	}
-	found := s.routes.search(method, x)
+	found, params := s.routes.search(method, at.path, x.call.Params)
 	if found == nil {
-		return s.routeFault(x)
+		return s.routeFault(x.ctx, at.path)
 	}
-	x.route = found
-	if x.headers.authorizations > 0 {
-		if err := s.authenticate(x); err != nil {
-			return err
-		}
-	} else if found.operation.Auth == api.Bearer {
-		return needsBearer()
-	}
-	return x.judgeHead()
-}
-
-// judgeHead refuses what the head of a request says already: a body that is too large by itself, or
-// all faults of the form. Errors: those of judgeSize, parseQuery, judgeKey and judgeType.
-func (x *exchange) judgeHead() error {
-	if err := x.judgeSize(); err != nil {
+	x.route, x.call.Params = found, params
+	if err := x.checkCaller(s.authenticate(x)); err != nil {
 		return err
 	}
-	query, key := x.parseQuery(), x.judgeKey()
-	if x.route.operation.Method == fasthttp.MethodGet {
-		return fault.Together(query, key)
+	if err := x.checkSize(found.bodyMax); err != nil {
+		return err
 	}
-	return fault.Together(query, key, x.judgeType())
+	in := x.readParameters(found, at)
+	if found.operation.Method == fasthttp.MethodGet {
+		return fault.Together(in.queryFault, in.keyFault)
+	}
+	return fault.Together(in.queryFault, in.keyFault, x.checkType())
 }

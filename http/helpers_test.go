@@ -210,20 +210,20 @@ var (
 	otherAgent = id.New(1, [10]byte{2})
 )
 
-func resolveForTest(x *exchange, credential []byte) error {
+func resolveForTest(c *api.Call, credential []byte) (session id.ID, err error) {
 	switch string(credential) {
 	case "good":
-		x.call.Agent, x.sessionID = firstAgent, id.New(2, [10]byte{1})
+		c.Agent, session = firstAgent, id.New(2, [10]byte{1})
 	case "good-too":
-		x.call.Agent, x.sessionID = firstAgent, id.New(2, [10]byte{3})
+		c.Agent, session = firstAgent, id.New(2, [10]byte{3})
 	case "other":
-		x.call.Agent, x.sessionID = otherAgent, id.New(2, [10]byte{2})
+		c.Agent, session = otherAgent, id.New(2, [10]byte{2})
 	case "expired":
-		return fault.New(fault.SessionExpired, "The session has run out.")
+		return session, fault.New(fault.SessionExpired, "The session has run out.")
 	default:
-		return fault.New(fault.SessionInvalid, "There is no such session.")
+		return session, fault.New(fault.SessionInvalid, "There is no such session.")
 	}
-	return nil
+	return session, nil
 }
 
 // start runs a server on a loopback listener until the test ends.

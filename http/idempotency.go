@@ -20,14 +20,13 @@ const keyMax = 255
 // creationScope is the scope of all operations that create a project.
 const creationScope = "creation"
 
-// judgeKey refuses an Idempotency-Key that is missing or malformed, where the operation takes one.
+// checkKey refuses an Idempotency-Key that is missing or malformed, where the operation takes one.
 // Errors: IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID.
-func (x *exchange) judgeKey() error {
-	op := x.route.operation
+func (in *input) checkKey(op *api.Operation) error {
 	if op.Idempotency == api.NoKey {
 		return nil
 	}
-	if x.headers.idempotencyKeys == 0 {
+	if in.keys == 0 {
 		if op.Idempotency == api.KeyRequired {
 			return fault.New(fault.IdempotencyKeyRequired,
 				"The operation needs the header Idempotency-Key.").
@@ -35,7 +34,7 @@ func (x *exchange) judgeKey() error {
 		}
 		return nil
 	}
-	if x.headers.idempotencyKeys > 1 || !validKey(x.headers.idempotencyKey) {
+	if in.keys > 1 || !validKey(in.key) {
 		return fault.New(fault.IdempotencyKeyInvalid,
 			"An Idempotency-Key is 1 to 255 visible ASCII characters, sent once.").
 			With("header", "Idempotency-Key").With("max_bytes", keyMax)
@@ -43,13 +42,20 @@ func (x *exchange) judgeKey() error {
 	return nil
 }
 
-// hashKey gives the call the hashes of its key, AFTER the body was found to be valid.
-func (x *exchange) hashKey() {
-	if x.route.operation.Idempotency == api.NoKey || x.headers.idempotencyKeys == 0 {
-		return
+// hasKey reports whether the input has a key that its operation takes.
+func (in *input) hasKey(op *api.Operation) bool {
+	return op.Idempotency != api.NoKey && in.keys > 0
+}
+
+// idempotencyKey is the hashes of the key of a valid input, nil where there is none. It outlives
+// the exchange, for it becomes part of what is stored.
+func (x *exchange) idempotencyKey(found *route, in *input) *api.IdempotencyKey {
+	if !in.hasKey(found.operation) {
+		return nil
 	}
-	// The key outlives the exchange, for it becomes part of what is stored.
-	x.call.Idempotency = &api.IdempotencyKey{Hash: x.keyHash(), Fingerprint: x.fingerprint()}
+	return &api.IdempotencyKey{
+		Hash: x.keyHash(found, in.key), Fingerprint: x.fingerprint(found.operation.Method, in),
+	}
 }
 
 func validKey(key []byte) bool {
@@ -67,41 +73,40 @@ func validKey(key []byte) bool {
 // keyHash covers whom and what a key is for: the agent, the scope of the operation and its project.
 // Operations that create a project share one scope, and the project they start from is no part of
 // it, so that a repeat finds the project of the first request whatever it is sent to.
-func (x *exchange) keyHash() [16]byte {
-	op := x.route.operation
-	scope, project := op.Name, ""
-	if op.Category == api.CategoryCreation {
+func (x *exchange) keyHash(found *route, key []byte) [16]byte {
+	scope, project := found.operation.Name, ""
+	if found.operation.Category == api.CategoryCreation {
 		scope = creationScope
-	} else if x.route.project >= 0 {
-		project = x.call.Params[x.route.project]
+	} else if found.project >= 0 {
+		project = x.call.Params[found.project]
 	}
 	var d digest
 	d.start("key")
 	d.part(x.call.Agent[:])
 	d.text(scope)
 	d.text(project)
-	d.part(x.headers.idempotencyKey)
+	d.part(key)
 	return d.sum()
 }
 
 // fingerprint covers what makes two requests the same: method, path, query in its order of names
 // and the body in its canonical form (RFC 8785).
-func (x *exchange) fingerprint() [16]byte {
+func (x *exchange) fingerprint(method string, in *input) [16]byte {
 	var d digest
 	d.start("request")
-	d.text(x.route.operation.Method)
-	d.text(x.path)
-	pairs := strings.Split(x.query, "&")
+	d.text(method)
+	d.text(in.path)
+	pairs := strings.Split(in.query, "&")
 	slices.Sort(pairs)
 	d.text(strings.Join(pairs, "&"))
-	x.scratch = append(x.scratch[:0], x.body...)
+	x.scratch = append(x.scratch[:0], in.body...)
 	canonical := jsontext.Value(x.scratch)
 	if len(canonical) == 0 {
 		// An absent body is the same as an empty one.
 		canonical = append(canonical, "{}"...)
 	}
 	if err := canonical.Canonicalize(); err != nil {
-		canonical = x.body
+		canonical = in.body
 	}
 	d.part(canonical)
 	return d.sum()

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/valyala/fasthttp"
-
 	"pws/api"
 	"pws/api/shape"
 	"pws/internal/fault"
@@ -163,103 +161,128 @@ func covers(of, category api.Category) bool {
 	return of == "" || of == category
 }
 
-// standing is what the headers of a response say of the limits.
-type standing struct {
+// rateState is what the headers of a response say of the limits in force: the one with the fewest
+// requests left.
+type rateState struct {
 	tightest *limit
 	policy   []byte
 	level    level
 }
 
-// charge counts a request against all limits of its caller. The tightest one is kept for the
-// headers. A refused request takes nothing. Errors: RATE_LIMITED.
-func (l *limiter) charge(x *exchange, of *applied) error {
-	if x.probes() {
-		l.peek(x, of)
-		return nil
-	}
-	now := x.call.Now * 1e6
-	x.standing = standing{policy: of.policy}
-	for at, one := range of.limits {
-		key := x.bucketKey(one)
-		after, ok := one.buckets.take(key, now)
-		if !ok {
-			for _, taken := range of.limits[:at] {
-				taken.buckets.giveBack(x.bucketKey(taken), now)
-			}
-			x.standing.tightest, x.standing.level = one, after
-			return limitFault(one, after, x.call.Now)
-		}
-		x.standing.note(one, after)
-	}
-	return nil
-}
-
-// room refuses a request whose caller has used up a limit, without counting it. Errors:
-// RATE_LIMITED.
-func (l *limiter) room(x *exchange, of *applied) error {
-	if x.probes() {
-		return nil
-	}
-	for _, one := range of.limits {
-		if now := one.buckets.peek(x.bucketKey(one), x.call.Now*1e6); now.remaining == 0 {
-			x.standing = standing{tightest: one, policy: of.policy, level: now}
-			return limitFault(one, now, x.call.Now)
-		}
-	}
-	return nil
-}
-
-// probes says that a request counts against no limit.
-func (x *exchange) probes() bool {
-	return x.route != nil && x.route.operation.Category == api.CategoryProbe
-}
-
-// peek fills the headers of a response that is not counted.
-func (l *limiter) peek(x *exchange, of *applied) {
-	x.standing = standing{policy: of.policy}
-	for _, one := range of.limits {
-		x.standing.note(one, one.buckets.peek(x.bucketKey(one), x.call.Now*1e6))
-	}
-}
-
-func (s *standing) note(one *limit, now level) {
+func (s *rateState) note(one *limit, now level) {
 	if s.tightest == nil || now.remaining < s.level.remaining {
 		s.tightest, s.level = one, now
 	}
 }
 
-// of are the limits of a call.
-func (l *limiter) of(x *exchange) *applied {
-	if x.route == nil {
+// caller is whom the limits count a request for. Agent and session are zero for anonymous callers.
+type caller struct {
+	ip             netip.Addr
+	agent, session id.ID
+}
+
+func (x *exchange) caller() caller {
+	return caller{ip: x.ip, agent: x.call.Agent, session: x.sessionID}
+}
+
+// kind is the index of the caller's limits.
+func (c *caller) kind() int {
+	if c.agent.IsZero() {
+		return anonymousCaller
+	}
+	return authenticatedCaller
+}
+
+// key is the caller's bucket in a limit. Addresses of IPv6 count by their /64, which is what one
+// customer has.
+func (c *caller) key(one *limit) uint64 {
+	switch {
+	case one.Scope == ScopeSession:
+		return one.buckets.keyOf(c.session[:])
+	case one.Scope == ScopeAgent || one.Scope == ScopeCategory && !c.agent.IsZero():
+		return one.buckets.keyOf(c.agent[:])
+	}
+	address := addressKey(c.ip)
+	return one.buckets.keyOf(address[:])
+}
+
+// count counts a request against the limits of its caller and keeps the state for the headers.
+// Errors: RATE_LIMITED.
+func (s *Server) count(x *exchange) error {
+	op, who := x.operation(), x.caller()
+	of := s.limiter.of(op, &who)
+	if op != nil && op.Category == api.CategoryProbe {
+		x.rates = of.peek(&who, x.call.Now)
+		return nil
+	}
+	var err error
+	x.rates, err = of.take(&who, x.call.Now)
+	return err
+}
+
+// countUnrouted counts a request that reaches no operation. Errors: RATE_LIMITED.
+func (s *Server) countUnrouted(x *exchange) error {
+	who := x.caller()
+	var err error
+	x.rates, err = s.limiter.unrouted.take(&who, x.call.Now)
+	return err
+}
+
+// exhausted refuses a request that reaches no operation where its caller has used up a limit. It
+// does not count the request. Errors: RATE_LIMITED.
+func (s *Server) exhausted(x *exchange) error {
+	who := x.caller()
+	if now := s.limiter.unrouted.peek(&who, x.call.Now); now.tightest != nil &&
+		now.level.remaining == 0 {
+		x.rates = now
+		return limitFault(now.tightest, now.level, x.call.Now)
+	}
+	return nil
+}
+
+// take counts a request of a caller at a time in Unix milliseconds. A request that is refused takes
+// nothing. Errors: RATE_LIMITED.
+func (a *applied) take(who *caller, millis int64) (rateState, error) {
+	now := millis * 1e6
+	state := rateState{policy: a.policy}
+	for at, one := range a.limits {
+		after, ok := one.buckets.take(who.key(one), now)
+		if !ok {
+			for _, taken := range a.limits[:at] {
+				taken.buckets.giveBack(who.key(taken), now)
+			}
+			state.tightest, state.level = one, after
+			return state, limitFault(one, after, millis)
+		}
+		state.note(one, after)
+	}
+	return state, nil
+}
+
+// peek is the state of a caller's limits without a request.
+func (a *applied) peek(who *caller, millis int64) rateState {
+	state := rateState{policy: a.policy}
+	for _, one := range a.limits {
+		state.note(one, one.buckets.peek(who.key(one), millis*1e6))
+	}
+	return state
+}
+
+// of are the limits of an operation for a caller; the operation is nil where there is none.
+func (l *limiter) of(op *api.Operation, who *caller) *applied {
+	if op == nil {
 		return &l.unrouted
 	}
-	caller := anonymousCaller
-	if !x.call.Agent.IsZero() {
-		caller = authenticatedCaller
-	}
-	category := x.route.operation.Category
+	category := op.Category
 	if category == api.CategoryProbe {
-		// Its headers say what is left for reads.
+		// The headers of a probe say what is left for reads.
 		category = api.CategoryRead
 	}
 	kinds := l.byCaller[category]
 	if kinds == nil {
 		return &l.unrouted
 	}
-	return &kinds[caller]
-}
-
-// bucketKey is whom a limit counts a request for. Addresses of IPv6 count by their /64, which is
-// what one customer has.
-func (x *exchange) bucketKey(one *limit) uint64 {
-	switch {
-	case one.Scope == ScopeSession:
-		return one.buckets.keyOf(x.sessionID[:])
-	case one.Scope == ScopeAgent || one.Scope == ScopeCategory && !x.call.Agent.IsZero():
-		return one.buckets.keyOf(x.call.Agent[:])
-	}
-	address := addressKey(x.ip)
-	return one.buckets.keyOf(address[:])
+	return &kinds[who.kind()]
 }
 
 func addressKey(ip netip.Addr) id.ID {
@@ -294,13 +317,20 @@ var (
 	headerPolicy    = []byte("RateLimit-Policy")
 )
 
-// writeTo sets the RateLimit headers, unless no limits are in force.
-func (s *standing) writeTo(h *fasthttp.ResponseHeader, scratch []byte) {
-	if s.tightest == nil {
+// writeRates sets the RateLimit headers, unless no limits are in force. A request that was not
+// counted has those of its caller.
+func (s *Server) writeRates(x *exchange) {
+	rates := &x.rates
+	if rates.tightest == nil {
+		who := x.caller()
+		*rates = s.limiter.of(x.operation(), &who).peek(&who, x.call.Now)
+	}
+	if rates.tightest == nil {
 		return
 	}
-	h.SetCanonical(headerLimit, strconv.AppendInt(scratch[:0], s.tightest.buckets.quota, 10))
-	h.SetCanonical(headerRemaining, strconv.AppendInt(scratch[:0], s.level.remaining, 10))
-	h.SetCanonical(headerReset, strconv.AppendInt(scratch[:0], ceilSeconds(s.level.reset), 10))
-	h.SetCanonical(headerPolicy, s.policy)
+	h, scratch := &x.ctx.Response.Header, x.scratch[:0]
+	h.SetCanonical(headerLimit, strconv.AppendInt(scratch, rates.tightest.buckets.quota, 10))
+	h.SetCanonical(headerRemaining, strconv.AppendInt(scratch, rates.level.remaining, 10))
+	h.SetCanonical(headerReset, strconv.AppendInt(scratch, ceilSeconds(rates.level.reset), 10))
+	h.SetCanonical(headerPolicy, rates.policy)
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // The endpoint of the Model Context Protocol: JSON-RPC over POST, one request for one answer,
-// without sessions. A call of a tool becomes the request of its operation, so that each rule of the
-// transport holds for it as it stands.
+// without sessions of the protocol. A call of a tool passes the stages of its operation, so that
+// limits, keys, checks and privacy are the same over both protocols.
 
 // mcpPath is where the endpoint is.
 const mcpPath = "/mcp"
@@ -134,9 +134,62 @@ func (s *Server) trustsOrigin(origin string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// judgeMCP refuses the origin and the method of a request to the endpoint. Errors: FORBIDDEN,
+// answerMCP takes a request to the endpoint through its stages.
+func (s *Server) answerMCP(x *exchange, at target) error {
+	if err := s.checkEndpoint(x); err != nil {
+		_ = s.countUnrouted(x)
+		return err
+	}
+	if string(x.ctx.Method()) == fasthttp.MethodOptions {
+		return s.options(x, at)
+	}
+	denied := s.authenticate(x)
+	if err := x.checkMessageHead(); err != nil {
+		_ = s.count(x)
+		return cmp.Or(denied, err)
+	}
+	x.form = formRPC
+	body, err := s.readMessage(x)
+	if err != nil {
+		return err
+	}
+	err = s.answerMessage(x, at, body, denied)
+	if _, protocol := err.(*rpcError); protocol {
+		// The message reaches no operation. Its refusal says more than that by a limit.
+		_ = s.count(x)
+	}
+	return err
+}
+
+// answerMessage answers the message of a request whose credential may have been denied.
+func (s *Server) answerMessage(x *exchange, at target, body []byte, denied error) error {
+	m := &x.message
+	syntax := m.parse(body)
+	if syntax != nil {
+		m.reset()
+	}
+	m.readOptions(at.query)
+	switch {
+	case denied != nil:
+		if !m.requests() {
+			m.id = nil
+		}
+		return s.limit(x, denied)
+	case syntax != nil:
+		return badRequest(rpcParse, "The body is not JSON.")
+	case !m.requests():
+		return badRequest(rpcInvalid, "The body is not one request of JSON-RPC 2.0.")
+	case !m.hasID:
+		_ = s.count(x)
+		x.ctx.SetStatusCode(fasthttp.StatusAccepted)
+		return nil
+	}
+	return s.dispatch(x)
+}
+
+// checkEndpoint refuses the origin and the method of a request to the endpoint. Errors: FORBIDDEN,
 // METHOD_NOT_ALLOWED.
-func (s *Server) judgeMCP(x *exchange) error {
+func (s *Server) checkEndpoint(x *exchange) error {
 	if origin := x.headers.origin; len(origin) > 0 && !s.trustsOrigin(string(origin)) {
 		return fault.New(fault.Forbidden, "Pages of this origin may not use the endpoint.")
 	}
@@ -150,103 +203,48 @@ func (s *Server) judgeMCP(x *exchange) error {
 		With("allowed", []string{fasthttp.MethodPost})
 }
 
-// judgeMessage refuses what the head of a message says of its body. Errors: BODY_TOO_LARGE,
+// checkMessageHead refuses what the head of a message says of its body. Errors: BODY_TOO_LARGE,
 // UNSUPPORTED_CONTENT_TYPE.
-func (x *exchange) judgeMessage() error {
-	if err := x.judgeSize(); err != nil {
+func (x *exchange) checkMessageHead() error {
+	if err := x.checkSize(x.messageMax()); err != nil {
 		return err
 	}
-	return x.judgeType()
+	return x.checkType()
 }
 
-// foreseeMCP is foresee for the endpoint.
-func (s *Server) foreseeMCP(x *exchange) error {
-	if err := s.judgeMCP(x); err != nil {
+// messageMax is the largest message that the caller may send, in bytes.
+func (x *exchange) messageMax() int {
+	if x.call.Agent.IsZero() {
+		return min(x.route.bodyMax, strangerBody)
+	}
+	return x.route.bodyMax
+}
+
+// checkHeadMCP is checkHead for the endpoint.
+func (s *Server) checkHeadMCP(x *exchange) error {
+	if err := s.checkEndpoint(x); err != nil {
 		return err
 	}
-	if x.headers.authorizations > 0 {
-		if err := s.authenticate(x); err != nil {
-			return err
+	if err := s.authenticate(x); err != nil {
+		return err
+	}
+	return x.checkMessageHead()
+}
+
+// readMessage reads the body. Of an anonymous caller who has used up the limits of its address, it
+// reads no more than it takes to find the id of a small message. Errors: RATE_LIMITED, and those of
+// readBody.
+func (s *Server) readMessage(x *exchange) ([]byte, error) {
+	if x.call.Agent.IsZero() {
+		if limited := s.exhausted(x); limited != nil {
+			body, err := x.readBody(smallBody)
+			if err != nil || x.message.parse(body) != nil || !x.message.requests() {
+				x.message.reset()
+			}
+			return nil, limited
 		}
 	}
-	return x.judgeMessage()
-}
-
-// serveMCP answers a request to the endpoint.
-func (s *Server) serveMCP(x *exchange) error {
-	if err := s.judgeMCP(x); err != nil {
-		_ = s.limiter.charge(x, &s.limiter.unrouted)
-		return err
-	}
-	if string(x.ctx.Method()) == fasthttp.MethodOptions {
-		return s.options(x)
-	}
-	var authErr error
-	if x.headers.authorizations > 0 {
-		authErr = s.authenticate(x)
-	}
-	if err := x.judgeMessage(); err != nil {
-		_ = s.limiter.charge(x, s.limiter.of(x))
-		return cmp.Or(authErr, err)
-	}
-	x.message.on = true
-	if err := x.readMessage(); err != nil {
-		return err
-	}
-	err := s.serveMessage(x, authErr)
-	if _, protocol := err.(*rpcError); protocol {
-		// What reaches no operation is counted, but its refusal says more than that of a limit.
-		_ = s.limiter.charge(x, s.limiter.of(x))
-	}
-	return err
-}
-
-// serveMessage answers the message of a request whose credential may not be valid.
-func (s *Server) serveMessage(x *exchange, authErr error) error {
-	m := &x.message
-	parsed := m.parse(x.body)
-	if parsed != nil {
-		*m = message{on: true}
-	}
-	switch {
-	case authErr != nil:
-		return s.credentialFault(x, authErr)
-	case parsed != nil:
-		return badRequest(rpcParse, "The body is not JSON.")
-	case !m.requests():
-		return badRequest(rpcInvalid, "The body is not one request of JSON-RPC 2.0.")
-	case !m.hasID:
-		_ = s.limiter.charge(x, s.limiter.of(x))
-		x.ctx.SetStatusCode(fasthttp.StatusAccepted)
-		return nil
-	}
-	return s.dispatch(x)
-}
-
-// credentialFault counts a message of whatever kind and is its refusal for its credential.
-func (s *Server) credentialFault(x *exchange, authErr error) error {
-	x.choose()
-	if !x.message.requests() {
-		x.message.id = nil
-	}
-	return cmp.Or(s.limiter.charge(x, s.limiter.of(x)), authErr)
-}
-
-// readMessage reads the body: of strangers none that is large, and when they have used up what an
-// address may do, no more than it takes to tell the id of a small one.
-func (x *exchange) readMessage() error {
-	if !x.call.Agent.IsZero() {
-		return x.readBody(x.route.bodyMax)
-	}
-	limits := x.server.limiter
-	refusal := limits.room(x, &limits.unrouted)
-	if refusal == nil {
-		return x.readBody(min(x.route.bodyMax, strangerBody))
-	}
-	if x.readBody(smallBody) != nil || x.message.parse(x.body) != nil || !x.message.requests() {
-		x.message = message{on: true}
-	}
-	return refusal
+	return x.readBody(x.messageMax())
 }
 
 // rpcError is an error of JSON-RPC with the status that it is sent with.
@@ -267,16 +265,15 @@ func badRequest(code int, message string) error {
 // dispatch answers one request.
 func (s *Server) dispatch(x *exchange) error {
 	m := &x.message
-	x.choose()
 	if m.earlier = s.speaksEarlier(x); m.earlier {
 		return s.dispatchEarlier(x)
 	}
-	if err := x.judgeProtocol(); err != nil {
+	if err := x.checkProtocol(); err != nil {
 		return err
 	}
 	switch string(m.method) {
 	case "server/discover":
-		return s.tell(x, s.mcp.discover, func(body []byte) []byte {
+		return s.answerMethod(x, s.mcp.discover, func(body []byte) []byte {
 			body = append(body, `"supportedVersions":["`+api.MCPVersion+
 				`"],"capabilities":{"tools":{}},"instructions":`...)
 			return append(shape.AppendString(body, x.instructions()), cacheable...)
@@ -313,25 +310,13 @@ func (x *exchange) base() string {
 // of the program is started.
 const cacheable = `,"ttlMs":3600000,"cacheScope":"public"`
 
-// choose reads the query of the endpoint. What it does not know says nothing.
-func (x *exchange) choose() {
-	for pair := range strings.SplitSeq(x.query, "&") {
-		switch pair {
-		case "names=underscore":
-			x.message.plain = true
-		case "profile=core":
-			x.message.core = true
-		}
-	}
-}
-
-// tell counts a request that is no call of a tool and answers it.
-func (s *Server) tell(x *exchange, as *route, result func([]byte) []byte) error {
+// answerMethod counts and answers a request that is no call of a tool.
+func (s *Server) answerMethod(x *exchange, as *route, result func([]byte) []byte) error {
 	x.route = as
-	if err := s.admitAs(x, nil); err != nil {
+	if err := s.limit(x, nil); err != nil {
 		return err
 	}
-	x.write(x.endResult(result(x.beginResult())))
+	x.setBody(x.endResult(result(x.beginResult())))
 	return nil
 }
 
@@ -344,7 +329,7 @@ func (s *Server) listTools(x *exchange) error {
 			message: "There is no such cursor; the tools are on one page.",
 		}
 	}
-	return s.tell(x, s.mcp.list, func(body []byte) []byte {
+	return s.answerMethod(x, s.mcp.list, func(body []byte) []byte {
 		body = append(body, `"tools":`...)
 		body = append(body, s.mcp.lists[listing{m.plain, m.core}]...)
 		if m.earlier {
@@ -354,9 +339,9 @@ func (s *Server) listTools(x *exchange) error {
 	})
 }
 
-// judgeProtocol refuses what the headers and _meta of a request make of it; nil where both are in
-// order.
-func (x *exchange) judgeProtocol() error {
+// checkProtocol refuses a request whose headers and _meta do not agree with its body, or that is of
+// another version. Errors are of JSON-RPC.
+func (x *exchange) checkProtocol() error {
 	m, h := &x.message, &x.headers
 	if h.protocols == 0 {
 		return badRequest(rpcHeaders, "The header MCP-Protocol-Version is missing.")

@@ -25,7 +25,7 @@ func (x *exchange) beginResult() []byte {
 	x.ctx.SetStatusCode(fasthttp.StatusOK)
 	h.SetCanonical(headerCaching, noStore)
 	h.SetContentTypeBytes(jsonTypeBytes)
-	body := append(x.room(), `{"jsonrpc":"2.0","id":`...)
+	body := append(x.emptyBody(), `{"jsonrpc":"2.0","id":`...)
 	body = append(append(body, m.id...), `,"result":{`...)
 	if !m.earlier {
 		body = append(body, `"resultType":"complete",`...)
@@ -71,11 +71,12 @@ func (x *exchange) toolResult(data []byte, failed bool) {
 	}
 	body = append(append(body, `}],"structuredContent":`...), data...)
 	body = strconv.AppendBool(append(body, `,"isError":`...), failed)
-	x.write(x.endResult(body))
+	x.setBody(x.endResult(body))
 }
 
-// result answers a call with what its operation replied. Errors: QUOTA_EXCEEDED, RATE_LIMITED.
-func (x *exchange) result(called *tool, reply *api.Reply) error {
+// writeResult writes the reply of an operation as the result of a tool. Errors: QUOTA_EXCEEDED,
+// RATE_LIMITED.
+func (x *exchange) writeResult(called *tool, reply *api.Reply) error {
 	var err error
 	if stream, streams := reply.Data.(api.Stream); streams {
 		err = x.collect(stream)
@@ -131,7 +132,7 @@ func (x *exchange) fail(e *rpcError) {
 	x.ctx.SetStatusCode(e.status)
 	h.SetCanonical(headerCaching, noStore)
 	h.SetContentTypeBytes(jsonTypeBytes)
-	body := append(x.room(), `{"jsonrpc":"2.0"`...)
+	body := append(x.emptyBody(), `{"jsonrpc":"2.0"`...)
 	if x.message.id != nil {
 		body = append(append(body, `,"id":`...), x.message.id...)
 	}
@@ -140,7 +141,7 @@ func (x *exchange) fail(e *rpcError) {
 	if e.data != nil {
 		body = append(append(body, `,"data":`...), e.data...)
 	}
-	x.write(append(body, "}}"...))
+	x.setBody(append(body, "}}"...))
 }
 
 // refuseMessage writes the refusal of a message: as the result of a tool, which is for the agent to
@@ -158,7 +159,7 @@ func (x *exchange) refuseMessage(
 		e.code = rpcCredential
 		x.ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, `Bearer error="invalid_token"`)
 	default:
-		if x.message.calling {
+		if x.form == formTool {
 			x.toolResult(x.problem(refusal, details), true)
 			return
 		}

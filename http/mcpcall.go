@@ -46,9 +46,35 @@ func newTool(one *api.Tool, r *routes) *tool {
 	return t
 }
 
-// callTool answers tools/call.
+// callTool takes a call of a tool through the stages of its operation.
 func (s *Server) callTool(x *exchange) error {
-	m := &x.message
+	called, err := s.findTool(&x.message)
+	if err != nil {
+		return err
+	}
+	x.form = formTool
+	x.enter(called.route)
+	if err := s.limit(x, nil); err != nil {
+		return err
+	}
+	in, err := x.readArguments(called)
+	if err != nil {
+		return err
+	}
+	request, err := x.decode(called.route, &in)
+	if err != nil {
+		return err
+	}
+	reply, err := s.call(x, called.route, &in, request)
+	if err != nil {
+		return err
+	}
+	return x.writeResult(called, &reply)
+}
+
+// findTool is the tool that a message calls. A client that calls it by its plain name has all names
+// so. Errors are of JSON-RPC.
+func (s *Server) findTool(m *message) (*tool, error) {
 	called := s.mcp.tools[string(m.name)]
 	problem := ""
 	switch {
@@ -58,128 +84,98 @@ func (s *Server) callTool(x *exchange) error {
 		problem = "There is no such tool; tools/list has all of them."
 	case m.argumentsKind != 0 && m.argumentsKind != '{':
 		problem = "The arguments are not an object."
+	default:
+		m.plain = m.plain || called.Name != called.Plain && string(m.name) == called.Plain
+		return called, nil
 	}
-	if problem != "" {
-		return &rpcError{status: fasthttp.StatusOK, code: rpcParams, message: problem}
-	}
-	m.plain = m.plain || called.Name != called.Plain && string(m.name) == called.Plain
-	m.calling = true
-	x.route = called.route
-	x.call.Operation = called.Operation
-	reply, err := s.runTool(x, called)
-	if later, waits := reply.Data.(api.Later); waits && err == nil {
-		reply, err = s.await(x, later)
-	}
-	if err != nil {
-		return err
-	}
-	return x.result(called, &reply)
+	return nil, &rpcError{status: fasthttp.StatusOK, code: rpcParams, message: problem}
 }
 
-// runTool takes a call through the checks and the handler, as run does with a request.
-func (s *Server) runTool(x *exchange, called *tool) (api.Reply, error) {
-	if err := s.admitAs(x, nil); err != nil {
-		return api.Reply{}, err
+// readArguments is read for a call of a tool: it puts each argument where its operation has it, and
+// all others into the body. All faults of path, query and key are named with those of the body.
+// Errors: VALIDATION_FAILED, BODY_TOO_LARGE.
+func (x *exchange) readArguments(called *tool) (input, error) {
+	if x.message.tooMany {
+		return input{}, fault.Invalid(fault.Field{
+			Field: "arguments", Problem: "has too many members",
+		})
 	}
-	if err := x.holdArguments(); err != nil {
-		return api.Reply{}, err
-	}
-	query, key := x.arrange(called), x.judgeKey()
-	var body error
+	r := argumentReader{called: called, key: x.key[:0]}
+	r.in.key, r.in.keys = x.headers.idempotencyKey, x.headers.idempotencyKeys
+	r.query = queryReader{declared: called.route.query, values: x.params}
+	r.params = append(x.call.Params[:0], make([]string, called.paths)...)
+	r.readAll(&x.message)
+	x.call.Params, x.key = r.params, r.key
+	r.in.queryFault = x.setQuery(&r.query)
 	op := called.Operation
-	request := op.NewRequest()
-	if op.Method != fasthttp.MethodGet {
-		if len(x.body) > x.route.bodyMax {
-			return api.Reply{}, bodyTooLarge(x.route.bodyMax)
-		}
-		body = x.decode(request)
+	r.in.keyFault = r.in.checkKey(op)
+	if op.Method == fasthttp.MethodGet {
+		return r.in, nil
 	}
-	if err := x.judgeForm(request, query, key, body); err != nil {
-		return api.Reply{}, err
+	if len(r.in.body) > called.route.bodyMax {
+		return input{}, bodyTooLarge(called.route.bodyMax)
 	}
-	if op.Method != fasthttp.MethodGet {
-		if x.headers.idempotencyKeys > 0 && op.Idempotency != api.NoKey {
-			x.path, x.query = x.pathOf(), x.queryOf(called)
-		}
-		x.hashKey()
+	if r.in.hasKey(op) {
+		r.in.path, r.in.query = called.route.template.fill(r.params), r.queryText()
 	}
-	return op.Run(&x.call, request)
+	return r.in, nil
 }
 
-// holdArguments refuses more arguments than can be held. Errors: VALIDATION_FAILED, RATE_LIMITED.
-func (x *exchange) holdArguments() error {
-	if x.message.crowded {
-		return fault.Invalid(fault.Field{Field: "arguments", Problem: "has too many members"})
-	}
-	if len(x.body) > smallBody {
-		// What is sent stands beside the body that is made of it.
-		return x.reserve(int64(len(x.body)))
-	}
-	return nil
+// argumentReader makes the input of an operation out of the arguments of its tool.
+type argumentReader struct {
+	called *tool
+	in     input
+	query  queryReader
+	params []string
+	// key is memory for a key among the arguments.
+	key []byte
 }
 
-// arrange makes of the arguments what the request of the operation would have: parameters of the
-// path, percent-encoded, the query, the key, and the body with all others. Faults of path and query
-// are named at once. Errors: VALIDATION_FAILED, PAGINATION_LIMIT_INVALID.
-func (x *exchange) arrange(called *tool) error {
-	var faults []fault.Field
-	note := func(name, problem string) {
-		const faultsMax = 20
-		known := func(one fault.Field) bool { return one.Field == name }
-		if len(faults) < faultsMax && !slices.ContainsFunc(faults, known) {
-			faults = append(faults, fault.Field{Field: name, Problem: problem})
+// readAll reads the arguments of a message. Those that are the body are moved together within the
+// message, which has room for them at any moment.
+func (r *argumentReader) readAll(m *message) {
+	takesBody := r.called.Operation.Request != nil
+	if takesBody {
+		r.in.body = append(m.argumentsText[:0], '{')
+	}
+	for at := range m.arguments {
+		one := &m.arguments[at]
+		declared := r.called.byName[string(one.name)]
+		switch {
+		case declared != nil:
+			if problem := r.place(declared, one.value); problem != "" {
+				r.query.note(declared.Name, problem)
+			}
+		case takesBody:
+			r.addMember(one)
+		default:
+			r.query.note(printable(string(one.name)), "is not an argument of this tool")
 		}
 	}
-	x.call.Params = append(x.call.Params[:0], make([]string, called.paths)...)
-	op := called.Operation
-	x.made = append(x.made[:0], '{')
-	for at := range x.message.arguments {
-		one := &x.message.arguments[at]
-		declared := called.byName[string(one.name)]
-		if declared == nil && op.Request == nil {
-			note(printable(string(one.name)), "is not an argument of this tool")
-		} else if declared == nil {
-			x.addMember(one)
-		} else if problem := x.place(called, declared, one.value); problem != "" {
-			note(declared.Name, problem)
+	if takesBody {
+		r.in.body = append(r.in.body, '}')
+	}
+	for at, one := range r.called.Arguments[:r.called.paths] {
+		if r.params[at] == "" {
+			r.query.note(one.Name, "is required")
 		}
 	}
-	for at, one := range called.Arguments[:called.paths] {
-		if x.call.Params[at] == "" {
-			note(one.Name, "is required")
-		}
+	if _, sent := r.query.values[limitParam]; r.called.Limit != "" && !sent {
+		r.query.set(limitParam, r.called.Limit)
 	}
-	x.made = append(x.made, '}')
-	x.body, x.made = x.made, x.body
-	if op.Request == nil {
-		x.body = x.body[:0]
-	}
-	return x.judgeArguments(called, &faults, note)
-}
-
-// judgeArguments checks the query and names all faults.
-func (x *exchange) judgeArguments(
-	called *tool, faults *[]fault.Field, note func(name, problem string),
-) error {
-	if _, sent := x.params[limitParam]; called.Limit != "" && !sent {
-		x.setParam(limitParam, called.Limit)
-	}
-	badLimit := x.checkParams(note)
-	x.call.Query = x.params
-	return refuseParams(*faults, badLimit)
 }
 
 // addMember adds an argument to the body as it was sent.
-func (x *exchange) addMember(one *argument) {
-	if len(x.made) > 1 {
-		x.made = append(x.made, ',')
+func (r *argumentReader) addMember(one *argument) {
+	if len(r.in.body) > 1 {
+		r.in.body = append(r.in.body, ',')
 	}
-	x.made = append(append(append(x.made, one.quoted...), ':'), one.value...)
+	r.in.body = append(append(append(r.in.body, one.quoted...), ':'), one.value...)
 }
 
-// place puts an argument where its operation has it. It is the problem with its value, empty where
-// there is none; null is as good as nothing.
-func (x *exchange) place(called *tool, declared *api.Argument, value []byte) string {
+// place puts an argument into path, query or key. It returns the problem with its value, empty
+// where there is none. A null counts as an absent argument.
+func (r *argumentReader) place(declared *api.Argument, value []byte) string {
 	kind := jsontext.Value(value).Kind()
 	if kind == 'n' {
 		return ""
@@ -187,7 +183,7 @@ func (x *exchange) place(called *tool, declared *api.Argument, value []byte) str
 	if declared.Place == api.InQuery {
 		text, problem := queryText(declared, kind, value)
 		if problem == "" {
-			x.setParam(declared.Name, text)
+			r.query.set(declared.Name, text)
 		}
 		return problem
 	}
@@ -196,28 +192,45 @@ func (x *exchange) place(called *tool, declared *api.Argument, value []byte) str
 	}
 	text := unquoted(value)
 	if declared.Place == api.InKey {
-		return x.placeKey(text)
+		return r.placeKey(text)
 	}
 	if len(text) == 0 {
 		return "must not be empty"
 	}
-	at := slices.IndexFunc(called.Arguments[:called.paths], func(one api.Argument) bool {
+	at := slices.IndexFunc(r.called.Arguments[:r.called.paths], func(one api.Argument) bool {
 		return one.Name == declared.Name
 	})
-	x.call.Params[at] = escaped(text, declared.Tail)
+	r.params[at] = escaped(text, declared.Tail)
 	return ""
 }
 
 // placeKey takes the key of the arguments, which must be that of the header where there are both.
-func (x *exchange) placeKey(key []byte) string {
-	h := &x.headers
-	if h.idempotencyKeys > 0 && !bytes.Equal(h.idempotencyKey, key) {
+// The key is copied, for the body may move over its place in the message.
+func (r *argumentReader) placeKey(key []byte) string {
+	if r.in.keys > 0 && !bytes.Equal(r.in.key, key) {
 		return "must be the same as the header Idempotency-Key"
 	}
-	if h.idempotencyKeys == 0 {
-		h.idempotencyKey, h.idempotencyKeys = key, 1
+	if r.in.keys == 0 {
+		r.key = append(r.key, key...)
+		r.in.key, r.in.keys = r.key, 1
 	}
 	return ""
+}
+
+// queryText is the query of the request that the call is equal to.
+func (r *argumentReader) queryText() string {
+	var out []byte
+	for _, one := range r.called.Arguments {
+		value, sent := r.query.values[one.Name]
+		if one.Place != api.InQuery || !sent {
+			continue
+		}
+		if len(out) > 0 {
+			out = append(out, '&')
+		}
+		out = append(append(append(out, one.Name...), '='), escaped([]byte(value), false)...)
+	}
+	return string(out)
 }
 
 // queryText is an argument as the query has it.
@@ -275,36 +288,4 @@ func escaped(text []byte, tail bool) string {
 // pathByte reports whether a byte stands for itself: the unreserved ones of RFC 3986.
 func pathByte(c byte, tail bool) bool {
 	return c < utf8.RuneSelf && c != '+' && c != '=' && (tokenByte(c) && c != '/' || tail && c == '/')
-}
-
-// pathOf is the path of the request that the call stands for.
-func (x *exchange) pathOf() string {
-	t := &x.route.template
-	var out []byte
-	at := 0
-	for _, literal := range t.segments {
-		out = append(out, '/')
-		if literal == "" {
-			literal = x.call.Params[at]
-			at++
-		}
-		out = append(out, literal...)
-	}
-	return string(append(out, t.suffix...))
-}
-
-// queryOf is its query.
-func (x *exchange) queryOf(called *tool) string {
-	var out []byte
-	for _, one := range called.Arguments {
-		value, sent := x.params[one.Name]
-		if one.Place != api.InQuery || !sent {
-			continue
-		}
-		if len(out) > 0 {
-			out = append(out, '&')
-		}
-		out = append(append(append(out, one.Name...), '='), escaped([]byte(value), false)...)
-	}
-	return string(out)
 }

@@ -52,14 +52,14 @@ func (s *Server) dispatchEarlier(x *exchange) error {
 		if slices.Contains(api.EarlierMCPVersions, string(m.protocol)) {
 			version = string(m.protocol)
 		}
-		return s.tell(x, s.mcp.discover, func(body []byte) []byte {
+		return s.answerMethod(x, s.mcp.discover, func(body []byte) []byte {
 			body = append(body, `"protocolVersion":"`+version+
 				`","capabilities":{"tools":{}},"serverInfo":`...)
 			body = append(append(body, s.mcp.info...), `,"instructions":`...)
 			return shape.AppendString(body, x.instructions())
 		})
 	case "ping":
-		return s.tell(x, s.mcp.message, func(body []byte) []byte { return body })
+		return s.answerMethod(x, s.mcp.message, func(body []byte) []byte { return body })
 	default:
 		return s.dispatchTools(x, fasthttp.StatusOK)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,8 +19,6 @@ const (
 // message is what a body of the MCP endpoint says. Its texts are parts of the body, or copies where
 // they were escaped; it is read in one pass, which judges the syntax of all of it.
 type message struct {
-	// on says that the answer is one of JSON-RPC, and calling that it is the result of a tool.
-	on, calling bool
 	// plain says that the client knows tools by names with underscores, and earlier that it speaks
 	// an earlier version of the protocol.
 	plain, earlier bool
@@ -47,8 +46,10 @@ type message struct {
 	protocol                  []byte
 	argumentsKind             jsontext.Kind
 	arguments                 []argument
-	// crowded says that there were more arguments than any tool has.
-	crowded bool
+	// argumentsText is the raw object of the arguments.
+	argumentsText []byte
+	// tooMany says that there were more arguments than any tool has.
+	tooMany bool
 }
 
 // argumentsMax is more than any tool has.
@@ -70,6 +71,8 @@ type parser struct {
 	decoder jsontext.Decoder
 	source  bytes.Buffer
 	body    []byte
+	// opened is the offset of the object that members began to read last.
+	opened int64
 }
 
 var parsers = sync.Pool{New: func() any { return &parser{} }}
@@ -110,6 +113,7 @@ func (p *parser) members(each func(p *parser, name, quoted []byte) error) error 
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
+	p.opened = d.InputOffset() - 1
 	for d.PeekKind() != '}' {
 		quoted, err := p.value()
 		if err != nil {
@@ -205,8 +209,12 @@ func (m *message) param(p *parser, name, _ []byte) (err error) {
 	case "name":
 		m.name, m.nameKind, err = p.text()
 	case "arguments":
-		m.argumentsKind = p.decoder.PeekKind()
+		if m.argumentsKind = p.decoder.PeekKind(); m.argumentsKind != '{' {
+			_, err = p.value()
+			break
+		}
 		err = p.members(m.argument)
+		m.argumentsText = p.body[p.opened:p.decoder.InputOffset()]
 	case "cursor":
 		m.cursor = p.decoder.PeekKind()
 		_, err = p.value()
@@ -236,11 +244,23 @@ func (m *message) meta(p *parser, name, _ []byte) (err error) {
 func (m *message) argument(p *parser, name, quoted []byte) error {
 	value, err := p.value()
 	if len(m.arguments) == argumentsMax {
-		m.crowded = true
+		m.tooMany = true
 		return err
 	}
 	m.arguments = append(m.arguments, argument{name, quoted, value})
 	return err
+}
+
+// readOptions reads the query of the endpoint. What it does not know is ignored.
+func (m *message) readOptions(query string) {
+	for pair := range strings.SplitSeq(query, "&") {
+		switch pair {
+		case "names=underscore":
+			m.plain = true
+		case "profile=core":
+			m.core = true
+		}
+	}
 }
 
 // requests reports whether the message is one request or notification, with an id that can be

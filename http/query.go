@@ -24,57 +24,104 @@ type queryParam struct {
 // limitParam is the size of a page in every list; a bad one has a code of its own.
 const limitParam = "limit"
 
-// parseQuery reads the query into the call. All faults are named at once. Errors:
-// VALIDATION_FAILED, PAGINATION_LIMIT_INVALID.
-func (x *exchange) parseQuery() error {
-	declared := x.route.query
-	if x.query == "" && len(declared) == 0 {
-		return nil
-	}
-	var faults []fault.Field
-	note := func(name, problem string) {
-		const faultsMax = 20
-		known := func(one fault.Field) bool { return one.Field == name }
-		if len(faults) < faultsMax && !slices.ContainsFunc(faults, known) {
-			faults = append(faults, fault.Field{Field: name, Problem: problem})
-		}
-	}
-	for rest := x.query; rest != ""; {
-		var pair string
-		pair, rest, _ = strings.Cut(rest, "&")
-		if pair == "" {
-			continue
-		}
-		rawName, rawValue, _ := strings.Cut(pair, "=")
-		name, nameOK := unescape(rawName)
-		value, valueOK := unescape(rawValue)
-		_, twice := x.params[name]
-		param := findParam(declared, name)
-		switch {
-		case !nameOK || param == nil:
-			note(printable(name), "is not a parameter of this operation")
-		case !valueOK && (value == "" || !param.raw):
-			note(name, "must be percent-encoded UTF-8")
-		case twice:
-			note(name, "must stand once")
-		default:
-			x.setParam(name, value)
-		}
-	}
-	badLimit := x.checkParams(note)
-	x.call.Query = x.params
-	return refuseParams(faults, badLimit)
+// queryReader collects the values of declared query parameters and what is wrong with them.
+type queryReader struct {
+	declared []queryParam
+	values   map[string]string
+	faults   []fault.Field
+	// badLimit is the parameter limit where its value is refused.
+	badLimit *queryParam
 }
 
-// refuseParams is the refusal of parameters, nil where there are no faults. Errors:
-// VALIDATION_FAILED, PAGINATION_LIMIT_INVALID.
-func refuseParams(faults []fault.Field, badLimit *queryParam) error {
-	var invalid, limit error
-	if len(faults) > 0 {
-		invalid = fault.Invalid(faults...)
+// readQuery reads a query into the call. All faults are named at once. Errors: VALIDATION_FAILED,
+// PAGINATION_LIMIT_INVALID.
+func (x *exchange) readQuery(declared []queryParam, query string) error {
+	if query == "" && len(declared) == 0 {
+		return nil
 	}
-	if badLimit != nil {
-		low, high := badLimit.check.Range()
+	r := queryReader{declared: declared, values: x.params}
+	for rest := query; rest != ""; {
+		var pair string
+		pair, rest, _ = strings.Cut(rest, "&")
+		if pair != "" {
+			r.readPair(pair)
+		}
+	}
+	return x.setQuery(&r)
+}
+
+// setQuery checks what was read and gives it to the call. Errors: VALIDATION_FAILED,
+// PAGINATION_LIMIT_INVALID.
+func (x *exchange) setQuery(r *queryReader) error {
+	r.check()
+	x.params, x.call.Query = r.values, r.values
+	return r.fault()
+}
+
+// readPair reads one name with its value.
+func (r *queryReader) readPair(pair string) {
+	rawName, rawValue, _ := strings.Cut(pair, "=")
+	name, nameOK := unescape(rawName)
+	value, valueOK := unescape(rawValue)
+	_, twice := r.values[name]
+	param := findParam(r.declared, name)
+	switch {
+	case !nameOK || param == nil:
+		r.note(printable(name), "is not a parameter of this operation")
+	case !valueOK && (value == "" || !param.raw):
+		r.note(name, "must be percent-encoded UTF-8")
+	case twice:
+		r.note(name, "must stand once")
+	default:
+		r.set(name, value)
+	}
+}
+
+// note adds a fault, one for each name.
+func (r *queryReader) note(name, problem string) {
+	const faultsMax = 20
+	known := func(one fault.Field) bool { return one.Field == name }
+	if len(r.faults) < faultsMax && !slices.ContainsFunc(r.faults, known) {
+		r.faults = append(r.faults, fault.Field{Field: name, Problem: problem})
+	}
+}
+
+func (r *queryReader) set(name, value string) {
+	if r.values == nil {
+		r.values = make(map[string]string, 4)
+	}
+	r.values[name] = value
+}
+
+// check checks the values that were sent and finds what is missing.
+func (r *queryReader) check() {
+	for i := range r.declared {
+		one := &r.declared[i]
+		value, sent := r.values[one.name]
+		if !sent {
+			if one.check.Required() {
+				r.note(one.name, "is required")
+			}
+			continue
+		}
+		problem := one.problem(value)
+		if problem != "" && one.integer && one.name == limitParam {
+			r.badLimit = one
+		} else if problem != "" {
+			r.note(one.name, problem)
+		}
+	}
+}
+
+// fault is the refusal of the parameters, nil where there are no faults. Errors: VALIDATION_FAILED,
+// PAGINATION_LIMIT_INVALID.
+func (r *queryReader) fault() error {
+	var invalid, limit error
+	if len(r.faults) > 0 {
+		invalid = fault.Invalid(r.faults...)
+	}
+	if r.badLimit != nil {
+		low, high := r.badLimit.check.Range()
 		limit = fault.New(fault.PaginationLimitInvalid,
 			fmt.Sprintf("The limit must be an integer from %d to %d.", low, high)).
 			With("minimum", low).With("maximum", high)
@@ -82,36 +129,8 @@ func refuseParams(faults []fault.Field, badLimit *queryParam) error {
 	return fault.Together(invalid, limit)
 }
 
-func (x *exchange) setParam(name, value string) {
-	if x.params == nil {
-		x.params = make(map[string]string, 4)
-	}
-	x.params[name] = value
-}
-
-// checkParams judges what was sent and finds what is missing. A bad page size is returned apart.
-func (x *exchange) checkParams(note func(name, problem string)) (badLimit *queryParam) {
-	declared := x.route.query
-	for i := range declared {
-		one := &declared[i]
-		value, sent := x.params[one.name]
-		if !sent {
-			if one.check.Required() {
-				note(one.name, "is required")
-			}
-			continue
-		}
-		problem := one.judge(value)
-		if problem != "" && one.integer && one.name == limitParam {
-			badLimit = one
-		} else if problem != "" {
-			note(one.name, problem)
-		}
-	}
-	return badLimit
-}
-
-func (p *queryParam) judge(value string) string {
+// problem is what is wrong with a value, empty where nothing is.
+func (p *queryParam) problem(value string) string {
 	if !p.integer {
 		return p.check.Text(value)
 	}
@@ -120,7 +139,7 @@ func (p *queryParam) judge(value string) string {
 			return "must be an integer"
 		}
 	}
-	// What is too long for a number is judged as the number next to it.
+	// What is too long for an integer is checked as the nearest one.
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return "must be an integer"

@@ -45,33 +45,50 @@ func newRoutes(table []*api.Operation, bodyMax int) *routes {
 	}
 	for _, key := range order {
 		method, pattern, _ := strings.Cut(key, " ")
-		leaf := patterns[key]
-		slices.SortStableFunc(leaf, func(a, b *route) int {
+		found := leaf(patterns[key])
+		slices.SortStableFunc(found, func(a, b *route) int {
 			return b.template.literals - a.template.literals
 		})
 		if r.trees[method] == nil {
 			r.trees[method] = radix.New()
 		}
-		r.trees[method].Add(pattern, func(ctx *fasthttp.RequestCtx) { exchangeOf(ctx).leaf = leaf })
+		r.trees[method].Add(pattern, func(ctx *fasthttp.RequestCtx) {
+			ctx.SetUserValue(leafKey, &found)
+		})
 	}
 	return r
 }
 
-// find is the route of an exchange, nil where there is none. It cuts the parameters from the
-// request's own copy of its path.
-func (r *routes) find(x *exchange) *route {
-	if tree := r.trees[string(x.ctx.Method())]; tree != nil {
-		if note, _ := tree.Get(x.path, nil); note != nil {
-			note(x.ctx)
+// leaf are the routes of one pattern of the router, the most literal first.
+type leaf []*route
+
+// leafKey is where the router's handlers leave what they found in a request context. It is made
+// once, so that setting it allocates nothing.
+var leafKey any = leafKeyType{}
+
+type leafKeyType struct{}
+
+// find is the route of a request and its parameters, which are parts of the path and are put into
+// the given slice. The route is nil where there is none.
+func (r *routes) find(
+	ctx *fasthttp.RequestCtx, path string, params []string,
+) (*route, []string) {
+	method := string(ctx.Method())
+	if tree := r.trees[method]; tree != nil {
+		if note, _ := tree.Get(path, nil); note != nil {
+			note(ctx)
+			found, ok := ctx.UserValue(leafKey).(*leaf)
+			if !ok {
+				panic("http: the router left no routes")
+			}
+			for _, one := range *found {
+				if params, ok := one.template.match(path, params[:0]); ok {
+					return one, params
+				}
+			}
 		}
 	}
-	for _, one := range x.leaf {
-		if params, ok := one.template.match(x.path, x.call.Params[:0]); ok {
-			x.call.Params = params
-			return one
-		}
-	}
-	return r.search(string(x.ctx.Method()), x)
+	return r.search(method, path, params)
 }
 
 func newRoute(op *api.Operation, method string, bodyMax int) *route {
@@ -92,12 +109,12 @@ func newRoute(op *api.Operation, method string, bodyMax int) *route {
 }
 
 // search is find without the tree.
-func (r *routes) search(method string, x *exchange) *route {
-	best := r.best(method, x.path)
+func (r *routes) search(method, path string, params []string) (*route, []string) {
+	best := r.best(method, path)
 	if best != nil {
-		x.call.Params, _ = best.template.match(x.path, x.call.Params[:0])
+		params, _ = best.template.match(path, params[:0])
 	}
-	return best
+	return best, params
 }
 
 // best is the route with the most literal template that fits, nil where there is none.
@@ -130,52 +147,14 @@ func (r *routes) allowed(path string) []string {
 	return methods
 }
 
-// judgeTarget splits a request target into path and query and refuses what could be read in two
-// ways: fragments, bytes outside of visible ASCII, and forms other than /path and
-// http://host/path. Errors: VALIDATION_FAILED.
-func judgeTarget(target string) (path, query string, err error) {
-	for i := range len(target) {
-		if c := target[i]; c <= ' ' || c >= 0x7f || c == '#' {
-			return "", "", badTarget("must be visible ASCII without #; encode other bytes as %XX")
-		}
-	}
-	if target != "" && target[0] != '/' {
-		scheme, rest, absolute := strings.Cut(target, "://")
-		if !absolute || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
-			return "", "", badTarget("must be a path that starts with /")
-		}
-		at := strings.IndexAny(rest, "/?")
-		switch {
-		case at == 0 || rest == "":
-			return "", "", badTarget("must name a host between http:// and the path")
-		case at < 0:
-			target = "/"
-		case rest[at] == '?':
-			target = "/" + rest[at:]
-		default:
-			target = rest[at:]
-		}
-	}
-	path, query, _ = strings.Cut(target, "?")
-	if path == "" {
-		return "", "", badTarget("must not be empty")
-	}
-	return path, query, nil
-}
-
-func badTarget(problem string) error {
-	return fault.New(fault.ValidationFailed, "The request target is not valid.").
-		With("fields", []fault.Field{{Field: "target", Problem: problem}})
-}
-
 // routeFault is the refusal of a path and method without an operation. Errors: ROUTE_NOT_FOUND,
 // METHOD_NOT_ALLOWED.
-func (s *Server) routeFault(x *exchange) error {
-	allowed := s.routes.allowed(x.path)
+func (s *Server) routeFault(ctx *fasthttp.RequestCtx, path string) error {
+	allowed := s.routes.allowed(path)
 	if len(allowed) == 0 {
 		return fault.New(fault.RouteNotFound, "There is no operation at this path.")
 	}
-	x.ctx.Response.Header.Set(fasthttp.HeaderAllow, strings.Join(allowed, ", "))
+	ctx.Response.Header.Set(fasthttp.HeaderAllow, strings.Join(allowed, ", "))
 	return fault.New(fault.MethodNotAllowed, "The path does not take this method.").
 		With("allowed", allowed)
 }

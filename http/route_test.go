@@ -18,17 +18,15 @@ func FuzzTargets(f *testing.F) {
 	fix := &fixture{entered: make(chan struct{}, 1), leave: make(chan struct{}), log: &logBuffer{}}
 	fix.open(f, Config{}, nil)
 	f.Fuzz(func(t *testing.T, method, target string) {
-		path, _, err := judgeTarget(target)
+		path, _, err := splitTarget(target)
 		if err != nil {
 			return
 		}
 		r := fix.routes
 		ctx := contextOf(method, path)
-		x := &exchange{ctx: ctx, path: path}
-		ctx.SetUserValue(userKey, x)
-		found := r.find(x)
-		params := strings.Join(x.call.Params, "|")
-		want := r.search(string(ctx.Method()), &exchange{path: path})
+		found, values := r.find(ctx, path, nil)
+		params := strings.Join(values, "|")
+		want, _ := r.search(string(ctx.Method()), path, nil)
 		if found != want {
 			t.Fatalf("%s %q: the router and the templates differ", method, path)
 		}
@@ -41,7 +39,7 @@ func FuzzTargets(f *testing.F) {
 	})
 }
 
-func TestTemplatesOfOneShapeAreToldApart(t *testing.T) {
+func TestTemplatesWithOnePattern(t *testing.T) {
 	read := api.Operation{Method: "POST", Statuses: []int{200}}
 	op := func(name, path string) *api.Operation {
 		one := read
@@ -60,12 +58,10 @@ func TestTemplatesOfOneShapeAreToldApart(t *testing.T) {
 		"/w/list/f/x": "all list|x", "/w/1/f/": "", "/w//f/x": "", "/w/": "", "/w/1/": "",
 	} {
 		ctx := contextOf("POST", path)
-		x := &exchange{ctx: ctx, path: path}
-		ctx.SetUserValue(userKey, x)
-		found := r.find(x)
+		found, params := r.find(ctx, path, nil)
 		got := ""
 		if found != nil {
-			got = found.operation.Name + " " + strings.Join(x.call.Params, "|")
+			got = found.operation.Name + " " + strings.Join(params, "|")
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)

@@ -1,26 +1,13 @@
-// Package http serves the operation table over HTTP/1.1: routes, authentication, limits, bodies,
-// envelopes. It knows no resource by name; what an operation takes and answers is in its
-// declaration.
-//
-// A request passes, in this order: target and framing, route and method, rate limits and
-// credential, query, headers and size of the body, its content, the handler. The first refusal is
-// the answer. The body is read only AFTER everything before it has passed, so strangers cannot
-// fill the memory.
-//
-// An exchange carries the request. It is pooled, as are its buffers: a handler may keep strings of
-// the call, which are parts of one copy of the target, and nothing else.
 package http
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,8 +15,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
-	"pws/api/shape"
 	"pws/internal/fault"
+	"pws/internal/id"
 )
 
 // RawHandler answers requests beside the table. The body has been read, within BodyMax.
@@ -99,9 +86,7 @@ func (x *exchange) observation(elapsed time.Duration) Observation {
 	seen := Observation{
 		Status: x.ctx.Response.StatusCode(), Code: x.code, Reason: x.reason, Elapsed: elapsed,
 	}
-	if x.route != nil {
-		seen.Operation = x.route.operation
-	}
+	seen.Operation = x.operation()
 	return seen
 }
 
@@ -149,9 +134,9 @@ type Server struct {
 	mcp     *mcpServer
 	fast    *fasthttp.Server
 	conns   conns
-	// now is the service's clock and resolve finds the session of a credential.
+	// now is the service's clock. resolve finds the session of a credential and enters it in a call.
 	now     func() int64
-	resolve func(x *exchange, credential []byte) error
+	resolve func(call *api.Call, credential []byte) (session id.ID, err error)
 
 	// untilClose counts the answers to clients of HTTP/1.0 that end with their connection.
 	untilClose sync.WaitGroup
@@ -168,13 +153,13 @@ func New(service *api.Service, cfg Config, log *slog.Logger) (*Server, error) {
 		return nil, err
 	}
 	s.now = service.Engine.Now
-	s.resolve = func(x *exchange, credential []byte) error {
-		session, err := service.Authenticate(string(credential), x.call.Now)
+	s.resolve = func(call *api.Call, credential []byte) (id.ID, error) {
+		session, err := service.Authenticate(string(credential), call.Now)
 		if err != nil {
-			return err
+			return id.ID{}, err
 		}
-		x.call.Session, x.call.Agent, x.sessionID = session, session.AgentID, session.ID
-		return nil
+		call.Session, call.Agent = session, session.AgentID
+		return session.ID, nil
 	}
 	return s, nil
 }
@@ -295,168 +280,6 @@ func (s *Server) crowded(raw net.Conn) {
 			_ = out.Flush()
 		}
 	}
-}
-
-// handle is the outermost handler: it alone knows of pools, panics and logs.
-func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	x := s.begin(ctx)
-	defer s.finish(x)
-	ctx.SetUserValue(userKey, x)
-	if err := s.answer(x); err != nil {
-		x.refuse(err)
-	}
-}
-
-// finish completes every answer, also that of a handler that panicked.
-func (s *Server) finish(x *exchange) {
-	if reason := recover(); reason != nil {
-		s.log.Error("panic in a handler", slog.String("request_id", string(x.requestID[:])),
-			slog.String("operation", x.operationName()), slog.Any("panic", reason),
-			slog.String("stack", string(debug.Stack())))
-		x.ctx.Response.Reset()
-		x.refuse(fault.New(fault.Internal, "panic"))
-	}
-	h := &x.ctx.Response.Header
-	h.SetCanonical(headerRequestID, x.requestID[:])
-	if x.standing.tightest == nil {
-		s.limiter.peek(x, s.limiter.of(x))
-	}
-	x.scratch = append(x.scratch[:0], "00000000000000000000"...)
-	x.standing.writeTo(h, x.scratch)
-	s.cross(x)
-	if c, tracked := x.ctx.Conn().(*conn); tracked {
-		c.lingers(x.cut || x.framed() && !x.bodyRead)
-	}
-	begun := x.begun
-	if begun.IsZero() {
-		begun = x.ctx.Time()
-	}
-	elapsed := time.Since(begun) - x.waited
-	s.logged(x, elapsed)
-	if s.cfg.Observe != nil {
-		s.cfg.Observe(x.observation(elapsed))
-	}
-	x.release()
-}
-
-// answer answers a request with what is at its path. An error is the refusal, which handle writes.
-func (s *Server) answer(x *exchange) error {
-	if s.draining.Load() {
-		x.ctx.SetConnectionClose()
-		return fault.New(fault.ShuttingDown, "The server is stopping.")
-	}
-	if err := x.open(); err != nil {
-		return err
-	}
-	if x.path == mcpPath {
-		return s.serveMCP(x)
-	}
-	if string(x.ctx.Method()) == fasthttp.MethodOptions {
-		return s.options(x)
-	}
-	if handler := s.raw[x.path]; handler != nil {
-		if err := x.readBody(s.cfg.BodyMax); err != nil {
-			return err
-		}
-		handler(x.ctx, x.body)
-		return nil
-	}
-	return s.routed(x, s.routes.find(x))
-}
-
-// open reads what every request has. Errors: VALIDATION_FAILED.
-func (x *exchange) open() error {
-	// One copy holds both what was asked for and the name of the asking.
-	uri := x.ctx.Request.Header.RequestURI()
-	x.scratch = append(append(x.scratch[:0], uri...), x.requestID[:]...)
-	both := string(x.scratch)
-	x.target, x.call.RequestID = both[:len(uri)], both[len(uri):]
-	if err := x.judgeFraming(); err != nil {
-		return err
-	}
-	if x.target == "*" && string(x.ctx.Method()) == fasthttp.MethodOptions {
-		return nil
-	}
-	var err error
-	x.path, x.query, err = judgeTarget(x.target)
-	return err
-}
-
-// routed answers the request with its operation, or with the refusal where there is none.
-func (s *Server) routed(x *exchange, found *route) error {
-	if found == nil {
-		// Unrouted requests count for their address, but their refusal says more than that of a limit.
-		_ = s.limiter.charge(x, &s.limiter.unrouted)
-		return s.routeFault(x)
-	}
-	x.route = found
-	x.call.Operation = found.operation
-	reply, err := s.run(x)
-	if later, waits := reply.Data.(api.Later); waits && err == nil {
-		reply, err = s.await(x, later)
-	}
-	if err != nil {
-		return err
-	}
-	return x.success(&reply)
-}
-
-// run takes a routed request through the checks and the handler.
-func (s *Server) run(x *exchange) (api.Reply, error) {
-	if err := s.admit(x); err != nil {
-		return api.Reply{}, err
-	}
-	if err := x.judgeSize(); err != nil {
-		return api.Reply{}, err
-	}
-	query, key := x.parseQuery(), x.judgeKey()
-	op := x.route.operation
-	x.call.IfMatch = string(x.headers.ifMatch)
-	x.call.IfNoneMatch = string(x.headers.ifNoneMatch)
-	if op.Streams {
-		x.call.Streams = prefersStream(x.headers.accept)
-		x.call.LastEventID = string(x.headers.lastEventID)
-	}
-	if len(op.Media) > 0 {
-		x.call.Host = string(x.ctx.Request.Header.Host())
-		x.call.PrefersJSON = prefersJSON(x.headers.accept)
-	}
-	request := op.NewRequest()
-	var body error
-	if op.Method != fasthttp.MethodGet {
-		if err := x.judgeType(); err != nil {
-			return api.Reply{}, fault.Together(query, key, err)
-		}
-		if err := x.readBody(x.route.bodyMax); err != nil {
-			return api.Reply{}, err
-		}
-		body = x.decode(request)
-	}
-	if err := x.judgeForm(request, query, key, body); err != nil {
-		return api.Reply{}, err
-	}
-	if op.Method != fasthttp.MethodGet {
-		x.hashKey()
-	}
-	return op.Run(&x.call, request)
-}
-
-// judgeForm makes one refusal of the faults in the form of a request, nil where there are none.
-// Where there is one already, what the handler would refuse besides is part of it.
-func (x *exchange) judgeForm(request any, query, key, body error) error {
-	if query == nil && key == nil && body == nil {
-		return nil
-	}
-	faults := append([]error{query, key, body}, x.route.operation.Form(&x.call, request)...)
-	return fault.Together(faults...)
-}
-
-// decode reads the body; where it may be absent, nothing but white space counts as that.
-func (x *exchange) decode(request any) error {
-	if x.route.operation.BodyOptional && len(bytes.TrimSpace(x.body)) == 0 {
-		return nil
-	}
-	return shape.Decode(x.body, request)
 }
 
 // unreadable answers what could not be read as a request.

@@ -73,6 +73,21 @@ func (t *template) match(path string, params []string) ([]string, bool) {
 	return params, len(t.segments) > 0 || rest == ""
 }
 
+// fill is the path that a template makes with its parameters.
+func (t *template) fill(params []string) string {
+	var out []byte
+	at := 0
+	for _, literal := range t.segments {
+		out = append(out, '/')
+		if literal == "" {
+			literal = params[at]
+			at++
+		}
+		out = append(out, literal...)
+	}
+	return string(append(out, t.suffix...))
+}
+
 // pattern is the template in the words of the router. It knows no suffix behind the rest, so that
 // templates which differ there share a pattern and are told apart afterwards.
 func (t *template) pattern() string {

@@ -1,0 +1,27 @@
+// Package http serves the operation table over HTTP/1.1 and over the Model Context Protocol. It
+// knows no resource by name; what an operation takes and answers is in its declaration.
+//
+// A request passes the stages of flow.go. Each stage takes what the stages before it found. The
+// first error is the answer, and the handler alone writes it.
+//
+//	accept        check the framing; split the target into path and query
+//	route         find the operation and the parameters of the path
+//	authenticate  find the session of the credential
+//	limit         count the request for its caller; refuse a bad or missing credential AFTER that
+//	read          check size, query, key and content type; read the body
+//	decode        make the operation's request; all faults of the form are one error
+//	call          hash the key, run the handler, wait for a reply that is not ready
+//	write         write the reply as an envelope, a document or a stream
+//
+// The body is read AFTER everything that can be checked without it, so strangers cannot fill the
+// memory. A request that waits for 100 Continue passes the stages before the body by its head alone
+// (head.go), and is counted there only if it is refused.
+//
+// A call of a tool over MCP passes stages of its own up to the message (mcp.go), then limit, a read
+// that takes path, query and key out of the arguments, and the same decode and call. The arguments
+// that remain are the body. They are decoded where they lie in the message.
+//
+// The stages share an exchange: the connection's side of a request, the call that its operation
+// gets, and the memory that is used again for the next request. It is pooled. A handler may keep
+// strings of the call, which are parts of one copy of the target, and nothing else.
+package http

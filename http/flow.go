@@ -1,0 +1,198 @@
+package http
+
+import (
+	"bytes"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"pws/api"
+	"pws/api/shape"
+	"pws/internal/fault"
+)
+
+// handle answers one request. No other function writes the error of a stage.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	x := s.begin(ctx)
+	defer s.finish(x)
+	if err := s.answer(x); err != nil {
+		x.refuse(err)
+	}
+}
+
+// answer accepts a request and passes it to what is at its path.
+func (s *Server) answer(x *exchange) error {
+	if s.draining.Load() {
+		x.ctx.SetConnectionClose()
+		return errStopping
+	}
+	at, err := x.accept()
+	if err != nil {
+		return err
+	}
+	if at.path == mcpPath {
+		return s.answerMCP(x, at)
+	}
+	if string(x.ctx.Method()) == fasthttp.MethodOptions {
+		return s.options(x, at)
+	}
+	if handler := s.raw[at.path]; handler != nil {
+		return s.answerRaw(x, handler)
+	}
+	return s.answerOperation(x, at)
+}
+
+// answerOperation takes a request for an operation of the table through its stages.
+func (s *Server) answerOperation(x *exchange, at target) error {
+	found, err := s.route(x, at)
+	if err != nil {
+		return err
+	}
+	denied := s.authenticate(x)
+	if err := s.limit(x, denied); err != nil {
+		return err
+	}
+	in, err := x.read(found, at)
+	if err != nil {
+		return err
+	}
+	request, err := x.decode(found, &in)
+	if err != nil {
+		return err
+	}
+	reply, err := s.call(x, found, &in, request)
+	if err != nil {
+		return err
+	}
+	return x.write(&reply)
+}
+
+// answerRaw answers a request for a handler beside the table.
+func (s *Server) answerRaw(x *exchange, handler RawHandler) error {
+	body, err := x.readBody(s.cfg.BodyMax)
+	if err != nil {
+		return err
+	}
+	handler(x.ctx, body)
+	return nil
+}
+
+// accept checks the framing of a request and reads its target. Errors: VALIDATION_FAILED.
+func (x *exchange) accept() (target, error) {
+	// One copy holds both the target and the request ID.
+	uri := x.ctx.Request.Header.RequestURI()
+	x.scratch = append(append(x.scratch[:0], uri...), x.requestID[:]...)
+	both := string(x.scratch)
+	at := target{whole: both[:len(uri)]}
+	x.call.RequestID = both[len(uri):]
+	if err := x.checkFraming(); err != nil {
+		return at, err
+	}
+	if at.whole == "*" && string(x.ctx.Method()) == fasthttp.MethodOptions {
+		return at, nil
+	}
+	var err error
+	at.path, at.query, err = splitTarget(at.whole)
+	return at, err
+}
+
+// route finds the operation of a request. A request without one counts for its address. Errors:
+// ROUTE_NOT_FOUND, METHOD_NOT_ALLOWED.
+func (s *Server) route(x *exchange, at target) (*route, error) {
+	found, params := s.routes.find(x.ctx, at.path, x.call.Params)
+	if found == nil {
+		// The refusal by the route says more than that by a limit.
+		_ = s.countUnrouted(x)
+		return nil, s.routeFault(x.ctx, at.path)
+	}
+	x.call.Params = params
+	x.enter(found)
+	return found, nil
+}
+
+// enter notes the operation that a request has reached.
+func (x *exchange) enter(found *route) {
+	x.route = found
+	x.call.Operation = found.operation
+}
+
+// authenticate finds the session of a request that sends a credential. Its error is for limit, for
+// a refusal by a limit comes before it. Errors: VALIDATION_FAILED, SESSION_INVALID,
+// SESSION_EXPIRED.
+func (s *Server) authenticate(x *exchange) (denied error) {
+	x.sessionID, denied = s.sessionOf(&x.headers, &x.call)
+	return denied
+}
+
+// limit counts a request for its caller: an agent and its session, or else the address. Then it
+// refuses a credential that is not valid, which no operation ignores, and the lack of one where the
+// operation needs it. Errors: RATE_LIMITED, AUTHENTICATION_REQUIRED, and those of authenticate.
+func (s *Server) limit(x *exchange, denied error) error {
+	if err := s.count(x); err != nil {
+		return err
+	}
+	return x.checkCaller(denied)
+}
+
+// decode makes the request of an operation. All faults of query, key and body are one error.
+// Errors: VALIDATION_FAILED, INVALID_JSON, PAGINATION_LIMIT_INVALID, IDEMPOTENCY_KEY_REQUIRED,
+// IDEMPOTENCY_KEY_INVALID, and what the operation adds.
+func (x *exchange) decode(found *route, in *input) (request any, err error) {
+	op := found.operation
+	request = op.NewRequest()
+	var bodyFault error
+	blank := op.BodyOptional && len(bytes.TrimSpace(in.body)) == 0
+	if op.Method != fasthttp.MethodGet && !blank {
+		bodyFault = shape.Decode(in.body, request)
+	}
+	if in.queryFault == nil && in.keyFault == nil && bodyFault == nil {
+		return request, nil
+	}
+	faults := []error{in.queryFault, in.keyFault, bodyFault}
+	return nil, fault.Together(append(faults, op.Form(&x.call, request)...)...)
+}
+
+// call runs an operation, and waits for a reply that is not ready. Errors: those of the operation,
+// and RATE_LIMITED where too many requests wait.
+func (s *Server) call(
+	x *exchange, found *route, in *input, request any,
+) (api.Reply, error) {
+	if found.operation.Method != fasthttp.MethodGet {
+		x.call.Idempotency = x.idempotencyKey(found, in)
+	}
+	reply, err := found.operation.Run(&x.call, request)
+	if later, waits := reply.Data.(api.Later); waits && err == nil {
+		return s.await(x, later)
+	}
+	return reply, err
+}
+
+// finish completes every answer, also that of a handler that panicked.
+func (s *Server) finish(x *exchange) {
+	if reason := recover(); reason != nil {
+		s.log.Error("panic in a handler", slog.String("request_id", string(x.requestID[:])),
+			slog.String("operation", x.operationName()), slog.Any("panic", reason),
+			slog.String("stack", string(debug.Stack())))
+		x.ctx.Response.Reset()
+		x.refuse(fault.New(fault.Internal, "panic"))
+	}
+	h := &x.ctx.Response.Header
+	h.SetCanonical(headerRequestID, x.requestID[:])
+	s.writeRates(x)
+	s.allowOrigin(x)
+	if c, tracked := x.ctx.Conn().(*conn); tracked {
+		c.lingers(x.cut || x.framed() && !x.bodyRead)
+	}
+	begun := x.begun
+	if begun.IsZero() {
+		begun = x.ctx.Time()
+	}
+	elapsed := time.Since(begun) - x.waited
+	s.logged(x, elapsed)
+	if s.cfg.Observe != nil {
+		s.cfg.Observe(x.observation(elapsed))
+	}
+	x.release()
+}

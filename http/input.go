@@ -1,0 +1,118 @@
+package http
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+
+	"pws/api"
+	"pws/internal/fault"
+)
+
+// input is what a caller sends to an operation, over HTTP or as arguments of a tool. Parameters are
+// in the call.
+type input struct {
+	// path and query are those that the fingerprint of an Idempotency-Key covers.
+	path, query string
+	// key is the Idempotency-Key, and keys counts how often it was sent.
+	key  []byte
+	keys int
+	body []byte
+	// queryFault and keyFault are refused together with the faults of the body.
+	queryFault, keyFault error
+}
+
+// read takes the input of an operation from a request. Errors: BODY_TOO_LARGE,
+// UNSUPPORTED_CONTENT_TYPE with the faults of query and key, and those of readBody.
+func (x *exchange) read(found *route, at target) (input, error) {
+	if err := x.checkSize(found.bodyMax); err != nil {
+		return input{}, err
+	}
+	in := x.readParameters(found, at)
+	op := found.operation
+	x.readHeaders(op)
+	if op.Method == fasthttp.MethodGet {
+		return in, nil
+	}
+	if err := x.checkType(); err != nil {
+		return input{}, fault.Together(in.queryFault, in.keyFault, err)
+	}
+	var err error
+	in.body, err = x.readBody(found.bodyMax)
+	return in, err
+}
+
+// readParameters reads what is known of the input before the body.
+func (x *exchange) readParameters(found *route, at target) input {
+	in := input{
+		path: at.path, query: at.query,
+		key: x.headers.idempotencyKey, keys: x.headers.idempotencyKeys,
+	}
+	in.queryFault = x.readQuery(found.query, at.query)
+	in.keyFault = in.checkKey(found.operation)
+	return in
+}
+
+// readHeaders gives the call the headers that its operation reads.
+func (x *exchange) readHeaders(op *api.Operation) {
+	x.call.IfMatch = string(x.headers.ifMatch)
+	x.call.IfNoneMatch = string(x.headers.ifNoneMatch)
+	if op.Streams {
+		x.call.Streams = prefersStream(x.headers.accept)
+		x.call.LastEventID = string(x.headers.lastEventID)
+	}
+	if len(op.Media) > 0 {
+		x.call.Host = string(x.ctx.Request.Header.Host())
+		x.call.PrefersJSON = prefersJSON(x.headers.accept)
+	}
+}
+
+// checkSize refuses a body that is declared larger than the limit, in bytes. Errors:
+// BODY_TOO_LARGE.
+func (x *exchange) checkSize(limit int) error {
+	if x.ctx.Request.Header.ContentLength() > limit {
+		return x.tooLarge(limit)
+	}
+	return nil
+}
+
+// checkType refuses a body that is not JSON by its headers. Errors: UNSUPPORTED_CONTENT_TYPE.
+func (x *exchange) checkType() error {
+	if !x.framed() {
+		return nil
+	}
+	if encoding := x.headers.contentEncoding; len(encoding) > 0 &&
+		!bytes.EqualFold(encoding, []byte("identity")) {
+		return fault.New(fault.UnsupportedContentType, "Request bodies are sent uncompressed.").
+			With("content_type", "Content-Encoding: "+printable(string(encoding))).
+			With("supported", []string{jsonType})
+	}
+	if given := x.ctx.Request.Header.ContentType(); !takesType(given) {
+		return fault.New(fault.UnsupportedContentType, "Request bodies are JSON.").
+			With("content_type", printable(string(given))).
+			With("supported", []string{jsonType})
+	}
+	return nil
+}
+
+const jsonType = "application/json"
+
+// takesType reports whether a Content-Type is JSON in UTF-8. An absent one is.
+func takesType(given []byte) bool {
+	media, parameters, _ := bytes.Cut(given, []byte(";"))
+	media = bytes.TrimSpace(media)
+	if len(media) == 0 && len(bytes.TrimSpace(parameters)) == 0 {
+		return true
+	}
+	if !bytes.EqualFold(media, []byte(jsonType)) {
+		return false
+	}
+	for one := range bytes.SplitSeq(parameters, []byte(";")) {
+		name, value, _ := bytes.Cut(bytes.TrimSpace(one), []byte("="))
+		value = bytes.Trim(value, `"`)
+		if bytes.EqualFold(name, []byte("charset")) && !bytes.EqualFold(value, []byte("utf-8")) {
+			return false
+		}
+	}
+	return true
+}
