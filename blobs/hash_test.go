@@ -62,7 +62,9 @@ func TestOpenAfterAKill(t *testing.T) {
 		if op != "SyncDir" && op != "Remove" && op != "Rename" {
 			return
 		}
-		kills++
+		if kills++; kills%strideOf(5) != 0 {
+			return
+		}
 		killed := d.AfterKill()
 		for stop := 1; ; stop++ {
 			next := killed.AfterKill()

@@ -178,9 +178,9 @@ func TestForksOfForks(t *testing.T) {
 	})
 }
 
-// TestForksAreWrittenTogether has two forks of one tree change at the same time; neither may see
+// TestForksOfOneTreeNeedNoLock has two forks of one tree change at the same time; neither may see
 // the other, nor may the tree.
-func TestForksAreWrittenTogether(t *testing.T) {
+func TestForksOfOneTreeNeedNoLock(t *testing.T) {
 	w := many(t, 600)
 	tree := w.project.TreeAt(w.project.Head(), nil)
 	want := tree.Manifest()

@@ -11,15 +11,15 @@ import (
 func TestFactsOutliveMerges(t *testing.T) {
 	x := open(t, filepath.Join(t.TempDir(), "search"))
 	c := newCorpus(3)
-	const count = 3000
+	count := crowd(3000, 1200)
 	documents := make([]*Document, 0, count)
 	for n := range count {
 		documents = append(documents, c.document(n))
 	}
 	keys := make([]Key, count)
-	for from := 0; from < count; from += 1500 {
+	for from := 0; from < count; from += count / 2 {
 		b, durable := NewBatch(), make(chan struct{})
-		for _, d := range documents[from : from+1500] {
+		for _, d := range documents[from : from+count/2] {
 			b.Put(d)
 		}
 		if err := x.Write(b, uint64(from+1), func() { close(durable) }); err != nil {

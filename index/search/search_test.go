@@ -16,6 +16,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// crowd is how much of something a test takes: all of it with PWS_CUT_ALL, else less.
+func crowd(all, ordinary int) int {
+	if os.Getenv("PWS_CUT_ALL") != "" {
+		return all
+	}
+	return ordinary
+}
+
 // corpus makes documents of words that are as unevenly frequent as those of a language.
 type corpus struct {
 	random *rand.Rand

@@ -26,7 +26,7 @@ func TestSearchFindsWhatTextsHold(t *testing.T) {
 	}
 	compare := func() {
 		t.Helper()
-		for n := range 60 {
+		for n := range crowd(60, 16) {
 			q := &Query{Words: ParseWords(c.text(n % 4)), Limit: 10_000}
 			if q.Words.Beginning = false; n%2 == 0 || n%4 == 0 {
 				q.Filters = [][]string{{InLanguage("go"), InLanguage("rust")}, {OfKind(File)}}
@@ -48,7 +48,8 @@ func TestSearchFindsWhatTextsHold(t *testing.T) {
 			}
 		}
 	}
-	put(0, 2000)
+	count := crowd(2000, 700)
+	put(0, count)
 	compare()
 	b := NewBatch()
 	for n, path := range slices.Sorted(maps.Keys(there)) {
@@ -62,11 +63,11 @@ func TestSearchFindsWhatTextsHold(t *testing.T) {
 			there[path] = next
 		}
 	}
-	if err := x.Write(b, 2001, nil); err != nil {
+	if err := x.Write(b, uint64(count+1), nil); err != nil {
 		t.Fatal(err)
 	}
 	compare()
-	put(2001, 2700)
+	put(count+1, count+700)
 	compare()
 	if x.kept.places.Load() == 0 {
 		t.Error("no list was kept")

@@ -1,5 +1,0 @@
-//go:build !race
-
-package blobs
-
-const stride = 1

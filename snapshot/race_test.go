@@ -1,7 +1,0 @@
-//go:build race
-
-package snapshot
-
-// The race detector makes the exhaustive tests an order of magnitude slower and has nothing to
-// find in them: with it they take samples of their steps.
-const stride = 23
