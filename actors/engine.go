@@ -113,24 +113,15 @@ type Engine struct {
 	// system is that of all engines of the process; handles and identity name our actors in it.
 	system   *actor.ActorSystem
 	handles  *xsync.MapOf[id.ID, *handle]
-	listing  *index.Listing
 	families families
-	tasks    *index.Tasks
-	links    *index.Links
 	inbox    *index.Inbox
-	profiles *index.Profiles
-	reviews  *index.Reviews
-	subjects *index.Subjects
-	watches  *index.Watches
-	// workspaces leads from agents to theirs.
-	workspaces *index.Workspaces
-	trees      *trees
-	feed       *follower
-	search     *searching
-	eventIDs   eventIDs
-	identity   identityCell
-
-	latecomers latecomers
+	// projections are asked by fresh alone.
+	projections projections
+	trees       *trees
+	feed        *follower
+	search      *searching
+	eventIDs    eventIDs
+	identity    identityCell
 
 	// dirty holds the handles that changed since the last snapshot began.
 	dirty struct {
@@ -158,21 +149,14 @@ var _ api.Engine = (*Engine)(nil)
 func Open(config Config) (*Engine, *Recovery, error) {
 	config.complete()
 	e := &Engine{
-		config:     config,
-		log:        config.Log,
-		handles:    xsync.NewMapOf[id.ID, *handle](),
-		families:   newFamilies(),
-		listing:    index.NewListing(),
-		tasks:      index.NewTasks(),
-		links:      index.NewLinks(),
-		inbox:      index.NewInbox(),
-		profiles:   index.NewProfiles(),
-		reviews:    index.NewReviews(),
-		subjects:   index.NewSubjects(),
-		watches:    index.NewWatches(),
-		workspaces: index.NewWorkspaces(),
-		stop:       make(chan struct{}),
+		config:   config,
+		log:      config.Log,
+		handles:  xsync.NewMapOf[id.ID, *handle](),
+		families: newFamilies(),
+		inbox:    index.NewInbox(),
+		stop:     make(chan struct{}),
 	}
+	e.projections.of = index.NewProjections()
 	e.trees = newTrees(func(hash work.Hash) ([]byte, error) {
 		return e.blobs.Get(blobs.Hash(hash))
 	})

@@ -81,7 +81,7 @@ func TestAdvanceNotesWhatRanOut(t *testing.T) {
 			t.Fatalf("the end of a claim was not noted: %+v", stored)
 		}
 	}
-	if due, _ := e.tasks.Due(e.Now(), (index.Expiry{}), 10); len(due) != 0 {
+	if due, _ := e.fresh(index.ForTasks).Tasks.Due(e.Now(), (index.Expiry{}), 10); len(due) != 0 {
 		t.Fatalf("still due: %v", due)
 	}
 	checkFound(t, "after it", e)

@@ -2,33 +2,23 @@ package actors
 
 import (
 	"bytes"
-	"fmt"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"testing"
 
+	"pws/index"
 	"pws/internal/id"
 	"pws/wal"
 	"pws/work"
 )
 
-// kept is what the indexes keep of a project, by the fact that says that an event changes it.
-func kept(p *work.Project) map[kindFacts]string {
-	watchers := fmt.Sprint(slices.Collect(p.Watchers))
-	return map[kindFacts]string{
-		changesTasks: fmt.Sprint(tasksOf(p).Entries), makesLinks: fmt.Sprint(linksOf(p)),
-		changesOffers: string(encodeOffers(offersOf(p))), changesWatches: watchers,
-		changesAudience: fmt.Sprint(p.Visibility, p.Status, membersOf(p)),
-	}
-}
-
-// checkFacts applies a log event by event, and expects that the table of kinds says of each event
-// what it has changed: a start looks at no more than that table. It counts the events of each kind
-// that changed anything.
+// checkFacts applies a log event by event, and expects that projections name the kinds of all
+// events that change their parts of a card: a start looks at no more than the kind. It counts the
+// events of each kind that changed anything.
 func checkFacts(t *testing.T, dir string, trees *trees) map[string]int {
 	t.Helper()
 	states, seen := map[id.ID]*work.Project{}, map[string]int{}
+	of := index.NewProjections()
 	err := wal.Read(filepath.Join(dir, logName), 1, func(position uint64, payload []byte) error {
 		e, err := decodeEntry(bytes.Clone(payload))
 		if err != nil || e.target != targetProject {
@@ -49,20 +39,17 @@ func checkFacts(t *testing.T, dir string, trees *trees) map[string]int {
 			next := p.Clone()
 			next.Apply(event, work.Moment{Now: e.now, Agent: e.agent})
 			if states[e.id] != nil {
-				before := kept(p)
-				for fact, now := range kept(next) {
-					if before[fact] == now {
-						continue
-					}
+				differ, err := of.Compare(of.EncodeCard(p), next)
+				if err != nil {
+					return err
+				}
+				named := of.OfKind(work.Kind(stored.kind))
+				if differ != 0 {
 					seen[reflect.TypeOf(event).Elem().Name()]++
-					if fact == changesTasks || fact == makesLinks {
-						// Who may read them is kept with them.
-						fact |= changesAudience
-					}
-					if factsOf(stored.kind)&fact == 0 {
-						t.Errorf("entry %d: %T changes what fact %b stands for, and the table does "+
-							"not say so", position, event, fact)
-					}
+				}
+				if lacks := differ &^ named &^ index.ForListing; lacks != 0 || differ != 0 && named == 0 {
+					t.Errorf("entry %d: %T changes the parts %s, and their kinds do not name it",
+						position, event, differ)
 				}
 			}
 			p, states[e.id] = next, next

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"pws/index"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -14,14 +15,9 @@ import (
 type published struct {
 	project  *work.Project
 	position uint64
-	// tasksAt is the position of the newest entry that may have changed what the index of tasks keeps
-	// of the project, 0 where none has since it was loaded.
-	tasksAt uint64
-	// linksAt is the same for what the project names.
-	linksAt uint64
-	// offersAt is the same for what agents have shown in the project, what waits for them there, and
-	// what the project is about.
-	offersAt uint64
+	// cardAt is the position of the newest entry that may have changed what the indexes keep of the
+	// project, 0 where none has since it was loaded.
+	cardAt uint64
 }
 
 // handle is what the service keeps of a project that exists or is being made: a few words while it
@@ -44,16 +40,15 @@ type handle struct {
 		broken error
 		// dead says that the handle has left the registry and must not be used any more.
 		dead bool
-		// late says that the indexes of offers know the project only once it is loaded.
-		late bool
+		// stale are the indexes that know the project only once it is loaded.
+		stale index.Set
 		// tail holds the entries behind the saved sections from a start to the first load.
 		tail []replayed
 	}
-	// stored says that a snapshot holds the project, marked that it holds it as listed.
+	// stored says that a snapshot holds the project.
 	// savedRevision is the revision that was saved last since the start, 0 before: a chunk that
 	// changed since the project was loaded is above it until it is saved. They belong to the
 	// snapshotter, and stored is read by others AFTER it was set.
 	stored        atomic.Bool
-	marked        bool
 	savedRevision uint64
 }

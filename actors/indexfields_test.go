@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"crypto/sha256"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,51 +17,6 @@ import (
 	"pws/work"
 )
 
-// frozenProjects restores the frozen snapshots of package work, each as a PUBLIC and as a PRIVATE
-// project.
-func frozenProjects(t *testing.T) (all []*work.Project) {
-	t.Helper()
-	kinds := map[string]work.ChunkKind{
-		"artifacts": work.ArtifactChunk, "chunk": work.HistoryChunk, "comments": work.CommentChunk,
-		"contributions": work.ContributionChunk, "discussions": work.DiscussionChunk,
-		"handoffs": work.HandoffChunk, "imports": work.ImportChunk,
-		"relations": work.RelationChunk, "revisions": work.RevisionChunk, "tasks": work.TaskChunk,
-		"verifications": work.VerificationChunk, "watchers": work.WatcherChunk,
-		"workspaces": work.WorkspaceChunk,
-	}
-	heads, err := filepath.Glob("../work/testdata/snapshot/*/head.cbor")
-	if err != nil || len(heads) == 0 {
-		t.Fatalf("no frozen snapshots: %v", err)
-	}
-	for _, head := range heads {
-		files, err := filepath.Glob(filepath.Join(filepath.Dir(head), "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		chunks, contents := map[work.Chunk][]byte{}, map[work.Hash][]byte{}
-		for _, file := range files {
-			name := strings.TrimSuffix(filepath.Base(file), ".cbor")
-			chunks[work.Chunk{Kind: kinds[name]}] = mustRead(t, file)
-			contents[sha256.Sum256(mustRead(t, file))] = mustRead(t, file)
-		}
-		for _, visibility := range []work.Visibility{work.Public, work.Private} {
-			p, err := work.Restore(mustRead(t, head), func(c work.Chunk) ([]byte, error) {
-				return chunks[c], nil
-			}, func(root work.Hash) (*work.Tree, error) {
-				return work.ReadTree(root, func(hash work.Hash) ([]byte, error) {
-					return contents[hash], nil
-				})
-			})
-			if err != nil {
-				t.Fatal(head, err)
-			}
-			p.Visibility = visibility
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
 func mustRead(t *testing.T, file string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -70,43 +24,6 @@ func mustRead(t *testing.T, file string) []byte {
 		t.Fatal(err)
 	}
 	return data
-}
-
-// TestIndexSectionsKeepEveryField encodes and decodes what is saved of frozen projects for the
-// indexes, and compares all fields. It fails for fields that none of them sets.
-func TestIndexSectionsKeepEveryField(t *testing.T) {
-	walk := fieldtest.New(map[string]string{"Trait.Category": "zero is a category"})
-	same := func(section string, saved, restored any, err error) {
-		t.Helper()
-		want, got := walk.Leaves(saved), walk.Leaves(restored)
-		if err != nil || !maps.Equal(want, got) {
-			t.Errorf("%s: %v: restored (+) differs from saved (-):\n%s", section, err,
-				cmp.Diff(want, got))
-		}
-	}
-	for _, p := range frozenProjects(t) {
-		if saved := linksOf(p); len(saved.Links) > 0 {
-			restored, err := decodeLinks(encodeLinks(saved))
-			same("links", saved, restored, err)
-		}
-		if saved := tasksOf(p); len(saved.Entries) > 0 {
-			restored, err := decodeTasks(encodeTasks(saved))
-			same("tasks", saved, restored, err)
-		}
-		saved := offersOf(p)
-		// No frozen contribution waits for a review.
-		saved.reviews = index.ProjectReviews{
-			Public: p.Visibility == work.Public, Members: membersOf(p),
-			Entries: []index.ReviewEntry{{
-				Contribution: id.ID{1}, Author: id.ID{2}, Terms: index.MakeTerms("go"),
-			}},
-		}
-		restored, err := decodeOffers(p.ID, encodeOffers(saved))
-		same("offers", saved, restored, err)
-	}
-	for _, field := range walk.Unset() {
-		t.Errorf("no frozen project sets %s", field)
-	}
 }
 
 // TestInboxSectionsKeepEveryField gives the notices of all frozen events to an index of inboxes,

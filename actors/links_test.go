@@ -19,14 +19,14 @@ func checkLinks(t testing.TB, what string, e *Engine) {
 	t.Helper()
 	want, total := map[index.Link][]id.ID{}, 0
 	e.handles.Range(func(project id.ID, _ *handle) bool {
-		for _, link := range linksOf(viewOf(t, e, project)).Links {
+		for _, link := range index.LinksOf(viewOf(t, e, project)).Links {
 			want[link.Link] = append(want[link.Link], project)
 			total++
 		}
 		return true
 	})
-	if e.links.Len() != total {
-		t.Errorf("%s: %d links are indexed, want %d", what, e.links.Len(), total)
+	if e.fresh(index.ForLinks).Links.Len() != total {
+		t.Errorf("%s: %d links are indexed, want %d", what, e.fresh(index.ForLinks).Links.Len(), total)
 	}
 	for link, projects := range want {
 		slices.SortFunc(projects, id.ID.Compare)
@@ -115,54 +115,5 @@ func TestLinksAreSavedEachTime(t *testing.T) {
 			}
 		}
 		stop(t, again)
-	}
-}
-
-// TestVerifyNamesLinksThatAreOthers saves a list of links that is not what the project says.
-func TestVerifyNamesLinksThatAreOthers(t *testing.T) {
-	config := quiet(t.TempDir())
-	e := start(t, config)
-	ann := register(t, e, "ann")
-	one, other := createProject(t, e, ann, work.Public), createProject(t, e, ann, work.Public)
-	mustDo(t, e, one, ann, relate(other))
-	saveAll(t, e)
-	wrong := map[string][]byte{}
-	for project, thing := range map[id.ID]id.ID{one: one, other: one} {
-		wrong[linksKey(project)] = encodeLinks(index.ProjectLinks{Links: []index.LinkCount{
-			{Link: index.Link{Kind: index.LinkRelation, Thing: thing}, Times: 1},
-		}})
-	}
-	namesWrong(t, e, headKey(one), wrong)
-}
-
-// TestLinksThatAreNone decodes what nobody has saved.
-func TestLinksThatAreNone(t *testing.T) {
-	want := index.ProjectLinks{
-		Audience: index.Audience{Members: []id.ID{{9}}},
-		Links: []index.LinkCount{
-			{Link: index.Link{Kind: index.LinkRelation, Thing: id.ID{1}}, Times: 1},
-			{Link: index.Link{Kind: index.LinkImport, Thing: id.ID{2}}, Times: 300},
-		},
-	}
-	good := encodeLinks(want)
-	if got, err := decodeLinks(good); err != nil || !sameLinks(got, want) {
-		t.Fatalf("read as %v, %v", got, err)
-	}
-	for name, bad := range map[string][]byte{
-		"nothing": {}, "another version": append([]byte{9}, good[1:]...),
-		"too short": good[:len(good)-1], "too long": append(good[:len(good):len(good)], 0),
-		"another kind":      append([]byte{1, 77}, make([]byte, 16)...),
-		"more members":      {linksVersion, 0, 3, 1},
-		"none of a kind":    append(append([]byte{linksVersion, 0, 0, 3}, make([]byte, 16)...), 0),
-		"a relation, twice": append(append([]byte{linksVersion, 0, 0, 1}, make([]byte, 16)...), 2),
-	} {
-		if all, err := decodeLinks(bad); err == nil {
-			t.Errorf("%s: read as %v", name, all)
-		}
-	}
-	old := append([]byte{1, 1}, want.Links[0].Thing[:]...)
-	if all, err := decodeLinks(old); err != nil ||
-		!sameLinks(all, index.ProjectLinks{Links: want.Links[:1]}) {
-		t.Errorf("version 1 was read as %v, %v", all, err)
 	}
 }

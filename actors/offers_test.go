@@ -106,7 +106,7 @@ func TestVerifyNamesOffersThatAreWrong(t *testing.T) {
 		Authors: []id.ID{ann, p.ID.Next()},
 	}, at)
 	r := &rebuilder{verifier: new(verifier), engine: e, agents: true}
-	r.checkOffers("p", p, map[id.ID]bool{})
+	r.checkArtifacts("p", p, map[id.ID]bool{})
 	if len(r.damage.Faults) != 5 {
 		t.Errorf("found %v, want five faults", r.damage.Faults)
 	}

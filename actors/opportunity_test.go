@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"testing"
@@ -16,53 +15,67 @@ import (
 // projects finds.
 func checkOffers(t testing.TB, what string, e *Engine) {
 	t.Helper()
-	e.catchUp()
-	want, about := index.NewProfiles(), index.NewSubjects()
+	of, again := e.fresh(index.All), index.NewProjections()
+	want, about := index.NewProfiles(), index.NewSubjects(index.NewTasks())
 	agents, terms, waiting := map[id.ID]bool{}, map[string]bool{}, 0
 	e.handles.Range(func(project id.ID, _ *handle) bool {
 		p := viewOf(t, e, project)
 		if p == nil {
 			return true
 		}
-		o := offersOf(p)
-		want.Add(project, o.public, o.evidence)
-		about.Replace(project, index.Terms{}, o.subjects)
-		for _, one := range o.evidence {
+		evidence, reviews := index.EvidenceOf(p), index.ReviewsOf(p)
+		want.Add(project, p.Visibility == work.Public, evidence)
+		about.Replace(project, index.Terms{}, index.SubjectsOf(p))
+		for _, one := range evidence {
 			agents[one.Agent] = true
 		}
 		for _, word := range append(p.Languages(), p.Topics...) {
 			terms[word] = true
 		}
-		waiting += len(o.reviews.Entries)
-		if got := e.reviews.Get(project); !sameReviews(got, o.reviews) {
+		waiting += len(reviews.Entries)
+		if got := of.Reviews.Get(project); !sameReviews(got, reviews) {
 			t.Errorf("%s: %s has reviews %+v, want %+v", what, project.Format(id.Project), got,
-				o.reviews)
+				reviews)
 		}
-		again, err := decodeOffers(project, encodeOffers(o))
-		if data := encodeOffers(o); data != nil &&
-			(err != nil || !bytes.Equal(encodeOffers(again), data)) {
-			t.Errorf("%s: %x is decoded as %+v, %v", what, data, again, err)
+		card := of.EncodeCard(p)
+		if err := again.Restore(index.All, project, card); err != nil {
+			t.Errorf("%s: card %x: %v", what, card, err)
+		}
+		if got := again.Reviews.Get(project); !sameReviews(got, reviews) {
+			t.Errorf("%s: reviews are restored as %+v, want %+v", what, got, reviews)
+		}
+		if got, want := again.Tasks.Get(project), index.TasksOf(p); !sameTasks(got, want) {
+			t.Errorf("%s: tasks are restored as %+v, want %+v", what, got, want)
 		}
 		return true
 	})
 	for agent := range agents {
-		if got, want := e.profiles.Of(agent), want.Of(agent); !slices.Equal(got, want) {
-			t.Errorf("%s: %s is known for %+v, want %+v", what, agent.Format(id.Agent), got, want)
+		for _, profiles := range []*index.Profiles{of.Profiles, again.Profiles} {
+			if got, want := profiles.Of(agent), want.Of(agent); !slices.Equal(got, want) {
+				t.Errorf("%s: %s is known for %+v, want %+v", what, agent.Format(id.Agent), got, want)
+			}
 		}
 	}
 	for term := range terms {
-		if got, want := e.subjects.Find(term, 1000), about.Find(term, 1000); !slices.Equal(got, want) {
-			t.Errorf("%s: %q is found in %v, want %v", what, term, got, want)
+		for _, subjects := range []*index.Subjects{of.Subjects, again.Subjects} {
+			if got, want := subjects.Find(term, 1000), about.Find(term, 1000); !slices.Equal(got, want) {
+				t.Errorf("%s: %q is found in %v, want %v", what, term, got, want)
+			}
 		}
 	}
-	if e.reviews.Len() != waiting {
-		t.Errorf("%s: %d reviews are indexed, want %d", what, e.reviews.Len(), waiting)
+	if of.Reviews.Len() != waiting {
+		t.Errorf("%s: %d reviews are indexed, want %d", what, of.Reviews.Len(), waiting)
 	}
 }
 
 func sameReviews(a, b index.ProjectReviews) bool {
 	return a.Public == b.Public && slices.Equal(a.Entries, b.Entries) &&
 		slices.Equal(a.Members, b.Members)
+}
+
+func sameTasks(a, b index.ProjectTasks) bool {
+	return a.Public == b.Public && a.Active == b.Active && a.Subjects == b.Subjects &&
+		slices.Equal(a.Entries, b.Entries) && slices.Equal(a.Members, b.Members)
 }
 
 // mustWrite publishes files, each in a changeset of its own.
@@ -97,10 +110,33 @@ func TestProfilesAfterAStart(t *testing.T) {
 	expect("a snapshot", dir)
 	dir = crashCopy(t, e.config.Dir)
 	spoil(t, dir, func(_ *snapshot.Store, w *snapshot.Writer) error {
-		return errors.Join(w.Delete(offersKey(project)), w.Delete(offersMark))
+		for _, old := range []string{"e", "q", "v", "x"} {
+			if err := w.Put(old+string(project[:]), 1, []byte{1}); err != nil {
+				return err
+			}
+		}
+		return errors.Join(w.Delete(cardKey(project)), w.Delete(cardsMark))
 	})
 	mustVerify(t, dir)
-	expect("an old snapshot", dir)
+	expect("an old snapshot", crashCopy(t, dir))
+	again := start(t, quiet(dir))
+	saveAll(t, again)
+	if again.cardsSaved() {
+		t.Error("a snapshot is complete, and nobody has asked the indexes")
+	}
+	checkFound(t, "an old snapshot", again)
+	saveAll(t, again)
+	for _, old := range []string{"e", "q", "v", "x"} {
+		for key := range again.sectionKeys(old) {
+			t.Errorf("the section %q is still there", key)
+		}
+	}
+	if !again.cardsSaved() {
+		t.Error("all projects were loaded and saved, and the cards are not complete")
+	}
+	dir = crashCopy(t, dir)
+	mustVerify(t, dir)
+	expect("an old snapshot that was saved again", dir)
 	mustWrite(t, e, project, owner, "e.go", "e.py", "f.py")
 	known = e.Known(owner)
 	if len(known) != 2 || known[0].Count != 4 || known[1].Trait.Value != "python" {
@@ -127,28 +163,41 @@ func TestProfilesOfHiddenProjects(t *testing.T) {
 }
 
 // What is saved for the indexes is checked against the projects.
-func TestVerifyChecksWhatIsOffered(t *testing.T) {
+func TestVerifyChecksCards(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	mustWrite(t, e, project, owner, "a.go", "b.go")
+	createTasks(t, e, project, owner, 1)
 	saveAll(t, e)
 	sound, nowhere := crashCopy(t, e.config.Dir), id.New(1, [10]byte{7})
 	mustVerify(t, sound)
-	more := offersOf(viewOf(t, e, project))
-	more.evidence[0].Count++
-	name := project.Format(id.Project)
+	of := e.fresh(index.All)
+	old := of.EncodeCard(viewOf(t, e, project))
+	put := func(change work.Command) func(s *snapshot.Store, w *snapshot.Writer) error {
+		mustDo(t, e, project, owner, change)
+		card := of.EncodeCard(viewOf(t, e, project))
+		return func(s *snapshot.Store, w *snapshot.Writer) error {
+			return w.Put(cardKey(project), s.Position(), card)
+		}
+	}
+	name, other := project.Format(id.Project), createProject(t, e, owner, work.Public)
 	for _, c := range []struct {
 		name   string
 		change func(s *snapshot.Store, w *snapshot.Writer) error
 		want   []string
 	}{
-		{"more evidence", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(offersKey(project), s.Position(), encodeOffers(more))
-		}, []string{name, "have shown"}},
-		{"no evidence", func(_ *snapshot.Store, w *snapshot.Writer) error {
-			return w.Delete(offersKey(project))
-		}, []string{name, "have shown"}},
-		{"evidence of nobody", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(offersKey(nowhere), s.Position(), encodeOffers(more))
+		{"more tasks", put(&work.CreateTask{Spec: work.TaskSpec{Title: "t"}}), []string{name, "tasks"}},
+		{"more watchers", put(&work.WatchProject{}), []string{name, "tasks, watchers"}},
+		{"more links", put(relate(other)), []string{name, "tasks, links, watchers"}},
+		{"another visibility", put(&work.UpdateProject{Visibility: work.Private}),
+			[]string{name, "listing, tasks, links"}},
+		{"no card", func(_ *snapshot.Store, w *snapshot.Writer) error {
+			return w.Delete(cardKey(project))
+		}, []string{name, "card"}},
+		{"a card that ends too soon", func(s *snapshot.Store, w *snapshot.Writer) error {
+			return w.Put(cardKey(project), s.Position(), old[:len(old)-1])
+		}, []string{name, "card"}},
+		{"a card of nobody", func(s *snapshot.Store, w *snapshot.Writer) error {
+			return w.Put(cardKey(nowhere), s.Position(), old)
 		}, []string{nowhere.Format(id.Project), "no section"}},
 	} {
 		dir := crashCopy(t, sound)

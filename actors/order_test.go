@@ -162,7 +162,7 @@ func TestListingIsNotTrusted(t *testing.T) {
 	}
 	for _, visibility := range []work.Visibility{work.Private, work.Unlisted} {
 		p := viewOf(t, e, createProject(t, e, owner, visibility))
-		e.listing.Set(index.Position{Millis: p.CreatedAt, ID: p.ID}, true)
+		e.fresh(index.ForListing).Listing.Set(index.Position{Millis: p.CreatedAt, ID: p.ID}, true)
 		if live(p) {
 			t.Errorf("search shows a project that is %s", visibility)
 		}

@@ -3,9 +3,7 @@ package actors
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,12 +44,8 @@ func (e *Engine) recover(report *Recovery) error {
 		h.stored.Store(true)
 		e.handles.Store(h.id, h)
 	}
-	for key := range e.sectionKeys("v") {
-		at := index.Position{Millis: int64(beUint64(key[1:9])), ID: id.ID([]byte(key[9:]))}
-		e.listing.Set(at, true)
-		if h, ok := e.handles.Load(at.ID); ok {
-			h.marked = true
-		}
+	if err := e.readCardsMark(); err != nil {
+		return err
 	}
 	if err := e.restoreIdentity(); err != nil {
 		return err
@@ -59,13 +53,10 @@ func (e *Engine) recover(report *Recovery) error {
 	if err := e.restoreInboxes(); err != nil {
 		return err
 	}
-	if err := e.restoreWorkspaces(); err != nil {
-		return err
-	}
-	if err := e.restoreWatches(); err != nil {
-		return err
-	}
 	if err := e.replay(report); err != nil {
+		return err
+	}
+	if err := e.restoreCards(); err != nil {
 		return err
 	}
 	e.handles.Range(func(_ id.ID, h *handle) bool {
@@ -122,8 +113,6 @@ type replayed struct {
 // what it takes to read the log, and not what it takes to run it.
 func (e *Engine) replay(report *Recovery) error {
 	newest := int64(0)
-	// reload are the projects of which an index needs the project itself.
-	reload := map[*handle]struct{}{}
 	from := report.Snapshot + 1
 	if last := report.Log.Last; last == report.Snapshot && last >= report.Log.First {
 		// The newest entry is in the snapshot, and tells the newest time all the same.
@@ -149,7 +138,7 @@ func (e *Engine) replay(report *Recovery) error {
 		if decoded.target == targetIdentity {
 			err = guarded(func() error { return e.applyIdentity(&in) })
 		} else {
-			err = e.keepTail(in, reload)
+			err = e.keepTail(in)
 		}
 		if err != nil {
 			err = fmt.Errorf("log entry %d: %w", position, err)
@@ -157,19 +146,6 @@ func (e *Engine) replay(report *Recovery) error {
 		return err
 	})
 	e.clock.raise(newest)
-	if err == nil {
-		err = e.restoreLinks()
-	}
-	if err == nil {
-		err = e.restoreOffers()
-	}
-	if err == nil {
-		err = e.restoreTasks(reload)
-	}
-	if err == nil {
-		handles := slices.Collect(maps.Keys(reload))
-		err = inParallel(len(handles), func(at int) error { return e.relist(handles[at]) })
-	}
 	return err
 }
 
@@ -218,9 +194,9 @@ func (e *Engine) applyIdentity(in *replayed) error {
 	return nil
 }
 
-// keepTail gives an entry to its project, unless its section contains it. Where an index needs the
-// project itself, it is noted in reload.
-func (e *Engine) keepTail(in replayed, reload map[*handle]struct{}) error {
+// keepTail gives an entry to its project, unless its section contains it. The project becomes stale
+// in the indexes that the events may have changed.
+func (e *Engine) keepTail(in replayed) error {
 	h, known := e.handles.Load(in.entry.id)
 	if !known {
 		h = &handle{id: in.entry.id}
@@ -232,56 +208,27 @@ func (e *Engine) keepTail(in replayed, reload map[*handle]struct{}) error {
 			return nil
 		}
 	}
-	if err := e.keepWorkspaces(&in); err != nil {
-		return err
-	}
-	if err := e.keepWatches(&in); err != nil {
-		return err
-	}
-	if needed, err := e.keepLinks(&in); err != nil {
-		return err
-	} else if needed {
-		reload[h] = struct{}{}
-	}
 	for at, stored := range in.entry.events {
 		kind := work.Kind(stored.kind)
+		stale := e.projections.of.OfKind(kind)
 		switch first := at == 0 && len(h.mu.tail) == 0 && !h.stored.Load(); {
 		case !work.Known(kind):
 			return fmt.Errorf("event kind %d is unknown", kind)
 		case first != (kind == work.KindProjectCreated):
 			return fmt.Errorf("event kind %d begins project %s, or does so again", kind,
 				h.id.Format(id.Project))
-		case kind == work.KindProjectCreated:
+		case first:
+			// The event says all that the listing needs.
+			stale &^= index.ForListing
 			if err := e.listCreated(&in, stored); err != nil {
 				return err
 			}
-		case e.needsReload(h, stored.kind):
-			reload[h] = struct{}{}
 		}
-	}
-	if slices.ContainsFunc(in.entry.events, func(stored entryEvent) bool {
-		return factsOf(stored.kind)&changesOffers != 0
-	}) {
-		e.late(h)
+		e.markStale(h, stale)
 	}
 	h.mu.tail = append(h.mu.tail, in)
 	e.markDirty(h)
 	return nil
-}
-
-// needsReload reports whether an event changes what the indexes keep of a project. Who its members
-// are is kept where it has unfinished tasks: then its tasks were saved, or are in the log as well.
-func (e *Engine) needsReload(h *handle, kind uint16) bool {
-	switch facts := factsOf(kind); {
-	case facts == 0:
-		return false
-	case facts&changesTasks != 0 || kind == uint16(work.KindProjectUpdated):
-		return true
-	case facts&changesAudience != 0:
-		_, kept := e.snapshot.SectionPosition(tasksKey(h.id))
-		return kept
-	}
-	return false
 }
 
 func (e *Engine) listCreated(in *replayed, stored entryEvent) error {
@@ -291,40 +238,26 @@ func (e *Engine) listCreated(in *replayed, stored entryEvent) error {
 	}
 	if created, ok := event.(*work.ProjectCreated); ok {
 		at := index.Position{Millis: in.entry.now, ID: created.ID}
-		e.listing.Set(at, created.About.Visibility == work.Public)
+		e.projections.of.Listing.Set(at, created.About.Visibility == work.Public)
 	}
 	return nil
 }
 
-// relist loads a project and puts it where it belongs.
-func (e *Engine) relist(h *handle) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	view, err := e.load(h)
-	if err == nil {
-		p := view.project
-		e.listing.Set(index.Position{Millis: p.CreatedAt, ID: p.ID}, p.Visibility == work.Public)
-		e.tasks.Replace(p.ID, tasksOf(p))
-		e.links.Replace(p.ID, linksOf(p))
-	}
-	return err
-}
-
 // applyTail brings a state that nobody else has seen up to date with the entries behind it.
-func (v *published) applyTail(tail []replayed, from *trees) error {
+func (v *published) applyTail(tail []replayed, from *trees, changes *index.Projections) error {
 	for at := range tail {
 		in := &tail[at]
 		if in.position <= v.position {
 			continue
 		}
-		if err := guarded(func() error { return v.apply(in, from) }); err != nil {
+		if err := guarded(func() error { return v.apply(in, from, changes) }); err != nil {
 			return fmt.Errorf("log entry %d: %w", in.position, err)
 		}
 	}
 	return nil
 }
 
-func (v *published) apply(in *replayed, from *trees) error {
+func (v *published) apply(in *replayed, from *trees, changes *index.Projections) error {
 	moment := work.Moment{Now: in.entry.now, Agent: in.entry.agent}
 	for _, stored := range in.entry.events {
 		event, err := work.DecodeEvent(work.Kind(stored.kind), stored.data)
@@ -335,14 +268,8 @@ func (v *published) apply(in *replayed, from *trees) error {
 			return err
 		}
 		v.project.Apply(event, moment)
-		if factsOf(stored.kind)&(changesTasks|changesAudience) != 0 {
-			v.tasksAt = in.position
-		}
-		if factsOf(stored.kind)&(makesLinks|changesAudience) != 0 {
-			v.linksAt = in.position
-		}
-		if factsOf(stored.kind)&changesOffers != 0 {
-			v.offersAt, v.tasksAt = in.position, in.position
+		if changes.OfKind(work.Kind(stored.kind)) != 0 {
+			v.cardAt = in.position
 		}
 	}
 	if len(in.entry.result) > 0 {

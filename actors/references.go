@@ -85,10 +85,10 @@ func (v *verifier) checkStates() error {
 	e := &Engine{
 		log:      slog.New(slog.DiscardHandler),
 		handles:  xsync.NewMapOf[id.ID, *handle](),
-		listing:  index.NewListing(),
 		inbox:    index.NewInbox(),
 		snapshot: view.Store,
 	}
+	e.projections.of = index.NewProjections()
 	r := &rebuilder{verifier: v, engine: e, tail: map[id.ID][]replayed{}}
 	r.checkedTrees.init(filepath.Join(v.dir, blobsName))
 	e.trees = newTrees(r.checkedTrees.content)
@@ -138,6 +138,9 @@ func (l *linkedSnapshot) close() error { return errors.Join(l.Close(), os.Remove
 
 func (r *rebuilder) run() error {
 	r.restoreAgents()
+	if err := r.engine.readCardsMark(); err != nil && !errors.Is(err, snapshot.ErrCorrupt) {
+		r.damage.add(err)
+	}
 	inboxes := guarded(r.engine.restoreInboxes)
 	if inboxes != nil && !errors.Is(inboxes, snapshot.ErrCorrupt) {
 		r.damage.add(inboxes)
@@ -151,7 +154,7 @@ func (r *rebuilder) run() error {
 	for key, position := range r.engine.sectionKeys("p") {
 		r.checkProject(id.ID([]byte(key[1:])), position)
 	}
-	r.checkMarks()
+	r.checkCards()
 	made := make([]id.ID, 0, len(r.tail))
 	for project := range r.tail {
 		made = append(made, project)
@@ -297,11 +300,7 @@ func (r *rebuilder) rebuild(
 		return err
 	})
 	if view := h.view.Load(); err == nil && saved > 0 && len(entries) == 0 && view != nil {
-		r.checkMark(name, view.project)
-		r.checkSavedTasks(name, view.project)
-		r.checkSavedLinks(name, view.project)
-		r.checkSavedOffers(name, view.project)
-		r.checkSavedWatches(name, view.project)
+		r.checkSavedCard(name, view.project)
 	}
 	view := h.view.Load()
 	switch {
@@ -314,57 +313,6 @@ func (r *rebuilder) rebuild(
 			"snapshot does not create it")
 	}
 	return view.project, nil
-}
-
-// checkMark compares a saved project with its entry in the saved list of PUBLIC ones.
-func (r *rebuilder) checkMark(name string, p *work.Project) {
-	_, marked := r.engine.snapshot.SectionPosition(markKey(p))
-	if public := p.Visibility == work.Public; public != marked {
-		r.damage.addf("%s: it is saved as %s, and it being listed is %t",
-			name, p.Visibility, marked)
-	}
-}
-
-// checkSavedTasks compares a saved project with what was saved of it for the index of tasks.
-func (r *rebuilder) checkSavedTasks(name string, p *work.Project) {
-	var want []byte
-	if all := tasksOf(p); len(all.Entries) > 0 {
-		want = encodeTasks(all)
-	}
-	saved, _, _, err := r.engine.snapshot.Read(tasksKey(p.ID))
-	if _, old := decodeTasks(saved); old == errOldTasks {
-		return
-	}
-	if err == nil && !bytes.Equal(saved, want) {
-		r.damage.addf("%s: its open tasks are not as they are saved for finding them", name)
-	}
-}
-
-// checkMarks finds projects in the saved lists that are not saved themselves.
-func (r *rebuilder) checkMarks() {
-	for _, saved := range [...][2]string{
-		{"q", "its open tasks are"}, {"x", "its links are"}, {watchesPrefix, "its watchers are"},
-		{offersMark, "what is offered in it is"},
-	} {
-		prefix, what := saved[0], saved[1]
-		for key := range r.engine.sectionKeys(prefix) {
-			if key == offersMark {
-				continue
-			}
-			project := id.ID([]byte(key[1:]))
-			if _, saved := r.engine.snapshot.SectionPosition(headKey(project)); !saved {
-				r.damage.addf("project %s: %s saved, and there is no section of it",
-					project.Format(id.Project), what)
-			}
-		}
-	}
-	for key := range r.engine.sectionKeys("v") {
-		project := id.ID([]byte(key[9:]))
-		if _, saved := r.engine.snapshot.SectionPosition(headKey(project)); !saved {
-			r.damage.addf("project %s: it is listed, and there is no section of it",
-				project.Format(id.Project))
-		}
-	}
 }
 
 func (r *rebuilder) checkAgent(name, role string, agent id.ID, missing map[id.ID]bool) {

@@ -52,14 +52,14 @@ func (e *Engine) load(h *handle) (*published, error) {
 		view.project, view.position, err = e.restore(h.id)
 	}
 	if err == nil {
-		err = view.applyTail(h.mu.tail, e.trees)
+		err = view.applyTail(h.mu.tail, e.trees, e.projections.of)
 	}
 	if err != nil {
 		e.log.Error("a project cannot be loaded", "project", h.id.Format(id.Project), "error", err)
 		return nil, err
 	}
 	h.mu.tail = nil
-	e.arrive(h, view.project)
+	e.takeIn(h, view.project)
 	h.view.Store(view)
 	return view, nil
 }
@@ -183,34 +183,15 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 	view := &published{project: next, position: position}
 	var before *work.Project
 	if last := h.view.Load(); last != nil {
-		before, view.tasksAt, view.linksAt = last.project, last.tasksAt, last.linksAt
-		view.offersAt = last.offersAt
-	}
-	if before == nil {
+		before, view.cardAt = last.project, last.cardAt
+	} else {
 		e.families.add(h)
 	}
-	if e.followTasks(before, next, events) {
-		view.tasksAt = position
-	}
-	if e.followLinks(next, events) {
-		view.linksAt = position
-	}
-	if e.followOffers(before, next, events) {
-		view.offersAt = position
-	}
-	if e.followSubjects(before, next) {
-		view.offersAt, view.tasksAt = position, position
-	}
-	for _, event := range events {
-		e.followWatches(next, event)
-		e.followWorkspaces(next, event)
+	if changed := e.projections.of.Update(before, next, events); changed != 0 {
+		view.cardAt = position
 	}
 	h.view.Store(view)
 	e.search.follow(before, next, position, events)
-	if before == nil || before.Visibility != next.Visibility {
-		at := index.Position{Millis: next.CreatedAt, ID: next.ID}
-		e.listing.Set(at, next.Visibility == work.Public)
-	}
 	e.markDirty(h)
 }
 
@@ -228,7 +209,7 @@ func (e *Engine) PublicProjects(after api.ListPosition, limit int) ([]*work.Proj
 	var found []*work.Project
 	from := index.Position(after)
 	for len(found) < limit {
-		places := e.listing.After(from, limit-len(found))
+		places := e.fresh(index.ForListing).Listing.After(from, limit-len(found))
 		if len(places) == 0 {
 			break
 		}
@@ -244,11 +225,6 @@ func (e *Engine) PublicProjects(after api.ListPosition, limit int) ([]*work.Proj
 		}
 	}
 	return found, nil
-}
-
-// CountPublic implements api.Engine.
-func (e *Engine) CountPublic() (projects, tasks int) {
-	return e.listing.Len(), e.tasks.CountPublic(work.TaskOpen, e.Now())
 }
 
 // summary is a project for a list: the live view, or of a passive one the saved record alone.

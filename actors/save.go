@@ -34,35 +34,20 @@ import (
 //	"k" project, number         a chunk of the comments on them, written again likewise
 //	"z" project, number         those who watch it, written again likewise; a start reads it
 //	"m" project, number         what is kept of the bundle that it was made of; it never changes
-//	"v" created, project        empty: the project is PUBLIC; created is big-endian milliseconds
-//	"q" project                 its unfinished tasks as the index keeps them, see tasksVersion; the
-//	                            section is there where there are any
-//	"x" project                 what it names, see linksVersion; the section is there where it names
-//	                            anything
-//	"e" project                 what agents have shown in it, what waits for them there, and what it
-//	                            is about, see offersVersion; the section is there where there is any
-//	"e"                         says that the sections above are there; see offersMark
+//	"s" project                 its card: what the indexes keep of it, see index.Projections
+//	"s"                         says what all cards have; see cardsMark
 //	"a" agent                   an agent with its keys, sessions and stored results
 //	"u" report                  a report of abuse
 //	"j" agent                   what it is told of by itself, see inboxVersion
 //	"h"                         the challenges; its position is that of the whole identity state
-//	"d"                         is not read; a run takes such sections out
+//	"d", "e", "q", "v", "x"     are not read: earlier versions wrote them; a run takes them out
 const challengesKey = "h"
-
-func tasksKey(project id.ID) string { return "q" + string(project[:]) }
-
-func linksKey(project id.ID) string { return "x" + string(project[:]) }
 
 func headKey(project id.ID) string { return "p" + string(project[:]) }
 
 func chunkKey(project id.ID, name work.Chunk) string {
 	key := append([]byte{byte(name.Kind)}, project[:]...)
 	return string(binary.BigEndian.AppendUint32(key, uint32(name.Number)))
-}
-
-func markKey(p *work.Project) string {
-	key := binary.BigEndian.AppendUint64([]byte("v"), uint64(p.CreatedAt))
-	return string(append(key, p.ID[:]...))
 }
 
 func agentKey(agent id.ID) string { return "a" + string(agent[:]) }
@@ -171,9 +156,8 @@ type changes struct {
 	// identity is the state that agents and reports belong to: it and they are taken in one moment,
 	// for one that changes later is in the next list. It is nil where nothing changed.
 	identity *publishedIdentity
-	// offers says that the indexes of offers knew all projects, so that those of which nothing was
-	// saved for them are in the lists.
-	offers bool
+	// complete says that no project was stale, so that those whose cards lack parts are in the lists.
+	complete bool
 	// fault is an error of a step while the lists were taken.
 	fault error
 }
@@ -181,9 +165,9 @@ type changes struct {
 // takeDirty takes the lists of what changed. The log's position was read BEFORE, so that all it
 // covers is in these lists or in the snapshot already.
 func (e *Engine) takeDirty() changes {
-	known := !e.latecomers.waiting.Load()
+	complete := e.projections.allKnown()
 	e.dirty.Lock()
-	taken := changes{handles: e.dirty.handles, offers: known}
+	taken := changes{handles: e.dirty.handles, complete: complete}
 	e.dirty.handles = nil
 	e.dirty.Unlock()
 	// What fails here is only noted: the lists are given back where the save ends.
@@ -264,6 +248,9 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	if err := writer.Commit(run.position); err != nil {
 		return err
 	}
+	if run.complete {
+		e.projections.saved.Store(uint32(index.All))
+	}
 	if err := e.saver.step("manifest"); err != nil {
 		return err
 	}
@@ -272,9 +259,8 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 			e.markDirty(h)
 			continue
 		}
-		if saved := run.projects[at]; saved.revision > 0 {
-			h.marked = saved.marked
-			h.savedRevision = saved.revision
+		if saved := run.revisions[at]; saved > 0 {
+			h.savedRevision = saved
 		}
 		h.stored.Store(true)
 	}
@@ -299,24 +285,20 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 type savedRun struct {
 	// position is what the snapshot covers then.
 	position uint64
-	// projects are in the order of the handles that were taken.
-	projects []savedProject
-}
-
-// savedProject is what was written of one project; the revision is 0 where nothing was.
-type savedProject struct {
-	revision uint64
-	// marked says that it is marked as public.
-	marked bool
+	// complete says that the cards of all projects became complete.
+	complete bool
+	// revisions are those of the projects that were written, in the order of the handles that were
+	// taken, 0 where nothing was.
+	revisions []uint64
 }
 
 // writeSections writes the sections of all that changed.
 func (e *Engine) writeSections(
 	writer *snapshot.Writer, position uint64, taken changes,
 ) (run savedRun, err error) {
-	run = savedRun{position: position, projects: make([]savedProject, len(taken.handles))}
+	run = savedRun{position: position, revisions: make([]uint64, len(taken.handles))}
 	for at, h := range taken.handles {
-		run.projects[at], err = e.saveProject(writer, h)
+		run.revisions[at], err = e.saveProject(writer, h)
 		if errors.Is(err, errLeftOut) {
 			run.position = min(run.position, h.behind()-1)
 			err = nil
@@ -330,9 +312,11 @@ func (e *Engine) writeSections(
 		// A snapshot is long work in small steps, and those who wait for a write come first.
 		runtime.Gosched()
 	}
-	for key := range e.sectionKeys("d") {
-		if err := writer.Delete(key); err != nil {
-			return run, err
+	for _, old := range [...]string{"d", "e", "q", "v", "x"} {
+		for key := range e.sectionKeys(old) {
+			if err := writer.Delete(key); err != nil {
+				return run, err
+			}
 		}
 	}
 	err = e.saveInboxes(writer, taken.inboxes)
@@ -345,8 +329,8 @@ func (e *Engine) writeSections(
 	if taken.identity != nil {
 		err = saveIdentity(writer, taken)
 	}
-	if err == nil && taken.offers && !e.offersSaved() {
-		err = writer.Put(offersMark, position, nil)
+	if run.complete = taken.complete && !e.cardsSaved(); err == nil && run.complete {
+		err = e.saveCardsMark(writer, position)
 	}
 	return run, err
 }
@@ -364,8 +348,9 @@ func (h *handle) behind() uint64 {
 	return h.mu.tail[0].position
 }
 
-// saveProject writes the sections of one project that are not there yet.
-func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved savedProject, err error) {
+// saveProject writes the sections of one project that are not there yet, and returns the revision
+// that was saved.
+func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved uint64, err error) {
 	h.mu.Lock()
 	view := h.view.Load()
 	if len(h.mu.tail) > 0 {
@@ -389,25 +374,9 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved savedPro
 		err = writer.Put(headKey(p.ID), view.position, head)
 	}
 	if err == nil {
-		err = e.saveTasks(writer, view)
+		err = e.saveCard(writer, view)
 	}
-	if err == nil {
-		err = e.saveLinks(writer, view)
-	}
-	if err == nil {
-		err = e.saveOffers(writer, view)
-	}
-	if err != nil {
-		return saved, err
-	}
-	saved = savedProject{revision: p.Revision, marked: p.Visibility == work.Public}
-	switch {
-	case saved.marked && !h.marked:
-		err = writer.Put(markKey(p), view.position, nil)
-	case !saved.marked && h.marked:
-		err = writer.Delete(markKey(p))
-	}
-	return saved, err
+	return p.Revision, err
 }
 
 // saveChunks writes the chunks that are not there yet, or have changed since the revision that was

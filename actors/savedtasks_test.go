@@ -1,8 +1,8 @@
 package actors
 
 import (
-	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pws/index"
@@ -33,94 +33,76 @@ func spoil(t *testing.T, dir string, change func(s *snapshot.Store, w *snapshot.
 	}
 }
 
-func TestVerifyChecksWhatFindsTasks(t *testing.T) {
+func TestVerifyFindsLostTasks(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	createTasks(t, e, project, owner, 3)
 	saveAll(t, e)
-	sound, nowhere := crashCopy(t, e.config.Dir), id.New(1, [10]byte{7})
-	if r := mustVerify(t, sound); r.Tasks != 3 || r.Unfinished != 3 {
+	if r := mustVerify(t, crashCopy(t, e.config.Dir)); r.Tasks != 3 || r.Unfinished != 3 {
 		t.Fatalf("%d tasks, %d of them unfinished", r.Tasks, r.Unfinished)
 	}
-	open := tasksOf(viewOf(t, e, project))
-	fewer := open
-	fewer.Entries = fewer.Entries[1:]
-	name := project.Format(id.Project)
-	for _, c := range []struct {
-		name   string
-		change func(s *snapshot.Store, w *snapshot.Writer) error
-		want   []string
-	}{
-		{"another list of open tasks", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(tasksKey(project), s.Position(), encodeTasks(fewer))
-		}, []string{name, "open tasks"}},
-		{"no list of open tasks", func(_ *snapshot.Store, w *snapshot.Writer) error {
-			return w.Delete(tasksKey(project))
-		}, []string{name, "open tasks"}},
-		{"open tasks of nobody", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(tasksKey(nowhere), s.Position(), encodeTasks(open))
-		}, []string{nowhere.Format(id.Project), "no section of it"}},
-		{"no tasks", func(_ *snapshot.Store, w *snapshot.Writer) error {
-			return w.Delete(taskChunkKey(project, 0))
-		}, []string{name, "chunk t 0"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := crashCopy(t, sound)
-			spoil(t, dir, c.change)
-			wantFaults(t, dir, c.want...)
-		})
-	}
+	dir := crashCopy(t, e.config.Dir)
+	spoil(t, dir, func(_ *snapshot.Store, w *snapshot.Writer) error {
+		return w.Delete(taskChunkKey(project, 0))
+	})
+	wantFaults(t, dir, project.Format(id.Project), "chunk t 0")
 }
 
-// TestStartRefusesOpenTasksThatDoNotDecode names the project.
-func TestStartRefusesOpenTasksThatDoNotDecode(t *testing.T) {
+// cardOfAll has something in each part.
+func cardOfAll(t testing.TB) (e *Engine, project id.ID, card []byte) {
 	e, project, owner := oneProject(t, nil)
-	createTasks(t, e, project, owner, 3)
+	friend, other := register(t, e, "friend"), createProject(t, e, owner, work.Public)
+	tasks := createTasks(t, e, project, owner, 3)
+	mustDo(t, e, project, owner, &work.ClaimTask{Task: tasks[1]})
+	mustWrite(t, e, project, owner, "a.go")
+	mustDo(t, e, project, owner, relate(other))
+	mustDo(t, e, project, friend, &work.WatchProject{})
+	mustDo(t, e, project, friend, &work.OpenWorkspace{})
+	return e, project, e.fresh(index.All).EncodeCard(viewOf(t, e, project))
+}
+
+// TestStartRefusesCardsThatDoNotDecode names the project.
+func TestStartRefusesCardsThatDoNotDecode(t *testing.T) {
+	e, project, card := cardOfAll(t)
 	saveAll(t, e)
-	good := encodeTasks(tasksOf(viewOf(t, e, project)))
-	config := e.config
-	for length := range good {
-		if _, err := decodeTasks(good[:length]); err == nil {
-			t.Fatalf("%d bytes of %d decode", length, len(good))
-		}
-	}
-	for _, at := range []int{0, 2 + 1 + 1 + 1 + 1 + 17} {
-		bad := append([]byte(nil), good...)
-		bad[at] = 9
+	for name, bad := range map[string][]byte{
+		"another version": append([]byte{9}, card[1:]...),
+		"a byte more":     append(card[:len(card):len(card)], 0),
+		"a byte less":     card[:len(card)-1], "a head alone": card[:3],
+		"no visibility":       append([]byte{card[0], 0}, card[2:]...),
+		"another one":         append([]byte{card[0], 9}, card[2:]...),
+		"a part that is none": append(card[:len(card):len(card)], 99, 1, 1),
+		"a part twice":        append(card[:len(card):len(card)], 7, 1, 1),
+	} {
 		dir := crashCopy(t, e.config.Dir)
 		spoil(t, dir, func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(tasksKey(project), s.Position(), bad)
+			return w.Put(cardKey(project), s.Position(), bad)
 		})
+		config := e.config
 		config.Dir = dir
 		again, _, err := Open(config)
 		if err == nil {
 			stop(t, again)
-			t.Fatalf("byte %d is taken as it is", at)
+			t.Fatalf("%s: it is taken as it is", name)
 		}
-		if want := fmt.Sprint("tasks of project ", project.Format(id.Project)); err.Error()[:len(want)] !=
-			want {
-			t.Errorf("byte %d: %v", at, err)
+		want := "card of project " + project.Format(id.Project)
+		if !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// FuzzDecodeTasks expects what decodes to encode to something that decodes to the same.
-func FuzzDecodeTasks(f *testing.F) {
-	e, project, owner := oneProject(f, nil)
-	tasks := createTasks(f, e, project, owner, 3)
-	mustDo(f, e, project, owner, &work.ClaimTask{Task: tasks[1]})
-	f.Add(encodeTasks(tasksOf(viewOf(f, e, project))))
-	mustDo(f, e, project, owner, &work.UpdateProject{Visibility: work.Private})
-	f.Add(encodeTasks(tasksOf(viewOf(f, e, project))))
+// FuzzRestoreCard expects that a card which is none is refused, and that no card breaks the
+// indexes.
+func FuzzRestoreCard(f *testing.F) {
+	_, project, card := cardOfAll(f)
+	f.Add(card)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		all, err := decodeTasks(data)
-		if err != nil {
+		of := index.NewProjections()
+		if err := of.Restore(index.All, project, data); err != nil {
 			return
 		}
-		again, err := decodeTasks(encodeTasks(all))
-		if err != nil || string(encodeTasks(again)) != string(encodeTasks(all)) {
-			t.Fatalf("%+v became %+v: %v", all, again, err)
-		}
-		e.tasks.Replace(project, all)
-		e.tasks.Public(work.TaskOpen, 1, index.TaskPosition{}, 10)
+		of.Tasks.Public(work.TaskOpen, 1, index.TaskPosition{}, 10)
+		of.Subjects.Find("go", 10)
+		of.Reviews.Public("", id.ID{}, 10)
 	})
 }

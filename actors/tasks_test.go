@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pws/api"
+	"pws/index"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -58,7 +59,7 @@ func places(e *Engine, status work.TaskStatus) (all []api.TaskPlace) {
 func checkFound(t testing.TB, what string, e *Engine) {
 	t.Helper()
 	checkWatches(t, what, e)
-	now, total := e.Now(), 0
+	of, now, total := e.fresh(index.All), e.Now(), 0
 	public := map[work.TaskStatus][]api.TaskPlace{}
 	own := map[id.ID][]api.TaskPlace{}
 	e.handles.Range(func(project id.ID, _ *handle) bool {
@@ -66,9 +67,9 @@ func checkFound(t testing.TB, what string, e *Engine) {
 		if p == nil {
 			return true
 		}
-		want := tasksOf(p)
+		want := index.TasksOf(p)
 		total += len(want.Entries)
-		if got := e.tasks.Get(project); string(encodeTasks(got)) != string(encodeTasks(want)) {
+		if got := of.Tasks.Get(project); !sameTasks(got, want) {
 			t.Errorf("%s: %s is indexed as %+v, want %+v", what, project.Format(id.Project), got, want)
 		}
 		checkOwned(t, what, e, p)
@@ -87,8 +88,8 @@ func checkFound(t testing.TB, what string, e *Engine) {
 		return true
 	})
 	checkOffers(t, what, e)
-	if e.tasks.Len() != total {
-		t.Errorf("%s: %d tasks are indexed, want %d", what, e.tasks.Len(), total)
+	if of.Tasks.Len() != total {
+		t.Errorf("%s: %d tasks are indexed, want %d", what, of.Tasks.Len(), total)
 	}
 	for status := work.TaskOpen; !status.Final(); status++ {
 		if got := places(e, status); !slices.Equal(got, sorted(public[status])) {
@@ -153,7 +154,7 @@ func checkOwned(t testing.TB, what string, e *Engine, p *work.Project) {
 // sectionPositions are the positions of the sections of one project by their keys.
 func sectionPositions(e *Engine, project id.ID) map[string]uint64 {
 	positions := map[string]uint64{}
-	for _, kind := range []string{"p", "c", "r", "o", "t", "q"} {
+	for _, kind := range []string{"p", "c", "r", "o", "t", "s"} {
 		for key, position := range e.sectionKeys(kind + string(project[:])) {
 			positions[key] = position
 		}
@@ -189,7 +190,7 @@ func TestSaveWritesChangedTasks(t *testing.T) {
 	}
 	expect := func(what string, e *Engine, chunk int) {
 		t.Helper()
-		want := []string{headKey(project), tasksKey(project), taskChunkKey(project, chunk)}
+		want := []string{headKey(project), cardKey(project), taskChunkKey(project, chunk)}
 		slices.Sort(want)
 		if keys := rewritten(t, e, project); !slices.Equal(keys, want) {
 			t.Fatalf("%s: %q are written, want %q", what, keys, want)
@@ -198,17 +199,18 @@ func TestSaveWritesChangedTasks(t *testing.T) {
 	mustDo(t, e, project, owner, describe(tasks[300], "changed"))
 	expect("one change", e, 2)
 	mustPut(t, e, project, owner, "a", "file")
-	if keys := rewritten(t, e, project); !slices.Equal(keys, []string{headKey(project)}) {
+	want := []string{headKey(project), cardKey(project)}
+	if keys := rewritten(t, e, project); !slices.Equal(keys, want) {
 		t.Fatalf("%q are written for a file", keys)
 	}
 
 	mustDo(t, e, project, owner, describe(tasks[999], "changed and not saved"))
-	want := fullState(t, e)
+	state := fullState(t, e)
 	config := e.config
 	config.Dir = crashCopy(t, e.config.Dir)
 	again := start(t, config)
 	checkFound(t, "after a kill", again)
-	sameState(t, "after a kill", want, fullState(t, again))
+	sameState(t, "after a kill", state, fullState(t, again))
 	expect("after a kill", again, 7)
 
 	if again.sweep(again.Advance(1000)) != 1 {
@@ -216,10 +218,10 @@ func TestSaveWritesChangedTasks(t *testing.T) {
 	}
 	mustDo(t, again, project, owner, describe(tasks[0], "changed after a rest"))
 	expect("after a rest", again, 0)
-	want = fullState(t, again)
+	state = fullState(t, again)
 	config.Dir = crashCopy(t, again.config.Dir)
 	last := start(t, config)
-	sameState(t, "at last", want, fullState(t, last))
+	sameState(t, "at last", state, fullState(t, last))
 	checkFound(t, "at last", last)
 }
 
@@ -246,31 +248,35 @@ func TestTaskChangesWhileASaveRuns(t *testing.T) {
 	}
 }
 
-// TestTasksThatAreOver expects no section where nothing is unfinished.
+// TestTasksThatAreOver expects nothing in the index of tasks where nothing is unfinished, before
+// and after a start, which loads no project for it.
 func TestTasksThatAreOver(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	task := createTasks(t, e, project, owner, 1)[0]
-	if keys := rewritten(t, e, project); !slices.Contains(keys, tasksKey(project)) {
+	if keys := rewritten(t, e, project); !slices.Contains(keys, cardKey(project)) {
 		t.Fatalf("%q are written for a task", keys)
 	}
-	finish := &work.UpdateTask{Task: task, Change: work.TaskChange{Status: work.TaskDone}}
-	mustDo(t, e, project, owner, finish)
-	saveAll(t, e)
-	if _, there := e.snapshot.SectionPosition(tasksKey(project)); there || e.tasks.Len() > 0 {
-		t.Fatal("a project whose tasks are over is kept as open work")
+	expect := func(status work.TaskStatus, want int) {
+		t.Helper()
+		mustDo(t, e, project, owner, &work.UpdateTask{
+			Task: task, Change: work.TaskChange{Status: status},
+		})
+		saveAll(t, e)
+		config := e.config
+		config.Dir = crashCopy(t, e.config.Dir)
+		again := start(t, config)
+		for _, of := range []*Engine{e, again} {
+			if list := places(of, work.TaskOpen); len(list) != want ||
+				of.fresh(index.ForTasks).Tasks.Len() != want {
+				t.Fatalf("%s: open are %v", status, list)
+			}
+		}
+		if again.handles.Size() != 1 || viewsLoaded(again) != 0 {
+			t.Fatal("a start has loaded the project")
+		}
 	}
-	reopen := &work.UpdateTask{Task: task, Change: work.TaskChange{Status: work.TaskOpen}}
-	mustDo(t, e, project, owner, reopen)
-	saveAll(t, e)
-	config := e.config
-	config.Dir = crashCopy(t, e.config.Dir)
-	again := start(t, config)
-	if list := places(again, work.TaskOpen); len(list) != 1 || list[0].Task != task {
-		t.Fatalf("open after a start: %v", list)
-	}
-	if again.handles.Size() != 1 || viewsLoaded(again) != 0 {
-		t.Fatal("a start has loaded the project")
-	}
+	expect(work.TaskDone, 0)
+	expect(work.TaskOpen, 1)
 }
 
 func viewsLoaded(e *Engine) (count int) {
@@ -318,35 +324,5 @@ func TestAudienceFollowsTheProject(t *testing.T) {
 		saveAll(t, e)
 		config.Dir = crashCopy(t, e.config.Dir)
 		check(start(t, config))
-	}
-}
-
-// TestKindTable compares the table with what events say of themselves, for every kind there is.
-func TestKindTable(t *testing.T) {
-	known := 0
-	for kind := range work.Kind(1000) {
-		if !work.Known(kind) {
-			if factsOf(uint16(kind)) != 0 {
-				t.Errorf("kind %d is in the table and is none", kind)
-			}
-			continue
-		}
-		known++
-		const emptyMap = "\xa0"
-		event, err := work.DecodeEvent(kind, []byte(emptyMap))
-		if err != nil {
-			t.Fatal(err)
-		}
-		facts := factsOf(uint16(kind))
-		_, ofTask := work.TaskOf(event)
-		if _, ofMany := event.(*work.ProjectImported); ofMany {
-			ofTask = true
-		}
-		if ofTask != (facts&changesTasks != 0) {
-			t.Errorf("%T: of a task %v, in the table %b", event, ofTask, facts)
-		}
-	}
-	if known < 17 {
-		t.Fatalf("%d kinds", known)
 	}
 }

@@ -74,7 +74,7 @@ func checkCounts(t testing.TB, what string, e *Engine, readers []id.ID) {
 	want := map[counted]int{}
 	e.handles.Range(func(project id.ID, _ *handle) bool {
 		p := viewOf(t, e, project)
-		for _, link := range linksOf(p).Links {
+		for _, link := range index.LinksOf(p).Links {
 			for _, reader := range readers {
 				if link.Kind.Counts() && p.Readable(reader) {
 					want[counted{link.Link, reader}] += link.Times

@@ -88,20 +88,3 @@ func TestWatchesLast(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// TestVerifyNamesWatchersThatAreOthers saves watchers whom the project does not have.
-func TestVerifyNamesWatchersThatAreOthers(t *testing.T) {
-	config := quiet(t.TempDir())
-	e := start(t, config)
-	ann := register(t, e, "ann")
-	one, other := createProject(t, e, ann, work.Public), createProject(t, e, ann, work.Public)
-	mustDo(t, e, other, ann, new(work.WatchProject))
-	saveAll(t, e)
-	saved, _, _, err := e.snapshot.Read(watchesKey(other))
-	if err != nil {
-		t.Fatal(err)
-	}
-	namesWrong(t, e, headKey(other), map[string][]byte{
-		watchesKey(one): saved, watchesKey(id.ID{9}): saved,
-	})
-}

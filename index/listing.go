@@ -1,5 +1,3 @@
-// Package index holds read models that are kept from events: they find, and never authorize. What
-// an index names is read again from the live view before it is shown.
 package index
 
 import (
@@ -7,7 +5,9 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"pws/internal/disk"
 	"pws/internal/id"
+	"pws/work"
 )
 
 // Position is a place in an order by time, newest first.
@@ -77,4 +77,25 @@ func (l *Listing) Len() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.mu.order.Len()
+}
+
+// Kinds implements Projection.
+func (l *Listing) Kinds() []work.Kind {
+	return kindsOf(new(work.ProjectCreated), new(work.ProjectUpdated), new(work.ProjectImported))
+}
+
+// Update implements Projection.
+func (l *Listing) Update(before, next *work.Project, _ []work.Event) {
+	if before == nil || before.Visibility != next.Visibility {
+		l.Set(Position{Millis: next.CreatedAt, ID: next.ID}, next.Visibility == work.Public)
+	}
+}
+
+// Append implements Projection: the card says all without a part.
+func (l *Listing) Append(out []byte, _ *work.Project) []byte { return out }
+
+// Restore implements Projection.
+func (l *Listing) Restore(c *Card, _ *disk.Reader) error {
+	l.Set(Position{Millis: c.Created, ID: c.Project}, c.Visibility == work.Public)
+	return nil
 }

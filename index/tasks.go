@@ -217,7 +217,7 @@ func (t *Tasks) link(n *taskNode) {
 	}
 	if order := t.order(n); order != nil {
 		order.Set(n)
-		t.offer(n, order)
+		t.addTerms(n, order)
 	}
 }
 
@@ -227,7 +227,7 @@ func (t *Tasks) unlink(n *taskNode) {
 	}
 	if order := t.order(n); order != nil {
 		order.Delete(n)
-		t.withdraw(n, order)
+		t.removeTerms(n, order)
 	}
 }
 

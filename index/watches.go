@@ -1,11 +1,14 @@
 package index
 
 import (
+	"encoding/binary"
 	"sync"
 
 	"github.com/tidwall/btree"
 
+	"pws/internal/disk"
 	"pws/internal/id"
+	"pws/work"
 )
 
 // Watched is a project that an agent watches.
@@ -93,4 +96,51 @@ func (w *Watches) Watching(agent, project id.ID) bool {
 	defer w.mu.RUnlock()
 	_, known := w.mu.order.Get(watch{agent, Watched{Project: project}})
 	return known
+}
+
+// Kinds implements Projection.
+func (w *Watches) Kinds() []work.Kind {
+	return kindsOf(new(work.ProjectWatched), new(work.ProjectUnwatched))
+}
+
+// Update implements Projection.
+func (w *Watches) Update(before, next *work.Project, events []work.Event) {
+	if before == nil {
+		next.Watchers(func(one work.Watcher) bool {
+			w.Set(one.Agent, Watched{Project: next.ID, Since: one.Since})
+			return true
+		})
+		return
+	}
+	for _, event := range events {
+		switch event := event.(type) {
+		case *work.ProjectWatched:
+			if since, watching := next.Watch(event.Agent); watching {
+				w.Set(event.Agent, Watched{Project: next.ID, Since: since})
+			}
+		case *work.ProjectUnwatched:
+			w.Drop(event.Agent, next.ID)
+		}
+	}
+}
+
+// Append implements Projection:
+//
+//	watchers  until the end, in the order of their IDs, each: 16 bytes agent, uvarint Unix
+//	          milliseconds since when
+func (w *Watches) Append(out []byte, p *work.Project) []byte {
+	p.Watchers(func(one work.Watcher) bool {
+		out = binary.AppendUvarint(append(out, one.Agent[:]...), uint64(one.Since))
+		return true
+	})
+	return out
+}
+
+// Restore implements Projection.
+func (w *Watches) Restore(c *Card, part *disk.Reader) error {
+	for part.Len() > 0 {
+		agent, since := id.ID(part.Fixed(16)), int64(part.Uvarint())
+		w.Set(agent, Watched{Project: c.Project, Since: since})
+	}
+	return nil
 }

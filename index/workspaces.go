@@ -4,7 +4,9 @@ import (
 	"slices"
 	"sync"
 
+	"pws/internal/disk"
 	"pws/internal/id"
+	"pws/work"
 )
 
 // OwnWorkspace is a workspace of an agent, and the project that it is in.
@@ -54,4 +56,48 @@ func (w *Workspaces) Of(agent id.ID) []OwnWorkspace {
 	list := slices.Clone(w.mu.of[agent])
 	slices.Reverse(list)
 	return list
+}
+
+// Kinds implements Projection.
+func (w *Workspaces) Kinds() []work.Kind { return kindsOf(new(work.WorkspaceOpened)) }
+
+// Update implements Projection.
+func (w *Workspaces) Update(before, next *work.Project, events []work.Event) {
+	if before == nil {
+		next.Workspaces(func(one *work.Workspace) bool {
+			w.Add(one.Agent, OwnWorkspace{Workspace: one.ID, Project: next.ID})
+			return true
+		})
+		return
+	}
+	for _, event := range events {
+		opened, ok := event.(*work.WorkspaceOpened)
+		if !ok {
+			continue
+		}
+		if one, ok := next.Workspace(opened.ID); ok {
+			w.Add(one.Agent, OwnWorkspace{Workspace: one.ID, Project: next.ID})
+		}
+	}
+}
+
+// Append implements Projection:
+//
+//	workspaces  until the end, in the order in which they were opened, each: 16 bytes workspace,
+//	            16 bytes agent
+func (w *Workspaces) Append(out []byte, p *work.Project) []byte {
+	p.Workspaces(func(one *work.Workspace) bool {
+		out = append(append(out, one.ID[:]...), one.Agent[:]...)
+		return true
+	})
+	return out
+}
+
+// Restore implements Projection.
+func (w *Workspaces) Restore(c *Card, part *disk.Reader) error {
+	for part.Len() > 0 {
+		workspace, agent := id.ID(part.Fixed(16)), id.ID(part.Fixed(16))
+		w.Add(agent, OwnWorkspace{Workspace: workspace, Project: c.Project})
+	}
+	return nil
 }

@@ -162,15 +162,3 @@ func (e *WorkspaceEnded) apply(p *Project, at Moment) {
 		p.saved.Turn = nil
 	}
 }
-
-// WorkspaceAgent says whose a workspace is.
-type WorkspaceAgent struct {
-	Workspace id.ID `cbor:"1,keyasint"`
-	Agent     id.ID `cbor:"2,keyasint"`
-}
-
-// DecodeWorkspaceAgents reads a saved chunk of workspaces for whose they are alone.
-func DecodeWorkspaceAgents(chunk []byte) (list []WorkspaceAgent, err error) {
-	err = decoding.Unmarshal(chunk, &list)
-	return list, err
-}

@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 		"internal/fault", "internal/id", "work/path", "work/license", "work/diff", "work/merge",
 	},
 	"identity":     {"internal/fault", "internal/id"},
-	"index":        {"internal/fault", "internal/id", "work", "identity"},
+	"index":        {"internal/disk", "internal/fault", "internal/id", "work", "identity"},
 	"index/feed":   {"internal/disk", "internal/id", "work"},
 	"index/wake":   {"internal/id"},
 	"index/search": {"internal/id", "work", "identity"},

@@ -5,9 +5,45 @@ import (
 	"pws/work"
 )
 
-// checkOffers looks up what the artifacts and the imports of a project name. What an import names
-// of its source is of another project, which may have changed hands and policies since.
-func (r *rebuilder) checkOffers(name string, p *work.Project, missing map[id.ID]bool) {
+// checkRecords looks up what verification records, relations, artifacts and imports name.
+func (r *rebuilder) checkRecords(name string, p *work.Project, missing map[id.ID]bool) {
+	p.Verifications(id.ID{}, func(one *work.Verification) bool {
+		r.checkAgent(name, "author of a verification record", one.Author, missing)
+		return true
+	})
+	p.Relations(id.ID{}, func(one *work.Relation) bool {
+		r.checkAgent(name, "author of a relation", one.CreatedBy, missing)
+		return true
+	})
+	r.checkArtifacts(name, p, missing)
+}
+
+// checkTalk looks up the agents that discussions, comments and watches name.
+func (r *rebuilder) checkTalk(name string, p *work.Project, missing map[id.ID]bool) {
+	mentioned := func(agents []id.ID) {
+		for _, agent := range agents {
+			r.checkAgent(name, "mentioned", agent, missing)
+		}
+	}
+	p.Discussions(id.ID{}, func(d *work.Discussion) bool {
+		r.checkAgent(name, "author of a discussion", d.Author, missing)
+		mentioned(d.Mentions)
+		p.Comments(d.ID, id.ID{}, func(c *work.Comment) bool {
+			r.checkAgent(name, "author of a comment", c.Author, missing)
+			mentioned(c.Mentions)
+			return true
+		})
+		return true
+	})
+	p.Watchers(func(one work.Watcher) bool {
+		r.checkAgent(name, "watcher", one.Agent, missing)
+		return true
+	})
+}
+
+// checkArtifacts looks up what the artifacts and the imports of a project name. What an import
+// names of its source is of another project, which may have changed hands and policies since.
+func (r *rebuilder) checkArtifacts(name string, p *work.Project, missing map[id.ID]bool) {
 	p.Artifacts(id.ID{}, func(a *work.Artifact) bool {
 		of := name + ": artifact " + a.ID.Format(id.Artifact)
 		r.checkAgent(name, "author of an artifact", a.CreatedBy, missing)

@@ -1,24 +1,20 @@
-package actors
+package index
 
 import (
+	"encoding/binary"
+	"errors"
 	"slices"
 	"strings"
 
 	"pws/identity"
-	"pws/index"
+	"pws/internal/disk"
 	"pws/internal/id"
 	"pws/work"
 )
 
-// Known implements api.Engine.
-func (e *Engine) Known(agent id.ID) []index.Known {
-	e.catchUp()
-	return e.profiles.Of(agent)
-}
-
-// evidenceOf is all that a project has for the profiles of agents, in order. Whether it counts is
-// another question.
-func evidenceOf(p *work.Project) []index.Evidence {
+// EvidenceOf is all the evidence that a project has for the profiles of agents, in order. It counts
+// while the project is PUBLIC.
+func EvidenceOf(p *work.Project) []Evidence {
 	found := tallies{}
 	for n := range p.ChangesetsCount() {
 		c := p.ChangesetNumber(uint32(n + 1))
@@ -30,18 +26,18 @@ func evidenceOf(p *work.Project) []index.Evidence {
 }
 
 // tallies count evidence.
-type tallies map[tallyKey]*index.Evidence
+type tallies map[tallyKey]*Evidence
 
 type tallyKey struct {
 	agent id.ID
-	trait index.Trait
+	trait Trait
 }
 
-func (t tallies) add(agent id.ID, traits []index.Trait, at int64) {
+func (t tallies) add(agent id.ID, traits []Trait, at int64) {
 	for _, trait := range traits {
 		one := t[tallyKey{agent, trait}]
 		if one == nil {
-			one = &index.Evidence{Agent: agent, Trait: trait}
+			one = &Evidence{Agent: agent, Trait: trait}
 			t[tallyKey{agent, trait}] = one
 		}
 		one.Count++
@@ -65,12 +61,12 @@ func (t tallies) addAttested(p *work.Project) {
 	})
 }
 
-func (t tallies) sorted() []index.Evidence {
-	all := make([]index.Evidence, 0, len(t))
+func (t tallies) sorted() []Evidence {
+	all := make([]Evidence, 0, len(t))
 	for _, one := range t {
 		all = append(all, *one)
 	}
-	slices.SortFunc(all, func(a, b index.Evidence) int { return a.Compare(&b) })
+	slices.SortFunc(all, func(a, b Evidence) int { return a.Compare(&b) })
 	return all
 }
 
@@ -82,13 +78,13 @@ func madeHere(p *work.Project, c *work.Changeset) bool {
 }
 
 // publishedTraits are what a changeset shows of its author: the languages of what it wrote.
-func publishedTraits(p *work.Project, c *work.Changeset) (traits []index.Trait) {
+func publishedTraits(p *work.Project, c *work.Changeset) (traits []Trait) {
 	if !madeHere(p, c) {
 		return nil
 	}
 	for at := range c.Ops {
 		if op := &c.Ops[at]; op.Action != work.Delete {
-			traits = withLanguage(traits, index.Observed, *op.Path)
+			traits = withLanguage(traits, Observed, *op.Path)
 		}
 	}
 	return traits
@@ -96,8 +92,8 @@ func publishedTraits(p *work.Project, c *work.Changeset) (traits []index.Trait) 
 
 // withLanguage adds the language of a file, once.
 func withLanguage(
-	traits []index.Trait, provenance index.Provenance, file string,
-) []index.Trait {
+	traits []Trait, provenance Provenance, file string,
+) []Trait {
 	language := work.LanguageOf(file)
 	if language == "" {
 		return traits
@@ -107,19 +103,19 @@ func withLanguage(
 			return traits
 		}
 	}
-	return append(traits, index.Trait{
+	return append(traits, Trait{
 		Provenance: provenance, Category: identity.ProfileLanguages, Value: language,
 	})
 }
 
 // completedTraits are what a task that is DONE shows of the last one who claimed it.
-func completedTraits(t *work.Task) (agent id.ID, traits []index.Trait) {
+func completedTraits(t *work.Task) (agent id.ID, traits []Trait) {
 	if t.Status != work.TaskDone || len(t.Holders) == 0 {
 		return id.ID{}, nil
 	}
 	add := func(category identity.ProfileCategory, value string) {
-		trait := index.Trait{
-			Provenance: index.Observed, Category: category,
+		trait := Trait{
+			Provenance: Observed, Category: category,
 			Value: strings.ToLower(strings.TrimSpace(value)),
 		}
 		if trait.Value != "" && !slices.Contains(traits, trait) {
@@ -137,7 +133,7 @@ func completedTraits(t *work.Task) (agent id.ID, traits []index.Trait) {
 // things, and their languages. What agents say of their own work attests nothing.
 func attestedTraits(
 	p *work.Project, record *work.Verification,
-) (agent id.ID, traits []index.Trait) {
+) (agent id.ID, traits []Trait) {
 	if finding := &record.Finding; finding.Kind != work.ExternalAttestation ||
 		finding.Outcome != work.Passed {
 		return id.ID{}, nil
@@ -147,10 +143,10 @@ func attestedTraits(
 		return id.ID{}, nil
 	}
 	for _, file := range files {
-		traits = withLanguage(traits, index.Attested, file)
+		traits = withLanguage(traits, Attested, file)
 	}
-	return agent, append(traits, index.Trait{
-		Provenance: index.Attested, Category: identity.ProfileCapabilities, Value: made,
+	return agent, append(traits, Trait{
+		Provenance: Attested, Category: identity.ProfileCapabilities, Value: made,
 	})
 }
 
@@ -192,9 +188,27 @@ func revisionPaths(p *work.Project, c *work.Contribution) []string {
 	return paths
 }
 
-// followEvidence tells the index of profiles what events have shown. It reports whether that is
-// anything.
-func (e *Engine) followEvidence(before, next *work.Project, events []work.Event) (changed bool) {
+// Kinds implements Projection.
+func (p *Profiles) Kinds() []work.Kind {
+	return kindsOf(
+		new(work.ProjectCreated), new(work.ProjectForked), new(work.ProjectImported),
+		new(work.ProjectUpdated), new(work.ChangesetPublished), new(work.TaskUpdated),
+		new(work.VerificationCreated), new(work.RevisionSubmitted),
+		new(work.ContributionAccepted), new(work.ContributionRejected),
+		new(work.ContributionWithdrawn),
+	)
+}
+
+// Update implements Projection. An event adds evidence. Where an event takes evidence away, all
+// evidence of its kind is computed again from the state.
+func (p *Profiles) Update(before, next *work.Project, events []work.Event) {
+	if before == nil {
+		p.Add(next.ID, next.Visibility == work.Public, EvidenceOf(next))
+		return
+	}
+	if before.Visibility != next.Visibility {
+		p.SetPublic(next.ID, next.Visibility == work.Public)
+	}
 	var published, tasks, attested shown
 	for nth, event := range events {
 		switch event := event.(type) {
@@ -220,9 +234,9 @@ func (e *Engine) followEvidence(before, next *work.Project, events []work.Event)
 			attested.byContribution(before, event.Contribution)
 		}
 	}
-	changed = e.take(before, next, &published, nil)
-	changed = e.take(before, next, &tasks, tallies.addTasks) || changed
-	return e.take(before, next, &attested, tallies.addAttested) || changed
+	p.take(before, next, &published, nil)
+	p.take(before, next, &tasks, tallies.addTasks)
+	p.take(before, next, &attested, tallies.addAttested)
 }
 
 func updatesTask(events []work.Event, task id.ID) bool {
@@ -236,13 +250,13 @@ func updatesTask(events []work.Event, task id.ID) bool {
 type shown struct {
 	// more is what comes in addition. Where again is set something has gone, and all evidence of the
 	// kind is weighed again instead.
-	more  []index.Evidence
+	more  []Evidence
 	again bool
 }
 
-func (s *shown) add(agent id.ID, traits []index.Trait, count int, at int64) {
+func (s *shown) add(agent id.ID, traits []Trait, count int, at int64) {
 	for _, trait := range traits {
-		s.more = append(s.more, index.Evidence{Agent: agent, Trait: trait, Count: count, At: at})
+		s.more = append(s.more, Evidence{Agent: agent, Trait: trait, Count: count, At: at})
 	}
 }
 
@@ -251,7 +265,7 @@ func (s *shown) byTask(before, next *work.Project, task id.ID) {
 	now, _ := next.Task(task, asStored)
 	agent, traits := completedTraits(now)
 	var agentBefore id.ID
-	var traitsBefore []index.Trait
+	var traitsBefore []Trait
 	if was, known := before.Task(task, asStored); known {
 		agentBefore, traitsBefore = completedTraits(was)
 	}
@@ -272,18 +286,58 @@ func (s *shown) byContribution(before *work.Project, contribution id.ID) {
 	s.again = s.again || before.Tally(entity).Attestations > 0
 }
 
-// take brings what was shown into the index.
-func (e *Engine) take(
-	before, next *work.Project, s *shown, weigh func(t tallies, p *work.Project),
-) (changed bool) {
-	if s.again {
-		was, is := tallies{}, tallies{}
-		weigh(was, before)
-		weigh(is, next)
-		e.profiles.Remove(next.ID, was.sorted())
-		e.profiles.Add(next.ID, next.Visibility == work.Public, is.sorted())
-		return true
+// take adds what was shown to the profiles.
+func (p *Profiles) take(
+	before, next *work.Project, s *shown, count func(t tallies, p *work.Project),
+) {
+	if !s.again {
+		p.Add(next.ID, next.Visibility == work.Public, s.more)
+		return
 	}
-	e.profiles.Add(next.ID, next.Visibility == work.Public, s.more)
-	return len(s.more) > 0
+	was, is := tallies{}, tallies{}
+	count(was, before)
+	count(is, next)
+	p.Remove(next.ID, was.sorted())
+	p.Add(next.ID, next.Visibility == work.Public, is.sorted())
+}
+
+// Append implements Projection:
+//
+//	evidence  until the end, each: 16 bytes agent, 1 byte provenance, 1 byte category, value:
+//	          uvarint length and bytes, uvarint count, uvarint Unix milliseconds
+func (p *Profiles) Append(out []byte, of *work.Project) []byte {
+	return appendEvidence(out, EvidenceOf(of))
+}
+
+func appendEvidence(out []byte, all []Evidence) []byte {
+	for at := range all {
+		one := &all[at]
+		out = append(out, one.Agent[:]...)
+		out = append(out, byte(one.Trait.Provenance), byte(one.Trait.Category))
+		out = appendText(out, one.Trait.Value)
+		out = binary.AppendUvarint(out, uint64(one.Count))
+		out = binary.AppendUvarint(out, uint64(one.At))
+	}
+	return out
+}
+
+// Restore implements Projection.
+func (p *Profiles) Restore(c *Card, part *disk.Reader) error {
+	var all []Evidence
+	for part.Len() > 0 {
+		one := Evidence{Agent: id.ID(part.Fixed(16))}
+		one.Trait.Provenance = Provenance(part.Byte())
+		one.Trait.Category = identity.ProfileCategory(part.Byte())
+		one.Trait.Value = part.Text()
+		one.Count, one.At = int(part.Uvarint()), int64(part.Uvarint())
+		if one.Trait.Category >= identity.ProfileCategories {
+			return errors.New("evidence of no category")
+		}
+		all = append(all, one)
+	}
+	if part.Failed() {
+		return errPart
+	}
+	p.Add(c.Project, c.Visibility == work.Public, all)
+	return nil
 }

@@ -7,9 +7,9 @@ import (
 	"pws/work"
 )
 
-// offer lets a task be found by its terms where it belongs to the OPEN ones of a public project,
+// addTerms lets a task be found by its terms where it belongs to the OPEN ones of a public project,
 // and its project by what that is about.
-func (t *Tasks) offer(n *taskNode, order *btree.BTreeG[*taskNode]) {
+func (t *Tasks) addTerms(n *taskNode, order *btree.BTreeG[*taskNode]) {
 	p := n.project
 	if order != t.mu.public[work.TaskOpen] || !p.active {
 		return
@@ -21,8 +21,8 @@ func (t *Tasks) offer(n *taskNode, order *btree.BTreeG[*taskNode]) {
 	}
 }
 
-// withdraw is the reverse of offer.
-func (t *Tasks) withdraw(n *taskNode, order *btree.BTreeG[*taskNode]) {
+// removeTerms is the reverse of addTerms.
+func (t *Tasks) removeTerms(n *taskNode, order *btree.BTreeG[*taskNode]) {
 	p := n.project
 	if order != t.mu.public[work.TaskOpen] || !p.active {
 		return

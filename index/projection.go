@@ -1,0 +1,307 @@
+package index
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pws/internal/disk"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Projection is an index over projects. What it keeps of a project is a function of the project's
+// state. It is safe for concurrent use; Update and Restore of one project never run at the same
+// time.
+type Projection interface {
+	// Kinds are the kinds of events that may change what is kept of a project.
+	Kinds() []work.Kind
+	// Update takes in the next state of a project and the events that led to it. It is called before
+	// readers see that state. before is nil where nothing is kept of the project yet; all of next is
+	// taken in then, and events may be missing.
+	Update(before, next *work.Project, events []work.Event)
+	// Append appends what is to be saved of a project: its part of the card. The part is left out
+	// where nothing is appended.
+	Append(out []byte, p *work.Project) []byte
+	// Restore takes in the card of a project of which nothing is kept yet, and what Append has
+	// written. It reads the part to its end.
+	Restore(card *Card, part *disk.Reader) error
+}
+
+// Set is a set of projections.
+type Set uint16
+
+// The projections. Their order is that of the parts of saved cards: a new one comes last, and none
+// is ever taken out of the list.
+const (
+	ForListing Set = 1 << iota
+	ForTasks
+	ForLinks
+	ForSubjects
+	ForReviews
+	ForProfiles
+	ForWatches
+	ForWorkspaces
+)
+
+// All is the set of all projections.
+const All = ForWorkspaces<<1 - 1
+
+// names are what faults call the parts of a card.
+var names = [...]string{
+	"listing", "tasks", "links", "subjects", "reviews", "evidence", "watchers", "workspaces",
+}
+
+// String names the projections of the set.
+func (s Set) String() string {
+	var found []string
+	for at, name := range names {
+		if s&(1<<at) != 0 {
+			found = append(found, name)
+		}
+	}
+	return strings.Join(found, ", ")
+}
+
+// Projections are the indexes over projects, and the one way to keep, save and restore them.
+type Projections struct {
+	Listing    *Listing
+	Tasks      *Tasks
+	Links      *Links
+	Subjects   *Subjects
+	Reviews    *Reviews
+	Profiles   *Profiles
+	Watches    *Watches
+	Workspaces *Workspaces
+
+	list []Projection
+	// kinds leads from kinds of events to the projections that they may change.
+	kinds []Set
+}
+
+// NewProjections makes empty indexes.
+func NewProjections() *Projections {
+	p := &Projections{
+		Listing: NewListing(), Tasks: NewTasks(), Links: NewLinks(), Reviews: NewReviews(),
+		Profiles: NewProfiles(), Watches: NewWatches(), Workspaces: NewWorkspaces(),
+	}
+	p.Subjects = NewSubjects(p.Tasks)
+	p.list = []Projection{
+		p.Listing, p.Tasks, p.Links, p.Subjects, p.Reviews, p.Profiles, p.Watches, p.Workspaces,
+	}
+	for at, one := range p.list {
+		for _, kind := range one.Kinds() {
+			if more := int(kind) + 1 - len(p.kinds); more > 0 {
+				p.kinds = append(p.kinds, make([]Set, more)...)
+			}
+			p.kinds[kind] |= 1 << at
+		}
+	}
+	return p
+}
+
+// OfKind is what an event of a kind may change.
+func (p *Projections) OfKind(kind work.Kind) Set {
+	if int(kind) >= len(p.kinds) {
+		return 0
+	}
+	return p.kinds[kind]
+}
+
+// Update takes in the next state of a project, and returns what the events may have changed.
+func (p *Projections) Update(before, next *work.Project, events []work.Event) (changed Set) {
+	if before == nil {
+		p.Load(All, next)
+		return All
+	}
+	for _, event := range events {
+		changed |= p.OfKind(work.KindOf(event))
+	}
+	for at, one := range p.list {
+		if changed&(1<<at) != 0 {
+			one.Update(before, next, events)
+		}
+	}
+	return changed
+}
+
+// Load takes in the state of a project of which the indexes of a set keep nothing yet.
+func (p *Projections) Load(into Set, state *work.Project) {
+	for at, one := range p.list {
+		if into&(1<<at) != 0 {
+			one.Update(nil, state, nil)
+		}
+	}
+}
+
+// Card is what projections share of what is saved of a project.
+type Card struct {
+	Project    id.ID
+	Visibility work.Visibility
+	// Active says that the project can be worked in.
+	Active bool
+	// Created is Unix milliseconds.
+	Created int64
+	// Members are those of a project that is not PUBLIC.
+	Members []id.ID
+}
+
+// cardVersion is the first byte of a card:
+//
+//	version     1 byte
+//	visibility  1 byte
+//	active      1 byte: 1 where the project can be worked in
+//	created     uvarint Unix milliseconds
+//	members     uvarint count, then 16 bytes each; none where the project is PUBLIC
+//	parts       until the end, in order, each: 1 byte number of the projection, uvarint length, and
+//	            what its Append has written
+const cardVersion = 1
+
+// errPart says that a part of a card does not end where it should.
+var errPart = errors.New("it ends too soon or too late")
+
+// EncodeCard is all that is to be saved of a project for the indexes.
+func (p *Projections) EncodeCard(of *work.Project) []byte {
+	out := []byte{cardVersion, byte(of.Visibility), 0}
+	if of.Status == work.Active {
+		out[2] = 1
+	}
+	out = binary.AppendUvarint(out, uint64(of.CreatedAt))
+	members := membersOf(of)
+	out = binary.AppendUvarint(out, uint64(len(members)))
+	for _, member := range members {
+		out = append(out, member[:]...)
+	}
+	var part []byte
+	for at, one := range p.list {
+		if part = one.Append(part[:0], of); len(part) > 0 {
+			out = binary.AppendUvarint(append(out, byte(at)), uint64(len(part)))
+			out = append(out, part...)
+		}
+	}
+	return out
+}
+
+// decodeCard reads a card up to its parts.
+func decodeCard(project id.ID, r *disk.Reader) (*Card, error) {
+	if version := r.Byte(); version != cardVersion {
+		return nil, fmt.Errorf("version %d is unknown", version)
+	}
+	c := &Card{
+		Project: project, Visibility: work.Visibility(r.Byte()), Active: r.Byte() == 1,
+		Created: int64(r.Uvarint()),
+	}
+	for range r.Count() {
+		c.Members = append(c.Members, id.ID(r.Fixed(16)))
+	}
+	if r.Failed() || c.Visibility < work.Public || c.Visibility > work.Private {
+		return nil, errPart
+	}
+	return c, nil
+}
+
+// parts reads the parts of a card.
+func (p *Projections) parts(r *disk.Reader) (parts [][]byte, err error) {
+	parts = make([][]byte, len(p.list))
+	for last := -1; r.Len() > 0; {
+		at := int(r.Byte())
+		part := r.Bytes()
+		if at <= last || at >= len(parts) || len(part) == 0 {
+			return nil, errors.New("a part that cannot be")
+		}
+		parts[at], last = part, at
+	}
+	if r.Failed() {
+		return nil, errPart
+	}
+	return parts, nil
+}
+
+// Restore takes the saved card of a project into the indexes of a set, which keep nothing of it.
+func (p *Projections) Restore(into Set, project id.ID, card []byte) error {
+	r := disk.NewReader(card)
+	c, err := decodeCard(project, &r)
+	if err != nil {
+		return err
+	}
+	parts, err := p.parts(&r)
+	if err != nil {
+		return err
+	}
+	for at, one := range p.list {
+		if into&(1<<at) == 0 {
+			continue
+		}
+		part := disk.NewReader(parts[at])
+		err := one.Restore(c, &part)
+		if err == nil && (part.Failed() || part.Len() > 0) {
+			err = errPart
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", names[at], err)
+		}
+	}
+	return nil
+}
+
+// Compare finds the parts in which a saved card differs from the state of its project. What comes
+// before the parts counts as that of the listing.
+func (p *Projections) Compare(saved []byte, of *work.Project) (differ Set, err error) {
+	var heads [2]*Card
+	var parts [2][][]byte
+	for at, data := range [...][]byte{saved, p.EncodeCard(of)} {
+		r := disk.NewReader(data)
+		if heads[at], err = decodeCard(of.ID, &r); err == nil {
+			parts[at], err = p.parts(&r)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	for at := range p.list {
+		if !bytes.Equal(parts[0][at], parts[1][at]) {
+			differ |= 1 << at
+		}
+	}
+	if !heads[0].equal(heads[1]) {
+		differ |= ForListing
+	}
+	return differ, nil
+}
+
+func (c *Card) equal(other *Card) bool {
+	return c.Project == other.Project && c.Visibility == other.Visibility &&
+		c.Active == other.Active && c.Created == other.Created &&
+		slices.Equal(c.Members, other.Members)
+}
+
+func kindsOf(events ...work.Event) []work.Kind {
+	kinds := make([]work.Kind, len(events))
+	for at, event := range events {
+		kinds[at] = work.KindOf(event)
+	}
+	return kinds
+}
+
+func appendText(out []byte, text string) []byte {
+	return append(binary.AppendUvarint(out, uint64(len(text))), text...)
+}
+
+// asStored reads tasks as they are stored: indexes know of the end of claims themselves.
+const asStored = -1 << 63
+
+// membersOf are the members where they alone find a project.
+func membersOf(p *work.Project) []id.ID {
+	if p.Visibility == work.Public {
+		return nil
+	}
+	members := p.Members()
+	agents := make([]id.ID, len(members))
+	for at := range members {
+		agents[at] = members[at].Agent
+	}
+	return agents
+}
