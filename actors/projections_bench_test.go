@@ -1,0 +1,95 @@
+package actors
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"pws/api"
+	"pws/work"
+)
+
+// fillProjects makes projects with tasks, files, a relation and a watcher each.
+func fillProjects(b *testing.B, e *Engine, count int) {
+	owner, friend := register(b, e, "owner"), register(b, e, "friend")
+	first := createProject(b, e, owner, work.Public)
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			for at := n; at < count; at += 8 {
+				project := createProject(b, e, owner, work.Public)
+				createTasks(b, e, project, owner, 5)
+				mustWrite(b, e, project, owner, "a.go", "b.go", fmt.Sprint(at, ".py"))
+				mustDo(b, e, project, owner, relate(first))
+				mustDo(b, e, project, friend, &work.WatchProject{})
+			}
+		})
+	}
+	all.Wait()
+}
+
+// BenchmarkStart2000 starts an engine with 2,000 projects and asks each index once: with all of
+// them in a snapshot, and with all of them in the log. KiB is the heap after that.
+func BenchmarkStart2000(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "data")
+	config := quiet(dir)
+	e := start(b, config)
+	fillProjects(b, e, 2000)
+	inLog := crashCopy(b, dir)
+	saveAll(b, e)
+	saved := crashCopy(b, dir)
+	for _, c := range []struct{ name, dir string }{{"snapshot", saved}, {"log", inLog}} {
+		b.Run(c.name, func(b *testing.B) {
+			for range b.N {
+				config.Dir = c.dir
+				again := start(b, config)
+				if len(again.PublicTasks(work.TaskOpen, api.TaskPosition{}, 10)) != 10 ||
+					len(again.ProjectsAbout("go", 10)) != 10 ||
+					len(again.SkilledTasks("none", 10)) != 0 {
+					b.Fatal("the indexes are empty")
+				}
+				agent, _ := again.Identity().AgentByHandle("friend")
+				again.Known(agent.ID)
+				if len(again.Watched(agent.ID)) != 2000 {
+					b.Fatal("nothing is watched")
+				}
+				b.StopTimer()
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				b.ReportMetric(float64(m.HeapAlloc>>10), "KiB")
+				stop(b, again)
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkPublish applies changes of tasks to the indexes of a project with a thousand of them.
+func BenchmarkPublish(b *testing.B) {
+	e, project, owner := oneProject(b, nil)
+	tasks := createTasks(b, e, project, owner, 1000)
+	h, _ := e.handles.Load(project)
+	before := h.view.Load().project
+	type step struct {
+		next   *work.Project
+		events []work.Event
+	}
+	var steps []step
+	for at := range 100 {
+		title := fmt.Sprint(at)
+		event := &work.TaskUpdated{Task: tasks[at], Change: work.TaskChange{Title: &title}}
+		next := before.Clone()
+		next.Apply(event, work.Moment{Now: e.Now(), Agent: owner})
+		steps = append(steps, step{next, []work.Event{event}})
+		before = next
+	}
+	position := e.wal.Durable()
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		one := steps[n%len(steps)]
+		e.publish(h, one.next, position, one.events)
+	}
+}
