@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"pws/api/cursor"
 	"pws/api/shape"
 	"pws/internal/fault"
 )
@@ -253,6 +254,12 @@ func (o *Operation) Form(c *Call, body any) []error {
 	}
 	if strings.HasSuffix(o.Path, "*}") || strings.Contains(o.Path, "*}/") {
 		if _, err := c.pathOf(); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if text, sent := c.Query["cursor"]; sent {
+		// Whose cursor it is depends on the other parameters, which may be at fault.
+		if err := cursor.Check(text); err != nil {
 			faults = append(faults, err)
 		}
 	}

@@ -105,13 +105,9 @@ func (c *Codec) appendTag(raw []byte, binding string) []byte {
 // Decode is the payload of a cursor that Encode made for this binding. Errors:
 // PAGINATION_CURSOR_INVALID.
 func (c *Codec) Decode(binding, text string) ([]byte, error) {
-	if len(text) > encoding.EncodedLen(headLen+PayloadMax+tagLen) ||
-		strings.ContainsAny(text, "\r\n") {
-		return nil, invalid()
-	}
-	raw, err := encoding.DecodeString(text)
-	if err != nil || len(raw) < headLen+tagLen || raw[0] != version {
-		return nil, invalid()
+	raw, err := decode(text)
+	if err != nil {
+		return nil, err
 	}
 	signed := len(raw) - tagLen
 	var room [headLen + PayloadMax + sha256.Size]byte
@@ -122,6 +118,25 @@ func (c *Codec) Decode(binding, text string) ([]byte, error) {
 	payload := raw[headLen:signed:signed]
 	c.crypt(payload, payload, raw[1:headLen])
 	return payload, nil
+}
+
+// Check refuses a text that is no cursor of any binding. Errors: PAGINATION_CURSOR_INVALID.
+func Check(text string) error {
+	_, err := decode(text)
+	return err
+}
+
+// decode is what a cursor consists of, its tag unchecked. Errors: PAGINATION_CURSOR_INVALID.
+func decode(text string) ([]byte, error) {
+	if len(text) > encoding.EncodedLen(headLen+PayloadMax+tagLen) ||
+		strings.ContainsAny(text, "\r\n") {
+		return nil, invalid()
+	}
+	raw, err := encoding.DecodeString(text)
+	if err != nil || len(raw) < headLen+tagLen || raw[0] != version {
+		return nil, invalid()
+	}
+	return raw, nil
 }
 
 func invalid() error {
