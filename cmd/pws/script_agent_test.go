@@ -70,6 +70,9 @@ func (s *script) sign(ts *testscript.TestScript, args []string) error {
 func (s *script) register(ts *testscript.TestScript, args []string) error {
 	for _, name := range args {
 		name = s.expand(name)
+		if err := s.tick(ts); err != nil {
+			return err
+		}
 		caller := s.caller
 		s.caller = ""
 		err := s.registerOne(ts, name)

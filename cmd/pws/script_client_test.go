@@ -106,6 +106,9 @@ func (s *script) api(ts *testscript.TestScript, args []string) error {
 	if len(rest) > 1 {
 		code = rest[1]
 	}
+	if err := s.tick(ts); err != nil {
+		return err
+	}
 	s.sent = sent
 	if err := s.expect(sent, status, code); err != nil {
 		return err

@@ -43,24 +43,7 @@ func (m leakTested) Run() int {
 func TestScripts(t *testing.T) {
 	tried := newCoverage()
 	passed := t.Run("script", func(t *testing.T) {
-		testscript.Run(t, testscript.Params{
-			Dir:                 scriptsDir,
-			UpdateScripts:       *update,
-			RequireExplicitExec: true,
-			RequireUniqueNames:  true,
-			Cmds:                commands(),
-			Condition:           conditions,
-			Setup: func(env *testscript.Env) error {
-				tried.begin()
-				s := &script{tried: tried, work: env.WorkDir, vars: map[string]string{}}
-				s.client = newClient()
-				env.Values[scriptKey{}] = s
-				// A script has a small environment; how the race detector reports belongs to it.
-				env.Setenv("GORACE", os.Getenv("GORACE"))
-				env.Defer(s.end)
-				return nil
-			},
-		})
+		testscript.Run(t, scriptParams(scriptsDir, tried))
 	})
 	files, err := filepath.Glob(scriptsDir + "/*.txtar")
 	if err != nil {
@@ -72,6 +55,28 @@ func TestScripts(t *testing.T) {
 	}
 	for _, missing := range tried.missing() {
 		t.Error(missing)
+	}
+}
+
+// scriptParams are how the scripts of a folder run.
+func scriptParams(dir string, tried *coverage) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds:                commands(),
+		Condition:           conditions,
+		Setup: func(env *testscript.Env) error {
+			tried.begin()
+			s := &script{tried: tried, work: env.WorkDir, vars: map[string]string{}}
+			s.client = newClient()
+			env.Values[scriptKey{}] = s
+			// A script has a small environment; how the race detector reports belongs to it.
+			env.Setenv("GORACE", os.Getenv("GORACE"))
+			env.Defer(s.end)
+			return nil
+		},
 	}
 }
 

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/internal/id"
+)
+
+// exampleStart is when each recorded request began, as the examples have it.
+var exampleStart = time.Date(2026, 11, 20, 9, 6, 0, 0, time.UTC)
+
+// example is one request with its answer on its way into a file. What differs from run to run, or
+// by what the script asked before, is given a form that depends on nothing but the file and that is
+// as good: IDs and secrets by the order in which they show, each kind apart, and times by theirs.
+type example struct {
+	// starts are when the requests of the script began, this one last, and end is when it was over.
+	starts []int64
+	end    int64
+	// names are what stands instead of IDs and secrets, and serials how many of a kind have one.
+	names   map[string]string
+	serials map[string]int
+	// steps are the requests, as places in starts, by which a time of the file came to be; in order
+	// once all of the file has been seen.
+	steps []int
+	seen  bool
+	// ends are the times ahead that have a known distance from one before.
+	ends map[int64]span
+}
+
+// span is a time ahead: so long behind the request at a place in starts.
+type span struct {
+	step   int
+	length time.Duration
+}
+
+// lengths are the periods after which the service lets something end.
+var lengths = []time.Duration{
+	time.Minute, 5 * time.Minute, 30 * time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour,
+}
+
+// record is the text of an example. All that it shows is seen once BEFORE it is written.
+func (e *example) record(sent *request, got *reply) ([]byte, error) {
+	e.steps, e.ends = []int{len(e.starts) - 1}, map[int64]span{}
+	if err := e.write(io.Discard, sent, got); err != nil {
+		return nil, err
+	}
+	slices.Sort(e.steps)
+	e.steps, e.seen = slices.Compact(e.steps), true
+	var out bytes.Buffer
+	err := e.write(&out, sent, got)
+	return out.Bytes(), err
+}
+
+func (e *example) write(to io.Writer, sent *request, got *reply) error {
+	enc := jsontext.NewEncoder(to, jsontext.WithIndent("  "), jsontext.SpaceAfterColon(true))
+	w := &exampleWriter{example: e, enc: enc}
+	w.open("request")
+	w.member("method", sent.method)
+	w.member("target", e.text("", sent.target))
+	if len(sent.body) > 0 {
+		w.body(sent.body)
+	}
+	w.close()
+	w.name("response")
+	w.token(jsontext.BeginObject)
+	w.name("status")
+	w.token(jsontext.Int(int64(got.status)))
+	w.body(got.body)
+	w.close()
+	w.close()
+	return w.err
+}
+
+// exampleWriter writes an example, its members in the order in which they were sent.
+type exampleWriter struct {
+	example *example
+	enc     *jsontext.Encoder
+	err     error
+}
+
+func (w *exampleWriter) token(token jsontext.Token) {
+	if w.err == nil {
+		w.err = w.enc.WriteToken(token)
+	}
+}
+
+func (w *exampleWriter) name(name string) { w.token(jsontext.String(name)) }
+
+func (w *exampleWriter) open(name string) {
+	w.token(jsontext.BeginObject)
+	w.name(name)
+	w.token(jsontext.BeginObject)
+}
+
+func (w *exampleWriter) close() { w.token(jsontext.EndObject) }
+
+func (w *exampleWriter) member(name, value string) {
+	w.name(name)
+	w.token(jsontext.String(value))
+}
+
+func (w *exampleWriter) body(text []byte) {
+	w.name("body")
+	dec := jsontext.NewDecoder(bytes.NewReader(text))
+	if w.err == nil {
+		w.err = w.copy(dec, "")
+	}
+}
+
+// copy copies one value, which is that of the member of this name.
+func (w *exampleWriter) copy(dec *jsontext.Decoder, name string) error {
+	if dec.PeekKind() == '{' {
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		w.example.pair(value)
+		dec = jsontext.NewDecoder(bytes.NewReader(value))
+	}
+	token, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	switch kind := token.Kind(); {
+	case kind == '{' || kind == '[':
+		w.token(token)
+		for dec.PeekKind() != '}' && dec.PeekKind() != ']' {
+			inner := name
+			if kind == '{' {
+				member, err := dec.ReadToken()
+				if err != nil {
+					return err
+				}
+				inner = member.String()
+				w.name(w.example.text("", inner))
+				if name == "sections" {
+					inner = name
+				}
+			}
+			if err := w.copy(dec, inner); err != nil {
+				return err
+			}
+		}
+		if token, err = dec.ReadToken(); err != nil {
+			return err
+		}
+		w.token(token)
+	case kind == '"':
+		w.token(jsontext.String(w.example.text(name, token.String())))
+	case kind == '0' && name == "uptime_seconds":
+		w.token(jsontext.Int(20))
+	case kind == '0' && name == "search_waiting":
+		w.token(jsontext.Int(0))
+	default:
+		w.token(token)
+	}
+	return w.err
+}
+
+// fromBase64 are the members that hold bytes nobody can foresee, and how many.
+var fromBase64 = map[string]int{
+	"challenge": 32, "public_key": 32, "signature": 64, "fingerprint": 32, "credential": 32,
+	"next_cursor": 42,
+}
+
+// text is a text in the form that it has in the file. Once seen, a secret is known everywhere.
+func (e *example) text(name, text string) string {
+	if size := fromBase64[name]; size > 0 && text != "" {
+		head := ""
+		for _, prefix := range []string{"pws_", "SHA256:"} {
+			if strings.HasPrefix(text, prefix) {
+				head = prefix
+			}
+		}
+		return head + e.secret(name, text[len(head):], size)
+	}
+	if name == "last_used_at" || name == "last_seen_at" {
+		// These are noted once in a while only.
+		return exampleTime(0)
+	}
+	if name == "sections" {
+		return e.named(name, text, func(_ int, sum []byte) string { return fmt.Sprintf("%x", sum) })
+	}
+	text = longPart.ReplaceAllStringFunc(text, func(part string) string {
+		if instead, known := e.names[part]; known {
+			return instead
+		}
+		if isSecret(part) {
+			return e.secret("", part, base64.RawURLEncoding.DecodedLen(len(part)))
+		}
+		return anyID.ReplaceAllStringFunc(part, e.id)
+	})
+	return anyTime.ReplaceAllStringFunc(text, e.time)
+}
+
+// longPart is what a secret or an ID may be inside of another text.
+var longPart = regexp.MustCompile(`[A-Za-z0-9_-]{22,}`)
+
+// isSecret reports whether a part of a text is 32 or 64 bytes in base64, as keys, fingerprints and
+// challenges are; hashes of contents are in lower case.
+func isSecret(part string) bool {
+	return (len(part) == 43 || len(part) == 86) && part != strings.ToLower(part) &&
+		part != strings.ToUpper(part)
+}
+
+func (e *example) secret(kind, text string, size int) string {
+	return e.named(kind, text, func(_ int, sum []byte) string {
+		return base64.RawURLEncoding.EncodeToString(stretch(sum, size))
+	})
+}
+
+func (e *example) id(public string) string {
+	prefix, _, _ := strings.Cut(public, "_")
+	return e.named(prefix, public, func(serial int, sum []byte) string {
+		made := id.New(exampleStart.UnixMilli()+int64(serial), [10]byte(sum))
+		return made.Format(id.Prefix(prefix + "_"))
+	})
+}
+
+// named is the text that stands for another one of a kind, made when it is first seen.
+func (e *example) named(kind, text string, made func(serial int, sum []byte) string) string {
+	instead, known := e.names[text]
+	if !known {
+		e.serials[kind]++
+		sum := sha256.Sum256(fmt.Appendf(nil, "example %s %d", kind, e.serials[kind]))
+		instead = made(e.serials[kind], sum[:])
+		e.names[text] = instead
+	}
+	return instead
+}
+
+// stretch is as many bytes as are asked for, made of a few.
+func stretch(sum []byte, size int) []byte {
+	var out []byte
+	for len(out) < size {
+		next := sha256.Sum256(append(sum[:len(sum):len(sum)], byte(len(out))))
+		out = append(out, next[:]...)
+	}
+	return out[:size]
+}
+
+// ahead reports whether a time is one of the future. The limits of rates are free again after less
+// than a second, which is as good as now.
+func (e *example) ahead(at int64) bool {
+	const margin = 5000
+	return at > e.end+margin
+}
+
+// step is the request by which a time came to be.
+func (e *example) step(at int64) int {
+	after, _ := slices.BinarySearch(e.starts, at+1)
+	return max(after-1, 0)
+}
+
+// pair finds out of which time of an object another one of it follows.
+func (e *example) pair(object jsontext.Value) {
+	var times []int64
+	dec := jsontext.NewDecoder(bytes.NewReader(object))
+	for _, _ = dec.ReadToken(); dec.PeekKind() == '"'; {
+		_, _ = dec.ReadToken()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return
+		}
+		moment, err := time.Parse(`"`+time.RFC3339Nano+`"`, string(value))
+		if err == nil {
+			times = append(times, moment.UnixMilli())
+		}
+	}
+	for _, from := range times {
+		for _, to := range times {
+			length := time.Duration(to-from) * time.Millisecond
+			if !e.ahead(from) && e.ahead(to) && slices.Contains(lengths, length) {
+				e.ends[to] = span{e.step(from), length}
+			}
+		}
+	}
+}
+
+// time is a moment by its order among those of the file, a minute apart. What lies ahead keeps its
+// distance from the time that it follows from, or has one of those that the service knows.
+func (e *example) time(text string) string {
+	moment, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return text
+	}
+	at := moment.UnixMilli()
+	last := len(e.starts) - 1
+	if !e.ahead(at) {
+		step := e.step(at)
+		if !e.seen {
+			e.steps = append(e.steps, step)
+		}
+		return exampleTime(e.place(step))
+	}
+	end, known := e.ends[at]
+	if !known {
+		end.step = last
+		for _, end.length = range lengths {
+			if at-e.end <= end.length.Milliseconds() {
+				break
+			}
+		}
+	}
+	return exampleTime(e.place(end.step), end.length)
+}
+
+// place is how many times of the file came to be after a request, negated.
+func (e *example) place(step int) int {
+	at, _ := slices.BinarySearch(e.steps, step)
+	return at + 1 - len(e.steps)
+}
+
+// exampleTime is so many minutes and so long behind the start.
+func exampleTime(minutes int, more ...time.Duration) string {
+	moment := exampleStart.Add(time.Duration(minutes) * time.Minute)
+	for _, one := range more {
+		moment = moment.Add(one)
+	}
+	return moment.Format("2006-01-02T15:04:05.000Z")
+}
