@@ -147,7 +147,7 @@ func (c *ClaimNext) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	var best *Task
-	p.tasks().queue.scan(func(t *Task) bool {
+	p.tasks().open.scan(func(t *Task) bool {
 		if c.Fits(t) && len(p.Unmet(t)) == 0 {
 			best = t
 		}

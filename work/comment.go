@@ -33,8 +33,8 @@ func (c *Comment) sound() bool { return c != nil && len(c.Mentions) <= MentionsM
 
 // comments is all comments of a project: in the order of their IDs, and so of each discussion.
 type comments struct {
-	shelf[*Comment]
-	of table[commented]
+	recordList[*Comment]
+	of treeSet[commented]
 }
 
 // commented is a comment with its number in its discussion, from 1.

@@ -18,11 +18,11 @@ var notSaved = map[string]string{
 	"Project.summary":       "made of a head alone, never saved",
 	"Tree.manifest":         "stored as contents",
 	"AuthorCount.Inherited": "added up when authors are read",
-	"Project.boardShared":   "whether another state shares the tree",
-	"table.shared":          "whether another state shares the tree",
+	"Project.queuesShared":  "whether another state shares the tree",
+	"treeSet.shared":        "whether another state shares the tree",
 	"comments.shared":       "whether another state shares the tree",
 	"watchers.shared":       "whether another state shares the tree",
-	"shelfBlock.changed":    "counted since the project was loaded",
+	"recordBlock.changed":   "counted since the project was loaded",
 	"watchers.changed":      "counted since the project was loaded",
 }
 

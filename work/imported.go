@@ -80,7 +80,7 @@ func (p *Project) ChangesetOrigin(c *Changeset) *Origin {
 
 // TaskOrigin is where a task comes from; nil for one that was made here.
 func (p *Project) TaskOrigin(t *Task) *Origin {
-	return originIn(&p.tasks().shelf, t.ID, p.bundle().Tasks)
+	return originIn(&p.tasks().recordList, t.ID, p.bundle().Tasks)
 }
 
 // HandoffOrigin is where a handoff comes from; nil for one that was left here.
@@ -93,7 +93,7 @@ func (p *Project) HandoffOrigin(h *Handoff) *Origin {
 
 // VerificationOrigin is where a record comes from; nil for one that was left here.
 func (p *Project) VerificationOrigin(v *Verification) *Origin {
-	return originIn(&p.verifications.shelf, v.ID, p.bundle().Verifications)
+	return originIn(&p.verifications.recordList, v.ID, p.bundle().Verifications)
 }
 
 // ArtifactOrigin is where an artifact comes from; nil for one that was made here.
@@ -113,7 +113,7 @@ func (p *Project) DiscussionOrigin(d *Discussion) *Origin {
 
 // CommentOrigin is where a comment comes from; nil for one that was said here.
 func (p *Project) CommentOrigin(c *Comment) *Origin {
-	return originIn(&p.comments.shelf, c.ID, p.bundle().Comments)
+	return originIn(&p.comments.recordList, c.ID, p.bundle().Comments)
 }
 
 // ContributionOrigin is where a contribution comes from; nil for one that was submitted here.
@@ -132,8 +132,8 @@ func (p *Project) bundle() *Imported {
 	return p.bundled
 }
 
-// originIn is the origin of a thing of a shelf.
-func originIn[T shelved](s *shelf[T], thing id.ID, origins []Origin) *Origin {
+// originIn is the origin of a record in a list.
+func originIn[T listed](s *recordList[T], thing id.ID, origins []Origin) *Origin {
 	if len(origins) == 0 {
 		return nil
 	}

@@ -142,32 +142,32 @@ type Project struct {
 	gone btree.Map[string, *File]
 
 	// sessions holds the open work sessions.
-	sessions roster
+	sessions sessionTable
 	handoffs []*Handoff
-	board    *board
-	// boardShared says that an older state has the same board.
-	boardShared   bool
+	queues   *taskQueues
+	// queuesShared means that an older state has the same queues.
+	queuesShared  bool
 	verifications verifications
-	relations     shelf[*Relation]
-	artifacts     shelf[*Artifact]
-	imports       shelf[*Import]
+	relations     recordList[*Relation]
+	artifacts     recordList[*Artifact]
+	imports       recordList[*Import]
 	// imported counts the files that all imports have written.
 	imported int
 	// authors counts changesets by those who published them.
-	authors table[AuthorCount]
+	authors treeSet[AuthorCount]
 	// workspaces are all that ever were, openWorkspaces those that are not over, in the order in which
 	// they were opened.
-	workspaces     shelf[*Workspace]
+	workspaces     recordList[*Workspace]
 	openWorkspaces []id.ID
-	contributions  shelf[*Contribution]
-	revisions      shelf[*Revision]
+	contributions  recordList[*Contribution]
+	revisions      recordList[*Revision]
 	// revisionFiles counts the paths of all revisions.
 	revisionFiles int
-	discussions   shelf[*Discussion]
+	discussions   recordList[*Discussion]
 	comments      comments
 	watchers      watchers
 	// shares are what agents left, left the sums of them.
-	shares table[share]
+	shares treeSet[share]
 	left   [leftKinds]int
 	// texts is the size of the texts of tasks, handoffs, verification records, contributions,
 	// artifacts, imports, discussions and comments.
@@ -193,7 +193,7 @@ func (p *Project) Clone() *Project {
 	next := *p
 	next.live = *p.live.Copy()
 	next.gone = *p.gone.Copy()
-	next.boardShared = true
+	next.queuesShared = true
 	next.verifications.about.shared = true
 	next.authors.shared = true
 	next.shares.shared = true

@@ -35,13 +35,13 @@ func RestoreSummary(head []byte) (*Project, error) {
 		},
 		verified: record.Verifications > 0,
 	}
-	p.board = new(board)
-	copy(p.board.counts[:], record.TaskCounts)
+	p.queues = new(taskQueues)
+	copy(p.queues.counts[:], record.TaskCounts)
 	for at := range record.Leases {
 		lease := &record.Leases[at]
 		claimed := &Task{ID: lease.Task, Status: lease.Status}
 		claimed.Claim = &Claim{ExpiresAt: lease.ExpiresAt, Before: lease.Before}
-		p.board.claimed.set(claimed, byExpiry)
+		p.queues.claimed.set(claimed, byExpiry)
 	}
 	return p, nil
 }

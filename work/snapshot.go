@@ -155,7 +155,7 @@ func (k ChunkKind) Len() int {
 	case HistoryChunk, ResultsChunk:
 		return ChunkLen
 	}
-	return shelfBlockLen
+	return recordBlockLen
 }
 
 // Changes reports whether a chunk may be another after it was saved.
@@ -163,15 +163,15 @@ func (k ChunkKind) Changes() bool {
 	return k != HistoryChunk && k != ResultsChunk && k != HandoffChunk && k != BundleChunk
 }
 
-// savedShelf is what saving the things of a shelf takes.
-type savedShelf interface {
+// savedList is what saving a list of records takes.
+type savedList interface {
 	chunks() int
 	changedAt(n int) uint64
 	encode(n int) ([]byte, error)
 }
 
-// shelfOf holds the things that stand in chunks of a kind that changes.
-func (p *Project) shelfOf(kind ChunkKind) savedShelf {
+// listOf returns the list whose records are saved in chunks of a kind.
+func (p *Project) listOf(kind ChunkKind) savedList {
 	switch kind {
 	case TaskChunk:
 		return p.tasks()
@@ -196,7 +196,7 @@ func (p *Project) shelfOf(kind ChunkKind) savedShelf {
 	case WatcherChunk:
 		return &p.watchers
 	}
-	panic("no shelf of chunks " + string(kind))
+	panic("no list of chunks " + string(kind))
 }
 
 // Chunk names one chunk of a project.
@@ -219,7 +219,7 @@ func (p *Project) Chunks(kind ChunkKind) (first, end int) {
 		kept, last := p.IdempotentRange()
 		return int(kept / ChunkLen), int(last / ChunkLen)
 	}
-	return 0, p.shelfOf(kind).chunks()
+	return 0, p.listOf(kind).chunks()
 }
 
 // ChunkRevision is the revision of the project that last changed a chunk since the project was
@@ -228,7 +228,7 @@ func (p *Project) ChunkRevision(c Chunk) uint64 {
 	if !c.Kind.Changes() {
 		return 0
 	}
-	return p.shelfOf(c.Kind).changedAt(c.Number)
+	return p.listOf(c.Kind).changedAt(c.Number)
 }
 
 // resultsRecord is a saved chunk of results, those that had run out by then left out in front.
@@ -253,7 +253,7 @@ func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 			First: first, Results: p.results(first, uint64(to)),
 		})
 	}
-	return p.shelfOf(c.Kind).encode(c.Number)
+	return p.listOf(c.Kind).encode(c.Number)
 }
 
 // results are the kept ones with the numbers [first, end).
@@ -293,14 +293,14 @@ func (p *Project) EncodeHead() ([]byte, error) {
 }
 
 // countList is nil where there is no task.
-func (b *board) countList() []int {
+func (b *taskQueues) countList() []int {
 	if b.len() == 0 {
 		return nil
 	}
 	return b.counts[:]
 }
 
-func (b *board) leases() (list []leaseRecord) {
+func (b *taskQueues) leases() (list []leaseRecord) {
 	b.claimed.scan(func(t *Task) bool {
 		list = append(list, leaseRecord{
 			Task: t.ID, ExpiresAt: t.Claim.ExpiresAt, Status: t.Status, Before: t.Claim.Before,

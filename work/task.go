@@ -235,7 +235,7 @@ func (p *Project) over(now int64, yield func(*Task)) {
 // OpenTasks yields those that are OPEN and free at a moment, in the order in which they should be
 // taken. Some of them may wait for others, see Unmet.
 func (p *Project) OpenTasks(now int64, yield func(*Task) bool) {
-	p.withFreed(&p.tasks().queue, now, func(t *Task) bool { return t.Status == TaskOpen }, yield)
+	p.withFreed(&p.tasks().open, now, func(t *Task) bool { return t.Status == TaskOpen }, yield)
 }
 
 // StalledTasks yields those that are not over, not OPEN and without a live claim at a moment:
@@ -247,7 +247,7 @@ func (p *Project) StalledTasks(now int64, yield func(*Task) bool) {
 // withFreed yields an order by rank, and in their places those that belong to it since their claims
 // ran out.
 func (p *Project) withFreed(
-	order *table[*Task], now int64, belongs func(*Task) bool, yield func(*Task) bool,
+	order *treeSet[*Task], now int64, belongs func(*Task) bool, yield func(*Task) bool,
 ) {
 	var freed []*Task
 	p.over(now, func(t *Task) {

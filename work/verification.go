@@ -162,8 +162,8 @@ func (v *Verification) sound() bool {
 // verifications is all verification records of a project: in the order of their IDs, and of each
 // thing the newest first.
 type verifications struct {
-	shelf[*Verification]
-	about table[verified]
+	recordList[*Verification]
+	about treeSet[verified]
 }
 
 // verified is a record with what evidence there was for its thing when it was the newest.

@@ -16,7 +16,7 @@ type Watcher struct {
 
 // watchers are those of a project, in the order of their IDs. They all stand in one chunk.
 type watchers struct {
-	all table[Watcher]
+	all treeSet[Watcher]
 	// changed is the revision of the project that last changed them.
 	changed uint64
 }

@@ -1,0 +1,100 @@
+package work
+
+import "pws/internal/id"
+
+// taskQueues holds all tasks of a project in the order of their IDs. Each unfinished task is also
+// in exactly one of three queues.
+type taskQueues struct {
+	// recordList holds all tasks.
+	recordList[*Task]
+	// open holds the OPEN tasks without a claim, claimed those with a claim, and rest the other
+	// unfinished tasks.
+	open    treeSet[*Task]
+	claimed treeSet[*Task]
+	rest    treeSet[*Task]
+	// counts is by stored status.
+	counts [len(taskStatusNames)]int
+}
+
+// noTasks is read for projects without tasks. It is never written.
+var noTasks taskQueues
+
+// tasks returns the queues for reading.
+func (p *Project) tasks() *taskQueues {
+	if p.queues == nil {
+		return &noTasks
+	}
+	return p.queues
+}
+
+// ownTasks returns the queues for writing, which no older state shares.
+func (p *Project) ownTasks() *taskQueues {
+	if p.queues == nil {
+		p.queues, p.queuesShared = new(taskQueues), false
+	}
+	if p.queuesShared {
+		own := *p.queues
+		own.open.shared, own.claimed.shared, own.rest.shared = true, true, true
+		p.queues, p.queuesShared = &own, false
+	}
+	return p.queues
+}
+
+// byRank orders tasks by descending priority, then by age, the oldest first.
+func byRank(a, b *Task) bool {
+	if a.Spec.Priority != b.Spec.Priority {
+		return a.Spec.Priority > b.Spec.Priority
+	}
+	return a.ID.Compare(b.ID) < 0
+}
+
+// byExpiry orders tasks by the time when their claims expire.
+func byExpiry(a, b *Task) bool {
+	if a.Claim.ExpiresAt != b.Claim.ExpiresAt {
+		return a.Claim.ExpiresAt < b.Claim.ExpiresAt
+	}
+	return a.ID.Compare(b.ID) < 0
+}
+
+// queueOf returns the queue that a task belongs to, nil for a finished one.
+func (q *taskQueues) queueOf(one *Task) (queue *treeSet[*Task], less func(a, b *Task) bool) {
+	switch {
+	case one.Status.Final():
+		return nil, nil
+	case one.Claim != nil:
+		return &q.claimed, byExpiry
+	case one.Status == TaskOpen:
+		return &q.open, byRank
+	}
+	return &q.rest, byRank
+}
+
+// enter adds a task to its queue and counts it.
+func (q *taskQueues) enter(one *Task) {
+	if queue, less := q.queueOf(one); queue != nil {
+		queue.set(one, less)
+	}
+	q.counts[one.Status]++
+}
+
+// leave is the reverse of enter.
+func (q *taskQueues) leave(one *Task) {
+	if queue, less := q.queueOf(one); queue != nil {
+		queue.remove(one, less)
+	}
+	q.counts[one.Status]--
+}
+
+// putTask stores a new task, or a new version of one.
+func (p *Project) putTask(next *Task) {
+	all := p.ownTasks()
+	if old, existed := all.put(next, p.Revision+1); existed {
+		all.leave(old)
+		p.texts -= old.bytes()
+	}
+	all.enter(next)
+	p.texts += next.bytes()
+}
+
+// task finds a task as stored.
+func (p *Project) task(wanted id.ID) (*Task, bool) { return p.tasks().get(wanted) }
