@@ -276,7 +276,7 @@ func (s *sight) project(project id.ID) (*work.Project, error) {
 func (s *sight) sees(record *feed.Record) (bool, error) {
 	agent := s.call.Agent
 	view, err := s.project(record.Project)
-	if err != nil || view == nil || !view.Tells(&record.Activity, agent) {
+	if err != nil || view == nil || !view.ActivityVisible(&record.Activity, agent) {
 		return false, err
 	}
 	if !s.named && view.Visibility != work.Public &&

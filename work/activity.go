@@ -6,20 +6,21 @@ import (
 	"pws/internal/id"
 )
 
-// Activity is what an event of a project means to others. It holds IDs and small facts and no text
-// that somebody wrote: that is looked up when the activity is shown.
+// Activity is a public entry of the activity feed, made from one event of a project. It holds IDs
+// and small facts, and no user-written text: texts are read from the project when an activity is
+// shown.
 type Activity struct {
 	Type ActivityType
-	// Actor is whose doing it is, zero for the agent that gave the command.
+	// Actor is the agent that acted; zero stands for the agent that sent the command.
 	Actor   id.ID
 	Subject Subject
-	// Other is another project that the activity names, zero where it names none. Who may not read it
-	// learns nothing of it: see ActivityType.NeedsOther and FactName.OfOther.
+	// Other is another project that the activity names, zero where it names none. Who may not read
+	// it learns nothing of it: see ActivityType.NeedsOther and FactName.OfOther.
 	Other id.ID
 	Facts []Fact
 }
 
-// ActivityType is what happened.
+// ActivityType is the type of an activity.
 type ActivityType uint8
 
 // The activity types. They are stored, so a number is never given twice.
@@ -82,24 +83,24 @@ func ParseActivityType(name string) ActivityType {
 	return ActivityType(max(0, slices.Index(activityTypeNames[:], name)))
 }
 
-// Tells reports whether an agent may learn of an activity of the project, as it stands. What names
-// another project is to be asked of that one besides.
-func (p *Project) Tells(a *Activity, agent id.ID) bool {
+// ActivityVisible reports whether an agent may see an activity of the project now. For an activity
+// that names another project, the caller must also check that project.
+func (p *Project) ActivityVisible(a *Activity, agent id.ID) bool {
 	return p.Readable(agent) && (!a.Type.OfWorkspace() || !agent.IsZero() && a.Actor == agent ||
 		MayReadWorkspaces.Require(p, agent) == nil)
 }
 
-// NeedsOther reports whether activities of a type say nothing but how two projects stand to each
-// other, so that there is nothing to tell to those who may not read the other one.
+// NeedsOther reports whether activities of a type only describe a relation between two projects.
+// Agents that may not read the other project do not see them.
 func (t ActivityType) NeedsOther() bool { return t == ActivityRelationCreated }
 
-// OfWorkspace reports whether activities of a type are told to those alone who may read the
+// OfWorkspace reports whether activities of a type are visible only to agents that may read the
 // workspace: its author, which is the actor, and maintainers.
 func (t ActivityType) OfWorkspace() bool {
 	return t == ActivityWorkspaceOpened || t == ActivityWorkspaceRefreshed
 }
 
-// SubjectType is the kind of a thing that an activity is about.
+// SubjectType is the type of the entity that an activity is about.
 type SubjectType uint8
 
 // The subject types. They are stored, so a number is never given twice.
@@ -150,16 +151,16 @@ func (t SubjectType) Known() bool { return t > 0 && int(t) < len(subjectTypes) }
 // String is the name on the wire.
 func (t SubjectType) String() string { return subjectTypes[t].name }
 
-// Prefix is that of the IDs of a type.
+// Prefix is the ID prefix of a type.
 func (t SubjectType) Prefix() id.Prefix { return subjectTypes[t].prefix }
 
-// Subject is the thing that an activity is about.
+// Subject is the entity that an activity is about.
 type Subject struct {
 	Type SubjectType
 	ID   id.ID
 }
 
-// FactName says what a fact is.
+// FactName names a fact.
 type FactName uint8
 
 // The facts. They are stored, so a number is never given twice.
@@ -193,8 +194,8 @@ const (
 	FactMode
 )
 
-// factNames are by fact the key on the wire, and the prefix of its IDs; without one it is a text,
-// or a number.
+// factNames has for each fact the key on the wire, and the prefix of its IDs. A fact without a
+// prefix is a text or a number.
 var factNames = [...]struct {
 	key     string
 	prefix  id.Prefix
@@ -237,17 +238,17 @@ func (n FactName) Known() bool { return n > 0 && int(n) < len(factNames) }
 // Key is the name on the wire.
 func (n FactName) Key() string { return factNames[n].key }
 
-// Prefix is that of its IDs, empty where it is a text or a number.
+// Prefix is the prefix of its IDs, empty for a text or a number.
 func (n FactName) Prefix() id.Prefix { return factNames[n].prefix }
 
-// Number reports whether it is one.
+// Number reports whether the fact is a number.
 func (n FactName) Number() bool { return factNames[n].number }
 
-// OfOther reports whether it leads to the other project of its activity, and is not told to those
-// who may not read that.
+// OfOther reports whether the fact names the other project of its activity. It is hidden from
+// agents that may not read that project.
 func (n FactName) OfOther() bool { return factNames[n].ofOther }
 
-// Fact is a small thing worth knowing of an activity. What it is, is in one of the three.
+// Fact is a detail of an activity. Its value is in one of ID, Text and Number.
 type Fact struct {
 	Name   FactName
 	ID     id.ID
@@ -255,23 +256,23 @@ type Fact struct {
 	Number int64
 }
 
-// ActivitiesMax is the most that one event comes to.
+// ActivitiesMax is the maximum number of activities of one event.
 const ActivitiesMax = 4
 
-// Activities are what an event means to others, none where it means nothing to them. They are a
-// function of the event alone, so that they can be made of the log as well.
+// Activities returns the activities of an event, which may be none. They depend on the event alone,
+// so that they can be rebuilt from the log.
 func Activities(event Event) []Activity {
-	if told := taskActivities(event); told != nil {
-		return told
+	if activities := taskActivities(event); activities != nil {
+		return activities
 	}
-	if told := contributionActivities(event); told != nil {
-		return told
+	if activities := contributionActivities(event); activities != nil {
+		return activities
 	}
 	return recordActivities(event)
 }
 
-// told is the one activity of an event.
-func told(kind ActivityType, about SubjectType, subject id.ID, facts ...Fact) []Activity {
+// activity returns a list of one activity.
+func activity(kind ActivityType, about SubjectType, subject id.ID, facts ...Fact) []Activity {
 	return []Activity{{Type: kind, Subject: Subject{Type: about, ID: subject}, Facts: facts}}
 }
 
@@ -284,7 +285,7 @@ func factNumber(name FactName, value int) Fact { return Fact{Name: name, Number:
 func taskActivities(event Event) []Activity {
 	switch event := event.(type) {
 	case *TaskCreated:
-		return told(ActivityTaskCreated, SubjectTask, event.ID)
+		return activity(ActivityTaskCreated, SubjectTask, event.ID)
 	case *TaskUpdated:
 		kind, facts := ActivityTaskUpdated, []Fact(nil)
 		if event.Change.Status == TaskDone {
@@ -293,14 +294,14 @@ func taskActivities(event Event) []Activity {
 		if event.Change.Status != 0 {
 			facts = append(facts, factText(FactStatus, event.Change.Status.String()))
 		}
-		return told(kind, SubjectTask, event.Task, facts...)
+		return activity(kind, SubjectTask, event.Task, facts...)
 	case *TaskClaimed:
-		return told(ActivityTaskClaimed, SubjectTask, event.Task, factID(FactClaim, event.Claim))
+		return activity(ActivityTaskClaimed, SubjectTask, event.Task, factID(FactClaim, event.Claim))
 	case *TaskReleased:
-		return told(ActivityTaskReleased, SubjectTask, event.Task)
+		return activity(ActivityTaskReleased, SubjectTask, event.Task)
 	case *TaskClaimExpired:
-		// Whoever came by notes it; it is the holder's claim that ran out.
-		expired := told(ActivityClaimExpired, SubjectTask, event.Task,
+		// Any command may record the expiry; the actor is the holder of the claim.
+		expired := activity(ActivityClaimExpired, SubjectTask, event.Task,
 			factID(FactAgent, event.Agent))
 		expired[0].Actor = event.Agent
 		return expired
@@ -310,14 +311,14 @@ func taskActivities(event Event) []Activity {
 
 func contributionActivities(event Event) []Activity {
 	of := func(kind ActivityType, contribution id.ID, facts ...Fact) []Activity {
-		return told(kind, SubjectContribution, contribution, facts...)
+		return activity(kind, SubjectContribution, contribution, facts...)
 	}
 	switch event := event.(type) {
 	case *WorkspaceOpened:
-		return told(ActivityWorkspaceOpened, SubjectWorkspace, event.ID,
+		return activity(ActivityWorkspaceOpened, SubjectWorkspace, event.ID,
 			factText(FactMode, event.Mode.String()))
 	case *WorkspaceRefreshed:
-		return told(ActivityWorkspaceRefreshed, SubjectWorkspace, event.Workspace,
+		return activity(ActivityWorkspaceRefreshed, SubjectWorkspace, event.Workspace,
 			factID(FactChangeset, event.Base), factNumber(FactConflicts, len(event.Conflicts)))
 	case *ContributionSubmitted:
 		return of(ActivityContributionSubmitted, event.ID, factID(FactRevision, event.Revision))
@@ -343,7 +344,7 @@ func contributionActivities(event Event) []Activity {
 func recordActivities(event Event) []Activity {
 	switch event := event.(type) {
 	case *ProjectCreated:
-		return told(ActivityProjectCreated, SubjectProject, event.ID,
+		return activity(ActivityProjectCreated, SubjectProject, event.ID,
 			factText(FactProjectKind, event.Kind.String()))
 	case *ChangesetPublished:
 		facts := []Fact{
@@ -352,75 +353,75 @@ func recordActivities(event Event) []Activity {
 		if !event.Author.IsZero() {
 			facts = append(facts, factID(FactAuthor, event.Author))
 		}
-		return told(ActivityChangesetPublished, SubjectChangeset, event.ID, facts...)
+		return activity(ActivityChangesetPublished, SubjectChangeset, event.ID, facts...)
 	case *HandoffCreated:
-		return told(ActivityHandoffCreated, SubjectHandoff, event.ID)
+		return activity(ActivityHandoffCreated, SubjectHandoff, event.ID)
 	case *CheckpointCreated:
-		return told(ActivityCheckpointCreated, SubjectCheckpoint, event.ID)
+		return activity(ActivityCheckpointCreated, SubjectCheckpoint, event.ID)
 	case *ArtifactCreated:
-		return told(ActivityArtifactCreated, SubjectArtifact, event.ID,
+		return activity(ActivityArtifactCreated, SubjectArtifact, event.ID,
 			factText(FactArtifactType, event.Type.String()), factID(FactChangeset, event.Changeset))
 	case *DiscussionCreated:
-		return told(ActivityDiscussionCreated, SubjectDiscussion, event.ID)
+		return activity(ActivityDiscussionCreated, SubjectDiscussion, event.ID)
 	case *CommentAdded:
 		facts := []Fact{factID(FactDiscussion, event.Discussion)}
 		if !event.ReplyTo.IsZero() {
 			facts = append(facts, factID(FactReplyTo, event.ReplyTo))
 		}
-		return told(ActivityCommentCreated, SubjectComment, event.ID, facts...)
+		return activity(ActivityCommentCreated, SubjectComment, event.ID, facts...)
 	case *VerificationCreated:
 		found := &event.Finding
-		return told(ActivityVerificationCreated, SubjectVerification, event.ID,
+		return activity(ActivityVerificationCreated, SubjectVerification, event.ID,
 			factText(FactEntityType, found.Entity.Type.String()),
 			factText(FactEntity, found.Entity.ID.Format(found.Entity.Type.Prefix())),
 			factText(FactVerificationKind, found.Kind.String()),
 			factText(FactOutcome, found.Outcome.String()))
 	case *MemberAdded:
-		return told(ActivityMemberAdded, SubjectAgent, event.Member.Agent,
+		return activity(ActivityMemberAdded, SubjectAgent, event.Member.Agent,
 			factText(FactRole, event.Member.Role.String()))
 	case *MemberRemoved:
-		return told(ActivityMemberRemoved, SubjectAgent, event.Agent)
+		return activity(ActivityMemberRemoved, SubjectAgent, event.Agent)
 	}
 	return projectActivities(event)
 }
 
-// projectActivities are those that are about the project, which the event does not name: the
-// subject is left for whoever knows it; and those that name another project.
+// projectActivities returns the activities about the project itself, and those that name another
+// project. The event does not contain the ID of its project, so the caller sets the subject.
 func projectActivities(event Event) []Activity {
 	switch event := event.(type) {
 	case *ProjectUpdated:
-		all := told(ActivityProjectUpdated, SubjectProject, id.ID{})
+		all := activity(ActivityProjectUpdated, SubjectProject, id.ID{})
 		if event.Was != 0 {
-			all = append(all, told(ActivityVisibilityChanged, SubjectProject, id.ID{},
+			all = append(all, activity(ActivityVisibilityChanged, SubjectProject, id.ID{},
 				factText(FactVisibility, event.About.Visibility.String()))...)
 		}
 		return all
 	case *StateUpdated:
-		return told(ActivityStateUpdated, SubjectProject, id.ID{},
+		return activity(ActivityStateUpdated, SubjectProject, id.ID{},
 			factID(FactChangeset, event.Changeset))
 	case *ProjectForked:
-		all := toldOfOther(event.Project, ActivityForkCreated, SubjectProject, id.ID{},
+		all := activityOfOther(event.Project, ActivityForkCreated, SubjectProject, id.ID{},
 			factID(FactChangeset, event.ID), factID(FactSourceProject, event.Project),
 			factID(FactSourceChangeset, event.Changeset))
-		return append(all, told(ActivityChangesetPublished, SubjectChangeset, event.ID,
+		return append(all, activity(ActivityChangesetPublished, SubjectChangeset, event.ID,
 			factText(FactSource, SourceFork.String()),
 			factNumber(FactOperations, event.Files))...)
 	case *ArtifactImported:
-		return toldOfOther(event.Source, ActivityArtifactImported, SubjectImport, event.ID,
+		return activityOfOther(event.Source, ActivityArtifactImported, SubjectImport, event.ID,
 			factID(FactChangeset, event.Changeset), factID(FactArtifact, event.Artifact),
 			factID(FactSourceProject, event.Source))
 	case *RelationCreated:
-		return toldOfOther(event.Target, ActivityRelationCreated, SubjectRelation, event.ID,
+		return activityOfOther(event.Target, ActivityRelationCreated, SubjectRelation, event.ID,
 			factText(FactRelationType, event.Type.String()),
 			factID(FactTargetProject, event.Target))
 	}
 	return nil
 }
 
-func toldOfOther(
+func activityOfOther(
 	other id.ID, kind ActivityType, about SubjectType, subject id.ID, facts ...Fact,
 ) []Activity {
-	all := told(kind, about, subject, facts...)
+	all := activity(kind, about, subject, facts...)
 	all[0].Other = other
 	return all
 }

@@ -11,7 +11,7 @@ import (
 	"pws/work"
 )
 
-// silent are the kinds of events that others are not told of, with the reason.
+// silent are the kinds of events without activities, each with the reason.
 var silent = map[work.Kind]string{
 	4:  "a changed role is no type of activity; members are listed with their roles",
 	7:  "work sessions show in the project's list of them",
@@ -30,8 +30,8 @@ var silent = map[work.Kind]string{
 	47: "what was deleted is not talked about",
 }
 
-// TestEveryKindIsToldOrSilent fails for a new kind of event of which nobody has thought.
-func TestEveryKindIsToldOrSilent(t *testing.T) {
+// TestEveryKindHasActivitiesOrIsSilent fails for a new kind of event that is in neither list.
+func TestEveryKindHasActivitiesOrIsSilent(t *testing.T) {
 	for kind := work.Kind(1); kind != 0; kind++ {
 		if !work.Known(kind) {
 			continue
@@ -40,20 +40,20 @@ func TestEveryKindIsToldOrSilent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, reason := work.Activities(event), silent[kind]
+		activities, reason := work.Activities(event), silent[kind]
 		switch {
-		case len(told) > work.ActivitiesMax:
-			t.Errorf("kind %d comes to %d activities", kind, len(told))
-		case len(told) == 0 && reason == "":
-			t.Errorf("kind %d, %T, is neither told nor listed as silent", kind, event)
-		case len(told) > 0 && reason != "":
-			t.Errorf("kind %d, %T, is listed as silent and told as %v", kind, event, told[0].Type)
+		case len(activities) > work.ActivitiesMax:
+			t.Errorf("kind %d comes to %d activities", kind, len(activities))
+		case len(activities) == 0 && reason == "":
+			t.Errorf("kind %d, %T, has no activity and is not listed as silent", kind, event)
+		case len(activities) > 0 && reason != "":
+			t.Errorf("kind %d, %T, is listed as silent and has activity %v", kind, event, activities[0].Type)
 		}
 	}
 }
 
-// toldSamples are the first frozen event of each kind, and others that are told in another way.
-func toldSamples() (all []frozenEvent) {
+// activitySamples are the first frozen event of each kind, and events with other activities.
+func activitySamples() (all []frozenEvent) {
 	kinds := map[work.Kind]bool{}
 	for _, sample := range frozenSamples() {
 		if kind := work.KindOf(sample.event); !kinds[kind] {
@@ -78,11 +78,11 @@ func toldSamples() (all []frozenEvent) {
 	)
 }
 
-// TestActivities compares what events are told as with a table.
+// TestActivities compares the activities of events with a table.
 func TestActivities(t *testing.T) {
 	var table strings.Builder
 	seen := map[string]bool{}
-	for _, sample := range toldSamples() {
+	for _, sample := range activitySamples() {
 		for _, one := range work.Activities(sample.event) {
 			seen[one.Type.String()] = true
 			fmt.Fprintf(&table, "%s: %s\n", sample.file, activityText(&one))
@@ -103,7 +103,7 @@ func TestActivities(t *testing.T) {
 	}
 	for _, kind := range work.ActivityTypes() {
 		if !seen[kind] {
-			t.Errorf("no event is told as %s", kind)
+			t.Errorf("no event has an activity %s", kind)
 		}
 		if parsed := work.ParseActivityType(kind); !parsed.Known() || parsed.String() != kind {
 			t.Errorf("%s is read as %d", kind, parsed)
@@ -117,7 +117,7 @@ func TestActivities(t *testing.T) {
 	}
 }
 
-// activityText names the things of the samples, which are made from names.
+// activityText prints the names from which the IDs of the samples are made.
 func activityText(a *work.Activity) string {
 	name := func(of id.ID) string {
 		if of.IsZero() {
@@ -145,8 +145,8 @@ func activityText(a *work.Activity) string {
 	return text
 }
 
-// TestTells asks who learns of what, in every kind of project.
-func TestTells(t *testing.T) {
+// TestActivityVisible checks which callers see an activity, in every kind of project.
+func TestActivityVisible(t *testing.T) {
 	const author, member, maintainer, stranger = "author", "member", "maintainer", "stranger"
 	plain := &work.Activity{Type: work.ActivityTaskCreated, Actor: agent(author)}
 	draft := &work.Activity{Type: work.ActivityWorkspaceOpened, Actor: agent(author)}
@@ -175,12 +175,13 @@ func TestTells(t *testing.T) {
 			if caller != "" {
 				who = agent(caller)
 			}
-			if p.Tells(plain, who) != slices.Contains(test.plain, caller) {
-				t.Errorf("%s: %q is told of a task: %v", test.visibility, caller, p.Tells(plain, who))
+			if p.ActivityVisible(plain, who) != slices.Contains(test.plain, caller) {
+				t.Errorf("%s: %q sees a task: %v", test.visibility, caller,
+					p.ActivityVisible(plain, who))
 			}
-			if p.Tells(draft, who) != slices.Contains(test.draft, caller) {
-				t.Errorf("%s: %q is told of a workspace: %v", test.visibility, caller,
-					p.Tells(draft, who))
+			if p.ActivityVisible(draft, who) != slices.Contains(test.draft, caller) {
+				t.Errorf("%s: %q sees a workspace: %v", test.visibility, caller,
+					p.ActivityVisible(draft, who))
 			}
 		}
 	}
