@@ -285,8 +285,8 @@ func (b *bundleImport) wish(op *OpRecord, field string) Operation {
 func (b *bundleImport) comparePrevious(tree *Project, step *BundledChangeset, field string) {
 	head := tree.Head()
 	for at := range head.Ops {
-		before, stood := tree.Before(head, &head.Ops[at])
-		if said := step.Ops[at].Previous; said != nil && (!stood || before.Blob != *said) {
+		before, existed := tree.Before(head, &head.Ops[at])
+		if said := step.Ops[at].Previous; said != nil && (!existed || before.Blob != *said) {
 			b.fault(field+"."+indexed("operations", at)+".previous_blob_hash",
 				"is not the content that stood there")
 		}
@@ -299,22 +299,22 @@ func (b *bundleImport) compareFiles(tree *Project) {
 	for at := range b.Files {
 		file := &b.Files[at]
 		field := indexed("files", at)
-		stands, ok := tree.File(file.Path)
+		exists, ok := tree.File(file.Path)
 		switch {
 		case named[file.Path]:
 			b.fault(field+".path", twice)
 		case !ok:
 			b.fault(field+".path", "does not stand where the history ends")
-		case stands.Blob != file.Blob:
+		case exists.Blob != file.Blob:
 			b.fault(field+".blob_hash", "is not the content to which the history leads")
-		case stands.ContentType != file.Type:
+		case exists.ContentType != file.Type:
 			b.fault(field+".content_type", "is not the one to which the history leads")
 		}
 		named[file.Path] = true
 	}
-	tree.Files("", func(stands FileInfo) bool {
-		if !named[stands.Path] {
-			b.fault("files", "lacks "+stands.Path+", to which the history leads")
+	tree.Files("", func(exists FileInfo) bool {
+		if !named[exists.Path] {
+			b.fault("files", "lacks "+exists.Path+", to which the history leads")
 		}
 		return true
 	})

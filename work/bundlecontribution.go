@@ -191,7 +191,7 @@ func (b *bundleImport) compareRevision(
 			(said.Previous == nil || *said.Previous == step.Before)
 	})
 	for at := range files {
-		if files[at].stands() && fits {
+		if files[at].exists() && fits {
 			_, conflicts := b.tree.conflictOver(base, files, files[at].Path)
 			fits = !conflicts
 		}

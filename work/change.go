@@ -78,9 +78,9 @@ func (c *comparison) after(path string) (FileInfo, bool) { return c.project.File
 func (c *comparison) settleRenames() {
 	c.renames, c.sources = map[string]string{}, map[string]string{}
 	for path, origin := range c.origins {
-		_, stands := c.after(path)
-		_, stood := c.before(origin)
-		if origin != "" && origin != path && stands && stood {
+		_, exists := c.after(path)
+		_, existed := c.before(origin)
+		if origin != "" && origin != path && exists && existed {
 			c.renames[path], c.sources[origin] = origin, path
 		}
 	}
@@ -129,7 +129,7 @@ func (c *comparison) changes() []Change {
 }
 
 func (c *comparison) change(path string) (Change, bool) {
-	after, stands := c.after(path)
+	after, exists := c.after(path)
 	if origin, renamed := c.renames[path]; renamed {
 		before, _ := c.before(origin)
 		return Change{
@@ -137,14 +137,14 @@ func (c *comparison) change(path string) (Change, bool) {
 			OldSize: before.Size, NewSize: after.Size,
 		}, true
 	}
-	before, stood := c.before(path)
+	before, existed := c.before(path)
 	_, left := c.sources[path]
 	switch {
-	case stands && !stood:
+	case exists && !existed:
 		return Change{Action: Create, Path: path, New: &after.Blob, NewSize: after.Size}, true
-	case stood && !stands && !left:
+	case existed && !exists && !left:
 		return Change{Action: Delete, Path: path, Old: &before.Blob, OldSize: before.Size}, true
-	case stood && stands && before.Blob != after.Blob:
+	case existed && exists && before.Blob != after.Blob:
 		return Change{
 			Action: Modify, Path: path, Old: &before.Blob, New: &after.Blob,
 			OldSize: before.Size, NewSize: after.Size,

@@ -270,28 +270,28 @@ func (p *Project) changedSince(since *Changeset) []string {
 type overlay struct {
 	project *Project
 	// changed holds what the operations left at a path, nil for nothing.
-	changed map[string]*standing
+	changed map[string]*fileState
 	files   int
 }
 
-type standing struct {
+type fileState struct {
 	blob        Hash
 	size        int
 	contentType string
 }
 
-func (o *overlay) get(path string) *standing {
+func (o *overlay) get(path string) *fileState {
 	if left, changed := o.changed[path]; changed {
 		return left
 	}
 	if f, ok := o.project.live.Get(path); ok {
 		op := f.last().op
-		return &standing{blob: op.Blob, size: int(op.Size), contentType: op.Type.Value()}
+		return &fileState{blob: op.Blob, size: int(op.Size), contentType: op.Type.Value()}
 	}
 	return nil
 }
 
-func (o *overlay) set(path string, next *standing) {
+func (o *overlay) set(path string, next *fileState) {
 	if o.get(path) != nil {
 		o.files--
 	}
@@ -314,7 +314,7 @@ func decideOperations(p *Project, wished []Operation) (*ChangesetPublished, []Bl
 // names all that is wrong with it.
 func judgeOperations(p *Project, wished []Operation) (*ChangesetPublished, []Blob, []error) {
 	tree := &overlay{
-		project: p, changed: make(map[string]*standing, len(wished)), files: p.live.Len(),
+		project: p, changed: make(map[string]*fileState, len(wished)), files: p.live.Len(),
 	}
 	published := &ChangesetPublished{Ops: make([]OpRecord, 0, len(wished))}
 	blobs := make([]Blob, 0, len(wished))
@@ -361,7 +361,7 @@ func (o *overlay) run(wish *Operation, nth int) (OpRecord, error) {
 		o.set(wish.Path, nil)
 		return record, nil
 	}
-	next := new(standing)
+	next := new(fileState)
 	if current != nil {
 		*next = *current
 	}
@@ -381,7 +381,7 @@ func errFileExists(path string, nth int) error {
 		With("path", path), nth)
 }
 
-func errFileChanged(path string, current *standing, nth int) error {
+func errFileChanged(path string, current *fileState, nth int) error {
 	refusal := fault.New(fault.FileChanged, "The file is not the one expected.").With("path", path)
 	if current == nil {
 		return atOperation(refusal.With("current_blob_hash", nil), nth)
@@ -501,11 +501,11 @@ func (p *Project) publish(e *ChangesetPublished, author id.ID, now int64) {
 
 // countBytes adds what an operation brings and takes; moving a content does neither.
 func (p *Project) countBytes(changeset *Changeset, op *Op, source *string) {
-	before, stood := p.live.Get(*source)
-	if stood && op.Action == Rename && before.last().op.Blob == op.Blob {
+	before, existed := p.live.Get(*source)
+	if existed && op.Action == Rename && before.last().op.Blob == op.Blob {
 		return
 	}
-	if stood {
+	if existed {
 		changeset.DeletedBytes += int64(before.last().op.Size)
 	}
 	changeset.AddedBytes += int64(op.Size)

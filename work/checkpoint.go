@@ -187,11 +187,11 @@ func placed(err error, places []int) error {
 
 // on is the operation that a file asks for; false where it stands so already.
 func (f *CheckpointFile) on(p *Project) (Operation, bool) {
-	current, stands := p.File(f.Path)
+	current, exists := p.File(f.Path)
 	switch {
 	case f.Content == nil:
 		return Operation{Action: Delete, Path: f.Path}, true
-	case !stands:
+	case !exists:
 		return Operation{
 			Action: Create, Path: f.Path, Content: f.Content, ContentType: f.ContentType,
 		}, true

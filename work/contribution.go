@@ -108,8 +108,8 @@ func (p *Project) PendingContributions() int { return p.saved.Pending }
 
 // putContribution stores a new contribution, or another version of one.
 func (p *Project) putContribution(next *Contribution) {
-	old, stood := p.contributions.put(next, p.Revision+1)
-	if stood {
+	old, existed := p.contributions.put(next, p.Revision+1)
+	if existed {
 		p.countContribution(old, -1)
 	}
 	p.countContribution(next, 1)

@@ -124,8 +124,8 @@ func (r *contributions) judge(sent sentRevision, theirs, result side, code fault
 			disputed = true
 			continue
 		}
-		if got, stands := result[path]; code == "" &&
-			(stands != (want != nil) || stands && got != *want) {
+		if got, exists := result[path]; code == "" &&
+			(exists != (want != nil) || exists && got != *want) {
 			r.t.Fatalf("%s: %q, want %v\nbase %v\nours %v\ntheirs %v", path, got, want, sent.base,
 				sent.view, theirs)
 		}

@@ -191,7 +191,7 @@ func (e *DiscussionCreated) apply(p *Project, at Moment) {
 
 // addDiscussion stores a new discussion, or another version of one.
 func (p *Project) addDiscussion(d *Discussion) {
-	if old, stood := p.discussions.put(d, p.Revision+1); stood {
+	if old, existed := p.discussions.put(d, p.Revision+1); existed {
 		p.countDiscussion(old, -1)
 	}
 	p.keepDiscussion(d)

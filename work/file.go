@@ -97,8 +97,8 @@ func (p *Project) Files(from string, yield func(FileInfo) bool) {
 func (p *Project) FileAt(path string, at *Changeset) (FileInfo, bool) {
 	for _, tree := range []*btree.Map[string, *File]{&p.live, &p.gone} {
 		if f, ok := tree.Get(path); ok {
-			v, stood := f.at(at.Sequence)
-			if !stood {
+			v, existed := f.at(at.Sequence)
+			if !existed {
 				return FileInfo{}, false
 			}
 			return p.info(f, v), true
@@ -123,7 +123,7 @@ func (p *Project) versionsAt(at *Changeset, from string, yield func(*File, versi
 		} else {
 			f, moreGone = gone.Value(), gone.Next()
 		}
-		if v, stood := f.at(at.Sequence); stood && !yield(f, v) {
+		if v, existed := f.at(at.Sequence); existed && !yield(f, v) {
 			return
 		}
 	}
@@ -151,15 +151,15 @@ func (c *PutFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireWritable(p, stamp); err != nil {
 		return Decision{}, err
 	}
-	current, stands := p.File(c.Path)
-	if err := match(c.Match, current, stands); err != nil {
+	current, exists := p.File(c.Path)
+	if err := match(c.Match, current, exists); err != nil {
 		return Decision{}, err
 	}
-	if stands && current.Blob == c.Blob.Hash && current.ContentType == c.ContentType {
+	if exists && current.Blob == c.Blob.Hash && current.ContentType == c.ContentType {
 		return Decision{}, nil
 	}
 	action := Modify
-	if !stands {
+	if !exists {
 		action = Create
 		if err := p.requireRoom(c.Path); err != nil {
 			return Decision{}, err
@@ -177,7 +177,7 @@ func (c *PutFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return Decision{
 		Events: []Event{published},
 		Blobs:  []Blob{c.Blob},
-		Result: Result{Created: !stands, Changeset: published.ID},
+		Result: Result{Created: !exists, Changeset: published.ID},
 	}, nil
 }
 
@@ -223,11 +223,11 @@ func errFileLimitReached() error {
 }
 
 // match asks a condition with what stands, or with nil where nothing does; nil asks nothing.
-func match[T any](condition func(*T) error, current T, stands bool) error {
+func match[T any](condition func(*T) error, current T, exists bool) error {
 	if condition == nil {
 		return nil
 	}
-	if !stands {
+	if !exists {
 		return condition(nil)
 	}
 	return condition(&current)
@@ -251,11 +251,11 @@ func (c *DeleteFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireWritable(p, stamp); err != nil {
 		return Decision{}, err
 	}
-	current, stands := p.File(c.Path)
-	if err := match(c.Match, current, stands); err != nil {
+	current, exists := p.File(c.Path)
+	if err := match(c.Match, current, exists); err != nil {
 		return Decision{}, err
 	}
-	if !stands {
+	if !exists {
 		return Decision{}, errFileNotFound(c.Path)
 	}
 	published := &ChangesetPublished{
@@ -281,8 +281,8 @@ func IsLanguage(word string) bool { return path.IsLanguage(word) }
 func (p *Project) write(at *string, sequence uint32, op *Op) {
 	v := version{sequence: sequence, created: sequence, op: op}
 	next := &File{Path: at}
-	old, stood := p.live.Get(*at)
-	if stood {
+	old, existed := p.live.Get(*at)
+	if existed {
 		v.created = old.last().created
 		p.saved.Bytes -= int64(old.last().op.Size)
 	} else if old, _ = p.gone.Get(*at); old != nil {
@@ -296,12 +296,12 @@ func (p *Project) write(at *string, sequence uint32, op *Op) {
 	if !op.leaves(*at) {
 		p.live.Delete(*at)
 		p.gone.Set(*at, next)
-		p.countLanguage(next.language, stood, -1)
+		p.countLanguage(next.language, existed, -1)
 		return
 	}
 	p.saved.Bytes += int64(op.Size)
 	p.live.Set(*at, next)
-	p.countLanguage(next.language, !stood, +1)
+	p.countLanguage(next.language, !existed, +1)
 }
 
 // countLanguage copies the few counts when one changes.

@@ -189,10 +189,10 @@ func changed(draw source, old string) string {
 // project.
 func (e *treeEditor) step(give func(op work.Operation) error) {
 	at, to := gitPaths[e.draw(len(gitPaths))], gitPaths[e.draw(len(gitPaths))]
-	if standing := slices.Sorted(maps.Keys(e.tree)); len(standing) > 0 && e.draw(4) > 0 {
-		at = standing[e.draw(len(standing))]
+	if paths := slices.Sorted(maps.Keys(e.tree)); len(paths) > 0 && e.draw(4) > 0 {
+		at = paths[e.draw(len(paths))]
 	}
-	old, stands := e.tree[at]
+	old, exists := e.tree[at]
 	op := work.Operation{Action: work.Modify, Path: at}
 	switch e.draw(8) {
 	case 0, 1:
@@ -201,7 +201,7 @@ func (e *treeEditor) step(give func(op work.Operation) error) {
 		op.Action, op.NewPath = work.Rename, to
 	default:
 		content := ""
-		if stands {
+		if exists {
 			content = changed(e.draw, old)
 		} else {
 			op.Action, op.ContentType = work.Create, "text/plain"
@@ -213,7 +213,7 @@ func (e *treeEditor) step(give func(op work.Operation) error) {
 		op.Content = new(work.Blob)
 		*op.Content = blob(content)
 	}
-	if !stands && op.Action != work.Create ||
+	if !exists && op.Action != work.Create ||
 		op.Action == work.Rename && (at == to || e.anew[at]) || give(op) != nil {
 		return
 	}
@@ -370,7 +370,7 @@ func difference(c *treeCase, want side) (text string) {
 		line := ""
 		for at, tree := range []side{c.base, c.ours, c.theirs, c.result, want} {
 			name := []string{"base", "ours", "theirs", "result", "git"}[at]
-			if content, stands := tree[path]; stands {
+			if content, exists := tree[path]; exists {
 				sum := blob(content).Hash
 				line += fmt.Sprintf(" %s %x", name, sum[:2])
 			}

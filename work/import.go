@@ -216,11 +216,11 @@ func (c *ImportArtifact) operations(p *Project, targets []string) (ops []OpRecor
 		record := OpRecord{
 			Action: Create, Path: target, Blob: from.Blob, Size: from.Size, Type: from.ContentType,
 		}
-		current, stands := p.File(target)
+		current, exists := p.File(target)
 		switch {
-		case stands && current.Blob == from.Blob && current.ContentType == from.ContentType:
+		case exists && current.Blob == from.Blob && current.ContentType == from.ContentType:
 			continue
-		case stands:
+		case exists:
 			record.Action = Modify
 			others = append(others, target)
 		default:

@@ -219,10 +219,10 @@ func (m *treeMerge) gather() {
 	for at := range files {
 		one := &files[at]
 		// left says that the file which stood here at the base stands nowhere else now.
-		left := p.standingAt(one.Path, m.base) != nil && movedTo(files, one.Path) == ""
+		left := p.fileStateAt(one.Path, m.base) != nil && movedTo(files, one.Path) == ""
 		item := mergeItem{ours: one, from: one.From, path: one.Path}
 		switch {
-		case !one.stands():
+		case !one.exists():
 			if left {
 				m.add(mergeItem{from: one.Path})
 			}
@@ -282,11 +282,11 @@ func (m *treeMerge) add(item mergeItem) {
 }
 
 // theirs is what the head has at a path.
-func (m *treeMerge) theirs(path string) *standing { return m.project.standingAt(path, m.head) }
+func (m *treeMerge) theirs(path string) *fileState { return m.project.fileStateAt(path, m.head) }
 
 // stranger is a file of the head at a path that an item goes to, which is another one than the
 // item and stays there.
-func (m *treeMerge) stranger(item *mergeItem) *standing {
+func (m *treeMerge) stranger(item *mergeItem) *fileState {
 	if item.path == item.at || m.leaves[item.path] {
 		return nil
 	}
@@ -348,7 +348,7 @@ func (m *treeMerge) touch() {
 func (m *treeMerge) folders(files []Overlaid) {
 	for at := range files {
 		one := &files[at]
-		if !one.stands() || m.disputed(one.Path) {
+		if !one.exists() || m.disputed(one.Path) {
 			continue
 		}
 		if other, found := m.project.conflictOver(m.head, files, one.Path); found {
@@ -373,17 +373,17 @@ func (m *treeMerge) known(path string) *Conflict { return m.workspace.conflict(p
 
 // ancestor is what both sides of an item began with: that of the base, or of a conflict that stands
 // from an earlier merge.
-func (m *treeMerge) ancestor(item *mergeItem, path string) *standing {
+func (m *treeMerge) ancestor(item *mergeItem, path string) *fileState {
 	if known := m.known(path); known != nil {
 		if known.Base == (Hash{}) {
 			return nil
 		}
-		return &standing{blob: known.Base, size: known.BaseSize, contentType: known.BaseType}
+		return &fileState{blob: known.Base, size: known.BaseSize, contentType: known.BaseType}
 	}
 	if item.from == "" {
 		return nil
 	}
-	return m.project.standingAt(item.from, m.base)
+	return m.project.fileStateAt(item.from, m.base)
 }
 
 // deletion merges a file that the workspace took away from its path: it goes, unless the project
@@ -393,11 +393,11 @@ func (m *treeMerge) deletion(item *mergeItem) error {
 		return nil
 	}
 	before, theirs := m.ancestor(item, item.from), m.theirs(item.at)
-	if m.known(item.from) == nil && item.at == item.from && sameStanding(before, theirs) {
+	if m.known(item.from) == nil && item.at == item.from && sameFileState(before, theirs) {
 		return nil
 	}
-	if one := m.workspace.file(item.at); one != nil && one.stands() {
-		ours := standing{blob: one.Blob, size: one.Size, contentType: one.Type}
+	if one := m.workspace.file(item.at); one != nil && one.exists() {
+		ours := fileState{blob: one.Blob, size: one.Size, contentType: one.Type}
 		return m.disputeTexts(conflictOf(item.at, AddedByBoth, nil), nil, &ours, theirs)
 	}
 	c := conflictOf(item.at, DeletedByUs, before)
@@ -406,9 +406,9 @@ func (m *treeMerge) deletion(item *mergeItem) error {
 	return nil
 }
 
-func sameStanding(a, b *standing) bool { return a == b || a != nil && b != nil && *a == *b }
+func sameFileState(a, b *fileState) bool { return a == b || a != nil && b != nil && *a == *b }
 
-func conflictOf(path string, kind ConflictKind, before *standing) Conflict {
+func conflictOf(path string, kind ConflictKind, before *fileState) Conflict {
 	c := Conflict{Path: path, Kind: kind}
 	if before != nil {
 		c.Base, c.BaseSize, c.BaseType = before.blob, before.size, before.contentType
@@ -434,7 +434,7 @@ func (m *treeMerge) dispute(c Conflict, marked []byte) {
 func (m *treeMerge) file(item *mergeItem) (Overlaid, error) {
 	next := *item.ours
 	next.Path, next.From = item.path, item.at
-	ours := standing{blob: next.Blob, size: next.Size, contentType: next.Type}
+	ours := fileState{blob: next.Blob, size: next.Size, contentType: next.Type}
 	known, before := m.known(item.ours.Path), m.ancestor(item, item.ours.Path)
 	stranger := m.stranger(item)
 	switch {
@@ -483,7 +483,7 @@ func (m *treeMerge) file(item *mergeItem) (Overlaid, error) {
 		return next, err
 	}
 	next.Blob, next.Size, next.Type = merged.blob, merged.size, merged.contentType
-	if !sameStanding(before, theirs) || item.at != item.from {
+	if !sameFileState(before, theirs) || item.at != item.from {
 		m.plan.Merged = append(m.plan.Merged, item.path)
 	}
 	return next, nil
@@ -491,7 +491,7 @@ func (m *treeMerge) file(item *mergeItem) (Overlaid, error) {
 
 // contradictKnown is contradict, unless both sides agree by now.
 func (m *treeMerge) contradictKnown(
-	item *mergeItem, kind ConflictKind, before, ours, theirs *standing,
+	item *mergeItem, kind ConflictKind, before, ours, theirs *fileState,
 ) error {
 	if item.path == item.at && *ours == *theirs {
 		return nil
@@ -502,7 +502,7 @@ func (m *treeMerge) contradictKnown(
 // contradict adds a conflict of contents with the text of both. Where the path of the workspace has
 // another one already, it is told where the project has the file.
 func (m *treeMerge) contradict(
-	item *mergeItem, kind ConflictKind, before, ours, theirs *standing,
+	item *mergeItem, kind ConflictKind, before, ours, theirs *fileState,
 ) error {
 	if m.disputed(item.path) {
 		return m.deletion(item)
@@ -511,7 +511,7 @@ func (m *treeMerge) contradict(
 }
 
 // disputeTexts adds a conflict of two files with the text of both.
-func (m *treeMerge) disputeTexts(c Conflict, before, ours, theirs *standing) error {
+func (m *treeMerge) disputeTexts(c Conflict, before, ours, theirs *fileState) error {
 	c.Ours, c.Theirs = ours.blob, theirs.blob
 	joined, err := m.join(before, ours, theirs)
 	if err != nil {
@@ -523,8 +523,8 @@ func (m *treeMerge) disputeTexts(c Conflict, before, ours, theirs *standing) err
 
 // content merges what both sides made of a file; clean is false where they contradict each other.
 func (m *treeMerge) content(
-	before, ours, theirs *standing,
-) (merged standing, clean bool, err error) {
+	before, ours, theirs *fileState,
+) (merged fileState, clean bool, err error) {
 	merged = *ours
 	switch {
 	case ours.contentType == before.contentType:
@@ -551,7 +551,7 @@ func (m *treeMerge) content(
 }
 
 // join merges three texts; nothing is an empty one. What was merged last is not merged again.
-func (m *treeMerge) join(sides ...*standing) (merge.Result, error) {
+func (m *treeMerge) join(sides ...*fileState) (merge.Result, error) {
 	var hashes [3]Hash
 	for at, side := range sides {
 		if side != nil {

@@ -58,8 +58,8 @@ func TestMergedBytes(t *testing.T) {
 	}
 	for at := range one.Conflicts {
 		c := &one.Conflicts[at]
-		file, stands := w.project.WorkspaceFile(one, c.Path)
-		if c.Kind != work.ContentConflict || !stands || file.Blob != c.Ours ||
+		file, exists := w.project.WorkspaceFile(one, c.Path)
+		if c.Kind != work.ContentConflict || !exists || file.Blob != c.Ours ||
 			!strings.HasSuffix(string(w.blobs[file.Blob]), "ours\n") {
 			t.Fatalf("%+v, and the file is %x", c, file.Blob)
 		}

@@ -47,7 +47,7 @@ func step(tree map[string]modelFile, op *work.Op, sequence uint32) {
 		blob: op.Blob, size: int(op.Size), contentType: op.Type.Value(),
 		created: sequence, updated: sequence,
 	}
-	if old, stood := tree[*op.Path]; stood {
+	if old, existed := tree[*op.Path]; existed {
 		next.created = old.created
 	}
 	switch op.Action {
@@ -68,11 +68,11 @@ func checkBefore(
 	if op.From != nil {
 		source = *op.From
 	}
-	want, stood := tree[source]
+	want, existed := tree[source]
 	got, found := p.Before(c, op)
-	if found != stood || found && (got.Blob != want.blob || int(got.Size) != want.size) {
+	if found != existed || found && (got.Blob != want.blob || int(got.Size) != want.size) {
 		return fmt.Errorf("before %s %s of changeset %d: %v, want %v",
-			op.Action, *op.Path, c.Sequence, found, stood)
+			op.Action, *op.Path, c.Sequence, found, existed)
 	}
 	return nil
 }
@@ -101,9 +101,9 @@ func (m *model) compare(p *work.Project, sequences []uint32) error {
 	for _, sequence := range sequences {
 		at, tree := p.ChangesetNumber(sequence), m.trees[sequence]
 		for path := range everStood {
-			got, stands := p.FileAt(path, at)
+			got, exists := p.FileAt(path, at)
 			want, ok := tree[path]
-			if stands != ok || ok && modelOf(got) != want {
+			if exists != ok || ok && modelOf(got) != want {
 				return fmt.Errorf("file %s at %d: %+v, want %+v", path, sequence, got, want)
 			}
 		}
@@ -187,9 +187,9 @@ func (m *model) compareChanges(p *work.Project, base, to uint32) error {
 		if change.Action == work.Rename {
 			source = change.From
 		}
-		old, stood := before[source]
-		if change.Path <= last || stood != (change.Old != nil) ||
-			stood && (*change.Old != old.blob || change.OldSize != old.size) ||
+		old, existed := before[source]
+		if change.Path <= last || existed != (change.Old != nil) ||
+			existed && (*change.Old != old.blob || change.OldSize != old.size) ||
 			(change.New == nil) != (change.Action == work.Delete) ||
 			change.Action == work.Modify && *change.Old == *change.New {
 			return fmt.Errorf("changes %d to %d: %+v after %q", base, to, change, last)

@@ -7,30 +7,30 @@ import "slices"
 func settledOver(p *Project, base *Changeset, files []Overlaid) []Overlaid {
 	slices.SortFunc(files, byOverlaidPath)
 	return slices.DeleteFunc(files, func(one Overlaid) bool {
-		before := p.standingAt(one.Path, base)
-		if !one.stands() {
+		before := p.fileStateAt(one.Path, base)
+		if !one.exists() {
 			return before == nil
 		}
 		return one.is(before)
 	})
 }
 
-// standingAt is what stood at a path after a changeset, nil for nothing.
-func (p *Project) standingAt(path string, at *Changeset) *standing {
-	info, stood := p.FileAt(path, at)
-	if !stood || path == "" {
+// fileStateAt is what stood at a path after a changeset, nil for nothing.
+func (p *Project) fileStateAt(path string, at *Changeset) *fileState {
+	info, existed := p.FileAt(path, at)
+	if !existed || path == "" {
 		return nil
 	}
-	return &standing{blob: info.Blob, size: info.Size, contentType: info.ContentType}
+	return &fileState{blob: info.Blob, size: info.Size, contentType: info.ContentType}
 }
 
 // originIn is where the file that an overlay has at a path, or would get there, stands at the base;
 // empty for one that is new.
 func (p *Project) originIn(base *Changeset, files []Overlaid, path string) string {
-	if one := overlaidAt(files, path); one != nil && one.stands() {
+	if one := overlaidAt(files, path); one != nil && one.exists() {
 		return one.From
 	}
-	if p.standingAt(path, base) == nil || movedTo(files, path) != "" {
+	if p.fileStateAt(path, base) == nil || movedTo(files, path) != "" {
 		return ""
 	}
 	return path
@@ -39,7 +39,7 @@ func (p *Project) originIn(base *Changeset, files []Overlaid, path string) strin
 // movedTo is where an overlay has the file of another path of the base; empty where it has not.
 func movedTo(files []Overlaid, from string) string {
 	for at := range files {
-		if one := &files[at]; one.stands() && one.From == from && one.Path != from {
+		if one := &files[at]; one.exists() && one.From == from && one.Path != from {
 			return one.Path
 		}
 	}
@@ -62,9 +62,9 @@ func (p *Project) countOver(base *Changeset, files []Overlaid) (count int) {
 	}
 	for at := range files {
 		one := &files[at]
-		if stood := p.standingAt(one.Path, base) != nil; stood && !one.stands() {
+		if existed := p.fileStateAt(one.Path, base) != nil; existed && !one.exists() {
 			count--
-		} else if !stood && one.stands() {
+		} else if !existed && one.exists() {
 			count++
 		}
 	}
@@ -73,14 +73,14 @@ func (p *Project) countOver(base *Changeset, files []Overlaid) (count int) {
 
 // conflictOver finds a file of an overlay that stands where the path needs a folder, or below it.
 func (p *Project) conflictOver(base *Changeset, files []Overlaid, path string) (string, bool) {
-	stands := func(path string) bool {
+	exists := func(path string) bool {
 		if one := overlaidAt(files, path); one != nil {
-			return one.stands()
+			return one.exists()
 		}
-		return p.standingAt(path, base) != nil
+		return p.fileStateAt(path, base) != nil
 	}
 	for at := range len(path) {
-		if path[at] == '/' && stands(path[:at]) {
+		if path[at] == '/' && exists(path[:at]) {
 			return path[:at], true
 		}
 	}
@@ -104,10 +104,10 @@ func (p *Project) netOperations(base *Changeset, files []Overlaid) (ops []OpReco
 	var rest []OpRecord
 	for at := range files {
 		one := &files[at]
-		before := p.standingAt(one.Path, base)
+		before := p.fileStateAt(one.Path, base)
 		switch {
 		case renames[one.Path] != "":
-		case !one.stands():
+		case !one.exists():
 			if before != nil && sources[one.Path] == "" {
 				ops = append(ops, OpRecord{Action: Delete, Path: one.Path})
 			}
@@ -146,7 +146,7 @@ func (p *Project) netRenames(
 	renames, sources = map[string]string{}, map[string]string{}
 	for at := range files {
 		one := &files[at]
-		if one.stands() && one.From != "" && one.From != one.Path {
+		if one.exists() && one.From != "" && one.From != one.Path {
 			renames[one.Path], sources[one.From] = one.From, one.Path
 		}
 	}
@@ -158,8 +158,8 @@ func (p *Project) netRenames(
 		settled = true
 		for path, from := range renames {
 			source := overlaidAt(files, from)
-			stays := source == nil || source.stands() && renames[from] == ""
-			taken := p.standingAt(path, base) != nil && sources[path] == ""
+			stays := source == nil || source.exists() && renames[from] == ""
+			taken := p.fileStateAt(path, base) != nil && sources[path] == ""
 			if stays || taken {
 				drop(path)
 				settled = false

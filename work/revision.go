@@ -112,7 +112,7 @@ func (p *Project) RevisionOperations(r *Revision) []RevisionOperation {
 		if ops[at].Action == Rename {
 			from = ops[at].From
 		}
-		if before := p.standingAt(from, base); before != nil && ops[at].Action != Create {
+		if before := p.fileStateAt(from, base); before != nil && ops[at].Action != Create {
 			list[at].Before, list[at].BeforeSize = before.blob, before.size
 		}
 	}

@@ -83,9 +83,9 @@ type Overlaid struct {
 	At int64 `cbor:"6,keyasint,omitempty"`
 }
 
-func (o *Overlaid) stands() bool { return o.Blob != Hash{} }
+func (o *Overlaid) exists() bool { return o.Blob != Hash{} }
 
-func (o *Overlaid) is(other *standing) bool {
+func (o *Overlaid) is(other *fileState) bool {
 	return other != nil && o.Blob == other.blob && o.Type == other.contentType
 }
 
@@ -169,7 +169,7 @@ func (w *Workspace) settled() {
 // Contents yields the contents that the workspace names itself, with their sizes.
 func (w *Workspace) Contents(yield func(path string, blob Hash, size int)) {
 	for at := range w.Files {
-		if one := &w.Files[at]; one.stands() {
+		if one := &w.Files[at]; one.exists() {
 			yield(one.Path, one.Blob, one.Size)
 		}
 	}
@@ -224,10 +224,10 @@ type WorkspaceFile struct {
 func (p *Project) WorkspaceFile(w *Workspace, path string) (WorkspaceFile, bool) {
 	base := p.tree(w)
 	if one := w.file(path); one != nil {
-		return p.overlaid(base, one), one.stands()
+		return p.overlaid(base, one), one.exists()
 	}
-	info, stands := p.FileAt(path, base)
-	return WorkspaceFile{FileInfo: info}, stands
+	info, exists := p.FileAt(path, base)
+	return WorkspaceFile{FileInfo: info}, exists
 }
 
 func (p *Project) overlaid(base *Changeset, one *Overlaid) WorkspaceFile {
@@ -235,7 +235,7 @@ func (p *Project) overlaid(base *Changeset, one *Overlaid) WorkspaceFile {
 		Path: one.Path, Blob: one.Blob, Size: one.Size, ContentType: one.Type,
 		Language: path.LanguageOf(one.Path),
 	}}
-	if before, stood := p.FileAt(one.From, base); stood && one.From != "" {
+	if before, existed := p.FileAt(one.From, base); existed && one.From != "" {
 		file.Created = before.Created
 	}
 	return file
@@ -255,7 +255,7 @@ func (p *Project) filesOver(
 	goOn := true
 	before := func(path string) {
 		for ; goOn && next < len(files) && (path == "" || files[next].Path < path); next++ {
-			if one := &files[next]; one.stands() {
+			if one := &files[next]; one.exists() {
 				goOn = yield(p.overlaid(base, one))
 			}
 		}
@@ -327,8 +327,8 @@ func (p *Project) countOpened(w *Workspace) {
 
 // putWorkspace stores a new workspace, or another version of one.
 func (p *Project) putWorkspace(next *Workspace) {
-	old, stood := p.workspaces.put(next, p.Revision+1)
-	was := stood && !old.Status.Final()
+	old, existed := p.workspaces.put(next, p.Revision+1)
+	was := existed && !old.Status.Final()
 	switch is := !next.Status.Final(); {
 	case is && !was:
 		p.openWorkspaces = append(slices.Clip(p.openWorkspaces), next.ID)

@@ -67,7 +67,7 @@ func (r *workspaces) fresh(old string) work.Blob {
 func (r *workspaces) edit(space *work.Workspace) {
 	at, to := r.draw.path(), r.draw.path()
 	view := r.views[space.ID]
-	old, stood := view[at]
+	old, existed := view[at]
 	var command work.Command
 	var after func()
 	switch r.draw(6) {
@@ -79,7 +79,7 @@ func (r *workspaces) edit(space *work.Workspace) {
 		after = func() { delete(view, at); view[to] = old }
 	default:
 		content := r.fresh(old)
-		if stood && r.draw(8) == 0 {
+		if existed && r.draw(8) == 0 {
 			content = blob(old)
 		}
 		if base, ok := r.project.File(at); ok && r.draw(6) == 0 {
@@ -142,7 +142,7 @@ func (r *workspaces) merged(space *work.Workspace, base, ours, theirs side, rena
 	for name, one := range map[string]side{"ours": ours, "theirs": theirs} {
 		for path, content := range one {
 			for line := range strings.Lines(content) {
-				if !strings.Contains(all, line) && !stood(base, line) {
+				if !strings.Contains(all, line) && !existed(base, line) {
 					r.t.Fatalf("%q of %s at %s is lost\nbase %v\nours %v\ntheirs %v\nresult %v %v",
 						line, name, path, base, ours, theirs, result, space.Conflicts)
 				}
@@ -154,24 +154,24 @@ func (r *workspaces) merged(space *work.Workspace, base, ours, theirs side, rena
 	}
 	for _, path := range paths {
 		want, clean := joined(base, ours, theirs, path)
-		got, stands := result[path]
+		got, exists := result[path]
 		c := disputed[path]
 		folder := c != nil && c.Kind == work.AddedByBoth && c.Base == (work.Hash{})
 		if folder && clean {
 			continue
 		}
-		if clean != (c == nil) || clean && (stands != (want != nil) ||
-			stands && got != *want) {
+		if clean != (c == nil) || clean && (exists != (want != nil) ||
+			exists && got != *want) {
 			r.t.Fatalf("%s: clean %v, conflict %+v\nbase %q\nours %q\ntheirs %q\nresult %q", path,
 				clean, c, base[path], ours[path], theirs[path], got)
 		}
-		if _, stays := ours[path]; !clean && (stands != stays || got != ours[path]) {
+		if _, stays := ours[path]; !clean && (exists != stays || got != ours[path]) {
 			r.t.Fatalf("%s: disputed, and not as it was", path)
 		}
 	}
 }
 
-func stood(base side, line string) bool {
+func existed(base side, line string) bool {
 	for _, content := range base {
 		if strings.Contains(content, line) {
 			return true
@@ -184,8 +184,8 @@ func stood(base side, line string) bool {
 // the merge of their lines; not clean is a contradiction.
 func joined(base, ours, theirs side, path string) (want *string, clean bool) {
 	at := func(s side) *string {
-		content, stands := s[path]
-		if !stands {
+		content, exists := s[path]
+		if !exists {
 			return nil
 		}
 		return &content

@@ -62,12 +62,12 @@ func editOf(p *Project, workspace id.ID, stamp Stamp) (*workspaceEdit, error) {
 // PRECONDITION_FAILED.
 func editAt(
 	p *Project, workspace id.ID, path string, condition func(*WorkspaceFile) error, stamp Stamp,
-) (edit *workspaceEdit, stands bool, err error) {
+) (edit *workspaceEdit, exists bool, err error) {
 	if edit, err = editOf(p, workspace, stamp); err != nil {
 		return nil, false, err
 	}
-	current, stands := p.WorkspaceFile(edit.workspace, path)
-	return edit, stands, match(condition, current, stands)
+	current, exists := p.WorkspaceFile(edit.workspace, path)
+	return edit, exists, match(condition, current, exists)
 }
 
 // put leaves a file, or nothing, at a path.
@@ -157,7 +157,7 @@ func (c *WriteWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 // Decide refuses with PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, PRECONDITION_FAILED,
 // PATH_CONFLICT, FILE_LIMIT_REACHED, QUOTA_EXCEEDED. Writing a file settles its conflict.
 func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
-	edit, stands, err := editAt(p, c.Workspace, c.Path, c.Match, stamp)
+	edit, exists, err := editAt(p, c.Workspace, c.Path, c.Match, stamp)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -165,12 +165,12 @@ func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 		Path: c.Path, From: p.originIn(edit.base, edit.files, c.Path),
 		Blob: c.Blob.Hash, Size: len(c.Blob.Content), Type: c.ContentType,
 	})
-	if !stands || edit.disputed(c.Path) {
+	if !exists || edit.disputed(c.Path) {
 		if err := edit.requireRoom(c.Path); err != nil {
 			return Decision{}, err
 		}
 	}
-	decision, err := edit.decide(Result{Created: !stands, Subject: c.Workspace})
+	decision, err := edit.decide(Result{Created: !exists, Subject: c.Workspace})
 	if len(decision.Events) > 0 {
 		decision.Blobs = []Blob{c.Blob}
 	}
@@ -197,11 +197,11 @@ func (c *DeleteWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 // FILE_NOT_FOUND, QUOTA_EXCEEDED. A file that the workspace has deleted already may be deleted
 // again where that is in conflict: the deletion then stands.
 func (c *DeleteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
-	edit, stands, err := editAt(p, c.Workspace, c.Path, c.Match, stamp)
+	edit, exists, err := editAt(p, c.Workspace, c.Path, c.Match, stamp)
 	if err != nil {
 		return Decision{}, err
 	}
-	if !stands && !edit.disputed(c.Path) {
+	if !exists && !edit.disputed(c.Path) {
 		return Decision{}, errFileNotFound(c.Path)
 	}
 	edit.put(Overlaid{Path: c.Path})
@@ -227,8 +227,8 @@ func (c *RenameWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) 
 	if err != nil {
 		return Decision{}, err
 	}
-	current, stands := p.WorkspaceFile(edit.workspace, c.Path)
-	if !stands {
+	current, exists := p.WorkspaceFile(edit.workspace, c.Path)
+	if !exists {
 		return Decision{}, errFileNotFound(c.Path)
 	}
 	result := Result{Subject: c.Workspace}
