@@ -25,7 +25,7 @@ func importing(t testing.TB, e *Engine, artifact, agent id.ID, prefix string) *w
 	}
 	offered, _ := source.Artifact(artifact)
 	command := &work.ImportArtifact{Prefix: prefix}
-	if command.Offer, err = source.Offer(offered, agent); err != nil {
+	if command.Source, err = source.ImportSource(offered, agent); err != nil {
 		t.Fatal(err)
 	}
 	return command

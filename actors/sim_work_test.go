@@ -90,7 +90,7 @@ func (s *simulation) importOf(p *work.Project) work.Command {
 		Refusal: work.EntityArtifact.Missing(), Replace: true, Prefix: fmt.Sprint("in/", s.steps),
 	}
 	source.Artifacts(id.ID{}, func(a *work.Artifact) bool {
-		command.Offer, command.Refusal = source.Offer(a, p.Owner)
+		command.Source, command.Refusal = source.ImportSource(a, p.Owner)
 		return false
 	})
 	return command

@@ -128,7 +128,7 @@ func anyImport(t *rapid.T, d *desk) work.Command {
 		Prefix: rapid.SampledFrom([]string{"", "in", "in/deep"}).Draw(t, "prefix"),
 	}
 	d.project.Artifacts(id.ID{}, func(a *work.Artifact) bool {
-		command.Offer, command.Refusal = d.project.Offer(a, agent("ann"))
+		command.Source, command.Refusal = d.project.ImportSource(a, agent("ann"))
 		return rapid.Bool().Draw(t, "another artifact")
 	})
 	return command

@@ -68,9 +68,9 @@ func sampleContributions(t failer, d *desk) {
 	submit("b/d.txt", "other")
 	var part *work.Artifact
 	d.project.Artifacts(id.ID{}, func(a *work.Artifact) bool { part = a; return false })
-	offer, err := d.project.Offer(part, agent("ann"))
+	offer, err := d.project.ImportSource(part, agent("ann"))
 	if err != nil {
 		t.Fatalf("offer: %v", err)
 	}
-	d.do(t, "ann", &work.ImportArtifact{Offer: offer, Prefix: "in"})
+	d.do(t, "ann", &work.ImportArtifact{Source: offer, Prefix: "in"})
 }

@@ -139,7 +139,7 @@ func importArtifact(c *Call, body *ImportArtifact) (Reply, error) {
 	if err := command.Authorize(view, c.Agent); err != nil {
 		return Reply{}, err
 	}
-	command.Offer, command.Refusal = c.offer(parsed(id.Artifact, body.ArtifactID))
+	command.Source, command.Refusal = c.offer(parsed(id.Artifact, body.ArtifactID))
 	done, err := c.do(view.ID, command, nil)
 	if err != nil {
 		return Reply{}, c.holderFault(err)
@@ -156,14 +156,14 @@ func importArtifact(c *Call, body *ImportArtifact) (Reply, error) {
 }
 
 // offer reads what an artifact offers now: ARTIFACT_NOT_FOUND, REUSE_NOT_PERMITTED.
-func (c *Call) offer(wanted id.ID) (*work.Offer, error) {
+func (c *Call) offer(wanted id.ID) (*work.ImportSource, error) {
 	source, err := c.Service.Engine.Owner(id.Artifact, wanted)
 	if err != nil {
 		return nil, err
 	}
 	if source != nil {
 		if found, ok := source.Artifact(wanted); ok {
-			return source.Offer(found, c.Agent)
+			return source.ImportSource(found, c.Agent)
 		}
 	}
 	return nil, work.EntityArtifact.Missing()

@@ -257,7 +257,7 @@ func (i *importer) refusal() error {
 	}
 	faults := i.faults
 	if i.bundle != nil {
-		faults = i.command.Judge(faults)
+		faults = i.command.Validate(faults)
 	}
 	if i.license != nil && len(faults) == 1 {
 		return i.license

@@ -91,7 +91,7 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, fault.New(fault.Internal, "the project id is taken")
 	}
 	b := c.rebuild(stamp)
-	if faults := b.judged(nil); len(faults) > 0 {
+	if faults := b.faultsAfter(nil); len(faults) > 0 {
 		return Decision{}, fault.Invalid(faults...)
 	}
 	about, err := newAbout(c.About)
@@ -108,10 +108,10 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// Judge puts what does not fit behind faults that were found in the form of a request. What the
-// form does not permit to judge is passed over.
-func (c *ImportProject) Judge(told []fault.Field) []fault.Field {
-	return c.rebuild(Stamp{}).judged(told)
+// Validate appends the faults of the bundle to those that were found in the form of the request.
+// Parts with faults in their form are not validated.
+func (c *ImportProject) Validate(known []fault.Field) []fault.Field {
+	return c.rebuild(Stamp{}).faultsAfter(known)
 }
 
 // rebuild makes the new project as far as the bundle fits.
@@ -178,21 +178,22 @@ func (b *bundleImport) fault(field, problem string) {
 	}
 }
 
-// judged are the faults behind those that were told, with a reuse policy that is missing besides.
-func (b *bundleImport) judged(told []fault.Field) []fault.Field {
-	faults := append(told, fault.Untold(told, b.faults)...)
+// faultsAfter returns the known faults and those of the bundle, each once, and the fault of a missing
+// reuse policy.
+func (b *bundleImport) faultsAfter(known []fault.Field) []fault.Field {
+	faults := append(known, fault.Untold(known, b.faults)...)
 	faults = faults[:min(len(faults), bundleFaultsMax)]
 	if len(faults) > 0 && b.About.Visibility != 0 {
 		if _, err := newAbout(b.About); err != nil {
 			missing := []fault.Field{{Field: "reuse_policy", Problem: messageOf(err)}}
-			faults = append(faults, fault.Untold(told, missing)...)
+			faults = append(faults, fault.Untold(known, missing)...)
 		}
 	}
 	return faults
 }
 
 const (
-	twice       = "stands twice"
+	duplicated  = "is duplicated"
 	noChangeset = "names no changeset of the bundle"
 	noTask      = "names no task of the bundle"
 
@@ -207,7 +208,7 @@ func (b *bundleImport) importHistory() {
 		step := &b.History[nth]
 		field := indexed("history", nth)
 		if _, known := b.changesets[step.ID]; known {
-			b.fault(field+".id", twice)
+			b.fault(field+".id", duplicated)
 		}
 		b.changesets[step.ID] = single
 		if whole {
@@ -242,7 +243,7 @@ func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field strin
 	for at := range step.Ops {
 		wished[at] = b.wish(&step.Ops[at].OpRecord, field+"."+indexed("operations", at))
 	}
-	published, _, refused := judgeOperations(tree, wished)
+	published, _, refused := validateOperations(tree, wished)
 	for _, one := range refused {
 		b.fault(field+"."+placeOf(one, "operations"), messageOf(one))
 	}
@@ -288,7 +289,7 @@ func (b *bundleImport) comparePrevious(tree *Project, step *BundledChangeset, fi
 		before, existed := tree.Before(head, &head.Ops[at])
 		if said := step.Ops[at].Previous; said != nil && (!existed || before.Blob != *said) {
 			b.fault(field+"."+indexed("operations", at)+".previous_blob_hash",
-				"is not the content that stood there")
+				"is not the content that was at the path before")
 		}
 	}
 }
@@ -299,22 +300,22 @@ func (b *bundleImport) compareFiles(tree *Project) {
 	for at := range b.Files {
 		file := &b.Files[at]
 		field := indexed("files", at)
-		exists, ok := tree.File(file.Path)
+		restored, ok := tree.File(file.Path)
 		switch {
 		case named[file.Path]:
-			b.fault(field+".path", twice)
+			b.fault(field+".path", duplicated)
 		case !ok:
-			b.fault(field+".path", "does not stand where the history ends")
-		case exists.Blob != file.Blob:
-			b.fault(field+".blob_hash", "is not the content to which the history leads")
-		case exists.ContentType != file.Type:
-			b.fault(field+".content_type", "is not the one to which the history leads")
+			b.fault(field+".path", "does not exist at the end of the history")
+		case restored.Blob != file.Blob:
+			b.fault(field+".blob_hash", "is not the content at the end of the history")
+		case restored.ContentType != file.Type:
+			b.fault(field+".content_type", "is not the media type at the end of the history")
 		}
 		named[file.Path] = true
 	}
-	tree.Files("", func(exists FileInfo) bool {
-		if !named[exists.Path] {
-			b.fault("files", "lacks "+exists.Path+", to which the history leads")
+	tree.Files("", func(file FileInfo) bool {
+		if !named[file.Path] {
+			b.fault("files", "lacks "+file.Path+", which exists at the end of the history")
 		}
 		return true
 	})
@@ -335,7 +336,7 @@ func (b *bundleImport) begin(single id.ID) {
 	if doubtful {
 		return
 	}
-	published, _, refused := judgeOperations(new(Project), wished)
+	published, _, refused := validateOperations(new(Project), wished)
 	for _, one := range refused {
 		b.fault(placeOf(one, "files"), messageOf(one))
 	}

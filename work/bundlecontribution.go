@@ -64,7 +64,7 @@ func (b *bundleImport) importContributions() {
 	for nth := range b.Contributions {
 		from, field := &b.Contributions[nth], indexed("contributions", nth)
 		if _, known := b.contributions[from.Record.ID]; known {
-			b.fault(field+".id", twice)
+			b.fault(field+".id", duplicated)
 		}
 		b.contributions[from.Record.ID] = id.ID{}
 		if b.Imported.Whole {
@@ -107,7 +107,7 @@ func (b *bundleImport) importContribution(from *BundledContribution, field strin
 	for at := range from.Revisions {
 		one := b.importRevision(&from.Revisions[at], made.ID, field+"."+indexed("revisions", at))
 		if _, known := revisions[from.Revisions[at].Record.ID]; known {
-			b.fault(field+"."+indexed("revisions", at)+".id", twice)
+			b.fault(field+"."+indexed("revisions", at)+".id", duplicated)
 		}
 		revisions[from.Revisions[at].Record.ID] = one.ID
 		made.Revisions = append(made.Revisions, one.ID)

@@ -25,7 +25,7 @@ func (b *bundleImport) importImports() {
 	for nth := range b.Imports {
 		from, field := &b.Imports[nth], indexed("imports", nth)
 		if known[from.Record.ID] {
-			b.fault(field+".id", twice)
+			b.fault(field+".id", duplicated)
 		}
 		known[from.Record.ID] = true
 		made := from.Record

@@ -33,7 +33,7 @@ func (b *bundleImport) importTasks() {
 	for nth := range b.Tasks {
 		task := &b.Tasks[nth].Record
 		if _, known := b.tasks[task.ID]; known {
-			b.fault(indexed("tasks", nth)+".id", twice)
+			b.fault(indexed("tasks", nth)+".id", duplicated)
 		}
 		b.tasks[task.ID] = b.next()
 	}
@@ -164,7 +164,7 @@ func (b *bundleImport) importHandoffs() {
 	for nth := range b.Handoffs {
 		from, field := &b.Handoffs[nth].Record, indexed("handoffs", nth)
 		if _, known := b.handoffs[from.ID]; known {
-			b.fault(field+".id", twice)
+			b.fault(field+".id", duplicated)
 		}
 		handoff := *from
 		handoff.ID, handoff.Previous = b.next(), previous
@@ -190,12 +190,12 @@ func (b *bundleImport) importArtifacts() {
 	for nth := range b.Artifacts {
 		from, field := &b.Artifacts[nth].Record, indexed("artifacts", nth)
 		if _, known := b.artifacts[from.ID]; known {
-			b.fault(field+".id", twice)
+			b.fault(field+".id", duplicated)
 		}
 		artifact := *from
 		artifact.ID, artifact.CreatedBy, artifact.CreatedAt = id.ID{}, b.stamp.Agent, b.stamp.Now
 		artifact.Changeset = b.changeset(from.Changeset, field+".changeset_id")
-		if b.offers(from, field) {
+		if b.filesImported(from, field) {
 			artifact.ID = b.next()
 			b.texts += artifact.bytes()
 			b.event.Artifacts = append(b.event.Artifacts, &artifact)
@@ -206,14 +206,14 @@ func (b *bundleImport) importArtifacts() {
 	}
 }
 
-// offers reports whether the new project has the files of an artifact.
-func (b *bundleImport) offers(from *Artifact, field string) bool {
+// filesImported reports whether the new project has the files of an artifact.
+func (b *bundleImport) filesImported(from *Artifact, field string) bool {
 	at, ok := b.tree.Changeset(from.Changeset)
 	if b.broken || !ok {
 		return false
 	}
 	if absent := b.tree.Absent(from.Paths, at); len(absent) > 0 {
-		b.fault(field+".paths", "names "+absent[0]+", where nothing stood")
+		b.fault(field+".paths", "names "+absent[0]+", which does not exist at the changeset")
 		return false
 	}
 	if b.Imported.Whole {
@@ -243,7 +243,7 @@ func (b *bundleImport) importVerifications() {
 	for nth := range b.Verifications {
 		from, field := &b.Verifications[nth].Record, indexed("verification", nth)
 		if known[from.ID] {
-			b.fault(field+".id", twice)
+			b.fault(field+".id", duplicated)
 		}
 		known[from.ID] = true
 		record := *from

@@ -16,7 +16,7 @@ func (b *bundleImport) importDiscussions() {
 	for nth := range b.Discussions {
 		from, field := &b.Discussions[nth].Record, indexed("discussions", nth)
 		if _, known := b.discussions[from.ID]; known {
-			b.fault(field+".id", twice)
+			b.fault(field+".id", duplicated)
 		}
 		discussion := *from
 		discussion.ID = b.next()
@@ -71,7 +71,7 @@ func (b *bundleImport) importComments() {
 	for nth := range b.Comments {
 		from, field := &b.Comments[nth].Record, indexed("comments", nth)
 		if made[from.ID] != nil {
-			b.fault(field+".id", twice)
+			b.fault(field+".id", duplicated)
 		}
 		comment := *from
 		comment.ID, comment.Author, comment.CreatedAt = b.next(), b.stamp.Agent, b.stamp.Now

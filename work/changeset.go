@@ -301,18 +301,18 @@ func (o *overlay) set(path string, next *fileState) {
 	o.changed[path] = next
 }
 
-// decideOperations is judgeOperations with all faults as one error.
+// decideOperations is validateOperations with all errors as one.
 func decideOperations(p *Project, wished []Operation) (*ChangesetPublished, []Blob, error) {
-	published, blobs, faults := judgeOperations(p, wished)
+	published, blobs, faults := validateOperations(p, wished)
 	if err := fault.Several(faults); err != nil {
 		return nil, nil, err
 	}
 	return published, blobs, nil
 }
 
-// judgeOperations runs the operations in order over the tree, judges the result as one step, and
-// names all that is wrong with it.
-func judgeOperations(p *Project, wished []Operation) (*ChangesetPublished, []Blob, []error) {
+// validateOperations applies the operations in order to the tree, validates the result as one step,
+// and returns all its errors.
+func validateOperations(p *Project, wished []Operation) (*ChangesetPublished, []Blob, []error) {
 	tree := &overlay{
 		project: p, changed: make(map[string]*fileState, len(wished)), files: p.live.Len(),
 	}

@@ -97,7 +97,7 @@ func (c *CreateCheckpoint) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	if len(c.Files) > 0 {
 		if err := p.requireNoTurnOfOthers(stamp); err != nil {
-			build.refuse(err)
+			build.addFault(err)
 		}
 	}
 	build.files()
@@ -131,16 +131,16 @@ func (b *checkpointBuild) add(events ...Event) {
 	b.decision.Events = append(b.decision.Events, events...)
 }
 
-func (b *checkpointBuild) refuse(err error) { b.faults = append(b.faults, err) }
+func (b *checkpointBuild) addFault(err error) { b.faults = append(b.faults, err) }
 
 func (b *checkpointBuild) files() {
 	c, p := b.command, b.project
 	if c.Base != nil {
 		if err := p.requireBase(*c.Base); err != nil {
-			b.refuse(err)
+			b.addFault(err)
 		}
 	} else if len(c.Files) > 0 {
-		b.refuse(fault.Invalid(fault.Field{
+		b.addFault(fault.Invalid(fault.Field{
 			Field: "base_changeset_id", Problem: "is required with files",
 		}))
 	}
@@ -148,10 +148,10 @@ func (b *checkpointBuild) files() {
 	if len(operations) == 0 {
 		return
 	}
-	published, blobs, faults := judgeOperations(p, operations)
+	published, blobs, faults := validateOperations(p, operations)
 	if len(faults) > 0 {
 		for _, err := range faults {
-			b.refuse(placed(err, places))
+			b.addFault(placed(err, places))
 		}
 		return
 	}
@@ -207,7 +207,7 @@ func (b *checkpointBuild) state() {
 	}
 	decision, err := b.command.State.Decide(b.project, b.stamp)
 	if err != nil {
-		b.refuse(err)
+		b.addFault(err)
 		return
 	}
 	for _, event := range decision.Events {
@@ -246,7 +246,7 @@ const taskNumber = 3
 func (b *checkpointBuild) task(at int, links *taskLinks) ([]Event, []error) {
 	task := &b.command.Tasks[at]
 	if task.Create == nil {
-		events, faults := task.Update.judge(b.scratch, b.stamp, links)
+		events, faults := task.Update.validate(b.scratch, b.stamp, links)
 		for _, err := range faults {
 			if refusal, ok := err.(*fault.Error); ok {
 				refusal.With("task_id", task.Update.Task.Format(id.Task))
@@ -269,7 +269,7 @@ func (b *checkpointBuild) handoff() {
 	}
 	created, err := decideHandoff(b.scratch, b.command.Handoff, b.stamp, 2, "handoff.")
 	if err != nil {
-		b.refuse(err)
+		b.addFault(err)
 		return
 	}
 	if published, ok := b.published(); ok {

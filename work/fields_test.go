@@ -30,7 +30,7 @@ var notSaved = map[string]string{
 func fieldWorlds(t *testing.T) map[string]*world {
 	worlds := map[string]*world{
 		"busy": busy(t), "first": frozenWorld(t), "work": frozenWorkWorld(t),
-		"offers": frozenOffers(t), "contributions": frozenContributions(t),
+		"offers": frozenArtifacts(t), "contributions": frozenContributions(t),
 		"discussions": frozenDiscussions(t), "records": frozenRecords(t), "turns": frozenTurns(t),
 	}
 	worlds["fork"] = forkedWorld(t)
@@ -42,7 +42,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	offer.Origins, offer.Omitted = frozenOrigins, work.Omitted{
 		Authors: 1, Credits: 2, Origins: 3, Histories: 4,
 	}
-	imported.must(t, &work.ImportArtifact{Offer: offer})
+	imported.must(t, &work.ImportArtifact{Source: offer})
 	worlds["imported"] = imported
 	described := newWorld()
 	described.create(t)

@@ -59,9 +59,9 @@ var frozenCredits = []work.Credit{
 	{Project: agent("project"), Contribution: agent("other"), Author: agent("bob")},
 }
 
-// frozenOffers is what the frozen snapshot with artifacts was made of: one that the project offers,
+// frozenArtifacts is what the frozen snapshot with artifacts was made of: one that the project offers,
 // and two imports.
-func frozenOffers(t *testing.T) *world {
+func frozenArtifacts(t *testing.T) *world {
 	w := newWorld()
 	w.create(t)
 	w.put(t, "d/a", "1")
@@ -70,13 +70,13 @@ func frozenOffers(t *testing.T) *world {
 		License: "ISC", Reuse: work.AllowReuse,
 	}).Result.Subject
 	offered, _ := w.project.Artifact(artifact)
-	offer, err := w.project.Offer(offered, agent("ann"))
+	offer, err := w.project.ImportSource(offered, agent("ann"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.now++
-	w.must(t, &work.ImportArtifact{Offer: offer, Prefix: "x"})
-	w.must(t, &work.ImportArtifact{Replace: true, Offer: &work.Offer{
+	w.must(t, &work.ImportArtifact{Source: offer, Prefix: "x"})
+	w.must(t, &work.ImportArtifact{Replace: true, Source: &work.ImportSource{
 		Artifact: agent("artifact"), Project: agent("source"), Changeset: agent("changeset"),
 		Name: "far", License: "NONE",
 		Files: []work.FileInfo{{
@@ -86,9 +86,9 @@ func frozenOffers(t *testing.T) *world {
 	return w
 }
 
-// TestFrozenOffers reads a project that was saved when artifacts had come to it.
-func TestFrozenOffers(t *testing.T) {
-	p, _ := frozenProject(t, "testdata/snapshot/v3-artifacts", frozenOffers,
+// TestFrozenArtifacts reads a project that was saved when artifacts had come to it.
+func TestFrozenArtifacts(t *testing.T) {
+	p, _ := frozenProject(t, "testdata/snapshot/v3-artifacts", frozenArtifacts,
 		map[string]work.ChunkKind{
 			"artifacts.cbor": work.ArtifactChunk, "imports.cbor": work.ImportChunk,
 		})

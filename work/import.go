@@ -89,8 +89,8 @@ func (p *Project) InheritedImports() []*Import {
 	return p.bundle().Imports
 }
 
-// Offer is what an import takes from an artifact.
-type Offer struct {
+// ImportSource is what an import takes from an artifact.
+type ImportSource struct {
 	Artifact, Project, Changeset id.ID
 	Name, License                string
 	// Files are in the order of their paths' bytes.
@@ -102,9 +102,9 @@ type Offer struct {
 	Omitted        Omitted
 }
 
-// Offer reads an artifact for an agent that wants to import it: ARTIFACT_NOT_FOUND where it may not
-// know of the project, REUSE_NOT_PERMITTED by the policy of the project or of the artifact.
-func (p *Project) Offer(a *Artifact, agent id.ID) (*Offer, error) {
+// ImportSource reads an artifact for an agent that imports it. ARTIFACT_NOT_FOUND: the agent may not
+// see the project. REUSE_NOT_PERMITTED: by the policy of the project or of the artifact.
+func (p *Project) ImportSource(a *Artifact, agent id.ID) (*ImportSource, error) {
 	if err := MayReuse.requireOr(p, agent, EntityArtifact.Missing()); err != nil {
 		return nil, err
 	}
@@ -113,24 +113,24 @@ func (p *Project) Offer(a *Artifact, agent id.ID) (*Offer, error) {
 			"The artifact may be referred to, and not copied.").
 			With("reuse_policy", a.Reuse.String())
 	}
-	offer := &Offer{
+	source := &ImportSource{
 		Artifact: a.ID, Project: p.ID, Changeset: a.Changeset, Name: a.Name, License: a.License,
 	}
 	p.ArtifactFiles(a, func(info FileInfo) bool {
-		offer.Files = append(offer.Files, info)
+		source.Files = append(source.Files, info)
 		return true
 	})
-	due := p.owedFor(offer.Files)
-	offer.Authors, offer.BundledAuthors, offer.Credits = due.authors, due.bundled, due.credits
-	offer.Origins, offer.Omitted = due.origins, due.omitted
-	return offer, nil
+	due := p.owedFor(source.Files)
+	source.Authors, source.BundledAuthors, source.Credits = due.authors, due.bundled, due.credits
+	source.Origins, source.Omitted = due.origins, due.omitted
+	return source, nil
 }
 
 // ImportArtifact brings the files of an artifact into a project, as one changeset.
 type ImportArtifact struct {
 	// Offer was read from the source when the request came. It is nil with a Refusal, the error of an
 	// artifact that is not there for the caller; a repeat of a key is answered nevertheless.
-	Offer   *Offer
+	Source  *ImportSource
 	Refusal error
 	// Prefix is a canonical path, or empty for the root.
 	Prefix string
@@ -169,15 +169,15 @@ func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	published := &ChangesetPublished{
-		ID: p.nextChangesetID(stamp.ID(0)), Message: "Import " + c.Offer.Name,
+		ID: p.nextChangesetID(stamp.ID(0)), Message: "Import " + c.Source.Name,
 		Source: SourceImport, SourceID: p.imports.next(stamp.ID(1)), Ops: ops,
 	}
 	imported := &ArtifactImported{
-		ID: published.SourceID, Artifact: c.Offer.Artifact, Source: c.Offer.Project,
-		SourceChangeset: c.Offer.Changeset, Prefix: c.Prefix, Changeset: published.ID,
-		Files: len(ops), License: c.Offer.License, Name: c.Offer.Name, Authors: c.Offer.Authors,
-		Credits: c.Offer.Credits, BundledAuthors: c.Offer.BundledAuthors,
-		Origins: c.Offer.Origins, Omitted: c.Offer.Omitted,
+		ID: published.SourceID, Artifact: c.Source.Artifact, Source: c.Source.Project,
+		SourceChangeset: c.Source.Changeset, Prefix: c.Prefix, Changeset: published.ID,
+		Files: len(ops), License: c.Source.License, Name: c.Source.Name, Authors: c.Source.Authors,
+		Credits: c.Source.Credits, BundledAuthors: c.Source.BundledAuthors,
+		Origins: c.Source.Origins, Omitted: c.Source.Omitted,
 	}
 	if err := p.requireImportRoom(imported); err != nil {
 		return Decision{}, err
@@ -190,9 +190,9 @@ func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 
 // targets are the paths at which the files will stand: INVALID_PATH.
 func (c *ImportArtifact) targets() ([]string, error) {
-	targets := make([]string, len(c.Offer.Files))
-	for at := range c.Offer.Files {
-		target := c.Offer.Files[at].Path
+	targets := make([]string, len(c.Source.Files))
+	for at := range c.Source.Files {
+		target := c.Source.Files[at].Path
 		if c.Prefix != "" {
 			target = c.Prefix + "/" + target
 			if problem := path.Problem(target); problem != "" {
@@ -212,7 +212,7 @@ func (c *ImportArtifact) operations(p *Project, targets []string) (ops []OpRecor
 	var others, conflicts []string
 	files := p.live.Len()
 	for at, target := range targets {
-		from := &c.Offer.Files[at]
+		from := &c.Source.Files[at]
 		record := OpRecord{
 			Action: Create, Path: target, Blob: from.Blob, Size: from.Size, Type: from.ContentType,
 		}

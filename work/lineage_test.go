@@ -13,8 +13,8 @@ import (
 
 // far is an artifact of another project: a file by two agents, which that project had from a third
 // one under another license.
-func far() *work.Offer {
-	return &work.Offer{
+func far() *work.ImportSource {
+	return &work.ImportSource{
 		Artifact: agent("artifact"), Project: agent("far"), Changeset: agent("there"),
 		Name: "far", License: "MIT", Authors: []id.ID{agent("sam"), agent("tom")},
 		Files: []work.FileInfo{{
@@ -37,7 +37,7 @@ func (w *world) by(t testing.TB, who string, operations ...work.Operation) {
 }
 
 // offerOf makes an artifact of a path and reads what it offers.
-func (w *world) offerOf(t testing.TB, who, path string) *work.Offer {
+func (w *world) offerOf(t testing.TB, who, path string) *work.ImportSource {
 	t.Helper()
 	made, err := w.do(agent(who), &work.CreateArtifact{
 		Name: "part", Type: work.Library, Paths: []string{path}, License: "Apache-2.0",
@@ -47,7 +47,7 @@ func (w *world) offerOf(t testing.TB, who, path string) *work.Offer {
 		t.Fatal(err)
 	}
 	artifact, _ := w.project.Artifact(made.Result.Subject)
-	offer, err := w.project.Offer(artifact, agent("anybody"))
+	offer, err := w.project.ImportSource(artifact, agent("anybody"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestLineage(t *testing.T) {
 // authors and licenses.
 func TestForkOfImporter(t *testing.T) {
 	w := reusable(t)
-	w.must(t, &work.ImportArtifact{Offer: far(), Prefix: "lib"})
+	w.must(t, &work.ImportArtifact{Source: far(), Prefix: "lib"})
 	w.maintainers(t, "bob")
 	w.by(t, "bob", write(work.Modify, "lib/x", "better"))
 	fork := w.fork(t, w.project.Head(), agent("carl"))
@@ -181,7 +181,7 @@ func TestLineageIsBounded(t *testing.T) {
 	for nth := range work.ImportAuthorsMax {
 		offer.Authors = append(offer.Authors, agent(fmt.Sprint("author", nth)))
 	}
-	w.must(t, &work.ImportArtifact{Offer: offer})
+	w.must(t, &work.ImportArtifact{Source: offer})
 	w.by(t, "ann", write(work.Modify, "x", "mine"))
 	got := w.offerOf(t, "ann", "x")
 	if len(got.Authors) != work.ImportAuthorsMax || len(got.Origins) != work.OriginsMax ||

@@ -37,11 +37,11 @@ func (m *offerModel) follow(
 		m.artifacts = append(m.artifacts, made)
 	case *work.ImportArtifact:
 		m.imports = append(m.imports, &work.Import{
-			ID: result.Subject, Artifact: command.Offer.Artifact, Source: command.Offer.Project,
-			SourceChangeset: command.Offer.Changeset, Prefix: command.Prefix,
-			Changeset: result.Changeset, Files: len(p.Head().Ops), License: command.Offer.License,
-			Name: command.Offer.Name, Authors: command.Offer.Authors, CreatedBy: who, CreatedAt: now,
-			Origins: command.Offer.Origins, Omitted: command.Offer.Omitted,
+			ID: result.Subject, Artifact: command.Source.Artifact, Source: command.Source.Project,
+			SourceChangeset: command.Source.Changeset, Prefix: command.Prefix,
+			Changeset: result.Changeset, Files: len(p.Head().Ops), License: command.Source.License,
+			Name: command.Source.Name, Authors: command.Source.Authors, CreatedBy: who, CreatedAt: now,
+			Origins: command.Source.Origins, Omitted: command.Source.Omitted,
 		})
 	}
 }
@@ -131,14 +131,14 @@ func (draw source) artifactCommand(w *world) work.Command {
 	}
 	nth := draw(4)
 	p.Artifacts(id.ID{}, func(a *work.Artifact) bool {
-		command.Offer, command.Refusal = p.Offer(a, p.Owner)
+		command.Source, command.Refusal = p.ImportSource(a, p.Owner)
 		nth--
 		return nth >= 0
 	})
 	if draw(4) == 0 {
 		content := draw.content()
 		command.Refusal = nil
-		command.Offer = &work.Offer{
+		command.Source = &work.ImportSource{
 			Artifact: agent("artifact"), Project: agent("elsewhere"), Changeset: agent("changeset"),
 			Name: draw.text(), License: "ISC", Authors: []id.ID{agent("far")},
 			Files: []work.FileInfo{{

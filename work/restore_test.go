@@ -99,7 +99,7 @@ func swapped(list []any) []any {
 	return list
 }
 
-func twice(list []any) []any { return append(list, list[len(list)-1]) }
+func duplicated(list []any) []any { return append(list, list[len(list)-1]) }
 
 func shorter(list []any) []any { return list[1:] }
 
@@ -137,16 +137,16 @@ func TestRestoreRefusesBrokenWork(t *testing.T) {
 		"no such status back": good.spoiled(t, second, with(claimed, 9, 6, 8)),
 		"over before a claim": good.spoiled(t, second, with(claimed, 6, 6, 8)),
 		"tasks not in order":  good.spoiled(t, tasks, swapped),
-		"a task twice":        good.spoiled(t, second, twice),
+		"a task twice":        good.spoiled(t, second, duplicated),
 		"a short chunk":       good.spoiled(t, tasks, shorter),
 		"a task too few":      good.spoiled(t, second, shorter),
 		"no handoff":          good.spoiled(t, handoffs, with(3, nil)),
 		"none in the head":    good.spoiledHead(t, handoffTail, with(1, nil)),
 		"handoffs disordered": good.spoiled(t, handoffs, swapped),
-		"a handoff twice":     good.spoiledHead(t, handoffTail, twice),
+		"a handoff twice":     good.spoiledHead(t, handoffTail, duplicated),
 		"a handoff too few":   good.spoiled(t, handoffs, shorter),
 		"no session":          good.spoiledHead(t, sessions, with(0, nil)),
-		"two of one agent":    good.spoiledHead(t, sessions, twice),
+		"two of one agent":    good.spoiledHead(t, sessions, duplicated),
 		"no ended session":    good.spoiledHead(t, ended, with(0, nil)),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ func (s *script) artifactCommand(who id.ID, words []string) work.Command {
 	case "import":
 		return s.importing(s.offered(who, words[1]), words[2:])
 	case "import-files":
-		return s.importing(&work.ImportArtifact{Offer: s.offer(words[1:])}, words[1:])
+		return s.importing(&work.ImportArtifact{Source: s.offer(words[1:])}, words[1:])
 	}
 	return nil
 }
@@ -55,14 +55,14 @@ func (s *script) artifact(words []string) work.Command {
 func (s *script) offered(who id.ID, word string) *work.ImportArtifact {
 	command := &work.ImportArtifact{Refusal: work.EntityArtifact.Missing()}
 	if a, ok := s.project.Artifact(s.artifactID(word)); ok {
-		command.Offer, command.Refusal = s.project.Offer(a, who)
+		command.Source, command.Refusal = s.project.ImportSource(a, who)
 	}
 	return command
 }
 
 // offer makes up what another project offers: paths with contents.
-func (s *script) offer(words []string) *work.Offer {
-	offer := &work.Offer{
+func (s *script) offer(words []string) *work.ImportSource {
+	offer := &work.ImportSource{
 		Artifact: agent("artifact"), Project: agent("elsewhere"), Changeset: agent("changeset"),
 		Name: "lib", License: "ISC", Authors: []id.ID{agent("far")},
 	}
@@ -99,7 +99,7 @@ func (s *script) importing(command *work.ImportArtifact, words []string) work.Co
 		command.Base = &base
 	}
 	if word, given := option(words, "size"); given {
-		command.Offer.Name = sized(word)
+		command.Source.Name = sized(word)
 	}
 	return command
 }
@@ -223,6 +223,6 @@ func (s *script) fillImports(words []string) string {
 		for at := range offer.Files {
 			offer.Files[at].Blob = s.content(fmt.Sprintf(`"%d"`, n)).Hash
 		}
-		return &work.ImportArtifact{Offer: offer, Replace: true}
+		return &work.ImportArtifact{Source: offer, Replace: true}
 	})
 }

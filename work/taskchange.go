@@ -168,7 +168,7 @@ func (c *UpdateTask) Authorize(p *Project, agent id.ID) error {
 // TASK_NOT_FOUND, CLAIM_LOST, ROLE_REQUIRED, PROJECT_ARCHIVED, PRECONDITION_FAILED,
 // TASK_ALREADY_CLAIMED where another is at work, QUOTA_EXCEEDED, and VALIDATION_FAILED.
 func (c *UpdateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
-	events, faults := c.judge(p, stamp, c.links(p))
+	events, faults := c.validate(p, stamp, c.links(p))
 	if len(faults) > 0 {
 		return Decision{}, faults[0]
 	}
@@ -181,37 +181,37 @@ func (c *UpdateTask) links(p *Project) *taskLinks {
 	return links
 }
 
-// judge is the outcome with all that is wrong, the gravest first: what the agent may not do, then
-// what does not fit. Of several refusals with one code, the first is told.
-func (c *UpdateTask) judge(
+// validate returns the events of the change, or all its errors: missing permissions first, then
+// invalid values. Of several errors with one code, only the first is returned.
+func (c *UpdateTask) validate(
 	p *Project, stamp Stamp, links *taskLinks,
 ) (events []Event, faults []error) {
 	t, ok := p.task(c.Task)
 	if !ok {
 		return nil, []error{errTaskNotFound()}
 	}
-	refuse := func(err error) {
+	addFault := func(err error) {
 		if err != nil && !slices.ContainsFunc(faults, func(known error) bool {
 			return fault.CodeOf(known) == fault.CodeOf(err)
 		}) {
 			faults = append(faults, err)
 		}
 	}
-	refuse(c.Proof.require(t, stamp.Agent))
-	refuse(requireTaskWriter(p, t, stamp.Agent))
-	refuse(requireActive(p))
+	addFault(c.Proof.require(t, stamp.Agent))
+	addFault(requireTaskWriter(p, t, stamp.Agent))
+	addFault(requireActive(p))
 	if c.IfMatch != nil {
-		refuse(c.IfMatch(p, t))
+		addFault(c.IfMatch(p, t))
 	}
 	next := c.Change.on(t)
-	refuse(c.requireStep(p, t, next, stamp.Agent))
+	addFault(c.requireStep(p, t, next, stamp.Agent))
 	if c.Release && !t.heldBy(stamp.Agent) {
-		refuse(errClaimLost(t))
+		addFault(errClaimLost(t))
 	}
 	if invalid := c.faults(p, t, next, links); len(invalid) > 0 {
-		refuse(fault.Invalid(invalid...))
+		addFault(fault.Invalid(invalid...))
 	}
-	refuse(p.requireTextRoom(next.bytes() - t.bytes()))
+	addFault(p.requireTextRoom(next.bytes() - t.bytes()))
 	if len(faults) > 0 {
 		return nil, faults
 	}
