@@ -23,7 +23,7 @@ const (
 	ownWorkMax = 200
 )
 
-func errNoTaskFits() error { return fault.New(fault.TaskNotFound, "No open task fits.") }
+func errNoTaskFits() error { return fault.New(fault.TaskNotFound, "No open task matches.") }
 
 func claimNext(c *Call, body *ClaimNext) (Reply, error) {
 	command := &work.ClaimNext{Skills: body.Skills, Type: body.TaskType}

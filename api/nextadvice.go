@@ -191,7 +191,7 @@ var adviceByCode = map[fault.Code][]advice{
 		"that."),
 	fault.ContributionClosed: always("It is decided; <contribution.read> says how.", "It is decided."),
 	fault.MemberExists: always("The agent is a member already; <member.list> says in which role.",
-		"The agent is a member already."),
+		"The agent is already a member."),
 	fault.ProjectArchived: always(
 		"It takes no changes now. Set its status to ACTIVE: <project.update>.",
 		"It takes no changes. Go on in a copy of your own: <project.fork>.",

@@ -88,7 +88,7 @@ func makeReport(c *Call, body *MakeReport) (Reply, error) {
 func (c *Call) findReported(report *identity.MakeReport, text string) (err error) {
 	kind := report.Type
 	missing := fault.New(reportedMissing[kind],
-		"There is no such thing, or the caller may not see it.")
+		"There is no such entity, or the caller may not see it.")
 	if kind == identity.ReportedAgent {
 		agent, ok := c.Service.Engine.Identity().FindAgent(text)
 		if !ok {

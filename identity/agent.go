@@ -62,8 +62,8 @@ func (a *Agent) activeKeys() int {
 	return count
 }
 
-// firstDue is when the oldest session or idempotency record can be forgotten. After a prune at
-// some time nothing that is left was due by then, so it lies beyond that time.
+// firstDue returns when the oldest session or idempotency record can be dropped, 0 for never. After
+// a prune it is later than the time of the prune.
 func (a *Agent) firstDue() int64 {
 	due := int64(0)
 	if len(a.sessions) > 0 {
@@ -138,9 +138,9 @@ func (e *AgentPruned) apply(s *State, now int64) {
 	s.putAgent(&agent)
 }
 
-// Prune forgets what has run out where no other event does: expired challenges, and sessions and
-// idempotency records of at most 64 agents. The owner sends it from time to time, and again at
-// once while events come of it.
+// Prune drops what has expired and was not dropped by other events: expired challenges, and
+// sessions and idempotency records of at most 64 agents. The owner sends it periodically, and again
+// at once while it returns events.
 type Prune struct{}
 
 // Decide implements Command; it returns no error.
@@ -159,8 +159,8 @@ func (*Prune) Decide(s *State, st Stamp) (Outcome, error) {
 	return Outcome{Events: events}, nil
 }
 
-// handleProblem says what is wrong with a handle, empty for nothing. Handles that read as agent
-// IDs are refused, for both stand in the same place of a path.
+// handleProblem describes what is wrong with a handle; it is empty for a valid one. Handles that
+// look like agent IDs are invalid, because both are used in the same place of a path.
 func handleProblem(handle string) string {
 	if len(handle) < 3 || len(handle) > 32 {
 		return "must have 3 to 32 characters"

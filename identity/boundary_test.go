@@ -6,7 +6,7 @@ import (
 	"pws/internal/fault"
 )
 
-// TestCallerIsItsOwnSession uses a session of another agent: it is nobody's session.
+// TestCallerIsItsOwnSession uses a session of another agent, which is not found.
 func TestCallerIsItsOwnSession(t *testing.T) {
 	v := newServer()
 	ada, eve := v.register(t, "ada"), v.register(t, "eve")

@@ -12,14 +12,14 @@ import (
 // Purpose says what the proof of a challenge is for; a challenge serves no other purpose.
 type Purpose uint8
 
-// The purposes; the numbers stand in stored events.
+// The purposes; the numbers are stored in events.
 const (
 	PurposeRegister Purpose = 1
 	PurposeSession  Purpose = 2
 	PurposeAddKey   Purpose = 3
 )
 
-// String is the purpose as it stands in the signing payload.
+// String is the purpose in the signing payload.
 func (p Purpose) String() string {
 	switch p {
 	case PurposeRegister:
@@ -56,7 +56,7 @@ type Completion struct {
 	SessionExpiresAt int64    `cbor:"6,keyasint,omitempty"`
 }
 
-// Text is the challenge as the client is told it and sends it back.
+// Text is the challenge as it is sent to the client and back.
 func (c *Challenge) Text() string { return base64url.EncodeToString(c.Nonce[:]) }
 
 // SigningPayload is the text whose bytes the key signs. Its elements are set apart by bars, which
@@ -114,7 +114,7 @@ func (s *State) challengeRoom(now int64) error {
 	}
 	waitSeconds := (oldest.ExpiresAt - now + 999) / 1000
 	at := formatTime(oldest.ExpiresAt)
-	return fault.New(fault.RateLimited, "Too many challenges wait for their completion.").
+	return fault.New(fault.RateLimited, "Too many challenges are waiting to be completed.").
 		With("limit", ChallengesMax).With("remaining", 0).With("reset_at", at).
 		With("reason", "CHALLENGES").With("recommended_retry_at", at).
 		With("retry_after_seconds", waitSeconds)
@@ -154,7 +154,7 @@ func errReplayMismatch() error {
 // counts it. A completed challenge has no attempts left to count.
 func failProof(challenge *Challenge) (Outcome, error) {
 	refusal := fault.New(fault.SignatureInvalid,
-		"The signature does not fit the challenge and the key.")
+		"The signature does not match the challenge and the key.")
 	if challenge.Completion != nil {
 		return Outcome{}, refusal.With("remaining_attempts", challenge.remaining())
 	}
@@ -241,7 +241,7 @@ func (e *ChallengeFailed) apply(s *State, now int64) {
 	s.changeChallenge(e.Challenge, now, func(challenge *Challenge) { challenge.Failures++ })
 }
 
-// ChallengeCompleted uses a challenge up. What came of it stands in the events before it.
+// ChallengeCompleted uses up a challenge. The events before it hold the outcome.
 type ChallengeCompleted struct {
 	Challenge        id.ID    `cbor:"1,keyasint,omitzero"`
 	Digest           [16]byte `cbor:"2,keyasint,omitzero"`

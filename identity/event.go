@@ -14,7 +14,7 @@ import (
 // wrote.
 var ErrCorrupt = errors.New("identity: corrupt")
 
-// Event is something that has happened. Only this package makes kinds of events.
+// Event is a fact about identity. Only this package defines kinds of events.
 type Event interface {
 	Kind() Kind
 	// apply brings the event into an unpublished State; it panics where the event does not fit.

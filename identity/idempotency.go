@@ -75,8 +75,8 @@ func (i *Idem) Choice() (choice id.ID, ok bool) {
 	return id.ID(i.Body), true
 }
 
-// IdemStored keeps an answer for its repeats. It stands in the entry of the events that the
-// request led to. The newest 1000 of an agent are kept, one for each key.
+// IdemStored stores an answer for repeats of its request. It is in the log entry of the events of
+// the request. The newest 1000 of an agent are kept, one for each key.
 type IdemStored struct {
 	Agent       id.ID    `cbor:"1,keyasint,omitzero"`
 	Key         [16]byte `cbor:"2,keyasint,omitzero"`

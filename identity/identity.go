@@ -154,13 +154,13 @@ type Command interface {
 	Decide(s *State, st Stamp) (Outcome, error)
 }
 
-// Outcome is what a command leads to: the events to store, in order, and what the caller is told.
+// Outcome is the result of a command: the events to store, in order, and the answer to the caller.
 type Outcome struct {
 	Events []Event
 	Result Result
 }
 
 // Result is one of *ChallengeGranted, *Registration, *SessionGranted, *SessionEnded, *KeyAddition,
-// *KeyRevocation, *InboxMarking and *ReportMade; nil where a command tells nothing. Its records are
-// as they stand after the events.
+// *KeyRevocation, *InboxMarking and *ReportMade; nil for a command without an answer. Its records
+// are those after the events.
 type Result interface{ result() }

@@ -28,8 +28,8 @@ func ParseItemStatus(name string) (status ItemStatus, ok bool) {
 	return ItemStatus(max(0, at)), at >= 0
 }
 
-// Place is where an item stands in the order of all that happens: the log entry of its event, and
-// its number there. The zero place is before everything.
+// Place is the position of an item in the log: the entry of its event, and its number in the entry.
+// The zero place is before everything.
 type Place struct {
 	Entry uint64 `cbor:"1,keyasint,omitempty"`
 	Nth   uint16 `cbor:"2,keyasint,omitempty"`

@@ -57,7 +57,7 @@ func errKeyRevoked(key *Key) error {
 // checkKeyQuota bounds the keys of an agent, the active ones and all: QUOTA_EXCEEDED.
 func (a *Agent) checkKeyQuota() error {
 	refuse := func(quota string, limit int) error {
-		return fault.New(fault.QuotaExceeded, "The agent can have no more keys.").
+		return fault.New(fault.QuotaExceeded, "The agent has the maximum number of keys.").
 			With("quota", quota).With("limit", limit)
 	}
 	if a.activeKeys() >= KeysActiveMax {
@@ -69,8 +69,8 @@ func (a *Agent) checkKeyQuota() error {
 	return nil
 }
 
-// StartKey asks for the challenge that a further key of the caller's agent has to sign. The
-// result is *ChallengeGranted.
+// StartKey requests the challenge that a further key of the caller's agent has to sign. The result
+// is *ChallengeGranted.
 type StartKey struct {
 	Caller    Caller
 	PublicKey string

@@ -14,7 +14,8 @@ import (
 // ProfileCategory is a list of a capability profile.
 type ProfileCategory uint8
 
-// The categories, in the order in which profiles are shown. Their numbers stand in saved sections.
+// The categories, in the order in which profiles are shown. Their numbers are stored in saved
+// sections.
 const (
 	ProfileLanguages ProfileCategory = iota
 	ProfileDomains

@@ -225,24 +225,24 @@ func (w *world) write(events []Event) {
 	}
 }
 
-// learn keeps what a result tells, and compares it with the state after the events.
+// learn keeps what a result contains, and compares it with the state after the events.
 func (w *world) learn(result Result) {
-	same := func(told, held any) {
-		if !reflect.DeepEqual(told, held) {
-			w.rt.Fatalf("told %+v, held %+v", told, held)
+	same := func(got, held any) {
+		if !reflect.DeepEqual(got, held) {
+			w.rt.Fatalf("told %+v, held %+v", got, held)
 		}
 	}
-	keySame := func(told *Key) {
-		held, _ := w.state.Key(told.ID)
-		same(told, held)
+	keySame := func(got *Key) {
+		held, _ := w.state.Key(got.ID)
+		same(got, held)
 	}
-	sessionSame := func(told *Session, credential string) {
+	sessionSame := func(got *Session, credential string) {
 		held, err := w.state.Authenticate(CredentialHash(credential), w.now)
 		if err != nil {
 			w.rt.Fatal(err)
 		}
-		same(told, held)
-		w.sessions = append(w.sessions, told)
+		same(got, held)
+		w.sessions = append(w.sessions, got)
 	}
 	switch r := result.(type) {
 	case *ChallengeGranted:
@@ -275,7 +275,7 @@ func (w *world) learn(result Result) {
 	}
 }
 
-// image is a snapshot and the position of the log that it stands for.
+// image is a snapshot and its position in the log.
 type image struct {
 	agents  map[id.ID][]byte
 	reports map[id.ID][]byte

@@ -10,7 +10,7 @@ import (
 	"pws/internal/id"
 )
 
-// Readers use published states while the owner goes on; the race detector is the judge.
+// Readers use published states while the owner writes; the race detector reports conflicts.
 func TestReadersNeedNoLock(t *testing.T) {
 	v := newServer()
 	ada := v.register(t, "ada")

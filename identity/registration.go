@@ -7,8 +7,8 @@ import (
 	"pws/internal/id"
 )
 
-// StartRegistration asks for the challenge that a new agent's first key has to sign. The result
-// is *ChallengeGranted.
+// StartRegistration requests the challenge that a new agent's first key has to sign. The result is
+// *ChallengeGranted.
 type StartRegistration struct {
 	PublicKey string
 	Algorithm string
@@ -32,7 +32,7 @@ func (s *State) checkKeyFree(publicKey [32]byte) error {
 	if !ok {
 		return nil
 	}
-	return fault.New(fault.KeyAlreadyRegistered, "The public key belongs to an agent already.").
+	return fault.New(fault.KeyAlreadyRegistered, "The public key is already registered.").
 		With("agent_id", ref.agent.Format(id.Agent)).With("key_id", ref.key.Format(id.Key))
 }
 
@@ -101,9 +101,9 @@ func (c *CompleteRegistration) validate() error {
 		return fault.Invalid(fields...)
 	}
 	if problem != "" {
-		// What is told back is bounded; a handle that fits is never cut.
-		told := strings.ToValidUTF8(c.Handle[:min(len(c.Handle), 64)], "")
-		return fault.New(fault.InvalidHandle, "The handle "+problem+".").With("handle", told)
+		// The echoed handle is bounded; a valid handle is never cut.
+		shown := strings.ToValidUTF8(c.Handle[:min(len(c.Handle), 64)], "")
+		return fault.New(fault.InvalidHandle, "The handle "+problem+".").With("handle", shown)
 	}
 	return nil
 }

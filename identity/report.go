@@ -8,10 +8,10 @@ import (
 	"pws/internal/id"
 )
 
-// Reported is the kind of a thing that a report is about.
+// Reported is the type of the entity that a report is about.
 type Reported uint8
 
-// The kinds of reported things; the numbers stand in stored events.
+// The types of reported entities; the numbers are stored in events.
 const (
 	ReportedProject Reported = iota + 1
 	ReportedFile
@@ -46,7 +46,7 @@ var reportedKinds = [...]struct {
 // String is the name on the wire.
 func (r Reported) String() string { return reportedKinds[r].name }
 
-// Prefix is that of the IDs of such things. A file is named by its project and its path.
+// Prefix is the prefix of the IDs of such entities. A file is named by its project and its path.
 func (r Reported) Prefix() id.Prefix { return reportedKinds[r].prefix }
 
 func (r Reported) known() bool { return r > 0 && int(r) < len(reportedKinds) }
@@ -61,10 +61,10 @@ func ParseReported(name string) Reported {
 	return 0
 }
 
-// ReportReason says what is wrong with a reported thing.
+// ReportReason is the reason of a report.
 type ReportReason uint8
 
-// The reasons; the numbers stand in stored events.
+// The reasons; the numbers are stored in events.
 const (
 	ReasonSpam ReportReason = iota + 1
 	ReasonMalware
@@ -113,7 +113,7 @@ func (r *Report) Status() string {
 	return ReportHandled
 }
 
-// EntityText names the reported thing as the report did.
+// EntityText names the reported entity as the report did.
 func (r *Report) EntityText() string {
 	text := r.Entity.Format(r.Type.Prefix())
 	if r.Type == ReportedFile {
@@ -129,15 +129,15 @@ func (s *State) Reports(from id.ID) func(yield func(*Report) bool) {
 	}
 }
 
-// OpenReports is how many reports of an agent wait for an operator; of the zero ID, how many do
-// that came from nobody in particular.
+// OpenReports returns how many reports of an agent wait for an operator; for the zero ID, how many
+// anonymous ones do.
 func (s *State) OpenReports(agent id.ID) int {
 	open, _ := s.openReports.get(agent)
 	return open
 }
 
-// MakeReport complains about a thing. Whether there is such a thing is not known here. The result
-// is *ReportMade.
+// MakeReport reports an entity. It does not check that the entity exists. The result is
+// *ReportMade.
 type MakeReport struct {
 	Agent   id.ID // zero for an anonymous caller
 	Type    Reported
@@ -152,9 +152,8 @@ type ReportMade struct{ Report *Report }
 
 func (*ReportMade) result() {}
 
-// Decide implements Command. QUOTA_EXCEEDED where as many wait as are kept: of all, of those that
-// nobody in particular made, or of the agent. A report that was received is never dropped for
-// another one before an operator has handled it.
+// Decide implements Command. QUOTA_EXCEEDED if the maximum number of reports waits: of all reports,
+// of anonymous ones, or of the agent. A report is never dropped before an operator has handled it.
 func (c *MakeReport) Decide(s *State, st Stamp) (Outcome, error) {
 	quota, limit := "reports", ReportsPerAgentMax
 	if c.Agent.IsZero() {
@@ -181,7 +180,7 @@ func (c *MakeReport) Decide(s *State, st Stamp) (Outcome, error) {
 }
 
 func errReportRoom(quota string, limit int) error {
-	return fault.New(fault.QuotaExceeded, "As many reports wait for an operator as are kept.").
+	return fault.New(fault.QuotaExceeded, "The maximum number of reports is waiting for an operator.").
 		With("quota", quota).With("limit", limit)
 }
 

@@ -13,14 +13,15 @@ import (
 	"pws/internal/id"
 )
 
-// reportEach makes reports of an agent and of nobody, has one handled, and one of those forgotten.
+// reportEach makes reports of an agent and anonymous ones, has one handled, and one of those
+// dropped.
 func (v *server) reportEach(t testing.TB, agent id.ID) {
 	t.Helper()
-	thing := id.New(testNow, [10]byte{9})
+	entity := id.New(testNow, [10]byte{9})
 	for _, command := range []*MakeReport{
-		{Agent: agent, Type: ReportedFile, Entity: thing, Path: "a/b.md", Reason: ReasonMalware},
+		{Agent: agent, Type: ReportedFile, Entity: entity, Path: "a/b.md", Reason: ReasonMalware},
 		{Type: ReportedAgent, Entity: agent, Reason: ReasonOther, Details: "it is rude"},
-		{Agent: agent, Type: ReportedProject, Entity: thing, Reason: ReasonSpam},
+		{Agent: agent, Type: ReportedProject, Entity: entity, Reason: ReasonSpam},
 	} {
 		v.now++
 		result, err := v.do(command)
@@ -38,7 +39,7 @@ func (v *server) reportEach(t testing.TB, agent id.ID) {
 	v.apply(v.now, &ReportForgotten{Report: v.state.oldestHandled().ID})
 }
 
-// reportCommand is one of reports: of a session's agent or of nobody.
+// reportCommand is one of reports: of a session's agent or anonymous.
 func (w *world) reportCommand() Command {
 	rt := w.rt
 	if w.state.Counts().Reports > 0 && rapid.IntRange(0, 2).Draw(rt, "handle") == 0 {
@@ -56,17 +57,17 @@ func (w *world) reportCommand() Command {
 	}
 }
 
-// report is the command of a line of a table; a report is of nobody where no agent is named.
+// report is the command of a line of a table; without an agent it is anonymous.
 func (b *table) report() Command {
-	thing := id.New(testNow, [10]byte{9})
+	entity := id.New(testNow, [10]byte{9})
 	return &MakeReport{
 		Agent: b.agents[b.args["agent"]], Type: ParseReported(b.arg("type", "PROJECT")),
-		Entity: thing, Path: b.args["path"], Reason: ParseReportReason(b.arg("reason", "SPAM")),
+		Entity: entity, Path: b.args["path"], Reason: ParseReportReason(b.arg("reason", "SPAM")),
 		Details: b.args["details"],
 	}
 }
 
-func (b *table) toldReport(name string, report *Report) string {
+func (b *table) reportAnswer(name string, report *Report) string {
 	if name != "" {
 		b.reports[name] = report.ID
 	}
@@ -75,7 +76,7 @@ func (b *table) toldReport(name string, report *Report) string {
 		b.v.state.Counts().Reports)
 }
 
-// fillReports makes reports until there are so many: of nobody, or each of an agent of its own.
+// fillReports makes reports up to a number: anonymous ones, or each of a different agent.
 func (b *table) fillReports() (string, error) {
 	count, err := strconv.Atoi(b.args["count"])
 	next := b.v.state.Clone()

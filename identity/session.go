@@ -64,7 +64,7 @@ func (s *State) Authenticate(hash [32]byte, now int64) (*Session, error) {
 	return session.live(now)
 }
 
-// live refuses a session that has run out.
+// live returns SESSION_EXPIRED for an expired session.
 func (s *Session) live(now int64) (*Session, error) {
 	switch {
 	case s.ExpiresAt > now:
@@ -77,7 +77,7 @@ func (s *Session) live(now int64) (*Session, error) {
 }
 
 func errSessionInvalid() error {
-	return fault.New(fault.SessionInvalid, "The credential is not one of a live session.")
+	return fault.New(fault.SessionInvalid, "The credential does not belong to a live session.")
 }
 
 // caller is the agent and the live session of a caller. SESSION_INVALID, SESSION_EXPIRED.
@@ -92,7 +92,7 @@ func (s *State) caller(caller Caller, now int64) (*Agent, *Session, error) {
 	return s.mustAgent(session.AgentID), session, nil
 }
 
-// RequestChallenge asks for the challenge that starts a session. The result is *ChallengeGranted.
+// RequestChallenge requests the challenge that starts a session. The result is *ChallengeGranted.
 type RequestChallenge struct {
 	AgentID string
 	KeyID   string
@@ -128,7 +128,7 @@ type StartSession struct {
 	Secret        []byte // the server's, for the credential
 }
 
-// SessionGranted is the result of StartSession; the credential is told this once.
+// SessionGranted is the result of StartSession, the only answer that contains the credential.
 type SessionGranted struct {
 	Session    *Session
 	Credential string
@@ -136,9 +136,9 @@ type SessionGranted struct {
 
 func (*SessionGranted) result() {}
 
-// Decide implements Command. VALIDATION_FAILED, CHALLENGE_EXPIRED, CHALLENGE_CONSUMED (a repeat
-// included: the credential is told once), SIGNATURE_INVALID (with an event),
-// CHALLENGE_REPLAY_MISMATCH. A challenge ends with its key; whoever asks for another one is told
+// Decide implements Command. VALIDATION_FAILED, CHALLENGE_EXPIRED, CHALLENGE_CONSUMED (also for a
+// repeat, because the credential is returned once), SIGNATURE_INVALID (with an event),
+// CHALLENGE_REPLAY_MISMATCH. A challenge ends with its key; a request for another one returns
 // KEY_REVOKED.
 func (c *StartSession) Decide(s *State, st Stamp) (Outcome, error) {
 	fields := checkClient(c.check(nil), c.ClientName, c.ClientVersion)

@@ -70,7 +70,7 @@ func (b *table) parse(line string) (command string) {
 	return words[0]
 }
 
-// arg is an argument, or what stands for it.
+// arg is an argument, or its default.
 func (b *table) arg(name, otherwise string) string {
 	if value, ok := b.args[name]; ok {
 		return value
@@ -80,7 +80,7 @@ func (b *table) arg(name, otherwise string) string {
 
 func (b *table) private(name string) ed25519.PrivateKey { return testKey(b.arg(name, "")) }
 
-// publicKey is the argument raw as it stands, else the public key of the named seed.
+// publicKey is the literal argument raw, else the public key of the named seed.
 func (b *table) publicKey() string { return b.arg("raw", publicText(b.private("key"))) }
 
 func (b *table) caller() Caller {
@@ -154,7 +154,7 @@ func (b *table) run(command string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return b.told(result), nil
+	return b.answer(result), nil
 }
 
 func (b *table) command(command string) Command {
@@ -209,8 +209,8 @@ func (b *table) command(command string) Command {
 	return nil
 }
 
-// told writes the facts of a result and keeps what it made under the name that the line gives.
-func (b *table) told(result Result) string {
+// answer writes the facts of a result and keeps what it made under the name that the line gives.
+func (b *table) answer(result Result) string {
 	name := b.arg("as", "")
 	switch r := result.(type) {
 	case *ChallengeGranted:
@@ -239,7 +239,7 @@ func (b *table) told(result Result) string {
 	case *InboxMarking:
 		return fmt.Sprintf("ok changed=%d", r.Changed)
 	case *ReportMade:
-		return b.toldReport(name, r.Report)
+		return b.reportAnswer(name, r.Report)
 	case *KeyRevocation:
 		return fmt.Sprintf("ok status=%s revoked_sessions=%d", r.Key.Status(), r.RevokedSessions)
 	}
@@ -279,9 +279,9 @@ func idemBytes(text string) (out [16]byte) {
 }
 
 // outcome is the text of an error, with names for IDs and details in the order of their keys.
-func (b *table) outcome(told string, err error) string {
+func (b *table) outcome(got string, err error) string {
 	if err == nil {
-		return told
+		return got
 	}
 	var refusal *fault.Error
 	if !errors.As(err, &refusal) {

@@ -8,7 +8,7 @@ import (
 	"pws/internal/id"
 )
 
-// idPair is an entry of a tree by ID; the key lies inline, so a search touches no other memory.
+// idPair is an entry of a tree by ID; the key is inline, so that a search reads no other memory.
 type idPair[V any] struct {
 	key   id.ID
 	value V

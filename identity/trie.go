@@ -16,7 +16,7 @@ type sessionTrie struct {
 }
 
 // trieNode has one bit per digit in one of its two maps, and its children in the order of their
-// digits. Sessions whose digits agree so far stand in a common node.
+// digits. Sessions with a common prefix of digits share a node.
 type trieNode struct {
 	branches uint64
 	leaves   uint64
@@ -33,7 +33,7 @@ func trieDigit(hash *[32]byte, depth int) uint {
 	return uint(hash[depth-len(hash)] >> 6)
 }
 
-// place is the bit of a digit, and where its child stands among those of a map.
+// place returns the bit of a digit, and the index of its child among those of a map.
 func place(bitmap uint64, digit uint) (bit uint64, at int) {
 	bit = 1 << digit
 	return bit, bits.OnesCount64(bitmap & (bit - 1))

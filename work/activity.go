@@ -11,7 +11,7 @@ import (
 // shown.
 type Activity struct {
 	Type ActivityType
-	// Actor is the agent that acted; zero stands for the agent that sent the command.
+	// Actor is the agent that acted; zero means the agent that sent the command.
 	Actor   id.ID
 	Subject Subject
 	// Other is another project that the activity names, zero where it names none. Who may not read

@@ -34,8 +34,8 @@ func ParseArtifactType(name string) ArtifactType {
 	return ArtifactType(max(0, slices.Index(artifactTypeNames[:], name)))
 }
 
-// Artifact is a part of a project that is offered for reuse: some of its files as they stood after
-// one changeset. It never changes, and holds no copy of them.
+// Artifact is a part of a project that is published for reuse: some of its files after one
+// changeset. It is immutable and holds no copy of the files.
 type Artifact struct {
 	ID          id.ID        `cbor:"1,keyasint"`
 	Changeset   id.ID        `cbor:"2,keyasint"`
@@ -64,14 +64,13 @@ func (a *Artifact) bytes() int {
 	return len(a.Name) + len(a.Description) + len(a.License) + textBytes(a.Paths)
 }
 
-// Entity is the artifact as a thing that verification records are about.
+// Entity is the artifact as the subject of verification records.
 func (a *Artifact) Entity() Entity { return Entity{EntityArtifact, a.ID} }
 
 // Artifact finds an artifact by ID.
 func (p *Project) Artifact(wanted id.ID) (*Artifact, bool) { return p.artifacts.get(wanted) }
 
-// Artifacts yields what a project offers that is older than an artifact, the newest first; the zero
-// ID stands for the start.
+// Artifacts yields the artifacts before an ID, the newest first. A zero ID yields all of them.
 func (p *Project) Artifacts(before id.ID, yield func(*Artifact) bool) {
 	p.artifacts.newest(before, yield)
 }
@@ -131,7 +130,7 @@ func (p *Project) filesOf(selected string, at *Changeset, yield func(FileInfo) b
 	})
 }
 
-// Absent are those of the paths at which neither a file nor a folder stood after a changeset.
+// Absent returns the paths at which there was neither a file nor a folder after a changeset.
 func (p *Project) Absent(paths []string, at *Changeset) (absent []string) {
 	for _, path := range paths {
 		_, found := p.FileAt(path, at)
@@ -164,8 +163,8 @@ func (c *CreateArtifact) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, CHANGESET_NOT_FOUND, FILE_NOT_FOUND, which names all paths
-// at which nothing stood, QUOTA_EXCEEDED, and VALIDATION_FAILED without a path.
+// Decide returns PROJECT_ARCHIVED, CHANGESET_NOT_FOUND, FILE_NOT_FOUND with all paths that did not
+// exist, QUOTA_EXCEEDED, and VALIDATION_FAILED without a path.
 func (c *CreateArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if len(c.Paths) == 0 {
 		return Decision{}, fault.Invalid(fault.Field{Field: "paths", Problem: "is required"})

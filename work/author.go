@@ -68,8 +68,8 @@ func (p *Project) BundledAuthorsAt(at *Changeset) []BundledAuthor {
 	return tallyAuthors(origins[:min(len(origins), int(at.Sequence))], p.bundled.Authors)
 }
 
-// tallyAuthors counts who published what, the most first. The changeset that a fork begins with is
-// nobody's work.
+// tallyAuthors counts changesets by author, the most first. The first changeset of a fork has no
+// author.
 func tallyAuthors(origins []Origin, inherited []BundledAuthor) []BundledAuthor {
 	counts := map[BundledAgent]uint32{}
 	for at := range origins {

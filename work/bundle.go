@@ -17,7 +17,7 @@ type BundledChangeset struct {
 	Origin   Origin
 }
 
-// BundledOp is an operation with the content that it replaced, nil where none stood.
+// BundledOp is an operation with the content that it replaced, nil if there was none.
 type BundledOp struct {
 	OpRecord
 	Previous *Hash
@@ -53,23 +53,24 @@ type ImportProject struct {
 	Contents map[Hash][]byte
 	// Doubtful are contents that were refused: nothing more is said of what names them.
 	Doubtful map[Hash]bool
-	// History is in order. Where it is not whole the project begins with its files as one changeset.
+	// History is in order. Where it is not whole the project begins with its files as one
+	// changeset.
 	History []BundledChangeset
 	Files   []BundledFile
-	// State is nil where nobody has written one.
+	// State is nil if the project has none.
 	State         *State
 	Handoffs      []Bundled[Handoff]
 	Tasks         []Bundled[Task]
 	Verifications []Bundled[Verification]
 	Artifacts     []Bundled[Artifact]
-	// Discussions come without those whom they mention, who are told of nothing here; so do comments,
-	// each behind what it answers.
+	// Discussions and comments have no mentions, because an import notifies nobody. Each comment
+	// follows the one that it replies to.
 	Discussions []Bundled[Discussion]
 	Comments    []Bundled[Comment]
 	// Contributions are in the order in which they were submitted.
 	Contributions []BundledContribution
-	// Inherited and InheritedAuthors are of what the project of the bundle came with as a fork or with
-	// a bundle, Inherited the newest first.
+	// Inherited and InheritedAuthors are of what the project of the bundle came with as a fork or
+	// with a bundle, Inherited the newest first.
 	Inherited        []CreditOrigin
 	InheritedAuthors []BundledAuthor
 	// Relations are those whose targets the caller may see.
@@ -178,8 +179,8 @@ func (b *bundleImport) fault(field, problem string) {
 	}
 }
 
-// faultsAfter returns the known faults and those of the bundle, each once, and the fault of a missing
-// reuse policy.
+// faultsAfter returns the known faults and those of the bundle, each once, and the fault of a
+// missing reuse policy.
 func (b *bundleImport) faultsAfter(known []fault.Field) []fault.Field {
 	faults := append(known, fault.Untold(known, b.faults)...)
 	faults = faults[:min(len(faults), bundleFaultsMax)]
@@ -214,7 +215,7 @@ func (b *bundleImport) importHistory() {
 		if whole {
 			b.changesets[step.ID] = b.next()
 		}
-		// What follows a step that does not apply cannot be judged.
+		// Later steps cannot be validated when one step does not apply.
 		if b.broken = b.broken || !b.replay(tree, step, field); b.broken {
 			continue
 		}
@@ -273,7 +274,7 @@ func (b *bundleImport) wish(op *OpRecord, field string) Operation {
 	}
 	content, there := b.Contents[op.Blob]
 	if b.Imported.Whole && !there && !b.Doubtful[op.Blob] {
-		b.fault(field+".blob_hash", "names a content that the bundle does not hold")
+		b.fault(field+".blob_hash", "names content that the bundle does not contain")
 	}
 	if there && op.Size != len(content) {
 		b.fault(field+".size_bytes", "is not the size of the content")
@@ -282,7 +283,7 @@ func (b *bundleImport) wish(op *OpRecord, field string) Operation {
 	return wish
 }
 
-// comparePrevious asks whether the operations replaced what they say that they replaced.
+// comparePrevious checks that the operations replaced the contents that they name as previous.
 func (b *bundleImport) comparePrevious(tree *Project, step *BundledChangeset, field string) {
 	head := tree.Head()
 	for at := range head.Ops {
@@ -294,7 +295,7 @@ func (b *bundleImport) comparePrevious(tree *Project, step *BundledChangeset, fi
 	}
 }
 
-// compareFiles asks whether the history leads to the files.
+// compareFiles checks that the history ends with the files of the bundle.
 func (b *bundleImport) compareFiles(tree *Project) {
 	named := make(map[string]bool, len(b.Files))
 	for at := range b.Files {
@@ -321,8 +322,8 @@ func (b *bundleImport) compareFiles(tree *Project) {
 	})
 }
 
-// begin makes the one changeset of a project whose history did not come along, where the paths are
-// such.
+// begin makes the only changeset of a project that is imported without its history, if the paths
+// are valid.
 func (b *bundleImport) begin(single id.ID) {
 	wished, doubtful := make([]Operation, len(b.Files)), false
 	for at := range b.Files {

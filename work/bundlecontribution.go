@@ -15,18 +15,19 @@ type BundledContribution struct {
 	Origin    ContributionOrigin
 }
 
-// BundledRevision is a revision with its steps, which are judged as those of the history are.
+// BundledRevision is a revision with its steps, which are validated like those of the history.
 type BundledRevision struct {
 	Record Revision
 	Ops    []BundledOp
-	// Doubtful says that the form of the operations was refused: they cannot be judged.
+	// Doubtful means that the form of the operations is invalid, so they cannot be validated
+	// further.
 	Doubtful bool
 }
 
 // ContributionOrigin is what a bundle says of a contribution.
 type ContributionOrigin struct {
 	Record Origin `cbor:"1,keyasint"`
-	// Revisions and Reviews are in the order of the contribution; later ones stand behind them.
+	// Revisions and Reviews are in the order of the contribution; later ones come last.
 	Revisions []Origin `cbor:"2,keyasint,omitempty"`
 	Reviews   []Origin `cbor:"3,keyasint,omitempty"`
 	// Decision is by whom and when it was decided, zero where that was left open.
@@ -52,9 +53,8 @@ func (o *ContributionOrigin) ReviewOrigin(nth int) *Origin {
 	return originAt(o.Reviews, nth)
 }
 
-// importContributions keeps what others have contributed, decided or not. Where the history did not
-// come along there is nothing that a revision could be on: to whom those that were accepted are
-// owed is kept nevertheless.
+// importContributions keeps contributions, decided or not. Without the history there is no base for
+// a revision, so only the credits of accepted ones are kept.
 func (b *bundleImport) importContributions() {
 	if len(b.Contributions) > ContributionsMax {
 		b.fault("contributions", fmt.Sprintf("must have at most %d items", ContributionsMax))
@@ -94,7 +94,7 @@ func (b *bundleImport) importContribution(from *BundledContribution, field strin
 	made.Version = 1
 	if made.Status == AcceptedStatus || !made.Changeset.IsZero() {
 		if b.accepted[made.Changeset] {
-			b.fault(field+".accepted_changeset_id", "is what another contribution became")
+			b.fault(field+".accepted_changeset_id", "is the changeset of another contribution")
 		}
 		b.accepted[made.Changeset] = true
 		made.Changeset = b.changeset(made.Changeset, field+".accepted_changeset_id")
@@ -181,7 +181,7 @@ func overlaidBy(ops []BundledOp) []Overlaid {
 	return list
 }
 
-// compareRevision asks whether the steps are those that lead from the base to what they make of it.
+// compareRevision checks that the steps lead from the base to the files of the revision.
 func (b *bundleImport) compareRevision(
 	from *BundledRevision, base *Changeset, files []Overlaid, field string,
 ) {
@@ -197,12 +197,12 @@ func (b *bundleImport) compareRevision(
 		}
 	}
 	if !fits || len(from.Ops) == 0 {
-		b.fault(field+".operations", "are not steps that lead from the base to anywhere")
+		b.fault(field+".operations", "do not apply to the base")
 	}
 }
 
-// keepCredits keeps to whom accepted contributions are owed that do not come along, the newest
-// first, and behind them those that the project of the bundle came with itself.
+// keepCredits keeps the credits of accepted contributions that are not imported, the newest first,
+// and then the credits that the project of the bundle had inherited.
 func (b *bundleImport) keepCredits() {
 	var credits []*CreditOrigin
 	for nth := range slices.Backward(b.Contributions) {

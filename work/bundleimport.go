@@ -47,8 +47,8 @@ func (b *bundleImport) importImports() {
 	}
 }
 
-// inheritImports keeps those that came with the project of the bundle. They are no records of the
-// new project, and named by nobody.
+// inheritImports keeps the imports that the project of the bundle had inherited. They are not
+// records of the new project and cannot be referenced.
 func (b *bundleImport) inheritImports() {
 	if len(b.InheritedImports) > InheritedImportsMax {
 		b.fault("provenance.inherited_imports",
@@ -76,8 +76,8 @@ func (b *bundleImport) origins(named []FileOrigin, known ...FileOrigin) (kept []
 	return kept
 }
 
-// bring names an import as the source of its changeset, where that came along and is what the
-// import wrote: the head of a history that was left behind stands for all imports in it.
+// bring sets an import as the source of its changeset, if that changeset was imported and is what
+// the import wrote. Without the history, the first changeset stands in for all imports.
 func (b *bundleImport) bring(made *Import) {
 	nth, found := slices.BinarySearchFunc(b.event.Changesets, made.Changeset,
 		func(c ChangesetPublished, wanted id.ID) int { return c.ID.Compare(wanted) })
@@ -90,7 +90,7 @@ func (b *bundleImport) bring(made *Import) {
 	}
 }
 
-// brought is a credit that only the bundle tells of.
+// brought is a credit that is known from the bundle only.
 func (b *bundleImport) brought(origin *CreditOrigin) Credit {
 	return Credit{
 		Project: b.ID, Author: b.stamp.Agent, AcceptedBy: b.stamp.Agent, Origin: origin,

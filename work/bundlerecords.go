@@ -125,7 +125,7 @@ const (
 	seenWhole
 )
 
-// walk goes on from a task and tells of each from which a step leads back to one on the way.
+// walk follows the links of a task and reports each task with a link back to one on the path.
 func (w *walker) walk(from int, back func(nth int)) {
 	type step struct {
 		nth  int
@@ -180,8 +180,8 @@ func (b *bundleImport) importHandoffs() {
 	}
 }
 
-// importArtifacts keeps what a project offers. Where the history did not come along, an artifact
-// whose files are not those of the head any more is left out: its files are not there.
+// importArtifacts keeps the artifacts. Without the history, an artifact whose files differ from
+// those at the head is skipped, because its files are missing.
 func (b *bundleImport) importArtifacts() {
 	if len(b.Artifacts) > ArtifactsMax {
 		b.fault("artifacts", fmt.Sprintf("must have at most %d items", ArtifactsMax))
@@ -249,7 +249,7 @@ func (b *bundleImport) importVerifications() {
 		record := *from
 		record.ID, record.Author, record.CreatedAt = b.next(), b.stamp.Agent, b.stamp.Now
 		if !b.mapEntity(&record.Finding.Entity) {
-			b.fault(field+".entity_id", "names nothing of the bundle")
+			b.fault(field+".entity_id", "names no entity of the bundle")
 		}
 		if record.Finding.Entity.ID.IsZero() {
 			// What it is about was left out.
@@ -262,7 +262,7 @@ func (b *bundleImport) importVerifications() {
 	}
 }
 
-// mapEntity puts the new ID of a thing in the place of that of the bundle.
+// mapEntity replaces the ID of an entity in the bundle with its new ID.
 func (b *bundleImport) mapEntity(entity *Entity) (known bool) {
 	switch entity.Type {
 	case EntityProject:
@@ -281,8 +281,8 @@ func (b *bundleImport) mapEntity(entity *Entity) (known bool) {
 	return known
 }
 
-// sameChangeset is the changeset of the new project that is the same as one of the bundle: zero for
-// one that did not come along, though the first one stands for it.
+// sameChangeset returns the changeset of the new project that equals one of the bundle, zero if it
+// was not imported.
 func (b *bundleImport) sameChangeset(named id.ID) (made id.ID, known bool) {
 	made, known = b.changesets[named]
 	if !b.Imported.Whole && known && named != b.History[len(b.History)-1].ID {

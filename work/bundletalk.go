@@ -6,8 +6,8 @@ import (
 	"pws/internal/id"
 )
 
-// importDiscussions keeps what was discussed. What a discussion was about may not have come along;
-// it is about the project at large then.
+// importDiscussions keeps the discussions. A discussion whose subject was not imported becomes one
+// about the project.
 func (b *bundleImport) importDiscussions() {
 	if len(b.Discussions) > DiscussionsMax {
 		b.fault("discussions", fmt.Sprintf("must have at most %d items", DiscussionsMax))
@@ -22,7 +22,7 @@ func (b *bundleImport) importDiscussions() {
 		discussion.ID = b.next()
 		discussion.Author, discussion.CreatedAt = b.stamp.Agent, b.stamp.Now
 		if !b.mapMatter(&discussion.Subject) {
-			b.fault(field+".subject.id", "names nothing of the bundle")
+			b.fault(field+".subject.id", "names no entity of the bundle")
 		}
 		b.discussions[from.ID] = discussion.ID
 		b.texts += discussion.Bytes()
@@ -32,8 +32,8 @@ func (b *bundleImport) importDiscussions() {
 	}
 }
 
-// mapMatter puts the new ID of a thing in the place of that of the bundle. A file may have gone
-// since.
+// mapMatter replaces the ID of a subject in the bundle with its new ID. A file may have been
+// deleted since.
 func (b *bundleImport) mapMatter(about *Matter) (known bool) {
 	switch about.Type {
 	case MatterProject:

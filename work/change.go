@@ -3,7 +3,7 @@ package work
 import "slices"
 
 // Change is the net difference of one path between two changesets. Old and New are the contents,
-// nil where nothing stands; those of a RENAME are of From and of Path.
+// nil if there is no file; those of a RENAME are of From and of Path.
 type Change struct {
 	Action           Action
 	Path             string
@@ -13,9 +13,8 @@ type Change struct {
 }
 
 // Changes compares the trees after two changesets, path by path, in the order of the paths' bytes;
-// a nil base stands for the empty tree. Only paths that the history between touched are looked at.
-// A rename is told as one where its source went away with it; changes of the media type alone are
-// none.
+// a nil base means the empty tree. Only paths that changed in between are visited. A move is a
+// RENAME if its source was deleted by it; a change of the media type alone is not a change.
 func (p *Project) Changes(base, to *Changeset) []Change {
 	first := uint32(0)
 	if base != nil {
@@ -35,15 +34,14 @@ func (p *Project) Changes(base, to *Changeset) []Change {
 type comparison struct {
 	project  *Project
 	base, to *Changeset
-	// origins says where the file at a path stood at the base, "" for one that began since. Each
-	// touched path is a key.
+	// origins maps each changed path to the path of its file at the base, "" for a new file.
 	origins map[string]string
-	// renames are the origins that will be told as such, by path; sources is the reverse.
+	// renames maps paths to the origins of renames; sources is the reverse.
 	renames map[string]string
 	sources map[string]string
 }
 
-// originOf is where the file at a path stood at the base, while following.
+// originOf returns the path of a file at the base, while following.
 func (c *comparison) originOf(path string) string {
 	if origin, touched := c.origins[path]; touched {
 		return origin
@@ -73,8 +71,9 @@ func (c *comparison) before(path string) (FileInfo, bool) {
 
 func (c *comparison) after(path string) (FileInfo, bool) { return c.project.FileAt(path, c.to) }
 
-// settleRenames keeps the renames whose source went away or was itself taken by a rename, and whose
-// target was free or was itself renamed away: chains and swaps. Others are told as their parts.
+// settleRenames keeps the renames whose source was deleted or was itself taken by a rename, and
+// whose target was free or was itself renamed away: chains and swaps. Other renames are split into
+// their parts.
 func (c *comparison) settleRenames() {
 	c.renames, c.sources = map[string]string{}, map[string]string{}
 	for path, origin := range c.origins {
@@ -97,7 +96,7 @@ func (c *comparison) settleRenames() {
 		}
 		delete(c.renames, path)
 		delete(c.sources, origin)
-		// Those are to be asked again that took its path, or made room for it.
+		// Renames that took its path, or made room for it, are checked again.
 		pending = append(pending, origin)
 		if taken, left := c.sources[path]; left {
 			pending = append(pending, taken)

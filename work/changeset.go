@@ -57,7 +57,8 @@ func ParseSource(name string) Source { return Source(max(0, slices.Index(sourceN
 
 // Op is one operation of a published changeset.
 type Op struct {
-	// Path is where the content stands afterwards, or the deleted path. It is shared with the File.
+	// Path is the path of the content after the operation, or the deleted path. It is shared with
+	// the File.
 	Path *string
 	// From is the previous path of a RENAME, else nil.
 	From *string
@@ -136,8 +137,8 @@ func above(last, candidate id.ID) id.ID {
 	return candidate
 }
 
-// Before is the content that an operation replaced: that of its path, or of the previous path of a
-// RENAME. False where nothing stood.
+// Before returns the content that an operation replaced: at its path, or at the previous path of a
+// RENAME. It returns false if there was no file.
 func (p *Project) Before(c *Changeset, op *Op) (*Op, bool) {
 	if op.Action == Create {
 		return nil, false
@@ -175,7 +176,7 @@ type Operation struct {
 	Content *Blob
 	// ContentType is empty for DELETE and for a RENAME that keeps it.
 	ContentType string
-	// Expected is the content that must stand at Path, nil for any.
+	// Expected is the content that must be at Path, nil for any.
 	Expected *Hash
 }
 
@@ -231,7 +232,7 @@ func (p *Project) requireBase(base id.ID) error {
 	if !known {
 		return errChangesetNotFound()
 	}
-	return fault.New(fault.ProjectMoved, "The base is not the project's head any more.").
+	return fault.New(fault.ProjectMoved, "The base is no longer the head of the project.").
 		With("base_changeset_id", base.Format(id.Changeset)).
 		With("head_changeset_id", head.ID.Format(id.Changeset)).
 		With("changed_paths", p.changedSince(since))
@@ -246,7 +247,7 @@ func errChangesetNotFound() error {
 func (p *Project) changedSince(since *Changeset) []string {
 	paths := []string{}
 	seen := map[string]bool{}
-	// There are no more paths than those that ever stood.
+	// There cannot be more paths than those that ever existed.
 	most := min(ChangedPathsMax, p.live.Len()+p.gone.Len())
 	add := func(path *string) {
 		if path != nil && !seen[*path] {
@@ -377,12 +378,13 @@ func (o *overlay) run(wish *Operation, nth int) (OpRecord, error) {
 }
 
 func errFileExists(path string, nth int) error {
-	return atOperation(fault.New(fault.FileExists, "A file stands at this path already.").
+	return atOperation(fault.New(fault.FileExists, "There is already a file at this path.").
 		With("path", path), nth)
 }
 
 func errFileChanged(path string, current *fileState, nth int) error {
-	refusal := fault.New(fault.FileChanged, "The file is not the one expected.").With("path", path)
+	refusal := fault.New(fault.FileChanged, "The file differs from the expected one.").
+		With("path", path)
 	if current == nil {
 		return atOperation(refusal.With("current_blob_hash", nil), nth)
 	}

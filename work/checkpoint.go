@@ -35,7 +35,7 @@ type CheckpointTask struct {
 // CreateCheckpoint persists files, state, handoff and tasks as one logical state.
 type CreateCheckpoint struct {
 	Summary string
-	// Base is the head that the caller has seen; it is required with Files, and asked where given.
+	// Base is the head that the caller has seen. It is required with Files, and checked if given.
 	Base  *id.ID
 	Files []CheckpointFile
 	// Message is that of the changeset.
@@ -49,13 +49,14 @@ type CreateCheckpoint struct {
 	EndSession bool
 }
 
-// Authorize takes whoever may see the project; what each part needs is asked by Decide.
+// Authorize accepts every agent that may see the project; Decide checks the permissions of each
+// part.
 func (c *CreateCheckpoint) Authorize(p *Project, agent id.ID) error {
 	return MayRead.Require(p, agent)
 }
 
-// requireParts asks the right for each part: ROLE_REQUIRED, and CLAIM_LOST where that right was a
-// claim.
+// requireParts checks the permission for each part: ROLE_REQUIRED, and CLAIM_LOST if the permission
+// came from a claim.
 func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
 	if len(c.Files) > 0 {
 		if err := MayWriteFiles.Require(p, agent); err != nil {
@@ -80,10 +81,10 @@ func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
 	return err
 }
 
-// Decide judges the whole and names all that is wrong with it. The refusals are those of the parts:
-// ROLE_REQUIRED, CLAIM_LOST and PROJECT_ARCHIVED at once, else TURN_HELD, VALIDATION_FAILED without
-// a base, PROJECT_MOVED, CHANGESET_NOT_FOUND, those of file operations, STATE_CONFLICT, those of
-// handoffs and of tasks; where there are several, the details hold each as one of faults.
+// Decide validates all parts and returns all errors: ROLE_REQUIRED, CLAIM_LOST and PROJECT_ARCHIVED
+// at once, else TURN_HELD, VALIDATION_FAILED without a base, PROJECT_MOVED, CHANGESET_NOT_FOUND,
+// those of file operations, STATE_CONFLICT, those of handoffs and of tasks. If there are several,
+// the details list each of them in faults.
 func (c *CreateCheckpoint) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := c.requireParts(p, stamp.Agent); err != nil {
 		return Decision{}, err
@@ -114,14 +115,14 @@ func (c *CreateCheckpoint) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return build.decision, nil
 }
 
-// checkpointBuild puts a checkpoint together, part by part. A part that is refused adds its fault,
-// and the others are judged all the same.
+// checkpointBuild assembles a checkpoint, part by part. An invalid part adds its error, and the
+// other parts are still validated.
 type checkpointBuild struct {
 	command  *CreateCheckpoint
 	project  *Project
 	stamp    Stamp
 	decision Decision
-	// scratch is the project with the tasks so far, for those that follow; nobody else sees it.
+	// scratch is a private copy of the project with the tasks so far, for the tasks that follow.
 	scratch *Project
 	left    id.ID
 	faults  []error
@@ -185,7 +186,7 @@ func placed(err error, places []int) error {
 	return refusal
 }
 
-// on is the operation that a file asks for; false where it stands so already.
+// on returns the operation for a file, false if the file is already as requested.
 func (f *CheckpointFile) on(p *Project) (Operation, bool) {
 	current, exists := p.File(f.Path)
 	switch {
@@ -218,8 +219,7 @@ func (b *checkpointBuild) state() {
 	b.add(decision.Events...)
 }
 
-// tasks are judged one after another, and what they link to by what all of them together make of
-// it.
+// tasks are validated in order. Links are checked against the outcome of all of them.
 func (b *checkpointBuild) tasks() {
 	moment := Moment{Now: b.stamp.Now, Agent: b.stamp.Agent}
 	links := &taskLinks{project: b.project}
@@ -262,7 +262,7 @@ func (b *checkpointBuild) task(at int, links *taskLinks) ([]Event, []error) {
 	return []Event{created}, nil
 }
 
-// handoff is judged AFTER the tasks: it may name those that were made just now.
+// handoff is validated AFTER the tasks, because it may name tasks of the same checkpoint.
 func (b *checkpointBuild) handoff() {
 	if b.command.Handoff == nil {
 		return

@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// Claim is an agent's lease of a task. It is over the moment it runs out, whoever looks.
+// Claim is an agent's lease of a task. It ends the moment it expires, by comparison alone.
 type Claim struct {
 	ID          id.ID `cbor:"1,keyasint"`
 	Agent       id.ID `cbor:"2,keyasint"`
@@ -48,13 +48,13 @@ func withHolder(holders []id.ID, agent id.ID) []id.ID {
 	return next[max(0, len(next)-taskHoldersMax):]
 }
 
-// ClaimProof is what a caller sends of the claim that it believes to hold; nil asks nothing.
+// ClaimProof identifies the claim that a caller believes to hold; nil checks nothing.
 type ClaimProof struct {
 	Claim *id.ID
 	Token *uint64
 }
 
-// require refuses a claim that is over or another's, where one was sent: CLAIM_LOST.
+// require returns CLAIM_LOST if a claim was given that has ended or belongs to another agent.
 func (proof ClaimProof) require(t *Task, agent id.ID) error {
 	if proof.Claim == nil && proof.Token == nil {
 		return nil
@@ -67,13 +67,14 @@ func (proof ClaimProof) require(t *Task, agent id.ID) error {
 }
 
 func errClaimLost(t *Task) error {
-	return fault.New(fault.ClaimLost, "The claim has run out, was given back, or is another's.").
+	return fault.New(fault.ClaimLost,
+		"The claim has expired, was released, or belongs to another agent.").
 		With("task_id", t.ID.Format(id.Task))
 }
 
 // errTaskClaimed names the holder by its ID and the end of its claim in Unix milliseconds.
 func errTaskClaimed(t *Task) error {
-	return fault.New(fault.TaskAlreadyClaimed, "Somebody holds a live claim of the task.").
+	return fault.New(fault.TaskAlreadyClaimed, "The task has a live claim.").
 		With("holder", t.Claim.Agent.Format(id.Agent)).With("expires_at", t.Claim.ExpiresAt)
 }
 
@@ -114,7 +115,7 @@ func requireClaimable(p *Project, t *Task) error {
 		for at, one := range unmet {
 			names[at] = one.Format(id.Task)
 		}
-		return fault.New(fault.DependenciesUnmet, "Tasks that this one depends on are not done.").
+		return fault.New(fault.DependenciesUnmet, "The task depends on tasks that are not done.").
 			With("unmet", names)
 	}
 	return nil
@@ -130,9 +131,10 @@ func decideClaim(p *Project, t *Task, stamp Stamp) Decision {
 
 // ClaimNext takes the open task that comes first among those that fit.
 type ClaimNext struct {
-	// Skills are what the caller can do: a task fits that asks for nothing else. Nil fits all.
+	// Skills are the skills of the caller: a task matches if it needs no others. Nil matches all
+	// tasks.
 	Skills []string
-	// Type is the task type asked for, empty for any.
+	// Type is the requested task type, empty for any.
 	Type string
 }
 
@@ -154,12 +156,12 @@ func (c *ClaimNext) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return best == nil
 	})
 	if best == nil {
-		return Decision{}, fault.New(fault.TaskNotFound, "No open task fits.")
+		return Decision{}, fault.New(fault.TaskNotFound, "No open task matches.")
 	}
 	return decideClaim(p, best, stamp), nil
 }
 
-// Fits reports whether a task asks for nothing that the caller did not name.
+// Fits reports whether the caller has all skills that a task needs.
 func (c *ClaimNext) Fits(t *Task) bool {
 	if c.Type != "" && t.Spec.Type != c.Type {
 		return false
@@ -201,7 +203,7 @@ type RenewClaim struct {
 	Proof ClaimProof
 }
 
-// Authorize takes whoever may see the project; Decide knows who holds the claim.
+// Authorize accepts every agent that may see the project; Decide checks the claim.
 func (c *RenewClaim) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errTaskNotFound())
 }
@@ -244,7 +246,7 @@ type ReleaseTask struct {
 	Proof ClaimProof
 }
 
-// Authorize takes whoever may see the project; Decide knows who holds the claim.
+// Authorize accepts every agent that may see the project; Decide checks the claim.
 func (c *ReleaseTask) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errTaskNotFound())
 }
@@ -277,8 +279,8 @@ func (e *TaskReleased) apply(p *Project, at Moment) {
 	p.touch(at, 0, e.Task)
 }
 
-// ExpireClaims notes the claims that have run out. Nothing waits for it: it is how those learn of
-// the end who were not looking.
+// ExpireClaims records the claims that have expired, so that watchers see the end of a claim. No
+// rule depends on it.
 type ExpireClaims struct{}
 
 // Authorize takes the service itself, which is no agent.
@@ -292,7 +294,7 @@ func (c *ExpireClaims) Authorize(p *Project, agent id.ID) error {
 // Decide has nothing to add to what Decide does before every command.
 func (c *ExpireClaims) Decide(*Project, Stamp) (Decision, error) { return Decision{}, nil }
 
-// TaskClaimExpired is the event of a claim that ran out, noted some time later.
+// TaskClaimExpired is the event of a claim that expired. It is recorded some time later.
 type TaskClaimExpired struct {
 	Task id.ID `cbor:"1,keyasint"`
 	// Agent held the claim with this token.
@@ -305,8 +307,8 @@ func (e *TaskClaimExpired) apply(p *Project, _ Moment) {
 	p.putTask(t.freed(t.Claim.ExpiresAt))
 }
 
-// Decide is the way of every command: claims that have run out are noted first, so that the
-// command meets the project as it reads, and an agent's first write opens its work session.
+// Decide runs every command: expired claims are recorded first, so that the command sees the
+// project as readers do, and the first write of an agent opens its work session.
 func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
 	p, expired := settled(p, stamp)
 	decision, err := command.Decide(p, stamp)
@@ -323,7 +325,7 @@ func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
 	return decision, nil
 }
 
-// settled is the project without claims that have run out, and the events that say so.
+// settled returns the project without expired claims, and the events that record their end.
 func settled(p *Project, stamp Stamp) (*Project, []Event) {
 	if p == nil {
 		return nil, nil

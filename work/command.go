@@ -58,8 +58,8 @@ func (s Stamp) ID(n uint16) id.ID {
 
 // Command is a wish of a caller. It must not modify the project, which is nil where there is none.
 type Command interface {
-	// Authorize says whether the caller may see the project and do this there at all. It is asked
-	// BEFORE a repeated request is answered from its stored result.
+	// Authorize reports whether the caller may see the project and do this there at all. It is
+	// called BEFORE a repeated request is answered from its stored result.
 	Authorize(p *Project, agent id.ID) error
 	// Decide turns the wish into events.
 	Decide(p *Project, stamp Stamp) (Decision, error)
@@ -72,14 +72,14 @@ type Decision struct {
 	// Blobs are contents that the events name.
 	Blobs  []Blob
 	Result Result
-	// Refusal answers the caller although the events stand: they note why it was refused. No result
-	// is kept for its key then.
+	// Refusal is returned to the caller although the events are stored; they record its reason. No
+	// result is stored for its key.
 	Refusal error
 }
 
 // Result names what a command made, for its answer.
 type Result struct {
-	// Created says that something new stands, as opposed to something replaced or unchanged.
+	// Created means that something new was created, as opposed to replaced or unchanged.
 	Created bool `cbor:"1,keyasint,omitempty"`
 	// Changeset is zero where none was published.
 	Changeset id.ID `cbor:"2,keyasint"`
@@ -100,7 +100,7 @@ type Idempotent struct {
 	Body []byte `cbor:"6,keyasint,omitempty"`
 }
 
-// Remember keeps the result of a key. Those that have run out by then leave: they stand in front.
+// Remember stores the result of a key and drops expired results, which are the oldest.
 func (p *Project) Remember(record Idempotent, now int64) {
 	for len(p.idempotent) > 0 && p.idempotent[0].ExpiresAt <= now {
 		p.idempotent = p.idempotent[1:]

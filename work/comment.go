@@ -19,7 +19,7 @@ type Comment struct {
 	Mentions []id.ID `cbor:"6,keyasint,omitempty"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"7,keyasint"`
-	// Deleted is zero for one that stands.
+	// Deleted is zero unless the comment was deleted.
 	Deleted Deletion `cbor:"30,keyasint,omitzero"`
 }
 
@@ -81,8 +81,8 @@ func (c *comments) replace(old, next *Comment) {
 // Comment finds a comment by ID.
 func (p *Project) Comment(wanted id.ID) (*Comment, bool) { return p.comments.get(wanted) }
 
-// Comments yields those of a discussion that are newer than one, the oldest first; the zero ID
-// stands for the start.
+// Comments yields the comments of a discussion after an ID, the oldest first. A zero ID yields all
+// of them.
 func (p *Project) Comments(discussion, after id.ID, yield func(*Comment) bool) {
 	if p.comments.of.tree == nil {
 		return
@@ -151,8 +151,8 @@ type AddComment struct {
 	Mentions []id.ID
 }
 
-// Authorize takes whoever may see the project, and contributors of a PRIVATE one. It refuses with
-// DISCUSSION_NOT_FOUND and ROLE_REQUIRED.
+// Authorize accepts every agent that may see the project, and only contributors of a PRIVATE one.
+// It returns DISCUSSION_NOT_FOUND and ROLE_REQUIRED.
 func (c *AddComment) Authorize(p *Project, agent id.ID) error {
 	return MayContribute.requireOr(p, agent, errDiscussionNotFound())
 }
@@ -209,8 +209,8 @@ func errDiscussionNotFound() error {
 	return fault.New(fault.DiscussionNotFound, "There is no such discussion.")
 }
 
-// CommentAdded is the event of a new comment. It bears whom it concerns, for those who are told of
-// it have nothing but the event.
+// CommentAdded is the event of a new comment. It contains the agents to notify, because
+// notifications are made from the event alone.
 type CommentAdded struct {
 	ID         id.ID   `cbor:"1,keyasint"`
 	Discussion id.ID   `cbor:"2,keyasint"`

@@ -97,8 +97,8 @@ func (p *Project) Contribution(wanted id.ID) (*Contribution, bool) {
 	return p.contributions.get(wanted)
 }
 
-// Contributions yields those that are older than one, the newest first; the zero ID stands for the
-// start.
+// Contributions yields the contributions before an ID, the newest first. A zero ID yields all of
+// them.
 func (p *Project) Contributions(before id.ID, yield func(*Contribution) bool) {
 	p.contributions.newest(before, yield)
 }
@@ -153,7 +153,7 @@ func (c *Contribution) decide(status ContributionStatus, note string, at Moment)
 	c.Conflicts = nil
 }
 
-// freeWorkspace gives the workspace of a contribution back to its author, unless it is over.
+// freeWorkspace returns the workspace of a contribution to its author, unless it has ended.
 func (p *Project) freeWorkspace(of *Contribution, at Moment) {
 	if w, ok := p.Workspace(of.Workspace); !ok || w.Status.Final() {
 		return
@@ -224,7 +224,7 @@ type ContributionSubmitted struct {
 	Workspace id.ID  `cbor:"2,keyasint"`
 	Revision  id.ID  `cbor:"3,keyasint"`
 	Summary   string `cbor:"4,keyasint"`
-	// Deciders are those who are asked for a review.
+	// Deciders are the agents that are asked for a review.
 	Deciders []id.ID `cbor:"5,keyasint,omitempty"`
 }
 
@@ -243,7 +243,7 @@ type AcceptContribution struct {
 	Revision     id.ID
 	// Message is that of the changeset; the summary of the revision where it is empty.
 	Message string
-	// Plan puts the revision onto the head; nil where it lies there.
+	// Plan merges the revision with the head; nil if the head is its base.
 	Plan *MergePlan
 }
 
@@ -271,7 +271,8 @@ func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	published, blobs, err := p.decidePublication(on, c.Plan)
 	if fault.CodeOf(err) == fault.NothingToSubmit {
-		err = fault.New(fault.NothingToSubmit, "The project has all of the contribution already.").
+		err = fault.New(fault.NothingToSubmit,
+			"The project already contains all changes of the contribution.").
 			With("contribution_id", contribution.ID.Format(id.Contribution))
 	}
 	if err != nil {
@@ -319,7 +320,7 @@ func (c *Contribution) conflicted(plan *MergePlan) Decision {
 	decision.Events = []Event{&ContributionConflicted{
 		Contribution: c.ID, Conflicts: plan.conflicts, Author: c.Author,
 	}}
-	// What the merge has joined besides is published by nobody.
+	// Operations that the merge added have no author.
 	for _, blob := range plan.Blobs {
 		if slices.ContainsFunc(plan.conflicts, func(c Conflict) bool {
 			return c.Marked == blob.Hash
@@ -391,7 +392,7 @@ func (c *RejectContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// ContributionRejected is the event of a contribution that was turned down; its workspace is over.
+// ContributionRejected is the event of a rejected contribution; it ends its workspace.
 type ContributionRejected struct {
 	Contribution id.ID  `cbor:"1,keyasint"`
 	Reason       string `cbor:"2,keyasint,omitempty"`
@@ -419,7 +420,7 @@ func (c *WithdrawContribution) Authorize(p *Project, agent id.ID) error {
 		return err
 	}
 	if contribution.Author != agent {
-		return fault.New(fault.Forbidden, "The contribution is another agent's.")
+		return fault.New(fault.Forbidden, "The contribution belongs to another agent.")
 	}
 	return MayContribute.Require(p, agent)
 }
@@ -441,8 +442,8 @@ func (c *WithdrawContribution) Decide(p *Project, stamp Stamp) (Decision, error)
 type ContributionWithdrawn struct {
 	Contribution id.ID  `cbor:"1,keyasint"`
 	Reason       string `cbor:"2,keyasint,omitempty"`
-	// Closes says that the workspace is over with it. In older events it is false: there the workspace
-	// goes on, and may be submitted as another contribution.
+	// Closes means that the workspace ends too. It is false in older events: there the workspace
+	// stays open and may be submitted as another contribution.
 	Closes bool `cbor:"30,keyasint,omitempty"`
 }
 

@@ -21,9 +21,9 @@ type Credit struct {
 	Origin *CreditOrigin `cbor:"7,keyasint,omitempty"`
 }
 
-// CreditOrigin is what a bundle says of a credit. Nobody vouches for it.
+// CreditOrigin is a credit as a bundle gives it. It is not verified.
 type CreditOrigin struct {
-	// Project, Contribution and Changeset are zero where the bundle does not tell them.
+	// Project, Contribution and Changeset are zero if the bundle does not contain them.
 	Project      id.ID          `cbor:"1,keyasint,omitzero"`
 	Contribution id.ID          `cbor:"2,keyasint,omitzero"`
 	Changeset    id.ID          `cbor:"3,keyasint,omitzero"`
@@ -202,8 +202,8 @@ func (p *Project) owedForBundled(step *Changeset, origin *Origin, o *owed) {
 	}
 }
 
-// owedForInherited is what the first changeset of a bundle stands for: all that its project had
-// inherited, and where the history was left behind all imports in it.
+// owedForInherited adds what the first changeset of a bundle represents: all that its project had
+// inherited and, without the history, all imports in it.
 func (p *Project) owedForInherited(o *owed) {
 	o.credit(p.bundled.Credits...)
 	o.nameAll(p.bundled.Authors)

@@ -8,7 +8,7 @@ import (
 	"pws/internal/id"
 )
 
-// MatterType is the kind of a thing that a discussion is about.
+// MatterType is the type of the entity that a discussion is about.
 type MatterType uint8
 
 // The types of matters. A file is named by its path, everything else by its ID.
@@ -34,8 +34,8 @@ func ParseMatterType(name string) MatterType {
 	return MatterType(max(0, slices.Index(matterTypeNames[:], name)))
 }
 
-// matterKinds are by type the prefixes of the IDs, and what a caller hears of a thing that the
-// project does not have.
+// matterKinds has for each type the prefix of the IDs and the error for an entity that the project
+// does not have.
 var matterKinds = [...]struct {
 	prefix  id.Prefix
 	missing fault.Code
@@ -65,7 +65,7 @@ func (m *Matter) sound() bool {
 	return m.Type <= MatterFile && (m.Type == MatterFile) == (m.Path != "")
 }
 
-// In reports whether a project has, or is, the thing. A file has to stand at the head.
+// In reports whether a project has, or is, the entity. A file must exist at the head.
 func (m *Matter) In(p *Project) (has bool) {
 	switch m.Type {
 	case 0:
@@ -84,11 +84,11 @@ func (m *Matter) In(p *Project) (has bool) {
 
 func (m *Matter) errMissing() error {
 	return fault.New(matterKinds[m.Type].missing,
-		"The project has no such thing to be discussed.")
+		"The project has no such entity to discuss.")
 }
 
-// Discussion is a question or a thought about a project, or about a thing in it. Its text never
-// changes until it is deleted; comments on it are kept apart.
+// Discussion is a question or a thought about a project, or about an entity in it. Its text never
+// changes until it is deleted; its comments are stored separately.
 type Discussion struct {
 	ID      id.ID  `cbor:"1,keyasint"`
 	Author  id.ID  `cbor:"2,keyasint"`
@@ -101,11 +101,11 @@ type Discussion struct {
 	CreatedAt int64 `cbor:"7,keyasint"`
 
 	Status DiscussionStatus `cbor:"30,keyasint,omitempty"`
-	// ChangedBy has set the status last, at ChangedAt (Unix milliseconds); both are zero while nobody
-	// has.
+	// ChangedBy is the agent that last set the status, and ChangedAt the time in Unix milliseconds;
+	// both are zero if the status was never set.
 	ChangedBy id.ID `cbor:"31,keyasint,omitzero"`
 	ChangedAt int64 `cbor:"32,keyasint,omitempty"`
-	// Deleted is zero for one that stands.
+	// Deleted is zero unless the discussion was deleted.
 	Deleted Deletion `cbor:"33,keyasint,omitzero"`
 }
 
@@ -123,8 +123,7 @@ func (d *Discussion) sound() bool {
 // Discussion finds a discussion by ID.
 func (p *Project) Discussion(wanted id.ID) (*Discussion, bool) { return p.discussions.get(wanted) }
 
-// Discussions yields those that are older than one, the newest first; the zero ID stands for the
-// start.
+// Discussions yields the discussions before an ID, the newest first. A zero ID yields all of them.
 func (p *Project) Discussions(before id.ID, yield func(*Discussion) bool) {
 	p.discussions.newest(before, yield)
 }
@@ -138,7 +137,7 @@ type CreateDiscussion struct {
 	Mentions []id.ID
 }
 
-// Authorize takes whoever may see the project, and contributors of a PRIVATE one.
+// Authorize accepts every agent that may see the project, and only contributors of a PRIVATE one.
 func (c *CreateDiscussion) Authorize(p *Project, agent id.ID) error {
 	return MayContribute.Require(p, agent)
 }

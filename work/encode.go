@@ -53,7 +53,7 @@ func count(present ...bool) (n uint64) {
 	return n
 }
 
-// plain reports whether the texts are UTF-8, which alone may stand in a text of CBOR.
+// plain reports whether the texts are UTF-8, as a CBOR text must be.
 func (e *ChangesetPublished) plain() bool {
 	if !utf8.ValidString(e.Message) {
 		return false

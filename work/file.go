@@ -10,8 +10,8 @@ import (
 	"pws/work/path"
 )
 
-// File is one path with all that ever stood there. Files are copied when they change; the versions
-// of an older copy stay what they were, since a newer one only writes behind them.
+// File is one path with all its versions. Files are copied when they change. The versions of an
+// older copy stay unchanged, because a newer copy only appends.
 type File struct {
 	// Path is shared by all operations on it.
 	Path     *string
@@ -22,7 +22,7 @@ type File struct {
 
 // version is what one operation left at a path: a content, or nothing.
 type version struct {
-	// sequence is the changeset's; several versions of one changeset stand in order.
+	// sequence is that of the changeset; several versions of one changeset are in order.
 	sequence uint32
 	// created is the sequence that began the life of the file which this version belongs to.
 	created uint32
@@ -35,7 +35,7 @@ func (o *Op) leaves(path string) bool { return o.Action != Delete && *o.Path == 
 // last is the newest version.
 func (f *File) last() version { return f.versions[len(f.versions)-1] }
 
-// at finds the version in force after a changeset; false where nothing stood.
+// at returns the version after a changeset, false if there was no file.
 func (f *File) at(sequence uint32) (version, bool) {
 	behind := f.behind(sequence)
 	if behind == 0 || !f.versions[behind-1].op.leaves(*f.Path) {
@@ -93,7 +93,7 @@ func (p *Project) Files(from string, yield func(FileInfo) bool) {
 	p.live.Ascend(from, func(_ string, f *File) bool { return yield(p.info(f, f.last())) })
 }
 
-// FileAt is the file at a path as it stood after a changeset.
+// FileAt returns the file at a path after a changeset.
 func (p *Project) FileAt(path string, at *Changeset) (FileInfo, bool) {
 	for _, tree := range []*btree.Map[string, *File]{&p.live, &p.gone} {
 		if f, ok := tree.Get(path); ok {
@@ -107,8 +107,8 @@ func (p *Project) FileAt(path string, at *Changeset) (FileInfo, bool) {
 	return FileInfo{}, false
 }
 
-// FilesAt yields the files as they stood after a changeset, in the order of their path bytes. It
-// looks at each path that ever existed and replays nothing.
+// FilesAt yields the files after a changeset, in the order of their path bytes. It visits each path
+// that ever existed and replays nothing.
 func (p *Project) FilesAt(at *Changeset, from string, yield func(FileInfo) bool) {
 	p.versionsAt(at, from, func(f *File, v version) bool { return yield(p.info(f, v)) })
 }
@@ -135,7 +135,7 @@ type PutFile struct {
 	Blob        Blob
 	ContentType string
 	Message     string
-	// Match is asked with the file at that moment, nil where none stands; nil asks nothing. It
+	// Match is called with the current file, nil if there is none; a nil Match checks nothing. It
 	// returns PRECONDITION_FAILED.
 	Match func(current *FileInfo) error
 }
@@ -192,7 +192,7 @@ func (p *Project) requireRoom(path string) error {
 	return nil
 }
 
-// conflictIn finds a file that stands where the path needs a folder, or below the path itself.
+// conflictIn finds a file where the path needs a folder, or below the path itself.
 func conflictIn(tree *btree.Map[string, *File], path string) (string, bool) {
 	for at := range len(path) {
 		if path[at] == '/' {
@@ -213,16 +213,17 @@ func conflictIn(tree *btree.Map[string, *File], path string) (string, bool) {
 }
 
 func errPathConflict(path, other string) error {
-	return fault.New(fault.PathConflict, "A file would stand where a folder is, or the reverse.").
+	return fault.New(fault.PathConflict, "A path would be both a file and a folder.").
 		With("path", path).With("conflicting_path", other)
 }
 
 func errFileLimitReached() error {
-	return fault.New(fault.FileLimitReached, "The project holds as many files as it may.").
+	return fault.New(fault.FileLimitReached, "The project has the maximum number of files.").
 		With("limit", FilesMax)
 }
 
-// match asks a condition with what stands, or with nil where nothing does; nil asks nothing.
+// match calls a condition with the current value, nil if there is none; a nil condition checks
+// nothing.
 func match[T any](condition func(*T) error, current T, exists bool) error {
 	if condition == nil {
 		return nil
@@ -271,7 +272,7 @@ func errFileNotFound(path string) error {
 	return fault.New(fault.FileNotFound, "There is no file at this path.").With("path", path)
 }
 
-// LanguageOf is the language that the path of a file tells, empty where it tells none.
+// LanguageOf returns the language of a file by its path, empty if unknown.
 func LanguageOf(file string) string { return path.LanguageOf(file) }
 
 // IsLanguage reports whether a word is the lower-case name of a language that LanguageOf knows.

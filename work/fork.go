@@ -34,8 +34,8 @@ func (p *Project) ForkedFrom() (*Fork, bool) { return p.saved.Fork, p.saved.Fork
 // Tree is the tree of the first changeset of a fork; nil in a state that was read for listings.
 func (f *Fork) Tree() *Tree { return f.tree }
 
-// ForkProject makes a project that begins with a tree of another one. That the caller may reuse
-// that one was asked of its published view before.
+// ForkProject makes a project that begins with a tree of another one. The caller has checked the
+// permission to reuse it on its published view.
 type ForkProject struct {
 	ID    id.ID
 	About About

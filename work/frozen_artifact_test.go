@@ -59,7 +59,7 @@ var frozenCredits = []work.Credit{
 	{Project: agent("project"), Contribution: agent("other"), Author: agent("bob")},
 }
 
-// frozenArtifacts is what the frozen snapshot with artifacts was made of: one that the project offers,
+// frozenArtifacts is what the frozen snapshot with artifacts was made of: one of the project,
 // and two imports.
 func frozenArtifacts(t *testing.T) *world {
 	w := newWorld()

@@ -15,7 +15,7 @@ type Note struct {
 	Reasoned bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Continuation is what one agent tells those who come after it.
+// Continuation is what an agent leaves for the agents after it.
 type Continuation struct {
 	Summary          string   `cbor:"1,keyasint,omitempty"`
 	CompletedWork    []string `cbor:"2,keyasint,omitempty"`
@@ -101,7 +101,7 @@ func (p *Project) Handoff(wanted id.ID) (*Handoff, bool) {
 // CreateHandoff leaves a handoff.
 type CreateHandoff struct{ Continuation Continuation }
 
-// Authorize takes whoever may see the project; Decide knows who holds a claim.
+// Authorize accepts every agent that may see the project; Decide checks the claim.
 func (c *CreateHandoff) Authorize(p *Project, agent id.ID) error {
 	return MayRead.Require(p, agent)
 }
@@ -125,8 +125,8 @@ func (c *CreateHandoff) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// decideHandoff refuses with QUOTA_EXCEEDED and VALIDATION_FAILED; the field says where the body
-// stands in the request. The ID is the nth of the stamp.
+// decideHandoff returns QUOTA_EXCEEDED and VALIDATION_FAILED; field is the place of the body in the
+// request. The ID is the nth of the stamp.
 func decideHandoff(
 	p *Project, body *Continuation, stamp Stamp, nth uint16, field string,
 ) (*HandoffCreated, error) {

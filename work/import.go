@@ -12,8 +12,8 @@ import (
 // keeps whom the files are owed to and under which license, whatever becomes of the source.
 type Import struct {
 	ID id.ID `cbor:"1,keyasint"`
-	// Artifact, Source and SourceChangeset are of the project that was taken from. They are zero where
-	// a bundle tells of the import and not of them.
+	// Artifact, Source and SourceChangeset are of the source project. They are zero if the import
+	// is known from a bundle that does not contain them.
 	Artifact        id.ID `cbor:"2,keyasint"`
 	Source          id.ID `cbor:"3,keyasint"`
 	SourceChangeset id.ID `cbor:"4,keyasint"`
@@ -56,8 +56,7 @@ func (i *Import) bytes() int { return len(i.Prefix) + len(i.Name) + len(i.Licens
 // Import finds an import by ID.
 func (p *Project) Import(wanted id.ID) (*Import, bool) { return p.imports.get(wanted) }
 
-// Imports yields what a project took in that is older than an import, the newest first; the zero ID
-// stands for the start.
+// Imports yields the imports before an ID, the newest first. A zero ID yields all of them.
 func (p *Project) Imports(before id.ID, yield func(*Import) bool) {
 	p.imports.newest(before, yield)
 }
@@ -102,15 +101,15 @@ type ImportSource struct {
 	Omitted        Omitted
 }
 
-// ImportSource reads an artifact for an agent that imports it. ARTIFACT_NOT_FOUND: the agent may not
-// see the project. REUSE_NOT_PERMITTED: by the policy of the project or of the artifact.
+// ImportSource reads an artifact for an agent that imports it. ARTIFACT_NOT_FOUND: the agent may
+// not see the project. REUSE_NOT_PERMITTED: by the policy of the project or of the artifact.
 func (p *Project) ImportSource(a *Artifact, agent id.ID) (*ImportSource, error) {
 	if err := MayReuse.requireOr(p, agent, EntityArtifact.Missing()); err != nil {
 		return nil, err
 	}
 	if a.Reuse != AllowReuse {
 		return nil, fault.New(fault.ReuseNotPermitted,
-			"The artifact may be referred to, and not copied.").
+			"The artifact may be referenced but not copied.").
 			With("reuse_policy", a.Reuse.String())
 	}
 	source := &ImportSource{
@@ -128,15 +127,15 @@ func (p *Project) ImportSource(a *Artifact, agent id.ID) (*ImportSource, error) 
 
 // ImportArtifact brings the files of an artifact into a project, as one changeset.
 type ImportArtifact struct {
-	// Offer was read from the source when the request came. It is nil with a Refusal, the error of an
-	// artifact that is not there for the caller; a repeat of a key is answered nevertheless.
+	// Offer was read from the source when the request came. It is nil with a Refusal, the error of
+	// an artifact that is not there for the caller; a repeat of a key is answered nevertheless.
 	Source  *ImportSource
 	Refusal error
 	// Prefix is a canonical path, or empty for the root.
 	Prefix string
 	// Base is nil for whatever the head is.
 	Base *id.ID
-	// Replace puts the files in the place of others that stand at their paths.
+	// Replace lets the files replace others at their paths.
 	Replace bool
 }
 
@@ -188,7 +187,7 @@ func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// targets are the paths at which the files will stand: INVALID_PATH.
+// targets returns the paths of the files after the import: INVALID_PATH.
 func (c *ImportArtifact) targets() ([]string, error) {
 	targets := make([]string, len(c.Source.Files))
 	for at := range c.Source.Files {
@@ -205,9 +204,9 @@ func (c *ImportArtifact) targets() ([]string, error) {
 	return targets, nil
 }
 
-// operations are what the import changes; a file that stands there already is left alone. Without
-// Replace it refuses to change others, and an import of nothing new: FILE_EXISTS. It refuses too
-// with PATH_CONFLICT and FILE_LIMIT_REACHED.
+// operations returns the changes of the import. Files that already exist with the same content are
+// skipped. Without Replace it returns FILE_EXISTS for other content, and for an import without
+// changes. It also returns PATH_CONFLICT and FILE_LIMIT_REACHED.
 func (c *ImportArtifact) operations(p *Project, targets []string) (ops []OpRecord, err error) {
 	var others, conflicts []string
 	files := p.live.Len()
@@ -236,7 +235,7 @@ func (c *ImportArtifact) operations(p *Project, targets []string) (ops []OpRecor
 	}
 	switch {
 	case len(others) > 0 && !c.Replace:
-		return nil, fault.New(fault.FileExists, "Files stand at these paths already.").
+		return nil, fault.New(fault.FileExists, "There are already files at these paths.").
 			With("path", others[0]).
 			With("paths", slices.Clone(others[:min(len(others), ChangedPathsMax)]))
 	case len(conflicts) > 0:
@@ -258,7 +257,7 @@ func (p *Project) requireImportRoom(next *ArtifactImported) error {
 	return p.requireTextRoom(next.record(Moment{}).bytes())
 }
 
-// ArtifactImported is the event of an import; its changeset stands in front of it.
+// ArtifactImported is the event of an import. The event of its changeset precedes it.
 type ArtifactImported struct {
 	ID              id.ID    `cbor:"1,keyasint"`
 	Artifact        id.ID    `cbor:"2,keyasint"`

@@ -7,8 +7,8 @@ import (
 	"pws/internal/id"
 )
 
-// Origin is what a bundle says of where a record comes from. Nobody vouches for it: the author of
-// record is the agent that brought the bundle in.
+// Origin is where a record comes from, as a bundle gives it. It is not verified: the author of
+// record is the agent that imported the bundle.
 type Origin struct {
 	// ID and Agent are those of another project, or of another service.
 	ID     id.ID  `cbor:"1,keyasint,omitzero"`
@@ -22,8 +22,8 @@ type Origin struct {
 
 func (o *Origin) agent() BundledAgent { return BundledAgent{Agent: o.Agent, Handle: o.Handle} }
 
-// Imported is what a project keeps of the bundle that it was made of: the origins of the records
-// that came with it, in the order of the records. Later records stand behind them.
+// Imported is what a project keeps of the bundle that it was made from: the origins of the imported
+// records, in the order of the records. Later records have none.
 type Imported struct {
 	// Project is about the project itself: its ID, its owner and its beginning.
 	Project Origin `cbor:"1,keyasint"`
@@ -33,9 +33,9 @@ type Imported struct {
 	// none.
 	ForkedFrom id.ID `cbor:"3,keyasint,omitzero"`
 	ForkedAt   id.ID `cbor:"4,keyasint,omitzero"`
-	// State is who wrote the state that came along.
+	// State is the origin of the imported state.
 	State Origin `cbor:"5,keyasint"`
-	// Whole says that the history came along; else its head stands for all of it.
+	// Whole means that the history was imported; otherwise the head represents all of it.
 	Whole         bool     `cbor:"6,keyasint,omitempty"`
 	Changesets    []Origin `cbor:"7,keyasint,omitempty"`
 	Handoffs      []Origin `cbor:"8,keyasint,omitempty"`
@@ -46,8 +46,8 @@ type Imported struct {
 	Comments      []Origin `cbor:"13,keyasint,omitempty"`
 
 	Contributions []ContributionOrigin `cbor:"14,keyasint,omitempty"`
-	// Credits and Authors are those of what did not come along itself: of the history where its head
-	// stands for it, and of what that had been forked from.
+	// Credits and Authors are those of parts that were not imported: of the history if only its
+	// head was, and of the projects that it was forked from.
 	Credits []Credit        `cbor:"15,keyasint,omitempty"`
 	Authors []BundledAuthor `cbor:"16,keyasint,omitempty"`
 
@@ -122,7 +122,7 @@ func (p *Project) ContributionOrigin(c *Contribution) *ContributionOrigin {
 	return originAt(p.bundle().Contributions, nth)
 }
 
-// noBundle stands for the bundle of a project that came with none.
+// noBundle is returned for a project that was not made from a bundle.
 var noBundle Imported
 
 func (p *Project) bundle() *Imported {

@@ -53,7 +53,7 @@ const (
 	ReviewsMax         = 100
 	ReviewTextBytesMax = 1 << 20
 
-	// DiscussionsMax and CommentsMax count what members wrote and nobody has deleted.
+	// DiscussionsMax and CommentsMax count what members wrote and what was not deleted.
 	DiscussionsMax = 10_000
 	CommentsMax    = 50_000
 	// TitleCharsMax bounds the title of a discussion, BodyCharsMax what it or a comment says.

@@ -8,12 +8,13 @@ import (
 
 // FileOrigin is a project that files came from, and the license under which it offered them.
 type FileOrigin struct {
-	// Project decides who may know of the origin: for what a bundle tells, the one that took it in.
+	// Project controls who may see the origin; for origins from a bundle, it is the project that
+	// imported the bundle.
 	Project id.ID  `cbor:"1,keyasint"`
 	License string `cbor:"2,keyasint"`
-	// Bundled is the project that a bundle names in its place, zero where the bundle does not tell.
+	// Bundled is the project as a bundle names it, zero if the bundle does not.
 	Bundled id.ID `cbor:"3,keyasint,omitzero"`
-	// FromBundle says that a bundle alone tells of the origin.
+	// FromBundle means that the origin is known from a bundle only.
 	FromBundle bool `cbor:"4,keyasint,omitempty"`
 }
 
@@ -167,7 +168,7 @@ func (p *Project) lineage(file *FileInfo, most int, visit func(step *Changeset))
 	return false
 }
 
-// everAt finds a path at which a file stands or once stood.
+// everAt finds a path at which a file exists or existed.
 func (p *Project) everAt(path string) *File {
 	if f, ok := p.live.Get(path); ok {
 		return f

@@ -84,7 +84,7 @@ func (p *Project) requireTextRoom(more int) error {
 }
 
 func errQuota(quota string, limit int) *fault.Error {
-	return fault.New(fault.QuotaExceeded, "The project holds as much of this as it may.").
+	return fault.New(fault.QuotaExceeded, "The project has reached this quota.").
 		With("quota", quota).With("limit", limit)
 }
 
@@ -93,7 +93,7 @@ func indexed(field string, at int) string { return field + "[" + strconv.Itoa(at
 // requireActive refuses changes of an archived project: PROJECT_ARCHIVED.
 func requireActive(p *Project) error {
 	if p.Status == Archived {
-		return fault.New(fault.ProjectArchived, "The project is archived and takes no changes.")
+		return fault.New(fault.ProjectArchived, "The project is archived and does not accept changes.")
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (c *AddMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 		})
 	}
 	if member, ok := p.Member(c.Agent); ok {
-		return Decision{}, fault.New(fault.MemberExists, "The agent is a member already.").
+		return Decision{}, fault.New(fault.MemberExists, "The agent is already a member.").
 			With("role", member.Role.String())
 	}
 	if len(p.saved.Members) >= MembersMax {

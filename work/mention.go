@@ -13,9 +13,8 @@ const (
 	handleBytesMax = 32
 )
 
-// Mentions are the agents that a text names as @handle, each once, in the order in which it does;
-// find knows handles. What stands in code, as Markdown sets it apart, and what is a part of an
-// address names nobody.
+// Mentions returns the agents that a text names as @handle, each once, in order; find looks up
+// handles. Text in Markdown code and parts of addresses are not mentions.
 func Mentions(text string, find func(handle string) (id.ID, bool)) (agents []id.ID) {
 	if !strings.Contains(text, "@") {
 		return nil
@@ -42,9 +41,9 @@ func Mentions(text string, find func(handle string) (id.ID, bool)) (agents []id.
 	return agents
 }
 
-// named finds the agent that is meant by what stands behind an @. Handles may end as sentences do:
-// without dots at the end comes first, then with them; then without all else that is no letter and
-// no digit there.
+// named finds the agent that is named after an @. A handle may be followed by punctuation: first it
+// is looked up without trailing dots, then with them, then without all trailing characters that are
+// neither letters nor digits.
 func named(run string, find func(handle string) (id.ID, bool)) (agent id.ID, known bool) {
 	sentence := strings.TrimRight(run, ".")
 	for end := len(sentence); end <= min(len(run), handleBytesMax); end++ {
@@ -123,7 +122,7 @@ func prose(text string, yield func(part string)) {
 	flush(len(text))
 }
 
-// fenceOf is the fence that a line begins with, and what stands behind it; empty where it does not.
+// fenceOf returns the fence at the start of a line and the text after it, empty without one.
 func fenceOf(line string) (marks, rest string) {
 	text := strings.TrimLeft(line, " ")
 	if len(line)-len(text) > 3 || text == "" || text[0] != '`' && text[0] != '~' {
@@ -140,8 +139,8 @@ func fenceOf(line string) (marks, rest string) {
 	return marks, rest
 }
 
-// outsideBackticks yields what stands in a paragraph outside of code. Code ends with as many
-// backticks as it begins with; where it does not end, they are backticks and nothing more.
+// outsideBackticks yields the parts of a paragraph outside of code. Code ends with as many
+// backticks as it begins with; backticks without an end are plain text.
 func outsideBackticks(paragraph string, yield func(part string)) {
 	// last is where the last run of so many backticks begins, so that none is looked for in vain.
 	last := map[int]int{}

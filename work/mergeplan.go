@@ -72,7 +72,8 @@ func (m *MergePlan) concerns(path string) bool {
 	return at+below < len(m.touched) && strings.HasPrefix(m.touched[at+below], path+"/")
 }
 
-// decide is the event that puts a workspace onto the head, none where it lies there: Stale.
+// decide returns the event that merges a workspace with the head, nil if the head is its base:
+// Stale.
 func (m *MergePlan) decide(p *Project, w *Workspace) (Decision, error) {
 	onto := p.Head().ID
 	if w.Base == onto {
@@ -143,10 +144,10 @@ func (e *WorkspaceRefreshed) apply(p *Project, at Moment) {
 	})
 }
 
-// PlanMerge merges a workspace with what was published since its base: file by file, renames of
-// either side followed, and then line by line. What both sides changed in ways that contradict each
-// other becomes a conflict, and stays as the workspace has it. It is nil where the workspace lies
-// on the head. The error is that of read, which gives contents.
+// PlanMerge merges a workspace with what was published since its base: file by file, following
+// renames of either side, and then line by line. Changes of both sides that contradict each other
+// become a conflict and stay as in the workspace. It returns nil if the workspace is based on the
+// head. The error is that of read, which returns contents.
 func (p *Project) PlanMerge(
 	w *Workspace, read func(Hash) ([]byte, error),
 ) (*MergePlan, error) {
@@ -205,8 +206,8 @@ type treeMerge struct {
 type mergeItem struct {
 	// ours is the file, nil where the workspace deleted it.
 	ours *Overlaid
-	// from is where it stands at the base, empty for a new one; at is where the head has it, empty
-	// where it has not.
+	// from is the path at the base, empty for a new file; at is the path at the head, empty if the
+	// head does not have it.
 	from, at string
 	// path is where the merge puts it.
 	path string
@@ -218,7 +219,7 @@ func (m *treeMerge) gather() {
 	p, files := m.project, m.workspace.Files
 	for at := range files {
 		one := &files[at]
-		// left says that the file which stood here at the base stands nowhere else now.
+		// left means that the file at this path of the base has no other path now.
 		left := p.fileStateAt(one.Path, m.base) != nil && movedTo(files, one.Path) == ""
 		item := mergeItem{ours: one, from: one.From, path: one.Path}
 		switch {
@@ -234,7 +235,7 @@ func (m *treeMerge) gather() {
 			}
 		default:
 			if overlaidAt(files, one.From) == nil {
-				// Its source stands in the workspace as it does at the base: this one is a new file.
+				// Its source exists in the workspace as at the base, so this is a new file.
 				item.from = ""
 			}
 			if left {
@@ -344,7 +345,7 @@ func (m *treeMerge) touch() {
 	})
 }
 
-// folders finds files that would stand where the other side has a folder, or the reverse.
+// folders finds files at paths where the other side has a folder, or the reverse.
 func (m *treeMerge) folders(files []Overlaid) {
 	for at := range files {
 		one := &files[at]
@@ -371,8 +372,8 @@ func (m *treeMerge) disputed(path string) bool {
 // file is written.
 func (m *treeMerge) known(path string) *Conflict { return m.workspace.conflict(path) }
 
-// ancestor is what both sides of an item began with: that of the base, or of a conflict that stands
-// from an earlier merge.
+// ancestor returns the common ancestor of both sides of an item: from the base, or from an
+// unresolved conflict of an earlier merge.
 func (m *treeMerge) ancestor(item *mergeItem, path string) *fileState {
 	if known := m.known(path); known != nil {
 		if known.Base == (Hash{}) {
@@ -430,7 +431,7 @@ func (m *treeMerge) dispute(c Conflict, marked []byte) {
 	m.plan.conflicts = append(m.plan.conflicts, c)
 }
 
-// file merges a file that stands in the workspace.
+// file merges a file that exists in the workspace.
 func (m *treeMerge) file(item *mergeItem) (Overlaid, error) {
 	next := *item.ours
 	next.Path, next.From = item.path, item.at
@@ -499,8 +500,8 @@ func (m *treeMerge) contradictKnown(
 	return m.contradict(item, kind, before, ours, theirs)
 }
 
-// contradict adds a conflict of contents with the text of both. Where the path of the workspace has
-// another one already, it is told where the project has the file.
+// contradict adds a conflict of contents with the text of both sides. If the path in the workspace
+// already has a conflict, the path at the head is used.
 func (m *treeMerge) contradict(
 	item *mergeItem, kind ConflictKind, before, ours, theirs *fileState,
 ) error {

@@ -47,7 +47,7 @@ func (d *Discussion) requireOpen() error {
 	} else if d.Status == DiscussionOpen {
 		return nil
 	}
-	return fault.New(fault.DiscussionClosed, "The discussion takes no more comments.").
+	return fault.New(fault.DiscussionClosed, "The discussion does not accept comments.").
 		With("status", status)
 }
 
@@ -84,8 +84,8 @@ func authorizeDiscussion(p *Project, discussion, agent id.ID) error {
 	return p.moderates(d.Author, agent, errDiscussionNotFound())
 }
 
-// Decide refuses with DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED, with DISCUSSION_CLOSED for one that
-// was deleted, and with ROLE_REQUIRED for the author of one that somebody else has locked.
+// Decide returns DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED, DISCUSSION_CLOSED for a deleted
+// discussion, and ROLE_REQUIRED for an author whose discussion another agent has locked.
 func (c *SetDiscussion) Decide(p *Project, stamp Stamp) (Decision, error) {
 	d, ok := p.Discussion(c.Discussion)
 	if !ok {

@@ -15,7 +15,7 @@ func settledOver(p *Project, base *Changeset, files []Overlaid) []Overlaid {
 	})
 }
 
-// fileStateAt is what stood at a path after a changeset, nil for nothing.
+// fileStateAt returns the file at a path after a changeset, nil if there is none.
 func (p *Project) fileStateAt(path string, at *Changeset) *fileState {
 	info, existed := p.FileAt(path, at)
 	if !existed || path == "" {
@@ -24,8 +24,8 @@ func (p *Project) fileStateAt(path string, at *Changeset) *fileState {
 	return &fileState{blob: info.Blob, size: info.Size, contentType: info.ContentType}
 }
 
-// originIn is where the file that an overlay has at a path, or would get there, stands at the base;
-// empty for one that is new.
+// originIn returns the path at the base of the file that an overlay has at a path, or would get
+// there; empty for a new file.
 func (p *Project) originIn(base *Changeset, files []Overlaid, path string) string {
 	if one := overlaidAt(files, path); one != nil && one.exists() {
 		return one.From
@@ -46,14 +46,14 @@ func movedTo(files []Overlaid, from string) string {
 	return ""
 }
 
-// hasRoom reports whether an overlay has no more files than a project may.
+// hasRoom reports whether an overlay is within the file limit of a project.
 func (p *Project) hasRoom(base *Changeset, files []Overlaid) bool {
-	// There are no more than paths that ever stood. So hardly any project has to be walked.
+	// The number of paths that ever existed is an upper bound, so few projects need a full count.
 	most := p.live.Len() + p.gone.Len() + len(files)
 	return most <= FilesMax || p.countOver(base, files) <= FilesMax
 }
 
-// countOver is how many files stand in an overlay.
+// countOver counts the files of an overlay.
 func (p *Project) countOver(base *Changeset, files []Overlaid) (count int) {
 	if base == p.Head() {
 		count = p.live.Len()
@@ -71,7 +71,7 @@ func (p *Project) countOver(base *Changeset, files []Overlaid) (count int) {
 	return count
 }
 
-// conflictOver finds a file of an overlay that stands where the path needs a folder, or below it.
+// conflictOver finds a file of an overlay where the path needs a folder, or below it.
 func (p *Project) conflictOver(base *Changeset, files []Overlaid, path string) (string, bool) {
 	exists := func(path string) bool {
 		if one := overlaidAt(files, path); one != nil {
@@ -95,10 +95,10 @@ func (p *Project) conflictOver(base *Changeset, files []Overlaid, path string) (
 	return below, below != ""
 }
 
-// netOperations are the steps from a changeset to an overlay, in an order in which they can be
-// published: what goes away first, then renames, each behind the one that makes room for it. A
-// rename is told as one where its source went away or was itself taken by a rename, and where its
-// target was free or was itself renamed away. A ring of renames is told as changed contents.
+// netOperations returns the operations from a changeset to an overlay, in an order in which they
+// can be published: deletions first, then renames, each after the one that makes room for it. A
+// move is a RENAME if its source was deleted or was itself taken by a rename, and if its target was
+// free or was itself renamed away. A cycle of renames becomes MODIFY operations.
 func (p *Project) netOperations(base *Changeset, files []Overlaid) (ops []OpRecord) {
 	renames, sources := p.netRenames(base, files)
 	var rest []OpRecord
@@ -138,8 +138,7 @@ func (o *Overlaid) operation(action Action, from string) OpRecord {
 	}
 }
 
-// netRenames are the sources of those files that will be told as renamed, by their paths, and the
-// reverse.
+// netRenames maps the paths of renamed files to their sources, and the reverse.
 func (p *Project) netRenames(
 	base *Changeset, files []Overlaid,
 ) (renames, sources map[string]string) {

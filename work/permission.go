@@ -8,13 +8,13 @@ import (
 // Permission is something that not every caller may do in every project.
 type Permission uint8
 
-// The permissions. What the author of a thing may do with it, and what a claim allows for its own
-// task, is a rule of that thing.
+// The permissions. What an author may do with its own record, and what a claim allows for its task,
+// is decided by the rules of that record.
 const (
 	// MayRead is knowing of the project, and of all that is in it.
 	MayRead Permission = iota
-	// MayWriteFiles is publishing changesets, by whatever way, and saying what the project offers,
-	// takes in, and how it stands to others.
+	// MayWriteFiles allows publishing changesets by any means, and changing artifacts, imports and
+	// relations.
 	MayWriteFiles
 	// MayAdminister is changing the record of the project and its members.
 	MayAdminister
@@ -29,7 +29,7 @@ const (
 	// MayContribute is opening workspaces, submitting, reviewing, vouching, and taking part in
 	// discussions.
 	MayContribute
-	// MayWatch is being told of what happens.
+	// MayWatch allows receiving the activity of a project.
 	MayWatch
 	// MayReadWorkspaces is reading those of others.
 	MayReadWorkspaces
@@ -53,13 +53,13 @@ type grant struct {
 	community bool
 	// holders takes agents that hold a live claim in the project.
 	holders bool
-	// reuse takes nobody where the reuse policy is REFERENCE_ONLY, except for members where that says
-	// so.
+	// reuse accepts nobody if the reuse policy is REFERENCE_ONLY, except for members if the
+	// permission allows them.
 	reuse, exceptMembers bool
 }
 
-// grants is the one place that says who may do what. The order in which it is asked is that of
-// every command: first whether the caller may know of the project at all.
+// grants is the only place that decides permissions. Every command checks in this order: first
+// whether the caller may see the project at all.
 var grants = [...]grant{
 	MayRead:           {anonymous: true},
 	MayWriteFiles:     {least: Maintainer},
@@ -82,8 +82,8 @@ func (m Permission) Require(p *Project, agent id.ID) error {
 	return m.requireOr(p, agent, errProjectNotFound())
 }
 
-// requireOr is Require with an error of its own for a project that the caller may not know of, so
-// that a thing reached by its own ID is then what an ID that never existed is.
+// requireOr is Require with a custom error for a project that the caller may not see, so that a
+// hidden record is indistinguishable from an ID that never existed.
 func (m Permission) requireOr(p *Project, agent id.ID, unknown error) error {
 	if p == nil || !p.Readable(agent) {
 		return unknown
@@ -119,7 +119,7 @@ func (g *grant) requireReuse(p *Project, agent id.ID) error {
 	case p.Reuse == AllowReuse, g.exceptMembers && p.RoleOf(agent) != NoRole:
 		return nil
 	}
-	return fault.New(fault.ReuseNotPermitted, "The project may be referred to, and not copied.").
+	return fault.New(fault.ReuseNotPermitted, "The project may be referenced but not copied.").
 		With("reuse_policy", p.Reuse.String())
 }
 

@@ -137,7 +137,7 @@ type Project struct {
 
 	// changesets are in order; the ID of a later one is above that of an earlier one.
 	changesets []*Changeset
-	// live holds the files that stand now, gone those that once stood.
+	// live holds the files that exist, gone the deleted ones.
 	live btree.Map[string, *File]
 	gone btree.Map[string, *File]
 
@@ -202,7 +202,7 @@ func (p *Project) Clone() *Project {
 	return &next
 }
 
-// Apply changes the state by one event. It is called on a clone that nobody else has seen.
+// Apply changes the state by one event. It is called on an unpublished clone.
 func (p *Project) Apply(event Event, at Moment) {
 	event.apply(p, at)
 	p.Revision++
@@ -210,14 +210,14 @@ func (p *Project) Apply(event Event, at Moment) {
 		return
 	}
 	p.UpdatedAt = max(p.UpdatedAt, at.Now)
-	// A claim that has run out is nobody's work, whoever's command has noticed it.
+	// An expired claim is not activity of the agent whose command records it.
 	if _, expired := event.(*TaskClaimExpired); !expired {
 		p.touch(at, 0, id.ID{})
 	}
 }
 
-// Has reports whether a thing of the kind that the prefix names was made in the project and is
-// kept. It knows the kinds that are reached by their own ID.
+// Has reports whether the project has a record with this ID, of the kind that the prefix names. It
+// knows the kinds that are addressed by their own ID.
 func (p *Project) Has(kind id.Prefix, thing id.ID) (has bool) {
 	switch kind {
 	case id.Changeset:
@@ -269,7 +269,7 @@ type CreateProject struct {
 	ID    id.ID
 	Kind  ProjectKind
 	About About
-	// Files are CREATE operations; their contents come along.
+	// Files are CREATE operations with their contents.
 	Files   []Operation
 	Message string
 }
@@ -328,8 +328,7 @@ type UpdateProject struct {
 	License     *string
 	Topics      *[]string
 	Status      Status
-	// IfMatch is asked with the state at that moment; nil asks nothing. It returns
-	// PRECONDITION_FAILED.
+	// IfMatch is called with the current state; nil checks nothing. It returns PRECONDITION_FAILED.
 	IfMatch func(p *Project) error
 }
 

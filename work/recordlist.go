@@ -113,7 +113,9 @@ func (l *recordList[T]) chunks() int { return len(l.blocks) }
 
 func (l *recordList[T]) changedAt(n int) uint64 { return l.blocks[n].changed }
 
-func (l *recordList[T]) encode(n int) ([]byte, error) { return encoding.Marshal(l.blocks[n].records) }
+func (l *recordList[T]) encode(n int) ([]byte, error) {
+	return encoding.Marshal(l.blocks[n].records)
+}
 
 // restore reads the chunks of a saved list of count records and calls keep for each record.
 func (l *recordList[T]) restore(

@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// RelationType says how a project stands to another.
+// RelationType is the type of a relation between projects.
 type RelationType uint8
 
 // The relation types, each read from the project that says it to the one that it names.
@@ -31,8 +31,8 @@ func ParseRelationType(name string) RelationType {
 	return RelationType(max(0, slices.Index(relationTypeNames[:], name)))
 }
 
-// Relation is what a project says of how it stands to another. It is kept with the one that says
-// it, whatever becomes of the other.
+// Relation is a statement of a project about its relation to another one. It is stored with the
+// project that makes it, and stays when the other is changed or hidden.
 type Relation struct {
 	ID     id.ID        `cbor:"1,keyasint"`
 	Type   RelationType `cbor:"2,keyasint"`
@@ -54,14 +54,13 @@ func (r *Relation) sound() bool {
 // Relation finds a relation by ID.
 func (p *Project) Relation(wanted id.ID) (*Relation, bool) { return p.relations.get(wanted) }
 
-// Relations yields what a project says of others that is older than a relation, the newest first;
-// the zero ID stands for the start.
+// Relations yields the relations before an ID, the newest first. A zero ID yields all of them.
 func (p *Project) Relations(before id.ID, yield func(*Relation) bool) {
 	p.relations.newest(before, yield)
 }
 
-// CreateRelation records how a project stands to another. That the caller may see the other one was
-// looked up before.
+// CreateRelation records a relation of a project to another one. The caller has checked that the
+// other one is visible.
 type CreateRelation struct {
 	Type   RelationType
 	Target id.ID

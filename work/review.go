@@ -44,7 +44,7 @@ type Review struct {
 // ReviewComment is about one file of a revision.
 type ReviewComment struct {
 	Path string `cbor:"1,keyasint"`
-	// Line counts from 1, zero stands for the whole file.
+	// Line counts from 1; zero means the whole file.
 	Line int    `cbor:"2,keyasint,omitempty"`
 	Body string `cbor:"3,keyasint"`
 }
@@ -146,7 +146,7 @@ func (c *ReviewContribution) requireTouched(revision *Revision) error {
 	for at := range c.Comments {
 		if !revision.touches(c.Comments[at].Path) {
 			faults = append(faults, fault.Field{
-				Field: indexed("comments", at) + ".path", Problem: "is no path of the revision",
+				Field: indexed("comments", at) + ".path", Problem: "is not a path of the revision",
 			})
 		}
 	}

@@ -96,7 +96,8 @@ func errRevisionNotFound() error {
 // RevisionOperation is one step from the base of a revision to what was submitted.
 type RevisionOperation struct {
 	OpRecord
-	// Before is the content that it replaces or moves, zero where nothing stood; BeforeSize its size.
+	// Before is the content that it replaces or moves, zero if there is none; BeforeSize is its
+	// size.
 	Before     Hash
 	BeforeSize int
 }
@@ -150,8 +151,8 @@ func (p *Project) PlanAcceptance(
 	return p.PlanMerge(r.workspace(), read)
 }
 
-// SubmitWorkspace asks for the changes of a workspace to be taken over. The first time it makes a
-// contribution, then revisions of it.
+// SubmitWorkspace submits the changes of a workspace for review. The first submission makes a
+// contribution, later ones make revisions of it.
 type SubmitWorkspace struct {
 	Workspace id.ID
 	Summary   string
@@ -196,7 +197,7 @@ func requireSubmittable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, e
 			return nil, err
 		}
 		return nil, fault.New(fault.ProjectIsCommunity,
-			"The workspace belongs to a turn: submit that.")
+			"The workspace belongs to a turn. Submit the turn instead.")
 	}
 	w, err := requireChangeable(p, workspace, stamp)
 	if err != nil {
@@ -209,7 +210,7 @@ func requireSubmittable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, e
 		if c.Status == ConflictStatus {
 			return nil, errConflicts(c.Conflicts)
 		}
-		return nil, fault.New(fault.ApprovalPending, "This was submitted and is not decided yet.").
+		return nil, fault.New(fault.ApprovalPending, "It was submitted and is waiting for a decision.").
 			With("contribution_id", c.ID.Format(id.Contribution))
 	}
 	if len(p.netOperations(p.tree(w), w.Files)) == 0 {
@@ -242,7 +243,7 @@ type RevisionSubmitted struct {
 	Contribution id.ID  `cbor:"1,keyasint"`
 	ID           id.ID  `cbor:"2,keyasint"`
 	Summary      string `cbor:"3,keyasint"`
-	// Deciders are those who are asked for a review.
+	// Deciders are the agents that are asked for a review.
 	Deciders []id.ID `cbor:"4,keyasint,omitempty"`
 }
 

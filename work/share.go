@@ -65,7 +65,7 @@ var rooms = [leftKinds]room{
 	},
 }
 
-// newcomerRecords is how many records of a kind make a guest a newcomer no more.
+// newcomerRecords is the number of records of a kind after which a guest is not a newcomer.
 const newcomerRecords = 3
 
 // share is what one agent has left in a project.
@@ -163,7 +163,7 @@ func (p *Project) requireLeave(agent id.ID, kind left, more int) error {
 	if p.RoleOf(agent) != NoRole {
 		used := p.left[kind] - guests
 		if kind == leftTexts {
-			// All texts that nobody's share counts are by members.
+			// Texts that are not in any share were written by members.
 			used = p.texts - guests
 		}
 		if more > 0 && used+more > of.members {

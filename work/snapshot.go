@@ -2,7 +2,7 @@ package work
 
 import "pws/internal/id"
 
-// ChunkLen is how many changesets, or results of Idempotency-Keys, stand in one full chunk.
+// ChunkLen is the number of changesets, or of results of Idempotency-Keys, in a full chunk.
 const ChunkLen = 512
 
 // summary is what a listing needs of the parts that were not read.
@@ -52,7 +52,8 @@ type headRecord struct {
 	LatestFailed *VerificationDigest `cbor:"51,keyasint,omitempty"`
 	// Bundled says that there is a chunk of what is kept of a bundle.
 	Bundled bool `cbor:"38,keyasint,omitempty"`
-	// Discussions and Comments count all; Watchers those who watch now, nil where nobody ever did.
+	// Discussions and Comments count all; Watchers counts the current watchers, nil if there never
+	// was one.
 	Discussions int  `cbor:"42,keyasint,omitempty"`
 	Comments    int  `cbor:"43,keyasint,omitempty"`
 	Watchers    *int `cbor:"44,keyasint,omitempty"`
@@ -116,9 +117,9 @@ func (p *Project) records(from, to int) []changesetRecord {
 type ChunkKind byte
 
 // The kinds of chunks. Full chunks of changesets, of results of Idempotency-Keys and of handoffs
-// never change again, so that saving a project costs what is new and not what is old; those that
-// are not full stand in the head. The things of the other kinds all stand in chunks, which are
-// written again when one of their things has changed.
+// never change, so saving a project costs only what is new; records after the last full chunk are
+// in the head. Records of the other kinds are all in chunks, which are written again when one of
+// their records changes.
 const (
 	HistoryChunk ChunkKind = 'c'
 	ResultsChunk ChunkKind = 'r'
@@ -147,7 +148,7 @@ var ChunkKinds = []ChunkKind{
 	DiscussionChunk, CommentChunk, WatcherChunk,
 }
 
-// Len is how many things stand in a full chunk.
+// Len is the number of records in a full chunk.
 func (k ChunkKind) Len() int {
 	switch k {
 	case HandoffChunk:
@@ -205,8 +206,8 @@ type Chunk struct {
 	Number int
 }
 
-// Chunks is the range [first, end) of the chunks that stand apart from the head and of which
-// something is still kept.
+// Chunks is the range [first, end) of the chunks that are saved separately from the head and not
+// dropped.
 func (p *Project) Chunks(kind ChunkKind) (first, end int) {
 	switch kind {
 	case HistoryChunk:
@@ -231,7 +232,7 @@ func (p *Project) ChunkRevision(c Chunk) uint64 {
 	return p.listOf(c.Kind).changedAt(c.Number)
 }
 
-// resultsRecord is a saved chunk of results, those that had run out by then left out in front.
+// resultsRecord is a saved chunk of results without its expired ones, which are the first.
 type resultsRecord struct {
 	First   uint64       `cbor:"1,keyasint"`
 	Results []Idempotent `cbor:"2,keyasint"`

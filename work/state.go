@@ -33,8 +33,8 @@ type State struct {
 	UpdatedAt int64 `cbor:"5,keyasint"`
 }
 
-// State is the newest version. That of a project which nobody has described is empty; its version
-// is 1 and it is as old as the project.
+// State is the newest version. A project without one has an empty state of version 1 that is as old
+// as the project.
 func (p *Project) State() *State {
 	if p.saved.State != nil {
 		return p.saved.State
@@ -50,8 +50,7 @@ type UpdateState struct {
 	Statement Statement
 	// Expected is the version that the caller has read, nil for any.
 	Expected *uint64
-	// IfMatch is asked with the state at that moment; nil asks nothing. It returns
-	// PRECONDITION_FAILED.
+	// IfMatch is called with the current state; nil checks nothing. It returns PRECONDITION_FAILED.
 	IfMatch func(s *State) error
 }
 
@@ -82,7 +81,7 @@ func requireVersion(current *State, expected *uint64) error {
 	if expected == nil || *expected == current.Version {
 		return nil
 	}
-	return fault.New(fault.StateConflict, "The state is another version by now.").
+	return fault.New(fault.StateConflict, "The state has a newer version.").
 		With("current_version", current.Version)
 }
 

@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// TaskStatus says where a task stands.
+// TaskStatus is the status of a task.
 type TaskStatus uint8
 
 // The statuses of a task. TaskDone and TaskCancelled are final until it is opened again.
@@ -27,7 +27,7 @@ var taskStatusNames = [...]string{
 // String is the name on the wire.
 func (s TaskStatus) String() string { return taskStatusNames[s] }
 
-// Final reports whether the work is over.
+// Final reports whether a task of this status is finished.
 func (s TaskStatus) Final() bool { return s >= TaskDone }
 
 // ParseTaskStatus reads the name on the wire; zero is no status.
@@ -90,11 +90,11 @@ type TaskResult struct {
 	Contribution id.ID  `cbor:"3,keyasint,omitzero"`
 }
 
-// taskHoldersMax is how many former holders of a task are told that their claim is lost even where
-// they do not name it.
+// taskHoldersMax is the number of former holders that get CLAIM_LOST even without naming their
+// claim.
 const taskHoldersMax = 16
 
-// TaskSpec is what is asked for.
+// TaskSpec describes the requested work.
 type TaskSpec struct {
 	Title       string   `cbor:"1,keyasint"`
 	Description string   `cbor:"2,keyasint,omitempty"`
@@ -119,15 +119,15 @@ func (s *TaskSpec) bytes() int {
 // Task is one version of a task. Those of a published project are immutable.
 type Task struct {
 	ID id.ID `cbor:"1,keyasint"`
-	// Spec is what is asked for.
+	// Spec describes the requested work.
 	Spec   TaskSpec   `cbor:"2,keyasint"`
 	Status TaskStatus `cbor:"3,keyasint"`
-	// Blocked is nil unless the status is BLOCKED; Result is nil until somebody says what came of it.
+	// Blocked is nil unless the status is BLOCKED; Result is nil until an agent reports one.
 	Blocked *Blocked    `cbor:"4,keyasint,omitempty"`
 	Result  *TaskResult `cbor:"5,keyasint,omitempty"`
-	// Claim is the last claim that nobody has ended; it may have run out, see At.
+	// Claim is the last claim that was not ended explicitly; it may have expired, see At.
 	Claim *Claim `cbor:"6,keyasint,omitempty"`
-	// Attempts counts claims that were given back or ran out.
+	// Attempts counts claims that were released or expired.
 	Attempts int `cbor:"7,keyasint,omitempty"`
 	// Token is the newest fencing token. It grows with every claim and is never used again.
 	Token uint64 `cbor:"8,keyasint,omitempty"`
@@ -151,8 +151,8 @@ func (t *Task) bytes() int {
 	return size
 }
 
-// At is the task as it reads at a moment, Unix milliseconds: a claim that has run out is gone, as
-// if its end had been noted the moment it ran out.
+// At returns the task at a moment in Unix milliseconds. An expired claim is removed, as if its end
+// had been recorded at once.
 func (t *Task) At(now int64) *Task {
 	if t.Claim == nil || now < t.Claim.ExpiresAt {
 		return t
@@ -160,7 +160,7 @@ func (t *Task) At(now int64) *Task {
 	return t.freed(t.Claim.ExpiresAt)
 }
 
-// freed is the task after its claim was given back or ran out.
+// freed returns the task after its claim was released or expired.
 func (t *Task) freed(at int64) *Task {
 	next := *t
 	if next.Status == TaskInProgress {
@@ -173,7 +173,7 @@ func (t *Task) freed(at int64) *Task {
 	return &next
 }
 
-// Unclaimed is the task as it would read if nobody had taken it up: a claim is no part of the work.
+// Unclaimed returns the task as if it had never been claimed.
 func (t *Task) Unclaimed() *Task {
 	if t.Claim == nil {
 		return t
@@ -221,7 +221,7 @@ func (p *Project) Tasks(after id.ID, now int64, yield func(*Task) bool) {
 	}
 }
 
-// over yields the tasks whose claims have run out by a moment, as they are stored.
+// over yields the tasks whose claims have expired by a moment, as stored.
 func (p *Project) over(now int64, yield func(*Task)) {
 	p.tasks().claimed.scan(func(t *Task) bool {
 		if t.Claim.ExpiresAt > now {
@@ -238,14 +238,14 @@ func (p *Project) OpenTasks(now int64, yield func(*Task) bool) {
 	p.withFreed(&p.tasks().open, now, func(t *Task) bool { return t.Status == TaskOpen }, yield)
 }
 
-// StalledTasks yields those that are not over, not OPEN and without a live claim at a moment:
-// BLOCKED, IN_REVIEW, or IN_PROGRESS with nobody at it. The order is that of OpenTasks.
+// StalledTasks yields the unfinished tasks that are not OPEN and have no live claim at a moment:
+// BLOCKED, IN_REVIEW, or IN_PROGRESS without a holder. The order is that of OpenTasks.
 func (p *Project) StalledTasks(now int64, yield func(*Task) bool) {
 	p.withFreed(&p.tasks().rest, now, func(t *Task) bool { return t.Status != TaskOpen }, yield)
 }
 
-// withFreed yields an order by rank, and in their places those that belong to it since their claims
-// ran out.
+// withFreed yields a queue by rank, merged with the tasks that belong to it since their claims
+// expired.
 func (p *Project) withFreed(
 	order *treeSet[*Task], now int64, belongs func(*Task) bool, yield func(*Task) bool,
 ) {
@@ -274,7 +274,7 @@ func (p *Project) withFreed(
 	}
 }
 
-// ClaimedTasks yields those with a live claim at a moment; the claim that runs out first is first.
+// ClaimedTasks yields the tasks with a live claim at a moment, in the order of expiry.
 func (p *Project) ClaimedTasks(now int64, yield func(*Task) bool) {
 	p.tasks().claimed.scan(func(t *Task) bool { return t.Claim.ExpiresAt <= now || yield(t) })
 }
@@ -300,8 +300,7 @@ func (p *Project) ClaimedCount(now int64) int {
 	return count
 }
 
-// NextExpiry is when the first claim runs out that nobody has noted yet, Unix milliseconds; 0
-// where there is none.
+// NextExpiry returns when the first recorded claim expires, in Unix milliseconds; 0 without claims.
 func (p *Project) NextExpiry() int64 {
 	if p.tasks().claimed.len() == 0 {
 		return 0

@@ -31,8 +31,8 @@ func (c *CreateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// decideTask refuses with QUOTA_EXCEEDED and VALIDATION_FAILED; the field says where the spec
-// stands in the request.
+// decideTask returns QUOTA_EXCEEDED and VALIDATION_FAILED; field is the place of the spec in the
+// request.
 func decideTask(p *Project, spec *TaskSpec, candidate id.ID, field string) (*TaskCreated, error) {
 	total := p.tasks().len()
 	if total >= TasksMax {
@@ -152,14 +152,14 @@ type UpdateTask struct {
 	Proof ClaimProof
 	// Release gives the claim back AFTER the change.
 	Release bool
-	// IfMatch is asked with the project and the task at that moment; nil asks nothing. It returns
+	// IfMatch is called with the current project and task; nil checks nothing. It returns
 	// PRECONDITION_FAILED.
 	IfMatch func(p *Project, t *Task) error
-	// Field says where this stands in a larger request, with the dot behind.
+	// Field is the place of the change in a larger request, with a trailing dot.
 	Field string
 }
 
-// Authorize takes whoever may see the project; Decide knows who holds the claim.
+// Authorize accepts every agent that may see the project; Decide checks the claim.
 func (c *UpdateTask) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errTaskNotFound())
 }
@@ -234,9 +234,9 @@ func (c *UpdateTask) outcome(t, next *Task) (events []Event) {
 	return events
 }
 
-// requireStep judges who may take a step of the work: CLAIM_LOST, TASK_ALREADY_CLAIMED,
-// ROLE_REQUIRED. The holder and maintainers take all. DONE is theirs alone, and so is what becomes
-// of a task that is DONE; whoever did it may say so again.
+// requireStep checks who may make a status change: CLAIM_LOST, TASK_ALREADY_CLAIMED, ROLE_REQUIRED.
+// The holder and maintainers may make all of them. Only they may set DONE or change a DONE task;
+// the agent that finished it may update its result.
 func (c *UpdateTask) requireStep(p *Project, t, next *Task, agent id.ID) error {
 	if t.heldBy(agent) || p.RoleOf(agent) >= Maintainer {
 		return nil
@@ -303,7 +303,7 @@ type TaskUpdated struct {
 	Task id.ID `cbor:"1,keyasint"`
 	// Change has a status only where it becomes another.
 	Change TaskChange `cbor:"2,keyasint"`
-	// EndsClaim says that the work is over, or free again, with this change.
+	// EndsClaim means that the change finishes or frees the task.
 	EndsClaim bool `cbor:"3,keyasint,omitempty"`
 }
 

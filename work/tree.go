@@ -25,8 +25,7 @@ type Tree struct {
 	manifest []Blob
 }
 
-// Root is the hash of the tree's manifest, which tells trees apart: two trees with the same are the
-// same.
+// Root is the hash of the tree's manifest. Trees with the same root are equal.
 func (t *Tree) Root() Hash { return t.root }
 
 // FilesCount is the number of files, FilesBytes their size.
@@ -69,7 +68,7 @@ func newTree(ops []Op, language func(nth int) string) *Tree {
 	return t
 }
 
-// plant makes the tree what stands after the first changeset of a project, and copies nothing.
+// plant makes the tree the state after the first changeset of a project, without copying.
 func (t *Tree) plant(p *Project, first *Changeset) {
 	// A copy gives both sides new marks of what they own, and the tree's own may not be written.
 	shared := t.files
@@ -78,8 +77,8 @@ func (t *Tree) plant(p *Project, first *Changeset) {
 	first.Ops, first.AddedBytes = t.ops, t.bytes
 }
 
-// TreeAt is the tree as it stood after a changeset. That of a fork that has not changed yet is the
-// one that it began with. Of a tree like it, if there is one, it takes what both have.
+// TreeAt returns the tree after a changeset. An unchanged fork returns the tree that it began with.
+// If a similar tree is given, common parts are shared with it.
 func (p *Project) TreeAt(at *Changeset, like *Tree) *Tree {
 	if p.saved.Fork != nil && at.Sequence == 1 {
 		return p.saved.Fork.tree
@@ -127,9 +126,8 @@ type InheritedAuthor struct {
 // InheritedAuthorsMax is how many authors a fork remembers.
 const InheritedAuthorsMax = 100
 
-// AuthorsAt are those who have published the most changesets up to one, in this project and in
-// those that it was forked from, the most first. The changeset that a fork begins with is nobody's
-// work.
+// AuthorsAt returns the authors with the most changesets up to one, in this project and in those
+// that it was forked from, the most first. The first changeset of a fork has no author.
 func (p *Project) AuthorsAt(at *Changeset) []InheritedAuthor {
 	counts := map[id.ID]uint32{}
 	if at == p.Head() {

@@ -43,7 +43,7 @@ const (
 // IsManifest reports whether a content is a part of the manifest of a tree.
 func IsManifest(content []byte) bool { return len(content) > 0 && content[0] == treeMark }
 
-// endsChunk asks the FNV-1a hash of a path.
+// endsChunk uses the FNV-1a hash of a path.
 func endsChunk(path string) bool {
 	h := uint32(2166136261)
 	for at := range len(path) {

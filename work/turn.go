@@ -5,8 +5,8 @@ import (
 	"pws/internal/id"
 )
 
-// Turn is the right of one agent to be the only writer of a community project's files. It is over
-// the moment it runs out, whoever looks.
+// Turn is the right of one agent to be the only writer of a community project's files. It ends the
+// moment it expires, by comparison alone.
 type Turn struct {
 	Agent     id.ID `cbor:"1,keyasint"`
 	Workspace id.ID `cbor:"2,keyasint"`
@@ -43,7 +43,8 @@ func requireWritable(p *Project, stamp Stamp) error {
 }
 
 func errTurnLost() error {
-	return fault.New(fault.TurnLost, "The turn has run out or is another's; the workspace is kept.")
+	return fault.New(fault.TurnLost,
+		"The turn has expired or belongs to another agent. The workspace is kept.")
 }
 
 // requireCommunity refuses with PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY.
@@ -143,7 +144,7 @@ func renewed(w *Workspace, stamp Stamp, events []Event) []Event {
 // SubmitTurn publishes the workspace of a turn and ends the turn.
 type SubmitTurn struct {
 	Summary string
-	// Plan puts the workspace onto the head; nil where it lies there.
+	// Plan merges the workspace with the head; nil if the head is its base.
 	Plan *MergePlan
 }
 
@@ -205,16 +206,17 @@ func (p *Project) decidePublication(
 
 func errConflicts(conflicts []Conflict) error {
 	return fault.New(fault.ContributionConflict,
-		"The workspace contradicts the project's head: refresh it and write the files anew.").
+		"The workspace conflicts with the head of the project. Refresh it and write the files again.").
 		With("conflicts", conflicts)
 }
 
 func errNothingToSubmit(w *Workspace) error {
-	return fault.New(fault.NothingToSubmit, "The workspace changes nothing.").
+	return fault.New(fault.NothingToSubmit, "The workspace has no changes.").
 		With("workspace_id", w.ID.Format(id.Workspace))
 }
 
-// WorkspacePublished is the event of a workspace that became a changeset; a turn of it is over.
+// WorkspacePublished is the event of a workspace that became a changeset. It ends a turn of the
+// workspace.
 type WorkspacePublished struct {
 	Workspace id.ID `cbor:"1,keyasint"`
 	Changeset id.ID `cbor:"2,keyasint"`

@@ -9,7 +9,7 @@ import (
 	"pws/internal/id"
 )
 
-// EntityType is the kind of a thing that verification records are about.
+// EntityType is the type of the entity that a verification record is about.
 type EntityType uint8
 
 // The entity types.
@@ -30,7 +30,7 @@ func ParseEntityType(name string) EntityType {
 	return EntityType(max(0, slices.Index(entityTypeNames[:], name)))
 }
 
-// Entity is a thing of a project that verification records are about.
+// Entity is an entity of a project that verification records are about.
 type Entity struct {
 	Type EntityType `cbor:"1,keyasint"`
 	ID   id.ID      `cbor:"2,keyasint"`
@@ -43,8 +43,7 @@ func (e Entity) compare(other Entity) int {
 	return e.ID.Compare(other.ID)
 }
 
-// entityKinds are by type the prefixes of the IDs, and what a caller hears of a thing that is not
-// there.
+// entityKinds has for each type the prefix of the IDs and the error for a missing entity.
 var entityKinds = [...]struct {
 	prefix  id.Prefix
 	missing fault.Code
@@ -68,13 +67,13 @@ func EntityTypeOf(text string) EntityType {
 // Prefix is that of the IDs of a type.
 func (t EntityType) Prefix() id.Prefix { return entityKinds[t].prefix }
 
-// Missing is the error of a thing that is not there for the caller: PROJECT_NOT_FOUND,
-// CHANGESET_NOT_FOUND, CONTRIBUTION_NOT_FOUND or ARTIFACT_NOT_FOUND.
+// Missing is the error for an entity that does not exist or is hidden from the caller:
+// PROJECT_NOT_FOUND, CHANGESET_NOT_FOUND, CONTRIBUTION_NOT_FOUND or ARTIFACT_NOT_FOUND.
 func (t EntityType) Missing() error {
-	return fault.New(entityKinds[t].missing, "There is no such thing, or the caller may not see it.")
+	return fault.New(entityKinds[t].missing, "There is no such entity, or the caller may not see it.")
 }
 
-// in reports whether a thing is the project itself, or was made in it.
+// in reports whether the entity is the project itself, or belongs to it.
 func (e Entity) in(p *Project) bool { return e == p.Entity() || p.Has(e.Type.Prefix(), e.ID) }
 
 // VerificationKind says who vouches.
@@ -159,14 +158,14 @@ func (v *Verification) sound() bool {
 		f.Outcome >= Passed && f.Outcome <= Inconclusive
 }
 
-// verifications is all verification records of a project: in the order of their IDs, and of each
-// thing the newest first.
+// verifications holds all verification records of a project: in the order of their IDs, and by
+// entity, the newest first.
 type verifications struct {
 	recordList[*Verification]
 	about treeSet[verified]
 }
 
-// verified is a record with what evidence there was for its thing when it was the newest.
+// verified is a record with the evidence for its entity at the time of the record.
 type verified struct {
 	record *Verification
 	tally  Tally
@@ -181,7 +180,7 @@ func byEntity(a, b verified) bool {
 	return a.record.ID.Compare(b.record.ID) > 0
 }
 
-// pivot stands before all records of a thing that are older than one; zero stands for any.
+// pivot sorts before all records of an entity that are older than an ID; zero means any.
 func pivot(entity Entity, before id.ID) verified {
 	if before.IsZero() {
 		before = lastID
@@ -192,8 +191,7 @@ func pivot(entity Entity, before id.ID) verified {
 // lastID is above all that are made.
 var lastID = id.ID(slices.Repeat([]byte{0xff}, len(id.ID{})))
 
-// of yields the records of a thing that are older than one, the newest first; zero stands for the
-// start.
+// of yields the records of an entity before an ID, the newest first. A zero ID yields all of them.
 func (v *verifications) of(entity Entity, before id.ID, yield func(verified) bool) {
 	if v.about.tree == nil {
 		return
@@ -206,13 +204,13 @@ func (v *verifications) of(entity Entity, before id.ID, yield func(verified) boo
 	})
 }
 
-// newestOf is the newest record of a thing, the zero value where there is none.
+// newestOf returns the newest record of an entity, or the zero value.
 func (v *verifications) newestOf(entity Entity) (newest verified) {
 	v.of(entity, id.ID{}, func(one verified) bool { newest = one; return false })
 	return newest
 }
 
-// enter puts the newest record into the order by things.
+// enter adds the newest record to the order by entity.
 func (v *verifications) enter(one *Verification) {
 	next := v.newestOf(one.Finding.Entity)
 	next.record = one
@@ -228,8 +226,8 @@ func (p *Project) Verification(wanted id.ID) (*Verification, bool) {
 	return p.verifications.get(wanted)
 }
 
-// Verifications yields the records of a project that are older than one, the newest first; the zero
-// ID stands for the start.
+// Verifications yields the records of a project before an ID, the newest first. A zero ID yields
+// all of them.
 func (p *Project) Verifications(before id.ID, yield func(*Verification) bool) {
 	p.verifications.newest(before, yield)
 }
@@ -243,25 +241,25 @@ func (p *Project) HasVerifications() bool {
 	return p.verifications.len() > 0
 }
 
-// VerificationsOf is Verifications for the records of one thing.
+// VerificationsOf is Verifications for the records of one entity.
 func (p *Project) VerificationsOf(entity Entity, before id.ID, yield func(*Verification) bool) {
 	p.verifications.of(entity, before, func(one verified) bool { return yield(one.record) })
 }
 
-// Entity is the project as a thing that records are about.
+// Entity is the project as the subject of records.
 func (p *Project) Entity() Entity { return Entity{EntityProject, p.ID} }
 
-// CreateVerification leaves a verification record. Whoever vouches for others says who does and
-// where that can be looked up; the caller has checked that.
+// CreateVerification makes a verification record. A record on behalf of others names its source and
+// a reference; the caller has checked that.
 type CreateVerification struct{ Finding Finding }
 
-// Authorize takes whoever may see the project, and contributors of a PRIVATE one. It refuses with
-// the error of a thing that is not there, and with ROLE_REQUIRED.
+// Authorize accepts every agent that may see the project, and only contributors of a PRIVATE one.
+// It returns the error for a missing entity, and ROLE_REQUIRED.
 func (c *CreateVerification) Authorize(p *Project, agent id.ID) error {
 	return MayContribute.requireOr(p, agent, c.Finding.Entity.Type.Missing())
 }
 
-// Decide refuses with the error of a thing that is not there, PROJECT_ARCHIVED and QUOTA_EXCEEDED.
+// Decide returns the error for a missing entity, PROJECT_ARCHIVED and QUOTA_EXCEEDED.
 func (c *CreateVerification) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if !c.Finding.Entity.in(p) {
 		return Decision{}, c.Finding.Entity.Type.Missing()

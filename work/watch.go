@@ -7,14 +7,14 @@ import (
 	"pws/internal/id"
 )
 
-// Watcher is an agent that wants to hear of what happens in a project.
+// Watcher is an agent that follows the activity of a project.
 type Watcher struct {
 	Agent id.ID `cbor:"1,keyasint"`
 	// Since is Unix milliseconds.
 	Since int64 `cbor:"2,keyasint"`
 }
 
-// watchers are those of a project, in the order of their IDs. They all stand in one chunk.
+// watchers are those of a project, in the order of their IDs. They are saved in one chunk.
 type watchers struct {
 	all treeSet[Watcher]
 	// changed is the revision of the project that last changed them.
@@ -38,7 +38,7 @@ func (w *watchers) chunks() int {
 	return 1
 }
 
-// count is how many there are, nil where nobody ever was one.
+// count returns the number of watchers, nil if there never was one.
 func (w *watchers) count() *int {
 	if w.all.tree == nil {
 		return nil
@@ -124,7 +124,7 @@ func loud(event Event) bool {
 	return true
 }
 
-// WatchProject makes the caller hear of what happens in a project.
+// WatchProject makes the caller a watcher of a project.
 type WatchProject struct{}
 
 // Authorize takes any agent that may see the project.
@@ -147,8 +147,8 @@ func (c *WatchProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 // UnwatchProject ends that.
 type UnwatchProject struct{}
 
-// Authorize takes any agent that may see the project, and whoever watches it: its watches are
-// counted, and it has to get rid of those that lead to nothing that it may see any more.
+// Authorize accepts every agent that may see the project, and every watcher, because watches count
+// against a limit and must be removable after the project became invisible.
 func (c *UnwatchProject) Authorize(p *Project, agent id.ID) error {
 	if _, watching := p.Watch(agent); watching {
 		return nil
@@ -175,7 +175,7 @@ func (e *ProjectWatched) apply(p *Project, at Moment) {
 	p.watchers.changed = p.Revision + 1
 }
 
-// ProjectUnwatched is the event of an agent that does so no more.
+// ProjectUnwatched is the event of an agent that stopped watching.
 type ProjectUnwatched struct {
 	Agent id.ID `cbor:"1,keyasint"`
 }

@@ -25,7 +25,7 @@ type WorkSession struct {
 	Tasks      []id.ID  `cbor:"9,keyasint,omitempty"`
 }
 
-// SessionStatus says whether somebody works.
+// SessionStatus is the status of a work session.
 type SessionStatus uint8
 
 // The statuses of a work session.
@@ -83,7 +83,7 @@ func (p *Project) WorkSessions() []*WorkSession {
 // OpenSessions yields those that have not ended, in no order that means anything.
 func (p *Project) OpenSessions(yield func(*WorkSession) bool) { p.sessions.scan(yield) }
 
-// ActiveSessions counts those in which somebody works at a moment.
+// ActiveSessions counts the sessions with recent activity at a moment.
 func (p *Project) ActiveSessions(now int64) (count int) {
 	p.sessions.scan(func(s *WorkSession) bool {
 		if s.Status(now) == SessionActive {
@@ -174,7 +174,7 @@ type EndWorkSession struct {
 	Handoff id.ID
 }
 
-// Authorize takes whoever may see the project; a session that is another's is refused by Decide.
+// Authorize accepts every agent that may see the project; Decide checks whose session it is.
 func (c *EndWorkSession) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errSessionNotFound())
 }
@@ -187,7 +187,7 @@ func (c *EndWorkSession) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, errSessionNotFound()
 	}
 	if s.Agent != stamp.Agent {
-		return Decision{}, fault.New(fault.Forbidden, "The work session is another agent's.")
+		return Decision{}, fault.New(fault.Forbidden, "The work session belongs to another agent.")
 	}
 	result := Result{Subject: s.ID}
 	if s.EndedAt != 0 {

@@ -45,7 +45,7 @@ var workspaceStatusNames = [...]string{
 // String is the name on the wire.
 func (s WorkspaceStatus) String() string { return workspaceStatusNames[s] }
 
-// Final reports whether a workspace of this status takes no more changes.
+// Final reports whether a workspace of this status accepts no changes.
 func (s WorkspaceStatus) Final() bool { return s == WorkspaceDone || s == WorkspaceClosed }
 
 // Workspace is one agent's changes on top of a changeset, before they are published.
@@ -73,9 +73,9 @@ type Workspace struct {
 // Overlaid is what a workspace left at one path: a file, or nothing.
 type Overlaid struct {
 	Path string `cbor:"1,keyasint"`
-	// From is where the file stands at the base, empty for one that began in the workspace.
+	// From is the path of the file at the base, empty for a file that was created in the workspace.
 	From string `cbor:"2,keyasint,omitempty"`
-	// Blob is zero where nothing stands.
+	// Blob is zero if there is no file.
 	Blob Hash   `cbor:"3,keyasint,omitzero"`
 	Size int    `cbor:"4,keyasint,omitempty"`
 	Type string `cbor:"5,keyasint,omitempty"`
@@ -107,8 +107,8 @@ var conflictKindNames = [...]string{
 // String is the name on the wire.
 func (k ConflictKind) String() string { return conflictKindNames[k] }
 
-// Conflict is a file that workspace and project have changed in ways that contradict each other.
-// Hashes are zero where nothing stands.
+// Conflict is a file that was changed in the workspace and in the project in contradictory ways.
+// Hashes are zero if there is no file.
 type Conflict struct {
 	Path   string       `cbor:"1,keyasint"`
 	Kind   ConflictKind `cbor:"2,keyasint"`
@@ -286,7 +286,7 @@ func (c *OpenWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	if p.Kind == Community {
 		return Decision{}, fault.New(fault.ProjectIsCommunity,
-			"A community project is changed by turns: ask for one.")
+			"A community project accepts changes only during a turn. Take a turn first.")
 	}
 	if err := p.requireWorkspaceRoom(stamp); err != nil {
 		return Decision{}, err
@@ -360,7 +360,7 @@ func authorOf(p *Project, workspace, agent id.ID) error {
 		return errWorkspaceNotFound()
 	}
 	if w.Agent != agent {
-		return fault.New(fault.Forbidden, "The workspace is another agent's.")
+		return fault.New(fault.Forbidden, "The workspace belongs to another agent.")
 	}
 	return MayContribute.Require(p, agent)
 }
@@ -396,7 +396,7 @@ func requireChangeable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, er
 		return nil, errWorkspaceNotFound()
 	}
 	if w.Status.Final() {
-		return nil, fault.New(fault.WorkspaceClosed, "The workspace takes no more changes.").
+		return nil, fault.New(fault.WorkspaceClosed, "The workspace is closed.").
 			With("status", w.Status.String())
 	}
 	if w.Mode == CommunityMode {

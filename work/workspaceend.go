@@ -5,10 +5,9 @@ import (
 	"pws/internal/id"
 )
 
-// WorkspaceExpiry is when a workspace expires unless something happens to it before, in Unix
-// milliseconds; 0 for one that is over. Activity is a change of the workspace and, while its
-// contribution is not decided, whatever happens to that. The workspace of a turn lasts as long as
-// the turn does.
+// WorkspaceExpiry returns when a workspace expires without activity, in Unix milliseconds; 0 for
+// one that has ended. Activity is a change of the workspace or, while its contribution is not
+// decided, of the contribution. The workspace of a turn lasts as long as the turn.
 func (p *Project) WorkspaceExpiry(w *Workspace) int64 {
 	if w.Status.Final() {
 		return 0
@@ -107,7 +106,7 @@ func (p *Project) requireWorkspaceRoom(stamp Stamp) error {
 // stays to be decided.
 type CloseWorkspace struct {
 	Workspace id.ID
-	// Match is asked with the workspace at that moment; nil asks nothing. It returns
+	// Match is called with the current workspace; nil checks nothing. It returns
 	// PRECONDITION_FAILED.
 	Match func(p *Project, w *Workspace) error
 }
@@ -145,16 +144,17 @@ func (c *CloseWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return Decision{Events: []Event{&WorkspaceEnded{Workspace: w.ID}}, Result: result}, nil
 }
 
-// WorkspaceEnded is the event of a workspace that was closed or has expired; a turn of it is over.
+// WorkspaceEnded is the event of a workspace that was closed or has expired. It ends a turn of the
+// workspace.
 type WorkspaceEnded struct {
 	Workspace id.ID `cbor:"1,keyasint"`
-	// Expired says that nobody has closed it: a later command notes it.
+	// Expired means that the workspace was not closed; a later command records its expiry.
 	Expired bool `cbor:"2,keyasint,omitempty"`
 }
 
 func (e *WorkspaceEnded) apply(p *Project, at Moment) {
 	if e.Expired {
-		// What is noted late has happened before.
+		// The workspace expired before the event was recorded.
 		at.Now = 0
 	}
 	p.changeWorkspace(e.Workspace, at, (*Workspace).close)

@@ -58,7 +58,7 @@ func editOf(p *Project, workspace id.ID, stamp Stamp) (*workspaceEdit, error) {
 	}, nil
 }
 
-// editAt begins the edit of one path, where the condition holds for what stands there:
+// editAt begins the edit of one path, if the condition holds for the current file:
 // PRECONDITION_FAILED.
 func editAt(
 	p *Project, workspace id.ID, path string, condition func(*WorkspaceFile) error, stamp Stamp,
@@ -144,7 +144,7 @@ type WriteWorkspaceFile struct {
 	Path        string
 	Blob        Blob
 	ContentType string
-	// Match is asked with the file at that moment, nil where none stands; nil asks nothing. It
+	// Match is called with the current file, nil if there is none; a nil Match checks nothing. It
 	// returns PRECONDITION_FAILED.
 	Match func(current *WorkspaceFile) error
 }
@@ -177,7 +177,7 @@ func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return decision, err
 }
 
-// disputed reports whether a path has a conflict: the file there may stand where a folder is.
+// disputed reports whether a path has a conflict: its file may be where a folder is.
 func (e *workspaceEdit) disputed(path string) bool { return e.workspace.conflict(path) != nil }
 
 // DeleteWorkspaceFile takes one file out of a workspace.
@@ -193,9 +193,9 @@ func (c *DeleteWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 	return authorOf(p, c.Workspace, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, PRECONDITION_FAILED,
-// FILE_NOT_FOUND, QUOTA_EXCEEDED. A file that the workspace has deleted already may be deleted
-// again where that is in conflict: the deletion then stands.
+// Decide returns PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, PRECONDITION_FAILED,
+// FILE_NOT_FOUND, QUOTA_EXCEEDED. A deleted file with a conflict may be deleted again: this
+// resolves the conflict.
 func (c *DeleteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	edit, exists, err := editAt(p, c.Workspace, c.Path, c.Match, stamp)
 	if err != nil {

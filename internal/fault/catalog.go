@@ -185,7 +185,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: SessionInvalid, Status: 401, Action: "AUTHENTICATE",
-		Description: "The credential is not one of a live session. Every operation refuses it; " +
+		Description: "The credential does not belong to a live session. Every operation refuses it; " +
 			"send none to read as an anonymous caller, or to sign in.",
 	},
 	{
@@ -197,7 +197,7 @@ var Catalog = []Entry{
 	{
 		Code: SignatureInvalid, Status: 401, Action: "SIGN_AGAIN",
 		Details:     []string{"remaining_attempts"},
-		Description: "The signature does not fit the challenge and the key.",
+		Description: "The signature does not match the challenge and the key.",
 	},
 	{
 		Code: Forbidden, Status: 403,
@@ -327,7 +327,7 @@ var Catalog = []Entry{
 	{
 		Code: ProjectMoved, Status: 409, Action: "REFRESH_AND_REAPPLY",
 		Details:     []string{"base_changeset_id", "head_changeset_id", "changed_paths", "faults"},
-		Description: "The base is not the project's head any more.",
+		Description: "The base is no longer the head of the project.",
 	},
 	{
 		Code: IdempotencyKeyReused, Status: 409, Action: "USE_NEW_KEY",
@@ -364,7 +364,7 @@ var Catalog = []Entry{
 	{
 		Code: FileExists, Status: 409, Action: "REFRESH_AND_REAPPLY",
 		Details:     []string{"path", "paths", "operation", "faults"},
-		Description: "A file stands at this path already.",
+		Description: "There is already a file at this path.",
 	},
 	{
 		Code: FileChanged, Status: 409, Action: "REFRESH_AND_REAPPLY",
@@ -374,7 +374,7 @@ var Catalog = []Entry{
 	{
 		Code: PathConflict, Status: 409, Action: "CORRECT_REQUEST",
 		Details:     []string{"path", "conflicting_path", "operation", "faults"},
-		Description: "A file would stand where a folder is, or the reverse.",
+		Description: "A path would be both a file and a folder.",
 	},
 	{
 		Code: FileLimitReached, Status: 409,
@@ -384,7 +384,7 @@ var Catalog = []Entry{
 	{
 		Code: TaskAlreadyClaimed, Status: 409, Action: "CHOOSE_ANOTHER_TASK",
 		Details:     []string{"holder", "expires_at", "task_id", "faults"},
-		Description: "Somebody holds a live claim of the task.",
+		Description: "The task has a live claim.",
 	},
 	{
 		Code: TaskNotClaimable, Status: 409, Action: "CHOOSE_ANOTHER_TASK",
@@ -394,7 +394,7 @@ var Catalog = []Entry{
 	{
 		Code: DependenciesUnmet, Status: 409, Action: "CHOOSE_ANOTHER_TASK",
 		Details:     []string{"unmet"},
-		Description: "Tasks that this one depends on are not done.",
+		Description: "The task depends on tasks that are not done.",
 	},
 	{
 		Code: ClaimLost, Status: 409, Action: "STOP_WORK",
@@ -408,7 +408,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: TurnLost, Status: 409, Action: "ACQUIRE_TURN",
-		Description: "The turn has run out or is another's; the workspace is kept.",
+		Description: "The turn has expired or belongs to another agent. The workspace is kept.",
 	},
 	{
 		Code: ProjectNotCommunity, Status: 409, Action: "OPEN_WORKSPACE",
@@ -421,7 +421,7 @@ var Catalog = []Entry{
 	{
 		Code: WorkspaceClosed, Status: 409,
 		Details:     []string{"status"},
-		Description: "The workspace takes no more changes.",
+		Description: "The workspace is closed.",
 	},
 	{
 		Code: DiscussionClosed, Status: 409,
@@ -451,11 +451,11 @@ var Catalog = []Entry{
 	{
 		Code: MemberExists, Status: 409,
 		Details:     []string{"role"},
-		Description: "The agent is a member already.",
+		Description: "The agent is already a member.",
 	},
 	{
 		Code: ProjectArchived, Status: 409,
-		Description: "The project is archived and takes no changes.",
+		Description: "The project is archived and does not accept changes.",
 	},
 	{
 		Code: QuotaExceeded, Status: 409,
