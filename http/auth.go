@@ -6,7 +6,7 @@ import (
 	"pws/internal/id"
 )
 
-// credentialMax bounds what is hashed on behalf of strangers.
+// credentialMax bounds what is hashed for unauthenticated callers, in bytes.
 const credentialMax = 512
 
 // sessionOf finds the session of a credential and enters it in a call. Without a credential the
@@ -38,7 +38,7 @@ func (x *exchange) checkCaller(denied error) error {
 	return denied
 }
 
-// bearer is the credential of an Authorization header. The scheme is compared without case.
+// bearer is the credential of an Authorization header. The case of the scheme does not matter.
 func bearer(value []byte) ([]byte, bool) {
 	const scheme = "bearer "
 	if len(value) <= len(scheme) || len(value) > len(scheme)+credentialMax {

@@ -9,10 +9,10 @@ import (
 	"pws/internal/fault"
 )
 
-// smallBody is what a request may hold without asking the budget.
+// smallBody is the size up to which a body is not counted in the budget, in bytes.
 const smallBody = 64 << 10
 
-// budget bounds the bodies that are in memory at one time, over all connections.
+// budget bounds the bodies in memory over all connections, in bytes.
 type budget struct {
 	max  int64
 	used atomic.Int64
@@ -32,7 +32,7 @@ func (b *budget) release(n int64) {
 	}
 }
 
-// tooLarge refuses the body and ends the connection, for the rest of the body may be without end.
+// tooLarge refuses the body and closes the connection, because the rest may be endless.
 func (x *exchange) tooLarge(limit int) error {
 	x.ctx.SetConnectionClose()
 	return bodyTooLarge(limit)
@@ -49,7 +49,7 @@ func bodyTooLarge(limit int) error {
 func (x *exchange) readBody(limit int) ([]byte, error) {
 	x.body = x.body[:0]
 	stream := x.ctx.RequestBodyStream()
-	if stream == nil || !x.framed() {
+	if stream == nil || !x.hasBody() {
 		return x.body, nil
 	}
 	if length := x.ctx.Request.Header.ContentLength(); length > 0 {
@@ -65,7 +65,7 @@ func (x *exchange) readBody(limit int) ([]byte, error) {
 			return nil, x.tooLarge(limit)
 		}
 		if len(x.body) == cap(x.body) {
-			// With one byte beyond the limit, a body that is too large shows.
+			// One byte more than the limit shows that a body is too large.
 			if err := x.growBody(min(max(2*cap(x.body), 4<<10), limit+1)); err != nil {
 				return nil, err
 			}
@@ -73,20 +73,20 @@ func (x *exchange) readBody(limit int) ([]byte, error) {
 		n, err := stream.Read(x.body[len(x.body):cap(x.body)])
 		x.body = x.body[:len(x.body)+n]
 		if err == io.EOF {
-			return x.body, x.bodyWhole(limit)
+			return x.body, x.finishBody(limit)
 		}
 		if err != nil {
-			return nil, x.bodyBroken(err)
+			return nil, x.bodyFault(err)
 		}
 	}
 }
 
-// bodyWhole checks a body that was read to its end. Errors: BODY_TOO_LARGE, and VALIDATION_FAILED
+// finishBody checks a body that was read to its end. Errors: BODY_TOO_LARGE, and VALIDATION_FAILED
 // where the end came early.
-func (x *exchange) bodyWhole(limit int) error {
+func (x *exchange) finishBody(limit int) error {
 	length := x.ctx.Request.Header.ContentLength()
 	if length > len(x.body) || length < 0 && x.peerEnded() {
-		return x.bodyBroken(io.ErrUnexpectedEOF)
+		return x.bodyFault(io.ErrUnexpectedEOF)
 	}
 	if len(x.body) > limit {
 		return x.tooLarge(limit)
@@ -95,15 +95,15 @@ func (x *exchange) bodyWhole(limit int) error {
 	return nil
 }
 
-// peerEnded reports whether the peer ended its side BEFORE the request was complete. The end of a
-// chunked body reads as the end of the connection does. Nothing is read beyond a complete body, so
-// whoever has met the end of the connection by then has met it too early.
+// peerEnded reports whether the input ended BEFORE the request was complete. A chunked body that is
+// complete and one that is cut off both end with io.EOF. Nothing is read beyond a complete body, so
+// a connection that has met the end of its input met it too early.
 func (x *exchange) peerEnded() bool {
 	peer, tracked := x.ctx.Conn().(*conn)
 	return tracked && peer.ended
 }
 
-// growBody makes room for a body of that size.
+// growBody allocates memory for a body of that size. Errors: RATE_LIMITED.
 func (x *exchange) growBody(size int) error {
 	if size <= cap(x.body) {
 		return nil
@@ -119,7 +119,7 @@ func (x *exchange) growBody(size int) error {
 	return nil
 }
 
-// reserve takes memory out of the budget until the request is over. Errors: RATE_LIMITED.
+// reserve takes bytes out of the budget until the request ends. Errors: RATE_LIMITED.
 func (x *exchange) reserve(size int64) error {
 	if !x.server.budget.reserve(size) {
 		return fault.New(fault.RateLimited, "Too many large requests at one time.").
@@ -129,9 +129,9 @@ func (x *exchange) reserve(size int64) error {
 	return nil
 }
 
-// bodyBroken is the refusal of a body that cannot be read to its end; the connection is of no use
+// bodyFault is the refusal of a body that cannot be read to its end. The connection cannot be used
 // after that.
-func (x *exchange) bodyBroken(err error) error {
+func (x *exchange) bodyFault(err error) error {
 	x.ctx.SetConnectionClose()
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {

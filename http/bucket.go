@@ -6,32 +6,32 @@ import (
 	"sync/atomic"
 )
 
-// ways is the number of cells in which the bucket of a key may stand.
+// ways is the number of cells that can hold the bucket of a key.
 const ways = 8
 
 // buckets counts one limit for many keys in fixed memory and without locks.
 //
-// A bucket is a single time, as in the generic cell rate algorithm: the moment at which all that
-// was taken will have come back. A bucket whose moment has passed is full, and so is a key without
-// a cell; so a passed cell can be given to another key without loss. Where all cells of a key are
-// taken, it gets the one that is full soonest together with what was taken from it. A newcomer is
-// then a little worse off, and nobody can wash a limit away by using many keys.
+// A bucket is a single time, as in the generic cell rate algorithm: the time at which it will be
+// full. A bucket whose time has passed is full, and so is that of a key without a cell, so the cell
+// can be given to another key. Where all cells of a key are in use, the key takes over the cell
+// that will be full first, with its time. A new key then has fewer requests left, but no caller can
+// reset a limit by using many keys.
 type buckets struct {
 	seed  maphash.Seed
 	mask  uint64
 	cells []cell
-	// interval is the time in which one request comes back, in nanoseconds.
+	// interval is the time in which one request is refilled, in nanoseconds.
 	interval int64
 	quota    int64
 }
 
-// cell is a bucket: the hash of its key, zero for none, and its moment in Unix nanoseconds.
+// cell is a bucket: the hash of its key, zero for none, and its time in Unix nanoseconds.
 type cell struct {
 	key  atomic.Uint64
 	full atomic.Int64
 }
 
-// newBuckets makes room for about so many keys that are below their quota at the same time.
+// newBuckets makes buckets for about that many keys with requests taken at the same time.
 func newBuckets(quota, windowSeconds, keys int) *buckets {
 	sets := 1
 	for sets*ways < keys {
@@ -44,20 +44,20 @@ func newBuckets(quota, windowSeconds, keys int) *buckets {
 	}
 }
 
-// level is what a limit says after a request.
+// level is the state of a bucket.
 type level struct {
 	remaining int64
-	// reset is the time until the whole quota is there again, retry until the next request is.
+	// reset is the time until the bucket is full and retry until it has one request, in nanoseconds.
 	reset, retry int64
 }
 
-// take takes one request from the bucket of a key, and nothing where none is left.
+// take takes one request from the bucket of a key. It reports whether there was one.
 func (b *buckets) take(key uint64, now int64) (level, bool) {
 	c := b.find(key, now)
 	capacity := b.interval * b.quota
 	for {
 		stored := c.full.Load()
-		// No bucket is emptier than empty, also when the clock went back.
+		// The bucket is not below zero, even if the clock went back.
 		full := min(max(stored, now), now+capacity)
 		next := full + b.interval
 		if next-now > capacity {
@@ -83,7 +83,7 @@ func (b *buckets) giveBack(key uint64, now int64) {
 	}
 }
 
-// peek is the level of a key, which gets no cell by that.
+// peek is the level of a key. It gives the key no cell.
 func (b *buckets) peek(key uint64, now int64) level {
 	set := b.set(key)
 	for i := range set {
@@ -96,7 +96,7 @@ func (b *buckets) peek(key uint64, now int64) level {
 
 func (b *buckets) levelOf(full, now int64) level {
 	used := min(max(full-now, 0), b.interval*b.quota)
-	// A bucket that holds the fraction of a request does not hold the request.
+	// A fraction of a request does not count as remaining.
 	taken := (used + b.interval - 1) / b.interval
 	out := level{remaining: b.quota - taken, reset: used}
 	if out.remaining == 0 {
@@ -110,7 +110,7 @@ func (b *buckets) set(key uint64) []cell {
 	return b.cells[at : at+ways]
 }
 
-// find is the cell of a key, taken from the key that needs it least where there is none.
+// find is the cell of a key. A key without a cell takes over the one that is full first.
 func (b *buckets) find(key uint64, now int64) *cell {
 	set := b.set(key)
 	for {
@@ -134,7 +134,7 @@ func (b *buckets) find(key uint64, now int64) *cell {
 	}
 }
 
-// keyOf hashes what a bucket belongs to. Two keys with one hash share a bucket.
+// keyOf hashes the owner of a bucket. Owners with the same hash share a bucket.
 func (b *buckets) keyOf(owner []byte) uint64 {
 	if hash := maphash.Bytes(b.seed, owner); hash != 0 {
 		return hash

@@ -24,13 +24,13 @@ const (
 // codingNames are the names of the codings on the wire.
 var codingNames = [...]string{identity: "", gzipCoding: "gzip", zstdCoding: "zstd"}
 
-// negotiate chooses the coding that an Accept-Encoding prefers by its q-values, and of equals the
-// one that is cheaper to make: zstd, gzip, identity.
+// negotiate chooses the coding that an Accept-Encoding header prefers by its q-values. Of equals it
+// takes the first of zstd, gzip, identity.
 func negotiate(accept []byte) coding {
 	if len(accept) == 0 {
 		return identity
 	}
-	// A negative weight stands for what is not named.
+	// A negative weight means that the coding is not named.
 	weights, any := [3]float64{-1, -1, -1}, -1.0
 	for one := range bytes.SplitSeq(accept, []byte(",")) {
 		name, weight, ok := parseCoding(one)
@@ -48,7 +48,7 @@ func negotiate(accept []byte) coding {
 			any = weight
 		}
 	}
-	// Identity is acceptable unless refused, and yields to whatever is named.
+	// Identity is acceptable unless refused. Any named coding comes before it.
 	best, bestWeight := identity, max(weights[identity], 0)
 	for _, one := range []coding{gzipCoding, zstdCoding} {
 		weight := weights[one]
@@ -87,8 +87,8 @@ var gzips = sync.Pool{New: func() any {
 	return w
 }}
 
-// zstdEncoder is shared, for EncodeAll is safe for concurrent use. The window bounds what each of
-// its encoders holds.
+// zstdEncoder is shared, because EncodeAll is safe for concurrent use. The window bounds the memory
+// of each of its encoders.
 var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithWindowSize(512<<10))

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// drainRead is how long a request that was being sent may still arrive after Shutdown.
+	// drainRead is how long a client may go on sending its request after Shutdown.
 	drainRead = 2 * time.Second
-	// lingerQuiet, lingerTime and lingerBytes bound the reading of what a refused client still sends:
-	// closing with unread data resets the connection, and the client can lose the answer by that. Most
-	// clients read nothing before they have sent all, so a client that goes on sending has the time
-	// for several times the largest body; one that is quiet has read the answer.
+	// lingerQuiet, lingerTime and lingerBytes bound the reading of what a refused client still sends.
+	// Closing with unread data resets the connection, and the client can lose the answer. Most clients
+	// send all before they read, so a client that keeps sending gets the time for several times the
+	// largest body. A client that sends nothing has read the answer.
 	lingerQuiet = 2 * time.Second
 	lingerTime  = 30 * time.Second
 	lingerBytes = 64 << 20
-	// lingerChunk is what is read of it at one time.
+	// lingerChunk is the size of these reads in bytes.
 	lingerChunk = 16 << 10
 )
 
-// conns are the open connections of a server, so that Shutdown can tell those that have sent
-// nothing from those that are being served.
+// conns are the open connections of a server. Shutdown closes those that have sent nothing and
+// waits for those that are being served.
 type conns struct {
 	mu struct {
 		sync.Mutex
@@ -36,7 +36,7 @@ type conns struct {
 	}
 	// max bounds the open connections and maxPerIP those of one address; zero means no bound.
 	max, maxPerIP int
-	// slack is how much sooner than asked for a deadline may come.
+	// slack is how much earlier than requested a deadline may be.
 	slack time.Duration
 	// drainUntil is the read deadline of all connections in Unix nanoseconds, zero before Shutdown.
 	drainUntil atomic.Int64
@@ -49,23 +49,22 @@ type conn struct {
 	ip    netip.Addr
 	// active is set with the first byte of the first request.
 	active atomic.Bool
-	// live says that it carries an answer without end; Shutdown bounds its writes.
+	// live says that the connection carries an endless answer. Shutdown bounds its writes.
 	live atomic.Bool
-	// linger asks Close to read on for a while, and lingering says that it does.
+	// linger asks Close to drain the input, and lingering says that it is doing so.
 	linger, lingering atomic.Bool
 	closed            atomic.Bool
-	// ended says that the peer has sent its last byte and that a request needed more; only the
-	// serving goroutine uses it.
+	// ended says that a read met the end of the input. Only the serving goroutine uses it.
 	ended bool
-	// unbegun is an answer that may not have been begun when the connection is closed.
-	unbegun atomic.Pointer[untilClose]
-	// readBy and writeBy are the deadlines that stand; only the serving goroutine sets them.
+	// pending is an answer that may not have begun when the connection is closed.
+	pending atomic.Pointer[untilClose]
+	// readBy and writeBy are the current deadlines. Only the serving goroutine sets them.
 	readBy, writeBy time.Time
 }
 
-// add registers a connection. It refuses once the server is stopping, and where the bounds are
-// reached, which is what crowded says.
-func (c *conns) add(raw net.Conn) (one *conn, crowded bool) {
+// add registers a connection. The result is nil when the server is stopping, and when a bound is
+// reached, which overLimit reports.
+func (c *conns) add(raw net.Conn) (one *conn, overLimit bool) {
 	one = &conn{Conn: raw, owner: c, ip: peerIP(raw)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +85,6 @@ func (c *conns) add(raw net.Conn) (one *conn, crowded bool) {
 	return one, false
 }
 
-// remove forgets a connection.
 func (c *conns) remove(one *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,8 +104,8 @@ func peerIP(raw net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
-// drain closes connections that never sent anything and bounds how long others may go on sending.
-// Those that have their last answer are not waited for.
+// drain closes connections that never sent anything and bounds how long others may keep sending. It
+// ends the draining of input after a last answer.
 func (c *conns) drain() {
 	deadline := time.Now().Add(drainRead)
 	c.drainUntil.Store(deadline.UnixNano())
@@ -146,8 +144,8 @@ func (c *conns) list(draining bool) []*conn {
 	return out
 }
 
-// SetReadDeadline keeps to the deadline of the draining server, and to the one that stands where
-// the new one is hardly later.
+// SetReadDeadline sets no deadline later than that of a draining server, and keeps the current one
+// where the new one is little later.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	if nanos := c.owner.drainUntil.Load(); nanos != 0 {
 		if until := time.Unix(0, nanos); t.IsZero() || t.After(until) {
@@ -167,8 +165,8 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return err
 }
 
-// SetWriteDeadline keeps to the deadline that stands where the new one is hardly later. A live
-// answer keeps to the one of the draining server.
+// SetWriteDeadline keeps the current deadline where the new one is little later. An endless answer
+// has the deadline of a draining server.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	if c.owner.near(c.writeBy, t) {
 		return nil
@@ -181,20 +179,20 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return err
 }
 
-// SetDeadline is called when the transport lets the connection go, and no deadline stands then.
+// SetDeadline is called when the transport releases the connection, which has no deadline then.
 func (c *conn) SetDeadline(t time.Time) error {
 	c.readBy, c.writeBy = time.Time{}, time.Time{}
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// setLive says whether an answer without end is being sent. The deadline is set anew for it.
+// setLive says whether an endless answer is being sent. The next deadline is always set.
 func (c *conn) setLive(yes bool) {
 	c.live.Store(yes)
 	c.writeBy = time.Time{}
 }
 
-// gone reports whether the peer has ended its side. It reads nothing.
-func (c *conn) gone() bool {
+// peerClosed reports whether the peer has closed its side. It consumes no input.
+func (c *conn) peerClosed() bool {
 	raw, ok := c.Conn.(syscall.Conn)
 	if !ok {
 		return false
@@ -204,25 +202,25 @@ func (c *conn) gone() bool {
 		return true
 	}
 	ended := false
-	err = control.Control(func(fd uintptr) { ended = socketEnded(fd) })
+	err = control.Control(func(fd uintptr) { ended = socketClosed(fd) })
 	return ended || err != nil
 }
 
-// near reports whether a deadline that stands can do for a later one. Setting deadlines for every
-// request costs as much as routing it.
-func (c *conns) near(stands, next time.Time) bool {
-	ahead := next.Sub(stands)
-	return !stands.IsZero() && !next.IsZero() && ahead >= 0 && ahead < c.slack
+// near reports whether the current deadline can serve for a later one. Setting a deadline costs as
+// much as routing a request.
+func (c *conns) near(current, next time.Time) bool {
+	ahead := next.Sub(current)
+	return !current.IsZero() && !next.IsZero() && ahead >= 0 && ahead < c.slack
 }
 
-// lingers says whether the last answer went out before the request had been read.
-func (c *conn) lingers(yes bool) {
+// setLinger says whether the last answer was sent before the request was read.
+func (c *conn) setLinger(yes bool) {
 	if c.linger.Load() != yes {
 		c.linger.Store(yes)
 	}
 }
 
-// Read notes the end of what the peer sends.
+// Read notes the end of the input.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err == io.EOF {
@@ -231,9 +229,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the connection, AFTER its peer had the chance to read the last answer.
+// Close closes the connection AFTER its peer had the chance to read the last answer.
 func (c *conn) Close() error {
-	if answer := c.unbegun.Load(); answer != nil {
+	if answer := c.pending.Load(); answer != nil {
 		answer.abandon()
 	}
 	if c.closed.Swap(true) {
@@ -243,14 +241,14 @@ func (c *conn) Close() error {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if ok && c.linger.Load() && half.CloseWrite() == nil {
 		c.lingering.Store(true)
-		c.readOn()
+		c.drainInput()
 	}
 	return c.Conn.Close()
 }
 
-// readOn reads and drops what the peer still sends, until it ends its side, is quiet, or the bounds
-// are reached.
-func (c *conn) readOn() {
+// drainInput reads and drops what the peer still sends, until it closes its side, sends nothing for
+// lingerQuiet, or a bound is reached.
+func (c *conn) drainInput() {
 	buffer, end := make([]byte, lingerChunk), time.Now().Add(lingerTime)
 	for left := int64(lingerBytes); left > 0; {
 		now := time.Now()
@@ -262,7 +260,7 @@ func (c *conn) readOn() {
 			return
 		}
 		if c.owner.drainUntil.Load() != 0 {
-			// Shutdown may have come BEFORE this deadline was set.
+			// Shutdown may have begun BEFORE this deadline was set.
 			return
 		}
 		n, err := c.Conn.Read(buffer)
@@ -273,12 +271,12 @@ func (c *conn) readOn() {
 	}
 }
 
-// listener hands out tracked connections and survives the lack of descriptors.
+// listener returns tracked connections and retries where descriptors are lacking.
 type listener struct {
 	net.Listener
 	conns *conns
-	// crowded answers a connection that is not taken.
-	crowded func(net.Conn)
+	// overLimit answers a connection beyond the bounds.
+	overLimit func(net.Conn)
 	// stopping is closed when the server stops, which ends a pause.
 	stopping <-chan struct{}
 }
@@ -289,17 +287,17 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
 		if err == nil {
-			one, crowded := l.conns.add(raw)
+			one, overLimit := l.conns.add(raw)
 			if one != nil {
 				return one, nil
 			}
-			if crowded {
-				l.crowded(raw)
+			if overLimit {
+				l.overLimit(raw)
 			}
 			_ = raw.Close()
 			continue
 		}
-		if !passing(err) {
+		if !temporary(err) {
 			if errors.Is(err, net.ErrClosed) {
 				return nil, io.EOF
 			}
@@ -316,9 +314,9 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// passing reports whether accepting may succeed later: the peer is gone already, or descriptors or
-// memory are used up.
-func passing(err error) bool {
+// temporary reports whether accepting may succeed later: the peer has left already, or descriptors
+// or memory are used up.
+func temporary(err error) bool {
 	for _, one := range []error{
 		syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EMFILE, syscall.ENFILE,
 		syscall.ENOBUFS, syscall.ENOMEM, syscall.EINTR,

@@ -34,8 +34,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// servesOneOf tries connections until one is served. A place is free when the server has seen the
-// end of its connection, which nothing but a new connection finds out.
+// servesOneOf tries connections until one is served. The server frees a place when it notices the
+// end of a connection, and only a new connection shows that.
 func (f *fixture) servesOneOf(t *testing.T, tries int) bool {
 	for range tries {
 		w := f.dial(t)
@@ -120,8 +120,8 @@ func (c *clocked) SetDeadline(t time.Time) error {
 	return nil
 }
 
-// TestDeadlinesAreSetAgainAfterReset checks that deadlines are set rarely, and that SetDeadline
-// makes the next one count, however close it is to the one before.
+// TestDeadlinesAreSetAgainAfterReset checks that deadlines are set rarely, and that the next one is
+// set after SetDeadline, however close it is to the last.
 func TestDeadlinesAreSetAgainAfterReset(t *testing.T) {
 	start := time.Unix(1000, 0)
 	near, far := start.Add(time.Second), start.Add(time.Minute)

@@ -55,8 +55,9 @@ func (s *Server) allowOrigin(x *exchange) {
 	h.Set(fasthttp.HeaderAccessControlExposeHeaders, exposedHeaders)
 }
 
-// options answers OPTIONS: what a path takes, and whether a page of another origin may send it. A
-// named origin may do everything; pages of any origin may only read, and not as somebody.
+// options answers OPTIONS with the methods of a path, and whether a page of another origin may use
+// them. A named origin may do everything; pages of any origin may only read, without a credential.
+// Errors: ROUTE_NOT_FOUND, METHOD_NOT_ALLOWED.
 func (s *Server) options(x *exchange, at target) error {
 	h := &x.ctx.Response.Header
 	x.ctx.SetStatusCode(fasthttp.StatusNoContent)

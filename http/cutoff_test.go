@@ -12,7 +12,7 @@ import (
 	"pws/api"
 )
 
-// counted is a server with one operation that counts how often it was carried out.
+// counted is a server with one operation that counts its calls.
 func counted(t *testing.T) (f *fixture, carriedOut *atomic.Int64) {
 	carriedOut = new(atomic.Int64)
 	note := op(write, "note", "/v1/note", api.Anonymous)
@@ -25,12 +25,12 @@ func counted(t *testing.T) (f *fixture, carriedOut *atomic.Int64) {
 	return start(t, Config{Table: []*api.Operation{optional}}, nil), carriedOut
 }
 
-// echoRequestOptional makes every beginning of a body that is cut between chunks one that fits.
+// echoRequestOptional has no required member, so a body truncated between chunks may be valid.
 type echoRequestOptional struct {
 	Text string `json:"text"`
 }
 
-// endSide ends the client's side of the connection.
+// endSide closes the client's side of the connection.
 func (w *wire) endSide() {
 	w.t.Helper()
 	half, ok := w.Conn.(*net.TCPConn)
@@ -39,16 +39,16 @@ func (w *wire) endSide() {
 	}
 }
 
-// TestCutRequestsChangeNothing sends every beginning of a request and ends its side of the
-// connection. Only the whole request is carried out.
-func TestCutRequestsChangeNothing(t *testing.T) {
+// TestTruncatedRequestsChangeNothing sends every prefix of a request and closes its side of the
+// connection. Only the complete request is carried out.
+func TestTruncatedRequestsChangeNothing(t *testing.T) {
 	f, carriedOut := counted(t)
 	const head = "POST /v1/note HTTP/1.1\r\nHost: h\r\n"
 	const coded = head + "Transfer-Encoding: chunked\r\n"
 	large := strings.Repeat(" ", 9000)
 	for name, c := range map[string]struct {
 		text string
-		// from is where the cuts begin, and step the distance between them.
+		// from is the length of the first prefix, and step the difference to the next.
 		from, step int
 	}{
 		"length":  {text: head + "Content-Length: 12\r\n\r\n{\"text\":\"a\"}", step: 1},
@@ -105,7 +105,7 @@ func (w *wire) lastStatus() int {
 	}
 }
 
-// TestFramingOfBodies has the ways in which a body and what follows it can contradict each other.
+// TestFramingOfBodies has requests whose framing and body contradict each other.
 func TestFramingOfBodies(t *testing.T) {
 	f, carriedOut := counted(t)
 	const first, second = "POST /v1/note HTTP/1.1\r\nHost: h\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\r\n"

@@ -38,7 +38,7 @@ func (x *exchange) write(reply *api.Reply) error {
 		h.SetCanonical(headerETag, append(x.scratch[:0], reply.ETag...))
 		h.SetCanonical(headerCaching, revalidate)
 		if reads && len(x.headers.ifNoneMatch) > 0 &&
-			listsTag(x.headers.ifNoneMatch, reply.ETag) {
+			matchesTag(x.headers.ifNoneMatch, reply.ETag) {
 			x.ctx.SetStatusCode(fasthttp.StatusNotModified)
 			h.SetCanonical(headerVary, varyCoding)
 			return nil
@@ -90,11 +90,11 @@ func (x *exchange) appendMeta(body []byte) []byte {
 	return append(body, `"}}`...)
 }
 
-// emptyBody is a body to append to, in memory that the connection has already.
+// emptyBody is a body to append to, in memory of the connection.
 func (x *exchange) emptyBody() []byte { return x.ctx.Response.SwapBody(nil)[:0] }
 
-// setBody sets the body, compressed where that is asked for and pays. A large body is not kept with
-// the connection.
+// setBody sets the body, compressed if the client accepts that and it makes the body smaller. The
+// connection does not keep the memory of a large body.
 func (x *exchange) setBody(body []byte) {
 	h := &x.ctx.Response.Header
 	h.SetCanonical(headerVary, varyCoding)
@@ -115,7 +115,7 @@ func (x *exchange) setBody(body []byte) {
 	x.ctx.Response.SwapBody(body)
 }
 
-// refuse writes an error. What is not a fault is logged with the request id and not shown.
+// refuse writes an error. An error that is not a fault is logged with the request ID and not shown.
 func (x *exchange) refuse(err error) {
 	if protocol, ok := err.(*rpcError); ok {
 		x.fail(protocol)
@@ -169,7 +169,7 @@ func (x *exchange) refuse(err error) {
 	x.setBody(x.appendMeta(append(body, '}')))
 }
 
-// details adds what the catalog says of a code to what the fault says.
+// details are those of a fault, completed by the catalog's entry of its code.
 func (x *exchange) details(refusal *fault.Error, entry *fault.Entry) map[string]any {
 	details := make(map[string]any, len(refusal.Details)+2)
 	for name, value := range refusal.Details {
@@ -187,14 +187,14 @@ func (x *exchange) details(refusal *fault.Error, entry *fault.Entry) map[string]
 	return details
 }
 
-// nextCall is an operation of the next step as details name it.
+// nextCall is an operation of the next step in details.
 type nextCall struct {
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
 	Path      string `json:"path"`
 }
 
-// advise adds the next step to the details where it consists of calls of operations.
+// advise adds the next step to the details if it consists of calls of operations.
 func (x *exchange) advise(refusal *fault.Error, details map[string]any) {
 	step := x.call.Next(refusal, api.Door{})
 	if len(step.Calls) == 0 {
@@ -208,7 +208,7 @@ func (x *exchange) advise(refusal *fault.Error, details map[string]any) {
 	details["next_step"], details["next_calls"] = step.Text, calls
 }
 
-// fillRate completes the details of a refusal that is no limit's but a queue's, which knows less.
+// fillRate completes the details of a refusal by a queue, which has fewer than one by a limit.
 func (x *exchange) fillRate(details map[string]any) {
 	after := int64(1)
 	if seconds, ok := details["retry_after_seconds"].(int); ok {

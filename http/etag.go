@@ -2,9 +2,9 @@ package http
 
 import "bytes"
 
-// listsTag reports whether the value of If-None-Match names a strong tag, by * or in a list. Weak
-// forms of the tag count, as RFC 9110 says of If-None-Match.
-func listsTag(list []byte, tag string) bool {
+// matchesTag reports whether a value of If-None-Match matches a strong tag, by * or in a list. Weak
+// forms of the tag match, as RFC 9110 says for If-None-Match.
+func matchesTag(list []byte, tag string) bool {
 	rest := bytes.TrimSpace(list)
 	if len(rest) == 1 && rest[0] == '*' {
 		return true
@@ -13,7 +13,7 @@ func listsTag(list []byte, tag string) bool {
 		rest = bytes.TrimLeft(rest, " \t,")
 		rest = bytes.TrimPrefix(rest, []byte("W/"))
 		if len(rest) == 0 || rest[0] != '"' {
-			// What is no tag is skipped up to the next comma.
+			// Skip what is not a tag up to the next comma.
 			at := bytes.IndexByte(rest, ',')
 			if at < 0 {
 				return false

@@ -26,7 +26,7 @@ type exchange struct {
 	call api.Call
 	// route is nil until the operation is known.
 	route *route
-	// ip and sessionID say, with the agent of the call, whom the request is counted for.
+	// ip, sessionID and the agent of the call are the caller that limits count.
 	ip        netip.Addr
 	sessionID id.ID
 	rates     rateState
@@ -34,18 +34,18 @@ type exchange struct {
 	form form
 	// code is the error code of the answer, and reason which limit or queue refused the request.
 	code, reason string
-	// begun is when a request that waits for 100 Continue came, which the transport does not note.
-	// waited is the time that the request spent waiting for others.
+	// begun is the arrival of a request that waits for 100 Continue, which the transport does not
+	// note. waited is the time that the request spent waiting for events.
 	begun  time.Time
 	waited time.Duration
-	// bodyRead says that the body has been read to its end, and cut that the request cannot be.
-	bodyRead, cut bool
+	// bodyRead says that the body was read to its end, and unreadable that the request cannot be.
+	bodyRead, unreadable bool
 	// reserved is what the request has taken out of the budget, in bytes.
 	reserved int64
 	// message is what a request to the MCP endpoint says.
 	message message
-	// These are memory of earlier requests: for query parameters, the body, a key that was an
-	// argument, the data of a tool's result, and short-lived texts.
+	// The rest is memory of earlier requests: for query parameters, the body, a key among arguments,
+	// the data of a tool's result, and temporary texts.
 	params                   map[string]string
 	body, key, data, scratch []byte
 }
@@ -66,7 +66,7 @@ var exchanges = sync.Pool{New: func() any {
 	return &exchange{scratch: make([]byte, 0, 512)}
 }}
 
-// begin makes the exchange of a request; it has an identity, a time and an address from then on.
+// begin makes the exchange of a request with its ID, time and address.
 func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 	x, ok := exchanges.Get().(*exchange)
 	if !ok {
@@ -96,7 +96,7 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 	return x
 }
 
-// release gives the exchange back. Large buffers are left to the collector.
+// release returns the exchange to the pool without its large buffers.
 func (x *exchange) release() {
 	x.server.budget.release(x.reserved)
 	clear(x.params)
@@ -130,7 +130,7 @@ func (x *exchange) operationName() string {
 	return x.route.operation.Name
 }
 
-// kept is a buffer to use again, nil where it is large.
+// kept is a buffer for the next request, nil where it is large.
 func kept(buffer []byte) []byte {
 	const keep = 64 << 10
 	if cap(buffer) > keep {

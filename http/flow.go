@@ -69,7 +69,7 @@ func (s *Server) answerOperation(x *exchange, at target) error {
 	return x.write(&reply)
 }
 
-// answerRaw answers a request for a handler beside the table.
+// answerRaw answers a request for a handler outside of the table.
 func (s *Server) answerRaw(x *exchange, handler RawHandler) error {
 	body, err := x.readBody(s.cfg.BodyMax)
 	if err != nil {
@@ -118,8 +118,8 @@ func (x *exchange) enter(found *route) {
 	x.call.Operation = found.operation
 }
 
-// authenticate finds the session of a request that sends a credential. Its error is for limit, for
-// a refusal by a limit comes before it. Errors: VALIDATION_FAILED, SESSION_INVALID,
+// authenticate finds the session of a request that sends a credential. Its error is passed to
+// limit, because a refusal by a limit comes before it. Errors: VALIDATION_FAILED, SESSION_INVALID,
 // SESSION_EXPIRED.
 func (s *Server) authenticate(x *exchange) (denied error) {
 	x.sessionID, denied = s.sessionOf(&x.headers, &x.call)
@@ -169,7 +169,7 @@ func (s *Server) call(
 	return reply, err
 }
 
-// finish completes every answer, also that of a handler that panicked.
+// finish completes every answer, including that of a handler that panicked.
 func (s *Server) finish(x *exchange) {
 	if reason := recover(); reason != nil {
 		s.log.Error("panic in a handler", slog.String("request_id", string(x.requestID[:])),
@@ -183,7 +183,7 @@ func (s *Server) finish(x *exchange) {
 	s.writeRates(x)
 	s.allowOrigin(x)
 	if c, tracked := x.ctx.Conn().(*conn); tracked {
-		c.lingers(x.cut || x.framed() && !x.bodyRead)
+		c.setLinger(x.unreadable || x.hasBody() && !x.bodyRead)
 	}
 	begun := x.begun
 	if begun.IsZero() {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// forwarded takes from the headers of trusted proxies where a request came from and whether it came
-// over https.
+// forwarded takes the client's address and whether it used https from the headers of trusted
+// proxies.
 func (s *Server) forwarded(x *exchange) {
 	proxies := 1
 	if x.headers.forwardeds > 0 {
@@ -15,8 +15,8 @@ func (s *Server) forwarded(x *exchange) {
 	x.call.Secure = forwardedScheme(string(x.headers.forwardedProto), proxies) == "https"
 }
 
-// clientIP is the address behind trusted proxies: the last one of the list that is none of theirs.
-// It counts the proxies.
+// clientIP is the address behind trusted proxies: the last one of the list that is not a trusted
+// proxy. It counts the proxies.
 func (s *Server) clientIP(peer netip.Addr, forwarded string) (client netip.Addr, proxies int) {
 	list := strings.Split(forwarded, ",")
 	for at := len(list) - 1; at >= 0 && s.trusts(peer); at-- {
@@ -30,9 +30,8 @@ func (s *Server) clientIP(peer netip.Addr, forwarded string) (client netip.Addr,
 	return peer, proxies
 }
 
-// forwardedScheme is the scheme that the outermost of some trusted proxies was asked by. Each proxy
-// adds one to the list or replaces it; what stands before those of the trusted ones is the client's
-// own word.
+// forwardedScheme is the scheme of the request to the outermost trusted proxy. Each proxy adds one
+// to the list or replaces it; the client may have written those before.
 func forwardedScheme(list string, proxies int) string {
 	schemes := strings.Split(list, ",")
 	return strings.ToLower(strings.TrimSpace(schemes[max(0, len(schemes)-proxies)]))

@@ -12,16 +12,16 @@ import (
 // unroutedBody is the largest body of a request that reaches no operation.
 const unroutedBody = 64 << 10
 
-// headReceived looks at the head of a request BEFORE anything of its body is read. The transport
-// reads the beginning of a body before its handler runs, so a client that declares more than it may
-// send, and waits, would not be answered. Such a request is made one that waits for 100 Continue,
-// which is judged by its head; expect refuses it by the same limit, so it is never told to go on.
+// headReceived reads the head of a request BEFORE any of its body is read. The transport reads the
+// beginning of a body before it calls the handler, so a client that declares too large a body and
+// waits would get no answer. Such a request is turned into one that waits for 100 Continue, which
+// expect refuses by the same limit.
 func (s *Server) headReceived(h *fasthttp.RequestHeader) (defaults fasthttp.RequestConfig) {
 	if length := h.ContentLength(); length <= s.routes.bodyLeast || length <= s.declaredMax(h) {
 		return defaults
 	}
 	if string(h.Protocol()) == "HTTP/1.0" {
-		// There is no waiting in HTTP/1.0. The answer is one that its clients can read.
+		// HTTP/1.0 has no 100 Continue. Its clients can read the answer of HTTP/1.1.
 		h.SetProtocol("HTTP/1.1")
 	}
 	h.Set(fasthttp.HeaderExpect, "100-continue")
@@ -37,8 +37,8 @@ func (s *Server) declaredMax(h *fasthttp.RequestHeader) int {
 	switch {
 	case err != nil:
 		return 0
-	case path == mcpPath && s.strange(h):
-		return min(s.cfg.BodyMax, strangerBody)
+	case path == mcpPath && s.isAnonymous(h):
+		return min(s.cfg.BodyMax, anonymousBodyMax)
 	case path == mcpPath || s.raw[path] != nil:
 		return s.cfg.BodyMax
 	}
@@ -48,8 +48,8 @@ func (s *Server) declaredMax(h *fasthttp.RequestHeader) int {
 	return 0
 }
 
-// strange reports whether a request comes without a valid credential.
-func (s *Server) strange(h *fasthttp.RequestHeader) bool {
+// isAnonymous reports whether a request has no valid credential.
+func (s *Server) isAnonymous(h *fasthttp.RequestHeader) bool {
 	var sent headers
 	for key, value := range h.All() {
 		sent.add(key, value)
@@ -59,8 +59,8 @@ func (s *Server) strange(h *fasthttp.RequestHeader) bool {
 	return err != nil || call.Agent.IsZero()
 }
 
-// expect answers the heads of requests that wait for 100 Continue. What the head refuses already is
-// refused without the body; the rest passes all checks again when the body is there.
+// expect answers the heads of requests that wait for 100 Continue. It refuses what the head alone
+// shows to be wrong. Other requests pass all stages when their body arrives.
 func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	x := s.begin(ctx)
 	x.begun = time.Now()
@@ -70,7 +70,7 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 		return fasthttp.StatusContinue
 	}
 	defer s.finish(x)
-	x.cut = true
+	x.unreadable = true
 	if limited := s.count(x); limited != nil && x.route != nil {
 		err = limited
 	}
@@ -78,8 +78,8 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	return ctx.Response.StatusCode()
 }
 
-// checkHead finds the refusal of a head. A request that it refuses is counted by its caller; one
-// that it lets pass is counted when its body is there.
+// checkHead passes a head through the stages before the body, without counting the request. Errors:
+// those of these stages.
 func (s *Server) checkHead(x *exchange) error {
 	if s.draining.Load() {
 		return errStopping

@@ -13,9 +13,9 @@ import (
 	"pws/api"
 )
 
-// TestDeclaredSizesAreJudgedAtOnce declares a body beyond the limit, sends none of it, and keeps
+// TestDeclaredSizesAreCheckedAtOnce declares a body beyond the limit, sends none of it, and keeps
 // the connection open.
-func TestDeclaredSizesAreJudgedAtOnce(t *testing.T) {
+func TestDeclaredSizesAreCheckedAtOnce(t *testing.T) {
 	raw := map[string]RawHandler{"/raw": func(*fasthttp.RequestCtx, []byte) {}}
 	f := start(t, Config{BodyMax: 1 << 20, Raw: raw}, nil)
 	const good = "Authorization: Bearer good\r\n"
@@ -41,13 +41,13 @@ func TestDeclaredSizesAreJudgedAtOnce(t *testing.T) {
 			{"head", "HEAD /v1/agents/a HTTP/1.1", "", 413, "", 0},
 			{"options", "OPTIONS /v1/echo HTTP/1.1", "", 413, "BODY_TOO_LARGE", unroutedBody},
 			{"every path", "OPTIONS * HTTP/1.1", "", 413, "BODY_TOO_LARGE", unroutedBody},
-			{"beside the table", "POST /raw HTTP/1.1", "", 413, "BODY_TOO_LARGE", 1 << 20},
+			{"outside of the table", "POST /raw HTTP/1.1", "", 413, "BODY_TOO_LARGE", 1 << 20},
 			{"MCP", "POST /mcp HTTP/1.1", good, 413, "BODY_TOO_LARGE", 1 << 20},
-			{"a stranger at MCP", "POST /mcp HTTP/1.1", "", 413, "BODY_TOO_LARGE", strangerBody},
-			{"nobody's credential at MCP", "POST /mcp HTTP/1.1", "Authorization: Bearer bad\r\n", 401,
+			{"an anonymous message", "POST /mcp HTTP/1.1", "", 413, "BODY_TOO_LARGE", anonymousBodyMax},
+			{"an invalid credential at MCP", "POST /mcp HTTP/1.1", "Authorization: Bearer bad\r\n", 401,
 				"SESSION_INVALID", 0},
-			{"nobody", "POST /v1/projects HTTP/1.1", "", 401, "AUTHENTICATION_REQUIRED", 0},
-			{"nobody's credential", "POST /v1/echo HTTP/1.1", "Authorization: Bearer bad\r\n", 401,
+			{"anonymous", "POST /v1/projects HTTP/1.1", "", 401, "AUTHENTICATION_REQUIRED", 0},
+			{"an invalid credential", "POST /v1/echo HTTP/1.1", "Authorization: Bearer bad\r\n", 401,
 				"SESSION_INVALID", 0},
 			{"no route", "POST /v1/nothing HTTP/1.1", "", 404, "ROUTE_NOT_FOUND", 0},
 			{"no such method", "POST /v1/agents/a HTTP/1.1", "", 405, "METHOD_NOT_ALLOWED", 0},
@@ -76,15 +76,16 @@ func TestDeclaredSizesAreJudgedAtOnce(t *testing.T) {
 	}
 }
 
-// TestStrangersAtMCPHaveALimitOfTheirOwn tells a stranger's limit from that of the service.
-func TestStrangersAtMCPHaveALimitOfTheirOwn(t *testing.T) {
+// TestAnonymousMessagesHaveTheirOwnLimit compares the limit without a session with that of the
+// service.
+func TestAnonymousMessagesHaveTheirOwnLimit(t *testing.T) {
 	f := start(t, Config{BodyMax: 4 << 20}, nil)
 	w := f.dial(t)
 	w.send("POST /mcp HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n")
 	if a := w.receive("POST"); a.status != 413 || !a.close {
-		t.Errorf("a stranger: %d %s", a.status, a.body)
+		t.Errorf("anonymous: %d %s", a.status, a.body)
 	}
-	// One with a session may send it.
+	// A caller with a session may send the same message.
 	body := strings.Repeat(" ", 1<<20) + "{}"
 	a := f.post(t, "/mcp", body, "Authorization: Bearer good")
 	if a.status != 400 || !strings.Contains(a.body, "JSON-RPC") {
@@ -93,7 +94,7 @@ func TestStrangersAtMCPHaveALimitOfTheirOwn(t *testing.T) {
 }
 
 // TestRefusedClientsReadTheirAnswer has clients that send all of a large body BEFORE they read, in
-// both framings, and one that goes on slowly.
+// both framings.
 func TestRefusedClientsReadTheirAnswer(t *testing.T) {
 	f := start(t, Config{BodyMax: 1 << 16}, nil)
 	large := strings.Repeat("x", 24<<20)
@@ -112,7 +113,7 @@ func TestRefusedClientsReadTheirAnswer(t *testing.T) {
 	}
 }
 
-// TestShutdownDoesNotWaitForRefusedClients has one that has its answer and keeps the connection.
+// TestShutdownDoesNotWaitForRefusedClients has a client that keeps sending after its answer.
 func TestShutdownDoesNotWaitForRefusedClients(t *testing.T) {
 	f := start(t, Config{}, nil)
 	w := f.dial(t)
@@ -124,7 +125,7 @@ func TestShutdownDoesNotWaitForRefusedClients(t *testing.T) {
 	sending := make(chan struct{})
 	go func() {
 		defer close(sending)
-		// It never is quiet.
+		// It never stops sending.
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -148,7 +149,7 @@ func TestShutdownDoesNotWaitForRefusedClients(t *testing.T) {
 	<-sending
 }
 
-// TestForwardedSchemes has what proxies say of the client's scheme.
+// TestForwardedSchemes has values of X-Forwarded-Proto.
 func TestForwardedSchemes(t *testing.T) {
 	for _, c := range []struct {
 		peers  string
@@ -162,10 +163,10 @@ func TestForwardedSchemes(t *testing.T) {
 		{"127.0.0.0/8", []string{"X-Forwarded-Proto: wss"}, false},
 		{"10.0.0.0/8", []string{"X-Forwarded-Proto: https"}, false},
 		{"", []string{"X-Forwarded-Proto: https"}, false},
-		// The client wrote the first of these itself.
+		// The client wrote the first scheme.
 		{"127.0.0.0/8", []string{"X-Forwarded-Proto: https, http", "X-Forwarded-For: 203.0.113.9"},
 			false},
-		// Two proxies of ours, of which the outer one was asked over https.
+		// Of two trusted proxies, the outer one received https.
 		{"127.0.0.0/8", []string{"X-Forwarded-Proto: https, http",
 			"X-Forwarded-For: 203.0.113.9, 127.0.0.2"}, true},
 		{"127.0.0.0/8", []string{"X-Forwarded-Proto: https",
@@ -190,9 +191,9 @@ func TestForwardedSchemes(t *testing.T) {
 	}
 }
 
-// TestRefusedHeadsAreTimed refuses heads, the first of a connection and a later one: the time that
-// is observed and logged is that of the refusal alone.
-func TestRefusedHeadsAreTimed(t *testing.T) {
+// TestRefusedHeadsHaveADuration refuses the first head of a connection and a later one. The
+// observed duration is that of the refusal alone.
+func TestRefusedHeadsHaveADuration(t *testing.T) {
 	var longest atomic.Int64
 	f := start(t, Config{
 		BodyMax: 1 << 20,

@@ -10,7 +10,7 @@ type headers struct {
 	accept, lastEventID, protocol, method, name                           []byte
 	authorizations, idempotencyKeys, ifMatches, ifNoneMatches, forwardeds int
 	protocols, methods, names                                             int
-	// others counts the headers of MCP that are none of these.
+	// others counts all other headers of MCP.
 	others int
 }
 

@@ -25,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The transport's date keeper runs for ever, and its sweepers notice the end at their next tick.
+	// The transport's date updater never ends, and its cleaners notice the end at their next tick.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
@@ -134,7 +134,7 @@ func (f *fixture) table() []*api.Operation {
 	small.BodyMax = kibibyte
 	put := op(write, "file.write", "/v1/files/{path*}", api.Bearer)
 	put.Method = "PUT"
-	return append(f.oddTable(), []*api.Operation{
+	return append(f.specialTable(), []*api.Operation{
 		api.Declare[api.None, echoed](op(read, "file.read", "/v1/files/{path*}", api.Optional),
 			func(c *api.Call, _ *api.None) (api.Reply, error) {
 				reply, err := echo(c, strings.Repeat("x", kibibyte))
@@ -159,15 +159,15 @@ func (f *fixture) table() []*api.Operation {
 	}...)
 }
 
-// noise does not get smaller by any coding.
+// noise is incompressible.
 var noise = func() string {
 	out := make([]byte, 8<<10)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(out)
 	return string(out)
 }()
 
-// oddTable has the operations that fail, wait or answer without an envelope.
-func (f *fixture) oddTable() []*api.Operation {
+// specialTable has operations that fail, wait or answer without an envelope.
+func (f *fixture) specialTable() []*api.Operation {
 	big := strings.Repeat("0123456789abcdef", 4096)
 	return []*api.Operation{
 		api.Declare[api.None, echoed](op(read, "panic", "/v1/panic", api.Anonymous),
@@ -268,7 +268,7 @@ func (f *fixture) open(t testing.TB, cfg Config, limits []api.RateLimit) {
 	f.Server = server
 }
 
-// answer is a response as it came over the wire.
+// answer is a received response.
 type answer struct {
 	status int
 	header nethttp.Header

@@ -64,7 +64,7 @@ func TestCredentials(t *testing.T) {
 	if a.echoed(t).Agent != firstAgent.Format("agt_") {
 		t.Error(a.body)
 	}
-	// Request IDs are random, and hold any short word some time.
+	// Request IDs are random and may contain any short word.
 	log := requestIDPattern.ReplaceAllString(f.log.String(), "")
 	for _, secret := range []string{"good", "bad", "expired", "nonsense"} {
 		if strings.Contains(log, secret) {
@@ -137,7 +137,7 @@ func TestConditionalReads(t *testing.T) {
 		if a.status != status || a.header.Get("ETag") != `"tag"` || status == 304 && a.body != "" {
 			t.Errorf("%q: %d %.100s", header, a.status, a.body)
 		}
-		// What chooses a representation is named by the answer that says it has not changed, too.
+		// A 304 has the same Vary as a 200.
 		if got := a.header.Get("Vary"); got != "Accept-Encoding" {
 			t.Errorf("%q: %d with Vary %q", header, a.status, got)
 		}
@@ -217,7 +217,7 @@ func unpack(t *testing.T, body, coding string) string {
 	return string(plain)
 }
 
-func TestPagesOfOtherOrigins(t *testing.T) {
+func TestCrossOriginPages(t *testing.T) {
 	anywhere := start(t, Config{}, nil)
 	named := start(t, Config{Origins: []string{"https://app.example"}}, nil)
 	const ask = "Access-Control-Request-Method: POST"

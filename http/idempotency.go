@@ -48,7 +48,7 @@ func (in *input) hasKey(op *api.Operation) bool {
 }
 
 // idempotencyKey is the hashes of the key of a valid input, nil where there is none. It outlives
-// the exchange, for it becomes part of what is stored.
+// the exchange, because the engine stores it.
 func (x *exchange) idempotencyKey(found *route, in *input) *api.IdempotencyKey {
 	if !in.hasKey(found.operation) {
 		return nil
@@ -70,9 +70,9 @@ func validKey(key []byte) bool {
 	return true
 }
 
-// keyHash covers whom and what a key is for: the agent, the scope of the operation and its project.
-// Operations that create a project share one scope, and the project they start from is no part of
-// it, so that a repeat finds the project of the first request whatever it is sent to.
+// keyHash covers the agent, the scope of the operation, its project, and the key. Operations that
+// create a project share one scope without a project, so that a repeat finds the project that the
+// first request created.
 func (x *exchange) keyHash(found *route, key []byte) [16]byte {
 	scope, project := found.operation.Name, ""
 	if found.operation.Category == api.CategoryCreation {
@@ -89,8 +89,8 @@ func (x *exchange) keyHash(found *route, key []byte) [16]byte {
 	return d.sum()
 }
 
-// fingerprint covers what makes two requests the same: method, path, query in its order of names
-// and the body in its canonical form (RFC 8785).
+// fingerprint covers what makes two requests equal: method, path, sorted query, and the body in its
+// canonical form (RFC 8785).
 func (x *exchange) fingerprint(method string, in *input) [16]byte {
 	var d digest
 	d.start("request")
@@ -102,7 +102,7 @@ func (x *exchange) fingerprint(method string, in *input) [16]byte {
 	x.scratch = append(x.scratch[:0], in.body...)
 	canonical := jsontext.Value(x.scratch)
 	if len(canonical) == 0 {
-		// An absent body is the same as an empty one.
+		// An absent body equals an empty object.
 		canonical = append(canonical, "{}"...)
 	}
 	if err := canonical.Canonicalize(); err != nil {
@@ -112,7 +112,7 @@ func (x *exchange) fingerprint(method string, in *input) [16]byte {
 	return d.sum()
 }
 
-// digest hashes parts with their lengths, so that no two lists of parts look alike.
+// digest hashes parts with their lengths, so that different lists of parts have different input.
 type digest struct{ hash hash.Hash }
 
 var digests = sync.Pool{New: func() any { return sha256.New() }}

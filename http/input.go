@@ -78,7 +78,7 @@ func (x *exchange) checkSize(limit int) error {
 
 // checkType refuses a body that is not JSON by its headers. Errors: UNSUPPORTED_CONTENT_TYPE.
 func (x *exchange) checkType() error {
-	if !x.framed() {
+	if !x.hasBody() {
 		return nil
 	}
 	if encoding := x.headers.contentEncoding; len(encoding) > 0 &&
@@ -87,7 +87,7 @@ func (x *exchange) checkType() error {
 			With("content_type", "Content-Encoding: "+printable(string(encoding))).
 			With("supported", []string{jsonType})
 	}
-	if given := x.ctx.Request.Header.ContentType(); !takesType(given) {
+	if given := x.ctx.Request.Header.ContentType(); !acceptsType(given) {
 		return fault.New(fault.UnsupportedContentType, "Request bodies are JSON.").
 			With("content_type", printable(string(given))).
 			With("supported", []string{jsonType})
@@ -97,8 +97,8 @@ func (x *exchange) checkType() error {
 
 const jsonType = "application/json"
 
-// takesType reports whether a Content-Type is JSON in UTF-8. An absent one is.
-func takesType(given []byte) bool {
+// acceptsType reports whether a Content-Type is JSON in UTF-8. An absent one is.
+func acceptsType(given []byte) bool {
 	media, parameters, _ := bytes.Cut(given, []byte(";"))
 	media = bytes.TrimSpace(media)
 	if len(media) == 0 && len(bytes.TrimSpace(parameters)) == 0 {

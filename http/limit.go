@@ -12,19 +12,19 @@ import (
 	"pws/internal/id"
 )
 
-// The scopes of a limit: whom its buckets belong to.
+// The scopes of a limit: the owners of its buckets.
 const (
-	// ScopeIP limits belong to an address. Without a category they are for anonymous callers only,
-	// since an address may be that of many agents; with one they are for all.
+	// ScopeIP limits count by address. Without a category they are for anonymous callers only,
+	// because many agents may share an address. With one they are for all callers.
 	ScopeIP = "IP"
-	// ScopeAgent and ScopeSession limits are for authenticated callers.
+	// ScopeAgent and ScopeSession limits count authenticated callers.
 	ScopeAgent   = "AGENT"
 	ScopeSession = "SESSION"
-	// ScopeCategory limits belong to the agent, or to the address of an anonymous caller.
+	// ScopeCategory limits count by agent, or by the address of an anonymous caller.
 	ScopeCategory = "ENDPOINT_CATEGORY"
 )
 
-// DefaultLimits are the limits of a deployment that sets none.
+// DefaultLimits are the limits of a deployment that configures none.
 func DefaultLimits() []api.RateLimit {
 	return []api.RateLimit{
 		{Name: "anonymous", Scope: ScopeIP, Quota: 600, WindowSeconds: 60},
@@ -70,18 +70,18 @@ type limit struct {
 	buckets *buckets
 }
 
-// limiter holds the limits in force, by what they apply to.
+// limiter holds the limits in force by what they apply to.
 type limiter struct {
-	// byCaller has the limits of each category and kind of caller.
-	byCaller map[api.Category]*[2]applied
-	// all has every limit of a kind of caller once.
+	// byCaller has the limits of each category for each kind of caller.
+	byCaller map[api.Category]*[2]limitSet
+	// all has each limit of a kind of caller once.
 	all [2][]*limit
 	// unrouted are the limits of requests that reach no operation.
-	unrouted applied
+	unrouted limitSet
 }
 
-// applied are the limits of one kind of request and what RateLimit-Policy says of them.
-type applied struct {
+// limitSet is the limits of one kind of request, with the value of RateLimit-Policy.
+type limitSet struct {
 	limits []*limit
 	policy []byte
 }
@@ -97,9 +97,9 @@ var categories = []api.Category{
 }
 
 func newLimiter(definitions []api.RateLimit, keys int) (*limiter, error) {
-	l := &limiter{byCaller: map[api.Category]*[2]applied{}}
+	l := &limiter{byCaller: map[api.Category]*[2]limitSet{}}
 	for _, category := range categories {
-		l.byCaller[category] = &[2]applied{}
+		l.byCaller[category] = &[2]limitSet{}
 	}
 	for _, one := range definitions {
 		if one.Name == "" || one.Quota < 1 || one.WindowSeconds < 1 || one.WindowSeconds > 1<<30 {
@@ -113,12 +113,12 @@ func newLimiter(definitions []api.RateLimit, keys int) (*limiter, error) {
 		if one.Category != "" && l.byCaller[one.Category] == nil {
 			return nil, fmt.Errorf("rate limit %q: unknown category %q", one.Name, one.Category)
 		}
-		l.place(&limit{RateLimit: one, buckets: newBuckets(one.Quota, one.WindowSeconds, keys)})
+		l.add(&limit{RateLimit: one, buckets: newBuckets(one.Quota, one.WindowSeconds, keys)})
 	}
 	return l, nil
 }
 
-func (l *limiter) place(one *limit) {
+func (l *limiter) add(one *limit) {
 	if one.Scope == ScopeIP && one.Category == "" {
 		l.unrouted.add(one)
 	}
@@ -139,7 +139,7 @@ func (l *limiter) place(one *limit) {
 	}
 }
 
-func (a *applied) add(one *limit) {
+func (a *limitSet) add(one *limit) {
 	a.limits = append(a.limits, one)
 	if len(a.policy) > 0 {
 		a.policy = append(a.policy, ", "...)
@@ -147,8 +147,8 @@ func (a *applied) add(one *limit) {
 	a.policy = fmt.Appendf(a.policy, "%q;q=%d;w=%d", one.Name, one.Quota, one.WindowSeconds)
 }
 
-// covers reports whether a limit of one category counts requests of another: searches are reads,
-// and creations, registrations and reports are writes.
+// covers reports whether a limit of one category counts requests of another. Searches are reads;
+// creations, registrations and reports are writes.
 func covers(of, category api.Category) bool {
 	switch category {
 	case api.CategorySearch:
@@ -161,8 +161,8 @@ func covers(of, category api.Category) bool {
 	return of == "" || of == category
 }
 
-// rateState is what the headers of a response say of the limits in force: the one with the fewest
-// requests left.
+// rateState is what the headers of a response say about rate limits: the limit with the fewest
+// requests left, and all limits as a policy.
 type rateState struct {
 	tightest *limit
 	policy   []byte
@@ -175,7 +175,7 @@ func (s *rateState) note(one *limit, now level) {
 	}
 }
 
-// caller is whom the limits count a request for. Agent and session are zero for anonymous callers.
+// caller is the party that limits count. Agent and session are zero for anonymous callers.
 type caller struct {
 	ip             netip.Addr
 	agent, session id.ID
@@ -228,8 +228,8 @@ func (s *Server) countUnrouted(x *exchange) error {
 	return err
 }
 
-// exhausted refuses a request that reaches no operation where its caller has used up a limit. It
-// does not count the request. Errors: RATE_LIMITED.
+// exhausted refuses a request that reaches no operation if its caller has used up a limit. It does
+// not count the request. Errors: RATE_LIMITED.
 func (s *Server) exhausted(x *exchange) error {
 	who := x.caller()
 	if now := s.limiter.unrouted.peek(&who, x.call.Now); now.tightest != nil &&
@@ -240,9 +240,9 @@ func (s *Server) exhausted(x *exchange) error {
 	return nil
 }
 
-// take counts a request of a caller at a time in Unix milliseconds. A request that is refused takes
-// nothing. Errors: RATE_LIMITED.
-func (a *applied) take(who *caller, millis int64) (rateState, error) {
+// take counts a request of a caller at a time in Unix milliseconds. A refused request counts
+// against no limit. Errors: RATE_LIMITED.
+func (a *limitSet) take(who *caller, millis int64) (rateState, error) {
 	now := millis * 1e6
 	state := rateState{policy: a.policy}
 	for at, one := range a.limits {
@@ -260,7 +260,7 @@ func (a *applied) take(who *caller, millis int64) (rateState, error) {
 }
 
 // peek is the state of a caller's limits without a request.
-func (a *applied) peek(who *caller, millis int64) rateState {
+func (a *limitSet) peek(who *caller, millis int64) rateState {
 	state := rateState{policy: a.policy}
 	for _, one := range a.limits {
 		state.note(one, one.buckets.peek(who.key(one), millis*1e6))
@@ -268,8 +268,8 @@ func (a *applied) peek(who *caller, millis int64) rateState {
 	return state
 }
 
-// of are the limits of an operation for a caller; the operation is nil where there is none.
-func (l *limiter) of(op *api.Operation, who *caller) *applied {
+// of is the set of limits of an operation for a caller. The operation may be nil.
+func (l *limiter) of(op *api.Operation, who *caller) *limitSet {
 	if op == nil {
 		return &l.unrouted
 	}

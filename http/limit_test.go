@@ -40,7 +40,7 @@ func TestBucketGivesItsQuotaAndRefills(t *testing.T) {
 	if got := b.peek(7, now+1000*second); got.remaining != 10 || got.reset != 0 {
 		t.Errorf("much later: %+v", got)
 	}
-	// The clock going back leaves nobody locked out for longer than a window.
+	// A clock that goes back locks a caller out for at most one window.
 	if _, ok := b.take(7, now-1000*second); ok {
 		t.Error("an empty bucket gave")
 	}
@@ -78,8 +78,8 @@ func TestBucketNeverGivesMoreThanItsRate(t *testing.T) {
 	})
 }
 
-// A caller that has used up its limit cannot get it back by filling the table with other keys.
-func TestFloodOfKeysResetsNothing(t *testing.T) {
+// A caller that has used up its limit cannot reset it by filling the table with other keys.
+func TestManyKeysResetNoLimit(t *testing.T) {
 	b := newBuckets(100, 60, 1024)
 	now := int64(1_763_600_000) * second
 	const heavy = 42
@@ -92,7 +92,7 @@ func TestFloodOfKeysResetsNothing(t *testing.T) {
 		b.take(b.keyOf(name[:]), now)
 	}
 	if got, ok := b.take(heavy, now); ok {
-		t.Errorf("the limit was washed away: %+v", got)
+		t.Errorf("the limit was reset: %+v", got)
 	}
 	if len(b.cells) != 1024 {
 		t.Errorf("%d cells", len(b.cells))
@@ -150,10 +150,10 @@ func TestLimitsOverTheWire(t *testing.T) {
 	testLimitsOfAddresses(t, f)
 }
 
-// testLimitsOfAddresses goes on after the session of the agent has used up its limit.
+// testLimitsOfAddresses continues after the session has used up its limit.
 func testLimitsOfAddresses(t *testing.T, f *fixture) {
 	t.Helper()
-	// Another session of the agent has one read left: the refused one took nothing from the agent.
+	// Another session of the agent has one read left, because the refused one did not count.
 	if a := f.ask(t, "GET", "/v1/files/a", "Authorization: Bearer good-too"); a.status != 200 ||
 		a.header.Get("RateLimit-Limit") != "4" || a.header.Get("RateLimit-Remaining") != "0" {
 		t.Errorf("%d %v", a.status, a.header)
@@ -161,7 +161,7 @@ func testLimitsOfAddresses(t *testing.T, f *fixture) {
 	if a := f.ask(t, "GET", "/v1/files/a", "Authorization: Bearer other"); a.status != 200 {
 		t.Errorf("another agent: %d", a.status)
 	}
-	// Guesses of credentials, unknown paths and anonymous reads count for the address.
+	// Guessed credentials, unknown paths and anonymous reads count for the address.
 	for i, line := range []string{"Authorization: Bearer guess", "X: y", "Authorization: Basic x"} {
 		a := f.ask(t, "GET", "/v1/files/a", line)
 		if a.header.Get("RateLimit-Remaining") != itoa(4-i) {
@@ -184,7 +184,7 @@ func testLimitsOfAddresses(t *testing.T, f *fixture) {
 	if a := f.ask(t, "GET", "/v1/agents/a\x01"); a.header.Get("RateLimit-Limit") != "5" {
 		t.Errorf("a broken request: %v", a.header)
 	}
-	// Guesses that wait for 100 Continue count like others.
+	// Guessed credentials count when they wait for 100 Continue, too.
 	for i := range 4 {
 		a := f.ask(t, "POST", "/v1/projects", "Authorization: Bearer guess", "Content-Length: 9",
 			"Expect: 100-continue")

@@ -19,11 +19,12 @@ import (
 )
 
 const (
-	// liveUnsent is what the kernel keeps of a stream that is not read, in bytes.
+	// liveUnsent bounds what the kernel buffers of a stream, in bytes.
 	liveUnsent = 64 << 10
-	// liveStart says how long clients wait BEFORE they come back, in milliseconds.
+	// liveStart asks clients to wait for 2,000 ms BEFORE they reconnect.
 	liveStart = "retry: 2000\n\n"
-	liveBeat  = ":\n\n"
+	// liveBeat is an empty comment.
+	liveBeat = ":\n\n"
 )
 
 var (
@@ -31,69 +32,69 @@ var (
 	headerBuffering = []byte("X-Accel-Buffering")
 	unbuffered      = []byte("no")
 	varyLive        = []byte("Accept-Encoding, Accept")
-	// errReaderGone has words by which the transport knows that it is nothing to log.
-	errReaderGone = fmt.Errorf("http: the reader of a stream: %w", io.ErrUnexpectedEOF)
+	// errClientGone wraps an error that the transport does not log.
+	errClientGone = fmt.Errorf("http: the reader of a stream: %w", io.ErrUnexpectedEOF)
 	errStopping   = fault.New(fault.ShuttingDown, "The server is stopping.")
 )
 
-// live sends an answer that goes on. It outlives its exchange and keeps nothing of it. Between two
-// writes it holds no buffer of its own. A reader that stands still is given up when a piece has not
-// left in the time of a whole answer; it can go on behind the last record that it has got.
+// live sends a stream of events. It outlives its exchange and keeps nothing of it. It holds no
+// buffer between two writes. A stream whose reader stalls ends when one write takes longer than a
+// whole answer may; the client can resume it after its last event.
 type live struct {
 	server    *Server
 	conn      net.Conn
 	requestID string
 	operation string
 	data      api.Live
-	leave     func()
+	release   func()
 	ended     bool
 }
 
 // live begins a stream of events. Errors: RATE_LIMITED where too many requests wait already.
 func (x *exchange) live(data api.Live) error {
-	leave, err := x.server.seats.take(x.call.Agent, x.ip)
+	release, err := x.server.slots.acquire(x.call.Agent, x.ip)
 	if err != nil {
 		data.Stop()
 		return err
 	}
-	x.server.seats.streams.Add(1)
+	x.server.slots.streams.Add(1)
 	h := &x.ctx.Response.Header
 	h.SetContentTypeBytes(streamType)
 	h.SetCanonical(headerVary, varyLive)
 	h.SetCanonical(headerBuffering, unbuffered)
-	x.sendPieces(&live{
+	x.sendStream(&live{
 		server: x.server, conn: x.ctx.Conn(), requestID: x.call.RequestID,
-		operation: x.operationName(), data: data, leave: leave,
+		operation: x.operationName(), data: data, release: release,
 	})
 	return nil
 }
 
-// SupportsBodyWriteTo makes fasthttp use WriteTo, so that Read is for nobody.
+// SupportsBodyWriteTo makes fasthttp call WriteTo and never Read.
 func (l *live) SupportsBodyWriteTo() bool { return true }
 
-// Read is what makes it a body.
+// Read makes it a body; it always fails.
 func (l *live) Read([]byte) (int, error) { return 0, errors.New("http: a stream is written") }
 
-// Close ends the waiting. The answer may have ended before it began.
+// Close ends the waiting. It is also called for a stream that never began.
 func (l *live) Close() error {
 	if !l.ended {
 		l.ended = true
 		l.data.Stop()
-		l.server.seats.streams.Add(-1)
-		l.leave()
+		l.server.slots.streams.Add(-1)
+		l.release()
 	}
 	return nil
 }
 
-// WriteTo sends until the reader or the server is at an end, or the data says so. What ends it is
-// told in a comment; a reader that comes back learns it from the status.
+// WriteTo sends events until the reader leaves, the server stops, or the data ends the stream. The
+// error code that ends it is sent as a comment; a client that reconnects gets it as a status.
 func (l *live) WriteTo(w io.Writer) (int64, error) {
-	out := &pieces{w: w, conn: l.conn, timeout: l.server.cfg.WriteTimeout}
+	out := &deadlineWriter{w: w, conn: l.conn, timeout: l.server.cfg.WriteTimeout}
 	if peer, tracked := l.conn.(*conn); tracked {
 		peer.setLive(true)
 		defer peer.setLive(false)
 		if small, ok := peer.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
-			// Where the kernel keeps more, it only notices a reader that stands still later.
+			// A larger buffer only delays noticing a stalled reader.
 			_ = small.SetWriteBuffer(liveUnsent)
 		}
 	}
@@ -104,8 +105,8 @@ func (l *live) WriteTo(w io.Writer) (int64, error) {
 	var refusal *fault.Error
 	switch {
 	case errors.Is(out.err, os.ErrDeadlineExceeded):
-		l.server.seats.dropped.Add(1)
-	case out.err != nil || errors.Is(err, errReaderGone):
+		l.server.slots.dropped.Add(1)
+	case out.err != nil || errors.Is(err, errClientGone):
 	case errors.As(err, &refusal) && refusal.Code != fault.Internal:
 		_, err = io.WriteString(out, ": "+string(refusal.Code)+"\n\n")
 	default:
@@ -115,24 +116,24 @@ func (l *live) WriteTo(w io.Writer) (int64, error) {
 	return out.sent, err
 }
 
-// liveBuffers are shared by all streams, for few of them write at one time.
+// liveBuffers are shared by all streams, because few of them write at one time.
 var liveBuffers = sync.Pool{New: func() any {
 	buffer := make([]byte, 0, api.LiveChunk)
 	return &buffer
 }}
 
-// send sends what comes. It always ends with an error.
+// send writes events as they come. It always ends with an error.
 func (l *live) send(out io.Writer) error {
-	timer := time.NewTimer(l.server.cfg.lookAfter)
+	timer := time.NewTimer(l.server.cfg.clientCheck)
 	defer timer.Stop()
-	spoke := time.Now()
+	lastWrite := time.Now()
 	for {
-		spoken, err := l.piece(out)
+		wrote, err := l.writeNext(out)
 		if err != nil {
 			return err
 		}
-		if spoken {
-			spoke = time.Now()
+		if wrote {
+			lastWrite = time.Now()
 		}
 		for again := true; again; {
 			select {
@@ -141,26 +142,26 @@ func (l *live) send(out io.Writer) error {
 			case <-l.server.stopping:
 				return errStopping
 			case <-timer.C:
-				timer.Reset(l.server.cfg.lookAfter)
-				beaten, err := l.idle(out, time.Since(spoke))
+				timer.Reset(l.server.cfg.clientCheck)
+				wrote, err := l.checkIdle(out, time.Since(lastWrite))
 				if err != nil {
 					return err
 				}
-				if beaten {
-					spoke = time.Now()
+				if wrote {
+					lastWrite = time.Now()
 				}
 			}
 		}
 	}
 }
 
-// piece writes what has come since the piece before.
-func (l *live) piece(out io.Writer) (spoken bool, err error) {
+// writeNext writes the events since the last write.
+func (l *live) writeNext(out io.Writer) (wrote bool, err error) {
 	buffer, ok := liveBuffers.Get().(*[]byte)
 	if !ok {
 		panic("http: foreign value in the pool")
 	}
-	// What was found BEFORE an error is sent.
+	// Events found BEFORE an error are sent.
 	text, err := l.data.Look((*buffer)[:0])
 	if len(text) > 0 {
 		_, failed := out.Write(text)
@@ -175,11 +176,11 @@ func (l *live) piece(out io.Writer) (spoken bool, err error) {
 	return len(text) > 0, err
 }
 
-// idle looks after a stream on which nothing comes: whether it has a reader still, and whether it
-// may go on.
-func (l *live) idle(out io.Writer, silence time.Duration) (beaten bool, err error) {
-	if peer, tracked := l.conn.(*conn); tracked && peer.gone() {
-		return false, errReaderGone
+// checkIdle checks on a stream without events that its reader is there and that it may go on. It
+// sends a heartbeat after a long silence.
+func (l *live) checkIdle(out io.Writer, silence time.Duration) (wrote bool, err error) {
+	if peer, tracked := l.conn.(*conn); tracked && peer.peerClosed() {
+		return false, errClientGone
 	}
 	if silence < l.server.cfg.heartbeat {
 		return false, nil
@@ -191,8 +192,8 @@ func (l *live) idle(out io.Writer, silence time.Duration) (beaten bool, err erro
 	return true, err
 }
 
-// prefersStream reports whether an Accept names text/event-stream and likes it better than JSON, or
-// as well as JSON that it does not name.
+// prefersStream reports whether an Accept header names text/event-stream with a weight above that
+// of JSON, or not below that of the wildcard that covers JSON.
 func prefersStream(accept []byte) bool {
 	stream, json, any := 0.0, -1.0, 0.0
 	for one := range bytes.SplitSeq(accept, []byte(",")) {
@@ -211,7 +212,8 @@ func prefersStream(accept []byte) bool {
 	return stream > json
 }
 
-// parseMedia is one part of an Accept: a media type and its weight. Other parameters do not count.
+// parseMedia splits one element of an Accept header into media type and weight. It ignores other
+// parameters.
 func parseMedia(one []byte) (name string, weight float64) {
 	media, parameters, _ := bytes.Cut(one, []byte(";"))
 	weight = 1

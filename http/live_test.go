@@ -18,35 +18,35 @@ import (
 	"pws/internal/fault"
 )
 
-// board is what the operations of these tests wait for: a number that grows.
-type board struct {
+// counter is a growing number that the operations of these tests wait for.
+type counter struct {
 	mu struct {
 		sync.Mutex
 		number  int
 		ended   error
 		waiting map[chan struct{}]struct{}
 	}
-	// looks counts the looks of all, and stopped those who have given up.
+	// looks counts calls of Look and Check, begun and stopped the waiting requests.
 	looks, begun, stopped atomic.Int64
 }
 
-// publish raises the number and wakes all who wait.
-func (b *board) publish(by int) {
+// publish raises the number and wakes all waiting requests.
+func (b *counter) publish(by int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.number += by
 	b.wake()
 }
 
-// end has all streams end.
-func (b *board) end(err error) {
+// end makes all streams end with an error.
+func (b *counter) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.ended = err
 	b.wake()
 }
 
-func (b *board) wake() {
+func (b *counter) wake() {
 	for one := range b.mu.waiting {
 		select {
 		case one <- struct{}{}:
@@ -55,14 +55,14 @@ func (b *board) wake() {
 	}
 }
 
-func (b *board) state() (int, error) {
+func (b *counter) state() (int, error) {
 	b.looks.Add(1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.number, b.mu.ended
 }
 
-func (b *board) wait() (ready chan struct{}, stop func()) {
+func (b *counter) wait() (ready chan struct{}, stop func()) {
 	ready = make(chan struct{}, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,18 +79,18 @@ func (b *board) wait() (ready chan struct{}, stop func()) {
 	}
 }
 
-// running is how many wait.
-func (b *board) running() int { return int(b.begun.Load() - b.stopped.Load()) }
+// running is the number of waiting requests.
+func (b *counter) running() int { return int(b.begun.Load() - b.stopped.Load()) }
 
-// record is what a stream says of a number.
+// record is the event of a number.
 func record(n int) string {
 	return fmt.Sprintf("id: %d\nevent: number\ndata: {\"n\":%d}\n\n", n, n)
 }
 
-// watched is a server with a board, a request that waits for it to be even, a stream of it from
-// a number on, and one that has far more to say than its reader reads.
-func watched(t *testing.T, cfg Config) (f *fixture, b *board) {
-	b = &board{}
+// startCounter starts a server with a counter, a request that waits until it is even, a stream of
+// it from a number on, and an endless stream.
+func startCounter(t *testing.T, cfg Config) (f *fixture, b *counter) {
+	b = &counter{}
 	poll := op(read, "poll", "/v1/poll/{wait}", api.Optional)
 	stream := op(read, "stream", "/v1/stream", api.Optional)
 	stream.Streams = true
@@ -160,22 +160,24 @@ func (f *fixture) listen(t testing.TB, target string, lines ...string) (*wire, *
 		t.Fatal(err)
 	}
 	if resp.StatusCode == 200 {
-		hears(t, resp.Body, "retry: 2000\n\n")
+		readText(t, resp.Body, "retry: 2000\n\n")
 	}
 	return w, resp
 }
 
-// hears reads what a stream says next.
-func hears(t testing.TB, body io.Reader, text string) {
+// readText reads the next text of a stream.
+func readText(t testing.TB, body io.Reader, text string) {
 	t.Helper()
 	got := make([]byte, len(text))
 	if _, err := io.ReadFull(body, got); err != nil || string(got) != text {
-		t.Fatalf("the stream says %q, %v; not %q", got, err, text)
+		t.Fatalf("the stream sent %q, %v; want %q", got, err, text)
 	}
 }
 
 func TestLiveStream(t *testing.T) {
-	f, b := watched(t, Config{heartbeat: 20 * time.Millisecond, lookAfter: 10 * time.Millisecond})
+	f, b := startCounter(t, Config{
+		heartbeat: 20 * time.Millisecond, clientCheck: 10 * time.Millisecond,
+	})
 	w, resp := f.listen(t, "/v1/stream", "Accept-Encoding: gzip", "Last-Event-ID: 1")
 	for name, want := range map[string]string{
 		"Content-Type": "text/event-stream", "Cache-Control": "no-store", "Content-Encoding": "",
@@ -185,20 +187,20 @@ func TestLiveStream(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	hears(t, resp.Body, ":\n\n")
+	readText(t, resp.Body, ":\n\n")
 	b.publish(3)
 	lines := bufio.NewReader(resp.Body)
-	hearsRecord(t, lines, 2)
-	hearsRecord(t, lines, 3)
+	readRecord(t, lines, 2)
+	readRecord(t, lines, 3)
 	b.publish(1)
-	hearsRecord(t, lines, 4)
+	readRecord(t, lines, 4)
 	b.end(fault.New(fault.SessionExpired, "Over."))
 	rest, err := io.ReadAll(lines)
 	text := strings.ReplaceAll(string(rest), ":\n\n", "")
 	if err != nil || text != ": SESSION_EXPIRED\n\n" {
 		t.Errorf("the end: %q, %v", rest, err)
 	}
-	// The answer is whole, so its connection goes on.
+	// The answer is complete, so its connection stays open.
 	w.send("GET /v1/stream HTTP/1.1\r\nHost: h\r\n\r\n")
 	if a := w.receive("GET"); a.status != 200 || !strings.Contains(a.body, "plain") {
 		t.Errorf("%d %s", a.status, a.body)
@@ -211,14 +213,14 @@ func TestLiveStream(t *testing.T) {
 	if _, resp = f.listen(t, "/v1/stream", "Last-Event-ID: bad"); resp.StatusCode != 400 {
 		t.Errorf("a bad cursor: %d", resp.StatusCode)
 	}
-	waitFor(t, func() bool { return b.running() == 0 && f.seated() == 0 })
+	waitFor(t, func() bool { return b.running() == 0 && f.slotsInUse() == 0 })
 	if log := f.log.take(); strings.Contains(log, "WARN") || strings.Contains(log, "ERROR") {
 		t.Errorf("the log says %s", log)
 	}
 }
 
-// hearsRecord reads the next record, past heartbeats.
-func hearsRecord(t testing.TB, lines *bufio.Reader, n int) {
+// readRecord reads the next record and skips heartbeats.
+func readRecord(t testing.TB, lines *bufio.Reader, n int) {
 	t.Helper()
 	text := ""
 	for !strings.HasSuffix(text, "\n\n") || strings.Trim(text, ":\n") == "" {
@@ -231,14 +233,14 @@ func hearsRecord(t testing.TB, lines *bufio.Reader, n int) {
 		}
 	}
 	if text != record(n) {
-		t.Fatalf("the stream says %q, not record %d", text, n)
+		t.Fatalf("the stream sent %q, want record %d", text, n)
 	}
 }
 
-func (s *Server) seated() int {
-	s.seats.mu.Lock()
-	defer s.seats.mu.Unlock()
-	return s.seats.mu.taken + len(s.seats.mu.byAgent) + len(s.seats.mu.byIP)
+func (s *Server) slotsInUse() int {
+	s.slots.mu.Lock()
+	defer s.slots.mu.Unlock()
+	return s.slots.mu.taken + len(s.slots.mu.byAgent) + len(s.slots.mu.byIP)
 }
 
 func TestPrefersStream(t *testing.T) {
@@ -263,22 +265,22 @@ func TestPrefersStream(t *testing.T) {
 	}
 }
 
-func TestLaterIsAnsweredWhenItIsThere(t *testing.T) {
+func TestLaterIsAnsweredWhenReady(t *testing.T) {
 	var own atomic.Int64
-	f, b := watched(t, Config{
+	f, b := startCounter(t, Config{
 		Observe: func(seen Observation) { own.Store(int64(seen.Elapsed)) },
 	})
 	w := f.dial(t)
 	w.send("GET /v1/poll/30s HTTP/1.1\r\nHost: h\r\n\r\n")
-	waitFor(t, func() bool { return b.running() == 1 && f.seated() == 2 })
+	waitFor(t, func() bool { return b.running() == 1 && f.slotsInUse() == 2 })
 	b.publish(1)
 	waitFor(t, func() bool { return b.looks.Load() == 1 })
 	b.publish(1)
 	if a := w.receive("GET"); a.status != 200 || string(a.envelope(t).Data) != "2" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	// Its time ends with what there is, and waiting does not count as its own time. However slow the
-	// machine is, the rest of the time is at least what it waited.
+	// At the end of its time it answers with the current number. Waiting does not count as its own
+	// time, so the difference is at least the wait, however slow the machine is.
 	b.publish(1)
 	const wait = 100 * time.Millisecond
 	for _, method := range []string{"GET", "HEAD"} {
@@ -297,10 +299,10 @@ func TestLaterIsAnsweredWhenItIsThere(t *testing.T) {
 	if a := w.receive("GET"); a.status != 401 || a.code(t) != "SESSION_EXPIRED" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	waitFor(t, func() bool { return b.running() == 0 && f.seated() == 0 })
+	waitFor(t, func() bool { return b.running() == 0 && f.slotsInUse() == 0 })
 }
 
-func TestSeatsAreBounded(t *testing.T) {
+func TestWaitSlotsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		reason, first, refused, taken string
 		cfg                           Config
@@ -309,8 +311,8 @@ func TestSeatsAreBounded(t *testing.T) {
 		{"WAITING_IP", "", "other", "", Config{WaitingPerIP: 1}},
 		{"WAITING_AGENT", "good", "good-too", "other", Config{WaitingPerAgent: 1}},
 	} {
-		c.cfg.lookAfter = 10 * time.Millisecond
-		f, b := watched(t, c.cfg)
+		c.cfg.clientCheck = 10 * time.Millisecond
+		f, b := startCounter(t, c.cfg)
 		as := func(credential string) string {
 			if credential == "" {
 				return "X-Nobody: 1"
@@ -331,19 +333,19 @@ func TestSeatsAreBounded(t *testing.T) {
 			}
 		}
 		_ = first.Close()
-		waitFor(t, func() bool { return f.seated() == 0 && b.running() == 0 })
+		waitFor(t, func() bool { return f.slotsInUse() == 0 && b.running() == 0 })
 		if a := f.ask(t, "GET", "/v1/poll/1ms", as(c.refused)); a.status != 200 {
 			t.Errorf("%s: afterwards: %d %s", c.reason, a.status, a.body)
 		}
 	}
 }
 
-// TestSilentStreamAsksWhetherItMayGoOn ends the right to a stream without waking it, as the end of
-// a session does.
-func TestSilentStreamAsksWhetherItMayGoOn(t *testing.T) {
+// TestSilentStreamIsCheckedForPermission revokes a stream without waking it, as the end of a
+// session does.
+func TestSilentStreamIsCheckedForPermission(t *testing.T) {
 	for _, version := range []string{"HTTP/1.1", "HTTP/1.0"} {
-		f, b := watched(t, Config{
-			lookAfter: 5 * time.Millisecond, heartbeat: 20 * time.Millisecond,
+		f, b := startCounter(t, Config{
+			clientCheck: 5 * time.Millisecond, heartbeat: 20 * time.Millisecond,
 		})
 		w := f.dial(t)
 		w.send("GET /v1/stream " + version + "\r\nHost: h\r\nAccept: text/event-stream\r\n\r\n")
@@ -359,21 +361,21 @@ func TestSilentStreamAsksWhetherItMayGoOn(t *testing.T) {
 		if err != nil || !strings.HasSuffix(string(text), ": SESSION_EXPIRED\n\n") {
 			t.Errorf("%s: the stream ends with %q, %v", version, text, err)
 		}
-		waitFor(t, func() bool { return b.running() == 0 && f.seated() == 0 })
+		waitFor(t, func() bool { return b.running() == 0 && f.slotsInUse() == 0 })
 	}
 }
 
-// TestGoneClientsAreNoticed has clients that go away while nothing comes.
-func TestGoneClientsAreNoticed(t *testing.T) {
-	f, b := watched(t, Config{lookAfter: 10 * time.Millisecond})
+// TestDisconnectedClientsAreNoticed closes clients while no events come.
+func TestDisconnectedClientsAreNoticed(t *testing.T) {
+	f, b := startCounter(t, Config{clientCheck: 10 * time.Millisecond})
 	stream, _ := f.listen(t, "/v1/stream")
 	poll := f.dial(t)
 	poll.send("GET /v1/poll/30s HTTP/1.1\r\nHost: h\r\n\r\n")
 	waitFor(t, func() bool { return b.running() == 2 })
 	_ = stream.Close()
 	_ = poll.Close()
-	waitFor(t, func() bool { return b.running() == 0 && f.seated() == 0 })
-	// One that only ends its own side is answered.
+	waitFor(t, func() bool { return b.running() == 0 && f.slotsInUse() == 0 })
+	// A client that closes only its own side is answered.
 	half := f.dial(t)
 	half.send("GET /v1/poll/30s HTTP/1.1\r\nHost: h\r\n\r\n")
 	if tcp, ok := half.Conn.(*net.TCPConn); !ok || tcp.CloseWrite() != nil {
@@ -387,14 +389,14 @@ func TestGoneClientsAreNoticed(t *testing.T) {
 	}
 }
 
-// TestSlowReadersAreDropped has readers that stand still while there is ever more to read: what the
-// server has ready for them is bounded, and it gives them up.
-func TestSlowReadersAreDropped(t *testing.T) {
-	f, b := watched(t, Config{
+// TestStalledReadersAreDropped has readers that stop reading an endless stream. The server buffers
+// a bounded amount for each and drops it.
+func TestStalledReadersAreDropped(t *testing.T) {
+	f, b := startCounter(t, Config{
 		WriteTimeout: 300 * time.Millisecond, ReadTimeout: 10 * time.Second,
 		IdleTimeout: 10 * time.Second,
 	})
-	before := heldMemory()
+	before := memoryInUse()
 	const readers = 20
 	var wires []*wire
 	for range readers {
@@ -406,14 +408,14 @@ func TestSlowReadersAreDropped(t *testing.T) {
 		runtime.Gosched()
 		return looks > readers && looks == b.looks.Load()
 	})
-	if grown := heldMemory() - before; grown > readers*200<<10 {
+	if grown := memoryInUse() - before; grown > readers*200<<10 {
 		t.Errorf("%d readers hold %d bytes", readers, grown)
 	}
-	waitFor(t, func() bool { return b.running() == 0 && f.seated() == 0 })
+	waitFor(t, func() bool { return b.running() == 0 && f.slotsInUse() == 0 })
 	if got := f.Waiting(); got != (WaitingStats{Dropped: readers}) {
 		t.Errorf("%+v AFTER all were dropped", got)
 	}
-	// What has arrived are whole records, and part of one.
+	// The client has complete records and a part of one.
 	text, _ := io.ReadAll(wires[0].reader)
 	if !strings.Contains(string(text), record(1)+record(1)) ||
 		strings.HasSuffix(string(text), "0\r\n\r\n") {
@@ -424,8 +426,8 @@ func TestSlowReadersAreDropped(t *testing.T) {
 	}
 }
 
-// heldMemory is what the process has in use for objects and stacks.
-func heldMemory() int {
+// memoryInUse is the memory of the process for objects and stacks, in bytes.
+func memoryInUse() int {
 	var stats runtime.MemStats
 	runtime.GC()
 	runtime.GC()
@@ -433,20 +435,20 @@ func heldMemory() int {
 	return int(stats.HeapInuse + stats.StackInuse)
 }
 
-// TestThousandsWait measures what one who waits costs, next to a connection that is idle, and has
-// one write wake them all.
-func TestThousandsWait(t *testing.T) {
+// TestManyWaitingRequests compares the memory of a waiting request with that of an idle connection,
+// and wakes all requests by one write.
+func TestManyWaitingRequests(t *testing.T) {
 	const count = 1000
-	// The client's side of each is in this process too.
+	// The client's side of each connection is in this process too.
 	const bytesMax = 64 << 10
 	for _, c := range []struct{ name, request string }{
 		{"idle connections", "GET /v1/poll/1ns HTTP/1.1\r\nHost: h\r\n\r\n"},
 		{"pollers", "GET /v1/poll/30s HTTP/1.1\r\nHost: h\r\n\r\n"},
 		{"streams", "GET /v1/stream HTTP/1.1\r\nHost: h\r\nAccept: text/event-stream\r\n\r\n"},
 	} {
-		f, b := watched(t, Config{WaitingPerIP: count})
+		f, b := startCounter(t, Config{WaitingPerIP: count})
 		conns := make([]net.Conn, count)
-		before := heldMemory()
+		before := memoryInUse()
 		for at := range conns {
 			var err error
 			if conns[at], err = net.Dial("tcp", f.address); err != nil {
@@ -459,7 +461,7 @@ func TestThousandsWait(t *testing.T) {
 		waitFor(t, func() bool {
 			return b.begun.Load() == count && (c.name != "idle connections" || b.running() == 0)
 		})
-		each := (heldMemory() - before) / count
+		each := (memoryInUse() - before) / count
 		t.Logf("%s: %d bytes each", c.name, each)
 		if each > bytesMax {
 			t.Errorf("%s: %d bytes each", c.name, each)
@@ -475,13 +477,13 @@ func TestThousandsWait(t *testing.T) {
 		for _, one := range conns {
 			_ = one.Close()
 		}
-		waitFor(t, func() bool { return b.running() == 0 && f.seated() == 0 })
+		waitFor(t, func() bool { return b.running() == 0 && f.slotsInUse() == 0 })
 	}
 }
 
-// TestShutdownEndsWaiting has pollers, streams, and streams whose readers stand still.
+// TestShutdownEndsWaiting has waiting requests, streams, and streams with stalled readers.
 func TestShutdownEndsWaiting(t *testing.T) {
-	f, b := watched(t, Config{})
+	f, b := startCounter(t, Config{})
 	poll := f.dial(t)
 	poll.send("GET /v1/poll/30s HTTP/1.1\r\nHost: h\r\n\r\n")
 	_, stream := f.listen(t, "/v1/stream")
@@ -504,7 +506,7 @@ func TestShutdownEndsWaiting(t *testing.T) {
 	if rest, err := io.ReadAll(stream.Body); err != nil || string(rest) != ": SHUTTING_DOWN\n\n" {
 		t.Errorf("the stream ends with %q, %v", rest, err)
 	}
-	if b.running() != 0 || f.seated() != 0 {
-		t.Errorf("%d wait, %d seats are taken", b.running(), f.seated())
+	if b.running() != 0 || f.slotsInUse() != 0 {
+		t.Errorf("%d requests wait, %d slots are in use", b.running(), f.slotsInUse())
 	}
 }

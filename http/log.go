@@ -9,9 +9,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// logged writes the access log: every request at debug level, slow ones as warnings. A target can
-// hold what callers want to keep to themselves, so operations are logged by name, and headers
-// never.
+// logged writes the access log: every request at debug level, slow ones as warnings. Targets and
+// headers can hold private data, so it logs the name of the operation instead.
 func (s *Server) logged(x *exchange, elapsed time.Duration) {
 	level := slog.LevelDebug
 	if s.cfg.SlowRequest > 0 && elapsed >= s.cfg.SlowRequest {
@@ -35,10 +34,10 @@ func (s *Server) logged(x *exchange, elapsed time.Duration) {
 	)
 }
 
-// transportLog takes what fasthttp reports of connections.
+// transportLog logs what fasthttp reports about connections.
 type transportLog struct{ log *slog.Logger }
 
-// Printf is called with texts that hold nothing of a request's content.
+// Printf is called with texts without content of requests.
 func (t transportLog) Printf(format string, args ...any) {
 	const lineMax = 500
 	line := fmt.Sprintf(format, args...)

@@ -10,8 +10,8 @@ import (
 	"pws/api"
 )
 
-// withTools makes tools of some operations of the table of the fixture.
-func (f *fixture) withTools() []*api.Operation {
+// tableWithTools is the table of the fixture with some operations as tools.
+func (f *fixture) tableWithTools() []*api.Operation {
 	table := f.table()
 	for _, op := range table {
 		switch op.Name {
@@ -30,7 +30,7 @@ func (f *fixture) withTools() []*api.Operation {
 
 func startMCP(t testing.TB, cfg Config, limits []api.RateLimit) *fixture {
 	t.Helper()
-	cfg.Table = (&fixture{}).withTools()
+	cfg.Table = (&fixture{}).tableWithTools()
 	return start(t, cfg, limits)
 }
 
@@ -42,7 +42,7 @@ var (
 	versionLine = "MCP-Protocol-Version: 2026-07-28"
 )
 
-// message is a request of the protocol and the header lines that go with it.
+// rpcText is a request of the protocol.
 func rpcText(id, method, params string) string {
 	if params != "" {
 		params = "," + params
@@ -100,7 +100,7 @@ func (f *fixture) call(t testing.TB, name, arguments string, lines ...string) an
 			lines...)...)
 }
 
-// problem is what a refused call tells.
+// problem is the error of a refused call.
 type problem struct {
 	Code    string         `json:"code"`
 	Message string         `json:"message"`
@@ -146,8 +146,8 @@ func asMethod(method string) string { return "Mcp-Method: " + method }
 
 var toolsList = rpcText("1", "tools/list", "")
 
-// protocolErrors are the refusals of the protocol. Each row also breaks what is judged after it, so
-// that the order shows.
+// protocolErrors are the refusals of the protocol. Each row also violates what is checked after it,
+// so the rows also test the order.
 var protocolErrors = []struct {
 	name   string
 	lines  []string
@@ -382,10 +382,10 @@ func TestRefusedCalls(t *testing.T) {
 		status                int
 		code, says            string
 	}{
-		{"nobody", "note.create", `{"no":1}`, nil, 200, "AUTHENTICATION_REQUIRED", "register/start"},
-		{"a stranger", "note.create", `{"no":1}`, []string{"Authorization: Bearer bad"},
+		{"anonymous", "note.create", `{"no":1}`, nil, 200, "AUTHENTICATION_REQUIRED", "register/start"},
+		{"an invalid credential", "note.create", `{"no":1}`, []string{"Authorization: Bearer bad"},
 			401, "SESSION_INVALID", ""},
-		{"one of before", "search", `{"no":1}`, []string{"Authorization: Bearer expired"},
+		{"an expired credential", "search", `{"no":1}`, []string{"Authorization: Bearer expired"},
 			401, "SESSION_EXPIRED", ""},
 		{"another scheme", "search", `{"no":1}`, []string{"Authorization: Basic x"},
 			401, "SESSION_INVALID", ""},
@@ -425,7 +425,7 @@ func TestRefusedCalls(t *testing.T) {
 			t.Errorf("%s: WWW-Authenticate %q", test.name, challenge)
 		}
 		if strings.Contains(got.body, "secret reason") {
-			t.Errorf("%s tells: %s", test.name, got.body)
+			t.Errorf("%s shows the reason: %s", test.name, got.body)
 		}
 		if test.status == 500 && !strings.Contains(got.body, `"code":-32603`) {
 			t.Errorf("%s: %s", test.name, got.body)
@@ -433,8 +433,8 @@ func TestRefusedCalls(t *testing.T) {
 	}
 }
 
-// TestOneKeyForBoth: a repeat is the same request, whichever way it comes.
-func TestOneKeyForBoth(t *testing.T) {
+// TestOneKeyForBothProtocols compares the hashes of a request over REST and over MCP.
+func TestOneKeyForBothProtocols(t *testing.T) {
 	f := startMCP(t, Config{}, nil)
 	const session, key = "Authorization: Bearer good", "Idempotency-Key: k1"
 	overREST := f.post(t, "/v1/projects/prj_1/notes", `{"count": 3, "text": "x"}`, session, key,
@@ -477,7 +477,7 @@ func TestLimitsOfCalls(t *testing.T) {
 		limited.problem(t).Code != "RATE_LIMITED" || limited.rpc(t).Error.Code != rpcRateLimited {
 		t.Errorf("%d %s", limited.status, limited.body)
 	}
-	// What is no message is counted too, and of who has used up all no more is read than its id.
+	// A malformed message counts, too. Beyond the limit, the answer still has the id of the message.
 	for range 3 {
 		f.post(t, "/mcp", "{", typeLine)
 	}
@@ -495,12 +495,12 @@ func TestEarlierProtocol(t *testing.T) {
 	ask := func(text string, lines ...string) answer {
 		return f.post(t, "/mcp", text, append(lines, typeLine)...)
 	}
-	for asked, told := range map[string]string{
+	for asked, answered := range map[string]string{
 		"2025-06-18": "2025-06-18", "2025-03-26": "2025-03-26", "2024-11-05": "2025-11-25",
 	} {
 		got := ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` +
 			asked + `","capabilities":{}}}`)
-		if got.status != 200 || !strings.Contains(got.body, `"protocolVersion":"`+told+`"`) ||
+		if got.status != 200 || !strings.Contains(got.body, `"protocolVersion":"`+answered+`"`) ||
 			!strings.Contains(got.body, `"serverInfo":{"name":`) ||
 			got.header.Get("Mcp-Session-Id") != "" {
 			t.Errorf("%d %s", got.status, got.body)

@@ -15,10 +15,10 @@ import (
 	"pws/internal/fault"
 )
 
-// answerMax is the largest result that a tool collects of what is a stream elsewhere, in bytes.
+// answerMax bounds the result of a tool whose operation streams, in bytes.
 const answerMax = 4 << 20
 
-// beginResult begins the answer to a request of JSON-RPC, up to the members of its result.
+// beginResult begins a response of JSON-RPC, up to the members of its result.
 func (x *exchange) beginResult() []byte {
 	m := &x.message
 	h := &x.ctx.Response.Header
@@ -33,7 +33,7 @@ func (x *exchange) beginResult() []byte {
 	return body
 }
 
-// endResult ends it.
+// endResult ends what beginResult began.
 func (x *exchange) endResult(body []byte) []byte {
 	separator := `,"_meta":{`
 	if !x.message.earlier {
@@ -52,7 +52,7 @@ func (x *exchange) endResult(body []byte) []byte {
 	return append(body, "}}"...)
 }
 
-// replayNote tells the reader of a repeated answer what it is.
+// replayNote explains a replayed answer to its reader.
 func replayNote(firstAt int64) string {
 	return "This is a replay: the idempotency_key was used before, and this is the answer that was " +
 		"given at " + timeText(firstAt) + ". Nothing was done now, and what the answer shows may " +
@@ -60,7 +60,7 @@ func replayNote(firstAt int64) string {
 }
 
 // toolResult writes the data of a tool, or its error, as structured content and as text. A replay
-// has a second text that says so; the data is that of the original answer.
+// has the data of the original answer and a second text that says so.
 func (x *exchange) toolResult(data []byte, failed bool) {
 	body := x.beginResult()
 	body = append(body, `"content":[{"type":"text","text":`...)
@@ -96,7 +96,7 @@ func (x *exchange) writeResult(called *tool, reply *api.Reply) error {
 
 var errAnswerFull = errors.New("http: the answer is too large")
 
-// bounded collects what is written up to a size.
+// bounded collects what is written, up to a size in bytes.
 type bounded struct {
 	into []byte
 	max  int
@@ -126,7 +126,7 @@ func (x *exchange) collect(stream api.Stream) error {
 	return err
 }
 
-// fail answers a request with an error of the protocol.
+// fail writes an error of JSON-RPC.
 func (x *exchange) fail(e *rpcError) {
 	h := &x.ctx.Response.Header
 	x.ctx.SetStatusCode(e.status)
@@ -144,8 +144,8 @@ func (x *exchange) fail(e *rpcError) {
 	x.setBody(append(body, "}}"...))
 }
 
-// refuseMessage writes the refusal of a message: as the result of a tool, which is for the agent to
-// read, or, where its client has to act, as an error with a status.
+// refuseMessage writes the refusal of a message: as the result of a tool, which the agent reads, or
+// as an error with a status where the client has to act.
 func (x *exchange) refuseMessage(
 	refusal *fault.Error, entry *fault.Entry, details map[string]any,
 ) {
@@ -168,7 +168,7 @@ func (x *exchange) refuseMessage(
 	x.fail(e)
 }
 
-// problem is a refusal as agents read it: code, message, details and what to do next.
+// problem is a refusal as JSON for agents: code, message, details and the next step.
 func (x *exchange) problem(refusal *fault.Error, details map[string]any) []byte {
 	out := append(x.data[:0], `{"code":"`...)
 	out = append(append(out, refusal.Code...), `","message":`...)
@@ -178,13 +178,13 @@ func (x *exchange) problem(refusal *fault.Error, details map[string]any) []byte 
 		panic("http: details of " + string(refusal.Code) + ": " + err.Error())
 	}
 	step := x.call.Next(refusal, api.Door{MCP: true, Core: x.message.core, Base: x.base()})
-	text := x.server.mcp.spell(step.Text, x.message.plain)
+	text := x.server.mcp.renameTools(step.Text, x.message.plain)
 	out = shape.AppendString(append(out, `,"next_step":`...), text)
 	x.data = append(x.appendCalls(out, step.Calls), '}')
 	return withoutNulls(x.data, nil)
 }
 
-// appendCalls writes the calls of a step: tools with the arguments that are known.
+// appendCalls writes the calls of a step: tools with their known arguments.
 func (x *exchange) appendCalls(out []byte, calls []api.StepCall) []byte {
 	if len(calls) == 0 {
 		return out
@@ -194,7 +194,7 @@ func (x *exchange) appendCalls(out []byte, calls []api.StepCall) []byte {
 		if at > 0 {
 			out = append(out, ',')
 		}
-		name := x.server.mcp.spell(calls[at].Operation.Tool, x.message.plain)
+		name := x.server.mcp.renameTools(calls[at].Operation.Tool, x.message.plain)
 		out = shape.AppendString(append(out, `{"tool":`...), name)
 		out = append(out, `,"arguments":{`...)
 		for nth, name := range slices.Sorted(maps.Keys(calls[at].Params)) {
@@ -209,8 +209,8 @@ func (x *exchange) appendCalls(out []byte, calls []api.StepCall) []byte {
 	return append(out, ']')
 }
 
-// withoutNulls takes the members that are null out of JSON without blanks, in place. What stands
-// under an opaque name is somebody's own and stays as it is, and so do the elements of lists.
+// withoutNulls removes the members that are null from JSON without white space, in place. It does
+// not change the elements of lists, nor the values of opaque names, which are data of users.
 func withoutNulls(data []byte, opaque [][]byte) []byte {
 	null := []byte(":null")
 	if !bytes.Contains(data, null) {
@@ -253,7 +253,7 @@ func listsName(names [][]byte, quoted []byte) bool {
 	return false
 }
 
-// stringEnd is the place behind the string that begins at a place of valid JSON.
+// stringEnd is the offset after the string that begins at an offset of valid JSON.
 func stringEnd(data []byte, at int) int {
 	for at++; ; at++ {
 		at += bytes.IndexByte(data[at:], '"')
@@ -267,7 +267,7 @@ func stringEnd(data []byte, at int) int {
 	}
 }
 
-// valueEnd is the place behind the value that begins at a place of valid JSON.
+// valueEnd is the offset after the value that begins at an offset of valid JSON.
 func valueEnd(data []byte, at int) int {
 	for depth := 0; at < len(data); at++ {
 		switch data[at] {

@@ -13,13 +13,13 @@ import (
 	"pws/internal/fault"
 )
 
-// tool is an operation as the endpoint calls it.
+// tool is an operation that the endpoint calls.
 type tool struct {
 	*api.Tool
 	route *route
-	// byName leads from the name of an argument to it.
+	// byName has the arguments by name.
 	byName map[string]*api.Argument
-	// paths is how many arguments of the path there are.
+	// paths is the number of arguments in the path. They come first.
 	paths int
 	// query are the compiled checks of the arguments of the query, by name.
 	query map[string]*queryParam
@@ -72,8 +72,8 @@ func (s *Server) callTool(x *exchange) error {
 	return x.writeResult(called, &reply)
 }
 
-// findTool is the tool that a message calls. A client that calls it by its plain name has all names
-// so. Errors are of JSON-RPC.
+// findTool is the tool that a message calls. A client that calls a tool by its plain name gets
+// plain names in the answer. Errors are of JSON-RPC.
 func (s *Server) findTool(m *message) (*tool, error) {
 	called := s.mcp.tools[string(m.name)]
 	problem := ""
@@ -91,9 +91,9 @@ func (s *Server) findTool(m *message) (*tool, error) {
 	return nil, &rpcError{status: fasthttp.StatusOK, code: rpcParams, message: problem}
 }
 
-// readArguments is read for a call of a tool: it puts each argument where its operation has it, and
-// all others into the body. All faults of path, query and key are named with those of the body.
-// Errors: VALIDATION_FAILED, BODY_TOO_LARGE.
+// readArguments is read for a call of a tool: it places arguments in path, query and key as the
+// tool declares them, and all others in the body. Errors: VALIDATION_FAILED where there are too
+// many arguments, BODY_TOO_LARGE.
 func (x *exchange) readArguments(called *tool) (input, error) {
 	if x.message.tooMany {
 		return input{}, fault.Invalid(fault.Field{
@@ -131,8 +131,8 @@ type argumentReader struct {
 	key []byte
 }
 
-// readAll reads the arguments of a message. Those that are the body are moved together within the
-// message, which has room for them at any moment.
+// readAll reads the arguments of a message. It moves those of the body together within the message.
+// A member is only moved toward the beginning, so it never overwrites one that is still to be read.
 func (r *argumentReader) readAll(m *message) {
 	takesBody := r.called.Operation.Request != nil
 	if takesBody {
@@ -181,7 +181,7 @@ func (r *argumentReader) place(declared *api.Argument, value []byte) string {
 		return ""
 	}
 	if declared.Place == api.InQuery {
-		text, problem := queryText(declared, kind, value)
+		text, problem := paramText(declared, kind, value)
 		if problem == "" {
 			r.query.set(declared.Name, text)
 		}
@@ -217,7 +217,7 @@ func (r *argumentReader) placeKey(key []byte) string {
 	return ""
 }
 
-// queryText is the query of the request that the call is equal to.
+// queryText is the query of the equivalent HTTP request.
 func (r *argumentReader) queryText() string {
 	var out []byte
 	for _, one := range r.called.Arguments {
@@ -233,8 +233,8 @@ func (r *argumentReader) queryText() string {
 	return string(out)
 }
 
-// queryText is an argument as the query has it.
-func queryText(declared *api.Argument, kind jsontext.Kind, value []byte) (text, problem string) {
+// paramText is the value of an argument in a query, or the problem with it.
+func paramText(declared *api.Argument, kind jsontext.Kind, value []byte) (text, problem string) {
 	switch {
 	case declared.Boolean:
 		if kind != 't' && kind != 'f' {
@@ -252,7 +252,7 @@ func queryText(declared *api.Argument, kind jsontext.Kind, value []byte) (text, 
 	return string(unquoted(value)), ""
 }
 
-// integerText is a number as an integer is written, where it is one.
+// integerText is a number as decimal digits, if it is an integer.
 func integerText(value []byte) string {
 	if bytes.ContainsAny(value, ".eE") {
 		number, err := strconv.ParseFloat(string(value), 64)
@@ -264,7 +264,7 @@ func integerText(value []byte) string {
 	return string(value)
 }
 
-// escaped is a text as a part of a path has it; a tail keeps its slashes.
+// escaped is a text percent-encoded for a path. A tail keeps its slashes.
 func escaped(text []byte, tail bool) string {
 	clean := true
 	for _, c := range text {
@@ -285,7 +285,7 @@ func escaped(text []byte, tail bool) string {
 	return string(out)
 }
 
-// pathByte reports whether a byte stands for itself: the unreserved ones of RFC 3986.
+// pathByte reports whether a byte is unreserved by RFC 3986, or a slash in a tail.
 func pathByte(c byte, tail bool) bool {
 	return c < utf8.RuneSelf && c != '+' && c != '=' && (tokenByte(c) && c != '/' || tail && c == '/')
 }

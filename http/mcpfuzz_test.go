@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FuzzMessage reads hostile bodies: what is taken is JSON, and its parts are parts of it.
+// FuzzMessage parses arbitrary bodies. An accepted body is JSON, and so are its parts.
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte(rpcText("1", "tools/call", `"name":"a","arguments":{"b":{"c":[1,null]}}`)))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"\u0041","method":"\ud83d\ude00","params":{"_meta":7}}`))
@@ -23,7 +23,7 @@ func FuzzMessage(f *testing.F) {
 		if !json.Valid(body) {
 			t.Fatalf("taken: %q", body)
 		}
-		if m.requests() && m.hasID && !bytes.Contains(body, m.id) {
+		if m.isRequest() && m.hasID && !bytes.Contains(body, m.id) {
 			t.Errorf("id %q of %q", m.id, body)
 		}
 		for _, one := range m.arguments {
@@ -34,7 +34,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// FuzzWithoutNulls compares with the plain way.
+// FuzzWithoutNulls compares withoutNulls with a decoder and an encoder.
 func FuzzWithoutNulls(f *testing.F) {
 	f.Add([]byte(`{"a":null,"b":[null,{"c":null}],"d\"":null,"own":{"x":null},"e":"\\\":null"}`))
 	f.Add([]byte(`{"a":null,"b":null}`))
@@ -43,7 +43,7 @@ func FuzzWithoutNulls(f *testing.F) {
 		value := jsontext.Value(bytes.Clone(text))
 		escapes := bytes.Contains(text, []byte(`\u`))
 		if escapes || !value.IsValid() || value.Compact() != nil || value.Kind() != '{' {
-			// A name that is escaped is another text, and the names of the service never are.
+			// Names of the service are never escaped.
 			return
 		}
 		var want, got any

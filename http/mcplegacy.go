@@ -9,12 +9,12 @@ import (
 	"pws/api/shape"
 )
 
-// Clients of the earlier protocol open with initialize and tell their version later in a header.
-// They are served without any memory of that: what is asked is answered, in their form.
+// Clients of the earlier protocol begin with initialize and send their version in a header after
+// that. The endpoint keeps no state of them; it answers each request by itself.
 
-// speaksEarlier reports whether a request is one of the earlier protocol: nothing in it is of the
+// isEarlier reports whether a request is one of the earlier protocol: nothing in it is of the
 // present one, and its header names no version or one that came before.
-func (s *Server) speaksEarlier(x *exchange) bool {
+func (s *Server) isEarlier(x *exchange) bool {
 	m, h := &x.message, &x.headers
 	if !s.mcp.earlier || m.versionKind != 0 || m.capabilities != 0 ||
 		string(m.method) == "server/discover" {

@@ -16,57 +16,57 @@ const (
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 )
 
-// message is what a body of the MCP endpoint says. Its texts are parts of the body, or copies where
-// they were escaped; it is read in one pass, which judges the syntax of all of it.
+// message is a parsed body of the MCP endpoint. Its texts are parts of the body, or copies where
+// they were escaped. One pass reads it and checks the syntax of the whole body.
 type message struct {
-	// plain says that the client knows tools by names with underscores, and earlier that it speaks
-	// an earlier version of the protocol.
+	// plain says that the client uses tool names with underscores, and earlier that it uses an earlier
+	// version of the protocol.
 	plain, earlier bool
-	// core says that it wants the core of the tools only.
+	// core says that the client wants the core tools only.
 	core bool
-	// replayed says that the answer is that of an earlier request with the same key.
+	// replayed says that the answer is the stored one of an earlier request with the same key.
 	replayed bool
 
-	// kind is that of the whole body; '{' where it is an object.
+	// kind is the kind of the whole body.
 	kind jsontext.Kind
-	// id is the raw text of an id that can be echoed.
-	id                        []byte
-	hasID, versioned, answers bool
-	methodKind                jsontext.Kind
-	method                    []byte
-	params                    jsontext.Kind
-	metaKind                  jsontext.Kind
-	versionKind               jsontext.Kind
-	version                   []byte
-	capabilities              jsontext.Kind
-	nameKind                  jsontext.Kind
-	name                      []byte
-	cursor                    jsontext.Kind
-	protocolKind              jsontext.Kind
-	protocol                  []byte
-	argumentsKind             jsontext.Kind
-	arguments                 []argument
+	// id is the raw text of a valid id.
+	id                           []byte
+	hasID, versioned, isResponse bool
+	methodKind                   jsontext.Kind
+	method                       []byte
+	params                       jsontext.Kind
+	metaKind                     jsontext.Kind
+	versionKind                  jsontext.Kind
+	version                      []byte
+	capabilities                 jsontext.Kind
+	nameKind                     jsontext.Kind
+	name                         []byte
+	cursor                       jsontext.Kind
+	protocolKind                 jsontext.Kind
+	protocol                     []byte
+	argumentsKind                jsontext.Kind
+	arguments                    []argument
 	// argumentsText is the raw object of the arguments.
 	argumentsText []byte
 	// tooMany says that there were more arguments than any tool has.
 	tooMany bool
 }
 
-// argumentsMax is more than any tool has.
+// argumentsMax bounds the arguments of a call. It is more than any tool has.
 const argumentsMax = 64
 
-// argument is one argument of a call: its name, the same as it was sent, and its raw value.
+// argument is one argument of a call: its name, the name as it was sent, and its raw value.
 type argument struct {
 	name, quoted, value []byte
 }
 
-// reset forgets all but the memory of the arguments.
+// reset clears the message and keeps the memory of its arguments.
 func (m *message) reset() {
 	clear(m.arguments)
 	*m = message{arguments: m.arguments[:0]}
 }
 
-// parser is a decoder with its source, which belong together.
+// parser is a decoder with its source.
 type parser struct {
 	decoder jsontext.Decoder
 	source  bytes.Buffer
@@ -79,7 +79,7 @@ var parsers = sync.Pool{New: func() any { return &parser{} }}
 
 var errTrailing = errors.New("more than one value")
 
-// parse reads a body. Errors are those of the syntax: RFC 8259, UTF-8, no name twice.
+// parse reads a body. It fails where the body is not JSON (RFC 8259) in UTF-8 or has a name twice.
 func (m *message) parse(body []byte) error {
 	p, ok := parsers.Get().(*parser)
 	if !ok {
@@ -102,8 +102,8 @@ func (m *message) parse(body []byte) error {
 	return nil
 }
 
-// members hands the members of the next value to a function that reads the value of each; a value
-// that is no object is passed over.
+// members calls a function for each member of the next value, which reads the value of the member.
+// It skips a value that is not an object.
 func (p *parser) members(each func(p *parser, name, quoted []byte) error) error {
 	d := &p.decoder
 	if d.PeekKind() != '{' {
@@ -137,7 +137,7 @@ func (p *parser) value() ([]byte, error) {
 	return p.body[end-int64(len(value)) : end], nil
 }
 
-// text is the next value where it is a string, and its kind in any case.
+// text is the next value if it is a string, and its kind.
 func (p *parser) text() (text []byte, kind jsontext.Kind, err error) {
 	value, err := p.value()
 	if err != nil {
@@ -150,7 +150,7 @@ func (p *parser) text() (text []byte, kind jsontext.Kind, err error) {
 	return text, kind, nil
 }
 
-// unquoted is the text of a JSON string that is known to be valid.
+// unquoted is the text of a valid JSON string.
 func unquoted(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
@@ -172,7 +172,7 @@ func (m *message) member(p *parser, name, _ []byte) (err error) {
 	case "id":
 		m.hasID = true
 		m.id, err = p.value()
-		if err == nil && !echoes(m.id) {
+		if err == nil && !validID(m.id) {
 			m.id = nil
 		}
 	case "method":
@@ -181,7 +181,7 @@ func (m *message) member(p *parser, name, _ []byte) (err error) {
 		m.params = p.decoder.PeekKind()
 		err = p.members(m.param)
 	case "result", "error":
-		m.answers = true
+		m.isResponse = true
 		_, err = p.value()
 	default:
 		_, err = p.value()
@@ -189,8 +189,8 @@ func (m *message) member(p *parser, name, _ []byte) (err error) {
 	return err
 }
 
-// echoes reports whether an id is a string or an integer.
-func echoes(id []byte) bool {
+// validID reports whether an id is a string or an integer.
+func validID(id []byte) bool {
 	switch jsontext.Value(id).Kind() {
 	case '"':
 		return true
@@ -251,7 +251,7 @@ func (m *message) argument(p *parser, name, quoted []byte) error {
 	return err
 }
 
-// readOptions reads the query of the endpoint. What it does not know is ignored.
+// readOptions reads the query of the endpoint. It ignores unknown options.
 func (m *message) readOptions(query string) {
 	for pair := range strings.SplitSeq(query, "&") {
 		switch pair {
@@ -263,9 +263,9 @@ func (m *message) readOptions(query string) {
 	}
 }
 
-// requests reports whether the message is one request or notification, with an id that can be
-// echoed if it has one.
-func (m *message) requests() bool {
-	return m.kind == '{' && m.versioned && m.methodKind == '"' && !m.answers &&
+// isRequest reports whether the message is one request or notification, whose id is valid if it has
+// one.
+func (m *message) isRequest() bool {
+	return m.kind == '{' && m.versioned && m.methodKind == '"' && !m.isResponse &&
 		(!m.hasID || m.id != nil)
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// prefersJSON reports whether an Accept names JSON and likes it no less than any text that it
-// names. Wildcards name nothing: browsers and command lines send them.
+// prefersJSON reports whether an Accept header names JSON with a weight not below that of any text
+// type. Wildcards do not count, because browsers and command-line clients send them.
 func prefersJSON(accept []byte) bool {
 	json, text := 0.0, 0.0
 	for one := range bytes.SplitSeq(accept, []byte(",")) {

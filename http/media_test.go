@@ -2,7 +2,7 @@ package http
 
 import "testing"
 
-func TestJSONIsPreferredByThoseWhoNameIt(t *testing.T) {
+func TestPrefersJSON(t *testing.T) {
 	for accept, want := range map[string]bool{
 		"":                                 false,
 		"*/*":                              false,

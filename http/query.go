@@ -16,12 +16,12 @@ import (
 type queryParam struct {
 	name    string
 	integer bool
-	// raw values may be other bytes than UTF-8, which the operation judges.
+	// raw values may be bytes other than UTF-8; the operation checks them.
 	raw   bool
 	check *shape.Check
 }
 
-// limitParam is the size of a page in every list; a bad one has a code of its own.
+// limitParam is the page size of every list. A bad one has an error code of its own.
 const limitParam = "limit"
 
 // queryReader collects the values of declared query parameters and what is wrong with them.
@@ -71,7 +71,7 @@ func (r *queryReader) readPair(pair string) {
 	case !valueOK && (value == "" || !param.raw):
 		r.note(name, "must be percent-encoded UTF-8")
 	case twice:
-		r.note(name, "must stand once")
+		r.note(name, "must be sent once")
 	default:
 		r.set(name, value)
 	}
@@ -156,8 +156,8 @@ func findParam(declared []queryParam, name string) *queryParam {
 	return nil
 }
 
-// unescape decodes a part of a query strictly: every % starts a byte, and the bytes are UTF-8. A
-// plus is a space, as forms write it.
+// unescape decodes a part of a query. It reports whether every % is followed by two hexadecimal
+// digits and the result is UTF-8. A plus is a space, as in forms.
 func unescape(raw string) (string, bool) {
 	if strings.IndexByte(raw, '%') < 0 && strings.IndexByte(raw, '+') < 0 {
 		return raw, true
@@ -191,7 +191,7 @@ func hexValue(c byte) byte {
 	return (c | 0x20) - 'a' + 10
 }
 
-// printable is a name as an answer may repeat it.
+// printable is a name that an answer can repeat: at most 100 bytes, valid UTF-8.
 func printable(name string) string {
 	const nameMax = 100
 	if len(name) > nameMax {

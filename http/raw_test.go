@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Requests at the same time do not see each other's parameters, bodies or callers, though all of
-// them use the same pools.
-func TestConcurrentRequestsKeepApart(t *testing.T) {
+// Concurrent requests do not see each other's parameters, bodies or callers, although they share
+// pools.
+func TestConcurrentRequestsAreIsolated(t *testing.T) {
 	f := start(t, Config{}, DefaultLimits())
 	var wait sync.WaitGroup
 	for worker := range 12 {
@@ -48,7 +48,7 @@ func TestConcurrentRequestsKeepApart(t *testing.T) {
 	wait.Wait()
 }
 
-// tape is a connection that plays bytes and records the answers.
+// tape is a connection that supplies bytes and records the answers.
 type tape struct {
 	net.Conn
 	in  *bytes.Reader
@@ -64,7 +64,7 @@ func (t *tape) SetWriteDeadline(time.Time) error { return nil }
 func (t *tape) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 func (t *tape) LocalAddr() net.Addr              { return t.RemoteAddr() }
 
-// Whatever is sent, the answers are well-formed, carry a request id, and no handler panics.
+// Answers to any input are well-formed and have a request ID, and no handler panics.
 func FuzzConnection(f *testing.F) {
 	for _, seed := range []string{
 		"GET / HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -91,7 +91,7 @@ func FuzzConnection(f *testing.F) {
 		_ = fix.fast.ServeConn(connection)
 		answers := bufio.NewReader(&connection.out)
 		for {
-			// Without its request an answer to HEAD cannot be told from one that lacks its body.
+			// Without its request, an answer to HEAD looks like one without its body.
 			if bytes.Contains(sent, []byte("HEAD")) {
 				break
 			}

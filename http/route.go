@@ -13,13 +13,13 @@ import (
 )
 
 // routes finds the operation of a request. The router's tree answers the usual case in time that
-// does not depend on the size of the table; what it does not find, or finds for a path with empty
-// parameters, is decided by the templates themselves, which also know the allowed methods. The
-// tree is asked without a context, for it would copy every parameter into it.
+// does not depend on the size of the table. The templates decide about what the tree does not find
+// or finds with empty parameters, and they know the allowed methods. The tree is searched without a
+// context, because it would copy every parameter into it.
 type routes struct {
 	trees map[string]*radix.Tree
 	all   []*route
-	// bodyLeast is the smallest limit that a body has anywhere.
+	// bodyLeast is the smallest limit of any body, in bytes.
 	bodyLeast int
 }
 
@@ -59,17 +59,17 @@ func newRoutes(table []*api.Operation, bodyMax int) *routes {
 	return r
 }
 
-// leaf are the routes of one pattern of the router, the most literal first.
+// leaf is the routes of one pattern of the router, the most literal first.
 type leaf []*route
 
-// leafKey is where the router's handlers leave what they found in a request context. It is made
-// once, so that setting it allocates nothing.
+// leafKey is the key under which the router's handlers store the leaf in a request context. It is
+// made once, so that setting it allocates nothing.
 var leafKey any = leafKeyType{}
 
 type leafKeyType struct{}
 
-// find is the route of a request and its parameters, which are parts of the path and are put into
-// the given slice. The route is nil where there is none.
+// find is the route of a request, nil where there is none, and its parameters. They are parts of
+// the path, in the memory of the given slice.
 func (r *routes) find(
 	ctx *fasthttp.RequestCtx, path string, params []string,
 ) (*route, []string) {
@@ -108,7 +108,7 @@ func newRoute(op *api.Operation, method string, bodyMax int) *route {
 	return one
 }
 
-// search is find without the tree.
+// search is find by the templates alone.
 func (r *routes) search(method, path string, params []string) (*route, []string) {
 	best := r.best(method, path)
 	if best != nil {
@@ -117,7 +117,7 @@ func (r *routes) search(method, path string, params []string) (*route, []string)
 	return best, params
 }
 
-// best is the route with the most literal template that fits, nil where there is none.
+// best is the route with the most literal template that matches, nil where there is none.
 func (r *routes) best(method, path string) *route {
 	var best *route
 	var params [8]string
@@ -132,7 +132,7 @@ func (r *routes) best(method, path string) *route {
 	return best
 }
 
-// allowed are the methods of a path, sorted; it is empty for a path that nothing is at.
+// allowed are the methods of a path, sorted. It is empty for a path without operations.
 func (r *routes) allowed(path string) []string {
 	var methods []string
 	for _, one := range r.all {

@@ -7,7 +7,7 @@ import (
 	"pws/api"
 )
 
-// Answers to every target are envelopes, and the router finds what the templates say.
+// The router and the templates find the same route and parameters for any target.
 func FuzzTargets(f *testing.F) {
 	for _, seed := range []string{
 		"/", "/v1/agents/me", "/v1/files/a/rename", "http://h/v1/x?y", "*", "//", "/v1/files//",

@@ -19,65 +19,66 @@ import (
 	"pws/internal/id"
 )
 
-// RawHandler answers requests beside the table. The body has been read, within BodyMax.
+// RawHandler answers requests outside of the table. The body was read, up to BodyMax.
 type RawHandler func(ctx *fasthttp.RequestCtx, body []byte)
 
 // Config are the settings of the transport. Zero values mean the defaults.
 type Config struct {
-	// Table is what is served; nil means the published interface.
+	// Table holds the operations to serve; nil means the published interface.
 	Table []*api.Operation
 	// Raw are handlers by exact path, for all methods, with neither limits nor authentication.
 	Raw map[string]RawHandler
-	// ReadTimeout bounds how long one request may take to arrive. Default 60 s. It and the next two
-	// may come a 64th of the shortest of them too soon.
+	// ReadTimeout bounds the reading of one request. Default 60 s. It and the next two may end early,
+	// by a 64th of the shortest of them.
 	ReadTimeout time.Duration
-	// WriteTimeout bounds how long one answer may take to leave. Default 60 s.
+	// WriteTimeout bounds the writing of one answer. Default 60 s.
 	WriteTimeout time.Duration
-	// IdleTimeout ends connections without a request. Default 60 s. Requests cost least where it is
-	// the same as ReadTimeout, for the deadline of a connection then seldom moves.
+	// IdleTimeout closes connections without a request. Default 60 s. Requests cost least where it
+	// equals ReadTimeout, because the deadline of a connection then seldom changes.
 	IdleTimeout time.Duration
-	// Connections is the most that are served at one time. Default 16384.
+	// Connections bounds the open connections. Default 16384.
 	Connections int
-	// ConnectionsPerIP is the most that one address may hold. Default no bound.
+	// ConnectionsPerIP bounds the open connections of one address. Default no bound.
 	ConnectionsPerIP int
-	// HeaderMax is the largest request line with headers, in bytes. Default 16 KiB.
+	// HeaderMax bounds the request line with the headers, in bytes. Default 16 KiB.
 	HeaderMax int
-	// BodyMax is the largest request body in bytes. Default 16 MiB.
+	// BodyMax bounds a request body, in bytes. Default 16 MiB.
 	BodyMax int
-	// BodyMemory bounds the bodies above 64 KiB that are in memory at one time, in bytes. Default
-	// 256 MiB.
+	// BodyMemory bounds the sum of the bodies above 64 KiB in memory, in bytes. Default 256 MiB.
 	BodyMemory int64
-	// Waiting is the most requests that may wait for others at one time, streams of events included,
-	// over all, for one agent and from one address. Default 4096, 64 and 256.
+	// Waiting bounds the requests that wait for events, streams included: in total, for one agent and
+	// from one address. Default 4096, 64 and 256.
 	Waiting         int
 	WaitingPerAgent int
 	WaitingPerIP    int
-	// LimitKeys is how many callers each rate limit can tell apart. Default 65536; a key takes 16 B.
+	// LimitKeys is how many callers each rate limit can distinguish. Default 65536; one takes 16 B.
 	LimitKeys int
-	// TrustedProxies are the peers whose X-Forwarded-For names the client, and whose
-	// X-Forwarded-Proto the scheme that links begin with.
+	// TrustedProxies are the peers whose X-Forwarded-For gives the address of the client and whose
+	// X-Forwarded-Proto gives the scheme of links.
 	TrustedProxies []netip.Prefix
-	// Origins are the origins of web pages that may use the service, or * for reads by any. Default *.
+	// Origins are the origins of web pages that may use the service. With *, which is the default,
+	// pages of all origins may read.
 	Origins []string
-	// SlowRequest is the time from which a request is logged as a warning. Default 1 s; negative
-	// means never.
+	// SlowRequest is the duration from which a request is logged as a warning. Default 1 s; a negative
+	// one means never.
 	SlowRequest time.Duration
-	// Observe, where it is set, is called with every request after its answer was made.
+	// Observe is called for every request when its answer is made, unless it is nil.
 	Observe func(Observation)
 
-	// lookAfter is how often it is looked after the client of a request that waits: one that has gone
-	// away makes no sound that anybody hears who does not read.
-	lookAfter time.Duration
-	// heartbeat is the silence AFTER which a stream of events says that it is there.
+	// clientCheck is the interval in which the client of a waiting request is checked. One that has
+	// left is not noticed without a check, because nothing is read or written.
+	clientCheck time.Duration
+	// heartbeat is the time without events AFTER which a stream sends a comment.
 	heartbeat time.Duration
 }
 
-// Observation is what is measured of one request.
+// Observation describes one request for metrics.
 type Observation struct {
-	// Operation is nil where the request reached none.
+	// Operation is nil for a request that reached none.
 	Operation *api.Operation
 	Status    int
-	// Code is the error code, and Reason which limit or queue refused it; empty without one.
+	// Code is the error code. Reason is the limit or queue that refused the request. Both are empty
+	// without an error.
 	Code, Reason string
 	Elapsed      time.Duration
 }
@@ -103,7 +104,7 @@ func (c *Config) fill() {
 	setDefault(&c.WaitingPerIP, 256)
 	setDefault(&c.LimitKeys, 1<<16)
 	setDefault(&c.SlowRequest, time.Second)
-	setDefault(&c.lookAfter, time.Second)
+	setDefault(&c.clientCheck, time.Second)
 	setDefault(&c.heartbeat, 15*time.Second)
 	if c.Table == nil {
 		c.Table = api.Table
@@ -120,7 +121,7 @@ func setDefault[T comparable](value *T, def T) {
 	}
 }
 
-// Server is the transport. Its methods are safe for concurrent use.
+// Server is the transport. It is safe for concurrent use.
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
@@ -130,7 +131,7 @@ type Server struct {
 	limiter *limiter
 	origins origins
 	budget  budget
-	seats   seats
+	slots   waitSlots
 	mcp     *mcpServer
 	fast    *fasthttp.Server
 	conns   conns
@@ -138,15 +139,15 @@ type Server struct {
 	now     func() int64
 	resolve func(call *api.Call, credential []byte) (session id.ID, err error)
 
-	// untilClose counts the answers to clients of HTTP/1.0 that end with their connection.
+	// untilClose counts the answers over HTTP/1.0 that end with their connection.
 	untilClose sync.WaitGroup
 	draining   atomic.Bool
 	stopping   chan struct{}
 	stopOnce   sync.Once
 }
 
-// New makes a server for a service. The rate limits in force are those of the service's Config;
-// none means that nothing is limited. It fails where the settings contradict themselves.
+// New makes a server for a service, with the rate limits of the service's Config. Without any,
+// nothing is limited. It fails where a setting is not valid.
 func New(service *api.Service, cfg Config, log *slog.Logger) (*Server, error) {
 	s, err := newServer(service, cfg, service.Config.Limits, log)
 	if err != nil {
@@ -180,7 +181,7 @@ func newServer(
 		origins: newOrigins(cfg.Origins), stopping: make(chan struct{}),
 	}
 	s.budget.max = cfg.BodyMemory
-	s.seats.open(cfg.Waiting, cfg.WaitingPerAgent, cfg.WaitingPerIP)
+	s.slots.init(cfg.Waiting, cfg.WaitingPerAgent, cfg.WaitingPerIP)
 	s.conns.max, s.conns.maxPerIP = cfg.Connections, cfg.ConnectionsPerIP
 	s.conns.slack = min(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout) / 64
 	s.routes = newRoutes(cfg.Table, cfg.BodyMax)
@@ -189,7 +190,7 @@ func newServer(
 	}
 	s.fast = &fasthttp.Server{
 		Handler:                       s.handle,
-		ErrorHandler:                  s.unreadable,
+		ErrorHandler:                  s.parseError,
 		HeaderReceived:                s.headReceived,
 		ExpectHandler:                 s.expect,
 		ConnState:                     connState,
@@ -219,27 +220,27 @@ func connState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// Serve answers connections of a listener until Shutdown, and returns nil then. It may be called
+// Serve answers the connections of a listener until Shutdown and then returns nil. It may be called
 // for several listeners.
 func (s *Server) Serve(ln net.Listener) error {
 	if s.draining.Load() {
 		return ln.Close()
 	}
 	return s.fast.Serve(&listener{
-		Listener: ln, conns: &s.conns, crowded: s.crowded, stopping: s.stopping,
+		Listener: ln, conns: &s.conns, overLimit: s.refuseConnection, stopping: s.stopping,
 	})
 }
 
-// Shutdown takes no new connections, ends those that are silent, lets requests that run finish and
-// refuses later ones with SHUTTING_DOWN. When the context ends first, the rest is cut off and its
-// error returned.
+// Shutdown accepts no new connections, closes idle ones, lets running requests finish and refuses
+// later ones with SHUTTING_DOWN. When the context ends first, Shutdown closes all connections and
+// returns the error of the context.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
 	s.stopOnce.Do(func() { close(s.stopping) })
 	s.conns.drain()
 	err := s.fast.ShutdownWithContext(ctx)
 	if err == nil {
-		// Nothing is being served any more, so no further answer of this kind can begin.
+		// All requests are served, so no further answer of this kind can begin.
 		err = s.waitUntilClose(ctx)
 	}
 	if err != nil {
@@ -248,7 +249,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// waitUntilClose waits for the answers that the transport does not know of.
+// waitUntilClose waits for the answers that are sent after the transport released the connection.
 func (s *Server) waitUntilClose(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -263,8 +264,8 @@ func (s *Server) waitUntilClose(ctx context.Context) error {
 	}
 }
 
-// crowded answers a connection for which there is no room, without reading from it.
-func (s *Server) crowded(raw net.Conn) {
+// refuseConnection answers a connection beyond the bounds without reading from it.
+func (s *Server) refuseConnection(raw net.Conn) {
 	var ctx fasthttp.RequestCtx
 	ctx.Init2(raw, transportLog{s.log}, false)
 	x := s.begin(&ctx)
@@ -282,11 +283,11 @@ func (s *Server) crowded(raw net.Conn) {
 	}
 }
 
-// unreadable answers what could not be read as a request.
-func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
+// parseError answers input that is not a readable request.
+func (s *Server) parseError(ctx *fasthttp.RequestCtx, err error) {
 	x := s.begin(ctx)
 	defer s.finish(x)
-	x.cut = true
+	x.unreadable = true
 	var small *fasthttp.ErrSmallBuffer
 	var network net.Error
 	switch {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestShutdownFinishesWhatRuns(t *testing.T) {
+func TestShutdownFinishesRunningRequests(t *testing.T) {
 	f := start(t, Config{}, nil)
 	silent, idle := f.dial(t), f.dial(t)
 	idle.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -73,7 +73,7 @@ func TestRequestsAfterShutdownAreRefused(t *testing.T) {
 	}
 }
 
-func TestShutdownCutsOffAtItsDeadline(t *testing.T) {
+func TestShutdownClosesAtItsDeadline(t *testing.T) {
 	f := start(t, Config{}, nil)
 	w := f.dial(t)
 	w.send("GET /v1/wait HTTP/1.1\r\nHost: h\r\n\r\n")

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// streamMemory is what a stream may hold while it is sent: a piece of its data, and buffers. It
-	// is counted with the bodies, so that slow readers cannot fill the memory together.
+	// streamMemory is what a stream may hold while it is sent, in bytes. It is counted with the
+	// bodies, so that slow readers together cannot fill the memory.
 	streamMemory = 8 << 20
-	// streamChunk is the size of the pieces on the wire.
+	// streamChunk is the size of a write in bytes.
 	streamChunk = 32 << 10
 )
 
-// stream sends data while it is made. It outlives its exchange and keeps nothing of it.
+// stream sends data while it is produced. It outlives its exchange and keeps nothing of it.
 type stream struct {
 	server    *Server
 	conn      net.Conn
@@ -35,7 +35,7 @@ type stream struct {
 	open      bool
 }
 
-// stream begins an answer in pieces. Errors: RATE_LIMITED where too much memory is in use.
+// stream begins to stream an answer. Errors: RATE_LIMITED where too much memory is in use.
 func (x *exchange) stream(write api.Stream) error {
 	s := &stream{
 		server: x.server, conn: x.ctx.Conn(), requestID: x.call.RequestID,
@@ -52,17 +52,17 @@ func (x *exchange) stream(write api.Stream) error {
 	if s.as != identity {
 		h.SetCanonical(headerCoding, []byte(codingNames[s.as]))
 	}
-	x.sendPieces(s)
+	x.sendStream(s)
 	return nil
 }
 
-// SupportsBodyWriteTo makes fasthttp use WriteTo, so that Read is for nobody.
+// SupportsBodyWriteTo makes fasthttp call WriteTo and never Read.
 func (s *stream) SupportsBodyWriteTo() bool { return true }
 
-// Read is what makes it a body.
+// Read makes it a body; it always fails.
 func (s *stream) Read([]byte) (int, error) { return 0, errors.New("http: a stream is written") }
 
-// Close gives the memory back. The answer may have ended before it began.
+// Close returns the memory to the budget. It is also called for a stream that never began.
 func (s *stream) Close() error {
 	if s.open {
 		s.open = false
@@ -71,9 +71,9 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// WriteTo sends the whole answer. Any error leaves it without its end, and ends the connection.
+// WriteTo sends the whole answer. An error leaves it incomplete and ends the connection.
 func (s *stream) WriteTo(w io.Writer) (int64, error) {
-	out := &pieces{w: w, conn: s.conn, timeout: s.server.cfg.WriteTimeout}
+	out := &deadlineWriter{w: w, conn: s.conn, timeout: s.server.cfg.WriteTimeout}
 	err := s.send(out)
 	if err != nil && out.err == nil {
 		s.server.log.Error("an answer was broken off", slog.String("request_id", s.requestID),
@@ -101,7 +101,7 @@ func (s *stream) send(out io.Writer) error {
 	return errors.Join(end(), chunks.Flush())
 }
 
-// coder is what the data is written to, and how its coding ends.
+// coder is the writer for the data, and the function that ends its coding.
 func (s *stream) coder(chunks *bufio.Writer) (body io.Writer, end func() error, err error) {
 	switch s.as {
 	case gzipCoding:
@@ -116,9 +116,9 @@ func (s *stream) coder(chunks *bufio.Writer) (body io.Writer, end func() error, 
 	return chunks, func() error { return nil }, nil
 }
 
-// pieces writes to the connection. Each piece has the time of a whole answer to leave, so that a
-// stream ends where its reader stands still and not where there is much to read.
-type pieces struct {
+// deadlineWriter writes to the connection. Each write has the time of a whole answer, so that a
+// stream ends when its reader stalls and not because it is long.
+type deadlineWriter struct {
 	w       io.Writer
 	conn    net.Conn
 	timeout time.Duration
@@ -126,14 +126,14 @@ type pieces struct {
 	err     error
 }
 
-func (p *pieces) Write(piece []byte) (int, error) {
+func (p *deadlineWriter) Write(data []byte) (int, error) {
 	if p.timeout > 0 {
 		p.err = p.conn.SetWriteDeadline(time.Now().Add(p.timeout))
 	}
 	if p.err != nil {
 		return 0, p.err
 	}
-	n, err := p.w.Write(piece)
+	n, err := p.w.Write(data)
 	p.sent, p.err = p.sent+int64(n), err
 	return n, err
 }

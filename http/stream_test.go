@@ -18,8 +18,8 @@ import (
 	"pws/api"
 )
 
-// streamed is a server with streams: of the pieces that are asked for, one that fails behind them,
-// one that panics, and one without end.
+// streamed is a server with streams: a complete one, one that fails, one that panics, and an
+// endless one.
 func streamed(t *testing.T, cfg Config) (f *fixture, running *atomic.Int64) {
 	running = new(atomic.Int64)
 	piece := []byte(strings.Repeat("p", 100_000))
@@ -59,7 +59,7 @@ func streamed(t *testing.T, cfg Config) (f *fixture, running *atomic.Int64) {
 	return start(t, cfg, nil), running
 }
 
-func TestStreamIsAnEnvelopeInPieces(t *testing.T) {
+func TestStreamedEnvelope(t *testing.T) {
 	f, _ := streamed(t, Config{})
 	want := `{"text":"` + strings.Repeat("p", 1_000_000) + `"}`
 	for coding, decode := range map[string]func(io.Reader) (io.Reader, error){
@@ -89,7 +89,7 @@ func TestStreamIsAnEnvelopeInPieces(t *testing.T) {
 			t.Errorf("%q: %d, %d bytes of data", coding, a.status, len(e.Data))
 		}
 	}
-	// The connection goes on behind it, and HEAD answers without it.
+	// The connection stays open after it, and HEAD has no body.
 	w := f.dial(t)
 	for _, method := range []string{"GET", "HEAD", "GET"} {
 		w.send(method + " /v1/whole HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -103,7 +103,7 @@ func TestStreamIsAnEnvelopeInPieces(t *testing.T) {
 	}
 }
 
-func TestStreamThatFailsIsBrokenOff(t *testing.T) {
+func TestFailedStreamIsAborted(t *testing.T) {
 	f, _ := streamed(t, Config{})
 	for _, target := range []string{"/v1/fails", "/v1/panics"} {
 		for _, coding := range []string{"identity", "gzip", "zstd"} {
@@ -111,7 +111,7 @@ func TestStreamThatFailsIsBrokenOff(t *testing.T) {
 			w.send("GET " + target + " HTTP/1.1\r\nHost: h\r\nAccept-Encoding: " + coding +
 				"\r\n\r\n")
 			resp, err := nethttp.ReadResponse(w.reader, nil)
-			// What was coded so far may not have left yet; then there is no head either.
+			// The coder may not have flushed anything yet; then there is no head either.
 			if err == nil {
 				_, err = io.ReadAll(resp.Body)
 			}
@@ -128,7 +128,7 @@ func TestStreamThatFailsIsBrokenOff(t *testing.T) {
 	}
 }
 
-func TestStreamIsRefusedAsAWhole(t *testing.T) {
+func TestRefusedStreamIsAnError(t *testing.T) {
 	f, _ := streamed(t, Config{BodyMemory: streamMemory - 1})
 	a := f.ask(t, "GET", "/v1/whole")
 	if a.status != 429 || a.code(t) != "RATE_LIMITED" {
@@ -140,26 +140,26 @@ func TestStreamIsRefusedAsAWhole(t *testing.T) {
 	}
 }
 
-// TestStreamEndsWithItsReader has readers that go away and readers that stand still.
-func TestStreamEndsWithItsReader(t *testing.T) {
+// TestStreamEndsWhenItsReaderLeaves has a reader that disconnects and one that stalls.
+func TestStreamEndsWhenItsReaderLeaves(t *testing.T) {
 	f, running := streamed(t, Config{
 		WriteTimeout: 200 * time.Millisecond, ReadTimeout: 10 * time.Second,
 		IdleTimeout: 10 * time.Second,
 	})
 	for range 3 {
-		gone, still := f.dial(t), f.dial(t)
-		for _, w := range []*wire{gone, still} {
+		leaving, stalled := f.dial(t), f.dial(t)
+		for _, w := range []*wire{leaving, stalled} {
 			w.send("GET /v1/endless HTTP/1.1\r\nHost: h\r\n\r\n")
 			if _, err := io.ReadFull(w.reader, make([]byte, 300_000)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_ = gone.Close()
+		_ = leaving.Close()
 	}
 	waitFor(t, func() bool { return running.Load() == 0 && f.budget.used.Load() == 0 })
 }
 
-func TestStreamHoldsLittle(t *testing.T) {
+func TestStreamMemoryIsBounded(t *testing.T) {
 	f, running := streamed(t, Config{})
 	w := f.dial(t)
 	w.send("GET /v1/endless HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -184,7 +184,7 @@ func TestStreamHoldsLittle(t *testing.T) {
 	waitFor(t, func() bool { return running.Load() == 0 })
 }
 
-func TestShutdownCutsStreamsOff(t *testing.T) {
+func TestShutdownAbortsStreams(t *testing.T) {
 	f, running := streamed(t, Config{})
 	w := f.dial(t)
 	w.send("GET /v1/endless HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -203,7 +203,7 @@ func TestShutdownCutsStreamsOff(t *testing.T) {
 	waitFor(t, func() bool { return running.Load() == 0 })
 }
 
-// waitFor looks again and again, for what a server does when nobody reads its answer any more.
+// waitFor polls for what a server does in the background.
 func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
 	end := time.After(10 * time.Second)

@@ -50,8 +50,8 @@ func badTarget(problem string) error {
 		With("fields", []fault.Field{{Field: "target", Problem: problem}})
 }
 
-// framed reports whether the request has a body on the wire.
-func (x *exchange) framed() bool {
+// hasBody reports whether the request declares a body.
+func (x *exchange) hasBody() bool {
 	length := x.ctx.Request.Header.ContentLength()
 	return length > 0 || length == -1
 }

@@ -6,14 +6,14 @@ import (
 	"pws/api"
 )
 
-// template is a path of the table: literal segments, {name} for one segment and {name*} for the
-// rest, behind which further literal segments may stand.
+// template is a path of the table: literal segments, {name} for one segment, and {name*} for the
+// rest, which literal segments may follow.
 type template struct {
 	text     string
 	segments []string // empty for a parameter
 	tail     bool     // the last segment takes the rest
-	suffix   string   // what stands behind the rest, with its slash
-	literals int      // characters outside of parameters, by which templates are ranked
+	suffix   string   // the literal segments after the rest, with their slash
+	literals int      // characters outside of parameters; the template with the most wins
 }
 
 func parseTemplate(path string) template {
@@ -37,8 +37,8 @@ func parseTemplate(path string) template {
 	return t
 }
 
-// match appends the parameters of a path, as sent, and reports whether the path fits. Parameters
-// are never empty.
+// match appends the parameters of a path, not decoded, and reports whether the path matches.
+// Parameters are never empty.
 func (t *template) match(path string, params []string) ([]string, bool) {
 	if path == "" || path[0] != '/' {
 		return params, false
@@ -73,7 +73,7 @@ func (t *template) match(path string, params []string) ([]string, bool) {
 	return params, len(t.segments) > 0 || rest == ""
 }
 
-// fill is the path that a template makes with its parameters.
+// fill is the path of a template with these parameters.
 func (t *template) fill(params []string) string {
 	var out []byte
 	at := 0
@@ -88,8 +88,8 @@ func (t *template) fill(params []string) string {
 	return string(append(out, t.suffix...))
 }
 
-// pattern is the template in the words of the router. It knows no suffix behind the rest, so that
-// templates which differ there share a pattern and are told apart afterwards.
+// pattern is the template in the syntax of the router, which has no suffix after the rest.
+// Templates that differ only there share a pattern, and find chooses between them.
 func (t *template) pattern() string {
 	var out strings.Builder
 	for i, literal := range t.segments {
@@ -109,12 +109,12 @@ func (t *template) pattern() string {
 	return out.String()
 }
 
-// route is an operation under one method: GET operations have a second one for HEAD.
+// route is an operation under one method. An operation with GET has a second route for HEAD.
 type route struct {
 	operation *api.Operation
 	method    string
 	template  template
-	// project is the place of the parameter {project}, -1 where there is none.
+	// project is the index of the parameter {project}, -1 where there is none.
 	project int
 	// bodyMax is the largest body in bytes.
 	bodyMax int

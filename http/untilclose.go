@@ -10,15 +10,15 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// pieced is an answer that is written in pieces.
-type pieced interface {
+// streamBody is an answer of unknown length.
+type streamBody interface {
 	io.ReadCloser
 	fasthttp.BodyWriterTo
 }
 
-// sendPieces sends an answer in pieces: in chunks, or, to a client of HTTP/1.0, which knows none,
-// until the connection closes.
-func (x *exchange) sendPieces(body pieced) {
+// sendStream sends an answer in chunks. HTTP/1.0 has no chunks, so there it sends until the
+// connection closes.
+func (x *exchange) sendStream(body streamBody) {
 	if x.ctx.Request.Header.IsHTTP11() {
 		x.ctx.Response.SetBodyStream(body, -1)
 		return
@@ -30,28 +30,28 @@ func (x *exchange) sendPieces(body pieced) {
 	u.server.untilClose.Add(1)
 	if peer, tracked := x.ctx.Conn().(*conn); tracked {
 		u.peer = peer
-		peer.unbegun.Store(u)
+		peer.pending.Store(u)
 	}
 	x.ctx.SetConnectionClose()
 	x.ctx.HijackSetNoResponse(true)
 	x.ctx.Hijack(u.send)
 }
 
-// untilClose is an answer whose end is that of its connection. It is sent on a goroutine of its
-// own, AFTER the transport has let the connection go. The transport keeps the context for it.
+// untilClose is an answer that ends with its connection. It is sent on a goroutine of its own,
+// AFTER the transport has released the connection. The transport keeps the context for it.
 type untilClose struct {
 	server    *Server
 	ctx       *fasthttp.RequestCtx
 	peer      *conn
-	body      pieced
+	body      streamBody
 	operation string
 	requestID string
 	bodiless  bool
-	// taken is set by whoever ends the answer: send, or abandon where it was never sent.
+	// taken is set by the one that ends the answer: send, or abandon if it was never sent.
 	taken atomic.Bool
 }
 
-// abandon ends an answer that was not begun, since its connection closed BEFORE.
+// abandon ends an answer whose connection closed BEFORE it began.
 func (u *untilClose) abandon() {
 	if u.taken.CompareAndSwap(false, true) {
 		u.end()
@@ -63,8 +63,8 @@ func (u *untilClose) end() {
 	u.server.untilClose.Done()
 }
 
-// send writes head and body. A client tells a whole answer from a part by how the connection ends,
-// so it is reset behind a part.
+// send writes head and body. It resets the connection after an incomplete answer, because only
+// that distinguishes it from a complete one.
 func (u *untilClose) send(c net.Conn) {
 	if !u.taken.CompareAndSwap(false, true) {
 		return
@@ -91,7 +91,7 @@ func (u *untilClose) write(c net.Conn) (err error) {
 	return err
 }
 
-// reset lets Close end the connection in a way that the peer takes for a failure.
+// reset makes Close reset the connection, which the peer sees as a failure.
 func (c *conn) reset() {
 	c.linger.Store(false)
 	if raw, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {

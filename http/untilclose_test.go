@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// asNginx is a request as nginx passes it on where nothing is configured.
+// asNginx is a request as nginx forwards it by default.
 func asNginx(target string, lines ...string) string {
 	return "GET " + target + " HTTP/1.0\r\nHost: 127.0.0.1:8080\r\nConnection: close\r\n" +
 		"User-Agent: curl/8\r\nAccept: */*\r\n" + join(lines) + "\r\n"
 }
 
-// TestOldClientsAreAnsweredInPieces asks for a stream in HTTP/1.0. It has no chunks, and ends with
-// the connection.
-func TestOldClientsAreAnsweredInPieces(t *testing.T) {
+// TestHTTP10Streams requests a stream in HTTP/1.0, which has no chunks. The stream ends with the
+// connection.
+func TestHTTP10Streams(t *testing.T) {
 	f, running := streamed(t, Config{})
 	want := `{"text":"` + strings.Repeat("p", 1_000_000) + `"}`
 	for _, lines := range [][]string{nil, {"Accept-Encoding: gzip"}, {"Accept-Encoding: zstd"}} {
@@ -36,7 +36,7 @@ func TestOldClientsAreAnsweredInPieces(t *testing.T) {
 			t.Errorf("%v: %d bytes of data", lines, len(got))
 		}
 	}
-	// A client that would keep the connection is told that it ends.
+	// The answer to a client with keep-alive says that the connection closes.
 	w := f.dial(t)
 	w.send("GET /v1/whole HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
 	if a := w.receive("GET"); !a.close || len(a.body) < 1_000_000 {
@@ -50,9 +50,9 @@ func TestOldClientsAreAnsweredInPieces(t *testing.T) {
 	waitFor(t, func() bool { return running.Load() == 0 && f.budget.used.Load() == 0 })
 }
 
-// TestOldClientsLearnOfABrokenAnswer has streams that fail: the connection is reset, for its end
-// alone would make a part look whole.
-func TestOldClientsLearnOfABrokenAnswer(t *testing.T) {
+// TestHTTP10FailedStreamIsReset has streams that fail. The connection is reset, because a closed
+// one would make an incomplete answer look complete.
+func TestHTTP10FailedStreamIsReset(t *testing.T) {
 	f, _ := streamed(t, Config{})
 	for _, target := range []string{"/v1/fails", "/v1/panics"} {
 		w := f.dial(t)
@@ -71,9 +71,9 @@ func TestOldClientsLearnOfABrokenAnswer(t *testing.T) {
 	}
 }
 
-// TestOldReadersThatStandStillAreDropped needs a deadline on a connection that the transport has
-// let go.
-func TestOldReadersThatStandStillAreDropped(t *testing.T) {
+// TestHTTP10StalledReadersAreDropped needs a deadline on a connection that the transport has
+// released.
+func TestHTTP10StalledReadersAreDropped(t *testing.T) {
 	f, running := streamed(t, Config{
 		WriteTimeout: 200 * time.Millisecond, ReadTimeout: 10 * time.Second,
 		IdleTimeout: 10 * time.Second,
@@ -88,10 +88,10 @@ func TestOldReadersThatStandStillAreDropped(t *testing.T) {
 	waitFor(t, func() bool { return running.Load() == 0 && f.budget.used.Load() == 0 })
 }
 
-// TestDeadlineBehindAnotherAnswer has two requests in one packet. The deadline of the first answer
-// is gone when the second one begins, and a reader that stands still is dropped all the same. The
-// timeout is so long that the second deadline is within the slack of the first.
-func TestDeadlineBehindAnotherAnswer(t *testing.T) {
+// TestDeadlineAfterAnotherAnswer has two requests in one packet. The deadline of the first answer
+// is cleared when the second one begins, and a stalled reader is dropped all the same. The timeout
+// is so long that the second deadline is within the slack of the first.
+func TestDeadlineAfterAnotherAnswer(t *testing.T) {
 	f, running := streamed(t, Config{
 		WriteTimeout: 2 * time.Second, ReadTimeout: time.Minute, IdleTimeout: time.Minute,
 	})
@@ -108,15 +108,15 @@ func TestDeadlineBehindAnotherAnswer(t *testing.T) {
 	waitFor(t, func() bool { return running.Load() == 0 && f.budget.used.Load() == 0 })
 }
 
-// TestOldClientsFollowEvents has a stream of events behind another answer of the same connection.
-func TestOldClientsFollowEvents(t *testing.T) {
-	f, b := watched(t, Config{})
+// TestHTTP10EventStream requests a stream of events after another request on one connection.
+func TestHTTP10EventStream(t *testing.T) {
+	f, b := startCounter(t, Config{})
 	w := f.dial(t)
 	w.send("GET /v1/stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
 	if a := w.receive("GET"); a.status != 200 || a.header.Get("Connection") != "keep-alive" {
 		t.Errorf("%d %v", a.status, a.header)
 	}
-	// Both requests of one packet: the answer to the first must not be lost.
+	// Both requests are in one packet. The answer to the first must not be lost.
 	w.send("GET /v1/stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" +
 		"GET /v1/stream HTTP/1.0\r\nAccept: text/event-stream\r\n\r\n")
 	if a := w.receive("GET"); a.status != 200 || !strings.Contains(a.body, "plain") {
@@ -135,12 +135,12 @@ func TestOldClientsFollowEvents(t *testing.T) {
 	}
 	_ = w.Close()
 	b.publish(1)
-	waitFor(t, func() bool { return b.running() == 0 && f.seated() == 0 })
+	waitFor(t, func() bool { return b.running() == 0 && f.slotsInUse() == 0 })
 }
 
-// TestShutdownWaitsForOldClients ends streams of events and waits for other answers.
-func TestShutdownWaitsForOldClients(t *testing.T) {
-	f, b := watched(t, Config{})
+// TestShutdownWaitsForHTTP10Streams ends streams of events and waits for other answers.
+func TestShutdownWaitsForHTTP10Streams(t *testing.T) {
+	f, b := startCounter(t, Config{})
 	w := f.dial(t)
 	w.send("GET /v1/stream HTTP/1.0\r\nAccept: text/event-stream\r\n\r\n")
 	resp, err := nethttp.ReadResponse(w.reader, nil)
@@ -153,8 +153,8 @@ func TestShutdownWaitsForOldClients(t *testing.T) {
 	if err := f.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
-	if b.running() != 0 || f.seated() != 0 {
-		t.Error("the stream goes on")
+	if b.running() != 0 || f.slotsInUse() != 0 {
+		t.Error("the stream did not end")
 	}
 	if text, err := io.ReadAll(resp.Body); err != nil ||
 		!strings.HasSuffix(string(text), ": SHUTTING_DOWN\n\n") {

@@ -76,7 +76,7 @@ func TestRoutesAndTargets(t *testing.T) {
 	}
 }
 
-func TestHeadAnswersLikeGet(t *testing.T) {
+func TestHeadEqualsGet(t *testing.T) {
 	f := start(t, Config{}, nil)
 	get, head := f.ask(t, "GET", "/v1/files/a"), f.ask(t, "HEAD", "/v1/files/a")
 	if head.status != 200 || head.body != "" ||
@@ -87,7 +87,7 @@ func TestHeadAnswersLikeGet(t *testing.T) {
 	if got := f.ask(t, "HEAD", "/v1/none"); got.status != 404 || got.body != "" {
 		t.Errorf("%+v", got)
 	}
-	// A body that is sent with GET is not looked at, and what follows is another request.
+	// The body of a GET is ignored, and the next request on the connection is served.
 	w := f.dial(t)
 	w.send("GET /v1/agents/a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nGET /" +
 		"GET /v1/agents/b HTTP/1.1\r\nHost: h\r\n\r\n")

@@ -1,0 +1,104 @@
+package http
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"pws/api"
+	"pws/api/shape"
+)
+
+// mcpServer is the constant data of the endpoint.
+type mcpServer struct {
+	tools map[string]*tool
+	// lists are the tools as JSON: all and the core, with dotted names and with plain ones.
+	lists map[listing][]byte
+	// info is serverInfo as JSON.
+	info []byte
+	// message, discover and list are routes for requests that call no tool. They have a name and a
+	// category for logs and limits.
+	message, discover, list *route
+	// earlier says that the earlier protocol is served.
+	earlier bool
+	// own is the origin of the service itself.
+	own string
+	// names replaces dotted names of tools by plain ones.
+	names *strings.Replacer
+}
+
+// listing is a set of tools and the form of their names.
+type listing struct{ plain, core bool }
+
+func newMCP(
+	config *api.Config, table []*api.Operation, r *routes, bodyMax int,
+) (*mcpServer, error) {
+	pseudo := func(name string) *route {
+		return &route{
+			operation: &api.Operation{
+				Name: name, Method: fasthttp.MethodPost, Category: api.CategoryRead,
+			},
+			bodyMax: bodyMax, project: -1,
+		}
+	}
+	m := &mcpServer{
+		tools: map[string]*tool{}, lists: map[listing][]byte{},
+		message: pseudo("mcp.message"), discover: pseudo("mcp.discover"),
+		list: pseudo("mcp.list"), earlier: !config.NoEarlierMCP, own: originOf(config.PublicURL),
+	}
+	all := api.Tools(table)
+	m.names = api.PlainNames(all)
+	for _, one := range all {
+		made := newTool(one, r)
+		m.tools[one.Name], m.tools[one.Plain] = made, made
+	}
+	m.info = append(m.info, `{"name":"pws","title":"Persistent work service","version":`...)
+	m.info = append(shape.AppendString(m.info, config.Version), '}')
+	for _, plain := range []bool{false, true} {
+		for _, core := range []bool{false, true} {
+			list, err := api.RenderTools(all, core)
+			if err != nil {
+				return nil, fmt.Errorf("http: %w", err)
+			}
+			m.lists[listing{plain, core}] = []byte(m.renameTools(string(list), plain))
+		}
+	}
+	return m, nil
+}
+
+// renameTools replaces the names of tools in a text, for clients that use plain names.
+func (m *mcpServer) renameTools(text string, plain bool) string {
+	if plain {
+		return m.names.Replace(text)
+	}
+	return text
+}
+
+// originOf is the origin of a URL, empty where it has none.
+func originOf(base string) string {
+	parsed, err := url.Parse(base)
+	if err != nil || parsed.Host == "" {
+		return ""
+	}
+	return parsed.Scheme + "://" + parsed.Host
+}
+
+// trustsOrigin reports whether pages of an origin may use the endpoint: configured origins, that of
+// the service, and loopback addresses. A foreign host name that resolves to this machine, as in DNS
+// rebinding, is not trusted.
+func (s *Server) trustsOrigin(origin string) bool {
+	if slices.Contains(s.origins.named, origin) || origin == s.mcp.own {
+		return true
+	}
+	parsed, err := url.Parse(origin)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return false
+	}
+	host := parsed.Hostname()
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
