@@ -180,29 +180,3 @@ func sameState(t testing.TB, what string, want, got map[string]string) {
 		t.FailNow()
 	}
 }
-
-// namesWrong saves sections that are not what the projects say, as old as one that is there, and
-// expects of a check a fault for each of them.
-func namesWrong(t *testing.T, e *Engine, asOld string, wrong map[string][]byte) {
-	t.Helper()
-	writer, err := e.snapshot.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	position, _ := e.snapshot.SectionPosition(asOld)
-	for key, section := range wrong {
-		if err := writer.Put(key, position, section); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// A save covers what the log has told by then, which may be less than what it has written.
-	if err := writer.Commit(position); err != nil {
-		t.Fatal(err)
-	}
-	stop(t, e)
-	_, err = Verify(e.config.Dir)
-	damage, ok := err.(*Damage)
-	if !ok || len(damage.Faults) != len(wrong) {
-		t.Errorf("found %v, want %d faults", err, len(wrong))
-	}
-}

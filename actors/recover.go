@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"encoding/binary"
 	"fmt"
 	"runtime"
 	"sync"
@@ -282,8 +281,6 @@ func (v *published) apply(in *replayed, from *trees, changes *index.Projections)
 	v.position = in.position
 	return nil
 }
-
-func beUint64(text string) uint64 { return binary.BigEndian.Uint64([]byte(text[:8])) }
 
 // guarded turns a panic into an error: what was read does not fit the rules.
 func guarded(do func() error) (err error) {
