@@ -17,6 +17,9 @@ PURE := identity internal/arch internal/cross internal/fault internal/id work wo
 DRIVERS := api bench bench/child bench/client bench/replay cmd/pws
 RACED_SCRIPTS := backup|claim|claim_next|crash|event|eventstream|idempotency|search|signal|snapshot|together|watch
 
+# SCRIPTS are how many scripts run at one time: they wait for the program half of theirs.
+SCRIPTS := 4
+
 # RACED are all others: a new package is among them until it is put elsewhere.
 RACED = $(filter-out $(PURE:%=pws/%) $(DRIVERS:%=pws/%),$(shell $(GO) list ./...))
 
@@ -68,13 +71,13 @@ unit:
 
 # plain runs without the race detector what has nothing to find in it, or too little for what it costs.
 plain:
-	$(GO) test -vet=off -timeout 14m $(PURE:%=./%) $(DRIVERS:%=./%)
+	$(GO) test -vet=off -parallel $(SCRIPTS) -timeout 14m $(PURE:%=./%) $(DRIVERS:%=./%)
 
 # race runs everything else with it, and of what plain runs that in which requests and readers meet.
 race:
 	$(RACE) -timeout 14m $(RACED)
 	$(RACE) -run 'NeedNoLock$$' $(PURE:%=./%)
-	$(RACE) -run '^TestScripts$$/^script$$/^($(RACED_SCRIPTS))$$' ./cmd/pws
+	$(RACE) -parallel $(SCRIPTS) -run '^TestScripts$$/^script$$/^($(RACED_SCRIPTS))$$' ./cmd/pws
 
 scripts:
 	$(GO) test -run 'TestScripts' ./cmd/pws
