@@ -1,13 +1,3 @@
-// Package actors runs the rules: one actor per project and one for identity, each with a mailbox,
-// a working state and a published one.
-//
-// The way of a command: an actor decides it against its working state, applies the events, and
-// hands one entry to the log together with the view that belongs to it. It does not wait. When the
-// log's committer reports the entry durable, contents go to the blob store, THEN the view is
-// published, THEN the caller is answered. Readers load published views and meet no lock and no
-// mailbox.
-//
-// A project that nobody uses is passive: a few words in the registry and a section on disk.
 package actors
 
 import (

@@ -1,10 +1,3 @@
-// Package api is the published interface of the service: one declaration per operation, from which
-// routes, authentication, idempotency, rate limits, schemas, documents and tools are derived.
-//
-// A resource is a file of its own: its wire types, its operations and their handlers. A handler
-// reads published views through the Engine or hands it one command; it never writes bytes, sets
-// headers or looks at the transport. What a type looks like on the wire is said by its struct tags
-// alone: json names a field, doc describes it, check bounds it, and each bounds its elements.
 package api
 
 import (

@@ -24,4 +24,30 @@
 // The stages share an exchange: the connection's side of a request, the call that its operation
 // gets, and the memory that is used again for the next request. It is pooled. A handler may keep
 // strings of the call, which are parts of one copy of the target, and nothing else.
+//
+// # Heads, bodies and answers in pieces
+//
+// The transport reads the beginning of a body before it calls the handler. So a request that
+// declares a body larger than its operation accepts is refused by its head alone (head.go): it is
+// treated as one that waits for 100 Continue, answered 413, and the connection closes.
+//
+// HTTP/1.0 has no chunks, so an answer in pieces ends with the connection there (untilclose.go). It
+// is sent after the transport has released the connection, with deadlines of its own. An answer
+// that breaks off resets the connection, so that it cannot be taken for a complete one.
+//
+// # Waiting
+//
+// An operation that has nothing to answer yet returns api.Later or api.Live, and the transport
+// waits: for news, the end of the time, of the client (a look at the socket each second), or of the
+// server. A waiting request holds its connection as an idle one does, some 25 KB; their number is
+// bounded. A stream has no buffer between two writes, and a reader that does not read is dropped by
+// the deadline of its write.
+//
+// # MCP
+//
+// A call passes the stages of its operation, so limits, sessions, keys, checks and privacy are
+// those of the operation, and a key is the same over both protocols. A repeat of a key answers with
+// the original data; _meta and a second text mark it as a replay. A message is parsed in one pass.
+// The catalogue of tools is made at the start. Clients of earlier versions of the protocol are
+// served without any state (mcplegacy.go).
 package http

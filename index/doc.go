@@ -28,8 +28,45 @@
 // Data that was saved without the new part is found by the mark of the cards: all projects are
 // stale in the new projection until they were loaded and saved once.
 //
+// # Open tasks
+//
+// The index of tasks holds every unfinished task of every project in some 100 bytes: those of
+// public projects in one order for each status, those of other projects for their members, and all
+// claims in the order in which they run out. Before it answers, the tasks whose claims have run out
+// move to the status that they return to, so the lists are right at any moment.
+//
+// # Links
+//
+// A link leads from a record to a project whose own record names it: a relation, a fork, an import.
+// Such records are never removed, so links are only added. Forks and imports are counted too, as
+// each reader may see them. For that the index keeps who may read a project whose links count, and
+// a publish that changes this moves the counts BEFORE it is answered. These counts are the only
+// facts that an index answers without the live view.
+//
+// # Profiles and opportunities
+//
+// What an agent declares is its own record, in package identity. What is observed and attested
+// follows from the evidence of projects (work.EvidenceOf). A profile adds up the evidence of PUBLIC
+// projects when it is read, so a project that turns PRIVATE changes one entry of a set. An event
+// adds evidence; where evidence is lost, as when a task is opened again, that kind is derived again
+// from the state. Forks, imports and what agents attest of their own work are no evidence.
+//
+// Tasks, projects and contributions that wait for a review are also listed by terms: skills, types,
+// languages, topics.
+//
 // # The inbox
 //
 // Inbox is kept for agents and not for projects. It is a function of the log, entry by entry, and
-// has a section for each agent.
+// has a section for each agent; a start skips the entries that a section contains. An event holds
+// the agents that it concerns. Items are IDs without text, in three groups for each agent
+// (work.NoticeKind.Room): the newest thousand of the kinds that ask for something, changes of the
+// agent's keys, and the newest thousand of the rest. So talk never pushes out a decision. An agent
+// has so few keys that the second group never overflows: whoever uses a stolen credential cannot
+// push out the notice of it.
+//
+// The mentions, replies and memberships of one author have a limit for each UTC day of the entry's
+// time (work.NoticeKind.PerDay). The counts are saved with the items, at most a thousand of
+// adjacent days, because counted items may be gone. `pws verify` accepts a missing item where its
+// author's count of that day is reached. What happens in watched projects is stored nowhere:
+// reading merges the ends of their chains in the feed, back to the newest thousand.
 package index

@@ -1,9 +1,9 @@
-// Package wal is the write-ahead log: opaque entries, numbered for ever, told durable only after an
-// fsync has returned for them.
+// Package wal is the write-ahead log: opaque entries, numbered for ever, reported durable only
+// after an fsync has returned for them.
 //
-// It stands on github.com/tidwall/wal, which keeps the segment files and writes to them. What makes
-// such a log safe is here: frames with a checksum, the check of every frame at start, the repair of
-// a torn tail BEFORE tidwall sees the files, one owner, the lock of the directory, the fsync of the
+// It uses github.com/tidwall/wal, which keeps the segment files and writes to them. What makes such
+// a log safe is here: frames with a checksum, the check of every frame at start, the repair of a
+// torn tail BEFORE tidwall sees the files, one owner, the lock of the directory, the fsync of the
 // directory, and the latch: after the first I/O error nothing is written any more, because neither
 // the file nor the page cache can be trusted after it.
 //
@@ -53,6 +53,6 @@
 // record of the last segment. The first frame that does not check is therefore a torn tail when it
 // is in the last segment and no valid frame with a later index follows it: Open cuts it off and
 // reports it. Everything else is damage: Open refuses with a CorruptError. A flipped bit in the
-// very last frame cannot be told from a torn write; Replay finds the loss when it is asked to start
-// behind the end.
+// very last frame cannot be distinguished from a torn write; Replay finds the loss when it is asked
+// to start behind the end.
 package wal

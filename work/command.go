@@ -1,16 +1,3 @@
-// Package work holds the rules of a project: commands, events, and the state between them.
-//
-// The flow is always the same. A command is authorized against the state, decided into events, and
-// the events are applied to a clone of the state:
-//
-//	Authorize(state, caller) → Decide(state, stamp) → events → Clone().Apply(event, …)
-//
-// Decide may refuse and changes nothing. Apply cannot fail, and it knows no clock, no randomness
-// and no I/O: time and entropy enter with the Stamp of the command and are kept in the events. A
-// Project that was published is immutable; its trees are copied on write and its slices only grow
-// behind what older versions can see, so any number of readers hold any number of versions.
-//
-// Wire formats and storage are other packages' business. Contents are named by their hash alone.
 package work
 
 import (

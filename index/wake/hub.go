@@ -1,13 +1,3 @@
-// Package wake tells those who wait for the activity of projects that there may be something new
-// for them. It knows neither what happened nor who may see it; whoever is woken looks for itself.
-//
-// A waiter stands in one list: that of its project, or that of its agent where it asked
-// for all. What is told of a project moves those whom it concerns into one queue, each once, and a
-// few of the queue look at a time; the next one is woken when one of these has looked. So a write
-// that concerns a thousand waiters makes a few goroutines runnable and not a thousand, waiters that
-// are told of something again before they have looked look once, and waiters whom nothing concerns
-// cost nothing. What looks take of the processors is bounded too: while more is told than can be
-// looked at, waiters fall behind, and not those who write.
 package wake
 
 import (

@@ -1,0 +1,84 @@
+// Package actors is the engine: one actor per project and one for identity, each with a mailbox, a
+// working state and a published one.
+//
+// # A command
+//
+// An actor decides a command against its working state, applies the events to a clone, and hands
+// one entry to the log together with the view that belongs to it. It does not wait for the disk.
+// When the log's committer reports the entry durable, contents go to the blob store, THEN the view
+// is published, THEN the caller is answered. Readers load published views and meet no lock and no
+// mailbox. Refusals and repeats may rest on a working state that is not durable yet; their answers
+// wait until it is (waiters).
+//
+// # Mailboxes
+//
+// Of protoactor only the local actor package is used, with its lock-free mailbox, which has no
+// bound: orders are counted in front of it (admit). A mailbox runs on the goroutine that found it
+// idle; others leave a message and wait. All engines of a process share one actor system, because
+// an empty one takes longer to make than a short log to read. It is never shut down; an engine
+// stops its own actors. The registry is ours: a message goes to a PID that is published AFTER
+// spawning.
+//
+// A project that nobody uses is passive: a few words in the registry and sections on disk. It
+// becomes passive when it was idle for a while and a snapshot contains it; the next use loads it. A
+// panic in Decide is an internal error and changes nothing. A panic in Apply takes that project out
+// of service, and logs it.
+//
+// # Snapshots
+//
+// A run writes the sections of what changed since the last one, while writers go on. Each section
+// has the position of its view, and replay skips entries that a section contains. The log is cut
+// AFTER contents were packed, sections synced and the manifest read back. The feed is synced before
+// the log is cut, and at no other time for the sake of a write.
+//
+// # Finding records by ID
+//
+// Tasks, changesets, work sessions and other records are reached by their own ID, and no table
+// leads from there to the project. All that is made in a project has in its ID the family of the
+// project: the 32 bits behind the time. An index of 12 bytes a project finds the projects of a
+// family, rarely more than one and never more than eight, and asks their states (work.Project.Has).
+// Families come from the server's secret, so nobody can choose one.
+//
+// # Projections
+//
+// Publishing updates the projections of package index that the events concern, BEFORE the view is
+// visible. A start reads one card for each project. A project with events behind its card is loaded
+// when it is used, or before an index that may have changed is asked (fresh).
+//
+// # The feed
+//
+// Writers leave a note of each entry in a bounded queue. A follower writes the records to package
+// feed, and reads the log again where notes are missing: after a crash, or when there were too
+// many. A record has the position of its log entry, so it is the same whoever derives it. Readers
+// wait until the feed contains what was published when they asked. When the feed can be read up to
+// a record, the hub of package wake is notified of its project; writers only see whether anybody
+// waits.
+//
+// # Search
+//
+// The committer puts the names of changed documents into a coalescing queue, or whole projects
+// where too many wait. One goroutine reads the live views, indexes in batches, and pauses nine
+// times as long as it worked while there are many writers. The index holds the log position that it
+// has reached. A start compares it with the positions of sections, tails and views, so that the log
+// may be cut at any time, and indexes the projects behind it again. An index that is damaged or
+// belongs to other data is made anew; one that fails answers 503.
+//
+// # Identity and reports
+//
+// Identity is one actor. Finding the session of a credential is a lookup in its published view.
+// Reports of abuse are part of its state; no operation shows them. `pws reports` reads the newest
+// snapshot through hard links and the log behind it, without a lock.
+//
+// # Time
+//
+// All time comes from one clock that never goes back, not even over restarts, and never stops:
+// while the system's clock is behind, it runs at half the pace. With --test-clock tests move it
+// forward. A sweep asks projects to note claims that ran out, some thousands in a round, so that
+// others learn of it; nothing depends on it.
+//
+// # Disk space
+//
+// The log refuses writes below a reserve of free space. All other writers (packs, snapshots,
+// search, merges) ask for room first (space.go), so that none of them uses what the log, and the
+// snapshot that frees it, need.
+package actors

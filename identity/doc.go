@@ -1,0 +1,85 @@
+// Package identity holds the pure rules of agents, keys, challenges and sessions.
+//
+// A Command decides against an immutable State and yields events; Apply brings an event into a
+// clone of the State. There is no I/O, no clock and no randomness: time and entropy come in a
+// Stamp, the server's secret in the command that needs it. Apply cannot fail: what Decide has let
+// through fits, and an event that does not fit is a broken invariant and panics.
+//
+// One owner clones, decides and applies. A State that the owner has published is never changed
+// again; any number of goroutines read it without locks.
+//
+// # The way of a challenge
+//
+//	StartRegistration ─┐                       ┌─ CompleteRegistration → agent, key, session
+//	RequestChallenge  ─┼─▶ ChallengeIssued ─▶ ─┼─ StartSession         → session
+//	StartKey          ─┘    300 s, 5 failures  └─ CompleteKey          → key
+//
+// A completed challenge stays until it expires, so that a repeat is distinguished from a fraud. An
+// error may come with events: a failed signature is an error to the caller and a ChallengeFailed in
+// the log. The owner stores and applies the events of an Outcome whether or not an error came with
+// it.
+//
+// # Credentials
+//
+// A credential is derived from the server's secret, the session's ID and the signature that started
+// the session. The State keeps its SHA-256 alone; a replay derives the credential again.
+//
+// # Reports
+//
+// Reports of abuse belong to the service and to no project, so they are part of this State, each
+// with a section of its own. A report holds who reported where that is an agent, and no addresses.
+// Those that wait are bounded for each agent and for all anonymous callers together; none is
+// dropped.
+//
+// # Inbox marks
+//
+// What an agent did with an inbox item is a mark on the place of the item in the log, kept in the
+// agent's record. One step covers all items up to a place; single marks are kept apart.
+//
+// # Stored events
+//
+// An event is a kind, a uint16 that is never given to another event, and a CBOR map with integer
+// keys in core deterministic order (RFC 8949, 4.2.1). IDs, keys and digests are byte strings, times
+// are Unix milliseconds. Absent means the zero value.
+//
+//	 1 AgentRegistered     1 agent 2 handle 3 client_name 4 client_version
+//	 2 KeyAdded            1 agent 2 key 3 public_key
+//	 3 KeyRevoked          1 agent 2 key
+//	 4 ChallengeIssued     1 challenge 2 purpose 3 nonce 4 public_key 5 agent 6 key 7 expires_at
+//	 5 ChallengeFailed     1 challenge
+//	 6 ChallengeCompleted  1 challenge 2 digest 3 agent 4 key 5 session 6 session_expires_at
+//	 7 SessionStarted      1 agent 2 key 3 session 4 credential_hash 5 client_name
+//	                       6 client_version 7 expires_at
+//	 8 SessionRevoked      1 agent 2 session
+//	 9 SessionSeen         1 agent 2 session
+//	10 AgentPruned         1 agent
+//	11 IdemStored          1 agent 2 key 3 fingerprint 4 expires_at 5 status 6 body
+//	12 ChallengesSwept
+//	13 ProfileDeclared     1 agent 2 [language] 3 [domain] 4 [task_type] 5 [capability]
+//	                       6 [available_for]
+//	14 InboxMarked         1 agent 2 status 3 [place] 4 through 5 [spared] 6 [gone]
+//	   place               1 entry 2 number in the entry
+//	15 ReportAccepted      1 report 2 agent 3 type 4 entity 5 path 6 reason 7 details
+//	16 ReportSettled       1 report
+//	17 ReportForgotten     1 report
+//
+// # Snapshot sections
+//
+// One section per agent and per report, and one for the challenges, in the same CBOR. Restoring
+// refuses what is not byte for byte what encoding writes.
+//
+//	agent       1 version=1 2 id 3 handle 4 client_name 5 client_version 6 created_at
+//	            7 last_seen_at 8 [key] 9 [session] 10 [idem] 11 profile 12 marks
+//	  key       1 id 2 public_key 3 created_at 4 revoked_at 5 last_used_at
+//	  session   1 id 2 key 3 credential_hash 4 client_name 5 client_version 6 created_at
+//	            7 expires_at 8 last_seen_at
+//	  idem      1 key 2 fingerprint 3 expires_at 4 status 5 body
+//	  profile   1 [language] 2 [domain] 3 [task_type] 4 [capability] 5 [available_for]
+//	            6 declared_at
+//	  marks     1 [step] 2 [single], each 1 place 2 status 3 read_at
+//	challenges  1 version=1 2 [challenge]
+//	  challenge 1 id 2 purpose 3 nonce 4 public_key 5 agent 6 key 7 expires_at 8 failures
+//	            9 completion {1 digest 2 agent 3 key 4 session 5 at 6 session_expires_at}
+//	report      1 version=1 2 id 3 reporter 4 type 5 entity 6 path 7 reason 8 details
+//	            9 created_at 10 handled_at
+package identity

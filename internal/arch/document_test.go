@@ -1,0 +1,272 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// guides are the documents for those who change the code.
+var guides = []string{"ARCHITECTURE.md"}
+
+// What a document names in backquotes:
+//
+//	work/<noun>.go           a file or folder; <…> and * are any text, and one match is enough
+//	wal/log.go:Log.Append    what a file declares
+//	Log.Append               what the file that was named last declares
+//	TestSizes                a test, a fuzz target or a benchmark
+//	make nightly             a target of the Makefile
+//
+// Everything else is not judged.
+var (
+	fencePattern  = regexp.MustCompile("(?ms)^```.*?^```$")
+	quotedPattern = regexp.MustCompile("`([^`\n]+)`")
+	linkPattern   = regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	codePattern   = regexp.MustCompile(`^(\S+\.go):([A-Za-z]\w*(?:\.\w+)?)$`)
+	methodPattern = regexp.MustCompile(`^[A-Za-z]\w*\.\w+$`)
+	pathPattern   = regexp.MustCompile(`^\.?[\w<*][\w.<>*-]*(/[\w.<>*-]+)*/?$`)
+	endingPattern = regexp.MustCompile(`\.(go|md|sh|txtar|txt|json|mjs|ts|yaml|cbor|history|table)$`)
+	testPattern   = regexp.MustCompile(`^(Test|Fuzz|Benchmark)[A-Z]\w*$`)
+	makePattern   = regexp.MustCompile(`^make ([a-z][\w -]*)$`)
+	blankPattern  = regexp.MustCompile(`<[^>]*>`)
+	folderPattern = regexp.MustCompile(`(?:^|\s)\./([\w/]+)`)
+)
+
+// names is what the module has.
+type names struct {
+	// declared has the functions, types, methods and values of each file; a method is Type.Method.
+	declared map[string]map[string]bool
+	tests    map[string]bool
+	makefile string
+}
+
+func namesOf(t *testing.T) *names {
+	t.Helper()
+	n := &names{declared: map[string]map[string]bool{}, tests: map[string]bool{}}
+	for _, s := range sources(t) {
+		of := map[string]bool{}
+		for _, declared := range s.syntax.Decls {
+			for _, name := range declaredBy(declared) {
+				of[name] = true
+				n.tests[name] = n.tests[name] || s.test
+			}
+		}
+		n.declared[s.name] = of
+	}
+	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.makefile = string(text)
+	return n
+}
+
+func declaredBy(declared ast.Decl) (all []string) {
+	switch d := declared.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			return []string{d.Name.Name}
+		}
+		return []string{receiverOf(d) + "." + d.Name.Name}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch one := spec.(type) {
+			case *ast.TypeSpec:
+				all = append(all, one.Name.Name)
+			case *ast.ValueSpec:
+				for _, name := range one.Names {
+					all = append(all, name.Name)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// receiverOf is the name of the type that has a method.
+func receiverOf(f *ast.FuncDecl) string {
+	of := f.Recv.List[0].Type
+	for {
+		switch wrapped := of.(type) {
+		case *ast.StarExpr:
+			of = wrapped.X
+		case *ast.IndexExpr:
+			of = wrapped.X
+		case *ast.IndexListExpr:
+			of = wrapped.X
+		case *ast.Ident:
+			return wrapped.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// problems are the names in a document that name nothing.
+func (n *names) problems(text string) (all []string) {
+	note := func(token, problem string) {
+		if problem != "" {
+			all = append(all, fmt.Sprintf("%q %s", token, problem))
+		}
+	}
+	for _, fence := range fencePattern.FindAllString(text, -1) {
+		for _, found := range folderPattern.FindAllStringSubmatch(fence, -1) {
+			note(found[1], n.missingPath(found[1]))
+		}
+	}
+	prose := fencePattern.ReplaceAllString(text, "")
+	last := ""
+	for _, found := range quotedPattern.FindAllStringSubmatch(prose, -1) {
+		file, problem := n.problem(found[1], last)
+		note(found[1], problem)
+		if file != "" {
+			last = file
+		}
+	}
+	for _, found := range linkPattern.FindAllStringSubmatch(prose, -1) {
+		note(found[1], n.missingPath(found[1]))
+	}
+	return all
+}
+
+// problem is what is wrong with a word in backquotes, empty where nothing is. last is the file that
+// was named before it; file is the one that this word names.
+func (n *names) problem(token, last string) (file, problem string) {
+	if code := codePattern.FindStringSubmatch(token); code != nil {
+		return code[1], n.undeclared(code[1], code[2])
+	}
+	if made := makePattern.FindStringSubmatch(token); made != nil {
+		for target := range strings.FieldsSeq(made[1]) {
+			if !strings.Contains(n.makefile, "\n"+target+":") {
+				return "", "is no target of the Makefile"
+			}
+		}
+		return "", ""
+	}
+	if testPattern.MatchString(token) {
+		if !n.tests[token] {
+			return "", "is no test"
+		}
+		return "", ""
+	}
+	named := strings.Contains(token, "/") || endingPattern.MatchString(token)
+	if named && pathPattern.MatchString(token) {
+		return "", n.missingPath(token)
+	}
+	if last != "" && methodPattern.MatchString(token) {
+		return "", n.undeclared(last, token)
+	}
+	return "", ""
+}
+
+func (n *names) undeclared(file, name string) string {
+	of, known := n.declared[file]
+	switch {
+	case !known:
+		return "is in a file that does not exist"
+	case !of[name]:
+		return "is not declared in " + file
+	}
+	return ""
+}
+
+func (n *names) missingPath(name string) string {
+	pattern := filepath.Join(root, filepath.FromSlash(blankPattern.ReplaceAllString(name, "*")))
+	if found, err := filepath.Glob(pattern); err != nil || len(found) == 0 {
+		return "does not exist"
+	}
+	return ""
+}
+
+// TestDocumentsNameWhatExists follows every name in the documents to what it names.
+func TestDocumentsNameWhatExists(t *testing.T) {
+	n := namesOf(t)
+	for _, name := range guides {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range n.problems(string(text)) {
+			t.Errorf("%s: %s", name, problem)
+		}
+	}
+}
+
+// TestWrongNamesAreFound holds the test of the documents itself to its promise.
+func TestWrongNamesAreFound(t *testing.T) {
+	n := namesOf(t)
+	for _, right := range []string{
+		"`internal/arch/arch_test.go`", "`internal/arch`", "`wal/`", "`work/<noun>.go`", "`.ci/run`",
+		"`internal/arch/arch_test.go:TestSizes`", "`internal/arch/arch_test.go:source.imports`",
+		"`internal/arch/arch_test.go:mayImport`", "`TestSizes`", "`make test`", "`README.md`",
+		"`internal/arch/arch_test.go:source.imports` and `source.imports`", "`/metrics`", "`Apply`",
+		"[it](README.md)", "[there](https://example.org/none)", "```\ngo test ./wal\n```",
+	} {
+		if problems := n.problems(right); len(problems) > 0 {
+			t.Errorf("%s: %q", right, problems)
+		}
+	}
+	for _, wrong := range []string{
+		"`internal/arch/arch.go`", "`internal/arc`", "`wall/`", "`wrk/<noun>.go`", "`.ci/runs`",
+		"`internal/arch/arch_test.go:TestSize`", "`internal/arch/arch_test.go:imports`",
+		"`internal/arch/arch_test.go:sources.imports`", "`TestSize`", "`make tests`", "`READ.md`",
+		"`internal/arch/arch_test.go:source.imports` and `source.exports`",
+		"`internal/arch/none.go:TestSizes`", "[it](READ.md)", "```\ngo test ./wall\n```",
+	} {
+		if problems := n.problems(wrong); len(problems) != 1 {
+			t.Errorf("%s: %q", wrong, problems)
+		}
+	}
+}
+
+// TestArchitectureListsEveryPackage expects each package in the table of folders.
+func TestArchitectureListsEveryPackage(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for line := range strings.Lines(string(text)) {
+		columns := strings.Split(line, "|")
+		if len(columns) != 4 {
+			continue
+		}
+		for _, found := range quotedPattern.FindAllStringSubmatch(columns[1], -1) {
+			listed = append(listed, found[1])
+		}
+	}
+	for folder := range mayImport {
+		if !slices.Contains(listed, folder) {
+			t.Errorf("the table of folders has no %s", folder)
+		}
+	}
+	for _, folder := range listed {
+		if found, err := os.Stat(filepath.Join(root, folder)); err != nil || !found.IsDir() {
+			t.Errorf("the table of folders has %s, which is no folder", folder)
+		}
+	}
+}
+
+var filePattern = regexp.MustCompile(`[\w/.-]+\.(go|md|txtar|sh)\b`)
+
+// TestPackageDocsNameFilesThatExist looks up the files that package docs name, in the folder of the
+// package or from the root.
+func TestPackageDocsNameFilesThatExist(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.syntax.Doc == nil {
+			continue
+		}
+		for _, name := range filePattern.FindAllString(s.syntax.Doc.Text(), -1) {
+			_, beside := os.Stat(filepath.Join(root, s.folder, name))
+			_, below := os.Stat(filepath.Join(root, name))
+			if beside != nil && below != nil {
+				t.Errorf("%s: the package doc names %s, which does not exist", s.name, name)
+			}
+		}
+	}
+}
