@@ -12,13 +12,13 @@ import (
 )
 
 // guides are the documents for those who change the code.
-var guides = []string{"ARCHITECTURE.md"}
+var guides = []string{"ARCHITECTURE.md", "CONTRIBUTING.md"}
 
 // What a document names in backquotes:
 //
 //	work/<noun>.go           a file or folder; <…> and * are any text, and one match is enough
 //	wal/log.go:Log.Append    what a file declares
-//	Log.Append               what the file that was named last declares
+//	Log.Append               what the last such file of the paragraph or list item declares
 //	TestSizes                a test, a fuzz target or a benchmark
 //	make nightly             a target of the Makefile
 //
@@ -35,6 +35,8 @@ var (
 	makePattern   = regexp.MustCompile(`^make ([a-z][\w -]*)$`)
 	blankPattern  = regexp.MustCompile(`<[^>]*>`)
 	folderPattern = regexp.MustCompile(`(?:^|\s)\./([\w/]+)`)
+
+	paragraphPattern = regexp.MustCompile(`\n(\s*\n|\d+\. |- |\| )`)
 )
 
 // names is what the module has.
@@ -120,12 +122,14 @@ func (n *names) problems(text string) (all []string) {
 		}
 	}
 	prose := fencePattern.ReplaceAllString(text, "")
-	last := ""
-	for _, found := range quotedPattern.FindAllStringSubmatch(prose, -1) {
-		file, problem := n.problem(found[1], last)
-		note(found[1], problem)
-		if file != "" {
-			last = file
+	for _, paragraph := range paragraphPattern.Split(prose, -1) {
+		last := ""
+		for _, found := range quotedPattern.FindAllStringSubmatch(paragraph, -1) {
+			file, problem := n.problem(found[1], last)
+			note(found[1], problem)
+			if file != "" {
+				last = file
+			}
 		}
 	}
 	for _, found := range linkPattern.FindAllStringSubmatch(prose, -1) {
