@@ -110,7 +110,7 @@ test-openapi: lint-openapi
 # golden rewrites the expected outputs; the tree has to stay clean.
 golden:
 	$(GO) test ./identity -run 'Table' -update
-	$(GO) test ./work -run 'Frozen' -update
+	$(GO) test ./work -run 'Frozen|Activities' -update
 	$(GO) test ./cmd/pws -run 'TestScripts' -update
 
 # fuzz gives each target some thousand inputs that are made from the kept ones.
