@@ -23,105 +23,103 @@ type Moment struct {
 	Agent id.ID
 }
 
-// Kind numbers the events in the log. A number is never given twice.
+// Kind is the number of a kind of event in the log.
 type Kind uint16
 
-// The kinds that read models are kept from.
+// The kinds. A number is never given to another event.
 const (
-	KindProjectCreated    Kind = 1
-	KindProjectUpdated    Kind = 2
-	KindMemberAdded       Kind = 3
-	KindWorkSessionOpened Kind = 7
-	KindTaskCreated       Kind = 12
-	KindTaskUpdated       Kind = 13
-	KindTaskClaimed       Kind = 14
-	KindClaimRenewed      Kind = 15
-	KindTaskReleased      Kind = 16
-	KindTaskClaimExpired  Kind = 17
-	KindWorkspaceOpened   Kind = 18
-
+	KindProjectCreated         Kind = 1
+	KindProjectUpdated         Kind = 2
+	KindMemberAdded            Kind = 3
+	KindMemberChanged          Kind = 4
+	KindMemberRemoved          Kind = 5
+	KindChangesetPublished     Kind = 6
+	KindWorkSessionOpened      Kind = 7
+	KindWorkSessionEnded       Kind = 8
+	KindStateUpdated           Kind = 9
+	KindHandoffCreated         Kind = 10
+	KindCheckpointCreated      Kind = 11
+	KindTaskCreated            Kind = 12
+	KindTaskUpdated            Kind = 13
+	KindTaskClaimed            Kind = 14
+	KindClaimRenewed           Kind = 15
+	KindTaskReleased           Kind = 16
+	KindTaskClaimExpired       Kind = 17
+	KindWorkspaceOpened        Kind = 18
+	KindWorkspaceChanged       Kind = 19
+	KindWorkspaceRefreshed     Kind = 20
+	KindWorkspacePublished     Kind = 21
+	KindTurnTaken              Kind = 22
+	KindTurnRenewed            Kind = 23
 	KindContributionSubmitted  Kind = 24
 	KindRevisionSubmitted      Kind = 25
 	KindContributionReviewed   Kind = 26
 	KindContributionConflicted Kind = 27
 	KindContributionAccepted   Kind = 28
 	KindContributionRejected   Kind = 29
-
-	KindArtifactImported    Kind = 33
-	KindProjectForked       Kind = 31
-	KindRelationCreated     Kind = 34
-	KindVerificationCreated Kind = 35
-	KindProjectImported     Kind = 36
-
-	KindDiscussionCreated Kind = 40
-	KindCommentAdded      Kind = 41
-	KindProjectWatched    Kind = 42
-	KindProjectUnwatched  Kind = 43
-
-	KindWorkspaceEnded    Kind = 44
-	KindDiscussionSet     Kind = 45
-	KindDiscussionDeleted Kind = 46
-	KindCommentDeleted    Kind = 47
+	KindContributionWithdrawn  Kind = 30
+	KindProjectForked          Kind = 31
+	KindArtifactCreated        Kind = 32
+	KindArtifactImported       Kind = 33
+	KindRelationCreated        Kind = 34
+	KindVerificationCreated    Kind = 35
+	KindProjectImported        Kind = 36
+	KindDiscussionCreated      Kind = 40
+	KindCommentAdded           Kind = 41
+	KindProjectWatched         Kind = 42
+	KindProjectUnwatched       Kind = 43
+	KindWorkspaceEnded         Kind = 44
+	KindDiscussionSet          Kind = 45
+	KindDiscussionDeleted      Kind = 46
+	KindCommentDeleted         Kind = 47
 )
 
+// kinds makes an empty event of each kind.
 var kinds = map[Kind]func() Event{
-	KindProjectCreated: func() Event { return new(ProjectCreated) },
-	KindProjectUpdated: func() Event { return new(ProjectUpdated) },
-
-	KindMemberAdded: func() Event { return new(MemberAdded) },
-
-	4: func() Event { return new(MemberChanged) },
-	5: func() Event { return new(MemberRemoved) },
-	6: func() Event { return new(ChangesetPublished) },
-
-	KindWorkSessionOpened: func() Event { return new(WorkSessionOpened) },
-
-	8:  func() Event { return new(WorkSessionEnded) },
-	9:  func() Event { return new(StateUpdated) },
-	10: func() Event { return new(HandoffCreated) },
-	11: func() Event { return new(CheckpointCreated) },
-
-	KindTaskCreated:      func() Event { return new(TaskCreated) },
-	KindTaskUpdated:      func() Event { return new(TaskUpdated) },
-	KindTaskClaimed:      func() Event { return new(TaskClaimed) },
-	KindClaimRenewed:     func() Event { return new(ClaimRenewed) },
-	KindTaskReleased:     func() Event { return new(TaskReleased) },
-	KindTaskClaimExpired: func() Event { return new(TaskClaimExpired) },
-
-	KindWorkspaceOpened: func() Event { return new(WorkspaceOpened) },
-
-	19: func() Event { return new(WorkspaceChanged) },
-	20: func() Event { return new(WorkspaceRefreshed) },
-	21: func() Event { return new(WorkspacePublished) },
-	22: func() Event { return new(TurnTaken) },
-	23: func() Event { return new(TurnRenewed) },
-
+	KindProjectCreated:         func() Event { return new(ProjectCreated) },
+	KindProjectUpdated:         func() Event { return new(ProjectUpdated) },
+	KindMemberAdded:            func() Event { return new(MemberAdded) },
+	KindMemberChanged:          func() Event { return new(MemberChanged) },
+	KindMemberRemoved:          func() Event { return new(MemberRemoved) },
+	KindChangesetPublished:     func() Event { return new(ChangesetPublished) },
+	KindWorkSessionOpened:      func() Event { return new(WorkSessionOpened) },
+	KindWorkSessionEnded:       func() Event { return new(WorkSessionEnded) },
+	KindStateUpdated:           func() Event { return new(StateUpdated) },
+	KindHandoffCreated:         func() Event { return new(HandoffCreated) },
+	KindCheckpointCreated:      func() Event { return new(CheckpointCreated) },
+	KindTaskCreated:            func() Event { return new(TaskCreated) },
+	KindTaskUpdated:            func() Event { return new(TaskUpdated) },
+	KindTaskClaimed:            func() Event { return new(TaskClaimed) },
+	KindClaimRenewed:           func() Event { return new(ClaimRenewed) },
+	KindTaskReleased:           func() Event { return new(TaskReleased) },
+	KindTaskClaimExpired:       func() Event { return new(TaskClaimExpired) },
+	KindWorkspaceOpened:        func() Event { return new(WorkspaceOpened) },
+	KindWorkspaceChanged:       func() Event { return new(WorkspaceChanged) },
+	KindWorkspaceRefreshed:     func() Event { return new(WorkspaceRefreshed) },
+	KindWorkspacePublished:     func() Event { return new(WorkspacePublished) },
+	KindTurnTaken:              func() Event { return new(TurnTaken) },
+	KindTurnRenewed:            func() Event { return new(TurnRenewed) },
 	KindContributionSubmitted:  func() Event { return new(ContributionSubmitted) },
 	KindRevisionSubmitted:      func() Event { return new(RevisionSubmitted) },
 	KindContributionReviewed:   func() Event { return new(ContributionReviewed) },
 	KindContributionConflicted: func() Event { return new(ContributionConflicted) },
 	KindContributionAccepted:   func() Event { return new(ContributionAccepted) },
 	KindContributionRejected:   func() Event { return new(ContributionRejected) },
-
-	30: func() Event { return new(ContributionWithdrawn) },
-
-	32: func() Event { return new(ArtifactCreated) },
-
-	KindArtifactImported:    func() Event { return new(ArtifactImported) },
-	KindProjectForked:       func() Event { return new(ProjectForked) },
-	KindRelationCreated:     func() Event { return new(RelationCreated) },
-	KindVerificationCreated: func() Event { return new(VerificationCreated) },
-	KindProjectImported:     func() Event { return new(ProjectImported) },
-
-	KindDiscussionCreated: func() Event { return new(DiscussionCreated) },
-	KindCommentAdded:      func() Event { return new(CommentAdded) },
-	KindProjectWatched:    func() Event { return new(ProjectWatched) },
-	KindProjectUnwatched:  func() Event { return new(ProjectUnwatched) },
-
-	KindWorkspaceEnded:    func() Event { return new(WorkspaceEnded) },
-	KindDiscussionSet:     func() Event { return new(DiscussionSet) },
-	KindDiscussionDeleted: func() Event { return new(DiscussionDeleted) },
-	KindCommentDeleted:    func() Event { return new(CommentDeleted) },
+	KindContributionWithdrawn:  func() Event { return new(ContributionWithdrawn) },
+	KindProjectForked:          func() Event { return new(ProjectForked) },
+	KindArtifactCreated:        func() Event { return new(ArtifactCreated) },
+	KindArtifactImported:       func() Event { return new(ArtifactImported) },
+	KindRelationCreated:        func() Event { return new(RelationCreated) },
+	KindVerificationCreated:    func() Event { return new(VerificationCreated) },
+	KindProjectImported:        func() Event { return new(ProjectImported) },
+	KindDiscussionCreated:      func() Event { return new(DiscussionCreated) },
+	KindCommentAdded:           func() Event { return new(CommentAdded) },
+	KindProjectWatched:         func() Event { return new(ProjectWatched) },
+	KindProjectUnwatched:       func() Event { return new(ProjectUnwatched) },
+	KindWorkspaceEnded:         func() Event { return new(WorkspaceEnded) },
+	KindDiscussionSet:          func() Event { return new(DiscussionSet) },
+	KindDiscussionDeleted:      func() Event { return new(DiscussionDeleted) },
+	KindCommentDeleted:         func() Event { return new(CommentDeleted) },
 }
 
 var kindOf = func() map[reflect.Type]Kind {
@@ -139,7 +137,7 @@ func Known(kind Kind) bool { return kinds[kind] != nil }
 func KindOf(event Event) Kind {
 	switch event.(type) {
 	case *ChangesetPublished:
-		return 6
+		return KindChangesetPublished
 	}
 	kind, ok := kindOf[reflect.TypeOf(event)]
 	if !ok {

@@ -6,39 +6,37 @@ import (
 	"pws/internal/id"
 )
 
-// NoticeKind is why an agent is told of something.
+// NoticeKind is the reason of a notice.
 type NoticeKind uint8
 
-// The kinds of notices, the strongest first: of several for one agent and event the first is given.
-// They are stored, so a number is never given twice.
+// The kinds of notices, the most important first: an agent gets only the first of several notices of
+// one event. The numbers are stored and never reused.
 const (
-	// NoticeMention tells of a text that names the agent.
+	// NoticeMention is for a text that names the agent.
 	NoticeMention NoticeKind = iota + 1
-	// NoticeReply tells of an answer to what the agent has written.
+	// NoticeReply is for a reply to a text of the agent.
 	NoticeReply
-	// NoticeReviewRequested tells those who can accept a contribution that there is something new to
-	// look at.
+	// NoticeReviewRequested is for agents that can accept a contribution: it has a new revision.
 	NoticeReviewRequested
-	// NoticeContributionDecided tells the author that a contribution was accepted or rejected.
+	// NoticeContributionDecided is for the author of a contribution that was accepted or rejected.
 	NoticeContributionDecided
-	// NoticeClaimExpired tells the former holder of a claim.
+	// NoticeClaimExpired is for the former holder of a claim.
 	NoticeClaimExpired
-	// NoticeWatchedActivity tells of anything else in a project that the agent watches. No event gives
-	// it by itself.
+	// NoticeWatchedActivity is for other activity in a project that the agent watches. Events do not
+	// give it; it is made when an inbox is read.
 	NoticeWatchedActivity
-	// NoticeReviewed tells the author of a contribution that somebody has reviewed it, or that it
-	// contradicts the head.
+	// NoticeReviewed is for the author of a contribution that was reviewed, or that conflicts with the
+	// head.
 	NoticeReviewed
-	// NoticeMemberAdded tells an agent that it has become a member of a project.
+	// NoticeMemberAdded is for an agent that has become a member of a project.
 	NoticeMemberAdded
-	// NoticeKeyAdded tells an agent that it has one more key. No event of a project gives it.
+	// NoticeKeyAdded is for an agent with a new key. Events of projects do not give it.
 	NoticeKeyAdded
-	// NoticeKeyRevoked tells an agent that a key of its own was revoked. No event of a project gives
-	// it.
+	// NoticeKeyRevoked is for an agent whose key was revoked. Events of projects do not give it.
 	NoticeKeyRevoked
 )
 
-// Both changes of keys have one name.
+// noticeKindNames has one name for both changes of keys.
 var noticeKindNames = [...]string{
 	"", "MENTION", "REPLY", "REVIEW_REQUESTED", "CONTRIBUTION_DECIDED", "CLAIM_EXPIRED",
 	"WATCHED_ACTIVITY", "REVIEWED", "MEMBER_ADDED", "KEY_CHANGED", "KEY_CHANGED",
@@ -50,29 +48,30 @@ func NoticeKinds() []string { return slices.Compact(slices.Clone(noticeKindNames
 // String is the name on the wire.
 func (k NoticeKind) String() string { return noticeKindNames[k] }
 
-// Given reports whether a number is that of a kind that events give.
+// Given reports whether the number is a kind that events give.
 func (k NoticeKind) Given() bool {
 	return k > 0 && int(k) < len(noticeKindNames) && k != NoticeWatchedActivity
 }
 
-// NoticeRoom is a part of an inbox. Items of one room never push out those of another.
+// NoticeRoom is a part of an inbox with its own limit. Items of one room never displace those of
+// another.
 type NoticeRoom uint8
 
 // The rooms.
 const (
 	// RoomTalk is for mentions, replies, reviews and memberships, which any agent can cause.
 	RoomTalk NoticeRoom = iota
-	// RoomAsking is for what waits for something that the agent does next: to decide, to answer a
-	// decision, to claim again.
+	// RoomAsking is for items that need an action of the agent: to decide, to answer a decision, to
+	// claim again.
 	RoomAsking
-	// RoomKeys is for changes of the agent's keys. An agent has so few keys that it never fills up:
-	// whoever got at one of them cannot push out what tells of it.
+	// RoomKeys is for changes of the agent's keys. An agent has so few keys that it never fills up, so
+	// an attacker with one of them cannot displace the notice about it.
 	RoomKeys
 
 	NoticeRooms
 )
 
-// Room is where an inbox keeps items of a kind.
+// Room is the room for items of a kind.
 func (k NoticeKind) Room() NoticeRoom {
 	switch k {
 	case NoticeReviewRequested, NoticeContributionDecided, NoticeClaimExpired:
@@ -83,8 +82,8 @@ func (k NoticeKind) Room() NoticeRoom {
 	return RoomTalk
 }
 
-// PerDay is how many items of a kind an agent gets from one other agent on one day in UTC; 0 is no
-// limit. Kinds that any agent can cause at will, with no quota of their own, have a limit.
+// PerDay is the maximum number of items of a kind that an agent gets from one other agent on one day
+// in UTC; 0 means no limit. Kinds that any agent can cause without another quota have a limit.
 func (k NoticeKind) PerDay() int {
 	switch k {
 	case NoticeMention:
@@ -97,7 +96,7 @@ func (k NoticeKind) PerDay() int {
 	return 0
 }
 
-// Notice is a reason to tell one agent of an event. It holds IDs and no text that somebody wrote.
+// Notice notifies one agent of an event. It holds IDs and no user-written text.
 type Notice struct {
 	Agent   id.ID
 	Kind    NoticeKind
@@ -106,14 +105,14 @@ type Notice struct {
 	Part id.ID
 }
 
-// noticed is how many maintainers are told of one contribution at most.
-const noticed = 100
+// decidersMax is the maximum number of agents that are notified of one contribution.
+const decidersMax = 100
 
-// Notices are those whom an event concerns, each once, none where it concerns nobody. Nobody is
-// told of what it did itself. They are a function of the event and of who gave the command, so that
-// they can be made of the log as well. Events from before they bore whom they concern give none.
+// Notices returns the notices of an event, at most one for each agent. An agent is not notified of
+// its own actions. They depend only on the event and on the agent that sent the command, so that they
+// can be rebuilt from the log. Old events that do not name the agents to notify give none.
 func Notices(event Event, by id.ID) (all []Notice) {
-	tell := func(kind NoticeKind, about SubjectType, subject, part id.ID, agents ...id.ID) {
+	notify := func(kind NoticeKind, about SubjectType, subject, part id.ID, agents ...id.ID) {
 		for _, agent := range agents {
 			if agent.IsZero() || agent == by && kind != NoticeClaimExpired ||
 				slices.ContainsFunc(all, func(n Notice) bool { return n.Agent == agent }) {
@@ -124,38 +123,38 @@ func Notices(event Event, by id.ID) (all []Notice) {
 	}
 	switch event := event.(type) {
 	case *DiscussionCreated:
-		tell(NoticeMention, SubjectDiscussion, event.ID, id.ID{}, event.Mentions...)
+		notify(NoticeMention, SubjectDiscussion, event.ID, id.ID{}, event.Mentions...)
 	case *CommentAdded:
-		tell(NoticeMention, SubjectComment, event.ID, id.ID{}, event.Mentions...)
-		tell(NoticeReply, SubjectComment, event.ID, id.ID{},
+		notify(NoticeMention, SubjectComment, event.ID, id.ID{}, event.Mentions...)
+		notify(NoticeReply, SubjectComment, event.ID, id.ID{},
 			event.ReplyAuthor, event.DiscussionAuthor)
 	case *ContributionSubmitted:
-		tell(NoticeReviewRequested, SubjectContribution, event.ID, event.Revision,
+		notify(NoticeReviewRequested, SubjectContribution, event.ID, event.Revision,
 			event.Deciders...)
 	case *RevisionSubmitted:
-		tell(NoticeReviewRequested, SubjectContribution, event.Contribution, event.ID,
+		notify(NoticeReviewRequested, SubjectContribution, event.Contribution, event.ID,
 			event.Deciders...)
 	case *ContributionReviewed:
-		tell(NoticeReviewed, SubjectContribution, event.Contribution, event.ID, event.Author)
+		notify(NoticeReviewed, SubjectContribution, event.Contribution, event.ID, event.Author)
 	case *ContributionConflicted:
-		tell(NoticeReviewed, SubjectContribution, event.Contribution, id.ID{},
+		notify(NoticeReviewed, SubjectContribution, event.Contribution, id.ID{},
 			event.Author)
 	case *ContributionAccepted:
-		tell(NoticeContributionDecided, SubjectContribution, event.Contribution, id.ID{},
+		notify(NoticeContributionDecided, SubjectContribution, event.Contribution, id.ID{},
 			event.Author)
 	case *ContributionRejected:
-		tell(NoticeContributionDecided, SubjectContribution, event.Contribution, id.ID{},
+		notify(NoticeContributionDecided, SubjectContribution, event.Contribution, id.ID{},
 			event.Author)
 	case *TaskClaimExpired:
-		tell(NoticeClaimExpired, SubjectTask, event.Task, id.ID{}, event.Agent)
+		notify(NoticeClaimExpired, SubjectTask, event.Task, id.ID{}, event.Agent)
 	case *MemberAdded:
-		// The event does not name the project: whoever knows it fills in the ID.
-		tell(NoticeMemberAdded, SubjectProject, id.ID{}, id.ID{}, event.Member.Agent)
+		// The event does not contain the ID of the project; the caller sets it.
+		notify(NoticeMemberAdded, SubjectProject, id.ID{}, id.ID{}, event.Member.Agent)
 	}
 	return all
 }
 
-// GivesNotices reports whether events of a kind may give any.
+// GivesNotices reports whether events of a kind may give notices.
 func GivesNotices(kind Kind) bool {
 	switch kind {
 	case KindMemberAdded, KindTaskClaimExpired, KindContributionSubmitted,
@@ -167,8 +166,8 @@ func GivesNotices(kind Kind) bool {
 	return false
 }
 
-// deciders are those who can accept a contribution, in the order in which they joined, but for one:
-// the owner, and as many maintainers as are told.
+// deciders returns the agents that can accept a contribution, except its author: the owner first,
+// then maintainers in the order in which they joined, at most decidersMax.
 func (p *Project) deciders(author id.ID) (deciders []id.ID) {
 	for _, member := range p.Members() {
 		switch {
@@ -179,5 +178,5 @@ func (p *Project) deciders(author id.ID) (deciders []id.ID) {
 			deciders = append(deciders, member.Agent)
 		}
 	}
-	return deciders[:min(len(deciders), noticed)]
+	return deciders[:min(len(deciders), decidersMax)]
 }
