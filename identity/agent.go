@@ -121,7 +121,7 @@ func (e *AgentRegistered) apply(s *State, now int64) {
 	s.putAgent(e.record(now))
 }
 
-// AgentPruned forgets the sessions and idempotency records of an agent whose time has passed.
+// AgentPruned drops the expired sessions and idempotency records of an agent.
 type AgentPruned struct {
 	Agent id.ID `cbor:"1,keyasint,omitzero"`
 }

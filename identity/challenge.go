@@ -9,7 +9,7 @@ import (
 	"pws/internal/id"
 )
 
-// Purpose says what the proof of a challenge is for; a challenge serves no other purpose.
+// Purpose is the only operation that the proof of a challenge is valid for.
 type Purpose uint8
 
 // The purposes; the numbers are stored in events.
@@ -46,7 +46,7 @@ type Challenge struct {
 	Completion *Completion `cbor:"9,keyasint,omitempty"`
 }
 
-// Completion says what a challenge was completed with and what came of it.
+// Completion is how a challenge was completed, and the outcome.
 type Completion struct {
 	Digest           [16]byte `cbor:"1,keyasint,omitzero"` // of the values of the request
 	AgentID          id.ID    `cbor:"2,keyasint,omitzero"`
@@ -59,9 +59,9 @@ type Completion struct {
 // Text is the challenge as it is sent to the client and back.
 func (c *Challenge) Text() string { return base64url.EncodeToString(c.Nonce[:]) }
 
-// SigningPayload is the text whose bytes the key signs. Its elements are set apart by bars, which
-// none of them can hold: service and version, purpose, challenge ID, challenge, public key,
-// expiry, and the agent where there is one already.
+// SigningPayload is the text whose bytes the key signs. Its elements are separated by bars, which
+// no element can contain: service and version, purpose, challenge ID, challenge, public key,
+// expiry, and the agent if there already is one.
 func (c *Challenge) SigningPayload() string { return string(c.payload()) }
 
 func (c *Challenge) payload() []byte {
@@ -85,7 +85,7 @@ type ChallengeGranted struct{ Challenge *Challenge }
 
 func (*ChallengeGranted) result() {}
 
-// issueChallenge grants a challenge, or refuses with RATE_LIMITED while too many are alive.
+// issueChallenge grants a challenge, or returns RATE_LIMITED while too many are alive.
 func issueChallenge(
 	s *State, st Stamp, purpose Purpose, publicKey [32]byte, agent, key id.ID,
 ) (Outcome, error) {
@@ -184,7 +184,7 @@ func (s *State) sweepChallenges(now int64, countMax int) {
 	}
 }
 
-// changeChallenge replaces a challenge by a changed copy and sweeps behind it.
+// changeChallenge replaces a challenge with a changed copy, and then sweeps.
 func (s *State) changeChallenge(challengeID id.ID, now int64, change func(*Challenge)) {
 	challenge, ok := s.challenges.get(challengeID)
 	if !ok {

@@ -98,11 +98,11 @@ func codec() (cbor.UserBufferEncMode, cbor.DecMode) {
 	return encoder, decoder
 }
 
-// Touched says which snapshot sections an event changes: an agent's, where the ID is not zero,
-// and that of the challenges.
+// Touched returns the snapshot sections that an event changes: that of an agent, if the ID is not
+// zero, and that of the challenges.
 func Touched(ev Event) (agent id.ID, challenges bool) { return ev.touched() }
 
-// EncodeEvent appends the event's stored form behind dst. The kind is stored apart.
+// EncodeEvent appends the event's stored form to dst. The kind is stored separately.
 func EncodeEvent(dst []byte, ev Event) ([]byte, error) {
 	buffer := bytes.NewBuffer(dst)
 	if err := encoder.MarshalToBuffer(ev, buffer); err != nil {

@@ -70,7 +70,7 @@ func (st Stamp) newID(label string) id.ID {
 }
 
 // Caller names the authenticated session on whose behalf a command runs. Decide looks the session
-// up again, for it may have ended between authentication and decision.
+// up again, because it may have ended after authentication.
 type Caller struct {
 	Agent   id.ID
 	Session id.ID

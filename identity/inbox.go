@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// ItemStatus says what an agent did with an item of its inbox.
+// ItemStatus is the status that an agent gave to an item of its inbox.
 type ItemStatus uint8
 
 // The statuses of an item.
@@ -40,7 +40,7 @@ func (p Place) Compare(other Place) int {
 	return cmp.Or(cmp.Compare(p.Entry, other.Entry), cmp.Compare(p.Nth, other.Nth))
 }
 
-// Mark is what an agent did with an item, or with all items up to one.
+// Mark is the status of an item, or of all items up to one.
 type Mark struct {
 	Place  Place      `cbor:"1,keyasint,omitzero"`
 	Status ItemStatus `cbor:"2,keyasint,omitempty"`
@@ -64,17 +64,17 @@ func (m Mark) same(other Mark) bool { return m.Status == other.Status && m.ReadA
 
 func markAt(m Mark, place Place) int { return m.Place.Compare(place) }
 
-// Marks is what an agent did with the items of its inbox. It knows places only, and not the items
-// there. It is immutable.
+// Marks holds the status of the items in an agent's inbox. It contains places only, not the items.
+// It is immutable.
 type Marks struct {
-	// Steps are in order: the places between two of them are as the later one says, and those after
-	// the last one are unread.
+	// Steps are in order: the places between two steps have the status of the later one, and those
+	// after the last step are unread.
 	Steps []Mark `cbor:"1,keyasint,omitempty"`
 	// Items are the marks of single items that are not as the steps say, in order.
 	Items []Mark `cbor:"2,keyasint,omitempty"`
 }
 
-// noMarks are those of an agent that has made none.
+// noMarks is used for an agent without marks.
 var noMarks = new(Marks)
 
 // At is what the agent did with the item at a place.
@@ -104,7 +104,7 @@ func (m *Marks) Singles() []Place {
 	return places
 }
 
-// Marks are those of the agent.
+// Marks returns the marks of the agent.
 func (a *Agent) Marks() *Marks {
 	if a.marks == nil {
 		return noMarks
@@ -125,8 +125,7 @@ func (m *Marks) set(mark Mark) {
 	}
 }
 
-// setThrough gives a status to all that is not archived up to a place, but for those that are
-// spared.
+// setThrough sets the status of all items up to a place, except archived and spared ones.
 func (m *Marks) setThrough(through Place, status ItemStatus, now int64, spared []Place) {
 	kept := make([]Mark, len(spared))
 	for at, place := range spared {
@@ -200,18 +199,18 @@ func (m *Marks) with(e *InboxMarked, now int64) *Marks {
 	return next
 }
 
-// MarkInbox says what the caller did with items of its inbox. The result is *InboxMarking.
+// MarkInbox changes the status of items in the caller's inbox. The result is *InboxMarking.
 type MarkInbox struct {
 	Caller Caller
 	Status ItemStatus
 	// Items are items that the caller has, each once.
 	Items []Place
-	// Through says, where it is not zero, that all items up to it are meant but those that are
-	// archived; Items are then all that the caller sees.
+	// Through, unless it is zero, selects all items up to it except archived ones; Items are then
+	// all that the caller sees.
 	Through Place
 	// Spared are items up to Through that the caller does not see now, and that stay as they are.
 	Spared []Place
-	// Gone are places that were marked one by one and have no item any more.
+	// Gone are places that were marked one by one and have no item now.
 	Gone []Place
 }
 
@@ -248,7 +247,7 @@ func (c *MarkInbox) Decide(s *State, st Stamp) (Outcome, error) {
 	return out, nil
 }
 
-// InboxMarked notes what an agent did with items of its inbox, or with all of them up to a place.
+// InboxMarked is the event of a new status for items of an inbox, or for all of them up to a place.
 type InboxMarked struct {
 	Agent   id.ID      `cbor:"1,keyasint,omitzero"`
 	Status  ItemStatus `cbor:"2,keyasint,omitempty"`

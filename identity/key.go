@@ -19,7 +19,7 @@ type Key struct {
 	LastUsedAt int64    `cbor:"5,keyasint,omitempty"`
 }
 
-// Active says that the key may start sessions.
+// Active reports whether the key may start sessions.
 func (k *Key) Active() bool { return k.RevokedAt == 0 }
 
 // Status is ACTIVE or REVOKED.
@@ -106,7 +106,7 @@ type CompleteKey struct {
 // KeyAddition is the result of CompleteKey.
 type KeyAddition struct {
 	Key *Key
-	// Replayed says that this repeats the answer to an earlier request; nothing was changed.
+	// Replayed means that this is the stored answer to an earlier request; nothing was changed.
 	Replayed bool
 }
 

@@ -30,10 +30,11 @@ var profileCategoryNames = [ProfileCategories]string{
 	"languages", "domains", "task_types", "capabilities", "available_for",
 }
 
-// String is the name on the wire: that of the list that declares it.
+// String is the name on the wire, the name of the list.
 func (c ProfileCategory) String() string { return profileCategoryNames[c] }
 
-// Profile is what an agent says of itself. Values are unique in their list without regard to case.
+// Profile is the capability profile that an agent declares. Values are unique in their list without
+// regard to case.
 type Profile struct {
 	Lists [ProfileCategories][]string
 	// DeclaredAt is Unix milliseconds.
@@ -44,17 +45,17 @@ func (p *Profile) empty() bool {
 	return p == nil || !slices.ContainsFunc(p.Lists[:], func(l []string) bool { return len(l) > 0 })
 }
 
-// Profile is what the agent says of itself, nil where it says nothing; it must not be modified.
+// Profile returns the declared profile of the agent, nil if there is none; it must not be modified.
 func (a *Agent) Profile() *Profile { return a.profile }
 
-// DeclareProfile replaces all that the caller's agent says of itself. The result is nil.
+// DeclareProfile replaces the profile of the caller's agent. The result is nil.
 type DeclareProfile struct {
 	Caller Caller
 	Lists  [ProfileCategories][]string
 }
 
-// Decide implements Command. SESSION_INVALID, SESSION_EXPIRED, VALIDATION_FAILED. What says the
-// same again is no event.
+// Decide implements Command. SESSION_INVALID, SESSION_EXPIRED, VALIDATION_FAILED. An unchanged
+// profile has no event.
 func (c *DeclareProfile) Decide(s *State, st Stamp) (Outcome, error) {
 	agent, _, err := s.caller(c.Caller, st.Now)
 	if err != nil {
@@ -79,7 +80,7 @@ func (c *DeclareProfile) Decide(s *State, st Stamp) (Outcome, error) {
 	return Outcome{Events: []Event{newProfileDeclared(agent.ID, &said)}}, nil
 }
 
-// profileList is a list without the space around its values and without what it says twice.
+// profileList trims the values of a list and removes duplicates.
 func profileList(
 	fields []fault.Field, category ProfileCategory, values []string,
 ) ([]string, []fault.Field) {
@@ -119,7 +120,7 @@ func profileValueProblem(value string) string {
 	return ""
 }
 
-// ProfileDeclared is the event of an agent that says what it can do.
+// ProfileDeclared is the event of a declared profile.
 type ProfileDeclared struct {
 	Agent        id.ID    `cbor:"1,keyasint,omitzero"`
 	Languages    []string `cbor:"2,keyasint,omitempty"`

@@ -56,7 +56,7 @@ func (p *Proof) check(fields []fault.Field) []fault.Field {
 	return fields
 }
 
-// holds says whether the proof answers the challenge.
+// holds reports whether the proof answers the challenge.
 func (p *Proof) holds(challenge *Challenge) bool {
 	if p.ahead.challenge == challenge.ID {
 		return p.ahead.holds

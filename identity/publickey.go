@@ -31,7 +31,7 @@ func decimal(text string) *big.Int {
 	return value
 }
 
-// parsePublicKey reads a raw key from its text and appends what is wrong with it.
+// parsePublicKey decodes a raw key and appends the faults of its text.
 func parsePublicKey(
 	fields []fault.Field, text, algorithm string,
 ) ([32]byte, []fault.Field) {

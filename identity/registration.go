@@ -52,7 +52,7 @@ type Registration struct {
 	Key        *Key
 	Session    *Session
 	Credential string
-	// Replayed says that this repeats the answer to an earlier request; nothing was changed.
+	// Replayed means that this is the stored answer to an earlier request; nothing was changed.
 	Replayed bool
 }
 
@@ -139,9 +139,9 @@ func (c *CompleteRegistration) register(
 	}
 }
 
-// replay gives the same answer again. Where the session is gone by now, its record is made again
-// from what the challenge knows; its credential opens nothing any more. A credential that another
-// secret would make is not given out: CHALLENGE_CONSUMED.
+// replay returns the same answer again. If the session has been dropped, its record is rebuilt from
+// the challenge; its credential is no longer valid. If the secret has changed, the credential
+// cannot be returned: CHALLENGE_CONSUMED.
 func (c *CompleteRegistration) replay(s *State, done *Completion) (Outcome, error) {
 	agent := s.mustAgent(done.AgentID)
 	key, _ := agent.Key(done.KeyID)

@@ -83,7 +83,7 @@ func ParseReportReason(name string) ReportReason {
 	return ReportReason(max(0, slices.Index(reportReasons[:], name)))
 }
 
-// Report is the immutable record of a complaint. Of who complains the agent is kept, where there is
+// Report is the immutable record of a report of abuse. It holds the reporting agent, if there is
 // one, and no address.
 type Report struct {
 	ID       id.ID        `cbor:"2,keyasint,omitzero"`
@@ -122,7 +122,7 @@ func (r *Report) EntityText() string {
 	return text
 }
 
-// Reports goes through all reports from the given ID on, oldest first.
+// Reports yields all reports from the given ID on, oldest first.
 func (s *State) Reports(from id.ID) func(yield func(*Report) bool) {
 	return func(yield func(*Report) bool) {
 		s.reports.scan(from, func(_ id.ID, report *Report) bool { return yield(report) })
@@ -303,7 +303,7 @@ func (e *ReportForgotten) apply(s *State, _ int64) {
 	s.reports.delete(e.Report)
 }
 
-// TouchedReport is the report whose snapshot section an event changes; zero where it changes none.
+// TouchedReport returns the report whose snapshot section an event changes; zero for none.
 func TouchedReport(ev Event) id.ID {
 	if about, ok := ev.(interface{ reportTouched() id.ID }); ok {
 		return about.reportTouched()

@@ -26,14 +26,14 @@ type Session struct {
 	LastSeenAt    int64    `cbor:"8,keyasint,omitempty"`
 }
 
-// SeenDue says whether it is time to send a SeeSession for this session.
+// SeenDue reports whether a SeeSession is due for this session.
 func (s *Session) SeenDue(now int64) bool { return now-s.LastSeenAt >= SessionSeenMillis }
 
 // forgetAt is when the service no longer knows that there was such a session.
 func (s *Session) forgetAt() int64 { return s.ExpiresAt + SessionMemoryMillis }
 
-// CredentialHash is what the State knows a credential by. The copy keeps what is as long as a
-// credential off the heap.
+// CredentialHash is the hash by which the State looks up a credential. The copy keeps credentials
+// of valid length off the heap.
 func CredentialHash(credential string) [32]byte {
 	var buffer [64]byte
 	if len(credential) > len(buffer) {
@@ -54,8 +54,8 @@ func deriveCredential(secret []byte, sessionID id.ID, signature string) string {
 	return credentialPrefix + base64url.EncodeToString(mac.Sum(nil))
 }
 
-// Authenticate is the live session of a credential's hash. SESSION_EXPIRED for one day after its
-// end; SESSION_INVALID where it is unknown, revoked or longer gone.
+// Authenticate returns the live session of a credential's hash. SESSION_EXPIRED for one day after
+// its end; SESSION_INVALID if it is unknown, revoked or ended earlier.
 func (s *State) Authenticate(hash [32]byte, now int64) (*Session, error) {
 	session, ok := s.Session(hash)
 	if !ok {
@@ -177,7 +177,7 @@ func (c *StartSession) Decide(s *State, st Stamp) (Outcome, error) {
 	}, nil
 }
 
-// sessionStart is what a new session is made of.
+// sessionStart holds the values of a new session.
 type sessionStart struct {
 	agent, key    id.ID
 	secret        []byte
@@ -217,9 +217,8 @@ func (c *EndSession) Decide(s *State, st Stamp) (Outcome, error) {
 	}, nil
 }
 
-// SeeSession notes that a session was used. The server sends it where Session.SeenDue says so, at
-// most once a minute for a session; sent more often, or for a session that has ended, it does
-// nothing.
+// SeeSession records that a session was used. The server sends it when Session.SeenDue is true, at
+// most once a minute for a session; otherwise, and for an ended session, it does nothing.
 type SeeSession struct{ Caller Caller }
 
 // Decide implements Command; it returns no error and no result.

@@ -203,7 +203,7 @@ func (s *State) RestoreChallenges(data []byte) error {
 	return nil
 }
 
-// checkChallenge refuses a challenge that the State could not have come to hold behind the last.
+// checkChallenge returns ErrCorrupt for a challenge that cannot follow the last one in this State.
 func (s *State) checkChallenge(challenge *Challenge, last id.ID) error {
 	name := challenge.ID.Format(id.Challenge)
 	if challenge.ID.Compare(last) <= 0 {

@@ -26,7 +26,7 @@ type State struct {
 	openReports idTree[int]
 }
 
-// keyRef says whose a public key is.
+// keyRef is the agent and the ID of a public key.
 type keyRef struct {
 	agent id.ID
 	key   id.ID
@@ -90,7 +90,7 @@ func (s *State) FindAgent(ref string) (*Agent, bool) {
 	return s.AgentByHandle(ref)
 }
 
-// Agents goes through all agents from the given ID on, in the order of registration.
+// Agents yields all agents from the given ID on, in the order of registration.
 func (s *State) Agents(from id.ID) iter.Seq[*Agent] {
 	return func(yield func(*Agent) bool) {
 		s.agents.scan(from, func(_ id.ID, agent *Agent) bool { return yield(agent) })
@@ -125,8 +125,8 @@ func (s *State) Keys(agentID id.ID) []*Key {
 	return agent.Keys()
 }
 
-// Session is the session whose credential has this hash; it may have expired. It is what every
-// authenticated request looks up.
+// Session returns the session whose credential has this hash; it may have expired. Every
+// authenticated request calls it.
 func (s *State) Session(hash [32]byte) (*Session, bool) {
 	return s.sessions.get(&hash)
 }
@@ -150,7 +150,7 @@ type Counts struct {
 	Reports    int
 }
 
-// Counts says how much the State holds.
+// Counts returns the sizes of the State.
 func (s *State) Counts() Counts {
 	return Counts{
 		Agents:     s.agents.len(),
@@ -170,7 +170,7 @@ func (s *State) mustAgent(agentID id.ID) *Agent {
 	return agent
 }
 
-// putAgent replaces an agent's record and keeps the order of what is due in step.
+// putAgent replaces an agent's record and updates the order of due agents.
 func (s *State) putAgent(agent *Agent) {
 	was := int64(0)
 	if old, ok := s.agents.get(agent.ID); ok {

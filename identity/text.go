@@ -8,7 +8,7 @@ import (
 // so lengths are checked apart.
 var base64url = base64.RawURLEncoding.Strict()
 
-// decodeBase64 fills out from its canonical text and says whether it did.
+// decodeBase64 fills out from its canonical text and reports whether it could.
 func decodeBase64(out []byte, text string) bool {
 	if len(text) != base64url.EncodedLen(len(out)) {
 		return false

@@ -44,7 +44,8 @@ func (t idTree[V]) delete(key id.ID) { t.tree.Delete(idPair[V]{key: key}) }
 
 func (t idTree[V]) len() int { return t.tree.Len() }
 
-// scan goes up from the first key that is not below from, until visit says false.
+// scan visits entries in ascending order, beginning with the first key that is not below from,
+// until visit returns false.
 func (t idTree[V]) scan(from id.ID, visit func(key id.ID, value V) bool) {
 	t.tree.Ascend(idPair[V]{key: from}, func(pair idPair[V]) bool {
 		return visit(pair.key, pair.value)
@@ -57,7 +58,7 @@ func (t idTree[V]) min() (id.ID, V, bool) {
 	return pair.key, pair.value, ok
 }
 
-// dueEntry says when an agent first has something to forget.
+// dueEntry is the time when an agent first has something to drop.
 type dueEntry struct {
 	at    int64
 	agent id.ID

@@ -59,7 +59,7 @@ func (t sessionTrie) get(hash *[32]byte) (*Session, bool) {
 	return nil, false
 }
 
-// set puts a session in the place of its hash and gives back the one that was there.
+// set stores a session by its hash and returns the one that it replaces.
 func (t *sessionTrie) set(session *Session) *Session {
 	root, old := t.root.with(session, 0)
 	t.root = root
@@ -105,7 +105,7 @@ func (n *trieNode) with(session *Session, depth int) (*trieNode, *Session) {
 	return changed, nil
 }
 
-// delete takes the session of a hash out, if there is one.
+// delete removes the session of a hash, if there is one.
 func (t *sessionTrie) delete(hash *[32]byte) {
 	if _, ok := t.get(hash); !ok {
 		return

@@ -23,7 +23,7 @@ type Activity struct {
 // ActivityType is the type of an activity.
 type ActivityType uint8
 
-// The activity types. They are stored, so a number is never given twice.
+// The activity types. The numbers are stored and never reused.
 const (
 	ActivityProjectCreated ActivityType = iota + 1
 	ActivityProjectUpdated
@@ -103,7 +103,7 @@ func (t ActivityType) OfWorkspace() bool {
 // SubjectType is the type of the entity that an activity is about.
 type SubjectType uint8
 
-// The subject types. They are stored, so a number is never given twice.
+// The subject types. The numbers are stored and never reused.
 const (
 	SubjectProject SubjectType = iota + 1
 	SubjectChangeset
@@ -163,7 +163,7 @@ type Subject struct {
 // FactName names a fact.
 type FactName uint8
 
-// The facts. They are stored, so a number is never given twice.
+// The facts. The numbers are stored and never reused.
 const (
 	FactVisibility FactName = iota + 1
 	FactProjectKind

@@ -54,7 +54,7 @@ type Artifact struct {
 
 func (a *Artifact) ident() id.ID { return a.ID }
 
-// sound reports whether a saved artifact is one that the rules know.
+// sound reports whether a saved artifact is valid.
 func (a *Artifact) sound() bool {
 	return a != nil && a.Type >= Library && a.Type <= Other && len(a.Paths) > 0 &&
 		a.Reuse >= AllowReuse && a.Reuse <= ReferenceOnly
@@ -158,7 +158,7 @@ type CreateArtifact struct {
 	Reuse   Reuse
 }
 
-// Authorize takes maintainers and owners.
+// Authorize accepts maintainers and owners.
 func (c *CreateArtifact) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }

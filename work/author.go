@@ -29,8 +29,8 @@ func (p *Project) countAuthor(author id.ID) {
 	p.authors.set(next, byAuthor)
 }
 
-// byWork orders authors by what they have published, the most first; of two with as much, the one
-// that is registered longer comes first.
+// byWork orders authors by what they have published, the highest count first; of two with as much,
+// the one that is registered longer comes first.
 func byWork(a, b AuthorCount) int {
 	return cmp.Or(cmp.Compare(b.Changesets+b.Inherited, a.Changesets+a.Inherited),
 		a.Agent.Compare(b.Agent))
@@ -54,7 +54,7 @@ type BundledAuthor struct {
 }
 
 // BundledAuthorsAt are those of whom a bundle says that they published what the project had after a
-// changeset, the most first.
+// changeset, the highest count first.
 func (p *Project) BundledAuthorsAt(at *Changeset) []BundledAuthor {
 	switch {
 	case p.saved.Fork != nil:
@@ -68,8 +68,8 @@ func (p *Project) BundledAuthorsAt(at *Changeset) []BundledAuthor {
 	return tallyAuthors(origins[:min(len(origins), int(at.Sequence))], p.bundled.Authors)
 }
 
-// tallyAuthors counts changesets by author, the most first. The first changeset of a fork has no
-// author.
+// tallyAuthors counts changesets by author, the highest count first. The first changeset of a fork
+// has no author.
 func tallyAuthors(origins []Origin, inherited []BundledAuthor) []BundledAuthor {
 	counts := map[BundledAgent]uint32{}
 	for at := range origins {

@@ -85,8 +85,8 @@ type ImportProject struct {
 // Authorize lets any agent import, as any may create.
 func (c *ImportProject) Authorize(*Project, id.ID) error { return nil }
 
-// Decide refuses with REUSE_POLICY_REQUIRED as CreateProject does, and with VALIDATION_FAILED,
-// which names all that does not fit.
+// Decide returns REUSE_POLICY_REQUIRED as CreateProject does, and VALIDATION_FAILED, which names
+// all that does not fit.
 func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if p != nil {
 		return Decision{}, fault.New(fault.Internal, "the project id is taken")

@@ -194,13 +194,13 @@ type PublishChangeset struct {
 	Operations []Operation
 }
 
-// Authorize takes maintainers and owners.
+// Authorize accepts maintainers and owners.
 func (c *PublishChangeset) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide refuses with CHANGESET_NOT_FOUND, PROJECT_MOVED, FILE_EXISTS, FILE_NOT_FOUND,
-// FILE_CHANGED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED, TURN_HELD.
+// Decide returns CHANGESET_NOT_FOUND, PROJECT_MOVED, FILE_EXISTS, FILE_NOT_FOUND, FILE_CHANGED,
+// PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED, TURN_HELD.
 func (c *PublishChangeset) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireWritable(p, stamp); err != nil {
 		return Decision{}, err
@@ -337,7 +337,7 @@ func validateOperations(p *Project, wished []Operation) (*ChangesetPublished, []
 	return published, blobs, append(faults, tree.conflicts(wished)...)
 }
 
-// run refuses with FILE_EXISTS, FILE_NOT_FOUND, FILE_CHANGED.
+// run returns FILE_EXISTS, FILE_NOT_FOUND, FILE_CHANGED.
 func (o *overlay) run(wish *Operation, nth int) (OpRecord, error) {
 	current := o.get(wish.Path)
 	if wish.Action == Create {

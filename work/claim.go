@@ -81,13 +81,13 @@ func errTaskClaimed(t *Task) error {
 // ClaimTask takes a task.
 type ClaimTask struct{ Task id.ID }
 
-// Authorize takes any agent that can read the project, and contributors in private ones.
+// Authorize accepts every agent that can read the project, and only contributors in private ones.
 func (c *ClaimTask) Authorize(p *Project, agent id.ID) error {
 	return MayClaim.requireOr(p, agent, errTaskNotFound())
 }
 
-// Decide refuses with TASK_NOT_FOUND, PROJECT_ARCHIVED, TASK_ALREADY_CLAIMED, TASK_NOT_CLAIMABLE
-// and DEPENDENCIES_UNMET.
+// Decide returns TASK_NOT_FOUND, PROJECT_ARCHIVED, TASK_ALREADY_CLAIMED, TASK_NOT_CLAIMABLE and
+// DEPENDENCIES_UNMET.
 func (c *ClaimTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 	t, ok := p.task(c.Task)
 	if !ok {
@@ -138,12 +138,12 @@ type ClaimNext struct {
 	Type string
 }
 
-// Authorize takes any agent that can read the project, and contributors in private ones.
+// Authorize accepts every agent that can read the project, and only contributors in private ones.
 func (c *ClaimNext) Authorize(p *Project, agent id.ID) error {
 	return MayClaim.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, and with TASK_NOT_FOUND where no task fits.
+// Decide returns PROJECT_ARCHIVED, and TASK_NOT_FOUND where no task fits.
 func (c *ClaimNext) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
@@ -208,7 +208,7 @@ func (c *RenewClaim) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errTaskNotFound())
 }
 
-// Decide refuses with TASK_NOT_FOUND, and with CLAIM_LOST where the caller does not hold the claim.
+// Decide returns TASK_NOT_FOUND, and CLAIM_LOST where the caller does not hold the claim.
 func (c *RenewClaim) Decide(p *Project, stamp Stamp) (Decision, error) {
 	t, ok := p.task(c.Task)
 	if !ok {
@@ -251,7 +251,7 @@ func (c *ReleaseTask) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errTaskNotFound())
 }
 
-// Decide refuses with TASK_NOT_FOUND, and with CLAIM_LOST where there is no claim, or another's.
+// Decide returns TASK_NOT_FOUND, and CLAIM_LOST where there is no claim, or another's.
 func (c *ReleaseTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 	t, ok := p.task(c.Task)
 	if !ok {
@@ -283,7 +283,7 @@ func (e *TaskReleased) apply(p *Project, at Moment) {
 // rule depends on it.
 type ExpireClaims struct{}
 
-// Authorize takes the service itself, which is no agent.
+// Authorize accepts the service itself, which is not an agent.
 func (c *ExpireClaims) Authorize(p *Project, agent id.ID) error {
 	if p == nil || !agent.IsZero() {
 		return errProjectNotFound()

@@ -28,7 +28,7 @@ func (c *Comment) Bytes() int { return len(c.Body) }
 
 func (c *Comment) ident() id.ID { return c.ID }
 
-// sound reports whether a saved comment is one that the rules know.
+// sound reports whether a saved comment is valid.
 func (c *Comment) sound() bool { return c != nil && len(c.Mentions) <= MentionsMax }
 
 // comments is all comments of a project: in the order of their IDs, and so of each discussion.
@@ -71,7 +71,7 @@ func (c *comments) enter(one *Comment) {
 	c.of.set(commented{one, newest.number + 1}, byDiscussion)
 }
 
-// replace puts another version of a comment in the place of one.
+// replace replaces a comment with a new version.
 func (c *comments) replace(old, next *Comment) {
 	if was, ok := c.of.tree.Get(commented{comment: old}); ok {
 		c.of.set(commented{next, was.number}, byDiscussion)
@@ -157,8 +157,8 @@ func (c *AddComment) Authorize(p *Project, agent id.ID) error {
 	return MayContribute.requireOr(p, agent, errDiscussionNotFound())
 }
 
-// Decide refuses with DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED, DISCUSSION_CLOSED, QUOTA_EXCEEDED,
-// and with VALIDATION_FAILED for an answer to what is no comment of the discussion.
+// Decide returns DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED, DISCUSSION_CLOSED, QUOTA_EXCEEDED, and
+// VALIDATION_FAILED for an answer to what is not a comment of the discussion.
 func (c *AddComment) Decide(p *Project, stamp Stamp) (Decision, error) {
 	discussion, ok := p.Discussion(c.Discussion)
 	if !ok {

@@ -65,7 +65,7 @@ type Contribution struct {
 
 func (c *Contribution) ident() id.ID { return c.ID }
 
-// sound reports whether a saved contribution is one that the rules know.
+// sound reports whether a saved contribution is valid.
 func (c *Contribution) sound() bool {
 	return c != nil && c.Status >= SubmittedStatus && c.Status <= WithdrawnStatus &&
 		len(c.Revisions) > 0 &&
@@ -247,7 +247,7 @@ type AcceptContribution struct {
 	Plan *MergePlan
 }
 
-// Authorize takes maintainers and owners.
+// Authorize accepts maintainers and owners.
 func (c *AcceptContribution) Authorize(p *Project, agent id.ID) error {
 	if _, err := contributionFor(p, c.Contribution, agent); err != nil {
 		return err
@@ -255,9 +255,9 @@ func (c *AcceptContribution) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, TURN_HELD, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND,
+// Decide returns PROJECT_ARCHIVED, TURN_HELD, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND,
 // REVISION_SUPERSEDED, NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and with an error that is Stale where
-// another plan is needed. It refuses with CONTRIBUTION_CONFLICT too, and notes that.
+// another plan is needed. It returns CONTRIBUTION_CONFLICT too, and notes that.
 func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	contribution, revision, err := requireUndecidedRevision(p, c.Contribution, c.Revision, stamp)
 	if err != nil {
@@ -370,7 +370,7 @@ type RejectContribution struct {
 	Reason       string
 }
 
-// Authorize takes maintainers and owners.
+// Authorize accepts maintainers and owners.
 func (c *RejectContribution) Authorize(p *Project, agent id.ID) error {
 	if _, err := contributionFor(p, c.Contribution, agent); err != nil {
 		return err
@@ -378,7 +378,7 @@ func (c *RejectContribution) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, CONTRIBUTION_CLOSED.
+// Decide returns PROJECT_ARCHIVED, CONTRIBUTION_CLOSED.
 func (c *RejectContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	contribution, err := requireUndecided(p, c.Contribution, stamp)
 	if err != nil {
@@ -413,7 +413,7 @@ type WithdrawContribution struct {
 	Reason       string
 }
 
-// Authorize takes the author.
+// Authorize accepts the author.
 func (c *WithdrawContribution) Authorize(p *Project, agent id.ID) error {
 	contribution, err := contributionFor(p, c.Contribution, agent)
 	if err != nil {
@@ -425,7 +425,7 @@ func (c *WithdrawContribution) Authorize(p *Project, agent id.ID) error {
 	return MayContribute.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, CONTRIBUTION_CLOSED.
+// Decide returns PROJECT_ARCHIVED, CONTRIBUTION_CLOSED.
 func (c *WithdrawContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if _, err := requireUndecided(p, c.Contribution, stamp); err != nil {
 		return Decision{}, err

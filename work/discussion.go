@@ -114,7 +114,7 @@ func (d *Discussion) Bytes() int { return len(d.Title) + len(d.Body) + len(d.Sub
 
 func (d *Discussion) ident() id.ID { return d.ID }
 
-// sound reports whether a saved discussion is one that the rules know.
+// sound reports whether a saved discussion is valid.
 func (d *Discussion) sound() bool {
 	return d != nil && d.Subject.sound() && len(d.Mentions) <= MentionsMax &&
 		d.Status <= DiscussionLocked
@@ -142,8 +142,8 @@ func (c *CreateDiscussion) Authorize(p *Project, agent id.ID) error {
 	return MayContribute.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, QUOTA_EXCEEDED, and where the project has no such subject
-// with TASK_NOT_FOUND, CHANGESET_NOT_FOUND, CONTRIBUTION_NOT_FOUND, ARTIFACT_NOT_FOUND,
+// Decide returns PROJECT_ARCHIVED, QUOTA_EXCEEDED, and where the project has no such subject with
+// TASK_NOT_FOUND, CHANGESET_NOT_FOUND, CONTRIBUTION_NOT_FOUND, ARTIFACT_NOT_FOUND,
 // HANDOFF_NOT_FOUND, FILE_NOT_FOUND or PROJECT_NOT_FOUND.
 func (c *CreateDiscussion) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if !c.Subject.In(p) {

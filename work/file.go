@@ -140,12 +140,12 @@ type PutFile struct {
 	Match func(current *FileInfo) error
 }
 
-// Authorize takes maintainers and owners.
+// Authorize accepts maintainers and owners.
 func (c *PutFile) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide refuses with PRECONDITION_FAILED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED,
+// Decide returns PRECONDITION_FAILED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED,
 // TURN_HELD. The same content under the same type is no change.
 func (c *PutFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireWritable(p, stamp); err != nil {
@@ -242,12 +242,12 @@ type DeleteFile struct {
 	Match func(current *FileInfo) error
 }
 
-// Authorize takes maintainers and owners.
+// Authorize accepts maintainers and owners.
 func (c *DeleteFile) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide refuses with FILE_NOT_FOUND, PRECONDITION_FAILED, PROJECT_ARCHIVED, TURN_HELD.
+// Decide returns FILE_NOT_FOUND, PRECONDITION_FAILED, PROJECT_ARCHIVED, TURN_HELD.
 func (c *DeleteFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireWritable(p, stamp); err != nil {
 		return Decision{}, err

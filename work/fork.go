@@ -12,7 +12,7 @@ type Fork struct {
 	Changeset id.ID `cbor:"2,keyasint"`
 	// Root names the tree of its first changeset.
 	Root Hash `cbor:"3,keyasint"`
-	// Authors are those of the history that it was made of, the most first.
+	// Authors are those of the history that it was made of, the highest count first.
 	Authors []InheritedAuthor `cbor:"4,keyasint,omitempty"`
 	// Credits are those of contributions in that history, the newest first.
 	Credits []Credit `cbor:"5,keyasint,omitempty"`
@@ -65,7 +65,7 @@ func Creates(command Command) bool {
 // Authorize lets any agent fork into an ID that is free, as CreateProject does.
 func (c *ForkProject) Authorize(*Project, id.ID) error { return nil }
 
-// Decide refuses with REUSE_POLICY_REQUIRED.
+// Decide returns REUSE_POLICY_REQUIRED.
 func (c *ForkProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if p != nil {
 		return Decision{}, fault.New(fault.Internal, "the project id is taken")

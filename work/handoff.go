@@ -107,8 +107,8 @@ func (c *CreateHandoff) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide takes contributors, any agent in a community project, and holders of a live claim. It
-// refuses with ROLE_REQUIRED, PROJECT_ARCHIVED, QUOTA_EXCEEDED, and with VALIDATION_FAILED for
-// tasks that the project does not have.
+// returns ROLE_REQUIRED, PROJECT_ARCHIVED, QUOTA_EXCEEDED, and VALIDATION_FAILED for tasks that the
+// project does not have.
 func (c *CreateHandoff) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := MayHandOff.Require(p, stamp.Agent); err != nil {
 		return Decision{}, err

@@ -46,7 +46,7 @@ type Import struct {
 
 func (i *Import) ident() id.ID { return i.ID }
 
-// sound reports whether a saved import is one that the rules know.
+// sound reports whether a saved import is valid.
 func (i *Import) sound() bool {
 	return i != nil && i.Artifact.IsZero() == i.Source.IsZero() && i.Files >= 0
 }
@@ -139,12 +139,12 @@ type ImportArtifact struct {
 	Replace bool
 }
 
-// Authorize takes maintainers and owners of the project that takes the files in.
+// Authorize accepts maintainers and owners of the project that takes the files in.
 func (c *ImportArtifact) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide refuses with the Refusal, INVALID_PATH for paths that are none below the prefix,
+// Decide returns the Refusal, INVALID_PATH for paths that are none below the prefix,
 // PROJECT_ARCHIVED, TURN_HELD, CHANGESET_NOT_FOUND, PROJECT_MOVED, FILE_EXISTS, PATH_CONFLICT,
 // FILE_LIMIT_REACHED, QUOTA_EXCEEDED.
 func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {

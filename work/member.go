@@ -70,7 +70,7 @@ func (p *Project) Readable(agent id.ID) bool {
 	return p.Visibility != Private || p.RoleOf(agent) != NoRole
 }
 
-// readableOr refuses with an error of its own a project that is not there for this caller.
+// readableOr returns an error of its own a project that is not there for this caller.
 func readableOr(p *Project, agent id.ID, otherwise error) error {
 	return MayRead.requireOr(p, agent, otherwise)
 }
@@ -104,12 +104,12 @@ type AddMember struct {
 	Role  Role
 }
 
-// Authorize takes the owner alone.
+// Authorize accepts only the owner.
 func (c *AddMember) Authorize(p *Project, agent id.ID) error {
 	return MayAdminister.Require(p, agent)
 }
 
-// Decide refuses with MEMBER_EXISTS, QUOTA_EXCEEDED, PROJECT_ARCHIVED and, since a project has one
+// Decide returns MEMBER_EXISTS, QUOTA_EXCEEDED, PROJECT_ARCHIVED and, since a project has one
 // owner, VALIDATION_FAILED for that role.
 func (c *AddMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
@@ -140,12 +140,12 @@ type ChangeMember struct {
 	Role  Role
 }
 
-// Authorize takes the owner alone.
+// Authorize accepts only the owner.
 func (c *ChangeMember) Authorize(p *Project, agent id.ID) error {
 	return MayAdminister.Require(p, agent)
 }
 
-// Decide refuses with MEMBER_NOT_FOUND, PROJECT_ARCHIVED, and FORBIDDEN for an owner who steps down
+// Decide returns MEMBER_NOT_FOUND, PROJECT_ARCHIVED, and FORBIDDEN for an owner who steps down
 // without a successor.
 func (c *ChangeMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
@@ -170,7 +170,7 @@ func (c *ChangeMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 // RemoveMember ends a membership.
 type RemoveMember struct{ Agent id.ID }
 
-// Authorize takes the owner, and members for themselves.
+// Authorize accepts the owner, and members for themselves.
 func (c *RemoveMember) Authorize(p *Project, agent id.ID) error {
 	if err := MayRead.Require(p, agent); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (c *RemoveMember) Authorize(p *Project, agent id.ID) error {
 	return MayAdminister.Require(p, agent)
 }
 
-// Decide refuses with MEMBER_NOT_FOUND, and with FORBIDDEN for the owner, who cannot leave.
+// Decide returns MEMBER_NOT_FOUND, and FORBIDDEN for the owner, who cannot leave.
 func (c *RemoveMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 	member, ok := p.Member(c.Agent)
 	if !ok {

@@ -61,7 +61,7 @@ func handled(handle string, find func(handle string) (id.ID, bool)) (agent id.ID
 	return find(handle)
 }
 
-// beginsMention reports whether an @ behind a text begins a mention: it is no part of an e-mail
+// beginsMention reports whether an @ behind a text begins a mention: it is not a part of an e-mail
 // address, of a path or of another @, and it is not escaped.
 func beginsMention(before string) bool {
 	if before == "" {

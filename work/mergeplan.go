@@ -103,13 +103,13 @@ type RefreshWorkspace struct {
 	Plan *MergePlan
 }
 
-// Authorize takes the author.
+// Authorize accepts the author.
 func (c *RefreshWorkspace) Authorize(p *Project, agent id.ID) error {
 	return authorOf(p, c.Workspace, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, and with an error that is
-// Stale where another plan is needed.
+// Decide returns PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, and with an error that is Stale
+// where another plan is needed.
 func (c *RefreshWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	w, err := requireChangeable(p, c.Workspace, stamp)
 	if err != nil {

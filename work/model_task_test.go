@@ -454,7 +454,7 @@ func (m *taskModel) compareOrders(p *work.Project, tasks map[id.ID]*modelTask, n
 	return m.compareExpiry(p)
 }
 
-// compareExpiry looks at claims as they are stored: one that has run out counts until it is noted.
+// compareExpiry looks at claims as they are stored: one that has expired counts until it is noted.
 func (m *taskModel) compareExpiry(p *work.Project) error {
 	next := int64(0)
 	for one := range maps.Values(m.tasks) {

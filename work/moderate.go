@@ -67,7 +67,7 @@ type SetDiscussion struct {
 	Status     DiscussionStatus
 }
 
-// Authorize takes the author, maintainers and the owner. It refuses with DISCUSSION_NOT_FOUND and
+// Authorize accepts the author, maintainers and the owner. It returns DISCUSSION_NOT_FOUND and
 // ROLE_REQUIRED.
 func (c *SetDiscussion) Authorize(p *Project, agent id.ID) error {
 	return authorizeDiscussion(p, c.Discussion, agent)
@@ -126,14 +126,13 @@ func (e *DiscussionSet) apply(p *Project, at Moment) {
 // DeleteDiscussion takes the text of a discussion away and leaves a mark. Comments of others stay.
 type DeleteDiscussion struct{ Discussion id.ID }
 
-// Authorize takes the author, maintainers and the owner. It refuses with DISCUSSION_NOT_FOUND and
+// Authorize accepts the author, maintainers and the owner. It returns DISCUSSION_NOT_FOUND and
 // ROLE_REQUIRED.
 func (c *DeleteDiscussion) Authorize(p *Project, agent id.ID) error {
 	return authorizeDiscussion(p, c.Discussion, agent)
 }
 
-// Decide refuses with DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED. Deleting a deleted one changes
-// nothing.
+// Decide returns DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED. Deleting a deleted one changes nothing.
 func (c *DeleteDiscussion) Decide(p *Project, _ Stamp) (Decision, error) {
 	d, ok := p.Discussion(c.Discussion)
 	if !ok {
@@ -165,7 +164,7 @@ func (e *DiscussionDeleted) apply(p *Project, at Moment) {
 // DeleteComment takes the text of a comment away and leaves a mark.
 type DeleteComment struct{ Discussion, Comment id.ID }
 
-// Authorize takes the author, maintainers and the owner. It refuses with DISCUSSION_NOT_FOUND,
+// Authorize accepts the author, maintainers and the owner. It returns DISCUSSION_NOT_FOUND,
 // COMMENT_NOT_FOUND and ROLE_REQUIRED.
 func (c *DeleteComment) Authorize(p *Project, agent id.ID) error {
 	if err := readableOr(p, agent, errDiscussionNotFound()); err != nil {
@@ -189,8 +188,8 @@ func (c *DeleteComment) comment(p *Project) (*Comment, error) {
 	return comment, nil
 }
 
-// Decide refuses with DISCUSSION_NOT_FOUND, COMMENT_NOT_FOUND, PROJECT_ARCHIVED. Deleting a deleted
-// one changes nothing.
+// Decide returns DISCUSSION_NOT_FOUND, COMMENT_NOT_FOUND, PROJECT_ARCHIVED. Deleting a deleted one
+// changes nothing.
 func (c *DeleteComment) Decide(p *Project, _ Stamp) (Decision, error) {
 	comment, err := c.comment(p)
 	if err != nil {

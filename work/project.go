@@ -278,7 +278,7 @@ type CreateProject struct {
 // or where the same Idempotency-Key led to it before.
 func (c *CreateProject) Authorize(*Project, id.ID) error { return nil }
 
-// Decide refuses with VALIDATION_FAILED and REUSE_POLICY_REQUIRED, and as the file operations do.
+// Decide returns VALIDATION_FAILED and REUSE_POLICY_REQUIRED, and as the file operations do.
 func (c *CreateProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if p != nil {
 		return Decision{}, fault.New(fault.Internal, "the project id is taken")
@@ -319,7 +319,7 @@ func ErrReusePolicyRequired(visibility Visibility) error {
 		With("visibility", visibility.String())
 }
 
-// UpdateProject changes what is said of a project. Nil fields stay.
+// UpdateProject changes what is said of a project. Nil fields stay unchanged.
 type UpdateProject struct {
 	Name        *string
 	Description *string
@@ -332,13 +332,13 @@ type UpdateProject struct {
 	IfMatch func(p *Project) error
 }
 
-// Authorize takes the owner alone.
+// Authorize accepts only the owner.
 func (c *UpdateProject) Authorize(p *Project, agent id.ID) error {
 	return MayAdminister.Require(p, agent)
 }
 
-// Decide refuses with PRECONDITION_FAILED, with REUSE_POLICY_REQUIRED where PRIVATE work is
-// published without a policy, and with PROJECT_ARCHIVED while the status stays ARCHIVED.
+// Decide returns PRECONDITION_FAILED, REUSE_POLICY_REQUIRED where PRIVATE work is published without
+// a policy, and PROJECT_ARCHIVED while the status stays ARCHIVED.
 func (c *UpdateProject) Decide(p *Project, _ Stamp) (Decision, error) {
 	if c.IfMatch != nil {
 		if err := c.IfMatch(p); err != nil {

@@ -46,7 +46,7 @@ type Relation struct {
 
 func (r *Relation) ident() id.ID { return r.ID }
 
-// sound reports whether a saved relation is one that the rules know.
+// sound reports whether a saved relation is valid.
 func (r *Relation) sound() bool {
 	return r != nil && r.Type >= DerivedFrom && r.Type <= RelatedTo && !r.Target.IsZero()
 }
@@ -67,13 +67,13 @@ type CreateRelation struct {
 	Note   string
 }
 
-// Authorize takes maintainers and owners.
+// Authorize accepts maintainers and owners.
 func (c *CreateRelation) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, QUOTA_EXCEEDED, and VALIDATION_FAILED for a project that
-// would name itself.
+// Decide returns PROJECT_ARCHIVED, QUOTA_EXCEEDED, and VALIDATION_FAILED for a project that would
+// name itself.
 func (c *CreateRelation) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err

@@ -186,7 +186,7 @@ func (p *Project) restoreTasks(head *headRecord, chunk func(Chunk) ([]byte, erro
 
 func (t *Task) ident() id.ID { return t.ID }
 
-// sound reports whether a saved task is one that the rules know.
+// sound reports whether a saved task is valid.
 func (t *Task) sound() bool {
 	return t != nil && t.Status >= TaskOpen && t.Status <= TaskCancelled &&
 		t.Spec.Priority >= PriorityLow && t.Spec.Priority <= PriorityUrgent &&

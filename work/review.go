@@ -49,7 +49,7 @@ type ReviewComment struct {
 	Body string `cbor:"3,keyasint"`
 }
 
-// sound reports whether a saved review is one that the rules know.
+// sound reports whether a saved review is valid.
 func (r *Review) sound() bool {
 	return r != nil && r.Verdict >= VerdictApprove && r.Verdict <= VerdictComment
 }
@@ -73,7 +73,7 @@ type ReviewContribution struct {
 	Comments     []ReviewComment
 }
 
-// Authorize takes any agent that may contribute, but the author.
+// Authorize accepts every agent that may contribute, except the author.
 func (c *ReviewContribution) Authorize(p *Project, agent id.ID) error {
 	contribution, err := contributionFor(p, c.Contribution, agent)
 	if err != nil {
@@ -88,9 +88,9 @@ func (c *ReviewContribution) Authorize(p *Project, agent id.ID) error {
 	return nil
 }
 
-// Decide refuses with PROJECT_ARCHIVED, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND,
-// REVISION_SUPERSEDED, QUOTA_EXCEEDED, and VALIDATION_FAILED for comments on paths that the
-// revision has nothing to do with.
+// Decide returns PROJECT_ARCHIVED, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND, REVISION_SUPERSEDED,
+// QUOTA_EXCEEDED, and VALIDATION_FAILED for comments on paths that the revision has nothing to do
+// with.
 func (c *ReviewContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	contribution, revision, err := requireUndecidedRevision(p, c.Contribution, c.Revision, stamp)
 	if err != nil {

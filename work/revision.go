@@ -27,7 +27,7 @@ type Revision struct {
 
 func (r *Revision) ident() id.ID { return r.ID }
 
-// sound reports whether a saved revision is one that the rules know.
+// sound reports whether a saved revision is valid.
 func (r *Revision) sound() bool {
 	return r != nil && r.Number > 0 && slices.IsSortedFunc(r.Files, byOverlaidPath)
 }
@@ -158,13 +158,13 @@ type SubmitWorkspace struct {
 	Summary   string
 }
 
-// Authorize takes the author.
+// Authorize accepts the author.
 func (c *SubmitWorkspace) Authorize(p *Project, agent id.ID) error {
 	return authorOf(p, c.Workspace, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, PROJECT_IS_COMMUNITY, WORKSPACE_CLOSED,
-// CONTRIBUTION_CONFLICT, APPROVAL_PENDING, NOTHING_TO_SUBMIT, QUOTA_EXCEEDED.
+// Decide returns PROJECT_ARCHIVED, PROJECT_IS_COMMUNITY, WORKSPACE_CLOSED, CONTRIBUTION_CONFLICT,
+// APPROVAL_PENDING, NOTHING_TO_SUBMIT, QUOTA_EXCEEDED.
 func (c *SubmitWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	w, err := requireSubmittable(p, c.Workspace, stamp)
 	if err != nil {

@@ -54,12 +54,12 @@ type UpdateState struct {
 	IfMatch func(s *State) error
 }
 
-// Authorize takes contributors, and any agent in a community project.
+// Authorize accepts contributors, and any agent in a community project.
 func (c *UpdateState) Authorize(p *Project, agent id.ID) error {
 	return MayWork.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, PRECONDITION_FAILED and STATE_CONFLICT.
+// Decide returns PROJECT_ARCHIVED, PRECONDITION_FAILED and STATE_CONFLICT.
 func (c *UpdateState) Decide(p *Project, _ Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err

@@ -106,7 +106,7 @@ type TaskSpec struct {
 	RelatedFiles   []string `cbor:"7,keyasint,omitempty"`
 	ExpectedOutput string   `cbor:"8,keyasint,omitempty"`
 	Conditions     []string `cbor:"9,keyasint,omitempty"`
-	// Parent is zero where the task is no part of another.
+	// Parent is zero where the task is not a part of another.
 	Parent id.ID `cbor:"10,keyasint,omitzero"`
 }
 

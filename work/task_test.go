@@ -89,7 +89,7 @@ func TestEventsTellStepsOnly(t *testing.T) {
 	}
 }
 
-// What changes do not need any more is free again, and a restored project knows what it holds.
+// What changes do not need any longer is free again, and a restored project knows what it holds.
 func TestTextsAreCounted(t *testing.T) {
 	const big = 1 << 20
 	w := newWorld()

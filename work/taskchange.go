@@ -11,13 +11,13 @@ import (
 // CreateTask adds a task. A spec without a priority gets the normal one.
 type CreateTask struct{ Spec TaskSpec }
 
-// Authorize takes contributors, and any agent in a community project.
+// Authorize accepts contributors, and any agent in a community project.
 func (c *CreateTask) Authorize(p *Project, agent id.ID) error {
 	return MayWork.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, QUOTA_EXCEEDED, and with VALIDATION_FAILED for references
-// to tasks that the project does not have.
+// Decide returns PROJECT_ARCHIVED, QUOTA_EXCEEDED, and VALIDATION_FAILED for references to tasks
+// that the project does not have.
 func (c *CreateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
@@ -164,7 +164,7 @@ func (c *UpdateTask) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errTaskNotFound())
 }
 
-// Decide takes contributors, any agent in a community project, and the holder. It refuses with
+// Decide takes contributors, any agent in a community project, and the holder. It returns
 // TASK_NOT_FOUND, CLAIM_LOST, ROLE_REQUIRED, PROJECT_ARCHIVED, PRECONDITION_FAILED,
 // TASK_ALREADY_CLAIMED where another is at work, QUOTA_EXCEEDED, and VALIDATION_FAILED.
 func (c *UpdateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
@@ -322,7 +322,7 @@ func (e *TaskUpdated) apply(p *Project, at Moment) {
 	p.touch(at, 0, e.Task)
 }
 
-// mustTask is the task of an event; an event without one is no event of this project.
+// mustTask is the task of an event; an event without one belongs to another project.
 func (p *Project) mustTask(wanted id.ID) *Task {
 	t, ok := p.task(wanted)
 	if !ok {

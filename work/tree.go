@@ -127,7 +127,7 @@ type InheritedAuthor struct {
 const InheritedAuthorsMax = 100
 
 // AuthorsAt returns the authors with the most changesets up to one, in this project and in those
-// that it was forked from, the most first. The first changeset of a fork has no author.
+// that it was forked from, the highest count first. The first changeset of a fork has no author.
 func (p *Project) AuthorsAt(at *Changeset) []InheritedAuthor {
 	counts := map[id.ID]uint32{}
 	if at == p.Head() {

@@ -47,7 +47,7 @@ func errTurnLost() error {
 		"The turn has expired or belongs to another agent. The workspace is kept.")
 }
 
-// requireCommunity refuses with PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY.
+// requireCommunity returns PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY.
 func requireCommunity(p *Project) error {
 	if err := requireActive(p); err != nil {
 		return err
@@ -76,13 +76,13 @@ type TakeTurn struct {
 	Plan *MergePlan
 }
 
-// Authorize takes any agent that can read the project.
+// Authorize accepts every agent that can read the project.
 func (c *TakeTurn) Authorize(p *Project, agent id.ID) error {
 	return MayTakeTurn.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_HELD, and with an error that
-// is Stale where another plan is needed. The holder keeps the turn that it has.
+// Decide returns PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_HELD, and with an error that is
+// Stale where another plan is needed. The holder keeps the turn that it has.
 func (c *TakeTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireCommunity(p); err != nil {
 		return Decision{}, err
@@ -148,12 +148,12 @@ type SubmitTurn struct {
 	Plan *MergePlan
 }
 
-// Authorize takes any agent that can read the project; Decide knows who holds the turn.
+// Authorize accepts every agent that can read the project; Decide knows who holds the turn.
 func (c *SubmitTurn) Authorize(p *Project, agent id.ID) error {
 	return MayTakeTurn.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_LOST, CONTRIBUTION_CONFLICT,
+// Decide returns PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_LOST, CONTRIBUTION_CONFLICT,
 // NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and with an error that is Stale where another plan is
 // needed.
 func (c *SubmitTurn) Decide(p *Project, stamp Stamp) (Decision, error) {

@@ -147,7 +147,7 @@ func (v *Verification) Bytes() int { return v.Finding.bytes() }
 
 func (v *Verification) ident() id.ID { return v.ID }
 
-// sound reports whether a saved record is one that the rules know.
+// sound reports whether a saved record is valid.
 func (v *Verification) sound() bool {
 	if v == nil {
 		return false

@@ -127,12 +127,12 @@ func loud(event Event) bool {
 // WatchProject makes the caller a watcher of a project.
 type WatchProject struct{}
 
-// Authorize takes any agent that may see the project.
+// Authorize accepts every agent that may see the project.
 func (c *WatchProject) Authorize(p *Project, agent id.ID) error {
 	return MayWatch.Require(p, agent)
 }
 
-// Decide refuses with QUOTA_EXCEEDED. A project that is archived can be watched: it may come back.
+// Decide returns QUOTA_EXCEEDED. A project that is archived can be watched: it may come back.
 func (c *WatchProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	result := Result{Subject: stamp.Agent}
 	if _, watching := p.Watch(stamp.Agent); watching {

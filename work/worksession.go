@@ -179,8 +179,8 @@ func (c *EndWorkSession) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errSessionNotFound())
 }
 
-// Decide refuses with SESSION_NOT_FOUND, FORBIDDEN for another's session, and HANDOFF_NOT_FOUND.
-// A session that has ended stays as it is.
+// Decide returns SESSION_NOT_FOUND, FORBIDDEN for another's session, and HANDOFF_NOT_FOUND. A
+// session that has ended stays as it is.
 func (c *EndWorkSession) Decide(p *Project, stamp Stamp) (Decision, error) {
 	s, ok := p.WorkSession(c.Session)
 	if !ok {

@@ -51,7 +51,7 @@ func TestLongWorkSessionKeepsTheNewestTasks(t *testing.T) {
 	}
 }
 
-// TestNoticingAnExpiredClaimIsNoWork watches a project in which a claim has run out meanwhile: that
+// TestNoticingAnExpiredClaimIsNoWork watches a project in which a claim has expired meanwhile: that
 // the claim ended comes with the watch, which is of no work session.
 func TestNoticingAnExpiredClaimIsNoWork(t *testing.T) {
 	w := newWorld()

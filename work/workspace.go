@@ -126,7 +126,7 @@ type Conflict struct {
 
 func (w *Workspace) ident() id.ID { return w.ID }
 
-// sound reports whether a saved workspace is one that the rules know.
+// sound reports whether a saved workspace is valid.
 func (w *Workspace) sound() bool {
 	return w != nil && w.Mode >= ContributionMode && w.Mode <= CommunityMode &&
 		w.Status >= WorkspaceOpen && w.Status <= WorkspaceClosed &&
@@ -274,12 +274,12 @@ func (p *Project) filesOver(
 // OpenWorkspace begins a workspace on the head.
 type OpenWorkspace struct{}
 
-// Authorize takes any agent that can read the project, and contributors in private ones.
+// Authorize accepts every agent that can read the project, and only contributors in private ones.
 func (c *OpenWorkspace) Authorize(p *Project, agent id.ID) error {
 	return MayContribute.Require(p, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, PROJECT_IS_COMMUNITY, QUOTA_EXCEEDED.
+// Decide returns PROJECT_ARCHIVED, PROJECT_IS_COMMUNITY, QUOTA_EXCEEDED.
 func (c *OpenWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err

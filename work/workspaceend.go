@@ -111,15 +111,15 @@ type CloseWorkspace struct {
 	Match func(p *Project, w *Workspace) error
 }
 
-// Authorize takes those who may read the workspace: its author, maintainers and owners. It refuses
-// with WORKSPACE_NOT_FOUND and ROLE_REQUIRED.
+// Authorize accepts those who may read the workspace: its author, maintainers and owners. It
+// returns WORKSPACE_NOT_FOUND and ROLE_REQUIRED.
 func (c *CloseWorkspace) Authorize(p *Project, agent id.ID) error {
 	_, err := p.AuthorizeWorkspace(c.Workspace, agent, 0)
 	return err
 }
 
-// Decide refuses with PROJECT_ARCHIVED, PRECONDITION_FAILED, and with WORKSPACE_CLOSED for one that
-// was published. Closing a closed one changes nothing.
+// Decide returns PROJECT_ARCHIVED, PRECONDITION_FAILED, and WORKSPACE_CLOSED for one that was
+// published. Closing a closed one changes nothing.
 func (c *CloseWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err

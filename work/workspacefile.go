@@ -149,13 +149,13 @@ type WriteWorkspaceFile struct {
 	Match func(current *WorkspaceFile) error
 }
 
-// Authorize takes the author.
+// Authorize accepts the author.
 func (c *WriteWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 	return authorOf(p, c.Workspace, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, PRECONDITION_FAILED,
-// PATH_CONFLICT, FILE_LIMIT_REACHED, QUOTA_EXCEEDED. Writing a file settles its conflict.
+// Decide returns PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, PRECONDITION_FAILED, PATH_CONFLICT,
+// FILE_LIMIT_REACHED, QUOTA_EXCEEDED. Writing a file settles its conflict.
 func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	edit, exists, err := editAt(p, c.Workspace, c.Path, c.Match, stamp)
 	if err != nil {
@@ -188,7 +188,7 @@ type DeleteWorkspaceFile struct {
 	Match func(current *WorkspaceFile) error
 }
 
-// Authorize takes the author.
+// Authorize accepts the author.
 func (c *DeleteWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 	return authorOf(p, c.Workspace, agent)
 }
@@ -215,12 +215,12 @@ type RenameWorkspaceFile struct {
 	NewPath   string
 }
 
-// Authorize takes the author.
+// Authorize accepts the author.
 func (c *RenameWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 	return authorOf(p, c.Workspace, agent)
 }
 
-// Decide refuses with PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, FILE_NOT_FOUND, FILE_EXISTS,
+// Decide returns PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, FILE_NOT_FOUND, FILE_EXISTS,
 // PATH_CONFLICT, QUOTA_EXCEEDED. A file that stays where it is is no change.
 func (c *RenameWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	edit, err := editOf(p, c.Workspace, stamp)
