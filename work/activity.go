@@ -14,8 +14,8 @@ type Activity struct {
 	// Actor is the agent that acted; zero means the agent that sent the command.
 	Actor   id.ID
 	Subject Subject
-	// Other is another project that the activity names, zero where it names none. Who may not read
-	// it learns nothing of it: see ActivityType.NeedsOther and FactName.OfOther.
+	// Other is another project that the activity names, zero for none. Agents that may not read it
+	// do not see that it is named: see ActivityType.NeedsOther and FactName.OfOther.
 	Other id.ID
 	Facts []Fact
 }

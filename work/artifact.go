@@ -93,8 +93,8 @@ func (p *Project) ArtifactFiles(a *Artifact, yield func(FileInfo) bool) {
 	}
 }
 
-// selected are the files and, with a slash behind them, the folders that paths mean at a changeset:
-// in the order of their bytes, without those that another one contains.
+// selected returns the files that paths mean at a changeset, and folders with a trailing slash: in
+// the order of their bytes, without those inside another one.
 func (p *Project) selected(paths []string, at *Changeset) (selected []string) {
 	all := make([]string, len(paths))
 	for n, path := range paths {

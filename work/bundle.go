@@ -201,8 +201,8 @@ const (
 	noContribution = "names no contribution of the bundle"
 )
 
-// importHistory replays the history, compares what it leads to with the files, and makes the
-// changesets.
+// importHistory replays the history, compares the resulting files with those of the bundle, and
+// makes the changesets.
 func (b *bundleImport) importHistory() {
 	tree, single, whole := b.tree, b.next(), b.Imported.Whole
 	for nth := range b.History {

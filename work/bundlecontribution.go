@@ -32,7 +32,7 @@ type ContributionOrigin struct {
 	Reviews   []Origin `cbor:"3,keyasint,omitempty"`
 	// Decision is by whom and when it was decided, zero where that was left open.
 	Decision Origin `cbor:"4,keyasint"`
-	// Project is where the Record is from, Changeset what it became there.
+	// Project is the project of the Record, and Changeset the accepted changeset there.
 	Changeset id.ID `cbor:"5,keyasint,omitzero"`
 	Project   id.ID `cbor:"6,keyasint,omitzero"`
 }

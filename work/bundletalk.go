@@ -61,7 +61,7 @@ func (b *bundleImport) mapMatter(about *Matter) (known bool) {
 	return known
 }
 
-// importComments keeps what was said, each comment behind the one that it answers.
+// importComments keeps the comments, each after the one that it replies to.
 func (b *bundleImport) importComments() {
 	if len(b.Comments) > CommentsMax {
 		b.fault("comments", fmt.Sprintf("must have at most %d items", CommentsMax))

@@ -128,8 +128,8 @@ func (p *Project) Parent(c *Changeset) *Changeset {
 // nextChangesetID keeps IDs in the order of the history.
 func (p *Project) nextChangesetID(candidate id.ID) id.ID { return above(p.Head().ID, candidate) }
 
-// above is the candidate, or the ID behind the last one where the candidate is not above it, as in
-// one millisecond, or when the clock went back.
+// above returns the candidate, or the ID after the last one if the candidate is not above it:
+// within one millisecond, or when the clock went back.
 func above(last, candidate id.ID) id.ID {
 	if candidate.Compare(last) <= 0 {
 		return last.Next()
@@ -467,7 +467,7 @@ func (e *ChangesetPublished) apply(p *Project, at Moment) {
 	}
 }
 
-// publish puts a changeset behind the head and its operations into the trees.
+// publish appends a changeset to the history and applies its operations to the trees.
 func (p *Project) publish(e *ChangesetPublished, author id.ID, now int64) {
 	changeset := &Changeset{
 		ID: e.ID, Author: author, Message: e.Message, CreatedAt: now,

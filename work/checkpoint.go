@@ -16,7 +16,7 @@ type Checkpoint struct {
 	CreatedAt int64 `cbor:"4,keyasint"`
 }
 
-// LatestCheckpoint is the newest, nil where there is none.
+// LatestCheckpoint is the newest checkpoint, nil if there is none.
 func (p *Project) LatestCheckpoint() *Checkpoint { return p.saved.Checkpoint }
 
 // CheckpointFile is a file to write, or to delete where Content is nil.

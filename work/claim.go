@@ -346,7 +346,7 @@ func settled(p *Project, stamp Stamp) (*Project, []Event) {
 	return next, expired
 }
 
-// opened puts the event of a new work session before those that belong to it.
+// opened inserts the event of a new work session before the events that belong to it.
 func opened(p *Project, events []Event, stamp Stamp) []Event {
 	if len(events) == 0 || stamp.Agent.IsZero() || !slices.ContainsFunc(events, loud) {
 		return events

@@ -43,7 +43,8 @@ func (s Stamp) ID(n uint16) id.ID {
 	return id.New(s.Now, entropy)
 }
 
-// Command is a wish of a caller. It must not modify the project, which is nil where there is none.
+// Command is a request to change a project. It must not modify the project, which is nil before it
+// exists.
 type Command interface {
 	// Authorize reports whether the caller may see the project and do this there at all. It is
 	// called BEFORE a repeated request is answered from its stored result.

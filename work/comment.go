@@ -65,7 +65,7 @@ func (c *comments) last(discussion id.ID) (newest commented, ok bool) {
 	return newest, ok
 }
 
-// enter puts a new comment into the order by discussions.
+// enter adds a new comment to the order by discussion.
 func (c *comments) enter(one *Comment) {
 	newest, _ := c.last(one.Discussion)
 	c.of.set(commented{one, newest.number + 1}, byDiscussion)
@@ -105,8 +105,8 @@ func (p *Project) AllComments(yield func(*Comment) bool) {
 	}
 }
 
-// CommentCount is how many comments a discussion has, and the newest of them, nil where there is
-// none.
+// CommentCount returns the number of comments of a discussion and the newest of them, nil if there
+// is none.
 func (p *Project) CommentCount(discussion id.ID) (count int, newest *Comment) {
 	if last, ok := p.comments.last(discussion); ok {
 		return last.number, last.comment

@@ -50,7 +50,7 @@ type Contribution struct {
 	Reviews []*Review `cbor:"6,keyasint,omitempty"`
 	// Conflicts are those that the last try to accept it has found.
 	Conflicts []Conflict `cbor:"7,keyasint,omitempty"`
-	// Changeset is what it became, zero until it is accepted.
+	// Changeset is the resulting changeset, zero until the contribution is accepted.
 	Changeset id.ID `cbor:"8,keyasint,omitzero"`
 	// DecidedBy, DecidedAt (Unix milliseconds) and Note are empty until it is decided.
 	DecidedBy id.ID  `cbor:"9,keyasint,omitzero"`

@@ -9,7 +9,8 @@ import (
 // Credit is to whom an accepted contribution is owed. It goes along where its changes are reused,
 // and stays there whatever becomes of the project that accepted it.
 type Credit struct {
-	// Project is the one that accepted it, Changeset what it became there.
+	// Project is the project that accepted the contribution, and Changeset the resulting changeset
+	// there.
 	Project      id.ID `cbor:"1,keyasint"`
 	Contribution id.ID `cbor:"2,keyasint"`
 	Changeset    id.ID `cbor:"3,keyasint"`
@@ -63,8 +64,8 @@ func (c *Credit) same(other *Credit) bool {
 		(!c.Origin.Contribution.IsZero() || c.Origin == other.Origin)
 }
 
-// CreditsAt are the credits of the history up to a changeset, the newest first, behind them those
-// that came in with imports, and those that the project came with as a fork or with a bundle.
+// CreditsAt returns the credits of the history up to a changeset, the newest first, then those of
+// imports, and then those inherited from a fork or a bundle.
 func (p *Project) CreditsAt(at *Changeset) (credits []Credit) {
 	p.Contributions(id.ID{}, func(c *Contribution) bool {
 		if c.Status == AcceptedStatus && c.Changeset.Compare(at.ID) <= 0 {

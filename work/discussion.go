@@ -60,7 +60,7 @@ type Matter struct {
 	Path string `cbor:"3,keyasint,omitempty"`
 }
 
-// sound reports whether a matter is none, or one that the rules know.
+// sound reports whether a matter is empty or valid.
 func (m *Matter) sound() bool {
 	return m.Type <= MatterFile && (m.Type == MatterFile) == (m.Path != "")
 }

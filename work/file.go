@@ -278,7 +278,7 @@ func LanguageOf(file string) string { return path.LanguageOf(file) }
 // IsLanguage reports whether a word is the lower-case name of a language that LanguageOf knows.
 func IsLanguage(word string) bool { return path.IsLanguage(word) }
 
-// write puts a version at a path and keeps the trees, the size and the languages.
+// write stores a version at a path and updates the trees, the size and the languages.
 func (p *Project) write(at *string, sequence uint32, op *Op) {
 	v := version{sequence: sequence, created: sequence, op: op}
 	next := &File{Path: at}

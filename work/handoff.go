@@ -79,7 +79,7 @@ type Handoff struct {
 // Handoffs are all, the oldest first. Callers do not modify the slice.
 func (p *Project) Handoffs() []*Handoff { return p.handoffs }
 
-// LatestHandoff is the newest, nil where there is none.
+// LatestHandoff is the newest handoff, nil if there is none.
 func (p *Project) LatestHandoff() *Handoff {
 	if len(p.handoffs) == 0 {
 		return nil

@@ -64,9 +64,9 @@ func (p *Project) Imports(before id.ID, yield func(*Import) bool) {
 // InheritedImportsMax is how many imports go along with a fork.
 const InheritedImportsMax = 50
 
-// ImportsAt are what went into the history up to a changeset, the newest first, and behind them
-// what the project came with as a fork. The credits of all are among those of CreditsAt, their
-// origins among those of OriginsAt.
+// ImportsAt returns the imports of the history up to a changeset, the newest first, and then those
+// inherited from a fork. Their credits are among those of CreditsAt, their origins among those of
+// OriginsAt.
 func (p *Project) ImportsAt(at *Changeset) (imports []*Import) {
 	p.Imports(id.ID{}, func(one *Import) bool {
 		if one.Changeset.Compare(at.ID) <= 0 {
@@ -144,9 +144,9 @@ func (c *ImportArtifact) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide returns the Refusal, INVALID_PATH for paths that are none below the prefix,
-// PROJECT_ARCHIVED, TURN_HELD, CHANGESET_NOT_FOUND, PROJECT_MOVED, FILE_EXISTS, PATH_CONFLICT,
-// FILE_LIMIT_REACHED, QUOTA_EXCEEDED.
+// Decide returns the Refusal, INVALID_PATH for invalid paths below the prefix, PROJECT_ARCHIVED,
+// TURN_HELD, CHANGESET_NOT_FOUND, PROJECT_MOVED, FILE_EXISTS, PATH_CONFLICT, FILE_LIMIT_REACHED,
+// QUOTA_EXCEEDED.
 func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if c.Refusal != nil {
 		return Decision{}, c.Refusal

@@ -56,7 +56,8 @@ const (
 	// DiscussionsMax and CommentsMax count what members wrote and what was not deleted.
 	DiscussionsMax = 10_000
 	CommentsMax    = 50_000
-	// TitleCharsMax bounds the title of a discussion, BodyCharsMax what it or a comment says.
+	// TitleCharsMax limits the title of a discussion, BodyCharsMax the body of a discussion or a
+	// comment.
 	TitleCharsMax = 200
 	BodyCharsMax  = 20_000
 	// MentionsMax is how many agents a discussion or a comment mentions.
@@ -86,7 +87,7 @@ const (
 	// GuestWorkspacesMax bounds the open workspaces of all agents that are no members.
 	GuestWorkspacesMax = 5000
 
-	// TurnSeconds is how long a turn lasts behind the last write in its workspace.
+	// TurnSeconds is the duration of a turn after the last write in its workspace.
 	TurnSeconds = 1800
 	// WorkspacesOpenMax and WorkspacesPerAgentMax count the workspaces of a project that are not over:
 	// those of members, and those of one agent.

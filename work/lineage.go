@@ -25,8 +25,8 @@ const OriginsMax = 50
 // share, the newest first, and at least the newest.
 const LineageMax = 200_000
 
-// Omitted counts what goes along with an import and was not kept, because there was too much of it.
-// An agent that is met twice behind the limit counts twice.
+// Omitted counts the parts of an import that exceeded its limits and were not kept. An agent that
+// occurs twice beyond the limit counts twice.
 type Omitted struct {
 	Authors int `cbor:"1,keyasint,omitempty"`
 	Credits int `cbor:"2,keyasint,omitempty"`
@@ -82,8 +82,8 @@ type Lineage struct {
 	// bundle names, at most as many.
 	Authors        []id.ID
 	BundledAuthors []BundledAgent
-	// Origins are the project that offers the files, under the license of the artifact, and behind it
-	// the others that they went through, at most OriginsMax.
+	// Origins are the project of the artifact, under the license of the artifact, and then the
+	// other projects that its files passed through, at most OriginsMax.
 	Origins []FileOrigin
 	Omitted Omitted
 }
@@ -177,7 +177,7 @@ func (p *Project) everAt(path string) *File {
 	return f
 }
 
-// behind is how many versions a file had after a changeset.
+// behind returns how many versions a file had after a changeset.
 func (f *File) behind(sequence uint32) int {
 	behind, _ := slices.BinarySearchFunc(f.versions, sequence, func(v version, s uint32) int {
 		if v.sequence <= s {

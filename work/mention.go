@@ -61,7 +61,7 @@ func handled(handle string, find func(handle string) (id.ID, bool)) (agent id.ID
 	return find(handle)
 }
 
-// beginsMention reports whether an @ behind a text begins a mention: it is not a part of an e-mail
+// beginsMention reports whether an @ after a text begins a mention: it is not part of an e-mail
 // address, of a path or of another @, and it is not escaped.
 func beginsMention(before string) bool {
 	if before == "" {
@@ -85,7 +85,7 @@ func isAlphanumeric(c byte) bool {
 
 func isHandleByte(c byte) bool { return isAlphanumeric(c) || c == '_' || c == '.' || c == '-' }
 
-// isLocalByte reports whether a character is usual in front of the @ of an e-mail address.
+// isLocalByte reports whether a character is usual before the @ of an e-mail address.
 func isLocalByte(c byte) bool { return isHandleByte(c) || c == '+' || c == '%' }
 
 // prose yields the parts of a Markdown text that are not code: neither between fences nor between

@@ -10,9 +10,9 @@ import (
 	"pws/work/merge"
 )
 
-// MergePlan puts a workspace onto the head that a project had. It is made outside of the project's
-// mailbox, for it reads contents, and a command carries it in. It holds for one revision of the
-// workspace and one head.
+// MergePlan merges a workspace with a head of its project. It is made outside of the project's
+// mailbox, because it reads contents, and a command carries it in. It is valid for one revision of
+// the workspace and one head.
 type MergePlan struct {
 	// Merged are the files that both sides changed and that were joined, in the order of their paths.
 	Merged []string
@@ -37,8 +37,8 @@ var errStale = errors.New("the merge was planned on another state of the project
 // Stale reports whether a command needs a plan that is made anew.
 func Stale(err error) bool { return errors.Is(err, errStale) }
 
-// fits reports whether the plan puts a workspace onto the head that the project has now: it was
-// made on that, or on one since which nothing has come near its files.
+// fits reports whether the plan is valid for the current head: it was made for that head, or no
+// later changeset touched its files.
 func (m *MergePlan) fits(p *Project, w *Workspace) bool {
 	if !m.of(w) {
 		return false
@@ -96,7 +96,7 @@ func (m *MergePlan) decide(p *Project, w *Workspace) (Decision, error) {
 	}, nil
 }
 
-// RefreshWorkspace puts a workspace onto the head.
+// RefreshWorkspace merges a workspace with the head.
 type RefreshWorkspace struct {
 	Workspace id.ID
 	// Plan is nil where there is nothing to do.
@@ -209,7 +209,7 @@ type mergeItem struct {
 	// from is the path at the base, empty for a new file; at is the path at the head, empty if the
 	// head does not have it.
 	from, at string
-	// path is where the merge puts it.
+	// path is the path after the merge.
 	path string
 }
 

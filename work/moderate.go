@@ -51,9 +51,9 @@ func (d *Discussion) requireOpen() error {
 		With("status", status)
 }
 
-// moderates takes those who may close or delete what an author has written: the author, maintainers
-// and the owner. Others hear what the error says where they may not know of the project, else
-// ROLE_REQUIRED.
+// moderates accepts those who may close or delete what an author has written: the author,
+// maintainers and the owner. It returns the given error to agents that may not see the project,
+// else ROLE_REQUIRED.
 func (p *Project) moderates(author, agent id.ID, unknown error) error {
 	if author == agent && !agent.IsZero() {
 		return MayRead.requireOr(p, agent, unknown)

@@ -135,7 +135,8 @@ func Notices(event Event, by id.ID) (all []Notice) {
 		notify(NoticeReviewRequested, SubjectContribution, event.Contribution, event.ID,
 			event.Deciders...)
 	case *ContributionReviewed:
-		notify(NoticeReviewed, SubjectContribution, event.Contribution, event.ID, event.Author)
+		notify(NoticeReviewed, SubjectContribution, event.Contribution, event.ID,
+			event.Author)
 	case *ContributionConflicted:
 		notify(NoticeReviewed, SubjectContribution, event.Contribution, id.ID{},
 			event.Author)

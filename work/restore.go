@@ -114,7 +114,7 @@ func Restore(
 	return p, p.restoreResults(&record, chunk)
 }
 
-// restoreRecords reads what a project offers, what it took in, and what it says of others.
+// restoreRecords reads the artifacts, imports and relations of a project.
 func (p *Project) restoreRecords(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
 	err := p.artifacts.restore(ArtifactChunk, head.Artifacts, chunk, p.keepArtifact)
 	if err != nil {
@@ -207,7 +207,7 @@ func readChunk(read func(Chunk) ([]byte, error), c Chunk, into any) error {
 	return nil
 }
 
-// restoreResults puts the kept results together: those of full chunks, then those of the head.
+// restoreResults reads the stored results: those of full chunks, then those of the head.
 func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
 	end := max(head.IdempotentEnd, head.IdempotentFirst+uint64(len(head.Idempotent)))
 	inHead := end - uint64(len(head.Idempotent))

@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// Verdict is what a review comes to.
+// Verdict is the conclusion of a review.
 type Verdict uint8
 
 // The verdicts.

@@ -120,8 +120,8 @@ func (p *Project) RevisionOperations(r *Revision) []RevisionOperation {
 	return list
 }
 
-// RevisionChanges are the net differences of a revision from its base, in the order of the paths'
-// bytes. As with Changes, a change of the media type alone is none.
+// RevisionChanges returns the net differences of a revision from its base, in the order of the
+// paths' bytes. As in Changes, a change of the media type alone is not a change.
 func (p *Project) RevisionChanges(r *Revision) (changes []Change) {
 	for _, op := range p.RevisionOperations(r) {
 		change := Change{Action: op.Action, Path: op.Path, From: op.From}

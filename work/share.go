@@ -109,8 +109,8 @@ type Share struct {
 	ResetAt int64
 }
 
-// Shares are those of an agent at a time in Unix milliseconds, none for members and for nobody:
-// what members leave is counted together.
+// Shares returns the shares of an agent at a time in Unix milliseconds. Members and the zero ID
+// have none: records of members are counted together.
 func (p *Project) Shares(agent id.ID, now int64) (all []Share) {
 	if agent.IsZero() || p.RoleOf(agent) != NoRole {
 		return nil

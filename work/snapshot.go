@@ -26,9 +26,10 @@ type headRecord struct {
 	Tail       []changesetRecord `cbor:"16,keyasint,omitempty"`
 	// Head repeats the newest changeset without its operations, for listings.
 	Head changesetRecord `cbor:"17,keyasint"`
-	// IdempotentEnd is the number of the next result; Idempotent holds those behind the last chunk.
+	// IdempotentEnd is the number of the next result; Idempotent holds the results after the last
+	// chunk.
 	IdempotentEnd uint64 `cbor:"18,keyasint,omitempty"`
-	// Handoffs counts all; HandoffTail holds those behind the last full chunk.
+	// Handoffs counts all; HandoffTail holds those after the last full chunk.
 	Handoffs    int        `cbor:"21,keyasint,omitempty"`
 	HandoffTail []*Handoff `cbor:"22,keyasint,omitempty"`
 	// Tasks counts all. TaskCounts by status and Leases are for listings.

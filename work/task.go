@@ -83,7 +83,7 @@ type Blocked struct {
 	Reason string      `cbor:"2,keyasint,omitempty"`
 }
 
-// TaskResult is what came of a task; IDs are zero where there is none.
+// TaskResult is the outcome of a task; its IDs are zero if there are none.
 type TaskResult struct {
 	Summary      string `cbor:"1,keyasint,omitempty"`
 	Changeset    id.ID  `cbor:"2,keyasint,omitzero"`
@@ -208,8 +208,8 @@ func (p *Project) NewestTasks(count int, now int64) []*Task {
 // TasksTotal is how many tasks there ever were.
 func (p *Project) TasksTotal() int { return p.tasks().len() }
 
-// Tasks yields the tasks as they read at a moment, the oldest first, behind an ID or from the start
-// for the zero ID.
+// Tasks yields the tasks as they are at a moment, the oldest first, after an ID. A zero ID yields
+// all of them.
 func (p *Project) Tasks(after id.ID, now int64, yield func(*Task) bool) {
 	all := p.tasks()
 	nth, found := all.find(after)

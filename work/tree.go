@@ -50,7 +50,7 @@ func newTree(ops []Op, language func(nth int) string) *Tree {
 	for at := range ops {
 		op, file := &ops[at], &files[at]
 		versions[at] = version{sequence: 1, created: 1, op: op}
-		// There is no room behind the version, so that those who write another one copy it.
+		// The slice has no spare capacity, so appending another version copies it.
 		*file = File{Path: op.Path, versions: versions[at : at+1 : at+1], language: language(at)}
 		t.files.Load(*op.Path, file)
 		t.bytes += int64(op.Size)

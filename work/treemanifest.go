@@ -22,8 +22,8 @@ import (
 //	         its path has in common with the one before in this chunk, uvarint length of the rest,
 //	         the rest, 32 bytes SHA-256, uvarint size, uvarint number of its media type
 //
-// A chunk ends behind a path whose hash says so. So trees that differ in a few files differ in a
-// few chunks, and the others are stored once.
+// A chunk ends after a path whose hash is an end mark. Trees that differ in a few files therefore
+// differ in a few chunks, and equal chunks are stored once.
 const (
 	// treeMark is the first byte, which no text has.
 	treeMark    = 0
@@ -148,7 +148,7 @@ func commonPrefix(a, b string) (n int) {
 	return n
 }
 
-// manifestReader reads manifests; what it reads may be damaged.
+// manifestReader reads manifests, which may be damaged.
 type manifestReader struct {
 	get   func(Hash) ([]byte, error)
 	types map[string]unique.Handle[string]

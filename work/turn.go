@@ -72,7 +72,7 @@ func (p *Project) CommunityWorkspace(agent id.ID, now int64) *Workspace {
 
 // TakeTurn makes an agent the only writer of a community project's files for a while.
 type TakeTurn struct {
-	// Plan puts the agent's open workspace onto the head; nil where there is nothing to do.
+	// Plan merges the agent's open workspace with the head; nil if nothing has to be merged.
 	Plan *MergePlan
 }
 
@@ -179,7 +179,7 @@ func (c *SubmitTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// decidePublication is the changeset that puts a workspace onto the head: CONTRIBUTION_CONFLICT,
+// decidePublication returns the changeset that publishes a workspace: CONTRIBUTION_CONFLICT,
 // NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, Stale.
 func (p *Project) decidePublication(
 	w *Workspace, plan *MergePlan,

@@ -158,7 +158,8 @@ func (p *Project) credit(author id.ID, changeset uint32) {
 	}
 }
 
-// appendNewest appends behind what older states can see, and now and then lets the oldest go.
+// appendNewest appends to a list that older states share, and drops the oldest elements from time
+// to time.
 func appendNewest[T any](list []T, one T) []T {
 	if len(list) >= 2*WorkSessionItemsMax {
 		list = slices.Clone(list[len(list)-WorkSessionItemsMax+1:])
@@ -170,7 +171,7 @@ func appendNewest[T any](list []T, one T) []T {
 type EndWorkSession struct {
 	Session id.ID
 	Summary string
-	// Handoff is the one left behind, zero for none.
+	// Handoff is the handoff of the session, zero for none.
 	Handoff id.ID
 }
 

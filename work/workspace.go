@@ -115,8 +115,8 @@ type Conflict struct {
 	Base   Hash         `cbor:"3,keyasint,omitzero"`
 	Ours   Hash         `cbor:"4,keyasint,omitzero"`
 	Theirs Hash         `cbor:"5,keyasint,omitzero"`
-	// Marked is the text with both sides between markers; zero where there is none, or where it would
-	// be too long.
+	// Marked is the text of both sides between conflict markers; zero if there is none, or if it
+	// would be too long.
 	Marked Hash `cbor:"6,keyasint,omitzero"`
 	// BaseType is the media type at the base. The sizes are those of base, ours and the marked text.
 	BaseType   string `cbor:"7,keyasint,omitempty"`

@@ -37,7 +37,7 @@ func (p *Project) WorkspaceChanges(w *Workspace) []WorkspaceChange {
 	return changes
 }
 
-// workspaceEdit puts another version of a workspace's files together.
+// workspaceEdit builds a new version of a workspace's files.
 type workspaceEdit struct {
 	project   *Project
 	workspace *Workspace
