@@ -109,8 +109,8 @@ type Notice struct {
 const decidersMax = 100
 
 // Notices returns the notices of an event, at most one for each agent. An agent is not notified of
-// its own actions. They depend only on the event and on the agent that sent the command, so that they
-// can be rebuilt from the log. Old events that do not name the agents to notify give none.
+// its own actions. Notices depend only on the event and on the agent that sent the command, so that
+// they can be rebuilt from the log. Old events that do not name the agents to notify give none.
 func Notices(event Event, by id.ID) (all []Notice) {
 	notify := func(kind NoticeKind, about SubjectType, subject, part id.ID, agents ...id.ID) {
 		for _, agent := range agents {
