@@ -9,8 +9,8 @@ import (
 // NoticeKind is the reason of a notice.
 type NoticeKind uint8
 
-// The kinds of notices, the most important first: an agent gets only the first of several notices of
-// one event. The numbers are stored and never reused.
+// The kinds of notices, the most important first: an agent gets only the first of several notices
+// of one event. The numbers are stored and never reused.
 const (
 	// NoticeMention is for a text that names the agent.
 	NoticeMention NoticeKind = iota + 1
@@ -82,8 +82,8 @@ func (k NoticeKind) Room() NoticeRoom {
 	return RoomTalk
 }
 
-// PerDay is the maximum number of items of a kind that an agent gets from one other agent on one day
-// in UTC; 0 means no limit. Kinds that any agent can cause without another quota have a limit.
+// PerDay is the maximum number of items of a kind that an agent gets from one other agent on one
+// day in UTC; 0 means no limit. Kinds that any agent can cause without another quota have a limit.
 func (k NoticeKind) PerDay() int {
 	switch k {
 	case NoticeMention:
