@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,6 +30,11 @@ func TestMain(m *testing.M) {
 type leakTested struct{ *testing.M }
 
 func (m leakTested) Run() int {
+	// A process that ignores SIGHUP, as nohup has it do, passes that on to the servers it starts. One
+	// that catches the signal does not.
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	code := m.M.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
