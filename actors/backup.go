@@ -384,8 +384,8 @@ func (t *takenFile) put(d disk.Disk, dir string, link bool) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// link reports false where the file has to be copied: on another file system, or where the name
-// stands for another file by now.
+// link reports false where the file has to be copied: on another file system, or where another file
+// has the name by now.
 func (t *takenFile) link(name string) bool {
 	if err := os.Link(t.path, name); err != nil {
 		return false

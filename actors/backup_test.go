@@ -83,7 +83,7 @@ func keepBusy(s *service) *busy {
 	}
 	for at, project := range s.projects {
 		b.running.Go(func() {
-			defer b.tell()
+			defer b.notify()
 			for n := uint64(0); n < 2000 && !b.over.Load(); n++ {
 				b.resting.RLock()
 				done, err := s.Do(api.Order{Project: project, Agent: s.agents[0],
@@ -95,7 +95,7 @@ func keepBusy(s *service) *busy {
 					return
 				}
 				b.acked[at].Store(done.Project.Revision)
-				b.tell()
+				b.notify()
 			}
 		})
 	}
@@ -113,8 +113,8 @@ func keepBusy(s *service) *busy {
 	return b
 }
 
-// tell wakes whoever waits for a revision.
-func (b *busy) tell() {
+// notify wakes the goroutines that wait for a revision.
+func (b *busy) notify() {
 	select {
 	case b.steps <- struct{}{}:
 	default:
@@ -178,7 +178,7 @@ func TestBackupOfABusyServer(t *testing.T) {
 		if _, err := Backup(s.config.Dir, backup); err != nil {
 			t.Fatal(err)
 		}
-		// The copy has to stand on its own while the server goes on and removes files.
+		// The copy has to be complete while the server goes on and removes files.
 		b.reached(30 + 25*round)
 		b.checkCopy(backup, least)
 	}

@@ -46,8 +46,9 @@ func claimPlaces(e *Engine) []api.TaskPlace {
 	return sorted(append(places(e, work.TaskOpen), places(e, work.TaskInProgress)...))
 }
 
-// TestClaimCrashChild is no test: its workers race for tasks until it is killed. What was
-// acknowledged is told BEFORE the worker goes on, and a release also BEFORE it is asked for.
+// TestClaimCrashChild is the child process of TestClaimCrash: its workers race for tasks until it
+// is killed. It prints what was acknowledged BEFORE the worker goes on, and a release also BEFORE
+// it is requested.
 func TestClaimCrashChild(t *testing.T) {
 	dir := os.Getenv(claimCrashDirEnv)
 	if dir == "" {
@@ -55,10 +56,10 @@ func TestClaimCrashChild(t *testing.T) {
 	}
 	e := start(t, quiet(dir))
 	racing, project, tasks := claimCrashParts(t, e)
-	var telling sync.Mutex
-	tell := func(what string, task int, claim *work.Claim) {
-		telling.Lock()
-		defer telling.Unlock()
+	var output sync.Mutex
+	report := func(what string, task int, claim *work.Claim) {
+		output.Lock()
+		defer output.Unlock()
 		fmt.Fprintln(os.Stdout, what, task, claim.Token, claim.ClaimedAt, claim.ExpiresAt)
 	}
 	for worker, agent := range racing {
@@ -71,7 +72,7 @@ func TestClaimCrashChild(t *testing.T) {
 				return stored.Claim
 			case fault.TaskAlreadyClaimed, fault.ClaimLost:
 			default:
-				tell("failed "+err.Error(), task, new(work.Claim))
+				report("failed "+err.Error(), task, new(work.Claim))
 			}
 			return nil
 		}
@@ -82,29 +83,29 @@ func TestClaimCrashChild(t *testing.T) {
 				if claim == nil {
 					continue
 				}
-				tell("claimed", task, claim)
+				report("claimed", task, claim)
 				if random.IntN(2) == 0 {
 					if renewed := do(task, &work.RenewClaim{Task: tasks[task]}); renewed != nil {
-						tell("renewed", task, renewed)
+						report("renewed", task, renewed)
 					}
 				}
 				if random.IntN(3) > 0 {
-					tell("releasing", task, claim)
+					report("releasing", task, claim)
 					do(task, &work.ReleaseTask{Task: tasks[task]})
-					tell("released", task, claim)
+					report("released", task, claim)
 				}
 			}
 		}()
 	}
 	for {
 		if err := e.Save(); err != nil {
-			tell("failed to save: "+err.Error(), 0, new(work.Claim))
+			report("failed to save: "+err.Error(), 0, new(work.Claim))
 		}
 		e.Advance(leaseMillis / 20)
 	}
 }
 
-// leaseSeen is what was told of one claim.
+// leaseSeen is what the child reported of one claim.
 type leaseSeen struct {
 	claimedAt, expiresAt int64
 	// releasing says that the holder has begun to give it back, released that it has.
@@ -180,7 +181,7 @@ func (c *claimCrash) take(line string) {
 		}
 		c.seen[task][token] = &leaseSeen{claimedAt: claimedAt, expiresAt: expiresAt}
 	case known == nil:
-		c.t.Errorf("the child says %q of a claim that it did not tell", line)
+		c.t.Errorf("the child says %q of a claim that it did not report", line)
 	case what == "renewed":
 		known.expiresAt = expiresAt
 	case what == "releasing":
@@ -192,7 +193,7 @@ func (c *claimCrash) take(line string) {
 	}
 }
 
-// check compares what was told with what a start finds.
+// check compares what was reported with what a start finds.
 func (c *claimCrash) check(e *Engine) {
 	c.t.Helper()
 	checkFound(c.t, "after a kill", e)
@@ -219,15 +220,15 @@ func (c *claimCrash) checkTask(task int, stored *work.Task) {
 				lease.expiresAt, token+1, next.claimedAt)
 		}
 	}
-	last, told := seen[stored.Token]
+	last, known := seen[stored.Token]
 	held := stored.Claim != nil
 	switch {
-	case held && told && (last.released || stored.Claim.ExpiresAt < last.expiresAt ||
+	case held && known && (last.released || stored.Claim.ExpiresAt < last.expiresAt ||
 		stored.Claim.ClaimedAt != last.claimedAt):
-		c.t.Errorf("task %d: %+v, told was %+v", task, stored.Claim, last)
+		c.t.Errorf("task %d: %+v, reported was %+v", task, stored.Claim, last)
 	case held && stored.Claim.Token != stored.Token:
 		c.t.Errorf("task %d: the claim %d under the token %d", task, stored.Claim.Token, stored.Token)
-	case !held && told && !last.releasing && stored.UpdatedAt < last.expiresAt:
+	case !held && known && !last.releasing && stored.UpdatedAt < last.expiresAt:
 		c.t.Errorf("task %d: the claim %+v is gone before its time", task, last)
 	}
 }

@@ -99,8 +99,8 @@ type claimInput struct {
 	agent  int
 }
 
-// claimOutput is what it was told: the fencing token of its own claim, 0 where it was refused, and
-// of a read the agent that holds the task, -1 for none.
+// claimOutput is the answer: of a claim its fencing token, 0 where it was refused; of a read the
+// agent that holds the task, -1 for none.
 type claimOutput struct {
 	token  uint64
 	holder int

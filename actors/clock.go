@@ -6,9 +6,9 @@ import (
 )
 
 // clock is the one place that time comes from. It never goes back: not when the system's clock
-// does, and not behind the newest stamp in the log after a restart. It never stands still either:
-// leases have to run out and limits to refill. While the system's clock is behind, this one goes on
-// from where it was at half the pace, until the other has caught up.
+// does, and not behind the newest stamp in the log after a restart. It never stops either: leases
+// have to run out and limits to refill. While the system's clock is behind, this one goes on from
+// where it was at half the pace, until the other has caught up.
 type clock struct {
 	// ahead is how far a test moved the clock forward, floor the newest time given out; both are
 	// milliseconds.

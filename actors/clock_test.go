@@ -18,7 +18,7 @@ func TestClock(t *testing.T) {
 	}{
 		{"starts", 0, 0, 0, 0},
 		{"goes on", 500, 500, 0, 500},
-		{"stands still", 500, 500, 0, 500},
+		{"stopped", 500, 500, 0, 500},
 		{"is read late by another", 499, 501, 0, 500},
 		{"is set back", -60_000, 600, 0, 500},
 		{"goes on behind", -59_000, 1_600, 0, 1_000},

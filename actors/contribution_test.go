@@ -150,8 +150,8 @@ func (c *contributors) judge(round, before, won int) {
 		c.t.Fatalf("round %d: %d accepted, %d changesets", round, won, came)
 	}
 	path := fmt.Sprint("new/", round)
-	content, stands, err := contentOf(c.e, view, path)
-	if err != nil || stands != (won == 1) || stands && content != "first "+path {
+	content, exists, err := contentOf(c.e, view, path)
+	if err != nil || exists != (won == 1) || exists && content != "first "+path {
 		c.t.Fatalf("round %d: %d accepted, and the file is %q: %v", round, won, content, err)
 	}
 	if status := c.contribution().Status; (status == work.AcceptedStatus) != (won == 1) {
@@ -170,8 +170,8 @@ func (c *contributors) judge(round, before, won int) {
 	}
 }
 
-// TestRefusalIsNoted accepts what contradicts the project: the refusal is told, what it notes is
-// durable, and the key is free for another try.
+// TestRefusalIsNoted accepts what contradicts the project: the caller is refused, what the refusal
+// notes is durable, and the key is free for another try.
 func TestRefusalIsNoted(t *testing.T) {
 	c := newContributors(t)
 	mustPut(t, c.e, c.project, c.owner, "a", "1\n")

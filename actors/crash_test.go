@@ -78,7 +78,8 @@ func crashParts(t *testing.T, e *Engine) (projects []id.ID, owner id.ID) {
 	return projects, owner
 }
 
-// TestCrashChild is no test: it writes until it is killed, and tells each acknowledged step.
+// TestCrashChild is the child process of TestCrash: it writes until it is killed, and prints each
+// acknowledged step.
 func TestCrashChild(t *testing.T) {
 	dir := os.Getenv(crashDirEnv)
 	if dir == "" {
@@ -92,31 +93,31 @@ func TestCrashChild(t *testing.T) {
 	for n, text := range strings.Split(os.Getenv("PWS_CRASH_STEPS"), ",") {
 		first[n], _ = strconv.Atoi(text)
 	}
-	// A step is told BEFORE the next one begins.
-	var telling sync.Mutex
-	tell := func(format string, values ...any) {
-		telling.Lock()
-		defer telling.Unlock()
+	// A step is printed BEFORE the next one begins.
+	var output sync.Mutex
+	report := func(format string, values ...any) {
+		output.Lock()
+		defer output.Unlock()
 		fmt.Fprintf(os.Stdout, format, values...)
 	}
 	for worker := range crashWorkers {
 		go func() {
 			for step := first[worker]; ; step++ {
 				if _, err := crashDo(e, projects, owner, worker, step); err != nil {
-					tell("failed %d %d %v\n", worker, step, err)
+					report("failed %d %d %v\n", worker, step, err)
 					return
 				}
-				tell("done %d %d\n", worker, step)
+				report("done %d %d\n", worker, step)
 			}
 		}()
 	}
 	for n := 0; ; n++ {
 		if err := e.Save(); err != nil {
-			tell("failed to save: %v\n", err)
+			report("failed to save: %v\n", err)
 		}
 		handle := fmt.Sprintf("agent-%d-%d", first[0], n)
 		register(t, e, handle)
-		tell("agent %s\n", handle)
+		report("agent %s\n", handle)
 	}
 }
 
@@ -166,8 +167,8 @@ func (c *crashed) round(steps int) {
 	stop(c.t, e)
 }
 
-// killAfter runs a test of this binary as a process of its own with more environment, tells what it
-// prints line by line, and kills it after so many lines.
+// killAfter runs a test of this binary as a process of its own with more environment, passes on
+// what it prints line by line, and kills it after so many lines.
 func killAfter(t *testing.T, test string, lines int, take func(line string), env ...string) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^"+test+"$")
@@ -179,14 +180,14 @@ func killAfter(t *testing.T, test string, lines int, take func(line string), env
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := bufio.NewReader(out)
+	output := bufio.NewReader(out)
 	for n := 0; ; n++ {
 		if n == lines {
 			if err := child.Process.Kill(); err != nil {
 				t.Error(err)
 			}
 		}
-		line, err := told.ReadString('\n')
+		line, err := output.ReadString('\n')
 		if err == io.EOF {
 			break
 		}

@@ -135,7 +135,8 @@ func (c *cutLog) open(t *testing.T, segment []byte) (*Engine, *Recovery, error) 
 	return Open(quiet(c.dir))
 }
 
-// check expects all that was published when the last whole entry was acknowledged, and no more.
+// check expects all that was published when the last whole entry was acknowledged, and nothing
+// else.
 func (c *cutLog) check(t *testing.T, what string, segment []byte, valid int) {
 	t.Helper()
 	e, report, err := c.open(t, segment)

@@ -101,10 +101,10 @@ type Engine struct {
 	snapshot *snapshot.Store
 
 	// system is that of all engines of the process; handles and identity name our actors in it.
-	system   *actor.ActorSystem
-	handles  *xsync.MapOf[id.ID, *handle]
-	families families
-	inbox    *index.Inbox
+	system  *actor.ActorSystem
+	handles *xsync.MapOf[id.ID, *handle]
+	owners  ownerIndex
+	inbox   *index.Inbox
 	// projections are asked by fresh alone.
 	projections projections
 	trees       *trees
@@ -139,12 +139,12 @@ var _ api.Engine = (*Engine)(nil)
 func Open(config Config) (*Engine, *Recovery, error) {
 	config.complete()
 	e := &Engine{
-		config:   config,
-		log:      config.Log,
-		handles:  xsync.NewMapOf[id.ID, *handle](),
-		families: newFamilies(),
-		inbox:    index.NewInbox(),
-		stop:     make(chan struct{}),
+		config:  config,
+		log:     config.Log,
+		handles: xsync.NewMapOf[id.ID, *handle](),
+		owners:  newOwnerIndex(),
+		inbox:   index.NewInbox(),
+		stop:    make(chan struct{}),
 	}
 	e.projections.of = index.NewProjections()
 	e.trees = newTrees(func(hash work.Hash) ([]byte, error) {
@@ -285,7 +285,7 @@ func errShuttingDown() error {
 	return fault.New(fault.ShuttingDown, "The server is stopping.").With("retry_after_seconds", 1)
 }
 
-// fail is told once that the log has failed: from then on nothing can be made durable.
+// fail takes note, once, that the log has failed: from then on nothing can be made durable.
 func (e *Engine) fail(err error) {
 	if e.failure.CompareAndSwap(nil, &err) {
 		e.log.Error("the log failed, the server stops", "error", err)

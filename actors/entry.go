@@ -20,7 +20,7 @@ const (
 	targetIdentity target = 2
 )
 
-// entry is all that one request did, as it stands in the log:
+// entry is all that one request did, as the log has it:
 //
 //	version  1 byte
 //	target   1 byte: 1 project, 2 identity

@@ -12,14 +12,14 @@ import (
 )
 
 // eventIDs makes the public IDs of activities. An ID leads back to the time and the position that
-// it was made of, and tells nobody how much has happened in between: behind the time stand 80 bits
-// that are a permutation of
+// it was made of, and does not reveal how much has happened in between: the time is followed by 80
+// bits that are a permutation of
 //
 //	position of the entry 48 bits | number in the entry 16 bits | zero 16 bits
 //
 // under a key that comes from the server's secret. The permutation is a Feistel network of four
 // rounds, with AES as the round function and the time as a tweak: another time is another
-// permutation. The zeros tell an ID that was made here from one that was not.
+// permutation. By the zeros an ID that was made here is recognised.
 type eventIDs struct {
 	block cipher.Block
 }

@@ -30,9 +30,9 @@ func TestEventIDsLeadBack(t *testing.T) {
 	})
 }
 
-// TestEventIDsTellNoNumbers looks for what neighbours have in common: of 80 bits that have nothing
-// to do with each other, 40 differ.
-func TestEventIDsTellNoNumbers(t *testing.T) {
+// TestEventIDsRevealNoNumbers counts the bits in which the IDs of neighbours differ: of 80
+// unrelated bits, 40 do.
+func TestEventIDsRevealNoNumbers(t *testing.T) {
 	ids := newEventIDs([]byte("secret"))
 	const pairs = 2000
 	differ, refused := 0, 0

@@ -17,26 +17,27 @@ import (
 	"pws/work"
 )
 
-// happening is an entry as the feed takes it: what it means to others.
-type happening struct {
-	position uint64
-	project  id.ID
-	now      int64
-	agent    id.ID
-	told     []telling
+// feedNote is what the feed records of an entry.
+type feedNote struct {
+	position   uint64
+	project    id.ID
+	now        int64
+	agent      id.ID
+	activities []entryActivity
 }
 
-// telling is an activity with the number of its event in the entry and its own in the event.
-type telling struct {
+// entryActivity is an activity with the number of its event in the entry and its own number in the
+// event.
+type entryActivity struct {
 	event, nth int
 	activity   work.Activity
 }
 
-// toldOf is what events mean to others.
-func toldOf(events []work.Event) (all []telling) {
+// activitiesOf are the activities of the events of an entry.
+func activitiesOf(events []work.Event) (all []entryActivity) {
 	for at, event := range events {
 		for nth, activity := range work.Activities(event) {
-			all = append(all, telling{event: at, nth: nth, activity: activity})
+			all = append(all, entryActivity{event: at, nth: nth, activity: activity})
 		}
 	}
 	return all
@@ -44,17 +45,17 @@ func toldOf(events []work.Event) (all []telling) {
 
 // records are the activities with their places. What an event leaves open is filled in: who gave
 // the command, and the project.
-func (h *happening) records(to []feed.Record) []feed.Record {
-	for _, one := range h.told {
+func (n *feedNote) records(to []feed.Record) []feed.Record {
+	for _, one := range n.activities {
 		record := feed.Record{
-			Position: feed.At(h.position, one.event, one.nth),
-			Project:  h.project, At: h.now, Activity: one.activity,
+			Position: feed.At(n.position, one.event, one.nth),
+			Project:  n.project, At: n.now, Activity: one.activity,
 		}
 		if record.Activity.Actor.IsZero() {
-			record.Activity.Actor = h.agent
+			record.Activity.Actor = n.agent
 		}
 		if record.Activity.Subject.ID.IsZero() {
-			record.Activity.Subject.ID = h.project
+			record.Activity.Subject.ID = n.project
 		}
 		to = append(to, record)
 	}
@@ -85,7 +86,7 @@ type follower struct {
 
 	queue struct {
 		sync.Mutex
-		waiting []happening
+		waiting []feedNote
 		// missed says that notes are lacking, up to the one of pushed.
 		missed bool
 		// pushed is the position of the newest entry that a note was left of.
@@ -163,7 +164,8 @@ func (f *follower) start(last uint64) {
 	f.nudge()
 }
 
-// close ends the goroutine, AFTER the last entry was told. What is not durable then is read again.
+// close ends the goroutine, AFTER the last entry was pushed. What is not durable then is read from
+// the log again.
 func (f *follower) close() {
 	close(f.stop)
 	f.stopped.Wait()
@@ -198,11 +200,11 @@ func (f *follower) nudge() {
 }
 
 // push leaves the note of an entry. The log's committer calls it BEFORE the entry is answered.
-func (f *follower) push(one happening) {
+func (f *follower) push(one feedNote) {
 	f.queue.Lock()
 	f.queue.pushed = one.position
 	switch {
-	case len(one.told) == 0 || f.queue.missed:
+	case len(one.activities) == 0 || f.queue.missed:
 	case len(f.queue.waiting) >= feedQueueMax:
 		f.queue.waiting, f.queue.missed = nil, true
 	default:
@@ -210,7 +212,7 @@ func (f *follower) push(one happening) {
 	}
 	due := len(f.queue.waiting) == feedQueueMax/2
 	f.queue.Unlock()
-	if due || len(one.told) > 0 && f.hub.Awaits(one.project) {
+	if due || len(one.activities) > 0 && f.hub.Awaits(one.project) {
 		f.nudge()
 	}
 }
@@ -297,7 +299,7 @@ func (f *follower) take(records []feed.Record, position uint64) error {
 		f.reached.changed = make(chan struct{})
 	}
 	f.reached.Unlock()
-	f.tell(records)
+	f.notify(records)
 	return nil
 }
 
@@ -320,7 +322,7 @@ func (f *follower) readAgain(target uint64) error {
 			if position > target {
 				return errReadEnough
 			}
-			one, err := happened(position, payload)
+			one, err := decodeFeedNote(position, payload)
 			if err != nil {
 				return fmt.Errorf("log entry %d: %w", position, err)
 			}
@@ -338,8 +340,8 @@ func (f *follower) readAgain(target uint64) error {
 
 var errReadEnough = errors.New("read enough")
 
-// happened is what an entry of the log means to others.
-func happened(position uint64, payload []byte) (one happening, err error) {
+// decodeFeedNote reads an entry of the log.
+func decodeFeedNote(position uint64, payload []byte) (one feedNote, err error) {
 	e, err := decodeEntry(payload)
 	if err != nil || e.target != targetProject {
 		return one, err
@@ -350,8 +352,8 @@ func happened(position uint64, payload []byte) (one happening, err error) {
 			return one, err
 		}
 	}
-	return happening{
-		position: position, project: e.id, now: e.now, agent: e.agent, told: toldOf(events),
+	return feedNote{
+		position: position, project: e.id, now: e.now, agent: e.agent, activities: activitiesOf(events),
 	}, nil
 }
 

@@ -22,9 +22,9 @@ type tail struct {
 	query  map[string]string
 	stop   chan struct{}
 	ended  sync.WaitGroup
-	// polls, told and err are there to be read at its end.
-	polls, told int
-	err         error
+	// polls, events and err are read when it has ended.
+	polls, events int
+	err           error
 }
 
 // newTail comes to the end before it waits there.
@@ -65,7 +65,7 @@ func (t *tail) run() {
 			return
 		}
 		t.polls++
-		t.told += len(data.Events)
+		t.events += len(data.Events)
 		t.query["after"] = data.NextCursor
 	}
 }
@@ -125,8 +125,8 @@ func usedProcessor(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkWritersAndFeed has 64 agents write, in rounds that take turns: with a feed that stands
-// still, with one that nobody reads, and with somebody at its end who waits for each event.
+// BenchmarkWritersAndFeed has 64 agents write, in rounds that take turns: with a feed that is
+// stopped, with one that nobody reads, and with somebody at its end who waits for each event.
 func BenchmarkWritersAndFeed(b *testing.B) {
 	config := quiet(b.TempDir())
 	e := start(b, config)
@@ -137,7 +137,7 @@ func BenchmarkWritersAndFeed(b *testing.B) {
 	}
 	benchRound(b, e, projects, owner, "warm")
 	rates := map[string][]rate{}
-	rounds, told, polls := 0, 0, 0
+	rounds, events, polls := 0, 0, 0
 	for b.Loop() {
 		rounds++
 		e.feed.filling.Lock()
@@ -157,7 +157,7 @@ func BenchmarkWritersAndFeed(b *testing.B) {
 		if reader.end(); reader.err != nil {
 			b.Fatal(reader.err)
 		}
-		told, polls = told+reader.told, polls+reader.polls
+		events, polls = events+reader.events, polls+reader.polls
 	}
 	for name, all := range rates {
 		slices.SortFunc(all, func(x, y rate) int { return int(x.writes - y.writes) })
@@ -165,7 +165,7 @@ func BenchmarkWritersAndFeed(b *testing.B) {
 		slices.SortFunc(all, func(x, y rate) int { return int(1000 * (x.cost - y.cost)) })
 		b.ReportMetric(all[len(all)/2].cost, name+"-cpu-µs/write")
 	}
-	b.ReportMetric(float64(told)/float64(rounds), "told/round")
+	b.ReportMetric(float64(events)/float64(rounds), "events/round")
 	b.ReportMetric(float64(polls)/float64(rounds), "polls/round")
 	b.ReportMetric(benchWriters*benchWrites, "writes/round")
 }

@@ -17,11 +17,11 @@ import (
 	"pws/work"
 )
 
-// happenings are the records of a whole log, which was never cut, in order.
-func happenings(t *testing.T, dir string) (all []feed.Record) {
+// recordsOfLog are the feed records of a log that was never cut, in order.
+func recordsOfLog(t *testing.T, dir string) (all []feed.Record) {
 	t.Helper()
 	err := wal.Read(filepath.Join(dir, logName), 1, func(position uint64, payload []byte) error {
-		one, err := happened(position, payload)
+		one, err := decodeFeedNote(position, payload)
 		all = one.records(all)
 		return err
 	})
@@ -55,7 +55,7 @@ func (p *poller) poll(t *testing.T, e *Engine) {
 // check compares all that was seen with the log.
 func (p *poller) check(t *testing.T, when, dir string) {
 	t.Helper()
-	if want := happenings(t, dir); !reflect.DeepEqual(p.seen, want) {
+	if want := recordsOfLog(t, dir); !reflect.DeepEqual(p.seen, want) {
 		t.Fatalf("%s: %d records were seen, %d happened", when, len(p.seen), len(want))
 	}
 }
@@ -134,7 +134,7 @@ func checkBackward(t *testing.T, e *Engine, all []feed.Record, project id.ID) {
 	}
 }
 
-// TestFeedOverflow has writers leave more notes than may wait while the feed stands still.
+// TestFeedOverflow has writers leave more notes than may wait while the feed is stopped.
 func TestFeedOverflow(t *testing.T) {
 	dir := t.TempDir()
 	e := start(t, quiet(dir))
@@ -143,7 +143,7 @@ func TestFeedOverflow(t *testing.T) {
 	e.feed.filling.Lock()
 	for range feedQueueMax {
 		e.feed.queue.Lock()
-		e.feed.queue.waiting = append(e.feed.queue.waiting, happening{})
+		e.feed.queue.waiting = append(e.feed.queue.waiting, feedNote{})
 		e.feed.queue.Unlock()
 	}
 	mustPut(t, e, project, owner, "a", "a")

@@ -47,8 +47,8 @@ func stop(t testing.TB, e *Engine) {
 	}
 }
 
-// saveAll saves all that was answered. A save covers what the log says is durable, and it tells
-// that to the writers first.
+// saveAll saves all that was answered. A save covers what the log has counted as durable, which it
+// does AFTER it has notified the writers.
 func saveAll(t testing.TB, e *Engine) {
 	t.Helper()
 	for stats := e.wal.Stats(); stats.Durable < stats.Last; stats = e.wal.Stats() {
@@ -108,11 +108,11 @@ func viewOf(t testing.TB, e *Engine, project id.ID) *work.Project {
 	return p
 }
 
-// contentOf is what a file of a view holds, and false where none stands. A content that is named
-// and missing is an error.
+// contentOf is what a file of a view holds, and false where there is no such file. A content that
+// is named and missing is an error.
 func contentOf(e *Engine, p *work.Project, path string) (string, bool, error) {
-	file, stands := p.File(path)
-	if !stands {
+	file, exists := p.File(path)
+	if !exists {
 		return "", false, nil
 	}
 	content, err := e.Blob(file.Blob)

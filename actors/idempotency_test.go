@@ -9,7 +9,7 @@ import (
 )
 
 // TestKeysAreFreeAfterAWeek uses a key, uses it again when its result has run out, and expects the
-// newer result to be told then, also after a restart.
+// newer result to be returned then, also after a restart.
 func TestKeysAreFreeAfterAWeek(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	do := func(request, content string) (api.Done, error) {

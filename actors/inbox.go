@@ -16,8 +16,10 @@ func (e *Engine) Inbox(agent id.ID) (items []index.InboxItem, head uint64) {
 	return e.inbox.Items(agent)
 }
 
-// toldBy is whom the event of a number in its entry concerns.
-func toldBy(event work.Event, number int, project, by id.ID, now int64) (all []index.Told) {
+// deliveriesOf are the inbox items of an event, whose number in its entry is given.
+func deliveriesOf(
+	event work.Event, number int, project, by id.ID, now int64,
+) (all []index.Delivery) {
 	for _, notice := range work.Notices(event, by) {
 		item := index.InboxItem{
 			Place: identity.Place{Nth: feed.At(0, number, 0).Nth}, At: now, Kind: notice.Kind,
@@ -27,26 +29,28 @@ func toldBy(event work.Event, number int, project, by id.ID, now int64) (all []i
 			item.Subject.ID = project
 		}
 		if notice.Kind == work.NoticeClaimExpired {
-			// Whoever came by notes it; it is the holder's claim that ran out.
+			// The event has the agent whose command noted the expiry; the item names the holder.
 			item.Actor = notice.Agent
 		}
-		all = append(all, index.Told{Agent: notice.Agent, InboxItem: item})
+		all = append(all, index.Delivery{Agent: notice.Agent, InboxItem: item})
 	}
 	return all
 }
 
-// toldByAll is whom the events of an entry concern.
-func toldByAll(events []work.Event, project, by id.ID, now int64) (all []index.Told) {
+// deliveriesOfEntry are the inbox items of all events of an entry.
+func deliveriesOfEntry(
+	events []work.Event, project, by id.ID, now int64,
+) (all []index.Delivery) {
 	for number, event := range events {
-		all = append(all, toldBy(event, number, project, by, now)...)
+		all = append(all, deliveriesOf(event, number, project, by, now)...)
 	}
 	return all
 }
 
-// followAgents tells the inbox what an entry of identity says: what agents did with their items,
-// and changes of their keys. Events that say nothing of it may be nil.
+// followAgents passes an entry of identity to the inbox: the marks that agents set on their items,
+// and changes of their keys. Other events may be nil.
 func (e *Engine) followAgents(position uint64, now int64, events []identity.Event) {
-	var told []index.Told
+	var deliveries []index.Delivery
 	registered := false
 	for number, event := range events {
 		switch event := event.(type) {
@@ -57,27 +61,27 @@ func (e *Engine) followAgents(position uint64, now int64, events []identity.Even
 		case *identity.KeyAdded:
 			// The key that an agent begins with is no change.
 			if !registered {
-				told = append(told,
-					toldOfKey(work.NoticeKeyAdded, event.Agent, event.Key, number, now))
+				deliveries = append(deliveries,
+					keyDelivery(work.NoticeKeyAdded, event.Agent, event.Key, number, now))
 			}
 		case *identity.KeyRevoked:
-			told = append(told,
-				toldOfKey(work.NoticeKeyRevoked, event.Agent, event.Key, number, now))
+			deliveries = append(deliveries,
+				keyDelivery(work.NoticeKeyRevoked, event.Agent, event.Key, number, now))
 		}
 	}
-	e.inbox.Tell(position, told)
+	e.inbox.Deliver(position, deliveries)
 }
 
-// toldOfKey tells an agent of its key, also where it did it itself: it may have been somebody else
-// with a credential of the agent's.
-func toldOfKey(kind work.NoticeKind, agent, key id.ID, number int, now int64) index.Told {
-	return index.Told{Agent: agent, InboxItem: index.InboxItem{
+// keyDelivery is the item of a change of an agent's key. The agent receives it also where it made
+// the change itself, for it may have been somebody else with a credential of the agent's.
+func keyDelivery(kind work.NoticeKind, agent, key id.ID, number int, now int64) index.Delivery {
+	return index.Delivery{Agent: agent, InboxItem: index.InboxItem{
 		Place: identity.Place{Nth: feed.At(0, number, 0).Nth}, At: now, Kind: kind,
 		Actor: agent, Subject: work.Subject{Type: work.SubjectKey, ID: key},
 	}}
 }
 
-// keepAgents takes in an entry of identity behind the snapshot.
+// keepAgents passes an entry of identity behind the snapshot to the inbox.
 func (e *Engine) keepAgents(in *replayed) error {
 	events := make([]identity.Event, len(in.entry.events))
 	for number, stored := range in.entry.events {
@@ -95,13 +99,13 @@ func (e *Engine) keepAgents(in *replayed) error {
 	return nil
 }
 
-// keepInbox takes in what an entry behind the snapshot tells agents, or what they did with it. What
-// was saved of an agent may have the entry already, whatever was saved of the project has.
+// keepInbox passes an entry behind the snapshot to the inbox. The saved inbox of an agent may have
+// the entry already, whether the saved project has it or not.
 func (e *Engine) keepInbox(in *replayed) error {
 	if in.entry.target == targetIdentity {
 		return e.keepAgents(in)
 	}
-	var told []index.Told
+	var deliveries []index.Delivery
 	for number, stored := range in.entry.events {
 		if !work.GivesNotices(work.Kind(stored.kind)) {
 			continue
@@ -110,14 +114,14 @@ func (e *Engine) keepInbox(in *replayed) error {
 		if err != nil {
 			return err
 		}
-		told = append(told,
-			toldBy(event, number, in.entry.id, in.entry.agent, in.entry.now)...)
+		deliveries = append(deliveries,
+			deliveriesOf(event, number, in.entry.id, in.entry.agent, in.entry.now)...)
 	}
-	e.inbox.Tell(in.position, told)
+	e.inbox.Deliver(in.position, deliveries)
 	return nil
 }
 
-// saveInboxes writes what agents are told of whose inboxes have changed.
+// saveInboxes writes the inboxes that have changed.
 func (e *Engine) saveInboxes(writer *snapshot.Writer, changed map[id.ID]struct{}) error {
 	for agent := range changed {
 		saved, head := e.inbox.Saved(agent)
@@ -128,7 +132,7 @@ func (e *Engine) saveInboxes(writer *snapshot.Writer, changed map[id.ID]struct{}
 	return nil
 }
 
-// restoreInboxes reads what snapshots have saved, BEFORE the log behind is read.
+// restoreInboxes reads the saved inboxes, BEFORE the log behind the snapshot is read.
 func (e *Engine) restoreInboxes() error {
 	for key := range e.sectionKeys(inboxPrefix) {
 		data, position, _, err := e.snapshot.Read(key)

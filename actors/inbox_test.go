@@ -58,7 +58,7 @@ func mustMark(t testing.TB, e *Engine, command *identity.MarkInbox) (changed int
 	return done.Result.(*identity.InboxMarking).Changed
 }
 
-// inboxOf is what an agent is told of, in words: the kinds, with a star where an item is archived.
+// inboxOf prints an agent's inbox: the kinds of its items, with a star where an item is archived.
 func inboxOf(e *Engine, agent id.ID) string {
 	var all []string
 	items, _ := e.Inbox(agent)
@@ -72,12 +72,12 @@ func inboxOf(e *Engine, agent id.ID) string {
 	return strings.Join(all, " ")
 }
 
-// checkTold expects of two agents what they are told of.
-func checkTold(t *testing.T, what string, e *Engine, want map[id.ID]string) {
+// checkInboxes compares the inboxes of two agents.
+func checkInboxes(t *testing.T, what string, e *Engine, want map[id.ID]string) {
 	t.Helper()
 	for agent, want := range want {
 		if got := inboxOf(e, agent); got != want {
-			t.Errorf("%s: an agent is told %s, want %s", what, got, want)
+			t.Errorf("%s: the inbox has %s, want %s", what, got, want)
 		}
 	}
 }
@@ -95,8 +95,8 @@ func submitted(t *testing.T, e *Engine, project, author id.ID) (contribution, re
 	return c.ID, c.Current()
 }
 
-// TestInboxesLast follows what agents are told, and what they did with it, over restarts: with
-// nothing saved, with all saved, and with some in the log behind.
+// TestInboxesLast follows inbox items and their marks over restarts: with nothing saved, with all
+// saved, and with some in the log behind.
 func TestInboxesLast(t *testing.T) {
 	config := quiet(t.TempDir())
 	e := start(t, config)
@@ -106,14 +106,14 @@ func TestInboxesLast(t *testing.T) {
 	want := map[id.ID]string{}
 	again := func(what string) {
 		t.Helper()
-		checkTold(t, what, e, want)
+		checkInboxes(t, what, e, want)
 		before := fullState(t, e)
 		stop(t, e)
 		if _, err := Verify(config.Dir); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		e = start(t, config)
-		checkTold(t, what+", after a start", e, want)
+		checkInboxes(t, what+", after a start", e, want)
 		sameState(t, what, before, fullState(t, e))
 	}
 	discussion := mustDo(t, e, project, ann, &work.CreateDiscussion{
@@ -140,7 +140,7 @@ func TestInboxesLast(t *testing.T) {
 	mustDo(t, e, project, bob, &work.ClaimTask{Task: task})
 	e.Advance(work.LeaseSeconds * 1000)
 	want[bob] += " CLAIM_EXPIRED"
-	checkTold(t, "a claim ran out", e, want)
+	checkInboxes(t, "a claim ran out", e, want)
 	mustMark(t, e, &identity.MarkInbox{
 		Caller: callerOf(t, e, bob), Status: identity.ItemArchived,
 		Items: []identity.Place{items[1].Place}, Through: identity.Place{Entry: head + 1},
@@ -349,8 +349,8 @@ func TestInboxesThatAreNone(t *testing.T) {
 
 const inboxCrashDirEnv = "PWS_INBOX_CRASH_DIR"
 
-// TestInboxCrashChild is no test: one agent mentions the other, which marks what it is told, until
-// the process is killed.
+// TestInboxCrashChild is the child process of TestInboxCrash: one agent mentions the other, which
+// marks its items, until the process is killed.
 func TestInboxCrashChild(t *testing.T) {
 	dir := os.Getenv(inboxCrashDirEnv)
 	if dir == "" {
@@ -418,8 +418,8 @@ func inboxStep(e *Engine, step int) error {
 	return err
 }
 
-// TestInboxCrash kills a process in which an agent is told of things and marks them, again and
-// again. What was acknowledged is there: each mention once, and each mark.
+// TestInboxCrash kills a process in which an agent receives items and marks them, again and again.
+// What was acknowledged is there: each mention once, and each mark.
 func TestInboxCrash(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	e := start(t, quiet(dir))
@@ -446,9 +446,9 @@ func TestInboxCrash(t *testing.T) {
 		}
 		e := start(t, quiet(dir))
 		items, _ := e.Inbox(bob)
-		told := step/3*2 + min(step%3, 2)
-		if got := len(items); got != min(told, index.InboxItemsMax) &&
-			got != min(told+1, index.InboxItemsMax) {
+		mentions := step/3*2 + min(step%3, 2)
+		if got := len(items); got != min(mentions, index.InboxItemsMax) &&
+			got != min(mentions+1, index.InboxItemsMax) {
 			t.Fatalf("%d items after %d steps", got, step)
 		}
 		bodies := map[string]bool{}

@@ -7,16 +7,16 @@ import (
 	"pws/work"
 )
 
-// toldCheck is an item of a saved or replayed inbox, without its place.
-type toldCheck struct {
+// itemCheck is an item of a saved or replayed inbox as verify compares it, without its place.
+type itemCheck struct {
 	agent, actor, part id.ID
 	kind               work.NoticeKind
 	subject            work.Subject
 	at                 int64
 }
 
-func toldCheckOf(one *index.Told) toldCheck {
-	return toldCheck{one.Agent, one.Actor, one.Part, one.Kind, one.Subject, one.At}
+func itemCheckOf(one *index.Delivery) itemCheck {
+	return itemCheck{one.Agent, one.Actor, one.Part, one.Kind, one.Subject, one.At}
 }
 
 // dayCheck is one count of one agent's inbox.
@@ -25,26 +25,26 @@ type dayCheck struct {
 	count index.InboxCount
 }
 
-func dayCheckOf(one *toldCheck) dayCheck {
+func dayCheckOf(one *itemCheck) dayCheck {
 	item := index.InboxItem{Actor: one.actor, Kind: one.kind, At: one.at}
 	return dayCheck{one.agent, index.CountOf(&item)}
 }
 
-// collectInbox sorts the items of all agents by project, for projects are checked one by one.
+// collectInbox groups the items of all agents by project, for projects are checked one by one.
 func (r *rebuilder) collectInbox() {
-	r.told, r.full = map[id.ID][]toldCheck{}, map[id.ID]bool{}
+	r.items, r.full = map[id.ID][]itemCheck{}, map[id.ID]bool{}
 	r.ofDay = map[dayCheck]int{}
 	for _, agent := range r.engine.inbox.Agents() {
 		saved, _ := r.engine.inbox.Saved(agent)
 		talk := 0
-		keys := map[toldCheck]bool{}
+		keys := map[itemCheck]bool{}
 		for _, item := range saved.Items {
-			one := toldCheckOf(&index.Told{Agent: agent, InboxItem: item})
+			one := itemCheckOf(&index.Delivery{Agent: agent, InboxItem: item})
 			if item.Kind.Room() == work.RoomKeys {
 				r.checkKeyItem(&one, item.Project, keys)
 				continue
 			}
-			r.told[item.Project] = append(r.told[item.Project], one)
+			r.items[item.Project] = append(r.items[item.Project], one)
 			r.ofDay[dayCheckOf(&one)]++
 			if item.Kind.Room() == work.RoomTalk {
 				talk++
@@ -55,9 +55,9 @@ func (r *rebuilder) collectInbox() {
 	}
 }
 
-// checkKeyItem finds an item of a key that was never so, or stands there twice. A key without an
-// item is no damage: older versions gave none.
-func (r *rebuilder) checkKeyItem(one *toldCheck, project id.ID, known map[toldCheck]bool) {
+// checkKeyItem finds an item of a key that the agent's record contradicts, or that is there twice.
+// A key without an item is no damage: older versions made none.
+func (r *rebuilder) checkKeyItem(one *itemCheck, project id.ID, known map[itemCheck]bool) {
 	if !r.agents {
 		return
 	}
@@ -67,42 +67,42 @@ func (r *rebuilder) checkKeyItem(one *toldCheck, project id.ID, known map[toldCh
 	}
 	known[*one] = true
 	if !fits {
-		r.damage.addf("agent %s is told %s of %s, and that is not so", one.agent.Format(id.Agent),
+		r.damage.addf("the inbox of agent %s has %s of %s, which is not so", one.agent.Format(id.Agent),
 			one.kind, one.subject.ID.Format(id.Key))
 	}
 }
 
-// fitsKey reports whether the agent's key was added, or revoked, when it is told so. The key that
-// an agent begins with was not added.
-func (t *toldCheck) fitsKey(agent *identity.Agent) bool {
-	key, ok := agent.Key(t.subject.ID)
-	if !ok || t.subject.Type != work.SubjectKey || t.actor != agent.ID || !t.part.IsZero() {
+// fitsKey reports whether the agent's key was added, or revoked, at the time of the item. The key
+// that an agent begins with was not added.
+func (i *itemCheck) fitsKey(agent *identity.Agent) bool {
+	key, ok := agent.Key(i.subject.ID)
+	if !ok || i.subject.Type != work.SubjectKey || i.actor != agent.ID || !i.part.IsZero() {
 		return false
 	}
-	if t.kind == work.NoticeKeyRevoked {
-		return !key.Active() && key.RevokedAt == t.at
+	if i.kind == work.NoticeKeyRevoked {
+		return !key.Active() && key.RevokedAt == i.at
 	}
-	return key.CreatedAt == t.at && key.ID != agent.Keys()[0].ID
+	return key.CreatedAt == i.at && key.ID != agent.Keys()[0].ID
 }
 
 // mayLack reports whether an inbox need not hold an item of a discussion: newer ones pushed it out,
 // or the day had as many of its kind and author as become items.
-func (r *rebuilder) mayLack(one *toldCheck) bool {
+func (r *rebuilder) mayLack(one *itemCheck) bool {
 	return r.full[one.agent] || r.ofDay[dayCheckOf(one)] >= one.kind.PerDay()
 }
 
-// checkInbox compares what agents are told of a project with what the project says. What is said in
-// discussions is there in full, so that both have to be the same; of what else agents are told the
-// project has no whole record, and it has to fit what there is.
+// checkInbox compares the inbox items of a project with the project. A project keeps its
+// discussions in full, so their items have to be exactly those that follow from them. Of other
+// items the project has no complete record: they must not contradict it.
 func (r *rebuilder) checkInbox(name string, p *work.Project, missing map[id.ID]bool) {
-	if r.told == nil {
+	if r.items == nil {
 		return
 	}
-	told := r.told[p.ID]
-	delete(r.told, p.ID)
+	items := r.items[p.ID]
+	delete(r.items, p.ID)
 	talk := talkOf(p)
-	for _, one := range told {
-		r.checkAgent(name, "told in an inbox", one.agent, missing)
+	for _, one := range items {
+		r.checkAgent(name, "owner of an inbox", one.agent, missing)
 		r.checkAgent(name, "actor in an inbox", one.actor, missing)
 		fits := one.fits(p)
 		if one.kind == work.NoticeMention || one.kind == work.NoticeReply {
@@ -110,7 +110,7 @@ func (r *rebuilder) checkInbox(name string, p *work.Project, missing map[id.ID]b
 			delete(talk, one)
 		}
 		if !fits {
-			r.damage.addf("%s: agent %s is told %s of %s, and that is not so", name,
+			r.damage.addf("%s: the inbox of agent %s has %s of %s, which is not so", name,
 				one.agent.Format(id.Agent), one.kind,
 				one.subject.ID.Format(one.subject.Type.Prefix()))
 		}
@@ -124,24 +124,24 @@ func (r *rebuilder) checkInbox(name string, p *work.Project, missing map[id.ID]b
 	}
 }
 
-// checkStrays finds items of projects that are not there.
-func (r *rebuilder) checkStrays() {
-	for project, told := range r.told {
+// checkOrphans finds items of projects that do not exist.
+func (r *rebuilder) checkOrphans() {
+	for project, items := range r.items {
 		if _, saved := r.engine.snapshot.SectionPosition(headKey(project)); saved {
 			// It cannot be read, which is known already.
 			continue
 		}
-		r.damage.addf("project %s: inboxes tell of it %d times, and there is no section of it",
-			project.Format(id.Project), len(told))
+		r.damage.addf("project %s: inboxes have %d items of it, and it has no section",
+			project.Format(id.Project), len(items))
 	}
 }
 
-// talkOf is what agents are told of the discussions of a project.
-func talkOf(p *work.Project) map[toldCheck]struct{} {
-	all := map[toldCheck]struct{}{}
+// talkOf are the inbox items that follow from the discussions of a project.
+func talkOf(p *work.Project) map[itemCheck]struct{} {
+	all := map[itemCheck]struct{}{}
 	add := func(event work.Event, by id.ID, now int64) {
-		for _, one := range toldBy(event, 0, p.ID, by, now) {
-			all[toldCheckOf(&one)] = struct{}{}
+		for _, one := range deliveriesOf(event, 0, p.ID, by, now) {
+			all[itemCheckOf(&one)] = struct{}{}
 		}
 	}
 	p.Discussions(id.ID{}, func(d *work.Discussion) bool {
@@ -161,25 +161,25 @@ func talkOf(p *work.Project) map[toldCheck]struct{} {
 	return all
 }
 
-// fits reports whether a project has what an agent is told of.
-func (t *toldCheck) fits(p *work.Project) bool {
-	if t.kind == work.NoticeClaimExpired {
-		_, ok := p.Task(t.subject.ID, asStored)
-		return ok && t.agent == t.actor
+// fits reports whether a project does not contradict an item.
+func (i *itemCheck) fits(p *work.Project) bool {
+	if i.kind == work.NoticeClaimExpired {
+		_, ok := p.Task(i.subject.ID, asStored)
+		return ok && i.agent == i.actor
 	}
-	if t.kind == work.NoticeMemberAdded {
+	if i.kind == work.NoticeMemberAdded {
 		// The agent may have left since.
-		return t.subject == work.Subject{Type: work.SubjectProject, ID: p.ID}
+		return i.subject == work.Subject{Type: work.SubjectProject, ID: p.ID}
 	}
-	c, ok := p.Contribution(t.subject.ID)
+	c, ok := p.Contribution(i.subject.ID)
 	if !ok {
 		return false
 	}
-	if t.kind == work.NoticeReviewRequested {
-		revision, ok := p.RevisionOf(c, t.part)
-		return ok && revision.CreatedAt == t.at && c.Author == t.actor
+	if i.kind == work.NoticeReviewRequested {
+		revision, ok := p.RevisionOf(c, i.part)
+		return ok && revision.CreatedAt == i.at && c.Author == i.actor
 	}
-	review, ok := c.Review(t.part)
-	return c.Author == t.agent &&
-		(t.part.IsZero() || ok && review.Author == t.actor && review.CreatedAt == t.at)
+	review, ok := c.Review(i.part)
+	return c.Author == i.agent &&
+		(i.part.IsZero() || ok && review.Author == i.actor && review.CreatedAt == i.at)
 }

@@ -52,8 +52,8 @@ func revokeKey(t testing.TB, e *Engine, agent, key id.ID) {
 	}
 }
 
-// keysOf are the items of keys that an agent is told of: + for one that was added, - for one that
-// was revoked, and its letter in names.
+// keysOf prints the items of an agent's inbox that are about keys: + for one that was added, - for
+// one that was revoked, and its letter in names.
 func keysOf(e *Engine, agent id.ID, names map[id.ID]string) (all string) {
 	items, _ := e.Inbox(agent)
 	for _, item := range items {
@@ -85,10 +85,10 @@ func TestChangesOfKeysLast(t *testing.T) {
 		e = start(t, config)
 		sameState(t, what, before, fullState(t, e))
 		if got := keysOf(e, ann, names); got != want {
-			t.Errorf("%s: told %s, want %s", what, got, want)
+			t.Errorf("%s: the inbox has %s, want %s", what, got, want)
 		}
 		if items, _ := e.Inbox(bob); len(items) > 0 {
-			t.Errorf("%s: another agent is told %v", what, items)
+			t.Errorf("%s: another agent's inbox has %v", what, items)
 		}
 	}
 	again("only registered")
@@ -101,7 +101,7 @@ func TestChangesOfKeysLast(t *testing.T) {
 	revokeKey(t, e, ann, first)
 	names[second], want = "2", "+1+2-1"
 	again("saved, and some in the log behind")
-	// What changes nothing tells nothing.
+	// What changes nothing delivers nothing.
 	revokeKey(t, e, ann, first)
 	items, _ := e.Inbox(ann)
 	mustMark(t, e, &identity.MarkInbox{
@@ -132,7 +132,7 @@ func TestVerifyNamesItemsOfKeysThatAreOthers(t *testing.T) {
 		faults int
 	}{
 		"nothing": {func(*index.SavedInbox) {}, 0},
-		// An older version told of no keys.
+		// An older version made no items of keys.
 		"no item":     {func(saved *index.SavedInbox) { saved.Items = nil }, 0},
 		"no such key": {func(saved *index.SavedInbox) { saved.Items[0].Subject.ID = id.ID{1} }, 1},
 		"another's key": {func(saved *index.SavedInbox) {

@@ -41,7 +41,7 @@ func TestInboxSectionsKeepEveryField(t *testing.T) {
 		if err != nil {
 			t.Fatal(file, err)
 		}
-		live.Tell(uint64(at+1), toldBy(event, at, id.ID{1}, id.ID{2}, 1_763_600_000_000))
+		live.Deliver(uint64(at+1), deliveriesOf(event, at, id.ID{1}, id.ID{2}, 1_763_600_000_000))
 	}
 	agents := live.Agents()
 	if len(agents) == 0 {

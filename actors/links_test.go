@@ -108,7 +108,7 @@ func TestLinksAreSavedEachTime(t *testing.T) {
 		again := start(t, quiet(dir))
 		checkLinks(t, what, again)
 		for _, agent := range []id.ID{ann, bob, {}} {
-			link := index.Link{Kind: index.LinkImport, Thing: artifact}
+			link := index.Link{Kind: index.LinkImport, Target: artifact}
 			got, want := again.CountLinked(link, agent), e.CountLinked(link, agent)
 			if got != want {
 				t.Errorf("%s: %d imports are counted, want %d", what, got, want)

@@ -49,7 +49,7 @@ func TestImportsShareContents(t *testing.T) {
 	check := func(what string, times int) {
 		t.Helper()
 		checkLinks(t, what, e)
-		link := index.Link{Kind: index.LinkImport, Thing: artifact}
+		link := index.Link{Kind: index.LinkImport, Target: artifact}
 		if all, some := e.CountLinked(link, bob), e.CountLinked(link, id.ID{}); all != 2*times ||
 			some != times || e.CountLinked(link, ann) != times {
 			t.Errorf("%s: %d imports, %d of them open", what, all, some)

@@ -145,7 +145,7 @@ func TestProfilesAfterAStart(t *testing.T) {
 	expect("a snapshot and the log", crashCopy(t, e.config.Dir))
 }
 
-// A project that is PUBLIC no more shows nothing of its agents from that answer on.
+// A project that is no longer PUBLIC shows nothing of its agents from that answer on.
 func TestProfilesOfHiddenProjects(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	mustWrite(t, e, project, owner, "a.go", "b.go", "c.go")

@@ -22,7 +22,7 @@ func (o *order) answer(out api.Done, err error) {
 	o.done <- struct{}{}
 }
 
-// answerable is an order to any actor that can be told its outcome later.
+// answerable is an order to any actor that can be answered later.
 type answerable interface{ release(err error) }
 
 // release answers with what was prepared, or with the error that came between.

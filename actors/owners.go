@@ -9,31 +9,32 @@ import (
 	"pws/work"
 )
 
-// families finds projects by the family of their IDs, in some 12 bytes each.
-type families struct{ order *btree.BTreeG[*handle] }
+// ownerIndex finds the projects that may own a record, by the project bits of its ID. It takes some
+// 12 bytes a project.
+type ownerIndex struct{ order *btree.BTreeG[*handle] }
 
-func newFamilies() families { return families{order: btree.NewBTreeG(byFamily)} }
+func newOwnerIndex() ownerIndex { return ownerIndex{order: btree.NewBTreeG(byProjectBits)} }
 
-func byFamily(a, b *handle) bool {
-	if one, other := a.id.Family(), b.id.Family(); one != other {
+func byProjectBits(a, b *handle) bool {
+	if one, other := a.id.ProjectBits(), b.id.ProjectBits(); one != other {
 		return one < other
 	}
 	return a.id.Compare(b.id) < 0
 }
 
-func (f families) add(h *handle) { f.order.Set(h) }
+func (o ownerIndex) add(h *handle) { o.order.Set(h) }
 
-// candidatesMax bounds the projects in which one thing is looked for. Nobody can choose the family
-// of a project, and of ten million projects hardly four are of one.
+// candidatesMax bounds the projects in which one record is looked for. Nobody can choose the
+// project bits of a project, and of ten million projects hardly four share them.
 const candidatesMax = 8
 
-// of are the projects that may have a thing.
-func (f families) of(thing id.ID) (candidates []*handle) {
+// of are the projects that may own a record.
+func (o ownerIndex) of(record id.ID) (candidates []*handle) {
 	var entropy [10]byte
-	family := thing.Family()
-	binary.BigEndian.PutUint32(entropy[:], family)
-	f.order.Ascend(&handle{id: id.New(0, entropy)}, func(h *handle) bool {
-		if h.id.Family() != family || len(candidates) == candidatesMax {
+	bits := record.ProjectBits()
+	binary.BigEndian.PutUint32(entropy[:], bits)
+	o.order.Ascend(&handle{id: id.New(0, entropy)}, func(h *handle) bool {
+		if h.id.ProjectBits() != bits || len(candidates) == candidatesMax {
 			return false
 		}
 		candidates = append(candidates, h)
@@ -42,15 +43,15 @@ func (f families) of(thing id.ID) (candidates []*handle) {
 	return candidates
 }
 
-// Owner implements api.Engine. Candidates that rest are loaded. One that cannot be is an error only
-// where no other has the thing.
-func (e *Engine) Owner(kind id.Prefix, thing id.ID) (owner *work.Project, fault error) {
-	for _, h := range e.families.of(thing) {
+// Owner implements api.Engine. It loads candidates that are not in memory. One that cannot be
+// loaded is an error only where no other owns the record.
+func (e *Engine) Owner(kind id.Prefix, record id.ID) (owner *work.Project, fault error) {
+	for _, h := range e.owners.of(record) {
 		p, err := e.Project(h.id)
 		switch {
 		case err != nil:
 			fault = err
-		case p != nil && p.Has(kind, thing):
+		case p != nil && p.Has(kind, record):
 			return p, nil
 		}
 	}

@@ -13,24 +13,24 @@ import (
 	"pws/work"
 )
 
-// createOf makes a project of a family, which creators cannot choose otherwise.
-func createOf(t testing.TB, e *Engine, owner id.ID, family byte, v work.Visibility) id.ID {
+// createOf creates a project with project bits that a creator cannot choose otherwise.
+func createOf(t testing.TB, e *Engine, owner id.ID, bits byte, v work.Visibility) id.ID {
 	t.Helper()
-	project := e.stamp(owner).In(id.New(0, [10]byte{family, 1, 2, 255})).ID(0)
+	project := e.stamp(owner).In(id.New(0, [10]byte{bits, 1, 2, 255})).ID(0)
 	mustDo(t, e, project, owner, creationOf(project, v))
 	return project
 }
 
-func wantNobody(t testing.TB, e *Engine, kind id.Prefix, thing id.ID) {
+func wantNobody(t testing.TB, e *Engine, kind id.Prefix, record id.ID) {
 	t.Helper()
-	if p, err := e.Owner(kind, thing); p != nil || err != nil {
-		t.Errorf("%s is found in %v, %v", thing.Format(kind), p, err)
+	if p, err := e.Owner(kind, record); p != nil || err != nil {
+		t.Errorf("%s is found in %v, %v", record.Format(kind), p, err)
 	}
 }
 
-// TestThingsAreFoundByTheirID looks in projects of few families and of many, in those that are in
-// memory, that rest, and that a start has not touched.
-func TestThingsAreFoundByTheirID(t *testing.T) {
+// TestOwnerIsFoundByID looks in projects that share project bits and in others, in those that are
+// in memory, those that were unloaded, and those that a start has not touched.
+func TestOwnerIsFoundByID(t *testing.T) {
 	config := quiet(filepath.Join(t.TempDir(), "data"))
 	e := start(t, config)
 	owner := register(t, e, "owner")
@@ -70,8 +70,8 @@ func TestThingsAreFoundByTheirID(t *testing.T) {
 	wantNobody(t, e, id.Task, e.stamp(owner).ID(0))
 }
 
-// TestLookingLoadsFewProjects makes more projects of a family than anybody looks in.
-func TestLookingLoadsFewProjects(t *testing.T) {
+// TestOwnerLoadsFewProjects makes more projects with the same project bits than Owner looks in.
+func TestOwnerLoadsFewProjects(t *testing.T) {
 	e, other, owner := oneProject(t, nil)
 	var projects []id.ID
 	for range candidatesMax + 2 {
@@ -100,19 +100,20 @@ func TestLookingLoadsFewProjects(t *testing.T) {
 			continue
 		}
 		if wantNobody(t, again, id.Task, e.stamp(owner).ID(0)); viewsLoaded(again) != n+1 {
-			t.Fatal("a family that no project is of has loaded one")
+			t.Fatal("project bits that no project has have loaded one")
 		}
 		wantNobody(t, again, id.Task, head)
 		if viewsLoaded(again) != candidatesMax || again.handles.Size() != len(projects)+1 {
 			t.Fatalf("%d are loaded", viewsLoaded(again))
 		}
 		if h, _ := again.handles.Load(other); h.view.Load() != nil {
-			t.Fatal("a project of another family is loaded")
+			t.Fatal("a project with other project bits is loaded")
 		}
 	}
 }
 
-// TestCandidateThatCannotBeLoaded hides nothing of others, and is told where nothing was found.
+// TestCandidateThatCannotBeLoaded expects that it hides nothing of others, and is an error where
+// nothing was found.
 func TestCandidateThatCannotBeLoaded(t *testing.T) {
 	e, _, owner := oneProject(t, nil)
 	broken := createOf(t, e, owner, 7, work.Public)
@@ -134,8 +135,8 @@ func TestCandidateThatCannotBeLoaded(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldIsFound looks up things at the moment in which their makers learn of them.
-func TestWhatIsToldIsFound(t *testing.T) {
+// TestOwnerOfNewRecords looks up records at the moment in which their makers learn of them.
+func TestOwnerOfNewRecords(t *testing.T) {
 	e, _, owner := oneProject(t, nil)
 	var all sync.WaitGroup
 	for worker := range 8 {
@@ -155,8 +156,8 @@ func TestWhatIsToldIsFound(t *testing.T) {
 	all.Wait()
 }
 
-// TestFamiliesAreSmall bounds what the index takes for a project.
-func TestFamiliesAreSmall(t *testing.T) {
+// TestOwnerIndexIsSmall bounds the memory that the index takes for a project.
+func TestOwnerIndexIsSmall(t *testing.T) {
 	handles := make([]handle, 200_000)
 	for n := range handles {
 		handles[n].id = id.New(int64(n), [10]byte{byte(n * 7919 >> 8), byte(n * 7919), byte(n)})
@@ -167,7 +168,7 @@ func TestFamiliesAreSmall(t *testing.T) {
 		runtime.ReadMemStats(&stats)
 		return stats.HeapAlloc
 	}
-	before, index := heap(), newFamilies()
+	before, index := heap(), newOwnerIndex()
 	for n := range handles {
 		index.add(&handles[n])
 	}
@@ -204,14 +205,14 @@ func TestSectionsThatNobodyReads(t *testing.T) {
 	checkFound(t, "at last", again)
 }
 
-func BenchmarkFamiliesAtStart(b *testing.B) {
+func BenchmarkOwnerIndexAtStart(b *testing.B) {
 	const projects = 100_000
 	handles := make([]handle, projects)
 	for n := range handles {
 		handles[n].id = id.New(int64(n), [10]byte{byte(n * 7919 >> 8), byte(n * 7919), byte(n)})
 	}
 	for b.Loop() {
-		index := newFamilies()
+		index := newOwnerIndex()
 		for n := range handles {
 			index.add(&handles[n])
 		}

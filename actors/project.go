@@ -143,10 +143,11 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	c := &commit{
 		engine: a.engine, handle: a.handle, order: o, done: done, refusal: decision.Refusal,
 		events: decision.Events,
-		happening: happening{
-			project: a.handle.id, now: stamp.Now, agent: stamp.Agent, told: toldOf(decision.Events),
+		feedNote: feedNote{
+			project: a.handle.id, now: stamp.Now, agent: stamp.Agent,
+			activities: activitiesOf(decision.Events),
 		},
-		notices: toldByAll(decision.Events, a.handle.id, stamp.Agent, stamp.Now),
+		notices: deliveriesOfEntry(decision.Events, a.handle.id, stamp.Agent, stamp.Now),
 	}
 	if err := c.fill(&e, decision); err != nil {
 		a.refuse(o, err)
@@ -164,13 +165,13 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	a.noteKeys(before, recording)
 }
 
-// apply reports false where an event panicked; the project is then out of service, loudly, for its
-// rules and its history do not agree.
+// apply reports false where an event panicked; the project is then out of service and the log says
+// so, for its rules and its history do not agree.
 func (a *projectActor) apply(next *work.Project, events []work.Event, at work.Moment) (ok bool) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			a.engine.breakProject(a.handle, fmt.Errorf("event panicked: %v", broken))
-			a.engine.log.Error("event panicked, the project takes no more orders",
+			a.engine.log.Error("event panicked, the project is out of service",
 				"project", a.handle.id, "panic", broken, "stack", string(debug.Stack()))
 			ok = false
 		}
@@ -244,10 +245,10 @@ type commit struct {
 	refusal error
 	events  []work.Event
 	blobs   []entryBlob
-	// happening is the note for the feed.
-	happening happening
+	// feedNote is what the feed records of the entry.
+	feedNote feedNote
 	// notices are for the inboxes of those whom the events concern.
-	notices []index.Told
+	notices []index.Delivery
 	waiters waiters
 }
 
@@ -283,10 +284,10 @@ func (c *commit) Committed(position uint64, err error) {
 		c.engine.blobs.Add(position, blobs.Hash(blob.hash), blob.content)
 	}
 	c.engine.publish(c.handle, c.done.Project, position, c.events)
-	c.engine.inbox.Tell(position, c.notices)
-	c.happening.position = position
-	c.engine.feed.push(c.happening)
-	c.blobs, c.events, c.notices, c.happening = nil, nil, nil, happening{}
+	c.engine.inbox.Deliver(position, c.notices)
+	c.feedNote.position = position
+	c.engine.feed.push(c.feedNote)
+	c.blobs, c.events, c.notices, c.feedNote = nil, nil, nil, feedNote{}
 	c.order.answer(c.done, c.refusal)
 	c.waiters.finish(nil)
 }

@@ -59,7 +59,7 @@ func (e *Engine) recover(report *Recovery) error {
 		return err
 	}
 	e.handles.Range(func(_ id.ID, h *handle) bool {
-		e.families.add(h)
+		e.owners.add(h)
 		return true
 	})
 	report.Projects = e.handles.Size()
@@ -114,7 +114,7 @@ func (e *Engine) replay(report *Recovery) error {
 	newest := int64(0)
 	from := report.Snapshot + 1
 	if last := report.Log.Last; last == report.Snapshot && last >= report.Log.First {
-		// The newest entry is in the snapshot, and tells the newest time all the same.
+		// The newest entry is in the snapshot already, but it has the newest time.
 		from = last
 	}
 	err := e.wal.Replay(from, func(position uint64, payload []byte) error {
@@ -148,7 +148,7 @@ func (e *Engine) replay(report *Recovery) error {
 	return err
 }
 
-// inParallel does n things on all processors, and stops after the first error.
+// inParallel calls do for 0 to n-1 on all processors, and stops after the first error.
 func inParallel(n int, do func(at int) error) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]

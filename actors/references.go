@@ -20,7 +20,7 @@ import (
 	"pws/work"
 )
 
-// contentKey is a stored content in 20 bytes: half of a SHA-256 tells contents apart just as well.
+// contentKey is a stored content in 20 bytes: half of a SHA-256 identifies a content just as well.
 type contentKey struct {
 	prefix [16]byte
 	size   uint32
@@ -64,9 +64,9 @@ type rebuilder struct {
 	agents bool
 
 	checkedTrees checkedTrees
-	// told is what agents are told of, by project; full are those who may have lost some of it, and
-	// ofDay is how many items each count stands for.
-	told  map[id.ID][]toldCheck
+	// items are the inbox items of all agents, by project; full are the agents who may have lost
+	// some of them, and ofDay is how many items there are for each count.
+	items map[id.ID][]itemCheck
 	full  map[id.ID]bool
 	ofDay map[dayCheck]int
 }
@@ -164,7 +164,7 @@ func (r *rebuilder) run() error {
 		r.checkProject(project, 0)
 	}
 	r.checkSources(made)
-	r.checkStrays()
+	r.checkOrphans()
 	if r.agents {
 		r.report.Agents = r.engine.Identity().Counts().Agents
 	}

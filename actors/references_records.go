@@ -66,7 +66,7 @@ func (r *rebuilder) checkArtifacts(name string, p *work.Project, missing map[id.
 		r.checkCredits(name, i.Credits, missing)
 		brought, known := p.Changeset(i.Changeset)
 		if known && i.Origin != nil && brought.SourceID != i.ID {
-			// The bundle tells of it, and its changeset stands for more.
+			// A bundle brought the record of it, and its changeset is that of the bundle.
 			return true
 		}
 		if !known || brought.Source != work.SourceImport || brought.SourceID != i.ID {

@@ -178,14 +178,14 @@ func (e *Engine) breakProject(h *handle, err error) {
 }
 
 // publish makes a durable state the one that readers see. The log's committer calls it, in order.
-// The families know a new project BEFORE anybody can have seen what it has made.
+// The owner index has a new project BEFORE anybody can have seen a record of it.
 func (e *Engine) publish(h *handle, next *work.Project, position uint64, events []work.Event) {
 	view := &published{project: next, position: position}
 	var before *work.Project
 	if last := h.view.Load(); last != nil {
 		before, view.cardAt = last.project, last.cardAt
 	} else {
-		e.families.add(h)
+		e.owners.add(h)
 	}
 	if changed := e.projections.of.Update(before, next, events); changed != 0 {
 		view.cardAt = position

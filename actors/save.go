@@ -38,7 +38,7 @@ import (
 //	"s"                         says what all cards have; see cardsMark
 //	"a" agent                   an agent with its keys, sessions and stored results
 //	"u" report                  a report of abuse
-//	"j" agent                   what it is told of by itself, see inboxVersion
+//	"j" agent                   its inbox, see inboxVersion
 //	"h"                         the challenges; its position is that of the whole identity state
 //	"d", "e", "q", "v", "x"     are not read: earlier versions wrote them; a run takes them out
 const challengesKey = "h"
@@ -130,14 +130,14 @@ func (e *Engine) Save() error {
 	bytes := e.wal.Stats().RawBytes
 	position := e.wal.Durable()
 	err := e.saver.step("position")
-	taken := e.takeDirty()
+	taken := e.drainDirty()
 	if err == nil {
 		err = e.saveAt(position, taken)
 	}
 	e.saver.lastAt = time.Now()
 	e.noteSave(err)
 	if err != nil {
-		e.giveBack(taken)
+		e.requeueDirty(taken)
 		return err
 	}
 	e.saver.lastBytes = bytes
@@ -162,9 +162,9 @@ type changes struct {
 	fault error
 }
 
-// takeDirty takes the lists of what changed. The log's position was read BEFORE, so that all it
+// drainDirty takes the lists of what changed. The log's position was read BEFORE, so that all it
 // covers is in these lists or in the snapshot already.
-func (e *Engine) takeDirty() changes {
+func (e *Engine) drainDirty() changes {
 	complete := e.projections.allKnown()
 	e.dirty.Lock()
 	taken := changes{handles: e.dirty.handles, complete: complete}
@@ -176,7 +176,7 @@ func (e *Engine) takeDirty() changes {
 		h.dirty.Store(false)
 	}
 	taken.note(e.saver.step("marks of projects"))
-	taken.inboxes = e.inbox.TakeDirty()
+	taken.inboxes = e.inbox.DrainDirty()
 	taken.note(e.saver.step("inboxes"))
 	e.takeIdentity(&taken)
 	taken.note(e.saver.step("identity"))
@@ -201,11 +201,11 @@ func (c *changes) note(err error) {
 	}
 }
 
-func (e *Engine) giveBack(taken changes) {
+func (e *Engine) requeueDirty(taken changes) {
 	for _, h := range taken.handles {
 		e.markDirty(h)
 	}
-	e.inbox.GiveBack(taken.inboxes)
+	e.inbox.RequeueDirty(taken.inboxes)
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
@@ -380,8 +380,8 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved uint64, 
 }
 
 // saveChunks writes the chunks that are not there yet, or have changed since the revision that was
-// saved, and lets those go of which nothing is kept any more. Of chunks that never change, the new
-// and the old stand at an end of the range of those that are there.
+// saved, and deletes those of which nothing is kept any longer. Of chunks that never change, the
+// new ones and those to delete are at the ends of the range.
 func (e *Engine) saveChunks(
 	writer *snapshot.Writer, view *published, kind work.ChunkKind, saved uint64,
 ) error {

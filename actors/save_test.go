@@ -18,7 +18,7 @@ func TestIdentityChangesWhileASaveRuns(t *testing.T) {
 	config := quiet(filepath.Join(t.TempDir(), "data"))
 	e := start(t, config)
 	register(t, e, "early")
-	position, taken := e.wal.Durable(), e.takeDirty()
+	position, taken := e.wal.Durable(), e.drainDirty()
 	register(t, e, "late")
 	if err := e.saveAt(position, taken); err != nil {
 		t.Fatal(err)
@@ -39,13 +39,13 @@ func TestPassiveBetweenTwoSaves(t *testing.T) {
 	owner := register(t, e, "owner")
 	project := createProject(t, e, owner, work.Public)
 	mustPut(t, e, project, owner, "a", "1")
-	position, taken := e.wal.Durable(), e.takeDirty()
+	position, taken := e.wal.Durable(), e.drainDirty()
 	mustPut(t, e, project, owner, "a", "2")
 	if err := e.saveAt(position, taken); err != nil {
 		t.Fatal(err)
 	}
 	want := fullState(t, e)
-	position, taken = e.wal.Durable(), e.takeDirty()
+	position, taken = e.wal.Durable(), e.drainDirty()
 	if e.sweep(e.Advance(1000)) != 1 {
 		t.Fatal("the project is still in memory")
 	}

@@ -29,7 +29,7 @@ func newRaced(t *testing.T) *raced {
 	return r
 }
 
-// write changes a project and agents, makes others, and tells somebody of it. It returns when the
+// write changes a project and agents, makes others, and delivers inbox items. It returns when the
 // log says that all of it is durable.
 func (r *raced) write() {
 	r.t.Helper()

@@ -142,7 +142,7 @@ func (s *searching) follow(before, next *work.Project, position uint64, events [
 func appendChanged(keys []search.Key, project id.ID, event work.Event) []search.Key {
 	key := search.Key{Project: project}
 	if task, ok := work.TaskOf(event); ok {
-		key.Kind, key.Thing = search.Task, task
+		key.Kind, key.Entity = search.Task, task
 		return append(keys, key)
 	}
 	switch event := event.(type) {
@@ -157,22 +157,22 @@ func appendChanged(keys []search.Key, project id.ID, event work.Event) []search.
 		}
 		return keys
 	case *work.HandoffCreated:
-		key.Kind, key.Thing = search.Handoff, event.ID
+		key.Kind, key.Entity = search.Handoff, event.ID
 	case *work.ArtifactCreated:
-		key.Kind, key.Thing = search.Artifact, event.ID
+		key.Kind, key.Entity = search.Artifact, event.ID
 	case *work.VerificationCreated:
 		if event.Finding.Entity.Type != work.EntityArtifact {
 			return keys
 		}
-		key.Kind, key.Thing = search.Artifact, event.Finding.Entity.ID
+		key.Kind, key.Entity = search.Artifact, event.Finding.Entity.ID
 	case *work.DiscussionCreated:
-		key.Kind, key.Thing = search.Discussion, event.ID
+		key.Kind, key.Entity = search.Discussion, event.ID
 	case *work.CommentAdded:
-		key.Kind, key.Thing = search.Discussion, event.Discussion
+		key.Kind, key.Entity = search.Discussion, event.Discussion
 	case *work.DiscussionDeleted:
-		key.Kind, key.Thing = search.Discussion, event.Discussion
+		key.Kind, key.Entity = search.Discussion, event.Discussion
 	case *work.CommentDeleted:
-		key.Kind, key.Thing = search.Discussion, event.Discussion
+		key.Kind, key.Entity = search.Discussion, event.Discussion
 	case *work.ProjectForked, *work.ProjectImported:
 		// The whole project is looked through.
 	default:
@@ -189,7 +189,7 @@ func (s *searching) followIdentity(position uint64, events []identity.Event) {
 	for _, event := range events {
 		if agent, changes := searchedIn(event); changes {
 			s.queue.Put(search.Mark{Position: position, Millis: s.engine.Now()},
-				search.Key{Kind: search.Agent, Thing: agent})
+				search.Key{Kind: search.Agent, Entity: agent})
 		}
 	}
 	s.noted.Store(position)
@@ -271,7 +271,7 @@ func (s *searching) await() {
 	s.waiting.list = append(s.waiting.list, one)
 	s.waiting.Unlock()
 	// It may have been reached while nobody was in the list.
-	s.tell()
+	s.notify()
 	select {
 	case s.hurry <- struct{}{}:
 	default:
@@ -284,8 +284,8 @@ func (s *searching) await() {
 	}
 }
 
-// tell lets those go on whose entries are in the index, and those who have given up.
-func (s *searching) tell() {
+// notify wakes the waiters whose entries are in the index, and those that have given up.
+func (s *searching) notify() {
 	reached := s.reached.Load()
 	s.waiting.Lock()
 	defer s.waiting.Unlock()

@@ -58,8 +58,8 @@ func wantNear(t *testing.T, e *Engine, wrong, right string) {
 	}
 }
 
-// A word that only documents have that are not shown any more is no correction, though the index
-// still has them. A word that a document had and has no more is none either.
+// A word is no correction where only documents have it that are no longer shown, though the index
+// still has them. Nor is a word that a document no longer has.
 func TestCorrectionsOfStaleDocuments(t *testing.T) {
 	e := searched(t)
 	owner := register(t, e, "owner")

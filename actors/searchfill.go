@@ -35,7 +35,7 @@ type searchFill struct {
 	// size is the size of the index on disk, measured at sizedAt.
 	size    int64
 	sizedAt time.Time
-	// seen is the entry that was the newest at seenAt, to tell how many writers there are.
+	// seen is the entry that was the newest at seenAt, to estimate how many writers there are.
 	seen   uint64
 	seenAt time.Time
 }
@@ -222,7 +222,7 @@ func (f *searchFill) round() error {
 	f.queue.Done()
 	if f.backlog.Load() == 0 {
 		f.reached.Store(min(f.mark, f.queue.Oldest(false).Position-1))
-		f.tell()
+		f.notify()
 	}
 	return nil
 }
@@ -252,13 +252,13 @@ func (f *searchFill) someBacklog() error {
 	return err
 }
 
-// one indexes what stands behind a key now.
+// one indexes the document of a key as it is now.
 func (f *searchFill) one(key search.Key) error {
 	switch key.Kind {
 	case 0:
 		return f.whole(key.Project)
 	case search.Agent:
-		if d := search.LiveAgent(f.engine.Identity(), key.Thing); d != nil {
+		if d := search.LiveAgent(f.engine.Identity(), key.Entity); d != nil {
 			return f.putChanged([]*search.Document{d})
 		}
 		return nil
@@ -491,7 +491,7 @@ func (f *searchFill) rest(took time.Duration) (goOn bool, err error) {
 		if f.mark = f.noted.Load(); f.queue.Len() == 0 {
 			// Nothing of these entries is to be indexed.
 			f.reached.Store(f.mark)
-			f.tell()
+			f.notify()
 		}
 		select {
 		case <-f.engine.stop:

@@ -26,26 +26,26 @@ type chain struct {
 	cursor         string
 	streams        bool
 	live           *api.Live
-	// read is how many of the records stand in front of the place up to which it was told, and heard
-	// how many of them up to the last event that it was told.
+	// read is how many records there are in front of its cursor, and heard how many up to the last
+	// event that it received.
 	read, heard int
-	// early are events that it was told while others wrote, and that nothing was compared with yet.
-	early []toldEvent
-	told  int
+	// early are events that it received while others wrote, and that were not compared yet.
+	early []seenEvent
+	seen  int
 }
 
-// toldEvent is an event as a chain is told it, with all else that is said of it.
-type toldEvent struct{ id, kind, text string }
+// seenEvent is an event as a chain received it: text is all of it.
+type seenEvent struct{ id, kind, text string }
 
 // truth is what happened in the simulation, as the log has it.
 type truth struct {
 	records []feed.Record
 	// logged is the entry that it is read up to.
 	logged uint64
-	// ids are the public IDs of the records, acknowledged the changesets that agents were told of.
+	// ids are the public IDs of the records, acknowledged the changesets of answers.
 	ids          map[string]bool
 	acknowledged map[id.ID]bool
-	// hidden counts what chains were not told.
+	// hidden counts the records that chains may not see.
 	hidden int
 }
 
@@ -72,7 +72,7 @@ func (s *simulation) readLog() {
 	first := len(s.truth.records)
 	err := wal.Read(filepath.Join(s.config.Dir, logName), s.truth.logged+1,
 		func(position uint64, payload []byte) error {
-			one, err := happened(position, payload)
+			one, err := decodeFeedNote(position, payload)
 			s.truth.records = one.records(s.truth.records)
 			s.truth.logged = position
 			return err
@@ -94,7 +94,7 @@ func (s *simulation) publicID(at int) string {
 	return s.e.EventID(record.Position, record.At).Format(id.ActivityEvent)
 }
 
-// acknowledge keeps what somebody was told that it is done.
+// acknowledge keeps the changeset of an answer.
 func (s *simulation) acknowledge(done *api.Done) {
 	if !done.Result.Changeset.IsZero() {
 		s.truth.acknowledged[done.Result.Changeset] = true
@@ -114,8 +114,7 @@ func (s *simulation) reads(agent, project id.ID) (readable, listed bool) {
 	return p.Visibility != work.Private || member, p.Visibility == work.Public || member
 }
 
-// sees reports whether an agent may be told of a record as things stand, by the words of the
-// interface.
+// sees reports whether an agent may see a record now, by the rules of the interface.
 func (s *simulation) sees(c *chain, record *feed.Record) bool {
 	readable, listed := s.reads(c.agent, record.Project)
 	if c.project.IsZero() && !listed || !readable {
@@ -136,7 +135,7 @@ func (s *simulation) sees(c *chain, record *feed.Record) bool {
 	return readable
 }
 
-// visible are the records behind the cursor of a chain that it may be told of.
+// visible are the records behind the cursor of a chain that it may see.
 func (s *simulation) visible(c *chain) (places []int) {
 	for at := c.read; at < len(s.truth.records); at++ {
 		record := &s.truth.records[at]
@@ -151,17 +150,17 @@ func (s *simulation) visible(c *chain) (places []int) {
 	return places
 }
 
-// expect compares events with the records that should be told.
-func (s *simulation) expect(c *chain, got []toldEvent, want []int) {
+// expect compares events with the records that they should be of.
+func (s *simulation) expect(c *chain, got []seenEvent, want []int) {
 	s.t.Helper()
 	for at, one := range got {
 		if at >= len(want) {
-			s.t.Fatalf("step %d: %+v is told of %v and should not be", s.steps, *c, one)
+			s.t.Fatalf("step %d: %+v received %v, which it may not see", s.steps, *c, one)
 		}
 		record := &s.truth.records[want[at]]
 		activity := &record.Activity
 		if one.id != s.publicID(want[at]) || one.kind != activity.Type.String() {
-			s.t.Fatalf("step %d: %+v is told of %v in the place of %+v", s.steps, *c, one, *record)
+			s.t.Fatalf("step %d: %+v received %v instead of %+v", s.steps, *c, one, *record)
 		}
 		says := func(public string) bool { return strings.Contains(one.text, public) }
 		if !says(record.Project.Format(id.Project)) || !says(activity.Actor.Format(id.Agent)) ||
@@ -179,7 +178,7 @@ func (s *simulation) expect(c *chain, got []toldEvent, want []int) {
 			}
 		}
 	}
-	c.told += len(got)
+	c.seen += len(got)
 	if len(got) > 0 {
 		c.heard = want[len(got)-1] + 1
 	}
@@ -192,7 +191,7 @@ func (s *simulation) follow(c *chain, pages int) {
 	s.readLog()
 	want, got, more := s.visible(c), c.early, true
 	for c.early = nil; more && pages > 0; {
-		var page []toldEvent
+		var page []seenEvent
 		var err error
 		limit := 1 + s.pick(40)
 		page, more, err = s.ask(c, limit)
@@ -214,7 +213,7 @@ func (s *simulation) follow(c *chain, pages int) {
 	s.expect(c, got, want)
 	switch {
 	case !more && len(got) < len(want):
-		s.t.Fatalf("step %d: %+v is not told of %+v", s.steps, *c, s.truth.records[want[len(got)]])
+		s.t.Fatalf("step %d: %+v did not receive %+v", s.steps, *c, s.truth.records[want[len(got)]])
 	case !more:
 		c.read = len(s.truth.records)
 	case len(got) > 0:
@@ -223,7 +222,7 @@ func (s *simulation) follow(c *chain, pages int) {
 }
 
 // ask takes a page of polling, or what a stream has at once.
-func (s *simulation) ask(c *chain, limit int) (page []toldEvent, more bool, err error) {
+func (s *simulation) ask(c *chain, limit int) (page []seenEvent, more bool, err error) {
 	if c.streams {
 		return s.listen(c)
 	}
@@ -249,7 +248,7 @@ func (s *simulation) ask(c *chain, limit int) (page []toldEvent, more bool, err 
 	}
 	for at := range data.Events {
 		one := &data.Events[at]
-		page = append(page, toldEvent{one.ID, one.Type, fmt.Sprint(one.ProjectID, " ",
+		page = append(page, seenEvent{one.ID, one.Type, fmt.Sprint(one.ProjectID, " ",
 			one.Actor.AgentID, " ", one.Subject.ID, " ", string(one.Data))})
 	}
 	c.cursor = data.NextCursor
@@ -269,8 +268,8 @@ func (s *simulation) call(c *chain, query map[string]string) (api.Reply, error) 
 	return call.Operation.Run(call, call.Operation.NewRequest())
 }
 
-// listen takes what a stream has to tell, and opens it where it is not.
-func (s *simulation) listen(c *chain) (page []toldEvent, more bool, err error) {
+// listen reads what a stream has, and opens it where it is not open.
+func (s *simulation) listen(c *chain) (page []seenEvent, more bool, err error) {
 	if c.live == nil {
 		reply, err := s.call(c, map[string]string{})
 		if err != nil {
@@ -293,7 +292,7 @@ func (s *simulation) listen(c *chain) (page []toldEvent, more bool, err error) {
 		if err := json.Unmarshal([]byte(data), &event); err != nil {
 			return nil, false, err
 		}
-		page = append(page, toldEvent{event.ID, strings.TrimPrefix(fields[1], "event: "), data})
+		page = append(page, seenEvent{event.ID, strings.TrimPrefix(fields[1], "event: "), data})
 		c.cursor = strings.TrimPrefix(fields[0], "id: ")
 	}
 	return page, len(text) > 0, err
@@ -326,7 +325,7 @@ func (s *simulation) followSome() {
 	}
 }
 
-// overhear has chains told of what happens while others write; what they hear is compared later.
+// overhear has chains read while others write; what they receive is compared later.
 func (s *simulation) overhear() {
 	s.t.Helper()
 	for range 6 {
@@ -393,8 +392,8 @@ func (s *simulation) crash() {
 	s.followAll()
 }
 
-// hangUpEarly leaves a stream that has told what was not compared yet: the next one goes on where
-// that ends.
+// hangUpEarly leaves a stream with events that were not compared yet: the next one goes on behind
+// them.
 func (s *simulation) hangUpEarly(c *chain) {
 	if c.live != nil {
 		c.live.Stop()
@@ -441,18 +440,18 @@ func (s *simulation) tearFeed() {
 	}
 }
 
-// checkChains has all chains, and such as begin only now, come to the end, and everything that was
-// acknowledged stand in the log that they were compared with.
+// checkChains has all chains, and new ones, read to the end, and expects all that was acknowledged
+// in the log that they were compared with.
 func (s *simulation) checkChains() {
 	s.t.Helper()
 	for _, one := range s.agents {
 		s.addChain(one.session.AgentID, id.ID{})
 	}
 	s.followAll()
-	told := 0
+	seen := 0
 	for _, c := range s.chains {
 		s.hangUp(c)
-		told += c.told
+		seen += c.seen
 	}
 	missing := 0
 	found := map[id.ID]bool{}
@@ -464,13 +463,13 @@ func (s *simulation) checkChains() {
 			missing++
 		}
 	}
-	s.t.Logf("%d events, %d changesets acknowledged; %d chains were told %d times, and kept from "+
-		"it %d times", len(s.truth.records), len(s.truth.acknowledged), len(s.chains), told,
+	s.t.Logf("%d events, %d changesets acknowledged; %d chains received %d, and "+
+		"%d were hidden from them", len(s.truth.records), len(s.truth.acknowledged), len(s.chains), seen,
 		s.truth.hidden)
 	if missing > 0 {
 		s.t.Errorf("%d acknowledged changesets are in no event", missing)
 	}
-	if told < 10*len(s.chains) || s.truth.hidden == 0 || len(s.truth.acknowledged) < 50 {
-		s.t.Error("too little was tried to tell")
+	if seen < 10*len(s.chains) || s.truth.hidden == 0 || len(s.truth.acknowledged) < 50 {
+		s.t.Error("too little was tried to be a test")
 	}
 }

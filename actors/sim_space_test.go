@@ -138,6 +138,6 @@ func (s *simulation) checkReach() {
 	s.t.Logf("%d workspaces, %d over, %d contributions, %d decided, %d of %d projects of bundles",
 		spaces, over, contributions, decided, s.copies, len(s.projects))
 	if spaces < 5 || over+contributions == 0 {
-		s.t.Error("too little was tried to tell")
+		s.t.Error("too little was tried to be a test")
 	}
 }

@@ -140,7 +140,8 @@ func (s *simulation) create() {
 	}
 }
 
-// work gives a random command to a project; under a key, its repeat must be told from another one.
+// work gives a random command to a project; under a key, its repeat must not be taken for another
+// one.
 func (s *simulation) work(key string) {
 	project := s.projects[s.pick(len(s.projects))]
 	agent := s.agents[s.pick(len(s.agents))].session.AgentID

@@ -113,7 +113,7 @@ func (c *spaceCrash) do(worker, step int) (api.Done, error) {
 // the second file is moved and deleted.
 const turnSteps, spaceSteps = 4, 4
 
-// wanted is what stands after so many steps of a worker, and how many changesets its turns made
+// wanted are the files after so many steps of a worker, and how many changesets its turns made
 // behind the two that the project begins with.
 func wanted(worker, steps int) (files map[string]string, published int) {
 	files = map[string]string{}
@@ -141,17 +141,18 @@ func wanted(worker, steps int) (files map[string]string, published int) {
 	return files, published
 }
 
-// TestSpaceCrashChild is no test: it writes until it is killed, and tells each acknowledged step.
+// TestSpaceCrashChild is the child process of TestSpaceCrash: it writes until it is killed, and
+// prints each acknowledged step.
 func TestSpaceCrashChild(t *testing.T) {
 	dir := os.Getenv(spaceCrashDirEnv)
 	if dir == "" {
 		t.Skip("it is the child of TestSpaceCrash")
 	}
 	c := openSpaceCrash(t, dir)
-	var telling sync.Mutex
-	tell := func(format string, values ...any) {
-		telling.Lock()
-		defer telling.Unlock()
+	var output sync.Mutex
+	report := func(format string, values ...any) {
+		output.Lock()
+		defer output.Unlock()
 		fmt.Fprintf(os.Stdout, format, values...)
 	}
 	for worker, text := range strings.Split(os.Getenv("PWS_CRASH_STEPS"), ",") {
@@ -159,16 +160,16 @@ func TestSpaceCrashChild(t *testing.T) {
 		go func() {
 			for step := first; ; step++ {
 				if _, err := c.do(worker, step); err != nil {
-					tell("failed %d %d %v\n", worker, step, err)
+					report("failed %d %d %v\n", worker, step, err)
 					return
 				}
-				tell("done %d %d\n", worker, step)
+				report("done %d %d\n", worker, step)
 			}
 		}()
 	}
 	for {
 		if err := c.e.Save(); err != nil {
-			tell("failed to save: %v\n", err)
+			report("failed to save: %v\n", err)
 		}
 	}
 }

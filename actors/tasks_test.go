@@ -121,9 +121,9 @@ func sorted(list []api.TaskPlace) []api.TaskPlace {
 
 func checkOwned(t testing.TB, what string, e *Engine, p *work.Project) {
 	t.Helper()
-	check := func(kind id.Prefix, thing id.ID) {
-		if owner, err := e.Owner(kind, thing); owner == nil || owner.ID != p.ID {
-			t.Errorf("%s: %s of %v is found in %v, %v", what, thing.Format(kind), p.ID, owner, err)
+	check := func(kind id.Prefix, record id.ID) {
+		if owner, err := e.Owner(kind, record); owner == nil || owner.ID != p.ID {
+			t.Errorf("%s: %s of %v is found in %v, %v", what, record.Format(kind), p.ID, owner, err)
 		}
 	}
 	p.Tasks(id.ID{}, asStored, func(task *work.Task) bool { check(id.Task, task.ID); return true })
@@ -230,7 +230,7 @@ func TestSaveWritesChangedTasks(t *testing.T) {
 func TestTaskChangesWhileASaveRuns(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	tasks := createTasks(t, e, project, owner, 300)
-	position, taken := e.wal.Durable(), e.takeDirty()
+	position, taken := e.wal.Durable(), e.drainDirty()
 	mustDo(t, e, project, owner, describe(tasks[0], "late"))
 	mustDo(t, e, project, owner, &work.UpdateProject{Visibility: work.Private})
 	createTasks(t, e, project, owner, 1)

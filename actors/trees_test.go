@@ -112,7 +112,7 @@ func TestForksLast(t *testing.T) {
 		sameState(t, what, want, fullState(t, e))
 	}
 	count := func(reader id.ID) int {
-		return e.CountLinked(index.Link{Kind: index.LinkFork, Thing: source}, reader)
+		return e.CountLinked(index.Link{Kind: index.LinkFork, Target: source}, reader)
 	}
 	save := func() {
 		t.Helper()
@@ -361,7 +361,7 @@ func checkVerify(
 	}
 }
 
-// begin writes an entry that begins a project into the log of an engine, as it stands.
+// begin writes an entry that begins a project into the log of an engine, unchanged.
 func begin(t *testing.T, e *Engine, in entry, events ...work.Event) {
 	t.Helper()
 	for _, event := range events {
@@ -372,7 +372,7 @@ func begin(t *testing.T, e *Engine, in entry, events ...work.Event) {
 		in.events = append(in.events, entryEvent{kind: uint16(work.KindOf(event)), data: data})
 	}
 	done := make(chan error, 1)
-	if _, err := e.wal.Append(in.encode(), told(done)); err != nil {
+	if _, err := e.wal.Append(in.encode(), outcome(done)); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
@@ -380,10 +380,10 @@ func begin(t *testing.T, e *Engine, in entry, events ...work.Event) {
 	}
 }
 
-// told is a wal.Committed that passes on what it is told.
-type told chan error
+// outcome is a wal.Committed that passes on the error.
+type outcome chan error
 
-func (c told) Committed(_ uint64, err error) { c <- err }
+func (o outcome) Committed(_ uint64, err error) { o <- err }
 
 // TestVerifyFindsDamagedManifests changes a byte of the pack with the manifest, which nothing else
 // is in.

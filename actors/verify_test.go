@@ -116,11 +116,11 @@ func (s *service) write(n int) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		_, stands := view.File(path)
+		_, exists := view.File(path)
 		switch {
-		case stands && s.steps%5 == 0:
+		case exists && s.steps%5 == 0:
 			s.do(1, project, &work.DeleteFile{Path: path})
-		case stands && s.steps%5 == 1:
+		case exists && s.steps%5 == 1:
 			s.do(0, project, &work.PublishChangeset{Base: view.Head().ID,
 				Operations: []work.Operation{{Action: work.Rename, Path: path,
 					NewPath: fmt.Sprintf("moved/%d", s.steps)}}})

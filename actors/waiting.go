@@ -29,12 +29,12 @@ func (f *follower) behind() uint64 {
 	return max(position, f.engine.wal.Durable()) - position
 }
 
-// tell wakes those whom records concern.
-func (f *follower) tell(records []feed.Record) {
+// notify wakes those who wait for the projects of records.
+func (f *follower) notify(records []feed.Record) {
 	var last id.ID
 	for at := range records {
 		if project := records[at].Project; project != last {
-			f.hub.Tell(project)
+			f.hub.Notify(project)
 			last = project
 		}
 	}

@@ -145,7 +145,7 @@ func (c *Call) artifact(p *work.Project, from *work.Artifact) Artifact {
 	record.Verification = verificationSummary(p.Evidence(from.Entity()))
 	record.VerificationStatus = record.Verification.Status
 	record.ImportCount = c.Service.Engine.CountLinked(
-		index.Link{Kind: index.LinkImport, Thing: from.ID}, c.Agent)
+		index.Link{Kind: index.LinkImport, Target: from.ID}, c.Agent)
 	return record
 }
 

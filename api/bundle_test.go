@@ -168,7 +168,7 @@ func checkImported(t failer, p *work.Project) {
 	for nth := range p.ChangesetsCount() {
 		c := p.ChangesetNumber(uint32(nth + 1))
 		if c.Author != agent("bob") || c.Source != work.SourceImport ||
-			c.ID.Family() != p.ID.Family() {
+			c.ID.ProjectBits() != p.ID.ProjectBits() {
 			t.Fatalf("changeset %d is %+v", nth, c)
 		}
 	}

@@ -239,7 +239,7 @@ func (p *relationPage) others() (whole bool) {
 	if from := p.at.project; !from.IsZero() && !p.other(from, p.at.relation) {
 		return false
 	}
-	link := index.Link{Kind: index.LinkRelation, Thing: p.view.ID}
+	link := index.Link{Kind: index.LinkRelation, Target: p.view.ID}
 	for {
 		sources := p.call.Service.Engine.Linked(link, p.at.project, relationsPage)
 		for _, source := range sources {

@@ -331,7 +331,7 @@ func (s *searching) judge(hit *search.Hit) (*SearchResult, error) {
 func (s *searching) document(key search.Key) (*search.Document, error) {
 	engine := s.call.Service.Engine
 	if key.Kind == search.Agent {
-		return search.LiveAgent(engine.Identity(), key.Thing), nil
+		return search.LiveAgent(engine.Identity(), key.Entity), nil
 	}
 	view, read := s.views[key.Project]
 	if !read {
@@ -354,13 +354,13 @@ func entityID(key search.Key) string {
 	case search.File:
 		return key.Project.Format(id.Project) + "/" + key.Path
 	case search.Task:
-		return key.Thing.Format(id.Task)
+		return key.Entity.Format(id.Task)
 	case search.Agent:
-		return key.Thing.Format(id.Agent)
+		return key.Entity.Format(id.Agent)
 	case search.Handoff:
-		return key.Thing.Format(id.Handoff)
+		return key.Entity.Format(id.Handoff)
 	case search.Artifact:
-		return key.Thing.Format(id.Artifact)
+		return key.Entity.Format(id.Artifact)
 	}
-	return key.Thing.Format(id.Discussion)
+	return key.Entity.Format(id.Discussion)
 }

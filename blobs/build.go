@@ -99,9 +99,10 @@ func (b *builder) flush() error {
 	return err
 }
 
-// seal ends the pack and brings it under its name: written and synced BEFORE renamed, renamed and
-// directory synced BEFORE read back, every hash checked. There has to be at least one blob.
-func (b *builder) seal() (*pack, error) {
+// finish completes the pack and brings it under its name: written and synced BEFORE renamed,
+// renamed and directory synced BEFORE read back, every hash checked. There has to be at least one
+// blob.
+func (b *builder) finish() (*pack, error) {
 	size, err := b.writeIndex()
 	if err != nil {
 		return nil, err
@@ -165,7 +166,7 @@ func (b *builder) readBack(size int64) (*pack, error) {
 	return p, nil
 }
 
-// abort gives the unfinished pack up. After seal it does nothing.
+// abort gives the unfinished pack up. After finish it does nothing.
 func (b *builder) abort() {
 	if b.f == nil {
 		return

@@ -52,8 +52,8 @@ func add(s *Store, n int) {
 	}
 }
 
-// tell goes through one chapter: what is durable after it returned nil has to stay.
-func tell(s *Store, n int) error {
+// writeChapter goes through one chapter: what is durable after it returned nil has to stay.
+func writeChapter(s *Store, n int) error {
 	add(s, n)
 	if _, err := s.Pack(uint64(n)); err != nil {
 		return err
@@ -95,7 +95,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 		d.CrashAt = at
 		done := 0
 		if s, err := openOn(d); err == nil {
-			for n := 1; n <= storyChapters && tell(s, n) == nil; n++ {
+			for n := 1; n <= storyChapters && writeChapter(s, n) == nil; n++ {
 				done = n
 			}
 			s.Close()
@@ -114,7 +114,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 			}
 			// The log is replayed from the chapter that was not finished.
 			for n := done + 1; n <= storyChapters; n++ {
-				if err := tell(s, n); err != nil {
+				if err := writeChapter(s, n); err != nil {
 					t.Fatalf("crash at %d, kind %d: chapter %d: %v", at, kind, n, err)
 				}
 			}
@@ -154,7 +154,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 		}
 		for n := 1; n <= storyChapters; n++ {
 			before := d.Ops
-			err := tell(s, n)
+			err := writeChapter(s, n)
 			if err != nil && before >= at {
 				t.Fatalf("fault at %d: a later chapter fails: %v", at, err)
 			}

@@ -94,7 +94,7 @@ func TestOpenAfterAKill(t *testing.T) {
 	}
 	defer s.Close()
 	for ; done < storyChapters; done++ {
-		if err := tell(s, done+1); err != nil {
+		if err := writeChapter(s, done+1); err != nil {
 			t.Fatal(err)
 		}
 	}

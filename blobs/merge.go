@@ -196,7 +196,7 @@ func (s *Store) mergePacks(inputs []*pack, keep func(*Hash) bool) (MergeStats, e
 	}
 	var in []*pack
 	if m.b != nil {
-		p, err := m.b.seal()
+		p, err := m.b.finish()
 		if err != nil {
 			return MergeStats{}, err
 		}

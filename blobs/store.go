@@ -322,7 +322,7 @@ func (s *Store) writePack(all []packing) (*pack, error) {
 			return nil, err
 		}
 	}
-	return b.seal()
+	return b.finish()
 }
 
 func (s *Store) newBuilder() (*builder, error) {

@@ -27,8 +27,8 @@ type InboxItem struct {
 	Part id.ID
 }
 
-// Told is an item with the agent that it is for.
-type Told struct {
+// Delivery is an item with the agent that it is for.
+type Delivery struct {
 	Agent id.ID
 	InboxItem
 }
@@ -56,16 +56,16 @@ func NewInbox() *Inbox {
 }
 
 // Tell takes in what an entry tells of. The items say their numbers in the entry.
-func (b *Inbox) Tell(entry uint64, told []Told) {
-	if len(told) == 0 {
+func (b *Inbox) Deliver(entry uint64, deliveries []Delivery) {
+	if len(deliveries) == 0 {
 		b.reach(entry)
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for at := range told {
-		told[at].Place.Entry = entry
-		b.add(&told[at])
+	for at := range deliveries {
+		deliveries[at].Place.Entry = entry
+		b.add(&deliveries[at])
 	}
 	// Whoever saves the items saves the entry with them, under this lock.
 	b.reach(entry)
@@ -73,7 +73,7 @@ func (b *Inbox) Tell(entry uint64, told []Told) {
 
 func (b *Inbox) reach(entry uint64) { b.head.Store(max(entry, b.head.Load())) }
 
-func (b *Inbox) add(one *Told) {
+func (b *Inbox) add(one *Delivery) {
 	box := b.mu.boxes[one.Agent]
 	if box == nil {
 		box = new(inboxBox)
@@ -182,8 +182,8 @@ func (b *Inbox) Restore(agent id.ID, saved SavedInbox, entry uint64) {
 	b.reach(entry)
 }
 
-// TakeDirty names the agents whose boxes changed since the last time.
-func (b *Inbox) TakeDirty() map[id.ID]struct{} {
+// DrainDirty names the agents whose boxes changed since the last time.
+func (b *Inbox) DrainDirty() map[id.ID]struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	dirty := b.mu.dirty
@@ -191,8 +191,8 @@ func (b *Inbox) TakeDirty() map[id.ID]struct{} {
 	return dirty
 }
 
-// GiveBack takes agents back whose boxes could not be saved.
-func (b *Inbox) GiveBack(dirty map[id.ID]struct{}) {
+// RequeueDirty takes agents back whose boxes could not be saved.
+func (b *Inbox) RequeueDirty(dirty map[id.ID]struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	maps.Copy(b.mu.dirty, dirty)

@@ -20,7 +20,7 @@ const fewItems = 10
 
 // inboxModel keeps all that an agent was ever told of, and marks it by itself.
 type inboxModel struct {
-	told     map[id.ID][]InboxItem
+	all      map[id.ID][]InboxItem
 	archived map[id.ID]map[identity.Place]bool
 	gone     map[id.ID]map[identity.Place]bool
 	// ofDay counts the items of each agent that were not dropped.
@@ -29,14 +29,14 @@ type inboxModel struct {
 
 func newInboxModel() *inboxModel {
 	return &inboxModel{
-		told:     map[id.ID][]InboxItem{},
+		all:      map[id.ID][]InboxItem{},
 		archived: map[id.ID]map[identity.Place]bool{},
 		gone:     map[id.ID]map[identity.Place]bool{},
 		ofDay:    map[id.ID]map[InboxCount]int{},
 	}
 }
 
-func (m *inboxModel) tell(one Told) {
+func (m *inboxModel) deliver(one Delivery) {
 	agent := one.Agent
 	if m.archived[agent] == nil {
 		m.archived[agent], m.gone[agent] = map[identity.Place]bool{}, map[identity.Place]bool{}
@@ -50,7 +50,7 @@ func (m *inboxModel) tell(one Told) {
 		return
 	}
 	m.ofDay[agent][day]++
-	m.told[agent] = append(m.told[agent], one.InboxItem)
+	m.all[agent] = append(m.all[agent], one.InboxItem)
 	room := func(kind work.NoticeKind) int {
 		switch kind {
 		case work.NoticeReviewRequested, work.NoticeContributionDecided, work.NoticeClaimExpired:
@@ -77,7 +77,7 @@ func (m *inboxModel) tell(one Told) {
 }
 
 func (m *inboxModel) items(agent id.ID) (items []InboxItem) {
-	for _, item := range m.told[agent] {
+	for _, item := range m.all[agent] {
 		if item.Archived = m.archived[agent][item.Place]; !m.gone[agent][item.Place] {
 			items = append(items, item)
 		}
@@ -116,8 +116,8 @@ func drawMark(rt *rapid.T, agent id.ID, items []InboxItem) *identity.InboxMarked
 	return e
 }
 
-// drawTold draws what one entry tells an agent.
-func drawTold(rt *rapid.T, agent id.ID, entry uint64, day int64) []Told {
+// drawDeliveries draws what one entry tells an agent.
+func drawDeliveries(rt *rapid.T, agent id.ID, entry uint64, day int64) []Delivery {
 	count := rapid.SampledFrom([]int{0, 1, 3, 8, 25}).Draw(rt, "count")
 	// Entries that are written at midnight may come in either order.
 	at := (day - int64(rapid.IntRange(0, 1).Draw(rt, "before"))) * dayMillis
@@ -127,14 +127,14 @@ func drawTold(rt *rapid.T, agent id.ID, entry uint64, day int64) []Told {
 		work.NoticeKeyRevoked,
 	}).Draw(rt, "kind")
 	actor := inboxAgent(10 + rapid.IntRange(0, 1).Draw(rt, "actor"))
-	told := make([]Told, count)
-	for nth := range told {
-		told[nth] = Told{agent, InboxItem{
+	deliveries := make([]Delivery, count)
+	for nth := range deliveries {
+		deliveries[nth] = Delivery{agent, InboxItem{
 			Place: identity.Place{Entry: entry, Nth: uint16(nth)}, At: at, Kind: kind,
 			Project: inboxAgent(9), Actor: actor,
 		}}
 	}
-	return told
+	return deliveries
 }
 
 // Whatever agents are told and mark, the inbox has what the model has; and one that was saved at
@@ -159,11 +159,11 @@ func TestInboxIsItsModel(t *testing.T) {
 				both(func(b *Inbox) { b.Mark(entry, e) })
 			} else {
 				day += int64(rapid.IntRange(0, 9).Draw(rt, "day") / 9)
-				told := drawTold(rt, agent, entry, day)
-				for nth := range told {
-					model.tell(told[nth])
+				deliveries := drawDeliveries(rt, agent, entry, day)
+				for nth := range deliveries {
+					model.deliver(deliveries[nth])
 				}
-				both(func(b *Inbox) { b.Tell(entry, slices.Clone(told)) })
+				both(func(b *Inbox) { b.Deliver(entry, slices.Clone(deliveries)) })
 			}
 			for n := range 3 {
 				kept, _ := live.Saved(inboxAgent(n))
@@ -174,24 +174,24 @@ func TestInboxIsItsModel(t *testing.T) {
 			}
 			if rapid.IntRange(0, 19).Draw(rt, "save") == 0 {
 				saved = fresh()
-				for agent := range live.TakeDirty() {
+				for agent := range live.DrainDirty() {
 					if saving, head := live.Saved(agent); head != entry {
 						rt.Fatalf("saved at %d, want %d", head, entry)
 					} else {
 						saved.Restore(agent, saving, head)
 					}
 				}
-				live.GiveBack(map[id.ID]struct{}{
+				live.RequeueDirty(map[id.ID]struct{}{
 					inboxAgent(0): {}, inboxAgent(1): {}, inboxAgent(2): {},
 				})
 				// The log is read again from somewhere before: what was saved is not told twice.
 				for _, agent := range saved.Agents() {
-					saved.Tell(entry, []Told{{agent, InboxItem{Kind: work.NoticeReply}}})
+					saved.Deliver(entry, []Delivery{{agent, InboxItem{Kind: work.NoticeReply}}})
 					saved.Mark(entry, &identity.InboxMarked{
 						Agent: agent, Through: identity.Place{Entry: entry},
 					})
 				}
-				saved.Tell(entry, nil)
+				saved.Deliver(entry, nil)
 			}
 		}
 		for n := range 3 {
@@ -245,7 +245,7 @@ func TestInboxReadersHoldWhatTheyRead(t *testing.T) {
 			})
 			continue
 		}
-		b.Tell(entry, []Told{{agent, InboxItem{Kind: work.NoticeReviewRequested}}})
+		b.Deliver(entry, []Delivery{{agent, InboxItem{Kind: work.NoticeReviewRequested}}})
 	}
 	close(done)
 	readers.Wait()
@@ -254,14 +254,14 @@ func TestInboxReadersHoldWhatTheyRead(t *testing.T) {
 // However many agents mention one, the counts are bounded, and those of days that are over go.
 func TestInboxCountsAreBounded(t *testing.T) {
 	b, agent := NewInbox(), inboxAgent(0)
-	tell := func(entry uint64, author int, day int64) {
-		b.Tell(entry, []Told{{agent, InboxItem{
+	deliver := func(entry uint64, author int, day int64) {
+		b.Deliver(entry, []Delivery{{agent, InboxItem{
 			Kind: work.NoticeMention, At: day * dayMillis,
 			Actor: id.New(int64(author), [10]byte{}),
 		}}})
 	}
 	for n := range InboxCountsMax + 5 {
-		tell(uint64(n)+1, n, 7)
+		deliver(uint64(n)+1, n, 7)
 	}
 	saved, _ := b.Saved(agent)
 	if n := len(saved.Counts); n != InboxCountsMax || len(saved.Items) != InboxItemsMax {
@@ -270,7 +270,7 @@ func TestInboxCountsAreBounded(t *testing.T) {
 	if first := saved.Counts[0].Actor; first != id.New(5, [10]byte{}) {
 		t.Fatalf("the oldest count is of %v", first)
 	}
-	tell(5000, 1, 9)
+	deliver(5000, 1, 9)
 	if saved, _ := b.Saved(agent); len(saved.Counts) != 1 || saved.Counts[0].Day != 9 {
 		t.Fatalf("%d counts are left", len(saved.Counts))
 	}
@@ -296,7 +296,7 @@ func TestInboxSavedIsCompleteUpToItsEntry(t *testing.T) {
 		})
 	}
 	for entry := range uint64(entries) {
-		b.Tell(entry+1, []Told{{Agent: agent, InboxItem: InboxItem{
+		b.Deliver(entry+1, []Delivery{{Agent: agent, InboxItem: InboxItem{
 			Kind: work.NoticeReviewRequested, Actor: inboxAgent(1),
 		}}})
 	}

@@ -42,9 +42,9 @@ func (l *Links) Update(before, next *work.Project, events []work.Event) {
 func linkOf(event work.Event) (link Link, ok bool) {
 	switch event := event.(type) {
 	case *work.RelationCreated:
-		return Link{Kind: LinkRelation, Thing: event.Target}, true
+		return Link{Kind: LinkRelation, Target: event.Target}, true
 	case *work.ArtifactImported:
-		return Link{Kind: LinkImport, Thing: event.Artifact}, true
+		return Link{Kind: LinkImport, Target: event.Artifact}, true
 	}
 	return link, false
 }
@@ -61,7 +61,7 @@ func audienceOf(visibility work.Visibility, members []id.ID) Audience {
 func LinksOf(p *work.Project) (all ProjectLinks) {
 	var named []Link
 	p.Relations(id.ID{}, func(one *work.Relation) bool {
-		named = append(named, Link{Kind: LinkRelation, Thing: one.Target})
+		named = append(named, Link{Kind: LinkRelation, Target: one.Target})
 		return true
 	})
 	p.Imports(id.ID{}, func(one *work.Import) bool {
@@ -69,11 +69,11 @@ func LinksOf(p *work.Project) (all ProjectLinks) {
 			// It was made elsewhere.
 			return true
 		}
-		named = append(named, Link{Kind: LinkImport, Thing: one.Artifact})
+		named = append(named, Link{Kind: LinkImport, Target: one.Artifact})
 		return true
 	})
 	if from, forked := p.ForkedFrom(); forked {
-		named = append(named, Link{Kind: LinkFork, Thing: from.Project})
+		named = append(named, Link{Kind: LinkFork, Target: from.Project})
 	}
 	slices.SortFunc(named, Link.Compare)
 	for _, link := range named {
@@ -96,7 +96,7 @@ func LinksOf(p *work.Project) (all ProjectLinks) {
 //	links  until the end, each: 1 byte kind, 16 bytes ID, uvarint how often
 func (l *Links) Append(out []byte, p *work.Project) []byte {
 	for _, link := range LinksOf(p).Links {
-		out = append(append(out, byte(link.Kind)), link.Thing[:]...)
+		out = append(append(out, byte(link.Kind)), link.Target[:]...)
 		out = binary.AppendUvarint(out, uint64(link.Times))
 	}
 	return out
@@ -107,7 +107,7 @@ func (l *Links) Restore(c *Card, part *disk.Reader) error {
 	var all ProjectLinks
 	for part.Len() > 0 {
 		var link LinkCount
-		link.Kind, link.Thing = LinkKind(part.Byte()), id.ID(part.Fixed(16))
+		link.Kind, link.Target = LinkKind(part.Byte()), id.ID(part.Fixed(16))
 		link.Times = int(min(part.Uvarint(), math.MaxInt32))
 		if !link.Kind.Known() || link.Times == 0 || link.Times > 1 && !link.Kind.Counts() {
 			return fmt.Errorf("kind %d, %d times, is unknown", link.Kind, link.Times)

@@ -31,13 +31,13 @@ func (k LinkKind) Counts() bool { return k == LinkFork || k == LinkImport }
 
 // Link is one way from a thing to a project whose own record names it.
 type Link struct {
-	Kind  LinkKind
-	Thing id.ID
+	Kind   LinkKind
+	Target id.ID
 }
 
 // Compare orders links by kind, then by thing.
 func (l Link) Compare(other Link) int {
-	return cmp.Or(cmp.Compare(l.Kind, other.Kind), l.Thing.Compare(other.Thing))
+	return cmp.Or(cmp.Compare(l.Kind, other.Kind), l.Target.Compare(other.Target))
 }
 
 // LinkCount is how often a project names a thing; of kinds that are not counted, once.

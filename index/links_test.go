@@ -29,7 +29,7 @@ func TestLinksAgainstAList(t *testing.T) {
 		draw := func(most int) int { return rapid.IntRange(1, most).Draw(t, "n") }
 		for range draw(60) {
 			one := place{index.Link{
-				Kind: index.LinkKind(draw(2)), Thing: numbered(draw(3)),
+				Kind: index.LinkKind(draw(2)), Target: numbered(draw(3)),
 			}, draw(20)}
 			links.Add(numbered(one.project), one.link)
 			all[one] = true
@@ -37,7 +37,7 @@ func TestLinksAgainstAList(t *testing.T) {
 		if links.Len() != len(all) {
 			t.Fatalf("%d links, want %d", links.Len(), len(all))
 		}
-		link := index.Link{Kind: index.LinkKind(draw(2)), Thing: numbered(draw(3))}
+		link := index.Link{Kind: index.LinkKind(draw(2)), Target: numbered(draw(3))}
 		after, limit := draw(20)-1, draw(5)
 		var want []int
 		for one := range all {
@@ -73,7 +73,7 @@ func TestLinksCount(t *testing.T) {
 			return readers
 		}
 		link := func() index.Link {
-			return index.Link{Kind: index.LinkKind(draw(3)), Thing: numbered(draw(2))}
+			return index.Link{Kind: index.LinkKind(draw(3)), Target: numbered(draw(2))}
 		}
 		for range draw(50) {
 			project := numbered(draw(4))
@@ -125,7 +125,7 @@ func TestLinksCount(t *testing.T) {
 
 func TestLinksWhileTheyCome(t *testing.T) {
 	const writers, each = 4, 200
-	links, link := index.NewLinks(), index.Link{Kind: index.LinkRelation, Thing: numbered(1)}
+	links, link := index.NewLinks(), index.Link{Kind: index.LinkRelation, Target: numbered(1)}
 	var all sync.WaitGroup
 	for writer := range writers {
 		all.Go(func() {

@@ -166,7 +166,7 @@ func (w *Writer) drain(v victim, changes *table, budget int64, unlimited bool) (
 		if err := w.start(); err != nil {
 			return nil, false, err
 		}
-		sealSection(b, w.seed)
+		checksumSection(b, w.seed)
 		w.buf = append(w.buf, b...)
 		if err := w.added(t.key(i), e.position, len(b)); err != nil {
 			return nil, false, err

@@ -85,12 +85,12 @@ func appendSection(b []byte, seed uint32, key string, position uint64, data []by
 	le.PutUint64(head[12:], position)
 	head[20] = codec
 	head[21] = byte(len(key))
-	sealSection(head, seed)
+	checksumSection(head, seed)
 	return b
 }
 
-// sealSection puts the checksum in front of a section.
-func sealSection(b []byte, seed uint32) { le.PutUint32(b, disk.UpdateChecksum(seed, b[4:])) }
+// checksumSection puts the checksum in front of a section.
+func checksumSection(b []byte, seed uint32) { le.PutUint32(b, disk.UpdateChecksum(seed, b[4:])) }
 
 // parseSection checks the bytes of one section and returns its parts; both alias b.
 func parseSection(name string, offset int64, seed uint32, b []byte) (sectionHead, []byte, error) {

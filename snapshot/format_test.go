@@ -108,7 +108,7 @@ func FuzzSectionFile(f *testing.F) {
 		if len(sections) >= sectionHeadBytes {
 			// A section whose own checksum holds, so that its lengths are believed.
 			s := bytes.Clone(sections)
-			sealSection(s, seedOf(formatVersion, 1, 0))
+			checksumSection(s, seedOf(formatVersion, 1, 0))
 			keyLen := min(int(s[21]), len(s)-sectionHeadBytes, KeyBytesMax)
 			e := entry{offset: headerBytes, size: uint32(len(s)), position: le.Uint64(s[12:])}
 			key := s[sectionHeadBytes : sectionHeadBytes+keyLen]

@@ -230,7 +230,7 @@ func (w *Writer) publish(position uint64, changes *table, dropped map[uint32]boo
 		}
 	}
 	if changes.len() > 0 {
-		sf, err := w.seal(changes)
+		sf, err := w.finishFile(changes)
 		if err != nil {
 			return err
 		}
@@ -299,9 +299,9 @@ func (next *state) countLive(prev *state, changes *table) {
 	}
 }
 
-// seal ends the section file with index and footer and brings it under its name: written and
-// synced BEFORE renamed, renamed and directory synced BEFORE read back.
-func (w *Writer) seal(changes *table) (*sectionFile, error) {
+// finishFile completes the section file with index and footer and brings it under its name: written
+// and synced BEFORE renamed, renamed and directory synced BEFORE read back.
+func (w *Writer) finishFile(changes *table) (*sectionFile, error) {
 	if err := w.start(); err != nil {
 		return nil, err
 	}

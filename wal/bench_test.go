@@ -155,7 +155,7 @@ func fillBatches(b *testing.B, dir string, entries, batch int) {
 		for range min(batch, entries-n) {
 			w.add(benchEntry(r))
 		}
-		if err := st.Write(index, w.seal(7, index, uint64(n)+1)); err != nil {
+		if err := st.Write(index, w.encode(7, index, uint64(n)+1)); err != nil {
 			b.Fatal(err)
 		}
 		index++

@@ -135,7 +135,7 @@ func (c *committer) commitAll(q []queued) error {
 		}
 		if err := c.commit(q[:n], size); err != nil {
 			err = c.latch(err)
-			c.tell(q, err)
+			c.report(q, err)
 			return err
 		}
 		q = q[n:]
@@ -149,7 +149,7 @@ func (c *committer) commit(q []queued, size int) error {
 	for i := range q {
 		c.frame.add(q[i].payload)
 	}
-	frame := c.frame.seal(c.log, c.index, c.next)
+	frame := c.frame.encode(c.log, c.index, c.next)
 	if err := c.store.Write(c.index, frame); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
@@ -179,7 +179,7 @@ func (c *committer) commit(q []queued, size int) error {
 	st.SyncLast, st.SyncMax = took, max(took, st.SyncMax)
 	st.SyncTotal += took
 	l.mu.Unlock()
-	c.tell(q, nil)
+	c.report(q, nil)
 	l.durable.Store(c.next - 1)
 	return nil
 }
@@ -238,8 +238,8 @@ func (c *committer) sync(rolled bool) error {
 	return nil
 }
 
-// tell calls Committed for entries in order and moves on behind them.
-func (c *committer) tell(q []queued, err error) {
+// report calls Committed for entries in order and moves on behind them.
+func (c *committer) report(q []queued, err error) {
 	for i := range q {
 		pos := c.next
 		c.next++
@@ -271,7 +271,7 @@ func (c *committer) fail(cause error) {
 	rest := c.l.mu.queue
 	c.l.mu.queue, c.l.mu.queueBytes = nil, 0
 	c.l.mu.Unlock()
-	c.tell(rest, err)
+	c.report(rest, err)
 	if c.l.opts.OnFailure != nil {
 		c.l.opts.OnFailure(err)
 	}

@@ -35,7 +35,7 @@ func sampleLog(t testing.TB, dir string, batches, segmentBytes int) (tail []reco
 			w.add(entry(pos))
 			pos++
 		}
-		if err := st.Write(index, w.seal(99, index, first)); err != nil {
+		if err := st.Write(index, w.encode(99, index, first)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -216,13 +216,13 @@ func TestDamagedStructure(t *testing.T) {
 		{"zeros behind a middle segment", "does not check",
 			func(t *testing.T, _ string, s []segment) { appendBytes(t, s[0].path, make([]byte, 9)) }},
 		{"segment of another log", "another log", func(t *testing.T, _ string, s []segment) {
-			reseal(t, s[1].path, func(h *header) { h.log++ })
+			rewriteHeader(t, s[1].path, func(h *header) { h.log++ })
 		}},
 		{"position jumps", "position", func(t *testing.T, _ string, s []segment) {
-			reseal(t, s[1].path, func(h *header) { h.first += 5 })
+			rewriteHeader(t, s[1].path, func(h *header) { h.first += 5 })
 		}},
 		{"index jumps", "index", func(t *testing.T, _ string, s []segment) {
-			reseal(t, s[len(s)-1].path, func(h *header) { h.index++ })
+			rewriteHeader(t, s[len(s)-1].path, func(h *header) { h.index++ })
 		}},
 		{"newer version", "format version 2", func(t *testing.T, _ string, s []segment) {
 			path := s[len(s)-1].path
@@ -299,8 +299,8 @@ func patch(t *testing.T, path string, change func(frame []byte)) {
 	}
 }
 
-// reseal changes the header of the first frame of a segment.
-func reseal(t *testing.T, path string, change func(h *header)) {
+// rewriteHeader changes the header of the first frame of a segment.
+func rewriteHeader(t *testing.T, path string, change func(h *header)) {
 	patch(t, path, func(frame []byte) {
 		h, err := parseFrame(frame)
 		if err != nil {
@@ -342,12 +342,12 @@ func TestFrameAsContent(t *testing.T) {
 	var forged frameWriter
 	forged.begin(0)
 	forged.add([]byte("forged"))
-	payload := bytes.Clone(forged.seal(1234, 100, 1000))
+	payload := bytes.Clone(forged.encode(1234, 100, 1000))
 	var w frameWriter
 	w.begin(0)
 	w.add(payload)
 	w.add(make([]byte, 30))
-	frame := bytes.Clone(w.seal(99, 4, last+1))
+	frame := bytes.Clone(w.encode(99, 4, last+1))
 	if !bytes.Contains(frame, payload) {
 		t.Fatal("the forged frame was compressed")
 	}

@@ -49,7 +49,7 @@ var (
 	errFrame = errors.New("frame is not understood")
 )
 
-// frameWriter builds frames in buffers that it reuses. The result of seal is valid until the next
+// frameWriter builds frames in buffers that it reuses. The result of encode is valid until the next
 // begin.
 type frameWriter struct {
 	raw    []byte // header space and payload
@@ -79,8 +79,8 @@ func (w *frameWriter) add(payload []byte) {
 	w.count++
 }
 
-// seal compresses the payload when that wins an eighth or more, and writes the header.
-func (w *frameWriter) seal(log, index, first uint64) []byte {
+// encode compresses the payload when that wins an eighth or more, and writes the header.
+func (w *frameWriter) encode(log, index, first uint64) []byte {
 	frame, flags := w.raw, byte(0)
 	raw := len(w.raw) - headerBytes
 	if raw >= compressBytesMin {

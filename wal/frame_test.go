@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// seal makes a frame of entries.
-func seal(entries ...[]byte) []byte {
+// frameOf makes a frame of entries.
+func frameOf(entries ...[]byte) []byte {
 	var w frameWriter
 	w.begin(0)
 	for _, e := range entries {
 		w.add(e)
 	}
-	return bytes.Clone(w.seal(7, 3, 11))
+	return bytes.Clone(w.encode(7, 3, 11))
 }
 
 // entries unpacks a frame.
@@ -47,7 +47,7 @@ func TestFrameRoundTrip(t *testing.T) {
 		{incompressible(5000), incompressible(5000)},
 		{incompressible(500), incompressible(70_000), nil},
 	} {
-		frame := seal(want...)
+		frame := frameOf(want...)
 		h, got, err := entries(frame)
 		if err != nil || len(got) != len(want) || h.log != 7 || h.index != 3 || h.first != 11 {
 			t.Fatalf("%+v: %d of %d entries, %v", h, len(got), len(want), err)
@@ -82,7 +82,7 @@ func TestForgedFrames(t *testing.T) {
 		"not packed":     func(f []byte) []byte { f[9] ^= flagS2; return f },
 		"payload":        func(f []byte) []byte { f[headerBytes] ^= 0x55; return f },
 	} {
-		for _, frame := range [][]byte{seal(packed, packed), seal([]byte("xy"), []byte("z"))} {
+		for _, frame := range [][]byte{frameOf(packed, packed), frameOf([]byte("xy"), []byte("z"))} {
 			frame = forge(frame)
 			checksum(frame)
 			if _, _, err := entries(frame); !errors.Is(err, errFrame) {
@@ -103,8 +103,8 @@ func FuzzFrame(f *testing.F) {
 	f.Add([]byte{}, uint32(0))
 	f.Add([]byte("some content"), uint32(77))
 	f.Add(bytes.Repeat([]byte("compressible content "), 50), uint32(48*8))
-	f.Add(seal([]byte("a"), bytes.Repeat([]byte("b"), 500)), uint32(33))
-	f.Add(seal(nil), uint32(1))
+	f.Add(frameOf([]byte("a"), bytes.Repeat([]byte("b"), 500)), uint32(33))
+	f.Add(frameOf(nil), uint32(1))
 	f.Add([]byte("\x30PWSL"), uint32(5))
 	f.Fuzz(func(t *testing.T, data []byte, bit uint32) {
 		// Arbitrary bytes, as they are and with a right checksum.
@@ -127,7 +127,7 @@ func FuzzFrame(f *testing.F) {
 		}
 
 		half := len(data) / 2
-		frame := seal(data[:half], data[half:])
+		frame := frameOf(data[:half], data[half:])
 		_, got, err := entries(frame)
 		if err != nil || len(got) != 2 || !bytes.Equal(append(got[0], got[1]...), data) {
 			t.Fatalf("round trip: %v", err)

@@ -29,7 +29,7 @@ type Stamp struct {
 
 // In is the stamp for a command to a project: the IDs that it derives are of the project's family.
 func (s Stamp) In(project id.ID) Stamp {
-	binary.BigEndian.PutUint32(s.Entropy[:], project.Family())
+	binary.BigEndian.PutUint32(s.Entropy[:], project.ProjectBits())
 	return s
 }
 

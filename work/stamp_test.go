@@ -27,7 +27,7 @@ func TestStampIsOfTheFamily(t *testing.T) {
 		last := id.ID{}
 		for _, n := range []uint16{0, 1, 255, 256, 65535} {
 			thing := stamp.ID(n)
-			if thing.Family() != project.Family() || thing.Compare(last) <= 0 {
+			if thing.ProjectBits() != project.ProjectBits() || thing.Compare(last) <= 0 {
 				t.Fatalf("round %d: %v of %v, after %v", round, thing, project, last)
 			}
 			last = thing
@@ -39,12 +39,12 @@ func TestStampIsOfTheFamily(t *testing.T) {
 		for range 1000 {
 			last = last.Next()
 		}
-		if last.Family() != project.Family() || last.Millis() != testNow {
+		if last.ProjectBits() != project.ProjectBits() || last.Millis() != testNow {
 			t.Fatalf("round %d: %v is not of the family of %v", round, last, project)
 		}
 	}
 	other := full.In(id.New(1, [10]byte{1})).ID(0)
-	if other.Family() == full.In(id.New(1, [10]byte{2})).ID(0).Family() {
+	if other.ProjectBits() == full.In(id.New(1, [10]byte{2})).ID(0).ProjectBits() {
 		t.Fatal("two families are one")
 	}
 }
@@ -95,7 +95,7 @@ func TestClockThatGoesBack(t *testing.T) {
 			now[1], now[2] = p.NewestTasks(1, testNow)[0].ID, p.LatestHandoff().ID
 		}
 		for at, thing := range now {
-			if n > 0 && (thing.Compare(last[at]) <= 0 || thing.Family() != project.Family()) {
+			if n > 0 && (thing.Compare(last[at]) <= 0 || thing.ProjectBits() != project.ProjectBits()) {
 				t.Fatalf("step %d: %v of %v, after %v", n, thing, project, last[at])
 			}
 		}

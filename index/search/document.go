@@ -51,19 +51,19 @@ type Key struct {
 	// Project is zero for an agent.
 	Project id.ID
 	// Thing is zero for a file and for a project itself.
-	Thing id.ID
+	Entity id.ID
 	// Path is that of a file.
 	Path string
 }
 
 // Encode is the key as the index holds it.
 func (k Key) Encode() string {
-	out := make([]byte, 0, 1+2*len(k.Thing)+len(k.Path))
+	out := make([]byte, 0, 1+2*len(k.Entity)+len(k.Path))
 	out = append(append(out, byte(k.Kind)), k.Project[:]...)
 	if k.Kind == File {
 		return string(append(out, k.Path...))
 	}
-	return string(append(out, k.Thing[:]...))
+	return string(append(out, k.Entity[:]...))
 }
 
 // DecodeKey reads what Encode wrote.
@@ -78,8 +78,8 @@ func DecodeKey(text string) (k Key, ok bool) {
 		k.Path = rest
 		return k, rest != ""
 	}
-	copy(k.Thing[:], rest)
-	return k, kindNames[k.Kind] != "" && len(rest) == len(k.Thing)
+	copy(k.Entity[:], rest)
+	return k, kindNames[k.Kind] != "" && len(rest) == len(k.Entity)
 }
 
 // The letters that the terms of structured filters begin with.
@@ -252,7 +252,7 @@ func (d *Document) ofProject(p *work.Project, now int64) {
 }
 
 func (d *Document) ofTask(p *work.Project, now int64) bool {
-	t, ok := p.Task(d.Key.Thing, now)
+	t, ok := p.Task(d.Key.Entity, now)
 	if !ok {
 		return false
 	}
@@ -275,7 +275,7 @@ func (d *Document) ofTask(p *work.Project, now int64) bool {
 }
 
 func (d *Document) ofHandoff(p *work.Project) bool {
-	h, ok := p.Handoff(d.Key.Thing)
+	h, ok := p.Handoff(d.Key.Entity)
 	if !ok {
 		return false
 	}
@@ -299,7 +299,7 @@ func (d *Document) ofHandoff(p *work.Project) bool {
 }
 
 func (d *Document) ofArtifact(p *work.Project) bool {
-	a, ok := p.Artifact(d.Key.Thing)
+	a, ok := p.Artifact(d.Key.Entity)
 	if !ok {
 		return false
 	}
@@ -324,7 +324,7 @@ func (d *Document) ofFile(p *work.Project) bool {
 
 // ofDiscussion takes the comments as part of what is said.
 func (d *Document) ofDiscussion(p *work.Project) bool {
-	opened, ok := p.Discussion(d.Key.Thing)
+	opened, ok := p.Discussion(d.Key.Entity)
 	if !ok || opened.Deleted.Is() {
 		return false
 	}
@@ -350,7 +350,7 @@ func LiveAgent(state *identity.State, agent id.ID) *Document {
 		return nil
 	}
 	d := &Document{
-		Key:   Key{Kind: Agent, Thing: agent},
+		Key:   Key{Kind: Agent, Entity: agent},
 		Title: a.Handle, Body: a.ClientName, UpdatedAt: a.CreatedAt,
 	}
 	said := a.Profile()
@@ -390,7 +390,7 @@ func Keys(p *work.Project, now int64, yield func(Key) bool) {
 	}
 	more := true
 	thing := func(kind Kind, thing id.ID) bool {
-		more = more && yield(Key{Kind: kind, Project: p.ID, Thing: thing})
+		more = more && yield(Key{Kind: kind, Project: p.ID, Entity: thing})
 		return more
 	}
 	p.Tasks(id.ID{}, now, func(t *work.Task) bool { return thing(Task, t.ID) })

@@ -69,18 +69,18 @@ func judgedIndex(t testing.TB) (*Index, map[Key]string) {
 			projects[parts[1]] = project
 		}
 		d := &Document{
-			Key:   Key{Kind: ParseKind(parts[0]), Project: project, Thing: id.New(int64(n+1), [10]byte{3})},
+			Key:   Key{Kind: ParseKind(parts[0]), Project: project, Entity: id.New(int64(n+1), [10]byte{3})},
 			Title: parts[2], Body: strings.ReplaceAll(body, "\n ", "\n"), UpdatedAt: int64(n),
 		}
 		switch d.Key.Kind {
 		case 0:
 			t.Fatalf("%q is no document", head)
 		case Project:
-			d.Key.Thing = id.ID{}
+			d.Key.Entity = id.ID{}
 		case Agent:
 			d.Key.Project = id.ID{}
 		case File:
-			d.Key.Thing, d.Key.Path = id.ID{}, d.Title
+			d.Key.Entity, d.Key.Path = id.ID{}, d.Title
 		}
 		names[d.Key] = head
 		b.Put(d.complete())

@@ -23,10 +23,10 @@ const formatVersion = 4
 
 // The names in the folder.
 const (
-	formatName = "format"
-	sealName   = "seal"
-	storeName  = "store"
-	boltName   = "root.bolt"
+	formatName    = "format"
+	closedSumName = "seal"
+	storeName     = "store"
+	boltName      = "root.bolt"
 )
 
 // ErrForeign says that a folder holds what this package has not written, and so will not remove.
@@ -103,7 +103,7 @@ func requireOwn(dir string) error {
 	}
 	for _, name := range names {
 		switch name.Name() {
-		case formatName, sealName, storeName:
+		case formatName, closedSumName, storeName:
 		default:
 			return fmt.Errorf("%s %w: it holds %s", dir, ErrForeign, name.Name())
 		}
@@ -114,7 +114,7 @@ func requireOwn(dir string) error {
 func openStore(dir string) (*Index, error) {
 	x := &Index{dir: dir}
 	// The seal is good for the state that was closed; from now on it changes.
-	if err := os.Remove(filepath.Join(dir, sealName)); err != nil &&
+	if err := os.Remove(filepath.Join(dir, closedSumName)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (x *Index) openScorch(readOnly bool) error {
 // documents there are, and the position.
 func Check(dir string) (documents, position uint64, err error) {
 	bolt := filepath.Join(dir, storeName, boltName)
-	if err := checkSeal(dir, bolt); err != nil {
+	if err := checkClosedSum(dir, bolt); err != nil {
 		return 0, 0, err
 	}
 	if _, err := os.Stat(bolt); err != nil {
@@ -207,8 +207,8 @@ func checkSegment(name string) error {
 	return nil
 }
 
-func checkSeal(dir, bolt string) error {
-	want, err := os.ReadFile(filepath.Join(dir, sealName))
+func checkClosedSum(dir, bolt string) error {
+	want, err := os.ReadFile(filepath.Join(dir, closedSumName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -222,12 +222,12 @@ func checkSeal(dir, bolt string) error {
 	return err
 }
 
-func (x *Index) seal() error {
+func (x *Index) writeClosedSum() error {
 	sum, err := hashOf(filepath.Join(x.dir, storeName, boltName))
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(x.dir, sealName), sum+"\n")
+	return writeFile(filepath.Join(x.dir, closedSumName), sum+"\n")
 }
 
 func hashOf(name string) (string, error) {

@@ -258,12 +258,12 @@ func (x *Index) Close() error {
 	return x.closeStore(x.Fault() == nil)
 }
 
-func (x *Index) closeStore(sealed bool) error {
+func (x *Index) closeStore(clean bool) error {
 	err := guarded(x.scorch.Close)
 	x.analysis.Close()
 	opened.Delete(filepath.Join(x.dir, storeName))
-	if err == nil && sealed {
-		err = x.seal()
+	if err == nil && clean {
+		err = x.writeClosedSum()
 	}
 	return err
 }

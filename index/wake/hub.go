@@ -17,8 +17,8 @@ const (
 	// at once after a rest: enough for some thousands of them.
 	share = 0.25
 	burst = 100 * time.Millisecond
-	// toldMax bounds the projects that are told of and not yet matched; beyond it all are woken.
-	toldMax = 4096
+	// changedMax bounds the projects that are told of and not yet matched; beyond it all are woken.
+	changedMax = 4096
 	// lookMax is what a look counts at most: one that takes longer had to wait for a processor.
 	lookMax = time.Millisecond
 	// slotBits is the logarithm of how many counters there are for those who wait for one project.
@@ -47,8 +47,8 @@ type Hub struct {
 		byProject map[id.ID]*list
 		byAgent   map[id.ID]*list
 		// told are the projects that have something new; all says that there are too many to name.
-		told map[id.ID]struct{}
-		all  bool
+		changed map[id.ID]struct{}
+		all     bool
 		// queue holds those who are to look.
 		queue   list
 		looking int
@@ -65,7 +65,7 @@ func NewHub(audience Audience) *Hub {
 		done: make(chan struct{}),
 	}
 	h.mu.byProject, h.mu.byAgent = map[id.ID]*list{}, map[id.ID]*list{}
-	h.mu.told = map[id.ID]struct{}{}
+	h.mu.changed = map[id.ID]struct{}{}
 	h.mu.credit, h.mu.creditAt = burst, time.Now()
 	go h.run()
 	return h
@@ -99,9 +99,9 @@ func (h *Hub) count(w *Waiter, change int32) {
 	}
 }
 
-// Tell says that projects have something new, AFTER it can be read. It takes no time where nobody
-// waits for them, and little otherwise.
-func (h *Hub) Tell(projects ...id.ID) {
+// Notify reports news of projects, AFTER it can be read. It takes no time where
+// nobody waits for them, and little otherwise.
+func (h *Hub) Notify(projects ...id.ID) {
 	if !slices.ContainsFunc(projects, h.Awaits) {
 		return
 	}
@@ -109,13 +109,13 @@ func (h *Hub) Tell(projects ...id.ID) {
 	for _, project := range projects {
 		switch {
 		case len(h.mu.byAgent) == 0 && h.mu.byProject[project] == nil:
-		case len(h.mu.told) < toldMax:
-			h.mu.told[project] = struct{}{}
+		case len(h.mu.changed) < changedMax:
+			h.mu.changed[project] = struct{}{}
 		default:
 			h.mu.all = true
 		}
 	}
-	news := h.mu.all || len(h.mu.told) > 0
+	news := h.mu.all || len(h.mu.changed) > 0
 	h.mu.Unlock()
 	if news {
 		h.ring()
@@ -156,17 +156,17 @@ func (h *Hub) run() {
 func (h *Hub) match() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	told, everybody := h.mu.told, h.mu.all
-	if len(told) == 0 {
+	changed, everybody := h.mu.changed, h.mu.all
+	if len(changed) == 0 {
 		return
 	}
-	h.mu.told, h.mu.all = map[id.ID]struct{}{}, false
+	h.mu.changed, h.mu.all = map[id.ID]struct{}{}, false
 	if everybody {
 		for project := range h.mu.byProject {
 			h.concern(h.mu.byProject, project)
 		}
 	}
-	for project := range told {
+	for project := range changed {
 		h.concern(h.mu.byProject, project)
 		if everybody || len(h.mu.byAgent) == 0 {
 			continue

@@ -50,13 +50,13 @@ func waitingIn(h *Hub) int {
 	return count
 }
 
-// TestTellWakesWhomItConcerns looks at all waiters AFTER one that was told last has been woken:
-// the queue is in order.
-func TestTellWakesWhomItConcerns(t *testing.T) {
+// TestNotifyWakesConcerned looks at all waiters AFTER one that was told last has been woken: the
+// queue is in order.
+func TestNotifyWakesConcerned(t *testing.T) {
 	last := named(99)
 	for _, c := range []struct {
 		name           string
-		told           []id.ID
+		changed        []id.ID
 		project, agent id.ID
 		woken          bool
 	}{
@@ -72,12 +72,12 @@ func TestTellWakesWhomItConcerns(t *testing.T) {
 	} {
 		h := open(t)
 		w, marker := h.Wait(c.project, c.agent), h.Wait(last, id.ID{})
-		h.Tell(c.told...)
+		h.Notify(c.changed...)
 		if c.woken {
 			w.isWoken(t)
 			w.Seen(false)
 		}
-		h.Tell(last)
+		h.Notify(last)
 		marker.isWoken(t)
 		// What concerns all wakes those who asked for all: the last project is everybody's.
 		if !c.woken && !c.project.IsZero() && len(w.ready) > 0 {
@@ -97,7 +97,7 @@ func TestOutsidersAreNotWoken(t *testing.T) {
 	outsider, nobody, member := h.Wait(id.ID{}, named(102)), h.Wait(id.ID{}, id.ID{}),
 		h.Wait(id.ID{}, named(101))
 	for range 10 {
-		h.Tell(named(101))
+		h.Notify(named(101))
 		member.isWoken(t)
 		member.Seen(false)
 	}
@@ -153,11 +153,11 @@ func TestAwaits(t *testing.T) {
 func TestNewsWhileLookingIsNotLost(t *testing.T) {
 	h := open(t)
 	w := h.Wait(named(1), id.ID{})
-	h.Tell(named(1))
+	h.Notify(named(1))
 	w.isWoken(t)
-	h.Tell(named(1))
+	h.Notify(named(1))
 	other := h.Wait(named(2), id.ID{})
-	h.Tell(named(2))
+	h.Notify(named(2))
 	other.isWoken(t)
 	w.Seen(false)
 	w.isWoken(t)
@@ -169,9 +169,9 @@ func TestNewsWhileLookingIsNotLost(t *testing.T) {
 	}
 }
 
-func TestManyAreTold(t *testing.T) {
+func TestNotifyOfManyProjects(t *testing.T) {
 	h := open(t)
-	waiters := make([]*Waiter, toldMax+10)
+	waiters := make([]*Waiter, changedMax+10)
 	projects := make([]id.ID, len(waiters))
 	for n := range waiters {
 		projects[n] = named(200 + n)
@@ -185,7 +185,7 @@ func TestManyAreTold(t *testing.T) {
 			w.Seen(false)
 		})
 	}
-	h.Tell(projects...)
+	h.Notify(projects...)
 	all.Wait()
 }
 
@@ -214,7 +214,7 @@ func TestFewLookAtOneTime(t *testing.T) {
 			}
 		})
 	}
-	h.Tell(named(1))
+	h.Notify(named(1))
 	all.Wait()
 	if most.Load() > lookersMax || looks.Load() != count*rounds {
 		t.Errorf("%d looked at one time, %d looks", most.Load(), looks.Load())
@@ -236,7 +236,7 @@ func TestEveryChangeIsSeen(t *testing.T) {
 		all.Go(func() {
 			for range changes {
 				counters[n].Add(1)
-				h.Tell(named(n))
+				h.Notify(named(n))
 			}
 		})
 		for reader := range 20 {
@@ -273,7 +273,7 @@ func TestLooksRest(t *testing.T) {
 	h.mu.Unlock()
 	w := h.Wait(named(1), id.ID{})
 	defer w.Stop()
-	h.Tell(named(1))
+	h.Notify(named(1))
 	begun, busy := time.Now(), time.Duration(0)
 	for busy < 20*time.Millisecond {
 		w.isWoken(t)
@@ -289,7 +289,7 @@ func TestLooksRest(t *testing.T) {
 	}
 }
 
-func BenchmarkTell(b *testing.B) {
+func BenchmarkNotify(b *testing.B) {
 	for _, c := range []struct {
 		name    string
 		waiters int
@@ -302,7 +302,7 @@ func BenchmarkTell(b *testing.B) {
 			project := named(1)
 			b.ReportAllocs()
 			for b.Loop() {
-				h.Tell(project)
+				h.Notify(project)
 			}
 		})
 	}
@@ -334,7 +334,7 @@ func BenchmarkWave(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		seen.Add(count)
-		h.Tell(named(1))
+		h.Notify(named(1))
 		seen.Wait()
 	}
 	close(end)

@@ -100,7 +100,7 @@ func (i ID) Millis() int64 {
 }
 
 // Family is the part that the IDs of things have in common with that of their project.
-func (i ID) Family() uint32 { return binary.BigEndian.Uint32(i[6:]) }
+func (i ID) ProjectBits() uint32 { return binary.BigEndian.Uint32(i[6:]) }
 
 // IsZero reports whether the ID names nothing.
 func (i ID) IsZero() bool { return i == ID{} }
