@@ -79,7 +79,7 @@ type Config struct {
 	// Memory fills this many projects, and this many operations into changesets of 100.
 	MemoryProjects   int
 	MemoryOperations int
-	// Progress is told what is going on; nil is silence.
+	// Progress receives a line for each step; nil is silence.
 	Progress io.Writer
 
 	// settlePause is the pause between two looks at the memory of a server.

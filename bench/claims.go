@@ -11,7 +11,7 @@ import (
 )
 
 // ClaimsResult is what the projects say of the claims AFTER all rounds, and what the agents were
-// told. Each task is to be given out once, and each answer is to be true.
+// answered. Each task is to be claimed once, and each answer is to be true.
 type ClaimsResult struct {
 	Agents int `json:"agents"`
 	// Projects and Tasks were raced for; of the last one some tasks are left.
@@ -154,7 +154,7 @@ func postCheckpoint(api *client.API, project string, body []byte, into any) (cli
 	}, into)
 }
 
-// exhausted is told that a project has no task left; whoever learns it first moves all on.
+// exhausted takes note that a project has no task left; the first who learns it moves all on.
 func (r *claimRace) exhausted(project int) {
 	r.at.CompareAndSwap(int64(project), int64(project)+1)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// httpAnswer is a response as it stands on the wire.
+// httpAnswer is the raw bytes of a response.
 func httpAnswer(status int, body string) []byte {
 	return fmt.Appendf(nil, "HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
 }

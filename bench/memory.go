@@ -9,8 +9,8 @@ import (
 	"pws/bench/client"
 )
 
-// MemoryResult is what the server's process holds for a thing of each kind, content not counted:
-// all contents are the same few, and the service stores each once.
+// MemoryResult is the memory of the server's process for each project and each operation, content
+// not counted: all contents are the same few, and the service stores each once.
 type MemoryResult struct {
 	EmptyBytes          int64   `json:"empty_bytes"`
 	Projects            int     `json:"projects"`
@@ -21,7 +21,7 @@ type MemoryResult struct {
 }
 
 // memoryEnv makes the garbage collector keep little more than what lives, so that the resident
-// memory tells what is held. It costs time, and no rate is measured here.
+// memory is about what is held. It costs time, and no rate is measured here.
 var memoryEnv = []string{"GOGC=10", "PWS_GC_HEADROOM=0"}
 
 // The pause between two looks at the memory, after how many looks without a fall by a percentage it

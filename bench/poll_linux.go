@@ -234,7 +234,7 @@ func (p *poller) sendWhenDue(c *connection, now time.Time) {
 	p.inFlight++
 }
 
-// receive reads what has arrived and, when the response is whole, goes on with the next request.
+// receive reads what the socket has and, when the response is whole, goes on with the next request.
 func (p *poller) receive(c *connection) {
 	if c.dead {
 		return

@@ -62,7 +62,7 @@ func (p *prose) reasoned(dst []byte, name, first, second string, chars int) []by
 	return append(dst, '}', ']')
 }
 
-// appendName appends the name of a member, with a comma where another stands before it.
+// appendName appends the name of a member, with a comma where another precedes it.
 func appendName(dst []byte, name string) []byte {
 	if len(dst) > 0 && dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')

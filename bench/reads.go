@@ -43,7 +43,7 @@ func reader(host, credential string, paths []string, start int) func() []byte {
 	return inTurn(requests, start)
 }
 
-// record fetches a response as it stands on the wire.
+// record fetches the raw bytes of a response.
 func record(host, credential, path string) ([]byte, error) {
 	conn, err := client.Dial(host)
 	if err != nil {

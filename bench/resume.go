@@ -9,7 +9,7 @@ import (
 // the answers on one connection are to be there by then.
 const resumeTargetMicros = 1000
 
-// smallProject stands beside the big one: the same kind of state, and little else.
+// smallProject is measured beside the big one: the same kind of state, and little of it.
 var smallProject = projectSize{changesets: 20, tasks: 5, handoffs: 1}
 
 // projectRead is a read of one project by some connections.

@@ -42,7 +42,7 @@ type watchers struct {
 	group sync.WaitGroup
 	// ready counts those who have not had their first answer.
 	ready sync.WaitGroup
-	// heard is told when an event arrives at a watcher; nil where nobody asks.
+	// heard receives the time of each event that a watcher received; nil where nobody asks.
 	heard chan<- time.Time
 }
 
@@ -114,7 +114,7 @@ func after(cursor string) string {
 	return "&after=" + cursor
 }
 
-// follow reads a stream and notes when something arrives.
+// follow reads a stream and notes the time of each event.
 func (s *server) follow(
 	conn net.Conn, query, cursor string, heard chan<- time.Time, ready func(),
 ) {
@@ -255,7 +255,7 @@ func (s *server) driveWatched(
 }
 
 // measureWake writes to a project that many watch, and measures the time from each answer of the
-// writer, which may come AFTER the first events, to the arrival at each of them.
+// writer, which may come AFTER the first events, to the receipt by each of them.
 func (s *server) measureWake(
 	ctx context.Context, config *Config, report *Report, project string, streams bool,
 ) error {

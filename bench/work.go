@@ -85,7 +85,7 @@ func (g *workGroup) puts(ctx context.Context, config *Config) error {
 	return nil
 }
 
-// probeMax bounds the run that tells how many tasks are needed.
+// probeMax bounds the run that finds how many tasks are needed.
 const probeMax = 2 * time.Second
 
 // claiming adds the race for tasks, with as many of them as PUTs into one project let expect.

@@ -16,8 +16,8 @@ var (
 	// ErrNotFound says that no blob of the hash is stored.
 	ErrNotFound = errors.New("blobs: not found")
 	// ErrUncertain says that replacing the manifest failed after its rename, so that only reopening
-	// the directory tells which packs count. Nothing that either manifest names is removed; the
-	// store goes on reading, and packs and merges no more.
+	// the directory shows which packs count. Nothing that either manifest names is removed; the
+	// store goes on reading, but no longer packs or merges.
 	ErrUncertain = errors.New("blobs: outcome of a manifest change is unknown")
 )
 

@@ -27,7 +27,7 @@ type pack struct {
 }
 
 // openPack opens a pack and checks all but its blocks. Where footerCRC is given the footer has to
-// be that one: a file of the right shape from another time does not pass.
+// be that one: a well-formed file from another time does not pass.
 func openPack(
 	d disk.Disk, dir string, number uint32, size int64, footerCRC *uint32,
 ) (*pack, error) {

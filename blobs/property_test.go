@@ -119,8 +119,8 @@ func (m *model) compare(rt *rapid.T, s *Store) {
 	}
 }
 
-// TestEverythingAtOnce has writers that name a blob which Has told them of, or add it, while packs
-// and merges run. What a writer has named has to be readable until it lets go of it.
+// TestEverythingAtOnce has writers that name a blob that Has reported, or add it, while packs and
+// merges run. What a writer has named has to be readable until it lets go of it.
 func TestEverythingAtOnce(t *testing.T) {
 	s := mustOpen(t, Options{Dir: t.TempDir(), CacheBytes: 1 << 16})
 	const kinds, merges = 3000, 5

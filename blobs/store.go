@@ -37,7 +37,7 @@ type Store struct {
 	list   atomic.Pointer[packList]
 
 	// Hashes that Has, or an Add without effect, has answered for since the Pack before the last
-	// one: a writer that was told so may be about to name them, and Merge does not drop them.
+	// one: a writer that has the answer may be about to name them, and Merge does not drop them.
 	touched, touchedBefore atomic.Pointer[touched]
 
 	packing sync.Mutex // one Pack at a time

@@ -130,7 +130,7 @@ func completedTraits(t *work.Task) (agent id.ID, traits []Trait) {
 }
 
 // attestedTraits are what a record attests of the agent whose work it is about: that it makes such
-// things, and their languages. What agents say of their own work attests nothing.
+// work, and its languages. What agents say of their own work attests nothing.
 func attestedTraits(
 	p *work.Project, record *work.Verification,
 ) (agent id.ID, traits []Trait) {
@@ -150,8 +150,8 @@ func attestedTraits(
 	})
 }
 
-// attestedWork says whose work a thing is, of what kind, and what files it consists of; the kind is
-// empty for what nobody in this project has made.
+// attestedWork says whose work an entity is, of what kind, and what files it consists of; the kind
+// is empty for what nobody in this project has made.
 func attestedWork(p *work.Project, entity work.Entity) (agent id.ID, made string, files []string) {
 	switch entity.Type {
 	case work.EntityChangeset:

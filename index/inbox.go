@@ -11,7 +11,7 @@ import (
 	"pws/work"
 )
 
-// InboxItem is something that an agent is told of by itself. It holds no text that somebody wrote.
+// InboxItem is a notification of an agent. It holds no text that somebody wrote.
 type InboxItem struct {
 	Place identity.Place
 	// At is when it happened, in Unix milliseconds.
@@ -27,14 +27,14 @@ type InboxItem struct {
 	Part id.ID
 }
 
-// Delivery is an item with the agent that it is for.
+// Delivery is an item with the agent that receives it.
 type Delivery struct {
 	Agent id.ID
 	InboxItem
 }
 
-// Inbox is what agents are told of by themselves. It is a function of the log, entry by entry: one
-// goroutine tells it of them in order. It is safe for concurrent use besides.
+// Inbox holds the inboxes of all agents. It is a function of the log: one goroutine passes it the
+// entries in order. Its methods are safe for concurrent use.
 type Inbox struct {
 	mu struct {
 		sync.RWMutex
@@ -42,20 +42,20 @@ type Inbox struct {
 		// dirty are the agents whose boxes changed since they were taken to be saved.
 		dirty map[id.ID]struct{}
 	}
-	// head is the newest entry; all that it and those before it tell of is there.
+	// head is the newest entry; the items of it and of those before it are there.
 	head atomic.Uint64
 	// max is InboxItemsMax.
 	max int
 }
 
-// NewInbox makes one in which nobody is told of anything.
+// NewInbox makes one in which all inboxes are empty.
 func NewInbox() *Inbox {
 	b := &Inbox{max: InboxItemsMax}
 	b.mu.boxes, b.mu.dirty = map[id.ID]*inboxBox{}, map[id.ID]struct{}{}
 	return b
 }
 
-// Tell takes in what an entry tells of. The items say their numbers in the entry.
+// Deliver adds the items of an entry. They have their numbers in the entry already.
 func (b *Inbox) Deliver(entry uint64, deliveries []Delivery) {
 	if len(deliveries) == 0 {
 		b.reach(entry)
@@ -89,7 +89,7 @@ func (b *Inbox) add(one *Delivery) {
 	box.add(&one.InboxItem, b.max)
 }
 
-// Mark takes in what an agent did with its items, for archived ones go first.
+// Mark takes in the marks that an agent set on its items, for archived ones go first.
 func (b *Inbox) Mark(entry uint64, e *identity.InboxMarked) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -139,8 +139,8 @@ func (i *InboxItem) archivedBy(
 	return e.Status == identity.ItemArchived
 }
 
-// Items are what an agent is told of, the oldest first, up to an entry, and that entry: nothing
-// that comes later is of it or of one before. Callers do not modify the list.
+// Items are the inbox of an agent, the oldest first, up to an entry, and that entry: items that are
+// added later are of later entries. Callers do not modify the list.
 func (b *Inbox) Items(agent id.ID) (items []InboxItem, head uint64) {
 	head = b.head.Load()
 	b.mu.RLock()
@@ -154,7 +154,7 @@ func (b *Inbox) Items(agent id.ID) (items []InboxItem, head uint64) {
 	return slices.Clip(items), head
 }
 
-// Agents are those who are told of anything, in no order.
+// Agents are those who have an inbox, in no order.
 func (b *Inbox) Agents() []id.ID {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -172,8 +172,8 @@ func (b *Inbox) Saved(agent id.ID) (saved SavedInbox, head uint64) {
 	return saved, b.head.Load()
 }
 
-// Restore puts what was saved of an agent in the place of what is there. Entries up to the one that
-// it was saved with tell the agent nothing more.
+// Restore replaces the inbox of an agent by the saved one. Entries up to the one that it was saved
+// with no longer add to it.
 func (b *Inbox) Restore(agent id.ID, saved SavedInbox, entry uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,7 +182,7 @@ func (b *Inbox) Restore(agent id.ID, saved SavedInbox, entry uint64) {
 	b.reach(entry)
 }
 
-// DrainDirty names the agents whose boxes changed since the last time.
+// DrainDirty returns the agents whose inboxes changed since the last call.
 func (b *Inbox) DrainDirty() map[id.ID]struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,7 +191,7 @@ func (b *Inbox) DrainDirty() map[id.ID]struct{} {
 	return dirty
 }
 
-// RequeueDirty takes agents back whose boxes could not be saved.
+// RequeueDirty takes back agents whose inboxes could not be saved.
 func (b *Inbox) RequeueDirty(dirty map[id.ID]struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

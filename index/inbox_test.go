@@ -18,7 +18,7 @@ func inboxAgent(n int) id.ID { return id.New(1, [10]byte{byte(n) + 1}) }
 // fewItems is how many the model keeps.
 const fewItems = 10
 
-// inboxModel keeps all that an agent was ever told of, and marks it by itself.
+// inboxModel keeps all items that agents ever received, and marks each by itself.
 type inboxModel struct {
 	all      map[id.ID][]InboxItem
 	archived map[id.ID]map[identity.Place]bool
@@ -137,8 +137,8 @@ func drawDeliveries(rt *rapid.T, agent id.ID, entry uint64, day int64) []Deliver
 	return deliveries
 }
 
-// Whatever agents are told and mark, the inbox has what the model has; and one that was saved at
-// any time and told of the same entries again, those that were saved included, has it too.
+// Whatever agents receive and mark, the inbox has what the model has. So does one that was saved at
+// any time and was passed the same entries again, those included that were saved.
 func TestInboxIsItsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		fresh := func() *Inbox {
@@ -184,7 +184,8 @@ func TestInboxIsItsModel(t *testing.T) {
 				live.RequeueDirty(map[id.ID]struct{}{
 					inboxAgent(0): {}, inboxAgent(1): {}, inboxAgent(2): {},
 				})
-				// The log is read again from somewhere before: what was saved is not told twice.
+				// The log is read again from an earlier entry: what was saved is not delivered
+				// twice.
 				for _, agent := range saved.Agents() {
 					saved.Deliver(entry, []Delivery{{agent, InboxItem{Kind: work.NoticeReply}}})
 					saved.Mark(entry, &identity.InboxMarked{

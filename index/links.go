@@ -10,12 +10,12 @@ import (
 	"pws/internal/id"
 )
 
-// LinkKind says why a project names a thing.
+// LinkKind says why a project names a target.
 type LinkKind uint8
 
-// The kinds of links. Their numbers stand in saved sections.
+// The kinds of links. Their numbers are in saved sections.
 const (
-	// LinkRelation leads from a project to those that say how they stand to it.
+	// LinkRelation leads from a project to those that declare a relation to it.
 	LinkRelation LinkKind = iota + 1
 	// LinkFork leads from a project to its forks.
 	LinkFork
@@ -29,18 +29,18 @@ func (k LinkKind) Known() bool { return k >= LinkRelation && k <= LinkImport }
 // Counts reports whether the links of a kind are counted.
 func (k LinkKind) Counts() bool { return k == LinkFork || k == LinkImport }
 
-// Link is one way from a thing to a project whose own record names it.
+// Link leads from a project or an artifact, the target, to the projects whose own records name it.
 type Link struct {
 	Kind   LinkKind
 	Target id.ID
 }
 
-// Compare orders links by kind, then by thing.
+// Compare orders links by kind, then by target.
 func (l Link) Compare(other Link) int {
 	return cmp.Or(cmp.Compare(l.Kind, other.Kind), l.Target.Compare(other.Target))
 }
 
-// LinkCount is how often a project names a thing; of kinds that are not counted, once.
+// LinkCount is how often a project names a target; of kinds that are not counted, once.
 type LinkCount struct {
 	Link
 	Times int
@@ -76,8 +76,8 @@ type readerLink struct {
 	reader id.ID
 }
 
-// Links leads from things to the projects whose own records name them, and counts them. Such
-// records are never taken back, so that links only come. It is safe for concurrent use.
+// Links leads from targets to the projects whose own records name them, and counts them. Such
+// records are never taken back, so links are only added. It is safe for concurrent use.
 type Links struct {
 	mu struct {
 		sync.RWMutex
@@ -99,7 +99,7 @@ func NewLinks() *Links {
 	return l
 }
 
-// Add says that a project names a thing once more. It counts for nobody until SetAudience was told
+// Add says that a project names a target once more. It counts for nobody until SetAudience has said
 // who may read the project.
 func (l *Links) Add(project id.ID, link Link) {
 	l.mu.Lock()
@@ -184,7 +184,7 @@ func (l *Links) Counting(project id.ID) bool {
 	return l.mu.counted[project] != nil
 }
 
-// Count is how often projects that an agent may read name a thing; for the zero ID, those that
+// Count is how often projects that an agent may read name a target; for the zero ID, those that
 // everybody may read.
 func (l *Links) Count(link Link, agent id.ID) int {
 	l.mu.RLock()
@@ -192,8 +192,8 @@ func (l *Links) Count(link Link, agent id.ID) int {
 	return l.mu.open[link] + l.mu.own[readerLink{link, agent}]
 }
 
-// Projects names up to limit projects that a link leads to, in the order of their IDs, behind one;
-// the zero ID stands for the start.
+// Projects returns up to limit projects that a link leads to, in the order of their IDs, behind
+// one; the zero ID is the start.
 func (l *Links) Projects(link Link, after id.ID, limit int) (found []id.ID) {
 	if limit <= 0 {
 		return nil

@@ -15,7 +15,7 @@ import (
 // declared it.
 type Provenance uint8
 
-// The provenances that follow from evidence. Their numbers stand in saved sections.
+// The provenances that follow from evidence. Their numbers are in saved sections.
 const (
 	// Observed follows from what an agent has published and completed.
 	Observed Provenance = iota + 1
@@ -92,7 +92,7 @@ func NewProfiles() *Profiles {
 	return p
 }
 
-// SetPublic says that a project has become PUBLIC, or is that no more.
+// SetPublic says that a project has become PUBLIC, or is no longer.
 func (p *Profiles) SetPublic(project id.ID, public bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,7 +202,7 @@ func (p *Profiles) sum(agent id.ID) (found []Known) {
 	return found
 }
 
-// firstOfEach keeps the first TraitsMax of each category and provenance, which stand together.
+// firstOfEach keeps the first TraitsMax of each category and provenance, which are adjacent.
 func firstOfEach(found []Known) []Known {
 	kept, run := found[:0], 0
 	var last Trait

@@ -12,9 +12,9 @@ import (
 
 // TestPartsThatAreNone restores parts of cards that nobody has written.
 func TestPartsThatAreNone(t *testing.T) {
-	thing := make([]byte, 16)
-	task := slices.Concat([]byte{1}, thing, []byte{2, byte(work.TaskOpen), 0, 0, 0})
-	trait := slices.Concat(thing, []byte{byte(Observed), 0, 2, 'g', 'o', 1, 1})
+	anID := make([]byte, 16)
+	task := slices.Concat([]byte{1}, anID, []byte{2, byte(work.TaskOpen), 0, 0, 0})
+	trait := slices.Concat(anID, []byte{byte(Observed), 0, 2, 'g', 'o', 1, 1})
 	for name, c := range map[string]struct {
 		of   Set
 		part []byte
@@ -24,28 +24,28 @@ func TestPartsThatAreNone(t *testing.T) {
 		"a task that ends too soon": {ForTasks, task[:len(task)-1], false},
 		"a task and a byte":         {ForTasks, slices.Concat(task, []byte{0}), false},
 		"a task without a status": {ForTasks,
-			slices.Concat([]byte{1}, thing, []byte{2, 0, 0, 0, 0}), false},
+			slices.Concat([]byte{1}, anID, []byte{2, 0, 0, 0, 0}), false},
 		"a task that is over": {ForTasks,
-			slices.Concat([]byte{1}, thing, []byte{2, byte(work.TaskDone), 0, 0, 0}), false},
+			slices.Concat([]byte{1}, anID, []byte{2, byte(work.TaskDone), 0, 0, 0}), false},
 		"a claim that leads nowhere": {ForTasks,
-			slices.Concat([]byte{1}, thing, []byte{2, byte(work.TaskOpen), 9, 0, 0}), false},
+			slices.Concat([]byte{1}, anID, []byte{2, byte(work.TaskOpen), 9, 0, 0}), false},
 		"more tasks than bytes": {ForTasks, []byte{200, 1}, false},
 		"a relation and imports": {ForLinks,
-			slices.Concat([]byte{1}, thing, []byte{1, 3}, thing, []byte{200, 2}), true},
-		"a link of another kind":    {ForLinks, slices.Concat([]byte{77}, thing, []byte{1}), false},
-		"no link of a kind":         {ForLinks, slices.Concat([]byte{3}, thing, []byte{0}), false},
-		"a relation, twice":         {ForLinks, slices.Concat([]byte{1}, thing, []byte{2}), false},
-		"a link that ends too soon": {ForLinks, slices.Concat([]byte{1}, thing), false},
+			slices.Concat([]byte{1}, anID, []byte{1, 3}, anID, []byte{200, 2}), true},
+		"a link of another kind":    {ForLinks, slices.Concat([]byte{77}, anID, []byte{1}), false},
+		"no link of a kind":         {ForLinks, slices.Concat([]byte{3}, anID, []byte{0}), false},
+		"a relation, twice":         {ForLinks, slices.Concat([]byte{1}, anID, []byte{2}), false},
+		"a link that ends too soon": {ForLinks, slices.Concat([]byte{1}, anID), false},
 		"evidence":                  {ForProfiles, trait, true},
 		"evidence of no category": {ForProfiles,
-			slices.Concat(thing, []byte{byte(Observed), 99, 0, 1, 1}), false},
+			slices.Concat(anID, []byte{byte(Observed), 99, 0, 1, 1}), false},
 		"evidence that ends too soon": {ForProfiles, trait[:len(trait)-1], false},
-		"a watcher":                   {ForWatches, slices.Concat(thing, []byte{5}), true},
-		"half a watcher":              {ForWatches, thing, false},
-		"a workspace":                 {ForWorkspaces, slices.Concat(thing, thing), true},
-		"half a workspace":            {ForWorkspaces, thing, false},
-		"a review":                    {ForReviews, slices.Concat(thing, thing, []byte{0}), true},
-		"half a review":               {ForReviews, thing, false},
+		"a watcher":                   {ForWatches, slices.Concat(anID, []byte{5}), true},
+		"half a watcher":              {ForWatches, anID, false},
+		"a workspace":                 {ForWorkspaces, slices.Concat(anID, anID), true},
+		"half a workspace":            {ForWorkspaces, anID, false},
+		"a review":                    {ForReviews, slices.Concat(anID, anID, []byte{0}), true},
+		"half a review":               {ForReviews, anID, false},
 	} {
 		at := 0
 		for c.of>>at != 1 {
@@ -61,7 +61,7 @@ func TestPartsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestHeadsOfCards reads what stands before the parts.
+// TestHeadsOfCards reads what precedes the parts.
 func TestHeadsOfCards(t *testing.T) {
 	member := id.ID{7}
 	head := slices.Concat([]byte{cardVersion, byte(work.Private), 1, 200, 1, 1}, member[:])

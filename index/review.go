@@ -104,7 +104,7 @@ func (r *Reviews) unlink(n *reviewNode) {
 	}
 }
 
-// Drop forgets a contribution that waits no more.
+// Drop forgets a contribution that no longer waits.
 func (r *Reviews) Drop(project, contribution id.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -231,7 +231,7 @@ func (t *Tasks) unlink(n *taskNode) {
 	}
 }
 
-// order is where a node stands by its status, nil where nobody looks for it.
+// order is the list that a node of its status belongs to, nil where nobody looks for it.
 func (t *Tasks) order(n *taskNode) *btree.BTreeG[*taskNode] {
 	status := n.Status
 	if n.Until != 0 && n.expiry().gone(t.mu.moved) {

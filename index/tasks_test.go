@@ -70,7 +70,7 @@ func (m *tasksModel) own(agent id.ID) (projects []id.ID) {
 }
 
 // skilled are the tasks that have a term, working the projects that are about one; the empty term
-// stands for all projects.
+// is all projects.
 func (m *tasksModel) skilled(term string) (places []TaskPlace) {
 	for _, place := range m.public(work.TaskOpen) {
 		p := m.projects[place.Project]

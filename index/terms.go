@@ -8,11 +8,11 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Terms are the words by which a thing is looked for, without regard to case, each once and in
-// order. The zero value holds none. Equal ones are kept once.
+// Terms are the words by which a task or a project is looked for, without regard to case, each once
+// and in order. The zero value holds none. Equal ones are kept once.
 type Terms struct{ joined unique.Handle[string] }
 
-// termBreak stands between two terms, which never hold it.
+// termBreak separates two terms, which never hold it.
 const termBreak = "\x00"
 
 // MakeTerms makes terms of words.
@@ -59,7 +59,7 @@ func (t Terms) each(yield func(term string)) {
 	}
 }
 
-// postings leads from terms to the things that have them, in an order. The empty term is one like
+// postings leads from terms to the values that have them, in an order. The empty term is one like
 // any other, for those who want all.
 type postings[T any] struct {
 	orders map[string]*btree.BTreeG[T]
@@ -89,7 +89,7 @@ func (p postings[T]) delete(term string, one T) {
 	}
 }
 
-// scan yields the things that have a term, in their order.
+// scan yields the values that have a term, in their order.
 func (p postings[T]) scan(term string, yield func(one T) bool) {
 	if order := p.orders[term]; order != nil {
 		order.Scan(yield)

@@ -59,7 +59,7 @@ func (w *Watches) Set(agent id.ID, watched Watched) {
 	}
 }
 
-// Drop says that it does so no more.
+// Drop says that an agent no longer watches a project.
 func (w *Watches) Drop(agent, project id.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

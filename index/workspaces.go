@@ -17,8 +17,8 @@ type OwnWorkspace struct{ Workspace, Project id.ID }
 type Workspaces struct {
 	mu struct {
 		sync.RWMutex
-		// of holds the workspaces of each agent in the order of their IDs. A list that was given out is
-		// not written any more, but behind its end.
+		// of holds the workspaces of each agent in the order of their IDs. A list that was given
+		// out is only appended to.
 		of map[id.ID][]OwnWorkspace
 	}
 }

@@ -137,8 +137,8 @@ func boolFirst(a, b bool) int {
 }
 
 // drain copies the live sections of a file into the run until the budget is used up, and reports
-// whether all of them are out. Sections move as stored: they are checked and sealed anew, and not
-// decompressed.
+// whether all of them are out. Sections move as stored: they are checked and get a new checksum,
+// and are not decompressed.
 func (w *Writer) drain(v victim, changes *table, budget int64, unlimited bool) (
 	index *table, emptied bool, err error) {
 	t, err := v.readIndex(&v.footer.crc)

@@ -16,8 +16,8 @@ var (
 	// ErrBusy is returned by Begin while another run is open.
 	ErrBusy = errors.New("snapshot: a run is already open")
 	// ErrUncertain says that a commit failed after its manifest was renamed into place, so that
-	// only reopening the directory tells whether it counts. The store still reads the old state
-	// and takes no further run. The log must not be cut.
+	// only reopening the directory shows whether it counts. The store still reads the old state and
+	// takes no further run. The log must not be cut.
 	ErrUncertain = errors.New("snapshot: outcome of a commit is unknown")
 )
 

@@ -277,7 +277,7 @@ func openSections(d disk.Disk, dir string, mf disk.FileRef) (*sectionFile, *tabl
 }
 
 // readIndex checks header, footer and index. Where footerCRC is given the footer has to be that
-// one: a file of the right shape from another time does not pass.
+// one: a well-formed file from another time does not pass.
 func (sf *sectionFile) readIndex(footerCRC *uint32) (*table, error) {
 	size, err := sf.f.Size()
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"pws/internal/disk/disktest"
 )
 
-// told makes a store of one file whose sections have the same keys, positions and lengths whatever
-// is said: a directory that was restored and went on differently has such files.
-func told(t *testing.T, words string) *disktest.Disk {
+// storeOf makes a store of one file whose sections have the same keys, positions and lengths
+// whatever the words: a directory that was restored and went on differently has such files.
+func storeOf(t *testing.T, words string) *disktest.Disk {
 	t.Helper()
 	d := disktest.New()
 	s := mustOpen(t, Options{Dir: "d", disk: d})
@@ -60,7 +60,7 @@ func wantRefused(t *testing.T, d *disktest.Disk, name string, want map[string]st
 // number, length, keys and positions.
 func TestFileOfAnotherTimeIsRefused(t *testing.T) {
 	name := "d/" + sectionsName(1)
-	d, other := told(t, "as it is."), told(t, "as it was")
+	d, other := storeOf(t, "as it is."), storeOf(t, "as it was")
 	if n, m := len(d.Files()[name].Data), len(other.Files()[name].Data); n != m {
 		t.Fatalf("files of %d and of %d bytes", n, m)
 	}
@@ -88,7 +88,7 @@ func TestSectionOfAnotherTimeIsRefused(t *testing.T) {
 		}
 		return int(e.offset), int(e.size)
 	}
-	d, other := told(t, "as it is."), told(t, "as it was")
+	d, other := storeOf(t, "as it is."), storeOf(t, "as it was")
 	at, size := place(d, name, "p-two")
 	if n, m := place(other, name, "p-two"); n != at || m != size {
 		t.Fatalf("sections at %d+%d and at %d+%d", at, size, n, m)
@@ -96,7 +96,7 @@ func TestSectionOfAnotherTimeIsRefused(t *testing.T) {
 	copy(d.Files()[name].Data[at:at+size], other.Files()[name].Data[at:])
 	wantRefused(t, d, name, want)
 
-	d = told(t, "as it is.")
+	d = storeOf(t, "as it is.")
 	s := mustOpen(t, Options{Dir: "d", disk: d})
 	mustRun(t, s, 7, map[string]string{"p-two": "two as it was"})
 	s.Close()

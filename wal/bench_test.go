@@ -72,7 +72,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// countdown tells one channel when the last of many entries is durable.
+// countdown signals one channel when the last of many entries is durable.
 type countdown struct {
 	last uint64
 	done chan error

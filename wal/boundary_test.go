@@ -116,9 +116,9 @@ func TestQueueOfExactLength(t *testing.T) {
 	}
 }
 
-// TestLatchTellsEachOnce has an fsync fail while another entry waits behind it: both are told,
-// once, and nothing is written any more.
-func TestLatchTellsEachOnce(t *testing.T) {
+// TestLatchReportsEachOnce has an fsync fail while another entry waits behind it: the error is
+// reported for both, once, and nothing is written after that.
+func TestLatchReportsEachOnce(t *testing.T) {
 	d := newGateDisk()
 	d.fail = errFault
 	l, _ := mustOpen(t, Options{Dir: t.TempDir(), disk: d})

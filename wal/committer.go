@@ -124,8 +124,8 @@ func (l *Log) lingered() {
 	l.mu.wake.Signal()
 }
 
-// commitAll makes as few records of the entries as BatchBytesMax allows. After an error it tells
-// all entries that were not committed.
+// commitAll makes as few records of the entries as BatchBytesMax allows. After an error it reports
+// the error for all entries that were not committed.
 func (c *committer) commitAll(q []queued) error {
 	for len(q) > 0 {
 		n, size := 1, len(q[0].payload)
@@ -143,7 +143,7 @@ func (c *committer) commitAll(q []queued) error {
 	return nil
 }
 
-// commit makes entries durable as one record and tells that. size is the sum of their lengths.
+// commit makes entries durable as one record and reports that. size is the sum of their lengths.
 func (c *committer) commit(q []queued, size int) error {
 	c.frame.begin(size + len(q)*4)
 	for i := range q {
@@ -214,9 +214,9 @@ func (c *committer) addSegment(index, first uint64) {
 }
 
 // sync makes the written record durable. tidwall syncs a segment BEFORE it opens the next one, but
-// not the directory: a new segment's name must be durable BEFORE anything in it is told. With each
-// new segment tidwall is opened anew, which makes it forget removed segments and the copy of the
-// full one that it keeps in memory.
+// not the directory: a new segment's name must be durable BEFORE anything in it is reported. With
+// each new segment tidwall is opened anew, which makes it forget removed segments and the copy of
+// the full one that it keeps in memory.
 func (c *committer) sync(rolled bool) error {
 	if !rolled {
 		if err := c.store.Sync(); err != nil {
@@ -260,8 +260,8 @@ func (c *committer) latch(cause error) error {
 	return l.mu.failed
 }
 
-// fail latches the log and tells everybody who waits, in the order of positions, and then the
-// owner.
+// fail latches the log and reports the error for all queued entries, in the order of positions, and
+// then to the owner.
 func (c *committer) fail(cause error) {
 	err := cause
 	if !errors.Is(cause, ErrLatched) {

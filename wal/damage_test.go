@@ -18,7 +18,7 @@ type record struct {
 	first, last uint64
 }
 
-// sampleLog writes a log of batches with several entries each and tells the records of its last
+// sampleLog writes a log of batches with several entries each and returns the records of its last
 // segment. Segments roll at segmentBytes.
 func sampleLog(t testing.TB, dir string, batches, segmentBytes int) (tail []record, last uint64) {
 	t.Helper()
@@ -195,7 +195,7 @@ func checkCorrupt(t testing.TB, err error, path string, off int64) {
 		t.Fatalf("damage at %d was not found: %v", off, err)
 	}
 	if c.File != path || c.Offset > off || !strings.Contains(err.Error(), path) {
-		t.Fatalf("damage of %s at %d is told as %v", path, off, err)
+		t.Fatalf("damage of %s at %d is reported as %v", path, off, err)
 	}
 }
 

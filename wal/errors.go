@@ -6,7 +6,7 @@ import (
 	shared "pws/internal/disk"
 )
 
-// The errors that callers tell apart with errors.Is.
+// The errors that callers distinguish with errors.Is.
 var (
 	// ErrCorrupt marks damage of the stored log. errors.As with *CorruptError gives the place.
 	ErrCorrupt = shared.ErrCorrupt

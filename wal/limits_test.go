@@ -64,7 +64,7 @@ func TestBusyAndGroupCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l.Durable() != 0 || l.Stats().Last != 1 {
-		t.Fatal("not synced, and told")
+		t.Fatal("reported durable BEFORE the sync")
 	}
 	d.release <- struct{}{}
 	f.wait(1)
@@ -421,15 +421,15 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestLatchTellsAllQueued lets a sync fail while entries queue behind it: each of them is told, in
-// order, then the owner, and nothing is taken any more.
-func TestLatchTellsAllQueued(t *testing.T) {
+// TestLatchReportsAllQueued lets a sync fail while entries queue behind it: the error is reported
+// for each of them, in order, then to the owner, and no entry is accepted after that.
+func TestLatchReportsAllQueued(t *testing.T) {
 	d := newGateDisk()
 	var owner []error
 	f := newFate()
 	l, _ := mustOpen(t, Options{Dir: t.TempDir(), disk: d, OnFailure: func(err error) {
 		if len(f.mu.failed) != 50 {
-			t.Errorf("%d entries were told BEFORE the owner", len(f.mu.failed))
+			t.Errorf("%d entries were reported BEFORE the owner", len(f.mu.failed))
 		}
 		owner = append(owner, err)
 	}})

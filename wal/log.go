@@ -52,8 +52,8 @@ type Options struct {
 // content are bounded too: its place in the queue, its length prefix and its share of a header.
 const entryOverheadBytes = 64
 
-// Committed is told the fate of an entry. It is an interface so that a caller can pass a value that
-// it has anyway and no closure is made for an entry.
+// Committed receives the outcome of an entry. It is an interface so that a caller can pass a value
+// that it has anyway and no closure is made for an entry.
 type Committed interface {
 	// Committed is called once for each entry that Append has taken, in the order of positions,
 	// by the committer. err is nil AFTER the fsync has returned, and wraps ErrLatched when the
@@ -248,7 +248,7 @@ func newLog(o Options, lock *os.File, st store, s *scanner, segs []segment, rec 
 
 func wrap(what string, err error) error { return fmt.Errorf("wal: %s: %w", what, err) }
 
-// Append queues an entry and gives it its position. The log owns payload from then on. c is told
+// Append queues an entry and gives it its position. The log owns payload from then on. c is called
 // when the entry is durable; it may be nil. Entries are committed in the order of positions.
 //
 // It returns ErrBusy, ErrNoSpace, ErrTooLarge, ErrLatched or ErrClosed; then the entry was not

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fate collects what Committed was told.
+// fate collects the calls of Committed.
 type fate struct {
 	mu struct {
 		sync.Mutex

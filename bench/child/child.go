@@ -24,7 +24,7 @@ const Announcement = "listening on "
 
 // Process is a running child.
 type Process struct {
-	// URL is what stood behind the announcement.
+	// URL is the rest of the line that announces the server.
 	URL string
 	// Ready is the time from the start to the announcement.
 	Ready time.Duration

@@ -36,7 +36,7 @@ func TestStartReadsTheAnnouncement(t *testing.T) {
 	}
 }
 
-func TestStartTellsWhyItFailed(t *testing.T) {
+func TestStartReportsWhyItFailed(t *testing.T) {
 	_, err := Start(t.Context(), patience, shell("echo the reason >&2; exit 3"))
 	if err == nil || !strings.Contains(err.Error(), "the reason") {
 		t.Errorf("%v", err)

@@ -95,7 +95,7 @@ func (a *API) Close() {
 	}
 }
 
-// Reply tells what stands beside the data of a successful answer.
+// Reply is what a successful answer has beside its data.
 type Reply struct {
 	Status   int
 	Replayed bool

@@ -16,7 +16,7 @@ const bufferBytes = 16 << 10
 const responseBytesMax = 256 << 20
 
 // Conn is one keep-alive connection on which requests are sent one after the other. It is not safe
-// for concurrent use. After an error it is closed and of no more use.
+// for concurrent use. After an error it is closed and cannot be used.
 type Conn struct {
 	net net.Conn
 	buf []byte
@@ -93,9 +93,9 @@ func (c *Conn) receive() (Response, error) {
 	}
 }
 
-// Parse reads one response out of what has arrived and reports whether it is complete. Nothing may
-// follow it, because the next request has not been sent. Head and Body are parts of the bytes; a
-// chunked body is put together in their place.
+// Parse reads one response from the bytes received so far and reports whether it is complete.
+// Nothing may follow it, because the next request has not been sent. Head and Body are parts of the
+// bytes; a chunked body is put together in their place.
 func Parse(have []byte) (Response, bool, error) {
 	if len(have) > responseBytesMax {
 		return Response{}, false, fmt.Errorf("%w: larger than %d bytes", errMalformed,
@@ -124,8 +124,8 @@ func Parse(have []byte) (Response, bool, error) {
 	return response, len(rest) == framing.length, nil
 }
 
-// joinChunks puts the chunks of a complete body together where the first of them stands. Of an
-// incomplete one nothing is moved. Trailers are dropped.
+// joinChunks joins the chunks of a complete body at the place of the first. Of an incomplete one
+// nothing is moved. Trailers are dropped.
 func joinChunks(text []byte) ([]byte, bool, error) {
 	// The first pass only finds out whether everything is there, the second one moves.
 	for _, move := range []bool{false, true} {

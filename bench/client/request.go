@@ -21,7 +21,7 @@ type Request struct {
 	Sent func()
 }
 
-// Append appends the request as it stands on the wire.
+// Append appends the raw bytes of the request.
 func (r *Request) Append(dst []byte) []byte {
 	dst = append(dst, r.Method...)
 	dst = append(dst, ' ')

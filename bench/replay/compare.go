@@ -25,7 +25,7 @@ type Comparison struct {
 	Diffs    int
 	// DiffsCut counts sampled diffs that the service cut at its limit, which are not applied.
 	DiffsCut int
-	// Differences counts what is not equal, and Words tells the first of them.
+	// Differences counts what is not equal, and Words describes the first of them.
 	Differences int
 	Words       []string
 }
@@ -178,7 +178,7 @@ func (s *session) get(path string, into any) error {
 	return nil
 }
 
-// contents reads some files of a historical tree back and hashes what arrives.
+// contents reads some files of a historical tree back and hashes what it receives.
 func (c *checker) contents(
 	index int, expected map[string]expectedFile, held map[string]string,
 ) error {

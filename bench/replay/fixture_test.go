@@ -222,7 +222,7 @@ func (f *fixture) random(seed uint64, commits int) {
 	}
 }
 
-// clear removes what stands at a path, below it and above it, and makes its folder.
+// clear removes what is at a path, below it and above it, and makes its folder.
 func (f *fixture) clear(name string) {
 	for folder := range ancestors(name) {
 		if info, err := os.Lstat(f.path(folder)); err == nil && !info.IsDir() {

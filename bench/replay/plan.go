@@ -201,9 +201,9 @@ func (p *planner) decide(changes []change) ([]step, error) {
 	return todo.all(), nil
 }
 
-// conflicts finds the rename targets that stand below a file, or on a folder, of the tree as it is
-// before the commit. Such a rename is sent as a deletion and a creation, which no order of the
-// other renames can disturb.
+// conflicts finds the rename targets that are below a file, or at a folder, of the tree before the
+// commit. Such a rename is sent as a deletion and a creation, which no order of the other renames
+// can disturb.
 func (p *planner) conflicts(changes []change) map[string]bool {
 	found := map[string]bool{}
 	for _, one := range changes {

@@ -63,7 +63,7 @@ func (m model) change(t *testing.T, one operation, old string) {
 	for path := range m {
 		for folder := range ancestors(path) {
 			if _, isFile := m[folder]; isFile {
-				t.Fatalf("after %s %s: %s stands below a file", one.Action, one.Path, path)
+				t.Fatalf("after %s %s: %s is below a file", one.Action, one.Path, path)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func (s *session) publish(ctx context.Context, one part) error {
 	reply, err := s.api.Call(request, &data)
 	request.Sent = nil
 	if kill {
-		// An answer that arrived BEFORE the kill stands; otherwise the repeat will tell.
+		// An answer received BEFORE the kill is final; otherwise the repeat shows the outcome.
 		if reviveErr := s.revive(ctx, one.index, err != nil); reviveErr != nil {
 			return reviveErr
 		}

@@ -243,7 +243,7 @@ func (s *session) publishAll(ctx context.Context) error {
 	return nil
 }
 
-// take publishes one part and remembers where its commit stands.
+// take publishes one part and remembers the changeset of its commit.
 func (s *session) take(ctx context.Context, one part) error {
 	record := &s.history[one.index]
 	if one.number == 0 {

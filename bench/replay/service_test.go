@@ -60,7 +60,7 @@ func TestReplayIntoTheService(t *testing.T) {
 	}
 }
 
-func TestReplayTellsWhatIsWrong(t *testing.T) {
+func TestReplayReportsDifferences(t *testing.T) {
 	f := newFixture(t)
 	if _, err := Run(t.Context(), Options{Repository: f.dir}); err == nil {
 		t.Error("a repository without commits was replayed")

@@ -98,7 +98,7 @@ type BenchBaselineCommand struct {
 	Response string `arg:"" type:"existingfile" help:"File with the response to every request."`
 }
 
-// Run serves until it is told to end.
+// Run serves until it is signalled to end.
 func (c *BenchBaselineCommand) Run(out io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

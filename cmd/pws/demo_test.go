@@ -34,6 +34,6 @@ func TestPrintDemo(t *testing.T) {
 	out.Reset()
 	printDemo(&out, result)
 	if !strings.HasSuffix(out.String(), "DIFFERS    a file is missing\nresult     1 differences\n") {
-		t.Errorf("a difference is not told:\n%s", out.String())
+		t.Errorf("a difference is not reported:\n%s", out.String())
 	}
 }

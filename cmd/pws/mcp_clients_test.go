@@ -17,14 +17,14 @@ import (
 
 // mcpClient is a connected client of MCP, of whatever library.
 type mcpClient interface {
-	told() mcpTold
+	server() mcpServer
 	list(ctx context.Context) ([]mcpTool, error)
 	call(ctx context.Context, name string, arguments map[string]any) (*mcpAnswer, error)
 	close() error
 }
 
-// mcpTold is what a client knows of the server once it is connected.
-type mcpTold struct{ version, name, instructions string }
+// mcpServer is what a client knows of the server once it is connected.
+type mcpServer struct{ version, name, instructions string }
 
 // mcpTool is what a client has of a listed tool.
 type mcpTool struct {
@@ -94,9 +94,9 @@ func connectSDK(ctx context.Context, place *mcpPlace, version string) (mcpClient
 
 func (c sdkClient) close() error { return c.session.Close() }
 
-func (c sdkClient) told() mcpTold {
+func (c sdkClient) server() mcpServer {
 	begun := c.session.InitializeResult()
-	return mcpTold{begun.ProtocolVersion, begun.ServerInfo.Name, begun.Instructions}
+	return mcpServer{begun.ProtocolVersion, begun.ServerInfo.Name, begun.Instructions}
 }
 
 func (c sdkClient) list(ctx context.Context) ([]mcpTool, error) {
@@ -165,8 +165,8 @@ func connectMCPGo(ctx context.Context, place *mcpPlace, version string) (mcpClie
 
 func (c mcpGoClient) close() error { return c.client.Close() }
 
-func (c mcpGoClient) told() mcpTold {
-	return mcpTold{c.begun.ProtocolVersion, c.begun.ServerInfo.Name, c.begun.Instructions}
+func (c mcpGoClient) server() mcpServer {
+	return mcpServer{c.begun.ProtocolVersion, c.begun.ServerInfo.Name, c.begun.Instructions}
 }
 
 func (c mcpGoClient) list(ctx context.Context) ([]mcpTool, error) {

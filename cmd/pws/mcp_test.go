@@ -76,9 +76,9 @@ func (s *mcpSuite) connect(t *testing.T, credential, query string) mcpClient {
 		}
 		place.connections.CloseIdleConnections()
 	})
-	told := connected.told()
-	if told.version != s.version || told.name == "" {
-		t.Errorf("connected to %q in version %s, want %s", told.name, told.version, s.version)
+	server := connected.server()
+	if server.version != s.version || server.name == "" {
+		t.Errorf("connected to %q in version %s, want %s", server.name, server.version, s.version)
 	}
 	return connected
 }
@@ -90,9 +90,9 @@ func (s *mcpSuite) lists(t *testing.T) {
 	}
 	want := strings.Fields(string(text))
 	slices.Sort(want)
-	if told := s.connect(t, "", "").told(); len(told.instructions) < 200 ||
-		len(told.instructions) > 1500 {
-		t.Errorf("instructions of %d characters", len(told.instructions))
+	if server := s.connect(t, "", "").server(); len(server.instructions) < 200 ||
+		len(server.instructions) > 1500 {
+		t.Errorf("instructions of %d characters", len(server.instructions))
 	}
 	for _, query := range []string{"", "?names=underscore"} {
 		tools, err := s.connect(t, "", query).list(t.Context())
@@ -135,7 +135,8 @@ func (s *mcpSuite) anonymous(t *testing.T) {
 	}
 }
 
-// expired sends a credential that is none: that is no answer of a tool, so that a host can tell.
+// expired sends a credential that is none: that is no answer of a tool, so that a host can
+// distinguish it.
 func (s *mcpSuite) expired(t *testing.T) {
 	place := &mcpPlace{
 		url: s.url + "/mcp", credential: "no-such-credential", connections: &http.Transport{},

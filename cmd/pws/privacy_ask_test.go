@@ -60,8 +60,8 @@ func (p *privacy) failf(format string, args ...any) {
 	p.wrong = append(p.wrong, fmt.Sprintf(format, args...))
 }
 
-// told is an answer as failures show it.
-func told(got *reply) string {
+// describe prints an answer for a failure.
+func describe(got *reply) string {
 	if got == nil {
 		return "no answer"
 	}
@@ -111,7 +111,7 @@ func (p *privacy) change(kind, method, target, body string) {
 	w, owner := p.worlds[kind], word(kind, "owner")
 	got, err := w.answer(owner, w.request(owner, method, target, body, nil))
 	if err != nil || got.status >= 300 {
-		p.failf("%s %s of the %s world: %s %v", method, target, kind, told(got), err)
+		p.failf("%s %s of the %s world: %s %v", method, target, kind, describe(got), err)
 	}
 }
 
@@ -128,7 +128,7 @@ func (p *privacy) await(one *secretCase) bool {
 			}
 			if err != nil || time.Now().After(end) {
 				p.failf("%s %s does not show the %s world: %s %v", one.method, one.target, kind,
-					told(got), err)
+					describe(got), err)
 				return false
 			}
 		}
@@ -168,11 +168,11 @@ func (p *privacy) askOnce(one *secretCase, w *secretWorld, caller string) error 
 			return one.code != "" && strings.Contains(said, leak)
 		})
 		if len(found) > 0 {
-			return fmt.Errorf("tells of the %s world: %q\n%s", kind, found, got.body)
+			return fmt.Errorf("reveals the %s world: %q\n%s", kind, found, got.body)
 		}
 	}
 	if one.lacks != "" && bytes.Contains(got.body, []byte(one.lacks)) {
-		return fmt.Errorf("tells %s\n%s", one.lacks, got.body)
+		return fmt.Errorf("shows %s\n%s", one.lacks, got.body)
 	}
 	if one.code == "" {
 		if strings.Contains(one.target+one.body, "<") && !one.agents {
@@ -188,8 +188,8 @@ func (p *privacy) askOnce(one *secretCase, w *secretWorld, caller string) error 
 	return w.same(one, caller, got)
 }
 
-// same asks again for what never existed: for IDs that differ in the last bits, and for some that
-// no project has the family of, both with words that nobody wrote. The answers must be one, and so
+// same asks again for what never existed: for IDs that differ in the last bits, and for some whose
+// project bits no project has, both with words that nobody wrote. The answers must be one, and so
 // must be those to HEAD and to a condition.
 func (w *secretWorld) same(one *secretCase, caller string, first *reply) error {
 	const nearDigit, farDigit = 23, 12
@@ -270,8 +270,8 @@ func (w *secretWorld) leaks(got *reply, agents bool) (found []string) {
 	return found
 }
 
-// replay repeats with their keys what outsiders did while they could: what came of it is kept, and
-// is not told them any more.
+// replay repeats with their keys what outsiders did while they could: the results are kept, and are
+// no longer shown to them.
 func (p *privacy) replay() {
 	for _, kind := range p.hidden {
 		w := p.worlds[kind]
@@ -282,11 +282,11 @@ func (p *privacy) replay() {
 			got, err := w.answer(one.caller, one.sent)
 			if err != nil || got.status != http.StatusNotFound {
 				p.failf("the repeat of %s %s as %s, %s world: %s %v", one.sent.method,
-					one.sent.target, one.caller, kind, told(got), err)
+					one.sent.target, one.caller, kind, describe(got), err)
 				continue
 			}
 			if found := w.leaks(got, false); len(found) > 0 {
-				p.failf("the repeat of %s %s tells %q", one.sent.method, one.sent.target, found)
+				p.failf("the repeat of %s %s reveals %q", one.sent.method, one.sent.target, found)
 			}
 		}
 	}

@@ -18,8 +18,8 @@ import (
 
 // privacy builds projects full of distinctive words and asks every operation of the table for them,
 // as those who may not know of them. hidden.txtar says how the projects and the requests are
-// written. No answer may hold a word or an ID of what is hidden, and one about a hidden thing must
-// be, byte for byte, that about a thing that never existed.
+// written. No answer may hold a word or an ID of what is hidden, and one about a hidden record must
+// be, byte for byte, that about a record that never existed.
 //
 //	privacy WORLD CASES
 func (s *script) privacy(ts *testscript.TestScript, args []string) error {
@@ -47,7 +47,7 @@ func (s *script) privacy(ts *testscript.TestScript, args []string) error {
 	}
 	p.run(ts)
 	if len(p.wrong) > 0 {
-		return mismatchf("%d answers tell too much:\n%s", len(p.wrong),
+		return mismatchf("%d answers reveal too much:\n%s", len(p.wrong),
 			strings.Join(p.wrong, "\n"))
 	}
 	return nil
@@ -73,7 +73,7 @@ const bridge = "bridge"
 // PUBLIC. The leaver has been a member of everything.
 var secretOutsiders = []string{"outsider", "visitor", "leaver"}
 
-// word is what <label> stands for in a project. It is found in any text by "x" and the project.
+// word is what <label> is replaced by in a project. It is found in any text by "x" and the project.
 func word(kind, label string) string { return "x" + kind + label + "x" }
 
 // privacy is the state of the test.
@@ -82,7 +82,7 @@ type privacy struct {
 	steps  []secretStep
 	cases  []*secretCase
 	worlds map[string]*secretWorld
-	// hidden are the worlds of which nothing may be told now.
+	// hidden are the worlds of which nothing may be revealed now.
 	hidden []string
 
 	mu    sync.Mutex
@@ -99,7 +99,7 @@ type secretStep struct {
 // secretCase is a line of the cases.
 type secretCase struct {
 	operation, method, target, body string
-	// code is the refusal of a thing that is not there; it is empty where nothing hidden is named.
+	// code is the refusal of a record that is not there; it is empty where nothing hidden is named.
 	code fault.Code
 	// agents says that the answer is about agents, whose names and IDs are no secret; nobody that
 	// only nobody asks, because others would lose their session.

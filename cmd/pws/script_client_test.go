@@ -26,11 +26,10 @@ import (
 //	api [-h 'Name: value'] [-k KEY] [-get NAME=PATH] METHOD TARGET [BODY] STATUS [CODE]
 //
 // It sends a request as the current caller and expects a status and, of a refusal, a code. A target
-// without a leading slash stands under /api/v1/. It is sent as it is written. A body is JSON in
-// single quotes, @FILE, or =FILE; in it and in the target, $name and ${name} are variables of the
-// script, but what @FILE holds is sent as it stands. Where an operation needs an Idempotency-Key
-// and -k names none, a fresh one is sent; -k none sends none. -get keeps a value of the answer as a
-// variable.
+// without a leading slash is below /api/v1/. It is sent as it is written. A body is JSON in single
+// quotes, @FILE, or =FILE; in it and in the target, $name and ${name} are variables of the script,
+// but what @FILE holds is sent unchanged. Where an operation needs an Idempotency-Key and -k names
+// none, a fresh one is sent; -k none sends none. -get keeps a value of the answer as a variable.
 //
 // Every answer is also checked against the declaration of its operation: script_check_test.go.
 

@@ -17,8 +17,7 @@ import (
 // Tools are called as operations are:
 //
 //	mcp [-h 'Name: value'] [-get NAME=PATH] TOOL ARGUMENTS ok|CODE
-//
-// What a tool returned stands under data, as in the answer of its operation, and its refusal under
+// What a tool returned is under data, as in the answer of its operation, and its refusal under
 // error. The note of a replay is note, and what _meta says of it is replay. Every result is checked
 // against the schema that tools/list gives, and so are the arguments of every call that succeeds.
 
@@ -271,9 +270,9 @@ func compileSchema(name string, text []byte) (*jsonschema.Schema, error) {
 	return compiler.Compile("tool:" + name)
 }
 
-// mcphidden calls every tool that is about a thing, for things that the caller may not know of and
-// for such that never existed. Both answers are the same, byte for byte. What tools find by
-// themselves holds none of these things.
+// mcphidden calls every tool that names a record, for records that the caller may not know of and
+// for such that never existed. Both answers are the same, byte for byte. What the other tools
+// return holds none of these records.
 //
 //	mcphidden NAME=ID ...
 func (s *script) mcphidden(_ *testscript.TestScript, args []string) error {
@@ -308,7 +307,7 @@ func (s *script) mcphidden(_ *testscript.TestScript, args []string) error {
 			continue
 		}
 		if string(one.body) != toKnown.Replace(string(other.body)) || one.status != other.status {
-			return mismatchf("%s tells one from the other:\n%s\n%s", tool.Name, one.body, other.body)
+			return mismatchf("%s distinguishes one from the other:\n%s\n%s", tool.Name, one.body, other.body)
 		}
 		code, _, err := toolAnswer(one)
 		if err != nil {
@@ -320,13 +319,13 @@ func (s *script) mcphidden(_ *testscript.TestScript, args []string) error {
 	}
 	const found = 15
 	if s.caller != "" && missing < found {
-		return fmt.Errorf("only %d tools came as far as to look for the thing", missing)
+		return fmt.Errorf("only %d tools came as far as to look for the record", missing)
 	}
 	return nil
 }
 
-// filled are arguments of a tool: the things, and whatever else lets it look for them.
-func filled(name string, things map[string]any, about bool) []byte {
+// filled are arguments of a tool: the records, and whatever else it needs to look for them.
+func filled(name string, records map[string]any, about bool) []byte {
 	arguments := map[string]any{}
 	for _, tool := range api.Tools(api.Table) {
 		if tool.Name != name || !about {
@@ -334,7 +333,7 @@ func filled(name string, things map[string]any, about bool) []byte {
 		}
 		for _, one := range tool.Arguments {
 			if one.Place == api.InPath {
-				arguments[one.Name] = things[one.Name]
+				arguments[one.Name] = records[one.Name]
 			}
 		}
 		if tool.Operation.Idempotency != api.NoKey {

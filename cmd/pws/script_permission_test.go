@@ -14,22 +14,22 @@ import (
 )
 
 // permissions asks every operation of the table as every caller in every project of the rules, and
-// judges who may do it. permission.txtar says how the rules, the requests and the things that they
-// need are written. A refusal that hides a thing must be, byte for byte, that of a thing that never
-// existed.
+// judges who may do it. permission.txtar says how the rules, the requests and the records that they
+// need are written. A refusal that hides a record must be, byte for byte, that of a record that
+// never existed.
 //
-//	permissions RULES REQUESTS THINGS
+//	permissions RULES REQUESTS RECORDS
 func (s *script) permissions(ts *testscript.TestScript, args []string) error {
 	if len(args) != 3 {
-		return errors.New("usage: permissions RULES REQUESTS THINGS")
+		return errors.New("usage: permissions RULES REQUESTS RECORDS")
 	}
 	m := &matrix{
 		script: s, rules: map[string]map[string][]string{},
-		things: map[string][]*matrixStep{}, makers: map[string]string{},
+		records: map[string][]*matrixStep{}, makers: map[string]string{},
 	}
 	if err := errors.Join(
 		m.readRules(ts.ReadFile(args[0])), m.readRequests(ts.ReadFile(args[1])),
-		m.readThings(ts.ReadFile(args[2])),
+		m.readRecords(ts.ReadFile(args[2])),
 	); err != nil {
 		return err
 	}
@@ -74,9 +74,9 @@ type matrix struct {
 	// rules are the expected outcomes for each caller, by permission and project.
 	rules    map[string]map[string][]string
 	requests []*matrixRequest
-	// things are how each kind of thing is made; makers are the things that set a variable.
-	things map[string][]*matrixStep
-	makers map[string]string
+	// records are how each kind of record is made; makers are the kinds that set a variable.
+	records map[string][]*matrixStep
+	makers  map[string]string
 }
 
 // matrixRequest is a line of the requests.
@@ -89,7 +89,7 @@ type matrixRequest struct {
 	succeeded int
 }
 
-// matrixStep is a line of the things: a request that somebody makes in some of the projects, and
+// matrixStep is a line of the records: a request that somebody makes in some of the projects, and
 // the variables that it sets.
 type matrixStep struct {
 	projects             []string
@@ -162,10 +162,10 @@ func (m *matrix) readRequests(text string) error {
 	return nil
 }
 
-func (m *matrix) readThings(text string) error {
+func (m *matrix) readRecords(text string) error {
 	for _, columns := range matrixLines(text, " | ") {
 		if len(columns) < 4 || len(columns) > 5 {
-			return fmt.Errorf("a thing of %d columns: %q", len(columns), columns)
+			return fmt.Errorf("a record of %d columns: %q", len(columns), columns)
 		}
 		step := &matrixStep{caller: columns[2], keep: map[string]string{}}
 		if columns[1] != "all" {
@@ -178,7 +178,7 @@ func (m *matrix) readThings(text string) error {
 				step.keep[name], m.makers[name] = path, columns[0]
 			}
 		}
-		m.things[columns[0]] = append(m.things[columns[0]], step)
+		m.records[columns[0]] = append(m.records[columns[0]], step)
 	}
 	return nil
 }

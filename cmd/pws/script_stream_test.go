@@ -68,7 +68,7 @@ func (s *script) follow(_ *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// block is what stands before the next empty line: the fields by their names, comments under none.
+// block is what precedes the next empty line: the fields by their names, comments under none.
 func (f *following) block() (map[string]string, error) {
 	fields := map[string]string{}
 	for {
@@ -81,7 +81,7 @@ func (f *following) block() (map[string]string, error) {
 		}
 		name, value, _ := strings.Cut(line, ":")
 		if _, twice := fields[name]; twice {
-			return nil, fmt.Errorf("%q stands twice in %v", name, fields)
+			return nil, fmt.Errorf("%q is twice in %v", name, fields)
 		}
 		fields[name] = strings.TrimPrefix(value, " ")
 	}
@@ -96,7 +96,7 @@ func (s *script) heard(_ *testscript.TestScript, args []string) error {
 	for {
 		fields, err := stream.block()
 		if err != nil {
-			return fmt.Errorf("no more is heard: %w", err)
+			return fmt.Errorf("nothing else is received: %w", err)
 		}
 		if comment, only := fields[""]; only && comment == "" && len(fields) == 1 {
 			continue
@@ -125,7 +125,7 @@ func (s *script) heard(_ *testscript.TestScript, args []string) error {
 	}
 }
 
-// over expects a stream to be at its end, which is told by a comment.
+// over expects a stream to be at its end, which a comment announces.
 //
 //	over NAME CODE
 func (s *script) over(_ *testscript.TestScript, args []string) error {
@@ -133,7 +133,7 @@ func (s *script) over(_ *testscript.TestScript, args []string) error {
 	for {
 		fields, err := stream.block()
 		if err != nil {
-			return fmt.Errorf("the end is not told: %w", err)
+			return fmt.Errorf("the end is not announced: %w", err)
 		}
 		if comment, only := fields[""]; only && comment == "" && len(fields) == 1 {
 			continue

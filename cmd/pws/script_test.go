@@ -112,7 +112,7 @@ type script struct {
 	schemas map[string]*toolSchemas
 	// repeating is set while times is about to do the same once more.
 	repeating bool
-	// acked are the files that flood was told of, by project.
+	// acked are the files whose writes flood saw acknowledged, by project.
 	acked map[string][]string
 	kept  map[string]string
 	// following are the open streams, and pending the requests without an answer yet, by name.

@@ -72,7 +72,7 @@ func (s *script) pages(target, key string, visit func(map[string]any) error) err
 	return nil
 }
 
-// checkout writes the files of a project as they stood at a changeset into a folder; compare finds
+// checkout writes the files of a project as they were at a changeset into a folder; compare finds
 // out whether a folder holds exactly those.
 //
 //	checkout DIR PROJECT CHANGESET
@@ -220,7 +220,7 @@ func (s *script) flood(ts *testscript.TestScript, args []string) error {
 	return s.crash(ts, nil)
 }
 
-// acknowledged says that everything is there that the writers of flood were told of.
+// acknowledged expects all files that the writers of flood saw acknowledged.
 //
 //	acked PROJECT
 func (s *script) acknowledged(_ *testscript.TestScript, args []string) error {

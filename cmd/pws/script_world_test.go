@@ -29,7 +29,7 @@ type world struct {
 	succeeded []int
 }
 
-// newWorld is a project that nothing has been made of. Things are made when a request needs them.
+// newWorld is a project that is yet to be created. Records are made when a request needs them.
 func (m *matrix) newWorld(project string) *world {
 	own := *m.script
 	own.vars = maps.Clone(m.script.vars)
@@ -107,17 +107,17 @@ func (w *world) callerVars(caller string) {
 	w.script.vars["new_key"] = base64.RawURLEncoding.EncodeToString(public)
 }
 
-// need makes the things that a text names and that are not there.
+// need makes the records that a text names and that are not there.
 func (w *world) need(text, caller string) error {
 	for _, name := range namePattern.FindAllStringSubmatch(text, -1) {
-		thing, known := w.matrix.makers[strings.TrimPrefix(name[1], "fresh_")]
-		if !known || w.made[thing] {
+		kind, known := w.matrix.makers[strings.TrimPrefix(name[1], "fresh_")]
+		if !known || w.made[kind] {
 			continue
 		}
-		w.made[thing] = true
+		w.made[kind] = true
 		w.nth++
 		w.script.vars["nth"] = strconv.Itoa(w.nth)
-		for _, step := range w.matrix.things[thing] {
+		for _, step := range w.matrix.records[kind] {
 			if step.projects != nil && !slices.Contains(step.projects, w.project) {
 				continue
 			}
@@ -133,12 +133,12 @@ func (w *world) need(text, caller string) error {
 				err = fmt.Errorf("%s %s: %d %s", step.method, got.target, got.status, got.body)
 			}
 			if err != nil {
-				return fmt.Errorf("making %s as %s: %w", thing, by, err)
+				return fmt.Errorf("making %s as %s: %w", kind, by, err)
 			}
 			for name, path := range step.keep {
 				value, ok := got.at(path)
 				if !ok {
-					return fmt.Errorf("making %s: the answer has no %s", thing, path)
+					return fmt.Errorf("making %s: the answer has no %s", kind, path)
 				}
 				w.script.vars[name] = textOf(value)
 			}
@@ -180,7 +180,7 @@ func (w *world) send(
 	return got, nil
 }
 
-// judge compares an answer with what a rule says: ok; hidden, which is the refusal of a thing that
+// judge compares an answer with what a rule says: ok; hidden, which is the refusal of a record that
 // never existed; login; the role that is missing; or the code of a refusal.
 func (w *world) judge(asked *matrixRequest, caller, outcome string, got *reply) error {
 	value, _ := got.at("error.code")
@@ -239,7 +239,7 @@ var hiddenPrefix = map[fault.Code]string{
 }
 
 // judgeHidden asks again with IDs that never existed: one that differs in the last bits, and one
-// that no project has the family of.
+// whose project bits no project has.
 func (w *world) judgeHidden(asked *matrixRequest, caller string, got *reply) error {
 	prefix := hiddenPrefix[fault.Code(asked.hidden)]
 	const nearDigit, farDigit = 23, 12

@@ -227,7 +227,7 @@ func setLimit(limits []api.RateLimit, setting string) error {
 
 func logRecovery(log *slog.Logger, report *actors.Recovery) {
 	if report.Log.TornBytes > 0 {
-		log.Warn("a torn tail was cut off the log: the end of a write that nobody was told of",
+		log.Warn("a torn tail was cut off the log: the end of a write that was never acknowledged",
 			"file", report.Log.TornFile, "offset", report.Log.TornOffset,
 			"bytes", report.Log.TornBytes)
 	}

@@ -40,7 +40,7 @@ type block struct {
 	from, to Position
 }
 
-// appendFileHead writes the head of a file that stands behind another, which may be nil.
+// appendFileHead writes the head of a file. previous, last and covered describe the file before it.
 func appendFileHead(b []byte, number uint32, previous int64, covered uint64, last Position) []byte {
 	b = disk.AppendHeader(b, fileMagic, fileVersion, number)
 	start := len(b)
@@ -87,7 +87,8 @@ type scan struct {
 	blocks []block
 	next   uint64
 	report Report
-	// record is told of each record's project, decode has the records themselves checked too.
+	// record is called with the project of each record; decode has the records themselves checked
+	// too.
 	record func(project id.ID, number uint64)
 	decode bool
 }
@@ -166,7 +167,7 @@ func (s *scan) read(number uint32) ([]byte, error) {
 	return content, errors.Join(err, file.Close())
 }
 
-// file checks a file, with what stands in the one behind it.
+// file checks a file; next is the content of the one behind it.
 func (s *scan) file(number uint32, content, next []byte, last bool) error {
 	f := &feedFile{number: number, path: s.path(number), first: s.next, size: fileHead}
 	head, err := parseFileHead(f.path, content, number)

@@ -28,11 +28,11 @@ type Options struct {
 
 const (
 	dayMillis = 24 * 60 * 60 * 1000
-	// waitingMax is how many records wait for a disk that fails before Append takes no more.
+	// waitingMax is how many records wait for a disk that fails before Append refuses others.
 	waitingMax = 1 << 16
 	// rebaseAt is how far numbers in chains go before they are counted anew.
 	rebaseAt = 3 << 30
-	// parts is how many files the records that are kept stand in, about.
+	// parts is about how many files hold the records that are kept.
 	parts = 16
 )
 
@@ -70,8 +70,8 @@ type Log struct {
 		closed bool
 		// gone is the file that is to be removed from the disk.
 		gone []string
-		// failed is why nothing is written any more: after a failed sync nobody knows what the kernel
-		// still has, so only a start can tell what is there.
+		// failed is why nothing is written any more: after a failed sync nobody knows what the
+		// kernel still has, so only a start can find what is there.
 		failed error
 	}
 	mu struct {
@@ -149,7 +149,7 @@ func (l *Log) Empty() bool {
 	return len(l.mu.files) == 0 && l.mu.end == 0
 }
 
-// Begin says of an empty log that what stands in entries up to one is not kept.
+// Begin says of an empty log that it has nothing of the entries up to one.
 func (l *Log) Begin(covered uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

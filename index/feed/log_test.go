@@ -402,7 +402,7 @@ func TestReadersWhileFilesGo(t *testing.T) {
 }
 
 // walk goes through all records of one project; what it finds follows each other without a gap,
-// unless it was told so.
+// unless the log reported one.
 func walk(l *Log, nth int) error {
 	random := rand.New(rand.NewPCG(1, uint64(nth)))
 	q := Query{Project: project(nth)}

@@ -80,7 +80,7 @@ const (
 	fileHead    = disk.HeaderBytes + 40
 	blockMagic  = "PWSB"
 	blockHead   = 80
-	// blockRecords is how many records stand in a block, blockBytesMax bounds what one may unpack to.
+	// blockRecords is how many records a block holds, blockBytesMax bounds what one may unpack to.
 	blockRecords  = 256
 	blockBytesMax = 64 << 20
 )
@@ -208,7 +208,8 @@ func projectsOf(info *blockInfo, b []byte) (projects []id.ID, ok bool) {
 	return projects, r.Len() == 0
 }
 
-// decodeBlock gives the records of a block. Damage is told of the file and the offset of the block.
+// decodeBlock returns the records of a block. An error of damage has the file and the offset of the
+// block.
 func decodeBlock(name string, offset int64, b []byte) ([]Record, error) {
 	info, reason := parseBlock(b)
 	if reason != "" {

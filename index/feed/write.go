@@ -101,7 +101,7 @@ func (l *Log) finish() error {
 	return nil
 }
 
-// needFile makes the next file where the last one takes no more.
+// needFile makes the next file where the last one is full.
 func (l *Log) needFile() error {
 	if l.write.failed != nil {
 		return l.write.failed

@@ -13,7 +13,7 @@ import (
 	"pws/work"
 )
 
-// Kind is what a document is about. The letters stand in the index.
+// Kind is what a document is about. The letters are stored in the index.
 type Kind byte
 
 // The kinds.
@@ -45,12 +45,12 @@ func ParseKind(name string) Kind {
 	return 0
 }
 
-// Key names a document. The zero Kind stands for a whole project.
+// Key names a document. The zero Kind is a whole project.
 type Key struct {
 	Kind Kind
 	// Project is zero for an agent.
 	Project id.ID
-	// Thing is zero for a file and for a project itself.
+	// Entity is zero for a file and for a project itself.
 	Entity id.ID
 	// Path is that of a file.
 	Path string
@@ -153,7 +153,7 @@ func inProject(project id.ID) string { return string(termProject) + string(proje
 // TextBytesMax is how much of a text is searched.
 const TextBytesMax = 200_000
 
-// Document is what there is to find of one thing, as it is now.
+// Document is what there is to find of one record, file or agent, as it is now.
 type Document struct {
 	Key Key
 	// Title is its name; words in it weigh more. That of a file is its path.
@@ -165,8 +165,8 @@ type Document struct {
 	UpdatedAt int64
 	// Terms are those of the filters that it passes.
 	Terms []string
-	// Version is a hash of everything that it is found by. It tells changes, not forgeries: who could
-	// make two texts of one version would only have the old one found.
+	// Version is a hash of everything that it is found by. It detects changes, not forgeries:
+	// whoever could make two texts of one version would only have the old one found.
 	Version uint64
 }
 
@@ -207,8 +207,8 @@ func (d *Document) Passes(filters [][]string) bool {
 	return true
 }
 
-// Live is the document of a thing of a project as it stands, nil where there is none. Projects that
-// are not PUBLIC have no documents.
+// Live is the current document of a key, nil where there is none. Projects that are not PUBLIC have
+// no documents.
 func Live(p *work.Project, key Key, now int64) *Document {
 	if p.Visibility != work.Public {
 		return nil
@@ -376,7 +376,7 @@ func LiveAgent(state *identity.State, agent id.ID) *Document {
 
 // Load gives the document of a file its content.
 func (d *Document) Load(content []byte) {
-	// One byte more tells cut whether a character ends there.
+	// With one byte more, cut can see whether a character ends there.
 	if len(content) > TextBytesMax+1 {
 		content = content[:TextBytesMax+1]
 	}
@@ -389,19 +389,19 @@ func Keys(p *work.Project, now int64, yield func(Key) bool) {
 		return
 	}
 	more := true
-	thing := func(kind Kind, thing id.ID) bool {
-		more = more && yield(Key{Kind: kind, Project: p.ID, Entity: thing})
+	record := func(kind Kind, record id.ID) bool {
+		more = more && yield(Key{Kind: kind, Project: p.ID, Entity: record})
 		return more
 	}
-	p.Tasks(id.ID{}, now, func(t *work.Task) bool { return thing(Task, t.ID) })
+	p.Tasks(id.ID{}, now, func(t *work.Task) bool { return record(Task, t.ID) })
 	for _, h := range p.Handoffs() {
 		if !more {
 			return
 		}
-		thing(Handoff, h.ID)
+		record(Handoff, h.ID)
 	}
-	p.Artifacts(id.ID{}, func(a *work.Artifact) bool { return thing(Artifact, a.ID) })
-	p.Discussions(id.ID{}, func(d *work.Discussion) bool { return thing(Discussion, d.ID) })
+	p.Artifacts(id.ID{}, func(a *work.Artifact) bool { return record(Artifact, a.ID) })
+	p.Discussions(id.ID{}, func(d *work.Discussion) bool { return record(Discussion, d.ID) })
 	p.Files("", func(f work.FileInfo) bool {
 		return more && yield(Key{Kind: File, Project: p.ID, Path: f.Path})
 	})

@@ -29,8 +29,8 @@ func bodyWeight(kind Kind) int {
 	return 1
 }
 
-// facts are what the index knows of a document beside its words: when its thing changed, and its
-// version. They are a term of their field, in characters that no separator of terms is among.
+// facts are what the index knows of a document beside its words: when what it is about changed, and
+// its version. They are a term of their field, in characters that no separator of terms is among.
 type facts struct {
 	updatedAt int64
 	version   uint64

@@ -12,7 +12,7 @@ const (
 	WordsMax = 32
 	// partsMax bounds the words that compound words are made of.
 	partsMax = 32
-	// beginningMin is the least length of a last word that also stands for longer ones, in bytes.
+	// beginningMin is the least length of a last word that also matches longer ones, in bytes.
 	beginningMin = 3
 )
 
@@ -25,7 +25,7 @@ type Words struct {
 	// Parts are, for each of these, the words that it is made of, nil where it is simple. A text
 	// that has all of them has the word.
 	Parts [][]string
-	// Beginning says that the last word stands also for words that begin with it.
+	// Beginning says that the last word also matches words that begin with it.
 	Beginning bool
 }
 
@@ -200,7 +200,7 @@ func ones(bits uint64) (count int) {
 const (
 	// SnippetChars is about how long a snippet is, in characters.
 	SnippetChars = 200
-	// snippetLead is how much of it stands before the first word that was found, in bytes.
+	// snippetLead is how much of it precedes the first word that was found, in bytes.
 	snippetLead = 60
 	// snippetFar is how far behind the first place others are looked for, in bytes.
 	snippetFar = 32 << 10
@@ -254,7 +254,7 @@ func (w Words) bestPlace(text string) (best int) {
 	return best
 }
 
-// passage is what stands around a place.
+// passage is the text around a place.
 func passage(text string, at int) string {
 	var room [SnippetChars + snippetLead]byte
 	out, start := room[:0], at-snippetLead

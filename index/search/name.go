@@ -7,7 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// The names of a document stand among its words, behind marks that no word begins with. The
+// The names of a document are terms among its words, behind marks that no word begins with. The
 // frequency of such a term is what it adds to the score.
 const (
 	nameMark  = "\x01n"
@@ -25,7 +25,7 @@ const (
 	exactPath, exactBase, exactStem = 980, 900, 600
 	// exactDepth is what each folder takes off, down to exactDeep of them.
 	exactDepth, exactDeep = 10, 20
-	// exactBytesMax bounds a name that stands in the index as it is.
+	// exactBytesMax bounds a name that is stored in the index as it is.
 	exactBytesMax = 48
 )
 
@@ -35,7 +35,7 @@ var nameWeights = map[Kind]struct{ word, exact int }{
 	Discussion: {4, 970}, Handoff: {0, 950},
 }
 
-// exactKey is what two names are equal by: their words, folded, without what stands between them.
+// exactKey is what two names are equal by: their words, folded, without what separates them.
 func exactKey(name string) string {
 	key := make([]byte, 0, exactBytesMax)
 	for found := (scanner{text: name}); found.next(); {

@@ -43,7 +43,7 @@ func Open(dir string, mark []byte) (x *Index, anew error, err error) {
 	found, err := os.ReadFile(filepath.Join(dir, formatName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// Nothing is in force before the format stands there.
+		// Nothing is in force before the file of the format is written.
 	case err != nil:
 		return nil, nil, err
 	case string(found) != format:
@@ -84,7 +84,7 @@ func Remove(dir string) error {
 	if err := requireOwn(dir); err != nil {
 		return err
 	}
-	// Without the format the rest is in force no more, should this end in the middle.
+	// Without the format the rest is no longer in force, should this end in the middle.
 	if err := os.Remove(filepath.Join(dir, formatName)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -113,7 +113,7 @@ func requireOwn(dir string) error {
 
 func openStore(dir string) (*Index, error) {
 	x := &Index{dir: dir}
-	// The seal is good for the state that was closed; from now on it changes.
+	// The checksum is that of the store as it was closed; from now on the store changes.
 	if err := os.Remove(filepath.Join(dir, closedSumName)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -141,8 +141,8 @@ func (x *Index) openScorch(readOnly bool) error {
 }
 
 // Check reads an index that nobody uses, and finds what is damaged in it: the file that names the
-// segments by its seal where there is one, and the segments by their checksums. It returns how many
-// documents there are, and the position.
+// segments by the checksum of a clean stop where there is one, and the segments by their own. It
+// returns how many documents there are, and the position.
 func Check(dir string) (documents, position uint64, err error) {
 	bolt := filepath.Join(dir, storeName, boltName)
 	if err := checkClosedSum(dir, bolt); err != nil {
@@ -181,7 +181,7 @@ func Check(dir string) (documents, position uint64, err error) {
 	return documents, position, err
 }
 
-// checkSegment compares the CRC-32 at the end of a segment with what stands before it.
+// checkSegment compares the CRC-32 at the end of a segment with the bytes before it.
 func checkSegment(name string) error {
 	file, err := os.Open(name)
 	if err != nil {

@@ -5,7 +5,7 @@ import "math"
 // postings are the documents of a word or of a filter: of any of several terms.
 type postings struct {
 	cursors []*cursor
-	// at is the document that they stand at, nowhere behind the last.
+	// at is the document that they are at, nowhere behind the last.
 	at    uint64
 	count uint64
 	// all are the documents that have all parts of the word, nil where it is simple.
@@ -13,7 +13,7 @@ type postings struct {
 	// most bounds score; later bounds those of all words behind, and is a little higher, for sums
 	// are rounded.
 	most, later float64
-	// bit stands for the word, and longer says that longer words count as it.
+	// bit identifies the word, and longer says that longer words count as it.
 	bit    uint32
 	longer bool
 }
@@ -98,7 +98,7 @@ func (c *cursor) advance(to uint64) (err error) {
 	return nil
 }
 
-// score is what the word adds at the document where it stands. Of several terms the best counts.
+// score is what the word adds at the current document. Of several terms the best counts.
 func (p *postings) score() (best float64) {
 	for _, c := range p.cursors {
 		if c.at == p.at {
@@ -137,7 +137,7 @@ func (p *postings) addJoint(all *joint) error {
 	return nil
 }
 
-// advance goes to a document, or to the first behind it, that all parts stand at.
+// advance goes to a document, or to the first behind it, that has all parts.
 func (j *joint) advance(to uint64) error {
 	if j.at >= to && to > 0 {
 		return nil

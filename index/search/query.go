@@ -279,7 +279,7 @@ func (r *run) hits() ([]Hit, error) {
 	return r.identified()
 }
 
-// passes asks the filters; next is where the first document stands that may pass them all.
+// passes asks the filters; next is the first document that may pass them all.
 func (r *run) passes(number uint64) (passes bool, next uint64, err error) {
 	passes = true
 	for _, p := range r.filters {
@@ -358,7 +358,7 @@ func (r *run) ofNames(number uint64) (adds float64, err error) {
 	return adds, nil
 }
 
-// beaten reports whether so many are better than a score that no more are wanted.
+// beaten reports whether enough documents are better than a score.
 func (r *run) beaten(score float64) bool {
 	return len(r.best) == r.query.Limit && score < r.best[len(r.best)-1].Score
 }

@@ -23,8 +23,8 @@ const (
 	keptListsMax = 2 << 20
 )
 
-// kept is what searches remember of segments, which never change: in the form that is fast to go
-// through, what is slow to decode. What was deleted since does not stand in it.
+// kept is what searches remember of segments, which never change: what is slow to decode, in a form
+// that is fast to scan. It does not know what was deleted since.
 type kept struct {
 	mu        sync.Mutex
 	bySegment map[uint64]*keptSegment
@@ -266,7 +266,7 @@ func (s *source) seekList(local uint32) uint64 {
 	return s.part.from + uint64(numbers[at])
 }
 
-// impact is what the term adds at the document it stands at, without its rarity.
+// impact is what the term adds at the current document, without its rarity.
 func (s *source) impact() float64 {
 	if s.list != nil {
 		return float64(s.list.impacts[s.at])
@@ -275,9 +275,9 @@ func (s *source) impact() float64 {
 }
 
 const (
-	// saturation says how soon more of the same word counts no more, lengthWeight how much longer
-	// texts count less, and lengthUsual the words of a usual text. The last is fixed, so that scores
-	// do not move with the other documents.
+	// saturation says how soon repeats of a word no longer count, lengthWeight how much longer
+	// texts count less, and lengthUsual the words of a usual text. The last is fixed, so that
+	// scores do not move with the other documents.
 	saturation   = 1.2
 	lengthWeight = 0.4
 	lengthUsual  = 300

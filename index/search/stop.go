@@ -46,12 +46,12 @@ var stopLists = sync.OnceValue(func() (lists []map[string]bool) {
 	return lists
 })
 
-// foreignMin is how many stop words of a language other than English tell that a query is in that
+// foreignMin is how many stop words of a language other than English show that a query is in that
 // language: one alone may be a name, as C is, or a word of English, as "war" is.
 const foreignMin = 2
 
-// stopWords are those of the language that most of the words are stop words of, nil where they are
-// of none.
+// stopWords are those of the language that most of the words are stop words of, nil where there is
+// no such language.
 func stopWords(words []string) (best map[string]bool) {
 	most := 0
 	for at, list := range stopLists() {

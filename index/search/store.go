@@ -77,7 +77,7 @@ func (x *Index) config(readOnly bool) map[string]any {
 	}
 }
 
-// use calls back while the index is open. A panic over what stands in the index is its failure.
+// use calls back while the index is open. A panic over the contents of the index is its failure.
 func (x *Index) use(do func() error) (err error) {
 	x.open.RLock()
 	defer x.open.RUnlock()
@@ -190,7 +190,7 @@ func (x *Index) Len() (count uint64) {
 	return count
 }
 
-// Versions finds the versions that documents were indexed in; 0 stands for one that is not there.
+// Versions finds the versions that documents were indexed in; 0 is one that is not there.
 func (x *Index) Versions(keys []Key) (versions []uint64, err error) {
 	versions = make([]uint64, len(keys))
 	err = x.read(func(reader index.IndexReader) error {
@@ -247,7 +247,7 @@ func (x *Index) KeysOf(project [16]byte) (keys []Key, err error) {
 }
 
 // Close stops the goroutines of the index. What was not durable yet is indexed again after the next
-// start. A clean close seals the folder.
+// start. A clean close writes the checksum of the store.
 func (x *Index) Close() error {
 	x.open.Lock()
 	defer x.open.Unlock()

@@ -59,7 +59,7 @@ func classOf(r rune) class {
 type scanner struct {
 	text string
 	at   int
-	// start and end are where the word stands that was found last.
+	// start and end are the place of the word that was found last.
 	start, end int
 }
 

@@ -17,7 +17,8 @@ const (
 	// at once after a rest: enough for some thousands of them.
 	share = 0.25
 	burst = 100 * time.Millisecond
-	// changedMax bounds the projects that are told of and not yet matched; beyond it all are woken.
+	// changedMax bounds the projects with news that are not yet matched with waiters; beyond it all
+	// are woken.
 	changedMax = 4096
 	// lookMax is what a look counts at most: one that takes longer had to wait for a processor.
 	lookMax = time.Millisecond
@@ -46,7 +47,8 @@ type Hub struct {
 		// byProject and byAgent hold the waiters that have seen what there was.
 		byProject map[id.ID]*list
 		byAgent   map[id.ID]*list
-		// told are the projects that have something new; all says that there are too many to name.
+		// changed are the projects that have something new; all says that there are too many to
+		// name.
 		changed map[id.ID]struct{}
 		all     bool
 		// queue holds those who are to look.
@@ -152,7 +154,7 @@ func (h *Hub) run() {
 }
 
 // match moves those whom the news concerns into the queue. The audience is asked outside of the
-// lock, and no more once everybody is concerned.
+// lock, and no longer once everybody is concerned.
 func (h *Hub) match() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -218,7 +220,7 @@ func (h *Hub) wake() (rest bool) {
 		w := h.mu.queue.first
 		h.mu.queue.remove(w)
 		w.queued = false
-		// It is told of what comes from now on, BEFORE it looks.
+		// It is notified of what comes from now on, BEFORE it looks.
 		h.link(w)
 		w.looking, w.since = true, now
 		h.mu.looking++

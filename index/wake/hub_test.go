@@ -50,8 +50,8 @@ func waitingIn(h *Hub) int {
 	return count
 }
 
-// TestNotifyWakesConcerned looks at all waiters AFTER one that was told last has been woken: the
-// queue is in order.
+// TestNotifyWakesConcerned looks at all waiters AFTER the one that was notified last has been
+// woken: the queue is in order.
 func TestNotifyWakesConcerned(t *testing.T) {
 	last := named(99)
 	for _, c := range []struct {
@@ -226,7 +226,7 @@ func TestFewLookAtOneTime(t *testing.T) {
 }
 
 // TestEveryChangeIsSeen has writers that raise counters and waiters that come and go: whoever waits
-// for a counter sees its last value in the end, although nobody tells it twice.
+// for a counter sees its last value in the end, although it is notified once.
 func TestEveryChangeIsSeen(t *testing.T) {
 	h := open(t)
 	const projects, changes = 8, 2000
@@ -265,7 +265,8 @@ func TestEveryChangeIsSeen(t *testing.T) {
 	}
 }
 
-// TestLooksRest has a waiter that always wants more: it gets no more of the time than its share.
+// TestLooksRest has a waiter that always wants more: it gets its share of the time and nothing
+// beyond.
 func TestLooksRest(t *testing.T) {
 	h := open(t)
 	h.mu.Lock()
@@ -341,7 +342,7 @@ func BenchmarkWave(b *testing.B) {
 	group.Wait()
 }
 
-// BenchmarkWaiter tells the memory of one waiter in B/op.
+// BenchmarkWaiter reports the memory of one waiter in B/op.
 func BenchmarkWaiter(b *testing.B) {
 	h := open(b)
 	b.ReportAllocs()

@@ -71,7 +71,7 @@ func (w *Waiter) Stop() {
 	w.hub.wakeNext()
 }
 
-// list is a list of waiters, each of which stands in one.
+// list is a list of waiters; each waiter is in one list.
 type list struct{ first, last *Waiter }
 
 func (l *list) push(w *Waiter) {

@@ -71,7 +71,7 @@ func (c Content) Fits() bool {
 }
 
 // Decode returns the content: in the raw codec the stored bytes themselves, otherwise in dst's
-// space where that is large enough. Damage is told of the file and offset.
+// space where that is large enough. An error of damage has the file and offset.
 func (c Content) Decode(file string, offset int64, dst []byte) ([]byte, error) {
 	if c.Codec == CodecRaw {
 		return c.Stored, nil

@@ -1,10 +1,10 @@
 // Package id holds the identifiers of the service: a ULID in sixteen bytes inside, a prefix that
 // names the kind and 26 characters of lower-case Crockford base32 outside.
 //
-// The upper 48 bits of an ID are milliseconds since the Unix epoch, the lower 80 are entropy.
-// IDs compare like their bytes, so IDs of one project that were made in order are in order.
-// The upper 32 bits of the entropy are the family of an ID: all that is made in a project is of the
-// family of the project's own ID, which may be that of a few other projects too.
+// The upper 48 bits of an ID are milliseconds since the Unix epoch, the lower 80 are entropy. IDs
+// compare like their bytes, so IDs of one project that were made in order are in order. The upper
+// 32 bits of the entropy are the project bits: the IDs of all records of a project share those of
+// the project's own ID. A few other projects may have the same.
 package id
 
 import (
@@ -17,7 +17,7 @@ import (
 // ID is the binary form. The zero ID names nothing.
 type ID [16]byte
 
-// Prefix names the kind of a thing in the public form of its ID, underscore included.
+// Prefix names the kind of a record in the public form of its ID, underscore included.
 type Prefix string
 
 // The kinds that have public IDs.
@@ -99,7 +99,7 @@ func (i ID) Millis() int64 {
 	return int64(binary.BigEndian.Uint16(i[0:]))<<32 | int64(binary.BigEndian.Uint32(i[2:]))
 }
 
-// Family is the part that the IDs of things have in common with that of their project.
+// ProjectBits are the 32 bits that the IDs of records share with the ID of their project.
 func (i ID) ProjectBits() uint32 { return binary.BigEndian.Uint32(i[6:]) }
 
 // IsZero reports whether the ID names nothing.

@@ -17,7 +17,7 @@ import (
 	"pws/internal/disk"
 )
 
-// The errors of a Disk that was told to fail.
+// The errors of a Disk that was set to fail.
 var (
 	ErrInjected = errors.New("injected fault")
 	ErrCrashed  = errors.New("the machine is off")
@@ -184,7 +184,7 @@ func (n *Inode) syncNames() {
 	n.durable, n.changes = maps.Clone(n.names), nil
 }
 
-// find is what stands at a path; nil where nothing does.
+// find is the node of a path, nil where there is none.
 func (d *Disk) find(path string) *Inode {
 	at := d.root
 	for part := range strings.SplitSeq(filepath.Clean(path), "/") {

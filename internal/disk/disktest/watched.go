@@ -12,8 +12,8 @@ import (
 
 // Watched is a folder of the machine with a Disk beside it, the model, that has the same names and
 // bytes and knows which of them are durable. Each operation is carried out in the folder and then
-// on the model; a fault that the model is told to inject keeps it from both. Paths are those of
-// the machine. Files are not synced in the folder, only on the model.
+// on the model; a fault that the model injects keeps it from both. Paths are those of the machine.
+// Files are not synced in the folder, only on the model.
 type Watched struct {
 	disk.OS
 	*Disk
