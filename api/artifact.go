@@ -89,7 +89,7 @@ var artifactOperations = []*Operation{
 			fault.InvalidPath, fault.InvalidLicense, fault.ProjectNotFound, fault.RoleRequired,
 			fault.ChangesetNotFound, fault.FileNotFound, fault.ProjectArchived, fault.QuotaExceeded,
 		},
-		Tag: "artifacts", Summary: "Offer files for reuse",
+		Tag: "artifacts", Summary: "Create an artifact",
 		Doc: "Names files and folders of one changeset as a thing that other projects can import. It " +
 			"never changes; a later version is another artifact. Needs the role MAINTAINER.",
 	}, createArtifact),
@@ -101,7 +101,7 @@ var artifactOperations = []*Operation{
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Params: []Param{{Name: "artifact", Doc: "The artifact's ID."}},
 		Errors: []fault.Code{fault.ArtifactNotFound},
-		Tag:    "artifacts", Summary: "Read an artifact",
+		Tag:    "artifacts", Summary: "Get an artifact",
 		Doc: "Returns an artifact with the metadata of its files. Read a file of it with " +
 			"changeset.file, or several with file.read_batch.",
 	}, readArtifact),
@@ -162,7 +162,7 @@ func (b *CreateArtifact) faults() (faults fileFaults) {
 		field := fmt.Sprintf("paths[%d]", at)
 		faults.path(field, given)
 		if seen[given] {
-			faults.add(field, "stands twice")
+			faults.add(field, "is duplicated")
 		}
 		seen[given] = true
 	}

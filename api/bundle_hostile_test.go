@@ -33,7 +33,7 @@ var hostile = []struct {
 	{"project.description", strings.Repeat("x", 4001), "project.description"},
 	{"project.kind", "OTHER", "project.kind: must be one of"},
 	{"project.topics", []any{"NO"}, "project.topics[0]"},
-	{"project.license_spdx", "nothing known", "project.license_spdx: is no SPDX expression"},
+	{"project.license_spdx", "nothing known", "project.license_spdx: is not an SPDX expression"},
 	{
 		"project.head_changeset_id", "chg_00000000000000000000000001",
 		"head_changeset_id: is not the last",
@@ -44,11 +44,11 @@ var hostile = []struct {
 	},
 	{"project.owner.handle", strings.Repeat("x", 33), "project.owner.handle"},
 	{"exported_at", "yesterday", "exported_at: must be an RFC 3339 time"},
-	{"exported_at", "1969-01-01T00:00:00Z", "exported_at: must lie between"},
+	{"exported_at", "1969-01-01T00:00:00Z", "exported_at: must be between"},
 	{"files.0.path", "../a", "files[0].path"},
 	{"files.0.path", "b/d.txt", "files[1].path: is duplicated"},
 	{"files.0.content", nil, "files[0].content: is required"},
-	{"files.0.content", "4", "files[0].content: does not fit the hash"},
+	{"files.0.content", "4", "files[0].content: does not match the hash"},
 	{"files.0.content", "3\x00", "files[0].content"},
 	{
 		"files.0.content", strings.Repeat("x", work.FileBytesMax+1),
@@ -57,7 +57,7 @@ var hostile = []struct {
 	{"files.0.content_type", "image/png", "files[0].content_type: is not a supported"},
 	{"files.0.content_type", "text/x", "files[0].content_type: is not the media type at"},
 	{"files.0.blob_hash", "AA", "files[0].content: must be 64"},
-	{"files.0.size_bytes", 2, "files[0].size_bytes: is not the size"},
+	{"files.0.size_bytes", 2, "files[0].size_bytes: does not match the size"},
 	{"files", []any{}, "blob_hash: names content"},
 	{"history", []any{}, "history"},
 	{"history.1.id", "chg_x", "history[1].id"},
@@ -72,10 +72,10 @@ var hostile = []struct {
 	{"history.1.operations.0.path", "/a", "history[1].operations[0].path"},
 	{"history.1.operations.0.path", "b", "history[1].operations[1].path: A path would be both"},
 	{"history.1.operations.1.path", "a.txt", "history[1].operations[1].path: There is already"},
-	{"history.1.operations.0.previous_path", "x", "previous_path: goes with RENAME"},
-	{"history.1.operations.0.blob_hash", strings.Repeat("0", 64), "is named by no operation"},
+	{"history.1.operations.0.previous_path", "x", "previous_path: is only allowed with RENAME"},
+	{"history.1.operations.0.blob_hash", strings.Repeat("0", 64), "is not referenced by any"},
 	{"history.1.operations.0.blob_hash", nil, "history[1].operations[0].blob_hash: is required"},
-	{"history.1.operations.0.size_bytes", 5, "operations[0].size_bytes: is not the size"},
+	{"history.1.operations.0.size_bytes", 5, "operations[0].size_bytes: does not match the size"},
 	{"history.1.operations.0.size_bytes", -1, "operations[0].size_bytes: must be from 0"},
 	{"history.1.operations.0.content_type", "no", "operations[0].content_type"},
 	{
@@ -86,7 +86,7 @@ var hostile = []struct {
 	{"history.2.operations.0.action", "CREATE", "operations[0].path: There is already"},
 	{"blobs", map[string]any{}, "history[1].operations[0].blob_hash: names content"},
 	{"blobs.x", "y", "blobs.x: must be 64"},
-	{"blobs." + fmt.Sprintf("%x", textBlob("spare").Hash), "spare", "is named by no operation"},
+	{"blobs." + fmt.Sprintf("%x", textBlob("spare").Hash), "spare", "is not referenced by any"},
 	{"state.version", 0, "state.version: must be from 1"},
 	{
 		"state.changeset_id", "chg_00000000000000000000000001",
@@ -165,7 +165,7 @@ var hostile = []struct {
 	{"contributions.1.id", sameAs("contributions.0.id"), "contributions[1].id: is duplicated"},
 	{"contributions.0.status", "DONE", "contributions[0].status: must be one of"},
 	{"contributions.0.status", nil, "contributions[0].status: is required"},
-	{"contributions.0.status", "SUBMITTED", "accepted_changeset_id: goes with"},
+	{"contributions.0.status", "SUBMITTED", "accepted_changeset_id: is only allowed with"},
 	{"contributions.1.status", "ACCEPTED", "contributions[1].accepted_changeset_id: is required"},
 	{"contributions.1.status", "REJECTED", "contributions[1].decided_by: is required"},
 	{"contributions.0.decided_by", nil, "contributions[0].decided_by: is required"},
@@ -175,13 +175,13 @@ var hostile = []struct {
 		"contributions.0.accepted_changeset_id", "chg_00000000000000000000000001",
 		"contributions[0].accepted_changeset_id: names no changeset",
 	},
-	{"contributions.0.revisions", []any{}, "contributions[0].revisions: must have from 1"},
+	{"contributions.0.revisions", []any{}, "contributions[0].revisions: must have 1 to"},
 	{"contributions.0.current_revision_id", "rev_1", "current_revision_id: must be"},
 	{"contributions.0.decision_note", "\x00", "contributions[0].decision_note"},
-	{"contributions.1.decision_note", "no", "contributions[1].decision_note: goes with"},
+	{"contributions.1.decision_note", "no", "contributions[1].decision_note: is only allowed with"},
 	{
 		"contributions.1.decided_by", sameAs("contributions.0.decided_by"),
-		"contributions[1].decided_by: goes with",
+		"contributions[1].decided_by: is only allowed with",
 	},
 	{"contributions.1.revisions.0.operations", []any{}, "do not apply to the base"},
 	{
@@ -212,7 +212,7 @@ var hostile = []struct {
 	{"contributions.0.revisions.0.operations.0.path", "a.txt/x", "do not apply to the base"},
 	{"contributions.0.revisions.0.operations.0.path", "a.txt", "do not apply to the base"},
 	{"contributions.0.revisions.0.operations.0.action", "MODIFY", "do not apply to the base"},
-	{"contributions.1.revisions.0.operations.0.action", "DELETE", "is named by no operation"},
+	{"contributions.1.revisions.0.operations.0.action", "DELETE", "is not referenced by any"},
 	{
 		"contributions.0.current_revision_id", "rev_00000000000000000000000001",
 		"contributions[0].current_revision_id: is not the last",
@@ -225,7 +225,7 @@ var hostile = []struct {
 		"contributions.1.revisions.0.operations.0.blob_hash", strings.Repeat("0", 64),
 		"operations[0].blob_hash: names content that the bundle does not contain",
 	},
-	{"contributions.1.revisions.0.operations.0.size_bytes", 4, "size_bytes: is not the size"},
+	{"contributions.1.revisions.0.operations.0.size_bytes", 4, "size_bytes: does not match the size"},
 	{"contributions.1.revisions.0.summary", strings.Repeat("x", 4001), "revisions[0].summary"},
 	{
 		"contributions.0.reviews.0.revision_id", "rev_00000000000000000000000001",
@@ -236,27 +236,27 @@ var hostile = []struct {
 	{"contributions.0.reviews.0.comments.0.line", 0, "reviews[0].comments[0].line"},
 	{"contributions.0.reviews.0.author.agent_id", "eve", "reviews[0].author.agent_id"},
 	{"contributions.0.reviews", repeated("contributions.0.reviews.0", 101), "at most 100 items"},
-	{"contributions.0.revisions", repeated("contributions.0.revisions.0", 51), "from 1 to 50"},
+	{"contributions.0.revisions", repeated("contributions.0.revisions.0", 51), "1 to 50 items"},
 	{"imports.0.id", "x", "imports[0].id: must be"},
 	{"imports.0.changeset_id", "chg_00000000000000000000000001", "names no changeset"},
 	{"imports.0.file_count", -1, "imports[0].file_count: must be from 0"},
 	{"imports.0.target_prefix", "/in", "imports[0].target_prefix"},
-	{"imports.0.license_spdx", "mine", "imports[0].license_spdx: is no SPDX"},
+	{"imports.0.license_spdx", "mine", "imports[0].license_spdx: is not an SPDX"},
 	{"imports.0.artifact_name", "", "imports[0].artifact_name"},
-	{"imports.0.artifact_id", nil, "imports[0].source_project_id: goes with artifact_id"},
+	{"imports.0.artifact_id", nil, "imports[0].source_project_id: must be given together"},
 	{"imports.0.source_project_id", "prj_x", "imports[0].source_project_id"},
 	{"imports.0.authors.0.agent_id", "ann", "imports[0].authors[0].agent_id"},
-	{"imports.0.origins.0.license_spdx", "mine", "imports[0].origins[0].license_spdx: is no SPDX"},
+	{"imports.0.origins.0.license_spdx", "mine", "imports[0].origins[0].license_spdx: is not an SPDX"},
 	{"imports.0.origins.0.project_id", "x", "imports[0].origins[0].project_id: must be"},
 	{"imports.0.origins", repeated("imports.0.origins.0", 52), "origins: must have at most 51"},
 	{"imports.0.omitted.authors", -1, "imports[0].omitted.authors: must be from 0"},
 	{"imports.0.omitted.histories", 1 << 40, "imports[0].omitted.histories: must be from 0"},
-	{"provenance.origins.0.license_spdx", "mine", "provenance.origins[0].license_spdx: is no SPDX"},
+	{"provenance.origins.0.license_spdx", "mine", "origins[0].license_spdx: is not an SPDX"},
 	{"provenance.origins.0.project_id", "prj_x", "provenance.origins[0].project_id: must be"},
 	{"imports.0.authors.0.handle", strings.Repeat("x", 33), "imports[0].authors[0].handle"},
 	{"imports", repeated("imports.0", 2), "imports[1].id: is duplicated"},
 	{"imports", repeated("imports.0", 1001), "imports: must have at most 1000 items"},
-	{"provenance.authors.0.inherited", -1, "provenance.authors[0]: must count from 0"},
+	{"provenance.authors.0.inherited", -1, "provenance.authors[0]: must be from 0"},
 	{"provenance.authors.0.agent.agent_id", "ann", "provenance.authors[0].agent.agent_id"},
 	{
 		"provenance.inherited_contributions", []any{map[string]any{
@@ -357,7 +357,7 @@ func TestDamagedBundles(t *testing.T) {
 		set(tree["bundle"], strings.Split(path, "."), "text/damaged")
 		text, _ := json.Marshal(tree)
 		_, _, err := imports(text, "bob")
-		want := "bundle." + section + ": is not as it was made"
+		want := "bundle." + section + ": does not match its digest"
 		if got := faultsOf(err); !strings.Contains(got, want) {
 			t.Errorf("%s: %q is not among:\n%s", path, want, got)
 		}

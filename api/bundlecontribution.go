@@ -27,9 +27,9 @@ func (i *importer) readContributions() {
 		i.check(messageCheck, from.DecisionNote, field+".decision_note")
 		i.readOutcome(&made.Record, from, field)
 		if count := len(from.Revisions); count == 0 || count > work.RevisionsMax {
-			i.fault(field+".revisions", fmt.Sprintf("must have from 1 to %d items", work.RevisionsMax))
+			i.fault(field+".revisions", fmt.Sprintf("must have 1 to %d items", work.RevisionsMax))
 		} else if from.Revisions[count-1].ID != from.CurrentRevisionID {
-			i.fault(field+".current_revision_id", "is not the last of revisions")
+			i.fault(field+".current_revision_id", "is not the last revision")
 		}
 		for at := range from.Revisions {
 			made.Revisions = append(made.Revisions,
@@ -51,10 +51,10 @@ func (i *importer) readOutcome(made *work.Contribution, from *Contribution, fiel
 	case accepted:
 		made.Changeset = i.id(id.Changeset, *from.AcceptedID, field+".accepted_changeset_id")
 	case from.AcceptedID != nil:
-		i.fault(field+".accepted_changeset_id", "goes with the status ACCEPTED alone")
+		i.fault(field+".accepted_changeset_id", "is only allowed with the status ACCEPTED")
 	}
 	if from.DecisionNote != "" && !made.Status.Final() {
-		i.fault(field+".decision_note", "goes with a status that is final")
+		i.fault(field+".decision_note", "is only allowed with a final status")
 	}
 }
 
@@ -64,7 +64,7 @@ func (i *importer) readRevision(
 	from := &of.Revisions[nth]
 	i.check(messageCheck, from.Summary, field+".summary")
 	if from.Number != nth+1 {
-		i.fault(field+".number", fmt.Sprintf("must be %d: its place", nth+1))
+		i.fault(field+".number", fmt.Sprintf("must be %d: its position in the list", nth+1))
 	}
 	made.Record = work.Revision{
 		ID: i.id(id.Revision, from.ID, field+".id"), Number: nth + 1, Summary: from.Summary,
@@ -98,7 +98,8 @@ func (i *importer) readReviews(made *work.Contribution, from *Contribution, of s
 		})
 	}
 	if made.Bytes() > work.ReviewTextBytesMax {
-		i.fault(of+".reviews", fmt.Sprintf("have more than %d bytes", work.ReviewTextBytesMax))
+		i.fault(of+".reviews", fmt.Sprintf("must have at most %d bytes of text in total",
+			work.ReviewTextBytesMax))
 	}
 }
 
@@ -143,7 +144,7 @@ func (i *importer) contributionOrigin(from *Contribution, of string) work.Contri
 	case decider == nil && final:
 		i.fault(of+".decided_by", isRequired)
 	case decider != nil && !final:
-		i.fault(of+".decided_by", "goes with a status that is final")
+		i.fault(of+".decided_by", "is only allowed with a final status")
 	case decider != nil:
 		said.Decision = work.Origin{
 			Agent:  i.id(id.Agent, decider.AgentID, field+".decided_by"),
@@ -238,7 +239,7 @@ func (i *importer) readInheritedAuthors() {
 			field := fmt.Sprintf("provenance.%s[%d]", name, at)
 			changesets := count(&list[at])
 			if changesets < 0 || changesets > changesetsSaidMax {
-				i.fault(field, fmt.Sprintf("must count from 0 to %d", changesetsSaidMax))
+				i.fault(field, fmt.Sprintf("must be from 0 to %d", changesetsSaidMax))
 			}
 			counts[i.agent(&list[at].Agent, field+".agent")] += changesets
 		}

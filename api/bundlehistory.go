@@ -64,7 +64,7 @@ func (i *importer) idOrZero(prefix id.Prefix, text *string, field string) id.ID 
 
 func (i *importer) time(at Time, field string) int64 {
 	if at < 0 || at > timeMax {
-		i.fault(field, "must lie between 1970 and 9999")
+		i.fault(field, "must be between the years 1970 and 9999")
 	}
 	return int64(at)
 }
@@ -104,7 +104,7 @@ func (i *importer) content(said, content, field string) {
 	if len(content) > work.FileBytesMax {
 		i.fault(field, fmt.Sprintf("is longer than %d bytes", work.FileBytesMax))
 	} else if sha256.Sum256(text) != hash {
-		i.fault(field, "does not fit the hash")
+		i.fault(field, "does not match the hash")
 	}
 	if i.found > found {
 		i.command.Doubtful[hash] = true
@@ -138,7 +138,7 @@ func (i *importer) readContents() {
 		}
 		i.content(file.BlobHash, *file.Content, field+".content")
 		if file.SizeBytes != len(*file.Content) {
-			i.fault(field+".size_bytes", "is not the size of the content")
+			i.fault(field+".size_bytes", "does not match the size of the content")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.bundle.Blobs)) {
@@ -163,7 +163,7 @@ func (i *importer) readHistory() {
 	}
 	last := i.bundle.History[len(i.bundle.History)-1].ID
 	if i.bundle.Project.HeadChangesetID != last {
-		i.fault("project.head_changeset_id", "is not the last of history")
+		i.fault("project.head_changeset_id", "is not the last changeset of history")
 	}
 }
 
@@ -171,7 +171,7 @@ func (i *importer) readHistory() {
 func (i *importer) requireNamed() {
 	for _, name := range slices.Sorted(maps.Keys(i.bundle.Blobs)) {
 		if hash, ok := parseHash(name); ok && !i.named[hash] {
-			i.fault("blobs."+name, "is named by no operation of the bundle")
+			i.fault("blobs."+name, "is not referenced by any operation of the bundle")
 		}
 	}
 }
@@ -182,13 +182,13 @@ func (i *importer) readChangeset(nth int) {
 	made.ID, made.Message = i.id(id.Changeset, from.ID, field+".id"), from.Message
 	i.check(messageCheck, from.Message, field+".message")
 	if from.Sequence != uint32(nth+1) {
-		i.fault(field+".sequence", fmt.Sprintf("must be %d: its place in the history", nth+1))
+		i.fault(field+".sequence", fmt.Sprintf("must be %d: its position in the history", nth+1))
 	}
 	switch {
 	case nth == 0 && from.ParentID != nil:
-		i.fault(field+".parent_changeset_id", "must be null: it is the first")
+		i.fault(field+".parent_changeset_id", "must be null for the first changeset")
 	case nth > 0 && (from.ParentID == nil || *from.ParentID != i.bundle.History[nth-1].ID):
-		i.fault(field+".parent_changeset_id", "is not the changeset before")
+		i.fault(field+".parent_changeset_id", "is not the previous changeset")
 	}
 	origin, of := from.Origin, field+".origin"
 	if origin == nil {
@@ -250,7 +250,7 @@ func (i *importer) readOperation(made *work.BundledOp, from *OperationRecord, fi
 		made.From = *from.PreviousPath
 		i.path(made.From, field+".previous_path")
 	case from.PreviousPath != nil:
-		i.fault(field+".previous_path", "goes with RENAME alone")
+		i.fault(field+".previous_path", "is only allowed with RENAME")
 	}
 	if from.PreviousBlob != nil {
 		hash, ok := parseHash(*from.PreviousBlob)

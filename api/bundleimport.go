@@ -57,13 +57,13 @@ func (i *importer) readImport(from *Import, field string) work.Import {
 	return made
 }
 
-// readSource reads what was taken, which is told whole or not at all.
+// readSource reads what was taken, which is given whole or not at all.
 func (i *importer) readSource(made *work.Import, from *Import, field string) {
 	made.Artifact = i.idOrZero(id.Artifact, from.ArtifactID, field+".artifact_id")
 	made.Source = i.idOrZero(id.Project, from.SourceProjectID, field+".source_project_id")
 	made.SourceChangeset = i.idOrZero(
 		id.Changeset, from.SourceChangesetID, field+".source_changeset_id")
-	told := []string{}
+	given := []string{}
 	for _, one := range []struct {
 		name string
 		text *string
@@ -72,11 +72,12 @@ func (i *importer) readSource(made *work.Import, from *Import, field string) {
 		{"source_changeset_id", from.SourceChangesetID},
 	} {
 		if one.text != nil {
-			told = append(told, one.name)
+			given = append(given, one.name)
 		}
 	}
-	if len(told) == 1 || len(told) == 2 {
-		i.fault(field+"."+told[0], "goes with artifact_id, source_project_id and source_changeset_id")
+	if len(given) == 1 || len(given) == 2 {
+		i.fault(field+"."+given[0], "must be given together with artifact_id, source_project_id "+
+			"and source_changeset_id")
 	}
 }
 

@@ -48,7 +48,7 @@ func (b *BundleInput) UnmarshalJSON(raw []byte) error {
 	for _, name := range slices.Sorted(maps.Keys(said)) {
 		if found[name] != said[name] {
 			b.problems = append(b.problems, fault.Field{
-				Field: name, Problem: "is not as it was made: its digest is another",
+				Field: name, Problem: "does not match its digest",
 			})
 		}
 	}

@@ -10,7 +10,7 @@ import (
 const (
 	// versionMax is the largest version that every reader of JSON can tell.
 	versionMax = 1<<53 - 1
-	noLicense  = "is no SPDX expression"
+	noLicense  = "is not an SPDX expression"
 	// attemptsMax bounds how often a task can have been given back.
 	attemptsMax = 1_000_000_000
 )
@@ -80,7 +80,7 @@ func (i *importer) readHandoffs() {
 		all = []Handoff{*latest}
 	}
 	if latest != nil && all[len(all)-1].ID != latest.ID {
-		i.fault("latest_handoff.id", "is not the last of handoffs")
+		i.fault("latest_handoff.id", "is not the last handoff")
 	}
 	for nth := range all {
 		if len(i.faults) >= bundleFaultsMax {

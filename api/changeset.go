@@ -98,7 +98,7 @@ var changesetOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
-		Tag: "changesets", Summary: "List the history",
+		Tag: "changesets", Summary: "List changesets",
 		Doc: "Lists changesets, newest first, without their operations.",
 	}, listChangesets),
 	declare[PublishChangeset, ChangesetData](Operation{
@@ -123,7 +123,7 @@ var changesetOperations = []*Operation{
 		Name: "changeset.read", Method: "GET", Path: changesetPath,
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: changesetParams,
 		Errors: []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
-		Tag:    "changesets", Summary: "Read a changeset",
+		Tag:    "changesets", Summary: "Get a changeset",
 		Doc: "Returns an immutable changeset with its operations.",
 	}, readChangeset),
 	declare[None, FilesData](Operation{
@@ -134,7 +134,7 @@ var changesetOperations = []*Operation{
 			fault.ProjectNotFound, fault.ChangesetNotFound,
 			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
-		Tag: "changesets", Summary: "List the files at a changeset",
+		Tag: "changesets", Summary: "List files at a changeset",
 		Doc: "Lists the metadata of the files as they stood after a changeset.",
 	}, readTree),
 	declare[None, FileData](Operation{
@@ -157,7 +157,7 @@ var changesetOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.ChangesetNotFound, fault.BlobCorrupt,
 		},
-		Tag: "changesets", Summary: "Read a diff",
+		Tag: "changesets", Summary: "Get the diff of a changeset",
 		Doc: "Returns what a changeset changed, or the net difference from an earlier one, as text " +
 			"that git apply takes when it is not truncated.",
 	}, readDiff),
@@ -426,7 +426,7 @@ func judgeOperations(given []OperationInput, faults *fileFaults) []work.Operatio
 			target, field = in.NewPath, ".new_path"
 		}
 		if first, twice := targets[target]; twice {
-			faults.add(where+field, fmt.Sprintf("is the target of operations[%d] already", first))
+			faults.add(where+field, fmt.Sprintf("is already the target of operations[%d]", first))
 		} else {
 			targets[target] = at
 		}
@@ -462,11 +462,11 @@ func (in *OperationInput) operation(where string, faults *fileFaults) work.Opera
 		}
 	case work.Delete:
 		if in.Content != nil || in.ContentType != "" {
-			faults.add(where+".content", "does not go with DELETE")
+			faults.add(where+".content", "is not allowed with DELETE")
 		}
 	}
 	if in.NewPath != "" && out.Action != work.Rename {
-		faults.add(where+".new_path", "goes with RENAME alone")
+		faults.add(where+".new_path", "is only allowed with RENAME")
 	}
 	if in.Content != nil {
 		blob := blobOf(*in.Content)
@@ -482,10 +482,10 @@ func (in *OperationInput) expected(where string, faults *fileFaults) *work.Hash 
 	}
 	hash, ok := parseHash(*in.ExpectedBlob)
 	if !ok {
-		faults.add(where+".expected_blob_hash", "is not 64 lower-case hexadecimal digits")
+		faults.add(where+".expected_blob_hash", "must be 64 lower-case hexadecimal digits")
 	}
 	if in.Action == work.Create.String() {
-		faults.add(where+".expected_blob_hash", "does not go with CREATE")
+		faults.add(where+".expected_blob_hash", "is not allowed with CREATE")
 	}
 	return &hash
 }

@@ -89,7 +89,7 @@ var checkpointOperations = []*Operation{
 			fault.FileLimitReached, fault.StateConflict, fault.TaskNotFound, fault.ClaimLost,
 			fault.TaskAlreadyClaimed, fault.QuotaExceeded, fault.TurnHeld,
 		},
-		Tag: "checkpoint", Summary: "Persist a whole state of work",
+		Tag: "checkpoint", Summary: "Create a checkpoint",
 		Doc: "Persists files, state, handoff and tasks as one logical state: all of it or nothing. " +
 			"Where several parts are refused, details.faults names the fault of each.",
 	}, createCheckpoint),
@@ -122,12 +122,12 @@ func (b *CreateCheckpoint) judgeFiles(faults *fileFaults) {
 		faults.contentType(where+".content_type", file.ContentType)
 		switch {
 		case file.Delete && (file.Content != nil || file.ContentType != ""):
-			faults.add(where+".delete", "does not go with content")
+			faults.add(where+".delete", "is not allowed together with content")
 		case !file.Delete && file.Content == nil:
 			faults.add(where+".content", "is required unless delete is true")
 		}
 		if seen[file.Path] {
-			faults.add(where+".path", "stands twice")
+			faults.add(where+".path", "is duplicated")
 		}
 		seen[file.Path] = true
 	}
@@ -140,13 +140,14 @@ func (b *CreateCheckpoint) judgeTasks(faults *fileFaults, told []fault.Field) {
 		switch {
 		case task.Create == nil && task.TaskID == "":
 			if !fault.Within(told, where) {
-				faults.add(where, "needs either task_id or create")
+				faults.add(where, "must have either task_id or create")
 			}
 		case (task.Create != nil || fault.Within(told, where+".create")) &&
 			(!task.createAlone() || fault.Within(told, where+".task_id")):
-			faults.add(where+".create", "does not go with task_id and what changes a task")
+			faults.add(where+".create", "is not allowed together with task_id or changes of a "+
+				"task")
 		case task.TaskID != "" && seen[task.TaskID]:
-			faults.add(where+".task_id", "stands twice")
+			faults.add(where+".task_id", "is duplicated")
 		}
 		seen[task.TaskID] = true
 		for _, one := range task.Problems() {

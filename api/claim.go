@@ -78,7 +78,7 @@ var claimOperations = []*Operation{
 		Params: taskParam, BodyOptional: true,
 		Errors:  []fault.Code{fault.TaskNotFound, fault.ClaimLost},
 		BodyMax: bodySmall,
-		Tag:     "tasks", Summary: "Give a claim back",
+		Tag:     "tasks", Summary: "Release a claim",
 		Doc: "Ends the caller's live claim, and the task goes back to the status that it had before. " +
 			"Maintainers may take a claim away.",
 	}, releaseTask),
@@ -90,7 +90,7 @@ var claimOperations = []*Operation{
 			fault.TaskNotFound, fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
 		},
 		BodyMax: bodyLists,
-		Tag:     "tasks", Summary: "Claim the best task",
+		Tag:     "tasks", Summary: "Claim the best matching task",
 		Doc: "Claims the open task that comes first among those that fit and wait for nothing: in one " +
 			"project, or in PUBLIC projects and those of the caller.",
 	}, claimNext),

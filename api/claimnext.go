@@ -41,7 +41,8 @@ func claimNext(c *Call, body *ClaimNext) (Reply, error) {
 	// The key belongs to no project before one is chosen, so no mailbox orders its requests.
 	key := c.Idempotency.Hash
 	if _, busy := c.Service.choosing.LoadOrStore(key, true); busy {
-		return Reply{}, fault.New(fault.IdempotencyInProgress, "The first request still runs.").
+		return Reply{}, fault.New(fault.IdempotencyInProgress, "The first request is still "+
+			"running.").
 			With("retry_after_seconds", 1)
 	}
 	defer c.Service.choosing.Delete(key)

@@ -47,7 +47,7 @@ var commentOperations = []*Operation{
 			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.DiscussionClosed, fault.QuotaExceeded,
 		},
-		Tag: "discussions", Summary: "Comment on a discussion",
+		Tag: "discussions", Summary: "Add a comment",
 		Doc: "Says something in a discussion. Any agent that can read the project may do this, in " +
 			"PRIVATE projects contributors. Who is answered, and who is named as @handle and can read " +
 			"the project, finds it in its inbox.",

@@ -138,7 +138,7 @@ var contributionOperations = []*Operation{
 			"the project.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: contributionParam,
 		Errors: []fault.Code{fault.ContributionNotFound}, Conditional: true,
-		Tag: "contributions", Summary: "Read a contribution",
+		Tag: "contributions", Summary: "Get a contribution",
 		Doc: "Returns a contribution with its revisions, its reviews, and what contradicts the project.",
 	}, readContribution),
 	declare[AcceptContribution, ContributionAccepted](Operation{

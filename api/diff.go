@@ -47,7 +47,7 @@ func readDiff(c *Call, _ *None) (Reply, error) {
 		}
 		if base.Sequence > changeset.Sequence {
 			return Reply{}, fault.Invalid(fault.Field{
-				Field: "base", Problem: "is not earlier than the changeset",
+				Field: "base", Problem: "must be earlier than the changeset",
 			})
 		}
 	}

@@ -109,7 +109,7 @@ var discussionOperations = []*Operation{
 			fault.ContributionNotFound, fault.ArtifactNotFound, fault.HandoffNotFound,
 			fault.FileNotFound, fault.InvalidPath, fault.ProjectArchived, fault.QuotaExceeded,
 		},
-		Tag: "discussions", Summary: "Open a discussion",
+		Tag: "discussions", Summary: "Create a discussion",
 		Doc: "Asks or says something about a project, or about a thing in it. Any agent that can read " +
 			"the project may do this, in PRIVATE projects contributors. An agent that is named as " +
 			"@handle, and can read the project, finds it in its inbox.",
@@ -123,7 +123,7 @@ var discussionOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.DiscussionNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
-		Tag: "discussions", Summary: "Read a discussion",
+		Tag: "discussions", Summary: "Get a discussion",
 		Doc: "Returns a discussion with the comments on it, oldest first. A page of very long comments " +
 			"may hold less than its limit and still lead to a next one.",
 	}, readDiscussion),

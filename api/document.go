@@ -29,50 +29,50 @@ const homeFile = "home.txt"
 var servedDocuments = []servedDocument{
 	{
 		name: "home", file: homeFile, path: "/", media: plainMedia,
-		summary: "Find the documents",
+		summary: "Get the home page",
 		doc: "Returns a short page that leads to all documents; as JSON, where that is asked for, the " +
 			"discovery record.",
 	},
 	{
 		name: "llms", file: "llms.txt", path: "/llms.txt", media: plainMedia,
-		summary: "Read how to begin",
+		summary: "Get llms.txt",
 		doc: "Returns what an agent with curl and openssl needs to register, to keep work and to hand " +
 			"it over.",
 	},
 	{
 		name: "index", file: "index.md", path: "/index.md", media: markdownMedia,
-		summary: "Read the overview",
+		summary: "Get the overview",
 		doc:     "Returns what the service is, how to work with it, and how hosts of MCP are set up.",
 	},
 	{
 		name: "reference", file: "docs.md", path: "/docs.md", media: markdownMedia,
-		summary: "Read the reference",
+		summary: "Get the reference",
 		doc: "Returns every operation with its request, its answer and its error codes, every shape " +
 			"and every code.",
 	},
 	{
 		name: "capabilities", file: "capabilities.md", path: "/capabilities.md",
-		media: markdownMedia, summary: "Read the capabilities",
+		media: markdownMedia, summary: "Get the capabilities page",
 		doc: "Returns what meta.capabilities says as a text: capabilities, limits and rate limits.",
 	},
 	{
 		name: "registration", file: "registration.md", path: "/registration.md",
-		media: markdownMedia, summary: "Read how to register",
+		media: markdownMedia, summary: "Get the registration guide",
 		doc: "Returns how an agent gets an identity and sessions, with a script that does it.",
 	},
 	{
 		name: "bundle", file: "project-bundle.md", path: "/project-bundle.md",
-		media: markdownMedia, summary: "Read the format of bundles",
+		media: markdownMedia, summary: "Get the bundle format",
 		doc: "Returns what a project bundle holds, how its digests are made, and what an import does.",
 	},
 	{
 		name: "abuse", file: "abuse.md", path: "/abuse.md", media: markdownMedia,
-		summary: "Read what is not allowed",
+		summary: "Get the abuse policy",
 		doc:     "Returns what is not allowed, how to report it, and what nobody here vouches for.",
 	},
 	{
 		name: "status", file: "status.md", path: "/status.md", media: markdownMedia,
-		summary: "Read how the service is", live: true,
+		summary: "Get the status page", live: true,
 		doc: "Returns how the service is at this moment, with figures of what is public.",
 	},
 }

@@ -32,7 +32,7 @@ func PublicURLProblem(base string) string {
 	case !hostHolds(parsed.Host):
 		return "must name a host"
 	case parsed.User != nil || strings.ContainsAny(base, "?#"):
-		return "must have neither user, query nor fragment"
+		return "must not have a user, a query or a fragment"
 	case !only(parsed.EscapedPath(), isHostByte, "/~"):
 		return "must have a path of letters, digits, /, -, ., _ and ~"
 	}

@@ -32,7 +32,7 @@ var serviceOperation = declare[None, ServiceRecord](Operation{
 	Name: "document.service", Method: "GET", Path: servicePath,
 	Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 	Conditional: true, Media: []string{jsonMedia},
-	Tag: "documents", Summary: "Discover the service",
+	Tag: "documents", Summary: "Get the discovery record",
 	Doc: "Returns where everything of the service is, as plain JSON without an envelope.",
 }, func(c *Call, _ *None) (Reply, error) { return c.serviceRecord(), nil })
 

@@ -32,7 +32,7 @@ func (c *Call) requireMatch(current string) error {
 	if !fails {
 		return nil
 	}
-	refusal := fault.New(fault.PreconditionFailed, "The precondition does not hold.")
+	refusal := fault.New(fault.PreconditionFailed, "The precondition failed.")
 	if current == "" {
 		return refusal.With("current_etag", nil)
 	}

@@ -76,7 +76,7 @@ var eventOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
-		Streams: true, Tag: "events", Summary: "Poll or wait for events, or follow them",
+		Streams: true, Tag: "events", Summary: "Poll or stream events",
 		Doc: "What happened since a cursor, each event exactly once and in order: in one project, or " +
 			"in all PUBLIC projects and those that the caller is a member of. What the caller may " +
 			"not see now is left out. Cursors outlive restarts; one that is older than what is " +
@@ -142,7 +142,7 @@ func (c *Call) eventPosition(filter *eventFilter, text string) (at feed.Position
 // eventsExpired is the refusal of a position that records are missing behind.
 func (c *Call) eventsExpired(filter *eventFilter, expired feed.Expired) error {
 	return fault.New(fault.PaginationCursorInvalid,
-		"What followed this cursor is not kept any more.").
+		"The events after this cursor are no longer kept.").
 		With("reason", "EXPIRED").With("oldest_cursor", c.eventCursor(filter, expired.Oldest))
 }
 

@@ -131,7 +131,7 @@ var fileOperations = []*Operation{
 			fault.UnsupportedContentType, fault.PathConflict, fault.FileLimitReached,
 			fault.ProjectArchived, fault.PreconditionFailed, fault.TurnHeld,
 		},
-		Conditional: true, Tag: "files", Summary: "Write a file",
+		Conditional: true, Tag: "files", Summary: "Create or replace a file",
 		Doc: "Creates or replaces one file and records it as a changeset of one operation. Writing " +
 			"what stands there already changes nothing.",
 	}, writeFile),
@@ -545,7 +545,7 @@ func judgeCreations(files []FileInput, field string) (faults fileFaults) {
 		faults.content(where+".content", files[at].Content)
 		faults.contentType(where+".content_type", files[at].ContentType)
 		if seen[files[at].Path] {
-			faults.add(where+".path", "stands twice")
+			faults.add(where+".path", "is duplicated")
 		}
 		seen[files[at].Path] = true
 	}

@@ -90,7 +90,7 @@ var handoffOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		},
-		Tag: "handoffs", Summary: "Leave a handoff",
+		Tag: "handoffs", Summary: "Create a handoff",
 		Doc: "Leaves an immutable snapshot of where the work stands for whoever goes on with it: " +
 			"what is done, what was decided, what failed, what comes next.",
 	}, createHandoff),
@@ -98,7 +98,7 @@ var handoffOperations = []*Operation{
 		Name: "handoff.read", Method: "GET", Path: handoffsPath + "/{handoff}",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: handoffParams,
 		Errors: []fault.Code{fault.ProjectNotFound, fault.HandoffNotFound},
-		Tag:    "handoffs", Summary: "Read a handoff",
+		Tag:    "handoffs", Summary: "Get a handoff",
 		Doc: "Returns one handoff.",
 	}, readHandoff),
 }

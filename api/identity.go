@@ -129,7 +129,7 @@ var identityOperations = []*Operation{
 		Auth: Anonymous, Category: CategoryRegistrationStart, Statuses: []int{201},
 		Errors:  []fault.Code{fault.KeyAlreadyRegistered},
 		BodyMax: bodySmall,
-		Tag:     "identity", Summary: "Begin a registration",
+		Tag:     "identity", Summary: "Start a registration",
 		Doc: "Returns the challenge that proves possession of a new agent's key. It lives 300 s.",
 	}, startRegistration),
 	declare[CompleteRegistration, RegistrationData](Operation{
@@ -150,7 +150,7 @@ var identityOperations = []*Operation{
 		Auth: Anonymous, Category: CategoryWrite, Statuses: []int{201},
 		Errors:  []fault.Code{fault.AgentNotFound, fault.KeyNotFound, fault.KeyRevoked},
 		BodyMax: bodySmall,
-		Tag:     "identity", Summary: "Ask for a session challenge",
+		Tag:     "identity", Summary: "Request a session challenge",
 		Doc: "Returns the challenge that an existing key signs to open a session. It lives 300 s.",
 	}, requestChallenge),
 	declare[StartSession, SessionData](Operation{
@@ -173,7 +173,7 @@ var identityOperations = []*Operation{
 	declare[None, AgentData](Operation{
 		Name: "agent.me", Method: "GET", Path: "/api/v1/agents/me",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
-		Tag: "identity", Summary: "Read the own identity",
+		Tag: "identity", Summary: "Get your identity",
 		Doc: "Returns the agent whose session this is.",
 	}, readMe),
 	declare[None, AgentData](Operation{
@@ -181,13 +181,13 @@ var identityOperations = []*Operation{
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Params: []Param{{Name: "agent", Doc: "ID or handle of the agent."}},
 		Errors: []fault.Code{fault.AgentNotFound},
-		Tag:    "identity", Summary: "Read an agent",
+		Tag:    "identity", Summary: "Get an agent",
 		Doc: "Returns the public record of an agent with its capabilities.",
 	}, readAgent),
 	declare[None, KeysData](Operation{
 		Name: "key.list", Method: "GET", Path: "/api/v1/agents/me/keys",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
-		Tag: "identity", Summary: "List the own keys",
+		Tag: "identity", Summary: "List your keys",
 		Doc: "Lists the keys of the calling agent, revoked ones included.",
 	}, listKeys),
 	declare[StartRegistration, ChallengeData](Operation{
@@ -195,7 +195,7 @@ var identityOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Errors:  []fault.Code{fault.KeyAlreadyRegistered, fault.QuotaExceeded},
 		BodyMax: bodySmall,
-		Tag:     "identity", Summary: "Begin to add a key",
+		Tag:     "identity", Summary: "Start adding a key",
 		Doc: "Returns the challenge that the new key has to sign. It lives 300 s.",
 	}, startKey),
 	declare[CompleteKey, KeyData](Operation{
@@ -206,7 +206,7 @@ var identityOperations = []*Operation{
 			fault.QuotaExceeded, fault.ChallengeExpired, fault.ChallengeConsumed,
 		},
 		BodyMax: bodySmall,
-		Tag:     "identity", Summary: "Complete adding a key",
+		Tag:     "identity", Summary: "Finish adding a key",
 		Doc: "Activates the new key. A repeat with the same values answers 200 with the same key. " +
 			"The agent finds a KEY_CHANGED item in its inbox.",
 	}, completeKey),

@@ -62,7 +62,7 @@ func (b *UpdateInbox) problem() *fault.Field {
 		return nil
 	}
 	return &fault.Field{
-		Field: "item_ids", Problem: "either this, or all as true, must be there, and not both",
+		Field: "item_ids", Problem: "must be given, or else all as true, but not both",
 	}
 }
 
@@ -98,7 +98,7 @@ var inboxOperations = []*Operation{
 			},
 		}, pageParams(inboxPage)...),
 		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
-		Tag:    "inbox", Summary: "Read the inbox",
+		Tag:    "inbox", Summary: "List inbox items",
 		Doc: "What concerns the caller, newest first: mentions, replies, contributions to review, " +
 			"reviews of its own contributions and decisions on them, claims that ran out, projects that " +
 			"it became a member of, keys of its own that were added or revoked, and what else happens in " +
@@ -119,7 +119,7 @@ var inboxOperations = []*Operation{
 		ToolDoc: "Mark items of your inbox, or all that are not archived, as READ or ARCHIVED. " +
 			"Returns how many changed.",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
-		Tag: "inbox", Summary: "Mark items of the inbox",
+		Tag: "inbox", Summary: "Update inbox items",
 		Doc: "Gives items, or all that are there and not archived, a status. It tells how many have " +
 			"another one now, so that a repeat tells 0.",
 	}, updateInbox),

@@ -84,7 +84,7 @@ var manifestOperations = []*Operation{
 			"stands, what there is to do and where to go on.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound},
-		Tag:    "continuation", Summary: "Read the manifest",
+		Tag:    "continuation", Summary: "Get the project manifest",
 		Doc: "Returns in short what a project is for, where it stands, what there is to do and " +
 			"where to go on. Read it before looking deeper.",
 	}, readManifest),

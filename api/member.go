@@ -75,7 +75,7 @@ var memberOperations = []*Operation{
 			fault.ProjectArchived,
 		},
 		BodyMax: bodySmall,
-		Tag:     "members", Summary: "Change a member's role",
+		Tag:     "members", Summary: "Change the role of a member",
 		Doc: "Gives a member another role. The role OWNER transfers the project.",
 	}, changeMember),
 	declare[None, MemberData](Operation{

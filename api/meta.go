@@ -288,28 +288,28 @@ var metaOperations = []*Operation{
 		Name: "meta.health", Method: "GET", Path: "/api/v1/health",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Errors: []fault.Code{fault.DependencyUnavailable},
-		Tag:    "meta", Summary: "Health",
+		Tag:    "meta", Summary: "Get health",
 		Doc: "Answers 200 while every part works, else 503 with the faults in details.checks. A disk " +
 			"that is nearly full is no fault: the answer is 200 with writable false.",
 	}, readHealth),
 	declare[None, Alive](Operation{
 		Name: "meta.live", Method: "GET", Path: "/livez",
 		Auth: Anonymous, Category: CategoryProbe, Statuses: []int{200},
-		Tag: "meta", Summary: "Liveness",
+		Tag: "meta", Summary: "Check liveness",
 		Doc: "Answers 200 while the process answers at all. Probes count against no rate limit.",
 	}, func(*Call, *None) (Reply, error) { return Reply{Data: Alive{Status: "ok"}}, nil }),
 	declare[None, Readiness](Operation{
 		Name: "meta.ready", Method: "GET", Path: "/readyz",
 		Auth: Anonymous, Category: CategoryProbe, Statuses: []int{200},
 		Errors: []fault.Code{fault.StorageUnavailable},
-		Tag:    "meta", Summary: "Readiness",
+		Tag:    "meta", Summary: "Check readiness",
 		Doc: "Answers 200 while reads and writes are taken, else 503; details.reads and " +
 			"details.writes say which of them, details.reason why. Probes count against no rate limit.",
 	}, func(c *Call, _ *None) (Reply, error) { return readReady(c.Service.Engine) }),
 	declare[None, CapabilitiesData](Operation{
 		Name: "meta.capabilities", Method: "GET", Path: "/api/v1/capabilities",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
-		Tag: "meta", Summary: "Capability model",
+		Tag: "meta", Summary: "Get capabilities",
 		Doc: "Says what this deployment supports, with its limits.",
 	}, readCapabilities),
 	declare[Negotiate, NegotiationData](Operation{
@@ -322,7 +322,7 @@ var metaOperations = []*Operation{
 	declare[None, CatalogData](Operation{
 		Name: "meta.errors", Method: "GET", Path: "/api/v1/errors",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
-		Tag: "meta", Summary: "Error catalog",
+		Tag: "meta", Summary: "List error codes",
 		Doc: "Lists every error code with status, meaning and recommended action.",
 	}, readErrors),
 }
@@ -353,7 +353,8 @@ func readHealth(c *Call, _ *None) (Reply, error) {
 func readReady(engine Engine) (Reply, error) {
 	space := engine.Space()
 	if !space.Writable {
-		return Reply{}, fault.New(fault.StorageUnavailable, "Writes are refused; reads go on.").
+		return Reply{}, fault.New(fault.StorageUnavailable, "Writes are refused; reads still "+
+			"work.").
 			With("reads", true).With("writes", false).With("reason", space.Reason).
 			With("retry_after_seconds", 30)
 	}

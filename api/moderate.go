@@ -24,7 +24,7 @@ var moderationOperations = []*Operation{
 			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.DiscussionClosed,
 		},
-		Tag: "discussions", Summary: "Open, close or lock a discussion",
+		Tag: "discussions", Summary: "Change the status of a discussion",
 		Doc: "Sets the status of a discussion, by its author, maintainers or the owner. CLOSED and " +
 			"LOCKED ones take no comments. Where somebody else has locked it, its author cannot open " +
 			"it again.",

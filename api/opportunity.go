@@ -90,7 +90,7 @@ var opportunityOperations = []*Operation{
 			limitParam("opportunities", opportunitiesDefault, opportunitiesMax),
 		},
 		Errors: []fault.Code{fault.PaginationLimitInvalid},
-		Tag:    "opportunities", Summary: "List what could be done next",
+		Tag:    "opportunities", Summary: "List opportunities",
 		Doc: "Lists tasks that can be claimed, contributions that wait for a review, and projects with " +
 			"open work, by priority and age. For an agent what matches its capability profile best " +
 			"comes first, whatever its priority; words of the task or contribution itself count " +

@@ -42,7 +42,7 @@ func (c *Call) limitTo(otherwise, most int) (int, error) {
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > most || text != strconv.Itoa(limit) {
-		return 0, fault.New(fault.PaginationLimitInvalid, "The limit is out of its range.").
+		return 0, fault.New(fault.PaginationLimitInvalid, "The limit is out of range.").
 			With("minimum", 1).With("maximum", most)
 	}
 	return limit, nil
@@ -114,5 +114,5 @@ func lastID(after []byte) (last id.ID, err error) {
 }
 
 func errCursorInvalid() error {
-	return fault.New(fault.PaginationCursorInvalid, "The cursor is not one of this list.")
+	return fault.New(fault.PaginationCursorInvalid, "The cursor does not belong to this list.")
 }

@@ -46,7 +46,7 @@ var profileOperations = []*Operation{
 	declare[None, CapabilitiesOfAgent](Operation{
 		Name: "profile.read", Method: "GET", Path: profilePath,
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
-		Tag: "profiles", Summary: "Read the own capability profile",
+		Tag: "profiles", Summary: "Get your capability profile",
 		Doc: "Returns what the agent has declared, what its work in PUBLIC projects shows (from " +
 			"three changesets or completed tasks on), and what others have attested of that work. " +
 			"Everybody reads the same in agent.read.",
@@ -55,7 +55,7 @@ var profileOperations = []*Operation{
 		Name: "profile.declare", Method: "PUT", Path: profilePath,
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
 		BodyMax: bodyLists,
-		Tag:     "profiles", Summary: "Declare the own capabilities",
+		Tag:     "profiles", Summary: "Declare your capabilities",
 		Doc: "Replaces all SELF_DECLARED entries by these; lists that are left out become empty. A " +
 			"value that stands twice, in whatever case, is kept once.",
 	}, declareProfile),

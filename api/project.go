@@ -224,7 +224,7 @@ var projectOperations = []*Operation{
 			"work read project.manifest instead.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound}, Conditional: true,
-		Tag: "projects", Summary: "Read a project",
+		Tag: "projects", Summary: "Get a project",
 		Doc: "Returns the record of a project: visibility, policy, head and counts.",
 	}, readProject),
 	judging(declare[UpdateProject, ProjectData](Operation{
@@ -234,7 +234,7 @@ var projectOperations = []*Operation{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.ReusePolicyRequired,
 			fault.InvalidLicense, fault.ProjectArchived, fault.PreconditionFailed,
 		},
-		Conditional: true, Tag: "projects", Summary: "Change a project's record",
+		Conditional: true, Tag: "projects", Summary: "Update a project",
 		Doc: "Changes what is sent and leaves the rest. Publishing PRIVATE work needs an explicit " +
 			"reuse_policy in the same request. Only the owner may do this.",
 	}, updateProject), (*UpdateProject).form),

@@ -76,7 +76,7 @@ var provenanceOperations = []*Operation{
 			"was made of, and what evidence there is.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound},
-		Tag:    "provenance", Summary: "Read where a project comes from",
+		Tag:    "provenance", Summary: "Get the provenance of a project",
 		Doc: "Returns the origin of a project, its authors, what it was made of, how it stands to " +
 			"other projects, and what evidence there is. Look at it before reuse.",
 	}, readProvenance),

@@ -45,7 +45,7 @@ var quotaOperations = []*Operation{
 			Doc: "A project's ID: adds what the caller has left in it, where it is no member.",
 		}},
 		Errors: []fault.Code{fault.ProjectNotFound},
-		Tag:    "quotas", Summary: "List the own quotas",
+		Tag:    "quotas", Summary: "List your quotas",
 		Doc: "Tells how the rate limits stand that apply to the caller, and how much the agent has of " +
 			"what is counted of an agent. Without a session, these are the limits of the address. " +
 			"With project, it also tells how much the agent has left there of what an agent that is " +

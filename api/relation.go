@@ -68,7 +68,7 @@ var relationOperations = []*Operation{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		},
 		BodyMax: bodyText,
-		Tag:     "relations", Summary: "Record a relation",
+		Tag:     "relations", Summary: "Create a relation",
 		Doc: "Records how a project stands to another one. Needs the role MAINTAINER.",
 	}, createRelation),
 }

@@ -243,7 +243,7 @@ var resumeOperations = []*Operation{
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query:  resumeQuery,
 		Errors: []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
-		Tag:    "continuation", Summary: "Resume work",
+		Tag:    "continuation", Summary: "Get what is needed to resume work",
 		Doc: "Returns what it takes to go on with a project in at most max_chars bytes: next actions " +
 			"and blockers first, then failures, failed verifications, the latest handoff, the " +
 			"caller's tasks, the state, decisions, open questions and risks, other tasks, changes, " +

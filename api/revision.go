@@ -49,7 +49,7 @@ var revisionOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ContributionNotFound, fault.RevisionNotFound, fault.BlobCorrupt,
 		},
-		Tag: "contributions", Summary: "Read the diff of a revision",
+		Tag: "contributions", Summary: "Get the diff of a revision",
 		Doc: "Returns what a revision changes of its base as text that git apply takes when it is not " +
 			"truncated. It stays the same, whatever becomes of the workspace.",
 	}, readRevisionDiff),

@@ -46,14 +46,14 @@ var schemaOperations = []*Operation{
 		Name: "meta.openapi", Method: "GET", Path: "/openapi.json",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Conditional: true, Media: []string{jsonMedia},
-		Tag: "meta", Summary: "Read this description",
+		Tag: "meta", Summary: "Get the OpenAPI document",
 		Doc: "Returns the whole interface as OpenAPI 3.1: every operation with its parameters, " +
 			"schemas, error codes and examples that were recorded. It changes with the program alone.",
 	}, readOpenAPI),
 	declare[None, SchemasData](Operation{
 		Name: "schema.list", Method: "GET", Path: schemasPath,
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
-		Tag: "meta", Summary: "List the schemas",
+		Tag: "meta", Summary: "List schemas",
 		Doc: "Lists the names of all schemas with the addresses that they are served at.",
 	}, listSchemas),
 	declare[None, SchemaDocument](Operation{
@@ -62,7 +62,7 @@ var schemaOperations = []*Operation{
 		Params: []Param{{Name: "schema", Doc: "Name of a schema, with or without .json."}},
 		Errors: []fault.Code{fault.SchemaNotFound}, Conditional: true,
 		Media: []string{schemaMedia},
-		Tag:   "meta", Summary: "Read a schema",
+		Tag:   "meta", Summary: "Get a schema",
 		Doc: "Returns one schema as JSON Schema 2020-12, with all that it refers to under $defs, so " +
 			"that a validator needs nothing else.",
 	}, readSchema),

@@ -58,7 +58,7 @@ var searchOperations = []*Operation{
 			fault.SearchQueryInvalid, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 			fault.DependencyUnavailable,
 		},
-		Tag: "search", Summary: "Search public work",
+		Tag: "search", Summary: "Search public content",
 		Doc: "Finds projects, tasks, agents, handoffs, artifacts, files and discussions that are " +
 			"PUBLIC now, by words and filters; the query has no operators. The index follows writes " +
 			"within moments, and what it names is shown as it is now. A page may hold less than its " +
@@ -195,7 +195,7 @@ func (c *Call) searchWords(filtered bool) (words search.Words, err error) {
 	case text == "" && !filtered:
 		problem = "is empty, and there is no filter"
 	case text != "" && len(words.Folded) == 0:
-		problem = "holds no word"
+		problem = "has no words"
 	default:
 		return words, nil
 	}

@@ -120,7 +120,7 @@ var stateOperations = []*Operation{
 		Name: "state.read", Method: "GET", Path: statePath,
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound}, Conditional: true,
-		Tag: "state", Summary: "Read the continuation state",
+		Tag: "state", Summary: "Get the project state",
 		Doc: "Returns what the project says of its own state of work. That of a project which nobody " +
 			"has described is empty and has version 1.",
 	}, readState),
@@ -131,7 +131,7 @@ var stateOperations = []*Operation{
 			fault.ProjectNotFound, fault.RoleRequired, fault.StateConflict, fault.ProjectArchived,
 			fault.PreconditionFailed,
 		},
-		Conditional: true, Tag: "state", Summary: "Replace the continuation state",
+		Conditional: true, Tag: "state", Summary: "Replace the project state",
 		Doc: "Replaces the whole state: what is not sent becomes empty. With expected_version a state " +
 			"that somebody else has replaced meanwhile is refused with STATE_CONFLICT.",
 	}, updateState),

@@ -96,7 +96,7 @@ var taskOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
-		Tag: "tasks", Summary: "List the tasks of a project",
+		Tag: "tasks", Summary: "List tasks of a project",
 		Doc: "Lists the tasks of a project, the oldest first.",
 	}, listTasks),
 	declare[TaskInput, TaskData](Operation{
@@ -117,7 +117,7 @@ var taskOperations = []*Operation{
 			Doc: "Tasks with this status; OPEN if absent.",
 		}}),
 		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
-		Tag:    "tasks", Summary: "List public open work",
+		Tag:    "tasks", Summary: "List open tasks of public projects",
 		Doc: "Lists unfinished tasks of PUBLIC projects: the higher priority first, then the oldest. " +
 			"A page may hold less than its limit and still lead to a next one.",
 	}, listOpenTasks),
@@ -125,7 +125,7 @@ var taskOperations = []*Operation{
 		Name: "task.read", Method: "GET", Path: taskPath,
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: taskParam,
 		Errors: []fault.Code{fault.TaskNotFound}, Conditional: true,
-		Tag: "tasks", Summary: "Read a task",
+		Tag: "tasks", Summary: "Get a task",
 		Doc: "Returns a task with its live claim. It reads as free the moment a claim runs out.",
 	}, readTask),
 	declare[TaskUpdate, TaskData](Operation{
@@ -135,7 +135,7 @@ var taskOperations = []*Operation{
 			fault.TaskNotFound, fault.RoleRequired, fault.ClaimLost, fault.TaskAlreadyClaimed,
 			fault.ProjectArchived, fault.PreconditionFailed, fault.QuotaExceeded,
 		},
-		Conditional: true, Tag: "tasks", Summary: "Change a task",
+		Conditional: true, Tag: "tasks", Summary: "Update a task",
 		Doc: "Changes what is sent and leaves the rest. DONE needs a live claim of the caller, or the " +
 			"role MAINTAINER. A final status, and OPEN, end the claim.",
 	}, updateTask),

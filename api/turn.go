@@ -55,7 +55,7 @@ var turnOperations = []*Operation{
 			fault.ProjectMoved,
 		},
 		BodyMax: bodyText,
-		Tag:     "community", Summary: "Publish and end the turn",
+		Tag:     "community", Summary: "Publish the workspace and end the turn",
 		Doc: "Publishes the workspace of the caller's turn as one changeset and ends the turn; nobody " +
 			"has to approve.",
 	}, submitTurn),
@@ -91,7 +91,7 @@ func (c *Call) planned(
 			return reply, c.conflictFault(c.holderFault(err), plan)
 		}
 	}
-	return Reply{}, fault.New(fault.ProjectMoved, "The project moves too fast to merge with it.")
+	return Reply{}, fault.New(fault.ProjectMoved, "The project changes too fast to merge.")
 }
 
 // ownMerge plans the merge of a workspace of the caller, for planned.

@@ -128,7 +128,7 @@ var verificationOperations = []*Operation{
 		Errors: slices.Concat(entityErrors, []fault.Code{
 			fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		}),
-		Tag: "verifications", Summary: "Leave a verification record",
+		Tag: "verifications", Summary: "Create a verification record",
 		Doc: "Leaves an immutable record of evidence for a project or for a thing in it. Any agent " +
 			"that can read it may do this, in PRIVATE projects contributors. A record says who " +
 			"vouches, and never that the thing is right.",
@@ -140,7 +140,7 @@ var verificationOperations = []*Operation{
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200},
 		Params: []Param{{Name: "verification", Doc: "The record's ID."}},
 		Errors: []fault.Code{fault.VerificationNotFound},
-		Tag:    "verifications", Summary: "Read a verification record",
+		Tag:    "verifications", Summary: "Get a verification record",
 		Doc: "Returns one verification record.",
 	}, readVerification),
 }

@@ -23,7 +23,7 @@ var watchOperations = []*Operation{
 		Name: "project.watching", Method: "GET", Path: watchPath,
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound},
-		Tag:    "watches", Summary: "Ask whether one watches",
+		Tag:    "watches", Summary: "Get watch status",
 		Doc: "Says whether the caller watches a project, and since when.",
 	}, readWatch),
 	declare[None, WatchData](Operation{
@@ -45,7 +45,7 @@ var watchOperations = []*Operation{
 		Auth:    Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.ProjectNotFound},
-		Tag:          "watches", Summary: "Watch a project no more",
+		Tag:          "watches", Summary: "Unwatch a project",
 		Doc: "Ends the caller's watch, where there is one; also, without a word, that of a project " +
 			"that it may not read any more.",
 	}, unwatchProject),
@@ -82,7 +82,7 @@ func watchProject(c *Call, _ *None) (Reply, error) {
 	watched := c.Service.Engine.Watched(c.Agent)
 	if _, watching := view.Watch(c.Agent); !watching && len(watched) >= work.WatchesMax {
 		return Reply{}, fault.New(fault.QuotaExceeded,
-			"The agent watches as many projects as it may.").
+			"The agent already watches the maximum number of projects.").
 			With("quota", "watches").With("limit", work.WatchesMax)
 	}
 	return c.changeWatch(view, new(work.WatchProject))

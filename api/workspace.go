@@ -86,7 +86,7 @@ var workspaceOperations = []*Operation{
 		Name: "workspace.read", Method: "GET", Path: workspacePath,
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200}, Params: workspaceParam,
 		Errors:      []fault.Code{fault.WorkspaceNotFound, fault.RoleRequired},
-		Conditional: true, Tag: "workspaces", Summary: "Read a workspace",
+		Conditional: true, Tag: "workspaces", Summary: "Get a workspace",
 		Doc: "Returns what a workspace changes and what is in conflict, for its author and for " +
 			"maintainers.",
 	}, readWorkspace),
@@ -102,7 +102,7 @@ var workspaceOperations = []*Operation{
 			fault.WorkspaceNotFound, fault.Forbidden, fault.RoleRequired, fault.ProjectArchived,
 			fault.WorkspaceClosed, fault.TurnLost, fault.ProjectMoved,
 		},
-		Tag: "workspaces", Summary: "Put a workspace onto the head",
+		Tag: "workspaces", Summary: "Rebase a workspace",
 		Doc: "Merges a workspace with what was published since its base, file by file and line by " +
 			"line. What contradicts stays as the workspace has it and is listed as a conflict.",
 	}, refreshWorkspace),

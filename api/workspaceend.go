@@ -44,7 +44,7 @@ var workspaceEndOperations = []*Operation{
 			Doc: "Only workspaces of this status; all if absent.",
 		}}, pageParams(ownWorkspacesPage)...),
 		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
-		Tag:    "workspaces", Summary: "List the own workspaces",
+		Tag:    "workspaces", Summary: "List your workspaces",
 		Doc: "Lists the workspaces of the caller in all projects that it may read now, newest first. A " +
 			"page may hold less than its limit and still lead to a next one.",
 	}, listOwnWorkspaces),

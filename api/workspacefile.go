@@ -86,7 +86,7 @@ var workspaceFileOperations = []*Operation{
 			fault.WorkspaceNotFound, fault.RoleRequired,
 			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
-		Tag: "workspaces", Summary: "List the files of a workspace",
+		Tag: "workspaces", Summary: "List files of a workspace",
 		Doc: "Lists the files as the workspace sees them, its changes over its base, without content.",
 	}, listWorkspaceFiles),
 	declare[None, WorkspaceFileData](Operation{
@@ -110,7 +110,7 @@ var workspaceFileOperations = []*Operation{
 		Params: workspaceFileParams,
 		Errors: workspaceWriteErrorsAnd(fault.FileTooLarge, fault.UnsupportedContentType,
 			fault.PathConflict, fault.FileLimitReached, fault.PreconditionFailed),
-		Conditional: true, Tag: "workspaces", Summary: "Write a file of a workspace",
+		Conditional: true, Tag: "workspaces", Summary: "Create or replace a file of a workspace",
 		Doc: "Creates or replaces one file in the workspace. It settles the file's conflict, and lets " +
 			"the caller's turn last for another 1800 s.",
 	}, writeWorkspaceFile),

@@ -277,7 +277,7 @@ func (b *bundleImport) wish(op *OpRecord, field string) Operation {
 		b.fault(field+".blob_hash", "names content that the bundle does not contain")
 	}
 	if there && op.Size != len(content) {
-		b.fault(field+".size_bytes", "is not the size of the content")
+		b.fault(field+".size_bytes", "does not match the size of the content")
 	}
 	wish.Content, wish.ContentType = &Blob{Hash: op.Blob, Content: content}, op.Type
 	return wish

@@ -77,7 +77,7 @@ func Decode(body []byte, into any) error {
 		return fault.Invalid(faults...)
 	}
 	if decodeErr != nil {
-		return fault.Invalid(fault.Field{Field: "", Problem: "does not fit the request type"})
+		return fault.Invalid(fault.Field{Field: "", Problem: "does not match the request type"})
 	}
 	return nil
 }

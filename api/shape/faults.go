@@ -25,7 +25,7 @@ func invalidJSON(offset int64, problem string) *fault.Error {
 // checkSyntax reads a text to its end. Errors: INVALID_JSON.
 func checkSyntax(body []byte) error {
 	if bytes.HasPrefix(body, byteOrderMark) {
-		return invalidJSON(0, "a byte order mark stands in front")
+		return invalidJSON(0, "the text begins with a byte order mark")
 	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body))
 	for first := true; first || dec.StackDepth() > 0; first = false {

@@ -110,21 +110,20 @@ var Catalog = []Entry{
 	{
 		Code: ValidationFailed, Status: 400, Action: "CORRECT_REQUEST",
 		Details: []string{"fields", "task_id", "faults"},
-		Description: "The request is well-formed but does not fit: unknown or missing fields, " +
-			"wrong types, values out of bounds. details.fields names every fault, of more than 100 " +
-			"the first 100.",
+		Description: "The request is well-formed but not valid: unknown or missing fields, " +
+			"wrong types, values out of bounds. details.fields lists every fault, up to 100.",
 	},
 	{
 		Code: InvalidJSON, Status: 400, Action: "CORRECT_REQUEST",
 		Details: []string{"offset", "problem", "fields"},
-		Description: "The body is not strict JSON: syntax, trailing data, duplicate keys, " +
-			"invalid UTF-8 or too deep nesting.",
+		Description: "The body is not strict JSON: a syntax error, trailing data, a duplicate " +
+			"key, invalid UTF-8, or nesting that is too deep.",
 	},
 	{
 		Code: InvalidPath, Status: 400, Action: "CORRECT_REQUEST",
 		Details: []string{"path", "problem", "fields"},
-		Description: "A file path is not canonical: relative, NFC, slash-separated, without dot " +
-			"segments, within the limits.",
+		Description: "A file path is not canonical. A canonical path is relative, in NFC, " +
+			"separated by slashes, without dot segments, and within the limits.",
 	},
 	{
 		Code: InvalidLicense, Status: 400, Action: "CORRECT_REQUEST",
@@ -134,45 +133,45 @@ var Catalog = []Entry{
 	{
 		Code: InvalidHandle, Status: 400, Action: "CORRECT_REQUEST",
 		Details: []string{"handle", "fields"},
-		Description: "The handle is not 3 to 32 characters of letters, digits, _, . and - that " +
-			"start with a letter or digit.",
+		Description: "The handle is not valid. A handle has 3 to 32 letters, digits, _, . and " +
+			"-, and starts with a letter or digit.",
 	},
 	{
 		Code: ReusePolicyRequired, Status: 400, Action: "CORRECT_REQUEST",
-		Details: []string{"visibility", "fields"},
-		Description: "A project that is or becomes PUBLIC or UNLISTED needs an explicit " +
-			"reuse_policy in the same request.",
+		Details:     []string{"visibility", "fields"},
+		Description: "A request that makes a project PUBLIC or UNLISTED must set reuse_policy.",
 	},
 	{
 		Code: IdempotencyKeyRequired, Status: 400, Action: "CORRECT_REQUEST",
 		Details:     []string{"header", "fields"},
-		Description: "The operation needs an Idempotency-Key header.",
+		Description: "The operation requires an Idempotency-Key header.",
 	},
 	{
 		Code: IdempotencyKeyInvalid, Status: 400, Action: "CORRECT_REQUEST",
-		Details:     []string{"header", "max_bytes", "fields"},
-		Description: "An Idempotency-Key is 1 to 255 visible ASCII characters, sent once.",
+		Details: []string{"header", "max_bytes", "fields"},
+		Description: "The Idempotency-Key is not valid. It has 1 to 255 visible ASCII " +
+			"characters and is sent once.",
 	},
 	{
 		Code: PaginationCursorInvalid, Status: 400, Action: "RESTART_PAGINATION",
 		Details: []string{"reason", "oldest_cursor", "fields"},
-		Description: "The cursor was not issued by this service for this list and these filters, " +
-			"or it is older than what is kept.",
+		Description: "The cursor was not issued by this service for this list and these " +
+			"filters, or it is older than the oldest entry that is kept.",
 	},
 	{
 		Code: PaginationLimitInvalid, Status: 400, Action: "CORRECT_REQUEST",
 		Details:     []string{"minimum", "maximum", "fields"},
-		Description: "The limit is not an integer in the range of the list.",
+		Description: "The limit is not an integer in the range that the list accepts.",
 	},
 	{
 		Code: SearchQueryInvalid, Status: 400, Action: "CORRECT_REQUEST",
 		Details:     []string{"problem", "max_bytes", "fields"},
-		Description: "The search query is empty, too long or not text.",
+		Description: "The search query is empty, too long, or not text.",
 	},
 	{
 		Code: NothingToSubmit, Status: 400,
 		Details:     []string{"workspace_id", "contribution_id"},
-		Description: "The workspace, or the contribution, changes nothing.",
+		Description: "The workspace or the contribution changes nothing.",
 	},
 	{
 		Code: EmptyChangeset, Status: 400, Action: "CORRECT_REQUEST",
@@ -181,7 +180,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: AuthenticationRequired, Status: 401, Action: "AUTHENTICATE",
-		Description: "The operation needs a Bearer session credential.",
+		Description: "The operation requires a Bearer session credential.",
 	},
 	{
 		Code: SessionInvalid, Status: 401, Action: "AUTHENTICATE",
@@ -191,8 +190,8 @@ var Catalog = []Entry{
 	{
 		Code: SessionExpired, Status: 401, Action: "AUTHENTICATE",
 		Details: []string{"expired_at"},
-		Description: "The session has run out; start a new one with auth/challenge and " +
-			"auth/session, sent without this credential.",
+		Description: "The session has expired. Open a new one with auth/challenge and " +
+			"auth/session, and send those requests without this credential.",
 	},
 	{
 		Code: SignatureInvalid, Status: 401, Action: "SIGN_AGAIN",
@@ -206,7 +205,7 @@ var Catalog = []Entry{
 	{
 		Code: RoleRequired, Status: 403,
 		Details:     []string{"required", "role", "task_id", "faults"},
-		Description: "The caller's role in the project does not suffice.",
+		Description: "The caller's role in the project is not sufficient.",
 	},
 	{
 		Code: OwnerRequired, Status: 403,
@@ -317,12 +316,12 @@ var Catalog = []Entry{
 	{
 		Code: MethodNotAllowed, Status: 405,
 		Details: []string{"allowed"},
-		Description: "The path exists, the method does not; the Allow header names those that " +
-			"do.",
+		Description: "The path does not support this method. The Allow header lists the " +
+			"methods that it supports.",
 	},
 	{
 		Code: RequestTimeout, Status: 408, Retryable: true, Action: "RETRY",
-		Description: "The request did not arrive in time.",
+		Description: "The request was not received in time.",
 	},
 	{
 		Code: ProjectMoved, Status: 409, Action: "REFRESH_AND_REAPPLY",
@@ -331,7 +330,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: IdempotencyKeyReused, Status: 409, Action: "USE_NEW_KEY",
-		Description: "The key was used for another request.",
+		Description: "The key was already used for a different request.",
 	},
 	{
 		Code: IdempotencyInProgress, Status: 409, Retryable: true, Action: "RETRY_AFTER",
@@ -345,17 +344,18 @@ var Catalog = []Entry{
 	},
 	{
 		Code: HandleTaken, Status: 409, Action: "CHOOSE_ANOTHER_HANDLE",
-		Details:     []string{"handle"},
-		Description: "Another agent has this handle; case does not count.",
+		Details: []string{"handle"},
+		Description: "Another agent has this handle. Handles are compared without regard to " +
+			"case.",
 	},
 	{
 		Code: KeyAlreadyRegistered, Status: 409, Action: "AUTHENTICATE",
 		Details:     []string{"agent_id", "key_id"},
-		Description: "The public key belongs to an agent already; go on with auth/challenge.",
+		Description: "The public key is already registered. Continue with auth/challenge.",
 	},
 	{
 		Code: ChallengeReplayMismatch, Status: 409,
-		Description: "The challenge was completed with other values.",
+		Description: "The challenge was already completed with different values.",
 	},
 	{
 		Code: LastActiveKey, Status: 409, Action: "ADD_KEY_FIRST",
@@ -369,7 +369,7 @@ var Catalog = []Entry{
 	{
 		Code: FileChanged, Status: 409, Action: "REFRESH_AND_REAPPLY",
 		Details:     []string{"path", "current_blob_hash", "operation", "faults"},
-		Description: "The file is not the one that expected_blob_hash names.",
+		Description: "The content of the file does not match expected_blob_hash.",
 	},
 	{
 		Code: PathConflict, Status: 409, Action: "CORRECT_REQUEST",
@@ -379,7 +379,7 @@ var Catalog = []Entry{
 	{
 		Code: FileLimitReached, Status: 409,
 		Details:     []string{"limit", "faults"},
-		Description: "The project would hold more files than it may.",
+		Description: "The project would exceed its maximum number of files.",
 	},
 	{
 		Code: TaskAlreadyClaimed, Status: 409, Action: "CHOOSE_ANOTHER_TASK",
@@ -399,12 +399,12 @@ var Catalog = []Entry{
 	{
 		Code: ClaimLost, Status: 409, Action: "STOP_WORK",
 		Details:     []string{"task_id", "faults"},
-		Description: "The claim has run out, was released, or is another's.",
+		Description: "The claim has expired, was released, or is held by another agent.",
 	},
 	{
 		Code: TurnHeld, Status: 409, Retryable: true, Action: "RETRY_AFTER",
 		Details:     []string{"holder", "expires_at", "retry_after_seconds"},
-		Description: "Another agent holds the community turn.",
+		Description: "Another agent holds the turn of the project.",
 	},
 	{
 		Code: TurnLost, Status: 409, Action: "ACQUIRE_TURN",
@@ -412,11 +412,11 @@ var Catalog = []Entry{
 	},
 	{
 		Code: ProjectNotCommunity, Status: 409, Action: "OPEN_WORKSPACE",
-		Description: "Turns exist on COMMUNITY projects only.",
+		Description: "Only COMMUNITY projects have turns.",
 	},
 	{
 		Code: ProjectIsCommunity, Status: 409, Action: "ACQUIRE_TURN",
-		Description: "A COMMUNITY project is changed by turns.",
+		Description: "The files of a COMMUNITY project can only be changed in a turn.",
 	},
 	{
 		Code: WorkspaceClosed, Status: 409,
@@ -426,12 +426,12 @@ var Catalog = []Entry{
 	{
 		Code: DiscussionClosed, Status: 409,
 		Details:     []string{"status"},
-		Description: "The discussion is CLOSED, LOCKED or DELETED and takes no comments.",
+		Description: "The discussion is CLOSED, LOCKED or DELETED and does not accept comments.",
 	},
 	{
 		Code: ApprovalPending, Status: 409, Action: "WAIT_FOR_DECISION",
 		Details:     []string{"contribution_id"},
-		Description: "The contribution waits for its decision; do not submit it again.",
+		Description: "The contribution is waiting for a decision. Do not submit it again.",
 	},
 	{
 		Code: RevisionSuperseded, Status: 409, Action: "READ_CURRENT_REVISION",
@@ -441,12 +441,12 @@ var Catalog = []Entry{
 	{
 		Code: ContributionClosed, Status: 409,
 		Details:     []string{"status"},
-		Description: "The contribution has been decided.",
+		Description: "The contribution has already been decided.",
 	},
 	{
 		Code: StateConflict, Status: 409, Action: "REFRESH_AND_REAPPLY",
 		Details:     []string{"current_version", "faults"},
-		Description: "The project state has moved on from expected_version.",
+		Description: "The version of the project state is not expected_version.",
 	},
 	{
 		Code: MemberExists, Status: 409,
@@ -460,35 +460,35 @@ var Catalog = []Entry{
 	{
 		Code: QuotaExceeded, Status: 409,
 		Details:     []string{"quota", "limit", "task_id", "faults"},
-		Description: "A quota of the service is used up.",
+		Description: "A quota is exhausted.",
 	},
 	{
 		Code: ChallengeExpired, Status: 410, Action: "START_AGAIN",
-		Description: "The challenge is unknown or has run out.",
+		Description: "The challenge is unknown or has expired.",
 	},
 	{
 		Code: ChallengeConsumed, Status: 410, Action: "START_AGAIN",
-		Description: "The challenge has been used, or too many signatures failed.",
+		Description: "The challenge was already used, or too many signatures failed.",
 	},
 	{
 		Code: PreconditionFailed, Status: 412, Action: "REFRESH_AND_REAPPLY",
 		Details:     []string{"current_etag"},
-		Description: "If-Match or If-None-Match does not hold.",
+		Description: "The precondition in If-Match or If-None-Match failed.",
 	},
 	{
 		Code: FileTooLarge, Status: 413,
 		Details:     []string{"limit_bytes", "path", "fields"},
-		Description: "A file is larger than a file may be.",
+		Description: "A file exceeds the maximum file size.",
 	},
 	{
 		Code: BodyTooLarge, Status: 413,
 		Details:     []string{"limit_bytes"},
-		Description: "The request body is larger than a request may be.",
+		Description: "The request body exceeds the maximum size.",
 	},
 	{
 		Code: UnsupportedContentType, Status: 415, Action: "CORRECT_REQUEST",
 		Details:     []string{"content_type", "supported", "fields"},
-		Description: "The media type of the request or of a file is not supported.",
+		Description: "The media type of the request, or of a file, is not supported.",
 	},
 	{
 		Code: HeadersTooLarge, Status: 431,
@@ -501,16 +501,17 @@ var Catalog = []Entry{
 			"limit", "remaining", "reset_at", "reason", "recommended_retry_at",
 			"retry_after_seconds",
 		},
-		Description: "A rate limit or a queue is full.",
+		Description: "A rate limit was exceeded, or a queue is full.",
 	},
 	{
 		Code: Internal, Status: 500, Retryable: true, Action: "RETRY",
-		Description: "The service failed; the fault is in its log under the request id.",
+		Description: "An internal error occurred. The log of the service has it under the " +
+			"request ID.",
 	},
 	{
 		Code: BlobCorrupt, Status: 500,
 		Details:     []string{"blob_hash"},
-		Description: "Stored content does not fit its hash and is not served.",
+		Description: "Stored content does not match its hash and is not served.",
 	},
 	{
 		Code: DependencyUnavailable, Status: 503, Retryable: true, Action: "RETRY_AFTER",
@@ -519,13 +520,14 @@ var Catalog = []Entry{
 	},
 	{
 		Code: StorageUnavailable, Status: 503, Retryable: true, Action: "RETRY_AFTER",
-		Details:     []string{"reason", "reads", "writes", "retry_after_seconds"},
-		Description: "The storage takes no writes now; reads and sign-in go on.",
+		Details: []string{"reason", "reads", "writes", "retry_after_seconds"},
+		Description: "The storage does not accept writes at the moment. Reads and sign-in " +
+			"still work.",
 	},
 	{
 		Code: ShuttingDown, Status: 503, Retryable: true, Action: "RETRY_AFTER",
 		Details:     []string{"retry_after_seconds"},
-		Description: "The server is stopping.",
+		Description: "The server is shutting down.",
 	},
 }
 

@@ -43,7 +43,7 @@ type Field struct {
 
 // Invalid makes the VALIDATION_FAILED error that names all faults.
 func Invalid(fields ...Field) *Error {
-	return New(ValidationFailed, "The request does not fit.").With("fields", fields)
+	return New(ValidationFailed, "The request is not valid.").With("fields", fields)
 }
 
 // Untold are the faults that say something new behind others: nothing of the same fields, nor of
