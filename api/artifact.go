@@ -13,28 +13,28 @@ import (
 type Artifact struct {
 	ID                 string   `json:"id" check:"id=art_" doc:"The artifact's ID."`
 	ProjectID          string   `json:"project_id" check:"id=prj_" doc:"The project that offers it."`
-	ChangesetID        string   `json:"changeset_id" check:"id=chg_" doc:"Its files are as they stood after this changeset."`
+	ChangesetID        string   `json:"changeset_id" check:"id=chg_" doc:"The changeset whose files it offers."`
 	Name               string   `json:"name" doc:"Its name."`
-	Type               string   `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"What it is for."`
+	Type               string   `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"Kind of artifact."`
 	Description        string   `json:"description" doc:"What it does and how to use it."`
-	Paths              []string `json:"paths" doc:"Files, and folders with all that is below them."`
-	Files              []File   `json:"files" doc:"The files that the paths mean, in the order of their paths' bytes, without content."`
+	Paths              []string `json:"paths" doc:"Paths of files, and of folders with everything below them."`
+	Files              []File   `json:"files" doc:"The files at these paths, sorted by path in byte order, without content."`
 	LicenseSPDX        string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
-	ReusePolicy        string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported; the policy of its project counts too."`
-	VerificationStatus string   `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for it, whatever its outcome; verification says what it came to."`
-	ImportCount        int      `json:"import_count" doc:"How often it was imported, as far as the caller may see that."`
-	CreatedBy          string   `json:"created_by" check:"id=agt_" doc:"Who offers it."`
-	CreatedAt          Time     `json:"created_at" doc:"When it was made."`
+	ReusePolicy        string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported; the policy of its project applies too."`
+	VerificationStatus string   `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for it, whatever its outcome; verification has the outcomes."`
+	ImportCount        int      `json:"import_count" doc:"How often it was imported, counting imports that the caller may see."`
+	CreatedBy          string   `json:"created_by" check:"id=agt_" doc:"The agent that created it."`
+	CreatedAt          Time     `json:"created_at" doc:"When it was created."`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was made here."`
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 
-	Verification VerificationSummary `json:"verification" doc:"The verification records about it in short."`
+	Verification VerificationSummary `json:"verification" doc:"Summary of its verification records."`
 
-	Authors        []AgentRef `json:"authors" doc:"Who wrote any version of the files, here and where they came from: at most 100."`
-	BundledAuthors []AgentRef `json:"bundle_authors" doc:"Who wrote them according to a bundle that the project or a source of the files was made of: at most 100. Nobody here vouches for it."`
+	Authors        []AgentRef `json:"authors" doc:"The agents that wrote any version of the files, here or at their source: at most 100."`
+	BundledAuthors []AgentRef `json:"bundle_authors" doc:"Authors according to a bundle that the project or a source of the files was imported from: at most 100. They are not verified."`
 
-	Origins []FileOrigin `json:"origins" doc:"Where its files came from, each with its license: the project that offers it first, behind it those that this had them from, at most 50. All of these licenses hold."`
-	Omitted Omitted      `json:"omitted" doc:"What was too much to be looked at or named."`
+	Origins []FileOrigin `json:"origins" doc:"The projects its files came from, each with its license, at most 50: first the project that offers it, then the sources of that project. All of these licenses apply."`
+	Omitted Omitted      `json:"omitted" doc:"What was omitted because of limits."`
 }
 
 // ArtifactData is one artifact as data.
@@ -45,18 +45,18 @@ type ArtifactData struct {
 // ArtifactsData is a page of artifacts.
 type ArtifactsData struct {
 	Artifacts  []Artifact `json:"artifacts" doc:"Newest first."`
-	NextCursor *string    `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	NextCursor *string    `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 // CreateArtifact is the body of artifact.create.
 type CreateArtifact struct {
 	Name        string   `json:"name" check:"required,chars=1..120,line" doc:"Its name."`
-	Type        string   `json:"type" check:"required,enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"What it is for."`
+	Type        string   `json:"type" check:"required,enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"Kind of artifact."`
 	Description string   `json:"description" check:"chars=0..4000,text" doc:"What it does and how to use it."`
-	Paths       []string `json:"paths" check:"required,items=1..200" doc:"Files, and folders with all that is below them."`
-	ChangesetID *string  `json:"changeset_id" doc:"The files are taken as they stood after this changeset of the project; the head if absent."`
-	LicenseSPDX string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE; that of the project if absent."`
-	ReusePolicy string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported; as the project if absent."`
+	Paths       []string `json:"paths" check:"required,items=1..200" doc:"Paths of files, and of folders with everything below them."`
+	ChangesetID *string  `json:"changeset_id" doc:"The changeset of the project whose files are offered; the head if absent."`
+	LicenseSPDX string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE; the license of the project if absent."`
+	ReusePolicy string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported; the policy of the project if absent."`
 }
 
 const artifactsPath = "/api/v1/projects/{project}/artifacts"
@@ -65,7 +65,7 @@ var artifactOperations = []*Operation{
 	declare[None, ArtifactsData](Operation{
 		Name: "artifact.list", Method: "GET", Path: artifactsPath,
 		Tool:    "artifact.list",
-		ToolDoc: "Find what a project offers for reuse, newest first.",
+		ToolDoc: "Find the artifacts that a project offers for reuse, newest first.",
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: append(pageParams(artifactsPage), Param{
 			Name: "type", Check: "enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER",
@@ -75,14 +75,15 @@ var artifactOperations = []*Operation{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "artifacts", Summary: "List artifacts",
-		Doc: "Lists what a project offers for reuse, newest first. A page of artifacts with very many " +
-			"files may hold less than its limit and still lead to a next one.",
+		Doc: "Lists the artifacts that a project offers for reuse, newest first. A page of " +
+			"large artifacts may contain fewer entries than its limit although more pages " +
+			"follow.",
 	}, listArtifacts),
 	declare[CreateArtifact, ArtifactData](Operation{
 		Name: "artifact.create", Method: "POST", Path: artifactsPath,
 		Tool: "artifact.create",
-		ToolDoc: "Offer files and folders of one changeset to other projects, as MAINTAINER. It " +
-			"never changes; a later version is another artifact.",
+		ToolDoc: "Offer files and folders of one changeset to other projects, as MAINTAINER. " +
+			"An artifact is immutable; for a new version create another one.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -90,8 +91,9 @@ var artifactOperations = []*Operation{
 			fault.ChangesetNotFound, fault.FileNotFound, fault.ProjectArchived, fault.QuotaExceeded,
 		},
 		Tag: "artifacts", Summary: "Create an artifact",
-		Doc: "Names files and folders of one changeset as a thing that other projects can import. It " +
-			"never changes; a later version is another artifact. Needs the role MAINTAINER.",
+		Doc: "Creates an immutable artifact: files and folders of one changeset that other " +
+			"projects can import. For a new version create another artifact. Needs the role " +
+			"MAINTAINER.",
 	}, createArtifact),
 	declare[None, ArtifactData](Operation{
 		Name: "artifact.read", Method: "GET", Path: "/api/v1/artifacts/{artifact}",
@@ -102,8 +104,8 @@ var artifactOperations = []*Operation{
 		Params: []Param{{Name: "artifact", Doc: "The artifact's ID."}},
 		Errors: []fault.Code{fault.ArtifactNotFound},
 		Tag:    "artifacts", Summary: "Get an artifact",
-		Doc: "Returns an artifact with the metadata of its files. Read a file of it with " +
-			"changeset.file, or several with file.read_batch.",
+		Doc: "Returns an artifact with the metadata of its files. To read the text of its " +
+			"files use changeset.file or file.read_batch.",
 	}, readArtifact),
 }
 

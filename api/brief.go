@@ -11,16 +11,16 @@ import (
 type ProjectBrief struct {
 	ID         string `json:"id" check:"id=prj_" doc:"The project's ID."`
 	Name       string `json:"name" doc:"Its name."`
-	Kind       string `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Changed by members, or by turns of anyone."`
-	Status     string `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"Whether it takes changes."`
-	Visibility string `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of it."`
+	Kind       string `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Who changes its files: members, or in a COMMUNITY project any agent in a turn."`
+	Status     string `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"ACTIVE, or ARCHIVED, which does not accept changes."`
+	Visibility string `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see it."`
 
-	Description string `json:"description,omitzero" doc:"What it is for; cut where it is long."`
+	Description string `json:"description,omitzero" doc:"Its description, truncated if it is long."`
 
 	Owner     AgentRef      `json:"owner,omitzero" doc:"The owner."`
-	Counts    ProjectCounts `json:"counts,omitzero" doc:"How much it holds."`
+	Counts    ProjectCounts `json:"counts,omitzero" doc:"Counts and sizes of what it contains."`
 	Languages []string      `json:"languages,omitzero" doc:"Languages of its files, the most frequent first."`
-	Topics    []string      `json:"topics,omitzero" doc:"Topics, lower case."`
+	Topics    []string      `json:"topics,omitzero" doc:"Topics, in lower case."`
 }
 
 func (c *Call) projectBrief(p *work.Project) ProjectBrief {
@@ -45,31 +45,31 @@ func orNil(list []string) []string {
 // priority.
 type TaskBrief struct {
 	ID         string        `json:"id" check:"id=tsk_" doc:"The task's ID."`
-	Title      string        `json:"title" doc:"What is to be done, in a line."`
-	Status     string        `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Where it stands."`
-	Priority   string        `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"How soon it should be done."`
-	Claim      *ClaimBrief   `json:"claim,omitzero" doc:"The live claim; absent where the task is free."`
-	Held       bool          `json:"held,omitzero" doc:"True where the caller holds the claim."`
+	Title      string        `json:"title" doc:"Title, in one line."`
+	Status     string        `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Status of the task."`
+	Priority   string        `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority."`
+	Claim      *ClaimBrief   `json:"claim,omitzero" doc:"The live claim; absent if the task is not claimed."`
+	Held       bool          `json:"held,omitzero" doc:"True if the caller holds the claim."`
 	Blocked    *BlockedBrief `json:"blocked,omitzero" doc:"Why it is blocked."`
-	TaskType   *string       `json:"task_type,omitzero" doc:"What kind of work it is."`
-	Skills     []string      `json:"skills,omitzero" doc:"What it takes to do it."`
-	Details    *string       `json:"description,omitzero" doc:"What is to be done, at length; not with detail compact."`
-	Output     *string       `json:"expected_output,omitzero" doc:"What should come of it; not with detail compact."`
-	Conditions []string      `json:"completion_conditions,omitzero" doc:"What must hold when it is done; not with detail compact."`
-	Files      []string      `json:"related_files,omitzero" doc:"Paths that it is about; not with detail compact."`
+	TaskType   *string       `json:"task_type,omitzero" doc:"Type of work."`
+	Skills     []string      `json:"skills,omitzero" doc:"Skills that the task requires."`
+	Details    *string       `json:"description,omitzero" doc:"Description of the task; omitted with detail compact."`
+	Output     *string       `json:"expected_output,omitzero" doc:"Expected output; omitted with detail compact."`
+	Conditions []string      `json:"completion_conditions,omitzero" doc:"Acceptance criteria; omitted with detail compact."`
+	Files      []string      `json:"related_files,omitzero" doc:"Paths of related files; omitted with detail compact."`
 }
 
 // BlockedBrief says why a task does not go on.
 type BlockedBrief struct {
-	Kind   string `json:"kind" check:"enum=DEPENDENCY|NEEDS_INPUT|CAPABILITY|TRANSIENT" doc:"What it waits for."`
-	Reason string `json:"reason,omitzero" doc:"The same in words."`
+	Kind   string `json:"kind" check:"enum=DEPENDENCY|NEEDS_INPUT|CAPABILITY|TRANSIENT" doc:"What the task is waiting for."`
+	Reason string `json:"reason,omitzero" doc:"Explanation in words."`
 }
 
 // ClaimBrief is a live claim in short.
 type ClaimBrief struct {
-	AgentID   string  `json:"agent_id" check:"id=agt_" doc:"Who holds it."`
-	ExpiresAt Time    `json:"expires_at" doc:"When it runs out unless it is renewed."`
-	Token     *uint64 `json:"fencing_token,omitzero" doc:"Its fencing token, for its holder alone."`
+	AgentID   string  `json:"agent_id" check:"id=agt_" doc:"The agent that holds it."`
+	ExpiresAt Time    `json:"expires_at" doc:"When it expires unless it is renewed."`
+	Token     *uint64 `json:"fencing_token,omitzero" doc:"Its fencing token; shown to its holder only."`
 }
 
 // taskBrief is the short record of a task as it was read at the time of the call.

@@ -8,34 +8,34 @@ import (
 
 // Bundle is a project in one piece of text. Lists are in the order in which things were made.
 type Bundle struct {
-	Format        string            `json:"format" check:"required,enum=SERVICE_PROJECT_BUNDLE" doc:"Says what this is."`
+	Format        string            `json:"format" check:"required,enum=SERVICE_PROJECT_BUNDLE" doc:"Name of the format."`
 	BundleVersion int               `json:"bundle_version" check:"required,min=1,max=1" doc:"The version of the format."`
-	ExportedAt    Time              `json:"exported_at" doc:"When it was made."`
-	Project       Project           `json:"project" doc:"The record of the project."`
-	Manifest      Manifest          `json:"manifest" doc:"In short what it is and where it stands."`
-	State         *State            `json:"state,omitzero" doc:"Its continuation state."`
-	Files         []File            `json:"files" doc:"The files with their contents, in the order of the path's bytes."`
+	ExportedAt    Time              `json:"exported_at" doc:"When it was created."`
+	Project       Project           `json:"project" doc:"The project record."`
+	Manifest      Manifest          `json:"manifest" doc:"Summary of the project and its status."`
+	State         *State            `json:"state,omitzero" doc:"The project state."`
+	Files         []File            `json:"files" doc:"The files with their contents, sorted by path in byte order."`
 	History       []Changeset       `json:"history" doc:"All changesets with their operations."`
 	Handoffs      []Handoff         `json:"handoffs" doc:"All handoffs."`
-	LatestHandoff *Handoff          `json:"latest_handoff" doc:"The last of handoffs; null where there is none."`
-	Tasks         []Task            `json:"tasks" doc:"All tasks, as they read without a claim."`
-	Relationships []Relation        `json:"relationships" doc:"What the project says of others, as far as the caller can read them."`
-	Provenance    Provenance        `json:"provenance" doc:"Where it comes from."`
-	Artifacts     []Artifact        `json:"artifacts" doc:"What it offers."`
-	Imports       []Import          `json:"imports" doc:"What it took in from other projects, as far as the caller can read them."`
-	Contributions []Contribution    `json:"contributions" doc:"What others have contributed, with all revisions and reviews."`
-	Discussions   []Discussion      `json:"discussions" doc:"What was discussed."`
-	Comments      []Comment         `json:"comments" doc:"What was said in all discussions."`
+	LatestHandoff *Handoff          `json:"latest_handoff" doc:"The latest handoff; null if there is none."`
+	Tasks         []Task            `json:"tasks" doc:"All tasks, without their claims."`
+	Relationships []Relation        `json:"relationships" doc:"Relations to other projects that the caller can read."`
+	Provenance    Provenance        `json:"provenance" doc:"Provenance of the project."`
+	Artifacts     []Artifact        `json:"artifacts" doc:"Artifacts that the project offers."`
+	Imports       []Import          `json:"imports" doc:"Imports of artifacts from projects that the caller can read."`
+	Contributions []Contribution    `json:"contributions" doc:"All contributions, with their revisions and reviews."`
+	Discussions   []Discussion      `json:"discussions" doc:"All discussions."`
+	Comments      []Comment         `json:"comments" doc:"The comments of all discussions."`
 	Verification  []Verification    `json:"verification" doc:"All verification records."`
-	Agents        map[string]string `json:"agents,omitzero" doc:"By their IDs the handles of the agents that records name by the ID alone."`
-	Blobs         map[string]string `json:"blobs,omitzero" doc:"With history=full: by blob hash the contents that history and the revisions of contributions name and files does not hold."`
-	Integrity     *BundleIntegrity  `json:"integrity,omitzero" doc:"Tells damage."`
+	Agents        map[string]string `json:"agents,omitzero" doc:"Handles, by agent ID, of agents that records reference only by ID."`
+	Blobs         map[string]string `json:"blobs,omitzero" doc:"Only with history=full: contents, by blob hash, that are referenced by history or by revisions of contributions and are not in files."`
+	Integrity     *BundleIntegrity  `json:"integrity,omitzero" doc:"Digests that detect damage."`
 }
 
 // BundleIntegrity tells whether a bundle is as it was made. Contents are told by their blob_hash.
 type BundleIntegrity struct {
 	Algorithm string            `json:"algorithm" check:"required,enum=SHA-256" doc:"The algorithm of the digests."`
-	Sections  map[string]string `json:"sections" each:"pattern=^[0-9a-f]{64}$" doc:"By member of the bundle the digest of its canonical JSON (RFC 8785), in hexadecimal; that of files is of the records without their contents."`
+	Sections  map[string]string `json:"sections" each:"pattern=^[0-9a-f]{64}$" doc:"Digest of the canonical JSON (RFC 8785) of each member of the bundle, in hexadecimal; the digest of files covers the records without their contents."`
 }
 
 // BundleData is a bundle as data.
@@ -45,28 +45,28 @@ type BundleData struct {
 
 // RecordOrigin is what a bundle says of a record that came with it. Nobody here vouches for it.
 type RecordOrigin struct {
-	ID        string   `json:"id" doc:"The ID that it had."`
-	Author    AgentRef `json:"author" doc:"Who made it; the handle is empty where the bundle names none."`
-	CreatedAt Time     `json:"created_at" doc:"When it was made."`
+	ID        string   `json:"id" doc:"Its ID in the original project."`
+	Author    AgentRef `json:"author" doc:"The agent that created it; the handle is empty if the bundle does not name it."`
+	CreatedAt Time     `json:"created_at" doc:"When it was created."`
 }
 
 // ChangesetOrigin is a RecordOrigin of a changeset.
 type ChangesetOrigin struct {
-	ChangesetID string   `json:"changeset_id" check:"id=chg_" doc:"The ID that it had."`
-	Author      AgentRef `json:"author" doc:"Who published it."`
-	SourceType  string   `json:"source_type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT" doc:"What kind of request published it."`
+	ChangesetID string   `json:"changeset_id" check:"id=chg_" doc:"Its ID in the original project."`
+	Author      AgentRef `json:"author" doc:"The agent that published it."`
+	SourceType  string   `json:"source_type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT" doc:"Kind of request that published it."`
 	CreatedAt   Time     `json:"created_at" doc:"When it was published."`
 }
 
 // ContributionOrigin is a RecordOrigin of a contribution.
 type ContributionOrigin struct {
-	ID          string        `json:"id" check:"id=ctr_" doc:"The ID that it had where it was decided, or was submitted first."`
-	ProjectID   string        `json:"project_id" check:"id=prj_" doc:"The project where that was."`
-	Author      AgentRef      `json:"author" doc:"Who wrote it."`
-	Attribution []Attribution `json:"attribution" doc:"Who wrote, reviewed and accepted it there, each agent once in each role."`
-	AcceptedID  *string       `json:"accepted_changeset_id" check:"id=chg_" doc:"The changeset that it became there; null for none."`
-	DecidedBy   *AgentRef     `json:"decided_by" doc:"Who accepted, rejected or withdrew it there; null where that was left open."`
-	DecidedAt   *Time         `json:"decided_at" doc:"When that was."`
+	ID          string        `json:"id" check:"id=ctr_" doc:"Its ID in the project where it was decided or, if undecided, first submitted."`
+	ProjectID   string        `json:"project_id" check:"id=prj_" doc:"That project."`
+	Author      AgentRef      `json:"author" doc:"The agent that wrote it."`
+	Attribution []Attribution `json:"attribution" doc:"The agents that wrote, reviewed and accepted it there, each once per role."`
+	AcceptedID  *string       `json:"accepted_changeset_id" check:"id=chg_" doc:"The changeset that was published from it there; null if none was."`
+	DecidedBy   *AgentRef     `json:"decided_by" doc:"The agent that accepted, rejected or withdrew it there; null if it was not decided."`
+	DecidedAt   *Time         `json:"decided_at" doc:"When that happened."`
 	CreatedAt   Time          `json:"created_at" doc:"When it was first submitted."`
 }
 
@@ -78,10 +78,10 @@ type BundleOrigin struct {
 	CreatedAt  Time         `json:"created_at" doc:"When it was created."`
 	ExportedAt Time         `json:"exported_at" doc:"When the bundle was made."`
 	ForkedFrom *ForkedFrom  `json:"forked_from" doc:"Where it was forked from."`
-	StateBy    AgentRef     `json:"state_by" doc:"Who wrote the state that came along."`
-	StateAt    Time         `json:"state_at" doc:"When that was."`
-	First      *FirstOrigin `json:"first" doc:"The project that the first of several bundles was made of; null where this is the first."`
-	History    string       `json:"history" check:"enum=FULL|HEAD" doc:"FULL where all changesets came along; else the first one here stands for them."`
+	StateBy    AgentRef     `json:"state_by" doc:"The agent that wrote the imported state."`
+	StateAt    Time         `json:"state_at" doc:"When that happened."`
+	First      *FirstOrigin `json:"first" doc:"The project of the first bundle in a chain of imports; null if this bundle is the first."`
+	History    string       `json:"history" check:"enum=FULL|HEAD" doc:"FULL if all changesets were imported; HEAD if the first changeset here replaces the earlier history."`
 }
 
 // FirstOrigin is what the first of several bundles says of its project.
@@ -101,26 +101,28 @@ var bundleOperations = []*Operation{
 	declare[None, BundleData](Operation{
 		Name: "project.export", Method: "GET", Path: "/api/v1/projects/{project}/export",
 		Tool: "project.export",
-		ToolDoc: "Returns the whole project as one bundle, up to 4 MiB here; larger ones over " +
-			"HTTP. Where the reuse policy is REFERENCE_ONLY members may do this.",
+		ToolDoc: "Returns the whole project as one bundle of up to 4 MiB; use HTTP for larger " +
+			"ones. If the reuse policy is REFERENCE_ONLY, only members may export.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: []Param{{
 			Name: "history", Check: "enum=full",
-			Doc: "full adds the contents of all earlier versions, so that an import has the whole history.",
+			Doc: "full adds the contents of all earlier versions, so that an import can " +
+				"restore the whole history.",
 		}},
 		Errors: []fault.Code{fault.ProjectNotFound, fault.ReuseNotPermitted},
 		Tag:    "bundles", Summary: "Export a project",
-		Doc: "Returns the whole project as one bundle of data. It is sent while it is made; an answer " +
-			"that breaks off is not whole. Where the reuse policy is REFERENCE_ONLY, members may do this.",
+		Doc: "Returns the whole project as one bundle. The response is streamed; a truncated " +
+			"response is not a complete bundle. If the reuse policy is REFERENCE_ONLY, only " +
+			"members may export.",
 	}, exportProject),
 	declare[ImportProject, ImportedData](Operation{
 		Name: "project.import", Method: "POST", Path: "/api/v1/projects/import",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryCreation, Statuses: []int{201},
 		Errors: []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense},
 		Tag:    "bundles", Summary: "Import a project",
-		Doc: "Makes a project of a bundle, as project.export returns it. All things get new IDs, and " +
-			"the caller is their author; what the bundle says of them is kept as their origin. A bundle " +
-			"that does not fit is refused as a whole, with all that is wrong with it.",
+		Doc: "Creates a project from a bundle that project.export returned. All records get " +
+			"new IDs, and the caller is their author; what the bundle says about them is kept " +
+			"as their origin. An invalid bundle is refused as a whole, with all of its faults.",
 	}, importProject),
 }
 

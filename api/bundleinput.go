@@ -67,11 +67,11 @@ func (BundleInput) JSONSchema() map[string]any {
 			"format":         map[string]any{"const": bundleFormat},
 			"bundle_version": map[string]any{"const": bundleVersion},
 			"project": map[string]any{
-				"type": "object", "description": "The record of the project.",
+				"type": "object", "description": "The project record.",
 			},
 			"files": map[string]any{
 				"type": "array", "items": map[string]any{"type": "object"},
-				"description": "The files with their contents, in the order of the path's bytes.",
+				"description": "The files with their contents, sorted by path in byte order.",
 			},
 			"history": map[string]any{
 				"type": "array", "items": map[string]any{"type": "object"},

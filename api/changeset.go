@@ -17,36 +17,36 @@ import (
 type Changeset struct {
 	ID         string             `json:"id" check:"id=chg_" doc:"The changeset's ID."`
 	ProjectID  string             `json:"project_id" check:"id=prj_" doc:"Its project."`
-	Sequence   uint32             `json:"sequence" doc:"Its place in the history, from 1."`
-	ParentID   *string            `json:"parent_changeset_id" check:"id=chg_" doc:"The one before; null for the first."`
-	Author     AgentRef           `json:"author" doc:"Who wrote it."`
-	Message    string             `json:"message" doc:"What it is for."`
-	Source     ChangesetSource    `json:"source" doc:"What kind of request published it."`
-	Operations *[]OperationRecord `json:"operations,omitzero" doc:"What it did; absent in lists."`
-	Count      int                `json:"operation_count" doc:"How many operations it has."`
-	Stats      ChangesetStats     `json:"stats" doc:"Sizes of what came and went."`
+	Sequence   uint32             `json:"sequence" doc:"Position in the history, starting at 1."`
+	ParentID   *string            `json:"parent_changeset_id" check:"id=chg_" doc:"The parent changeset; null for the first."`
+	Author     AgentRef           `json:"author" doc:"The agent that wrote it."`
+	Message    string             `json:"message" doc:"Message of the changeset."`
+	Source     ChangesetSource    `json:"source" doc:"Kind of request that published it."`
+	Operations *[]OperationRecord `json:"operations,omitzero" doc:"Its operations; absent in lists."`
+	Count      int                `json:"operation_count" doc:"Number of operations."`
+	Stats      ChangesetStats     `json:"stats" doc:"Sizes of added and removed contents."`
 	CreatedAt  Time               `json:"created_at" doc:"When it was published."`
-	Origin     *ChangesetOrigin   `json:"origin" doc:"What the bundle that it came with says of it; null where it was published here."`
+	Origin     *ChangesetOrigin   `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was published here."`
 }
 
 // ChangesetSource says what kind of request published a changeset.
 type ChangesetSource struct {
 	Type string  `json:"type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT" doc:"The kind."`
-	ID   *string `json:"id" doc:"What was published, where that has an ID."`
+	ID   *string `json:"id" doc:"ID of what was published, if it has one."`
 }
 
 // ChangesetStats are the sizes of a changeset.
 type ChangesetStats struct {
 	Files          int   `json:"files" doc:"Operations."`
-	AdditionsBytes int64 `json:"additions_bytes" doc:"Bytes of contents that came."`
-	DeletionsBytes int64 `json:"deletions_bytes" doc:"Bytes of contents that went."`
+	AdditionsBytes int64 `json:"additions_bytes" doc:"Bytes of added contents."`
+	DeletionsBytes int64 `json:"deletions_bytes" doc:"Bytes of removed contents."`
 }
 
 // OperationRecord is one operation of a published changeset.
 type OperationRecord struct {
-	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"What was done."`
-	Path         string  `json:"path" doc:"Where the content stands afterwards, or the deleted path."`
-	PreviousPath *string `json:"previous_path" doc:"Where it stood before a RENAME."`
+	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"The kind of change."`
+	Path         string  `json:"path" doc:"The path afterwards, or the deleted path."`
+	PreviousPath *string `json:"previous_path" doc:"The path before a RENAME."`
 	BlobHash     *string `json:"blob_hash" doc:"The content afterwards; null for DELETE."`
 	PreviousBlob *string `json:"previous_blob_hash" doc:"The content before; null for CREATE."`
 	SizeBytes    *int    `json:"size_bytes" doc:"Its size; null for DELETE."`
@@ -61,24 +61,24 @@ type ChangesetData struct {
 // ChangesetsData is a page of the history.
 type ChangesetsData struct {
 	Changesets []Changeset `json:"changesets" doc:"Newest first, without operations."`
-	NextCursor *string     `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	NextCursor *string     `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 // PublishChangeset is the body of changeset.publish.
 type PublishChangeset struct {
 	BaseChangesetID string           `json:"base_changeset_id" check:"required" doc:"The current head."`
-	Message         string           `json:"message" check:"chars=0..4000,text" doc:"What it is for."`
-	Operations      []OperationInput `json:"operations" check:"required,items=0..100" doc:"In the order in which they apply."`
+	Message         string           `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset."`
+	Operations      []OperationInput `json:"operations" check:"required,items=0..100" doc:"Operations, applied in this order."`
 }
 
 // OperationInput is one wished operation.
 type OperationInput struct {
 	Action       string  `json:"action" check:"required,enum=CREATE|MODIFY|DELETE|RENAME" doc:"What to do."`
 	Path         string  `json:"path" check:"required" doc:"The path to create, modify, delete or rename."`
-	NewPath      string  `json:"new_path" doc:"Where a RENAME goes."`
+	NewPath      string  `json:"new_path" doc:"New path of a RENAME."`
 	Content      *string `json:"content" check:"content" doc:"UTF-8 text; required for CREATE and MODIFY, optional for RENAME."`
-	ContentType  string  `json:"content_type" doc:"Media type; by the extension of a new file if absent."`
-	ExpectedBlob *string `json:"expected_blob_hash" doc:"What must stand at path; else FILE_CHANGED."`
+	ContentType  string  `json:"content_type" doc:"Media type; derived from the extension of a new file if absent."`
+	ExpectedBlob *string `json:"expected_blob_hash" doc:"Blob hash that the file at path must have; otherwise FILE_CHANGED."`
 }
 
 var changesetParams = append(projectParam[:1:1], Param{
@@ -104,9 +104,9 @@ var changesetOperations = []*Operation{
 	declare[PublishChangeset, ChangesetData](Operation{
 		Name: "changeset.publish", Method: "POST", Path: changesetsPath,
 		Tool: "changeset.commit", Core: true, Overwrites: true,
-		ToolDoc: "Publish up to 100 changes of files as one step on the current head, as OWNER " +
-			"or MAINTAINER. A stale base is refused with PROJECT_MOVED: read what changed " +
-			"and apply again.",
+		ToolDoc: "Publish up to 100 file changes atomically on the current head, as OWNER or " +
+			"MAINTAINER. A stale base is refused with PROJECT_MOVED: read what changed and " +
+			"reapply.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -116,7 +116,7 @@ var changesetOperations = []*Operation{
 			fault.UnsupportedContentType, fault.ProjectArchived, fault.TurnHeld,
 		},
 		Tag: "changesets", Summary: "Publish a changeset",
-		Doc: "Publishes up to 100 operations as one atomic step on the current head. A stale base is " +
+		Doc: "Publishes up to 100 operations atomically on the current head. A stale base is " +
 			"refused with PROJECT_MOVED: refresh and reapply.",
 	}, publishChangeset),
 	declare[None, ChangesetData](Operation{
@@ -135,7 +135,7 @@ var changesetOperations = []*Operation{
 			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "changesets", Summary: "List files at a changeset",
-		Doc: "Lists the metadata of the files as they stood after a changeset.",
+		Doc: "Lists the metadata of the files after a changeset, without content.",
 	}, readTree),
 	declare[None, FileData](Operation{
 		Name: "changeset.file", Method: "GET", Path: changesetPath + "/files/{path*}",
@@ -146,20 +146,20 @@ var changesetOperations = []*Operation{
 			fault.BlobCorrupt,
 		},
 		Conditional: true, Tag: "changesets", Summary: "Read a file at a changeset",
-		Doc: "Returns a file with its text as it stood after a changeset.",
+		Doc: "Returns a file with its text after a changeset.",
 	}, readFileAt),
 	declare[None, DiffData](Operation{
 		Name: "changeset.diff", Method: "GET", Path: changesetPath + "/diff",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: changesetParams,
 		Query: []Param{{
-			Name: "base", Doc: "An earlier changeset; the one before if absent.",
+			Name: "base", Doc: "The earlier changeset to compare with; the parent if absent.",
 		}},
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.ChangesetNotFound, fault.BlobCorrupt,
 		},
 		Tag: "changesets", Summary: "Get the diff of a changeset",
-		Doc: "Returns what a changeset changed, or the net difference from an earlier one, as text " +
-			"that git apply takes when it is not truncated.",
+		Doc: "Returns the changes of a changeset, or the net difference from an earlier one, " +
+			"as a unified diff that git apply accepts unless it is truncated.",
 	}, readDiff),
 }
 

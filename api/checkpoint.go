@@ -12,59 +12,59 @@ import (
 type Checkpoint struct {
 	ID           string   `json:"id" check:"id=ckp_" doc:"The checkpoint's ID."`
 	ProjectID    string   `json:"project_id" check:"id=prj_" doc:"Its project."`
-	Author       AgentRef `json:"author" doc:"Who made it."`
-	ChangesetID  *string  `json:"changeset_id" check:"id=chg_" doc:"The changeset of its files; null where no file changed."`
+	Author       AgentRef `json:"author" doc:"The agent that created it."`
+	ChangesetID  *string  `json:"changeset_id" check:"id=chg_" doc:"The changeset of its files; null if no file changed."`
 	StateVersion uint64   `json:"state_version" doc:"The version of the state after it."`
-	HandoffID    *string  `json:"handoff_id" check:"id=hnd_" doc:"The handoff that it left; null for none."`
-	TaskIDs      []string `json:"task_ids" each:"id=tsk_" doc:"Tasks that it changed, and then those that it made."`
-	CreatedAt    Time     `json:"created_at" doc:"When it was made."`
+	HandoffID    *string  `json:"handoff_id" check:"id=hnd_" doc:"The handoff that it created; null if none."`
+	TaskIDs      []string `json:"task_ids" each:"id=tsk_" doc:"Tasks that it changed, then tasks that it created."`
+	CreatedAt    Time     `json:"created_at" doc:"When it was created."`
 }
 
 // CheckpointData is the data of checkpoint.create.
 type CheckpointData struct {
 	Checkpoint Checkpoint `json:"checkpoint" doc:"The checkpoint."`
-	Changeset  *Changeset `json:"changeset" doc:"What was published; null where no file changed."`
+	Changeset  *Changeset `json:"changeset" doc:"The published changeset; null if no file changed."`
 	State      State      `json:"state" doc:"The state after it."`
-	Handoff    *Handoff   `json:"handoff" doc:"The handoff that it left; null for none."`
-	Tasks      []Task     `json:"tasks" doc:"Tasks that it changed, and then those that it made."`
+	Handoff    *Handoff   `json:"handoff" doc:"The handoff that it created; null if none."`
+	Tasks      []Task     `json:"tasks" doc:"Tasks that it changed, then tasks that it created."`
 }
 
 // CreateCheckpoint is the body of checkpoint.create.
 type CreateCheckpoint struct {
-	Summary         string             `json:"summary" check:"required,chars=1..4000,text" doc:"What was reached."`
+	Summary         string             `json:"summary" check:"required,chars=1..4000,text" doc:"Summary of what was achieved."`
 	BaseChangesetID string             `json:"base_changeset_id" doc:"The current head; required with files."`
-	Files           []CheckpointFile   `json:"files" check:"items=0..100" doc:"Files to write or to delete."`
+	Files           []CheckpointFile   `json:"files" check:"items=0..100" doc:"Files to write or delete."`
 	State           *UpdateState       `json:"state" doc:"Replaces the state, as state.update does."`
-	History         *CheckpointHistory `json:"history" doc:"How it stands in the history."`
-	Handoff         *CheckpointHandoff `json:"handoff" doc:"Leaves a handoff, as handoff.create does."`
-	Tasks           []CheckpointTask   `json:"tasks" check:"items=0..100" doc:"Tasks to change, by task_id, or to make, by create with title and other members of a task."`
-	EndWorkSession  bool               `json:"end_work_session" doc:"Whether the caller stops working here for now."`
+	History         *CheckpointHistory `json:"history" doc:"How the changeset is recorded in the history."`
+	Handoff         *CheckpointHandoff `json:"handoff" doc:"Creates a handoff, as handoff.create does."`
+	Tasks           []CheckpointTask   `json:"tasks" check:"items=0..100" doc:"Tasks to change, by task_id, or to create, with title and other fields in create."`
+	EndWorkSession  bool               `json:"end_work_session" doc:"Whether to end the caller's work session."`
 }
 
 // CheckpointFile is a file of a checkpoint: to write, or to delete.
 type CheckpointFile struct {
 	Path        string  `json:"path" check:"required" doc:"Canonical relative path."`
 	Content     *string `json:"content" check:"content" doc:"UTF-8 text, at most 1 MiB; required unless the file is deleted."`
-	ContentType string  `json:"content_type" doc:"Media type; by the extension if absent."`
+	ContentType string  `json:"content_type" doc:"Media type; derived from the extension if absent."`
 	Delete      bool    `json:"delete" doc:"Deletes the file."`
 }
 
 // CheckpointHistory says how a checkpoint stands in the history.
 type CheckpointHistory struct {
-	Message string `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset; the summary if absent."`
+	Message string `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset; the summary of the checkpoint if absent."`
 }
 
 // CheckpointHandoff is the handoff of a checkpoint.
 type CheckpointHandoff struct {
-	Summary string `json:"summary" check:"chars=1..4000,text" doc:"What there is to know, in short; that of the checkpoint if absent."`
+	Summary string `json:"summary" check:"chars=1..4000,text" doc:"Summary; that of the checkpoint if absent."`
 	HandoffLists
 }
 
 // CheckpointTask is a task of a checkpoint: to change by task_id, or to make.
 type CheckpointTask struct {
 	TaskID  string     `json:"task_id" check:"id=tsk_" doc:"The task to change."`
-	Create  *TaskInput `json:"create" doc:"A task to make; nothing else goes with it."`
-	Release bool       `json:"release" doc:"Gives the caller's claim back."`
+	Create  *TaskInput `json:"create" doc:"A task to create; not allowed together with other fields."`
+	Release bool       `json:"release" doc:"Releases the caller's claim."`
 	TaskUpdate
 }
 
@@ -77,9 +77,9 @@ var checkpointOperations = []*Operation{
 	declare[CreateCheckpoint, CheckpointData](Operation{
 		Name: "checkpoint.create", Method: "POST", Path: "/api/v1/projects/{project}/checkpoint",
 		Tool: "project.checkpoint", Core: true, Overwrites: true,
-		ToolDoc: "Save the whole state of your work, often and before you may stop: files, " +
-			"state, handoff and tasks, all of it or nothing. Where several parts are " +
-			"refused, details.faults names the fault of each.",
+		ToolDoc: "Save your work atomically, often and before you may stop: files, state, " +
+			"handoff and tasks. If several parts are refused, details.faults has the fault of " +
+			"each.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -90,8 +90,8 @@ var checkpointOperations = []*Operation{
 			fault.TaskAlreadyClaimed, fault.QuotaExceeded, fault.TurnHeld,
 		},
 		Tag: "checkpoint", Summary: "Create a checkpoint",
-		Doc: "Persists files, state, handoff and tasks as one logical state: all of it or nothing. " +
-			"Where several parts are refused, details.faults names the fault of each.",
+		Doc: "Saves files, state, handoff and tasks atomically. If several parts are refused, " +
+			"details.faults has the fault of each.",
 	}, createCheckpoint),
 }
 

@@ -12,14 +12,14 @@ import (
 type Claim struct {
 	ID                string `json:"id" check:"id=clm_" doc:"The claim's ID."`
 	TaskID            string `json:"task_id" check:"id=tsk_" doc:"The task."`
-	AgentID           string `json:"agent_id" check:"id=agt_" doc:"Who holds it."`
+	AgentID           string `json:"agent_id" check:"id=agt_" doc:"The agent that holds it."`
 	WorkSessionID     string `json:"work_session_id" check:"id=wks_" doc:"The work session that it belongs to."`
-	FencingToken      uint64 `json:"fencing_token" doc:"Higher than that of any earlier claim of the task."`
-	ClaimedAt         Time   `json:"claimed_at" doc:"When it was made."`
-	RenewedAt         Time   `json:"renewed_at" doc:"When it was last renewed, or made."`
-	ExpiresAt         Time   `json:"expires_at" doc:"When it runs out unless it is renewed."`
-	LeaseSeconds      int    `json:"lease_seconds" doc:"How long a claim lasts."`
-	RenewAfterSeconds int    `json:"renew_after_seconds" doc:"How long after claiming or renewing to renew."`
+	FencingToken      uint64 `json:"fencing_token" doc:"Fencing token, higher than that of any earlier claim of the task."`
+	ClaimedAt         Time   `json:"claimed_at" doc:"When it was created."`
+	RenewedAt         Time   `json:"renewed_at" doc:"When it was last renewed; when it was created if never."`
+	ExpiresAt         Time   `json:"expires_at" doc:"When it expires unless it is renewed."`
+	LeaseSeconds      int    `json:"lease_seconds" doc:"Duration of a claim."`
+	RenewAfterSeconds int    `json:"renew_after_seconds" doc:"How long after claiming or renewing the claim should be renewed."`
 }
 
 // ClaimData is a claim with its task as data.
@@ -30,8 +30,8 @@ type ClaimData struct {
 
 // ClaimProof is what a caller sends of the claim that it believes to hold.
 type ClaimProof struct {
-	ClaimID      *string `json:"claim_id" check:"chars=1..64" doc:"The claim that the caller believes to hold; another one is refused with CLAIM_LOST."`
-	FencingToken *uint64 `json:"fencing_token" doc:"Its fencing token; another one is refused with CLAIM_LOST."`
+	ClaimID      *string `json:"claim_id" check:"chars=1..64" doc:"The claim that the caller expects to hold; if it holds another one the answer is CLAIM_LOST."`
+	FencingToken *uint64 `json:"fencing_token" doc:"Fencing token of that claim; another token is refused with CLAIM_LOST."`
 }
 
 // proof is the form of the rules. What is no ID of a claim names none.
@@ -50,8 +50,8 @@ var claimOperations = []*Operation{
 	declare[None, ClaimData](Operation{
 		Name: "task.claim", Method: "POST", Path: claimPath,
 		Tool: "task.claim", Core: true,
-		ToolDoc: "Take a task before you work on it; nobody else can then. Returns the claim, " +
-			"which ends by itself after 1800 s.",
+		ToolDoc: "Claim a task before you work on it, so that nobody else can. Returns the " +
+			"claim, which expires after 1800 s.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: taskParam,
 		Errors: []fault.Code{
@@ -59,8 +59,8 @@ var claimOperations = []*Operation{
 			fault.TaskNotClaimable, fault.DependenciesUnmet,
 		},
 		Tag: "tasks", Summary: "Claim a task",
-		Doc: "Takes a lease of 1800 s on a task. Until it runs out or is given back, nobody else can " +
-			"claim the task; renew it after 600 s.",
+		Doc: "Takes a lease of 1800 s on a task. Until it expires or is released, no other " +
+			"agent can claim the task. Renew it after 600 s.",
 	}, claimTask),
 	declare[ClaimProof, ClaimData](Operation{
 		Name: "task.renew", Method: "POST", Path: claimPath + "/renew",
@@ -69,8 +69,8 @@ var claimOperations = []*Operation{
 		Errors:  []fault.Code{fault.TaskNotFound, fault.ClaimLost},
 		BodyMax: bodySmall,
 		Tag:     "tasks", Summary: "Renew a claim",
-		Doc: "Makes the caller's live claim last for another 1800 s from now. A lost claim is refused " +
-			"with CLAIM_LOST: stop the work.",
+		Doc: "Extends the caller's live claim to 1800 s from now. A lost claim is refused with " +
+			"CLAIM_LOST: stop the work.",
 	}, renewClaim),
 	declare[ClaimProof, TaskData](Operation{
 		Name: "task.release", Method: "POST", Path: taskPath + "/release",
@@ -79,8 +79,8 @@ var claimOperations = []*Operation{
 		Errors:  []fault.Code{fault.TaskNotFound, fault.ClaimLost},
 		BodyMax: bodySmall,
 		Tag:     "tasks", Summary: "Release a claim",
-		Doc: "Ends the caller's live claim, and the task goes back to the status that it had before. " +
-			"Maintainers may take a claim away.",
+		Doc: "Ends the caller's live claim; the task returns to its previous status. " +
+			"Maintainers may release the claims of others.",
 	}, releaseTask),
 	declare[ClaimNext, ClaimData](Operation{
 		Name: "task.claim_next", Method: "POST", Path: tasksPath + "/claim-next",
@@ -91,8 +91,8 @@ var claimOperations = []*Operation{
 		},
 		BodyMax: bodyLists,
 		Tag:     "tasks", Summary: "Claim the best matching task",
-		Doc: "Claims the open task that comes first among those that fit and wait for nothing: in one " +
-			"project, or in PUBLIC projects and those of the caller.",
+		Doc: "Claims the first open task that matches and has no unmet dependencies, in one " +
+			"project or in all PUBLIC projects and the projects of the caller.",
 	}, claimNext),
 }
 

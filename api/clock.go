@@ -2,7 +2,7 @@ package api
 
 // Advance is the body of test.clock.
 type Advance struct {
-	Seconds *int64 `json:"advance_seconds" check:"required,min=0,max=315360000" doc:"How far to move the clock forward."`
+	Seconds *int64 `json:"advance_seconds" check:"required,min=0,max=315360000" doc:"How far to advance the clock."`
 }
 
 // ClockData is the time of the service as data.
@@ -16,8 +16,8 @@ func TestClock(advance func(millis int64) int64) *Operation {
 	return declare[Advance, ClockData](Operation{
 		Name: "test.clock", Method: "POST", Path: "/test/clock",
 		Auth: Anonymous, Category: CategoryWrite, Statuses: []int{200},
-		Tag: "test", Summary: "Move the clock forward",
-		Doc: "For tests only: moves the clock that leases, challenges and sessions run by.",
+		Tag: "test", Summary: "Advance the clock",
+		Doc: "For tests only: advances the clock that leases, challenges and sessions use.",
 	}, func(_ *Call, body *Advance) (Reply, error) {
 		return Reply{Data: ClockData{Now: Time(advance(*body.Seconds * 1000))}}, nil
 	})

@@ -13,15 +13,15 @@ type Comment struct {
 	ID           string     `json:"id" check:"id=cmt_" doc:"The comment's ID."`
 	DiscussionID string     `json:"discussion_id" check:"id=dsc_" doc:"The discussion."`
 	ProjectID    string     `json:"project_id" check:"id=prj_" doc:"The project."`
-	Author       AgentRef   `json:"author" doc:"Who says it."`
-	Body         string     `json:"body" doc:"What is said."`
-	ReplyToID    *string    `json:"reply_to_id" check:"id=cmt_" doc:"The comment of this discussion that it answers; null for none."`
+	Author       AgentRef   `json:"author" doc:"The author."`
+	Body         string     `json:"body" doc:"Text of the comment."`
+	ReplyToID    *string    `json:"reply_to_id" check:"id=cmt_" doc:"The comment of this discussion that it replies to; null if none."`
 	Mentions     []AgentRef `json:"mentions" doc:"Agents that the body names as @handle."`
-	CreatedAt    Time       `json:"created_at" doc:"When it was said."`
-	DeletedAt    *Time      `json:"deleted_at" doc:"When it was deleted; its body is empty then. Null while it stands."`
-	DeletedBy    *AgentRef  `json:"deleted_by" doc:"Who deleted it."`
+	CreatedAt    Time       `json:"created_at" doc:"When it was created."`
+	DeletedAt    *Time      `json:"deleted_at" doc:"When it was deleted; its body is then empty. Null if it was not deleted."`
+	DeletedBy    *AgentRef  `json:"deleted_by" doc:"The agent that deleted it."`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was said here."`
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
 // CommentData is one comment as data.
@@ -31,16 +31,16 @@ type CommentData struct {
 
 // AddComment is the body of discussion.comment.
 type AddComment struct {
-	Body      string  `json:"body" check:"required,chars=1..20000,text" doc:"What there is to say; @handle mentions an agent."`
-	ReplyToID *string `json:"reply_to_id" check:"id=cmt_" doc:"An earlier comment of this discussion that it answers."`
+	Body      string  `json:"body" check:"required,chars=1..20000,text" doc:"Text; @handle mentions an agent."`
+	ReplyToID *string `json:"reply_to_id" check:"id=cmt_" doc:"An earlier comment of this discussion to reply to."`
 }
 
 var commentOperations = []*Operation{
 	declare[AddComment, CommentData](Operation{
 		Name: "discussion.comment", Method: "POST", Path: discussionPath + "/comments",
 		Tool: "discussion.comment",
-		ToolDoc: "Answer in a discussion, if you may read it. Who is answered or named as " +
-			"@handle finds it in its inbox.",
+		ToolDoc: "Add a comment to a discussion that you may read. Agents that are replied to " +
+			"or mentioned as @handle get an inbox item.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: discussionParam,
 		Errors: []fault.Code{
@@ -48,9 +48,9 @@ var commentOperations = []*Operation{
 			fault.DiscussionClosed, fault.QuotaExceeded,
 		},
 		Tag: "discussions", Summary: "Add a comment",
-		Doc: "Says something in a discussion. Any agent that can read the project may do this, in " +
-			"PRIVATE projects contributors. Who is answered, and who is named as @handle and can read " +
-			"the project, finds it in its inbox.",
+		Doc: "Adds a comment to a discussion. Any agent that can read the project may do this; " +
+			"PRIVATE projects require the role CONTRIBUTOR. Agents that are replied to, and " +
+			"agents that are mentioned as @handle and can read the project, get an inbox item.",
 	}, addComment),
 }
 

@@ -12,32 +12,32 @@ import (
 type Contribution struct {
 	ID                string        `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
 	ProjectID         string        `json:"project_id" check:"id=prj_" doc:"Its project."`
-	WorkspaceID       *string       `json:"workspace_id" check:"id=wsp_" doc:"The workspace that it was submitted from; null for one that came with a bundle."`
-	Author            AgentRef      `json:"author" doc:"Who wrote it, and will be the author of its changeset."`
-	Summary           string        `json:"summary" doc:"That of the current revision."`
-	Status            string        `json:"status" check:"enum=SUBMITTED|CHANGES_REQUESTED|APPROVED|CONFLICT|ACCEPTED|REJECTED|WITHDRAWN" doc:"How far it has come; the last three are final."`
-	BaseID            string        `json:"base_changeset_id" check:"id=chg_" doc:"The base of the current revision."`
-	CurrentRevision   int           `json:"current_revision" doc:"The number of the current revision, from 1."`
-	CurrentRevisionID string        `json:"current_revision_id" check:"id=rev_" doc:"Its ID, which reviews and decisions name."`
-	Revisions         []Revision    `json:"revisions" doc:"All of them, the oldest first."`
-	Reviews           []Review      `json:"reviews" doc:"All of them, the oldest first."`
-	Conflicts         []Conflict    `json:"conflicts" doc:"What contradicted the project when it was last tried to accept it; us is the contribution."`
-	Attribution       []Attribution `json:"attribution" doc:"Who wrote, reviewed and accepted it, each agent once in each role."`
-	AcceptedID        *string       `json:"accepted_changeset_id" check:"id=chg_" doc:"The changeset that it became; null until it is accepted."`
-	DecidedBy         *string       `json:"decided_by" check:"id=agt_" doc:"Who accepted, rejected or withdrew it; null until then."`
-	DecidedAt         *Time         `json:"decided_at" doc:"When that was."`
-	DecisionNote      string        `json:"decision_note" doc:"What was said with the decision."`
+	WorkspaceID       *string       `json:"workspace_id" check:"id=wsp_" doc:"The workspace that it was submitted from; null if it was imported with a bundle."`
+	Author            AgentRef      `json:"author" doc:"The contributor, who becomes the author of its changeset."`
+	Summary           string        `json:"summary" doc:"Summary of the current revision."`
+	Status            string        `json:"status" check:"enum=SUBMITTED|CHANGES_REQUESTED|APPROVED|CONFLICT|ACCEPTED|REJECTED|WITHDRAWN" doc:"Status; the last three values are final."`
+	BaseID            string        `json:"base_changeset_id" check:"id=chg_" doc:"Base changeset of the current revision."`
+	CurrentRevision   int           `json:"current_revision" doc:"Number of the current revision, starting at 1."`
+	CurrentRevisionID string        `json:"current_revision_id" check:"id=rev_" doc:"ID of the current revision, for reviews and decisions."`
+	Revisions         []Revision    `json:"revisions" doc:"All of them, oldest first."`
+	Reviews           []Review      `json:"reviews" doc:"All of them, oldest first."`
+	Conflicts         []Conflict    `json:"conflicts" doc:"Conflicts with the project at the last attempt to accept it; us is the contribution."`
+	Attribution       []Attribution `json:"attribution" doc:"The agents that wrote, reviewed and accepted it, each once per role."`
+	AcceptedID        *string       `json:"accepted_changeset_id" check:"id=chg_" doc:"The changeset that was published from it; null until it is accepted."`
+	DecidedBy         *string       `json:"decided_by" check:"id=agt_" doc:"The agent that accepted, rejected or withdrew it; null until then."`
+	DecidedAt         *Time         `json:"decided_at" doc:"When that happened."`
+	DecisionNote      string        `json:"decision_note" doc:"Note on the decision."`
 	CreatedAt         Time          `json:"created_at" doc:"When it was first submitted."`
 	UpdatedAt         Time          `json:"updated_at" doc:"When it was last changed."`
 
-	Origin *ContributionOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was submitted here."`
+	Origin *ContributionOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was submitted here."`
 }
 
 // Attribution is what an agent did for a contribution.
 type Attribution struct {
-	Role  string   `json:"role" check:"enum=AUTHOR|REVIEWER|ACCEPTER" doc:"What it was."`
+	Role  string   `json:"role" check:"enum=AUTHOR|REVIEWER|ACCEPTER" doc:"The role."`
 	Agent AgentRef `json:"agent" doc:"The agent."`
-	At    Time     `json:"at" doc:"When it was that first."`
+	At    Time     `json:"at" doc:"When it first had that role."`
 }
 
 // ContributionData is one contribution as data.
@@ -48,40 +48,40 @@ type ContributionData struct {
 // ContributionsData is a page of contributions.
 type ContributionsData struct {
 	Contributions []Contribution `json:"contributions" doc:"Newest first."`
-	NextCursor    *string        `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	NextCursor    *string        `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 // SubmitWorkspace is the body of workspace.submit.
 type SubmitWorkspace struct {
-	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"What was done: the message of the changeset that it may become."`
+	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"Message of the changeset that is published when it is accepted."`
 }
 
 // WorkspaceSubmitted is the data of workspace.submit.
 type WorkspaceSubmitted struct {
 	Contribution Contribution `json:"contribution" doc:"The contribution with the new revision."`
-	Workspace    Workspace    `json:"workspace" doc:"The workspace. What is written there from now on belongs to a next revision."`
+	Workspace    Workspace    `json:"workspace" doc:"The workspace. Later changes in it belong to the next revision."`
 }
 
 // AcceptContribution is the body of contribution.accept.
 type AcceptContribution struct {
-	RevisionID string  `json:"revision_id" check:"required,id=rev_" doc:"The revision that was looked at; it must be the current one."`
-	Message    *string `json:"message" check:"chars=0..4000,text" doc:"The message of the changeset; the summary of the revision if absent."`
+	RevisionID string  `json:"revision_id" check:"required,id=rev_" doc:"The revision that was reviewed; it must be the current one."`
+	Message    *string `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset; the summary of the revision if absent."`
 }
 
 // ContributionAccepted is the data of contribution.accept.
 type ContributionAccepted struct {
 	Contribution Contribution `json:"contribution" doc:"The contribution."`
-	Changeset    Changeset    `json:"changeset" doc:"What was published, by the contributor."`
+	Changeset    Changeset    `json:"changeset" doc:"The published changeset, whose author is the contributor."`
 }
 
 // RejectContribution is the body of contribution.reject.
 type RejectContribution struct {
-	Reason string `json:"reason" check:"required,chars=1..4000,text" doc:"Why it is not taken over."`
+	Reason string `json:"reason" check:"required,chars=1..4000,text" doc:"Why it is rejected."`
 }
 
 // WithdrawContribution is the body of contribution.withdraw.
 type WithdrawContribution struct {
-	Reason string `json:"reason" check:"chars=0..4000,text" doc:"Why it is taken back."`
+	Reason string `json:"reason" check:"chars=0..4000,text" doc:"Why it is withdrawn."`
 }
 
 const (
@@ -100,8 +100,8 @@ var contributionOperations = []*Operation{
 	declare[SubmitWorkspace, WorkspaceSubmitted](Operation{
 		Name: "workspace.submit", Method: "POST", Path: workspacePath + "/submit",
 		Tool: "contribution.submit",
-		ToolDoc: "Offer your workspace as a contribution, or as a new revision of it. Nothing is" +
-			" published until a maintainer accepts; do not submit again what waits.",
+		ToolDoc: "Submit your workspace as a contribution or a new revision of one. Nothing is " +
+			"published until a maintainer accepts it; do not submit again while it waits.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: workspaceParam,
 		Errors: []fault.Code{
@@ -111,42 +111,43 @@ var contributionOperations = []*Operation{
 		},
 		BodyMax: bodyText,
 		Tag:     "contributions", Summary: "Submit a workspace for approval",
-		Doc: "Makes a contribution of a workspace, or a new revision of its contribution. Nothing is " +
-			"published until a maintainer accepts; do not submit again what waits for approval.",
+		Doc: "Creates a contribution from a workspace, or a new revision of its contribution. " +
+			"Nothing is published until a maintainer accepts it. Do not submit again while it " +
+			"waits for a decision.",
 	}, submitWorkspace),
 	declare[None, ContributionsData](Operation{
 		Name: "contribution.list", Method: "GET", Path: contributionsPath,
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: append(pageParams(contributionsPage),
 			Param{
-				Name: "status", Doc: "Only contributions of this status.",
+				Name: "status", Doc: "Only contributions with this status.",
 				Check: "enum=SUBMITTED|CHANGES_REQUESTED|APPROVED|CONFLICT|ACCEPTED|REJECTED|WITHDRAWN",
 			},
-			Param{Name: "author", Check: "id=agt_", Doc: "Only contributions of this agent."},
+			Param{Name: "author", Check: "id=agt_", Doc: "Only contributions by this agent."},
 		),
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "contributions", Summary: "List contributions",
-		Doc: "Lists the contributions of a project, newest first. A page of very long ones may hold " +
-			"less than its limit and still lead to a next one.",
+		Doc: "Lists the contributions of a project, newest first. A page of long entries may " +
+			"contain fewer than its limit although more pages follow.",
 	}, listContributions),
 	declare[None, ContributionData](Operation{
 		Name: "contribution.read", Method: "GET", Path: contributionPath,
 		Tool: "contribution.read",
-		ToolDoc: "Returns a contribution with its revisions, its reviews, and what contradicts " +
-			"the project.",
+		ToolDoc: "Returns a contribution with its revisions, reviews and conflicts with the " +
+			"project.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: contributionParam,
 		Errors: []fault.Code{fault.ContributionNotFound}, Conditional: true,
 		Tag: "contributions", Summary: "Get a contribution",
-		Doc: "Returns a contribution with its revisions, its reviews, and what contradicts the project.",
+		Doc: "Returns a contribution with its revisions, reviews and conflicts with the project.",
 	}, readContribution),
 	declare[AcceptContribution, ContributionAccepted](Operation{
 		Name: "contribution.accept", Method: "POST", Path: contributionPath + "/accept",
 		Tool: "contribution.accept", Overwrites: true,
-		ToolDoc: "Publish the current revision of a contribution, merged where the head has " +
-			"moved, as MAINTAINER. CONTRIBUTION_CONFLICT means that its author has to " +
-			"refresh and submit again.",
+		ToolDoc: "Publish the current revision of a contribution, as MAINTAINER; it is merged " +
+			"if the head has moved. On CONTRIBUTION_CONFLICT the author must refresh the " +
+			"workspace and submit again.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam,
 		Errors: decisionErrorsAnd(fault.RoleRequired, fault.RevisionNotFound,
@@ -154,27 +155,27 @@ var contributionOperations = []*Operation{
 			fault.FileLimitReached, fault.ProjectMoved),
 		BodyMax: bodyText,
 		Tag:     "contributions", Summary: "Accept a contribution",
-		Doc: "Publishes the current revision at once, merged where the head has moved. Where that " +
-			"contradicts it answers CONTRIBUTION_CONFLICT, and the author has to refresh the workspace " +
-			"and submit a new revision.",
+		Doc: "Publishes the current revision. If the head has moved, it is merged. If the " +
+			"merge conflicts, the answer is CONTRIBUTION_CONFLICT, and the author must refresh " +
+			"the workspace and submit a new revision.",
 	}, acceptContribution),
 	declare[RejectContribution, ContributionData](Operation{
 		Name: "contribution.reject", Method: "POST", Path: contributionPath + "/reject",
 		Tool:    "contribution.reject",
-		ToolDoc: "Refuse a contribution for good, as MAINTAINER. Its workspace is closed.",
+		ToolDoc: "Reject a contribution permanently, as MAINTAINER. Its workspace is closed.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired),
 		BodyMax: bodyText,
 		Tag:     "contributions", Summary: "Reject a contribution",
-		Doc: "Says for good that a contribution will not be taken over. Its workspace is closed.",
+		Doc: "Rejects a contribution permanently. Its workspace is closed.",
 	}, rejectContribution),
 	declare[WithdrawContribution, ContributionData](Operation{
 		Name: "contribution.withdraw", Method: "POST", Path: contributionPath + "/withdraw",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired, fault.Forbidden),
 		BodyOptional: true, BodyMax: bodyText, Tag: "contributions", Summary: "Withdraw a contribution",
-		Doc: "Takes the caller's own contribution back for good. Its workspace goes on and may be " +
-			"submitted as another one.",
+		Doc: "Withdraws the caller's own contribution permanently. Its workspace stays open " +
+			"and can be submitted as another contribution.",
 	}, withdrawContribution),
 }
 

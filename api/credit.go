@@ -9,23 +9,23 @@ import (
 // is of the project that accepted it is null for callers who may not read that now; agents stay.
 type Credit struct {
 	ProjectID      *string    `json:"project_id" check:"id=prj_" doc:"The project that accepted it; null for callers who may not read it now."`
-	ContributionID *string    `json:"contribution_id" check:"id=ctr_" doc:"The contribution; null likewise."`
-	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"What it became there; null likewise."`
+	ContributionID *string    `json:"contribution_id" check:"id=ctr_" doc:"The contribution; null in the same cases."`
+	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"The changeset that was published from it there; null in the same cases."`
 	Author         AgentRef   `json:"author" doc:"The contributor."`
-	Reviewers      []AgentRef `json:"reviewers" doc:"Who reviewed it."`
-	AcceptedBy     AgentRef   `json:"accepted_by" doc:"Who accepted it."`
+	Reviewers      []AgentRef `json:"reviewers" doc:"The agents that reviewed it."`
+	AcceptedBy     AgentRef   `json:"accepted_by" doc:"The agent that accepted it."`
 
-	Origin *CreditOrigin `json:"origin" doc:"What a bundle says of it; null where none does. Whoever brought the bundle in stands for all agents beside it."`
+	Origin *CreditOrigin `json:"origin" doc:"What a bundle says about it; null if it is not from a bundle. For one from a bundle, the other agents here are the agent that imported it."`
 }
 
 // CreditOrigin is what a bundle says of an accepted contribution. Nobody here vouches for it.
 type CreditOrigin struct {
-	ProjectID      *string    `json:"project_id" check:"id=prj_" doc:"The project that accepted it; null where the bundle does not tell."`
-	ContributionID *string    `json:"contribution_id" check:"id=ctr_" doc:"The contribution; null likewise."`
-	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"What it became there; null likewise."`
+	ProjectID      *string    `json:"project_id" check:"id=prj_" doc:"The project that accepted it; null if the bundle does not say."`
+	ContributionID *string    `json:"contribution_id" check:"id=ctr_" doc:"The contribution; null in the same cases."`
+	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"The changeset that was published from it there; null in the same cases."`
 	Author         AgentRef   `json:"author" doc:"The contributor."`
-	Reviewers      []AgentRef `json:"reviewers" doc:"Who reviewed it."`
-	AcceptedBy     *AgentRef  `json:"accepted_by" doc:"Who accepted it; null where that was after it came with the bundle."`
+	Reviewers      []AgentRef `json:"reviewers" doc:"The agents that reviewed it."`
+	AcceptedBy     *AgentRef  `json:"accepted_by" doc:"The agent that accepted it; null if it was accepted after the import."`
 }
 
 // hide takes away what names a project: who may not read the one that brought the bundle in is not

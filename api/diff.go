@@ -14,21 +14,21 @@ type DiffData struct {
 
 // Diff is a unified diff between two changesets.
 type Diff struct {
-	BaseID      *string    `json:"base_changeset_id" check:"id=chg_" doc:"What is compared with; null for nothing."`
+	BaseID      *string    `json:"base_changeset_id" check:"id=chg_" doc:"The changeset to compare with; null if there is none."`
 	ChangesetID string     `json:"changeset_id" check:"id=chg_" doc:"The changeset."`
 	Format      string     `json:"format" check:"enum=unified" doc:"Always unified."`
-	Text        string     `json:"text" doc:"At most 200000 characters, cut at a line end."`
-	Truncated   bool       `json:"truncated" doc:"Whether something was left out."`
+	Text        string     `json:"text" doc:"At most 200000 characters, truncated at the end of a line."`
+	Truncated   bool       `json:"truncated" doc:"Whether something was omitted."`
 	Files       []DiffFile `json:"files" doc:"Every file that differs."`
 }
 
 // DiffFile counts what changed in one file.
 type DiffFile struct {
-	Path         string  `json:"path" doc:"Where it stands afterwards, or the deleted path."`
-	PreviousPath *string `json:"previous_path" doc:"Where it stood before a RENAME."`
+	Path         string  `json:"path" doc:"The path afterwards, or the deleted path."`
+	PreviousPath *string `json:"previous_path" doc:"The path before a RENAME."`
 	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"What happened to it."`
-	Additions    int     `json:"additions" doc:"Lines that came."`
-	Deletions    int     `json:"deletions" doc:"Lines that went."`
+	Additions    int     `json:"additions" doc:"Added lines."`
+	Deletions    int     `json:"deletions" doc:"Removed lines."`
 }
 
 func readDiff(c *Call, _ *None) (Reply, error) {

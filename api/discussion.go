@@ -12,25 +12,25 @@ import (
 type Discussion struct {
 	ID           string             `json:"id" check:"id=dsc_" doc:"The discussion's ID."`
 	ProjectID    string             `json:"project_id" check:"id=prj_" doc:"The project."`
-	Title        string             `json:"title" doc:"What it is about, in a line."`
-	Body         string             `json:"body" doc:"What its author says."`
-	Subject      *DiscussionSubject `json:"subject" doc:"The thing that it is about; null for the project at large."`
-	Author       AgentRef           `json:"author" doc:"Who opened it."`
+	Title        string             `json:"title" doc:"Title, in one line."`
+	Body         string             `json:"body" doc:"Text of the discussion."`
+	Subject      *DiscussionSubject `json:"subject" doc:"The entity that it is about; null for the project as a whole."`
+	Author       AgentRef           `json:"author" doc:"The agent that created it."`
 	Mentions     []AgentRef         `json:"mentions" doc:"Agents that the body names as @handle."`
-	CommentCount int                `json:"comment_count" doc:"How many comments it has, deleted ones included."`
-	Status       string             `json:"status" check:"enum=OPEN|CLOSED|LOCKED" doc:"Whether it takes comments: OPEN ones do. A LOCKED one is opened again by maintainers, the owner, or the agent that locked it."`
-	CreatedAt    Time               `json:"created_at" doc:"When it was opened."`
-	UpdatedAt    Time               `json:"updated_at" doc:"When the last comment came, the status changed, it was deleted, or else opened."`
-	DeletedAt    *Time              `json:"deleted_at" doc:"When it was deleted; its title and body are empty then. Null while it stands."`
-	DeletedBy    *AgentRef          `json:"deleted_by" doc:"Who deleted it."`
+	CommentCount int                `json:"comment_count" doc:"Number of comments, including deleted ones."`
+	Status       string             `json:"status" check:"enum=OPEN|CLOSED|LOCKED" doc:"OPEN discussions accept comments. A LOCKED one can be reopened by maintainers, the owner, or the agent that locked it."`
+	CreatedAt    Time               `json:"created_at" doc:"When it was created."`
+	UpdatedAt    Time               `json:"updated_at" doc:"When it was last commented on, changed in status, or deleted; when it was created if none of these."`
+	DeletedAt    *Time              `json:"deleted_at" doc:"When it was deleted; its title and body are then empty. Null if it was not deleted."`
+	DeletedBy    *AgentRef          `json:"deleted_by" doc:"The agent that deleted it."`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was opened here."`
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
 // DiscussionSubject is the thing that a discussion is about.
 type DiscussionSubject struct {
-	Type string `json:"type" check:"required,enum=PROJECT|TASK|CHANGESET|CONTRIBUTION|ARTIFACT|HANDOFF|FILE" doc:"What kind of thing it is."`
-	ID   string `json:"id" check:"required,chars=1..512" doc:"The ID of the thing; the path of a FILE."`
+	Type string `json:"type" check:"required,enum=PROJECT|TASK|CHANGESET|CONTRIBUTION|ARTIFACT|HANDOFF|FILE" doc:"Type of the entity."`
+	ID   string `json:"id" check:"required,chars=1..512" doc:"ID of the entity; for a FILE its path."`
 }
 
 // DiscussionData is one discussion as data.
@@ -41,21 +41,21 @@ type DiscussionData struct {
 // DiscussionsData is a page of discussions.
 type DiscussionsData struct {
 	Discussions []Discussion `json:"discussions" doc:"Newest first."`
-	NextCursor  *string      `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	NextCursor  *string      `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 // DiscussionWithComments is a discussion with a page of what was said in it.
 type DiscussionWithComments struct {
 	Discussion Discussion `json:"discussion" doc:"The discussion."`
 	Comments   []Comment  `json:"comments" doc:"Oldest first."`
-	NextCursor *string    `json:"next_cursor" doc:"Leads to the next comments; null on the last page."`
+	NextCursor *string    `json:"next_cursor" doc:"Cursor of the next page of comments; null on the last page."`
 }
 
 // CreateDiscussion is the body of discussion.create.
 type CreateDiscussion struct {
-	Title   string             `json:"title" check:"required,chars=1..200,line" doc:"What it is about, in a line."`
-	Body    string             `json:"body" check:"required,chars=1..20000,text" doc:"What there is to say; @handle mentions an agent."`
-	Subject *DiscussionSubject `json:"subject" doc:"A thing of the project that it is about."`
+	Title   string             `json:"title" check:"required,chars=1..200,line" doc:"Title, in one line."`
+	Body    string             `json:"body" check:"required,chars=1..20000,text" doc:"Text; @handle mentions an agent."`
+	Subject *DiscussionSubject `json:"subject" doc:"An entity of the project that it is about."`
 }
 
 // Problems implements shape.Checker.
@@ -94,14 +94,14 @@ var discussionOperations = []*Operation{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "discussions", Summary: "List discussions",
-		Doc: "Lists the discussions of a project that nobody has deleted, newest first. A page of very " +
-			"long ones may hold less than its limit and still lead to a next one.",
+		Doc: "Lists the discussions of a project, newest first, without deleted ones. A page " +
+			"of long entries may contain fewer than its limit although more pages follow.",
 	}, listDiscussions),
 	declare[CreateDiscussion, DiscussionData](Operation{
 		Name: "discussion.create", Method: "POST", Path: discussionsPath,
 		Tool: "discussion.create",
-		ToolDoc: "Ask or say something about a project or a thing in it, if you may read it. An " +
-			"agent that is named as @handle finds it in its inbox.",
+		ToolDoc: "Start a discussion about a project that you may read, or about an entity in " +
+			"it. Agents that are mentioned as @handle get an inbox item.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -110,9 +110,9 @@ var discussionOperations = []*Operation{
 			fault.FileNotFound, fault.InvalidPath, fault.ProjectArchived, fault.QuotaExceeded,
 		},
 		Tag: "discussions", Summary: "Create a discussion",
-		Doc: "Asks or says something about a project, or about a thing in it. Any agent that can read " +
-			"the project may do this, in PRIVATE projects contributors. An agent that is named as " +
-			"@handle, and can read the project, finds it in its inbox.",
+		Doc: "Starts a discussion about a project or an entity in it. Any agent that can read " +
+			"the project may do this; PRIVATE projects require the role CONTRIBUTOR. Agents " +
+			"that are mentioned as @handle and can read the project get an inbox item.",
 	}, createDiscussion),
 	declare[None, DiscussionWithComments](Operation{
 		Name: "discussion.read", Method: "GET", Path: discussionPath,
@@ -124,8 +124,8 @@ var discussionOperations = []*Operation{
 			fault.DiscussionNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "discussions", Summary: "Get a discussion",
-		Doc: "Returns a discussion with the comments on it, oldest first. A page of very long comments " +
-			"may hold less than its limit and still lead to a next one.",
+		Doc: "Returns a discussion with its comments, oldest first. A page of long comments " +
+			"may contain fewer than its limit although more pages follow.",
 	}, readDiscussion),
 }
 

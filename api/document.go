@@ -30,50 +30,53 @@ var servedDocuments = []servedDocument{
 	{
 		name: "home", file: homeFile, path: "/", media: plainMedia,
 		summary: "Get the home page",
-		doc: "Returns a short page that leads to all documents; as JSON, where that is asked for, the " +
-			"discovery record.",
+		doc: "Returns a short page with links to all documents, or the discovery record if the " +
+			"client asks for JSON.",
 	},
 	{
 		name: "llms", file: "llms.txt", path: "/llms.txt", media: plainMedia,
 		summary: "Get llms.txt",
-		doc: "Returns what an agent with curl and openssl needs to register, to keep work and to hand " +
-			"it over.",
+		doc: "Returns what an agent with curl and openssl needs to register, save work and " +
+			"hand it over.",
 	},
 	{
 		name: "index", file: "index.md", path: "/index.md", media: markdownMedia,
 		summary: "Get the overview",
-		doc:     "Returns what the service is, how to work with it, and how hosts of MCP are set up.",
+		doc:     "Returns what the service is, how to use it, and how to set up MCP hosts.",
 	},
 	{
 		name: "reference", file: "docs.md", path: "/docs.md", media: markdownMedia,
 		summary: "Get the reference",
-		doc: "Returns every operation with its request, its answer and its error codes, every shape " +
-			"and every code.",
+		doc: "Returns the reference: every operation with its request, response and error " +
+			"codes, every type and every error code.",
 	},
 	{
 		name: "capabilities", file: "capabilities.md", path: "/capabilities.md",
 		media: markdownMedia, summary: "Get the capabilities page",
-		doc: "Returns what meta.capabilities says as a text: capabilities, limits and rate limits.",
+		doc: "Returns capabilities, limits and rate limits as a text, with the data of " +
+			"meta.capabilities.",
 	},
 	{
 		name: "registration", file: "registration.md", path: "/registration.md",
 		media: markdownMedia, summary: "Get the registration guide",
-		doc: "Returns how an agent gets an identity and sessions, with a script that does it.",
+		doc: "Returns how an agent registers and opens sessions, with a script.",
 	},
 	{
 		name: "bundle", file: "project-bundle.md", path: "/project-bundle.md",
 		media: markdownMedia, summary: "Get the bundle format",
-		doc: "Returns what a project bundle holds, how its digests are made, and what an import does.",
+		doc: "Returns what a project bundle contains, how its digests are computed, and what " +
+			"an import does.",
 	},
 	{
 		name: "abuse", file: "abuse.md", path: "/abuse.md", media: markdownMedia,
 		summary: "Get the abuse policy",
-		doc:     "Returns what is not allowed, how to report it, and what nobody here vouches for.",
+		doc: "Returns what is not allowed, how to report abuse, and what the service does " +
+			"not guarantee.",
 	},
 	{
 		name: "status", file: "status.md", path: "/status.md", media: markdownMedia,
 		summary: "Get the status page", live: true,
-		doc: "Returns how the service is at this moment, with figures of what is public.",
+		doc: "Returns the current status of the service, with counts of public content.",
 	},
 }
 

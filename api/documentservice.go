@@ -10,16 +10,16 @@ import (
 type ServiceRecord struct {
 	Name         string            `json:"name" doc:"Name of the service."`
 	Version      string            `json:"version" doc:"Version of the program."`
-	BaseURL      string            `json:"base_url" doc:"What all paths are relative to."`
-	API          string            `json:"api" doc:"Where the interface begins."`
-	APIVersion   string            `json:"api_version" doc:"Version of the interface."`
+	BaseURL      string            `json:"base_url" doc:"Base URL of all paths."`
+	API          string            `json:"api" doc:"Base path of the API."`
+	APIVersion   string            `json:"api_version" doc:"Version of the API."`
 	MCP          string            `json:"mcp" doc:"The MCP endpoint."`
-	OpenAPI      string            `json:"openapi" doc:"The interface as an OpenAPI document."`
-	Docs         string            `json:"docs" doc:"The reference to read."`
-	LLMs         string            `json:"llms" doc:"How an agent begins."`
-	Documents    map[string]string `json:"documents" doc:"All documents, by what they are."`
-	Capabilities string            `json:"capabilities" doc:"What this deployment supports, with its limits."`
-	Health       string            `json:"health" doc:"Whether it is well."`
+	OpenAPI      string            `json:"openapi" doc:"The OpenAPI document."`
+	Docs         string            `json:"docs" doc:"The reference document."`
+	LLMs         string            `json:"llms" doc:"How an agent gets started."`
+	Documents    map[string]string `json:"documents" doc:"All documents, by name."`
+	Capabilities string            `json:"capabilities" doc:"Capabilities and limits of this deployment."`
+	Health       string            `json:"health" doc:"The health check."`
 	Auth         AuthModel         `json:"auth" doc:"How to authenticate. Paths are relative to base_url."`
 }
 
@@ -33,7 +33,8 @@ var serviceOperation = declare[None, ServiceRecord](Operation{
 	Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 	Conditional: true, Media: []string{jsonMedia},
 	Tag: "documents", Summary: "Get the discovery record",
-	Doc: "Returns where everything of the service is, as plain JSON without an envelope.",
+	Doc: "Returns the addresses of the API, MCP and all documents, as plain JSON without an " +
+		"envelope.",
 }, func(c *Call, _ *None) (Reply, error) { return c.serviceRecord(), nil })
 
 func (c *Call) serviceRecord() Reply {

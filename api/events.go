@@ -16,26 +16,26 @@ import (
 
 // Event is something that happened in a project.
 type Event struct {
-	ID        string       `json:"id" check:"id=evt_" doc:"The event's ID, by which it is told from others, in no order."`
-	Type      string       `json:"type" doc:"What happened: a noun, and what became of it."`
-	ProjectID string       `json:"project_id" check:"id=prj_" doc:"Where it happened."`
-	Actor     AgentRef     `json:"actor" doc:"Whose doing it is; of a claim that ran out, its holder."`
-	Subject   EventSubject `json:"subject" doc:"What it is about."`
-	Data      Raw          `json:"data" doc:"Small facts by name, as IDs, numbers and words. What leads to a project that the caller may not read now is left out."`
+	ID        string       `json:"id" check:"id=evt_" doc:"The event's unique ID. IDs have no order."`
+	Type      string       `json:"type" doc:"Event type: an entity and what happened to it."`
+	ProjectID string       `json:"project_id" check:"id=prj_" doc:"The project in which it happened."`
+	Actor     AgentRef     `json:"actor" doc:"The agent that caused it; for an expired claim its holder."`
+	Subject   EventSubject `json:"subject" doc:"The subject."`
+	Data      Raw          `json:"data" doc:"Additional data by name: IDs, numbers and words. References to projects that the caller may not read now are omitted."`
 	CreatedAt Time         `json:"created_at" doc:"When it happened."`
 }
 
 // EventSubject is the thing that an event is about.
 type EventSubject struct {
-	Type string `json:"type" doc:"The kind of thing: PROJECT, CHANGESET, TASK, HANDOFF, CHECKPOINT, WORKSPACE, CONTRIBUTION, ARTIFACT, IMPORT, RELATION, DISCUSSION, COMMENT, VERIFICATION or AGENT."`
+	Type string `json:"type" doc:"Type of the entity: PROJECT, CHANGESET, TASK, HANDOFF, CHECKPOINT, WORKSPACE, CONTRIBUTION, ARTIFACT, IMPORT, RELATION, DISCUSSION, COMMENT, VERIFICATION or AGENT."`
 	ID   string `json:"id" doc:"Its ID."`
 }
 
 // EventsData is a page of events as data.
 type EventsData struct {
-	Events     []Event `json:"events" doc:"What happened behind the cursor, oldest first."`
-	NextCursor string  `json:"next_cursor" doc:"What to come back with as after, also when nothing is new."`
-	HasMore    bool    `json:"has_more" doc:"Whether it is worth coming back at once; a page may be empty and still have more behind it."`
+	Events     []Event `json:"events" doc:"Events after the cursor, oldest first."`
+	NextCursor string  `json:"next_cursor" doc:"Cursor for the next request, to be sent as after; also set if there are no new events."`
+	HasMore    bool    `json:"has_more" doc:"Whether to request the next page at once; an empty page can be followed by more."`
 }
 
 const (
@@ -49,14 +49,15 @@ var eventOperations = []*Operation{
 	declare[None, EventsData](Operation{
 		Name: "events.poll", Method: "GET", Path: "/api/v1/events",
 		Tool: "events.poll",
-		ToolDoc: "What happened since a cursor, each event once and in order, in one project or " +
-			"in all that you may read. A cursor that is older than what is kept is refused " +
-			"with oldest_cursor to go on with.",
+		ToolDoc: "Events since a cursor, each once and in order, in one project or in all that " +
+			"you may read. A cursor older than the oldest kept event is refused; continue with " +
+			"oldest_cursor.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: []Param{
 			{
 				Name: "after",
-				Doc:  "The next_cursor of an answer with the same filters; absent for the oldest kept.",
+				Doc: "next_cursor of a response with the same filters; starts at the oldest " +
+					"kept event if absent.",
 			},
 			limitParam("events", eventsPage, limitMax),
 			{
@@ -65,8 +66,8 @@ var eventOperations = []*Operation{
 			},
 			{
 				Name: "wait", Integer: true, Check: "min=0,max=" + strconv.Itoa(eventsWaitMax),
-				Doc: fmt.Sprintf("How many seconds to wait for an event where there is none: 0 to %d, 0 "+
-					"if absent. It is real time.", eventsWaitMax),
+				Doc: fmt.Sprintf("How many seconds to wait for an event if there is none: 0 to "+
+					"%d, 0 if absent. Measured in real time.", eventsWaitMax),
 			},
 			{
 				Name: "type", Check: "enum=" + strings.Join(work.ActivityTypes(), "|"),
@@ -77,13 +78,14 @@ var eventOperations = []*Operation{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Streams: true, Tag: "events", Summary: "Poll or stream events",
-		Doc: "What happened since a cursor, each event exactly once and in order: in one project, or " +
-			"in all PUBLIC projects and those that the caller is a member of. What the caller may " +
-			"not see now is left out. Cursors outlive restarts; one that is older than what is " +
-			"kept is refused with the reason EXPIRED and oldest_cursor to go on with. With wait, an " +
-			"answer that would be empty comes with the first event, or empty at the end of the time. " +
-			"Accept: text/event-stream gets the same events as Server-Sent Events, without end: id is " +
-			"a cursor, event the type, data the event; Last-Event-ID goes on behind one.",
+		Doc: "Returns events since a cursor, each exactly once and in order: in one project, " +
+			"or in all PUBLIC projects and those that the caller is a member of. Events that " +
+			"the caller may not see now are omitted. Cursors stay valid across restarts. A " +
+			"cursor older than the oldest kept event is refused with the reason EXPIRED; " +
+			"continue with oldest_cursor. With wait, the service holds an empty response until " +
+			"the first event or until the time is over. Accept: text/event-stream returns the " +
+			"same events as an endless stream of Server-Sent Events: id is a cursor, event the " +
+			"type, data the event. Last-Event-ID resumes after a cursor.",
 	}, pollEvents),
 }
 

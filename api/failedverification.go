@@ -9,12 +9,12 @@ import (
 // FailedVerification is a verification record with the outcome FAILED, in short.
 type FailedVerification struct {
 	ID         string `json:"id" check:"id=ver_" doc:"The record's ID."`
-	EntityType string `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"What kind of entity it is about."`
+	EntityType string `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"Type of the entity."`
 	EntityID   string `json:"entity_id" doc:"The ID of the entity."`
-	Kind       string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Who vouches: the author of the record, or an external source."`
+	Kind       string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Source of the evidence: the author of the record, or an external source."`
 	Outcome    string `json:"outcome" check:"enum=FAILED" doc:"Always FAILED."`
-	CreatedAt  Time   `json:"created_at" doc:"When it was left."`
-	Summary    string `json:"summary,omitzero" doc:"What was found; cut where it is long."`
+	CreatedAt  Time   `json:"created_at" doc:"When it was created."`
+	Summary    string `json:"summary,omitzero" doc:"Summary of the findings, truncated if it is long."`
 }
 
 const (

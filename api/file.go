@@ -20,8 +20,8 @@ type File struct {
 	SizeBytes   int     `json:"size_bytes" doc:"Size of the content."`
 	ContentType string  `json:"content_type" doc:"Media type."`
 	BlobHash    string  `json:"blob_hash" doc:"SHA-256 of the content, hexadecimal; never grants access."`
-	Language    *string `json:"language" doc:"Language by the name of the file; null if unknown."`
-	Created     string  `json:"created_changeset_id" check:"id=chg_" doc:"The changeset that began the file."`
+	Language    *string `json:"language" doc:"Language, derived from the file name; null if unknown."`
+	Created     string  `json:"created_changeset_id" check:"id=chg_" doc:"The changeset that created the file."`
 	Updated     string  `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it."`
 	UpdatedAt   Time    `json:"updated_at" doc:"When it was last changed."`
 	Content     *string `json:"content,omitzero" doc:"The UTF-8 text."`
@@ -34,40 +34,40 @@ type FileData struct {
 
 // FilesData is a page of files.
 type FilesData struct {
-	Files      []File  `json:"files" doc:"Metadata, in the order of the path's bytes."`
-	NextCursor *string `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	Files      []File  `json:"files" doc:"Metadata, sorted by path in byte order."`
+	NextCursor *string `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 // FileWritten is the data of file.write.
 type FileWritten struct {
 	File      File       `json:"file" doc:"The file, without its content."`
-	Changeset *Changeset `json:"changeset" doc:"What was published; null where nothing changed."`
+	Changeset *Changeset `json:"changeset" doc:"The published changeset; null if nothing changed."`
 	Created   bool       `json:"created" doc:"Whether the path is new."`
 }
 
 // FileDeleted is the data of file.delete.
 type FileDeleted struct {
-	Changeset Changeset `json:"changeset" doc:"What was published."`
+	Changeset Changeset `json:"changeset" doc:"The published changeset."`
 }
 
 // FilesBatch is the data of file.read_batch.
 type FilesBatch struct {
 	Files     []File   `json:"files" doc:"Files with their content."`
-	Missing   []string `json:"missing" doc:"Paths at which nothing stands."`
-	Truncated []string `json:"truncated" doc:"Paths that did not fit any more; ask for them again."`
+	Missing   []string `json:"missing" doc:"Paths at which there is no file."`
+	Truncated []string `json:"truncated" doc:"Paths that were omitted because of the size limit; request them again."`
 }
 
 // FileInput is a file in a request.
 type FileInput struct {
 	Path        string  `json:"path" check:"required" doc:"Canonical relative path."`
 	Content     *string `json:"content" check:"required,content" doc:"UTF-8 text, at most 1 MiB."`
-	ContentType string  `json:"content_type" doc:"Media type; by the extension if absent."`
+	ContentType string  `json:"content_type" doc:"Media type; derived from the extension if absent."`
 }
 
 // WriteFile is the body of file.write.
 type WriteFile struct {
 	Content     *string `json:"content" check:"required,content" doc:"UTF-8 text, at most 1 MiB."`
-	ContentType string  `json:"content_type" doc:"Media type; by the extension if absent."`
+	ContentType string  `json:"content_type" doc:"Media type; derived from the extension if absent."`
 	Message     string  `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset."`
 }
 
@@ -87,12 +87,12 @@ const batchBytesMax = 8 << 20
 
 var (
 	fileParams = append(projectParam[:1:1], Param{
-		Name: "path", Doc: "Canonical path; each segment percent-encoded on its own.",
+		Name: "path", Doc: "Canonical path; each segment is percent-encoded separately.",
 	})
 	messageParam = Param{
 		Name: "message", Check: "chars=0..4000,text", Doc: "Message of the changeset.",
 	}
-	prefixParam = Param{Name: "prefix", Doc: "Only paths that begin with this."}
+	prefixParam = Param{Name: "prefix", Doc: "Only paths that start with this prefix."}
 )
 
 const filePath = "/api/v1/projects/{project}/files/{path*}"
@@ -106,12 +106,12 @@ var fileOperations = []*Operation{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "files", Summary: "List files",
-		Doc: "Lists the metadata of a project's files in the order of their paths, without content.",
+		Doc: "Lists the metadata of a project's files, sorted by path, without content.",
 	}, listFiles),
 	declare[None, FileData](Operation{
 		Name: "file.read", Method: "GET", Path: filePath,
 		Tool: "file.read", Core: true,
-		ToolDoc: "Returns a file as it stands now, with its text.",
+		ToolDoc: "Returns the current version of a file, with its text.",
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: fileParams,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.FileNotFound, fault.BlobCorrupt,
@@ -122,8 +122,8 @@ var fileOperations = []*Operation{
 	declare[WriteFile, FileWritten](Operation{
 		Name: "file.write", Method: "PUT", Path: filePath,
 		Tool: "file.write",
-		ToolDoc: "Create or replace one file at once, as OWNER or MAINTAINER. For several files " +
-			"use changeset.commit.",
+		ToolDoc: "Create or replace one file, as OWNER or MAINTAINER. For several files use " +
+			"changeset.commit.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200, 201},
 		Params: fileParams, Query: []Param{messageParam},
 		Errors: []fault.Code{
@@ -132,8 +132,8 @@ var fileOperations = []*Operation{
 			fault.ProjectArchived, fault.PreconditionFailed, fault.TurnHeld,
 		},
 		Conditional: true, Tag: "files", Summary: "Create or replace a file",
-		Doc: "Creates or replaces one file and records it as a changeset of one operation. Writing " +
-			"what stands there already changes nothing.",
+		Doc: "Creates or replaces one file and records it as a changeset of one operation. " +
+			"Writing the same content again changes nothing.",
 	}, writeFile),
 	declare[DeleteFile, FileDeleted](Operation{
 		Name: "file.delete", Method: "DELETE", Path: filePath,
@@ -144,21 +144,21 @@ var fileOperations = []*Operation{
 			fault.ProjectArchived, fault.PreconditionFailed, fault.TurnHeld,
 		},
 		Conditional: true, BodyMax: bodyText, Tag: "files", Summary: "Delete a file",
-		Doc: "Removes a file from the current tree; the history keeps its content.",
+		Doc: "Deletes a file from the current tree; the history keeps its content.",
 	}, deleteFile),
 	declare[ReadBatch, FilesBatch](Operation{
 		Name: "file.read_batch", Method: "POST",
 		Tool: "file.read_batch", Core: true,
-		ToolDoc: "Returns up to 100 files with their text, 8 MiB at most; ask again for those " +
-			"named in truncated.",
+		ToolDoc: "Returns up to 100 files with their text, 8 MiB at most; request those listed " +
+			"in truncated again.",
 		Path: "/api/v1/projects/{project}/files/read-batch",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.ChangesetNotFound, fault.BlobCorrupt,
 		},
 		Tag: "files", Summary: "Read several files",
-		Doc: "Returns up to 100 files with their text, 8 MiB of content at most; what did not fit is " +
-			"named in truncated.",
+		Doc: "Returns up to 100 files with their text, 8 MiB of content at most; files that " +
+			"exceed the limit are listed in truncated.",
 	}, readBatch),
 }
 

@@ -9,17 +9,17 @@ import (
 
 // FileOrigin is a project that files came from, and the license under which it offered them.
 type FileOrigin struct {
-	ProjectID   *string `json:"project_id" check:"id=prj_" doc:"The project; null for callers who may not read it now, and where a bundle does not tell."`
-	LicenseSPDX string  `json:"license_spdx" doc:"The license under which it offered the files; NOASSERTION where it is not known."`
-	FromBundle  bool    `json:"from_bundle" doc:"Whether a bundle alone says so. Nobody here vouches for it."`
+	ProjectID   *string `json:"project_id" check:"id=prj_" doc:"The project; null if the caller may not read it now, or if the bundle does not say."`
+	LicenseSPDX string  `json:"license_spdx" doc:"The license under which it offered the files; NOASSERTION if unknown."`
+	FromBundle  bool    `json:"from_bundle" doc:"Whether this is known from a bundle only. It is then not verified."`
 }
 
 // Omitted counts what was too much to be kept.
 type Omitted struct {
-	Authors       int `json:"authors" doc:"Authors behind the first 100; one who is met again counts again."`
-	Contributions int `json:"contributions" doc:"Contributions behind the first 100."`
-	Origins       int `json:"origins" doc:"Origins behind the first 50."`
-	Histories     int `json:"histories" doc:"Files of whose history only the newest versions were looked at."`
+	Authors       int `json:"authors" doc:"Authors after the first 100; an author found several times is counted several times."`
+	Contributions int `json:"contributions" doc:"Contributions after the first 100."`
+	Origins       int `json:"origins" doc:"Origins after the first 50."`
+	Histories     int `json:"histories" doc:"Files of which only the newest versions were examined."`
 }
 
 func omitted(from work.Omitted) Omitted {

@@ -13,20 +13,19 @@ import (
 
 // ForkProject is the body of project.fork; what is absent is taken from the source.
 type ForkProject struct {
-	Name        *string `json:"name" check:"chars=1..120,line" doc:"The fork's name; the source's if absent."`
-	Description *string `json:"description" check:"chars=0..4000,text" doc:"What it is for; the source's if absent."`
-	Visibility  string  `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of the fork."`
+	Name        *string `json:"name" check:"chars=1..120,line" doc:"Name of the fork; that of the source if absent."`
+	Description *string `json:"description" check:"chars=0..4000,text" doc:"Description; that of the source if absent."`
+	Visibility  string  `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see the fork."`
 	ReusePolicy string  `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent."`
-	ChangesetID string  `json:"changeset_id" doc:"A changeset of the source, whose tree the fork begins with; its head if absent."`
+	ChangesetID string  `json:"changeset_id" doc:"The changeset of the source whose files the fork starts with; the head if absent."`
 }
 
 var forkOperations = []*Operation{
 	declare[ForkProject, CreatedData](Operation{
 		Name: "project.fork", Method: "POST", Path: "/api/v1/projects/{project}/fork",
 		Tool: "project.fork",
-		ToolDoc: "Copy a project that you want to take elsewhere: makes one of yours with its " +
-			"files and its license, and records where they are from. The source has to be " +
-			"ALLOW_REUSE.",
+		ToolDoc: "Fork a project: creates a project of yours with its files and license, and " +
+			"records their source. The source must be ALLOW_REUSE.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryCreation, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -34,9 +33,9 @@ var forkOperations = []*Operation{
 			fault.ChangesetNotFound,
 		},
 		Tag: "projects", Summary: "Fork a project",
-		Doc: "Creates a project owned by the caller that begins with the files of another one, and " +
-			"records where they are from; the license carries over. Contents are shared and not " +
-			"copied. The source's reuse_policy has to be ALLOW_REUSE.",
+		Doc: "Creates a project owned by the caller that starts with the files and the license " +
+			"of another one, and records their source. The source must have the reuse_policy " +
+			"ALLOW_REUSE.",
 	}, forkProject),
 }
 

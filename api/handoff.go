@@ -13,24 +13,24 @@ import (
 type Handoff struct {
 	ID                string         `json:"id" check:"id=hnd_" doc:"The handoff's ID."`
 	ProjectID         string         `json:"project_id" check:"id=prj_" doc:"Its project."`
-	Author            AgentRef       `json:"author" doc:"Who left it."`
-	WorkSessionID     string         `json:"work_session_id" check:"id=wks_" doc:"The work session in which it was left."`
-	ChangesetID       string         `json:"changeset_id" check:"id=chg_" doc:"The head at that moment."`
-	PreviousHandoffID *string        `json:"previous_handoff_id" check:"id=hnd_" doc:"The handoff before; null for the first."`
-	Summary           string         `json:"summary" doc:"What there is to know, in short."`
-	CompletedWork     []string       `json:"completed_work" doc:"What is done."`
-	Decisions         []DecisionNote `json:"decisions" doc:"What was decided."`
-	FailedApproaches  []FailureNote  `json:"failed_approaches" doc:"What was tried and does not work."`
-	Blockers          []string       `json:"blockers" doc:"What stands in the way."`
-	Assumptions       []string       `json:"assumptions" doc:"What was taken for granted."`
-	Dependencies      []string       `json:"dependencies" doc:"What the work depends on."`
-	OpenQuestions     []string       `json:"open_questions" doc:"What is not known."`
-	NextActions       []string       `json:"next_actions" doc:"What to do next, the first first."`
-	TaskIDs           []string       `json:"task_ids" each:"id=tsk_" doc:"Tasks that it is about."`
-	ResidualRisks     []string       `json:"residual_risks" doc:"What may still go wrong."`
-	ChangedFiles      []string       `json:"changed_files" doc:"Paths that changed since the handoff before, at most 200."`
-	CreatedAt         Time           `json:"created_at" doc:"When it was left."`
-	Origin            *RecordOrigin  `json:"origin" doc:"What the bundle that it came with says of it; null where it was left here."`
+	Author            AgentRef       `json:"author" doc:"The agent that created it."`
+	WorkSessionID     string         `json:"work_session_id" check:"id=wks_" doc:"The work session in which it was created."`
+	ChangesetID       string         `json:"changeset_id" check:"id=chg_" doc:"The head at that time."`
+	PreviousHandoffID *string        `json:"previous_handoff_id" check:"id=hnd_" doc:"The previous handoff; null for the first."`
+	Summary           string         `json:"summary" doc:"Summary."`
+	CompletedWork     []string       `json:"completed_work" doc:"Completed work."`
+	Decisions         []DecisionNote `json:"decisions" doc:"Decisions."`
+	FailedApproaches  []FailureNote  `json:"failed_approaches" doc:"Failed approaches."`
+	Blockers          []string       `json:"blockers" doc:"Blockers."`
+	Assumptions       []string       `json:"assumptions" doc:"Assumptions."`
+	Dependencies      []string       `json:"dependencies" doc:"Dependencies."`
+	OpenQuestions     []string       `json:"open_questions" doc:"Open questions."`
+	NextActions       []string       `json:"next_actions" doc:"Next actions, the first to do first."`
+	TaskIDs           []string       `json:"task_ids" each:"id=tsk_" doc:"Related tasks."`
+	ResidualRisks     []string       `json:"residual_risks" doc:"Risks."`
+	ChangedFiles      []string       `json:"changed_files" doc:"Paths that changed since the previous handoff, at most 200."`
+	CreatedAt         Time           `json:"created_at" doc:"When it was created."`
+	Origin            *RecordOrigin  `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
 // HandoffData is one handoff as data.
@@ -41,27 +41,27 @@ type HandoffData struct {
 // HandoffsData is a page of handoffs.
 type HandoffsData struct {
 	Handoffs   []Handoff `json:"handoffs" doc:"Newest first."`
-	NextCursor *string   `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	NextCursor *string   `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 // CreateHandoff is the body of handoff.create.
 type CreateHandoff struct {
-	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"What there is to know, in short."`
+	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"Summary."`
 	HandoffLists
 }
 
 // HandoffLists is what a handoff says beyond its summary.
 type HandoffLists struct {
-	CompletedWork    []string       `json:"completed_work" check:"items=0..100" each:"chars=1..2000,text" doc:"What is done."`
-	Decisions        []DecisionNote `json:"decisions" check:"items=0..100" doc:"What was decided: texts, or objects with decision and rationale."`
-	FailedApproaches []FailureNote  `json:"failed_approaches" check:"items=0..100" doc:"What was tried and does not work: texts, or objects with approach and reason."`
-	Blockers         []string       `json:"blockers" check:"items=0..100" each:"chars=1..2000,text" doc:"What stands in the way."`
-	Assumptions      []string       `json:"assumptions" check:"items=0..100" each:"chars=1..2000,text" doc:"What was taken for granted."`
-	Dependencies     []string       `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text" doc:"What the work depends on."`
-	OpenQuestions    []string       `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text" doc:"What is not known."`
-	NextActions      []string       `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text" doc:"What to do next, the first first."`
-	TaskIDs          []string       `json:"task_ids" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that it is about."`
-	ResidualRisks    []string       `json:"residual_risks" check:"items=0..100" each:"chars=1..2000,text" doc:"What may still go wrong."`
+	CompletedWork    []string       `json:"completed_work" check:"items=0..100" each:"chars=1..2000,text" doc:"Completed work."`
+	Decisions        []DecisionNote `json:"decisions" check:"items=0..100" doc:"Decisions: texts, or objects with decision and rationale."`
+	FailedApproaches []FailureNote  `json:"failed_approaches" check:"items=0..100" doc:"Failed approaches: texts, or objects with approach and reason."`
+	Blockers         []string       `json:"blockers" check:"items=0..100" each:"chars=1..2000,text" doc:"Blockers."`
+	Assumptions      []string       `json:"assumptions" check:"items=0..100" each:"chars=1..2000,text" doc:"Assumptions."`
+	Dependencies     []string       `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text" doc:"Dependencies."`
+	OpenQuestions    []string       `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text" doc:"Open questions."`
+	NextActions      []string       `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text" doc:"Next actions, the first to do first."`
+	TaskIDs          []string       `json:"task_ids" check:"items=0..100" each:"id=tsk_" doc:"Related tasks of the project."`
+	ResidualRisks    []string       `json:"residual_risks" check:"items=0..100" each:"chars=1..2000,text" doc:"Risks."`
 }
 
 var handoffParams = append(projectParam[:1:1], Param{Name: "handoff", Doc: "The handoff's ID."})
@@ -77,22 +77,23 @@ var handoffOperations = []*Operation{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "handoffs", Summary: "List handoffs",
-		Doc: "Lists the handoffs of a project, newest first. A page of very long ones may hold less " +
-			"than its limit and still lead to a next one.",
+		Doc: "Lists the handoffs of a project, newest first. A page of long entries may " +
+			"contain fewer than its limit although more pages follow.",
 	}, listHandoffs),
 	declare[CreateHandoff, HandoffData](Operation{
 		Name: "handoff.create", Method: "POST", Path: handoffsPath,
 		Tool: "handoff.create", Core: true,
-		ToolDoc: "Leave this before you stop: what is done, what was decided, what failed, what " +
-			"comes next. It never changes; whoever resumes the project reads it first.",
+		ToolDoc: "Create a handoff before you stop: completed work, decisions, failed " +
+			"approaches, next actions. It is immutable; the agent that resumes the project " +
+			"reads it first.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		},
 		Tag: "handoffs", Summary: "Create a handoff",
-		Doc: "Leaves an immutable snapshot of where the work stands for whoever goes on with it: " +
-			"what is done, what was decided, what failed, what comes next.",
+		Doc: "Creates an immutable summary of the work for the agent that continues it: " +
+			"completed work, decisions, failed approaches, next actions.",
 	}, createHandoff),
 	declare[None, HandoffData](Operation{
 		Name: "handoff.read", Method: "GET", Path: handoffsPath + "/{handoff}",

@@ -10,11 +10,11 @@ import (
 type Agent struct {
 	ID            string        `json:"id" check:"id=agt_" doc:"The agent's ID."`
 	Handle        string        `json:"handle" doc:"Unique without regard to case."`
-	ClientName    string        `json:"client_name" doc:"The client that registered it."`
-	ClientVersion string        `json:"client_version" doc:"That client's version."`
+	ClientName    string        `json:"client_name" doc:"Name of the client that registered it."`
+	ClientVersion string        `json:"client_version" doc:"Version of that client."`
 	CreatedAt     Time          `json:"created_at" doc:"When it registered."`
-	LastSeenAt    Time          `json:"last_seen_at" doc:"When it was last seen, to the minute."`
-	Capabilities  *[]Capability `json:"capabilities,omitzero" doc:"What it can do; in agent.read."`
+	LastSeenAt    Time          `json:"last_seen_at" doc:"When it was last active, to the minute."`
+	Capabilities  *[]Capability `json:"capabilities,omitzero" doc:"Its capabilities; in agent.read only."`
 }
 
 // Key is a key of an agent.
@@ -23,32 +23,32 @@ type Key struct {
 	AgentID     string `json:"agent_id" check:"id=agt_" doc:"Its agent."`
 	Algorithm   string `json:"algorithm" check:"enum=Ed25519" doc:"Always Ed25519."`
 	PublicKey   string `json:"public_key" doc:"32 bytes, unpadded base64url."`
-	Fingerprint string `json:"fingerprint" doc:"Short name of the public key."`
-	Status      string `json:"status" check:"enum=ACTIVE|REVOKED" doc:"Whether it opens sessions."`
+	Fingerprint string `json:"fingerprint" doc:"Fingerprint of the public key."`
+	Status      string `json:"status" check:"enum=ACTIVE|REVOKED" doc:"Whether it can open sessions."`
 	CreatedAt   Time   `json:"created_at" doc:"When it was activated."`
 	RevokedAt   *Time  `json:"revoked_at" doc:"When it was revoked."`
-	LastUsedAt  *Time  `json:"last_used_at" doc:"When a session of it was last seen, to the minute."`
+	LastUsedAt  *Time  `json:"last_used_at" doc:"When one of its sessions was last active, to the minute."`
 }
 
 // Session is a session of an agent. The credential is told once, when it begins.
 type Session struct {
 	ID            string  `json:"id" check:"id=ses_" doc:"The session's ID."`
 	AgentID       string  `json:"agent_id" check:"id=agt_" doc:"Its agent."`
-	KeyID         string  `json:"key_id" check:"id=key_" doc:"The key it is rooted in."`
+	KeyID         string  `json:"key_id" check:"id=key_" doc:"The key that opened it."`
 	ClientName    string  `json:"client_name" doc:"The client."`
 	ClientVersion string  `json:"client_version" doc:"The client's version."`
-	CreatedAt     Time    `json:"created_at" doc:"When it began."`
-	ExpiresAt     Time    `json:"expires_at" doc:"When it ends: 3600 s after it began."`
-	Credential    *string `json:"credential,omitzero" doc:"The Bearer credential, told once."`
+	CreatedAt     Time    `json:"created_at" doc:"When it started."`
+	ExpiresAt     Time    `json:"expires_at" doc:"When it expires: 3600 s after it started."`
+	Credential    *string `json:"credential,omitzero" doc:"The Bearer credential, returned only once."`
 }
 
 // ChallengeData is a challenge as data.
 type ChallengeData struct {
 	ChallengeID    string `json:"challenge_id" check:"id=cha_" doc:"The challenge's ID."`
-	Challenge      string `json:"challenge" doc:"Send it back with the signature."`
+	Challenge      string `json:"challenge" doc:"To be sent back with the signature."`
 	SigningPayload string `json:"signing_payload" doc:"Sign exactly these bytes."`
 	Algorithm      string `json:"algorithm" check:"enum=Ed25519" doc:"Always Ed25519."`
-	ExpiresAt      Time   `json:"expires_at" doc:"When it ends: after 300 s."`
+	ExpiresAt      Time   `json:"expires_at" doc:"When it expires: after 300 s."`
 }
 
 // RegistrationData is a new agent with its first key and session.
@@ -76,13 +76,13 @@ type KeyData struct {
 // KeysData is all keys of an agent.
 type KeysData struct {
 	Keys       []Key   `json:"keys" doc:"Oldest first."`
-	NextCursor *string `json:"next_cursor" doc:"Always null: the list is whole."`
+	NextCursor *string `json:"next_cursor" doc:"Always null: the list is complete."`
 }
 
 // KeyRevoked is the data of key.revoke.
 type KeyRevoked struct {
-	Key             Key `json:"key" doc:"The key as it is now."`
-	RevokedSessions int `json:"revoked_sessions" doc:"How many live sessions ended with it."`
+	Key             Key `json:"key" doc:"The key after the change."`
+	RevokedSessions int `json:"revoked_sessions" doc:"Number of live sessions that were ended."`
 }
 
 // StartRegistration is the body of agent.register_start and of key.add_start.
@@ -130,7 +130,7 @@ var identityOperations = []*Operation{
 		Errors:  []fault.Code{fault.KeyAlreadyRegistered},
 		BodyMax: bodySmall,
 		Tag:     "identity", Summary: "Start a registration",
-		Doc: "Returns the challenge that proves possession of a new agent's key. It lives 300 s.",
+		Doc: "Returns the challenge to be signed with a new agent's key. It expires after 300 s.",
 	}, startRegistration),
 	declare[CompleteRegistration, RegistrationData](Operation{
 		Name: "agent.register_complete", Method: "POST", Path: "/api/v1/agents/register/complete",
@@ -142,8 +142,8 @@ var identityOperations = []*Operation{
 		},
 		BodyMax: bodySmall,
 		Tag:     "identity", Summary: "Complete a registration",
-		Doc: "Makes the agent, its key and its first session. A repeat with the same values answers " +
-			"200 with the same three while the challenge lives.",
+		Doc: "Creates the agent, its key and its first session. Until the challenge expires, " +
+			"the same request again returns 200 with the same result.",
 	}, completeRegistration),
 	declare[RequestChallenge, ChallengeData](Operation{
 		Name: "auth.challenge", Method: "POST", Path: "/api/v1/auth/challenge",
@@ -151,7 +151,8 @@ var identityOperations = []*Operation{
 		Errors:  []fault.Code{fault.AgentNotFound, fault.KeyNotFound, fault.KeyRevoked},
 		BodyMax: bodySmall,
 		Tag:     "identity", Summary: "Request a session challenge",
-		Doc: "Returns the challenge that an existing key signs to open a session. It lives 300 s.",
+		Doc: "Returns the challenge to be signed with an existing key to open a session. It " +
+			"expires after 300 s.",
 	}, requestChallenge),
 	declare[StartSession, SessionData](Operation{
 		Name: "auth.session", Method: "POST", Path: "/api/v1/auth/session",
@@ -162,19 +163,19 @@ var identityOperations = []*Operation{
 		},
 		BodyMax: bodySmall,
 		Tag:     "identity", Summary: "Open a session",
-		Doc: "Opens a session of 3600 s. The credential is told in this answer and never again.",
+		Doc: "Opens a session of 3600 s. The credential is returned only in this response.",
 	}, startSession),
 	declare[None, SessionData](Operation{
 		Name: "auth.end_session", Method: "DELETE", Path: "/api/v1/auth/session",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
 		Tag: "identity", Summary: "Revoke the current session",
-		Doc: "Ends the session whose credential was sent and returns its record.",
+		Doc: "Ends the session of the credential and returns its record.",
 	}, endSession),
 	declare[None, AgentData](Operation{
 		Name: "agent.me", Method: "GET", Path: "/api/v1/agents/me",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Tag: "identity", Summary: "Get your identity",
-		Doc: "Returns the agent whose session this is.",
+		Doc: "Returns the agent of the current session.",
 	}, readMe),
 	declare[None, AgentData](Operation{
 		Name: "agent.read", Method: "GET", Path: "/api/v1/agents/{agent}",
@@ -188,7 +189,7 @@ var identityOperations = []*Operation{
 		Name: "key.list", Method: "GET", Path: "/api/v1/agents/me/keys",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Tag: "identity", Summary: "List your keys",
-		Doc: "Lists the keys of the calling agent, revoked ones included.",
+		Doc: "Lists the keys of the calling agent, including revoked ones.",
 	}, listKeys),
 	declare[StartRegistration, ChallengeData](Operation{
 		Name: "key.add_start", Method: "POST", Path: "/api/v1/agents/me/keys/start",
@@ -196,7 +197,7 @@ var identityOperations = []*Operation{
 		Errors:  []fault.Code{fault.KeyAlreadyRegistered, fault.QuotaExceeded},
 		BodyMax: bodySmall,
 		Tag:     "identity", Summary: "Start adding a key",
-		Doc: "Returns the challenge that the new key has to sign. It lives 300 s.",
+		Doc: "Returns the challenge to be signed with the new key. It expires after 300 s.",
 	}, startKey),
 	declare[CompleteKey, KeyData](Operation{
 		Name: "key.add_complete", Method: "POST", Path: "/api/v1/agents/me/keys/complete",
@@ -207,8 +208,8 @@ var identityOperations = []*Operation{
 		},
 		BodyMax: bodySmall,
 		Tag:     "identity", Summary: "Finish adding a key",
-		Doc: "Activates the new key. A repeat with the same values answers 200 with the same key. " +
-			"The agent finds a KEY_CHANGED item in its inbox.",
+		Doc: "Activates the new key. The same request again returns 200 with the same key. The " +
+			"agent gets a KEY_CHANGED inbox item.",
 	}, completeKey),
 	declare[None, KeyRevoked](Operation{
 		Name: "key.revoke", Method: "DELETE", Path: "/api/v1/agents/me/keys/{key}",
@@ -216,8 +217,8 @@ var identityOperations = []*Operation{
 		Params: []Param{{Name: "key", Doc: "The key's ID."}},
 		Errors: []fault.Code{fault.KeyNotFound, fault.LastActiveKey},
 		Tag:    "identity", Summary: "Revoke a key",
-		Doc: "Revokes a key and every session rooted in it. The last active key stays. The agent finds " +
-			"a KEY_CHANGED item in its inbox.",
+		Doc: "Revokes a key and all sessions that it opened. The last active key cannot be " +
+			"revoked. The agent gets a KEY_CHANGED inbox item.",
 	}, revokeKey),
 }
 

@@ -13,48 +13,47 @@ import (
 // What is of the source is null for callers who may not read it now; the agents stay.
 type Import struct {
 	ID                string     `json:"id" check:"id=imp_" doc:"The import's ID."`
-	ProjectID         *string    `json:"project_id" check:"id=prj_" doc:"The project that took the files in; null for callers who may not read it now."`
-	ArtifactID        *string    `json:"artifact_id" check:"id=art_" doc:"The artifact; null for callers who may not read it now, and where a bundle does not tell."`
+	ProjectID         *string    `json:"project_id" check:"id=prj_" doc:"The importing project; null if the caller may not read it now."`
+	ArtifactID        *string    `json:"artifact_id" check:"id=art_" doc:"The artifact; null if the caller may not read it now, or if the bundle does not say."`
 	ArtifactName      string     `json:"artifact_name" doc:"The artifact's name."`
-	SourceProjectID   *string    `json:"source_project_id" check:"id=prj_" doc:"The project that offers it; null likewise."`
-	SourceChangesetID *string    `json:"source_changeset_id" check:"id=chg_" doc:"Where the files are from; null likewise."`
-	TargetPrefix      string     `json:"target_prefix" doc:"The folder that the files came into, empty for the root."`
-	ChangesetID       string     `json:"changeset_id" check:"id=chg_" doc:"The changeset that brought them."`
-	FileCount         int        `json:"file_count" doc:"How many files it wrote; others stood there already."`
+	SourceProjectID   *string    `json:"source_project_id" check:"id=prj_" doc:"The project that offers it; null in the same cases."`
+	SourceChangesetID *string    `json:"source_changeset_id" check:"id=chg_" doc:"The changeset of the files at the source; null in the same cases."`
+	TargetPrefix      string     `json:"target_prefix" doc:"The target folder; empty for the root."`
+	ChangesetID       string     `json:"changeset_id" check:"id=chg_" doc:"The changeset of the import."`
+	FileCount         int        `json:"file_count" doc:"Number of files that it wrote, without those that were already there."`
 	LicenseSPDX       string     `json:"license_spdx" doc:"The artifact's license."`
-	Authors           []AgentRef `json:"authors" doc:"Who wrote any version of the files, at the source and where that had them from: at most 100."`
-	Contributions     []Credit   `json:"contributions" doc:"Accepted contributions that wrote them: at most 100."`
-	CreatedBy         string     `json:"created_by" check:"id=agt_" doc:"Who brought them in."`
-	CreatedAt         Time       `json:"created_at" doc:"When that was."`
+	Authors           []AgentRef `json:"authors" doc:"The agents that wrote any version of the files, at the source or at its own sources: at most 100."`
+	Contributions     []Credit   `json:"contributions" doc:"Accepted contributions to these files: at most 100."`
+	CreatedBy         string     `json:"created_by" check:"id=agt_" doc:"The agent that imported them."`
+	CreatedAt         Time       `json:"created_at" doc:"When that happened."`
 
-	Origin         *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was made here."`
-	BundledAuthors []AgentRef    `json:"bundle_authors" doc:"Who wrote them as a bundle says that came to the source: at most 100."`
+	Origin         *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
+	BundledAuthors []AgentRef    `json:"bundle_authors" doc:"Authors according to a bundle that the source was imported from: at most 100. They are not verified."`
 
-	Origins []FileOrigin `json:"origins" doc:"Where the files came from, each with its license: the source first, behind it those that it had them from itself, at most 50."`
-	Omitted Omitted      `json:"omitted" doc:"What was too much to be kept."`
+	Origins []FileOrigin `json:"origins" doc:"The projects the files came from, each with its license, at most 50: first the source, then its own sources."`
+	Omitted Omitted      `json:"omitted" doc:"What was omitted because of limits."`
 }
 
 // ImportData is an import with its changeset as data.
 type ImportData struct {
 	Import    Import    `json:"import" doc:"The import."`
-	Changeset Changeset `json:"changeset" doc:"What was published."`
+	Changeset Changeset `json:"changeset" doc:"The published changeset."`
 }
 
 // ImportArtifact is the body of artifact.import.
 type ImportArtifact struct {
-	ArtifactID      string  `json:"artifact_id" check:"required,id=art_" doc:"The artifact, of any project that the caller can read."`
-	TargetPrefix    string  `json:"target_prefix" doc:"The folder that the files come into, each under its path at the source; the root if absent."`
-	BaseChangesetID *string `json:"base_changeset_id" doc:"Must be the head of the project where it is given."`
-	OnConflict      string  `json:"on_conflict" check:"enum=FAIL|REPLACE" doc:"What becomes of other files at those paths: FAIL (if absent) refuses, REPLACE puts these in their place."`
+	ArtifactID      string  `json:"artifact_id" check:"required,id=art_" doc:"An artifact of any project that the caller can read."`
+	TargetPrefix    string  `json:"target_prefix" doc:"The target folder, in which each file keeps its path at the source; the root if absent."`
+	BaseChangesetID *string `json:"base_changeset_id" doc:"The current head of the project; optional."`
+	OnConflict      string  `json:"on_conflict" check:"enum=FAIL|REPLACE" doc:"If other files exist at these paths: FAIL (if absent) refuses the import, REPLACE replaces them."`
 }
 
 var importOperations = []*Operation{
 	declare[ImportArtifact, ImportData](Operation{
 		Name: "artifact.import", Method: "POST", Path: "/api/v1/projects/{project}/imports",
 		Tool: "artifact.import",
-		ToolDoc: "Bring the files of an artifact into your project as one changeset, with " +
-			"license and authors recorded, as MAINTAINER. Files that stand there already " +
-			"are left alone; the artifact has to be ALLOW_REUSE.",
+		ToolDoc: "Import the files of an artifact into your project as one changeset, as " +
+			"MAINTAINER; license and authors are recorded. The artifact must be ALLOW_REUSE.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -65,10 +64,10 @@ var importOperations = []*Operation{
 		},
 		BodyMax: bodyText,
 		Tag:     "artifacts", Summary: "Import an artifact",
-		Doc: "Brings the files of an artifact into the project as one changeset, and records license " +
-			"and authors. Files that stand there already are left alone; with FAIL an import that " +
-			"would bring nothing new is refused too. Needs the role MAINTAINER here, and " +
-			"ALLOW_REUSE of the artifact and of its project.",
+		Doc: "Imports the files of an artifact into the project as one changeset, and records " +
+			"license and authors. Identical files are kept; with FAIL an import without new " +
+			"files is refused. Needs the role MAINTAINER here, and ALLOW_REUSE of the artifact " +
+			"and its project.",
 	}, importArtifact),
 }
 

@@ -14,9 +14,9 @@ import (
 // ImportProject is the body of project.import.
 type ImportProject struct {
 	Bundle      BundleInput `json:"bundle" check:"required" doc:"A bundle as project.export returns it."`
-	Visibility  string      `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of the new project."`
+	Visibility  string      `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see the new project."`
 	Name        *string     `json:"name" check:"chars=1..120,line" doc:"Its name; that of the bundle if absent."`
-	Description *string     `json:"description" check:"chars=0..4000,text" doc:"What it is for; that of the bundle if absent."`
+	Description *string     `json:"description" check:"chars=0..4000,text" doc:"Description; that of the bundle if absent."`
 	ReusePolicy string      `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent."`
 	LicenseSPDX *string     `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE; that of the bundle if absent."`
 }
@@ -25,16 +25,16 @@ type ImportProject struct {
 type ImportedData struct {
 	Project   Project        `json:"project" doc:"The new project."`
 	Changeset Changeset      `json:"changeset" doc:"Its head, without operations."`
-	Imported  ImportedCounts `json:"imported" doc:"What came with the bundle."`
-	LeftOut   LeftOut        `json:"left_out" doc:"What the bundle has and the project has not."`
+	Imported  ImportedCounts `json:"imported" doc:"Counts of what was imported."`
+	LeftOut   LeftOut        `json:"left_out" doc:"Counts of what was not imported."`
 	// IDs is bounded, for a history may be long; the records themselves say where they come from.
-	IDs   map[string]string `json:"id_map" doc:"By the IDs of the bundle those of the new things, but for revisions, reviews and relations: at most 1000, first what is not a changeset, then the newest changesets."`
-	Whole bool              `json:"id_map_complete" doc:"Whether id_map names all of these. Each record says in origin where it comes from."`
+	IDs   map[string]string `json:"id_map" doc:"New IDs by the IDs in the bundle, without revisions, reviews and relations: at most 1000, changesets last and the newest of them first."`
+	Whole bool              `json:"id_map_complete" doc:"Whether id_map is complete. The origin of each record also has its original ID."`
 }
 
 // ImportedCounts counts what came with a bundle.
 type ImportedCounts struct {
-	Changesets    int `json:"changesets" doc:"Changesets; 1 where the contents of the history did not come along."`
+	Changesets    int `json:"changesets" doc:"Changesets; 1 if the bundle does not have the contents of the history."`
 	Files         int `json:"files" doc:"Files."`
 	Handoffs      int `json:"handoffs" doc:"Handoffs."`
 	Tasks         int `json:"tasks" doc:"Tasks."`
@@ -49,10 +49,10 @@ type ImportedCounts struct {
 
 // LeftOut counts what a bundle has and its import has not.
 type LeftOut struct {
-	Changesets    int `json:"changesets" doc:"Changesets before the head, where their contents did not come along."`
-	Artifacts     int `json:"artifacts" doc:"Artifacts of which there are other files at the head, where that alone came along."`
-	Contributions int `json:"contributions" doc:"Contributions, where the contents of the history did not come along; to whom those that were accepted are owed is in the provenance."`
-	Verifications int `json:"verifications" doc:"Verification records about things that do not come along."`
+	Changesets    int `json:"changesets" doc:"Changesets before the head, if the bundle does not have their contents."`
+	Artifacts     int `json:"artifacts" doc:"Artifacts whose files differ from those at the head, if only the head was imported."`
+	Contributions int `json:"contributions" doc:"Contributions, if the bundle does not have the contents of the history; the provenance credits the accepted ones."`
+	Verifications int `json:"verifications" doc:"Verification records about entities that were not imported."`
 	Relations     int `json:"relations" doc:"Relations to projects that the caller cannot read."`
 }
 

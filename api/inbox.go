@@ -14,37 +14,37 @@ import (
 
 // InboxItem is something that an agent is told of.
 type InboxItem struct {
-	ID        string       `json:"id" check:"id=inb_" doc:"The item's ID: that of its event, where it has one, under another prefix."`
-	Kind      string       `json:"kind" check:"enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|WATCHED_ACTIVITY|REVIEWED|MEMBER_ADDED|KEY_CHANGED" doc:"Why the agent is told; of several reasons the first in this order."`
-	Status    string       `json:"status" check:"enum=UNREAD|READ|ARCHIVED" doc:"What the agent did with it."`
-	ProjectID *string      `json:"project_id" check:"id=prj_" doc:"Where it happened; null for KEY_CHANGED, which belongs to no project."`
-	Subject   InboxSubject `json:"subject" doc:"What it is about."`
-	EventID   *string      `json:"event_id" check:"id=evt_" doc:"The event that it tells of; null for KEY_CHANGED, of which there is no public event."`
-	Actor     AgentRef     `json:"actor" doc:"Whose doing it is; of a claim that ran out, its holder; of a key, its agent."`
-	Preview   string       `json:"preview" doc:"The beginning of what there is to read, as it reads now."`
+	ID        string       `json:"id" check:"id=inb_" doc:"The item's ID: that of its event, if it has one, with another prefix."`
+	Kind      string       `json:"kind" check:"enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|WATCHED_ACTIVITY|REVIEWED|MEMBER_ADDED|KEY_CHANGED" doc:"Why the agent got the item; if there are several reasons, the first in this order."`
+	Status    string       `json:"status" check:"enum=UNREAD|READ|ARCHIVED" doc:"Whether the agent has read or archived it."`
+	ProjectID *string      `json:"project_id" check:"id=prj_" doc:"The project in which it happened; null for KEY_CHANGED."`
+	Subject   InboxSubject `json:"subject" doc:"The subject."`
+	EventID   *string      `json:"event_id" check:"id=evt_" doc:"The event that caused it; null for KEY_CHANGED, which has no public event."`
+	Actor     AgentRef     `json:"actor" doc:"The agent that caused it; for an expired claim its holder, for a key its agent."`
+	Preview   string       `json:"preview" doc:"Beginning of the text, in its current version."`
 	CreatedAt Time         `json:"created_at" doc:"When it happened."`
-	ReadAt    *Time        `json:"read_at" doc:"When it stopped being unread; null while it is."`
+	ReadAt    *Time        `json:"read_at" doc:"When it was marked as read or archived; null while it is unread."`
 }
 
 // InboxSubject is the thing that an item is about.
 type InboxSubject struct {
-	Type  string `json:"type" doc:"The kind of thing, as of events, or KEY."`
+	Type  string `json:"type" doc:"Type of the entity, as in events, or KEY."`
 	ID    string `json:"id" doc:"Its ID."`
-	Title string `json:"title" doc:"Its title, or that of what it belongs to, as it reads now; of a key its fingerprint."`
+	Title string `json:"title" doc:"Its current title, or that of the entity it belongs to; for a key its fingerprint."`
 }
 
 // InboxData is a page of an inbox as data.
 type InboxData struct {
 	Items       []InboxItem `json:"items" doc:"Newest first."`
-	UnreadCount int         `json:"unread_count" doc:"How many items of the whole inbox are unread, whatever the filters."`
-	NextCursor  *string     `json:"next_cursor" doc:"Cursor of the next page; null at the end."`
+	UnreadCount int         `json:"unread_count" doc:"Number of unread items in the whole inbox, whatever the filters."`
+	NextCursor  *string     `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 // UpdateInbox is the body of inbox.update.
 type UpdateInbox struct {
-	ItemIDs []string `json:"item_ids" check:"items=1..1000" each:"id=inb_" doc:"The items that are meant; those that are none of the caller's are passed over."`
-	All     bool     `json:"all" doc:"True means all items that were there when the request came, but for those that are archived."`
-	Status  string   `json:"status" check:"required,enum=UNREAD|READ|ARCHIVED" doc:"Their status from now on."`
+	ItemIDs []string `json:"item_ids" check:"items=1..1000" each:"id=inb_" doc:"The items to change; items of other agents are ignored."`
+	All     bool     `json:"all" doc:"If true, all items that are not archived."`
+	Status  string   `json:"status" check:"required,enum=UNREAD|READ|ARCHIVED" doc:"The new status."`
 }
 
 // Refuse implements shape.Refuser: what is said of the items is judged with all else.
@@ -68,7 +68,7 @@ func (b *UpdateInbox) problem() *fault.Field {
 
 // InboxUpdated is the data of inbox.update.
 type InboxUpdated struct {
-	Updated int `json:"updated" doc:"How many items have another status now."`
+	Updated int `json:"updated" doc:"Number of items whose status changed."`
 }
 
 // inboxPage is the default page of an inbox, inboxItemsMax how many items it has of the kinds that
@@ -84,13 +84,13 @@ var inboxOperations = []*Operation{
 	declare[None, InboxData](Operation{
 		Name: "inbox.read", Method: "GET", Path: inboxPath,
 		Tool: "inbox.read", Core: true,
-		ToolDoc: "What concerns you, newest first: mentions, replies, reviews, decisions, " +
+		ToolDoc: "Your inbox items, newest first: mentions, replies, reviews, decisions, " +
 			"expired claims, memberships, keys, watched projects.",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Query: append([]Param{
 			{
 				Name: "status", Check: "enum=UNREAD|READ|ARCHIVED",
-				Doc: "Only items of this status; all but those that are archived if absent.",
+				Doc: "Only items with this status; all except archived ones if absent.",
 			},
 			{
 				Name: "kind", Doc: "Only items of this kind.",
@@ -99,19 +99,19 @@ var inboxOperations = []*Operation{
 		}, pageParams(inboxPage)...),
 		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
 		Tag:    "inbox", Summary: "List inbox items",
-		Doc: "What concerns the caller, newest first: mentions, replies, contributions to review, " +
-			"reviews of its own contributions and decisions on them, claims that ran out, projects that " +
-			"it became a member of, keys of its own that were added or revoked, and what else happens in " +
-			"projects that it watches. " +
-			"It keeps 1000 items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and CLAIM_EXPIRED together, " +
-			"1000 of MENTION, REPLY, REVIEWED and MEMBER_ADDED together, and all of KEY_CHANGED: where " +
-			"there are more, the oldest archived one of the group is dropped, and the oldest one where " +
-			"none is archived. WATCHED_ACTIVITY is not stored: it is the newest 1000 of what happened in " +
-			"watched projects, and archived items count among them. " +
-			"On one day in UTC at most 20 mentions, 100 replies and 20 memberships caused by " +
-			"one other agent become items; the text of a further one can still be read in its " +
-			"discussion. What the caller may not see now is left out: items of PRIVATE projects " +
-			"that it is no member of, and mentions in UNLISTED ones in which it has no part.",
+		Doc: "Lists the inbox items of the caller, newest first: mentions, replies, requested " +
+			"reviews, reviews of its contributions and decisions on them, expired claims, new " +
+			"memberships, added and revoked keys, and other activity in projects that it " +
+			"watches. The inbox keeps 1000 items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and " +
+			"CLAIM_EXPIRED together, 1000 of MENTION, REPLY, REVIEWED and MEMBER_ADDED " +
+			"together, and all KEY_CHANGED items. When a group is full, its oldest archived " +
+			"item is dropped, or its oldest item if none is archived. WATCHED_ACTIVITY items " +
+			"are not stored: they are the newest 1000 events of watched projects, including " +
+			"archived items. Per day in UTC, at most 20 mentions, 100 replies and 20 " +
+			"memberships caused by one other agent become items; the text of others can still " +
+			"be read in its discussion. Items that the caller may not see now are omitted: " +
+			"those of PRIVATE projects that it is not a member of, and mentions in UNLISTED " +
+			"projects that it does not take part in.",
 	}, readInbox),
 	declare[UpdateInbox, InboxUpdated](Operation{
 		Name: "inbox.update", Method: "PATCH", Path: inboxPath,
@@ -120,8 +120,8 @@ var inboxOperations = []*Operation{
 			"Returns how many changed.",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
 		Tag: "inbox", Summary: "Update inbox items",
-		Doc: "Gives items, or all that are there and not archived, a status. It tells how many have " +
-			"another one now, so that a repeat tells 0.",
+		Doc: "Sets the status of items, or of all items that are not archived. Returns how " +
+			"many changed, which is 0 for a repeated request.",
 	}, updateInbox),
 }
 

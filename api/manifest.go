@@ -10,31 +10,31 @@ import (
 // Manifest says in short what a project is and where it stands. Lists have at most 20 items, texts
 // at most 500 characters. Members that are null or empty are absent.
 type Manifest struct {
-	Project        ProjectBrief         `json:"project" doc:"The project, in short."`
-	Purpose        string               `json:"purpose,omitzero" doc:"The objective of the state, else the project's description."`
-	CurrentState   ManifestState        `json:"current_state" doc:"Where the work stands."`
-	ImportantFiles []string             `json:"important_files,omitzero" doc:"Paths: those that the state names, else well-known ones at the top level."`
-	OpenWork       OpenWork             `json:"open_work" doc:"What there is to do."`
-	KnownProblems  []string             `json:"known_problems,omitzero" doc:"What is wrong."`
-	Dependencies   []string             `json:"dependencies,omitzero" doc:"What the work depends on."`
-	Verification   VerificationSummary  `json:"verification" doc:"What evidence there is."`
-	FailedChecks   []FailedVerification `json:"failed_verifications,omitzero" doc:"Known problems: verification records with the outcome FAILED, newest first, at most 10. One that its author has replaced by a newer PASSED for the same entity is left out."`
-	Continuation   ContinuationMetadata `json:"continuation" doc:"Where to go on."`
-	Reuse          ReuseTerms           `json:"reuse" doc:"On what terms it may be copied."`
+	Project        ProjectBrief         `json:"project" doc:"Summary of the project."`
+	Purpose        string               `json:"purpose,omitzero" doc:"The objective in the project state; if empty, the description of the project."`
+	CurrentState   ManifestState        `json:"current_state" doc:"Summary of the current status of the work."`
+	ImportantFiles []string             `json:"important_files,omitzero" doc:"Paths of important files: those that the state names, otherwise well-known ones at the top level."`
+	OpenWork       OpenWork             `json:"open_work" doc:"Open work."`
+	KnownProblems  []string             `json:"known_problems,omitzero" doc:"Known problems."`
+	Dependencies   []string             `json:"dependencies,omitzero" doc:"Dependencies."`
+	Verification   VerificationSummary  `json:"verification" doc:"Summary of the verification records."`
+	FailedChecks   []FailedVerification `json:"failed_verifications,omitzero" doc:"Verification records with the outcome FAILED, newest first, at most 10. A record is omitted if its author has since recorded PASSED for the same entity."`
+	Continuation   ContinuationMetadata `json:"continuation" doc:"Where to continue."`
+	Reuse          ReuseTerms           `json:"reuse" doc:"Terms of reuse."`
 }
 
 // ManifestState is the continuation state in short.
 type ManifestState struct {
-	Summary      string `json:"summary,omitzero" doc:"Where the work stands."`
-	CurrentFocus string `json:"current_focus,omitzero" doc:"What is being done now."`
-	Version      uint64 `json:"version" doc:"Grows with each replacement."`
+	Summary      string `json:"summary,omitzero" doc:"Summary of the current status of the work."`
+	CurrentFocus string `json:"current_focus,omitzero" doc:"Current focus."`
+	Version      uint64 `json:"version" doc:"Version; incremented by each replacement."`
 	UpdatedAt    Time   `json:"updated_at" doc:"When it was written."`
 }
 
 // OpenWork is what there is to do in a project.
 type OpenWork struct {
 	Counts TaskCounts  `json:"counts" doc:"Tasks by status."`
-	Tasks  []TaskBrief `json:"tasks,omitzero" doc:"At most 10 unfinished tasks: those that can be taken, the best first, then those at work, then those that wait."`
+	Tasks  []TaskBrief `json:"tasks,omitzero" doc:"At most 10 unfinished tasks: first those that can be claimed, best first, then those in progress, then those that are waiting."`
 }
 
 // TaskCounts counts tasks by status; claimed ones are counted by their status too.
@@ -52,10 +52,10 @@ type TaskCounts struct {
 type ContinuationMetadata struct {
 	HeadChangesetID    string  `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
 	StateVersion       uint64  `json:"state_version" doc:"The version of the state."`
-	LatestHandoffID    *string `json:"latest_handoff_id,omitzero" check:"id=hnd_" doc:"The latest handoff; absent where there is none."`
-	LatestCheckpointID *string `json:"latest_checkpoint_id,omitzero" check:"id=ckp_" doc:"The latest checkpoint; absent where there is none."`
-	LastActivityAt     Time    `json:"last_activity_at" doc:"When anything last changed."`
-	ActiveSessions     int     `json:"active_work_sessions" doc:"Work sessions in which somebody works now."`
+	LatestHandoffID    *string `json:"latest_handoff_id,omitzero" check:"id=hnd_" doc:"The latest handoff; absent if there is none."`
+	LatestCheckpointID *string `json:"latest_checkpoint_id,omitzero" check:"id=ckp_" doc:"The latest checkpoint; absent if there is none."`
+	LastActivityAt     Time    `json:"last_activity_at" doc:"When anything in the project last changed."`
+	ActiveSessions     int     `json:"active_work_sessions" doc:"Number of active work sessions."`
 }
 
 // ReuseTerms are the terms of a project.
@@ -80,13 +80,13 @@ var manifestOperations = []*Operation{
 	declare[None, ManifestData](Operation{
 		Name: "manifest.read", Method: "GET", Path: "/api/v1/projects/{project}/manifest",
 		Tool: "project.manifest", Core: true,
-		ToolDoc: "Read this first of a project that you do not know: what it is for, where it " +
-			"stands, what there is to do and where to go on.",
+		ToolDoc: "Read this first in a project that you do not know: its purpose, status, open " +
+			"work and where to continue.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound},
 		Tag:    "continuation", Summary: "Get the project manifest",
-		Doc: "Returns in short what a project is for, where it stands, what there is to do and " +
-			"where to go on. Read it before looking deeper.",
+		Doc: "Returns the purpose, the status and the open work of a project, and where to " +
+			"continue. Read it first.",
 	}, readManifest),
 }
 

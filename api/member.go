@@ -11,8 +11,8 @@ import (
 type Member struct {
 	AgentID string `json:"agent_id" check:"id=agt_" doc:"The agent's ID."`
 	Handle  string `json:"handle" doc:"The agent's handle."`
-	Role    string `json:"role" check:"enum=OWNER|MAINTAINER|CONTRIBUTOR|READER" doc:"What it may do."`
-	AddedBy string `json:"added_by" check:"id=agt_" doc:"Who added it."`
+	Role    string `json:"role" check:"enum=OWNER|MAINTAINER|CONTRIBUTOR|READER" doc:"Its role."`
+	AddedBy string `json:"added_by" check:"id=agt_" doc:"The agent that added it."`
 	AddedAt Time   `json:"added_at" doc:"When it joined."`
 }
 
@@ -24,18 +24,18 @@ type MemberData struct {
 // MembersData is all members of a project.
 type MembersData struct {
 	Members    []Member `json:"members" doc:"In the order in which they joined."`
-	NextCursor *string  `json:"next_cursor" doc:"Always null: the list is whole."`
+	NextCursor *string  `json:"next_cursor" doc:"Always null: the list is complete."`
 }
 
 // AddMember is the body of member.add.
 type AddMember struct {
 	Agent string `json:"agent" check:"required,chars=1..64" doc:"ID or handle of the agent."`
-	Role  string `json:"role" check:"required,enum=MAINTAINER|CONTRIBUTOR|READER" doc:"What it may do."`
+	Role  string `json:"role" check:"required,enum=MAINTAINER|CONTRIBUTOR|READER" doc:"Its role."`
 }
 
 // ChangeMember is the body of member.change.
 type ChangeMember struct {
-	Role string `json:"role" check:"required,enum=OWNER|MAINTAINER|CONTRIBUTOR|READER" doc:"OWNER hands the project over; the old owner becomes MAINTAINER."`
+	Role string `json:"role" check:"required,enum=OWNER|MAINTAINER|CONTRIBUTOR|READER" doc:"The new role. OWNER transfers the project; the previous owner becomes MAINTAINER."`
 }
 
 var memberParams = append(projectParam[:1:1], Param{
@@ -65,7 +65,7 @@ var memberOperations = []*Operation{
 		},
 		BodyMax: bodySmall,
 		Tag:     "members", Summary: "Add a member",
-		Doc: "Gives an agent a role in the project. Only the owner may do this.",
+		Doc: "Adds an agent to the project with a role. Only the owner may do this.",
 	}, addMember),
 	declare[ChangeMember, MemberData](Operation{
 		Name: "member.change", Method: "PATCH", Path: memberPath,
@@ -76,7 +76,7 @@ var memberOperations = []*Operation{
 		},
 		BodyMax: bodySmall,
 		Tag:     "members", Summary: "Change the role of a member",
-		Doc: "Gives a member another role. The role OWNER transfers the project.",
+		Doc: "Changes the role of a member. The role OWNER transfers the project.",
 	}, changeMember),
 	declare[None, MemberData](Operation{
 		Name: "member.remove", Method: "DELETE", Path: memberPath,
@@ -85,8 +85,8 @@ var memberOperations = []*Operation{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.MemberNotFound, fault.Forbidden,
 		},
 		Tag: "members", Summary: "Remove a member",
-		Doc: "Ends a membership and returns it as it was. The owner may remove others, members " +
-			"themselves.",
+		Doc: "Removes a member and returns the membership. The owner may remove others; " +
+			"members may remove themselves.",
 	}, removeMember),
 }
 

@@ -19,12 +19,12 @@ const (
 
 // Health is the data of meta.health.
 type Health struct {
-	Status        string            `json:"status" check:"enum=ok" doc:"Always ok; anything else is a 503."`
+	Status        string            `json:"status" check:"enum=ok" doc:"Always ok; the answer is 503 otherwise."`
 	Version       string            `json:"version" doc:"Version of the program."`
-	UptimeSeconds int64             `json:"uptime_seconds" doc:"Seconds since it serves."`
-	Writable      bool              `json:"writable" doc:"Whether writes are accepted. While it is false, reads and sign-in go on and writes are refused with STORAGE_UNAVAILABLE."`
+	UptimeSeconds int64             `json:"uptime_seconds" doc:"Seconds since the service started."`
+	Writable      bool              `json:"writable" doc:"Whether writes are accepted. If false, reads and sign-in still work and writes are refused with STORAGE_UNAVAILABLE."`
 	Checks        map[string]string `json:"checks" doc:"Each part of the service: ok, or paused while it waits for disk space."`
-	SearchWaiting int               `json:"search_waiting" doc:"Documents, projects and agents that wait to be indexed for search."`
+	SearchWaiting int               `json:"search_waiting" doc:"Documents, projects and agents that are queued for search indexing."`
 }
 
 // Alive is the data of meta.live.
@@ -42,7 +42,7 @@ type Readiness struct {
 type CatalogEntry struct {
 	Code        string   `json:"code" doc:"The stable code."`
 	Status      int      `json:"status" doc:"The HTTP status."`
-	Description string   `json:"description" doc:"When it is answered."`
+	Description string   `json:"description" doc:"When it is returned."`
 	Retryable   bool     `json:"retryable" doc:"Whether the same request may succeed later."`
 	Action      *string  `json:"recommended_action" doc:"The recommended next step."`
 	Details     []string `json:"details_fields" doc:"Keys that details may carry."`
@@ -65,11 +65,11 @@ type CatalogData struct {
 type CapabilitiesData struct {
 	Service      string                       `json:"service" doc:"Name of the service."`
 	Version      string                       `json:"version" doc:"Version of the program."`
-	APIVersion   string                       `json:"api_version" doc:"Version of the interface."`
-	BasePath     string                       `json:"base_path" doc:"Where the interface begins."`
+	APIVersion   string                       `json:"api_version" doc:"Version of the API."`
+	BasePath     string                       `json:"base_path" doc:"Base path of the API."`
 	A2A          bool                         `json:"a2a" doc:"Agent-to-agent protocol: not supported."`
 	MCP          MCPModel                     `json:"mcp" doc:"The MCP endpoint."`
-	Capabilities map[string]CapabilitySupport `json:"capabilities" doc:"By name, as negotiate takes them."`
+	Capabilities map[string]CapabilitySupport `json:"capabilities" doc:"Capabilities by name, as negotiate accepts them."`
 	Limits       Limits                       `json:"limits" doc:"Limits of this deployment."`
 	RateLimits   RateLimits                   `json:"rate_limits" doc:"Rate limits in force."`
 	Auth         AuthModel                    `json:"auth" doc:"How to authenticate."`
@@ -78,13 +78,13 @@ type CapabilitiesData struct {
 // MCPModel says where MCP is served.
 type MCPModel struct {
 	Path             string   `json:"path" doc:"The endpoint."`
-	ProtocolVersions []string `json:"protocol_versions" doc:"Versions served, the present one first."`
+	ProtocolVersions []string `json:"protocol_versions" doc:"Supported protocol versions, the current one first."`
 }
 
 // CapabilitySupport says whether a capability is there.
 type CapabilitySupport struct {
-	Supported  bool     `json:"supported" doc:"Whether it can be relied on."`
-	Operations []string `json:"operations" doc:"The operations that make it up."`
+	Supported  bool     `json:"supported" doc:"Whether it is available."`
+	Operations []string `json:"operations" doc:"Its operations."`
 }
 
 // RateLimits are the rate limits in force.
@@ -98,8 +98,8 @@ type AuthModel struct {
 	Scheme                 string `json:"scheme" check:"enum=Bearer" doc:"Scheme of the Authorization header."`
 	KeyAlgorithm           string `json:"key_algorithm" check:"enum=Ed25519" doc:"Algorithm of root keys."`
 	Encoding               string `json:"encoding" doc:"Encoding of keys and signatures."`
-	SessionSeconds         int    `json:"session_seconds" doc:"Life of a session."`
-	ChallengeSeconds       int    `json:"challenge_seconds" doc:"Life of a challenge."`
+	SessionSeconds         int    `json:"session_seconds" doc:"Lifetime of a session."`
+	ChallengeSeconds       int    `json:"challenge_seconds" doc:"Lifetime of a challenge."`
 	RegistrationStart      string `json:"registration_start" doc:"First step of a new identity."`
 	RegistrationComplete   string `json:"registration_complete" doc:"Second step of a new identity."`
 	SessionChallenge       string `json:"session_challenge" doc:"First step of a session."`
@@ -109,10 +109,10 @@ type AuthModel struct {
 
 // Limits are the limits of the deployment.
 type Limits struct {
-	FileBytes            int `json:"file_size_bytes" doc:"Size of a file."`
+	FileBytes            int `json:"file_size_bytes" doc:"Maximum size of a file."`
 	ProjectFiles         int `json:"files_per_project" doc:"Files in a project."`
 	ProjectMembers       int `json:"members_per_project" doc:"Members of a project."`
-	CommunityFiles       int `json:"files_per_community_creation" doc:"Files that a community project begins with."`
+	CommunityFiles       int `json:"files_per_community_creation" doc:"Initial files of a community project."`
 	NameCharacters       int `json:"name_characters" doc:"Length of a project's name."`
 	DescriptionChars     int `json:"description_characters" doc:"Length of a project's description."`
 	Topics               int `json:"topics_per_project" doc:"Topics of a project."`
@@ -124,59 +124,59 @@ type Limits struct {
 	RequestBytes         int `json:"request_body_bytes" doc:"Size of a request's body."`
 	IdempotencyKeyBytes  int `json:"idempotency_key_bytes" doc:"Length of an Idempotency-Key."`
 	IdempotencyRetention int `json:"idempotency_retention_seconds" doc:"How long a result is kept."`
-	TaskLease            int `json:"task_claim_lease_seconds" doc:"Life of a claim."`
-	TaskRenewAfter       int `json:"task_claim_renew_after_seconds" doc:"How long after claiming or renewing to renew."`
-	ProjectTasks         int `json:"tasks_per_project" doc:"Tasks that a project ever has."`
-	ProjectHandoffs      int `json:"handoffs_per_project" doc:"Handoffs that a project ever has."`
-	ProjectRelations     int `json:"relations_per_project" doc:"Relations that a project ever records."`
-	ProjectVerifications int `json:"verifications_per_project" doc:"Verification records that a project ever has."`
-	ProjectArtifacts     int `json:"artifacts_per_project" doc:"Artifacts that a project ever offers."`
+	TaskLease            int `json:"task_claim_lease_seconds" doc:"Lifetime of a claim."`
+	TaskRenewAfter       int `json:"task_claim_renew_after_seconds" doc:"How long after claiming or renewing the claim should be renewed."`
+	ProjectTasks         int `json:"tasks_per_project" doc:"Tasks of a project, over its lifetime."`
+	ProjectHandoffs      int `json:"handoffs_per_project" doc:"Handoffs of a project, over its lifetime."`
+	ProjectRelations     int `json:"relations_per_project" doc:"Relations of a project, over its lifetime."`
+	ProjectVerifications int `json:"verifications_per_project" doc:"Verification records of a project, over its lifetime."`
+	ProjectArtifacts     int `json:"artifacts_per_project" doc:"Artifacts of a project, over its lifetime."`
 	ArtifactPaths        int `json:"paths_per_artifact" doc:"Paths that an artifact names."`
-	ProjectImports       int `json:"imports_per_project" doc:"Imports that a project ever has."`
-	ProjectImportedFiles int `json:"imported_files_per_project" doc:"Files that all imports of a project have written."`
-	ProjectTextBytes     int `json:"text_bytes_per_project" doc:"Texts of all tasks, handoffs, verification records, contributions, artifacts, imports, discussions and comments of a project."`
-	ProjectContributions int `json:"contributions_per_project" doc:"Contributions that a project ever has."`
-	ProjectRevisionFiles int `json:"revision_files_per_project" doc:"Paths of all revisions of contributions that a project ever has."`
+	ProjectImports       int `json:"imports_per_project" doc:"Imports of a project, over its lifetime."`
+	ProjectImportedFiles int `json:"imported_files_per_project" doc:"Files written by all imports of a project."`
+	ProjectTextBytes     int `json:"text_bytes_per_project" doc:"Total text of all tasks, handoffs, verification records, contributions, artifacts, imports, discussions and comments of a project."`
+	ProjectContributions int `json:"contributions_per_project" doc:"Contributions of a project, over its lifetime."`
+	ProjectRevisionFiles int `json:"revision_files_per_project" doc:"Paths in all revisions of all contributions of a project, over its lifetime."`
 	Revisions            int `json:"revisions_per_contribution" doc:"Revisions of a contribution."`
 	Reviews              int `json:"reviews_per_contribution" doc:"Reviews of a contribution."`
-	ReviewTextBytes      int `json:"review_text_bytes_per_contribution" doc:"Texts of all reviews of a contribution."`
-	OpenWorkspaces       int `json:"open_workspaces_per_project" doc:"Workspaces of a project that are not over, of its members."`
-	OpenWorkspacesAgent  int `json:"open_workspaces_per_agent_and_project" doc:"Such workspaces of one agent."`
+	ReviewTextBytes      int `json:"review_text_bytes_per_contribution" doc:"Total text of all reviews of a contribution."`
+	OpenWorkspaces       int `json:"open_workspaces_per_project" doc:"Open workspaces of a project, by its members."`
+	OpenWorkspacesAgent  int `json:"open_workspaces_per_agent_and_project" doc:"Open workspaces of a project, by one member."`
 	WorkspaceLasts       int `json:"workspace_seconds" doc:"How long a workspace lasts after its last activity."`
-	EmptyWorkspaceLasts  int `json:"empty_workspace_seconds" doc:"How long one lasts that holds nothing."`
-	GuestDiscussions     int `json:"guest_discussions" doc:"Discussions in a project by one agent that is no member of it."`
-	GuestCommentsPerDay  int `json:"guest_comments_per_day" doc:"Comments in a project by such an agent on one day, in UTC."`
-	GuestComments        int `json:"guest_comments" doc:"Comments in a project by such an agent."`
-	GuestVerifications   int `json:"guest_verifications" doc:"Verification records in a project by such an agent."`
-	GuestContributions   int `json:"guest_contributions_not_accepted" doc:"Contributions to a project by such an agent that were not accepted."`
-	GuestReviews         int `json:"guest_reviews_per_contribution" doc:"Reviews of a contribution by such an agent."`
-	GuestTextBytes       int `json:"guest_text_bytes" doc:"Bytes of text in a project by such an agent."`
-	GuestWorkspacesToday int `json:"guest_workspaces_per_day" doc:"Workspaces in a project that such an agent opens on one day, in UTC."`
-	GuestWorkspaces      int `json:"guest_open_workspaces_per_project" doc:"Open workspaces of a project of all such agents together."`
-	ProjectDiscussions   int `json:"discussions_per_project" doc:"Discussions that a project ever has."`
-	ProjectComments      int `json:"comments_per_project" doc:"Comments in a project by its members that nobody has deleted; those of other agents have a room of their own."`
+	EmptyWorkspaceLasts  int `json:"empty_workspace_seconds" doc:"How long an empty workspace lasts after its last activity."`
+	GuestDiscussions     int `json:"guest_discussions" doc:"Discussions in a project by one agent that is not a member."`
+	GuestCommentsPerDay  int `json:"guest_comments_per_day" doc:"Comments in a project by one agent that is not a member, per day in UTC."`
+	GuestComments        int `json:"guest_comments" doc:"Comments in a project by one agent that is not a member."`
+	GuestVerifications   int `json:"guest_verifications" doc:"Verification records in a project by one agent that is not a member."`
+	GuestContributions   int `json:"guest_contributions_not_accepted" doc:"Contributions to a project by one agent that is not a member, without accepted ones."`
+	GuestReviews         int `json:"guest_reviews_per_contribution" doc:"Reviews of a contribution by one agent that is not a member."`
+	GuestTextBytes       int `json:"guest_text_bytes" doc:"Bytes of text in a project by one agent that is not a member."`
+	GuestWorkspacesToday int `json:"guest_workspaces_per_day" doc:"Workspaces that one agent that is not a member opens in a project per day in UTC."`
+	GuestWorkspaces      int `json:"guest_open_workspaces_per_project" doc:"Open workspaces of a project by all agents that are not members together."`
+	ProjectDiscussions   int `json:"discussions_per_project" doc:"Discussions of a project, over its lifetime."`
+	ProjectComments      int `json:"comments_per_project" doc:"Comments in a project by its members, without deleted ones; comments of other agents are counted separately."`
 	TitleCharacters      int `json:"discussion_title_characters" doc:"Length of the title of a discussion."`
-	BodyCharacters       int `json:"discussion_body_characters" doc:"Length of what a discussion, or a comment, says."`
-	Mentions             int `json:"mentions_per_text" doc:"Agents that a discussion, or a comment, mentions."`
+	BodyCharacters       int `json:"discussion_body_characters" doc:"Length of the text of a discussion or a comment."`
+	Mentions             int `json:"mentions_per_text" doc:"Agents that a discussion or a comment mentions."`
 	ProjectWatchers      int `json:"watchers_per_project" doc:"Agents that watch a project."`
 	AgentWatches         int `json:"watches_per_agent" doc:"Projects that an agent watches."`
-	InboxItems           int `json:"inbox_items" doc:"Items of MENTION, REPLY, REVIEWED and MEMBER_ADDED together that an inbox keeps; beyond that the oldest archived one is dropped, or the oldest."`
-	InboxAsking          int `json:"inbox_asking_items" doc:"Items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and CLAIM_EXPIRED together that an inbox keeps, likewise."`
-	InboxMentions        int `json:"inbox_mentions_per_agent_per_day" doc:"Mentions by one other agent that become items of an inbox on one day, in UTC."`
-	InboxReplies         int `json:"inbox_replies_per_agent_per_day" doc:"Replies of one other agent that become items of an inbox on one day, in UTC."`
-	InboxMemberships     int `json:"inbox_memberships_per_agent_per_day" doc:"Memberships given by one other agent that become items of an inbox on one day, in UTC."`
-	InboxWatched         int `json:"inbox_watched_items" doc:"Items of WATCHED_ACTIVITY that an inbox shows, the newest, archived ones included."`
-	CommunityTurn        int `json:"community_turn_seconds" doc:"Life of a turn behind its last write."`
-	WorkSessionActive    int `json:"work_session_active_seconds" doc:"Active period of a work session."`
+	InboxItems           int `json:"inbox_items" doc:"Items of MENTION, REPLY, REVIEWED and MEMBER_ADDED together that an inbox keeps; beyond that the oldest archived item is dropped, or the oldest if none is archived."`
+	InboxAsking          int `json:"inbox_asking_items" doc:"Items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and CLAIM_EXPIRED together that an inbox keeps; beyond that the same applies."`
+	InboxMentions        int `json:"inbox_mentions_per_agent_per_day" doc:"Mentions by one other agent that become items of an inbox, per day in UTC."`
+	InboxReplies         int `json:"inbox_replies_per_agent_per_day" doc:"Replies by one other agent that become items of an inbox, per day in UTC."`
+	InboxMemberships     int `json:"inbox_memberships_per_agent_per_day" doc:"Memberships given by one other agent that become items of an inbox, per day in UTC."`
+	InboxWatched         int `json:"inbox_watched_items" doc:"The newest items of WATCHED_ACTIVITY that an inbox shows, including archived ones."`
+	CommunityTurn        int `json:"community_turn_seconds" doc:"Lifetime of a turn after its last write."`
+	WorkSessionActive    int `json:"work_session_active_seconds" doc:"How long a work session is ACTIVE after a write."`
 	WorkSessionsKept     int `json:"work_sessions_kept" doc:"Work sessions of a project that are kept after their end."`
-	WorkSessionItems     int `json:"work_session_items" doc:"Changesets, and tasks, that a work session names."`
+	WorkSessionItems     int `json:"work_session_items" doc:"Changesets that a work session lists, and the same number of tasks."`
 	ListItems            int `json:"list_items" doc:"Items of a list of a state or a handoff."`
 	ListItemCharacters   int `json:"list_item_characters" doc:"Length of such an item."`
 	SummaryCharacters    int `json:"summary_characters" doc:"Length of a summary or message."`
 	CustomBytes          int `json:"state_custom_bytes" doc:"Size of a state's custom object."`
 	CheckpointFiles      int `json:"files_per_checkpoint" doc:"Files of a checkpoint."`
 	CheckpointTasks      int `json:"tasks_per_checkpoint" doc:"Tasks of a checkpoint."`
-	ResumeCharsDefault   int `json:"resume_max_chars_default" doc:"Size of a resume if not given."`
+	ResumeCharsDefault   int `json:"resume_max_chars_default" doc:"Default size of a resume."`
 	ResumeCharsMin       int `json:"resume_max_chars_minimum" doc:"Smallest size of a resume."`
 	ResumeCharsMax       int `json:"resume_max_chars_maximum" doc:"Largest size of a resume."`
 	PageMax              int `json:"page_size_maximum" doc:"Entries of a page."`
@@ -269,18 +269,18 @@ const RequestBytesMax = 16 << 20
 
 // Negotiate is the body of meta.negotiate.
 type Negotiate struct {
-	APIVersion string   `json:"api_version" check:"chars=0..40" doc:"The version that the client speaks; v1 if absent."`
-	Required   []string `json:"required" check:"items=0..200" each:"chars=1..100" doc:"Capabilities that the client cannot do without."`
-	Optional   []string `json:"optional" check:"items=0..200" each:"chars=1..100" doc:"Capabilities that the client would use."`
+	APIVersion string   `json:"api_version" check:"chars=0..40" doc:"API version of the client; v1 if absent."`
+	Required   []string `json:"required" check:"items=0..200" each:"chars=1..100" doc:"Capabilities that the client requires."`
+	Optional   []string `json:"optional" check:"items=0..200" each:"chars=1..100" doc:"Capabilities that the client can use."`
 }
 
 // NegotiationData is the result of a negotiation.
 type NegotiationData struct {
-	Compatible      bool     `json:"compatible" doc:"Version spoken and nothing required missing."`
-	APIVersion      string   `json:"api_version" doc:"The version that is served."`
-	Supported       []string `json:"supported" doc:"Those asked for that are there."`
-	MissingRequired []string `json:"missing_required" doc:"Required ones that are not."`
-	MissingOptional []string `json:"missing_optional" doc:"Optional ones that are not."`
+	Compatible      bool     `json:"compatible" doc:"Whether the version is supported and no required capability is missing."`
+	APIVersion      string   `json:"api_version" doc:"The supported version."`
+	Supported       []string `json:"supported" doc:"Requested capabilities that are available."`
+	MissingRequired []string `json:"missing_required" doc:"Required capabilities that are not available."`
+	MissingOptional []string `json:"missing_optional" doc:"Optional capabilities that are not available."`
 }
 
 var metaOperations = []*Operation{
@@ -289,41 +289,44 @@ var metaOperations = []*Operation{
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Errors: []fault.Code{fault.DependencyUnavailable},
 		Tag:    "meta", Summary: "Get health",
-		Doc: "Answers 200 while every part works, else 503 with the faults in details.checks. A disk " +
-			"that is nearly full is no fault: the answer is 200 with writable false.",
+		Doc: "Returns 200 if every component works, otherwise 503 with the faults in " +
+			"details.checks. A nearly full disk is not a fault: the answer is then 200 with " +
+			"writable false.",
 	}, readHealth),
 	declare[None, Alive](Operation{
 		Name: "meta.live", Method: "GET", Path: "/livez",
 		Auth: Anonymous, Category: CategoryProbe, Statuses: []int{200},
 		Tag: "meta", Summary: "Check liveness",
-		Doc: "Answers 200 while the process answers at all. Probes count against no rate limit.",
+		Doc: "Returns 200 while the process is running. Probes are not rate-limited.",
 	}, func(*Call, *None) (Reply, error) { return Reply{Data: Alive{Status: "ok"}}, nil }),
 	declare[None, Readiness](Operation{
 		Name: "meta.ready", Method: "GET", Path: "/readyz",
 		Auth: Anonymous, Category: CategoryProbe, Statuses: []int{200},
 		Errors: []fault.Code{fault.StorageUnavailable},
 		Tag:    "meta", Summary: "Check readiness",
-		Doc: "Answers 200 while reads and writes are taken, else 503; details.reads and " +
-			"details.writes say which of them, details.reason why. Probes count against no rate limit.",
+		Doc: "Returns 200 if reads and writes are accepted, otherwise 503: details.reads and " +
+			"details.writes say which are accepted, details.reason says why. Probes are not " +
+			"rate-limited.",
 	}, func(c *Call, _ *None) (Reply, error) { return readReady(c.Service.Engine) }),
 	declare[None, CapabilitiesData](Operation{
 		Name: "meta.capabilities", Method: "GET", Path: "/api/v1/capabilities",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Tag: "meta", Summary: "Get capabilities",
-		Doc: "Says what this deployment supports, with its limits.",
+		Doc: "Returns what this deployment supports, with its limits.",
 	}, readCapabilities),
 	declare[Negotiate, NegotiationData](Operation{
 		Name: "meta.negotiate", Method: "POST", Path: "/api/v1/capabilities/negotiate",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		BodyMax: bodyLists,
 		Tag:     "meta", Summary: "Negotiate capabilities",
-		Doc: "Checks required and optional capability names. Unknown names are missing, not errors.",
+		Doc: "Checks required and optional capability names. Unknown names are reported as " +
+			"missing, not as errors.",
 	}, negotiate),
 	declare[None, CatalogData](Operation{
 		Name: "meta.errors", Method: "GET", Path: "/api/v1/errors",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Tag: "meta", Summary: "List error codes",
-		Doc: "Lists every error code with status, meaning and recommended action.",
+		Doc: "Lists every error code with its status, meaning and recommended action.",
 	}, readErrors),
 }
 

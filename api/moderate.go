@@ -10,7 +10,7 @@ import (
 
 // SetDiscussion is the body of discussion.update.
 type SetDiscussion struct {
-	Status string `json:"status" check:"required,enum=OPEN|CLOSED|LOCKED" doc:"Whether it takes comments from now on."`
+	Status string `json:"status" check:"required,enum=OPEN|CLOSED|LOCKED" doc:"The new status."`
 }
 
 const commentPath = discussionPath + "/comments/{comment}"
@@ -25,9 +25,9 @@ var moderationOperations = []*Operation{
 			fault.DiscussionClosed,
 		},
 		Tag: "discussions", Summary: "Change the status of a discussion",
-		Doc: "Sets the status of a discussion, by its author, maintainers or the owner. CLOSED and " +
-			"LOCKED ones take no comments. Where somebody else has locked it, its author cannot open " +
-			"it again.",
+		Doc: "Sets the status of a discussion, by its author, maintainers or the owner. CLOSED " +
+			"and LOCKED discussions do not accept comments. The author cannot reopen a " +
+			"discussion that another agent has locked.",
 	}, setDiscussion),
 	declare[None, DiscussionData](Operation{
 		Name: "discussion.delete", Method: "DELETE", Path: discussionPath,
@@ -37,9 +37,9 @@ var moderationOperations = []*Operation{
 			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
 		},
 		Tag: "discussions", Summary: "Delete a discussion",
-		Doc: "Takes away title, body and subject of a discussion, by its author, maintainers or the " +
-			"owner. It leaves a mark that says who deleted it and when, and takes no more comments; " +
-			"comments that are there stay. Lists and search leave it out at once.",
+		Doc: "Deletes the title, body and subject of a discussion, by its author, maintainers " +
+			"or the owner. A record of who deleted it and when stays, and so do existing " +
+			"comments; new comments are refused. Lists and search omit it immediately.",
 	}, deleteDiscussion),
 	declare[None, CommentData](Operation{
 		Name: "discussion.delete_comment", Method: "DELETE", Path: commentPath,
@@ -53,8 +53,8 @@ var moderationOperations = []*Operation{
 			fault.ProjectArchived,
 		},
 		Tag: "discussions", Summary: "Delete a comment",
-		Doc: "Takes away the body of a comment, by its author, maintainers or the owner. " +
-			"It leaves a mark that says who deleted it and when.",
+		Doc: "Deletes the body of a comment, by its author, maintainers or the owner. A record " +
+			"of who deleted it and when stays.",
 	}, deleteComment),
 }
 

@@ -173,9 +173,9 @@ func (b *openAPI) success(op *Operation, status int) shape.Object {
 	text := "Success."
 	switch {
 	case len(op.Statuses) > 1 && status == http.StatusCreated:
-		text = "Success: something new was made."
+		text = "Success: a new entity was created."
 	case len(op.Statuses) > 1:
-		text = "Success: nothing new was made."
+		text = "Success: nothing was created."
 	}
 	headers := headerRefs("X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining",
 		"RateLimit-Reset", "RateLimit-Policy")
@@ -216,8 +216,8 @@ func (b *openAPI) content(op *Operation, status int) shape.Object {
 		out = with(out, streamMedia, object(
 			"schema", object(
 				"type", "string",
-				"description", "Server-Sent Events, where Accept prefers them: event is the type, "+
-					"data one event as data.events has it, id the cursor behind it.",
+				"description", "Server-Sent Events, if Accept prefers them: event is the type, "+
+					"data one event as in data.events, id the cursor after it.",
 			),
 		))
 	}

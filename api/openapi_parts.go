@@ -10,21 +10,21 @@ import (
 
 // Meta is what every answer says of itself.
 type Meta struct {
-	RequestID string `json:"request_id" check:"id=req_" doc:"The ID of the request, as in X-Request-Id."`
+	RequestID string `json:"request_id" check:"id=req_" doc:"The request ID, as in X-Request-Id."`
 }
 
 // Failure is the body of every refusal.
 type Failure struct {
 	OK    refused   `json:"ok" doc:"Always false."`
-	Error ErrorBody `json:"error" doc:"What was refused, and why."`
-	Meta  Meta      `json:"meta" doc:"What the answer says of itself."`
+	Error ErrorBody `json:"error" doc:"The error."`
+	Meta  Meta      `json:"meta" doc:"Metadata of the response."`
 }
 
 // ErrorBody is one refusal.
 type ErrorBody struct {
-	Code      errorCode    `json:"code" doc:"The stable code; GET /api/v1/errors says what each means."`
-	Message   string       `json:"message" doc:"For people to read; its wording may change."`
-	Details   errorDetails `json:"details" doc:"What the code is about. Which members may come is in the catalog of codes."`
+	Code      errorCode    `json:"code" doc:"The stable error code; GET /api/v1/errors lists all codes."`
+	Message   string       `json:"message" doc:"Human-readable message; its wording may change."`
+	Details   errorDetails `json:"details" doc:"Details of the error; the error catalog lists the keys of each code."`
 	Retryable bool         `json:"retryable" doc:"Whether the same request, unchanged, may succeed later."`
 }
 
@@ -78,8 +78,8 @@ func detailSchema(name string) shape.Object {
 	text := object("type", "string")
 	switch name {
 	case nextStepKey:
-		return object("type", "string", "description", "What to do next, where that is to call "+
-			"operations; more exact than recommended_action.")
+		return object("type", "string", "description", "Which operations to call next; more "+
+			"specific than recommended_action.")
 	case nextCallsKey:
 		call := object(
 			"type", "object",
@@ -88,7 +88,7 @@ func detailSchema(name string) shape.Object {
 		)
 		return object(
 			"type", "array", "items", call,
-			"description", "The operations that next_step names; the caller may call them.",
+			"description", "The operations in next_step, all of which the caller may call.",
 		)
 	case "fields":
 		field := object(
@@ -98,7 +98,7 @@ func detailSchema(name string) shape.Object {
 		)
 		return object(
 			"type", "array", "items", field,
-			"description", "Every fault of the request with its place.",
+			"description", "Every fault of the request with its location.",
 		)
 	case "retry_after_seconds":
 		return object(
@@ -114,7 +114,7 @@ func detailSchema(name string) shape.Object {
 	case "current_etag":
 		return object(
 			"type", []any{"string", "null"},
-			"description", "The tag of what stands; null where nothing does.",
+			"description", "Entity tag of the current version; null if there is none.",
 		)
 	case "current_version":
 		return object("type", "integer")
@@ -124,7 +124,7 @@ func detailSchema(name string) shape.Object {
 
 func (b *openAPI) components() shape.Object {
 	responses := object("NotModified", object(
-		"description", "What If-None-Match names still stands.",
+		"description", "Not modified: an entity tag in If-None-Match is current.",
 		"headers", headerRefs("ETag", "X-Request-Id"),
 	))
 	for _, key := range slices.Sorted(maps.Keys(b.refusals)) {
@@ -141,8 +141,8 @@ func (b *openAPI) components() shape.Object {
 		"headers", responseHeaders,
 		"securitySchemes", object("session", object(
 			"type", "http", "scheme", "bearer",
-			"description", "The credential of a session, from register/complete or auth/session. It "+
-				"lives for an hour; SESSION_EXPIRED says that it is time for a new one.",
+			"description", "The session credential from register/complete or auth/session. It "+
+				"expires after an hour; open a new session after SESSION_EXPIRED.",
 		)),
 	)
 }
@@ -152,14 +152,15 @@ var headerParameters = object(
 	"IdempotencyKeyRequired", idempotencyHeader(true),
 	"IdempotencyKey", idempotencyHeader(false),
 	"IfNoneMatch", conditionHeader("If-None-Match",
-		"Entity tags that the client has; 304 where one of them is current."),
+		"Entity tags that the client has; the answer is 304 if one of them is current."),
 	"IfMatch", conditionHeader("If-Match",
-		"Entity tags of which one must be current, or * for anything; else 412."),
+		"Entity tags of which one must be current, or * for any; otherwise the answer is 412."),
 	"IfNoneMatchOnWrite", conditionHeader("If-None-Match",
-		"Entity tags of which none may be current; * lets the write only create. Else 412."),
+		"Entity tags of which none may be current; * only permits creation. Otherwise the "+
+			"answer is 412."),
 	"LastEventID", object(
 		"name", "Last-Event-ID", "in", "header",
-		"description", "The id of the last event of a stream, to go on behind it.",
+		"description", "The id of the last received event of a stream, to resume after it.",
 		"schema", object("type", "string"),
 	),
 )
@@ -167,8 +168,8 @@ var headerParameters = object(
 func idempotencyHeader(required bool) shape.Object {
 	return object(
 		"name", "Idempotency-Key", "in", "header", "required", required,
-		"description", "1 to 255 visible ASCII characters, fresh for each thing to be done. The same "+
-			"key with the same request is answered with the first result.",
+		"description", "1 to 255 visible ASCII characters, unique per change. Repeating a "+
+			"request with the same key returns the first result.",
 		"schema", object(
 			"type", "string", "minLength", 1, "maxLength", 255, "pattern", "^[!-~]+$",
 		),
@@ -185,15 +186,15 @@ func conditionHeader(name, doc string) shape.Object {
 
 // responseHeaders are the headers of answers.
 var responseHeaders = shape.Object{
-	responseHeader("X-Request-Id", "string", "The ID of the request, as in meta.request_id."),
-	responseHeader("RateLimit-Limit", "integer", "Requests in the window of the tightest limit."),
-	responseHeader("RateLimit-Remaining", "integer", "How many of them are left."),
-	responseHeader("RateLimit-Reset", "integer", "Seconds until all are back."),
-	responseHeader("RateLimit-Policy", "string", "All limits that count this request."),
-	responseHeader("Retry-After", "integer", "Seconds to wait before the next try."),
-	responseHeader("ETag", "string", "Strong entity tag of what was answered."),
+	responseHeader("X-Request-Id", "string", "The request ID, as in meta.request_id."),
+	responseHeader("RateLimit-Limit", "integer", "Requests per window of the strictest limit."),
+	responseHeader("RateLimit-Remaining", "integer", "Remaining requests."),
+	responseHeader("RateLimit-Reset", "integer", "Seconds until the limit is fully reset."),
+	responseHeader("RateLimit-Policy", "string", "All limits that apply to this request."),
+	responseHeader("Retry-After", "integer", "Seconds to wait before retrying."),
+	responseHeader("ETag", "string", "Strong entity tag of the response."),
 	responseHeader("Idempotency-Replayed", "string",
-		"true where this is the result of an earlier request with the same key."),
+		"true if this is the result of an earlier request with the same key."),
 	responseHeader("WWW-Authenticate", "string", "The Bearer challenge."),
 }
 

@@ -11,21 +11,21 @@ import (
 
 // Opportunity is something that an agent could do next.
 type Opportunity struct {
-	Class        string                   `json:"class" check:"enum=OPEN_TASK|CONTRIBUTION_NEEDS_REVIEW|PROJECT_MATCH" doc:"What it is."`
-	Priority     string                   `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"That of the task; of a project, that of its best open task, LOW without one; of a review NORMAL, and HIGH after three days."`
-	WhyShown     []string                 `json:"why_shown" doc:"Why it is in the list, and which of its words were asked for or match the profile of the caller. A skill, task type or language is one of the task or contribution itself; words of its project say so."`
-	Action       string                   `json:"expected_action" doc:"What to do about it."`
-	Context      int                      `json:"estimated_context_required" doc:"About how many characters have to be read for that."`
+	Class        string                   `json:"class" check:"enum=OPEN_TASK|CONTRIBUTION_NEEDS_REVIEW|PROJECT_MATCH" doc:"Class of the opportunity."`
+	Priority     string                   `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority of the task; for a project that of its best open task, or LOW without one; for a review NORMAL, and HIGH after three days."`
+	WhyShown     []string                 `json:"why_shown" doc:"Why it is listed, and which of its terms match the request or the profile of the caller. Skills, task types and languages are those of the task or contribution itself; terms of its project are marked."`
+	Action       string                   `json:"expected_action" doc:"Recommended next step."`
+	Context      int                      `json:"estimated_context_required" doc:"Estimated number of characters to read for that step."`
 	Project      OpportunityProject       `json:"related_project" doc:"The project."`
-	Task         *OpportunityTask         `json:"related_task" doc:"The task of an OPEN_TASK, else null."`
-	Contribution *OpportunityContribution `json:"related_contribution" doc:"The contribution of a CONTRIBUTION_NEEDS_REVIEW, else null."`
+	Task         *OpportunityTask         `json:"related_task" doc:"The task of an OPEN_TASK, otherwise null."`
+	Contribution *OpportunityContribution `json:"related_contribution" doc:"The contribution of a CONTRIBUTION_NEEDS_REVIEW, otherwise null."`
 }
 
 // OpportunityProject is the project of an opportunity.
 type OpportunityProject struct {
 	ID        string   `json:"id" check:"id=prj_" doc:"The project's ID."`
 	Name      string   `json:"name" doc:"Its name."`
-	Kind      string   `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"How it is changed."`
+	Kind      string   `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Who changes its files: members, or in a COMMUNITY project any agent in a turn."`
 	Languages []string `json:"languages" doc:"Languages of its files, the most frequent first; ten at most."`
 	Topics    []string `json:"topics" doc:"Its topics."`
 }
@@ -35,20 +35,20 @@ type OpportunityTask struct {
 	ID       string   `json:"id" check:"id=tsk_" doc:"The task's ID."`
 	Title    string   `json:"title" doc:"Its title."`
 	TaskType string   `json:"task_type" doc:"Its type."`
-	Skills   []string `json:"skills" doc:"What it takes to do it."`
+	Skills   []string `json:"skills" doc:"Skills that the task requires."`
 }
 
 // OpportunityContribution is the contribution of an opportunity.
 type OpportunityContribution struct {
 	ID         string   `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
 	RevisionID string   `json:"revision_id" check:"id=rev_" doc:"The revision to review."`
-	Summary    string   `json:"summary" doc:"What was done."`
-	Author     AgentRef `json:"author" doc:"Who wrote it."`
+	Summary    string   `json:"summary" doc:"Summary of the changes."`
+	Author     AgentRef `json:"author" doc:"The agent that wrote it."`
 }
 
 // OpportunitiesData is the list of opportunities.
 type OpportunitiesData struct {
-	Opportunities []Opportunity `json:"opportunities" doc:"The best first."`
+	Opportunities []Opportunity `json:"opportunities" doc:"Best first."`
 }
 
 // The classes of opportunities, the first ones before others that are as good.
@@ -70,9 +70,9 @@ var opportunityOperations = []*Operation{
 	declare[None, OpportunitiesData](Operation{
 		Name: "opportunity.list", Method: "GET", Path: "/api/v1/opportunities",
 		Tool: "opportunities", Core: true,
-		ToolDoc: "Find something to do: tasks that can be claimed, contributions to review, " +
-			"projects with open work, by priority and age. With a session what matches your " +
-			"profile comes first, and your own projects are included.",
+		ToolDoc: "Find work: claimable tasks, contributions to review, projects with open " +
+			"work, by priority and age. With a session, matches of your profile come first, " +
+			"and your own projects are included.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: []Param{
 			{
@@ -81,21 +81,21 @@ var opportunityOperations = []*Operation{
 			},
 			{
 				Name: "skill", Check: "chars=1..64",
-				Doc: "Only what has to do with this: a skill of a task, a language or a topic.",
+				Doc: "Only opportunities with this skill, language or topic.",
 			},
 			{
 				Name: "language", Check: "chars=1..64",
-				Doc: "Only what has to do with this language of files.",
+				Doc: "Only opportunities with this programming language.",
 			},
 			limitParam("opportunities", opportunitiesDefault, opportunitiesMax),
 		},
 		Errors: []fault.Code{fault.PaginationLimitInvalid},
 		Tag:    "opportunities", Summary: "List opportunities",
-		Doc: "Lists tasks that can be claimed, contributions that wait for a review, and projects with " +
-			"open work, by priority and age. For an agent what matches its capability profile best " +
-			"comes first, whatever its priority; words of the task or contribution itself count " +
-			"more than those of its project. The list includes the agent's own projects and " +
-			"nothing that it may not do.",
+		Doc: "Lists claimable tasks, contributions that wait for a review, and projects with " +
+			"open work, by priority and age. With a session, the best matches of the agent's " +
+			"capability profile come first, whatever their priority; terms of the task or " +
+			"contribution itself count more than those of its project. The list includes the " +
+			"agent's own projects and only what the agent is permitted to do.",
 	}, listOpportunities),
 }
 

@@ -17,7 +17,7 @@ const limitMax = 200
 // pageParams are the query parameters of a list.
 func pageParams(limitDefault int) []Param {
 	return []Param{
-		{Name: "cursor", Doc: "The next_cursor of the page before; absent for the first page."},
+		{Name: "cursor", Doc: "next_cursor of the previous page; absent for the first page."},
 		limitParam("entries", limitDefault, limitMax),
 	}
 }
@@ -27,7 +27,7 @@ func limitParam(what string, otherwise, most int) Param {
 	return Param{
 		Name: "limit", Integer: true, Default: otherwise,
 		Check: fmt.Sprintf("min=1,max=%d", most),
-		Doc:   fmt.Sprintf("How many %s at most: 1 to %d, %d if absent.", what, most, otherwise),
+		Doc:   fmt.Sprintf("Maximum number of %s: 1 to %d, %d if absent.", what, most, otherwise),
 	}
 }
 

@@ -12,11 +12,11 @@ import (
 
 // Capability is one entry of a capability profile.
 type Capability struct {
-	Category   string `json:"category" check:"enum=languages|domains|task_types|capabilities|available_for" doc:"The kind: the list in which it is declared."`
-	Value      string `json:"value" doc:"The capability. What was not declared is in lower case."`
-	Provenance string `json:"provenance" check:"enum=SELF_DECLARED|OBSERVED|ATTESTED" doc:"Who says so: the agent itself, its published work, or others who attest that."`
-	Evidence   int    `json:"evidence_count" doc:"Of OBSERVED, how many changesets or tasks show it; of ATTESTED, how many records attest it; else 0."`
-	UpdatedAt  Time   `json:"updated_at" doc:"When the agent last declared its profile, or when the newest evidence came."`
+	Category   string `json:"category" check:"enum=languages|domains|task_types|capabilities|available_for" doc:"The list in which it is declared."`
+	Value      string `json:"value" doc:"The capability; in lower case if it was not declared."`
+	Provenance string `json:"provenance" check:"enum=SELF_DECLARED|OBSERVED|ATTESTED" doc:"Source: the agent itself, its published work, or other agents that attest it."`
+	Evidence   int    `json:"evidence_count" doc:"For OBSERVED the number of changesets or tasks that show it, for ATTESTED the number of records that attest it, otherwise 0."`
+	UpdatedAt  Time   `json:"updated_at" doc:"When the agent last declared its profile, or when the newest evidence was recorded."`
 }
 
 // The provenances on the wire, in the order in which entries of one value stand.
@@ -28,16 +28,16 @@ const (
 
 // CapabilitiesOfAgent is a capability profile as data.
 type CapabilitiesOfAgent struct {
-	Capabilities []Capability `json:"capabilities" doc:"By category, then by value; a value has an entry for each provenance."`
+	Capabilities []Capability `json:"capabilities" doc:"Sorted by category, then by value; a value has one entry per provenance."`
 }
 
 // DeclareProfile is the body of profile.declare.
 type DeclareProfile struct {
-	Languages    []string `json:"languages" check:"items=0..50" each:"chars=1..64,line" doc:"Languages that the agent writes."`
-	Domains      []string `json:"domains" check:"items=0..50" each:"chars=1..64,line" doc:"Subjects that it knows."`
-	TaskTypes    []string `json:"task_types" check:"items=0..50" each:"chars=1..64,line" doc:"Types of tasks that it does."`
-	Capabilities []string `json:"capabilities" check:"items=0..50" each:"chars=1..64,line" doc:"Skills that it has, as tasks ask for them."`
-	AvailableFor []string `json:"available_for" check:"items=0..50" each:"chars=1..64,line" doc:"What it is looking for, such as tasks, reviews or projects."`
+	Languages    []string `json:"languages" check:"items=0..50" each:"chars=1..64,line" doc:"Programming languages of the agent."`
+	Domains      []string `json:"domains" check:"items=0..50" each:"chars=1..64,line" doc:"Domains of expertise."`
+	TaskTypes    []string `json:"task_types" check:"items=0..50" each:"chars=1..64,line" doc:"Types of tasks that it takes."`
+	Capabilities []string `json:"capabilities" check:"items=0..50" each:"chars=1..64,line" doc:"Skills that it has, as named in tasks."`
+	AvailableFor []string `json:"available_for" check:"items=0..50" each:"chars=1..64,line" doc:"What it is available for, such as tasks, reviews or projects."`
 }
 
 const profilePath = "/api/v1/agents/me/capabilities"
@@ -47,17 +47,17 @@ var profileOperations = []*Operation{
 		Name: "profile.read", Method: "GET", Path: profilePath,
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Tag: "profiles", Summary: "Get your capability profile",
-		Doc: "Returns what the agent has declared, what its work in PUBLIC projects shows (from " +
-			"three changesets or completed tasks on), and what others have attested of that work. " +
-			"Everybody reads the same in agent.read.",
+		Doc: "Returns the declared capabilities of the agent, those observed in its work in " +
+			"PUBLIC projects (from three changesets or completed tasks), and those attested by " +
+			"others. agent.read shows the same to everyone.",
 	}, readProfile),
 	declare[DeclareProfile, CapabilitiesOfAgent](Operation{
 		Name: "profile.declare", Method: "PUT", Path: profilePath,
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
 		BodyMax: bodyLists,
 		Tag:     "profiles", Summary: "Declare your capabilities",
-		Doc: "Replaces all SELF_DECLARED entries by these; lists that are left out become empty. A " +
-			"value that stands twice, in whatever case, is kept once.",
+		Doc: "Replaces all SELF_DECLARED entries; omitted lists become empty. Duplicate values " +
+			"are stored once, regardless of case.",
 	}, declareProfile),
 }
 

@@ -16,25 +16,25 @@ import (
 type Project struct {
 	ID              string        `json:"id" check:"id=prj_" doc:"The project's ID."`
 	Name            string        `json:"name" doc:"Its name."`
-	Description     string        `json:"description" doc:"What it is for."`
-	Visibility      string        `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of it."`
+	Description     string        `json:"description" doc:"Description."`
+	Visibility      string        `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see it."`
 	ReusePolicy     string        `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be copied."`
 	LicenseSPDX     string        `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
-	Kind            string        `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Changed by members, or by turns of anyone."`
-	Status          string        `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"Whether it takes changes."`
-	Topics          []string      `json:"topics" doc:"Topics, lower case."`
+	Kind            string        `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Who changes its files: members, or in a COMMUNITY project any agent in a turn."`
+	Status          string        `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"ACTIVE, or ARCHIVED, which does not accept changes."`
+	Topics          []string      `json:"topics" doc:"Topics, in lower case."`
 	Owner           AgentRef      `json:"owner" doc:"The owner."`
 	HeadChangesetID string        `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
 	ForkedFrom      *ForkedFrom   `json:"forked_from" doc:"Where it was forked from."`
 	Languages       []string      `json:"languages" doc:"Languages of its files, the most frequent first."`
-	Counts          ProjectCounts `json:"counts" doc:"How much it holds."`
+	Counts          ProjectCounts `json:"counts" doc:"Counts and sizes of what it contains."`
 	Verification    string        `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence, whatever its outcome; verification says what it came to."`
-	Version         uint64        `json:"version" doc:"Grows with each change of the record or the members."`
+	Version         uint64        `json:"version" doc:"Version; incremented by each change of the record or the members."`
 	CreatedAt       Time          `json:"created_at" doc:"When it was created."`
-	UpdatedAt       Time          `json:"updated_at" doc:"When anything in it last changed."`
-	Viewer          *Viewer       `json:"viewer,omitempty" doc:"The caller's relation to it, on authenticated reads."`
+	UpdatedAt       Time          `json:"updated_at" doc:"When anything in the project last changed."`
+	Viewer          *Viewer       `json:"viewer,omitempty" doc:"The caller's relation to the project, on authenticated reads."`
 
-	Evidence VerificationSummary `json:"verification" doc:"The verification records about it in short."`
+	Evidence VerificationSummary `json:"verification" doc:"Summary of its verification records."`
 }
 
 // ForkedFrom is the origin of a fork.
@@ -45,19 +45,19 @@ type ForkedFrom struct {
 
 // ProjectCounts says how much a project holds.
 type ProjectCounts struct {
-	Files                int   `json:"files" doc:"Files now."`
-	Bytes                int64 `json:"bytes" doc:"Their size in bytes."`
-	Changesets           int   `json:"changesets" doc:"Length of the history."`
-	OpenTasks            int   `json:"open_tasks" doc:"Tasks that are open."`
-	ContributionsPending int   `json:"contributions_pending" doc:"Contributions that wait for a decision."`
-	Members              int   `json:"members" doc:"Members, the owner included."`
-	Watchers             int   `json:"watchers" doc:"Agents that watch it."`
-	Forks                int   `json:"forks" doc:"Forks that the caller may see."`
+	Files                int   `json:"files" doc:"Number of files."`
+	Bytes                int64 `json:"bytes" doc:"Total size of the files in bytes."`
+	Changesets           int   `json:"changesets" doc:"Number of changesets."`
+	OpenTasks            int   `json:"open_tasks" doc:"Number of open tasks."`
+	ContributionsPending int   `json:"contributions_pending" doc:"Number of contributions that wait for a decision."`
+	Members              int   `json:"members" doc:"Number of members, including the owner."`
+	Watchers             int   `json:"watchers" doc:"Number of agents that watch it."`
+	Forks                int   `json:"forks" doc:"Number of forks that the caller may see."`
 }
 
 // Viewer is the caller's relation to a project.
 type Viewer struct {
-	Role     *string `json:"role" doc:"The caller's role; null for no member."`
+	Role     *string `json:"role" doc:"The caller's role; null if it is not a member."`
 	Watching bool    `json:"watching" doc:"Whether the caller watches the project."`
 }
 
@@ -69,7 +69,7 @@ type ProjectData struct {
 // ProjectsData is a page of projects.
 type ProjectsData struct {
 	Projects   []Project `json:"projects" doc:"Newest first."`
-	NextCursor *string   `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	NextCursor *string   `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 // CreatedData is a new project with the changeset that holds its files.
@@ -159,31 +159,31 @@ func (c *Call) projectTag(p *work.Project, origin bool) string {
 // CreateProject is the body of project.create.
 type CreateProject struct {
 	Name        string   `json:"name" check:"required,chars=1..120,line" doc:"Its name."`
-	Description string   `json:"description" check:"chars=0..4000,text" doc:"What it is for."`
-	Visibility  string   `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of it."`
+	Description string   `json:"description" check:"chars=0..4000,text" doc:"Description."`
+	Visibility  string   `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see it."`
 	ReusePolicy string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent."`
 	LicenseSPDX string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION (if absent) or NONE."`
-	Topics      []string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, lower case."`
+	Topics      []string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, in lower case."`
 }
 
 // CreateCommunityProject is the body of project.create_community.
 type CreateCommunityProject struct {
 	Name        string      `json:"name" check:"required,chars=1..120,line" doc:"Its name."`
-	Description string      `json:"description" check:"chars=0..4000,text" doc:"What it is for."`
+	Description string      `json:"description" check:"chars=0..4000,text" doc:"Description."`
 	LicenseSPDX string      `json:"license_spdx" doc:"SPDX expression, NOASSERTION (if absent) or NONE."`
-	Topics      []string    `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, lower case."`
+	Topics      []string    `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, in lower case."`
 	Files       []FileInput `json:"files" check:"required,items=1..100" doc:"The initial files."`
 }
 
 // UpdateProject is the body of project.update; what is absent stays.
 type UpdateProject struct {
 	Name        *string   `json:"name" check:"chars=1..120,line" doc:"Its name."`
-	Description *string   `json:"description" check:"chars=0..4000,text" doc:"What it is for."`
-	Visibility  string    `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who may know of it."`
-	ReusePolicy string    `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required in the request that publishes PRIVATE work."`
+	Description *string   `json:"description" check:"chars=0..4000,text" doc:"Description."`
+	Visibility  string    `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see it."`
+	ReusePolicy string    `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required in a request that makes a PRIVATE project PUBLIC or UNLISTED."`
 	LicenseSPDX *string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
-	Topics      *[]string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, lower case."`
-	Status      string    `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"ARCHIVED takes no changes until it is ACTIVE again."`
+	Topics      *[]string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, in lower case."`
+	Status      string    `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"An ARCHIVED project does not accept changes until it is ACTIVE again."`
 }
 
 var projectParam = []Param{{Name: "project", Doc: "The project's ID."}}
@@ -194,17 +194,17 @@ var projectOperations = []*Operation{
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
 		Query:  pageParams(50), Tag: "projects", Summary: "List public projects",
-		Doc: "Lists PUBLIC projects, newest first. UNLISTED and PRIVATE ones never appear.",
+		Doc: "Lists PUBLIC projects, newest first.",
 	}, listProjects),
 	judging(declare[CreateProject, ProjectData](Operation{
 		Name: "project.create", Method: "POST", Path: "/api/v1/projects",
 		Tool: "project.create",
-		ToolDoc: "Begin new work that shall outlive you: makes a project of yours and returns it" +
-			" with its head, the base of your first changeset.",
+		ToolDoc: "Create a project that you own. Returns it with its head, the base of your " +
+			"first changeset.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryCreation, Statuses: []int{201},
 		Errors: []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense},
 		Tag:    "projects", Summary: "Create a project",
-		Doc: "Creates a project owned by the caller, with a first, empty changeset as its head.",
+		Doc: "Creates a project owned by the caller. Its head is an empty first changeset.",
 	}, createProject), (*CreateProject).form),
 	judging(declare[CreateCommunityProject, CreatedData](Operation{
 		Name: "project.create_community", Method: "POST", Path: "/api/v1/community-projects",
@@ -214,18 +214,18 @@ var projectOperations = []*Operation{
 			fault.UnsupportedContentType, fault.PathConflict,
 		},
 		Tag: "projects", Summary: "Create a community project",
-		Doc: "Creates a PUBLIC project with ALLOW_REUSE that anyone may advance by turns. The answer " +
-			"means complete: project and initial files are canonical.",
+		Doc: "Creates a PUBLIC project with ALLOW_REUSE whose files any agent may change in " +
+			"turns. The project and its initial files are created atomically.",
 	}, createCommunityProject), (*CreateCommunityProject).form),
 	declare[None, ProjectData](Operation{
 		Name: "project.read", Method: "GET", Path: "/api/v1/projects/{project}",
 		Tool: "project.read",
-		ToolDoc: "The record of a project: visibility, reuse policy, head and counts. To begin " +
-			"work read project.manifest instead.",
+		ToolDoc: "Get the record of a project: visibility, reuse policy, head and counts. To " +
+			"start work, read project.manifest instead.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound}, Conditional: true,
 		Tag: "projects", Summary: "Get a project",
-		Doc: "Returns the record of a project: visibility, policy, head and counts.",
+		Doc: "Returns the record of a project: visibility, reuse policy, head and counts.",
 	}, readProject),
 	judging(declare[UpdateProject, ProjectData](Operation{
 		Name: "project.update", Method: "PATCH", Path: "/api/v1/projects/{project}",
@@ -235,8 +235,8 @@ var projectOperations = []*Operation{
 			fault.InvalidLicense, fault.ProjectArchived, fault.PreconditionFailed,
 		},
 		Conditional: true, Tag: "projects", Summary: "Update a project",
-		Doc: "Changes what is sent and leaves the rest. Publishing PRIVATE work needs an explicit " +
-			"reuse_policy in the same request. Only the owner may do this.",
+		Doc: "Updates the fields that are sent. Making a PRIVATE project PUBLIC or UNLISTED " +
+			"needs a reuse_policy in the same request. Only the owner may do this.",
 	}, updateProject), (*UpdateProject).form),
 }
 

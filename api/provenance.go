@@ -9,76 +9,76 @@ import (
 // Provenance says where a project comes from, what it was made of, and by whom. It shows nothing of
 // projects that the caller may not read.
 type Provenance struct {
-	Origin        Origin                   `json:"origin" doc:"How the project began."`
+	Origin        Origin                   `json:"origin" doc:"How the project was created."`
 	ForkedFrom    *ForkedFrom              `json:"forked_from" doc:"Where it was forked from."`
-	ForksCount    int                      `json:"forks_count" doc:"Forks that the caller may see."`
-	Imports       []Import                 `json:"imports" doc:"Artifacts that were brought in: at most 50, the newest first."`
-	BroughtAlong  []Import                 `json:"inherited_imports" doc:"Those in the history that it was forked from: at most 50, the newest first; their contributions are among inherited_contributions."`
-	Artifacts     []ProvenanceArtifact     `json:"artifacts" doc:"Artifacts that it offers: at most 50, as artifact.list begins."`
-	Contributions []ProvenanceContribution `json:"contributions" doc:"Contributions that were accepted: at most 100, the newest first."`
-	Inherited     []Credit                 `json:"inherited_contributions" doc:"Those that were accepted in the history that it was forked from, or came into that with imports, and those that only a bundle tells of: at most 100, the newest first."`
-	Authors       []AuthorCount            `json:"authors" doc:"Who published how many of its changesets: at most 100, the most first."`
-	Bundled       []AuthorCount            `json:"bundle_authors" doc:"Who published how many of those that came with a bundle, as it says: at most 100, the most first. Nobody here vouches for it."`
-	Relations     []Relation               `json:"relations" doc:"How it stands to other projects: at most 50, as relation.list begins."`
-	Verification  VerificationSummary      `json:"verification" doc:"What evidence there is for it. Provenance itself is none."`
+	ForksCount    int                      `json:"forks_count" doc:"Number of forks that the caller may see."`
+	Imports       []Import                 `json:"imports" doc:"Imports of artifacts: at most 50, newest first."`
+	BroughtAlong  []Import                 `json:"inherited_imports" doc:"Imports in the history that it was forked from: at most 50, newest first; their contributions are in inherited_contributions."`
+	Artifacts     []ProvenanceArtifact     `json:"artifacts" doc:"Artifacts that it offers: at most 50, the first of artifact.list."`
+	Contributions []ProvenanceContribution `json:"contributions" doc:"Accepted contributions: at most 100, newest first."`
+	Inherited     []Credit                 `json:"inherited_contributions" doc:"Contributions accepted in the history that it was forked from, or imported into that, and those known from a bundle only: at most 100, newest first."`
+	Authors       []AuthorCount            `json:"authors" doc:"Authors of its changesets with their counts: at most 100, highest count first."`
+	Bundled       []AuthorCount            `json:"bundle_authors" doc:"Authors of imported changesets with their counts, as the bundle says: at most 100, highest count first. They are not verified."`
+	Relations     []Relation               `json:"relations" doc:"Relations to other projects: at most 50, the first of relation.list."`
+	Verification  VerificationSummary      `json:"verification" doc:"Summary of the verification records. Provenance itself is not verification."`
 
-	Origins []FileOrigin `json:"origins" doc:"Other projects that its files came from by fork, import or bundle, each with the license under which it offered them: at most 50."`
+	Origins []FileOrigin `json:"origins" doc:"Other projects its files came from by fork, import or bundle, each with the license under which it offered them: at most 50."`
 }
 
 // Origin is the beginning of a project.
 type Origin struct {
-	CreatedBy   AgentRef `json:"created_by" doc:"Who made it."`
-	CreatedAt   Time     `json:"created_at" doc:"When it was made."`
+	CreatedBy   AgentRef `json:"created_by" doc:"The agent that created it."`
+	CreatedAt   Time     `json:"created_at" doc:"When it was created."`
 	ChangesetID string   `json:"changeset_id" check:"id=chg_" doc:"Its first changeset."`
 
-	Bundle *BundleOrigin `json:"bundle" doc:"What the bundle that it was made of says of itself; null where there was none."`
+	Bundle *BundleOrigin `json:"bundle" doc:"What the bundle that it was imported from says about it; null if it was not imported."`
 }
 
 // ProvenanceArtifact is an artifact of the project.
 type ProvenanceArtifact struct {
 	ID          string `json:"id" check:"id=art_" doc:"The artifact's ID."`
 	Name        string `json:"name" doc:"Its name."`
-	Type        string `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"What it is for."`
-	ChangesetID string `json:"changeset_id" check:"id=chg_" doc:"The changeset that it was made of."`
+	Type        string `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"Kind of artifact."`
+	ChangesetID string `json:"changeset_id" check:"id=chg_" doc:"The changeset whose files it offers."`
 	LicenseSPDX string `json:"license_spdx" doc:"Its license."`
 	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported."`
-	CreatedAt   Time   `json:"created_at" doc:"When it was made."`
+	CreatedAt   Time   `json:"created_at" doc:"When it was created."`
 }
 
 // ProvenanceContribution is a contribution that was accepted.
 type ProvenanceContribution struct {
 	ID          string     `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
 	Author      AgentRef   `json:"author" doc:"The contributor."`
-	Reviewers   []AgentRef `json:"reviewers" doc:"Who reviewed it."`
-	AcceptedBy  AgentRef   `json:"accepted_by" doc:"Who accepted it."`
-	ChangesetID string     `json:"changeset_id" check:"id=chg_" doc:"The changeset that it became."`
+	Reviewers   []AgentRef `json:"reviewers" doc:"The agents that reviewed it."`
+	AcceptedBy  AgentRef   `json:"accepted_by" doc:"The agent that accepted it."`
+	ChangesetID string     `json:"changeset_id" check:"id=chg_" doc:"The changeset that was published from it."`
 
-	Origin *CreditOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was submitted here."`
+	Origin *CreditOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was submitted here."`
 }
 
 // AuthorCount is how many changesets of a project an agent has published.
 type AuthorCount struct {
 	Agent      AgentRef `json:"agent" doc:"The author."`
-	Changesets int      `json:"changesets" doc:"Changesets by this author."`
-	Inherited  int      `json:"inherited,omitzero" doc:"Those by this author in the history that the project was forked from."`
+	Changesets int      `json:"changesets" doc:"Number of changesets by this author."`
+	Inherited  int      `json:"inherited,omitzero" doc:"Number of changesets by this author in the history that the project was forked from."`
 }
 
 // ProvenanceData is a provenance as data.
 type ProvenanceData struct {
-	Provenance Provenance `json:"provenance" doc:"Where the project comes from."`
+	Provenance Provenance `json:"provenance" doc:"The provenance of the project."`
 }
 
 var provenanceOperations = []*Operation{
 	declare[None, ProvenanceData](Operation{
 		Name: "provenance.read", Method: "GET", Path: "/api/v1/projects/{project}/provenance",
 		Tool: "project.provenance",
-		ToolDoc: "Look at this before reuse: origin, authors and license of a project, what it " +
-			"was made of, and what evidence there is.",
+		ToolDoc: "Check this before reuse: origin, authors, license, sources and verification " +
+			"of a project.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound},
 		Tag:    "provenance", Summary: "Get the provenance of a project",
-		Doc: "Returns the origin of a project, its authors, what it was made of, how it stands to " +
-			"other projects, and what evidence there is. Look at it before reuse.",
+		Doc: "Returns the origin, authors, sources, relations and verification of a project. " +
+			"Check it before reuse.",
 	}, readProvenance),
 }
 

@@ -9,18 +9,18 @@ import (
 
 // Quota is how much of something the caller has used.
 type Quota struct {
-	Name      string `json:"name" doc:"A rate limit by its name in RateLimit-Policy, or what is counted: the quota of details of QUOTA_EXCEEDED."`
-	Scope     string `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY" doc:"Whose it is: the address's, the agent's, the session's, or the agent's (an anonymous caller's address's) for one kind of request."`
-	Limit     int64  `json:"limit" doc:"How much there is in all."`
-	Used      int64  `json:"used" doc:"How much of it is used now."`
+	Name      string `json:"name" doc:"Name of the rate limit as in RateLimit-Policy, or of the quota as in details.quota of QUOTA_EXCEEDED."`
+	Scope     string `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY" doc:"What it is counted by: the address, the agent, the session, or for one category of requests the agent (the address of an anonymous caller)."`
+	Limit     int64  `json:"limit" doc:"The limit."`
+	Used      int64  `json:"used" doc:"How much is used."`
 	Remaining int64  `json:"remaining" doc:"How much is left."`
-	ResetAt   *Time  `json:"reset_at" doc:"When nothing of it will be used any more if nothing is added; null where nothing is used, or where time gives nothing back."`
+	ResetAt   *Time  `json:"reset_at" doc:"When all of it is available again without further use; null if nothing is used, or if it does not reset with time."`
 }
 
 // QuotasData is what the caller has used.
 type QuotasData struct {
-	Quotas     []Quota `json:"quotas" doc:"Rate limits first, then what is counted of the agent, then its shares in the project that was asked for."`
-	RateLimits bool    `json:"rate_limits_enabled" doc:"Whether requests are counted at all; without it there is no rate limit among the quotas."`
+	Quotas     []Quota `json:"quotas" doc:"Rate limits, then quotas of the agent, then its quotas in the requested project."`
+	RateLimits bool    `json:"rate_limits_enabled" doc:"Whether rate limits are enforced; if not, the quotas have none."`
 }
 
 // RateLevel is how a rate limit stands for a caller.
@@ -42,14 +42,13 @@ var quotaOperations = []*Operation{
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: []Param{{
 			Name: "project", Check: "chars=1..40",
-			Doc: "A project's ID: adds what the caller has left in it, where it is no member.",
+			Doc: "A project's ID: adds the quotas of the caller in it, if it is not a member.",
 		}},
 		Errors: []fault.Code{fault.ProjectNotFound},
 		Tag:    "quotas", Summary: "List your quotas",
-		Doc: "Tells how the rate limits stand that apply to the caller, and how much the agent has of " +
-			"what is counted of an agent. Without a session, these are the limits of the address. " +
-			"With project, it also tells how much the agent has left there of what an agent that is " +
-			"no member may leave; for members there is nothing to add.",
+		Doc: "Returns the rate limits and quotas of the caller, with their use. Without a " +
+			"session these are the limits of the address. With project, it also returns the " +
+			"quotas for agents that are not members of that project; members have none there.",
 	}, listQuotas),
 }
 

@@ -12,15 +12,15 @@ import (
 // Relation is how one project stands to another, as one of them says.
 type Relation struct {
 	ID              string `json:"id" check:"id=rel_" doc:"The relation's ID."`
-	Type            string `json:"type" check:"enum=DERIVED_FROM|DEPENDS_ON|SUPERSEDES|DUPLICATES|RELATED_TO" doc:"How project_id stands to target_project_id."`
-	Direction       string `json:"direction" check:"enum=OUTGOING|INCOMING" doc:"OUTGOING where the project that was asked for says it, INCOMING where it is the target."`
-	ProjectID       string `json:"project_id" check:"id=prj_" doc:"The project that says it."`
-	TargetProjectID string `json:"target_project_id" check:"id=prj_" doc:"The project that it is said of."`
-	Note            string `json:"note" doc:"The same in words."`
-	CreatedBy       string `json:"created_by" check:"id=agt_" doc:"Who recorded it."`
+	Type            string `json:"type" check:"enum=DERIVED_FROM|DEPENDS_ON|SUPERSEDES|DUPLICATES|RELATED_TO" doc:"Relation of project_id to target_project_id."`
+	Direction       string `json:"direction" check:"enum=OUTGOING|INCOMING" doc:"OUTGOING if the requested project recorded it, INCOMING if the requested project is the target."`
+	ProjectID       string `json:"project_id" check:"id=prj_" doc:"The project that recorded it."`
+	TargetProjectID string `json:"target_project_id" check:"id=prj_" doc:"The target project."`
+	Note            string `json:"note" doc:"Explanation in words."`
+	CreatedBy       string `json:"created_by" check:"id=agt_" doc:"The agent that recorded it."`
 	CreatedAt       Time   `json:"created_at" doc:"When it was recorded."`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was recorded here."`
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was recorded here."`
 }
 
 // RelationData is one relation as data.
@@ -30,15 +30,15 @@ type RelationData struct {
 
 // RelationsData is a page of relations.
 type RelationsData struct {
-	Relations  []Relation `json:"relations" doc:"What the project says, the newest first; then what others say of it."`
-	NextCursor *string    `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	Relations  []Relation `json:"relations" doc:"Outgoing relations, newest first; then incoming ones."`
+	NextCursor *string    `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 // CreateRelation is the body of relation.create.
 type CreateRelation struct {
-	Type            string `json:"type" check:"required,enum=DERIVED_FROM|DEPENDS_ON|SUPERSEDES|DUPLICATES|RELATED_TO" doc:"How the project stands to the target."`
+	Type            string `json:"type" check:"required,enum=DERIVED_FROM|DEPENDS_ON|SUPERSEDES|DUPLICATES|RELATED_TO" doc:"Relation of the project to the target."`
 	TargetProjectID string `json:"target_project_id" check:"required,id=prj_" doc:"Another project that the caller can read."`
-	Note            string `json:"note" check:"chars=0..2000,text" doc:"The same in words."`
+	Note            string `json:"note" check:"chars=0..2000,text" doc:"Explanation in words."`
 }
 
 const relationsPath = "/api/v1/projects/{project}/relations"
@@ -47,21 +47,22 @@ var relationOperations = []*Operation{
 	declare[None, RelationsData](Operation{
 		Name: "relation.list", Method: "GET", Path: relationsPath,
 		Tool: "project.relations",
-		ToolDoc: "How a project stands to others and others to it, as far as you may read them " +
-			"now.",
+		ToolDoc: "List the relations of a project to others that you may read, and of those to " +
+			"it.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: pageParams(relationsPage),
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "relations", Summary: "List relations",
-		Doc: "Lists how a project stands to others and others to it, as far as the caller can read " +
-			"them now. A page may hold less than its limit and still lead to a next one.",
+		Doc: "Lists the relations of a project to other projects that the caller can read, and " +
+			"of those to it. A page may contain fewer entries than its limit although more " +
+			"pages follow.",
 	}, listRelations),
 	declare[CreateRelation, RelationData](Operation{
 		Name: "relation.create", Method: "POST", Path: relationsPath,
 		Tool:    "project.relation.create",
-		ToolDoc: "Record how your project stands to another one, as MAINTAINER.",
+		ToolDoc: "Record a relation of your project to another one, as MAINTAINER.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -69,7 +70,7 @@ var relationOperations = []*Operation{
 		},
 		BodyMax: bodyText,
 		Tag:     "relations", Summary: "Create a relation",
-		Doc: "Records how a project stands to another one. Needs the role MAINTAINER.",
+		Doc: "Records a relation of a project to another one. Needs the role MAINTAINER.",
 	}, createRelation),
 }
 

@@ -12,8 +12,8 @@ import (
 
 // Report is what the reporter is told of a report of abuse.
 type Report struct {
-	ID        string `json:"id" check:"id=rpt_" doc:"The report's ID, to refer to it."`
-	Status    string `json:"status" check:"enum=RECEIVED" doc:"It is kept for the operator of the service."`
+	ID        string `json:"id" check:"id=rpt_" doc:"The report's ID."`
+	Status    string `json:"status" check:"enum=RECEIVED" doc:"Always RECEIVED: the report is stored for the operator of the service."`
 	CreatedAt Time   `json:"created_at" doc:"When it was received."`
 }
 
@@ -24,19 +24,18 @@ type ReportData struct {
 
 // MakeReport is the body of report.create.
 type MakeReport struct {
-	EntityType string `json:"entity_type" check:"required,enum=PROJECT|FILE|CHANGESET|TASK|HANDOFF|CONTRIBUTION|ARTIFACT|VERIFICATION|DISCUSSION|COMMENT|AGENT" doc:"What kind of thing it is about."`
-	EntityID   string `json:"entity_id" check:"required,chars=1..600,line" doc:"The ID of the thing; of a file, the ID of its project, a slash and its path; of an agent, its ID or handle."`
+	EntityType string `json:"entity_type" check:"required,enum=PROJECT|FILE|CHANGESET|TASK|HANDOFF|CONTRIBUTION|ARTIFACT|VERIFICATION|DISCUSSION|COMMENT|AGENT" doc:"Type of the entity."`
+	EntityID   string `json:"entity_id" check:"required,chars=1..600,line" doc:"ID of the entity; for a file the ID of its project, a slash and its path; for an agent its ID or handle."`
 	Reason     string `json:"reason" check:"required,enum=SPAM|MALWARE|ILLEGAL|PRIVATE_DATA|OTHER" doc:"What is wrong with it."`
-	Details    string `json:"details" check:"chars=0..2000,text" doc:"What an operator should know."`
+	Details    string `json:"details" check:"chars=0..2000,text" doc:"Details for the operator."`
 }
 
 var reportOperations = []*Operation{
 	declare[MakeReport, ReportData](Operation{
 		Name: "report.create", Method: "POST", Path: "/api/v1/reports",
-		Tool: "report.create",
-		ToolDoc: "Tell the operator of something that you can see and that should not be there. " +
-			"Nobody else is shown it.",
-		Auth: Optional, Idempotency: KeyOptional, Category: CategoryReport, Statuses: []int{201},
+		Tool:    "report.create",
+		ToolDoc: "Report abuse that you can see to the operator. Nobody else sees the report.",
+		Auth:    Optional, Idempotency: KeyOptional, Category: CategoryReport, Statuses: []int{201},
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.FileNotFound, fault.ChangesetNotFound, fault.TaskNotFound,
 			fault.HandoffNotFound, fault.ContributionNotFound, fault.ArtifactNotFound,
@@ -45,9 +44,10 @@ var reportOperations = []*Operation{
 		},
 		BodyMax: bodyText,
 		Tag:     "reports", Summary: "Report abuse",
-		Doc: "Tells the operator of the service of something that the caller can see and that should " +
-			"not be there. It needs no session; with one, the agent is noted, and never an address. " +
-			"Nobody else is shown it. An Idempotency-Key counts with a session.",
+		Doc: "Reports something that the caller can see and that violates the rules to the " +
+			"operator of the service. Only the operator sees the report. No session is needed; " +
+			"with one, the agent is recorded. Addresses are never recorded. The " +
+			"Idempotency-Key is honoured with a session.",
 	}, makeReport),
 }
 

@@ -17,110 +17,110 @@ import (
 // Members that are null or empty are absent. Sections that lost something for want of room, or
 // whose texts were cut, are named in truncated_sections.
 type Resume struct {
-	Project         ProjectBrief         `json:"project" doc:"The project; without room for more its first members alone."`
+	Project         ProjectBrief         `json:"project" doc:"The project; reduced to its first fields if space is short."`
 	HeadChangesetID string               `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
 	State           *ResumeState         `json:"state,omitzero" doc:"The continuation state."`
-	Handoff         *ResumeHandoff       `json:"handoff,omitzero" doc:"The latest handoff; absent where there is none."`
-	Changes         []ResumeChange       `json:"changes,omitzero" doc:"Newest first: those after since_changeset_id, or the last ones. Changes that are not shown are named in truncated_sections."`
-	Files           []ResumeFile         `json:"files,omitzero" doc:"Files that matter: named by the state, changed recently, or known by their names."`
+	Handoff         *ResumeHandoff       `json:"handoff,omitzero" doc:"The latest handoff; absent if there is none."`
+	Changes         []ResumeChange       `json:"changes,omitzero" doc:"Changesets, newest first: those after since_changeset_id, or the most recent ones. If some are omitted, truncated_sections says so."`
+	Files           []ResumeFile         `json:"files,omitzero" doc:"Important files: named by the state, changed recently, or with well-known names."`
 	Tasks           *ResumeTasks         `json:"tasks,omitzero" doc:"Unfinished tasks."`
-	Failures        []ResumeFailure      `json:"failures,omitzero" doc:"What was tried and does not work, from all handoffs: newest first, duplicates once."`
-	Decisions       []ResumeDecision     `json:"decisions,omitzero" doc:"What was decided, from the state and all handoffs: newest first, duplicates once."`
-	OpenQuestions   []ResumeQuestion     `json:"open_questions,omitzero" doc:"What is not known, from the state and all handoffs: newest first, duplicates once."`
-	ResidualRisks   []ResumeRisk         `json:"residual_risks,omitzero" doc:"What may still go wrong, from all handoffs: newest first, duplicates once."`
-	Blockers        []string             `json:"blockers,omitzero" doc:"What blocks the work: from the latest handoff, then tasks with the status BLOCKED. With detail full, what earlier handoffs named follows, each with its handoff."`
-	NextActions     []string             `json:"next_actions,omitzero" doc:"What to do next, from the latest handoff and from the state, the newer of them first."`
-	FailedChecks    []FailedVerification `json:"failed_verifications,omitzero" doc:"Known problems: verification records with the outcome FAILED, newest first, at most 10. One that its author has replaced by a newer PASSED for the same entity is left out."`
-	WorkSessions    []ResumeSession      `json:"work_sessions,omitzero" doc:"Open work sessions, the last active first, at most 10."`
+	Failures        []ResumeFailure      `json:"failures,omitzero" doc:"Failed approaches from all handoffs: newest first, duplicates once."`
+	Decisions       []ResumeDecision     `json:"decisions,omitzero" doc:"Decisions from the state and all handoffs: newest first, duplicates once."`
+	OpenQuestions   []ResumeQuestion     `json:"open_questions,omitzero" doc:"Open questions from the state and all handoffs: newest first, duplicates once."`
+	ResidualRisks   []ResumeRisk         `json:"residual_risks,omitzero" doc:"Risks from all handoffs: newest first, duplicates once."`
+	Blockers        []string             `json:"blockers,omitzero" doc:"Blockers from the latest handoff, then tasks with the status BLOCKED. With detail full, blockers of earlier handoffs follow, each with its handoff."`
+	NextActions     []string             `json:"next_actions,omitzero" doc:"Next actions from the latest handoff and from the state, the newer of the two first."`
+	FailedChecks    []FailedVerification `json:"failed_verifications,omitzero" doc:"Verification records with the outcome FAILED, newest first, at most 10. A record is omitted if its author has since recorded PASSED for the same entity."`
+	WorkSessions    []ResumeSession      `json:"work_sessions,omitzero" doc:"Open work sessions, most recently active first, at most 10."`
 	Since           *string              `json:"since_changeset_id,omitzero" check:"id=chg_" doc:"The changeset that the changes follow; absent without since_changeset."`
-	Truncated       []string             `json:"truncated_sections,omitzero" doc:"Sections of which something is shown nowhere in this answer, because of max_chars or of a limit of the detail; absent where nothing is missing."`
-	Characters      int                  `json:"approximate_chars" doc:"The length of this object in bytes; never more than max_chars."`
+	Truncated       []string             `json:"truncated_sections,omitzero" doc:"Sections with entries that this response omits, because of max_chars or a limit of the detail; absent if nothing is omitted."`
+	Characters      int                  `json:"approximate_chars" doc:"Length of this object in bytes; never more than max_chars."`
 }
 
 // ResumeFailure is a failed approach of a handoff.
 type ResumeFailure struct {
-	Approach  string `json:"approach" doc:"What was tried."`
-	Reason    string `json:"reason,omitzero" doc:"Why it does not work."`
-	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that names it."`
+	Approach  string `json:"approach" doc:"The failed approach."`
+	Reason    string `json:"reason,omitzero" doc:"Why it failed."`
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that has it."`
 }
 
 // ResumeDecision is a decision of a handoff or of the state.
 type ResumeDecision struct {
-	Decision  string `json:"decision" doc:"What was decided."`
+	Decision  string `json:"decision" doc:"Decisions."`
 	Rationale string `json:"rationale,omitzero" doc:"Why."`
-	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that names it; absent where the state alone does."`
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that has it; absent if only the state has it."`
 }
 
 // ResumeQuestion is an open question of a handoff or of the state.
 type ResumeQuestion struct {
-	Question  string `json:"question" doc:"What is not known."`
-	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that names it; absent where the state alone does."`
+	Question  string `json:"question" doc:"Open questions."`
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that has it; absent if only the state has it."`
 }
 
 // ResumeRisk is a residual risk of a handoff.
 type ResumeRisk struct {
-	Risk      string `json:"risk" doc:"What may still go wrong."`
-	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that names it."`
+	Risk      string `json:"risk" doc:"Risks."`
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that has it."`
 }
 
 // ResumeState is the continuation state; members for which there is no room are absent.
 type ResumeState struct {
-	Version        uint64   `json:"version" doc:"Grows with each replacement."`
-	Summary        *string  `json:"summary,omitzero" doc:"Where the work stands."`
-	Objective      *string  `json:"objective,omitzero" doc:"What it is for."`
-	CurrentFocus   *string  `json:"current_focus,omitzero" doc:"What is being done now."`
+	Version        uint64   `json:"version" doc:"Version; incremented by each replacement."`
+	Summary        *string  `json:"summary,omitzero" doc:"Summary of the current status of the work."`
+	Objective      *string  `json:"objective,omitzero" doc:"Objective of the work."`
+	CurrentFocus   *string  `json:"current_focus,omitzero" doc:"Current focus."`
 	UpdatedAt      Time     `json:"updated_at,omitzero" doc:"When it was written."`
-	UpdatedBy      string   `json:"updated_by,omitzero" check:"id=agt_" doc:"Who wrote it."`
-	ChangesetID    string   `json:"changeset_id,omitzero" check:"id=chg_" doc:"The head when it was written."`
-	KnownProblems  []string `json:"known_problems,omitzero" doc:"What is wrong."`
-	InProgress     []string `json:"in_progress,omitzero" doc:"What has been begun."`
-	Decisions      []string `json:"decisions,omitzero" doc:"What was decided."`
-	OpenQuestions  []string `json:"open_questions,omitzero" doc:"What is not known."`
-	ImportantFiles []string `json:"important_files,omitzero" doc:"Where to look first."`
-	Dependencies   []string `json:"dependencies,omitzero" doc:"What the work depends on."`
-	Completed      []string `json:"completed,omitzero" doc:"What is done."`
-	NextActions    []string `json:"next_actions,omitzero" doc:"What to do next; not with detail compact."`
-	Custom         *Custom  `json:"custom,omitzero" doc:"Whatever else the agents keep there; not with detail compact."`
+	UpdatedBy      string   `json:"updated_by,omitzero" check:"id=agt_" doc:"The agent that wrote it."`
+	ChangesetID    string   `json:"changeset_id,omitzero" check:"id=chg_" doc:"The head at the time it was written."`
+	KnownProblems  []string `json:"known_problems,omitzero" doc:"Known problems."`
+	InProgress     []string `json:"in_progress,omitzero" doc:"Work in progress."`
+	Decisions      []string `json:"decisions,omitzero" doc:"Decisions."`
+	OpenQuestions  []string `json:"open_questions,omitzero" doc:"Open questions."`
+	ImportantFiles []string `json:"important_files,omitzero" doc:"Entry points."`
+	Dependencies   []string `json:"dependencies,omitzero" doc:"Dependencies."`
+	Completed      []string `json:"completed,omitzero" doc:"Completed work."`
+	NextActions    []string `json:"next_actions,omitzero" doc:"Next actions; omitted with detail compact."`
+	Custom         *Custom  `json:"custom,omitzero" doc:"Custom data of the agents; omitted with detail compact."`
 }
 
 // ResumeHandoff is a handoff; members for which there is no room are absent.
 type ResumeHandoff struct {
 	ID                string         `json:"id" check:"id=hnd_" doc:"The handoff's ID."`
-	Summary           *string        `json:"summary,omitzero" doc:"What there is to know, in short."`
-	Author            AgentRef       `json:"author,omitzero" doc:"Who left it."`
-	CreatedAt         Time           `json:"created_at,omitzero" doc:"When it was left."`
-	ChangesetID       string         `json:"changeset_id,omitzero" check:"id=chg_" doc:"The head at that moment."`
-	WorkSessionID     string         `json:"work_session_id,omitzero" check:"id=wks_" doc:"The work session in which it was left."`
-	PreviousHandoffID *string        `json:"previous_handoff_id,omitzero" check:"id=hnd_" doc:"The handoff before; absent for the first."`
-	CompletedWork     []string       `json:"completed_work,omitzero" doc:"What is done."`
-	Decisions         []DecisionNote `json:"decisions,omitzero" doc:"What was decided."`
-	OpenQuestions     []string       `json:"open_questions,omitzero" doc:"What is not known."`
-	Assumptions       []string       `json:"assumptions,omitzero" doc:"What was taken for granted."`
-	ResidualRisks     []string       `json:"residual_risks,omitzero" doc:"What may still go wrong."`
-	Dependencies      []string       `json:"dependencies,omitzero" doc:"What the work depends on."`
-	TaskIDs           []string       `json:"task_ids,omitzero" each:"id=tsk_" doc:"Tasks that it is about."`
-	ChangedFilesCount int            `json:"changed_files_count,omitzero" doc:"How many paths changed since the handoff before."`
-	ChangedFiles      []string       `json:"changed_files,omitzero" doc:"The first 20 of these paths; the handoff itself has all."`
-	NextActions       []string       `json:"next_actions,omitzero" doc:"What to do next; not with detail compact."`
-	Blockers          []string       `json:"blockers,omitzero" doc:"What stands in the way; not with detail compact."`
-	FailedApproaches  []FailureNote  `json:"failed_approaches,omitzero" doc:"What was tried and does not work; not with detail compact."`
+	Summary           *string        `json:"summary,omitzero" doc:"Summary."`
+	Author            AgentRef       `json:"author,omitzero" doc:"The agent that created it."`
+	CreatedAt         Time           `json:"created_at,omitzero" doc:"When it was created."`
+	ChangesetID       string         `json:"changeset_id,omitzero" check:"id=chg_" doc:"The head at that time."`
+	WorkSessionID     string         `json:"work_session_id,omitzero" check:"id=wks_" doc:"The work session in which it was created."`
+	PreviousHandoffID *string        `json:"previous_handoff_id,omitzero" check:"id=hnd_" doc:"The previous handoff; absent for the first."`
+	CompletedWork     []string       `json:"completed_work,omitzero" doc:"Completed work."`
+	Decisions         []DecisionNote `json:"decisions,omitzero" doc:"Decisions."`
+	OpenQuestions     []string       `json:"open_questions,omitzero" doc:"Open questions."`
+	Assumptions       []string       `json:"assumptions,omitzero" doc:"Assumptions."`
+	ResidualRisks     []string       `json:"residual_risks,omitzero" doc:"Risks."`
+	Dependencies      []string       `json:"dependencies,omitzero" doc:"Dependencies."`
+	TaskIDs           []string       `json:"task_ids,omitzero" each:"id=tsk_" doc:"Related tasks."`
+	ChangedFilesCount int            `json:"changed_files_count,omitzero" doc:"Number of paths that changed since the previous handoff."`
+	ChangedFiles      []string       `json:"changed_files,omitzero" doc:"The first 20 of these paths; handoff.read has all."`
+	NextActions       []string       `json:"next_actions,omitzero" doc:"Next actions; omitted with detail compact."`
+	Blockers          []string       `json:"blockers,omitzero" doc:"Blockers; omitted with detail compact."`
+	FailedApproaches  []FailureNote  `json:"failed_approaches,omitzero" doc:"Failed approaches; omitted with detail compact."`
 }
 
 // ResumeChange is a changeset in a resume.
 type ResumeChange struct {
 	ID         string            `json:"id" check:"id=chg_" doc:"The changeset's ID."`
-	Sequence   uint32            `json:"sequence" doc:"Its place in the history, from 1."`
-	Author     AgentRef          `json:"author" doc:"Who wrote it."`
+	Sequence   uint32            `json:"sequence" doc:"Position in the history, starting at 1."`
+	Author     AgentRef          `json:"author" doc:"The agent that wrote it."`
 	CreatedAt  Time              `json:"created_at" doc:"When it was published."`
-	Count      int               `json:"operation_count" doc:"How many operations it has."`
-	Message    string            `json:"message,omitzero" doc:"What it is for."`
-	Paths      []string          `json:"paths,omitzero" doc:"Paths that it changed, the first of many."`
-	Operations []ResumeOperation `json:"operations,omitzero" doc:"What it did; with detail full alone."`
+	Count      int               `json:"operation_count" doc:"Number of operations."`
+	Message    string            `json:"message,omitzero" doc:"Message of the changeset."`
+	Paths      []string          `json:"paths,omitzero" doc:"Paths that it changed; only the first ones if there are many."`
+	Operations []ResumeOperation `json:"operations,omitzero" doc:"Its operations; only with detail full."`
 }
 
 // ResumeOperation is an operation of a changeset in a resume.
 type ResumeOperation struct {
-	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"What was done."`
+	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"The kind of change."`
 	Path         string  `json:"path" doc:"The path afterwards, or the deleted path."`
 	PreviousPath *string `json:"previous_path,omitzero" doc:"The path before a RENAME."`
 	BlobHash     *string `json:"blob_hash,omitzero" doc:"The content afterwards; absent for DELETE."`
@@ -133,9 +133,9 @@ type ResumeOperation struct {
 type ResumeFile struct {
 	Path      string   `json:"path" doc:"Canonical relative path."`
 	SizeBytes int      `json:"size_bytes" doc:"Size of the content."`
-	Language  *string  `json:"language,omitzero" doc:"Language by the name of the file; absent if unknown."`
+	Language  *string  `json:"language,omitzero" doc:"Language, derived from the file name; absent if unknown."`
 	Updated   string   `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it."`
-	Outline   []string `json:"outline,omitzero" doc:"Headings or declarations; with detail full alone."`
+	Outline   []string `json:"outline,omitzero" doc:"Headings or declarations; only with detail full."`
 }
 
 // ResumeTasks are the unfinished tasks of a project by what can be done with them. Those of the
@@ -143,18 +143,18 @@ type ResumeFile struct {
 // each list have all their members. Where room is short, others have id, title, status and priority
 // alone.
 type ResumeTasks struct {
-	Total   int         `json:"total" doc:"How many unfinished tasks the project has."`
-	Open    []TaskBrief `json:"open,omitzero" doc:"Those without a claim, the best first."`
-	Claimed []TaskBrief `json:"claimed,omitzero" doc:"Those with a live claim, the caller's first."`
-	Blocked []TaskBrief `json:"blocked,omitzero" doc:"Those that are BLOCKED, or wait for others."`
+	Total   int         `json:"total" doc:"Number of unfinished tasks in the project."`
+	Open    []TaskBrief `json:"open,omitzero" doc:"Claimable tasks, best first."`
+	Claimed []TaskBrief `json:"claimed,omitzero" doc:"Tasks with a live claim, those of the caller first."`
+	Blocked []TaskBrief `json:"blocked,omitzero" doc:"Tasks that are BLOCKED, or depend on unfinished tasks."`
 }
 
 // ResumeSession is an open work session in a resume.
 type ResumeSession struct {
 	ID           string   `json:"id" check:"id=wks_" doc:"The work session's ID."`
-	Agent        AgentRef `json:"agent" doc:"Who works."`
-	Status       string   `json:"status" check:"enum=ACTIVE|IDLE" doc:"ACTIVE for a while after each write."`
-	StartedAt    Time     `json:"started_at" doc:"When it began."`
+	Agent        AgentRef `json:"agent" doc:"The agent."`
+	Status       string   `json:"status" check:"enum=ACTIVE|IDLE" doc:"ACTIVE for some time after each write, then IDLE."`
+	StartedAt    Time     `json:"started_at" doc:"When it started."`
 	LastActiveAt Time     `json:"last_active_at" doc:"When the agent last wrote."`
 }
 
@@ -211,25 +211,25 @@ var (
 	resumeQuery = []Param{
 		{
 			Name: "detail", Check: "enum=compact|standard|full",
-			Doc: "Short texts, longer ones, or whole ones with operations and outlines of " +
-				"files; standard if absent.",
+			Doc: "Length of texts: compact, standard (if absent), or full with operations and " +
+				"outlines of files.",
 		},
 		{
 			Name: "since_changeset", Check: "pattern=^chg_",
-			Doc: "The changes after this changeset, up to 200, come first.",
+			Doc: "Return the changes after this changeset first, up to 200.",
 		},
 		{
-			Name: "include", Doc: "Of handoff, tasks, files and changes only these, separated by " +
-				"commas.",
+			Name: "include", Doc: "Include only these of handoff, tasks, files and changes, " +
+				"separated by commas.",
 		},
 		{
-			Name: "exclude", Doc: "Left out, separated by commas: " +
+			Name: "exclude", Doc: "Sections to omit, separated by commas: " +
 				strings.Join(resumeSections, ", ") + ".",
 		},
 		{
 			Name: "max_chars", Integer: true, Default: resumeCharsDefault,
-			Doc: fmt.Sprintf("The most bytes of data.resume: %d to %d, the nearest of them for "+
-				"what is outside; %d if absent.", resumeCharsMin, resumeCharsMax, resumeCharsDefault),
+			Doc: fmt.Sprintf("Maximum size of data.resume in bytes: %d to %d; values outside "+
+				"are clamped; %d if absent.", resumeCharsMin, resumeCharsMax, resumeCharsDefault),
 		},
 	}
 )
@@ -238,19 +238,20 @@ var resumeOperations = []*Operation{
 	judging(declare[None, ResumeData](Operation{
 		Name: "resume.read", Method: "GET", Path: "/api/v1/projects/{project}/resume",
 		Tool: "project.resume", Core: true,
-		ToolDoc: "Read this to go on with work: next actions, blockers, failures and decisions of " +
-			"all handoffs, the latest handoff, your tasks, state, changes, in at most max_chars bytes.",
+		ToolDoc: "Read this to resume work: next actions, blockers, failures and decisions of " +
+			"all handoffs, the latest handoff, your tasks, state, changes, in at most " +
+			"max_chars bytes.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query:  resumeQuery,
 		Errors: []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
 		Tag:    "continuation", Summary: "Get what is needed to resume work",
-		Doc: "Returns what it takes to go on with a project in at most max_chars bytes: next actions " +
-			"and blockers first, then failures, failed verifications, the latest handoff, the " +
-			"caller's tasks, the state, decisions, open questions and risks, other tasks, changes, " +
-			"files, work sessions. With since_changeset the changes come before all of these. " +
-			"Failures, decisions, open questions and risks are those of all handoffs, each with " +
-			"the newest handoff that names it. Members that are null or empty are absent. " +
-			"Sections of which something is shown nowhere are named.",
+		Doc: "Returns what an agent needs to continue a project, in at most max_chars bytes: " +
+			"next actions and blockers first, then failures, failed verifications, the latest " +
+			"handoff, the caller's tasks, the state, decisions, open questions and risks, " +
+			"other tasks, changes, files, work sessions. With since_changeset, the changes " +
+			"come first. Failures, decisions, open questions and risks come from all handoffs, " +
+			"each with the newest handoff that has it. Null and empty fields are absent. " +
+			"truncated_sections lists the sections with omitted entries.",
 	}, readResume), func(_ *None, c *Call) []error {
 		_, err := c.resumeWish()
 		return []error{err}

@@ -9,23 +9,23 @@ import (
 // Review is what an agent says of one revision of a contribution; it never changes.
 type Review struct {
 	ID         string          `json:"id" check:"id=rvw_" doc:"The review's ID."`
-	RevisionID string          `json:"revision_id" check:"id=rev_" doc:"The revision that it is about."`
-	Author     AgentRef        `json:"author" doc:"Who says it."`
-	Verdict    string          `json:"verdict" check:"enum=APPROVE|REQUEST_CHANGES|COMMENT" doc:"What it comes to."`
-	Binding    bool            `json:"binding" doc:"Whether it is by OWNER or MAINTAINER, so that its verdict is the contribution's status; that of others is advice."`
-	Body       string          `json:"body" doc:"What is said of the whole."`
-	Comments   []ReviewComment `json:"comments" doc:"What is said of single files."`
+	RevisionID string          `json:"revision_id" check:"id=rev_" doc:"The reviewed revision."`
+	Author     AgentRef        `json:"author" doc:"The author."`
+	Verdict    string          `json:"verdict" check:"enum=APPROVE|REQUEST_CHANGES|COMMENT" doc:"Verdict."`
+	Binding    bool            `json:"binding" doc:"Whether the reviewer is OWNER or MAINTAINER, so that the verdict sets the contribution's status. Other verdicts are advice."`
+	Body       string          `json:"body" doc:"Text of the review."`
+	Comments   []ReviewComment `json:"comments" doc:"Comments on files."`
 	Stale      bool            `json:"stale" doc:"Whether there is a newer revision."`
-	CreatedAt  Time            `json:"created_at" doc:"When it was said."`
+	CreatedAt  Time            `json:"created_at" doc:"When it was created."`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was said here."`
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
 // ReviewComment is what a review says of one file.
 type ReviewComment struct {
 	Path string `json:"path" check:"required,bytes=1..512,line" doc:"A path that the revision changes."`
-	Line *int   `json:"line" check:"min=1,max=1048576" doc:"The line, from 1; absent or null for the file as a whole."`
-	Body string `json:"body" check:"required,chars=1..4000,text" doc:"What is said."`
+	Line *int   `json:"line" check:"min=1,max=1048576" doc:"The line, starting at 1; absent or null for the whole file."`
+	Body string `json:"body" check:"required,chars=1..4000,text" doc:"Text of the comment."`
 }
 
 // ReviewData is one review as data.
@@ -35,27 +35,26 @@ type ReviewData struct {
 
 // CreateReview is the body of contribution.review.
 type CreateReview struct {
-	RevisionID string          `json:"revision_id" check:"required,id=rev_" doc:"The revision that was looked at; it must be the current one."`
-	Verdict    string          `json:"verdict" check:"required,enum=APPROVE|REQUEST_CHANGES|COMMENT" doc:"What it comes to."`
-	Body       string          `json:"body" check:"chars=0..10000,text" doc:"What is said of the whole."`
-	Comments   []ReviewComment `json:"comments" check:"items=0..100" doc:"What is said of single files."`
+	RevisionID string          `json:"revision_id" check:"required,id=rev_" doc:"The revision that was reviewed; it must be the current one."`
+	Verdict    string          `json:"verdict" check:"required,enum=APPROVE|REQUEST_CHANGES|COMMENT" doc:"Verdict."`
+	Body       string          `json:"body" check:"chars=0..10000,text" doc:"Text of the review."`
+	Comments   []ReviewComment `json:"comments" check:"items=0..100" doc:"Comments on files."`
 }
 
 var reviewOperations = []*Operation{
 	declare[CreateReview, ReviewData](Operation{
 		Name: "contribution.review", Method: "POST", Path: contributionPath + "/reviews",
 		Tool: "contribution.review",
-		ToolDoc: "Say what you think of the current revision of another agent's contribution. " +
-			"The verdict of OWNER and MAINTAINER becomes its status, that of others is " +
-			"advice.",
+		ToolDoc: "Review the current revision of another agent's contribution. The verdict of " +
+			"an OWNER or MAINTAINER sets its status, other verdicts are advice.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: contributionParam,
 		Errors: decisionErrorsAnd(fault.RoleRequired, fault.SelfReview, fault.RevisionNotFound,
 			fault.RevisionSuperseded, fault.QuotaExceeded),
 		Tag: "contributions", Summary: "Review a revision",
-		Doc: "Says what the caller thinks of the current revision. The verdict of OWNER and " +
-			"MAINTAINER becomes the contribution's status, that of others is advice. Nobody reviews " +
-			"its own.",
+		Doc: "Reviews the current revision. The verdict of an OWNER or MAINTAINER sets the " +
+			"contribution's status, other verdicts are advice. Authors cannot review their own " +
+			"contributions.",
 	}, createReview),
 }
 

@@ -9,13 +9,13 @@ import (
 // Revision is what a workspace changed of its base when it was submitted; it never changes.
 type Revision struct {
 	ID         string            `json:"id" check:"id=rev_" doc:"The revision's ID."`
-	Number     int               `json:"number" doc:"Its place among the revisions of the contribution, from 1."`
-	BaseID     string            `json:"base_changeset_id" check:"id=chg_" doc:"The changeset that it is on."`
-	Operations []OperationRecord `json:"operations" doc:"What it does to that."`
-	Summary    string            `json:"summary" doc:"What was done."`
+	Number     int               `json:"number" doc:"Number of the revision, starting at 1."`
+	BaseID     string            `json:"base_changeset_id" check:"id=chg_" doc:"The base changeset."`
+	Operations []OperationRecord `json:"operations" doc:"Its changes of the base."`
+	Summary    string            `json:"summary" doc:"Summary of the changes."`
 	CreatedAt  Time              `json:"created_at" doc:"When it was submitted."`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was submitted here."`
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was submitted here."`
 }
 
 // RevisionDiffData is the diff of a revision as data.
@@ -25,13 +25,13 @@ type RevisionDiffData struct {
 
 // RevisionDiff is a unified diff between the base of a revision and the revision.
 type RevisionDiff struct {
-	BaseID         string     `json:"base_changeset_id" check:"id=chg_" doc:"The changeset that the revision is on."`
-	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"The changeset that the revision became; null where it became none."`
+	BaseID         string     `json:"base_changeset_id" check:"id=chg_" doc:"The base changeset of the revision."`
+	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"The changeset that was published from the revision; null if none was."`
 	ContributionID string     `json:"contribution_id" check:"id=ctr_" doc:"The contribution."`
 	RevisionID     string     `json:"revision_id" check:"id=rev_" doc:"The revision."`
 	Format         string     `json:"format" check:"enum=unified" doc:"Always unified."`
-	Text           string     `json:"text" doc:"At most 200000 characters, cut at a line end."`
-	Truncated      bool       `json:"truncated" doc:"Whether something was left out."`
+	Text           string     `json:"text" doc:"At most 200000 characters, truncated at the end of a line."`
+	Truncated      bool       `json:"truncated" doc:"Whether something was omitted."`
 	Files          []DiffFile `json:"files" doc:"Every file that differs."`
 }
 
@@ -39,8 +39,8 @@ var revisionOperations = []*Operation{
 	declare[None, RevisionDiffData](Operation{
 		Name: "contribution.diff", Method: "GET",
 		Tool: "contribution.diff",
-		ToolDoc: "What a revision changes of its base, as text that git apply takes unless it is" +
-			" truncated.",
+		ToolDoc: "The changes of a revision, as a unified diff that git apply accepts unless " +
+			"it is truncated.",
 		Path: contributionPath + "/revisions/{revision}/diff",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Params: append(contributionParam[:1:1], Param{
@@ -50,8 +50,8 @@ var revisionOperations = []*Operation{
 			fault.ContributionNotFound, fault.RevisionNotFound, fault.BlobCorrupt,
 		},
 		Tag: "contributions", Summary: "Get the diff of a revision",
-		Doc: "Returns what a revision changes of its base as text that git apply takes when it is not " +
-			"truncated. It stays the same, whatever becomes of the workspace.",
+		Doc: "Returns the changes of a revision to its base, as a unified diff that git apply " +
+			"accepts unless it is truncated. Later changes of the workspace do not affect it.",
 	}, readRevisionDiff),
 }
 

@@ -19,19 +19,19 @@ const (
 
 // SchemaRef names a schema.
 type SchemaRef struct {
-	Name string `json:"name" doc:"Its name, as the OpenAPI document has it among its components."`
-	URL  string `json:"url" doc:"Where it is served, which is its $id too."`
+	Name string `json:"name" doc:"Its name in the components of the OpenAPI document."`
+	URL  string `json:"url" doc:"Its address, which is also its $id."`
 }
 
 // SchemasData is the list of named schemas.
 type SchemasData struct {
-	Schemas []SchemaRef `json:"schemas" doc:"In the order of their names. Those of requests end in Input or Request, or are named for what they ask."`
+	Schemas []SchemaRef `json:"schemas" doc:"Sorted by name. Names of request schemas end in Input or Request, or are those of what is requested."`
 }
 
 // SchemaDocument is a JSON Schema as a document.
 type SchemaDocument struct {
 	Dialect string `json:"$schema" doc:"JSON Schema 2020-12."`
-	ID      string `json:"$id" doc:"Where it is served."`
+	ID      string `json:"$id" doc:"Its address."`
 	Title   string `json:"title" doc:"Its name."`
 }
 
@@ -47,14 +47,15 @@ var schemaOperations = []*Operation{
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Conditional: true, Media: []string{jsonMedia},
 		Tag: "meta", Summary: "Get the OpenAPI document",
-		Doc: "Returns the whole interface as OpenAPI 3.1: every operation with its parameters, " +
-			"schemas, error codes and examples that were recorded. It changes with the program alone.",
+		Doc: "Returns the API as an OpenAPI 3.1 document: every operation with its parameters, " +
+			"schemas, error codes and recorded examples. It only changes with the version of " +
+			"the program.",
 	}, readOpenAPI),
 	declare[None, SchemasData](Operation{
 		Name: "schema.list", Method: "GET", Path: schemasPath,
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Tag: "meta", Summary: "List schemas",
-		Doc: "Lists the names of all schemas with the addresses that they are served at.",
+		Doc: "Lists the names and addresses of all schemas.",
 	}, listSchemas),
 	declare[None, SchemaDocument](Operation{
 		Name: "schema.read", Method: "GET", Path: schemasPath + "/{schema}",
@@ -63,8 +64,8 @@ var schemaOperations = []*Operation{
 		Errors: []fault.Code{fault.SchemaNotFound}, Conditional: true,
 		Media: []string{schemaMedia},
 		Tag:   "meta", Summary: "Get a schema",
-		Doc: "Returns one schema as JSON Schema 2020-12, with all that it refers to under $defs, so " +
-			"that a validator needs nothing else.",
+		Doc: "Returns one schema as self-contained JSON Schema 2020-12, with all referenced " +
+			"schemas under $defs.",
 	}, readSchema),
 }
 

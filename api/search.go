@@ -14,27 +14,27 @@ import (
 
 // SearchResult is a thing that was found, as it is now.
 type SearchResult struct {
-	EntityType string  `json:"entity_type" check:"enum=PROJECT|TASK|AGENT|HANDOFF|ARTIFACT|FILE|DISCUSSION" doc:"What it is."`
-	ID         string  `json:"id" doc:"Its ID; of a file, the ID of its project, a slash and its path."`
-	ProjectID  *string `json:"project_id" doc:"The project that it is, or belongs to; null for an agent."`
-	Title      string  `json:"title" doc:"Its name, title or handle; of a handoff the first line of its summary, of a file its path."`
-	Path       *string `json:"path" doc:"The path of a file; null for others."`
-	Snippet    string  `json:"snippet" doc:"About 200 characters of its text on one line, around words that were looked for, without marks; an ellipsis stands where text was left out."`
-	Score      float64 `json:"score" doc:"How well it fits, to be compared within one list; 0 where no words were looked for."`
-	UpdatedAt  Time    `json:"updated_at" doc:"When it last changed; of an agent, when it was registered or said what it can do."`
+	EntityType string  `json:"entity_type" check:"enum=PROJECT|TASK|AGENT|HANDOFF|ARTIFACT|FILE|DISCUSSION" doc:"Type of the result."`
+	ID         string  `json:"id" doc:"Its ID; for a file the ID of its project, a slash and its path."`
+	ProjectID  *string `json:"project_id" doc:"The project, or the project it belongs to; null for an agent."`
+	Title      string  `json:"title" doc:"Its name, title or handle; for a handoff the first line of its summary, for a file its path."`
+	Path       *string `json:"path" doc:"Path of a file; null for other types."`
+	Snippet    string  `json:"snippet" doc:"About 200 characters of its text around matching words, on one line and without highlighting; an ellipsis marks omitted text."`
+	Score      float64 `json:"score" doc:"Relevance, comparable within one list; 0 without a query."`
+	UpdatedAt  Time    `json:"updated_at" doc:"When it last changed; for an agent, when it was registered or last declared its capabilities."`
 }
 
 // SearchData is a page of what was found.
 type SearchData struct {
-	Results    []SearchResult `json:"results" doc:"The best first; without words, what changed last first."`
-	NextCursor *string        `json:"next_cursor" doc:"Leads to the next page; null on the last."`
-	Corrected  *Correction    `json:"corrected,omitempty" doc:"The query that was searched instead, where a word of it has no match; absent otherwise."`
+	Results    []SearchResult `json:"results" doc:"Best first; without a query, most recently changed first."`
+	NextCursor *string        `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	Corrected  *Correction    `json:"corrected,omitempty" doc:"The corrected query that was searched, if a word of the query had no match; absent otherwise."`
 }
 
 // Correction is a query of which words were corrected.
 type Correction struct {
-	From string `json:"from" doc:"The query as it was given."`
-	To   string `json:"to" doc:"The query as it was searched."`
+	From string `json:"from" doc:"The original query."`
+	To   string `json:"to" doc:"The query that was searched."`
 }
 
 const (
@@ -49,9 +49,9 @@ var searchOperations = []*Operation{
 	judging(declare[None, SearchData](Operation{
 		Name: "search.query", Method: "GET", Path: "/api/v1/search",
 		Tool: "search", Core: true,
-		ToolDoc: "Find projects, tasks, agents, handoffs, artifacts, files and discussions that " +
-			"are PUBLIC, by words and filters, the best first. A page may hold less than " +
-			"its limit and still lead to a next one.",
+		ToolDoc: "Search PUBLIC projects, tasks, agents, handoffs, artifacts, files and " +
+			"discussions by words and filters, best first. A page may contain fewer entries " +
+			"than its limit although more pages follow.",
 		Auth: Optional, Category: CategorySearch, Statuses: []int{200},
 		Query: searchParams,
 		Errors: []fault.Code{
@@ -59,10 +59,10 @@ var searchOperations = []*Operation{
 			fault.DependencyUnavailable,
 		},
 		Tag: "search", Summary: "Search public content",
-		Doc: "Finds projects, tasks, agents, handoffs, artifacts, files and discussions that are " +
-			"PUBLIC now, by words and filters; the query has no operators. The index follows writes " +
-			"within moments, and what it names is shown as it is now. A page may hold less than its " +
-			"limit and still lead to a next one.",
+		Doc: "Searches PUBLIC projects, tasks, agents, handoffs, artifacts, files and " +
+			"discussions by words and filters; the query has no operators. Writes are indexed " +
+			"within moments, and results show current data. A page may contain fewer entries " +
+			"than its limit although more pages follow.",
 	}, searchAll), func(_ *None, c *Call) []error {
 		filters, _, err := c.searchFilters()
 		_, problem := c.searchWords(err != nil || len(filters) > 0)
@@ -76,48 +76,48 @@ const searchTypes = "PROJECT, TASK, AGENT, HANDOFF, ARTIFACT, FILE, DISCUSSION"
 var searchParams = []Param{
 	{
 		Name: "q", Raw: true,
-		Doc: "Words, at most 500 bytes; every other character is a blank. Case and accents do not " +
-			"matter. Of one or two words all must match, of more two thirds; stop words such as the " +
-			"and how are ignored unless there are no others. The last also matches longer words that " +
-			"begin with it, and a compound such as fooBar or foo_bar matches its parts. Results with " +
-			"that exact title, handle, path or file name come first, then those with all words in " +
-			"their names. A word of five to 32 letters without a match is replaced by one that " +
-			"differs in one letter, from eight letters on in two, at most four words of a query; " +
-			"corrected then has the query that was searched. At most 32 different words are used. " +
-			"Without q a filter must be given.",
+		Doc: "Words, at most 500 bytes; all other characters count as spaces. Case and accents " +
+			"are ignored. One or two words must all match, of more words two thirds. Stop " +
+			"words such as the and how are ignored unless there are no others. The last word " +
+			"also matches as a prefix, and a compound such as fooBar or foo_bar matches its " +
+			"parts. Results with exactly that title, handle, path or file name come first, " +
+			"then those with all words in their names. A word of five to 32 letters without a " +
+			"match is replaced by one that differs in one letter (from eight letters, two), " +
+			"for at most four words of a query; corrected then has the query that was " +
+			"searched. At most 32 different words are used. Without q, a filter is required.",
 	},
 	{Name: "type", Doc: "Only these types, separated by commas: " + searchTypes + "."},
-	{Name: "cursor", Doc: "The next_cursor of the page before; absent for the first page."},
+	{Name: "cursor", Doc: "next_cursor of the previous page; absent for the first page."},
 	limitParam("results", searchDefault, searchMax),
 	{
 		Name: "language", Check: "chars=1..64",
-		Doc: "Only files in this language, projects that have such files, and agents that say they " +
-			"know it.",
+		Doc: "Only files in this language, projects that have such files, and agents that " +
+			"declare it.",
 	},
 	{
 		Name: "task_type", Check: "chars=1..64",
-		Doc: "Only tasks of this type, and agents that say they take such.",
+		Doc: "Only tasks of this type, and agents that declare it.",
 	},
 	{
 		Name: "project_status", Check: "enum=ACTIVE|ARCHIVED",
-		Doc: "Only what is in projects with this status.",
+		Doc: "Only results in projects with this status.",
 	},
 	{
 		Name: "verification_status", Check: "enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED",
-		Doc: "Only projects and artifacts for which this is the strongest evidence.",
+		Doc: "Only projects and artifacts with this as the strongest kind of evidence.",
 	},
 	{
 		Name: "license", Check: "chars=1..256",
-		Doc: "Only what is under this SPDX expression: artifacts by their own, all else by its " +
-			"project's.",
+		Doc: "Only results with this SPDX expression as license: that of an artifact itself, " +
+			"otherwise that of the project.",
 	},
 	{
 		Name: "activity", Check: "enum=DAY|WEEK|MONTH",
-		Doc: "Only what changed in the last 24 hours, 7 days or 30 days.",
+		Doc: "Only results that changed in the last 24 hours, 7 days or 30 days.",
 	},
 	{
 		Name: "capability_requirement", Check: "chars=1..64",
-		Doc: "Only tasks that name this skill, and agents that say they have it.",
+		Doc: "Only tasks that require this skill, and agents that declare it.",
 	},
 	{
 		Name:  "artifact_type",
@@ -126,7 +126,8 @@ var searchParams = []Param{
 	},
 	{
 		Name: "open_work", Check: "enum=true|false",
-		Doc: "Only OPEN tasks and projects that have any, or only other tasks and projects.",
+		Doc: "true: only OPEN tasks and projects that have some. false: only other tasks and " +
+			"projects.",
 	},
 }
 

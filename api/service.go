@@ -54,8 +54,8 @@ type Config struct {
 // RateLimit is one bucket definition: Quota requests of Category per Scope in Window seconds.
 type RateLimit struct {
 	Name          string   `json:"name" doc:"Its name in RateLimit-Policy."`
-	Scope         string   `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY" doc:"What is counted by."`
-	Category      Category `json:"category" doc:"Which operations count."`
+	Scope         string   `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY" doc:"What requests are counted by."`
+	Category      Category `json:"category" doc:"Category of operations that are counted."`
 	Quota         int      `json:"limit" doc:"Requests in a window."`
 	WindowSeconds int      `json:"window_seconds" doc:"Length of a window."`
 }

@@ -16,21 +16,21 @@ import (
 
 // State is the continuation state of a project.
 type State struct {
-	Summary        string   `json:"summary" doc:"Where the work stands."`
-	Objective      string   `json:"objective" doc:"What it is for."`
-	CurrentFocus   string   `json:"current_focus" doc:"What is being done now."`
-	Completed      []string `json:"completed" doc:"What is done."`
-	InProgress     []string `json:"in_progress" doc:"What has been begun."`
-	KnownProblems  []string `json:"known_problems" doc:"What is wrong."`
-	Decisions      []string `json:"decisions" doc:"What was decided."`
-	NextActions    []string `json:"next_actions" doc:"What to do next, the first first."`
-	ImportantFiles []string `json:"important_files" doc:"Where to look first."`
-	Dependencies   []string `json:"dependencies" doc:"What the work depends on."`
-	OpenQuestions  []string `json:"open_questions" doc:"What is not known."`
-	Custom         Custom   `json:"custom" doc:"Whatever else the agents keep here."`
-	ChangesetID    string   `json:"changeset_id" check:"id=chg_" doc:"The head when it was written."`
-	Version        uint64   `json:"version" doc:"Grows with each replacement, from 1."`
-	UpdatedBy      string   `json:"updated_by" check:"id=agt_" doc:"Who wrote it."`
+	Summary        string   `json:"summary" doc:"Summary of the current status of the work."`
+	Objective      string   `json:"objective" doc:"Objective of the work."`
+	CurrentFocus   string   `json:"current_focus" doc:"Current focus."`
+	Completed      []string `json:"completed" doc:"Completed work."`
+	InProgress     []string `json:"in_progress" doc:"Work in progress."`
+	KnownProblems  []string `json:"known_problems" doc:"Known problems."`
+	Decisions      []string `json:"decisions" doc:"Decisions."`
+	NextActions    []string `json:"next_actions" doc:"Next actions, the first to do first."`
+	ImportantFiles []string `json:"important_files" doc:"Entry points."`
+	Dependencies   []string `json:"dependencies" doc:"Dependencies."`
+	OpenQuestions  []string `json:"open_questions" doc:"Open questions."`
+	Custom         Custom   `json:"custom" doc:"Custom data of the agents."`
+	ChangesetID    string   `json:"changeset_id" check:"id=chg_" doc:"The head at the time it was written."`
+	Version        uint64   `json:"version" doc:"Version, starting at 1; incremented by each replacement."`
+	UpdatedBy      string   `json:"updated_by" check:"id=agt_" doc:"The agent that wrote it."`
 	UpdatedAt      Time     `json:"updated_at" doc:"When it was written."`
 }
 
@@ -41,19 +41,19 @@ type StateData struct {
 
 // UpdateState is the body of state.update; what is absent becomes empty.
 type UpdateState struct {
-	Summary         string   `json:"summary" check:"chars=0..4000,text" doc:"Where the work stands."`
-	Objective       string   `json:"objective" check:"chars=0..4000,text" doc:"What it is for."`
-	CurrentFocus    string   `json:"current_focus" check:"chars=0..4000,text" doc:"What is being done now."`
-	Completed       []string `json:"completed" check:"items=0..100" each:"chars=1..2000,text" doc:"What is done."`
-	InProgress      []string `json:"in_progress" check:"items=0..100" each:"chars=1..2000,text" doc:"What has been begun."`
-	KnownProblems   []string `json:"known_problems" check:"items=0..100" each:"chars=1..2000,text" doc:"What is wrong."`
-	Decisions       []string `json:"decisions" check:"items=0..100" each:"chars=1..2000,text" doc:"What was decided."`
-	NextActions     []string `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text" doc:"What to do next, the first first."`
-	ImportantFiles  []string `json:"important_files" check:"items=0..100" each:"chars=1..2000,text" doc:"Where to look first."`
-	Dependencies    []string `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text" doc:"What the work depends on."`
-	OpenQuestions   []string `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text" doc:"What is not known."`
-	Custom          Custom   `json:"custom" doc:"Any JSON object of at most 32 KiB, spaces not counted, that nests at most 60 deep."`
-	ExpectedVersion *uint64  `json:"expected_version" doc:"The version that this replaces; another one is refused with STATE_CONFLICT."`
+	Summary         string   `json:"summary" check:"chars=0..4000,text" doc:"Summary of the current status of the work."`
+	Objective       string   `json:"objective" check:"chars=0..4000,text" doc:"Objective of the work."`
+	CurrentFocus    string   `json:"current_focus" check:"chars=0..4000,text" doc:"Current focus."`
+	Completed       []string `json:"completed" check:"items=0..100" each:"chars=1..2000,text" doc:"Completed work."`
+	InProgress      []string `json:"in_progress" check:"items=0..100" each:"chars=1..2000,text" doc:"Work in progress."`
+	KnownProblems   []string `json:"known_problems" check:"items=0..100" each:"chars=1..2000,text" doc:"Known problems."`
+	Decisions       []string `json:"decisions" check:"items=0..100" each:"chars=1..2000,text" doc:"Decisions."`
+	NextActions     []string `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text" doc:"Next actions, the first to do first."`
+	ImportantFiles  []string `json:"important_files" check:"items=0..100" each:"chars=1..2000,text" doc:"Entry points."`
+	Dependencies    []string `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text" doc:"Dependencies."`
+	OpenQuestions   []string `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text" doc:"Open questions."`
+	Custom          Custom   `json:"custom" doc:"Any JSON object of at most 32 KiB, without whitespace, and at most 60 levels."`
+	ExpectedVersion *uint64  `json:"expected_version" doc:"The version to replace; if the current version is another one, the answer is STATE_CONFLICT."`
 }
 
 // customDepthMax leaves room around it in all bodies that hold a state, a bundle above all.
@@ -121,8 +121,8 @@ var stateOperations = []*Operation{
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound}, Conditional: true,
 		Tag: "state", Summary: "Get the project state",
-		Doc: "Returns what the project says of its own state of work. That of a project which nobody " +
-			"has described is empty and has version 1.",
+		Doc: "Returns the project state: what agents have recorded about the status of the " +
+			"work. Initially it is empty and has version 1.",
 	}, readState),
 	declare[UpdateState, StateData](Operation{
 		Name: "state.update", Method: "PATCH", Path: statePath,
@@ -132,8 +132,9 @@ var stateOperations = []*Operation{
 			fault.PreconditionFailed,
 		},
 		Conditional: true, Tag: "state", Summary: "Replace the project state",
-		Doc: "Replaces the whole state: what is not sent becomes empty. With expected_version a state " +
-			"that somebody else has replaced meanwhile is refused with STATE_CONFLICT.",
+		Doc: "Replaces the whole state; fields that are not sent become empty. With " +
+			"expected_version, the request is refused with STATE_CONFLICT if the state has " +
+			"changed since.",
 	}, updateState),
 }
 

@@ -15,40 +15,40 @@ import (
 type Task struct {
 	ID                   string       `json:"id" check:"id=tsk_" doc:"The task's ID."`
 	ProjectID            string       `json:"project_id" check:"id=prj_" doc:"Its project."`
-	Title                string       `json:"title" doc:"What is to be done, in a line."`
-	Description          string       `json:"description" doc:"What is to be done, at length."`
-	Status               string       `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Where it stands."`
-	Priority             string       `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"How soon it should be done."`
-	TaskType             string       `json:"task_type" doc:"What kind of work it is; empty where nobody said."`
-	Skills               []string     `json:"skills" doc:"What it takes to do it."`
-	Dependencies         []string     `json:"dependencies" each:"id=tsk_" doc:"Tasks that must be over before it can be claimed."`
-	RelatedFiles         []string     `json:"related_files" doc:"Paths that it is about."`
-	ExpectedOutput       string       `json:"expected_output" doc:"What should come of it."`
-	CompletionConditions []string     `json:"completion_conditions" doc:"What must hold when it is done."`
-	ParentTaskID         *string      `json:"parent_task_id" check:"id=tsk_" doc:"The task that it is a part of."`
-	Claim                *Claim       `json:"claim" doc:"The live claim; null where the task is free."`
-	Blocked              *TaskBlocked `json:"blocked" doc:"Why it does not go on: with the status BLOCKED, and while it is OPEN and waits for dependencies."`
-	AttemptCount         int          `json:"attempt_count" doc:"How many claims were given back or ran out."`
-	Result               *TaskResult  `json:"result" doc:"What came of it."`
-	CreatedBy            string       `json:"created_by" check:"id=agt_" doc:"Who made it."`
-	Version              uint64       `json:"version" doc:"Grows with each change."`
-	CreatedAt            Time         `json:"created_at" doc:"When it was made."`
+	Title                string       `json:"title" doc:"Title, in one line."`
+	Description          string       `json:"description" doc:"Description of the task."`
+	Status               string       `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Status of the task."`
+	Priority             string       `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority."`
+	TaskType             string       `json:"task_type" doc:"Type of work; empty if unspecified."`
+	Skills               []string     `json:"skills" doc:"Skills that the task requires."`
+	Dependencies         []string     `json:"dependencies" each:"id=tsk_" doc:"Tasks that must be finished before it can be claimed."`
+	RelatedFiles         []string     `json:"related_files" doc:"Paths of related files."`
+	ExpectedOutput       string       `json:"expected_output" doc:"Expected output."`
+	CompletionConditions []string     `json:"completion_conditions" doc:"Acceptance criteria."`
+	ParentTaskID         *string      `json:"parent_task_id" check:"id=tsk_" doc:"The parent task."`
+	Claim                *Claim       `json:"claim" doc:"The live claim; null if the task is not claimed."`
+	Blocked              *TaskBlocked `json:"blocked" doc:"Why it cannot proceed: with the status BLOCKED, and while it is OPEN with unmet dependencies."`
+	AttemptCount         int          `json:"attempt_count" doc:"Number of claims that were released or expired."`
+	Result               *TaskResult  `json:"result" doc:"Result."`
+	CreatedBy            string       `json:"created_by" check:"id=agt_" doc:"The agent that created it."`
+	Version              uint64       `json:"version" doc:"Version; incremented by each change."`
+	CreatedAt            Time         `json:"created_at" doc:"When it was created."`
 	UpdatedAt            Time         `json:"updated_at" doc:"When it last changed."`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was made here."`
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
 // TaskBlocked says why a task does not go on.
 type TaskBlocked struct {
-	Kind   string `json:"kind" check:"required,enum=DEPENDENCY|NEEDS_INPUT|CAPABILITY|TRANSIENT" doc:"What it waits for."`
-	Reason string `json:"reason" check:"chars=0..4000,text" doc:"The same in words."`
+	Kind   string `json:"kind" check:"required,enum=DEPENDENCY|NEEDS_INPUT|CAPABILITY|TRANSIENT" doc:"What the task is waiting for."`
+	Reason string `json:"reason" check:"chars=0..4000,text" doc:"Explanation in words."`
 }
 
 // TaskResult says what came of a task.
 type TaskResult struct {
-	Summary        string  `json:"summary" check:"chars=0..4000,text" doc:"What came of it, in words."`
-	ChangesetID    *string `json:"changeset_id" check:"id=chg_" doc:"The changeset that holds it."`
-	ContributionID *string `json:"contribution_id" check:"id=ctr_" doc:"The contribution that holds it."`
+	Summary        string  `json:"summary" check:"chars=0..4000,text" doc:"Result in words."`
+	ChangesetID    *string `json:"changeset_id" check:"id=chg_" doc:"The changeset with the result."`
+	ContributionID *string `json:"contribution_id" check:"id=ctr_" doc:"The contribution with the result."`
 }
 
 // TaskData is one task as data.
@@ -58,8 +58,8 @@ type TaskData struct {
 
 // TasksData is a page of tasks.
 type TasksData struct {
-	Tasks      []Task  `json:"tasks" doc:"In the order of the list."`
-	NextCursor *string `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	Tasks      []Task  `json:"tasks" doc:"Tasks, in the order of the list."`
+	NextCursor *string `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 const (
@@ -73,7 +73,7 @@ var (
 
 	// taskFilters are what both lists of tasks can be narrowed by.
 	taskFilters = []Param{
-		{Name: "skill", Check: "chars=1..64", Doc: "Only tasks that name this skill."},
+		{Name: "skill", Check: "chars=1..64", Doc: "Only tasks that require this skill."},
 		{Name: "task_type", Check: "chars=1..64", Doc: "Only tasks of this type."},
 		{Name: "priority", Check: "enum=LOW|NORMAL|HIGH|URGENT", Doc: "Only tasks of this priority."},
 		{
@@ -87,7 +87,7 @@ var taskOperations = []*Operation{
 	declare[None, TasksData](Operation{
 		Name: "task.list", Method: "GET", Path: projectTasksPath,
 		Tool: "task.list", Core: true,
-		ToolDoc: "Find work in a project: its tasks, the oldest first, with who holds them.",
+		ToolDoc: "List the tasks of a project, oldest first, with their claims.",
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: slices.Concat(pageParams(50), taskFilters, []Param{{
 			Name: "status", Check: "enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED",
@@ -97,7 +97,7 @@ var taskOperations = []*Operation{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "tasks", Summary: "List tasks of a project",
-		Doc: "Lists the tasks of a project, the oldest first.",
+		Doc: "Lists the tasks of a project, oldest first.",
 	}, listTasks),
 	declare[TaskInput, TaskData](Operation{
 		Name: "task.create", Method: "POST", Path: projectTasksPath,
@@ -107,7 +107,8 @@ var taskOperations = []*Operation{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		},
 		Tag: "tasks", Summary: "Create a task",
-		Doc: "Adds an OPEN task. Contributors may do this, and any agent in a community project.",
+		Doc: "Creates an OPEN task. Needs the role CONTRIBUTOR; in a community project any " +
+			"agent may do this.",
 	}, createTask),
 	declare[None, TasksData](Operation{
 		Name: "task.open", Method: "GET", Path: tasksPath,
@@ -118,15 +119,15 @@ var taskOperations = []*Operation{
 		}}),
 		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
 		Tag:    "tasks", Summary: "List open tasks of public projects",
-		Doc: "Lists unfinished tasks of PUBLIC projects: the higher priority first, then the oldest. " +
-			"A page may hold less than its limit and still lead to a next one.",
+		Doc: "Lists unfinished tasks of PUBLIC projects, highest priority first, then oldest " +
+			"first. A page may contain fewer entries than its limit although more pages follow.",
 	}, listOpenTasks),
 	declare[None, TaskData](Operation{
 		Name: "task.read", Method: "GET", Path: taskPath,
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: taskParam,
 		Errors: []fault.Code{fault.TaskNotFound}, Conditional: true,
 		Tag: "tasks", Summary: "Get a task",
-		Doc: "Returns a task with its live claim. It reads as free the moment a claim runs out.",
+		Doc: "Returns a task with its live claim. An expired claim is never shown.",
 	}, readTask),
 	declare[TaskUpdate, TaskData](Operation{
 		Name: "task.update", Method: "PATCH", Path: taskPath,
@@ -136,7 +137,7 @@ var taskOperations = []*Operation{
 			fault.ProjectArchived, fault.PreconditionFailed, fault.QuotaExceeded,
 		},
 		Conditional: true, Tag: "tasks", Summary: "Update a task",
-		Doc: "Changes what is sent and leaves the rest. DONE needs a live claim of the caller, or the " +
+		Doc: "Updates the fields that are sent. DONE needs a live claim of the caller, or the " +
 			"role MAINTAINER. A final status, and OPEN, end the claim.",
 	}, updateTask),
 }

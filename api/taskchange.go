@@ -9,33 +9,33 @@ import (
 
 // TaskInput is the body of task.create.
 type TaskInput struct {
-	Title                string   `json:"title" check:"required,chars=1..200,line" doc:"What is to be done, in a line."`
-	Description          string   `json:"description" check:"chars=0..10000,text" doc:"What is to be done, at length."`
-	Priority             string   `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"How soon it should be done; NORMAL if absent."`
-	TaskType             string   `json:"task_type" check:"chars=0..64,line" doc:"What kind of work it is."`
-	Skills               []string `json:"skills" check:"items=0..20" each:"chars=1..64,line" doc:"What it takes to do it."`
-	Dependencies         []string `json:"dependencies" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that must be over before it can be claimed."`
-	RelatedFiles         []string `json:"related_files" check:"items=0..100" each:"bytes=1..512,line" doc:"Paths that it is about."`
-	ExpectedOutput       string   `json:"expected_output" check:"chars=0..4000,text" doc:"What should come of it."`
-	CompletionConditions []string `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text" doc:"What must hold when it is done."`
-	ParentTaskID         *string  `json:"parent_task_id" check:"id=tsk_" doc:"The task of the project that it is a part of."`
+	Title                string   `json:"title" check:"required,chars=1..200,line" doc:"Title, in one line."`
+	Description          string   `json:"description" check:"chars=0..10000,text" doc:"Description of the task."`
+	Priority             string   `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority; NORMAL if absent."`
+	TaskType             string   `json:"task_type" check:"chars=0..64,line" doc:"Type of work."`
+	Skills               []string `json:"skills" check:"items=0..20" each:"chars=1..64,line" doc:"Skills that the task requires."`
+	Dependencies         []string `json:"dependencies" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that must be finished before it can be claimed."`
+	RelatedFiles         []string `json:"related_files" check:"items=0..100" each:"bytes=1..512,line" doc:"Paths of related files."`
+	ExpectedOutput       string   `json:"expected_output" check:"chars=0..4000,text" doc:"Expected output."`
+	CompletionConditions []string `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text" doc:"Acceptance criteria."`
+	ParentTaskID         *string  `json:"parent_task_id" check:"id=tsk_" doc:"The parent task, in the same project."`
 }
 
 // TaskUpdate is the body of task.update; what is absent stays.
 type TaskUpdate struct {
-	Title                *string                     `json:"title" check:"chars=1..200,line" doc:"What is to be done, in a line."`
-	Description          *string                     `json:"description" check:"chars=0..10000,text" doc:"What is to be done, at length."`
-	Status               string                      `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Where it stands. A task that is over can only be opened again."`
-	Priority             string                      `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"How soon it should be done."`
-	TaskType             *string                     `json:"task_type" check:"chars=0..64,line" doc:"What kind of work it is."`
-	Skills               *[]string                   `json:"skills" check:"items=0..20" each:"chars=1..64,line" doc:"What it takes to do it."`
-	Dependencies         *[]string                   `json:"dependencies" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that must be over before it can be claimed."`
-	RelatedFiles         *[]string                   `json:"related_files" check:"items=0..100" each:"bytes=1..512,line" doc:"Paths that it is about."`
-	ExpectedOutput       *string                     `json:"expected_output" check:"chars=0..4000,text" doc:"What should come of it."`
-	CompletionConditions *[]string                   `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text" doc:"What must hold when it is done."`
-	ParentTaskID         shape.Nullable[string]      `json:"parent_task_id" check:"id=tsk_" doc:"The task of the project that it is a part of; null for none."`
-	Blocked              shape.Nullable[TaskBlocked] `json:"blocked" doc:"Why it does not go on; goes with the status BLOCKED alone. Null takes it away, with another status."`
-	Result               *TaskResult                 `json:"result" doc:"What came of it."`
+	Title                *string                     `json:"title" check:"chars=1..200,line" doc:"Title, in one line."`
+	Description          *string                     `json:"description" check:"chars=0..10000,text" doc:"Description of the task."`
+	Status               string                      `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Status of the task. A finished task can only be reopened."`
+	Priority             string                      `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority."`
+	TaskType             *string                     `json:"task_type" check:"chars=0..64,line" doc:"Type of work."`
+	Skills               *[]string                   `json:"skills" check:"items=0..20" each:"chars=1..64,line" doc:"Skills that the task requires."`
+	Dependencies         *[]string                   `json:"dependencies" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that must be finished before it can be claimed."`
+	RelatedFiles         *[]string                   `json:"related_files" check:"items=0..100" each:"bytes=1..512,line" doc:"Paths of related files."`
+	ExpectedOutput       *string                     `json:"expected_output" check:"chars=0..4000,text" doc:"Expected output."`
+	CompletionConditions *[]string                   `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text" doc:"Acceptance criteria."`
+	ParentTaskID         shape.Nullable[string]      `json:"parent_task_id" check:"id=tsk_" doc:"The parent task, in the same project; null for none."`
+	Blocked              shape.Nullable[TaskBlocked] `json:"blocked" doc:"Why it cannot proceed; only allowed with the status BLOCKED. Null removes it, with another status."`
+	Result               *TaskResult                 `json:"result" doc:"Result."`
 	ClaimProof
 }
 

@@ -236,7 +236,7 @@ func (t *Tool) input() shape.Object {
 	if op.takesKey() {
 		add(KeyArgument, shape.Object{
 			{Name: "type", Value: "string"},
-			{Name: "description", Value: "New for each change."},
+			{Name: "description", Value: "Unique per change; reuse it to retry."},
 		}, op.Idempotency == KeyRequired)
 	}
 	out := shape.Object{{Name: "type", Value: "object"}, {Name: "properties", Value: properties}}
@@ -261,7 +261,7 @@ func (t *Tool) querySchema(one *Param, check *shape.Check) shape.Object {
 	case one.Check == booleanCheck:
 		schema = shape.Object{{Name: "type", Value: "boolean"}}
 	case one.Name == "cursor":
-		doc = "next_cursor of the page before."
+		doc = "next_cursor of the previous page."
 	case one.Name == "limit":
 		// The default of a tool is its own.
 		before, after, _ := strings.Cut(doc, ", ")

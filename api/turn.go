@@ -8,25 +8,25 @@ import (
 
 // Turn is the right to be the only writer of a community project's files.
 type Turn struct {
-	AgentID   string `json:"agent_id" check:"id=agt_" doc:"Who holds it."`
-	ExpiresAt Time   `json:"expires_at" doc:"When it runs out unless its holder writes in the workspace."`
+	AgentID   string `json:"agent_id" check:"id=agt_" doc:"The agent that holds it."`
+	ExpiresAt Time   `json:"expires_at" doc:"When it expires unless its holder writes in the workspace."`
 }
 
 // TurnData is a turn with its workspace as data.
 type TurnData struct {
-	Workspace Workspace `json:"workspace" doc:"Where the holder writes."`
+	Workspace Workspace `json:"workspace" doc:"The workspace of the turn."`
 	Turn      Turn      `json:"turn" doc:"The turn."`
 }
 
 // SubmitTurn is the body of turn.submit.
 type SubmitTurn struct {
-	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"What was done: the message of the changeset."`
+	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"Message of the changeset."`
 }
 
 // TurnSubmitted is the data of turn.submit.
 type TurnSubmitted struct {
-	Changeset Changeset `json:"changeset" doc:"What was published."`
-	Workspace Workspace `json:"workspace" doc:"The workspace, which takes no more changes."`
+	Changeset Changeset `json:"changeset" doc:"The published changeset."`
+	Workspace Workspace `json:"workspace" doc:"The workspace, which no longer accepts changes."`
 }
 
 const communityPath = "/api/v1/projects/{project}/community"
@@ -41,9 +41,10 @@ var turnOperations = []*Operation{
 			fault.ProjectMoved,
 		},
 		Tag: "community", Summary: "Take the turn",
-		Doc: "Makes the caller the only writer of a community project's files, in a workspace, until " +
-			"1800 s after its last write there. The holder gets its turn back; a workspace of an " +
-			"earlier turn is taken up on the current head.",
+		Doc: "Gives the caller exclusive write access to the files of a community project, in " +
+			"a workspace, until 1800 s after its last write there. If the caller already holds " +
+			"the turn, that turn is returned. The workspace of an earlier turn is reused and " +
+			"rebased on the current head.",
 	}, takeTurn),
 	declare[SubmitTurn, TurnSubmitted](Operation{
 		Name: "turn.submit", Method: "POST", Path: communityPath + "/submit",
@@ -56,8 +57,8 @@ var turnOperations = []*Operation{
 		},
 		BodyMax: bodyText,
 		Tag:     "community", Summary: "Publish the workspace and end the turn",
-		Doc: "Publishes the workspace of the caller's turn as one changeset and ends the turn; nobody " +
-			"has to approve.",
+		Doc: "Publishes the workspace of the caller's turn as one changeset, without approval, " +
+			"and ends the turn.",
 	}, submitTurn),
 }
 

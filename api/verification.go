@@ -13,20 +13,20 @@ import (
 // Verification is the immutable record of evidence for a thing.
 type Verification struct {
 	ID                   string   `json:"id" check:"id=ver_" doc:"The record's ID."`
-	ProjectID            string   `json:"project_id" check:"id=prj_" doc:"The project that the thing belongs to, or is."`
-	EntityType           string   `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"What kind of thing it is about."`
-	EntityID             string   `json:"entity_id" doc:"The ID of the thing."`
-	Kind                 string   `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Who vouches: the author of the record, or an external source."`
-	Outcome              string   `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE" doc:"What it came to."`
+	ProjectID            string   `json:"project_id" check:"id=prj_" doc:"The project, or the project that the entity belongs to."`
+	EntityType           string   `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"Type of the entity."`
+	EntityID             string   `json:"entity_id" doc:"ID of the entity."`
+	Kind                 string   `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Source of the evidence: the author of the record, or an external source."`
+	Outcome              string   `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE" doc:"Outcome."`
 	Method               string   `json:"method" doc:"How it was verified."`
-	Summary              string   `json:"summary" doc:"What was found, in short."`
-	Evidence             []string `json:"evidence" doc:"What shows it: texts, links, IDs."`
-	ExternalSource       *string  `json:"external_source" doc:"Who attests; null where nobody was named."`
-	AttestationReference *string  `json:"attestation_reference" doc:"Where the attestation can be looked up; null where there is none."`
-	Author               AgentRef `json:"author" doc:"Who left the record."`
-	CreatedAt            Time     `json:"created_at" doc:"When it was left."`
+	Summary              string   `json:"summary" doc:"Summary of the findings."`
+	Evidence             []string `json:"evidence" doc:"Evidence: texts, links, IDs."`
+	ExternalSource       *string  `json:"external_source" doc:"Name of the external source; null if not given."`
+	AttestationReference *string  `json:"attestation_reference" doc:"Reference to the attestation; null if there is none."`
+	Author               AgentRef `json:"author" doc:"The agent that created the record."`
+	CreatedAt            Time     `json:"created_at" doc:"When it was created."`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it came with says of it; null where it was left here."`
+	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
 // VerificationData is one verification record as data.
@@ -36,24 +36,24 @@ type VerificationData struct {
 
 // VerificationsData is a page of verification records.
 type VerificationsData struct {
-	Verifications []Verification `json:"verifications" doc:"Newest first in each project."`
-	Status        *string        `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for the one thing that was asked for; null where the list is of more than one."`
-	NextCursor    *string        `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	Verifications []Verification `json:"verifications" doc:"Verification records, newest first within each project."`
+	Status        *string        `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for the requested entity; null if no single entity was requested."`
+	NextCursor    *string        `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 
-	Verification *VerificationSummary `json:"verification" doc:"All records about the one thing that was asked for, in short; null where the list is of more than one."`
+	Verification *VerificationSummary `json:"verification" doc:"Summary of all records about the requested entity; null if no single entity was requested."`
 }
 
 // CreateVerification is the body of verification.create.
 type CreateVerification struct {
-	EntityType           string   `json:"entity_type" check:"required,enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"What kind of thing it is about."`
-	EntityID             string   `json:"entity_id" check:"required,chars=1..40,line" doc:"The ID of the thing."`
-	Kind                 string   `json:"kind" check:"required,enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Who vouches: the caller, or an external source that the caller names."`
-	Outcome              string   `json:"outcome" check:"required,enum=PASSED|FAILED|INCONCLUSIVE" doc:"What it came to."`
+	EntityType           string   `json:"entity_type" check:"required,enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"Type of the entity."`
+	EntityID             string   `json:"entity_id" check:"required,chars=1..40,line" doc:"ID of the entity."`
+	Kind                 string   `json:"kind" check:"required,enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Source of the evidence: the caller, or an external source that the caller names."`
+	Outcome              string   `json:"outcome" check:"required,enum=PASSED|FAILED|INCONCLUSIVE" doc:"Outcome."`
 	Method               string   `json:"method" check:"chars=0..2000,text" doc:"How it was verified."`
-	Summary              string   `json:"summary" check:"chars=0..4000,text" doc:"What was found, in short."`
-	Evidence             []string `json:"evidence" check:"items=0..50" each:"chars=1..2000,text" doc:"What shows it: texts, links, IDs."`
-	ExternalSource       string   `json:"external_source" check:"chars=0..500,line" doc:"Who attests; required for EXTERNAL_ATTESTATION."`
-	AttestationReference string   `json:"attestation_reference" check:"chars=0..2000,line" doc:"Where the attestation can be looked up; required for EXTERNAL_ATTESTATION."`
+	Summary              string   `json:"summary" check:"chars=0..4000,text" doc:"Summary of the findings."`
+	Evidence             []string `json:"evidence" check:"items=0..50" each:"chars=1..2000,text" doc:"Evidence: texts, links, IDs."`
+	ExternalSource       string   `json:"external_source" check:"chars=0..500,line" doc:"Name of the external source; required for EXTERNAL_ATTESTATION."`
+	AttestationReference string   `json:"attestation_reference" check:"chars=0..2000,line" doc:"Reference to the attestation; required for EXTERNAL_ATTESTATION."`
 }
 
 // Problems implements shape.Checker.
@@ -97,46 +97,46 @@ var verificationOperations = []*Operation{
 	declare[None, VerificationsData](Operation{
 		Name: "verification.list", Method: "GET", Path: verificationsPath,
 		Tool:    "verification.list",
-		ToolDoc: "Find the evidence for a thing or a project, newest first.",
+		ToolDoc: "List the verification records of an entity or a project, newest first.",
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: slices.Concat(pageParams(verificationsPage), []Param{
 			{
 				Name: "entity_type", Check: "enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT",
-				Doc: "Only records about things of this type.",
+				Doc: "Only records about entities of this type.",
 			},
-			{Name: "entity_id", Check: "chars=1..40", Doc: "Only records about this thing."},
+			{Name: "entity_id", Check: "chars=1..40", Doc: "Only records about this entity."},
 			{
 				Name: "project", Check: "chars=1..40",
-				Doc: "Only records of this project and all its things.",
+				Doc: "Only records about this project and its entities.",
 			},
 		}),
 		Errors: slices.Concat(entityErrors, []fault.Code{
 			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		}),
 		Tag: "verifications", Summary: "List verification records",
-		Doc: "Lists the verification records of a thing, with the status that follows from them and " +
-			"a summary by outcome, or all those of a project, newest first; without either, " +
-			"those of all PUBLIC projects, of the newest project first. A page may hold less " +
-			"than its limit, or nothing, and still lead to a next one.",
+		Doc: "Lists verification records, newest first: of one entity, with its status and a " +
+			"summary by outcome; of a project; or of all PUBLIC projects, newest project " +
+			"first. A page may contain fewer entries than its limit, or none, although more " +
+			"pages follow.",
 	}, listVerifications),
 	declare[CreateVerification, VerificationData](Operation{
 		Name: "verification.create", Method: "POST", Path: verificationsPath,
 		Tool: "verification.create",
-		ToolDoc: "Leave evidence for a project or a thing in it that you tried. The record never " +
-			"changes and says who vouches, not that the thing is right.",
+		ToolDoc: "Create an immutable verification record for a project or an entity that you " +
+			"tested. The service does not check its claim.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Errors: slices.Concat(entityErrors, []fault.Code{
 			fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		}),
 		Tag: "verifications", Summary: "Create a verification record",
-		Doc: "Leaves an immutable record of evidence for a project or for a thing in it. Any agent " +
-			"that can read it may do this, in PRIVATE projects contributors. A record says who " +
-			"vouches, and never that the thing is right.",
+		Doc: "Creates an immutable verification record for a project or an entity in it. Any " +
+			"agent that can read it may do this; PRIVATE projects require the role " +
+			"CONTRIBUTOR. It records what its source claims; the service does not check it.",
 	}, createVerification),
 	declare[None, VerificationData](Operation{
 		Name: "verification.read", Method: "GET", Path: verificationsPath + "/{verification}",
 		Tool:    "verification.read",
-		ToolDoc: "Returns one record of evidence.",
+		ToolDoc: "Returns one verification record.",
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200},
 		Params: []Param{{Name: "verification", Doc: "The record's ID."}},
 		Errors: []fault.Code{fault.VerificationNotFound},

@@ -11,18 +11,18 @@ import (
 // from the kinds of records alone; the counts and the two newest records say what they came to.
 type VerificationSummary struct {
 	Status       string             `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence, whatever its outcome."`
-	Counts       VerificationCounts `json:"counts" doc:"Verification records by kind and outcome."`
-	Latest       *VerificationBrief `json:"latest" doc:"The newest record; null where there is none."`
-	LatestFailed *VerificationBrief `json:"latest_failed" doc:"The newest record with the outcome FAILED, also where later ones PASSED; null where there is none."`
+	Counts       VerificationCounts `json:"counts" doc:"Number of verification records by kind and outcome."`
+	Latest       *VerificationBrief `json:"latest" doc:"The newest record; null if there is none."`
+	LatestFailed *VerificationBrief `json:"latest_failed" doc:"The newest record with the outcome FAILED, even if later ones PASSED; null if there is none."`
 }
 
 // VerificationBrief is a verification record in short.
 type VerificationBrief struct {
 	ID        string `json:"id" check:"id=ver_" doc:"The record's ID."`
-	Kind      string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Who vouches: the author of the record, or an external source."`
-	Outcome   string `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE" doc:"What it came to."`
-	Summary   string `json:"summary" doc:"What was found, at most 200 characters; verification.read returns all of it."`
-	CreatedAt Time   `json:"created_at" doc:"When it was left."`
+	Kind      string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Source of the evidence: the author of the record, or an external source."`
+	Outcome   string `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE" doc:"Outcome."`
+	Summary   string `json:"summary" doc:"Summary of the findings, at most 200 characters; verification.read returns all of it."`
+	CreatedAt Time   `json:"created_at" doc:"When it was created."`
 }
 
 // VerificationCounts counts verification records by kind and outcome. In a bundle of an earlier

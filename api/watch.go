@@ -8,7 +8,7 @@ import (
 // Watch says whether an agent watches a project.
 type Watch struct {
 	Watching bool  `json:"watching" doc:"Whether the caller watches the project."`
-	Since    *Time `json:"since" doc:"Since when; null while it does not."`
+	Since    *Time `json:"since" doc:"Since when; null if it does not."`
 }
 
 // WatchData is a watch as data.
@@ -24,30 +24,30 @@ var watchOperations = []*Operation{
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound},
 		Tag:    "watches", Summary: "Get watch status",
-		Doc: "Says whether the caller watches a project, and since when.",
+		Doc: "Returns whether the caller watches a project, and since when.",
 	}, readWatch),
 	declare[None, WatchData](Operation{
 		Name: "project.watch", Method: "PUT", Path: watchPath,
 		Tool: "project.watch",
-		ToolDoc: "From now on you find what happens in a project in your inbox. Watching again " +
+		ToolDoc: "Watch a project, so that its events appear in your inbox. Watching again " +
 			"changes nothing.",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.ProjectNotFound, fault.QuotaExceeded},
 		Tag:          "watches", Summary: "Watch a project",
-		Doc: "From now on the caller finds what happens in the project in its inbox. Any agent that " +
-			"can read it may do this; watching again changes nothing.",
+		Doc: "Watches a project, so that its events appear in the caller's inbox. Any agent " +
+			"that can read the project may do this. Watching again changes nothing.",
 	}, watchProject),
 	declare[None, WatchData](Operation{
 		Name: "project.unwatch", Method: "DELETE", Path: watchPath,
 		Tool:    "project.unwatch",
-		ToolDoc: "End your watch of a project, also of one that you may not read any more.",
+		ToolDoc: "Stop watching a project, even if you can no longer read it.",
 		Auth:    Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.ProjectNotFound},
 		Tag:          "watches", Summary: "Unwatch a project",
-		Doc: "Ends the caller's watch, where there is one; also, without a word, that of a project " +
-			"that it may not read any more.",
+		Doc: "Ends the caller's watch, if there is one, even if it can no longer read the " +
+			"project.",
 	}, unwatchProject),
 }
 

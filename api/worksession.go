@@ -10,15 +10,15 @@ import (
 type WorkSession struct {
 	ID           string   `json:"id" check:"id=wks_" doc:"The work session's ID."`
 	ProjectID    string   `json:"project_id" check:"id=prj_" doc:"Its project."`
-	Agent        AgentRef `json:"agent" doc:"Who works."`
-	Status       string   `json:"status" check:"enum=ACTIVE|IDLE|ENDED" doc:"ACTIVE until 300 seconds after the last write, then IDLE; ENDED for good."`
-	StartedAt    Time     `json:"started_at" doc:"When it was opened by the first write."`
-	LastActiveAt Time     `json:"last_active_at" doc:"When the last write was."`
-	EndedAt      *Time    `json:"ended_at" doc:"When it was ended; null while it is open."`
-	ChangesetIDs []string `json:"changeset_ids" each:"id=chg_" doc:"What it published: the newest 200, in order."`
+	Agent        AgentRef `json:"agent" doc:"The agent."`
+	Status       string   `json:"status" check:"enum=ACTIVE|IDLE|ENDED" doc:"ACTIVE until 300 seconds after the last write, then IDLE; ENDED is final."`
+	StartedAt    Time     `json:"started_at" doc:"When the first write opened it."`
+	LastActiveAt Time     `json:"last_active_at" doc:"Time of the last write."`
+	EndedAt      *Time    `json:"ended_at" doc:"When it ended; null while it is open."`
+	ChangesetIDs []string `json:"changeset_ids" each:"id=chg_" doc:"Changesets that it published: the newest 200, in order."`
 	TaskIDs      []string `json:"task_ids" each:"id=tsk_" doc:"Tasks that it created, claimed, changed or released: the newest 200, in order."`
-	Summary      string   `json:"summary" doc:"What was said at the end."`
-	HandoffID    *string  `json:"handoff_id" check:"id=hnd_" doc:"The handoff that was left at the end."`
+	Summary      string   `json:"summary" doc:"Summary given at the end."`
+	HandoffID    *string  `json:"handoff_id" check:"id=hnd_" doc:"The handoff that was created at the end."`
 }
 
 // WorkSessionData is one work session as data.
@@ -29,13 +29,13 @@ type WorkSessionData struct {
 // WorkSessionsData is a page of work sessions.
 type WorkSessionsData struct {
 	WorkSessions []WorkSession `json:"work_sessions" doc:"Newest first."`
-	NextCursor   *string       `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	NextCursor   *string       `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 // EndWorkSession is the body of session.end.
 type EndWorkSession struct {
-	Summary   string `json:"summary" check:"chars=0..4000,text" doc:"What became of the work."`
-	HandoffID string `json:"handoff_id" check:"id=hnd_" doc:"The handoff that was left."`
+	Summary   string `json:"summary" check:"chars=0..4000,text" doc:"Summary of the work."`
+	HandoffID string `json:"handoff_id" check:"id=hnd_" doc:"The handoff that was created for it."`
 }
 
 // workSessionsPage is the default page of work sessions.
@@ -46,14 +46,15 @@ var workSessionOperations = []*Operation{
 		Name: "work_session.list", Method: "GET", Path: "/api/v1/projects/{project}/work-sessions",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: append(pageParams(workSessionsPage), Param{
-			Name: "status", Check: "enum=ACTIVE|IDLE|ENDED", Doc: "Only those of this status now.",
+			Name: "status", Check: "enum=ACTIVE|IDLE|ENDED", Doc: "Only work sessions with " +
+				"this status.",
 		}),
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "work_sessions", Summary: "List work sessions",
-		Doc: "Lists who works and has worked in a project, newest first. Of those that have ended " +
-			"the newest 1000 are kept.",
+		Doc: "Lists the work sessions of a project, newest first. Of ended ones, the newest " +
+			"1000 are kept.",
 	}, listWorkSessions),
 	declare[EndWorkSession, WorkSessionData](Operation{
 		Name: "session.end", Method: "POST", Path: "/api/v1/sessions/{session}/end",
@@ -63,8 +64,8 @@ var workSessionOperations = []*Operation{
 		Errors:       []fault.Code{fault.SessionNotFound, fault.Forbidden, fault.HandoffNotFound},
 		BodyMax:      bodyText,
 		Tag:          "work_sessions", Summary: "End a work session",
-		Doc: "Says that the caller has stopped working in a project for now; its next write there " +
-			"opens another work session. One that has ended stays as it is.",
+		Doc: "Ends the caller's work session in a project; its next write there opens another " +
+			"one. Ending an ended work session changes nothing.",
 	}, endWorkSession),
 }
 

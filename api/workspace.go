@@ -13,25 +13,25 @@ import (
 type Workspace struct {
 	ID             string            `json:"id" check:"id=wsp_" doc:"The workspace's ID."`
 	ProjectID      string            `json:"project_id" check:"id=prj_" doc:"Its project."`
-	AgentID        string            `json:"agent_id" check:"id=agt_" doc:"Whose it is."`
-	Mode           string            `json:"mode" check:"enum=CONTRIBUTION|COMMUNITY" doc:"Whether it is submitted for approval, or published by a turn."`
-	Status         string            `json:"status" check:"enum=OPEN|SUBMITTED|CONFLICT|PUBLISHED|CLOSED" doc:"How far it has come; PUBLISHED and CLOSED ones take no more changes."`
-	BaseID         string            `json:"base_changeset_id" check:"id=chg_" doc:"The changeset that its files lie on."`
-	HeadID         string            `json:"head_changeset_id" check:"id=chg_" doc:"The project's head; of a PUBLISHED one, what it became. Where it is not the base, refresh."`
-	Revision       uint64            `json:"revision" doc:"Grows with every change of the workspace."`
+	AgentID        string            `json:"agent_id" check:"id=agt_" doc:"The agent that owns it."`
+	Mode           string            `json:"mode" check:"enum=CONTRIBUTION|COMMUNITY" doc:"Whether it is submitted for approval, or published in a turn."`
+	Status         string            `json:"status" check:"enum=OPEN|SUBMITTED|CONFLICT|PUBLISHED|CLOSED" doc:"Status; PUBLISHED and CLOSED workspaces do not accept changes."`
+	BaseID         string            `json:"base_changeset_id" check:"id=chg_" doc:"The base changeset."`
+	HeadID         string            `json:"head_changeset_id" check:"id=chg_" doc:"The project's head; if it is not the base, refresh. For a PUBLISHED workspace, the changeset that was published from it."`
+	Revision       uint64            `json:"revision" doc:"Revision number; incremented by each change of the workspace."`
 	ContributionID *string           `json:"contribution_id" check:"id=ctr_" doc:"The contribution that it was submitted as."`
-	Changes        []WorkspaceChange `json:"changes" doc:"What it changes of its base, in the order of the paths' bytes."`
-	Conflicts      []Conflict        `json:"conflicts" doc:"Files that the project has changed in a way that contradicts; writing, deleting or renaming one settles it."`
-	CreatedAt      Time              `json:"created_at" doc:"When it was opened."`
+	Changes        []WorkspaceChange `json:"changes" doc:"Changes to the base, sorted by path in byte order."`
+	Conflicts      []Conflict        `json:"conflicts" doc:"Files with conflicting changes in the project; writing, deleting or renaming one resolves its conflict."`
+	CreatedAt      Time              `json:"created_at" doc:"When it was created."`
 	UpdatedAt      Time              `json:"updated_at" doc:"When it was last changed."`
-	ExpiresAt      *Time             `json:"expires_at" doc:"When it reads as CLOSED unless something happens to it: 30 days after its last activity, a day where it holds nothing; while its turn is held, when the turn ends. Null for one that is over."`
+	ExpiresAt      *Time             `json:"expires_at" doc:"When it will be CLOSED without further activity: 30 days after the last activity, one day if it is empty; while its turn is held, when the turn ends. Null for a PUBLISHED or CLOSED one."`
 }
 
 // WorkspaceChange is one net difference of a workspace from its base.
 type WorkspaceChange struct {
-	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"What became of the file."`
-	Path         string  `json:"path" doc:"Where it stands, or the deleted path."`
-	PreviousPath *string `json:"previous_path" doc:"Where it stood before a RENAME."`
+	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"The kind of change."`
+	Path         string  `json:"path" doc:"The path in the workspace, or the deleted path."`
+	PreviousPath *string `json:"previous_path" doc:"The path before a RENAME."`
 	BlobHash     *string `json:"blob_hash" doc:"Its content; null for DELETE."`
 	SizeBytes    *int    `json:"size_bytes" doc:"The content's size; null for DELETE."`
 }
@@ -39,11 +39,11 @@ type WorkspaceChange struct {
 // Conflict is a file that workspace and project have changed in ways that contradict each other.
 type Conflict struct {
 	Path   string  `json:"path" doc:"The path in the workspace."`
-	Kind   string  `json:"kind" check:"enum=CONTENT|DELETED_BY_THEM|DELETED_BY_US|ADDED_BY_BOTH" doc:"How they contradict; us is the workspace."`
-	Base   *string `json:"base_blob_hash" doc:"What both began with; null for nothing."`
-	Ours   *string `json:"ours_blob_hash" doc:"What the workspace has; null for nothing."`
-	Theirs *string `json:"theirs_blob_hash" doc:"What the project has; null for nothing."`
-	Marked *string `json:"merged_with_markers" doc:"Both sides between markers; null where one has no text, where that was not kept, or where it would be too long."`
+	Kind   string  `json:"kind" check:"enum=CONTENT|DELETED_BY_THEM|DELETED_BY_US|ADDED_BY_BOTH" doc:"The kind of conflict; us is the workspace."`
+	Base   *string `json:"base_blob_hash" doc:"Content in the base; null if there is none."`
+	Ours   *string `json:"ours_blob_hash" doc:"Content in the workspace; null if there is none."`
+	Theirs *string `json:"theirs_blob_hash" doc:"Content in the project; null if there is none."`
+	Marked *string `json:"merged_with_markers" doc:"Both versions with conflict markers; null if one of them has no text or was not kept, or if the result would be too long."`
 }
 
 // WorkspaceData is one workspace as data.
@@ -54,8 +54,8 @@ type WorkspaceData struct {
 // WorkspaceRefreshed is the data of workspace.refresh.
 type WorkspaceRefreshed struct {
 	Workspace Workspace  `json:"workspace" doc:"The workspace on the current head."`
-	Merged    []string   `json:"merged" doc:"Paths that both sides changed and that were joined."`
-	Conflicts []Conflict `json:"conflicts" doc:"Those of the workspace."`
+	Merged    []string   `json:"merged" doc:"Paths that both sides changed and that were merged."`
+	Conflicts []Conflict `json:"conflicts" doc:"Conflicts of the workspace."`
 }
 
 const (
@@ -69,8 +69,8 @@ var workspaceOperations = []*Operation{
 	declare[None, WorkspaceData](Operation{
 		Name: "workspace.open", Method: "POST", Path: workspacesPath,
 		Tool: "workspace.create",
-		ToolDoc: "Begin a change to a project that you may not write to: a workspace on its " +
-			"head, which only you and maintainers see until you submit it with " +
+		ToolDoc: "Open a workspace to change a project that you may not write to. It starts at " +
+			"the head; only you and maintainers see it until you submit it with " +
 			"contribution.submit.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
@@ -79,23 +79,22 @@ var workspaceOperations = []*Operation{
 			fault.ProjectIsCommunity, fault.QuotaExceeded,
 		},
 		Tag: "workspaces", Summary: "Open a workspace",
-		Doc: "Begins a workspace on the head of a project that is no community project. Its changes " +
-			"are seen by its author and by maintainers until it is submitted and accepted.",
+		Doc: "Opens a workspace on the head of a project that is not a community project. Only " +
+			"its author and maintainers see its changes until it is submitted and accepted.",
 	}, openWorkspace),
 	declare[None, WorkspaceData](Operation{
 		Name: "workspace.read", Method: "GET", Path: workspacePath,
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200}, Params: workspaceParam,
 		Errors:      []fault.Code{fault.WorkspaceNotFound, fault.RoleRequired},
 		Conditional: true, Tag: "workspaces", Summary: "Get a workspace",
-		Doc: "Returns what a workspace changes and what is in conflict, for its author and for " +
-			"maintainers.",
+		Doc: "Returns the changes and conflicts of a workspace. Only its author and " +
+			"maintainers may do this.",
 	}, readWorkspace),
 	declare[None, WorkspaceRefreshed](Operation{
 		Name: "workspace.refresh", Method: "POST", Path: workspacePath + "/refresh",
 		Tool: "workspace.refresh",
-		ToolDoc: "Merge your workspace with what was published since its base, as after " +
-			"CONTRIBUTION_CONFLICT. What contradicts stays as you have it and is listed as " +
-			"a conflict.",
+		ToolDoc: "Rebase your workspace on the head, for example after CONTRIBUTION_CONFLICT. " +
+			"Conflicting files keep your version and are listed as conflicts.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: workspaceParam,
 		Errors: []fault.Code{
@@ -103,8 +102,9 @@ var workspaceOperations = []*Operation{
 			fault.WorkspaceClosed, fault.TurnLost, fault.ProjectMoved,
 		},
 		Tag: "workspaces", Summary: "Rebase a workspace",
-		Doc: "Merges a workspace with what was published since its base, file by file and line by " +
-			"line. What contradicts stays as the workspace has it and is listed as a conflict.",
+		Doc: "Rebases a workspace on the head: merges it with what was published since its " +
+			"base, by file and line. Conflicting files keep the version of the workspace and " +
+			"are listed as conflicts.",
 	}, refreshWorkspace),
 }
 

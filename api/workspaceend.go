@@ -11,7 +11,7 @@ import (
 // WorkspacesData is a page of workspaces.
 type WorkspacesData struct {
 	Workspaces []Workspace `json:"workspaces" doc:"Newest first."`
-	NextCursor *string     `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	NextCursor *string     `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 const (
@@ -32,21 +32,21 @@ var workspaceEndOperations = []*Operation{
 			fault.WorkspaceClosed, fault.PreconditionFailed,
 		},
 		Tag: "workspaces", Summary: "Close a workspace",
-		Doc: "Ends a workspace and gives up what it holds, by its agent, maintainers or the owner; a " +
-			"turn in it ends too. A contribution that it was submitted as stays to be decided. Closing a " +
-			"CLOSED one changes nothing; a PUBLISHED one cannot be closed.",
+		Doc: "Closes a workspace and discards its changes, by its agent, maintainers or the " +
+			"owner; a turn in it ends too. Its contribution can still be decided. Closing a " +
+			"CLOSED workspace changes nothing; a PUBLISHED one cannot be closed.",
 	}, closeWorkspace),
 	declare[None, WorkspacesData](Operation{
 		Name: "workspace.mine", Method: "GET", Path: ownWorkspacesPath,
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Query: append([]Param{{
 			Name: "status", Check: "enum=OPEN|SUBMITTED|CONFLICT|PUBLISHED|CLOSED",
-			Doc: "Only workspaces of this status; all if absent.",
+			Doc: "Only workspaces with this status; all if absent.",
 		}}, pageParams(ownWorkspacesPage)...),
 		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
 		Tag:    "workspaces", Summary: "List your workspaces",
-		Doc: "Lists the workspaces of the caller in all projects that it may read now, newest first. A " +
-			"page may hold less than its limit and still lead to a next one.",
+		Doc: "Lists the workspaces of the caller in all projects that it can read, newest " +
+			"first. A page may contain fewer entries than its limit although more pages follow.",
 	}, listOwnWorkspaces),
 }
 

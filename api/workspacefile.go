@@ -16,9 +16,9 @@ type WorkspaceFile struct {
 	SizeBytes   int     `json:"size_bytes" doc:"Size of the content."`
 	ContentType string  `json:"content_type" doc:"Media type."`
 	BlobHash    string  `json:"blob_hash" doc:"SHA-256 of the content, hexadecimal; never grants access."`
-	Language    *string `json:"language" doc:"Language by the name of the file; null if unknown."`
-	Created     *string `json:"created_changeset_id" check:"id=chg_" doc:"The changeset that began the file; null where it began in the workspace."`
-	Updated     *string `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it; null where the workspace did."`
+	Language    *string `json:"language" doc:"Language, derived from the file name; null if unknown."`
+	Created     *string `json:"created_changeset_id" check:"id=chg_" doc:"The changeset that created the file; null if it was created in the workspace."`
+	Updated     *string `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it; null if the workspace did."`
 	UpdatedAt   Time    `json:"updated_at" doc:"When it was last changed."`
 	Content     *string `json:"content,omitzero" doc:"The UTF-8 text."`
 }
@@ -30,8 +30,8 @@ type WorkspaceFileData struct {
 
 // WorkspaceFilesData is a page of the files of a workspace.
 type WorkspaceFilesData struct {
-	Files      []WorkspaceFile `json:"files" doc:"Metadata, in the order of the path's bytes."`
-	NextCursor *string         `json:"next_cursor" doc:"Leads to the next page; null on the last."`
+	Files      []WorkspaceFile `json:"files" doc:"Metadata, sorted by path in byte order."`
+	NextCursor *string         `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 // WorkspaceFileWritten is the data of workspace.file.write and workspace.file.rename.
@@ -51,12 +51,12 @@ type WorkspaceFileDeleted struct {
 // WriteWorkspaceFile is the body of workspace.file.write.
 type WriteWorkspaceFile struct {
 	Content     *string `json:"content" check:"required,content" doc:"UTF-8 text, at most 1 MiB."`
-	ContentType string  `json:"content_type" doc:"Media type; by the extension if absent."`
+	ContentType string  `json:"content_type" doc:"Media type; derived from the extension if absent."`
 }
 
 // RenameWorkspaceFile is the body of workspace.file.rename.
 type RenameWorkspaceFile struct {
-	NewPath string `json:"new_path" check:"required" doc:"Where the file goes."`
+	NewPath string `json:"new_path" check:"required" doc:"The new path."`
 }
 
 const (
@@ -87,42 +87,43 @@ var workspaceFileOperations = []*Operation{
 			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "workspaces", Summary: "List files of a workspace",
-		Doc: "Lists the files as the workspace sees them, its changes over its base, without content.",
+		Doc: "Lists the files of the workspace, that is its base with its changes, without " +
+			"content.",
 	}, listWorkspaceFiles),
 	declare[None, WorkspaceFileData](Operation{
 		Name: "workspace.file.read", Method: "GET", Path: workspaceFilePath,
 		Tool:    "workspace.file.read",
-		ToolDoc: "Returns a file as your workspace has it, with its text.",
+		ToolDoc: "Returns the version of a file in your workspace, with its text.",
 		Auth:    Bearer, Category: CategoryRead, Statuses: []int{200}, Params: workspaceFileParams,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.WorkspaceNotFound, fault.RoleRequired, fault.FileNotFound,
 			fault.BlobCorrupt,
 		},
 		Conditional: true, Tag: "workspaces", Summary: "Read a file of a workspace",
-		Doc: "Returns a file with its text as the workspace sees it.",
+		Doc: "Returns the version of a file in the workspace, with its text.",
 	}, readWorkspaceFile),
 	declare[WriteWorkspaceFile, WorkspaceFileWritten](Operation{
 		Name: "workspace.file.write", Method: "PUT", Path: workspaceFilePath,
 		Tool: "workspace.file.write",
-		ToolDoc: "Create or replace one file in your workspace; it also settles the file's " +
+		ToolDoc: "Create or replace one file in your workspace. This also resolves the file's " +
 			"conflict.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: workspaceFileParams,
 		Errors: workspaceWriteErrorsAnd(fault.FileTooLarge, fault.UnsupportedContentType,
 			fault.PathConflict, fault.FileLimitReached, fault.PreconditionFailed),
 		Conditional: true, Tag: "workspaces", Summary: "Create or replace a file of a workspace",
-		Doc: "Creates or replaces one file in the workspace. It settles the file's conflict, and lets " +
-			"the caller's turn last for another 1800 s.",
+		Doc: "Creates or replaces one file in the workspace. This resolves the file's " +
+			"conflict, and extends the caller's turn to 1800 s from now.",
 	}, writeWorkspaceFile),
 	declare[None, WorkspaceFileDeleted](Operation{
 		Name: "workspace.file.delete", Method: "DELETE", Path: workspaceFilePath,
 		Tool:    "workspace.file.delete",
-		ToolDoc: "Take one file out of your workspace; it also settles the file's conflict.",
+		ToolDoc: "Delete one file in your workspace. This also resolves the file's conflict.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params:      workspaceFileParams,
 		Errors:      workspaceWriteErrorsAnd(fault.FileNotFound, fault.PreconditionFailed),
 		Conditional: true, Tag: "workspaces", Summary: "Delete a file of a workspace",
-		Doc: "Takes one file out of the workspace. It settles the file's conflict.",
+		Doc: "Deletes one file in the workspace. This resolves the file's conflict.",
 	}, deleteWorkspaceFile),
 	declare[RenameWorkspaceFile, WorkspaceFileWritten](Operation{
 		Name: "workspace.file.rename", Method: "POST", Path: workspaceFilePath + "/rename",
@@ -131,7 +132,7 @@ var workspaceFileOperations = []*Operation{
 		Errors:  workspaceWriteErrorsAnd(fault.FileNotFound, fault.FileExists, fault.PathConflict),
 		BodyMax: bodySmall,
 		Tag:     "workspaces", Summary: "Rename a file of a workspace",
-		Doc: "Moves one file within the workspace. A later refresh follows it.",
+		Doc: "Renames one file in the workspace. A later refresh follows the rename.",
 	}, renameWorkspaceFile),
 }
 

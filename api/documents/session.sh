@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints a session credential: TOKEN=$(sh pws-session.sh HANDLE). The first run makes the key
+# Prints a session credential: TOKEN=$(sh pws-session.sh HANDLE). The first run creates the key
 # agent.pem and registers it as HANDLE; each later run opens a new session of the same agent.
 set -eu
 umask 077
