@@ -41,7 +41,7 @@ func anyOperation(t *rapid.T) work.Operation {
 }
 
 // anyCommand is one that may be refused.
-func anyCommand(t *rapid.T, d *desk) work.Command {
+func anyCommand(t *rapid.T, d *fakeEngine) work.Command {
 	switch rapid.IntRange(0, 21).Draw(t, "kind of command") {
 	case 0:
 		return &work.CreateArtifact{
@@ -57,7 +57,7 @@ func anyCommand(t *rapid.T, d *desk) work.Command {
 }
 
 // anyRecord is a step of the work of those who are at home in the project.
-func anyRecord(t *rapid.T, d *desk) work.Command {
+func anyRecord(t *rapid.T, d *fakeEngine) work.Command {
 	var tasks []id.ID
 	d.project.Tasks(id.ID{}, d.now, func(one *work.Task) bool {
 		tasks = append(tasks, one.ID)
@@ -122,7 +122,7 @@ func anyRecord(t *rapid.T, d *desk) work.Command {
 }
 
 // anyImport takes in what the project offers itself.
-func anyImport(t *rapid.T, d *desk) work.Command {
+func anyImport(t *rapid.T, d *fakeEngine) work.Command {
 	command := &work.ImportArtifact{
 		Refusal: errors.New("nothing is offered"), Replace: true,
 		Prefix: rapid.SampledFrom([]string{"", "in", "in/deep"}).Draw(t, "prefix"),
@@ -135,7 +135,7 @@ func anyImport(t *rapid.T, d *desk) work.Command {
 }
 
 // anyContribution is a step of the work that others do. It begins where nothing has begun yet.
-func anyContribution(t *rapid.T, d *desk) work.Command {
+func anyContribution(t *rapid.T, d *fakeEngine) work.Command {
 	var workspaces []id.ID
 	d.project.Workspaces(func(w *work.Workspace) bool {
 		workspaces = append(workspaces, w.ID)
@@ -223,8 +223,8 @@ func entitled(t *rapid.T, p *work.Project, command work.Command) id.ID {
 }
 
 // anyProject is a project with a past.
-func anyProject(t *rapid.T) *desk {
-	d := newDesk()
+func anyProject(t *rapid.T) *fakeEngine {
+	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.join("bob", "bob")
 	kind := work.ProjectKind(rapid.IntRange(1, 2).Draw(t, "kind"))

@@ -392,7 +392,7 @@ func (c *counted) Write(p []byte) (int, error) {
 
 // TestExportHoldsLittle exports a project that is many times larger than what an export may hold.
 func TestExportHoldsLittle(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.create(t, work.About{Name: "large"})
 	const size = 256 << 10
@@ -402,7 +402,7 @@ func TestExportHoldsLittle(t *testing.T) {
 		operations = append(operations, writes(fmt.Sprintf("f%d.txt", n), content))
 	}
 	d.publish(t, "all", operations...)
-	e := &lavish{desk: d}
+	e := &lavish{fakeEngine: d}
 	d.service = api.NewService(e, api.Config{})
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -423,7 +423,7 @@ func TestExportHoldsLittle(t *testing.T) {
 
 // lavish looks at the heap whenever a content is read.
 type lavish struct {
-	*desk
+	*fakeEngine
 	limit uint64
 	over  int
 	asked int
@@ -438,16 +438,16 @@ func (l *lavish) Blob(hash work.Hash) ([]byte, error) {
 			l.over++
 		}
 	}
-	return l.desk.Blob(hash)
+	return l.fakeEngine.Blob(hash)
 }
 
 // TestExportBreaksOff: a content that cannot be read leaves a text that nobody can take for whole.
 func TestExportBreaksOff(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.create(t, work.About{Name: "broken"})
 	d.publish(t, "all", writes("a", "1"), writes("b", "2"))
-	d.service = api.NewService(&corrupt{desk: d}, api.Config{})
+	d.service = api.NewService(&corrupt{fakeEngine: d}, api.Config{})
 	var out strings.Builder
 	err := d.exportTo(&out, "ann", false)
 	if fault.CodeOf(err) != fault.BlobCorrupt || json.Valid([]byte(out.String())) {
@@ -459,13 +459,13 @@ func TestExportBreaksOff(t *testing.T) {
 	}
 }
 
-type corrupt struct{ *desk }
+type corrupt struct{ *fakeEngine }
 
 func (c *corrupt) Blob(hash work.Hash) ([]byte, error) {
 	if hash == textBlob("2").Hash {
 		return nil, fault.New(fault.BlobCorrupt, "Damaged.")
 	}
-	return c.desk.Blob(hash)
+	return c.fakeEngine.Blob(hash)
 }
 
 type gone struct{ err error }

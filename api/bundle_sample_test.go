@@ -7,7 +7,7 @@ import (
 
 // sampleBundle is the export of a project that has one of everything.
 func sampleBundle(t failer) []byte {
-	d := newDesk()
+	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.create(t, work.About{Name: "sample"})
 	d.publish(t, "one", writes("a.txt", "1"), writes("b/c.txt", "2"))
@@ -46,7 +46,7 @@ func sampleBundle(t failer) []byte {
 }
 
 // sampleContributions adds one that was accepted, one that waits, and an import.
-func sampleContributions(t failer, d *desk) {
+func sampleContributions(t failer, d *fakeEngine) {
 	for _, who := range []string{"con", "eve"} {
 		d.join(who, who)
 	}

@@ -24,19 +24,19 @@ import (
 )
 
 // Do implements api.Engine.
-func (d *desk) Do(order api.Order) (api.Done, error) {
+func (d *fakeEngine) Do(order api.Order) (api.Done, error) {
 	return d.order(order.Project, order.Agent, order.Command)
 }
 
 // Linked implements api.Engine: nothing names the project.
-func (d *desk) Linked(index.Link, id.ID, int) []id.ID { return nil }
+func (d *fakeEngine) Linked(index.Link, id.ID, int) []id.ID { return nil }
 
 // Readable implements api.Engine: there is no project but this one.
-func (d *desk) Readable(project, agent id.ID) (bool, error) {
+func (d *fakeEngine) Readable(project, agent id.ID) (bool, error) {
 	return project == d.project.ID && d.project.Readable(agent), nil
 }
 
-func (d *desk) order(project, agent id.ID, command work.Command) (api.Done, error) {
+func (d *fakeEngine) order(project, agent id.ID, command work.Command) (api.Done, error) {
 	d.steps++
 	stamp := work.Stamp{Now: d.now, Agent: agent}
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, d.steps))
@@ -63,7 +63,7 @@ func (d *desk) order(project, agent id.ID, command work.Command) (api.Done, erro
 	return api.Done{Project: next, Result: decision.Result}, nil
 }
 
-func (d *desk) asks(name, who string) *api.Call {
+func (d *fakeEngine) asks(name, who string) *api.Call {
 	return &api.Call{
 		Service: d.service, Operation: operation(name), Now: d.now, Query: map[string]string{},
 		Agent: agent(who), Session: new(identity.Session), RequestID: fmt.Sprint(name, d.steps),
@@ -71,7 +71,7 @@ func (d *desk) asks(name, who string) *api.Call {
 }
 
 // export is the bundle of the project as an agent gets it.
-func (d *desk) export(t failer, who string, full bool) []byte {
+func (d *fakeEngine) export(t failer, who string, full bool) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	if err := d.exportTo(&out, who, full); err != nil {
@@ -80,7 +80,7 @@ func (d *desk) export(t failer, who string, full bool) []byte {
 	return out.Bytes()
 }
 
-func (d *desk) exportTo(w io.Writer, who string, full bool) error {
+func (d *fakeEngine) exportTo(w io.Writer, who string, full bool) error {
 	c := d.asks("project.export", who)
 	c.Params = []string{d.project.ID.Format(id.Project)}
 	if full {
@@ -95,15 +95,15 @@ func (d *desk) exportTo(w io.Writer, who string, full bool) error {
 	return reply.Data.(api.Stream)(w)
 }
 
-// imports makes a project of the data of an export, on a desk of its own.
-func imports(data []byte, who string) (*desk, api.ImportedData, error) {
+// imports makes a project of the data of an export, on its own fakeEngine.
+func imports(data []byte, who string) (*fakeEngine, api.ImportedData, error) {
 	return importsAs(append(bytes.Clone(bytes.TrimSuffix(data, []byte("}"))),
 		`,"visibility":"PRIVATE"}`...), who)
 }
 
 // importsAs sends the body of a request as it is.
-func importsAs(body []byte, who string) (*desk, api.ImportedData, error) {
-	d := newDesk()
+func importsAs(body []byte, who string) (*fakeEngine, api.ImportedData, error) {
+	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.join("bob", "bob")
 	d.now = testNow + 1_000_000_000
@@ -119,7 +119,7 @@ func importsAs(body []byte, who string) (*desk, api.ImportedData, error) {
 	return d, reply.Data.(api.ImportedData), nil
 }
 
-func mustImport(t failer, data []byte) (*desk, api.ImportedData) {
+func mustImport(t failer, data []byte) (*fakeEngine, api.ImportedData) {
 	t.Helper()
 	d, answer, err := imports(data, "bob")
 	if err != nil {
@@ -222,7 +222,7 @@ func TestBundleOfLittle(t *testing.T) {
 
 // TestBundleInTheEngine imports without a key, twice, and with one.
 func TestBundleInTheEngine(t *testing.T) {
-	o := newOffice(t)
+	o := newTestEngine(t)
 	ann := o.register("ann")
 	body := strings.TrimSuffix(leastBundle, "}") + `,"visibility":"PRIVATE"}`
 	seen := map[any]bool{}

@@ -11,7 +11,7 @@ import (
 )
 
 // claimNext claims with a key and returns the public ID of the task.
-func (o *office) claimNext(who *clerk, key string) (task string, replayed bool, err error) {
+func (o *testEngine) claimNext(who *clerk, key string) (task string, replayed bool, err error) {
 	o.t.Helper()
 	reply, data, err := o.call(who, request{operation: "task.claim_next", key: key})
 	if err != nil {
@@ -21,7 +21,7 @@ func (o *office) claimNext(who *clerk, key string) (task string, replayed bool, 
 }
 
 // mustClaim expects a certain task.
-func (o *office) mustClaim(who *clerk, key string, want id.ID, wantReplayed bool) {
+func (o *testEngine) mustClaim(who *clerk, key string, want id.ID, wantReplayed bool) {
 	o.t.Helper()
 	task, replayed, err := o.claimNext(who, key)
 	if err != nil || task != want.Format(id.Task) || replayed != wantReplayed {
@@ -30,7 +30,7 @@ func (o *office) mustClaim(who *clerk, key string, want id.ID, wantReplayed bool
 	}
 }
 
-func (o *office) mustRefuse(who *clerk, key string, want fault.Code) {
+func (o *testEngine) mustRefuse(who *clerk, key string, want fault.Code) {
 	o.t.Helper()
 	if task, _, err := o.claimNext(who, key); fault.CodeOf(err) != want {
 		o.t.Fatalf("claimed %q, %v; want %s", task, err, want)
@@ -38,7 +38,7 @@ func (o *office) mustRefuse(who *clerk, key string, want fault.Code) {
 }
 
 // onClaim does something ahead of the nth order to claim, counted from 1.
-func (o *office) onClaim(do func(nth int, order api.Order) error) {
+func (o *testEngine) onClaim(do func(nth int, order api.Order) error) {
 	nth := 0
 	o.before = func(order api.Order) error {
 		if _, claims := order.Command.(*work.ClaimNext); !claims {
@@ -50,7 +50,7 @@ func (o *office) onClaim(do func(nth int, order api.Order) error) {
 }
 
 // claims counts the live claims of an agent over projects.
-func (o *office) claims(who *clerk, projects ...id.ID) (count int) {
+func (o *testEngine) claims(who *clerk, projects ...id.ID) (count int) {
 	o.t.Helper()
 	for _, project := range projects {
 		view, err := o.Project(project)
@@ -70,7 +70,7 @@ func (o *office) claims(who *clerk, projects ...id.ID) (count int) {
 // Where others were faster in one project the next one is tried, and a repeat of the key is
 // answered from the last one, whatever has become free in front of it.
 func TestClaimNextGoesOnWhereOthersWereFaster(t *testing.T) {
-	o := newOffice(t)
+	o := newTestEngine(t)
 	ada, rival := o.register("ada"), o.register("rival")
 	a, aTasks := o.project(ada, work.Public, work.PriorityUrgent)
 	b, bTasks := o.project(ada, work.Private, work.PriorityHigh)
@@ -111,7 +111,7 @@ func TestClaimNextIsClaimedOnce(t *testing.T) {
 // claimNextIsCut cuts a request in the project that it tries nth, before the claim or behind it; in
 // those that it tried before, others were faster.
 func claimNextIsCut(t *testing.T, cutAt int, claimed bool) {
-	o := newOffice(t)
+	o := newTestEngine(t)
 	ada, rival := o.register("ada"), o.register("rival")
 	var projects, tasks []id.ID
 	for _, priority := range []work.Priority{
@@ -160,7 +160,7 @@ func claimNextIsCut(t *testing.T, cutAt int, claimed bool) {
 // A claim is told to repeats for seven days from itself, however long ago the key was first used.
 func TestClaimNextIsRememberedFromTheClaimOn(t *testing.T) {
 	const day = 24 * 3600 * 1000
-	o := newOffice(t)
+	o := newTestEngine(t)
 	ada, rival := o.register("ada"), o.register("rival")
 	a, aTasks := o.project(ada, work.Public, work.PriorityNormal)
 	o.onClaim(func(_ int, order api.Order) error {
@@ -185,7 +185,7 @@ func TestClaimNextIsRememberedFromTheClaimOn(t *testing.T) {
 
 // While a request runs, another one with its key waits for nothing and claims nothing.
 func TestClaimNextRunsOncePerKey(t *testing.T) {
-	o := newOffice(t)
+	o := newTestEngine(t)
 	ada := o.register("ada")
 	_, tasks := o.project(ada, work.Public, work.PriorityNormal, work.PriorityNormal)
 	o.onClaim(func(nth int, _ api.Order) error {
@@ -201,7 +201,7 @@ func TestClaimNextRunsOncePerKey(t *testing.T) {
 
 // What a request can no longer see it learns nothing of, and it claims nothing in its place.
 func TestClaimNextRepeatsOfHiddenClaims(t *testing.T) {
-	o := newOffice(t)
+	o := newTestEngine(t)
 	ada, eve := o.register("ada"), o.register("eve")
 	a, aTasks := o.project(ada, work.Public, work.PriorityHigh)
 	b, _ := o.project(ada, work.Public, work.PriorityLow)

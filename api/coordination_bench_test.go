@@ -17,10 +17,10 @@ import (
 	"pws/work"
 )
 
-// crowd is an office in which nothing happens beside what is measured, with many projects of one
+// crowd is a testEngine in which nothing happens beside what is measured, with many projects of one
 // owner.
 type crowd struct {
-	*office
+	*testEngine
 	owner    *clerk
 	projects []id.ID
 }
@@ -43,9 +43,9 @@ func gather(b *testing.B, count int, fill func(c *crowd, nth int)) *crowd {
 			b.Error(err)
 		}
 	})
-	o := &office{Engine: engine, t: b}
+	o := &testEngine{Engine: engine, t: b}
 	o.service = api.NewService(o, api.Config{})
-	c := &crowd{office: o, owner: o.register("owner"), projects: make([]id.ID, count)}
+	c := &crowd{testEngine: o, owner: o.register("owner"), projects: make([]id.ID, count)}
 	now := o.Now()
 	c.together(count, func(nth int) {
 		c.projects[nth] = id.New(now, [10]byte{byte(nth), byte(nth >> 8), 1})

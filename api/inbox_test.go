@@ -14,7 +14,7 @@ import (
 )
 
 // inboxPaged is an inbox through all its pages, and how much of it is unread.
-func (o *office) inboxPaged(who *clerk, limit int) (items []map[string]any, unread int) {
+func (o *testEngine) inboxPaged(who *clerk, limit int) (items []map[string]any, unread int) {
 	o.t.Helper()
 	query := map[string]string{"limit": fmt.Sprint(limit)}
 	for {
@@ -36,7 +36,7 @@ func (o *office) inboxPaged(who *clerk, limit int) (items []map[string]any, unre
 
 // watchedEvents are the IDs of the events that a watcher should find, the newest first: all in the
 // projects that it watches since it does, but for its own.
-func (o *office) watchedEvents(who *clerk, since map[id.ID]feed.Position) (events []string) {
+func (o *testEngine) watchedEvents(who *clerk, since map[id.ID]feed.Position) (events []string) {
 	o.t.Helper()
 	var at feed.Position
 	for {
@@ -60,7 +60,7 @@ func (o *office) watchedEvents(who *clerk, since map[id.ID]feed.Position) (event
 }
 
 // lastActivity is the newest position of the feed.
-func (o *office) lastActivity() (at feed.Position) {
+func (o *testEngine) lastActivity() (at feed.Position) {
 	o.t.Helper()
 	page, err := o.Activity(api.ActivityQuery{Limit: 1, Backward: true})
 	if err != nil {
@@ -75,7 +75,7 @@ func (o *office) lastActivity() (at feed.Position) {
 // An inbox has all that happens in watched projects, each event once and in order, whatever of it
 // each project has, and through pages of any size.
 func TestInboxMergesWatchedProjects(t *testing.T) {
-	o := newOffice(t)
+	o := newTestEngine(t)
 	ann, eve := o.register("ann"), o.register("eve")
 	random := rand.New(rand.NewPCG(1, 2))
 	var projects []id.ID
@@ -145,7 +145,7 @@ func TestInboxMergesWatchedProjects(t *testing.T) {
 
 // Whatever happens in watched projects, the inbox has the newest thousand of it.
 func TestInboxOfWatchedProjectsIsBounded(t *testing.T) {
-	o := newOffice(t)
+	o := newTestEngine(t)
 	ann, eve := o.register("ann"), o.register("eve")
 	project, _ := o.project(ann, work.Public)
 	o.give(eve, project, new(work.WatchProject))

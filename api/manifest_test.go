@@ -13,7 +13,7 @@ import (
 )
 
 // manifestOf is data.manifest, decoded and judged by its schema.
-func (d *desk) manifestOf(t testing.TB, who string) map[string]any {
+func (d *fakeEngine) manifestOf(t testing.TB, who string) map[string]any {
 	t.Helper()
 	data, err := d.read("manifest.read", who)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestManifest(t *testing.T) {
 // TestManifestOfNothing: without a state the description is the purpose, and files are known by
 // their names.
 func TestManifestOfNothing(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.create(t, work.About{Name: "new", Description: "for tests"})
 	d.publish(t, "files", writes("z.txt", "z"), writes("docs/README.md", "deep"),
 		writes("go.mod", "m"), writes("README.md", "top"))
@@ -198,7 +198,7 @@ func TestOutlines(t *testing.T) {
 		{"long.md", "#" + strings.Repeat("é", 200), "#" + strings.Repeat("é", 118) + "…"},
 		{"many.md", strings.Repeat("# x\n", 50), strings.Repeat("# x|", 39) + "# x"},
 	} {
-		d := newDesk()
+		d := newFakeEngine()
 		d.create(t, work.About{Name: "outline"})
 		d.publish(t, "one", writes(c.path, c.content))
 		_, got := d.resumeOf(t, "", "detail", "full")

@@ -19,7 +19,7 @@ func tasksOf(data map[string]any) (tasks []string, next string) {
 }
 
 // pages follows a list of public work to its end and returns all that it names.
-func (o *office) pages(query map[string]string) (found []string, pages int) {
+func (o *testEngine) pages(query map[string]string) (found []string, pages int) {
 	o.t.Helper()
 	for cursor := ""; pages == 0 || cursor != ""; pages++ {
 		if cursor != "" {
@@ -39,7 +39,7 @@ func (o *office) pages(query map[string]string) (found []string, pages int) {
 // One request looks at so many places and no more; its page is then short and leads on.
 func TestOpenTasksAreScannedInBounds(t *testing.T) {
 	const places = 4500
-	o := newOffice(t)
+	o := newTestEngine(t)
 	ada := o.register("ada")
 	project, _ := o.project(ada, work.Public)
 	var command work.CreateCheckpoint
@@ -63,7 +63,7 @@ func TestOpenTasksAreScannedInBounds(t *testing.T) {
 
 // So many projects may be loaded for one request and no more.
 func TestOpenTasksAreOfSoManyProjects(t *testing.T) {
-	o := newOffice(t)
+	o := newTestEngine(t)
 	ada := o.register("ada")
 	for range 210 {
 		o.project(ada, work.Public, work.PriorityHigh)
@@ -83,7 +83,7 @@ func TestOpenTasksAreOfSoManyProjects(t *testing.T) {
 
 // A claim that has run out reads as gone before anybody has noted it, and the tags stay when it is.
 func TestTagsDoNotChangeWhenAnExpiryIsNoted(t *testing.T) {
-	o := newOffice(t)
+	o := newTestEngine(t)
 	ada := o.register("ada")
 	project, tasks := o.project(ada, work.Public, work.PriorityNormal, work.PriorityNormal)
 	read := func(operation string, thing string, later int64) (tag, about string) {

@@ -140,24 +140,24 @@ func listOpportunities(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	hunt := c.newHunt(limit)
+	finder := c.newOpportunityFinder(limit)
 	for _, class := range []struct {
 		name string
 		find func()
 	}{
-		{classTask, hunt.findTasks}, {classReview, hunt.findReviews},
-		{classProject, hunt.findProjects},
+		{classTask, finder.findTasks}, {classReview, finder.findReviews},
+		{classProject, finder.findProjects},
 	} {
 		if wanted := c.Query["class"]; wanted == "" || wanted == class.name {
 			class.find()
 		}
 	}
-	if hunt.err != nil {
-		return Reply{}, hunt.err
+	if finder.err != nil {
+		return Reply{}, finder.err
 	}
 	data := OpportunitiesData{Opportunities: []Opportunity{}}
-	for _, found := range bestOffers(hunt.offers, limit) {
-		data.Opportunities = append(data.Opportunities, hunt.shown(found))
+	for _, found := range bestOffers(finder.offers, limit) {
+		data.Opportunities = append(data.Opportunities, finder.shown(found))
 	}
 	return Reply{Data: data}, nil
 }

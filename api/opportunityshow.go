@@ -9,7 +9,7 @@ import (
 )
 
 // shown is the wire form of what was found.
-func (h *hunt) shown(found *offer) Opportunity {
+func (h *opportunityFinder) shown(found *offer) Opportunity {
 	view := found.view
 	languages := view.Languages()
 	shown := Opportunity{

@@ -13,9 +13,9 @@ import (
 
 // old is a project with a long history: changesets over some hundred files, a thousand tasks of all
 // kinds, handoffs, and many agents that once wrote.
-func old(b *testing.B, changesets, tasks, handoffs int) *desk {
+func old(b *testing.B, changesets, tasks, handoffs int) *fakeEngine {
 	b.Helper()
-	d := newDesk()
+	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.create(b, work.About{Name: "old", Description: "A project with a history."})
 	for n := range changesets {
@@ -82,7 +82,7 @@ func benchmarkRead(b *testing.B, operation string, queries ...[]string) {
 	}
 }
 
-func measure(b *testing.B, d *desk, operation string, query []string) {
+func measure(b *testing.B, d *fakeEngine, operation string, query []string) {
 	b.ReportAllocs()
 	var took []time.Duration
 	for b.Loop() {

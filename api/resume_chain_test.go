@@ -25,7 +25,7 @@ func named(list any, key string) (texts, handoffs []string) {
 // decided, asked and feared: newest first, duplicates once, each with its handoff. Next actions are
 // the newest ones.
 func TestResumeRemembersAllSessions(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.create(t, work.About{Name: "chain", Description: "six sessions"})
 	var handoffs, want, ids []string
 	for n := range 6 {
@@ -91,7 +91,7 @@ func TestResumeRemembersAllSessions(t *testing.T) {
 
 // TestResumeOfChores: tasks that do not matter take a line each and leave room for the changes.
 func TestResumeOfChores(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.create(t, work.About{Name: "chores"})
 	since := d.project.Head().ID.Format(id.Changeset)
 	for n := range 30 {
@@ -127,7 +127,7 @@ func TestResumeOfChores(t *testing.T) {
 
 // TestResumeCutsChangedFiles: a handoff shows 20 of its changed files and how many there are.
 func TestResumeCutsChangedFiles(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.create(t, work.About{Name: "wide"})
 	var operations []work.Operation
 	for n := range 60 {
@@ -148,7 +148,7 @@ func TestResumeCutsChangedFiles(t *testing.T) {
 // TestFailedVerificationIsKnown: a record with the outcome FAILED is in manifest and resume, until
 // its author leaves a newer PASSED.
 func TestFailedVerificationIsKnown(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.join("bob", "bob")
 	d.create(t, work.About{Name: "verified"})
 	leave := func(who string, outcome work.Outcome, summary string) string {
@@ -190,7 +190,7 @@ func TestFailedVerificationIsKnown(t *testing.T) {
 // TestResumeOfLongChains: what a long chain of handoffs holds is bounded by the room, and by a
 // number where the handoffs repeat each other; what is left out is named.
 func TestResumeOfLongChains(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.create(t, work.About{Name: "long"})
 	for n := range 1000 {
 		d.do(t, "ann", &work.CreateHandoff{Continuation: work.Continuation{
@@ -222,7 +222,7 @@ func TestResumeOfLongChains(t *testing.T) {
 // TestResumeBeginsWithWhatWasSaidLast: of state and handoff the newer says first what to do next,
 // and that is what has room.
 func TestResumeBeginsWithWhatWasSaidLast(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.create(t, work.About{Name: "busy"})
 	leave := func(action string) {

@@ -18,7 +18,7 @@ import (
 )
 
 // resumeOf is data.resume, as it stands in the answer and decoded.
-func (d *desk) resumeOf(t failer, who string, query ...string) ([]byte, map[string]any) {
+func (d *fakeEngine) resumeOf(t failer, who string, query ...string) ([]byte, map[string]any) {
 	t.Helper()
 	data, err := d.read("resume.read", who, query...)
 	if err != nil {
@@ -72,8 +72,8 @@ func (t filler) notes(label string) []work.Note {
 }
 
 // project is one that holds anything.
-func (t filler) project() *desk {
-	d := newDesk()
+func (t filler) project() *fakeEngine {
+	d := newFakeEngine()
 	d.join("ann", strings.Repeat("a", 32))
 	d.join("bob", strings.Repeat("b", 32))
 	d.create(t, work.About{
@@ -106,7 +106,7 @@ func (t filler) project() *desk {
 	return d
 }
 
-func (t filler) files(d *desk) {
+func (t filler) files(d *fakeEngine) {
 	for n := range rapid.SampledFrom([]int{0, 1, 3, 12}).Draw(t.T, "changesets") {
 		code := "package main\n\nfunc main() {}\n"
 		operations := []work.Operation{writes(fmt.Sprintf("src/%d.go", n), code)}
@@ -118,7 +118,7 @@ func (t filler) files(d *desk) {
 	}
 }
 
-func (t filler) tasks(d *desk) {
+func (t filler) tasks(d *fakeEngine) {
 	d.do(t, "ann", &work.AddMember{Agent: agent("bob"), Role: work.Maintainer})
 	var last id.ID
 	for range rapid.SampledFrom([]int{0, 2, 12}).Draw(t.T, "tasks") {
@@ -150,7 +150,7 @@ type asked struct {
 	excluded []string
 }
 
-func anyQuery(t *rapid.T, d *desk) asked {
+func anyQuery(t *rapid.T, d *fakeEngine) asked {
 	q := asked{who: rapid.SampledFrom([]string{"", "ann", "bob"}).Draw(t, "who"), most: 12_000}
 	set := func(name, value string) { q.query = append(q.query, name, value) }
 	set("detail", rapid.SampledFrom([]string{"compact", "standard", "full"}).Draw(t, "detail"))
@@ -191,7 +191,7 @@ func TestResumeNeverTooLong(t *testing.T) {
 	})
 }
 
-func checkResume(t *rapid.T, d *desk, q asked, answer *jsonschema.Schema) {
+func checkResume(t *rapid.T, d *fakeEngine, q asked, answer *jsonschema.Schema) {
 	text, got := d.resumeOf(t, q.who, q.query...)
 	if len(text) > q.most {
 		t.Fatalf("%v: %d bytes: %s", q.query, len(text), text)
@@ -288,8 +288,8 @@ func once(value any) any {
 }
 
 // sample is a small project with something in every section. Ann left, bob goes on.
-func sample(t testing.TB) (d *desk, first, last id.ID) {
-	d = newDesk()
+func sample(t testing.TB) (d *fakeEngine, first, last id.ID) {
+	d = newFakeEngine()
 	d.join("ann", "ann")
 	d.join("bob", "bob")
 	d.create(t, work.About{Name: "Parser", Description: "Reads dates", Topics: []string{"go"}})
@@ -378,7 +378,7 @@ func TestResumeTellsWhatThereIs(t *testing.T) {
 
 // TestResumeOfNothing: of a project that holds nothing there is no empty member.
 func TestResumeOfNothing(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.create(t, work.About{Name: "empty"})
 	_, got := d.resumeOf(t, "")
@@ -436,7 +436,7 @@ func TestResumeDetail(t *testing.T) {
 }
 
 func TestResumeSinceChangeset(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.create(t, work.About{Name: "long"})
 	since := d.project.Head().ID
 	for n := range 230 {
@@ -525,7 +525,7 @@ func TestResumeRefuses(t *testing.T) {
 
 // TestResumeOfManySessions: the ten that were active last, whatever the order of their agents.
 func TestResumeOfManySessions(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.create(t, work.About{Name: "busy"})
 	task := d.task(t, work.TaskSpec{Title: "t"})
 	for n := range 25 {
@@ -554,7 +554,7 @@ func TestResumeOfManySessions(t *testing.T) {
 // TestResumeTellsTheCallersTasksFirst: whoever holds a task is told of it wherever another task is
 // told, however short the answer and long the texts before it are.
 func TestResumeTellsTheCallersTasksFirst(t *testing.T) {
-	d := newDesk()
+	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.join("bob", "bob")
 	d.create(t, work.About{Name: "held"})

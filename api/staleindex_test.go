@@ -12,10 +12,10 @@ import (
 	"pws/work"
 )
 
-// laggard is an office whose indexes and summaries can be held at a moment, as a reader meets them
-// that comes between them and the live view.
+// laggard is a testEngine whose indexes and summaries can be kept stale, as for a reader that comes
+// between them and the live view.
 type laggard struct {
-	*office
+	*testEngine
 	held     bool
 	tasks    []api.TaskPlace
 	places   []index.TaskPlace
@@ -24,7 +24,7 @@ type laggard struct {
 }
 
 func newLaggard(t *testing.T) *laggard {
-	l := &laggard{office: newOffice(t)}
+	l := &laggard{testEngine: newTestEngine(t)}
 	l.service = api.NewService(l, api.Config{})
 	return l
 }

@@ -10,8 +10,8 @@ import (
 	"pws/index"
 )
 
-// interest is what a capability profile says of one word.
-type interest struct {
+// profileTerm is what a capability profile says of one word.
+type profileTerm struct {
 	word string
 	// weight grows with how well it is founded.
 	weight int
@@ -22,12 +22,12 @@ type interest struct {
 // provenanceWeights are what a matching entry is worth by how well it is founded.
 var provenanceWeights = map[string]int{selfDeclared: 2, observed: 3, attested: 4}
 
-// interestsMax bounds how many words of a profile are looked for.
-const interestsMax = 16
+// profileTermsMax bounds how many words of a profile are looked for.
+const profileTermsMax = 16
 
-// interests are the words of the caller's profile; empty for callers that are no agents.
-func (c *Call) interests() map[string]*interest {
-	words := map[string]*interest{}
+// profileTerms are the words of the caller's profile; empty for callers that are no agents.
+func (c *Call) profileTerms() map[string]*profileTerm {
+	words := map[string]*profileTerm{}
 	agent, ok := c.Service.Engine.Identity().Agent(c.Agent)
 	if !ok {
 		return words
@@ -36,7 +36,7 @@ func (c *Call) interests() map[string]*interest {
 		word := index.FoldTerm(entry.Value)
 		one := words[word]
 		if one == nil {
-			one = &interest{word: word}
+			one = &profileTerm{word: word}
 			words[word] = one
 		}
 		one.weight = max(one.weight, provenanceWeights[entry.Provenance])
@@ -46,15 +46,15 @@ func (c *Call) interests() map[string]*interest {
 }
 
 // strongest are the words to look for, the best founded first.
-func strongest(words map[string]*interest) []string {
-	list := make([]*interest, 0, len(words))
+func strongest(words map[string]*profileTerm) []string {
+	list := make([]*profileTerm, 0, len(words))
 	for _, one := range words {
 		list = append(list, one)
 	}
-	slices.SortFunc(list, func(a, b *interest) int {
+	slices.SortFunc(list, func(a, b *profileTerm) int {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), strings.Compare(a.word, b.word))
 	})
-	list = list[:min(len(list), interestsMax)]
+	list = list[:min(len(list), profileTermsMax)]
 	found := make([]string, len(list))
 	for at, one := range list {
 		found[at] = one.word
@@ -69,8 +69,8 @@ type subject struct{ kind, word string }
 // subjects are words of one opportunity, each once.
 type subjects []subject
 
-// note adds those words that the hunt is about: no others are ever asked for.
-func (h *hunt) note(about *subjects, kind string, words ...string) {
+// note adds those words that opportunities have: no others are ever asked for.
+func (h *opportunityFinder) note(about *subjects, kind string, words ...string) {
 	for _, word := range words {
 		word = index.FoldTerm(word)
 		if h.words[word] == nil && (word == "" || word != h.skill && word != h.language) {
@@ -131,14 +131,16 @@ func (s subjects) as(word string, kinds []string) string {
 }
 
 // fits reports whether an opportunity is what was asked for.
-func (h *hunt) fits(about subjects) bool {
+func (h *opportunityFinder) fits(about subjects) bool {
 	return (h.skill == "" || about.as(h.skill, skillKinds) != "") &&
 		(h.language == "" || about.as(h.language, languageKinds) != "")
 }
 
 // matched yields what of an opportunity fits a profile. A word counts once, as the first of its
 // kinds.
-func (s subjects) matched(words map[string]*interest, yield func(one subject, fits *interest)) {
+func (s subjects) matched(
+	words map[string]*profileTerm, yield func(one subject, fits *profileTerm),
+) {
 	for at, one := range s {
 		earlier := func(other subject) bool { return other.word == one.word }
 		if fits := words[one.word]; fits != nil && !slices.ContainsFunc(s[:at], earlier) {
@@ -148,15 +150,15 @@ func (s subjects) matched(words map[string]*interest, yield func(one subject, fi
 }
 
 // worth is what the fitting words are worth.
-func (h *hunt) worth(about subjects) (points int) {
-	about.matched(h.words, func(one subject, fits *interest) {
+func (h *opportunityFinder) worth(about subjects) (points int) {
+	about.matched(h.words, func(one subject, fits *profileTerm) {
 		points += one.fitWeight() * fits.weight
 	})
 	return points
 }
 
 // why says what of an opportunity was asked for and what of it fits the profile.
-func (h *hunt) why(about subjects) (why []string) {
+func (h *opportunityFinder) why(about subjects) (why []string) {
 	for _, asked := range []struct {
 		name, word string
 		kinds      []string
@@ -166,7 +168,7 @@ func (h *hunt) why(about subjects) (why []string) {
 				about.as(asked.word, asked.kinds)))
 		}
 	}
-	about.matched(h.words, func(one subject, fits *interest) {
+	about.matched(h.words, func(one subject, fits *profileTerm) {
 		why = append(why, fmt.Sprintf("%s %q fits your profile: %s", one.kind, one.word,
 			strings.Join(fits.founded, ", ")))
 	})
@@ -181,7 +183,7 @@ var availability = map[string][]string{
 }
 
 // availableFor says whether an agent is available for a class by its own words.
-func availableFor(words map[string]*interest, class string) (points int, why []string) {
+func availableFor(words map[string]*profileTerm, class string) (points int, why []string) {
 	category := identity.ProfileAvailableFor.String() + " " + selfDeclared
 	for _, word := range availability[class] {
 		if fits := words[word]; fits != nil && slices.Contains(fits.founded, category) {

@@ -11,28 +11,28 @@ import (
 // The bounds of one search for opportunities. Candidates come from the indexes in the order of
 // their worth, so that what lies beyond is worth less than what was found.
 const (
-	// huntProjectsMax is how many projects one request looks into, for each may have to be loaded.
-	huntProjectsMax = 200
-	// huntAsked candidates are taken for a word that was asked for, huntWord for one of a profile, and
-	// huntOwn from the caller's own projects.
-	huntAsked = 1000
-	huntWord  = 40
-	huntOwn   = 400
-	// huntProjects and huntWordProjects are the same for projects.
-	huntProjects     = 100
-	huntWordProjects = 10
-	// huntTasksEach is how many tasks of a project are looked at that was found for its language.
-	huntTasksEach = 10
+	// finderProjectsMax is how many projects one request looks into, for each may have to be loaded.
+	finderProjectsMax = 200
+	// finderAsked candidates are taken for a requested word, finderWord for one of a profile, and
+	// finderOwn from the caller's own projects.
+	finderAsked = 1000
+	finderWord  = 40
+	finderOwn   = 400
+	// finderProjects and finderWordProjects are the same for projects.
+	finderProjects     = 100
+	finderWordProjects = 10
+	// finderTasksEach is how many tasks of a project are looked at that was found for its language.
+	finderTasksEach = 10
 	// reviewHighMillis is after how long a review has a high priority.
 	reviewHighMillis = 3 * 24 * 3600 * 1000
 )
 
-// hunt is one search for opportunities.
-type hunt struct {
+// opportunityFinder is one search for opportunities.
+type opportunityFinder struct {
 	call            *Call
 	limit           int
 	skill, language string
-	words           map[string]*interest
+	words           map[string]*profileTerm
 	// wanted are the words to look for: those that were asked for, or else of the profile.
 	wanted []string
 	asked  bool
@@ -54,9 +54,9 @@ type lookedInto struct {
 	claims, reviews bool
 }
 
-func (c *Call) newHunt(limit int) *hunt {
-	h := &hunt{
-		call: c, limit: limit, words: c.interests(), views: map[id.ID]*lookedInto{},
+func (c *Call) newOpportunityFinder(limit int) *opportunityFinder {
+	h := &opportunityFinder{
+		call: c, limit: limit, words: c.profileTerms(), views: map[id.ID]*lookedInto{},
 		seen: map[id.ID]bool{}, skill: index.FoldTerm(c.Query["skill"]),
 		language: index.FoldTerm(c.Query["language"]),
 	}
@@ -72,18 +72,18 @@ func (c *Call) newHunt(limit int) *hunt {
 }
 
 // each is how many candidates are taken for one of the words to look for.
-func (h *hunt) each(ofProfile int) int {
+func (h *opportunityFinder) each(ofProfile int) int {
 	if h.asked {
-		return huntAsked
+		return finderAsked
 	}
 	return ofProfile
 }
 
 // view is the live view of a project where work can be done, nil where the caller may not know of
 // it, or more projects were looked into than may be.
-func (h *hunt) view(project id.ID) *lookedInto {
+func (h *opportunityFinder) view(project id.ID) *lookedInto {
 	known, looked := h.views[project]
-	if looked || h.err != nil || len(h.views) >= huntProjectsMax {
+	if looked || h.err != nil || len(h.views) >= finderProjectsMax {
 		return known
 	}
 	agent := h.call.Agent
@@ -108,7 +108,7 @@ func (h *hunt) view(project id.ID) *lookedInto {
 }
 
 // add takes in an opportunity where it is what was asked for, or else anything at all.
-func (h *hunt) add(found offer) {
+func (h *opportunityFinder) add(found offer) {
 	if !h.fits(found.about) {
 		return
 	}
@@ -118,14 +118,14 @@ func (h *hunt) add(found offer) {
 }
 
 // findTasks looks for tasks that the caller may claim now.
-func (h *hunt) findTasks() {
+func (h *opportunityFinder) findTasks() {
 	engine := h.call.Service.Engine
 	for _, word := range h.wanted {
-		for _, place := range engine.SkilledTasks(word, h.each(huntWord)) {
+		for _, place := range engine.SkilledTasks(word, h.each(finderWord)) {
 			h.taskAt(place.Project, place.Task)
 		}
-		for _, project := range engine.WorkingProjects(word, h.each(huntWordProjects)) {
-			h.tasksOf(project, huntTasksEach)
+		for _, project := range engine.WorkingProjects(word, h.each(finderWordProjects)) {
+			h.tasksOf(project, finderTasksEach)
 		}
 	}
 	if !h.asked {
@@ -139,12 +139,12 @@ func (h *hunt) findTasks() {
 		return
 	}
 	own := engine.OwnWork(h.call.Agent)
-	for _, project := range own[:min(len(own), huntProjects)] {
-		h.tasksOf(project, huntOwn)
+	for _, project := range own[:min(len(own), finderProjects)] {
+		h.tasksOf(project, finderOwn)
 	}
 }
 
-func (h *hunt) tasksOf(project id.ID, most int) {
+func (h *opportunityFinder) tasksOf(project id.ID, most int) {
 	view := h.view(project)
 	if view == nil {
 		return
@@ -160,7 +160,7 @@ func (h *hunt) tasksOf(project id.ID, most int) {
 }
 
 // taskAt looks at a task that an index named, as it reads now.
-func (h *hunt) taskAt(project, task id.ID) {
+func (h *opportunityFinder) taskAt(project, task id.ID) {
 	if h.seen[task] {
 		return
 	}
@@ -175,7 +175,7 @@ func (h *hunt) taskAt(project, task id.ID) {
 }
 
 // task looks at one task.
-func (h *hunt) task(view *lookedInto, t *work.Task) {
+func (h *opportunityFinder) task(view *lookedInto, t *work.Task) {
 	if !view.claims || t.Status != work.TaskOpen || t.Claim != nil || len(view.Unmet(t)) > 0 {
 		return
 	}
@@ -207,16 +207,16 @@ func namesLanguage(spec *work.TaskSpec) bool {
 }
 
 // findReviews looks for contributions that the caller may review and has not.
-func (h *hunt) findReviews() {
+func (h *opportunityFinder) findReviews() {
 	engine, agent := h.call.Service.Engine, h.call.Agent
 	for _, word := range h.wanted {
-		for _, place := range engine.WaitingReviews(word, agent, h.each(huntWord)) {
+		for _, place := range engine.WaitingReviews(word, agent, h.each(finderWord)) {
 			h.review(place.Project, place.Contribution)
 		}
 	}
 	// What fits a project, and not the files, has no place of its own in the index.
 	before := len(h.offers)
-	for _, place := range engine.WaitingReviews("", agent, huntAsked) {
+	for _, place := range engine.WaitingReviews("", agent, finderAsked) {
 		if h.review(place.Project, place.Contribution); len(h.offers) >= before+2*h.limit {
 			break
 		}
@@ -224,13 +224,13 @@ func (h *hunt) findReviews() {
 	if h.call.Session == nil {
 		return
 	}
-	for _, place := range engine.OwnReviews(agent, huntOwn) {
+	for _, place := range engine.OwnReviews(agent, finderOwn) {
 		h.review(place.Project, place.Contribution)
 	}
 }
 
 // review looks at one contribution.
-func (h *hunt) review(project, contribution id.ID) {
+func (h *opportunityFinder) review(project, contribution id.ID) {
 	if h.seen[contribution] {
 		return
 	}
@@ -266,29 +266,29 @@ func (h *hunt) review(project, contribution id.ID) {
 }
 
 // findProjects looks for projects that the caller is no member of.
-func (h *hunt) findProjects() {
+func (h *opportunityFinder) findProjects() {
 	engine := h.call.Service.Engine
 	for _, word := range h.wanted {
-		for _, project := range engine.WorkingProjects(word, h.each(huntWordProjects)) {
+		for _, project := range engine.WorkingProjects(word, h.each(finderWordProjects)) {
 			h.project(project)
 		}
-		for _, project := range engine.ProjectsAbout(word, h.each(huntWordProjects)) {
+		for _, project := range engine.ProjectsAbout(word, h.each(finderWordProjects)) {
 			h.project(project)
 		}
-		for _, place := range engine.SkilledTasks(word, h.each(huntWordProjects)) {
+		for _, place := range engine.SkilledTasks(word, h.each(finderWordProjects)) {
 			h.project(place.Project)
 		}
 	}
 	if h.asked {
 		return
 	}
-	for _, project := range engine.WorkingProjects("", huntProjects) {
+	for _, project := range engine.WorkingProjects("", finderProjects) {
 		h.project(project)
 	}
 }
 
 // project looks at one project: one with open work, or one that fits.
-func (h *hunt) project(project id.ID) {
+func (h *opportunityFinder) project(project id.ID) {
 	if h.seen[project] {
 		return
 	}
@@ -309,7 +309,7 @@ func (h *hunt) project(project id.ID) {
 			h.note(&found.about, aboutOpenTask, t.Spec.Skills...)
 		}
 		looked++
-		return looked < huntTasksEach
+		return looked < finderTasksEach
 	})
 	if h.asked || found.open > 0 || h.worth(found.about) > 0 {
 		h.add(found)

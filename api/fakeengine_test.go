@@ -30,9 +30,9 @@ func agent(name string) id.ID {
 	return id.New(testNow, entropy)
 }
 
-// desk is one project that operations read and commands change. It is the api.Engine of one
+// fakeEngine has one project that operations read and commands change. It is an api.Engine of one
 // project in memory.
-type desk struct {
+type fakeEngine struct {
 	api.Engine
 	project *work.Project
 	agents  *identity.State
@@ -42,26 +42,26 @@ type desk struct {
 	service *api.Service
 }
 
-func newDesk() *desk {
-	d := &desk{now: testNow, agents: identity.New(), blobs: map[work.Hash][]byte{}}
+func newFakeEngine() *fakeEngine {
+	d := &fakeEngine{now: testNow, agents: identity.New(), blobs: map[work.Hash][]byte{}}
 	d.service = api.NewService(d, api.Config{})
 	return d
 }
 
 // join registers the agent of a name under a handle.
-func (d *desk) join(name, handle string) {
+func (d *fakeEngine) join(name, handle string) {
 	d.agents.Apply(&identity.AgentRegistered{Agent: agent(name), Handle: handle}, d.now)
 }
 
-func (d *desk) Now() int64                           { return d.now }
-func (d *desk) Identity() *identity.State            { return d.agents }
-func (d *desk) Secret() []byte                       { return []byte("secret") }
-func (d *desk) Blob(hash work.Hash) ([]byte, error)  { return d.blobs[hash], nil }
-func (d *desk) Project(id.ID) (*work.Project, error) { return d.project, nil }
-func (d *desk) CountLinked(index.Link, id.ID) int    { return 0 }
+func (d *fakeEngine) Now() int64                           { return d.now }
+func (d *fakeEngine) Identity() *identity.State            { return d.agents }
+func (d *fakeEngine) Secret() []byte                       { return []byte("secret") }
+func (d *fakeEngine) Blob(hash work.Hash) ([]byte, error)  { return d.blobs[hash], nil }
+func (d *fakeEngine) Project(id.ID) (*work.Project, error) { return d.project, nil }
+func (d *fakeEngine) CountLinked(index.Link, id.ID) int    { return 0 }
 
 // do gives a command as an agent.
-func (d *desk) do(t failer, name string, command work.Command) work.Decision {
+func (d *fakeEngine) do(t failer, name string, command work.Command) work.Decision {
 	t.Helper()
 	d.steps++
 	stamp := work.Stamp{Now: d.now, Agent: agent(name)}
@@ -95,7 +95,7 @@ type failer interface {
 }
 
 // create makes the project, owned by ann.
-func (d *desk) create(t failer, about work.About) {
+func (d *fakeEngine) create(t failer, about work.About) {
 	t.Helper()
 	about.Visibility, about.Reuse, about.License = work.Public, work.AllowReuse, "MIT"
 	d.do(t, "ann", &work.CreateProject{ID: agent("project"), Kind: work.Standard, About: about})
@@ -112,7 +112,7 @@ func writes(path, content string) work.Operation {
 }
 
 // publish changes files on the head as ann.
-func (d *desk) publish(t failer, message string, operations ...work.Operation) id.ID {
+func (d *fakeEngine) publish(t failer, message string, operations ...work.Operation) id.ID {
 	t.Helper()
 	return d.do(t, "ann", &work.PublishChangeset{
 		Base: d.project.Head().ID, Message: message, Operations: operations,
@@ -120,13 +120,13 @@ func (d *desk) publish(t failer, message string, operations ...work.Operation) i
 }
 
 // task makes a task as ann.
-func (d *desk) task(t failer, spec work.TaskSpec) id.ID {
+func (d *fakeEngine) task(t failer, spec work.TaskSpec) id.ID {
 	t.Helper()
 	return d.do(t, "ann", &work.CreateTask{Spec: spec}).Result.Subject
 }
 
 // block gives a task the status BLOCKED.
-func (d *desk) block(t failer, task id.ID, reason string) {
+func (d *fakeEngine) block(t failer, task id.ID, reason string) {
 	t.Helper()
 	d.do(t, "ann", &work.UpdateTask{Task: task, Change: work.TaskChange{
 		Status: work.TaskBlocked, Blocked: &work.Blocked{Kind: work.BlockedByNeedsInput, Reason: reason},
@@ -139,7 +139,7 @@ func operation(name string) *api.Operation {
 }
 
 // read runs an operation on the project as an agent, or as nobody; query holds names and values.
-func (d *desk) read(name, who string, query ...string) ([]byte, error) {
+func (d *fakeEngine) read(name, who string, query ...string) ([]byte, error) {
 	c := &api.Call{
 		Service: d.service, Operation: operation(name), Now: d.now, Query: map[string]string{},
 		Params: []string{agent("project").Format(id.Project)},

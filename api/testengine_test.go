@@ -20,8 +20,8 @@ import (
 	"pws/work"
 )
 
-// office is the real engine with agents in front of it, and with a hand in what comes between.
-type office struct {
+// testEngine is the real engine with agents that call it. Tests can intercept the orders.
+type testEngine struct {
 	*actors.Engine
 	t       testing.TB
 	service *api.Service
@@ -31,7 +31,7 @@ type office struct {
 	made   int
 }
 
-func newOffice(t testing.TB) *office {
+func newTestEngine(t testing.TB) *testEngine {
 	t.Helper()
 	engine, _, err := actors.Open(actors.Config{
 		Dir: t.TempDir(), ReserveBytes: -1, Log: slog.New(slog.DiscardHandler),
@@ -45,13 +45,13 @@ func newOffice(t testing.TB) *office {
 			t.Error(err)
 		}
 	})
-	o := &office{Engine: engine, t: t}
+	o := &testEngine{Engine: engine, t: t}
 	o.service = api.NewService(o, api.Config{})
 	return o
 }
 
 // Do implements api.Engine.
-func (o *office) Do(order api.Order) (api.Done, error) {
+func (o *testEngine) Do(order api.Order) (api.Done, error) {
 	if o.before != nil {
 		if err := o.before(order); err != nil {
 			return api.Done{}, err
@@ -64,7 +64,7 @@ func (o *office) Do(order api.Order) (api.Done, error) {
 	return done, err
 }
 
-func (o *office) identify(command identity.Command) identity.Result {
+func (o *testEngine) identify(command identity.Command) identity.Result {
 	o.t.Helper()
 	done, err := o.DoIdentity(api.IdentityOrder{Command: command})
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *clerk) proof(result identity.Result) identity.Proof {
 	}
 }
 
-func (o *office) register(handle string) *clerk {
+func (o *testEngine) register(handle string) *clerk {
 	o.t.Helper()
 	seed := sha256.Sum256([]byte(handle))
 	c := &clerk{key: ed25519.NewKeyFromSeed(seed[:])}
@@ -107,7 +107,7 @@ func (o *office) register(handle string) *clerk {
 }
 
 // login gives an agent another session.
-func (o *office) login(c *clerk) {
+func (o *testEngine) login(c *clerk) {
 	o.t.Helper()
 	granted := o.identify(&identity.RequestChallenge{
 		AgentID: c.session.AgentID.Format(id.Agent), KeyID: c.session.KeyID.Format(id.Key),
@@ -119,7 +119,7 @@ func (o *office) login(c *clerk) {
 }
 
 // give gives a command to the engine itself.
-func (o *office) give(who *clerk, project id.ID, command work.Command) work.Result {
+func (o *testEngine) give(who *clerk, project id.ID, command work.Command) work.Result {
 	o.t.Helper()
 	done, err := o.Engine.Do(api.Order{Project: project, Agent: who.id(), Command: command})
 	if err != nil {
@@ -129,7 +129,7 @@ func (o *office) give(who *clerk, project id.ID, command work.Command) work.Resu
 }
 
 // project makes a project with tasks of some priorities and returns their IDs.
-func (o *office) project(
+func (o *testEngine) project(
 	owner *clerk, visibility work.Visibility, tasks ...work.Priority,
 ) (project id.ID, made []id.ID) {
 	o.t.Helper()
@@ -157,7 +157,7 @@ type request struct {
 }
 
 // call runs an operation and decodes its data; nobody is nil.
-func (o *office) call(who *clerk, r request) (api.Reply, map[string]any, error) {
+func (o *testEngine) call(who *clerk, r request) (api.Reply, map[string]any, error) {
 	o.t.Helper()
 	at := slices.IndexFunc(api.Table, func(op *api.Operation) bool { return op.Name == r.operation })
 	c := &api.Call{
