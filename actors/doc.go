@@ -34,10 +34,10 @@
 // # Finding records by ID
 //
 // Tasks, changesets, work sessions and other records are reached by their own ID, and no table
-// leads from there to the project. All that is made in a project has in its ID the family of the
-// project: the 32 bits behind the time. An index of 12 bytes a project finds the projects of a
-// family, rarely more than one and never more than eight, and asks their states (work.Project.Has).
-// Families come from the server's secret, so nobody can choose one.
+// leads from there to the project. All that is made in a project has the project bits in its ID:
+// the 32 bits behind the time. An index of 12 bytes a project finds the projects with these bits,
+// rarely more than one and never more than eight, and asks their states (work.Project.Has). Project
+// bits come from the server's secret, so nobody can choose them.
 //
 // # Projections
 //

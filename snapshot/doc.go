@@ -33,7 +33,7 @@
 // its file. So a section of another file is refused, and, because the manifest names the footer, a
 // file that was written under the same number at another time is refused too. Version 1 of section
 // files has salt 0 and the crc of the rest of the section alone; such files are still read, and
-// what is moved out of them is sealed anew.
+// what is moved out of them gets a new checksum.
 //
 // A manifest, version 1:
 //

@@ -45,7 +45,7 @@ func TestStampIsOfTheFamily(t *testing.T) {
 	}
 	other := full.In(id.New(1, [10]byte{1})).ID(0)
 	if other.ProjectBits() == full.In(id.New(1, [10]byte{2})).ID(0).ProjectBits() {
-		t.Fatal("two families are one")
+		t.Fatal("two projects have the same bits")
 	}
 }
 

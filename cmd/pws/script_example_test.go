@@ -26,7 +26,7 @@ type recorder struct {
 	files  map[string][]byte
 }
 
-// stepSeconds is how far the clock moves before each request: enough to tell them apart, and so
+// stepSeconds is how far the clock moves before each request: enough to distinguish them, and so
 // little that nothing runs out because of some more of them.
 const stepSeconds = 1
 

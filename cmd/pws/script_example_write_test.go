@@ -26,7 +26,7 @@ type example struct {
 	// starts are when the requests of the script began, this one last, and end is when it was over.
 	starts []int64
 	end    int64
-	// names are what stands instead of IDs and secrets, and serials how many of a kind have one.
+	// names replace IDs and secrets, and serials how many of a kind have one.
 	names   map[string]string
 	serials map[string]int
 	// steps are the requests, as places in starts, by which a time of the file came to be; in order
@@ -227,7 +227,7 @@ func (e *example) id(public string) string {
 	})
 }
 
-// named is the text that stands for another one of a kind, made when it is first seen.
+// named is the text that replaces another one of a kind, made when it is first seen.
 func (e *example) named(kind, text string, made func(serial int, sum []byte) string) string {
 	instead, known := e.names[text]
 	if !known {
