@@ -173,7 +173,7 @@ func (a *identityActor) replay(o *identityOrder, now int64) bool {
 		return true
 	}
 	if _, durable := a.engine.Identity().Replay(o.Agent, o.Idempotency.Hash, now); !durable {
-		a.refuse(o, fault.New(fault.IdempotencyInProgress, "The first request still runs.").
+		a.refuse(o, fault.New(fault.IdempotencyInProgress, "The first request is still running.").
 			With("retry_after_seconds", 1))
 		return true
 	}

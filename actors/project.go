@@ -97,7 +97,7 @@ func (a *projectActor) replay(o *order) bool {
 	}
 	view := a.handle.view.Load()
 	if view == nil || !reached(view.project, nth) {
-		a.refuse(o, fault.New(fault.IdempotencyInProgress, "The first request still runs.").
+		a.refuse(o, fault.New(fault.IdempotencyInProgress, "The first request is still running.").
 			With("retry_after_seconds", 1))
 		return true
 	}

@@ -217,7 +217,7 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.RequestTimeout: always(adviceRetry),
 	fault.Internal:       always(adviceRetry),
 	fault.BlobCorrupt: always("Do not rely on this content; report it: <report.create>.",
-		"Do not rely on this content; tell who runs the service."),
+		"Do not rely on this content; inform the operator of the service."),
 	fault.DependencyUnavailable: always(adviceWait),
 	fault.StorageUnavailable:    always(adviceWait),
 	fault.ShuttingDown:          always(adviceWait),
