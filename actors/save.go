@@ -300,7 +300,10 @@ func (e *Engine) writeSections(
 	for at, h := range taken.handles {
 		run.revisions[at], err = e.saveProject(writer, h)
 		if errors.Is(err, errLeftOut) {
-			run.position = min(run.position, h.behind()-1)
+			if first := h.behind(); first > 0 {
+				run.position = min(run.position, first-1)
+			}
+			taken.complete = false
 			err = nil
 		}
 		if err == nil {
@@ -353,7 +356,8 @@ func (h *handle) behind() uint64 {
 func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved uint64, err error) {
 	h.mu.Lock()
 	view := h.view.Load()
-	if len(h.mu.tail) > 0 {
+	// One that has become passive since it was drained is saved, but perhaps without a complete card.
+	if len(h.mu.tail) > 0 || view == nil && !e.cardsSaved() {
 		if view, err = e.load(h); err != nil {
 			err = errLeftOut
 		}
