@@ -222,16 +222,23 @@ func (p *Project) owedForInherited(o *owed) {
 	o.origin(p.bundled.Origins...)
 }
 
-func (o *owed) name(agents ...BundledAgent) {
-	for _, one := range agents {
+// addNew adds the values that a list does not hold yet, until it holds most of them. It returns how
+// many did not fit.
+func addNew[T comparable](list *[]T, more []T, most int) (omitted int) {
+	for _, one := range more {
 		switch {
-		case slices.Contains(o.bundled, one):
-		case len(o.bundled) < ImportAuthorsMax:
-			o.bundled = append(o.bundled, one)
+		case slices.Contains(*list, one):
+		case len(*list) < most:
+			*list = append(*list, one)
 		default:
-			o.omitted.Authors++
+			omitted++
 		}
 	}
+	return omitted
+}
+
+func (o *owed) name(agents ...BundledAgent) {
+	o.omitted.Authors += addNew(&o.bundled, agents, ImportAuthorsMax)
 }
 
 func (o *owed) nameAll(authors []BundledAuthor) {
@@ -241,15 +248,7 @@ func (o *owed) nameAll(authors []BundledAuthor) {
 }
 
 func (o *owed) author(authors ...id.ID) {
-	for _, one := range authors {
-		switch {
-		case slices.Contains(o.authors, one):
-		case len(o.authors) < ImportAuthorsMax:
-			o.authors = append(o.authors, one)
-		default:
-			o.omitted.Authors++
-		}
-	}
+	o.omitted.Authors += addNew(&o.authors, authors, ImportAuthorsMax)
 }
 
 func (o *owed) credit(credits ...Credit) {

@@ -43,15 +43,7 @@ func (o *Omitted) add(other Omitted) {
 }
 
 func (o *owed) origin(origins ...FileOrigin) {
-	for _, one := range origins {
-		switch {
-		case slices.Contains(o.origins, one):
-		case len(o.origins) < OriginsMax:
-			o.origins = append(o.origins, one)
-		default:
-			o.omitted.Origins++
-		}
-	}
+	o.omitted.Origins += addNew(&o.origins, origins, OriginsMax)
 }
 
 // origin is where the files of an import came from. The owner is the project that has the record.
