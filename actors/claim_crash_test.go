@@ -68,7 +68,7 @@ func TestClaimCrashChild(t *testing.T) {
 			done, err := e.Do(api.Order{Project: project, Agent: agent, Command: command})
 			switch fault.CodeOf(err) {
 			case "":
-				stored, _ := done.Project.Task(tasks[task], asStored)
+				stored, _ := done.Project.Task(tasks[task], work.AsStored)
 				return stored.Claim
 			case fault.TaskAlreadyClaimed, fault.ClaimLost:
 			default:
@@ -199,7 +199,7 @@ func (c *claimCrash) check(e *Engine) {
 	checkFound(c.t, "after a kill", e)
 	p := viewOf(c.t, e, claimPlaces(e)[0].Project)
 	at := 0
-	p.Tasks(id.ID{}, asStored, func(stored *work.Task) bool {
+	p.Tasks(id.ID{}, work.AsStored, func(stored *work.Task) bool {
 		c.checkTask(at, stored)
 		c.first[at] = stored.Token
 		at++

@@ -78,7 +78,7 @@ func TestEachTaskIsClaimedOnce(t *testing.T) {
 	check := func(what string, e *Engine) {
 		p := viewOf(t, e, project)
 		for _, task := range tasks {
-			stored, _ := p.Task(task, asStored)
+			stored, _ := p.Task(task, work.AsStored)
 			agent, _ := claimed.Load(task)
 			if stored.Claim == nil || stored.Claim.Agent != agent || stored.Token != 1 {
 				t.Fatalf("%s: %+v, claimed by %v", what, stored.Claim, agent)

@@ -17,7 +17,7 @@ import (
 // storedTask is a task without the expiry that a reader adds to it.
 func storedTask(t testing.TB, e *Engine, project, task id.ID) *work.Task {
 	t.Helper()
-	stored, ok := viewOf(t, e, project).Task(task, asStored)
+	stored, ok := viewOf(t, e, project).Task(task, work.AsStored)
 	if !ok {
 		t.Fatal("the task is lost")
 	}
@@ -104,7 +104,7 @@ func TestExpiryPassesByWhatFails(t *testing.T) {
 	}
 	for project, want := range map[id.ID]bool{broken: false, sound: true} {
 		noted := true
-		viewOf(t, e, project).Tasks(id.ID{}, asStored, func(task *work.Task) bool {
+		viewOf(t, e, project).Tasks(id.ID{}, work.AsStored, func(task *work.Task) bool {
 			noted = noted && task.Claim == nil
 			return true
 		})

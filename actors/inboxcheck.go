@@ -164,7 +164,7 @@ func talkOf(p *work.Project) map[itemCheck]struct{} {
 // fits reports whether a project does not contradict an item.
 func (i *itemCheck) fits(p *work.Project) bool {
 	if i.kind == work.NoticeClaimExpired {
-		_, ok := p.Task(i.subject.ID, asStored)
+		_, ok := p.Task(i.subject.ID, work.AsStored)
 		return ok && i.agent == i.actor
 	}
 	if i.kind == work.NoticeMemberAdded {

@@ -17,15 +17,6 @@ import (
 	"pws/work"
 )
 
-func mustRead(t *testing.T, file string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // TestInboxSectionsKeepEveryField gives the notices of all frozen events to an index of inboxes,
 // saves and restores it, and compares all fields.
 func TestInboxSectionsKeepEveryField(t *testing.T) {
@@ -37,7 +28,11 @@ func TestInboxSectionsKeepEveryField(t *testing.T) {
 	for at, file := range files {
 		number, _, _ := strings.Cut(filepath.Base(file), "-")
 		kind, _ := strconv.Atoi(number)
-		event, err := work.DecodeEvent(work.Kind(kind), mustRead(t, file))
+		saved, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		event, err := work.DecodeEvent(work.Kind(kind), saved)
 		if err != nil {
 			t.Fatal(file, err)
 		}

@@ -12,9 +12,6 @@ import (
 	"pws/work"
 )
 
-// asStored reads tasks as they are stored, whatever has become of their claims since.
-const asStored = -1 << 63
-
 // projections are the indexes over projects, and the projects that they do not know yet.
 type projections struct {
 	of *index.Projections

@@ -250,7 +250,7 @@ func (r *rebuilder) checkProject(project id.ID, saved uint64) {
 		return
 	}
 	r.report.Projects++
-	state.Tasks(id.ID{}, asStored, func(task *work.Task) bool {
+	state.Tasks(id.ID{}, work.AsStored, func(task *work.Task) bool {
 		r.report.Tasks++
 		if !task.Status.Final() {
 			r.report.Unfinished++

@@ -126,7 +126,10 @@ func checkOwned(t testing.TB, what string, e *Engine, p *work.Project) {
 			t.Errorf("%s: %s of %v is found in %v, %v", what, record.Format(kind), p.ID, owner, err)
 		}
 	}
-	p.Tasks(id.ID{}, asStored, func(task *work.Task) bool { check(id.Task, task.ID); return true })
+	p.Tasks(id.ID{}, work.AsStored, func(task *work.Task) bool {
+		check(id.Task, task.ID)
+		return true
+	})
 	for _, session := range p.WorkSessions() {
 		check(id.WorkSession, session.ID)
 	}

@@ -46,7 +46,7 @@ func (t tallies) add(agent id.ID, traits []Trait, at int64) {
 }
 
 func (t tallies) addTasks(p *work.Project) {
-	p.Tasks(id.ID{}, asStored, func(task *work.Task) bool {
+	p.Tasks(id.ID{}, work.AsStored, func(task *work.Task) bool {
 		agent, traits := completedTraits(task)
 		t.add(agent, traits, task.UpdatedAt)
 		return true
@@ -262,11 +262,11 @@ func (s *shown) add(agent id.ID, traits []Trait, count int, at int64) {
 
 // byTask is what has become of one task.
 func (s *shown) byTask(before, next *work.Project, task id.ID) {
-	now, _ := next.Task(task, asStored)
+	now, _ := next.Task(task, work.AsStored)
 	agent, traits := completedTraits(now)
 	var agentBefore id.ID
 	var traitsBefore []Trait
-	if was, known := before.Task(task, asStored); known {
+	if was, known := before.Task(task, work.AsStored); known {
 		agentBefore, traitsBefore = completedTraits(was)
 	}
 	switch {

@@ -38,14 +38,18 @@ func frozenProjects(t *testing.T) (all []*work.Project) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		saved := map[string][]byte{}
 		chunks, contents := map[work.Chunk][]byte{}, map[work.Hash][]byte{}
 		for _, file := range files {
 			name := strings.TrimSuffix(filepath.Base(file), ".cbor")
-			chunks[work.Chunk{Kind: kinds[name]}] = mustRead(t, file)
-			contents[sha256.Sum256(mustRead(t, file))] = mustRead(t, file)
+			if saved[file], err = os.ReadFile(file); err != nil {
+				t.Fatal(err)
+			}
+			chunks[work.Chunk{Kind: kinds[name]}] = saved[file]
+			contents[sha256.Sum256(saved[file])] = saved[file]
 		}
 		for _, visibility := range []work.Visibility{work.Public, work.Private} {
-			p, err := work.Restore(mustRead(t, head), func(c work.Chunk) ([]byte, error) {
+			p, err := work.Restore(saved[head], func(c work.Chunk) ([]byte, error) {
 				return chunks[c], nil
 			}, func(root work.Hash) (*work.Tree, error) {
 				return work.ReadTree(root, func(hash work.Hash) ([]byte, error) {
@@ -60,15 +64,6 @@ func frozenProjects(t *testing.T) (all []*work.Project) {
 		}
 	}
 	return all
-}
-
-func mustRead(t *testing.T, file string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 // restoredLinks is all that the index has of a project.

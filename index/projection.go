@@ -290,9 +290,6 @@ func appendText(out []byte, text string) []byte {
 	return append(binary.AppendUvarint(out, uint64(len(text))), text...)
 }
 
-// asStored reads tasks as they are stored: indexes know of the end of claims themselves.
-const asStored = -1 << 63
-
 // membersOf are the members where they alone find a project.
 func membersOf(p *work.Project) []id.ID {
 	if p.Visibility == work.Public {

@@ -31,7 +31,7 @@ func (t *Tasks) Update(before, next *work.Project, events []work.Event) {
 		if !ok {
 			continue
 		}
-		stored, _ := next.Task(task, asStored)
+		stored, _ := next.Task(task, work.AsStored)
 		if stored.Status.Final() {
 			t.Drop(next.ID, task)
 			continue
@@ -77,13 +77,13 @@ func TasksOf(p *work.Project) (all ProjectTasks) {
 func unfinishedTasks(p *work.Project) []TaskEntry {
 	count := 0
 	for status := work.TaskOpen; !status.Final(); status++ {
-		count += p.TaskCount(status, asStored)
+		count += p.TaskCount(status, work.AsStored)
 	}
 	if count == 0 {
 		return nil
 	}
 	entries := make([]TaskEntry, 0, count)
-	p.Tasks(id.ID{}, asStored, func(stored *work.Task) bool {
+	p.Tasks(id.ID{}, work.AsStored, func(stored *work.Task) bool {
 		if !stored.Status.Final() {
 			entries = append(entries, taskEntry(stored))
 		}

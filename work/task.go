@@ -186,6 +186,10 @@ func (t *Task) Unclaimed() *Task {
 	return &next
 }
 
+// AsStored is a time before the end of every claim. What is read at it is as it is stored, whether
+// its claim has expired or not.
+const AsStored = -1 << 63
+
 // Task finds a task as it reads at a moment, Unix milliseconds.
 func (p *Project) Task(wanted id.ID, now int64) (*Task, bool) {
 	t, ok := p.task(wanted)
