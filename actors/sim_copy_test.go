@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -73,7 +73,7 @@ func (s *simulation) importBundle(bundle []byte, who id.ID) (id.ID, error) {
 	c := s.asks("project.import", who)
 	request := c.Operation.NewRequest()
 	body := append(bundle, `,"visibility":"PUBLIC","reuse_policy":"ALLOW_REUSE"}`...)
-	if err := shape.Decode(body, request); err != nil {
+	if err := jsonschema.Decode(body, request); err != nil {
 		return id.ID{}, err
 	}
 	reply, err := c.Operation.Run(c, request)

@@ -151,7 +151,7 @@ func (c *Call) artifact(p *work.Project, from *work.Artifact) Artifact {
 	return record
 }
 
-// Refuse implements shape.Refuser.
+// Refuse implements jsonschema.Refuser.
 func (b *CreateArtifact) Refuse(told []fault.Field) error {
 	faults := b.faults()
 	faults.follow(told)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/id"
 	"pws/work"
 	"pws/work/path"
@@ -16,11 +16,11 @@ import (
 
 // The bounds of what has no request of its own.
 var (
-	contentCheck = shape.CompileCheck("content")
-	messageCheck = shape.CompileCheck("chars=0..4000,text")
-	handleCheck  = shape.CompileCheck("chars=0..32,line")
-	nameCheck    = shape.CompileCheck("chars=1..120,line")
-	pathCheck    = shape.CompileCheck("bytes=1..512,line")
+	contentCheck = jsonschema.CompileCheck("content")
+	messageCheck = jsonschema.CompileCheck("chars=0..4000,text")
+	handleCheck  = jsonschema.CompileCheck("chars=0..32,line")
+	nameCheck    = jsonschema.CompileCheck("chars=1..120,line")
+	pathCheck    = jsonschema.CompileCheck("bytes=1..512,line")
 )
 
 // timeMax is the last millisecond of the year 9999.
@@ -36,7 +36,7 @@ func judge[T any](i *importer, field string, input *T) {
 	// What is absent in the bundle is absent there too.
 	text, err := json.Marshal(input, json.OmitZeroStructFields(true))
 	if err == nil {
-		err = shape.Decode(text, new(T))
+		err = jsonschema.Decode(text, new(T))
 	}
 	if err == nil {
 		return
@@ -69,7 +69,7 @@ func (i *importer) time(at Time, field string) int64 {
 	return int64(at)
 }
 
-func (i *importer) check(check *shape.Check, text, field string) {
+func (i *importer) check(check *jsonschema.Check, text, field string) {
 	if problem := check.Text(text); problem != "" {
 		i.fault(field, problem)
 	}

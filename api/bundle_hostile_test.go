@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 	"pws/work"
 )
@@ -369,7 +369,7 @@ func FuzzImportBundle(f *testing.F) {
 	f.Add(sampleBundle(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var body api.ImportProject
-		if shape.Decode(data, &body) != nil && !strings.HasPrefix(string(data), `{"bundle":`) {
+		if jsonschema.Decode(data, &body) != nil && !strings.HasPrefix(string(data), `{"bundle":`) {
 			return
 		}
 		d, _, err := imports(data, "bob")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -29,12 +29,12 @@ func (b *BundleInput) UnmarshalJSON(raw []byte) error {
 	if len(b.problems) > 0 {
 		return nil
 	}
-	if err := shape.Decode(raw, &b.bundle); err != nil {
+	if err := jsonschema.Decode(raw, &b.bundle); err != nil {
 		b.problems = problemsOf(err)
 		if jsontext.Value(raw).Kind() != '{' {
 			return nil
 		}
-		shape.Read(raw, &b.bundle)
+		jsonschema.Read(raw, &b.bundle)
 	}
 	b.read = true
 	if b.bundle.Integrity == nil {
@@ -55,7 +55,7 @@ func (b *BundleInput) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Problems implements shape.Checker.
+// Problems implements jsonschema.Checker.
 func (b *BundleInput) Problems() []fault.Field { return b.problems }
 
 // JSONSchema says what a bundle is known by; the whole is the data of project.export.
@@ -174,7 +174,7 @@ func (d *digester) strip(record jsontext.Value) (jsontext.Value, error) {
 			if len(d.stripped) > 1 {
 				d.stripped = append(d.stripped, ',')
 			}
-			d.stripped = append(shape.AppendString(d.stripped, text), ':')
+			d.stripped = append(jsonschema.AppendString(d.stripped, text), ':')
 			var value jsontext.Value
 			value, err = dec.ReadValue()
 			d.stripped = append(d.stripped, value...)

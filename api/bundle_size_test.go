@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 // TestCrowdedBundles: texts of very many small records are refused before they are in memory.
@@ -30,7 +30,7 @@ func TestCrowdedBundles(t *testing.T) {
 		text := []byte(`{"bundle":{` + member + `},"visibility":"PRIVATE"}`)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := shape.Decode(text, new(api.ImportProject))
+		err := jsonschema.Decode(text, new(api.ImportProject))
 		runtime.ReadMemStats(&after)
 		if got := faultsOf(err); !strings.Contains(got, "many records") &&
 			!strings.Contains(got, "must have at most") {

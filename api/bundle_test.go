@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/identity"
 	"pws/index"
 	"pws/internal/fault"
@@ -109,7 +109,7 @@ func importsAs(body []byte, who string) (*fakeEngine, api.ImportedData, error) {
 	d.now = testNow + 1_000_000_000
 	c := d.asks("project.import", who)
 	request := c.Operation.NewRequest()
-	if err := shape.Decode(body, request); err != nil {
+	if err := jsonschema.Decode(body, request); err != nil {
 		return nil, api.ImportedData{}, err
 	}
 	reply, err := c.Operation.Run(c, request)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -243,9 +243,9 @@ func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset
 	dst = append(dst, `,"author":{"agent_id":`...)
 	dst = appendID(dst, id.Agent, from.Author)
 	dst = append(dst, `,"handle":`...)
-	dst = shape.AppendString(dst, c.handle(from.Author))
+	dst = jsonschema.AppendString(dst, c.handle(from.Author))
 	dst = append(dst, `},"message":`...)
-	dst = shape.AppendString(dst, from.Message)
+	dst = jsonschema.AppendString(dst, from.Message)
 	dst = append(dst, `,"source":{"type":"`...)
 	dst = append(dst, from.Source.String()...)
 	dst = append(dst, `","id":`...)
@@ -280,7 +280,7 @@ func appendOperation(dst []byte, p *work.Project, c *work.Changeset, op *work.Op
 	dst = append(dst, `{"action":"`...)
 	dst = append(dst, op.Action.String()...)
 	dst = append(dst, `","path":`...)
-	dst = shape.AppendString(dst, *op.Path)
+	dst = jsonschema.AppendString(dst, *op.Path)
 	dst = append(dst, `,"previous_path":`...)
 	dst = appendNullable(dst, op.From)
 	before, stood := p.Before(c, op)
@@ -300,7 +300,7 @@ func appendOperation(dst []byte, p *work.Project, c *work.Changeset, op *work.Op
 	dst = append(dst, `,"size_bytes":`...)
 	dst = appendInt(dst, int64(op.Size))
 	dst = append(dst, `,"content_type":`...)
-	dst = shape.AppendString(dst, op.Type.Value())
+	dst = jsonschema.AppendString(dst, op.Type.Value())
 	return append(dst, '}')
 }
 
@@ -308,7 +308,7 @@ func appendNullable(dst []byte, text *string) []byte {
 	if text == nil {
 		return append(dst, "null"...)
 	}
-	return shape.AppendString(dst, *text)
+	return jsonschema.AppendString(dst, *text)
 }
 
 func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
@@ -395,7 +395,7 @@ func (r changesetReply) AppendJSON(dst []byte) []byte {
 	return append(r.call.appendChangeset(dst, r.project, r.changeset), '}')
 }
 
-// Refuse implements shape.Refuser.
+// Refuse implements jsonschema.Refuser.
 func (b *PublishChangeset) Refuse(told []fault.Field) error {
 	var faults fileFaults
 	judgeOperations(atMost(b.Operations), &faults)

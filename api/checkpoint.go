@@ -95,7 +95,7 @@ var checkpointOperations = []*Operation{
 	}, createCheckpoint),
 }
 
-// Refuse implements shape.Refuser.
+// Refuse implements jsonschema.Refuser.
 func (b *CreateCheckpoint) Refuse(told []fault.Field) error {
 	faults := b.faults(told)
 	return faults.err()

@@ -58,7 +58,7 @@ type CreateDiscussion struct {
 	Subject *DiscussionSubject `json:"subject" doc:"An entity of the project that it is about."`
 }
 
-// Problems implements shape.Checker.
+// Problems implements jsonschema.Checker.
 func (b *CreateDiscussion) Problems() (problems []fault.Field) {
 	if b.Subject == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -61,15 +61,15 @@ func interfaceWords() words {
 	w := words{}
 	for _, op := range Table {
 		w[op.Name], w[op.Tool] = true, true
-		schemas := shape.NewSchemas(shapesPrefix)
+		schemas := jsonschema.NewSchemas(definitionsPrefix)
 		if op.Request != nil {
-			schemas.Add(op.Request, shape.Request)
+			schemas.Add(op.Request, jsonschema.Request)
 		}
-		schemas.Add(op.Response, shape.Response)
+		schemas.Add(op.Response, jsonschema.Response)
 		w.collect(schemas.Defs())
 		for _, param := range slices.Concat(op.Params, op.Query) {
 			w[param.Name] = true
-			w.collect(shape.CompileCheck(param.Check).Schema(param.Integer))
+			w.collect(jsonschema.CompileCheck(param.Check).Schema(param.Integer))
 		}
 		for _, media := range op.Media {
 			w[media] = true

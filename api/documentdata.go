@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -17,7 +17,7 @@ type documentData struct {
 	Version      string
 	Groups       []operationGroup
 	Common       []commonCodes
-	Shapes       []string
+	Definitions  []string
 	Errors       []fault.Entry
 	Limits       []limitText
 	RateLimits   []RateLimit
@@ -60,8 +60,8 @@ type toolText struct {
 	Core                     bool
 }
 
-// shapesPrefix is where the shapes stand for one another.
-const shapesPrefix = "#"
+// definitionsPrefix begins the references of definitions to one another.
+const definitionsPrefix = "#"
 
 // writeDocuments renders what does not change while the program runs.
 func writeDocuments(config Config) map[string]rendered {
@@ -76,21 +76,21 @@ func writeDocuments(config Config) map[string]rendered {
 }
 
 func newDocumentData(config Config) *documentData {
-	shapes := shape.NewSchemas(shapesPrefix)
+	schemas := jsonschema.NewSchemas(definitionsPrefix)
 	data := &documentData{
 		Version: config.Version, Errors: fault.Catalog, RateLimits: config.Limits,
-		Common: commonTexts(), Bundle: fieldsOf(reflect.TypeFor[Bundle](), shape.Response, ""),
+		Common: commonTexts(), Bundle: fieldsOf(reflect.TypeFor[Bundle](), jsonschema.Response, ""),
 	}
 	for _, tag := range usedTags() {
 		group := operationGroup{Name: tag.name, Doc: tag.doc}
 		for _, op := range Table {
 			if op.Tag == tag.name {
-				group.Operations = append(group.Operations, describeOperation(op, shapes))
+				group.Operations = append(group.Operations, describeOperation(op, schemas))
 			}
 		}
 		data.Groups = append(data.Groups, group)
 	}
-	data.Shapes = shapeTexts(shapes)
+	data.Definitions = definitionTexts(schemas)
 	for _, op := range Table {
 		if op.Tool != "" {
 			data.Tools = append(data.Tools, toolText{op.Tool, op.Name, op.Summary, op.Core})
@@ -112,7 +112,7 @@ func (*documentData) Values(operation, member string) (string, error) {
 		if op.Name != operation {
 			continue
 		}
-		object := definition(shape.SchemaOf(op.Request, shape.Request, ""))
+		object := definition(jsonschema.SchemaOf(op.Request, jsonschema.Request, ""))
 		property := schemaOf(schemaOf(object.Get("properties")).Get(member))
 		var values []string
 		for _, one := range listOf(property.Get("enum")) {
@@ -195,7 +195,7 @@ func codesText(codes []fault.Code) string {
 	return out.String()
 }
 
-func describeOperation(op *Operation, shapes *shape.Schemas) operationText {
+func describeOperation(op *Operation, schemas *jsonschema.Schemas) operationText {
 	text := operationText{Operation: op, Terms: termsOf(op), Refusals: codesText(op.Errors)}
 	for _, one := range op.Params {
 		text.Fields = append(text.Fields, paramText(one, "path"))
@@ -204,9 +204,9 @@ func describeOperation(op *Operation, shapes *shape.Schemas) operationText {
 		text.Fields = append(text.Fields, paramText(one, "query"))
 	}
 	if op.Request != nil {
-		body := fieldsOf(op.Request, shape.Request, "body")
+		body := fieldsOf(op.Request, jsonschema.Request, "body")
 		text.Fields = append(text.Fields, body...)
-		shapes.Add(op.Request, shape.Request)
+		schemas.Add(op.Request, jsonschema.Request)
 	}
 	var statuses []string
 	for _, status := range op.Statuses {
@@ -217,9 +217,9 @@ func describeOperation(op *Operation, shapes *shape.Schemas) operationText {
 	case len(op.Media) > 0:
 		text.Answer += "`" + strings.Join(op.Media, "`, `") + "`, without an envelope"
 	default:
-		schema := shape.SchemaOf(op.Response, shape.Response, "")
-		text.Answer += "`data` `" + membersText(definition(schema), shape.Response) + "`"
-		shapes.Add(op.Response, shape.Response)
+		schema := jsonschema.SchemaOf(op.Response, jsonschema.Response, "")
+		text.Answer += "`data` `" + membersText(definition(schema), jsonschema.Response) + "`"
+		schemas.Add(op.Response, jsonschema.Response)
 	}
 	return text
 }
@@ -252,8 +252,8 @@ func termsOf(op *Operation) string {
 
 func paramText(param Param, place string) fieldText {
 	schema := param.schema()
-	kind := place + ", " + typeText(schema, shape.Request) + boundsText(schema)
-	if place == "path" || shape.CompileCheck(param.Check).Required() {
+	kind := place + ", " + typeText(schema, jsonschema.Request) + boundsText(schema)
+	if place == "path" || jsonschema.CompileCheck(param.Check).Required() {
 		kind += ", required"
 	}
 	return fieldText{Name: param.Name, Kind: kind, Doc: param.Doc}

@@ -3,7 +3,7 @@ package api
 import (
 	"strconv"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 // ServiceRecord says where everything of the service is, as plain JSON.
@@ -86,7 +86,7 @@ func readStatus(c *Call, _ *None) (Reply, error) {
 	return reply, nil
 }
 
-func timeText(millis int64) string { return string(shape.AppendTimeText(nil, millis)) }
+func timeText(millis int64) string { return string(jsonschema.AppendTimeText(nil, millis)) }
 
 // spell writes seconds as days, hours, minutes and seconds, without those in front that are none.
 func spell(seconds int64) string {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/index/feed"
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -322,14 +322,14 @@ func (c *Call) eventData(told *work.Activity, sight *sight) Raw {
 		if len(data) > 1 {
 			data = append(data, ',')
 		}
-		data = append(shape.AppendString(data, fact.Name.Key()), ':')
+		data = append(jsonschema.AppendString(data, fact.Name.Key()), ':')
 		switch {
 		case fact.Name.Number():
 			data = strconv.AppendInt(data, fact.Number, 10)
 		case fact.Name.Prefix() != "":
 			data = append(fact.ID.Append(append(data, '"'), fact.Name.Prefix()), '"')
 		default:
-			data = shape.AppendString(data, fact.Text)
+			data = jsonschema.AppendString(data, fact.Text)
 		}
 	}
 	return append(data, '}')

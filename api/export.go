@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -173,7 +173,7 @@ func (e *export) content(blob work.Hash) {
 	}
 	content, err := e.call.Service.Engine.Blob(blob)
 	e.fail(err)
-	e.text = shape.AppendString(e.text[:0], textOf(content))
+	e.text = jsonschema.AppendString(e.text[:0], textOf(content))
 	e.send(e.text)
 }
 
@@ -298,8 +298,8 @@ func (e *export) agents() {
 			text = append(text, ',')
 		}
 		ref := e.call.agentRef(agent)
-		text = append(shape.AppendString(text, ref.AgentID), ':')
-		text = shape.AppendString(text, ref.Handle)
+		text = append(jsonschema.AppendString(text, ref.AgentID), ':')
+		text = jsonschema.AppendString(text, ref.Handle)
 		if at == agentsNamedMax-1 {
 			break
 		}

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	jsontext "github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/identity"
 	"pws/index"
 	"pws/internal/id"
@@ -172,17 +172,17 @@ func object(t failer, text []byte) map[string]any {
 }
 
 // schema is the published schema of what an operation answers.
-func schema(t testing.TB, name string) *jsonschema.Schema {
+func schema(t testing.TB, name string) *validator.Schema {
 	t.Helper()
-	text, err := json.Marshal(shape.SchemaOf(operation(name).Response, shape.Response, ""))
+	text, err := json.Marshal(jsonschema.SchemaOf(operation(name).Response, jsonschema.Response, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	document, err := validator.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := jsonschema.NewCompiler()
+	compiler := validator.NewCompiler()
 	compiler.AssertFormat()
 	if err := compiler.AddResource("mem:///answer.json", document); err != nil {
 		t.Fatal(err)
@@ -191,9 +191,9 @@ func schema(t testing.TB, name string) *jsonschema.Schema {
 }
 
 // fits judges an answer by its schema.
-func fits(t failer, answer *jsonschema.Schema, text []byte) {
+func fits(t failer, answer *validator.Schema, text []byte) {
 	t.Helper()
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	value, err := validator.UnmarshalJSON(bytes.NewReader(text))
 	if err == nil {
 		err = answer.Validate(value)
 	}

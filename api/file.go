@@ -7,7 +7,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -196,25 +196,25 @@ func (r fileReply) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"file":`...)
 	dst = appendFile(dst, &r.info)
 	dst = append(dst[:len(dst)-1], `,"content":`...)
-	dst = shape.AppendString(dst, textOf(r.content))
+	dst = jsonschema.AppendString(dst, textOf(r.content))
 	return append(dst, "}}"...)
 }
 
 // appendFile writes File without content.
 func appendFile(dst []byte, info *work.FileInfo) []byte {
 	dst = append(dst, `{"path":`...)
-	dst = shape.AppendString(dst, info.Path)
+	dst = jsonschema.AppendString(dst, info.Path)
 	dst = append(dst, `,"size_bytes":`...)
 	dst = appendInt(dst, int64(info.Size))
 	dst = append(dst, `,"content_type":`...)
-	dst = shape.AppendString(dst, info.ContentType)
+	dst = jsonschema.AppendString(dst, info.ContentType)
 	dst = append(dst, `,"blob_hash":`...)
 	dst = appendHash(dst, &info.Blob)
 	dst = append(dst, `,"language":`...)
 	if info.Language == "" {
 		dst = append(dst, "null"...)
 	} else {
-		dst = shape.AppendString(dst, info.Language)
+		dst = jsonschema.AppendString(dst, info.Language)
 	}
 	dst = append(dst, `,"created_changeset_id":`...)
 	dst = appendID(dst, id.Changeset, info.Created.ID)
@@ -415,7 +415,7 @@ func deleteFile(c *Call, body *DeleteFile) (Reply, error) {
 	return deleted, c.holderFault(err)
 }
 
-// Refuse implements shape.Refuser.
+// Refuse implements jsonschema.Refuser.
 func (b *ReadBatch) Refuse(told []fault.Field) error {
 	faults := b.faults()
 	faults.follow(told)

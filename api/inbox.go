@@ -47,7 +47,7 @@ type UpdateInbox struct {
 	Status  string   `json:"status" check:"required,enum=UNREAD|READ|ARCHIVED" doc:"The new status."`
 }
 
-// Refuse implements shape.Refuser: what is said of the items is judged with all else.
+// Refuse implements jsonschema.Refuser: what is said of the items is judged with all else.
 func (b *UpdateInbox) Refuse(told []fault.Field) error {
 	var faults fileFaults
 	if problem := b.problem(); problem != nil {

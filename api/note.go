@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 	"pws/work"
 )
@@ -28,7 +28,7 @@ type note struct {
 }
 
 // noteCheck bounds the texts of a note.
-var noteCheck = shape.CompileCheck("chars=1..2000,text")
+var noteCheck = jsonschema.CompileCheck("chars=1..2000,text")
 
 // decision and failure are the objects. Without a reason they are still objects.
 type decision struct {
@@ -59,10 +59,10 @@ func (n *FailureNote) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Problems implements shape.Checker.
+// Problems implements jsonschema.Checker.
 func (n *DecisionNote) Problems() []fault.Field { return n.sent.problems }
 
-// Problems implements shape.Checker.
+// Problems implements jsonschema.Checker.
 func (n *FailureNote) Problems() []fault.Field { return n.sent.problems }
 
 // MarshalJSON writes the form in which it was sent.
@@ -96,7 +96,7 @@ func readNote(raw []byte, object any, taken func() work.Note) note {
 		}
 		return read
 	case '{':
-		if err := shape.Decode(raw, object); err != nil {
+		if err := jsonschema.Decode(raw, object); err != nil {
 			return note{problems: problemsOf(err)}
 		}
 		return note{item: taken()}
@@ -117,13 +117,13 @@ func problemsOf(err error) []fault.Field {
 
 func (n *note) append(dst []byte, text, reason string) []byte {
 	if !n.item.Reasoned {
-		return shape.AppendString(dst, n.item.Text)
+		return jsonschema.AppendString(dst, n.item.Text)
 	}
-	dst = append(shape.AppendString(append(dst, '{'), text), ':')
-	dst = shape.AppendString(dst, n.item.Text)
+	dst = append(jsonschema.AppendString(append(dst, '{'), text), ':')
+	dst = jsonschema.AppendString(dst, n.item.Text)
 	if n.item.Reason != "" {
-		dst = append(shape.AppendString(append(dst, ','), reason), ':')
-		dst = shape.AppendString(dst, n.item.Reason)
+		dst = append(jsonschema.AppendString(append(dst, ','), reason), ':')
+		dst = jsonschema.AppendString(dst, n.item.Reason)
 	}
 	return append(dst, '}')
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -30,7 +30,7 @@ func FuzzNotes(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var sent notes
-		if err := shape.Decode(body, &sent); err != nil {
+		if err := jsonschema.Decode(body, &sent); err != nil {
 			requireFields(t, err)
 			return
 		}
@@ -41,7 +41,7 @@ func FuzzNotes(f *testing.F) {
 		}
 		text := appendData(nil, &kept)
 		var again notes
-		if err := shape.Decode(text, &again); err != nil {
+		if err := jsonschema.Decode(text, &again); err != nil {
 			t.Fatalf("%s came back as %s: %v", body, text, err)
 		}
 		if second := appendData(nil, &again); !bytes.Equal(text, second) {

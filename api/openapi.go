@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -29,7 +29,7 @@ type page struct {
 	etag string
 }
 
-func newPage(document shape.Object) page {
+func newPage(document jsonschema.Object) page {
 	text, err := document.MarshalJSON()
 	if err != nil {
 		panic(err)
@@ -68,7 +68,7 @@ func (p *Published) SchemaNames() []string {
 // openAPI is the document in the making.
 type openAPI struct {
 	config  Config
-	schemas *shape.Schemas
+	schemas *jsonschema.Schemas
 	// refusals are the responses that several operations share, by what they say.
 	refusals map[string]*sharedRefusal
 }
@@ -82,7 +82,7 @@ type sharedRefusal struct {
 
 func newOpenAPI(config Config) *openAPI {
 	b := &openAPI{
-		config: config, schemas: shape.NewSchemas(componentsPrefix),
+		config: config, schemas: jsonschema.NewSchemas(componentsPrefix),
 		refusals: map[string]*sharedRefusal{},
 	}
 	addSchemas(b.schemas)
@@ -98,7 +98,7 @@ func newOpenAPI(config Config) *openAPI {
 	return b
 }
 
-func (b *openAPI) document() shape.Object {
+func (b *openAPI) document() jsonschema.Object {
 	url := b.config.PublicURL
 	if url == "" {
 		url = "/"
@@ -115,7 +115,7 @@ func (b *openAPI) document() shape.Object {
 			"summary", "A persistent work layer for autonomous AI agents.",
 			"description", aboutInterface,
 		),
-		"jsonSchemaDialect", shape.Dialect,
+		"jsonSchemaDialect", jsonschema.Dialect,
 		"servers", []any{object("url", url, "description", "This deployment.")},
 		"tags", tags,
 		"paths", b.paths(),
@@ -142,17 +142,17 @@ identities: projects, files, changesets, tasks, handoffs, contributions, artifac
   lists them.`
 
 // paths are the operations by path, in the order of the table.
-func (b *openAPI) paths() shape.Object {
-	var out shape.Object
+func (b *openAPI) paths() jsonschema.Object {
+	var out jsonschema.Object
 	for _, op := range Table {
 		path := strings.ReplaceAll(op.Path, "*}", "}")
-		method := shape.Entry{Name: strings.ToLower(op.Method), Value: b.operation(op)}
-		at := slices.IndexFunc(out, func(e shape.Entry) bool { return e.Name == path })
+		method := jsonschema.Entry{Name: strings.ToLower(op.Method), Value: b.operation(op)}
+		at := slices.IndexFunc(out, func(e jsonschema.Entry) bool { return e.Name == path })
 		if at < 0 {
-			out = append(out, shape.Entry{Name: path, Value: shape.Object{method}})
+			out = append(out, jsonschema.Entry{Name: path, Value: jsonschema.Object{method}})
 			continue
 		}
-		methods, ok := out[at].Value.(shape.Object)
+		methods, ok := out[at].Value.(jsonschema.Object)
 		if !ok {
 			panic("openapi: " + path)
 		}
@@ -161,7 +161,7 @@ func (b *openAPI) paths() shape.Object {
 	return out
 }
 
-func ref(place string) shape.Object { return object("$ref", "#/components/"+place) }
+func ref(place string) jsonschema.Object { return object("$ref", "#/components/"+place) }
 
 // codesByStatus are the codes of an operation, sorted, by their HTTP status.
 func codesByStatus(op *Operation) map[int][]fault.Code {
@@ -186,19 +186,19 @@ func joinCodes(codes []fault.Code, between string) string {
 }
 
 // object is a JSON object of names and their values in turn.
-func object(pairs ...any) shape.Object {
-	out := make(shape.Object, len(pairs)/2)
+func object(pairs ...any) jsonschema.Object {
+	out := make(jsonschema.Object, len(pairs)/2)
 	for at := range out {
 		name, isText := pairs[2*at].(string)
 		if !isText {
 			panic("openapi: a member without a name")
 		}
-		out[at] = shape.Entry{Name: name, Value: pairs[2*at+1]}
+		out[at] = jsonschema.Entry{Name: name, Value: pairs[2*at+1]}
 	}
 	return out
 }
 
 // with is an object with one more member.
-func with(in shape.Object, name string, value any) shape.Object {
-	return append(in, shape.Entry{Name: name, Value: value})
+func with(in jsonschema.Object, name string, value any) jsonschema.Object {
+	return append(in, jsonschema.Entry{Name: name, Value: value})
 }

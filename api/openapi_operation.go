@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
 // operation is one operation of the document.
-func (b *openAPI) operation(op *Operation) shape.Object {
+func (b *openAPI) operation(op *Operation) jsonschema.Object {
 	out := object(
 		"operationId", op.Name, "tags", []any{op.Tag},
 		"summary", op.Summary, "description", op.Doc, "security", security(op.Auth),
@@ -43,7 +43,7 @@ func security(auth Auth) []any {
 	case Bearer:
 		return []any{session}
 	case Optional:
-		return []any{shape.Object{}, session}
+		return []any{jsonschema.Object{}, session}
 	case Anonymous:
 	}
 	return []any{}
@@ -68,7 +68,7 @@ func parameters(op *Operation) []any {
 	values := sample.query()
 	for at := range op.Query {
 		param := &op.Query[at]
-		required := shape.CompileCheck(param.Check).Required()
+		required := jsonschema.CompileCheck(param.Check).Required()
 		out = append(out, parameter(param, "query", required, values.Get(param.Name)))
 	}
 	for _, name := range headerParams(op) {
@@ -77,7 +77,7 @@ func parameters(op *Operation) []any {
 	return out
 }
 
-func parameter(param *Param, in string, required bool, example string) shape.Object {
+func parameter(param *Param, in string, required bool, example string) jsonschema.Object {
 	out := object(
 		"name", param.Name, "in", in, "description", param.Doc,
 	)
@@ -136,8 +136,8 @@ const (
 	streamMedia = "text/event-stream"
 )
 
-func (b *openAPI) requestBody(op *Operation) shape.Object {
-	media := object("schema", b.schemas.Add(op.Request, shape.Request))
+func (b *openAPI) requestBody(op *Operation) jsonschema.Object {
+	media := object("schema", b.schemas.Add(op.Request, jsonschema.Request))
 	if sample := sampleOf(op); sample != nil && len(sample.Request.Body) > 0 {
 		media = with(media, "example", Raw(sample.Request.Body))
 	}
@@ -149,8 +149,8 @@ func (b *openAPI) requestBody(op *Operation) shape.Object {
 }
 
 // responses are the successes, then the refusals by status.
-func (b *openAPI) responses(op *Operation) shape.Object {
-	var out shape.Object
+func (b *openAPI) responses(op *Operation) jsonschema.Object {
+	var out jsonschema.Object
 	for _, status := range op.Statuses {
 		out = with(out, strconv.Itoa(status), b.success(op, status))
 	}
@@ -169,7 +169,7 @@ func (b *openAPI) responses(op *Operation) shape.Object {
 	return out
 }
 
-func (b *openAPI) success(op *Operation, status int) shape.Object {
+func (b *openAPI) success(op *Operation, status int) jsonschema.Object {
 	text := "Success."
 	switch {
 	case len(op.Statuses) > 1 && status == http.StatusCreated:
@@ -191,15 +191,15 @@ func (b *openAPI) success(op *Operation, status int) shape.Object {
 }
 
 // content is the envelope around the data; operations that have Media answer without one.
-func (b *openAPI) content(op *Operation, status int) shape.Object {
-	var out shape.Object
+func (b *openAPI) content(op *Operation, status int) jsonschema.Object {
+	var out jsonschema.Object
 	for _, media := range op.Media {
 		name, _, _ := strings.Cut(media, ";")
 		schema := object("type", "string")
 		if strings.HasSuffix(name, "json") {
 			schema = object("type", "object")
 			if op.Response != reflect.TypeFor[Document]() {
-				schema = b.schemas.Add(op.Response, shape.Response)
+				schema = b.schemas.Add(op.Response, jsonschema.Response)
 			}
 		}
 		out = with(out, name, object("schema", schema))
@@ -207,7 +207,7 @@ func (b *openAPI) content(op *Operation, status int) shape.Object {
 	if out != nil {
 		return out
 	}
-	media := object("schema", envelope(b.schemas.Add(op.Response, shape.Response)))
+	media := object("schema", envelope(b.schemas.Add(op.Response, jsonschema.Response)))
 	if sample := sampleOf(op); sample != nil && sample.Response.Status == status {
 		media = with(media, "example", Raw(sample.Response.Body))
 	}
@@ -224,7 +224,7 @@ func (b *openAPI) content(op *Operation, status int) shape.Object {
 	return out
 }
 
-func envelope(data shape.Object) shape.Object {
+func envelope(data jsonschema.Object) jsonschema.Object {
 	return object(
 		"type", "object",
 		"properties", object(
@@ -251,7 +251,7 @@ func refusalName(codes []fault.Code) string {
 }
 
 // refusalResponse is a status with the codes that it may come with.
-func refusalResponse(status int, codes []fault.Code) shape.Object {
+func refusalResponse(status int, codes []fault.Code) jsonschema.Object {
 	headers := headerRefs("X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining",
 		"RateLimit-Reset", "RateLimit-Policy")
 	if slices.ContainsFunc(codes, waits) {
@@ -289,10 +289,10 @@ func waits(code fault.Code) bool {
 	return entry.Action == "RETRY_AFTER" || slices.Contains(entry.Details, "retry_after_seconds")
 }
 
-func headerRefs(names ...string) shape.Object {
-	out := make(shape.Object, len(names))
+func headerRefs(names ...string) jsonschema.Object {
+	out := make(jsonschema.Object, len(names))
 	for at, name := range names {
-		out[at] = shape.Entry{Name: name, Value: ref("headers/" + name)}
+		out[at] = jsonschema.Entry{Name: name, Value: ref("headers/" + name)}
 	}
 	return out
 }

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -66,7 +66,7 @@ func (errorDetails) JSONSchema() map[string]any {
 	))
 	names[nextStepKey], names[nextCallsKey] = true, true
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		properties = append(properties, shape.Entry{Name: name, Value: detailSchema(name)})
+		properties = append(properties, jsonschema.Entry{Name: name, Value: detailSchema(name)})
 	}
 	return map[string]any{
 		"type": "object", "properties": properties, "additionalProperties": true,
@@ -74,7 +74,7 @@ func (errorDetails) JSONSchema() map[string]any {
 }
 
 // detailSchema is the schema of a member that clients act on; of any other it is any value.
-func detailSchema(name string) shape.Object {
+func detailSchema(name string) jsonschema.Object {
 	text := object("type", "string")
 	switch name {
 	case nextStepKey:
@@ -119,17 +119,17 @@ func detailSchema(name string) shape.Object {
 	case "current_version":
 		return object("type", "integer")
 	}
-	return shape.Object{}
+	return jsonschema.Object{}
 }
 
-func (b *openAPI) components() shape.Object {
+func (b *openAPI) components() jsonschema.Object {
 	responses := object("NotModified", object(
 		"description", "Not modified: an entity tag in If-None-Match is current.",
 		"headers", headerRefs("ETag", "X-Request-Id"),
 	))
 	for _, key := range slices.Sorted(maps.Keys(b.refusals)) {
 		if one := b.refusals[key]; one.uses > 1 && len(one.codes) <= sharedCodesMax {
-			responses = append(responses, shape.Entry{
+			responses = append(responses, jsonschema.Entry{
 				Name: refusalName(one.codes), Value: refusalResponse(one.status, one.codes),
 			})
 		}
@@ -165,7 +165,7 @@ var headerParameters = object(
 	),
 )
 
-func idempotencyHeader(required bool) shape.Object {
+func idempotencyHeader(required bool) jsonschema.Object {
 	return object(
 		"name", "Idempotency-Key", "in", "header", "required", required,
 		"description", "1 to 255 visible ASCII characters, unique per change. Repeating a "+
@@ -177,7 +177,7 @@ func idempotencyHeader(required bool) shape.Object {
 	)
 }
 
-func conditionHeader(name, doc string) shape.Object {
+func conditionHeader(name, doc string) jsonschema.Object {
 	return object(
 		"name", name, "in", "header", "description", doc,
 		"schema", object("type", "string"),
@@ -185,7 +185,7 @@ func conditionHeader(name, doc string) shape.Object {
 }
 
 // responseHeaders are the headers of answers.
-var responseHeaders = shape.Object{
+var responseHeaders = jsonschema.Object{
 	responseHeader("X-Request-Id", "string", "The request ID, as in meta.request_id."),
 	responseHeader("RateLimit-Limit", "integer", "Requests per window of the strictest limit."),
 	responseHeader("RateLimit-Remaining", "integer", "Remaining requests."),
@@ -198,8 +198,8 @@ var responseHeaders = shape.Object{
 	responseHeader("WWW-Authenticate", "string", "The Bearer challenge."),
 }
 
-func responseHeader(name, kind, doc string) shape.Entry {
-	return shape.Entry{Name: name, Value: object(
+func responseHeader(name, kind, doc string) jsonschema.Entry {
+	return jsonschema.Entry{Name: name, Value: object(
 		"description", doc, "schema", object("type", kind),
 	)}
 }

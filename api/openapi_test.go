@@ -13,10 +13,10 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -149,13 +149,13 @@ func wantCodes(t *testing.T, op *api.Operation, got *openapi3.Operation) {
 }
 
 // schemaFile compiles a schema out of its file alone.
-func schemaFile(t *testing.T, name string, text []byte) *jsonschema.Schema {
+func schemaFile(t *testing.T, name string, text []byte) *validator.Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	document, err := validator.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	compiler := jsonschema.NewCompiler()
+	compiler := validator.NewCompiler()
 	compiler.AssertFormat()
 	url := publicURL + "/schemas/v1/" + name + ".json"
 	if err := compiler.AddResource(url, document); err != nil {
@@ -212,7 +212,7 @@ func TestSchemasStandAlone(t *testing.T) {
 		if err := json.Unmarshal(text, &head); err != nil {
 			t.Fatal(err)
 		}
-		if head.Dialect != shape.Dialect || head.Title != name ||
+		if head.Dialect != jsonschema.Dialect || head.Title != name ||
 			head.ID != publicURL+"/schemas/v1/"+name+".json" {
 			t.Errorf("%s: %+v", name, head)
 		}
@@ -225,13 +225,13 @@ func TestSchemasStandAlone(t *testing.T) {
 // TestExamplesFitTheirSchemas judges every recorded request and its answer by the published files.
 func TestExamplesFitTheirSchemas(t *testing.T) {
 	published := publish()
-	judge := func(of string, typ reflect.Type, mode shape.Mode, text jsontext.Value) {
-		if typ.Kind() != reflect.Struct || published.Schema(shape.NameOf(typ, mode)) == nil {
+	judge := func(of string, typ reflect.Type, mode jsonschema.Mode, text jsontext.Value) {
+		if typ.Kind() != reflect.Struct || published.Schema(jsonschema.NameOf(typ, mode)) == nil {
 			t.Errorf("%s: %s has no schema of its own", of, typ)
 			return
 		}
-		name := shape.NameOf(typ, mode)
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		name := jsonschema.NameOf(typ, mode)
+		value, err := validator.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
 			t.Fatalf("%s: %v", of, err)
 		}
@@ -267,9 +267,9 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 		if err := json.Unmarshal(one.Response.Body, &envelope); err != nil {
 			t.Fatalf("%s: %v", op.Name, err)
 		}
-		judge(op.Name, op.Response, shape.Response, envelope.Data)
+		judge(op.Name, op.Response, jsonschema.Response, envelope.Data)
 		if op.Request != nil && len(one.Request.Body) > 0 {
-			judge(op.Name, op.Request, shape.Request, one.Request.Body)
+			judge(op.Name, op.Request, jsonschema.Request, one.Request.Body)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pws/api/cursor"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -66,7 +66,9 @@ type Param struct {
 }
 
 // schema is the JSON Schema of its value.
-func (p *Param) schema() shape.Object { return shape.CompileCheck(p.Check).Schema(p.Integer) }
+func (p *Param) schema() jsonschema.Object {
+	return jsonschema.CompileCheck(p.Check).Schema(p.Integer)
+}
 
 // Operation is one declaration of the table.
 type Operation struct {

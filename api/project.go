@@ -345,7 +345,7 @@ func createProject(c *Call, body *CreateProject) (Reply, error) {
 	})
 }
 
-// Refuse implements shape.Refuser.
+// Refuse implements jsonschema.Refuser.
 func (b *CreateCommunityProject) Refuse(told []fault.Field) error {
 	faults := judgeCreations(atMost(b.Files), "files")
 	faults.follow(told)

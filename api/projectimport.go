@@ -59,7 +59,7 @@ type LeftOut struct {
 // idMapMax bounds the IDs that an answer names.
 const idMapMax = 1000
 
-// Refuse implements shape.Refuser: what is wrong with the request hides nothing of the bundle.
+// Refuse implements jsonschema.Refuser: what is wrong with the request hides nothing of the bundle.
 func (b *ImportProject) Refuse(told []fault.Field) error {
 	i := &importer{faults: told}
 	if b.Bundle.read {

@@ -2,7 +2,7 @@ package api
 
 import (
 	"pws/api/budget"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -101,10 +101,10 @@ type fileItem struct {
 
 // Head implements budget.Parts.
 func (i *fileItem) Head(dst []byte, _ budget.Form) []byte {
-	dst = shape.AppendString(append(dst, `{"path":`...), i.info.Path)
+	dst = jsonschema.AppendString(append(dst, `{"path":`...), i.info.Path)
 	dst = appendInt(append(dst, `,"size_bytes":`...), int64(i.info.Size))
 	if i.info.Language != "" {
-		dst = shape.AppendString(append(dst, `,"language":`...), i.info.Language)
+		dst = jsonschema.AppendString(append(dst, `,"language":`...), i.info.Language)
 	}
 	return appendID(append(dst, `,"updated_changeset_id":`...), id.Changeset, i.info.Updated.ID)
 }
@@ -133,7 +133,7 @@ func (i *fileItem) Rest(dst []byte) ([]byte, bool) {
 		if at > 0 {
 			dst = append(dst, ',')
 		}
-		dst = shape.AppendString(dst, line)
+		dst = jsonschema.AppendString(dst, line)
 	}
 	return append(dst, ']'), i.more
 }

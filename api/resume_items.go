@@ -2,7 +2,7 @@ package api
 
 import (
 	"pws/api/budget"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -72,7 +72,9 @@ func (n noteItem) write(dst []byte, textRoom, reasonRoom int) ([]byte, budget.Fi
 	return append(dst, '}'), fit
 }
 
-func appendKey(dst []byte, key string) []byte { return append(shape.AppendString(dst, key), ':') }
+func appendKey(dst []byte, key string) []byte {
+	return append(jsonschema.AppendString(dst, key), ':')
+}
 
 // blockerItem is a BLOCKED task among the blockers, in a sentence.
 type blockerItem struct {
@@ -126,7 +128,7 @@ func (i changeItem) Rest(dst []byte) ([]byte, bool) {
 		if at > 0 {
 			dst = append(dst, ',')
 		}
-		dst = shape.AppendString(dst, *ops[at].Path)
+		dst = jsonschema.AppendString(dst, *ops[at].Path)
 	}
 	dst = append(dst, ']')
 	if i.level.whole {
@@ -145,9 +147,9 @@ func (i changeItem) Rest(dst []byte) ([]byte, bool) {
 // operation writes a ResumeOperation.
 func (i changeItem) operation(dst []byte, op *work.Op) []byte {
 	dst = append(append(append(dst, `{"action":"`...), op.Action.String()...), `","path":`...)
-	dst = shape.AppendString(dst, *op.Path)
+	dst = jsonschema.AppendString(dst, *op.Path)
 	if op.From != nil {
-		dst = shape.AppendString(append(dst, `,"previous_path":`...), *op.From)
+		dst = jsonschema.AppendString(append(dst, `,"previous_path":`...), *op.From)
 	}
 	if op.Action != work.Delete {
 		dst = appendHash(append(dst, `,"blob_hash":`...), &op.Blob)
@@ -157,14 +159,14 @@ func (i changeItem) operation(dst []byte, op *work.Op) []byte {
 	}
 	if op.Action != work.Delete {
 		dst = appendInt(append(dst, `,"size_bytes":`...), int64(op.Size))
-		dst = shape.AppendString(append(dst, `,"content_type":`...), op.Type.Value())
+		dst = jsonschema.AppendString(append(dst, `,"content_type":`...), op.Type.Value())
 	}
 	return append(dst, '}')
 }
 
 func (c *Call) appendAgentRef(dst []byte, agent id.ID) []byte {
 	dst = appendID(append(dst, `{"agent_id":`...), id.Agent, agent)
-	dst = shape.AppendString(append(dst, `,"handle":`...), c.handle(agent))
+	dst = jsonschema.AppendString(append(dst, `,"handle":`...), c.handle(agent))
 	return append(dst, '}')
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
 	"pws/internal/fault"
@@ -191,7 +191,7 @@ func TestResumeNeverTooLong(t *testing.T) {
 	})
 }
 
-func checkResume(t *rapid.T, d *fakeEngine, q asked, answer *jsonschema.Schema) {
+func checkResume(t *rapid.T, d *fakeEngine, q asked, answer *validator.Schema) {
 	text, got := d.resumeOf(t, q.who, q.query...)
 	if len(text) > q.most {
 		t.Fatalf("%v: %d bytes: %s", q.query, len(text), text)

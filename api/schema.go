@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"strings"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -70,21 +70,21 @@ var schemaOperations = []*Operation{
 }
 
 // addSchemas defines the types of all operations, and those of envelopes.
-func addSchemas(into *shape.Schemas) {
+func addSchemas(into *jsonschema.Schemas) {
 	for _, t := range []reflect.Type{reflect.TypeFor[Failure](), reflect.TypeFor[Meta]()} {
-		into.Add(t, shape.Response)
+		into.Add(t, jsonschema.Response)
 	}
 	for _, op := range Table {
 		if op.Request != nil {
-			into.Add(op.Request, shape.Request)
+			into.Add(op.Request, jsonschema.Request)
 		}
-		into.Add(op.Response, shape.Response)
+		into.Add(op.Response, jsonschema.Response)
 	}
 }
 
 // publishSchemas makes a file of each named schema.
 func publishSchemas(publicURL string) *Published {
-	all := shape.NewSchemas("#/$defs/")
+	all := jsonschema.NewSchemas("#/$defs/")
 	addSchemas(all)
 	out := &Published{schemas: map[string]page{}}
 	for _, name := range all.Names() {

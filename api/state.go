@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -78,7 +78,7 @@ func (c *Custom) UnmarshalJSON(raw []byte) error {
 		*c = Custom{}
 	case text.Kind() != '{':
 		c.problem = "must be an object"
-	case !shape.Nests(text, customDepthMax):
+	case !jsonschema.Nests(text, customDepthMax):
 		c.problem = fmt.Sprintf("must nest at most %d deep", customDepthMax)
 	case len(text) > work.CustomBytesMax:
 		c.problem = fmt.Sprintf("must have at most %d bytes", work.CustomBytesMax)
@@ -86,7 +86,7 @@ func (c *Custom) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Problems implements shape.Checker.
+// Problems implements jsonschema.Checker.
 func (c *Custom) Problems() []fault.Field {
 	if c.problem == "" {
 		return nil

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -23,26 +23,26 @@ type TaskInput struct {
 
 // TaskUpdate is the body of task.update; what is absent stays.
 type TaskUpdate struct {
-	Title                *string                     `json:"title" check:"chars=1..200,line" doc:"Title, in one line."`
-	Description          *string                     `json:"description" check:"chars=0..10000,text" doc:"Description of the task."`
-	Status               string                      `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Status of the task. A finished task can only be reopened."`
-	Priority             string                      `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority."`
-	TaskType             *string                     `json:"task_type" check:"chars=0..64,line" doc:"Type of work."`
-	Skills               *[]string                   `json:"skills" check:"items=0..20" each:"chars=1..64,line" doc:"Skills that the task requires."`
-	Dependencies         *[]string                   `json:"dependencies" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that must be finished before it can be claimed."`
-	RelatedFiles         *[]string                   `json:"related_files" check:"items=0..100" each:"bytes=1..512,line" doc:"Paths of related files."`
-	ExpectedOutput       *string                     `json:"expected_output" check:"chars=0..4000,text" doc:"Expected output."`
-	CompletionConditions *[]string                   `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text" doc:"Acceptance criteria."`
-	ParentTaskID         shape.Nullable[string]      `json:"parent_task_id" check:"id=tsk_" doc:"The parent task, in the same project; null for none."`
-	Blocked              shape.Nullable[TaskBlocked] `json:"blocked" doc:"Why it cannot proceed; only allowed with the status BLOCKED. Null removes it, with another status."`
-	Result               *TaskResult                 `json:"result" doc:"Result."`
+	Title                *string                          `json:"title" check:"chars=1..200,line" doc:"Title, in one line."`
+	Description          *string                          `json:"description" check:"chars=0..10000,text" doc:"Description of the task."`
+	Status               string                           `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Status of the task. A finished task can only be reopened."`
+	Priority             string                           `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority."`
+	TaskType             *string                          `json:"task_type" check:"chars=0..64,line" doc:"Type of work."`
+	Skills               *[]string                        `json:"skills" check:"items=0..20" each:"chars=1..64,line" doc:"Skills that the task requires."`
+	Dependencies         *[]string                        `json:"dependencies" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that must be finished before it can be claimed."`
+	RelatedFiles         *[]string                        `json:"related_files" check:"items=0..100" each:"bytes=1..512,line" doc:"Paths of related files."`
+	ExpectedOutput       *string                          `json:"expected_output" check:"chars=0..4000,text" doc:"Expected output."`
+	CompletionConditions *[]string                        `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text" doc:"Acceptance criteria."`
+	ParentTaskID         jsonschema.Nullable[string]      `json:"parent_task_id" check:"id=tsk_" doc:"The parent task, in the same project; null for none."`
+	Blocked              jsonschema.Nullable[TaskBlocked] `json:"blocked" doc:"Why it cannot proceed; only allowed with the status BLOCKED. Null removes it, with another status."`
+	Result               *TaskResult                      `json:"result" doc:"Result."`
 	ClaimProof
 }
 
 // blockedNeeded is what is wrong with a task that is BLOCKED for no reason.
 const blockedNeeded = "must say why a task is BLOCKED"
 
-// Problems implements shape.Checker.
+// Problems implements jsonschema.Checker.
 func (u *TaskUpdate) Problems() []fault.Field {
 	if u.Status == work.TaskBlocked.String() && u.Blocked.Cleared() {
 		return []fault.Field{{Field: "blocked", Problem: blockedNeeded}}

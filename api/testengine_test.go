@@ -13,7 +13,7 @@ import (
 
 	"pws/actors"
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/identity"
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -176,7 +176,7 @@ func (o *testEngine) call(who *clerk, r request) (api.Reply, map[string]any, err
 	}
 	body := c.Operation.NewRequest()
 	if r.body != "" {
-		if err := shape.Decode([]byte(r.body), body); err != nil {
+		if err := jsonschema.Decode([]byte(r.body), body); err != nil {
 			o.t.Fatal(err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 // toolPage is the page of a tool that lists, where the caller names no limit: what an agent reads
@@ -85,7 +85,7 @@ func toolOf(op *Operation) *Tool {
 			t.Limit = toolPage
 		}
 	}
-	t.Opaque = opaque(shape.SchemaOf(op.Response, shape.Response, ""), nil)
+	t.Opaque = opaque(jsonschema.SchemaOf(op.Response, jsonschema.Response, ""), nil)
 	if op.takesKey() {
 		t.Arguments = append(t.Arguments, Argument{Name: KeyArgument, Place: InKey})
 	}
@@ -99,7 +99,7 @@ func (op *Operation) takesKey() bool {
 }
 
 // opaque adds the names of the members of a schema that permit any value.
-func opaque(node shape.Object, names [][]byte) [][]byte {
+func opaque(node jsonschema.Object, names [][]byte) [][]byte {
 	for _, entry := range node {
 		inner := objectOf(entry.Value)
 		if entry.Name == "properties" {
@@ -115,7 +115,7 @@ func opaque(node shape.Object, names [][]byte) [][]byte {
 }
 
 // permitsAny reports whether a schema is that of any value, or of an object of any members.
-func permitsAny(schema shape.Object) bool {
+func permitsAny(schema jsonschema.Object) bool {
 	for _, entry := range schema {
 		free := entry.Name == "description" || entry.Name == "type" && entry.Value == "object" ||
 			entry.Name == "additionalProperties" && entry.Value == true
@@ -166,9 +166,9 @@ func (o *Operation) bodyMembers() []string {
 }
 
 // listed is the tool as tools/list shows it.
-func (t *Tool) listed() shape.Object {
+func (t *Tool) listed() jsonschema.Object {
 	op := t.Operation
-	return shape.Object{
+	return jsonschema.Object{
 		{Name: "name", Value: t.Name},
 		{Name: "title", Value: op.Summary},
 		{Name: "description", Value: t.description()},
@@ -192,12 +192,12 @@ func (t *Tool) description() string {
 
 // hints are the annotations. What takes something away, replaces it or decides for good is
 // destructive.
-func (t *Tool) hints() shape.Object {
+func (t *Tool) hints() jsonschema.Object {
 	op := t.Operation
 	verb := op.Name[strings.LastIndexByte(op.Name, '.')+1:]
 	replaces := op.Method == "PUT" && op.Request != nil || op.Overwrites
 	ends := op.Method == "DELETE" || verb == "reject"
-	return shape.Object{
+	return jsonschema.Object{
 		{Name: "readOnlyHint", Value: !op.Writes()},
 		{Name: "destructiveHint", Value: op.Writes() && (replaces || ends)},
 		{Name: "idempotentHint", Value: !op.Writes() || op.Idempotency != NoKey ||
@@ -207,11 +207,11 @@ func (t *Tool) hints() shape.Object {
 }
 
 // input is the schema of the arguments.
-func (t *Tool) input() shape.Object {
+func (t *Tool) input() jsonschema.Object {
 	op := t.Operation
-	properties, required := shape.Object{}, []any{}
-	add := func(name string, schema shape.Object, needed bool) {
-		properties = append(properties, shape.Entry{Name: name, Value: schema})
+	properties, required := jsonschema.Object{}, []any{}
+	add := func(name string, schema jsonschema.Object, needed bool) {
+		properties = append(properties, jsonschema.Entry{Name: name, Value: schema})
 		if needed {
 			required = append(required, name)
 		}
@@ -222,7 +222,7 @@ func (t *Tool) input() shape.Object {
 	for _, one := range t.Arguments {
 		if one.Place == InQuery {
 			at := slices.IndexFunc(op.Query, func(p Param) bool { return p.Name == one.Name })
-			check := shape.CompileCheck(op.Query[at].Check)
+			check := jsonschema.CompileCheck(op.Query[at].Check)
 			add(one.Name, t.querySchema(&op.Query[at], check), check.Required())
 		}
 	}
@@ -234,32 +234,32 @@ func (t *Tool) input() shape.Object {
 		}
 	}
 	if op.takesKey() {
-		add(KeyArgument, shape.Object{
+		add(KeyArgument, jsonschema.Object{
 			{Name: "type", Value: "string"},
 			{Name: "description", Value: "Unique per change; reuse it to retry."},
 		}, op.Idempotency == KeyRequired)
 	}
-	out := shape.Object{{Name: "type", Value: "object"}, {Name: "properties", Value: properties}}
+	out := jsonschema.Object{{Name: "type", Value: "object"}, {Name: "properties", Value: properties}}
 	if len(required) > 0 {
-		out = append(out, shape.Entry{Name: "required", Value: required})
+		out = append(out, jsonschema.Entry{Name: "required", Value: required})
 	}
-	return append(out, shape.Entry{Name: "additionalProperties", Value: false})
+	return append(out, jsonschema.Entry{Name: "additionalProperties", Value: false})
 }
 
-func pathSchema(one pathParam) shape.Object {
+func pathSchema(one pathParam) jsonschema.Object {
 	doc := one.Doc
 	if one.tail {
 		doc = "Canonical relative path."
 	}
-	return shape.Object{{Name: "type", Value: "string"}, {Name: "description", Value: doc}}
+	return jsonschema.Object{{Name: "type", Value: "string"}, {Name: "description", Value: doc}}
 }
 
-func (t *Tool) querySchema(one *Param, check *shape.Check) shape.Object {
+func (t *Tool) querySchema(one *Param, check *jsonschema.Check) jsonschema.Object {
 	schema := (&compaction{without: inputWords}).of(check.Schema(one.Integer), argumentDepth)
 	doc := brief(one.Doc)
 	switch {
 	case one.Check == booleanCheck:
-		schema = shape.Object{{Name: "type", Value: "boolean"}}
+		schema = jsonschema.Object{{Name: "type", Value: "boolean"}}
 	case one.Name == "cursor":
 		doc = "next_cursor of the previous page."
 	case one.Name == "limit":
@@ -268,7 +268,7 @@ func (t *Tool) querySchema(one *Param, check *shape.Check) shape.Object {
 		_, after, _ = strings.Cut(after, " ")
 		doc = before + ", " + t.Limit + " " + after
 	}
-	return append(schema, shape.Entry{Name: "description", Value: doc})
+	return append(schema, jsonschema.Entry{Name: "description", Value: doc})
 }
 
 // brief is the first sentence of a text.
@@ -282,8 +282,8 @@ func brief(text string) string {
 
 // output is the schema of the data, of its first level. It requires nothing, for what is null is
 // left out, and a refusal is another object.
-func (t *Tool) output() shape.Object {
-	whole := shape.SchemaOf(t.Operation.Response, shape.Response, "")
+func (t *Tool) output() jsonschema.Object {
+	whole := jsonschema.SchemaOf(t.Operation.Response, jsonschema.Response, "")
 	c := compaction{defs: objectOf(whole.Get("$defs")), without: outputWords}
 	return c.of(whole, 1)
 }
@@ -313,8 +313,8 @@ const (
 )
 
 // inlined is the schema of a body without references.
-func inlined(t reflect.Type) shape.Object {
-	whole := shape.SchemaOf(t, shape.Arguments, "")
+func inlined(t reflect.Type) jsonschema.Object {
+	whole := jsonschema.SchemaOf(t, jsonschema.Arguments, "")
 	c := compaction{defs: objectOf(whole.Get("$defs")), without: inputWords}
 	made := c.of(whole, argumentDepth)
 	if text, err := json.Marshal(made); err != nil || len(text) > argumentBytes {
@@ -327,22 +327,22 @@ func inlined(t reflect.Type) shape.Object {
 // objectOf is a schema that stands in another, nil where there is none. Unlike schemaOf it takes
 // none of a type that describes itself: what may be a text or an object stays open in a catalogue,
 // for a schema without anyOf would permit one of them alone.
-func objectOf(value any) shape.Object {
-	object, _ := value.(shape.Object)
+func objectOf(value any) jsonschema.Object {
+	object, _ := value.(jsonschema.Object)
 	return object
 }
 
 // compaction makes schemas small: references put in, some words left out, so many levels of objects
 // at most, and no null where the type is another.
 type compaction struct {
-	defs    shape.Object
+	defs    jsonschema.Object
 	without []string
 	// terse leaves out what describes the last level.
 	terse bool
 }
 
-func (c *compaction) of(node shape.Object, depth int) shape.Object {
-	out := shape.Object{}
+func (c *compaction) of(node jsonschema.Object, depth int) jsonschema.Object {
+	out := jsonschema.Object{}
 	for _, entry := range node {
 		switch value := entry.Value.(type) {
 		case string:
@@ -354,7 +354,7 @@ func (c *compaction) of(node shape.Object, depth int) shape.Object {
 			if entry.Name == "description" {
 				entry.Value = brief(value)
 			}
-		case shape.Object:
+		case jsonschema.Object:
 			if entry.Name != "properties" {
 				entry.Value = c.of(value, depth)
 			} else if depth > 0 {
@@ -378,7 +378,7 @@ func (c *compaction) of(node shape.Object, depth int) shape.Object {
 
 // drops reports whether a word is left out. An object without its members requires none and refuses
 // none.
-func (c *compaction) drops(entry shape.Entry, depth int) bool {
+func (c *compaction) drops(entry jsonschema.Entry, depth int) bool {
 	switch entry.Name {
 	case "properties", "required":
 		if depth == 0 {
@@ -400,10 +400,10 @@ func (c *compaction) drops(entry shape.Entry, depth int) bool {
 	return slices.Contains(c.without, entry.Name)
 }
 
-func (c *compaction) members(properties shape.Object, depth int) shape.Object {
-	members := make(shape.Object, len(properties))
+func (c *compaction) members(properties jsonschema.Object, depth int) jsonschema.Object {
+	members := make(jsonschema.Object, len(properties))
 	for i, member := range properties {
-		members[i] = shape.Entry{Name: member.Name, Value: c.of(objectOf(member.Value), depth)}
+		members[i] = jsonschema.Entry{Name: member.Name, Value: c.of(objectOf(member.Value), depth)}
 	}
 	return members
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 // toolNames are those of the published interface.
@@ -212,7 +212,7 @@ func TestOpaqueMembers(t *testing.T) {
 			t.Errorf("%s: %q", one.Name, one.Opaque)
 		}
 	}
-	node := shape.SchemaOf(Tools(Table)[0].Operation.Response, shape.Response, "")
+	node := jsonschema.SchemaOf(Tools(Table)[0].Operation.Response, jsonschema.Response, "")
 	if node.Get("$ref") == nil {
 		t.Errorf("%v", node)
 	}

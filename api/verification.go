@@ -56,7 +56,7 @@ type CreateVerification struct {
 	AttestationReference string   `json:"attestation_reference" check:"chars=0..2000,line" doc:"Reference to the attestation; required for EXTERNAL_ATTESTATION."`
 }
 
-// Problems implements shape.Checker.
+// Problems implements jsonschema.Checker.
 func (b *CreateVerification) Problems() (problems []fault.Field) {
 	if b.Kind == work.ExternalAttestation.String() {
 		const needed = "is required for EXTERNAL_ATTESTATION"

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -53,8 +53,8 @@ func (c *VerificationCounts) UnmarshalJSON(raw []byte) error {
 		Attestations int `json:"external_attestations"`
 	}
 	var now counts
-	err := shape.Decode(raw, &now)
-	if err != nil && shape.Decode(raw, new(earlier)) != nil {
+	err := jsonschema.Decode(raw, &now)
+	if err != nil && jsonschema.Decode(raw, new(earlier)) != nil {
 		c.problems = problemsOf(err)
 		return nil
 	}
@@ -62,7 +62,7 @@ func (c *VerificationCounts) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Problems implements shape.Checker.
+// Problems implements jsonschema.Checker.
 func (c *VerificationCounts) Problems() []fault.Field { return c.problems }
 
 // JSONSchema describes the counts as they are returned.

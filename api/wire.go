@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -17,7 +17,7 @@ type Time int64
 // MarshalJSON writes the text in quotes.
 func (t Time) MarshalJSON() ([]byte, error) { return t.append(make([]byte, 0, 26)), nil }
 
-func (t Time) append(dst []byte) []byte { return shape.AppendTime(dst, int64(t)) }
+func (t Time) append(dst []byte) []byte { return jsonschema.AppendTime(dst, int64(t)) }
 
 // UnmarshalJSON reads the text; see Problems.
 func (t *Time) UnmarshalJSON(text []byte) error {
@@ -31,7 +31,7 @@ func (t *Time) UnmarshalJSON(text []byte) error {
 // noTime stands for a text that is none.
 const noTime = Time(math.MinInt64)
 
-// Problems implements shape.Checker.
+// Problems implements jsonschema.Checker.
 func (t *Time) Problems() []fault.Field {
 	if *t != noTime {
 		return nil

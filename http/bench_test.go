@@ -14,7 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 func contextOf(method, path string) *fasthttp.RequestCtx {
@@ -29,7 +29,7 @@ type benchFile struct{ content string }
 
 func (f *benchFile) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"file":{"path":"src/main.go","size_bytes":1024,"content":`...)
-	dst = shape.AppendString(dst, f.content)
+	dst = jsonschema.AppendString(dst, f.content)
 	return append(dst, `}}`...)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -158,7 +158,7 @@ func (x *exchange) refuse(err error) {
 	body := append(x.emptyBody(), `{"ok":false,"error":{"code":"`...)
 	body = append(body, refusal.Code...)
 	body = append(body, `","message":`...)
-	body = shape.AppendString(body, refusal.Message)
+	body = jsonschema.AppendString(body, refusal.Message)
 	body = append(body, `,"details":`...)
 	body, err = appendData(body, details)
 	if err != nil {

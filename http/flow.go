@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -145,7 +145,7 @@ func (x *exchange) decode(found *route, in *input) (request any, err error) {
 	var bodyFault error
 	blank := op.BodyOptional && len(bytes.TrimSpace(in.body)) == 0
 	if op.Method != fasthttp.MethodGet && !blank {
-		bodyFault = shape.Decode(in.body, request)
+		bodyFault = jsonschema.Decode(in.body, request)
 	}
 	if in.queryFault == nil && in.keyFault == nil && bodyFault == nil {
 		return request, nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 	"pws/internal/id"
 )
@@ -308,7 +308,7 @@ func limitFault(one *limit, now level, millis int64) error {
 		With("retry_after_seconds", retry)
 }
 
-func timeText(millis int64) string { return string(shape.AppendTimeText(nil, millis)) }
+func timeText(millis int64) string { return string(jsonschema.AppendTimeText(nil, millis)) }
 
 var (
 	headerLimit     = []byte("RateLimit-Limit")

@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -151,7 +151,7 @@ func (s *Server) dispatch(x *exchange) error {
 		return s.answerMethod(x, s.mcp.discover, func(body []byte) []byte {
 			body = append(body, `"supportedVersions":["`+api.MCPVersion+
 				`"],"capabilities":{"tools":{}},"instructions":`...)
-			return append(shape.AppendString(body, x.instructions()), cacheable...)
+			return append(jsonschema.AppendString(body, x.instructions()), cacheable...)
 		})
 	default:
 		return s.dispatchTools(x, fasthttp.StatusNotFound)

@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -43,7 +43,7 @@ func (x *exchange) endResult(body []byte) []byte {
 	}
 	if x.message.replayed {
 		body = append(body, separator+`"pws/replay":{"replayed":true,"first_answered_at":`...)
-		body = append(shape.AppendString(body, timeText(x.call.FirstAt())), '}')
+		body = append(jsonschema.AppendString(body, timeText(x.call.FirstAt())), '}')
 		separator = ","
 	}
 	if separator == "," {
@@ -64,10 +64,10 @@ func replayNote(firstAt int64) string {
 func (x *exchange) toolResult(data []byte, failed bool) {
 	body := x.beginResult()
 	body = append(body, `"content":[{"type":"text","text":`...)
-	body = shape.AppendString(body, unsafe.String(unsafe.SliceData(data), len(data)))
+	body = jsonschema.AppendString(body, unsafe.String(unsafe.SliceData(data), len(data)))
 	if x.message.replayed {
 		body = append(body, `},{"type":"text","text":`...)
-		body = shape.AppendString(body, replayNote(x.call.FirstAt()))
+		body = jsonschema.AppendString(body, replayNote(x.call.FirstAt()))
 	}
 	body = append(append(body, `}],"structuredContent":`...), data...)
 	body = strconv.AppendBool(append(body, `,"isError":`...), failed)
@@ -137,7 +137,7 @@ func (x *exchange) fail(e *rpcError) {
 		body = append(append(body, `,"id":`...), x.message.id...)
 	}
 	body = strconv.AppendInt(append(body, `,"error":{"code":`...), int64(e.code), 10)
-	body = shape.AppendString(append(body, `,"message":`...), e.message)
+	body = jsonschema.AppendString(append(body, `,"message":`...), e.message)
 	if e.data != nil {
 		body = append(append(body, `,"data":`...), e.data...)
 	}
@@ -172,14 +172,14 @@ func (x *exchange) refuseMessage(
 func (x *exchange) problem(refusal *fault.Error, details map[string]any) []byte {
 	out := append(x.data[:0], `{"code":"`...)
 	out = append(append(out, refusal.Code...), `","message":`...)
-	out = shape.AppendString(out, refusal.Message)
+	out = jsonschema.AppendString(out, refusal.Message)
 	out, err := appendData(append(out, `,"details":`...), details)
 	if err != nil {
 		panic("http: details of " + string(refusal.Code) + ": " + err.Error())
 	}
 	step := x.call.Next(refusal, api.Door{MCP: true, Core: x.message.core, Base: x.base()})
 	text := x.server.mcp.renameTools(step.Text, x.message.plain)
-	out = shape.AppendString(append(out, `,"next_step":`...), text)
+	out = jsonschema.AppendString(append(out, `,"next_step":`...), text)
 	x.data = append(x.appendCalls(out, step.Calls), '}')
 	return withoutNulls(x.data, nil)
 }
@@ -195,14 +195,14 @@ func (x *exchange) appendCalls(out []byte, calls []api.StepCall) []byte {
 			out = append(out, ',')
 		}
 		name := x.server.mcp.renameTools(calls[at].Operation.Tool, x.message.plain)
-		out = shape.AppendString(append(out, `{"tool":`...), name)
+		out = jsonschema.AppendString(append(out, `{"tool":`...), name)
 		out = append(out, `,"arguments":{`...)
 		for nth, name := range slices.Sorted(maps.Keys(calls[at].Params)) {
 			if nth > 0 {
 				out = append(out, ',')
 			}
-			out = append(shape.AppendString(out, name), ':')
-			out = shape.AppendString(out, calls[at].Params[name])
+			out = append(jsonschema.AppendString(out, name), ':')
+			out = jsonschema.AppendString(out, calls[at].Params[name])
 		}
 		out = append(out, "}}"...)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 // Clients of the earlier protocol begin with initialize and send their version in a header after
@@ -56,7 +56,7 @@ func (s *Server) dispatchEarlier(x *exchange) error {
 			body = append(body, `"protocolVersion":"`+version+
 				`","capabilities":{"tools":{}},"serverInfo":`...)
 			body = append(append(body, s.mcp.info...), `,"instructions":`...)
-			return shape.AppendString(body, x.instructions())
+			return jsonschema.AppendString(body, x.instructions())
 		})
 	case "ping":
 		return s.answerMethod(x, s.mcp.message, func(body []byte) []byte { return body })

@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 // The codes of JSON-RPC and of the protocol, and three of the service: for a credential that is not
@@ -74,7 +74,7 @@ func (x *exchange) checkProtocol() error {
 		return &rpcError{
 			status: fasthttp.StatusBadRequest, code: rpcVersion,
 			message: "The service does not speak this version of the protocol.",
-			data:    append(shape.AppendString(data, string(m.version)), '}'),
+			data:    append(jsonschema.AppendString(data, string(m.version)), '}'),
 		}
 	}
 	return nil

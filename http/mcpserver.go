@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 // mcpServer is the constant data of the endpoint.
@@ -57,7 +57,7 @@ func newMCP(
 		m.tools[one.Name], m.tools[one.Plain] = made, made
 	}
 	m.info = append(m.info, `{"name":"pws","title":"Persistent work service","version":`...)
-	m.info = append(shape.AppendString(m.info, config.Version), '}')
+	m.info = append(jsonschema.AppendString(m.info, config.Version), '}')
 	for _, plain := range []bool{false, true} {
 		for _, core := range []bool{false, true} {
 			list, err := api.RenderTools(all, core)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -18,7 +18,7 @@ type queryParam struct {
 	integer bool
 	// raw values may be bytes other than UTF-8; the operation checks them.
 	raw   bool
-	check *shape.Check
+	check *jsonschema.Check
 }
 
 // limitParam is the page size of every list. A bad one has an error code of its own.

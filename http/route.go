@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -99,11 +99,11 @@ func newRoute(op *api.Operation, method string, bodyMax int) *route {
 	for _, param := range op.Query {
 		one.query = append(one.query, queryParam{
 			name: param.Name, integer: param.Integer, raw: param.Raw,
-			check: shape.CompileCheck(param.Check),
+			check: jsonschema.CompileCheck(param.Check),
 		})
 	}
 	if op.Request != nil {
-		shape.Compile(op.Request)
+		jsonschema.Compile(op.Request)
 	}
 	return one
 }

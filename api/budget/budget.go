@@ -20,7 +20,7 @@ import (
 	"slices"
 	"strconv"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 // Document is an object in the making.
@@ -416,7 +416,7 @@ func (d *Document) finish(bytesMax int, sections []Section) []byte {
 		} else {
 			out = append(out, ',')
 		}
-		out = shape.AppendString(out, name)
+		out = jsonschema.AppendString(out, name)
 		if at+1 == len(names) {
 			out = append(out, ']')
 		}

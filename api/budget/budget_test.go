@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 // decode reads a document strictly enough for these tests.
@@ -52,7 +52,7 @@ func (o object) Text() (string, Text) { return "text", Text{Text: o.text, Chars:
 
 func (o object) Rest(dst []byte) ([]byte, bool) {
 	for at, one := range o.list {
-		dst = append(append(dst, fmt.Sprintf(`,"rest_%d":`, at)...), shape.AppendString(nil, one)...)
+		dst = append(append(dst, fmt.Sprintf(`,"rest_%d":`, at)...), jsonschema.AppendString(nil, one)...)
 	}
 	return dst, false
 }
@@ -64,7 +64,7 @@ func items() *rapid.Generator[Item] {
 			chars := rapid.SampledFrom([]int{5, 200, Unlimited}).Draw(t, "chars")
 			return Text{texts().Draw(t, "text"), chars}
 		case 1:
-			return Raw(shape.AppendString(nil, texts().Draw(t, "raw")))
+			return Raw(jsonschema.AppendString(nil, texts().Draw(t, "raw")))
 		}
 		return Record{object{
 			rapid.IntRange(0, 1e6).Draw(t, "id"), texts().Draw(t, "member"),
@@ -223,7 +223,7 @@ func TestJSONBytes(t *testing.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string {
 			return string(b)
 		})).Draw(t, "text")
-		size := len(shape.AppendString(nil, text)) - len(`""`)
+		size := len(jsonschema.AppendString(nil, text)) - len(`""`)
 		if got := within(text, size); got != text {
 			t.Fatalf("%q does not fit its own size", text)
 		}

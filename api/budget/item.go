@@ -3,7 +3,7 @@ package budget
 import (
 	"unicode/utf8"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 const (
@@ -70,7 +70,7 @@ func AppendText(dst []byte, text string, chars, room int) ([]byte, Fit) {
 		text, fit, tail = kept, Trimmed, ellipsis
 	}
 	if len(`""`)+len(text)+len(tail) <= room {
-		dst = shape.AppendString(dst, text)
+		dst = jsonschema.AppendString(dst, text)
 		dst = append(append(dst[:len(dst)-1], tail...), '"')
 		if len(dst)-start <= room {
 			return dst, fit
@@ -81,7 +81,7 @@ func AppendText(dst []byte, text string, chars, room int) ([]byte, Fit) {
 	if space < min(textBytesMin, len(text)) || space <= 0 {
 		return dst, Missing
 	}
-	dst = shape.AppendString(dst, within(text, space))
+	dst = jsonschema.AppendString(dst, within(text, space))
 	return append(append(dst[:len(dst)-1], ellipsis...), '"'), Cut
 }
 

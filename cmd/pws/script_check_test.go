@@ -12,10 +12,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -125,15 +125,15 @@ func (s *script) checkSuccess(
 	if !slices.Contains(op.Statuses, got.status) {
 		return fmt.Sprintf("%s does not declare status %d", op.Name, got.status)
 	}
-	if problem := validate(op.Response, shape.Response, envelope["data"]); problem != "" {
+	if problem := validate(op.Response, jsonschema.Response, envelope["data"]); problem != "" {
 		return "data: " + problem
 	}
 	if op.Request != nil && len(sent.body) > 0 && !s.repeating {
-		body, err := jsonschema.UnmarshalJSON(bytes.NewReader(sent.body))
+		body, err := validator.UnmarshalJSON(bytes.NewReader(sent.body))
 		if err != nil {
 			return "request: " + err.Error()
 		}
-		if problem := validate(op.Request, shape.Request, body); problem != "" {
+		if problem := validate(op.Request, jsonschema.Request, body); problem != "" {
 			return "the request succeeded against its schema: " + problem
 		}
 	}
@@ -154,7 +154,7 @@ func (s *script) checkDocument(op *api.Operation, got *reply) string {
 		return "no header ETag"
 	}
 	if name, _, _ := strings.Cut(media, ";"); strings.HasSuffix(name, "json") {
-		if problem := validate(op.Response, shape.Response, got.json); problem != "" {
+		if problem := validate(op.Response, jsonschema.Response, got.json); problem != "" {
 			return problem
 		}
 	}
@@ -225,31 +225,31 @@ func hasKeys(object map[string]any, names ...string) string {
 // schemas are compiled once per type and mode.
 var schemas struct {
 	sync.Mutex
-	compiled map[string]*jsonschema.Schema
+	compiled map[string]*validator.Schema
 }
 
 // validate judges a decoded JSON value against the published schema of a type.
-func validate(t reflect.Type, mode shape.Mode, value any) string {
+func validate(t reflect.Type, mode jsonschema.Mode, value any) string {
 	schemas.Lock()
 	name := fmt.Sprintf("mem:///%s-%d.json", t, mode)
 	schema, known := schemas.compiled[name]
 	if !known {
-		text, err := json.Marshal(shape.SchemaOf(t, mode, ""))
+		text, err := json.Marshal(jsonschema.SchemaOf(t, mode, ""))
 		if err != nil {
 			panic(err)
 		}
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		document, err := validator.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
 			panic(err)
 		}
-		compiler := jsonschema.NewCompiler()
+		compiler := validator.NewCompiler()
 		compiler.AssertFormat()
 		if err := compiler.AddResource(name, document); err != nil {
 			panic(err)
 		}
 		schema = compiler.MustCompile(name)
 		if schemas.compiled == nil {
-			schemas.compiled = map[string]*jsonschema.Schema{}
+			schemas.compiled = map[string]*validator.Schema{}
 		}
 		schemas.compiled[name] = schema
 	}

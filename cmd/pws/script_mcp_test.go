@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pws/api"
 )
@@ -22,7 +22,7 @@ import (
 // against the schema that tools/list gives, and so are the arguments of every call that succeeds.
 
 // toolSchemas are those of tools/list, compiled.
-type toolSchemas struct{ input, output *jsonschema.Schema }
+type toolSchemas struct{ input, output *validator.Schema }
 
 const protocolMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + api.MCPVersion +
 	`","io.modelcontextprotocol/clientCapabilities":{}}`
@@ -215,7 +215,7 @@ func (t *toolSchemas) judge(arguments []byte, data any, code string) error {
 	if code != "" {
 		return nil
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
+	value, err := validator.UnmarshalJSON(bytes.NewReader(arguments))
 	if err != nil {
 		return err
 	}
@@ -258,12 +258,12 @@ func (s *script) listTools() (map[string]*toolSchemas, error) {
 	return schemas, nil
 }
 
-func compileSchema(name string, text []byte) (*jsonschema.Schema, error) {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+func compileSchema(name string, text []byte) (*validator.Schema, error) {
+	value, err := validator.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
-	compiler := jsonschema.NewCompiler()
+	compiler := validator.NewCompiler()
 	if err := compiler.AddResource("tool:"+name, value); err != nil {
 		return nil, err
 	}

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pws/api"
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 // following is an open stream of events.
@@ -104,11 +104,11 @@ func (s *script) heard(_ *testscript.TestScript, args []string) error {
 		if len(fields) != 3 || fields["id"] == "" || fields["event"] != args[1] {
 			return mismatchf("the next event is %v", fields)
 		}
-		event, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(fields["data"])))
+		event, err := validator.UnmarshalJSON(bytes.NewReader([]byte(fields["data"])))
 		if err != nil {
 			return err
 		}
-		if problem := validate(reflect.TypeFor[api.Event](), shape.Response, event); problem != "" {
+		if problem := validate(reflect.TypeFor[api.Event](), jsonschema.Response, event); problem != "" {
 			return errors.New("data: " + problem)
 		}
 		id, err := json.Marshal(fields["id"])

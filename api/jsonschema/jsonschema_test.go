@@ -1,4 +1,4 @@
-package shape
+package jsonschema
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
 	"pws/internal/fault"
@@ -334,7 +334,7 @@ func TestSchemaAgreesWithDecode(t *testing.T) {
 	} {
 		var into richRequest
 		decodeErr := Decode([]byte(body), &into)
-		value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+		value, err := validator.UnmarshalJSON(strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,17 +347,17 @@ func TestSchemaAgreesWithDecode(t *testing.T) {
 	}
 }
 
-func compileSchema(t *testing.T, document Object) *jsonschema.Schema {
+func compileSchema(t *testing.T, document Object) *validator.Schema {
 	t.Helper()
 	text, err := json.Marshal(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	parsed, err := validator.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := jsonschema.NewCompiler()
+	compiler := validator.NewCompiler()
 	if err := compiler.AddResource("mem:///one", parsed); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package shape is what wire types say of themselves: strict decoding, checks and JSON Schemas,
-// from the struct tags of a type.
+// Package jsonschema decodes JSON strictly, checks it and makes its JSON Schema, all from the
+// struct tags of a Go type. It also writes strings and times of answers.
 //
 // A tag json names a member, doc describes it, check bounds it (see CompileCheck) and each bounds
 // the elements of a list or the values of a map. A type is compiled once; after that decoding walks
@@ -9,7 +9,7 @@
 // A member is optional unless its check says required; null for an optional member counts as
 // absent, unless its type is Nullable. A required member needs a pointer type where its zero value
 // is legal.
-package shape
+package jsonschema
 
 import (
 	"encoding"
@@ -179,14 +179,14 @@ func compileKind(p *plan, t reflect.Type) {
 		p.kind = kindNumber
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
-			panic("shape: bytes have no form of their own: " + t.String())
+			panic("jsonschema: bytes have no form of their own: " + t.String())
 		}
 		p.kind = kindList
 		p.elem = useOf(t.Elem(), noCheck, noCheck)
 		p.open = p.elem.plan.open || !p.elem.plan.done
 	case reflect.Map:
 		if t.Key().Kind() != reflect.String {
-			panic("shape: map keys are strings: " + t.String())
+			panic("jsonschema: map keys are strings: " + t.String())
 		}
 		p.kind = kindMap
 		p.elem = useOf(t.Elem(), noCheck, noCheck)
@@ -196,7 +196,7 @@ func compileKind(p *plan, t reflect.Type) {
 		p.byName, p.byFold = map[string]int{}, map[string]int{}
 		addMembers(p, t, nil)
 	default:
-		panic("shape: no JSON form for " + t.String())
+		panic("jsonschema: no JSON form for " + t.String())
 	}
 }
 
@@ -213,7 +213,7 @@ func useOf(t reflect.Type, check, each *Check) *use {
 		return out
 	}
 	if out.plan.elem == nil {
-		panic("shape: each bounds elements, and there are none in " + t.String())
+		panic("jsonschema: each bounds elements, and there are none in " + t.String())
 	}
 	own := *out.plan
 	elem := *own.elem
@@ -237,10 +237,10 @@ func addMembers(p *plan, t reflect.Type, at []int) {
 		}
 		name, options, _ := strings.Cut(tag, ",")
 		if name == "" {
-			panic("shape: " + t.String() + "." + field.Name + " has no json name")
+			panic("jsonschema: " + t.String() + "." + field.Name + " has no json name")
 		}
 		if _, twice := p.byName[name]; twice {
-			panic("shape: " + t.String() + " has two members " + name)
+			panic("jsonschema: " + t.String() + " has two members " + name)
 		}
 		typ := field.Type
 		clears := typ.Implements(nullableType)

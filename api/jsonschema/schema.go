@@ -1,4 +1,4 @@
-package shape
+package jsonschema
 
 import (
 	"bytes"
@@ -234,7 +234,7 @@ func (s *Schemas) define(p *plan, mode Mode) string {
 	name := NameOf(p.typ, mode)
 	if owner, known := s.owner[name]; known {
 		if owner != p.typ {
-			panic("shape: two types are called " + name + ": " + owner.String() + ", " +
+			panic("jsonschema: two types are called " + name + ": " + owner.String() + ", " +
 				p.typ.String())
 		}
 		return name

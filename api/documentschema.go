@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"pws/api/shape"
+	"pws/api/jsonschema"
 )
 
 // fieldsOf are the members of a type, with the place that they have in a request.
-func fieldsOf(t reflect.Type, mode shape.Mode, place string) []fieldText {
-	object := definition(shape.SchemaOf(t, mode, ""))
+func fieldsOf(t reflect.Type, mode jsonschema.Mode, place string) []fieldText {
+	object := definition(jsonschema.SchemaOf(t, mode, ""))
 	var fields []fieldText
 	for _, entry := range schemaOf(object.Get("properties")) {
 		member := schemaOf(entry.Value)
@@ -19,7 +19,7 @@ func fieldsOf(t reflect.Type, mode shape.Mode, place string) []fieldText {
 		if place != "" {
 			kind = place + ", " + kind
 		}
-		if mode == shape.Request && requires(object, entry.Name) {
+		if mode == jsonschema.Request && requires(object, entry.Name) {
 			kind += ", required"
 		}
 		doc, _ := member.Get("description").(string)
@@ -29,7 +29,7 @@ func fieldsOf(t reflect.Type, mode shape.Mode, place string) []fieldText {
 }
 
 // definition is the object that a document is about: itself, or what it refers to.
-func definition(document shape.Object) shape.Object {
+func definition(document jsonschema.Object) jsonschema.Object {
 	const prefix = "#/$defs/"
 	if ref, ok := document.Get("$ref").(string); ok {
 		return schemaOf(schemaOf(document.Get("$defs")).Get(strings.TrimPrefix(ref, prefix)))
@@ -37,30 +37,30 @@ func definition(document shape.Object) shape.Object {
 	return document
 }
 
-// shapeTexts are the shapes by name, one to a text: those that others name, for the rest are shown
-// where they are used.
-func shapeTexts(shapes *shape.Schemas) []string {
-	defs, named := shapes.Defs(), map[string]bool{}
+// definitionTexts are the definitions that others refer to, by name, one to a text. The rest are
+// shown where they are used.
+func definitionTexts(schemas *jsonschema.Schemas) []string {
+	defs, named := schemas.Defs(), map[string]bool{}
 	noteNamed(defs, named)
 	var texts []string
 	for _, entry := range defs {
 		if !named[entry.Name] {
 			continue
 		}
-		mode := shape.Response
+		mode := jsonschema.Response
 		if strings.HasSuffix(entry.Name, "Input") {
-			mode = shape.Request
+			mode = jsonschema.Request
 		}
 		texts = append(texts, folded(entry.Name+" = "+membersText(schemaOf(entry.Value), mode)))
 	}
 	return texts
 }
 
-// noteNamed notes the shapes that a schema refers to.
+// noteNamed notes the definitions that a schema refers to.
 func noteNamed(value any, named map[string]bool) {
 	for _, entry := range schemaOf(value) {
 		if ref, isText := entry.Value.(string); isText && entry.Name == "$ref" {
-			named[strings.TrimPrefix(ref, shapesPrefix)] = true
+			named[strings.TrimPrefix(ref, definitionsPrefix)] = true
 		}
 		noteNamed(entry.Value, named)
 	}
@@ -93,7 +93,7 @@ func folded(text string) string {
 
 // membersText is an object with its members and their types. A question mark follows what may be
 // absent.
-func membersText(object shape.Object, mode shape.Mode) string {
+func membersText(object jsonschema.Object, mode jsonschema.Mode) string {
 	properties := schemaOf(object.Get("properties"))
 	if len(properties) == 0 {
 		return typeText(object, mode)
@@ -109,12 +109,12 @@ func membersText(object shape.Object, mode shape.Mode) string {
 	return "{" + strings.Join(members, ", ") + "}"
 }
 
-func requires(object shape.Object, name string) bool {
+func requires(object jsonschema.Object, name string) bool {
 	return slices.Contains(listOf(object.Get("required")), any(name))
 }
 
 // typeText is a schema in a few characters: string, integer, chg_…, A|B, Task[], {string: Task}.
-func typeText(schema shape.Object, mode shape.Mode) string {
+func typeText(schema jsonschema.Object, mode jsonschema.Mode) string {
 	if ref, ok := schema.Get("$ref").(string); ok {
 		return ref[strings.LastIndexAny(ref, "/#")+1:]
 	}
@@ -131,7 +131,7 @@ func typeText(schema shape.Object, mode shape.Mode) string {
 		}
 	}
 	kinds = slices.DeleteFunc(kinds, func(kind string) bool {
-		return mode == shape.Request && (kind == "null" || kind == "<nil>")
+		return mode == jsonschema.Request && (kind == "null" || kind == "<nil>")
 	})
 	for at := range kinds {
 		kinds[at] = strings.Replace(kinds[at], "<nil>", "null", 1)
@@ -145,7 +145,7 @@ func typeText(schema shape.Object, mode shape.Mode) string {
 	return strings.Join(slices.Compact(kinds), "|")
 }
 
-func kindText(schema shape.Object, kind string, mode shape.Mode) string {
+func kindText(schema jsonschema.Object, kind string, mode jsonschema.Mode) string {
 	switch kind {
 	case "array":
 		item := typeText(schemaOf(schema.Get("items")), mode)
@@ -173,7 +173,7 @@ func kindText(schema shape.Object, kind string, mode shape.Mode) string {
 }
 
 // boundsText are the bounds of a value.
-func boundsText(schema shape.Object) string {
+func boundsText(schema jsonschema.Object) string {
 	between := func(low, high, unit string) string {
 		from, to := schema.Get(low), schema.Get(high)
 		switch {
@@ -195,16 +195,16 @@ func boundsText(schema shape.Object) string {
 
 // schemaOf is a schema that stands in another, nil where there is none. Types that describe
 // themselves do it by maps.
-func schemaOf(value any) shape.Object {
+func schemaOf(value any) jsonschema.Object {
 	switch value := value.(type) {
-	case shape.Object:
+	case jsonschema.Object:
 		return value
 	case map[string]any:
-		var out shape.Object
+		var out jsonschema.Object
 		for name, one := range value {
-			out = append(out, shape.Entry{Name: name, Value: one})
+			out = append(out, jsonschema.Entry{Name: name, Value: one})
 		}
-		slices.SortFunc(out, func(a, b shape.Entry) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(out, func(a, b jsonschema.Entry) int { return strings.Compare(a.Name, b.Name) })
 		return out
 	}
 	return nil

@@ -1,4 +1,4 @@
-package shape
+package jsonschema
 
 import (
 	"regexp"
@@ -77,7 +77,7 @@ func CompileCheck(words string) *Check {
 		}
 		name, value, _ := strings.Cut(word, "=")
 		if !c.flag(word) && !c.valued(name, value) {
-			panic("shape: unknown check word " + strconv.Quote(word))
+			panic("jsonschema: unknown check word " + strconv.Quote(word))
 		}
 	}
 	return c
@@ -133,11 +133,11 @@ func (c *Check) valued(name, value string) bool {
 func parseBounds(value string) bounds {
 	low, high, found := strings.Cut(value, "..")
 	if !found {
-		panic("shape: bounds are written a..b, not " + strconv.Quote(value))
+		panic("jsonschema: bounds are written a..b, not " + strconv.Quote(value))
 	}
 	out := bounds{set: true, min: parseInteger(low), max: parseInteger(high)}
 	if out.min < 0 || out.max < out.min {
-		panic("shape: empty bounds " + strconv.Quote(value))
+		panic("jsonschema: empty bounds " + strconv.Quote(value))
 	}
 	return out
 }
@@ -145,7 +145,7 @@ func parseBounds(value string) bounds {
 func parseInteger(value string) int64 {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		panic("shape: not an integer: " + strconv.Quote(value))
+		panic("jsonschema: not an integer: " + strconv.Quote(value))
 	}
 	return n
 }

@@ -1,11 +1,11 @@
-package shape
+package jsonschema
 
 import (
 	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 type clearable struct {
@@ -70,7 +70,7 @@ func TestNullableSchemaIsThatOfItsValue(t *testing.T) {
 		`{"inner":{"n":3}}`: true, `{"parent":""}`: false, `{"parent":1}`: false,
 		`{"inner":{"n":10}}`: false, `{"inner":{"x":1}}`: false, `{"list":["abcd"]}`: false,
 	} {
-		value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+		value, err := validator.UnmarshalJSON(strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
