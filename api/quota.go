@@ -7,7 +7,7 @@ import (
 	"pws/work"
 )
 
-// Quota is how much of something the caller has used.
+// Quota is the caller's use of one limit.
 type Quota struct {
 	Name      string `json:"name" doc:"Name of the rate limit as in RateLimit-Policy, or of the quota as in details.quota of QUOTA_EXCEEDED."`
 	Scope     string `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY" doc:"What it is counted by: the address, the agent, the session, or for one category of requests the agent (the address of an anonymous caller)."`
@@ -17,21 +17,22 @@ type Quota struct {
 	ResetAt   *Time  `json:"reset_at" doc:"When all of it is available again without further use; null if nothing is used, or if it does not reset with time."`
 }
 
-// QuotasData is what the caller has used.
+// QuotasData lists the quotas of the caller.
 type QuotasData struct {
 	Quotas     []Quota `json:"quotas" doc:"Rate limits, then quotas of the agent, then its quotas in the requested project."`
 	RateLimits bool    `json:"rate_limits_enabled" doc:"Whether rate limits are enforced; if not, the quotas have none."`
 }
 
-// RateLevel is how a rate limit stands for a caller.
+// RateLevel is the state of a rate limit for a caller.
 type RateLevel struct {
 	RateLimit
 	Remaining int64
-	// ResetAt is when the whole quota is there again, in Unix milliseconds.
+	// ResetAt is when the whole quota is available again, in Unix milliseconds.
 	ResetAt int64
 }
 
-// Meter tells how the rate limits stand for the caller of a request, that request included.
+// Meter returns the state of the rate limits for the caller of a request, with that request
+// counted.
 type Meter interface {
 	RateLevels() []RateLevel
 }
@@ -53,7 +54,7 @@ var quotaOperations = []*Operation{
 }
 
 func listQuotas(c *Call, _ *None) (Reply, error) {
-	shares, err := c.shares()
+	ofProject, err := c.projectQuotas()
 	if err != nil {
 		return Reply{}, err
 	}
@@ -71,14 +72,14 @@ func listQuotas(c *Call, _ *None) (Reply, error) {
 		}
 	}
 	if !c.Agent.IsZero() {
-		data.Quotas = append(data.Quotas, c.stock()...)
+		data.Quotas = append(data.Quotas, c.agentQuotas()...)
 	}
-	data.Quotas = append(data.Quotas, shares...)
+	data.Quotas = append(data.Quotas, ofProject...)
 	return Reply{Data: data}, nil
 }
 
-// stock is what is counted of the calling agent, whatever it does: how much it has at one time.
-func (c *Call) stock() []Quota {
+// agentQuotas returns the quotas of the calling agent that do not depend on a project.
+func (c *Call) agentQuotas() []Quota {
 	state := c.Service.Engine.Identity()
 	agent, ok := state.Agent(c.Agent)
 	if !ok {
@@ -112,9 +113,9 @@ func (c *Call) stock() []Quota {
 	}
 }
 
-// shares are what the caller has left in the project that it asks for, none where it asks for none:
-// PROJECT_NOT_FOUND.
-func (c *Call) shares() (quotas []Quota, err error) {
+// projectQuotas returns the quotas of the caller in the requested project, none if the request
+// names no project: PROJECT_NOT_FOUND.
+func (c *Call) projectQuotas() (quotas []Quota, err error) {
 	text, sent := c.Query["project"]
 	if !sent {
 		return nil, nil
@@ -124,18 +125,18 @@ func (c *Call) shares() (quotas []Quota, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, share := range view.Shares(c.Agent, c.Now) {
+	for _, usage := range view.QuotaUsages(c.Agent, c.Now) {
 		quota := Quota{
-			Name: share.Quota, Scope: scopeAgent, Limit: int64(share.Limit),
-			Used: int64(share.Used), Remaining: int64(max(0, share.Limit-share.Used)),
+			Name: usage.Quota, Scope: scopeAgent, Limit: int64(usage.Limit),
+			Used: int64(usage.Used), Remaining: int64(max(0, usage.Limit-usage.Used)),
 		}
 		if quota.Used > 0 {
-			quota.ResetAt = timeOrNil(share.ResetAt)
+			quota.ResetAt = timeOrNil(usage.ResetAt)
 		}
 		quotas = append(quotas, quota)
 	}
 	return quotas, nil
 }
 
-// scopeAgent is the scope of what is counted of an agent.
+// scopeAgent is the scope of quotas that are counted by agent.
 const scopeAgent = "AGENT"

@@ -42,7 +42,7 @@ type Artifact struct {
 	Name        string       `cbor:"3,keyasint"`
 	Type        ArtifactType `cbor:"4,keyasint"`
 	Description string       `cbor:"5,keyasint,omitempty"`
-	// Paths are files, and folders with all that is below them.
+	// Paths are files, and folders with everything below them.
 	Paths   []string `cbor:"6,keyasint"`
 	License string   `cbor:"7,keyasint"`
 	Reuse   Reuse    `cbor:"8,keyasint"`
@@ -64,7 +64,7 @@ func (a *Artifact) bytes() int {
 	return len(a.Name) + len(a.Description) + len(a.License) + textBytes(a.Paths)
 }
 
-// Entity is the artifact as the subject of verification records.
+// Entity returns the artifact as the subject of verification records.
 func (a *Artifact) Entity() Entity { return Entity{EntityArtifact, a.ID} }
 
 // Artifact finds an artifact by ID.
@@ -93,8 +93,8 @@ func (p *Project) ArtifactFiles(a *Artifact, yield func(FileInfo) bool) {
 	}
 }
 
-// selected returns the files that paths mean at a changeset, and folders with a trailing slash: in
-// the order of their bytes, without those inside another one.
+// selected resolves paths to the files at a changeset, and to folders with a trailing slash. The
+// result is in the order of the paths' bytes, without paths inside another one.
 func (p *Project) selected(paths []string, at *Changeset) (selected []string) {
 	all := make([]string, len(paths))
 	for n, path := range paths {
@@ -117,7 +117,7 @@ func (p *Project) selected(paths []string, at *Changeset) (selected []string) {
 	return selected
 }
 
-// filesOf yields a file, or what is below a folder.
+// filesOf yields a file, or all files below a folder.
 func (p *Project) filesOf(selected string, at *Changeset, yield func(FileInfo) bool) {
 	if !strings.HasSuffix(selected, "/") {
 		if info, ok := p.FileAt(selected, at); ok {
@@ -151,9 +151,9 @@ type CreateArtifact struct {
 	Description string
 	// Paths are canonical and differ.
 	Paths []string
-	// Changeset is nil for the head.
+	// Changeset is the changeset of the files; nil means the head.
 	Changeset *id.ID
-	// License is empty, and Reuse zero, for those of the project.
+	// License is empty, and Reuse zero, to use those of the project.
 	License string
 	Reuse   Reuse
 }
@@ -163,8 +163,8 @@ func (c *CreateArtifact) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide returns PROJECT_ARCHIVED, CHANGESET_NOT_FOUND, FILE_NOT_FOUND with all paths that did not
-// exist, QUOTA_EXCEEDED, and VALIDATION_FAILED without a path.
+// Decide returns PROJECT_ARCHIVED, CHANGESET_NOT_FOUND, FILE_NOT_FOUND with all missing paths,
+// QUOTA_EXCEEDED, and VALIDATION_FAILED if there is no path.
 func (c *CreateArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if len(c.Paths) == 0 {
 		return Decision{}, fault.Invalid(fault.Field{Field: "paths", Problem: "is required"})
@@ -198,7 +198,7 @@ func (c *CreateArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if p.artifacts.len() >= ArtifactsMax {
 		return Decision{}, errQuota("artifacts", ArtifactsMax)
 	}
-	if err := p.requireTextRoom(created.artifact(Moment{}).bytes()); err != nil {
+	if err := p.requireTextQuota(created.artifact(Moment{}).bytes()); err != nil {
 		return Decision{}, err
 	}
 	return Decision{

@@ -7,17 +7,17 @@ import (
 	"pws/internal/id"
 )
 
-// AuthorCount is how many changesets of a project an agent has published.
+// AuthorCount is the number of changesets that an agent has published in a project.
 type AuthorCount struct {
 	Agent      id.ID
 	Changesets uint32
-	// Inherited are those of the history that the project was forked from.
+	// Inherited counts those in the history that the project was forked from.
 	Inherited uint32
 }
 
 func byAuthor(a, b AuthorCount) bool { return a.Agent.Compare(b.Agent) < 0 }
 
-// countAuthor notes a changeset of an author.
+// countAuthor counts a changeset of an author.
 func (p *Project) countAuthor(author id.ID) {
 	next := AuthorCount{Agent: author}
 	if p.authors.tree != nil {
@@ -29,14 +29,14 @@ func (p *Project) countAuthor(author id.ID) {
 	p.authors.set(next, byAuthor)
 }
 
-// byWork orders authors by what they have published, the highest count first; of two with as much,
-// the one that is registered longer comes first.
+// byWork orders authors by the number of their changesets, the highest first, then by
+// registration, the oldest agent first.
 func byWork(a, b AuthorCount) int {
 	return cmp.Or(cmp.Compare(b.Changesets+b.Inherited, a.Changesets+a.Inherited),
 		a.Agent.Compare(b.Agent))
 }
 
-// BundledAgent is an agent that a bundle names: of another service perhaps.
+// BundledAgent is an agent that a bundle names. It may belong to another service.
 type BundledAgent struct {
 	Agent  id.ID  `cbor:"1,keyasint"`
 	Handle string `cbor:"2,keyasint,omitempty"`
@@ -47,14 +47,14 @@ func (a BundledAgent) Compare(other BundledAgent) int {
 	return cmp.Or(a.Agent.Compare(other.Agent), cmp.Compare(a.Handle, other.Handle))
 }
 
-// BundledAuthor is how many changesets a bundle says that an agent has published.
+// BundledAuthor is the number of changesets that an agent has published according to a bundle.
 type BundledAuthor struct {
 	Agent      BundledAgent `cbor:"1,keyasint"`
 	Changesets uint32       `cbor:"2,keyasint"`
 }
 
-// BundledAuthorsAt are those of whom a bundle says that they published what the project had after a
-// changeset, the highest count first.
+// BundledAuthorsAt returns the authors of the files at a changeset according to bundles, the
+// highest count first.
 func (p *Project) BundledAuthorsAt(at *Changeset) []BundledAuthor {
 	switch {
 	case p.saved.Fork != nil:
@@ -91,15 +91,15 @@ func tallyAuthors(origins []Origin, inherited []BundledAuthor) []BundledAuthor {
 	return authors[:min(len(authors), InheritedAuthorsMax)]
 }
 
-// TopAuthors are those who have published the most changesets, in the project or in the history
-// that it was forked from.
+// TopAuthors returns the agents that have published the most changesets, in the project or in
+// the history that it was forked from.
 func (p *Project) TopAuthors(most int) []AuthorCount {
 	all := make([]AuthorCount, 0, p.authors.len())
 	p.authors.scan(func(one AuthorCount) bool { all = append(all, one); return true })
 	if p.saved.Fork != nil {
 		own := len(all)
 		for _, one := range p.saved.Fork.Authors {
-			// Those who have published here are in the order of their IDs.
+			// The agents that have published here are ordered by ID.
 			at, found := slices.BinarySearchFunc(all[:own], one.Agent,
 				func(a AuthorCount, agent id.ID) int { return a.Agent.Compare(agent) })
 			if !found {

@@ -135,7 +135,7 @@ func (c *ImportProject) rebuild(stamp Stamp) *bundleImport {
 	b.importDiscussions()
 	b.importComments()
 	b.importRelations()
-	b.requireTextRoom()
+	b.requireTextQuota()
 	return b
 }
 

@@ -305,7 +305,7 @@ func (b *bundleImport) importRelations() {
 	}
 }
 
-func (b *bundleImport) requireTextRoom() {
+func (b *bundleImport) requireTextQuota() {
 	if b.texts > TextBytesMax {
 		b.fault("tasks", fmt.Sprintf(
 			"and all other records have more than %d bytes of text", TextBytesMax))

@@ -3,7 +3,7 @@ package work
 import "slices"
 
 // Change is the net difference of one path between two changesets. Old and New are the contents,
-// nil if there is no file; those of a RENAME are of From and of Path.
+// nil if there is no file; for a RENAME, Old is the content at From and New the content at Path.
 type Change struct {
 	Action           Action
 	Path             string

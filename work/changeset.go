@@ -9,7 +9,7 @@ import (
 	"pws/internal/id"
 )
 
-// Action is what an operation does to a path.
+// Action is what an operation does with a path.
 type Action uint8
 
 // The actions.
@@ -28,7 +28,7 @@ func (a Action) String() string { return actionNames[a] }
 // ParseAction reads the name on the wire; zero is no action.
 func ParseAction(name string) Action { return Action(max(0, slices.Index(actionNames[:], name))) }
 
-// Source is what kind of request published a changeset.
+// Source is the kind of request that published a changeset.
 type Source uint8
 
 // The sources of changesets.
@@ -62,7 +62,7 @@ type Op struct {
 	Path *string
 	// From is the previous path of a RENAME, else nil.
 	From *string
-	// Blob, Size and Type are those of the content afterwards, zero for DELETE.
+	// Blob, Size and Type describe the content after the operation; zero for DELETE.
 	Blob   Hash
 	Type   unique.Handle[string]
 	Size   uint32
@@ -74,10 +74,10 @@ type Changeset struct {
 	ID      id.ID
 	Author  id.ID
 	Message string
-	// SourceID is what was published, where the source has an ID.
+	// SourceID is the ID of the published record, zero if the source has none.
 	SourceID id.ID
 	Ops      []Op
-	// AddedBytes and DeletedBytes are the sizes of the contents that came and went.
+	// AddedBytes and DeletedBytes are the sizes of the contents that were added and removed.
 	AddedBytes   int64
 	DeletedBytes int64
 	// CreatedAt is Unix milliseconds.
@@ -87,7 +87,7 @@ type Changeset struct {
 	Source   Source
 }
 
-// Head is the newest changeset.
+// Head returns the newest changeset.
 func (p *Project) Head() *Changeset {
 	if p.summary != nil {
 		return p.summary.head
@@ -95,7 +95,7 @@ func (p *Project) Head() *Changeset {
 	return p.changesets[len(p.changesets)-1]
 }
 
-// ChangesetsCount is the length of the history.
+// ChangesetsCount returns the length of the history.
 func (p *Project) ChangesetsCount() int {
 	if p.summary != nil {
 		return p.summary.Changesets
@@ -103,10 +103,10 @@ func (p *Project) ChangesetsCount() int {
 	return len(p.changesets)
 }
 
-// ChangesetNumber is the changeset of a sequence between 1 and ChangesetsCount.
+// ChangesetNumber returns the changeset with a sequence between 1 and ChangesetsCount.
 func (p *Project) ChangesetNumber(sequence uint32) *Changeset { return p.changesets[sequence-1] }
 
-// Changeset finds one by ID; IDs are in the order of the history.
+// Changeset finds a changeset by ID; IDs are in the order of the history.
 func (p *Project) Changeset(wanted id.ID) (*Changeset, bool) {
 	at, found := slices.BinarySearchFunc(p.changesets, wanted, func(c *Changeset, i id.ID) int {
 		return c.ID.Compare(i)
@@ -117,7 +117,7 @@ func (p *Project) Changeset(wanted id.ID) (*Changeset, bool) {
 	return p.changesets[at], true
 }
 
-// Parent is the changeset before, nil for the first.
+// Parent returns the previous changeset, nil for the first.
 func (p *Project) Parent(c *Changeset) *Changeset {
 	if c.Sequence == 1 {
 		return nil
@@ -125,11 +125,11 @@ func (p *Project) Parent(c *Changeset) *Changeset {
 	return p.changesets[c.Sequence-2]
 }
 
-// nextChangesetID keeps IDs in the order of the history.
+// nextChangesetID returns an ID for a new changeset, above all IDs of the history.
 func (p *Project) nextChangesetID(candidate id.ID) id.ID { return above(p.Head().ID, candidate) }
 
-// above returns the candidate, or the ID after the last one if the candidate is not above it:
-// within one millisecond, or when the clock went back.
+// above returns the candidate, or the ID after the last one if the candidate is not above it.
+// That happens within one millisecond, or when the clock was set back.
 func above(last, candidate id.ID) id.ID {
 	if candidate.Compare(last) <= 0 {
 		return last.Next()
@@ -167,7 +167,7 @@ func (p *Project) Before(c *Changeset, op *Op) (*Op, bool) {
 	return f.versions[at-1].op, true
 }
 
-// Operation is one wished step of a changeset.
+// Operation is one requested operation of a changeset.
 type Operation struct {
 	Action  Action
 	Path    string
@@ -187,7 +187,7 @@ func (o *Operation) target() string {
 	return o.Path
 }
 
-// PublishChangeset changes several files as one step.
+// PublishChangeset changes several files at once.
 type PublishChangeset struct {
 	Base       id.ID
 	Message    string
@@ -222,7 +222,7 @@ func (c *PublishChangeset) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// requireBase refuses a base that is not the head: CHANGESET_NOT_FOUND, PROJECT_MOVED.
+// requireBase checks that a base is the head: CHANGESET_NOT_FOUND, PROJECT_MOVED.
 func (p *Project) requireBase(base id.ID) error {
 	head := p.Head()
 	if head.ID == base {
@@ -242,12 +242,12 @@ func errChangesetNotFound() error {
 	return fault.New(fault.ChangesetNotFound, "The project has no such changeset.")
 }
 
-// changedSince names the paths that changed after a changeset, both ends of renames, each once, in
-// the order of the history, at most ChangedPathsMax.
+// changedSince returns the paths that changed after a changeset, both ends of renames, each
+// once, in the order of the history, at most ChangedPathsMax.
 func (p *Project) changedSince(since *Changeset) []string {
 	paths := []string{}
 	seen := map[string]bool{}
-	// There cannot be more paths than those that ever existed.
+	// The number of paths that ever existed is an upper bound.
 	most := min(ChangedPathsMax, p.live.Len()+p.gone.Len())
 	add := func(path *string) {
 		if path != nil && !seen[*path] {
@@ -267,10 +267,10 @@ func (p *Project) changedSince(since *Changeset) []string {
 	return paths[:min(len(paths), most)]
 }
 
-// overlay is the tree as the operations so far have left it.
+// overlay is the tree with the operations so far applied to it.
 type overlay struct {
 	project *Project
-	// changed holds what the operations left at a path, nil for nothing.
+	// changed holds the result of the operations at each path, nil if there is no file.
 	changed map[string]*fileState
 	files   int
 }
@@ -398,7 +398,7 @@ func atOperation(err error, nth int) error {
 	return err
 }
 
-// conflicts refuses results in which a path is a file and a folder: PATH_CONFLICT for each.
+// conflicts returns PATH_CONFLICT for each path that would be both a file and a folder.
 func (o *overlay) conflicts(wished []Operation) (faults []error) {
 	for at := range wished {
 		target := wished[at].target()
@@ -439,7 +439,7 @@ type ChangesetPublished struct {
 	Source   Source     `cbor:"3,keyasint"`
 	SourceID id.ID      `cbor:"4,keyasint,omitzero"`
 	Ops      []OpRecord `cbor:"5,keyasint,omitempty"`
-	// Author is who wrote it, zero where that is who gave the command.
+	// Author is the agent that wrote it; zero means the agent that sent the command.
 	Author id.ID `cbor:"6,keyasint,omitzero"`
 }
 
@@ -501,7 +501,7 @@ func (p *Project) publish(e *ChangesetPublished, author id.ID, now int64) {
 	}
 }
 
-// countBytes adds what an operation brings and takes; moving a content does neither.
+// countBytes adds the bytes that an operation adds and removes; moving a content does neither.
 func (p *Project) countBytes(changeset *Changeset, op *Op, source *string) {
 	before, existed := p.live.Get(*source)
 	if existed && op.Action == Rename && before.last().op.Blob == op.Blob {
@@ -513,7 +513,7 @@ func (p *Project) countBytes(changeset *Changeset, op *Op, source *string) {
 	changeset.AddedBytes += int64(op.Size)
 }
 
-// sharePath finds the one copy of a path that all its operations point to.
+// sharePath returns the single copy of a path that all its operations point to.
 func (p *Project) sharePath(path string) *string {
 	if f, ok := p.live.Get(path); ok {
 		return f.Path

@@ -16,33 +16,34 @@ type Checkpoint struct {
 	CreatedAt int64 `cbor:"4,keyasint"`
 }
 
-// LatestCheckpoint is the newest checkpoint, nil if there is none.
+// LatestCheckpoint returns the newest checkpoint, nil if there is none.
 func (p *Project) LatestCheckpoint() *Checkpoint { return p.saved.Checkpoint }
 
-// CheckpointFile is a file to write, or to delete where Content is nil.
+// CheckpointFile is a file to write, or to delete if Content is nil.
 type CheckpointFile struct {
 	Path        string
 	Content     *Blob
 	ContentType string
 }
 
-// CheckpointTask is a task to change or, with Create, one to make.
+// CheckpointTask is a task to change or, with Create, a task to create.
 type CheckpointTask struct {
 	Update UpdateTask
 	Create *TaskSpec
 }
 
-// CreateCheckpoint persists files, state, handoff and tasks as one logical state.
+// CreateCheckpoint stores files, state, handoff and tasks together: all of them or none.
 type CreateCheckpoint struct {
 	Summary string
-	// Base is the head that the caller has seen. It is required with Files, and checked if given.
+	// Base is the head that the caller has read. It is required with Files, and checked if
+	// given.
 	Base  *id.ID
 	Files []CheckpointFile
-	// Message is that of the changeset.
+	// Message is the message of the changeset.
 	Message string
-	// State is nil where it stays.
+	// State is nil to keep the state unchanged.
 	State *UpdateState
-	// Handoff is nil where none is left.
+	// Handoff is nil to create no handoff.
 	Handoff *Continuation
 	Tasks   []CheckpointTask
 	// EndSession ends the caller's work session.
@@ -81,10 +82,10 @@ func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
 	return err
 }
 
-// Decide validates all parts and returns all errors: ROLE_REQUIRED, CLAIM_LOST and PROJECT_ARCHIVED
-// at once, else TURN_HELD, VALIDATION_FAILED without a base, PROJECT_MOVED, CHANGESET_NOT_FOUND,
-// those of file operations, STATE_CONFLICT, those of handoffs and of tasks. If there are several,
-// the details list each of them in faults.
+// Decide validates all parts and returns all errors: ROLE_REQUIRED, CLAIM_LOST and
+// PROJECT_ARCHIVED at once, else TURN_HELD, VALIDATION_FAILED without a base, PROJECT_MOVED,
+// CHANGESET_NOT_FOUND, STATE_CONFLICT, and the errors of file operations, handoffs and tasks. If
+// there are several, the details list each of them in faults.
 func (c *CreateCheckpoint) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := c.requireParts(p, stamp.Agent); err != nil {
 		return Decision{}, err
@@ -122,7 +123,8 @@ type checkpointBuild struct {
 	project  *Project
 	stamp    Stamp
 	decision Decision
-	// scratch is a private copy of the project with the tasks so far, for the tasks that follow.
+	// scratch is a private copy of the project with the tasks validated so far, for the tasks
+	// that follow.
 	scratch *Project
 	left    id.ID
 	faults  []error
@@ -164,7 +166,7 @@ func (b *checkpointBuild) files() {
 	b.decision.Result.Changeset = published.ID
 }
 
-// operations are the steps that the files ask for, and the place of each among the files.
+// operations returns the operations that the files require, and for each the index of its file.
 func (c *CreateCheckpoint) operations(p *Project) (operations []Operation, places []int) {
 	for at := range c.Files {
 		if operation, differs := c.Files[at].on(p); differs {
@@ -174,7 +176,7 @@ func (c *CreateCheckpoint) operations(p *Project) (operations []Operation, place
 	return operations, places
 }
 
-// placed is a fault of an operation with the place of its file.
+// placed adds the index of the file to the error of an operation.
 func placed(err error, places []int) error {
 	refusal, ok := err.(*fault.Error)
 	if !ok {
@@ -219,7 +221,7 @@ func (b *checkpointBuild) state() {
 	b.add(decision.Events...)
 }
 
-// tasks are validated in order. Links are checked against the outcome of all of them.
+// tasks validates the tasks in order. Links are checked against the result of all of them.
 func (b *checkpointBuild) tasks() {
 	moment := Moment{Now: b.stamp.Now, Agent: b.stamp.Agent}
 	links := &taskLinks{project: b.project}
@@ -240,7 +242,7 @@ func (b *checkpointBuild) tasks() {
 	}
 }
 
-// taskNumber is the place of the first new task's ID among those of a stamp.
+// taskNumber is the number of the first new task's ID among the IDs of a stamp.
 const taskNumber = 3
 
 func (b *checkpointBuild) task(at int, links *taskLinks) ([]Event, []error) {
@@ -288,7 +290,7 @@ func (b *checkpointBuild) published() (*ChangesetPublished, bool) {
 	return published, ok
 }
 
-// withPaths adds the paths of a changeset that are not there yet.
+// withPaths adds the paths of a changeset that are missing in the list.
 func withPaths(paths []string, published *ChangesetPublished) []string {
 	seen := make(map[string]bool, len(paths))
 	for _, path := range paths {
@@ -303,7 +305,7 @@ func withPaths(paths []string, published *ChangesetPublished) []string {
 	return paths
 }
 
-// CheckpointCreated is the event that closes a checkpoint.
+// CheckpointCreated is the event that completes a checkpoint.
 type CheckpointCreated struct {
 	ID      id.ID  `cbor:"1,keyasint"`
 	Summary string `cbor:"2,keyasint,omitempty"`

@@ -7,22 +7,22 @@ import (
 	"pws/internal/id"
 )
 
-// Claim is an agent's lease of a task. It ends the moment it expires, by comparison alone.
+// Claim is an agent's lease of a task. It expires by comparison with the current time alone.
 type Claim struct {
 	ID          id.ID `cbor:"1,keyasint"`
 	Agent       id.ID `cbor:"2,keyasint"`
 	WorkSession id.ID `cbor:"3,keyasint"`
-	// Token is the fencing token: higher than that of any earlier claim of the task.
+	// Token is the fencing token. It is higher than the token of any earlier claim of the task.
 	Token uint64 `cbor:"4,keyasint"`
 	// ClaimedAt, RenewedAt and ExpiresAt are Unix milliseconds.
 	ClaimedAt int64 `cbor:"5,keyasint"`
 	RenewedAt int64 `cbor:"6,keyasint"`
 	ExpiresAt int64 `cbor:"7,keyasint"`
-	// Before is the status to go back to.
+	// Before is the status that the task returns to when the claim ends.
 	Before TaskStatus `cbor:"8,keyasint"`
 }
 
-// heldBy reports whether an agent has the claim of a task as it reads now.
+// heldBy reports whether an agent holds the claim of a task, which was read by At.
 func (t *Task) heldBy(agent id.ID) bool { return t.Claim != nil && t.Claim.Agent == agent }
 
 // onceHeldBy reports whether an agent is among those who made the newest claims of a task.
@@ -35,8 +35,8 @@ func (t *Task) lastHeldBy(agent id.ID) bool {
 	return len(t.Holders) > 0 && t.Holders[len(t.Holders)-1] == agent
 }
 
-// withHolder is the list with an agent at its end, each agent once, the oldest gone where there are
-// too many.
+// withHolder returns the list with an agent at its end, each agent once. The oldest is dropped
+// if the list is full.
 func withHolder(holders []id.ID, agent id.ID) []id.ID {
 	next := make([]id.ID, 0, len(holders)+1)
 	for _, one := range holders {
@@ -48,7 +48,7 @@ func withHolder(holders []id.ID, agent id.ID) []id.ID {
 	return next[max(0, len(next)-taskHoldersMax):]
 }
 
-// ClaimProof identifies the claim that a caller believes to hold; nil checks nothing.
+// ClaimProof identifies the claim that a caller believes it holds; nil checks nothing.
 type ClaimProof struct {
 	Claim *id.ID
 	Token *uint64
@@ -72,13 +72,14 @@ func errClaimLost(t *Task) error {
 		With("task_id", t.ID.Format(id.Task))
 }
 
-// errTaskClaimed names the holder by its ID and the end of its claim in Unix milliseconds.
+// errTaskClaimed returns TASK_ALREADY_CLAIMED with the holder's ID and the end of its claim in
+// Unix milliseconds.
 func errTaskClaimed(t *Task) error {
 	return fault.New(fault.TaskAlreadyClaimed, "The task has a live claim.").
 		With("holder", t.Claim.Agent.Format(id.Agent)).With("expires_at", t.Claim.ExpiresAt)
 }
 
-// ClaimTask takes a task.
+// ClaimTask claims a task.
 type ClaimTask struct{ Task id.ID }
 
 // Authorize accepts every agent that can read the project, and only contributors in private ones.
@@ -129,7 +130,7 @@ func decideClaim(p *Project, t *Task, stamp Stamp) Decision {
 	return Decision{Events: []Event{claimed}, Result: Result{Created: true, Subject: t.ID}}
 }
 
-// ClaimNext takes the open task that comes first among those that fit.
+// ClaimNext claims the first open task that matches.
 type ClaimNext struct {
 	// Skills are the skills of the caller: a task matches if it needs no others. Nil matches all
 	// tasks.
@@ -143,7 +144,7 @@ func (c *ClaimNext) Authorize(p *Project, agent id.ID) error {
 	return MayClaim.Require(p, agent)
 }
 
-// Decide returns PROJECT_ARCHIVED, and TASK_NOT_FOUND where no task fits.
+// Decide returns PROJECT_ARCHIVED, and TASK_NOT_FOUND if no task matches.
 func (c *ClaimNext) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
@@ -161,7 +162,7 @@ func (c *ClaimNext) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return decideClaim(p, best, stamp), nil
 }
 
-// Fits reports whether the caller has all skills that a task needs.
+// Fits reports whether the caller has all skills that a task requires.
 func (c *ClaimNext) Fits(t *Task) bool {
 	if c.Type != "" && t.Spec.Type != c.Type {
 		return false
@@ -197,7 +198,7 @@ func (e *TaskClaimed) apply(p *Project, at Moment) {
 	p.touch(at, 0, e.Task)
 }
 
-// RenewClaim makes a claim last longer.
+// RenewClaim extends a claim.
 type RenewClaim struct {
 	Task  id.ID
 	Proof ClaimProof
@@ -208,7 +209,7 @@ func (c *RenewClaim) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errTaskNotFound())
 }
 
-// Decide returns TASK_NOT_FOUND, and CLAIM_LOST where the caller does not hold the claim.
+// Decide returns TASK_NOT_FOUND, and CLAIM_LOST if the caller does not hold the claim.
 func (c *RenewClaim) Decide(p *Project, stamp Stamp) (Decision, error) {
 	t, ok := p.task(c.Task)
 	if !ok {
@@ -224,7 +225,7 @@ func (c *RenewClaim) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return Decision{Events: []Event{renewed}, Result: Result{Subject: t.ID}}, nil
 }
 
-// ClaimRenewed is the event of a claim that lasts longer.
+// ClaimRenewed is the event of a claim that was extended.
 type ClaimRenewed struct {
 	Task      id.ID `cbor:"1,keyasint"`
 	ExpiresAt int64 `cbor:"2,keyasint"`
@@ -240,7 +241,7 @@ func (e *ClaimRenewed) apply(p *Project, at Moment) {
 	p.putTask(&next)
 }
 
-// ReleaseTask gives a claim back. Maintainers may take one away.
+// ReleaseTask releases a claim. Maintainers may release the claims of others.
 type ReleaseTask struct {
 	Task  id.ID
 	Proof ClaimProof
@@ -251,7 +252,7 @@ func (c *ReleaseTask) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errTaskNotFound())
 }
 
-// Decide returns TASK_NOT_FOUND, and CLAIM_LOST where there is no claim, or another's.
+// Decide returns TASK_NOT_FOUND, and CLAIM_LOST if there is no claim or another agent holds it.
 func (c *ReleaseTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 	t, ok := p.task(c.Task)
 	if !ok {
@@ -267,10 +268,10 @@ func (c *ReleaseTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return Decision{Events: []Event{released}, Result: Result{Subject: t.ID}}, nil
 }
 
-// TaskReleased is the event of a claim that was given back.
+// TaskReleased is the event of a claim that was released.
 type TaskReleased struct {
 	Task id.ID `cbor:"1,keyasint"`
-	// Token is that of the claim.
+	// Token is the token of the claim.
 	Token uint64 `cbor:"2,keyasint"`
 }
 
@@ -291,10 +292,10 @@ func (c *ExpireClaims) Authorize(p *Project, agent id.ID) error {
 	return nil
 }
 
-// Decide has nothing to add to what Decide does before every command.
+// Decide returns no events: package function Decide records expired claims for every command.
 func (c *ExpireClaims) Decide(*Project, Stamp) (Decision, error) { return Decision{}, nil }
 
-// TaskClaimExpired is the event of a claim that expired. It is recorded some time later.
+// TaskClaimExpired is the event of an expired claim. It is recorded some time after the expiry.
 type TaskClaimExpired struct {
 	Task id.ID `cbor:"1,keyasint"`
 	// Agent held the claim with this token.
@@ -307,10 +308,10 @@ func (e *TaskClaimExpired) apply(p *Project, _ Moment) {
 	p.putTask(t.freed(t.Claim.ExpiresAt))
 }
 
-// Decide runs every command: expired claims are recorded first, so that the command sees the
-// project as readers do, and the first write of an agent opens its work session.
+// Decide decides any command. It records expired claims first, so that the command sees the
+// project as readers do, and opens a work session on the first write of an agent.
 func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
-	p, expired := settled(p, stamp)
+	p, expired := expireClaims(p, stamp)
 	decision, err := command.Decide(p, stamp)
 	if err != nil {
 		return Decision{}, err
@@ -325,8 +326,8 @@ func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
 	return decision, nil
 }
 
-// settled returns the project without expired claims, and the events that record their end.
-func settled(p *Project, stamp Stamp) (*Project, []Event) {
+// expireClaims returns the project without expired claims, and the events that record their expiry.
+func expireClaims(p *Project, stamp Stamp) (*Project, []Event) {
 	if p == nil {
 		return nil, nil
 	}
@@ -348,7 +349,7 @@ func settled(p *Project, stamp Stamp) (*Project, []Event) {
 
 // opened inserts the event of a new work session before the events that belong to it.
 func opened(p *Project, events []Event, stamp Stamp) []Event {
-	if len(events) == 0 || stamp.Agent.IsZero() || !slices.ContainsFunc(events, loud) {
+	if len(events) == 0 || stamp.Agent.IsZero() || !slices.ContainsFunc(events, countsAsWork) {
 		return events
 	}
 	place := 0

@@ -17,23 +17,25 @@ type Blob struct {
 	Content []byte
 }
 
-// Stamp is what a command may know of its moment. It is made once per command by the actor.
+// Stamp holds the time, caller and entropy of a command. The actor makes it once for each
+// command.
 type Stamp struct {
 	// Now is Unix milliseconds.
 	Now int64
-	// Agent gives the command; zero for an anonymous caller.
+	// Agent is the caller; zero for an anonymous one.
 	Agent id.ID
 	// Entropy is fresh random bytes, from which all IDs of the command are derived.
 	Entropy [16]byte
 }
 
-// In is the stamp for a command to a project: the IDs that it derives are of the project's family.
+// In returns the stamp for a command to a project: the IDs that it derives belong to the
+// project's family.
 func (s Stamp) In(project id.ID) Stamp {
 	binary.BigEndian.PutUint32(s.Entropy[:], project.ProjectBits())
 	return s
 }
 
-// ID derives the nth ID of a command. IDs of one stamp differ, and a higher n sorts higher.
+// ID derives the nth ID of a command. IDs from one stamp differ, and a higher n sorts higher.
 func (s Stamp) ID(n uint16) id.ID {
 	var entropy [10]byte
 	copy(entropy[:], s.Entropy[:8])
@@ -46,16 +48,16 @@ func (s Stamp) ID(n uint16) id.ID {
 // Command is a request to change a project. It must not modify the project, which is nil before it
 // exists.
 type Command interface {
-	// Authorize reports whether the caller may see the project and do this there at all. It is
-	// called BEFORE a repeated request is answered from its stored result.
+	// Authorize reports whether the caller may see the project and send this command at all. It
+	// is called BEFORE a repeated request is answered from its stored result.
 	Authorize(p *Project, agent id.ID) error
-	// Decide turns the wish into events.
+	// Decide turns the command into events.
 	Decide(p *Project, stamp Stamp) (Decision, error)
 }
 
-// Decision is what came of a command.
+// Decision is the outcome of a command.
 type Decision struct {
-	// Events are empty where the wish is fulfilled already.
+	// Events are empty if there is nothing to change.
 	Events []Event
 	// Blobs are contents that the events name.
 	Blobs  []Blob
@@ -65,13 +67,13 @@ type Decision struct {
 	Refusal error
 }
 
-// Result names what a command made, for its answer.
+// Result identifies what a command created or changed, for its answer.
 type Result struct {
 	// Created means that something new was created, as opposed to replaced or unchanged.
 	Created bool `cbor:"1,keyasint,omitempty"`
-	// Changeset is zero where none was published.
+	// Changeset is the published changeset, zero if there is none.
 	Changeset id.ID `cbor:"2,keyasint"`
-	// Subject is what else the command was about: a member's agent, say.
+	// Subject is the other entity that the command was about, such as the agent of a member.
 	Subject id.ID `cbor:"3,keyasint"`
 }
 
@@ -82,7 +84,7 @@ type Idempotent struct {
 	// ExpiresAt is Unix milliseconds; from then on the key is free again.
 	ExpiresAt int64  `cbor:"3,keyasint"`
 	Result    Result `cbor:"4,keyasint"`
-	// Status is zero where the answer is rendered again from Result.
+	// Status is zero if the answer is rendered again from Result.
 	Status int `cbor:"5,keyasint,omitempty"`
 	// Body is the compressed data of the original answer.
 	Body []byte `cbor:"6,keyasint,omitempty"`
@@ -97,7 +99,7 @@ func (p *Project) Remember(record Idempotent, now int64) {
 	p.idempotent = append(p.idempotent, record)
 }
 
-// IdempotentAt is the nth stored result since the project exists, if it is still kept.
+// IdempotentAt returns the nth result that the project has stored, if it is still kept.
 func (p *Project) IdempotentAt(nth uint64) (*Idempotent, bool) {
 	if nth < p.saved.IdempotentFirst || nth >= p.saved.IdempotentFirst+uint64(len(p.idempotent)) {
 		return nil, false
@@ -105,7 +107,7 @@ func (p *Project) IdempotentAt(nth uint64) (*Idempotent, bool) {
 	return &p.idempotent[nth-p.saved.IdempotentFirst], true
 }
 
-// IdempotentRange is the range [first, end) of stored results that are kept.
+// IdempotentRange returns the range [first, end) of the stored results that are kept.
 func (p *Project) IdempotentRange() (first, end uint64) {
 	return p.saved.IdempotentFirst, p.saved.IdempotentFirst + uint64(len(p.idempotent))
 }

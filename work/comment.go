@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// Comment is said in a discussion. It never changes until it is deleted.
+// Comment is a comment in a discussion. It never changes until it is deleted.
 type Comment struct {
 	ID         id.ID  `cbor:"1,keyasint"`
 	Discussion id.ID  `cbor:"2,keyasint"`
@@ -15,7 +15,7 @@ type Comment struct {
 	Body       string `cbor:"4,keyasint"`
 	// ReplyTo is an earlier comment of the same discussion; zero for none.
 	ReplyTo id.ID `cbor:"5,keyasint,omitzero"`
-	// Mentions are agents that the body names, in the order in which it does.
+	// Mentions are the agents that the body names, in the order of the body.
 	Mentions []id.ID `cbor:"6,keyasint,omitempty"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"7,keyasint"`
@@ -23,7 +23,7 @@ type Comment struct {
 	Deleted Deletion `cbor:"30,keyasint,omitzero"`
 }
 
-// Bytes is the size of what is said.
+// Bytes returns the size of the text.
 func (c *Comment) Bytes() int { return len(c.Body) }
 
 func (c *Comment) ident() id.ID { return c.ID }
@@ -31,7 +31,8 @@ func (c *Comment) ident() id.ID { return c.ID }
 // sound reports whether a saved comment is valid.
 func (c *Comment) sound() bool { return c != nil && len(c.Mentions) <= MentionsMax }
 
-// comments is all comments of a project: in the order of their IDs, and so of each discussion.
+// comments holds all comments of a project in the order of their IDs, which is also the order
+// within each discussion.
 type comments struct {
 	recordList[*Comment]
 	of treeSet[commented]
@@ -50,7 +51,7 @@ func byDiscussion(a, b commented) bool {
 	return a.comment.ID.Compare(b.comment.ID) < 0
 }
 
-// last is the newest comment of a discussion.
+// last returns the newest comment of a discussion.
 func (c *comments) last(discussion id.ID) (newest commented, ok bool) {
 	if c.of.tree == nil {
 		return newest, false
@@ -65,7 +66,7 @@ func (c *comments) last(discussion id.ID) (newest commented, ok bool) {
 	return newest, ok
 }
 
-// enter adds a new comment to the order by discussion.
+// enter adds a new comment to the index by discussion.
 func (c *comments) enter(one *Comment) {
 	newest, _ := c.last(one.Discussion)
 	c.of.set(commented{one, newest.number + 1}, byDiscussion)
@@ -96,7 +97,7 @@ func (p *Project) Comments(discussion, after id.ID, yield func(*Comment) bool) {
 	})
 }
 
-// AllComments yields those of all discussions in the order in which they came.
+// AllComments yields the comments of all discussions, the oldest first.
 func (p *Project) AllComments(yield func(*Comment) bool) {
 	for nth := range p.comments.len() {
 		if !yield(p.comments.at(nth)) {
@@ -114,8 +115,8 @@ func (p *Project) CommentCount(discussion id.ID) (count int, newest *Comment) {
 	return 0, nil
 }
 
-// fits reports whether a comment belongs to a discussion of the project, and answers a comment of
-// the same where it answers one.
+// fits reports whether the discussion of a comment exists, and the comment that it replies to,
+// if any, is in the same discussion.
 func (p *Project) fits(c *Comment) bool {
 	if _, ok := p.Discussion(c.Discussion); !ok {
 		return false
@@ -127,8 +128,7 @@ func (p *Project) fits(c *Comment) bool {
 	return ok && answered.Discussion == c.Discussion && answered.ID.Compare(c.ID) < 0
 }
 
-// mentioned are those of the agents that may know of the project, each once, the first
-// MentionsMax of them.
+// mentioned returns the agents that can read the project, each once, at most MentionsMax.
 func (p *Project) mentioned(agents []id.ID) (mentions []id.ID) {
 	for _, agent := range agents {
 		if len(mentions) == MentionsMax {
@@ -141,7 +141,7 @@ func (p *Project) mentioned(agents []id.ID) (mentions []id.ID) {
 	return mentions
 }
 
-// AddComment says something in a discussion.
+// AddComment adds a comment to a discussion.
 type AddComment struct {
 	Discussion id.ID
 	Body       string
@@ -158,7 +158,7 @@ func (c *AddComment) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide returns DISCUSSION_NOT_FOUND, PROJECT_ARCHIVED, DISCUSSION_CLOSED, QUOTA_EXCEEDED, and
-// VALIDATION_FAILED for an answer to what is not a comment of the discussion.
+// VALIDATION_FAILED if ReplyTo is not a comment of the discussion.
 func (c *AddComment) Decide(p *Project, stamp Stamp) (Decision, error) {
 	discussion, ok := p.Discussion(c.Discussion)
 	if !ok {
@@ -184,7 +184,7 @@ func (c *AddComment) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := discussion.requireOpen(); err != nil {
 		return Decision{}, err
 	}
-	if err := p.requireCommentRoom(stamp, len(c.Body)); err != nil {
+	if err := p.requireCommentQuota(stamp, len(c.Body)); err != nil {
 		return Decision{}, err
 	}
 	return Decision{
@@ -192,15 +192,15 @@ func (c *AddComment) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// requireCommentRoom refuses another comment beyond the limits: QUOTA_EXCEEDED.
-func (p *Project) requireCommentRoom(stamp Stamp, bytes int) error {
-	err := p.requireToday(stamp, "comments_of_agent_today", GuestCommentsPerDayMax,
-		func(s share) int { return s.comments })
+// requireCommentQuota checks the limits for another comment: QUOTA_EXCEEDED.
+func (p *Project) requireCommentQuota(stamp Stamp, bytes int) error {
+	err := p.requireDailyQuota(stamp, "comments_of_agent_today", GuestCommentsPerDayMax,
+		func(u usage) int { return u.comments })
 	if err == nil {
-		err = p.requireLeave(stamp.Agent, leftComments, 1)
+		err = p.requireQuota(stamp.Agent, quotaComments, 1)
 	}
 	if err == nil {
-		err = p.requireLeave(stamp.Agent, leftTexts, bytes)
+		err = p.requireQuota(stamp.Agent, quotaTexts, bytes)
 	}
 	return err
 }
@@ -217,7 +217,8 @@ type CommentAdded struct {
 	Body       string  `cbor:"3,keyasint"`
 	ReplyTo    id.ID   `cbor:"4,keyasint,omitzero"`
 	Mentions   []id.ID `cbor:"5,keyasint,omitempty"`
-	// DiscussionAuthor has opened the discussion; ReplyAuthor wrote what is answered, zero for none.
+	// DiscussionAuthor opened the discussion. ReplyAuthor wrote the comment that is replied to,
+	// zero for none.
 	DiscussionAuthor id.ID `cbor:"6,keyasint"`
 	ReplyAuthor      id.ID `cbor:"7,keyasint,omitzero"`
 }
@@ -236,7 +237,7 @@ func (p *Project) addComment(c *Comment) {
 
 func (p *Project) keepComment(c *Comment) {
 	p.comments.enter(c)
-	p.leaveToday(c.Author, c.CreatedAt, func(s *share) { s.comments++ })
+	p.countToday(c.Author, c.CreatedAt, func(u *usage) { u.comments++ })
 	p.countComment(c, 1)
 }
 
@@ -248,11 +249,11 @@ func (p *Project) replaceComment(next *Comment) {
 	p.countComment(next, 1)
 }
 
-// countComment counts one, or takes it back where times is -1.
+// countComment counts a comment, or removes it from the counts if times is -1.
 func (p *Project) countComment(c *Comment, times int) {
 	if !c.Deleted.Is() {
-		p.leave(c.Author, leftComments, times)
+		p.countUsage(c.Author, quotaComments, times)
 	}
-	p.leave(c.Author, leftTexts, times*c.Bytes())
+	p.countUsage(c.Author, quotaTexts, times*c.Bytes())
 	p.texts += times * c.Bytes()
 }

@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// ContributionStatus says how far a contribution has come.
+// ContributionStatus is the status of a contribution.
 type ContributionStatus uint8
 
 // The statuses of a contribution. The last three are final.
@@ -37,10 +37,11 @@ func ParseContributionStatus(name string) ContributionStatus {
 // Final reports whether a contribution of this status has been decided.
 func (s ContributionStatus) Final() bool { return s >= AcceptedStatus }
 
-// Contribution is a workspace that its author wants to be taken over, in all its revisions.
+// Contribution is a workspace that its author has submitted for acceptance, with all its
+// revisions.
 type Contribution struct {
 	ID id.ID `cbor:"1,keyasint"`
-	// Workspace is zero for one that came with a bundle.
+	// Workspace is zero for a contribution from a bundle.
 	Workspace id.ID              `cbor:"2,keyasint"`
 	Author    id.ID              `cbor:"3,keyasint"`
 	Status    ContributionStatus `cbor:"4,keyasint"`
@@ -48,11 +49,12 @@ type Contribution struct {
 	Revisions []id.ID `cbor:"5,keyasint"`
 	// Reviews are in order.
 	Reviews []*Review `cbor:"6,keyasint,omitempty"`
-	// Conflicts are those that the last try to accept it has found.
+	// Conflicts are the conflicts that the last attempt to accept it found.
 	Conflicts []Conflict `cbor:"7,keyasint,omitempty"`
 	// Changeset is the resulting changeset, zero until the contribution is accepted.
 	Changeset id.ID `cbor:"8,keyasint,omitzero"`
-	// DecidedBy, DecidedAt (Unix milliseconds) and Note are empty until it is decided.
+	// DecidedBy, DecidedAt (Unix milliseconds) and Note are empty until the contribution is
+	// decided.
 	DecidedBy id.ID  `cbor:"9,keyasint,omitzero"`
 	DecidedAt int64  `cbor:"10,keyasint,omitempty"`
 	Note      string `cbor:"11,keyasint,omitempty"`
@@ -78,7 +80,7 @@ func (c *Contribution) sound() bool {
 // Current is the newest revision.
 func (c *Contribution) Current() id.ID { return c.Revisions[len(c.Revisions)-1] }
 
-// Bytes is the size of the texts of its reviews and of its decision.
+// Bytes returns the size of the texts of its reviews and of its decision.
 func (c *Contribution) Bytes() int {
 	bytes := len(c.Note)
 	for _, review := range c.Reviews {
@@ -87,12 +89,12 @@ func (c *Contribution) Bytes() int {
 	return bytes
 }
 
-// Contents yields the texts of its conflicts, with their sizes.
+// Contents yields the marked texts of its conflicts, with their sizes.
 func (c *Contribution) Contents(yield func(path string, blob Hash, size int)) {
 	(&Workspace{Conflicts: c.Conflicts}).Contents(yield)
 }
 
-// Contribution finds one by ID.
+// Contribution finds a contribution by ID.
 func (p *Project) Contribution(wanted id.ID) (*Contribution, bool) {
 	return p.contributions.get(wanted)
 }
@@ -103,10 +105,10 @@ func (p *Project) Contributions(before id.ID, yield func(*Contribution) bool) {
 	p.contributions.newest(before, yield)
 }
 
-// PendingContributions counts those that are not decided.
+// PendingContributions returns the number of contributions without a decision.
 func (p *Project) PendingContributions() int { return p.saved.Pending }
 
-// putContribution stores a new contribution, or another version of one.
+// putContribution stores a new contribution, or a new version of one.
 func (p *Project) putContribution(next *Contribution) {
 	old, existed := p.contributions.put(next, p.Revision+1)
 	if existed {
@@ -115,27 +117,27 @@ func (p *Project) putContribution(next *Contribution) {
 	p.countContribution(next, 1)
 }
 
-// countContribution counts one, or takes it back where times is -1.
+// countContribution counts a contribution, or removes it from the counts if times is -1.
 func (p *Project) countContribution(one *Contribution, times int) {
 	p.texts += times * one.Bytes()
 	if !one.Status.Final() {
 		p.saved.Pending += times
 	}
-	p.leave(one.Author, leftContributions, times)
+	p.countUsage(one.Author, quotaContributions, times)
 	if one.Status != AcceptedStatus {
-		p.leave(one.Author, leftUndecided, times)
+		p.countUsage(one.Author, quotaUndecided, times)
 	}
 	for _, review := range one.Reviews {
-		p.leave(review.Author, leftTexts, times*review.bytes())
+		p.countUsage(review.Author, quotaTexts, times*review.bytes())
 	}
 	for _, named := range one.Revisions {
 		revision, _ := p.revisions.get(named)
-		p.leave(one.Author, leftFiles, times*len(revision.Files))
-		p.leave(one.Author, leftTexts, times*len(revision.Summary))
+		p.countUsage(one.Author, quotaFiles, times*len(revision.Files))
+		p.countUsage(one.Author, quotaTexts, times*len(revision.Summary))
 	}
 }
 
-// changeContribution is another version of a contribution that an event names.
+// changeContribution stores a new version of the contribution that an event names.
 func (p *Project) changeContribution(
 	named id.ID, at Moment, change func(next *Contribution),
 ) {
@@ -147,7 +149,7 @@ func (p *Project) changeContribution(
 	p.putContribution(&next)
 }
 
-// decide settles a contribution for good.
+// decide records the final decision on a contribution.
 func (c *Contribution) decide(status ContributionStatus, note string, at Moment) {
 	c.Status, c.Note, c.DecidedBy, c.DecidedAt = status, note, at.Agent, at.Now
 	c.Conflicts = nil
@@ -163,15 +165,15 @@ func (p *Project) freeWorkspace(of *Contribution, at Moment) {
 	})
 }
 
-// setWorkspace gives the workspace of a contribution, where it has one that is not over, another
-// status.
+// setWorkspace changes the status of a contribution's workspace, unless the workspace has ended
+// or there is none.
 func (p *Project) setWorkspace(of *Contribution, status WorkspaceStatus, at Moment) {
 	if w, ok := p.Workspace(of.Workspace); ok && !w.Status.Final() {
 		p.changeWorkspace(of.Workspace, at, func(next *Workspace) { next.Status = status })
 	}
 }
 
-// contributionFor is a contribution of a project that the caller may know of:
+// contributionFor finds a contribution in a project that the caller can read:
 // CONTRIBUTION_NOT_FOUND.
 func contributionFor(p *Project, wanted, agent id.ID) (*Contribution, error) {
 	if err := readableOr(p, agent, errContributionNotFound()); err != nil {
@@ -188,8 +190,8 @@ func errContributionNotFound() error {
 	return fault.New(fault.ContributionNotFound, "There is no such contribution.")
 }
 
-// requireUndecided is a contribution that can be reviewed and decided now: PROJECT_ARCHIVED,
-// CONTRIBUTION_CLOSED.
+// requireUndecided returns a contribution that can be reviewed and decided now:
+// PROJECT_ARCHIVED, CONTRIBUTION_CLOSED.
 func requireUndecided(p *Project, wanted id.ID, stamp Stamp) (*Contribution, error) {
 	if err := requireWritable(p, stamp); err != nil {
 		return nil, err
@@ -205,8 +207,8 @@ func requireUndecided(p *Project, wanted id.ID, stamp Stamp) (*Contribution, err
 	return c, nil
 }
 
-// requireUndecidedRevision is requireUndecided with the current revision, which has to be the one
-// that the caller has seen: REVISION_NOT_FOUND, REVISION_SUPERSEDED.
+// requireUndecidedRevision is requireUndecided with the current revision, which must be the one
+// that the caller has read: REVISION_NOT_FOUND, REVISION_SUPERSEDED.
 func requireUndecidedRevision(
 	p *Project, wanted, seen id.ID, stamp Stamp,
 ) (*Contribution, *Revision, error) {
@@ -224,7 +226,7 @@ type ContributionSubmitted struct {
 	Workspace id.ID  `cbor:"2,keyasint"`
 	Revision  id.ID  `cbor:"3,keyasint"`
 	Summary   string `cbor:"4,keyasint"`
-	// Deciders are the agents that are asked for a review.
+	// Deciders are the agents that are notified to decide.
 	Deciders []id.ID `cbor:"5,keyasint,omitempty"`
 }
 
@@ -241,7 +243,7 @@ func (e *ContributionSubmitted) apply(p *Project, at Moment) {
 type AcceptContribution struct {
 	Contribution id.ID
 	Revision     id.ID
-	// Message is that of the changeset; the summary of the revision where it is empty.
+	// Message is the message of the changeset; if empty, the summary of the revision is used.
 	Message string
 	// Plan merges the revision with the head; nil if the head is its base.
 	Plan *MergePlan
@@ -256,8 +258,9 @@ func (c *AcceptContribution) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide returns PROJECT_ARCHIVED, TURN_HELD, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND,
-// REVISION_SUPERSEDED, NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and with an error that is Stale where
-// another plan is needed. It returns CONTRIBUTION_CONFLICT too, and notes that.
+// REVISION_SUPERSEDED, NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and an error that is Stale if
+// another plan is needed. It also returns CONTRIBUTION_CONFLICT, with an event that records the
+// conflicts.
 func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	contribution, revision, err := requireUndecidedRevision(p, c.Contribution, c.Revision, stamp)
 	if err != nil {
@@ -303,15 +306,16 @@ func (c *AcceptContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return decision, nil
 }
 
-// isPublishedBy reports whether all that a workspace has is in a revision, or in what a merge with
-// the head makes of it. What was written later is not lost: such a workspace stays open.
+// isPublishedBy reports whether all changes of a workspace are in a revision, or in the result
+// of merging it with the head. A workspace with later changes stays open, so that these are not
+// lost.
 func (p *Project) isPublishedBy(workspace id.ID, r *Revision, merged []Overlaid) bool {
 	w, ok := p.Workspace(workspace)
 	return ok && (r.shows(w) || w.Base == p.Head().ID && sameOverlay(w.Files, merged))
 }
 
-// conflicted is the refusal of a contribution that contradicts the head. It is noted once for the
-// same conflicts.
+// conflicted returns the decision on a contribution that conflicts with the head. The same
+// conflicts are recorded once.
 func (c *Contribution) conflicted(plan *MergePlan) Decision {
 	decision := Decision{Refusal: errConflicts(plan.conflicts)}
 	if c.Status == ConflictStatus && slices.Equal(c.Conflicts, plan.conflicts) {
@@ -331,11 +335,11 @@ func (c *Contribution) conflicted(plan *MergePlan) Decision {
 	return decision
 }
 
-// ContributionConflicted is the event of a revision that contradicts the head.
+// ContributionConflicted is the event of a revision that conflicts with the head.
 type ContributionConflicted struct {
 	Contribution id.ID      `cbor:"1,keyasint"`
 	Conflicts    []Conflict `cbor:"2,keyasint"`
-	// Author is that of the contribution.
+	// Author is the author of the contribution.
 	Author id.ID `cbor:"3,keyasint,omitzero"`
 }
 
@@ -346,13 +350,13 @@ func (e *ContributionConflicted) apply(p *Project, at Moment) {
 	})
 }
 
-// ContributionAccepted is the event of a contribution that became a changeset. Its workspace was
-// published with it, or goes on.
+// ContributionAccepted is the event of a contribution that became a changeset. Its workspace
+// ends as published, or stays open.
 type ContributionAccepted struct {
 	Contribution id.ID  `cbor:"1,keyasint"`
 	Changeset    id.ID  `cbor:"2,keyasint"`
 	Note         string `cbor:"3,keyasint,omitempty"`
-	// Author is that of the contribution.
+	// Author is the author of the contribution.
 	Author id.ID `cbor:"4,keyasint,omitzero"`
 }
 
@@ -364,7 +368,7 @@ func (e *ContributionAccepted) apply(p *Project, at Moment) {
 	})
 }
 
-// RejectContribution says that a contribution will not be taken over.
+// RejectContribution rejects a contribution.
 type RejectContribution struct {
 	Contribution id.ID
 	Reason       string
@@ -396,7 +400,7 @@ func (c *RejectContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 type ContributionRejected struct {
 	Contribution id.ID  `cbor:"1,keyasint"`
 	Reason       string `cbor:"2,keyasint,omitempty"`
-	// Author is that of the contribution.
+	// Author is the author of the contribution.
 	Author id.ID `cbor:"3,keyasint,omitzero"`
 }
 
@@ -407,7 +411,7 @@ func (e *ContributionRejected) apply(p *Project, at Moment) {
 	})
 }
 
-// WithdrawContribution takes a contribution back.
+// WithdrawContribution withdraws a contribution.
 type WithdrawContribution struct {
 	Contribution id.ID
 	Reason       string
@@ -438,12 +442,12 @@ func (c *WithdrawContribution) Decide(p *Project, stamp Stamp) (Decision, error)
 	}, nil
 }
 
-// ContributionWithdrawn is the event of a contribution that its author has taken back.
+// ContributionWithdrawn is the event of a contribution that its author has withdrawn.
 type ContributionWithdrawn struct {
 	Contribution id.ID  `cbor:"1,keyasint"`
 	Reason       string `cbor:"2,keyasint,omitempty"`
 	// Closes means that the workspace ends too. It is false in older events: there the workspace
-	// stays open and may be submitted as another contribution.
+	// stays open and can be submitted as another contribution.
 	Closes bool `cbor:"30,keyasint,omitempty"`
 }
 

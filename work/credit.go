@@ -6,8 +6,8 @@ import (
 	"pws/internal/id"
 )
 
-// Credit is to whom an accepted contribution is owed. It goes along where its changes are reused,
-// and stays there whatever becomes of the project that accepted it.
+// Credit names the agents behind an accepted contribution. It is copied to projects that reuse
+// the changes, and stays there whatever happens to the project that accepted it.
 type Credit struct {
 	// Project is the project that accepted the contribution, and Changeset the resulting changeset
 	// there.
@@ -18,11 +18,11 @@ type Credit struct {
 	// Reviewers are in the order of their first reviews.
 	Reviewers  []id.ID `cbor:"5,keyasint,omitempty"`
 	AcceptedBy id.ID   `cbor:"6,keyasint"`
-	// Origin is what a bundle says of it, nil where none does.
+	// Origin is the credit according to a bundle, nil if there is no bundle.
 	Origin *CreditOrigin `cbor:"7,keyasint,omitempty"`
 }
 
-// CreditOrigin is a credit as a bundle gives it. It is not verified.
+// CreditOrigin is a credit as stated by a bundle. It is not verified.
 type CreditOrigin struct {
 	// Project, Contribution and Changeset are zero if the bundle does not contain them.
 	Project      id.ID          `cbor:"1,keyasint,omitzero"`
@@ -30,17 +30,17 @@ type CreditOrigin struct {
 	Changeset    id.ID          `cbor:"3,keyasint,omitzero"`
 	Author       BundledAgent   `cbor:"4,keyasint"`
 	Reviewers    []BundledAgent `cbor:"5,keyasint,omitempty"`
-	// AcceptedBy is zero for what was accepted after it came with the bundle.
+	// AcceptedBy is zero if the contribution was accepted after it was imported with the bundle.
 	AcceptedBy BundledAgent `cbor:"6,keyasint"`
 }
 
-// CreditsMax is how many credits go along with a fork or an import.
+// CreditsMax is the maximum number of credits that a fork or an import copies.
 const CreditsMax = 100
 
-// Agents are all that a credit names.
+// Agents returns all agents that a credit names.
 func (c *Credit) Agents() []id.ID { return append([]id.ID{c.Author, c.AcceptedBy}, c.Reviewers...) }
 
-// CreditOf is the credit of a contribution that was accepted.
+// CreditOf returns the credit of an accepted contribution.
 func (p *Project) CreditOf(c *Contribution) Credit {
 	credit := Credit{
 		Project: p.ID, Contribution: c.ID, Changeset: c.Changeset, Author: c.Author,
@@ -52,7 +52,7 @@ func (p *Project) CreditOf(c *Contribution) Credit {
 	return credit
 }
 
-// same reports whether two credits are of one contribution.
+// same reports whether two credits are for one contribution.
 func (c *Credit) same(other *Credit) bool {
 	switch {
 	case c.Contribution != other.Contribution:
@@ -64,8 +64,8 @@ func (c *Credit) same(other *Credit) bool {
 		(!c.Origin.Contribution.IsZero() || c.Origin == other.Origin)
 }
 
-// CreditsAt returns the credits of the history up to a changeset, the newest first, then those of
-// imports, and then those inherited from a fork or a bundle.
+// CreditsAt returns the credits of the history up to a changeset, the newest first, then the
+// credits of imports, and then those inherited from a fork or a bundle.
 func (p *Project) CreditsAt(at *Changeset) (credits []Credit) {
 	p.Contributions(id.ID{}, func(c *Contribution) bool {
 		if c.Status == AcceptedStatus && c.Changeset.Compare(at.ID) <= 0 {
@@ -89,20 +89,20 @@ func (p *Project) CreditsAt(at *Changeset) (credits []Credit) {
 	return all.credits
 }
 
-// owed are the authors, the credits and the origins of files: those of all changesets that wrote
-// them, and of what forks and imports brought those that came with it.
+// owed collects the authors, the credits and the origins of files: those of all changesets that
+// wrote the files, and those stored with forks and imports.
 type owed struct {
 	authors []id.ID
 	bundled []BundledAgent
 	credits []Credit
 	origins []FileOrigin
 	omitted Omitted
-	// accepted leads from changesets to the contributions of a bundle that became them.
+	// accepted maps changesets to the contributions of a bundle that they published.
 	accepted map[id.ID]*Contribution
 }
 
-// owedFor collects what files are owed to: at most ImportAuthorsMax authors, CreditsMax credits and
-// OriginsMax origins. What does not fit is counted.
+// owedFor collects the authors, credits and origins of files: at most ImportAuthorsMax authors,
+// CreditsMax credits and OriginsMax origins. The rest is counted.
 func (p *Project) owedFor(files []FileInfo) (o owed) {
 	seen := map[uint32]bool{}
 	perFile := LineageMax / max(1, len(files))
@@ -149,8 +149,8 @@ func (p *Project) owedForStep(step *Changeset, o *owed) {
 	o.author(step.Author)
 }
 
-// owedForImport is what came with an import: its authors and credits, the license of the artifact,
-// and the origins of the artifact's own files.
+// owedForImport adds what is stored with an import: its authors and credits, the license of the
+// artifact, and the origins of the artifact's own files.
 func (p *Project) owedForImport(one *Import, o *owed) {
 	o.credit(one.Credits...)
 	o.name(one.BundledAuthors...)
@@ -160,7 +160,7 @@ func (p *Project) owedForImport(one *Import, o *owed) {
 	o.omitted.add(one.Omitted)
 }
 
-// owedForFork is what came with the project as a fork, what its source had imported included.
+// owedForFork adds what is stored with a fork, including the imports of its source.
 func (p *Project) owedForFork(o *owed) {
 	o.credit(p.saved.Fork.Credits...)
 	o.nameAll(p.saved.Fork.BundledAuthors)
@@ -174,7 +174,7 @@ func (p *Project) owedForFork(o *owed) {
 	}
 }
 
-// owedForBundled is what a bundle says of a changeset that came with it.
+// owedForBundled adds what a bundle states about one of its changesets.
 func (p *Project) owedForBundled(step *Changeset, origin *Origin, o *owed) {
 	if p.bundled.License != "" {
 		o.origin(FileOrigin{
@@ -203,8 +203,8 @@ func (p *Project) owedForBundled(step *Changeset, origin *Origin, o *owed) {
 	}
 }
 
-// owedForInherited adds what the first changeset of a bundle represents: all that its project had
-// inherited and, without the history, all imports in it.
+// owedForInherited adds what the first changeset of a bundle stands for: everything that the
+// bundled project had inherited and, without the history, all its imports.
 func (p *Project) owedForInherited(o *owed) {
 	o.credit(p.bundled.Credits...)
 	o.nameAll(p.bundled.Authors)

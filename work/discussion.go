@@ -34,8 +34,7 @@ func ParseMatterType(name string) MatterType {
 	return MatterType(max(0, slices.Index(matterTypeNames[:], name)))
 }
 
-// matterKinds has for each type the prefix of the IDs and the error for an entity that the project
-// does not have.
+// matterKinds holds for each type the prefix of its IDs and the error for a missing entity.
 var matterKinds = [...]struct {
 	prefix  id.Prefix
 	missing fault.Code
@@ -49,14 +48,14 @@ var matterKinds = [...]struct {
 	MatterFile:         {"", fault.FileNotFound},
 }
 
-// Prefix is that of the IDs of a type; empty for files.
+// Prefix returns the prefix of the IDs of a type; empty for files.
 func (t MatterType) Prefix() id.Prefix { return matterKinds[t].prefix }
 
-// Matter is what a discussion is about. The zero matter is the project at large.
+// Matter is the subject of a discussion. The zero matter is the whole project.
 type Matter struct {
 	Type MatterType `cbor:"1,keyasint,omitempty"`
 	ID   id.ID      `cbor:"2,keyasint,omitzero"`
-	// Path is that of a file.
+	// Path is the path of a file.
 	Path string `cbor:"3,keyasint,omitempty"`
 }
 
@@ -65,7 +64,8 @@ func (m *Matter) sound() bool {
 	return m.Type <= MatterFile && (m.Type == MatterFile) == (m.Path != "")
 }
 
-// In reports whether a project has, or is, the entity. A file must exist at the head.
+// In reports whether the entity is in the project, or is the project. A file must exist at the
+// head.
 func (m *Matter) In(p *Project) (has bool) {
 	switch m.Type {
 	case 0:
@@ -87,15 +87,15 @@ func (m *Matter) errMissing() error {
 		"The project has no such entity to discuss.")
 }
 
-// Discussion is a question or a thought about a project, or about an entity in it. Its text never
-// changes until it is deleted; its comments are stored separately.
+// Discussion is a discussion about a project or about an entity in it. Its text never changes
+// until it is deleted; its comments are stored separately.
 type Discussion struct {
 	ID      id.ID  `cbor:"1,keyasint"`
 	Author  id.ID  `cbor:"2,keyasint"`
 	Title   string `cbor:"3,keyasint"`
 	Body    string `cbor:"4,keyasint,omitempty"`
 	Subject Matter `cbor:"5,keyasint,omitzero"`
-	// Mentions are agents that the body names, in the order in which it does.
+	// Mentions are the agents that the body names, in the order of the body.
 	Mentions []id.ID `cbor:"6,keyasint,omitempty"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"7,keyasint"`
@@ -109,7 +109,7 @@ type Discussion struct {
 	Deleted Deletion `cbor:"33,keyasint,omitzero"`
 }
 
-// Bytes is the size of what is said.
+// Bytes returns the size of the texts.
 func (d *Discussion) Bytes() int { return len(d.Title) + len(d.Body) + len(d.Subject.Path) }
 
 func (d *Discussion) ident() id.ID { return d.ID }
@@ -152,7 +152,7 @@ func (c *CreateDiscussion) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
 	}
-	if err := p.requireLeave(stamp.Agent, leftDiscussions, 1); err != nil {
+	if err := p.requireQuota(stamp.Agent, quotaDiscussions, 1); err != nil {
 		return Decision{}, err
 	}
 	created := &DiscussionCreated{
@@ -160,7 +160,7 @@ func (c *CreateDiscussion) Decide(p *Project, stamp Stamp) (Decision, error) {
 		Mentions: p.mentioned(c.Mentions),
 	}
 	bytes := created.discussion(Moment{}).Bytes()
-	if err := p.requireLeave(stamp.Agent, leftTexts, bytes); err != nil {
+	if err := p.requireQuota(stamp.Agent, quotaTexts, bytes); err != nil {
 		return Decision{}, err
 	}
 	return Decision{
@@ -201,9 +201,9 @@ func (p *Project) keepDiscussion(d *Discussion) { p.countDiscussion(d, 1) }
 // countDiscussion counts one, or takes it back where times is -1.
 func (p *Project) countDiscussion(d *Discussion, times int) {
 	if !d.Deleted.Is() {
-		p.leave(d.Author, leftDiscussions, times)
+		p.countUsage(d.Author, quotaDiscussions, times)
 	}
-	p.leave(d.Author, leftTexts, times*d.Bytes())
+	p.countUsage(d.Author, quotaTexts, times*d.Bytes())
 	p.texts += times * d.Bytes()
 }
 

@@ -1,126 +1,131 @@
-// Package work holds the rules of a project: commands, events, and the state between them.
+// Package work implements the rules of a project: its commands, its events and its state.
 //
-// Every command takes the same way. It is authorized against the state, decided into events, and
-// the events are applied to a clone of the state:
+// Every command takes the same path. It is authorized against the state and decided into events,
+// and the events are applied to a clone of the state:
 //
 //	Authorize(state, caller) → Decide(state, stamp) → events → Clone().Apply(event, …)
 //
-// Decide may refuse and changes nothing. Apply cannot fail, and it has no clock, no randomness and
-// no I/O: time and entropy enter with the Stamp of the command and are kept in the events. A
-// published Project is immutable; its trees are copied on write and its slices only grow behind
-// what older versions can see, so any number of readers hold any number of versions.
+// Decide may return an error and changes nothing. Apply cannot fail and uses no clock, no
+// randomness and no I/O: time and entropy come from the Stamp of the command and are stored in the
+// events. A published Project is immutable. Its trees are copied on write, and its slices grow only
+// beyond the elements that older versions can see, so any number of readers can hold any number of
+// versions.
 //
-// A decision may have events and refuse all the same (Decision.Refusal): that a contribution
-// conflicts with the head is noted durably, the caller gets the refusal, and its key stays free.
+// A decision can carry events and an error at once (Decision.Refusal). For example, a contribution
+// that conflicts with the head gets a durable event that records the conflict; the caller gets the
+// error, and no result is stored for its Idempotency-Key.
 //
-// Wire formats and storage belong to other packages. Contents are named by their hash alone.
+// Wire formats and storage belong to other packages. Contents are identified by their hash alone.
 //
 // # Files and history
 //
-// Two copy-on-write trees hold the live files and those that were deleted or renamed. A file has
-// all its versions, each with the sequence number of its changeset. So the tree at an old changeset
-// is a walk over the paths with a binary search in each; nothing is replayed. Changeset IDs rise
-// within a project, so the history is its own index.
+// Two copy-on-write trees hold the live files and the files that were deleted or renamed. A file
+// holds all its versions, each with the sequence number of its changeset. The tree at an old
+// changeset is therefore read by a walk over all paths with a binary search in each; nothing is
+// replayed. Changeset IDs increase within a project, so the history serves as its own index.
 //
 // A snapshot saves a project as a head and chunks. The history has chunks of 512 changesets; a full
-// one is written once. Lists of records have chunks of 128, and a chunk is written again when one
-// of its records has changed.
+// chunk is written once. Lists of records have chunks of 128 records; a chunk is written again when
+// one of its records has changed.
 //
 // # Tasks, claims and work sessions
 //
-// Tasks are ordered by ID. An unfinished task is also in exactly one of three orders: free,
-// claimed, stalled. A claim ends by comparison with the time alone: Task.At gives a task as it
-// reads at a moment, and Decide notes the claims that have run out before it decides a command;
-// their events go into the same entry. Who holds a claim may do some of what otherwise takes a
-// role. Decide checks that, AFTER the stored result of a key was looked up, so that a repeat is
-// answered even when the claim is over.
+// Tasks are ordered by ID. An unfinished task is also in exactly one of three queues: open, claimed
+// and rest. A claim expires by comparison with the current time alone: Task.At returns a task as of
+// a time, and Decide records the expired claims before it decides a command. Their events go into
+// the same entry. A claim permits its holder some actions that otherwise require a role. Decide
+// checks this AFTER the stored result of an Idempotency-Key was looked up, so a repeated request
+// gets its answer even when the claim has ended.
 //
 // A work session needs no request: an agent's first write opens one, in the same entry, and later
-// writes move its last activity. A checkpoint judges all its parts, the tasks one after another on
-// a scratch state, and either refuses with all that is wrong or commits everything as one entry.
+// writes update its last activity. A checkpoint validates all its parts, the tasks one after
+// another on a scratch state. It either returns all errors or commits everything as one entry.
 //
 // # Workspaces, turns and merges
 //
-// A workspace is an overlay on the files of a changeset: for each path that it touches, the content
-// and where that came from. Its changes are computed from the overlay and never stored twice. It
-// expires by comparison; a later command that opens one notes those that have expired. A community
-// project has one turn, which ends by comparison too.
+// A workspace is an overlay on the files of a changeset: for each path that it changes, the content
+// and the path that the file had at the base. Its changes are computed from the overlay and are not
+// stored separately. A workspace expires by comparison with the current time; a later command that
+// opens a workspace records the expired ones. A community project has one turn, which expires in
+// the same way.
 //
-// To merge a workspace with a head that has moved takes contents, and a mailbox reads none. The
-// handler makes a plan on the published view (PlanMerge). The command carries the plan with the
-// head and the revision that it was made for. Decide refuses a plan that does not fit any more, and
-// the handler makes another. A plan also fits a later head if no changeset in between touched files
-// near its own, so writers elsewhere in the project starve nobody.
+// Merging a workspace with a head that has moved needs file contents, which a project's mailbox
+// does not read. The handler therefore makes a plan on the published view (PlanMerge), and the
+// command carries the plan with the head and the workspace revision that it was made for. Decide
+// rejects a plan that is stale, and the handler makes another. A plan is still valid for a later
+// head if no changeset in between touched its files, so writers elsewhere in the project cannot
+// starve a merge.
 //
 // # Contributions
 //
-// Submitting a workspace makes a revision: its base and its overlay, which never change, because
-// every later version of the workspace has an overlay of its own. Accepting is planned as a refresh
-// is, with the revision in place of the workspace. A changeset names its author where another agent
-// published it. A workspace with more changes than were accepted goes on.
+// Submitting a workspace creates a revision, which is an immutable copy of its base and its
+// overlay. Acceptance is planned like the refresh of a workspace, with the revision in place of the
+// workspace. A changeset names its author if another agent published it. A workspace with more
+// changes than were accepted stays open.
 //
-// # Shares
+// # Quotas
 //
-// What agents leave in a project is counted for each author, derived from the records. Members have
-// room of their own, and so have guests, who are all other agents. A guest has a share of the room
-// of guests, and the last tenth of that is kept for newcomers. Who is a member is judged when a
-// command is decided, so a membership moves what its agent has left.
+// The records that agents create in a project are counted for each author; the counts are derived
+// from the records. Members and guests have separate limits. A guest is an agent that is not a
+// member. Each guest has a limit of its own within the limit for all guests, and the last tenth of
+// that is reserved for newcomers. Membership is evaluated when a command is decided, so an agent
+// that joins or leaves takes its counts along.
 //
 // # Artifacts, imports and forks
 //
 // An artifact is a changeset and paths in it; its files are looked up in the history. An import
-// touches two projects, and no entry spans two. The handler reads the source's live view,
-// permission included, and gives ONE command to the target with what was read: paths, hashes,
-// authors. Contents are not copied. A refusal of the source travels with the command too, so that a
-// repeat of a key is answered first.
+// involves two projects, but an entry belongs to one project. The handler reads the live view of
+// the source, permission included, and sends ONE command to the target with the result: paths,
+// hashes and authors. Contents are not copied. An error from the source travels with the command as
+// well, so a repeated Idempotency-Key gets its stored answer first.
 //
 // A fork begins with a Tree: the files of one version, shared in memory by all forks of that tree
-// and copied on write. In the log and in snapshots a tree is the hash of a manifest. A manifest is
-// a few contents, cut where the hashes of paths say so: forks of similar heads share most chunks.
-// The first fork of a project stores some 37 bytes a file, one of a later head two or three, one of
-// the same head none. An event that needs a tree is given it BEFORE it is applied (NeedsTree). The
-// authors of the history stay with the fork.
+// and copied on write. In the log and in snapshots, a tree is the hash of a manifest. A manifest
+// consists of a few blobs, split at boundaries that depend on hashes of paths, so forks of similar
+// heads share most chunks. The first fork of a project stores about 37 bytes for each file, a fork
+// of a later head two or three, and another fork of the same head none. An event that needs a tree
+// is given it BEFORE it is applied (NeedsTree). A fork keeps the authors of the history.
 //
 // # Lineage
 //
 // The authors of a file are the authors of all its versions, followed through renames and
-// deletions. A version that came with a fork or an import has the authors, credits and origins that
-// were stored with it. An origin is a project and the license under which it offered the files;
-// files that are offered again under another license keep both. Lists are bounded, and the rest is
-// counted as omitted. IDs of origins are checked against the live view when they are read; licenses
-// and agents stay visible when a source turns PRIVATE.
+// deletions. A version from a fork or an import has the authors, credits and origins that were
+// stored with it. An origin is a project and the license under which it offered the files. Files
+// that are offered again under another license keep both origins. Lists are bounded; the rest is
+// counted as omitted. IDs of origins are checked against the live view when they are read. Licenses
+// and agents stay visible when a source becomes PRIVATE.
 //
-// Each entity has counts of its verification records by kind and outcome, the newest record, and
-// the newest FAILED one. The status follows from the kinds alone. A failure stays visible when a
-// later record PASSED. A head section of an earlier version has no counts; then the whole project
-// is read.
+// For each entity there are counts of its verification records by kind and outcome, the newest
+// record, and the newest FAILED record. The status depends on the kinds alone. A failure stays
+// visible when a later record PASSED. A head section of an earlier version has no counts; the whole
+// project is read instead.
 //
 // # Discussions and watches
 //
-// The text of a discussion or comment never changes. Deleting removes the text and leaves a mark.
-// Whom a text names as @handle is resolved when it is written: an agent that cannot read the
-// project is not mentioned. The event of a comment holds the agents that it concerns. Watching is
-// no work: it opens no work session and does not change when the project was updated. An agent that
-// may not read a project any more keeps its watch and is shown nothing of it.
+// The text of a discussion or comment never changes. Deleting removes the text and leaves a
+// deletion mark. A @handle in a text is resolved when the text is written; an agent that cannot
+// read the project is not mentioned. The event of a comment contains the agents to notify. Watching
+// a project does not count as work: it opens no work session and does not change when the project
+// was updated. An agent that loses access to a project keeps its watch but receives nothing from
+// the project.
 //
 // # Bundles
 //
-// An import of a bundle is one command. The caller has checked the form and the hashes; Decide
-// replays the history and maps all IDs, and one event carries the new records. Where the form is
-// wrong the rules judge the rest all the same (ImportProject.Validate), so one answer names
-// everything. The importer is the author of all records. What the bundle says of them is kept
-// beside them (Imported) and shown as origin, apart from what this server vouches for
+// An import of a bundle is one command. The caller has checked the syntax and the hashes; Decide
+// replays the history and maps all IDs, and one event carries the new records. If the syntax is
+// invalid, the rules still validate the rest (ImportProject.Validate), so one answer lists all
+// errors. The importer is the author of all records. The authors and credits that the bundle states
+// are stored separately (Imported) and shown as origin, apart from what this server guarantees
 // (CreditOrigin, BundledAuthor). A contribution of a bundle has no workspace.
 //
 // # Idempotency
 //
-// The result of a key is kept with the project for seven days. Where the answer is a function of
-// immutable records only the IDs are kept and it is rendered again; otherwise the rendered answer
-// is kept, compressed.
+// The result of an Idempotency-Key is kept with the project for seven days. If the answer is a
+// function of immutable records, only the IDs are stored and the answer is rendered again;
+// otherwise the rendered answer is stored, compressed.
 //
-// # Events and others
+// # Activities and notices
 //
-// Activities derives from an event what others may learn of it, and the notices of notice.go whom
-// it concerns; both are functions of the event alone. An event holds the agents that it concerns.
-// EvidenceOf weighs what a project shows of agents, for their profiles.
+// Activities derives the public entries of the feed from an event, and Notices derives the agents
+// to notify. Both are functions of the event alone, so an event contains the agents to notify.
 package work

@@ -43,7 +43,8 @@ func appendKeyText(dst []byte, key byte, value string) []byte {
 	return append(appendHead(append(dst, key), cborText, uint64(len(value))), value...)
 }
 
-// count is how many of the conditions hold: the length of a map whose empty members are left out.
+// count returns how many of the conditions hold: the length of a map whose empty members are
+// omitted.
 func count(present ...bool) (n uint64) {
 	for _, one := range present {
 		if one {
@@ -53,7 +54,7 @@ func count(present ...bool) (n uint64) {
 	return n
 }
 
-// plain reports whether the texts are UTF-8, as a CBOR text must be.
+// plain reports whether the texts are valid UTF-8, as CBOR requires.
 func (e *ChangesetPublished) plain() bool {
 	if !utf8.ValidString(e.Message) {
 		return false
@@ -68,8 +69,8 @@ func (e *ChangesetPublished) plain() bool {
 	return true
 }
 
-// append writes what the encoder for all events writes, byte for byte, at a tenth of its cost.
-// Nearly every write is this event.
+// append encodes the event exactly as the general encoder does, byte for byte, at a tenth of the
+// cost. Nearly every write is this event.
 func (e *ChangesetPublished) append(dst []byte) []byte {
 	hasMessage, hasOps := e.Message != "", len(e.Ops) > 0
 	hasSource, hasAuthor := e.SourceID != id.ID{}, e.Author != id.ID{}

@@ -10,23 +10,23 @@ import (
 	"pws/internal/id"
 )
 
-// Event is a fact about a project. Its fields have integer keys in the log, which are never reused;
-// a field that is added later must be right when it is zero.
+// Event is a fact about a project. Its fields have integer keys in the log, which are never
+// reused. The zero value of a field that is added later must be correct for older events.
 type Event interface {
 	apply(p *Project, at Moment)
 }
 
-// Moment is when and by whom the command of an event was given.
+// Moment is the time and the caller of the command of an event.
 type Moment struct {
 	// Now is Unix milliseconds.
 	Now   int64
 	Agent id.ID
 }
 
-// Kind is the number of a kind of event in the log.
+// Kind is the number of an event type in the log.
 type Kind uint16
 
-// The kinds. A number is never given to another event.
+// The kinds. A number is never reused for another event.
 const (
 	KindProjectCreated         Kind = 1
 	KindProjectUpdated         Kind = 2
@@ -74,7 +74,7 @@ const (
 	KindCommentDeleted         Kind = 47
 )
 
-// kinds makes an empty event of each kind.
+// kinds returns an empty event for each kind.
 var kinds = map[Kind]func() Event{
 	KindProjectCreated:         func() Event { return new(ProjectCreated) },
 	KindProjectUpdated:         func() Event { return new(ProjectUpdated) },
@@ -130,10 +130,10 @@ var kindOf = func() map[reflect.Type]Kind {
 	return index
 }()
 
-// Known reports whether DecodeEvent reads events of a kind.
+// Known reports whether DecodeEvent supports a kind.
 func Known(kind Kind) bool { return kinds[kind] != nil }
 
-// KindOf is the number of an event; one without a number is a bug and panics.
+// KindOf returns the kind of an event. It panics for an unregistered event, which is a bug.
 func KindOf(event Event) Kind {
 	switch event.(type) {
 	case *ChangesetPublished:
@@ -148,7 +148,8 @@ func KindOf(event Event) Kind {
 
 var decoding = func() cbor.DecMode {
 	mode, err := cbor.DecOptions{
-		// A week of stored results is a long list; what was read bounds it, byte for element.
+		// The results stored in a week make a long list. Its length is bounded by the size of
+		// the data, because each element takes at least one byte.
 		MaxArrayElements: math.MaxInt32,
 		MaxNestedLevels:  16,
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
@@ -161,7 +162,8 @@ var decoding = func() cbor.DecMode {
 
 var encoding = func() cbor.EncMode {
 	options := cbor.CoreDetEncOptions()
-	// A pointer to an empty list says something else than no pointer, also where the list is nil.
+	// A pointer to an empty list means something else than a nil pointer, even if the list is
+	// nil.
 	options.NilContainers = cbor.NilContainerAsEmpty
 	mode, err := options.EncMode()
 	if err != nil {
@@ -170,7 +172,7 @@ var encoding = func() cbor.EncMode {
 	return mode
 }()
 
-// TaskOf is the task that an event is about.
+// TaskOf returns the task that an event is about.
 func TaskOf(event Event) (task id.ID, ok bool) {
 	switch event := event.(type) {
 	case *TaskCreated:
@@ -189,7 +191,7 @@ func TaskOf(event Event) (task id.ID, ok bool) {
 	return id.ID{}, false
 }
 
-// EncodeEvent is the form of an event in the log.
+// EncodeEvent returns the encoding of an event in the log.
 func EncodeEvent(event Event) ([]byte, error) {
 	if published, ok := event.(*ChangesetPublished); ok && published.plain() {
 		return published.append(make([]byte, 0, 64+128*len(published.Ops))), nil
@@ -197,7 +199,7 @@ func EncodeEvent(event Event) ([]byte, error) {
 	return encoding.Marshal(event)
 }
 
-// DecodeEvent reads what EncodeEvent wrote, now or years ago.
+// DecodeEvent decodes an event that this or any earlier version has encoded.
 func DecodeEvent(kind Kind, data []byte) (Event, error) {
 	fresh, ok := kinds[kind]
 	if !ok {

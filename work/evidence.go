@@ -30,8 +30,8 @@ func (o Outcomes) total() int { return o.Passed + o.Failed + o.Inconclusive }
 type Tally struct {
 	SelfReports  int `cbor:"1,keyasint,omitempty"`
 	Attestations int `cbor:"2,keyasint,omitempty"`
-	// Reported and Attested are the same records by outcome. Tallies that were saved by earlier
-	// versions lack them.
+	// Reported and Attested count the same records by outcome. Tallies saved by earlier versions
+	// lack them.
 	Reported Outcomes `cbor:"50,keyasint,omitzero"`
 	Attested Outcomes `cbor:"51,keyasint,omitzero"`
 }
@@ -51,7 +51,7 @@ func (t Tally) complete() bool {
 	return t.Reported.total() == t.SelfReports && t.Attested.total() == t.Attestations
 }
 
-// agrees reports whether a saved tally counts the same records. One that has no outcomes is
+// agrees reports whether a saved tally counts the same records. A tally without outcomes is
 // compared by kind alone.
 func (t Tally) agrees(saved Tally) bool {
 	if saved.complete() {
@@ -61,10 +61,10 @@ func (t Tally) agrees(saved Tally) bool {
 		saved.Reported == (Outcomes{}) && saved.Attested == (Outcomes{})
 }
 
-// VerificationStatus is the strongest kind of evidence that there is for an entity.
+// VerificationStatus is the strongest kind of evidence for an entity.
 type VerificationStatus uint8
 
-// The statuses. None of them says that the entity is correct.
+// The statuses. None of them means that the entity is correct.
 const (
 	Unverified VerificationStatus = iota
 	SelfReported
@@ -76,7 +76,7 @@ var verificationStatusNames = [...]string{"UNVERIFIED", "SELF_REPORTED", "EXTERN
 // String is the name on the wire.
 func (s VerificationStatus) String() string { return verificationStatusNames[s] }
 
-// Status follows from the kinds of records alone, whatever their outcomes.
+// Status returns the status. It depends on the kinds of records alone, whatever their outcomes.
 func (t Tally) Status() VerificationStatus {
 	switch {
 	case t.Attestations > 0:
@@ -87,7 +87,7 @@ func (t Tally) Status() VerificationStatus {
 	return Unverified
 }
 
-// VerificationDigest is a verification record in short.
+// VerificationDigest is a short form of a verification record.
 type VerificationDigest struct {
 	ID      id.ID            `cbor:"1,keyasint"`
 	Kind    VerificationKind `cbor:"2,keyasint"`
@@ -101,7 +101,7 @@ type VerificationDigest struct {
 // DigestCharsMax bounds the summary of a digest. A longer one ends with an ellipsis.
 const DigestCharsMax = 200
 
-// digest is the record in short, nil for no record.
+// digest returns the short form of a record, nil for no record.
 func (v *Verification) digest() *VerificationDigest {
 	if v == nil {
 		return nil
@@ -112,8 +112,8 @@ func (v *Verification) digest() *VerificationDigest {
 	}
 }
 
-// shortened is a text of at most as many characters, the last of which is an ellipsis where the
-// text was longer.
+// shortened returns a text of at most the given number of characters. A text that was cut ends
+// with an ellipsis.
 func shortened(text string, chars int) string {
 	if utf8.RuneCountInString(text) <= chars {
 		return text
@@ -127,10 +127,11 @@ func shortened(text string, chars int) string {
 	return text
 }
 
-// Evidence is what verification records there are about one entity.
+// Evidence summarizes the verification records about one entity.
 type Evidence struct {
 	Tally Tally
-	// Latest is the newest record, LatestFailed the newest one with the outcome FAILED; nil for none.
+	// Latest is the newest record and LatestFailed the newest record with the outcome FAILED;
+	// nil for none.
 	Latest       *VerificationDigest
 	LatestFailed *VerificationDigest
 }
@@ -143,8 +144,7 @@ func (p *Project) Evidence(entity Entity) Evidence {
 	}
 }
 
-// OwnEvidence summarizes the records about the project itself. A state that was read for listings
-// has it too.
+// OwnEvidence summarizes the records about the project itself. It works on a summary too.
 func (p *Project) OwnEvidence() Evidence {
 	if p.summary != nil {
 		return p.summary.evidence
@@ -163,6 +163,6 @@ func (p *Project) OwnTally() Tally {
 	return p.Tally(p.Entity())
 }
 
-// Outdated reports whether a state that was read for listings was saved by a version that did not
-// save all that listings show. The whole project has to be read instead.
+// Outdated reports whether a summary was saved by a version that did not save everything
+// listings show. The whole project must be read instead.
 func (p *Project) Outdated() bool { return !p.OwnTally().complete() }

@@ -10,29 +10,29 @@ import (
 	"pws/work/path"
 )
 
-// File is one path with all its versions. Files are copied when they change. The versions of an
+// File is one path with all its versions. A File is copied when it changes. The versions of an
 // older copy stay unchanged, because a newer copy only appends.
 type File struct {
 	// Path is shared by all operations on it.
 	Path     *string
 	versions []version
-	// language is "" where it is not known.
+	// language is "" if unknown.
 	language string
 }
 
-// version is what one operation left at a path: a content, or nothing.
+// version is the result of one operation at a path: a content, or no file.
 type version struct {
-	// sequence is that of the changeset; several versions of one changeset are in order.
+	// sequence is the sequence of the changeset; several versions of one changeset are in order.
 	sequence uint32
-	// created is the sequence that began the life of the file which this version belongs to.
+	// created is the sequence of the changeset that created the file this version belongs to.
 	created uint32
 	op      *Op
 }
 
-// leaves reports whether the operation left a content at that path.
+// leaves reports whether there is a file at that path after the operation.
 func (o *Op) leaves(path string) bool { return o.Action != Delete && *o.Path == path }
 
-// last is the newest version.
+// last returns the newest version.
 func (f *File) last() version { return f.versions[len(f.versions)-1] }
 
 // at returns the version after a changeset, false if there was no file.
@@ -44,14 +44,14 @@ func (f *File) at(sequence uint32) (version, bool) {
 	return f.versions[behind-1], true
 }
 
-// FileInfo is a file in one version of the project.
+// FileInfo describes a file in one version of the project.
 type FileInfo struct {
 	Path        string
 	Blob        Hash
 	Size        int
 	ContentType string
 	Language    string
-	// Created and Updated are the changesets that began and last changed it.
+	// Created and Updated are the changesets that created and last changed it.
 	Created *Changeset
 	Updated *Changeset
 }
@@ -68,7 +68,7 @@ func (p *Project) info(f *File, v version) FileInfo {
 	}
 }
 
-// File is the live file at a path.
+// File returns the live file at a path.
 func (p *Project) File(path string) (FileInfo, bool) {
 	f, ok := p.live.Get(path)
 	if !ok {
@@ -77,7 +77,7 @@ func (p *Project) File(path string) (FileInfo, bool) {
 	return p.info(f, f.last()), true
 }
 
-// FilesCount is the number of live files, FilesBytes their size.
+// FilesCount returns the number of live files.
 func (p *Project) FilesCount() int {
 	if p.summary != nil {
 		return p.summary.Files
@@ -85,10 +85,10 @@ func (p *Project) FilesCount() int {
 	return p.live.Len()
 }
 
-// FilesBytes is the size of all live files.
+// FilesBytes returns the size of all live files.
 func (p *Project) FilesBytes() int64 { return p.saved.Bytes }
 
-// Files yields live files in the order of their path bytes, from a path on.
+// Files yields live files in the order of their path bytes, starting at a path.
 func (p *Project) Files(from string, yield func(FileInfo) bool) {
 	p.live.Ascend(from, func(_ string, f *File) bool { return yield(p.info(f, f.last())) })
 }
@@ -107,8 +107,8 @@ func (p *Project) FileAt(path string, at *Changeset) (FileInfo, bool) {
 	return FileInfo{}, false
 }
 
-// FilesAt yields the files after a changeset, in the order of their path bytes. It visits each path
-// that ever existed and replays nothing.
+// FilesAt yields the files after a changeset, in the order of their path bytes. It visits every
+// path that ever existed and replays nothing.
 func (p *Project) FilesAt(at *Changeset, from string, yield func(FileInfo) bool) {
 	p.versionsAt(at, from, func(f *File, v version) bool { return yield(p.info(f, v)) })
 }
@@ -146,7 +146,7 @@ func (c *PutFile) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide returns PRECONDITION_FAILED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED,
-// TURN_HELD. The same content under the same type is no change.
+// TURN_HELD. Writing the same content with the same type changes nothing.
 func (c *PutFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireWritable(p, stamp); err != nil {
 		return Decision{}, err
@@ -181,7 +181,8 @@ func (c *PutFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// requireRoom refuses a new path beyond the limit, or one that would be a folder and a file.
+// requireRoom checks that a new path is within the file limit and would not be both a folder and
+// a file.
 func (p *Project) requireRoom(path string) error {
 	if p.live.Len() >= FilesMax {
 		return errFileLimitReached()
@@ -192,7 +193,7 @@ func (p *Project) requireRoom(path string) error {
 	return nil
 }
 
-// conflictIn finds a file where the path needs a folder, or below the path itself.
+// conflictIn finds a file at a parent folder of the path, or below the path.
 func conflictIn(tree *btree.Map[string, *File], path string) (string, bool) {
 	for at := range len(path) {
 		if path[at] == '/' {
@@ -222,8 +223,8 @@ func errFileLimitReached() error {
 		With("limit", FilesMax)
 }
 
-// match calls a condition with the current value, nil if there is none; a nil condition checks
-// nothing.
+// match calls a condition with the current value, nil if there is none; a nil condition always
+// matches.
 func match[T any](condition func(*T) error, current T, exists bool) error {
 	if condition == nil {
 		return nil
@@ -234,7 +235,7 @@ func match[T any](condition func(*T) error, current T, exists bool) error {
 	return condition(&current)
 }
 
-// DeleteFile removes one file from the tree; its history stays.
+// DeleteFile deletes one file; its history is kept.
 type DeleteFile struct {
 	Path    string
 	Message string
@@ -305,7 +306,8 @@ func (p *Project) write(at *string, sequence uint32, op *Op) {
 	p.countLanguage(next.language, !existed, +1)
 }
 
-// countLanguage copies the few counts when one changes.
+// countLanguage updates the count of a language. It copies the list on a change, because older
+// states share it.
 func (p *Project) countLanguage(language string, changes bool, by int) {
 	if !changes || language == "" {
 		return

@@ -7,15 +7,15 @@ import (
 	"pws/internal/id"
 )
 
-// Note is an item that was given as a text alone, or as a text with its reason.
+// Note is an item that was given as a text, or as a text with a reason.
 type Note struct {
 	Text   string `cbor:"1,keyasint,omitempty"`
 	Reason string `cbor:"2,keyasint,omitempty"`
-	// Reasoned says that it was given with a reason, which may be empty.
+	// Reasoned means that it was given with a reason, which may be empty.
 	Reasoned bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Continuation is what an agent leaves for the agents after it.
+// Continuation is the information that an agent leaves for the agents that continue its work.
 type Continuation struct {
 	Summary          string   `cbor:"1,keyasint,omitempty"`
 	CompletedWork    []string `cbor:"2,keyasint,omitempty"`
@@ -30,10 +30,11 @@ type Continuation struct {
 	ResidualRisks    []string `cbor:"11,keyasint,omitempty"`
 }
 
-// textBytesMin is what a text in a list counts at least, for it takes room even where it is empty.
+// textBytesMin is the minimum size that a text in a list counts as, because even an empty one
+// takes memory.
 const textBytesMin = 16
 
-// Bytes is the size of what is said, and of the paths that the service adds.
+// Bytes returns the size of the texts, including the paths that the service adds.
 func (h *Handoff) Bytes() int { return h.Continuation.bytes() + textBytes(h.ChangedFiles) }
 
 func (c *Continuation) bytes() int {
@@ -59,15 +60,15 @@ func textBytes(list []string) (size int) {
 	return size
 }
 
-// Handoff is an immutable snapshot for the next agent.
+// Handoff is an immutable note for the next agent.
 type Handoff struct {
 	ID           id.ID        `cbor:"1,keyasint"`
 	Author       id.ID        `cbor:"2,keyasint"`
 	WorkSession  id.ID        `cbor:"3,keyasint"`
 	Continuation Continuation `cbor:"4,keyasint"`
-	// Changeset was the head when it was written.
+	// Changeset was the head when the handoff was written.
 	Changeset id.ID `cbor:"5,keyasint"`
-	// Previous is the handoff before, zero for the first.
+	// Previous is the previous handoff, zero for the first.
 	Previous id.ID `cbor:"6,keyasint,omitzero"`
 	// ChangedFiles are paths that changed since the previous handoff, or since the project began,
 	// at most ChangedPathsMax.
@@ -76,10 +77,10 @@ type Handoff struct {
 	CreatedAt int64 `cbor:"8,keyasint"`
 }
 
-// Handoffs are all, the oldest first. Callers do not modify the slice.
+// Handoffs returns all handoffs, the oldest first. Callers must not modify the slice.
 func (p *Project) Handoffs() []*Handoff { return p.handoffs }
 
-// LatestHandoff is the newest handoff, nil if there is none.
+// LatestHandoff returns the newest handoff, nil if there is none.
 func (p *Project) LatestHandoff() *Handoff {
 	if len(p.handoffs) == 0 {
 		return nil
@@ -87,7 +88,7 @@ func (p *Project) LatestHandoff() *Handoff {
 	return p.handoffs[len(p.handoffs)-1]
 }
 
-// Handoff finds one by ID; IDs are in the order of their creation.
+// Handoff finds a handoff by ID; IDs are in the order of their creation.
 func (p *Project) Handoff(wanted id.ID) (*Handoff, bool) {
 	at, found := slices.BinarySearchFunc(p.handoffs, wanted, func(h *Handoff, i id.ID) int {
 		return h.ID.Compare(i)
@@ -98,7 +99,7 @@ func (p *Project) Handoff(wanted id.ID) (*Handoff, bool) {
 	return p.handoffs[at], true
 }
 
-// CreateHandoff leaves a handoff.
+// CreateHandoff creates a handoff.
 type CreateHandoff struct{ Continuation Continuation }
 
 // Authorize accepts every agent that may see the project; Decide checks the claim.
@@ -106,9 +107,9 @@ func (c *CreateHandoff) Authorize(p *Project, agent id.ID) error {
 	return MayRead.Require(p, agent)
 }
 
-// Decide takes contributors, any agent in a community project, and holders of a live claim. It
-// returns ROLE_REQUIRED, PROJECT_ARCHIVED, QUOTA_EXCEEDED, and VALIDATION_FAILED for tasks that the
-// project does not have.
+// Decide accepts contributors, any agent in a community project, and holders of a live claim. It
+// returns ROLE_REQUIRED, PROJECT_ARCHIVED, QUOTA_EXCEEDED, and VALIDATION_FAILED for tasks that
+// are not in the project.
 func (c *CreateHandoff) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := MayHandOff.Require(p, stamp.Agent); err != nil {
 		return Decision{}, err
@@ -125,8 +126,8 @@ func (c *CreateHandoff) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// decideHandoff returns QUOTA_EXCEEDED and VALIDATION_FAILED; field is the place of the body in the
-// request. The ID is the nth of the stamp.
+// decideHandoff returns QUOTA_EXCEEDED and VALIDATION_FAILED; field is the path of the body in
+// the request. The ID is the nth of the stamp.
 func decideHandoff(
 	p *Project, body *Continuation, stamp Stamp, nth uint16, field string,
 ) (*HandoffCreated, error) {
@@ -148,7 +149,7 @@ func decideHandoff(
 		}
 	}
 	created.ChangedFiles = p.changedSince(since)
-	return created, p.requireTextRoom(body.bytes() + textBytes(created.ChangedFiles))
+	return created, p.requireTextQuota(body.bytes() + textBytes(created.ChangedFiles))
 }
 
 func errHandoffNotFound() error {

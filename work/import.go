@@ -254,7 +254,7 @@ func (p *Project) requireImportRoom(next *ArtifactImported) error {
 	case p.imported+next.Files > ImportedFilesMax:
 		return errQuota("imported_files", ImportedFilesMax)
 	}
-	return p.requireTextRoom(next.record(Moment{}).bytes())
+	return p.requireTextQuota(next.record(Moment{}).bytes())
 }
 
 // ArtifactImported is the event of an import. The event of its changeset precedes it.

@@ -20,61 +20,63 @@ const (
 	ListItemsMax   = 100
 	ItemCharsMax   = 2000
 	CustomBytesMax = 32 << 10
-	// TasksMax and HandoffsMax count what a project ever had, VerificationsMax those of members;
-	// TextBytesMax is the size of all texts of members together.
+	// TasksMax and HandoffsMax count all records that a project ever had, VerificationsMax the
+	// records of members. TextBytesMax is the size of all texts of members together.
 	TasksMax         = 10_000
 	HandoffsMax      = 10_000
 	VerificationsMax = 10_000
 	TextBytesMax     = 64 << 20
-	// RelationsMax counts what a project ever said of others.
+	// RelationsMax counts all relations that a project ever recorded.
 	RelationsMax = 500
-	// ArtifactsMax and ImportsMax count what a project ever had, ImportedFilesMax the files that all
-	// its imports have written.
+	// ArtifactsMax and ImportsMax count all records that a project ever had, ImportedFilesMax
+	// all files that its imports have written.
 	ArtifactsMax     = 1000
 	ArtifactPathsMax = 200
 	ImportsMax       = 1000
 	ImportedFilesMax = 100_000
-	// ImportAuthorsMax is how many authors an import names.
+	// ImportAuthorsMax is the maximum number of authors that an import names.
 	ImportAuthorsMax = 100
 
 	LeaseSeconds             = 1800
 	RenewAfterSeconds        = 600
 	WorkSessionActiveSeconds = 300
-	// WorkSessionsMax is how many work sessions that have ended are kept, WorkSessionItemsMax how
-	// many of the newest changesets and tasks each of them names.
+	// WorkSessionsMax is the number of ended work sessions that are kept. WorkSessionItemsMax is
+	// the number of the newest changesets and tasks that each of them names.
 	WorkSessionsMax     = 1000
 	WorkSessionItemsMax = 200
 
-	// ContributionsMax counts what members ever made, RevisionFilesMax the paths of all their
-	// revisions. RevisionsMax, ReviewsMax and ReviewTextBytesMax are those of one contribution.
+	// ContributionsMax counts all contributions of members, RevisionFilesMax the paths of all
+	// their revisions. RevisionsMax, ReviewsMax and ReviewTextBytesMax apply to one
+	// contribution.
 	ContributionsMax   = 10_000
 	RevisionFilesMax   = 200_000
 	RevisionsMax       = 50
 	ReviewsMax         = 100
 	ReviewTextBytesMax = 1 << 20
 
-	// DiscussionsMax and CommentsMax count what members wrote and what was not deleted.
+	// DiscussionsMax and CommentsMax count the records of members that were not deleted.
 	DiscussionsMax = 10_000
 	CommentsMax    = 50_000
 	// TitleCharsMax limits the title of a discussion, BodyCharsMax the body of a discussion or a
 	// comment.
 	TitleCharsMax = 200
 	BodyCharsMax  = 20_000
-	// MentionsMax is how many agents a discussion or a comment mentions.
+	// MentionsMax is the maximum number of agents that a discussion or a comment mentions.
 	MentionsMax = 20
-	// MentionItemsPerDayMax, ReplyItemsPerDayMax and MemberItemsPerDayMax are how many mentions of an
-	// agent by one other, replies of one other and memberships given by one other become items of its
-	// inbox on one day in UTC.
+	// MentionItemsPerDayMax, ReplyItemsPerDayMax and MemberItemsPerDayMax limit how many
+	// mentions, replies and memberships by one other agent become items of an agent's inbox on
+	// one day in UTC.
 	MentionItemsPerDayMax = 20
 	ReplyItemsPerDayMax   = 100
 	MemberItemsPerDayMax  = 20
-	// WatchersMax is how many agents watch a project, WatchesMax how many projects an agent watches.
+	// WatchersMax is the maximum number of agents that watch a project, WatchesMax the maximum
+	// number of projects that an agent watches.
 	WatchersMax = 10_000
 	WatchesMax  = 500
 
-	// What an agent that is no member may leave in a project: these bound one agent, and all such
-	// agents together have a room of their own. GuestCommentsPerDayMax and GuestWorkspacesPerDayMax
-	// count a day in UTC, GuestContributionsMax those that were not accepted, GuestReviewsMax the
+	// Limits for one agent that is not a member of the project. All such agents together have a
+	// separate limit. GuestCommentsPerDayMax and GuestWorkspacesPerDayMax apply to a day in UTC,
+	// GuestContributionsMax to contributions that were not accepted, GuestReviewsMax to the
 	// reviews of one contribution.
 	GuestDiscussionsMax      = 100
 	GuestCommentsPerDayMax   = 1000
@@ -84,17 +86,17 @@ const (
 	GuestReviewsMax          = 20
 	GuestTextBytesMax        = 4 << 20
 	GuestWorkspacesPerDayMax = 100
-	// GuestWorkspacesMax bounds the open workspaces of all agents that are no members.
+	// GuestWorkspacesMax limits the open workspaces of all agents that are not members.
 	GuestWorkspacesMax = 5000
 
 	// TurnSeconds is the duration of a turn after the last write in its workspace.
 	TurnSeconds = 1800
-	// WorkspacesOpenMax and WorkspacesPerAgentMax count the workspaces of a project that are not over:
-	// those of members, and those of one agent.
+	// WorkspacesOpenMax limits the open workspaces of a project's members, WorkspacesPerAgentMax
+	// those of one agent.
 	WorkspacesOpenMax     = 1000
 	WorkspacesPerAgentMax = 20
-	// WorkspaceSeconds is how long a workspace lasts after its last activity, EmptyWorkspaceSeconds
-	// how long one that holds nothing does.
+	// WorkspaceSeconds is how long a workspace lasts after its last activity,
+	// EmptyWorkspaceSeconds how long an empty one lasts.
 	WorkspaceSeconds      = 30 * 86_400
 	EmptyWorkspaceSeconds = 86_400
 )

@@ -18,20 +18,20 @@ type FileOrigin struct {
 	FromBundle bool `cbor:"4,keyasint,omitempty"`
 }
 
-// OriginsMax is how many origins go along with a fork or an import.
+// OriginsMax is the maximum number of origins that a fork or an import copies.
 const OriginsMax = 50
 
-// LineageMax is how many versions of files are looked at to find their authors: of each file its
-// share, the newest first, and at least the newest.
+// LineageMax is the number of file versions that are visited to find authors. It is divided
+// among the files; of each file the newest versions are visited, and at least one.
 const LineageMax = 200_000
 
-// Omitted counts the parts of an import that exceeded its limits and were not kept. An agent that
-// occurs twice beyond the limit counts twice.
+// Omitted counts the parts of an import that exceeded its limits and were not stored. An agent
+// that occurs twice beyond the limit counts twice.
 type Omitted struct {
 	Authors int `cbor:"1,keyasint,omitempty"`
 	Credits int `cbor:"2,keyasint,omitempty"`
 	Origins int `cbor:"3,keyasint,omitempty"`
-	// Histories counts files of which only the newest versions were looked at.
+	// Histories counts the files of which only the newest versions were visited.
 	Histories int `cbor:"4,keyasint,omitempty"`
 }
 
@@ -46,7 +46,8 @@ func (o *owed) origin(origins ...FileOrigin) {
 	o.omitted.Origins += addNew(&o.origins, origins, OriginsMax)
 }
 
-// origin is where the files of an import came from. The owner is the project that has the record.
+// origin returns the origin of the files of an import. The owner is the project that has the
+// record.
 func (i *Import) origin(owner id.ID) FileOrigin {
 	if i.Origin == nil {
 		return FileOrigin{Project: i.Source, License: i.License}
@@ -57,7 +58,8 @@ func (i *Import) origin(owner id.ID) FileOrigin {
 	return FileOrigin{Project: owner, License: i.License, Bundled: i.Source, FromBundle: true}
 }
 
-// AllOrigins are the origin of an import of a project and those of the artifact's own files.
+// AllOrigins returns the origin of a project's import, followed by those of the artifact's own
+// files.
 func (i *Import) AllOrigins(owner id.ID) []FileOrigin {
 	all := []FileOrigin{i.origin(owner)}
 	for _, one := range i.Origins {
@@ -68,19 +70,19 @@ func (i *Import) AllOrigins(owner id.ID) []FileOrigin {
 	return all
 }
 
-// Lineage is who wrote the files of an artifact, and where they came from.
+// Lineage holds the authors and the origins of an artifact's files.
 type Lineage struct {
-	// Authors are those of all versions, at most ImportAuthorsMax; BundledAuthors are those that a
-	// bundle names, at most as many.
+	// Authors are the authors of all versions, at most ImportAuthorsMax. BundledAuthors are the
+	// authors that bundles name, at most as many.
 	Authors        []id.ID
 	BundledAuthors []BundledAgent
 	// Origins are the project of the artifact, under the license of the artifact, and then the
-	// other projects that its files passed through, at most OriginsMax.
+	// other projects that its files came through, at most OriginsMax.
 	Origins []FileOrigin
 	Omitted Omitted
 }
 
-// LineageOf reads the lineage of an artifact's files.
+// LineageOf returns the lineage of an artifact's files.
 func (p *Project) LineageOf(a *Artifact, files []FileInfo) Lineage {
 	due := p.owedFor(files)
 	own := FileOrigin{Project: p.ID, License: a.License}
@@ -90,10 +92,10 @@ func (p *Project) LineageOf(a *Artifact, files []FileInfo) Lineage {
 	}
 }
 
-// noAssertion is the license of forks that were made before theirs was kept.
+// noAssertion is the license of forks that were made before licenses were stored.
 const noAssertion = "NOASSERTION"
 
-// origin is where the first files of a fork came from.
+// origin returns the origin of the first files of a fork.
 func (f *Fork) origin() FileOrigin {
 	license := f.License
 	if license == "" {
@@ -102,8 +104,8 @@ func (f *Fork) origin() FileOrigin {
 	return FileOrigin{Project: f.Project, License: license}
 }
 
-// OriginsAt are where the files came from that a project had after a changeset, beside itself: the
-// project that it was forked from, and what that and the project itself imported.
+// OriginsAt returns the origins of a project's files after a changeset, without the project
+// itself: the project that it was forked from, and the imports of both.
 func (p *Project) OriginsAt(at *Changeset) []FileOrigin {
 	var o owed
 	if p.saved.Fork != nil {
@@ -123,9 +125,9 @@ func (p *Project) OriginsAt(at *Changeset) []FileOrigin {
 }
 
 // lineage visits the changesets of the versions of a file, the newest first, through renames. A
-// file that was deleted and created again is the same file; a file that was renamed away took its
-// history along. It reports whether there were more versions than wanted; the newest is always
-// visited.
+// file that was deleted and created again is the same file; a file that was renamed away took
+// its history along. It reports whether there were more versions than the limit; the newest is
+// always visited.
 func (p *Project) lineage(file *FileInfo, most int, visit func(step *Changeset)) (more bool) {
 	f := p.everAt(file.Path)
 	if f == nil {
@@ -169,7 +171,7 @@ func (p *Project) everAt(path string) *File {
 	return f
 }
 
-// behind returns how many versions a file had after a changeset.
+// behind returns the number of versions of a file up to a changeset.
 func (f *File) behind(sequence uint32) int {
 	behind, _ := slices.BinarySearchFunc(f.versions, sequence, func(v version, s uint32) int {
 		if v.sequence <= s {

@@ -7,10 +7,10 @@ import (
 	"pws/internal/id"
 )
 
-// Role is what a member may do in a project; a higher one may do all that a lower one may.
+// Role is the role of a member. A higher role includes all permissions of the lower ones.
 type Role uint8
 
-// The roles. NoRole is every agent that is no member.
+// The roles. NoRole applies to every agent that is not a member.
 const (
 	NoRole Role = iota
 	Reader
@@ -43,7 +43,8 @@ type Member struct {
 	AddedAt int64 `cbor:"4,keyasint"`
 }
 
-// Members are in the order in which they joined. Callers do not modify the slice.
+// Members returns the members in the order in which they joined. Callers must not modify the
+// slice.
 func (p *Project) Members() []Member { return p.saved.Members }
 
 // Member finds a member.
@@ -56,7 +57,7 @@ func (p *Project) Member(agent id.ID) (Member, bool) {
 	return Member{}, false
 }
 
-// RoleOf is the role of an agent, NoRole for the anonymous one.
+// RoleOf returns the role of an agent, NoRole for an anonymous caller.
 func (p *Project) RoleOf(agent id.ID) Role {
 	if agent.IsZero() {
 		return NoRole
@@ -65,19 +66,19 @@ func (p *Project) RoleOf(agent id.ID) Role {
 	return member.Role
 }
 
-// Readable reports whether an agent, or the anonymous caller, may know of the project at all.
+// Readable reports whether an agent, or an anonymous caller, can see the project at all.
 func (p *Project) Readable(agent id.ID) bool {
 	return p.Visibility != Private || p.RoleOf(agent) != NoRole
 }
 
-// readableOr returns an error of its own a project that is not there for this caller.
+// readableOr returns the given error if the project is hidden from the caller.
 func readableOr(p *Project, agent id.ID, otherwise error) error {
 	return MayRead.requireOr(p, agent, otherwise)
 }
 
-// requireTextRoom refuses texts of members beyond what a project may hold: QUOTA_EXCEEDED.
-func (p *Project) requireTextRoom(more int) error {
-	if more > 0 && p.texts-p.leftByGuests(leftTexts)+more > TextBytesMax {
+// requireTextQuota checks the limit for texts of members: QUOTA_EXCEEDED.
+func (p *Project) requireTextQuota(more int) error {
+	if more > 0 && p.texts-p.usedByGuests(quotaTexts)+more > TextBytesMax {
 		return errQuota("text_bytes", TextBytesMax)
 	}
 	return nil
@@ -90,7 +91,7 @@ func errQuota(quota string, limit int) *fault.Error {
 
 func indexed(field string, at int) string { return field + "[" + strconv.Itoa(at) + "]" }
 
-// requireActive refuses changes of an archived project: PROJECT_ARCHIVED.
+// requireActive checks that the project is not archived: PROJECT_ARCHIVED.
 func requireActive(p *Project) error {
 	if p.Status == Archived {
 		return fault.New(fault.ProjectArchived, "The project is archived and does not accept changes.")
@@ -98,7 +99,7 @@ func requireActive(p *Project) error {
 	return nil
 }
 
-// AddMember lets an agent join.
+// AddMember adds an agent to the members.
 type AddMember struct {
 	Agent id.ID
 	Role  Role
@@ -109,8 +110,8 @@ func (c *AddMember) Authorize(p *Project, agent id.ID) error {
 	return MayAdminister.Require(p, agent)
 }
 
-// Decide returns MEMBER_EXISTS, QUOTA_EXCEEDED, PROJECT_ARCHIVED and, since a project has one
-// owner, VALIDATION_FAILED for that role.
+// Decide returns MEMBER_EXISTS, QUOTA_EXCEEDED and PROJECT_ARCHIVED. It returns
+// VALIDATION_FAILED for the role OWNER, because a project has exactly one owner.
 func (c *AddMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
@@ -134,7 +135,7 @@ func (c *AddMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// ChangeMember gives a member another role; the role OWNER hands the project over.
+// ChangeMember changes the role of a member; the role OWNER transfers the project.
 type ChangeMember struct {
 	Agent id.ID
 	Role  Role
@@ -145,8 +146,8 @@ func (c *ChangeMember) Authorize(p *Project, agent id.ID) error {
 	return MayAdminister.Require(p, agent)
 }
 
-// Decide returns MEMBER_NOT_FOUND, PROJECT_ARCHIVED, and FORBIDDEN for an owner who steps down
-// without a successor.
+// Decide returns MEMBER_NOT_FOUND, PROJECT_ARCHIVED, and FORBIDDEN for an owner who would leave
+// the project without an owner.
 func (c *ChangeMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
@@ -205,7 +206,7 @@ func (e *MemberAdded) apply(p *Project, _ Moment) {
 	p.Version++
 }
 
-// MemberChanged is the event of another role; a new owner makes the old one MAINTAINER.
+// MemberChanged is the event of a changed role; a new owner makes the previous one MAINTAINER.
 type MemberChanged struct {
 	Agent id.ID `cbor:"1,keyasint"`
 	Role  Role  `cbor:"2,keyasint"`

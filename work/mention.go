@@ -41,8 +41,8 @@ func Mentions(text string, find func(handle string) (id.ID, bool)) (agents []id.
 	return agents
 }
 
-// named finds the agent that is named after an @. A handle may be followed by punctuation: first it
-// is looked up without trailing dots, then with them, then without all trailing characters that are
+// named finds the agent that is named after an @. A handle may be followed by punctuation: it is
+// looked up without trailing dots, then with them, then without any trailing characters that are
 // neither letters nor digits.
 func named(run string, find func(handle string) (id.ID, bool)) (agent id.ID, known bool) {
 	sentence := strings.TrimRight(run, ".")
@@ -62,7 +62,7 @@ func handled(handle string, find func(handle string) (id.ID, bool)) (agent id.ID
 }
 
 // beginsMention reports whether an @ after a text begins a mention: it is not part of an e-mail
-// address, of a path or of another @, and it is not escaped.
+// address, a path or another @, and it is not escaped.
 func beginsMention(before string) bool {
 	if before == "" {
 		return true
@@ -133,7 +133,7 @@ func fenceOf(line string) (marks, rest string) {
 		return "", line
 	}
 	if text[0] == '`' && strings.Contains(rest, "`") {
-		// That is code within a line.
+		// A fence with backticks in the rest of its line is inline code.
 		return "", line
 	}
 	return marks, rest
@@ -142,7 +142,8 @@ func fenceOf(line string) (marks, rest string) {
 // outsideBackticks yields the parts of a paragraph outside of code. Code ends with as many
 // backticks as it begins with; backticks without an end are plain text.
 func outsideBackticks(paragraph string, yield func(part string)) {
-	// last is where the last run of so many backticks begins, so that none is looked for in vain.
+	// last maps a run length to the start of the last run of that length, so that no search for
+	// an end fails.
 	last := map[int]int{}
 	backticks(paragraph, 0, func(begin, end int) bool {
 		last[end-begin] = begin

@@ -11,15 +11,16 @@ import (
 )
 
 // MergePlan merges a workspace with a head of its project. It is made outside of the project's
-// mailbox, because it reads contents, and a command carries it in. It is valid for one revision of
-// the workspace and one head.
+// mailbox, because that requires reading contents; a command carries it. It is valid for one
+// revision of the workspace and one head.
 type MergePlan struct {
-	// Merged are the files that both sides changed and that were joined, in the order of their paths.
+	// Merged are the files that both sides changed and that were merged without a conflict, in
+	// the order of their paths.
 	Merged []string
-	// Blobs are the contents that the merge has made.
+	// Blobs are the contents that the merge has produced.
 	Blobs []Blob
-	// Last lets a workspace come to lie on the head that the plan was made on, where the project has
-	// gone on with the same files since.
+	// Last makes the workspace use the head of the plan as its new base even if the project has
+	// changed the same files since.
 	Last bool
 
 	workspace id.ID
@@ -27,14 +28,15 @@ type MergePlan struct {
 	head      id.ID
 	files     []Overlaid
 	conflicts []Conflict
-	// touched are the paths that the merge has looked at, in the order of their bytes.
+	// touched are the paths that the merge has read, in the order of their bytes.
 	touched []string
 }
 
-// errStale is no refusal: the plan was made on another head or another revision.
+// errStale means that the plan was made for another head or another revision. It never reaches
+// the caller.
 var errStale = errors.New("the merge was planned on another state of the project")
 
-// Stale reports whether a command needs a plan that is made anew.
+// Stale reports whether an error means that the command needs a new plan.
 func Stale(err error) bool { return errors.Is(err, errStale) }
 
 // fits reports whether the plan is valid for the current head: it was made for that head, or no
@@ -51,13 +53,12 @@ func (m *MergePlan) fits(p *Project, w *Workspace) bool {
 	})
 }
 
-// of reports whether the plan is one of the workspace as it is.
+// of reports whether the plan was made for this revision of the workspace.
 func (m *MergePlan) of(w *Workspace) bool {
 	return m != nil && m.workspace == w.ID && m.revision == w.Revision
 }
 
-// concerns reports whether a path is one that the plan has looked at, a folder of one, or below
-// one.
+// concerns reports whether a path is one that the plan has read, a folder of one, or below one.
 func (m *MergePlan) concerns(path string) bool {
 	for at := range len(path) {
 		if _, found := slices.BinarySearch(m.touched, path[:at]); found && path[at] == '/' {
@@ -72,8 +73,8 @@ func (m *MergePlan) concerns(path string) bool {
 	return at+below < len(m.touched) && strings.HasPrefix(m.touched[at+below], path+"/")
 }
 
-// decide returns the event that merges a workspace with the head, nil if the head is its base:
-// Stale.
+// decide returns the event that merges a workspace with the head, nil if the head is its base.
+// It returns an error that is Stale if the plan does not fit.
 func (m *MergePlan) decide(p *Project, w *Workspace) (Decision, error) {
 	onto := p.Head().ID
 	if w.Base == onto {
@@ -99,7 +100,7 @@ func (m *MergePlan) decide(p *Project, w *Workspace) (Decision, error) {
 // RefreshWorkspace merges a workspace with the head.
 type RefreshWorkspace struct {
 	Workspace id.ID
-	// Plan is nil where there is nothing to do.
+	// Plan is nil if there is nothing to merge.
 	Plan *MergePlan
 }
 
@@ -108,8 +109,8 @@ func (c *RefreshWorkspace) Authorize(p *Project, agent id.ID) error {
 	return authorOf(p, c.Workspace, agent)
 }
 
-// Decide returns PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, and with an error that is Stale
-// where another plan is needed.
+// Decide returns PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, and an error that is Stale if
+// another plan is needed.
 func (c *RefreshWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	w, err := requireChangeable(p, c.Workspace, stamp)
 	if err != nil {
@@ -117,7 +118,7 @@ func (c *RefreshWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	decision, err := c.Plan.decide(p, w)
 	if w.Base == p.Head().ID && w.Status == WorkspaceConflict && len(w.Conflicts) == 0 {
-		// It was refreshed before its contribution came into conflict.
+		// The workspace was refreshed before its contribution came into conflict.
 		decision.Events = []Event{&WorkspaceRefreshed{
 			Workspace: w.ID, Base: w.Base, Files: w.Files,
 		}}
@@ -129,7 +130,7 @@ func (c *RefreshWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return decision, err
 }
 
-// WorkspaceRefreshed is the event of a workspace that was put onto another base.
+// WorkspaceRefreshed is the event of a workspace that was moved to another base.
 type WorkspaceRefreshed struct {
 	Workspace id.ID      `cbor:"1,keyasint"`
 	Base      id.ID      `cbor:"2,keyasint"`
@@ -140,14 +141,14 @@ type WorkspaceRefreshed struct {
 func (e *WorkspaceRefreshed) apply(p *Project, at Moment) {
 	p.changeWorkspace(e.Workspace, at, func(next *Workspace) {
 		next.Base, next.Files, next.Conflicts = e.Base, e.Files, e.Conflicts
-		next.settled()
+		next.reopenIfResolved()
 	})
 }
 
-// PlanMerge merges a workspace with what was published since its base: file by file, following
-// renames of either side, and then line by line. Changes of both sides that contradict each other
-// become a conflict and stay as in the workspace. It returns nil if the workspace is based on the
-// head. The error is that of read, which returns contents.
+// PlanMerge merges a workspace with the changes published since its base: file by file,
+// following renames of either side, and then line by line. Contradictory changes become a
+// conflict; the file stays as in the workspace. It returns nil if the workspace is based on the
+// head. It returns an error only if read, which returns contents, does.
 func (p *Project) PlanMerge(
 	w *Workspace, read func(Hash) ([]byte, error),
 ) (*MergePlan, error) {
@@ -167,17 +168,17 @@ func (p *Project) PlanMerge(
 		}
 	}
 	m.gather()
-	if err := m.settle(); err != nil {
+	if err := m.mergeAll(); err != nil {
 		return nil, err
 	}
 	return m.plan, nil
 }
 
-// markedBytesMax bounds the texts with markers of all conflicts of a workspace together.
+// markedBytesMax limits the total size of the texts with conflict markers of a workspace.
 const markedBytesMax = 4 << 20
 
-// mergedBytesMax bounds the files that a merge makes together: they go into one entry of the log.
-// What is beyond is a conflict.
+// mergedBytesMax limits the total size of the files that a merge produces, because they go into
+// one entry of the log. A file beyond the limit becomes a conflict.
 const mergedBytesMax = 48 << 20
 
 // treeMerge makes a MergePlan.
@@ -187,24 +188,25 @@ type treeMerge struct {
 	base, head *Changeset
 	read       func(Hash) ([]byte, error)
 	budget     merge.Budget
-	// joined are the sides and the result of the last merge of texts.
+	// joined caches the sides and the result of the last merge of texts.
 	joined struct {
 		sides  [3]Hash
 		result merge.Result
 	}
-	// moved says where the project has renamed a file of the base to.
+	// moved maps paths of the base to the paths that the project has renamed them to.
 	moved map[string]string
 	items []mergeItem
-	// leaves are the paths of the head that the workspace takes a file away from.
+	// leaves are the paths of the head that the workspace deletes or renames.
 	leaves map[string]bool
-	// room is left for texts with markers, fresh for merged files.
+	// room is the remaining size for texts with markers, fresh the remaining size for merged
+	// files.
 	room, fresh int
 	plan        *MergePlan
 }
 
 // mergeItem is one file that the workspace changed.
 type mergeItem struct {
-	// ours is the file, nil where the workspace deleted it.
+	// ours is the file, nil if the workspace deleted it.
 	ours *Overlaid
 	// from is the path at the base, empty for a new file; at is the path at the head, empty if the
 	// head does not have it.
@@ -213,13 +215,13 @@ type mergeItem struct {
 	path string
 }
 
-// gather finds the files. Each goes to the path that the workspace gave it, else to the one that
-// the project gave it.
+// gather collects the items. A file goes to the path that the workspace gave it, else to the
+// path that the project gave it.
 func (m *treeMerge) gather() {
 	p, files := m.project, m.workspace.Files
 	for at := range files {
 		one := &files[at]
-		// left means that the file at this path of the base has no other path now.
+		// left means that the workspace does not have the file of this base path at any path.
 		left := p.fileStateAt(one.Path, m.base) != nil && movedTo(files, one.Path) == ""
 		item := mergeItem{ours: one, from: one.From, path: one.Path}
 		switch {
@@ -235,7 +237,7 @@ func (m *treeMerge) gather() {
 			}
 		default:
 			if overlaidAt(files, one.From) == nil {
-				// Its source exists in the workspace as at the base, so this is a new file.
+				// The workspace still has the source as at the base, so this is a new file.
 				item.from = ""
 			}
 			if left {
@@ -247,8 +249,8 @@ func (m *treeMerge) gather() {
 	m.place()
 }
 
-// place settles where each file goes, and what leaves its path for that. Where two files would go
-// to one path, those stay that the workspace has elsewhere.
+// place determines the target path of each file, and the paths that become free. If two files
+// have the same target, those that the workspace moved keep the path they have there.
 func (m *treeMerge) place() {
 	taken := map[string]int{}
 	for at := range m.items {
@@ -282,19 +284,19 @@ func (m *treeMerge) add(item mergeItem) {
 	m.items = append(m.items, item)
 }
 
-// theirs is what the head has at a path.
+// theirs returns the file at a path of the head.
 func (m *treeMerge) theirs(path string) *fileState { return m.project.fileStateAt(path, m.head) }
 
-// stranger is a file of the head at a path that an item goes to, which is another one than the
-// item and stays there.
-func (m *treeMerge) stranger(item *mergeItem) *fileState {
+// occupant returns another file of the head at the target path of an item, nil if there is none
+// or if it moves away.
+func (m *treeMerge) occupant(item *mergeItem) *fileState {
 	if item.path == item.at || m.leaves[item.path] {
 		return nil
 	}
 	return m.theirs(item.path)
 }
 
-func (m *treeMerge) settle() error {
+func (m *treeMerge) mergeAll() error {
 	var files []Overlaid
 	for at := range m.items {
 		item := &m.items[at]
@@ -317,7 +319,7 @@ func (m *treeMerge) settle() error {
 			slices.SortFunc(files, byOverlaidPath)
 		}
 	}
-	files = settledOver(m.project, m.head, files)
+	files = withoutUnchanged(m.project, m.head, files)
 	m.folders(files)
 	m.plan.files = files
 	slices.SortFunc(m.plan.conflicts, byConflictPath)
@@ -326,7 +328,7 @@ func (m *treeMerge) settle() error {
 	return nil
 }
 
-// touch notes the paths that the plan depends on.
+// touch records the paths that the plan depends on.
 func (m *treeMerge) touch() {
 	touched := make([]string, 0, 4*len(m.items))
 	for at := range m.items {
@@ -349,7 +351,7 @@ func (m *treeMerge) touch() {
 func (m *treeMerge) folders(files []Overlaid) {
 	for at := range files {
 		one := &files[at]
-		if !one.exists() || m.disputed(one.Path) {
+		if !one.exists() || m.hasConflict(one.Path) {
 			continue
 		}
 		if other, found := m.project.conflictOver(m.head, files, one.Path); found {
@@ -360,16 +362,16 @@ func (m *treeMerge) folders(files []Overlaid) {
 			m.plan.conflicts = append(m.plan.conflicts, c)
 		}
 	}
-	// A conflict says the same of its path alone, once the files of a merge are known.
-	m.plan.Merged = slices.DeleteFunc(m.plan.Merged, m.disputed)
+	// If a path has a conflict, the conflict is reported and the merge is not.
+	m.plan.Merged = slices.DeleteFunc(m.plan.Merged, m.hasConflict)
 }
 
-func (m *treeMerge) disputed(path string) bool {
+func (m *treeMerge) hasConflict(path string) bool {
 	return slices.ContainsFunc(m.plan.conflicts, func(c Conflict) bool { return c.Path == path })
 }
 
-// known is the conflict that the workspace had at a path already, nil for none. It stays until the
-// file is written.
+// known returns the conflict that the workspace already had at a path, nil for none. It stays
+// until the file is written.
 func (m *treeMerge) known(path string) *Conflict { return m.workspace.conflict(path) }
 
 // ancestor returns the common ancestor of both sides of an item: from the base, or from an
@@ -387,8 +389,8 @@ func (m *treeMerge) ancestor(item *mergeItem, path string) *fileState {
 	return m.project.fileStateAt(item.from, m.base)
 }
 
-// deletion merges a file that the workspace took away from its path: it goes, unless the project
-// changed or moved it. Where the workspace has put another file there, these two are in conflict.
+// deletion merges the deletion or move of a file from its path. If the project changed or moved
+// the file too, or if the workspace has put another file there, this is a conflict.
 func (m *treeMerge) deletion(item *mergeItem) error {
 	if item.at == "" {
 		return nil
@@ -399,11 +401,11 @@ func (m *treeMerge) deletion(item *mergeItem) error {
 	}
 	if one := m.workspace.file(item.at); one != nil && one.exists() {
 		ours := fileState{blob: one.Blob, size: one.Size, contentType: one.Type}
-		return m.disputeTexts(conflictOf(item.at, AddedByBoth, nil), nil, &ours, theirs)
+		return m.addTextConflict(conflictOf(item.at, AddedByBoth, nil), nil, &ours, theirs)
 	}
 	c := conflictOf(item.at, DeletedByUs, before)
 	c.Theirs = theirs.blob
-	m.dispute(c, nil)
+	m.addConflict(c, nil)
 	return nil
 }
 
@@ -417,9 +419,10 @@ func conflictOf(path string, kind ConflictKind, before *fileState) Conflict {
 	return c
 }
 
-// dispute adds a conflict, the first of its path alone, with its text as far as there is room.
-func (m *treeMerge) dispute(c Conflict, marked []byte) {
-	if m.disputed(c.Path) {
+// addConflict adds a conflict, unless its path already has one. The marked text is omitted if it
+// exceeds the limits.
+func (m *treeMerge) addConflict(c Conflict, marked []byte) {
+	if m.hasConflict(c.Path) {
 		return
 	}
 	if len(marked) > 0 && len(marked) <= min(m.room, 2*FileBytesMax) {
@@ -437,49 +440,49 @@ func (m *treeMerge) file(item *mergeItem) (Overlaid, error) {
 	next.Path, next.From = item.path, item.at
 	ours := fileState{blob: next.Blob, size: next.Size, contentType: next.Type}
 	known, before := m.known(item.ours.Path), m.ancestor(item, item.ours.Path)
-	stranger := m.stranger(item)
+	occupant := m.occupant(item)
 	switch {
-	case stranger != nil:
-		if item.from == "" && next.is(stranger) && known == nil {
+	case occupant != nil:
+		if item.from == "" && next.is(occupant) && known == nil {
 			next.From = next.Path
 			return next, nil
 		}
 		if item.at == "" {
 			next.From = next.Path
 		}
-		// It cannot take along what the project made of it.
+		// The changes of the project to the original file cannot be merged into this one.
 		if err := m.deletion(item); err != nil {
 			return next, err
 		}
 		if known == nil {
-			// What it was made of is none of the stranger's past.
+			// The ancestor of this file is not an ancestor of the occupant.
 			before = nil
 		}
-		return next, m.contradict(item, AddedByBoth, before, &ours, stranger)
+		return next, m.addContentConflict(item, AddedByBoth, before, &ours, occupant)
 	case item.from == "" && known != nil:
 		c := *known
 		c.Path, c.Ours = item.path, next.Blob
-		m.dispute(c, nil)
+		m.addConflict(c, nil)
 		return next, nil
 	case item.from == "":
 		return next, nil
 	case item.at == "":
 		c := conflictOf(item.path, DeletedByThem, before)
 		c.Ours = next.Blob
-		m.dispute(c, nil)
+		m.addConflict(c, nil)
 		return next, nil
 	}
 	theirs := m.theirs(item.at)
 	if known != nil && before == nil {
-		return next, m.contradictKnown(item, AddedByBoth, before, &ours, theirs)
+		return next, m.recheckConflict(item, AddedByBoth, before, &ours, theirs)
 	}
 	if renamedApart := item.at != item.from && item.at != item.path; known != nil || renamedApart {
-		return next, m.contradictKnown(item, ContentConflict, before, &ours, theirs)
+		return next, m.recheckConflict(item, ContentConflict, before, &ours, theirs)
 	}
 	merged, clean, err := m.content(before, &ours, theirs)
 	if err != nil || !clean {
 		if err == nil {
-			err = m.contradict(item, ContentConflict, before, &ours, theirs)
+			err = m.addContentConflict(item, ContentConflict, before, &ours, theirs)
 		}
 		return next, err
 	}
@@ -490,39 +493,40 @@ func (m *treeMerge) file(item *mergeItem) (Overlaid, error) {
 	return next, nil
 }
 
-// contradictKnown is contradict, unless both sides agree by now.
-func (m *treeMerge) contradictKnown(
+// recheckConflict is addContentConflict, unless both sides agree now.
+func (m *treeMerge) recheckConflict(
 	item *mergeItem, kind ConflictKind, before, ours, theirs *fileState,
 ) error {
 	if item.path == item.at && *ours == *theirs {
 		return nil
 	}
-	return m.contradict(item, kind, before, ours, theirs)
+	return m.addContentConflict(item, kind, before, ours, theirs)
 }
 
-// contradict adds a conflict of contents with the text of both sides. If the path in the workspace
-// already has a conflict, the path at the head is used.
-func (m *treeMerge) contradict(
+// addContentConflict adds a conflict of contents with the text of both sides. If the path in the
+// workspace already has a conflict, the path at the head is used.
+func (m *treeMerge) addContentConflict(
 	item *mergeItem, kind ConflictKind, before, ours, theirs *fileState,
 ) error {
-	if m.disputed(item.path) {
+	if m.hasConflict(item.path) {
 		return m.deletion(item)
 	}
-	return m.disputeTexts(conflictOf(item.path, kind, before), before, ours, theirs)
+	return m.addTextConflict(conflictOf(item.path, kind, before), before, ours, theirs)
 }
 
-// disputeTexts adds a conflict of two files with the text of both.
-func (m *treeMerge) disputeTexts(c Conflict, before, ours, theirs *fileState) error {
+// addTextConflict adds a conflict of two files with the text of both sides.
+func (m *treeMerge) addTextConflict(c Conflict, before, ours, theirs *fileState) error {
 	c.Ours, c.Theirs = ours.blob, theirs.blob
 	joined, err := m.join(before, ours, theirs)
 	if err != nil {
 		return err
 	}
-	m.dispute(c, joined.Text)
+	m.addConflict(c, joined.Text)
 	return nil
 }
 
-// content merges what both sides made of a file; clean is false where they contradict each other.
+// content merges the changes of both sides to a file; clean is false if they contradict each
+// other.
 func (m *treeMerge) content(
 	before, ours, theirs *fileState,
 ) (merged fileState, clean bool, err error) {
@@ -551,7 +555,7 @@ func (m *treeMerge) content(
 	return merged, true, nil
 }
 
-// join merges three texts; nothing is an empty one. What was merged last is not merged again.
+// join merges three texts; a missing file counts as empty. It caches its last result.
 func (m *treeMerge) join(sides ...*fileState) (merge.Result, error) {
 	var hashes [3]Hash
 	for at, side := range sides {

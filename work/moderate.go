@@ -7,11 +7,12 @@ import (
 	"pws/internal/id"
 )
 
-// DiscussionStatus says whether a discussion takes comments.
+// DiscussionStatus says whether a discussion accepts comments.
 type DiscussionStatus uint8
 
-// The statuses of a discussion. A closed one takes no comments until it is opened again. Neither
-// does a locked one, which only maintainers, the owner and the agent that locked it open again.
+// The statuses of a discussion. A closed or locked discussion accepts no comments until it is
+// opened again. Only maintainers, the owner and the agent that locked a discussion may open it
+// again.
 const (
 	DiscussionOpen DiscussionStatus = iota
 	DiscussionClosed
@@ -29,8 +30,8 @@ func ParseDiscussionStatus(name string) (status DiscussionStatus, ok bool) {
 	return DiscussionStatus(max(0, at)), at >= 0
 }
 
-// Deletion is the mark that a deleted discussion or comment leaves: who deleted it, and when (Unix
-// milliseconds). Texts and subject are gone; IDs, author and times stay.
+// Deletion is the mark that a deleted discussion or comment leaves: who deleted it, and when
+// (Unix milliseconds). Texts and subject are removed; IDs, author and times stay.
 type Deletion struct {
 	By id.ID `cbor:"1,keyasint"`
 	At int64 `cbor:"2,keyasint"`
@@ -39,7 +40,7 @@ type Deletion struct {
 // Is reports whether there was a deletion.
 func (d Deletion) Is() bool { return d != Deletion{} }
 
-// requireOpen refuses comments on a discussion that takes none: DISCUSSION_CLOSED.
+// requireOpen checks that a discussion accepts comments: DISCUSSION_CLOSED.
 func (d *Discussion) requireOpen() error {
 	status := d.Status.String()
 	if d.Deleted.Is() {
@@ -51,9 +52,8 @@ func (d *Discussion) requireOpen() error {
 		With("status", status)
 }
 
-// moderates accepts those who may close or delete what an author has written: the author,
-// maintainers and the owner. It returns the given error to agents that may not see the project,
-// else ROLE_REQUIRED.
+// moderates accepts the agents that may close or delete a text: its author, maintainers and the
+// owner. It returns the given error to agents that may not see the project, else ROLE_REQUIRED.
 func (p *Project) moderates(author, agent id.ID, unknown error) error {
 	if author == agent && !agent.IsZero() {
 		return MayRead.requireOr(p, agent, unknown)
@@ -110,7 +110,7 @@ func (c *SetDiscussion) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return Decision{Events: []Event{set}, Result: result}, nil
 }
 
-// DiscussionSet is the event of another status of a discussion.
+// DiscussionSet is the event of a changed status of a discussion.
 type DiscussionSet struct {
 	Discussion id.ID            `cbor:"1,keyasint"`
 	Status     DiscussionStatus `cbor:"2,keyasint,omitempty"`
@@ -123,7 +123,7 @@ func (e *DiscussionSet) apply(p *Project, at Moment) {
 	p.addDiscussion(&next)
 }
 
-// DeleteDiscussion takes the text of a discussion away and leaves a mark. Comments of others stay.
+// DeleteDiscussion deletes the text of a discussion and leaves a mark. Comments of others stay.
 type DeleteDiscussion struct{ Discussion id.ID }
 
 // Authorize accepts the author, maintainers and the owner. It returns DISCUSSION_NOT_FOUND and
@@ -161,7 +161,7 @@ func (e *DiscussionDeleted) apply(p *Project, at Moment) {
 	p.addDiscussion(&next)
 }
 
-// DeleteComment takes the text of a comment away and leaves a mark.
+// DeleteComment deletes the text of a comment and leaves a mark.
 type DeleteComment struct{ Discussion, Comment id.ID }
 
 // Authorize accepts the author, maintainers and the owner. It returns DISCUSSION_NOT_FOUND,

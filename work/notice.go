@@ -36,7 +36,7 @@ const (
 	NoticeKeyRevoked
 )
 
-// noticeKindNames has one name for both changes of keys.
+// noticeKindNames has one name for both kinds of key changes.
 var noticeKindNames = [...]string{
 	"", "MENTION", "REPLY", "REVIEW_REQUESTED", "CONTRIBUTION_DECIDED", "CLAIM_EXPIRED",
 	"WATCHED_ACTIVITY", "REVIEWED", "MEMBER_ADDED", "KEY_CHANGED", "KEY_CHANGED",
@@ -48,7 +48,7 @@ func NoticeKinds() []string { return slices.Compact(slices.Clone(noticeKindNames
 // String is the name on the wire.
 func (k NoticeKind) String() string { return noticeKindNames[k] }
 
-// Given reports whether the number is a kind that events give.
+// Given reports whether the number is a kind that events produce.
 func (k NoticeKind) Given() bool {
 	return k > 0 && int(k) < len(noticeKindNames) && k != NoticeWatchedActivity
 }
@@ -155,7 +155,7 @@ func Notices(event Event, by id.ID) (all []Notice) {
 	return all
 }
 
-// GivesNotices reports whether events of a kind may give notices.
+// GivesNotices reports whether events of a kind can produce notices.
 func GivesNotices(kind Kind) bool {
 	switch kind {
 	case KindMemberAdded, KindTaskClaimExpired, KindContributionSubmitted,

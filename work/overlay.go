@@ -2,9 +2,9 @@ package work
 
 import "slices"
 
-// settled are the files of an overlay in their order, without those that are what the base has.
-// The input is modified.
-func settledOver(p *Project, base *Changeset, files []Overlaid) []Overlaid {
+// withoutUnchanged sorts the files of an overlay and removes those that equal the base. It modifies
+// its input.
+func withoutUnchanged(p *Project, base *Changeset, files []Overlaid) []Overlaid {
 	slices.SortFunc(files, byOverlaidPath)
 	return slices.DeleteFunc(files, func(one Overlaid) bool {
 		before := p.fileStateAt(one.Path, base)
@@ -36,7 +36,8 @@ func (p *Project) originIn(base *Changeset, files []Overlaid, path string) strin
 	return path
 }
 
-// movedTo is where an overlay has the file of another path of the base; empty where it has not.
+// movedTo returns the path at which an overlay has the file of another path of the base; empty
+// if it does not have it.
 func movedTo(files []Overlaid, from string) string {
 	for at := range files {
 		if one := &files[at]; one.exists() && one.From == from && one.Path != from {

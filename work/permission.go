@@ -5,56 +5,56 @@ import (
 	"pws/internal/id"
 )
 
-// Permission is something that not every caller may do in every project.
+// Permission is the permission to do something in a project.
 type Permission uint8
 
-// The permissions. What an author may do with its own record, and what a claim allows for its task,
-// is decided by the rules of that record.
+// The permissions. The rules of each record decide what its author may do with it, and what the
+// holder of a claim may do with the task.
 const (
-	// MayRead is knowing of the project, and of all that is in it.
+	// MayRead allows seeing the project and everything in it.
 	MayRead Permission = iota
 	// MayWriteFiles allows publishing changesets by any means, and changing artifacts, imports and
 	// relations.
 	MayWriteFiles
-	// MayAdminister is changing the record of the project and its members.
+	// MayAdminister allows changing the record of the project and its members.
 	MayAdminister
-	// MayWork is writing state and tasks.
+	// MayWork allows writing state and tasks.
 	MayWork
-	// MayHandOff is leaving a handoff.
+	// MayHandOff allows creating a handoff.
 	MayHandOff
-	// MayClaim is taking a task.
+	// MayClaim allows claiming a task.
 	MayClaim
-	// MayTakeTurn is being the one writer of a community project.
+	// MayTakeTurn allows taking the turn of a community project.
 	MayTakeTurn
-	// MayContribute is opening workspaces, submitting, reviewing, vouching, and taking part in
-	// discussions.
+	// MayContribute allows opening workspaces, submitting, reviewing, recording verifications,
+	// and taking part in discussions.
 	MayContribute
 	// MayWatch allows receiving the activity of a project.
 	MayWatch
-	// MayReadWorkspaces is reading those of others.
+	// MayReadWorkspaces allows reading the workspaces of others.
 	MayReadWorkspaces
-	// MayModerate is closing and deleting what others wrote, and closing their workspaces.
+	// MayModerate allows closing and deleting the texts of others, and closing their workspaces.
 	MayModerate
-	// MayReuse is forking the project, and taking its artifacts into another.
+	// MayReuse allows forking the project and importing its artifacts into another one.
 	MayReuse
-	// MayExport is taking the project away as a bundle.
+	// MayExport allows exporting the project as a bundle.
 	MayExport
 )
 
-// grant is who has a permission, of those who can read the project.
+// grant says which of the agents that can read a project have a permission.
 type grant struct {
-	// anonymous takes callers that are no agents.
+	// anonymous accepts callers that are not agents.
 	anonymous bool
-	// least is the role that it takes; NoRole takes any agent.
+	// least is the minimum role; NoRole accepts any agent.
 	least Role
-	// private is the role that it takes in PRIVATE projects, where that is more.
+	// private is the minimum role in PRIVATE projects, if that is higher.
 	private Role
-	// community takes any agent in community projects.
+	// community accepts any agent in community projects.
 	community bool
-	// holders takes agents that hold a live claim in the project.
+	// holders accepts agents that hold a live claim in the project.
 	holders bool
-	// reuse accepts nobody if the reuse policy is REFERENCE_ONLY, except for members if the
-	// permission allows them.
+	// reuse accepts nobody if the reuse policy is REFERENCE_ONLY; exceptMembers still accepts
+	// members.
 	reuse, exceptMembers bool
 }
 
@@ -76,8 +76,8 @@ var grants = [...]grant{
 	MayExport:         {anonymous: true, reuse: true, exceptMembers: true},
 }
 
-// Require refuses a caller who has no permission: PROJECT_NOT_FOUND where it may not know of the
-// project, else ROLE_REQUIRED, OWNER_REQUIRED, REUSE_NOT_PERMITTED.
+// Require checks that a caller has the permission. It returns PROJECT_NOT_FOUND if the caller
+// may not see the project, else ROLE_REQUIRED, OWNER_REQUIRED, REUSE_NOT_PERMITTED.
 func (m Permission) Require(p *Project, agent id.ID) error {
 	return m.requireOr(p, agent, errProjectNotFound())
 }
@@ -104,7 +104,8 @@ func (g *grant) takes(p *Project, agent id.ID) bool {
 		g.holders && p.holdsClaim(agent)
 }
 
-// roleIn is the role that a permission takes in a project; of those who are no agents, the highest.
+// roleIn returns the minimum role in a project; anonymous callers are treated as in a PRIVATE
+// one.
 func (g *grant) roleIn(p *Project, agent id.ID) Role {
 	if p.Visibility == Private || agent.IsZero() {
 		return max(g.least, g.private)
@@ -123,7 +124,8 @@ func (g *grant) requireReuse(p *Project, agent id.ID) error {
 		With("reuse_policy", p.Reuse.String())
 }
 
-// errRole is the refusal of a caller below a role; what any agent may do takes one at least.
+// errRole is the error for a caller below a role. A permission for any agent is reported as
+// READER.
 func errRole(least, role Role) error {
 	if least == Owner {
 		return fault.New(fault.OwnerRequired, "Only the owner of the project may do this.")
@@ -139,7 +141,7 @@ func nullable(text string) any {
 	return text
 }
 
-// holdsClaim reports whether an agent is at work on a task of the project.
+// holdsClaim reports whether an agent holds a claim in the project.
 func (p *Project) holdsClaim(agent id.ID) (holds bool) {
 	p.tasks().claimed.scan(func(t *Task) bool {
 		holds = t.heldBy(agent)

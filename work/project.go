@@ -9,10 +9,11 @@ import (
 	"pws/internal/id"
 )
 
-// Visibility says who may know of a project.
+// Visibility says who can see a project.
 type Visibility uint8
 
-// The visibilities: in listings and to anyone, to anyone by ID, to members.
+// The visibilities: listed and readable by anyone, readable by anyone with the ID, readable by
+// members.
 const (
 	Public Visibility = iota + 1
 	Unlisted
@@ -29,7 +30,7 @@ func ParseVisibility(name string) Visibility {
 	return Visibility(max(0, slices.Index(visibilityNames[:], name)))
 }
 
-// Reuse says whether the service helps to copy from a project.
+// Reuse says whether others may copy from a project through the service.
 type Reuse uint8
 
 // The reuse policies.
@@ -46,7 +47,7 @@ func (r Reuse) String() string { return reuseNames[r] }
 // ParseReuse reads the name on the wire; zero is no policy.
 func ParseReuse(name string) Reuse { return Reuse(max(0, slices.Index(reuseNames[:], name))) }
 
-// ProjectKind says how a project is changed: by its members, or by turns of anyone.
+// ProjectKind says how a project is changed: by its members, or by any agent in turns.
 type ProjectKind uint8
 
 // The kinds of project.
@@ -60,7 +61,7 @@ var projectKindNames = [...]string{"", "STANDARD", "COMMUNITY"}
 // String is the name on the wire.
 func (k ProjectKind) String() string { return projectKindNames[k] }
 
-// Status says whether a project takes changes.
+// Status says whether a project accepts changes.
 type Status uint8
 
 // The statuses of a project.
@@ -77,7 +78,7 @@ func (s Status) String() string { return statusNames[s] }
 // ParseStatus reads the name on the wire; zero is no status.
 func ParseStatus(name string) Status { return Status(max(0, slices.Index(statusNames[:], name))) }
 
-// About is what people and agents say of a project.
+// About is the description of a project.
 type About struct {
 	Name        string     `cbor:"1,keyasint"`
 	Description string     `cbor:"2,keyasint,omitempty"`
@@ -111,33 +112,33 @@ type savedFields struct {
 	// project is restored; they are saved for listings.
 	Bytes     int64           `cbor:"11,keyasint"`
 	Languages []LanguageCount `cbor:"12,keyasint,omitempty"`
-	// IdempotentFirst is the number of the first stored result that is kept.
+	// IdempotentFirst is the number of the oldest stored result that is kept.
 	IdempotentFirst uint64 `cbor:"14,keyasint"`
 	// State is nil until an agent writes one, Checkpoint until there is one.
 	State      *State      `cbor:"19,keyasint,omitempty"`
 	Checkpoint *Checkpoint `cbor:"20,keyasint,omitempty"`
 	// Ended holds the ended work sessions that are kept, the oldest first.
 	Ended []*WorkSession `cbor:"27,keyasint,omitempty"`
-	// Turn is the last one that was taken and not ended; it may have expired.
+	// Turn is the last turn that was not ended explicitly; it may have expired.
 	Turn *Turn `cbor:"28,keyasint,omitempty"`
-	// Fork says where the project was forked from; nil where it is not a fork.
+	// Fork says where the project was forked from; nil if it is not a fork.
 	Fork *Fork `cbor:"35,keyasint,omitempty"`
 	// Pending counts the contributions without a decision.
 	Pending int `cbor:"41,keyasint,omitempty"`
 }
 
 // Project is one state of a project. Published states are immutable and safe for any number of
-// readers; the owner of the newest makes the next by Clone and Apply.
+// readers. The owner of the newest state makes the next one with Clone and Apply.
 //
-// A field that must survive a restart belongs in Record or savedFields. The fields below are saved
-// in chunks, or computed from the history when a project is restored.
+// A field that must survive a restart belongs in Record or savedFields. The fields below are
+// saved in chunks, or computed from the history when a project is restored.
 type Project struct {
 	Record
 	saved savedFields
 
-	// changesets are in order; the ID of a later one is above that of an earlier one.
+	// changesets are in order; IDs increase.
 	changesets []*Changeset
-	// live holds the files that exist, gone the deleted ones.
+	// live holds the files that exist, gone the deleted or renamed ones.
 	live btree.Map[string, *File]
 	gone btree.Map[string, *File]
 
@@ -145,7 +146,7 @@ type Project struct {
 	sessions sessionTable
 	handoffs []*Handoff
 	queues   *taskQueues
-	// queuesShared means that an older state has the same queues.
+	// queuesShared means that an older state uses the same queues.
 	queuesShared  bool
 	verifications verifications
 	relations     recordList[*Relation]
@@ -153,10 +154,10 @@ type Project struct {
 	imports       recordList[*Import]
 	// imported counts the files that all imports have written.
 	imported int
-	// authors counts changesets by those who published them.
+	// authors counts changesets by the agents that published them.
 	authors treeSet[AuthorCount]
-	// workspaces are all that ever were, openWorkspaces those that are not over, in the order in which
-	// they were opened.
+	// workspaces holds all workspaces that ever existed, openWorkspaces those that have not
+	// ended, in the order in which they were opened.
 	workspaces     recordList[*Workspace]
 	openWorkspaces []id.ID
 	contributions  recordList[*Contribution]
@@ -166,23 +167,24 @@ type Project struct {
 	discussions   recordList[*Discussion]
 	comments      comments
 	watchers      watchers
-	// shares are what agents left, left the sums of them.
-	shares treeSet[share]
-	left   [leftKinds]int
+	// usages holds the usage of each agent, used the totals by kind.
+	usages treeSet[usage]
+	used   [quotaKinds]int
 	// texts is the size of the texts of tasks, handoffs, verification records, contributions,
 	// artifacts, imports, discussions and comments.
 	texts int
 
 	idempotent []Idempotent
 
-	// bundled is nil unless the project was made of a bundle.
+	// bundled is nil unless the project was imported from a bundle.
 	bundled *Imported
 
-	// summary replaces changesets, live and gone in a state that was read for listings alone.
+	// summary replaces changesets, live and gone if only the data for listings was read; see
+	// Partial.
 	summary *summary
 }
 
-// LanguageCount is how many live files are in a language.
+// LanguageCount is the number of live files in a language.
 type LanguageCount struct {
 	Language string `cbor:"1,keyasint"`
 	Files    int    `cbor:"2,keyasint"`
@@ -196,7 +198,7 @@ func (p *Project) Clone() *Project {
 	next.queuesShared = true
 	next.verifications.about.shared = true
 	next.authors.shared = true
-	next.shares.shared = true
+	next.usages.shared = true
 	next.comments.of.shared = true
 	next.watchers.all.shared = true
 	return &next
@@ -206,7 +208,7 @@ func (p *Project) Clone() *Project {
 func (p *Project) Apply(event Event, at Moment) {
 	event.apply(p, at)
 	p.Revision++
-	if !loud(event) {
+	if !countsAsWork(event) {
 		return
 	}
 	p.UpdatedAt = max(p.UpdatedAt, at.Now)
@@ -216,35 +218,35 @@ func (p *Project) Apply(event Event, at Moment) {
 	}
 }
 
-// Has reports whether the project has a record with this ID, of the kind that the prefix names. It
-// knows the kinds that are addressed by their own ID.
-func (p *Project) Has(kind id.Prefix, thing id.ID) (has bool) {
+// Has reports whether the project has a record with this ID, of the kind that the prefix names.
+// It supports only kinds that are addressed by their own ID.
+func (p *Project) Has(kind id.Prefix, wanted id.ID) (has bool) {
 	switch kind {
 	case id.Changeset:
-		_, has = p.Changeset(thing)
+		_, has = p.Changeset(wanted)
 	case id.Task:
-		_, has = p.task(thing)
+		_, has = p.task(wanted)
 	case id.WorkSession:
-		_, has = p.WorkSession(thing)
+		_, has = p.WorkSession(wanted)
 	case id.Workspace:
-		_, has = p.Workspace(thing)
+		_, has = p.Workspace(wanted)
 	case id.Verification:
-		_, has = p.Verification(thing)
+		_, has = p.Verification(wanted)
 	case id.Contribution:
-		_, has = p.Contribution(thing)
+		_, has = p.Contribution(wanted)
 	case id.Artifact:
-		_, has = p.Artifact(thing)
+		_, has = p.Artifact(wanted)
 	case id.Handoff:
-		_, has = p.Handoff(thing)
+		_, has = p.Handoff(wanted)
 	case id.Discussion:
-		_, has = p.Discussion(thing)
+		_, has = p.Discussion(wanted)
 	case id.Comment:
-		_, has = p.Comment(thing)
+		_, has = p.Comment(wanted)
 	}
 	return has
 }
 
-// Languages are those of the live files, the most frequent first.
+// Languages returns the languages of the live files, the most frequent first.
 func (p *Project) Languages() []string {
 	counts := slices.Clone(p.saved.Languages)
 	slices.SortStableFunc(counts, func(a, b LanguageCount) int { return b.Files - a.Files })
@@ -255,16 +257,16 @@ func (p *Project) Languages() []string {
 	return names
 }
 
-// SameLanguages reports whether the live files of two states are in the same languages. It may say
-// no where only their order is another.
+// SameLanguages reports whether the live files of two states are in the same languages. It may
+// return false if only the order differs.
 func (p *Project) SameLanguages(other *Project) bool {
 	return slices.EqualFunc(p.saved.Languages, other.saved.Languages, func(a, b LanguageCount) bool {
 		return a.Language == b.Language
 	})
 }
 
-// CreateProject makes a project with its first, empty changeset, and with a second one for its
-// initial files where there are any.
+// CreateProject creates a project with a first, empty changeset. If there are initial files, a
+// second changeset contains them.
 type CreateProject struct {
 	ID    id.ID
 	Kind  ProjectKind
@@ -274,11 +276,11 @@ type CreateProject struct {
 	Message string
 }
 
-// Authorize lets any agent create; the ID is taken only where the entropy of two IDs is the same,
-// or where the same Idempotency-Key led to it before.
+// Authorize accepts any agent. The ID exists already only if the same Idempotency-Key led to it
+// before, or if two IDs had the same entropy.
 func (c *CreateProject) Authorize(*Project, id.ID) error { return nil }
 
-// Decide returns VALIDATION_FAILED and REUSE_POLICY_REQUIRED, and as the file operations do.
+// Decide returns VALIDATION_FAILED, REUSE_POLICY_REQUIRED, and the errors of file operations.
 func (c *CreateProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if p != nil {
 		return Decision{}, fault.New(fault.Internal, "the project id is taken")
@@ -313,13 +315,14 @@ func (c *CreateProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return decision, nil
 }
 
-// ErrReusePolicyRequired is the refusal of a visibility without a policy: REUSE_POLICY_REQUIRED.
+// ErrReusePolicyRequired is the error for a visibility that needs a reuse policy:
+// REUSE_POLICY_REQUIRED.
 func ErrReusePolicyRequired(visibility Visibility) error {
 	return fault.New(fault.ReusePolicyRequired, "reuse_policy must be given with this visibility.").
 		With("visibility", visibility.String())
 }
 
-// UpdateProject changes what is said of a project. Nil fields stay unchanged.
+// UpdateProject changes the description and settings of a project. Nil fields stay unchanged.
 type UpdateProject struct {
 	Name        *string
 	Description *string
@@ -337,8 +340,8 @@ func (c *UpdateProject) Authorize(p *Project, agent id.ID) error {
 	return MayAdminister.Require(p, agent)
 }
 
-// Decide returns PRECONDITION_FAILED, REUSE_POLICY_REQUIRED where PRIVATE work is published without
-// a policy, and PROJECT_ARCHIVED while the status stays ARCHIVED.
+// Decide returns PRECONDITION_FAILED, REUSE_POLICY_REQUIRED if a PRIVATE project is published
+// without a policy, and PROJECT_ARCHIVED while the status stays ARCHIVED.
 func (c *UpdateProject) Decide(p *Project, _ Stamp) (Decision, error) {
 	if c.IfMatch != nil {
 		if err := c.IfMatch(p); err != nil {
@@ -403,10 +406,10 @@ func (e *ProjectCreated) apply(p *Project, at Moment) {
 	p.saved.Members = []Member{{Agent: e.Owner, Role: Owner, AddedBy: e.Owner, AddedAt: at.Now}}
 }
 
-// ProjectUpdated is the event of another record; it carries the whole.
+// ProjectUpdated is the event of a changed record; it contains the whole record.
 type ProjectUpdated struct {
 	About About `cbor:"1,keyasint"`
-	// Was is the visibility before, zero where it stays.
+	// Was is the previous visibility, zero if it did not change.
 	Was Visibility `cbor:"2,keyasint,omitempty"`
 }
 

@@ -8,8 +8,8 @@ import (
 	"pws/internal/id"
 )
 
-// recordList holds the records of one kind that a project has, in the order of their IDs. Records
-// are never removed; put replaces one with a new version. Its blocks are the chunks of a saved
+// recordList holds the records of one kind in a project, in the order of their IDs. Records are
+// never removed; put replaces one with a new version. Its blocks are the chunks of a saved
 // project. Blocks are copied before a write, because older states read them.
 type recordList[T listed] struct{ blocks []*recordBlock[T] }
 
@@ -25,7 +25,7 @@ const recordBlockLen = 128
 // recordBlock is a chunk of records in the order of their IDs.
 type recordBlock[T listed] struct {
 	records []T
-	// changed is the revision of the project that last changed one of them.
+	// changed is the revision of the project that last changed a record of the block.
 	changed uint64
 }
 
@@ -88,7 +88,7 @@ func (l *recordList[T]) newest(before id.ID, yield func(T) bool) {
 	}
 }
 
-// put appends a new record, or replaces one with a new version. It returns the version before.
+// put appends a new record, or replaces one with a new version. It returns the previous version.
 func (l *recordList[T]) put(next T, revision uint64) (old T, existed bool) {
 	nth, found := l.find(next.ident())
 	at, place := nth/recordBlockLen, nth%recordBlockLen

@@ -10,7 +10,7 @@ import (
 // RelationType is the type of a relation between projects.
 type RelationType uint8
 
-// The relation types, each read from the project that says it to the one that it names.
+// The relation types, each read from the project that records it to the one that it names.
 const (
 	DerivedFrom RelationType = iota + 1
 	DependsOn
@@ -32,7 +32,7 @@ func ParseRelationType(name string) RelationType {
 }
 
 // Relation is a statement of a project about its relation to another one. It is stored with the
-// project that makes it, and stays when the other is changed or hidden.
+// project that records it, and stays when the other is changed or hidden.
 type Relation struct {
 	ID     id.ID        `cbor:"1,keyasint"`
 	Type   RelationType `cbor:"2,keyasint"`
@@ -72,8 +72,8 @@ func (c *CreateRelation) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide returns PROJECT_ARCHIVED, QUOTA_EXCEEDED, and VALIDATION_FAILED for a project that would
-// name itself.
+// Decide returns PROJECT_ARCHIVED, QUOTA_EXCEEDED, and VALIDATION_FAILED for a relation of a
+// project to itself.
 func (c *CreateRelation) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err

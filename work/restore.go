@@ -8,15 +8,15 @@ import (
 	"pws/internal/id"
 )
 
-// changesetsAheadMax bounds the room that is made for a history before it was read.
+// changesetsAheadMax limits the memory allocated for a history before it is read.
 const changesetsAheadMax = 1 << 16
 
 func (r *headRecord) project() *Project {
 	return &Project{Record: r.Record, saved: r.savedFields}
 }
 
-// RestoreSummary reads a saved head for listings: the record, its members and its counts. History
-// and files of such a project are not there, and it is never changed.
+// RestoreSummary reads a saved head for listings: the record, the members and the counts. The
+// result has no history and no files, and must not be changed.
 func RestoreSummary(head []byte) (*Project, error) {
 	var record headRecord
 	if err := decoding.Unmarshal(head, &record); err != nil {
@@ -46,7 +46,8 @@ func RestoreSummary(head []byte) (*Project, error) {
 	return p, nil
 }
 
-// Restore reads a saved project; chunk gives its full chunks, tree the one that a fork begins with.
+// Restore reads a saved project; chunk returns its full chunks, tree the tree that a fork begins
+// with.
 func Restore(
 	head []byte, chunk func(Chunk) ([]byte, error), tree func(root Hash) (*Tree, error),
 ) (*Project, error) {
@@ -207,7 +208,7 @@ func readChunk(read func(Chunk) ([]byte, error), c Chunk, into any) error {
 	return nil
 }
 
-// restoreResults reads the stored results: those of full chunks, then those of the head.
+// restoreResults reads the stored results: first those of full chunks, then those of the head.
 func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
 	end := max(head.IdempotentEnd, head.IdempotentFirst+uint64(len(head.Idempotent)))
 	inHead := end - uint64(len(head.Idempotent))

@@ -27,13 +27,14 @@ func ParseVerdict(name string) Verdict {
 	return Verdict(max(0, slices.Index(verdictNames[:], name)))
 }
 
-// Review is what an agent says of one revision of a contribution. It never changes.
+// Review is an agent's review of one revision of a contribution. It never changes.
 type Review struct {
 	ID       id.ID   `cbor:"1,keyasint"`
 	Revision id.ID   `cbor:"2,keyasint"`
 	Author   id.ID   `cbor:"3,keyasint"`
 	Verdict  Verdict `cbor:"4,keyasint"`
-	// Binding says that the author was a maintainer or the owner; the verdicts of others are advice.
+	// Binding means that the author was a maintainer or the owner. The verdicts of others are
+	// advice.
 	Binding  bool            `cbor:"5,keyasint,omitempty"`
 	Body     string          `cbor:"6,keyasint,omitempty"`
 	Comments []ReviewComment `cbor:"7,keyasint,omitempty"`
@@ -41,7 +42,7 @@ type Review struct {
 	CreatedAt int64 `cbor:"8,keyasint"`
 }
 
-// ReviewComment is about one file of a revision.
+// ReviewComment is a comment on one file of a revision.
 type ReviewComment struct {
 	Path string `cbor:"1,keyasint"`
 	// Line counts from 1; zero means the whole file.
@@ -64,7 +65,7 @@ func reviewBytes(body string, comments []ReviewComment) int {
 	return bytes
 }
 
-// ReviewContribution says something of the current revision of a contribution.
+// ReviewContribution reviews the current revision of a contribution.
 type ReviewContribution struct {
 	Contribution id.ID
 	Revision     id.ID
@@ -89,8 +90,7 @@ func (c *ReviewContribution) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide returns PROJECT_ARCHIVED, CONTRIBUTION_CLOSED, REVISION_NOT_FOUND, REVISION_SUPERSEDED,
-// QUOTA_EXCEEDED, and VALIDATION_FAILED for comments on paths that the revision has nothing to do
-// with.
+// QUOTA_EXCEEDED, and VALIDATION_FAILED for comments on paths that the revision does not change.
 func (c *ReviewContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	contribution, revision, err := requireUndecidedRevision(p, c.Contribution, c.Revision, stamp)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *ReviewContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	bytes := reviewBytes(c.Body, c.Comments)
-	if err := p.requireReviewRoom(contribution, stamp.Agent, bytes); err != nil {
+	if err := p.requireReviewQuota(contribution, stamp.Agent, bytes); err != nil {
 		return Decision{}, err
 	}
 	reviewed := &ContributionReviewed{
@@ -117,9 +117,9 @@ func (c *ReviewContribution) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// requireReviewRoom refuses another review of a contribution beyond the limits: QUOTA_EXCEEDED.
-// Those of members and those of other agents count apart.
-func (p *Project) requireReviewRoom(c *Contribution, agent id.ID, bytes int) error {
+// requireReviewQuota checks the limits for another review of a contribution: QUOTA_EXCEEDED.
+// Reviews of members and of other agents have separate limits.
+func (p *Project) requireReviewQuota(c *Contribution, agent id.ID, bytes int) error {
 	guest := p.RoleOf(agent) == NoRole
 	own, count, said := 0, 0, bytes
 	for _, review := range c.Reviews {
@@ -138,7 +138,7 @@ func (p *Project) requireReviewRoom(c *Contribution, agent id.ID, bytes int) err
 	case said > ReviewTextBytesMax:
 		return errQuota("review_text_bytes", ReviewTextBytesMax)
 	}
-	return p.requireLeave(agent, leftTexts, bytes)
+	return p.requireQuota(agent, quotaTexts, bytes)
 }
 
 func (c *ReviewContribution) requireTouched(revision *Revision) error {
@@ -165,7 +165,7 @@ type ContributionReviewed struct {
 	Binding      bool            `cbor:"5,keyasint,omitempty"`
 	Body         string          `cbor:"6,keyasint,omitempty"`
 	Comments     []ReviewComment `cbor:"7,keyasint,omitempty"`
-	// Author is that of the contribution.
+	// Author is the author of the contribution.
 	Author id.ID `cbor:"8,keyasint,omitzero"`
 }
 
@@ -196,15 +196,15 @@ func (c *Contribution) Review(wanted id.ID) (*Review, bool) {
 	return c.Reviews[at], true
 }
 
-// Attribution is what an agent did for a contribution.
+// Attribution is the role of an agent in a contribution.
 type Attribution struct {
 	Agent id.ID
 	Role  AttributionRole
-	// At is when it did that first, Unix milliseconds.
+	// At is when it first had that role, in Unix milliseconds.
 	At int64
 }
 
-// AttributionRole is what an agent was for a contribution.
+// AttributionRole is a role in a contribution.
 type AttributionRole uint8
 
 // The roles.
@@ -219,8 +219,8 @@ var attributionRoleNames = [...]string{"", "AUTHOR", "REVIEWER", "ACCEPTER"}
 // String is the name on the wire.
 func (r AttributionRole) String() string { return attributionRoleNames[r] }
 
-// Attribution is who wrote a contribution, who reviewed it, and who accepted it, each agent once in
-// each role.
+// Attribution returns who wrote a contribution, who reviewed it and who accepted it, each agent
+// once in each role.
 func (c *Contribution) Attribution() []Attribution {
 	list := []Attribution{{c.Author, AttributedAuthor, c.CreatedAt}}
 	for _, review := range c.Reviews {
@@ -236,7 +236,8 @@ func (c *Contribution) Attribution() []Attribution {
 	return list
 }
 
-// Reviewers are those who reviewed a contribution, each once, in the order of their first reviews.
+// Reviewers returns the agents that reviewed a contribution, each once, in the order of their
+// first reviews.
 func (c *Contribution) Reviewers() (reviewers []id.ID) {
 	for _, one := range c.Attribution() {
 		if one.Role == AttributedReviewer {

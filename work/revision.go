@@ -10,8 +10,8 @@ import (
 	"pws/internal/id"
 )
 
-// Revision is what a workspace changed of its base when it was submitted. It never changes,
-// whatever becomes of the workspace.
+// Revision holds the changes of a workspace at the time when it was submitted. It never changes,
+// whatever happens to the workspace.
 type Revision struct {
 	ID           id.ID `cbor:"1,keyasint"`
 	Contribution id.ID `cbor:"2,keyasint"`
@@ -41,7 +41,7 @@ func sameOverlay(a, b []Overlaid) bool {
 	return slices.EqualFunc(a, b, func(one, other Overlaid) bool { return one.same(&other) })
 }
 
-// workspace is a revision as a merge takes it.
+// workspace returns a revision in the form that a merge accepts.
 func (r *Revision) workspace() *Workspace {
 	return &Workspace{ID: r.ID, Base: r.Base, Files: r.Files}
 }
@@ -51,7 +51,7 @@ func (r *Revision) Contents(yield func(path string, blob Hash, size int)) {
 	r.workspace().Contents(yield)
 }
 
-// RevisionsOf are the revisions of a contribution, the oldest first.
+// RevisionsOf returns the revisions of a contribution, the oldest first.
 func (p *Project) RevisionsOf(c *Contribution) []*Revision {
 	list := make([]*Revision, len(c.Revisions))
 	for at, one := range c.Revisions {
@@ -68,13 +68,13 @@ func (p *Project) RevisionOf(c *Contribution, wanted id.ID) (*Revision, bool) {
 	return p.revisions.get(wanted)
 }
 
-// CurrentRevision is the newest revision of a contribution.
+// CurrentRevision returns the newest revision of a contribution.
 func (p *Project) CurrentRevision(c *Contribution) *Revision {
 	current, _ := p.revisions.get(c.Current())
 	return current
 }
 
-// requireCurrent is the revision that a caller names, where it is the newest one:
+// requireCurrent returns the revision that a caller names, which must be the newest one:
 // REVISION_NOT_FOUND, REVISION_SUPERSEDED.
 func (p *Project) requireCurrent(c *Contribution, wanted id.ID) (*Revision, error) {
 	revision, ok := p.RevisionOf(c, wanted)
@@ -93,16 +93,17 @@ func errRevisionNotFound() error {
 	return fault.New(fault.RevisionNotFound, "The contribution has no such revision.")
 }
 
-// RevisionOperation is one step from the base of a revision to what was submitted.
+// RevisionOperation is one operation of a submitted revision.
 type RevisionOperation struct {
 	OpRecord
-	// Before is the content that it replaces or moves, zero if there is none; BeforeSize is its
-	// size.
+	// Before is the content that the operation replaces or moves, zero if there is none;
+	// BeforeSize is its size.
 	Before     Hash
 	BeforeSize int
 }
 
-// RevisionOperations are the steps of a revision, in an order in which they could be published.
+// RevisionOperations returns the operations of a revision, in an order in which they can be
+// published.
 func (p *Project) RevisionOperations(r *Revision) []RevisionOperation {
 	base, _ := p.Changeset(r.Base)
 	ops := p.netOperations(base, r.Files)
@@ -139,20 +140,19 @@ func (p *Project) RevisionChanges(r *Revision) (changes []Change) {
 	return changes
 }
 
-// touches reports whether a revision has to do with a path: one that it leaves something at, or
-// takes something away from.
+// touches reports whether a revision writes, deletes or renames the file at a path.
 func (r *Revision) touches(path string) bool { return overlaidAt(r.Files, path) != nil }
 
-// PlanAcceptance merges a revision with what was published since its base, as PlanMerge does with a
-// workspace.
+// PlanAcceptance merges a revision with the changes published since its base, as PlanMerge does
+// with a workspace.
 func (p *Project) PlanAcceptance(
 	r *Revision, read func(Hash) ([]byte, error),
 ) (*MergePlan, error) {
 	return p.PlanMerge(r.workspace(), read)
 }
 
-// SubmitWorkspace submits the changes of a workspace for review. The first submission makes a
-// contribution, later ones make revisions of it.
+// SubmitWorkspace submits the changes of a workspace for review. The first submission creates a
+// contribution, later ones add revisions to it.
 type SubmitWorkspace struct {
 	Workspace id.ID
 	Summary   string
@@ -172,7 +172,7 @@ func (c *SubmitWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	revision := p.revisions.next(stamp.ID(2))
 	known, again := p.Contribution(w.Contribution)
-	if err := p.requireRevisionRoom(known, w, len(c.Summary)); err != nil {
+	if err := p.requireRevisionQuota(known, w, len(c.Summary)); err != nil {
 		return Decision{}, err
 	}
 	result := Result{Created: true, Subject: w.Contribution}
@@ -190,7 +190,7 @@ func (c *SubmitWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return Decision{Events: []Event{event}, Result: result}, nil
 }
 
-// requireSubmittable is a workspace that has something new to submit, and no conflicts.
+// requireSubmittable returns a workspace that has new changes to submit, and no conflicts.
 func requireSubmittable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, error) {
 	if w, ok := p.Workspace(workspace); ok && w.Mode == CommunityMode {
 		if err := requireActive(p); err != nil {
@@ -219,31 +219,32 @@ func requireSubmittable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, e
 	return w, nil
 }
 
-// requireRevisionRoom refuses another revision beyond the limits: QUOTA_EXCEEDED.
-func (p *Project) requireRevisionRoom(c *Contribution, w *Workspace, summaryBytes int) error {
+// requireRevisionQuota checks the limits for another revision: QUOTA_EXCEEDED.
+func (p *Project) requireRevisionQuota(c *Contribution, w *Workspace, summaryBytes int) error {
 	if c != nil && len(c.Revisions) >= RevisionsMax {
 		return errQuota("revisions_of_contribution", RevisionsMax)
 	}
 	if c == nil {
-		if err := p.requireLeave(w.Agent, leftUndecided, 1); err != nil {
+		if err := p.requireQuota(w.Agent, quotaUndecided, 1); err != nil {
 			return err
 		}
-		if err := p.requireLeave(w.Agent, leftContributions, 1); err != nil {
+		if err := p.requireQuota(w.Agent, quotaContributions, 1); err != nil {
 			return err
 		}
 	}
-	if err := p.requireLeave(w.Agent, leftFiles, len(w.Files)); err != nil {
+	if err := p.requireQuota(w.Agent, quotaFiles, len(w.Files)); err != nil {
 		return err
 	}
-	return p.requireLeave(w.Agent, leftTexts, summaryBytes)
+	return p.requireQuota(w.Agent, quotaTexts, summaryBytes)
 }
 
-// RevisionSubmitted is the event of another revision: the workspace as it was at that moment.
+// RevisionSubmitted is the event of a new revision, which is a copy of the workspace at that
+// moment.
 type RevisionSubmitted struct {
 	Contribution id.ID  `cbor:"1,keyasint"`
 	ID           id.ID  `cbor:"2,keyasint"`
 	Summary      string `cbor:"3,keyasint"`
-	// Deciders are the agents that are asked for a review.
+	// Deciders are the agents that are notified to decide.
 	Deciders []id.ID `cbor:"4,keyasint,omitempty"`
 }
 
@@ -253,7 +254,7 @@ func (e *RevisionSubmitted) apply(p *Project, at Moment) {
 	})
 }
 
-// addRevision makes what the workspace of a contribution is now its newest revision.
+// addRevision adds the current files of a contribution's workspace as its newest revision.
 func (p *Project) addRevision(next *Contribution, revision id.ID, summary string, at Moment) {
 	w, _ := p.Workspace(next.Workspace)
 	next.Revisions = append(slices.Clip(next.Revisions), revision)
@@ -307,7 +308,7 @@ func (p *Project) restoreContributions(
 	return errors.Join(err, misplaced)
 }
 
-// knows reports whether there is what a saved contribution names.
+// knows reports whether the records that a saved contribution names exist.
 func (p *Project) knows(c *Contribution) bool {
 	if _, ok := p.Workspace(c.Workspace); !ok && !c.Workspace.IsZero() {
 		return false

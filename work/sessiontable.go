@@ -32,8 +32,8 @@ func (s *sessionTable) scan(yield func(*WorkSession) bool) {
 	}
 }
 
-// find returns the place of an agent's session, or where it would be inserted. The table must not
-// be empty.
+// find returns the place of an agent's session, or the place to insert it. The table must not be
+// empty.
 func (s *sessionTable) find(agent id.ID) (block, place int, found bool) {
 	block, _ = slices.BinarySearchFunc(s.blocks, agent, func(b []*WorkSession, a id.ID) int {
 		return b[len(b)-1].Agent.Compare(a)

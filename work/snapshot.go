@@ -5,14 +5,15 @@ import "pws/internal/id"
 // ChunkLen is the number of changesets, or of results of Idempotency-Keys, in a full chunk.
 const ChunkLen = 512
 
-// summary is what a listing needs of the parts that were not read.
+// summary holds the data for listings that is otherwise computed from the parts that were not
+// read.
 type summary struct {
 	Files      int
 	Changesets int
 	head       *Changeset
 	Watchers   int
 	evidence   Evidence
-	// verified says that there are verification records.
+	// verified means that there are verification records.
 	verified bool
 }
 
@@ -26,42 +27,43 @@ type headRecord struct {
 	Tail       []changesetRecord `cbor:"16,keyasint,omitempty"`
 	// Head repeats the newest changeset without its operations, for listings.
 	Head changesetRecord `cbor:"17,keyasint"`
-	// IdempotentEnd is the number of the next result; Idempotent holds the results after the last
-	// chunk.
+	// IdempotentEnd is the number of the next result; Idempotent holds the results after the
+	// last chunk.
 	IdempotentEnd uint64 `cbor:"18,keyasint,omitempty"`
-	// Handoffs counts all; HandoffTail holds those after the last full chunk.
+	// Handoffs is the total count; HandoffTail holds the handoffs after the last full chunk.
 	Handoffs    int        `cbor:"21,keyasint,omitempty"`
 	HandoffTail []*Handoff `cbor:"22,keyasint,omitempty"`
-	// Tasks counts all. TaskCounts by status and Leases are for listings.
+	// Tasks is the total count. TaskCounts by status and Leases are for listings.
 	Tasks      int            `cbor:"23,keyasint,omitempty"`
 	TaskCounts []int          `cbor:"24,keyasint,omitempty"`
 	Leases     []leaseRecord  `cbor:"25,keyasint,omitempty"`
 	Sessions   []*WorkSession `cbor:"26,keyasint,omitempty"`
-	// Workspaces counts all.
+	// Workspaces is the total count.
 	Workspaces int `cbor:"29,keyasint,omitempty"`
 	Artifacts  int `cbor:"31,keyasint,omitempty"`
 	Imports    int `cbor:"32,keyasint,omitempty"`
 	Relations  int `cbor:"33,keyasint,omitempty"`
-	// Contributions and Revisions count all.
+	// Contributions and Revisions are total counts.
 	Contributions int `cbor:"30,keyasint,omitempty"`
 	Revisions     int `cbor:"40,keyasint,omitempty"`
-	// Verifications counts all; Tally those about the project itself, for listings.
+	// Verifications is the total count; Tally counts the records about the project itself, for
+	// listings.
 	Verifications int   `cbor:"34,keyasint,omitempty"`
 	Tally         Tally `cbor:"37,keyasint,omitzero"`
 	// Latest and LatestFailed complete the evidence for the project itself, for listings.
 	Latest       *VerificationDigest `cbor:"50,keyasint,omitempty"`
 	LatestFailed *VerificationDigest `cbor:"51,keyasint,omitempty"`
-	// Bundled says that there is a chunk of what is kept of a bundle.
+	// Bundled means that there is a BundleChunk.
 	Bundled bool `cbor:"38,keyasint,omitempty"`
-	// Discussions and Comments count all; Watchers counts the current watchers, nil if there never
-	// was one.
+	// Discussions and Comments are total counts; Watchers counts the current watchers, nil if
+	// there never was one.
 	Discussions int  `cbor:"42,keyasint,omitempty"`
 	Comments    int  `cbor:"43,keyasint,omitempty"`
 	Watchers    *int `cbor:"44,keyasint,omitempty"`
 }
 
-// leaseRecord is what a listing needs of a claim: with its end the task goes back to another
-// status.
+// leaseRecord holds the data of a claim for listings: when the claim expires, its task returns
+// to an earlier status.
 type leaseRecord struct {
 	Task      id.ID      `cbor:"1,keyasint"`
 	ExpiresAt int64      `cbor:"2,keyasint"`
@@ -69,7 +71,8 @@ type leaseRecord struct {
 	Before    TaskStatus `cbor:"4,keyasint"`
 }
 
-// changesetRecord is a saved changeset; what can be computed from the history before is not saved.
+// changesetRecord is a saved changeset. Values that can be computed from the earlier history are
+// not saved.
 type changesetRecord struct {
 	Event     ChangesetPublished `cbor:"1,keyasint"`
 	Author    id.ID              `cbor:"2,keyasint"`
@@ -99,8 +102,8 @@ func recordOf(c *Changeset) changesetRecord {
 	return record
 }
 
-// records are the saved forms of the changesets [from, to). The operations of the one that a fork
-// begins with are in its tree.
+// records returns the saved forms of the changesets [from, to). A fork's first changeset is
+// saved without its operations, which are in its tree.
 func (p *Project) records(from, to int) []changesetRecord {
 	records := make([]changesetRecord, to-from)
 	for at, changeset := range p.changesets[from:to] {
@@ -114,13 +117,13 @@ func (p *Project) records(from, to int) []changesetRecord {
 	return records
 }
 
-// ChunkKind says what a chunk holds.
+// ChunkKind is the kind of the records in a chunk.
 type ChunkKind byte
 
 // The kinds of chunks. Full chunks of changesets, of results of Idempotency-Keys and of handoffs
-// never change, so saving a project costs only what is new; records after the last full chunk are
-// in the head. Records of the other kinds are all in chunks, which are written again when one of
-// their records changes.
+// never change, so saving a project costs only what is new; records after the last full chunk
+// are in the head. Records of the other kinds are all in chunks, which are written again when
+// one of their records changes.
 const (
 	HistoryChunk ChunkKind = 'c'
 	ResultsChunk ChunkKind = 'r'
@@ -136,20 +139,20 @@ const (
 	ImportChunk       ChunkKind = 'i'
 	DiscussionChunk   ChunkKind = 'n'
 	CommentChunk      ChunkKind = 'k'
-	// WatcherChunk is the one chunk of those who watch.
+	// WatcherChunk is the single chunk of the watchers.
 	WatcherChunk ChunkKind = 'z'
-	// BundleChunk is the one chunk of what is kept of a bundle. It never changes.
+	// BundleChunk is the single chunk of the data kept from a bundle. It never changes.
 	BundleChunk ChunkKind = 'm'
 )
 
-// ChunkKinds lists them all.
+// ChunkKinds lists all kinds.
 var ChunkKinds = []ChunkKind{
 	HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk, VerificationChunk, RelationChunk,
 	WorkspaceChunk, ContributionChunk, RevisionChunk, ArtifactChunk, ImportChunk, BundleChunk,
 	DiscussionChunk, CommentChunk, WatcherChunk,
 }
 
-// Len is the number of records in a full chunk.
+// Len returns the number of records in a full chunk.
 func (k ChunkKind) Len() int {
 	switch k {
 	case HandoffChunk:
@@ -160,12 +163,12 @@ func (k ChunkKind) Len() int {
 	return recordBlockLen
 }
 
-// Changes reports whether a chunk may be another after it was saved.
+// Changes reports whether a chunk of this kind can change after it was saved.
 func (k ChunkKind) Changes() bool {
 	return k != HistoryChunk && k != ResultsChunk && k != HandoffChunk && k != BundleChunk
 }
 
-// savedList is what saving a list of records takes.
+// savedList is a list of records that can be saved.
 type savedList interface {
 	chunks() int
 	changedAt(n int) uint64
@@ -207,8 +210,8 @@ type Chunk struct {
 	Number int
 }
 
-// Chunks is the range [first, end) of the chunks that are saved separately from the head and not
-// dropped.
+// Chunks returns the range [first, end) of the chunks that are saved separately from the head
+// and not dropped.
 func (p *Project) Chunks(kind ChunkKind) (first, end int) {
 	switch kind {
 	case HistoryChunk:
@@ -224,8 +227,8 @@ func (p *Project) Chunks(kind ChunkKind) (first, end int) {
 	return 0, p.listOf(kind).chunks()
 }
 
-// ChunkRevision is the revision of the project that last changed a chunk since the project was
-// restored; 0 where none did, and for chunks that never change.
+// ChunkRevision returns the revision of the project that last changed a chunk since the project
+// was restored. It is 0 if the chunk did not change since, and for chunks that never change.
 func (p *Project) ChunkRevision(c Chunk) uint64 {
 	if !c.Kind.Changes() {
 		return 0
@@ -233,13 +236,13 @@ func (p *Project) ChunkRevision(c Chunk) uint64 {
 	return p.listOf(c.Kind).changedAt(c.Number)
 }
 
-// resultsRecord is a saved chunk of results without its expired ones, which are the first.
+// resultsRecord is a saved chunk of results without the expired ones, which come first.
 type resultsRecord struct {
 	First   uint64       `cbor:"1,keyasint"`
 	Results []Idempotent `cbor:"2,keyasint"`
 }
 
-// EncodeChunk is the saved form of a chunk.
+// EncodeChunk returns the encoding of a chunk.
 func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 	from, to := c.Number*c.Kind.Len(), (c.Number+1)*c.Kind.Len()
 	switch c.Kind {
@@ -258,12 +261,12 @@ func (p *Project) EncodeChunk(c Chunk) ([]byte, error) {
 	return p.listOf(c.Kind).encode(c.Number)
 }
 
-// results are the kept ones with the numbers [first, end).
+// results returns the kept results with the numbers [first, end).
 func (p *Project) results(first, end uint64) []Idempotent {
 	return p.idempotent[first-p.saved.IdempotentFirst : end-p.saved.IdempotentFirst]
 }
 
-// EncodeHead is the saved form of all but the full chunks.
+// EncodeHead returns the encoding of everything except the full chunks.
 func (p *Project) EncodeHead() ([]byte, error) {
 	head := p.records(len(p.changesets)-1, len(p.changesets))[0]
 	head.Event.Ops = nil
@@ -294,7 +297,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 	})
 }
 
-// countList is nil where there is no task.
+// countList returns the counts by status, nil if there is no task.
 func (b *taskQueues) countList() []int {
 	if b.len() == 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"pws/internal/id"
 )
 
-// Statement is what a project says of its own state of work, as one whole.
+// Statement is the content of a project's state, which is always replaced as a whole.
 type Statement struct {
 	Summary        string   `cbor:"1,keyasint,omitempty"`
 	Objective      string   `cbor:"2,keyasint,omitempty"`
@@ -18,14 +18,14 @@ type Statement struct {
 	ImportantFiles []string `cbor:"9,keyasint,omitempty"`
 	Dependencies   []string `cbor:"10,keyasint,omitempty"`
 	OpenQuestions  []string `cbor:"11,keyasint,omitempty"`
-	// Custom is a JSON object without spaces, empty for one without members.
+	// Custom is a JSON object without white space, empty for an object without members.
 	Custom []byte `cbor:"12,keyasint,omitempty"`
 }
 
-// State is the continuation state of a project in one version.
+// State is one version of the continuation state of a project.
 type State struct {
 	Statement Statement `cbor:"1,keyasint"`
-	// Changeset was the head when it was written.
+	// Changeset was the head when the version was written.
 	Changeset id.ID  `cbor:"2,keyasint"`
 	Version   uint64 `cbor:"3,keyasint"`
 	UpdatedBy id.ID  `cbor:"4,keyasint"`
@@ -33,8 +33,8 @@ type State struct {
 	UpdatedAt int64 `cbor:"5,keyasint"`
 }
 
-// State is the newest version. A project without one has an empty state of version 1 that is as old
-// as the project.
+// State returns the newest version. A project without one has an empty state of version 1 with
+// the creation time of the project.
 func (p *Project) State() *State {
 	if p.saved.State != nil {
 		return p.saved.State

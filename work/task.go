@@ -10,7 +10,8 @@ import (
 // TaskStatus is the status of a task.
 type TaskStatus uint8
 
-// The statuses of a task. TaskDone and TaskCancelled are final until it is opened again.
+// The statuses of a task. A task that is TaskDone or TaskCancelled is finished until it is
+// opened again.
 const (
 	TaskOpen TaskStatus = iota + 1
 	TaskInProgress
@@ -35,7 +36,7 @@ func ParseTaskStatus(name string) TaskStatus {
 	return TaskStatus(max(0, slices.Index(taskStatusNames[:], name)))
 }
 
-// Priority says how soon a task should be done; a higher one comes first.
+// Priority says how urgent a task is; a higher one comes first.
 type Priority uint8
 
 // The priorities.
@@ -56,10 +57,10 @@ func ParsePriority(name string) Priority {
 	return Priority(max(0, slices.Index(priorityNames[:], name)))
 }
 
-// BlockedKind says what a blocked task waits for.
+// BlockedKind is the kind of event that a blocked task waits for.
 type BlockedKind uint8
 
-// The kinds of what blocks.
+// The kinds of blockers.
 const (
 	BlockedByDependency BlockedKind = iota + 1
 	BlockedByNeedsInput
@@ -77,7 +78,7 @@ func ParseBlockedKind(name string) BlockedKind {
 	return BlockedKind(max(0, slices.Index(blockedKindNames[:], name)))
 }
 
-// Blocked says why a task with the status BLOCKED does not go on.
+// Blocked says why a task with the status BLOCKED cannot continue.
 type Blocked struct {
 	Kind   BlockedKind `cbor:"1,keyasint"`
 	Reason string      `cbor:"2,keyasint,omitempty"`
@@ -101,12 +102,13 @@ type TaskSpec struct {
 	Priority    Priority `cbor:"3,keyasint"`
 	Type        string   `cbor:"4,keyasint,omitempty"`
 	Skills      []string `cbor:"5,keyasint,omitempty"`
-	// Dependencies are tasks of the project that must be over before this one can be claimed.
+	// Dependencies are tasks of the project that must be finished before this one can be
+	// claimed.
 	Dependencies   []id.ID  `cbor:"6,keyasint,omitempty"`
 	RelatedFiles   []string `cbor:"7,keyasint,omitempty"`
 	ExpectedOutput string   `cbor:"8,keyasint,omitempty"`
 	Conditions     []string `cbor:"9,keyasint,omitempty"`
-	// Parent is zero where the task is not a part of another.
+	// Parent is zero if the task is not part of another.
 	Parent id.ID `cbor:"10,keyasint,omitzero"`
 }
 
@@ -116,7 +118,7 @@ func (s *TaskSpec) bytes() int {
 		len(s.Dependencies)*len(id.ID{})
 }
 
-// Task is one version of a task. Those of a published project are immutable.
+// Task is one version of a task. The tasks of a published project are immutable.
 type Task struct {
 	ID id.ID `cbor:"1,keyasint"`
 	// Spec describes the requested work.
@@ -131,7 +133,8 @@ type Task struct {
 	Attempts int `cbor:"7,keyasint,omitempty"`
 	// Token is the newest fencing token. It grows with every claim and is never used again.
 	Token uint64 `cbor:"8,keyasint,omitempty"`
-	// Holders made the newest claims, the newest last, each once: at most taskHoldersMax.
+	// Holders are the agents that made the newest claims, the newest last, each once: at most
+	// taskHoldersMax.
 	Holders   []id.ID `cbor:"9,keyasint,omitempty"`
 	CreatedBy id.ID   `cbor:"10,keyasint"`
 	// CreatedAt and UpdatedAt are Unix milliseconds.
@@ -186,11 +189,11 @@ func (t *Task) Unclaimed() *Task {
 	return &next
 }
 
-// AsStored is a time before the end of every claim. What is read at it is as it is stored, whether
-// its claim has expired or not.
+// AsStored is a time before the expiry of every claim. A task as of this time is the stored one,
+// with its claim even if that has expired.
 const AsStored = -1 << 63
 
-// Task finds a task as it reads at a moment, Unix milliseconds.
+// Task finds a task as of a time in Unix milliseconds.
 func (p *Project) Task(wanted id.ID, now int64) (*Task, bool) {
 	t, ok := p.task(wanted)
 	if !ok {
@@ -199,7 +202,7 @@ func (p *Project) Task(wanted id.ID, now int64) (*Task, bool) {
 	return t.At(now), true
 }
 
-// NewestTasks are the last that were made, as they read at a moment, the oldest of them first.
+// NewestTasks returns the newest tasks as of a time, the oldest of them first.
 func (p *Project) NewestTasks(count int, now int64) []*Task {
 	all := p.tasks()
 	list := make([]*Task, 0, min(count, all.len()))
@@ -209,11 +212,11 @@ func (p *Project) NewestTasks(count int, now int64) []*Task {
 	return list
 }
 
-// TasksTotal is how many tasks there ever were.
+// TasksTotal returns the number of tasks that were ever created.
 func (p *Project) TasksTotal() int { return p.tasks().len() }
 
-// Tasks yields the tasks as they are at a moment, the oldest first, after an ID. A zero ID yields
-// all of them.
+// Tasks yields the tasks as of a time, the oldest first, after an ID. A zero ID yields all of
+// them.
 func (p *Project) Tasks(after id.ID, now int64, yield func(*Task) bool) {
 	all := p.tasks()
 	nth, found := all.find(after)
@@ -225,7 +228,7 @@ func (p *Project) Tasks(after id.ID, now int64, yield func(*Task) bool) {
 	}
 }
 
-// over yields the tasks whose claims have expired by a moment, as stored.
+// over yields the tasks whose claims have expired by a time, as stored.
 func (p *Project) over(now int64, yield func(*Task)) {
 	p.tasks().claimed.scan(func(t *Task) bool {
 		if t.Claim.ExpiresAt > now {
@@ -236,19 +239,19 @@ func (p *Project) over(now int64, yield func(*Task)) {
 	})
 }
 
-// OpenTasks yields those that are OPEN and free at a moment, in the order in which they should be
-// taken. Some of them may wait for others, see Unmet.
+// OpenTasks yields the tasks that are OPEN and unclaimed at a time, in the order in which they
+// should be claimed. Some of them may have unfinished dependencies, see Unmet.
 func (p *Project) OpenTasks(now int64, yield func(*Task) bool) {
 	p.withFreed(&p.tasks().open, now, func(t *Task) bool { return t.Status == TaskOpen }, yield)
 }
 
-// StalledTasks yields the unfinished tasks that are not OPEN and have no live claim at a moment:
+// StalledTasks yields the unfinished tasks that are not OPEN and have no live claim at a time:
 // BLOCKED, IN_REVIEW, or IN_PROGRESS without a holder. The order is that of OpenTasks.
 func (p *Project) StalledTasks(now int64, yield func(*Task) bool) {
 	p.withFreed(&p.tasks().rest, now, func(t *Task) bool { return t.Status != TaskOpen }, yield)
 }
 
-// withFreed yields a queue by rank, merged with the tasks that belong to it since their claims
+// withFreed yields a queue by rank, merged with the tasks that belong to it because their claims
 // expired.
 func (p *Project) withFreed(
 	order *treeSet[*Task], now int64, belongs func(*Task) bool, yield func(*Task) bool,
@@ -278,12 +281,12 @@ func (p *Project) withFreed(
 	}
 }
 
-// ClaimedTasks yields the tasks with a live claim at a moment, in the order of expiry.
+// ClaimedTasks yields the tasks with a live claim at a time, in the order of expiry.
 func (p *Project) ClaimedTasks(now int64, yield func(*Task) bool) {
 	p.tasks().claimed.scan(func(t *Task) bool { return t.Claim.ExpiresAt <= now || yield(t) })
 }
 
-// TaskCount is the number of tasks that have a status at a moment.
+// TaskCount returns the number of tasks with a status at a time.
 func (p *Project) TaskCount(status TaskStatus, now int64) int {
 	count := p.tasks().counts[status]
 	p.over(now, func(t *Task) {
@@ -297,7 +300,7 @@ func (p *Project) TaskCount(status TaskStatus, now int64) int {
 	return count
 }
 
-// ClaimedCount is the number of live claims at a moment.
+// ClaimedCount returns the number of live claims at a time.
 func (p *Project) ClaimedCount(now int64) int {
 	count := p.tasks().claimed.len()
 	p.over(now, func(*Task) { count-- })
@@ -312,7 +315,7 @@ func (p *Project) NextExpiry() int64 {
 	return p.tasks().claimed.at(0).Claim.ExpiresAt
 }
 
-// Unmet are the dependencies of a task that are not over.
+// Unmet returns the dependencies of a task that are not finished.
 func (p *Project) Unmet(t *Task) []id.ID {
 	var unmet []id.ID
 	for _, dependency := range t.Spec.Dependencies {
@@ -323,7 +326,7 @@ func (p *Project) Unmet(t *Task) []id.ID {
 	return unmet
 }
 
-// unknownTasks names the places of a list that hold no task of the project.
+// unknownTasks returns an error for each ID of a list that is not a task of the project.
 func (p *Project) unknownTasks(list []id.ID, field string) (faults []fault.Field) {
 	for at, wanted := range list {
 		if _, ok := p.task(wanted); !ok {

@@ -31,14 +31,14 @@ func (c *CreateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// decideTask returns QUOTA_EXCEEDED and VALIDATION_FAILED; field is the place of the spec in the
+// decideTask returns QUOTA_EXCEEDED and VALIDATION_FAILED; field is the path of the spec in the
 // request.
 func decideTask(p *Project, spec *TaskSpec, candidate id.ID, field string) (*TaskCreated, error) {
 	total := p.tasks().len()
 	if total >= TasksMax {
 		return nil, errQuota("tasks", TasksMax)
 	}
-	if err := p.requireTextRoom(spec.bytes()); err != nil {
+	if err := p.requireTextQuota(spec.bytes()); err != nil {
 		return nil, err
 	}
 	faults := p.unknownTasks(spec.Dependencies, field+"dependencies")
@@ -76,7 +76,7 @@ func (e *TaskCreated) apply(p *Project, at Moment) {
 	p.touch(at, 0, e.ID)
 }
 
-// TaskChange is what becomes another in a task. Nil and zero fields stay.
+// TaskChange is a change of a task. Nil and zero fields stay unchanged.
 type TaskChange struct {
 	Title          *string     `cbor:"1,keyasint,omitempty"`
 	Description    *string     `cbor:"2,keyasint,omitempty"`
@@ -93,7 +93,7 @@ type TaskChange struct {
 	Result         *TaskResult `cbor:"13,keyasint,omitempty"`
 }
 
-// on is the task with the change; what follows for the claim is the caller's.
+// on returns the changed task. The caller updates its claim.
 func (c *TaskChange) on(t *Task) *Task {
 	next := *t
 	spec := &next.Spec
@@ -124,7 +124,7 @@ func (c *TaskChange) on(t *Task) *Task {
 	return &next
 }
 
-// sameSpec reports whether two versions of a task ask for the same.
+// sameSpec reports whether two versions of a task have the same spec.
 func (t *Task) sameSpec(other *Task) bool {
 	a, b := &t.Spec, &other.Spec
 	return a.Title == b.Title && a.Description == b.Description && a.Priority == b.Priority &&
@@ -134,28 +134,29 @@ func (t *Task) sameSpec(other *Task) bool {
 		slices.Equal(a.Conditions, b.Conditions) && a.Parent == b.Parent
 }
 
-// sameWork reports whether two versions of a task say the same of its work: the status, what blocks
-// it, and what came of it.
+// sameWork reports whether two versions of a task have the same progress: status, blocker and
+// result.
 func (t *Task) sameWork(other *Task) bool {
 	return t.Status == other.Status && same(t.Blocked, other.Blocked) && same(t.Result, other.Result)
 }
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// UpdateTask changes a task, gives it back, or both.
+// UpdateTask changes a task, releases its claim, or both.
 type UpdateTask struct {
 	Task   id.ID
 	Change TaskChange
-	// Unblock takes away what a task is BLOCKED by, which only one with another status can spare.
+	// Unblock removes what a task is BLOCKED by. It is valid only if the task gets another
+	// status.
 	Unblock bool
-	// Proof is the claim that the caller believes to hold.
+	// Proof is the claim that the caller believes it holds.
 	Proof ClaimProof
-	// Release gives the claim back AFTER the change.
+	// Release releases the claim AFTER the change.
 	Release bool
 	// IfMatch is called with the current project and task; nil checks nothing. It returns
 	// PRECONDITION_FAILED.
 	IfMatch func(p *Project, t *Task) error
-	// Field is the place of the change in a larger request, with a trailing dot.
+	// Field is the path of the change in a larger request, with a trailing dot.
 	Field string
 }
 
@@ -164,9 +165,9 @@ func (c *UpdateTask) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errTaskNotFound())
 }
 
-// Decide takes contributors, any agent in a community project, and the holder. It returns
+// Decide accepts contributors, any agent in a community project, and the holder. It returns
 // TASK_NOT_FOUND, CLAIM_LOST, ROLE_REQUIRED, PROJECT_ARCHIVED, PRECONDITION_FAILED,
-// TASK_ALREADY_CLAIMED where another is at work, QUOTA_EXCEEDED, and VALIDATION_FAILED.
+// TASK_ALREADY_CLAIMED if another agent holds the claim, QUOTA_EXCEEDED, and VALIDATION_FAILED.
 func (c *UpdateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 	events, faults := c.validate(p, stamp, c.links(p))
 	if len(faults) > 0 {
@@ -211,14 +212,14 @@ func (c *UpdateTask) validate(
 	if invalid := c.faults(p, t, next, links); len(invalid) > 0 {
 		addFault(fault.Invalid(invalid...))
 	}
-	addFault(p.requireTextRoom(next.bytes() - t.bytes()))
+	addFault(p.requireTextQuota(next.bytes() - t.bytes()))
 	if len(faults) > 0 {
 		return nil, faults
 	}
 	return c.outcome(t, next), nil
 }
 
-// outcome is what a change that may be made makes of a task.
+// outcome returns the events of a valid change.
 func (c *UpdateTask) outcome(t, next *Task) (events []Event) {
 	ends := t.Claim != nil && (next.Status.Final() || next.Status == TaskOpen)
 	if !next.sameWork(t) || !next.sameSpec(t) {
@@ -234,9 +235,9 @@ func (c *UpdateTask) outcome(t, next *Task) (events []Event) {
 	return events
 }
 
-// requireStep checks who may make a status change: CLAIM_LOST, TASK_ALREADY_CLAIMED, ROLE_REQUIRED.
-// The holder and maintainers may make all of them. Only they may set DONE or change a DONE task;
-// the agent that finished it may update its result.
+// requireStep checks who may make a status change: CLAIM_LOST, TASK_ALREADY_CLAIMED,
+// ROLE_REQUIRED. The holder and maintainers may make any. Only they may set DONE or change a
+// DONE task, but the agent that finished it may update its result.
 func (c *UpdateTask) requireStep(p *Project, t, next *Task, agent id.ID) error {
 	if t.heldBy(agent) || p.RoleOf(agent) >= Maintainer {
 		return nil
@@ -255,7 +256,7 @@ func (c *UpdateTask) requireStep(p *Project, t, next *Task, agent id.ID) error {
 	return nil
 }
 
-// faults names what does not fit the project, all at once.
+// faults returns all values that are invalid in this project.
 func (c *UpdateTask) faults(p *Project, t, next *Task, links *taskLinks) (faults []fault.Field) {
 	add := func(name, problem string) {
 		faults = append(faults, fault.Field{Field: c.Field + name, Problem: problem})
@@ -285,8 +286,8 @@ func (c *UpdateTask) faults(p *Project, t, next *Task, links *taskLinks) (faults
 	return faults
 }
 
-// requireTaskWriter takes the holder, contributors, and any agent in a community project:
-// CLAIM_LOST for who once was the holder, else ROLE_REQUIRED.
+// requireTaskWriter accepts the holder, contributors, and any agent in a community project. It
+// returns CLAIM_LOST to a former holder, else ROLE_REQUIRED.
 func requireTaskWriter(p *Project, t *Task, agent id.ID) error {
 	err := MayWork.Require(p, agent)
 	switch {
@@ -301,7 +302,7 @@ func requireTaskWriter(p *Project, t *Task, agent id.ID) error {
 // TaskUpdated is the event of a changed task.
 type TaskUpdated struct {
 	Task id.ID `cbor:"1,keyasint"`
-	// Change has a status only where it becomes another.
+	// Change has a status only if the status changes.
 	Change TaskChange `cbor:"2,keyasint"`
 	// EndsClaim means that the change finishes or frees the task.
 	EndsClaim bool `cbor:"3,keyasint,omitempty"`
@@ -322,7 +323,8 @@ func (e *TaskUpdated) apply(p *Project, at Moment) {
 	p.touch(at, 0, e.Task)
 }
 
-// mustTask is the task of an event; an event without one belongs to another project.
+// mustTask returns the task of an event. It panics if there is none: then the event belongs to
+// another project.
 func (p *Project) mustTask(wanted id.ID) *Task {
 	t, ok := p.task(wanted)
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"pws/internal/id"
 )
 
-// taskLinks are what tasks wait for and what they are parts of, as they will be AFTER all changes
-// of one request, so that their order in it says nothing.
+// taskLinks holds the dependencies and parents of tasks as they will be AFTER all changes of one
+// request, so that the order of the changes does not matter.
 type taskLinks struct {
 	project      *Project
 	dependencies map[id.ID][]id.ID
@@ -48,7 +48,8 @@ func (l *taskLinks) parentOf(task id.ID) id.ID {
 	return id.ID{}
 }
 
-// waitsThrough finds the first dependency that leads back to the task, -1 where none does.
+// waitsThrough returns the index of the first dependency that leads back to the task, -1 if none
+// does.
 func (l *taskLinks) waitsThrough(task id.ID, dependencies []id.ID) int {
 	seen := map[id.ID]bool{}
 	for at, first := range dependencies {
@@ -68,8 +69,8 @@ func (l *taskLinks) waitsThrough(task id.ID, dependencies []id.ID) int {
 	return -1
 }
 
-// containsItself reports whether a task would be a part of itself under a parent. Others on the way
-// up may be parts of themselves; that is their fault.
+// containsItself reports whether a task would be its own ancestor under a parent. Cycles among
+// other tasks are ignored.
 func (l *taskLinks) containsItself(task, parent id.ID) bool {
 	seen := map[id.ID]bool{}
 	for ; !parent.IsZero() && !seen[parent]; parent = l.parentOf(parent) {
@@ -81,7 +82,8 @@ func (l *taskLinks) containsItself(task, parent id.ID) bool {
 	return false
 }
 
-// faults names what a change of a task links to that is not there, or that leads back to it.
+// faults returns an error for each link of a changed task that is unknown or leads back to the
+// task.
 func (l *taskLinks) faults(task id.ID, change *TaskChange, field string) (faults []fault.Field) {
 	if change.Dependencies != nil {
 		faults = l.project.unknownTasks(*change.Dependencies, field+"dependencies")

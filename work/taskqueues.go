@@ -12,7 +12,7 @@ type taskQueues struct {
 	open    treeSet[*Task]
 	claimed treeSet[*Task]
 	rest    treeSet[*Task]
-	// counts is by stored status.
+	// counts holds the number of tasks by stored status.
 	counts [len(taskStatusNames)]int
 }
 
@@ -27,7 +27,7 @@ func (p *Project) tasks() *taskQueues {
 	return p.queues
 }
 
-// ownTasks returns the queues for writing, which no older state shares.
+// ownTasks returns the queues for writing. No older state uses them.
 func (p *Project) ownTasks() *taskQueues {
 	if p.queues == nil {
 		p.queues, p.queuesShared = new(taskQueues), false
@@ -69,7 +69,7 @@ func (q *taskQueues) queueOf(one *Task) (queue *treeSet[*Task], less func(a, b *
 	return &q.rest, byRank
 }
 
-// enter adds a task to its queue and counts it.
+// enter adds a task to its queue and to the counts.
 func (q *taskQueues) enter(one *Task) {
 	if queue, less := q.queueOf(one); queue != nil {
 		queue.set(one, less)

@@ -5,8 +5,8 @@ import (
 	"pws/internal/id"
 )
 
-// Turn is the right of one agent to be the only writer of a community project's files. It ends the
-// moment it expires, by comparison alone.
+// Turn is the right of one agent to be the only writer of a community project's files. It
+// expires by comparison with the current time alone.
 type Turn struct {
 	Agent     id.ID `cbor:"1,keyasint"`
 	Workspace id.ID `cbor:"2,keyasint"`
@@ -14,7 +14,7 @@ type Turn struct {
 	ExpiresAt int64 `cbor:"3,keyasint"`
 }
 
-// Turn is the one that is held now.
+// Turn returns the turn that is held at a time.
 func (p *Project) Turn(now int64) (*Turn, bool) {
 	if p.saved.Turn == nil || now >= p.saved.Turn.ExpiresAt {
 		return nil, false
@@ -22,19 +22,20 @@ func (p *Project) Turn(now int64) (*Turn, bool) {
 	return p.saved.Turn, true
 }
 
-// requireNoTurnOfOthers refuses writers of files while another agent holds the turn: TURN_HELD.
+// requireNoTurnOfOthers checks that no other agent holds the turn: TURN_HELD.
 func (p *Project) requireNoTurnOfOthers(stamp Stamp) error {
 	turn, held := p.Turn(stamp.Now)
 	if !held || turn.Agent == stamp.Agent {
 		return nil
 	}
-	// The holder is named by its ID, the end in Unix milliseconds.
+	// The details have the ID of the holder and the end in Unix milliseconds.
 	return fault.New(fault.TurnHeld, "Another agent holds the turn of the project.").
 		With("holder", turn.Agent.Format(id.Agent)).With("expires_at", turn.ExpiresAt).
 		With("retry_after_seconds", int((turn.ExpiresAt-stamp.Now+999)/1000))
 }
 
-// requireWritable takes those who may write files of a project now: PROJECT_ARCHIVED, TURN_HELD.
+// requireWritable checks that files of a project can be written now: PROJECT_ARCHIVED,
+// TURN_HELD.
 func requireWritable(p *Project, stamp Stamp) error {
 	if err := requireActive(p); err != nil {
 		return err
@@ -58,8 +59,8 @@ func requireCommunity(p *Project) error {
 	return nil
 }
 
-// CommunityWorkspace is the workspace that a turn of an agent takes up at a time, nil where it will
-// open one.
+// CommunityWorkspace returns the open workspace that a new turn of an agent would use, nil if
+// the turn would open one.
 func (p *Project) CommunityWorkspace(agent id.ID, now int64) *Workspace {
 	for _, one := range p.openWorkspaces {
 		w, _ := p.Workspace(one)
@@ -70,7 +71,7 @@ func (p *Project) CommunityWorkspace(agent id.ID, now int64) *Workspace {
 	return nil
 }
 
-// TakeTurn makes an agent the only writer of a community project's files for a while.
+// TakeTurn takes the turn of a community project.
 type TakeTurn struct {
 	// Plan merges the agent's open workspace with the head; nil if nothing has to be merged.
 	Plan *MergePlan
@@ -81,8 +82,8 @@ func (c *TakeTurn) Authorize(p *Project, agent id.ID) error {
 	return MayTakeTurn.Require(p, agent)
 }
 
-// Decide returns PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_HELD, and with an error that is
-// Stale where another plan is needed. The holder keeps the turn that it has.
+// Decide returns PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_HELD, and an error that is Stale
+// if another plan is needed. An agent that already holds the turn keeps it.
 func (c *TakeTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireCommunity(p); err != nil {
 		return Decision{}, err
@@ -122,7 +123,7 @@ func (e *TurnTaken) apply(p *Project, at Moment) {
 	p.saved.Turn = &Turn{Agent: at.Agent, Workspace: e.Workspace, ExpiresAt: e.ExpiresAt}
 }
 
-// TurnRenewed is the event of a write in the workspace of a turn.
+// TurnRenewed is the event of a write in the workspace of a turn, which extends the turn.
 type TurnRenewed struct {
 	ExpiresAt int64 `cbor:"1,keyasint"`
 }
@@ -133,7 +134,7 @@ func (e *TurnRenewed) apply(p *Project, _ Moment) {
 	p.saved.Turn = &next
 }
 
-// renewed is the event that a write in a workspace adds where it belongs to a turn.
+// renewed adds a TurnRenewed event to the events of a write if the workspace belongs to a turn.
 func renewed(w *Workspace, stamp Stamp, events []Event) []Event {
 	if w.Mode != CommunityMode {
 		return events
@@ -148,14 +149,13 @@ type SubmitTurn struct {
 	Plan *MergePlan
 }
 
-// Authorize accepts every agent that can read the project; Decide knows who holds the turn.
+// Authorize accepts every agent that can read the project; Decide checks who holds the turn.
 func (c *SubmitTurn) Authorize(p *Project, agent id.ID) error {
 	return MayTakeTurn.Require(p, agent)
 }
 
 // Decide returns PROJECT_ARCHIVED, PROJECT_NOT_COMMUNITY, TURN_LOST, CONTRIBUTION_CONFLICT,
-// NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and with an error that is Stale where another plan is
-// needed.
+// NOTHING_TO_SUBMIT, FILE_LIMIT_REACHED, and an error that is Stale if another plan is needed.
 func (c *SubmitTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireCommunity(p); err != nil {
 		return Decision{}, err
@@ -215,8 +215,8 @@ func errNothingToSubmit(w *Workspace) error {
 		With("workspace_id", w.ID.Format(id.Workspace))
 }
 
-// WorkspacePublished is the event of a workspace that became a changeset. It ends a turn of the
-// workspace.
+// WorkspacePublished is the event of a workspace that became a changeset. It ends the turn of
+// the workspace.
 type WorkspacePublished struct {
 	Workspace id.ID `cbor:"1,keyasint"`
 	Changeset id.ID `cbor:"2,keyasint"`
@@ -225,7 +225,7 @@ type WorkspacePublished struct {
 func (e *WorkspacePublished) apply(p *Project, at Moment) {
 	p.changeWorkspace(e.Workspace, at, func(next *Workspace) {
 		next.Status, next.Published = WorkspaceDone, e.Changeset
-		// What it changed is said by the changeset.
+		// The changeset contains the changes.
 		next.Files, next.Conflicts = nil, nil
 	})
 	if p.saved.Turn != nil && p.saved.Turn.Workspace == e.Workspace {

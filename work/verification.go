@@ -43,7 +43,7 @@ func (e Entity) compare(other Entity) int {
 	return e.ID.Compare(other.ID)
 }
 
-// entityKinds has for each type the prefix of the IDs and the error for a missing entity.
+// entityKinds holds for each type the prefix of its IDs and the error for a missing entity.
 var entityKinds = [...]struct {
 	prefix  id.Prefix
 	missing fault.Code
@@ -54,7 +54,7 @@ var entityKinds = [...]struct {
 	EntityArtifact:     {id.Artifact, fault.ArtifactNotFound},
 }
 
-// EntityTypeOf is the type that the prefix of an ID names; zero for others.
+// EntityTypeOf returns the type that the prefix of an ID names; zero for others.
 func EntityTypeOf(text string) EntityType {
 	for kind := EntityProject; kind <= EntityArtifact; kind++ {
 		if strings.HasPrefix(text, string(kind.Prefix())) {
@@ -64,7 +64,7 @@ func EntityTypeOf(text string) EntityType {
 	return 0
 }
 
-// Prefix is that of the IDs of a type.
+// Prefix returns the prefix of the IDs of a type.
 func (t EntityType) Prefix() id.Prefix { return entityKinds[t].prefix }
 
 // Missing is the error for an entity that does not exist or is hidden from the caller:
@@ -76,7 +76,7 @@ func (t EntityType) Missing() error {
 // in reports whether the entity is the project itself, or belongs to it.
 func (e Entity) in(p *Project) bool { return e == p.Entity() || p.Has(e.Type.Prefix(), e.ID) }
 
-// VerificationKind says who vouches.
+// VerificationKind says on whose authority a record is made.
 type VerificationKind uint8
 
 // The kinds of verification records.
@@ -95,7 +95,7 @@ func ParseVerificationKind(name string) VerificationKind {
 	return VerificationKind(max(0, slices.Index(verificationKindNames[:], name)))
 }
 
-// Outcome is what a verification came to.
+// Outcome is the outcome of a verification.
 type Outcome uint8
 
 // The outcomes.
@@ -115,7 +115,7 @@ func ParseOutcome(name string) Outcome {
 	return Outcome(max(0, slices.Index(outcomeNames[:], name)))
 }
 
-// Finding is what a verification record says.
+// Finding is the content of a verification record.
 type Finding struct {
 	Entity   Entity           `cbor:"1,keyasint"`
 	Kind     VerificationKind `cbor:"2,keyasint"`
@@ -123,7 +123,7 @@ type Finding struct {
 	Method   string           `cbor:"4,keyasint,omitempty"`
 	Summary  string           `cbor:"5,keyasint,omitempty"`
 	Evidence []string         `cbor:"6,keyasint,omitempty"`
-	// Source and Reference say who attests and where that can be looked up.
+	// Source is who attests, and Reference where that can be looked up.
 	Source    string `cbor:"7,keyasint,omitempty"`
 	Reference string `cbor:"8,keyasint,omitempty"`
 }
@@ -142,7 +142,7 @@ type Verification struct {
 	CreatedAt int64 `cbor:"4,keyasint"`
 }
 
-// Bytes is the size of what is said.
+// Bytes returns the size of the texts.
 func (v *Verification) Bytes() int { return v.Finding.bytes() }
 
 func (v *Verification) ident() id.ID { return v.ID }
@@ -158,7 +158,7 @@ func (v *Verification) sound() bool {
 		f.Outcome >= Passed && f.Outcome <= Inconclusive
 }
 
-// verifications holds all verification records of a project: in the order of their IDs, and by
+// verifications holds all verification records of a project in the order of their IDs, and by
 // entity, the newest first.
 type verifications struct {
 	recordList[*Verification]
@@ -180,7 +180,8 @@ func byEntity(a, b verified) bool {
 	return a.record.ID.Compare(b.record.ID) > 0
 }
 
-// pivot sorts before all records of an entity that are older than an ID; zero means any.
+// pivot returns a search key that sorts before all records of an entity older than an ID; zero
+// means any.
 func pivot(entity Entity, before id.ID) verified {
 	if before.IsZero() {
 		before = lastID
@@ -188,7 +189,7 @@ func pivot(entity Entity, before id.ID) verified {
 	return verified{record: &Verification{ID: before, Finding: Finding{Entity: entity}}}
 }
 
-// lastID is above all that are made.
+// lastID sorts after all generated IDs.
 var lastID = id.ID(slices.Repeat([]byte{0xff}, len(id.ID{})))
 
 // of yields the records of an entity before an ID, the newest first. A zero ID yields all of them.
@@ -210,7 +211,7 @@ func (v *verifications) newestOf(entity Entity) (newest verified) {
 	return newest
 }
 
-// enter adds the newest record to the order by entity.
+// enter adds the newest record to the index by entity.
 func (v *verifications) enter(one *Verification) {
 	next := v.newestOf(one.Finding.Entity)
 	next.record = one
@@ -232,8 +233,7 @@ func (p *Project) Verifications(before id.ID, yield func(*Verification) bool) {
 	p.verifications.newest(before, yield)
 }
 
-// HasVerifications reports whether the project has any record; a state that was read for listings
-// alone knows it too.
+// HasVerifications reports whether the project has any record. It works on a summary too.
 func (p *Project) HasVerifications() bool {
 	if p.summary != nil {
 		return p.summary.verified
@@ -246,11 +246,11 @@ func (p *Project) VerificationsOf(entity Entity, before id.ID, yield func(*Verif
 	p.verifications.of(entity, before, func(one verified) bool { return yield(one.record) })
 }
 
-// Entity is the project as the subject of records.
+// Entity returns the project as the subject of records.
 func (p *Project) Entity() Entity { return Entity{EntityProject, p.ID} }
 
-// CreateVerification makes a verification record. A record on behalf of others names its source and
-// a reference; the caller has checked that.
+// CreateVerification creates a verification record. A record on behalf of others names its
+// source and a reference; the caller has checked that.
 type CreateVerification struct{ Finding Finding }
 
 // Authorize accepts every agent that may see the project, and only contributors of a PRIVATE one.
@@ -267,10 +267,10 @@ func (c *CreateVerification) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
 	}
-	if err := p.requireLeave(stamp.Agent, leftVerifications, 1); err != nil {
+	if err := p.requireQuota(stamp.Agent, quotaVerifications, 1); err != nil {
 		return Decision{}, err
 	}
-	if err := p.requireLeave(stamp.Agent, leftTexts, c.Finding.bytes()); err != nil {
+	if err := p.requireQuota(stamp.Agent, quotaTexts, c.Finding.bytes()); err != nil {
 		return Decision{}, err
 	}
 	created := &VerificationCreated{
@@ -307,6 +307,6 @@ func (p *Project) restoreVerifications(
 func (p *Project) keepVerification(record *Verification) {
 	p.verifications.enter(record)
 	p.texts += record.Bytes()
-	p.leave(record.Author, leftVerifications, 1)
-	p.leave(record.Author, leftTexts, record.Bytes())
+	p.countUsage(record.Author, quotaVerifications, 1)
+	p.countUsage(record.Author, quotaTexts, record.Bytes())
 }

@@ -14,10 +14,11 @@ type Watcher struct {
 	Since int64 `cbor:"2,keyasint"`
 }
 
-// watchers are those of a project, in the order of their IDs. They are saved in one chunk.
+// watchers holds the watchers of a project in the order of their IDs. They are saved in one
+// chunk.
 type watchers struct {
 	all treeSet[Watcher]
-	// changed is the revision of the project that last changed them.
+	// changed is the revision of the project that last changed the list.
 	changed uint64
 }
 
@@ -30,7 +31,7 @@ func (w *watchers) get(agent id.ID) (found Watcher, ok bool) {
 	return w.all.tree.Get(Watcher{Agent: agent})
 }
 
-// chunks counts one from the first watcher on, also when all have left.
+// chunks returns 1 once there has been a watcher, even if all have left.
 func (w *watchers) chunks() int {
 	if w.all.tree == nil {
 		return 0
@@ -55,7 +56,7 @@ func (w *watchers) encode(int) ([]byte, error) {
 	return encoding.Marshal(list)
 }
 
-// DecodeWatchers reads the chunk of those who watch a project, in the order of their IDs.
+// DecodeWatchers reads the chunk of a project's watchers, in the order of their IDs.
 func DecodeWatchers(chunk []byte) (list []Watcher, err error) {
 	if err := decoding.Unmarshal(chunk, &list); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func DecodeWatchers(chunk []byte) (list []Watcher, err error) {
 	return list, nil
 }
 
-// restoreWatchers reads them; all that ever were may have left.
+// restoreWatchers reads the watchers. The list is empty if all watchers have left.
 func (p *Project) restoreWatchers(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
 	if head.Watchers == nil {
 		return nil
@@ -91,17 +92,17 @@ func (p *Project) restoreWatchers(head *headRecord, chunk func(Chunk) ([]byte, e
 	return nil
 }
 
-// Watch is since when an agent watches the project, in Unix milliseconds, where it does. A state
-// that was read for listings alone does not know.
+// Watch returns since when an agent watches the project, in Unix milliseconds, if it does. It
+// does not work on a summary.
 func (p *Project) Watch(agent id.ID) (since int64, watching bool) {
 	found, watching := p.watchers.get(agent)
 	return found.Since, watching
 }
 
-// Watchers yields all who watch the project, in the order of their IDs.
+// Watchers yields all watchers of the project, in the order of their IDs.
 func (p *Project) Watchers(yield func(Watcher) bool) { p.watchers.all.scan(yield) }
 
-// WatchersCount is how many agents watch the project.
+// WatchersCount returns the number of watchers.
 func (p *Project) WatchersCount() int {
 	if p.summary != nil {
 		return p.summary.Watchers
@@ -109,12 +110,13 @@ func (p *Project) WatchersCount() int {
 	return p.watchers.all.len()
 }
 
-// Partial reports whether a state was read for listings alone.
+// Partial reports whether the state is a summary: RestoreSummary has read only the data for
+// listings.
 func (p *Project) Partial() bool { return p.summary != nil }
 
-// loud reports whether an event is of the work in a project. The others open no work session and
-// prolong none, and the project is as old as before.
-func loud(event Event) bool {
+// countsAsWork reports whether an event counts as work in a project. Other events neither open nor
+// extend a work session, and do not change when the project was updated.
+func countsAsWork(event Event) bool {
 	switch event := event.(type) {
 	case *ProjectWatched, *ProjectUnwatched:
 		return false
@@ -132,7 +134,8 @@ func (c *WatchProject) Authorize(p *Project, agent id.ID) error {
 	return MayWatch.Require(p, agent)
 }
 
-// Decide returns QUOTA_EXCEEDED. A project that is archived can be watched: it may come back.
+// Decide returns QUOTA_EXCEEDED. An archived project can be watched, because it may become
+// active again.
 func (c *WatchProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	result := Result{Subject: stamp.Agent}
 	if _, watching := p.Watch(stamp.Agent); watching {
@@ -144,11 +147,11 @@ func (c *WatchProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return Decision{Events: []Event{&ProjectWatched{Agent: stamp.Agent}}, Result: result}, nil
 }
 
-// UnwatchProject ends that.
+// UnwatchProject ends the caller's watch of a project.
 type UnwatchProject struct{}
 
-// Authorize accepts every agent that may see the project, and every watcher, because watches count
-// against a limit and must be removable after the project became invisible.
+// Authorize accepts every agent that may see the project, and every watcher, because watches
+// count against a limit and must be removable after the project became invisible.
 func (c *UnwatchProject) Authorize(p *Project, agent id.ID) error {
 	if _, watching := p.Watch(agent); watching {
 		return nil
@@ -156,7 +159,7 @@ func (c *UnwatchProject) Authorize(p *Project, agent id.ID) error {
 	return MayWatch.Require(p, agent)
 }
 
-// Decide never refuses.
+// Decide returns no error.
 func (c *UnwatchProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	result := Result{Subject: stamp.Agent}
 	if _, watching := p.Watch(stamp.Agent); !watching {
@@ -165,7 +168,7 @@ func (c *UnwatchProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return Decision{Events: []Event{&ProjectUnwatched{Agent: stamp.Agent}}, Result: result}, nil
 }
 
-// ProjectWatched is the event of an agent that watches from now on.
+// ProjectWatched is the event of an agent that starts to watch.
 type ProjectWatched struct {
 	Agent id.ID `cbor:"1,keyasint"`
 }
@@ -175,7 +178,7 @@ func (e *ProjectWatched) apply(p *Project, at Moment) {
 	p.watchers.changed = p.Revision + 1
 }
 
-// ProjectUnwatched is the event of an agent that stopped watching.
+// ProjectUnwatched is the event of an agent that stops watching.
 type ProjectUnwatched struct {
 	Agent id.ID `cbor:"1,keyasint"`
 }

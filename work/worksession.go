@@ -7,8 +7,8 @@ import (
 	"pws/internal/id"
 )
 
-// WorkSession is one agent's stretch of work in a project: from its first write until it says that
-// it has ended. While open it is active or idle by the time of its last write.
+// WorkSession is a period of one agent's work in a project, from its first write until it ends
+// the session. While open, it is active or idle depending on the time of its last write.
 type WorkSession struct {
 	ID    id.ID `cbor:"1,keyasint"`
 	Agent id.ID `cbor:"2,keyasint"`
@@ -16,11 +16,12 @@ type WorkSession struct {
 	StartedAt    int64 `cbor:"3,keyasint"`
 	LastActiveAt int64 `cbor:"4,keyasint"`
 	EndedAt      int64 `cbor:"5,keyasint,omitempty"`
-	// Summary and Handoff are what the agent said at the end.
+	// Summary and Handoff are what the agent reported at the end.
 	Summary string `cbor:"6,keyasint,omitempty"`
 	Handoff id.ID  `cbor:"7,keyasint,omitzero"`
-	// Changesets are the sequences of those it published, Tasks those it created, claimed, changed
-	// or released: the newest, in order, at least WorkSessionItemsMax where there are so many.
+	// Changesets are the sequences of the changesets that the agent published, Tasks the tasks
+	// that it created, claimed, changed or released. Both hold the newest in order, at least
+	// WorkSessionItemsMax if there are so many.
 	Changesets []uint32 `cbor:"8,keyasint,omitempty"`
 	Tasks      []id.ID  `cbor:"9,keyasint,omitempty"`
 }
@@ -40,7 +41,7 @@ var sessionStatusNames = [...]string{"", "ACTIVE", "IDLE", "ENDED"}
 // String is the name on the wire.
 func (s SessionStatus) String() string { return sessionStatusNames[s] }
 
-// Status is the status at a moment, Unix milliseconds.
+// Status returns the status at a time in Unix milliseconds.
 func (s *WorkSession) Status(now int64) SessionStatus {
 	switch {
 	case s.EndedAt != 0:
@@ -51,12 +52,12 @@ func (s *WorkSession) Status(now int64) SessionStatus {
 	return SessionActive
 }
 
-// OpenSession is the work session of an agent that has not ended.
+// OpenSession returns the open work session of an agent.
 func (p *Project) OpenSession(agent id.ID) (*WorkSession, bool) {
 	return p.sessions.get(agent)
 }
 
-// WorkSession finds one by ID, open or ended, as long as it is kept.
+// WorkSession finds a work session by ID, open or ended, as long as it is kept.
 func (p *Project) WorkSession(wanted id.ID) (found *WorkSession, ok bool) {
 	p.sessions.scan(func(s *WorkSession) bool {
 		if s.ID == wanted {
@@ -72,7 +73,7 @@ func (p *Project) WorkSession(wanted id.ID) (found *WorkSession, ok bool) {
 	return found, found != nil
 }
 
-// WorkSessions are all that are kept, the newest first.
+// WorkSessions returns all work sessions that are kept, the newest first.
 func (p *Project) WorkSessions() []*WorkSession {
 	list := slices.Clone(p.saved.Ended)
 	p.sessions.scan(func(s *WorkSession) bool { list = append(list, s); return true })
@@ -80,10 +81,10 @@ func (p *Project) WorkSessions() []*WorkSession {
 	return list
 }
 
-// OpenSessions yields those that have not ended, in no order that means anything.
+// OpenSessions yields the open work sessions in no particular order.
 func (p *Project) OpenSessions(yield func(*WorkSession) bool) { p.sessions.scan(yield) }
 
-// ActiveSessions counts the sessions with recent activity at a moment.
+// ActiveSessions returns the number of sessions with recent activity at a time.
 func (p *Project) ActiveSessions(now int64) (count int) {
 	p.sessions.scan(func(s *WorkSession) bool {
 		if s.Status(now) == SessionActive {
@@ -94,11 +95,11 @@ func (p *Project) ActiveSessions(now int64) (count int) {
 	return count
 }
 
-// sessionNumber is the place of a new work session's ID among those of a stamp.
+// sessionNumber is the number of a new work session's ID among the IDs of a stamp.
 const sessionNumber = 1<<16 - 1
 
-// sessionOf is the work session that a command of this stamp belongs to: the agent's open one, or
-// the one that Decide opens with it.
+// sessionOf returns the work session that a command of this stamp belongs to: the agent's open
+// one, or the one that Decide opens with it.
 func (p *Project) sessionOf(stamp Stamp) id.ID {
 	if open, ok := p.OpenSession(stamp.Agent); ok {
 		return open.ID
@@ -120,7 +121,8 @@ func (e *WorkSessionOpened) apply(p *Project, at Moment) {
 	})
 }
 
-// endLongestIdle keeps the open sessions bounded where very many agents come once.
+// endLongestIdle limits the number of open sessions, for projects that very many agents visit
+// once.
 func (p *Project) endLongestIdle(now int64) {
 	var idle *WorkSession
 	p.sessions.scan(func(s *WorkSession) bool {
@@ -132,7 +134,7 @@ func (p *Project) endLongestIdle(now int64) {
 	p.end(idle, now, "", id.ID{})
 }
 
-// touch notes that the agent of a moment has written, and what.
+// touch records that the agent has written, and what it wrote.
 func (p *Project) touch(at Moment, changeset uint32, task id.ID) {
 	open, ok := p.OpenSession(at.Agent)
 	if !ok || changeset == 0 && task.IsZero() && open.LastActiveAt >= at.Now {
@@ -149,7 +151,7 @@ func (p *Project) touch(at Moment, changeset uint32, task id.ID) {
 	p.sessions.set(&next)
 }
 
-// credit names a changeset in the open work session of its author, who did not publish it itself.
+// credit adds a changeset to the open work session of its author, if another agent published it.
 func (p *Project) credit(author id.ID, changeset uint32) {
 	if open, ok := p.OpenSession(author); ok {
 		next := *open
@@ -158,8 +160,8 @@ func (p *Project) credit(author id.ID, changeset uint32) {
 	}
 }
 
-// appendNewest appends to a list that older states share, and drops the oldest elements from time
-// to time.
+// appendNewest appends to a list that older states share, and occasionally drops the oldest
+// elements.
 func appendNewest[T any](list []T, one T) []T {
 	if len(list) >= 2*WorkSessionItemsMax {
 		list = slices.Clone(list[len(list)-WorkSessionItemsMax+1:])
@@ -167,7 +169,7 @@ func appendNewest[T any](list []T, one T) []T {
 	return append(list, one)
 }
 
-// EndWorkSession says that an agent has stopped working in a project for now.
+// EndWorkSession ends a work session.
 type EndWorkSession struct {
 	Session id.ID
 	Summary string
@@ -180,8 +182,8 @@ func (c *EndWorkSession) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errSessionNotFound())
 }
 
-// Decide returns SESSION_NOT_FOUND, FORBIDDEN for another's session, and HANDOFF_NOT_FOUND. A
-// session that has ended stays as it is.
+// Decide returns SESSION_NOT_FOUND, FORBIDDEN for another agent's session, and
+// HANDOFF_NOT_FOUND. Ending an ended session changes nothing.
 func (c *EndWorkSession) Decide(p *Project, stamp Stamp) (Decision, error) {
 	s, ok := p.WorkSession(c.Session)
 	if !ok {
@@ -207,7 +209,7 @@ func errSessionNotFound() error {
 	return fault.New(fault.SessionNotFound, "There is no such work session.")
 }
 
-// WorkSessionEnded is the event of an agent that has stopped.
+// WorkSessionEnded is the event of a work session that its agent has ended.
 type WorkSessionEnded struct {
 	ID      id.ID  `cbor:"1,keyasint"`
 	Summary string `cbor:"2,keyasint,omitempty"`

@@ -11,8 +11,8 @@ import (
 	"pws/work/path"
 )
 
-// WorkspaceMode says what becomes of a workspace: a contribution that maintainers decide on, or a
-// changeset of a community project.
+// WorkspaceMode says how a workspace is published: as a contribution that maintainers decide on,
+// or as a changeset of a community project.
 type WorkspaceMode uint8
 
 // The modes of a workspace.
@@ -26,10 +26,11 @@ var workspaceModeNames = [...]string{"", "CONTRIBUTION", "COMMUNITY"}
 // String is the name on the wire.
 func (m WorkspaceMode) String() string { return workspaceModeNames[m] }
 
-// WorkspaceStatus says how far a workspace has come.
+// WorkspaceStatus is the status of a workspace.
 type WorkspaceStatus uint8
 
-// The statuses of a workspace. WorkspaceDone is PUBLISHED; it and WorkspaceClosed are final.
+// The statuses of a workspace. WorkspaceDone is PUBLISHED. WorkspaceDone and WorkspaceClosed are
+// final.
 const (
 	WorkspaceOpen WorkspaceStatus = iota + 1
 	WorkspaceSubmitted
@@ -54,9 +55,9 @@ type Workspace struct {
 	Agent  id.ID           `cbor:"2,keyasint"`
 	Mode   WorkspaceMode   `cbor:"3,keyasint"`
 	Status WorkspaceStatus `cbor:"4,keyasint"`
-	// Base is the changeset that the files lie on.
+	// Base is the changeset that the workspace is based on.
 	Base id.ID `cbor:"5,keyasint"`
-	// Published is the changeset that it became, zero until then.
+	// Published is the resulting changeset, zero until the workspace is published.
 	Published    id.ID `cbor:"6,keyasint,omitzero"`
 	Contribution id.ID `cbor:"7,keyasint,omitzero"`
 	// Revision grows with every change.
@@ -70,7 +71,7 @@ type Workspace struct {
 	UpdatedAt int64 `cbor:"12,keyasint"`
 }
 
-// Overlaid is what a workspace left at one path: a file, or nothing.
+// Overlaid is the result of a workspace's changes at one path: a file, or no file.
 type Overlaid struct {
 	Path string `cbor:"1,keyasint"`
 	// From is the path of the file at the base, empty for a file that was created in the workspace.
@@ -140,7 +141,7 @@ func byOverlaidPath(a, b Overlaid) int { return cmp.Compare(a.Path, b.Path) }
 
 func byConflictPath(a, b Conflict) int { return cmp.Compare(a.Path, b.Path) }
 
-// file is what the workspace left at a path, nil where that is what the base has.
+// file returns the changed file at a path, nil if it is unchanged from the base.
 func (w *Workspace) file(path string) *Overlaid { return overlaidAt(w.Files, path) }
 
 func overlaidAt(files []Overlaid, path string) *Overlaid {
@@ -159,14 +160,15 @@ func (w *Workspace) conflict(path string) *Conflict {
 	return &w.Conflicts[at]
 }
 
-// settled opens a workspace again whose contribution came into conflict, once none is left.
-func (w *Workspace) settled() {
+// reopenIfResolved reopens a workspace whose contribution came into conflict when no conflict is
+// left.
+func (w *Workspace) reopenIfResolved() {
 	if w.Status == WorkspaceConflict && len(w.Conflicts) == 0 {
 		w.Status = WorkspaceOpen
 	}
 }
 
-// Contents yields the contents that the workspace names itself, with their sizes.
+// Contents yields the contents that the workspace itself names, with their sizes.
 func (w *Workspace) Contents(yield func(path string, blob Hash, size int)) {
 	for at := range w.Files {
 		if one := &w.Files[at]; one.exists() {
@@ -180,8 +182,8 @@ func (w *Workspace) Contents(yield func(path string, blob Hash, size int)) {
 	}
 }
 
-// WorkspaceConflicts are the conflicts of a workspace, or those of its contribution where it was
-// not refreshed since.
+// WorkspaceConflicts returns the conflicts of a workspace, or those of its contribution if the
+// workspace was not refreshed since.
 func (p *Project) WorkspaceConflicts(w *Workspace) []Conflict {
 	if c, ok := p.Contribution(w.Contribution); ok && w.Status == WorkspaceConflict &&
 		len(w.Conflicts) == 0 {
@@ -190,10 +192,10 @@ func (p *Project) WorkspaceConflicts(w *Workspace) []Conflict {
 	return w.Conflicts
 }
 
-// Workspace finds one by ID.
+// Workspace finds a workspace by ID.
 func (p *Project) Workspace(wanted id.ID) (*Workspace, bool) { return p.workspaces.get(wanted) }
 
-// Workspaces yields all, the oldest first.
+// Workspaces yields all workspaces, the oldest first.
 func (p *Project) Workspaces(yield func(*Workspace) bool) {
 	for nth := range p.workspaces.len() {
 		if !yield(p.workspaces.at(nth)) {
@@ -202,7 +204,7 @@ func (p *Project) Workspaces(yield func(*Workspace) bool) {
 	}
 }
 
-// tree is the changeset that a workspace's files lie on.
+// tree returns the changeset that a workspace is based on.
 func (p *Project) tree(w *Workspace) *Changeset {
 	on := w.Base
 	if !w.Published.IsZero() {
@@ -212,15 +214,15 @@ func (p *Project) tree(w *Workspace) *Changeset {
 	return changeset
 }
 
-// WorkspaceFile is a file as a workspace sees it. Of one that the workspace changed, Updated is
-// nil, and Created is too where it began there.
+// WorkspaceFile is a file in a workspace. If the workspace changed the file, Updated is nil; if
+// the workspace created it, Created is nil too.
 type WorkspaceFile struct {
 	FileInfo
-	// ChangedAt is when the workspace changed it, Unix milliseconds; zero where it did not.
+	// ChangedAt is when the workspace changed it, in Unix milliseconds; zero if it did not.
 	ChangedAt int64
 }
 
-// WorkspaceFile is the file that a workspace sees at a path.
+// WorkspaceFile returns the file at a path of a workspace.
 func (p *Project) WorkspaceFile(w *Workspace, path string) (WorkspaceFile, bool) {
 	base := p.tree(w)
 	if one := w.file(path); one != nil {
@@ -241,13 +243,13 @@ func (p *Project) overlaid(base *Changeset, one *Overlaid) WorkspaceFile {
 	return file
 }
 
-// WorkspaceFiles yields the files that a workspace sees, in the order of their path bytes, from a
-// path on.
+// WorkspaceFiles yields the files of a workspace in the order of their path bytes, starting at a
+// path.
 func (p *Project) WorkspaceFiles(w *Workspace, from string, yield func(WorkspaceFile) bool) {
 	p.filesOver(p.tree(w), w.Files, from, yield)
 }
 
-// filesOver yields the files of a changeset with those of an overlay over them.
+// filesOver yields the files of a changeset combined with those of an overlay.
 func (p *Project) filesOver(
 	base *Changeset, files []Overlaid, from string, yield func(WorkspaceFile) bool,
 ) {
@@ -271,7 +273,7 @@ func (p *Project) filesOver(
 	before("")
 }
 
-// OpenWorkspace begins a workspace on the head.
+// OpenWorkspace opens a workspace on the head.
 type OpenWorkspace struct{}
 
 // Authorize accepts every agent that can read the project, and only contributors in private ones.
@@ -288,7 +290,7 @@ func (c *OpenWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, fault.New(fault.ProjectIsCommunity,
 			"A community project accepts changes only during a turn. Take a turn first.")
 	}
-	if err := p.requireWorkspaceRoom(stamp); err != nil {
+	if err := p.requireWorkspaceQuota(stamp); err != nil {
 		return Decision{}, err
 	}
 	opened := openedOn(p, ContributionMode, stamp)
@@ -298,7 +300,7 @@ func (c *OpenWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// openedOn is the event of a new workspace on the head.
+// openedOn returns the event of a new workspace on the head.
 func openedOn(p *Project, mode WorkspaceMode, stamp Stamp) *WorkspaceOpened {
 	return &WorkspaceOpened{
 		ID: p.workspaces.next(stamp.ID(1)), Mode: mode, Base: p.Head().ID,
@@ -322,10 +324,10 @@ func (e *WorkspaceOpened) apply(p *Project, at Moment) {
 }
 
 func (p *Project) countOpened(w *Workspace) {
-	p.leaveToday(w.Agent, w.CreatedAt, func(s *share) { s.workspaces++ })
+	p.countToday(w.Agent, w.CreatedAt, func(u *usage) { u.workspaces++ })
 }
 
-// putWorkspace stores a new workspace, or another version of one.
+// putWorkspace stores a new workspace, or a new version of one.
 func (p *Project) putWorkspace(next *Workspace) {
 	old, existed := p.workspaces.put(next, p.Revision+1)
 	was := existed && !old.Status.Final()
@@ -339,7 +341,7 @@ func (p *Project) putWorkspace(next *Workspace) {
 	}
 }
 
-// changeWorkspace is another version of a workspace that an event names.
+// changeWorkspace stores a new version of the workspace that an event names.
 func (p *Project) changeWorkspace(named id.ID, at Moment, change func(next *Workspace)) {
 	old, _ := p.Workspace(named)
 	next := *old
@@ -349,7 +351,7 @@ func (p *Project) changeWorkspace(named id.ID, at Moment, change func(next *Work
 	p.putWorkspace(&next)
 }
 
-// authorOf takes the author of a workspace where it may still work in the project:
+// authorOf accepts the author of a workspace while it may work in the project:
 // WORKSPACE_NOT_FOUND, FORBIDDEN, ROLE_REQUIRED.
 func authorOf(p *Project, workspace, agent id.ID) error {
 	if err := readableOr(p, agent, errWorkspaceNotFound()); err != nil {
@@ -369,8 +371,8 @@ func errWorkspaceNotFound() error {
 	return fault.New(fault.WorkspaceNotFound, "There is no such workspace.")
 }
 
-// AuthorizeWorkspace takes those who may read a workspace, its author, maintainers and owners, and
-// returns it as it reads at a time: WORKSPACE_NOT_FOUND, ROLE_REQUIRED.
+// AuthorizeWorkspace accepts the agents that may read a workspace: its author, maintainers and
+// owners. It returns the workspace as of a time: WORKSPACE_NOT_FOUND, ROLE_REQUIRED.
 func (p *Project) AuthorizeWorkspace(wanted, agent id.ID, now int64) (*Workspace, error) {
 	if err := readableOr(p, agent, errWorkspaceNotFound()); err != nil {
 		return nil, err
@@ -385,7 +387,7 @@ func (p *Project) AuthorizeWorkspace(wanted, agent id.ID, now int64) (*Workspace
 	return w, nil
 }
 
-// requireChangeable is a workspace that takes changes of its author now: PROJECT_ARCHIVED,
+// requireChangeable returns a workspace that its author can change now: PROJECT_ARCHIVED,
 // WORKSPACE_CLOSED, TURN_LOST.
 func requireChangeable(p *Project, workspace id.ID, stamp Stamp) (*Workspace, error) {
 	if err := requireActive(p); err != nil {

@@ -27,8 +27,8 @@ func (p *Project) WorkspaceExpiry(w *Workspace) int64 {
 	return expires
 }
 
-// WorkspaceAt finds a workspace as it reads at a time: one that has expired is CLOSED and holds
-// nothing, whether or not an event has noted that.
+// WorkspaceAt returns a workspace as of a time. An expired workspace is CLOSED and empty,
+// whether or not an event has recorded its expiry.
 func (p *Project) WorkspaceAt(wanted id.ID, now int64) (*Workspace, bool) {
 	w, ok := p.Workspace(wanted)
 	if !ok || w.Status.Final() || now < p.WorkspaceExpiry(w) {
@@ -40,16 +40,16 @@ func (p *Project) WorkspaceAt(wanted id.ID, now int64) (*Workspace, bool) {
 	return &closed, true
 }
 
-// close ends a workspace. What it held is given up; the revisions of its contribution keep theirs.
+// close ends a workspace and drops its files. The revisions of its contribution keep theirs.
 func (w *Workspace) close() {
 	w.Status, w.Files, w.Conflicts = WorkspaceClosed, nil, nil
 }
 
-// expiredNotedMax is how many expired workspaces one command notes.
+// expiredNotedMax is the maximum number of expired workspaces that one command records.
 const expiredNotedMax = 100
 
-// expiredWorkspaces are events that note workspaces which have expired, so that what is kept of
-// open ones stays bounded. They change nothing that anybody can see.
+// expiredWorkspaces returns events that record the expiry of workspaces, so that the list of
+// open ones stays bounded. Readers see no difference.
 func (p *Project) expiredWorkspaces(now int64) (events []Event) {
 	for _, one := range p.openWorkspaces {
 		if len(events) == expiredNotedMax {
@@ -62,15 +62,15 @@ func (p *Project) expiredWorkspaces(now int64) (events []Event) {
 	return events
 }
 
-// workspaceRoom is that of the open workspaces of guests.
-var workspaceRoom = room{
+// workspaceQuota is the limit for the open workspaces of guests.
+var workspaceQuota = quota{
 	name: "open_workspaces", guests: GuestWorkspacesMax, newcomer: newcomerRecords,
 }
 
-// requireWorkspaceRoom refuses another workspace beyond the limits: QUOTA_EXCEEDED. Those of
-// community projects are not counted: an agent has one at most there, and what agents left does not
-// keep others from their turns. Members and others have rooms of their own.
-func (p *Project) requireWorkspaceRoom(stamp Stamp) error {
+// requireWorkspaceQuota checks the limits for another workspace: QUOTA_EXCEEDED. Workspaces of
+// community projects are not limited: an agent has at most one there, and the workspaces of
+// others must not block turns. Members and guests have separate limits.
+func (p *Project) requireWorkspaceQuota(stamp Stamp) error {
 	own, members, others := 0, 0, 0
 	for _, one := range p.openWorkspaces {
 		w, _ := p.Workspace(one)
@@ -90,11 +90,11 @@ func (p *Project) requireWorkspaceRoom(stamp Stamp) error {
 		return errQuota("open_workspaces_of_agent", WorkspacesPerAgentMax)
 	}
 	if p.RoleOf(stamp.Agent) == NoRole {
-		if err := workspaceRoom.requireGuests(others, own, 1); err != nil {
+		if err := workspaceQuota.requireGuests(others, own, 1); err != nil {
 			return err
 		}
-		return p.requireToday(stamp, "workspaces_of_agent_today", GuestWorkspacesPerDayMax,
-			func(s share) int { return s.workspaces })
+		return p.requireDailyQuota(stamp, "workspaces_of_agent_today", GuestWorkspacesPerDayMax,
+			func(u usage) int { return u.workspaces })
 	}
 	if members >= WorkspacesOpenMax {
 		return errQuota("open_workspaces", WorkspacesOpenMax)
@@ -102,8 +102,8 @@ func (p *Project) requireWorkspaceRoom(stamp Stamp) error {
 	return nil
 }
 
-// CloseWorkspace ends a workspace without publishing it. A contribution that it was submitted as
-// stays to be decided.
+// CloseWorkspace ends a workspace without publishing it. Its contribution, if there is one, can
+// still be decided.
 type CloseWorkspace struct {
 	Workspace id.ID
 	// Match is called with the current workspace; nil checks nothing. It returns
@@ -111,15 +111,15 @@ type CloseWorkspace struct {
 	Match func(p *Project, w *Workspace) error
 }
 
-// Authorize accepts those who may read the workspace: its author, maintainers and owners. It
-// returns WORKSPACE_NOT_FOUND and ROLE_REQUIRED.
+// Authorize accepts the agents that may read the workspace: its author, maintainers and owners.
+// It returns WORKSPACE_NOT_FOUND and ROLE_REQUIRED.
 func (c *CloseWorkspace) Authorize(p *Project, agent id.ID) error {
 	_, err := p.AuthorizeWorkspace(c.Workspace, agent, 0)
 	return err
 }
 
-// Decide returns PROJECT_ARCHIVED, PRECONDITION_FAILED, and WORKSPACE_CLOSED for one that was
-// published. Closing a closed one changes nothing.
+// Decide returns PROJECT_ARCHIVED, PRECONDITION_FAILED, and WORKSPACE_CLOSED for a published
+// workspace. Closing a closed one changes nothing.
 func (c *CloseWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
@@ -144,8 +144,8 @@ func (c *CloseWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return Decision{Events: []Event{&WorkspaceEnded{Workspace: w.ID}}, Result: result}, nil
 }
 
-// WorkspaceEnded is the event of a workspace that was closed or has expired. It ends a turn of the
-// workspace.
+// WorkspaceEnded is the event of a workspace that was closed or has expired. It ends the turn of
+// the workspace.
 type WorkspaceEnded struct {
 	Workspace id.ID `cbor:"1,keyasint"`
 	// Expired means that the workspace was not closed; a later command records its expiry.

@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// WorkspaceChange is one net difference of a workspace from its base.
+// WorkspaceChange is the net difference of a workspace from its base at one path.
 type WorkspaceChange struct {
 	Action Action
 	Path   string
@@ -17,8 +17,8 @@ type WorkspaceChange struct {
 	Size int
 }
 
-// WorkspaceChanges are what a workspace changes, or has changed when it was published, in the order
-// of the paths' bytes.
+// WorkspaceChanges returns the changes of a workspace, or the published changes of a published
+// one, in the order of the paths' bytes.
 func (p *Project) WorkspaceChanges(w *Workspace) []WorkspaceChange {
 	var ops []OpRecord
 	if c, done := p.Changeset(w.Published); done {
@@ -43,7 +43,7 @@ type workspaceEdit struct {
 	workspace *Workspace
 	base      *Changeset
 	stamp     Stamp
-	// files are those of the workspace with what was put so far.
+	// files are the files of the workspace with the changes so far.
 	files   []Overlaid
 	touched []string
 }
@@ -70,7 +70,7 @@ func editAt(
 	return edit, exists, match(condition, current, exists)
 }
 
-// put leaves a file, or nothing, at a path.
+// put sets the result at a path: a file, or no file.
 func (e *workspaceEdit) put(next Overlaid) {
 	next.At = e.stamp.Now
 	e.touched = append(e.touched, next.Path)
@@ -82,8 +82,8 @@ func (e *workspaceEdit) put(next Overlaid) {
 	e.files = slices.Insert(e.files, at, next)
 }
 
-// requireRoom refuses a new path beyond the limit, or one that would be a folder and a file:
-// FILE_LIMIT_REACHED, PATH_CONFLICT.
+// requireRoom checks that a new path is within the file limit and would not be both a folder and
+// a file: FILE_LIMIT_REACHED, PATH_CONFLICT.
 func (e *workspaceEdit) requireRoom(path string) error {
 	if !e.project.hasRoom(e.base, e.files) {
 		return errFileLimitReached()
@@ -98,11 +98,11 @@ func (e *workspaceEdit) requireNoConflict(path string) error {
 	return nil
 }
 
-// decide is the decision about what was put: QUOTA_EXCEEDED.
+// decide returns the decision on the changes: QUOTA_EXCEEDED.
 func (e *workspaceEdit) decide(result Result) (Decision, error) {
 	p, w := e.project, e.workspace
-	next := settledOver(p, e.base, e.files)
-	// Each path is one operation at most.
+	next := withoutUnchanged(p, e.base, e.files)
+	// Each path becomes at most one operation.
 	if len(next) > OperationsMax {
 		changes := len(p.netOperations(e.base, next))
 		if changes > OperationsMax && changes > len(p.netOperations(e.base, w.Files)) {
@@ -131,7 +131,7 @@ func (e *workspaceEdit) decide(result Result) (Decision, error) {
 	return decision, nil
 }
 
-// same reports whether two files are one, whenever they were written.
+// same reports whether two files are equal, apart from when they were written.
 func (o *Overlaid) same(other *Overlaid) bool {
 	mine := *o
 	mine.At = other.At
@@ -154,8 +154,8 @@ func (c *WriteWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 	return authorOf(p, c.Workspace, agent)
 }
 
-// Decide returns PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, PRECONDITION_FAILED, PATH_CONFLICT,
-// FILE_LIMIT_REACHED, QUOTA_EXCEEDED. Writing a file settles its conflict.
+// Decide returns PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, PRECONDITION_FAILED,
+// PATH_CONFLICT, FILE_LIMIT_REACHED, QUOTA_EXCEEDED. Writing a file resolves its conflict.
 func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	edit, exists, err := editAt(p, c.Workspace, c.Path, c.Match, stamp)
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 		Path: c.Path, From: p.originIn(edit.base, edit.files, c.Path),
 		Blob: c.Blob.Hash, Size: len(c.Blob.Content), Type: c.ContentType,
 	})
-	if !exists || edit.disputed(c.Path) {
+	if !exists || edit.hasConflict(c.Path) {
 		if err := edit.requireRoom(c.Path); err != nil {
 			return Decision{}, err
 		}
@@ -177,10 +177,10 @@ func (c *WriteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	return decision, err
 }
 
-// disputed reports whether a path has a conflict: its file may be where a folder is.
-func (e *workspaceEdit) disputed(path string) bool { return e.workspace.conflict(path) != nil }
+// hasConflict reports whether a path has a conflict; then its file may be where a folder is.
+func (e *workspaceEdit) hasConflict(path string) bool { return e.workspace.conflict(path) != nil }
 
-// DeleteWorkspaceFile takes one file out of a workspace.
+// DeleteWorkspaceFile deletes one file of a workspace.
 type DeleteWorkspaceFile struct {
 	Workspace id.ID
 	Path      string
@@ -201,7 +201,7 @@ func (c *DeleteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) 
 	if err != nil {
 		return Decision{}, err
 	}
-	if !exists && !edit.disputed(c.Path) {
+	if !exists && !edit.hasConflict(c.Path) {
 		return Decision{}, errFileNotFound(c.Path)
 	}
 	edit.put(Overlaid{Path: c.Path})
@@ -221,7 +221,7 @@ func (c *RenameWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide returns PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, FILE_NOT_FOUND, FILE_EXISTS,
-// PATH_CONFLICT, QUOTA_EXCEEDED. A file that stays where it is is no change.
+// PATH_CONFLICT, QUOTA_EXCEEDED. Renaming a file to its own path changes nothing.
 func (c *RenameWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	edit, err := editOf(p, c.Workspace, stamp)
 	if err != nil {
@@ -241,7 +241,7 @@ func (c *RenameWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) 
 	from := p.originIn(edit.base, edit.files, c.Path)
 	edit.put(Overlaid{Path: c.Path})
 	if p.originIn(edit.base, edit.files, c.NewPath) == c.NewPath && from == "" {
-		// A new file takes the place of one that the workspace has deleted.
+		// The file replaces one that the workspace has deleted.
 		from = c.NewPath
 	}
 	edit.put(Overlaid{
@@ -257,11 +257,11 @@ func (c *RenameWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) 
 // WorkspaceChanged is the event of files that were written, deleted or moved in a workspace.
 type WorkspaceChanged struct {
 	Workspace id.ID `cbor:"1,keyasint"`
-	// Set are paths as they are now, in the order of their bytes; Unset are those that are as the base
-	// has them again.
+	// Set are the changed paths with their files, in the order of their bytes; Unset are the
+	// paths that equal the base again.
 	Set   []Overlaid `cbor:"2,keyasint,omitempty"`
 	Unset []string   `cbor:"3,keyasint,omitempty"`
-	// Resolved are conflicts that are settled.
+	// Resolved are the paths whose conflicts were resolved.
 	Resolved []string `cbor:"4,keyasint,omitempty"`
 }
 
@@ -280,7 +280,7 @@ func (e *WorkspaceChanged) apply(p *Project, at Moment) {
 			next.Conflicts = slices.DeleteFunc(slices.Clone(next.Conflicts), func(c Conflict) bool {
 				return slices.Contains(e.Resolved, c.Path)
 			})
-			next.settled()
+			next.reopenIfResolved()
 		}
 	})
 }

@@ -1,0 +1,200 @@
+package work
+
+import (
+	"math"
+
+	"pws/internal/id"
+)
+
+// quotaKind is a kind of records that is limited in each project.
+type quotaKind uint8
+
+// The kinds. quotaContributions and quotaFiles count all records that a project ever had,
+// quotaUndecided the contributions that were not accepted, quotaTexts the bytes of text.
+const (
+	quotaDiscussions quotaKind = iota
+	quotaComments
+	quotaVerifications
+	quotaContributions
+	quotaUndecided
+	quotaFiles
+	quotaTexts
+
+	quotaKinds
+)
+
+// quota holds the limits of a kind. Members and guests, who are all other agents, have separate
+// limits.
+type quota struct {
+	name string
+	// members limits all members together, guests all guests together, and each one guest.
+	members, guests, each int
+	// newcomer is the usage from which on a guest cannot use the last tenth of the limit for guests,
+	// so that a few agents cannot use up the limit for all later ones.
+	newcomer int
+}
+
+var quotas = [quotaKinds]quota{
+	quotaDiscussions: {
+		name: "discussions", members: DiscussionsMax, guests: DiscussionsMax,
+		each: GuestDiscussionsMax, newcomer: newcomerRecords,
+	},
+	quotaComments: {
+		name: "comments", members: CommentsMax, guests: 2 * CommentsMax,
+		each: GuestCommentsMax, newcomer: newcomerRecords,
+	},
+	quotaVerifications: {
+		name: "verifications", members: VerificationsMax, guests: VerificationsMax,
+		each: GuestVerificationsMax, newcomer: newcomerRecords,
+	},
+	quotaContributions: {
+		name: "contributions", members: ContributionsMax, guests: ContributionsMax,
+		each: math.MaxInt, newcomer: newcomerRecords,
+	},
+	quotaUndecided: {
+		name: "contributions_not_accepted", members: math.MaxInt, guests: math.MaxInt,
+		each: GuestContributionsMax,
+	},
+	quotaFiles: {
+		name: "revision_files", members: RevisionFilesMax, guests: RevisionFilesMax,
+		each: RevisionFilesMax / 10, newcomer: OperationsMax,
+	},
+	quotaTexts: {
+		name: "text_bytes", members: TextBytesMax, guests: TextBytesMax,
+		each: GuestTextBytesMax, newcomer: GuestTextBytesMax / 32,
+	},
+}
+
+// newcomerRecords is the number of records of a kind after which a guest is not a newcomer.
+const newcomerRecords = 3
+
+// usage counts the records of one agent in a project.
+type usage struct {
+	agent  id.ID
+	counts [quotaKinds]int
+	// day is the last day on which the agent has written a comment or opened a workspace, in days
+	// since 1970 in UTC; comments and workspaces count those of that day.
+	day                  int64
+	comments, workspaces int
+}
+
+func byAgent(a, b usage) bool { return a.agent.Compare(b.agent) < 0 }
+
+// dayMillis is the length of a day.
+const dayMillis = 86_400_000
+
+// on returns the usage on the day of a time: the counts of an earlier day are zero.
+func (u usage) on(now int64) usage {
+	if day := now / dayMillis; day > u.day {
+		u.day, u.comments, u.workspaces = day, 0, 0
+	}
+	return u
+}
+
+func (p *Project) usageOf(agent id.ID) usage {
+	if p.usages.tree != nil {
+		if found, ok := p.usages.tree.Get(usage{agent: agent}); ok {
+			return found
+		}
+	}
+	return usage{agent: agent}
+}
+
+// QuotaUsage is the usage of one quota by a guest.
+type QuotaUsage struct {
+	// Quota is the name of the quota in QUOTA_EXCEEDED.
+	Quota       string
+	Used, Limit int
+	// ResetAt is the end of the counted day in Unix milliseconds; 0 if the quota is not daily.
+	ResetAt int64
+}
+
+// QuotaUsages returns the usage of an agent at a time in Unix milliseconds. It is empty for
+// members, whose records are counted together, and for the zero ID.
+func (p *Project) QuotaUsages(agent id.ID, now int64) (all []QuotaUsage) {
+	if agent.IsZero() || p.RoleOf(agent) != NoRole {
+		return nil
+	}
+	own := p.usageOf(agent).on(now)
+	for kind := range quotas {
+		if of := &quotas[kind]; of.each < math.MaxInt {
+			all = append(all, QuotaUsage{
+				Quota: of.name + "_of_agent", Used: own.counts[kind], Limit: of.each,
+			})
+		}
+	}
+	tomorrow := (now/dayMillis + 1) * dayMillis
+	return append(all,
+		QuotaUsage{"comments_of_agent_today", own.comments, GuestCommentsPerDayMax, tomorrow},
+		QuotaUsage{"workspaces_of_agent_today", own.workspaces, GuestWorkspacesPerDayMax, tomorrow},
+	)
+}
+
+// countUsage adds to the count of an agent's records of a kind; more may be negative.
+func (p *Project) countUsage(agent id.ID, kind quotaKind, more int) {
+	if more == 0 {
+		return
+	}
+	next := p.usageOf(agent)
+	next.counts[kind] += more
+	p.usages.set(next, byAgent)
+	p.used[kind] += more
+}
+
+// countToday changes a daily count of an agent.
+func (p *Project) countToday(agent id.ID, at int64, count func(u *usage)) {
+	next := p.usageOf(agent).on(at)
+	count(&next)
+	p.usages.set(next, byAgent)
+}
+
+// usedByGuests returns the count of a kind for all agents that are not members now.
+func (p *Project) usedByGuests(kind quotaKind) int {
+	guests := p.used[kind]
+	for at := range p.saved.Members {
+		guests -= p.usageOf(p.saved.Members[at].Agent).counts[kind]
+	}
+	return guests
+}
+
+// requireQuota checks the limits for more records of a kind by an agent: QUOTA_EXCEEDED.
+func (p *Project) requireQuota(agent id.ID, kind quotaKind, more int) error {
+	of, guests := &quotas[kind], p.usedByGuests(kind)
+	if p.RoleOf(agent) != NoRole {
+		used := p.used[kind] - guests
+		if kind == quotaTexts {
+			// Texts that are not counted for any agent were written by members.
+			used = p.texts - guests
+		}
+		if more > 0 && used+more > of.members {
+			return errQuota(of.name, of.members)
+		}
+		return nil
+	}
+	own := p.usageOf(agent).counts[kind]
+	if more > 0 && own+more > of.each {
+		return errQuota(of.name+"_of_agent", of.each)
+	}
+	return of.requireGuests(guests, own, more)
+}
+
+// requireGuests checks the limit for all guests: QUOTA_EXCEEDED.
+func (q *quota) requireGuests(used, own, more int) error {
+	if more > 0 && (used+more > q.guests ||
+		own >= q.newcomer && used+more > q.guests-q.guests/10) {
+		return errQuota(q.name+"_of_guests", q.guests)
+	}
+	return nil
+}
+
+// requireDailyQuota checks a daily limit for guests: QUOTA_EXCEEDED.
+func (p *Project) requireDailyQuota(
+	stamp Stamp, quota string, most int, count func(u usage) int,
+) error {
+	if p.RoleOf(stamp.Agent) != NoRole || count(p.usageOf(stamp.Agent).on(stamp.Now)) < most {
+		return nil
+	}
+	tomorrow := (stamp.Now/dayMillis + 1) * dayMillis
+	return errQuota(quota, most).
+		With("retry_after_seconds", int((tomorrow-stamp.Now+999)/1000))
+}
