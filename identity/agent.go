@@ -15,7 +15,7 @@ import (
 type AgentRecord struct {
 	ID     id.ID  `cbor:"2,keyasint,omitzero"`
 	Handle string `cbor:"3,keyasint,omitempty"`
-	// ClientName and ClientVersion are those of the registration; a session has its own.
+	// ClientName and ClientVersion are those of the registration; each session has its own.
 	ClientName    string `cbor:"4,keyasint,omitempty"`
 	ClientVersion string `cbor:"5,keyasint,omitempty"`
 	CreatedAt     int64  `cbor:"6,keyasint,omitempty"`
@@ -34,14 +34,14 @@ type Agent struct {
 	dueAt    int64      // when the first of them can be forgotten, 0 for never
 }
 
-// Keys are the agent's keys, oldest first; the slice must not be modified.
+// Keys returns the agent's keys, the oldest first; the slice must not be modified.
 func (a *Agent) Keys() []*Key { return slices.Clip(a.keys) }
 
-// Sessions are the agent's sessions, oldest first, expired ones that are still known included;
-// the slice must not be modified.
+// Sessions returns the agent's sessions, the oldest first, including expired ones that are still
+// stored; the slice must not be modified.
 func (a *Agent) Sessions() []*Session { return slices.Clip(a.sessions) }
 
-// Key is the agent's key of an ID.
+// Key finds a key of the agent by ID.
 func (a *Agent) Key(keyID id.ID) (*Key, bool) {
 	for _, key := range a.keys {
 		if key.ID == keyID {
@@ -90,7 +90,7 @@ func (a *Agent) replaceKey(keyID id.ID, change func(*Key)) {
 		a.ID.Format(id.Agent), keyID.Format(id.Key)))
 }
 
-// AgentRegistered makes an agent. Its first key and session follow in the same entry.
+// AgentRegistered registers an agent. Its first key and session follow in the same entry.
 type AgentRegistered struct {
 	Agent         id.ID  `cbor:"1,keyasint,omitzero"`
 	Handle        string `cbor:"2,keyasint,omitempty"`
@@ -138,9 +138,9 @@ func (e *AgentPruned) apply(s *State, now int64) {
 	s.putAgent(&agent)
 }
 
-// Prune drops what has expired and was not dropped by other events: expired challenges, and
-// sessions and idempotency records of at most 64 agents. The owner sends it periodically, and again
-// at once while it returns events.
+// Prune drops expired records that other events have not dropped: expired challenges, and
+// sessions and idempotency records of at most 64 agents. The owner sends it periodically, and
+// again at once while it returns events.
 type Prune struct{}
 
 // Decide implements Command; it returns no error.

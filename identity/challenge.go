@@ -9,7 +9,7 @@ import (
 	"pws/internal/id"
 )
 
-// Purpose is the only operation that the proof of a challenge is valid for.
+// Purpose is the only operation that a challenge can be used for.
 type Purpose uint8
 
 // The purposes; the numbers are stored in events.
@@ -42,11 +42,11 @@ type Challenge struct {
 	KeyID     id.ID    `cbor:"6,keyasint,omitzero"` // the key of a session, else zero
 	ExpiresAt int64    `cbor:"7,keyasint,omitempty"`
 	Failures  uint8    `cbor:"8,keyasint,omitempty"`
-	// Completion is nil until the challenge was completed.
+	// Completion is nil until the challenge is completed.
 	Completion *Completion `cbor:"9,keyasint,omitempty"`
 }
 
-// Completion is how a challenge was completed, and the outcome.
+// Completion records how a challenge was completed, and the outcome.
 type Completion struct {
 	Digest           [16]byte `cbor:"1,keyasint,omitzero"` // of the values of the request
 	AgentID          id.ID    `cbor:"2,keyasint,omitzero"`
@@ -56,12 +56,12 @@ type Completion struct {
 	SessionExpiresAt int64    `cbor:"6,keyasint,omitempty"`
 }
 
-// Text is the challenge as it is sent to the client and back.
+// Text returns the challenge as it is sent to the client and back.
 func (c *Challenge) Text() string { return base64url.EncodeToString(c.Nonce[:]) }
 
-// SigningPayload is the text whose bytes the key signs. Its elements are separated by bars, which
-// no element can contain: service and version, purpose, challenge ID, challenge, public key,
-// expiry, and the agent if there already is one.
+// SigningPayload returns the text whose bytes the key signs. Its elements are separated by bars,
+// which no element can contain: service and version, purpose, challenge ID, challenge, public
+// key, expiry, and the agent if it already exists.
 func (c *Challenge) SigningPayload() string { return string(c.payload()) }
 
 func (c *Challenge) payload() []byte {
@@ -77,7 +77,7 @@ func (c *Challenge) payload() []byte {
 	return out
 }
 
-// remaining is how many signatures may still fail.
+// remaining returns how many signatures may still fail.
 func (c *Challenge) remaining() int { return max(0, ChallengeAttempts-int(c.Failures)) }
 
 // ChallengeGranted is the result of the commands that ask for a challenge.
@@ -85,7 +85,7 @@ type ChallengeGranted struct{ Challenge *Challenge }
 
 func (*ChallengeGranted) result() {}
 
-// issueChallenge grants a challenge, or returns RATE_LIMITED while too many are alive.
+// issueChallenge issues a challenge, or returns RATE_LIMITED while too many are live.
 func issueChallenge(
 	s *State, st Stamp, purpose Purpose, publicKey [32]byte, agent, key id.ID,
 ) (Outcome, error) {
@@ -102,8 +102,8 @@ func issueChallenge(
 	}, nil
 }
 
-// challengeRoom bounds the challenges. The sweep of the coming event makes room where the oldest
-// has expired.
+// challengeRoom limits the number of challenges: RATE_LIMITED. If the oldest has expired, the
+// event to come drops it.
 func (s *State) challengeRoom(now int64) error {
 	if s.challenges.len() < ChallengesMax {
 		return nil
@@ -120,8 +120,8 @@ func (s *State) challengeRoom(now int64) error {
 		With("retry_after_seconds", waitSeconds)
 }
 
-// findChallenge is the challenge that a proof speaks of. CHALLENGE_EXPIRED: unknown, expired or
-// meant for another purpose. CHALLENGE_CONSUMED: too many signatures failed.
+// findChallenge returns the challenge that a proof names. CHALLENGE_EXPIRED: unknown, expired or
+// for another purpose. CHALLENGE_CONSUMED: too many signatures failed.
 func (s *State) findChallenge(ref string, purpose Purpose, now int64) (*Challenge, error) {
 	challengeID, ok := id.Parse(id.Challenge, ref)
 	if !ok {
@@ -150,8 +150,8 @@ func errReplayMismatch() error {
 		"The challenge was completed with other values.")
 }
 
-// failProof is the outcome of a proof that does not hold: SIGNATURE_INVALID, and an event that
-// counts it. A completed challenge has no attempts left to count.
+// failProof is the outcome of an invalid proof: SIGNATURE_INVALID, and an event that counts it.
+// A completed challenge has no attempts left to count.
 func failProof(challenge *Challenge) (Outcome, error) {
 	refusal := fault.New(fault.SignatureInvalid,
 		"The signature does not match the challenge and the key.")
@@ -162,7 +162,7 @@ func failProof(challenge *Challenge) (Outcome, error) {
 		refusal.With("remaining_attempts", challenge.remaining()-1)
 }
 
-// digestOf condenses the values of a completing request; lengths keep them apart.
+// digestOf hashes the values of a completing request; lengths separate them.
 func digestOf(values ...string) [16]byte {
 	out := []byte("pws identity completion v1\x00")
 	for _, value := range values {
@@ -173,7 +173,7 @@ func digestOf(values ...string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// sweepChallenges forgets expired challenges, a bounded number from the oldest on.
+// sweepChallenges drops a limited number of expired challenges, the oldest first.
 func (s *State) sweepChallenges(now int64, countMax int) {
 	for range countMax {
 		challengeID, challenge, ok := s.challenges.min()
@@ -184,7 +184,7 @@ func (s *State) sweepChallenges(now int64, countMax int) {
 	}
 }
 
-// changeChallenge replaces a challenge with a changed copy, and then sweeps.
+// changeChallenge replaces a challenge with a changed copy, and then drops expired ones.
 func (s *State) changeChallenge(challengeID id.ID, now int64, change func(*Challenge)) {
 	challenge, ok := s.challenges.get(challengeID)
 	if !ok {
@@ -227,7 +227,7 @@ func (e *ChallengeIssued) apply(s *State, now int64) {
 	s.challenges.set(e.Challenge, e.record())
 }
 
-// ChallengeFailed counts a proof that did not hold.
+// ChallengeFailed counts an invalid proof.
 type ChallengeFailed struct {
 	Challenge id.ID `cbor:"1,keyasint,omitzero"`
 }
@@ -265,7 +265,7 @@ func (e *ChallengeCompleted) apply(s *State, now int64) {
 	})
 }
 
-// ChallengesSwept forgets expired challenges where no other event does.
+// ChallengesSwept drops expired challenges if no other event does.
 type ChallengesSwept struct{}
 
 // Kind implements Event.

@@ -1,46 +1,47 @@
-// Package identity holds the pure rules of agents, keys, challenges and sessions.
+// Package identity implements the rules of agents, keys, challenges and sessions.
 //
-// A Command decides against an immutable State and yields events; Apply brings an event into a
+// A Command is decided against an immutable State and returns events; Apply applies an event to a
 // clone of the State. There is no I/O, no clock and no randomness: time and entropy come in a
-// Stamp, the server's secret in the command that needs it. Apply cannot fail: what Decide has let
-// through fits, and an event that does not fit is a broken invariant and panics.
+// Stamp, the server's secret in the commands that need it. Apply cannot fail: Decide returns only
+// events that fit the State, and any other event is a broken invariant and panics.
 //
 // One owner clones, decides and applies. A State that the owner has published is never changed
-// again; any number of goroutines read it without locks.
+// again; any number of goroutines can read it without locks.
 //
-// # The way of a challenge
+// # The life of a challenge
 //
 //	StartRegistration ─┐                       ┌─ CompleteRegistration → agent, key, session
 //	RequestChallenge  ─┼─▶ ChallengeIssued ─▶ ─┼─ StartSession         → session
 //	StartKey          ─┘    300 s, 5 failures  └─ CompleteKey          → key
 //
-// A completed challenge stays until it expires, so that a repeat is distinguished from a fraud. An
-// error may come with events: a failed signature is an error to the caller and a ChallengeFailed in
-// the log. The owner stores and applies the events of an Outcome whether or not an error came with
-// it.
+// A completed challenge is kept until it expires, so that a repeated request can be distinguished
+// from a replay by somebody else. Decide can return an error and events at once: a failed signature
+// is an error for the caller and a ChallengeFailed event in the log. The owner stores and applies
+// the events of an Outcome whether or not an error comes with it.
 //
 // # Credentials
 //
 // A credential is derived from the server's secret, the session's ID and the signature that started
-// the session. The State keeps its SHA-256 alone; a replay derives the credential again.
+// the session. The State holds only its SHA-256. A repeated request derives the credential again.
 //
 // # Reports
 //
-// Reports of abuse belong to the service and to no project, so they are part of this State, each
-// with a section of its own. A report holds who reported where that is an agent, and no addresses.
-// Those that wait are bounded for each agent and for all anonymous callers together; none is
+// Reports of abuse belong to the service and not to a project, so they are part of this State. Each
+// has its own section. A report holds the agent that made it, if there is one, and no addresses.
+// Unhandled reports are limited for each agent and for all anonymous callers together; none is
 // dropped.
 //
 // # Inbox marks
 //
-// What an agent did with an inbox item is a mark on the place of the item in the log, kept in the
-// agent's record. One step covers all items up to a place; single marks are kept apart.
+// The status that an agent gives to an inbox item is a mark on the place of the item in the log,
+// stored in the agent's record. One step covers all items up to a place; marks of single items are
+// stored separately.
 //
 // # Stored events
 //
-// An event is a kind, a uint16 that is never given to another event, and a CBOR map with integer
+// An event is a kind, a uint16 that is never reused for another event, and a CBOR map with integer
 // keys in core deterministic order (RFC 8949, 4.2.1). IDs, keys and digests are byte strings, times
-// are Unix milliseconds. Absent means the zero value.
+// are Unix milliseconds. A missing key means the zero value.
 //
 //	 1 AgentRegistered     1 agent 2 handle 3 client_name 4 client_version
 //	 2 KeyAdded            1 agent 2 key 3 public_key
@@ -65,8 +66,8 @@
 //
 // # Snapshot sections
 //
-// One section per agent and per report, and one for the challenges, in the same CBOR. Restoring
-// refuses what is not byte for byte what encoding writes.
+// There is one section for each agent and report, and one for all challenges, in the same CBOR.
+// Restoring rejects any bytes other than those that encoding writes.
 //
 //	agent       1 version=1 2 id 3 handle 4 client_name 5 client_version 6 created_at
 //	            7 last_seen_at 8 [key] 9 [session] 10 [idem] 11 profile 12 marks

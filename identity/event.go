@@ -17,16 +17,16 @@ var ErrCorrupt = errors.New("identity: corrupt")
 // Event is a fact about identity. Only this package defines kinds of events.
 type Event interface {
 	Kind() Kind
-	// apply brings the event into an unpublished State; it panics where the event does not fit.
+	// apply applies the event to an unpublished State; it panics if the event does not fit.
 	apply(s *State, now int64)
-	// touched names the snapshot sections that the event changes.
+	// touched returns the snapshot sections that the event changes.
 	touched() (agent id.ID, challenges bool)
 }
 
 // Kind is the number of a kind of event in the log.
 type Kind uint16
 
-// The kinds; a number is never given to another event.
+// The kinds; a number is never reused for another event.
 const (
 	KindAgentRegistered    Kind = 1
 	KindKeyAdded           Kind = 2
@@ -47,7 +47,7 @@ const (
 	KindReportForgotten    Kind = 17
 )
 
-// makers has an empty event of every kind.
+// makers maps each kind to a function that returns an empty event.
 var makers = map[Kind]func() Event{}
 
 func init() {
@@ -111,8 +111,8 @@ func EncodeEvent(dst []byte, ev Event) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// DecodeEvent reads the stored form of an event. It keeps no part of data. An unknown kind, and
-// bytes that do not fit the kind, are ErrCorrupt.
+// DecodeEvent decodes the stored form of an event. It keeps no reference to data. An unknown
+// kind, and bytes that do not match the kind, are ErrCorrupt.
 func DecodeEvent(kind uint16, data []byte) (Event, error) {
 	make, ok := makers[Kind(kind)]
 	if !ok {

@@ -7,9 +7,10 @@ import (
 	"pws/internal/id"
 )
 
-// Idem is the stored answer to a request that carried an Idempotency-Key. Key and fingerprint are
-// digests that the caller computes: the key's over its scope and its bytes, the fingerprint's over
-// method, path and canonical body. Status is 0 where it is no answer but a choice.
+// Idem is the stored answer to a request that carried an Idempotency-Key. Key and fingerprint
+// are digests that the caller computes: the key's over its scope and its bytes, the
+// fingerprint's over method, path and canonical body. Status is 0 if the record holds a choice
+// and no answer.
 type Idem struct {
 	Key         [16]byte `cbor:"1,keyasint,omitzero"`
 	Fingerprint [16]byte `cbor:"2,keyasint,omitzero"`
@@ -18,7 +19,7 @@ type Idem struct {
 	Body        []byte   `cbor:"5,keyasint,omitempty"`
 }
 
-// Check refuses a key that was used for another request: IDEMPOTENCY_KEY_REUSED.
+// Check checks that a key was not used for another request: IDEMPOTENCY_KEY_REUSED.
 func (i *Idem) Check(fingerprint [16]byte) error {
 	if i.Fingerprint != fingerprint {
 		return fault.New(fault.IdempotencyKeyReused,
@@ -27,7 +28,7 @@ func (i *Idem) Check(fingerprint [16]byte) error {
 	return nil
 }
 
-// Replay is the live record under an agent's key.
+// Replay returns the live record of an agent's key.
 func (s *State) Replay(agentID id.ID, key [16]byte, now int64) (*Idem, bool) {
 	agent, ok := s.agents.get(agentID)
 	if !ok {
@@ -41,9 +42,9 @@ func (s *State) Replay(agentID id.ID, key [16]byte, now int64) (*Idem, bool) {
 	return nil, false
 }
 
-// NoteChoice keeps what a request with an Idempotency-Key has chosen, BEFORE the request acts on it
-// somewhere else: a repeat finds the choice by Replay, and there what came of it. A later choice
-// under the same key takes the place of the earlier one. The result is nil.
+// NoteChoice stores what a request with an Idempotency-Key has chosen, BEFORE the request acts
+// on it in another state. A repeated request finds the choice by Replay, and the outcome in that
+// other state. A later choice with the same key replaces the earlier one. The result is nil.
 type NoteChoice struct {
 	Caller      Caller
 	Key         [16]byte
@@ -67,7 +68,7 @@ func (c *NoteChoice) Decide(s *State, st Stamp) (Outcome, error) {
 	return Outcome{Events: []Event{noted}}, nil
 }
 
-// Choice is what was chosen, where the record is one of NoteChoice.
+// Choice returns what was chosen, if the record is one of NoteChoice.
 func (i *Idem) Choice() (choice id.ID, ok bool) {
 	if i.Status != 0 || len(i.Body) != len(choice) {
 		return id.ID{}, false
@@ -75,8 +76,8 @@ func (i *Idem) Choice() (choice id.ID, ok bool) {
 	return id.ID(i.Body), true
 }
 
-// IdemStored stores an answer for repeats of its request. It is in the log entry of the events of
-// the request. The newest 1000 of an agent are kept, one for each key.
+// IdemStored stores an answer for repeats of its request. It is in the log entry of the
+// request's events. The newest 1000 of an agent are kept, one for each key.
 type IdemStored struct {
 	Agent       id.ID    `cbor:"1,keyasint,omitzero"`
 	Key         [16]byte `cbor:"2,keyasint,omitzero"`
@@ -86,7 +87,7 @@ type IdemStored struct {
 	Body        []byte   `cbor:"6,keyasint,omitempty"`
 }
 
-// NewIdemStored makes the event that keeps an answer for seven days from now.
+// NewIdemStored makes the event that stores an answer for seven days.
 func NewIdemStored(
 	agent id.ID, key, fingerprint [16]byte, now int64, status uint16, body []byte,
 ) *IdemStored {
@@ -116,7 +117,7 @@ func (e *IdemStored) apply(s *State, now int64) {
 	s.putAgent(&agent)
 }
 
-// liveIdem is a new slice of the records that have not expired.
+// liveIdem returns a new slice of the records that have not expired.
 func liveIdem(records []*Idem, now int64) []*Idem {
 	live := make([]*Idem, 0, len(records)+1)
 	for _, record := range records {

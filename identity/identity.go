@@ -29,8 +29,8 @@ const (
 	SecretBytesMin      = 32
 )
 
-// The reports that are kept, and those among them that wait for an operator: of callers that are no
-// agents, and of each agent.
+// The maximum numbers of stored reports: in all, and of unhandled reports by anonymous callers
+// and by each agent.
 const (
 	ReportsMax          = 10_000
 	ReportsAnonymousMax = 5000
@@ -38,22 +38,22 @@ const (
 	ReportDetailsMax    = 2000 // characters
 )
 
-// Sweeps are bounded so that no single event pays for a long silence.
+// Sweeps are bounded so that no single event is expensive after a long idle time.
 const (
 	challengesSweptMax = 16   // by an event about another challenge
 	challengesPruneMax = 1024 // by ChallengesSwept
 	agentsPrunedMax    = 64   // by one Prune
 )
 
-// Stamp is what enters a decision from outside, once: the time and fresh random bytes. All IDs
-// and challenges of the decision are derived from it, each under its own label.
+// Stamp holds the external input of a decision: the time and fresh random bytes. All IDs and
+// challenges of the decision are derived from it, each with its own label.
 type Stamp struct {
 	Now     int64 // Unix milliseconds
 	Entropy [16]byte
 }
 
-// derive is SHA-256 over a domain, the label and the entropy. Nothing that is shown to anyone
-// leads back to the entropy or from one derived value to another.
+// derive returns the SHA-256 of a domain, the label and the entropy. The entropy and other
+// derived values cannot be computed from a derived value.
 func (st Stamp) derive(label string) [32]byte {
 	var buffer [96]byte
 	text := append(buffer[:0], "pws identity entropy v1\x00"...)
@@ -63,7 +63,7 @@ func (st Stamp) derive(label string) [32]byte {
 	return sha256.Sum256(text)
 }
 
-// newID is the ID of this stamp under a label.
+// newID derives an ID from this stamp with a label.
 func (st Stamp) newID(label string) id.ID {
 	sum := st.derive(label)
 	return id.New(st.Now, [10]byte(sum[:10]))
@@ -76,8 +76,8 @@ type Caller struct {
 	Session id.ID
 }
 
-// Command is a wish of a caller. Decide must not modify the State. The events of the Outcome are
-// stored and applied also where an error comes with them.
+// Command is a request of a caller. Decide must not modify the State. The events of the Outcome
+// are stored and applied even if an error comes with them.
 type Command interface {
 	Decide(s *State, st Stamp) (Outcome, error)
 }
@@ -88,7 +88,7 @@ type Outcome struct {
 	Result Result
 }
 
-// Result is one of *ChallengeGranted, *Registration, *SessionGranted, *SessionEnded, *KeyAddition,
-// *KeyRevocation, *InboxMarking and *ReportMade; nil for a command without an answer. Its records
-// are those after the events.
+// Result is one of *ChallengeGranted, *Registration, *SessionGranted, *SessionEnded,
+// *KeyAddition, *KeyRevocation, *InboxMarking and *ReportMade; nil for a command without a
+// result. Its records are those after the events.
 type Result interface{ result() }

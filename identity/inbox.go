@@ -40,7 +40,7 @@ func (p Place) Compare(other Place) int {
 	return cmp.Or(cmp.Compare(p.Entry, other.Entry), cmp.Compare(p.Nth, other.Nth))
 }
 
-// Mark is the status of an item, or of all items up to one.
+// Mark is the status of an item, or of all items up to a place.
 type Mark struct {
 	Place  Place      `cbor:"1,keyasint,omitzero"`
 	Status ItemStatus `cbor:"2,keyasint,omitempty"`
@@ -48,7 +48,7 @@ type Mark struct {
 	ReadAt int64 `cbor:"3,keyasint,omitempty"`
 }
 
-// as is a mark with another status from now on.
+// as returns a mark with another status from now on.
 func (m Mark) as(status ItemStatus, now int64) Mark {
 	switch {
 	case status == ItemUnread:
@@ -70,14 +70,14 @@ type Marks struct {
 	// Steps are in order: the places between two steps have the status of the later one, and those
 	// after the last step are unread.
 	Steps []Mark `cbor:"1,keyasint,omitempty"`
-	// Items are the marks of single items that are not as the steps say, in order.
+	// Items are the marks of single items that differ from the steps, in order.
 	Items []Mark `cbor:"2,keyasint,omitempty"`
 }
 
 // noMarks is used for an agent without marks.
 var noMarks = new(Marks)
 
-// At is what the agent did with the item at a place.
+// At returns the mark of the item at a place.
 func (m *Marks) At(place Place) Mark {
 	if at, ok := slices.BinarySearchFunc(m.Items, place, markAt); ok {
 		return m.Items[at]
@@ -85,7 +85,7 @@ func (m *Marks) At(place Place) Mark {
 	return m.step(place)
 }
 
-// step is what the steps say of a place.
+// step returns the mark of a place according to the steps.
 func (m *Marks) step(place Place) Mark {
 	if at, _ := slices.BinarySearchFunc(m.Steps, place, markAt); at < len(m.Steps) {
 		step := m.Steps[at]
@@ -95,7 +95,7 @@ func (m *Marks) step(place Place) Mark {
 	return Mark{Place: place}
 }
 
-// Singles are the places that are marked one by one.
+// Singles returns the places that are marked one by one.
 func (m *Marks) Singles() []Place {
 	places := make([]Place, len(m.Items))
 	for at := range m.Items {
@@ -112,7 +112,7 @@ func (a *Agent) Marks() *Marks {
 	return a.marks
 }
 
-// set gives the item at a place a mark of its own, where the steps do not say the same.
+// set marks the item at a place, unless the steps already give it that status.
 func (m *Marks) set(mark Mark) {
 	at, known := slices.BinarySearchFunc(m.Items, mark.Place, markAt)
 	switch redundant := m.step(mark.Place).same(mark); {
@@ -155,9 +155,9 @@ func (m *Marks) setThrough(through Place, status ItemStatus, now int64, spared [
 	m.joinSteps()
 }
 
-// joinSteps takes out the steps that say nothing, and the oldest beyond the limit. What was
-// archived comes first, so that beyond two there are neighbours of one status: the older one takes
-// the time of the newer, and nothing else changes.
+// joinSteps removes redundant steps, and the oldest ones beyond the limit. Archived steps come
+// first, so if there are more than two steps, some neighbors have the same status: the older one
+// takes the time of the newer, and nothing else changes.
 func (m *Marks) joinSteps() {
 	joined := m.Steps[:0]
 	for at, step := range m.Steps {
@@ -176,7 +176,7 @@ func (m *Marks) joinSteps() {
 	}
 }
 
-// with are the marks after an event.
+// with returns the marks after an event.
 func (m *Marks) with(e *InboxMarked, now int64) *Marks {
 	next := &Marks{Steps: slices.Clone(m.Steps), Items: slices.Clone(m.Items)}
 	for _, place := range e.Gone {
@@ -203,23 +203,24 @@ func (m *Marks) with(e *InboxMarked, now int64) *Marks {
 type MarkInbox struct {
 	Caller Caller
 	Status ItemStatus
-	// Items are items that the caller has, each once.
+	// Items are existing items of the caller, each once.
 	Items []Place
-	// Through, unless it is zero, selects all items up to it except archived ones; Items are then
-	// all that the caller sees.
+	// Through, unless it is zero, selects all items up to it except archived ones; Items are
+	// then all items that the caller sees.
 	Through Place
-	// Spared are items up to Through that the caller does not see now, and that stay as they are.
+	// Spared are items up to Through that the caller does not see now; they stay unchanged.
 	Spared []Place
 	// Gone are places that were marked one by one and have no item now.
 	Gone []Place
 }
 
-// InboxMarking is the result of MarkInbox: how many items have another status now.
+// InboxMarking is the result of MarkInbox: the number of items whose status changed.
 type InboxMarking struct{ Changed int }
 
 func (*InboxMarking) result() {}
 
-// Decide implements Command. SESSION_INVALID, SESSION_EXPIRED. What changes nothing has no event.
+// Decide implements Command. SESSION_INVALID, SESSION_EXPIRED. There is no event if nothing
+// changes.
 func (c *MarkInbox) Decide(s *State, st Stamp) (Outcome, error) {
 	agent, _, err := s.caller(c.Caller, st.Now)
 	if err != nil {
@@ -268,7 +269,7 @@ func (e *InboxMarked) apply(s *State, now int64) {
 	s.putAgent(&agent)
 }
 
-// sound reports whether saved marks are such as an agent can have come to hold.
+// sound reports whether saved marks are valid.
 func (m *Marks) sound() bool {
 	if m == nil {
 		return true

@@ -30,16 +30,16 @@ func (k *Key) Status() string {
 	return "REVOKED"
 }
 
-// Text is the public key as it came: unpadded base64url.
+// Text returns the public key as it was sent: unpadded base64url.
 func (k *Key) Text() string { return base64url.EncodeToString(k.PublicKey[:]) }
 
-// Fingerprint is "SHA256:" and the unpadded base64url SHA-256 of the raw public key.
+// Fingerprint returns "SHA256:" and the unpadded base64url SHA-256 of the raw public key.
 func (k *Key) Fingerprint() string {
 	sum := sha256.Sum256(k.PublicKey[:])
 	return "SHA256:" + base64url.EncodeToString(sum[:])
 }
 
-// findKey is the agent's key of a public ID: KEY_NOT_FOUND.
+// findKey returns the agent's key with a public ID: KEY_NOT_FOUND.
 func (a *Agent) findKey(ref string) (*Key, error) {
 	if keyID, ok := id.Parse(id.Key, ref); ok {
 		if key, ok := a.Key(keyID); ok {
@@ -54,7 +54,8 @@ func errKeyRevoked(key *Key) error {
 		With("key_id", key.ID.Format(id.Key))
 }
 
-// checkKeyQuota bounds the keys of an agent, the active ones and all: QUOTA_EXCEEDED.
+// checkKeyQuota checks the limits for an agent's active keys and for all its keys:
+// QUOTA_EXCEEDED.
 func (a *Agent) checkKeyQuota() error {
 	refuse := func(quota string, limit int) error {
 		return fault.New(fault.QuotaExceeded, "The agent has the maximum number of keys.").
@@ -69,8 +70,8 @@ func (a *Agent) checkKeyQuota() error {
 	return nil
 }
 
-// StartKey requests the challenge that a further key of the caller's agent has to sign. The result
-// is *ChallengeGranted.
+// StartKey requests the challenge that a new key of the caller's agent must sign. The result is
+// *ChallengeGranted.
 type StartKey struct {
 	Caller    Caller
 	PublicKey string
@@ -174,8 +175,8 @@ type KeyRevocation struct {
 
 func (*KeyRevocation) result() {}
 
-// Decide implements Command; to revoke a revoked key changes nothing. SESSION_INVALID,
-// SESSION_EXPIRED, KEY_NOT_FOUND, LAST_ACTIVE_KEY.
+// Decide implements Command. SESSION_INVALID, SESSION_EXPIRED, KEY_NOT_FOUND, LAST_ACTIVE_KEY.
+// Revoking a revoked key changes nothing.
 func (c *RevokeKey) Decide(s *State, st Stamp) (Outcome, error) {
 	agent, _, err := s.caller(c.Caller, st.Now)
 	if err != nil {
@@ -206,7 +207,7 @@ func (c *RevokeKey) Decide(s *State, st Stamp) (Outcome, error) {
 	}, nil
 }
 
-// KeyAdded gives an agent a key.
+// KeyAdded adds a key to an agent.
 type KeyAdded struct {
 	Agent     id.ID    `cbor:"1,keyasint,omitzero"`
 	Key       id.ID    `cbor:"2,keyasint,omitzero"`
@@ -233,7 +234,7 @@ func (e *KeyAdded) apply(s *State, now int64) {
 	s.putAgent(&agent)
 }
 
-// KeyRevoked ends a key and the sessions rooted in it.
+// KeyRevoked revokes a key and the sessions rooted in it.
 type KeyRevoked struct {
 	Agent id.ID `cbor:"1,keyasint,omitzero"`
 	Key   id.ID `cbor:"2,keyasint,omitzero"`

@@ -11,7 +11,7 @@ import (
 	"pws/internal/id"
 )
 
-// ProfileCategory is a list of a capability profile.
+// ProfileCategory is one of the lists of a capability profile.
 type ProfileCategory uint8
 
 // The categories, in the order in which profiles are shown. Their numbers are stored in saved
@@ -22,7 +22,7 @@ const (
 	ProfileTaskTypes
 	ProfileCapabilities
 	ProfileAvailableFor
-	// ProfileCategories is how many there are.
+	// ProfileCategories is the number of categories.
 	ProfileCategories
 )
 
@@ -155,7 +155,7 @@ func (e *ProfileDeclared) apply(s *State, now int64) {
 	s.putAgent(&agent)
 }
 
-// storedProfile is a profile in the section of its agent.
+// storedProfile is the form of a profile in the section of its agent.
 type storedProfile struct {
 	Languages    []string `cbor:"1,keyasint,omitempty"`
 	Domains      []string `cbor:"2,keyasint,omitempty"`
@@ -185,7 +185,7 @@ func (p *storedProfile) profile() *Profile {
 	}}
 }
 
-// checkProfile refuses a saved profile that the rules would not have let through.
+// checkProfile returns ErrCorrupt for a saved profile that the rules do not allow.
 func (a *Agent) checkProfile() error {
 	if a.profile == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// Proof is what a client sends to complete a challenge, as it came.
+// Proof is what a client sends to complete a challenge, in its original form.
 type Proof struct {
 	ChallengeID string
 	Challenge   string
@@ -16,16 +16,16 @@ type Proof struct {
 	ahead checkedProof
 }
 
-// checkedProof is the outcome of a check that was made ahead of the decision.
+// checkedProof is the outcome of a check that was made before the decision.
 type checkedProof struct {
 	challenge id.ID
 	holds     bool
 }
 
 // CheckAhead verifies the signature against a published State, so that the owner of the working
-// State need not: it is by far the dearest step of a decision. A challenge's payload and key never
-// change, so the answer stays true. Decide checks by itself what was not checked here. The proof
-// must not be changed afterwards.
+// State need not: it is by far the most expensive step of a decision. A challenge's payload and
+// key never change, so the result stays valid. Decide itself verifies proofs that were not
+// verified here. The proof must not be changed afterwards.
 func (p *Proof) CheckAhead(s *State) {
 	challengeID, ok := id.Parse(id.Challenge, p.ChallengeID)
 	if !ok {
@@ -38,7 +38,7 @@ func (p *Proof) CheckAhead(s *State) {
 	p.ahead = checkedProof{challenge: challengeID, holds: p.verify(challenge)}
 }
 
-// check appends the faults of form.
+// check appends the syntax errors of the proof.
 func (p *Proof) check(fields []fault.Field) []fault.Field {
 	var nonce [32]byte
 	if !decodeBase64(nonce[:], p.Challenge) {
@@ -56,7 +56,7 @@ func (p *Proof) check(fields []fault.Field) []fault.Field {
 	return fields
 }
 
-// holds reports whether the proof answers the challenge.
+// holds reports whether the proof is valid for the challenge.
 func (p *Proof) holds(challenge *Challenge) bool {
 	if p.ahead.challenge == challenge.ID {
 		return p.ahead.holds

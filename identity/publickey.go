@@ -7,7 +7,7 @@ import (
 	"pws/internal/fault"
 )
 
-// Algorithm is the one signature algorithm.
+// Algorithm is the only supported signature algorithm.
 const Algorithm = "Ed25519"
 
 // The field and curve of Ed25519 (RFC 8032, 5.1): -x² + y² = 1 + d·x²·y² modulo p.
@@ -17,8 +17,8 @@ var (
 	curveD = decimal(
 		"37095705934669439343138083508754565189542113879843219016388785533085940283555")
 	bigOne = big.NewInt(1)
-	// orderEightY is the y of the four points of order eight, up to its sign: the root of
-	// d·y⁴ + 2·y² = 1 that is one.
+	// orderEightY is the y coordinate of the four points of order eight, up to its sign: a root
+	// of d·y⁴ + 2·y² = 1.
 	orderEightY = decimal(
 		"2707385501144840649318225287225658788936804267575313519463743609750303402022")
 )
@@ -31,7 +31,7 @@ func decimal(text string) *big.Int {
 	return value
 }
 
-// parsePublicKey decodes a raw key and appends the faults of its text.
+// parsePublicKey decodes a raw key and appends the errors of its text.
 func parsePublicKey(
 	fields []fault.Field, text, algorithm string,
 ) ([32]byte, []fault.Field) {
@@ -51,8 +51,8 @@ func parsePublicKey(
 	return key, fields
 }
 
-// pointProblem refuses keys that are no point of the curve in its one encoding, and the eight
-// points of small order, under which one signature fits many messages.
+// pointProblem rejects keys that are not the canonical encoding of a point of the curve, and the
+// eight points of small order, for which one signature is valid for many messages.
 func pointProblem(key [32]byte) string {
 	raw := key
 	raw[31] &= 0x7f
@@ -67,7 +67,8 @@ func pointProblem(key [32]byte) string {
 			return "must not be a point of small order"
 		}
 	}
-	// x² = (y²-1) / (d·y²+1) has a root exactly if the product of both has one.
+	// x² = (y²-1) / (d·y²+1) has a root exactly if the product of numerator and denominator has
+	// one.
 	square := new(big.Int).Mul(y, y)
 	square.Mod(square, fieldPrime)
 	numerator := new(big.Int).Sub(square, bigOne)

@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// StartRegistration requests the challenge that a new agent's first key has to sign. The result is
+// StartRegistration requests the challenge that a new agent's first key must sign. The result is
 // *ChallengeGranted.
 type StartRegistration struct {
 	PublicKey string
@@ -26,7 +26,7 @@ func (c *StartRegistration) Decide(s *State, st Stamp) (Outcome, error) {
 	return issueChallenge(s, st, PurposeRegister, publicKey, id.ID{}, id.ID{})
 }
 
-// checkKeyFree refuses public keys that any agent has or had: KEY_ALREADY_REGISTERED.
+// checkKeyFree checks that a public key has never been registered: KEY_ALREADY_REGISTERED.
 func (s *State) checkKeyFree(publicKey [32]byte) error {
 	ref, ok := s.publicKeys.Get(string(publicKey[:]))
 	if !ok {
@@ -36,7 +36,7 @@ func (s *State) checkKeyFree(publicKey [32]byte) error {
 		With("agent_id", ref.agent.Format(id.Agent)).With("key_id", ref.key.Format(id.Key))
 }
 
-// CompleteRegistration makes an agent with its first key and session. The result is
+// CompleteRegistration registers an agent with its first key and session. The result is
 // *Registration.
 type CompleteRegistration struct {
 	Proof
@@ -89,8 +89,8 @@ func (c *CompleteRegistration) Decide(s *State, st Stamp) (Outcome, error) {
 	return c.register(st, challenge, digest), nil
 }
 
-// validate checks the form of the request. A bad handle has its own code where nothing else is
-// wrong; else it is one fault among the others.
+// validate checks the syntax of the request. A bad handle has its own code if it is the only
+// error; otherwise it is one error among the others.
 func (c *CompleteRegistration) validate() error {
 	fields := checkClient(c.check(nil), c.ClientName, c.ClientVersion)
 	problem := handleProblem(c.Handle)

@@ -46,12 +46,13 @@ var reportedKinds = [...]struct {
 // String is the name on the wire.
 func (r Reported) String() string { return reportedKinds[r].name }
 
-// Prefix is the prefix of the IDs of such entities. A file is named by its project and its path.
+// Prefix returns the prefix of the IDs of such entities. A file is named by its project and its
+// path.
 func (r Reported) Prefix() id.Prefix { return reportedKinds[r].prefix }
 
 func (r Reported) known() bool { return r > 0 && int(r) < len(reportedKinds) }
 
-// ParseReported reads the name on the wire; zero is no kind.
+// ParseReported reads the name on the wire; zero is no type.
 func ParseReported(name string) Reported {
 	for at := range reportedKinds {
 		if reportedKinds[at].name == name {
@@ -113,7 +114,7 @@ func (r *Report) Status() string {
 	return ReportHandled
 }
 
-// EntityText names the reported entity as the report did.
+// EntityText returns the reported entity as it was named in the report.
 func (r *Report) EntityText() string {
 	text := r.Entity.Format(r.Type.Prefix())
 	if r.Type == ReportedFile {
@@ -122,15 +123,15 @@ func (r *Report) EntityText() string {
 	return text
 }
 
-// Reports yields all reports from the given ID on, oldest first.
+// Reports yields all reports, starting at the given ID, the oldest first.
 func (s *State) Reports(from id.ID) func(yield func(*Report) bool) {
 	return func(yield func(*Report) bool) {
 		s.reports.scan(from, func(_ id.ID, report *Report) bool { return yield(report) })
 	}
 }
 
-// OpenReports returns how many reports of an agent wait for an operator; for the zero ID, how many
-// anonymous ones do.
+// OpenReports returns how many reports of an agent are not handled yet; for the zero ID, those
+// of anonymous callers.
 func (s *State) OpenReports(agent id.ID) int {
 	open, _ := s.openReports.get(agent)
 	return open
@@ -152,8 +153,9 @@ type ReportMade struct{ Report *Report }
 
 func (*ReportMade) result() {}
 
-// Decide implements Command. QUOTA_EXCEEDED if the maximum number of reports waits: of all reports,
-// of anonymous ones, or of the agent. A report is never dropped before an operator has handled it.
+// Decide implements Command. It returns QUOTA_EXCEEDED if there are too many unhandled reports:
+// of all reports, of anonymous ones, or of the agent. A report is never dropped before an
+// operator has handled it.
 func (c *MakeReport) Decide(s *State, st Stamp) (Outcome, error) {
 	quota, limit := "reports", ReportsPerAgentMax
 	if c.Agent.IsZero() {
@@ -184,7 +186,7 @@ func errReportRoom(quota string, limit int) error {
 		With("quota", quota).With("limit", limit)
 }
 
-// oldestHandled is the first report that makes room; nil where all wait.
+// oldestHandled returns the oldest handled report, which can be dropped; nil if there is none.
 func (s *State) oldestHandled() (oldest *Report) {
 	s.reports.scan(id.ID{}, func(_ id.ID, report *Report) bool {
 		if report.HandledAt != 0 {
@@ -195,11 +197,11 @@ func (s *State) oldestHandled() (oldest *Report) {
 	return oldest
 }
 
-// HandleReport notes that an operator has dealt with a report. The result is *ReportMade; nil where
-// there is no such report.
+// HandleReport marks a report as handled by an operator. The result is *ReportMade; nil if the
+// report does not exist.
 type HandleReport struct{ Report id.ID }
 
-// Decide implements Command; it returns no error. A report that was handled stays as it is.
+// Decide implements Command; it returns no error. A handled report stays unchanged.
 func (c *HandleReport) Decide(s *State, st Stamp) (Outcome, error) {
 	report, ok := s.reports.get(c.Report)
 	if !ok {
@@ -250,7 +252,7 @@ func (e *ReportAccepted) apply(s *State, now int64) {
 	s.countReport(e.Agent, 1)
 }
 
-// countReport counts the reports of an agent that wait.
+// countReport changes the number of an agent's unhandled reports.
 func (s *State) countReport(agent id.ID, by int) {
 	if open := s.OpenReports(agent) + by; open > 0 {
 		s.openReports.set(agent, open)
@@ -267,7 +269,7 @@ func (s *State) mustReport(reportID id.ID) *Report {
 	return report
 }
 
-// ReportSettled notes that an operator has dealt with a report.
+// ReportSettled marks a report as handled.
 type ReportSettled struct {
 	Report id.ID `cbor:"1,keyasint,omitzero"`
 }
@@ -286,7 +288,7 @@ func (e *ReportSettled) apply(s *State, now int64) {
 	s.countReport(handled.Reporter, -1)
 }
 
-// ReportForgotten drops a report that was handled.
+// ReportForgotten drops a handled report.
 type ReportForgotten struct {
 	Report id.ID `cbor:"1,keyasint,omitzero"`
 }
@@ -316,7 +318,7 @@ type reportSection struct {
 	Report
 }
 
-// EncodeReport is the snapshot section of a report; nil where there is no such report.
+// EncodeReport returns the snapshot section of a report; nil if the report does not exist.
 func (s *State) EncodeReport(reportID id.ID) []byte {
 	r, ok := s.reports.get(reportID)
 	if !ok {
@@ -325,8 +327,8 @@ func (s *State) EncodeReport(reportID id.ID) []byte {
 	return encodeSection(&reportSection{Version: sectionVersion, Report: *r})
 }
 
-// RestoreReport brings a report's section into this State, which must not be published. On an
-// error, which is ErrCorrupt, the State is as it was.
+// RestoreReport restores a report from its section into this State, which must not be published.
+// On an error, which is ErrCorrupt, the State is unchanged.
 func (s *State) RestoreReport(data []byte) error {
 	var section reportSection
 	if err := decodeSection(data, &section); err != nil {

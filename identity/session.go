@@ -10,7 +10,7 @@ import (
 	"pws/internal/id"
 )
 
-// credentialPrefix starts every credential, so that scanners for leaked secrets can find them.
+// credentialPrefix starts every credential, so that secret scanners can find leaked ones.
 const credentialPrefix = "pws_"
 
 // Session is the immutable record of a session. Times are Unix milliseconds.
@@ -29,7 +29,7 @@ type Session struct {
 // SeenDue reports whether a SeeSession is due for this session.
 func (s *Session) SeenDue(now int64) bool { return now-s.LastSeenAt >= SessionSeenMillis }
 
-// forgetAt is when the service no longer knows that there was such a session.
+// forgetAt returns when the service drops the session.
 func (s *Session) forgetAt() int64 { return s.ExpiresAt + SessionMemoryMillis }
 
 // CredentialHash is the hash by which the State looks up a credential. The copy keeps credentials
@@ -42,7 +42,7 @@ func CredentialHash(credential string) [32]byte {
 	return sha256.Sum256(buffer[:copy(buffer[:], credential)])
 }
 
-// deriveCredential makes the credential of a session. Only who knows the secret can.
+// deriveCredential derives the credential of a session. This requires the secret.
 func deriveCredential(secret []byte, sessionID id.ID, signature string) string {
 	if len(secret) < SecretBytesMin {
 		panic(fmt.Sprintf("identity: a secret of %d bytes", len(secret)))
@@ -54,8 +54,8 @@ func deriveCredential(secret []byte, sessionID id.ID, signature string) string {
 	return credentialPrefix + base64url.EncodeToString(mac.Sum(nil))
 }
 
-// Authenticate returns the live session of a credential's hash. SESSION_EXPIRED for one day after
-// its end; SESSION_INVALID if it is unknown, revoked or ended earlier.
+// Authenticate returns the live session of a credential's hash. SESSION_EXPIRED for one day
+// after its end; SESSION_INVALID if it is unknown, revoked or expired earlier.
 func (s *State) Authenticate(hash [32]byte, now int64) (*Session, error) {
 	session, ok := s.Session(hash)
 	if !ok {
@@ -80,7 +80,7 @@ func errSessionInvalid() error {
 	return fault.New(fault.SessionInvalid, "The credential does not belong to a live session.")
 }
 
-// caller is the agent and the live session of a caller. SESSION_INVALID, SESSION_EXPIRED.
+// caller returns the agent and the live session of a caller. SESSION_INVALID, SESSION_EXPIRED.
 func (s *State) caller(caller Caller, now int64) (*Agent, *Session, error) {
 	session, ok := s.SessionByID(caller.Session)
 	if !ok || session.AgentID != caller.Agent {
@@ -186,7 +186,7 @@ type sessionStart struct {
 	clientVersion string
 }
 
-// startSession makes the event and the credential of a new session.
+// startSession returns the event and the credential of a new session.
 func startSession(st Stamp, from sessionStart) (*SessionStarted, string) {
 	sessionID := st.newID("session")
 	credential := deriveCredential(from.secret, sessionID, from.signature)
@@ -231,7 +231,7 @@ func (c *SeeSession) Decide(s *State, st Stamp) (Outcome, error) {
 	return Outcome{Events: []Event{seen}}, nil
 }
 
-// SessionStarted makes a session. The oldest live ones beyond 100 are ended by it.
+// SessionStarted starts a session. It ends the oldest live sessions beyond 100.
 type SessionStarted struct {
 	Agent         id.ID    `cbor:"1,keyasint,omitzero"`
 	Key           id.ID    `cbor:"2,keyasint,omitzero"`
@@ -265,8 +265,8 @@ func (e *SessionStarted) apply(s *State, now int64) {
 	s.putAgent(&agent)
 }
 
-// pruneSessions forgets what has been expired for a day, ends the oldest live sessions beyond the
-// limit, and forgets the oldest of all beyond the larger one.
+// pruneSessions drops sessions that expired more than a day ago, ends the oldest live sessions
+// beyond the limit, and drops the oldest of all beyond the larger limit.
 func (s *State) pruneSessions(agent *Agent, now int64) {
 	live := 0
 	for _, session := range agent.sessions {
@@ -289,7 +289,7 @@ func (s *State) pruneSessions(agent *Agent, now int64) {
 	}
 }
 
-// keepSessions drops the sessions of an agent's copy that keep refuses.
+// keepSessions drops the sessions of an agent's copy for which keep returns false.
 func (s *State) keepSessions(agent *Agent, keep func(*Session) bool) {
 	kept := make([]*Session, 0, len(agent.sessions))
 	for _, session := range agent.sessions {
@@ -302,13 +302,13 @@ func (s *State) keepSessions(agent *Agent, keep func(*Session) bool) {
 	agent.sessions = kept
 }
 
-// noteUse brings the coarse times of an agent's copy and its key up to now.
+// noteUse updates the coarse times of an agent's copy and its key to now.
 func (a *Agent) noteUse(keyID id.ID, now int64) {
 	a.LastSeenAt = max(a.LastSeenAt, now)
 	a.replaceKey(keyID, func(key *Key) { key.LastUsedAt = max(key.LastUsedAt, now) })
 }
 
-// SessionRevoked ends a session; its credential is unknown from then on.
+// SessionRevoked revokes a session; its credential is unknown from then on.
 type SessionRevoked struct {
 	Agent   id.ID `cbor:"1,keyasint,omitzero"`
 	Session id.ID `cbor:"2,keyasint,omitzero"`
@@ -325,7 +325,7 @@ func (e *SessionRevoked) apply(s *State, _ int64) {
 	s.putAgent(&agent)
 }
 
-// SessionSeen notes that a session was used.
+// SessionSeen records that a session was used.
 type SessionSeen struct {
 	Agent   id.ID `cbor:"1,keyasint,omitzero"`
 	Session id.ID `cbor:"2,keyasint,omitzero"`

@@ -28,7 +28,7 @@ type challengesSection struct {
 	Challenges []Challenge `cbor:"2,keyasint,omitempty"`
 }
 
-// encodeSection cannot fail: the sections hold nothing that CBOR does not take.
+// encodeSection cannot fail: CBOR can encode every value in a section.
 func encodeSection(section any) []byte {
 	var buffer bytes.Buffer
 	if err := encoder.MarshalToBuffer(section, &buffer); err != nil {
@@ -37,7 +37,8 @@ func encodeSection(section any) []byte {
 	return buffer.Bytes()
 }
 
-// decodeSection reads a section and refuses every spelling but the one that encoding writes.
+// decodeSection decodes a section and rejects every encoding except the one that encodeSection
+// writes.
 func decodeSection(data []byte, section any) error {
 	if err := decoder.Unmarshal(data, section); err != nil {
 		return fmt.Errorf("%w: section: %w", ErrCorrupt, err)
@@ -52,8 +53,8 @@ func corrupt(format string, values ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, values...))
 }
 
-// EncodeAgent is the snapshot section of an agent: the record, its keys, sessions and idempotency
-// records. It is nil where there is no such agent.
+// EncodeAgent returns the snapshot section of an agent: the record, its keys, sessions and
+// idempotency records. It returns nil if the agent does not exist.
 func (s *State) EncodeAgent(agentID id.ID) []byte {
 	agent, ok := s.agents.get(agentID)
 	if !ok {
@@ -66,7 +67,7 @@ func (s *State) EncodeAgent(agentID id.ID) []byte {
 	})
 }
 
-// values are copies of what the pointers of a list lead to.
+// values returns copies of the values that the pointers of a list point to.
 func values[T any](list []*T) []T {
 	copies := make([]T, len(list))
 	for at, one := range list {
@@ -75,7 +76,7 @@ func values[T any](list []*T) []T {
 	return copies
 }
 
-// pointers are pointers to copies of the values of a list; nil for an empty one.
+// pointers returns pointers to copies of the values of a list; nil for an empty one.
 func pointers[T any](list []T) (copies []*T) {
 	for _, one := range list {
 		copies = append(copies, &one)
@@ -83,8 +84,8 @@ func pointers[T any](list []T) (copies []*T) {
 	return copies
 }
 
-// RestoreAgent brings an agent's section into this State, which must not be published. On an
-// error, which is ErrCorrupt, the State is as it was.
+// RestoreAgent restores an agent from its section into this State, which must not be published.
+// On an error, which is ErrCorrupt, the State is unchanged.
 func (s *State) RestoreAgent(data []byte) error {
 	var section agentSection
 	if err := decodeSection(data, &section); err != nil {
@@ -120,7 +121,7 @@ func (a *agentSection) agent() *Agent {
 	return agent
 }
 
-// checkRestored refuses an agent that the State could not have come to hold.
+// checkRestored rejects an agent that the rules do not allow.
 func (s *State) checkRestored(version uint8, agent *Agent) error {
 	name := agent.ID.Format(id.Agent)
 	if version != sectionVersion {
@@ -168,7 +169,7 @@ func (s *State) checkRestored(version uint8, agent *Agent) error {
 	return nil
 }
 
-// EncodeChallenges is the snapshot section of all challenges.
+// EncodeChallenges returns the snapshot section of all challenges.
 func (s *State) EncodeChallenges() []byte {
 	section := challengesSection{Version: sectionVersion}
 	section.Challenges = make([]Challenge, 0, s.challenges.len())
@@ -179,9 +180,9 @@ func (s *State) EncodeChallenges() []byte {
 	return encodeSection(&section)
 }
 
-// RestoreChallenges brings the section of the challenges into this State, which must hold the
-// agents AFTER their own sections and no challenge yet. On an error, which is ErrCorrupt, the
-// State is as it was.
+// RestoreChallenges restores the challenges from their section into this State, AFTER the
+// agents; the State must hold no challenge yet. On an error, which is ErrCorrupt, the State is
+// unchanged.
 func (s *State) RestoreChallenges(data []byte) error {
 	var section challengesSection
 	if err := decodeSection(data, &section); err != nil {

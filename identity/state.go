@@ -10,8 +10,9 @@ import (
 	"pws/internal/id"
 )
 
-// State is the whole of identity at one point of the log. It consists of persistent trees: a
-// clone costs the same whatever it holds. Only the owner clones; published States are only read.
+// State is the whole state of identity at one position of the log. It consists of persistent
+// trees: a clone costs the same for any size. Only the owner clones; published States are only
+// read.
 type State struct {
 	agents     idTree[*Agent]
 	handles    *btree.Map[string, id.ID] // by lower-case handle
@@ -22,7 +23,7 @@ type State struct {
 	challenges idTree[*Challenge] // challenge IDs grow with their expiry
 	due        *btree.BTreeG[dueEntry]
 	reports    idTree[*Report]
-	// openReports counts the reports that wait, by reporter.
+	// openReports counts the unhandled reports by reporter.
 	openReports idTree[int]
 }
 
@@ -32,7 +33,7 @@ type keyRef struct {
 	key   id.ID
 }
 
-// New makes the empty State.
+// New returns the empty State.
 func New() *State {
 	return &State{
 		agents:     newIDTree[*Agent](),
@@ -48,8 +49,8 @@ func New() *State {
 	}
 }
 
-// Clone makes a State that shares everything with this one until it is changed. Only the one
-// owner may call it; readers of the original go on undisturbed.
+// Clone returns a State that shares everything with this one until it is changed. Only the owner
+// may call it; readers of the original are not affected.
 func (s *State) Clone() *State {
 	return &State{
 		agents:     s.agents.clone(),
@@ -66,14 +67,14 @@ func (s *State) Clone() *State {
 	}
 }
 
-// Apply brings an event into this State, which must be the owner's unpublished clone. now is the
+// Apply applies an event to this State, which must be the owner's unpublished clone. now is the
 // stamp's time, as stored with the event.
 func (s *State) Apply(ev Event, now int64) { ev.apply(s, now) }
 
-// Agent is the agent of an ID.
+// Agent finds an agent by ID.
 func (s *State) Agent(agentID id.ID) (*Agent, bool) { return s.agents.get(agentID) }
 
-// AgentByHandle is the agent of a handle, in whatever case it is written.
+// AgentByHandle finds an agent by its handle, in any case.
 func (s *State) AgentByHandle(handle string) (*Agent, bool) {
 	agentID, ok := s.handles.Get(foldHandle(handle))
 	if !ok {
@@ -82,7 +83,7 @@ func (s *State) AgentByHandle(handle string) (*Agent, bool) {
 	return s.Agent(agentID)
 }
 
-// FindAgent takes what a caller may name an agent by: its public ID or its handle.
+// FindAgent finds an agent by its public ID or its handle.
 func (s *State) FindAgent(ref string) (*Agent, bool) {
 	if agentID, ok := id.Parse(id.Agent, ref); ok {
 		return s.Agent(agentID)
@@ -90,14 +91,14 @@ func (s *State) FindAgent(ref string) (*Agent, bool) {
 	return s.AgentByHandle(ref)
 }
 
-// Agents yields all agents from the given ID on, in the order of registration.
+// Agents yields all agents, starting at the given ID, in the order of registration.
 func (s *State) Agents(from id.ID) iter.Seq[*Agent] {
 	return func(yield func(*Agent) bool) {
 		s.agents.scan(from, func(_ id.ID, agent *Agent) bool { return yield(agent) })
 	}
 }
 
-// Key is the key of an ID, whosever it is.
+// Key finds a key of any agent by ID.
 func (s *State) Key(keyID id.ID) (*Key, bool) {
 	owner, ok := s.keyOwners.get(keyID)
 	if !ok {
@@ -106,7 +107,7 @@ func (s *State) Key(keyID id.ID) (*Key, bool) {
 	return s.mustAgent(owner).Key(keyID)
 }
 
-// KeyByPublicKey is the key, active or revoked, that a public key was registered as.
+// KeyByPublicKey finds the key, active or revoked, with a public key.
 func (s *State) KeyByPublicKey(publicKey [32]byte) (*Key, bool) {
 	ref, ok := s.publicKeys.Get(string(publicKey[:]))
 	if !ok {
@@ -115,8 +116,8 @@ func (s *State) KeyByPublicKey(publicKey [32]byte) (*Key, bool) {
 	return s.Key(ref.key)
 }
 
-// Keys are the keys of an agent, oldest first, the revoked ones included; nil where there is no
-// such agent. The slice must not be modified.
+// Keys returns the keys of an agent, the oldest first, including revoked ones; nil if the agent
+// does not exist. The slice must not be modified.
 func (s *State) Keys(agentID id.ID) []*Key {
 	agent, ok := s.agents.get(agentID)
 	if !ok {
@@ -131,17 +132,17 @@ func (s *State) Session(hash [32]byte) (*Session, bool) {
 	return s.sessions.get(&hash)
 }
 
-// SessionByID is the session of an ID; it may have expired.
+// SessionByID finds a session by ID; it may have expired.
 func (s *State) SessionByID(sessionID id.ID) (*Session, bool) {
 	return s.sessionIDs.get(sessionID)
 }
 
-// Challenge is the challenge of an ID; it may have expired.
+// Challenge finds a challenge by ID; it may have expired.
 func (s *State) Challenge(challengeID id.ID) (*Challenge, bool) {
 	return s.challenges.get(challengeID)
 }
 
-// Counts are the sizes of the State, for metrics.
+// Counts holds the sizes of the State, for metrics.
 type Counts struct {
 	Agents     int
 	Keys       int
@@ -161,7 +162,7 @@ func (s *State) Counts() Counts {
 	}
 }
 
-// mustAgent is for agents that an event or an index names.
+// mustAgent returns an agent that an event or an index names; it panics if there is none.
 func (s *State) mustAgent(agentID id.ID) *Agent {
 	agent, ok := s.agents.get(agentID)
 	if !ok {
@@ -188,7 +189,7 @@ func (s *State) putAgent(agent *Agent) {
 	s.agents.set(agent.ID, agent)
 }
 
-// putSession brings a session into the indexes by credential and by ID.
+// putSession adds a session to the indexes by credential and by ID.
 func (s *State) putSession(session *Session) {
 	if old := s.sessions.set(session); old != nil && old.ID != session.ID {
 		panic(fmt.Sprintf("identity: sessions %s and %s share a credential",
@@ -197,11 +198,11 @@ func (s *State) putSession(session *Session) {
 	s.sessionIDs.set(session.ID, session)
 }
 
-// dropSession takes a session out of the indexes.
+// dropSession removes a session from the indexes.
 func (s *State) dropSession(session *Session) {
 	s.sessions.delete(&session.Hash)
 	s.sessionIDs.delete(session.ID)
 }
 
-// foldHandle is the form under which handles are unique; they are ASCII.
+// foldHandle returns the form in which handles are unique; handles are ASCII.
 func foldHandle(handle string) string { return strings.ToLower(handle) }

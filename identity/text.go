@@ -4,11 +4,11 @@ import (
 	"encoding/base64"
 )
 
-// base64url is unpadded and takes one spelling of each value only. The decoder skips line breaks,
-// so lengths are checked apart.
+// base64url is unpadded and accepts one encoding of each value only. The decoder skips line
+// breaks, so lengths are checked separately.
 var base64url = base64.RawURLEncoding.Strict()
 
-// decodeBase64 fills out from its canonical text and reports whether it could.
+// decodeBase64 decodes a canonical text into out and reports whether it is valid.
 func decodeBase64(out []byte, text string) bool {
 	if len(text) != base64url.EncodedLen(len(out)) {
 		return false
@@ -36,8 +36,8 @@ func formatTime(millis int64) string {
 	return string(append(out, 'Z'))
 }
 
-// civil turns days since 1970-01-01 into a date of the Gregorian calendar. It counts in eras of
-// 400 years from 1 March of year 0, so that the leap day comes last in its year.
+// civil converts days since 1970-01-01 into a date of the Gregorian calendar. It counts in eras
+// of 400 years from 1 March of year 0, so that the leap day comes last in its year.
 func civil(days int64) (year, month, day int64) {
 	const eraDays = 146_097
 	days += 719_468

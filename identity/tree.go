@@ -52,13 +52,13 @@ func (t idTree[V]) scan(from id.ID, visit func(key id.ID, value V) bool) {
 	})
 }
 
-// min is the lowest entry.
+// min returns the lowest entry.
 func (t idTree[V]) min() (id.ID, V, bool) {
 	pair, ok := t.tree.Min()
 	return pair.key, pair.value, ok
 }
 
-// dueEntry is the time when an agent first has something to drop.
+// dueEntry is the time when an agent first has a record to drop.
 type dueEntry struct {
 	at    int64
 	agent id.ID

@@ -7,9 +7,9 @@ import (
 
 // sessionTrie is a persistent map of sessions by the hash of their credential: a hash array
 // mapped trie (Bagwell, Ideal Hash Trees, 2001), 64 ways at each level. A search reads one line
-// per level and compares once at its end, where a balanced tree would mispredict a branch at
-// every second of its comparisons. A change copies the nodes on its way; copies of the trie share
-// all others and may be changed independently.
+// per level and compares once at its end, while a balanced tree would mispredict every second of
+// its comparisons. A change copies the nodes on its path; copies of the trie share all others
+// and can be changed independently.
 type sessionTrie struct {
 	root  *trieNode
 	count int
@@ -24,8 +24,8 @@ type trieNode struct {
 	sessions []*Session
 }
 
-// trieDigit is the digit of a level: the lower six bits of each byte, and then the upper two, so
-// that all bits take part and different hashes part somewhere.
+// trieDigit returns the digit of a level: the lower six bits of each byte, and then the upper
+// two, so that all bits are used and different hashes diverge at some level.
 func trieDigit(hash *[32]byte, depth int) uint {
 	if depth < len(hash) {
 		return uint(hash[depth] & 63)
@@ -69,8 +69,8 @@ func (t *sessionTrie) set(session *Session) *Session {
 	return old
 }
 
-// with is a copy of the node with a session, and the session of the same hash before it. The nil
-// node is an empty one.
+// with returns a copy of the node with a session, and the session of the same hash that it
+// replaces. The nil node is an empty one.
 func (n *trieNode) with(session *Session, depth int) (*trieNode, *Session) {
 	changed := &trieNode{}
 	if n != nil {
@@ -114,8 +114,8 @@ func (t *sessionTrie) delete(hash *[32]byte) {
 	t.count--
 }
 
-// without is a copy of the node without the session of a hash, which it holds; nil where nothing
-// is left. A child that is left with one session alone gives it up to its parent.
+// without returns a copy of the node without the session of a hash, which it contains; nil if it
+// becomes empty. A child with a single session left is merged into its parent.
 func (n *trieNode) without(hash *[32]byte, depth int) *trieNode {
 	changed := *n
 	digit := trieDigit(hash, depth)
@@ -142,7 +142,7 @@ func (n *trieNode) without(hash *[32]byte, depth int) *trieNode {
 	return &changed
 }
 
-// inserted is a copy of exact length with one value more.
+// inserted returns a copy of exact length with one more value.
 func inserted[T any](from []T, at int, value T) []T {
 	out := make([]T, len(from)+1)
 	copy(out, from[:at])
@@ -151,7 +151,7 @@ func inserted[T any](from []T, at int, value T) []T {
 	return out
 }
 
-// removed is a copy of exact length with one value less.
+// removed returns a copy of exact length with one value less.
 func removed[T any](from []T, at int) []T {
 	out := make([]T, len(from)-1)
 	copy(out, from[:at])

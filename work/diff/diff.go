@@ -1,8 +1,8 @@
-// Package diff compares texts line by line: the edit script between two contents, and the unified
-// diff of a changeset in the extended format of git, which `git apply` takes.
+// Package diff compares texts line by line: the edit script between two contents, and the
+// unified diff of a changeset in the extended format of git, which `git apply` accepts.
 //
-// The work is linear in the contents plus a bounded search, whatever they hold; the search gives
-// a shortest script for all but very different files, and a valid one always. The memory is linear
+// The work is linear in the contents plus a bounded search, for any input. The search finds a
+// shortest script for all but very different files, and always a valid one. The memory is linear
 // in the contents.
 package diff
 
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Action is what a changeset does to a path.
+// Action is what a changeset does with a path.
 type Action string
 
 // The actions of a changeset.
@@ -22,21 +22,22 @@ const (
 	Rename Action = "RENAME"
 )
 
-// File is the change of one path. Old is the content before the changeset as a whole: of
-// PreviousPath for RENAME, of Path otherwise. So the renames of a chain or swap each name what
-// stood at their source before any of them. CREATE has no Old, DELETE no New.
+// File is the change of one path. Old is the content before the whole changeset: at PreviousPath
+// for RENAME, at Path otherwise. The renames of a chain or a swap therefore each name the
+// content that their source had before any of them. CREATE has no Old, DELETE no New.
 type File struct {
 	Path         string
 	PreviousPath string
 	Action       Action
 	Old, New     []byte
-	// Load, where it is set, gives Old and New when their turn comes, so that one pair is in memory
-	// at a time. False leaves the file out of the text, which is cut there, and out of the counts.
+	// Load, if set, loads Old and New when the file is processed, so that only one pair is in
+	// memory at a time. If it returns false, the file is omitted from the text and the counts,
+	// and the text is truncated there.
 	Load func() (old, new []byte, ok bool)
 }
 
-// FileStat counts the lines of a change. They are those of its script, which is not the shortest
-// one for very different files.
+// FileStat counts the lines of a change. They are the lines of its script, which is not the
+// shortest for very different files.
 type FileStat struct {
 	Path         string
 	PreviousPath string
@@ -47,19 +48,20 @@ type FileStat struct {
 
 // Result is a unified diff.
 type Result struct {
-	// Text is valid for `git apply` unless it was cut. It is empty where no file changed.
+	// Text is valid for `git apply` unless it was truncated. It is empty if no file changed.
 	Text string
-	// Truncated says that Text was cut, at the last line end that fits.
+	// Truncated means that Text was cut, at the last line end that fits.
 	Truncated bool
-	// Files has the statistics of all files in the order given, of those behind the cut too.
+	// Files holds the statistics of all files in the given order, including the files after the
+	// cut.
 	Files []FileStat
 }
 
-// contextLines is how many unchanged lines surround a change.
+// contextLines is the number of unchanged lines around a change.
 const contextLines = 3
 
 // Unified writes the diff of a changeset in at most charsMax characters (Unicode code points).
-// Files come in the order given, but for deletions of a path that another file takes, which come
+// Files keep the given order, except that deletions of a path that another file takes come
 // first. It panics on an unknown action.
 func Unified(files []File, charsMax int) Result {
 	stats := make([]FileStat, len(files))
@@ -83,9 +85,10 @@ func Unified(files []File, charsMax int) Result {
 	return Result{Text: string(out.text), Truncated: out.cut, Files: stats}
 }
 
-// order gives the indices of the files in the order of the text. `git apply` takes the preimage
-// of a rename from the tree before the changeset, but a deletion of what a rename has brought
-// would be one of the new content, and a modification behind a rename away finds nothing.
+// order returns the indices of the files in the order of the text. `git apply` takes the source
+// of a rename from the tree before the changeset. But a deletion after a rename to its path
+// would delete the new content, and a modification after a rename of its path would not find the
+// file.
 func order(files []File) []int {
 	taken := make(map[string]bool)
 	left := make(map[string]bool)
@@ -156,7 +159,7 @@ func (p *printer) file(f *File, steps *int) (additions, deletions int) {
 	return additions, deletions
 }
 
-// whole prints the diff of a file that comes or goes, which is oldPath or nothing before.
+// whole prints the diff of a created or deleted file; oldPath is empty for a created one.
 func (p *printer) whole(f *File, mode, oldPath string, content []byte) {
 	p.header(f.Path, f.Path)
 	p.string(mode)
@@ -184,8 +187,8 @@ func (p *printer) whole(f *File, mode, oldPath string, content []byte) {
 	}
 }
 
-// similarity is how much of a renamed file is left, in percent of the larger side; 100 says that
-// nothing changed.
+// similarity returns how much of a renamed file is unchanged, in percent of the larger side; 100
+// means unchanged.
 func similarity(f *File, old text, edits []Edit) int {
 	if len(edits) == 0 {
 		return 100
@@ -226,14 +229,14 @@ func (p *printer) hunk(old, new text, edits []Edit, lead, trail int) {
 	p.lines(' ', old, at, at+trail)
 }
 
-// printer gathers whole lines until one does not fit; that is the cut, and nothing follows it.
+// printer collects whole lines until one does not fit. It prints nothing after that.
 type printer struct {
 	text      []byte
 	charsLeft int
 	cut       bool
 }
 
-// fits takes the characters of a line from what is left, or cuts.
+// fits subtracts the characters of a line from the remaining ones, or truncates the text.
 func (p *printer) fits(chars int) bool {
 	if p.cut || chars > p.charsLeft {
 		p.cut = true
@@ -265,7 +268,7 @@ func (p *printer) lines(sign byte, t text, from, to int) {
 
 const noNewline = "\n\\ No newline at end of file\n"
 
-// line prints one line of a content behind its sign.
+// line prints one line of a content after its sign.
 func (p *printer) line(sign byte, line []byte) {
 	end := ""
 	if line[len(line)-1] != '\n' {

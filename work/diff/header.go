@@ -9,8 +9,8 @@ func (p *printer) header(from, to string) {
 	p.string("diff --git ", quote("a/", from), " ", quote("b/", to), "\n")
 }
 
-// names prints the two lines before the hunks. As git does, a name with a blank is ended by a tab,
-// so that no reader takes what follows the blank for a date.
+// names prints the two lines before the hunks. As in git, a name with a space is followed by a
+// tab, so that no reader takes the part after the space for a date.
 func (p *printer) names(from, to string) {
 	for _, line := range [...][2]string{{"--- ", from}, {"+++ ", to}} {
 		end := "\n"
@@ -21,13 +21,13 @@ func (p *printer) names(from, to string) {
 	}
 }
 
-// hunkHeader prints where a hunk stands on both sides.
+// hunkHeader prints the position of a hunk on both sides.
 func (p *printer) hunkHeader(e Edit) {
 	p.string("@@ -", span(e.OldStart, e.OldEnd), " +", span(e.NewStart, e.NewEnd), " @@\n")
 }
 
 // span writes a range of lines: its first line, counted from one, and its length unless that is
-// one. An empty range stands behind the line that is named.
+// one. An empty range names the line before it.
 func span(start, end int) string {
 	switch size := end - start; size {
 	case 0:
@@ -41,8 +41,8 @@ func span(start, end int) string {
 
 func percent(n int) string { return strconv.Itoa(n) + "%" }
 
-// quote writes a path as git does with core.quotePath: bare, or between quotes in the manner of C
-// where it has a control character, a quote, a backslash or a byte beyond ASCII.
+// quote writes a path as git does with core.quotePath: bare, or in a quoted C string if it
+// contains a control character, a quote, a backslash or a non-ASCII byte.
 func quote(prefix, path string) string {
 	const special = "\"\\\a\b\t\n\v\f\r"
 	const letters = "\"\\abtnvfr"

@@ -6,14 +6,15 @@ import (
 	"math"
 )
 
-// text is a content and where its lines start. A line keeps its "\n"; a last line without one is
-// therefore another line than the same one with it. A "\r" is a character of its line.
+// text is a content and the offsets of its lines. A line includes its "\n", so a last line
+// without one differs from the same line with it. A "\r" is part of its line.
 type text struct {
 	content []byte
 	starts  []int32 // one more than there are lines; the last is the length of the content
 }
 
-// makeText finds the lines of a content. Offsets are 32 bits wide; files are far below that.
+// makeText finds the lines of a content. Offsets are 32 bits wide; files are much smaller than
+// that.
 func makeText(content []byte) text {
 	if len(content) > math.MaxInt32-1 {
 		panic("diff: content of 2 GiB or more")
@@ -42,7 +43,7 @@ func (t text) lines() int { return len(t.starts) - 1 }
 
 func (t text) line(i int) []byte { return t.content[t.starts[i]:t.starts[i+1]] }
 
-// slices gives the lines as slices of the content.
+// slices returns the lines as slices of the content.
 func (t text) slices() [][]byte {
 	lines := make([][]byte, t.lines())
 	for i := range lines {
@@ -57,7 +58,7 @@ const (
 	inNew
 )
 
-// class is a distinct line: where it was seen first and on which sides it occurs. It is small,
+// class is a distinct line: its first occurrence and the sides on which it occurs. It is small,
 // because hostile contents have hundreds of thousands.
 type class struct {
 	start, end int32
@@ -73,7 +74,7 @@ type interner struct {
 	table    []int32 // number of a class plus one, by open addressing; zero is free
 }
 
-// hashSeed keeps the cost of interning out of the hands of whoever writes the lines. Numbers do
+// hashSeed prevents the author of the lines from controlling the cost of interning. Numbers do
 // not depend on it, so results do not either.
 var hashSeed = maphash.MakeSeed()
 
@@ -81,7 +82,7 @@ func newInterner(old, new text) *interner {
 	return &interner{old: old, new: new, table: make([]int32, 256)}
 }
 
-// line is the content of a class.
+// line returns the content of a class.
 func (in *interner) line(c *class) []byte {
 	if c.first == inOld {
 		return in.old.content[c.start:c.end]
@@ -89,7 +90,7 @@ func (in *interner) line(c *class) []byte {
 	return in.new.content[c.start:c.end]
 }
 
-// number gives the class of the line i of a side.
+// number returns the class of the line i of a side.
 func (in *interner) number(side uint8, i int) int32 {
 	t := &in.old
 	if side == inNew {

@@ -2,31 +2,32 @@ package diff
 
 // The search is Myers' O(ND) algorithm in its linear-space form ("An O(ND) Difference Algorithm
 // and Its Variations", 1986): a box of old and new lines is searched from both corners at once,
-// and split where the two searches meet. Every search has a limit of edits. Where it is reached,
-// the box is split at the point farthest from a corner, which gives a valid script that is no
-// longer shortest; where the steps of the pair are used up, a box is replaced as a whole.
+// and split at the point where the two searches meet. Every search has a limit of edits. If the
+// limit is reached, the box is split at the point farthest from a corner, which gives a valid
+// script that is no longer shortest. If the steps of the pair are used up, a box is replaced as
+// a whole.
 const (
-	// stepsMaxPair bounds the search of one pair of contents, stepsMaxAll that of all files of one
-	// diff. A step is a diagonal visited or a line compared, some five nanoseconds.
+	// stepsMaxPair limits the search of one pair of contents, stepsMaxAll that of all files of
+	// one diff. A step is a visited diagonal or a compared line, about five nanoseconds.
 	stepsMaxPair = 1 << 24
 	stepsMaxAll  = 1 << 25
-	// limitMin is the limit of edits of a search that has no steps left: two contents of any size
-	// still find what is near.
+	// limitMin is the limit of edits of a search that has no steps left. With it, contents of
+	// any size still match where they are similar.
 	limitMin = 8
 )
 
-// unreachable is a place on a diagonal that no path inside the box has reached. It stays negative
+// unreachable marks a diagonal that no path inside the box has reached. It stays negative
 // whatever is added to it.
 const unreachable = -1 << 30
 
 type searcher struct {
 	a, b sequence
-	// limit is the most edits that a search tries from each corner.
+	// limit is the maximum number of edits that a search tries from each corner.
 	limit int
-	// steps have been made; beyond stepsMax boxes are not searched any more.
+	// steps counts the steps so far; beyond stepsMax boxes are not searched.
 	steps, stepsMax int
-	// forward and backward hold, for the diagonal k at k+limit+1, how many old lines the farthest
-	// path from the first or from the last corner has passed.
+	// forward and backward hold, for the diagonal k at k+limit+1, the number of old lines that
+	// the farthest path from the first or from the last corner has passed.
 	forward, backward []int32
 }
 
@@ -35,7 +36,7 @@ type box struct{ oldStart, oldEnd, newStart, newEnd int }
 
 func (b box) size() int { return b.oldEnd - b.oldStart + b.newEnd - b.newStart }
 
-// search marks a script between two sequences, and takes the steps made from what is left.
+// search marks a script between two sequences, and subtracts its steps from left.
 func search(a, b sequence, left *int) {
 	all := box{0, len(a.numbers), 0, len(b.numbers)}
 	size := all.size()
@@ -70,7 +71,7 @@ func (s *searcher) run(bx box) {
 	}
 }
 
-// trim takes the matching lines from both ends of a box.
+// trim removes the matching lines from both ends of a box.
 func (s *searcher) trim(bx box) box {
 	a, b := s.a.numbers, s.b.numbers
 	before := bx.size()
@@ -86,9 +87,9 @@ func (s *searcher) trim(bx box) box {
 	return bx
 }
 
-// split finds the point of a box, counted from its first corner, at which to go on. The box is not
-// empty on either side and its first lines differ, as do its last ones; so the script has at least
-// two edits, and the point is neither corner.
+// split finds the point of a box, relative to its first corner, at which to split it. The box is
+// not empty on either side, its first lines differ and its last lines differ. The script thus
+// has at least two edits, and the point is neither corner.
 func (s *searcher) split(bx box) (x, y int) {
 	a := s.a.numbers[bx.oldStart:bx.oldEnd]
 	b := s.b.numbers[bx.newStart:bx.newEnd]
@@ -139,7 +140,7 @@ func (s *searcher) split(bx box) (x, y int) {
 	return s.farthest(n, m)
 }
 
-// diagonals gives the first and the last diagonal of d edits that cross a box of n by m lines.
+// diagonals returns the first and the last diagonal of d edits that cross a box of n by m lines.
 // Every second one between them has the parity of d.
 func diagonals(d, n, m int) (low, high int) {
 	low, high = -d, d
@@ -152,15 +153,15 @@ func diagonals(d, n, m int) (low, high int) {
 	return low, high
 }
 
-// extend readies the diagonals beside those of d edits.
+// extend initializes the diagonals beside those of d edits.
 func extend(places []int32, d, middle int) {
 	places[middle-d-1], places[middle-d] = unreachable, unreachable
 	places[middle+d+1], places[middle+d] = unreachable, unreachable
 }
 
-// advance makes one edit onto the diagonal k, which is at places[at], from the neighbour that
-// comes farther. Where the edit would leave the box it gives a negative x: whatever path would
-// still reach the diagonal is longer than the one along the border.
+// advance makes one edit onto the diagonal k, which is at places[at], from the neighbor that is
+// farther. If the edit would leave the box, it returns a negative x: any path that still reaches
+// the diagonal is longer than the one along the border.
 func (s *searcher) advance(places []int32, at, k, n, m int) (x, y int) {
 	x = int(max(places[at+1], places[at-1]+1))
 	y = x - k
@@ -171,8 +172,8 @@ func (s *searcher) advance(places []int32, at, k, n, m int) (x, y int) {
 	return x, y
 }
 
-// farthest is the split of a search that met its limit: the point that the most lines lie behind,
-// seen from the corner that it was reached from.
+// farthest returns the split for a search that reached its limit: the point that has passed the
+// most lines from its corner.
 func (s *searcher) farthest(n, m int) (x, y int) {
 	low, high := diagonals(s.limit, n, m)
 	middle := s.limit + 1

@@ -10,8 +10,8 @@ type Edit struct {
 	NewStart, NewEnd int
 }
 
-// Lines splits two contents into lines, which keep their "\n", and gives the edits that turn the
-// old lines into the new ones. The lines are slices of the contents.
+// Lines splits two contents into lines, which include their "\n", and returns the edits that
+// turn the old lines into the new ones. The lines are slices of the contents.
 func Lines(old, new []byte) (a, b [][]byte, edits []Edit) {
 	steps := stepsMaxPair
 	x, y := makeText(old), makeText(new)
@@ -19,7 +19,7 @@ func Lines(old, new []byte) (a, b [][]byte, edits []Edit) {
 	return x.slices(), y.slices(), edits
 }
 
-// script finds the edits between two texts and takes the steps that it needed from steps.
+// script finds the edits between two texts and subtracts the steps that it needed from steps.
 func script(old, new text, steps *int) []Edit {
 	head, tail := trim(old, new)
 	oldSize, newSize := old.lines()-head-tail, new.lines()-head-tail
@@ -67,16 +67,17 @@ func numberLines(old, new text, head, tail int) (a, b []int32, classes []class) 
 	return a, b, in.classes
 }
 
-// sequence is one side of a search: the lines that can be matched, where each of them stands, and
-// the marks of the lines that are not.
+// sequence is one side of a search: the lines that can be matched, their positions, and the
+// marks of changed lines.
 type sequence struct {
 	numbers []int32
 	places  []int32
 	changed []bool
 }
 
-// keepShared marks the lines that the other side does not have: they are changed in every script,
-// and the search is faster without them. The others make the sequence, in place of the numbers.
+// keepShared marks the lines that the other side does not have: they are changed in every
+// script, and the search is faster without them. The other lines make up the sequence, which is
+// stored in place of the numbers.
 func keepShared(numbers []int32, classes []class, changed []bool) sequence {
 	places := make([]int32, 0, len(numbers))
 	kept := numbers[:0]
@@ -91,7 +92,7 @@ func keepShared(numbers []int32, classes []class, changed []bool) sequence {
 	return sequence{kept, places, changed}
 }
 
-// mark sets the lines [from, to) of a sequence as changed.
+// mark marks the lines [from, to) of a sequence as changed.
 func (s sequence) mark(from, to int) {
 	for _, place := range s.places[from:to] {
 		s.changed[place] = true
@@ -121,7 +122,8 @@ func collect(oldChanged, newChanged []bool, head int) []Edit {
 	return edits
 }
 
-// countEdits bounds the number of edits by the runs of marks on both sides.
+// countEdits returns an upper bound for the number of edits: the number of runs of marks on both
+// sides.
 func countEdits(oldChanged, newChanged []bool) int {
 	runs := 0
 	for _, changed := range [...][]bool{oldChanged, newChanged} {
@@ -136,10 +138,10 @@ func countEdits(oldChanged, newChanged []bool) int {
 	return runs
 }
 
-// slider moves pure insertions and deletions among equal lines. Each goes up first, to join an
-// edit that it meets, and then as far down as it can, where people expect an added paragraph or
-// function. Joined edits may pass the same lines again, so the bytes compared are bounded; an edit
-// that is not moved is as valid.
+// slider moves pure insertions and deletions among equal lines. Each moves up first, to join an
+// edit that it meets, and then down as far as possible, where people expect an added paragraph
+// or function. Joined edits can pass the same lines again, so the number of compared bytes is
+// bounded; an edit that is not moved is just as valid.
 type slider struct {
 	old, new  text
 	bytesLeft int
@@ -188,7 +190,7 @@ func (s *slider) up(edit, before Edit) Edit {
 	return edit
 }
 
-// down moves an edit towards the start of the one behind it.
+// down moves an edit towards the start of the next one.
 func (s *slider) down(edit, behind Edit) Edit {
 	for edit.OldEnd < behind.OldStart {
 		var same bool

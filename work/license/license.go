@@ -1,4 +1,4 @@
-// Package license holds the rules of a license_spdx value: NOASSERTION, NONE, or a license
+// Package license validates license_spdx values: NOASSERTION, NONE, or a license
 // expression as the SPDX specification defines it.
 //
 //	expression = and-term *( "OR" and-term )
@@ -10,7 +10,7 @@
 //	name       = 1*( letter / digit / "-" / "." )
 //
 // Identifiers and keywords match in any case; operators are all upper or all lower case. The
-// canonical form has the case of the SPDX lists, upper-case operators, one blank around operators
+// canonical form has the case of the SPDX lists, upper-case operators, one space around operators
 // and none elsewhere. It keeps the order and the parentheses of the writer, because equal meaning
 // is not for this service to decide.
 //
@@ -23,7 +23,7 @@ import (
 	"strings"
 )
 
-// Values that stand alone, for a work about whose license nothing is said or that has none.
+// Values that are not expressions: nothing is stated about the license, or there is none.
 const (
 	NoAssertion = "NOASSERTION"
 	None        = "NONE"
@@ -56,15 +56,15 @@ func byLowerCase(lines string) map[string]string {
 	return canonical
 }
 
-// Problem says what keeps expr from being a license_spdx value; it is empty for a valid one.
-// Callers answer INVALID_LICENSE.
+// Problem describes why expr is not a license_spdx value; it is empty for a valid one. Callers
+// return INVALID_LICENSE.
 func Problem(expr string) string {
 	_, problem := Canonical(expr)
 	return problem
 }
 
-// Canonical gives the canonical form of a license_spdx value, or says in problem why there is
-// none; the form is then empty. A canonical form is its own canonical form.
+// Canonical returns the canonical form of a license_spdx value. If there is none, the form is
+// empty and problem says why. The canonical form of a canonical form is itself.
 func Canonical(expr string) (canonical string, problem string) {
 	if len(expr) > LengthBytesMax {
 		return "", problemLength
@@ -104,5 +104,5 @@ const (
 		"ASCII letters, digits, \"-\", \".\", \"+\", \":\", blanks and parentheses."
 )
 
-// quote shows a piece of the expression, which has no control characters and is bounded.
+// quote quotes a part of the expression, which has no control characters and is bounded.
 func quote(piece string) string { return "\"" + piece + "\"" }

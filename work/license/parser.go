@@ -2,9 +2,9 @@ package license
 
 import "strings"
 
-// parser reads an expression, whose characters have been judged, by recursive descent and writes
-// its canonical form on the way. After the first problem there are no more tokens, so that every
-// rule ends by itself.
+// parser reads an expression, whose characters were already validated, by recursive descent and
+// writes its canonical form. After the first problem there are no more tokens, so every rule
+// ends by itself.
 type parser struct {
 	rest    string
 	token   string // "(", ")" or a word; empty at the end
@@ -19,7 +19,7 @@ func (p *parser) fail(problem string) {
 	p.token, p.rest = "", ""
 }
 
-// next steps to the next token: a word, or else one parenthesis.
+// next reads the next token: a word or a parenthesis.
 func (p *parser) next() {
 	p.rest = strings.TrimLeft(p.rest, " ")
 	size := 0
@@ -110,8 +110,8 @@ func (p *parser) isOperand(wanted string) bool {
 	return false
 }
 
-// simple reads one license. "+" belongs to an identifier of the list (GPL-2.0+) or says "or any
-// later version"; never both.
+// simple reads one license. "+" is part of a listed identifier (GPL-2.0+) or means "or any later
+// version"; it is never both.
 func (p *parser) simple() {
 	if !p.isOperand("a license") {
 		return
@@ -137,7 +137,7 @@ func (p *parser) simple() {
 	p.next()
 }
 
-// addition reads what stands after WITH.
+// addition reads the identifier after WITH.
 func (p *parser) addition() {
 	if !p.isOperand("a license exception") {
 		return
@@ -154,8 +154,8 @@ func (p *parser) addition() {
 	p.next()
 }
 
-// reference reads a name that the writer defines elsewhere, with or without the document that
-// defines it. The prefixes take their canonical case; the names are the writer's.
+// reference reads a name that the author defines elsewhere, with or without the document that
+// defines it. The prefixes get their canonical case; the names stay unchanged.
 func reference(word, prefix string) (canonical string, ok bool) {
 	document := ""
 	if first, second, both := strings.Cut(word, ":"); both {
@@ -173,7 +173,7 @@ func reference(word, prefix string) (canonical string, ok bool) {
 	return document + prefix + name, true
 }
 
-// cutName takes a prefix, in any case, from a word and wants a name behind it.
+// cutName removes a prefix, in any case, from a word and requires a name after it.
 func cutName(word, prefix string) (name string, ok bool) {
 	if len(word) <= len(prefix) || !strings.EqualFold(word[:len(prefix)], prefix) {
 		return "", false

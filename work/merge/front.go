@@ -1,18 +1,18 @@
 package merge
 
-// front is the search from one corner of a box. It counts lines from its own corner: x in a, y in
-// b, and the diagonal k is x-y.
+// front is the search from one corner of a box. It counts lines from its own corner: x in a, y
+// in b, and the diagonal k is x-y.
 //
-// The front from the last corner sees both sequences in reverse and has exchanged them. So both
-// fronts choose alike between ways of the same length: diagonals are visited from high to low.
+// The front from the last corner sees both sequences reversed and swapped. Both fronts therefore
+// choose alike between paths of the same length: diagonals are visited from high to low.
 type front struct {
 	a, b []int32
 	// boxA and boxB are the lines of the box.
 	boxA, boxB []int32
-	// places holds, for the diagonal k at k+middle, the x of the farthest way.
+	// places holds, for the diagonal k at k+middle, the x of the farthest path.
 	places []int32
 	middle int
-	// low and high are the outermost diagonals of the last round, which has every second one.
+	// low and high are the outermost diagonals of the last round, which uses every second one.
 	low, high int
 }
 
@@ -20,14 +20,14 @@ func newFront(a, b []int32, limit int) front {
 	return front{a: a, b: b, places: make([]int32, 2*limit+5), middle: limit + 2}
 }
 
-// enter starts in the box of n by m lines at a place of the sequences.
+// enter starts in the box of n by m lines at a position in the sequences.
 func (f *front) enter(x, y, n, m int) {
 	f.boxA, f.boxB = f.a[x:x+n], f.b[y:y+m]
 	f.low, f.high = 0, 0
 	f.places[f.middle] = 0
 }
 
-// widen moves to the diagonals of one edit more. At a border of the box they get fewer.
+// widen moves to the diagonals of one more edit. At a border of the box there are fewer of them.
 func (f *front) widen() {
 	if f.low > -len(f.boxB) {
 		f.low--
@@ -43,9 +43,9 @@ func (f *front) widen() {
 	}
 }
 
-// advance makes one edit on every diagonal, and follows the matching lines from there. Where it may
-// meet the other front, it ends at the first point at which it does. It reports whether it passed
-// a long snake.
+// advance makes one edit on every diagonal and follows the matching lines from there. If it can
+// meet the other front, it ends at the first point at which it does. It reports whether it
+// passed a long snake.
 func (f *front) advance(other *front, mayMeet bool, steps *int) (x, y int, met, long bool) {
 	a, b := f.boxA, f.boxB
 	shift := len(a) - len(b)
@@ -79,7 +79,7 @@ func (f *front) advance(other *front, mayMeet bool, steps *int) (x, y int, met, 
 	return 0, 0, false, long
 }
 
-// promising finds the way that has come far for its cost, is near the diagonal of its corner, and
+// promising finds a path that has come far for its cost, is near the diagonal of its corner, and
 // ends in a long snake.
 func (f *front) promising(cost int) (bestX, bestY int, found bool) {
 	best := 0
@@ -98,7 +98,8 @@ func (f *front) promising(cost int) (bestX, bestY int, found bool) {
 	return bestX, bestY, found
 }
 
-// farthest is the point of the way that has passed the most lines, cut where it left the box.
+// farthest returns the point of the path that has passed the most lines, cut at the border of
+// the box.
 func (f *front) farthest() (bestX, bestY int) {
 	best := -1
 	for k := f.high; k >= f.low; k -= 2 {

@@ -8,20 +8,22 @@ type hunk struct {
 }
 
 const (
-	// frequentMax bounds from how many occurrences on the other side a line counts as frequent.
+	// frequentMax is an upper limit for the number of occurrences on the other side that makes a
+	// line frequent.
 	frequentMax = 1024
-	// frequentWindow is how far around a frequent line its neighbours are looked at.
+	// frequentWindow is the distance within which the neighbors of a frequent line are examined.
 	frequentWindow = 100
-	// frequentShare is how many lines without a match a frequent one needs around itself, in
-	// relation to the frequent ones, to be left out.
+	// frequentShare is the ratio of unmatched to frequent lines around a frequent line from
+	// which on it is left out of the search.
 	frequentShare = 3
 )
 
 // differ compares texts that were numbered together.
 type differ struct {
-	// oldCounts and newCounts hold how often a line occurs, by its number; zero between comparisons.
+	// oldCounts and newCounts hold the number of occurrences of each line, by its number; zero
+	// between comparisons.
 	oldCounts, newCounts []int32
-	// steps are left for all comparisons together.
+	// steps is the remaining effort for all comparisons together.
 	steps int
 }
 
@@ -29,7 +31,7 @@ func newDiffer(numbers int) differ {
 	return differ{oldCounts: make([]int32, numbers), newCounts: make([]int32, numbers)}
 }
 
-// hunks finds what turns the old lines into the new ones.
+// hunks returns the hunks that turn the old lines into the new ones.
 func (d *differ) hunks(old, new []int32) []hunk {
 	oldChanged, newChanged := make([]bool, len(old)), make([]bool, len(new))
 	head, tail := common(old, new)
@@ -65,24 +67,24 @@ func common(old, new []int32) (head, tail int) {
 	return head, tail
 }
 
-// sequence is one side of a search: the numbers of the lines that may be matched, where each of
-// them stands, and the marks of the lines that are changed.
+// sequence is one side of a search: the numbers of the lines that can be matched, their
+// positions, and the marks of changed lines.
 type sequence struct {
 	numbers []int32
 	places  []int32
 	changed []bool
 }
 
-// mark sets the lines [from, to) of a sequence as changed.
+// mark marks the lines [from, to) of a sequence as changed.
 func (s *sequence) mark(from, to int) {
 	for _, place := range s.places[from:to] {
 		s.changed[place] = true
 	}
 }
 
-// keep selects of the lines [start, end) those that the search has to see, and marks the others.
-// Without a match is without a place in the search. A frequent line finds some match anywhere; it
-// would tear apart a block that is new as a whole, so it goes with that.
+// keep selects the lines of [start, end) that take part in the search, and marks the others as
+// changed. Lines without a match do not take part. A frequent line would match anywhere and
+// split a block that is entirely new, so it is treated like its neighbors.
 func keep(lines []int32, start, end int, counts []int32, changed []bool) sequence {
 	frequent := int32(min(rootAbove(len(lines)), frequentMax))
 	s := sequence{
@@ -102,7 +104,7 @@ func keep(lines []int32, start, end int, counts []int32, changed []bool) sequenc
 		for run < end && (counts[lines[run]] == 0 || counts[lines[run]] >= frequent) {
 			run++
 		}
-		judgeRun(lines[i:run], counts, changed[i:run])
+		markRun(lines[i:run], counts, changed[i:run])
 		for ; i < run; i++ {
 			if !changed[i] {
 				add(i)
@@ -112,9 +114,9 @@ func keep(lines []int32, start, end int, counts []int32, changed []bool) sequenc
 	return s
 }
 
-// judgeRun marks of a run of lines that are frequent or without a match the latter, and the former
-// where those around them on both sides are too many.
-func judgeRun(run, counts []int32, changed []bool) {
+// markRun marks the lines of a run of unmatched and frequent lines: all unmatched ones, and the
+// frequent ones that have too many unmatched lines around them on both sides.
+func markRun(run, counts []int32, changed []bool) {
 	unmatched := make([]int32, len(run)+1) // how many there are before a line
 	for i, number := range run {
 		unmatched[i+1] = unmatched[i]
@@ -130,13 +132,13 @@ func judgeRun(run, counts []int32, changed []bool) {
 		first, last := max(0, i-frequentWindow), min(len(run), i+1+frequentWindow)
 		before := unmatched[i] - unmatched[first]
 		behind := unmatched[last] - unmatched[i]
-		// The line itself counts for either side.
+		// The line itself counts for both sides.
 		others := int32(last-first) + 1 - before - behind
 		changed[i] = before > 0 && behind > 0 && frequentShare*others < before+behind
 	}
 }
 
-// rootAbove is a power of two near the square root of n, and above it.
+// rootAbove returns a power of two near the square root of n, and above it.
 func rootAbove(n int) int {
 	root := 1
 	for ; n > 0; n /= 4 {
@@ -169,7 +171,8 @@ func collect(oldChanged, newChanged []bool) []hunk {
 	return hunks
 }
 
-// countHunks bounds the number of hunks by the runs of marks on both sides.
+// countHunks returns an upper bound for the number of hunks: the number of runs of marks on both
+// sides.
 func countHunks(oldChanged, newChanged []bool) int {
 	runs := 0
 	for _, changed := range [...][]bool{oldChanged, newChanged} {

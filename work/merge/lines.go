@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// text is a content as lines. A line keeps its "\n".
+// text is a content split into lines. A line includes its "\n".
 type text struct {
 	content []byte
 	starts  []int32 // one more than there are lines; the last is the length of the content
@@ -17,7 +17,7 @@ func (t *text) count() int32 { return int32(len(t.numbers)) }
 
 func (t *text) line(i int32) []byte { return t.content[t.starts[i]:t.starts[i+1]] }
 
-// lines gives the bytes of the lines of a span.
+// lines returns the bytes of the lines of a span.
 func (t *text) lines(s span) []byte { return t.content[t.starts[s.start]:t.starts[s.end]] }
 
 // interner numbers distinct lines in the order in which they are first seen.
@@ -27,7 +27,7 @@ type interner struct {
 	table  []int32 // numbers plus one, by open addressing; zero is free
 }
 
-// hashSeed keeps the cost of interning out of the hands of whoever writes the lines. Numbers do
+// hashSeed prevents the author of the lines from controlling the cost of interning. Numbers do
 // not depend on it, so results do not either.
 var hashSeed = maphash.MakeSeed()
 

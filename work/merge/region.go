@@ -5,18 +5,18 @@ type span struct{ start, end int32 }
 
 func (s span) empty() bool { return s.start == s.end }
 
-// kind is what becomes of a region.
+// kind is the outcome for a region.
 type kind uint8
 
 const (
 	conflict kind = iota
 	fromOurs
 	fromTheirs
-	// agreed is a region that looked like a conflict and has the same lines on both sides.
+	// agreed is a region that looked like a conflict but has the same lines on both sides.
 	agreed
 )
 
-// region is a part of the text that one side has changed, or both; what lies between regions is
+// region is a part of the text that one side or both have changed. The lines between regions are
 // equal in ours and theirs.
 type region struct {
 	kind         kind
@@ -30,10 +30,10 @@ type merger struct {
 	regions            []region
 }
 
-// combine makes regions of the hunks from the base to either side. Hunks that overlap in the base,
-// or touch, are a conflict, but for those that are the same on both sides.
+// combine makes regions from the hunks from the base to either side. Hunks that overlap or touch
+// in the base are a conflict, unless they are the same on both sides.
 func (m *merger) combine(ours, theirs []hunk) {
-	// What a side has more lines than the base, up to where its next hunk starts.
+	// The number of lines that a side has more than the base, up to the start of its next hunk.
 	var oursMore, theirsMore int32
 	m.regions = make([]region, 0, len(ours)+len(theirs))
 	for len(ours) > 0 || len(theirs) > 0 {
@@ -65,7 +65,8 @@ func (m *merger) combine(ours, theirs []hunk) {
 	}
 }
 
-// stretched is where the base lines [start, end) around a hunk stand on its side.
+// stretched returns the lines on a side that correspond to the base lines [start, end) around a
+// hunk.
 func (h hunk) stretched(start, end int32) span {
 	return span{h.newStart - (h.oldStart - start), h.newEnd + (end - h.oldEnd)}
 }
@@ -90,7 +91,7 @@ func equal(a, b []int32) bool {
 	return true
 }
 
-// add appends a region, or joins it with the one before if they touch on either side.
+// add appends a region, or joins it with the previous one if they touch on either side.
 func (m *merger) add(r region) {
 	if len(m.regions) > 0 {
 		last := &m.regions[len(m.regions)-1]
@@ -105,8 +106,8 @@ func (m *merger) add(r region) {
 	m.regions = append(m.regions, r)
 }
 
-// refine narrows conflicts to what differs between the two sides, which may be several places, or
-// none. One in which a side has no lines stays.
+// refine narrows conflicts to the lines that differ between the two sides, which can be in
+// several places or none. A conflict in which a side has no lines stays unchanged.
 func (m *merger) refine() {
 	refined := make([]region, 0, len(m.regions))
 	for _, r := range m.regions {
@@ -129,8 +130,8 @@ func (m *merger) refine() {
 	m.regions = refined
 }
 
-// gapMin is how many lines between two conflicts are too few to leave them apart: the markers would
-// take more room.
+// gapMin is the minimum number of lines between two separate conflicts: with fewer, the markers
+// would take more space.
 const gapMin = 3
 
 // simplify joins conflicts with only few lines between them, or only lines without a letter or

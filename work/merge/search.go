@@ -2,21 +2,21 @@ package merge
 
 // The search is Myers' O(ND) algorithm in its linear-space form ("An O(ND) Difference Algorithm
 // and Its Variations", 1986): a box of old and new lines is searched from both corners at once,
-// and split where the two fronts meet. Its results are one of many shortest ways, so the order in
-// which diagonals are visited and the conditions under which a search ends early are those of the
-// xdiff library in git.
+// and split at the point where the two fronts meet. There are many shortest paths. To find the
+// same one as git, the order in which diagonals are visited and the conditions under which a
+// search ends early are those of git's xdiff library.
 const (
-	// costMin is the least limit of edits from each corner; it grows with the square root of the
-	// lines. A search that reaches it splits at the farthest point.
+	// costMin is the minimum limit of edits from each corner; the limit grows with the square
+	// root of the number of lines. A search that reaches it splits at the farthest point.
 	costMin = 256
-	// longSnake is a run of matching lines that is trusted to belong to a good way, once more than
-	// trustCost edits were tried and the way has passed trustLead lines for each of them.
+	// longSnake is the length of a run of matching lines that indicates a good path. It is used
+	// after more than trustCost edits, if the path has passed trustLead lines for each of them.
 	longSnake = 20
 	trustCost = 256
 	trustLead = 4
 )
 
-// unreached is on a diagonal that no way has come to.
+// unreached marks a diagonal that no path has reached.
 const unreached = -1
 
 // box is the old lines [oldStart, oldEnd) and the new lines [newStart, newEnd) of two sequences.
@@ -27,15 +27,15 @@ func (b box) size() int { return b.oldEnd - b.oldStart + b.newEnd - b.newStart }
 // searcher marks the lines of two sequences that are changed.
 type searcher struct {
 	a, b sequence
-	// limit is the most edits that a search tries from each corner.
+	// limit is the maximum number of edits that a search tries from each corner.
 	limit int
 	// first starts at the first corner of a box, last at the last one.
 	first, last front
-	// steps are left.
+	// steps is the remaining effort.
 	steps *int
 }
 
-// search marks a script between two sequences and takes the steps made from what is left.
+// search marks a script between two sequences and subtracts its steps from steps.
 func search(a, b sequence, steps *int) {
 	size := len(a.numbers) + len(b.numbers)
 	s := searcher{a: a, b: b, limit: max(rootAbove(size+3), costMin), steps: steps}
@@ -74,7 +74,7 @@ func (s *searcher) run(bx box, near bool) {
 	}
 }
 
-// trim takes the matching lines from both ends of a box.
+// trim removes the matching lines from both ends of a box.
 func (s *searcher) trim(bx box) box {
 	a, b := s.a.numbers, s.b.numbers
 	before := bx.size()
@@ -90,15 +90,15 @@ func (s *searcher) trim(bx box) box {
 	return bx
 }
 
-// point is where a box is split, counted from its first corner, and which of its corners are known
-// to be near.
+// point is the position of a split, relative to the first corner of the box, and which of its
+// corners are known to be near.
 type point struct {
 	x, y                int
 	nearFirst, nearLast bool
 }
 
-// split searches a box that is not empty on either side and whose first lines differ, as do its
-// last ones. So there are at least two edits, and the point is neither corner.
+// split searches a box that is not empty on either side, whose first lines differ and whose last
+// lines differ. There are thus at least two edits, and the point is neither corner.
 func (s *searcher) split(bx box, near bool) point {
 	n, m := bx.oldEnd-bx.oldStart, bx.newEnd-bx.newStart
 	s.first.enter(bx.oldStart, bx.newStart, n, m)

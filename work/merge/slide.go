@@ -1,14 +1,14 @@
 package merge
 
-// group is a run of changed lines [start, end) with gap unchanged lines before it. As these have
-// their partners on the other side in the same order, the changed lines of the other side that
-// belong to the group are those with the same gap.
+// group is a run of changed lines [start, end) with gap unchanged lines before it. Unchanged
+// lines match those of the other side in order, so the changed lines of the other side that
+// correspond to the group are those with the same gap.
 type group struct{ start, end, gap int }
 
-// slide brings the groups of changed lines of one side to where they belong among equal lines:
-// joined with the groups that they reach, then beside changed lines of the other side if they reach
-// any, else as far down as possible. A line passed is a step; without steps left groups stay where
-// they are, which is as valid.
+// slide moves the groups of changed lines of one side among equal lines: they are joined with
+// the groups that they reach, then placed beside changed lines of the other side if they reach
+// any, else moved down as far as possible. Each line passed is a step. Without steps left,
+// groups stay where they are, which is just as valid.
 func slide(lines []int32, changed, otherChanged []bool, steps *int) {
 	meets := gaps(otherChanged)
 	s := slider{lines, changed, steps}
@@ -42,7 +42,7 @@ func slide(lines []int32, changed, otherChanged []bool, steps *int) {
 	}
 }
 
-// gaps tells for each number of unchanged lines whether changed ones follow them.
+// gaps reports for each number of unchanged lines whether changed lines follow them.
 func gaps(changed []bool) []bool {
 	meets := make([]bool, 1, len(changed)+1)
 	for _, c := range changed {
@@ -55,7 +55,7 @@ func gaps(changed []bool) []bool {
 	return meets
 }
 
-// slider moves groups by one line, and joins them with those that they then touch.
+// slider moves groups by one line, and joins them with the groups that they then touch.
 type slider struct {
 	lines   []int32
 	changed []bool

@@ -7,7 +7,7 @@ const (
 	theirsMarker = ">>>>>>> " + TheirsLabel
 )
 
-// write makes the result of the regions. What no region covers is taken from ours.
+// write makes the result from the regions. Lines outside of regions are taken from ours.
 func (m *merger) write() Result {
 	result := Result{Text: make([]byte, 0, len(m.ours.content)+len(m.theirs.content)/8)}
 	at := int32(0)
@@ -29,8 +29,9 @@ func (m *merger) write() Result {
 	return result
 }
 
-// writeConflict appends both sides of a conflict between markers, which end as the lines around
-// them do. A last line without its end gets one, so that the marker behind it stands alone.
+// writeConflict appends both sides of a conflict between markers. The markers have the line end
+// of the lines around them. A last line without a line end gets one, so that the next marker is
+// on its own line.
 func (m *merger) writeConflict(to []byte, r region) []byte {
 	newline := "\n"
 	if m.wantsReturn(r) {
@@ -49,7 +50,7 @@ func (m *merger) writeConflict(to []byte, r region) []byte {
 	return append(append(to, theirsMarker...), newline...)
 }
 
-// lineEnd is how the lines of a text end.
+// lineEnd is the kind of line end in a text.
 type lineEnd uint8
 
 const (
@@ -66,7 +67,8 @@ func (m *merger) wantsReturn(r region) bool {
 		m.theirs.end(max(0, r.theirs.start-1)) != plainEnd
 }
 
-// end is how the line i ends, or the one before it if that is the last one and has no end.
+// end returns the kind of line end of the line i, or of the previous line if i is the last one
+// and has no line end.
 func (t *text) end(i int32) lineEnd {
 	if i == t.count()-1 {
 		if line := t.line(i); line[len(line)-1] != '\n' {

@@ -2,19 +2,19 @@ package path
 
 import "strings"
 
-// TypeBytesMax bounds a content type with its parameters.
+// TypeBytesMax is the maximum length of a content type with its parameters.
 const TypeBytesMax = 127
 
-// supportedApplication holds the media types beside text/* that files may have.
+// supportedApplication holds the supported media types other than text/*.
 var supportedApplication = map[string]bool{
 	"json": true, "xml": true, "yaml": true, "x-yaml": true,
 	"javascript": true, "sql": true, "toml": true,
 }
 
 // SupportedType reports whether a file may have a content type: text/* or one of the supported
-// application types, in any case, with well-formed parameters of which none is given twice. All
-// content is UTF-8, so a charset, where one is given, is utf-8 or its subset us-ascii. Callers
-// answer UNSUPPORTED_CONTENT_TYPE otherwise.
+// application types, in any case, with well-formed parameters and no duplicate ones. All content
+// is UTF-8, so a charset must be utf-8 or its subset us-ascii. Callers return
+// UNSUPPORTED_CONTENT_TYPE otherwise.
 func SupportedType(t string) bool {
 	if len(t) > TypeBytesMax {
 		return false
@@ -46,7 +46,7 @@ func isTypeName(s string) bool {
 	return s != ""
 }
 
-// parametersSupported walks what follows a media type: each parameter with the ";" before it.
+// parametersSupported checks the parameters after a media type, each with the ";" before it.
 func parametersSupported(rest string) bool {
 	var seen []string
 	for rest != "" {
@@ -73,7 +73,7 @@ func parametersSupported(rest string) bool {
 			!strings.EqualFold(value, "utf-8") && !strings.EqualFold(value, "us-ascii") {
 			return false
 		}
-		// Blanks belong to a ";" that follows; at the end they are none of the grammar's.
+		// The grammar allows white space only before a ";", not at the end.
 		rest = after
 		if trimmed := strings.TrimLeft(after, " \t"); trimmed != "" {
 			rest = trimmed
@@ -82,7 +82,7 @@ func parametersSupported(rest string) bool {
 	return true
 }
 
-// parameterValue reads a token or a quoted string and gives what follows it.
+// parameterValue reads a token or a quoted string and returns the rest.
 func parameterValue(s string) (value, rest string, ok bool) {
 	if s == "" || s[0] != '"' {
 		size := tokenSize(s)
@@ -107,11 +107,11 @@ func parameterValue(s string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// isQuotable reports whether a byte may stand in a quoted string; bytes beyond ASCII may by the
-// RFC, but their meaning is nobody's.
+// isQuotable reports whether a byte is accepted in a quoted string. The RFC allows non-ASCII
+// bytes too, but does not define their meaning.
 func isQuotable(c byte) bool { return c == '\t' || ' ' <= c && c < 0x7f }
 
-// tokenSize is the length of the token of RFC 9110 that s begins with.
+// tokenSize returns the length of the RFC 9110 token at the start of s.
 func tokenSize(s string) int {
 	for i := 0; i < len(s); i++ {
 		if !isAlphanumeric(s[i]) && strings.IndexByte("!#$%&'*+-.^_`|~", s[i]) < 0 {

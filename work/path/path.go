@@ -1,5 +1,5 @@
-// Package path holds the rules of a project file's path and what follows from its name: the
-// content type and the language of a file whose writer names none.
+// Package path defines which paths a project file can have, and derives the content type and the
+// language of a file from its path.
 //
 // A canonical path is valid UTF-8 in normalization form C, relative, with "/" between segments.
 // It has no empty, "." or ".." segment (so no leading, trailing or double slash), no backslash and
@@ -7,11 +7,11 @@
 // a segment at most 255 bytes. Case matters. Two canonical paths are the same file if and only if
 // their bytes are equal, so a path can be a map key and sorts by its bytes.
 //
-// In a request target each segment is percent-encoded on its own. Decode takes every escape back
-// exactly once, and refuses an escaped "/" or "\" instead of letting it become a separator.
+// In a request target each segment is percent-encoded separately. Decode decodes every escape
+// exactly once, and rejects an escaped "/" or "\", which would otherwise become a separator.
 //
 // The problems that this package returns are sentences for the person who sent the path; callers
-// answer them as INVALID_PATH.
+// return them with INVALID_PATH.
 package path
 
 import (
@@ -43,8 +43,8 @@ const (
 	problemNFC       = "The path is not in Unicode normalization form C."
 )
 
-// Problem says what keeps p from being canonical; it is empty for a canonical path. An
-// ASCII path costs one walk and no allocation.
+// Problem describes why p is not canonical; it is empty for a canonical path. An ASCII path
+// takes one pass and no allocation.
 func Problem(p string) string {
 	switch {
 	case p == "":
@@ -90,7 +90,7 @@ func Problem(p string) string {
 	return ""
 }
 
-// segmentProblem judges what a segment is as a whole; its characters are judged by Problem.
+// segmentProblem checks a segment as a whole; Problem checks its characters.
 func segmentProblem(segment string) string {
 	switch {
 	case segment == "":
@@ -103,12 +103,12 @@ func segmentProblem(segment string) string {
 	return ""
 }
 
-// encodedBytesMax is the length of a canonical path of which every byte is escaped. A longer tail
-// cannot become canonical, and is refused before it is walked.
+// encodedBytesMax is the length of a canonical path with every byte escaped. A longer tail
+// cannot become canonical and is rejected before it is decoded.
 const encodedBytesMax = 3 * LengthBytesMax
 
-// Decode turns the tail of a request target, as it was sent, into a canonical path, or says in
-// problem why there is none; the path is then empty. It allocates only where something is escaped.
+// Decode turns the tail of a request target, as it was sent, into a canonical path. If that is
+// impossible, the path is empty and problem says why. It allocates only if something is escaped.
 func Decode(raw string) (p string, problem string) {
 	if len(raw) > encodedBytesMax {
 		return "", problemLength
@@ -141,8 +141,8 @@ func Decode(raw string) (p string, problem string) {
 	return raw, ""
 }
 
-// rawProblem judges one byte of a request target as it was sent. A "#" or "?" would have ended
-// the path, and what is neither printable nor ASCII must be escaped: servers and proxies disagree
+// rawProblem checks one byte of a request target as it was sent. A "#" or "?" would have ended
+// the path, and non-ASCII or non-printable bytes must be escaped: servers and proxies disagree
 // about all of them.
 func rawProblem(c byte) string {
 	switch {
@@ -158,7 +158,7 @@ func rawProblem(c byte) string {
 	return ""
 }
 
-// decodeEscapes writes s with its escapes, which are known to be well formed, taken back.
+// decodeEscapes decodes the escapes of s, which are known to be well formed.
 func decodeEscapes(s string, size int) string {
 	decoded := make([]byte, 0, size)
 	for i := 0; i < len(s); i++ {
@@ -172,7 +172,7 @@ func decodeEscapes(s string, size int) string {
 	return string(decoded)
 }
 
-// unescape reads the escape whose "%" is at s[i].
+// unescape decodes the escape whose "%" is at s[i].
 func unescape(s string, i int) (decoded byte, ok bool) {
 	if i+2 >= len(s) {
 		return 0, false
@@ -184,7 +184,7 @@ func unescape(s string, i int) (decoded byte, ok bool) {
 	return high<<4 | low, true
 }
 
-// hexDigit is the value of a hexadecimal digit, and 255 for anything else.
+// hexDigit returns the value of a hexadecimal digit, 255 for any other byte.
 func hexDigit(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':
@@ -197,9 +197,9 @@ func hexDigit(c byte) byte {
 	return 255
 }
 
-// Encode writes a path for a link: slashes stay, and within a segment everything but the
-// unreserved characters of RFC 3986 is escaped, so that the link survives in Markdown and HTML as
-// well. Decode is its inverse on canonical paths.
+// Encode writes a path for a link: slashes stay, and within a segment everything except the
+// unreserved characters of RFC 3986 is escaped, so that the link is also valid in Markdown and
+// HTML. Decode is its inverse on canonical paths.
 func Encode(p string) string {
 	const digits = "0123456789ABCDEF"
 	escapes := 0
@@ -222,7 +222,7 @@ func Encode(p string) string {
 	return string(encoded)
 }
 
-// isLiteral reports whether Encode leaves a byte as it is.
+// isLiteral reports whether Encode leaves a byte unchanged.
 func isLiteral(c byte) bool {
 	return isAlphanumeric(c) || c == '/' || c == '-' || c == '.' || c == '_' || c == '~'
 }

@@ -2,7 +2,7 @@ package path
 
 import "strings"
 
-// kind is what a file's name says about its content.
+// kind holds the content type and language that follow from a file's name.
 type kind struct {
 	mediaType string
 	language  string
@@ -10,8 +10,8 @@ type kind struct {
 
 const plain = "text/plain"
 
-// kindOfExtension holds the recognized extensions with their content types, and after them other
-// common ones that name a language only: those files are stored as text/plain.
+// kindOfExtension holds the recognized extensions with their content types, and other common
+// extensions that only determine a language: their files are stored as text/plain.
 var kindOfExtension = map[string]kind{
 	"php": {"text/x-php", "php"}, "py": {"text/x-python", "python"},
 	"js":  {"application/javascript", "javascript"},
@@ -49,7 +49,7 @@ var kindOfExtension = map[string]kind{
 	"groovy": {plain, "groovy"}, "gradle": {plain, "groovy"}, "sol": {plain, "solidity"},
 }
 
-// languageOfName holds files that are known by their whole name, in lower case.
+// languageOfName holds files that are recognized by their whole name, in lower case.
 var languageOfName = map[string]string{
 	"makefile": "makefile", "gnumakefile": "makefile", "dockerfile": "dockerfile",
 	"containerfile": "dockerfile", "cmakelists.txt": "cmake", "gemfile": "ruby",
@@ -59,8 +59,8 @@ var languageOfName = map[string]string{
 	".editorconfig": "ini", "build.bazel": "starlark", "justfile": "just",
 }
 
-// TypeOf is the content type of a file whose writer names none: by the recognized extensions, in
-// any case, else text/plain.
+// TypeOf returns the content type of a file that was written without one: by the recognized
+// extensions, in any case, else text/plain.
 func TypeOf(p string) string {
 	if k, ok := kindOfExtension[extension(baseName(p))]; ok {
 		return k.mediaType
@@ -68,9 +68,9 @@ func TypeOf(p string) string {
 	return plain
 }
 
-// LanguageOf is the lower-case name of the language a file is written in, such as "go", "python",
-// "typescript" or "markdown"; empty where the name does not tell. The whole name is asked first,
-// then the extension, then what stands before the first dot ("Dockerfile.test").
+// LanguageOf returns the lower-case name of the language of a file, such as "go", "python",
+// "typescript" or "markdown"; empty if unknown. It looks up the whole name first, then the
+// extension, then the part before the first dot ("Dockerfile.test").
 func LanguageOf(p string) string {
 	base := strings.ToLower(baseName(p))
 	if language, ok := languageOfName[base]; ok {
@@ -83,7 +83,7 @@ func LanguageOf(p string) string {
 	return languageOfName[stem]
 }
 
-// languages are the names that LanguageOf can return.
+// languages holds the names that LanguageOf can return.
 var languages = func() map[string]bool {
 	names := map[string]bool{}
 	for _, k := range kindOfExtension {
@@ -100,8 +100,8 @@ func IsLanguage(word string) bool { return languages[word] }
 
 func baseName(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 
-// extension is what follows the last dot of a base name, in lower case. A dot at its beginning
-// hides a file and starts no extension.
+// extension returns the part after the last dot of a base name, in lower case. A leading dot
+// marks a hidden file and starts no extension.
 func extension(base string) string {
 	dot := strings.LastIndexByte(base, '.')
 	if dot <= 0 {
