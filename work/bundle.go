@@ -2,35 +2,10 @@ package work
 
 import (
 	"errors"
+	"slices"
 
-	"pws/internal/fault"
 	"pws/internal/id"
 )
-
-// BundledChangeset is a step of the history of a bundle, its ID that of the bundle.
-type BundledChangeset struct {
-	ID      id.ID
-	Message string
-	Ops     []BundledOp
-	// Doubtful says that the form of the operations was refused: they cannot be replayed.
-	Doubtful bool
-	Origin   Origin
-}
-
-// BundledOp is an operation with the content that it replaced, nil if there was none.
-type BundledOp struct {
-	OpRecord
-	Previous *Hash
-}
-
-// BundledFile is a file of a bundle.
-type BundledFile struct {
-	Path string
-	Blob Hash
-	Type string
-	// Doubtful says that the path was refused.
-	Doubtful bool
-}
 
 // Bundled is a record of a bundle, the IDs in it those of the bundle.
 type Bundled[T any] struct {
@@ -38,357 +13,172 @@ type Bundled[T any] struct {
 	Origin Origin
 }
 
-// ImportProject makes a project of a bundle. The form of all records, and that contents fit their
-// hashes, was checked before; that they fit each other is for Decide. In the new project everything
-// has an ID of its own and the caller as its author.
-type ImportProject struct {
-	ID    id.ID
-	Kind  ProjectKind
-	About About
-	// Imported is what is said of the project; Decide adds the origins of its records.
-	Imported Imported
-	// Source is the ID that the project has in the bundle.
-	Source id.ID
-	// Contents are those of the files, and with a whole history of all its operations.
-	Contents map[Hash][]byte
-	// Doubtful are contents that were refused: nothing more is said of what names them.
-	Doubtful map[Hash]bool
-	// History is in order. Where it is not whole the project begins with its files as one
-	// changeset.
-	History []BundledChangeset
-	Files   []BundledFile
-	// State is nil if the project has none.
-	State         *State
-	Handoffs      []Bundled[Handoff]
-	Tasks         []Bundled[Task]
-	Verifications []Bundled[Verification]
-	Artifacts     []Bundled[Artifact]
-	// Discussions and comments have no mentions, because an import notifies nobody. Each comment
-	// follows the one that it replies to.
-	Discussions []Bundled[Discussion]
-	Comments    []Bundled[Comment]
-	// Contributions are in the order in which they were submitted.
-	Contributions []BundledContribution
-	// Inherited and InheritedAuthors are of what the project of the bundle came with as a fork or
-	// with a bundle, Inherited the newest first.
-	Inherited        []CreditOrigin
-	InheritedAuthors []BundledAuthor
-	// Relations are those whose targets the caller may see.
-	Relations []Bundled[Relation]
-	// Imports have no authors here, and the credits of the bundle. InheritedImports are those that
-	// the project of the bundle came with, the newest first.
-	Imports, InheritedImports []BundledImport
-	// Origins are the projects that the files came from as the bundle says it.
-	Origins []FileOrigin
+// Origin is where a record comes from, as a bundle gives it. It is not verified: the author of
+// record is the agent that imported the bundle.
+type Origin struct {
+	// ID and Agent are those of another project, or of another service.
+	ID     id.ID  `cbor:"1,keyasint,omitzero"`
+	Agent  id.ID  `cbor:"2,keyasint,omitzero"`
+	Handle string `cbor:"3,keyasint,omitempty"`
+	// CreatedAt is Unix milliseconds.
+	CreatedAt int64 `cbor:"4,keyasint"`
+	// Source is what kind of request published a changeset; zero for other records.
+	Source Source `cbor:"5,keyasint,omitempty"`
 }
 
-// Authorize lets any agent import, as any may create.
-func (c *ImportProject) Authorize(*Project, id.ID) error { return nil }
+func (o *Origin) agent() BundledAgent { return BundledAgent{Agent: o.Agent, Handle: o.Handle} }
 
-// Decide returns REUSE_POLICY_REQUIRED as CreateProject does, and VALIDATION_FAILED, which names
-// all that does not fit.
-func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if p != nil {
-		return Decision{}, fault.New(fault.Internal, "the project id is taken")
-	}
-	b := c.rebuild(stamp)
-	if faults := b.faultsAfter(nil); len(faults) > 0 {
-		return Decision{}, fault.Invalid(faults...)
-	}
-	about, err := newAbout(c.About)
-	if err != nil {
-		return Decision{}, err
-	}
-	changesets := b.event.Changesets
-	return Decision{
-		Events: []Event{
-			&ProjectCreated{ID: c.ID, Kind: c.Kind, About: about, Owner: stamp.Agent}, b.event,
-		},
-		Blobs:  b.blobs(),
-		Result: Result{Created: true, Changeset: changesets[len(changesets)-1].ID},
-	}, nil
+// Imported is what a project keeps of the bundle that it was made from: the origins of the imported
+// records, in the order of the records. Later records have none.
+type Imported struct {
+	// Project is about the project itself: its ID, its owner and its beginning.
+	Project Origin `cbor:"1,keyasint"`
+	// ExportedAt is Unix milliseconds.
+	ExportedAt int64 `cbor:"2,keyasint"`
+	// ForkedFrom and ForkedAt are the project and the changeset that it was forked from, zero for
+	// none.
+	ForkedFrom id.ID `cbor:"3,keyasint,omitzero"`
+	ForkedAt   id.ID `cbor:"4,keyasint,omitzero"`
+	// State is the origin of the imported state.
+	State Origin `cbor:"5,keyasint"`
+	// Whole means that the history was imported; otherwise the head represents all of it.
+	Whole         bool     `cbor:"6,keyasint,omitempty"`
+	Changesets    []Origin `cbor:"7,keyasint,omitempty"`
+	Handoffs      []Origin `cbor:"8,keyasint,omitempty"`
+	Tasks         []Origin `cbor:"9,keyasint,omitempty"`
+	Verifications []Origin `cbor:"10,keyasint,omitempty"`
+	Artifacts     []Origin `cbor:"11,keyasint,omitempty"`
+	Discussions   []Origin `cbor:"12,keyasint,omitempty"`
+	Comments      []Origin `cbor:"13,keyasint,omitempty"`
+
+	Contributions []ContributionOrigin `cbor:"14,keyasint,omitempty"`
+	// Credits and Authors are those of parts that were not imported: of the history if only its
+	// head was, and of the projects that it was forked from.
+	Credits []Credit        `cbor:"15,keyasint,omitempty"`
+	Authors []BundledAuthor `cbor:"16,keyasint,omitempty"`
+
+	// First is what the first of several bundles said of its project, nil where this is the first.
+	First     *FirstOrigin `cbor:"19,keyasint,omitempty"`
+	Relations []Origin     `cbor:"17,keyasint,omitempty"`
+	// Imports are those that the project of the bundle came with as a fork, the newest first.
+	Imports []*Import `cbor:"18,keyasint,omitempty"`
+	// License is that of the project as the bundle says it.
+	License string `cbor:"50,keyasint,omitempty"`
+	// Origins are those of the project of the bundle, at most OriginsMax.
+	Origins []FileOrigin `cbor:"51,keyasint,omitempty"`
 }
 
-// Validate appends the faults of the bundle to those that were found in the form of the request.
-// Parts with faults in their form are not validated.
-func (c *ImportProject) Validate(known []fault.Field) []fault.Field {
-	return c.rebuild(Stamp{}).faultsAfter(known)
+// FirstOrigin is the project that the first of several bundles was made of.
+type FirstOrigin struct {
+	Project Origin `cbor:"1,keyasint"`
+	// ForkedFrom and ForkedAt are as in Imported.
+	ForkedFrom id.ID `cbor:"2,keyasint,omitzero"`
+	ForkedAt   id.ID `cbor:"3,keyasint,omitzero"`
 }
 
-// rebuild makes the new project as far as the bundle fits.
-func (c *ImportProject) rebuild(stamp Stamp) *bundleImport {
-	b := &bundleImport{
-		ImportProject: c, stamp: stamp, last: stamp.ID(0),
-		changesets: map[id.ID]id.ID{}, tasks: map[id.ID]id.ID{}, handoffs: map[id.ID]id.ID{},
-		artifacts: map[id.ID]id.ID{}, discussions: map[id.ID]id.ID{},
-		contributions: map[id.ID]id.ID{}, accepted: map[id.ID]bool{}, tree: new(Project),
-		event: &ProjectImported{Imported: c.Imported, Status: c.About.Status},
-	}
-	b.importHistory()
-	b.importContributions()
-	b.importImports()
-	b.importState()
-	b.importTasks()
-	b.importHandoffs()
-	b.importArtifacts()
-	b.importVerifications()
-	b.importDiscussions()
-	b.importComments()
-	b.importRelations()
-	b.requireTextQuota()
-	return b
+// Imported is nil for a project that was not made of a bundle.
+func (p *Project) Imported() *Imported { return p.bundled }
+
+// ChangesetOrigin is where a changeset comes from; nil for one that was made here.
+func (p *Project) ChangesetOrigin(c *Changeset) *Origin {
+	return originAt(p.bundle().Changesets, int(c.Sequence)-1)
 }
 
-// bundleFaultsMax is how many faults of a bundle are named.
-const bundleFaultsMax = 100
-
-// bundleImport is an import on its way: what is wrong with the bundle, and what becomes of it.
-type bundleImport struct {
-	*ImportProject
-	stamp  Stamp
-	event  *ProjectImported
-	faults []fault.Field
-	// last is the newest ID that was given.
-	last id.ID
-	// changesets, tasks and handoffs lead from the IDs of the bundle to the new ones.
-	changesets map[id.ID]id.ID
-	tasks      map[id.ID]id.ID
-	handoffs   map[id.ID]id.ID
-	// artifacts is the same for these; those that are left out have no new ID.
-	artifacts   map[id.ID]id.ID
-	discussions map[id.ID]id.ID
-	// contributions is the same for these.
-	contributions map[id.ID]id.ID
-	// accepted are the changesets of the bundle that contributions became.
-	accepted map[id.ID]bool
-	texts    int
-	// tree is what the history leads to, as far as it applies; broken says that it does not to its
-	// end.
-	tree   *Project
-	broken bool
+// TaskOrigin is where a task comes from; nil for one that was made here.
+func (p *Project) TaskOrigin(t *Task) *Origin {
+	return originIn(&p.tasks().recordList, t.ID, p.bundle().Tasks)
 }
 
-func (b *bundleImport) next() id.ID {
-	b.last = b.last.Next()
-	return b.last
-}
-
-func (b *bundleImport) fault(field, problem string) {
-	if len(b.faults) < bundleFaultsMax {
-		b.faults = append(b.faults, fault.Field{Field: "bundle." + field, Problem: problem})
-	}
-}
-
-// faultsAfter returns the known faults and those of the bundle, each once, and the fault of a
-// missing reuse policy.
-func (b *bundleImport) faultsAfter(known []fault.Field) []fault.Field {
-	faults := append(known, fault.Untold(known, b.faults)...)
-	faults = faults[:min(len(faults), bundleFaultsMax)]
-	if len(faults) > 0 && b.About.Visibility != 0 {
-		if _, err := newAbout(b.About); err != nil {
-			missing := []fault.Field{{Field: "reuse_policy", Problem: messageOf(err)}}
-			faults = append(faults, fault.Untold(known, missing)...)
-		}
-	}
-	return faults
-}
-
-const (
-	duplicated  = "is duplicated"
-	noChangeset = "names no changeset of the bundle"
-	noTask      = "names no task of the bundle"
-
-	noContribution = "names no contribution of the bundle"
-)
-
-// importHistory replays the history, compares the resulting files with those of the bundle, and
-// makes the changesets.
-func (b *bundleImport) importHistory() {
-	tree, single, whole := b.tree, b.next(), b.Imported.Whole
-	for nth := range b.History {
-		step := &b.History[nth]
-		field := indexed("history", nth)
-		if _, known := b.changesets[step.ID]; known {
-			b.fault(field+".id", duplicated)
-		}
-		b.changesets[step.ID] = single
-		if whole {
-			b.changesets[step.ID] = b.next()
-		}
-		// Later steps cannot be validated when one step does not apply.
-		if b.broken = b.broken || !b.replay(tree, step, field); b.broken {
-			continue
-		}
-		if whole {
-			published := recordOf(tree.Head()).Event
-			published.ID, published.Source = b.changesets[step.ID], SourceImport
-			b.event.Changesets = append(b.event.Changesets, published)
-			b.event.Imported.Changesets = append(b.event.Imported.Changesets, step.Origin)
-		}
-	}
-	if !b.broken {
-		b.compareFiles(tree)
-	}
-	b.event.Imported.Authors = tallyAuthors(nil, b.InheritedAuthors)
-	if !whole {
-		b.begin(single)
-	}
-}
-
-// replay applies a step of the history to the tree, and reports whether it applies.
-func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field string) bool {
-	if step.Doubtful {
-		return false
-	}
-	wished := make([]Operation, len(step.Ops))
-	for at := range step.Ops {
-		wished[at] = b.wish(&step.Ops[at].OpRecord, field+"."+indexed("operations", at))
-	}
-	published, _, refused := validateOperations(tree, wished)
-	for _, one := range refused {
-		b.fault(field+"."+placeOf(one, "operations"), messageOf(one))
-	}
-	if len(refused) > 0 {
-		return false
-	}
-	if !b.Imported.Whole {
-		for at := range published.Ops {
-			published.Ops[at].Size = step.Ops[at].Size
-		}
-	}
-	published.ID, published.Message = step.ID, step.Message
-	tree.publish(published, b.stamp.Agent, b.stamp.Now)
-	b.comparePrevious(tree, step, field)
-	return true
-}
-
-// wish is the operation that a record says was done. An operation that keeps its content names it
-// all the same.
-func (b *bundleImport) wish(op *OpRecord, field string) Operation {
-	wish := Operation{Action: op.Action, Path: op.Path}
-	if op.Action == Rename {
-		wish.Path, wish.NewPath = op.From, op.Path
-	}
-	if op.Action == Delete {
-		return wish
-	}
-	content, there := b.Contents[op.Blob]
-	if b.Imported.Whole && !there && !b.Doubtful[op.Blob] {
-		b.fault(field+".blob_hash", "names content that the bundle does not contain")
-	}
-	if there && op.Size != len(content) {
-		b.fault(field+".size_bytes", "does not match the size of the content")
-	}
-	wish.Content, wish.ContentType = &Blob{Hash: op.Blob, Content: content}, op.Type
-	return wish
-}
-
-// comparePrevious checks that the operations replaced the contents that they name as previous.
-func (b *bundleImport) comparePrevious(tree *Project, step *BundledChangeset, field string) {
-	head := tree.Head()
-	for at := range head.Ops {
-		before, existed := tree.Before(head, &head.Ops[at])
-		if said := step.Ops[at].Previous; said != nil && (!existed || before.Blob != *said) {
-			b.fault(field+"."+indexed("operations", at)+".previous_blob_hash",
-				"is not the content that was at the path before")
-		}
-	}
-}
-
-// compareFiles checks that the history ends with the files of the bundle.
-func (b *bundleImport) compareFiles(tree *Project) {
-	named := make(map[string]bool, len(b.Files))
-	for at := range b.Files {
-		file := &b.Files[at]
-		field := indexed("files", at)
-		restored, ok := tree.File(file.Path)
-		switch {
-		case named[file.Path]:
-			b.fault(field+".path", duplicated)
-		case !ok:
-			b.fault(field+".path", "does not exist at the end of the history")
-		case restored.Blob != file.Blob:
-			b.fault(field+".blob_hash", "is not the content at the end of the history")
-		case restored.ContentType != file.Type:
-			b.fault(field+".content_type", "is not the media type at the end of the history")
-		}
-		named[file.Path] = true
-	}
-	tree.Files("", func(file FileInfo) bool {
-		if !named[file.Path] {
-			b.fault("files", "lacks "+file.Path+", which exists at the end of the history")
-		}
-		return true
+// HandoffOrigin is where a handoff comes from; nil for one that was left here.
+func (p *Project) HandoffOrigin(h *Handoff) *Origin {
+	nth, _ := slices.BinarySearchFunc(p.handoffs, h.ID, func(one *Handoff, wanted id.ID) int {
+		return one.ID.Compare(wanted)
 	})
+	return originAt(p.bundle().Handoffs, nth)
 }
 
-// begin makes the only changeset of a project that is imported without its history, if the paths
-// are valid.
-func (b *bundleImport) begin(single id.ID) {
-	wished, doubtful := make([]Operation, len(b.Files)), false
-	for at := range b.Files {
-		file := &b.Files[at]
-		wished[at] = Operation{
-			Action: Create, Path: file.Path, ContentType: file.Type,
-			Content: &Blob{Hash: file.Blob, Content: b.Contents[file.Blob]},
-		}
-		doubtful = doubtful || file.Doubtful
-	}
-	if doubtful {
-		return
-	}
-	published, _, refused := validateOperations(new(Project), wished)
-	for _, one := range refused {
-		b.fault(placeOf(one, "files"), messageOf(one))
-	}
-	published.ID, published.Source = single, SourceImport
-	published.Message = "Imported without its history."
-	b.event.Changesets = []ChangesetPublished{*published}
-	origins := make([]Origin, len(b.History))
-	for nth := range b.History {
-		origins[nth] = b.History[nth].Origin
-	}
-	b.event.Imported.Changesets = origins[max(0, len(origins)-1):]
-	b.event.Imported.Authors = tallyAuthors(origins, b.InheritedAuthors)
+// VerificationOrigin is where a record comes from; nil for one that was left here.
+func (p *Project) VerificationOrigin(v *Verification) *Origin {
+	return originIn(&p.verifications.recordList, v.ID, p.bundle().Verifications)
 }
 
-// placeOf is the place of the operation that a refusal is about.
-func placeOf(err error, list string) string {
-	var refusal *fault.Error
-	if errors.As(err, &refusal) {
-		if nth, ok := refusal.Details["operation"].(int); ok {
-			return indexed(list, nth) + ".path"
-		}
-	}
-	return list
+// ArtifactOrigin is where an artifact comes from; nil for one that was made here.
+func (p *Project) ArtifactOrigin(a *Artifact) *Origin {
+	return originIn(&p.artifacts, a.ID, p.bundle().Artifacts)
 }
 
-func messageOf(err error) string {
-	var refusal *fault.Error
-	if errors.As(err, &refusal) {
-		return refusal.Message
-	}
-	return err.Error()
+// RelationOrigin is where a relation comes from; nil for one that was recorded here.
+func (p *Project) RelationOrigin(r *Relation) *Origin {
+	return originIn(&p.relations, r.ID, p.bundle().Relations)
 }
 
-// blobs are the contents that the changesets and the revisions name, each once.
-func (b *bundleImport) blobs() (blobs []Blob) {
-	taken := make(map[Hash]bool, len(b.Contents))
-	take := func(hash Hash) {
-		if hash != (Hash{}) && !taken[hash] {
-			taken[hash] = true
-			blobs = append(blobs, Blob{Hash: hash, Content: b.Contents[hash]})
-		}
+// DiscussionOrigin is where a discussion comes from; nil for one that was opened here.
+func (p *Project) DiscussionOrigin(d *Discussion) *Origin {
+	return originIn(&p.discussions, d.ID, p.bundle().Discussions)
+}
+
+// CommentOrigin is where a comment comes from; nil for one that was said here.
+func (p *Project) CommentOrigin(c *Comment) *Origin {
+	return originIn(&p.comments.recordList, c.ID, p.bundle().Comments)
+}
+
+// ContributionOrigin is where a contribution comes from; nil for one that was submitted here.
+func (p *Project) ContributionOrigin(c *Contribution) *ContributionOrigin {
+	nth, _ := p.contributions.find(c.ID)
+	return originAt(p.bundle().Contributions, nth)
+}
+
+// noBundle is returned for a project that was not made from a bundle.
+var noBundle Imported
+
+func (p *Project) bundle() *Imported {
+	if p.bundled == nil {
+		return &noBundle
 	}
-	for nth := range b.event.Changesets {
-		for _, op := range b.event.Changesets[nth].Ops {
-			take(op.Blob)
-		}
+	return p.bundled
+}
+
+// originIn is the origin of a record in a list.
+func originIn[T listed](s *recordList[T], thing id.ID, origins []Origin) *Origin {
+	if len(origins) == 0 {
+		return nil
 	}
-	for _, revision := range b.event.Revisions {
-		for at := range revision.Files {
-			take(revision.Files[at].Blob)
-		}
+	nth, _ := s.find(thing)
+	return originAt(origins, nth)
+}
+
+func originAt[T any](origins []T, nth int) *T {
+	if nth >= len(origins) {
+		return nil
 	}
-	return blobs
+	return &origins[nth]
+}
+
+// bundleChunks is how many chunks hold what is kept of a bundle: it never changes.
+func (p *Project) bundleChunks() int {
+	if p.bundled == nil {
+		return 0
+	}
+	return 1
+}
+
+func (p *Project) restoreImported(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
+	if !head.Bundled {
+		return nil
+	}
+	p.bundled = new(Imported)
+	if err := readChunk(chunk, Chunk{BundleChunk, 0}, p.bundled); err != nil {
+		return err
+	}
+	if len(p.bundled.Changesets) > len(p.changesets) ||
+		len(p.bundled.Handoffs) > len(p.handoffs) ||
+		len(p.bundled.Tasks) > p.tasks().len() || len(p.bundled.Artifacts) > p.artifacts.len() ||
+		len(p.bundled.Verifications) > p.verifications.len() ||
+		len(p.bundled.Discussions) > p.discussions.len() ||
+		len(p.bundled.Comments) > p.comments.len() ||
+		len(p.bundled.Contributions) > p.contributions.len() ||
+		len(p.bundled.Relations) > p.relations.len() {
+		return errors.New("project head: more records came with a bundle than there are")
+	}
+	return nil
 }

@@ -1,0 +1,225 @@
+package work
+
+import (
+	"errors"
+
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// BundledChangeset is a step of the history of a bundle, its ID that of the bundle.
+type BundledChangeset struct {
+	ID      id.ID
+	Message string
+	Ops     []BundledOp
+	// Doubtful says that the form of the operations was refused: they cannot be replayed.
+	Doubtful bool
+	Origin   Origin
+}
+
+// BundledOp is an operation with the content that it replaced, nil if there was none.
+type BundledOp struct {
+	OpRecord
+	Previous *Hash
+}
+
+// BundledFile is a file of a bundle.
+type BundledFile struct {
+	Path string
+	Blob Hash
+	Type string
+	// Doubtful says that the path was refused.
+	Doubtful bool
+}
+
+// importHistory replays the history, compares the resulting files with those of the bundle, and
+// makes the changesets.
+func (b *bundleImport) importHistory() {
+	tree, single, whole := b.tree, b.next(), b.Imported.Whole
+	for nth := range b.History {
+		step := &b.History[nth]
+		field := indexed("history", nth)
+		if _, known := b.changesets[step.ID]; known {
+			b.fault(field+".id", duplicated)
+		}
+		b.changesets[step.ID] = single
+		if whole {
+			b.changesets[step.ID] = b.next()
+		}
+		// Later steps cannot be validated when one step does not apply.
+		if b.broken = b.broken || !b.replay(tree, step, field); b.broken {
+			continue
+		}
+		if whole {
+			published := recordOf(tree.Head()).Event
+			published.ID, published.Source = b.changesets[step.ID], SourceImport
+			b.event.Changesets = append(b.event.Changesets, published)
+			b.event.Imported.Changesets = append(b.event.Imported.Changesets, step.Origin)
+		}
+	}
+	if !b.broken {
+		b.compareFiles(tree)
+	}
+	b.event.Imported.Authors = tallyAuthors(nil, b.InheritedAuthors)
+	if !whole {
+		b.begin(single)
+	}
+}
+
+// replay applies a step of the history to the tree, and reports whether it applies.
+func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field string) bool {
+	if step.Doubtful {
+		return false
+	}
+	wished := make([]Operation, len(step.Ops))
+	for at := range step.Ops {
+		wished[at] = b.wish(&step.Ops[at].OpRecord, field+"."+indexed("operations", at))
+	}
+	published, _, refused := validateOperations(tree, wished)
+	for _, one := range refused {
+		b.fault(field+"."+placeOf(one, "operations"), messageOf(one))
+	}
+	if len(refused) > 0 {
+		return false
+	}
+	if !b.Imported.Whole {
+		for at := range published.Ops {
+			published.Ops[at].Size = step.Ops[at].Size
+		}
+	}
+	published.ID, published.Message = step.ID, step.Message
+	tree.publish(published, b.stamp.Agent, b.stamp.Now)
+	b.comparePrevious(tree, step, field)
+	return true
+}
+
+// wish is the operation that a record says was done. An operation that keeps its content names it
+// all the same.
+func (b *bundleImport) wish(op *OpRecord, field string) Operation {
+	wish := Operation{Action: op.Action, Path: op.Path}
+	if op.Action == Rename {
+		wish.Path, wish.NewPath = op.From, op.Path
+	}
+	if op.Action == Delete {
+		return wish
+	}
+	content, there := b.Contents[op.Blob]
+	if b.Imported.Whole && !there && !b.Doubtful[op.Blob] {
+		b.fault(field+".blob_hash", "names content that the bundle does not contain")
+	}
+	if there && op.Size != len(content) {
+		b.fault(field+".size_bytes", "does not match the size of the content")
+	}
+	wish.Content, wish.ContentType = &Blob{Hash: op.Blob, Content: content}, op.Type
+	return wish
+}
+
+// comparePrevious checks that the operations replaced the contents that they name as previous.
+func (b *bundleImport) comparePrevious(tree *Project, step *BundledChangeset, field string) {
+	head := tree.Head()
+	for at := range head.Ops {
+		before, existed := tree.Before(head, &head.Ops[at])
+		if said := step.Ops[at].Previous; said != nil && (!existed || before.Blob != *said) {
+			b.fault(field+"."+indexed("operations", at)+".previous_blob_hash",
+				"is not the content that was at the path before")
+		}
+	}
+}
+
+// compareFiles checks that the history ends with the files of the bundle.
+func (b *bundleImport) compareFiles(tree *Project) {
+	named := make(map[string]bool, len(b.Files))
+	for at := range b.Files {
+		file := &b.Files[at]
+		field := indexed("files", at)
+		restored, ok := tree.File(file.Path)
+		switch {
+		case named[file.Path]:
+			b.fault(field+".path", duplicated)
+		case !ok:
+			b.fault(field+".path", "does not exist at the end of the history")
+		case restored.Blob != file.Blob:
+			b.fault(field+".blob_hash", "is not the content at the end of the history")
+		case restored.ContentType != file.Type:
+			b.fault(field+".content_type", "is not the media type at the end of the history")
+		}
+		named[file.Path] = true
+	}
+	tree.Files("", func(file FileInfo) bool {
+		if !named[file.Path] {
+			b.fault("files", "lacks "+file.Path+", which exists at the end of the history")
+		}
+		return true
+	})
+}
+
+// begin makes the only changeset of a project that is imported without its history, if the paths
+// are valid.
+func (b *bundleImport) begin(single id.ID) {
+	wished, doubtful := make([]Operation, len(b.Files)), false
+	for at := range b.Files {
+		file := &b.Files[at]
+		wished[at] = Operation{
+			Action: Create, Path: file.Path, ContentType: file.Type,
+			Content: &Blob{Hash: file.Blob, Content: b.Contents[file.Blob]},
+		}
+		doubtful = doubtful || file.Doubtful
+	}
+	if doubtful {
+		return
+	}
+	published, _, refused := validateOperations(new(Project), wished)
+	for _, one := range refused {
+		b.fault(placeOf(one, "files"), messageOf(one))
+	}
+	published.ID, published.Source = single, SourceImport
+	published.Message = "Imported without its history."
+	b.event.Changesets = []ChangesetPublished{*published}
+	origins := make([]Origin, len(b.History))
+	for nth := range b.History {
+		origins[nth] = b.History[nth].Origin
+	}
+	b.event.Imported.Changesets = origins[max(0, len(origins)-1):]
+	b.event.Imported.Authors = tallyAuthors(origins, b.InheritedAuthors)
+}
+
+// placeOf is the place of the operation that a refusal is about.
+func placeOf(err error, list string) string {
+	var refusal *fault.Error
+	if errors.As(err, &refusal) {
+		if nth, ok := refusal.Details["operation"].(int); ok {
+			return indexed(list, nth) + ".path"
+		}
+	}
+	return list
+}
+
+func messageOf(err error) string {
+	var refusal *fault.Error
+	if errors.As(err, &refusal) {
+		return refusal.Message
+	}
+	return err.Error()
+}
+
+// blobs are the contents that the changesets and the revisions name, each once.
+func (b *bundleImport) blobs() (blobs []Blob) {
+	taken := make(map[Hash]bool, len(b.Contents))
+	take := func(hash Hash) {
+		if hash != (Hash{}) && !taken[hash] {
+			taken[hash] = true
+			blobs = append(blobs, Blob{Hash: hash, Content: b.Contents[hash]})
+		}
+	}
+	for nth := range b.event.Changesets {
+		for _, op := range b.event.Changesets[nth].Ops {
+			take(op.Blob)
+		}
+	}
+	for _, revision := range b.event.Revisions {
+		for at := range revision.Files {
+			take(revision.Files[at].Blob)
+		}
+	}
+	return blobs
+}

@@ -1,0 +1,233 @@
+package work
+
+import (
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// ImportProject makes a project of a bundle. The form of all records, and that contents fit their
+// hashes, was checked before; that they fit each other is for Decide. In the new project everything
+// has an ID of its own and the caller as its author.
+type ImportProject struct {
+	ID    id.ID
+	Kind  ProjectKind
+	About About
+	// Imported is what is said of the project; Decide adds the origins of its records.
+	Imported Imported
+	// Source is the ID that the project has in the bundle.
+	Source id.ID
+	// Contents are those of the files, and with a whole history of all its operations.
+	Contents map[Hash][]byte
+	// Doubtful are contents that were refused: nothing more is said of what names them.
+	Doubtful map[Hash]bool
+	// History is in order. Where it is not whole the project begins with its files as one
+	// changeset.
+	History []BundledChangeset
+	Files   []BundledFile
+	// State is nil if the project has none.
+	State         *State
+	Handoffs      []Bundled[Handoff]
+	Tasks         []Bundled[Task]
+	Verifications []Bundled[Verification]
+	Artifacts     []Bundled[Artifact]
+	// Discussions and comments have no mentions, because an import notifies nobody. Each comment
+	// follows the one that it replies to.
+	Discussions []Bundled[Discussion]
+	Comments    []Bundled[Comment]
+	// Contributions are in the order in which they were submitted.
+	Contributions []BundledContribution
+	// Inherited and InheritedAuthors are of what the project of the bundle came with as a fork or
+	// with a bundle, Inherited the newest first.
+	Inherited        []CreditOrigin
+	InheritedAuthors []BundledAuthor
+	// Relations are those whose targets the caller may see.
+	Relations []Bundled[Relation]
+	// Imports have no authors here, and the credits of the bundle. InheritedImports are those that
+	// the project of the bundle came with, the newest first.
+	Imports, InheritedImports []BundledImport
+	// Origins are the projects that the files came from as the bundle says it.
+	Origins []FileOrigin
+}
+
+// Authorize lets any agent import, as any may create.
+func (c *ImportProject) Authorize(*Project, id.ID) error { return nil }
+
+// Decide returns REUSE_POLICY_REQUIRED as CreateProject does, and VALIDATION_FAILED, which names
+// all that does not fit.
+func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
+	if p != nil {
+		return Decision{}, fault.New(fault.Internal, "the project id is taken")
+	}
+	b := c.rebuild(stamp)
+	if faults := b.faultsAfter(nil); len(faults) > 0 {
+		return Decision{}, fault.Invalid(faults...)
+	}
+	about, err := newAbout(c.About)
+	if err != nil {
+		return Decision{}, err
+	}
+	changesets := b.event.Changesets
+	return Decision{
+		Events: []Event{
+			&ProjectCreated{ID: c.ID, Kind: c.Kind, About: about, Owner: stamp.Agent}, b.event,
+		},
+		Blobs:  b.blobs(),
+		Result: Result{Created: true, Changeset: changesets[len(changesets)-1].ID},
+	}, nil
+}
+
+// Validate appends the faults of the bundle to those that were found in the form of the request.
+// Parts with faults in their form are not validated.
+func (c *ImportProject) Validate(known []fault.Field) []fault.Field {
+	return c.rebuild(Stamp{}).faultsAfter(known)
+}
+
+// rebuild makes the new project as far as the bundle fits.
+func (c *ImportProject) rebuild(stamp Stamp) *bundleImport {
+	b := &bundleImport{
+		ImportProject: c, stamp: stamp, last: stamp.ID(0),
+		changesets: map[id.ID]id.ID{}, tasks: map[id.ID]id.ID{}, handoffs: map[id.ID]id.ID{},
+		artifacts: map[id.ID]id.ID{}, discussions: map[id.ID]id.ID{},
+		contributions: map[id.ID]id.ID{}, accepted: map[id.ID]bool{}, tree: new(Project),
+		event: &ProjectImported{Imported: c.Imported, Status: c.About.Status},
+	}
+	b.importHistory()
+	b.importContributions()
+	b.importImports()
+	b.importState()
+	b.importTasks()
+	b.importHandoffs()
+	b.importArtifacts()
+	b.importVerifications()
+	b.importDiscussions()
+	b.importComments()
+	b.importRelations()
+	b.requireTextQuota()
+	return b
+}
+
+// bundleFaultsMax is how many faults of a bundle are named.
+const bundleFaultsMax = 100
+
+// bundleImport is an import on its way: what is wrong with the bundle, and what becomes of it.
+type bundleImport struct {
+	*ImportProject
+	stamp  Stamp
+	event  *ProjectImported
+	faults []fault.Field
+	// last is the newest ID that was given.
+	last id.ID
+	// changesets, tasks and handoffs lead from the IDs of the bundle to the new ones.
+	changesets map[id.ID]id.ID
+	tasks      map[id.ID]id.ID
+	handoffs   map[id.ID]id.ID
+	// artifacts is the same for these; those that are left out have no new ID.
+	artifacts   map[id.ID]id.ID
+	discussions map[id.ID]id.ID
+	// contributions is the same for these.
+	contributions map[id.ID]id.ID
+	// accepted are the changesets of the bundle that contributions became.
+	accepted map[id.ID]bool
+	texts    int
+	// tree is what the history leads to, as far as it applies; broken says that it does not to its
+	// end.
+	tree   *Project
+	broken bool
+}
+
+func (b *bundleImport) next() id.ID {
+	b.last = b.last.Next()
+	return b.last
+}
+
+func (b *bundleImport) fault(field, problem string) {
+	if len(b.faults) < bundleFaultsMax {
+		b.faults = append(b.faults, fault.Field{Field: "bundle." + field, Problem: problem})
+	}
+}
+
+// faultsAfter returns the known faults and those of the bundle, each once, and the fault of a
+// missing reuse policy.
+func (b *bundleImport) faultsAfter(known []fault.Field) []fault.Field {
+	faults := append(known, fault.Untold(known, b.faults)...)
+	faults = faults[:min(len(faults), bundleFaultsMax)]
+	if len(faults) > 0 && b.About.Visibility != 0 {
+		if _, err := newAbout(b.About); err != nil {
+			missing := []fault.Field{{Field: "reuse_policy", Problem: messageOf(err)}}
+			faults = append(faults, fault.Untold(known, missing)...)
+		}
+	}
+	return faults
+}
+
+const (
+	duplicated  = "is duplicated"
+	noChangeset = "names no changeset of the bundle"
+	noTask      = "names no task of the bundle"
+
+	noContribution = "names no contribution of the bundle"
+)
+
+// ProjectImported is the event of all that came with a bundle. It follows ProjectCreated.
+type ProjectImported struct {
+	Changesets    []ChangesetPublished `cbor:"1,keyasint"`
+	State         *State               `cbor:"2,keyasint,omitempty"`
+	Handoffs      []*Handoff           `cbor:"3,keyasint,omitempty"`
+	Tasks         []*Task              `cbor:"4,keyasint,omitempty"`
+	Verifications []*Verification      `cbor:"5,keyasint,omitempty"`
+	Relations     []*Relation          `cbor:"6,keyasint,omitempty"`
+	Imported      Imported             `cbor:"7,keyasint"`
+	// Status is that of the project: one that was ARCHIVED comes back as such.
+	Status    Status      `cbor:"8,keyasint"`
+	Artifacts []*Artifact `cbor:"9,keyasint,omitempty"`
+
+	Discussions []*Discussion `cbor:"10,keyasint,omitempty"`
+	Comments    []*Comment    `cbor:"11,keyasint,omitempty"`
+
+	Contributions []*Contribution `cbor:"12,keyasint,omitempty"`
+	Revisions     []*Revision     `cbor:"13,keyasint,omitempty"`
+	Imports       []*Import       `cbor:"14,keyasint,omitempty"`
+}
+
+func (e *ProjectImported) apply(p *Project, at Moment) {
+	for nth := range e.Changesets {
+		p.publish(&e.Changesets[nth], at.Agent, at.Now)
+	}
+	p.saved.State, p.Status = e.State, e.Status
+	for _, handoff := range e.Handoffs {
+		p.keepHandoff(handoff)
+	}
+	for _, task := range e.Tasks {
+		p.putTask(task)
+	}
+	for _, record := range e.Verifications {
+		p.verifications.put(record, p.Revision+1)
+		p.keepVerification(record)
+	}
+	for _, artifact := range e.Artifacts {
+		p.artifacts.put(artifact, p.Revision+1)
+		p.keepArtifact(artifact)
+	}
+	for _, discussion := range e.Discussions {
+		p.addDiscussion(discussion)
+	}
+	for _, comment := range e.Comments {
+		p.addComment(comment)
+	}
+	for _, brought := range e.Imports {
+		p.imports.put(brought, p.Revision+1)
+		p.keepImport(brought)
+	}
+	for _, revision := range e.Revisions {
+		p.revisions.put(revision, p.Revision+1)
+		p.countRevision(revision)
+	}
+	for _, contribution := range e.Contributions {
+		p.putContribution(contribution)
+	}
+	for _, relation := range e.Relations {
+		p.relations.put(relation, p.Revision+1)
+	}
+	imported := e.Imported
+	p.bundled = &imported
+}
