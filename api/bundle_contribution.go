@@ -9,35 +9,29 @@ import (
 	"pws/work"
 )
 
-// readContributions reads contributions with their revisions and reviews. What a merge that was
-// tried found does not come along: the next try finds it again.
-func (i *importer) readContributions() {
-	for nth := range i.bundle.Contributions {
-		if len(i.faults) >= bundleFaultsMax {
-			return
-		}
-		from, field := &i.bundle.Contributions[nth], fmt.Sprintf("contributions[%d]", nth)
-		made := work.BundledContribution{
-			Record: work.Contribution{
-				ID:     i.id(id.Contribution, from.ID, field+".id"),
-				Status: work.ParseContributionStatus(from.Status), Note: from.DecisionNote,
-			},
-			Origin: i.contributionOrigin(from, field),
-		}
-		i.check(messageCheck, from.DecisionNote, field+".decision_note")
-		i.readOutcome(&made.Record, from, field)
-		if count := len(from.Revisions); count == 0 || count > work.RevisionsMax {
-			i.fault(field+".revisions", fmt.Sprintf("must have 1 to %d items", work.RevisionsMax))
-		} else if from.Revisions[count-1].ID != from.CurrentRevisionID {
-			i.fault(field+".current_revision_id", "is not the last revision")
-		}
-		for at := range from.Revisions {
-			made.Revisions = append(made.Revisions,
-				i.readRevision(from, at, fmt.Sprintf("%s.revisions[%d]", field, at)))
-		}
-		i.readReviews(&made.Record, from, field)
-		i.command.Contributions = append(i.command.Contributions, made)
+// readContribution reads a contribution with its revisions and reviews. Conflicts that an earlier
+// merge found are not imported, because the next merge finds them again.
+func (i *importer) readContribution(from *Contribution, field string) work.BundledContribution {
+	made := work.BundledContribution{
+		Record: work.Contribution{
+			ID:     i.id(id.Contribution, from.ID, field+".id"),
+			Status: work.ParseContributionStatus(from.Status), Note: from.DecisionNote,
+		},
+		Origin: i.contributionOrigin(from, field),
 	}
+	i.check(messageCheck, from.DecisionNote, field+".decision_note")
+	i.readOutcome(&made.Record, from, field)
+	if count := len(from.Revisions); count == 0 || count > work.RevisionsMax {
+		i.fault(field+".revisions", fmt.Sprintf("must have 1 to %d items", work.RevisionsMax))
+	} else if from.Revisions[count-1].ID != from.CurrentRevisionID {
+		i.fault(field+".current_revision_id", "is not the last revision")
+	}
+	for at := range from.Revisions {
+		made.Revisions = append(made.Revisions,
+			i.readRevision(from, at, fmt.Sprintf("%s.revisions[%d]", field, at)))
+	}
+	i.readReviews(&made.Record, from, field)
+	return made
 }
 
 // readOutcome reads how far a contribution has come.
@@ -128,15 +122,15 @@ func (i *importer) contributionOrigin(from *Contribution, of string) work.Contri
 	}
 	for at := range from.Revisions[:min(len(from.Revisions), work.RevisionsMax)] {
 		one := &from.Revisions[at]
-		said.Revisions = append(said.Revisions, i.originOf(id.Revision, one.Origin, RecordOrigin{
-			ID: one.ID, Author: from.Author, CreatedAt: one.CreatedAt,
-		}, fmt.Sprintf("%s.revisions[%d]", of, at)))
+		said.Revisions = append(said.Revisions, i.originOf(id.Revision,
+			source{one.Origin, one.ID, from.Author, one.CreatedAt},
+			fmt.Sprintf("%s.revisions[%d]", of, at)))
 	}
 	for at := range from.Reviews[:min(len(from.Reviews), work.ReviewsMax)] {
 		one := &from.Reviews[at]
-		said.Reviews = append(said.Reviews, i.originOf(id.Review, one.Origin, RecordOrigin{
-			ID: one.ID, Author: one.Author, CreatedAt: one.CreatedAt,
-		}, fmt.Sprintf("%s.reviews[%d]", of, at)))
+		said.Reviews = append(said.Reviews, i.originOf(id.Review,
+			source{one.Origin, one.ID, one.Author, one.CreatedAt},
+			fmt.Sprintf("%s.reviews[%d]", of, at)))
 	}
 	decider, at, accepted := known.DecidedBy, known.DecidedAt, known.AcceptedID
 	final := work.ParseContributionStatus(from.Status).Final()

@@ -117,10 +117,6 @@ func (i *importer) readContents() {
 	i.command.Contents = make(map[work.Hash][]byte, len(i.bundle.Files)+len(i.bundle.Blobs))
 	i.command.Doubtful, i.named = map[work.Hash]bool{}, map[work.Hash]bool{}
 	i.command.Files = make([]work.BundledFile, len(i.bundle.Files))
-	if len(i.bundle.Files) > work.FilesMax {
-		i.fault("files", fmt.Sprintf("must have at most %d items", work.FilesMax))
-		return
-	}
 	for nth := range i.bundle.Files {
 		file, field := &i.bundle.Files[nth], fmt.Sprintf("files[%d]", nth)
 		found := i.found

@@ -9,29 +9,15 @@ import (
 
 // readImports reads where files came from, and to whom they are owed.
 func (i *importer) readImports() {
-	i.command.Imports = i.importList(i.bundle.Imports, "imports")
-	i.command.InheritedImports = i.importList(
-		i.bundle.Provenance.BroughtAlong, "provenance.inherited_imports")
+	i.command.Imports = readList(i, "imports", i.bundle.Imports, i.readImport)
+	i.command.InheritedImports = readList(i, "provenance.inherited_imports",
+		i.bundle.Provenance.BroughtAlong, i.readImport)
 	i.command.Origins = i.readOrigins(i.bundle.Provenance.Origins, "provenance.origins")
 }
 
-func (i *importer) importList(list []Import, name string) (made []work.BundledImport) {
-	for nth := range list {
-		if len(i.faults) >= bundleFaultsMax {
-			return made
-		}
-		from, field := &list[nth], fmt.Sprintf("%s[%d]", name, nth)
-		made = append(made, work.BundledImport{
-			Record:  i.readImport(from, field),
-			Credits: i.creditOrigins(from.Contributions, field+".contributions"),
-		})
-	}
-	return made
-}
-
-func (i *importer) readImport(from *Import, field string) work.Import {
-	origin := i.originOf(id.Import, from.Origin, RecordOrigin{
-		ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
+func (i *importer) readImport(from *Import, field string) work.BundledImport {
+	origin := i.originOf(id.Import, source{
+		from.Origin, from.ID, *i.agentNamed(from.CreatedBy), from.CreatedAt,
 	}, field)
 	made := work.Import{
 		ID: i.id(id.Import, from.ID, field+".id"), Name: from.ArtifactName,
@@ -54,7 +40,9 @@ func (i *importer) readImport(from *Import, field string) work.Import {
 		i.fault(field+".file_count", fmt.Sprintf("must be from 0 to %d", work.FilesMax))
 	}
 	i.readSource(&made, from, field)
-	return made
+	return work.BundledImport{
+		Record: made, Credits: i.creditOrigins(from.Contributions, field+".contributions"),
+	}
 }
 
 // readSource reads what was taken, which is given whole or not at all.

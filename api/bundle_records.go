@@ -15,15 +15,45 @@ const (
 	attemptsMax = 1_000_000_000
 )
 
-// originOf is what is kept of where a record comes from: the origin that it had already, or the
-// record itself.
-func (i *importer) originOf(
-	prefix id.Prefix, known *RecordOrigin, record RecordOrigin, field string,
-) work.Origin {
-	if known != nil {
-		return i.origin(prefix, known, field+".origin")
+// readList reads a list of the bundle, until there are enough faults for one answer.
+func readList[W, R any](
+	i *importer, name string, list []W, read func(from *W, field string) R,
+) (made []R) {
+	for nth := range list {
+		if len(i.faults) >= bundleFaultsMax {
+			break
+		}
+		made = append(made, read(&list[nth], fmt.Sprintf("%s[%d]", name, nth)))
 	}
-	return i.origin(prefix, &record, field)
+	return made
+}
+
+// readRecords is readList for records that have an origin of their own.
+func readRecords[W, R any](
+	i *importer, kind id.Prefix, name string, list []W,
+	read func(from *W, field string) (R, source),
+) []work.Bundled[R] {
+	return readList(i, name, list, func(from *W, field string) work.Bundled[R] {
+		record, of := read(from, field)
+		return work.Bundled[R]{Record: record, Origin: i.originOf(kind, of, field)}
+	})
+}
+
+// source is where a record comes from: the origin that it has from an earlier bundle or, if that is
+// nil, the record itself.
+type source struct {
+	earlier *RecordOrigin
+	id      string
+	author  AgentRef
+	at      Time
+}
+
+// originOf is what is kept of where a record comes from.
+func (i *importer) originOf(prefix id.Prefix, of source, field string) work.Origin {
+	if of.earlier != nil {
+		return i.origin(prefix, of.earlier, field+".origin")
+	}
+	return i.origin(prefix, &RecordOrigin{ID: of.id, Author: of.author, CreatedAt: of.at}, field)
 }
 
 // agentNamed is an agent that a record names by its ID alone.
@@ -82,75 +112,57 @@ func (i *importer) readHandoffs() {
 	if latest != nil && all[len(all)-1].ID != latest.ID {
 		i.fault("latest_handoff.id", "is not the last handoff")
 	}
-	for nth := range all {
-		if len(i.faults) >= bundleFaultsMax {
-			return
-		}
-		from, field := &all[nth], fmt.Sprintf("handoffs[%d]", nth)
-		said := CreateHandoff{Summary: from.Summary, HandoffLists: HandoffLists{
-			CompletedWork: from.CompletedWork, Decisions: from.Decisions,
-			FailedApproaches: from.FailedApproaches, Blockers: from.Blockers,
-			Assumptions: from.Assumptions, Dependencies: from.Dependencies,
-			OpenQuestions: from.OpenQuestions, NextActions: from.NextActions,
-			TaskIDs: from.TaskIDs, ResidualRisks: from.ResidualRisks,
-		}}
-		judge(i, field, &said)
-		if len(from.ChangedFiles) > work.ChangedPathsMax {
-			i.fault(field+".changed_files",
-				fmt.Sprintf("must have at most %d items", work.ChangedPathsMax))
-		}
-		for at, path := range from.ChangedFiles {
-			i.check(pathCheck, path, fmt.Sprintf("%s.changed_files[%d]", field, at))
-		}
-		i.command.Handoffs = append(i.command.Handoffs, work.Bundled[work.Handoff]{
-			Record: work.Handoff{
-				ID: i.id(id.Handoff, from.ID, field+".id"), ChangedFiles: from.ChangedFiles,
-				Changeset:    i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
-				Continuation: said.continuation(said.Summary),
-			},
-			Origin: i.originOf(id.Handoff, from.Origin, RecordOrigin{
-				ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
-			}, field),
-		})
-	}
+	i.command.Handoffs = readRecords(i, id.Handoff, "handoffs", all, i.readHandoff)
 }
 
-func (i *importer) readTasks() {
-	for nth := range i.bundle.Tasks {
-		if len(i.faults) >= bundleFaultsMax {
-			return
-		}
-		from, field := &i.bundle.Tasks[nth], fmt.Sprintf("tasks[%d]", nth)
-		said := TaskInput{
-			Title: from.Title, Description: from.Description, Priority: from.Priority,
-			TaskType: from.TaskType, Skills: from.Skills, Dependencies: from.Dependencies,
-			RelatedFiles: from.RelatedFiles, ExpectedOutput: from.ExpectedOutput,
-			CompletionConditions: from.CompletionConditions, ParentTaskID: from.ParentTaskID,
-		}
-		judge(i, field, &said)
-		task := work.Task{
-			ID: i.id(id.Task, from.ID, field+".id"), Spec: said.spec(),
-			Status: work.ParseTaskStatus(from.Status), Attempts: from.AttemptCount,
-			Version: i.version(from.Version, field+".version"),
-		}
-		if task.Spec.Priority == 0 {
-			task.Spec.Priority = work.PriorityNormal
-		}
-		if task.Status == 0 {
-			i.fault(field+".status", isRequired)
-		}
-		if task.Attempts < 0 || task.Attempts > attemptsMax {
-			i.fault(field+".attempt_count", fmt.Sprintf("must be from 0 to %d", attemptsMax))
-		}
-		i.readBlocked(&task, from.Blocked, field)
-		i.readResult(&task, from.Result, field)
-		i.command.Tasks = append(i.command.Tasks, work.Bundled[work.Task]{
-			Record: task,
-			Origin: i.originOf(id.Task, from.Origin, RecordOrigin{
-				ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
-			}, field),
-		})
+func (i *importer) readHandoff(from *Handoff, field string) (work.Handoff, source) {
+	said := CreateHandoff{Summary: from.Summary, HandoffLists: HandoffLists{
+		CompletedWork: from.CompletedWork, Decisions: from.Decisions,
+		FailedApproaches: from.FailedApproaches, Blockers: from.Blockers,
+		Assumptions: from.Assumptions, Dependencies: from.Dependencies,
+		OpenQuestions: from.OpenQuestions, NextActions: from.NextActions,
+		TaskIDs: from.TaskIDs, ResidualRisks: from.ResidualRisks,
+	}}
+	judge(i, field, &said)
+	if len(from.ChangedFiles) > work.ChangedPathsMax {
+		i.fault(field+".changed_files",
+			fmt.Sprintf("must have at most %d items", work.ChangedPathsMax))
 	}
+	for at, path := range from.ChangedFiles {
+		i.check(pathCheck, path, fmt.Sprintf("%s.changed_files[%d]", field, at))
+	}
+	return work.Handoff{
+		ID: i.id(id.Handoff, from.ID, field+".id"), ChangedFiles: from.ChangedFiles,
+		Changeset:    i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
+		Continuation: said.continuation(said.Summary),
+	}, source{from.Origin, from.ID, from.Author, from.CreatedAt}
+}
+
+func (i *importer) readTask(from *Task, field string) (work.Task, source) {
+	said := TaskInput{
+		Title: from.Title, Description: from.Description, Priority: from.Priority,
+		TaskType: from.TaskType, Skills: from.Skills, Dependencies: from.Dependencies,
+		RelatedFiles: from.RelatedFiles, ExpectedOutput: from.ExpectedOutput,
+		CompletionConditions: from.CompletionConditions, ParentTaskID: from.ParentTaskID,
+	}
+	judge(i, field, &said)
+	task := work.Task{
+		ID: i.id(id.Task, from.ID, field+".id"), Spec: said.spec(),
+		Status: work.ParseTaskStatus(from.Status), Attempts: from.AttemptCount,
+		Version: i.version(from.Version, field+".version"),
+	}
+	if task.Spec.Priority == 0 {
+		task.Spec.Priority = work.PriorityNormal
+	}
+	if task.Status == 0 {
+		i.fault(field+".status", isRequired)
+	}
+	if task.Attempts < 0 || task.Attempts > attemptsMax {
+		i.fault(field+".attempt_count", fmt.Sprintf("must be from 0 to %d", attemptsMax))
+	}
+	i.readBlocked(&task, from.Blocked, field)
+	i.readResult(&task, from.Result, field)
+	return task, source{from.Origin, from.ID, *i.agentNamed(from.CreatedBy), from.CreatedAt}
 }
 
 // readBlocked keeps what blocks a task with the status BLOCKED; of others it follows from what they
@@ -182,91 +194,65 @@ func (i *importer) readResult(task *work.Task, from *TaskResult, field string) {
 	}
 }
 
-func (i *importer) readVerifications() {
-	for nth := range i.bundle.Verification {
-		from, field := &i.bundle.Verification[nth], fmt.Sprintf("verification[%d]", nth)
-		said := CreateVerification{
-			EntityType: from.EntityType, EntityID: from.EntityID, Kind: from.Kind,
-			Outcome: from.Outcome, Method: from.Method, Summary: from.Summary,
-			Evidence: from.Evidence,
-		}
-		if from.ExternalSource != nil {
-			said.ExternalSource = *from.ExternalSource
-		}
-		if from.AttestationReference != nil {
-			said.AttestationReference = *from.AttestationReference
-		}
-		judge(i, field, &said)
-		record := work.Verification{
-			ID: i.id(id.Verification, from.ID, field+".id"), Finding: said.finding(),
-		}
-		origin := i.originOf(id.Verification, from.Origin, RecordOrigin{
-			ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
-		}, field)
-		i.command.Verifications = append(i.command.Verifications,
-			work.Bundled[work.Verification]{Record: record, Origin: origin})
+func (i *importer) readVerification(from *Verification, field string) (work.Verification, source) {
+	said := CreateVerification{
+		EntityType: from.EntityType, EntityID: from.EntityID, Kind: from.Kind,
+		Outcome: from.Outcome, Method: from.Method, Summary: from.Summary,
+		Evidence: from.Evidence,
+	}
+	if from.ExternalSource != nil {
+		said.ExternalSource = *from.ExternalSource
+	}
+	if from.AttestationReference != nil {
+		said.AttestationReference = *from.AttestationReference
+	}
+	judge(i, field, &said)
+	return work.Verification{
+		ID: i.id(id.Verification, from.ID, field+".id"), Finding: said.finding(),
+	}, source{from.Origin, from.ID, from.Author, from.CreatedAt}
+}
+
+func (i *importer) readArtifact(from *Artifact, field string) (work.Artifact, source) {
+	said := CreateArtifact{
+		Name: from.Name, Type: from.Type, Description: from.Description, Paths: from.Paths,
+		ReusePolicy: from.ReusePolicy,
+	}
+	judge(i, field, &said)
+	for at, path := range from.Paths {
+		i.path(path, fmt.Sprintf("%s.paths[%d]", field, at))
+	}
+	license, err := canonicalLicense(from.LicenseSPDX)
+	if err != nil {
+		i.fault(field+".license_spdx", noLicense)
+	}
+	record := work.Artifact{
+		ID:        i.id(id.Artifact, from.ID, field+".id"),
+		Changeset: i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
+		Name:      said.Name, Type: work.ParseArtifactType(said.Type),
+		Description: said.Description, Paths: said.Paths, License: license,
+		Reuse: work.ParseReuse(said.ReusePolicy),
+	}
+	if record.Reuse == 0 {
+		record.Reuse = work.ReferenceOnly
+	}
+	return record, source{
+		from.Origin, from.ID, *i.agentNamed(from.CreatedBy), from.CreatedAt,
 	}
 }
 
-func (i *importer) readArtifacts() {
-	for nth := range i.bundle.Artifacts {
-		from, field := &i.bundle.Artifacts[nth], fmt.Sprintf("artifacts[%d]", nth)
-		said := CreateArtifact{
-			Name: from.Name, Type: from.Type, Description: from.Description, Paths: from.Paths,
-			ReusePolicy: from.ReusePolicy,
-		}
-		judge(i, field, &said)
-		for at, path := range from.Paths {
-			i.path(path, fmt.Sprintf("%s.paths[%d]", field, at))
-		}
-		license, err := canonicalLicense(from.LicenseSPDX)
-		if err != nil {
-			i.fault(field+".license_spdx", noLicense)
-		}
-		record := work.Artifact{
-			ID:        i.id(id.Artifact, from.ID, field+".id"),
-			Changeset: i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
-			Name:      said.Name, Type: work.ParseArtifactType(said.Type),
-			Description: said.Description, Paths: said.Paths, License: license,
-			Reuse: work.ParseReuse(said.ReusePolicy),
-		}
-		if record.Reuse == 0 {
-			record.Reuse = work.ReferenceOnly
-		}
-		i.command.Artifacts = append(i.command.Artifacts, work.Bundled[work.Artifact]{
-			Record: record,
-			Origin: i.originOf(id.Artifact, from.Origin, RecordOrigin{
-				ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
-			}, field),
-		})
+// readRelation reads a relation of the project to another one.
+func (i *importer) readRelation(from *Relation, field string) (work.Relation, source) {
+	said := CreateRelation{
+		Type: from.Type, TargetProjectID: from.TargetProjectID, Note: from.Note,
 	}
-}
-
-// readRelations reads what the project says of others.
-func (i *importer) readRelations() {
-	if len(i.bundle.Relationships) > work.RelationsMax {
-		i.fault("relationships", fmt.Sprintf("must have at most %d items", work.RelationsMax))
-		return
+	judge(i, field, &said)
+	if from.Direction != outgoing {
+		i.fault(field+".direction", "must be "+outgoing)
 	}
-	for nth := range i.bundle.Relationships {
-		from, field := &i.bundle.Relationships[nth], fmt.Sprintf("relationships[%d]", nth)
-		said := CreateRelation{
-			Type: from.Type, TargetProjectID: from.TargetProjectID, Note: from.Note,
-		}
-		judge(i, field, &said)
-		if from.Direction != outgoing {
-			i.fault(field+".direction", "must be "+outgoing)
-		}
-		i.command.Relations = append(i.command.Relations, work.Bundled[work.Relation]{
-			Record: work.Relation{
-				Type:   work.ParseRelationType(said.Type),
-				Target: parsed(id.Project, said.TargetProjectID), Note: said.Note,
-			},
-			Origin: i.originOf(id.Relation, from.Origin, RecordOrigin{
-				ID: from.ID, Author: *i.agentNamed(from.CreatedBy), CreatedAt: from.CreatedAt,
-			}, field),
-		})
-	}
+	return work.Relation{
+		Type:   work.ParseRelationType(said.Type),
+		Target: parsed(id.Project, said.TargetProjectID), Note: said.Note,
+	}, source{from.Origin, from.ID, *i.agentNamed(from.CreatedBy), from.CreatedAt}
 }
 
 // seeTargets leaves out relations to projects that the caller cannot read now.

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"fmt"
-
 	"pws/internal/id"
 	"pws/work"
 )
@@ -10,17 +8,13 @@ import (
 // deletedText stands in a bundle for the text of what was deleted.
 const deletedText = "(deleted)"
 
-func (e *export) discussions() {
-	for _, one := range oldestFirst(e.view.Discussions) {
-		record := e.call.discussion(e.view, one)
-		if one.Deleted.Is() {
-			// What answers it comes along, so that its place must be there.
-			record.Title, record.Body = deletedText, deletedText
-		}
-		if !e.add(record) {
-			return
-		}
+// discussion renders a discussion. A deleted one keeps its place, because its comments remain.
+func (e *export) discussion(p *work.Project, one *work.Discussion) Discussion {
+	record := e.call.discussion(p, one)
+	if one.Deleted.Is() {
+		record.Title, record.Body = deletedText, deletedText
 	}
+	return record
 }
 
 func (e *export) comments() {
@@ -33,26 +27,14 @@ func (e *export) comments() {
 	})
 }
 
-// readDiscussions reads discussions without those whom they mention: whoever brings a bundle in
-// calls nobody.
-func (i *importer) readDiscussions() {
-	for nth := range i.bundle.Discussions {
-		if len(i.faults) >= bundleFaultsMax {
-			return
-		}
-		from, field := &i.bundle.Discussions[nth], fmt.Sprintf("discussions[%d]", nth)
-		said := CreateDiscussion{Title: from.Title, Body: from.Body, Subject: from.Subject}
-		judge(i, field, &said)
-		i.command.Discussions = append(i.command.Discussions, work.Bundled[work.Discussion]{
-			Record: work.Discussion{
-				ID: i.id(id.Discussion, from.ID, field+".id"), Title: said.Title,
-				Body: said.Body, Subject: i.matter(said.Subject, field+".subject.id"),
-			},
-			Origin: i.originOf(id.Discussion, from.Origin, RecordOrigin{
-				ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
-			}, field),
-		})
-	}
+// readDiscussion reads a discussion without its mentions, because an import notifies nobody.
+func (i *importer) readDiscussion(from *Discussion, field string) (work.Discussion, source) {
+	input := CreateDiscussion{Title: from.Title, Body: from.Body, Subject: from.Subject}
+	judge(i, field, &input)
+	return work.Discussion{
+		ID: i.id(id.Discussion, from.ID, field+".id"), Title: from.Title, Body: from.Body,
+		Subject: i.matter(from.Subject, field+".subject.id"),
+	}, source{from.Origin, from.ID, from.Author, from.CreatedAt}
 }
 
 func (i *importer) matter(from *DiscussionSubject, field string) (about work.Matter) {
@@ -71,39 +53,14 @@ func (i *importer) matter(from *DiscussionSubject, field string) (about work.Mat
 	return about
 }
 
-func (i *importer) readComments() {
-	for nth := range i.bundle.Comments {
-		if len(i.faults) >= bundleFaultsMax {
-			return
-		}
-		from, field := &i.bundle.Comments[nth], fmt.Sprintf("comments[%d]", nth)
-		said := AddComment{Body: from.Body, ReplyToID: from.ReplyToID}
-		judge(i, field, &said)
-		record := work.Comment{
-			ID: i.id(id.Comment, from.ID, field+".id"), Body: said.Body,
-			Discussion: i.id(id.Discussion, from.DiscussionID, field+".discussion_id"),
-		}
-		if said.ReplyToID != nil {
-			record.ReplyTo = named(id.Comment, *said.ReplyToID)
-		}
-		i.command.Comments = append(i.command.Comments, work.Bundled[work.Comment]{
-			Record: record,
-			Origin: i.originOf(id.Comment, from.Origin, RecordOrigin{
-				ID: from.ID, Author: from.Author, CreatedAt: from.CreatedAt,
-			}, field),
-		})
+func (i *importer) readComment(from *Comment, field string) (work.Comment, source) {
+	judge(i, field, &AddComment{Body: from.Body, ReplyToID: from.ReplyToID})
+	record := work.Comment{
+		ID: i.id(id.Comment, from.ID, field+".id"), Body: from.Body,
+		Discussion: i.id(id.Discussion, from.DiscussionID, field+".discussion_id"),
 	}
-}
-
-// addTalk adds discussions and comments, which stand in the order of the bundle.
-func addTalk(ids *idMap, bundled *work.ImportProject, p *work.Project) {
-	for nth, one := range oldestFirst(p.Discussions) {
-		ids.add(id.Discussion, bundled.Discussions[nth].Record.ID, one.ID)
+	if from.ReplyToID != nil {
+		record.ReplyTo = named(id.Comment, *from.ReplyToID)
 	}
-	nth := 0
-	p.AllComments(func(one *work.Comment) bool {
-		ids.add(id.Comment, bundled.Comments[nth].Record.ID, one.ID)
-		nth++
-		return !ids.full
-	})
+	return record, source{from.Origin, from.ID, from.Author, from.CreatedAt}
 }

@@ -71,12 +71,16 @@ func (e *export) run() error {
 	provenance, err := e.call.provenance(e.view)
 	e.fail(err)
 	e.one("provenance", provenance)
-	e.list("artifacts", e.artifacts)
+	e.list("artifacts", func() { addAll(e, e.view.Artifacts, e.call.artifact) })
 	e.list("imports", e.imports)
-	e.list("contributions", e.contributions)
-	e.list("discussions", e.discussions)
+	e.list("contributions", func() {
+		addAll(e, e.view.Contributions, func(p *work.Project, c *work.Contribution) Contribution {
+			return e.call.contribution(p, c, nil)
+		})
+	})
+	e.list("discussions", func() { addAll(e, e.view.Discussions, e.discussion) })
 	e.list("comments", e.comments)
-	e.list("verification", e.verifications)
+	e.list("verification", func() { addAll(e, e.view.Verifications, e.call.verification) })
 	e.agents()
 	if e.full {
 		e.blobs()
@@ -234,17 +238,12 @@ func (e *export) relations() {
 	}
 }
 
-func (e *export) verifications() {
-	for _, one := range oldestFirst(e.view.Verifications) {
-		if !e.add(e.call.verification(e.view, one)) {
-			return
-		}
-	}
-}
-
-func (e *export) artifacts() {
-	for _, one := range oldestFirst(e.view.Artifacts) {
-		if !e.add(e.call.artifact(e.view, one)) {
+// addAll adds the records of a list, the oldest first.
+func addAll[T, R any](
+	e *export, list func(before id.ID, yield func(T) bool), render func(*work.Project, T) R,
+) {
+	for _, one := range oldestFirst(list) {
+		if !e.add(render(e.view, one)) {
 			return
 		}
 	}
@@ -260,14 +259,6 @@ func (e *export) imports() {
 	}
 }
 
-func (e *export) contributions() {
-	for _, one := range oldestFirst(e.view.Contributions) {
-		if !e.add(e.call.contribution(e.view, one, nil)) {
-			return
-		}
-	}
-}
-
 // agents writes the handles of those whom records name by their ID alone.
 func (e *export) agents() {
 	named := map[id.ID]bool{e.view.State().UpdatedBy: true}
@@ -275,22 +266,18 @@ func (e *export) agents() {
 		named[t.CreatedBy] = true
 		return true
 	})
-	e.view.Artifacts(id.ID{}, func(a *work.Artifact) bool {
-		named[a.CreatedBy] = true
-		return true
-	})
-	e.view.Relations(id.ID{}, func(r *work.Relation) bool {
-		named[r.CreatedBy] = true
-		return true
-	})
-	e.view.Imports(id.ID{}, func(i *work.Import) bool {
-		named[i.CreatedBy] = true
-		return true
-	})
-	e.view.Contributions(id.ID{}, func(c *work.Contribution) bool {
-		named[c.DecidedBy] = true
-		return true
-	})
+	for _, one := range oldestFirst(e.view.Artifacts) {
+		named[one.CreatedBy] = true
+	}
+	for _, one := range oldestFirst(e.view.Relations) {
+		named[one.CreatedBy] = true
+	}
+	for _, one := range oldestFirst(e.view.Imports) {
+		named[one.CreatedBy] = true
+	}
+	for _, one := range oldestFirst(e.view.Contributions) {
+		named[one.DecidedBy] = true
+	}
 	delete(named, id.ID{})
 	text := []byte{'{'}
 	for at, agent := range slices.SortedFunc(maps.Keys(named), id.ID.Compare) {

@@ -100,7 +100,7 @@ func (c *Call) requestProjectID() id.ID {
 	return id.New(c.Now, [10]byte(mac.Sum(nil)))
 }
 
-// data is the answer. The things of the new project stand in the order of the bundle.
+// data is the answer.
 func (i *importer) data(p *work.Project, r work.Result) ImportedData {
 	head, _ := p.Changeset(r.Changeset)
 	kept := p.Imported()
@@ -119,65 +119,18 @@ func (i *importer) data(p *work.Project, r work.Result) ImportedData {
 	data.LeftOut.Verifications = len(i.bundle.Verification) - len(kept.Verifications)
 	data.LeftOut.Contributions = len(i.bundle.Contributions) - len(kept.Contributions)
 	ids := idMap{pairs: map[string]string{}}
-	ids.add(id.Project, i.command.Source, p.ID)
-	for nth, handoff := range p.Handoffs() {
-		ids.add(id.Handoff, i.command.Handoffs[nth].Record.ID, handoff.ID)
-	}
-	nth := 0
-	p.Tasks(id.ID{}, i.call.Now, func(t *work.Task) bool {
-		ids.add(id.Task, i.command.Tasks[nth].Record.ID, t.ID)
-		nth++
-		return true
-	})
-	addOffered(&ids, i.command.Artifacts, p)
-	addVerified(&ids, i.command.Verifications, p)
-	addTalk(&ids, &i.command, p)
-	addContributed(&ids, &i.command, p)
-	history := i.command.History
-	for nth := len(history) - 1; nth >= 0; nth-- {
-		made := p.Head().ID
-		if i.command.Imported.Whole {
-			made = p.ChangesetNumber(uint32(nth + 1)).ID
+	for _, one := range i.command.NewIDs {
+		if one.Kind != id.Changeset {
+			ids.add(one)
 		}
-		ids.add(id.Changeset, history[nth].ID, made)
+	}
+	for _, one := range slices.Backward(i.command.NewIDs) {
+		if one.Kind == id.Changeset {
+			ids.add(one)
+		}
 	}
 	data.IDs, data.Whole = ids.pairs, !ids.full
 	return data
-}
-
-// addOffered and addVerified pass over what was left out: the rest is in the order of the bundle,
-// and what is kept of each says which it is. They go from the newest to the oldest.
-func addOffered(ids *idMap, bundled []work.Bundled[work.Artifact], p *work.Project) {
-	last := len(bundled)
-	p.Artifacts(id.ID{}, func(one *work.Artifact) bool {
-		for last--; bundled[last].Origin != *p.ArtifactOrigin(one); {
-			last--
-		}
-		ids.add(id.Artifact, bundled[last].Record.ID, one.ID)
-		return true
-	})
-}
-
-func addVerified(ids *idMap, bundled []work.Bundled[work.Verification], p *work.Project) {
-	last := len(bundled)
-	p.Verifications(id.ID{}, func(one *work.Verification) bool {
-		for last--; bundled[last].Origin != *p.VerificationOrigin(one); {
-			last--
-		}
-		ids.add(id.Verification, bundled[last].Record.ID, one.ID)
-		return true
-	})
-}
-
-// addContributed adds contributions and imports, which stand in the order of the bundle. Where the
-// history did not come along, there are no contributions.
-func addContributed(ids *idMap, bundled *work.ImportProject, p *work.Project) {
-	for nth, one := range oldestFirst(p.Contributions) {
-		ids.add(id.Contribution, bundled.Contributions[nth].Record.ID, one.ID)
-	}
-	for nth, one := range oldestFirst(p.Imports) {
-		ids.add(id.Import, bundled.Imports[nth].Record.ID, one.ID)
-	}
 }
 
 type idMap struct {
@@ -185,12 +138,12 @@ type idMap struct {
 	full  bool
 }
 
-func (m *idMap) add(prefix id.Prefix, from, to id.ID) {
+func (m *idMap) add(one work.NewID) {
 	if len(m.pairs) >= idMapMax {
 		m.full = true
 		return
 	}
-	m.pairs[from.Format(prefix)] = to.Format(prefix)
+	m.pairs[one.Old.Format(one.Kind)] = one.New.Format(one.Kind)
 }
 
 // importer reads a bundle into a command, and collects what is wrong with it.
@@ -235,18 +188,23 @@ func (i *importer) read(body *ImportProject) {
 	i.readProject(body)
 	i.readContents()
 	i.readHistory()
-	i.readContributions()
+	i.command.Contributions = readList(
+		i, "contributions", i.bundle.Contributions, i.readContribution)
 	i.requireNamed()
 	i.readImports()
 	i.readInherited()
 	i.readState()
 	i.readHandoffs()
-	i.readTasks()
-	i.readArtifacts()
-	i.readVerifications()
-	i.readDiscussions()
-	i.readComments()
-	i.readRelations()
+	c, from := &i.command, i.bundle
+	c.Tasks = readRecords(i, id.Task, "tasks", from.Tasks, i.readTask)
+	c.Artifacts = readRecords(i, id.Artifact, "artifacts", from.Artifacts, i.readArtifact)
+	c.Verifications = readRecords(
+		i, id.Verification, "verification", from.Verification, i.readVerification)
+	c.Discussions = readRecords(
+		i, id.Discussion, "discussions", from.Discussions, i.readDiscussion)
+	c.Comments = readRecords(i, id.Comment, "comments", from.Comments, i.readComment)
+	c.Relations = readRecords(
+		i, id.Relation, "relationships", from.Relationships, i.readRelation)
 }
 
 // refusal names all that is wrong, by the form and by the rules: INVALID_LICENSE where that is all,

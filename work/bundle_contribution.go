@@ -63,14 +63,12 @@ func (b *bundleImport) importContributions() {
 	files := 0
 	for nth := range b.Contributions {
 		from, field := &b.Contributions[nth], indexed("contributions", nth)
-		if _, known := b.contributions[from.Record.ID]; known {
-			b.fault(field+".id", duplicated)
-		}
-		b.contributions[from.Record.ID] = id.ID{}
+		fresh := id.ID{}
 		if b.Imported.Whole {
-			b.contributions[from.Record.ID] = b.next()
+			fresh = b.next()
 		}
-		made := b.importContribution(from, field)
+		b.newID(id.Contribution, from.Record.ID, fresh, field)
+		made := b.importContribution(from, fresh, field)
 		for at := range from.Revisions {
 			files += len(from.Revisions[at].Ops)
 		}
@@ -87,9 +85,11 @@ func (b *bundleImport) importContributions() {
 	b.keepCredits()
 }
 
-func (b *bundleImport) importContribution(from *BundledContribution, field string) *Contribution {
+func (b *bundleImport) importContribution(
+	from *BundledContribution, fresh id.ID, field string,
+) *Contribution {
 	made := from.Record
-	made.ID = b.contributions[from.Record.ID]
+	made.ID = fresh
 	made.Author, made.CreatedAt, made.UpdatedAt = b.stamp.Agent, b.stamp.Now, b.stamp.Now
 	made.Version = 1
 	if made.Status == AcceptedStatus || !made.Changeset.IsZero() {
@@ -97,7 +97,7 @@ func (b *bundleImport) importContribution(from *BundledContribution, field strin
 			b.fault(field+".accepted_changeset_id", "is the changeset of another contribution")
 		}
 		b.accepted[made.Changeset] = true
-		made.Changeset = b.changeset(made.Changeset, field+".accepted_changeset_id")
+		made.Changeset = b.named(id.Changeset, made.Changeset, field+".accepted_changeset_id")
 	}
 	if made.Status.Final() {
 		made.DecidedBy, made.DecidedAt = b.stamp.Agent, b.stamp.Now
@@ -136,7 +136,7 @@ func (b *bundleImport) importRevision(
 ) *Revision {
 	made := from.Record
 	made.ID, made.Contribution, made.CreatedAt = b.next(), of, b.stamp.Now
-	made.Base = b.changeset(from.Record.Base, field+".base_changeset_id")
+	made.Base = b.named(id.Changeset, from.Record.Base, field+".base_changeset_id")
 	if len(from.Ops) > revisionOpsMax {
 		b.fault(field+".operations", fmt.Sprintf("must have at most %d items", revisionOpsMax))
 		return &made

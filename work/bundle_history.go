@@ -39,20 +39,18 @@ func (b *bundleImport) importHistory() {
 	for nth := range b.History {
 		step := &b.History[nth]
 		field := indexed("history", nth)
-		if _, known := b.changesets[step.ID]; known {
-			b.fault(field+".id", duplicated)
-		}
-		b.changesets[step.ID] = single
+		made := single
 		if whole {
-			b.changesets[step.ID] = b.next()
+			made = b.next()
 		}
+		b.newID(id.Changeset, step.ID, made, field)
 		// Later steps cannot be validated when one step does not apply.
 		if b.broken = b.broken || !b.replay(tree, step, field); b.broken {
 			continue
 		}
 		if whole {
 			published := recordOf(tree.Head()).Event
-			published.ID, published.Source = b.changesets[step.ID], SourceImport
+			published.ID, published.Source = made, SourceImport
 			b.event.Changesets = append(b.event.Changesets, published)
 			b.event.Imported.Changesets = append(b.event.Imported.Changesets, step.Origin)
 		}

@@ -21,16 +21,12 @@ func (b *bundleImport) importImports() {
 		return
 	}
 	files := 0
-	known := make(map[id.ID]bool, len(b.Imports))
 	for nth := range b.Imports {
 		from, field := &b.Imports[nth], indexed("imports", nth)
-		if known[from.Record.ID] {
-			b.fault(field+".id", duplicated)
-		}
-		known[from.Record.ID] = true
 		made := from.Record
 		made.ID, made.CreatedBy, made.CreatedAt = b.next(), b.stamp.Agent, b.stamp.Now
-		made.Changeset = b.changeset(from.Record.Changeset, field+".changeset_id")
+		b.newID(id.Import, from.Record.ID, made.ID, field)
+		made.Changeset = b.named(id.Changeset, from.Record.Changeset, field+".changeset_id")
 		made.Origins = b.origins(made.Origins, made.origin(b.ID))
 		b.bring(&made)
 		for at := range from.Credits[:min(len(from.Credits), CreditsMax)] {

@@ -7,81 +7,52 @@ import (
 	"pws/internal/id"
 )
 
-func (b *bundleImport) changeset(named id.ID, field string) id.ID {
-	made, known := b.changesets[named]
-	if !known {
-		b.fault(field, noChangeset)
-	}
-	return made
-}
-
 func (b *bundleImport) importState() {
 	if b.State == nil {
 		return
 	}
 	state := *b.State
-	state.Changeset = b.changeset(state.Changeset, "state.changeset_id")
+	state.Changeset = b.named(id.Changeset, state.Changeset, "state.changeset_id")
 	state.UpdatedBy, state.UpdatedAt = b.stamp.Agent, b.stamp.Now
 	b.event.State = &state
 }
 
 func (b *bundleImport) importTasks() {
-	if len(b.Tasks) > TasksMax {
-		b.fault("tasks", fmt.Sprintf("must have at most %d items", TasksMax))
-		return
-	}
-	for nth := range b.Tasks {
-		task := &b.Tasks[nth].Record
-		if _, known := b.tasks[task.ID]; known {
-			b.fault(indexed("tasks", nth)+".id", duplicated)
-		}
-		b.tasks[task.ID] = b.next()
-	}
-	for nth := range b.Tasks {
-		b.importTask(&b.Tasks[nth].Record, indexed("tasks", nth))
-		b.event.Imported.Tasks = append(b.event.Imported.Tasks, b.Tasks[nth].Origin)
-	}
+	b.event.Tasks, b.event.Imported.Tasks = importRecords(
+		b, id.Task, "tasks", TasksMax, b.Tasks, b.importTask)
 	b.requireOrder()
 }
 
-func (b *bundleImport) importTask(from *Task, field string) {
-	task := *from
-	task.ID = b.tasks[from.ID]
-	task.Spec.Dependencies = b.mapTasks(from.Spec.Dependencies, field+".dependencies")
-	if !from.Spec.Parent.IsZero() {
-		parent, known := b.tasks[from.Spec.Parent]
-		if task.Spec.Parent = parent; !known {
-			b.fault(field+".parent_task_id", noTask)
-		}
+func (b *bundleImport) importTask(made *Task, fresh id.ID, field string) bool {
+	made.ID, made.CreatedBy = fresh, b.stamp.Agent
+	made.CreatedAt, made.UpdatedAt = b.stamp.Now, b.stamp.Now
+	made.Spec.Dependencies = b.namedTasks(made.Spec.Dependencies, field+".dependencies")
+	if parent := &made.Spec.Parent; !parent.IsZero() {
+		*parent = b.named(id.Task, *parent, field+".parent_task_id")
 	}
-	if from.Result != nil {
-		result := *from.Result
+	if made.Result != nil {
+		result := *made.Result
 		if !result.Contribution.IsZero() {
-			known := false
-			if result.Contribution, known = b.contributions[result.Contribution]; !known {
-				b.fault(field+".result.contribution_id", noContribution)
-			}
+			result.Contribution = b.named(
+				id.Contribution, result.Contribution, field+".result.contribution_id")
 		}
 		if !result.Changeset.IsZero() {
-			result.Changeset = b.changeset(result.Changeset, field+".result.changeset_id")
+			result.Changeset = b.named(
+				id.Changeset, result.Changeset, field+".result.changeset_id")
 		}
-		task.Result = &result
+		made.Result = &result
 	}
-	task.CreatedBy, task.CreatedAt, task.UpdatedAt = b.stamp.Agent, b.stamp.Now, b.stamp.Now
-	b.texts += task.bytes()
-	b.event.Tasks = append(b.event.Tasks, &task)
+	b.texts += made.bytes()
+	return true
 }
 
-func (b *bundleImport) mapTasks(list []id.ID, field string) []id.ID {
+func (b *bundleImport) namedTasks(list []id.ID, field string) []id.ID {
 	if len(list) == 0 {
 		return nil
 	}
 	made := make([]id.ID, len(list))
-	for at, named := range list {
-		known := false
-		if made[at], known = b.tasks[named]; !known {
-			b.fault(indexed(field, at), noTask)
-		}
+	for at, old := range list {
+		made[at] = b.named(id.Task, old, indexed(field, at))
 	}
 	return made
 }
@@ -156,54 +127,35 @@ func (w *walker) walk(from int, back func(nth int)) {
 }
 
 func (b *bundleImport) importHandoffs() {
-	if len(b.Handoffs) > HandoffsMax {
-		b.fault("handoffs", fmt.Sprintf("must have at most %d items", HandoffsMax))
-		return
-	}
 	var previous id.ID
-	for nth := range b.Handoffs {
-		from, field := &b.Handoffs[nth].Record, indexed("handoffs", nth)
-		if _, known := b.handoffs[from.ID]; known {
-			b.fault(field+".id", duplicated)
-		}
-		handoff := *from
-		handoff.ID, handoff.Previous = b.next(), previous
-		b.handoffs[from.ID] = handoff.ID
-		handoff.Author, handoff.CreatedAt = b.stamp.Agent, b.stamp.Now
-		handoff.WorkSession = b.stamp.ID(sessionNumber)
-		handoff.Changeset = b.changeset(from.Changeset, field+".changeset_id")
-		handoff.Continuation.Tasks = b.mapTasks(from.Continuation.Tasks, field+".task_ids")
-		previous = handoff.ID
-		b.texts += handoff.Bytes()
-		b.event.Handoffs = append(b.event.Handoffs, &handoff)
-		b.event.Imported.Handoffs = append(b.event.Imported.Handoffs, b.Handoffs[nth].Origin)
-	}
+	b.event.Handoffs, b.event.Imported.Handoffs = importRecords(
+		b, id.Handoff, "handoffs", HandoffsMax, b.Handoffs,
+		func(made *Handoff, fresh id.ID, field string) bool {
+			made.ID, made.Previous, previous = fresh, previous, fresh
+			made.Author, made.CreatedAt = b.stamp.Agent, b.stamp.Now
+			made.WorkSession = b.stamp.ID(sessionNumber)
+			made.Changeset = b.named(id.Changeset, made.Changeset, field+".changeset_id")
+			made.Continuation.Tasks = b.namedTasks(made.Continuation.Tasks, field+".task_ids")
+			b.texts += made.Bytes()
+			return true
+		})
 }
 
 // importArtifacts keeps the artifacts. Without the history, an artifact whose files differ from
-// those at the head is skipped, because its files are missing.
+// those at the head is left out, because its files are missing.
 func (b *bundleImport) importArtifacts() {
-	if len(b.Artifacts) > ArtifactsMax {
-		b.fault("artifacts", fmt.Sprintf("must have at most %d items", ArtifactsMax))
-		return
-	}
-	for nth := range b.Artifacts {
-		from, field := &b.Artifacts[nth].Record, indexed("artifacts", nth)
-		if _, known := b.artifacts[from.ID]; known {
-			b.fault(field+".id", duplicated)
-		}
-		artifact := *from
-		artifact.ID, artifact.CreatedBy, artifact.CreatedAt = id.ID{}, b.stamp.Agent, b.stamp.Now
-		artifact.Changeset = b.changeset(from.Changeset, field+".changeset_id")
-		if b.filesImported(from, field) {
-			artifact.ID = b.next()
-			b.texts += artifact.bytes()
-			b.event.Artifacts = append(b.event.Artifacts, &artifact)
-			b.event.Imported.Artifacts = append(b.event.Imported.Artifacts,
-				b.Artifacts[nth].Origin)
-		}
-		b.artifacts[from.ID] = artifact.ID
-	}
+	b.event.Artifacts, b.event.Imported.Artifacts = importRecords(
+		b, id.Artifact, "artifacts", ArtifactsMax, b.Artifacts,
+		func(made *Artifact, fresh id.ID, field string) bool {
+			from := *made
+			made.ID, made.CreatedBy, made.CreatedAt = fresh, b.stamp.Agent, b.stamp.Now
+			made.Changeset = b.named(id.Changeset, from.Changeset, field+".changeset_id")
+			if !b.filesImported(&from, field) {
+				return false
+			}
+			b.texts += made.bytes()
+			return true
+		})
 }
 
 // filesImported reports whether the new project has the files of an artifact.
@@ -234,61 +186,23 @@ func (b *bundleImport) filesOf(a *Artifact) (files []FileInfo) {
 	return files
 }
 
+// importVerifications keeps the verification records of entities that were imported.
 func (b *bundleImport) importVerifications() {
-	if len(b.Verifications) > VerificationsMax {
-		b.fault("verification", fmt.Sprintf("must have at most %d items", VerificationsMax))
-		return
-	}
-	known := map[id.ID]bool{}
-	for nth := range b.Verifications {
-		from, field := &b.Verifications[nth].Record, indexed("verification", nth)
-		if known[from.ID] {
-			b.fault(field+".id", duplicated)
-		}
-		known[from.ID] = true
-		record := *from
-		record.ID, record.Author, record.CreatedAt = b.next(), b.stamp.Agent, b.stamp.Now
-		if !b.mapEntity(&record.Finding.Entity) {
-			b.fault(field+".entity_id", "names no entity of the bundle")
-		}
-		if record.Finding.Entity.ID.IsZero() {
-			// What it is about was left out.
-			continue
-		}
-		b.texts += record.Bytes()
-		b.event.Verifications = append(b.event.Verifications, &record)
-		b.event.Imported.Verifications = append(b.event.Imported.Verifications,
-			b.Verifications[nth].Origin)
-	}
-}
-
-// mapEntity replaces the ID of an entity in the bundle with its new ID.
-func (b *bundleImport) mapEntity(entity *Entity) (known bool) {
-	switch entity.Type {
-	case EntityProject:
-		known = entity.ID == b.Source
-		entity.ID = b.ID
-	case EntityChangeset:
-		entity.ID, known = b.sameChangeset(entity.ID)
-	case EntityArtifact:
-		entity.ID, known = b.artifacts[entity.ID]
-	case EntityContribution:
-		entity.ID, known = b.contributions[entity.ID]
-	default:
-		// Its type was refused.
-		return true
-	}
-	return known
-}
-
-// sameChangeset returns the changeset of the new project that equals one of the bundle, zero if it
-// was not imported.
-func (b *bundleImport) sameChangeset(named id.ID) (made id.ID, known bool) {
-	made, known = b.changesets[named]
-	if !b.Imported.Whole && known && named != b.History[len(b.History)-1].ID {
-		return id.ID{}, true
-	}
-	return made, known
+	b.event.Verifications, b.event.Imported.Verifications = importRecords(
+		b, id.Verification, "verification", VerificationsMax, b.Verifications,
+		func(made *Verification, fresh id.ID, field string) bool {
+			made.ID, made.Author, made.CreatedAt = fresh, b.stamp.Agent, b.stamp.Now
+			entity := &made.Finding.Entity
+			// A type that was refused has no prefix.
+			if kind := entity.Type.Prefix(); kind != "" {
+				entity.ID = b.subject(kind, entity.ID, field+".entity_id")
+			}
+			if entity.ID.IsZero() {
+				return false
+			}
+			b.texts += made.Bytes()
+			return true
+		})
 }
 
 func (b *bundleImport) importRelations() {

@@ -34,6 +34,8 @@ type Continuation struct {
 // takes memory.
 const textBytesMin = 16
 
+func (h *Handoff) ident() id.ID { return h.ID }
+
 // Bytes returns the size of the texts, including the paths that the service adds.
 func (h *Handoff) Bytes() int { return h.Continuation.bytes() + textBytes(h.ChangedFiles) }
 

@@ -1,6 +1,9 @@
 package work
 
 import (
+	"fmt"
+	"strings"
+
 	"pws/internal/fault"
 	"pws/internal/id"
 )
@@ -47,6 +50,15 @@ type ImportProject struct {
 	Imports, InheritedImports []BundledImport
 	// Origins are the projects that the files came from as the bundle says it.
 	Origins []FileOrigin
+	// NewIDs is set by Decide: the IDs of what was imported, without revisions, reviews and
+	// relations. Those of one kind are in the order of the bundle.
+	NewIDs []NewID
+}
+
+// NewID is the ID that a record of a bundle has in the new project.
+type NewID struct {
+	Kind     id.Prefix
+	Old, New id.ID
 }
 
 // Authorize lets any agent import, as any may create.
@@ -67,6 +79,7 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	changesets := b.event.Changesets
+	c.NewIDs = b.newIDs
 	return Decision{
 		Events: []Event{
 			&ProjectCreated{ID: c.ID, Kind: c.Kind, About: about, Owner: stamp.Agent}, b.event,
@@ -86,11 +99,10 @@ func (c *ImportProject) Validate(known []fault.Field) []fault.Field {
 func (c *ImportProject) rebuild(stamp Stamp) *bundleImport {
 	b := &bundleImport{
 		ImportProject: c, stamp: stamp, last: stamp.ID(0),
-		changesets: map[id.ID]id.ID{}, tasks: map[id.ID]id.ID{}, handoffs: map[id.ID]id.ID{},
-		artifacts: map[id.ID]id.ID{}, discussions: map[id.ID]id.ID{},
-		contributions: map[id.ID]id.ID{}, accepted: map[id.ID]bool{}, tree: new(Project),
+		ids: map[bundledID]id.ID{}, accepted: map[id.ID]bool{}, tree: new(Project),
 		event: &ProjectImported{Imported: c.Imported, Status: c.About.Status},
 	}
+	b.keepID(id.Project, c.Source, c.ID)
 	b.importHistory()
 	b.importContributions()
 	b.importImports()
@@ -117,15 +129,9 @@ type bundleImport struct {
 	faults []fault.Field
 	// last is the newest ID that was given.
 	last id.ID
-	// changesets, tasks and handoffs lead from the IDs of the bundle to the new ones.
-	changesets map[id.ID]id.ID
-	tasks      map[id.ID]id.ID
-	handoffs   map[id.ID]id.ID
-	// artifacts is the same for these; those that are left out have no new ID.
-	artifacts   map[id.ID]id.ID
-	discussions map[id.ID]id.ID
-	// contributions is the same for these.
-	contributions map[id.ID]id.ID
+	// ids leads from the IDs of the bundle to the new ones, which are zero for what is left out.
+	ids    map[bundledID]id.ID
+	newIDs []NewID
 	// accepted are the changesets of the bundle that contributions became.
 	accepted map[id.ID]bool
 	texts    int
@@ -161,12 +167,90 @@ func (b *bundleImport) faultsAfter(known []fault.Field) []fault.Field {
 }
 
 const (
-	duplicated  = "is duplicated"
-	noChangeset = "names no changeset of the bundle"
-	noTask      = "names no task of the bundle"
-
-	noContribution = "names no contribution of the bundle"
+	duplicated = "is duplicated"
+	noEntity   = "names no entity of the bundle"
 )
+
+// bundledID is an ID of the bundle. IDs of different kinds may be equal.
+type bundledID struct {
+	kind id.Prefix
+	id   id.ID
+}
+
+// newID gives a record of the bundle an ID, which is zero if the record is left out.
+func (b *bundleImport) newID(kind id.Prefix, old, made id.ID, field string) {
+	if _, known := b.ids[bundledID{kind, old}]; known {
+		b.fault(field+".id", duplicated)
+	}
+	b.keepID(kind, old, made)
+}
+
+func (b *bundleImport) keepID(kind id.Prefix, old, made id.ID) {
+	b.ids[bundledID{kind, old}] = made
+	if !made.IsZero() {
+		b.newIDs = append(b.newIDs, NewID{Kind: kind, Old: old, New: made})
+	}
+}
+
+// named returns the new ID of a record that a field names.
+func (b *bundleImport) named(kind id.Prefix, old id.ID, field string) id.ID {
+	made, known := b.ids[bundledID{kind, old}]
+	if !known {
+		_, noun, _ := strings.Cut(kind.Noun(), " ")
+		b.fault(field, "names no "+noun+" of the bundle")
+	}
+	return made
+}
+
+// subject returns the new ID of what a record is about, zero if that was not imported. Without the
+// history only the head was.
+func (b *bundleImport) subject(kind id.Prefix, old id.ID, field string) id.ID {
+	made, known := b.ids[bundledID{kind, old}]
+	switch {
+	case !known:
+		b.fault(field, noEntity)
+	case kind == id.Changeset && !b.Imported.Whole && old != b.History[len(b.History)-1].ID:
+		return id.ID{}
+	}
+	return made
+}
+
+// importRecords makes the records of a list. Each gets an ID first, because a record may name later
+// ones. Complete makes a record one of the new project, or reports false to leave it out.
+func importRecords[T any, R interface {
+	*T
+	ident() id.ID
+}](
+	b *bundleImport, kind id.Prefix, name string, most int, list []Bundled[T],
+	complete func(made R, fresh id.ID, field string) bool,
+) (records []R, origins []Origin) {
+	if len(list) > most {
+		b.fault(name, fmt.Sprintf("must have at most %d items", most))
+		return nil, nil
+	}
+	fresh := make([]id.ID, len(list))
+	for nth := range list {
+		key := bundledID{kind, R(&list[nth].Record).ident()}
+		if _, known := b.ids[key]; !known {
+			fresh[nth] = b.next()
+			b.ids[key] = fresh[nth]
+		}
+	}
+	for nth := range list {
+		record, field := list[nth].Record, indexed(name, nth)
+		old := R(&record).ident()
+		if fresh[nth].IsZero() {
+			b.fault(field+".id", duplicated)
+		}
+		if complete(&record, fresh[nth], field) {
+			b.keepID(kind, old, fresh[nth])
+			records, origins = append(records, &record), append(origins, list[nth].Origin)
+		} else {
+			b.ids[bundledID{kind, old}] = id.ID{}
+		}
+	}
+	return records, origins
+}
 
 // ProjectImported is the event of all that came with a bundle. It follows ProjectCreated.
 type ProjectImported struct {
