@@ -62,10 +62,9 @@ type Log struct {
 	// write is held by whoever changes the files.
 	write struct {
 		sync.Mutex
-		// file is the last one where it can be appended to; named says that its name is durable.
-		file  *feedFile
-		named bool
-		// synced says that all that was written is durable.
+		// file is the last one where it can be appended to.
+		file *feedFile
+		// synced says that the last file is durable. One of a process that was killed is not.
 		synced bool
 		closed bool
 		// gone is the file that is to be removed from the disk.
@@ -133,7 +132,6 @@ func Open(o Options) (*Log, error) {
 		last := s.files[n-1]
 		m.floor, m.last, m.lastAt, m.covered = s.begin.last, last.last, last.lastAt, last.covered
 	}
-	l.write.synced = true
 	return l, nil
 }
 

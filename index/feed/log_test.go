@@ -289,6 +289,29 @@ func TestEveryFailure(t *testing.T) {
 	}
 }
 
+// TestSyncAfterKill has a process write without a sync and end. What the next one finds, and then
+// syncs, outlasts a crash of the machine: the log of the service is cut behind it.
+func TestSyncAfterKill(t *testing.T) {
+	d := disktest.New()
+	l := reopen(t, Options{Dir: "/feed", Disk: d})
+	var records []Record
+	for entry := uint64(1); entry <= blockRecords; entry++ {
+		records = append(records, recordOf(At(entry, 0, 0), project(1), int64(entry)))
+	}
+	if err := l.Append(records, blockRecords); err != nil {
+		t.Fatal(err)
+	}
+	d = d.AfterKill()
+	l = reopen(t, Options{Dir: "/feed", Disk: d})
+	if err := l.Sync(); err != nil || l.Covered() != blockRecords {
+		t.Fatalf("covered is %d after a kill: %v", l.Covered(), err)
+	}
+	l = reopen(t, Options{Dir: "/feed", Disk: d.AfterCrash(disktest.CrashKeepsNothing)})
+	if got := chain(t, l, Query{Limit: blockRecords}); !reflect.DeepEqual(got, records) {
+		t.Fatalf("%d records of %d are left, covered is %d", len(got), len(records), l.Covered())
+	}
+}
+
 // TestDamage flips each byte and cuts at each: nothing wrong is ever served, and what is lost
 // without being named is the end alone.
 func TestDamage(t *testing.T) {

@@ -35,24 +35,15 @@ func (l *Log) sync() error {
 	return l.syncFile()
 }
 
+// syncFile makes the last file durable. Those before it are.
 func (l *Log) syncFile() error {
-	if l.write.synced || l.write.failed != nil {
+	files := l.snapshot().files
+	if l.write.synced || l.write.failed != nil || len(files) == 0 {
 		return l.write.failed
 	}
-	if l.write.file != nil {
-		if err := l.write.file.file.Sync(); err != nil {
-			l.write.failed = err
-			return err
-		}
-	}
-	if !l.write.named {
-		if err := l.opts.Disk.SyncDir(l.opts.Dir); err != nil {
-			return err
-		}
-		l.write.named = true
-	}
-	l.write.synced = true
-	return nil
+	l.write.failed = files[len(files)-1].file.Sync()
+	l.write.synced = l.write.failed == nil
+	return l.write.failed
 }
 
 // writeBlock writes the next n records that wait, and a file to put them into where that is needed.
@@ -86,18 +77,8 @@ func (l *Log) writeBlock(n uint64) error {
 	l.mu.Unlock()
 	if f.count >= max(blockRecords, l.opts.Events/parts) ||
 		f.count > 0 && f.lastAt-f.firstAt >= l.opts.AgeMillis/parts {
-		return l.finish()
+		l.write.file = nil
 	}
-	return nil
-}
-
-// finish closes the last file for writing and makes it durable, so that the next one can say how
-// long it is.
-func (l *Log) finish() error {
-	if err := l.syncFile(); err != nil {
-		return err
-	}
-	l.write.file = nil
 	return nil
 }
 
@@ -116,10 +97,8 @@ func (l *Log) needFile() error {
 	previous := int64(0)
 	if n := len(s.files); n > 0 {
 		before := s.files[n-1]
-		// It may be of a process that was killed, or was given up: what is built upon it has to be
-		// durable first.
-		if err := before.file.Sync(); err != nil {
-			l.write.failed = err
+		// The header says how long the file before is, which has to be durable BEFORE that.
+		if err := l.syncFile(); err != nil {
 			return err
 		}
 		next.number, previous = before.number+1, before.size
@@ -131,15 +110,19 @@ func (l *Log) needFile() error {
 		return err
 	}
 	head := appendFileHead(nil, next.number, previous, next.covered, next.last)
-	if _, err := file.Write(head); err != nil {
-		file.Close()
-		return err
+	_, err = file.Write(head)
+	if err == nil {
+		// The name is durable BEFORE any block is written.
+		err = l.opts.Disk.SyncDir(l.opts.Dir)
+	}
+	if err != nil {
+		return errors.Join(err, file.Close())
 	}
 	next.file = file
 	l.mu.Lock()
 	l.mu.files = append(l.mu.files, next)
 	l.mu.Unlock()
-	l.write.file, l.write.named, l.write.synced = next, false, false
+	l.write.file, l.write.synced = next, false
 	return nil
 }
 
@@ -189,9 +172,7 @@ func (l *Log) due(now int64) bool {
 func (l *Log) removeFirst() error {
 	s := l.snapshot()
 	if len(s.files) == 1 {
-		if err := l.finish(); err != nil {
-			return err
-		}
+		l.write.file = nil
 		if err := l.needFile(); err != nil {
 			return err
 		}
