@@ -399,7 +399,7 @@ func (f *follower) ahead(at feed.Position) bool {
 // Activity implements api.Engine.
 func (e *Engine) Activity(query api.ActivityQuery) (api.ActivityPage, error) {
 	reached := e.feed.reach()
-	if !query.Backward && e.feed.ahead(query.After) {
+	if e.feed.ahead(query.After) {
 		return api.ActivityPage{}, feed.Expired{Oldest: e.feed.log.Floor()}
 	}
 	page, err := e.feed.log.Read(query)

@@ -62,14 +62,15 @@ func (o *testEngine) watchedEvents(who *clerk, since map[id.ID]feed.Position) (e
 // lastActivity is the newest position of the feed.
 func (o *testEngine) lastActivity() (at feed.Position) {
 	o.t.Helper()
-	page, err := o.Activity(api.ActivityQuery{Limit: 1, Backward: true})
-	if err != nil {
-		o.t.Fatal(err)
+	for {
+		page, err := o.Activity(api.ActivityQuery{After: at, Limit: 100})
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		if at = page.Next; !page.More {
+			return at
+		}
 	}
-	for _, record := range page.Records {
-		at = record.Position
-	}
-	return at
 }
 
 // An inbox has all that happens in watched projects, each event once and in order, whatever of it

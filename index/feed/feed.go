@@ -89,14 +89,12 @@ type Query struct {
 	Project id.ID
 	// Limit is how many records there are at most.
 	Limit int
-	// Backward asks for those in front of After, newest first; from the end where After is zero.
-	Backward bool
 }
 
 // Page is the answer to a Query.
 type Page struct {
 	Records []Record
-	// Next is where to go on from; forward it is never zero.
+	// Next is where to go on from; it is never zero.
 	Next Position
 	// More says that there are further records now.
 	More bool

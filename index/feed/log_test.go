@@ -123,11 +123,6 @@ func (m *model) check(t *rapid.T, l *Log) {
 	if got := chain(t, l, Query{Limit: 50, Project: one}); !reflect.DeepEqual(got, of) {
 		t.Fatalf("%d records of a project, not %d", len(got), len(of))
 	}
-	slices.Reverse(of)
-	got := chain(t, l, Query{Limit: 50, Project: one, Backward: true})
-	if !reflect.DeepEqual(got, of) {
-		t.Fatalf("%d records of a project backward, not %d", len(got), len(of))
-	}
 	if len(kept) > 0 {
 		at := rapid.IntRange(0, len(kept)-1).Draw(t, "at")
 		got := chain(t, l, Query{Limit: 70, After: kept[at].Position})

@@ -15,7 +15,7 @@ import (
 func (l *Log) Read(q Query) (Page, error) {
 	for {
 		v := l.view(&q)
-		if !q.Backward && !q.After.IsZero() && q.After.Compare(v.floor) < 0 {
+		if !q.After.IsZero() && q.After.Compare(v.floor) < 0 {
 			return Page{}, Expired{Oldest: v.floor}
 		}
 		page, err := v.read(&q)
@@ -71,9 +71,6 @@ func (v *view) from(number uint64) int {
 
 func (v *view) read(q *Query) (Page, error) {
 	page := Page{Next: q.After}
-	if q.Backward {
-		return v.readBackward(q)
-	}
 	number, err := v.behind(q.After)
 	if err != nil {
 		return page, err
@@ -92,26 +89,6 @@ func (v *view) read(q *Query) (Page, error) {
 		// All up to the end was looked at.
 		page.Next = latest(latest(page.Next, v.last), Start)
 	}
-	return page, nil
-}
-
-func (v *view) readBackward(q *Query) (Page, error) {
-	page, end := Page{Next: q.After}, v.count()
-	if !q.After.IsZero() {
-		number, err := v.behind(q.After.before())
-		if err != nil {
-			return page, err
-		}
-		end = v.from(number)
-	}
-	for ; end > 0 && len(page.Records) < q.Limit; end-- {
-		record, err := v.record(v.number(end - 1))
-		if err != nil {
-			return page, err
-		}
-		page.Records, page.Next = append(page.Records, *record), record.Position
-	}
-	page.More = end > 0
 	return page, nil
 }
 
