@@ -4,10 +4,8 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"pws/internal/disk"
-	"pws/internal/id"
 )
 
 const filePrefix = "feed-"
@@ -30,14 +28,15 @@ type feedFile struct {
 	covered uint64
 }
 
-// block is a block with records: where it is, and which they are.
+// end is the number behind its last record.
+func (f *feedFile) end() uint64 { return f.first + uint64(f.count) }
+
+// block is a block with records: where it is, the number of the first, and what its head says.
 type block struct {
-	file     *feedFile
-	offset   int64
-	length   int64
-	first    uint64
-	count    int
-	from, to Position
+	file   *feedFile
+	offset int64
+	first  uint64
+	blockInfo
 }
 
 // appendFileHead writes the head of a file. previous, last and covered describe the file before it.
@@ -79,18 +78,15 @@ func parseFileHead(name string, b []byte, number uint32) (h fileHeader, err erro
 type scan struct {
 	disk disk.Disk
 	dir  string
-	// keep leaves the files open, for a log.
-	keep  bool
+	// log gets the records, and the files stay open for it. Where it is nil the records themselves
+	// are checked too.
+	log   *Log
 	files []*feedFile
-	// begin is what the first file says.
-	begin  fileHeader
+	// floor is the position of the last record in front of the first file.
+	floor  Position
 	blocks []block
 	next   uint64
 	report Report
-	// record is called with the project of each record; decode has the records themselves checked
-	// too.
-	record func(project id.ID, number uint64)
-	decode bool
 }
 
 // Report is what a check has counted.
@@ -113,33 +109,32 @@ func (s *scan) run() error {
 	if err != nil {
 		return err
 	}
-	var numbers []uint32
+	s.next = firstNumber
+	number, before := uint32(0), []byte(nil)
 	for _, name := range names {
-		if number, ok := disk.ParseName(name, filePrefix); ok {
-			numbers = append(numbers, number)
+		next, ok := disk.ParseName(name, filePrefix)
+		if !ok {
+			continue
 		}
-	}
-	slices.Sort(numbers)
-	var content, next []byte
-	for at, number := range numbers {
-		if at > 0 && number != numbers[at-1]+1 {
-			return disk.Corrupt(s.path(numbers[at-1]+1), 0, "the file is missing")
+		if before != nil && next != number+1 {
+			return disk.Corrupt(pathOf(s.dir, number+1), 0, "the file is missing")
 		}
-		// What is valid of a file, the one behind it says.
-		if content = next; at == 0 {
-			content, err = s.read(number)
-		}
-		if next = nil; err == nil && at+1 < len(numbers) && number+1 == numbers[at+1] {
-			next, err = s.read(number + 1)
-		}
-		if err == nil {
-			err = s.file(number, content, next, at+1 == len(numbers))
+		content, err := s.read(next)
+		if err == nil && before != nil {
+			// What is valid of a file, the one behind it says.
+			err = s.file(number, before, content)
 		}
 		if err != nil {
 			return err
 		}
+		number, before = next, content
 	}
-	s.report.Files, s.report.Records = len(s.files), s.next
+	if before != nil {
+		if err := s.file(number, before, nil); err != nil {
+			return err
+		}
+	}
+	s.report.Files, s.report.Records = len(s.files), s.next-firstNumber
 	if len(s.files) > 0 {
 		s.report.Last = s.files[len(s.files)-1].covered
 	}
@@ -149,12 +144,12 @@ func (s *scan) run() error {
 	return nil
 }
 
-func (s *scan) path(number uint32) string {
-	return filepath.Join(s.dir, disk.NumberedName(filePrefix, number))
+func pathOf(dir string, number uint32) string {
+	return filepath.Join(dir, disk.NumberedName(filePrefix, number))
 }
 
 func (s *scan) read(number uint32) ([]byte, error) {
-	path := s.path(number)
+	path := pathOf(s.dir, number)
 	file, err := s.disk.Open(path)
 	if err != nil {
 		return nil, err
@@ -167,12 +162,12 @@ func (s *scan) read(number uint32) ([]byte, error) {
 	return content, errors.Join(err, file.Close())
 }
 
-// file checks a file; next is the content of the one behind it.
-func (s *scan) file(number uint32, content, next []byte, last bool) error {
-	f := &feedFile{number: number, path: s.path(number), first: s.next, size: fileHead}
+// file checks a file; next is the content of the one behind it, nil for the last.
+func (s *scan) file(number uint32, content, next []byte) error {
+	f := &feedFile{number: number, path: pathOf(s.dir, number), first: s.next, size: fileHead}
 	head, err := parseFileHead(f.path, content, number)
 	if err != nil {
-		if last && !soundBlockIn(content) {
+		if next == nil && !soundBlockIn(content) {
 			// Nothing of it became durable.
 			s.report.TornFile, s.report.TornBytes = f.path, int64(len(content))
 			return nil
@@ -183,7 +178,7 @@ func (s *scan) file(number uint32, content, next []byte, last bool) error {
 		return err
 	}
 	valid := int64(-1)
-	if behind, err := parseFileHead(s.path(number+1), next, number+1); err == nil {
+	if behind, err := parseFileHead(pathOf(s.dir, number+1), next, number+1); err == nil {
 		if valid = behind.previous; valid < fileHead || valid > int64(len(content)) {
 			return disk.Corrupt(f.path, int64(len(content)), "the file had %d bytes", valid)
 		}
@@ -192,7 +187,7 @@ func (s *scan) file(number uint32, content, next []byte, last bool) error {
 	if err := s.parse(f, content, valid < 0); err != nil {
 		return err
 	}
-	if s.keep {
+	if s.log != nil {
 		f.file, err = s.disk.Open(f.path)
 	}
 	s.files = append(s.files, f)
@@ -221,8 +216,8 @@ func (s *scan) parse(f *feedFile, content []byte, torn bool) error {
 // join checks that a file goes on where the one before it ends.
 func (s *scan) join(f *feedFile, head *fileHeader) error {
 	if len(s.files) == 0 {
-		s.begin = *head
 		f.last, f.covered = head.last, head.covered
+		s.floor = head.last
 		return nil
 	}
 	before := s.files[len(s.files)-1]
@@ -239,29 +234,21 @@ func (s *scan) block(f *feedFile, info *blockInfo, content []byte) error {
 	if !ok || info.covered < f.covered || info.count > 0 && info.from.Compare(f.last) <= 0 {
 		return disk.Corrupt(f.path, f.size, "a block does not fit the one before")
 	}
-	if s.decode {
+	if s.log == nil {
 		if _, err := decodeBlock(f.path, f.size, content[:info.length()]); err != nil {
 			return err
 		}
-	}
-	for at, project := range projects {
-		if s.record != nil {
-			s.record(project, s.next+uint64(at))
+	} else {
+		for at, project := range projects {
+			s.log.link(project, s.next+uint64(at))
 		}
 	}
 	if info.count > 0 {
-		s.blocks = append(s.blocks, blockOf(f, info, s.next))
+		s.blocks = append(s.blocks, block{f, f.size, s.next, *info})
 	}
 	f.took(info)
 	s.next += uint64(info.count)
 	return nil
-}
-
-func blockOf(f *feedFile, info *blockInfo, first uint64) block {
-	return block{
-		file: f, offset: f.size, length: info.length(), first: first, count: info.count,
-		from: info.from, to: info.to,
-	}
 }
 
 // took notes a block at the end of a file.
@@ -297,7 +284,7 @@ func Verify(dir string) (report Report, err error) {
 	if lock, err = (disk.OS{}).Lock(dir, false); err != nil {
 		return report, err
 	}
-	s := scan{disk: disk.OS{}, dir: dir, decode: true}
+	s := scan{disk: disk.OS{}, dir: dir}
 	err = s.run()
 	return s.report, errors.Join(err, lock.Close())
 }

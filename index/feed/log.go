@@ -30,8 +30,11 @@ const (
 	dayMillis = 24 * 60 * 60 * 1000
 	// waitingMax is how many records wait for a disk that fails before Append refuses others.
 	waitingMax = 1 << 16
-	// rebaseAt is how far numbers in chains go before they are counted anew.
-	rebaseAt = 3 << 30
+	// eventsMax bounds Options.Events.
+	eventsMax = 1 << 30
+	// firstNumber is that of the oldest record when a log is opened. Chains hold the low halves of
+	// numbers, and these start anew after a thousand records, so that it happens in every process.
+	firstNumber = 1<<32 - 1000
 	// parts is about how many files hold the records that are kept.
 	parts = 16
 )
@@ -40,6 +43,7 @@ func (o *Options) complete() {
 	if o.Events <= 0 {
 		o.Events = 1_000_000
 	}
+	o.Events = min(o.Events, eventsMax)
 	if o.AgeMillis <= 0 {
 		o.AgeMillis = 30 * dayMillis
 	}
@@ -53,11 +57,9 @@ func (o *Options) complete() {
 
 // Log keeps records. It is safe for concurrent use; readers wait for no disk but their own.
 type Log struct {
-	opts Options
-	lock io.Closer
-	// rebaseAt is the constant of that name, or what a test makes of it.
-	rebaseAt uint64
-	decoded  decodedBlocks
+	opts    Options
+	lock    io.Closer
+	decoded decodedBlocks
 
 	// write is held by whoever changes the files.
 	write struct {
@@ -76,9 +78,8 @@ type Log struct {
 	mu struct {
 		sync.RWMutex
 		state
+		// chains are the numbers of the records of each project, of each the low half.
 		chains map[id.ID][]uint32
-		// base is the number that those in chains are counted from.
-		base uint64
 	}
 }
 
@@ -96,7 +97,6 @@ type state struct {
 	recentFirst uint64
 	// floor is the position of the newest record that is not kept any more, last that of the newest.
 	floor, last Position
-	lastAt      int64
 	// covered is the entry up to which all records are here.
 	covered uint64
 }
@@ -113,11 +113,10 @@ func Open(o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{opts: o, lock: lock, rebaseAt: rebaseAt}
+	l := &Log{opts: o, lock: lock}
 	l.mu.chains = map[id.ID][]uint32{}
-	s := scan{disk: o.Disk, dir: dir, keep: true, record: l.link}
-	err = s.run()
-	if err != nil {
+	s := scan{disk: o.Disk, dir: dir, log: l}
+	if err = s.run(); err != nil {
 		for _, f := range s.files {
 			if f.file != nil {
 				err = errors.Join(err, f.file.Close())
@@ -127,24 +126,23 @@ func Open(o Options) (*Log, error) {
 	}
 	m := &l.mu
 	m.files, m.blocks = s.files, s.blocks
-	m.end, m.written, m.recentFirst = s.next, s.next, s.next
+	m.first, m.end, m.written, m.recentFirst = firstNumber, s.next, s.next, s.next
 	if n := len(s.files); n > 0 {
 		last := s.files[n-1]
-		m.floor, m.last, m.lastAt, m.covered = s.begin.last, last.last, last.lastAt, last.covered
+		m.floor, m.last, m.covered = s.floor, last.last, last.covered
 	}
 	return l, nil
 }
 
 // link puts a record into the chain of its project.
 func (l *Log) link(project id.ID, number uint64) {
-	l.mu.chains[project] = append(l.mu.chains[project], uint32(number-l.mu.base))
+	l.mu.chains[project] = append(l.mu.chains[project], uint32(number))
 }
 
 // Empty reports whether there is nothing, not even a word of what there was.
 func (l *Log) Empty() bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return len(l.mu.files) == 0 && l.mu.end == 0
+	s := l.snapshot()
+	return len(s.files) == 0 && s.end == s.first
 }
 
 // Begin says of an empty log that it has nothing of the entries up to one.
@@ -158,25 +156,10 @@ func (l *Log) Begin(covered uint64) {
 }
 
 // Covered is the entry up to which all records can be read.
-func (l *Log) Covered() uint64 {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.mu.covered
-}
+func (l *Log) Covered() uint64 { return l.snapshot().covered }
 
 // Floor is the position of the newest record that is not kept any more, Start where all are.
-func (l *Log) Floor() Position {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return latest(l.mu.floor, Start)
-}
-
-// Last is the position of the newest record, zero where there never was one.
-func (l *Log) Last() Position {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.mu.last
-}
+func (l *Log) Floor() Position { return latest(l.snapshot().floor, Start) }
 
 // Stats are the numbers of a moment.
 type Stats struct {
@@ -218,9 +201,8 @@ func (l *Log) Append(records []Record, covered uint64) error {
 }
 
 func (l *Log) waiting() uint64 {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.mu.end - l.mu.written
+	s := l.snapshot()
+	return s.end - s.written
 }
 
 func (l *Log) take(records []Record, covered uint64) {
@@ -230,9 +212,6 @@ func (l *Log) take(records []Record, covered uint64) {
 	for len(records) > 0 && records[0].Compare(m.last) <= 0 {
 		records = records[1:]
 	}
-	if m.end-m.base > l.rebaseAt {
-		l.rebase()
-	}
 	for at := range records {
 		l.link(records[at].Project, m.end+uint64(at))
 	}
@@ -240,10 +219,9 @@ func (l *Log) take(records []Record, covered uint64) {
 	if len(records) == 0 {
 		return
 	}
-	newest := &records[len(records)-1]
 	m.recent = append(m.recent, records...)
 	m.end += uint64(len(records))
-	m.last, m.lastAt = newest.Position, newest.At
+	m.last = records[len(records)-1].Position
 	l.forget()
 }
 
@@ -258,20 +236,6 @@ func (l *Log) forget() {
 		m.recent = slices.Clone(m.recent[keep-m.recentFirst:])
 		m.recentFirst = keep
 	}
-}
-
-// rebase counts the numbers in chains from the oldest record on.
-func (l *Log) rebase() {
-	m := &l.mu
-	down := uint32(m.first - m.base)
-	for project, chain := range m.chains {
-		next := make([]uint32, len(chain))
-		for at, number := range chain {
-			next[at] = number - down
-		}
-		m.chains[project] = next
-	}
-	m.base = m.first
 }
 
 // Sync makes all records durable, and what is covered by them.

@@ -150,7 +150,6 @@ func TestRandom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.rebaseAt = 1000
 		durable := uint64(0)
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
 			switch rapid.IntRange(0, 6).Draw(t, "step") {
@@ -215,7 +214,6 @@ func reopen(t failing, options Options) *Log {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.rebaseAt = 1000
 	return l
 }
 

@@ -3,7 +3,6 @@ package feed
 import (
 	"errors"
 	"os"
-	"sort"
 
 	"pws/internal/id"
 )
@@ -24,18 +23,15 @@ const (
 // Newest yields the records of some projects in front of a position, the newest first. Only those
 // that are yielded are read. The error is damage, or what kept it from reading.
 func (l *Log) Newest(before Position, projects []id.ID, yield func(*Record) Step) error {
-	v, chains := l.chainsOf(projects)
+	v, chains := l.view(projects...)
 	number, err := v.behind(before.before())
 	if err != nil {
 		return l.unlessGone(v, err)
 	}
-	merge := make(ends, 0, len(chains))
+	merge := ends(chains[:0])
 	for _, chain := range chains {
-		end := sort.Search(len(chain), func(at int) bool {
-			return v.base+uint64(chain[at]) >= number
-		})
-		if end > 0 {
-			merge = append(merge, chain[:end])
+		if chain = chain[:v.search(chain, number)]; len(chain) > 0 {
+			merge = append(merge, chain)
 		}
 	}
 	for at := len(merge)/2 - 1; at >= 0; at-- {
@@ -43,7 +39,7 @@ func (l *Log) Newest(before Position, projects []id.ID, yield func(*Record) Step
 	}
 	for len(merge) > 0 {
 		chain := merge[0]
-		record, err := v.record(v.base + uint64(chain[len(chain)-1]))
+		record, err := v.record(v.number(chain[len(chain)-1]))
 		if err != nil {
 			return l.unlessGone(v, err)
 		}
@@ -63,23 +59,10 @@ func (l *Log) Newest(before Position, projects []id.ID, yield func(*Record) Step
 	return nil
 }
 
-// chainsOf is the log as one reader sees it, with the chains of some projects.
-func (l *Log) chainsOf(projects []id.ID) (v *view, chains [][]uint32) {
-	chains = make([][]uint32, 0, len(projects))
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for _, project := range projects {
-		if chain := l.mu.chains[project]; len(chain) > 0 {
-			chains = append(chains, chain)
-		}
-	}
-	return &view{state: l.mu.state, decoded: &l.decoded, base: l.mu.base, whole: true}, chains
-}
-
 // unlessGone is an error, but for that of records that are not kept any more since a view was
 // taken: what is older is not either.
 func (l *Log) unlessGone(v *view, err error) error {
-	if errors.Is(err, os.ErrClosed) && l.view(new(Query)).first != v.first {
+	if errors.Is(err, os.ErrClosed) && l.snapshot().first != v.first {
 		return nil
 	}
 	return err
@@ -90,7 +73,8 @@ func (l *Log) unlessGone(v *view, err error) error {
 // interface, and allocate for each chain that ends.
 type ends [][]uint32
 
-func (e ends) newer(a, b int) bool { return e[a][len(e[a])-1] > e[b][len(e[b])-1] }
+// newer compares low halves of numbers, which eventsMax keeps less than half of their range apart.
+func (e ends) newer(a, b int) bool { return int32(e[a][len(e[a])-1]-e[b][len(e[b])-1]) > 0 }
 
 // sink moves one down to its place.
 func (e ends) sink(at int) {

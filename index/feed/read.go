@@ -6,21 +6,22 @@ import (
 	"os"
 	"slices"
 	"sort"
-	"sync"
+	"sync/atomic"
 
 	"pws/internal/disk"
+	"pws/internal/id"
 )
 
 // Read answers a query. The error is Expired, damage, or what kept it from reading.
 func (l *Log) Read(q Query) (Page, error) {
 	for {
-		v := l.view(&q)
+		v, chains := l.view(q.Project)
 		if !q.After.IsZero() && q.After.Compare(v.floor) < 0 {
 			return Page{}, Expired{Oldest: v.floor}
 		}
-		page, err := v.read(&q)
+		page, err := v.read(&q, chains[0])
 		// A file may have gone since the view was taken.
-		if !errors.Is(err, os.ErrClosed) || l.view(&q).first == v.first {
+		if !errors.Is(err, os.ErrClosed) || l.snapshot().first == v.first {
 			return page, err
 		}
 	}
@@ -30,62 +31,53 @@ func (l *Log) Read(q Query) (Page, error) {
 type view struct {
 	state
 	decoded *decodedBlocks
-	// chain are the numbers of the records of a project, counted from base; whole is without one.
-	whole bool
-	chain []uint32
-	base  uint64
 }
 
-func (l *Log) view(q *Query) *view {
+// view takes the state and the chains of some projects at one moment.
+func (l *Log) view(projects ...id.ID) (v *view, chains [][]uint32) {
+	chains = make([][]uint32, len(projects))
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	v := &view{state: l.mu.state, decoded: &l.decoded, base: l.mu.base, whole: q.Project.IsZero()}
-	if !v.whole {
-		v.chain = l.mu.chains[q.Project]
+	for at, project := range projects {
+		chains[at] = l.mu.chains[project]
 	}
-	return v
+	return &view{l.mu.state, &l.decoded}, chains
 }
 
-// count is how many records the view is of, and number gives the nth of them.
-func (v *view) count() int {
-	if v.whole {
-		return int(v.end - v.first)
-	}
-	return len(v.chain)
+// number is that of a record in a chain, which holds its low half: no two records that are kept
+// are so far apart that it can be of another.
+func (s *state) number(low uint32) uint64 { return s.first + uint64(low-uint32(s.first)) }
+
+// search is which record of a chain is the first with a number or a higher one.
+func (s *state) search(chain []uint32, number uint64) int {
+	return sort.Search(len(chain), func(at int) bool { return s.number(chain[at]) >= number })
 }
 
-func (v *view) number(nth int) uint64 {
-	if v.whole {
-		return v.first + uint64(nth)
-	}
-	return v.base + uint64(v.chain[nth])
-}
-
-// from is which of them is the first with a number or a higher one.
-func (v *view) from(number uint64) int {
-	if v.whole {
-		return int(min(max(number, v.first), v.end) - v.first)
-	}
-	return sort.Search(len(v.chain), func(at int) bool { return v.number(at) >= number })
-}
-
-func (v *view) read(q *Query) (Page, error) {
+func (v *view) read(q *Query, chain []uint32) (Page, error) {
 	page := Page{Next: q.After}
 	number, err := v.behind(q.After)
 	if err != nil {
 		return page, err
 	}
-	first, count := v.from(number), v.count()
-	size := max(0, min(q.Limit, count-first))
+	count := int(v.end - number)
+	if !q.Project.IsZero() {
+		chain = chain[v.search(chain, number):]
+		count = len(chain)
+	}
+	size := max(0, min(q.Limit, count))
 	page.Records = slices.Grow(page.Records, size)
-	for nth := first; nth < first+size; nth++ {
-		record, err := v.record(v.number(nth))
+	for nth := range size {
+		at := number + uint64(nth)
+		if !q.Project.IsZero() {
+			at = v.number(chain[nth])
+		}
+		record, err := v.record(at)
 		if err != nil {
 			return page, err
 		}
 		page.Records, page.Next = append(page.Records, *record), record.Position
 	}
-	if page.More = first+size < count; !page.More {
+	if page.More = size < count; !page.More {
 		// All up to the end was looked at.
 		page.Next = latest(latest(page.Next, v.last), Start)
 	}
@@ -129,31 +121,27 @@ func (v *view) record(number uint64) (*Record, error) {
 	return &records[number-v.blocks[nth].first], nil
 }
 
-// decodedMax is how many blocks stay in memory after they were read.
-const decodedMax = 64
+// decodedBits is the logarithm of how many blocks stay in memory after they were read.
+const decodedBits = 6
 
-// decodedBlocks are blocks that were read lately.
-type decodedBlocks struct {
-	sync.Mutex
-	blocks map[blockName][]Record
-	order  []blockName
-}
+// decodedBlocks are blocks that were read lately. The number of its first record says where a block
+// is, in the place of the one that was read there before.
+type decodedBlocks [1 << decodedBits]atomic.Pointer[decodedBlock]
 
-type blockName struct {
-	file   *feedFile
-	offset int64
+type decodedBlock struct {
+	first   uint64
+	records []Record
 }
 
 func (d *decodedBlocks) get(b *block) ([]Record, error) {
-	name := blockName{b.file, b.offset}
-	d.Lock()
-	records, known := d.blocks[name]
-	d.Unlock()
-	if known {
-		return records, nil
+	const spread = 0x9E3779B97F4A7C15
+	place := &d[b.first*spread>>(64-decodedBits)]
+	if known := place.Load(); known != nil && known.first == b.first {
+		return known.records, nil
 	}
-	content := make([]byte, b.length)
+	content := make([]byte, b.length())
 	err := disk.ReadRange(b.file.file, b.file.path, b.offset, content)
+	var records []Record
 	if err == nil {
 		records, err = decodeBlock(b.file.path, b.offset, content)
 	}
@@ -163,31 +151,6 @@ func (d *decodedBlocks) get(b *block) ([]Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("feed: %w", err)
 	}
-	d.Lock()
-	defer d.Unlock()
-	if d.blocks == nil {
-		d.blocks = map[blockName][]Record{}
-	}
-	if _, known := d.blocks[name]; !known {
-		if len(d.order) >= decodedMax {
-			delete(d.blocks, d.order[0])
-			d.order = d.order[1:]
-		}
-		d.order = append(d.order, name)
-		d.blocks[name] = records
-	}
+	place.Store(&decodedBlock{b.first, records})
 	return records, nil
-}
-
-// forget lets go of the blocks of a file.
-func (d *decodedBlocks) forget(f *feedFile) {
-	d.Lock()
-	defer d.Unlock()
-	of := func(name blockName) bool { return name.file == f }
-	d.order = slices.DeleteFunc(d.order, of)
-	for name := range d.blocks {
-		if of(name) {
-			delete(d.blocks, name)
-		}
-	}
 }

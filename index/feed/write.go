@@ -69,7 +69,7 @@ func (l *Log) writeBlock(n uint64) error {
 	f := l.write.file
 	l.mu.Lock()
 	if n > 0 {
-		l.mu.blocks = append(l.mu.blocks, blockOf(f, &info, s.written))
+		l.mu.blocks = append(l.mu.blocks, block{f, f.size, s.written, info})
 	}
 	f.took(&info)
 	l.mu.written += n
@@ -104,7 +104,7 @@ func (l *Log) needFile() error {
 		next.number, previous = before.number+1, before.size
 		next.covered, next.last = before.covered, before.last
 	}
-	next.path = (&scan{dir: l.opts.Dir}).path(next.number)
+	next.path = pathOf(l.opts.Dir, next.number)
 	file, err := l.opts.Disk.Create(next.path)
 	if err != nil {
 		return err
@@ -152,19 +152,16 @@ func (l *Log) Expire(now int64) error {
 
 // due reports whether the oldest file can go.
 func (l *Log) due(now int64) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	m := &l.mu
-	if len(m.files) == 0 {
+	s := l.snapshot()
+	if len(s.files) == 0 {
 		return false
 	}
-	oldest := m.files[0]
+	oldest := s.files[0]
 	if oldest.count == 0 {
-		return len(m.files) > 1
+		return len(s.files) > 1
 	}
-	kept := m.end - oldest.first - uint64(oldest.count)
-	return len(m.files) > 1 && kept >= uint64(l.opts.Events) ||
-		oldest.lastAt < now-l.opts.AgeMillis && m.written == m.end
+	return len(s.files) > 1 && s.end-oldest.end() >= uint64(l.opts.Events) ||
+		oldest.lastAt < now-l.opts.AgeMillis && s.written == s.end
 }
 
 // removeFirst takes the oldest file out: nobody finds its records any more BEFORE it is removed.
@@ -182,21 +179,20 @@ func (l *Log) removeFirst() error {
 		s = l.snapshot()
 	}
 	oldest := s.files[0]
+	first := oldest.end()
 	l.mu.Lock()
 	m := &l.mu
+	l.cutChains(first)
 	m.files = slices.Clone(m.files[1:])
 	m.blocks = slices.Clone(m.blocks[sort.Search(len(m.blocks), func(at int) bool {
-		return m.blocks[at].first >= oldest.first+uint64(oldest.count)
+		return m.blocks[at].first >= first
 	}):])
-	m.first = oldest.first + uint64(oldest.count)
-	m.floor = oldest.last
-	if m.recentFirst < m.first {
-		m.recent = slices.Clone(m.recent[min(m.first-m.recentFirst, uint64(len(m.recent))):])
-		m.recentFirst = m.first
+	m.first, m.floor = first, oldest.last
+	if m.recentFirst < first {
+		m.recent = slices.Clone(m.recent[min(first-m.recentFirst, uint64(len(m.recent))):])
+		m.recentFirst = first
 	}
-	l.cutChains()
 	l.mu.Unlock()
-	l.decoded.forget(oldest)
 	l.write.gone = []string{disk.NumberedName(filePrefix, oldest.number)}
 	return errors.Join(oldest.file.Close(), l.remove())
 }
@@ -211,13 +207,12 @@ func (l *Log) remove() error {
 	return err
 }
 
-// cutChains takes records that are not kept out of the chains. Arrays that are mostly gone are made
-// anew.
-func (l *Log) cutChains() {
+// cutChains takes records in front of a number out of the chains, BEFORE it is that of the oldest.
+// Arrays that are mostly gone are made anew.
+func (l *Log) cutChains(first uint64) {
 	m := &l.mu
-	first := uint32(m.first - m.base)
 	for project, chain := range m.chains {
-		gone, _ := slices.BinarySearch(chain, first)
+		gone := m.search(chain, first)
 		switch rest := chain[gone:]; {
 		case gone == 0:
 		case len(rest) == 0:
