@@ -23,12 +23,21 @@ type subject struct {
 // rate is the rate of one round.
 func (s *subject) rate(round int) float64 { return s.rounds[round].PerSecond() }
 
-// warmupMax bounds the warmup, which is a tenth of the duration.
-const warmupMax = 2 * time.Second
+const (
+	// warmupMax bounds the warmup, which is a tenth of the duration.
+	warmupMax = 2 * time.Second
+	// warmedMin is the shortest duration with a warmup: a shorter run counts its first request, so
+	// that it has one however slow the machine is.
+	warmedMin = 100 * time.Millisecond
+)
 
 // load is one run, as fast as possible.
 func (c *Config) load() load {
-	return load{duration: c.Duration, warmup: min(c.Duration/10, warmupMax)}
+	l := load{duration: c.Duration}
+	if c.Duration >= warmedMin {
+		l.warmup = min(c.Duration/10, warmupMax)
+	}
+	return l
 }
 
 // driveRounds drives all subjects in turn, round by round, and adds what they did to the report.

@@ -27,7 +27,7 @@ func buildService(t *testing.T) string {
 func TestAllRunsAgainstTheService(t *testing.T) {
 	config := testConfig(t)
 	config.Program = buildService(t)
-	config.Rounds, config.Duration = 1, 300*time.Millisecond
+	config.Rounds, config.Duration = 1, 20*time.Millisecond
 	config.settlePause = time.Millisecond
 	report, err := Run(t.Context(), *config)
 	if err != nil {
