@@ -3,18 +3,24 @@ GO ?= go
 BIN := bin/pws
 FUZZ_INPUTS ?= 5000
 
+# UNCOLLECTED, with a size behind it, runs what lives for seconds without collecting garbage until it
+# has that much memory: compilers take three quarters of the processor then, staticcheck a third.
+UNCOLLECTED := env GOGC=off GOMEMLIMIT=
+
 # Everything but the race detector is built in one way, the program included, so that nothing is
-# compiled twice.
+# compiled twice. Only compilers are UNCOLLECTED, not what they build.
 export CGO_ENABLED ?= 0
-export GOFLAGS ?= -trimpath
+export GOFLAGS ?= -trimpath '-toolexec=$(UNCOLLECTED)1GiB'
 
 # PURE are the packages in which nothing is concurrent; internal/arch holds them to it. Only their tests
 # whose names end in NeedNoLock have several goroutines, and the race detector.
 PURE := identity internal/arch internal/cross internal/fault internal/id work work/diff work/license work/merge work/path
 
-# DRIVERS drive the whole service or its program; nightly runs all of them with the race detector, and
-# race runs the scripts RACED_SCRIPTS, whose requests meet.
-DRIVERS := api bench bench/child bench/client bench/replay cmd/pws
+# DRIVERS drive the whole service or its program; nightly runs all of them with the race detector. The
+# slowest are first. The scripts RACED_SCRIPTS, whose requests meet, start RACED_PROGRAM, which has the
+# race detector; to have it in the tests too would cost the compile of all that they import.
+DRIVERS := cmd/pws api bench bench/replay bench/child bench/client
+RACED_PROGRAM := bin/pws-raced
 RACED_SCRIPTS := backup|claim|claim_next|crash|event|eventstream|idempotency|search|signal|snapshot|together|watch
 
 # SCRIPTS are how many scripts run at one time: they wait for the program half of theirs.
@@ -22,14 +28,16 @@ SCRIPTS := 4
 
 # RACED are all others: a new package is among them until it is put elsewhere.
 RACED = $(filter-out $(PURE:%=pws/%) $(DRIVERS:%=pws/%),$(shell $(GO) list ./...))
+NEED_NO_LOCK = $(shell git grep -l '^func Test.*NeedNoLock' -- $(PURE:%='%/*_test.go'))
 
 # CHECKS is how many random runs a model is compared in. By default a process with the race detector
 # takes a second to end.
 CHECKS := 30
-RACE = CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 RAPID_CHECKS=$(CHECKS) $(GO) test -race -vet=off
+RACE_EXIT := GORACE=atexit_sleep_ms=10
+RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) $(GO) test -race -vet=off
 
-.PHONY: build run test test-mcp test-openapi lint-openapi vet format cross crossvet lint unit plain scripts race \
-	nightly golden fuzz bench demo soak clean
+.PHONY: build run test test-mcp test-openapi lint-openapi vet format cross crossvet lint unit plain \
+	raced-program scripts race nightly golden fuzz bench demo soak clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/pws
@@ -55,7 +63,7 @@ vet: format
 # else on Windows too.
 SYSTEMS := darwin freebsd windows
 cross:
-	$(GO) run ./internal/cross $(SYSTEMS)
+	$(UNCOLLECTED)3GiB $(GO) run ./internal/cross $(SYSTEMS)
 
 crossvet:
 	@for system in $(SYSTEMS); do \
@@ -63,21 +71,24 @@ crossvet:
 	done
 
 lint:
-	$(GO) tool staticcheck ./...
+	$(UNCOLLECTED)3GiB $(GO) tool staticcheck ./...
 
 # unit is the quick run while working.
 unit:
 	$(GO) test -short ./...
 
 # plain runs without the race detector what has nothing to find in it, or too little for what it costs.
-plain:
-	$(GO) test -vet=off -parallel $(SCRIPTS) -timeout 14m $(PURE:%=./%) $(DRIVERS:%=./%)
+plain: raced-program
+	$(RACE_EXIT) PWS_RACED_PROGRAM='$(CURDIR)/$(RACED_PROGRAM)' PWS_RACED_SCRIPTS='$(RACED_SCRIPTS)' \
+		$(GO) test -vet=off -parallel $(SCRIPTS) -timeout 14m $(DRIVERS:%=./%) $(PURE:%=./%)
 
-# race runs everything else with it, and of what plain runs that in which requests and readers meet.
+raced-program:
+	CGO_ENABLED=1 $(GO) build -race -o $(RACED_PROGRAM) ./cmd/pws
+
+# race runs everything else with it, and of what plain runs the tests in which readers meet.
 race:
 	$(RACE) -timeout 14m $(RACED)
-	$(RACE) -run 'NeedNoLock$$' $(PURE:%=./%)
-	$(RACE) -parallel $(SCRIPTS) -run '^TestScripts$$/^script$$/^($(RACED_SCRIPTS))$$' ./cmd/pws
+	$(RACE) -run 'NeedNoLock$$' $(sort $(dir $(NEED_NO_LOCK:%=./%)))
 
 scripts:
 	$(GO) test -run 'TestScripts' ./cmd/pws

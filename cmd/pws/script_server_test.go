@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,7 +40,7 @@ func (s *script) serve(ts *testscript.TestScript, args []string) error {
 	if len(args) > 0 {
 		s.flags = args
 	}
-	name, err := os.Executable()
+	name, err := programFor(ts.Name())
 	if err != nil {
 		return err
 	}
@@ -81,6 +82,15 @@ func (s *script) serve(ts *testscript.TestScript, args []string) error {
 	}
 	ts.Setenv("address", s.server.address)
 	return nil
+}
+
+// programFor is the path of what a script starts: the test binary, or PWS_RACED_PROGRAM, which has
+// the race detector, for the scripts that PWS_RACED_SCRIPTS names with | between them.
+func programFor(script string) (string, error) {
+	if slices.Contains(strings.Split(os.Getenv("PWS_RACED_SCRIPTS"), "|"), script) {
+		return os.Getenv("PWS_RACED_PROGRAM"), nil
+	}
+	return os.Executable()
 }
 
 // shutdown asks the server to end and expects the exit code 0, which also says that the race
