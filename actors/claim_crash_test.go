@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pws/api"
+	"pws/index"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -42,7 +43,7 @@ func claimCrashParts(t *testing.T, e *Engine) (racing []id.ID, project id.ID, ta
 }
 
 // claimPlaces are the tasks, whatever their status is, in the order of their IDs.
-func claimPlaces(e *Engine) []api.TaskPlace {
+func claimPlaces(e *Engine) []index.TaskPlace {
 	return sorted(append(places(e, work.TaskOpen), places(e, work.TaskInProgress)...))
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"pws/api"
+	"pws/index"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -188,7 +189,7 @@ func TestListingNeverShowsHiddenProjects(t *testing.T) {
 				visibility := []work.Visibility{work.Private, work.Public}[step%2]
 				_, err := e.Do(api.Order{Project: project, Agent: owner,
 					Command: &work.UpdateProject{Visibility: visibility, Reuse: work.AllowReuse}})
-				list, listErr := e.PublicProjects(api.ListPosition{}, 100)
+				list, listErr := e.PublicProjects(index.Position{}, 100)
 				if err = errors.Join(err, listErr); err != nil {
 					t.Error(err)
 				}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pws/api"
+	"pws/index"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -67,7 +68,7 @@ func crashDo(
 
 func crashParts(t *testing.T, e *Engine) (projects []id.ID, owner id.ID) {
 	t.Helper()
-	list, err := e.PublicProjects(api.ListPosition{}, 100)
+	list, err := e.PublicProjects(index.Position{}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

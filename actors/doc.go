@@ -43,7 +43,7 @@
 //
 // Publishing updates the projections of package index that the events concern, BEFORE the view is
 // visible. A start reads one card for each project. A project with events behind its card is loaded
-// when it is used, or before an index that may have changed is asked (fresh).
+// when it is used, or before an index that may have changed is asked (Engine.Indexes).
 //
 // # The feed
 //

@@ -105,7 +105,7 @@ type Engine struct {
 	handles *xsync.MapOf[id.ID, *handle]
 	owners  ownerIndex
 	inbox   *index.Inbox
-	// projections are asked by fresh alone.
+	// projections are asked through Indexes alone.
 	projections projections
 	trees       *trees
 	feed        *follower

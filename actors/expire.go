@@ -25,7 +25,7 @@ const (
 func (e *Engine) expire(after index.Expiry, limit int) index.Expiry {
 	now := e.Now()
 	for limit > 0 {
-		due, next := e.fresh(index.ForTasks).Tasks.Due(now, after, min(limit, expireAtOnce))
+		due, next := e.Indexes(index.ForTasks).Tasks.Due(now, after, min(limit, expireAtOnce))
 		if len(due) == 0 {
 			return index.Expiry{}
 		}

@@ -81,7 +81,7 @@ func TestAdvanceNotesWhatRanOut(t *testing.T) {
 			t.Fatalf("the end of a claim was not noted: %+v", stored)
 		}
 	}
-	if due, _ := e.fresh(index.ForTasks).Tasks.Due(e.Now(), (index.Expiry{}), 10); len(due) != 0 {
+	if due, _ := e.Indexes(index.ForTasks).Tasks.Due(e.Now(), (index.Expiry{}), 10); len(due) != 0 {
 		t.Fatalf("still due: %v", due)
 	}
 	checkFound(t, "after it", e)
@@ -159,7 +159,7 @@ func TestListsCountWithTheTime(t *testing.T) {
 	}
 	open := func() int {
 		t.Helper()
-		list, err := e.PublicProjects(api.ListPosition{}, 10)
+		list, err := e.PublicProjects(index.Position{}, 10)
 		if err != nil || len(list) != 1 || list[0].ID != project {
 			t.Fatalf("%v, %v", list, err)
 		}

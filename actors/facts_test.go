@@ -81,14 +81,15 @@ func TestDecidedContributionsAfterAKill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newContributors(t)
 			c.submit("text", "a.go")
-			if len(c.e.WaitingReviews("go", c.owner, 10)) != 1 {
+			if len(c.e.Indexes(index.ForReviews).Reviews.Public("go", c.owner, 10)) != 1 {
 				t.Fatal("the contribution does not wait")
 			}
 			saveAll(t, c.e)
 			decide(c)
 			again := start(t, quiet(crashCopy(t, c.e.config.Dir)))
 			for what, e := range map[string]*Engine{"live": c.e, "after a kill": again} {
-				if waiting := e.WaitingReviews("go", c.owner, 10); len(waiting) != 0 {
+				waiting := e.Indexes(index.ForReviews).Reviews.Public("go", c.owner, 10)
+				if len(waiting) != 0 {
 					t.Errorf("%s: %+v still waits", what, waiting)
 				}
 				checkOffers(t, what, e)

@@ -381,7 +381,7 @@ func inboxStep(e *Engine, step int) error {
 	// Of one author only some mentions a day become items.
 	ann, _ := e.Identity().AgentByHandle(fmt.Sprint("ann", step%inboxAuthors))
 	bob, _ := e.Identity().AgentByHandle("bob")
-	list, err := e.PublicProjects(api.ListPosition{}, 1)
+	list, err := e.PublicProjects(index.Position{}, 1)
 	if err != nil || len(list) != 1 {
 		return fmt.Errorf("%d projects: %w", len(list), err)
 	}

@@ -25,14 +25,15 @@ func checkLinks(t testing.TB, what string, e *Engine) {
 		}
 		return true
 	})
-	if e.fresh(index.ForLinks).Links.Len() != total {
-		t.Errorf("%s: %d links are indexed, want %d", what, e.fresh(index.ForLinks).Links.Len(), total)
+	links := e.Indexes(index.ForLinks).Links
+	if links.Len() != total {
+		t.Errorf("%s: %d links are indexed, want %d", what, links.Len(), total)
 	}
 	for link, projects := range want {
 		slices.SortFunc(projects, id.ID.Compare)
 		var got []id.ID
 		for after := (id.ID{}); ; after = got[len(got)-1] {
-			page := e.Linked(link, after, 2)
+			page := links.Projects(link, after, 2)
 			if got = append(got, page...); len(page) < 2 {
 				break
 			}
@@ -109,7 +110,8 @@ func TestLinksAreSavedEachTime(t *testing.T) {
 		checkLinks(t, what, again)
 		for _, agent := range []id.ID{ann, bob, {}} {
 			link := index.Link{Kind: index.LinkImport, Target: artifact}
-			got, want := again.CountLinked(link, agent), e.CountLinked(link, agent)
+			got := again.Indexes(index.ForLinks).Links.Count(link, agent)
+			want := e.Indexes(index.ForLinks).Links.Count(link, agent)
 			if got != want {
 				t.Errorf("%s: %d imports are counted, want %d", what, got, want)
 			}

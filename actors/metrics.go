@@ -46,7 +46,7 @@ func (e *Engine) stateMetrics() []Metric {
 		{Name: "pws_projects", Help: "Projects, including those not in memory.",
 			Value: func() float64 { return float64(e.handles.Size()) }},
 		{Name: "pws_tasks_unfinished", Help: "Unfinished tasks of all projects.",
-			Value: func() float64 { return float64(e.fresh(index.ForTasks).Tasks.Len()) }},
+			Value: func() float64 { return float64(e.Indexes(index.ForTasks).Tasks.Len()) }},
 		{Name: "pws_feed_records", Help: "Events kept for clients that poll.",
 			Value: func() float64 { return float64(e.feed.log.Stats().Records) }},
 		{Name: "pws_feed_bytes", Help: "Size on disk of the events kept for clients that poll.",

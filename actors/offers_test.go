@@ -50,8 +50,9 @@ func TestImportsShareContents(t *testing.T) {
 		t.Helper()
 		checkLinks(t, what, e)
 		link := index.Link{Kind: index.LinkImport, Target: artifact}
-		if all, some := e.CountLinked(link, bob), e.CountLinked(link, id.ID{}); all != 2*times ||
-			some != times || e.CountLinked(link, ann) != times {
+		links := e.Indexes(index.ForLinks).Links
+		if all, some := links.Count(link, bob), links.Count(link, id.ID{}); all != 2*times ||
+			some != times || links.Count(link, ann) != times {
 			t.Errorf("%s: %d imports, %d of them open", what, all, some)
 		}
 		for _, target := range []id.ID{open, closed} {

@@ -15,7 +15,7 @@ import (
 // projects finds.
 func checkOffers(t testing.TB, what string, e *Engine) {
 	t.Helper()
-	of, again := e.fresh(index.All), index.NewProjections()
+	of, again := e.Indexes(index.All), index.NewProjections()
 	want, about := index.NewProfiles(), index.NewSubjects(index.NewTasks())
 	agents, terms, waiting := map[id.ID]bool{}, map[string]bool{}, 0
 	e.handles.Range(func(project id.ID, _ *handle) bool {
@@ -91,14 +91,14 @@ func mustWrite(t testing.TB, e *Engine, project, agent id.ID, paths ...string) {
 func TestProfilesAfterAStart(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	mustWrite(t, e, project, owner, "a.go", "b.go", "c.go", "d.py")
-	known := e.Known(owner)
+	known := e.Indexes(index.ForProfiles).Profiles.Of(owner)
 	if len(known) != 1 || known[0].Trait.Value != "go" || known[0].Count != 3 {
 		t.Fatalf("known for %+v", known)
 	}
 	expect := func(what, dir string) {
 		t.Helper()
 		again := start(t, quiet(dir))
-		if got := again.Known(owner); !slices.Equal(got, known) {
+		if got := again.Indexes(index.ForProfiles).Profiles.Of(owner); !slices.Equal(got, known) {
 			t.Errorf("%s: known for %+v, want %+v", what, got, known)
 		}
 		checkFound(t, what, again)
@@ -145,7 +145,7 @@ func TestProfilesAfterAStart(t *testing.T) {
 	mustVerify(t, dir)
 	expect("an old snapshot that was saved again", dir)
 	mustWrite(t, e, project, owner, "e.go", "e.py", "f.py")
-	known = e.Known(owner)
+	known = e.Indexes(index.ForProfiles).Profiles.Of(owner)
 	if len(known) != 2 || known[0].Count != 4 || known[1].Trait.Value != "python" {
 		t.Fatalf("known for %+v", known)
 	}
@@ -162,8 +162,9 @@ func TestProfilesOfHiddenProjects(t *testing.T) {
 		mustDo(t, e, project, owner, &work.UpdateProject{
 			Visibility: visibility, Reuse: work.AllowReuse,
 		})
-		if got := len(e.Known(owner)); got != 0 != (visibility == work.Public) {
-			t.Errorf("%s: %d entries", visibility, got)
+		known := e.Indexes(index.ForProfiles).Profiles.Of(owner)
+		if len(known) != 0 != (visibility == work.Public) {
+			t.Errorf("%s: %d entries", visibility, len(known))
 		}
 		checkFound(t, visibility.String(), e)
 	}
@@ -177,7 +178,7 @@ func TestVerifyChecksCards(t *testing.T) {
 	saveAll(t, e)
 	sound, nowhere := crashCopy(t, e.config.Dir), id.New(1, [10]byte{7})
 	mustVerify(t, sound)
-	of := e.fresh(index.All)
+	of := e.Indexes(index.All)
 	old := of.EncodeCard(viewOf(t, e, project))
 	put := func(change work.Command) func(s *snapshot.Store, w *snapshot.Writer) error {
 		mustDo(t, e, project, owner, change)

@@ -162,12 +162,12 @@ func TestListingIsNotTrusted(t *testing.T) {
 	}
 	for _, visibility := range []work.Visibility{work.Private, work.Unlisted} {
 		p := viewOf(t, e, createProject(t, e, owner, visibility))
-		e.fresh(index.ForListing).Listing.Set(index.Position{Millis: p.CreatedAt, ID: p.ID}, true)
+		e.Indexes(index.ForListing).Listing.Set(index.Position{Millis: p.CreatedAt, ID: p.ID}, true)
 		if live(p) {
 			t.Errorf("search shows a project that is %s", visibility)
 		}
 	}
-	list, err := e.PublicProjects(api.ListPosition{}, 10)
+	list, err := e.PublicProjects(index.Position{}, 10)
 	if err != nil || len(list) != 0 {
 		t.Errorf("%d projects are listed, %v", len(list), err)
 	}

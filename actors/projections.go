@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"pws/api"
 	"pws/index"
 	"pws/internal/id"
 	"pws/snapshot"
@@ -33,10 +32,10 @@ func (p *projections) allKnown() bool {
 	return p.stale.sets.Load() == 0 && !p.stale.failed.Load()
 }
 
-// fresh gives the indexes to one who asks those of a set, AFTER the projects that are stale in them
-// were loaded. A project that cannot be loaded is left out; its fault is logged and answered where
-// the project itself is asked for.
-func (e *Engine) fresh(of index.Set) *index.Projections {
+// Indexes implements api.Engine. The projects that are stale in the indexes of the set are loaded
+// BEFORE it returns. A project that cannot be loaded is left out; its fault is logged, and answered
+// where the project itself is asked for.
+func (e *Engine) Indexes(of index.Set) *index.Projections {
 	stale := &e.projections.stale
 	if stale.sets.Load()&uint32(of) == 0 {
 		return e.projections.of
@@ -92,89 +91,6 @@ func (e *Engine) takeIn(h *handle, p *work.Project) {
 	if !e.cardsSaved() {
 		e.markDirty(h)
 	}
-}
-
-// PublicTasks implements api.Engine.
-func (e *Engine) PublicTasks(
-	status work.TaskStatus, after api.TaskPosition, limit int,
-) []api.TaskPlace {
-	tasks := e.fresh(index.ForTasks).Tasks
-	places := tasks.Public(status, e.Now(), index.TaskPosition(after), limit)
-	found := make([]api.TaskPlace, len(places))
-	for at, place := range places {
-		found[at] = api.TaskPlace{
-			TaskPosition: api.TaskPosition(place.TaskPosition), Project: place.Project,
-		}
-	}
-	return found
-}
-
-// OwnWork implements api.Engine.
-func (e *Engine) OwnWork(agent id.ID) []id.ID {
-	return e.fresh(index.ForTasks).Tasks.Own(agent, e.Now())
-}
-
-// SkilledTasks implements api.Engine.
-func (e *Engine) SkilledTasks(term string, limit int) []index.TaskPlace {
-	tasks := e.fresh(index.ForTasks | index.ForSubjects).Tasks
-	return tasks.Skilled(index.FoldTerm(term), e.Now(), limit)
-}
-
-// WorkingProjects implements api.Engine.
-func (e *Engine) WorkingProjects(term string, limit int) []id.ID {
-	tasks := e.fresh(index.ForTasks | index.ForSubjects).Tasks
-	return tasks.Working(index.FoldTerm(term), e.Now(), limit)
-}
-
-// ProjectsAbout implements api.Engine.
-func (e *Engine) ProjectsAbout(term string, limit int) []id.ID {
-	return e.fresh(index.ForSubjects).Subjects.Find(index.FoldTerm(term), limit)
-}
-
-// WaitingReviews implements api.Engine.
-func (e *Engine) WaitingReviews(term string, agent id.ID, limit int) []index.ReviewPlace {
-	return e.fresh(index.ForReviews).Reviews.Public(index.FoldTerm(term), agent, limit)
-}
-
-// OwnReviews implements api.Engine.
-func (e *Engine) OwnReviews(agent id.ID, limit int) []index.ReviewPlace {
-	return e.fresh(index.ForReviews).Reviews.Own(agent, limit)
-}
-
-// Known implements api.Engine.
-func (e *Engine) Known(agent id.ID) []index.Known {
-	return e.fresh(index.ForProfiles).Profiles.Of(agent)
-}
-
-// Linked implements api.Engine.
-func (e *Engine) Linked(link index.Link, after id.ID, limit int) []id.ID {
-	return e.fresh(index.ForLinks).Links.Projects(link, after, limit)
-}
-
-// CountLinked implements api.Engine.
-func (e *Engine) CountLinked(link index.Link, agent id.ID) int {
-	return e.fresh(index.ForLinks).Links.Count(link, agent)
-}
-
-// Watched implements api.Engine.
-func (e *Engine) Watched(agent id.ID) []index.Watched {
-	return e.fresh(index.ForWatches).Watches.Of(agent)
-}
-
-// Watching implements api.Engine.
-func (e *Engine) Watching(agent, project id.ID) bool {
-	return e.fresh(index.ForWatches).Watches.Watching(agent, project)
-}
-
-// WorkspacesOf implements api.Engine.
-func (e *Engine) WorkspacesOf(agent id.ID) []index.OwnWorkspace {
-	return e.fresh(index.ForWorkspaces).Workspaces.Of(agent)
-}
-
-// CountPublic implements api.Engine.
-func (e *Engine) CountPublic() (projects, tasks int) {
-	of := e.fresh(index.ForListing | index.ForTasks)
-	return of.Listing.Len(), of.Tasks.CountPublic(work.TaskOpen, e.Now())
 }
 
 // cardsMark is the key of a section that names the indexes whose parts are in the cards of ALL

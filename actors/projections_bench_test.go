@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"pws/api"
+	"pws/index"
 	"pws/work"
 )
 
@@ -45,14 +45,15 @@ func BenchmarkStart2000(b *testing.B) {
 			for range b.N {
 				config.Dir = c.dir
 				again := start(b, config)
-				if len(again.PublicTasks(work.TaskOpen, api.TaskPosition{}, 10)) != 10 ||
-					len(again.ProjectsAbout("go", 10)) != 10 ||
-					len(again.SkilledTasks("none", 10)) != 0 {
+				of, now := again.Indexes(index.ForTasks|index.ForSubjects), again.Now()
+				if len(of.Tasks.Public(work.TaskOpen, now, index.TaskPosition{}, 10)) != 10 ||
+					len(of.Subjects.Find("go", 10)) != 10 ||
+					len(of.Tasks.Skilled("none", now, 10)) != 0 {
 					b.Fatal("the indexes are empty")
 				}
 				agent, _ := again.Identity().AgentByHandle("friend")
-				again.Known(agent.ID)
-				if len(again.Watched(agent.ID)) != 2000 {
+				again.Indexes(index.ForProfiles).Profiles.Of(agent.ID)
+				if len(again.Indexes(index.ForWatches).Watches.Of(agent.ID)) != 2000 {
 					b.Fatal("nothing is watched")
 				}
 				b.StopTimer()

@@ -205,11 +205,10 @@ func (e *Engine) markDirty(h *handle) {
 }
 
 // PublicProjects implements api.Engine. What the listing names is judged by the live view.
-func (e *Engine) PublicProjects(after api.ListPosition, limit int) ([]*work.Project, error) {
+func (e *Engine) PublicProjects(from index.Position, limit int) ([]*work.Project, error) {
 	var found []*work.Project
-	from := index.Position(after)
 	for len(found) < limit {
-		places := e.fresh(index.ForListing).Listing.After(from, limit-len(found))
+		places := e.Indexes(index.ForListing).Listing.After(from, limit-len(found))
 		if len(places) == 0 {
 			break
 		}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"pws/api"
 	"pws/identity"
+	"pws/index"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -56,7 +56,7 @@ func TestPassiveBetweenTwoSaves(t *testing.T) {
 	config.Dir = crashCopy(t, e.config.Dir)
 	again := start(t, config)
 	sameState(t, "after a kill", want, fullState(t, again))
-	if list, err := again.PublicProjects(api.ListPosition{}, 10); err != nil || len(list) != 1 {
+	if list, err := again.PublicProjects(index.Position{}, 10); err != nil || len(list) != 1 {
 		t.Fatalf("%d projects are listed: %v", len(list), err)
 	}
 }

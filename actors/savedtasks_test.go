@@ -57,7 +57,7 @@ func cardOfAll(t testing.TB) (e *Engine, project id.ID, card []byte) {
 	mustDo(t, e, project, owner, relate(other))
 	mustDo(t, e, project, friend, &work.WatchProject{})
 	mustDo(t, e, project, friend, &work.OpenWorkspace{})
-	return e, project, e.fresh(index.All).EncodeCard(viewOf(t, e, project))
+	return e, project, e.Indexes(index.All).EncodeCard(viewOf(t, e, project))
 }
 
 // TestStartRefusesCardsThatDoNotDecode names the project.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pws/api"
+	"pws/index"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -35,7 +36,7 @@ type spaceCrash struct {
 func openSpaceCrash(t *testing.T, dir string) *spaceCrash {
 	t.Helper()
 	c := &spaceCrash{e: start(t, quiet(dir)), spaces: make([]id.ID, turnWorker)}
-	list, err := c.e.PublicProjects(api.ListPosition{}, 10)
+	list, err := c.e.PublicProjects(index.Position{}, 10)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d projects: %v", len(list), err)
 	}

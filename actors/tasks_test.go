@@ -45,9 +45,9 @@ func describe(task id.ID, text string) *work.UpdateTask {
 }
 
 // places are the open tasks that an engine lists, in pages of three.
-func places(e *Engine, status work.TaskStatus) (all []api.TaskPlace) {
-	for after := (api.TaskPosition{}); ; after = all[len(all)-1].TaskPosition {
-		page := e.PublicTasks(status, after, 3)
+func places(e *Engine, status work.TaskStatus) (all []index.TaskPlace) {
+	for after := (index.TaskPosition{}); ; after = all[len(all)-1].TaskPosition {
+		page := e.Indexes(index.ForTasks).Tasks.Public(status, e.Now(), after, 3)
 		all = append(all, page...)
 		if len(page) < 3 {
 			return all
@@ -59,9 +59,9 @@ func places(e *Engine, status work.TaskStatus) (all []api.TaskPlace) {
 func checkFound(t testing.TB, what string, e *Engine) {
 	t.Helper()
 	checkWatches(t, what, e)
-	of, now, total := e.fresh(index.All), e.Now(), 0
-	public := map[work.TaskStatus][]api.TaskPlace{}
-	own := map[id.ID][]api.TaskPlace{}
+	of, now, total := e.Indexes(index.All), e.Now(), 0
+	public := map[work.TaskStatus][]index.TaskPlace{}
+	own := map[id.ID][]index.TaskPlace{}
 	e.handles.Range(func(project id.ID, _ *handle) bool {
 		p := viewOf(t, e, project)
 		if p == nil {
@@ -74,7 +74,7 @@ func checkFound(t testing.TB, what string, e *Engine) {
 		}
 		checkOwned(t, what, e, p)
 		p.Tasks(id.ID{}, now, func(task *work.Task) bool {
-			place := api.TaskPlace{Project: project}
+			place := index.TaskPlace{Project: project}
 			place.Priority, place.Task = task.Spec.Priority, task.ID
 			if p.Visibility == work.Public {
 				public[task.Status] = append(public[task.Status], place)
@@ -103,7 +103,7 @@ func checkFound(t testing.TB, what string, e *Engine) {
 				want = append(want, place.Project)
 			}
 		}
-		if got := e.OwnWork(agent); !slices.Equal(got, want) {
+		if got := of.Tasks.Own(agent, now); !slices.Equal(got, want) {
 			t.Errorf("%s: own work %v, want %v", what, got, want)
 		}
 	}
@@ -112,8 +112,8 @@ func checkFound(t testing.TB, what string, e *Engine) {
 	}
 }
 
-func sorted(list []api.TaskPlace) []api.TaskPlace {
-	slices.SortFunc(list, func(a, b api.TaskPlace) int {
+func sorted(list []index.TaskPlace) []index.TaskPlace {
+	slices.SortFunc(list, func(a, b index.TaskPlace) int {
 		return cmp.Or(-cmp.Compare(a.Priority, b.Priority), a.Task.Compare(b.Task))
 	})
 	return list
@@ -270,7 +270,7 @@ func TestTasksThatAreOver(t *testing.T) {
 		again := start(t, config)
 		for _, of := range []*Engine{e, again} {
 			if list := places(of, work.TaskOpen); len(list) != want ||
-				of.fresh(index.ForTasks).Tasks.Len() != want {
+				of.Indexes(index.ForTasks).Tasks.Len() != want {
 				t.Fatalf("%s: open are %v", status, list)
 			}
 		}
@@ -316,7 +316,8 @@ func TestAudienceFollowsTheProject(t *testing.T) {
 		check := func(e *Engine) {
 			t.Helper()
 			checkFound(t, fmt.Sprintf("%+v", c.command), e)
-			public, friends := len(places(e, work.TaskOpen)) > 0, len(e.OwnWork(friend)) > 0
+			own := e.Indexes(index.ForTasks).Tasks.Own(friend, e.Now())
+			public, friends := len(places(e, work.TaskOpen)) > 0, len(own) > 0
 			if public != c.public || friends != c.friends {
 				t.Fatalf("%+v: public %v, own %v", c.command, public, friends)
 			}

@@ -86,7 +86,7 @@ func checkCounts(t testing.TB, what string, e *Engine, readers []id.ID) {
 		return true
 	})
 	for of, times := range want {
-		if got := e.CountLinked(of.link, of.reader); got != times {
+		if got := e.Indexes(index.ForLinks).Links.Count(of.link, of.reader); got != times {
 			t.Errorf("%s: %v counts %d for %v, want %d", what, of.link, got, of.reader, times)
 		}
 	}
@@ -112,7 +112,8 @@ func TestForksLast(t *testing.T) {
 		sameState(t, what, want, fullState(t, e))
 	}
 	count := func(reader id.ID) int {
-		return e.CountLinked(index.Link{Kind: index.LinkFork, Target: source}, reader)
+		link := index.Link{Kind: index.LinkFork, Target: source}
+		return e.Indexes(index.ForLinks).Links.Count(link, reader)
 	}
 	save := func() {
 		t.Helper()

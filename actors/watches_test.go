@@ -24,7 +24,7 @@ func checkWatches(t testing.TB, what string, e *Engine) {
 	for agent := range e.Identity().Agents(id.ID{}) {
 		list := want[agent.ID]
 		slices.SortFunc(list, func(a, b index.Watched) int { return a.Project.Compare(b.Project) })
-		if got := e.Watched(agent.ID); !slices.Equal(got, list) {
+		if got := e.Indexes(index.ForWatches).Watches.Of(agent.ID); !slices.Equal(got, list) {
 			t.Errorf("%s: %s watches %v, want %v", what, agent.Handle, got, list)
 		}
 	}
@@ -70,7 +70,8 @@ func TestWatchesLast(t *testing.T) {
 	watch(ann, projects[0], projects[3])
 	unwatch(bob, projects[2])
 	again("saved, and in the log behind")
-	if got := len(e.Watched(ann)); got != 4 || e.Watching(bob, projects[2]) {
+	watches := e.Indexes(index.ForWatches).Watches
+	if got := len(watches.Of(ann)); got != 4 || watches.Watching(bob, projects[2]) {
 		t.Errorf("ann watches %d projects", got)
 	}
 	saveAll(t, e)

@@ -146,8 +146,7 @@ func (c *Call) artifact(p *work.Project, from *work.Artifact) Artifact {
 	record := c.newArtifact(p, from)
 	record.Verification = verificationSummary(p.Evidence(from.Entity()))
 	record.VerificationStatus = record.Verification.Status
-	record.ImportCount = c.Service.Engine.CountLinked(
-		index.Link{Kind: index.LinkImport, Target: from.ID}, c.Agent)
+	record.ImportCount = c.links().Count(index.Link{Kind: index.LinkImport, Target: from.ID}, c.Agent)
 	return record
 }
 

@@ -17,7 +17,6 @@ import (
 	"pws/api"
 	"pws/api/jsonschema"
 	"pws/identity"
-	"pws/index"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -27,9 +26,6 @@ import (
 func (d *fakeEngine) Do(order api.Order) (api.Done, error) {
 	return d.order(order.Project, order.Agent, order.Command)
 }
-
-// Linked implements api.Engine: nothing names the project.
-func (d *fakeEngine) Linked(index.Link, id.ID, int) []id.ID { return nil }
 
 // Readable implements api.Engine: there is no project but this one.
 func (d *fakeEngine) Readable(project, agent id.ID) (bool, error) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pws/identity"
+	"pws/index"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -112,7 +113,7 @@ type claimSearch struct {
 	call    *Call
 	command *work.ClaimNext
 	// own are projects that are not PUBLIC with their best task that fits, the best first.
-	own   []TaskPlace
+	own   []index.TaskPlace
 	tried map[id.ID]bool
 	reply Reply
 	// err is what ends the search.
@@ -126,7 +127,7 @@ func (s *claimSearch) run() (Reply, error) {
 		return Reply{}, s.err
 	}
 	if goOn := s.public(); goOn {
-		s.ownBefore(TaskPosition{})
+		s.ownBefore(index.TaskPosition{})
 	}
 	if s.err == nil && s.reply.Data == nil {
 		s.err = errNoTaskFits()
@@ -137,7 +138,7 @@ func (s *claimSearch) run() (Reply, error) {
 // findOwn finds the best task that fits in each of the caller's own projects.
 func (s *claimSearch) findOwn() {
 	c := s.call
-	projects := c.Service.Engine.OwnWork(c.Agent)
+	projects := c.ownWork()
 	for _, project := range projects[:min(len(projects), ownWorkMax)] {
 		view, err := c.Service.Engine.Project(project)
 		if err != nil {
@@ -150,24 +151,33 @@ func (s *claimSearch) findOwn() {
 		view.OpenTasks(c.Now, func(t *work.Task) bool {
 			fits := s.fits(view, t)
 			if fits {
-				s.own = append(s.own, TaskPlace{placeOf(t), project})
+				s.own = append(s.own, index.TaskPlace{TaskPosition: placeOf(t), Project: project})
 			}
 			return !fits
 		})
 	}
-	slices.SortFunc(s.own, func(a, b TaskPlace) int {
+	slices.SortFunc(s.own, func(a, b index.TaskPlace) int {
 		return compareRank(a.TaskPosition, b.TaskPosition)
 	})
+}
+
+// ownWork names the caller's own projects that have OPEN tasks and are not PUBLIC, that with the
+// best task first.
+func (c *Call) ownWork() []id.ID {
+	engine := c.Service.Engine
+	return engine.Indexes(index.ForTasks).Tasks.Own(c.Agent, engine.Now())
 }
 
 func (s *claimSearch) fits(view *work.Project, t *work.Task) bool {
 	return s.command.Fits(t) && len(view.Unmet(t)) == 0
 }
 
-func placeOf(t *work.Task) TaskPosition { return TaskPosition{t.Spec.Priority, t.ID} }
+func placeOf(t *work.Task) index.TaskPosition {
+	return index.TaskPosition{Priority: t.Spec.Priority, Task: t.ID}
+}
 
 // compareRank orders tasks as they should be taken.
-func compareRank(a, b TaskPosition) int {
+func compareRank(a, b index.TaskPosition) int {
 	if a.Priority != b.Priority {
 		return int(b.Priority) - int(a.Priority)
 	}
@@ -178,7 +188,7 @@ func compareRank(a, b TaskPosition) int {
 // task. It reports whether the search goes on.
 func (s *claimSearch) public() (goOn bool) {
 	goOn = true
-	s.call.publicPlaces(work.TaskOpen, TaskPosition{}, func(place TaskPlace) bool {
+	s.call.publicPlaces(work.TaskOpen, index.TaskPosition{}, func(place index.TaskPlace) bool {
 		if s.tried[place.Project] {
 			return true
 		}
@@ -198,8 +208,9 @@ func (s *claimSearch) public() (goOn bool) {
 
 // ownBefore tries the caller's own projects whose task comes before a place; all that are left for
 // the zero place.
-func (s *claimSearch) ownBefore(place TaskPosition) (goOn bool) {
-	for len(s.own) > 0 && (place == TaskPosition{} || compareRank(s.own[0].TaskPosition, place) < 0) {
+func (s *claimSearch) ownBefore(place index.TaskPosition) (goOn bool) {
+	all := place == index.TaskPosition{}
+	for len(s.own) > 0 && (all || compareRank(s.own[0].TaskPosition, place) < 0) {
 		next := s.own[0].Project
 		s.own = s.own[1:]
 		if !s.tried[next] && !s.try(next) {

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"pws/api/jsonschema"
+	"pws/index"
+	"pws/work"
 )
 
 // ServiceRecord says where everything of the service is, as plain JSON.
@@ -80,7 +82,9 @@ func readStatus(c *Call, _ *None) (Reply, error) {
 		data.Well = data.Well && check.Fault == ""
 		data.Waiting += check.Waiting
 	}
-	data.Projects, data.Tasks = engine.CountPublic()
+	indexes := engine.Indexes(index.ForListing | index.ForTasks)
+	data.Projects = indexes.Listing.Len()
+	data.Tasks = indexes.Tasks.CountPublic(work.TaskOpen, engine.Now())
 	reply := render("status.md", data).reply(c.base(), markdownMedia)
 	reply.ETag = ""
 	return reply, nil

@@ -30,39 +30,21 @@ type Engine interface {
 	// Blob is stored content; callers never modify it. Errors are BLOB_CORRUPT faults or internal.
 	Blob(hash work.Hash) ([]byte, error)
 	// PublicProjects lists PUBLIC projects, newest first, behind the one the position names.
-	PublicProjects(after ListPosition, limit int) ([]*work.Project, error)
-	// CountPublic counts PUBLIC projects, and the tasks in them that are OPEN.
-	CountPublic() (projects, tasks int)
+	PublicProjects(after index.Position, limit int) ([]*work.Project, error)
+	// Indexes are the indexes over projects, AFTER those of the set know all that was published. They
+	// are only read. What they name is judged by the live view.
+	Indexes(of index.Set) *index.Projections
 	// Owner is the project that has a thing of a kind, for those that work.Project.Has knows; nil
 	// where none has. It finds and does not authorize.
 	Owner(kind id.Prefix, thing id.ID) (*work.Project, error)
-	// PublicTasks lists unfinished tasks of PUBLIC projects that have a status now, in the order in
-	// which they should be taken, behind the one the position names. What it names is judged by the
-	// live view.
-	PublicTasks(status work.TaskStatus, after TaskPosition, limit int) []TaskPlace
-	// OwnWork names projects that are not PUBLIC, have OPEN tasks and have the agent as a member, in
-	// the order of their best task. What it names is judged by the live view.
-	OwnWork(agent id.ID) []id.ID
-	// Linked names projects whose own records name a thing, in the order of their IDs, behind one.
-	// What it names is judged by the live view.
-	Linked(link index.Link, after id.ID, limit int) []id.ID
 	// Tree is the tree of a project as it stood after a changeset, one for all who ask for the same.
 	Tree(p *work.Project, at *work.Changeset) *work.Tree
-	// WorkspacesOf names the workspaces that an agent ever opened, the newest first.
-	WorkspacesOf(agent id.ID) []index.OwnWorkspace
-	// Watched names the projects that an agent watches, in the order of their IDs; Watching reports
-	// whether it watches one. Whether the agent may read them now is judged by the live view.
-	Watched(agent id.ID) []index.Watched
-	Watching(agent, project id.ID) bool
 	// Readable reports whether a project is there and an agent may read it now. It costs little where
 	// the project rests.
 	Readable(project, agent id.ID) (bool, error)
 	// Summary is the record of a project and its members, nil where there is none. It costs little
 	// where the project rests, and what else the project has may be lacking.
 	Summary(project id.ID) (*work.Project, error)
-	// CountLinked is how often projects that an agent may read name a thing, for links that count; for
-	// the zero ID, how often those do that everybody may read.
-	CountLinked(link index.Link, agent id.ID) int
 	// Activity reads what happened, after it has come up to what was published, or after a second has
 	// gone; then there is more. Errors: feed.Expired. What a record names is judged by the live view.
 	Activity(query ActivityQuery) (ActivityPage, error)
@@ -81,21 +63,6 @@ type Engine interface {
 	// ok is false for IDs that were not made so.
 	EventID(at feed.Position, millis int64) id.ID
 	EventPosition(evt id.ID) (at feed.Position, millis int64, ok bool)
-	// Known are the entries of an agent's capability profile that follow from PUBLIC projects.
-	Known(agent id.ID) []index.Known
-	// SkilledTasks lists OPEN tasks of PUBLIC, ACTIVE projects by a skill, a type or a language, in
-	// the order in which they should be taken; WorkingProjects such projects with OPEN tasks by a
-	// language or a topic, all for the empty one, the newest first; ProjectsAbout those with tasks or
-	// without. What they name is judged by the live view.
-	SkilledTasks(term string, limit int) []index.TaskPlace
-	WorkingProjects(term string, limit int) []id.ID
-	ProjectsAbout(term string, limit int) []id.ID
-	// WaitingReviews lists contributions to PUBLIC projects that wait for a review and are not an
-	// agent's own, by a language, all for the empty one, the oldest first; OwnReviews those to
-	// projects that are not PUBLIC and have the agent as a member. What they name is judged by the
-	// live view.
-	WaitingReviews(term string, agent id.ID, limit int) []index.ReviewPlace
-	OwnReviews(agent id.ID, limit int) []index.ReviewPlace
 	// Search finds documents by their words and filters, as they were when they were indexed. What it
 	// names is judged by the live view. Errors: DEPENDENCY_UNAVAILABLE.
 	Search(query *search.Query) ([]search.Hit, error)
@@ -117,26 +84,6 @@ type (
 	ActivityQuery = feed.Query
 	ActivityPage  = feed.Page
 )
-
-// ListPosition is a place in a list that is ordered by time, newest first: the time in Unix
-// milliseconds and the ID of the last thing seen. The zero position is the start.
-type ListPosition struct {
-	Millis int64
-	ID     id.ID
-}
-
-// TaskPosition is a place in the order in which tasks should be taken: the higher priority, then
-// the lower ID. The zero position is the start.
-type TaskPosition struct {
-	Priority work.Priority
-	Task     id.ID
-}
-
-// TaskPlace is a task in that order with its project.
-type TaskPlace struct {
-	TaskPosition
-	Project id.ID
-}
 
 // Order is one command to one project.
 type Order struct {

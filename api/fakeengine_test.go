@@ -58,7 +58,9 @@ func (d *fakeEngine) Identity() *identity.State            { return d.agents }
 func (d *fakeEngine) Secret() []byte                       { return []byte("secret") }
 func (d *fakeEngine) Blob(hash work.Hash) ([]byte, error)  { return d.blobs[hash], nil }
 func (d *fakeEngine) Project(id.ID) (*work.Project, error) { return d.project, nil }
-func (d *fakeEngine) CountLinked(index.Link, id.ID) int    { return 0 }
+
+// Indexes implements api.Engine: they know nothing of the project.
+func (d *fakeEngine) Indexes(index.Set) *index.Projections { return index.NewProjections() }
 
 // do gives a command as an agent.
 func (d *fakeEngine) do(t failer, name string, command work.Command) work.Decision {

@@ -142,5 +142,5 @@ func (c *Call) forkedFrom(p *work.Project) *ForkedFrom {
 
 // forks is how many forks of a project the caller may see.
 func (c *Call) forks(p *work.Project) int {
-	return c.Service.Engine.CountLinked(index.Link{Kind: index.LinkFork, Target: p.ID}, c.Agent)
+	return c.links().Count(index.Link{Kind: index.LinkFork, Target: p.ID}, c.Agent)
 }

@@ -194,7 +194,7 @@ func (c *Call) seesItem(sight *sight, item *index.InboxItem) (bool, error) {
 		return false, err
 	}
 	if item.Kind != work.NoticeMention || view.Visibility == work.Public ||
-		view.RoleOf(c.Agent) != work.NoRole || engine.Watching(c.Agent, item.Project) {
+		view.RoleOf(c.Agent) != work.NoRole || c.watches().Watching(c.Agent, item.Project) {
 		return true, nil
 	}
 	if view, err = engine.Project(item.Project); err != nil || view == nil {

@@ -36,7 +36,7 @@ func eventOf(place identity.Place) identity.Place {
 // the caller did itself or is told of besides.
 func (l *watchedLook) items() (found []boxed, err error) {
 	engine := l.call.Service.Engine
-	watched := engine.Watched(l.call.Agent)
+	watched := l.call.watches().Of(l.call.Agent)
 	projects, since := make([]id.ID, len(watched)), make(map[id.ID]int64, len(watched))
 	for at, one := range watched {
 		projects[at], since[one.Project] = one.Project, one.Since

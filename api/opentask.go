@@ -1,6 +1,7 @@
 package api
 
 import (
+	"pws/index"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -18,11 +19,12 @@ const (
 // taken, behind a position, within the bounds of one request. It reports whether it came to their
 // end.
 func (c *Call) publicPlaces(
-	status work.TaskStatus, after TaskPosition, yield func(TaskPlace) (goOn bool),
+	status work.TaskStatus, after index.TaskPosition, yield func(index.TaskPlace) (goOn bool),
 ) (end bool) {
-	projects := map[id.ID]bool{}
+	engine, projects := c.Service.Engine, map[id.ID]bool{}
 	for seen := 0; seen < placesMax; {
-		places := c.Service.Engine.PublicTasks(status, after, placesBatch)
+		tasks := engine.Indexes(index.ForTasks).Tasks
+		places := tasks.Public(status, engine.Now(), after, placesBatch)
 		for _, place := range places {
 			if projects[place.Project] = true; len(projects) > placeProjectsMax || !yield(place) {
 				return false
@@ -40,7 +42,7 @@ func (c *Call) publicPlaces(
 // publicTask is the task of a place as it reads now, nil where it is no public work with a status
 // any more. The live view decides, whatever the place says.
 func (c *Call) publicTask(
-	place TaskPlace, status work.TaskStatus,
+	place index.TaskPlace, status work.TaskStatus,
 ) (*work.Project, *work.Task, error) {
 	view, err := c.Service.Engine.Project(place.Project)
 	if err != nil || view == nil || view.Visibility != work.Public || view.Status != work.Active {
@@ -60,14 +62,14 @@ type openPage struct {
 	filter taskFilter
 	data   TasksData
 	// at is the last place that the page has or has passed over.
-	at TaskPosition
+	at index.TaskPosition
 	// whole says that no further place can belong to the list.
 	whole bool
 	err   error
 }
 
 // take looks at one place; a task beyond the limit ends the page in front of it.
-func (p *openPage) take(place TaskPlace) (goOn bool) {
+func (p *openPage) take(place index.TaskPlace) (goOn bool) {
 	if place.Priority < p.filter.priority {
 		p.whole = true
 		return false
@@ -99,7 +101,7 @@ func listOpenTasks(c *Call, _ *None) (Reply, error) {
 		if len(after) != 1+len(page.at.Task) {
 			return Reply{}, errCursorInvalid()
 		}
-		page.at = TaskPosition{Priority: work.Priority(after[0]), Task: id.ID(after[1:])}
+		page.at = index.TaskPosition{Priority: work.Priority(after[0]), Task: id.ID(after[1:])}
 	}
 	if page.filter.status == 0 {
 		page.filter.status = work.TaskOpen

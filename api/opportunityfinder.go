@@ -119,18 +119,18 @@ func (h *opportunityFinder) add(found offer) {
 
 // findTasks looks for tasks that the caller may claim now.
 func (h *opportunityFinder) findTasks() {
-	engine := h.call.Service.Engine
+	tasks, now := h.tasks()
 	for _, word := range h.wanted {
-		for _, place := range engine.SkilledTasks(word, h.each(finderWord)) {
+		for _, place := range tasks.Skilled(word, now, h.each(finderWord)) {
 			h.taskAt(place.Project, place.Task)
 		}
-		for _, project := range engine.WorkingProjects(word, h.each(finderWordProjects)) {
+		for _, project := range tasks.Working(word, now, h.each(finderWordProjects)) {
 			h.tasksOf(project, finderTasksEach)
 		}
 	}
 	if !h.asked {
 		before := len(h.offers)
-		h.call.publicPlaces(work.TaskOpen, TaskPosition{}, func(place TaskPlace) bool {
+		h.call.publicPlaces(work.TaskOpen, index.TaskPosition{}, func(place index.TaskPlace) bool {
 			h.taskAt(place.Project, place.Task)
 			return len(h.offers) < before+2*h.limit
 		})
@@ -138,10 +138,17 @@ func (h *opportunityFinder) findTasks() {
 	if h.call.Session == nil {
 		return
 	}
-	own := engine.OwnWork(h.call.Agent)
+	own := h.call.ownWork()
 	for _, project := range own[:min(len(own), finderProjects)] {
 		h.tasksOf(project, finderOwn)
 	}
+}
+
+// tasks are the index of tasks, which also knows what their projects are about, and the time of the
+// question.
+func (h *opportunityFinder) tasks() (*index.Tasks, int64) {
+	engine := h.call.Service.Engine
+	return engine.Indexes(index.ForTasks | index.ForSubjects).Tasks, engine.Now()
 }
 
 func (h *opportunityFinder) tasksOf(project id.ID, most int) {
@@ -208,15 +215,16 @@ func namesLanguage(spec *work.TaskSpec) bool {
 
 // findReviews looks for contributions that the caller may review and has not.
 func (h *opportunityFinder) findReviews() {
-	engine, agent := h.call.Service.Engine, h.call.Agent
+	reviews := h.call.Service.Engine.Indexes(index.ForReviews).Reviews
+	agent := h.call.Agent
 	for _, word := range h.wanted {
-		for _, place := range engine.WaitingReviews(word, agent, h.each(finderWord)) {
+		for _, place := range reviews.Public(word, agent, h.each(finderWord)) {
 			h.review(place.Project, place.Contribution)
 		}
 	}
 	// What fits a project, and not the files, has no place of its own in the index.
 	before := len(h.offers)
-	for _, place := range engine.WaitingReviews("", agent, finderAsked) {
+	for _, place := range reviews.Public("", agent, finderAsked) {
 		if h.review(place.Project, place.Contribution); len(h.offers) >= before+2*h.limit {
 			break
 		}
@@ -224,7 +232,7 @@ func (h *opportunityFinder) findReviews() {
 	if h.call.Session == nil {
 		return
 	}
-	for _, place := range engine.OwnReviews(agent, finderOwn) {
+	for _, place := range reviews.Own(agent, finderOwn) {
 		h.review(place.Project, place.Contribution)
 	}
 }
@@ -267,22 +275,23 @@ func (h *opportunityFinder) review(project, contribution id.ID) {
 
 // findProjects looks for projects that the caller is no member of.
 func (h *opportunityFinder) findProjects() {
-	engine := h.call.Service.Engine
+	tasks, now := h.tasks()
+	subjects := h.call.Service.Engine.Indexes(index.ForSubjects).Subjects
 	for _, word := range h.wanted {
-		for _, project := range engine.WorkingProjects(word, h.each(finderWordProjects)) {
+		for _, project := range tasks.Working(word, now, h.each(finderWordProjects)) {
 			h.project(project)
 		}
-		for _, project := range engine.ProjectsAbout(word, h.each(finderWordProjects)) {
+		for _, project := range subjects.Find(word, h.each(finderWordProjects)) {
 			h.project(project)
 		}
-		for _, place := range engine.SkilledTasks(word, h.each(finderWordProjects)) {
+		for _, place := range tasks.Skilled(word, now, h.each(finderWordProjects)) {
 			h.project(place.Project)
 		}
 	}
 	if h.asked {
 		return
 	}
-	for _, project := range engine.WorkingProjects("", finderProjects) {
+	for _, project := range tasks.Working("", now, finderProjects) {
 		h.project(project)
 	}
 }

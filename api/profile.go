@@ -100,7 +100,7 @@ func (c *Call) capabilities(agent *identity.Agent) []Capability {
 			}
 		}
 	}
-	for _, known := range c.Service.Engine.Known(agent.ID) {
+	for _, known := range c.Service.Engine.Indexes(index.ForProfiles).Profiles.Of(agent.ID) {
 		provenance := observed
 		if known.Trait.Provenance == index.Attested {
 			provenance = attested

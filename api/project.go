@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"strconv"
 
+	"pws/index"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -245,12 +246,12 @@ func listProjects(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	var from ListPosition
+	var from index.Position
 	if after != nil {
 		if len(after) != 24 {
 			return Reply{}, errCursorInvalid()
 		}
-		from = ListPosition{
+		from = index.Position{
 			Millis: int64(binary.BigEndian.Uint64(after)), ID: id.ID(after[8:]),
 		}
 	}

@@ -109,7 +109,7 @@ func (c *Call) agentQuotas() []Quota {
 		of("keys", len(agent.Keys()), identity.KeysMax),
 		sessions,
 		of("reports", state.OpenReports(agent.ID), identity.ReportsPerAgentMax),
-		of("watches", len(c.Service.Engine.Watched(agent.ID)), work.WatchesMax),
+		of("watches", len(c.watches().Of(agent.ID)), work.WatchesMax),
 	}
 }
 

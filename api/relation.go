@@ -234,6 +234,9 @@ func (p *relationPage) own() (whole bool) {
 	return whole
 }
 
+// links are the index of projects by what their own records name.
+func (c *Call) links() *index.Links { return c.Service.Engine.Indexes(index.ForLinks).Links }
+
 // others goes through what others say of the project, and begins with the one at which the page
 // before has ended.
 func (p *relationPage) others() (whole bool) {
@@ -242,7 +245,7 @@ func (p *relationPage) others() (whole bool) {
 	}
 	link := index.Link{Kind: index.LinkRelation, Target: p.view.ID}
 	for {
-		sources := p.call.Service.Engine.Linked(link, p.at.project, relationsPage)
+		sources := p.call.links().Projects(link, p.at.project, relationsPage)
 		for _, source := range sources {
 			if !p.other(source, id.ID{}) {
 				return false

@@ -16,11 +16,8 @@ import (
 // between them and the live view.
 type laggard struct {
 	*testEngine
-	held     bool
-	tasks    []api.TaskPlace
-	places   []index.TaskPlace
-	projects []id.ID
-	summary  map[id.ID]*work.Project
+	held    *index.Projections
+	summary map[id.ID]*work.Project
 }
 
 func newLaggard(t *testing.T) *laggard {
@@ -29,51 +26,31 @@ func newLaggard(t *testing.T) *laggard {
 	return l
 }
 
-// hold keeps what the indexes say now of public work, and the record of a project.
+// hold keeps what the indexes say now of a project, and its record.
 func (l *laggard) hold(project id.ID) {
 	l.t.Helper()
-	l.tasks = l.Engine.PublicTasks(work.TaskOpen, api.TaskPosition{}, 10)
-	l.places = l.Engine.SkilledTasks("rare", 10)
-	l.projects = l.Engine.WorkingProjects("", 10)
+	view, err := l.Engine.Project(project)
+	if err != nil {
+		l.t.Fatal(err)
+	}
 	summary, err := l.Engine.Summary(project)
-	if err != nil || len(l.tasks) != 1 || len(l.places) != 1 || len(l.projects) != 1 {
-		l.t.Fatal(len(l.tasks), len(l.places), len(l.projects), err)
+	if err != nil {
+		l.t.Fatal(err)
 	}
-	l.summary, l.held = map[id.ID]*work.Project{project: summary}, true
+	l.summary, l.held = map[id.ID]*work.Project{project: summary}, index.NewProjections()
+	l.held.Load(index.All, view)
 }
 
-func (l *laggard) PublicTasks(
-	status work.TaskStatus, after api.TaskPosition, limit int,
-) []api.TaskPlace {
-	if l.held && after == (api.TaskPosition{}) {
-		return l.tasks
+// Indexes implements api.Engine.
+func (l *laggard) Indexes(of index.Set) *index.Projections {
+	if l.held != nil {
+		return l.held
 	}
-	return l.Engine.PublicTasks(status, after, limit)
-}
-
-func (l *laggard) SkilledTasks(term string, limit int) []index.TaskPlace {
-	if l.held {
-		return l.places
-	}
-	return l.Engine.SkilledTasks(term, limit)
-}
-
-func (l *laggard) WorkingProjects(term string, limit int) []id.ID {
-	if l.held {
-		return l.projects
-	}
-	return l.Engine.WorkingProjects(term, limit)
-}
-
-func (l *laggard) ProjectsAbout(term string, limit int) []id.ID {
-	if l.held {
-		return l.projects
-	}
-	return l.Engine.ProjectsAbout(term, limit)
+	return l.Engine.Indexes(of)
 }
 
 func (l *laggard) Summary(project id.ID) (*work.Project, error) {
-	if l.held && l.summary[project] != nil {
+	if l.summary[project] != nil {
 		return l.summary[project], nil
 	}
 	return l.Engine.Summary(project)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"pws/api"
 	"pws/api/jsonschema"
 	"pws/identity"
+	"pws/index"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -62,6 +64,18 @@ func (o *testEngine) Do(order api.Order) (api.Done, error) {
 		err = o.after(order, err)
 	}
 	return done, err
+}
+
+// Indexes implements api.Engine. Who reads an index that it has not asked for finds nil.
+func (o *testEngine) Indexes(of index.Set) *index.Projections {
+	all, asked := o.Engine.Indexes(of), new(index.Projections)
+	from, to := reflect.ValueOf(all).Elem(), reflect.ValueOf(asked).Elem()
+	for at := 0; index.Set(1)<<at <= index.All; at++ {
+		if of&(1<<at) != 0 {
+			to.Field(at).Set(from.Field(at))
+		}
+	}
+	return asked
 }
 
 func (o *testEngine) identify(command identity.Command) identity.Result {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pws/index"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -319,13 +320,13 @@ func listVerifications(c *Call, _ *None) (Reply, error) {
 // public takes the records of all PUBLIC projects: those of the newest project first. One request
 // looks at a bounded number of projects.
 func (p *verificationPage) public(after []byte) error {
-	var at ListPosition
+	var at index.Position
 	if after != nil {
 		const positionBytes = 8 + len(at.ID)
 		if len(after) != positionBytes+len(p.before) {
 			return errCursorInvalid()
 		}
-		at = ListPosition{
+		at = index.Position{
 			Millis: int64(binary.BigEndian.Uint64(after)), ID: id.ID(after[8:positionBytes]),
 		}
 		p.before = id.ID(after[positionBytes:])
@@ -341,7 +342,7 @@ func (p *verificationPage) public(after []byte) error {
 			return err
 		}
 		for _, view := range views {
-			at, p.before = ListPosition{Millis: view.CreatedAt, ID: view.ID}, id.ID{}
+			at, p.before = index.Position{Millis: view.CreatedAt, ID: view.ID}, id.ID{}
 			if !view.HasVerifications() {
 				continue
 			}
@@ -368,7 +369,7 @@ func (p *verificationPage) publicOne(project id.ID) (whole bool, err error) {
 }
 
 // rest says where the next page goes on: in the project at a position, behind the last record.
-func (p *verificationPage) rest(at ListPosition) {
+func (p *verificationPage) rest(at index.Position) {
 	position := binary.BigEndian.AppendUint64(nil, uint64(at.Millis))
 	p.data.NextCursor = p.call.next(append(append(position, at.ID[:]...), p.before[:]...))
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"pws/index"
 	"pws/internal/fault"
 	"pws/work"
 )
@@ -61,7 +62,12 @@ func (c *Call) watchReply(view *work.Project) Reply {
 // index knows it.
 func (c *Call) watching(view *work.Project) bool {
 	_, watching := view.Watch(c.Agent)
-	return watching || view.Partial() && c.Service.Engine.Watching(c.Agent, view.ID)
+	return watching || view.Partial() && c.watches().Watching(c.Agent, view.ID)
+}
+
+// watches are the index of who watches what.
+func (c *Call) watches() *index.Watches {
+	return c.Service.Engine.Indexes(index.ForWatches).Watches
 }
 
 func readWatch(c *Call, _ *None) (Reply, error) {
@@ -79,7 +85,7 @@ func watchProject(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	watched := c.Service.Engine.Watched(c.Agent)
+	watched := c.watches().Of(c.Agent)
 	if _, watching := view.Watch(c.Agent); !watching && len(watched) >= work.WatchesMax {
 		return Reply{}, fault.New(fault.QuotaExceeded,
 			"The agent already watches the maximum number of projects.").
@@ -96,11 +102,10 @@ func unwatchProject(c *Call, _ *None) (Reply, error) {
 	if err == nil {
 		return c.changeWatch(view, new(work.UnwatchProject))
 	}
-	engine := c.Service.Engine
 	project, unknown := c.projectID()
-	if unknown == nil && engine.Watching(c.Agent, project) {
+	if unknown == nil && c.watches().Watching(c.Agent, project) {
 		order := Order{Project: project, Command: new(work.UnwatchProject), Agent: c.Agent}
-		if _, failed := engine.Do(order); failed != nil {
+		if _, failed := c.Service.Engine.Do(order); failed != nil {
 			return Reply{}, failed
 		}
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 
+	"pws/index"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -82,7 +83,7 @@ func listOwnWorkspaces(c *Call, _ *None) (Reply, error) {
 	}
 	data := WorkspacesData{Workspaces: []Workspace{}}
 	looked := 0
-	for _, one := range c.Service.Engine.WorkspacesOf(c.Agent) {
+	for _, one := range c.Service.Engine.Indexes(index.ForWorkspaces).Workspaces.Of(c.Agent) {
 		if !last.IsZero() && one.Workspace.Compare(last) >= 0 {
 			continue
 		}

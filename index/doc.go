@@ -21,7 +21,7 @@
 //  2. Implement Projection: Kinds, Update, Append and Restore. Kinds has to name every event that
 //     changes what Append writes; a test applies all events and compares.
 //  3. Add it at the END of the constants of Set, of names, and of the list in NewProjections.
-//  4. Ask it in package actors behind Engine.fresh with its constant.
+//  4. Ask it in package actors through Engine.Indexes with its constant.
 //  5. Add what it finds to checkFound in package actors, which compares live, replayed and restored
 //     indexes with a walk over all projects.
 //
