@@ -9,8 +9,8 @@ import (
 	"pws/work"
 )
 
-// Import says where a changeset came from: whom its files are owed to, and under which license.
-// What is of the source is null for callers who may not read it now; the agents stay.
+// Import is the source of an imported changeset, with the authors and the license of its files. The
+// members about the source are null for callers that may not read it now, but not the agents.
 type Import struct {
 	ID                string     `json:"id" check:"id=imp_" doc:"The import's ID."`
 	ProjectID         *string    `json:"project_id" check:"id=prj_" doc:"The importing project; null if the caller may not read it now."`
@@ -83,7 +83,7 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 		CreatedBy: from.CreatedBy.Format(id.Agent), CreatedAt: Time(from.CreatedAt),
 		Origins: c.fileOrigins(from.AllOrigins(p.ID)), Omitted: omitted(from.Omitted),
 	}
-	// What a bundle tells is told as it is.
+	// What a bundle says about the source is returned as it is.
 	if withSource && from.Origin == nil || from.Origin != nil && !from.Artifact.IsZero() {
 		artifact, project := from.Artifact.Format(id.Artifact), from.Source.Format(id.Project)
 		changeset := from.SourceChangeset.Format(id.Changeset)
@@ -96,7 +96,7 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 	return record
 }
 
-// importReply is ImportData in the making.
+// importReply renders ImportData.
 type importReply struct {
 	call    *Call
 	project *work.Project
@@ -104,8 +104,8 @@ type importReply struct {
 	brought *work.Changeset
 }
 
-// AppendJSON implements Appender. Who made the import knew the source, and a repeat of the key
-// tells the same again.
+// AppendJSON implements Appender. The importing agent could read the source, and a repeat of the
+// key returns the same.
 func (r importReply) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"import":`...)
 	dst = appendData(dst, r.call.importRecord(r.project, r.made, true))
@@ -115,7 +115,7 @@ func (r importReply) AppendJSON(dst []byte) []byte {
 
 func importArtifact(c *Call, body *ImportArtifact) (Reply, error) {
 	command := &work.ImportArtifact{
-		// A folder is the same with a slash behind it.
+		// A trailing slash makes no difference.
 		Prefix:  strings.TrimSuffix(body.TargetPrefix, "/"),
 		Replace: body.OnConflict == "REPLACE",
 	}
@@ -134,7 +134,7 @@ func importArtifact(c *Call, body *ImportArtifact) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	// What the caller may do here comes BEFORE what it may see elsewhere.
+	// Permissions in this project are checked BEFORE those in the source project.
 	if err := command.Authorize(view, c.Agent); err != nil {
 		return Reply{}, err
 	}
@@ -154,7 +154,7 @@ func importArtifact(c *Call, body *ImportArtifact) (Reply, error) {
 	}, nil
 }
 
-// offer reads what an artifact offers now: ARTIFACT_NOT_FOUND, REUSE_NOT_PERMITTED.
+// offer reads an artifact for its import: ARTIFACT_NOT_FOUND, REUSE_NOT_PERMITTED.
 func (c *Call) offer(wanted id.ID) (*work.ImportSource, error) {
 	source, err := c.Service.Engine.Owner(id.Artifact, wanted)
 	if err != nil {

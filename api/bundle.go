@@ -6,7 +6,7 @@ import (
 	"pws/work"
 )
 
-// Bundle is a project in one piece of text. Lists are in the order in which things were made.
+// Bundle is a whole project as one JSON object. Lists are in the order of creation.
 type Bundle struct {
 	Format        string            `json:"format" check:"required,enum=SERVICE_PROJECT_BUNDLE" doc:"Name of the format."`
 	BundleVersion int               `json:"bundle_version" check:"required,min=1,max=1" doc:"The version of the format."`
@@ -32,7 +32,7 @@ type Bundle struct {
 	Integrity     *BundleIntegrity  `json:"integrity,omitzero" doc:"Digests that detect damage."`
 }
 
-// BundleIntegrity tells whether a bundle is as it was made. Contents are told by their blob_hash.
+// BundleIntegrity detects changes of a bundle. Contents are covered by their blob_hash.
 type BundleIntegrity struct {
 	Algorithm string            `json:"algorithm" check:"required,enum=SHA-256" doc:"The algorithm of the digests."`
 	Sections  map[string]string `json:"sections" each:"pattern=^[0-9a-f]{64}$" doc:"Digest of the canonical JSON (RFC 8785) of each member of the bundle, in hexadecimal; the digest of files covers the records without their contents."`
@@ -43,7 +43,7 @@ type BundleData struct {
 	Bundle Bundle `json:"bundle" doc:"The project."`
 }
 
-// RecordOrigin is what a bundle says of a record that came with it. Nobody here vouches for it.
+// RecordOrigin is what a bundle says about an imported record. It is not verified.
 type RecordOrigin struct {
 	ID        string   `json:"id" doc:"Its ID in the original project."`
 	Author    AgentRef `json:"author" doc:"The agent that created it; the handle is empty if the bundle does not name it."`
@@ -70,8 +70,7 @@ type ContributionOrigin struct {
 	CreatedAt   Time          `json:"created_at" doc:"When it was first submitted."`
 }
 
-// BundleOrigin is what a bundle says of the project that it was made of. Nobody here vouches for
-// it.
+// BundleOrigin is what a bundle says about its project. It is not verified.
 type BundleOrigin struct {
 	ProjectID  string       `json:"project_id" check:"id=prj_" doc:"The project."`
 	Owner      AgentRef     `json:"owner" doc:"Its owner."`
@@ -84,7 +83,7 @@ type BundleOrigin struct {
 	History    string       `json:"history" check:"enum=FULL|HEAD" doc:"FULL if all changesets were imported; HEAD if the first changeset here replaces the earlier history."`
 }
 
-// FirstOrigin is what the first of several bundles says of its project.
+// FirstOrigin is what the first bundle in a chain of imports says about its project.
 type FirstOrigin struct {
 	ProjectID  string      `json:"project_id" check:"id=prj_" doc:"The project."`
 	Owner      AgentRef    `json:"owner" doc:"Its owner."`
@@ -126,7 +125,7 @@ var bundleOperations = []*Operation{
 	}, importProject),
 }
 
-// originRef is the author that a bundle names.
+// originRef returns the author that a bundle names.
 func originRef(from *work.Origin) AgentRef {
 	return AgentRef{AgentID: from.Agent.Format(id.Agent), Handle: from.Handle}
 }
@@ -194,7 +193,7 @@ func bundleOrigin(from *work.Imported) *BundleOrigin {
 	return origin
 }
 
-// forkOrigin is where a bundle says that its project was forked from.
+// forkOrigin returns the source of a fork according to a bundle; nil if it is not a fork.
 func forkOrigin(project, changeset id.ID) *ForkedFrom {
 	if project.IsZero() {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"pws/work"
 )
 
-// anyText has what a text of a request may have.
+// anyText draws a text that a request may have.
 func anyText(t *rapid.T) string {
 	return rapid.SampledFrom([]string{
 		"x", "two\nlines", "tab\t\"quoted\" \\", "é😀\u2028", strings.Repeat("word ", 50),
@@ -40,7 +40,7 @@ func anyOperation(t *rapid.T) work.Operation {
 	return one
 }
 
-// anyCommand is one that may be refused.
+// anyCommand draws a command, which may be refused.
 func anyCommand(t *rapid.T, d *fakeEngine) work.Command {
 	switch rapid.IntRange(0, 21).Draw(t, "kind of command") {
 	case 0:
@@ -56,7 +56,7 @@ func anyCommand(t *rapid.T, d *fakeEngine) work.Command {
 	return anyRecord(t, d)
 }
 
-// anyRecord is a step of the work of those who are at home in the project.
+// anyRecord draws a command of a member.
 func anyRecord(t *rapid.T, d *fakeEngine) work.Command {
 	var tasks []id.ID
 	d.project.Tasks(id.ID{}, d.now, func(one *work.Task) bool {
@@ -121,7 +121,7 @@ func anyRecord(t *rapid.T, d *fakeEngine) work.Command {
 	return &work.AddMember{Agent: agent("bob"), Role: work.Maintainer}
 }
 
-// anyImport takes in what the project offers itself.
+// anyImport draws an import of an artifact of the project itself.
 func anyImport(t *rapid.T, d *fakeEngine) work.Command {
 	command := &work.ImportArtifact{
 		Refusal: errors.New("nothing is offered"), Replace: true,
@@ -134,7 +134,7 @@ func anyImport(t *rapid.T, d *fakeEngine) work.Command {
 	return command
 }
 
-// anyContribution is a step of the work that others do. It begins where nothing has begun yet.
+// anyContribution draws the next command of a contributor. It opens a workspace if there is none.
 func anyContribution(t *rapid.T, d *fakeEngine) work.Command {
 	var workspaces []id.ID
 	d.project.Workspaces(func(w *work.Workspace) bool {
@@ -192,7 +192,7 @@ func anyContribution(t *rapid.T, d *fakeEngine) work.Command {
 	return &work.AcceptContribution{Contribution: of.ID, Revision: of.Current(), Plan: plan}
 }
 
-// entitled is an agent whom a step of a contribution is for, mostly, and anyone for other commands.
+// entitled draws an agent that is usually allowed to give a command.
 func entitled(t *rapid.T, p *work.Project, command work.Command) id.ID {
 	anyone := agent(rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "who"))
 	authorOf := func(workspace id.ID) id.ID {
@@ -222,7 +222,7 @@ func entitled(t *rapid.T, p *work.Project, command work.Command) id.ID {
 	return anyone
 }
 
-// anyProject is a project with a past.
+// anyProject draws a project with a history.
 func anyProject(t *rapid.T) *fakeEngine {
 	d := newFakeEngine()
 	d.join("ann", "ann")

@@ -34,7 +34,7 @@ func (i *importer) readContribution(from *Contribution, field string) work.Bundl
 	return made
 }
 
-// readOutcome reads how far a contribution has come.
+// readOutcome reads the status of a contribution and the accepted changeset.
 func (i *importer) readOutcome(made *work.Contribution, from *Contribution, field string) {
 	if made.Status == 0 {
 		i.fault(field+".status", isRequired)
@@ -64,11 +64,11 @@ func (i *importer) readRevision(
 		ID: i.id(id.Revision, from.ID, field+".id"), Number: nth + 1, Summary: from.Summary,
 		Base: i.id(id.Changeset, from.BaseID, field+".base_changeset_id"),
 	}
-	made.Ops, made.Doubtful = i.readOperations(from.Operations, field)
+	made.Ops, made.Malformed = i.readOperations(from.Operations, field)
 	return made
 }
 
-// readReviews reads what was said of a contribution, within the bounds of a request that says it.
+// readReviews reads the reviews of a contribution.
 func (i *importer) readReviews(made *work.Contribution, from *Contribution, of string) {
 	if len(from.Reviews) > work.ReviewsMax {
 		i.fault(of+".reviews", fmt.Sprintf("must have at most %d items", work.ReviewsMax))
@@ -76,19 +76,19 @@ func (i *importer) readReviews(made *work.Contribution, from *Contribution, of s
 	}
 	for at := range from.Reviews {
 		review, field := &from.Reviews[at], fmt.Sprintf("%s.reviews[%d]", of, at)
-		said := CreateReview{
+		input := CreateReview{
 			RevisionID: review.RevisionID, Verdict: review.Verdict, Body: review.Body,
 			Comments: review.Comments,
 		}
-		judge(i, field, &said)
-		for nth := range said.Comments {
-			i.path(said.Comments[nth].Path, fmt.Sprintf("%s.comments[%d].path", field, nth))
+		checkForm(i, field, &input)
+		for nth := range input.Comments {
+			i.path(input.Comments[nth].Path, fmt.Sprintf("%s.comments[%d].path", field, nth))
 		}
 		made.Reviews = append(made.Reviews, &work.Review{
 			ID:       i.id(id.Review, review.ID, field+".id"),
-			Revision: parsed(id.Revision, said.RevisionID),
-			Verdict:  work.ParseVerdict(said.Verdict), Binding: review.Binding, Body: said.Body,
-			Comments: reviewComments(said.Comments),
+			Revision: parsed(id.Revision, input.RevisionID),
+			Verdict:  work.ParseVerdict(input.Verdict), Binding: review.Binding, Body: input.Body,
+			Comments: reviewComments(input.Comments),
 		})
 	}
 	if made.Bytes() > work.ReviewTextBytesMax {
@@ -97,8 +97,8 @@ func (i *importer) readReviews(made *work.Contribution, from *Contribution, of s
 	}
 }
 
-// contributionOrigin is what is kept of where a contribution comes from: what it had as its origin
-// already, and what became of it since.
+// contributionOrigin reads the origin of a contribution: its earlier origin, if it has one, and the
+// decision since then.
 func (i *importer) contributionOrigin(from *Contribution, of string) work.ContributionOrigin {
 	field := of
 	known := ContributionOrigin{
@@ -114,7 +114,7 @@ func (i *importer) contributionOrigin(from *Contribution, of string) work.Contri
 		known.DecidedBy, known.DecidedAt = i.agentNamed(*from.DecidedBy), from.DecidedAt
 		known.AcceptedID = from.AcceptedID
 	}
-	said := work.ContributionOrigin{
+	origin := work.ContributionOrigin{
 		Record: i.origin(id.Contribution, &RecordOrigin{
 			ID: known.ID, Author: known.Author, CreatedAt: known.CreatedAt,
 		}, field),
@@ -122,13 +122,13 @@ func (i *importer) contributionOrigin(from *Contribution, of string) work.Contri
 	}
 	for at := range from.Revisions[:min(len(from.Revisions), work.RevisionsMax)] {
 		one := &from.Revisions[at]
-		said.Revisions = append(said.Revisions, i.originOf(id.Revision,
+		origin.Revisions = append(origin.Revisions, i.originOf(id.Revision,
 			source{one.Origin, one.ID, from.Author, one.CreatedAt},
 			fmt.Sprintf("%s.revisions[%d]", of, at)))
 	}
 	for at := range from.Reviews[:min(len(from.Reviews), work.ReviewsMax)] {
 		one := &from.Reviews[at]
-		said.Reviews = append(said.Reviews, i.originOf(id.Review,
+		origin.Reviews = append(origin.Reviews, i.originOf(id.Review,
 			source{one.Origin, one.ID, one.Author, one.CreatedAt},
 			fmt.Sprintf("%s.reviews[%d]", of, at)))
 	}
@@ -140,28 +140,28 @@ func (i *importer) contributionOrigin(from *Contribution, of string) work.Contri
 	case decider != nil && !final:
 		i.fault(of+".decided_by", "is only allowed with a final status")
 	case decider != nil:
-		said.Decision = work.Origin{
+		origin.Decision = work.Origin{
 			Agent:  i.id(id.Agent, decider.AgentID, field+".decided_by"),
 			Handle: i.handle(decider.Handle, field+".decided_by"),
 		}
 		if at != nil {
-			said.Decision.CreatedAt = i.time(*at, field+".decided_at")
+			origin.Decision.CreatedAt = i.time(*at, field+".decided_at")
 		}
 		if accepted != nil {
-			said.Changeset = i.id(id.Changeset, *accepted, field+".accepted_changeset_id")
+			origin.Changeset = i.id(id.Changeset, *accepted, field+".accepted_changeset_id")
 		}
 	}
-	return said
+	return origin
 }
 
-// readInherited reads to whom is owed what the project of the bundle came with.
+// readInherited reads the credits and authors that the project of the bundle had inherited.
 func (i *importer) readInherited() {
 	i.command.Inherited = i.creditOrigins(
 		i.bundle.Provenance.Inherited, "provenance.inherited_contributions")
 	i.readInheritedAuthors()
 }
 
-// creditOrigins are at most CreditsMax credits as a bundle tells them.
+// creditOrigins reads at most CreditsMax credits.
 func (i *importer) creditOrigins(list []Credit, field string) (made []work.CreditOrigin) {
 	if len(list) > work.CreditsMax {
 		i.fault(field, fmt.Sprintf("must have at most %d items", work.CreditsMax))
@@ -173,27 +173,28 @@ func (i *importer) creditOrigins(list []Credit, field string) (made []work.Credi
 }
 
 func (i *importer) creditOrigin(from *Credit, field string) work.CreditOrigin {
-	said := from.Origin
-	if said == nil {
-		said = &CreditOrigin{
+	origin := from.Origin
+	if origin == nil {
+		origin = &CreditOrigin{
 			ProjectID: from.ProjectID, ContributionID: from.ContributionID,
 			ChangesetID: from.ChangesetID, Author: from.Author, Reviewers: from.Reviewers,
 			AcceptedBy: &from.AcceptedBy,
 		}
 	}
 	made := work.CreditOrigin{
-		Author: i.agent(&said.Author, field+".author"), Reviewers: i.agents(said.Reviewers, field),
-		Project:      i.idOrZero(id.Project, said.ProjectID, field+".project_id"),
-		Contribution: i.idOrZero(id.Contribution, said.ContributionID, field+".contribution_id"),
-		Changeset:    i.idOrZero(id.Changeset, said.ChangesetID, field+".changeset_id"),
+		Author:       i.agent(&origin.Author, field+".author"),
+		Reviewers:    i.agents(origin.Reviewers, field),
+		Project:      i.idOrZero(id.Project, origin.ProjectID, field+".project_id"),
+		Contribution: i.idOrZero(id.Contribution, origin.ContributionID, field+".contribution_id"),
+		Changeset:    i.idOrZero(id.Changeset, origin.ChangesetID, field+".changeset_id"),
 	}
-	if said.AcceptedBy != nil {
-		made.AcceptedBy = i.agent(said.AcceptedBy, field+".accepted_by")
+	if origin.AcceptedBy != nil {
+		made.AcceptedBy = i.agent(origin.AcceptedBy, field+".accepted_by")
 	}
 	return made
 }
 
-// agents are at most ReviewsMax agents that a bundle names.
+// agents reads at most ReviewsMax agents.
 func (i *importer) agents(list []AgentRef, field string) []work.BundledAgent {
 	if len(list) > work.ReviewsMax {
 		i.fault(field+".reviewers", fmt.Sprintf("must have at most %d items", work.ReviewsMax))
@@ -213,14 +214,14 @@ func (i *importer) agent(from *AgentRef, field string) work.BundledAgent {
 	}
 }
 
-// ofFork reports whether a changeset is the beginning of a fork, which is nobody's work.
+// ofFork reports whether a changeset is the first one of a fork, which has no author.
 func (o *ChangesetOrigin) ofFork() bool { return o.SourceType == work.SourceFork.String() }
 
-// changesetsSaidMax is how many changesets a bundle may say that an agent has published.
-const changesetsSaidMax = 1 << 31
+// changesetsMax is the maximum number of changesets of an agent in a bundle.
+const changesetsMax = 1 << 31
 
-// readInheritedAuthors counts who published what did not come along. What came with an earlier
-// bundle is told twice: by the authors of that, and by the history.
+// readInheritedAuthors counts the changesets of each author that the history does not have.
+// Changesets from an earlier bundle are in the authors of that bundle and in the history.
 func (i *importer) readInheritedAuthors() {
 	counts := map[work.BundledAgent]int{}
 	read := func(list []AuthorCount, name string, count func(*AuthorCount) int) {
@@ -232,8 +233,8 @@ func (i *importer) readInheritedAuthors() {
 		for at := range list {
 			field := fmt.Sprintf("provenance.%s[%d]", name, at)
 			changesets := count(&list[at])
-			if changesets < 0 || changesets > changesetsSaidMax {
-				i.fault(field, fmt.Sprintf("must be from 0 to %d", changesetsSaidMax))
+			if changesets < 0 || changesets > changesetsMax {
+				i.fault(field, fmt.Sprintf("must be from 0 to %d", changesetsMax))
 			}
 			counts[i.agent(&list[at].Agent, field+".agent")] += changesets
 		}
@@ -250,7 +251,7 @@ func (i *importer) readInheritedAuthors() {
 		}
 	}
 	for _, agent := range slices.SortedFunc(maps.Keys(counts), work.BundledAgent.Compare) {
-		if count := min(counts[agent], changesetsSaidMax); count > 0 {
+		if count := min(counts[agent], changesetsMax); count > 0 {
 			i.command.InheritedAuthors = append(i.command.InheritedAuthors,
 				work.BundledAuthor{Agent: agent, Changesets: uint32(count)}) // #nosec G115 -- bounded
 		}

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// sameAs stands for the value at another path of a bundle.
+// sameAs is replaced by the value at another path of a bundle.
 type sameAs string
 
-// crowds are requests with faults of several kinds, and all that must be named of them.
-var crowds = map[string]struct {
+// faulty are requests with faults of several kinds, and the fields of all reported faults.
+var faulty = map[string]struct {
 	set  map[string]any
 	want string
 }{
@@ -81,10 +81,10 @@ var crowds = map[string]struct {
 	},
 }
 
-// TestBundleFaultsTogether: all faults are named in one answer, and what follows from them is not.
+// TestBundleFaultsTogether: one answer reports all faults, and none that follows from another one.
 func TestBundleFaultsTogether(t *testing.T) {
 	data := sampleBundle(t)
-	for name, row := range crowds {
+	for name, row := range faulty {
 		tree := object(t, data)
 		tree["visibility"] = "PRIVATE"
 		delete(tree["bundle"].(map[string]any), "integrity")
@@ -107,7 +107,7 @@ func TestBundleFaultsTogether(t *testing.T) {
 	}
 }
 
-// resolved puts what stands elsewhere in the place of sameAs.
+// resolved replaces each sameAs by the value at its path.
 func resolved(bundle, value any) any {
 	switch value := value.(type) {
 	case sameAs:

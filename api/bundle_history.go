@@ -14,7 +14,7 @@ import (
 	"pws/work/path"
 )
 
-// The bounds of what has no request of its own.
+// The bounds of texts that no request type has.
 var (
 	contentCheck = jsonschema.CompileCheck("content")
 	messageCheck = jsonschema.CompileCheck("chars=0..4000,text")
@@ -31,9 +31,10 @@ const (
 	noHash     = "must be 64 lower-case hexadecimal digits"
 )
 
-// judge asks for the bounds that a request of its own has, under the same names.
-func judge[T any](i *importer, field string, input *T) {
-	// What is absent in the bundle is absent there too.
+// checkForm checks the bounds of the request that creates such a record. The names of the fields
+// are the same.
+func checkForm[T any](i *importer, field string, input *T) {
+	// Members that the bundle does not have are absent in the request.
 	text, err := json.Marshal(input, json.OmitZeroStructFields(true))
 	if err == nil {
 		err = jsonschema.Decode(text, new(T))
@@ -54,7 +55,7 @@ func (i *importer) id(prefix id.Prefix, text, field string) id.ID {
 	return one
 }
 
-// idOrZero is the ID of a member that may be absent.
+// idOrZero reads an ID; zero if the member is absent.
 func (i *importer) idOrZero(prefix id.Prefix, text *string, field string) id.ID {
 	if text == nil {
 		return id.ID{}
@@ -92,9 +93,9 @@ func (i *importer) contentType(text, field string) {
 	}
 }
 
-// content takes a content whose hash the bundle says.
-func (i *importer) content(said, content, field string) {
-	hash, ok := parseHash(said)
+// content reads a content and checks it against its hash in the bundle.
+func (i *importer) content(name, content, field string) {
+	hash, ok := parseHash(name)
 	if !ok {
 		i.fault(field, noHash)
 		return
@@ -107,7 +108,7 @@ func (i *importer) content(said, content, field string) {
 		i.fault(field, "does not match the hash")
 	}
 	if i.found > found {
-		i.command.Doubtful[hash] = true
+		i.command.Malformed[hash] = true
 		return
 	}
 	i.command.Contents[hash] = text
@@ -115,21 +116,21 @@ func (i *importer) content(said, content, field string) {
 
 func (i *importer) readContents() {
 	i.command.Contents = make(map[work.Hash][]byte, len(i.bundle.Files)+len(i.bundle.Blobs))
-	i.command.Doubtful, i.named = map[work.Hash]bool{}, map[work.Hash]bool{}
+	i.command.Malformed, i.named = map[work.Hash]bool{}, map[work.Hash]bool{}
 	i.command.Files = make([]work.BundledFile, len(i.bundle.Files))
 	for nth := range i.bundle.Files {
 		file, field := &i.bundle.Files[nth], fmt.Sprintf("files[%d]", nth)
 		found := i.found
 		i.path(file.Path, field+".path")
-		doubtful := i.found > found
+		malformed := i.found > found
 		i.contentType(file.ContentType, field+".content_type")
 		hash, _ := parseHash(file.BlobHash)
 		i.command.Files[nth] = work.BundledFile{
-			Path: file.Path, Blob: hash, Type: file.ContentType, Doubtful: doubtful,
+			Path: file.Path, Blob: hash, Type: file.ContentType, Malformed: malformed,
 		}
 		if file.Content == nil {
 			i.fault(field+".content", isRequired)
-			i.command.Doubtful[hash] = true
+			i.command.Malformed[hash] = true
 			continue
 		}
 		i.content(file.BlobHash, *file.Content, field+".content")
@@ -163,7 +164,7 @@ func (i *importer) readHistory() {
 	}
 }
 
-// requireNamed refuses contents that no operation names. It is asked AFTER all of them were read.
+// requireNamed refuses contents that no operation names. It runs AFTER all operations were read.
 func (i *importer) requireNamed() {
 	for _, name := range slices.Sorted(maps.Keys(i.bundle.Blobs)) {
 		if hash, ok := parseHash(name); ok && !i.named[hash] {
@@ -203,14 +204,14 @@ func (i *importer) readChangeset(nth int) {
 	}
 	if from.Operations == nil {
 		i.fault(field+".operations", isRequired)
-		made.Doubtful = true
+		made.Malformed = true
 		return
 	}
-	made.Ops, made.Doubtful = i.readOperations(*from.Operations, field)
+	made.Ops, made.Malformed = i.readOperations(*from.Operations, field)
 }
 
-// writer is the author of a changeset. One that became of a contribution which had come with a
-// bundle bears the name of whoever brought that in.
+// writer returns the author of a changeset. The record of a changeset that was published from an
+// imported contribution names the importing agent; the origin of the contribution has its author.
 func (i *importer) writer(from *Changeset) AgentRef {
 	if from.Source.ID != nil {
 		if origin := i.contributors[*from.Source.ID]; origin != nil {
@@ -220,10 +221,10 @@ func (i *importer) writer(from *Changeset) AgentRef {
 	return from.Author
 }
 
-// readOperations reads steps, and reports whether anything is wrong with their form.
+// readOperations reads operations, and reports whether their form is invalid.
 func (i *importer) readOperations(
 	list []OperationRecord, field string,
-) (ops []work.BundledOp, doubtful bool) {
+) (ops []work.BundledOp, malformed bool) {
 	found := i.found
 	ops = make([]work.BundledOp, len(list))
 	for at := range list {
@@ -257,11 +258,11 @@ func (i *importer) readOperation(made *work.BundledOp, from *OperationRecord, fi
 	if made.Action == work.Delete {
 		return
 	}
-	i.readStanding(made, from, field)
+	i.readResultingFile(made, from, field)
 }
 
-// readStanding reads what an operation leaves at its path.
-func (i *importer) readStanding(made *work.BundledOp, from *OperationRecord, field string) {
+// readResultingFile reads the file that an operation results in.
+func (i *importer) readResultingFile(made *work.BundledOp, from *OperationRecord, field string) {
 	if from.BlobHash == nil {
 		i.fault(field+".blob_hash", isRequired)
 	} else if hash, ok := parseHash(*from.BlobHash); !ok {
@@ -282,7 +283,7 @@ func (i *importer) readStanding(made *work.BundledOp, from *OperationRecord, fie
 	i.contentType(made.Type, field+".content_type")
 }
 
-// origin is what is kept of where a record comes from.
+// origin reads the origin of a record.
 func (i *importer) origin(prefix id.Prefix, from *RecordOrigin, field string) work.Origin {
 	return work.Origin{
 		ID: i.id(prefix, from.ID, field+".id"), Agent: i.author(from.Author.AgentID, field),

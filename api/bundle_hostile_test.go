@@ -15,7 +15,7 @@ import (
 	"pws/work"
 )
 
-// hostile are ways to spoil a bundle: what is set where, and the faults that must be named.
+// hostile are changes that make a bundle invalid: a path, its value, and the expected fault.
 var hostile = []struct {
 	set   string
 	value any
@@ -278,7 +278,7 @@ var hostile = []struct {
 	{"relationships.0.created_by", "ann", "relationships[0].author.agent_id"},
 }
 
-// repeated stands for a list of what is at a path of a bundle.
+// repeated returns a list of the value at a path of a bundle.
 func repeated(path string, times int) any {
 	return slices.Repeat([]any{sameAs(path)}, times)
 }
@@ -334,7 +334,7 @@ func TestHostileBundles(t *testing.T) {
 		}
 		d, _, err := imports(text, "bob")
 		if err == nil {
-			t.Errorf("%s %.40q: taken, %s", row.set, fmt.Sprint(row.value), d.project.Name)
+			t.Errorf("%s %.40q: accepted, %s", row.set, fmt.Sprint(row.value), d.project.Name)
 			continue
 		}
 		if got := faultsOf(err); !strings.Contains(got, row.want) {
@@ -344,7 +344,7 @@ func TestHostileBundles(t *testing.T) {
 	}
 }
 
-// TestDamagedBundles changes one text after another, which the digests must tell.
+// TestDamagedBundles changes one text after another. The digests must detect it.
 func TestDamagedBundles(t *testing.T) {
 	data := sampleBundle(t)
 	for path, section := range map[string]string{
@@ -382,7 +382,7 @@ func FuzzImportBundle(f *testing.F) {
 	})
 }
 
-// counted is a reader that stands for a client: it keeps nothing.
+// counted is a client that counts the bytes and keeps nothing.
 type counted struct{ bytes int }
 
 func (c *counted) Write(p []byte) (int, error) {
@@ -390,7 +390,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestExportHoldsLittle exports a project that is many times larger than what an export may hold.
+// TestExportHoldsLittle exports a project that is much larger than the memory of an export.
 func TestExportHoldsLittle(t *testing.T) {
 	d := newFakeEngine()
 	d.join("ann", "ann")
@@ -421,7 +421,7 @@ func TestExportHoldsLittle(t *testing.T) {
 	}
 }
 
-// lavish looks at the heap whenever a content is read.
+// lavish measures the heap whenever contents are read.
 type lavish struct {
 	*fakeEngine
 	limit uint64
@@ -441,7 +441,7 @@ func (l *lavish) Blob(hash work.Hash) ([]byte, error) {
 	return l.fakeEngine.Blob(hash)
 }
 
-// TestExportBreaksOff: a content that cannot be read leaves a text that nobody can take for whole.
+// TestExportBreaksOff: if a content cannot be read, the text is not valid JSON.
 func TestExportBreaksOff(t *testing.T) {
 	d := newFakeEngine()
 	d.join("ann", "ann")

@@ -7,7 +7,7 @@ import (
 	"pws/work"
 )
 
-// readImports reads where files came from, and to whom they are owed.
+// readImports reads the imports and the origins of the files.
 func (i *importer) readImports() {
 	i.command.Imports = readList(i, "imports", i.bundle.Imports, i.readImport)
 	i.command.InheritedImports = readList(i, "provenance.inherited_imports",
@@ -45,7 +45,7 @@ func (i *importer) readImport(from *Import, field string) work.BundledImport {
 	}
 }
 
-// readSource reads what was taken, which is given whole or not at all.
+// readSource reads the source of an import. Its members are all given, or none is.
 func (i *importer) readSource(made *work.Import, from *Import, field string) {
 	made.Artifact = i.idOrZero(id.Artifact, from.ArtifactID, field+".artifact_id")
 	made.Source = i.idOrZero(id.Project, from.SourceProjectID, field+".source_project_id")
@@ -69,7 +69,7 @@ func (i *importer) readSource(made *work.Import, from *Import, field string) {
 	}
 }
 
-// importAuthors are all of whom a bundle says that they wrote what was imported, each once.
+// importAuthors returns all authors of the imported files according to a bundle, each once.
 func (i *importer) importAuthors(from *Import, field string) []work.BundledAgent {
 	var authors []work.BundledAgent
 	known := map[work.BundledAgent]bool{}

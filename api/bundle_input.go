@@ -14,18 +14,18 @@ import (
 	"pws/internal/fault"
 )
 
-// BundleInput is a bundle in a request: a Bundle, and whether it is as it was made, which only its
-// text can tell.
+// BundleInput is a bundle in a request. Its digests are checked against its text, because a decoded
+// Bundle no longer has it.
 type BundleInput struct {
 	bundle   Bundle
 	problems []fault.Field
-	// read says that bundle holds what could be read.
+	// read means that bundle has the members that could be read.
 	read bool
 }
 
 // UnmarshalJSON reads the bundle; see Problems.
 func (b *BundleInput) UnmarshalJSON(raw []byte) error {
-	*b = BundleInput{problems: crowded(raw)}
+	*b = BundleInput{problems: overfull(raw)}
 	if len(b.problems) > 0 {
 		return nil
 	}
@@ -44,9 +44,9 @@ func (b *BundleInput) UnmarshalJSON(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	said := b.bundle.Integrity.Sections
-	for _, name := range slices.Sorted(maps.Keys(said)) {
-		if found[name] != said[name] {
+	digests := b.bundle.Integrity.Sections
+	for _, name := range slices.Sorted(maps.Keys(digests)) {
+		if found[name] != digests[name] {
 			b.problems = append(b.problems, fault.Field{
 				Field: name, Problem: "does not match its digest",
 			})
@@ -58,7 +58,7 @@ func (b *BundleInput) UnmarshalJSON(raw []byte) error {
 // Problems implements jsonschema.Checker.
 func (b *BundleInput) Problems() []fault.Field { return b.problems }
 
-// JSONSchema says what a bundle is known by; the whole is the data of project.export.
+// JSONSchema returns the main members of a bundle; the data of project.export has all of them.
 func (BundleInput) JSONSchema() map[string]any {
 	return map[string]any{
 		"type":     "object",
@@ -81,8 +81,8 @@ func (BundleInput) JSONSchema() map[string]any {
 	}
 }
 
-// digestsOf are the digests of the members of a bundle, as its integrity says them. The text is
-// known to be JSON. No more than one element of a list is copied at a time.
+// digestsOf returns the digests of the members of a bundle, as in its integrity. The text must be
+// valid JSON. At most one element of a list is copied at a time.
 func digestsOf(raw []byte) (map[string]string, error) {
 	d := digester{sum: sha256.New()}
 	found := map[string]string{}
@@ -155,7 +155,7 @@ func (d *digester) add(value jsontext.Value) error {
 	return err
 }
 
-// strip is a record of a file without its content.
+// strip returns the record of a file without its content.
 func (d *digester) strip(record jsontext.Value) (jsontext.Value, error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(record))
 	if _, err := dec.ReadToken(); err != nil {

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// versionMax is the largest version that every reader of JSON can tell.
+	// versionMax is the largest integer that every JSON reader reads exactly.
 	versionMax = 1<<53 - 1
 	noLicense  = "is not an SPDX expression"
-	// attemptsMax bounds how often a task can have been given back.
+	// attemptsMax bounds the attempts of a task.
 	attemptsMax = 1_000_000_000
 )
 
-// readList reads a list of the bundle, until there are enough faults for one answer.
+// readList reads a list of the bundle. It stops when there are enough faults for one answer.
 func readList[W, R any](
 	i *importer, name string, list []W, read func(from *W, field string) R,
 ) (made []R) {
@@ -39,8 +39,8 @@ func readRecords[W, R any](
 	})
 }
 
-// source is where a record comes from: the origin that it has from an earlier bundle or, if that is
-// nil, the record itself.
+// source is where a record comes from: its origin from an earlier bundle or, if that is nil, the
+// record itself.
 type source struct {
 	earlier *RecordOrigin
 	id      string
@@ -48,7 +48,7 @@ type source struct {
 	at      Time
 }
 
-// originOf is what is kept of where a record comes from.
+// originOf reads the origin of a record.
 func (i *importer) originOf(prefix id.Prefix, of source, field string) work.Origin {
 	if of.earlier != nil {
 		return i.origin(prefix, of.earlier, field+".origin")
@@ -56,7 +56,7 @@ func (i *importer) originOf(prefix id.Prefix, of source, field string) work.Orig
 	return i.origin(prefix, &RecordOrigin{ID: of.id, Author: of.author, CreatedAt: of.at}, field)
 }
 
-// agentNamed is an agent that a record names by its ID alone.
+// agentNamed returns an agent that a record names only by ID.
 func (i *importer) agentNamed(text string) *AgentRef {
 	return &AgentRef{AgentID: text, Handle: i.bundle.Agents[text]}
 }
@@ -73,16 +73,16 @@ func (i *importer) readState() {
 	if from == nil {
 		return
 	}
-	said := UpdateState{
+	input := UpdateState{
 		Summary: from.Summary, Objective: from.Objective, CurrentFocus: from.CurrentFocus,
 		Completed: from.Completed, InProgress: from.InProgress,
 		KnownProblems: from.KnownProblems, Decisions: from.Decisions,
 		NextActions: from.NextActions, ImportantFiles: from.ImportantFiles,
 		Dependencies: from.Dependencies, OpenQuestions: from.OpenQuestions, Custom: from.Custom,
 	}
-	judge(i, "state", &said)
+	checkForm(i, "state", &input)
 	i.command.State = &work.State{
-		Statement: said.command().Statement,
+		Statement: input.command().Statement,
 		Changeset: i.id(id.Changeset, from.ChangesetID, "state.changeset_id"),
 		Version:   i.version(from.Version, "state.version"),
 	}
@@ -92,7 +92,7 @@ func (i *importer) readState() {
 		Handle:    i.handle(writer.Handle, "agents."+writer.AgentID),
 		CreatedAt: i.time(from.UpdatedAt, "state.updated_at"),
 	}
-	// A state that came with an earlier bundle, and was not written since, is as old as the project.
+	// A state that was imported and not updated since has the time of the project.
 	if earlier := i.bundle.Provenance.Origin.Bundle; earlier != nil &&
 		from.UpdatedAt == i.bundle.Project.CreatedAt {
 		const field = "provenance.origin.bundle.state_by"
@@ -116,14 +116,14 @@ func (i *importer) readHandoffs() {
 }
 
 func (i *importer) readHandoff(from *Handoff, field string) (work.Handoff, source) {
-	said := CreateHandoff{Summary: from.Summary, HandoffLists: HandoffLists{
+	input := CreateHandoff{Summary: from.Summary, HandoffLists: HandoffLists{
 		CompletedWork: from.CompletedWork, Decisions: from.Decisions,
 		FailedApproaches: from.FailedApproaches, Blockers: from.Blockers,
 		Assumptions: from.Assumptions, Dependencies: from.Dependencies,
 		OpenQuestions: from.OpenQuestions, NextActions: from.NextActions,
 		TaskIDs: from.TaskIDs, ResidualRisks: from.ResidualRisks,
 	}}
-	judge(i, field, &said)
+	checkForm(i, field, &input)
 	if len(from.ChangedFiles) > work.ChangedPathsMax {
 		i.fault(field+".changed_files",
 			fmt.Sprintf("must have at most %d items", work.ChangedPathsMax))
@@ -134,20 +134,20 @@ func (i *importer) readHandoff(from *Handoff, field string) (work.Handoff, sourc
 	return work.Handoff{
 		ID: i.id(id.Handoff, from.ID, field+".id"), ChangedFiles: from.ChangedFiles,
 		Changeset:    i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
-		Continuation: said.continuation(said.Summary),
+		Continuation: input.continuation(input.Summary),
 	}, source{from.Origin, from.ID, from.Author, from.CreatedAt}
 }
 
 func (i *importer) readTask(from *Task, field string) (work.Task, source) {
-	said := TaskInput{
+	input := TaskInput{
 		Title: from.Title, Description: from.Description, Priority: from.Priority,
 		TaskType: from.TaskType, Skills: from.Skills, Dependencies: from.Dependencies,
 		RelatedFiles: from.RelatedFiles, ExpectedOutput: from.ExpectedOutput,
 		CompletionConditions: from.CompletionConditions, ParentTaskID: from.ParentTaskID,
 	}
-	judge(i, field, &said)
+	checkForm(i, field, &input)
 	task := work.Task{
-		ID: i.id(id.Task, from.ID, field+".id"), Spec: said.spec(),
+		ID: i.id(id.Task, from.ID, field+".id"), Spec: input.spec(),
 		Status: work.ParseTaskStatus(from.Status), Attempts: from.AttemptCount,
 		Version: i.version(from.Version, field+".version"),
 	}
@@ -165,15 +165,15 @@ func (i *importer) readTask(from *Task, field string) (work.Task, source) {
 	return task, source{from.Origin, from.ID, *i.agentNamed(from.CreatedBy), from.CreatedAt}
 }
 
-// readBlocked keeps what blocks a task with the status BLOCKED; of others it follows from what they
-// wait for.
+// readBlocked reads what blocks a task with the status BLOCKED. For other tasks it is derived from
+// their dependencies.
 func (i *importer) readBlocked(task *work.Task, from *TaskBlocked, field string) {
 	switch {
 	case task.Status != work.TaskBlocked:
 	case from == nil:
 		i.fault(field+".blocked", blockedNeeded)
 	default:
-		judge(i, field+".blocked", from)
+		checkForm(i, field+".blocked", from)
 		task.Blocked = &work.Blocked{
 			Kind: work.ParseBlockedKind(from.Kind), Reason: from.Reason,
 		}
@@ -184,7 +184,7 @@ func (i *importer) readResult(task *work.Task, from *TaskResult, field string) {
 	if from == nil {
 		return
 	}
-	judge(i, field+".result", from)
+	checkForm(i, field+".result", from)
 	task.Result = &work.TaskResult{Summary: from.Summary}
 	if from.ChangesetID != nil {
 		task.Result.Changeset = parsed(id.Changeset, *from.ChangesetID)
@@ -195,29 +195,29 @@ func (i *importer) readResult(task *work.Task, from *TaskResult, field string) {
 }
 
 func (i *importer) readVerification(from *Verification, field string) (work.Verification, source) {
-	said := CreateVerification{
+	input := CreateVerification{
 		EntityType: from.EntityType, EntityID: from.EntityID, Kind: from.Kind,
 		Outcome: from.Outcome, Method: from.Method, Summary: from.Summary,
 		Evidence: from.Evidence,
 	}
 	if from.ExternalSource != nil {
-		said.ExternalSource = *from.ExternalSource
+		input.ExternalSource = *from.ExternalSource
 	}
 	if from.AttestationReference != nil {
-		said.AttestationReference = *from.AttestationReference
+		input.AttestationReference = *from.AttestationReference
 	}
-	judge(i, field, &said)
+	checkForm(i, field, &input)
 	return work.Verification{
-		ID: i.id(id.Verification, from.ID, field+".id"), Finding: said.finding(),
+		ID: i.id(id.Verification, from.ID, field+".id"), Finding: input.finding(),
 	}, source{from.Origin, from.ID, from.Author, from.CreatedAt}
 }
 
 func (i *importer) readArtifact(from *Artifact, field string) (work.Artifact, source) {
-	said := CreateArtifact{
+	input := CreateArtifact{
 		Name: from.Name, Type: from.Type, Description: from.Description, Paths: from.Paths,
 		ReusePolicy: from.ReusePolicy,
 	}
-	judge(i, field, &said)
+	checkForm(i, field, &input)
 	for at, path := range from.Paths {
 		i.path(path, fmt.Sprintf("%s.paths[%d]", field, at))
 	}
@@ -228,9 +228,9 @@ func (i *importer) readArtifact(from *Artifact, field string) (work.Artifact, so
 	record := work.Artifact{
 		ID:        i.id(id.Artifact, from.ID, field+".id"),
 		Changeset: i.id(id.Changeset, from.ChangesetID, field+".changeset_id"),
-		Name:      said.Name, Type: work.ParseArtifactType(said.Type),
-		Description: said.Description, Paths: said.Paths, License: license,
-		Reuse: work.ParseReuse(said.ReusePolicy),
+		Name:      input.Name, Type: work.ParseArtifactType(input.Type),
+		Description: input.Description, Paths: input.Paths, License: license,
+		Reuse: work.ParseReuse(input.ReusePolicy),
 	}
 	if record.Reuse == 0 {
 		record.Reuse = work.ReferenceOnly
@@ -242,21 +242,21 @@ func (i *importer) readArtifact(from *Artifact, field string) (work.Artifact, so
 
 // readRelation reads a relation of the project to another one.
 func (i *importer) readRelation(from *Relation, field string) (work.Relation, source) {
-	said := CreateRelation{
+	input := CreateRelation{
 		Type: from.Type, TargetProjectID: from.TargetProjectID, Note: from.Note,
 	}
-	judge(i, field, &said)
+	checkForm(i, field, &input)
 	if from.Direction != outgoing {
 		i.fault(field+".direction", "must be "+outgoing)
 	}
 	return work.Relation{
-		Type:   work.ParseRelationType(said.Type),
-		Target: parsed(id.Project, said.TargetProjectID), Note: said.Note,
+		Type:   work.ParseRelationType(input.Type),
+		Target: parsed(id.Project, input.TargetProjectID), Note: input.Note,
 	}, source{from.Origin, from.ID, *i.agentNamed(from.CreatedBy), from.CreatedAt}
 }
 
-// seeTargets leaves out relations to projects that the caller cannot read now.
-func (i *importer) seeTargets() error {
+// leaveOutHidden leaves out relations to projects that the caller cannot read.
+func (i *importer) leaveOutHidden() error {
 	kept := i.command.Relations[:0]
 	for _, relation := range i.command.Relations {
 		target, err := i.call.Service.Engine.Project(relation.Record.Target)

@@ -5,7 +5,7 @@ import (
 	"pws/work"
 )
 
-// sampleBundle is the export of a project that has one of everything.
+// sampleBundle exports a project that has a record of every kind.
 func sampleBundle(t failer) []byte {
 	d := newFakeEngine()
 	d.join("ann", "ann")
@@ -39,13 +39,13 @@ func sampleBundle(t failer) []byte {
 		Title: "why", Body: "how", Subject: work.Matter{Type: work.MatterTask, ID: first},
 		Mentions: []id.ID{agent("ann")},
 	}).Result.Subject
-	said := d.do(t, "ann", &work.AddComment{Discussion: opened, Body: "so"}).Result.Subject
-	d.do(t, "ann", &work.AddComment{Discussion: opened, Body: "no", ReplyTo: said})
+	comment := d.do(t, "ann", &work.AddComment{Discussion: opened, Body: "so"}).Result.Subject
+	d.do(t, "ann", &work.AddComment{Discussion: opened, Body: "no", ReplyTo: comment})
 	sampleContributions(t, d)
 	return d.export(t, "ann", true)
 }
 
-// sampleContributions adds one that was accepted, one that waits, and an import.
+// sampleContributions adds an accepted contribution, a pending one, and an import.
 func sampleContributions(t failer, d *fakeEngine) {
 	for _, who := range []string{"con", "eve"} {
 		d.join(who, who)

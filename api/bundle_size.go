@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// recordBytesMin is what a record takes in a text on the average, at least. A text of empty ones
+	// recordBytesMin is the minimum average size of a record in a text. A text of empty records
 	// would take a hundred times its size in memory.
 	recordBytesMin = 24
-	// blobBytesMin is what a content takes with its hash.
+	// blobBytesMin is the minimum size of a content with its hash.
 	blobBytesMin = 66
 )
 
-// agentsNamedMax is how many agents a bundle names.
+// agentsNamedMax is the number of agents that a bundle names.
 const agentsNamedMax = 50_000
 
-// sectionMax is how many elements the lists of a bundle may have.
+// sectionMax has the maximum number of elements of each list in a bundle.
 var sectionMax = map[string]int{
 	"files": work.FilesMax, "handoffs": work.HandoffsMax, "tasks": work.TasksMax,
 	"verification": work.VerificationsMax, "artifacts": work.ArtifactsMax,
@@ -31,9 +31,9 @@ var sectionMax = map[string]int{
 	"agents":  agentsNamedMax,
 }
 
-// crowded finds what has too many members to be read. It is asked BEFORE anything of the bundle is
-// in memory but its text, which is known to be JSON.
-func crowded(raw []byte) (problems []fault.Field) {
+// overfull finds members with too many elements. It runs BEFORE the text, which must be valid JSON,
+// is decoded into memory.
+func overfull(raw []byte) (problems []fault.Field) {
 	if objectsIn(raw) > len(raw)/recordBytesMin+1 {
 		return []fault.Field{{Problem: "has too many records for its size"}}
 	}
@@ -63,7 +63,7 @@ func crowded(raw []byte) (problems []fault.Field) {
 	return problems
 }
 
-// members reads a value and counts what it has: the elements of a list, the members of an object.
+// members reads a value and counts the elements of a list or the members of an object.
 func members(dec *jsontext.Decoder) (count int) {
 	kind := dec.PeekKind()
 	if kind != '[' && kind != '{' {
@@ -83,7 +83,7 @@ func members(dec *jsontext.Decoder) (count int) {
 	return count
 }
 
-// objectsIn counts the objects of a text that is JSON.
+// objectsIn counts the objects in valid JSON.
 func objectsIn(raw []byte) (count int) {
 	for at := 0; at < len(raw); at++ {
 		switch raw[at] {

@@ -10,8 +10,8 @@ import (
 	"pws/api/jsonschema"
 )
 
-// TestCrowdedBundles: texts of very many small records are refused before they are in memory.
-func TestCrowdedBundles(t *testing.T) {
+// TestBundlesOfTooManyRecords: very many small records are refused before they are decoded.
+func TestBundlesOfTooManyRecords(t *testing.T) {
 	many := func(size int, record string) string {
 		return "[" + strings.Repeat(record+",", size/(len(record)+1)) + record + "]"
 	}
@@ -36,7 +36,7 @@ func TestCrowdedBundles(t *testing.T) {
 			!strings.Contains(got, "must have at most") {
 			t.Errorf("%s: %.300s", name, got)
 		}
-		// The decoder of JSON keeps all names of an object, to find those that stand twice.
+		// The JSON decoder keeps all names of an object to find duplicates.
 		made := after.TotalAlloc - before.TotalAlloc
 		if made > 4*size && name != "blobs" {
 			t.Errorf("%s: %d bytes of text took %d of memory", name, len(text), made)

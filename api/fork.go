@@ -11,7 +11,7 @@ import (
 	"pws/work"
 )
 
-// ForkProject is the body of project.fork; what is absent is taken from the source.
+// ForkProject is the body of project.fork. Absent members are copied from the source.
 type ForkProject struct {
 	Name        *string `json:"name" check:"chars=1..120,line" doc:"Name of the fork; that of the source if absent."`
 	Description *string `json:"description" check:"chars=0..4000,text" doc:"Description; that of the source if absent."`
@@ -75,8 +75,8 @@ func forkProject(c *Call, body *ForkProject) (Reply, error) {
 	if body.Description != nil {
 		command.About.Description = *body.Description
 	}
-	// The changeset is as long as the tree, and is rendered again for a repeat; the record of the
-	// project may have changed by then, and is kept.
+	// The changeset is as long as the tree, so a repeat renders it again. The record of the project
+	// may have changed by then, so it is stored.
 	done, err := c.do(project, command, func(p *work.Project, _ work.Result) (Reply, error) {
 		return Reply{Status: 201, Data: c.project(p)}, nil
 	})
@@ -94,7 +94,7 @@ func forkProject(c *Call, body *ForkProject) (Reply, error) {
 	return Reply{Data: data, Replayed: done.Replayed}, nil
 }
 
-// forkReply is CreatedData in the making.
+// forkReply renders CreatedData.
 type forkReply struct {
 	call      *Call
 	view      *work.Project
@@ -110,7 +110,7 @@ func (r forkReply) AppendJSON(dst []byte) []byte {
 	return append(r.call.appendChangeset(dst, r.view, r.changeset), '}')
 }
 
-// forkID is that of the Idempotency-Key, or a fresh one, of a family that nobody can choose.
+// forkID returns the ID of the Idempotency-Key, or a new one. Callers cannot predict or choose it.
 func (c *Call) forkID() (id.ID, error) {
 	if c.Idempotency != nil {
 		return c.newProjectID()
@@ -125,13 +125,13 @@ func (c *Call) forkID() (id.ID, error) {
 	return id.New(c.Now, [10]byte(mac.Sum(nil))), nil
 }
 
-// forkedFrom is where a project was forked from, nil where the caller may not read that one now.
+// forkedFrom returns the source of a fork; nil if the caller may not read it now.
 func (c *Call) forkedFrom(p *work.Project) *ForkedFrom {
 	from, forked := p.ForkedFrom()
 	if !forked {
 		return nil
 	}
-	// A source that cannot be read is not shown either.
+	// A source that fails to load is not shown either.
 	if readable, err := c.Service.Engine.Readable(from.Project, c.Agent); err != nil || !readable {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (c *Call) forkedFrom(p *work.Project) *ForkedFrom {
 	}
 }
 
-// forks is how many forks of a project the caller may see.
+// forks counts the forks of a project that the caller may see.
 func (c *Call) forks(p *work.Project) int {
 	return c.links().Count(index.Link{Kind: index.LinkFork, Target: p.ID}, c.Agent)
 }

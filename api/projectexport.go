@@ -34,19 +34,19 @@ func exportProject(c *Call, _ *None) (Reply, error) {
 	})}, nil
 }
 
-// export writes a bundle. It holds the view, and of all else one record or one content.
+// export writes a bundle. Beside the view it holds at most one record or one content in memory.
 type export struct {
 	call *Call
 	view *work.Project
 	full bool
 	w    io.Writer
-	// err is the first failure; nothing is written behind it.
+	// err is the first failure. Nothing is written after it.
 	err error
-	// text is the record in the making, canonical the form that its section's digest is of.
+	// text is the current record, canonical its form for the digest of the section.
 	text, canonical []byte
 	digest          hash.Hash
 	sections        map[string]string
-	// count is how many elements the list that is open has.
+	// count is the number of elements in the current list.
 	count int
 }
 
@@ -54,10 +54,10 @@ func (e *export) run() error {
 	e.write(`{"bundle":{"format":"` + bundleFormat + `","bundle_version":1,"exported_at":`)
 	e.send(Time(e.call.Now).append(nil))
 	record := e.call.project(e.view)
-	// What the caller is to the project is no part of it.
+	// The role of the caller is not part of a bundle.
 	record.Viewer = nil
 	e.one("project", record)
-	// A manifest tells the holder of a claim more than others.
+	// The manifest has more for the holder of a claim than for others.
 	nobody := *e.call
 	nobody.Session, nobody.Agent = nil, id.ID{}
 	e.one("manifest", nobody.manifest(e.view))
@@ -105,7 +105,7 @@ func (e *export) send(text []byte) {
 
 func (e *export) write(text string) { e.send(bytesOf(text)) }
 
-// render makes the text of a record, and counts its canonical form into the digest.
+// render makes the text of a record, and adds its canonical form to the digest.
 func (e *export) render(record any) {
 	e.text = appendData(e.text[:0], record)
 	canonical := jsontext.Value(append(e.canonical[:0], e.text...))
@@ -150,7 +150,7 @@ func (e *export) element(record any) bool {
 	return e.err == nil
 }
 
-// add is element for a record that is sent as it stands.
+// add is element for a record that is sent unchanged.
 func (e *export) add(record any) bool {
 	e.element(record)
 	e.send(e.text)
@@ -162,7 +162,7 @@ func (e *export) files() {
 		if !e.element(file(info)) {
 			return false
 		}
-		// The content takes the place of the bracket that ends the record.
+		// The content comes before the bracket that ends the record.
 		e.send(append(bytes.TrimSuffix(e.text, []byte("}")), `,"content":`...))
 		e.content(info.Blob)
 		e.write("}")
@@ -190,7 +190,7 @@ func (e *export) history() {
 	}
 }
 
-// oldestFirst collects what is listed the newest first.
+// oldestFirst reverses a list that yields the newest first.
 func oldestFirst[T any](list func(before id.ID, yield func(T) bool)) []T {
 	var all []T
 	list(id.ID{}, func(one T) bool {
@@ -223,8 +223,8 @@ func (e *export) tasks() {
 	})
 }
 
-// relations are in the order in which they were recorded. Each target is looked up when its turn
-// comes, for it may have to be loaded.
+// relations are in the order of creation. Targets are looked up one by one, because each may have
+// to be loaded.
 func (e *export) relations() {
 	for _, one := range oldestFirst(e.view.Relations) {
 		target, err := e.call.Service.Engine.Project(one.Target)
@@ -259,7 +259,7 @@ func (e *export) imports() {
 	}
 }
 
-// agents writes the handles of those whom records name by their ID alone.
+// agents writes the handles of agents that records name only by ID.
 func (e *export) agents() {
 	named := map[id.ID]bool{e.view.State().UpdatedBy: true}
 	e.view.Tasks(id.ID{}, e.call.Now, func(t *work.Task) bool {
@@ -294,8 +294,8 @@ func (e *export) agents() {
 	e.one("agents", Raw(append(text, '}')))
 }
 
-// blobs writes the contents that the history and the revisions of contributions name and no file
-// holds, in the order of their hashes.
+// blobs writes the contents that the history and the revisions of contributions name and that no
+// file has, in the order of their hashes.
 func (e *export) blobs() {
 	live := map[work.Hash]bool{}
 	e.view.Files("", func(info work.FileInfo) bool {

@@ -27,12 +27,12 @@ type ImportedData struct {
 	Changeset Changeset      `json:"changeset" doc:"Its head, without operations."`
 	Imported  ImportedCounts `json:"imported" doc:"Counts of what was imported."`
 	LeftOut   LeftOut        `json:"left_out" doc:"Counts of what was not imported."`
-	// IDs is bounded, for a history may be long; the records themselves say where they come from.
+	// IDs is bounded, because a history may be long. The records have their origins as well.
 	IDs   map[string]string `json:"id_map" doc:"New IDs by the IDs in the bundle, without revisions, reviews and relations: at most 1000, changesets last and the newest of them first."`
 	Whole bool              `json:"id_map_complete" doc:"Whether id_map is complete. The origin of each record also has its original ID."`
 }
 
-// ImportedCounts counts what came with a bundle.
+// ImportedCounts counts the imported records.
 type ImportedCounts struct {
 	Changesets    int `json:"changesets" doc:"Changesets; 1 if the bundle does not have the contents of the history."`
 	Files         int `json:"files" doc:"Files."`
@@ -47,7 +47,7 @@ type ImportedCounts struct {
 	Imports       int `json:"imports" doc:"Imports of artifacts."`
 }
 
-// LeftOut counts what a bundle has and its import has not.
+// LeftOut counts the records of a bundle that were not imported.
 type LeftOut struct {
 	Changesets    int `json:"changesets" doc:"Changesets before the head, if the bundle does not have their contents."`
 	Artifacts     int `json:"artifacts" doc:"Artifacts whose files differ from those at the head, if only the head was imported."`
@@ -59,9 +59,9 @@ type LeftOut struct {
 // idMapMax bounds the IDs that an answer names.
 const idMapMax = 1000
 
-// Refuse implements jsonschema.Refuser: what is wrong with the request hides nothing of the bundle.
-func (b *ImportProject) Refuse(told []fault.Field) error {
-	i := &importer{faults: told}
+// Refuse implements jsonschema.Refuser. It adds the faults of the bundle to those of the request.
+func (b *ImportProject) Refuse(known []fault.Field) error {
+	i := &importer{faults: known}
 	if b.Bundle.read {
 		i.read(b)
 	}
@@ -74,7 +74,7 @@ func importProject(c *Call, body *ImportProject) (Reply, error) {
 	if err := i.refusal(); err != nil {
 		return Reply{}, err
 	}
-	if err := i.seeTargets(); err != nil {
+	if err := i.leaveOutHidden(); err != nil {
 		return Reply{}, err
 	}
 	project := c.requestProjectID()
@@ -90,8 +90,8 @@ func importProject(c *Call, body *ImportProject) (Reply, error) {
 	})
 }
 
-// requestProjectID is the ID of a project that a request without an Idempotency-Key makes. It comes
-// from the server's secret as those of newProjectID do.
+// requestProjectID returns the ID of the new project for a request without an Idempotency-Key. Like
+// those of newProjectID, it is derived from the secret of the server.
 func (c *Call) requestProjectID() id.ID {
 	mac := hmac.New(sha256.New, c.Service.Engine.Secret())
 	mac.Write([]byte("project id of a request"))
@@ -100,7 +100,7 @@ func (c *Call) requestProjectID() id.ID {
 	return id.New(c.Now, [10]byte(mac.Sum(nil)))
 }
 
-// data is the answer.
+// data returns the data of the answer.
 func (i *importer) data(p *work.Project, r work.Result) ImportedData {
 	head, _ := p.Changeset(r.Changeset)
 	kept := p.Imported()
@@ -146,25 +146,25 @@ func (m *idMap) add(one work.NewID) {
 	m.pairs[one.Old.Format(one.Kind)] = one.New.Format(one.Kind)
 }
 
-// importer reads a bundle into a command, and collects what is wrong with it.
+// importer reads a bundle into a command and collects its faults.
 type importer struct {
-	// call is nil where it is clear already that nothing is imported.
+	// call is nil if the request is already refused.
 	call    *Call
 	bundle  *Bundle
 	command work.ImportProject
 	leftOut LeftOut
-	// faults are those that are told, found counts all. license is that of the license of the body,
-	// which has a code of its own where it is the only one.
+	// faults are the faults to report; found counts all. license is the fault of the license in the
+	// body, which has its own code if it is the only fault.
 	faults  []fault.Field
 	found   int
 	license error
 	// named are the contents that operations name.
 	named map[work.Hash]bool
-	// contributors leads from contributions that came with an earlier bundle to what that said.
+	// contributors has the origins of contributions that were imported with an earlier bundle.
 	contributors map[string]*ContributionOrigin
 }
 
-// bundleFaultsMax is how many faults one answer names.
+// bundleFaultsMax is the number of faults that one answer reports.
 const bundleFaultsMax = 100
 
 func (i *importer) fault(field, problem string) { i.refuse("bundle."+field, problem) }
@@ -177,7 +177,7 @@ func (i *importer) refuse(field, problem string) {
 	}
 }
 
-// read makes the command, as far as it can be read.
+// read makes the command, as far as the bundle can be read.
 func (i *importer) read(body *ImportProject) {
 	i.bundle = &body.Bundle.bundle
 	i.contributors = map[string]*ContributionOrigin{}
@@ -207,8 +207,8 @@ func (i *importer) read(body *ImportProject) {
 		i, id.Relation, "relationships", from.Relationships, i.readRelation)
 }
 
-// refusal names all that is wrong, by the form and by the rules: INVALID_LICENSE where that is all,
-// else VALIDATION_FAILED.
+// refusal returns all faults of form and of rules as VALIDATION_FAILED. If the only fault is the
+// license of the body, it returns INVALID_LICENSE.
 func (i *importer) refusal() error {
 	if len(i.faults) == 0 {
 		return nil
@@ -223,7 +223,7 @@ func (i *importer) refusal() error {
 	return fault.Invalid(faults...)
 }
 
-// readAgents refuses handles that are none, once for all records of the agent.
+// readAgents refuses invalid handles, once for all records of the agent.
 func (i *importer) readAgents() {
 	for _, name := range slices.Sorted(maps.Keys(i.bundle.Agents)) {
 		found := i.found
@@ -236,19 +236,19 @@ func (i *importer) readAgents() {
 
 func (i *importer) readProject(body *ImportProject) {
 	from := &i.bundle.Project
-	said := CreateProject{
+	input := CreateProject{
 		Name: from.Name, Description: from.Description, Visibility: work.Private.String(),
 		LicenseSPDX: from.LicenseSPDX, Topics: from.Topics,
 	}
-	judge(i, "project", &said)
+	checkForm(i, "project", &input)
 	if body.Name != nil {
-		said.Name = *body.Name
+		input.Name = *body.Name
 	}
 	if body.Description != nil {
-		said.Description = *body.Description
+		input.Description = *body.Description
 	}
-	license, err := canonicalLicense(said.LicenseSPDX)
-	told := license
+	license, err := canonicalLicense(input.LicenseSPDX)
+	original := license
 	if err != nil && body.LicenseSPDX == nil {
 		i.fault("project.license_spdx", noLicense)
 	}
@@ -262,7 +262,7 @@ func (i *importer) readProject(body *ImportProject) {
 		i.command.Kind = work.Community
 	}
 	i.command.About = work.About{
-		Name: said.Name, Description: said.Description, License: license, Topics: said.Topics,
+		Name: input.Name, Description: input.Description, License: license, Topics: input.Topics,
 		Visibility: work.ParseVisibility(body.Visibility),
 		Reuse:      work.ParseReuse(body.ReusePolicy), Status: work.Active,
 	}
@@ -277,7 +277,7 @@ func (i *importer) readProject(body *ImportProject) {
 			CreatedAt: i.time(from.CreatedAt, "project.created_at"),
 		},
 		ExportedAt: i.time(i.bundle.ExportedAt, "exported_at"), Whole: i.bundle.Blobs != nil,
-		License: told,
+		License: original,
 	}
 	if from.ForkedFrom != nil {
 		i.command.Imported.ForkedFrom = parsed(id.Project, from.ForkedFrom.ProjectID)
@@ -286,8 +286,7 @@ func (i *importer) readProject(body *ImportProject) {
 	i.readFirst()
 }
 
-// readFirst reads where the first bundle came from, where this one is of a project that came with
-// one.
+// readFirst reads the first bundle in a chain of imports, if the project was imported from one.
 func (i *importer) readFirst() {
 	earlier := i.bundle.Provenance.Origin.Bundle
 	if earlier == nil {

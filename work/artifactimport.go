@@ -8,38 +8,37 @@ import (
 	"pws/work/path"
 )
 
-// Import says where a changeset of a project came from: an artifact, of another project mostly. It
-// keeps whom the files are owed to and under which license, whatever becomes of the source.
+// Import is the artifact that a changeset of a project was imported from, usually of another
+// project. It keeps the authors and the license of the files even if the source is changed.
 type Import struct {
 	ID id.ID `cbor:"1,keyasint"`
-	// Artifact, Source and SourceChangeset are of the source project. They are zero if the import
-	// is known from a bundle that does not contain them.
+	// Artifact, Source and SourceChangeset name the source. They are zero if the import is from a
+	// bundle that does not have them.
 	Artifact        id.ID `cbor:"2,keyasint"`
 	Source          id.ID `cbor:"3,keyasint"`
 	SourceChangeset id.ID `cbor:"4,keyasint"`
-	// Prefix is the folder that the files came into, empty for the root.
+	// Prefix is the target folder; empty for the root.
 	Prefix string `cbor:"5,keyasint,omitempty"`
-	// Changeset is the one that brought them; Files is how many it wrote.
+	// Changeset is the changeset of the import; Files is the number of files that it wrote.
 	Changeset id.ID  `cbor:"6,keyasint"`
 	Files     int    `cbor:"7,keyasint,omitempty"`
 	License   string `cbor:"8,keyasint"`
 	Name      string `cbor:"9,keyasint"`
-	// Authors are those who wrote the files, at most ImportAuthorsMax.
+	// Authors are the agents that wrote the files, at most ImportAuthorsMax.
 	Authors []id.ID `cbor:"10,keyasint,omitempty"`
-	// CreatedBy is the agent that brought them in.
+	// CreatedBy is the agent that imported the files.
 	CreatedBy id.ID `cbor:"11,keyasint"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"12,keyasint"`
-	// Credits are those of contributions that wrote the files, at most CreditsMax.
+	// Credits are for contributions to the files, at most CreditsMax.
 	Credits []Credit `cbor:"13,keyasint,omitempty"`
-	// BundledAuthors are those of whom a bundle says that they wrote the files.
+	// BundledAuthors are the authors of the files according to a bundle.
 	BundledAuthors []BundledAgent `cbor:"14,keyasint,omitempty"`
-	// Origin is what a bundle says of the import, nil for one that was made on this server.
+	// Origin is what a bundle says about the import; nil if it was made on this server.
 	Origin *Origin `cbor:"15,keyasint,omitempty"`
-	// Project is the one that took the files in, zero where that is the one which has this record.
+	// Project is the importing project; zero if it is the project that has this record.
 	Project id.ID `cbor:"16,keyasint,omitzero"`
-	// Origins are those of the artifact's own files, at most OriginsMax, where they came from
-	// elsewhere.
+	// Origins are the projects that the files of the artifact came from, at most OriginsMax.
 	Origins []FileOrigin `cbor:"50,keyasint,omitempty"`
 	Omitted Omitted      `cbor:"51,keyasint,omitzero"`
 }
@@ -61,7 +60,7 @@ func (p *Project) Imports(before id.ID, yield func(*Import) bool) {
 	p.imports.newest(before, yield)
 }
 
-// InheritedImportsMax is how many imports go along with a fork.
+// InheritedImportsMax is the number of imports that a fork inherits.
 const InheritedImportsMax = 50
 
 // ImportsAt returns the imports of the history up to a changeset, the newest first, and then those
@@ -80,7 +79,7 @@ func (p *Project) ImportsAt(at *Changeset) (imports []*Import) {
 	return imports[:min(len(imports), InheritedImportsMax)]
 }
 
-// InheritedImports are those that a project came with, the newest first.
+// InheritedImports returns the imports that a fork or a bundle inherited, the newest first.
 func (p *Project) InheritedImports() []*Import {
 	if p.saved.Fork != nil {
 		return p.saved.Fork.Imports
@@ -88,7 +87,7 @@ func (p *Project) InheritedImports() []*Import {
 	return p.bundle().Imports
 }
 
-// ImportSource is what an import takes from an artifact.
+// ImportSource is what an import copies from an artifact.
 type ImportSource struct {
 	Artifact, Project, Changeset id.ID
 	Name, License                string
@@ -125,21 +124,21 @@ func (p *Project) ImportSource(a *Artifact, agent id.ID) (*ImportSource, error) 
 	return source, nil
 }
 
-// ImportArtifact brings the files of an artifact into a project, as one changeset.
+// ImportArtifact imports the files of an artifact into a project as one changeset.
 type ImportArtifact struct {
-	// Offer was read from the source when the request came. It is nil with a Refusal, the error of
-	// an artifact that is not there for the caller; a repeat of a key is answered nevertheless.
+	// Source was read from the source project when the request came. It is nil with a Refusal, the
+	// error for an artifact that the caller may not import. A repeat of a key is answered anyway.
 	Source  *ImportSource
 	Refusal error
 	// Prefix is a canonical path, or empty for the root.
 	Prefix string
-	// Base is nil for whatever the head is.
+	// Base is the expected head; nil for any.
 	Base *id.ID
-	// Replace lets the files replace others at their paths.
+	// Replace allows the import to replace other files at these paths.
 	Replace bool
 }
 
-// Authorize accepts maintainers and owners of the project that takes the files in.
+// Authorize accepts maintainers and owners of the importing project.
 func (c *ImportArtifact) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
@@ -178,7 +177,7 @@ func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 		Credits: c.Source.Credits, BundledAuthors: c.Source.BundledAuthors,
 		Origins: c.Source.Origins, Omitted: c.Source.Omitted,
 	}
-	if err := p.requireImportRoom(imported); err != nil {
+	if err := p.requireImportQuota(imported); err != nil {
 		return Decision{}, err
 	}
 	return Decision{
@@ -246,8 +245,8 @@ func (c *ImportArtifact) operations(p *Project, targets []string) (ops []OpRecor
 	return ops, nil
 }
 
-// requireImportRoom refuses more imports than a project may have, or larger ones: QUOTA_EXCEEDED.
-func (p *Project) requireImportRoom(next *ArtifactImported) error {
+// requireImportQuota refuses more imports than a project may have, or larger ones: QUOTA_EXCEEDED.
+func (p *Project) requireImportQuota(next *ArtifactImported) error {
 	switch {
 	case p.imports.len() >= ImportsMax:
 		return errQuota("imports", ImportsMax)

@@ -7,36 +7,35 @@ import (
 	"pws/internal/id"
 )
 
-// Bundled is a record of a bundle, the IDs in it those of the bundle.
+// Bundled is a record of a bundle. It has the IDs of the bundle.
 type Bundled[T any] struct {
 	Record T
 	Origin Origin
 }
 
-// Origin is where a record comes from, as a bundle gives it. It is not verified: the author of
-// record is the agent that imported the bundle.
+// Origin is what a bundle says about where a record comes from. It is not verified: the author of
+// the new record is the agent that imported the bundle.
 type Origin struct {
-	// ID and Agent are those of another project, or of another service.
+	// ID and Agent belong to another project, perhaps of another service.
 	ID     id.ID  `cbor:"1,keyasint,omitzero"`
 	Agent  id.ID  `cbor:"2,keyasint,omitzero"`
 	Handle string `cbor:"3,keyasint,omitempty"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"4,keyasint"`
-	// Source is what kind of request published a changeset; zero for other records.
+	// Source is the kind of request that published a changeset; zero for other records.
 	Source Source `cbor:"5,keyasint,omitempty"`
 }
 
 func (o *Origin) agent() BundledAgent { return BundledAgent{Agent: o.Agent, Handle: o.Handle} }
 
-// Imported is what a project keeps of the bundle that it was made from: the origins of the imported
-// records, in the order of the records. Later records have none.
+// Imported is what a project keeps of the bundle from which it was imported: the origins of the
+// imported records, in the order of the records. Later records have none.
 type Imported struct {
-	// Project is about the project itself: its ID, its owner and its beginning.
+	// Project has the ID, the owner and the time of creation of the project in the bundle.
 	Project Origin `cbor:"1,keyasint"`
 	// ExportedAt is Unix milliseconds.
 	ExportedAt int64 `cbor:"2,keyasint"`
-	// ForkedFrom and ForkedAt are the project and the changeset that it was forked from, zero for
-	// none.
+	// ForkedFrom and ForkedAt are the project and the changeset from which it was forked, or zero.
 	ForkedFrom id.ID `cbor:"3,keyasint,omitzero"`
 	ForkedAt   id.ID `cbor:"4,keyasint,omitzero"`
 	// State is the origin of the imported state.
@@ -52,23 +51,23 @@ type Imported struct {
 	Comments      []Origin `cbor:"13,keyasint,omitempty"`
 
 	Contributions []ContributionOrigin `cbor:"14,keyasint,omitempty"`
-	// Credits and Authors are those of parts that were not imported: of the history if only its
-	// head was, and of the projects that it was forked from.
+	// Credits and Authors are for work that was not imported: for the history if only its head was
+	// imported, and for the projects from which it was forked.
 	Credits []Credit        `cbor:"15,keyasint,omitempty"`
 	Authors []BundledAuthor `cbor:"16,keyasint,omitempty"`
 
-	// First is what the first of several bundles said of its project, nil where this is the first.
+	// First is the project of the first bundle in a chain of imports; nil if this is the first.
 	First     *FirstOrigin `cbor:"19,keyasint,omitempty"`
 	Relations []Origin     `cbor:"17,keyasint,omitempty"`
-	// Imports are those that the project of the bundle came with as a fork, the newest first.
+	// Imports are those that the project of the bundle had inherited, the newest first.
 	Imports []*Import `cbor:"18,keyasint,omitempty"`
-	// License is that of the project as the bundle says it.
+	// License is the license of the project in the bundle.
 	License string `cbor:"50,keyasint,omitempty"`
-	// Origins are those of the project of the bundle, at most OriginsMax.
+	// Origins are the origins of the project in the bundle, at most OriginsMax.
 	Origins []FileOrigin `cbor:"51,keyasint,omitempty"`
 }
 
-// FirstOrigin is the project that the first of several bundles was made of.
+// FirstOrigin is the project of the first bundle in a chain of imports.
 type FirstOrigin struct {
 	Project Origin `cbor:"1,keyasint"`
 	// ForkedFrom and ForkedAt are as in Imported.
@@ -76,20 +75,20 @@ type FirstOrigin struct {
 	ForkedAt   id.ID `cbor:"3,keyasint,omitzero"`
 }
 
-// Imported is nil for a project that was not made of a bundle.
+// Imported returns what the project keeps of its bundle; nil if it was not imported from one.
 func (p *Project) Imported() *Imported { return p.bundled }
 
-// ChangesetOrigin is where a changeset comes from; nil for one that was made here.
+// ChangesetOrigin returns the origin of a changeset; nil if it was published here.
 func (p *Project) ChangesetOrigin(c *Changeset) *Origin {
 	return originAt(p.bundle().Changesets, int(c.Sequence)-1)
 }
 
-// TaskOrigin is where a task comes from; nil for one that was made here.
+// TaskOrigin returns the origin of a task; nil if it was created here.
 func (p *Project) TaskOrigin(t *Task) *Origin {
 	return originIn(&p.tasks().recordList, t.ID, p.bundle().Tasks)
 }
 
-// HandoffOrigin is where a handoff comes from; nil for one that was left here.
+// HandoffOrigin returns the origin of a handoff; nil if it was created here.
 func (p *Project) HandoffOrigin(h *Handoff) *Origin {
 	nth, _ := slices.BinarySearchFunc(p.handoffs, h.ID, func(one *Handoff, wanted id.ID) int {
 		return one.ID.Compare(wanted)
@@ -97,38 +96,38 @@ func (p *Project) HandoffOrigin(h *Handoff) *Origin {
 	return originAt(p.bundle().Handoffs, nth)
 }
 
-// VerificationOrigin is where a record comes from; nil for one that was left here.
+// VerificationOrigin returns the origin of a verification record; nil if it was created here.
 func (p *Project) VerificationOrigin(v *Verification) *Origin {
 	return originIn(&p.verifications.recordList, v.ID, p.bundle().Verifications)
 }
 
-// ArtifactOrigin is where an artifact comes from; nil for one that was made here.
+// ArtifactOrigin returns the origin of an artifact; nil if it was created here.
 func (p *Project) ArtifactOrigin(a *Artifact) *Origin {
 	return originIn(&p.artifacts, a.ID, p.bundle().Artifacts)
 }
 
-// RelationOrigin is where a relation comes from; nil for one that was recorded here.
+// RelationOrigin returns the origin of a relation; nil if it was created here.
 func (p *Project) RelationOrigin(r *Relation) *Origin {
 	return originIn(&p.relations, r.ID, p.bundle().Relations)
 }
 
-// DiscussionOrigin is where a discussion comes from; nil for one that was opened here.
+// DiscussionOrigin returns the origin of a discussion; nil if it was created here.
 func (p *Project) DiscussionOrigin(d *Discussion) *Origin {
 	return originIn(&p.discussions, d.ID, p.bundle().Discussions)
 }
 
-// CommentOrigin is where a comment comes from; nil for one that was said here.
+// CommentOrigin returns the origin of a comment; nil if it was created here.
 func (p *Project) CommentOrigin(c *Comment) *Origin {
 	return originIn(&p.comments.recordList, c.ID, p.bundle().Comments)
 }
 
-// ContributionOrigin is where a contribution comes from; nil for one that was submitted here.
+// ContributionOrigin returns the origin of a contribution; nil if it was submitted here.
 func (p *Project) ContributionOrigin(c *Contribution) *ContributionOrigin {
 	nth, _ := p.contributions.find(c.ID)
 	return originAt(p.bundle().Contributions, nth)
 }
 
-// noBundle is returned for a project that was not made from a bundle.
+// noBundle is used for a project that was not imported from a bundle.
 var noBundle Imported
 
 func (p *Project) bundle() *Imported {
@@ -138,12 +137,12 @@ func (p *Project) bundle() *Imported {
 	return p.bundled
 }
 
-// originIn is the origin of a record in a list.
-func originIn[T listed](s *recordList[T], thing id.ID, origins []Origin) *Origin {
+// originIn returns the origin of a record in a list.
+func originIn[T listed](s *recordList[T], record id.ID, origins []Origin) *Origin {
 	if len(origins) == 0 {
 		return nil
 	}
-	nth, _ := s.find(thing)
+	nth, _ := s.find(record)
 	return originAt(origins, nth)
 }
 
@@ -154,7 +153,7 @@ func originAt[T any](origins []T, nth int) *T {
 	return &origins[nth]
 }
 
-// bundleChunks is how many chunks hold what is kept of a bundle: it never changes.
+// bundleChunks is the number of chunks with what is kept of a bundle, which never changes.
 func (p *Project) bundleChunks() int {
 	if p.bundled == nil {
 		return 0
@@ -178,7 +177,7 @@ func (p *Project) restoreImported(head *headRecord, chunk func(Chunk) ([]byte, e
 		len(p.bundled.Comments) > p.comments.len() ||
 		len(p.bundled.Contributions) > p.contributions.len() ||
 		len(p.bundled.Relations) > p.relations.len() {
-		return errors.New("project head: more records came with a bundle than there are")
+		return errors.New("project head: a bundle has origins of more records than exist")
 	}
 	return nil
 }

@@ -7,37 +7,37 @@ import (
 	"pws/internal/id"
 )
 
-// BundledContribution is a contribution of a bundle, its revisions in order. What it names has the
-// IDs of the bundle, and so have its reviews.
+// BundledContribution is a contribution of a bundle, with its revisions in order. The contribution
+// and its reviews have the IDs of the bundle.
 type BundledContribution struct {
 	Record    Contribution
 	Revisions []BundledRevision
 	Origin    ContributionOrigin
 }
 
-// BundledRevision is a revision with its steps, which are validated like those of the history.
+// BundledRevision is a revision with its operations, which are validated like those of the history.
 type BundledRevision struct {
 	Record Revision
 	Ops    []BundledOp
-	// Doubtful means that the form of the operations is invalid, so they cannot be validated
+	// Malformed means that the form of the operations is invalid, so they cannot be validated
 	// further.
-	Doubtful bool
+	Malformed bool
 }
 
-// ContributionOrigin is what a bundle says of a contribution.
+// ContributionOrigin is what a bundle says about a contribution.
 type ContributionOrigin struct {
 	Record Origin `cbor:"1,keyasint"`
 	// Revisions and Reviews are in the order of the contribution; later ones come last.
 	Revisions []Origin `cbor:"2,keyasint,omitempty"`
 	Reviews   []Origin `cbor:"3,keyasint,omitempty"`
-	// Decision is by whom and when it was decided, zero where that was left open.
+	// Decision has the agent and the time of the decision; zero if there was none.
 	Decision Origin `cbor:"4,keyasint"`
 	// Project is the project of the Record, and Changeset the accepted changeset there.
 	Changeset id.ID `cbor:"5,keyasint,omitzero"`
 	Project   id.ID `cbor:"6,keyasint,omitzero"`
 }
 
-// RevisionOrigin is where a revision comes from; nil for one that was submitted here.
+// RevisionOrigin returns the origin of a revision; nil if it was submitted here.
 func (o *ContributionOrigin) RevisionOrigin(r *Revision) *Origin {
 	if o == nil {
 		return nil
@@ -45,7 +45,7 @@ func (o *ContributionOrigin) RevisionOrigin(r *Revision) *Origin {
 	return originAt(o.Revisions, r.Number-1)
 }
 
-// ReviewOrigin is where the nth review comes from, from 0; nil for one that was said here.
+// ReviewOrigin returns the origin of the nth review, from 0; nil if it was created here.
 func (o *ContributionOrigin) ReviewOrigin(nth int) *Origin {
 	if o == nil {
 		return nil
@@ -53,8 +53,8 @@ func (o *ContributionOrigin) ReviewOrigin(nth int) *Origin {
 	return originAt(o.Reviews, nth)
 }
 
-// importContributions keeps contributions, decided or not. Without the history there is no base for
-// a revision, so only the credits of accepted ones are kept.
+// importContributions imports the contributions. Without the history the bases of their revisions
+// are missing, so only the credits of accepted ones are kept.
 func (b *bundleImport) importContributions() {
 	if len(b.Contributions) > ContributionsMax {
 		b.fault("contributions", fmt.Sprintf("must have at most %d items", ContributionsMax))
@@ -126,11 +126,11 @@ func (b *bundleImport) importContribution(
 	return &made
 }
 
-// revisionOpsMax bounds the steps of one revision. A workspace has at most OperationsMax, and what
-// a refresh makes of these; to find renames among them takes the square of their number.
+// revisionOpsMax bounds the operations of one revision. A workspace has at most OperationsMax, and
+// a refresh can add to these. Finding renames among them takes quadratic time.
 const revisionOpsMax = 4 * OperationsMax
 
-// importRevision makes what a revision changes of its base out of its steps.
+// importRevision turns the operations of a revision into the files that it changes of its base.
 func (b *bundleImport) importRevision(
 	from *BundledRevision, of id.ID, field string,
 ) *Revision {
@@ -142,10 +142,10 @@ func (b *bundleImport) importRevision(
 		return &made
 	}
 	for at := range from.Ops {
-		b.wish(&from.Ops[at].OpRecord, field+"."+indexed("operations", at))
+		b.requested(&from.Ops[at].OpRecord, field+"."+indexed("operations", at))
 	}
 	made.Files = overlaidBy(from.Ops)
-	if base, ok := b.tree.Changeset(from.Record.Base); ok && !from.Doubtful && !b.broken {
+	if base, ok := b.tree.Changeset(from.Record.Base); ok && !from.Malformed && !b.broken {
 		b.compareRevision(from, base, made.Files, field)
 	}
 	if b.Imported.Whole {
@@ -155,7 +155,7 @@ func (b *bundleImport) importRevision(
 	return &made
 }
 
-// overlaidBy is the overlay that steps lead to.
+// overlaidBy returns the files that operations result in.
 func overlaidBy(ops []BundledOp) []Overlaid {
 	files := make(map[string]Overlaid, len(ops))
 	for at := range ops {
@@ -181,14 +181,14 @@ func overlaidBy(ops []BundledOp) []Overlaid {
 	return list
 }
 
-// compareRevision checks that the steps lead from the base to the files of the revision.
+// compareRevision checks that the operations lead from the base to the files of the revision.
 func (b *bundleImport) compareRevision(
 	from *BundledRevision, base *Changeset, files []Overlaid, field string,
 ) {
-	steps := b.tree.RevisionOperations(&Revision{Base: base.ID, Files: files})
-	fits := slices.EqualFunc(steps, from.Ops, func(step RevisionOperation, said BundledOp) bool {
-		return step.OpRecord == said.OpRecord &&
-			(said.Previous == nil || *said.Previous == step.Before)
+	derived := b.tree.RevisionOperations(&Revision{Base: base.ID, Files: files})
+	fits := slices.EqualFunc(derived, from.Ops, func(own RevisionOperation, op BundledOp) bool {
+		return own.OpRecord == op.OpRecord &&
+			(op.Previous == nil || *op.Previous == own.Before)
 	})
 	for at := range files {
 		if files[at].exists() && fits {
@@ -202,7 +202,7 @@ func (b *bundleImport) compareRevision(
 }
 
 // keepCredits keeps the credits of accepted contributions that are not imported, the newest first,
-// and then the credits that the project of the bundle had inherited.
+// followed by the credits that the project of the bundle had inherited.
 func (b *bundleImport) keepCredits() {
 	var credits []*CreditOrigin
 	for nth := range slices.Backward(b.Contributions) {
@@ -215,19 +215,19 @@ func (b *bundleImport) keepCredits() {
 		credits = append(credits, &b.Inherited[at])
 	}
 	for _, origin := range credits[:min(len(credits), CreditsMax)] {
-		b.event.Imported.Credits = append(b.event.Imported.Credits, b.brought(origin))
+		b.event.Imported.Credits = append(b.event.Imported.Credits, b.bundledCredit(origin))
 	}
 }
 
-// BundledAttribution is what a bundle says that an agent did for a contribution.
+// BundledAttribution is a role of an agent in a contribution, according to a bundle.
 type BundledAttribution struct {
 	Agent BundledAgent
 	Role  AttributionRole
-	// At is when it did that first, Unix milliseconds.
+	// At is the first time that the agent acted in the role, in Unix milliseconds.
 	At int64
 }
 
-// Attribution is who wrote, reviewed and accepted it there, each agent once in each role.
+// Attribution returns the agents that wrote, reviewed and accepted it there, each once per role.
 func (o *ContributionOrigin) Attribution() []BundledAttribution {
 	list := []BundledAttribution{{o.Record.agent(), AttributedAuthor, o.Record.CreatedAt}}
 	for at := range o.Reviews {
@@ -246,16 +246,16 @@ func (o *ContributionOrigin) Attribution() []BundledAttribution {
 	return list
 }
 
-// credit is what a bundle says of whom an accepted contribution is owed to.
+// credit returns the credit for an accepted contribution.
 func (o *ContributionOrigin) credit() *CreditOrigin {
-	said := &CreditOrigin{
+	credit := &CreditOrigin{
 		Project: o.Project, Contribution: o.Record.ID, Changeset: o.Changeset,
 		Author: o.Record.agent(), AcceptedBy: o.Decision.agent(),
 	}
 	for _, one := range o.Attribution() {
 		if one.Role == AttributedReviewer {
-			said.Reviewers = append(said.Reviewers, one.Agent)
+			credit.Reviewers = append(credit.Reviewers, one.Agent)
 		}
 	}
-	return said
+	return credit
 }

@@ -7,17 +7,17 @@ import (
 	"pws/internal/id"
 )
 
-// BundledChangeset is a step of the history of a bundle, its ID that of the bundle.
+// BundledChangeset is a changeset of a bundle. It has the ID of the bundle.
 type BundledChangeset struct {
 	ID      id.ID
 	Message string
 	Ops     []BundledOp
-	// Doubtful says that the form of the operations was refused: they cannot be replayed.
-	Doubtful bool
-	Origin   Origin
+	// Malformed means that the form of the operations is invalid, so they cannot be replayed.
+	Malformed bool
+	Origin    Origin
 }
 
-// BundledOp is an operation with the content that it replaced, nil if there was none.
+// BundledOp is an operation with the content that it replaced; nil if the bundle does not name it.
 type BundledOp struct {
 	OpRecord
 	Previous *Hash
@@ -28,8 +28,8 @@ type BundledFile struct {
 	Path string
 	Blob Hash
 	Type string
-	// Doubtful says that the path was refused.
-	Doubtful bool
+	// Malformed means that the path is invalid.
+	Malformed bool
 }
 
 // importHistory replays the history, compares the resulting files with those of the bundle, and
@@ -60,20 +60,20 @@ func (b *bundleImport) importHistory() {
 	}
 	b.event.Imported.Authors = tallyAuthors(nil, b.InheritedAuthors)
 	if !whole {
-		b.begin(single)
+		b.importHead(single)
 	}
 }
 
-// replay applies a step of the history to the tree, and reports whether it applies.
+// replay applies a changeset to the tree, and reports whether it applies.
 func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field string) bool {
-	if step.Doubtful {
+	if step.Malformed {
 		return false
 	}
-	wished := make([]Operation, len(step.Ops))
+	operations := make([]Operation, len(step.Ops))
 	for at := range step.Ops {
-		wished[at] = b.wish(&step.Ops[at].OpRecord, field+"."+indexed("operations", at))
+		operations[at] = b.requested(&step.Ops[at].OpRecord, field+"."+indexed("operations", at))
 	}
-	published, _, refused := validateOperations(tree, wished)
+	published, _, refused := validateOperations(tree, operations)
 	for _, one := range refused {
 		b.fault(field+"."+placeOf(one, "operations"), messageOf(one))
 	}
@@ -91,25 +91,25 @@ func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field strin
 	return true
 }
 
-// wish is the operation that a record says was done. An operation that keeps its content names it
-// all the same.
-func (b *bundleImport) wish(op *OpRecord, field string) Operation {
-	wish := Operation{Action: op.Action, Path: op.Path}
+// requested returns the operation of a record as a request for it. An operation that keeps the
+// content of the file names it too.
+func (b *bundleImport) requested(op *OpRecord, field string) Operation {
+	operation := Operation{Action: op.Action, Path: op.Path}
 	if op.Action == Rename {
-		wish.Path, wish.NewPath = op.From, op.Path
+		operation.Path, operation.NewPath = op.From, op.Path
 	}
 	if op.Action == Delete {
-		return wish
+		return operation
 	}
 	content, there := b.Contents[op.Blob]
-	if b.Imported.Whole && !there && !b.Doubtful[op.Blob] {
+	if b.Imported.Whole && !there && !b.Malformed[op.Blob] {
 		b.fault(field+".blob_hash", "names content that the bundle does not contain")
 	}
 	if there && op.Size != len(content) {
 		b.fault(field+".size_bytes", "does not match the size of the content")
 	}
-	wish.Content, wish.ContentType = &Blob{Hash: op.Blob, Content: content}, op.Type
-	return wish
+	operation.Content, operation.ContentType = &Blob{Hash: op.Blob, Content: content}, op.Type
+	return operation
 }
 
 // comparePrevious checks that the operations replaced the contents that they name as previous.
@@ -117,7 +117,8 @@ func (b *bundleImport) comparePrevious(tree *Project, step *BundledChangeset, fi
 	head := tree.Head()
 	for at := range head.Ops {
 		before, existed := tree.Before(head, &head.Ops[at])
-		if said := step.Ops[at].Previous; said != nil && (!existed || before.Blob != *said) {
+		named := step.Ops[at].Previous
+		if named != nil && (!existed || before.Blob != *named) {
 			b.fault(field+"."+indexed("operations", at)+".previous_blob_hash",
 				"is not the content that was at the path before")
 		}
@@ -151,22 +152,22 @@ func (b *bundleImport) compareFiles(tree *Project) {
 	})
 }
 
-// begin makes the only changeset of a project that is imported without its history, if the paths
-// are valid.
-func (b *bundleImport) begin(single id.ID) {
-	wished, doubtful := make([]Operation, len(b.Files)), false
+// importHead makes the only changeset of a project that is imported without its history, if the
+// paths are valid.
+func (b *bundleImport) importHead(single id.ID) {
+	operations, malformed := make([]Operation, len(b.Files)), false
 	for at := range b.Files {
 		file := &b.Files[at]
-		wished[at] = Operation{
+		operations[at] = Operation{
 			Action: Create, Path: file.Path, ContentType: file.Type,
 			Content: &Blob{Hash: file.Blob, Content: b.Contents[file.Blob]},
 		}
-		doubtful = doubtful || file.Doubtful
+		malformed = malformed || file.Malformed
 	}
-	if doubtful {
+	if malformed {
 		return
 	}
-	published, _, refused := validateOperations(new(Project), wished)
+	published, _, refused := validateOperations(new(Project), operations)
 	for _, one := range refused {
 		b.fault(placeOf(one, "files"), messageOf(one))
 	}
@@ -181,7 +182,7 @@ func (b *bundleImport) begin(single id.ID) {
 	b.event.Imported.Authors = tallyAuthors(origins, b.InheritedAuthors)
 }
 
-// placeOf is the place of the operation that a refusal is about.
+// placeOf returns the field of the operation that a refusal is about.
 func placeOf(err error, list string) string {
 	var refusal *fault.Error
 	if errors.As(err, &refusal) {
@@ -200,7 +201,7 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// blobs are the contents that the changesets and the revisions name, each once.
+// blobs returns the contents that the changesets and the revisions name, each once.
 func (b *bundleImport) blobs() (blobs []Blob) {
 	taken := make(map[Hash]bool, len(b.Contents))
 	take := func(hash Hash) {

@@ -7,14 +7,14 @@ import (
 	"pws/internal/id"
 )
 
-// BundledImport is an import of a bundle, with what that says of whom the files are owed to.
+// BundledImport is an import of a bundle, with the credits that the bundle has for its files.
 type BundledImport struct {
-	// Record has its Origin.
+	// Record has its Origin set.
 	Record  Import
 	Credits []CreditOrigin
 }
 
-// importImports keeps where files of the project came from.
+// importImports imports the records of where files of the project came from.
 func (b *bundleImport) importImports() {
 	if len(b.Imports) > ImportsMax {
 		b.fault("imports", fmt.Sprintf("must have at most %d items", ImportsMax))
@@ -28,9 +28,9 @@ func (b *bundleImport) importImports() {
 		b.newID(id.Import, from.Record.ID, made.ID, field)
 		made.Changeset = b.named(id.Changeset, from.Record.Changeset, field+".changeset_id")
 		made.Origins = b.origins(made.Origins, made.origin(b.ID))
-		b.bring(&made)
+		b.linkChangeset(&made)
 		for at := range from.Credits[:min(len(from.Credits), CreditsMax)] {
-			made.Credits = append(made.Credits, b.brought(&from.Credits[at]))
+			made.Credits = append(made.Credits, b.bundledCredit(&from.Credits[at]))
 		}
 		files += made.Files
 		b.texts += made.bytes()
@@ -60,8 +60,8 @@ func (b *bundleImport) inheritImports() {
 	}
 }
 
-// origins are those that the bundle names, without those that are known. The new project decides
-// who may read of them.
+// origins returns the origins that the bundle names, without the known ones. Readers of the new
+// project may read them.
 func (b *bundleImport) origins(named []FileOrigin, known ...FileOrigin) (kept []FileOrigin) {
 	for _, one := range named {
 		one.Project = b.ID
@@ -72,9 +72,10 @@ func (b *bundleImport) origins(named []FileOrigin, known ...FileOrigin) (kept []
 	return kept
 }
 
-// bring sets an import as the source of its changeset, if that changeset was imported and is what
-// the import wrote. Without the history, the first changeset stands in for all imports.
-func (b *bundleImport) bring(made *Import) {
+// linkChangeset sets an import as the source of its changeset, if the changeset was imported and
+// has only the files of the import. Without the history, the first changeset replaces those of all
+// imports.
+func (b *bundleImport) linkChangeset(made *Import) {
 	nth, found := slices.BinarySearchFunc(b.event.Changesets, made.Changeset,
 		func(c ChangesetPublished, wanted id.ID) int { return c.ID.Compare(wanted) })
 	if !b.Imported.Whole || !found {
@@ -86,8 +87,8 @@ func (b *bundleImport) bring(made *Import) {
 	}
 }
 
-// brought is a credit that is known from the bundle only.
-func (b *bundleImport) brought(origin *CreditOrigin) Credit {
+// bundledCredit returns a credit that is only known from the bundle.
+func (b *bundleImport) bundledCredit(origin *CreditOrigin) Credit {
 	return Credit{
 		Project: b.ID, Author: b.stamp.Agent, AcceptedBy: b.stamp.Agent, Origin: origin,
 	}

@@ -57,7 +57,7 @@ func (b *bundleImport) namedTasks(list []id.ID, field string) []id.ID {
 	return made
 }
 
-// requireOrder finds tasks that wait for themselves, and those that are a part of themselves.
+// requireOrder finds tasks that wait for themselves, and tasks that are a part of themselves.
 func (b *bundleImport) requireOrder() {
 	places := make(map[id.ID]int, len(b.Tasks))
 	for nth := range b.Tasks {
@@ -82,7 +82,7 @@ func (b *bundleImport) requireOrder() {
 	})
 }
 
-// walker goes through a graph of tasks, each once.
+// walker visits each task of a graph once.
 type walker struct {
 	places map[id.ID]int
 	next   func(nth int) []id.ID
@@ -193,7 +193,7 @@ func (b *bundleImport) importVerifications() {
 		func(made *Verification, fresh id.ID, field string) bool {
 			made.ID, made.Author, made.CreatedAt = fresh, b.stamp.Agent, b.stamp.Now
 			entity := &made.Finding.Entity
-			// A type that was refused has no prefix.
+			// An invalid type has no prefix.
 			if kind := entity.Type.Prefix(); kind != "" {
 				entity.ID = b.subject(kind, entity.ID, field+".entity_id")
 			}

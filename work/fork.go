@@ -5,55 +5,54 @@ import (
 	"pws/internal/id"
 )
 
-// Fork says where a project was forked from.
+// Fork is the source of a forked project.
 type Fork struct {
-	// Project and Changeset are those that its first tree is of.
+	// Project and Changeset are the source of its first tree.
 	Project   id.ID `cbor:"1,keyasint"`
 	Changeset id.ID `cbor:"2,keyasint"`
 	// Root names the tree of its first changeset.
 	Root Hash `cbor:"3,keyasint"`
-	// Authors are those of the history that it was made of, the highest count first.
+	// Authors are the authors of the history up to that changeset, the highest count first.
 	Authors []InheritedAuthor `cbor:"4,keyasint,omitempty"`
-	// Credits are those of contributions in that history, the newest first.
+	// Credits are for contributions in that history, the newest first.
 	Credits []Credit `cbor:"5,keyasint,omitempty"`
-	// BundledAuthors are those of whom a bundle says that they wrote it.
+	// BundledAuthors are authors of that history according to a bundle.
 	BundledAuthors []BundledAuthor `cbor:"6,keyasint,omitempty"`
-	// Imports are those in that history, the newest first.
+	// Imports are the imports in that history, the newest first.
 	Imports []*Import `cbor:"7,keyasint,omitempty"`
-	// License is that of the source when it was forked, empty for forks of earlier versions. Origins
-	// are where the source's files came from, beside itself.
+	// License is the license of the source at the time of the fork; empty for forks of earlier
+	// versions. Origins are the other projects that the files of the source came from.
 	License string       `cbor:"50,keyasint,omitempty"`
 	Origins []FileOrigin `cbor:"51,keyasint,omitempty"`
 
 	tree *Tree
 }
 
-// ForkedFrom says where the project was forked from, where it was.
+// ForkedFrom returns the source of a fork; false if the project is not a fork.
 func (p *Project) ForkedFrom() (*Fork, bool) { return p.saved.Fork, p.saved.Fork != nil }
 
-// Tree is the tree of the first changeset of a fork; nil in a state that was read for listings.
+// Tree returns the tree of the first changeset; nil in a state that was read for listings.
 func (f *Fork) Tree() *Tree { return f.tree }
 
-// ForkProject makes a project that begins with a tree of another one. The caller has checked the
-// permission to reuse it on its published view.
+// ForkProject makes a project that begins with a tree of another project. The caller has checked
+// the permission to reuse the source on its published view.
 type ForkProject struct {
 	ID    id.ID
 	About About
-	// Source and Changeset are those that the tree is of.
+	// Source and Changeset are the source of the tree.
 	Source    id.ID
 	Changeset id.ID
 	Tree      *Tree
-	// What follows is of the history up to that changeset.
+	// The following fields are as in Fork.
 	Authors        []InheritedAuthor
 	Credits        []Credit
 	BundledAuthors []BundledAuthor
 	Imports        []*Import
-	// License is that of the source.
-	License string
-	Origins []FileOrigin
+	License        string
+	Origins        []FileOrigin
 }
 
-// Creates reports whether a command makes the project that it is given to.
+// Creates reports whether a command creates its project.
 func Creates(command Command) bool {
 	switch command.(type) {
 	case *CreateProject, *ForkProject, *ImportProject:
@@ -62,7 +61,7 @@ func Creates(command Command) bool {
 	return false
 }
 
-// Authorize lets any agent fork into an ID that is free, as CreateProject does.
+// Authorize lets any agent fork into an unused ID, as CreateProject does.
 func (c *ForkProject) Authorize(*Project, id.ID) error { return nil }
 
 // Decide returns REUSE_POLICY_REQUIRED.
@@ -91,7 +90,7 @@ func (c *ForkProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// newAbout completes what is said of a new project: REUSE_POLICY_REQUIRED.
+// newAbout fills in the defaults of a new project: REUSE_POLICY_REQUIRED.
 func newAbout(about About) (About, error) {
 	about.Status = Active
 	if about.Reuse == 0 {
@@ -103,7 +102,7 @@ func newAbout(about About) (About, error) {
 	return about, nil
 }
 
-// NeedsTree is an event that names a tree, which has to be given to it BEFORE it is applied.
+// NeedsTree is an event that names a tree. GiveTree must be called BEFORE the event is applied.
 type NeedsTree interface {
 	Event
 	TreeRoot() Hash
@@ -138,7 +137,7 @@ func (e *ProjectForked) GiveTree(t *Tree) { e.Tree = t }
 func (e *ProjectForked) apply(p *Project, at Moment) {
 	if tree := e.Tree; tree == nil || tree.root != e.Root || tree.FilesCount() != e.Files ||
 		tree.bytes != e.Bytes || len(p.changesets) > 0 {
-		panic("a fork without its tree, or of a project that has begun")
+		panic("a fork without its tree, or in a project that has changesets")
 	}
 	p.saved.Fork = &Fork{
 		Project: e.Project, Changeset: e.Changeset, Root: e.Root, Authors: e.Authors,

@@ -8,23 +8,22 @@ import (
 	"pws/internal/id"
 )
 
-// ImportProject makes a project of a bundle. The form of all records, and that contents fit their
-// hashes, was checked before; that they fit each other is for Decide. In the new project everything
-// has an ID of its own and the caller as its author.
+// ImportProject makes a project from a bundle. The caller has checked the form of all records and
+// the hashes of the contents. Decide checks that the records fit each other. All records of the new
+// project have new IDs, and the caller is their author.
 type ImportProject struct {
 	ID    id.ID
 	Kind  ProjectKind
 	About About
-	// Imported is what is said of the project; Decide adds the origins of its records.
+	// Imported is about the project; Decide adds the origins of its records.
 	Imported Imported
 	// Source is the ID that the project has in the bundle.
 	Source id.ID
-	// Contents are those of the files, and with a whole history of all its operations.
+	// Contents are the contents of the files and, with a whole history, of all its operations.
 	Contents map[Hash][]byte
-	// Doubtful are contents that were refused: nothing more is said of what names them.
-	Doubtful map[Hash]bool
-	// History is in order. Where it is not whole the project begins with its files as one
-	// changeset.
+	// Malformed are contents that were refused. Records that name them get no further faults.
+	Malformed map[Hash]bool
+	// History is in order. If it is not whole, the project begins with its files as one changeset.
 	History []BundledChangeset
 	Files   []BundledFile
 	// State is nil if the project has none.
@@ -39,19 +38,19 @@ type ImportProject struct {
 	Comments    []Bundled[Comment]
 	// Contributions are in the order in which they were submitted.
 	Contributions []BundledContribution
-	// Inherited and InheritedAuthors are of what the project of the bundle came with as a fork or
-	// with a bundle, Inherited the newest first.
+	// Inherited and InheritedAuthors are what the project of the bundle had inherited as a fork or
+	// from an earlier bundle. Inherited has the newest first.
 	Inherited        []CreditOrigin
 	InheritedAuthors []BundledAuthor
 	// Relations are those whose targets the caller may see.
 	Relations []Bundled[Relation]
-	// Imports have no authors here, and the credits of the bundle. InheritedImports are those that
-	// the project of the bundle came with, the newest first.
+	// Imports have the credits of the bundle and no authors. InheritedImports are those that the
+	// project of the bundle had inherited, the newest first.
 	Imports, InheritedImports []BundledImport
-	// Origins are the projects that the files came from as the bundle says it.
+	// Origins are the projects that the files came from, according to the bundle.
 	Origins []FileOrigin
-	// NewIDs is set by Decide: the IDs of what was imported, without revisions, reviews and
-	// relations. Those of one kind are in the order of the bundle.
+	// NewIDs is set by Decide. It has the IDs of the imported records, without revisions, reviews
+	// and relations. IDs of one kind are in the order of the bundle.
 	NewIDs []NewID
 }
 
@@ -61,11 +60,11 @@ type NewID struct {
 	Old, New id.ID
 }
 
-// Authorize lets any agent import, as any may create.
+// Authorize lets any agent import, because any agent may create projects.
 func (c *ImportProject) Authorize(*Project, id.ID) error { return nil }
 
-// Decide returns REUSE_POLICY_REQUIRED as CreateProject does, and VALIDATION_FAILED, which names
-// all that does not fit.
+// Decide returns REUSE_POLICY_REQUIRED as CreateProject does, and VALIDATION_FAILED with all faults
+// of the bundle.
 func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if p != nil {
 		return Decision{}, fault.New(fault.Internal, "the project id is taken")
@@ -89,13 +88,13 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// Validate appends the faults of the bundle to those that were found in the form of the request.
-// Parts with faults in their form are not validated.
+// Validate appends the faults of the bundle to the known faults, which are in the form of the
+// request. Parts with faults in their form are not validated.
 func (c *ImportProject) Validate(known []fault.Field) []fault.Field {
 	return c.rebuild(Stamp{}).faultsAfter(known)
 }
 
-// rebuild makes the new project as far as the bundle fits.
+// rebuild makes the new project as far as the bundle is valid.
 func (c *ImportProject) rebuild(stamp Stamp) *bundleImport {
 	b := &bundleImport{
 		ImportProject: c, stamp: stamp, last: stamp.ID(0),
@@ -118,25 +117,25 @@ func (c *ImportProject) rebuild(stamp Stamp) *bundleImport {
 	return b
 }
 
-// bundleFaultsMax is how many faults of a bundle are named.
+// bundleFaultsMax is the number of faults of a bundle that are reported.
 const bundleFaultsMax = 100
 
-// bundleImport is an import on its way: what is wrong with the bundle, and what becomes of it.
+// bundleImport is an import in progress: the faults of the bundle and the event so far.
 type bundleImport struct {
 	*ImportProject
 	stamp  Stamp
 	event  *ProjectImported
 	faults []fault.Field
-	// last is the newest ID that was given.
+	// last is the newest ID.
 	last id.ID
-	// ids leads from the IDs of the bundle to the new ones, which are zero for what is left out.
+	// ids has the new IDs by those of the bundle; zero for records that are left out.
 	ids    map[bundledID]id.ID
 	newIDs []NewID
-	// accepted are the changesets of the bundle that contributions became.
+	// accepted are the changesets of the bundle that accepted contributions published.
 	accepted map[id.ID]bool
 	texts    int
-	// tree is what the history leads to, as far as it applies; broken says that it does not to its
-	// end.
+	// tree is the result of the history as far as it applies. Broken means that a part of it does
+	// not apply.
 	tree   *Project
 	broken bool
 }
@@ -202,8 +201,8 @@ func (b *bundleImport) named(kind id.Prefix, old id.ID, field string) id.ID {
 	return made
 }
 
-// subject returns the new ID of what a record is about, zero if that was not imported. Without the
-// history only the head was.
+// subject returns the new ID of the entity that a record is about, zero if it was not imported.
+// Without the history only the head was imported.
 func (b *bundleImport) subject(kind id.Prefix, old id.ID, field string) id.ID {
 	made, known := b.ids[bundledID{kind, old}]
 	switch {
@@ -252,7 +251,7 @@ func importRecords[T any, R interface {
 	return records, origins
 }
 
-// ProjectImported is the event of all that came with a bundle. It follows ProjectCreated.
+// ProjectImported is the event of an imported bundle. It follows ProjectCreated.
 type ProjectImported struct {
 	Changesets    []ChangesetPublished `cbor:"1,keyasint"`
 	State         *State               `cbor:"2,keyasint,omitempty"`
@@ -261,7 +260,7 @@ type ProjectImported struct {
 	Verifications []*Verification      `cbor:"5,keyasint,omitempty"`
 	Relations     []*Relation          `cbor:"6,keyasint,omitempty"`
 	Imported      Imported             `cbor:"7,keyasint"`
-	// Status is that of the project: one that was ARCHIVED comes back as such.
+	// Status is the status of the project in the bundle.
 	Status    Status      `cbor:"8,keyasint"`
 	Artifacts []*Artifact `cbor:"9,keyasint,omitempty"`
 
@@ -298,9 +297,9 @@ func (e *ProjectImported) apply(p *Project, at Moment) {
 	for _, comment := range e.Comments {
 		p.addComment(comment)
 	}
-	for _, brought := range e.Imports {
-		p.imports.put(brought, p.Revision+1)
-		p.keepImport(brought)
+	for _, made := range e.Imports {
+		p.imports.put(made, p.Revision+1)
+		p.keepImport(made)
 	}
 	for _, revision := range e.Revisions {
 		p.revisions.put(revision, p.Revision+1)

@@ -9,8 +9,8 @@ import (
 	"pws/work"
 )
 
-// forkQuery answers the lines about forks: "fork @n VISIBILITY [REUSE]" goes on in the fork,
-// "origin?" says where it is from, "heritage?" who made it.
+// forkQuery answers the lines about forks: "fork @n VISIBILITY [REUSE]" continues in the fork,
+// "origin?" prints its source, "heritage?" its inherited authors.
 func (s *script) forkQuery(who id.ID, words []string) (string, bool) {
 	switch words[0] {
 	case "fork":

@@ -10,18 +10,18 @@ import (
 	"pws/work/path"
 )
 
-// Tree is an immutable tree of files that any number of projects begin with. They share all of it:
-// its files have one version, of the first changeset, and its operations are that changeset's. It
-// is safe for any number of readers.
+// Tree is an immutable tree of files. Any number of forks begin with it and share all of it: its
+// files have one version, of the first changeset, and its operations are the operations of that
+// changeset. It is safe for concurrent readers.
 type Tree struct {
 	root      Hash
 	files     btree.Map[string, *File]
 	ops       []Op
 	bytes     int64
 	languages []LanguageCount
-	// cuts are the ends of the chunks of its manifest, as numbers of files.
+	// cuts are the ends of the chunks of its manifest, as indices of files.
 	cuts []int
-	// manifest is kept where the tree was built, for it will be stored; nil where it was read.
+	// manifest is kept for a tree that was built, because it will be stored; nil if it was read.
 	manifest []Blob
 }
 
@@ -34,7 +34,7 @@ func (t *Tree) FilesCount() int { return len(t.ops) }
 // FilesBytes is the size of all files.
 func (t *Tree) FilesBytes() int64 { return t.bytes }
 
-// Contents yields all that the tree names, in the order of their paths' bytes.
+// Contents yields the files in the order of their paths' bytes.
 func (t *Tree) Contents(yield func(path string, blob Hash, size int)) {
 	for at := range t.ops {
 		yield(*t.ops[at].Path, t.ops[at].Blob, int(t.ops[at].Size))
@@ -44,7 +44,7 @@ func (t *Tree) Contents(yield func(path string, blob Hash, size int)) {
 // newTree makes a tree of CREATE operations in the order of their paths' bytes.
 func newTree(ops []Op, language func(nth int) string) *Tree {
 	t := &Tree{ops: ops}
-	// Each is made in one piece, because they live and die together.
+	// All are allocated together, because they are freed together.
 	files, versions := make([]File, len(ops)), make([]version, len(ops))
 	counts := map[string]int{}
 	for at := range ops {
@@ -70,7 +70,7 @@ func newTree(ops []Op, language func(nth int) string) *Tree {
 
 // plant makes the tree the state after the first changeset of a project, without copying.
 func (t *Tree) plant(p *Project, first *Changeset) {
-	// A copy gives both sides new marks of what they own, and the tree's own may not be written.
+	// Copy writes to both sides, and the tree itself is read by others.
 	shared := t.files
 	p.live = *shared.Copy()
 	p.saved.Bytes, p.saved.Languages = t.bytes, t.languages
@@ -116,18 +116,18 @@ func ReadTree(root Hash, get func(Hash) ([]byte, error)) (*Tree, error) {
 	return t, nil
 }
 
-// InheritedAuthor is how many changesets of the history that a fork was made of an agent has
-// published.
+// InheritedAuthor is the number of changesets that an agent published in the history before a fork.
 type InheritedAuthor struct {
 	Agent      id.ID  `cbor:"1,keyasint"`
 	Changesets uint32 `cbor:"2,keyasint"`
 }
 
-// InheritedAuthorsMax is how many authors a fork remembers.
+// InheritedAuthorsMax is the number of authors that a fork keeps.
 const InheritedAuthorsMax = 100
 
-// AuthorsAt returns the authors with the most changesets up to one, in this project and in those
-// that it was forked from, the highest count first. The first changeset of a fork has no author.
+// AuthorsAt returns the authors with the most changesets up to a changeset, in this project and in
+// the projects from which it was forked, the highest count first. The first changeset of a fork has
+// no author.
 func (p *Project) AuthorsAt(at *Changeset) []InheritedAuthor {
 	counts := map[id.ID]uint32{}
 	if at == p.Head() {
@@ -141,7 +141,7 @@ func (p *Project) AuthorsAt(at *Changeset) []InheritedAuthor {
 		}
 	}
 	if p.bundled != nil {
-		// What came with a bundle is the work of others.
+		// Imported changesets are the work of other agents.
 		counts[p.changesets[0].Author] -= min(at.Sequence, uint32(len(p.bundled.Changesets)))
 	}
 	if p.saved.Fork != nil {

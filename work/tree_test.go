@@ -18,7 +18,7 @@ import (
 	"pws/work"
 )
 
-// forkOf is the command that forks a project at a changeset.
+// forkOf returns the command that forks a project at a changeset.
 func forkOf(p *work.Project, at *work.Changeset, into id.ID) *work.ForkProject {
 	about := p.About
 	about.Name = "fork of " + about.Name
@@ -42,7 +42,7 @@ func (w *world) fork(t testing.TB, at *work.Changeset, who id.ID) *world {
 	return forked
 }
 
-// listing is a tree as text.
+// listing returns a tree as text.
 func listing(p *work.Project, at *work.Changeset) string {
 	var list []string
 	p.FilesAt(at, "", func(f work.FileInfo) bool {
@@ -69,7 +69,7 @@ func many(t testing.TB, n int) *world {
 	return w
 }
 
-// TestTreesComeBack writes and reads trees of every size about the ends of chunks.
+// TestTreesComeBack writes and reads trees of sizes near the ends of chunks.
 func TestTreesComeBack(t *testing.T) {
 	w := many(t, 1500)
 	w.put(t, "folder-1/part-11/file-560.go", "other")
@@ -80,13 +80,13 @@ func TestTreesComeBack(t *testing.T) {
 		tree := w.project.TreeAt(at, nil)
 		taking := w.project.TreeAt(at, like)
 		if !reflect.DeepEqual(taking.Manifest(), tree.Manifest()) {
-			t.Fatalf("%d: another manifest with what the tree before has", sequence)
+			t.Fatalf("%d: the manifest differs if chunks of the previous tree are reused", sequence)
 		}
 		like = taking
 		stored := map[work.Hash][]byte{}
 		for _, part := range tree.Manifest() {
 			if !work.IsManifest(part.Content) || sha256.Sum256(part.Content) != part.Hash {
-				t.Fatal("a part of a manifest that is none")
+				t.Fatal("a part of a manifest is not one for IsManifest")
 			}
 			stored[part.Hash] = part.Content
 		}
@@ -98,11 +98,11 @@ func TestTreesComeBack(t *testing.T) {
 		}
 		if read.Root() != tree.Root() || read.FilesCount() != tree.FilesCount() ||
 			read.FilesBytes() != tree.FilesBytes() {
-			t.Fatalf("%d: read as another", sequence)
+			t.Fatalf("%d: the tree that was read differs", sequence)
 		}
 		again := read.Manifest()
 		if again[len(again)-1].Hash != tree.Root() || len(again) != len(stored) {
-			t.Fatalf("%d: written as another", sequence)
+			t.Fatalf("%d: the tree that was read has another manifest", sequence)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestTreesShareTheirChunks(t *testing.T) {
 }
 
 // TestForksOfForks runs random commands on forks, forks of forks, and their sources, and compares
-// what each of them is in every way that it can come to be.
+// the live, replayed and restored states of each.
 func TestForksOfForks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := source(func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") })
@@ -178,8 +178,8 @@ func TestForksOfForks(t *testing.T) {
 	})
 }
 
-// TestForksOfOneTreeNeedNoLock has two forks of one tree change at the same time; neither may see
-// the other, nor may the tree.
+// TestForksOfOneTreeNeedNoLock changes two forks of one tree at the same time. Neither changes the
+// other, nor the tree.
 func TestForksOfOneTreeNeedNoLock(t *testing.T) {
 	w := many(t, 600)
 	tree := w.project.TreeAt(w.project.Head(), nil)
@@ -223,14 +223,14 @@ func TestForksOfOneTreeNeedNoLock(t *testing.T) {
 	}
 }
 
-// asBob gives a command that the test relies on; it may be called from any goroutine.
+// asBob runs a command that must succeed. It may be called from any goroutine.
 func (w *world) asBob(t testing.TB, command work.Command) {
 	if _, err := w.do(agent("bob"), command); err != nil {
 		t.Errorf("%T: %v", command, err)
 	}
 }
 
-// TestAuthorsAreInherited follows who has published what over two forks.
+// TestAuthorsAreInherited counts the changesets of authors over two forks.
 func TestAuthorsAreInherited(t *testing.T) {
 	w := newWorld()
 	w.create(t)
@@ -270,8 +270,8 @@ func TestAuthorsAreInherited(t *testing.T) {
 	}
 }
 
-// FuzzReadTree reads hostile manifests whose hashes fit; what it takes can be forked, changed and
-// saved.
+// FuzzReadTree reads hostile manifests with valid hashes. A tree that it accepts can be forked,
+// changed and saved.
 func FuzzReadTree(f *testing.F) {
 	w := newWorld()
 	w.create(f)
@@ -305,7 +305,7 @@ func FuzzReadTree(f *testing.F) {
 	})
 }
 
-// treeRoot is a root of one chunk.
+// treeRoot returns a root of one chunk.
 func treeRoot(chunk work.Hash, files, size uint64) []byte {
 	root := append([]byte{0, 1, 'r'}, uvarint(files)...)
 	root = append(append(root, uvarint(size)...), chunk[:]...)
@@ -319,7 +319,7 @@ func uvarint(n uint64) (out []byte) {
 	return append(out, byte(n))
 }
 
-// TestManifestsThatAreDamaged changes every byte of a manifest, cuts it, and takes parts away.
+// TestManifestsThatAreDamaged changes every byte of a manifest, truncates it, and removes parts.
 func TestManifestsThatAreDamaged(t *testing.T) {
 	w := many(t, 300)
 	tree := w.project.TreeAt(w.project.Head(), nil)
@@ -345,13 +345,13 @@ func TestManifestsThatAreDamaged(t *testing.T) {
 			damaged := bytes.Clone(part.Content)
 			damaged[at] ^= 1
 			if read(part.Hash, damaged, nil) == nil || read(part.Hash, damaged[:at], nil) == nil {
-				t.Fatalf("byte %d is other, and it is read", at)
+				t.Fatalf("byte %d was changed, and the manifest was read", at)
 			}
 		}
 	}
 }
 
-// TestFrozenFork reads a fork that was saved, and the manifest of its tree.
+// TestFrozenFork reads a saved fork and the manifest of its tree.
 func TestFrozenFork(t *testing.T) {
 	const folder = "testdata/snapshot/v4-fork"
 	w := newWorld()

@@ -10,8 +10,8 @@ import (
 	"unique"
 )
 
-// The manifest of a tree is a few contents like any other: they travel in log entries, lie in
-// packs, and are stored once. No text that a caller may write begins as they do.
+// The manifest of a tree is a few contents like any other: they are in log entries, then in packs,
+// and are stored once. Texts of callers never begin with these bytes.
 //
 //	root     mark, version, 'r'
 //	         uvarint files, uvarint bytes
@@ -25,22 +25,22 @@ import (
 // A chunk ends after a path whose hash is an end mark. Trees that differ in a few files therefore
 // differ in a few chunks, and equal chunks are stored once.
 const (
-	// treeMark is the first byte, which no text has.
+	// treeMark is the first byte. No text of a caller contains it.
 	treeMark    = 0
 	treeVersion = 1
 	rootKind    = 'r'
 	chunkKind   = 'c'
 
-	// chunkMask has one path of 128 end a chunk, chunkFilesMax every chunk.
+	// chunkMask makes one path in 128 end a chunk. A chunk has at most chunkFilesMax files.
 	chunkMask     = 127
 	chunkFilesMax = 1024
-	// treeFilesMax bounds what is read; it is far beyond FilesMax, which may grow.
+	// treeFilesMax bounds the files that are read. It is far above FilesMax, which may grow.
 	treeFilesMax = 1 << 20
-	// fileBytesLeast is the least that a file takes in a chunk.
+	// fileBytesLeast is the minimum size of a file in a chunk.
 	fileBytesLeast = 4 + len(Hash{})
 )
 
-// IsManifest reports whether a content is a part of the manifest of a tree.
+// IsManifest reports whether a content is part of the manifest of a tree.
 func IsManifest(content []byte) bool { return len(content) > 0 && content[0] == treeMark }
 
 // endsChunk uses the FNV-1a hash of a path.
@@ -63,7 +63,7 @@ func (t *Tree) cut() {
 	}
 }
 
-// Manifest is what is stored of the tree: its chunks, then its root.
+// Manifest returns the contents to store: the chunks, then the root.
 func (t *Tree) Manifest() []Blob {
 	if t.manifest != nil {
 		return t.manifest
@@ -71,7 +71,7 @@ func (t *Tree) Manifest() []Blob {
 	return t.encode(nil)
 }
 
-// encode makes the manifest. Chunks that a tree like it has as well are those of that one.
+// encode makes the manifest. It reuses equal chunks of a similar tree.
 func (t *Tree) encode(like *Tree) []Blob {
 	known := map[string]int{}
 	if like != nil && like.manifest != nil {
@@ -97,7 +97,7 @@ func (t *Tree) encode(like *Tree) []Blob {
 	return append(blobs, Blob{Hash: sha256.Sum256(root), Content: root})
 }
 
-// chunk is the nth part of the files, none of which is empty.
+// chunk returns the files of the nth chunk, of which there is at least one.
 func (t *Tree) chunk(nth int) []Op {
 	first := 0
 	if nth > 0 {
@@ -153,11 +153,11 @@ type manifestReader struct {
 	get   func(Hash) ([]byte, error)
 	types map[string]unique.Handle[string]
 	ops   []Op
-	// last is the path of the file before.
+	// last is the path of the previous file.
 	last string
 }
 
-var errManifest = errors.New("it ends too soon, or is no manifest")
+var errManifest = errors.New("it is truncated or not a manifest")
 
 func (r *manifestReader) open(hash Hash, kind byte) (*treeBytes, error) {
 	content, err := r.get(hash)
@@ -165,7 +165,7 @@ func (r *manifestReader) open(hash Hash, kind byte) (*treeBytes, error) {
 		return nil, fmt.Errorf("manifest %x: %w", hash, err)
 	}
 	if sha256.Sum256(content) != hash {
-		return nil, fmt.Errorf("manifest %x: it does not fit its hash", hash)
+		return nil, fmt.Errorf("manifest %x: it does not match its hash", hash)
 	}
 	b := &treeBytes{rest: content}
 	if head := b.take(3); b.short || head[0] != treeMark || head[1] != treeVersion ||
@@ -175,7 +175,7 @@ func (r *manifestReader) open(hash Hash, kind byte) (*treeBytes, error) {
 	return b, nil
 }
 
-// read gives the operations of a tree and the ends of its chunks.
+// read returns the operations of a tree and the ends of its chunks.
 func (r *manifestReader) read(root Hash) (ops []Op, cuts []int, err error) {
 	b, err := r.open(root, rootKind)
 	if err != nil {
@@ -218,7 +218,7 @@ func (r *manifestReader) chunk(hash Hash, files int) error {
 	if files == 0 || files > len(b.rest)/fileBytesLeast {
 		return fmt.Errorf("manifest %x: %w", hash, errManifest)
 	}
-	// The paths of a chunk are parts of one text.
+	// The paths of a chunk are parts of one string.
 	texts, ends := make([]byte, 0, 48*files), make([]int, 0, files)
 	first, begin := len(r.ops), 0
 	for range files {
@@ -242,13 +242,13 @@ func (r *manifestReader) chunk(hash Hash, files int) error {
 	return r.name(hash, r.ops[first:], string(texts), ends)
 }
 
-// name gives files their paths, which have to be in order over all chunks.
+// name sets the paths of files. They must be in order over all chunks.
 func (r *manifestReader) name(chunk Hash, ops []Op, texts string, ends []int) error {
 	paths, begin := make([]string, len(ops)), 0
 	for at, end := range ends {
 		paths[at] = texts[begin:end]
 		if paths[at] <= r.last {
-			return fmt.Errorf("manifest %x: %q stands behind %q", chunk, paths[at], r.last)
+			return fmt.Errorf("manifest %x: %q comes after %q", chunk, paths[at], r.last)
 		}
 		ops[at].Path, r.last, begin = &paths[at], paths[at], end
 	}
@@ -264,7 +264,7 @@ func (r *manifestReader) mediaType(text []byte) unique.Handle[string] {
 	return known
 }
 
-// treeBytes takes parts off the front; once something is missing it gives zeros and remembers.
+// treeBytes reads parts from the front. At the end it returns zeros and sets short.
 type treeBytes struct {
 	rest  []byte
 	short bool
@@ -290,7 +290,7 @@ func (b *treeBytes) uvarint() uint64 {
 	return value
 }
 
-// count is a number of parts, each of which has at least some bytes.
+// count reads a number of parts, each of which takes at least so many bytes.
 func (b *treeBytes) count(least int) uint64 {
 	n := b.uvarint()
 	if n > uint64(len(b.rest)/least) {

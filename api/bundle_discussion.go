@@ -5,7 +5,7 @@ import (
 	"pws/work"
 )
 
-// deletedText stands in a bundle for the text of what was deleted.
+// deletedText replaces the text of deleted discussions and comments in a bundle.
 const deletedText = "(deleted)"
 
 // discussion renders a discussion. A deleted one keeps its place, because its comments remain.
@@ -30,7 +30,7 @@ func (e *export) comments() {
 // readDiscussion reads a discussion without its mentions, because an import notifies nobody.
 func (i *importer) readDiscussion(from *Discussion, field string) (work.Discussion, source) {
 	input := CreateDiscussion{Title: from.Title, Body: from.Body, Subject: from.Subject}
-	judge(i, field, &input)
+	checkForm(i, field, &input)
 	return work.Discussion{
 		ID: i.id(id.Discussion, from.ID, field+".id"), Title: from.Title, Body: from.Body,
 		Subject: i.matter(from.Subject, field+".subject.id"),
@@ -54,7 +54,7 @@ func (i *importer) matter(from *DiscussionSubject, field string) (about work.Mat
 }
 
 func (i *importer) readComment(from *Comment, field string) (work.Comment, source) {
-	judge(i, field, &AddComment{Body: from.Body, ReplyToID: from.ReplyToID})
+	checkForm(i, field, &AddComment{Body: from.Body, ReplyToID: from.ReplyToID})
 	record := work.Comment{
 		ID: i.id(id.Comment, from.ID, field+".id"), Body: from.Body,
 		Discussion: i.id(id.Discussion, from.DiscussionID, field+".discussion_id"),
