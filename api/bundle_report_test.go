@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// told is what a bundle tells, whatever the IDs in it and whoever brought it in: IDs are numbered,
-// and of a record that came with a bundle what its origin says stands for its own.
-func told(t failer, data []byte, full bool) any {
+// sameForm returns a bundle without its IDs and its importing agent: IDs are replaced by numbers,
+// and imported records by what their origins say.
+func sameForm(t failer, data []byte, full bool) any {
 	t.Helper()
 	bundle := object(t, data)["bundle"].(map[string]any)
 	names := map[string]string{}
@@ -34,7 +34,7 @@ func told(t failer, data []byte, full bool) any {
 		delete(project, name)
 	}
 	delete(project["counts"].(map[string]any), "members")
-	// A claimed task is not open, and its claim does not come along.
+	// A claimed task is not open, and claims are not imported.
 	delete(project["counts"].(map[string]any), "open_tasks")
 	for _, derived := range []string{
 		"exported_at", "manifest", "provenance", "integrity", "agents",
@@ -50,7 +50,7 @@ func told(t failer, data []byte, full bool) any {
 		}
 		delete(project["counts"].(map[string]any), "changesets")
 		delete(project["counts"].(map[string]any), "contributions_pending")
-		// Languages of as many files are in the order in which they came.
+		// Languages with equal counts are in the order of their first files.
 		delete(project, "languages")
 	}
 	return renamed(bundle, names, full)
@@ -62,7 +62,7 @@ func nameOf(names map[string]string, name string, record map[string]any) {
 	}
 }
 
-// renamed is a value with numbers for IDs.
+// renamed returns a value with numbers instead of IDs.
 func renamed(value any, names map[string]string, full bool) any {
 	switch value := value.(type) {
 	case string:
@@ -78,7 +78,7 @@ func renamed(value any, names map[string]string, full bool) any {
 			if origin, ok := value["origin"].(map[string]any); ok {
 				value = origin
 			}
-			// What it was is of the project that was exported first.
+			// The other members name records of the project that was exported first.
 			return []any{value["author"], value["reviewers"], value["accepted_by"]}
 		}
 		_, byID := value["created_by"]
@@ -92,8 +92,8 @@ func renamed(value any, names map[string]string, full bool) any {
 		if source, ok := value["source"].(map[string]any); ok {
 			delete(source, "id")
 		}
-		asSaid(value)
-		// A verification record in short has no origin. Its time is that of the import.
+		useOrigin(value)
+		// A verification record in short form has no origin. It has the time of the import.
 		for _, name := range []string{"latest", "latest_failed"} {
 			brief, _ := value[name].(map[string]any)
 			delete(brief, "created_at")
@@ -106,7 +106,7 @@ func renamed(value any, names map[string]string, full bool) any {
 		}
 		if _, task := value["attempt_count"]; task {
 			if value["status"] != "BLOCKED" {
-				// What it waits for is derived, and told by ID.
+				// This is derived from its dependencies, and has their IDs.
 				delete(value, "blocked")
 			}
 		} else {
@@ -129,17 +129,17 @@ func renamed(value any, names map[string]string, full bool) any {
 	return value
 }
 
-// asSaid puts what an origin says of an import or a contribution in the place of what they say, and
-// takes away what stays with the project.
-func asSaid(value map[string]any) {
+// useOrigin replaces members of an import or a contribution by those of its origin, and removes
+// members that are about the project.
+func useOrigin(value map[string]any) {
 	if _, artifact := value["import_count"]; artifact {
-		// They are found in the history, and a bundle need not have that.
+		// They are derived from the history, which the bundle may not have.
 		delete(value, "authors")
 		delete(value, "bundle_authors")
 	}
-	if own, brought := value["bundle_authors"].([]any); brought {
+	if own, imported := value["bundle_authors"].([]any); imported {
 		value["authors"] = append(value["authors"].([]any), own...)
-		// What was offered is of the project that was exported first.
+		// These are about the source of the project that was exported first.
 		for _, name := range []string{
 			"bundle_authors", "artifact_id", "source_project_id", "source_changeset_id",
 		} {
