@@ -1,7 +1,9 @@
 package api
 
 import (
-	"pws/api/budget"
+	"slices"
+
+	"pws/api/sizelimit"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -15,20 +17,20 @@ type ProjectBrief struct {
 	Status     string `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"ACTIVE, or ARCHIVED, which does not accept changes."`
 	Visibility string `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see it."`
 
-	Description string `json:"description,omitzero" doc:"Its description, truncated if it is long."`
+	Description string `json:"description,omitzero" size:"cut" doc:"Its description, truncated if it is long."`
 
 	Owner     AgentRef      `json:"owner,omitzero" doc:"The owner."`
 	Counts    ProjectCounts `json:"counts,omitzero" doc:"Counts and sizes of what it contains."`
-	Languages []string      `json:"languages,omitzero" doc:"Languages of its files, the most frequent first."`
-	Topics    []string      `json:"topics,omitzero" doc:"Topics, in lower case."`
+	Languages []string      `json:"languages,omitzero" size:"whole" doc:"Languages of its files, the most frequent first."`
+	Topics    []string      `json:"topics,omitzero" size:"whole" doc:"Topics, in lower case."`
 }
 
 func (c *Call) projectBrief(p *work.Project) ProjectBrief {
-	whole := c.project(p)
 	return ProjectBrief{
-		ID: whole.ID, Name: whole.Name, Kind: whole.Kind, Status: whole.Status,
-		Visibility: whole.Visibility, Description: whole.Description, Owner: whole.Owner,
-		Counts: whole.Counts, Languages: orNil(whole.Languages), Topics: orNil(whole.Topics),
+		ID: p.ID.Format(id.Project), Name: p.Name, Kind: p.Kind.String(),
+		Status: p.Status.String(), Visibility: p.Visibility.String(),
+		Description: p.Description, Owner: c.agentRef(p.Owner), Counts: c.projectCounts(p),
+		Languages: orNil(p.Languages()), Topics: orNil(p.Topics),
 	}
 }
 
@@ -40,23 +42,31 @@ func orNil(list []string) []string {
 	return list
 }
 
+// present is nil for an empty text, so that the member is left out.
+func present(text *string) *string {
+	if *text == "" {
+		return nil
+	}
+	return text
+}
+
 // TaskBrief is the short record of a task. Members that are null or empty are absent. A resume that
 // is short of room leaves out what follows blocked, or everything but id, title, status and
 // priority.
 type TaskBrief struct {
 	ID         string        `json:"id" check:"id=tsk_" doc:"The task's ID."`
-	Title      string        `json:"title" doc:"Title, in one line."`
+	Title      string        `json:"title" size:"cut" doc:"Title, in one line."`
 	Status     string        `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Status of the task."`
 	Priority   string        `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority."`
 	Claim      *ClaimBrief   `json:"claim,omitzero" doc:"The live claim; absent if the task is not claimed."`
 	Held       bool          `json:"held,omitzero" doc:"True if the caller holds the claim."`
 	Blocked    *BlockedBrief `json:"blocked,omitzero" doc:"Why it is blocked."`
-	TaskType   *string       `json:"task_type,omitzero" doc:"Type of work."`
-	Skills     []string      `json:"skills,omitzero" doc:"Skills that the task requires."`
-	Details    *string       `json:"description,omitzero" doc:"Description of the task; omitted with detail compact."`
-	Output     *string       `json:"expected_output,omitzero" doc:"Expected output; omitted with detail compact."`
-	Conditions []string      `json:"completion_conditions,omitzero" doc:"Acceptance criteria; omitted with detail compact."`
-	Files      []string      `json:"related_files,omitzero" doc:"Paths of related files; omitted with detail compact."`
+	TaskType   *string       `json:"task_type,omitzero" size:"rest" doc:"Type of work."`
+	Skills     []string      `json:"skills,omitzero" size:"rest" doc:"Skills that the task requires."`
+	Details    *string       `json:"description,omitzero" size:"rest" doc:"Description of the task; omitted with detail compact."`
+	Output     *string       `json:"expected_output,omitzero" size:"rest" doc:"Expected output; omitted with detail compact."`
+	Conditions []string      `json:"completion_conditions,omitzero" size:"rest" doc:"Acceptance criteria; omitted with detail compact."`
+	Files      []string      `json:"related_files,omitzero" size:"rest" doc:"Paths of related files; omitted with detail compact."`
 }
 
 // BlockedBrief says why a task does not go on.
@@ -77,7 +87,7 @@ func (c *Call) taskBrief(p *work.Project, t *work.Task) TaskBrief {
 	brief := TaskBrief{
 		ID: t.ID.Format(id.Task), Title: t.Spec.Title, Status: t.Status.String(),
 		Priority: t.Spec.Priority.String(),
-		TaskType: textOrNil(t.Spec.Type), Skills: orNil(t.Spec.Skills),
+		TaskType: present(&t.Spec.Type), Skills: orNil(t.Spec.Skills),
 	}
 	if blocked := blockedOf(p, t); blocked != nil {
 		brief.Blocked = &BlockedBrief{Kind: blocked.Kind, Reason: blocked.Reason}
@@ -101,98 +111,72 @@ func (c *Call) holds(t *work.Task) bool {
 // reasonCharsShort bounds the reason of a blocked task where there is no room for all of it.
 const reasonCharsShort = 60
 
-// taskItem is a TaskBrief in a resume; it writes its own JSON, for there are many.
-type taskItem struct {
-	call    *Call
-	project *work.Project
-	task    *work.Task
-	level   *detail
-}
-
-// Head implements budget.Parts.
-func (t taskItem) Head(dst []byte, form budget.Form) []byte {
-	dst = appendID(append(dst, `{"id":`...), id.Task, t.task.ID)
-	dst = append(append(dst, `,"status":"`...), t.task.Status.String()...)
-	dst = append(append(dst, `","priority":"`...), t.task.Spec.Priority.String()...)
-	dst = append(dst, '"')
-	if form == budget.Line {
-		return dst
-	}
-	if claim := t.task.Claim; claim != nil {
-		dst = appendID(append(dst, `,"claim":{"agent_id":`...), id.Agent, claim.Agent)
-		dst = Time(claim.ExpiresAt).append(append(dst, `,"expires_at":`...))
-		if t.call.holds(t.task) {
-			dst = appendInt(append(dst, `,"fencing_token":`...), int64(claim.Token))
-			dst = append(dst, `},"held":true`...)
-		} else {
-			dst = append(dst, '}')
+// task is a TaskBrief in a resume. Each is written before the next is made, so they share memory.
+func (b *resumeBuild) task(t *work.Task) sizelimit.Item {
+	return sizelimit.Record{Chars: b.wish.chars, Make: func(form sizelimit.Form) (any, bool) {
+		brief := &b.brief
+		if form == sizelimit.Line {
+			*brief = TaskBrief{
+				ID: t.ID.Format(id.Task), Title: t.Spec.Title, Status: t.Status.String(),
+				Priority: t.Spec.Priority.String(),
+			}
+			return brief, false
 		}
-	}
-	blocked := blockedOf(t.project, t.task)
-	if blocked == nil {
-		return dst
-	}
-	dst = append(append(append(dst, `,"blocked":{"kind":"`...), blocked.Kind...), '"')
-	if blocked.Reason != "" {
-		chars := t.level.chars
-		if form == budget.Short {
-			chars = reasonCharsShort
+		*brief = b.call.taskBrief(b.project, t)
+		s := shortener{chars: b.wish.chars}
+		if form == sizelimit.Short {
+			s.chars = reasonCharsShort
 		}
-		dst = append(dst, `,"reason":`...)
-		dst, _ = budget.AppendText(dst, blocked.Reason, chars, budget.Unlimited)
-	}
-	return append(dst, '}')
+		if brief.Blocked != nil {
+			brief.Blocked.Reason = s.text(brief.Blocked.Reason)
+		}
+		if form == sizelimit.Short {
+			brief.TaskType, brief.Skills = nil, nil
+			return brief, false
+		}
+		brief.TaskType, brief.Skills = s.optional(&t.Spec.Type), s.list(t.Spec.Skills)
+		if b.wish.texts {
+			brief.Details = s.optional(&t.Spec.Description)
+			brief.Output = s.optional(&t.Spec.ExpectedOutput)
+			brief.Conditions = s.list(t.Spec.Conditions)
+			brief.Files = s.list(t.Spec.RelatedFiles)
+		}
+		return brief, s.left
+	}}
 }
 
-// Text implements budget.Parts.
-func (t taskItem) Text() (string, budget.Text) {
-	return "title", budget.Text{Text: t.task.Spec.Title, Chars: t.level.chars}
-}
-
-// Rest implements budget.Parts.
-func (t taskItem) Rest(dst []byte) ([]byte, bool) {
-	spec, w := &t.task.Spec, restWriter{chars: t.level.chars}
-	if blocked := blockedOf(t.project, t.task); blocked != nil {
-		w.left = budget.Shorten(blocked.Reason, w.chars) != blocked.Reason
-	}
-	dst = w.text(dst, `,"task_type":`, spec.Type)
-	dst = w.list(dst, `,"skills":`, spec.Skills)
-	if t.level.texts {
-		dst = w.text(dst, `,"description":`, spec.Description)
-		dst = w.text(dst, `,"expected_output":`, spec.ExpectedOutput)
-		dst = w.list(dst, `,"completion_conditions":`, spec.Conditions)
-		dst = w.list(dst, `,"related_files":`, spec.RelatedFiles)
-	}
-	return dst, w.left
-}
-
-// restWriter writes members and notes whether something was left out.
-type restWriter struct {
+// shortener shortens texts and notes whether something was left out.
+type shortener struct {
 	chars int
 	left  bool
 }
 
-func (w *restWriter) text(dst []byte, key, text string) []byte {
-	if text == "" {
-		return dst
-	}
-	dst, fit := budget.AppendText(append(dst, key...), text, w.chars, budget.Unlimited)
-	w.left = w.left || fit != budget.Whole
-	return dst
+func (s *shortener) text(text string) string {
+	short := sizelimit.Shorten(text, s.chars)
+	s.left = s.left || len(short) != len(text)
+	return short
 }
 
-func (w *restWriter) list(dst []byte, key string, list []string) []byte {
-	if len(list) == 0 {
-		return dst
+// optional is nil for an empty text, so that the member is left out.
+func (s *shortener) optional(text *string) *string {
+	if len(*text) <= s.chars {
+		return present(text)
 	}
-	dst = append(append(dst, key...), '[')
+	short := s.text(*text)
+	return &short
+}
+
+// list is nil for an empty one, so that the member is left out.
+func (s *shortener) list(list []string) []string {
+	short := orNil(list)
 	for at, text := range list {
-		if at > 0 {
-			dst = append(dst, ',')
+		if len(text) <= s.chars {
+			continue
 		}
-		var fit budget.Fit
-		dst, fit = budget.AppendText(dst, text, w.chars, budget.Unlimited)
-		w.left = w.left || fit != budget.Whole
+		if at == 0 || &short[0] == &list[0] {
+			short = slices.Clone(list)
+		}
+		short[at] = s.text(text)
 	}
-	return append(dst, ']')
+	return short
 }

@@ -4,13 +4,14 @@
 // A resource is a file of its own: its wire types, its operations and their handlers. A handler
 // reads published views through the Engine or hands it one command; it never writes bytes, sets
 // headers or looks at the transport. The wire form of a type is in its struct tags alone: json
-// names a field, doc describes it, check bounds it, and each bounds its elements.
+// names a field, doc describes it, check bounds it, each bounds its elements, and size says what a
+// resume loses first.
 //
 // # Resume
 //
 // Resume is rendered from the published view. Sections are lists of items, the most important
 // first. A first round gives each section its share of the room, a second fills the rest by rank
-// (package budget). Only what can fit is rendered, so the cost follows max_chars and not the
+// (package sizelimit). Only what can fit is rendered, so the cost follows max_chars and not the
 // project. Failures, decisions, open questions and risks accumulate over all handoffs
 // (resume_notes.go): the walk goes from the newest handoff back and ends with the room of the
 // answer, or after a number of notes where handoffs repeat each other. Less important tasks are

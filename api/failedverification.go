@@ -1,7 +1,7 @@
 package api
 
 import (
-	"pws/api/budget"
+	"pws/api/sizelimit"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -14,7 +14,7 @@ type FailedVerification struct {
 	Kind       string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Source of the evidence: the author of the record, or an external source."`
 	Outcome    string `json:"outcome" check:"enum=FAILED" doc:"Always FAILED."`
 	CreatedAt  Time   `json:"created_at" doc:"When it was created."`
-	Summary    string `json:"summary,omitzero" doc:"Summary of the findings, truncated if it is long."`
+	Summary    string `json:"summary,omitzero" size:"cut" doc:"Summary of the findings, truncated if it is long."`
 }
 
 const (
@@ -66,54 +66,32 @@ func failedIn(p *work.Project) []FailedVerification {
 	records, _ := failedVerifications(p)
 	var list []FailedVerification
 	for _, record := range records {
-		said := &record.Finding
-		list = append(list, FailedVerification{
-			ID: record.ID.Format(id.Verification), EntityType: said.Entity.Type.String(),
-			EntityID: said.Entity.ID.Format(said.Entity.Type.Prefix()), Kind: said.Kind.String(),
-			Outcome: said.Outcome.String(), CreatedAt: Time(record.CreatedAt),
-			Summary: inManifest(said.Summary),
-		})
+		one := failedVerification(record)
+		one.Summary = inManifest(one.Summary)
+		list = append(list, *one)
 	}
 	return list
 }
 
+func failedVerification(record *work.Verification) *FailedVerification {
+	said := &record.Finding
+	return &FailedVerification{
+		ID: record.ID.Format(id.Verification), EntityType: said.Entity.Type.String(),
+		EntityID: said.Entity.ID.Format(said.Entity.Type.Prefix()), Kind: said.Kind.String(),
+		Outcome: said.Outcome.String(), CreatedAt: Time(record.CreatedAt), Summary: said.Summary,
+	}
+}
+
 func (b *resumeBuild) failedVerifications() {
-	place := b.doc.MemberList("failed_verifications")
+	place := b.doc.Place(&b.resume.FailedChecks)
 	records, more := failedVerifications(b.project)
 	if more {
 		b.lose(rankFailedVerifications)
 	}
 	for _, record := range records {
-		b.add(rankFailedVerifications, place, budget.Record{
-			Parts: failedItem{record, b.wish.chars},
+		b.add(rankFailedVerifications, place, sizelimit.Record{
+			Chars: b.wish.chars,
+			Make:  func(sizelimit.Form) (any, bool) { return failedVerification(record), false },
 		})
 	}
 }
-
-// failedItem is a FailedVerification in a resume.
-type failedItem struct {
-	record *work.Verification
-	chars  int
-}
-
-// Head implements budget.Parts.
-func (i failedItem) Head(dst []byte, _ budget.Form) []byte {
-	said := &i.record.Finding
-	dst = appendID(append(dst, `{"id":`...), id.Verification, i.record.ID)
-	dst = append(append(dst, `,"entity_type":"`...), said.Entity.Type.String()...)
-	dst = appendID(append(dst, `","entity_id":`...), said.Entity.Type.Prefix(), said.Entity.ID)
-	dst = append(append(dst, `,"kind":"`...), said.Kind.String()...)
-	dst = append(append(dst, `","outcome":"`...), said.Outcome.String()...)
-	return Time(i.record.CreatedAt).append(append(dst, `","created_at":`...))
-}
-
-// Text implements budget.Parts.
-func (i failedItem) Text() (string, budget.Text) {
-	if i.record.Finding.Summary == "" {
-		return "", budget.Text{}
-	}
-	return "summary", budget.Text{Text: i.record.Finding.Summary, Chars: i.chars}
-}
-
-// Rest implements budget.Parts.
-func (i failedItem) Rest(dst []byte) ([]byte, bool) { return dst, false }

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"pws/api/budget"
+	"pws/api/sizelimit"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -136,7 +136,7 @@ func (c *Call) manifest(p *work.Project) Manifest {
 	return manifest
 }
 
-func inManifest(text string) string { return budget.Shorten(text, manifestCharsMax) }
+func inManifest(text string) string { return sizelimit.Shorten(text, manifestCharsMax) }
 
 func manifestItems(list []string) []string {
 	var items []string

@@ -3,7 +3,7 @@ package api
 import (
 	"strings"
 
-	"pws/api/budget"
+	"pws/api/sizelimit"
 )
 
 // The bounds of an outline.
@@ -85,7 +85,7 @@ func outlineOf(language string, content []byte) (lines []string, more bool) {
 		if len(lines) == outlineLinesMax {
 			return lines, true
 		}
-		lines = append(lines, budget.Shorten(line, outlineCharsMax))
+		lines = append(lines, sizelimit.Shorten(line, outlineCharsMax))
 	}
 	return lines, false
 }

@@ -95,18 +95,12 @@ func (c *Call) project(p *work.Project) Project {
 		HeadChangesetID: p.Head().ID.Format(id.Changeset),
 		ForkedFrom:      c.forkedFrom(p),
 		Languages:       p.Languages(),
-		Counts: ProjectCounts{
-			Files: p.FilesCount(), Bytes: p.FilesBytes(), Changesets: p.ChangesetsCount(),
-			OpenTasks: p.TaskCount(work.TaskOpen, c.Now), Members: len(p.Members()),
-			ContributionsPending: p.PendingContributions(),
-			Forks:                c.forks(p),
-			Watchers:             p.WatchersCount(),
-		},
-		Verification: evidence.Status,
-		Evidence:     evidence,
-		Version:      p.Version,
-		CreatedAt:    Time(p.CreatedAt),
-		UpdatedAt:    Time(p.UpdatedAt),
+		Counts:          c.projectCounts(p),
+		Verification:    evidence.Status,
+		Evidence:        evidence,
+		Version:         p.Version,
+		CreatedAt:       Time(p.CreatedAt),
+		UpdatedAt:       Time(p.UpdatedAt),
 	}
 	if c.Session != nil {
 		record.Viewer = &Viewer{
@@ -114,6 +108,16 @@ func (c *Call) project(p *work.Project) Project {
 		}
 	}
 	return record
+}
+
+func (c *Call) projectCounts(p *work.Project) ProjectCounts {
+	return ProjectCounts{
+		Files: p.FilesCount(), Bytes: p.FilesBytes(), Changesets: p.ChangesetsCount(),
+		OpenTasks: p.TaskCount(work.TaskOpen, c.Now), Members: len(p.Members()),
+		ContributionsPending: p.PendingContributions(),
+		Forks:                c.forks(p),
+		Watchers:             p.WatchersCount(),
+	}
 }
 
 func roleOrNil(role work.Role) *string {

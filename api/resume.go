@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pws/api/budget"
+	"pws/api/sizelimit"
 	"pws/internal/fault"
 	"pws/work"
 )
@@ -32,7 +32,7 @@ type Resume struct {
 	NextActions     []string             `json:"next_actions,omitzero" doc:"Next actions from the latest handoff and from the state, the newer of the two first."`
 	FailedChecks    []FailedVerification `json:"failed_verifications,omitzero" doc:"Verification records with the outcome FAILED, newest first, at most 10. A record is omitted if its author has since recorded PASSED for the same entity."`
 	WorkSessions    []ResumeSession      `json:"work_sessions,omitzero" doc:"Open work sessions, most recently active first, at most 10."`
-	Since           *string              `json:"since_changeset_id,omitzero" check:"id=chg_" doc:"The changeset that the changes follow; absent without since_changeset."`
+	Since           *string              `json:"since_changeset_id,omitzero" size:"fixed" check:"id=chg_" doc:"The changeset that the changes follow; absent without since_changeset."`
 	Truncated       []string             `json:"truncated_sections,omitzero" doc:"Sections with entries that this response omits, because of max_chars or a limit of the detail; absent if nothing is omitted."`
 	Characters      int                  `json:"approximate_chars" doc:"Length of this object in bytes; never more than max_chars."`
 }
@@ -66,44 +66,44 @@ type ResumeRisk struct {
 // ResumeState is the continuation state; members for which there is no room are absent.
 type ResumeState struct {
 	Version        uint64   `json:"version" doc:"Version; incremented by each replacement."`
-	Summary        *string  `json:"summary,omitzero" doc:"Summary of the current status of the work."`
-	Objective      *string  `json:"objective,omitzero" doc:"Objective of the work."`
-	CurrentFocus   *string  `json:"current_focus,omitzero" doc:"Current focus."`
+	Summary        *string  `json:"summary,omitzero" size:"cut" doc:"Summary of the current status of the work."`
+	Objective      *string  `json:"objective,omitzero" size:"cut" doc:"Objective of the work."`
+	CurrentFocus   *string  `json:"current_focus,omitzero" size:"cut" doc:"Current focus."`
 	UpdatedAt      Time     `json:"updated_at,omitzero" doc:"When it was written."`
 	UpdatedBy      string   `json:"updated_by,omitzero" check:"id=agt_" doc:"The agent that wrote it."`
 	ChangesetID    string   `json:"changeset_id,omitzero" check:"id=chg_" doc:"The head at the time it was written."`
-	KnownProblems  []string `json:"known_problems,omitzero" doc:"Known problems."`
-	InProgress     []string `json:"in_progress,omitzero" doc:"Work in progress."`
-	Decisions      []string `json:"decisions,omitzero" doc:"Decisions."`
-	OpenQuestions  []string `json:"open_questions,omitzero" doc:"Open questions."`
-	ImportantFiles []string `json:"important_files,omitzero" doc:"Entry points."`
-	Dependencies   []string `json:"dependencies,omitzero" doc:"Dependencies."`
-	Completed      []string `json:"completed,omitzero" doc:"Completed work."`
-	NextActions    []string `json:"next_actions,omitzero" doc:"Next actions; omitted with detail compact."`
+	KnownProblems  []string `json:"known_problems,omitzero" size:"cut" doc:"Known problems."`
+	InProgress     []string `json:"in_progress,omitzero" size:"cut" doc:"Work in progress."`
+	ImportantFiles []string `json:"important_files,omitzero" size:"cut" doc:"Entry points."`
+	Dependencies   []string `json:"dependencies,omitzero" size:"cut" doc:"Dependencies."`
+	Completed      []string `json:"completed,omitzero" size:"cut" doc:"Completed work."`
+	Decisions      []string `json:"decisions,omitzero" size:"cut,again" doc:"Decisions."`
+	OpenQuestions  []string `json:"open_questions,omitzero" size:"cut,again" doc:"Open questions."`
+	NextActions    []string `json:"next_actions,omitzero" size:"cut,again" doc:"Next actions; omitted with detail compact."`
 	Custom         *Custom  `json:"custom,omitzero" doc:"Custom data of the agents; omitted with detail compact."`
 }
 
 // ResumeHandoff is a handoff; members for which there is no room are absent.
 type ResumeHandoff struct {
 	ID                string         `json:"id" check:"id=hnd_" doc:"The handoff's ID."`
-	Summary           *string        `json:"summary,omitzero" doc:"Summary."`
+	Summary           *string        `json:"summary,omitzero" size:"cut" doc:"Summary."`
 	Author            AgentRef       `json:"author,omitzero" doc:"The agent that created it."`
 	CreatedAt         Time           `json:"created_at,omitzero" doc:"When it was created."`
 	ChangesetID       string         `json:"changeset_id,omitzero" check:"id=chg_" doc:"The head at that time."`
 	WorkSessionID     string         `json:"work_session_id,omitzero" check:"id=wks_" doc:"The work session in which it was created."`
 	PreviousHandoffID *string        `json:"previous_handoff_id,omitzero" check:"id=hnd_" doc:"The previous handoff; absent for the first."`
-	CompletedWork     []string       `json:"completed_work,omitzero" doc:"Completed work."`
-	Decisions         []DecisionNote `json:"decisions,omitzero" doc:"Decisions."`
-	OpenQuestions     []string       `json:"open_questions,omitzero" doc:"Open questions."`
-	Assumptions       []string       `json:"assumptions,omitzero" doc:"Assumptions."`
-	ResidualRisks     []string       `json:"residual_risks,omitzero" doc:"Risks."`
-	Dependencies      []string       `json:"dependencies,omitzero" doc:"Dependencies."`
-	TaskIDs           []string       `json:"task_ids,omitzero" each:"id=tsk_" doc:"Related tasks."`
+	CompletedWork     []string       `json:"completed_work,omitzero" size:"cut" doc:"Completed work."`
 	ChangedFilesCount int            `json:"changed_files_count,omitzero" doc:"Number of paths that changed since the previous handoff."`
-	ChangedFiles      []string       `json:"changed_files,omitzero" doc:"The first 20 of these paths; handoff.read has all."`
-	NextActions       []string       `json:"next_actions,omitzero" doc:"Next actions; omitted with detail compact."`
-	Blockers          []string       `json:"blockers,omitzero" doc:"Blockers; omitted with detail compact."`
-	FailedApproaches  []FailureNote  `json:"failed_approaches,omitzero" doc:"Failed approaches; omitted with detail compact."`
+	Assumptions       []string       `json:"assumptions,omitzero" size:"cut" doc:"Assumptions."`
+	Dependencies      []string       `json:"dependencies,omitzero" size:"cut" doc:"Dependencies."`
+	TaskIDs           []string       `json:"task_ids,omitzero" each:"id=tsk_" doc:"Related tasks."`
+	ChangedFiles      []string       `json:"changed_files,omitzero" size:"cut" doc:"The first 20 of these paths; handoff.read has all."`
+	Decisions         []DecisionNote `json:"decisions,omitzero" size:"cut,again" doc:"Decisions."`
+	OpenQuestions     []string       `json:"open_questions,omitzero" size:"cut,again" doc:"Open questions."`
+	ResidualRisks     []string       `json:"residual_risks,omitzero" size:"cut,again" doc:"Risks."`
+	NextActions       []string       `json:"next_actions,omitzero" size:"cut,again" doc:"Next actions; omitted with detail compact."`
+	Blockers          []string       `json:"blockers,omitzero" size:"cut,again" doc:"Blockers; omitted with detail compact."`
+	FailedApproaches  []FailureNote  `json:"failed_approaches,omitzero" size:"cut,again" doc:"Failed approaches; omitted with detail compact."`
 }
 
 // ResumeChange is a changeset in a resume.
@@ -113,9 +113,9 @@ type ResumeChange struct {
 	Author     AgentRef          `json:"author" doc:"The agent that wrote it."`
 	CreatedAt  Time              `json:"created_at" doc:"When it was published."`
 	Count      int               `json:"operation_count" doc:"Number of operations."`
-	Message    string            `json:"message,omitzero" doc:"Message of the changeset."`
-	Paths      []string          `json:"paths,omitzero" doc:"Paths that it changed; only the first ones if there are many."`
-	Operations []ResumeOperation `json:"operations,omitzero" doc:"Its operations; only with detail full."`
+	Message    string            `json:"message,omitzero" size:"cut" doc:"Message of the changeset."`
+	Paths      []string          `json:"paths,omitzero" size:"rest" doc:"Paths that it changed; only the first ones if there are many."`
+	Operations []ResumeOperation `json:"operations,omitzero" size:"rest" doc:"Its operations; only with detail full."`
 }
 
 // ResumeOperation is an operation of a changeset in a resume.
@@ -135,7 +135,7 @@ type ResumeFile struct {
 	SizeBytes int      `json:"size_bytes" doc:"Size of the content."`
 	Language  *string  `json:"language,omitzero" doc:"Language, derived from the file name; absent if unknown."`
 	Updated   string   `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it."`
-	Outline   []string `json:"outline,omitzero" doc:"Headings or declarations; only with detail full."`
+	Outline   []string `json:"outline,omitzero" size:"rest" doc:"Headings or declarations; only with detail full."`
 }
 
 // ResumeTasks are the unfinished tasks of a project by what can be done with them. Those of the
@@ -351,35 +351,30 @@ func (r resumeReply) AppendJSON(dst []byte) []byte {
 	return append(append(dst, r...), '}')
 }
 
-// resume puts the sections together in the order of the record. Their ranks say what is kept
-// where room is short.
+// resume puts the sections together: those that are shown, each with its rank. Ranks say what is
+// kept where room is short.
 func (c *Call) resume(p *work.Project, wish *resumeWish) []byte {
 	b := &resumeBuild{call: c, project: p, wish: wish, sections: resumeRanks}
 	if wish.since != nil {
 		b.changesFirst()
 	}
-	b.doc.Fixed = make([]byte, 0, resumeFrameBytes)
-	b.about()
+	b.fill()
 	for _, section := range []struct {
-		name  string
-		write func()
+		name string
+		add  func()
 	}{
-		{"state", b.state}, {"handoff", b.handoff}, {"changes", b.changes}, {"files", b.files},
-		{"tasks", b.tasks}, {"failures", b.failures}, {"decisions", b.decisions},
+		{"changes", b.changes}, {"files", b.files}, {"tasks", b.tasks},
+		{"failures", b.failures}, {"decisions", b.decisions},
 		{"open_questions", b.openQuestions}, {"residual_risks", b.residualRisks},
 		{"blockers", b.blockers}, {"next_actions", b.nextActions},
 		{"failed_verifications", b.failedVerifications}, {"work_sessions", b.workSessions},
 	} {
 		if wish.shows(section.name) {
-			section.write()
+			section.add()
 		}
 	}
-	b.sinceChangeset()
 	return b.doc.Build(wish.bytes, b.sections[:])
 }
-
-// resumeFrameBytes is what the text around the sections takes, roughly.
-const resumeFrameBytes = 1 << 10
 
 // The ranks of the sections: what an agent needs first survives longest.
 const (
@@ -406,7 +401,7 @@ const (
 )
 
 // resumeRanks says what part of the room each section may take before those behind it had theirs.
-var resumeRanks = [rankCount]budget.Section{
+var resumeRanks = [rankCount]sizelimit.Section{
 	rankSince:       {Name: "changes"},
 	rankNextActions: {Name: "next_actions", Share: 14},
 	rankBlockers:    {Name: "blockers", Share: 8},

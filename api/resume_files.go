@@ -1,8 +1,7 @@
 package api
 
 import (
-	"pws/api/budget"
-	"pws/api/jsonschema"
+	"pws/api/sizelimit"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -69,8 +68,10 @@ const (
 )
 
 func (b *resumeBuild) files() {
-	place := b.doc.MemberList("files")
-	choice := fileChoice{project: b.project, most: b.wish.files, seen: map[string]bool{}}
+	place := b.doc.Place(&b.resume.Files)
+	choice := fileChoice{
+		project: b.project, most: b.wish.files, seen: make(map[string]bool, 2*b.wish.files),
+	}
 	for _, path := range b.project.State().Statement.ImportantFiles {
 		choice.take(path)
 	}
@@ -82,58 +83,28 @@ func (b *resumeBuild) files() {
 	if choice.more {
 		b.lose(rankFiles)
 	}
-	for at := range choice.files {
-		item := &fileItem{call: b.call, info: choice.files[at]}
-		item.outlined = b.wish.whole && at < filesWithOutline && item.info.Size <= outlineBytesMax
-		b.add(rankFiles, place, budget.Record{Parts: item})
+	for at, info := range choice.files {
+		outlined := b.wish.whole && at < filesWithOutline && info.Size <= outlineBytesMax
+		b.add(rankFiles, place, b.file(info, outlined))
 	}
 }
 
-// fileItem is a ResumeFile.
-type fileItem struct {
-	call *Call
-	info work.FileInfo
-	// outlined says that an outline is wanted; it is made when the file's turn comes, once.
-	outlined bool
-	lines    []string
-	more     bool
-}
-
-// Head implements budget.Parts.
-func (i *fileItem) Head(dst []byte, _ budget.Form) []byte {
-	dst = jsonschema.AppendString(append(dst, `{"path":`...), i.info.Path)
-	dst = appendInt(append(dst, `,"size_bytes":`...), int64(i.info.Size))
-	if i.info.Language != "" {
-		dst = jsonschema.AppendString(append(dst, `,"language":`...), i.info.Language)
-	}
-	return appendID(append(dst, `,"updated_changeset_id":`...), id.Changeset, i.info.Updated.ID)
-}
-
-// Text implements budget.Parts.
-func (i *fileItem) Text() (string, budget.Text) { return "", budget.Text{} }
-
-// Rest implements budget.Parts. A content that cannot be read has no outline here; who reads the
-// file is told why.
-func (i *fileItem) Rest(dst []byte) ([]byte, bool) {
-	if !i.outlined {
-		return dst, false
-	}
-	if i.lines == nil {
-		content, err := i.call.Service.Engine.Blob(i.info.Blob)
-		if err != nil {
-			return dst, true
+// file is a ResumeFile. An outline is made when the turn of the file comes. A content that cannot
+// be read has none here; who reads the file gets the error.
+func (b *resumeBuild) file(info work.FileInfo, outlined bool) sizelimit.Item {
+	return sizelimit.Record{Make: func(form sizelimit.Form) (any, bool) {
+		file, more := &ResumeFile{
+			Path: info.Path, SizeBytes: info.Size, Language: textOrNil(info.Language),
+			Updated: info.Updated.ID.Format(id.Changeset),
+		}, false
+		if outlined && form == sizelimit.Full {
+			content, err := b.call.Service.Engine.Blob(info.Blob)
+			if err != nil {
+				return file, true
+			}
+			file.Outline, more = outlineOf(info.Language, content)
+			file.Outline = orNil(file.Outline)
 		}
-		i.lines, i.more = outlineOf(i.info.Language, content)
-	}
-	if len(i.lines) == 0 {
-		return dst, i.more
-	}
-	dst = append(dst, `,"outline":[`...)
-	for at, line := range i.lines {
-		if at > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonschema.AppendString(dst, line)
-	}
-	return append(dst, ']'), i.more
+		return file, more
+	}}
 }

@@ -1,35 +1,35 @@
 package api
 
 import (
-	"pws/api/budget"
 	"pws/api/jsonschema"
+	"pws/api/sizelimit"
 	"pws/internal/id"
 	"pws/work"
 )
 
 // noteItem is a note in the form in which it was sent; both of its texts can be cut.
 type noteItem struct {
-	note         *work.Note
-	text, reason string
-	chars        int
+	note  work.Note
+	kind  *noteKind
+	chars int
 	// object says that it is an object in any case, with the handoff that it comes from; that is zero
 	// where there is none.
 	object  bool
 	handoff id.ID
 }
 
-// Append implements budget.Item.
-func (n noteItem) Append(dst []byte, room int) ([]byte, budget.Fit) {
+// Append implements sizelimit.Item.
+func (n noteItem) Append(dst []byte, room int) ([]byte, sizelimit.Fit) {
 	if !n.note.Reasoned && !n.object {
-		return budget.AppendText(dst, n.note.Text, n.chars, room)
+		return sizelimit.AppendText(dst, n.note.Text, n.chars, room)
 	}
 	start := len(dst)
-	dst, fit := n.write(dst, budget.Unlimited, budget.Unlimited)
+	dst, fit := n.write(dst, sizelimit.Unlimited, sizelimit.Unlimited)
 	if len(dst)-start <= room {
 		return dst, fit
 	}
-	rest := room - len(`{"":}`) - len(n.text) - n.sourceBytes()
-	half := (rest - len(`,"":`) - len(n.reason)) / 2
+	rest := room - len(`{"":}`) - len(n.kind.text) - n.sourceBytes()
+	half := (rest - len(`,"":`) - len(n.kind.reason)) / 2
 	if half < noteBytesMin {
 		dst, fit = n.write(dst[:start], rest, 0)
 	} else if n.note.Reason == "" {
@@ -37,10 +37,10 @@ func (n noteItem) Append(dst []byte, room int) ([]byte, budget.Fit) {
 	} else {
 		dst, fit = n.write(dst[:start], half, half)
 	}
-	if fit == budget.Missing {
+	if fit == sizelimit.Missing {
 		return dst[:start], fit
 	}
-	return dst, budget.Cut
+	return dst, sizelimit.Cut
 }
 
 // noteBytesMin is the least of each text of a note; where there is less the reason is left out.
@@ -51,23 +51,23 @@ func (n noteItem) sourceBytes() int {
 	if n.handoff.IsZero() {
 		return 0
 	}
-	return len(`,"handoff_id":""`) + len(n.handoff.Format(id.Handoff))
+	return len(`,"":""`) + len(n.kind.handoff) + len(n.handoff.Format(id.Handoff))
 }
 
 // write gives each text some room; one that has none for its reason goes without.
-func (n noteItem) write(dst []byte, textRoom, reasonRoom int) ([]byte, budget.Fit) {
-	dst = appendKey(append(dst, '{'), n.text)
-	dst, fit := budget.AppendText(dst, n.note.Text, n.chars, textRoom)
-	if n.note.Reason != "" && fit != budget.Missing {
-		with := appendKey(append(dst, ','), n.reason)
-		with, told := budget.AppendText(with, n.note.Reason, n.chars, reasonRoom)
-		if told != budget.Missing {
+func (n noteItem) write(dst []byte, textRoom, reasonRoom int) ([]byte, sizelimit.Fit) {
+	dst = appendKey(append(dst, '{'), n.kind.text)
+	dst, fit := sizelimit.AppendText(dst, n.note.Text, n.chars, textRoom)
+	if n.note.Reason != "" && fit != sizelimit.Missing {
+		with := appendKey(append(dst, ','), n.kind.reason)
+		with, written := sizelimit.AppendText(with, n.note.Reason, n.chars, reasonRoom)
+		if written != sizelimit.Missing {
 			dst = with
 		}
-		fit = min(fit, max(told, budget.Cut))
+		fit = min(fit, max(written, sizelimit.Cut))
 	}
 	if !n.handoff.IsZero() {
-		dst = appendID(append(dst, `,"handoff_id":`...), id.Handoff, n.handoff)
+		dst = appendID(appendKey(append(dst, ','), n.kind.handoff), id.Handoff, n.handoff)
 	}
 	return append(dst, '}'), fit
 }
@@ -82,112 +82,48 @@ type blockerItem struct {
 	chars int
 }
 
-// Append implements budget.Item.
-func (i blockerItem) Append(dst []byte, room int) ([]byte, budget.Fit) {
+// Append implements sizelimit.Item.
+func (i blockerItem) Append(dst []byte, room int) ([]byte, sizelimit.Fit) {
 	text := i.task.Spec.Title + " (" + i.task.ID.Format(id.Task) + ")"
 	if blocked := i.task.Blocked; blocked != nil && blocked.Reason != "" {
 		text += ": " + blocked.Reason
 	}
-	return budget.AppendText(dst, text, i.chars, room)
+	return sizelimit.AppendText(dst, text, i.chars, room)
 }
 
-// changeItem is a ResumeChange.
-type changeItem struct {
-	call      *Call
-	project   *work.Project
-	changeset *work.Changeset
-	level     *detail
-}
-
-// Head implements budget.Parts.
-func (i changeItem) Head(dst []byte, _ budget.Form) []byte {
-	from := i.changeset
-	dst = appendID(append(dst, `{"id":`...), id.Changeset, from.ID)
-	dst = appendInt(append(dst, `,"sequence":`...), int64(from.Sequence))
-	dst = i.call.appendAgentRef(append(dst, `,"author":`...), from.Author)
-	dst = Time(from.CreatedAt).append(append(dst, `,"created_at":`...))
-	return appendInt(append(dst, `,"operation_count":`...), int64(len(from.Ops)))
-}
-
-// Text implements budget.Parts.
-func (i changeItem) Text() (string, budget.Text) {
-	if i.changeset.Message == "" {
-		return "", budget.Text{}
-	}
-	return "message", budget.Text{Text: i.changeset.Message, Chars: i.level.chars}
-}
-
-// Rest implements budget.Parts.
-func (i changeItem) Rest(dst []byte) ([]byte, bool) {
-	ops := i.changeset.Ops
-	if len(ops) == 0 {
-		return dst, false
-	}
-	dst = append(dst, `,"paths":[`...)
-	for at := range ops[:min(len(ops), i.level.paths)] {
-		if at > 0 {
-			dst = append(dst, ',')
+// change is a ResumeChange.
+func (b *resumeBuild) change(from *work.Changeset) sizelimit.Item {
+	return sizelimit.Record{Chars: b.wish.chars, Make: func(form sizelimit.Form) (any, bool) {
+		change := &ResumeChange{
+			ID: from.ID.Format(id.Changeset), Sequence: from.Sequence,
+			Author: b.call.agentRef(from.Author), CreatedAt: Time(from.CreatedAt),
+			Count: len(from.Ops), Message: from.Message,
 		}
-		dst = jsonschema.AppendString(dst, *ops[at].Path)
-	}
-	dst = append(dst, ']')
-	if i.level.whole {
-		dst = append(dst, `,"operations":[`...)
-		for at := range ops {
-			if at > 0 {
-				dst = append(dst, ',')
+		if form != sizelimit.Full || len(from.Ops) == 0 {
+			return change, false
+		}
+		change.Paths = make([]string, min(len(from.Ops), b.wish.paths))
+		for at := range change.Paths {
+			change.Paths[at] = *from.Ops[at].Path
+		}
+		if b.wish.whole {
+			change.Operations = make([]ResumeOperation, len(from.Ops))
+			for at := range from.Ops {
+				op := operationRecord(b.project, from, &from.Ops[at])
+				change.Operations[at] = ResumeOperation(op)
 			}
-			dst = i.operation(dst, &ops[at])
 		}
-		dst = append(dst, ']')
-	}
-	return dst, len(ops) > i.level.paths
+		return change, len(from.Ops) > b.wish.paths
+	}}
 }
 
-// operation writes a ResumeOperation.
-func (i changeItem) operation(dst []byte, op *work.Op) []byte {
-	dst = append(append(append(dst, `{"action":"`...), op.Action.String()...), `","path":`...)
-	dst = jsonschema.AppendString(dst, *op.Path)
-	if op.From != nil {
-		dst = jsonschema.AppendString(append(dst, `,"previous_path":`...), *op.From)
-	}
-	if op.Action != work.Delete {
-		dst = appendHash(append(dst, `,"blob_hash":`...), &op.Blob)
-	}
-	if before, stood := i.project.Before(i.changeset, op); stood {
-		dst = appendHash(append(dst, `,"previous_blob_hash":`...), &before.Blob)
-	}
-	if op.Action != work.Delete {
-		dst = appendInt(append(dst, `,"size_bytes":`...), int64(op.Size))
-		dst = jsonschema.AppendString(append(dst, `,"content_type":`...), op.Type.Value())
-	}
-	return append(dst, '}')
+// session is a ResumeSession.
+func (b *resumeBuild) session(s *work.WorkSession) sizelimit.Item {
+	return sizelimit.Record{Make: func(sizelimit.Form) (any, bool) {
+		return &ResumeSession{
+			ID: s.ID.Format(id.WorkSession), Agent: b.call.agentRef(s.Agent),
+			Status: s.Status(b.call.Now).String(), StartedAt: Time(s.StartedAt),
+			LastActiveAt: Time(s.LastActiveAt),
+		}, false
+	}}
 }
-
-func (c *Call) appendAgentRef(dst []byte, agent id.ID) []byte {
-	dst = appendID(append(dst, `{"agent_id":`...), id.Agent, agent)
-	dst = jsonschema.AppendString(append(dst, `,"handle":`...), c.handle(agent))
-	return append(dst, '}')
-}
-
-// sessionItem is a ResumeSession.
-type sessionItem struct {
-	call    *Call
-	session *work.WorkSession
-}
-
-// Head implements budget.Parts.
-func (i sessionItem) Head(dst []byte, _ budget.Form) []byte {
-	s := i.session
-	dst = appendID(append(dst, `{"id":`...), id.WorkSession, s.ID)
-	dst = i.call.appendAgentRef(append(dst, `,"agent":`...), s.Agent)
-	dst = append(append(dst, `,"status":"`...), s.Status(i.call.Now).String()...)
-	dst = Time(s.StartedAt).append(append(dst, `","started_at":`...))
-	return Time(s.LastActiveAt).append(append(dst, `,"last_active_at":`...))
-}
-
-// Text implements budget.Parts.
-func (i sessionItem) Text() (string, budget.Text) { return "", budget.Text{} }
-
-// Rest implements budget.Parts.
-func (i sessionItem) Rest(dst []byte) ([]byte, bool) { return dst, false }

@@ -4,64 +4,70 @@ import (
 	"slices"
 	"strings"
 
-	"pws/api/budget"
+	"pws/api/jsonschema"
+	"pws/api/sizelimit"
 	"pws/internal/id"
 	"pws/work"
 )
 
 // noteKind is one kind of notes that accumulates over the handoffs of a project.
 type noteKind struct {
-	// text and reason are the names of the members on the wire.
-	text, reason string
-	// of are those of one handoff, state those of the state.
-	of    func(*work.Continuation) []work.Note
+	// text, reason and handoff are the names of the members on the wire.
+	text, reason, handoff string
+	// of are those of one handoff, as notes or as texts; state those of the state.
+	of    func(*work.Continuation) ([]work.Note, []string)
 	state func(*work.Statement) []string
 }
 
 var (
-	failureKind = &noteKind{
-		text: "approach", reason: "reason",
-		of: func(c *work.Continuation) []work.Note { return c.FailedApproaches },
-	}
-	decisionKind = &noteKind{
-		text: "decision", reason: "rationale",
-		of:    func(c *work.Continuation) []work.Note { return c.Decisions },
+	failureKind = noteNames(&ResumeFailure{}, &noteKind{
+		of: func(c *work.Continuation) ([]work.Note, []string) { return c.FailedApproaches, nil },
+	})
+	decisionKind = noteNames(&ResumeDecision{}, &noteKind{
+		of:    func(c *work.Continuation) ([]work.Note, []string) { return c.Decisions, nil },
 		state: func(s *work.Statement) []string { return s.Decisions },
-	}
-	questionKind = &noteKind{
-		text:  "question",
-		of:    func(c *work.Continuation) []work.Note { return textNotes(c.OpenQuestions) },
+	})
+	questionKind = noteNames(&ResumeQuestion{}, &noteKind{
+		of:    func(c *work.Continuation) ([]work.Note, []string) { return nil, c.OpenQuestions },
 		state: func(s *work.Statement) []string { return s.OpenQuestions },
-	}
-	riskKind = &noteKind{
-		text: "risk",
-		of:   func(c *work.Continuation) []work.Note { return textNotes(c.ResidualRisks) },
-	}
+	})
+	riskKind = noteNames(&ResumeRisk{}, &noteKind{
+		of: func(c *work.Continuation) ([]work.Note, []string) { return nil, c.ResidualRisks },
+	})
 	blockerKind = &noteKind{
-		text: "blocker",
-		of:   func(c *work.Continuation) []work.Note { return textNotes(c.Blockers) },
+		of: func(c *work.Continuation) ([]work.Note, []string) { return nil, c.Blockers },
 	}
 )
 
-func textNotes(list []string) []work.Note {
-	notes := make([]work.Note, len(list))
-	for at, text := range list {
-		notes[at].Text = text
-	}
-	return notes
+// noteNames gives a kind the names of its wire struct: a text, a reason where it has one, the
+// handoff.
+func noteNames(wire any, kind *noteKind) *noteKind {
+	object := jsonschema.StructOf(wire)
+	last := object.Len() - 1
+	kind.text, kind.reason = object.At(0).Name(), object.At(1).Name()
+	kind.handoff = object.At(last).Name()
+	return kind
 }
 
-func (b *resumeBuild) failures()  { b.accumulate(rankFailures, "failures", failureKind) }
-func (b *resumeBuild) decisions() { b.accumulate(rankDecisions, "decisions", decisionKind) }
+func (b *resumeBuild) failures() {
+	b.accumulate(rankFailures, &b.resume.Failures, failureKind)
+}
+
+func (b *resumeBuild) decisions() {
+	b.accumulate(rankDecisions, &b.resume.Decisions, decisionKind)
+}
+
 func (b *resumeBuild) openQuestions() {
-	b.accumulate(rankQuestions, "open_questions", questionKind)
+	b.accumulate(rankQuestions, &b.resume.OpenQuestions, questionKind)
 }
 
-func (b *resumeBuild) residualRisks() { b.accumulate(rankRisks, "residual_risks", riskKind) }
+func (b *resumeBuild) residualRisks() {
+	b.accumulate(rankRisks, &b.resume.ResidualRisks, riskKind)
+}
 
 // accumulate adds the notes of one kind.
-func (b *resumeBuild) accumulate(rank int, key string, kind *noteKind) {
-	place := b.doc.MemberList(key)
+func (b *resumeBuild) accumulate(rank int, field any, kind *noteKind) {
+	place := b.doc.Place(field)
 	notes, more := b.collect(kind, b.project.Handoffs())
 	if more {
 		b.lose(rank)
@@ -74,7 +80,7 @@ func (b *resumeBuild) accumulate(rank int, key string, kind *noteKind) {
 
 // earlierBlockers adds what handoffs before the latest one named as blockers. It may be solved by
 // now, so each is followed by the ID of its handoff.
-func (b *resumeBuild) earlierBlockers(place *budget.Place) {
+func (b *resumeBuild) earlierBlockers(place *sizelimit.Place) {
 	handoffs := b.project.Handoffs()
 	notes, more := b.collect(blockerKind, handoffs)
 	if more {
@@ -82,7 +88,7 @@ func (b *resumeBuild) earlierBlockers(place *budget.Place) {
 	}
 	for _, one := range notes {
 		if one.handoff != handoffs[len(handoffs)-1].ID {
-			b.add(rankBlockers, place, b.text(one.note.Text+" ("+one.handoff.Format(id.Handoff)+")"))
+			b.add(rankBlockers, place, b.item(one.note.Text+" ("+one.handoff.Format(id.Handoff)+")"))
 		}
 	}
 }
@@ -117,21 +123,26 @@ func (b *resumeBuild) collect(kind *noteKind, handoffs []*work.Handoff) ([]noteI
 	for _, handoff := range slices.Backward(handoffs) {
 		if pending && handoff.CreatedAt < state.UpdatedAt {
 			pending = false
-			if !r.take(textNotes(ofState), id.ID{}) {
+			if !r.take(nil, ofState, id.ID{}) {
 				return r.notes, true
 			}
 		}
-		if !r.take(kind.of(&handoff.Continuation), handoff.ID) {
+		if notes, texts := kind.of(&handoff.Continuation); !r.take(notes, texts, handoff.ID) {
 			return r.notes, true
 		}
 	}
-	return r.notes, pending && !r.take(textNotes(ofState), id.ID{})
+	return r.notes, pending && !r.take(nil, ofState, id.ID{})
 }
 
 // take adds the notes of one handoff, or of the state, and reports whether there was room for all.
-func (r *notesRead) take(notes []work.Note, handoff id.ID) bool {
-	for at := range notes {
-		note := &notes[at]
+func (r *notesRead) take(notes []work.Note, texts []string, handoff id.ID) bool {
+	for at := range len(notes) + len(texts) {
+		var note work.Note
+		if at < len(notes) {
+			note = notes[at]
+		} else {
+			note.Text = texts[at-len(notes)]
+		}
 		if r.looked++; r.looked > r.level.notesSeen {
 			return false
 		}
@@ -154,8 +165,7 @@ func (r *notesRead) take(notes []work.Note, handoff id.ID) bool {
 		r.seen[[2]string{text, reason}] = len(r.notes)
 		r.room -= noteBytesLeast + min(len(text), r.level.chars) + min(len(reason), r.level.chars)
 		r.notes = append(r.notes, noteItem{
-			note: note, text: r.kind.text, reason: r.kind.reason, chars: r.level.chars,
-			object: true, handoff: handoff,
+			note: note, kind: r.kind, chars: r.level.chars, object: true, handoff: handoff,
 		})
 	}
 	return true

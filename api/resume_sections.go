@@ -2,28 +2,30 @@ package api
 
 import (
 	"slices"
-	"strconv"
 
-	"pws/api/budget"
+	"pws/api/jsonschema"
+	"pws/api/sizelimit"
 	"pws/internal/id"
 	"pws/work"
 )
 
-// resumeBuild is one resume in the making. Each section writes its frame, finds its items and
-// leaves the writing of them to the document.
+// resumeBuild is one resume that is being written. Each section finds its items and leaves the
+// writing of them to the document.
 type resumeBuild struct {
-	call     *Call
-	project  *work.Project
-	wish     *resumeWish
-	doc      budget.Document
-	sections [rankCount]budget.Section
+	call    *Call
+	project *work.Project
+	wish    *resumeWish
+	// resume has the objects; the lists beside them are places of the document.
+	resume   Resume
+	doc      *sizelimit.Document
+	sections [rankCount]sizelimit.Section
+	// brief is the task that is being written.
+	brief TaskBrief
 }
 
-func (b *resumeBuild) raw(text string) { b.doc.Fixed = append(b.doc.Fixed, text...) }
-
-func (b *resumeBuild) add(rank int, place *budget.Place, item budget.Item) {
+func (b *resumeBuild) add(rank int, place *sizelimit.Place, item sizelimit.Item) {
 	section := &b.sections[rank]
-	section.Entries = append(section.Entries, budget.Entry{Place: place, Item: item})
+	section.Entries = append(section.Entries, sizelimit.Entry{Place: place, Item: item})
 }
 
 // expect makes room for so many items.
@@ -32,212 +34,179 @@ func (b *resumeBuild) expect(rank, items int) {
 	section.Entries = slices.Grow(section.Entries, items)
 }
 
-// lose notes that a section does not tell all.
+// lose notes that a section does not have everything.
 func (b *resumeBuild) lose(rank int) { b.sections[rank].Lost = true }
-
-func (b *resumeBuild) text(text string) budget.Text {
-	return budget.Text{Text: text, Chars: b.wish.chars}
-}
-
-// member is one member of an object that is told as far as there is room: a value, or a list.
-type member struct {
-	key   string
-	value budget.Item
-	count int
-	item  func(at int) budget.Item
-	// again is the rank of a list that stands elsewhere too, zero for others.
-	again int
-}
-
-func (b *resumeBuild) texts(key string, list []string) member {
-	return member{key: key, count: len(list), item: func(at int) budget.Item {
-		return b.text(list[at])
-	}}
-}
-
-func (b *resumeBuild) notes(key string, list []work.Note, text, reason string) member {
-	return member{key: key, count: len(list), item: func(at int) budget.Item {
-		return noteItem{note: &list[at], text: text, reason: reason, chars: b.wish.chars}
-	}}
-}
-
-// again marks a list that has a section of its own too.
-func again(rank int, m member) member {
-	m.again = rank
-	return m
-}
-
-// object adds members that are not empty: the values, then the lists, an element of each in turn,
-// so that a long one does not keep the others out. Lists that have a section of their own too are
-// added where there is room at the end.
-func (b *resumeBuild) object(rank int, members ...member) {
-	places, longest, all := make([]*budget.Place, len(members)), 0, 0
-	for at := range members {
-		all += max(members[at].count, 1)
-	}
-	b.expect(rank, all)
-	for at := range members {
-		switch m := &members[at]; {
-		case m.value == nil:
-			places[at] = b.doc.MemberList(m.key)
-			if m.again == 0 {
-				longest = max(longest, m.count)
-			}
-		case !isEmpty(m.value):
-			b.add(rank, b.doc.Member(m.key), m.value)
-		}
-	}
-	for nth := range longest {
-		for at := range members {
-			if m := &members[at]; m.again == 0 && nth < m.count {
-				b.add(rank, places[at], m.item(nth))
-			}
-		}
-	}
-	for at := range members {
-		if m := &members[at]; m.again != 0 && b.wish.repeats {
-			for nth := range m.count {
-				b.add(m.again, places[at], m.item(nth))
-			}
-		}
-	}
-}
-
-// isEmpty reports whether a value is null or empty.
-func isEmpty(value budget.Item) bool {
-	switch value := value.(type) {
-	case budget.Text:
-		return value.Text == ""
-	case budget.Raw:
-		return string(value) == "null" || string(value) == "{}" || string(value) == "[]"
-	}
-	return false
-}
-
-// fixed is a value that is told whole or not at all.
-func fixed(value any) budget.Raw { return appendData(nil, value) }
-
-func idValue(prefix id.Prefix, value id.ID) budget.Raw {
-	if value.IsZero() {
-		return budget.Raw("null")
-	}
-	return appendID(nil, prefix, value)
-}
 
 // nameShare is the part of the whole that the name of the project may take.
 const nameShare = 12
 
-func (b *resumeBuild) about() {
-	brief := b.call.projectBrief(b.project)
-	name, fit := budget.AppendText(nil, brief.Name, budget.Unlimited, b.wish.bytes/nameShare)
-	if fit != budget.Whole {
+// fill sets the members of the resume that are objects. What is optional in these is written as far
+// as there is room.
+func (b *resumeBuild) fill() {
+	p, out := b.project, &b.resume
+	out.Project, out.HeadChangesetID = b.call.projectBrief(p), p.Head().ID.Format(id.Changeset)
+	name, fit := sizelimit.CutText(p.Name, b.wish.bytes/nameShare)
+	if out.Project.Name = name; fit != sizelimit.Whole {
 		b.lose(rankProject)
 	}
-	b.raw(`{"project":{"id":"` + brief.ID + `","name":`)
-	b.doc.Fixed = append(b.doc.Fixed, name...)
-	b.raw(`,"kind":"` + brief.Kind + `","status":"` + brief.Status + `","visibility":"` +
-		brief.Visibility + `"`)
-	b.object(rankProject,
-		member{key: "description", value: b.text(brief.Description)},
-		member{key: "owner", value: fixed(brief.Owner)},
-		member{key: "counts", value: fixed(brief.Counts)},
-		member{key: "languages", value: fixed(brief.Languages)},
-		member{key: "topics", value: fixed(brief.Topics)},
-	)
-	b.raw(`},"head_changeset_id":`)
-	b.doc.Fixed = appendID(b.doc.Fixed, id.Changeset, b.project.Head().ID)
+	if b.wish.shows("state") {
+		out.State = b.state()
+	}
+	if latest := p.LatestHandoff(); latest != nil && b.wish.shows("handoff") {
+		out.Handoff = b.handoff(latest)
+	}
+	if b.wish.shows("tasks") {
+		out.Tasks = new(ResumeTasks)
+		for _, status := range unfinished {
+			out.Tasks.Total += p.TaskCount(status, b.call.Now)
+		}
+	}
+	if b.wish.since != nil {
+		out.Since = idOrNil(id.Changeset, b.wish.since.ID)
+	}
+	b.doc = sizelimit.New(out, &out.Truncated)
+	b.object(rankProject, 0, &out.Project)
+	if out.State != nil {
+		b.object(rankState, rankStateAgain, out.State)
+		b.custom()
+	}
+	if out.Handoff != nil {
+		b.object(rankHandoff, rankHandoffAgain, out.Handoff)
+	}
 }
 
-func (b *resumeBuild) state() {
+// object adds the optional members of an object: the values, then the lists, an element of each in
+// turn, so that a long one does not keep the others out. Lists that have a section of their own too
+// are added where there is room at the end.
+func (b *resumeBuild) object(rank, againRank int, pointer any) {
+	object, longest, count := jsonschema.StructOf(pointer), 0, 0
+	var lists, again []placed
+	for at := range object.Len() {
+		m := object.At(at)
+		if !m.Optional() || m.Absent() {
+			continue
+		}
+		place := b.doc.Place(m.Field())
+		switch {
+		case m.IsList() && m.Sized("again"):
+			again = append(again, placed{m, place})
+		case m.IsList() && !m.Sized("whole"):
+			lists = append(lists, placed{m, place})
+			longest, count = max(longest, m.Len()), count+m.Len()
+		case m.Sized("cut"):
+			b.add(rank, place, b.item(m.Text()))
+		default:
+			b.add(rank, place, sizelimit.Raw(m.AppendValue(make([]byte, 0, valueBytes))))
+		}
+	}
+	b.expect(rank, count)
+	for nth := range longest {
+		for _, list := range lists {
+			if nth < list.Len() {
+				b.add(rank, list.place, b.element(list.Member, nth))
+			}
+		}
+	}
+	for _, list := range again {
+		for nth := range list.Len() {
+			if b.wish.repeats {
+				b.add(againRank, list.place, b.element(list.Member, nth))
+			}
+		}
+	}
+}
+
+// valueBytes is what a value takes, roughly.
+const valueBytes = 128
+
+// placed is a list with its place.
+type placed struct {
+	jsonschema.Member
+	place *sizelimit.Place
+}
+
+// element is one of a list.
+func (b *resumeBuild) element(m jsonschema.Member, at int) sizelimit.Item {
+	switch value := m.Element(at).(type) {
+	case *DecisionNote:
+		return noteItem{note: value.sent.item, kind: decisionKind, chars: b.wish.chars}
+	case *FailureNote:
+		return noteItem{note: value.sent.item, kind: failureKind, chars: b.wish.chars}
+	case *string:
+		if m.Sized("cut") {
+			return b.item(*value)
+		}
+	}
+	return sizelimit.Raw(jsonschema.Append(nil, m.Element(at)))
+}
+
+func (b *resumeBuild) item(text string) sizelimit.Text {
+	return sizelimit.Text{Text: text, Chars: b.wish.chars}
+}
+
+func (b *resumeBuild) state() *ResumeState {
 	state := b.project.State()
 	said := &state.Statement
-	b.raw(`,"state":{"version":` + strconv.FormatUint(state.Version, 10))
-	b.object(rankState,
-		member{key: "summary", value: b.text(said.Summary)},
-		member{key: "objective", value: b.text(said.Objective)},
-		member{key: "current_focus", value: b.text(said.CurrentFocus)},
-		member{key: "updated_at", value: budget.Raw(Time(state.UpdatedAt).append(nil))},
-		member{key: "updated_by", value: idValue(id.Agent, state.UpdatedBy)},
-		member{key: "changeset_id", value: idValue(id.Changeset, state.Changeset)},
-		b.texts("known_problems", said.KnownProblems),
-		b.texts("in_progress", said.InProgress),
-		b.texts("important_files", said.ImportantFiles),
-		b.texts("dependencies", said.Dependencies),
-		b.texts("completed", said.Completed),
-		again(rankStateAgain, b.texts("decisions", said.Decisions)),
-		again(rankStateAgain, b.texts("open_questions", said.OpenQuestions)),
-		again(rankStateAgain, b.texts("next_actions", said.NextActions)),
-	)
-	b.custom(said.Custom)
-	b.raw("}")
+	return &ResumeState{
+		Version: state.Version, Summary: present(&said.Summary),
+		Objective: present(&said.Objective), CurrentFocus: present(&said.CurrentFocus),
+		UpdatedAt: Time(state.UpdatedAt), UpdatedBy: idText(id.Agent, state.UpdatedBy),
+		ChangesetID:   idText(id.Changeset, state.Changeset),
+		KnownProblems: said.KnownProblems, InProgress: said.InProgress,
+		ImportantFiles: said.ImportantFiles, Dependencies: said.Dependencies,
+		Completed: said.Completed, Decisions: said.Decisions, OpenQuestions: said.OpenQuestions,
+		NextActions: said.NextActions,
+	}
 }
 
-// custom comes last: it is told whole or not at all.
-func (b *resumeBuild) custom(object []byte) {
-	place := b.doc.Member("custom")
-	switch {
+// custom comes last: it is written whole or not at all.
+func (b *resumeBuild) custom() {
+	switch object := b.project.State().Statement.Custom; {
 	case !b.wish.texts || len(object) == 0:
 	case len(object) > b.wish.chars:
 		b.lose(rankState)
 	default:
-		b.add(rankState, place, budget.Raw(object))
+		b.add(rankState, b.doc.Place(&b.resume.State.Custom), sizelimit.Raw(object))
 	}
 }
 
 // changedFilesMax is how many of its changed files a handoff shows in a resume.
 const changedFilesMax = 20
 
-// countValue is null for zero, which is left out.
-func countValue(count int) budget.Raw {
-	if count == 0 {
-		return budget.Raw("null")
-	}
-	return strconv.AppendInt(nil, int64(count), 10)
-}
-
-func (b *resumeBuild) handoff() {
-	handoff := b.project.LatestHandoff()
-	if handoff == nil {
-		return
-	}
-	changed := handoff.ChangedFiles
+func (b *resumeBuild) handoff(from *work.Handoff) *ResumeHandoff {
+	changed := from.ChangedFiles
 	if len(changed) > changedFilesMax {
 		changed = changed[:changedFilesMax]
 		b.lose(rankHandoff)
 	}
-	said := &handoff.Continuation
-	b.raw(`,"handoff":{"id":`)
-	b.doc.Fixed = appendID(b.doc.Fixed, id.Handoff, handoff.ID)
-	b.object(rankHandoff,
-		member{key: "summary", value: b.text(said.Summary)},
-		member{key: "author", value: fixed(b.call.agentRef(handoff.Author))},
-		member{key: "created_at", value: budget.Raw(Time(handoff.CreatedAt).append(nil))},
-		member{key: "changeset_id", value: idValue(id.Changeset, handoff.Changeset)},
-		member{key: "work_session_id", value: idValue(id.WorkSession, handoff.WorkSession)},
-		member{key: "previous_handoff_id", value: idValue(id.Handoff, handoff.Previous)},
-		b.texts("completed_work", said.CompletedWork),
-		member{key: "changed_files_count", value: countValue(len(handoff.ChangedFiles))},
-		b.texts("assumptions", said.Assumptions),
-		b.texts("dependencies", said.Dependencies),
-		member{key: "task_ids", count: len(said.Tasks), item: func(at int) budget.Item {
-			return idValue(id.Task, said.Tasks[at])
-		}},
-		b.texts("changed_files", changed),
-		again(rankHandoffAgain, b.notes("decisions", said.Decisions, "decision", "rationale")),
-		again(rankHandoffAgain, b.texts("open_questions", said.OpenQuestions)),
-		again(rankHandoffAgain, b.texts("residual_risks", said.ResidualRisks)),
-		again(rankHandoffAgain, b.texts("next_actions", said.NextActions)),
-		again(rankHandoffAgain, b.texts("blockers", said.Blockers)),
-		again(rankHandoffAgain,
-			b.notes("failed_approaches", said.FailedApproaches, "approach", "reason")),
-	)
-	b.raw("}")
+	said := &from.Continuation
+	return &ResumeHandoff{
+		ID: from.ID.Format(id.Handoff), Summary: present(&said.Summary),
+		Author: b.call.agentRef(from.Author), CreatedAt: Time(from.CreatedAt),
+		ChangesetID:       idText(id.Changeset, from.Changeset),
+		WorkSessionID:     idText(id.WorkSession, from.WorkSession),
+		PreviousHandoffID: idOrNil(id.Handoff, from.Previous),
+		CompletedWork:     said.CompletedWork, ChangedFilesCount: len(from.ChangedFiles),
+		Assumptions: said.Assumptions, Dependencies: said.Dependencies,
+		TaskIDs: taskIDs(said.Tasks), ChangedFiles: changed,
+		Decisions: decisionNotes(said.Decisions), OpenQuestions: said.OpenQuestions,
+		ResidualRisks: said.ResidualRisks, NextActions: said.NextActions, Blockers: said.Blockers,
+		FailedApproaches: failureNotes(said.FailedApproaches),
+	}
+}
+
+// idText is empty for no ID.
+func idText(prefix id.Prefix, value id.ID) string {
+	if value.IsZero() {
+		return ""
+	}
+	return value.Format(prefix)
 }
 
 // nextActions are those of the latest handoff and those of the state, each once. The newer of the
 // two goes first, because it describes the present. A checkpoint writes both at once.
 func (b *resumeBuild) nextActions() {
-	place := b.doc.MemberList("next_actions")
+	place := b.doc.Place(&b.resume.NextActions)
 	state := b.project.State()
 	lists := [][]string{state.Statement.NextActions}
 	if handoff := b.project.LatestHandoff(); handoff != nil {
@@ -251,7 +220,7 @@ func (b *resumeBuild) nextActions() {
 		for _, action := range list {
 			if !seen[action] {
 				seen[action] = true
-				b.add(rankNextActions, place, b.text(action))
+				b.add(rankNextActions, place, b.item(action))
 			}
 		}
 	}
@@ -261,14 +230,14 @@ func (b *resumeBuild) nextActions() {
 const blockedTasksMax = 100
 
 func (b *resumeBuild) blockers() {
-	place := b.doc.MemberList("blockers")
+	place := b.doc.Place(&b.resume.Blockers)
 	if handoff := b.project.LatestHandoff(); handoff != nil {
 		for _, blocker := range handoff.Continuation.Blockers {
-			b.add(rankBlockers, place, b.text(blocker))
+			b.add(rankBlockers, place, b.item(blocker))
 		}
 	}
 	count := 0
-	tell := func(t *work.Task) bool {
+	take := func(t *work.Task) bool {
 		if t.Status != work.TaskBlocked {
 			return true
 		}
@@ -279,9 +248,9 @@ func (b *resumeBuild) blockers() {
 		b.add(rankBlockers, place, blockerItem{t, b.wish.chars})
 		return true
 	}
-	b.project.StalledTasks(b.call.Now, tell)
+	b.project.StalledTasks(b.call.Now, take)
 	if count <= blockedTasksMax {
-		b.project.ClaimedTasks(b.call.Now, tell)
+		b.project.ClaimedTasks(b.call.Now, take)
 	}
 	if b.wish.whole {
 		b.earlierBlockers(place)
@@ -303,7 +272,7 @@ func (b *resumeBuild) changeRange() (after, to int, more bool) {
 }
 
 func (b *resumeBuild) changes() {
-	place, rank := b.doc.MemberList("changes"), rankChanges
+	place, rank := b.doc.Place(&b.resume.Changes), rankChanges
 	if b.wish.since != nil {
 		rank = rankSince
 	}
@@ -313,10 +282,7 @@ func (b *resumeBuild) changes() {
 	}
 	b.expect(rank, to-after)
 	for sequence := to; sequence > after; sequence-- {
-		b.add(rank, place, budget.Record{Parts: changeItem{
-			call: b.call, project: b.project, level: b.wish.detail,
-			changeset: b.project.ChangesetNumber(uint32(sequence)),
-		}})
+		b.add(rank, place, b.change(b.project.ChangesetNumber(uint32(sequence))))
 	}
 }
 
@@ -324,7 +290,7 @@ func (b *resumeBuild) changes() {
 const workSessionsMax = 10
 
 func (b *resumeBuild) workSessions() {
-	place := b.doc.MemberList("work_sessions")
+	place := b.doc.Place(&b.resume.WorkSessions)
 	newest := make([]*work.WorkSession, 0, workSessionsMax+1)
 	b.project.OpenSessions(func(s *work.WorkSession) bool {
 		at, _ := slices.BinarySearchFunc(newest, s, func(one, s *work.WorkSession) int {
@@ -343,14 +309,6 @@ func (b *resumeBuild) workSessions() {
 		return true
 	})
 	for _, s := range newest {
-		b.add(rankSessions, place, budget.Record{Parts: sessionItem{b.call, s}})
+		b.add(rankSessions, place, b.session(s))
 	}
-}
-
-func (b *resumeBuild) sinceChangeset() {
-	if b.wish.since == nil {
-		return
-	}
-	b.raw(`,"since_changeset_id":`)
-	b.doc.Fixed = appendID(b.doc.Fixed, id.Changeset, b.wish.since.ID)
 }

@@ -2,16 +2,15 @@ package api
 
 import (
 	"slices"
-	"strconv"
 
-	"pws/api/budget"
+	"pws/api/sizelimit"
 	"pws/internal/id"
 	"pws/work"
 )
 
 // taskList collects tasks for one place.
 type taskList struct {
-	place *budget.Place
+	place *sizelimit.Place
 	tasks []*work.Task
 	more  bool
 }
@@ -26,17 +25,11 @@ func (l *taskList) take(t *work.Task, most int) bool {
 }
 
 func (b *resumeBuild) tasks() {
-	var open, held, claimed, blocked taskList
-	total := 0
-	for _, status := range unfinished {
-		total += b.project.TaskCount(status, b.call.Now)
-	}
-	b.raw(`,"tasks":{"total":` + strconv.Itoa(total))
-	open.place = b.doc.MemberList("open")
-	held.place = b.doc.MemberList("claimed")
-	claimed.place = b.doc.After(held.place)
-	blocked.place = b.doc.MemberList("blocked")
-	b.raw("}")
+	out := b.resume.Tasks
+	open := taskList{place: b.doc.Place(&out.Open)}
+	held := taskList{place: b.doc.Place(&out.Claimed)}
+	claimed := taskList{place: held.place}
+	blocked := taskList{place: b.doc.Place(&out.Blocked)}
 	p, now, most := b.project, b.call.Now, b.wish.tasks
 	p.ClaimedTasks(now, func(t *work.Task) bool {
 		if b.call.holds(t) {
@@ -86,11 +79,9 @@ func (b *resumeBuild) addTasks(rank int, lists ...*taskList) {
 					continue
 				}
 				whole++
-				b.sections[rank].Entries = append(b.sections[rank].Entries, budget.Entry{
+				b.sections[rank].Entries = append(b.sections[rank].Entries, sizelimit.Entry{
 					Place: list.place, Line: lines || whole > tasksWhole,
-					Item: budget.Record{Parts: taskItem{
-						call: b.call, project: b.project, task: task, level: b.wish.detail,
-					}},
+					Item: b.task(task),
 				})
 			}
 		}

@@ -17,6 +17,9 @@ type Time int64
 // MarshalJSON writes the text in quotes.
 func (t Time) MarshalJSON() ([]byte, error) { return t.append(make([]byte, 0, 26)), nil }
 
+// AppendJSON writes the text in quotes.
+func (t Time) AppendJSON(dst []byte) []byte { return t.append(dst) }
+
 func (t Time) append(dst []byte) []byte { return jsonschema.AppendTime(dst, int64(t)) }
 
 // UnmarshalJSON reads the text; see Problems.

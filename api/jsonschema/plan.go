@@ -1,8 +1,9 @@
 // Package jsonschema decodes JSON strictly, checks it and makes its JSON Schema, all from the
-// struct tags of a Go type. It also writes strings and times of answers.
+// struct tags of a Go type. It also writes answers (Append), their strings and their times.
 //
 // A tag json names a member, doc describes it, check bounds it (see CompileCheck) and each bounds
-// the elements of a list or the values of a map. A type is compiled once; after that decoding walks
+// the elements of a list or the values of a map; size says what an answer of limited length loses
+// (package sizelimit). A type is compiled once; after that decoding walks
 // a plan. The quick way decodes and checks; only when it refuses does a second walk over the text
 // collect every fault with its place, so that a client can mend all of them at once.
 //
@@ -97,6 +98,8 @@ type member struct {
 	// it was sent. quoted is the name as it mostly stands in a text.
 	zeroHolds bool
 	quoted    []byte
+	// key is the name as answers have it; size is the tag, see package sizelimit.
+	key, size string
 }
 
 var (
@@ -256,6 +259,7 @@ func addMembers(p *plan, t reflect.Type, at []int) {
 			clears:   clears,
 			omitting: strings.Contains(options, "omit"), zeroHolds: use.zeroHolds(),
 			quoted: []byte(`"` + name + `"`),
+			key:    `"` + name + `":`, size: field.Tag.Get("size"),
 		})
 	}
 }

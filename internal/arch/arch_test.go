@@ -52,11 +52,11 @@ var mayImport = map[string][]string{
 	"index/search":   {"internal/id", "work", "identity"},
 	"api/jsonschema": {"internal/fault", "internal/id"},
 	"api/cursor":     {"internal/fault"},
-	"api/budget":     {"api/jsonschema"},
+	"api/sizelimit":  {"api/jsonschema"},
 	"api": {
 		"internal/fault", "internal/id", "work", "work/path", "work/license", "work/diff",
 		"identity", "index", "index/feed", "index/search", "index/wake", "api/jsonschema",
-		"api/cursor", "api/budget",
+		"api/cursor", "api/sizelimit",
 	},
 	"actors": {
 		"internal/disk", "internal/fault", "internal/id", "work", "identity", "index", "index/feed",

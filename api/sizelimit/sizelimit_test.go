@@ -1,4 +1,4 @@
-package budget
+package sizelimit
 
 import (
 	"bytes"
@@ -37,24 +37,46 @@ func texts() *rapid.Generator[string] {
 	)
 }
 
-// object is an item of three parts.
+// object is a wire struct that loses its parts.
 type object struct {
-	id   int
-	text string
-	list []string
+	ID   int      `json:"id"`
+	Text string   `json:"text" size:"cut"`
+	Form Form     `json:"form"`
+	Rest []string `json:"rest,omitzero" size:"rest"`
 }
 
-func (o object) Head(dst []byte, form Form) []byte {
-	return fmt.Appendf(dst, `{"id":%d,"form":%d`, o.id, form)
+func record(id int, text string, rest []string) Record {
+	return Record{Chars: 50, Make: func(form Form) (any, bool) {
+		if form != Full {
+			return &object{ID: id, Text: text, Form: form}, false
+		}
+		return &object{ID: id, Text: text, Rest: rest}, false
+	}}
 }
 
-func (o object) Text() (string, Text) { return "text", Text{Text: o.text, Chars: 50} }
+// document has lists, a value, and an object with a list of its own.
+type document struct {
+	First     int        `json:"first"`
+	A         []any      `json:"a,omitzero"`
+	B         []any      `json:"b,omitzero"`
+	Value     string     `json:"value,omitzero"`
+	Inner     *innerPart `json:"inner,omitzero"`
+	Gone      *innerPart `json:"gone,omitzero"`
+	Fixed     string     `json:"fixed,omitzero" size:"fixed"`
+	Truncated []string   `json:"truncated_sections,omitzero"`
+	Chars     int        `json:"approximate_chars"`
+}
 
-func (o object) Rest(dst []byte) ([]byte, bool) {
-	for at, one := range o.list {
-		dst = append(append(dst, fmt.Sprintf(`,"rest_%d":`, at)...), jsonschema.AppendString(nil, one)...)
-	}
-	return dst, false
+type innerPart struct {
+	Must bool  `json:"must"`
+	C    []any `json:"c,omitzero"`
+}
+
+// newDocument is one with its places: two lists, one of the object, and the one value.
+func newDocument() (*Document, []*Place) {
+	o := &document{Inner: new(innerPart), Fixed: "text"}
+	d := New(o, &o.Truncated)
+	return d, []*Place{d.Place(&o.A), d.Place(&o.B), d.Place(&o.Inner.C), d.Place(&o.Value)}
 }
 
 func items() *rapid.Generator[Item] {
@@ -66,54 +88,31 @@ func items() *rapid.Generator[Item] {
 		case 1:
 			return Raw(jsonschema.AppendString(nil, texts().Draw(t, "raw")))
 		}
-		return Record{object{
-			rapid.IntRange(0, 1e6).Draw(t, "id"), texts().Draw(t, "member"),
-			rapid.SliceOfN(texts(), 0, 3).Draw(t, "list"),
-		}}
+		return record(rapid.IntRange(0, 1e6).Draw(t, "id"), texts().Draw(t, "member"),
+			rapid.SliceOfN(texts(), 0, 3).Draw(t, "list"))
 	})
 }
 
-// form is a document of any kind of places with sections that fill them.
-func form(t *rapid.T) (*Document, []Section) {
-	d := &Document{Fixed: []byte(`{"first":1`)}
+// filled is a document with sections that fill its places; several fill one list.
+func filled(t *rapid.T) (*Document, []Section) {
+	d, places := newDocument()
 	var sections []Section
+	value := false
 	for n := range rapid.IntRange(0, 8).Draw(t, "sections") {
 		s := Section{
 			Name:  rapid.SampledFrom([]string{"", "a", "b", fmt.Sprint(n)}).Draw(t, "name"),
 			Share: rapid.IntRange(0, 40).Draw(t, "share"),
 			Lost:  rapid.Bool().Draw(t, "lost"),
 		}
-		fill := func(p *Place, most int) {
-			for _, item := range rapid.SliceOfN(items(), 0, most).Draw(t, "items") {
-				_, isObject := item.(Record)
-				line := isObject && s.Share > 0 && rapid.Bool().Draw(t, "line")
-				s.Entries = append(s.Entries, Entry{p, item, line})
+		for _, item := range rapid.SliceOfN(items(), 0, 8).Draw(t, "items") {
+			_, isRecord := item.(Record)
+			line := isRecord && s.Share > 0 && rapid.Bool().Draw(t, "line")
+			at := rapid.IntRange(0, 3).Draw(t, "place")
+			if at == 3 && value {
+				at = 0
 			}
-		}
-		key := fmt.Sprintf("k%d", n)
-		switch rapid.IntRange(0, 4).Draw(t, "place") {
-		case 0:
-			d.Fixed = append(d.Fixed, `,"`+key+`":`...)
-			fill(d.List(), 8)
-		case 1:
-			d.Fixed = append(d.Fixed, `,"`+key+`":`...)
-			front := d.List()
-			fill(front, 4)
-			sections = append(sections, s)
-			s = Section{Name: s.Name, Share: s.Share}
-			fill(d.After(front), 4)
-		case 2:
-			fill(d.Member(key), 1)
-		case 4:
-			front := d.MemberList(key)
-			fill(front, 4)
-			sections = append(sections, s)
-			s = Section{Name: s.Name, Share: s.Share}
-			fill(d.After(front), 4)
-		case 3:
-			p := d.MemberList(key)
-			s.Entries = append(s.Entries, Entry{Place: p})
-			fill(p, 6)
+			value = value || at == 3
+			s.Entries = append(s.Entries, Entry{Place: places[at], Item: item, Line: line})
 		}
 		sections = append(sections, s)
 	}
@@ -124,8 +123,8 @@ func form(t *rapid.T) (*Document, []Section) {
 // exactly the sections that lost something.
 func TestNeverTooLong(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, sections := form(t)
-		least := d.fixedBytes() + 60
+		d, sections := filled(t)
+		least := len(d.fixed) + 60
 		for at := range sections {
 			least += reserve(&sections[at])
 		}
@@ -136,29 +135,22 @@ func TestNeverTooLong(t *testing.T) {
 			t.Fatalf("%d bytes, at most %d may be: %s", len(text), most, text)
 		}
 		got := decode(t, text)
-		if got["approximate_chars"] != float64(len(text)) {
+		if got["approximate_chars"] != float64(len(text)) || got["fixed"] != "text" {
 			t.Fatalf("%v, not %d: %s", got["approximate_chars"], len(text), text)
 		}
 		checkLost(t, got, declared)
 	})
 }
 
-// checkLost compares what is there with what there is to tell.
+// checkLost compares what is there with what was entered.
 func checkLost(t *rapid.T, got map[string]any, declared []Section) {
 	whole := map[string]bool{}
 	for at := range declared {
 		s := &declared[at]
-		lost, wanted := s.Lost, map[*Place]int{}
+		lost := s.Lost
 		for _, entry := range s.Entries {
-			lost = lost || entry.Item == nil && !entry.Place.root().opened
-			if entry.Item != nil {
-				full, fit := entry.Item.Append(nil, Unlimited)
-				lost = lost || fit != Whole || !entry.Place.holds(full)
-				wanted[entry.Place]++
-			}
-		}
-		for place, count := range wanted {
-			lost = lost || place.count != count
+			full, fit := entry.Item.Append(nil, Unlimited)
+			lost = lost || fit != Whole || !bytes.Equal(entry.text, full)
 		}
 		if before, seen := whole[s.Name]; !seen || before {
 			whole[s.Name] = !lost
@@ -181,9 +173,6 @@ func checkLost(t *rapid.T, got map[string]any, declared []Section) {
 		t.Fatalf("named %v, lost %v", named, want)
 	}
 }
-
-// holds reports whether an item stands at the place.
-func (p *Place) holds(item []byte) bool { return bytes.Contains(p.items, item) }
 
 // TestAppendTextFits: a text is never longer than it may be, and what is there of it is its
 // beginning.
@@ -250,50 +239,62 @@ func TestShorten(t *testing.T) {
 
 // TestRank: of two sections with too much the first has more, and the second has its share.
 func TestRank(t *testing.T) {
-	d := &Document{Fixed: []byte(`{"one":`)}
-	one := d.List()
-	d.Fixed = append(d.Fixed, `,"two":`...)
-	two := d.List()
+	d, places := newDocument()
 	sections := []Section{{Name: "one", Share: 30}, {Name: "two", Share: 20}}
 	for range 100 {
 		text := Text{strings.Repeat("x", 90), Unlimited}
-		sections[0].Entries = append(sections[0].Entries, Entry{Place: one, Item: text})
-		sections[1].Entries = append(sections[1].Entries, Entry{Place: two, Item: text})
+		for at := range sections {
+			sections[at].Entries = append(sections[at].Entries, Entry{Place: places[at], Item: text})
+		}
 	}
 	text := d.Build(2000, sections)
-	if len(text) < 1900 || len(one.items) < 2*len(two.items) || len(two.items) < 300 {
-		t.Fatalf("%d and %d of %d bytes", len(one.items), len(two.items), len(text))
+	one, two := places[0].count, places[1].count
+	if len(text) < 1900 || one < 2*two || two < 3 {
+		t.Fatalf("%d and %d items in %d bytes", one, two, len(text))
 	}
 }
 
 // TestFirstItemIsCut: the only long item of a section has all the room that there is.
 func TestFirstItemIsCut(t *testing.T) {
-	d := &Document{Fixed: []byte(`{"one":`)}
-	one := d.List()
+	d, places := newDocument()
 	text := d.Build(1000, []Section{{
 		Name: "one", Share: 10, Entries: []Entry{
-			{Place: one, Item: Text{strings.Repeat("x", 5000), Unlimited}},
+			{Place: places[0], Item: Text{strings.Repeat("x", 5000), Unlimited}},
 		},
 	}})
-	got := decode(t, text)
-	if list, _ := got["one"].([]any); len(text) < 980 || len(list) != 1 {
+	if list, _ := decode(t, text)["a"].([]any); len(text) < 980 || len(list) != 1 {
 		t.Fatalf("%d bytes: %s", len(text), text)
 	}
 }
 
-// TestShortObjects: where one object is too large, it and those behind it are told in short.
+// TestSharedList: of a list of two sections the first one's items come first, also where its first
+// item was cut to the share and written again.
+func TestSharedList(t *testing.T) {
+	d, places := newDocument()
+	sections := []Section{{Share: 10}, {Share: 10}}
+	for at := range sections {
+		text := Text{fmt.Sprint(at) + strings.Repeat("x", 300), Unlimited}
+		sections[at].Entries = []Entry{{Place: places[2], Item: text}}
+	}
+	inner, _ := decode(t, d.Build(2000, sections))["inner"].(map[string]any)
+	list, _ := inner["c"].([]any)
+	if len(list) != 2 || len(fmt.Sprint(list...)) != 602 || fmt.Sprint(list[0])[0] != '0' {
+		t.Fatalf("%v", list)
+	}
+}
+
+// TestShortObjects: where one object is too large, it and those behind it are short.
 func TestShortObjects(t *testing.T) {
-	d := &Document{Fixed: []byte(`{"one":`)}
-	one := d.List()
+	d, places := newDocument()
 	s := Section{Name: "one", Share: 10}
 	for n := range 20 {
 		rest := []string{strings.Repeat("r", 10)}
 		if n == 2 {
 			rest[0] = strings.Repeat("r", 5000)
 		}
-		s.Entries = append(s.Entries, Entry{Place: one, Item: Record{object{n, "text", rest}}})
+		s.Entries = append(s.Entries, Entry{Place: places[0], Item: record(n, "text", rest)})
 	}
-	list, _ := decode(t, d.Build(2000, []Section{s}))["one"].([]any)
+	list, _ := decode(t, d.Build(2000, []Section{s}))["a"].([]any)
 	if len(list) != 20 {
 		t.Fatalf("%d objects", len(list))
 	}
@@ -308,28 +309,27 @@ func TestShortObjects(t *testing.T) {
 // as far as there is room, and what is missing is named.
 func TestLines(t *testing.T) {
 	build := func(most int) (list []any, names any) {
-		d := &Document{Fixed: []byte(`{"first":1`)}
-		one, two := d.MemberList("one"), d.MemberList("two")
+		d, places := newDocument()
 		sections := []Section{{Name: "one", Share: 50}, {Name: "two", Share: 1}}
 		for n := range 20 {
 			rest := []string{strings.Repeat("r", 100)}
 			sections[0].Entries = append(sections[0].Entries,
-				Entry{Place: one, Item: Record{object{n, "text", rest}}, Line: n > 1})
+				Entry{Place: places[0], Item: record(n, "text", rest), Line: n > 1})
 			sections[1].Entries = append(sections[1].Entries,
-				Entry{Place: two, Item: Raw(`"0123456789"`)})
+				Entry{Place: places[1], Item: Raw(`"0123456789"`)})
 		}
 		got := decode(t, d.Build(most, sections))
-		if others, _ := got["two"].([]any); len(others) != 20 {
+		if others, _ := got["b"].([]any); len(others) != 20 {
 			t.Fatalf("in %d bytes %d of the others", most, len(others))
 		}
-		list, _ = got["one"].([]any)
+		list, _ = got["a"].([]any)
 		return list, got["truncated_sections"]
 	}
 	for _, c := range []struct{ most, whole int }{{1500, 2}, {2000, 5}, {5000, 20}} {
 		list, names := build(c.most)
 		whole := 0
 		for _, one := range list {
-			if object, _ := one.(map[string]any); object["rest_0"] != nil {
+			if object, _ := one.(map[string]any); object["rest"] != nil {
 				whole++
 			}
 		}
@@ -341,7 +341,7 @@ func TestLines(t *testing.T) {
 
 // TestRecordShrinks: an object loses its rest before its text, and its text before itself.
 func TestRecordShrinks(t *testing.T) {
-	record := Record{object{7, strings.Repeat("t", 40), []string{strings.Repeat("r", 40)}}}
+	record := record(7, strings.Repeat("t", 40), []string{strings.Repeat("r", 40)})
 	for _, c := range []struct {
 		room int
 		fit  Fit

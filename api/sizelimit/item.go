@@ -1,4 +1,4 @@
-package budget
+package sizelimit
 
 import (
 	"unicode/utf8"
@@ -8,7 +8,7 @@ import (
 
 const (
 	ellipsis = "…"
-	// textBytesMin is the least of a text that is worth being told.
+	// textBytesMin is the least of a text that is of use.
 	textBytesMin = 16
 	// Unlimited is the number of characters of a text that is wanted whole.
 	Unlimited = int(^uint(0) >> 1)
@@ -85,6 +85,15 @@ func AppendText(dst []byte, text string, chars, room int) ([]byte, Fit) {
 	return append(append(dst[:len(dst)-1], ellipsis...), '"'), Cut
 }
 
+// CutText is a text whose JSON string takes at most so many bytes.
+func CutText(text string, room int) (string, Fit) {
+	room -= len(`""`)
+	if len(within(text, room)) == len(text) {
+		return text, Whole
+	}
+	return within(text, room-len(ellipsis)) + ellipsis, Cut
+}
+
 // within is the longest beginning of a text that takes at most so many bytes in a JSON string.
 func within(text string, space int) string {
 	for at := 0; at < len(text); {
@@ -114,33 +123,28 @@ func jsonBytes(char string) int {
 }
 
 // Form says how much of an object is written.
-type Form uint8
+type Form uint
 
-// The forms: all of it, its head and its text because all of it did not fit, and a line.
+// The forms: all of it, what is not "rest" because all of it did not fit, and a line.
 const (
 	Full Form = iota
 	Short
 	Line
 )
 
-// Parts is an object in three parts.
-type Parts interface {
-	// Head writes the beginning, the brace included, that is always there.
-	Head(dst []byte, form Form) []byte
-	// Text is a member that can be cut, with its name; an object without one has no name.
-	Text() (name string, text Text)
-	// Rest writes the other members, each with its comma, without the last brace. Those that are
-	// missing in a short object are written here. It reports whether something was left out.
-	Rest(dst []byte) (longer []byte, left bool)
+// Record is a wire struct that loses the members with the tag size:"rest" first, and then the end
+// of the one with the tag size:"cut". That one is written before the rest.
+type Record struct {
+	// Make returns a pointer to the struct, and whether something is left out of its full form.
+	Make func(form Form) (pointer any, left bool)
+	// Chars is how many characters are wanted of the member that can be cut.
+	Chars int
 }
-
-// Record is an object that loses its rest first, and then the end of its text.
-type Record struct{ Parts }
 
 // Append implements Item.
 func (r Record) Append(dst []byte, room int) ([]byte, Fit) {
 	start := len(dst)
-	dst, fit := r.whole(dst)
+	dst, fit := r.brief(dst, Unlimited, Full)
 	if len(dst)-start <= room {
 		return dst, fit
 	}
@@ -153,36 +157,43 @@ func (r Record) short(dst []byte, room int) ([]byte, Fit) {
 	return dst, min(fit, Cut)
 }
 
-// brief writes the head and the text, and reports how much of the text was written.
+// brief writes a form in at most room bytes.
 func (r Record) brief(dst []byte, room int, form Form) ([]byte, Fit) {
+	pointer, left := r.Make(form)
 	start, fit := len(dst), Whole
-	dst = r.Head(dst, form)
-	if name, text := r.Text(); name != "" {
-		dst = appendName(dst, name)
-		rest := room - (len(dst) - start) - len("}")
-		if dst, fit = AppendText(dst, text.Text, text.Chars, rest); fit == Missing {
-			return dst[:start], Missing
+	dst = append(dst, '{')
+	var cut jsonschema.Member
+	pending := false
+	text := func() {
+		if pending {
+			dst = append(append(dst, ','), cut.Key()...)
+			dst, fit = AppendText(dst, cut.Text(), r.Chars, room-(len(dst)-start)-len("}"))
+			pending = false
 		}
 	}
-	if dst = append(dst, '}'); len(dst)-start > room {
+	object := jsonschema.StructOf(pointer)
+	for at := range object.Len() {
+		m := object.At(at)
+		switch {
+		case m.Absent():
+			continue
+		case m.Sized("cut"):
+			cut, pending = m, true
+			continue
+		case m.Sized("rest"):
+			text()
+		}
+		if len(dst) > start+1 {
+			dst = append(dst, ',')
+		}
+		dst = m.Append(dst)
+	}
+	text()
+	if dst = append(dst, '}'); fit == Missing || len(dst)-start > room {
 		return dst[:start], Missing
 	}
-	return dst, fit
-}
-
-func (r Record) whole(dst []byte) ([]byte, Fit) {
-	fit := Whole
-	dst = r.Head(dst, Full)
-	if name, text := r.Text(); name != "" {
-		dst, fit = AppendText(appendName(dst, name), text.Text, text.Chars, Unlimited)
-	}
-	dst, left := r.Rest(dst)
 	if left {
 		fit = Trimmed
 	}
-	return append(dst, '}'), fit
-}
-
-func appendName(dst []byte, name string) []byte {
-	return append(append(append(dst, `,"`...), name...), `":`...)
+	return dst, fit
 }
