@@ -268,7 +268,10 @@ type resumeWish struct {
 	since *work.Changeset
 }
 
-func (w *resumeWish) shows(section string) bool { return !slices.Contains(w.omitted, section) }
+// shows reports whether the section of a rank is wanted.
+func (w *resumeWish) shows(rank int) bool {
+	return !slices.Contains(w.omitted, resumeRanks[rank].Name)
+}
 
 // resumeWish reads the query but for since_changeset: VALIDATION_FAILED.
 func (c *Call) resumeWish() (*resumeWish, error) {
@@ -360,16 +363,16 @@ func (c *Call) resume(p *work.Project, wish *resumeWish) []byte {
 	}
 	b.fill()
 	for _, section := range []struct {
-		name string
+		rank int
 		add  func()
 	}{
-		{"changes", b.changes}, {"files", b.files}, {"tasks", b.tasks},
-		{"failures", b.failures}, {"decisions", b.decisions},
-		{"open_questions", b.openQuestions}, {"residual_risks", b.residualRisks},
-		{"blockers", b.blockers}, {"next_actions", b.nextActions},
-		{"failed_verifications", b.failedVerifications}, {"work_sessions", b.workSessions},
+		{rankChanges, b.changes}, {rankFiles, b.files}, {rankTasks, b.tasks},
+		{rankFailures, b.failures}, {rankDecisions, b.decisions},
+		{rankQuestions, b.openQuestions}, {rankRisks, b.residualRisks},
+		{rankBlockers, b.blockers}, {rankNextActions, b.nextActions},
+		{rankFailedVerifications, b.failedVerifications}, {rankSessions, b.workSessions},
 	} {
-		if wish.shows(section.name) {
+		if wish.shows(section.rank) {
 			section.add()
 		}
 	}

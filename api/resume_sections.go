@@ -49,13 +49,13 @@ func (b *resumeBuild) fill() {
 	if out.Project.Name = name; fit != sizelimit.Whole {
 		b.lose(rankProject)
 	}
-	if b.wish.shows("state") {
+	if b.wish.shows(rankState) {
 		out.State = b.state()
 	}
-	if latest := p.LatestHandoff(); latest != nil && b.wish.shows("handoff") {
+	if latest := p.LatestHandoff(); latest != nil && b.wish.shows(rankHandoff) {
 		out.Handoff = b.handoff(latest)
 	}
-	if b.wish.shows("tasks") {
+	if b.wish.shows(rankTasks) {
 		out.Tasks = new(ResumeTasks)
 		for _, status := range unfinished {
 			out.Tasks.Total += p.TaskCount(status, b.call.Now)
