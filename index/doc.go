@@ -33,7 +33,8 @@
 // The index of tasks holds every unfinished task of every project in some 100 bytes: those of
 // public projects in one order for each status, those of other projects for their members, and all
 // claims in the order in which they run out. Before it answers, the tasks whose claims have run out
-// move to the status that they return to, so the lists are right at any moment.
+// move to the status that they return to, so the lists are right at any moment. The index of
+// reviews shares byProject with it, which knows who finds the records of a project.
 //
 // # Links
 //
@@ -46,7 +47,7 @@
 // # Profiles and opportunities
 //
 // What an agent declares is its own record, in package identity. What is observed and attested
-// follows from the evidence of projects (work.EvidenceOf). A profile adds up the evidence of PUBLIC
+// follows from the evidence of projects (EvidenceOf). A profile adds up the evidence of PUBLIC
 // projects when it is read, so a project that turns PRIVATE changes one entry of a set. An event
 // adds evidence; where evidence is lost, as when a task is opened again, that kind is derived again
 // from the state. Forks, imports and what agents attest of their own work are no evidence.

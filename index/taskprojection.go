@@ -122,10 +122,9 @@ func (t *Tasks) Restore(c *Card, part *disk.Reader) error {
 		return nil
 	}
 	count := part.Count()
-	all := ProjectTasks{
-		Public: c.Visibility == work.Public, Members: c.Members, Active: c.Active,
-		Entries: make([]TaskEntry, 0, count/uint64(taskBytesMin)),
-	}
+	all := ProjectTasks{Active: c.Active}
+	all.Public, all.Members = c.Visibility == work.Public, c.Members
+	all.Entries = make([]TaskEntry, 0, count/uint64(taskBytesMin))
 	for range count {
 		entry := TaskEntry{
 			Task: id.ID(part.Fixed(16)), Priority: work.Priority(part.Byte()),

@@ -208,10 +208,8 @@ func (d drawn) step(tasks *Tasks, model *tasksModel) {
 			p.Active, p.Subjects = active, subjects
 		}
 	case 7:
-		all := ProjectTasks{
-			Public: rapid.Bool().Draw(d.T, "public"), Active: rapid.Bool().Draw(d.T, "active"),
-			Subjects: d.terms(),
-		}
+		all := ProjectTasks{Active: rapid.Bool().Draw(d.T, "active"), Subjects: d.terms()}
+		all.Public = rapid.Bool().Draw(d.T, "public")
 		if !all.Public {
 			all.Members = d.members()
 		}

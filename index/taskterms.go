@@ -10,27 +10,27 @@ import (
 // addTerms lets a task be found by its terms where it belongs to the OPEN ones of a public project,
 // and its project by what that is about.
 func (t *Tasks) addTerms(n *taskNode, order *btree.BTreeG[*taskNode]) {
-	p := n.project
-	if order != t.mu.public[work.TaskOpen] || !p.active {
+	p := &n.project.kept
+	if order != t.orders.public[work.TaskOpen] || !p.active {
 		return
 	}
-	n.Terms.each(func(term string) { t.mu.terms.set(term, n) })
+	n.record.Terms.each(func(term string) { t.orders.terms.set(term, n) })
 	if p.free++; p.free == 1 {
-		t.mu.subjects.set("", p)
-		p.subjects.each(func(term string) { t.mu.subjects.set(term, p) })
+		t.orders.subjects.set("", n.project)
+		p.subjects.each(func(term string) { t.orders.subjects.set(term, n.project) })
 	}
 }
 
 // removeTerms is the reverse of addTerms.
 func (t *Tasks) removeTerms(n *taskNode, order *btree.BTreeG[*taskNode]) {
-	p := n.project
-	if order != t.mu.public[work.TaskOpen] || !p.active {
+	p := &n.project.kept
+	if order != t.orders.public[work.TaskOpen] || !p.active {
 		return
 	}
-	n.Terms.each(func(term string) { t.mu.terms.delete(term, n) })
+	n.record.Terms.each(func(term string) { t.orders.terms.delete(term, n) })
 	if p.free--; p.free == 0 {
-		t.mu.subjects.delete("", p)
-		p.subjects.each(func(term string) { t.mu.subjects.delete(term, p) })
+		t.orders.subjects.delete("", n.project)
+		p.subjects.each(func(term string) { t.orders.subjects.delete(term, n.project) })
 	}
 }
 
@@ -40,18 +40,18 @@ func (t *Tasks) SetSubjects(project id.ID, active bool, subjects Terms) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.mu.projects[project]
-	if p == nil || p.active == active && p.subjects == subjects {
+	if p == nil || p.kept.active == active && p.kept.subjects == subjects {
 		return
 	}
-	if p.active != active {
-		t.relink(p, func() { p.active, p.subjects = active, subjects })
+	if p.kept.active != active {
+		t.relink(p, func() { p.kept.active, p.kept.subjects = active, subjects })
 		return
 	}
-	if p.free > 0 {
-		p.subjects.each(func(term string) { t.mu.subjects.delete(term, p) })
-		subjects.each(func(term string) { t.mu.subjects.set(term, p) })
+	if p.kept.free > 0 {
+		p.kept.subjects.each(func(term string) { t.orders.subjects.delete(term, p) })
+		subjects.each(func(term string) { t.orders.subjects.set(term, p) })
 	}
-	p.subjects = subjects
+	p.kept.subjects = subjects
 }
 
 // Skilled lists up to limit OPEN tasks of public projects that have a term now, in the order in
@@ -60,9 +60,9 @@ func (t *Tasks) Skilled(term string, now int64, limit int) (found []TaskPlace) {
 	t.move(now)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	t.mu.terms.scan(term, func(n *taskNode) bool {
+	t.orders.terms.scan(term, func(n *taskNode) bool {
 		if len(found) < limit {
-			found = append(found, TaskPlace{n.position(), n.project.id})
+			found = append(found, placeOf(n))
 		}
 		return len(found) < limit
 	})
@@ -75,7 +75,7 @@ func (t *Tasks) Working(term string, now int64, limit int) (found []id.ID) {
 	t.move(now)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	t.mu.subjects.scan(term, func(p *taskProject) bool {
+	t.orders.subjects.scan(term, func(p *taskProject) bool {
 		if len(found) < limit {
 			found = append(found, p.id)
 		}
