@@ -37,7 +37,7 @@ type Artifact struct {
 	Omitted Omitted      `json:"omitted" doc:"What was omitted because of limits."`
 }
 
-// ArtifactData is one artifact as data.
+// ArtifactData is the data of an artifact.
 type ArtifactData struct {
 	Artifact Artifact `json:"artifact" doc:"The artifact."`
 }
@@ -112,11 +112,11 @@ var artifactOperations = []*Operation{
 const (
 	// artifactsPage is the default page of artifacts.
 	artifactsPage = 50
-	// artifactsPageFiles is the number of files from which on a page takes no further artifact.
+	// artifactsPageFiles is the number of files after which a page ends.
 	artifactsPageFiles = 5000
 )
 
-// newArtifact is the wire form of an artifact as it was made: no evidence, no imports.
+// newArtifact returns the wire form of a new artifact, which has no evidence and no imports.
 func (c *Call) newArtifact(p *work.Project, from *work.Artifact) Artifact {
 	record := Artifact{
 		ID: from.ID.Format(id.Artifact), ProjectID: p.ID.Format(id.Project),
@@ -141,7 +141,7 @@ func (c *Call) newArtifact(p *work.Project, from *work.Artifact) Artifact {
 	return record
 }
 
-// artifact is the wire form as things stand.
+// artifact returns the current wire form.
 func (c *Call) artifact(p *work.Project, from *work.Artifact) Artifact {
 	record := c.newArtifact(p, from)
 	record.Verification = verificationSummary(p.Evidence(from.Entity()))

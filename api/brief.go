@@ -8,8 +8,8 @@ import (
 	"pws/work"
 )
 
-// ProjectBrief is the short record of a project. A resume that is short of room leaves out what it
-// can do without.
+// ProjectBrief is the short record of a project. A resume can omit optional members if it lacks
+// space.
 type ProjectBrief struct {
 	ID         string `json:"id" check:"id=prj_" doc:"The project's ID."`
 	Name       string `json:"name" doc:"Its name."`
@@ -34,7 +34,7 @@ func (c *Call) projectBrief(p *work.Project) ProjectBrief {
 	}
 }
 
-// orNil is nil for an empty list, so that the member is left out.
+// orNil returns nil for an empty list, so that the member is omitted.
 func orNil(list []string) []string {
 	if len(list) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func orNil(list []string) []string {
 	return list
 }
 
-// present is nil for an empty text, so that the member is left out.
+// present returns nil for an empty text, so that the member is omitted.
 func present(text *string) *string {
 	if *text == "" {
 		return nil
@@ -50,8 +50,8 @@ func present(text *string) *string {
 	return text
 }
 
-// TaskBrief is the short record of a task. Members that are null or empty are absent. A resume that
-// is short of room leaves out what follows blocked, or everything but id, title, status and
+// TaskBrief is the short record of a task. Members that are null or empty are absent. If a resume
+// lacks space, it omits the members after blocked, or everything except id, title, status and
 // priority.
 type TaskBrief struct {
 	ID         string        `json:"id" check:"id=tsk_" doc:"The task's ID."`
@@ -69,20 +69,20 @@ type TaskBrief struct {
 	Files      []string      `json:"related_files,omitzero" size:"rest" doc:"Paths of related files; omitted with detail compact."`
 }
 
-// BlockedBrief says why a task does not go on.
+// BlockedBrief says why a task is blocked.
 type BlockedBrief struct {
 	Kind   string `json:"kind" check:"enum=DEPENDENCY|NEEDS_INPUT|CAPABILITY|TRANSIENT" doc:"What the task is waiting for."`
 	Reason string `json:"reason,omitzero" doc:"Explanation in words."`
 }
 
-// ClaimBrief is a live claim in short.
+// ClaimBrief is the short form of a live claim.
 type ClaimBrief struct {
 	AgentID   string  `json:"agent_id" check:"id=agt_" doc:"The agent that holds it."`
 	ExpiresAt Time    `json:"expires_at" doc:"When it expires unless it is renewed."`
 	Token     *uint64 `json:"fencing_token,omitzero" doc:"Its fencing token; shown to its holder only."`
 }
 
-// taskBrief is the short record of a task as it was read at the time of the call.
+// taskBrief returns the short record of a task that was read as of the time of the call.
 func (c *Call) taskBrief(p *work.Project, t *work.Task) TaskBrief {
 	brief := TaskBrief{
 		ID: t.ID.Format(id.Task), Title: t.Spec.Title, Status: t.Status.String(),
@@ -108,7 +108,7 @@ func (c *Call) holds(t *work.Task) bool {
 	return t.Claim != nil && !c.Agent.IsZero() && t.Claim.Agent == c.Agent
 }
 
-// reasonCharsShort bounds the reason of a blocked task where there is no room for all of it.
+// reasonCharsShort limits the reason of a blocked task if there is no space for all of it.
 const reasonCharsShort = 60
 
 // task is a TaskBrief in a resume. Each is written before the next is made, so they share memory.

@@ -9,47 +9,48 @@ import (
 	"pws/work"
 )
 
-// Call is one request as the operations see it: decoded, authenticated, counted against its limits.
+// Call is one request as the operations see it: decoded, authenticated, and counted against its
+// limits.
 type Call struct {
 	Service   *Service
 	Operation *Operation
 	RequestID string
-	// Now is the service's time at arrival, in Unix milliseconds.
+	// Now is the service's time at the arrival of the request, in Unix milliseconds.
 	Now int64
 	// Session is nil for an anonymous caller, and Agent is then the zero ID.
 	Session *identity.Session
 	Agent   id.ID
-	// Query holds the declared query parameters that were sent.
+	// Query holds the declared query parameters of the request.
 	Query map[string]string
-	// Meter tells how the rate limits stand for the caller; nil where nothing is counted.
+	// Meter returns the state of the rate limits for the caller; nil if there are none.
 	Meter Meter
 	// Params holds the path parameters in the order of the template, as sent and not decoded.
 	Params []string
 	// Idempotency is nil without an Idempotency-Key.
 	Idempotency *IdempotencyKey
-	// IfMatch and IfNoneMatch are the header values, empty where they were not sent.
+	// IfMatch and IfNoneMatch are the header values, empty if the headers are absent.
 	IfMatch     string
 	IfNoneMatch string
-	// Streams says that the caller prefers Server-Sent Events, of an operation that has them, and
-	// LastEventID is the header, by which a stream goes on.
+	// Streams means that the caller prefers Server-Sent Events and the operation supports them.
+	// LastEventID is the header that says where a stream resumes.
 	Streams     bool
 	LastEventID string
-	// Host is the header, which nobody has judged, and PrefersJSON says that the caller asks for JSON
-	// rather than for text, both of an operation that has Media. Secure says that the caller uses
-	// https, as far as a trusted proxy knows.
+	// Host is the header, which is not validated. PrefersJSON means that the caller prefers JSON
+	// to text. Both are set only for operations with Media. Secure means that the caller uses
+	// https, according to a trusted proxy.
 	Host        string
 	Secure      bool
 	PrefersJSON bool
 
-	// firstAt is when the request was answered that this one repeats.
+	// firstAt is when the original request was answered if this one is a repeat.
 	firstAt int64
 }
 
-// FirstAt is when the request was answered that this one repeats, in Unix milliseconds; zero where
-// it repeats none. It is known after the call was run.
+// FirstAt returns when the original request was answered if this one is a repeat, in Unix
+// milliseconds; zero otherwise. It is valid after Run.
 func (c *Call) FirstAt() int64 { return c.firstAt }
 
-// IdempotencyKey is what is kept of an Idempotency-Key header: hashes, never the key.
+// IdempotencyKey holds the hashes of an Idempotency-Key header, never the key itself.
 type IdempotencyKey struct {
 	// Hash covers the agent, the scope of the operation and the key.
 	Hash [16]byte
@@ -57,7 +58,7 @@ type IdempotencyKey struct {
 	Fingerprint [16]byte
 }
 
-// Param is the path parameter of that name, as sent.
+// Param returns the path parameter of that name, as sent.
 func (c *Call) Param(name string) string {
 	at := 0
 	rest := c.Operation.Path
@@ -75,8 +76,8 @@ func (c *Call) Param(name string) string {
 	}
 }
 
-// owner finds the thing whose ID a path parameter gives, and the project that has it; missing makes
-// the error where there is none. It does not authorize.
+// owner finds the entity whose ID is a path parameter, and its project; missing makes the error
+// if there is none. It does not authorize.
 func (c *Call) owner(
 	kind id.Prefix, param string, missing func() error,
 ) (project *work.Project, thing id.ID, err error) {
@@ -90,7 +91,8 @@ func (c *Call) owner(
 	return project, thing, err
 }
 
-// projectID reads the project path parameter; what is no project ID names no project.
+// projectID reads the project path parameter. An invalid ID is treated like that of an unknown
+// project.
 func (c *Call) projectID() (id.ID, error) {
 	project, ok := id.Parse(id.Project, c.Param("project"))
 	if !ok {

@@ -29,13 +29,13 @@ type Changeset struct {
 	Origin     *ChangesetOrigin   `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was published here."`
 }
 
-// ChangesetSource says what kind of request published a changeset.
+// ChangesetSource is the kind of request that published a changeset.
 type ChangesetSource struct {
 	Type string  `json:"type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT" doc:"The kind."`
 	ID   *string `json:"id" doc:"ID of what was published, if it has one."`
 }
 
-// ChangesetStats are the sizes of a changeset.
+// ChangesetStats holds the sizes of a changeset.
 type ChangesetStats struct {
 	Files          int   `json:"files" doc:"Operations."`
 	AdditionsBytes int64 `json:"additions_bytes" doc:"Bytes of added contents."`
@@ -53,7 +53,7 @@ type OperationRecord struct {
 	ContentType  *string `json:"content_type" doc:"Its media type; null for DELETE."`
 }
 
-// ChangesetData is one changeset as data.
+// ChangesetData is the data of a changeset.
 type ChangesetData struct {
 	Changeset Changeset `json:"changeset" doc:"The changeset."`
 }
@@ -71,7 +71,7 @@ type PublishChangeset struct {
 	Operations      []OperationInput `json:"operations" check:"required,items=0..100" doc:"Operations, applied in this order."`
 }
 
-// OperationInput is one wished operation.
+// OperationInput is one requested operation.
 type OperationInput struct {
 	Action       string  `json:"action" check:"required,enum=CREATE|MODIFY|DELETE|RENAME" doc:"What to do."`
 	Path         string  `json:"path" check:"required" doc:"The path to create, modify, delete or rename."`
@@ -163,8 +163,8 @@ var changesetOperations = []*Operation{
 	}, readDiff),
 }
 
-// sourceID is what the source of a changeset names. Where it is of another project, the caller has
-// to be one who may read that now.
+// sourceID returns the ID of a changeset's source. It is nil if the source is in another project
+// that the caller may not read now.
 func (c *Call) sourceID(p *work.Project, changeset *work.Changeset) *string {
 	if changeset.SourceID.IsZero() ||
 		changeset.Source == work.SourceFork && c.forkedFrom(p) == nil {
@@ -177,14 +177,14 @@ func (c *Call) sourceID(p *work.Project, changeset *work.Changeset) *string {
 	return idOrNil(prefix, changeset.SourceID)
 }
 
-// sourcePrefixes say what the source of a changeset is where it is no project.
+// sourcePrefixes maps each source of a changeset that is not a project to the prefix of its IDs.
 var sourcePrefixes = map[work.Source]id.Prefix{
 	work.SourceCheckpoint: id.Checkpoint, work.SourceCommunitySubmit: id.Workspace,
 	work.SourceContribution: id.Contribution, work.SourceImport: id.Import,
 	work.SourceFork: id.Changeset,
 }
 
-// changeset is the wire form.
+// changeset returns the wire form.
 func (c *Call) changeset(p *work.Project, from *work.Changeset, whole bool) Changeset {
 	record := Changeset{
 		ID: from.ID.Format(id.Changeset), ProjectID: p.ID.Format(id.Project),
@@ -223,10 +223,11 @@ func operationRecord(p *work.Project, c *work.Changeset, op *work.Op) OperationR
 	return record
 }
 
-// operationBytes is about the size of an operation as JSON.
+// operationBytes is the approximate size of an operation as JSON.
 const operationBytes = 320
 
-// appendChangeset writes a whole changeset as its own JSON, for writes are a hot path too.
+// appendChangeset writes a changeset with its operations as JSON. It does not use reflection,
+// because writes are a hot path.
 func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = appendID(dst, id.Changeset, from.ID)
@@ -251,7 +252,8 @@ func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset
 	dst = append(dst, `","id":`...)
 	dst = appendNullable(dst, c.sourceID(p, from))
 	dst = append(dst, `},"operations":[`...)
-	// A fork begins with thousands, and a text of a megabyte is not to be copied as it grows.
+	// The first changeset of a fork can have thousands of operations; growing once avoids
+	// copying a text of a megabyte.
 	dst = slices.Grow(dst, operationBytes*len(from.Ops))
 	for at := range from.Ops {
 		if at > 0 {
@@ -367,7 +369,7 @@ func publishChangeset(c *Call, body *PublishChangeset) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	// What is no ID names no changeset; the zero ID does neither.
+	// An invalid ID names no changeset, like the zero ID.
 	base, _ := id.Parse(id.Changeset, body.BaseChangesetID)
 	command := &work.PublishChangeset{Base: base, Message: body.Message, Operations: operations}
 	done, err := c.do(project, command, nil)
@@ -382,7 +384,7 @@ func publishChangeset(c *Call, body *PublishChangeset) (Reply, error) {
 	return Reply{Data: data, Replayed: done.Replayed}, nil
 }
 
-// changesetReply is ChangesetData in the making.
+// changesetReply writes ChangesetData as JSON.
 type changesetReply struct {
 	call      *Call
 	project   *work.Project
@@ -403,7 +405,8 @@ func (b *PublishChangeset) Refuse(told []fault.Field) error {
 	return faults.err()
 }
 
-// operationsOf judges the form of all operations: EMPTY_CHANGESET and what fileFaults refuses.
+// operationsOf validates and converts all operations. It returns EMPTY_CHANGESET and the errors
+// of fileFaults.
 func operationsOf(given []OperationInput) ([]work.Operation, error) {
 	if len(given) == 0 {
 		return nil, fault.New(fault.EmptyChangeset, "A changeset needs at least one operation.")
@@ -413,7 +416,7 @@ func operationsOf(given []OperationInput) ([]work.Operation, error) {
 	return operations, faults.err()
 }
 
-// judgeOperations makes the operations of the rules, as far as their form holds.
+// judgeOperations converts the operations for the rules, and adds their errors to faults.
 func judgeOperations(given []OperationInput, faults *fileFaults) []work.Operation {
 	operations := make([]work.Operation, len(given))
 	targets := make(map[string]int, len(given))
@@ -434,7 +437,7 @@ func judgeOperations(given []OperationInput, faults *fileFaults) []work.Operatio
 	return operations
 }
 
-// operation judges one operation by itself.
+// operation validates and converts one operation.
 func (in *OperationInput) operation(where string, faults *fileFaults) work.Operation {
 	out := work.Operation{
 		Action: work.ParseAction(in.Action), Path: in.Path, NewPath: in.NewPath,

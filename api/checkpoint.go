@@ -41,7 +41,7 @@ type CreateCheckpoint struct {
 	EndWorkSession  bool               `json:"end_work_session" doc:"Whether to end the caller's work session."`
 }
 
-// CheckpointFile is a file of a checkpoint: to write, or to delete.
+// CheckpointFile is a file of a checkpoint, to write or to delete.
 type CheckpointFile struct {
 	Path        string  `json:"path" check:"required" doc:"Canonical relative path."`
 	Content     *string `json:"content" check:"content" doc:"UTF-8 text, at most 1 MiB; required unless the file is deleted."`
@@ -49,7 +49,7 @@ type CheckpointFile struct {
 	Delete      bool    `json:"delete" doc:"Deletes the file."`
 }
 
-// CheckpointHistory says how a checkpoint stands in the history.
+// CheckpointHistory is the position of a checkpoint in the history.
 type CheckpointHistory struct {
 	Message string `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset; the summary of the checkpoint if absent."`
 }
@@ -60,7 +60,7 @@ type CheckpointHandoff struct {
 	HandoffLists
 }
 
-// CheckpointTask is a task of a checkpoint: to change by task_id, or to make.
+// CheckpointTask is a task of a checkpoint: one to change, by task_id, or one to create.
 type CheckpointTask struct {
 	TaskID  string     `json:"task_id" check:"id=tsk_" doc:"The task to change."`
 	Create  *TaskInput `json:"create" doc:"A task to create; not allowed together with other fields."`
@@ -101,7 +101,8 @@ func (b *CreateCheckpoint) Refuse(told []fault.Field) error {
 	return faults.err()
 }
 
-// faults judges the form of all parts beyond what the types say, behind what was told already.
+// faults validates all parts beyond the checks of the types, and adds the errors to those
+// already found.
 func (b *CreateCheckpoint) faults(told []fault.Field) *fileFaults {
 	faults := &fileFaults{}
 	b.judgeFiles(faults)
@@ -156,7 +157,7 @@ func (b *CreateCheckpoint) judgeTasks(faults *fileFaults, told []fault.Field) {
 	}
 }
 
-// createAlone reports whether nothing was sent that changes a task. Null stands for absence there.
+// createAlone reports whether no member that changes a task is present. Null counts as absent.
 func (t *CheckpointTask) createAlone() bool {
 	update := t.TaskUpdate
 	if update.ParentTaskID.Cleared() {
@@ -168,7 +169,7 @@ func (t *CheckpointTask) createAlone() bool {
 	return t.TaskID == "" && !t.Release && update == TaskUpdate{}
 }
 
-// command is the wish that a body stands for, whose form holds.
+// command returns the command for a valid body.
 func (b *CreateCheckpoint) command() *work.CreateCheckpoint {
 	command := &work.CreateCheckpoint{
 		Summary: b.Summary, Message: b.Summary, EndSession: b.EndWorkSession,
@@ -176,7 +177,7 @@ func (b *CreateCheckpoint) command() *work.CreateCheckpoint {
 		Tasks: make([]work.CheckpointTask, len(b.Tasks)),
 	}
 	if b.BaseChangesetID != "" {
-		// What is no ID names no changeset; the zero ID does neither.
+		// An invalid ID names no changeset, like the zero ID.
 		base := parsed(id.Changeset, b.BaseChangesetID)
 		command.Base = &base
 	}
@@ -234,7 +235,7 @@ func createCheckpoint(c *Call, body *CreateCheckpoint) (Reply, error) {
 	return reply, c.holderFault(err)
 }
 
-// checkpoint is the wire form of the newest checkpoint with all that it changed.
+// checkpoint returns the wire form of the newest checkpoint with all its changes.
 func (c *Call) checkpoint(
 	p *work.Project, result work.Result, command *work.CreateCheckpoint,
 ) CheckpointData {

@@ -8,7 +8,7 @@ import (
 	"pws/work"
 )
 
-// Claim is an agent's lease of a task on the wire.
+// Claim is the wire form of an agent's lease of a task.
 type Claim struct {
 	ID                string `json:"id" check:"id=clm_" doc:"The claim's ID."`
 	TaskID            string `json:"task_id" check:"id=tsk_" doc:"The task."`
@@ -22,19 +22,19 @@ type Claim struct {
 	RenewAfterSeconds int    `json:"renew_after_seconds" doc:"How long after claiming or renewing the claim should be renewed."`
 }
 
-// ClaimData is a claim with its task as data.
+// ClaimData is the data of a claim with its task.
 type ClaimData struct {
 	Task  Task  `json:"task" doc:"The task."`
 	Claim Claim `json:"claim" doc:"The claim."`
 }
 
-// ClaimProof is what a caller sends of the claim that it believes to hold.
+// ClaimProof identifies the claim that a caller believes it holds.
 type ClaimProof struct {
 	ClaimID      *string `json:"claim_id" check:"chars=1..64" doc:"The claim that the caller expects to hold; if it holds another one the answer is CLAIM_LOST."`
 	FencingToken *uint64 `json:"fencing_token" doc:"Fencing token of that claim; another token is refused with CLAIM_LOST."`
 }
 
-// proof is the form of the rules. What is no ID of a claim names none.
+// proof returns the form for the rules. An invalid ID names no claim.
 func (p *ClaimProof) proof() work.ClaimProof {
 	proof := work.ClaimProof{Token: p.FencingToken}
 	if p.ClaimID != nil {
@@ -96,7 +96,7 @@ var claimOperations = []*Operation{
 	}, claimNext),
 }
 
-// claimOf is the wire form of a task's claim, nil where it is free.
+// claimOf returns the wire form of a task's claim, nil if there is none.
 func claimOf(t *work.Task) *Claim {
 	if t.Claim == nil {
 		return nil
@@ -111,8 +111,8 @@ func claimOf(t *work.Task) *Claim {
 	}
 }
 
-// holderFault puts what the rules say of somebody's claim or turn into its wire form: the holder
-// with its handle, and the end as a time. It does so in the parts of a larger refusal too.
+// holderFault converts the details of an error about a claim or a turn into their wire form: the
+// holder with its handle, and the end as a time. It also converts the parts of a combined error.
 func (c *Call) holderFault(err error) error {
 	var refusal *fault.Error
 	if !errors.As(err, &refusal) {
@@ -136,7 +136,7 @@ func (c *Call) holderDetails(details map[string]any) {
 	}
 }
 
-// claimed renders a claim that was made or renewed just now.
+// claimed renders a claim that was just made or renewed.
 func (c *Call) claimed(status int) func(p *work.Project, r work.Result) (Reply, error) {
 	return func(p *work.Project, r work.Result) (Reply, error) {
 		t, ok := p.Task(r.Subject, c.Now)

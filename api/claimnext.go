@@ -18,9 +18,9 @@ type ClaimNext struct {
 }
 
 const (
-	// claimTriesMax is in how many projects one request tries to claim.
+	// claimTriesMax is the maximum number of projects in which one request tries to claim.
 	claimTriesMax = 200
-	// ownWorkMax is how many projects of the caller one request looks into.
+	// ownWorkMax is the maximum number of the caller's projects that one request reads.
 	ownWorkMax = 200
 )
 
@@ -39,7 +39,7 @@ func claimNext(c *Call, body *ClaimNext) (Reply, error) {
 	if c.Idempotency == nil {
 		return search.run()
 	}
-	// The key belongs to no project before one is chosen, so no mailbox orders its requests.
+	// The key belongs to no project before one is chosen, so no mailbox serializes its requests.
 	key := c.Idempotency.Hash
 	if _, busy := c.Service.choosing.LoadOrStore(key, true); busy {
 		return Reply{}, fault.New(fault.IdempotencyInProgress, "The first request is still "+
@@ -61,9 +61,9 @@ func claimNext(c *Call, body *ClaimNext) (Reply, error) {
 	return reply, err
 }
 
-// chosenBefore is the project in which an earlier request with this key has claimed a task; zero
-// where none has. Only the latest choice can have led to a claim, for each one is noted BEFORE the
-// claim and AFTER the one before was refused: IDEMPOTENCY_KEY_REUSED.
+// chosenBefore returns the project in which an earlier request with this key has claimed a task;
+// zero if there is none. Only the latest choice can have led to a claim, because each choice is
+// stored BEFORE its claim and AFTER the previous one failed: IDEMPOTENCY_KEY_REUSED.
 func (c *Call) chosenBefore() (id.ID, error) {
 	key := c.Idempotency
 	record, known := c.Service.Engine.Identity().Replay(c.Agent, key.Hash, c.Now)
@@ -84,7 +84,7 @@ func (c *Call) chosenBefore() (id.ID, error) {
 	return chosen, nil
 }
 
-// keeps reports whether a project has a result for a key. The newest are looked at first.
+// keeps reports whether a project has a result for a key. It checks the newest results first.
 func keeps(p *work.Project, key [16]byte) bool {
 	first, end := p.IdempotentRange()
 	for nth := end; nth > first; nth-- {
@@ -95,7 +95,7 @@ func keeps(p *work.Project, key [16]byte) bool {
 	return false
 }
 
-// note keeps the choice of a project for repeats of the key.
+// note stores the choice of a project for repeats of the key.
 func (c *Call) note(project id.ID) error {
 	if c.Idempotency == nil {
 		return nil
@@ -107,20 +107,21 @@ func (c *Call) note(project id.ID) error {
 	return err
 }
 
-// claimSearch tries to claim in one project after another, that with the best task first. Views
-// say where it is worth to try; the project decides.
+// claimSearch tries to claim in one project after another, starting with the best task.
+// Published views show where to try; the project decides.
 type claimSearch struct {
 	call    *Call
 	command *work.ClaimNext
-	// own are projects that are not PUBLIC with their best task that fits, the best first.
+	// own holds the caller's projects that are not PUBLIC, each with its best matching task, the
+	// best first.
 	own   []index.TaskPlace
 	tried map[id.ID]bool
 	reply Reply
-	// err is what ends the search.
+	// err ends the search.
 	err error
 }
 
-// run refuses with TASK_NOT_FOUND where no project has a task for the caller.
+// run claims a task. It returns TASK_NOT_FOUND if no project has a task for the caller.
 func (s *claimSearch) run() (Reply, error) {
 	s.findOwn()
 	if s.err != nil {
@@ -135,7 +136,7 @@ func (s *claimSearch) run() (Reply, error) {
 	return s.reply, s.err
 }
 
-// findOwn finds the best task that fits in each of the caller's own projects.
+// findOwn finds the best matching task in each of the caller's own projects.
 func (s *claimSearch) findOwn() {
 	c := s.call
 	projects := c.ownWork()
@@ -176,7 +177,7 @@ func placeOf(t *work.Task) index.TaskPosition {
 	return index.TaskPosition{Priority: t.Spec.Priority, Task: t.ID}
 }
 
-// compareRank orders tasks as they should be taken.
+// compareRank orders tasks by priority, then by age.
 func compareRank(a, b index.TaskPosition) int {
 	if a.Priority != b.Priority {
 		return int(b.Priority) - int(a.Priority)
@@ -184,8 +185,8 @@ func compareRank(a, b index.TaskPosition) int {
 	return a.Task.Compare(b.Task)
 }
 
-// public goes through the PUBLIC projects, and through the caller's own where they have a better
-// task. It reports whether the search goes on.
+// public tries the PUBLIC projects, and the caller's own projects with a better task before
+// them. It reports whether to continue.
 func (s *claimSearch) public() (goOn bool) {
 	goOn = true
 	s.call.publicPlaces(work.TaskOpen, index.TaskPosition{}, func(place index.TaskPlace) bool {
@@ -206,8 +207,8 @@ func (s *claimSearch) public() (goOn bool) {
 	return goOn
 }
 
-// ownBefore tries the caller's own projects whose task comes before a place; all that are left for
-// the zero place.
+// ownBefore tries the caller's own projects whose task comes before a place; for the zero place,
+// all remaining ones. It reports whether to continue.
 func (s *claimSearch) ownBefore(place index.TaskPosition) (goOn bool) {
 	all := place == index.TaskPosition{}
 	for len(s.own) > 0 && (all || compareRank(s.own[0].TaskPosition, place) < 0) {
@@ -220,8 +221,8 @@ func (s *claimSearch) ownBefore(place index.TaskPosition) (goOn bool) {
 	return true
 }
 
-// try claims in one project. Where the project has nothing for the caller after all, the search
-// goes on.
+// try claims in one project. It reports whether to continue, which is the case if the project
+// has no task for the caller after all.
 func (s *claimSearch) try(project id.ID) (goOn bool) {
 	if len(s.tried) == claimTriesMax {
 		s.err = errNoTaskFits()

@@ -5,13 +5,13 @@ type Advance struct {
 	Seconds *int64 `json:"advance_seconds" check:"required,min=0,max=315360000" doc:"How far to advance the clock."`
 }
 
-// ClockData is the time of the service as data.
+// ClockData is the time of the service.
 type ClockData struct {
 	Now Time `json:"now" doc:"The time of the service."`
 }
 
-// TestClock is the operation that moves the clock of the service forward. It is no part of the
-// table: a server for tests adds it with the engine's own clock.
+// TestClock returns the operation that moves the clock of the service forward. It is not in the
+// table: a server for tests adds it with the engine's clock.
 func TestClock(advance func(millis int64) int64) *Operation {
 	return declare[Advance, ClockData](Operation{
 		Name: "test.clock", Method: "POST", Path: "/test/clock",

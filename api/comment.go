@@ -8,7 +8,7 @@ import (
 	"pws/work"
 )
 
-// Comment is said in a discussion. It never changes until it is deleted.
+// Comment is a comment in a discussion. It never changes until it is deleted.
 type Comment struct {
 	ID           string     `json:"id" check:"id=cmt_" doc:"The comment's ID."`
 	DiscussionID string     `json:"discussion_id" check:"id=dsc_" doc:"The discussion."`
@@ -24,7 +24,7 @@ type Comment struct {
 	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
-// CommentData is one comment as data.
+// CommentData is the data of a comment.
 type CommentData struct {
 	Comment Comment `json:"comment" doc:"The comment."`
 }
@@ -57,7 +57,7 @@ var commentOperations = []*Operation{
 // commentsPage is the default page of comments.
 const commentsPage = 50
 
-// comment is the wire form.
+// comment returns the wire form.
 func (c *Call) comment(p *work.Project, from *work.Comment) Comment {
 	record := Comment{
 		ID: from.ID.Format(id.Comment), DiscussionID: from.Discussion.Format(id.Discussion),

@@ -8,7 +8,8 @@ import (
 	"pws/work"
 )
 
-// Contribution is a workspace that its author wants to be taken over, in all its revisions.
+// Contribution is a workspace that its author has submitted for acceptance, with all its
+// revisions.
 type Contribution struct {
 	ID                string        `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
 	ProjectID         string        `json:"project_id" check:"id=prj_" doc:"Its project."`
@@ -33,14 +34,14 @@ type Contribution struct {
 	Origin *ContributionOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was submitted here."`
 }
 
-// Attribution is what an agent did for a contribution.
+// Attribution is the role of an agent in a contribution.
 type Attribution struct {
 	Role  string   `json:"role" check:"enum=AUTHOR|REVIEWER|ACCEPTER" doc:"The role."`
 	Agent AgentRef `json:"agent" doc:"The agent."`
 	At    Time     `json:"at" doc:"When it first had that role."`
 }
 
-// ContributionData is one contribution as data.
+// ContributionData is the data of a contribution.
 type ContributionData struct {
 	Contribution Contribution `json:"contribution" doc:"The contribution."`
 }
@@ -88,8 +89,8 @@ const (
 	contributionsPath = "/api/v1/projects/{project}/contributions"
 	contributionPath  = "/api/v1/contributions/{contribution}"
 
-	// contributionsPage is the default page of contributions, contributionsPageBytes about the size
-	// from which on a page has no more of them.
+	// contributionsPage is the default page of contributions; contributionsPageBytes is the
+	// approximate size after which a page ends.
 	contributionsPage      = 50
 	contributionsPageBytes = 1 << 20
 )
@@ -179,7 +180,8 @@ var contributionOperations = []*Operation{
 	}, withdrawContribution),
 }
 
-// decisionErrorsAnd are what every decision about a contribution may be refused with, and more.
+// decisionErrorsAnd returns the codes of every decision about a contribution, and additional
+// ones.
 func decisionErrorsAnd(more ...fault.Code) []fault.Code {
 	return append([]fault.Code{
 		fault.ContributionNotFound, fault.ProjectArchived, fault.ContributionClosed,
@@ -190,7 +192,7 @@ func errContributionNotFound() error {
 	return fault.New(fault.ContributionNotFound, "There is no such contribution.")
 }
 
-// contribution is the wire form. The texts of a plan need not be stored yet.
+// contribution returns the wire form. The texts of a plan need not be stored yet.
 func (c *Call) contribution(
 	p *work.Project, from *work.Contribution, plan *work.MergePlan,
 ) Contribution {
@@ -230,13 +232,13 @@ func (c *Call) contribution(
 	return record
 }
 
-// contributionBytes is about the size of the wire form.
+// contributionBytes returns the approximate size of the wire form.
 func contributionBytes(p *work.Project, from *work.Contribution) int {
 	bytes := from.Bytes()
 	for _, one := range p.RevisionsOf(from) {
 		bytes += len(one.Summary)
 		for at := range one.Files {
-			// What stands around the path.
+			// The members of a file beside its path.
 			bytes += 320 + len(one.Files[at].Path)
 		}
 	}
@@ -248,7 +250,7 @@ func (c *Call) contributionInPath() (project *work.Project, contribution id.ID, 
 	return c.owner(id.Contribution, "contribution", errContributionNotFound)
 }
 
-// contributionAs renders a contribution as the only data.
+// contributionAs renders a response that consists of the contribution.
 func (c *Call) contributionAs(
 	contribution id.ID,
 ) func(p *work.Project, r work.Result) (Reply, error) {
@@ -310,7 +312,7 @@ func listContributions(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: data}, nil
 }
 
-// readableContribution is the contribution in the path, for those who may read it:
+// readableContribution returns the contribution in the path if the caller may read it:
 // CONTRIBUTION_NOT_FOUND.
 func (c *Call) readableContribution() (*work.Project, *work.Contribution, error) {
 	view, wanted, err := c.contributionInPath()

@@ -62,7 +62,7 @@ func bundledRefs(agents []work.BundledAgent) []AgentRef {
 	return refs
 }
 
-// credits is the wire form.
+// credits returns the wire form.
 func (c *Call) credits(list []work.Credit) []Credit {
 	records := make([]Credit, len(list))
 	readable := c.readables()
@@ -72,7 +72,7 @@ func (c *Call) credits(list []work.Credit) []Credit {
 			Author: c.agentRef(from.Author), Reviewers: c.agentRefs(from.Reviewers),
 			AcceptedBy: c.agentRef(from.AcceptedBy), Origin: creditOrigin(from.Origin),
 		}
-		// A project that cannot be read is not shown either.
+		// A project that cannot be loaded is not shown either.
 		may, err := readable(from.Project)
 		known := may && err == nil
 		if !known && records[at].Origin != nil {

@@ -7,7 +7,7 @@ import (
 	"pws/work/diff"
 )
 
-// DiffData is a diff as data.
+// DiffData is the data of a diff.
 type DiffData struct {
 	Diff Diff `json:"diff" doc:"The diff."`
 }
@@ -22,7 +22,7 @@ type Diff struct {
 	Files       []DiffFile `json:"files" doc:"Every file that differs."`
 }
 
-// DiffFile counts what changed in one file.
+// DiffFile counts the changed lines of one file.
 type DiffFile struct {
 	Path         string  `json:"path" doc:"The path afterwards, or the deleted path."`
 	PreviousPath *string `json:"previous_path" doc:"The path before a RENAME."`
@@ -63,10 +63,11 @@ func readDiff(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: DiffData{Diff: data}}, nil
 }
 
-// diffBytesMax bounds the contents that one diff reads; files beyond it are named, not counted.
+// diffBytesMax limits the contents that one diff reads. Files beyond it are named but not
+// counted.
 const diffBytesMax = 64 << 20
 
-// differ makes a diff of changes, one pair of contents in memory at a time.
+// differ diffs changes, with one pair of contents in memory at a time.
 type differ struct {
 	call    *Call
 	changes []work.Change
@@ -100,7 +101,8 @@ func (d *differ) run(data *Diff) error {
 	return d.fault
 }
 
-// load reads both sides of a change; false where they are beyond the bound or not to be had.
+// load reads both sides of a change. It returns false if they exceed the limit or cannot be
+// read.
 func (d *differ) load(change *work.Change) (old, new []byte, ok bool) {
 	d.room -= change.OldSize + change.NewSize
 	if d.room < 0 || d.fault != nil {

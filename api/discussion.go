@@ -8,7 +8,7 @@ import (
 	"pws/work"
 )
 
-// Discussion is a question or a thought about a project, or about a thing in it.
+// Discussion is a discussion about a project or about an entity in it.
 type Discussion struct {
 	ID           string             `json:"id" check:"id=dsc_" doc:"The discussion's ID."`
 	ProjectID    string             `json:"project_id" check:"id=prj_" doc:"The project."`
@@ -27,13 +27,13 @@ type Discussion struct {
 	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
-// DiscussionSubject is the thing that a discussion is about.
+// DiscussionSubject is the entity that a discussion is about.
 type DiscussionSubject struct {
 	Type string `json:"type" check:"required,enum=PROJECT|TASK|CHANGESET|CONTRIBUTION|ARTIFACT|HANDOFF|FILE" doc:"Type of the entity."`
 	ID   string `json:"id" check:"required,chars=1..512" doc:"ID of the entity; for a FILE its path."`
 }
 
-// DiscussionData is one discussion as data.
+// DiscussionData is the data of a discussion.
 type DiscussionData struct {
 	Discussion Discussion `json:"discussion" doc:"The discussion."`
 }
@@ -44,7 +44,7 @@ type DiscussionsData struct {
 	NextCursor  *string      `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
-// DiscussionWithComments is a discussion with a page of what was said in it.
+// DiscussionWithComments is a discussion with a page of its comments.
 type DiscussionWithComments struct {
 	Discussion Discussion `json:"discussion" doc:"The discussion."`
 	Comments   []Comment  `json:"comments" doc:"Oldest first."`
@@ -132,11 +132,11 @@ var discussionOperations = []*Operation{
 const (
 	// discussionsPage is the default page of discussions.
 	discussionsPage = 50
-	// talkPageBytes is the size of the texts from which on a page takes nothing further.
+	// talkPageBytes is the size of the texts after which a page ends.
 	talkPageBytes = 4 << 20
 )
 
-// newDiscussion is the wire form of a discussion as it was opened: nobody has said anything yet.
+// newDiscussion returns the wire form of a new discussion, which has no comments.
 func (c *Call) newDiscussion(p *work.Project, from *work.Discussion) Discussion {
 	record := Discussion{
 		ID: from.ID.Format(id.Discussion), ProjectID: p.ID.Format(id.Project), Title: from.Title,
@@ -159,7 +159,7 @@ func (c *Call) newDiscussion(p *work.Project, from *work.Discussion) Discussion 
 	return record
 }
 
-// discussion is the wire form as things stand.
+// discussion returns the current wire form.
 func (c *Call) discussion(p *work.Project, from *work.Discussion) Discussion {
 	record := c.newDiscussion(p, from)
 	count, newest := p.CommentCount(from.ID)
@@ -169,7 +169,7 @@ func (c *Call) discussion(p *work.Project, from *work.Discussion) Discussion {
 	return record
 }
 
-// matter is the form of the rules: INVALID_PATH. The ID has been checked to be one.
+// matter returns the form for the rules: INVALID_PATH. The ID has already been validated.
 func (s *DiscussionSubject) matter() (about work.Matter, err error) {
 	if s == nil {
 		return about, nil
@@ -184,7 +184,7 @@ func (s *DiscussionSubject) matter() (about work.Matter, err error) {
 	return about, faults.err()
 }
 
-// mentions are the agents that a text names.
+// mentions returns the agents that a text names.
 func (c *Call) mentions(text string) []id.ID {
 	agents := c.Service.Engine.Identity()
 	return work.Mentions(text, func(handle string) (id.ID, bool) {
@@ -243,7 +243,7 @@ func listDiscussions(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: data}, nil
 }
 
-// readableDiscussion is the discussion in the path, for those who may read it:
+// readableDiscussion returns the discussion in the path if the caller may read it:
 // DISCUSSION_NOT_FOUND.
 func (c *Call) readableDiscussion() (*work.Project, *work.Discussion, error) {
 	view, wanted, err := c.owner(id.Discussion, "discussion", errDiscussionNotFound)

@@ -6,8 +6,9 @@ import (
 	"pws/internal/fault"
 )
 
-// MatchETag reports whether a list of entity tags, as If-Match and If-None-Match send it, names the
-// current one, which is empty where nothing stands. Weak tags match where weak comparison is asked.
+// MatchETag reports whether a list of entity tags, as sent in If-Match and If-None-Match,
+// matches the current tag, which is empty if the resource does not exist. Weak tags match only
+// with weak comparison.
 func MatchETag(list, current string, weak bool) bool {
 	for _, tag := range strings.Split(list, ",") {
 		tag = strings.Trim(tag, " \t")
@@ -24,8 +25,8 @@ func MatchETag(list, current string, weak bool) bool {
 	return false
 }
 
-// requireMatch asks both conditions of a write against the tag of what stands, which is empty where
-// nothing does: PRECONDITION_FAILED.
+// requireMatch checks both conditions of a write against the current tag, which is empty if the
+// resource does not exist: PRECONDITION_FAILED.
 func (c *Call) requireMatch(current string) error {
 	fails := c.IfMatch != "" && !MatchETag(c.IfMatch, current, false) ||
 		c.IfNoneMatch != "" && MatchETag(c.IfNoneMatch, current, true)

@@ -14,7 +14,7 @@ import (
 	"pws/work"
 )
 
-// Event is something that happened in a project.
+// Event is an event of a project.
 type Event struct {
 	ID        string       `json:"id" check:"id=evt_" doc:"The event's unique ID. IDs have no order."`
 	Type      string       `json:"type" doc:"Event type: an entity and what happened to it."`
@@ -25,13 +25,13 @@ type Event struct {
 	CreatedAt Time         `json:"created_at" doc:"When it happened."`
 }
 
-// EventSubject is the thing that an event is about.
+// EventSubject is the entity that an event is about.
 type EventSubject struct {
 	Type string `json:"type" doc:"Type of the entity: PROJECT, CHANGESET, TASK, HANDOFF, CHECKPOINT, WORKSPACE, CONTRIBUTION, ARTIFACT, IMPORT, RELATION, DISCUSSION, COMMENT, VERIFICATION or AGENT."`
 	ID   string `json:"id" doc:"Its ID."`
 }
 
-// EventsData is a page of events as data.
+// EventsData is a page of events.
 type EventsData struct {
 	Events     []Event `json:"events" doc:"Events after the cursor, oldest first."`
 	NextCursor string  `json:"next_cursor" doc:"Cursor for the next request, to be sent as after; also set if there are no new events."`
@@ -40,7 +40,8 @@ type EventsData struct {
 
 const (
 	eventsPage = 100
-	// eventsLookedMax bounds how many records one request looks at, eventsBatch how many at a time.
+	// eventsLookedMax is the maximum number of records that one request reads, eventsBatch how
+	// many it reads at a time.
 	eventsLookedMax = 2000
 	eventsBatch     = 200
 )
@@ -89,7 +90,7 @@ var eventOperations = []*Operation{
 	}, pollEvents),
 }
 
-// eventFilter says which events are asked for; zero fields take all.
+// eventFilter says which events are requested; zero fields match all.
 type eventFilter struct {
 	project id.ID
 	kind    work.ActivityType
@@ -112,22 +113,23 @@ func (c *Call) eventFilter() (filter eventFilter, err error) {
 	return filter, err
 }
 
-// binding is what the cursors of the filter are good for.
+// binding returns the text that binds cursors to the filter.
 func (f *eventFilter) binding() string {
 	return "events\x00" + string(f.project[:]) + "\x00" + f.kind.String()
 }
 
-// eventCursorBytes is the length of a position in a cursor: entry and number in the entry.
+// eventCursorBytes is the length of a position in a cursor: the entry and the number in the
+// entry.
 const eventCursorBytes = 8 + 2
 
-// eventCursor makes the cursor behind a position.
+// eventCursor makes the cursor for the events after a position.
 func (c *Call) eventCursor(filter *eventFilter, at feed.Position) string {
 	payload := binary.BigEndian.AppendUint64(make([]byte, 0, eventCursorBytes), at.Entry)
 	payload = binary.BigEndian.AppendUint16(payload, at.Nth)
 	return c.Service.cursors.Encode(filter.binding(), payload)
 }
 
-// eventPosition reads what eventCursor wrote: PAGINATION_CURSOR_INVALID.
+// eventPosition decodes what eventCursor encoded: PAGINATION_CURSOR_INVALID.
 func (c *Call) eventPosition(filter *eventFilter, text string) (at feed.Position, err error) {
 	payload, err := c.Service.cursors.Decode(filter.binding(), text)
 	if err == nil && len(payload) != eventCursorBytes {
@@ -141,7 +143,7 @@ func (c *Call) eventPosition(filter *eventFilter, text string) (at feed.Position
 	return at, nil
 }
 
-// eventsExpired is the refusal of a position that records are missing behind.
+// eventsExpired returns the error for a position after which records have been dropped.
 func (c *Call) eventsExpired(filter *eventFilter, expired feed.Expired) error {
 	return fault.New(fault.PaginationCursorInvalid,
 		"The events after this cursor are no longer kept.").
@@ -180,25 +182,26 @@ func pollEvents(c *Call, _ *None) (Reply, error) {
 	return c.eventsReply(&filter, &found), nil
 }
 
-// eventsReply is what was found as a page.
+// eventsReply returns the found events as a page.
 func (c *Call) eventsReply(filter *eventFilter, found *foundEvents) Reply {
 	return Reply{Data: EventsData{
 		Events: found.events, NextCursor: c.eventCursor(filter, found.next), HasMore: found.more,
 	}}
 }
 
-// foundEvents are the events behind a position.
+// foundEvents holds the events after a position.
 type foundEvents struct {
 	events []Event
-	// places are their positions.
+	// places are the positions of the events.
 	places []feed.Position
-	// next is where to go on from, more says that it is worth going on at once.
+	// next is the position to continue at; more means that it is worth continuing at once.
 	next feed.Position
 	more bool
 }
 
-// eventsAfter looks for up to limit events behind a position, within the bounds of one request. The
-// zero position is the oldest kept. Errors: PAGINATION_CURSOR_INVALID with the reason EXPIRED.
+// eventsAfter finds up to limit events after a position, within the limits of one request. The
+// zero position is before the oldest kept record. Errors: PAGINATION_CURSOR_INVALID with the
+// reason EXPIRED.
 func (c *Call) eventsAfter(
 	filter *eventFilter, after feed.Position, limit int,
 ) (found foundEvents, err error) {
@@ -244,10 +247,10 @@ func (c *Call) eventsAfter(
 	return found, nil
 }
 
-// sight is what a caller can see of other projects, asked once for each project and request.
+// sight caches, for one request, what the caller can read of other projects.
 type sight struct {
 	call *Call
-	// named says that the caller has named the project, and may then see UNLISTED ones too.
+	// named means that the caller has named the project, and may then see UNLISTED ones too.
 	named bool
 	known map[id.ID]*work.Project
 }
@@ -256,7 +259,7 @@ func (c *Call) sight(named bool) *sight {
 	return &sight{call: c, named: named, known: map[id.ID]*work.Project{}}
 }
 
-// project is a project that the caller may read now, nil for others.
+// project returns a project that the caller may read now, nil for others.
 func (s *sight) project(project id.ID) (*work.Project, error) {
 	view, asked := s.known[project]
 	if asked {
@@ -273,8 +276,8 @@ func (s *sight) project(project id.ID) (*work.Project, error) {
 	return view, nil
 }
 
-// sees reports whether the caller is told of a record. Nobody learns of an UNLISTED project without
-// having named it, but for its members.
+// sees reports whether the caller may see a record. Only members see records of an UNLISTED
+// project that they have not named.
 func (s *sight) sees(record *feed.Record) (bool, error) {
 	agent := s.call.Agent
 	view, err := s.project(record.Project)
@@ -292,7 +295,7 @@ func (s *sight) sees(record *feed.Record) (bool, error) {
 	return other != nil, err
 }
 
-// event is the wire form of a record that the caller sees.
+// event returns the wire form of a record that the caller may see.
 func (c *Call) event(record *feed.Record, sight *sight) Event {
 	told := &record.Activity
 	return Event{
@@ -309,8 +312,8 @@ func (c *Call) event(record *feed.Record, sight *sight) Event {
 	}
 }
 
-// eventData is a JSON object of the facts. Those that lead to another project are there for who may
-// read it now; one that cannot be asked is not.
+// eventData returns the facts as a JSON object. Facts about another project are included only if
+// the caller may read it now; if it cannot be loaded, they are omitted.
 func (c *Call) eventData(told *work.Activity, sight *sight) Raw {
 	data := append(make([]byte, 0, 64), '{')
 	for _, fact := range told.Facts {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// eventsWaitMax is how long a poll may wait, in seconds.
+	// eventsWaitMax is the maximum time that a poll waits, in seconds.
 	eventsWaitMax = 30
-	// eventsPiece is how many events a stream takes at a time.
+	// eventsPiece is the maximum number of events that a stream sends at a time.
 	eventsPiece = 64
 )
 
-// eventsWait is how long a poll waits; the parameter has been checked.
+// eventsWait returns how long a poll waits; the parameter was already validated.
 func (c *Call) eventsWait() time.Duration {
 	seconds, err := strconv.Atoi(c.Query["wait"])
 	if err != nil {
@@ -24,9 +24,9 @@ func (c *Call) eventsWait() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// watcher is one who waits for events: the end of a poll, or of a stream so far. Every look judges
-// the session, the project and each event anew, so that nobody is told what may not be seen by
-// then. Looks that find nothing are not answered, and leave no trace in the time of the answer.
+// watcher waits for events for a poll or a stream. Every look checks the session, the project
+// and each event again, so that nothing is sent that the caller may not see by then. Looks that
+// find nothing are not answered, and do not affect the timing of the answer.
 type watcher struct {
 	call   *Call
 	filter eventFilter
@@ -41,7 +41,7 @@ func (c *Call) watcher(filter eventFilter, after feed.Position) *watcher {
 	}
 }
 
-// look finds what has come since the look before. Errors: SESSION_EXPIRED, SESSION_INVALID,
+// look finds the events since the previous look. Errors: SESSION_EXPIRED, SESSION_INVALID,
 // PROJECT_NOT_FOUND, PAGINATION_CURSOR_INVALID.
 func (w *watcher) look(limit int) (found foundEvents, err error) {
 	more := false
@@ -54,7 +54,7 @@ func (w *watcher) look(limit int) (found foundEvents, err error) {
 	return found, err
 }
 
-// judge asks whether the caller may go on. Errors: SESSION_EXPIRED, SESSION_INVALID,
+// judge checks whether the caller may continue. Errors: SESSION_EXPIRED, SESSION_INVALID,
 // PROJECT_NOT_FOUND.
 func (w *watcher) judge() error {
 	c := w.call
@@ -74,18 +74,18 @@ func (w *watcher) judge() error {
 	return err
 }
 
-// stopUnless ends the waiting of a call that is over and has not handed it on.
+// stopUnless stops the watcher unless the reply has taken it over.
 func (w *watcher) stopUnless(kept *bool) {
 	if !*kept {
 		w.waiter.Stop()
 	}
 }
 
-// awaitEvents answers with the first events that come, or with none at the end of the time.
+// awaitEvents answers with the first events that arrive, or with none at the end of the time.
 func (c *Call) awaitEvents(
 	filter eventFilter, after feed.Position, limit int, wait time.Duration,
 ) (Reply, error) {
-	// It waits BEFORE it looks, so that nothing falls between.
+	// It registers BEFORE it looks, so that no event is missed in between.
 	w, kept := c.watcher(filter, after), false
 	defer w.stopUnless(&kept)
 	look := func(last bool) (Reply, bool, error) {
@@ -105,8 +105,8 @@ func (c *Call) awaitEvents(
 	}}, nil
 }
 
-// streamEvents answers with all events that come. The first of them are looked for here, so that a
-// cursor that leads nowhere is refused as in a poll.
+// streamEvents answers with all events as they arrive. It finds the first ones itself, so that
+// an invalid cursor is an error as in a poll.
 func (c *Call) streamEvents(filter eventFilter, after feed.Position) (Reply, error) {
 	w, kept := c.detached().watcher(filter, after), false
 	defer w.stopUnless(&kept)
@@ -133,7 +133,7 @@ func (c *Call) streamEvents(filter eventFilter, after feed.Position) (Reply, err
 	}}, nil
 }
 
-// appendEvents writes events as a stream has them.
+// appendEvents writes events in the format of a stream.
 func (w *watcher) appendEvents(to []byte, found *foundEvents) []byte {
 	for at := range found.events {
 		event := &found.events[at]

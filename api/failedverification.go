@@ -6,7 +6,7 @@ import (
 	"pws/work"
 )
 
-// FailedVerification is a verification record with the outcome FAILED, in short.
+// FailedVerification is the short form of a verification record with the outcome FAILED.
 type FailedVerification struct {
 	ID         string `json:"id" check:"id=ver_" doc:"The record's ID."`
 	EntityType string `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"Type of the entity."`
@@ -18,16 +18,15 @@ type FailedVerification struct {
 }
 
 const (
-	// failedVerificationsMax bounds the list, verificationsSeenMax the newest records of a project
-	// that are looked at for it.
+	// failedVerificationsMax limits the list, verificationsSeenMax the number of the newest
+	// records that are read for it.
 	failedVerificationsMax = 10
 	verificationsSeenMax   = 1000
 )
 
-// failedVerifications are the newest records with the outcome FAILED that were not replaced, and
-// whether there may be more. A record is replaced by a newer one with the outcome PASSED of the
-// same author and source, about the same entity and of the same kind: what others found still
-// holds.
+// failedVerifications returns the newest records with the outcome FAILED that were not replaced,
+// and whether there may be more. A record is replaced by a newer PASSED record of the same
+// author, source and kind about the same entity. Failures found by others still count.
 func failedVerifications(p *work.Project) (failed []*work.Verification, more bool) {
 	type line struct {
 		entity work.Entity
@@ -61,7 +60,7 @@ func failedVerifications(p *work.Project) (failed []*work.Verification, more boo
 	return failed, more
 }
 
-// failedIn is the wire form of the manifest.
+// failedIn returns the wire form of the manifest.
 func failedIn(p *work.Project) []FailedVerification {
 	records, _ := failedVerifications(p)
 	var list []FailedVerification

@@ -14,7 +14,7 @@ import (
 	"pws/work/path"
 )
 
-// File is a file on the wire; Content is there where one was asked for.
+// File is the wire form of a file. Content is present if the response includes contents.
 type File struct {
 	Path        string  `json:"path" doc:"Canonical relative path."`
 	SizeBytes   int     `json:"size_bytes" doc:"Size of the content."`
@@ -27,7 +27,7 @@ type File struct {
 	Content     *string `json:"content,omitzero" doc:"The UTF-8 text."`
 }
 
-// FileData is one file as data.
+// FileData is the data of a file.
 type FileData struct {
 	File File `json:"file" doc:"The file with its content."`
 }
@@ -82,7 +82,7 @@ type ReadBatch struct {
 	ChangesetID string   `json:"changeset_id" doc:"Read as of this changeset; the head if absent."`
 }
 
-// batchBytesMax bounds the contents of one file.read_batch.
+// batchBytesMax limits the contents of one file.read_batch.
 const batchBytesMax = 8 << 20
 
 var (
@@ -162,7 +162,7 @@ var fileOperations = []*Operation{
 	}, readBatch),
 }
 
-// file is the wire form without content.
+// file returns the wire form without the content.
 func file(info work.FileInfo) File {
 	record := File{
 		Path: info.Path, SizeBytes: info.Size, ContentType: info.ContentType,
@@ -176,7 +176,7 @@ func file(info work.FileInfo) File {
 	return record
 }
 
-// fileETag names the version of one file: the changeset that last changed it.
+// fileETag identifies the version of a file: the changeset that last changed it.
 func fileETag(info *work.FileInfo) string {
 	if info == nil {
 		return ""
@@ -185,7 +185,7 @@ func fileETag(info *work.FileInfo) string {
 	return string(append(info.Updated.ID.Append(tag, id.Changeset), '"'))
 }
 
-// fileReply is FileData in the making; it writes its own JSON, for reads are the hot path.
+// fileReply writes FileData as JSON. It does not use reflection, because reads are the hot path.
 type fileReply struct {
 	info    work.FileInfo
 	content []byte
@@ -200,7 +200,7 @@ func (r fileReply) AppendJSON(dst []byte) []byte {
 	return append(dst, "}}"...)
 }
 
-// appendFile writes File without content.
+// appendFile writes File without the content.
 func appendFile(dst []byte, info *work.FileInfo) []byte {
 	dst = append(dst, `{"path":`...)
 	dst = jsonschema.AppendString(dst, info.Path)
@@ -225,7 +225,7 @@ func appendFile(dst []byte, info *work.FileInfo) []byte {
 	return append(dst, '}')
 }
 
-// textOf and bytesOf are the same memory as text and as bytes; contents are never modified.
+// textOf and bytesOf convert without copying; contents are never modified.
 func textOf(content []byte) string {
 	return unsafe.String(unsafe.SliceData(content), len(content))
 }
@@ -255,7 +255,7 @@ func listFiles(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: c.pageOfFiles(after, limit, view.Files)}, nil
 }
 
-// pageOfFiles takes a page out of an ordered walk over files.
+// pageOfFiles takes one page from an ordered walk over files.
 func (c *Call) pageOfFiles(
 	after []byte, limit int, walk func(from string, yield func(work.FileInfo) bool),
 ) FilesData {
@@ -313,7 +313,7 @@ func blobOf(text string) work.Blob {
 	return work.Blob{Hash: sha256.Sum256(content), Content: content}
 }
 
-// typeOf is the media type of a file: as given, or by its name.
+// typeOf returns the media type of a file: the given one, or the one for its name.
 func typeOf(given, at string) string {
 	if given != "" {
 		return given
@@ -355,7 +355,7 @@ func writeFile(c *Call, body *WriteFile) (Reply, error) {
 	return written, c.holderFault(err)
 }
 
-// message is that of the body, else that of the query.
+// message returns the message of the body, else that of the query.
 func (c *Call) message(inBody string) string {
 	if inBody != "" {
 		return inBody
@@ -363,7 +363,7 @@ func (c *Call) message(inBody string) string {
 	return c.Query["message"]
 }
 
-// fileMatch asks the conditions of a write; nil without any.
+// fileMatch returns the conditions of a write as a function; nil if there are none.
 func (c *Call) fileMatch() func(*work.FileInfo) error {
 	if c.IfMatch == "" && c.IfNoneMatch == "" {
 		return nil
@@ -371,7 +371,7 @@ func (c *Call) fileMatch() func(*work.FileInfo) error {
 	return func(current *work.FileInfo) error { return c.requireMatch(fileETag(current)) }
 }
 
-// fileWritten is FileWritten in the making.
+// fileWritten writes FileWritten as JSON.
 type fileWritten struct {
 	call      *Call
 	project   *work.Project
@@ -470,7 +470,8 @@ func readBatch(c *Call, body *ReadBatch) (Reply, error) {
 	return Reply{Data: data}, nil
 }
 
-// fileFaults collects what is wrong with the files of a request, so that all of it is named.
+// fileFaults collects the errors of all files of a request, so that one answer lists all of
+// them.
 type fileFaults struct {
 	invalid, paths, sizes, types []fault.Field
 }
@@ -499,13 +500,13 @@ func (f *fileFaults) add(field, problem string) {
 	f.invalid = append(f.invalid, fault.Field{Field: field, Problem: problem})
 }
 
-// formMax is how many elements of a list are judged further where the list itself is refused.
+// formMax is the number of elements that are still validated if a list is too long.
 const formMax = 200
 
-// atMost is the beginning of a list.
+// atMost returns the first elements of a list.
 func atMost[T any](list []T) []T { return list[:min(len(list), formMax)] }
 
-// follow puts what was told already in front; nothing more is said of the same fields.
+// follow puts earlier errors first; no other errors are added for the same fields.
 func (f *fileFaults) follow(told []fault.Field) {
 	for _, list := range []*[]fault.Field{&f.invalid, &f.paths, &f.sizes, &f.types} {
 		*list = slices.DeleteFunc(*list, func(one fault.Field) bool {
@@ -517,8 +518,8 @@ func (f *fileFaults) follow(told []fault.Field) {
 	f.invalid = append(told, f.invalid...)
 }
 
-// err is the gravest kind of fault, with the fields of all kinds: VALIDATION_FAILED, INVALID_PATH,
-// FILE_TOO_LARGE, UNSUPPORTED_CONTENT_TYPE.
+// err returns the most severe kind of error, with the fields of all kinds: VALIDATION_FAILED,
+// INVALID_PATH, FILE_TOO_LARGE, UNSUPPORTED_CONTENT_TYPE.
 func (f *fileFaults) err() error {
 	fields := append(append(append(f.invalid, f.paths...), f.sizes...), f.types...)
 	switch {
@@ -536,7 +537,7 @@ func (f *fileFaults) err() error {
 	return nil
 }
 
-// judgeCreations judges initial files, which must be at different paths.
+// judgeCreations validates initial files, which must have different paths.
 func judgeCreations(files []FileInput, field string) (faults fileFaults) {
 	seen := map[string]bool{}
 	for at := range files {
@@ -552,7 +553,7 @@ func judgeCreations(files []FileInput, field string) (faults fileFaults) {
 	return faults
 }
 
-// creations makes operations of initial files.
+// creations converts initial files to operations.
 func creations(files []FileInput, field string) ([]work.Operation, error) {
 	faults := judgeCreations(files, field)
 	if err := faults.err(); err != nil {

@@ -14,7 +14,7 @@ type FileOrigin struct {
 	FromBundle  bool    `json:"from_bundle" doc:"Whether this is known from a bundle only. It is then not verified."`
 }
 
-// Omitted counts what was too much to be kept.
+// Omitted counts what exceeded the limits and was not stored.
 type Omitted struct {
 	Authors       int `json:"authors" doc:"Authors after the first 100; an author found several times is counted several times."`
 	Contributions int `json:"contributions" doc:"Contributions after the first 100."`
@@ -29,13 +29,14 @@ func omitted(from work.Omitted) Omitted {
 	}
 }
 
-// fileOrigins is the wire form. The license stays where the caller may not read the project.
+// fileOrigins returns the wire form. It keeps the license even if the caller may not read the
+// project.
 func (c *Call) fileOrigins(list []work.FileOrigin) []FileOrigin {
 	records := make([]FileOrigin, len(list))
 	readable := c.readables()
 	for at, from := range list {
 		records[at] = FileOrigin{LicenseSPDX: from.License, FromBundle: from.FromBundle}
-		// A project that cannot be read is not shown either.
+		// A project that cannot be loaded is not shown either.
 		if may, err := readable(from.Project); err != nil || !may {
 			continue
 		}
@@ -48,11 +49,10 @@ func (c *Call) fileOrigins(list []work.FileOrigin) []FileOrigin {
 	return records
 }
 
-// originsMax is how many origins a record has: those that are kept, and its own.
+// originsMax is the maximum number of origins of a record: the stored ones and its own.
 const originsMax = work.OriginsMax + 1
 
-// readOrigins reads what a bundle says of where files came from; the project of the import is given
-// to them by the rules.
+// readOrigins reads the origins of files from a bundle. The rules add the project of the import.
 func (i *importer) readOrigins(list []FileOrigin, field string) (made []work.FileOrigin) {
 	if len(list) > originsMax {
 		i.fault(field, fmt.Sprintf("must have at most %d items", originsMax))
@@ -72,10 +72,10 @@ func (i *importer) readOrigins(list []FileOrigin, field string) (made []work.Fil
 	return made
 }
 
-// omittedMax bounds each count of what was omitted according to a bundle.
+// omittedMax limits each count of omitted items in a bundle.
 const omittedMax = 1 << 31
 
-// readOmitted reads what was too much to be kept where the bundle was made.
+// readOmitted reads the counts of what exceeded the limits where the bundle was made.
 func (i *importer) readOmitted(from *Omitted, field string) work.Omitted {
 	for _, one := range []struct {
 		name  string

@@ -33,7 +33,7 @@ type Handoff struct {
 	Origin            *RecordOrigin  `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
-// HandoffData is one handoff as data.
+// HandoffData is the data of a handoff.
 type HandoffData struct {
 	Handoff Handoff `json:"handoff" doc:"The handoff."`
 }
@@ -50,7 +50,7 @@ type CreateHandoff struct {
 	HandoffLists
 }
 
-// HandoffLists is what a handoff says beyond its summary.
+// HandoffLists holds the content of a handoff except its summary.
 type HandoffLists struct {
 	CompletedWork    []string       `json:"completed_work" check:"items=0..100" each:"chars=1..2000,text" doc:"Completed work."`
 	Decisions        []DecisionNote `json:"decisions" check:"items=0..100" doc:"Decisions: texts, or objects with decision and rationale."`
@@ -107,11 +107,11 @@ var handoffOperations = []*Operation{
 const (
 	// handoffsPage is the default page of handoffs.
 	handoffsPage = 50
-	// handoffsPageBytes is the size of the texts from which on a page takes no further handoff.
+	// handoffsPageBytes is the size of the texts after which a page ends.
 	handoffsPageBytes = 4 << 20
 )
 
-// handoff is the wire form.
+// handoff returns the wire form.
 func (c *Call) handoff(p *work.Project, from *work.Handoff) Handoff {
 	said := &from.Continuation
 	return Handoff{
@@ -131,7 +131,7 @@ func (c *Call) handoff(p *work.Project, from *work.Handoff) Handoff {
 	}
 }
 
-// continuation is what is kept of a handoff. Its task IDs have been checked to be such.
+// continuation returns the stored form of a handoff. Its task IDs have already been validated.
 func (l *HandoffLists) continuation(summary string) work.Continuation {
 	return work.Continuation{
 		Summary: summary, CompletedWork: l.CompletedWork,

@@ -30,7 +30,8 @@ type Key struct {
 	LastUsedAt  *Time  `json:"last_used_at" doc:"When one of its sessions was last active, to the minute."`
 }
 
-// Session is a session of an agent. The credential is told once, when it begins.
+// Session is a session of an agent. The credential is returned only once, when the session
+// starts.
 type Session struct {
 	ID            string  `json:"id" check:"id=ses_" doc:"The session's ID."`
 	AgentID       string  `json:"agent_id" check:"id=agt_" doc:"Its agent."`
@@ -42,7 +43,7 @@ type Session struct {
 	Credential    *string `json:"credential,omitzero" doc:"The Bearer credential, returned only once."`
 }
 
-// ChallengeData is a challenge as data.
+// ChallengeData is the data of a challenge.
 type ChallengeData struct {
 	ChallengeID    string `json:"challenge_id" check:"id=cha_" doc:"The challenge's ID."`
 	Challenge      string `json:"challenge" doc:"To be sent back with the signature."`
@@ -58,22 +59,22 @@ type RegistrationData struct {
 	Session Session `json:"session" doc:"Its first session, with the credential."`
 }
 
-// SessionData is a session as data.
+// SessionData is the data of a session.
 type SessionData struct {
 	Session Session `json:"session" doc:"The session."`
 }
 
-// AgentData is an agent as data.
+// AgentData is the data of an agent.
 type AgentData struct {
 	Agent Agent `json:"agent" doc:"The agent."`
 }
 
-// KeyData is a key as data.
+// KeyData is the data of a key.
 type KeyData struct {
 	Key Key `json:"key" doc:"The key."`
 }
 
-// KeysData is all keys of an agent.
+// KeysData lists all keys of an agent.
 type KeysData struct {
 	Keys       []Key   `json:"keys" doc:"Oldest first."`
 	NextCursor *string `json:"next_cursor" doc:"Always null: the list is complete."`
@@ -259,12 +260,12 @@ func challengeOf(granted *identity.ChallengeGranted) ChallengeData {
 	}
 }
 
-// caller is this session for the rules, which look it up again.
+// caller identifies this session for the rules, which look it up again.
 func (c *Call) caller() identity.Caller {
 	return identity.Caller{Agent: c.Session.AgentID, Session: c.Session.ID}
 }
 
-// identify gives a command to identity and takes its result.
+// identify sends a command to identity and returns its result.
 func identify[R identity.Result](c *Call, command identity.Command) (R, error) {
 	done, err := c.Service.Engine.DoIdentity(IdentityOrder{Command: command, Agent: c.Agent})
 	if err != nil {
@@ -278,7 +279,8 @@ func identify[R identity.Result](c *Call, command identity.Command) (R, error) {
 	return result, nil
 }
 
-// identifyOnce is identify for a request that may have an Idempotency-Key, which is the agent's.
+// identifyOnce is identify for a request with an optional Idempotency-Key, whose result is
+// stored with the agent.
 func (c *Call) identifyOnce(
 	command identity.Command, render func(result identity.Result) Reply,
 ) (Reply, error) {
@@ -312,7 +314,7 @@ func startRegistration(c *Call, body *StartRegistration) (Reply, error) {
 	return Reply{Data: challengeOf(granted)}, nil
 }
 
-// proof checks a signature here, so that the identity actor need not.
+// proof verifies a signature here, so that the identity actor need not.
 func (c *Call) proof(challengeID, challenge, signature string) identity.Proof {
 	proof := identity.Proof{
 		ChallengeID: challengeID, Challenge: challenge, Signature: signature,

@@ -12,7 +12,7 @@ import (
 	"pws/work"
 )
 
-// InboxItem is something that an agent is told of.
+// InboxItem is an item of an agent's inbox.
 type InboxItem struct {
 	ID        string       `json:"id" check:"id=inb_" doc:"The item's ID: that of its event, if it has one, with another prefix."`
 	Kind      string       `json:"kind" check:"enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|WATCHED_ACTIVITY|REVIEWED|MEMBER_ADDED|KEY_CHANGED" doc:"Why the agent got the item; if there are several reasons, the first in this order."`
@@ -26,14 +26,14 @@ type InboxItem struct {
 	ReadAt    *Time        `json:"read_at" doc:"When it was marked as read or archived; null while it is unread."`
 }
 
-// InboxSubject is the thing that an item is about.
+// InboxSubject is the entity that an item is about.
 type InboxSubject struct {
 	Type  string `json:"type" doc:"Type of the entity, as in events, or KEY."`
 	ID    string `json:"id" doc:"Its ID."`
 	Title string `json:"title" doc:"Its current title, or that of the entity it belongs to; for a key its fingerprint."`
 }
 
-// InboxData is a page of an inbox as data.
+// InboxData is a page of an inbox.
 type InboxData struct {
 	Items       []InboxItem `json:"items" doc:"Newest first."`
 	UnreadCount int         `json:"unread_count" doc:"Number of unread items in the whole inbox, whatever the filters."`
@@ -47,7 +47,7 @@ type UpdateInbox struct {
 	Status  string   `json:"status" check:"required,enum=UNREAD|READ|ARCHIVED" doc:"The new status."`
 }
 
-// Refuse implements jsonschema.Refuser: what is said of the items is judged with all else.
+// Refuse implements jsonschema.Refuser. It validates the items together with everything else.
 func (b *UpdateInbox) Refuse(told []fault.Field) error {
 	var faults fileFaults
 	if problem := b.problem(); problem != nil {
@@ -71,8 +71,8 @@ type InboxUpdated struct {
 	Updated int `json:"updated" doc:"Number of items whose status changed."`
 }
 
-// inboxPage is the default page of an inbox, inboxItemsMax how many items it has of the kinds that
-// ask for something, and how many of the others.
+// inboxPage is the default page of an inbox. inboxItemsMax is the maximum number of items that
+// need an action, and that of the other items.
 const (
 	inboxPage     = 50
 	inboxItemsMax = index.InboxItemsMax
@@ -125,25 +125,25 @@ var inboxOperations = []*Operation{
 	}, updateInbox),
 }
 
-// boxed is an item of an inbox as it stands, before it is shown.
+// boxed is an item of an inbox before it is rendered.
 type boxed struct {
 	index.InboxItem
 	mark identity.Mark
-	// watched is what happened where the item is of a watched project.
+	// watched is the type of the activity if the item is from a watched project.
 	watched work.ActivityType
 }
 
-// box is what an agent may see of its inbox, the newest first.
+// box holds the items of its inbox that an agent may see, the newest first.
 type box struct {
 	items []boxed
-	// head is the entry up to which it is whole.
+	// head is the entry up to which the box is complete.
 	head uint64
 	// hidden are items that the agent may not see now.
 	hidden []identity.Place
 	marks  *identity.Marks
 }
 
-// box looks through the caller's inbox. What it costs is bounded, for the inbox is.
+// box reads the caller's inbox. The cost is bounded, because the inbox is.
 func (c *Call) box() (*box, error) {
 	agent, ok := c.Service.Engine.Identity().Agent(c.Agent)
 	if !ok {
@@ -178,9 +178,9 @@ func (c *Call) box() (*box, error) {
 	return found, nil
 }
 
-// seesItem reports whether the caller may see an item now. What happened in no project is about the
-// caller itself. Nobody learns of an UNLISTED project by
-// being mentioned in it who is no member, does not watch it, and takes no part in the discussion.
+// seesItem reports whether the caller may see an item now. Items without a project are about the
+// caller itself. A mention in an UNLISTED project is shown only to members, to watchers, and to
+// agents that take part in the discussion, so that nobody else learns of the project.
 func (c *Call) seesItem(sight *sight, item *index.InboxItem) (bool, error) {
 	engine := c.Service.Engine
 	if item.Project.IsZero() {
@@ -204,7 +204,7 @@ func (c *Call) seesItem(sight *sight, item *index.InboxItem) (bool, error) {
 	return ok && takesPart(view, comment.Discussion, c.Agent), nil
 }
 
-// deleted reports whether an item is about a discussion or a comment that was deleted.
+// deleted reports whether an item is about a deleted discussion or comment.
 func (c *Call) deleted(item *index.InboxItem) (bool, error) {
 	kind := item.Subject.Type
 	if kind != work.SubjectDiscussion && kind != work.SubjectComment {
@@ -221,10 +221,11 @@ func (c *Call) deleted(item *index.InboxItem) (bool, error) {
 	return ok && comment.Deleted.Is(), nil
 }
 
-// partMax is how many comments of a discussion are looked at for who takes part in it.
+// partMax is the maximum number of comments that are read to find out who takes part in a
+// discussion.
 const partMax = 500
 
-// takesPart reports whether an agent has said something in a discussion.
+// takesPart reports whether an agent has written in a discussion.
 func takesPart(view *work.Project, discussion, agent id.ID) bool {
 	opened, ok := view.Discussion(discussion)
 	part, looked := ok && opened.Author == agent, 0
@@ -239,7 +240,7 @@ func takesPart(view *work.Project, discussion, agent id.ID) bool {
 	return part
 }
 
-// unread counts the items that are unread.
+// unread returns the number of unread items.
 func (b *box) unread() (count int) {
 	for at := range b.items {
 		if b.items[at].mark.Status == identity.ItemUnread {
@@ -249,7 +250,7 @@ func (b *box) unread() (count int) {
 	return count
 }
 
-// gone are the places that were marked one by one and have no item any more.
+// gone returns the places that were marked one by one and have no item now.
 func (b *box) gone() (gone []identity.Place) {
 	there := make(map[identity.Place]bool, len(b.items)+len(b.hidden))
 	for at := range b.items {
@@ -266,7 +267,7 @@ func (b *box) gone() (gone []identity.Place) {
 	return gone
 }
 
-// inboxCursorBytes is the length of a place in a cursor: entry and number in the entry.
+// inboxCursorBytes is the length of a place in a cursor: the entry and the number in the entry.
 const inboxCursorBytes = 8 + 2
 
 func (c *Call) inboxCursor(place identity.Place) *string {
@@ -322,8 +323,8 @@ func readInbox(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: data}, nil
 }
 
-// singlesMax is how many marks of one item an agent has before those are looked for that have no
-// item any more.
+// singlesMax is the number of single marks of an agent from which on a request looks for those
+// without an item.
 const singlesMax = 3000
 
 func updateInbox(c *Call, body *UpdateInbox) (Reply, error) {
@@ -357,8 +358,8 @@ func updateInbox(c *Call, body *UpdateInbox) (Reply, error) {
 	return Reply{Data: InboxUpdated{Updated: marking.Changed}}, nil
 }
 
-// itemsNamed are the places that IDs lead to, with the times that they bear. Those that lead
-// nowhere are left out.
+// itemsNamed returns the places of the items with the given IDs, with the times in the IDs.
+// Unknown IDs are omitted.
 func (c *Call) itemsNamed(ids []string) map[identity.Place]int64 {
 	named := make(map[identity.Place]int64, len(ids))
 	for _, text := range ids {

@@ -9,13 +9,14 @@ import (
 	"pws/work"
 )
 
-// previewChars is how much is shown of what there is to read, titleChars of a title.
+// previewChars is the maximum length of a preview, titleChars that of a title.
 const (
 	previewChars = 200
 	titleChars   = 200
 )
 
-// inboxItem is the wire form of an item that the caller sees. Its texts come from the live view.
+// inboxItem returns the wire form of an item that the caller may see. Its texts come from the
+// live view.
 func (c *Call) inboxItem(one *boxed) (InboxItem, error) {
 	event := c.Service.Engine.EventID(feed.Position(one.Place), one.At)
 	item := InboxItem{
@@ -38,7 +39,8 @@ func (c *Call) inboxItem(one *boxed) (InboxItem, error) {
 	if err != nil {
 		return InboxItem{}, err
 	}
-	// It was there a moment ago, and may have been hidden since: then there is nothing to say of it.
+	// The project existed a moment ago and may have been hidden since. The item then has no
+	// texts.
 	if view == nil || !view.Readable(c.Agent) {
 		return item, nil
 	}
@@ -51,9 +53,9 @@ func (c *Call) inboxItem(one *boxed) (InboxItem, error) {
 	return item, nil
 }
 
-// beginning is the beginning of a text on one line.
+// beginning returns the beginning of a text on one line.
 func beginning(text string, chars int) string {
-	// A character has at most four bytes, and more than twice as many of them are rarely spaces.
+	// A character has at most four bytes, and rarely is more than half of a text spaces.
 	if most := 8 * chars; len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "")
 	}
@@ -64,7 +66,7 @@ func beginning(text string, chars int) string {
 	return string([]rune(text)[:chars-1]) + "…"
 }
 
-// wordsOf are the title of what an item is about, and what there is to read.
+// wordsOf returns the title of an item's subject and the text to preview.
 func (c *Call) wordsOf(view *work.Project, one *boxed) (title, text string) {
 	subject := one.Subject.ID
 	switch one.Subject.Type {
@@ -99,7 +101,7 @@ func (c *Call) wordsOf(view *work.Project, one *boxed) (title, text string) {
 	return recordWords(view, one.Subject)
 }
 
-// wordsOfKey are the fingerprint of a key, and what became of it.
+// wordsOfKey returns the fingerprint of a key and what happened to it.
 func (c *Call) wordsOfKey(one *boxed) (title, text string) {
 	key, ok := c.Service.Engine.Identity().Key(one.Subject.ID)
 	if !ok {
@@ -115,7 +117,7 @@ func (c *Call) wordsOfKey(one *boxed) (title, text string) {
 	return title, "The key was added. Revoke it if you do not know it."
 }
 
-// memberText says what role an agent has that became a member.
+// memberText says which role a new member has.
 func memberText(role work.Role) string {
 	if role == work.NoRole {
 		return "You are not a member any more."
@@ -123,8 +125,8 @@ func memberText(role work.Role) string {
 	return "You are a member with the role " + role.String() + "."
 }
 
-// contributionWords are those of a contribution: of a request what is asked for, of a review what
-// it says, and of anything else what was decided.
+// contributionWords returns the texts for an item about a contribution: the summary for a review
+// request, the text of a review, and otherwise the decision.
 func contributionWords(
 	view *work.Project, of *work.Contribution, one *boxed,
 ) (title, text string) {
@@ -153,7 +155,8 @@ func contributionWords(
 	return summary, text
 }
 
-// recordWords are those of the other records of a project; what has none has those of the project.
+// recordWords returns the texts for the other records of a project. A record without texts has
+// those of the project.
 func recordWords(view *work.Project, subject work.Subject) (title, text string) {
 	switch subject.Type {
 	case work.SubjectChangeset:

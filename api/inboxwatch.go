@@ -11,29 +11,29 @@ import (
 )
 
 const (
-	// watchedItemsMax is how much of what happens in watched projects is in an inbox, and
-	// watchedLookedMax how many records are looked at for it.
+	// watchedItemsMax is the maximum number of items from watched projects in an inbox.
+	// watchedLookedMax is the maximum number of records that are read for them.
 	watchedItemsMax  = 1000
 	watchedLookedMax = 5000
 )
 
-// watchedLook looks for what happened in the projects that the caller watches.
+// watchedLook finds the activity in the projects that the caller watches.
 type watchedLook struct {
 	call  *Call
 	sight *sight
 	head  uint64
-	// told are the events that the caller is told of by itself.
+	// told are the events that the caller is notified of anyway.
 	told map[identity.Place]bool
 }
 
-// eventOf is the place of the first thing that an event means to others.
+// eventOf returns the place of the first activity of an event.
 func eventOf(place identity.Place) identity.Place {
 	place.Nth -= place.Nth % work.ActivitiesMax
 	return place
 }
 
-// items is what happened in watched projects since they are watched, the newest first, but for what
-// the caller did itself or is told of besides.
+// items returns the activity in watched projects since they are watched, the newest first. It
+// leaves out the caller's own actions and what the caller is notified of anyway.
 func (l *watchedLook) items() (found []boxed, err error) {
 	engine := l.call.Service.Engine
 	watched := l.call.watches().Of(l.call.Agent)
@@ -72,7 +72,7 @@ func (l *watchedLook) items() (found []boxed, err error) {
 	return found, errors.Join(err, failed)
 }
 
-// item is a record as an item, where the caller is told of it.
+// item returns a record as an item if the caller may see it.
 func (l *watchedLook) item(record *feed.Record) (item boxed, ok bool, err error) {
 	told := &record.Activity
 	place := identity.Place(record.Position)

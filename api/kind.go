@@ -8,8 +8,8 @@ import (
 	"pws/internal/id"
 )
 
-// kindOf are the prefixes of the IDs that parameters and members of these names hold. Members have
-// "_id" behind the name, and may say more in front of it.
+// kindOf maps names of parameters and members to the prefixes of the IDs that they hold. Members
+// end in "_id" and may have words before the name.
 var kindOf = map[string]id.Prefix{
 	"project": id.Project, "changeset": id.Changeset, "agent": id.Agent, "key": id.Key,
 	"session": id.WorkSession, "task": id.Task, "handoff": id.Handoff, "workspace": id.Workspace,
@@ -17,7 +17,7 @@ var kindOf = map[string]id.Prefix{
 	"verification": id.Verification, "discussion": id.Discussion, "comment": id.Comment,
 }
 
-// kindOfCode are the prefixes of what a refusal did not find.
+// kindOfCode maps the code of an error to the prefix of the entity that was not found.
 var kindOfCode = map[fault.Code]id.Prefix{
 	fault.ProjectNotFound: id.Project, fault.ChangesetNotFound: id.Changeset,
 	fault.AgentNotFound: id.Agent, fault.KeyNotFound: id.Key, fault.TaskNotFound: id.Task,
@@ -28,9 +28,9 @@ var kindOfCode = map[fault.Code]id.Prefix{
 	fault.SessionNotFound: id.WorkSession,
 }
 
-// explainKind completes the refusal of something that was not found because the text that names it
-// is an ID of another kind. It looks at the texts of the request alone, so it says the same of what
-// exists and of what does not.
+// explainKind completes the error about an entity that was not found because the text that names
+// it is an ID of another kind. It reads only the texts of the request, so the answer is the same
+// for existing and unknown entities.
 func (o *Operation) explainKind(c *Call, body any, err error) {
 	refusal, ok := err.(*fault.Error)
 	if !ok {
@@ -54,8 +54,8 @@ func (o *Operation) explainKind(c *Call, body any, err error) {
 		"); the ID of " + wanted.Noun() + " begins with " + string(wanted) + "."
 }
 
-// misnamed is the first text of a request that should be an ID of a kind and is none; field is
-// empty where there is none.
+// misnamed returns the first text of a request that should be an ID of a kind but is not; field
+// is empty if there is none.
 func (o *Operation) misnamed(c *Call, body any, wanted id.Prefix) (field, text string) {
 	bad := func(name, text string) bool {
 		name = strings.TrimSuffix(name, "_id")

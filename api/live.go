@@ -2,31 +2,31 @@ package api
 
 import "time"
 
-// Later is data that is not there yet. The transport waits for it, in real time, and looks again
-// whenever Ready says that it may be there.
+// Later is a reply that is not available yet. The transport waits in real time, and calls Look
+// whenever Ready is signaled.
 type Later struct {
 	Ready <-chan struct{}
-	// Wait is how long the caller waits at most.
+	// Wait is the maximum time to wait.
 	Wait time.Duration
-	// Look makes the answer; there is false while there is none. The last look, at the end of the
-	// time or of the service, always has one. It is called while the call lasts.
+	// Look makes the reply; there is false if it is not available yet. The last look, at the end
+	// of the time or of the service, always makes one. It is called before the call ends.
 	Look func(last bool) (reply Reply, there bool, err error)
 	// Stop is called once, AFTER the last look.
 	Stop func()
 }
 
-// Live is an answer that goes on as more comes, until its reader goes away: Server-Sent Events. It
-// is sent AFTER the call is over, so that it keeps a detached one.
+// Live is a stream of Server-Sent Events, which continues until its reader disconnects. It is
+// sent AFTER the call ends, so it uses a detached call.
 type Live struct {
 	Ready <-chan struct{}
-	// Look appends what has come since the look before, at most some LiveChunk bytes; nothing where
-	// nothing has. An error ends the stream.
+	// Look appends the events since the previous look, about LiveChunk bytes at most; nothing if
+	// there are none. An error ends the stream.
 	Look func(to []byte) ([]byte, error)
-	// Check is asked now and then while nothing comes. An error ends the stream.
+	// Check is called from time to time while there are no events. An error ends the stream.
 	Check func() error
 	// Stop is called once, AFTER the last look.
 	Stop func()
 }
 
-// LiveChunk is about what one look of a Live may append, in bytes.
+// LiveChunk is the approximate maximum that one look of a Live appends, in bytes.
 const LiveChunk = 32 << 10

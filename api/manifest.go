@@ -7,8 +7,8 @@ import (
 	"pws/work"
 )
 
-// Manifest says in short what a project is and where it stands. Lists have at most 20 items, texts
-// at most 500 characters. Members that are null or empty are absent.
+// Manifest summarizes a project and its state. Lists have at most 20 items, texts at most 500
+// characters. Members that are null or empty are absent.
 type Manifest struct {
 	Project        ProjectBrief         `json:"project" doc:"Summary of the project."`
 	Purpose        string               `json:"purpose,omitzero" doc:"The objective in the project state; if empty, the description of the project."`
@@ -23,7 +23,7 @@ type Manifest struct {
 	Reuse          ReuseTerms           `json:"reuse" doc:"Terms of reuse."`
 }
 
-// ManifestState is the continuation state in short.
+// ManifestState is the short form of the continuation state.
 type ManifestState struct {
 	Summary      string `json:"summary,omitzero" doc:"Summary of the current status of the work."`
 	CurrentFocus string `json:"current_focus,omitzero" doc:"Current focus."`
@@ -31,13 +31,13 @@ type ManifestState struct {
 	UpdatedAt    Time   `json:"updated_at" doc:"When it was written."`
 }
 
-// OpenWork is what there is to do in a project.
+// OpenWork is the open work of a project.
 type OpenWork struct {
 	Counts TaskCounts  `json:"counts" doc:"Tasks by status."`
 	Tasks  []TaskBrief `json:"tasks,omitzero" doc:"At most 10 unfinished tasks: first those that can be claimed, best first, then those in progress, then those that are waiting."`
 }
 
-// TaskCounts counts tasks by status; claimed ones are counted by their status too.
+// TaskCounts counts tasks by status; claimed tasks are counted by their status too.
 type TaskCounts struct {
 	Open       int `json:"open" doc:"Tasks with the status OPEN."`
 	InProgress int `json:"in_progress" doc:"Tasks with the status IN_PROGRESS."`
@@ -48,7 +48,7 @@ type TaskCounts struct {
 	Claimed    int `json:"claimed" doc:"Tasks with a live claim."`
 }
 
-// ContinuationMetadata says where to go on.
+// ContinuationMetadata says where to continue.
 type ContinuationMetadata struct {
 	HeadChangesetID    string  `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
 	StateVersion       uint64  `json:"state_version" doc:"The version of the state."`
@@ -64,12 +64,12 @@ type ReuseTerms struct {
 	LicenseSPDX string `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
 }
 
-// ManifestData is a manifest as data.
+// ManifestData is the data of a manifest.
 type ManifestData struct {
 	Manifest Manifest `json:"manifest" doc:"The manifest."`
 }
 
-// The bounds of a manifest.
+// The limits of a manifest.
 const (
 	manifestItemsMax = 20
 	manifestCharsMax = 500
@@ -146,7 +146,7 @@ func manifestItems(list []string) []string {
 	return items
 }
 
-// wellKnownFiles are looked up by their names: the tree is not searched.
+// wellKnownFiles looks up files by well-known names; it does not search the tree.
 func wellKnownFiles(p *work.Project) []string {
 	var found []string
 	for _, path := range wellKnown {
@@ -167,7 +167,8 @@ func (c *Call) taskCounts(p *work.Project) TaskCounts {
 	}
 }
 
-// bestTasks are those that can be taken, then those at work, then those that wait.
+// bestTasks returns first the tasks that can be claimed, then the claimed ones, then the waiting
+// ones.
 func (c *Call) bestTasks(p *work.Project) []TaskBrief {
 	best, waiting := make([]*work.Task, 0, manifestTasksMax), make([]*work.Task, 0, manifestTasksMax)
 	take := func(t *work.Task) bool {

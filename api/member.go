@@ -7,7 +7,7 @@ import (
 	"pws/work"
 )
 
-// Member is a member of a project on the wire.
+// Member is the wire form of a member of a project.
 type Member struct {
 	AgentID string `json:"agent_id" check:"id=agt_" doc:"The agent's ID."`
 	Handle  string `json:"handle" doc:"The agent's handle."`
@@ -16,12 +16,12 @@ type Member struct {
 	AddedAt Time   `json:"added_at" doc:"When it joined."`
 }
 
-// MemberData is one member as data.
+// MemberData is the data of a member.
 type MemberData struct {
 	Member Member `json:"member" doc:"The member."`
 }
 
-// MembersData is all members of a project.
+// MembersData lists all members of a project.
 type MembersData struct {
 	Members    []Member `json:"members" doc:"In the order in which they joined."`
 	NextCursor *string  `json:"next_cursor" doc:"Always null: the list is complete."`
@@ -118,8 +118,8 @@ func findAgent(state *identity.State, text string) (*identity.Agent, bool) {
 	return state.AgentByHandle(text)
 }
 
-// addMember looks the agent up AFTER the caller's right is known, so that nobody without it learns
-// anything from the refusal.
+// addMember looks up the agent AFTER checking the caller's permission, so that callers without
+// it cannot probe for agents.
 func addMember(c *Call, body *AddMember) (Reply, error) {
 	view, err := c.readable()
 	if err != nil {
@@ -141,7 +141,8 @@ func addMember(c *Call, body *AddMember) (Reply, error) {
 	})
 }
 
-// memberInPath is the agent in the path; where there is none the zero ID, who is no member.
+// memberInPath returns the agent in the path. If it does not exist, it returns the zero ID,
+// which is never a member.
 func (c *Call) memberInPath() id.ID {
 	agent, ok := findAgent(c.Service.Engine.Identity(), c.Param("agent"))
 	if !ok {

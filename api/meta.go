@@ -10,7 +10,7 @@ import (
 	"pws/work"
 )
 
-// APIVersion is the version of the interface, BasePath where it begins.
+// APIVersion is the version of the interface, BasePath the prefix of its paths.
 const (
 	ServiceName = "persistent-work-service"
 	APIVersion  = "v1"
@@ -48,7 +48,7 @@ type CatalogEntry struct {
 	Details     []string `json:"details_fields" doc:"Keys that details may carry."`
 }
 
-// detailsOf are the keys that details may carry beside the recommended action.
+// detailsOf returns the keys that details may have beside the recommended action.
 func detailsOf(entry *fault.Entry) []string {
 	if !namesCalls(entry.Code) {
 		return orEmpty(entry.Details)
@@ -81,7 +81,7 @@ type MCPModel struct {
 	ProtocolVersions []string `json:"protocol_versions" doc:"Supported protocol versions, the current one first."`
 }
 
-// CapabilitySupport says whether a capability is there.
+// CapabilitySupport says whether a capability is supported.
 type CapabilitySupport struct {
 	Supported  bool     `json:"supported" doc:"Whether it is available."`
 	Operations []string `json:"operations" doc:"Its operations."`
@@ -264,7 +264,7 @@ var deploymentLimits = Limits{
 	BatchFiles: 100, BatchBytes: batchBytesMax,
 }
 
-// RequestBytesMax bounds the body of a request.
+// RequestBytesMax limits the body of a request.
 const RequestBytesMax = 16 << 20
 
 // Negotiate is the body of meta.negotiate.
@@ -352,7 +352,7 @@ func readHealth(c *Call, _ *None) (Reply, error) {
 	}}, nil
 }
 
-// readReady says whether an engine takes reads and writes. Errors: STORAGE_UNAVAILABLE.
+// readReady checks whether an engine accepts reads and writes. Errors: STORAGE_UNAVAILABLE.
 func readReady(engine Engine) (Reply, error) {
 	space := engine.Space()
 	if !space.Writable {
@@ -364,8 +364,8 @@ func readReady(engine Engine) (Reply, error) {
 	return Reply{Data: Readiness{Reads: true, Writes: true}}, nil
 }
 
-// capabilities are the tags and the operations of the table, by name, and what stands under the tag
-// of something larger.
+// capabilities holds by name the tags and the operations of the table, and capabilities that are
+// part of a tag.
 var capabilities map[string]CapabilitySupport
 
 func init() {

@@ -58,7 +58,7 @@ var moderationOperations = []*Operation{
 	}, deleteComment),
 }
 
-// deletion is the mark of a deletion on the wire.
+// deletion returns the wire form of the mark of a deletion.
 func (c *Call) deletion(mark work.Deletion) (at *Time, by *AgentRef) {
 	agent := c.agentRef(mark.By)
 	return timeOrNil(mark.At), &agent

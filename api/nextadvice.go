@@ -32,13 +32,13 @@ func always(texts ...string) []advice {
 	return list
 }
 
-// overTools is advice for callers of tools alone.
+// overTools is advice only for callers that use tools.
 func overTools(text string) []advice {
 	return []advice{{text: text, when: func(s *situation) bool { return s.door.MCP }}}
 }
 
-// adviceByCode is the advice about each code, in the order in which it is tried. What nothing of it
-// fits is answered by the status alone.
+// adviceByCode holds the advice for each code, in the order in which it is tried. If none
+// applies, the advice for the status is used.
 var adviceByCode = map[fault.Code][]advice{
 	fault.ValidationFailed: always("Correct what details.fields names, as the schema of the request " +
 		"has it, and call again."),
@@ -138,11 +138,11 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.FileChanged: {
 		{
 			text: "Read the file with <workspace.file.read>, apply your change to that, and call again.",
-			when: stands("current_blob_hash"),
+			when: hasDetail("current_blob_hash"),
 		},
 		{
 			text: "Read the file with <file.read>, apply your change to that, and call again.",
-			when: stands("current_blob_hash"),
+			when: hasDetail("current_blob_hash"),
 		},
 		{text: "Read what is there now, apply your change to that, and call again."},
 	},
@@ -204,7 +204,7 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.PreconditionFailed: {
 		{
 			text: "Read it again: <read>. Apply your change to that, and send its ETag.",
-			when: stands("current_etag"),
+			when: hasDetail("current_etag"),
 		},
 		{text: "Read it again, apply your change to that, and send its ETag."},
 	},
@@ -223,15 +223,15 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.ShuttingDown:          always(adviceWait),
 }
 
-// stands reports whether the details say what is there now.
-func stands(detail string) func(s *situation) bool {
+// hasDetail reports whether the details have a text for a key.
+func hasDetail(detail string) func(s *situation) bool {
 	return func(s *situation) bool {
 		text, _ := s.refusal.Details[detail].(string)
 		return text != ""
 	}
 }
 
-// adviceOfRoles is for callers whose role does not suffice: what they may do instead.
+// adviceOfRoles is for callers whose role is too low: what they may do instead.
 var adviceOfRoles = []advice{
 	{
 		text: "Only a maintainer decides. Say what you think of it: <contribution.review>.",

@@ -7,7 +7,8 @@ import (
 // What the caller of a refused request may do next, as the live view has it. Operations that advice
 // names and that are not listed here may be called by everybody who may read what they are about.
 
-// stepRights are the rights that operations take which advice names.
+// stepRights maps operations that advice names to the conditions under which the caller may call
+// them.
 var stepRights = map[string]func(s *situation) bool{
 	"workspace.open":       both((*situation).standard, work.MayContribute),
 	"turn.take":            both((*situation).community, work.MayTakeTurn),
@@ -29,7 +30,8 @@ var stepRights = map[string]func(s *situation) bool{
 	"workspace.read":       (*situation).ownsWorkspace,
 }
 
-// both is a right that takes a permission in a project of some kind; nil stands for every kind.
+// both combines a condition on the project with a permission in it; a nil condition always
+// holds.
 func both(kind func(s *situation) bool, right work.Permission) func(s *situation) bool {
 	return func(s *situation) bool { return (kind == nil || kind(s)) && s.has(right) }
 }
@@ -69,8 +71,8 @@ func (s *situation) ownsWorkspace() bool {
 	return s.workspace != nil
 }
 
-// writesWorkspace reports whether the caller may change its workspace: in community projects while
-// it holds the turn.
+// writesWorkspace reports whether the caller may change its workspace; in community projects
+// only while it holds the turn.
 func (s *situation) writesWorkspace() bool {
 	if !s.ownsWorkspace() || !s.active() {
 		return false

@@ -15,39 +15,39 @@ import (
 // it names exists for the caller: over MCP as a tool that its profile lists, with parameters that
 // are known, and permitted to the caller by the state of the project.
 
-// Door is how a caller reaches the service, which decides how operations are named.
+// Door says how a caller reaches the service, which determines the names of operations.
 type Door struct {
 	// MCP callers call tools; others send requests.
 	MCP bool
-	// Core callers were shown the core of the tools alone.
+	// Core callers were shown only the core tools.
 	Core bool
 	// Base is the address of the service as the caller knows it.
 	Base string
 }
 
-// Step is what a caller is advised to do about a refusal.
+// Step is the recommended next step after an error.
 type Step struct {
 	Text string
-	// Calls are the operations that the text names, in its order.
+	// Calls are the operations that the text names, in the order of the text.
 	Calls []StepCall
 }
 
 // StepCall is an operation of a step with the path parameters that are known. Only the path of a
-// file may be lacking, which the caller chooses.
+// file may be missing, because the caller chooses it.
 type StepCall struct {
 	Operation *Operation
 	Params    map[string]string
 }
 
-// advice is a sentence and when it holds.
+// advice is a sentence with a condition.
 type advice struct {
 	text string
-	// when is nil for advice that always holds.
+	// when is the condition; nil means always.
 	when func(s *situation) bool
 }
 
-// Next is the step that is advised about a refusal of this call. It never says more of the state
-// than the caller may read.
+// Next returns the recommended step after an error of this call. It reveals nothing of the state
+// that the caller may not read.
 func (c *Call) Next(refusal *fault.Error, door Door) Step {
 	s := &situation{call: c, refusal: refusal, door: door}
 	list := adviceByCode[refusal.Code]
@@ -64,35 +64,35 @@ func (c *Call) Next(refusal *fault.Error, door Door) Step {
 	return Step{Text: stepByStatus[fault.Lookup(refusal.Code).Status]}
 }
 
-// The keys of details that hold the next step where it consists of calls.
+// The keys of details that hold the next step if it consists of calls.
 const (
 	nextStepKey  = "next_step"
 	nextCallsKey = "next_calls"
 )
 
-// namesCalls reports whether the next step about a code may name operations.
+// namesCalls reports whether the next step for a code may name operations.
 func namesCalls(code fault.Code) bool {
 	return slices.ContainsFunc(adviceByCode[code], func(one advice) bool {
 		return strings.Contains(strings.ReplaceAll(one.text, "<base>", ""), "<")
 	})
 }
 
-// situation is a refusal with what is known about it.
+// situation is an error with everything known about it.
 type situation struct {
 	call    *Call
 	refusal *fault.Error
 	door    Door
 
 	looked bool
-	// project is nil where the refusal is not about one that the caller may read. The others are parts
-	// of it.
+	// project is nil if the error is not about a project that the caller may read. The other
+	// fields are parts of it.
 	project      *work.Project
 	task         *work.Task
 	workspace    *work.Workspace
 	contribution *work.Contribution
 }
 
-// first is the first advice that can be given.
+// first returns the first advice that applies.
 func (s *situation) first(list []advice) (Step, bool) {
 	for at := range list {
 		if one := &list[at]; one.when == nil || one.when(s) {
@@ -104,8 +104,8 @@ func (s *situation) first(list []advice) (Step, bool) {
 	return Step{}, false
 }
 
-// render puts names of the caller's protocol into a text. It fails where an operation does not
-// exist for the caller.
+// render replaces the operations in a text with their names in the caller's protocol. It fails
+// if an operation is not available to the caller.
 func (s *situation) render(text string) (step Step, fits bool) {
 	var out strings.Builder
 	for {
@@ -131,7 +131,7 @@ func (s *situation) render(text string) (step Step, fits bool) {
 	return step, true
 }
 
-// nameOf is an operation as the caller knows it.
+// nameOf returns the name of an operation in the caller's protocol.
 func (s *situation) nameOf(call *StepCall) string {
 	if s.door.MCP {
 		return call.Operation.Tool
@@ -139,7 +139,7 @@ func (s *situation) nameOf(call *StepCall) string {
 	return call.Operation.Method + " " + call.Target()
 }
 
-// Target is the path of the request, in which a path of a file may be a parameter still.
+// Target returns the path of the request, in which the path of a file can still be a parameter.
 func (c *StepCall) Target() string {
 	target := c.Operation.Path
 	for _, one := range c.Operation.pathParams() {
@@ -158,7 +158,8 @@ func (c *StepCall) Target() string {
 	return target
 }
 
-// escapePath percent-encodes a text, but for slashes and what stands for itself in every part.
+// escapePath percent-encodes a text, except slashes and characters that need no encoding in any
+// part of a path.
 func escapePath(text string) string {
 	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/"
 	const hex = "0123456789ABCDEF"
@@ -173,11 +174,11 @@ func escapePath(text string) string {
 	return out.String()
 }
 
-// readAgain names the operation that reads what the refused request was about.
+// readAgain names the operation that reads the entity of the failed request.
 const readAgain = "read"
 
-// named finds an operation for the caller: one that exists in its protocol and profile, has its
-// parameters, and is permitted.
+// named finds an operation that is available to the caller: it exists in the caller's protocol
+// and profile, its parameters are known, and the caller may call it.
 func (s *situation) named(name string) (StepCall, bool) {
 	op := operationNamed(name)
 	if name == readAgain {
@@ -208,7 +209,7 @@ func operationNamed(name string) *Operation {
 	return nil
 }
 
-// reading is the operation that reads what the call's own path names; nil where there is none.
+// reading returns the operation that reads the entity in the call's path; nil if there is none.
 func (s *situation) reading() *Operation {
 	if s.call.Operation == nil {
 		return nil
@@ -221,7 +222,7 @@ func (s *situation) reading() *Operation {
 	return nil
 }
 
-// param is the value of a path parameter for the next step, empty where it is not known.
+// param returns the value of a path parameter for the next step, empty if it is unknown.
 func (s *situation) param(name string) string {
 	s.look()
 	if s.project == nil {
@@ -262,7 +263,7 @@ func (s *situation) param(name string) string {
 	return ""
 }
 
-// own is a path parameter of the refused call, empty where it has none of that name.
+// own returns a path parameter of the failed call, empty if it has none of that name.
 func (s *situation) own(name string) string {
 	for at, one := range s.call.Operation.pathParams() {
 		if one.Name == name && at < len(s.call.Params) {
@@ -272,8 +273,8 @@ func (s *situation) own(name string) string {
 	return ""
 }
 
-// look finds the project that the refusal is about, and what of it. It looks at nothing where the
-// refusal came before the existence of the project was known to the caller.
+// look finds the project and the records in it that the error is about. It finds nothing if the
+// error occurred before the caller was known to have access to the project.
 func (s *situation) look() {
 	if s.looked {
 		return
@@ -310,7 +311,8 @@ func (s *situation) holder(kind id.Prefix, thing id.ID) (*work.Project, error) {
 	return s.call.Service.Engine.Owner(kind, thing)
 }
 
-// lookInside finds what of the project the refusal is about: by the path, then by the details.
+// lookInside finds the records of the project that the error is about: by the path, then by the
+// details.
 func (s *situation) lookInside() {
 	c := s.call
 	find := func(kind id.Prefix, param, detail string) (id.ID, bool) {

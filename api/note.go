@@ -12,16 +12,16 @@ import (
 	"pws/work"
 )
 
-// DecisionNote is an item of decisions: a text, or an object that also says why. It comes back in
+// DecisionNote is an item of decisions: a text, or an object with a reason. It is returned in
 // the form in which it was sent.
 type DecisionNote struct{ sent note }
 
-// FailureNote is an item of failed_approaches: a text, or an object that also says why. It comes
-// back in the form in which it was sent.
+// FailureNote is an item of failed_approaches: a text, or an object with a reason. It is
+// returned in the form in which it was sent.
 type FailureNote struct{ sent note }
 
-// note is an item and what is wrong with it. Reading never fails, so that the faults of all items
-// are told together.
+// note is an item and its errors. Decoding never fails, so that the errors of all items are
+// reported together.
 type note struct {
 	item     work.Note
 	problems []fault.Field
@@ -30,7 +30,7 @@ type note struct {
 // noteCheck bounds the texts of a note.
 var noteCheck = jsonschema.CompileCheck("chars=1..2000,text")
 
-// decision and failure are the objects. Without a reason they are still objects.
+// decision and failure are the object forms. They are used even if the reason is absent.
 type decision struct {
 	Decision  string `json:"decision" check:"required,chars=1..2000,text"`
 	Rationale string `json:"rationale" check:"chars=1..2000,text"`
@@ -41,7 +41,7 @@ type failure struct {
 	Reason   string `json:"reason" check:"chars=1..2000,text"`
 }
 
-// UnmarshalJSON reads either form; see Problems.
+// UnmarshalJSON accepts both forms; see Problems.
 func (n *DecisionNote) UnmarshalJSON(raw []byte) error {
 	var object decision
 	n.sent = readNote(raw, &object, func() work.Note {
@@ -50,7 +50,7 @@ func (n *DecisionNote) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads either form; see Problems.
+// UnmarshalJSON accepts both forms; see Problems.
 func (n *FailureNote) UnmarshalJSON(raw []byte) error {
 	var object failure
 	n.sent = readNote(raw, &object, func() work.Note {
@@ -81,7 +81,7 @@ func (DecisionNote) JSONSchema() map[string]any { return noteForms("decision", "
 // JSONSchema describes both forms.
 func (FailureNote) JSONSchema() map[string]any { return noteForms("approach", "reason") }
 
-// readNote reads a text, or an object by its own rules.
+// readNote decodes a text, or an object with its own rules.
 func readNote(raw []byte, object any, taken func() work.Note) note {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	switch raw[0] {
@@ -104,7 +104,7 @@ func readNote(raw []byte, object any, taken func() work.Note) note {
 	return note{problems: []fault.Field{{Problem: "must be a string or an object"}}}
 }
 
-// problemsOf are the faults that a part of a body was refused with.
+// problemsOf returns the errors of a part of a body.
 func problemsOf(err error) []fault.Field {
 	var refusal *fault.Error
 	if errors.As(err, &refusal) {
@@ -128,7 +128,7 @@ func (n *note) append(dst []byte, text, reason string) []byte {
 	return append(dst, '}')
 }
 
-// noteForms says the same as the checks. A reason that is null counts as absent.
+// noteForms describes the same rules as the checks. A null reason counts as absent.
 func noteForms(text, reason string) map[string]any {
 	plain := map[string]any{"type": "string", "minLength": 1, "maxLength": work.ItemCharsMax}
 	orNull := maps.Clone(plain)
@@ -139,7 +139,7 @@ func noteForms(text, reason string) map[string]any {
 	}}}
 }
 
-// decisionNotes and failureNotes are the wire form of kept notes.
+// decisionNotes and failureNotes return the wire form of stored notes.
 func decisionNotes(kept []work.Note) []DecisionNote {
 	list := make([]DecisionNote, len(kept))
 	for at := range kept {
@@ -156,7 +156,7 @@ func failureNotes(kept []work.Note) []FailureNote {
 	return list
 }
 
-// decisionItems and failureItems are what is kept of notes that were sent.
+// decisionItems and failureItems return the stored form of notes.
 func decisionItems(sent []DecisionNote) []work.Note {
 	list := make([]work.Note, len(sent))
 	for at := range sent {

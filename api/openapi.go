@@ -12,18 +12,18 @@ import (
 // openAPIVersion is the version of the specification that the document follows.
 const openAPIVersion = "3.1.1"
 
-// componentsPrefix is where the named schemas stand in the document.
+// componentsPrefix is where the named schemas are in the document.
 const componentsPrefix = "#/components/schemas/"
 
-// Published is what the service says of its own interface: the OpenAPI document, and each named
-// schema as a file. It is made once, out of the table, and never changes.
+// Published holds the description of the interface: the OpenAPI document, and each named schema
+// as a file. It is made once from the table and never changes.
 type Published struct {
 	openAPI page
 	schemas map[string]page
 	list    SchemasData
 }
 
-// page is a document that is kept as it is sent.
+// page is a document in the form in which it is sent.
 type page struct {
 	body []byte
 	etag string
@@ -38,7 +38,7 @@ func newPage(document jsonschema.Object) page {
 	return page{body: text, etag: tagOf(text)}
 }
 
-// reply sends the page; the transport answers 304 where the client has it already.
+// reply returns the page; the transport answers 304 if the client already has it.
 func (p *page) reply(contentType string) Reply {
 	return Reply{Data: Document{ContentType: contentType, Body: p.body}, ETag: p.etag}
 }
@@ -50,13 +50,13 @@ func Publish(config Config) *Published {
 	return out
 }
 
-// OpenAPI is the OpenAPI document.
+// OpenAPI returns the OpenAPI document.
 func (p *Published) OpenAPI() []byte { return p.openAPI.body }
 
-// Schema is a named schema as a file of its own, nil where there is none.
+// Schema returns a named schema as a file, nil if there is none.
 func (p *Published) Schema(name string) []byte { return p.schemas[name].body }
 
-// SchemaNames are the names of all schemas, sorted.
+// SchemaNames returns the names of all schemas, sorted.
 func (p *Published) SchemaNames() []string {
 	names := make([]string, len(p.list.Schemas))
 	for at := range p.list.Schemas {
@@ -65,11 +65,11 @@ func (p *Published) SchemaNames() []string {
 	return names
 }
 
-// openAPI is the document in the making.
+// openAPI builds the document.
 type openAPI struct {
 	config  Config
 	schemas *jsonschema.Schemas
-	// refusals are the responses that several operations share, by what they say.
+	// refusals are the error responses that several operations share, by their text.
 	refusals map[string]*sharedRefusal
 }
 
@@ -123,7 +123,7 @@ func (b *openAPI) document() jsonschema.Object {
 	)
 }
 
-// aboutInterface is what holds for all operations.
+// aboutInterface describes what applies to all operations.
 const aboutInterface = `Keeps the state of machine work across sessions, clients, models and agent
 identities: projects, files, changesets, tasks, handoffs, contributions, artifacts.
 
@@ -141,7 +141,7 @@ identities: projects, files, changesets, tasks, handoffs, contributions, artifac
 * **Schemas** are served one by one under ` + "`/schemas/v1/{schema}`" + `; ` + "`/schemas/v1`" + `
   lists them.`
 
-// paths are the operations by path, in the order of the table.
+// paths returns the operations by path, in the order of the table.
 func (b *openAPI) paths() jsonschema.Object {
 	var out jsonschema.Object
 	for _, op := range Table {
@@ -163,7 +163,7 @@ func (b *openAPI) paths() jsonschema.Object {
 
 func ref(place string) jsonschema.Object { return object("$ref", "#/components/"+place) }
 
-// codesByStatus are the codes of an operation, sorted, by their HTTP status.
+// codesByStatus returns the codes of an operation by HTTP status, sorted.
 func codesByStatus(op *Operation) map[int][]fault.Code {
 	out := map[int][]fault.Code{}
 	for _, code := range op.Codes() {
@@ -185,7 +185,7 @@ func joinCodes(codes []fault.Code, between string) string {
 	return strings.Join(texts, between)
 }
 
-// object is a JSON object of names and their values in turn.
+// object returns a JSON object of alternating names and values.
 func object(pairs ...any) jsonschema.Object {
 	out := make(jsonschema.Object, len(pairs)/2)
 	for at := range out {
@@ -198,7 +198,7 @@ func object(pairs ...any) jsonschema.Object {
 	return out
 }
 
-// with is an object with one more member.
+// with returns an object with one more member.
 func with(in jsonschema.Object, name string, value any) jsonschema.Object {
 	return append(in, jsonschema.Entry{Name: name, Value: value})
 }

@@ -13,7 +13,7 @@ import (
 	"pws/internal/fault"
 )
 
-// operation is one operation of the document.
+// operation describes one operation.
 func (b *openAPI) operation(op *Operation) jsonschema.Object {
 	out := object(
 		"operationId", op.Name, "tags", []any{op.Tag},
@@ -36,7 +36,8 @@ func (b *openAPI) operation(op *Operation) jsonschema.Object {
 	return out
 }
 
-// security says whose credential an operation takes. An empty requirement is an anonymous caller.
+// security says which credential an operation accepts. An empty requirement means an anonymous
+// caller.
 func security(auth Auth) []any {
 	session := object("session", []any{})
 	switch auth {
@@ -49,7 +50,8 @@ func security(auth Auth) []any {
 	return []any{}
 }
 
-// parameters are those of the path and the query, and the headers that the operation honours.
+// parameters returns the parameters of path and query, and the headers that the operation
+// supports.
 func parameters(op *Operation) []any {
 	var out []any
 	sample := sampleOf(op)
@@ -99,7 +101,8 @@ func parameter(param *Param, in string, required bool, example string) jsonschem
 	return with(out, "example", value)
 }
 
-// pathNames are the parameters of a template, with the asterisk of one that takes the rest.
+// pathNames returns the parameters of a template. The asterisk of one that matches the rest of
+// the path is kept.
 func pathNames(path string) []string {
 	var names []string
 	for _, part := range strings.Split(path, "{")[1:] {
@@ -109,7 +112,7 @@ func pathNames(path string) []string {
 	return names
 }
 
-// headerParams are the names of the header parameters among the components.
+// headerParams returns the names of the header parameters among the components.
 func headerParams(op *Operation) []string {
 	var names []string
 	switch op.Idempotency {
@@ -148,7 +151,7 @@ func (b *openAPI) requestBody(op *Operation) jsonschema.Object {
 	return out
 }
 
-// responses are the successes, then the refusals by status.
+// responses returns the successes, then the errors by status.
 func (b *openAPI) responses(op *Operation) jsonschema.Object {
 	var out jsonschema.Object
 	for _, status := range op.Statuses {
@@ -190,7 +193,8 @@ func (b *openAPI) success(op *Operation, status int) jsonschema.Object {
 	)
 }
 
-// content is the envelope around the data; operations that have Media answer without one.
+// content returns the envelope around the data; operations with Media answer without an
+// envelope.
 func (b *openAPI) content(op *Operation, status int) jsonschema.Object {
 	var out jsonschema.Object
 	for _, media := range op.Media {
@@ -236,10 +240,12 @@ func envelope(data jsonschema.Object) jsonschema.Object {
 	)
 }
 
-// sharedCodesMax bounds the codes of a response that operations share, for its name has them all.
+// sharedCodesMax limits the number of codes in a shared response, because its name contains all
+// of them.
 const sharedCodesMax = 3
 
-// refusalName is the name of a shared response: ProjectNotFound, FileNotFoundOrProjectNotFound.
+// refusalName returns the name of a shared response: ProjectNotFound,
+// FileNotFoundOrProjectNotFound.
 func refusalName(codes []fault.Code) string {
 	names := make([]string, len(codes))
 	for at, code := range codes {
@@ -250,7 +256,7 @@ func refusalName(codes []fault.Code) string {
 	return strings.Join(names, "Or")
 }
 
-// refusalResponse is a status with the codes that it may come with.
+// refusalResponse describes a status with its possible codes.
 func refusalResponse(status int, codes []fault.Code) jsonschema.Object {
 	headers := headerRefs("X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining",
 		"RateLimit-Reset", "RateLimit-Policy")
@@ -283,7 +289,7 @@ func refusalResponse(status int, codes []fault.Code) jsonschema.Object {
 	)
 }
 
-// waits reports whether a refusal says when to come again.
+// waits reports whether an error says when to retry.
 func waits(code fault.Code) bool {
 	entry := fault.Lookup(code)
 	return entry.Action == "RETRY_AFTER" || slices.Contains(entry.Details, "retry_after_seconds")
@@ -297,7 +303,7 @@ func headerRefs(names ...string) jsonschema.Object {
 	return out
 }
 
-// pathValue is what a path parameter is in the example, with its escapes decoded.
+// pathValue returns the value of a path parameter in the example, decoded.
 func (s *sample) pathValue(op *Operation, name string) string {
 	if s == nil {
 		return ""
@@ -312,7 +318,7 @@ func (s *sample) pathValue(op *Operation, name string) string {
 		case segment == "{"+name+"}":
 			value = got[at]
 		case segment == "{"+name+"*}":
-			// What follows the parameter in the template ends the path.
+			// The parameter ends where the next part of the template begins.
 			value = strings.Join(got[at:len(got)-(len(want)-at-1)], "/")
 		default:
 			continue
@@ -324,7 +330,7 @@ func (s *sample) pathValue(op *Operation, name string) string {
 	return ""
 }
 
-// query are the query parameters of the example.
+// query returns the query parameters of the example.
 func (s *sample) query() url.Values {
 	if s == nil {
 		return nil

@@ -8,19 +8,19 @@ import (
 	"pws/internal/fault"
 )
 
-// Meta is what every answer says of itself.
+// Meta is the metadata of every answer.
 type Meta struct {
 	RequestID string `json:"request_id" check:"id=req_" doc:"The request ID, as in X-Request-Id."`
 }
 
-// Failure is the body of every refusal.
+// Failure is the body of every error response.
 type Failure struct {
 	OK    refused   `json:"ok" doc:"Always false."`
 	Error ErrorBody `json:"error" doc:"The error."`
 	Meta  Meta      `json:"meta" doc:"Metadata of the response."`
 }
 
-// ErrorBody is one refusal.
+// ErrorBody is one error.
 type ErrorBody struct {
 	Code      errorCode    `json:"code" doc:"The stable error code; GET /api/v1/errors lists all codes."`
 	Message   string       `json:"message" doc:"Human-readable message; its wording may change."`
@@ -28,13 +28,13 @@ type ErrorBody struct {
 	Retryable bool         `json:"retryable" doc:"Whether the same request, unchanged, may succeed later."`
 }
 
-// refused is false.
+// refused is the JSON value false.
 type refused struct{}
 
-// JSONSchema permits false alone.
+// JSONSchema permits only false.
 func (refused) JSONSchema() map[string]any { return map[string]any{"const": false} }
 
-// errorCode is one of the catalog.
+// errorCode is a code of the catalog.
 type errorCode string
 
 // JSONSchema lists the catalog.
@@ -46,10 +46,10 @@ func (errorCode) JSONSchema() map[string]any {
 	return map[string]any{"type": "string", "enum": codes}
 }
 
-// errorDetails are the details of a refusal.
+// errorDetails are the details of an error.
 type errorDetails struct{}
 
-// JSONSchema names every member that a code of the catalog may come with.
+// JSONSchema names every member that the details of a code in the catalog can have.
 func (errorDetails) JSONSchema() map[string]any {
 	names := map[string]bool{}
 	var actions []any
@@ -73,7 +73,7 @@ func (errorDetails) JSONSchema() map[string]any {
 	}
 }
 
-// detailSchema is the schema of a member that clients act on; of any other it is any value.
+// detailSchema returns the schema of a member that clients act on; others can be any value.
 func detailSchema(name string) jsonschema.Object {
 	text := object("type", "string")
 	switch name {
@@ -147,7 +147,7 @@ func (b *openAPI) components() jsonschema.Object {
 	)
 }
 
-// headerParameters are the headers that operations honour.
+// headerParameters are the headers that operations support.
 var headerParameters = object(
 	"IdempotencyKeyRequired", idempotencyHeader(true),
 	"IdempotencyKey", idempotencyHeader(false),

@@ -2,10 +2,10 @@ package api
 
 import "slices"
 
-// tagDoc says what operations of a tag are about.
+// tagDoc describes the operations of a tag.
 type tagDoc struct{ name, doc string }
 
-// tagDocs are the tags in the order in which an agent comes to need them.
+// tagDocs are the tags in the order in which an agent needs them.
 var tagDocs = []tagDoc{
 	{"meta", "The service: health, capabilities, error codes and the API description."},
 	{"documents", "Documentation, for readers who only have the address of the service."},
@@ -39,7 +39,7 @@ var tagDocs = []tagDoc{
 	{"quotas", "Rate limits and quotas of the caller."},
 }
 
-// usedTags are the tags of the table; one that nobody described stands at the end.
+// usedTags returns the tags of the table; tags without a description come last.
 func usedTags() []tagDoc {
 	used := map[string]bool{}
 	for _, op := range Table {

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// placesMax bounds how many places of public work one request looks at, and placeProjectsMax in
-	// how many projects they are, for each of those may have to be loaded.
+	// placesMax limits the number of places of public work that one request reads.
+	// placeProjectsMax limits the number of their projects, because each of those may have to be
+	// loaded.
 	placesMax        = 2000
 	placeProjectsMax = 200
-	// placesBatch is how many places are asked for at a time.
+	// placesBatch is the number of places that are read at a time.
 	placesBatch = 50
 )
 
-// publicPlaces yields places of public work with a status, in the order in which it should be
-// taken, behind a position, within the bounds of one request. It reports whether it came to their
-// end.
+// publicPlaces yields places of public work with a status after a position, by priority and age,
+// within the limits of one request. It reports whether it reached the end.
 func (c *Call) publicPlaces(
 	status work.TaskStatus, after index.TaskPosition, yield func(index.TaskPlace) (goOn bool),
 ) (end bool) {
@@ -39,8 +39,8 @@ func (c *Call) publicPlaces(
 	return false
 }
 
-// publicTask is the task of a place as it reads now, nil where it is no public work with a status
-// any more. The live view decides, whatever the place says.
+// publicTask returns the current task of a place, nil if it is not public work with the status
+// now. The live view decides, whatever the index says.
 func (c *Call) publicTask(
 	place index.TaskPlace, status work.TaskStatus,
 ) (*work.Project, *work.Task, error) {
@@ -55,20 +55,21 @@ func (c *Call) publicTask(
 	return view, t, nil
 }
 
-// openPage is the page of task.open in the making.
+// openPage collects a page of task.open.
 type openPage struct {
 	call   *Call
 	limit  int
 	filter taskFilter
 	data   TasksData
-	// at is the last place that the page has or has passed over.
+	// at is the last place that the page includes or has skipped.
 	at index.TaskPosition
-	// whole says that no further place can belong to the list.
+	// whole means that no later place can belong to the list.
 	whole bool
 	err   error
 }
 
-// take looks at one place; a task beyond the limit ends the page in front of it.
+// take adds one place; a task beyond the limit ends the page before it. It reports whether to
+// continue.
 func (p *openPage) take(place index.TaskPlace) (goOn bool) {
 	if place.Priority < p.filter.priority {
 		p.whole = true
@@ -107,7 +108,7 @@ func listOpenTasks(c *Call, _ *None) (Reply, error) {
 		page.filter.status = work.TaskOpen
 	}
 	if page.at.Priority == 0 {
-		// Nothing stands in front of the lowest ID of a priority.
+		// No place sorts before the lowest ID of a priority.
 		page.at.Priority = page.filter.priority
 	}
 	end := c.publicPlaces(page.filter.status, page.at, page.take)

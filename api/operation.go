@@ -11,39 +11,42 @@ import (
 	"pws/internal/fault"
 )
 
-// Auth says who may call an operation at all; what a caller may do there is for the rules.
+// Auth says who may call an operation at all; the rules decide what a caller may do.
 type Auth uint8
 
 const (
-	// Anonymous operations do not ask who calls. A credential that is sent must be valid all the same.
+	// Anonymous operations ignore who the caller is. A credential that is sent must still be
+	// valid.
 	Anonymous Auth = iota
-	// Optional operations take anonymous callers, and answer by the caller where there is one.
+	// Optional operations accept anonymous callers; the answer depends on the caller if there is
+	// one.
 	Optional
-	// Bearer operations need a live session.
+	// Bearer operations require a live session.
 	Bearer
 )
 
-// Idempotency says whether an operation takes the Idempotency-Key header.
+// Idempotency says whether an operation supports the Idempotency-Key header.
 type Idempotency uint8
 
 const (
 	// NoKey operations ignore the header.
 	NoKey Idempotency = iota
-	// KeyOptional operations honour it.
+	// KeyOptional operations support it.
 	KeyOptional
-	// KeyRequired operations refuse a request without it.
+	// KeyRequired operations return an error without it.
 	KeyRequired
 )
 
 // Category is the rate-limit class of an operation.
 type Category string
 
-// The categories, each with limits of its own.
+// The categories, each with its own limits.
 const (
 	CategoryRead         Category = "read"
 	CategoryWrite        Category = "write"
 	CategoryRegistration Category = "registration"
-	// CategoryRegistrationStart is asking for the challenge of a registration, which registers nobody.
+	// CategoryRegistrationStart is for requests of a challenge for a registration, which do not
+	// register an agent.
 	CategoryRegistrationStart Category = "registration-start"
 
 	CategoryCreation Category = "creation"
@@ -59,13 +62,13 @@ type Param struct {
 	Doc     string
 	Check   string
 	Integer bool
-	// Default is the value of an integer that is absent.
+	// Default is the value of an absent integer.
 	Default int
-	// Raw values may be other bytes than UTF-8; the operation judges them.
+	// Raw values need not be UTF-8; the operation validates them.
 	Raw bool
 }
 
-// schema is the JSON Schema of its value.
+// schema returns the JSON Schema of its value.
 func (p *Param) schema() jsonschema.Object {
 	return jsonschema.CompileCheck(p.Check).Schema(p.Integer)
 }
@@ -82,47 +85,49 @@ type Operation struct {
 	Category    Category
 	// Statuses are the success statuses, the usual one first.
 	Statuses []int
-	// Errors are the codes the handler and its rules may answer with; those that follow from
-	// authentication, idempotency, body and rate limits are added by Codes.
+	// Errors are the codes that the handler and its rules may return. Codes adds those of
+	// authentication, idempotency, body and rate limits.
 	Errors []fault.Code
-	// Params describes the path parameters, Query the query parameters; others are refused.
+	// Params describes the path parameters, Query the query parameters; others are errors.
 	Params []Param
 	Query  []Param
-	// Conditional says that If-Match (writes) or If-None-Match (reads) is honoured.
+	// Conditional means that If-Match (writes) or If-None-Match (reads) is supported.
 	Conditional bool
-	// Streams says that Accept: text/event-stream is honoured.
+	// Streams means that Accept: text/event-stream is supported.
 	Streams bool
-	// Media are the content types of an answer that is a Document, without an envelope, the usual one
-	// first. Response is then the type of the whole body where it is JSON. The call has the Host.
+	// Media are the content types of an answer that is a Document, without an envelope, the
+	// usual one first. If it is JSON, Response is the type of the whole body. The call has the
+	// Host.
 	Media []string
-	// BodyMax is the largest body in bytes, declared where the checks of the body keep it well below
-	// what the service takes at all. See BodyLimit.
+	// BodyMax is the maximum size of the body in bytes. It is set if the checks of the body keep
+	// it well below the limit of the service. See BodyLimit.
 	BodyMax int
-	// BodyOptional says that an absent body counts as an empty object.
+	// BodyOptional means that an absent body counts as an empty object.
 	BodyOptional bool
-	// Request is the type of the body, nil where there is none; Response the type of data.
+	// Request is the type of the body, nil if there is none; Response the type of data.
 	Request  reflect.Type
 	Response reflect.Type
 	Tag      string
 	Summary  string
 	// Doc is one to three sentences: when to use it, what it returns, what expires.
 	Doc string
-	// Tool is the dotted name by which MCP has the operation; empty where it is no tool. Core tools
-	// are those of an ordinary day, and ToolDoc stands for Doc where that says what is not for them.
+	// Tool is the dotted name of the MCP tool, empty if there is none. Core tools are those for
+	// everyday work. ToolDoc replaces Doc if Doc contains something that does not apply to
+	// tools.
 	Tool    string
 	Core    bool
 	ToolDoc string
-	// Overwrites says that the operation may replace or take away what stands there, which PUT and
-	// DELETE do anyway.
+	// Overwrites means that the operation can replace or delete something; PUT and DELETE always
+	// do.
 	Overwrites bool
 
 	newRequest func() any
 	handle     func(c *Call, body any) (Reply, error)
-	// form judges the form of a request; see Form.
+	// form validates a request; see Form.
 	form func(c *Call, body any) []error
 }
 
-// The sizes of bodies, for BodyMax. A character takes up to twelve bytes where it is escaped.
+// The sizes of bodies, for BodyMax. An escaped character takes up to twelve bytes.
 const (
 	// bodySmall is for names, keys and roles.
 	bodySmall = 16 << 10
@@ -130,12 +135,12 @@ const (
 	bodyText = 64 << 10
 	// bodyLists is for lists of names.
 	bodyLists = 512 << 10
-	// bodyNone bounds the body of an operation that takes none. GET ignores it; the others take an
-	// empty object.
+	// bodyNone limits the body of an operation without one. GET ignores the body; the others
+	// accept an empty object.
 	bodyNone = 64 << 10
 )
 
-// BodyLimit is the largest body in bytes, of a service that takes no more than most.
+// BodyLimit returns the maximum size of the body in bytes, given the limit of the service.
 func (o *Operation) BodyLimit(most int) int {
 	switch {
 	case o.BodyMax > 0:
@@ -146,18 +151,18 @@ func (o *Operation) BodyLimit(most int) int {
 	return most
 }
 
-// None is the body of operations that take none.
+// None is the body of operations without one.
 type None struct{}
 
-// Reply is what a handler answers on success.
+// Reply is the result of a handler on success.
 type Reply struct {
 	// Status is one of the declared statuses; zero means the first of them.
 	Status int
-	// Data becomes the envelope's data. Where it implements Appender that is used.
+	// Data becomes the envelope's data. If it implements Appender, that is used.
 	Data any
-	// ETag is the strong entity tag, quotes included, empty where there is none.
+	// ETag is the strong entity tag, quotes included, empty if there is none.
 	ETag string
-	// Replayed says that Data is the original result of an earlier request with the same key.
+	// Replayed means that Data is the original result of an earlier request with the same key.
 	Replayed bool
 }
 
@@ -166,7 +171,7 @@ type Appender interface {
 	AppendJSON(dst []byte) []byte
 }
 
-// Raw is data that is JSON already.
+// Raw is data that is already JSON.
 type Raw []byte
 
 // AppendJSON copies the text.
@@ -178,15 +183,15 @@ func (r Raw) MarshalJSON() ([]byte, error) { return r, nil }
 // JSONSchema permits any value.
 func (Raw) JSONSchema() map[string]any { return map[string]any{} }
 
-// Document is data that is sent as it stands, without an envelope.
+// Document is data that is sent unchanged, without an envelope.
 type Document struct {
 	ContentType string
 	Body        []byte
-	// Varies says that another Accept may be answered otherwise.
+	// Varies means that the answer depends on the Accept header.
 	Varies bool
 }
 
-// JSONSchema permits any value, for a document is none of the envelope's.
+// JSONSchema permits any value, because a document has no envelope.
 func (Document) JSONSchema() map[string]any { return map[string]any{} }
 
 // Declare makes an operation outside of the table, for services built around other operations.
@@ -211,7 +216,7 @@ func declare[Req, Res any](op Operation, handle func(*Call, *Req) (Reply, error)
 	return &op
 }
 
-// judging adds to an operation what else its handler judges of the form of a request.
+// judging sets the function that validates a request beyond the checks of its members.
 func judging[Req any](op *Operation, form func(body *Req, c *Call) []error) *Operation {
 	op.form = func(c *Call, body any) []error {
 		typed, ok := body.(*Req)
@@ -223,7 +228,7 @@ func judging[Req any](op *Operation, form func(body *Req, c *Call) []error) *Ope
 	return op
 }
 
-// NewRequest makes an empty body to decode into; it is *None where the operation takes none.
+// NewRequest returns an empty body to decode into; it is *None if the operation has no body.
 func (o *Operation) NewRequest() any { return o.newRequest() }
 
 // Run answers one call. Body comes from NewRequest and has been decoded and checked.
@@ -239,9 +244,9 @@ func (o *Operation) Run(c *Call, body any) (Reply, error) {
 	return reply, nil
 }
 
-// Form is what is wrong with the form of a request beyond what the checks of its members say. It is
-// asked for where these have refused the request already, so that one answer names all faults: the
-// handler does not run then. Members of the body may be out of their bounds or empty.
+// Form returns the errors of a request beyond the checks of its members. It is called instead of
+// the handler if those checks failed, so that one answer lists all errors. Members of the body
+// may violate their checks or be empty.
 func (o *Operation) Form(c *Call, body any) []error {
 	var faults []error
 	if o.form != nil {
@@ -253,7 +258,8 @@ func (o *Operation) Form(c *Call, body any) []error {
 		}
 	}
 	if text, sent := c.Query["cursor"]; sent {
-		// Whose cursor it is depends on the other parameters, which may be at fault.
+		// Which operation and filters a cursor belongs to cannot be checked here, because the
+		// other parameters may be invalid.
 		if err := cursor.Check(text); err != nil {
 			faults = append(faults, err)
 		}
@@ -261,8 +267,8 @@ func (o *Operation) Form(c *Call, body any) []error {
 	return faults
 }
 
-// Codes are all codes that the operation may answer with: those it declares, and those that follow
-// from its authentication, its idempotency, its body and the limits.
+// Codes returns all codes that the operation may return: those it declares, and those of its
+// authentication, its idempotency, its body and the limits.
 func (o *Operation) Codes() []fault.Code {
 	codes := append([]fault.Code{
 		fault.ValidationFailed, fault.InvalidJSON, fault.UnsupportedContentType,
@@ -289,7 +295,7 @@ func (o *Operation) Codes() []fault.Code {
 // Writes reports whether the operation changes anything.
 func (o *Operation) Writes() bool { return o.Method != "GET" && o.Category != CategoryRead }
 
-// Table lists all operations. A name or a route that stands twice is a bug and panics.
+// Table lists all operations. It panics if a name or a route is duplicate, which is a bug.
 var Table = tableOf(
 	metaOperations,
 	identityOperations,

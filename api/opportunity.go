@@ -9,7 +9,7 @@ import (
 	"pws/work"
 )
 
-// Opportunity is something that an agent could do next.
+// Opportunity is work that an agent could do next.
 type Opportunity struct {
 	Class        string                   `json:"class" check:"enum=OPEN_TASK|CONTRIBUTION_NEEDS_REVIEW|PROJECT_MATCH" doc:"Class of the opportunity."`
 	Priority     string                   `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority of the task; for a project that of its best open task, or LOW without one; for a review NORMAL, and HIGH after three days."`
@@ -46,12 +46,12 @@ type OpportunityContribution struct {
 	Author     AgentRef `json:"author" doc:"The agent that wrote it."`
 }
 
-// OpportunitiesData is the list of opportunities.
+// OpportunitiesData lists opportunities.
 type OpportunitiesData struct {
 	Opportunities []Opportunity `json:"opportunities" doc:"Best first."`
 }
 
-// The classes of opportunities, the first ones before others that are as good.
+// The classes of opportunities. If two are equally good, the class listed first wins.
 const (
 	classTask    = "OPEN_TASK"
 	classReview  = "CONTRIBUTION_NEEDS_REVIEW"
@@ -59,10 +59,10 @@ const (
 )
 
 const (
-	// opportunitiesDefault and opportunitiesMax are how many opportunities a list has.
+	// opportunitiesDefault and opportunitiesMax are the default and maximum lengths of a list.
 	opportunitiesDefault = 25
 	opportunitiesMax     = 100
-	// classShare is the part of a list that each class has at least, where it has anything.
+	// classShare is the divisor of the minimum share that each class has in a list.
 	classShare = 5
 )
 
@@ -99,26 +99,26 @@ var opportunityOperations = []*Operation{
 	}, listOpportunities),
 }
 
-// offer is an opportunity that was found, with what it is ranked by.
+// offer is a found opportunity with its ranking.
 type offer struct {
 	class string
 	view  *work.Project
 	thing id.ID
 	about subjects
-	// task and contribution are what it is about, nil for others.
+	// task and contribution are the subjects, nil for others.
 	task         *work.Task
 	contribution *work.Contribution
-	// open is the number of open tasks of a project that is offered.
+	// open is the number of open tasks of an offered project.
 	open int
-	// fit is how well it matches the profile of the caller; zero for callers without one.
+	// fit says how well it matches the profile of the caller; zero for callers without one.
 	fit      int
 	priority work.Priority
 	// since is Unix milliseconds.
 	since int64
 }
 
-// compareOffers orders opportunities by fit, then by priority, class and age. No priority makes up
-// for a better fit.
+// compareOffers orders opportunities by fit, then by priority, class and age. A higher priority
+// never outweighs a better fit.
 func compareOffers(a, b *offer) int {
 	return cmp.Or(cmp.Compare(b.fit, a.fit), cmp.Compare(b.priority, a.priority),
 		cmp.Compare(classRank(a.class), classRank(b.class)), cmp.Compare(a.since, b.since),
@@ -162,8 +162,8 @@ func listOpportunities(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: data}, nil
 }
 
-// bestOffers are the best ones up to a limit. Each class has its share of them where it has as
-// many, so that very many of one do not hide the others.
+// bestOffers returns the best offers up to a limit. Each class has a minimum share, so that very
+// many of one class do not hide the others.
 func bestOffers(all []*offer, limit int) []*offer {
 	slices.SortFunc(all, compareOffers)
 	shares, kept := map[string]int{}, make([]*offer, 0, limit)
@@ -175,7 +175,7 @@ func bestOffers(all []*offer, limit int) []*offer {
 			rest = append(rest, one)
 		}
 	}
-	// Where the limit is small there are no shares.
+	// With a small limit there are no shares.
 	kept = append(kept, rest[:min(len(rest), max(0, limit-len(kept)))]...)
 	slices.SortFunc(kept, compareOffers)
 	return kept[:min(len(kept), limit)]

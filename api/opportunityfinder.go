@@ -8,22 +8,24 @@ import (
 	"pws/work"
 )
 
-// The bounds of one search for opportunities. Candidates come from the indexes in the order of
-// their worth, so that what lies beyond is worth less than what was found.
+// The limits of one search for opportunities. The indexes return the best candidates first, so
+// the candidates beyond a limit are worse than those found.
 const (
-	// finderProjectsMax is how many projects one request looks into, for each may have to be loaded.
+	// finderProjectsMax is the maximum number of projects that one request reads, because each
+	// may have to be loaded.
 	finderProjectsMax = 200
-	// finderAsked candidates are taken for a requested word, finderWord for one of a profile, and
-	// finderOwn from the caller's own projects.
+	// finderAsked is the number of candidates for a requested word, finderWord for a word of a
+	// profile, and finderOwn from the caller's own projects.
 	finderAsked = 1000
 	finderWord  = 40
 	finderOwn   = 400
-	// finderProjects and finderWordProjects are the same for projects.
+	// finderProjects and finderWordProjects are the same limits for projects.
 	finderProjects     = 100
 	finderWordProjects = 10
-	// finderTasksEach is how many tasks of a project are looked at that was found for its language.
+	// finderTasksEach is the maximum number of tasks that are read in a project found by its
+	// language.
 	finderTasksEach = 10
-	// reviewHighMillis is after how long a review has a high priority.
+	// reviewHighMillis is the age from which on a review has a high priority.
 	reviewHighMillis = 3 * 24 * 3600 * 1000
 )
 
@@ -33,24 +35,25 @@ type opportunityFinder struct {
 	limit           int
 	skill, language string
 	words           map[string]*profileTerm
-	// wanted are the words to look for: those that were asked for, or else of the profile.
+	// wanted are the words to search for: the requested ones, or else those of the profile.
 	wanted []string
 	asked  bool
-	// views are the projects that were looked into, nil where there is none.
+	// views are the projects that were read, nil for unavailable ones.
 	views map[id.ID]*lookedInto
 	seen  map[id.ID]bool
-	// offers are what was found. Most of it is ranked and never shown, so it has no words yet.
+	// offers are the found opportunities. They are rendered later, because most of them are
+	// never shown.
 	offers []*offer
 	err    error
 }
 
-// lookedInto is a project with what it is about.
+// lookedInto is a project with its subjects.
 type lookedInto struct {
 	*work.Project
-	// about are languages and topics, topics the topics alone, and neutral those topics that are not
-	// the name of a language.
+	// about holds languages and topics, topics only the topics, and neutral the topics that are
+	// not names of languages.
 	about, topics, neutral subjects
-	// claims and reviews say that the caller may take its tasks, and review.
+	// claims and reviews mean that the caller may claim its tasks, and review.
 	claims, reviews bool
 }
 
@@ -71,7 +74,7 @@ func (c *Call) newOpportunityFinder(limit int) *opportunityFinder {
 	return h
 }
 
-// each is how many candidates are taken for one of the words to look for.
+// each returns the number of candidates for each word.
 func (h *opportunityFinder) each(ofProfile int) int {
 	if h.asked {
 		return finderAsked
@@ -79,8 +82,8 @@ func (h *opportunityFinder) each(ofProfile int) int {
 	return ofProfile
 }
 
-// view is the live view of a project where work can be done, nil where the caller may not know of
-// it, or more projects were looked into than may be.
+// view returns the live view of a project where work can be done. It is nil if the caller may
+// not see the project, or if the limit of projects is reached.
 func (h *opportunityFinder) view(project id.ID) *lookedInto {
 	known, looked := h.views[project]
 	if looked || h.err != nil || len(h.views) >= finderProjectsMax {
@@ -107,7 +110,8 @@ func (h *opportunityFinder) view(project id.ID) *lookedInto {
 	return known
 }
 
-// add takes in an opportunity where it is what was asked for, or else anything at all.
+// add adds an opportunity if it matches what was requested, or if nothing specific was
+// requested.
 func (h *opportunityFinder) add(found offer) {
 	if !h.fits(found.about) {
 		return
@@ -117,7 +121,7 @@ func (h *opportunityFinder) add(found offer) {
 	h.offers = append(h.offers, &found)
 }
 
-// findTasks looks for tasks that the caller may claim now.
+// findTasks finds tasks that the caller may claim now.
 func (h *opportunityFinder) findTasks() {
 	tasks, now := h.tasks()
 	for _, word := range h.wanted {
@@ -166,7 +170,7 @@ func (h *opportunityFinder) tasksOf(project id.ID, most int) {
 	})
 }
 
-// taskAt looks at a task that an index named, as it reads now.
+// taskAt reads the current version of a task that an index named.
 func (h *opportunityFinder) taskAt(project, task id.ID) {
 	if h.seen[task] {
 		return
@@ -181,7 +185,7 @@ func (h *opportunityFinder) taskAt(project, task id.ID) {
 	}
 }
 
-// task looks at one task.
+// task evaluates one task.
 func (h *opportunityFinder) task(view *lookedInto, t *work.Task) {
 	if !view.claims || t.Status != work.TaskOpen || t.Claim != nil || len(view.Unmet(t)) > 0 {
 		return
@@ -203,8 +207,8 @@ func (h *opportunityFinder) task(view *lookedInto, t *work.Task) {
 	})
 }
 
-// namesLanguage reports whether a task says itself in what language its work is, by a skill or by
-// its related files. The languages of its project say nothing about such a task.
+// namesLanguage reports whether a task itself names a language, by a skill or by its related
+// files. The languages of its project do not count for such a task.
 func namesLanguage(spec *work.TaskSpec) bool {
 	return slices.ContainsFunc(spec.Skills, func(skill string) bool {
 		return work.IsLanguage(index.FoldTerm(skill))
@@ -213,7 +217,7 @@ func namesLanguage(spec *work.TaskSpec) bool {
 	})
 }
 
-// findReviews looks for contributions that the caller may review and has not.
+// findReviews finds contributions that the caller may review and has not reviewed.
 func (h *opportunityFinder) findReviews() {
 	reviews := h.call.Service.Engine.Indexes(index.ForReviews).Reviews
 	agent := h.call.Agent
@@ -222,7 +226,8 @@ func (h *opportunityFinder) findReviews() {
 			h.review(place.Project, place.Contribution)
 		}
 	}
-	// What fits a project, and not the files, has no place of its own in the index.
+	// The index has no separate list for contributions that match by their project and not by
+	// their files.
 	before := len(h.offers)
 	for _, place := range reviews.Public("", agent, finderAsked) {
 		if h.review(place.Project, place.Contribution); len(h.offers) >= before+2*h.limit {
@@ -237,7 +242,7 @@ func (h *opportunityFinder) findReviews() {
 	}
 }
 
-// review looks at one contribution.
+// review evaluates one contribution.
 func (h *opportunityFinder) review(project, contribution id.ID) {
 	if h.seen[contribution] {
 		return
@@ -273,7 +278,7 @@ func (h *opportunityFinder) review(project, contribution id.ID) {
 	h.add(found)
 }
 
-// findProjects looks for projects that the caller is no member of.
+// findProjects finds projects that the caller is not a member of.
 func (h *opportunityFinder) findProjects() {
 	tasks, now := h.tasks()
 	subjects := h.call.Service.Engine.Indexes(index.ForSubjects).Subjects
@@ -296,7 +301,7 @@ func (h *opportunityFinder) findProjects() {
 	}
 }
 
-// project looks at one project: one with open work, or one that fits.
+// project evaluates one project: one with open work, or one that matches.
 func (h *opportunityFinder) project(project id.ID) {
 	if h.seen[project] {
 		return

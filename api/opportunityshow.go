@@ -8,7 +8,7 @@ import (
 	"pws/work"
 )
 
-// shown is the wire form of what was found.
+// shown returns the wire form of a found opportunity.
 func (h *opportunityFinder) shown(found *offer) Opportunity {
 	view := found.view
 	languages := view.Languages()
@@ -18,7 +18,7 @@ func (h *opportunityFinder) shown(found *offer) Opportunity {
 			ID: view.ID.Format(id.Project), Name: view.Name, Kind: view.Kind.String(),
 			Languages: languages[:min(len(languages), 10)], Topics: orEmpty(view.Topics),
 		},
-		// A resume tells of everything, as shortly as it has to.
+		// A resume covers everything, however short it must be.
 		Context: min(resumeCharsDefault, resumeCharsMin+int(view.FilesBytes())),
 	}
 	switch found.class {

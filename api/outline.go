@@ -6,16 +6,16 @@ import (
 	"pws/api/sizelimit"
 )
 
-// The bounds of an outline.
+// The limits of an outline.
 const (
 	outlineLinesMax = 40
 	outlineCharsMax = 120
-	// outlineIndentMax is how deep a line may stand: one level, whatever the style.
+	// outlineIndentMax is the maximum indentation of a line: one level in any style.
 	outlineIndentMax = 4
 )
 
-// declarations are how lines begin that a reader of a language looks for first. Lines are compared
-// without their indentation.
+// declarations holds, for each language, the beginnings of lines that readers look for first.
+// Lines are compared without their indentation.
 var declarations = map[string][]string{
 	"markdown": {"#"},
 	"go":       {"package ", "func ", "type ", "module "},
@@ -72,8 +72,8 @@ var declarations = map[string][]string{
 	"dockerfile": {"FROM ", "ENTRYPOINT ", "CMD "},
 }
 
-// outlineOf are the lines of a text that declare something, and whether there are more. A language
-// that is not known has none.
+// outlineOf returns the declaration lines of a text, and whether there are more. For an unknown
+// language it returns none.
 func outlineOf(language string, content []byte) (lines []string, more bool) {
 	lines = []string{}
 	for line := range strings.Lines(textOf(content)) {
@@ -90,7 +90,7 @@ func outlineOf(language string, content []byte) (lines []string, more bool) {
 	return lines, false
 }
 
-// declares judges a line without its indentation.
+// declares reports whether a line, given without its indentation, is a declaration.
 func declares(language, body string, indent int) bool {
 	for _, beginning := range declarations[language] {
 		if strings.HasPrefix(body, beginning) {

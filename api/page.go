@@ -14,7 +14,7 @@ import (
 // limitMax is the largest page.
 const limitMax = 200
 
-// pageParams are the query parameters of a list.
+// pageParams returns the query parameters of a list.
 func pageParams(limitDefault int) []Param {
 	return []Param{
 		{Name: "cursor", Doc: "next_cursor of the previous page; absent for the first page."},
@@ -22,7 +22,7 @@ func pageParams(limitDefault int) []Param {
 	}
 }
 
-// limitParam is how many of something a page has. Its faults have a code of their own.
+// limitParam describes the maximum number of items on a page. Its errors have their own code.
 func limitParam(what string, otherwise, most int) Param {
 	return Param{
 		Name: "limit", Integer: true, Default: otherwise,
@@ -31,10 +31,10 @@ func limitParam(what string, otherwise, most int) Param {
 	}
 }
 
-// limit is the size of the page: PAGINATION_LIMIT_INVALID.
+// limit returns the size of the page: PAGINATION_LIMIT_INVALID.
 func (c *Call) limit(otherwise int) (int, error) { return c.limitTo(otherwise, limitMax) }
 
-// limitTo is limit for lists with a bound of their own.
+// limitTo is limit for lists with their own maximum.
 func (c *Call) limitTo(otherwise, most int) (int, error) {
 	text, sent := c.Query["limit"]
 	if !sent {
@@ -48,7 +48,8 @@ func (c *Call) limitTo(otherwise, most int) (int, error) {
 	return limit, nil
 }
 
-// binding is what a cursor is good for: this operation on these things with these filters.
+// binding returns the text that binds a cursor to this operation, its path parameters and its
+// filters.
 func (c *Call) binding() string {
 	parts := append([]string{c.Operation.Name}, c.Params...)
 	filters := make([]string, 0, len(c.Query))
@@ -61,7 +62,7 @@ func (c *Call) binding() string {
 	return strings.Join(append(parts, filters...), "\x00")
 }
 
-// after is the position that the cursor holds, nil for the first page: PAGINATION_CURSOR_INVALID.
+// after returns the position in the cursor, nil for the first page: PAGINATION_CURSOR_INVALID.
 func (c *Call) after() ([]byte, error) {
 	text, sent := c.Query["cursor"]
 	if !sent {
@@ -70,7 +71,7 @@ func (c *Call) after() ([]byte, error) {
 	return c.Service.cursors.Decode(c.binding(), text)
 }
 
-// next makes the cursor behind a position.
+// next returns the cursor for the page after a position.
 func (c *Call) next(position []byte) *string {
 	text := c.Service.cursors.Encode(c.binding(), position)
 	return &text
@@ -85,8 +86,9 @@ func (c *Call) page(limitDefault int) (after []byte, limit int, err error) {
 	return after, limit, err
 }
 
-// listed reads what a list of things of the project in the path is asked for: the view, the ID of
-// the last thing of the page before, zero for the first page, and the size of the page.
+// listed reads the parameters of a list of records in the project in the path. It returns the
+// view, the ID of the last record of the previous page, which is zero for the first page, and
+// the size of the page.
 func (c *Call) listed(limitDefault int) (view *work.Project, last id.ID, limit int, err error) {
 	after, limit, err := c.page(limitDefault)
 	if err != nil {
@@ -101,8 +103,8 @@ func (c *Call) listed(limitDefault int) (view *work.Project, last id.ID, limit i
 	return view, last, limit, nil
 }
 
-// lastID is the ID that a cursor of a list of records holds, zero where after is nil, on the first
-// page. Errors: PAGINATION_CURSOR_INVALID.
+// lastID returns the ID in a cursor of a list of records, zero if after is nil, which is the
+// first page. Errors: PAGINATION_CURSOR_INVALID.
 func lastID(after []byte) (last id.ID, err error) {
 	switch {
 	case after == nil:

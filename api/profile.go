@@ -19,14 +19,14 @@ type Capability struct {
 	UpdatedAt  Time   `json:"updated_at" doc:"When the agent last declared its profile, or when the newest evidence was recorded."`
 }
 
-// The provenances on the wire, in the order in which entries of one value stand.
+// The provenances on the wire, in the order of the entries of one value.
 const (
 	selfDeclared = "SELF_DECLARED"
 	observed     = "OBSERVED"
 	attested     = "ATTESTED"
 )
 
-// CapabilitiesOfAgent is a capability profile as data.
+// CapabilitiesOfAgent is the data of a capability profile.
 type CapabilitiesOfAgent struct {
 	Capabilities []Capability `json:"capabilities" doc:"Sorted by category, then by value; a value has one entry per provenance."`
 }
@@ -87,7 +87,7 @@ func declareProfile(c *Call, body *DeclareProfile) (Reply, error) {
 	return Reply{Data: CapabilitiesOfAgent{Capabilities: c.capabilities(agent)}}, nil
 }
 
-// capabilities are all entries of an agent's profile, in their order.
+// capabilities returns all entries of an agent's profile in order.
 func (c *Call) capabilities(agent *identity.Agent) []Capability {
 	entries := []Capability{}
 	if said := agent.Profile(); said != nil {
@@ -117,7 +117,7 @@ func (c *Call) capabilities(agent *identity.Agent) []Capability {
 	return entries
 }
 
-// categoryRank is the place of a category among all.
+// categoryRank returns the position of a category.
 func categoryRank(name string) identity.ProfileCategory {
 	for category := range identity.ProfileCategories {
 		if category.String() == name {

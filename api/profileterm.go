@@ -10,22 +10,22 @@ import (
 	"pws/index"
 )
 
-// profileTerm is what a capability profile says of one word.
+// profileTerm is one word of a capability profile with its evidence.
 type profileTerm struct {
 	word string
-	// weight grows with how well it is founded.
+	// weight grows with the strength of the evidence.
 	weight int
-	// founded says how: the categories with their provenances.
+	// founded lists the categories with their provenances.
 	founded []string
 }
 
-// provenanceWeights are what a matching entry is worth by how well it is founded.
+// provenanceWeights are the values of a matching entry by its provenance.
 var provenanceWeights = map[string]int{selfDeclared: 2, observed: 3, attested: 4}
 
-// profileTermsMax bounds how many words of a profile are looked for.
+// profileTermsMax is the maximum number of words of a profile that are searched for.
 const profileTermsMax = 16
 
-// profileTerms are the words of the caller's profile; empty for callers that are no agents.
+// profileTerms returns the words of the caller's profile; empty for anonymous callers.
 func (c *Call) profileTerms() map[string]*profileTerm {
 	words := map[string]*profileTerm{}
 	agent, ok := c.Service.Engine.Identity().Agent(c.Agent)
@@ -45,7 +45,7 @@ func (c *Call) profileTerms() map[string]*profileTerm {
 	return words
 }
 
-// strongest are the words to look for, the best founded first.
+// strongest returns the words to search for, the highest weight first.
 func strongest(words map[string]*profileTerm) []string {
 	list := make([]*profileTerm, 0, len(words))
 	for _, one := range words {
@@ -62,14 +62,14 @@ func strongest(words map[string]*profileTerm) []string {
 	return found
 }
 
-// subject is a word that an opportunity is about, and how: what the task or the contribution itself
-// says, or what its project is.
+// subject is a word that an opportunity is about, and its kind: whether the task or the
+// contribution itself has it, or its project.
 type subject struct{ kind, word string }
 
-// subjects are words of one opportunity, each once.
+// subjects are the words of one opportunity, each once.
 type subjects []subject
 
-// note adds those words that opportunities have: no others are ever asked for.
+// note adds the words that opportunities have; no others are ever searched for.
 func (h *opportunityFinder) note(about *subjects, kind string, words ...string) {
 	for _, word := range words {
 		word = index.FoldTerm(word)
@@ -82,8 +82,8 @@ func (h *opportunityFinder) note(about *subjects, kind string, words ...string) 
 	}
 }
 
-// The kinds of subjects. The first three belong to the task or the contribution itself, the others
-// to its project.
+// The kinds of subjects. The first three belong to the task or the contribution itself, the
+// others to its project.
 const (
 	aboutSkill           = "skill"
 	aboutType            = "task type"
@@ -93,8 +93,8 @@ const (
 	aboutOpenTask        = "skill of an open task"
 )
 
-// fitWeight is the factor of a matching word: what the work itself says counts twice as much as
-// what its project is about.
+// fitWeight returns the factor of a matching word: words of the work itself count twice as much
+// as those of its project.
 func (s subject) fitWeight() int {
 	switch s.kind {
 	case aboutSkill, aboutType, aboutLanguage:
@@ -103,7 +103,7 @@ func (s subject) fitWeight() int {
 	return 1
 }
 
-// merge adds what is not there yet.
+// merge adds the missing subjects.
 func (s *subjects) merge(more subjects) {
 	for _, one := range more {
 		if !slices.Contains(*s, one) {
@@ -112,7 +112,7 @@ func (s *subjects) merge(more subjects) {
 	}
 }
 
-// The kinds of subjects that a skill or a language that was asked for may be.
+// The kinds of subjects that a requested skill or language may match.
 var (
 	skillKinds = []string{
 		aboutSkill, aboutLanguage, aboutOpenTask, aboutProjectLanguage, aboutProjectTopic,
@@ -120,7 +120,7 @@ var (
 	languageKinds = []string{aboutLanguage, aboutSkill, aboutProjectLanguage, aboutOpenTask}
 )
 
-// as is the first of the kinds that a word has among the subjects, empty where it has none.
+// as returns the first of the kinds with which a word is among the subjects, empty if it is not.
 func (s subjects) as(word string, kinds []string) string {
 	for _, kind := range kinds {
 		if slices.Contains(s, subject{kind, word}) {
@@ -130,13 +130,13 @@ func (s subjects) as(word string, kinds []string) string {
 	return ""
 }
 
-// fits reports whether an opportunity is what was asked for.
+// fits reports whether an opportunity matches what was requested.
 func (h *opportunityFinder) fits(about subjects) bool {
 	return (h.skill == "" || about.as(h.skill, skillKinds) != "") &&
 		(h.language == "" || about.as(h.language, languageKinds) != "")
 }
 
-// matched yields what of an opportunity fits a profile. A word counts once, as the first of its
+// matched yields the subjects that match a profile. A word counts once, with the first of its
 // kinds.
 func (s subjects) matched(
 	words map[string]*profileTerm, yield func(one subject, fits *profileTerm),
@@ -149,7 +149,7 @@ func (s subjects) matched(
 	}
 }
 
-// worth is what the fitting words are worth.
+// worth returns the value of the matching words.
 func (h *opportunityFinder) worth(about subjects) (points int) {
 	about.matched(h.words, func(one subject, fits *profileTerm) {
 		points += one.fitWeight() * fits.weight
@@ -157,7 +157,7 @@ func (h *opportunityFinder) worth(about subjects) (points int) {
 	return points
 }
 
-// why says what of an opportunity was asked for and what of it fits the profile.
+// why says which requested words and which words of the profile an opportunity matches.
 func (h *opportunityFinder) why(about subjects) (why []string) {
 	for _, asked := range []struct {
 		name, word string
@@ -175,14 +175,14 @@ func (h *opportunityFinder) why(about subjects) (why []string) {
 	return why
 }
 
-// availability is what an agent can say that it is available for, by class.
+// availability maps the values of available_for in a profile to classes.
 var availability = map[string][]string{
 	classTask:    {"task", "tasks", "open_task"},
 	classReview:  {"review", "reviews", "code review", "contribution_needs_review"},
 	classProject: {"project", "projects", "collaboration", "project_match"},
 }
 
-// availableFor says whether an agent is available for a class by its own words.
+// availableFor reports whether a profile declares the agent available for a class.
 func availableFor(words map[string]*profileTerm, class string) (points int, why []string) {
 	category := identity.ProfileAvailableFor.String() + " " + selfDeclared
 	for _, word := range availability[class] {

@@ -13,7 +13,7 @@ import (
 	"pws/work/license"
 )
 
-// Project is the record of a project on the wire.
+// Project is the wire form of the record of a project.
 type Project struct {
 	ID              string        `json:"id" check:"id=prj_" doc:"The project's ID."`
 	Name            string        `json:"name" doc:"Its name."`
@@ -44,7 +44,7 @@ type ForkedFrom struct {
 	ChangesetID string `json:"changeset_id" check:"id=chg_" doc:"The source changeset."`
 }
 
-// ProjectCounts says how much a project holds.
+// ProjectCounts holds the sizes of a project.
 type ProjectCounts struct {
 	Files                int   `json:"files" doc:"Number of files."`
 	Bytes                int64 `json:"bytes" doc:"Total size of the files in bytes."`
@@ -62,7 +62,7 @@ type Viewer struct {
 	Watching bool    `json:"watching" doc:"Whether the caller watches the project."`
 }
 
-// ProjectData is a project as data.
+// ProjectData is the data of a project.
 type ProjectData struct {
 	Project Project `json:"project" doc:"The project."`
 }
@@ -135,13 +135,14 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// projectETag changes with everything that the record shows this caller. A claim that has run out
-// counts as one more change, which it is when it is noted.
+// projectETag changes with everything that the record shows to this caller. An expired claim
+// counts as one more change, even before its expiry is recorded.
 func (c *Call) projectETag(p *work.Project) string {
 	return c.projectTag(p, c.forkedFrom(p) != nil)
 }
 
-// projectTag is told whether the record shows where the project was forked from.
+// projectTag is projectETag; origin means that the record shows where the project was forked
+// from.
 func (c *Call) projectTag(p *work.Project, origin bool) string {
 	ranOut := p.ClaimedCount(0) - p.ClaimedCount(c.Now)
 	tag := append(make([]byte, 0, 48), '"', 'p')
@@ -180,7 +181,7 @@ type CreateCommunityProject struct {
 	Files       []FileInput `json:"files" check:"required,items=1..100" doc:"The initial files."`
 }
 
-// UpdateProject is the body of project.update; what is absent stays.
+// UpdateProject is the body of project.update; absent members stay unchanged.
 type UpdateProject struct {
 	Name        *string   `json:"name" check:"chars=1..120,line" doc:"Its name."`
 	Description *string   `json:"description" check:"chars=0..4000,text" doc:"Description."`
@@ -276,7 +277,7 @@ func listProjects(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: data}, nil
 }
 
-// canonicalLicense refuses with INVALID_LICENSE; empty means NOASSERTION.
+// canonicalLicense returns the canonical form: INVALID_LICENSE. Empty means NOASSERTION.
 func canonicalLicense(expression string) (string, error) {
 	if expression == "" {
 		return "NOASSERTION", nil
@@ -289,9 +290,10 @@ func canonicalLicense(expression string) (string, error) {
 	return canonical, nil
 }
 
-// newProjectID derives the ID of a project from its creator and Idempotency-Key, so that a repeat
-// meets the project that the first request made. An ID is good for the week in which it was first
-// asked for and the one after, which covers the life of a key; its time part is the week's start.
+// newProjectID derives the ID of a project from its creator and Idempotency-Key, so that a
+// repeated request finds the project that the first one created. An ID is derived with the week
+// of the first request and is found in the next week too, which covers the life of a key. The
+// time in the ID is the start of the week.
 func (c *Call) newProjectID() (id.ID, error) {
 	week := c.Now / idempotencyMillis
 	previous := c.derivedID(week - 1)
@@ -316,7 +318,7 @@ func (c *Call) derivedID(week int64) id.ID {
 	return id.New(week*idempotencyMillis, [10]byte(mac.Sum(nil)))
 }
 
-// form judges license and reuse policy: INVALID_LICENSE, REUSE_POLICY_REQUIRED.
+// form validates license and reuse policy: INVALID_LICENSE, REUSE_POLICY_REQUIRED.
 func (b *CreateProject) form(*Call) []error {
 	var faults []error
 	if _, err := canonicalLicense(b.LicenseSPDX); err != nil {
@@ -357,7 +359,7 @@ func (b *CreateCommunityProject) Refuse(told []fault.Field) error {
 	return faults.err()
 }
 
-// form judges the license: INVALID_LICENSE.
+// form validates the license: INVALID_LICENSE.
 func (b *CreateCommunityProject) form(*Call) []error {
 	_, err := canonicalLicense(b.LicenseSPDX)
 	return []error{err}
@@ -400,7 +402,7 @@ func (c *Call) projectReply(view *work.Project) Reply {
 	return Reply{Data: ProjectData{Project: c.project(view)}, ETag: c.projectETag(view)}
 }
 
-// form judges the license: INVALID_LICENSE.
+// form validates the license: INVALID_LICENSE.
 func (b *UpdateProject) form(*Call) []error {
 	if b.LicenseSPDX == nil {
 		return nil

@@ -34,19 +34,20 @@ func exportProject(c *Call, _ *None) (Reply, error) {
 	})}, nil
 }
 
-// export writes a bundle. Beside the view it holds at most one record or one content in memory.
+// export writes a bundle. It holds the view and one record or one content at a time.
 type export struct {
 	call *Call
 	view *work.Project
 	full bool
 	w    io.Writer
-	// err is the first failure. Nothing is written after it.
+	// err is the first error; nothing is written after it.
 	err error
-	// text is the current record, canonical its form for the digest of the section.
+	// text is the current record as it is written, canonical the form that is hashed for the
+	// digest of its section.
 	text, canonical []byte
 	digest          hash.Hash
 	sections        map[string]string
-	// count is the number of elements in the current list.
+	// count is the number of elements in the open list.
 	count int
 }
 
@@ -54,10 +55,10 @@ func (e *export) run() error {
 	e.write(`{"bundle":{"format":"` + bundleFormat + `","bundle_version":1,"exported_at":`)
 	e.send(Time(e.call.Now).append(nil))
 	record := e.call.project(e.view)
-	// The role of the caller is not part of a bundle.
+	// The caller's relation to the project is not part of the project.
 	record.Viewer = nil
 	e.one("project", record)
-	// The manifest has more for the holder of a claim than for others.
+	// A manifest contains more for the holder of a claim than for others.
 	nobody := *e.call
 	nobody.Session, nobody.Agent = nil, id.ID{}
 	e.one("manifest", nobody.manifest(e.view))
@@ -105,7 +106,7 @@ func (e *export) send(text []byte) {
 
 func (e *export) write(text string) { e.send(bytesOf(text)) }
 
-// render makes the text of a record, and adds its canonical form to the digest.
+// render encodes a record, and adds its canonical form to the digest.
 func (e *export) render(record any) {
 	e.text = appendData(e.text[:0], record)
 	canonical := jsontext.Value(append(e.canonical[:0], e.text...))
@@ -120,7 +121,7 @@ func (e *export) seal(name string) {
 	e.digest.Reset()
 }
 
-// one writes a member that is one record.
+// one writes a member that is a single record.
 func (e *export) one(name string, record any) {
 	e.write(`,"` + name + `":`)
 	e.render(record)
@@ -139,7 +140,7 @@ func (e *export) list(name string, fill func()) {
 	e.seal(name)
 }
 
-// element renders a record of a list. It reports whether the export goes on.
+// element writes a record of a list. It reports whether to continue.
 func (e *export) element(record any) bool {
 	if e.count > 0 {
 		e.write(",")
@@ -150,7 +151,7 @@ func (e *export) element(record any) bool {
 	return e.err == nil
 }
 
-// add is element for a record that is sent unchanged.
+// add is element for a record that is written unchanged.
 func (e *export) add(record any) bool {
 	e.element(record)
 	e.send(e.text)
@@ -162,7 +163,7 @@ func (e *export) files() {
 		if !e.element(file(info)) {
 			return false
 		}
-		// The content comes before the bracket that ends the record.
+		// The content replaces the closing brace of the record.
 		e.send(append(bytes.TrimSuffix(e.text, []byte("}")), `,"content":`...))
 		e.content(info.Blob)
 		e.write("}")
@@ -190,7 +191,7 @@ func (e *export) history() {
 	}
 }
 
-// oldestFirst reverses a list that yields the newest first.
+// oldestFirst collects a list that is yielded newest first.
 func oldestFirst[T any](list func(before id.ID, yield func(T) bool)) []T {
 	var all []T
 	list(id.ID{}, func(one T) bool {
@@ -223,8 +224,8 @@ func (e *export) tasks() {
 	})
 }
 
-// relations are in the order of creation. Targets are looked up one by one, because each may have
-// to be loaded.
+// relations are in the order in which they were recorded. Each target is looked up only when it
+// is written, because it may have to be loaded.
 func (e *export) relations() {
 	for _, one := range oldestFirst(e.view.Relations) {
 		target, err := e.call.Service.Engine.Project(one.Target)
@@ -259,7 +260,7 @@ func (e *export) imports() {
 	}
 }
 
-// agents writes the handles of agents that records name only by ID.
+// agents writes the handles of the agents that records name only by ID.
 func (e *export) agents() {
 	named := map[id.ID]bool{e.view.State().UpdatedBy: true}
 	e.view.Tasks(id.ID{}, e.call.Now, func(t *work.Task) bool {
@@ -294,8 +295,8 @@ func (e *export) agents() {
 	e.one("agents", Raw(append(text, '}')))
 }
 
-// blobs writes the contents that the history and the revisions of contributions name and that no
-// file has, in the order of their hashes.
+// blobs writes the contents that the history and the revisions of contributions name but no file
+// has, in the order of their hashes.
 func (e *export) blobs() {
 	live := map[work.Hash]bool{}
 	e.view.Files("", func(info work.FileInfo) bool {

@@ -6,8 +6,8 @@ import (
 	"pws/work"
 )
 
-// Provenance says where a project comes from, what it was made of, and by whom. It shows nothing of
-// projects that the caller may not read.
+// Provenance says where a project comes from, what it contains from others, and who wrote it. It
+// shows nothing of projects that the caller may not read.
 type Provenance struct {
 	Origin        Origin                   `json:"origin" doc:"How the project was created."`
 	ForkedFrom    *ForkedFrom              `json:"forked_from" doc:"Where it was forked from."`
@@ -25,7 +25,7 @@ type Provenance struct {
 	Origins []FileOrigin `json:"origins" doc:"Other projects its files came from by fork, import or bundle, each with the license under which it offered them: at most 50."`
 }
 
-// Origin is the beginning of a project.
+// Origin is the origin of a project.
 type Origin struct {
 	CreatedBy   AgentRef `json:"created_by" doc:"The agent that created it."`
 	CreatedAt   Time     `json:"created_at" doc:"When it was created."`
@@ -56,14 +56,14 @@ type ProvenanceContribution struct {
 	Origin *CreditOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was submitted here."`
 }
 
-// AuthorCount is how many changesets of a project an agent has published.
+// AuthorCount is the number of changesets that an agent has published in a project.
 type AuthorCount struct {
 	Agent      AgentRef `json:"agent" doc:"The author."`
 	Changesets int      `json:"changesets" doc:"Number of changesets by this author."`
 	Inherited  int      `json:"inherited,omitzero" doc:"Number of changesets by this author in the history that the project was forked from."`
 }
 
-// ProvenanceData is a provenance as data.
+// ProvenanceData is the data of a provenance.
 type ProvenanceData struct {
 	Provenance Provenance `json:"provenance" doc:"The provenance of the project."`
 }
@@ -82,7 +82,7 @@ var provenanceOperations = []*Operation{
 	}, readProvenance),
 }
 
-// provenanceAuthorsMax bounds the authors of a provenance.
+// provenanceAuthorsMax limits the authors of a provenance.
 const provenanceAuthorsMax = 100
 
 func readProvenance(c *Call, _ *None) (Reply, error) {
@@ -126,10 +126,11 @@ func (c *Call) provenance(view *work.Project) (Provenance, error) {
 	}, nil
 }
 
-// provenanceListMax bounds the imports and the artifacts of a provenance.
+// provenanceListMax limits the imports and the artifacts of a provenance.
 const provenanceListMax = 50
 
-// imported are the newest imports of a project, as the caller may see where they are from.
+// imported returns the newest imports of a project. Their sources are shown only if the caller
+// may read them.
 func (c *Call) imported(p *work.Project) (list []Import, err error) {
 	list = []Import{}
 	readable := c.readables()
@@ -142,8 +143,8 @@ func (c *Call) imported(p *work.Project) (list []Import, err error) {
 	return list, err
 }
 
-// broughtAlong are the imports that a project came with, as the caller may see who made them and
-// where they are from.
+// broughtAlong returns the imports that are stored with a fork or a bundle. Their sources are
+// shown only if the caller may read them.
 func (c *Call) broughtAlong(p *work.Project) ([]Import, error) {
 	list := []Import{}
 	readable := c.readables()
@@ -168,7 +169,8 @@ func (c *Call) broughtAlong(p *work.Project) ([]Import, error) {
 	return list, nil
 }
 
-// readables asks of each project once whether the caller may read it.
+// readables returns a function that reports whether the caller may read a project, and checks
+// each project once.
 func (c *Call) readables() func(project id.ID) (bool, error) {
 	asked := map[id.ID]bool{}
 	return func(project id.ID) (known bool, err error) {
@@ -181,7 +183,7 @@ func (c *Call) readables() func(project id.ID) (bool, error) {
 	}
 }
 
-// artifactsOffered are the newest artifacts of a project.
+// artifactsOffered returns the newest artifacts of a project.
 func artifactsOffered(p *work.Project) []ProvenanceArtifact {
 	list := []ProvenanceArtifact{}
 	p.Artifacts(id.ID{}, func(one *work.Artifact) bool {
@@ -195,7 +197,7 @@ func artifactsOffered(p *work.Project) []ProvenanceArtifact {
 	return list
 }
 
-// provenanceContributionsMax bounds the contributions of a provenance.
+// provenanceContributionsMax limits the contributions of a provenance.
 const provenanceContributionsMax = 100
 
 func (c *Call) acceptedContributions(p *work.Project) []ProvenanceContribution {
@@ -215,7 +217,7 @@ func (c *Call) acceptedContributions(p *work.Project) []ProvenanceContribution {
 	return list
 }
 
-// inherited are the credits that a project came with.
+// inherited returns the credits that a project inherited.
 func (c *Call) inherited(p *work.Project) []Credit {
 	if from, forked := p.ForkedFrom(); forked {
 		return c.credits(from.Credits)

@@ -9,7 +9,7 @@ import (
 	"pws/work"
 )
 
-// Relation is how one project stands to another, as one of them says.
+// Relation is a relation between two projects, as recorded by one of them.
 type Relation struct {
 	ID              string `json:"id" check:"id=rel_" doc:"The relation's ID."`
 	Type            string `json:"type" check:"enum=DERIVED_FROM|DEPENDS_ON|SUPERSEDES|DUPLICATES|RELATED_TO" doc:"Relation of project_id to target_project_id."`
@@ -23,7 +23,7 @@ type Relation struct {
 	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was recorded here."`
 }
 
-// RelationData is one relation as data.
+// RelationData is the data of a relation.
 type RelationData struct {
 	Relation Relation `json:"relation" doc:"The relation."`
 }
@@ -77,12 +77,12 @@ var relationOperations = []*Operation{
 const (
 	// relationsPage is the default page of relations.
 	relationsPage = 50
-	// relationProjectsMax bounds how many projects one request looks at, for each may have to be
-	// loaded.
+	// relationProjectsMax limits the number of projects that one request reads, because each may
+	// have to be loaded.
 	relationProjectsMax = 200
 )
 
-// relation is the wire form, as it reads from one of both projects.
+// relation returns the wire form, as seen from one of the two projects.
 func relation(source *work.Project, from *work.Relation, direction string) Relation {
 	return Relation{
 		ID: from.ID.Format(id.Relation), Type: from.Type.String(), Direction: direction,
@@ -102,7 +102,7 @@ func createRelation(c *Call, body *CreateRelation) (Reply, error) {
 		Type: work.ParseRelationType(body.Type), Note: body.Note,
 		Target: parsed(id.Project, body.TargetProjectID),
 	}
-	// What the caller may do here comes BEFORE what it may see elsewhere.
+	// The caller's permission in this project is checked BEFORE the target is looked up.
 	if err := command.Authorize(view, c.Agent); err != nil {
 		return Reply{}, err
 	}
@@ -156,8 +156,8 @@ func listRelations(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: data}, nil
 }
 
-// relationPosition is a place in a list of relations. The project is the one that says the newest
-// relation of others that was looked at, zero while the list is at what the project itself says.
+// relationPosition is a position in a list of relations. The project is the one that recorded
+// the last relation of the page; zero while the list is at the project's own relations.
 type relationPosition struct{ project, relation id.ID }
 
 func (at relationPosition) encode() []byte {
@@ -173,28 +173,29 @@ func (at *relationPosition) decode(text []byte) bool {
 	return true
 }
 
-// relationPage is a page of relations in the making.
+// relationPage collects a page of relations.
 type relationPage struct {
 	call  *Call
 	view  *work.Project
 	limit int
 	list  []Relation
-	// at is the last place that the page has or has passed over.
+	// at is the last position that the page includes or has skipped.
 	at relationPosition
-	// seen are the projects that were looked at, nil where the caller may not see them.
+	// seen are the projects that were read, nil for those that the caller may not see.
 	seen map[id.ID]*work.Project
 	err  error
 }
 
-// fill goes on from the place of the page, and reports whether it came to the end of the list.
+// fill continues at the position of the page, and reports whether it reached the end of the
+// list.
 func (p *relationPage) fill() (whole bool, err error) {
 	p.seen = map[id.ID]*work.Project{}
 	whole = (!p.at.project.IsZero() || p.own()) && p.others()
 	return whole, p.err
 }
 
-// look finds a project where the caller may see it. It reports false where the page has looked at
-// as many as it may.
+// look finds a project that the caller may see. It returns false if the page has read the
+// maximum number of projects.
 func (p *relationPage) look(project id.ID) (found *work.Project, goOn bool) {
 	found, known := p.seen[project]
 	if known {
@@ -211,7 +212,7 @@ func (p *relationPage) look(project id.ID) (found *work.Project, goOn bool) {
 	return found, p.err == nil
 }
 
-// take puts a relation on the page, and reports whether there was room.
+// take adds a relation to the page, and reports whether there was room.
 func (p *relationPage) take(source *work.Project, one *work.Relation, direction string) bool {
 	if len(p.list) == p.limit {
 		return false
@@ -220,7 +221,7 @@ func (p *relationPage) take(source *work.Project, one *work.Relation, direction 
 	return true
 }
 
-// own goes through what the project says.
+// own adds the project's own relations.
 func (p *relationPage) own() (whole bool) {
 	whole = true
 	p.view.Relations(p.at.relation, func(one *work.Relation) bool {
@@ -237,8 +238,8 @@ func (p *relationPage) own() (whole bool) {
 // links are the index of projects by what their own records name.
 func (c *Call) links() *index.Links { return c.Service.Engine.Indexes(index.ForLinks).Links }
 
-// others goes through what others say of the project, and begins with the one at which the page
-// before has ended.
+// others adds the relations that other projects recorded, starting with the project at which the
+// previous page ended.
 func (p *relationPage) others() (whole bool) {
 	if from := p.at.project; !from.IsZero() && !p.other(from, p.at.relation) {
 		return false
@@ -257,7 +258,7 @@ func (p *relationPage) others() (whole bool) {
 	}
 }
 
-// other goes through what one project says of this one, behind a relation.
+// other adds the relations that one project recorded about this one, after a given one.
 func (p *relationPage) other(project, before id.ID) (whole bool) {
 	source, whole := p.look(project)
 	if source == nil {

@@ -10,14 +10,14 @@ import (
 	"pws/work/path"
 )
 
-// Report is what the reporter is told of a report of abuse.
+// Report is the receipt for a report of abuse.
 type Report struct {
 	ID        string `json:"id" check:"id=rpt_" doc:"The report's ID."`
 	Status    string `json:"status" check:"enum=RECEIVED" doc:"Always RECEIVED: the report is stored for the operator of the service."`
 	CreatedAt Time   `json:"created_at" doc:"When it was received."`
 }
 
-// ReportData is a report as data.
+// ReportData is the data of a report.
 type ReportData struct {
 	Report Report `json:"report" doc:"The report."`
 }
@@ -51,7 +51,8 @@ var reportOperations = []*Operation{
 	}, makeReport),
 }
 
-// reportedMissing are the errors of things that are not there, or that the caller may not see.
+// reportedMissing maps each type to the error for an entity that does not exist or is hidden
+// from the caller.
 var reportedMissing = map[identity.Reported]fault.Code{
 	identity.ReportedProject:      fault.ProjectNotFound,
 	identity.ReportedFile:         fault.ProjectNotFound,
@@ -83,8 +84,8 @@ func makeReport(c *Call, body *MakeReport) (Reply, error) {
 	})
 }
 
-// findReported puts the thing of a text into a report, for a caller who may see it. What is no ID
-// names no thing.
+// findReported adds the entity that a text names to a report if the caller may see it. An
+// invalid ID is treated as unknown.
 func (c *Call) findReported(report *identity.MakeReport, text string) (err error) {
 	kind := report.Type
 	missing := fault.New(reportedMissing[kind],

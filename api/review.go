@@ -6,7 +6,7 @@ import (
 	"pws/work"
 )
 
-// Review is what an agent says of one revision of a contribution; it never changes.
+// Review is an agent's review of one revision of a contribution; it never changes.
 type Review struct {
 	ID         string          `json:"id" check:"id=rvw_" doc:"The review's ID."`
 	RevisionID string          `json:"revision_id" check:"id=rev_" doc:"The reviewed revision."`
@@ -21,14 +21,14 @@ type Review struct {
 	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
-// ReviewComment is what a review says of one file.
+// ReviewComment is a comment on one file.
 type ReviewComment struct {
 	Path string `json:"path" check:"required,bytes=1..512,line" doc:"A path that the revision changes."`
 	Line *int   `json:"line" check:"min=1,max=1048576" doc:"The line, starting at 1; absent or null for the whole file."`
 	Body string `json:"body" check:"required,chars=1..4000,text" doc:"Text of the comment."`
 }
 
-// ReviewData is one review as data.
+// ReviewData is the data of a review.
 type ReviewData struct {
 	Review Review `json:"review" doc:"The review."`
 }
@@ -58,7 +58,7 @@ var reviewOperations = []*Operation{
 	}, createReview),
 }
 
-// review is the wire form as it reads in a state of its contribution.
+// review returns the wire form for the current state of its contribution.
 func (c *Call) review(of *work.Contribution, from *work.Review) Review {
 	record := Review{
 		ID: from.ID.Format(id.Review), RevisionID: from.Revision.Format(id.Revision),
@@ -76,7 +76,7 @@ func (c *Call) review(of *work.Contribution, from *work.Review) Review {
 	return record
 }
 
-// reviewComments is the form of the rules.
+// reviewComments returns the form for the rules.
 func reviewComments(given []ReviewComment) (comments []work.ReviewComment) {
 	for at := range given {
 		one := work.ReviewComment{Path: given[at].Path, Body: given[at].Body}

@@ -6,7 +6,7 @@ import (
 	"pws/work"
 )
 
-// Revision is what a workspace changed of its base when it was submitted; it never changes.
+// Revision holds the changes of a workspace at the time when it was submitted; it never changes.
 type Revision struct {
 	ID         string            `json:"id" check:"id=rev_" doc:"The revision's ID."`
 	Number     int               `json:"number" doc:"Number of the revision, starting at 1."`
@@ -18,7 +18,7 @@ type Revision struct {
 	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was submitted here."`
 }
 
-// RevisionDiffData is the diff of a revision as data.
+// RevisionDiffData is the data of a revision's diff.
 type RevisionDiffData struct {
 	Diff RevisionDiff `json:"diff" doc:"The diff."`
 }
@@ -55,7 +55,7 @@ var revisionOperations = []*Operation{
 	}, readRevisionDiff),
 }
 
-// revision is the wire form.
+// revision returns the wire form.
 func revision(p *work.Project, from *work.Revision) Revision {
 	record := Revision{
 		ID: from.ID.Format(id.Revision), Number: from.Number,

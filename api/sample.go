@@ -27,7 +27,7 @@ type sample struct {
 	} `json:"response"`
 }
 
-// sampleOf is the recorded example of an operation, nil where there is none.
+// sampleOf returns the recorded example of an operation, nil if there is none.
 func sampleOf(op *Operation) *sample {
 	text, err := fs.ReadFile(examples, "examples/"+op.Name+".json")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // schemasPath is where the named schemas are served.
 const schemasPath = "/schemas/" + APIVersion
 
-// schemaMedia is the content type of a schema; schemaEnding is how the names of files end.
+// schemaMedia is the content type of a schema; schemaEnding is the extension of its file.
 const (
 	schemaMedia  = "application/schema+json"
 	schemaEnding = ".json"
@@ -23,7 +23,7 @@ type SchemaRef struct {
 	URL  string `json:"url" doc:"Its address, which is also its $id."`
 }
 
-// SchemasData is the list of named schemas.
+// SchemasData lists the named schemas.
 type SchemasData struct {
 	Schemas []SchemaRef `json:"schemas" doc:"Sorted by name. Names of request schemas end in Input or Request, or are those of what is requested."`
 }
@@ -69,7 +69,7 @@ var schemaOperations = []*Operation{
 	}, readSchema),
 }
 
-// addSchemas defines the types of all operations, and those of envelopes.
+// addSchemas adds the types of all operations and of envelopes.
 func addSchemas(into *jsonschema.Schemas) {
 	for _, t := range []reflect.Type{reflect.TypeFor[Failure](), reflect.TypeFor[Meta]()} {
 		into.Add(t, jsonschema.Response)

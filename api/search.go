@@ -12,7 +12,7 @@ import (
 	"pws/work/license"
 )
 
-// SearchResult is a thing that was found, as it is now.
+// SearchResult is a found entity in its current state.
 type SearchResult struct {
 	EntityType string  `json:"entity_type" check:"enum=PROJECT|TASK|AGENT|HANDOFF|ARTIFACT|FILE|DISCUSSION" doc:"Type of the result."`
 	ID         string  `json:"id" doc:"Its ID; for a file the ID of its project, a slash and its path."`
@@ -24,14 +24,14 @@ type SearchResult struct {
 	UpdatedAt  Time    `json:"updated_at" doc:"When it last changed; for an agent, when it was registered or last declared its capabilities."`
 }
 
-// SearchData is a page of what was found.
+// SearchData is a page of results.
 type SearchData struct {
 	Results    []SearchResult `json:"results" doc:"Best first; without a query, most recently changed first."`
 	NextCursor *string        `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 	Corrected  *Correction    `json:"corrected,omitempty" doc:"The corrected query that was searched, if a word of the query had no match; absent otherwise."`
 }
 
-// Correction is a query of which words were corrected.
+// Correction is a query with corrected words.
 type Correction struct {
 	From string `json:"from" doc:"The original query."`
 	To   string `json:"to" doc:"The query that was searched."`
@@ -41,7 +41,8 @@ const (
 	searchDefault    = 25
 	searchMax        = 100
 	searchQueryBytes = 500
-	// searchHitsMax bounds the hits that one request looks at, for some of them may not be shown.
+	// searchHitsMax limits the number of hits that one request reads, because some of them may
+	// not be shown.
 	searchHitsMax = 1000
 )
 
@@ -131,11 +132,11 @@ var searchParams = []Param{
 	},
 }
 
-// activityDays are the days that the values of the filter activity reach back.
+// activityDays maps the values of the filter activity to days.
 var activityDays = map[string]int64{"DAY": 1, "WEEK": 7, "MONTH": 30}
 
-// searchFilters are the filters of a request as the index has them; since is the time from which on
-// things must have changed, 0 for any. Errors: VALIDATION_FAILED.
+// searchFilters returns the filters of a request in the form of the index; since is the earliest
+// time of the last change, 0 for any. Errors: VALIDATION_FAILED.
 func (c *Call) searchFilters() (groups [][]string, since int64, err error) {
 	add := func(name string, term func(value string) string) {
 		if value, sent := c.Query[name]; sent {
@@ -184,7 +185,7 @@ func (c *Call) searchFilters() (groups [][]string, since int64, err error) {
 	return groups, since, nil
 }
 
-// searchWords are the words of the query. Errors: SEARCH_QUERY_INVALID.
+// searchWords returns the words of the query. Errors: SEARCH_QUERY_INVALID.
 func (c *Call) searchWords(filtered bool) (words search.Words, err error) {
 	text := c.Query["q"]
 	problem := ""
@@ -204,7 +205,7 @@ func (c *Call) searchWords(filtered bool) (words search.Words, err error) {
 		With("problem", problem).With("max_bytes", searchQueryBytes)
 }
 
-// searching is a page of search.query in the making.
+// searching collects a page of search.query.
 type searching struct {
 	call  *Call
 	query search.Query
@@ -212,11 +213,11 @@ type searching struct {
 	limit int
 	data  SearchData
 	views map[id.ID]*work.Project
-	// corrected is the query that is searched in place of the one that was given; empty for the same.
+	// corrected is the query that replaces the given one; empty if it is the same.
 	corrected string
 	// covered has a bit for each word of the query that a result contains, as in search.Hit.
 	covered uint32
-	// lookups counts the words for which words near them were looked up.
+	// lookups counts the words for which similar words were looked up.
 	lookups int
 }
 
@@ -257,8 +258,8 @@ func searchAll(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: s.data}, err
 }
 
-// collect takes hits until the page is full and one more is known. What may not be shown is passed
-// over, up to a bound.
+// collect reads hits until the page is full and one more is known. Hits that may not be shown
+// are skipped, up to a limit.
 func (s *searching) collect() error {
 	for looked := 0; ; {
 		s.query.Limit = s.limit + 1 - len(s.data.Results)
@@ -290,8 +291,8 @@ func (s *searching) collect() error {
 	}
 }
 
-// judge makes the result of a hit out of what is there now; nil where that is not what was looked
-// for, or is not PUBLIC.
+// judge returns the result for a hit in its current state; nil if it does not match now, or is
+// not PUBLIC.
 func (s *searching) judge(hit *search.Hit) (*SearchResult, error) {
 	d, err := s.document(hit.Key)
 	if err != nil || d == nil || !d.Passes(s.query.Filters) || d.UpdatedAt < s.since {
@@ -300,7 +301,7 @@ func (s *searching) judge(hit *search.Hit) (*SearchResult, error) {
 	if hit.Key.Kind == search.File {
 		content, err := s.call.Service.Engine.Blob(d.Blob)
 		if err != nil {
-			// It was logged, and reading the file says it.
+			// The error was logged, and reading the file reports it.
 			return nil, nil
 		}
 		d.Load(content)

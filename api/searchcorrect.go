@@ -9,16 +9,18 @@ import (
 )
 
 const (
-	// correctionsMax bounds the words of a query for which words near them are looked up.
+	// correctionsMax is the maximum number of words of a query for which similar words are
+	// looked up.
 	correctionsMax = 4
-	// correctedHitsMax is how many documents of a word are looked at for one that may be shown.
+	// correctedHitsMax is the maximum number of documents of a word that are read to find one
+	// that may be shown.
 	correctedHitsMax = 16
 )
 
-// correct searches once more where a word of the query is in nothing PUBLIC but a word near it is.
-// It is called AFTER the first page was collected: what a result contains needs no further look.
-// The index may still hold what is not PUBLIC any more, so that both words are judged by the live
-// view.
+// correct searches once more if no PUBLIC document has a word of the query, but one has a
+// similar word. It is called AFTER the first page was collected: words in its results need no
+// lookup. The index may still hold documents that are not PUBLIC now, so both words are checked
+// in the live view.
 func (s *searching) correct() error {
 	words := s.query.Words
 	text := words
@@ -53,8 +55,8 @@ func (s *searching) correct() error {
 	return s.collect()
 }
 
-// correctWord is the text with a word near one in place of it, the same where there is none. A part
-// of a compound may match by itself.
+// correctWord returns the text with a word replaced by a similar one, or the same text if there
+// is none. A part of a compound may match on its own.
 func (s *searching) correctWord(text search.Words, wrong string, part bool) (string, error) {
 	if s.lookups == correctionsMax || !search.MayBeWrong(wrong) {
 		return text.Text, nil
@@ -81,7 +83,7 @@ func (s *searching) correctWord(text search.Words, wrong string, part bool) (str
 	return text.Text, nil
 }
 
-// wholeWord is a word that does not stand for longer ones.
+// wholeWord returns a query for the word itself, not for longer words that begin with it.
 func wholeWord(word string) search.Words {
 	words := search.ParseWords(word)
 	words.Beginning = false
@@ -102,7 +104,7 @@ func (s *searching) matches(word search.Words) (bool, error) {
 	return false, err
 }
 
-// shows reports whether a document that was found may be shown, and has the word now.
+// shows reports whether a found document may be shown and has the word now.
 func (s *searching) shows(hit *search.Hit, word search.Words) (bool, error) {
 	d, err := s.document(hit.Key)
 	if err != nil || d == nil || d.Version == hit.Version {
@@ -111,7 +113,7 @@ func (s *searching) shows(hit *search.Hit, word search.Words) (bool, error) {
 	if hit.Key.Kind == search.File {
 		content, err := s.call.Service.Engine.Blob(d.Blob)
 		if err != nil {
-			// It was logged, and reading the file says it.
+			// The error was logged, and reading the file reports it.
 			return false, nil
 		}
 		d.Load(content)
@@ -119,8 +121,8 @@ func (s *searching) shows(hit *search.Hit, word search.Words) (bool, error) {
 	return word.Found(d.Title, d.Body), nil
 }
 
-// place is what the cursor of the next page holds: where this one ends, and the corrected query, so
-// that all pages are of the same.
+// place returns the position in the cursor of the next page: the end of this one, and the
+// corrected query, so that all pages are for the same query.
 func (s *searching) place() []byte { return append(encodePlace(s.query.After), s.corrected...) }
 
 const placeBytes = 24
@@ -132,7 +134,7 @@ func encodePlace(p *search.Place) []byte {
 	return binary.BigEndian.AppendUint64(out, p.Version)
 }
 
-// decodePlace reads what place made; nil where it is not that.
+// decodePlace decodes what place encoded; nil if the data is invalid.
 func decodePlace(data []byte) (place *search.Place, corrected string) {
 	if len(data) < placeBytes {
 		return nil, ""

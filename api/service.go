@@ -16,15 +16,15 @@ type Service struct {
 	Engine  Engine
 	Config  Config
 	cursors *cursor.Codec
-	// choosing holds the keys of requests that run and have yet to choose a project.
+	// choosing holds the keys of running requests that have not chosen a project yet.
 	choosing sync.Map
-	// published makes the documents of the interface when they are first asked for.
+	// published makes the documents of the interface on first use.
 	published func() *Published
-	// documents renders what is written for readers when it is first asked for.
+	// documents renders the documents for readers on first use.
 	documents func() map[string]rendered
 }
 
-// NewService makes the service over an engine.
+// NewService returns a service over an engine.
 func NewService(engine Engine, config Config) *Service {
 	mac := hmac.New(sha256.New, engine.Secret())
 	mac.Write([]byte("cursors"))
@@ -35,19 +35,19 @@ func NewService(engine Engine, config Config) *Service {
 	}
 }
 
-// Config is what operations need to know of the deployment.
+// Config holds the settings of the deployment that operations need.
 type Config struct {
 	Version string
-	// PublicURL is the base of absolute links, without a trailing slash; empty where the deployment
-	// names none. See PublicURLProblem.
+	// PublicURL is the base of absolute links, without a trailing slash; empty if the deployment
+	// has none. See PublicURLProblem.
 	PublicURL string
-	// Address is the base for callers who name no host, where there is no PublicURL.
+	// Address is the base for callers that name no host, if there is no PublicURL.
 	Address string
 	// Started is the start of the process in Unix milliseconds.
 	Started int64
-	// NoEarlierMCP refuses clients of MCP that speak a version before MCPVersion.
+	// NoEarlierMCP rejects MCP clients with a version before MCPVersion.
 	NoEarlierMCP bool
-	// Limits are the rate limits in force, for the capability model; none when they are off.
+	// Limits are the active rate limits, for the capability model; empty if they are off.
 	Limits []RateLimit
 }
 
@@ -70,7 +70,7 @@ func (s *Service) Authenticate(credential string, now int64) (*identity.Session,
 	return session, err
 }
 
-// appendData writes the data of a reply: by its own hand where it has one.
+// appendData writes the data of a reply, with its own method if it has one.
 func appendData(dst []byte, data any) []byte {
 	if own, ok := data.(Appender); ok {
 		return own.AppendJSON(dst)
@@ -82,5 +82,5 @@ func appendData(dst []byte, data any) []byte {
 	return append(dst, text...)
 }
 
-// AppendData writes the data of the reply behind dst.
+// AppendData appends the data of the reply to dst.
 func (r *Reply) AppendData(dst []byte) []byte { return appendData(dst, r.Data) }

@@ -34,12 +34,12 @@ type State struct {
 	UpdatedAt      Time     `json:"updated_at" doc:"When it was written."`
 }
 
-// StateData is a state as data.
+// StateData is the data of a state.
 type StateData struct {
 	State State `json:"state" doc:"The state."`
 }
 
-// UpdateState is the body of state.update; what is absent becomes empty.
+// UpdateState is the body of state.update; absent members become empty.
 type UpdateState struct {
 	Summary         string   `json:"summary" check:"chars=0..4000,text" doc:"Summary of the current status of the work."`
 	Objective       string   `json:"objective" check:"chars=0..4000,text" doc:"Objective of the work."`
@@ -56,16 +56,17 @@ type UpdateState struct {
 	ExpectedVersion *uint64  `json:"expected_version" doc:"The version to replace; if the current version is another one, the answer is STATE_CONFLICT."`
 }
 
-// customDepthMax leaves room around it in all bodies that hold a state, a bundle above all.
+// customDepthMax leaves room for the nesting of all bodies that contain a state, above all
+// bundles.
 const customDepthMax = 60
 
-// Custom is a JSON object of any members, kept as it was sent but for the spaces.
+// Custom is a JSON object with any members, stored as it was sent except for white space.
 type Custom struct {
 	text    []byte
 	problem string
 }
 
-// UnmarshalJSON reads any value; see Problems.
+// UnmarshalJSON accepts any value; see Problems.
 func (c *Custom) UnmarshalJSON(raw []byte) error {
 	text := jsontext.Value(bytes.Clone(raw))
 	if err := text.Compact(); err != nil {
@@ -74,7 +75,7 @@ func (c *Custom) UnmarshalJSON(raw []byte) error {
 	*c = Custom{text: text}
 	switch {
 	case text.Kind() == 'n':
-		// Null stands for absence, as it does for every optional member.
+		// Null means absent, as for every optional member.
 		*c = Custom{}
 	case text.Kind() != '{':
 		c.problem = "must be an object"
@@ -105,7 +106,7 @@ func (c Custom) MarshalJSON() ([]byte, error) {
 // JSONSchema permits any object.
 func (Custom) JSONSchema() map[string]any { return map[string]any{"type": "object"} }
 
-// kept is the object, nil where it has no members.
+// kept returns the object, nil if it has no members.
 func (c *Custom) kept() []byte {
 	if slices.Equal(c.text, []byte("{}")) {
 		return nil
@@ -138,7 +139,7 @@ var stateOperations = []*Operation{
 	}, updateState),
 }
 
-// state is the wire form of the newest version.
+// state returns the wire form of the newest version.
 func (c *Call) state(p *work.Project) State {
 	from := p.State()
 	said := &from.Statement
@@ -163,7 +164,7 @@ func (c *Call) stateReply(view *work.Project) Reply {
 	return Reply{Data: StateData{State: c.state(view)}, ETag: stateETag(view.State())}
 }
 
-// command is the wish that a body stands for.
+// command returns the command for a body.
 func (u *UpdateState) command() work.UpdateState {
 	return work.UpdateState{
 		Statement: work.Statement{

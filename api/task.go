@@ -11,7 +11,7 @@ import (
 	"pws/work"
 )
 
-// Task is the record of a task on the wire.
+// Task is the wire form of the record of a task.
 type Task struct {
 	ID                   string       `json:"id" check:"id=tsk_" doc:"The task's ID."`
 	ProjectID            string       `json:"project_id" check:"id=prj_" doc:"Its project."`
@@ -38,20 +38,20 @@ type Task struct {
 	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
-// TaskBlocked says why a task does not go on.
+// TaskBlocked says why a task is blocked.
 type TaskBlocked struct {
 	Kind   string `json:"kind" check:"required,enum=DEPENDENCY|NEEDS_INPUT|CAPABILITY|TRANSIENT" doc:"What the task is waiting for."`
 	Reason string `json:"reason" check:"chars=0..4000,text" doc:"Explanation in words."`
 }
 
-// TaskResult says what came of a task.
+// TaskResult is the result of a task.
 type TaskResult struct {
 	Summary        string  `json:"summary" check:"chars=0..4000,text" doc:"Result in words."`
 	ChangesetID    *string `json:"changeset_id" check:"id=chg_" doc:"The changeset with the result."`
 	ContributionID *string `json:"contribution_id" check:"id=ctr_" doc:"The contribution with the result."`
 }
 
-// TaskData is one task as data.
+// TaskData is the data of a task.
 type TaskData struct {
 	Task Task `json:"task" doc:"The task."`
 }
@@ -71,7 +71,7 @@ const (
 var (
 	taskParam = []Param{{Name: "task", Doc: "The task's ID."}}
 
-	// taskFilters are what both lists of tasks can be narrowed by.
+	// taskFilters are the filters of both lists of tasks.
 	taskFilters = []Param{
 		{Name: "skill", Check: "chars=1..64", Doc: "Only tasks that require this skill."},
 		{Name: "task_type", Check: "chars=1..64", Doc: "Only tasks of this type."},
@@ -142,7 +142,7 @@ var taskOperations = []*Operation{
 	}, updateTask),
 }
 
-// task is the wire form of a task as it was read at the time of the call.
+// task returns the wire form of a task that was read as of the time of the call.
 func (c *Call) task(p *work.Project, t *work.Task) Task {
 	record := Task{
 		ID: t.ID.Format(id.Task), ProjectID: p.ID.Format(id.Project),
@@ -167,7 +167,7 @@ func (c *Call) task(p *work.Project, t *work.Task) Task {
 	return record
 }
 
-// idOrNil is the public form of an ID, nil for the zero one.
+// idOrNil returns the public form of an ID, nil for the zero ID.
 func idOrNil(prefix id.Prefix, one id.ID) *string {
 	if one.IsZero() {
 		return nil
@@ -184,7 +184,7 @@ func taskIDs(list []id.ID) []string {
 	return names
 }
 
-// blockedOf is what was said with the status BLOCKED, or what an OPEN task waits for.
+// blockedOf returns what blocks a BLOCKED task, or the unfinished dependencies of an OPEN one.
 func blockedOf(p *work.Project, t *work.Task) *TaskBlocked {
 	if t.Blocked != nil {
 		return &TaskBlocked{Kind: t.Blocked.Kind.String(), Reason: t.Blocked.Reason}
@@ -199,7 +199,7 @@ func blockedOf(p *work.Project, t *work.Task) *TaskBlocked {
 	}
 }
 
-// unmetOf is what an OPEN task waits for.
+// unmetOf returns the unfinished dependencies of an OPEN task.
 func unmetOf(p *work.Project, t *work.Task) []id.ID {
 	if t.Status != work.TaskOpen {
 		return nil
@@ -207,8 +207,9 @@ func unmetOf(p *work.Project, t *work.Task) []id.ID {
 	return p.Unmet(t)
 }
 
-// taskETag changes with everything that the record shows. The version of a task whose claim has run
-// out is the one that it keeps when that is noted; what it waits for is no part of its version.
+// taskETag changes with everything that the record shows. A task with an expired claim has the
+// version that it will have when the expiry is recorded. The state of its dependencies is not
+// part of the version.
 func taskETag(p *work.Project, t *work.Task) string {
 	tag := append(make([]byte, 0, 40), '"', 't')
 	tag = strconv.AppendUint(tag, t.Version, 36)
@@ -237,7 +238,7 @@ func (c *Call) taskReply(p *work.Project, t *work.Task) Reply {
 	return Reply{Data: TaskData{Task: c.task(p, t)}, ETag: taskETag(p, t)}
 }
 
-// taskInPath is the task in the path with the project that it was made in: TASK_NOT_FOUND.
+// taskInPath returns the task in the path and its project: TASK_NOT_FOUND.
 func (c *Call) taskInPath() (project, task id.ID, err error) {
 	view, task, err := c.owner(id.Task, "task", errTaskNotFound)
 	if err != nil {
@@ -262,7 +263,7 @@ func readTask(c *Call, _ *None) (Reply, error) {
 	return c.taskReply(view, t), nil
 }
 
-// taskFilter is what a list is narrowed to; zero fields let everything pass.
+// taskFilter holds the filters of a list; zero fields match everything.
 type taskFilter struct {
 	status      work.TaskStatus
 	priority    work.Priority
@@ -270,7 +271,7 @@ type taskFilter struct {
 	claimed     string
 }
 
-// taskFilter reads the filters of a list, whose form has been checked.
+// taskFilter reads the filters of a list, which were already validated.
 func (c *Call) taskFilter() taskFilter {
 	return taskFilter{
 		status:   work.ParseTaskStatus(c.Query["status"]),

@@ -21,7 +21,7 @@ type TaskInput struct {
 	ParentTaskID         *string  `json:"parent_task_id" check:"id=tsk_" doc:"The parent task, in the same project."`
 }
 
-// TaskUpdate is the body of task.update; what is absent stays.
+// TaskUpdate is the body of task.update; absent members stay unchanged.
 type TaskUpdate struct {
 	Title                *string                          `json:"title" check:"chars=1..200,line" doc:"Title, in one line."`
 	Description          *string                          `json:"description" check:"chars=0..10000,text" doc:"Description of the task."`
@@ -39,7 +39,7 @@ type TaskUpdate struct {
 	ClaimProof
 }
 
-// blockedNeeded is what is wrong with a task that is BLOCKED for no reason.
+// blockedNeeded is the error for a BLOCKED task without a reason.
 const blockedNeeded = "must say why a task is BLOCKED"
 
 // Problems implements jsonschema.Checker.
@@ -50,7 +50,7 @@ func (u *TaskUpdate) Problems() []fault.Field {
 	return nil
 }
 
-// spec is the form of the rules. The IDs have been checked to be such.
+// spec returns the form for the rules. The IDs have already been validated.
 func (in *TaskInput) spec() work.TaskSpec {
 	spec := work.TaskSpec{
 		Title: in.Title, Description: in.Description, Priority: work.ParsePriority(in.Priority),
@@ -64,14 +64,14 @@ func (in *TaskInput) spec() work.TaskSpec {
 	return spec
 }
 
-// parsed is the ID of a text that has been checked to be one.
+// parsed parses a text that was already validated as an ID.
 func parsed(prefix id.Prefix, text string) id.ID {
 	one, _ := id.Parse(prefix, text)
 	return one
 }
 
-// named is parsed where the zero ID stands for none in the rules: the text of it names a thing that
-// does not exist, as the ID behind it does.
+// named is parsed for members where the rules take the zero ID for none. The text of the zero ID
+// becomes the next ID, which does not exist either.
 func named(prefix id.Prefix, text string) id.ID {
 	if one := parsed(prefix, text); !one.IsZero() {
 		return one
@@ -87,8 +87,8 @@ func parseTaskIDs(texts []string) []id.ID {
 	return list
 }
 
-// command is the form of the rules. The field says where the update stands in a larger request,
-// with the dot behind.
+// command returns the command. The field is the path of the update in a larger request, with a
+// trailing dot.
 func (u *TaskUpdate) command(task id.ID, field string) work.UpdateTask {
 	change := work.TaskChange{
 		Title: u.Title, Description: u.Description, Priority: work.ParsePriority(u.Priority),

@@ -12,7 +12,7 @@ type Turn struct {
 	ExpiresAt Time   `json:"expires_at" doc:"When it expires unless its holder writes in the workspace."`
 }
 
-// TurnData is a turn with its workspace as data.
+// TurnData is the data of a turn with its workspace.
 type TurnData struct {
 	Workspace Workspace `json:"workspace" doc:"The workspace of the turn."`
 	Turn      Turn      `json:"turn" doc:"The turn."`
@@ -62,11 +62,12 @@ var turnOperations = []*Operation{
 	}, submitTurn),
 }
 
-// plansMax is how often a merge is planned anew for a project that moves meanwhile.
+// plansMax is the maximum number of merge plans that a request makes for a project that keeps
+// changing.
 const plansMax = 8
 
-// planned gives a command that carries a merge: it is planned on the published view, and anew where
-// the project has moved by the time that it decides: PROJECT_MOVED.
+// planned sends a command that carries a merge plan. The merge is planned on the published view,
+// and again if the project has changed when the command is decided: PROJECT_MOVED.
 func (c *Call) planned(
 	project id.ID, merge func(view *work.Project) (*work.MergePlan, error),
 	command func(plan *work.MergePlan) work.Command,
@@ -115,8 +116,8 @@ func takeTurn(c *Call, _ *None) (Reply, error) {
 	}
 	return c.planned(project,
 		c.ownMerge(func(view *work.Project) *work.Workspace {
-			// Who will hear that another holds the turn needs no merge. A turn may end at any moment,
-			// so the time is that of each try.
+			// If another agent holds the turn, the command fails and needs no plan. A turn may
+			// end at any moment, so each attempt reads the time.
 			if turn, held := view.Turn(c.Service.Engine.Now()); held && turn.Agent != c.Agent {
 				return nil
 			}

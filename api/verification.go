@@ -11,7 +11,7 @@ import (
 	"pws/work"
 )
 
-// Verification is the immutable record of evidence for a thing.
+// Verification is an immutable record of evidence about an entity.
 type Verification struct {
 	ID                   string   `json:"id" check:"id=ver_" doc:"The record's ID."`
 	ProjectID            string   `json:"project_id" check:"id=prj_" doc:"The project, or the project that the entity belongs to."`
@@ -30,7 +30,7 @@ type Verification struct {
 	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
 }
 
-// VerificationData is one verification record as data.
+// VerificationData is the data of a verification record.
 type VerificationData struct {
 	Verification Verification `json:"verification" doc:"The record."`
 }
@@ -88,7 +88,7 @@ func errEntityID(kind work.EntityType) fault.Field {
 
 const verificationsPath = "/api/v1/verifications"
 
-// entityErrors are the codes of things that are not there.
+// entityErrors are the codes for entities that do not exist.
 var entityErrors = []fault.Code{
 	fault.ProjectNotFound, fault.ChangesetNotFound, fault.ContributionNotFound,
 	fault.ArtifactNotFound,
@@ -149,13 +149,13 @@ var verificationOperations = []*Operation{
 const (
 	// verificationsPage is the default page of verification records.
 	verificationsPage = 50
-	// verificationsPageBytes is the size of the texts from which on a page takes no further record.
+	// verificationsPageBytes is the size of the texts after which a page ends.
 	verificationsPageBytes = 4 << 20
-	// verificationProjectsMax is how many PUBLIC projects one request looks at.
+	// verificationProjectsMax is the maximum number of PUBLIC projects that one request reads.
 	verificationProjectsMax = 200
 )
 
-// verification is the wire form.
+// verification returns the wire form.
 func (c *Call) verification(p *work.Project, from *work.Verification) Verification {
 	said := &from.Finding
 	return Verification{
@@ -170,7 +170,7 @@ func (c *Call) verification(p *work.Project, from *work.Verification) Verificati
 	}
 }
 
-// textOrNil is nil for the empty text.
+// textOrNil returns nil for the empty text.
 func textOrNil(text string) *string {
 	if text == "" {
 		return nil
@@ -178,8 +178,8 @@ func textOrNil(text string) *string {
 	return &text
 }
 
-// entity finds the thing of an ID and the project that it belongs to, or is, for a caller who may
-// see it: the error of a thing that is not there.
+// entity finds an entity and its project for a caller that may see it. The error is that for a
+// missing entity.
 func (c *Call) entity(kind work.EntityType, thing id.ID) (p *work.Project, err error) {
 	if kind == work.EntityProject {
 		p, err = c.Service.Engine.Project(thing)
@@ -192,7 +192,7 @@ func (c *Call) entity(kind work.EntityType, thing id.ID) (p *work.Project, err e
 	return p, err
 }
 
-// finding is the form of the rules. The ID has been checked to be one.
+// finding returns the form for the rules. The ID has already been validated.
 func (b *CreateVerification) finding() work.Finding {
 	kind := work.ParseEntityType(b.EntityType)
 	return work.Finding{
@@ -240,19 +240,19 @@ func errVerificationNotFound() error {
 	return fault.New(fault.VerificationNotFound, "There is no such verification record.")
 }
 
-// verificationPage is a page of verification records in the making.
+// verificationPage collects a page of verification records.
 type verificationPage struct {
 	call  *Call
 	limit int
-	// asked narrows the list to a thing, or to a type where it has no ID.
+	// asked limits the list to an entity, or to a type if it has no ID.
 	asked work.Entity
 	data  VerificationsData
 	bytes int
-	// before is the last record that the page has.
+	// before is the last record on the page.
 	before id.ID
 }
 
-// take puts a record on the page, and reports whether there was room.
+// take adds a record to the page, and reports whether there was room.
 func (p *verificationPage) take(view *work.Project, record *work.Verification) bool {
 	about := record.Finding.Entity.Type
 	if p.asked.ID.IsZero() && p.asked.Type != 0 && about != p.asked.Type {
@@ -266,7 +266,7 @@ func (p *verificationPage) take(view *work.Project, record *work.Verification) b
 	return true
 }
 
-// of takes the records of one project, and reports whether it came to their end.
+// of adds the records of one project, and reports whether it reached their end.
 func (p *verificationPage) of(view *work.Project) (whole bool) {
 	whole = true
 	take := func(record *work.Verification) bool {
@@ -317,8 +317,8 @@ func listVerifications(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: page.data}, nil
 }
 
-// public takes the records of all PUBLIC projects: those of the newest project first. One request
-// looks at a bounded number of projects.
+// public adds the records of all PUBLIC projects, starting with the newest project. One request
+// reads a limited number of projects.
 func (p *verificationPage) public(after []byte) error {
 	var at index.Position
 	if after != nil {
@@ -359,7 +359,7 @@ func (p *verificationPage) public(after []byte) error {
 	return nil
 }
 
-// publicOne takes those of one project while it is PUBLIC.
+// publicOne adds the records of one project while it is PUBLIC.
 func (p *verificationPage) publicOne(project id.ID) (whole bool, err error) {
 	view, err := p.call.Service.Engine.Project(project)
 	if err != nil || view == nil || view.Visibility != work.Public {
@@ -368,14 +368,14 @@ func (p *verificationPage) publicOne(project id.ID) (whole bool, err error) {
 	return p.of(view), nil
 }
 
-// rest says where the next page goes on: in the project at a position, behind the last record.
+// rest sets where the next page continues: in the project at a position, after the last record.
 func (p *verificationPage) rest(at index.Position) {
 	position := binary.BigEndian.AppendUint64(nil, uint64(at.Millis))
 	p.data.NextCursor = p.call.next(append(append(position, at.ID[:]...), p.before[:]...))
 }
 
-// verificationsAsked reads what a list is asked for: the project, and the thing where it is one.
-// The type alone narrows a list of a project. It may be left out where the ID tells it.
+// verificationsAsked reads the parameters of the list: the project, and the entity if there is
+// one. A type alone filters the list of a project. The type can be omitted if the ID implies it.
 func (c *Call) verificationsAsked() (p *work.Project, asked work.Entity, err error) {
 	projectText, inProject := c.Query["project"]
 	entityText, ofEntity := c.Query["entity_id"]

@@ -7,8 +7,8 @@ import (
 	"pws/work"
 )
 
-// VerificationSummary is all verification records about one entity in short. The status follows
-// from the kinds of records alone; the counts and the two newest records say what they came to.
+// VerificationSummary summarizes all verification records about one entity. The status depends
+// on the kinds of records alone; the counts and the two newest records show the outcomes.
 type VerificationSummary struct {
 	Status       string             `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence, whatever its outcome."`
 	Counts       VerificationCounts `json:"counts" doc:"Number of verification records by kind and outcome."`
@@ -16,7 +16,7 @@ type VerificationSummary struct {
 	LatestFailed *VerificationBrief `json:"latest_failed" doc:"The newest record with the outcome FAILED, even if later ones PASSED; null if there is none."`
 }
 
-// VerificationBrief is a verification record in short.
+// VerificationBrief is the short form of a verification record.
 type VerificationBrief struct {
 	ID        string `json:"id" check:"id=ver_" doc:"The record's ID."`
 	Kind      string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Source of the evidence: the author of the record, or an external source."`
@@ -26,7 +26,7 @@ type VerificationBrief struct {
 }
 
 // VerificationCounts counts verification records by kind and outcome. In a bundle of an earlier
-// version the counts of all outcomes are one number.
+// version, a kind has a single count for all outcomes.
 type VerificationCounts struct {
 	SelfReports  OutcomeCounts `json:"self_reports"`
 	Attestations OutcomeCounts `json:"attestations"`
@@ -41,7 +41,8 @@ type OutcomeCounts struct {
 	Inconclusive int `json:"inconclusive"`
 }
 
-// UnmarshalJSON reads the counts of a bundle, of an earlier version too; see Problems.
+// UnmarshalJSON reads the counts of a bundle, including bundles of earlier versions; see
+// Problems.
 func (c *VerificationCounts) UnmarshalJSON(raw []byte) error {
 	*c = VerificationCounts{}
 	type counts struct {
@@ -87,7 +88,7 @@ func (VerificationCounts) JSONSchema() map[string]any {
 	}
 }
 
-// verificationSummary is the wire form.
+// verificationSummary returns the wire form.
 func verificationSummary(from work.Evidence) VerificationSummary {
 	return VerificationSummary{
 		Status: from.Tally.Status().String(),

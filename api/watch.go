@@ -12,7 +12,7 @@ type Watch struct {
 	Since    *Time `json:"since" doc:"Since when; null if it does not."`
 }
 
-// WatchData is a watch as data.
+// WatchData is the data of a watch.
 type WatchData struct {
 	Watch Watch `json:"watch" doc:"The caller's watch."`
 }
@@ -52,14 +52,14 @@ var watchOperations = []*Operation{
 	}, unwatchProject),
 }
 
-// watchReply is the caller's watch of a project.
+// watchReply returns the caller's watch of a project.
 func (c *Call) watchReply(view *work.Project) Reply {
 	since, watching := view.Watch(c.Agent)
 	return Reply{Data: WatchData{Watch: Watch{Watching: watching, Since: timeOrNil(since)}}}
 }
 
-// watching reports whether the caller watches a project; of one that was read for a list alone the
-// index knows it.
+// watching reports whether the caller watches a project. For a summary of a project, it uses the
+// index.
 func (c *Call) watching(view *work.Project) bool {
 	_, watching := view.Watch(c.Agent)
 	return watching || view.Partial() && c.watches().Watching(c.Agent, view.ID)
@@ -78,8 +78,9 @@ func readWatch(c *Call, _ *None) (Reply, error) {
 	return c.watchReply(view), nil
 }
 
-// watchProject counts what the agent watches BEFORE the project is asked, which knows of no other.
-// An agent that sends several requests at a time may come to watch a few more.
+// watchProject checks the number of the agent's watches BEFORE it sends the command, because a
+// project does not know the others. An agent that sends several requests at a time may exceed
+// the limit by a few.
 func watchProject(c *Call, _ *None) (Reply, error) {
 	view, err := c.readable()
 	if err != nil {
@@ -94,9 +95,9 @@ func watchProject(c *Call, _ *None) (Reply, error) {
 	return c.changeWatch(view, new(work.WatchProject))
 }
 
-// unwatchProject ends a watch also where the caller may not see the project any more. It is not
-// told so: the answer is that of an ID which never existed, whatever the key of the request was
-// used for.
+// unwatchProject ends a watch even if the caller may not see the project now. The answer is then
+// that for an ID that never existed, whatever the request's key was used for, so that it reveals
+// nothing.
 func unwatchProject(c *Call, _ *None) (Reply, error) {
 	view, err := c.readable()
 	if err == nil {

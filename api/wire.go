@@ -11,7 +11,7 @@ import (
 	"pws/work"
 )
 
-// Time is a moment on the wire: RFC 3339, UTC, milliseconds. Inside it is Unix milliseconds.
+// Time is a time on the wire: RFC 3339, UTC, milliseconds. The value is in Unix milliseconds.
 type Time int64
 
 // MarshalJSON writes the text in quotes.
@@ -31,7 +31,7 @@ func (t *Time) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// noTime stands for a text that is none.
+// noTime marks an invalid text.
 const noTime = Time(math.MinInt64)
 
 // Problems implements jsonschema.Checker.
@@ -49,7 +49,7 @@ func (Time) JSONSchema() map[string]any {
 	return map[string]any{"type": "string", "format": "date-time"}
 }
 
-// timeOrNil is nil for the zero time.
+// timeOrNil returns nil for the zero time.
 func timeOrNil(millis int64) *Time {
 	if millis == 0 {
 		return nil
@@ -78,7 +78,7 @@ func (c *Call) handle(agent id.ID) string {
 
 func hexHash(hash work.Hash) string { return hex.EncodeToString(hash[:]) }
 
-// parseHash reads a blob hash as it stands on the wire: 64 lower-case hexadecimal digits.
+// parseHash parses a blob hash in its wire form: 64 lower-case hexadecimal digits.
 func parseHash(text string) (work.Hash, bool) {
 	var hash work.Hash
 	if len(text) != 2*len(hash) {
@@ -93,8 +93,8 @@ func parseHash(text string) (work.Hash, bool) {
 	return hash, err == nil
 }
 
-// do gives a command of this caller to a project. Render is nil where the answer can be made again
-// from the result and from immutable records.
+// do sends a command of this caller to a project. Render is nil if the answer can be rendered
+// again from the result and from immutable records.
 func (c *Call) do(
 	project id.ID, command work.Command,
 	render func(project *work.Project, result work.Result) (Reply, error),
@@ -117,12 +117,12 @@ func (c *Call) do(
 	return done, err
 }
 
-// recorded answers with what was stored for the key, or was rendered to be stored.
+// recorded replies with the answer that is stored for the key.
 func (d *Done) recorded() Reply {
 	return Reply{Status: d.Status, Data: Raw(d.Body), Replayed: d.Replayed}
 }
 
-// answer is the way of a command whose answer is rendered once and kept for repeats of its key.
+// answer runs a command whose answer is rendered once and stored for repeats of its key.
 func (c *Call) answer(
 	project id.ID, command work.Command,
 	render func(project *work.Project, result work.Result) (Reply, error),
@@ -137,7 +137,7 @@ func (c *Call) answer(
 	return render(done.Project, done.Result)
 }
 
-// readable is the published view of the project in the path, for a caller who may see it.
+// readable returns the published view of the project in the path if the caller may see it.
 func (c *Call) readable() (*work.Project, error) {
 	project, err := c.projectID()
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *Call) readable() (*work.Project, error) {
 	return view, nil
 }
 
-// changesetOf is the changeset in the path of a readable project: CHANGESET_NOT_FOUND.
+// changesetOf returns the changeset in the path of a readable project: CHANGESET_NOT_FOUND.
 func (c *Call) changesetOf(view *work.Project) (*work.Changeset, error) {
 	return findChangeset(view, c.Param("changeset"))
 }

@@ -6,7 +6,7 @@ import (
 	"pws/work"
 )
 
-// WorkSession is one agent's stretch of work in a project.
+// WorkSession is a period of one agent's work in a project.
 type WorkSession struct {
 	ID           string   `json:"id" check:"id=wks_" doc:"The work session's ID."`
 	ProjectID    string   `json:"project_id" check:"id=prj_" doc:"Its project."`
@@ -21,7 +21,7 @@ type WorkSession struct {
 	HandoffID    *string  `json:"handoff_id" check:"id=hnd_" doc:"The handoff that was created at the end."`
 }
 
-// WorkSessionData is one work session as data.
+// WorkSessionData is the data of a work session.
 type WorkSessionData struct {
 	WorkSession WorkSession `json:"work_session" doc:"The work session."`
 }
@@ -69,7 +69,7 @@ var workSessionOperations = []*Operation{
 	}, endWorkSession),
 }
 
-// workSession is the wire form, with the status at a moment.
+// workSession returns the wire form, with the status at a time.
 func (c *Call) workSession(p *work.Project, from *work.WorkSession, now int64) WorkSession {
 	record := WorkSession{
 		ID: from.ID.Format(id.WorkSession), ProjectID: p.ID.Format(id.Project),
@@ -86,7 +86,7 @@ func (c *Call) workSession(p *work.Project, from *work.WorkSession, now int64) W
 	return record
 }
 
-// newest are the last of a list that a work session names.
+// newest returns the end of a list, as many elements as a work session names.
 func newest[T any](list []T) []T { return list[max(0, len(list)-work.WorkSessionItemsMax):] }
 
 func listWorkSessions(c *Call, _ *None) (Reply, error) {
@@ -121,7 +121,7 @@ func endWorkSession(c *Call, body *EndWorkSession) (Reply, error) {
 	if body.HandoffID != "" {
 		command.Handoff = parsed(id.Handoff, body.HandoffID)
 		if command.Handoff.IsZero() {
-			// The zero ID names no handoff either, but would stand for none.
+			// The zero ID would mean no handoff, and its successor does not exist either.
 			command.Handoff = command.Handoff.Next()
 		}
 	}
@@ -138,7 +138,7 @@ func endWorkSession(c *Call, body *EndWorkSession) (Reply, error) {
 	}}, nil
 }
 
-// errWorkSessionNotFound is what the rules say too.
+// errWorkSessionNotFound is the error that the rules return too.
 func errWorkSessionNotFound() error {
 	return fault.New(fault.SessionNotFound, "There is no such work session.")
 }

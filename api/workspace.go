@@ -9,7 +9,7 @@ import (
 	"pws/work"
 )
 
-// Workspace is one agent's changes on top of a changeset on the wire.
+// Workspace is the wire form of one agent's changes on top of a changeset.
 type Workspace struct {
 	ID             string            `json:"id" check:"id=wsp_" doc:"The workspace's ID."`
 	ProjectID      string            `json:"project_id" check:"id=prj_" doc:"Its project."`
@@ -27,7 +27,7 @@ type Workspace struct {
 	ExpiresAt      *Time             `json:"expires_at" doc:"When it will be CLOSED without further activity: 30 days after the last activity, one day if it is empty; while its turn is held, when the turn ends. Null for a PUBLISHED or CLOSED one."`
 }
 
-// WorkspaceChange is one net difference of a workspace from its base.
+// WorkspaceChange is the net difference of a workspace from its base at one path.
 type WorkspaceChange struct {
 	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"The kind of change."`
 	Path         string  `json:"path" doc:"The path in the workspace, or the deleted path."`
@@ -36,7 +36,7 @@ type WorkspaceChange struct {
 	SizeBytes    *int    `json:"size_bytes" doc:"The content's size; null for DELETE."`
 }
 
-// Conflict is a file that workspace and project have changed in ways that contradict each other.
+// Conflict is a file that was changed in the workspace and in the project in contradictory ways.
 type Conflict struct {
 	Path   string  `json:"path" doc:"The path in the workspace."`
 	Kind   string  `json:"kind" check:"enum=CONTENT|DELETED_BY_THEM|DELETED_BY_US|ADDED_BY_BOTH" doc:"The kind of conflict; us is the workspace."`
@@ -46,7 +46,7 @@ type Conflict struct {
 	Marked *string `json:"merged_with_markers" doc:"Both versions with conflict markers; null if one of them has no text or was not kept, or if the result would be too long."`
 }
 
-// WorkspaceData is one workspace as data.
+// WorkspaceData is the data of a workspace.
 type WorkspaceData struct {
 	Workspace Workspace `json:"workspace" doc:"The workspace."`
 }
@@ -112,7 +112,8 @@ func errWorkspaceNotFound() error {
 	return fault.New(fault.WorkspaceNotFound, "There is no such workspace.")
 }
 
-// workspace is the wire form at the time of the call. The texts of a plan need not be stored yet.
+// workspace returns the wire form at the time of the call. The texts of a plan need not be
+// stored yet.
 func (c *Call) workspace(p *work.Project, w *work.Workspace, plan *work.MergePlan) Workspace {
 	if now, ok := p.WorkspaceAt(w.ID, c.Now); ok {
 		w = now
@@ -145,7 +146,7 @@ func (c *Call) workspace(p *work.Project, w *work.Workspace, plan *work.MergePla
 	return record
 }
 
-// hashOrNil is the hexadecimal form, nil for the zero hash.
+// hashOrNil returns the hexadecimal form, nil for the zero hash.
 func hashOrNil(hash work.Hash) *string {
 	if hash == (work.Hash{}) {
 		return nil
@@ -169,7 +170,7 @@ func (c *Call) conflicts(list []work.Conflict, plan *work.MergePlan) []Conflict 
 	return records
 }
 
-// marked is a text with markers: that of a plan, or a stored one.
+// marked returns a text with conflict markers: from a plan, or a stored one.
 func (c *Call) marked(hash work.Hash, plan *work.MergePlan) (string, bool) {
 	if hash == (work.Hash{}) {
 		return "", false
@@ -185,8 +186,8 @@ func (c *Call) marked(hash work.Hash, plan *work.MergePlan) (string, bool) {
 	return textOf(content), err == nil
 }
 
-// conflictFault puts conflicts in the details of a refusal into their wire form. Where they come of
-// a plan, their texts are not stored.
+// conflictFault converts the conflicts in the details of an error into their wire form. The
+// texts of conflicts from a plan are not stored.
 func (c *Call) conflictFault(err error, plan *work.MergePlan) error {
 	var refusal *fault.Error
 	if errors.As(err, &refusal) {
@@ -230,8 +231,8 @@ func openWorkspace(c *Call, _ *None) (Reply, error) {
 	})
 }
 
-// readableWorkspace is the workspace in the path, for those who may read it: WORKSPACE_NOT_FOUND,
-// ROLE_REQUIRED.
+// readableWorkspace returns the workspace in the path if the caller may read it:
+// WORKSPACE_NOT_FOUND, ROLE_REQUIRED.
 func (c *Call) readableWorkspace() (*work.Project, *work.Workspace, error) {
 	view, wanted, err := c.owner(id.Workspace, "workspace", errWorkspaceNotFound)
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 	ownWorkspacesPath = "/api/v1/agents/me/workspaces"
 	// ownWorkspacesPage is the default page of the workspaces of an agent.
 	ownWorkspacesPage = 20
-	// ownWorkspacesLooked is how many workspaces one request looks at.
+	// ownWorkspacesLooked is the maximum number of workspaces that one request reads.
 	ownWorkspacesLooked = 1000
 )
 
@@ -103,7 +103,8 @@ func listOwnWorkspaces(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: data}, nil
 }
 
-// ownWorkspace is a workspace of the caller where it may read it now, judged by the live view.
+// ownWorkspace returns a workspace of the caller if it may read it now, according to the live
+// view.
 func (c *Call) ownWorkspace(project, workspace id.ID) (record Workspace, shown bool, err error) {
 	view, err := c.Service.Engine.Project(project)
 	if err != nil || view == nil {

@@ -10,7 +10,7 @@ import (
 	"pws/work/path"
 )
 
-// WorkspaceFile is a file as a workspace sees it; Content is there where one file was asked for.
+// WorkspaceFile is a file in a workspace. Content is present if one file was requested.
 type WorkspaceFile struct {
 	Path        string  `json:"path" doc:"Canonical relative path."`
 	SizeBytes   int     `json:"size_bytes" doc:"Size of the content."`
@@ -23,7 +23,7 @@ type WorkspaceFile struct {
 	Content     *string `json:"content,omitzero" doc:"The UTF-8 text."`
 }
 
-// WorkspaceFileData is one file of a workspace as data.
+// WorkspaceFileData is the data of a file of a workspace.
 type WorkspaceFileData struct {
 	File WorkspaceFile `json:"file" doc:"The file with its content."`
 }
@@ -66,7 +66,7 @@ const (
 
 var workspaceFileParams = append(workspaceParam[:1:1], fileParams[1])
 
-// workspaceWriteErrors are what every change of a workspace may be refused with.
+// workspaceWriteErrors are the codes that every change of a workspace may return.
 var workspaceWriteErrors = []fault.Code{
 	fault.InvalidPath, fault.WorkspaceNotFound, fault.Forbidden, fault.RoleRequired,
 	fault.ProjectArchived, fault.WorkspaceClosed, fault.TurnLost, fault.QuotaExceeded,
@@ -136,7 +136,7 @@ var workspaceFileOperations = []*Operation{
 	}, renameWorkspaceFile),
 }
 
-// workspaceFile is the wire form without content.
+// workspaceFile returns the wire form without the content.
 func workspaceFile(from work.WorkspaceFile) WorkspaceFile {
 	record := WorkspaceFile{
 		Path: from.Path, SizeBytes: from.Size, ContentType: from.ContentType,
@@ -155,7 +155,7 @@ func workspaceFile(from work.WorkspaceFile) WorkspaceFile {
 	return record
 }
 
-// workspaceFileETag names a content under a media type; empty where nothing stands.
+// workspaceFileETag identifies a content and its media type; empty if there is no file.
 func workspaceFileETag(file *work.WorkspaceFile) string {
 	if file == nil {
 		return ""
@@ -217,7 +217,7 @@ func readWorkspaceFile(c *Call, _ *None) (Reply, error) {
 	}, nil
 }
 
-// workspaceFileMatch asks the conditions of a write; nil without any.
+// workspaceFileMatch returns the conditions of a write as a function; nil if there are none.
 func (c *Call) workspaceFileMatch() func(*work.WorkspaceFile) error {
 	if c.IfMatch == "" && c.IfNoneMatch == "" {
 		return nil
@@ -227,7 +227,7 @@ func (c *Call) workspaceFileMatch() func(*work.WorkspaceFile) error {
 	}
 }
 
-// fileInWorkspace is the path and the workspace in the target of a request: INVALID_PATH,
+// fileInWorkspace returns the path and the workspace of a request: INVALID_PATH,
 // WORKSPACE_NOT_FOUND.
 func (c *Call) fileInWorkspace() (decoded string, project, workspace id.ID, err error) {
 	if decoded, err = c.pathOf(); err != nil {
@@ -240,7 +240,7 @@ func (c *Call) fileInWorkspace() (decoded string, project, workspace id.ID, err 
 	return decoded, owner.ID, workspace, nil
 }
 
-// written renders the file that was left at a path.
+// written renders the file at a path after a change.
 func (c *Call) written(at string) func(p *work.Project, r work.Result) (Reply, error) {
 	return func(p *work.Project, r work.Result) (Reply, error) {
 		w, ok := p.Workspace(r.Subject)
