@@ -2,7 +2,9 @@ package bench
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"time"
 
 	"pws/wal"
 )
@@ -32,14 +34,20 @@ func (b *bareLog) close() {
 	_ = os.RemoveAll(b.dir)
 }
 
-func (b *bareLog) callers(n int) callers {
-	out := make(callers, n)
-	for at := range out {
-		out[at] = &logCaller{
-			log: b.log, filler: newFiller(at, contentBytes), done: make(chan error, 1),
-		}
+func (b *bareLog) callers(config *Config) *subject {
+	return &subject{
+		name: "bare-log", cpu: func() time.Duration { return 0 },
+		what: fmt.Sprintf("append of %d B to the log alone, in process", contentBytes),
+		connect: func() (fleet, error) {
+			out := make(callers, config.Connections)
+			for at := range out {
+				out[at] = &logCaller{
+					log: b.log, filler: newFiller(at, contentBytes), done: make(chan error, 1),
+				}
+			}
+			return out, nil
+		},
 	}
-	return out
 }
 
 // logCaller appends one entry and waits until it is durable.

@@ -1,104 +1,51 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"strconv"
-	"strings"
-
-	"github.com/valyala/fasthttp"
+	"os/exec"
+	"time"
 
 	"pws/bench/child"
 )
 
-// ServeBaseline answers every request with the response in a file, head and body as they were
-// recorded from the service, by a fasthttp handler that does nothing else. It announces where it
-// serves like the service does, and ends with the context.
-func ServeBaseline(ctx context.Context, responseFile string, out io.Writer) error {
-	recorded, err := os.ReadFile(responseFile)
-	if err != nil {
-		return err
-	}
-	handler, err := replayHandler(recorded)
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	server := &fasthttp.Server{
-		Handler: handler, NoDefaultServerHeader: true, ReadBufferSize: 16 << 10,
-	}
-	stopped := make(chan error, 1)
-	release := context.AfterFunc(ctx, func() { stopped <- server.Shutdown() })
-	defer release()
-	fmt.Fprintf(out, "%shttp://%s\n", child.Announcement, listener.Addr())
-	if err := server.Serve(listener); err != nil {
-		return err
-	}
-	return <-stopped
-}
-
-// replayHandler makes the handler that answers with a recorded response.
-func replayHandler(recorded []byte) (fasthttp.RequestHandler, error) {
-	head, body, found := bytes.Cut(recorded, []byte("\r\n\r\n"))
-	lines := strings.Split(string(head), "\r\n")
-	fields := strings.Fields(lines[0])
-	if !found || len(fields) < 2 {
-		return nil, errors.New("the file holds no response")
-	}
-	status, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return nil, fmt.Errorf("status %q: %w", fields[1], err)
-	}
-	type header struct{ name, value string }
-	var headers []header
-	for _, line := range lines[1:] {
-		name, value, _ := strings.Cut(line, ":")
-		switch strings.ToLower(name) {
-		case "content-length", "date", "connection", "transfer-encoding":
-			// The server writes these itself.
-		default:
-			headers = append(headers, header{name, strings.TrimSpace(value)})
-		}
-	}
-	return func(ctx *fasthttp.RequestCtx) {
-		ctx.SetStatusCode(status)
-		for _, one := range headers {
-			ctx.Response.Header.Set(one.name, one.value)
-		}
-		ctx.SetBody(body)
-	}, nil
-}
-
-// bareHTTP is a child that runs ServeBaseline.
-type bareHTTP struct {
+// baseline is another server that the service is compared with, a child on a folder of its own.
+type baseline struct {
 	process *child.Process
-	file    string
+	dir     string
+	address string
 }
 
-// BaselineArgs are the arguments with which Config.Program must run ServeBaseline on a file.
-func BaselineArgs(responseFile string) []string {
-	return []string{"bench-baseline", "http", responseFile}
-}
+// errAbsent says that a program to compare with is not on the machine.
+var errAbsent = errors.New("is not on this machine")
 
-func startBareHTTP(ctx context.Context, config *Config, recorded []byte) (*bareHTTP, error) {
-	file, err := os.CreateTemp(config.Dir, "response-bench-")
+// servePatience bounds how long another program may take to serve.
+const servePatience = 30 * time.Second
+
+// startBaseline runs a program that keeps its data in the folder and serves on the loopback, its
+// clients on the first of two free ports. It returns errAbsent where there is no such program.
+func startBaseline(
+	ctx context.Context, config *Config, program string,
+	args func(dir string, ports []string) []string,
+) (*baseline, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", program, errAbsent)
+	}
+	ports, err := freePorts(2)
 	if err != nil {
 		return nil, err
 	}
-	b := &bareHTTP{file: file.Name()}
-	_, err = file.Write(recorded)
-	if err = errors.Join(err, file.Close()); err == nil {
-		b.process, err = child.Start(ctx, servePatience, child.Program{
-			Path: config.Program, Args: BaselineArgs(b.file),
-		})
+	b := &baseline{address: "127.0.0.1:" + ports[0]}
+	if b.dir, err = os.MkdirTemp(config.Dir, "baseline-bench-"); err != nil {
+		return nil, err
+	}
+	b.process, err = child.StartQuiet(ctx, child.Program{Path: path, Args: args(b.dir, ports)})
+	if err == nil {
+		err = awaitPort(ctx, b.process, b.address)
 	}
 	if err != nil {
 		b.close()
@@ -107,10 +54,65 @@ func startBareHTTP(ctx context.Context, config *Config, recorded []byte) (*bareH
 	return b, nil
 }
 
-func (b *bareHTTP) close() {
+// subject is one that drives the server, skipped where that is nil.
+func (b *baseline) subject(name, what string, connect func() connect) *subject {
+	if b == nil {
+		return &subject{name: name, what: what, skip: true}
+	}
+	return &subject{name: name, what: what, cpu: b.cpu, connect: connect()}
+}
+
+// cpu is its processor time so far.
+func (b *baseline) cpu() time.Duration { return processCPU(b.process)() }
+
+// close ends the child and removes its folder; a nil baseline has none.
+func (b *baseline) close() {
+	if b == nil {
+		return
+	}
 	if b.process != nil {
 		b.process.Kill()
 	}
 	// What cannot be removed stays in the temporary folder of the system.
-	_ = os.Remove(b.file)
+	_ = os.RemoveAll(b.dir)
+}
+
+// freePorts finds ports of the loopback that are not in use.
+func freePorts(n int) ([]string, error) {
+	var ports []string
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		// All stay open until all are found, so that they differ.
+		defer listener.Close()
+		_, port, err := net.SplitHostPort(listener.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, port)
+	}
+	return ports, nil
+}
+
+// awaitPort returns once a process listens there or the child has ended.
+func awaitPort(ctx context.Context, process *child.Process, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, servePatience)
+	defer cancel()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-ticker.C:
+		case <-process.Done():
+			return fmt.Errorf("the server for %s ended before it served", address)
+		case <-ctx.Done():
+			return fmt.Errorf("no server at %s: %w", address, ctx.Err())
+		}
+	}
 }

@@ -39,11 +39,12 @@ const (
 )
 
 // RunNames lists all runs in their order.
-var RunNames = []string{
-	RunReads, RunReadsAnonymous, RunWritesMany, RunWritesOne, RunWritesHalf, RunMixed, RunClaims,
-	RunCheckpoints, RunResume, RunManifest, RunWatchers, RunSearch, RunMCP,
-	RunRestart, RunMemory,
-}
+var RunNames = func() (names []string) {
+	for _, one := range groups {
+		names = append(names, one.names...)
+	}
+	return names
+}()
 
 // Config says what is measured and how long.
 type Config struct {
@@ -165,30 +166,55 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		SecondsPerRun: config.Duration.Seconds(), Connections: config.Connections,
 		Rounds: config.Rounds,
 	}
-	for _, group := range []struct {
-		names []string
-		run   func(context.Context, *Config, *Report) error
-	}{
-		{[]string{RunReads, RunReadsAnonymous}, runReads},
-		{[]string{RunWritesMany, RunWritesOne, RunWritesHalf}, runWrites},
-		{[]string{RunMixed}, runMixed},
-		{[]string{RunClaims, RunCheckpoints}, runWork},
-		{[]string{RunResume, RunManifest}, runResume},
-		{[]string{RunWatchers}, runWatchers},
-		{[]string{RunSearch}, runSearch},
-		{[]string{RunMCP}, runMCP},
-		{[]string{RunRestart}, runRestart},
-		{[]string{RunMemory}, runMemory},
-	} {
-		if !config.wants(group.names...) {
+	for _, one := range groups {
+		if !config.wants(one.names...) {
 			continue
 		}
-		if err := group.run(ctx, &config, report); err != nil {
-			return report, fmt.Errorf("%s: %w", strings.Join(group.names, ", "), err)
+		if err := one.drive(ctx, &config, report); err != nil {
+			return report, fmt.Errorf("%s: %w", strings.Join(one.names, ", "), err)
 		}
 	}
 	return report, nil
 }
+
+// group is runs that take turns against the same server.
+type group struct {
+	names []string
+	// own says that a server which runs elsewhere will not do, and env what is set for its own.
+	own bool
+	env []string
+	run func(context.Context, *server, *Report) error
+}
+
+var groups = []group{
+	{names: []string{RunReads, RunReadsAnonymous}, run: runReads},
+	{names: []string{RunWritesMany, RunWritesOne, RunWritesHalf}, run: runWrites},
+	{names: []string{RunMixed}, run: runMixed},
+	{names: []string{RunClaims, RunCheckpoints}, run: runWork},
+	{names: []string{RunResume, RunManifest}, run: runResume},
+	{names: []string{RunWatchers}, own: true, env: watchersEnv, run: runWatchers},
+	{names: []string{RunSearch}, env: []string{"PWS_SEARCH=on"}, run: runSearch},
+	{names: []string{RunMCP}, run: runMCP},
+	{names: []string{RunRestart}, own: true, run: runRestart},
+	{names: []string{RunMemory}, own: true, env: memoryEnv, run: runMemory},
+}
+
+// drive starts the server of a group and carries out its runs.
+func (g *group) drive(ctx context.Context, config *Config, report *Report) error {
+	if g.own && config.Server != "" {
+		report.Absent = append(report.Absent, g.names[0]+" needs a server of its own")
+		return nil
+	}
+	srv, err := startServer(ctx, config, g.env...)
+	if err != nil {
+		return err
+	}
+	defer srv.close()
+	return g.run(ctx, srv, report)
+}
+
+// optional starts a baseline that may be absent; it is nil then.
+func (r *Report) optional(b *baseline, err error) (*baseline, error) { return b, r.absent(err) }
 
 // absent notes what could not be compared with, and passes every other error on.
 func (r *Report) absent(err error) error {

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"pws/bench/client"
 )
 
 func TestMain(m *testing.M) {
@@ -268,11 +266,7 @@ func TestBareHTTPSendsTheRecordedBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.close()
-	host, err := client.HostOf(b.process.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := record(host, "", "/any")
+	got, err := record(b.address, "", "/any")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,9 +280,13 @@ func TestBareHTTPSendsTheRecordedBytes(t *testing.T) {
 	}
 }
 
-// driveBriefly drives clients for a moment and wants successes only.
-func driveBriefly(t *testing.T, clients fleet) {
+// driveBriefly drives the clients of a subject for a moment and wants successes only.
+func driveBriefly(t *testing.T, subject *subject) {
 	t.Helper()
+	clients, err := subject.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer clients.close()
 	sample, err := clients.drive(t.Context(), load{duration: 200 * time.Millisecond})
 	if err != nil {
@@ -305,7 +303,7 @@ func TestBareLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.close()
-	driveBriefly(t, log.callers(4))
+	driveBriefly(t, log.callers(testConfig(t)))
 }
 
 func TestRedis(t *testing.T) {
@@ -317,12 +315,8 @@ func TestRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer own.close()
-	clients, err := own.dial(4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	driveBriefly(t, clients)
-	rate, err := own.redisBenchmark(t.Context(), 4, 1000, 100*time.Millisecond)
+	driveBriefly(t, redisClients(own, testConfig(t)))
+	rate, err := redisBenchmark(t.Context(), own.address, 4, 1000, 100*time.Millisecond)
 	if err != nil && !errors.Is(err, errAbsent) {
 		t.Error(err)
 	}
@@ -340,11 +334,7 @@ func TestEtcd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer member.close()
-	clients, err := member.dial(4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	driveBriefly(t, clients)
+	driveBriefly(t, etcdClients(member, testConfig(t)))
 }
 
 func TestReport(t *testing.T) {

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"pws/bench/client"
 )
@@ -20,14 +21,12 @@ func (p projectSize) String() string {
 }
 
 // fillProject makes a project and fills it with work that is partly done.
-func (s *server) fillProject(
-	ctx context.Context, config *Config, size projectSize,
-) (string, error) {
+func (s *server) fillProject(ctx context.Context, size projectSize) (string, error) {
 	project, err := s.api.CreateProject("Continuation of " + size.String())
 	if err != nil {
 		return "", err
 	}
-	if err := s.fillChangesets(ctx, project.ID, config.Connections, size.changesets); err != nil {
+	if err := s.fillChangesets(ctx, project.ID, size.changesets); err != nil {
 		return "", err
 	}
 	if err := createTasks(s.api, project.ID, size.tasks); err != nil {
@@ -53,27 +52,36 @@ func (s *server) fillProject(
 }
 
 // fillChangesets writes so many changesets of one file each.
-func (s *server) fillChangesets(ctx context.Context, project string, writers, count int) error {
+func (s *server) fillChangesets(ctx context.Context, project string, count int) error {
 	// The first changeset of a project is its creation.
 	count--
-	writers = min(writers, count)
-	clients, err := dialHTTP(s.host, writers, func(at int) func() []byte {
+	writers := min(s.config.Connections, count)
+	_, err := fill(ctx, httpClients(s.host, writers, func(at int) func() []byte {
 		w := &writer{
 			host: s.host, credential: s.api.Credential, filler: newFiller(at, contentBytes),
 			paths: writerPaths([]string{project}, at, writers),
 			left:  count*(at+1)/writers - count*at/writers,
 		}
 		return w.nextOfMany
-	})
+	}))
+	return err
+}
+
+// fillTimeMax bounds a fill.
+const fillTimeMax = 30 * time.Minute
+
+// fill drives clients until they have nothing left to do, and wants no error.
+func fill(ctx context.Context, connect connect) (*Sample, error) {
+	clients, err := connect()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer clients.close()
 	total, err := clients.drive(ctx, load{duration: fillTimeMax})
 	if err == nil && len(total.Errors) > 0 {
-		err = fmt.Errorf("%v", total.Errors)
+		err = fmt.Errorf("the fill failed: %v", total.Errors)
 	}
-	return err
+	return total, err
 }
 
 // advanceTasks finishes three of ten tasks, blocks one of ten, and claims one of twenty.

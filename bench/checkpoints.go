@@ -63,26 +63,26 @@ func (c *checkpointer) complete(have []byte) (bool, string, error) {
 }
 
 // checkpointers connects workers to projects of their own.
-func (s *server) checkpointers(ctx context.Context, config *Config) (connections, error) {
-	projects := make([]ownProject, max(config.Projects, config.Connections))
-	err := s.each(ctx, len(projects), func(api *client.API, at int) error {
-		project, err := api.CreateProject(fmt.Sprintf("Checkpoints %d", at))
-		projects[at] = ownProject{
-			path: projectPath(project.ID) + "/checkpoint", head: project.Head,
+func (s *server) checkpointers(ctx context.Context) connect {
+	return func() (fleet, error) {
+		n := s.config.Connections
+		projects := make([]ownProject, max(s.config.Projects, n))
+		err := s.each(ctx, len(projects), func(api *client.API, at int) error {
+			project, err := api.CreateProject(fmt.Sprintf("Checkpoints %d", at))
+			projects[at] = ownProject{
+				path: projectPath(project.ID) + "/checkpoint", head: project.Head,
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("create projects: %w", err)
 		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("create projects: %w", err)
+		return clients(s.host, n, func(at int) exchange {
+			return &checkpointer{
+				host: s.host, credential: s.api.Credential,
+				projects: projects[len(projects)*at/n : len(projects)*(at+1)/n],
+				filler:   newFiller(at, contentBytes), words: newProse(at),
+			}
+		})()
 	}
-	exchanges := make([]exchange, config.Connections)
-	for at := range exchanges {
-		from := len(projects) * at / len(exchanges)
-		to := len(projects) * (at + 1) / len(exchanges)
-		exchanges[at] = &checkpointer{
-			host: s.host, credential: s.api.Credential, projects: projects[from:to],
-			filler: newFiller(at, contentBytes), words: newProse(at),
-		}
-	}
-	return dialAll(s.host, exchanges)
 }

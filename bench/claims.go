@@ -69,34 +69,30 @@ type claimRace struct {
 const (
 	// claimHeadroom is how many tasks are prepared for one that a run is expected to claim.
 	claimHeadroom = 1.5
-	// claimLeaseSeconds is how long a claim lasts that nobody renews.
+	// claimLeaseSeconds is how long a claim lasts without a renewal.
 	claimLeaseSeconds = 1800
 	// tasksPerRequest is how many tasks a checkpoint makes at most.
 	tasksPerRequest = 100
 )
 
-// newRace registers the agents and connects them.
-func (s *server) newRace(ctx context.Context, config *Config) (*claimRace, connections, error) {
-	race := &claimRace{server: s, perProject: config.ClaimTasks}
-	race.agents = make([]*claimer, config.Connections)
-	err := s.each(ctx, len(race.agents), func(_ *client.API, at int) error {
-		api := &client.API{Host: s.host}
-		defer api.Close()
-		if err := api.Register("bench-" + client.RandomKey()[:16]); err != nil {
-			return err
+// connect registers the agents and connects them.
+func (r *claimRace) connect(ctx context.Context) connect {
+	return func() (fleet, error) {
+		r.agents = make([]*claimer, r.server.config.Connections)
+		err := r.server.each(ctx, len(r.agents), func(_ *client.API, at int) error {
+			api := &client.API{Host: r.server.host}
+			defer api.Close()
+			if err := api.Register("bench-" + client.RandomKey()[:16]); err != nil {
+				return err
+			}
+			r.agents[at] = &claimer{race: r, credential: api.Credential, asked: -1}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		race.agents[at] = &claimer{race: race, credential: api.Credential, asked: -1}
-		return nil
-	})
-	if err != nil {
-		return nil, nil, err
+		return clients(r.server.host, len(r.agents), func(at int) exchange { return r.agents[at] })()
 	}
-	exchanges := make([]exchange, len(race.agents))
-	for at, one := range race.agents {
-		exchanges[at] = one
-	}
-	clients, err := dialAll(s.host, exchanges)
-	return race, clients, err
 }
 
 // provide sees to it that runs at a rate find enough tasks.

@@ -69,7 +69,7 @@ func TestAgentsMoveOnTogether(t *testing.T) {
 	}
 	asks(first, "")
 	if !race.dry.Load() {
-		t.Error("nobody says that no tasks are left")
+		t.Error("it is not reported that no tasks are left")
 	}
 	if first.taken[0] != taskID(1) || second.taken[0] != taskID(2) {
 		t.Errorf("taken %v, %v", first.taken, second.taken)

@@ -26,6 +26,9 @@ type fleet interface {
 	close()
 }
 
+// connect opens a fleet.
+type connect func() (fleet, error)
+
 // errFinished is how a client says that it has nothing left to do.
 var errFinished = errors.New("finished")
 

@@ -4,65 +4,37 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"os"
-	"os/exec"
 	"strconv"
 
-	"pws/bench/child"
 	"pws/bench/client"
 )
 
-// etcd is a single etcd member. It is written to through its JSON gateway, which costs etcd more
-// than its gRPC interface does; the report says so.
-type etcd struct {
-	process *child.Process
-	dataDir string
-	address string
+// startEtcd starts a single etcd member. It is written to through its JSON gateway, which costs it
+// more than its gRPC interface does; the report says so.
+func startEtcd(ctx context.Context, config *Config) (*baseline, error) {
+	return startBaseline(ctx, config, "etcd", func(dir string, ports []string) []string {
+		clients, peers := "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
+		return []string{
+			"--name", "bench", "--data-dir", dir, "--log-level", "error",
+			"--listen-client-urls", clients, "--advertise-client-urls", clients,
+			"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
+			"--initial-cluster", "bench=" + peers,
+		}
+	})
 }
 
-func startEtcd(ctx context.Context, config *Config) (*etcd, error) {
-	path, err := exec.LookPath("etcd")
-	if err != nil {
-		return nil, fmt.Errorf("etcd %w", errAbsent)
-	}
-	ports, err := freePorts(2)
-	if err != nil {
-		return nil, err
-	}
-	e := &etcd{address: "127.0.0.1:" + ports[0]}
-	if e.dataDir, err = os.MkdirTemp(config.Dir, "etcd-bench-"); err != nil {
-		return nil, err
-	}
-	clients, peers := "http://"+e.address, "http://127.0.0.1:"+ports[1]
-	e.process, err = child.StartQuiet(ctx, child.Program{Path: path, Args: []string{
-		"--name", "bench", "--data-dir", e.dataDir, "--log-level", "error",
-		"--listen-client-urls", clients, "--advertise-client-urls", clients,
-		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
-		"--initial-cluster", "bench=" + peers,
-	}})
-	if err == nil {
-		err = awaitPort(ctx, e.process, e.address)
-	}
-	if err != nil {
-		e.close()
-		return nil, err
-	}
-	return e, nil
-}
-
-func (e *etcd) close() {
-	if e.process != nil {
-		e.process.Kill()
-	}
-	// What cannot be removed stays in the temporary folder of the system.
-	_ = os.RemoveAll(e.dataDir)
-}
-
-func (e *etcd) dial(n int) (connections, error) {
-	return dialHTTP(e.address, n, func(at int) func() []byte {
-		w := &etcdWriter{host: e.address, prefix: fmt.Sprintf("key:%d:", at),
-			filler: newFiller(at, contentBytes)}
-		return w.next
+// etcdClients write to a server, which is nil where there is none.
+func etcdClients(server *baseline, config *Config) *subject {
+	what := fmt.Sprintf("put of %d B through the JSON gateway, which is slower than its gRPC",
+		contentBytes)
+	return server.subject("etcd", what, func() connect {
+		return httpClients(server.address, config.Connections, func(at int) func() []byte {
+			w := &etcdWriter{
+				host: server.address, prefix: fmt.Sprintf("key:%d:", at),
+				filler: newFiller(at, contentBytes),
+			}
+			return w.next
+		})
 	})
 }
 

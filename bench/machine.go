@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Machine is what a figure means nothing without.
+// Machine is the machine that the figures were measured on.
 type Machine struct {
 	Processor   string `json:"processor"`
 	Cores       int    `json:"cores"`

@@ -100,12 +100,7 @@ func inTurn(requests [][]byte, start int) func() []byte {
 }
 
 // runMCP compares the tool that reads a file with the GET of the same file.
-func runMCP(ctx context.Context, config *Config, report *Report) error {
-	srv, err := startServer(ctx, config)
-	if err != nil {
-		return err
-	}
-	defer srv.close()
+func runMCP(ctx context.Context, srv *server, report *Report) error {
 	paths, err := srv.readPaths(ctx)
 	if err != nil {
 		return err
@@ -114,25 +109,16 @@ func runMCP(ctx context.Context, config *Config, report *Report) error {
 	if err != nil {
 		return err
 	}
+	n := srv.config.Connections
 	tool := &subject{
 		name: RunMCP, what: "tools/call of file.read of a 1 KiB file, Bearer session", cpu: srv.cpu,
+		connect: httpClients(srv.host, n, func(at int) func() []byte { return inTurn(calls, at) }),
 	}
-	get := &subject{name: RunMCP + "-get", what: "GET of the same files", cpu: srv.cpu}
-	tool.fleet, err = dialHTTP(srv.host, config.Connections, func(at int) func() []byte {
-		return inTurn(calls, at)
-	})
-	if err != nil {
-		return err
+	get := &subject{
+		name: RunMCP + "-get", what: "GET of the same files", cpu: srv.cpu,
+		connect: readers(srv.host, srv.api.Credential, n, paths),
 	}
-	defer tool.fleet.close()
-	get.fleet, err = dialHTTP(srv.host, config.Connections, func(at int) func() []byte {
-		return reader(srv.host, srv.api.Credential, paths, at)
-	})
-	if err != nil {
-		return err
-	}
-	defer get.fleet.close()
-	if err := driveRounds(ctx, config, report, []*subject{tool, get}); err != nil {
+	if err := report.drive(ctx, srv.config, tool, get); err != nil {
 		return err
 	}
 	report.compareRates(tool, get, mcpTarget)

@@ -34,56 +34,48 @@ const (
 	stopPatience  = 2 * time.Minute
 )
 
-// runMemory fills servers, restarts them in good order and looks at their resident memory: after
+// runMemory fills servers, restarts them with SIGTERM and looks at their resident memory: after
 // the restart everything is passive, and what is touched becomes active.
-func runMemory(ctx context.Context, config *Config, report *Report) error {
-	if config.Server != "" {
-		report.Absent = append(report.Absent, RunMemory+" needs a server of its own")
-		return nil
-	}
-	result := &MemoryResult{Projects: config.MemoryProjects}
-	if err := memoryOfProjects(ctx, config, result); err != nil {
+func runMemory(ctx context.Context, srv *server, report *Report) error {
+	result := &MemoryResult{Projects: srv.config.MemoryProjects}
+	if err := srv.memoryOfProjects(ctx, result); err != nil {
 		return err
 	}
-	if err := memoryOfOperations(ctx, config, result); err != nil {
+	if err := memoryOfOperations(ctx, srv.config, result); err != nil {
 		return err
 	}
 	report.Memory = result
 	return nil
 }
 
-func memoryOfProjects(ctx context.Context, config *Config, result *MemoryResult) error {
-	config.say("memory: filling %d projects", config.MemoryProjects)
-	srv, err := startServer(ctx, config, memoryEnv...)
-	if err != nil {
+func (s *server) memoryOfProjects(ctx context.Context, result *MemoryResult) error {
+	s.config.say("memory: filling %d projects", result.Projects)
+	if err := s.restartInOrder(ctx); err != nil {
 		return err
 	}
-	defer srv.close()
-	if err := srv.restartInOrder(ctx); err != nil {
+	var err error
+	if result.EmptyBytes, err = s.settledMemory(ctx); err != nil {
 		return err
 	}
-	if result.EmptyBytes, err = srv.settledMemory(ctx); err != nil {
-		return err
-	}
-	projects, err := srv.createProjects(ctx, config.MemoryProjects)
+	projects, err := s.createProjects(ctx, result.Projects)
 	if err != nil {
 		return err
 	}
 	content := newFiller(0, contentBytes).next()
-	err = srv.each(ctx, len(projects), func(api *client.API, at int) error {
+	err = s.each(ctx, len(projects), func(api *client.API, at int) error {
 		return putFile(api, filePath(projects[at], "notes.txt"), content)
 	})
 	if err != nil {
 		return err
 	}
-	if err := srv.restartInOrder(ctx); err != nil {
+	if err := s.restartInOrder(ctx); err != nil {
 		return err
 	}
-	passive, err := srv.settledMemory(ctx)
+	passive, err := s.settledMemory(ctx)
 	if err != nil {
 		return err
 	}
-	active, err := srv.touch(ctx, projects, "notes.txt")
+	active, err := s.touch(ctx, projects, "notes.txt")
 	if err != nil {
 		return err
 	}

@@ -249,7 +249,7 @@ func (p *poller) receive(c *connection) {
 	case err == nil && n == 0:
 		err = errors.New("the server closed the connection")
 	case err == nil && !c.inFlight:
-		err = errors.New("the server answers what nobody asked")
+		err = errors.New("the server sent a response without a request")
 	}
 	if err != nil {
 		p.lose(c, err)

@@ -43,6 +43,13 @@ func reader(host, credential string, paths []string, start int) func() []byte {
 	return inTurn(requests, start)
 }
 
+// readers read paths in turn, each from another one on.
+func readers(host, credential string, n int, paths []string) connect {
+	return httpClients(host, n, func(at int) func() []byte {
+		return reader(host, credential, paths, at*max(len(paths)/n, 1))
+	})
+}
+
 // record fetches the raw bytes of a response.
 func record(host, credential, path string) ([]byte, error) {
 	conn, err := client.Dial(host)
@@ -65,12 +72,8 @@ func record(host, credential, path string) ([]byte, error) {
 const readsTarget = 0.8
 
 // runReads compares reads of a file with a bare handler that sends the same bytes.
-func runReads(ctx context.Context, config *Config, report *Report) error {
-	srv, err := startServer(ctx, config)
-	if err != nil {
-		return err
-	}
-	defer srv.close()
+func runReads(ctx context.Context, srv *server, report *Report) error {
+	config := srv.config
 	paths, err := srv.readPaths(ctx)
 	if err != nil {
 		return err
@@ -84,46 +87,24 @@ func runReads(ctx context.Context, config *Config, report *Report) error {
 		return err
 	}
 	defer bare.close()
-	bareHost, err := client.HostOf(bare.process.URL)
-	if err != nil {
+	session, n := srv.api.Credential, config.Connections
+	reads := &subject{
+		name: RunReads, what: "GET of a 1 KiB file by path, Bearer session", cpu: srv.cpu,
+		skip: !config.wants(RunReads), connect: readers(srv.host, session, n, paths),
+	}
+	anonymous := &subject{
+		name: RunReadsAnonymous, what: "the same without a credential", cpu: srv.cpu,
+		skip: !config.wants(RunReadsAnonymous), connect: readers(srv.host, "", n, paths),
+	}
+	against := &subject{
+		name: "bare-http", what: "bare fasthttp handler that sends the same bytes", cpu: bare.cpu,
+		connect: readers(bare.address, session, n, paths),
+	}
+	if err := report.drive(ctx, config, reads, anonymous, against); err != nil {
 		return err
 	}
-	var subjects []*subject
-	defer func() {
-		for _, one := range subjects {
-			one.fleet.close()
-		}
-	}()
-	for _, one := range []struct {
-		subject
-		host, credential string
-	}{
-		{subject{name: RunReads, what: "GET of a 1 KiB file by path, Bearer session", cpu: srv.cpu},
-			srv.host, srv.api.Credential},
-		{subject{name: RunReadsAnonymous, what: "the same without a credential", cpu: srv.cpu},
-			srv.host, ""},
-		{subject{name: bareHTTPName, what: "bare fasthttp handler that sends the same bytes",
-			cpu: processCPU(bare.process)},
-			bareHost, srv.api.Credential},
-	} {
-		if one.name == bareHTTPName || config.wants(one.name) {
-			one.fleet, err = dialHTTP(one.host, config.Connections, func(at int) func() []byte {
-				return reader(one.host, one.credential, paths, at)
-			})
-			if err != nil {
-				return err
-			}
-			subjects = append(subjects, &one.subject)
-		}
-	}
-	if err := driveRounds(ctx, config, report, subjects); err != nil {
-		return err
-	}
-	last := subjects[len(subjects)-1]
-	for _, one := range subjects[:len(subjects)-1] {
-		report.compareRates(one, last, readsTarget)
+	for _, one := range []*subject{reads, anonymous} {
+		report.compareRates(one, against, readsTarget)
 	}
 	return nil
 }
-
-const bareHTTPName = "bare-http"

@@ -6,71 +6,32 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"time"
-
-	"pws/bench/child"
 )
 
-// redis is a redis-server that syncs its append-only file before each answer.
-type redis struct {
-	process *child.Process
-	dataDir string
-	address string
-}
-
-// errAbsent says that a program to compare with is not on the machine.
-var errAbsent = errors.New("is not on this machine")
-
-// servePatience bounds how long another program may take to serve.
-const servePatience = 30 * time.Second
-
-func startRedis(ctx context.Context, config *Config) (*redis, error) {
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		return nil, fmt.Errorf("redis-server %w", errAbsent)
-	}
-	ports, err := freePorts(1)
-	if err != nil {
-		return nil, err
-	}
-	r := &redis{address: "127.0.0.1:" + ports[0]}
-	if r.dataDir, err = os.MkdirTemp(config.Dir, "redis-bench-"); err != nil {
-		return nil, err
-	}
-	r.process, err = child.StartQuiet(ctx, child.Program{Path: path, Args: []string{
-		"--bind", "127.0.0.1", "--port", ports[0], "--dir", r.dataDir, "--save", "",
-		"--appendonly", "yes", "--appendfsync", "always", "--daemonize", "no",
-	}})
-	if err == nil {
-		err = awaitPort(ctx, r.process, r.address)
-	}
-	if err != nil {
-		r.close()
-		return nil, err
-	}
-	return r, nil
-}
-
-func (r *redis) close() {
-	if r.process != nil {
-		r.process.Kill()
-	}
-	// What cannot be removed stays in the temporary folder of the system.
-	_ = os.RemoveAll(r.dataDir)
-}
-
-func (r *redis) dial(n int) (connections, error) {
-	exchanges := make([]exchange, n)
-	for at := range exchanges {
-		exchanges[at] = &redisExchange{
-			filler: newFiller(at, contentBytes), prefix: fmt.Sprintf("key:%d:", at),
+// startRedis starts a redis-server that syncs its append-only file before each answer.
+func startRedis(ctx context.Context, config *Config) (*baseline, error) {
+	return startBaseline(ctx, config, "redis-server", func(dir string, ports []string) []string {
+		return []string{
+			"--bind", "127.0.0.1", "--port", ports[0], "--dir", dir, "--save", "",
+			"--appendonly", "yes", "--appendfsync", "always", "--daemonize", "no",
 		}
-	}
-	return dialAll(r.address, exchanges)
+	})
+}
+
+// redisClients write to a server, which is nil where there is none.
+func redisClients(server *baseline, config *Config) *subject {
+	what := fmt.Sprintf("SET of %d B, appendfsync always", contentBytes)
+	return server.subject("redis", what, func() connect {
+		return clients(server.address, config.Connections, func(at int) exchange {
+			return &redisExchange{
+				filler: newFiller(at, contentBytes), prefix: fmt.Sprintf("key:%d:", at),
+			}
+		})
+	})
 }
 
 // redisExchange speaks the part of RESP that SET needs: an array of bulk strings there, +OK back.
@@ -121,16 +82,35 @@ func appendCommand(dst []byte, parts ...[]byte) []byte {
 	return dst
 }
 
-// redisBenchmark runs redis-benchmark against the server for about the given time and returns its
+// redisBenchmark adds what redis-benchmark measures of the server of a subject.
+func (r *Report) redisBenchmark(
+	ctx context.Context, config *Config, server *baseline, redis *subject,
+) error {
+	if redis.skip {
+		return nil
+	}
+	rate, err := redisBenchmark(
+		ctx, server.address, config.Connections, redis.rate(0), config.Duration)
+	if err != nil {
+		return r.absent(err)
+	}
+	r.Measurements = append(r.Measurements, Measurement{
+		Name: "redis-benchmark", PerSecond: rate, Rounds: []float64{rate},
+		What: "the same redis-server, driven by redis-benchmark, outside of the rounds",
+	})
+	return nil
+}
+
+// redisBenchmark runs redis-benchmark against a server for about the given time and returns its
 // rate; the expected rate decides how many requests that are.
-func (r *redis) redisBenchmark(
-	ctx context.Context, connections int, expected float64, d time.Duration,
+func redisBenchmark(
+	ctx context.Context, address string, connections int, expected float64, d time.Duration,
 ) (float64, error) {
 	path, err := exec.LookPath("redis-benchmark")
 	if err != nil {
 		return 0, fmt.Errorf("redis-benchmark %w", errAbsent)
 	}
-	host, port, err := net.SplitHostPort(r.address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return 0, err
 	}
@@ -155,44 +135,4 @@ func parseRedisBenchmark(out string) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("redis-benchmark: no SET in %q", out)
-}
-
-// freePorts finds ports of the loopback that nobody uses now.
-func freePorts(n int) ([]string, error) {
-	var ports []string
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		// All stay open until all are found, so that they differ.
-		defer listener.Close()
-		_, port, err := net.SplitHostPort(listener.Addr().String())
-		if err != nil {
-			return nil, err
-		}
-		ports = append(ports, port)
-	}
-	return ports, nil
-}
-
-// awaitPort returns once somebody listens there or the process has ended.
-func awaitPort(ctx context.Context, process *child.Process, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, servePatience)
-	defer cancel()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-ticker.C:
-		case <-process.Done():
-			return fmt.Errorf("the server for %s ended before it served", address)
-		case <-ctx.Done():
-			return fmt.Errorf("nobody serves %s: %w", address, ctx.Err())
-		}
-	}
 }

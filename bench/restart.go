@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -28,9 +27,6 @@ type RestartResult struct {
 	Lost    int `json:"lost_changesets"`
 }
 
-// fillTimeMax bounds a fill.
-const fillTimeMax = 30 * time.Minute
-
 // restartChecked is how many projects are checked for lost changesets.
 const restartChecked = 200
 
@@ -38,37 +34,26 @@ const restartChecked = 200
 const fillContentBytes = 40
 
 // runRestart fills a server, kills it, and times how it comes back.
-func runRestart(ctx context.Context, config *Config, report *Report) error {
-	if config.Server != "" {
-		report.Absent = append(report.Absent, RunRestart+" needs a server of its own")
-		return nil
-	}
-	srv, err := startServer(ctx, config)
+func runRestart(ctx context.Context, srv *server, report *Report) error {
+	projects, filled, err := srv.fillForRestart(ctx)
 	if err != nil {
 		return err
-	}
-	defer srv.close()
-	result := &RestartResult{Projects: config.RestartProjects}
-	projects, fill, err := srv.fill(ctx, config)
-	if err != nil {
-		return err
-	}
-	// The first changeset of a project is its creation.
-	perProject := config.changesetsPerProject()
-	result.Changesets = (perProject + 1) * len(projects)
-	result.FillPerSecond = fill.PerSecond()
-	if len(fill.Errors) > 0 {
-		return fmt.Errorf("the fill failed: %v", fill.Errors)
 	}
 	size, err := folderBytes(srv.dataDir)
 	if err != nil {
 		return err
 	}
+	// The first changeset of a project is its creation.
+	perProject := srv.config.changesetsPerProject() + 1
+	result := &RestartResult{
+		Projects: len(projects), Changesets: perProject * len(projects),
+		FillPerSecond: filled.PerSecond(),
+	}
 	result.DiskBytesPerChangeset = float64(size) / float64(result.Changesets)
 	if err := srv.killAndTime(ctx, projects, result); err != nil {
 		return err
 	}
-	if err := srv.checkLost(ctx, projects, perProject+1, result); err != nil {
+	if err := srv.checkLost(ctx, projects, perProject, result); err != nil {
 		return err
 	}
 	srv.process.Kill()
@@ -80,31 +65,25 @@ func runRestart(ctx context.Context, config *Config, report *Report) error {
 	return nil
 }
 
-// fill writes the changesets, one file each, and returns the projects.
-func (s *server) fill(ctx context.Context, config *Config) ([]string, *Sample, error) {
-	config.say("restart: filling %d projects with %d changesets", config.RestartProjects,
-		config.RestartChangesets)
-	projects, err := s.createProjects(ctx, config.RestartProjects)
+// fillForRestart writes the changesets, one file each, and returns the projects.
+func (s *server) fillForRestart(ctx context.Context) ([]string, *Sample, error) {
+	s.config.say("restart: filling %d projects with %d changesets", s.config.RestartProjects,
+		s.config.RestartChangesets)
+	projects, err := s.createProjects(ctx, s.config.RestartProjects)
 	if err != nil {
 		return nil, nil, err
 	}
-	perProject := config.changesetsPerProject()
-	n := min(config.Connections, len(projects))
-	clients, err := dialHTTP(s.host, n, func(at int) func() []byte {
+	n := min(s.config.Connections, len(projects))
+	filled, err := fill(ctx, httpClients(s.host, n, func(at int) func() []byte {
 		w := &writer{host: s.host, credential: s.api.Credential,
 			filler: newFiller(at, fillContentBytes)}
 		for project := at; project < len(projects); project += n {
 			w.paths = append(w.paths, filePath(projects[project], "notes.txt"))
 		}
-		w.left = len(w.paths) * perProject
+		w.left = len(w.paths) * s.config.changesetsPerProject()
 		return w.nextOfMany
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	defer clients.close()
-	total, err := clients.drive(ctx, load{duration: fillTimeMax})
-	return projects, total, err
+	}))
+	return projects, filled, err
 }
 
 // changesetsPerProject is how many changesets each project of the restart run is filled with.

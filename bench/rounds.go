@@ -2,16 +2,21 @@ package bench
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 )
 
-// subject is something that is driven once in every round.
+// subject is a workload that is driven once in every round.
 type subject struct {
 	name string
 	what string
-	// fleet is connected once and serves all rounds.
-	fleet fleet
-	// cpu is the processor time of the server so far; nil where it is another's.
+	// skip leaves it out: it is not wanted, or not on this machine.
+	skip bool
+	// connect makes the clients, once for all rounds.
+	connect connect
+	fleet   fleet
+	// cpu is the processor time of the server so far, zero where it is unknown.
 	cpu func() time.Duration
 	// perSecond is asked in each round; nil means as fast as possible.
 	perSecond func(round int) (float64, error)
@@ -40,43 +45,52 @@ func (c *Config) load() load {
 	return l
 }
 
-// driveRounds drives all subjects in turn, round by round, and adds what they did to the report.
-func driveRounds(ctx context.Context, config *Config, report *Report, subjects []*subject) error {
+// drive connects all subjects, drives them in turn, round by round, and reports what they did.
+func (r *Report) drive(ctx context.Context, config *Config, subjects ...*subject) error {
+	subjects = slices.DeleteFunc(subjects, func(one *subject) bool { return one.skip })
+	for _, one := range subjects {
+		var err error
+		if one.fleet, err = one.connect(); err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
+		}
+		defer one.fleet.close()
+	}
 	for round := range config.Rounds {
 		for _, one := range subjects {
-			l := config.load()
-			if one.prepare != nil {
-				if err := one.prepare(ctx); err != nil {
-					return err
-				}
-			}
-			if one.perSecond != nil {
-				var err error
-				if l.perSecond, err = one.perSecond(round); err != nil {
-					return err
-				}
-			}
-			before := time.Duration(0)
-			if one.cpu != nil {
-				before = one.cpu()
-			}
-			sample, err := one.fleet.drive(ctx, l)
+			sample, err := one.drive(ctx, config.load(), round)
 			if err != nil {
 				return err
 			}
-			if one.cpu != nil {
-				sample.ServerCPU = one.cpu() - before
-			}
-			one.rounds = append(one.rounds, sample)
 			config.say("round %d  %-18s %10.0f/s  p99 %7d µs  errors %v",
 				round+1, one.name, sample.PerSecond(), sample.Quantile(99).Microseconds(),
 				sample.Errors)
 		}
 	}
 	for _, one := range subjects {
-		report.add(one)
+		r.add(one)
 	}
 	return nil
+}
+
+// drive is one round of a subject.
+func (s *subject) drive(ctx context.Context, l load, round int) (sample *Sample, err error) {
+	if s.prepare != nil {
+		if err = s.prepare(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.perSecond != nil {
+		if l.perSecond, err = s.perSecond(round); err != nil {
+			return nil, err
+		}
+	}
+	before := s.cpu()
+	if sample, err = s.fleet.drive(ctx, l); err != nil {
+		return nil, err
+	}
+	sample.ServerCPU = s.cpu() - before
+	s.rounds = append(s.rounds, sample)
+	return sample, nil
 }
 
 // add makes a measurement of all rounds of a subject.
@@ -98,8 +112,11 @@ func (r *Report) add(s *subject) {
 	r.Measurements = append(r.Measurements, m)
 }
 
-// compareRates adds the ratio of two subjects that were driven in the same rounds.
+// compareRates adds the ratio of two subjects of the same rounds, unless one was skipped.
 func (r *Report) compareRates(of, against *subject, target float64) {
+	if of.skip || against.skip {
+		return
+	}
 	var ratios []float64
 	for round := range of.rounds {
 		if other := against.rate(round); other > 0 {
@@ -121,13 +138,23 @@ func (s *subject) quantile(percent float64) []float64 {
 }
 
 // compareTimes adds the ratio of times to other times of the same rounds, both in microseconds.
-// The target is a ceiling.
+// The target is a ceiling. Subjects that were skipped have no times.
 func (r *Report) compareTimes(name string, of []float64, target float64, against []float64) {
+	if len(of) == 0 || len(against) == 0 {
+		return
+	}
 	var ratios []float64
 	for round, micros := range of {
 		ratios = append(ratios, micros/max(against[round], 1))
 	}
 	r.addRatio(Ratio{Name: name, Rounds: ratios, Target: target, AtMost: true})
+}
+
+// compareWith adds the ratio of a latency of each round to a fixed time.
+func (r *Report) compareWith(of *subject, percent float64, name string, micros, target float64) {
+	times := of.quantile(percent)
+	r.compareTimes(fmt.Sprintf("%s p%.0f / %s", of.name, percent, name), times, target,
+		slices.Repeat([]float64{micros}, len(times)))
 }
 
 // addRatio completes a ratio from its rounds and adds it.

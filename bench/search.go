@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"pws/bench/client"
 )
 
 // SearchResult is what search costs beside time.
@@ -32,14 +30,11 @@ const (
 )
 
 // runSearch measures queries of every kind, and what search takes from writers and from memory.
-func runSearch(ctx context.Context, config *Config, report *Report) error {
-	srv, err := startServer(ctx, config, "PWS_SEARCH=on")
-	if err != nil {
-		return err
-	}
-	defer srv.close()
+func runSearch(ctx context.Context, srv *server, report *Report) error {
+	config := srv.config
 	result := &SearchResult{}
 	config.say("search: filling with %d documents", config.SearchDocuments)
+	var err error
 	if result.Documents, err = srv.fillDocuments(ctx, config.SearchDocuments); err != nil {
 		return fmt.Errorf("fill: %w", err)
 	}
@@ -48,7 +43,7 @@ func runSearch(ctx context.Context, config *Config, report *Report) error {
 		return err
 	}
 	result.IndexSeconds = time.Since(begun).Seconds()
-	if err := srv.driveQueries(ctx, config, report, result.Documents); err != nil {
+	if err := srv.driveQueries(ctx, report, result.Documents); err != nil {
 		return err
 	}
 	if config.Server != "" {
@@ -135,69 +130,43 @@ func (k queryKind) paths(documents int) []string {
 }
 
 // driveQueries drives all kinds of queries, and a mix of them, by several connections and by one.
-func (s *server) driveQueries(
-	ctx context.Context, config *Config, report *Report, documents int,
-) error {
-	var subjects, alone []*subject
-	defer func() {
-		for _, one := range subjects {
-			one.fleet.close()
+func (s *server) driveQueries(ctx context.Context, report *Report, documents int) error {
+	var subjects []*subject
+	pair := func(name, what string, paths []string) {
+		for _, one := range []struct {
+			suffix, what string
+			connections  int
+		}{{"", what, searchConnections}, {"-alone", "the same by one connection", 1}} {
+			subjects = append(subjects, &subject{
+				name: name + one.suffix, what: one.what, cpu: s.cpu,
+				connect: readers(s.host, s.api.Credential, one.connections, paths),
+			})
 		}
-	}()
-	add := func(name, what string, connections int, paths []string) (*subject, error) {
-		one := &subject{name: name, what: what, cpu: s.cpu}
-		var err error
-		one.fleet, err = dialHTTP(s.host, connections, func(at int) func() []byte {
-			return reader(s.host, s.api.Credential, paths, at*len(paths)/connections)
-		})
-		if err == nil {
-			subjects = append(subjects, one)
-		}
-		return one, err
-	}
-	pair := func(name, what string, paths []string) error {
-		if _, err := add(name, what, searchConnections, paths); err != nil {
-			return err
-		}
-		one, err := add(name+"-alone", "the same by one connection", 1, paths)
-		alone = append(alone, one)
-		return err
 	}
 	var mix []string
 	for _, kind := range queryKinds {
 		paths := kind.paths(documents)
-		for at, path := range paths {
-			// A found result shows that the query asks for what is there.
-			if at >= 4 {
-				break
-			}
+		// A found result shows that the query asks for what is there.
+		for _, path := range paths[:4] {
 			if err := s.finds(path); err != nil {
 				return err
 			}
 		}
 		mix = append(mix, paths...)
-		what := fmt.Sprintf("%s, by %d connections", kind.what, searchConnections)
-		if err := pair(RunSearch+"-"+kind.name, what, paths); err != nil {
-			return err
-		}
+		pair(RunSearch+"-"+kind.name,
+			fmt.Sprintf("%s, by %d connections", kind.what, searchConnections), paths)
 	}
 	// A step that has no common divisor with their number goes through all of them.
 	turned := make([]string, len(mix))
 	for at := range mix {
 		turned[at] = mix[at*101%len(mix)]
 	}
-	if err := pair(RunSearch, "all of these in turn", turned); err != nil {
+	pair(RunSearch, "all of these in turn", turned)
+	if err := report.drive(ctx, s.config, subjects...); err != nil {
 		return err
 	}
-	if err := driveRounds(ctx, config, report, subjects); err != nil {
-		return err
-	}
-	for _, one := range alone {
-		target := make([]float64, len(one.rounds))
-		for round := range target {
-			target[round] = searchTargetMicros
-		}
-		report.compareTimes(one.name+" p95 / 2 ms", one.quantile(95), 1, target)
+	for at := 1; at < len(subjects); at += 2 {
+		report.compareWith(subjects[at], 95, "2 ms", searchTargetMicros, 1)
 	}
 	return nil
 }
@@ -245,32 +214,20 @@ func compareSearchWrites(ctx context.Context, config *Config, report *Report) er
 			return err
 		}
 		defer srv.close()
-		projects := make([]string, config.Projects)
-		err = srv.each(ctx, len(projects), func(api *client.API, at int) error {
-			project, err := api.CreatePublicProject(fmt.Sprintf("Benchmark %d", at))
-			projects[at] = project.ID
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		clients, err := srv.writersTo(projects, config.Connections)
-		if err != nil {
-			return err
-		}
-		defer clients.close()
-		subjects = append(subjects, &subject{
-			name: "puts-search-" + how, fleet: clients, cpu: srv.cpu,
-			what: fmt.Sprintf("durable PUT of %d B, %d PUBLIC projects, --search %s",
-				contentBytes, config.Projects, how),
-			// What a round has left to be indexed is not to slow down the other server.
-			prepare: func(ctx context.Context) error { return indexing.awaitIndexed(ctx) },
-		})
 		if indexing == nil {
 			indexing = srv
 		}
+		projects, err := srv.createPublicProjects(ctx, config.Projects)
+		if err != nil {
+			return err
+		}
+		one := srv.puts("puts-search-"+how, fmt.Sprintf("durable PUT of %d B, %d PUBLIC projects, "+
+			"--search %s", contentBytes, config.Projects, how), projects)
+		// What a round has left to be indexed is not to slow down the other server.
+		one.prepare = indexing.awaitIndexed
+		subjects = append(subjects, one)
 	}
-	if err := driveRounds(ctx, config, report, subjects); err != nil {
+	if err := report.drive(ctx, config, subjects...); err != nil {
 		return err
 	}
 	report.compareRates(subjects[0], subjects[1], searchPutsTarget)

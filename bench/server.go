@@ -148,9 +148,19 @@ func (s *server) each(ctx context.Context, n int, call func(api *client.API, at 
 
 // createProjects makes projects and returns their IDs.
 func (s *server) createProjects(ctx context.Context, n int) ([]string, error) {
+	return s.create(ctx, n, (*client.API).CreateProject)
+}
+
+func (s *server) createPublicProjects(ctx context.Context, n int) ([]string, error) {
+	return s.create(ctx, n, (*client.API).CreatePublicProject)
+}
+
+func (s *server) create(
+	ctx context.Context, n int, create func(api *client.API, name string) (client.Project, error),
+) ([]string, error) {
 	ids := make([]string, n)
 	err := s.each(ctx, n, func(api *client.API, at int) error {
-		project, err := api.CreateProject(fmt.Sprintf("Benchmark %d", at))
+		project, err := create(api, fmt.Sprintf("Benchmark %d", at))
 		ids[at] = project.ID
 		return err
 	})

@@ -42,7 +42,7 @@ type watchers struct {
 	group sync.WaitGroup
 	// ready counts those who have not had their first answer.
 	ready sync.WaitGroup
-	// heard receives the time of each event that a watcher received; nil where nobody asks.
+	// heard receives the time of each event that a watcher received; nil where it is not needed.
 	heard chan<- time.Time
 }
 
@@ -175,44 +175,31 @@ func (s *server) poll(
 
 // runWatchers measures what those who wait cost those who write, how soon they are woken, and what
 // they hold.
-func runWatchers(ctx context.Context, config *Config, report *Report) error {
-	if config.Server != "" {
-		report.Absent = append(report.Absent, RunWatchers+" needs a server of its own")
-		return nil
-	}
-	srv, err := startServer(ctx, config, watchersEnv...)
-	if err != nil {
-		return err
-	}
-	defer srv.close()
-	projects := make([]string, config.Projects+1)
-	err = srv.each(ctx, len(projects), func(api *client.API, at int) error {
-		project, err := api.CreatePublicProject(fmt.Sprintf("Watched %d", at))
-		projects[at] = project.ID
-		return err
-	})
+func runWatchers(ctx context.Context, srv *server, report *Report) error {
+	projects, err := srv.createPublicProjects(ctx, srv.config.Projects+1)
 	if err != nil {
 		return err
 	}
 	quiet := projects[0]
-	if err := srv.driveWatched(ctx, config, report, quiet, projects[1:]); err != nil {
+	if err := srv.driveWatched(ctx, report, quiet, projects[1:]); err != nil {
 		return err
 	}
 	for _, streams := range []bool{false, true} {
-		if err := srv.measureWake(ctx, config, report, quiet, streams); err != nil {
+		if err := srv.measureWake(ctx, report, quiet, streams); err != nil {
 			return err
 		}
 	}
-	return measureWatchers(ctx, config, report)
+	return measureWatchers(ctx, srv.config, report)
 }
 
 // driveWatched drives writers beside watchers of each kind, in turn.
 func (s *server) driveWatched(
-	ctx context.Context, config *Config, report *Report, quiet string, projects []string,
+	ctx context.Context, report *Report, quiet string, projects []string,
 ) error {
 	var open *watchers
 	defer func() { open.close() }()
 	var subjects []*subject
+	n, elsewhere := s.config.Watchers, "project="+quiet
 	for _, kind := range []struct {
 		name, what, query string
 		count             int
@@ -220,32 +207,21 @@ func (s *server) driveWatched(
 	}{
 		{RunWatchers, "durable PUT, nobody waits", "", 0, false},
 		{"one-poller", "the same, one poller at the tail of everything", "", 1, false},
-		{"pollers-elsewhere", "the same, %d pollers of another project", "project=" + quiet,
-			config.Watchers, false},
-		{"streams-elsewhere", "the same, %d streams of another project", "project=" + quiet,
-			config.Watchers, true},
-		{"streams-of-all", "the same, %d streams of everything", "", config.Watchers, true},
+		{"pollers-elsewhere", fmt.Sprintf("the same, %d pollers of another project", n), elsewhere,
+			n, false},
+		{"streams-elsewhere", fmt.Sprintf("the same, %d streams of another project", n), elsewhere,
+			n, true},
+		{"streams-of-all", fmt.Sprintf("the same, %d streams of everything", n), "", n, true},
 	} {
-		clients, err := s.writersTo(projects, config.Connections)
-		if err != nil {
+		one := s.puts(kind.name, kind.what, projects)
+		one.prepare = func(context.Context) (err error) {
+			open.close()
+			open, err = s.watch(kind.count, kind.query, kind.streams, nil)
 			return err
 		}
-		defer clients.close()
-		what := kind.what
-		if bytes.Contains([]byte(what), []byte("%d")) {
-			what = fmt.Sprintf(what, kind.count)
-		}
-		subjects = append(subjects, &subject{
-			name: kind.name, what: what, fleet: clients, cpu: s.cpu,
-			prepare: func(context.Context) error {
-				open.close()
-				var err error
-				open, err = s.watch(kind.count, kind.query, kind.streams, nil)
-				return err
-			},
-		})
+		subjects = append(subjects, one)
 	}
-	if err := driveRounds(ctx, config, report, subjects); err != nil {
+	if err := report.drive(ctx, s.config, subjects...); err != nil {
 		return err
 	}
 	for _, one := range subjects[1:] {
@@ -257,8 +233,9 @@ func (s *server) driveWatched(
 // measureWake writes to a project that many watch, and measures the time from each answer of the
 // writer, which may come AFTER the first events, to the receipt by each of them.
 func (s *server) measureWake(
-	ctx context.Context, config *Config, report *Report, project string, streams bool,
+	ctx context.Context, report *Report, project string, streams bool,
 ) error {
+	config := s.config
 	heard := make(chan time.Time, 2*config.Watchers)
 	open, err := s.watch(config.Watchers, "project="+project, streams, heard)
 	if err != nil {

@@ -46,13 +46,20 @@ func findID(body []byte, before string) (string, bool) {
 	return string(body[at+len(before):][:idBytes]), true
 }
 
-// dialHTTP connects n clients, each with requests of its own.
-func dialHTTP(address string, n int, requests func(at int) func() []byte) (connections, error) {
-	exchanges := make([]exchange, n)
-	for at := range exchanges {
-		exchanges[at] = httpExchange{requests(at)}
+// clients connects n clients, each with an exchange of its own.
+func clients(address string, n int, client func(at int) exchange) connect {
+	return func() (fleet, error) {
+		exchanges := make([]exchange, n)
+		for at := range exchanges {
+			exchanges[at] = client(at)
+		}
+		return dialAll(address, exchanges)
 	}
-	return dialAll(address, exchanges)
+}
+
+// httpClients connects n clients, each with requests of its own.
+func httpClients(address string, n int, requests func(at int) func() []byte) connect {
+	return clients(address, n, func(at int) exchange { return httpExchange{requests(at)} })
 }
 
 // contentBytes is the size of what is written in all write runs, of all servers alike.

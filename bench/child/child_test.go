@@ -57,14 +57,14 @@ func TestStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Stop(patience); err != nil {
-		t.Errorf("in good order: %v", err)
+		t.Errorf("stopped by SIGTERM: %v", err)
 	}
 	p, err = Start(t.Context(), patience, shell(strings.Replace(script, "exit 0", "exit 1", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Stop(patience); err == nil {
-		t.Error("exit code 1 is no good order")
+		t.Error("exit code 1 is reported as success")
 	}
 }
 

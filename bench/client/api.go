@@ -171,7 +171,7 @@ func (a *API) Get(path string, into any) error {
 	return err
 }
 
-// RandomKey is an Idempotency-Key that nobody else uses.
+// RandomKey is an Idempotency-Key that is not used elsewhere.
 func RandomKey() string {
 	var entropy [16]byte
 	// rand.Read never returns an error; it ends the process where there is no entropy.
@@ -268,7 +268,7 @@ type Project struct {
 	Head string `json:"head_changeset_id"`
 }
 
-// CreateProject makes a project that anybody can read by its ID and nobody finds by chance.
+// CreateProject makes a project that is read by its ID and is not listed.
 func (a *API) CreateProject(name string) (Project, error) {
 	return a.CreateProjectWithKey(name, RandomKey())
 }

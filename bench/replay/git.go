@@ -41,7 +41,7 @@ func openRepository(ctx context.Context, dir string) (*repository, error) {
 }
 
 // command prepares a git command in the repository, free of what the caller's environment says
-// about other repositories, and one that asks nobody and fetches nothing.
+// about other repositories, and one that prompts for nothing and fetches nothing.
 func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", r.dir}, args...)...)
 	own := command.Environ()

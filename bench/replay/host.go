@@ -68,7 +68,7 @@ func (h *host) kill() { h.process.Kill() }
 // restart starts the server again on its folder and returns how long it took to serve.
 func (h *host) restart(ctx context.Context) (time.Duration, error) {
 	if h.running() {
-		return 0, errors.New("the server still runs")
+		return 0, errors.New("the server is still running")
 	}
 	if err := h.start(ctx); err != nil {
 		return 0, err
@@ -76,7 +76,7 @@ func (h *host) restart(ctx context.Context) (time.Duration, error) {
 	return h.process.Ready, nil
 }
 
-// stop ends the child in good order.
+// stop ends the child with SIGTERM.
 func (h *host) stop() error {
 	if !h.owned() {
 		return nil
