@@ -37,8 +37,6 @@ type Watches struct {
 	mu struct {
 		sync.RWMutex
 		order *btree.BTreeG[watch]
-		// counts is how many projects each agent watches.
-		counts map[id.ID]int
 	}
 }
 
@@ -46,7 +44,6 @@ type Watches struct {
 func NewWatches() *Watches {
 	w := new(Watches)
 	w.mu.order = btree.NewBTreeGOptions(byAgent, btree.Options{NoLocks: true})
-	w.mu.counts = map[id.ID]int{}
 	return w
 }
 
@@ -54,38 +51,25 @@ func NewWatches() *Watches {
 func (w *Watches) Set(agent id.ID, watched Watched) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, known := w.mu.order.Set(watch{agent, watched}); !known {
-		w.mu.counts[agent]++
-	}
+	w.mu.order.Set(watch{agent, watched})
 }
 
 // Drop says that an agent no longer watches a project.
 func (w *Watches) Drop(agent, project id.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, known := w.mu.order.Delete(watch{agent, Watched{Project: project}}); !known {
-		return
-	}
-	if w.mu.counts[agent]--; w.mu.counts[agent] == 0 {
-		delete(w.mu.counts, agent)
-	}
+	w.mu.order.Delete(watch{agent, Watched{Project: project}})
 }
 
 // Of names the projects that an agent watches, in the order of their IDs.
-func (w *Watches) Of(agent id.ID) []Watched {
+func (w *Watches) Of(agent id.ID) (found []Watched) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	count := w.mu.counts[agent]
-	if count == 0 {
-		return nil
-	}
-	found := make([]Watched, 0, count)
 	w.mu.order.Ascend(watch{agent: agent}, func(one watch) bool {
-		if one.agent != agent {
-			return false
+		if one.agent == agent {
+			found = append(found, one.Watched)
 		}
-		found = append(found, one.Watched)
-		return true
+		return one.agent == agent
 	})
 	return found
 }
