@@ -24,6 +24,10 @@
 // all documents are decoded once for each segment and kept, within a bound. Documents deleted since
 // are looked up apart.
 //
+// The searches of bleve are not used: stock bleve was measured 10 to 20 times slower on the mix of
+// queries. Postings read by its reader of the whole index, ranked here, still took 1.2 to 4.7 times
+// as long as segment by segment, by the kind of query (15,000 documents).
+//
 // Names are indexed as terms behind a mark (name.go). A document whose title, handle, path or file
 // name is the query comes first, then those that have all its words in their names. Stop words are
 // left out by language, and accents are folded. A word without a match is corrected (correct.go);
