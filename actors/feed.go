@@ -95,7 +95,7 @@ type follower struct {
 	wake    chan struct{}
 	stop    chan struct{}
 	stopped sync.WaitGroup
-	// filling is held by whoever moves records into the feed, and by whoever cuts the log.
+	// filling is held while records are moved into the feed, and while the log is cut.
 	filling sync.Mutex
 	// fault is why the feed could not follow lately.
 	fault   atomic.Pointer[error]

@@ -1,12 +1,13 @@
-// Package feed keeps what happened, in the order in which it happened, for those who were away. It
-// is derived from the log of the service and older than it: what the log has, it can be made of
-// again, and what the log has been cut of is here alone.
+// Package feed stores the activities of all projects in the order of the log, so that clients can
+// read what has happened since their cursor. It is derived from the log of the service and goes
+// back further: records of entries that the log still has can be made again, those of entries that
+// the log was cut of are here alone.
 //
-// The newest records are in memory, all are on disk, in files that are only appended to and that go
-// as a whole, the oldest first, when enough newer ones are kept or when they are too old. Of each
-// record that is kept, memory holds four bytes: its number in the chain of its project, by which
-// the records of one project are found without a look at those of others. Records are written in
-// blocks, and synced when Sync says so; what is lost in a crash is taken from the log again.
+// The newest records are in memory, all are on disk, in files that are only appended to. Whole
+// files are removed, the oldest first, when enough newer records are kept or when all their records
+// are too old. Of each record that is kept, memory holds four bytes: its number in the chain of its
+// project, which finds the records of one project without reading those of others. Records are
+// written in blocks, and synced by Sync alone; what a crash loses is taken from the log again.
 //
 // # Files
 //

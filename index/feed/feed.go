@@ -14,7 +14,7 @@ import (
 // ErrCorrupt marks damage on disk; the error that carries it names file and offset.
 var ErrCorrupt = disk.ErrCorrupt
 
-// ErrLocked says that somebody else has the directory open.
+// ErrLocked says that another process has the directory open.
 var ErrLocked = disk.ErrLocked
 
 var errBehind = errors.New("feed: too much waits for the disk")
@@ -70,9 +70,9 @@ type Record struct {
 	Activity work.Activity
 }
 
-// Expired says that records behind a position are not kept any more.
+// Expired says that records behind a position were removed.
 type Expired struct {
-	// Oldest is the position to go on from without missing what is kept.
+	// Oldest is the position to continue from without missing a record that is kept.
 	Oldest Position
 }
 
@@ -94,7 +94,7 @@ type Query struct {
 // Page is the answer to a Query.
 type Page struct {
 	Records []Record
-	// Next is where to go on from; it is never zero.
+	// Next is the position to continue from; it is never zero.
 	Next Position
 	// More says that there are further records now.
 	More bool

@@ -246,13 +246,13 @@ func (s *scan) block(f *feedFile, info *blockInfo, content []byte) error {
 	if info.count > 0 {
 		s.blocks = append(s.blocks, block{f, f.size, s.next, *info})
 	}
-	f.took(info)
+	f.add(info)
 	s.next += uint64(info.count)
 	return nil
 }
 
-// took notes a block at the end of a file.
-func (f *feedFile) took(info *blockInfo) {
+// add counts a block at the end of a file.
+func (f *feedFile) add(info *blockInfo) {
 	f.size += info.length()
 	f.covered = info.covered
 	if info.count == 0 {

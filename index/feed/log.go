@@ -61,7 +61,7 @@ type Log struct {
 	lock    io.Closer
 	decoded decodedBlocks
 
-	// write is held by whoever changes the files.
+	// write is held while files are changed.
 	write struct {
 		sync.Mutex
 		// file is the last one where it can be appended to.
@@ -71,8 +71,8 @@ type Log struct {
 		closed bool
 		// gone is the file that is to be removed from the disk.
 		gone []string
-		// failed is why nothing is written any more: after a failed sync nobody knows what the
-		// kernel still has, so only a start can find what is there.
+		// failed is why nothing is written: after a failed sync only a start can find out what is
+		// on disk.
 		failed error
 	}
 	mu struct {
@@ -95,7 +95,7 @@ type state struct {
 	// recent are the newest records, from the number recentFirst on.
 	recent      []Record
 	recentFirst uint64
-	// floor is the position of the newest record that is not kept any more, last that of the newest.
+	// floor is the position of the newest record that was removed, last that of the newest.
 	floor, last Position
 	// covered is the entry up to which all records are here.
 	covered uint64
@@ -139,13 +139,13 @@ func (l *Log) link(project id.ID, number uint64) {
 	l.mu.chains[project] = append(l.mu.chains[project], uint32(number))
 }
 
-// Empty reports whether there is nothing, not even a word of what there was.
+// Empty reports whether the log has no file and no record.
 func (l *Log) Empty() bool {
 	s := l.snapshot()
 	return len(s.files) == 0 && s.end == s.first
 }
 
-// Begin says of an empty log that it has nothing of the entries up to one.
+// Begin has an empty log start behind an entry, without the records of those up to it.
 func (l *Log) Begin(covered uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,7 +158,7 @@ func (l *Log) Begin(covered uint64) {
 // Covered is the entry up to which all records can be read.
 func (l *Log) Covered() uint64 { return l.snapshot().covered }
 
-// Floor is the position of the newest record that is not kept any more, Start where all are.
+// Floor is the position of the newest record that was removed, Start where none was.
 func (l *Log) Floor() Position { return latest(l.snapshot().floor, Start) }
 
 // Stats are the numbers of a moment.
@@ -225,7 +225,7 @@ func (l *Log) take(records []Record, covered uint64) {
 	l.forget()
 }
 
-// forget lets go of records in memory that are on disk and not among the newest.
+// forget frees records in memory that are on disk and not among the newest.
 func (l *Log) forget() {
 	m := &l.mu
 	if len(m.recent) < 2*l.opts.Newest {

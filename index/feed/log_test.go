@@ -360,8 +360,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestWhatIsGoneIsSaid has everything grow too old: the log is empty, and still knows what was.
-func TestWhatIsGoneIsSaid(t *testing.T) {
+// TestFloorOfEmptyLog has all records grow too old: the log is empty, and has its floor.
+func TestFloorOfEmptyLog(t *testing.T) {
 	options := Options{Dir: "/feed", AgeMillis: 1000, Disk: disktest.New()}
 	l := reopen(t, options)
 	l.Begin(50)
@@ -391,15 +391,15 @@ func TestWhatIsGoneIsSaid(t *testing.T) {
 		l = reopen(t, options)
 	}
 	if l.Empty() {
-		t.Fatal("it has forgotten that it was something")
+		t.Fatal("it counts as empty")
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestReadersWhileFilesGo has readers walk while records are appended and go.
-func TestReadersWhileFilesGo(t *testing.T) {
+// TestReadDuringExpire has readers walk while records are appended and removed.
+func TestReadDuringExpire(t *testing.T) {
 	l := reopen(t, Options{Dir: "/feed", Events: 2000, Newest: 64, Disk: disktest.New()})
 	done := make(chan error)
 	for reader := range 3 {

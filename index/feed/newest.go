@@ -7,16 +7,16 @@ import (
 	"pws/internal/id"
 )
 
-// Step says how to go on AFTER a record.
+// Step says how to continue AFTER a record.
 type Step uint8
 
 // The steps.
 const (
-	// Next goes on.
+	// Next continues.
 	Next Step = iota
-	// Leave goes on without the project of the record.
+	// Leave continues without the project of the record.
 	Leave
-	// End does not go on.
+	// End ends the walk.
 	End
 )
 
@@ -59,8 +59,8 @@ func (l *Log) Newest(before Position, projects []id.ID, yield func(*Record) Step
 	return nil
 }
 
-// unlessGone is an error, but for that of records that are not kept any more since a view was
-// taken: what is older is not either.
+// unlessGone is an error, but for that of records that were removed since a view was taken: what is
+// older was removed too.
 func (l *Log) unlessGone(v *view, err error) error {
 	if errors.Is(err, os.ErrClosed) && l.snapshot().first != v.first {
 		return nil

@@ -71,7 +71,7 @@ func (l *Log) writeBlock(n uint64) error {
 	if n > 0 {
 		l.mu.blocks = append(l.mu.blocks, block{f, f.size, s.written, info})
 	}
-	f.took(&info)
+	f.add(&info)
 	l.mu.written += n
 	l.forget()
 	l.mu.Unlock()
@@ -126,8 +126,8 @@ func (l *Log) needFile() error {
 	return nil
 }
 
-// Expire lets go of what is not to be kept any more at a time, in Unix milliseconds: whole files,
-// the oldest first.
+// Expire removes what need not be kept at a time, in Unix milliseconds: whole files, the oldest
+// first.
 func (l *Log) Expire(now int64) error {
 	if !l.due(now) {
 		return nil
@@ -164,8 +164,8 @@ func (l *Log) due(now int64) bool {
 		oldest.lastAt < now-l.opts.AgeMillis && s.written == s.end
 }
 
-// removeFirst takes the oldest file out: nobody finds its records any more BEFORE it is removed.
-// One file is always there, to say what was.
+// removeFirst removes the oldest file, AFTER no reader finds its records. One file always stays;
+// its header has the position of the last record that was removed.
 func (l *Log) removeFirst() error {
 	s := l.snapshot()
 	if len(s.files) == 1 {
@@ -197,8 +197,8 @@ func (l *Log) removeFirst() error {
 	return errors.Join(oldest.file.Close(), l.remove())
 }
 
-// remove takes a file from the disk that nobody looks at any more. No other goes BEFORE it is gone,
-// so that no start ever finds a gap.
+// remove removes a file from the disk that no reader uses. The next one is removed AFTER it, so
+// that no start ever finds a gap.
 func (l *Log) remove() error {
 	err := disk.RemoveNames(l.opts.Disk, l.opts.Dir, l.write.gone)
 	if err == nil {
