@@ -1,6 +1,9 @@
 package actors
 
 import (
+	"maps"
+	"slices"
+
 	"pws/index/feed"
 	"pws/index/wake"
 	"pws/internal/id"
@@ -31,12 +34,14 @@ func (f *follower) behind() uint64 {
 
 // notify wakes those who wait for the projects of records.
 func (f *follower) notify(records []feed.Record) {
-	var last id.ID
+	projects := map[id.ID]struct{}{}
 	for at := range records {
-		if project := records[at].Project; project != last {
-			f.hub.Notify(project)
-			last = project
+		if project := records[at].Project; f.hub.Awaits(project) {
+			projects[project] = struct{}{}
 		}
+	}
+	if len(projects) > 0 {
+		f.hub.Notify(slices.Collect(maps.Keys(projects))...)
 	}
 }
 

@@ -2,7 +2,6 @@ package wake
 
 import (
 	"encoding/binary"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,13 +16,12 @@ const (
 	// at once after a rest: enough for some thousands of them.
 	share = 0.25
 	burst = 100 * time.Millisecond
-	// changedMax bounds the projects with news that are not yet matched with waiters; beyond it all
-	// are woken.
-	changedMax = 4096
+	// newsMax bounds the projects whose audience is asked for at once; beyond it all are woken.
+	newsMax = 4096
 	// lookMax is what a look counts at most: one that takes longer had to wait for a processor.
 	lookMax = time.Millisecond
-	// slotBits is the logarithm of how many counters there are for those who wait for one project.
-	slotBits = 12
+	// counterBits is the logarithm of how many counters there are for those who wait for one project.
+	counterBits = 12
 )
 
 // Audience says who learns of a project's activity without asking for that project: everybody, or
@@ -34,62 +32,56 @@ type Audience func(project id.ID) (everybody bool, agents []id.ID)
 type Hub struct {
 	audience Audience
 	// forAll counts the waiters that asked for all projects, and named those that asked for one, by
-	// the slot of its ID: a project whose slot is empty is waited for by nobody. Writers look at
+	// the hash of its ID: a project whose counter is zero is waited for by nobody. Writers look at
 	// these alone.
 	forAll atomic.Int64
-	named  [1 << slotBits]atomic.Int32
-	// bell makes the hub look around.
-	bell chan struct{}
-	stop chan struct{}
-	done chan struct{}
-	mu   struct {
+	named  [1 << counterBits]atomic.Int32
+	mu     struct {
 		sync.Mutex
 		// byProject and byAgent hold the waiters that have seen what there was.
 		byProject map[id.ID]*list
 		byAgent   map[id.ID]*list
-		// changed are the projects that have something new; all says that there are too many to
-		// name.
-		changed map[id.ID]struct{}
-		all     bool
 		// queue holds those who are to look.
 		queue   list
 		looking int
 		// credit is the time that looks may take now, as of a moment.
 		credit   time.Duration
 		creditAt time.Time
+		closed   bool
 	}
+	// rest wakes the next ones when there is credit again.
+	rest *time.Timer
 }
 
-// NewHub makes a hub and starts its goroutine, which Close ends.
+// NewHub makes a hub.
 func NewHub(audience Audience) *Hub {
-	h := &Hub{
-		audience: audience, bell: make(chan struct{}, 1), stop: make(chan struct{}),
-		done: make(chan struct{}),
-	}
+	h := &Hub{audience: audience}
 	h.mu.byProject, h.mu.byAgent = map[id.ID]*list{}, map[id.ID]*list{}
-	h.mu.changed = map[id.ID]struct{}{}
 	h.mu.credit, h.mu.creditAt = burst, time.Now()
-	go h.run()
+	h.rest = time.AfterFunc(time.Hour, h.rested)
 	return h
 }
 
 // Close ends the hub. Nobody is woken after that.
 func (h *Hub) Close() {
-	close(h.stop)
-	<-h.done
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.closed = true
+	h.rest.Stop()
 }
 
 // Awaits reports whether anybody may wait for what happens in a project. It takes no lock, so that
-// those who wait for other projects cost next to nothing. Whoever waits BEFORE it is asked is seen.
+// those who wait for other projects cost next to nothing. A waiter that registers BEFORE it is
+// asked is seen.
 func (h *Hub) Awaits(project id.ID) bool {
-	return h.forAll.Load() > 0 || h.named[slotOf(project)].Load() > 0
+	return h.forAll.Load() > 0 || h.named[counterOf(project)].Load() > 0
 }
 
-// slotOf mixes all bits of an ID, for some of them are the same in many.
-func slotOf(project id.ID) uint64 {
+// counterOf mixes all bits of an ID, for some of them are the same in many.
+func counterOf(project id.ID) uint64 {
 	const spread = 0x9E3779B97F4A7C15
 	mixed := binary.BigEndian.Uint64(project[:8])*spread ^ binary.BigEndian.Uint64(project[8:])
-	return mixed * spread >> (64 - slotBits)
+	return mixed * spread >> (64 - counterBits)
 }
 
 // count takes note of a waiter that comes or goes.
@@ -97,78 +89,18 @@ func (h *Hub) count(w *Waiter, change int32) {
 	if w.project.IsZero() {
 		h.forAll.Add(int64(change))
 	} else {
-		h.named[slotOf(w.project)].Add(change)
+		h.named[counterOf(w.project)].Add(change)
 	}
 }
 
-// Notify reports news of projects, AFTER it can be read. It takes no time where
-// nobody waits for them, and little otherwise.
-func (h *Hub) Notify(projects ...id.ID) {
-	if !slices.ContainsFunc(projects, h.Awaits) {
-		return
-	}
-	h.mu.Lock()
-	for _, project := range projects {
-		switch {
-		case len(h.mu.byAgent) == 0 && h.mu.byProject[project] == nil:
-		case len(h.mu.changed) < changedMax:
-			h.mu.changed[project] = struct{}{}
-		default:
-			h.mu.all = true
-		}
-	}
-	news := h.mu.all || len(h.mu.changed) > 0
-	h.mu.Unlock()
-	if news {
-		h.ring()
-	}
-}
-
-func (h *Hub) ring() {
-	select {
-	case h.bell <- struct{}{}:
-	default:
-	}
-}
-
-func (h *Hub) run() {
-	defer close(h.done)
-	pause := time.NewTimer(time.Hour)
-	defer pause.Stop()
-	for {
-		select {
-		case <-h.stop:
-			return
-		case <-h.bell:
-		case <-pause.C:
-		}
-		h.match()
-		h.mu.Lock()
-		rest := time.Hour
-		if h.wake() {
-			rest = time.Millisecond - time.Duration(float64(h.mu.credit)/share)
-		}
-		h.mu.Unlock()
-		pause.Reset(rest)
-	}
-}
-
-// match moves those whom the news concerns into the queue. The audience is asked outside of the
+// Notify reports news of projects, AFTER it can be read, and moves the waiters concerned into the
+// queue. Callers leave out the projects that nobody awaits. The audience is asked outside of the
 // lock, and no longer once everybody is concerned.
-func (h *Hub) match() {
+func (h *Hub) Notify(projects ...id.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	changed, everybody := h.mu.changed, h.mu.all
-	if len(changed) == 0 {
-		return
-	}
-	h.mu.changed, h.mu.all = map[id.ID]struct{}{}, false
-	if everybody {
-		for project := range h.mu.byProject {
-			h.concern(h.mu.byProject, project)
-		}
-	}
-	for project := range changed {
+	everybody := len(projects) > newsMax
+	for _, project := range projects {
 		h.concern(h.mu.byProject, project)
 		if everybody || len(h.mu.byAgent) == 0 {
 			continue
@@ -186,6 +118,7 @@ func (h *Hub) match() {
 			h.concern(h.mu.byAgent, agent)
 		}
 	}
+	h.wake()
 }
 
 // concern queues the waiters of one list. Those who look just now may have looked too soon; they
@@ -208,14 +141,15 @@ func (h *Hub) concern(lists map[id.ID]*list, key id.ID) {
 	}
 }
 
-// wake lets the next ones look, as many as may, and reports whether some have to rest first.
-func (h *Hub) wake() (rest bool) {
-	for h.mu.queue.first != nil && h.mu.looking < lookersMax {
+// wake lets the next ones look, as many as may. Where there is no credit, a rest comes first.
+func (h *Hub) wake() {
+	for h.mu.queue.first != nil && h.mu.looking < lookersMax && !h.mu.closed {
 		now := time.Now()
 		earned := time.Duration(share * float64(now.Sub(h.mu.creditAt)))
 		h.mu.credit, h.mu.creditAt = min(h.mu.credit+earned, burst), now
 		if h.mu.credit <= 0 {
-			return true
+			h.rest.Reset(time.Millisecond - time.Duration(float64(h.mu.credit)/share))
+			return
 		}
 		w := h.mu.queue.first
 		h.mu.queue.remove(w)
@@ -229,14 +163,12 @@ func (h *Hub) wake() (rest bool) {
 		default:
 		}
 	}
-	return false
 }
 
-// wakeNext is wake AFTER a look. The hub itself waits for the end of a rest.
-func (h *Hub) wakeNext() {
-	if h.wake() {
-		h.ring()
-	}
+func (h *Hub) rested() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wake()
 }
 
 // looked takes note of the end of a look.

@@ -171,7 +171,7 @@ func TestNewsWhileLookingIsNotLost(t *testing.T) {
 
 func TestNotifyOfManyProjects(t *testing.T) {
 	h := open(t)
-	waiters := make([]*Waiter, changedMax+10)
+	waiters := make([]*Waiter, newsMax+10)
 	projects := make([]id.ID, len(waiters))
 	for n := range waiters {
 		projects[n] = named(200 + n)
@@ -225,8 +225,8 @@ func TestFewLookAtOneTime(t *testing.T) {
 	}
 }
 
-// TestEveryChangeIsSeen has writers that raise counters and waiters that come and go: whoever waits
-// for a counter sees its last value in the end, although it is notified once.
+// TestEveryChangeIsSeen has writers that raise counters and waiters that come and go: a waiter for
+// a counter sees its last value in the end, although it is notified once.
 func TestEveryChangeIsSeen(t *testing.T) {
 	h := open(t)
 	const projects, changes = 8, 2000

@@ -21,8 +21,8 @@ type Waiter struct {
 }
 
 // Wait makes a waiter for the activity of one project, or, for the zero ID, of all projects that an
-// agent may see; the zero agent is everybody. Whoever registers BEFORE reading misses nothing: what
-// cannot be read yet wakes the waiter. Stop gives it back.
+// agent may see; the zero agent is everybody. A caller that registers BEFORE it reads misses
+// nothing: what cannot be read yet wakes the waiter. Stop ends it.
 func (h *Hub) Wait(project, agent id.ID) *Waiter {
 	w := &Waiter{hub: h, ready: make(chan struct{}, 1), project: project, agent: agent}
 	h.mu.Lock()
@@ -48,7 +48,7 @@ func (w *Waiter) Seen(more bool) {
 		w.queued = true
 		w.hub.mu.queue.push(w)
 	}
-	w.hub.wakeNext()
+	w.hub.wake()
 }
 
 // Stop ends the waiting. It may be called again.
@@ -68,7 +68,7 @@ func (w *Waiter) Stop() {
 		w.hub.looked(w)
 	}
 	w.hub.count(w, -1)
-	w.hub.wakeNext()
+	w.hub.wake()
 }
 
 // list is a list of waiters; each waiter is in one list.
