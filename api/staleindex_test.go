@@ -44,9 +44,9 @@ func (l *laggard) hold(project id.ID) {
 // Indexes implements api.Engine.
 func (l *laggard) Indexes(of index.Set) *index.Projections {
 	if l.held != nil {
-		return l.held
+		return onlyAsked(l.held, of)
 	}
-	return l.Engine.Indexes(of)
+	return l.testEngine.Indexes(of)
 }
 
 func (l *laggard) Summary(project id.ID) (*work.Project, error) {
