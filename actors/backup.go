@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pws/internal/datadir"
 	"pws/internal/disk"
 )
 
@@ -33,7 +34,7 @@ func copyData(d disk.Disk, from, to string, link bool) (report *Report, err erro
 	if err := requireFree(to); err != nil {
 		return nil, err
 	}
-	if err := checkFormat(from); err != nil {
+	if err := datadir.Check(from); err != nil {
 		return nil, err
 	}
 	files, err := take(from)
@@ -64,7 +65,7 @@ func copyData(d disk.Disk, from, to string, link bool) (report *Report, err erro
 		return nil, err
 	}
 	if report.Log.TornFile != "" {
-		report.Log.TornFile = filepath.Join(to, logName, filepath.Base(report.Log.TornFile))
+		report.Log.TornFile = filepath.Join(to, datadir.LogName, filepath.Base(report.Log.TornFile))
 	}
 	return report, d.SyncDir(filepath.Dir(to))
 }
@@ -81,7 +82,7 @@ func requireFree(dir string) error {
 	return err
 }
 
-var partNames = []string{logName, snapshotName, blobsName, feedName}
+var partNames = []string{datadir.LogName, datadir.SnapshotName, datadir.BlobsName, datadir.FeedName}
 
 // makeFolders makes the folder of an unfinished copy; one that is there belongs to somebody else.
 func makeFolders(partial string) error {
@@ -149,12 +150,12 @@ func take(dir string) (*takenFiles, error) {
 // log. What a snapshot needs of packs and log was there BEFORE it, and it is still there unless
 // something was removed meanwhile, which each step looks for.
 func (t *takenFiles) all() error {
-	for _, name := range []string{formatName, secretName} {
+	for _, name := range []string{datadir.FormatName, datadir.SecretName} {
 		if err := t.read(name); err != nil {
 			return err
 		}
 	}
-	before, err := t.list(logName, segmentNumber)
+	before, err := t.list(datadir.LogName, segmentNumber)
 	if err != nil {
 		return err
 	}
@@ -174,13 +175,13 @@ func (t *takenFiles) all() error {
 // nothing that is not durable; what it lacks a start reads from the log. All but the last file stay
 // as they are. Data of an earlier program has none.
 func (t *takenFiles) feed() error {
-	files, err := t.list(feedName, numberBehind("feed-"))
+	files, err := t.list(datadir.FeedName, numberBehind("feed-"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for at, f := range files {
 		if err == nil {
-			err = t.open(feedName, f.name, at+1 < len(files))
+			err = t.open(datadir.FeedName, f.name, at+1 < len(files))
 		}
 	}
 	return err
@@ -189,15 +190,15 @@ func (t *takenFiles) feed() error {
 // snapshot takes the newest manifest and the sections up to it. The files of a generation stay
 // until the second one after it is made.
 func (t *takenFiles) snapshot() error {
-	generations, err := t.list(snapshotName, numberBehind("manifest-"))
+	generations, err := t.list(datadir.SnapshotName, numberBehind("manifest-"))
 	if err != nil || len(generations) == 0 {
 		return err
 	}
 	newest := generations[len(generations)-1]
-	if err := t.open(snapshotName, newest.name, true); err != nil {
+	if err := t.open(datadir.SnapshotName, newest.name, true); err != nil {
 		return err
 	}
-	sections, err := t.list(snapshotName, numberBehind("sections-"))
+	sections, err := t.list(datadir.SnapshotName, numberBehind("sections-"))
 	if err != nil {
 		return err
 	}
@@ -205,11 +206,11 @@ func (t *takenFiles) snapshot() error {
 		if s.number > newest.number {
 			continue
 		}
-		if err := t.open(snapshotName, s.name, true); err != nil {
+		if err := t.open(datadir.SnapshotName, s.name, true); err != nil {
 			return err
 		}
 	}
-	generations, err = t.list(snapshotName, numberBehind("manifest-"))
+	generations, err = t.list(datadir.SnapshotName, numberBehind("manifest-"))
 	if err == nil && generations[len(generations)-1].number > newest.number+1 {
 		err = errMoved
 	}
@@ -218,10 +219,10 @@ func (t *takenFiles) snapshot() error {
 
 // blobs takes the manifest and all packs. A pack is removed AFTER a manifest without it is there.
 func (t *takenFiles) blobs() error {
-	name := filepath.Join(blobsName, "manifest")
+	name := filepath.Join(datadir.BlobsName, "manifest")
 	err := t.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		packs, lerr := t.list(blobsName, numberBehind("pack-"))
+		packs, lerr := t.list(datadir.BlobsName, numberBehind("pack-"))
 		if lerr != nil || len(packs) > 0 {
 			return errors.Join(err, lerr)
 		}
@@ -231,12 +232,12 @@ func (t *takenFiles) blobs() error {
 		return err
 	}
 	manifest := t.files[len(t.files)-1].content
-	packs, err := t.list(blobsName, numberBehind("pack-"))
+	packs, err := t.list(datadir.BlobsName, numberBehind("pack-"))
 	if err != nil {
 		return err
 	}
 	for _, p := range packs {
-		if err := t.open(blobsName, p.name, true); err != nil {
+		if err := t.open(datadir.BlobsName, p.name, true); err != nil {
 			return err
 		}
 	}
@@ -251,13 +252,13 @@ func (t *takenFiles) blobs() error {
 // and it has to begin where it began BEFORE the snapshot was taken: then nothing was cut that this
 // snapshot does not cover.
 func (t *takenFiles) log(before []numbered) error {
-	segments, err := t.list(logName, segmentNumber)
+	segments, err := t.list(datadir.LogName, segmentNumber)
 	if err != nil {
 		return err
 	}
 	first := len(t.files)
 	for _, s := range segments {
-		if err := t.open(logName, s.name, false); err != nil {
+		if err := t.open(datadir.LogName, s.name, false); err != nil {
 			return err
 		}
 	}
@@ -268,7 +269,7 @@ func (t *takenFiles) log(before []numbered) error {
 		}
 		t.files[at].size = info.Size()
 	}
-	after, err := t.list(logName, segmentNumber)
+	after, err := t.list(datadir.LogName, segmentNumber)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pws/api"
+	"pws/internal/datadir"
 	"pws/internal/disk"
 	"pws/work"
 )
@@ -209,7 +210,7 @@ func TestRestoredServiceGoesOn(t *testing.T) {
 	copied := crashCopy(t, restored)
 	mustVerify(t, copied)
 	sameProjects(t, again, openAt(t, copied))
-	info, err := os.Stat(filepath.Join(restored, secretName))
+	info, err := os.Stat(filepath.Join(restored, datadir.SecretName))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode of the secret: %v, %v", info.Mode(), err)
 	}
@@ -277,7 +278,7 @@ func TestTakingNoticesACut(t *testing.T) {
 	dir, _ := lived(t)
 	files := &takenFiles{dir: dir}
 	defer files.close()
-	before, err := files.list(logName, segmentNumber)
+	before, err := files.list(datadir.LogName, segmentNumber)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +300,7 @@ func TestCopiesDoNotMeet(t *testing.T) {
 	if _, err := Backup(dir, to); err == nil {
 		t.Error("two copies into one folder")
 	}
-	if _, err := os.Stat(filepath.Join(to+".partial", logName)); err != nil {
+	if _, err := os.Stat(filepath.Join(to+".partial", datadir.LogName)); err != nil {
 		t.Errorf("the other copy was touched: %v", err)
 	}
 }

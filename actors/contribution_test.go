@@ -8,6 +8,7 @@ import (
 
 	"pws/api"
 	"pws/blobs"
+	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -245,17 +246,17 @@ func TestVerifyFindsWhatAContributionHasLost(t *testing.T) {
 		fmt.Sprintf("%x", blobOf("ours d").Hash),
 		fmt.Sprintf("%x", c.contribution().Conflicts[0].Marked))
 	stranger := id.New(c.e.Now(), [10]byte{7})
-	reviewed := entry{
-		target: targetProject, id: c.project, now: 1 << 47, agent: stranger,
-		events: eventOf(t, &work.ContributionReviewed{
+	reviewed := datadir.Entry{
+		Target: datadir.TargetProject, ID: c.project, Now: 1 << 47, Agent: stranger,
+		Events: eventOf(t, &work.ContributionReviewed{
 			Contribution: c.offer, ID: stranger, Revision: c.revision, Verdict: work.VerdictApprove,
 		}),
 	}
 	tail := crashCopy(t, dir)
-	logged(t, tail, reviewed.encode())
+	logged(t, tail, reviewed.Encode())
 	wantFaults(t, tail, "reviewer "+stranger.Format(id.Agent)+" does not exist")
-	reviewed.agent = c.mia
+	reviewed.Agent = c.mia
 	tail = crashCopy(t, dir)
-	logged(t, tail, reviewed.encode())
+	logged(t, tail, reviewed.Encode())
 	mustVerify(t, tail)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pws/api"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/wal"
 	"pws/work"
@@ -129,7 +130,7 @@ func (c *cutLog) open(t *testing.T, segment []byte) (*Engine, *Recovery, error) 
 		t.Fatal(err)
 	}
 	// The feed never is ahead of the log; one that is gone begins with what the log has.
-	if err := os.RemoveAll(filepath.Join(c.dir, feedName)); err != nil {
+	if err := os.RemoveAll(filepath.Join(c.dir, datadir.FeedName)); err != nil {
 		t.Fatal(err)
 	}
 	return Open(quiet(c.dir))

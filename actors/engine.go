@@ -17,6 +17,7 @@ import (
 	"pws/api"
 	"pws/blobs"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/disk"
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -184,7 +185,7 @@ var actorSystem = sync.OnceValue(func() *actor.ActorSystem {
 
 func (e *Engine) openStores() (*Recovery, error) {
 	dir := e.config.Dir
-	if err := prepareDir(dir); err != nil {
+	if err := datadir.Prepare(dir); err != nil {
 		return nil, err
 	}
 	_, total, err := disk.Free(dir)
@@ -192,13 +193,13 @@ func (e *Engine) openStores() (*Recovery, error) {
 		return nil, err
 	}
 	e.config.fitDisk(total)
-	log, found, err := wal.Open(e.walOptions(filepath.Join(dir, logName)))
+	log, found, err := wal.Open(e.walOptions(filepath.Join(dir, datadir.LogName)))
 	if err != nil {
 		return nil, err
 	}
 	e.wal = log
 	report := &Recovery{Log: *found}
-	if e.secret, err = loadSecret(dir); err != nil {
+	if e.secret, err = datadir.LoadSecret(dir); err != nil {
 		return nil, err
 	}
 	e.eventIDs = newEventIDs(e.secret)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/wal"
 	"pws/work"
@@ -19,17 +20,18 @@ func checkFacts(t *testing.T, dir string, trees *trees) map[string]int {
 	t.Helper()
 	states, seen := map[id.ID]*work.Project{}, map[string]int{}
 	of := index.NewProjections()
-	err := wal.Read(filepath.Join(dir, logName), 1, func(position uint64, payload []byte) error {
-		e, err := decodeEntry(bytes.Clone(payload))
-		if err != nil || e.target != targetProject {
+	log := filepath.Join(dir, datadir.LogName)
+	err := wal.Read(log, 1, func(position uint64, payload []byte) error {
+		e, err := datadir.DecodeEntry(bytes.Clone(payload))
+		if err != nil || e.Target != datadir.TargetProject {
 			return err
 		}
-		p := states[e.id]
+		p := states[e.ID]
 		if p == nil {
 			p = new(work.Project)
 		}
-		for _, stored := range e.events {
-			event, err := work.DecodeEvent(work.Kind(stored.kind), stored.data)
+		for _, stored := range e.Events {
+			event, err := work.DecodeEvent(work.Kind(stored.Kind), stored.Data)
 			if err == nil {
 				err = trees.give(event)
 			}
@@ -37,13 +39,13 @@ func checkFacts(t *testing.T, dir string, trees *trees) map[string]int {
 				return err
 			}
 			next := p.Clone()
-			next.Apply(event, work.Moment{Now: e.now, Agent: e.agent})
-			if states[e.id] != nil {
+			next.Apply(event, work.Moment{Now: e.Now, Agent: e.Agent})
+			if states[e.ID] != nil {
 				differ, err := of.Compare(of.EncodeCard(p), next)
 				if err != nil {
 					return err
 				}
-				named := of.OfKind(work.Kind(stored.kind))
+				named := of.OfKind(work.Kind(stored.Kind))
 				if differ != 0 {
 					seen[reflect.TypeOf(event).Elem().Name()]++
 				}
@@ -52,7 +54,7 @@ func checkFacts(t *testing.T, dir string, trees *trees) map[string]int {
 						position, event, differ)
 				}
 			}
-			p, states[e.id] = next, next
+			p, states[e.ID] = next, next
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"pws/api"
 	"pws/index/feed"
 	"pws/index/wake"
+	"pws/internal/datadir"
 	"pws/internal/disk"
 	"pws/internal/id"
 	"pws/wal"
@@ -120,7 +121,7 @@ func newFollower(e *Engine) *follower {
 func (f *follower) open() (err error) {
 	config := &f.engine.config
 	f.log, err = feed.Open(feed.Options{
-		Dir: filepath.Join(config.Dir, feedName), Events: config.FeedEvents,
+		Dir: filepath.Join(config.Dir, datadir.FeedName), Events: config.FeedEvents,
 		AgeMillis: config.FeedAge.Milliseconds(), Disk: disk.Guard(disk.OS{}, f.engine.room),
 	})
 	if err != nil {
@@ -139,7 +140,7 @@ func (f *follower) join(first, last uint64) error {
 	if f.log.Empty() {
 		f.log.Begin(first - 1)
 	}
-	return joins(filepath.Join(f.engine.config.Dir, feedName), f.log.Covered(), first, last)
+	return joins(filepath.Join(f.engine.config.Dir, datadir.FeedName), f.log.Covered(), first, last)
 }
 
 func joins(dir string, covered, first, last uint64) error {
@@ -317,7 +318,7 @@ func (f *follower) readAgain(target uint64) error {
 	if from > target {
 		return nil
 	}
-	err := wal.Read(filepath.Join(f.engine.config.Dir, logName), from,
+	err := wal.Read(filepath.Join(f.engine.config.Dir, datadir.LogName), from,
 		func(position uint64, payload []byte) error {
 			if position > target {
 				return errReadEnough
@@ -342,18 +343,18 @@ var errReadEnough = errors.New("read enough")
 
 // decodeFeedNote reads an entry of the log.
 func decodeFeedNote(position uint64, payload []byte) (one feedNote, err error) {
-	e, err := decodeEntry(payload)
-	if err != nil || e.target != targetProject {
+	e, err := datadir.DecodeEntry(payload)
+	if err != nil || e.Target != datadir.TargetProject {
 		return one, err
 	}
-	events := make([]work.Event, len(e.events))
-	for at, stored := range e.events {
-		if events[at], err = work.DecodeEvent(work.Kind(stored.kind), stored.data); err != nil {
+	events := make([]work.Event, len(e.Events))
+	for at, stored := range e.Events {
+		if events[at], err = work.DecodeEvent(work.Kind(stored.Kind), stored.Data); err != nil {
 			return one, err
 		}
 	}
 	return feedNote{
-		position: position, project: e.id, now: e.now, agent: e.agent, activities: activitiesOf(events),
+		position: position, project: e.ID, now: e.Now, agent: e.Agent, activities: activitiesOf(events),
 	}, nil
 }
 

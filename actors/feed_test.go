@@ -12,6 +12,7 @@ import (
 
 	"pws/api"
 	"pws/index/feed"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/wal"
 	"pws/work"
@@ -20,7 +21,8 @@ import (
 // recordsOfLog are the feed records of a log that was never cut, in order.
 func recordsOfLog(t *testing.T, dir string) (all []feed.Record) {
 	t.Helper()
-	err := wal.Read(filepath.Join(dir, logName), 1, func(position uint64, payload []byte) error {
+	log := filepath.Join(dir, datadir.LogName)
+	err := wal.Read(log, 1, func(position uint64, payload []byte) error {
 		one, err := decodeFeedNote(position, payload)
 		all = one.records(all)
 		return err
@@ -97,7 +99,7 @@ func TestFeedFollowsTheLog(t *testing.T) {
 		}
 		stop(t, e)
 		if round == 2 {
-			if err := os.RemoveAll(filepath.Join(dir, feedName)); err != nil {
+			if err := os.RemoveAll(filepath.Join(dir, datadir.FeedName)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -207,7 +209,7 @@ func TestFeedDamage(t *testing.T) {
 	e = start(t, quiet(dir))
 	createProject(t, e, owner, work.Public)
 	stop(t, e)
-	names, err := filepath.Glob(filepath.Join(dir, feedName, "feed-*"))
+	names, err := filepath.Glob(filepath.Join(dir, datadir.FeedName, "feed-*"))
 	if err != nil || len(names) < 2 {
 		t.Fatalf("%v, %v", names, err)
 	}
@@ -225,7 +227,7 @@ func TestFeedDamage(t *testing.T) {
 	if _, err := Verify(dir); !errors.Is(err, feed.ErrCorrupt) {
 		t.Fatalf("verify of a damaged feed: %v", err)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, feedName)); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, datadir.FeedName)); err != nil {
 		t.Fatal(err)
 	}
 	e = start(t, quiet(dir))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pws/api"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -128,21 +129,21 @@ func fullState(t testing.TB, e *Engine) map[string]string {
 	state := map[string]string{}
 	e.handles.Range(func(project id.ID, _ *handle) bool {
 		if p := viewOf(t, e, project); p != nil {
-			state[headKey(project)] = encoded(t, p)
+			state[datadir.ProjectKey(project)] = encoded(t, p)
 		}
 		return true
 	})
 	identity := e.Identity()
 	for agent := range identity.Agents(id.ID{}) {
-		state[agentKey(agent.ID)] = string(identity.EncodeAgent(agent.ID))
+		state[datadir.AgentKey(agent.ID)] = string(identity.EncodeAgent(agent.ID))
 	}
 	for report := range identity.Reports(id.ID{}) {
-		state[reportKey(report.ID)] = string(identity.EncodeReport(report.ID))
+		state[datadir.ReportKey(report.ID)] = string(identity.EncodeReport(report.ID))
 	}
-	state[challengesKey] = string(identity.EncodeChallenges())
+	state[datadir.ChallengesKey] = string(identity.EncodeChallenges())
 	for _, agent := range e.inbox.Agents() {
 		saved, _ := e.inbox.Saved(agent)
-		state[inboxKey(agent)] = string(encodeInbox(saved))
+		state[datadir.InboxKey(agent)] = string(encodeInbox(saved))
 	}
 	return state
 }

@@ -12,6 +12,7 @@ import (
 
 	"pws/api"
 	"pws/identity"
+	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/internal/id"
 )
@@ -206,14 +207,14 @@ func (a *identityActor) commit(
 		next.Apply(kept, now)
 		outcome.Events = append(outcome.Events, kept)
 	}
-	e := entry{target: targetIdentity, now: now, agent: o.Agent}
+	e := datadir.Entry{Target: datadir.TargetIdentity, Now: now, Agent: o.Agent}
 	for _, event := range outcome.Events {
 		data, err := identity.EncodeEvent(nil, event)
 		if err != nil {
 			a.refuse(o, err)
 			return
 		}
-		e.events = append(e.events, entryEvent{kind: uint16(event.Kind()), data: data})
+		e.Events = append(e.Events, datadir.Event{Kind: uint16(event.Kind()), Data: data})
 	}
 	c := &identityCommit{
 		engine: a.engine, order: o, done: done, refusal: refusal, now: now,
@@ -225,7 +226,7 @@ func (a *identityActor) commit(
 	if usesReserve(o.Command) {
 		put = a.engine.wal.AppendReserved
 	}
-	if _, err := put(e.encode(), c); err != nil {
+	if _, err := put(e.Encode(), c); err != nil {
 		a.working = before
 		a.refuse(o, storageFault(err))
 		return

@@ -6,6 +6,7 @@ import (
 	"pws/identity"
 	"pws/index"
 	"pws/index/feed"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -83,39 +84,39 @@ func keyDelivery(kind work.NoticeKind, agent, key id.ID, number int, now int64) 
 
 // keepAgents passes an entry of identity behind the snapshot to the inbox.
 func (e *Engine) keepAgents(in *replayed) error {
-	events := make([]identity.Event, len(in.entry.events))
-	for number, stored := range in.entry.events {
-		switch identity.Kind(stored.kind) {
+	events := make([]identity.Event, len(in.entry.Events))
+	for number, stored := range in.entry.Events {
+		switch identity.Kind(stored.Kind) {
 		case identity.KindAgentRegistered, identity.KindInboxMarked, identity.KindKeyAdded,
 			identity.KindKeyRevoked:
-			event, err := identity.DecodeEvent(stored.kind, stored.data)
+			event, err := identity.DecodeEvent(stored.Kind, stored.Data)
 			if err != nil {
 				return err
 			}
 			events[number] = event
 		}
 	}
-	e.followAgents(in.position, in.entry.now, events)
+	e.followAgents(in.position, in.entry.Now, events)
 	return nil
 }
 
 // keepInbox passes an entry behind the snapshot to the inbox. The saved inbox of an agent may have
 // the entry already, whether the saved project has it or not.
 func (e *Engine) keepInbox(in *replayed) error {
-	if in.entry.target == targetIdentity {
+	if in.entry.Target == datadir.TargetIdentity {
 		return e.keepAgents(in)
 	}
 	var deliveries []index.Delivery
-	for number, stored := range in.entry.events {
-		if !work.GivesNotices(work.Kind(stored.kind)) {
+	for number, stored := range in.entry.Events {
+		if !work.GivesNotices(work.Kind(stored.Kind)) {
 			continue
 		}
-		event, err := work.DecodeEvent(work.Kind(stored.kind), stored.data)
+		event, err := work.DecodeEvent(work.Kind(stored.Kind), stored.Data)
 		if err != nil {
 			return err
 		}
 		deliveries = append(deliveries,
-			deliveriesOf(event, number, in.entry.id, in.entry.agent, in.entry.now)...)
+			deliveriesOf(event, number, in.entry.ID, in.entry.Agent, in.entry.Now)...)
 	}
 	e.inbox.Deliver(in.position, deliveries)
 	return nil
@@ -125,7 +126,7 @@ func (e *Engine) keepInbox(in *replayed) error {
 func (e *Engine) saveInboxes(writer *snapshot.Writer, changed map[id.ID]struct{}) error {
 	for agent := range changed {
 		saved, head := e.inbox.Saved(agent)
-		if err := writer.Put(inboxKey(agent), head, encodeInbox(saved)); err != nil {
+		if err := writer.Put(datadir.InboxKey(agent), head, encodeInbox(saved)); err != nil {
 			return err
 		}
 	}
@@ -134,12 +135,12 @@ func (e *Engine) saveInboxes(writer *snapshot.Writer, changed map[id.ID]struct{}
 
 // restoreInboxes reads the saved inboxes, BEFORE the log behind the snapshot is read.
 func (e *Engine) restoreInboxes() error {
-	for key := range e.sectionKeys(inboxPrefix) {
+	for key := range e.sectionKeys(datadir.InboxPrefix) {
 		data, position, _, err := e.snapshot.Read(key)
 		if err != nil {
 			return err
 		}
-		agent := id.ID([]byte(key[1:]))
+		agent := datadir.IDOf(key)
 		saved, err := decodeInbox(data)
 		if err != nil {
 			return fmt.Errorf("inbox of agent %s: %w", agent.Format(id.Agent), err)
@@ -148,7 +149,3 @@ func (e *Engine) restoreInboxes() error {
 	}
 	return nil
 }
-
-const inboxPrefix = "j"
-
-func inboxKey(agent id.ID) string { return inboxPrefix + string(agent[:]) }

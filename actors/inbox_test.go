@@ -14,6 +14,7 @@ import (
 	"pws/api"
 	"pws/identity"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -261,8 +262,8 @@ func TestVerifyNamesItemsThatAreOthers(t *testing.T) {
 		saved := good[c.agent]
 		saved.Items = slices.Clone(saved.Items)
 		c.change(&saved.Items[0])
-		position, _ := e.snapshot.SectionPosition(inboxKey(c.agent))
-		if err := writer.Put(inboxKey(c.agent), position, encodeInbox(saved)); err != nil {
+		position, _ := e.snapshot.SectionPosition(datadir.InboxKey(c.agent))
+		if err := writer.Put(datadir.InboxKey(c.agent), position, encodeInbox(saved)); err != nil {
 			t.Fatal(err)
 		}
 		if err := writer.Commit(e.snapshot.Position()); err != nil {

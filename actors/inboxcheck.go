@@ -3,6 +3,7 @@ package actors
 import (
 	"pws/identity"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -127,7 +128,7 @@ func (r *rebuilder) checkInbox(name string, p *work.Project, missing map[id.ID]b
 // checkOrphans finds items of projects that do not exist.
 func (r *rebuilder) checkOrphans() {
 	for project, items := range r.items {
-		if _, saved := r.engine.snapshot.SectionPosition(headKey(project)); saved {
+		if _, saved := r.engine.snapshot.SectionPosition(datadir.ProjectKey(project)); saved {
 			// It cannot be read, which is known already.
 			continue
 		}

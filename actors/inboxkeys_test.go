@@ -11,6 +11,7 @@ import (
 
 	"pws/identity"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -166,8 +167,8 @@ func TestVerifyNamesItemsOfKeysThatAreOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		position, _ := again.snapshot.SectionPosition(inboxKey(ann))
-		if err := writer.Put(inboxKey(ann), position, encodeInbox(saved)); err != nil {
+		position, _ := again.snapshot.SectionPosition(datadir.InboxKey(ann))
+		if err := writer.Put(datadir.InboxKey(ann), position, encodeInbox(saved)); err != nil {
 			t.Fatal(err)
 		}
 		if err := writer.Commit(again.snapshot.Position()); err != nil {

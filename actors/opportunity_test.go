@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -115,7 +116,7 @@ func TestProfilesAfterAStart(t *testing.T) {
 				return err
 			}
 		}
-		return errors.Join(w.Delete(cardKey(project)), w.Delete(cardsMark))
+		return errors.Join(w.Delete(datadir.CardKey(project)), w.Delete(datadir.CardsMark))
 	})
 	mustVerify(t, dir)
 	expect("an old snapshot", crashCopy(t, dir))
@@ -184,7 +185,7 @@ func TestVerifyChecksCards(t *testing.T) {
 		mustDo(t, e, project, owner, change)
 		card := of.EncodeCard(viewOf(t, e, project))
 		return func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(cardKey(project), s.Position(), card)
+			return w.Put(datadir.CardKey(project), s.Position(), card)
 		}
 	}
 	name, other := project.Format(id.Project), createProject(t, e, owner, work.Public)
@@ -199,13 +200,13 @@ func TestVerifyChecksCards(t *testing.T) {
 		{"another visibility", put(&work.UpdateProject{Visibility: work.Private}),
 			[]string{name, "listing, tasks, links"}},
 		{"no card", func(_ *snapshot.Store, w *snapshot.Writer) error {
-			return w.Delete(cardKey(project))
+			return w.Delete(datadir.CardKey(project))
 		}, []string{name, "card"}},
 		{"a card that ends too soon", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(cardKey(project), s.Position(), old[:len(old)-1])
+			return w.Put(datadir.CardKey(project), s.Position(), old[:len(old)-1])
 		}, []string{name, "card"}},
 		{"a card of nobody", func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(cardKey(nowhere), s.Position(), old)
+			return w.Put(datadir.CardKey(nowhere), s.Position(), old)
 		}, []string{nowhere.Format(id.Project), "no section"}},
 	} {
 		dir := crashCopy(t, sound)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pws/api"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -124,7 +125,7 @@ func TestCandidateThatCannotBeLoaded(t *testing.T) {
 	config := e.config
 	config.Dir = crashCopy(t, e.config.Dir)
 	spoil(t, config.Dir, func(s *snapshot.Store, w *snapshot.Writer) error {
-		return w.Put(headKey(broken), s.Position(), []byte("no project"))
+		return w.Put(datadir.ProjectKey(broken), s.Position(), []byte("no project"))
 	})
 	again := start(t, config)
 	if p, err := again.Owner(id.Task, task); err != nil || p == nil || p.ID != sound {

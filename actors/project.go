@@ -11,6 +11,7 @@ import (
 	"pws/api"
 	"pws/blobs"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/wal"
 	"pws/work"
@@ -130,7 +131,9 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		o.answer(api.Done{}, errors.New("event panicked"))
 		return
 	}
-	e := entry{target: targetProject, id: a.handle.id, now: stamp.Now, agent: stamp.Agent}
+	e := datadir.Entry{
+		Target: datadir.TargetProject, ID: a.handle.id, Now: stamp.Now, Agent: stamp.Agent,
+	}
 	done := api.Done{Project: next, Result: decision.Result}
 	recording := o.Idempotency
 	if decision.Refusal != nil {
@@ -138,7 +141,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		recording, done = nil, api.Done{Project: next}
 	}
 	if recording != nil {
-		e.result = a.remember(recording, next, decision.Result, stamp.Now, &done)
+		e.Result = a.remember(recording, next, decision.Result, stamp.Now, &done)
 	}
 	c := &commit{
 		engine: a.engine, handle: a.handle, order: o, done: done, refusal: decision.Refusal,
@@ -156,7 +159,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	// The order is not ours any more AFTER the log has it: it is answered and used again.
 	before := a.working
 	a.working = next
-	if _, err := a.engine.wal.Append(e.encode(), c); err != nil {
+	if _, err := a.engine.wal.Append(e.Encode(), c); err != nil {
 		a.working = before
 		a.refuse(o, storageFault(err))
 		return
@@ -244,7 +247,7 @@ type commit struct {
 	// refusal is the answer of an order whose events say why it was refused.
 	refusal error
 	events  []work.Event
-	blobs   []entryBlob
+	blobs   []datadir.Blob
 	// feedNote is what the feed records of the entry.
 	feedNote feedNote
 	// notices are for the inboxes of those whom the events concern.
@@ -253,22 +256,22 @@ type commit struct {
 }
 
 // fill puts events into the entry, and the contents that are not stored yet.
-func (c *commit) fill(e *entry, decision work.Decision) error {
-	e.events = make([]entryEvent, len(decision.Events))
+func (c *commit) fill(e *datadir.Entry, decision work.Decision) error {
+	e.Events = make([]datadir.Event, len(decision.Events))
 	for at, event := range decision.Events {
 		data, err := work.EncodeEvent(event)
 		if err != nil {
 			return fmt.Errorf("encode event: %w", err)
 		}
-		e.events[at] = entryEvent{kind: uint16(work.KindOf(event)), data: data}
+		e.Events[at] = datadir.Event{Kind: uint16(work.KindOf(event)), Data: data}
 	}
 	for _, blob := range decision.Blobs {
 		if c.engine.blobs.Has(blobs.Hash(blob.Hash)) {
 			continue
 		}
-		e.blobs = append(e.blobs, entryBlob{hash: blob.Hash, content: blob.Content})
+		e.Blobs = append(e.Blobs, datadir.Blob{Hash: blob.Hash, Content: blob.Content})
 	}
-	c.blobs = e.blobs
+	c.blobs = e.Blobs
 	return nil
 }
 
@@ -281,7 +284,7 @@ func (c *commit) Committed(position uint64, err error) {
 		return
 	}
 	for _, blob := range c.blobs {
-		c.engine.blobs.Add(position, blobs.Hash(blob.hash), blob.content)
+		c.engine.blobs.Add(position, blobs.Hash(blob.Hash), blob.Content)
 	}
 	c.engine.publish(c.handle, c.done.Project, position, c.events)
 	c.engine.inbox.Deliver(position, c.notices)

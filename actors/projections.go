@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -93,17 +94,11 @@ func (e *Engine) takeIn(h *handle, p *work.Project) {
 	}
 }
 
-// cardsMark is the key of a section that names the indexes whose parts are in the cards of ALL
-// projects: 2 bytes, the set, big-endian.
-const cardsMark = "s"
-
-func cardKey(project id.ID) string { return "s" + string(project[:]) }
-
 func (e *Engine) cardsSaved() bool { return index.Set(e.projections.saved.Load()) == index.All }
 
 // readCardsMark reads what the snapshot says of its cards.
 func (e *Engine) readCardsMark() error {
-	data, _, there, err := e.snapshot.Read(cardsMark)
+	data, _, there, err := e.snapshot.Read(datadir.CardsMark)
 	if err == nil && there {
 		if len(data) != 2 {
 			return fmt.Errorf("the mark of the cards has %d bytes", len(data))
@@ -115,12 +110,13 @@ func (e *Engine) readCardsMark() error {
 
 // saveCardsMark notes that the cards of all projects are complete.
 func (e *Engine) saveCardsMark(writer *snapshot.Writer, position uint64) error {
-	return writer.Put(cardsMark, position, []byte{byte(index.All >> 8), byte(index.All & 0xff)})
+	all := []byte{byte(index.All >> 8), byte(index.All & 0xff)}
+	return writer.Put(datadir.CardsMark, position, all)
 }
 
 // saveCard writes the card of a project where it may have changed since it was saved.
 func (e *Engine) saveCard(writer *snapshot.Writer, view *published) error {
-	key := cardKey(view.project.ID)
+	key := datadir.CardKey(view.project.ID)
 	saved, there := e.snapshot.SectionPosition(key)
 	if there && view.cardAt <= saved && e.cardsSaved() {
 		return nil
@@ -148,7 +144,7 @@ func (e *Engine) restoreCard(h *handle) error {
 	if known == 0 {
 		return nil
 	}
-	card, _, there, err := e.snapshot.Read(cardKey(h.id))
+	card, _, there, err := e.snapshot.Read(datadir.CardKey(h.id))
 	if err == nil && !there {
 		err = errSectionMissing
 	}
@@ -167,7 +163,7 @@ func (r *rebuilder) checkSavedCard(name string, p *work.Project) {
 		// The next save writes it anew.
 		return
 	}
-	card, _, _, err := r.engine.snapshot.Read(cardKey(p.ID))
+	card, _, _, err := r.engine.snapshot.Read(datadir.CardKey(p.ID))
 	if err != nil {
 		// A damaged section is known already.
 		return
@@ -182,12 +178,12 @@ func (r *rebuilder) checkSavedCard(name string, p *work.Project) {
 
 // checkCards finds cards of projects that are not saved themselves.
 func (r *rebuilder) checkCards() {
-	for key := range r.engine.sectionKeys(cardsMark) {
-		if key == cardsMark {
+	for key := range r.engine.sectionKeys(datadir.CardPrefix) {
+		if key == datadir.CardsMark {
 			continue
 		}
-		project := id.ID([]byte(key[1:]))
-		if _, saved := r.engine.snapshot.SectionPosition(headKey(project)); !saved {
+		project := datadir.IDOf(key)
+		if _, saved := r.engine.snapshot.SectionPosition(datadir.ProjectKey(project)); !saved {
 			r.damage.addf("project %s: its card is saved, and there is no section of it",
 				project.Format(id.Project))
 		}

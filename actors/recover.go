@@ -13,6 +13,7 @@ import (
 	"pws/blobs"
 	"pws/identity"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/wal"
 	"pws/work"
@@ -38,8 +39,8 @@ func identityOrderOf(command identity.Command) api.IdentityOrder {
 // behind. An entry that a section contains already is passed over by its position.
 func (e *Engine) recover(report *Recovery) error {
 	report.Snapshot = e.snapshot.Position()
-	for key := range e.sectionKeys("p") {
-		h := &handle{id: id.ID([]byte(key[1:]))}
+	for key := range e.sectionKeys(datadir.ProjectPrefix) {
+		h := &handle{id: datadir.IDOf(key)}
 		h.stored.Store(true)
 		e.handles.Store(h.id, h)
 	}
@@ -72,25 +73,25 @@ func (e *Engine) sectionKeys(prefix string) func(yield func(string, uint64) bool
 
 func (e *Engine) restoreIdentity() error {
 	state := identity.New()
-	for key := range e.sectionKeys("a") {
+	for key := range e.sectionKeys(datadir.AgentPrefix) {
 		section, _, _, err := e.snapshot.Read(key)
 		if err == nil {
 			err = state.RestoreAgent(section)
 		}
 		if err != nil {
-			return fmt.Errorf("agent %s: %w", id.ID([]byte(key[1:])).Format(id.Agent), err)
+			return fmt.Errorf("agent %s: %w", datadir.IDOf(key).Format(id.Agent), err)
 		}
 	}
-	for key := range e.sectionKeys("u") {
+	for key := range e.sectionKeys(datadir.ReportPrefix) {
 		section, _, _, err := e.snapshot.Read(key)
 		if err == nil {
 			err = state.RestoreReport(section)
 		}
 		if err != nil {
-			return fmt.Errorf("report %s: %w", id.ID([]byte(key[1:])).Format(id.Report), err)
+			return fmt.Errorf("report %s: %w", datadir.IDOf(key).Format(id.Report), err)
 		}
 	}
-	section, position, ok, err := e.snapshot.Read(challengesKey)
+	section, position, ok, err := e.snapshot.Read(datadir.ChallengesKey)
 	if err == nil && ok {
 		err = state.RestoreChallenges(section)
 	}
@@ -104,7 +105,7 @@ func (e *Engine) restoreIdentity() error {
 // replayed is an entry of the log as a start finds it.
 type replayed struct {
 	position uint64
-	entry    entry
+	entry    datadir.Entry
 }
 
 // replay goes through the log behind the snapshot. Identity is changed at once. The entries of a
@@ -118,23 +119,23 @@ func (e *Engine) replay(report *Recovery) error {
 		from = last
 	}
 	err := e.wal.Replay(from, func(position uint64, payload []byte) error {
-		decoded, err := decodeEntry(append([]byte(nil), payload...))
+		decoded, err := datadir.DecodeEntry(append([]byte(nil), payload...))
 		if err != nil {
 			return fmt.Errorf("log entry %d: %w", position, err)
 		}
-		newest = max(newest, decoded.now)
+		newest = max(newest, decoded.Now)
 		if position <= report.Snapshot {
 			return nil
 		}
 		report.Entries++
-		for _, blob := range decoded.blobs {
-			e.blobs.Add(position, blobs.Hash(blob.hash), blob.content)
+		for _, blob := range decoded.Blobs {
+			e.blobs.Add(position, blobs.Hash(blob.Hash), blob.Content)
 		}
 		in := replayed{position, decoded}
 		if err = e.keepInbox(&in); err != nil {
 			return fmt.Errorf("log entry %d: %w", position, err)
 		}
-		if decoded.target == targetIdentity {
+		if decoded.Target == datadir.TargetIdentity {
 			err = guarded(func() error { return e.applyIdentity(&in) })
 		} else {
 			err = e.keepTail(in)
@@ -179,13 +180,13 @@ func (e *Engine) applyIdentity(in *replayed) error {
 	if in.position <= view.position {
 		return nil
 	}
-	events := make([]identity.Event, len(in.entry.events))
-	for at, stored := range in.entry.events {
-		event, err := identity.DecodeEvent(stored.kind, stored.data)
+	events := make([]identity.Event, len(in.entry.Events))
+	for at, stored := range in.entry.Events {
+		event, err := identity.DecodeEvent(stored.Kind, stored.Data)
 		if err != nil {
 			return err
 		}
-		view.state.Apply(event, in.entry.now)
+		view.state.Apply(event, in.entry.Now)
 		events[at] = event
 	}
 	view.position = in.position
@@ -196,19 +197,19 @@ func (e *Engine) applyIdentity(in *replayed) error {
 // keepTail gives an entry to its project, unless its section contains it. The project becomes stale
 // in the indexes that the events may have changed.
 func (e *Engine) keepTail(in replayed) error {
-	h, known := e.handles.Load(in.entry.id)
+	h, known := e.handles.Load(in.entry.ID)
 	if !known {
-		h = &handle{id: in.entry.id}
+		h = &handle{id: in.entry.ID}
 		e.handles.Store(h.id, h)
 	}
 	if len(h.mu.tail) == 0 && h.stored.Load() {
-		saved, _ := e.snapshot.SectionPosition(headKey(h.id))
+		saved, _ := e.snapshot.SectionPosition(datadir.ProjectKey(h.id))
 		if in.position <= saved {
 			return nil
 		}
 	}
-	for at, stored := range in.entry.events {
-		kind := work.Kind(stored.kind)
+	for at, stored := range in.entry.Events {
+		kind := work.Kind(stored.Kind)
 		stale := e.projections.of.OfKind(kind)
 		switch first := at == 0 && len(h.mu.tail) == 0 && !h.stored.Load(); {
 		case !work.Known(kind):
@@ -230,13 +231,13 @@ func (e *Engine) keepTail(in replayed) error {
 	return nil
 }
 
-func (e *Engine) listCreated(in *replayed, stored entryEvent) error {
-	event, err := work.DecodeEvent(work.KindProjectCreated, stored.data)
+func (e *Engine) listCreated(in *replayed, stored datadir.Event) error {
+	event, err := work.DecodeEvent(work.KindProjectCreated, stored.Data)
 	if err != nil {
 		return err
 	}
 	if created, ok := event.(*work.ProjectCreated); ok {
-		at := index.Position{Millis: in.entry.now, ID: created.ID}
+		at := index.Position{Millis: in.entry.Now, ID: created.ID}
 		e.projections.of.Listing.Set(at, created.About.Visibility == work.Public)
 	}
 	return nil
@@ -257,9 +258,9 @@ func (v *published) applyTail(tail []replayed, from *trees, changes *index.Proje
 }
 
 func (v *published) apply(in *replayed, from *trees, changes *index.Projections) error {
-	moment := work.Moment{Now: in.entry.now, Agent: in.entry.agent}
-	for _, stored := range in.entry.events {
-		event, err := work.DecodeEvent(work.Kind(stored.kind), stored.data)
+	moment := work.Moment{Now: in.entry.Now, Agent: in.entry.Agent}
+	for _, stored := range in.entry.Events {
+		event, err := work.DecodeEvent(work.Kind(stored.Kind), stored.Data)
 		if err == nil {
 			err = from.give(event)
 		}
@@ -267,16 +268,16 @@ func (v *published) apply(in *replayed, from *trees, changes *index.Projections)
 			return err
 		}
 		v.project.Apply(event, moment)
-		if changes.OfKind(work.Kind(stored.kind)) != 0 {
+		if changes.OfKind(work.Kind(stored.Kind)) != 0 {
 			v.cardAt = in.position
 		}
 	}
-	if len(in.entry.result) > 0 {
+	if len(in.entry.Result) > 0 {
 		var result work.Idempotent
-		if err := cbor.Unmarshal(in.entry.result, &result); err != nil {
+		if err := cbor.Unmarshal(in.entry.Result, &result); err != nil {
 			return fmt.Errorf("stored result: %w", err)
 		}
-		v.project.Remember(result, in.entry.now)
+		v.project.Remember(result, in.entry.Now)
 	}
 	v.position = in.position
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"pws/blobs"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/wal"
@@ -73,7 +74,7 @@ type rebuilder struct {
 
 // checkStates rebuilds identity and every project and looks up all that they name.
 func (v *verifier) checkStates() error {
-	view, err := openLinked(filepath.Join(v.dir, snapshotName))
+	view, err := openLinked(filepath.Join(v.dir, datadir.SnapshotName))
 	if errors.Is(err, snapshot.ErrCorrupt) {
 		// The place is known from the check of the snapshot; the path here is of a link.
 		v.damage.addf("references were not checked, because the snapshot cannot be read")
@@ -90,7 +91,7 @@ func (v *verifier) checkStates() error {
 	}
 	e.projections.of = index.NewProjections()
 	r := &rebuilder{verifier: v, engine: e, tail: map[id.ID][]replayed{}}
-	r.checkedTrees.init(filepath.Join(v.dir, blobsName))
+	r.checkedTrees.init(filepath.Join(v.dir, datadir.BlobsName))
 	e.trees = newTrees(r.checkedTrees.content)
 	err = r.run()
 	return errors.Join(err, view.close(), r.checkedTrees.close())
@@ -151,8 +152,8 @@ func (r *rebuilder) run() error {
 	if inboxes == nil {
 		r.collectInbox()
 	}
-	for key, position := range r.engine.sectionKeys("p") {
-		r.checkProject(id.ID([]byte(key[1:])), position)
+	for key, position := range r.engine.sectionKeys(datadir.ProjectPrefix) {
+		r.checkProject(datadir.IDOf(key), position)
 	}
 	r.checkCards()
 	made := make([]id.ID, 0, len(r.tail))
@@ -186,25 +187,25 @@ func (r *rebuilder) restoreAgents() {
 // readTail goes through the entries behind the snapshot: identity is changed at once, the entries
 // of projects are kept without contents for when their project's turn comes.
 func (r *rebuilder) readTail() error {
-	dir := filepath.Join(r.dir, logName)
+	dir := filepath.Join(r.dir, datadir.LogName)
 	return wal.Read(dir, r.report.Snapshot.Position+1, func(position uint64, data []byte) error {
 		r.report.Tail++
-		decoded, err := decodeEntry(data)
+		decoded, err := datadir.DecodeEntry(data)
 		if err != nil {
 			r.damage.addf("%s: entry %d: %w", dir, position, err)
 			return nil
 		}
-		for _, blob := range decoded.blobs {
-			if sha256.Sum256(blob.content) != blob.hash {
+		for _, blob := range decoded.Blobs {
+			if sha256.Sum256(blob.Content) != blob.Hash {
 				r.damage.addf("%s: entry %d: a content does not fit its hash %x",
-					dir, position, blob.hash)
+					dir, position, blob.Hash)
 				continue
 			}
-			r.contents.add(blob.hash, int64(len(blob.content)))
+			r.contents.add(blob.Hash, int64(len(blob.Content)))
 			r.checkedTrees.keep(blob)
 		}
-		decoded.blobs = nil
-		kept, err := decodeEntry(decoded.encode())
+		decoded.Blobs = nil
+		kept, err := datadir.DecodeEntry(decoded.Encode())
 		if err != nil {
 			return err
 		}
@@ -212,8 +213,8 @@ func (r *rebuilder) readTail() error {
 		if err := r.engine.keepInbox(&in); err != nil {
 			r.damage.addf("%s: entry %d: %w", dir, position, err)
 		}
-		if kept.target == targetProject {
-			r.tail[kept.id] = append(r.tail[kept.id], in)
+		if kept.Target == datadir.TargetProject {
+			r.tail[kept.ID] = append(r.tail[kept.ID], in)
 			return nil
 		}
 		if r.agents {

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"pws/blobs"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -48,9 +49,9 @@ func (t *checkedTrees) close() (err error) {
 }
 
 // keep takes the parts of manifests out of an entry of the log.
-func (t *checkedTrees) keep(blob entryBlob) {
-	if work.IsManifest(blob.content) {
-		t.recent[blob.hash] = bytes.Clone(blob.content)
+func (t *checkedTrees) keep(blob datadir.Blob) {
+	if work.IsManifest(blob.Content) {
+		t.recent[blob.Hash] = bytes.Clone(blob.Content)
 	}
 }
 
@@ -99,7 +100,7 @@ func (r *rebuilder) checkSources(made []id.ID) {
 		known[project] = true
 	}
 	for source, name := range r.checkedTrees.sources {
-		_, saved := r.engine.snapshot.SectionPosition(headKey(source))
+		_, saved := r.engine.snapshot.SectionPosition(datadir.ProjectKey(source))
 		if !saved && !known[source] {
 			r.damage.addf("%s: project %s, which it was forked from, does not exist", name,
 				source.Format(id.Project))

@@ -8,6 +8,7 @@ import (
 
 	"pws/api"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -66,7 +67,7 @@ func (e *Engine) load(h *handle) (*published, error) {
 
 // restore reads the sections of a project.
 func (e *Engine) restore(project id.ID) (*work.Project, uint64, error) {
-	head, position, ok, err := e.snapshot.Read(headKey(project))
+	head, position, ok, err := e.snapshot.Read(datadir.ProjectKey(project))
 	if err == nil && !ok {
 		err = errSectionMissing
 	}
@@ -74,7 +75,7 @@ func (e *Engine) restore(project id.ID) (*work.Project, uint64, error) {
 		return nil, 0, err
 	}
 	restored, err := work.Restore(head, func(name work.Chunk) ([]byte, error) {
-		chunk, _, ok, err := e.snapshot.Read(chunkKey(project, name))
+		chunk, _, ok, err := e.snapshot.Read(datadir.ChunkKey(project, name))
 		if err == nil && !ok {
 			err = errSectionMissing
 		}
@@ -232,7 +233,7 @@ func (e *Engine) summary(project id.ID) (*work.Project, error) {
 	if !ok {
 		return nil, nil
 	}
-	key := headKey(project)
+	key := datadir.ProjectKey(project)
 	for {
 		if view := h.view.Load(); view != nil {
 			return view.project, nil
@@ -306,7 +307,7 @@ func (e *Engine) sweep(now int64) (passivated int) {
 		if view != nil {
 			// Between the commit of a snapshot and the note that it holds the project, the view is
 			// the only sign that the project exists.
-			saved, ok := e.snapshot.SectionPosition(headKey(project))
+			saved, ok := e.snapshot.SectionPosition(datadir.ProjectKey(project))
 			if !ok || saved < view.position || !h.stored.Load() {
 				return true
 			}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"pws/identity"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/wal"
 )
@@ -20,7 +21,7 @@ const reportAttemptsMax = 20
 func Reports(dir string) (reports []*identity.Report, err error) {
 	// The snapshot is read by links, which have to be whole paths.
 	if dir, err = filepath.Abs(dir); err == nil {
-		err = checkFormat(dir)
+		err = datadir.Check(dir)
 	}
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func Reports(dir string) (reports []*identity.Report, err error) {
 // readReports reads the newest snapshot, and the log behind it. Where the server cuts that part of
 // the log meanwhile, the error is wal.ErrOutOfRange, and a newer snapshot has what it held.
 func readReports(dir string) (reports []*identity.Report, err error) {
-	view, err := openLinked(filepath.Join(dir, snapshotName))
+	view, err := openLinked(filepath.Join(dir, datadir.SnapshotName))
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +47,8 @@ func readReports(dir string) (reports []*identity.Report, err error) {
 	if err := r.restore(view); err != nil {
 		return nil, err
 	}
-	r.covered, _ = view.SectionPosition(challengesKey)
-	if err := wal.Read(filepath.Join(dir, logName), view.Position()+1, r.entry); err != nil {
+	r.covered, _ = view.SectionPosition(datadir.ChallengesKey)
+	if err := wal.Read(filepath.Join(dir, datadir.LogName), view.Position()+1, r.entry); err != nil {
 		return nil, err
 	}
 	for report := range r.state.Reports(id.ID{}) {
@@ -64,13 +65,13 @@ type reportReader struct {
 }
 
 func (r *reportReader) restore(from *linkedSnapshot) (err error) {
-	from.Keys("u", func(key string, _ uint64) bool {
+	from.Keys(datadir.ReportPrefix, func(key string, _ uint64) bool {
 		var section []byte
 		if section, _, _, err = from.Read(key); err == nil {
 			err = r.state.RestoreReport(section)
 		}
 		if err != nil {
-			err = fmt.Errorf("report %s: %w", id.ID([]byte(key[1:])).Format(id.Report), err)
+			err = fmt.Errorf("report %s: %w", datadir.IDOf(key).Format(id.Report), err)
 		}
 		return err == nil
 	})
@@ -79,21 +80,21 @@ func (r *reportReader) restore(from *linkedSnapshot) (err error) {
 
 // entry applies what an entry of the log says of reports.
 func (r *reportReader) entry(position uint64, payload []byte) error {
-	decoded, err := decodeEntry(payload)
+	decoded, err := datadir.DecodeEntry(payload)
 	if err != nil {
 		return fmt.Errorf("log entry %d: %w", position, err)
 	}
-	if decoded.target != targetIdentity || position <= r.covered {
+	if decoded.Target != datadir.TargetIdentity || position <= r.covered {
 		return nil
 	}
 	return guarded(func() error {
-		for _, stored := range decoded.events {
-			event, err := identity.DecodeEvent(stored.kind, stored.data)
+		for _, stored := range decoded.Events {
+			event, err := identity.DecodeEvent(stored.Kind, stored.Data)
 			if err != nil {
 				return fmt.Errorf("log entry %d: %w", position, err)
 			}
 			if !identity.TouchedReport(event).IsZero() {
-				r.state.Apply(event, decoded.now)
+				r.state.Apply(event, decoded.Now)
 			}
 		}
 		return nil
@@ -103,7 +104,7 @@ func (r *reportReader) entry(position uint64, payload []byte) error {
 // HandleReports notes of reports that an operator has dealt with them. No server may run on the
 // directory. Where one of them is not there, nothing is noted of those behind it.
 func HandleReports(dir string, reports []id.ID, log *slog.Logger) (err error) {
-	if err := checkFormat(dir); err != nil {
+	if err := datadir.Check(dir); err != nil {
 		return err
 	}
 	engine, _, err := Open(Config{Dir: dir, SnapshotAtClose: true, Log: log})

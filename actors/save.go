@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,48 +10,11 @@ import (
 
 	"pws/identity"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
 )
-
-// The keys of snapshot sections:
-//
-//	"p" project                 the project without its chunks
-//	"c" project, number         a full chunk of its history; it never changes
-//	"r" project, number         a full chunk of its stored results; it goes when all have run out
-//	"o" project, number         a full chunk of its handoffs; it never changes
-//	"t" project, number         a chunk of its tasks; it is written again when one of them changed
-//	"y" project, number         a chunk of its verification records, written again likewise
-//	"l" project, number         a chunk of its relations, written again likewise
-//	"w" project, number         a chunk of its workspaces, written again likewise
-//	"b" project, number         a chunk of its contributions, written again likewise
-//	"g" project, number         a chunk of their revisions, written again likewise
-//	"f" project, number         a chunk of its artifacts, written again likewise
-//	"i" project, number         a chunk of its imports, written again likewise
-//	"n" project, number         a chunk of its discussions, written again likewise
-//	"k" project, number         a chunk of the comments on them, written again likewise
-//	"z" project, number         those who watch it, written again likewise; a start reads it
-//	"m" project, number         what is kept of the bundle that it was made of; it never changes
-//	"s" project                 its card: what the indexes keep of it, see index.Projections
-//	"s"                         says what all cards have; see cardsMark
-//	"a" agent                   an agent with its keys, sessions and stored results
-//	"u" report                  a report of abuse
-//	"j" agent                   its inbox, see inboxVersion
-//	"h"                         the challenges; its position is that of the whole identity state
-//	"d", "e", "q", "v", "x"     are not read: earlier versions wrote them; a run takes them out
-const challengesKey = "h"
-
-func headKey(project id.ID) string { return "p" + string(project[:]) }
-
-func chunkKey(project id.ID, name work.Chunk) string {
-	key := append([]byte{byte(name.Kind)}, project[:]...)
-	return string(binary.BigEndian.AppendUint32(key, uint32(name.Number)))
-}
-
-func agentKey(agent id.ID) string { return "a" + string(agent[:]) }
-
-func reportKey(report id.ID) string { return "u" + string(report[:]) }
 
 // saver is the state of the goroutine that writes snapshots.
 type saver struct {
@@ -315,7 +277,7 @@ func (e *Engine) writeSections(
 		// A snapshot is long work in small steps, and those who wait for a write come first.
 		runtime.Gosched()
 	}
-	for _, old := range [...]string{"d", "e", "q", "v", "x"} {
+	for _, old := range datadir.ObsoletePrefixes {
 		for key := range e.sectionKeys(old) {
 			if err := writer.Delete(key); err != nil {
 				return run, err
@@ -375,7 +337,7 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved uint64, 
 	}
 	head, err := p.EncodeHead()
 	if err == nil {
-		err = writer.Put(headKey(p.ID), view.position, head)
+		err = writer.Put(datadir.ProjectKey(p.ID), view.position, head)
 	}
 	if err == nil {
 		err = e.saveCard(writer, view)
@@ -393,7 +355,7 @@ func (e *Engine) saveChunks(
 	first, end := p.Chunks(kind)
 	for n := end - 1; n >= first; n-- {
 		name := work.Chunk{Kind: kind, Number: n}
-		key := chunkKey(p.ID, name)
+		key := datadir.ChunkKey(p.ID, name)
 		_, there := e.snapshot.SectionPosition(key)
 		if there && !kind.Changes() {
 			break
@@ -410,7 +372,7 @@ func (e *Engine) saveChunks(
 		}
 	}
 	for n := first - 1; n >= 0; n-- {
-		key := chunkKey(p.ID, work.Chunk{Kind: kind, Number: n})
+		key := datadir.ChunkKey(p.ID, work.Chunk{Kind: kind, Number: n})
 		if _, there := e.snapshot.SectionPosition(key); !there {
 			break
 		}
@@ -424,22 +386,22 @@ func (e *Engine) saveChunks(
 func saveIdentity(writer *snapshot.Writer, taken changes) error {
 	state, position := taken.identity.state, taken.identity.position
 	for agent := range taken.agents {
-		if err := writer.Put(agentKey(agent), position, state.EncodeAgent(agent)); err != nil {
+		if err := writer.Put(datadir.AgentKey(agent), position, state.EncodeAgent(agent)); err != nil {
 			return err
 		}
 	}
 	for report := range taken.reports {
 		var err error
 		if section := state.EncodeReport(report); section != nil {
-			err = writer.Put(reportKey(report), position, section)
+			err = writer.Put(datadir.ReportKey(report), position, section)
 		} else {
-			err = writer.Delete(reportKey(report))
+			err = writer.Delete(datadir.ReportKey(report))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return writer.Put(challengesKey, position, state.EncodeChallenges())
+	return writer.Put(datadir.ChallengesKey, position, state.EncodeChallenges())
 }
 
 // sweepLoop looks for idle projects, for claims that ran out, and for records of identity whose

@@ -8,6 +8,7 @@ import (
 
 	"pws/identity"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -108,21 +109,21 @@ func staysInTheLog(t *testing.T, e *Engine, spoil, mend func(e *Engine)) {
 func TestProjectWhoseSectionIsDamagedStaysInTheLog(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	saveAll(t, e)
-	head, _, _, err := e.snapshot.Read(headKey(project))
+	head, _, _, err := e.snapshot.Read(datadir.ProjectKey(project))
 	if err != nil {
 		t.Fatal(err)
 	}
 	mustPut(t, e, project, owner, "a", "1")
 	staysInTheLog(t, e,
-		func(e *Engine) { rewrite(t, e, headKey(project), []byte("no project")) },
-		func(e *Engine) { rewrite(t, e, headKey(project), head) })
+		func(e *Engine) { rewrite(t, e, datadir.ProjectKey(project), []byte("no project")) },
+		func(e *Engine) { rewrite(t, e, datadir.ProjectKey(project), head) })
 }
 
 func TestProjectWhoseEntriesDoNotFitStaysInTheLog(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	mustPut(t, e, project, owner, "a", "1")
-	unfit := replayed{position: 1 << 40, entry: entry{
-		target: targetProject, id: project, events: eventOf(t, new(work.ContributionReviewed)),
+	unfit := replayed{position: 1 << 40, entry: datadir.Entry{
+		Target: datadir.TargetProject, ID: project, Events: eventOf(t, new(work.ContributionReviewed)),
 	}}
 	change := func(e *Engine, tail func(before []replayed) []replayed) {
 		h, known := e.handles.Load(project)
@@ -157,7 +158,7 @@ func TestSaveWritesOnlyWhatChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		reports = append(reports, done.Result.(*identity.ReportMade).Report.ID)
-		return reportKey(reports[len(reports)-1])
+		return datadir.ReportKey(reports[len(reports)-1])
 	}
 	complaint := &identity.MakeReport{
 		Type: identity.ReportedProject, Entity: project, Reason: identity.ReasonSpam,
@@ -170,7 +171,7 @@ func TestSaveWritesOnlyWhatChanged(t *testing.T) {
 		{"a report", func() string { return identify(complaint) }},
 		{"nothing again", nil},
 		{"another report", func() string { return identify(complaint) }},
-		{"an agent", func() string { return agentKey(register(t, e, "another")) }},
+		{"an agent", func() string { return datadir.AgentKey(register(t, e, "another")) }},
 		{"a report that is handled", func() string {
 			return identify(&identity.HandleReport{Report: reports[0]})
 		}},
@@ -178,7 +179,7 @@ func TestSaveWritesOnlyWhatChanged(t *testing.T) {
 	} {
 		before, want := maps.Collect(e.sectionKeys("")), []string{}
 		if step.change != nil {
-			want = append(want, step.change(), challengesKey)
+			want = append(want, step.change(), datadir.ChallengesKey)
 			slices.Sort(want)
 		}
 		saveAll(t, e)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/work"
@@ -75,7 +76,7 @@ func TestStartRefusesCardsThatDoNotDecode(t *testing.T) {
 	} {
 		dir := crashCopy(t, e.config.Dir)
 		spoil(t, dir, func(s *snapshot.Store, w *snapshot.Writer) error {
-			return w.Put(cardKey(project), s.Position(), bad)
+			return w.Put(datadir.CardKey(project), s.Position(), bad)
 		})
 		config := e.config
 		config.Dir = dir

@@ -15,6 +15,7 @@ import (
 
 	"pws/identity"
 	"pws/index/search"
+	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -385,7 +386,7 @@ func (s *searching) open() (*search.Index, error) {
 // Reindex makes the search index of a data directory anew, and returns how many documents it has.
 // No server may run on the directory: the error says so.
 func Reindex(dir string, log *slog.Logger) (documents uint64, err error) {
-	if err := checkFormat(dir); err != nil {
+	if err := datadir.Check(dir); err != nil {
 		return 0, err
 	}
 	e, _, err := Open(Config{Dir: dir, ReserveBytes: -1, Log: log, searchAnew: true})

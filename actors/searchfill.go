@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pws/index/search"
+	"pws/internal/datadir"
 	"pws/internal/disk"
 	"pws/internal/id"
 	"pws/work"
@@ -180,9 +181,9 @@ func (f *searchFill) collect() {
 	})
 	f.agents = f.replayed
 	f.replayed = nil
-	for key := range e.sectionKeys("a") {
+	for key := range e.sectionKeys(datadir.AgentPrefix) {
 		if at, ok := e.snapshot.SectionPosition(key); ok && at > f.from {
-			f.agents = append(f.agents, id.ID([]byte(key[1:])))
+			f.agents = append(f.agents, datadir.IDOf(key))
 		}
 	}
 	f.backlog.Store(int64(len(f.projects) + len(f.agents)))
@@ -199,7 +200,7 @@ func (e *Engine) newestOf(h *handle) (newest uint64) {
 		newest = max(newest, view.position)
 	}
 	h.mu.Unlock()
-	saved, _ := e.snapshot.SectionPosition(headKey(h.id))
+	saved, _ := e.snapshot.SectionPosition(datadir.ProjectKey(h.id))
 	return max(newest, saved)
 }
 

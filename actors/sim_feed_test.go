@@ -11,6 +11,7 @@ import (
 
 	"pws/api"
 	"pws/index/feed"
+	"pws/internal/datadir"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/wal"
@@ -70,7 +71,7 @@ func (s *simulation) readLog() {
 		return
 	}
 	first := len(s.truth.records)
-	err := wal.Read(filepath.Join(s.config.Dir, logName), s.truth.logged+1,
+	err := wal.Read(filepath.Join(s.config.Dir, datadir.LogName), s.truth.logged+1,
 		func(position uint64, payload []byte) error {
 			one, err := decodeFeedNote(position, payload)
 			s.truth.records = one.records(s.truth.records)
@@ -403,7 +404,7 @@ func (s *simulation) hangUpEarly(c *chain) {
 
 // feedFiles are the files of the feed, the last one at the end.
 func (s *simulation) feedFiles() []string {
-	names, err := filepath.Glob(filepath.Join(s.config.Dir, feedName, "feed-*"))
+	names, err := filepath.Glob(filepath.Join(s.config.Dir, datadir.FeedName, "feed-*"))
 	if err != nil {
 		s.t.Fatal(err)
 	}

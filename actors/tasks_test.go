@@ -9,6 +9,7 @@ import (
 
 	"pws/api"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -180,7 +181,7 @@ func rewritten(t *testing.T, e *Engine, project id.ID) (keys []string) {
 }
 
 func taskChunkKey(project id.ID, n int) string {
-	return chunkKey(project, work.Chunk{Kind: work.TaskChunk, Number: n})
+	return datadir.ChunkKey(project, work.Chunk{Kind: work.TaskChunk, Number: n})
 }
 
 // TestSaveWritesChangedTasks changes single tasks of a thousand: their chunks alone are written
@@ -193,7 +194,9 @@ func TestSaveWritesChangedTasks(t *testing.T) {
 	}
 	expect := func(what string, e *Engine, chunk int) {
 		t.Helper()
-		want := []string{headKey(project), cardKey(project), taskChunkKey(project, chunk)}
+		want := []string{
+			datadir.ProjectKey(project), datadir.CardKey(project), taskChunkKey(project, chunk),
+		}
 		slices.Sort(want)
 		if keys := rewritten(t, e, project); !slices.Equal(keys, want) {
 			t.Fatalf("%s: %q are written, want %q", what, keys, want)
@@ -202,7 +205,7 @@ func TestSaveWritesChangedTasks(t *testing.T) {
 	mustDo(t, e, project, owner, describe(tasks[300], "changed"))
 	expect("one change", e, 2)
 	mustPut(t, e, project, owner, "a", "file")
-	want := []string{headKey(project), cardKey(project)}
+	want := []string{datadir.ProjectKey(project), datadir.CardKey(project)}
 	if keys := rewritten(t, e, project); !slices.Equal(keys, want) {
 		t.Fatalf("%q are written for a file", keys)
 	}
@@ -256,7 +259,7 @@ func TestTaskChangesWhileASaveRuns(t *testing.T) {
 func TestTasksThatAreOver(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	task := createTasks(t, e, project, owner, 1)[0]
-	if keys := rewritten(t, e, project); !slices.Contains(keys, cardKey(project)) {
+	if keys := rewritten(t, e, project); !slices.Contains(keys, datadir.CardKey(project)) {
 		t.Fatalf("%q are written for a task", keys)
 	}
 	expect := func(status work.TaskStatus, want int) {

@@ -13,6 +13,7 @@ import (
 
 	"pws/api"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -273,21 +274,21 @@ func TestForksAtTheSameTime(t *testing.T) {
 // TestVerifyFollowsTrees takes parts of a manifest away, and changes the size that it says.
 func TestVerifyFollowsTrees(t *testing.T) {
 	for name, damage := range map[string]struct {
-		do   func(t *testing.T, p *work.Project, stored *[]entryBlob)
+		do   func(t *testing.T, p *work.Project, stored *[]datadir.Blob)
 		says string
 	}{
-		"as it is": {func(*testing.T, *work.Project, *[]entryBlob) {}, ""},
-		"a part of the manifest is gone": {func(_ *testing.T, _ *work.Project, all *[]entryBlob) {
+		"as it is": {func(*testing.T, *work.Project, *[]datadir.Blob) {}, ""},
+		"a part of the manifest is gone": {func(_ *testing.T, _ *work.Project, all *[]datadir.Blob) {
 			for at, one := range *all {
-				if work.IsManifest(one.content) {
+				if work.IsManifest(one.Content) {
 					*all = append((*all)[:at:at], (*all)[at+1:]...)
 					return
 				}
 			}
 		}, "the tree that it began with"},
-		"a content of the tree is gone": {func(_ *testing.T, _ *work.Project, all *[]entryBlob) {
+		"a content of the tree is gone": {func(_ *testing.T, _ *work.Project, all *[]datadir.Blob) {
 			for at, one := range *all {
-				if string(one.content) == "content 7" {
+				if string(one.Content) == "content 7" {
 					*all = append((*all)[:at:at], (*all)[at+1:]...)
 					return
 				}
@@ -305,7 +306,7 @@ func TestVerifyFollowsTrees(t *testing.T) {
 // checkVerify makes a directory with a fork, with other contents than those that were stored, and
 // expects a fault of it.
 func checkVerify(
-	t *testing.T, packed bool, damage func(*testing.T, *work.Project, *[]entryBlob), says string,
+	t *testing.T, packed bool, damage func(*testing.T, *work.Project, *[]datadir.Blob), says string,
 ) {
 	t.Helper()
 	config := quiet(t.TempDir())
@@ -315,23 +316,25 @@ func checkVerify(
 	order := forkOrder(t, e, source, ann, work.Public)
 	// The source goes without a content, as if its packs had lost it.
 	command := order.Command.(*work.ForkProject)
-	var all []entryBlob
+	var all []datadir.Blob
 	for _, part := range command.Tree.Manifest() {
-		all = append(all, entryBlob{part.Hash, part.Content})
+		all = append(all, datadir.Blob{Hash: part.Hash, Content: part.Content})
 	}
 	command.Tree.Contents(func(_ string, hash work.Hash, _ int) {
 		content, err := e.Blob(hash)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, entryBlob{hash, content})
+		all = append(all, datadir.Blob{Hash: hash, Content: content})
 	})
 	damage(t, viewOf(t, e, source), &all)
 	fresh := quiet(filepath.Join(t.TempDir(), "fresh"))
 	other := start(t, fresh)
 	ann = register(t, other, "ann")
 	command.Authors = []work.InheritedAuthor{{Agent: ann, Changesets: 2}}
-	bare := entry{target: targetProject, id: source, now: e.Now(), agent: ann, blobs: all}
+	bare := datadir.Entry{
+		Target: datadir.TargetProject, ID: source, Now: e.Now(), Agent: ann, Blobs: all,
+	}
 	begin(t, other, bare, &work.ProjectCreated{
 		ID: source, Kind: work.Standard, Owner: ann, About: viewOf(t, e, source).About,
 	}, &work.ChangesetPublished{ID: e.stamp(ann).ID(0), Source: work.SourceProject})
@@ -339,8 +342,10 @@ func checkVerify(
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin(t, other, entry{target: targetProject, id: order.Project, now: e.Now(), agent: ann},
-		decision.Events...)
+	forked := datadir.Entry{
+		Target: datadir.TargetProject, ID: order.Project, Now: e.Now(), Agent: ann,
+	}
+	begin(t, other, forked, decision.Events...)
 	stop(t, other)
 	if packed {
 		other, _, err = Open(fresh)
@@ -363,17 +368,17 @@ func checkVerify(
 }
 
 // begin writes an entry that begins a project into the log of an engine, unchanged.
-func begin(t *testing.T, e *Engine, in entry, events ...work.Event) {
+func begin(t *testing.T, e *Engine, in datadir.Entry, events ...work.Event) {
 	t.Helper()
 	for _, event := range events {
 		data, err := work.EncodeEvent(event)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.events = append(in.events, entryEvent{kind: uint16(work.KindOf(event)), data: data})
+		in.Events = append(in.Events, datadir.Event{Kind: uint16(work.KindOf(event)), Data: data})
 	}
 	done := make(chan error, 1)
-	if _, err := e.wal.Append(in.encode(), outcome(done)); err != nil {
+	if _, err := e.wal.Append(in.Encode(), outcome(done)); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
@@ -397,7 +402,7 @@ func TestVerifyFindsDamagedManifests(t *testing.T) {
 	project := fork(t, e, source, ann, work.Public)
 	saveAll(t, e)
 	stop(t, e)
-	packs, err := filepath.Glob(filepath.Join(config.Dir, blobsName, "pack-*"))
+	packs, err := filepath.Glob(filepath.Join(config.Dir, datadir.BlobsName, "pack-*"))
 	if err != nil || len(packs) != 2 {
 		t.Fatalf("%d packs, %v", len(packs), err)
 	}

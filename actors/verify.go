@@ -11,18 +11,10 @@ import (
 
 	"pws/blobs"
 	"pws/index/feed"
+	"pws/internal/datadir"
 	"pws/internal/disk"
 	"pws/snapshot"
 	"pws/wal"
-)
-
-// The parts of the data directory, and the file that the log's owner keeps locked.
-const (
-	logName      = "log"
-	snapshotName = "snapshot"
-	blobsName    = "blobs"
-	feedName     = "feed"
-	logLockName  = "LOCK"
 )
 
 // ErrInUse says that a server has the data directory open.
@@ -127,7 +119,7 @@ func Verify(dir string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFormat(dir); err != nil {
+	if err := datadir.Check(dir); err != nil {
 		return nil, err
 	}
 	lock, err := lockOffline(dir)
@@ -146,23 +138,9 @@ func Verify(dir string) (*Report, error) {
 	return &v.report, nil
 }
 
-// checkFormat refuses a folder that is no data directory, or one of another format.
-func checkFormat(dir string) error {
-	name := filepath.Join(dir, formatName)
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is not a data directory: it has no file %s", dir, formatName)
-	}
-	if err == nil && string(text) != formatText {
-		err = fmt.Errorf("%s says %q, this program reads %q", name,
-			strings.TrimSpace(string(text)), strings.TrimSpace(formatText))
-	}
-	return err
-}
-
 // lockOffline keeps servers away from a data directory. A backup has no lock file, and gets none.
 func lockOffline(dir string) (io.Closer, error) {
-	file, err := os.Open(filepath.Join(dir, logName, logLockName))
+	file, err := os.Open(filepath.Join(dir, datadir.LogName, datadir.LogLockName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return io.NopCloser(nil), nil
 	}
@@ -214,9 +192,9 @@ func (v *verifier) run() error {
 }
 
 func (v *verifier) checkSecret() error {
-	_, err := os.Stat(filepath.Join(v.dir, secretName))
+	_, err := os.Stat(filepath.Join(v.dir, datadir.SecretName))
 	if err == nil {
-		_, err = loadSecret(v.dir)
+		_, err = datadir.LoadSecret(v.dir)
 		if errors.Is(err, fs.ErrPermission) {
 			return err
 		}
@@ -237,7 +215,7 @@ func (v *verifier) missing(err error) bool {
 }
 
 func (v *verifier) checkLog() (sound bool, err error) {
-	v.report.Log, err = wal.Verify(filepath.Join(v.dir, logName))
+	v.report.Log, err = wal.Verify(filepath.Join(v.dir, datadir.LogName))
 	if v.missing(err) {
 		return false, nil
 	}
@@ -250,7 +228,7 @@ func (v *verifier) checkLog() (sound bool, err error) {
 
 // checkSnapshot counts as sound what has a readable index: a damaged section spoils one project.
 func (v *verifier) checkSnapshot() (sound bool, err error) {
-	v.report.Snapshot, err = snapshot.Verify(filepath.Join(v.dir, snapshotName))
+	v.report.Snapshot, err = snapshot.Verify(filepath.Join(v.dir, datadir.SnapshotName))
 	for at := range v.report.Snapshot.Damage {
 		v.damage.add(&v.report.Snapshot.Damage[at])
 	}
@@ -262,7 +240,7 @@ func (v *verifier) checkSnapshot() (sound bool, err error) {
 
 func (v *verifier) checkBlobs() error {
 	var err error
-	v.report.Blobs, err = blobs.Verify(filepath.Join(v.dir, blobsName), v.contents.add)
+	v.report.Blobs, err = blobs.Verify(filepath.Join(v.dir, datadir.BlobsName), v.contents.add)
 	for at := range v.report.Blobs.Damage {
 		v.damage.add(&v.report.Blobs.Damage[at])
 	}
@@ -276,7 +254,7 @@ func (v *verifier) checkBlobs() error {
 // checkFeed also finds entries missing between the feed and the log. Data of an earlier program has
 // no feed; the next start makes one of the log.
 func (v *verifier) checkFeed(logSound bool) error {
-	dir := filepath.Join(v.dir, feedName)
+	dir := filepath.Join(v.dir, datadir.FeedName)
 	var err error
 	v.report.Feed, err = feed.Verify(dir)
 	switch {
@@ -312,11 +290,11 @@ func (v *verifier) checkJoin() bool {
 	switch {
 	case log.First > covered+1:
 		v.damage.addf("%s: the log begins with entry %d and the snapshot covers entries up to %d: "+
-			"those between are lost", filepath.Join(v.dir, logName), log.First, covered)
+			"those between are lost", filepath.Join(v.dir, datadir.LogName), log.First, covered)
 		return false
 	case log.Last < covered:
 		v.damage.addf("%s: the log ends with entry %d and the snapshot covers entries up to %d: "+
-			"the end of the log is lost", filepath.Join(v.dir, logName), log.Last, covered)
+			"the end of the log is lost", filepath.Join(v.dir, datadir.LogName), log.Last, covered)
 		return false
 	}
 	return true

@@ -17,6 +17,7 @@ import (
 	"pws/api"
 	"pws/blobs"
 	"pws/identity"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/snapshot"
 	"pws/wal"
@@ -441,18 +442,18 @@ func TestVerifyFindsWhatAWorkspaceHasLost(t *testing.T) {
 	wantFaults(t, dropped, "5 faults", "is missing", project.Format(id.Project), name, `of "d"`,
 		fmt.Sprintf("%x", blobOf("ours b").Hash), fmt.Sprintf("%x", open.Conflicts[0].Marked))
 	lost := blobOf("never stored")
-	changed := entry{
-		target: targetProject, id: project, now: 1 << 47, agent: s.agents[2],
-		events: eventOf(t, &work.WorkspaceChanged{Workspace: workspace, Set: []work.Overlaid{
+	changed := datadir.Entry{
+		Target: datadir.TargetProject, ID: project, Now: 1 << 47, Agent: s.agents[2],
+		Events: eventOf(t, &work.WorkspaceChanged{Workspace: workspace, Set: []work.Overlaid{
 			{Path: "e", Blob: lost.Hash, Size: len(lost.Content), Type: "text/plain"},
 		}}),
 	}
 	tail := crashCopy(t, sound)
-	logged(t, tail, changed.encode())
+	logged(t, tail, changed.Encode())
 	wantFaults(t, tail, "is missing", name, fmt.Sprintf("%x", lost.Hash), `"e"`)
-	changed.blobs = []entryBlob{{hash: lost.Hash, content: lost.Content}}
+	changed.Blobs = []datadir.Blob{{Hash: lost.Hash, Content: lost.Content}}
 	tail = crashCopy(t, sound)
-	logged(t, tail, changed.encode())
+	logged(t, tail, changed.Encode())
 	mustVerify(t, tail)
 }
 
@@ -473,13 +474,13 @@ func logged(t *testing.T, dir string, entries ...[]byte) {
 	}
 }
 
-func eventOf(t *testing.T, event work.Event) []entryEvent {
+func eventOf(t *testing.T, event work.Event) []datadir.Event {
 	t.Helper()
 	data, err := work.EncodeEvent(event)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []entryEvent{{kind: uint16(work.KindOf(event)), data: data}}
+	return []datadir.Event{{Kind: uint16(work.KindOf(event)), Data: data}}
 }
 
 func TestVerifyChecksWhatEntriesName(t *testing.T) {
@@ -489,24 +490,24 @@ func TestVerifyChecksWhatEntriesName(t *testing.T) {
 	content := blobOf("never stored")
 	publish := &work.ChangesetPublished{ID: id.New(1<<47, [10]byte{}), Source: work.SourceFilePut,
 		Ops: []work.OpRecord{{Action: work.Create, Path: "lost", Blob: content.Hash, Size: 12}}}
-	of := func(project, agent id.ID, event work.Event) entry {
-		return entry{target: targetProject, id: project, now: 1 << 47, agent: agent,
-			events: eventOf(t, event)}
+	of := func(project, agent id.ID, event work.Event) datadir.Entry {
+		return datadir.Entry{Target: datadir.TargetProject, ID: project, Now: 1 << 47, Agent: agent,
+			Events: eventOf(t, event)}
 	}
 	name := s.projects[0].Format(id.Project)
 	hash := fmt.Sprintf("%x", content.Hash)
 	wrongSize := of(s.projects[0], s.agents[0], publish)
 	short := blobOf("short")
-	wrongSize.blobs = []entryBlob{{hash: short.Hash, content: short.Content}}
-	wrongSize.events = eventOf(t, &work.ChangesetPublished{ID: publish.ID, Ops: []work.OpRecord{
+	wrongSize.Blobs = []datadir.Blob{{Hash: short.Hash, Content: short.Content}}
+	wrongSize.Events = eventOf(t, &work.ChangesetPublished{ID: publish.ID, Ops: []work.OpRecord{
 		{Action: work.Create, Path: "size", Blob: short.Hash, Size: 6}}})
 	wrongHash := of(s.projects[0], s.agents[0], publish)
-	wrongHash.blobs = []entryBlob{{hash: content.Hash, content: []byte("never sbored")}}
+	wrongHash.Blobs = []datadir.Blob{{Hash: content.Hash, Content: []byte("never sbored")}}
 	unknown := of(s.projects[0], s.agents[0], publish)
-	unknown.events[0].kind = 9999
+	unknown.Events[0].Kind = 9999
 	for _, c := range []struct {
 		name  string
-		entry entry
+		entry datadir.Entry
 		want  []string
 	}{
 		{"lost content", of(s.projects[0], s.agents[0], publish), []string{name, hash, "lost"}},
@@ -523,20 +524,20 @@ func TestVerifyChecksWhatEntriesName(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := crashCopy(t, sound)
-			logged(t, dir, c.entry.encode())
+			logged(t, dir, c.entry.Encode())
 			wantFaults(t, dir, c.want...)
 		})
 	}
 	t.Run("no entry", func(t *testing.T) {
 		dir := crashCopy(t, sound)
-		logged(t, dir, []byte{entryVersion, 9})
+		logged(t, dir, []byte{1, 9})
 		wantFaults(t, dir, filepath.Join(dir, "log"), "ends too soon")
 	})
 	t.Run("many faults", func(t *testing.T) {
 		dir := crashCopy(t, sound)
 		many := make([][]byte, faultsMax+20)
 		for at := range many {
-			many[at] = []byte{entryVersion, 9}
+			many[at] = []byte{1, 9}
 		}
 		logged(t, dir, many...)
 		wantFaults(t, dir, fmt.Sprintf("%d faults", len(many)), "and 20 more")

@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"wal":                    {"internal/disk"},
 	"snapshot":               {"internal/disk"},
 	"blobs":                  {"internal/disk"},
+	"internal/datadir":       {"internal/disk", "internal/id", "work"},
 	"work/path":              {},
 	"work/license":           {},
 	"work/diff":              {},
@@ -59,8 +60,8 @@ var mayImport = map[string][]string{
 		"api/cursor", "api/sizelimit",
 	},
 	"actors": {
-		"internal/disk", "internal/fault", "internal/id", "work", "identity", "index", "index/feed",
-		"index/search", "index/wake", "wal", "snapshot", "blobs", "api",
+		"internal/datadir", "internal/disk", "internal/fault", "internal/id", "work", "identity",
+		"index", "index/feed", "index/search", "index/wake", "wal", "snapshot", "blobs", "api",
 	},
 	"http":         {"api", "api/jsonschema", "internal/fault", "internal/id"},
 	"bench":        {"bench/child", "bench/client", "wal"},

@@ -1,4 +1,4 @@
-package actors
+package datadir
 
 import (
 	"encoding/binary"
@@ -12,15 +12,16 @@ import (
 // entryVersion is the first byte of every entry.
 const entryVersion = 1
 
-// target says whose entry it is.
-type target uint8
+// Target says whose entry it is.
+type Target uint8
 
+// The targets.
 const (
-	targetProject  target = 1
-	targetIdentity target = 2
+	TargetProject  Target = 1
+	TargetIdentity Target = 2
 )
 
-// entry is all that one request did, as the log has it:
+// Entry is all that one request did, as the log has it:
 //
 //	version  1 byte
 //	target   1 byte: 1 project, 2 identity
@@ -32,88 +33,90 @@ const (
 //	blobs    uvarint count, then each: 32 bytes SHA-256, uvarint length, content
 //
 // The log's frame guards the whole with a checksum.
-type entry struct {
-	target target
-	id     id.ID
-	now    int64
-	agent  id.ID
-	events []entryEvent
-	result []byte
-	blobs  []entryBlob
+type Entry struct {
+	Target Target
+	ID     id.ID
+	Now    int64
+	Agent  id.ID
+	Events []Event
+	Result []byte
+	Blobs  []Blob
 }
 
-type entryEvent struct {
-	kind uint16
-	data []byte
+// Event is a stored event of package work or identity: its kind, and its CBOR.
+type Event struct {
+	Kind uint16
+	Data []byte
 }
 
-type entryBlob struct {
-	hash    [32]byte
-	content []byte
+// Blob is a content that an entry brings, with its SHA-256.
+type Blob struct {
+	Hash    [32]byte
+	Content []byte
 }
 
-// encode makes the entry's bytes in one allocation.
-func (e *entry) encode() []byte {
-	size := 42 + 3*binary.MaxVarintLen64 + len(e.result)
-	for _, event := range e.events {
-		size += 2*binary.MaxVarintLen64 + len(event.data)
+// Encode makes the entry's bytes in one allocation.
+func (e *Entry) Encode() []byte {
+	size := 42 + 3*binary.MaxVarintLen64 + len(e.Result)
+	for _, event := range e.Events {
+		size += 2*binary.MaxVarintLen64 + len(event.Data)
 	}
-	for _, blob := range e.blobs {
-		size += 32 + binary.MaxVarintLen64 + len(blob.content)
+	for _, blob := range e.Blobs {
+		size += 32 + binary.MaxVarintLen64 + len(blob.Content)
 	}
 	out := make([]byte, 0, size)
-	out = append(out, entryVersion, byte(e.target))
-	out = append(out, e.id[:]...)
-	out = binary.LittleEndian.AppendUint64(out, uint64(e.now))
-	out = append(out, e.agent[:]...)
-	out = binary.AppendUvarint(out, uint64(len(e.events)))
-	for _, event := range e.events {
-		out = binary.AppendUvarint(out, uint64(event.kind))
-		out = binary.AppendUvarint(out, uint64(len(event.data)))
-		out = append(out, event.data...)
+	out = append(out, entryVersion, byte(e.Target))
+	out = append(out, e.ID[:]...)
+	out = binary.LittleEndian.AppendUint64(out, uint64(e.Now))
+	out = append(out, e.Agent[:]...)
+	out = binary.AppendUvarint(out, uint64(len(e.Events)))
+	for _, event := range e.Events {
+		out = binary.AppendUvarint(out, uint64(event.Kind))
+		out = binary.AppendUvarint(out, uint64(len(event.Data)))
+		out = append(out, event.Data...)
 	}
-	out = binary.AppendUvarint(out, uint64(len(e.result)))
-	out = append(out, e.result...)
-	out = binary.AppendUvarint(out, uint64(len(e.blobs)))
-	for _, blob := range e.blobs {
-		out = append(out, blob.hash[:]...)
-		out = binary.AppendUvarint(out, uint64(len(blob.content)))
-		out = append(out, blob.content...)
+	out = binary.AppendUvarint(out, uint64(len(e.Result)))
+	out = append(out, e.Result...)
+	out = binary.AppendUvarint(out, uint64(len(e.Blobs)))
+	for _, blob := range e.Blobs {
+		out = append(out, blob.Hash[:]...)
+		out = binary.AppendUvarint(out, uint64(len(blob.Content)))
+		out = append(out, blob.Content...)
 	}
 	return out
 }
 
 var errShortEntry = errors.New("entry ends too soon")
 
-// decodeEntry reads the bytes of an entry. The parts point into data.
-func decodeEntry(data []byte) (entry, error) {
+// DecodeEntry reads the bytes of an entry. The parts point into data.
+func DecodeEntry(data []byte) (Entry, error) {
 	r := disk.NewReader(data)
-	var e entry
+	var e Entry
 	if version := r.Byte(); version != entryVersion {
 		return e, fmt.Errorf("entry version %d is unknown", version)
 	}
-	e.target = target(r.Byte())
-	e.id = id.ID(r.Fixed(16))
-	e.now = int64(binary.LittleEndian.Uint64(r.Fixed(8)))
-	e.agent = id.ID(r.Fixed(16))
+	e.Target = Target(r.Byte())
+	e.ID = id.ID(r.Fixed(16))
+	e.Now = int64(binary.LittleEndian.Uint64(r.Fixed(8)))
+	e.Agent = id.ID(r.Fixed(16))
 	for range r.Count() {
 		kind := r.Uvarint()
 		if kind > 1<<16-1 {
 			return e, fmt.Errorf("event kind %d is unknown", kind)
 		}
-		e.events = append(e.events, entryEvent{kind: uint16(kind), data: r.Bytes()})
+		e.Events = append(e.Events, Event{Kind: uint16(kind), Data: r.Bytes()})
 	}
-	e.result = r.Bytes()
+	e.Result = r.Bytes()
 	for range r.Count() {
-		e.blobs = append(e.blobs, entryBlob{hash: [32]byte(r.Fixed(32)), content: r.Bytes()})
+		e.Blobs = append(e.Blobs, Blob{Hash: [32]byte(r.Fixed(32)), Content: r.Bytes()})
 	}
 	switch {
 	case r.Failed():
 		return e, errShortEntry
 	case r.Len() > 0:
 		return e, fmt.Errorf("entry has %d bytes behind its end", r.Len())
-	case e.target != targetProject && e.target != targetIdentity:
-		return e, fmt.Errorf("entry target %d is unknown", e.target)
+	case e.Target != TargetProject && e.Target != TargetIdentity:
+		return e, fmt.Errorf("entry target %d is unknown", e.Target)
 	}
 	return e, nil
 }

@@ -1,0 +1,114 @@
+// Package datadir is the layout of a data directory, for the engine and for the tools that work
+// without one: its files, the entries of the log, and the keys of the sections of snapshots.
+//
+//	FORMAT     the version of this layout, a line of text
+//	secret     the server's secret, a line of hexadecimal digits
+//	log        entries (Entry), by package wal; its file LOCK is locked while a server runs
+//	snapshot   sections, by package snapshot
+//	blobs      contents, by package blobs
+//	feed       activity events, by package index/feed
+//
+// The search index is beside them. It can be made again.
+package datadir
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pws/internal/disk"
+)
+
+// The parts of the data directory, and the file of the log that its owner keeps locked.
+const (
+	FormatName   = "FORMAT"
+	SecretName   = "secret"
+	LogName      = "log"
+	SnapshotName = "snapshot"
+	BlobsName    = "blobs"
+	FeedName     = "feed"
+	LogLockName  = "LOCK"
+)
+
+const (
+	formatText  = "pws data 1\n"
+	secretBytes = 32
+)
+
+// Prepare makes the data directory, and refuses one of another format.
+func Prepare(dir string) error {
+	if err := (disk.OS{}).MakeDir(dir); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	name := filepath.Join(dir, FormatName)
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return writeDurably(name, []byte(formatText))
+	}
+	return Check(dir)
+}
+
+// Check refuses a folder that is no data directory, or one of another format.
+func Check(dir string) error {
+	name := filepath.Join(dir, FormatName)
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is not a data directory: it has no file %s", dir, FormatName)
+	}
+	if err == nil && string(text) != formatText {
+		err = fmt.Errorf("%s says %q, this program reads %q", name,
+			strings.TrimSpace(string(text)), strings.TrimSpace(formatText))
+	}
+	return err
+}
+
+// LoadSecret reads the server's secret, or makes one. It is a line of hexadecimal digits.
+func LoadSecret(dir string) ([]byte, error) {
+	name := filepath.Join(dir, SecretName)
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		secret := make([]byte, secretBytes)
+		if _, err := rand.Read(secret); err != nil {
+			return nil, err
+		}
+		return secret, writeDurably(name, []byte(hex.EncodeToString(secret)+"\n"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(secret) != secretBytes {
+		return nil, fmt.Errorf("%s: not %d bytes of hexadecimal digits", name, secretBytes)
+	}
+	return secret, nil
+}
+
+// writeDurably makes a file that is there whole or not at all.
+func writeDurably(name string, content []byte) error {
+	temporary := name + ".new"
+	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(temporary, name)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(name))
+	}
+	return err
+}
+
+func syncDir(dir string) error {
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}

@@ -1,0 +1,74 @@
+package datadir
+
+import (
+	"encoding/binary"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// The keys of snapshot sections:
+//
+//	"p" project                 the project without its chunks
+//	"c" project, number         a full chunk of its history; it never changes
+//	"r" project, number         a full chunk of its stored results; it goes when all have run out
+//	"o" project, number         a full chunk of its handoffs; it never changes
+//	"t" project, number         a chunk of its tasks; it is written again when one of them changed
+//	"y" project, number         a chunk of its verification records, written again likewise
+//	"l" project, number         a chunk of its relations, written again likewise
+//	"w" project, number         a chunk of its workspaces, written again likewise
+//	"b" project, number         a chunk of its contributions, written again likewise
+//	"g" project, number         a chunk of their revisions, written again likewise
+//	"f" project, number         a chunk of its artifacts, written again likewise
+//	"i" project, number         a chunk of its imports, written again likewise
+//	"n" project, number         a chunk of its discussions, written again likewise
+//	"k" project, number         a chunk of the comments on them, written again likewise
+//	"z" project, number         those who watch it, written again likewise; a start reads it
+//	"m" project, number         what is kept of the bundle that it was made of; it never changes
+//	"s" project                 its card: what the indexes keep of it, see index.Projections
+//	"s"                         says what all cards have; see CardsMark
+//	"a" agent                   an agent with its keys, sessions and stored results
+//	"u" report                  a report of abuse
+//	"j" agent                   its inbox, see encodeInbox in package actors
+//	"h"                         the challenges; its position is that of the whole identity state
+//	"d", "e", "q", "v", "x"     see ObsoletePrefixes
+const (
+	ProjectPrefix = "p"
+	CardPrefix    = "s"
+	AgentPrefix   = "a"
+	ReportPrefix  = "u"
+	InboxPrefix   = "j"
+
+	ChallengesKey = "h"
+	// CardsMark is the key of a section that names the indexes whose parts are in the cards of ALL
+	// projects: 2 bytes, the set, big-endian.
+	CardsMark = CardPrefix
+)
+
+// ObsoletePrefixes are those of sections that earlier versions wrote. They are not read, and a
+// snapshot takes them out.
+var ObsoletePrefixes = [...]string{"d", "e", "q", "v", "x"}
+
+// ProjectKey is the key of a project without its chunks.
+func ProjectKey(project id.ID) string { return ProjectPrefix + string(project[:]) }
+
+// ChunkKey is the key of a chunk of a project.
+func ChunkKey(project id.ID, name work.Chunk) string {
+	key := append([]byte{byte(name.Kind)}, project[:]...)
+	return string(binary.BigEndian.AppendUint32(key, uint32(name.Number)))
+}
+
+// CardKey is the key of the card of a project.
+func CardKey(project id.ID) string { return CardPrefix + string(project[:]) }
+
+// AgentKey is the key of an agent.
+func AgentKey(agent id.ID) string { return AgentPrefix + string(agent[:]) }
+
+// ReportKey is the key of a report.
+func ReportKey(report id.ID) string { return ReportPrefix + string(report[:]) }
+
+// InboxKey is the key of the inbox of an agent.
+func InboxKey(agent id.ID) string { return InboxPrefix + string(agent[:]) }
+
+// IDOf is the ID in a key of a prefix and an ID.
+func IDOf(key string) id.ID { return id.ID([]byte(key[1:])) }
