@@ -216,7 +216,7 @@ func TestRestoredServiceGoesOn(t *testing.T) {
 	}
 }
 
-func TestBackupLeavesNothingBehindOnDamage(t *testing.T) {
+func TestBackupOfDamagedDataLeavesNoFiles(t *testing.T) {
 	crashed, _ := lived(t)
 	flip(t, newest(t, crashed, "blobs/pack-*"), func(size int) int { return size / 2 })
 	folder := t.TempDir()
@@ -274,7 +274,7 @@ func TestTakenFilesOutliveTheirNames(t *testing.T) {
 }
 
 // A log that was cut since the snapshot was taken does not belong to it.
-func TestTakingNoticesACut(t *testing.T) {
+func TestTakeNoticesACut(t *testing.T) {
 	dir, _ := lived(t)
 	files := &takenFiles{dir: dir}
 	defer files.close()
@@ -291,7 +291,7 @@ func TestTakingNoticesACut(t *testing.T) {
 	}
 }
 
-func TestCopiesDoNotMeet(t *testing.T) {
+func TestCopiesAreIndependent(t *testing.T) {
 	dir, _ := lived(t)
 	to := filepath.Join(t.TempDir(), "backup")
 	if err := makeFolders(to + ".partial"); err != nil {

@@ -221,7 +221,7 @@ func TestRefusalIsNoted(t *testing.T) {
 }
 
 // What a revision alone names is looked up, and so are the texts of conflicts and all agents.
-func TestVerifyFindsWhatAContributionHasLost(t *testing.T) {
+func TestVerifyFindsMissingPartsOfContributions(t *testing.T) {
 	c := newContributors(t)
 	mustPut(t, c.e, c.project, c.owner, "a", "base")
 	c.submit("ours ", "a", "b", "c", "d")

@@ -24,8 +24,8 @@ func storedTask(t testing.TB, e *Engine, project, task id.ID) *work.Task {
 	return stored
 }
 
-// TestClaimIsOverTheMomentItRunsOut moves the clock alone, so that nobody notes the end.
-func TestClaimIsOverTheMomentItRunsOut(t *testing.T) {
+// TestClaimEndsWhenItExpires moves the clock alone, so that nobody notes the end.
+func TestClaimEndsWhenItExpires(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	task := createTasks(t, e, project, owner, 1)[0]
 	mustDo(t, e, project, owner, &work.ClaimTask{Task: task})
@@ -58,8 +58,8 @@ func TestClaimIsOverTheMomentItRunsOut(t *testing.T) {
 	}
 }
 
-// TestAdvanceNotesWhatRanOut has claims run out in many projects, most of them passive.
-func TestAdvanceNotesWhatRanOut(t *testing.T) {
+// TestAdvanceRecordsExpiries has claims run out in many projects, most of them passive.
+func TestAdvanceRecordsExpiries(t *testing.T) {
 	config := quiet(filepath.Join(t.TempDir(), "data"))
 	e := start(t, config)
 	owner := register(t, e, "owner")
@@ -87,8 +87,9 @@ func TestAdvanceNotesWhatRanOut(t *testing.T) {
 	checkFound(t, "after it", e)
 }
 
-// TestExpiryPassesByWhatFails leaves a project that cannot be loaded, and goes on with the others.
-func TestExpiryPassesByWhatFails(t *testing.T) {
+// TestExpiryContinuesAfterFailures leaves a project that cannot be loaded, and goes on with the
+// others.
+func TestExpiryContinuesAfterFailures(t *testing.T) {
 	e, broken, owner := oneProject(t, nil)
 	sound := createProject(t, e, owner, work.Public)
 	for _, project := range []id.ID{broken, sound} {
@@ -133,8 +134,8 @@ func TestExpiryEndsWithTheEngine(t *testing.T) {
 	}
 }
 
-// TestSweepNotesWhatRanOut waits for the loop that does it in service.
-func TestSweepNotesWhatRanOut(t *testing.T) {
+// TestSweepRecordsExpiries waits for the loop that does it in service.
+func TestSweepRecordsExpiries(t *testing.T) {
 	e, project, owner := oneProject(t, func(c *Config) { c.SweepEvery = time.Millisecond })
 	task := createTasks(t, e, project, owner, 1)[0]
 	mustDo(t, e, project, owner, &work.ClaimTask{Task: task})

@@ -57,7 +57,7 @@ func (t *tail) poll() (api.Reply, error) {
 func (t *tail) run() {
 	for {
 		reply, err := t.poll()
-		if later, waits := reply.Data.(api.Later); waits {
+		if later, waits := reply.Data.(api.Deferred); waits {
 			reply, err = t.await(later)
 		}
 		data, ok := reply.Data.(api.EventsData)
@@ -71,7 +71,7 @@ func (t *tail) run() {
 }
 
 // await is done with the first events, and without any when the tail is to stop.
-func (t *tail) await(later api.Later) (reply api.Reply, err error) {
+func (t *tail) await(later api.Deferred) (reply api.Reply, err error) {
 	defer later.Stop()
 	for there := false; !there && err == nil; {
 		select {

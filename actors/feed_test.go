@@ -159,8 +159,8 @@ func TestFeedOverflow(t *testing.T) {
 	stop(t, e)
 }
 
-// TestFeedKeepsAsMuchAsIsSaid cuts by count; what was before has expired, in so many words.
-func TestFeedKeepsAsMuchAsIsSaid(t *testing.T) {
+// TestFeedKeepsTheConfiguredAmount cuts by count; what was before has expired, in so many words.
+func TestFeedKeepsTheConfiguredAmount(t *testing.T) {
 	config := quiet(t.TempDir())
 	config.FeedEvents = 300
 	config.FeedAge = time.Hour

@@ -96,9 +96,9 @@ func submitted(t *testing.T, e *Engine, project, author id.ID) (contribution, re
 	return c.ID, c.Current()
 }
 
-// TestInboxesLast follows inbox items and their marks over restarts: with nothing saved, with all
-// saved, and with some in the log behind.
-func TestInboxesLast(t *testing.T) {
+// TestInboxesSurviveARestart follows inbox items and their marks over restarts: with nothing
+// saved, with all saved, and with some in the log behind.
+func TestInboxesSurviveARestart(t *testing.T) {
 	config := quiet(t.TempDir())
 	e := start(t, config)
 	ann, bob := register(t, e, "ann"), register(t, e, "bob")
@@ -220,8 +220,8 @@ func TestMentionsOfADayAreLimited(t *testing.T) {
 	stop(t, e)
 }
 
-// TestVerifyNamesItemsThatAreOthers saves inboxes that are not what the project says.
-func TestVerifyNamesItemsThatAreOthers(t *testing.T) {
+// TestVerifyReportsWrongInboxItems saves inboxes that are not what the project says.
+func TestVerifyReportsWrongInboxItems(t *testing.T) {
 	config := quiet(t.TempDir())
 	e := start(t, config)
 	ann, bob := register(t, e, "ann"), register(t, e, "bob")
@@ -283,8 +283,8 @@ func TestVerifyNamesItemsThatAreOthers(t *testing.T) {
 	}
 }
 
-// TestInboxesThatAreNone decodes what nobody has saved.
-func TestInboxesThatAreNone(t *testing.T) {
+// TestInvalidInboxes decodes what nobody has saved.
+func TestInvalidInboxes(t *testing.T) {
 	want := []index.InboxItem{{
 		Place: identity.Place{Entry: 7, Nth: 8}, At: 5, Kind: work.NoticeReply,
 		Project: id.ID{1}, Actor: id.ID{2},

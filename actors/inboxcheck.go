@@ -41,13 +41,13 @@ func (r *rebuilder) collectInbox() {
 		keys := map[itemCheck]bool{}
 		for _, item := range saved.Items {
 			one := itemCheckOf(&index.Delivery{Agent: agent, InboxItem: item})
-			if item.Kind.Room() == work.RoomKeys {
+			if item.Kind.Class() == work.ClassKeys {
 				r.checkKeyItem(&one, item.Project, keys)
 				continue
 			}
 			r.items[item.Project] = append(r.items[item.Project], one)
 			r.ofDay[dayCheckOf(&one)]++
-			if item.Kind.Room() == work.RoomTalk {
+			if item.Kind.Class() == work.ClassTalk {
 				talk++
 			}
 		}

@@ -68,8 +68,8 @@ func keysOf(e *Engine, agent id.ID, names map[id.ID]string) (all string) {
 	return all
 }
 
-// TestChangesOfKeysLast crashes with items of keys in the log, in a section, and in both.
-func TestChangesOfKeysLast(t *testing.T) {
+// TestKeyChangesSurviveARestart crashes with items of keys in the log, in a section, and in both.
+func TestKeyChangesSurviveARestart(t *testing.T) {
 	config := quiet(t.TempDir())
 	e := start(t, config)
 	ann, bob := register(t, e, "ann"), register(t, e, "bob")
@@ -117,8 +117,8 @@ func TestChangesOfKeysLast(t *testing.T) {
 	stop(t, e)
 }
 
-// TestVerifyNamesItemsOfKeysThatAreOthers saves items of keys that the agent's record contradicts.
-func TestVerifyNamesItemsOfKeysThatAreOthers(t *testing.T) {
+// TestVerifyReportsInboxItemsOfOtherKeys saves items of keys that the agent's record contradicts.
+func TestVerifyReportsInboxItemsOfOtherKeys(t *testing.T) {
 	config := quiet(t.TempDir())
 	e := start(t, config)
 	ann, bob := register(t, e, "ann"), register(t, e, "bob")

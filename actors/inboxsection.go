@@ -99,7 +99,7 @@ func decodeInboxCounts(r *disk.Reader) (counts []index.InboxCount, err error) {
 }
 
 func decodeInboxItems(r *disk.Reader) (items []index.InboxItem, err error) {
-	last, inRoom := identity.Place{}, [work.NoticeRooms]int{}
+	last, ofClass := identity.Place{}, [work.NoticeClasses]int{}
 	for r.Len() > 0 {
 		var item index.InboxItem
 		entry, nth := r.Uvarint(), r.Uvarint()
@@ -114,9 +114,9 @@ func decodeInboxItems(r *disk.Reader) (items []index.InboxItem, err error) {
 			return nil, errors.New("an item that cannot be")
 		}
 		items, last = append(items, item), item.Place
-		inRoom[item.Kind.Room()]++
+		ofClass[item.Kind.Class()]++
 	}
-	if r.Failed() || slices.Max(inRoom[:]) > index.InboxItemsMax {
+	if r.Failed() || slices.Max(ofClass[:]) > index.InboxItemsMax {
 		return nil, errors.New("it ends too soon or too late")
 	}
 	return items, nil

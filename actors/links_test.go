@@ -44,9 +44,9 @@ func checkLinks(t testing.TB, what string, e *Engine) {
 	}
 }
 
-// TestLinksLast follows what projects name over restarts: with nothing saved, with all saved, with
-// some in the log behind, and with projects that rest.
-func TestLinksLast(t *testing.T) {
+// TestLinksSurviveARestart follows what projects name over restarts: with nothing saved, with
+// all saved, with some in the log behind, and with projects that rest.
+func TestLinksSurviveARestart(t *testing.T) {
 	config := quiet(t.TempDir())
 	e := start(t, config)
 	ann := register(t, e, "ann")

@@ -90,8 +90,9 @@ func TestImportsShareContents(t *testing.T) {
 	again("from both", 2)
 }
 
-// TestVerifyNamesOffersThatAreWrong finds an artifact and an import that do not fit their project.
-func TestVerifyNamesOffersThatAreWrong(t *testing.T) {
+// TestVerifyReportsWrongArtifactsAndImports finds an artifact and an import that do not fit
+// their project.
+func TestVerifyReportsWrongArtifactsAndImports(t *testing.T) {
 	e := start(t, quiet(t.TempDir()))
 	ann := register(t, e, "ann")
 	p := viewOf(t, e, createProject(t, e, ann, work.Public)).Clone()

@@ -182,8 +182,8 @@ func TestOwnerIndexIsSmall(t *testing.T) {
 	}
 }
 
-// TestSectionsThatNobodyReads are taken out by the next snapshot.
-func TestSectionsThatNobodyReads(t *testing.T) {
+// TestUnreadSectionsAreRemoved are taken out by the next snapshot.
+func TestUnreadSectionsAreRemoved(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	saveAll(t, e)
 	config := e.config

@@ -198,10 +198,11 @@ func TestSaveWritesOnlyWhatChanged(t *testing.T) {
 	}
 }
 
-// TestStartKeepsNothingThatIsSaved starts with a log whose newest entries are in the snapshot, and
-// with one whose newest entries are in the sections alone, which were written AFTER the position of
-// the snapshot was taken. None of them waits to be applied, and no project has to be saved again.
-func TestStartKeepsNothingThatIsSaved(t *testing.T) {
+// TestStartDoesNotReplaySavedEntries starts with a log whose newest entries are in the snapshot,
+// and with one whose newest entries are in the sections alone, which were written AFTER the
+// position of the snapshot was taken. None of them waits to be applied, and no project has to be
+// saved again.
+func TestStartDoesNotReplaySavedEntries(t *testing.T) {
 	for name, racing := range map[string]bool{"in the snapshot": false, "in the sections": true} {
 		t.Run(name, func(t *testing.T) {
 			e, project, owner := oneProject(t, nil)

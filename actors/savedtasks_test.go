@@ -61,8 +61,8 @@ func cardOfAll(t testing.TB) (e *Engine, project id.ID, card []byte) {
 	return e, project, e.Indexes(index.All).EncodeCard(viewOf(t, e, project))
 }
 
-// TestStartRefusesCardsThatDoNotDecode names the project.
-func TestStartRefusesCardsThatDoNotDecode(t *testing.T) {
+// TestStartRejectsCardsThatDoNotDecode names the project.
+func TestStartRejectsCardsThatDoNotDecode(t *testing.T) {
 	e, project, card := cardOfAll(t)
 	saveAll(t, e)
 	for name, bad := range map[string][]byte{

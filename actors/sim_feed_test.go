@@ -26,7 +26,7 @@ type chain struct {
 	agent, project id.ID
 	cursor         string
 	streams        bool
-	live           *api.Live
+	live           *api.EventStream
 	// read is how many records there are in front of its cursor, and heard how many up to the last
 	// event that it received.
 	read, heard int
@@ -235,7 +235,7 @@ func (s *simulation) ask(c *chain, limit int) (page []seenEvent, more bool, err 
 		query["wait"] = "1"
 	}
 	reply, err := s.call(c, query)
-	if later, waits := reply.Data.(api.Later); waits {
+	if later, waits := reply.Data.(api.Deferred); waits {
 		// As though the time were over at once.
 		reply, _, err = later.Look(true)
 		later.Stop()
@@ -276,7 +276,7 @@ func (s *simulation) listen(c *chain) (page []seenEvent, more bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		live, ok := reply.Data.(api.Live)
+		live, ok := reply.Data.(api.EventStream)
 		if !ok {
 			return nil, false, fmt.Errorf("%T is no stream", reply.Data)
 		}

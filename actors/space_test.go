@@ -155,9 +155,9 @@ func TestNearlyFullDisk(t *testing.T) {
 	}
 }
 
-// TestRefusedEntryLeavesNoTrace has a nearly full disk refuse an entry of identity and one of a
+// TestRejectedEntryLeavesNoTrace has a nearly full disk refuse an entry of identity and one of a
 // project: what is decided later, on the same disk and on one with space, knows nothing of them.
-func TestRefusedEntryLeavesNoTrace(t *testing.T) {
+func TestRejectedEntryLeavesNoTrace(t *testing.T) {
 	var free atomic.Int64
 	free.Store(1 << 40)
 	e := start(t, smallDisk(t.TempDir(), &free))

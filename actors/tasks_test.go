@@ -254,9 +254,9 @@ func TestTaskChangesWhileASaveRuns(t *testing.T) {
 	}
 }
 
-// TestTasksThatAreOver expects nothing in the index of tasks where nothing is unfinished, before
-// and after a start, which loads no project for it.
-func TestTasksThatAreOver(t *testing.T) {
+// TestFinishedTasksAreNotIndexed expects nothing in the index of tasks where nothing is
+// unfinished, before and after a start, which loads no project for it.
+func TestFinishedTasksAreNotIndexed(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	task := createTasks(t, e, project, owner, 1)[0]
 	if keys := rewritten(t, e, project); !slices.Contains(keys, datadir.CardKey(project)) {

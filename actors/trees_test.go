@@ -93,9 +93,9 @@ func checkCounts(t testing.TB, what string, e *Engine, readers []id.ID) {
 	}
 }
 
-// TestForksLast forks, changes sources and forks, who may read them, and starts the engine again
-// with nothing saved, with all saved, and with some in the log behind.
-func TestForksLast(t *testing.T) {
+// TestForksSurviveARestart forks, changes sources and forks, who may read them, and starts the
+// engine again with nothing saved, with all saved, and with some in the log behind.
+func TestForksSurviveARestart(t *testing.T) {
 	config := quiet(t.TempDir())
 	e := start(t, config)
 	ann, bob, carl := register(t, e, "ann"), register(t, e, "bob"), register(t, e, "carl")
@@ -200,8 +200,8 @@ func TestForksShareOneTree(t *testing.T) {
 	}
 }
 
-// TestTreesThatAreGoneLeave fills the table of trees.
-func TestTreesThatAreGoneLeave(t *testing.T) {
+// TestUnusedTreesAreReleased fills the table of trees.
+func TestUnusedTreesAreReleased(t *testing.T) {
 	all := newTrees(nil)
 	ann := sha256.Sum256([]byte("ann"))
 	for n := range 3 * treesSweepMin {

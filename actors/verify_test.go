@@ -198,7 +198,7 @@ func tree(t testing.TB, dir string) string {
 	return text.String()
 }
 
-func TestVerifyCountsAndChangesNothing(t *testing.T) {
+func TestVerifyCountsAndIsReadOnly(t *testing.T) {
 	dir, s := lived(t)
 	before := tree(t, dir)
 	report := mustVerify(t, dir)
@@ -223,7 +223,7 @@ func TestVerifyCountsAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestVerifyRefusesARunningServer(t *testing.T) {
+func TestVerifyFailsWhileAServerRuns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	e := openAt(t, dir)
 	if _, err := Verify(dir); !errors.Is(err, ErrInUse) {
@@ -313,7 +313,7 @@ func remove(t *testing.T, name string) {
 	}
 }
 
-func TestVerifyNamesWhatIsMissing(t *testing.T) {
+func TestVerifyNamesMissingContents(t *testing.T) {
 	sound, _ := lived(t)
 	for _, c := range []struct{ file, want string }{
 		{"log", "/log"},
@@ -402,7 +402,7 @@ func TestVerifyFindsADroppedContent(t *testing.T) {
 
 // A content that a workspace alone names is looked up too: what it holds, and the text in which a
 // refresh has marked a conflict.
-func TestVerifyFindsWhatAWorkspaceHasLost(t *testing.T) {
+func TestVerifyFindsMissingPartsOfWorkspaces(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := newService(t, dir)
 	project := s.create(work.Public)

@@ -30,9 +30,9 @@ func checkWatches(t testing.TB, what string, e *Engine) {
 	}
 }
 
-// TestWatchesLast follows who watches what over restarts: with nothing saved, with all saved, with
-// some in the log behind, with projects that rest, and with all taken back.
-func TestWatchesLast(t *testing.T) {
+// TestWatchesSurviveARestart follows who watches what over restarts: with nothing saved, with
+// all saved, with some in the log behind, with projects that rest, and with all taken back.
+func TestWatchesSurviveARestart(t *testing.T) {
 	config := quiet(t.TempDir())
 	e := start(t, config)
 	ann, bob := register(t, e, "ann"), register(t, e, "bob")

@@ -150,16 +150,16 @@ func (c *Call) artifact(p *work.Project, from *work.Artifact) Artifact {
 	return record
 }
 
-// Refuse implements jsonschema.Refuser.
-func (b *CreateArtifact) Refuse(told []fault.Field) error {
+// Validate implements jsonschema.Validator.
+func (b *CreateArtifact) Validate(known []fault.Field) error {
 	faults := b.faults()
-	faults.follow(told)
+	faults.addKnown(known)
 	return faults.err()
 }
 
 func (b *CreateArtifact) faults() (faults fileFaults) {
 	seen := make(map[string]bool, len(b.Paths))
-	for at, given := range atMost(b.Paths) {
+	for at, given := range firstValidated(b.Paths) {
 		field := fmt.Sprintf("paths[%d]", at)
 		faults.path(field, given)
 		if seen[given] {

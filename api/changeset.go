@@ -397,11 +397,11 @@ func (r changesetReply) AppendJSON(dst []byte) []byte {
 	return append(r.call.appendChangeset(dst, r.project, r.changeset), '}')
 }
 
-// Refuse implements jsonschema.Refuser.
-func (b *PublishChangeset) Refuse(told []fault.Field) error {
+// Validate implements jsonschema.Validator.
+func (b *PublishChangeset) Validate(known []fault.Field) error {
 	var faults fileFaults
-	judgeOperations(atMost(b.Operations), &faults)
-	faults.follow(told)
+	parseOperations(firstValidated(b.Operations), &faults)
+	faults.addKnown(known)
 	return faults.err()
 }
 
@@ -412,12 +412,12 @@ func operationsOf(given []OperationInput) ([]work.Operation, error) {
 		return nil, fault.New(fault.EmptyChangeset, "A changeset needs at least one operation.")
 	}
 	var faults fileFaults
-	operations := judgeOperations(given, &faults)
+	operations := parseOperations(given, &faults)
 	return operations, faults.err()
 }
 
-// judgeOperations converts the operations for the rules, and adds their errors to faults.
-func judgeOperations(given []OperationInput, faults *fileFaults) []work.Operation {
+// parseOperations converts the operations for the rules, and adds their errors to faults.
+func parseOperations(given []OperationInput, faults *fileFaults) []work.Operation {
 	operations := make([]work.Operation, len(given))
 	targets := make(map[string]int, len(given))
 	for at := range given {

@@ -95,26 +95,26 @@ var checkpointOperations = []*Operation{
 	}, createCheckpoint),
 }
 
-// Refuse implements jsonschema.Refuser.
-func (b *CreateCheckpoint) Refuse(told []fault.Field) error {
-	faults := b.faults(told)
+// Validate implements jsonschema.Validator.
+func (b *CreateCheckpoint) Validate(known []fault.Field) error {
+	faults := b.faults(known)
 	return faults.err()
 }
 
 // faults validates all parts beyond the checks of the types, and adds the errors to those
 // already found.
-func (b *CreateCheckpoint) faults(told []fault.Field) *fileFaults {
+func (b *CreateCheckpoint) faults(known []fault.Field) *fileFaults {
 	faults := &fileFaults{}
-	b.judgeFiles(faults)
-	b.judgeTasks(faults, told)
+	b.validateFiles(faults)
+	b.validateTasks(faults, known)
 	if len(b.Files) > 0 && b.BaseChangesetID == "" {
 		faults.add("base_changeset_id", "is required with files")
 	}
-	faults.follow(told)
+	faults.addKnown(known)
 	return faults
 }
 
-func (b *CreateCheckpoint) judgeFiles(faults *fileFaults) {
+func (b *CreateCheckpoint) validateFiles(faults *fileFaults) {
 	seen := map[string]bool{}
 	for at := range b.Files[:min(len(b.Files), checkpointFilesMax)] {
 		file, where := &b.Files[at], fmt.Sprintf("files[%d]", at)
@@ -134,17 +134,17 @@ func (b *CreateCheckpoint) judgeFiles(faults *fileFaults) {
 	}
 }
 
-func (b *CreateCheckpoint) judgeTasks(faults *fileFaults, told []fault.Field) {
+func (b *CreateCheckpoint) validateTasks(faults *fileFaults, known []fault.Field) {
 	seen := map[string]bool{}
 	for at := range b.Tasks[:min(len(b.Tasks), checkpointTasksMax)] {
 		task, where := &b.Tasks[at], fmt.Sprintf("tasks[%d]", at)
 		switch {
 		case task.Create == nil && task.TaskID == "":
-			if !fault.Within(told, where) {
+			if !fault.Within(known, where) {
 				faults.add(where, "must have either task_id or create")
 			}
-		case (task.Create != nil || fault.Within(told, where+".create")) &&
-			(!task.createAlone() || fault.Within(told, where+".task_id")):
+		case (task.Create != nil || fault.Within(known, where+".create")) &&
+			(!task.createAlone() || fault.Within(known, where+".task_id")):
 			faults.add(where+".create", "is not allowed together with task_id or changes of a "+
 				"task")
 		case task.TaskID != "" && seen[task.TaskID]:

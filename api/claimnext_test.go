@@ -11,7 +11,7 @@ import (
 )
 
 // claimNext claims with a key and returns the public ID of the task.
-func (o *testEngine) claimNext(who *clerk, key string) (task string, replayed bool, err error) {
+func (o *testEngine) claimNext(who *testAgent, key string) (task string, replayed bool, err error) {
 	o.t.Helper()
 	reply, data, err := o.call(who, request{operation: "task.claim_next", key: key})
 	if err != nil {
@@ -21,7 +21,7 @@ func (o *testEngine) claimNext(who *clerk, key string) (task string, replayed bo
 }
 
 // mustClaim expects a certain task.
-func (o *testEngine) mustClaim(who *clerk, key string, want id.ID, wantReplayed bool) {
+func (o *testEngine) mustClaim(who *testAgent, key string, want id.ID, wantReplayed bool) {
 	o.t.Helper()
 	task, replayed, err := o.claimNext(who, key)
 	if err != nil || task != want.Format(id.Task) || replayed != wantReplayed {
@@ -30,7 +30,7 @@ func (o *testEngine) mustClaim(who *clerk, key string, want id.ID, wantReplayed 
 	}
 }
 
-func (o *testEngine) mustRefuse(who *clerk, key string, want fault.Code) {
+func (o *testEngine) mustFail(who *testAgent, key string, want fault.Code) {
 	o.t.Helper()
 	if task, _, err := o.claimNext(who, key); fault.CodeOf(err) != want {
 		o.t.Fatalf("claimed %q, %v; want %s", task, err, want)
@@ -50,7 +50,7 @@ func (o *testEngine) onClaim(do func(nth int, order api.Order) error) {
 }
 
 // claims counts the live claims of an agent over projects.
-func (o *testEngine) claims(who *clerk, projects ...id.ID) (count int) {
+func (o *testEngine) claims(who *testAgent, projects ...id.ID) (count int) {
 	o.t.Helper()
 	for _, project := range projects {
 		view, err := o.Project(project)
@@ -69,7 +69,7 @@ func (o *testEngine) claims(who *clerk, projects ...id.ID) (count int) {
 
 // Where others were faster in one project the next one is tried, and a repeat of the key is
 // answered from the last one, whatever has become free in front of it.
-func TestClaimNextGoesOnWhereOthersWereFaster(t *testing.T) {
+func TestClaimNextContinuesAfterALostRace(t *testing.T) {
 	o := newTestEngine(t)
 	ada, rival := o.register("ada"), o.register("rival")
 	a, aTasks := o.project(ada, work.Public, work.PriorityUrgent)
@@ -94,7 +94,7 @@ func TestClaimNextGoesOnWhereOthersWereFaster(t *testing.T) {
 	}
 	o.mustClaim(ada, "other", aTasks[0], false)
 	o.mustClaim(ada, "third", bTasks[0], false)
-	o.mustRefuse(ada, "fourth", fault.TaskNotFound)
+	o.mustFail(ada, "fourth", fault.TaskNotFound)
 }
 
 // A request that is cut off makes one claim at most, wherever it was cut, and its repeat finds it.
@@ -138,7 +138,7 @@ func claimNextIsCut(t *testing.T, cutAt int, claimed bool) {
 		}
 		return err
 	}
-	o.mustRefuse(ada, "key", fault.StorageUnavailable)
+	o.mustFail(ada, "key", fault.StorageUnavailable)
 	o.before, o.after = nil, nil
 	for at := range cutAt - 1 {
 		o.give(rival, projects[at], &work.ReleaseTask{Task: tasks[at]})
@@ -158,7 +158,7 @@ func claimNextIsCut(t *testing.T, cutAt int, claimed bool) {
 }
 
 // A claim is told to repeats for seven days from itself, however long ago the key was first used.
-func TestClaimNextIsRememberedFromTheClaimOn(t *testing.T) {
+func TestClaimNextIsStoredWithTheClaim(t *testing.T) {
 	const day = 24 * 3600 * 1000
 	o := newTestEngine(t)
 	ada, rival := o.register("ada"), o.register("rival")
@@ -167,7 +167,7 @@ func TestClaimNextIsRememberedFromTheClaimOn(t *testing.T) {
 		o.give(rival, order.Project, &work.ClaimNext{})
 		return nil
 	})
-	o.mustRefuse(ada, "key", fault.TaskNotFound)
+	o.mustFail(ada, "key", fault.TaskNotFound)
 	o.before = nil
 	o.Advance(6 * day)
 	o.login(ada)
@@ -190,7 +190,7 @@ func TestClaimNextRunsOncePerKey(t *testing.T) {
 	_, tasks := o.project(ada, work.Public, work.PriorityNormal, work.PriorityNormal)
 	o.onClaim(func(nth int, _ api.Order) error {
 		if nth == 1 {
-			o.mustRefuse(ada, "key", fault.IdempotencyInProgress)
+			o.mustFail(ada, "key", fault.IdempotencyInProgress)
 			o.mustClaim(ada, "other", tasks[0], false)
 		}
 		return nil
@@ -207,7 +207,7 @@ func TestClaimNextRepeatsOfHiddenClaims(t *testing.T) {
 	b, _ := o.project(ada, work.Public, work.PriorityLow)
 	o.mustClaim(eve, "key", aTasks[0], false)
 	o.give(ada, a, &work.UpdateProject{Visibility: work.Private})
-	o.mustRefuse(eve, "key", fault.TaskNotFound)
+	o.mustFail(eve, "key", fault.TaskNotFound)
 	if got := o.claims(eve, b); got != 0 {
 		t.Errorf("%d claims", got)
 	}

@@ -17,19 +17,19 @@ import (
 	"pws/work"
 )
 
-// crowd is a testEngine in which nothing happens beside what is measured, with many projects of one
-// owner.
-type crowd struct {
+// population is a testEngine in which nothing happens beside what is measured, with many
+// projects of one owner.
+type population struct {
 	*testEngine
-	owner    *clerk
+	owner    *testAgent
 	projects []id.ID
 }
 
-// crowdAtOnce is how many orders wait for the disk together while a crowd is made.
-const crowdAtOnce = 128
+// populationInFlight is how many orders wait for the disk together while a population is made.
+const populationInFlight = 128
 
 // gather makes projects, each of them filled by fill.
-func gather(b *testing.B, count int, fill func(c *crowd, nth int)) *crowd {
+func gather(b *testing.B, count int, fill func(c *population, nth int)) *population {
 	b.Helper()
 	engine, _, err := actors.Open(actors.Config{
 		Dir: b.TempDir(), ReserveBytes: -1, Log: slog.New(slog.DiscardHandler),
@@ -45,7 +45,7 @@ func gather(b *testing.B, count int, fill func(c *crowd, nth int)) *crowd {
 	})
 	o := &testEngine{Engine: engine, t: b}
 	o.service = api.NewService(o, api.Config{})
-	c := &crowd{testEngine: o, owner: o.register("owner"), projects: make([]id.ID, count)}
+	c := &population{testEngine: o, owner: o.register("owner"), projects: make([]id.ID, count)}
 	now := o.Now()
 	c.together(count, func(nth int) {
 		c.projects[nth] = id.New(now, [10]byte{byte(nth), byte(nth >> 8), 1})
@@ -61,11 +61,11 @@ func gather(b *testing.B, count int, fill func(c *crowd, nth int)) *crowd {
 }
 
 // together does something many times, some at one time.
-func (c *crowd) together(count int, do func(nth int)) {
+func (c *population) together(count int, do func(nth int)) {
 	var group sync.WaitGroup
-	for first := range min(count, crowdAtOnce) {
+	for first := range min(count, populationInFlight) {
 		group.Go(func() {
-			for nth := first; nth < count; nth += crowdAtOnce {
+			for nth := first; nth < count; nth += populationInFlight {
 				do(nth)
 			}
 		})
@@ -85,7 +85,7 @@ func processorTime(b *testing.B) time.Duration {
 }
 
 // ask measures an operation.
-func (c *crowd) ask(b *testing.B, who *clerk, r request) {
+func (c *population) ask(b *testing.B, who *testAgent, r request) {
 	b.ReportAllocs()
 	before := processorTime(b)
 	defer func() {
@@ -117,7 +117,7 @@ func (c *crowd) ask(b *testing.B, who *clerk, r request) {
 // as an agent that has said nothing of itself, as one that has, and for one skill.
 func BenchmarkOpportunities(b *testing.B) {
 	const projects, tasksEach = 1000, 100
-	c := gather(b, projects, func(c *crowd, nth int) {
+	c := gather(b, projects, func(c *population, nth int) {
 		checkpoint := &work.CreateCheckpoint{Summary: "tasks"}
 		for task := range tasksEach {
 			checkpoint.Tasks = append(checkpoint.Tasks, work.CheckpointTask{Create: &work.TaskSpec{
@@ -143,7 +143,7 @@ func BenchmarkOpportunities(b *testing.B) {
 	c.identify(said)
 	for _, one := range []struct {
 		name  string
-		who   *clerk
+		who   *testAgent
 		query map[string]string
 	}{
 		{"no profile", nobody, nil},
@@ -162,7 +162,7 @@ func BenchmarkOpportunities(b *testing.B) {
 // with more to tell of each.
 func BenchmarkInboxWatching(b *testing.B) {
 	for _, tasksEach := range []int{0, 1, 20} {
-		c := gather(b, work.WatchesMax, func(*crowd, int) {})
+		c := gather(b, work.WatchesMax, func(*population, int) {})
 		reader := c.register("reader")
 		c.together(len(c.projects), func(nth int) {
 			c.give(reader, c.projects[nth], new(work.WatchProject))
@@ -182,9 +182,9 @@ func BenchmarkInboxWatching(b *testing.B) {
 // for one stream.
 func BenchmarkStreams(b *testing.B) {
 	const streams = 1000
-	c := gather(b, 1, func(*crowd, int) {})
+	c := gather(b, 1, func(*population, int) {})
 	reader := c.register("reader")
-	var lives []api.Live
+	var lives []api.EventStream
 	for range streams {
 		call := &api.Call{
 			Service: c.service, Now: c.Now(), Session: reader.session, Agent: reader.id(),
@@ -199,7 +199,7 @@ func BenchmarkStreams(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		live := reply.Data.(api.Live)
+		live := reply.Data.(api.EventStream)
 		defer live.Stop()
 		lives = append(lives, live)
 	}

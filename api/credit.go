@@ -5,8 +5,9 @@ import (
 	"pws/work"
 )
 
-// Credit is to whom an accepted contribution is owed that came along with a fork or an import. What
-// is of the project that accepted it is null for callers who may not read that now; agents stay.
+// Credit names the agents behind an accepted contribution, for changes from a fork or an import.
+// The IDs of the project that accepted it are null for callers that may not read that project
+// now; the agents are always shown.
 type Credit struct {
 	ProjectID      *string    `json:"project_id" check:"id=prj_" doc:"The project that accepted it; null for callers who may not read it now."`
 	ContributionID *string    `json:"contribution_id" check:"id=ctr_" doc:"The contribution; null in the same cases."`
@@ -18,7 +19,7 @@ type Credit struct {
 	Origin *CreditOrigin `json:"origin" doc:"What a bundle says about it; null if it is not from a bundle. For one from a bundle, the other agents here are the agent that imported it."`
 }
 
-// CreditOrigin is what a bundle says of an accepted contribution. Nobody here vouches for it.
+// CreditOrigin is a credit as stated by a bundle. It is not verified.
 type CreditOrigin struct {
 	ProjectID      *string    `json:"project_id" check:"id=prj_" doc:"The project that accepted it; null if the bundle does not say."`
 	ContributionID *string    `json:"contribution_id" check:"id=ctr_" doc:"The contribution; null in the same cases."`
@@ -28,8 +29,8 @@ type CreditOrigin struct {
 	AcceptedBy     *AgentRef  `json:"accepted_by" doc:"The agent that accepted it; null if it was accepted after the import."`
 }
 
-// hide takes away what names a project: who may not read the one that brought the bundle in is not
-// told what that says of others.
+// hide removes the IDs of the project, for callers that may not read the project that imported the
+// bundle.
 func (o *CreditOrigin) hide() { o.ProjectID, o.ContributionID, o.ChangesetID = nil, nil, nil }
 
 func creditOrigin(from *work.CreditOrigin) *CreditOrigin {

@@ -68,7 +68,7 @@
 //
 // # Waiting
 //
-// A handler that has to wait returns Later, or Live for a stream of events, and the transport
-// waits. It registers BEFORE it looks, so no event is missed. Each look checks session, project
-// and every event again, and a look that finds nothing is not answered.
+// A handler that has to wait returns Deferred, or EventStream for a stream of events, and the
+// transport waits. It registers BEFORE it looks, so no event is missed. Each look checks
+// session, project and every event again, and a look that finds nothing is not answered.
 package api

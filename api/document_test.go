@@ -162,7 +162,7 @@ func targetProblem(method, target string) string {
 	return "is no operation"
 }
 
-func TestDocumentsNameWhatIsThere(t *testing.T) {
+func TestDocumentsNameOnlyWhatExists(t *testing.T) {
 	known, used := interfaceWords(), map[string]bool{}
 	for path, text := range servedTexts() {
 		if strings.Contains(text, "<no value>") || strings.Contains(text, "<nil>") {

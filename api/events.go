@@ -40,10 +40,10 @@ type EventsData struct {
 
 const (
 	eventsPage = 100
-	// eventsLookedMax is the maximum number of records that one request reads, eventsBatch how
+	// eventsReadMax is the maximum number of records that one request reads, eventsBatch how
 	// many it reads at a time.
-	eventsLookedMax = 2000
-	eventsBatch     = 200
+	eventsReadMax = 2000
+	eventsBatch   = 200
 )
 
 var eventOperations = []*Operation{
@@ -206,8 +206,8 @@ func (c *Call) eventsAfter(
 	filter *eventFilter, after feed.Position, limit int,
 ) (found foundEvents, err error) {
 	found = foundEvents{events: []Event{}, next: after, more: true}
-	sight := c.sight(!filter.project.IsZero())
-	for looked := 0; looked < eventsLookedMax; looked += eventsBatch {
+	access := c.access(!filter.project.IsZero())
+	for looked := 0; looked < eventsReadMax; looked += eventsBatch {
 		page, err := c.Service.Engine.Activity(ActivityQuery{
 			After: found.next, Project: filter.project, Limit: eventsBatch,
 		})
@@ -227,12 +227,12 @@ func (c *Call) eventsAfter(
 			if filter.kind != 0 && record.Activity.Type != filter.kind {
 				continue
 			}
-			seen, err := sight.sees(record)
+			seen, err := access.sees(record)
 			if err != nil {
 				return found, err
 			}
 			if seen {
-				found.events = append(found.events, c.event(record, sight))
+				found.events = append(found.events, c.event(record, access))
 				found.places = append(found.places, record.Position)
 			}
 		}
@@ -247,20 +247,20 @@ func (c *Call) eventsAfter(
 	return found, nil
 }
 
-// sight caches, for one request, what the caller can read of other projects.
-type sight struct {
+// access caches, for one request, what the caller can read of other projects.
+type access struct {
 	call *Call
 	// named means that the caller has named the project, and may then see UNLISTED ones too.
 	named bool
 	known map[id.ID]*work.Project
 }
 
-func (c *Call) sight(named bool) *sight {
-	return &sight{call: c, named: named, known: map[id.ID]*work.Project{}}
+func (c *Call) access(named bool) *access {
+	return &access{call: c, named: named, known: map[id.ID]*work.Project{}}
 }
 
 // project returns a project that the caller may read now, nil for others.
-func (s *sight) project(project id.ID) (*work.Project, error) {
+func (s *access) project(project id.ID) (*work.Project, error) {
 	view, asked := s.known[project]
 	if asked {
 		return view, nil
@@ -278,7 +278,7 @@ func (s *sight) project(project id.ID) (*work.Project, error) {
 
 // sees reports whether the caller may see a record. Only members see records of an UNLISTED
 // project that they have not named.
-func (s *sight) sees(record *feed.Record) (bool, error) {
+func (s *access) sees(record *feed.Record) (bool, error) {
 	agent := s.call.Agent
 	view, err := s.project(record.Project)
 	if err != nil || view == nil || !view.ActivityVisible(&record.Activity, agent) {
@@ -296,29 +296,29 @@ func (s *sight) sees(record *feed.Record) (bool, error) {
 }
 
 // event returns the wire form of a record that the caller may see.
-func (c *Call) event(record *feed.Record, sight *sight) Event {
-	told := &record.Activity
+func (c *Call) event(record *feed.Record, access *access) Event {
+	activity := &record.Activity
 	return Event{
 		ID:        c.Service.Engine.EventID(record.Position, record.At).Format(id.ActivityEvent),
-		Type:      told.Type.String(),
+		Type:      activity.Type.String(),
 		ProjectID: record.Project.Format(id.Project),
-		Actor:     c.agentRef(told.Actor),
+		Actor:     c.agentRef(activity.Actor),
 		Subject: EventSubject{
-			Type: told.Subject.Type.String(),
-			ID:   told.Subject.ID.Format(told.Subject.Type.Prefix()),
+			Type: activity.Subject.Type.String(),
+			ID:   activity.Subject.ID.Format(activity.Subject.Type.Prefix()),
 		},
-		Data:      c.eventData(told, sight),
+		Data:      c.eventData(activity, access),
 		CreatedAt: Time(record.At),
 	}
 }
 
 // eventData returns the facts as a JSON object. Facts about another project are included only if
 // the caller may read it now; if it cannot be loaded, they are omitted.
-func (c *Call) eventData(told *work.Activity, sight *sight) Raw {
+func (c *Call) eventData(activity *work.Activity, access *access) Raw {
 	data := append(make([]byte, 0, 64), '{')
-	for _, fact := range told.Facts {
+	for _, fact := range activity.Facts {
 		if fact.Name.OfOther() {
-			if other, err := sight.project(told.Other); err != nil || other == nil {
+			if other, err := access.project(activity.Other); err != nil || other == nil {
 				continue
 			}
 		}

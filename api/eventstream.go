@@ -46,7 +46,7 @@ func (c *Call) watcher(filter eventFilter, after feed.Position) *watcher {
 func (w *watcher) look(limit int) (found foundEvents, err error) {
 	more := false
 	defer func() { w.waiter.Seen(more) }()
-	if err := w.judge(); err != nil {
+	if err := w.authorize(); err != nil {
 		return found, err
 	}
 	found, err = w.call.eventsAfter(&w.filter, w.next, limit)
@@ -54,9 +54,9 @@ func (w *watcher) look(limit int) (found foundEvents, err error) {
 	return found, err
 }
 
-// judge checks whether the caller may continue. Errors: SESSION_EXPIRED, SESSION_INVALID,
+// authorize checks whether the caller may continue. Errors: SESSION_EXPIRED, SESSION_INVALID,
 // PROJECT_NOT_FOUND.
-func (w *watcher) judge() error {
+func (w *watcher) authorize() error {
 	c := w.call
 	engine := c.Service.Engine
 	if c.Session != nil {
@@ -100,7 +100,7 @@ func (c *Call) awaitEvents(
 		return reply, err
 	}
 	kept = true
-	return Reply{Data: Later{
+	return Reply{Data: Deferred{
 		Ready: w.waiter.Ready(), Wait: wait, Look: look, Stop: w.waiter.Stop,
 	}}, nil
 }
@@ -116,8 +116,8 @@ func (c *Call) streamEvents(filter eventFilter, after feed.Position) (Reply, err
 	}
 	kept = true
 	found := &first
-	return Reply{Data: Live{
-		Ready: w.waiter.Ready(), Check: w.judge, Stop: w.waiter.Stop,
+	return Reply{Data: EventStream{
+		Ready: w.waiter.Ready(), Check: w.authorize, Stop: w.waiter.Stop,
 		Look: func(to []byte) ([]byte, error) {
 			if found == nil {
 				more, err := w.look(eventsPiece)

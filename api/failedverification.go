@@ -18,10 +18,10 @@ type FailedVerification struct {
 }
 
 const (
-	// failedVerificationsMax limits the list, verificationsSeenMax the number of the newest
+	// failedVerificationsMax limits the list, verificationsReadMax the number of the newest
 	// records that are read for it.
 	failedVerificationsMax = 10
-	verificationsSeenMax   = 1000
+	verificationsReadMax   = 1000
 )
 
 // failedVerifications returns the newest records with the outcome FAILED that were not replaced,
@@ -37,7 +37,7 @@ func failedVerifications(p *work.Project) (failed []*work.Verification, more boo
 	var passed map[line]bool
 	looked := 0
 	p.Verifications(id.ID{}, func(record *work.Verification) bool {
-		if looked++; looked > verificationsSeenMax {
+		if looked++; looked > verificationsReadMax {
 			more = true
 			return false
 		}

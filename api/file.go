@@ -415,15 +415,15 @@ func deleteFile(c *Call, body *DeleteFile) (Reply, error) {
 	return deleted, c.holderFault(err)
 }
 
-// Refuse implements jsonschema.Refuser.
-func (b *ReadBatch) Refuse(told []fault.Field) error {
+// Validate implements jsonschema.Validator.
+func (b *ReadBatch) Validate(known []fault.Field) error {
 	faults := b.faults()
-	faults.follow(told)
+	faults.addKnown(known)
 	return faults.err()
 }
 
 func (b *ReadBatch) faults() (faults fileFaults) {
-	for at, wanted := range atMost(b.Paths) {
+	for at, wanted := range firstValidated(b.Paths) {
 		faults.path(fmt.Sprintf("paths[%d]", at), wanted)
 	}
 	return faults
@@ -500,22 +500,22 @@ func (f *fileFaults) add(field, problem string) {
 	f.invalid = append(f.invalid, fault.Field{Field: field, Problem: problem})
 }
 
-// formMax is the number of elements that are still validated if a list is too long.
-const formMax = 200
+// validatedMax is the number of elements that are still validated if a list is too long.
+const validatedMax = 200
 
-// atMost returns the first elements of a list.
-func atMost[T any](list []T) []T { return list[:min(len(list), formMax)] }
+// firstValidated returns the first elements of a list.
+func firstValidated[T any](list []T) []T { return list[:min(len(list), validatedMax)] }
 
-// follow puts earlier errors first; no other errors are added for the same fields.
-func (f *fileFaults) follow(told []fault.Field) {
+// addKnown adds earlier errors in front, and drops later errors for the same fields.
+func (f *fileFaults) addKnown(known []fault.Field) {
 	for _, list := range []*[]fault.Field{&f.invalid, &f.paths, &f.sizes, &f.types} {
 		*list = slices.DeleteFunc(*list, func(one fault.Field) bool {
-			return slices.ContainsFunc(told, func(known fault.Field) bool {
-				return known.Field == one.Field
+			return slices.ContainsFunc(known, func(earlier fault.Field) bool {
+				return earlier.Field == one.Field
 			})
 		})
 	}
-	f.invalid = append(told, f.invalid...)
+	f.invalid = append(known, f.invalid...)
 }
 
 // err returns the most severe kind of error, with the fields of all kinds: VALIDATION_FAILED,
@@ -537,8 +537,8 @@ func (f *fileFaults) err() error {
 	return nil
 }
 
-// judgeCreations validates initial files, which must have different paths.
-func judgeCreations(files []FileInput, field string) (faults fileFaults) {
+// validateCreations validates initial files, which must have different paths.
+func validateCreations(files []FileInput, field string) (faults fileFaults) {
 	seen := map[string]bool{}
 	for at := range files {
 		where := fmt.Sprintf("%s[%d]", field, at)
@@ -555,7 +555,7 @@ func judgeCreations(files []FileInput, field string) (faults fileFaults) {
 
 // creations converts initial files to operations.
 func creations(files []FileInput, field string) ([]work.Operation, error) {
-	faults := judgeCreations(files, field)
+	faults := validateCreations(files, field)
 	if err := faults.err(); err != nil {
 		return nil, err
 	}

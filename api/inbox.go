@@ -47,13 +47,13 @@ type UpdateInbox struct {
 	Status  string   `json:"status" check:"required,enum=UNREAD|READ|ARCHIVED" doc:"The new status."`
 }
 
-// Refuse implements jsonschema.Refuser. It validates the items together with everything else.
-func (b *UpdateInbox) Refuse(told []fault.Field) error {
+// Validate implements jsonschema.Validator. It validates the items together with everything else.
+func (b *UpdateInbox) Validate(known []fault.Field) error {
 	var faults fileFaults
 	if problem := b.problem(); problem != nil {
 		faults.invalid = append(faults.invalid, *problem)
 	}
-	faults.follow(told)
+	faults.addKnown(known)
 	return faults.err()
 }
 
@@ -151,12 +151,12 @@ func (c *Call) box() (*box, error) {
 	}
 	items, head := c.Service.Engine.Inbox(c.Agent)
 	found := &box{head: head, marks: agent.Marks()}
-	look := &watchedLook{
-		call: c, sight: c.sight(true), head: head, told: make(map[identity.Place]bool, len(items)),
+	look := &watchedFinder{
+		call: c, access: c.access(true), head: head, notified: make(map[identity.Place]bool, len(items)),
 	}
 	for _, item := range items {
-		look.told[eventOf(item.Place)] = true
-		seen, err := c.seesItem(look.sight, &item)
+		look.notified[eventOf(item.Place)] = true
+		seen, err := c.seesItem(look.access, &item)
 		if err != nil {
 			return nil, err
 		}
@@ -181,12 +181,12 @@ func (c *Call) box() (*box, error) {
 // seesItem reports whether the caller may see an item now. Items without a project are about the
 // caller itself. A mention in an UNLISTED project is shown only to members, to watchers, and to
 // agents that take part in the discussion, so that nobody else learns of the project.
-func (c *Call) seesItem(sight *sight, item *index.InboxItem) (bool, error) {
+func (c *Call) seesItem(access *access, item *index.InboxItem) (bool, error) {
 	engine := c.Service.Engine
 	if item.Project.IsZero() {
 		return true, nil
 	}
-	view, err := sight.project(item.Project)
+	view, err := access.project(item.Project)
 	if err != nil || view == nil {
 		return false, err
 	}
@@ -201,7 +201,7 @@ func (c *Call) seesItem(sight *sight, item *index.InboxItem) (bool, error) {
 		return false, err
 	}
 	comment, ok := view.Comment(item.Subject.ID)
-	return ok && takesPart(view, comment.Discussion, c.Agent), nil
+	return ok && isParticipant(view, comment.Discussion, c.Agent), nil
 }
 
 // deleted reports whether an item is about a deleted discussion or comment.
@@ -221,12 +221,12 @@ func (c *Call) deleted(item *index.InboxItem) (bool, error) {
 	return ok && comment.Deleted.Is(), nil
 }
 
-// partMax is the maximum number of comments that are read to find out who takes part in a
-// discussion.
-const partMax = 500
+// participationCommentsMax is the maximum number of comments that are read to find out who takes
+// part in a discussion.
+const participationCommentsMax = 500
 
-// takesPart reports whether an agent has written in a discussion.
-func takesPart(view *work.Project, discussion, agent id.ID) bool {
+// isParticipant reports whether an agent has written in a discussion.
+func isParticipant(view *work.Project, discussion, agent id.ID) bool {
 	opened, ok := view.Discussion(discussion)
 	part, looked := ok && opened.Author == agent, 0
 	if part {
@@ -235,7 +235,7 @@ func takesPart(view *work.Project, discussion, agent id.ID) bool {
 	view.Comments(discussion, id.ID{}, func(comment *work.Comment) bool {
 		looked++
 		part = comment.Author == agent
-		return !part && looked < partMax
+		return !part && looked < participationCommentsMax
 	})
 	return part
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // inboxPaged is an inbox through all its pages, and how much of it is unread.
-func (o *testEngine) inboxPaged(who *clerk, limit int) (items []map[string]any, unread int) {
+func (o *testEngine) inboxPaged(who *testAgent, limit int) (items []map[string]any, unread int) {
 	o.t.Helper()
 	query := map[string]string{"limit": fmt.Sprint(limit)}
 	for {
@@ -36,7 +36,9 @@ func (o *testEngine) inboxPaged(who *clerk, limit int) (items []map[string]any, 
 
 // watchedEvents are the IDs of the events that a watcher should find, the newest first: all in the
 // projects that it watches since it does, but for its own.
-func (o *testEngine) watchedEvents(who *clerk, since map[id.ID]feed.Position) (events []string) {
+func (o *testEngine) watchedEvents(
+	who *testAgent, since map[id.ID]feed.Position,
+) (events []string) {
 	o.t.Helper()
 	var at feed.Position
 	for {

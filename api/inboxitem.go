@@ -30,7 +30,7 @@ func (c *Call) inboxItem(one *boxed) (InboxItem, error) {
 		CreatedAt: Time(one.At), ReadAt: timeOrNil(one.mark.ReadAt),
 	}
 	if one.Project.IsZero() {
-		item.Subject.Title, item.Preview = c.wordsOfKey(one)
+		item.Subject.Title, item.Preview = c.keyTexts(one)
 		return item, nil
 	}
 	item.ProjectID = idOrNil(id.Project, one.Project)
@@ -44,7 +44,7 @@ func (c *Call) inboxItem(one *boxed) (InboxItem, error) {
 	if view == nil || !view.Readable(c.Agent) {
 		return item, nil
 	}
-	title, text := c.wordsOf(view, one)
+	title, text := c.subjectTexts(view, one)
 	item.Subject.Title = beginning(title, titleChars)
 	if one.watched != 0 {
 		text = one.watched.String() + ": " + text
@@ -66,8 +66,8 @@ func beginning(text string, chars int) string {
 	return string([]rune(text)[:chars-1]) + "…"
 }
 
-// wordsOf returns the title of an item's subject and the text to preview.
-func (c *Call) wordsOf(view *work.Project, one *boxed) (title, text string) {
+// subjectTexts returns the title of an item's subject and the text to preview.
+func (c *Call) subjectTexts(view *work.Project, one *boxed) (title, text string) {
 	subject := one.Subject.ID
 	switch one.Subject.Type {
 	case work.SubjectTask:
@@ -80,7 +80,7 @@ func (c *Call) wordsOf(view *work.Project, one *boxed) (title, text string) {
 		}
 	case work.SubjectContribution:
 		if contribution, ok := view.Contribution(subject); ok {
-			return contributionWords(view, contribution, one)
+			return contributionTexts(view, contribution, one)
 		}
 	case work.SubjectDiscussion:
 		if d, ok := view.Discussion(subject); ok {
@@ -98,11 +98,11 @@ func (c *Call) wordsOf(view *work.Project, one *boxed) (title, text string) {
 	case work.SubjectAgent:
 		return c.handle(subject), c.handle(subject)
 	}
-	return recordWords(view, one.Subject)
+	return recordTexts(view, one.Subject)
 }
 
-// wordsOfKey returns the fingerprint of a key and what happened to it.
-func (c *Call) wordsOfKey(one *boxed) (title, text string) {
+// keyTexts returns the fingerprint of a key and what happened to it.
+func (c *Call) keyTexts(one *boxed) (title, text string) {
 	key, ok := c.Service.Engine.Identity().Key(one.Subject.ID)
 	if !ok {
 		return "", ""
@@ -125,9 +125,9 @@ func memberText(role work.Role) string {
 	return "You are a member with the role " + role.String() + "."
 }
 
-// contributionWords returns the texts for an item about a contribution: the summary for a review
+// contributionTexts returns the texts for an item about a contribution: the summary for a review
 // request, the text of a review, and otherwise the decision.
-func contributionWords(
+func contributionTexts(
 	view *work.Project, of *work.Contribution, one *boxed,
 ) (title, text string) {
 	summary := view.CurrentRevision(of).Summary
@@ -155,9 +155,9 @@ func contributionWords(
 	return summary, text
 }
 
-// recordWords returns the texts for the other records of a project. A record without texts has
+// recordTexts returns the texts for the other records of a project. A record without texts has
 // those of the project.
-func recordWords(view *work.Project, subject work.Subject) (title, text string) {
+func recordTexts(view *work.Project, subject work.Subject) (title, text string) {
 	switch subject.Type {
 	case work.SubjectChangeset:
 		if changeset, ok := view.Changeset(subject.ID); ok && changeset.Message != "" {

@@ -12,18 +12,18 @@ import (
 
 const (
 	// watchedItemsMax is the maximum number of items from watched projects in an inbox.
-	// watchedLookedMax is the maximum number of records that are read for them.
-	watchedItemsMax  = 1000
-	watchedLookedMax = 5000
+	// watchedReadMax is the maximum number of records that are read for them.
+	watchedItemsMax = 1000
+	watchedReadMax  = 5000
 )
 
-// watchedLook finds the activity in the projects that the caller watches.
-type watchedLook struct {
-	call  *Call
-	sight *sight
-	head  uint64
-	// told are the events that the caller is notified of anyway.
-	told map[identity.Place]bool
+// watchedFinder finds the activity in the projects that the caller watches.
+type watchedFinder struct {
+	call   *Call
+	access *access
+	head   uint64
+	// notified are the events that the caller is notified of anyway.
+	notified map[identity.Place]bool
 }
 
 // eventOf returns the place of the first activity of an event.
@@ -34,7 +34,7 @@ func eventOf(place identity.Place) identity.Place {
 
 // items returns the activity in watched projects since they are watched, the newest first. It
 // leaves out the caller's own actions and what the caller is notified of anyway.
-func (l *watchedLook) items() (found []boxed, err error) {
+func (l *watchedFinder) items() (found []boxed, err error) {
 	engine := l.call.Service.Engine
 	watched := l.call.watches().Of(l.call.Agent)
 	projects, since := make([]id.ID, len(watched)), make(map[id.ID]int64, len(watched))
@@ -47,11 +47,11 @@ func (l *watchedLook) items() (found []boxed, err error) {
 			if record.At < since[record.Project] {
 				return feed.Leave
 			}
-			view, unread := l.sight.project(record.Project)
+			view, unread := l.access.project(record.Project)
 			if err = unread; err != nil {
 				return feed.End
 			}
-			if looked++; looked > watchedLookedMax {
+			if looked++; looked > watchedReadMax {
 				return feed.End
 			}
 			if view == nil {
@@ -73,19 +73,19 @@ func (l *watchedLook) items() (found []boxed, err error) {
 }
 
 // item returns a record as an item if the caller may see it.
-func (l *watchedLook) item(record *feed.Record) (item boxed, ok bool, err error) {
-	told := &record.Activity
+func (l *watchedFinder) item(record *feed.Record) (item boxed, ok bool, err error) {
+	activity := &record.Activity
 	place := identity.Place(record.Position)
-	if told.Actor == l.call.Agent || l.told[eventOf(place)] {
+	if activity.Actor == l.call.Agent || l.notified[eventOf(place)] {
 		return item, false, nil
 	}
-	if ok, err = l.sight.sees(record); err != nil || !ok {
+	if ok, err = l.access.sees(record); err != nil || !ok {
 		return item, false, err
 	}
 	item.InboxItem = index.InboxItem{
 		Place: place, At: record.At, Kind: work.NoticeWatchedActivity, Project: record.Project,
-		Actor: told.Actor, Subject: told.Subject,
+		Actor: activity.Actor, Subject: activity.Subject,
 	}
-	item.watched = told.Type
+	item.watched = activity.Type
 	return item, true, nil
 }

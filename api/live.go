@@ -2,9 +2,9 @@ package api
 
 import "time"
 
-// Later is a reply that is not available yet. The transport waits in real time, and calls Look
+// Deferred is a reply that is not available yet. The transport waits in real time, and calls Look
 // whenever Ready is signaled.
-type Later struct {
+type Deferred struct {
 	Ready <-chan struct{}
 	// Wait is the maximum time to wait.
 	Wait time.Duration
@@ -15,12 +15,12 @@ type Later struct {
 	Stop func()
 }
 
-// Live is a stream of Server-Sent Events, which continues until its reader disconnects. It is
-// sent AFTER the call ends, so it uses a detached call.
-type Live struct {
+// EventStream is a stream of Server-Sent Events, which continues until its reader disconnects.
+// It is sent AFTER the call ends, so it uses a detached call.
+type EventStream struct {
 	Ready <-chan struct{}
-	// Look appends the events since the previous look, about LiveChunk bytes at most; nothing if
-	// there are none. An error ends the stream.
+	// Look appends the events since the previous look, about EventStreamChunkBytes at
+	// most; nothing if there are none. An error ends the stream.
 	Look func(to []byte) ([]byte, error)
 	// Check is called from time to time while there are no events. An error ends the stream.
 	Check func() error
@@ -28,5 +28,6 @@ type Live struct {
 	Stop func()
 }
 
-// LiveChunk is the approximate maximum that one look of a Live appends, in bytes.
-const LiveChunk = 32 << 10
+// EventStreamChunkBytes is the approximate maximum that one look of an EventStream appends, in
+// bytes.
+const EventStreamChunkBytes = 32 << 10

@@ -78,9 +78,9 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestManifestOfNothing: without a state the description is the purpose, and files are known by
-// their names.
-func TestManifestOfNothing(t *testing.T) {
+// TestManifestOfEmptyProject: without a state the description is the purpose, and files are
+// known by their names.
+func TestManifestOfEmptyProject(t *testing.T) {
 	d := newFakeEngine()
 	d.create(t, work.About{Name: "new", Description: "for tests"})
 	d.publish(t, "files", writes("z.txt", "z"), writes("docs/README.md", "deep"),

@@ -15,8 +15,8 @@ var untold = map[string]string{
 	"ImportAuthorsMax": "cuts a list in an answer",
 }
 
-// TestLimitsAreTold expects every limit of the rules in the capability model.
-func TestLimitsAreTold(t *testing.T) {
+// TestLimitsArePublished expects every limit of the rules in the capability model.
+func TestLimitsArePublished(t *testing.T) {
 	model, err := os.ReadFile("meta.go")
 	if err != nil {
 		t.Fatal(err)

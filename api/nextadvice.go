@@ -32,9 +32,9 @@ func always(texts ...string) []advice {
 	return list
 }
 
-// overTools is advice only for callers that use tools.
-func overTools(text string) []advice {
-	return []advice{{text: text, when: func(s *situation) bool { return s.door.MCP }}}
+// forTools is advice only for callers that use tools.
+func forTools(text string) []advice {
+	return []advice{{text: text, when: func(s *situation) bool { return s.client.MCP }}}
 }
 
 // adviceByCode holds the advice for each code, in the order in which it is tried. If none
@@ -169,20 +169,20 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.TurnHeld: always("Another agent holds the turn. " + adviceWait),
 	fault.TurnLost: slices.Concat(
 		always("The turn is over and the workspace is kept. Take the turn again: <turn.take>."),
-		overTools(adviceTurns),
+		forTools(adviceTurns),
 		always("The turn is over, and the workspace is kept."),
 	),
 	fault.ProjectNotCommunity: always("Propose the change: <workspace.open>.",
 		"This project has no turns."),
 	fault.ProjectIsCommunity: slices.Concat(
 		always("A community project is changed by turns. Take one: <turn.take>."),
-		overTools(adviceTurns),
+		forTools(adviceTurns),
 		always("A community project is changed by turns, which are taken over HTTP alone."),
 	),
 	fault.WorkspaceClosed: slices.Concat(
 		always("Open another one: <workspace.open>.",
 			"Take the turn for another one: <turn.take>."),
-		overTools(adviceTurns),
+		forTools(adviceTurns),
 	),
 	fault.ApprovalPending: always(
 		"Wait for the decision: <contribution.read> and <inbox.read> show it.",
@@ -246,7 +246,7 @@ var adviceOfRoles = []advice{
 		when: writesFiles,
 	},
 	{text: "Change files in a turn: <turn.take>.", when: writesFiles},
-	{text: adviceTurns, when: func(s *situation) bool { return s.door.MCP && writesFiles(s) }},
+	{text: adviceTurns, when: func(s *situation) bool { return s.client.MCP && writesFiles(s) }},
 	{text: adviceAsk},
 	{text: "Ask a member with the role that details.required names: <member.list>."},
 	{text: "This is for members with the role that details.required names."},

@@ -15,8 +15,8 @@ import (
 // it names exists for the caller: over MCP as a tool that its profile lists, with parameters that
 // are known, and permitted to the caller by the state of the project.
 
-// Door says how a caller reaches the service, which determines the names of operations.
-type Door struct {
+// Client says how a caller reaches the service, which determines the names of operations.
+type Client struct {
 	// MCP callers call tools; others send requests.
 	MCP bool
 	// Core callers were shown only the core tools.
@@ -48,17 +48,17 @@ type advice struct {
 
 // Next returns the recommended step after an error of this call. It reveals nothing of the state
 // that the caller may not read.
-func (c *Call) Next(refusal *fault.Error, door Door) Step {
-	s := &situation{call: c, refusal: refusal, door: door}
+func (c *Call) Next(refusal *fault.Error, client Client) Step {
+	s := &situation{call: c, refusal: refusal, client: client}
 	list := adviceByCode[refusal.Code]
 	if step, found := s.first(list); found {
 		return step
 	}
-	if door.Core {
-		s.door.Core = false
+	if client.Core {
+		s.client.Core = false
 		if step, found := s.first(list); found && len(step.Calls) > 0 {
 			return Step{Text: "The next step needs tools that the profile core does not list. " +
-				"Connect to " + door.Base + "/mcp to have all of them."}
+				"Connect to " + client.Base + "/mcp to have all of them."}
 		}
 	}
 	return Step{Text: stepByStatus[fault.Lookup(refusal.Code).Status]}
@@ -81,7 +81,7 @@ func namesCalls(code fault.Code) bool {
 type situation struct {
 	call    *Call
 	refusal *fault.Error
-	door    Door
+	client  Client
 
 	looked bool
 	// project is nil if the error is not about a project that the caller may read. The other
@@ -116,7 +116,7 @@ func (s *situation) render(text string) (step Step, fits bool) {
 		}
 		name, after, _ := strings.Cut(rest, ">")
 		if name == "base" {
-			out.WriteString(s.door.Base)
+			out.WriteString(s.client.Base)
 		} else {
 			call, known := s.named(name)
 			if !known {
@@ -133,7 +133,7 @@ func (s *situation) render(text string) (step Step, fits bool) {
 
 // nameOf returns the name of an operation in the caller's protocol.
 func (s *situation) nameOf(call *StepCall) string {
-	if s.door.MCP {
+	if s.client.MCP {
 		return call.Operation.Tool
 	}
 	return call.Operation.Method + " " + call.Target()
@@ -184,7 +184,7 @@ func (s *situation) named(name string) (StepCall, bool) {
 	if name == readAgain {
 		op = s.reading()
 	}
-	if op == nil || s.door.MCP && (op.Tool == "" || s.door.Core && !op.Core) || !s.may(op) {
+	if op == nil || s.client.MCP && (op.Tool == "" || s.client.Core && !op.Core) || !s.may(op) {
 		return StepCall{}, false
 	}
 	call := StepCall{Operation: op, Params: map[string]string{}}

@@ -39,8 +39,8 @@ func TestAdvice(t *testing.T) {
 	}
 	nobody := &Call{}
 	for _, entry := range fault.Catalog {
-		for _, door := range []Door{{MCP: true}, {MCP: true, Core: true}, {}} {
-			step := nobody.Next(fault.New(entry.Code, "x"), door)
+		for _, client := range []Client{{MCP: true}, {MCP: true, Core: true}, {}} {
+			step := nobody.Next(fault.New(entry.Code, "x"), client)
 			if step.Text == "" || strings.ContainsAny(step.Text, "<>") {
 				t.Errorf("%s: the step is %q", entry.Code, step.Text)
 			}
@@ -53,7 +53,7 @@ func TestAdviceInProtocol(t *testing.T) {
 	nobody := &Call{}
 	for _, entry := range fault.Catalog {
 		for _, core := range []bool{false, true} {
-			step := nobody.Next(fault.New(entry.Code, "x"), Door{MCP: true, Core: core})
+			step := nobody.Next(fault.New(entry.Code, "x"), Client{MCP: true, Core: core})
 			for _, call := range step.Calls {
 				if call.Operation.Tool == "" || core && !call.Operation.Core {
 					t.Errorf("%s: %s is not listed", entry.Code, call.Operation.Name)
@@ -64,7 +64,7 @@ func TestAdviceInProtocol(t *testing.T) {
 			}
 		}
 	}
-	step := nobody.Next(fault.New(fault.SessionExpired, "x"), Door{MCP: true, Base: "http://a"})
+	step := nobody.Next(fault.New(fault.SessionExpired, "x"), Client{MCP: true, Base: "http://a"})
 	if !strings.Contains(step.Text, "POST http://a/api/v1/auth/challenge") {
 		t.Errorf("%s", step.Text)
 	}

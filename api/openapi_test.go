@@ -198,8 +198,8 @@ func TestOpenAPIHasDefaults(t *testing.T) {
 	}
 }
 
-// TestSchemasStandAlone compiles every schema without the others.
-func TestSchemasStandAlone(t *testing.T) {
+// TestSchemasAreSelfContained compiles every schema without the others.
+func TestSchemasAreSelfContained(t *testing.T) {
 	published := publish()
 	for _, name := range published.SchemaNames() {
 		text := published.Schema(name)

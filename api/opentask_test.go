@@ -62,7 +62,7 @@ func TestOpenTasksAreScannedInBounds(t *testing.T) {
 }
 
 // So many projects may be loaded for one request and no more.
-func TestOpenTasksAreOfSoManyProjects(t *testing.T) {
+func TestOpenTasksReadALimitedNumberOfProjects(t *testing.T) {
 	o := newTestEngine(t)
 	ada := o.register("ada")
 	for range 210 {

@@ -123,8 +123,8 @@ type Operation struct {
 
 	newRequest func() any
 	handle     func(c *Call, body any) (Reply, error)
-	// form validates a request; see Form.
-	form func(c *Call, body any) []error
+	// validate validates a request; see Validate.
+	validate func(c *Call, body any) []error
 }
 
 // The sizes of bodies, for BodyMax. An escaped character takes up to twelve bytes.
@@ -216,9 +216,9 @@ func declare[Req, Res any](op Operation, handle func(*Call, *Req) (Reply, error)
 	return &op
 }
 
-// judging sets the function that validates a request beyond the checks of its members.
-func judging[Req any](op *Operation, form func(body *Req, c *Call) []error) *Operation {
-	op.form = func(c *Call, body any) []error {
+// withValidation sets the function that validates a request beyond the checks of its members.
+func withValidation[Req any](op *Operation, form func(body *Req, c *Call) []error) *Operation {
+	op.validate = func(c *Call, body any) []error {
 		typed, ok := body.(*Req)
 		if !ok {
 			panic(fmt.Sprintf("%s: body is %T", op.Name, body))
@@ -244,13 +244,13 @@ func (o *Operation) Run(c *Call, body any) (Reply, error) {
 	return reply, nil
 }
 
-// Form returns the errors of a request beyond the checks of its members. It is called instead of
-// the handler if those checks failed, so that one answer lists all errors. Members of the body
-// may violate their checks or be empty.
-func (o *Operation) Form(c *Call, body any) []error {
+// Validate returns the errors of a request beyond the checks of its members. It is called
+// instead of the handler if those checks failed, so that one answer lists all errors. Members of
+// the body may violate their checks or be empty.
+func (o *Operation) Validate(c *Call, body any) []error {
 	var faults []error
-	if o.form != nil {
-		faults = append(faults, o.form(c, body)...)
+	if o.validate != nil {
+		faults = append(faults, o.validate(c, body)...)
 	}
 	if strings.HasSuffix(o.Path, "*}") || strings.Contains(o.Path, "*}/") {
 		if _, err := c.pathOf(); err != nil {

@@ -39,7 +39,7 @@ type opportunityFinder struct {
 	wanted []string
 	asked  bool
 	// views are the projects that were read, nil for unavailable ones.
-	views map[id.ID]*lookedInto
+	views map[id.ID]*candidateProject
 	seen  map[id.ID]bool
 	// offers are the found opportunities. They are rendered later, because most of them are
 	// never shown.
@@ -47,8 +47,8 @@ type opportunityFinder struct {
 	err    error
 }
 
-// lookedInto is a project with its subjects.
-type lookedInto struct {
+// candidateProject is a project with its subjects.
+type candidateProject struct {
 	*work.Project
 	// about holds languages and topics, topics only the topics, and neutral the topics that are
 	// not names of languages.
@@ -59,7 +59,7 @@ type lookedInto struct {
 
 func (c *Call) newOpportunityFinder(limit int) *opportunityFinder {
 	h := &opportunityFinder{
-		call: c, limit: limit, words: c.profileTerms(), views: map[id.ID]*lookedInto{},
+		call: c, limit: limit, words: c.profileTerms(), views: map[id.ID]*candidateProject{},
 		seen: map[id.ID]bool{}, skill: index.FoldTerm(c.Query["skill"]),
 		language: index.FoldTerm(c.Query["language"]),
 	}
@@ -84,7 +84,7 @@ func (h *opportunityFinder) each(ofProfile int) int {
 
 // view returns the live view of a project where work can be done. It is nil if the caller may
 // not see the project, or if the limit of projects is reached.
-func (h *opportunityFinder) view(project id.ID) *lookedInto {
+func (h *opportunityFinder) view(project id.ID) *candidateProject {
 	known, looked := h.views[project]
 	if looked || h.err != nil || len(h.views) >= finderProjectsMax {
 		return known
@@ -94,7 +94,7 @@ func (h *opportunityFinder) view(project id.ID) *lookedInto {
 	h.err = err
 	if view != nil && view.Readable(agent) && view.Status == work.Active &&
 		(view.Visibility == work.Public || view.RoleOf(agent) != work.NoRole) {
-		known = &lookedInto{Project: view, claims: true, reviews: true}
+		known = &candidateProject{Project: view, claims: true, reviews: true}
 		h.note(&known.topics, aboutProjectTopic, view.Topics...)
 		h.note(&known.about, aboutProjectLanguage, view.Languages()...)
 		known.about.merge(known.topics)
@@ -186,7 +186,7 @@ func (h *opportunityFinder) taskAt(project, task id.ID) {
 }
 
 // task evaluates one task.
-func (h *opportunityFinder) task(view *lookedInto, t *work.Task) {
+func (h *opportunityFinder) task(view *candidateProject, t *work.Task) {
 	if !view.claims || t.Status != work.TaskOpen || t.Claim != nil || len(view.Unmet(t)) > 0 {
 		return
 	}

@@ -202,7 +202,7 @@ var projectOperations = []*Operation{
 		Query:  pageParams(50), Tag: "projects", Summary: "List public projects",
 		Doc: "Lists PUBLIC projects, newest first.",
 	}, listProjects),
-	judging(declare[CreateProject, ProjectData](Operation{
+	withValidation(declare[CreateProject, ProjectData](Operation{
 		Name: "project.create", Method: "POST", Path: "/api/v1/projects",
 		Tool: "project.create",
 		ToolDoc: "Create a project that you own. Returns it with its head, the base of your " +
@@ -211,8 +211,8 @@ var projectOperations = []*Operation{
 		Errors: []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense},
 		Tag:    "projects", Summary: "Create a project",
 		Doc: "Creates a project owned by the caller. Its head is an empty first changeset.",
-	}, createProject), (*CreateProject).form),
-	judging(declare[CreateCommunityProject, CreatedData](Operation{
+	}, createProject), (*CreateProject).validate),
+	withValidation(declare[CreateCommunityProject, CreatedData](Operation{
 		Name: "project.create_community", Method: "POST", Path: "/api/v1/community-projects",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryCreation, Statuses: []int{201},
 		Errors: []fault.Code{
@@ -222,7 +222,7 @@ var projectOperations = []*Operation{
 		Tag: "projects", Summary: "Create a community project",
 		Doc: "Creates a PUBLIC project with ALLOW_REUSE whose files any agent may change in " +
 			"turns. The project and its initial files are created atomically.",
-	}, createCommunityProject), (*CreateCommunityProject).form),
+	}, createCommunityProject), (*CreateCommunityProject).validate),
 	declare[None, ProjectData](Operation{
 		Name: "project.read", Method: "GET", Path: "/api/v1/projects/{project}",
 		Tool: "project.read",
@@ -233,7 +233,7 @@ var projectOperations = []*Operation{
 		Tag: "projects", Summary: "Get a project",
 		Doc: "Returns the record of a project: visibility, reuse policy, head and counts.",
 	}, readProject),
-	judging(declare[UpdateProject, ProjectData](Operation{
+	withValidation(declare[UpdateProject, ProjectData](Operation{
 		Name: "project.update", Method: "PATCH", Path: "/api/v1/projects/{project}",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{
@@ -243,7 +243,7 @@ var projectOperations = []*Operation{
 		Conditional: true, Tag: "projects", Summary: "Update a project",
 		Doc: "Updates the fields that are sent. Making a PRIVATE project PUBLIC or UNLISTED " +
 			"needs a reuse_policy in the same request. Only the owner may do this.",
-	}, updateProject), (*UpdateProject).form),
+	}, updateProject), (*UpdateProject).validate),
 }
 
 func listProjects(c *Call, _ *None) (Reply, error) {
@@ -318,8 +318,8 @@ func (c *Call) derivedID(week int64) id.ID {
 	return id.New(week*idempotencyMillis, [10]byte(mac.Sum(nil)))
 }
 
-// form validates license and reuse policy: INVALID_LICENSE, REUSE_POLICY_REQUIRED.
-func (b *CreateProject) form(*Call) []error {
+// validate validates license and reuse policy: INVALID_LICENSE, REUSE_POLICY_REQUIRED.
+func (b *CreateProject) validate(*Call) []error {
 	var faults []error
 	if _, err := canonicalLicense(b.LicenseSPDX); err != nil {
 		faults = append(faults, err)
@@ -332,7 +332,7 @@ func (b *CreateProject) form(*Call) []error {
 }
 
 func createProject(c *Call, body *CreateProject) (Reply, error) {
-	if err := fault.Together(body.form(c)...); err != nil {
+	if err := fault.Together(body.validate(c)...); err != nil {
 		return Reply{}, err
 	}
 	spdx, err := canonicalLicense(body.LicenseSPDX)
@@ -352,15 +352,15 @@ func createProject(c *Call, body *CreateProject) (Reply, error) {
 	})
 }
 
-// Refuse implements jsonschema.Refuser.
-func (b *CreateCommunityProject) Refuse(told []fault.Field) error {
-	faults := judgeCreations(atMost(b.Files), "files")
-	faults.follow(told)
+// Validate implements jsonschema.Validator.
+func (b *CreateCommunityProject) Validate(known []fault.Field) error {
+	faults := validateCreations(firstValidated(b.Files), "files")
+	faults.addKnown(known)
 	return faults.err()
 }
 
-// form validates the license: INVALID_LICENSE.
-func (b *CreateCommunityProject) form(*Call) []error {
+// validate validates the license: INVALID_LICENSE.
+func (b *CreateCommunityProject) validate(*Call) []error {
 	_, err := canonicalLicense(b.LicenseSPDX)
 	return []error{err}
 }
@@ -402,8 +402,8 @@ func (c *Call) projectReply(view *work.Project) Reply {
 	return Reply{Data: ProjectData{Project: c.project(view)}, ETag: c.projectETag(view)}
 }
 
-// form validates the license: INVALID_LICENSE.
-func (b *UpdateProject) form(*Call) []error {
+// validate validates the license: INVALID_LICENSE.
+func (b *UpdateProject) validate(*Call) []error {
 	if b.LicenseSPDX == nil {
 		return nil
 	}

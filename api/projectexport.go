@@ -115,8 +115,8 @@ func (e *export) render(record any) {
 	_, _ = e.digest.Write(canonical)
 }
 
-// seal ends a section.
-func (e *export) seal(name string) {
+// endSection ends a section.
+func (e *export) endSection(name string) {
 	e.sections[name] = hex.EncodeToString(e.digest.Sum(nil))
 	e.digest.Reset()
 }
@@ -126,7 +126,7 @@ func (e *export) one(name string, record any) {
 	e.write(`,"` + name + `":`)
 	e.render(record)
 	e.send(e.text)
-	e.seal(name)
+	e.endSection(name)
 }
 
 // list writes a member that is a list; fill adds its elements.
@@ -137,7 +137,7 @@ func (e *export) list(name string, fill func()) {
 	fill()
 	_, _ = e.digest.Write([]byte("]"))
 	e.write("]")
-	e.seal(name)
+	e.endSection(name)
 }
 
 // element writes a record of a list. It reports whether to continue.

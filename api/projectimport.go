@@ -59,8 +59,9 @@ type LeftOut struct {
 // idMapMax bounds the IDs that an answer names.
 const idMapMax = 1000
 
-// Refuse implements jsonschema.Refuser. It adds the faults of the bundle to those of the request.
-func (b *ImportProject) Refuse(known []fault.Field) error {
+// Validate implements jsonschema.Validator. It adds the faults of the bundle to those of the
+// request.
+func (b *ImportProject) Validate(known []fault.Field) error {
 	i := &importer{faults: known}
 	if b.Bundle.read {
 		i.read(b)
@@ -173,7 +174,7 @@ func (i *importer) refuse(field, problem string) {
 	i.found++
 	if len(i.faults) < bundleFaultsMax {
 		one := []fault.Field{{Field: field, Problem: problem}}
-		i.faults = append(i.faults, fault.Untold(i.faults, one)...)
+		i.faults = append(i.faults, fault.Unreported(i.faults, one)...)
 	}
 }
 

@@ -235,7 +235,7 @@ var (
 )
 
 var resumeOperations = []*Operation{
-	judging(declare[None, ResumeData](Operation{
+	withValidation(declare[None, ResumeData](Operation{
 		Name: "resume.read", Method: "GET", Path: "/api/v1/projects/{project}/resume",
 		Tool: "project.resume", Core: true,
 		ToolDoc: "Read this to resume work: next actions, blockers, failures and decisions of " +

@@ -219,9 +219,9 @@ func TestResumeOfLongChains(t *testing.T) {
 	}
 }
 
-// TestResumeBeginsWithWhatWasSaidLast: of state and handoff the newer says first what to do next,
+// TestResumeBeginsWithTheNewestNotes: of state and handoff the newer says first what to do next,
 // and that is what has room.
-func TestResumeBeginsWithWhatWasSaidLast(t *testing.T) {
+func TestResumeBeginsWithTheNewestNotes(t *testing.T) {
 	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.create(t, work.About{Name: "busy"})

@@ -243,8 +243,8 @@ func noneEmpty(t failer, path string, value any) {
 	}
 }
 
-// TestResumeNamesWhatIsLost: what is named is exactly what differs from the whole.
-func TestResumeNamesWhatIsLost(t *testing.T) {
+// TestResumeReportsOmittedItems: what is named is exactly what differs from the whole.
+func TestResumeReportsOmittedItems(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := some(t).project()
 		who := rapid.SampledFrom([]string{"", "bob"}).Draw(t, "who")
@@ -310,7 +310,7 @@ func sample(t testing.TB) (d *fakeEngine, first, last id.ID) {
 	return d, first, last
 }
 
-func TestResumeTellsWhatThereIs(t *testing.T) {
+func TestResumeContainsAllSections(t *testing.T) {
 	d, first, last := sample(t)
 	free := d.task(t, work.TaskSpec{Title: "free", Skills: []string{"go"}})
 	urgent := d.task(t, work.TaskSpec{Title: "urgent", Priority: work.PriorityUrgent})
@@ -376,8 +376,8 @@ func TestResumeTellsWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestResumeOfNothing: of a project that holds nothing there is no empty member.
-func TestResumeOfNothing(t *testing.T) {
+// TestResumeOfEmptyProject: of a project that holds nothing there is no empty member.
+func TestResumeOfEmptyProject(t *testing.T) {
 	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.create(t, work.About{Name: "empty"})
@@ -497,7 +497,7 @@ func TestResumeSections(t *testing.T) {
 	}
 }
 
-func TestResumeRefuses(t *testing.T) {
+func TestResumeRejectsInvalidParameters(t *testing.T) {
 	d, _, _ := sample(t)
 	for _, c := range []struct {
 		name, value string
@@ -551,9 +551,9 @@ func TestResumeOfManySessions(t *testing.T) {
 	}
 }
 
-// TestResumeTellsTheCallersTasksFirst: whoever holds a task is told of it wherever another task is
+// TestResumeListsTheCallersTasksFirst: whoever holds a task is told of it wherever another task is
 // told, however short the answer and long the texts before it are.
-func TestResumeTellsTheCallersTasksFirst(t *testing.T) {
+func TestResumeListsTheCallersTasksFirst(t *testing.T) {
 	d := newFakeEngine()
 	d.join("ann", "ann")
 	d.join("bob", "bob")

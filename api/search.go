@@ -47,7 +47,7 @@ const (
 )
 
 var searchOperations = []*Operation{
-	judging(declare[None, SearchData](Operation{
+	withValidation(declare[None, SearchData](Operation{
 		Name: "search.query", Method: "GET", Path: "/api/v1/search",
 		Tool: "search", Core: true,
 		ToolDoc: "Search PUBLIC projects, tasks, agents, handoffs, artifacts, files and " +
@@ -268,7 +268,7 @@ func (s *searching) collect() error {
 			return err
 		}
 		for at := range hits {
-			shown, err := s.judge(&hits[at])
+			shown, err := s.result(&hits[at])
 			if err != nil {
 				return err
 			}
@@ -291,9 +291,9 @@ func (s *searching) collect() error {
 	}
 }
 
-// judge returns the result for a hit in its current state; nil if it does not match now, or is
+// result returns the result for a hit in its current state; nil if it does not match now, or is
 // not PUBLIC.
-func (s *searching) judge(hit *search.Hit) (*SearchResult, error) {
+func (s *searching) result(hit *search.Hit) (*SearchResult, error) {
 	d, err := s.document(hit.Key)
 	if err != nil || d == nil || !d.Passes(s.query.Filters) || d.UpdatedAt < s.since {
 		return nil, err

@@ -12,22 +12,22 @@ import (
 	"pws/work"
 )
 
-// laggard is a testEngine whose indexes and summaries can be kept stale, as for a reader that comes
-// between them and the live view.
-type laggard struct {
+// staleEngine is a testEngine whose indexes and summaries can be kept stale, as for a reader
+// that comes between them and the live view.
+type staleEngine struct {
 	*testEngine
 	held    *index.Projections
 	summary map[id.ID]*work.Project
 }
 
-func newLaggard(t *testing.T) *laggard {
-	l := &laggard{testEngine: newTestEngine(t)}
+func newStaleEngine(t *testing.T) *staleEngine {
+	l := &staleEngine{testEngine: newTestEngine(t)}
 	l.service = api.NewService(l, api.Config{})
 	return l
 }
 
 // hold keeps what the indexes say now of a project, and its record.
-func (l *laggard) hold(project id.ID) {
+func (l *staleEngine) hold(project id.ID) {
 	l.t.Helper()
 	view, err := l.Engine.Project(project)
 	if err != nil {
@@ -42,14 +42,14 @@ func (l *laggard) hold(project id.ID) {
 }
 
 // Indexes implements api.Engine.
-func (l *laggard) Indexes(of index.Set) *index.Projections {
+func (l *staleEngine) Indexes(of index.Set) *index.Projections {
 	if l.held != nil {
 		return onlyAsked(l.held, of)
 	}
 	return l.testEngine.Indexes(of)
 }
 
-func (l *laggard) Summary(project id.ID) (*work.Project, error) {
+func (l *staleEngine) Summary(project id.ID) (*work.Project, error) {
 	if l.summary[project] != nil {
 		return l.summary[project], nil
 	}
@@ -57,7 +57,7 @@ func (l *laggard) Summary(project id.ID) (*work.Project, error) {
 }
 
 // text is the data of an answer.
-func (l *laggard) text(who *clerk, operation string, query map[string]string) string {
+func (l *staleEngine) text(who *testAgent, operation string, query map[string]string) string {
 	l.t.Helper()
 	_, data, err := l.call(who, request{operation: operation, query: query})
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *laggard) text(who *clerk, operation string, query map[string]string) st
 func TestIndexesAreNotTrusted(t *testing.T) {
 	for _, hidden := range []work.Visibility{work.Private, work.Unlisted} {
 		t.Run(hidden.String(), func(t *testing.T) {
-			l := newLaggard(t)
+			l := newStaleEngine(t)
 			ada, eve := l.register("ada"), l.register("eve")
 			project, _ := l.project(ada, work.Public)
 			l.give(ada, project, &work.CreateTask{
@@ -85,7 +85,7 @@ func TestIndexesAreNotTrusted(t *testing.T) {
 			name := project.Format(id.Project)
 			look := func(want bool) {
 				t.Helper()
-				for _, who := range []*clerk{nil, eve} {
+				for _, who := range []*testAgent{nil, eve} {
 					lists := []string{l.text(who, "task.open", nil)}
 					for _, query := range []map[string]string{{}, {"class": "OPEN_TASK"},
 						{"class": "PROJECT_MATCH"}, {"skill": "rare"}} {
@@ -108,7 +108,7 @@ func TestIndexesAreNotTrusted(t *testing.T) {
 // TestInboxWithoutWords has a project hidden between the list of an inbox and the words of its
 // items: an item then has none.
 func TestInboxWithoutWords(t *testing.T) {
-	l := newLaggard(t)
+	l := newStaleEngine(t)
 	ada, eve := l.register("ada"), l.register("eve")
 	project, _ := l.project(ada, work.Public)
 	l.give(ada, project, &work.CreateTask{

@@ -92,15 +92,15 @@ func (o *testEngine) identify(command identity.Command) identity.Result {
 	return done.Result
 }
 
-// clerk is an agent with its key and its session.
-type clerk struct {
+// testAgent is an agent with its key and its session.
+type testAgent struct {
 	session *identity.Session
 	key     ed25519.PrivateKey
 }
 
-func (c *clerk) id() id.ID { return c.session.AgentID }
+func (c *testAgent) id() id.ID { return c.session.AgentID }
 
-func (c *clerk) proof(result identity.Result) identity.Proof {
+func (c *testAgent) proof(result identity.Result) identity.Proof {
 	challenge := result.(*identity.ChallengeGranted).Challenge
 	signature := ed25519.Sign(c.key, []byte(challenge.SigningPayload()))
 	return identity.Proof{
@@ -109,10 +109,10 @@ func (c *clerk) proof(result identity.Result) identity.Proof {
 	}
 }
 
-func (o *testEngine) register(handle string) *clerk {
+func (o *testEngine) register(handle string) *testAgent {
 	o.t.Helper()
 	seed := sha256.Sum256([]byte(handle))
-	c := &clerk{key: ed25519.NewKeyFromSeed(seed[:])}
+	c := &testAgent{key: ed25519.NewKeyFromSeed(seed[:])}
 	public := c.key.Public().(ed25519.PublicKey)
 	granted := o.identify(&identity.StartRegistration{
 		PublicKey: base64.RawURLEncoding.EncodeToString(public), Algorithm: identity.Algorithm,
@@ -126,7 +126,7 @@ func (o *testEngine) register(handle string) *clerk {
 }
 
 // login gives an agent another session.
-func (o *testEngine) login(c *clerk) {
+func (o *testEngine) login(c *testAgent) {
 	o.t.Helper()
 	granted := o.identify(&identity.RequestChallenge{
 		AgentID: c.session.AgentID.Format(id.Agent), KeyID: c.session.KeyID.Format(id.Key),
@@ -138,7 +138,7 @@ func (o *testEngine) login(c *clerk) {
 }
 
 // give gives a command to the engine itself.
-func (o *testEngine) give(who *clerk, project id.ID, command work.Command) work.Result {
+func (o *testEngine) give(who *testAgent, project id.ID, command work.Command) work.Result {
 	o.t.Helper()
 	done, err := o.Engine.Do(api.Order{Project: project, Agent: who.id(), Command: command})
 	if err != nil {
@@ -149,7 +149,7 @@ func (o *testEngine) give(who *clerk, project id.ID, command work.Command) work.
 
 // project makes a project with tasks of some priorities and returns their IDs.
 func (o *testEngine) project(
-	owner *clerk, visibility work.Visibility, tasks ...work.Priority,
+	owner *testAgent, visibility work.Visibility, tasks ...work.Priority,
 ) (project id.ID, made []id.ID) {
 	o.t.Helper()
 	o.made++
@@ -176,7 +176,7 @@ type request struct {
 }
 
 // call runs an operation and decodes its data; nobody is nil.
-func (o *testEngine) call(who *clerk, r request) (api.Reply, map[string]any, error) {
+func (o *testEngine) call(who *testAgent, r request) (api.Reply, map[string]any, error) {
 	o.t.Helper()
 	at := slices.IndexFunc(api.Table, func(op *api.Operation) bool { return op.Name == r.operation })
 	c := &api.Call{

@@ -19,8 +19,8 @@ const (
 	ownWorkspacesPath = "/api/v1/agents/me/workspaces"
 	// ownWorkspacesPage is the default page of the workspaces of an agent.
 	ownWorkspacesPage = 20
-	// ownWorkspacesLooked is the maximum number of workspaces that one request reads.
-	ownWorkspacesLooked = 1000
+	// ownWorkspacesReadMax is the maximum number of workspaces that one request reads.
+	ownWorkspacesReadMax = 1000
 )
 
 var workspaceEndOperations = []*Operation{
@@ -87,7 +87,7 @@ func listOwnWorkspaces(c *Call, _ *None) (Reply, error) {
 		if !last.IsZero() && one.Workspace.Compare(last) >= 0 {
 			continue
 		}
-		if len(data.Workspaces) == limit || looked == ownWorkspacesLooked {
+		if len(data.Workspaces) == limit || looked == ownWorkspacesReadMax {
 			data.NextCursor = c.next(last[:])
 			break
 		}

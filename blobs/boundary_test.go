@@ -53,9 +53,9 @@ func TestPackReadsContentsBack(t *testing.T) {
 	mustGet(t, s, content)
 }
 
-// TestHashesThatBeginAlike fills several pages of an index with hashes whose first eight bytes are
-// the same: each of them is found.
-func TestHashesThatBeginAlike(t *testing.T) {
+// TestHashesWithACommonPrefix fills several pages of an index with hashes whose first eight
+// bytes are the same: each of them is found.
+func TestHashesWithACommonPrefix(t *testing.T) {
 	block := appendBlock(nil, []byte("content"))
 	var entries []byte
 	for n := range 3*pageEntries + 1 {
@@ -139,23 +139,23 @@ func TestPacksDuringMerge(t *testing.T) {
 	}
 }
 
-// lateDisk calls a function once AFTER the next read, before the caller sees what was read.
-type lateDisk struct {
+// hookedDisk calls a function once AFTER the next read, before the caller sees what was read.
+type hookedDisk struct {
 	*disktest.Disk
 	after func()
 }
 
-func (d *lateDisk) Open(path string) (disk.File, error) {
+func (d *hookedDisk) Open(path string) (disk.File, error) {
 	f, err := d.Disk.Open(path)
-	return &lateFile{f, d}, err
+	return &hookedFile{f, d}, err
 }
 
-type lateFile struct {
+type hookedFile struct {
 	disk.File
-	d *lateDisk
+	d *hookedDisk
 }
 
-func (f *lateFile) ReadAt(b []byte, at int64) (int, error) {
+func (f *hookedFile) ReadAt(b []byte, at int64) (int, error) {
 	n, err := f.File.ReadAt(b, at)
 	if after := f.d.after; after != nil {
 		f.d.after = nil
@@ -167,7 +167,7 @@ func (f *lateFile) ReadAt(b []byte, at int64) (int, error) {
 // TestHasRacesWithMerge has a Merge drop everything between the look at an index and the answer:
 // the answer is that of the store as it is then.
 func TestHasRacesWithMerge(t *testing.T) {
-	d := &lateDisk{Disk: disktest.New()}
+	d := &hookedDisk{Disk: disktest.New()}
 	s, all := packed(t, d)
 	d.after = func() {
 		if st, err := s.Merge(none); err != nil || st.DroppedBlobs != len(all) {

@@ -346,8 +346,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestRoomIsAskedFirst refuses a pack for which there is no room, and writes nothing of it.
-func TestRoomIsAskedFirst(t *testing.T) {
+// TestSpaceIsCheckedFirst refuses a pack for which there is no room, and writes nothing of it.
+func TestSpaceIsCheckedFirst(t *testing.T) {
 	d := disktest.New()
 	room := func(int64) error { return nil }
 	s, err := Open(Options{Dir: "d", CacheBytes: 1, disk: d,

@@ -37,11 +37,11 @@
 //
 // # Waiting
 //
-// An operation that has nothing to answer yet returns api.Later or api.Live, and the transport
-// waits: for news, the end of the time, of the client (a look at the socket each second), or of the
-// server. A waiting request holds its connection as an idle one does, some 25 KB; their number is
-// bounded. A stream has no buffer between two writes, and a reader that does not read is dropped by
-// the deadline of its write.
+// An operation without an answer yet returns api.Deferred or api.EventStream, and the transport
+// waits until there is one, the time is over, the client disconnects (the socket is checked each
+// second), or the server stops. A waiting request takes as much memory as an idle connection, about
+// 25 KB; the number of waiting requests is limited. A stream has no buffer between two writes, and
+// a reader that stalls is dropped by the write deadline.
 //
 // # MCP
 //

@@ -58,7 +58,7 @@ func (x *exchange) write(reply *api.Reply) error {
 	switch data := reply.Data.(type) {
 	case api.Stream:
 		return x.stream(data)
-	case api.Live:
+	case api.EventStream:
 		return x.live(data)
 	}
 	h.SetContentTypeBytes(jsonTypeBytes)
@@ -196,7 +196,7 @@ type nextCall struct {
 
 // advise adds the next step to the details if it consists of calls of operations.
 func (x *exchange) advise(refusal *fault.Error, details map[string]any) {
-	step := x.call.Next(refusal, api.Door{})
+	step := x.call.Next(refusal, api.Client{})
 	if len(step.Calls) == 0 {
 		return
 	}

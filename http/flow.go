@@ -151,7 +151,7 @@ func (x *exchange) decode(found *route, in *input) (request any, err error) {
 		return request, nil
 	}
 	faults := []error{in.queryFault, in.keyFault, bodyFault}
-	return nil, fault.Together(append(faults, op.Form(&x.call, request)...)...)
+	return nil, fault.Together(append(faults, op.Validate(&x.call, request)...)...)
 }
 
 // call runs an operation, and waits for a reply that is not ready. Errors: those of the operation,
@@ -163,7 +163,7 @@ func (s *Server) call(
 		x.call.Idempotency = x.idempotencyKey(found, in)
 	}
 	reply, err := found.operation.Run(&x.call, request)
-	if later, waits := reply.Data.(api.Later); waits && err == nil {
+	if later, waits := reply.Data.(api.Deferred); waits && err == nil {
 		return s.await(x, later)
 	}
 	return reply, err

@@ -191,9 +191,9 @@ func TestForwardedSchemes(t *testing.T) {
 	}
 }
 
-// TestRefusedHeadsHaveADuration refuses the first head of a connection and a later one. The
+// TestRejectedHeadsHaveADuration refuses the first head of a connection and a later one. The
 // observed duration is that of the refusal alone.
-func TestRefusedHeadsHaveADuration(t *testing.T) {
+func TestRejectedHeadsHaveADuration(t *testing.T) {
 	var longest atomic.Int64
 	f := start(t, Config{
 		BodyMax: 1 << 20,

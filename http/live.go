@@ -45,13 +45,13 @@ type live struct {
 	conn      net.Conn
 	requestID string
 	operation string
-	data      api.Live
+	data      api.EventStream
 	release   func()
 	ended     bool
 }
 
 // live begins a stream of events. Errors: RATE_LIMITED where too many requests wait already.
-func (x *exchange) live(data api.Live) error {
+func (x *exchange) live(data api.EventStream) error {
 	release, err := x.server.slots.acquire(x.call.Agent, x.ip)
 	if err != nil {
 		data.Stop()
@@ -118,7 +118,7 @@ func (l *live) WriteTo(w io.Writer) (int64, error) {
 
 // liveBuffers are shared by all streams, because few of them write at one time.
 var liveBuffers = sync.Pool{New: func() any {
-	buffer := make([]byte, 0, api.LiveChunk)
+	buffer := make([]byte, 0, api.EventStreamChunkBytes)
 	return &buffer
 }}
 
@@ -169,7 +169,7 @@ func (l *live) writeNext(out io.Writer) (wrote bool, err error) {
 			err = failed
 		}
 	}
-	if cap(text) <= 2*api.LiveChunk {
+	if cap(text) <= 2*api.EventStreamChunkBytes {
 		*buffer = text
 		liveBuffers.Put(buffer)
 	}

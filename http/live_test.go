@@ -103,7 +103,7 @@ func startCounter(t *testing.T, cfg Config) (f *fixture, b *counter) {
 				return api.Reply{}, err
 			}
 			ready, stop := b.wait()
-			return api.Reply{Data: api.Later{
+			return api.Reply{Data: api.Deferred{
 				Ready: ready, Wait: patience, Stop: stop,
 				Look: func(last bool) (api.Reply, bool, error) {
 					n, err := b.state()
@@ -121,7 +121,7 @@ func startCounter(t *testing.T, cfg Config) (f *fixture, b *counter) {
 			seen := 0
 			_, _ = fmt.Sscan(c.LastEventID, &seen)
 			ready, stop := b.wait()
-			return api.Reply{Data: api.Live{
+			return api.Reply{Data: api.EventStream{
 				Ready: ready, Stop: stop,
 				Look: func(to []byte) ([]byte, error) {
 					n, err := b.state()
@@ -137,7 +137,7 @@ func startCounter(t *testing.T, cfg Config) (f *fixture, b *counter) {
 			_, stop := b.wait()
 			ready, piece := make(chan struct{}), strings.Repeat(record(1), 500)
 			close(ready)
-			return api.Reply{Data: api.Live{
+			return api.Reply{Data: api.EventStream{
 				Ready: ready, Stop: stop,
 				Look: func(to []byte) ([]byte, error) {
 					b.looks.Add(1)
@@ -265,7 +265,7 @@ func TestPrefersStream(t *testing.T) {
 	}
 }
 
-func TestLaterIsAnsweredWhenReady(t *testing.T) {
+func TestDeferredReplyIsSentWhenReady(t *testing.T) {
 	var own atomic.Int64
 	f, b := startCounter(t, Config{
 		Observe: func(seen Observation) { own.Store(int64(seen.Elapsed)) },

@@ -177,7 +177,7 @@ func (x *exchange) problem(refusal *fault.Error, details map[string]any) []byte 
 	if err != nil {
 		panic("http: details of " + string(refusal.Code) + ": " + err.Error())
 	}
-	step := x.call.Next(refusal, api.Door{MCP: true, Core: x.message.core, Base: x.base()})
+	step := x.call.Next(refusal, api.Client{MCP: true, Core: x.message.core, Base: x.base()})
 	text := x.server.mcp.renameTools(step.Text, x.message.plain)
 	out = jsonschema.AppendString(append(out, `,"next_step":`...), text)
 	x.data = append(x.appendCalls(out, step.Calls), '}')

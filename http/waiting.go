@@ -93,7 +93,7 @@ func decrement(counts map[id.ID]int, key id.ID) {
 
 // await waits for a reply until it is ready, the time is over, the client has left, or the server
 // stops. Errors: RATE_LIMITED, and those of the reply.
-func (s *Server) await(x *exchange, later api.Later) (api.Reply, error) {
+func (s *Server) await(x *exchange, later api.Deferred) (api.Reply, error) {
 	defer later.Stop()
 	release, err := s.slots.acquire(x.call.Agent, x.ip)
 	if err != nil {

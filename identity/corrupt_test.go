@@ -21,7 +21,7 @@ func sectionOf(t *testing.T) agentSection {
 	return section
 }
 
-func TestAgentsThatCannotBeAreCorrupt(t *testing.T) {
+func TestImpossibleAgentsAreCorrupt(t *testing.T) {
 	other := sectionOf(t)
 	other.ID = id.New(7, [10]byte{7})
 	for name, spoil := range map[string]func(*agentSection){
@@ -85,7 +85,7 @@ func TestAgentsThatCannotBeAreCorrupt(t *testing.T) {
 	}
 }
 
-func TestChallengesThatCannotBeAreCorrupt(t *testing.T) {
+func TestImpossibleChallengesAreCorrupt(t *testing.T) {
 	v := newServer()
 	ada := v.register(t, "ada")
 	v.addKey(t, callerOf(ada.Session), "second")

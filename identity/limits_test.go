@@ -11,7 +11,7 @@ import (
 	"pws/internal/id"
 )
 
-func TestOldestLiveSessionGoesBeyondTheLimit(t *testing.T) {
+func TestOldestLiveSessionEndsBeyondTheLimit(t *testing.T) {
 	v := newServer()
 	ada := v.register(t, "ada")
 	private := testKey("ada")

@@ -27,7 +27,7 @@ func TestEveryGeneratedKeyIsAccepted(t *testing.T) {
 	})
 }
 
-func TestBadPointsAreRefused(t *testing.T) {
+func TestInvalidPointsAreRejected(t *testing.T) {
 	const curve, order = "must be a point of the Ed25519 curve",
 		"must not be a point of small order"
 	const canonical = "must be a canonical Ed25519 point"

@@ -63,8 +63,8 @@ func TestAuthenticateDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// crowd is a State of many agents with a session each, and the hashes of their credentials.
-func crowd(count int) (*State, [][32]byte) {
+// populated is a State of many agents with a session each, and the hashes of their credentials.
+func populated(count int) (*State, [][32]byte) {
 	s := New()
 	hashes := make([][32]byte, count)
 	for at := range count {
@@ -85,7 +85,7 @@ func crowd(count int) (*State, [][32]byte) {
 }
 
 func BenchmarkAuthenticate100k(b *testing.B) {
-	s, hashes := crowd(100_000)
+	s, hashes := populated(100_000)
 	b.ReportAllocs()
 	at := 0
 	for b.Loop() {
@@ -107,7 +107,7 @@ func BenchmarkCredentialHash(b *testing.B) {
 // The owner's share of a registration among 100,000 agents: two decisions, two clones, five
 // events; with the signature checked by the owner or ahead of it.
 func BenchmarkRegister(b *testing.B) {
-	base, _ := crowd(100_000)
+	base, _ := populated(100_000)
 	key := testKey("ada")
 	start := &StartRegistration{PublicKey: publicText(key), Algorithm: Algorithm}
 	st := Stamp{Now: testNow, Entropy: [16]byte{255}}
@@ -161,7 +161,7 @@ func BenchmarkReplay(b *testing.B) {
 }
 
 func BenchmarkClone100k(b *testing.B) {
-	s, _ := crowd(100_000)
+	s, _ := populated(100_000)
 	b.ReportAllocs()
 	for b.Loop() {
 		s = s.Clone()
@@ -169,7 +169,7 @@ func BenchmarkClone100k(b *testing.B) {
 }
 
 func BenchmarkEncodeAgent(b *testing.B) {
-	s, hashes := crowd(1)
+	s, hashes := populated(1)
 	session, _ := s.Session(hashes[0])
 	b.ReportAllocs()
 	for b.Loop() {
@@ -179,7 +179,7 @@ func BenchmarkEncodeAgent(b *testing.B) {
 }
 
 func BenchmarkRestore100k(b *testing.B) {
-	s, _ := crowd(100_000)
+	s, _ := populated(100_000)
 	var sections [][]byte
 	for agent := range s.Agents(id.ID{}) {
 		sections = append(sections, s.EncodeAgent(agent.ID))

@@ -31,7 +31,7 @@ func TestRegistrationMakesAgentKeyAndSession(t *testing.T) {
 	}
 }
 
-func TestReplayOfRegistrationTellsTheSame(t *testing.T) {
+func TestReplayOfRegistrationReturnsTheSameAnswer(t *testing.T) {
 	v := newServer()
 	key := testKey("ada")
 	granted, err := v.do(&StartRegistration{PublicKey: publicText(key), Algorithm: Algorithm})
@@ -79,7 +79,7 @@ func TestReplayOfRegistrationTellsTheSame(t *testing.T) {
 	}
 }
 
-func TestReplayUnderAnotherSecretTellsNoCredential(t *testing.T) {
+func TestReplayWithAnotherSecretReturnsNoCredential(t *testing.T) {
 	v := newServer()
 	key := testKey("ada")
 	granted, _ := v.do(&StartRegistration{PublicKey: publicText(key), Algorithm: Algorithm})

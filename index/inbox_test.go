@@ -139,7 +139,7 @@ func drawDeliveries(rt *rapid.T, agent id.ID, entry uint64, day int64) []Deliver
 
 // Whatever agents receive and mark, the inbox has what the model has. So does one that was saved at
 // any time and was passed the same entries again, those included that were saved.
-func TestInboxIsItsModel(t *testing.T) {
+func TestInboxMatchesItsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		fresh := func() *Inbox {
 			b := NewInbox()

@@ -8,7 +8,7 @@ import (
 	"pws/work"
 )
 
-// InboxItemsMax is how many items are kept for one agent in each room, the newest.
+// InboxItemsMax is how many items are kept for one agent in each class, the newest.
 const InboxItemsMax = 1000
 
 // Every key of an agent is added and revoked once, so that items of keys are never pushed out.
@@ -57,11 +57,11 @@ type SavedInbox struct {
 
 // inboxBox is the inbox of one agent.
 type inboxBox struct {
-	// items are those of all rooms, the oldest first.
+	// items are those of all classes, the oldest first.
 	items []InboxItem
-	// inRoom is how many of the items each room has.
-	inRoom [work.NoticeRooms]int
-	counts []InboxCount
+	// ofClass counts the items by class.
+	ofClass [work.NoticeClasses]int
+	counts  []InboxCount
 	// covered says that the box has all of the entries up to one already.
 	covered uint64
 }
@@ -69,7 +69,7 @@ type inboxBox struct {
 func newInboxBox(saved SavedInbox, covered uint64) *inboxBox {
 	box := &inboxBox{items: saved.Items, counts: saved.Counts, covered: covered}
 	for at := range box.items {
-		box.inRoom[box.items[at].Kind.Room()]++
+		box.ofClass[box.items[at].Kind.Class()]++
 	}
 	return box
 }
@@ -99,21 +99,21 @@ func (b *inboxBox) admit(item *InboxItem) bool {
 	return true
 }
 
-// add puts an item behind all others and takes one out of its room where that is too full: the
+// add puts an item behind all others and takes one out of its class where that is too full: the
 // oldest archived one, or the oldest.
 func (b *inboxBox) add(item *InboxItem, most int) {
 	b.items = append(b.items, *item)
-	room := item.Kind.Room()
-	b.inRoom[room]++
-	if b.inRoom[room] <= most {
+	class := item.Kind.Class()
+	b.ofClass[class]++
+	if b.ofClass[class] <= most {
 		return
 	}
-	b.inRoom[room]--
+	b.ofClass[class]--
 	goes := slices.IndexFunc(b.items, func(i InboxItem) bool {
-		return i.Archived && i.Kind.Room() == room
+		return i.Archived && i.Kind.Class() == class
 	})
 	if goes < 0 {
-		goes = slices.IndexFunc(b.items, func(i InboxItem) bool { return i.Kind.Room() == room })
+		goes = slices.IndexFunc(b.items, func(i InboxItem) bool { return i.Kind.Class() == class })
 	}
 	if goes == 0 {
 		b.items = b.items[1:]

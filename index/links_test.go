@@ -123,7 +123,7 @@ func TestLinksCount(t *testing.T) {
 	})
 }
 
-func TestLinksWhileTheyCome(t *testing.T) {
+func TestLinksDuringWrites(t *testing.T) {
 	const writers, each = 4, 200
 	links, link := index.NewLinks(), index.Link{Kind: index.LinkRelation, Target: numbered(1)}
 	var all sync.WaitGroup

@@ -10,8 +10,8 @@ import (
 	"pws/work"
 )
 
-// TestPartsThatAreNone restores parts of cards that nobody has written.
-func TestPartsThatAreNone(t *testing.T) {
+// TestInvalidParts restores parts of cards that nobody has written.
+func TestInvalidParts(t *testing.T) {
 	anID := make([]byte, 16)
 	task := slices.Concat([]byte{1}, anID, []byte{2, byte(work.TaskOpen), 0, 0, 0})
 	trait := slices.Concat(anID, []byte{byte(Observed), 0, 2, 'g', 'o', 1, 1})

@@ -317,8 +317,8 @@ func TestTasksAnswerAsTheModel(t *testing.T) {
 	})
 }
 
-// TestManyClaimsRunOutTogether has more of them than are moved in one go.
-func TestManyClaimsRunOutTogether(t *testing.T) {
+// TestManyClaimsExpireTogether has more of them than are moved in one go.
+func TestManyClaimsExpireTogether(t *testing.T) {
 	tasks, project := NewTasks(), id.ID{0: 1}
 	for n := range 3*movedAtOnce + 1 {
 		tasks.Put(project, TaskEntry{
@@ -339,9 +339,9 @@ func TestManyClaimsRunOutTogether(t *testing.T) {
 	}
 }
 
-// TestALateMoveChangesNothing has a caller move claims by a time that another one has gone beyond
-// since it was read.
-func TestALateMoveChangesNothing(t *testing.T) {
+// TestMoveAfterTheDecisionChangesNothing has a caller move claims by a time that another one has
+// gone beyond since it was read.
+func TestMoveAfterTheDecisionChangesNothing(t *testing.T) {
 	tasks, project := NewTasks(), id.ID{0: 1}
 	entry := TaskEntry{
 		Task: id.ID{0: 2}, Priority: work.PriorityLow, Status: work.TaskInProgress,

@@ -56,9 +56,9 @@ func wantRefused(t *testing.T, d *disktest.Disk, name string, want map[string]st
 	}
 }
 
-// TestFileOfAnotherTimeIsRefused puts a whole section file in the place of one with the same
+// TestReplacedFileIsRejected puts a whole section file in the place of one with the same
 // number, length, keys and positions.
-func TestFileOfAnotherTimeIsRefused(t *testing.T) {
+func TestReplacedFileIsRejected(t *testing.T) {
 	name := "d/" + sectionsName(1)
 	d, other := storeOf(t, "as it is."), storeOf(t, "as it was")
 	if n, m := len(d.Files()[name].Data), len(other.Files()[name].Data); n != m {
@@ -74,9 +74,9 @@ func TestFileOfAnotherTimeIsRefused(t *testing.T) {
 	}
 }
 
-// TestSectionOfAnotherTimeIsRefused puts a section in the place of one with the same key, position
+// TestReplacedSectionIsRejected puts a section in the place of one with the same key, position
 // and length: once of a file of another time, once of another file of the same store.
-func TestSectionOfAnotherTimeIsRefused(t *testing.T) {
+func TestReplacedSectionIsRejected(t *testing.T) {
 	name := "d/" + sectionsName(1)
 	want := map[string]string{"p-one": "one as it is.", "p-two": "two as it is."}
 	place := func(d *disktest.Disk, name, key string) (offset, size int) {
@@ -113,9 +113,9 @@ func TestSectionOfAnotherTimeIsRefused(t *testing.T) {
 	wantRefused(t, d, newer, map[string]string{"p-one": "one as it is.", "p-two": "two as it was"})
 }
 
-// TestFilesOfVersion1AreMoved opens a store of the first format version, and has all its sections
-// moved into files of the newest one.
-func TestFilesOfVersion1AreMoved(t *testing.T) {
+// TestFilesOfVersion1AreMigrated opens a store of the first format version, and has all its
+// sections moved into files of the newest one.
+func TestFilesOfVersion1AreMigrated(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/v1")); err != nil {
 		t.Fatal(err)

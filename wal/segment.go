@@ -119,7 +119,7 @@ func (s *scanner) scanSegment(seg *segment, data []byte, last bool) error {
 		if err == nil {
 			err = s.follows(h)
 		}
-		if errors.Is(err, errTorn) && last && !s.laterFrame(data[off:]) {
+		if errors.Is(err, errTorn) && last && !s.hasLaterFrame(data[off:]) {
 			s.torn = &tornTail{file: seg.path, offset: int64(off), bytes: int64(len(data) - off)}
 			break
 		}
@@ -158,9 +158,9 @@ func (s *scanner) follows(h *header) error {
 	return nil
 }
 
-// laterFrame says whether data holds, anywhere, a valid frame of this log with an index behind the
-// one that is due. Only damage leaves such a frame behind one that does not check.
-func (s *scanner) laterFrame(data []byte) bool {
+// hasLaterFrame says whether data holds, anywhere, a valid frame of this log with an index
+// behind the one that is due. Only damage leaves such a frame behind one that does not check.
+func (s *scanner) hasLaterFrame(data []byte) bool {
 	var magic [4]byte
 	binary.LittleEndian.PutUint32(magic[:], frameMagic)
 	le := binary.LittleEndian

@@ -72,7 +72,7 @@ func TestChangesetIDsAscendWhenTheClockGoesBack(t *testing.T) {
 	}
 }
 
-func TestStoredResultsRunOut(t *testing.T) {
+func TestStoredResultsExpire(t *testing.T) {
 	w := newWorld()
 	w.create(t)
 	put := func(key byte) {
@@ -104,7 +104,7 @@ func TestStoredResultsRunOut(t *testing.T) {
 	}
 }
 
-func TestRestoreRefusesWhatDoesNotFit(t *testing.T) {
+func TestRestoreRejectsInconsistentSections(t *testing.T) {
 	w := newWorld()
 	w.create(t)
 	for n := range work.ChunkLen + 3 {

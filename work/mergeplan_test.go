@@ -66,9 +66,9 @@ func TestMergedBytes(t *testing.T) {
 	}
 }
 
-// TestPlanHolds: a plan holds while nothing comes near the files that it has looked at, and does
-// then what a new one would do. The last one is taken on the head that it was made on.
-func TestPlanHolds(t *testing.T) {
+// TestPlanStaysValid: a plan holds while nothing comes near the files that it has looked at, and
+// does then what a new one would do. The last one is taken on the head that it was made on.
+func TestPlanStaysValid(t *testing.T) {
 	held, stale := 0, 0
 	for range 10 * rounds {
 		seed := rand.Uint64()

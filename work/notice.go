@@ -53,33 +53,32 @@ func (k NoticeKind) Given() bool {
 	return k > 0 && int(k) < len(noticeKindNames) && k != NoticeWatchedActivity
 }
 
-// NoticeRoom is a part of an inbox with its own limit. Items of one room never displace those of
-// another.
-type NoticeRoom uint8
+// NoticeClass is a class of notices with its own limit in an inbox. Items of one class never
+// displace those of another.
+type NoticeClass uint8
 
-// The rooms.
+// The classes.
 const (
-	// RoomTalk is for mentions, replies, reviews and memberships, which any agent can cause.
-	RoomTalk NoticeRoom = iota
-	// RoomAsking is for items that need an action of the agent: to decide, to answer a decision, to
-	// claim again.
-	RoomAsking
-	// RoomKeys is for changes of the agent's keys. An agent has so few keys that it never fills up, so
-	// an attacker with one of them cannot displace the notice about it.
-	RoomKeys
+	// ClassTalk is for mentions, replies, reviews and memberships, which any agent can cause.
+	ClassTalk NoticeClass = iota
+	// ClassAction is for items that need an action of the agent, such as a review or another claim.
+	ClassAction
+	// ClassKeys is for changes of the agent's keys. The number of keys is limited so that the class is
+	// never full: an attacker who has one key cannot displace the notice about it.
+	ClassKeys
 
-	NoticeRooms
+	NoticeClasses
 )
 
-// Room is the room for items of a kind.
-func (k NoticeKind) Room() NoticeRoom {
+// Class returns the class of a kind.
+func (k NoticeKind) Class() NoticeClass {
 	switch k {
 	case NoticeReviewRequested, NoticeContributionDecided, NoticeClaimExpired:
-		return RoomAsking
+		return ClassAction
 	case NoticeKeyAdded, NoticeKeyRevoked:
-		return RoomKeys
+		return ClassKeys
 	}
-	return RoomTalk
+	return ClassTalk
 }
 
 // PerDay is the maximum number of items of a kind that an agent gets from one other agent on one

@@ -154,12 +154,12 @@ func (b *bundleImport) fault(field, problem string) {
 // faultsAfter returns the known faults and those of the bundle, each once, and the fault of a
 // missing reuse policy.
 func (b *bundleImport) faultsAfter(known []fault.Field) []fault.Field {
-	faults := append(known, fault.Untold(known, b.faults)...)
+	faults := append(known, fault.Unreported(known, b.faults)...)
 	faults = faults[:min(len(faults), bundleFaultsMax)]
 	if len(faults) > 0 && b.About.Visibility != 0 {
 		if _, err := newAbout(b.About); err != nil {
 			missing := []fault.Field{{Field: "reuse_policy", Problem: messageOf(err)}}
-			faults = append(faults, fault.Untold(known, missing)...)
+			faults = append(faults, fault.Unreported(known, missing)...)
 		}
 	}
 	return faults

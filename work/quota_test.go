@@ -9,7 +9,7 @@ import (
 	"pws/work"
 )
 
-// quotaOf is the quota that refused a command, "" where it was taken.
+// quotaOf returns the name of the exceeded quota in an error, "" for no error.
 func quotaOf(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
@@ -22,8 +22,8 @@ func quotaOf(t *testing.T, err error) string {
 	return refusal.Details["quota"].(string)
 }
 
-// TestOneGuestShutsOutNobody lets a stranger leave as much as it may.
-func TestOneGuestShutsOutNobody(t *testing.T) {
+// TestOneGuestCannotUseUpTheQuota lets one guest create as many records as it may.
+func TestOneGuestCannotUseUpTheQuota(t *testing.T) {
 	w := newWorld()
 	w.create(t)
 	project := work.Entity{Type: work.EntityProject, ID: w.project.ID}
@@ -100,8 +100,8 @@ func firstBy(p *work.Project, author id.ID) (first id.ID) {
 	return first
 }
 
-// TestManyGuestsShutOutNobody fills the room of agents that are no members.
-func TestManyGuestsShutOutNobody(t *testing.T) {
+// TestManyGuestsLeaveRoomForNewcomers reaches the limit for all guests.
+func TestManyGuestsLeaveRoomForNewcomers(t *testing.T) {
 	w := newWorld()
 	w.create(t)
 	talk := func(who string) string {

@@ -103,9 +103,9 @@ func duplicated(list []any) []any { return append(list, list[len(list)-1]) }
 
 func shorter(list []any) []any { return list[1:] }
 
-// TestRestoreRefusesBrokenWork gives heads and chunks of tasks, handoffs and work sessions that no
+// TestRestoreRejectsInvalidWork gives heads and chunks of tasks, handoffs and work sessions that no
 // project can have.
-func TestRestoreRefusesBrokenWork(t *testing.T) {
+func TestRestoreRejectsInvalidWork(t *testing.T) {
 	w := busy(t)
 	good := mustSave(t, w.project)
 	if _, err := good.restore(); err != nil {

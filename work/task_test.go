@@ -73,7 +73,7 @@ func TestFormerHolders(t *testing.T) {
 }
 
 // Whoever follows the events learns of a step from its status alone.
-func TestEventsTellStepsOnly(t *testing.T) {
+func TestEventsContainOnlySteps(t *testing.T) {
 	w := newWorld()
 	w.create(t)
 	task := w.must(t, &work.CreateTask{Spec: work.TaskSpec{Title: "t"}}).Result.Subject

@@ -69,8 +69,8 @@ func many(t testing.TB, n int) *world {
 	return w
 }
 
-// TestTreesComeBack writes and reads trees of sizes near the ends of chunks.
-func TestTreesComeBack(t *testing.T) {
+// TestTreesRoundTrip writes and reads trees of sizes near the ends of chunks.
+func TestTreesRoundTrip(t *testing.T) {
 	w := many(t, 1500)
 	w.put(t, "folder-1/part-11/file-560.go", "other")
 	count := w.project.ChangesetsCount()

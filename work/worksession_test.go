@@ -51,9 +51,9 @@ func TestLongWorkSessionKeepsTheNewestTasks(t *testing.T) {
 	}
 }
 
-// TestNoticingAnExpiredClaimIsNoWork watches a project in which a claim has expired meanwhile: that
+// TestRecordingAnExpiryIsNotActivity watches a project in which a claim has expired meanwhile: that
 // the claim ended comes with the watch, which is of no work session.
-func TestNoticingAnExpiredClaimIsNoWork(t *testing.T) {
+func TestRecordingAnExpiryIsNotActivity(t *testing.T) {
 	w := newWorld()
 	w.create(t)
 	task := w.must(t, &work.CreateTask{Spec: work.TaskSpec{Title: "one"}}).Result.Subject

@@ -96,7 +96,7 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 // Who compares cursors must not learn whether something that is not told lies between them.
-func TestCursorsTellNothingOfTheirPayloads(t *testing.T) {
+func TestCursorsHideTheirPayloads(t *testing.T) {
 	codec := New([]byte("secret"))
 	payload := bytes.Repeat([]byte{0}, 10)
 	seen := map[string]bool{}

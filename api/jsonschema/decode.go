@@ -69,10 +69,10 @@ func Decode(body []byte, into any) error {
 	if decodeErr != nil {
 		Read(body, into)
 	}
-	faults = append(faults, fault.Untold(faults, crossFaults(value, &root, "", nil))...)
+	faults = append(faults, fault.Unreported(faults, crossFaults(value, &root, "", nil))...)
 	if faults = faults[:min(len(faults), faultsMax)]; len(faults) > 0 {
-		if refuser, ok := into.(Refuser); ok {
-			return refuser.Refuse(faults)
+		if validator, ok := into.(Validator); ok {
+			return validator.Validate(faults)
 		}
 		return fault.Invalid(faults...)
 	}
@@ -86,7 +86,7 @@ func Decode(body []byte, into any) error {
 // a wrong type are empty.
 func Read(body []byte, into any) {
 	reflect.ValueOf(into).Elem().SetZero()
-	// What is wrong with the body was told by Decode.
+	// Decode has reported the errors of the body.
 	_ = json.Unmarshal(body, into, lenient)
 }
 

@@ -38,17 +38,17 @@ type refused struct {
 	N int `json:"n" check:"max=9"`
 }
 
-// refusing is a request with rules that are told together with the faults of its members.
-type refusing struct{ evens }
+// validating is a request with rules that are told together with the faults of its members.
+type validating struct{ evens }
 
-func (r *refusing) Refuse(faults []fault.Field) error {
+func (r *validating) Validate(faults []fault.Field) error {
 	if r.Name == "odd" || r.Two.N == 7 {
 		faults = append(faults, fault.Field{Field: "own", Problem: "is odd"})
 	}
 	return fault.Invalid(faults...)
 }
 
-func TestFaultsOfTypesThatReadThemselvesComeWithTheOthers(t *testing.T) {
+func TestFaultsOfCustomDecodersAreReportedToo(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{`{"name":"a","list":[2,12],"one":2}`, ""},
 		{`{"name":"a","list":[2,3,null,{}]}`, "list[1]|list[2]|list[3]"},
@@ -56,11 +56,11 @@ func TestFaultsOfTypesThatReadThemselvesComeWithTheOthers(t *testing.T) {
 		{`{"list":[3],"one":null,"two":{"n":10},"three":3}`, "list[0]|two.n|three|name"},
 	} {
 		var into evens
-		judgeFaults(t, c.body, Decode([]byte(c.body), &into), c.want)
+		checkFaults(t, c.body, Decode([]byte(c.body), &into), c.want)
 	}
 }
 
-func TestARequestRefusesWithAllFaults(t *testing.T) {
+func TestErrorListsAllFaults(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{`{"name":"odd","list":[3]}`, "list[0]|own"},
 		{`{"name":"odd","two":{"n":10}}`, "two.n|own"},
@@ -75,12 +75,12 @@ func TestARequestRefusesWithAllFaults(t *testing.T) {
 		// What holds by its members is for the handler to judge.
 		{`{"name":"odd"}`, ""},
 	} {
-		var into refusing
-		judgeFaults(t, c.body, Decode([]byte(c.body), &into), c.want)
+		var into validating
+		checkFaults(t, c.body, Decode([]byte(c.body), &into), c.want)
 	}
 }
 
-func judgeFaults(t *testing.T, body string, err error, want string) {
+func checkFaults(t *testing.T, body string, err error, want string) {
 	t.Helper()
 	if want == "" {
 		if err != nil {

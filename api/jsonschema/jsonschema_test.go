@@ -166,7 +166,7 @@ func TestFaultsAdvise(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesWhatIsNotStrictJSON(t *testing.T) {
+func TestDecodeRejectsNonStrictJSON(t *testing.T) {
 	deep := func(n int) string {
 		return `{` + good + `,"extra":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
 	}
@@ -207,7 +207,7 @@ func TestNoBody(t *testing.T) {
 	}
 }
 
-func TestDecodeKeepsNothingOfTheBody(t *testing.T) {
+func TestDecodeKeepsNoReferenceToTheBody(t *testing.T) {
 	type text struct {
 		Content *string `json:"content" check:"required"`
 		Raw     any     `json:"raw"`

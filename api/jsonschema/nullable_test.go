@@ -15,7 +15,7 @@ type clearable struct {
 	List   Nullable[[]string] `json:"list" check:"items=0..2" each:"chars=1..3"`
 }
 
-func TestNullTellsFromAbsence(t *testing.T) {
+func TestNullDiffersFromAbsence(t *testing.T) {
 	padding := strings.Repeat(" ", largeBody)
 	for _, c := range []struct {
 		body    string

@@ -30,13 +30,13 @@ type Checker interface {
 	Problems() []fault.Field
 }
 
-// Refuser is implemented by requests whose handlers judge more of the form, so that a client hears
-// of everything at once. Refuse is called with faults of the members and returns the error of these
-// and of its own. Members may be out of their bounds then, and those of a wrong type are empty:
-// what follows from a fault that was told is not to be told again. A request whose members hold
-// goes to the handler.
-type Refuser interface {
-	Refuse(faults []fault.Field) error
+// Validator is implemented by requests with rules beyond the checks of their members, so that one
+// answer lists all errors. Validate is called if a check has failed. It gets the errors so far and
+// returns an error with these and its own. Members may then violate their checks, and members of a
+// wrong type are empty; Validate adds no error that only follows from an earlier one. A request
+// without errors goes to the handler.
+type Validator interface {
+	Validate(faults []fault.Field) error
 }
 
 // Describer is implemented by types that describe themselves, as those must that write and read
@@ -121,7 +121,7 @@ var plans = struct {
 	ready sync.Map // reflect.Type to *plan, only whole ones
 }{known: map[reflect.Type]*plan{}}
 
-// planOf is the plan of a type, compiled on first sight. A type that cannot be described panics.
+// planOf is the plan of a type, compiled on first use. A type that cannot be described panics.
 func planOf(t reflect.Type) *plan {
 	if found, ok := plans.ready.Load(t); ok {
 		if p, isPlan := found.(*plan); isPlan {

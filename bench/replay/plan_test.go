@@ -220,7 +220,7 @@ func TestFullProjectLeavesOutTheRest(t *testing.T) {
 	}
 }
 
-func TestJudgePath(t *testing.T) {
+func TestCheckPath(t *testing.T) {
 	deep := strings.TrimSuffix(strings.Repeat("d/", pathDepthMax), "/")
 	for path, want := range map[string]reason{
 		"a/b.txt": accepted, "ü": accepted, "a b": accepted, deep: accepted,

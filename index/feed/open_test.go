@@ -10,9 +10,9 @@ import (
 	"pws/work"
 )
 
-// crowd fills a new directory with records of projects in a random order, as a service with many
-// has them, and closes it.
-func crowd(t testing.TB, records, projects int) (dir string) {
+// populated fills a new directory with records of projects in a random order, as a service with
+// many has them, and closes it.
+func populated(t testing.TB, records, projects int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	l := reopen(t, Options{Dir: dir})
@@ -75,7 +75,7 @@ func heapBytes() int64 {
 func TestOpenTakesLittleMemory(t *testing.T) {
 	const records, projects = 100_000, 10_000
 	const recordBytes, projectBytes = 12, 100
-	l, heap, _ := opened(t, crowd(t, records, projects))
+	l, heap, _ := opened(t, populated(t, records, projects))
 	t.Logf("%d bytes", heap)
 	if most := int64(records*recordBytes + projects*projectBytes); heap > most {
 		t.Errorf("%d bytes for %d records of %d projects, more than %d", heap, records, projects, most)
@@ -87,7 +87,7 @@ func TestOpenTakesLittleMemory(t *testing.T) {
 
 // BenchmarkOpen1M opens a log of a million records of a hundred thousand projects.
 func BenchmarkOpen1M(b *testing.B) {
-	dir := crowd(b, 1_000_000, 100_000)
+	dir := populated(b, 1_000_000, 100_000)
 	var heap int64
 	var took time.Duration
 	size := int64(0)

@@ -11,7 +11,7 @@ import (
 func TestFactsOutliveMerges(t *testing.T) {
 	x := open(t, filepath.Join(t.TempDir(), "search"))
 	c := newCorpus(3)
-	count := crowd(3000, 1200)
+	count := sampled(3000, 1200)
 	documents := make([]*Document, 0, count)
 	for n := range count {
 		documents = append(documents, c.document(n))

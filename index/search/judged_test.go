@@ -91,8 +91,8 @@ func judgedIndex(t testing.TB) (*Index, map[Key]string) {
 	return x, names
 }
 
-// TestJudged looks for what a user expects first. Its figures are in bench/RESULTS.md.
-func TestJudged(t *testing.T) {
+// TestRelevance looks for what a user expects first. Its figures are in bench/RESULTS.md.
+func TestRelevance(t *testing.T) {
 	x, names := judgedIndex(t)
 	queries := judgedQueries(t)
 	if len(queries) < 60 || len(names) < 500 {

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// crowd is how much of something a test takes: all of it with PWS_CUT_ALL, else less.
-func crowd(all, ordinary int) int {
+// sampled is how much of something a test takes: all of it with PWS_CUT_ALL, else less.
+func sampled(all, ordinary int) int {
 	if os.Getenv("PWS_CUT_ALL") != "" {
 		return all
 	}
@@ -182,7 +182,7 @@ func TestWordsAndFilters(t *testing.T) {
 	}
 }
 
-func TestWhatChangedIsFoundAsItIsNow(t *testing.T) {
+func TestChangedDocumentsAreFoundInTheirCurrentState(t *testing.T) {
 	x := open(t, filepath.Join(t.TempDir(), "search"))
 	first, second := fileDocument("a", "zebra", 1), fileDocument("a", "giraffe", 2)
 	write(t, x, 1, first, fileDocument("b", "zebra", 1))

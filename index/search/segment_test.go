@@ -26,7 +26,7 @@ func TestSearchFindsWhatTextsHold(t *testing.T) {
 	}
 	compare := func() {
 		t.Helper()
-		for n := range crowd(60, 16) {
+		for n := range sampled(60, 16) {
 			q := &Query{Words: ParseWords(c.text(n % 4)), Limit: 10_000}
 			if q.Words.Beginning = false; n%2 == 0 || n%4 == 0 {
 				q.Filters = [][]string{{InLanguage("go"), InLanguage("rust")}, {OfKind(File)}}
@@ -48,7 +48,7 @@ func TestSearchFindsWhatTextsHold(t *testing.T) {
 			}
 		}
 	}
-	count := crowd(2000, 700)
+	count := sampled(2000, 700)
 	put(0, count)
 	compare()
 	b := NewBatch()

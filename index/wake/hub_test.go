@@ -150,7 +150,7 @@ func TestAwaits(t *testing.T) {
 	}
 }
 
-func TestNewsWhileLookingIsNotLost(t *testing.T) {
+func TestEventDuringALookIsNotLost(t *testing.T) {
 	h := open(t)
 	w := h.Wait(named(1), id.ID{})
 	h.Notify(named(1))
@@ -189,7 +189,7 @@ func TestNotifyOfManyProjects(t *testing.T) {
 	all.Wait()
 }
 
-func TestFewLookAtOneTime(t *testing.T) {
+func TestConcurrentLooksAreBounded(t *testing.T) {
 	h := open(t)
 	const count, rounds = 1000, 5
 	var looking, most, looks atomic.Int64
@@ -265,9 +265,9 @@ func TestEveryChangeIsSeen(t *testing.T) {
 	}
 }
 
-// TestLooksRest has a waiter that always wants more: it gets its share of the time and nothing
+// TestLooksArePaced has a waiter that always wants more: it gets its share of the time and nothing
 // beyond.
-func TestLooksRest(t *testing.T) {
+func TestLooksArePaced(t *testing.T) {
 	h := open(t)
 	h.mu.Lock()
 	h.mu.credit = 0

@@ -24,9 +24,9 @@ func listed(t *testing.T, name string) []string {
 	return strings.FieldsFunc(string(found[1]), func(r rune) bool { return r == ' ' || r == '|' })
 }
 
-// TestWhatIsNotRaced: the Makefile runs the tests of all packages with the race detector but for
-// those of two lists, and of its own packages a pure one imports only pure ones.
-func TestWhatIsNotRaced(t *testing.T) {
+// TestUnracedPackages: the Makefile runs the tests of all packages except those of two lists with
+// the race detector. A pure package of ours imports only pure ones.
+func TestUnracedPackages(t *testing.T) {
 	pure := listed(t, "PURE")
 	for _, folder := range append(listed(t, "DRIVERS"), pure...) {
 		if _, known := mayImport[folder]; !known {

@@ -91,7 +91,7 @@ func TestReaderFails(t *testing.T) {
 	}
 }
 
-func TestReaderPartsStandApart(t *testing.T) {
+func TestReaderPartsAreIndependent(t *testing.T) {
 	from := []byte("\x01abc")
 	r := disk.NewReader(from)
 	_ = append(r.Bytes(), 'x')

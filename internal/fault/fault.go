@@ -46,18 +46,18 @@ func Invalid(fields ...Field) *Error {
 	return New(ValidationFailed, "The request is not valid.").With("fields", fields)
 }
 
-// Untold are the faults that say something new behind others: nothing of the same fields, nor of
-// what those are parts of.
-func Untold(told, faults []Field) (untold []Field) {
+// Unreported returns the faults that add something to known ones: it leaves out faults of the same
+// fields and of fields that contain them.
+func Unreported(known, faults []Field) (unreported []Field) {
 	for _, one := range faults {
-		if !Within(told, one.Field) {
-			untold = append(untold, one)
+		if !Within(known, one.Field) {
+			unreported = append(unreported, one)
 		}
 	}
-	return untold
+	return unreported
 }
 
-// Within reports whether any fault is of a field or of what is in it.
+// Within reports whether any fault is of a field or of a part of it.
 func Within(faults []Field, field string) bool {
 	return slices.ContainsFunc(faults, func(one Field) bool {
 		rest, within := strings.CutPrefix(one.Field, field)
@@ -65,7 +65,7 @@ func Within(faults []Field, field string) bool {
 	})
 }
 
-// CodeOf is the code of an error, Internal where it is none of ours, and empty for nil.
+// CodeOf returns the code of an error: Internal if it is not an *Error, empty for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

@@ -51,7 +51,7 @@ func Together(errs ...error) error {
 		if count++; first == nil {
 			first = refusal
 		}
-		fields = append(fields, Untold(fields, refusal.fields())...)
+		fields = append(fields, Unreported(fields, refusal.fields())...)
 	}
 	switch {
 	case first == nil:

@@ -27,7 +27,7 @@ func TestParseTakesExactlyWhatFormatWrites(t *testing.T) {
 	})
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseRejects(t *testing.T) {
 	good := New(1, [10]byte{1}).Format(Project)
 	for _, text := range []string{
 		"", "prj_", good[4:], "chg_" + good[4:], good + "0", good[:len(good)-1],

@@ -203,8 +203,8 @@ func TestBudgetUsedUp(t *testing.T) {
 	}
 }
 
-// TestTextIsOnesOwn: whoever changes the result does not change what was merged.
-func TestTextIsOnesOwn(t *testing.T) {
+// TestTextIsNotShared: whoever changes the result does not change what was merged.
+func TestTextIsNotShared(t *testing.T) {
 	base, other := []byte("a\n"), []byte("b\n")
 	for _, result := range []Result{
 		Merge(base, base, base), Merge(base, other, base), Merge(base, base, other),
