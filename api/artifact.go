@@ -205,7 +205,7 @@ func createArtifact(c *Call, body *CreateArtifact) (Reply, error) {
 }
 
 func readArtifact(c *Call, _ *None) (Reply, error) {
-	view, wanted, err := c.owner(id.Artifact, "artifact", work.EntityArtifact.Missing)
+	view, wanted, err := c.owner(id.Artifact, work.EntityArtifact.Missing)
 	if err != nil {
 		return Reply{}, err
 	}

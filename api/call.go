@@ -76,19 +76,19 @@ func (c *Call) Param(name string) string {
 	}
 }
 
-// owner finds the entity whose ID is a path parameter, and its project; missing makes the error
-// if there is none. It does not authorize.
+// owner finds the record whose ID is in the path parameter of a kind, and its project. The function
+// missing makes the error if there is none. It does not authorize.
 func (c *Call) owner(
-	kind id.Prefix, param string, missing func() error,
-) (project *work.Project, thing id.ID, err error) {
-	thing, ok := id.Parse(kind, c.Param(param))
+	kind id.Prefix, missing func() error,
+) (project *work.Project, record id.ID, err error) {
+	record, ok := id.Parse(kind, c.Param(paramOf[kind]))
 	if ok {
-		project, err = c.Service.Engine.Owner(kind, thing)
+		project, err = c.Service.Engine.Owner(kind, record)
 	}
 	if project == nil && err == nil {
 		err = missing()
 	}
-	return project, thing, err
+	return project, record, err
 }
 
 // projectID reads the project path parameter. An invalid ID is treated like that of an unknown

@@ -76,7 +76,7 @@ func (c *Call) comment(p *work.Project, from *work.Comment) Comment {
 }
 
 func addComment(c *Call, body *AddComment) (Reply, error) {
-	view, wanted, err := c.owner(id.Discussion, "discussion", errDiscussionNotFound)
+	view, wanted, err := c.owner(id.Discussion, errDiscussionNotFound)
 	if err != nil {
 		return Reply{}, err
 	}

@@ -247,7 +247,7 @@ func contributionBytes(p *work.Project, from *work.Contribution) int {
 
 // contributionInPath finds the contribution in the path and its project. It does not authorize.
 func (c *Call) contributionInPath() (project *work.Project, contribution id.ID, err error) {
-	return c.owner(id.Contribution, "contribution", errContributionNotFound)
+	return c.owner(id.Contribution, errContributionNotFound)
 }
 
 // contributionAs renders a response that consists of the contribution.
@@ -266,7 +266,7 @@ func (c *Call) contributionAs(
 }
 
 func submitWorkspace(c *Call, body *SubmitWorkspace) (Reply, error) {
-	owner, workspace, err := c.owner(id.Workspace, "workspace", errWorkspaceNotFound)
+	owner, workspace, err := c.owner(id.Workspace, errWorkspaceNotFound)
 	if err != nil {
 		return Reply{}, err
 	}

@@ -246,7 +246,7 @@ func listDiscussions(c *Call, _ *None) (Reply, error) {
 // readableDiscussion returns the discussion in the path if the caller may read it:
 // DISCUSSION_NOT_FOUND.
 func (c *Call) readableDiscussion() (*work.Project, *work.Discussion, error) {
-	view, wanted, err := c.owner(id.Discussion, "discussion", errDiscussionNotFound)
+	view, wanted, err := c.owner(id.Discussion, errDiscussionNotFound)
 	if err != nil {
 		return nil, nil, err
 	}

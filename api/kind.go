@@ -17,6 +17,15 @@ var kindOf = map[string]id.Prefix{
 	"verification": id.Verification, "discussion": id.Discussion, "comment": id.Comment,
 }
 
+// paramOf maps a prefix to the path parameter that holds such IDs.
+var paramOf = func() map[id.Prefix]string {
+	names := map[id.Prefix]string{}
+	for name, kind := range kindOf {
+		names[kind] = name
+	}
+	return names
+}()
+
 // kindOfCode maps the code of an error to the prefix of the entity that was not found.
 var kindOfCode = map[fault.Code]id.Prefix{
 	fault.ProjectNotFound: id.Project, fault.ChangesetNotFound: id.Changeset,

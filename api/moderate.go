@@ -65,7 +65,7 @@ func (c *Call) deletion(mark work.Deletion) (at *Time, by *AgentRef) {
 }
 
 func setDiscussion(c *Call, body *SetDiscussion) (Reply, error) {
-	view, wanted, err := c.owner(id.Discussion, "discussion", errDiscussionNotFound)
+	view, wanted, err := c.owner(id.Discussion, errDiscussionNotFound)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -74,7 +74,7 @@ func setDiscussion(c *Call, body *SetDiscussion) (Reply, error) {
 }
 
 func deleteDiscussion(c *Call, _ *None) (Reply, error) {
-	view, wanted, err := c.owner(id.Discussion, "discussion", errDiscussionNotFound)
+	view, wanted, err := c.owner(id.Discussion, errDiscussionNotFound)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -92,7 +92,7 @@ func (c *Call) discussionAnswer(project id.ID, command work.Command) (Reply, err
 }
 
 func deleteComment(c *Call, _ *None) (Reply, error) {
-	view, wanted, err := c.owner(id.Discussion, "discussion", errDiscussionNotFound)
+	view, wanted, err := c.owner(id.Discussion, errDiscussionNotFound)
 	if err != nil {
 		return Reply{}, err
 	}

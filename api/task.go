@@ -240,7 +240,7 @@ func (c *Call) taskReply(p *work.Project, t *work.Task) Reply {
 
 // taskInPath returns the task in the path and its project: TASK_NOT_FOUND.
 func (c *Call) taskInPath() (project, task id.ID, err error) {
-	view, task, err := c.owner(id.Task, "task", errTaskNotFound)
+	view, task, err := c.owner(id.Task, errTaskNotFound)
 	if err != nil {
 		return id.ID{}, id.ID{}, err
 	}
@@ -252,7 +252,7 @@ func errTaskNotFound() error {
 }
 
 func readTask(c *Call, _ *None) (Reply, error) {
-	view, task, err := c.owner(id.Task, "task", errTaskNotFound)
+	view, task, err := c.owner(id.Task, errTaskNotFound)
 	if err != nil {
 		return Reply{}, err
 	}

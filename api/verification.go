@@ -225,7 +225,7 @@ func createVerification(c *Call, body *CreateVerification) (Reply, error) {
 }
 
 func readVerification(c *Call, _ *None) (Reply, error) {
-	view, wanted, err := c.owner(id.Verification, "verification", errVerificationNotFound)
+	view, wanted, err := c.owner(id.Verification, errVerificationNotFound)
 	if err != nil {
 		return Reply{}, err
 	}

@@ -113,7 +113,7 @@ func listWorkSessions(c *Call, _ *None) (Reply, error) {
 }
 
 func endWorkSession(c *Call, body *EndWorkSession) (Reply, error) {
-	project, session, err := c.owner(id.WorkSession, "session", errWorkSessionNotFound)
+	project, session, err := c.owner(id.WorkSession, errWorkSessionNotFound)
 	if err != nil {
 		return Reply{}, err
 	}

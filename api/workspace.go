@@ -234,7 +234,7 @@ func openWorkspace(c *Call, _ *None) (Reply, error) {
 // readableWorkspace returns the workspace in the path if the caller may read it:
 // WORKSPACE_NOT_FOUND, ROLE_REQUIRED.
 func (c *Call) readableWorkspace() (*work.Project, *work.Workspace, error) {
-	view, wanted, err := c.owner(id.Workspace, "workspace", errWorkspaceNotFound)
+	view, wanted, err := c.owner(id.Workspace, errWorkspaceNotFound)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -251,7 +251,7 @@ func readWorkspace(c *Call, _ *None) (Reply, error) {
 }
 
 func refreshWorkspace(c *Call, _ *None) (Reply, error) {
-	owner, wanted, err := c.owner(id.Workspace, "workspace", errWorkspaceNotFound)
+	owner, wanted, err := c.owner(id.Workspace, errWorkspaceNotFound)
 	if err != nil {
 		return Reply{}, err
 	}

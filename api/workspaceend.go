@@ -52,7 +52,7 @@ var workspaceEndOperations = []*Operation{
 }
 
 func closeWorkspace(c *Call, _ *None) (Reply, error) {
-	owner, wanted, err := c.owner(id.Workspace, "workspace", errWorkspaceNotFound)
+	owner, wanted, err := c.owner(id.Workspace, errWorkspaceNotFound)
 	if err != nil {
 		return Reply{}, err
 	}

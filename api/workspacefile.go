@@ -233,7 +233,7 @@ func (c *Call) fileInWorkspace() (decoded string, project, workspace id.ID, err 
 	if decoded, err = c.pathOf(); err != nil {
 		return "", id.ID{}, id.ID{}, err
 	}
-	owner, workspace, err := c.owner(id.Workspace, "workspace", errWorkspaceNotFound)
+	owner, workspace, err := c.owner(id.Workspace, errWorkspaceNotFound)
 	if err != nil {
 		return "", id.ID{}, id.ID{}, err
 	}
