@@ -98,10 +98,10 @@ func (c *Call) importRecord(p *work.Project, from *work.Import, withSource bool)
 
 // importReply renders ImportData.
 type importReply struct {
-	call    *Call
-	project *work.Project
-	made    *work.Import
-	brought *work.Changeset
+	call      *Call
+	project   *work.Project
+	made      *work.Import
+	changeset *work.Changeset
 }
 
 // AppendJSON implements Appender. The importing agent could read the source, and a repeat of the
@@ -110,7 +110,7 @@ func (r importReply) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"import":`...)
 	dst = appendData(dst, r.call.importRecord(r.project, r.made, true))
 	dst = append(dst, `,"changeset":`...)
-	return append(r.call.appendChangeset(dst, r.project, r.brought), '}')
+	return append(r.call.appendChangeset(dst, r.project, r.changeset), '}')
 }
 
 func importArtifact(c *Call, body *ImportArtifact) (Reply, error) {
@@ -144,12 +144,12 @@ func importArtifact(c *Call, body *ImportArtifact) (Reply, error) {
 		return Reply{}, c.holderFault(err)
 	}
 	made, ok := done.Project.Import(done.Result.Subject)
-	brought, published := done.Project.Changeset(done.Result.Changeset)
+	changeset, published := done.Project.Changeset(done.Result.Changeset)
 	if !ok || !published {
 		return Reply{}, fmt.Errorf("import: %w", errUnknownResult)
 	}
 	return Reply{
-		Data:     importReply{call: c, project: done.Project, made: made, brought: brought},
+		Data:     importReply{call: c, project: done.Project, made: made, changeset: changeset},
 		Replayed: done.Replayed,
 	}, nil
 }
