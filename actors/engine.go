@@ -258,7 +258,7 @@ func (e *Engine) Close() error {
 	})
 	for _, one := range ended {
 		if err := one.Wait(); err != nil {
-			e.log.Warn("an actor did not stop in time", "error", err)
+			e.log.Warn("actor did not stop in time", "error", err)
 		}
 	}
 	if e.config.SnapshotAtClose {
@@ -289,7 +289,7 @@ func errShuttingDown() error {
 // fail takes note, once, that the log has failed: from then on nothing can be made durable.
 func (e *Engine) fail(err error) {
 	if e.failure.CompareAndSwap(nil, &err) {
-		e.log.Error("the log failed, the server stops", "error", err)
+		e.log.Error("log failed; stopping the server", "error", err)
 		e.config.OnFailure(err)
 	}
 }
@@ -303,7 +303,7 @@ func (e *Engine) Advance(millis int64) int64 {
 	now := e.clock.Advance(millis)
 	e.expire(index.Expiry{}, math.MaxInt)
 	if err := e.feed.expire(); err != nil {
-		e.log.Error("events that are too old were not removed", "error", err)
+		e.log.Error("cannot remove expired events", "error", err)
 	}
 	return now
 }

@@ -55,7 +55,7 @@ func (e *Engine) expireEach(projects []id.ID) (goOn bool) {
 		case fault.ShuttingDown, fault.StorageUnavailable:
 			goOn = false
 		default:
-			e.log.Warn("claims that ran out were not noted",
+			e.log.Warn("cannot record expired claims",
 				"project", projects[at].Format(id.Project), "error", err)
 		}
 	}

@@ -171,7 +171,7 @@ func (f *follower) close() {
 	close(f.stop)
 	f.stopped.Wait()
 	if err := f.fill(); err != nil {
-		f.engine.log.Warn("the feed is behind the log until the next start", "error", err)
+		f.engine.log.Warn("feed stays behind the log until the next start", "error", err)
 	}
 	f.hub.Close()
 }
@@ -234,7 +234,7 @@ func (f *follower) run() {
 		}
 		again = time.Time{}
 		if err := f.fill(); err != nil {
-			f.engine.log.Error("the feed cannot follow the log, and tries again", "error", err)
+			f.engine.log.Error("feed cannot follow the log; retrying", "error", err)
 			again = time.Now().Add(feedAgainAfter)
 		}
 	}

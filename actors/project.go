@@ -174,7 +174,7 @@ func (a *projectActor) apply(next *work.Project, events []work.Event, at work.Mo
 	defer func() {
 		if broken := recover(); broken != nil {
 			a.engine.breakProject(a.handle, fmt.Errorf("event panicked: %v", broken))
-			a.engine.log.Error("event panicked, the project is out of service",
+			a.engine.log.Error("event panicked; project is unavailable",
 				"project", a.handle.id, "panic", broken, "stack", string(debug.Stack()))
 			ok = false
 		}

@@ -56,7 +56,7 @@ func (e *Engine) load(h *handle) (*published, error) {
 		err = view.applyTail(h.mu.tail, e.trees, e.projections.of)
 	}
 	if err != nil {
-		e.log.Error("a project cannot be loaded", "project", h.id.Format(id.Project), "error", err)
+		e.log.Error("cannot load project", "project", h.id.Format(id.Project), "error", err)
 		return nil, err
 	}
 	h.mu.tail = nil

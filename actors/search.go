@@ -369,12 +369,12 @@ func (s *searching) open() (*search.Index, error) {
 		return nil, err
 	}
 	if anew != nil {
-		e.log.Warn("the search index is made anew", "reason", anew)
+		e.log.Warn("rebuilding the search index", "reason", anew)
 	}
 	position, err := x.Position()
 	if err == nil && position > s.noted.Load() {
 		// It is of another history of this directory.
-		e.log.Warn("the search index is made anew", "reason",
+		e.log.Warn("rebuilding the search index", "reason",
 			fmt.Sprintf("it is at entry %d, and the log ends before", position))
 		if err = errors.Join(x.Close(), search.Remove(dir)); err == nil {
 			x, _, err = search.Open(dir, mark)

@@ -59,7 +59,7 @@ func (s *searching) runOnce() (full bool) {
 			return true
 		}
 		s.fault.Store(&err)
-		s.engine.log.Error("search is out of service", "error", err)
+		s.engine.log.Error("search is unavailable", "error", err)
 		return false
 	}
 	s.index.Store(x)
@@ -72,11 +72,11 @@ func (s *searching) runOnce() (full bool) {
 	if err != nil && !errors.Is(err, errSearchStopped) {
 		if full = s.wasFull(err); !full {
 			s.fault.CompareAndSwap(nil, &err)
-			s.engine.log.Error("search is out of service; everything else goes on", "error", err)
+			s.engine.log.Error("search is unavailable; everything else works", "error", err)
 		}
 	}
 	if err := x.Close(); err != nil && !full {
-		s.engine.log.Warn("the search index was not closed well", "error", err)
+		s.engine.log.Warn("cannot close the search index", "error", err)
 	}
 	return full
 }
@@ -112,7 +112,7 @@ func (s *searching) awaitRoom(bytes int64) bool {
 		return true
 	}
 	if !s.paused.Swap(true) {
-		s.engine.log.Warn("indexing for search waits for disk space; searches go on")
+		s.engine.log.Warn("search indexing waits for disk space; searches still work")
 	}
 	tick := time.NewTicker(searchRoomEvery)
 	defer tick.Stop()
@@ -123,7 +123,7 @@ func (s *searching) awaitRoom(bytes int64) bool {
 		case <-tick.C:
 			if s.engine.roomy(bytes) {
 				s.paused.Store(false)
-				s.engine.log.Info("indexing for search goes on")
+				s.engine.log.Info("search indexing resumed")
 				return true
 			}
 		}
@@ -311,7 +311,7 @@ func (f *searchFill) view(project id.ID) (*work.Project, error) {
 	}
 	p, _, err := e.restore(project)
 	if err != nil {
-		e.log.Error("a project cannot be indexed", "project", project.Format(id.Project),
+		e.log.Error("cannot index project", "project", project.Format(id.Project),
 			"error", err)
 		return nil, err
 	}

@@ -143,11 +143,11 @@ func (e *Engine) noteSpace() {
 		return
 	}
 	if now.Writable {
-		e.log.Info("there is disk space again: all writes are taken",
+		e.log.Info("disk space is available again; all writes are accepted",
 			"free", now.FreeBytes, "reserve", now.ReserveBytes)
 		return
 	}
-	e.log.Warn("the disk is nearly full: writes are refused, reads and sign-in go on; free some space",
+	e.log.Warn("disk is nearly full: writes are rejected, reads and sign-in still work; free space",
 		"free", now.FreeBytes, "reserve", now.ReserveBytes)
 }
 
@@ -166,13 +166,13 @@ func (e *Engine) noteSave(err error) {
 	case err == nil:
 		e.snapshotFault.Store(nil)
 		if before {
-			e.log.Info("snapshots are written again")
+			e.log.Info("snapshots resumed")
 		}
 	case full && !before:
-		e.log.Warn("a snapshot waits for disk space; the log keeps everything", "reason", err)
+		e.log.Warn("snapshot waits for disk space; no data is lost", "reason", err)
 	case !full:
 		e.snapshotFault.Store(&err)
-		e.log.Error("snapshot failed; the log keeps everything", "error", err)
+		e.log.Error("snapshot failed; no data is lost", "error", err)
 	}
 }
 

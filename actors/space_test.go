@@ -145,7 +145,7 @@ func TestNearlyFullDisk(t *testing.T) {
 	settleSpace(t, e, true)
 	e.noteSpace()
 	mustPut(t, e, project, owner, "a", "3")
-	for _, line := range []string{"nearly full", "space again"} {
+	for _, line := range []string{"nearly full", "available again"} {
 		// The engine itself looks as well, and it may be about to log what it saw.
 		waitFor(t, func() bool { return strings.Contains(out.String(), line) })
 		e.noteSpace()

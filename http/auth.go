@@ -28,8 +28,8 @@ func (s *Server) sessionOf(h *headers, call *api.Call) (session id.ID, err error
 	return s.resolve(call, credential)
 }
 
-// checkCaller refuses a caller whose credential was denied, or who has none where the operation
-// needs it. Errors: AUTHENTICATION_REQUIRED, and those of sessionOf.
+// checkCaller returns the error for a caller with an invalid credential, or without one if the
+// operation requires it. Errors: AUTHENTICATION_REQUIRED, and those of sessionOf.
 func (x *exchange) checkCaller(denied error) error {
 	if denied == nil && x.call.Agent.IsZero() && x.route.operation.Auth == api.Bearer {
 		return fault.New(fault.AuthenticationRequired,
@@ -38,7 +38,8 @@ func (x *exchange) checkCaller(denied error) error {
 	return denied
 }
 
-// bearer is the credential of an Authorization header. The case of the scheme does not matter.
+// bearer returns the credential of an Authorization header. The case of the scheme does not
+// matter.
 func bearer(value []byte) ([]byte, bool) {
 	const scheme = "bearer "
 	if len(value) <= len(scheme) || len(value) > len(scheme)+credentialMax {

@@ -43,9 +43,9 @@ func bodyTooLarge(limit int) error {
 		With("limit_bytes", limit)
 }
 
-// readBody reads the body into memory of the exchange, at most as many bytes as the limit says.
-// Errors: BODY_TOO_LARGE, REQUEST_TIMEOUT, RATE_LIMITED where too many large bodies are being read,
-// VALIDATION_FAILED where the body ends early.
+// readBody reads the body into memory of the exchange, at most limit bytes. Errors:
+// BODY_TOO_LARGE, REQUEST_TIMEOUT, RATE_LIMITED if too many large bodies are being read,
+// VALIDATION_FAILED if the body ends early.
 func (x *exchange) readBody(limit int) ([]byte, error) {
 	x.body = x.body[:0]
 	stream := x.ctx.RequestBodyStream()
@@ -81,8 +81,8 @@ func (x *exchange) readBody(limit int) ([]byte, error) {
 	}
 }
 
-// finishBody checks a body that was read to its end. Errors: BODY_TOO_LARGE, and VALIDATION_FAILED
-// where the end came early.
+// finishBody checks a body that was read to its end. Errors: BODY_TOO_LARGE, and
+// VALIDATION_FAILED if the body ended early.
 func (x *exchange) finishBody(limit int) error {
 	length := x.ctx.Request.Header.ContentLength()
 	if length > len(x.body) || length < 0 && x.peerEnded() {
@@ -129,8 +129,8 @@ func (x *exchange) reserve(size int64) error {
 	return nil
 }
 
-// bodyFault is the refusal of a body that cannot be read to its end. The connection cannot be used
-// after that.
+// bodyFault returns the error for a body that cannot be read to its end. The connection cannot
+// be used after that.
 func (x *exchange) bodyFault(err error) error {
 	x.ctx.SetConnectionClose()
 	var network net.Error

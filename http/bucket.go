@@ -83,7 +83,7 @@ func (b *buckets) giveBack(key uint64, now int64) {
 	}
 }
 
-// peek is the level of a key. It gives the key no cell.
+// peek returns the level of a key. It gives the key no cell.
 func (b *buckets) peek(key uint64, now int64) level {
 	set := b.set(key)
 	for i := range set {
@@ -110,7 +110,7 @@ func (b *buckets) set(key uint64) []cell {
 	return b.cells[at : at+ways]
 }
 
-// find is the cell of a key. A key without a cell takes over the one that is full first.
+// find returns the cell of a key. A key without a cell takes over the cell that is full first.
 func (b *buckets) find(key uint64, now int64) *cell {
 	set := b.set(key)
 	for {

@@ -144,8 +144,8 @@ func (c *conns) list(draining bool) []*conn {
 	return out
 }
 
-// SetReadDeadline sets no deadline later than that of a draining server, and keeps the current one
-// where the new one is little later.
+// SetReadDeadline sets no deadline later than that of a draining server. It keeps the current
+// deadline if the new one is only slightly later.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	if nanos := c.owner.drainUntil.Load(); nanos != 0 {
 		if until := time.Unix(0, nanos); t.IsZero() || t.After(until) {
@@ -165,8 +165,8 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return err
 }
 
-// SetWriteDeadline keeps the current deadline where the new one is little later. An endless answer
-// has the deadline of a draining server.
+// SetWriteDeadline keeps the current deadline if the new one is only slightly later. An endless
+// answer has the deadline of a draining server.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	if c.owner.near(c.writeBy, t) {
 		return nil

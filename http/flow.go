@@ -127,8 +127,9 @@ func (s *Server) authenticate(x *exchange) (denied error) {
 }
 
 // limit counts a request for its caller: an agent and its session, or else the address. Then it
-// refuses a credential that is not valid, which no operation ignores, and the lack of one where the
-// operation needs it. Errors: RATE_LIMITED, AUTHENTICATION_REQUIRED, and those of authenticate.
+// returns the error for an invalid credential, even if the operation needs none, or for a
+// missing one if the operation needs it. Errors: RATE_LIMITED, AUTHENTICATION_REQUIRED, and
+// those of authenticate.
 func (s *Server) limit(x *exchange, denied error) error {
 	if err := s.count(x); err != nil {
 		return err
@@ -154,8 +155,8 @@ func (x *exchange) decode(found *route, in *input) (request any, err error) {
 	return nil, fault.Together(append(faults, op.Validate(&x.call, request)...)...)
 }
 
-// call runs an operation, and waits for a reply that is not ready. Errors: those of the operation,
-// and RATE_LIMITED where too many requests wait.
+// call runs an operation, and waits for a reply that is not ready. Errors: those of the
+// operation, and RATE_LIMITED if too many requests wait.
 func (s *Server) call(
 	x *exchange, found *route, in *input, request any,
 ) (api.Reply, error) {
@@ -172,7 +173,7 @@ func (s *Server) call(
 // finish completes every answer, including that of a handler that panicked.
 func (s *Server) finish(x *exchange) {
 	if reason := recover(); reason != nil {
-		s.log.Error("panic in a handler", slog.String("request_id", string(x.requestID[:])),
+		s.log.Error("handler panicked", slog.String("request_id", string(x.requestID[:])),
 			slog.String("operation", x.operationName()), slog.Any("panic", reason),
 			slog.String("stack", string(debug.Stack())))
 		x.ctx.Response.Reset()

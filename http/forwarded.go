@@ -15,8 +15,8 @@ func (s *Server) forwarded(x *exchange) {
 	x.call.Secure = forwardedScheme(string(x.headers.forwardedProto), proxies) == "https"
 }
 
-// clientIP is the address behind trusted proxies: the last one of the list that is not a trusted
-// proxy. It counts the proxies.
+// clientIP returns the address behind trusted proxies: the last one of the list that is not a
+// trusted proxy. It counts the proxies.
 func (s *Server) clientIP(peer netip.Addr, forwarded string) (client netip.Addr, proxies int) {
 	list := strings.Split(forwarded, ",")
 	for at := len(list) - 1; at >= 0 && s.trusts(peer); at-- {
@@ -30,8 +30,8 @@ func (s *Server) clientIP(peer netip.Addr, forwarded string) (client netip.Addr,
 	return peer, proxies
 }
 
-// forwardedScheme is the scheme of the request to the outermost trusted proxy. Each proxy adds one
-// to the list or replaces it; the client may have written those before.
+// forwardedScheme returns the scheme of the request to the outermost trusted proxy. Each proxy
+// adds one to the list or replaces the list; the client may have written the entries before.
 func forwardedScheme(list string, proxies int) string {
 	schemes := strings.Split(list, ",")
 	return strings.ToLower(strings.TrimSpace(schemes[max(0, len(schemes)-proxies)]))

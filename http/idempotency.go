@@ -20,8 +20,8 @@ const keyMax = 255
 // creationScope is the scope of all operations that create a project.
 const creationScope = "creation"
 
-// checkKey refuses an Idempotency-Key that is missing or malformed, where the operation takes one.
-// Errors: IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID.
+// checkKey checks the Idempotency-Key if the operation supports one. Errors:
+// IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID.
 func (in *input) checkKey(op *api.Operation) error {
 	if op.Idempotency == api.NoKey {
 		return nil
@@ -47,8 +47,8 @@ func (in *input) hasKey(op *api.Operation) bool {
 	return op.Idempotency != api.NoKey && in.keys > 0
 }
 
-// idempotencyKey is the hashes of the key of a valid input, nil where there is none. It outlives
-// the exchange, because the engine stores it.
+// idempotencyKey returns the hashes of the key of a valid input, nil if there is none. It
+// outlives the exchange, because the engine stores it.
 func (x *exchange) idempotencyKey(found *route, in *input) *api.IdempotencyKey {
 	if !in.hasKey(found.operation) {
 		return nil

@@ -295,7 +295,7 @@ func addressKey(ip netip.Addr) id.ID {
 
 func ceilSeconds(nanos int64) int64 { return (nanos + 1e9 - 1) / 1e9 }
 
-// limitFault is the refusal by a limit. Errors: RATE_LIMITED.
+// limitFault returns the error of a limit. Errors: RATE_LIMITED.
 func limitFault(one *limit, now level, millis int64) error {
 	retry := max(1, ceilSeconds(now.retry))
 	reset := millis + ceilSeconds(now.reset)*1000

@@ -110,7 +110,7 @@ func (l *live) WriteTo(w io.Writer) (int64, error) {
 	case errors.As(err, &refusal) && refusal.Code != fault.Internal:
 		_, err = io.WriteString(out, ": "+string(refusal.Code)+"\n\n")
 	default:
-		l.server.log.Error("a stream was broken off", slog.String("request_id", l.requestID),
+		l.server.log.Error("stream aborted", slog.String("request_id", l.requestID),
 			slog.String("operation", l.operation), slog.Any("error", err))
 	}
 	return out.sent, err

@@ -144,8 +144,8 @@ func (x *exchange) fail(e *rpcError) {
 	x.setBody(append(body, "}}"...))
 }
 
-// refuseMessage writes the refusal of a message: as the result of a tool, which the agent reads, or
-// as an error with a status where the client has to act.
+// refuseMessage writes the error for a message: as the result of a tool, which the agent reads,
+// or as an error with a status if the client has to act.
 func (x *exchange) refuseMessage(
 	refusal *fault.Error, entry *fault.Entry, details map[string]any,
 ) {

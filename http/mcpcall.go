@@ -72,8 +72,8 @@ func (s *Server) callTool(x *exchange) error {
 	return x.writeResult(called, &reply)
 }
 
-// findTool is the tool that a message calls. A client that calls a tool by its plain name gets
-// plain names in the answer. Errors are of JSON-RPC.
+// findTool returns the tool that a message calls. A client that calls a tool by its plain name
+// gets plain names in the answer. Errors are of JSON-RPC.
 func (s *Server) findTool(m *message) (*tool, error) {
 	called := s.mcp.tools[string(m.name)]
 	problem := ""
@@ -91,8 +91,8 @@ func (s *Server) findTool(m *message) (*tool, error) {
 	return nil, &rpcError{status: fasthttp.StatusOK, code: rpcParams, message: problem}
 }
 
-// readArguments is read for a call of a tool: it places arguments in path, query and key as the
-// tool declares them, and all others in the body. Errors: VALIDATION_FAILED where there are too
+// readArguments is read for a call of a tool: it puts arguments into path, query and key as the
+// tool declares them, and all others into the body. Errors: VALIDATION_FAILED if there are too
 // many arguments, BODY_TOO_LARGE.
 func (x *exchange) readArguments(called *tool) (input, error) {
 	if x.message.tooMany {
@@ -174,7 +174,7 @@ func (r *argumentReader) addMember(one *argument) {
 }
 
 // place puts an argument into path, query or key. It returns the problem with its value, empty
-// where there is none. A null counts as an absent argument.
+// if there is none. A null counts as an absent argument.
 func (r *argumentReader) place(declared *api.Argument, value []byte) string {
 	kind := jsontext.Value(value).Kind()
 	if kind == 'n' {
@@ -204,8 +204,8 @@ func (r *argumentReader) place(declared *api.Argument, value []byte) string {
 	return ""
 }
 
-// placeKey takes the key of the arguments, which must be that of the header where there are both.
-// The key is copied, for the body may move over its place in the message.
+// placeKey takes the key from the arguments. It must equal the key of the header if both are
+// present. The key is copied, because the body may be moved over it in the message.
 func (r *argumentReader) placeKey(key []byte) string {
 	if r.in.keys > 0 && !bytes.Equal(r.in.key, key) {
 		return "must be the same as the header Idempotency-Key"

@@ -24,7 +24,7 @@ type message struct {
 	plain, earlier bool
 	// core says that the client wants the core tools only.
 	core bool
-	// replayed says that the answer is the stored one of an earlier request with the same key.
+	// replayed means that the answer is the stored one of an earlier request with the same key.
 	replayed bool
 
 	// kind is the kind of the whole body.
@@ -79,7 +79,8 @@ var parsers = sync.Pool{New: func() any { return &parser{} }}
 
 var errTrailing = errors.New("more than one value")
 
-// parse reads a body. It fails where the body is not JSON (RFC 8259) in UTF-8 or has a name twice.
+// parse reads a body. It fails if the body is not JSON (RFC 8259) in UTF-8 or has a duplicate
+// name.
 func (m *message) parse(body []byte) error {
 	p, ok := parsers.Get().(*parser)
 	if !ok {

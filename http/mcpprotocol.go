@@ -30,7 +30,7 @@ const (
 type rpcError struct {
 	status, code int
 	message      string
-	// data is JSON, nil where there is none.
+	// data is JSON, nil if there is none.
 	data []byte
 }
 
@@ -41,8 +41,8 @@ func badRequest(code int, message string) error {
 	return &rpcError{status: fasthttp.StatusBadRequest, code: code, message: message}
 }
 
-// checkProtocol refuses a request whose headers and _meta do not agree with its body, or that is of
-// another version. Errors are of JSON-RPC.
+// checkProtocol returns the error for a request whose headers and _meta do not match its body,
+// or that has another version. Errors are of JSON-RPC.
 func (x *exchange) checkProtocol() error {
 	m, h := &x.message, &x.headers
 	if h.protocols == 0 {

@@ -29,7 +29,7 @@ type queryReader struct {
 	declared []queryParam
 	values   map[string]string
 	faults   []fault.Field
-	// badLimit is the parameter limit where its value is refused.
+	// badLimit is the parameter limit if its value is invalid.
 	badLimit *queryParam
 }
 
@@ -113,7 +113,7 @@ func (r *queryReader) check() {
 	}
 }
 
-// fault is the refusal of the parameters, nil where there are no faults. Errors: VALIDATION_FAILED,
+// fault returns the error of the parameters, nil if they are valid. Errors: VALIDATION_FAILED,
 // PAGINATION_LIMIT_INVALID.
 func (r *queryReader) fault() error {
 	var invalid, limit error
@@ -129,7 +129,7 @@ func (r *queryReader) fault() error {
 	return fault.Together(invalid, limit)
 }
 
-// problem is what is wrong with a value, empty where nothing is.
+// problem describes why a value is invalid; empty if it is valid.
 func (p *queryParam) problem(value string) string {
 	if !p.integer {
 		return p.check.Text(value)

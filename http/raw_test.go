@@ -109,7 +109,7 @@ func FuzzConnection(f *testing.F) {
 				t.Fatalf("%q: no request id in %v", sent, resp.Header)
 			}
 		}
-		if log := fix.log.take(); strings.Contains(log, "panic in a handler") {
+		if log := fix.log.take(); strings.Contains(log, "handler panicked") {
 			t.Fatalf("%q: %s", sent, log)
 		}
 		if used := fix.budget.used.Load(); used != 0 {

@@ -68,8 +68,8 @@ var leafKey any = leafKeyType{}
 
 type leafKeyType struct{}
 
-// find is the route of a request, nil where there is none, and its parameters. They are parts of
-// the path, in the memory of the given slice.
+// find returns the route of a request, nil if there is none, and its parameters. They are parts
+// of the path, in the memory of the given slice.
 func (r *routes) find(
 	ctx *fasthttp.RequestCtx, path string, params []string,
 ) (*route, []string) {
@@ -117,7 +117,7 @@ func (r *routes) search(method, path string, params []string) (*route, []string)
 	return best, params
 }
 
-// best is the route with the most literal template that matches, nil where there is none.
+// best returns the route with the most literal template that matches, nil if there is none.
 func (r *routes) best(method, path string) *route {
 	var best *route
 	var params [8]string
@@ -147,8 +147,8 @@ func (r *routes) allowed(path string) []string {
 	return methods
 }
 
-// routeFault is the refusal of a path and method without an operation. Errors: ROUTE_NOT_FOUND,
-// METHOD_NOT_ALLOWED.
+// routeFault returns the error for a path and method without an operation. Errors:
+// ROUTE_NOT_FOUND, METHOD_NOT_ALLOWED.
 func (s *Server) routeFault(ctx *fasthttp.RequestCtx, path string) error {
 	allowed := s.routes.allowed(path)
 	if len(allowed) == 0 {

@@ -33,8 +33,8 @@ type Config struct {
 	ReadTimeout time.Duration
 	// WriteTimeout bounds the writing of one answer. Default 60 s.
 	WriteTimeout time.Duration
-	// IdleTimeout closes connections without a request. Default 60 s. Requests cost least where it
-	// equals ReadTimeout, because the deadline of a connection then seldom changes.
+	// IdleTimeout closes connections without a request. Default 60 s. Requests are cheapest if
+	// it equals ReadTimeout, because the deadline of a connection then seldom changes.
 	IdleTimeout time.Duration
 	// Connections bounds the open connections. Default 16384.
 	Connections int
@@ -146,8 +146,8 @@ type Server struct {
 	stopOnce   sync.Once
 }
 
-// New makes a server for a service, with the rate limits of the service's Config. Without any,
-// nothing is limited. It fails where a setting is not valid.
+// New returns a server for a service, with the rate limits of the service's Config. Without any,
+// nothing is limited. It fails if a setting is invalid.
 func New(service *api.Service, cfg Config, log *slog.Logger) (*Server, error) {
 	s, err := newServer(service, cfg, service.Config.Limits, log)
 	if err != nil {

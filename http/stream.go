@@ -76,7 +76,7 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 	out := &deadlineWriter{w: w, conn: s.conn, timeout: s.server.cfg.WriteTimeout}
 	err := s.send(out)
 	if err != nil && out.err == nil {
-		s.server.log.Error("an answer was broken off", slog.String("request_id", s.requestID),
+		s.server.log.Error("response aborted", slog.String("request_id", s.requestID),
 			slog.String("operation", s.operation), slog.Any("error", err))
 	}
 	return out.sent, err

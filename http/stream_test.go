@@ -120,7 +120,7 @@ func TestFailedStreamIsAborted(t *testing.T) {
 			}
 		}
 	}
-	if log := f.log.take(); !strings.Contains(log, "broken off") {
+	if log := f.log.take(); !strings.Contains(log, "aborted") {
 		t.Errorf("the log says %q", log)
 	}
 	if used := f.budget.used.Load(); used != 0 {

@@ -114,7 +114,7 @@ type route struct {
 	operation *api.Operation
 	method    string
 	template  template
-	// project is the index of the parameter {project}, -1 where there is none.
+	// project is the index of the parameter {project}, -1 if there is none.
 	project int
 	// bodyMax is the largest body in bytes.
 	bodyMax int

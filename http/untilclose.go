@@ -37,8 +37,8 @@ func (x *exchange) sendStream(body streamBody) {
 	x.ctx.Hijack(u.send)
 }
 
-// untilClose is an answer that ends with its connection. It is sent on a goroutine of its own,
-// AFTER the transport has released the connection. The transport keeps the context for it.
+// untilClose is an answer that ends with its connection. It is sent on its own goroutine, AFTER
+// the transport has released the connection. The transport keeps the context for it.
 type untilClose struct {
 	server    *Server
 	ctx       *fasthttp.RequestCtx
@@ -83,7 +83,7 @@ func (u *untilClose) write(c net.Conn) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = fmt.Errorf("panic: %v", reason)
-			u.server.log.Error("an answer was broken off", slog.String("request_id", u.requestID),
+			u.server.log.Error("response aborted", slog.String("request_id", u.requestID),
 				slog.String("operation", u.operation), slog.Any("error", err))
 		}
 	}()

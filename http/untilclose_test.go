@@ -66,7 +66,7 @@ func TestHTTP10FailedStreamIsReset(t *testing.T) {
 		}
 	}
 	waitFor(t, func() bool { return f.budget.used.Load() == 0 })
-	if log := f.log.take(); strings.Count(log, "broken off") != 2 {
+	if log := f.log.take(); strings.Count(log, "aborted") != 2 {
 		t.Errorf("the log says %q", log)
 	}
 }

@@ -45,7 +45,7 @@ func startAdmin(
 	a.server = &nethttp.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := a.server.Serve(listener); !errors.Is(err, nethttp.ErrServerClosed) {
-			log.Error("the admin listener failed", "error", err)
+			log.Error("admin listener failed", "error", err)
 		}
 	}()
 	log.Info("admin", "address", listener.Addr().String())

@@ -58,7 +58,7 @@ func (m memory) runtimeLimit() int64 {
 func memoryLimit(log *slog.Logger) int64 {
 	limit, err := memlimit.Set()
 	if err != nil {
-		log.Debug("no memory limit of a cgroup", "reason", err)
+		log.Debug("no cgroup memory limit", "reason", err)
 	}
 	return limit
 }

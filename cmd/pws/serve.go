@@ -87,7 +87,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	}
 	logRecovery(log, report)
 	if c.TestClock {
-		log.Warn("THE TEST CLOCK IS ON: any client can move the time. Never use this for real work.")
+		log.Warn("TEST CLOCK ENABLED: any client can change the time. Do not use this in production.")
 		serverConfig.Table = append(api.Table[:len(api.Table):len(api.Table)],
 			api.TestClock(engine.Advance))
 	}
@@ -227,7 +227,7 @@ func setLimit(limits []api.RateLimit, setting string) error {
 
 func logRecovery(log *slog.Logger, report *actors.Recovery) {
 	if report.Log.TornBytes > 0 {
-		log.Warn("a torn tail was cut off the log: the end of a write that was never acknowledged",
+		log.Warn("removed a torn tail from the log: part of a write that was never acknowledged",
 			"file", report.Log.TornFile, "offset", report.Log.TornOffset,
 			"bytes", report.Log.TornBytes)
 	}
