@@ -36,10 +36,10 @@ func (p *projections) allKnown() bool {
 // Indexes implements api.Engine. The projects that are stale in the indexes of the set are loaded
 // BEFORE it returns. A project that cannot be loaded is left out; its fault is logged, and answered
 // where the project itself is asked for.
-func (e *Engine) Indexes(of index.Set) *index.Projections {
+func (e *Engine) Indexes(of index.Set) *index.Views {
 	stale := &e.projections.stale
 	if stale.sets.Load()&uint32(of) == 0 {
-		return e.projections.of
+		return &e.projections.of.Views
 	}
 	stale.Lock()
 	defer stale.Unlock()
@@ -65,7 +65,7 @@ func (e *Engine) Indexes(of index.Set) *index.Projections {
 	})
 	stale.handles = rest
 	stale.sets.Store(uint32(sets))
-	return e.projections.of
+	return &e.projections.of.Views
 }
 
 // markStale notes at a start that a project has to be loaded before the indexes of a set know it.

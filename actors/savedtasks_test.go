@@ -58,7 +58,8 @@ func cardOfAll(t testing.TB) (e *Engine, project id.ID, card []byte) {
 	mustDo(t, e, project, owner, relate(other))
 	mustDo(t, e, project, friend, &work.WatchProject{})
 	mustDo(t, e, project, friend, &work.OpenWorkspace{})
-	return e, project, e.Indexes(index.All).EncodeCard(viewOf(t, e, project))
+	e.Indexes(index.All)
+	return e, project, e.projections.of.EncodeCard(viewOf(t, e, project))
 }
 
 // TestStartRejectsCardsThatDoNotDecode names the project.

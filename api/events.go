@@ -8,10 +8,40 @@ import (
 	"strings"
 
 	"pws/api/jsonschema"
+	"pws/index"
 	"pws/index/feed"
+	"pws/index/wake"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
+)
+
+// Activities are the events of all projects, and the inboxes that are made of them.
+type Activities interface {
+	// Activity reads what happened, after it contains what was published, or after a second has
+	// gone; then there is more. Errors: feed.Expired. Records are checked in the live view.
+	Activity(query ActivityQuery) (ActivityPage, error)
+	// NewestActivity yields what happened in some projects before a position, the newest first.
+	// It waits as Activity does.
+	NewestActivity(
+		before feed.Position, projects []id.ID, yield func(*feed.Record) feed.Step,
+	) error
+	// Inbox returns the notifications of an agent that need no watch, the oldest first, up to an
+	// entry of the log, and that entry. Items are checked in the live view.
+	Inbox(agent id.ID) (items []index.InboxItem, head uint64)
+	// WaitActivity makes a waiter for the activity of one project, or, for the zero ID, for all
+	// that an agent may be notified of. Whoever registers BEFORE reading misses nothing.
+	WaitActivity(project, agent id.ID) *wake.Waiter
+	// EventID is the public ID of an activity of an entry of that time; EventPosition leads back, and
+	// ok is false for IDs that were not made so.
+	EventID(at feed.Position, millis int64) id.ID
+	EventPosition(evt id.ID) (at feed.Position, millis int64, ok bool)
+}
+
+// ActivityQuery and ActivityPage are a question to the feed and its answer.
+type (
+	ActivityQuery = feed.Query
+	ActivityPage  = feed.Page
 )
 
 // Event is an event of a project.

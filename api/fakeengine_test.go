@@ -60,7 +60,7 @@ func (d *fakeEngine) Blob(hash work.Hash) ([]byte, error)  { return d.blobs[hash
 func (d *fakeEngine) Project(id.ID) (*work.Project, error) { return d.project, nil }
 
 // Indexes implements api.Engine: they know nothing of the project.
-func (d *fakeEngine) Indexes(index.Set) *index.Projections { return index.NewProjections() }
+func (d *fakeEngine) Indexes(index.Set) *index.Views { return &index.NewProjections().Views }
 
 // do gives a command as an agent.
 func (d *fakeEngine) do(t failer, name string, command work.Command) work.Decision {

@@ -6,6 +6,36 @@ import (
 	"pws/internal/id"
 )
 
+// Identities are the published view of agents, keys, challenges and sessions, and the commands to
+// it.
+type Identities interface {
+	Identity() *identity.State
+	// DoIdentity gives a command to the identity actor, with the guarantees of Do.
+	DoIdentity(order IdentityOrder) (IdentityDone, error)
+	// SeeSession notes that a session is in use, some time later.
+	SeeSession(session *identity.Session)
+	// Secret returns the server's secret, from which credentials and derived IDs are made.
+	Secret() []byte
+}
+
+// IdentityOrder is one command to the identity actor. Replay finds the stored result of a key, and
+// Render makes the answer that is stored with the effect; both are nil without a key.
+type IdentityOrder struct {
+	Command     identity.Command
+	Agent       id.ID
+	Idempotency *IdempotencyKey
+	Render      func(state *identity.State, result identity.Result) (status int, data []byte)
+}
+
+// IdentityDone is the outcome of an IdentityOrder.
+type IdentityDone struct {
+	State    *identity.State
+	Result   identity.Result
+	Replayed bool
+	Status   int
+	Body     []byte
+}
+
 // Agent is the public record of an agent.
 type Agent struct {
 	ID            string        `json:"id" check:"id=agt_" doc:"The agent's ID."`

@@ -17,6 +17,37 @@ const (
 	BasePath    = "/api/v1"
 )
 
+// Condition is the time and the health of the service.
+type Condition interface {
+	// Now returns the service's time in Unix milliseconds.
+	Now() int64
+	// Health reports each part of the service.
+	Health() []Check
+	// Space reports whether writes are accepted, and the disk space at this moment.
+	Space() Space
+}
+
+// Check is the health of one part: wal, snapshot, blobs, search.
+type Check struct {
+	Name string
+	// Fault is empty where the part is well.
+	Fault string
+	// Waiting is how much the part has yet to do, of those that work behind the writers.
+	Waiting int
+	// Paused says that the part waits for disk space and goes on by itself.
+	Paused bool
+}
+
+// Space says whether writes are accepted.
+type Space struct {
+	FreeBytes int64
+	// ReserveBytes is the free space below which writes are refused; 0 without a reserve.
+	ReserveBytes int64
+	Writable     bool
+	// Reason is why not: DISK_RESERVE or LOG_FAILED.
+	Reason string
+}
+
 // Health is the data of meta.health.
 type Health struct {
 	Status        string            `json:"status" check:"enum=ok" doc:"Always ok; the answer is 503 otherwise."`

@@ -12,6 +12,20 @@ import (
 	"pws/work/license"
 )
 
+// Searches finds documents by their words and filters.
+type Searches interface {
+	// Search returns documents as they were when they were indexed. They are checked in the live
+	// view. Errors: DEPENDENCY_UNAVAILABLE.
+	Search(query *search.Query) ([]search.Hit, error)
+	// WordsNear finds words of the index that a misspelled word may have been meant to be, the
+	// likeliest first. Whether they are in what may be shown is not checked. Errors:
+	// DEPENDENCY_UNAVAILABLE.
+	WordsNear(word string) ([]string, error)
+	// AwaitSearch returns once Search finds what was published when it was called, or soon where that
+	// would take long.
+	AwaitSearch()
+}
+
 // SearchResult is a found entity in its current state.
 type SearchResult struct {
 	EntityType string  `json:"entity_type" check:"enum=PROJECT|TASK|AGENT|HANDOFF|ARTIFACT|FILE|DISCUSSION" doc:"Type of the result."`

@@ -42,9 +42,9 @@ func (l *staleEngine) hold(project id.ID) {
 }
 
 // Indexes implements api.Engine.
-func (l *staleEngine) Indexes(of index.Set) *index.Projections {
+func (l *staleEngine) Indexes(of index.Set) *index.Views {
 	if l.held != nil {
-		return onlyAsked(l.held, of)
+		return onlyAsked(&l.held.Views, of)
 	}
 	return l.testEngine.Indexes(of)
 }

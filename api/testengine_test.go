@@ -67,13 +67,13 @@ func (o *testEngine) Do(order api.Order) (api.Done, error) {
 }
 
 // Indexes implements api.Engine. Who reads an index that it has not asked for finds nil.
-func (o *testEngine) Indexes(of index.Set) *index.Projections {
+func (o *testEngine) Indexes(of index.Set) *index.Views {
 	return onlyAsked(o.Engine.Indexes(of), of)
 }
 
 // onlyAsked are the indexes of a set, nil in place of the others.
-func onlyAsked(all *index.Projections, of index.Set) *index.Projections {
-	asked := new(index.Projections)
+func onlyAsked(all *index.Views, of index.Set) *index.Views {
+	asked := new(index.Views)
 	from, to := reflect.ValueOf(all).Elem(), reflect.ValueOf(asked).Elem()
 	for at := 0; index.Set(1)<<at <= index.All; at++ {
 		if of&(1<<at) != 0 {

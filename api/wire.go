@@ -6,10 +6,69 @@ import (
 	"time"
 
 	"pws/api/jsonschema"
+	"pws/index"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
+
+// Projects are the published views of projects, and the commands to them.
+type Projects interface {
+	// Project returns the published view of a project, nil where there is none.
+	Project(project id.ID) (*work.Project, error)
+	// Do gives a command to a project and returns AFTER its effects are durable and published.
+	Do(order Order) (Done, error)
+	// Blob returns stored content, which callers never modify. Errors are BLOB_CORRUPT faults or
+	// internal.
+	Blob(hash work.Hash) ([]byte, error)
+	// PublicProjects lists PUBLIC projects, newest first, behind the one the position names.
+	PublicProjects(after index.Position, limit int) ([]*work.Project, error)
+	// Owner returns the project that has an entity of a kind, for the kinds that work.Project.Has
+	// knows; nil where none has. It finds and does not authorize.
+	Owner(kind id.Prefix, entity id.ID) (*work.Project, error)
+	// Tree returns the tree of a project as it was after a changeset, one for all who ask for the
+	// same.
+	Tree(p *work.Project, at *work.Changeset) *work.Tree
+	// Readable reports whether a project is there and an agent may read it now. It costs little for
+	// a project that is not loaded.
+	Readable(project, agent id.ID) (bool, error)
+	// Summary returns the record of a project and its members, nil where there is none. It costs
+	// little for a project that is not loaded, and what else the project has may be missing.
+	Summary(project id.ID) (*work.Project, error)
+}
+
+// Order is one command to one project.
+type Order struct {
+	Project id.ID
+	Command work.Command
+	Agent   id.ID
+	// Idempotency is nil without a key.
+	Idempotency *Recording
+}
+
+// Recording says how the result of a command is kept for repeats of its Idempotency-Key.
+type Recording struct {
+	Key IdempotencyKey
+	// Render makes status and data of the original answer, in the entry that carries the effect. It
+	// is nil where the answer is a function of the Result and of immutable records alone: then the
+	// Result is kept and the answer is rendered again.
+	Render func(project *work.Project, result work.Result) (status int, data []byte)
+}
+
+// Done is the outcome of an Order.
+type Done struct {
+	// Project is the published view that contains the effect.
+	Project *work.Project
+	Result  work.Result
+	// Replayed says that the effect is an earlier request's; Status and Body are then the original
+	// answer where it was rendered.
+	Replayed bool
+	Status   int
+	Body     []byte
+	// FirstAt is when the original request was answered, in Unix milliseconds; zero where there is
+	// none.
+	FirstAt int64
+}
 
 // Time is a time on the wire: RFC 3339, UTC, milliseconds. The value is in Unix milliseconds.
 type Time int64

@@ -66,8 +66,8 @@ func (s Set) String() string {
 	return strings.Join(found, ", ")
 }
 
-// Projections are the indexes over projects, and the one way to keep, save and restore them.
-type Projections struct {
+// Views are the indexes over projects for those who only ask.
+type Views struct {
 	Listing    *Listing
 	Tasks      *Tasks
 	Links      *Links
@@ -76,6 +76,11 @@ type Projections struct {
 	Profiles   *Profiles
 	Watches    *Watches
 	Workspaces *Workspaces
+}
+
+// Projections are the indexes over projects, and the one way to keep, save and restore them.
+type Projections struct {
+	Views
 
 	list []Projection
 	// kinds leads from kinds of events to the projections that they may change.
@@ -84,10 +89,10 @@ type Projections struct {
 
 // NewProjections makes empty indexes.
 func NewProjections() *Projections {
-	p := &Projections{
+	p := &Projections{Views: Views{
 		Listing: NewListing(), Tasks: NewTasks(), Links: NewLinks(), Reviews: NewReviews(),
 		Profiles: NewProfiles(), Watches: NewWatches(), Workspaces: NewWorkspaces(),
-	}
+	}}
 	p.Subjects = NewSubjects(p.Tasks)
 	p.list = []Projection{
 		p.Listing, p.Tasks, p.Links, p.Subjects, p.Reviews, p.Profiles, p.Watches, p.Workspaces,
