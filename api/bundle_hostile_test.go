@@ -23,8 +23,8 @@ var hostile = []struct {
 }{
 	{"format", "ZIP", "format: must be one of"},
 	{"bundle_version", 2, "bundle_version: must be an integer from 1 to 1"},
-	{"more", 1, "more: is not a known member"},
-	{"files.0.more", 1, "files[0].more: is not a known member"},
+	{"more", 1, "more: unknown member"},
+	{"files.0.more", 1, "files[0].more: unknown member"},
 	{"files", 7, "files: must be a list"},
 	{"project", nil, "project.id: must be an ID"},
 	{"project.id", "prj_x", "project.id"},

@@ -223,13 +223,13 @@ func (w *walk) object(u *use) {
 	}
 }
 
-// unknown names a member that the type has not, and the one that was meant where only case or
-// underscores differ.
+// unknown is the problem of a member that the type does not have. It names the member that was
+// probably meant if only case or underscores differ.
 func (p *plan) unknown(name string) string {
 	if at, near := p.byFold[fold(name)]; near {
-		return "is not a known member; the name is " + p.members[at].name
+		return "unknown member; did you mean \"" + p.members[at].name + "\"?"
 	}
-	return "is not a known member"
+	return "unknown member"
 }
 
 func (w *walk) enter(name string) (undo int) {

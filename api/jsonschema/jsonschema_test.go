@@ -153,8 +153,8 @@ func TestFaultsAdvise(t *testing.T) {
 	var into richRequest
 	err := Decode([]byte(`{`+good+`,"NAME":"x","op":1,"operations":[]}`), &into)
 	want := []fault.Field{
-		{Field: "NAME", Problem: "is not a known member; the name is name"},
-		{Field: "op", Problem: "is not a known member"},
+		{Field: "NAME", Problem: `unknown member; did you mean "name"?`},
+		{Field: "op", Problem: "unknown member"},
 		{Field: "operations", Problem: "must not be empty"},
 	}
 	if diff := cmp.Diff(want, fieldsOf(t, err)); diff != "" {
