@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pws/actors/offline"
 	"pws/internal/disk/disktest"
 	"pws/work"
 )
 
 // TestBackupIsDurable stops the machine before every operation of a copy and behind it. The copy is
-// there under its name only when all of it is durable, and it is when copyData has returned.
+// there under its name only when all of it is durable, and it is when Copy has returned.
 func TestBackupIsDurable(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	mustPut(t, e, project, owner, "a", "a")
@@ -45,7 +46,7 @@ func TestBackupIsDurable(t *testing.T) {
 		steps++
 		check(fmt.Sprintf("before %s of %s", op, path))
 	}
-	if _, err := copyData(w, e.config.Dir, filepath.Join(top, "copy"), false); err != nil {
+	if _, err := offline.Copy(w, e.config.Dir, filepath.Join(top, "copy"), false, Verify); err != nil {
 		t.Fatal(err)
 	}
 	if w.Before = nil; !check("when it is done") {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"pws/actors/offline"
 	"pws/api"
 	"pws/internal/datadir"
 	"pws/internal/disk"
@@ -228,6 +229,20 @@ func TestBackupOfDamagedDataLeavesNoFiles(t *testing.T) {
 	}
 }
 
+// afterTaking calls a function before the first file of a copy is made: all were taken by then.
+type afterTaking struct {
+	disk.Disk
+	do func()
+}
+
+func (d *afterTaking) Create(path string) (disk.File, error) {
+	if do := d.do; do != nil {
+		d.do = nil
+		do()
+	}
+	return d.Disk.Create(path)
+}
+
 // The server removes log, packs and manifests after they were taken and before they are copied.
 func TestTakenFilesOutliveTheirNames(t *testing.T) {
 	s := newService(t, filepath.Join(t.TempDir(), "data"))
@@ -242,59 +257,43 @@ func TestTakenFilesOutliveTheirNames(t *testing.T) {
 			s.save()
 		}
 	}
-	files, err := take(s.config.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer files.close()
 	// When packs are merged depends on their sizes, and those on how far the log was at each save.
 	gone := map[string]bool{}
-	for n := uint64(0); n < 200 && len(gone) < 3; n++ {
-		put(100 + n)
-		s.save()
-		for _, file := range files.files {
-			if _, err := os.Stat(file.path); file.file != nil && err != nil {
-				gone[filepath.Dir(file.name)] = true
+	d := &afterTaking{Disk: disk.OS{}, do: func() {
+		taken := []string{newest(t, s.config.Dir, "snapshot/manifest-*")}
+		for _, pattern := range []string{"log/0*", "blobs/pack-*"} {
+			names, err := filepath.Glob(filepath.Join(s.config.Dir, pattern))
+			if err != nil {
+				t.Error(err)
+			}
+			taken = append(taken, names...)
+		}
+		for n := uint64(0); n < 200 && len(gone) < 3; n++ {
+			put(100 + n)
+			s.save()
+			for _, name := range taken {
+				if _, err := os.Stat(name); err != nil {
+					gone[filepath.Dir(name)] = true
+				}
 			}
 		}
+	}}
+	report, err := offline.Copy(d, s.config.Dir, filepath.Join(t.TempDir(), "copy"), true, Verify)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if len(gone) != 3 {
 		t.Errorf("files have vanished only from %v", gone)
 	}
-	folder := filepath.Join(t.TempDir(), "copy")
-	if err := makeFolders(folder); err != nil {
-		t.Fatal(err)
-	}
-	if err := files.put(disk.OS{}, folder, true); err != nil {
-		t.Fatal(err)
-	}
-	if report := mustVerify(t, folder); report.Changesets != 1+12 {
+	if report.Changesets != 1+12 {
 		t.Errorf("%d changesets", report.Changesets)
-	}
-}
-
-// A log that was cut since the snapshot was taken does not belong to it.
-func TestTakeNoticesACut(t *testing.T) {
-	dir, _ := lived(t)
-	files := &takenFiles{dir: dir}
-	defer files.close()
-	before, err := files.list(datadir.LogName, segmentNumber)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := files.log(before); err != nil {
-		t.Error(err)
-	}
-	longer := append([]numbered{{name: "00000000000000000000"}}, before...)
-	if err := files.log(longer); err != errMoved {
-		t.Errorf("not noticed: %v", err)
 	}
 }
 
 func TestCopiesAreIndependent(t *testing.T) {
 	dir, _ := lived(t)
 	to := filepath.Join(t.TempDir(), "backup")
-	if err := makeFolders(to + ".partial"); err != nil {
+	if err := os.MkdirAll(filepath.Join(to+".partial", datadir.LogName), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Backup(dir, to); err == nil {

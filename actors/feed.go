@@ -125,14 +125,10 @@ func (f *follower) open() (err error) {
 		AgeMillis: config.FeedAge.Milliseconds(), Disk: disk.Guard(disk.OS{}, f.engine.room),
 	})
 	if err != nil {
-		err = fmt.Errorf("%w; %s", err, feedAdvice)
+		err = fmt.Errorf("%w; %s", err, feed.DamageAdvice)
 	}
 	return err
 }
-
-// feedAdvice is what an operator can do about a feed that is damaged.
-const feedAdvice = "events older than the log are in the feed alone: restore it from a backup, " +
-	"or remove the folder to begin with those that the log still has"
 
 // join checks that the feed goes on into the log: what is between them would be lost. One that is
 // not there begins with the log.
@@ -140,20 +136,8 @@ func (f *follower) join(first, last uint64) error {
 	if f.log.Empty() {
 		f.log.Begin(first - 1)
 	}
-	return joins(filepath.Join(f.engine.config.Dir, datadir.FeedName), f.log.Covered(), first, last)
-}
-
-func joins(dir string, covered, first, last uint64) error {
-	switch {
-	case covered+1 < first:
-		return fmt.Errorf("%w: %s covers entries up to %d and the log begins with entry %d: "+
-			"those between are lost; %s", feed.ErrCorrupt, dir, covered, first, feedAdvice)
-	case covered > last:
-		return fmt.Errorf("%w: %s covers entries up to %d and the log ends with entry %d: "+
-			"the end of the log is lost, or the feed is another log's; %s", feed.ErrCorrupt, dir,
-			covered, last, feedAdvice)
-	}
-	return nil
+	dir := filepath.Join(f.engine.config.Dir, datadir.FeedName)
+	return feed.CheckJoin(dir, f.log.Covered(), first, last)
 }
 
 // start begins to follow a log that ends with an entry.

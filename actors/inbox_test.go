@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"pws/actors/offline"
 	"pws/api"
 	"pws/identity"
 	"pws/index"
@@ -271,7 +272,7 @@ func TestVerifyReportsWrongInboxItems(t *testing.T) {
 		}
 		stop(t, e)
 		_, err = Verify(one.Dir)
-		var damage *Damage
+		var damage *offline.Damage
 		errors.As(err, &damage)
 		if got := 0; damage != nil {
 			if got = len(damage.Faults); got != c.faults {

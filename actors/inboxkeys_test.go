@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"pws/actors/offline"
 	"pws/identity"
 	"pws/index"
 	"pws/internal/datadir"
@@ -176,7 +177,7 @@ func TestVerifyReportsInboxItemsOfOtherKeys(t *testing.T) {
 		}
 		stop(t, again)
 		_, err = Verify(one.Dir)
-		var damage *Damage
+		var damage *offline.Damage
 		errors.As(err, &damage)
 		switch {
 		case damage == nil && (err != nil || c.faults > 0),

@@ -1,9 +1,12 @@
 package actors
 
 import (
+	"errors"
 	"testing"
 
+	"pws/actors/offline"
 	"pws/index"
+	"pws/internal/datadir"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -93,23 +96,32 @@ func TestImportsShareContents(t *testing.T) {
 // TestVerifyReportsWrongArtifactsAndImports finds an artifact and an import that do not fit
 // their project.
 func TestVerifyReportsWrongArtifactsAndImports(t *testing.T) {
-	e := start(t, quiet(t.TempDir()))
+	config := quiet(t.TempDir())
+	e := start(t, config)
 	ann := register(t, e, "ann")
-	p := viewOf(t, e, createProject(t, e, ann, work.Public)).Clone()
-	at := work.Moment{Now: e.Now(), Agent: ann}
-	p.Apply(&work.ArtifactCreated{
-		ID: p.ID.Next(), Changeset: p.Head().ID, Paths: []string{"none"}, Type: work.Tool,
-	}, at)
-	p.Apply(&work.ArtifactCreated{
-		ID: p.ID.Next().Next(), Changeset: p.ID, Paths: []string{"none"}, Type: work.Tool,
-	}, work.Moment{Agent: p.ID})
-	p.Apply(&work.ArtifactImported{
-		ID: p.ID.Next(), Artifact: p.ID, Source: p.ID, Changeset: p.Head().ID,
-		Authors: []id.ID{ann, p.ID.Next()},
-	}, at)
-	r := &rebuilder{verifier: new(verifier), engine: e, agents: true}
-	r.checkArtifacts("p", p, map[id.ID]bool{})
-	if len(r.damage.Faults) != 5 {
-		t.Errorf("found %v, want five faults", r.damage.Faults)
+	p := viewOf(t, e, createProject(t, e, ann, work.Public))
+	now := e.Now()
+	stop(t, e)
+	entry := func(agent id.ID, event work.Event) []byte {
+		one := datadir.Entry{
+			Target: datadir.TargetProject, ID: p.ID, Now: now, Agent: agent, Events: eventOf(t, event),
+		}
+		return one.Encode()
+	}
+	logged(t, config.Dir,
+		entry(ann, &work.ArtifactCreated{
+			ID: p.ID.Next(), Changeset: p.Head().ID, Paths: []string{"none"}, Type: work.Tool,
+		}),
+		entry(p.ID, &work.ArtifactCreated{
+			ID: p.ID.Next().Next(), Changeset: p.ID, Paths: []string{"none"}, Type: work.Tool,
+		}),
+		entry(ann, &work.ArtifactImported{
+			ID: p.ID.Next(), Artifact: p.ID, Source: p.ID, Changeset: p.Head().ID,
+			Authors: []id.ID{ann, p.ID.Next()},
+		}))
+	_, err := Verify(config.Dir)
+	var damage *offline.Damage
+	if !errors.As(err, &damage) || len(damage.Faults) != 5 {
+		t.Errorf("found %v, want five faults", err)
 	}
 }

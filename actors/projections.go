@@ -156,36 +156,3 @@ func (e *Engine) restoreCard(h *handle) error {
 	}
 	return nil
 }
-
-// checkSavedCard compares a saved project with its card.
-func (r *rebuilder) checkSavedCard(name string, p *work.Project) {
-	if !r.engine.cardsSaved() {
-		// The next save writes it anew.
-		return
-	}
-	card, _, _, err := r.engine.snapshot.Read(datadir.CardKey(p.ID))
-	if err != nil {
-		// A damaged section is known already.
-		return
-	}
-	differ, err := r.engine.projections.of.Compare(card, p)
-	if err != nil {
-		r.damage.addf("%s: its card: %w", name, err)
-	} else if differ != 0 {
-		r.damage.addf("%s: its card has other %s than the project", name, differ)
-	}
-}
-
-// checkCards finds cards of projects that are not saved themselves.
-func (r *rebuilder) checkCards() {
-	for key := range r.engine.sectionKeys(datadir.CardPrefix) {
-		if key == datadir.CardsMark {
-			continue
-		}
-		project := datadir.IDOf(key)
-		if _, saved := r.engine.snapshot.SectionPosition(datadir.ProjectKey(project)); !saved {
-			r.damage.addf("project %s: its card is saved, and there is no section of it",
-				project.Format(id.Project))
-		}
-	}
-}

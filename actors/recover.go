@@ -136,7 +136,7 @@ func (e *Engine) replay(report *Recovery) error {
 			return fmt.Errorf("log entry %d: %w", position, err)
 		}
 		if decoded.Target == datadir.TargetIdentity {
-			err = guarded(func() error { return e.applyIdentity(&in) })
+			err = datadir.Guarded(func() error { return e.applyIdentity(&in) })
 		} else {
 			err = e.keepTail(in)
 		}
@@ -250,7 +250,7 @@ func (v *published) applyTail(tail []replayed, from *trees, changes *index.Proje
 		if in.position <= v.position {
 			continue
 		}
-		if err := guarded(func() error { return v.apply(in, from, changes) }); err != nil {
+		if err := datadir.Guarded(func() error { return v.apply(in, from, changes) }); err != nil {
 			return fmt.Errorf("log entry %d: %w", in.position, err)
 		}
 	}
@@ -281,14 +281,4 @@ func (v *published) apply(in *replayed, from *trees, changes *index.Projections)
 	}
 	v.position = in.position
 	return nil
-}
-
-// guarded turns a panic into an error: what was read does not fit the rules.
-func guarded(do func() error) (err error) {
-	defer func() {
-		if broken := recover(); broken != nil {
-			err = fmt.Errorf("it does not fit the rules: %v", broken)
-		}
-	}()
-	return do()
 }

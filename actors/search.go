@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -350,15 +349,13 @@ func (s *searching) metrics() []Metric {
 	}
 }
 
-const searchName = "search"
-
 // open opens the index, or makes it anew where it cannot be used.
 func (s *searching) open() (*search.Index, error) {
 	e := s.engine
 	mac := hmac.New(sha256.New, e.secret)
 	mac.Write([]byte("search"))
 	mark := mac.Sum(nil)[:8]
-	dir := filepath.Join(e.config.Dir, searchName)
+	dir := filepath.Join(e.config.Dir, datadir.SearchName)
 	if s.anew {
 		if err := os.RemoveAll(dir); err != nil {
 			return nil, err
@@ -402,17 +399,4 @@ func Reindex(dir string, log *slog.Logger) (documents uint64, err error) {
 		err = errors.Join(*failed, err)
 	}
 	return documents, err
-}
-
-// checkSearch is what can be said of the search index of a data directory that no server uses.
-func checkSearch(dir string) string {
-	dir = filepath.Join(dir, searchName)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "none; the next start makes it"
-	}
-	documents, position, err := search.Check(dir)
-	if err != nil {
-		return fmt.Sprintf("damaged, and made anew by the next start: %v", err)
-	}
-	return fmt.Sprintf("%d documents, of entries up to %d", documents, position)
 }

@@ -134,7 +134,7 @@ func (s *searching) awaitRoom(bytes int64) bool {
 func (f *searchFill) needs() int64 {
 	const sizeAge = 5 * time.Second
 	if now := time.Now(); f.sizedAt.IsZero() || now.Sub(f.sizedAt) >= sizeAge {
-		f.size = folderBytes(filepath.Join(f.engine.config.Dir, searchName))
+		f.size = folderBytes(filepath.Join(f.engine.config.Dir, datadir.SearchName))
 		f.sizedAt = now
 	}
 	return f.size + searchMargin

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"pws/actors/offline"
 	"pws/api"
 	"pws/index"
 	"pws/internal/datadir"
@@ -357,7 +358,7 @@ func checkVerify(
 		}
 	}
 	_, err = Verify(fresh.Dir)
-	var found *Damage
+	var found *offline.Damage
 	errors.As(err, &found)
 	switch {
 	case says == "" && err != nil:

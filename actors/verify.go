@@ -1,301 +1,92 @@
 package actors
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
+	"log/slog"
 
-	"pws/blobs"
-	"pws/index/feed"
+	"pws/actors/offline"
+	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/disk"
+	"pws/internal/id"
 	"pws/snapshot"
-	"pws/wal"
+	"pws/work"
 )
 
-// ErrInUse says that a server has the data directory open.
-var ErrInUse = errors.New("the data directory is in use by a running server; " +
-	"stop it, or make a backup and verify that")
+// Verify checks a data directory that no server uses, see offline.Verify. The states are rebuilt by
+// the code that a start uses.
+func Verify(dir string) (*offline.Report, error) { return offline.Verify(dir, newRebuilder) }
 
-// Report is what Verify has counted.
-type Report struct {
-	Log      wal.Report
-	Snapshot snapshot.Report
-	Blobs    blobs.Report
-	Feed     feed.Report
-	// Tail is how many entries of the log lie behind the snapshot.
-	Tail       uint64
-	Agents     int
-	Projects   int
-	Changesets uint64
-	Operations uint64
-	// Contents is how many times an operation names a content; each of them was found.
-	Contents uint64
-	// Tasks are all that there ever were, Unfinished those that are open work.
-	Tasks      int
-	Unfinished int
-	// Search is what there is to say of the search index, which is no data and never damage.
-	Search string
+// Backup copies a data directory and checks the copy, see offline.Copy. Files that never change are
+// hard links where the file system allows it.
+func Backup(data, to string) (*offline.Report, error) {
+	return offline.Copy(disk.OS{}, data, to, true, Verify)
 }
 
-// Print writes the counts for people.
-func (r *Report) Print(out io.Writer) error {
-	var text strings.Builder
-	line := func(name, format string, values ...any) {
-		fmt.Fprintf(&text, "%-11s", name)
-		fmt.Fprintf(&text, format+"\n", values...)
-	}
-	line("log", "%d entries (%d to %d, %d behind the snapshot) in %d segments, %d bytes",
-		r.Log.Entries, r.Log.First, r.Log.Last, r.Tail, r.Log.Segments, r.Log.Bytes)
-	if r.Log.TornBytes > 0 {
-		line("", "torn tail: %d bytes of %s at offset %d; the next start cuts them off",
-			r.Log.TornBytes, r.Log.TornFile, r.Log.TornOffset)
-	}
-	line("snapshot", "generation %d of position %d: %d sections in %d files, %d bytes",
-		r.Snapshot.Generation, r.Snapshot.Position, r.Snapshot.Sections, r.Snapshot.Files,
-		r.Snapshot.Bytes)
-	line("blobs", "%d in %d packs, %d bytes", r.Blobs.Blobs, r.Blobs.Packs, r.Blobs.Bytes)
-	line("feed", "%d events in %d files, %d bytes, up to entry %d", r.Feed.Records, r.Feed.Files,
-		r.Feed.Bytes, r.Feed.Last)
-	line("agents", "%d", r.Agents)
-	line("projects", "%d", r.Projects)
-	line("changesets", "%d with %d operations", r.Changesets, r.Operations)
-	line("tasks", "%d, %d of them unfinished", r.Tasks, r.Unfinished)
-	line("contents", "%d references, none is dangling", r.Contents)
-	line("search", "%s", r.Search)
-	_, err := io.WriteString(out, text.String())
-	return err
+// Restore makes a data directory out of a backup, as Backup does, with copies alone.
+func Restore(from, data string) (*offline.Report, error) {
+	return offline.Copy(disk.OS{}, from, data, false, Verify)
 }
 
-// faultsMax bounds the faults that a Damage lists.
-const faultsMax = 100
-
-// Damage is what is wrong with a data directory. Faults of the stores name file and offset and
-// answer to the ErrCorrupt of wal, snapshot or blobs; the others name what refers to what.
-type Damage struct {
-	Faults []error
-	// Unlisted is how many more there were.
-	Unlisted int
+// rebuilder is an engine that has sections to read and nothing else.
+type rebuilder struct {
+	*Engine
+	// tail holds the entries behind the snapshot by project, without their contents.
+	tail map[id.ID][]replayed
 }
 
-// Error has a line for each fault.
-func (d *Damage) Error() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "damage found, %d faults:", len(d.Faults)+d.Unlisted)
-	for _, fault := range d.Faults {
-		text.WriteString("\n  " + fault.Error())
+func newRebuilder(
+	sections *snapshot.Store, content func(work.Hash) ([]byte, error),
+) offline.Rebuilder {
+	e := &Engine{
+		log:      slog.New(slog.DiscardHandler),
+		inbox:    index.NewInbox(),
+		snapshot: sections,
+		trees:    newTrees(content),
 	}
-	if d.Unlisted > 0 {
-		fmt.Fprintf(&text, "\n  and %d more", d.Unlisted)
-	}
-	return text.String()
+	e.projections.of = index.NewProjections()
+	return &rebuilder{Engine: e, tail: map[id.ID][]replayed{}}
 }
 
-// Unwrap gives the faults to errors.Is and errors.As.
-func (d *Damage) Unwrap() []error { return d.Faults }
-
-func (d *Damage) add(fault error) {
-	if len(d.Faults) >= faultsMax {
-		d.Unlisted++
-		return
+func (r *rebuilder) RestoreIdentity() (position uint64, err error) {
+	if err := r.restoreIdentity(); err != nil {
+		return 0, err
 	}
-	d.Faults = append(d.Faults, fault)
+	return r.identity.view.Load().position, nil
 }
 
-func (d *Damage) addf(format string, values ...any) { d.add(fmt.Errorf(format, values...)) }
+func (r *rebuilder) CardsSaved() (bool, error) {
+	err := r.readCardsMark()
+	return r.cardsSaved(), err
+}
 
-// Verify checks a data directory that no server uses: every checksum and hash of the stores, that
-// they join without a gap, and that all that a state names is there. The states are rebuilt by the
-// code that a start uses. It changes nothing, and a server cannot start meanwhile.
-//
-// The error is a *Damage, with a report of what could be counted, or ErrInUse, or what kept Verify
-// from reading.
-func Verify(dir string) (*Report, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
+func (r *rebuilder) RestoreInboxes() (*index.Inbox, error) { return r.inbox, r.restoreInboxes() }
+
+func (r *rebuilder) Keep(position uint64, entry *datadir.Entry) error {
+	in := replayed{position, *entry}
+	if entry.Target == datadir.TargetProject {
+		r.tail[entry.ID] = append(r.tail[entry.ID], in)
+	}
+	return r.keepInbox(&in)
+}
+
+func (r *rebuilder) ApplyIdentity(position uint64, entry *datadir.Entry) error {
+	return r.applyIdentity(&replayed{position, *entry})
+}
+
+func (r *rebuilder) Project(project id.ID, saved bool) (*work.Project, error) {
+	h := &handle{id: project}
+	h.mu.tail = r.tail[project]
+	delete(r.tail, project)
+	h.stored.Store(saved)
+	view, err := r.load(h)
+	if err != nil || view == nil {
 		return nil, err
 	}
-	if err := datadir.Check(dir); err != nil {
-		return nil, err
-	}
-	lock, err := lockOffline(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Close()
-	v := &verifier{dir: dir}
-	v.report.Search = checkSearch(dir)
-	if err := v.run(); err != nil {
-		return nil, err
-	}
-	if len(v.damage.Faults) > 0 {
-		return &v.report, &v.damage
-	}
-	return &v.report, nil
+	return view.project, nil
 }
 
-// lockOffline keeps servers away from a data directory. A backup has no lock file, and gets none.
-func lockOffline(dir string) (io.Closer, error) {
-	file, err := os.Open(filepath.Join(dir, datadir.LogName, datadir.LogLockName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return io.NopCloser(nil), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = disk.TryLock(file, false)
-	if err == nil {
-		return file, nil
-	}
-	if errors.Is(err, disk.ErrLocked) {
-		err = fmt.Errorf("%s: %w", dir, ErrInUse)
-	}
-	return nil, errors.Join(err, file.Close())
-}
-
-type verifier struct {
-	dir      string
-	report   Report
-	damage   Damage
-	contents contentSet
-}
-
-// run returns an error only where the check could not go on; damage is collected.
-func (v *verifier) run() error {
-	if err := v.checkSecret(); err != nil {
-		return err
-	}
-	logSound, err := v.checkLog()
-	if err != nil {
-		return err
-	}
-	snapshotSound, err := v.checkSnapshot()
-	if err != nil {
-		return err
-	}
-	if err := v.checkBlobs(); err != nil {
-		return err
-	}
-	if err := v.checkFeed(logSound); err != nil {
-		return err
-	}
-	if !logSound || !snapshotSound || !v.checkJoin() {
-		// States that are rebuilt from a part would name faults that are none.
-		v.damage.addf("references were not checked, because states cannot be rebuilt")
-		return nil
-	}
-	return v.checkStates()
-}
-
-func (v *verifier) checkSecret() error {
-	_, err := os.Stat(filepath.Join(v.dir, datadir.SecretName))
-	if err == nil {
-		_, err = datadir.LoadSecret(v.dir)
-		if errors.Is(err, fs.ErrPermission) {
-			return err
-		}
-	}
-	if err != nil {
-		v.damage.addf("secret: %w", err)
-	}
-	return nil
-}
-
-// missing notes a directory that is not there.
-func (v *verifier) missing(err error) bool {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return false
-	}
-	v.damage.add(err)
-	return true
-}
-
-func (v *verifier) checkLog() (sound bool, err error) {
-	v.report.Log, err = wal.Verify(filepath.Join(v.dir, datadir.LogName))
-	if v.missing(err) {
-		return false, nil
-	}
-	if errors.Is(err, wal.ErrCorrupt) {
-		v.damage.add(err)
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// checkSnapshot counts as sound what has a readable index: a damaged section spoils one project.
-func (v *verifier) checkSnapshot() (sound bool, err error) {
-	v.report.Snapshot, err = snapshot.Verify(filepath.Join(v.dir, datadir.SnapshotName))
-	for at := range v.report.Snapshot.Damage {
-		v.damage.add(&v.report.Snapshot.Damage[at])
-	}
-	if errors.Is(err, snapshot.ErrCorrupt) {
-		return true, nil
-	}
-	return v.judge(err, snapshot.ErrLocked)
-}
-
-func (v *verifier) checkBlobs() error {
-	var err error
-	v.report.Blobs, err = blobs.Verify(filepath.Join(v.dir, datadir.BlobsName), v.contents.add)
-	for at := range v.report.Blobs.Damage {
-		v.damage.add(&v.report.Blobs.Damage[at])
-	}
-	if errors.Is(err, blobs.ErrCorrupt) {
-		return nil
-	}
-	_, err = v.judge(err, blobs.ErrLocked)
-	return err
-}
-
-// checkFeed also finds entries missing between the feed and the log. Data of an earlier program has
-// no feed; the next start makes one of the log.
-func (v *verifier) checkFeed(logSound bool) error {
-	dir := filepath.Join(v.dir, datadir.FeedName)
-	var err error
-	v.report.Feed, err = feed.Verify(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case errors.Is(err, feed.ErrCorrupt):
-		v.damage.add(err)
-		return nil
-	case errors.Is(err, feed.ErrLocked):
-		return fmt.Errorf("%s: %w", v.dir, ErrInUse)
-	case err == nil && logSound && v.report.Feed.Files > 0:
-		log := &v.report.Log
-		if err := joins(dir, v.report.Feed.Last, log.First, log.Last); err != nil {
-			v.damage.add(err)
-		}
-	}
-	return err
-}
-
-func (v *verifier) judge(err, locked error) (sound bool, _ error) {
-	if v.missing(err) {
-		return false, nil
-	}
-	if errors.Is(err, locked) {
-		err = fmt.Errorf("%s: %w", v.dir, ErrInUse)
-	}
-	return err == nil, err
-}
-
-// checkJoin finds entries missing between the snapshot and the log.
-func (v *verifier) checkJoin() bool {
-	covered, log := v.report.Snapshot.Position, &v.report.Log
-	switch {
-	case log.First > covered+1:
-		v.damage.addf("%s: the log begins with entry %d and the snapshot covers entries up to %d: "+
-			"those between are lost", filepath.Join(v.dir, datadir.LogName), log.First, covered)
-		return false
-	case log.Last < covered:
-		v.damage.addf("%s: the log ends with entry %d and the snapshot covers entries up to %d: "+
-			"the end of the log is lost", filepath.Join(v.dir, datadir.LogName), log.Last, covered)
-		return false
-	}
-	return true
+func (r *rebuilder) Deliveries(
+	event work.Event, project, by id.ID, now int64,
+) []index.Delivery {
+	return deliveriesOf(event, 0, project, by, now)
 }

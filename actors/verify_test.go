@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"pws/actors/offline"
 	"pws/api"
 	"pws/blobs"
 	"pws/identity"
@@ -171,7 +172,7 @@ func lived(t testing.TB) (dir string, s *service) {
 	return crashCopy(t, dir), s
 }
 
-func mustVerify(t testing.TB, dir string) *Report {
+func mustVerify(t testing.TB, dir string) *offline.Report {
 	t.Helper()
 	report, err := Verify(dir)
 	if err != nil {
@@ -226,7 +227,7 @@ func TestVerifyCountsAndIsReadOnly(t *testing.T) {
 func TestVerifyFailsWhileAServerRuns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	e := openAt(t, dir)
-	if _, err := Verify(dir); !errors.Is(err, ErrInUse) {
+	if _, err := Verify(dir); !errors.Is(err, offline.ErrInUse) {
 		t.Errorf("not refused: %v", err)
 	}
 	if err := e.Close(); err != nil {
@@ -295,7 +296,7 @@ func TestVerifyNamesTheDamagedFile(t *testing.T) {
 func wantFaults(t *testing.T, dir string, parts ...string) {
 	t.Helper()
 	_, err := Verify(dir)
-	var damage *Damage
+	var damage *offline.Damage
 	if !errors.As(err, &damage) {
 		t.Fatalf("no damage: %v", err)
 	}
@@ -535,7 +536,7 @@ func TestVerifyChecksWhatEntriesName(t *testing.T) {
 	})
 	t.Run("many faults", func(t *testing.T) {
 		dir := crashCopy(t, sound)
-		many := make([][]byte, faultsMax+20)
+		many := make([][]byte, 120)
 		for at := range many {
 			many[at] = []byte{1, 9}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pws/actors"
+	"pws/actors/offline"
 	"pws/identity"
 	"pws/internal/id"
 )
@@ -44,7 +45,7 @@ func (c *ReportsCommand) Run(out io.Writer) error {
 			return err
 		}
 	}
-	reports, err := actors.Reports(c.Data)
+	reports, err := offline.Reports(c.Data)
 	if err != nil {
 		return err
 	}

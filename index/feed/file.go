@@ -2,6 +2,7 @@ package feed
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 
@@ -287,4 +288,23 @@ func Verify(dir string) (report Report, err error) {
 	s := scan{disk: disk.OS{}, dir: dir}
 	err = s.run()
 	return s.report, errors.Join(err, lock.Close())
+}
+
+// DamageAdvice is what an operator can do about a feed that is damaged.
+const DamageAdvice = "events older than the log are in the feed alone: restore it from a backup, " +
+	"or remove the folder to begin with those that the log still has"
+
+// CheckJoin returns ErrCorrupt where entries are missing between a feed that covers entries up to
+// one, in a directory, and a log that has those from first to last.
+func CheckJoin(dir string, covered, first, last uint64) error {
+	switch {
+	case covered+1 < first:
+		return fmt.Errorf("%w: %s covers entries up to %d and the log begins with entry %d: "+
+			"those between are lost; %s", ErrCorrupt, dir, covered, first, DamageAdvice)
+	case covered > last:
+		return fmt.Errorf("%w: %s covers entries up to %d and the log ends with entry %d: "+
+			"the end of the log is lost, or the feed is another log's; %s", ErrCorrupt, dir,
+			covered, last, DamageAdvice)
+	}
+	return nil
 }

@@ -59,9 +59,14 @@ var mayImport = map[string][]string{
 		"identity", "index", "index/feed", "index/search", "index/wake", "api/jsonschema",
 		"api/cursor", "api/sizelimit",
 	},
+	"actors/offline": {
+		"internal/datadir", "internal/disk", "internal/id", "work", "identity", "index",
+		"index/feed", "index/search", "wal", "snapshot", "blobs",
+	},
 	"actors": {
-		"internal/datadir", "internal/disk", "internal/fault", "internal/id", "work", "identity",
-		"index", "index/feed", "index/search", "index/wake", "wal", "snapshot", "blobs", "api",
+		"actors/offline", "internal/datadir", "internal/disk", "internal/fault", "internal/id",
+		"work", "identity", "index", "index/feed", "index/search", "index/wake", "wal", "snapshot",
+		"blobs", "api",
 	},
 	"http":         {"api", "api/jsonschema", "internal/fault", "internal/id"},
 	"bench":        {"bench/child", "bench/client", "wal"},
@@ -82,7 +87,8 @@ var banned = []struct {
 		"rules are pure: time, entropy and I/O come from outside",
 	},
 	{
-		[]string{"work", "identity", "api", "http", "actors", "index", "wal", "snapshot", "blobs"},
+		[]string{"work", "identity", "api", "http", "actors", "actors/offline", "index", "wal",
+			"snapshot", "blobs"},
 		[]string{"encoding/json", "log"},
 		"encoding/json takes duplicate keys and broken UTF-8; logs are structured",
 	},

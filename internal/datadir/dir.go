@@ -7,8 +7,7 @@
 //	snapshot   sections, by package snapshot
 //	blobs      contents, by package blobs
 //	feed       activity events, by package index/feed
-//
-// The search index is beside them. It can be made again.
+//	search     the search index, by package index/search; it can be made again
 package datadir
 
 import (
@@ -32,6 +31,7 @@ const (
 	SnapshotName = "snapshot"
 	BlobsName    = "blobs"
 	FeedName     = "feed"
+	SearchName   = "search"
 	LogLockName  = "LOCK"
 )
 

@@ -120,3 +120,14 @@ func DecodeEntry(data []byte) (Entry, error) {
 	}
 	return e, nil
 }
+
+// Guarded turns a panic of what applies stored data into an error: what was read does not fit the
+// rules.
+func Guarded(do func() error) (err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("it does not fit the rules: %v", broken)
+		}
+	}()
+	return do()
+}

@@ -1,4 +1,4 @@
-package actors
+package offline
 
 import (
 	"bytes"
@@ -72,7 +72,7 @@ func (t *checkedTrees) content(hash work.Hash) ([]byte, error) {
 
 // checkFork looks up what a fork names, and reports whether the contents of the tree that it began
 // with were looked up before.
-func (r *rebuilder) checkFork(name string, p *work.Project, missing map[id.ID]bool) (known bool) {
+func (r *references) checkFork(name string, p *work.Project, missing map[id.ID]bool) (known bool) {
 	from, forked := p.ForkedFrom()
 	if !forked {
 		return false
@@ -94,13 +94,13 @@ func (r *rebuilder) checkFork(name string, p *work.Project, missing map[id.ID]bo
 
 // checkSources finds forks of projects that are not there. Those that were made behind the snapshot
 // are given.
-func (r *rebuilder) checkSources(made []id.ID) {
+func (r *references) checkSources(made []id.ID) {
 	known := map[id.ID]bool{}
 	for _, project := range made {
 		known[project] = true
 	}
 	for source, name := range r.checkedTrees.sources {
-		_, saved := r.engine.snapshot.SectionPosition(datadir.ProjectKey(source))
+		_, saved := r.saved.SectionPosition(datadir.ProjectKey(source))
 		if !saved && !known[source] {
 			r.damage.addf("%s: project %s, which it was forked from, does not exist", name,
 				source.Format(id.Project))

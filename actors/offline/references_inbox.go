@@ -1,4 +1,4 @@
-package actors
+package offline
 
 import (
 	"pws/identity"
@@ -32,11 +32,11 @@ func dayCheckOf(one *itemCheck) dayCheck {
 }
 
 // collectInbox groups the items of all agents by project, for projects are checked one by one.
-func (r *rebuilder) collectInbox() {
+func (r *references) collectInbox() {
 	r.items, r.full = map[id.ID][]itemCheck{}, map[id.ID]bool{}
 	r.ofDay = map[dayCheck]int{}
-	for _, agent := range r.engine.inbox.Agents() {
-		saved, _ := r.engine.inbox.Saved(agent)
+	for _, agent := range r.inbox.Agents() {
+		saved, _ := r.inbox.Saved(agent)
 		talk := 0
 		keys := map[itemCheck]bool{}
 		for _, item := range saved.Items {
@@ -58,12 +58,12 @@ func (r *rebuilder) collectInbox() {
 
 // checkKeyItem finds an item of a key that the agent's record contradicts, or that is there twice.
 // A key without an item is no damage: older versions made none.
-func (r *rebuilder) checkKeyItem(one *itemCheck, project id.ID, known map[itemCheck]bool) {
+func (r *references) checkKeyItem(one *itemCheck, project id.ID, known map[itemCheck]bool) {
 	if !r.agents {
 		return
 	}
 	fits := false
-	if agent, ok := r.engine.Identity().Agent(one.agent); ok && !known[*one] {
+	if agent, ok := r.states.Identity().Agent(one.agent); ok && !known[*one] {
 		fits = project.IsZero() && one.fitsKey(agent)
 	}
 	known[*one] = true
@@ -88,20 +88,20 @@ func (i *itemCheck) fitsKey(agent *identity.Agent) bool {
 
 // mayLack reports whether an inbox need not hold an item of a discussion: newer ones pushed it out,
 // or the day had as many of its kind and author as become items.
-func (r *rebuilder) mayLack(one *itemCheck) bool {
+func (r *references) mayLack(one *itemCheck) bool {
 	return r.full[one.agent] || r.ofDay[dayCheckOf(one)] >= one.kind.PerDay()
 }
 
 // checkInbox compares the inbox items of a project with the project. A project keeps its
 // discussions in full, so their items have to be exactly those that follow from them. Of other
 // items the project has no complete record: they must not contradict it.
-func (r *rebuilder) checkInbox(name string, p *work.Project, missing map[id.ID]bool) {
+func (r *references) checkInbox(name string, p *work.Project, missing map[id.ID]bool) {
 	if r.items == nil {
 		return
 	}
 	items := r.items[p.ID]
 	delete(r.items, p.ID)
-	talk := talkOf(p)
+	talk := r.talkOf(p)
 	for _, one := range items {
 		r.checkAgent(name, "owner of an inbox", one.agent, missing)
 		r.checkAgent(name, "actor in an inbox", one.actor, missing)
@@ -126,9 +126,9 @@ func (r *rebuilder) checkInbox(name string, p *work.Project, missing map[id.ID]b
 }
 
 // checkOrphans finds items of projects that do not exist.
-func (r *rebuilder) checkOrphans() {
+func (r *references) checkOrphans() {
 	for project, items := range r.items {
-		if _, saved := r.engine.snapshot.SectionPosition(datadir.ProjectKey(project)); saved {
+		if _, saved := r.saved.SectionPosition(datadir.ProjectKey(project)); saved {
 			// It cannot be read, which is known already.
 			continue
 		}
@@ -138,10 +138,10 @@ func (r *rebuilder) checkOrphans() {
 }
 
 // talkOf are the inbox items that follow from the discussions of a project.
-func talkOf(p *work.Project) map[itemCheck]struct{} {
+func (r *references) talkOf(p *work.Project) map[itemCheck]struct{} {
 	all := map[itemCheck]struct{}{}
 	add := func(event work.Event, by id.ID, now int64) {
-		for _, one := range deliveriesOf(event, 0, p.ID, by, now) {
+		for _, one := range r.states.Deliveries(event, p.ID, by, now) {
 			all[itemCheckOf(&one)] = struct{}{}
 		}
 	}

@@ -1,16 +1,13 @@
-package actors
+package offline
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
-
-	"github.com/puzpuzpuz/xsync/v3"
 
 	"pws/blobs"
 	"pws/index"
@@ -54,13 +51,17 @@ func (s *contentSet) find(hash work.Hash) (size uint32, ok bool) {
 	return s.keys[at].size, true
 }
 
-// rebuilder makes the states of a data directory, one project after the other, in an engine that
-// has sections to read and nothing else.
-type rebuilder struct {
+// references looks up what the states of a data directory name, one project after the other.
+type references struct {
 	*verifier
-	engine *Engine
-	// tail holds the entries behind the snapshot by project, without their contents.
-	tail map[id.ID][]replayed
+	states Rebuilder
+	saved  *snapshot.Store
+	inbox  *index.Inbox
+	// cards says that all saved projects have complete cards; cardsOf compares them.
+	cards   bool
+	cardsOf *index.Projections
+	// behind has the projects with entries behind the snapshot that were not checked yet.
+	behind map[id.ID]bool
 	// agents is false where identity cannot be rebuilt.
 	agents bool
 
@@ -83,66 +84,25 @@ func (v *verifier) checkStates() error {
 	if err != nil {
 		return err
 	}
-	e := &Engine{
-		log:      slog.New(slog.DiscardHandler),
-		handles:  xsync.NewMapOf[id.ID, *handle](),
-		inbox:    index.NewInbox(),
-		snapshot: view.Store,
+	r := &references{
+		verifier: v, saved: view.Store, cardsOf: index.NewProjections(), behind: map[id.ID]bool{},
 	}
-	e.projections.of = index.NewProjections()
-	r := &rebuilder{verifier: v, engine: e, tail: map[id.ID][]replayed{}}
 	r.checkedTrees.init(filepath.Join(v.dir, datadir.BlobsName))
-	e.trees = newTrees(r.checkedTrees.content)
+	r.states = v.rebuilder(view.Store, r.checkedTrees.content)
 	err = r.run()
 	return errors.Join(err, view.close(), r.checkedTrees.close())
 }
 
-// linkedSnapshot is a snapshot that was opened without changing its directory: the store removes
-// what interrupted runs have left, so it works in a folder of links outside.
-type linkedSnapshot struct {
-	*snapshot.Store
-	dir string
-}
-
-func openLinked(dir string) (*linkedSnapshot, error) {
-	links, err := linkFolder(dir)
-	if err != nil {
-		return nil, err
-	}
-	store, err := snapshot.Open(snapshot.Options{Dir: links})
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(links))
-	}
-	return &linkedSnapshot{Store: store, dir: links}, nil
-}
-
-// linkFolder makes a folder of links to all that is in another one.
-func linkFolder(dir string) (links string, err error) {
-	names, err := os.ReadDir(dir)
-	if err != nil {
-		return "", err
-	}
-	links, err = os.MkdirTemp("", "pws-verify-")
-	if err != nil {
-		return "", err
-	}
-	for _, name := range names {
-		from := filepath.Join(dir, name.Name())
-		if err := os.Symlink(from, filepath.Join(links, name.Name())); err != nil {
-			return "", errors.Join(err, os.RemoveAll(links))
-		}
-	}
-	return links, nil
-}
-
-func (l *linkedSnapshot) close() error { return errors.Join(l.Close(), os.RemoveAll(l.dir)) }
-
-func (r *rebuilder) run() error {
+func (r *references) run() error {
 	r.restoreAgents()
-	if err := r.engine.readCardsMark(); err != nil && !errors.Is(err, snapshot.ErrCorrupt) {
+	var err error
+	if r.cards, err = r.states.CardsSaved(); err != nil && !errors.Is(err, snapshot.ErrCorrupt) {
 		r.damage.add(err)
 	}
-	inboxes := guarded(r.engine.restoreInboxes)
+	inboxes := datadir.Guarded(func() (err error) {
+		r.inbox, err = r.states.RestoreInboxes()
+		return err
+	})
 	if inboxes != nil && !errors.Is(inboxes, snapshot.ErrCorrupt) {
 		r.damage.add(inboxes)
 	}
@@ -152,41 +112,42 @@ func (r *rebuilder) run() error {
 	if inboxes == nil {
 		r.collectInbox()
 	}
-	for key, position := range r.engine.sectionKeys(datadir.ProjectPrefix) {
+	r.saved.Keys(datadir.ProjectPrefix, func(key string, position uint64) bool {
 		r.checkProject(datadir.IDOf(key), position)
-	}
+		return true
+	})
 	r.checkCards()
-	made := make([]id.ID, 0, len(r.tail))
-	for project := range r.tail {
-		made = append(made, project)
-	}
-	slices.SortFunc(made, id.ID.Compare)
+	made := slices.SortedFunc(maps.Keys(r.behind), id.ID.Compare)
 	for _, project := range made {
 		r.checkProject(project, 0)
 	}
 	r.checkSources(made)
 	r.checkOrphans()
 	if r.agents {
-		r.report.Agents = r.engine.Identity().Counts().Agents
+		r.report.Agents = r.states.Identity().Counts().Agents
 	}
 	return nil
 }
 
 // restoreAgents reads the saved state of identity. Sections that do not check are known already.
-func (r *rebuilder) restoreAgents() {
-	err := guarded(r.engine.restoreIdentity)
+func (r *references) restoreAgents() {
+	var position uint64
+	err := datadir.Guarded(func() (err error) {
+		position, err = r.states.RestoreIdentity()
+		return err
+	})
 	r.agents = err == nil
 	if err != nil && !errors.Is(err, snapshot.ErrCorrupt) {
 		r.damage.addf("identity: %w", err)
 	}
 	if r.agents {
-		r.checkSection("identity", r.engine.identity.view.Load().position)
+		r.checkSection("identity", position)
 	}
 }
 
 // readTail goes through the entries behind the snapshot: identity is changed at once, the entries
 // of projects are kept without contents for when their project's turn comes.
-func (r *rebuilder) readTail() error {
+func (r *references) readTail() error {
 	dir := filepath.Join(r.dir, datadir.LogName)
 	return wal.Read(dir, r.report.Snapshot.Position+1, func(position uint64, data []byte) error {
 		r.report.Tail++
@@ -209,16 +170,16 @@ func (r *rebuilder) readTail() error {
 		if err != nil {
 			return err
 		}
-		in := replayed{position, kept}
-		if err := r.engine.keepInbox(&in); err != nil {
+		if err := r.states.Keep(position, &kept); err != nil {
 			r.damage.addf("%s: entry %d: %w", dir, position, err)
 		}
 		if kept.Target == datadir.TargetProject {
-			r.tail[kept.ID] = append(r.tail[kept.ID], in)
+			r.behind[kept.ID] = true
 			return nil
 		}
 		if r.agents {
-			if err := guarded(func() error { return r.engine.applyIdentity(&in) }); err != nil {
+			err := datadir.Guarded(func() error { return r.states.ApplyIdentity(position, &kept) })
+			if err != nil {
 				r.damage.addf("%s: entry %d: %w", dir, position, err)
 				r.agents = false
 			}
@@ -228,7 +189,7 @@ func (r *rebuilder) readTail() error {
 }
 
 // checkSection finds a section that contains an entry which the log has lost.
-func (r *rebuilder) checkSection(of string, position uint64) {
+func (r *references) checkSection(of string, position uint64) {
 	if position > r.report.Log.Last {
 		r.damage.addf("%s: saved with entry %d, and the log ends with %d",
 			of, position, r.report.Log.Last)
@@ -237,13 +198,11 @@ func (r *rebuilder) checkSection(of string, position uint64) {
 
 // checkProject rebuilds one project, checks it, and forgets it. saved is the position of its
 // section, 0 where it has none.
-func (r *rebuilder) checkProject(project id.ID, saved uint64) {
-	entries := r.tail[project]
-	delete(r.tail, project)
+func (r *references) checkProject(project id.ID, saved uint64) {
+	behind := r.behind[project]
+	delete(r.behind, project)
 	name := "project " + project.Format(id.Project)
-	state, err := r.rebuild(name, project, saved, entries)
-	r.engine.handles.Delete(project)
-	r.engine.dirty.handles = nil
+	state, err := r.rebuild(name, project, saved, behind)
 	if err != nil {
 		if !errors.Is(err, snapshot.ErrCorrupt) {
 			r.damage.addf("%s: %w", name, err)
@@ -287,46 +246,42 @@ func (r *rebuilder) checkProject(project id.ID, saved uint64) {
 }
 
 // rebuild does for one project what a start does.
-func (r *rebuilder) rebuild(
-	name string, project id.ID, saved uint64, entries []replayed,
+func (r *references) rebuild(
+	name string, project id.ID, saved uint64, behind bool,
 ) (state *work.Project, err error) {
-	e, h := r.engine, &handle{id: project}
-	h.mu.tail = entries
 	if saved > 0 {
 		r.checkSection(name, saved)
-		h.stored.Store(true)
 	}
-	err = guarded(func() error {
-		_, err := e.load(h)
+	err = datadir.Guarded(func() (err error) {
+		state, err = r.states.Project(project, saved > 0)
 		return err
 	})
-	if view := h.view.Load(); err == nil && saved > 0 && len(entries) == 0 && view != nil {
-		r.checkSavedCard(name, view.project)
+	if err == nil && saved > 0 && !behind && state != nil {
+		r.checkSavedCard(name, state)
 	}
-	view := h.view.Load()
 	switch {
 	case err != nil:
 		return nil, err
-	case view == nil:
+	case state == nil:
 		return nil, errors.New("its section was saved with entry 0, which does not exist")
-	case view.project.ID != project:
+	case state.ID != project:
 		return nil, errors.New("it has no beginning: there is no section, and the log behind the " +
 			"snapshot does not create it")
 	}
-	return view.project, nil
+	return state, nil
 }
 
-func (r *rebuilder) checkAgent(name, role string, agent id.ID, missing map[id.ID]bool) {
+func (r *references) checkAgent(name, role string, agent id.ID, missing map[id.ID]bool) {
 	if !r.agents || missing[agent] {
 		return
 	}
-	if _, known := r.engine.Identity().Agent(agent); !known {
+	if _, known := r.states.Identity().Agent(agent); !known {
 		missing[agent] = true
 		r.damage.addf("%s: %s %s does not exist", name, role, agent.Format(id.Agent))
 	}
 }
 
-func (r *rebuilder) checkContent(
+func (r *references) checkContent(
 	name string, c *work.Changeset, op *work.Op, dangling map[work.Hash]bool,
 ) {
 	if op.Action == work.Delete {
@@ -337,7 +292,7 @@ func (r *rebuilder) checkContent(
 }
 
 // checkWorkspaces looks up what the workspaces of a project name.
-func (r *rebuilder) checkWorkspaces(
+func (r *references) checkWorkspaces(
 	name string, state *work.Project, missing map[id.ID]bool, dangling map[work.Hash]bool,
 ) {
 	state.Workspaces(func(w *work.Workspace) bool {
@@ -351,7 +306,7 @@ func (r *rebuilder) checkWorkspaces(
 }
 
 // checkContributions looks up what the contributions of a project name.
-func (r *rebuilder) checkContributions(
+func (r *references) checkContributions(
 	name string, state *work.Project, missing map[id.ID]bool, dangling map[work.Hash]bool,
 ) {
 	state.Contributions(id.ID{}, func(c *work.Contribution) bool {
@@ -375,7 +330,7 @@ func (r *rebuilder) checkContributions(
 }
 
 // checkBlob looks up a content that something names; of says what that is.
-func (r *rebuilder) checkBlob(
+func (r *references) checkBlob(
 	of func() string, path string, blob work.Hash, size int, dangling map[work.Hash]bool,
 ) {
 	r.report.Contents++

@@ -1,4 +1,4 @@
-package actors
+package offline
 
 import (
 	"bytes"
@@ -16,18 +16,14 @@ import (
 	"pws/internal/disk"
 )
 
-// Backup copies a data directory into a folder that does not exist or is empty. A server may run
-// on the directory meanwhile, and it neither helps nor waits: what was durable when Backup began is
-// in the copy, and of what was written since then whatever was there. The copy is checked, and
-// takes its name only AFTER it was found sound. Files that never change are hard links where the
-// file system allows it; all others are copies.
-func Backup(data, to string) (*Report, error) { return copyData(disk.OS{}, data, to, true) }
-
-// Restore makes a data directory out of a backup, as Backup does, with copies alone.
-func Restore(from, data string) (*Report, error) { return copyData(disk.OS{}, from, data, false) }
-
-// copyData writes through a disk, so that tests can stop the machine.
-func copyData(d disk.Disk, from, to string, link bool) (report *Report, err error) {
+// Copy copies a data directory into a folder that does not exist or is empty. A server may run on
+// the directory meanwhile, and it neither helps nor waits: what was durable when Copy began is in
+// the copy, and of what was written since then whatever was there. The copy is checked with verify,
+// and takes its name only AFTER it was found sound. With link, files that never change are hard
+// links where the file system allows it; all others are copies, written through the disk.
+func Copy(
+	d disk.Disk, from, to string, link bool, verify func(dir string) (*Report, error),
+) (report *Report, err error) {
 	if to, err = filepath.Abs(to); err != nil {
 		return nil, err
 	}
@@ -54,7 +50,7 @@ func copyData(d disk.Disk, from, to string, link bool) (report *Report, err erro
 	if err := files.put(d, partial, link); err != nil {
 		return nil, err
 	}
-	if report, err = Verify(partial); err != nil {
+	if report, err = verify(partial); err != nil {
 		return nil, fmt.Errorf("the copy of %s is not sound and was removed: %w", from, err)
 	}
 	// An empty folder has to make room, because a rename does not replace it.

@@ -1,4 +1,4 @@
-package actors
+package offline
 
 import (
 	"pws/internal/id"
@@ -6,7 +6,7 @@ import (
 )
 
 // checkRecords looks up what verification records, relations, artifacts and imports name.
-func (r *rebuilder) checkRecords(name string, p *work.Project, missing map[id.ID]bool) {
+func (r *references) checkRecords(name string, p *work.Project, missing map[id.ID]bool) {
 	p.Verifications(id.ID{}, func(one *work.Verification) bool {
 		r.checkAgent(name, "author of a verification record", one.Author, missing)
 		return true
@@ -19,7 +19,7 @@ func (r *rebuilder) checkRecords(name string, p *work.Project, missing map[id.ID
 }
 
 // checkTalk looks up the agents that discussions, comments and watches name.
-func (r *rebuilder) checkTalk(name string, p *work.Project, missing map[id.ID]bool) {
+func (r *references) checkTalk(name string, p *work.Project, missing map[id.ID]bool) {
 	mentioned := func(agents []id.ID) {
 		for _, agent := range agents {
 			r.checkAgent(name, "mentioned", agent, missing)
@@ -43,7 +43,7 @@ func (r *rebuilder) checkTalk(name string, p *work.Project, missing map[id.ID]bo
 
 // checkArtifacts looks up what the artifacts and the imports of a project name. What an import
 // names of its source is of another project, which may have changed hands and policies since.
-func (r *rebuilder) checkArtifacts(name string, p *work.Project, missing map[id.ID]bool) {
+func (r *references) checkArtifacts(name string, p *work.Project, missing map[id.ID]bool) {
 	p.Artifacts(id.ID{}, func(a *work.Artifact) bool {
 		of := name + ": artifact " + a.ID.Format(id.Artifact)
 		r.checkAgent(name, "author of an artifact", a.CreatedBy, missing)
@@ -79,7 +79,7 @@ func (r *rebuilder) checkArtifacts(name string, p *work.Project, missing map[id.
 }
 
 // checkCredits looks up the agents to whom something that came from elsewhere is owed.
-func (r *rebuilder) checkCredits(name string, credits []work.Credit, missing map[id.ID]bool) {
+func (r *references) checkCredits(name string, credits []work.Credit, missing map[id.ID]bool) {
 	for at := range credits {
 		for _, agent := range credits[at].Agents() {
 			r.checkAgent(name, "contributor at the source", agent, missing)
