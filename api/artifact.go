@@ -11,52 +11,84 @@ import (
 
 // Artifact is a part of a project that is offered for reuse. It never changes.
 type Artifact struct {
-	ID                 string   `json:"id" check:"id=art_" doc:"The artifact's ID."`
-	ProjectID          string   `json:"project_id" check:"id=prj_" doc:"The project that offers it."`
-	ChangesetID        string   `json:"changeset_id" check:"id=chg_" doc:"The changeset whose files it offers."`
-	Name               string   `json:"name" doc:"Its name."`
-	Type               string   `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"Kind of artifact."`
-	Description        string   `json:"description" doc:"What it does and how to use it."`
-	Paths              []string `json:"paths" doc:"Paths of files, and of folders with everything below them."`
-	Files              []File   `json:"files" doc:"The files at these paths, sorted by path in byte order, without content."`
-	LicenseSPDX        string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
-	ReusePolicy        string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported; the policy of its project applies too."`
-	VerificationStatus string   `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for it, whatever its outcome; verification has the outcomes."`
-	ImportCount        int      `json:"import_count" doc:"How often it was imported, counting imports that the caller may see."`
-	CreatedBy          string   `json:"created_by" check:"id=agt_" doc:"The agent that created it."`
-	CreatedAt          Time     `json:"created_at" doc:"When it was created."`
+	// The artifact's ID.
+	ID string `json:"id" check:"id=art_"`
+	// The project that offers it.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// The changeset whose files it offers.
+	ChangesetID string `json:"changeset_id" check:"id=chg_"`
+	// Its name.
+	Name string `json:"name"`
+	// Kind of artifact.
+	Type string `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER"`
+	// What it does and how to use it.
+	Description string `json:"description"`
+	// Paths of files, and of folders with everything below them.
+	Paths []string `json:"paths"`
+	// The files at these paths, sorted by path in byte order, without content.
+	Files []File `json:"files"`
+	// SPDX expression, NOASSERTION or NONE.
+	LicenseSPDX string `json:"license_spdx"`
+	// Whether it may be imported; the policy of its project applies too.
+	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY"`
+	// The strongest kind of evidence for it, whatever its outcome; verification has the outcomes.
+	VerificationStatus string `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED"`
+	// How often it was imported, counting imports that the caller may see.
+	ImportCount int `json:"import_count"`
+	// The agent that created it.
+	CreatedBy string `json:"created_by" check:"id=agt_"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
+	// What the bundle that it was imported with says about it; null if it was created here.
+	Origin *RecordOrigin `json:"origin"`
 
-	Verification VerificationSummary `json:"verification" doc:"Summary of its verification records."`
+	// Summary of its verification records.
+	Verification VerificationSummary `json:"verification"`
 
-	Authors        []AgentRef `json:"authors" doc:"The agents that wrote any version of the files, here or at their source: at most 100."`
-	BundledAuthors []AgentRef `json:"bundle_authors" doc:"Authors according to a bundle that the project or a source of the files was imported from: at most 100. They are not verified."`
+	// The agents that wrote any version of the files, here or at their source: at most 100.
+	Authors []AgentRef `json:"authors"`
+	// Authors according to a bundle that the project or a source of the files was imported from: at
+	// most 100. They are not verified.
+	BundledAuthors []AgentRef `json:"bundle_authors"`
 
-	Origins []FileOrigin `json:"origins" doc:"The projects its files came from, each with its license, at most 50: first the project that offers it, then the sources of that project. All of these licenses apply."`
-	Omitted Omitted      `json:"omitted" doc:"What was omitted because of limits."`
+	// The projects its files came from, each with its license, at most 50: first the project that
+	// offers it, then the sources of that project. All of these licenses apply.
+	Origins []FileOrigin `json:"origins"`
+	// What was omitted because of limits.
+	Omitted Omitted `json:"omitted"`
 }
 
 // ArtifactData is the data of an artifact.
 type ArtifactData struct {
-	Artifact Artifact `json:"artifact" doc:"The artifact."`
+	// The artifact.
+	Artifact Artifact `json:"artifact"`
 }
 
 // ArtifactsData is a page of artifacts.
 type ArtifactsData struct {
-	Artifacts  []Artifact `json:"artifacts" doc:"Newest first."`
-	NextCursor *string    `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Newest first.
+	Artifacts []Artifact `json:"artifacts"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // CreateArtifact is the body of artifact.create.
 type CreateArtifact struct {
-	Name        string   `json:"name" check:"required,chars=1..120,line" doc:"Its name."`
-	Type        string   `json:"type" check:"required,enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"Kind of artifact."`
-	Description string   `json:"description" check:"chars=0..4000,text" doc:"What it does and how to use it."`
-	Paths       []string `json:"paths" check:"required,items=1..200" doc:"Paths of files, and of folders with everything below them."`
-	ChangesetID *string  `json:"changeset_id" doc:"The changeset of the project whose files are offered; the head if absent."`
-	LicenseSPDX string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE; the license of the project if absent."`
-	ReusePolicy string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported; the policy of the project if absent."`
+	// Its name.
+	Name string `json:"name" check:"required,chars=1..120,line"`
+	// Kind of artifact.
+	Type string `json:"type" check:"required,enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER"`
+	// What it does and how to use it.
+	Description string `json:"description" check:"chars=0..4000,text"`
+	// Paths of files, and of folders with everything below them.
+	Paths []string `json:"paths" check:"required,items=1..200"`
+	// The changeset of the project whose files are offered; the head if absent.
+	ChangesetID *string `json:"changeset_id"`
+	// SPDX expression, NOASSERTION or NONE; the license of the project if absent.
+	LicenseSPDX string `json:"license_spdx"`
+	// Whether it may be imported; the policy of the project if absent.
+	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY"`
 }
 
 const artifactsPath = "/api/v1/projects/{project}/artifacts"

@@ -12,40 +12,67 @@ import (
 // Import is the source of an imported changeset, with the authors and the license of its files. The
 // members about the source are null for callers that may not read it now, but not the agents.
 type Import struct {
-	ID                string     `json:"id" check:"id=imp_" doc:"The import's ID."`
-	ProjectID         *string    `json:"project_id" check:"id=prj_" doc:"The importing project; null if the caller may not read it now."`
-	ArtifactID        *string    `json:"artifact_id" check:"id=art_" doc:"The artifact; null if the caller may not read it now, or if the bundle does not say."`
-	ArtifactName      string     `json:"artifact_name" doc:"The artifact's name."`
-	SourceProjectID   *string    `json:"source_project_id" check:"id=prj_" doc:"The project that offers it; null in the same cases."`
-	SourceChangesetID *string    `json:"source_changeset_id" check:"id=chg_" doc:"The changeset of the files at the source; null in the same cases."`
-	TargetPrefix      string     `json:"target_prefix" doc:"The target folder; empty for the root."`
-	ChangesetID       string     `json:"changeset_id" check:"id=chg_" doc:"The changeset of the import."`
-	FileCount         int        `json:"file_count" doc:"Number of files that it wrote, without those that were already there."`
-	LicenseSPDX       string     `json:"license_spdx" doc:"The artifact's license."`
-	Authors           []AgentRef `json:"authors" doc:"The agents that wrote any version of the files, at the source or at its own sources: at most 100."`
-	Contributions     []Credit   `json:"contributions" doc:"Accepted contributions to these files: at most 100."`
-	CreatedBy         string     `json:"created_by" check:"id=agt_" doc:"The agent that imported them."`
-	CreatedAt         Time       `json:"created_at" doc:"When that happened."`
+	// The import's ID.
+	ID string `json:"id" check:"id=imp_"`
+	// The importing project; null if the caller may not read it now.
+	ProjectID *string `json:"project_id" check:"id=prj_"`
+	// The artifact; null if the caller may not read it now, or if the bundle does not say.
+	ArtifactID *string `json:"artifact_id" check:"id=art_"`
+	// The artifact's name.
+	ArtifactName string `json:"artifact_name"`
+	// The project that offers it; null in the same cases.
+	SourceProjectID *string `json:"source_project_id" check:"id=prj_"`
+	// The changeset of the files at the source; null in the same cases.
+	SourceChangesetID *string `json:"source_changeset_id" check:"id=chg_"`
+	// The target folder; empty for the root.
+	TargetPrefix string `json:"target_prefix"`
+	// The changeset of the import.
+	ChangesetID string `json:"changeset_id" check:"id=chg_"`
+	// Number of files that it wrote, without those that were already there.
+	FileCount int `json:"file_count"`
+	// The artifact's license.
+	LicenseSPDX string `json:"license_spdx"`
+	// The agents that wrote any version of the files, at the source or at its own sources: at most
+	// 100.
+	Authors []AgentRef `json:"authors"`
+	// Accepted contributions to these files: at most 100.
+	Contributions []Credit `json:"contributions"`
+	// The agent that imported them.
+	CreatedBy string `json:"created_by" check:"id=agt_"`
+	// When that happened.
+	CreatedAt Time `json:"created_at"`
 
-	Origin         *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
-	BundledAuthors []AgentRef    `json:"bundle_authors" doc:"Authors according to a bundle that the source was imported from: at most 100. They are not verified."`
+	// What the bundle that it was imported with says about it; null if it was created here.
+	Origin *RecordOrigin `json:"origin"`
+	// Authors according to a bundle that the source was imported from: at most 100. They are not
+	// verified.
+	BundledAuthors []AgentRef `json:"bundle_authors"`
 
-	Origins []FileOrigin `json:"origins" doc:"The projects the files came from, each with its license, at most 50: first the source, then its own sources."`
-	Omitted Omitted      `json:"omitted" doc:"What was omitted because of limits."`
+	// The projects the files came from, each with its license, at most 50: first the source, then its
+	// own sources.
+	Origins []FileOrigin `json:"origins"`
+	// What was omitted because of limits.
+	Omitted Omitted `json:"omitted"`
 }
 
 // ImportData is an import with its changeset as data.
 type ImportData struct {
-	Import    Import    `json:"import" doc:"The import."`
-	Changeset Changeset `json:"changeset" doc:"The published changeset."`
+	// The import.
+	Import Import `json:"import"`
+	// The published changeset.
+	Changeset Changeset `json:"changeset"`
 }
 
 // ImportArtifact is the body of artifact.import.
 type ImportArtifact struct {
-	ArtifactID      string  `json:"artifact_id" check:"required,id=art_" doc:"An artifact of any project that the caller can read."`
-	TargetPrefix    string  `json:"target_prefix" doc:"The target folder, in which each file keeps its path at the source; the root if absent."`
-	BaseChangesetID *string `json:"base_changeset_id" doc:"The current head of the project; optional."`
-	OnConflict      string  `json:"on_conflict" check:"enum=FAIL|REPLACE" doc:"If other files exist at these paths: FAIL (if absent) refuses the import, REPLACE replaces them."`
+	// An artifact of any project that the caller can read.
+	ArtifactID string `json:"artifact_id" check:"required,id=art_"`
+	// The target folder, in which each file keeps its path at the source; the root if absent.
+	TargetPrefix string `json:"target_prefix"`
+	// The current head of the project; optional.
+	BaseChangesetID *string `json:"base_changeset_id"`
+	// If other files exist at these paths: FAIL (if absent) refuses the import, REPLACE replaces them.
+	OnConflict string `json:"on_conflict" check:"enum=FAIL|REPLACE"`
 }
 
 var importOperations = []*Operation{

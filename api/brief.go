@@ -11,18 +11,28 @@ import (
 // ProjectBrief is the short record of a project. A resume can omit optional members if it lacks
 // space.
 type ProjectBrief struct {
-	ID         string `json:"id" check:"id=prj_" doc:"The project's ID."`
-	Name       string `json:"name" doc:"Its name."`
-	Kind       string `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Who changes its files: members, or in a COMMUNITY project any agent in a turn."`
-	Status     string `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"ACTIVE, or ARCHIVED, which does not accept changes."`
-	Visibility string `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see it."`
+	// The project's ID.
+	ID string `json:"id" check:"id=prj_"`
+	// Its name.
+	Name string `json:"name"`
+	// Who changes its files: members, or in a COMMUNITY project any agent in a turn.
+	Kind string `json:"kind" check:"enum=STANDARD|COMMUNITY"`
+	// ACTIVE, or ARCHIVED, which does not accept changes.
+	Status string `json:"status" check:"enum=ACTIVE|ARCHIVED"`
+	// Who can see it.
+	Visibility string `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE"`
 
-	Description string `json:"description,omitzero" size:"cut" doc:"Its description, truncated if it is long."`
+	// Its description, truncated if it is long.
+	Description string `json:"description,omitzero" size:"cut"`
 
-	Owner     AgentRef      `json:"owner,omitzero" doc:"The owner."`
-	Counts    ProjectCounts `json:"counts,omitzero" doc:"Counts and sizes of what it contains."`
-	Languages []string      `json:"languages,omitzero" size:"whole" doc:"Languages of its files, the most frequent first."`
-	Topics    []string      `json:"topics,omitzero" size:"whole" doc:"Topics, in lower case."`
+	// The owner.
+	Owner AgentRef `json:"owner,omitzero"`
+	// Counts and sizes of what it contains.
+	Counts ProjectCounts `json:"counts,omitzero"`
+	// Languages of its files, the most frequent first.
+	Languages []string `json:"languages,omitzero" size:"whole"`
+	// Topics, in lower case.
+	Topics []string `json:"topics,omitzero" size:"whole"`
 }
 
 func (c *Call) projectBrief(p *work.Project) ProjectBrief {
@@ -54,32 +64,50 @@ func present(text *string) *string {
 // lacks space, it omits the members after blocked, or everything except id, title, status and
 // priority.
 type TaskBrief struct {
-	ID         string        `json:"id" check:"id=tsk_" doc:"The task's ID."`
-	Title      string        `json:"title" size:"cut" doc:"Title, in one line."`
-	Status     string        `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Status of the task."`
-	Priority   string        `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority."`
-	Claim      *ClaimBrief   `json:"claim,omitzero" doc:"The live claim; absent if the task is not claimed."`
-	Held       bool          `json:"held,omitzero" doc:"True if the caller holds the claim."`
-	Blocked    *BlockedBrief `json:"blocked,omitzero" doc:"Why it is blocked."`
-	TaskType   *string       `json:"task_type,omitzero" size:"rest" doc:"Type of work."`
-	Skills     []string      `json:"skills,omitzero" size:"rest" doc:"Skills that the task requires."`
-	Details    *string       `json:"description,omitzero" size:"rest" doc:"Description of the task; omitted with detail compact."`
-	Output     *string       `json:"expected_output,omitzero" size:"rest" doc:"Expected output; omitted with detail compact."`
-	Conditions []string      `json:"completion_conditions,omitzero" size:"rest" doc:"Acceptance criteria; omitted with detail compact."`
-	Files      []string      `json:"related_files,omitzero" size:"rest" doc:"Paths of related files; omitted with detail compact."`
+	// The task's ID.
+	ID string `json:"id" check:"id=tsk_"`
+	// Title, in one line.
+	Title string `json:"title" size:"cut"`
+	// Status of the task.
+	Status string `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED"`
+	// Priority.
+	Priority string `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT"`
+	// The live claim; absent if the task is not claimed.
+	Claim *ClaimBrief `json:"claim,omitzero"`
+	// True if the caller holds the claim.
+	Held bool `json:"held,omitzero"`
+	// Why it is blocked.
+	Blocked *BlockedBrief `json:"blocked,omitzero"`
+	// Type of work.
+	TaskType *string `json:"task_type,omitzero" size:"rest"`
+	// Skills that the task requires.
+	Skills []string `json:"skills,omitzero" size:"rest"`
+	// Description of the task; omitted with detail compact.
+	Details *string `json:"description,omitzero" size:"rest"`
+	// Expected output; omitted with detail compact.
+	Output *string `json:"expected_output,omitzero" size:"rest"`
+	// Acceptance criteria; omitted with detail compact.
+	Conditions []string `json:"completion_conditions,omitzero" size:"rest"`
+	// Paths of related files; omitted with detail compact.
+	Files []string `json:"related_files,omitzero" size:"rest"`
 }
 
 // BlockedBrief says why a task is blocked.
 type BlockedBrief struct {
-	Kind   string `json:"kind" check:"enum=DEPENDENCY|NEEDS_INPUT|CAPABILITY|TRANSIENT" doc:"What the task is waiting for."`
-	Reason string `json:"reason,omitzero" doc:"Explanation in words."`
+	// What the task is waiting for.
+	Kind string `json:"kind" check:"enum=DEPENDENCY|NEEDS_INPUT|CAPABILITY|TRANSIENT"`
+	// Explanation in words.
+	Reason string `json:"reason,omitzero"`
 }
 
 // ClaimBrief is the short form of a live claim.
 type ClaimBrief struct {
-	AgentID   string  `json:"agent_id" check:"id=agt_" doc:"The agent that holds it."`
-	ExpiresAt Time    `json:"expires_at" doc:"When it expires unless it is renewed."`
-	Token     *uint64 `json:"fencing_token,omitzero" doc:"Its fencing token; shown to its holder only."`
+	// The agent that holds it.
+	AgentID string `json:"agent_id" check:"id=agt_"`
+	// When it expires unless it is renewed.
+	ExpiresAt Time `json:"expires_at"`
+	// Its fencing token; shown to its holder only.
+	Token *uint64 `json:"fencing_token,omitzero"`
 }
 
 // taskBrief returns the short record of a task that was read as of the time of the call.

@@ -8,87 +8,143 @@ import (
 
 // Bundle is a whole project as one JSON object. Lists are in the order of creation.
 type Bundle struct {
-	Format        string            `json:"format" check:"required,enum=SERVICE_PROJECT_BUNDLE" doc:"Name of the format."`
-	BundleVersion int               `json:"bundle_version" check:"required,min=1,max=1" doc:"The version of the format."`
-	ExportedAt    Time              `json:"exported_at" doc:"When it was created."`
-	Project       Project           `json:"project" doc:"The project record."`
-	Manifest      Manifest          `json:"manifest" doc:"Summary of the project and its status."`
-	State         *State            `json:"state,omitzero" doc:"The project state."`
-	Files         []File            `json:"files" doc:"The files with their contents, sorted by path in byte order."`
-	History       []Changeset       `json:"history" doc:"All changesets with their operations."`
-	Handoffs      []Handoff         `json:"handoffs" doc:"All handoffs."`
-	LatestHandoff *Handoff          `json:"latest_handoff" doc:"The latest handoff; null if there is none."`
-	Tasks         []Task            `json:"tasks" doc:"All tasks, without their claims."`
-	Relationships []Relation        `json:"relationships" doc:"Relations to other projects that the caller can read."`
-	Provenance    Provenance        `json:"provenance" doc:"Provenance of the project."`
-	Artifacts     []Artifact        `json:"artifacts" doc:"Artifacts that the project offers."`
-	Imports       []Import          `json:"imports" doc:"Imports of artifacts from projects that the caller can read."`
-	Contributions []Contribution    `json:"contributions" doc:"All contributions, with their revisions and reviews."`
-	Discussions   []Discussion      `json:"discussions" doc:"All discussions."`
-	Comments      []Comment         `json:"comments" doc:"The comments of all discussions."`
-	Verification  []Verification    `json:"verification" doc:"All verification records."`
-	Agents        map[string]string `json:"agents,omitzero" doc:"Handles, by agent ID, of agents that records reference only by ID."`
-	Blobs         map[string]string `json:"blobs,omitzero" doc:"Only with history=full: contents, by blob hash, that are referenced by history or by revisions of contributions and are not in files."`
-	Integrity     *BundleIntegrity  `json:"integrity,omitzero" doc:"Digests that detect damage."`
+	// Name of the format.
+	Format string `json:"format" check:"required,enum=SERVICE_PROJECT_BUNDLE"`
+	// The version of the format.
+	BundleVersion int `json:"bundle_version" check:"required,min=1,max=1"`
+	// When it was created.
+	ExportedAt Time `json:"exported_at"`
+	// The project record.
+	Project Project `json:"project"`
+	// Summary of the project and its status.
+	Manifest Manifest `json:"manifest"`
+	// The project state.
+	State *State `json:"state,omitzero"`
+	// The files with their contents, sorted by path in byte order.
+	Files []File `json:"files"`
+	// All changesets with their operations.
+	History []Changeset `json:"history"`
+	// All handoffs.
+	Handoffs []Handoff `json:"handoffs"`
+	// The latest handoff; null if there is none.
+	LatestHandoff *Handoff `json:"latest_handoff"`
+	// All tasks, without their claims.
+	Tasks []Task `json:"tasks"`
+	// Relations to other projects that the caller can read.
+	Relationships []Relation `json:"relationships"`
+	// Provenance of the project.
+	Provenance Provenance `json:"provenance"`
+	// Artifacts that the project offers.
+	Artifacts []Artifact `json:"artifacts"`
+	// Imports of artifacts from projects that the caller can read.
+	Imports []Import `json:"imports"`
+	// All contributions, with their revisions and reviews.
+	Contributions []Contribution `json:"contributions"`
+	// All discussions.
+	Discussions []Discussion `json:"discussions"`
+	// The comments of all discussions.
+	Comments []Comment `json:"comments"`
+	// All verification records.
+	Verification []Verification `json:"verification"`
+	// Handles, by agent ID, of agents that records reference only by ID.
+	Agents map[string]string `json:"agents,omitzero"`
+	// Only with history=full: contents, by blob hash, that are referenced by history or by revisions
+	// of contributions and are not in files.
+	Blobs map[string]string `json:"blobs,omitzero"`
+	// Digests that detect damage.
+	Integrity *BundleIntegrity `json:"integrity,omitzero"`
 }
 
 // BundleIntegrity detects changes of a bundle. Contents are covered by their blob_hash.
 type BundleIntegrity struct {
-	Algorithm string            `json:"algorithm" check:"required,enum=SHA-256" doc:"The algorithm of the digests."`
-	Sections  map[string]string `json:"sections" each:"pattern=^[0-9a-f]{64}$" doc:"Digest of the canonical JSON (RFC 8785) of each member of the bundle, in hexadecimal; the digest of files covers the records without their contents."`
+	// The algorithm of the digests.
+	Algorithm string `json:"algorithm" check:"required,enum=SHA-256"`
+	// Digest of the canonical JSON (RFC 8785) of each member of the bundle, in hexadecimal; the digest
+	// of files covers the records without their contents.
+	Sections map[string]string `json:"sections" each:"pattern=^[0-9a-f]{64}$"`
 }
 
 // BundleData is a bundle as data.
 type BundleData struct {
-	Bundle Bundle `json:"bundle" doc:"The project."`
+	// The project.
+	Bundle Bundle `json:"bundle"`
 }
 
 // RecordOrigin is what a bundle says about an imported record. It is not verified.
 type RecordOrigin struct {
-	ID        string   `json:"id" doc:"Its ID in the original project."`
-	Author    AgentRef `json:"author" doc:"The agent that created it; the handle is empty if the bundle does not name it."`
-	CreatedAt Time     `json:"created_at" doc:"When it was created."`
+	// Its ID in the original project.
+	ID string `json:"id"`
+	// The agent that created it; the handle is empty if the bundle does not name it.
+	Author AgentRef `json:"author"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
 }
 
 // ChangesetOrigin is a RecordOrigin of a changeset.
 type ChangesetOrigin struct {
-	ChangesetID string   `json:"changeset_id" check:"id=chg_" doc:"Its ID in the original project."`
-	Author      AgentRef `json:"author" doc:"The agent that published it."`
-	SourceType  string   `json:"source_type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT" doc:"Kind of request that published it."`
-	CreatedAt   Time     `json:"created_at" doc:"When it was published."`
+	// Its ID in the original project.
+	ChangesetID string `json:"changeset_id" check:"id=chg_"`
+	// The agent that published it.
+	Author AgentRef `json:"author"`
+	// Kind of request that published it.
+	SourceType string `json:"source_type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT"`
+	// When it was published.
+	CreatedAt Time `json:"created_at"`
 }
 
 // ContributionOrigin is a RecordOrigin of a contribution.
 type ContributionOrigin struct {
-	ID          string        `json:"id" check:"id=ctr_" doc:"Its ID in the project where it was decided or, if undecided, first submitted."`
-	ProjectID   string        `json:"project_id" check:"id=prj_" doc:"That project."`
-	Author      AgentRef      `json:"author" doc:"The agent that wrote it."`
-	Attribution []Attribution `json:"attribution" doc:"The agents that wrote, reviewed and accepted it there, each once per role."`
-	AcceptedID  *string       `json:"accepted_changeset_id" check:"id=chg_" doc:"The changeset that was published from it there; null if none was."`
-	DecidedBy   *AgentRef     `json:"decided_by" doc:"The agent that accepted, rejected or withdrew it there; null if it was not decided."`
-	DecidedAt   *Time         `json:"decided_at" doc:"When that happened."`
-	CreatedAt   Time          `json:"created_at" doc:"When it was first submitted."`
+	// Its ID in the project where it was decided or, if undecided, first submitted.
+	ID string `json:"id" check:"id=ctr_"`
+	// That project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// The agent that wrote it.
+	Author AgentRef `json:"author"`
+	// The agents that wrote, reviewed and accepted it there, each once per role.
+	Attribution []Attribution `json:"attribution"`
+	// The changeset that was published from it there; null if none was.
+	AcceptedID *string `json:"accepted_changeset_id" check:"id=chg_"`
+	// The agent that accepted, rejected or withdrew it there; null if it was not decided.
+	DecidedBy *AgentRef `json:"decided_by"`
+	// When that happened.
+	DecidedAt *Time `json:"decided_at"`
+	// When it was first submitted.
+	CreatedAt Time `json:"created_at"`
 }
 
 // BundleOrigin is what a bundle says about its project. It is not verified.
 type BundleOrigin struct {
-	ProjectID  string       `json:"project_id" check:"id=prj_" doc:"The project."`
-	Owner      AgentRef     `json:"owner" doc:"Its owner."`
-	CreatedAt  Time         `json:"created_at" doc:"When it was created."`
-	ExportedAt Time         `json:"exported_at" doc:"When the bundle was made."`
-	ForkedFrom *ForkedFrom  `json:"forked_from" doc:"Where it was forked from."`
-	StateBy    AgentRef     `json:"state_by" doc:"The agent that wrote the imported state."`
-	StateAt    Time         `json:"state_at" doc:"When that happened."`
-	First      *FirstOrigin `json:"first" doc:"The project of the first bundle in a chain of imports; null if this bundle is the first."`
-	History    string       `json:"history" check:"enum=FULL|HEAD" doc:"FULL if all changesets were imported; HEAD if the first changeset here replaces the earlier history."`
+	// The project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// Its owner.
+	Owner AgentRef `json:"owner"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
+	// When the bundle was made.
+	ExportedAt Time `json:"exported_at"`
+	// Where it was forked from.
+	ForkedFrom *ForkedFrom `json:"forked_from"`
+	// The agent that wrote the imported state.
+	StateBy AgentRef `json:"state_by"`
+	// When that happened.
+	StateAt Time `json:"state_at"`
+	// The project of the first bundle in a chain of imports; null if this bundle is the first.
+	First *FirstOrigin `json:"first"`
+	// FULL if all changesets were imported; HEAD if the first changeset here replaces the earlier
+	// history.
+	History string `json:"history" check:"enum=FULL|HEAD"`
 }
 
 // FirstOrigin is what the first bundle in a chain of imports says about its project.
 type FirstOrigin struct {
-	ProjectID  string      `json:"project_id" check:"id=prj_" doc:"The project."`
-	Owner      AgentRef    `json:"owner" doc:"Its owner."`
-	CreatedAt  Time        `json:"created_at" doc:"When it was created."`
-	ForkedFrom *ForkedFrom `json:"forked_from" doc:"Where it was forked from."`
+	// The project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// Its owner.
+	Owner AgentRef `json:"owner"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
+	// Where it was forked from.
+	ForkedFrom *ForkedFrom `json:"forked_from"`
 }
 
 const (

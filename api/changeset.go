@@ -15,70 +15,106 @@ import (
 
 // Changeset is the immutable record of a changeset.
 type Changeset struct {
-	ID         string             `json:"id" check:"id=chg_" doc:"The changeset's ID."`
-	ProjectID  string             `json:"project_id" check:"id=prj_" doc:"Its project."`
-	Sequence   uint32             `json:"sequence" doc:"Position in the history, starting at 1."`
-	ParentID   *string            `json:"parent_changeset_id" check:"id=chg_" doc:"The parent changeset; null for the first."`
-	Author     AgentRef           `json:"author" doc:"The agent that wrote it."`
-	Message    string             `json:"message" doc:"Message of the changeset."`
-	Source     ChangesetSource    `json:"source" doc:"Kind of request that published it."`
-	Operations *[]OperationRecord `json:"operations,omitzero" doc:"Its operations; absent in lists."`
-	Count      int                `json:"operation_count" doc:"Number of operations."`
-	Stats      ChangesetStats     `json:"stats" doc:"Sizes of added and removed contents."`
-	CreatedAt  Time               `json:"created_at" doc:"When it was published."`
-	Origin     *ChangesetOrigin   `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was published here."`
+	// The changeset's ID.
+	ID string `json:"id" check:"id=chg_"`
+	// Its project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// Position in the history, starting at 1.
+	Sequence uint32 `json:"sequence"`
+	// The parent changeset; null for the first.
+	ParentID *string `json:"parent_changeset_id" check:"id=chg_"`
+	// The agent that wrote it.
+	Author AgentRef `json:"author"`
+	// Message of the changeset.
+	Message string `json:"message"`
+	// Kind of request that published it.
+	Source ChangesetSource `json:"source"`
+	// Its operations; absent in lists.
+	Operations *[]OperationRecord `json:"operations,omitzero"`
+	// Number of operations.
+	Count int `json:"operation_count"`
+	// Sizes of added and removed contents.
+	Stats ChangesetStats `json:"stats"`
+	// When it was published.
+	CreatedAt Time `json:"created_at"`
+	// What the bundle that it was imported with says about it; null if it was published here.
+	Origin *ChangesetOrigin `json:"origin"`
 }
 
 // ChangesetSource is the kind of request that published a changeset.
 type ChangesetSource struct {
-	Type string  `json:"type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT" doc:"The kind."`
-	ID   *string `json:"id" doc:"ID of what was published, if it has one."`
+	// The kind.
+	Type string `json:"type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT"`
+	// ID of what was published, if it has one.
+	ID *string `json:"id"`
 }
 
 // ChangesetStats holds the sizes of a changeset.
 type ChangesetStats struct {
-	Files          int   `json:"files" doc:"Operations."`
-	AdditionsBytes int64 `json:"additions_bytes" doc:"Bytes of added contents."`
-	DeletionsBytes int64 `json:"deletions_bytes" doc:"Bytes of removed contents."`
+	// Operations.
+	Files int `json:"files"`
+	// Bytes of added contents.
+	AdditionsBytes int64 `json:"additions_bytes"`
+	// Bytes of removed contents.
+	DeletionsBytes int64 `json:"deletions_bytes"`
 }
 
 // OperationRecord is one operation of a published changeset.
 type OperationRecord struct {
-	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"The kind of change."`
-	Path         string  `json:"path" doc:"The path afterwards, or the deleted path."`
-	PreviousPath *string `json:"previous_path" doc:"The path before a RENAME."`
-	BlobHash     *string `json:"blob_hash" doc:"The content afterwards; null for DELETE."`
-	PreviousBlob *string `json:"previous_blob_hash" doc:"The content before; null for CREATE."`
-	SizeBytes    *int    `json:"size_bytes" doc:"Its size; null for DELETE."`
-	ContentType  *string `json:"content_type" doc:"Its media type; null for DELETE."`
+	// The kind of change.
+	Action string `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME"`
+	// The path afterwards, or the deleted path.
+	Path string `json:"path"`
+	// The path before a RENAME.
+	PreviousPath *string `json:"previous_path"`
+	// The content afterwards; null for DELETE.
+	BlobHash *string `json:"blob_hash"`
+	// The content before; null for CREATE.
+	PreviousBlob *string `json:"previous_blob_hash"`
+	// Its size; null for DELETE.
+	SizeBytes *int `json:"size_bytes"`
+	// Its media type; null for DELETE.
+	ContentType *string `json:"content_type"`
 }
 
 // ChangesetData is the data of a changeset.
 type ChangesetData struct {
-	Changeset Changeset `json:"changeset" doc:"The changeset."`
+	// The changeset.
+	Changeset Changeset `json:"changeset"`
 }
 
 // ChangesetsData is a page of the history.
 type ChangesetsData struct {
-	Changesets []Changeset `json:"changesets" doc:"Newest first, without operations."`
-	NextCursor *string     `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Newest first, without operations.
+	Changesets []Changeset `json:"changesets"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // PublishChangeset is the body of changeset.publish.
 type PublishChangeset struct {
-	BaseChangesetID string           `json:"base_changeset_id" check:"required" doc:"The current head."`
-	Message         string           `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset."`
-	Operations      []OperationInput `json:"operations" check:"required,items=0..100" doc:"Operations, applied in this order."`
+	// The current head.
+	BaseChangesetID string `json:"base_changeset_id" check:"required"`
+	// Message of the changeset.
+	Message string `json:"message" check:"chars=0..4000,text"`
+	// Operations, applied in this order.
+	Operations []OperationInput `json:"operations" check:"required,items=0..100"`
 }
 
 // OperationInput is one requested operation.
 type OperationInput struct {
-	Action       string  `json:"action" check:"required,enum=CREATE|MODIFY|DELETE|RENAME" doc:"What to do."`
-	Path         string  `json:"path" check:"required" doc:"The path to create, modify, delete or rename."`
-	NewPath      string  `json:"new_path" doc:"New path of a RENAME."`
-	Content      *string `json:"content" check:"content" doc:"UTF-8 text; required for CREATE and MODIFY, optional for RENAME."`
-	ContentType  string  `json:"content_type" doc:"Media type; derived from the extension of a new file if absent."`
-	ExpectedBlob *string `json:"expected_blob_hash" doc:"Blob hash that the file at path must have; otherwise FILE_CHANGED."`
+	// What to do.
+	Action string `json:"action" check:"required,enum=CREATE|MODIFY|DELETE|RENAME"`
+	// The path to create, modify, delete or rename.
+	Path string `json:"path" check:"required"`
+	// New path of a RENAME.
+	NewPath string `json:"new_path"`
+	// UTF-8 text; required for CREATE and MODIFY, optional for RENAME.
+	Content *string `json:"content" check:"content"`
+	// Media type; derived from the extension of a new file if absent.
+	ContentType string `json:"content_type"`
+	// Blob hash that the file at path must have; otherwise FILE_CHANGED.
+	ExpectedBlob *string `json:"expected_blob_hash"`
 }
 
 var changesetParams = append(projectParam[:1:1], Param{

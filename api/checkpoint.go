@@ -10,61 +10,91 @@ import (
 
 // Checkpoint is the record of a checkpoint.
 type Checkpoint struct {
-	ID           string   `json:"id" check:"id=ckp_" doc:"The checkpoint's ID."`
-	ProjectID    string   `json:"project_id" check:"id=prj_" doc:"Its project."`
-	Author       AgentRef `json:"author" doc:"The agent that created it."`
-	ChangesetID  *string  `json:"changeset_id" check:"id=chg_" doc:"The changeset of its files; null if no file changed."`
-	StateVersion uint64   `json:"state_version" doc:"The version of the state after it."`
-	HandoffID    *string  `json:"handoff_id" check:"id=hnd_" doc:"The handoff that it created; null if none."`
-	TaskIDs      []string `json:"task_ids" each:"id=tsk_" doc:"Tasks that it changed, then tasks that it created."`
-	CreatedAt    Time     `json:"created_at" doc:"When it was created."`
+	// The checkpoint's ID.
+	ID string `json:"id" check:"id=ckp_"`
+	// Its project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// The agent that created it.
+	Author AgentRef `json:"author"`
+	// The changeset of its files; null if no file changed.
+	ChangesetID *string `json:"changeset_id" check:"id=chg_"`
+	// The version of the state after it.
+	StateVersion uint64 `json:"state_version"`
+	// The handoff that it created; null if none.
+	HandoffID *string `json:"handoff_id" check:"id=hnd_"`
+	// Tasks that it changed, then tasks that it created.
+	TaskIDs []string `json:"task_ids" each:"id=tsk_"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
 }
 
 // CheckpointData is the data of checkpoint.create.
 type CheckpointData struct {
-	Checkpoint Checkpoint `json:"checkpoint" doc:"The checkpoint."`
-	Changeset  *Changeset `json:"changeset" doc:"The published changeset; null if no file changed."`
-	State      State      `json:"state" doc:"The state after it."`
-	Handoff    *Handoff   `json:"handoff" doc:"The handoff that it created; null if none."`
-	Tasks      []Task     `json:"tasks" doc:"Tasks that it changed, then tasks that it created."`
+	// The checkpoint.
+	Checkpoint Checkpoint `json:"checkpoint"`
+	// The published changeset; null if no file changed.
+	Changeset *Changeset `json:"changeset"`
+	// The state after it.
+	State State `json:"state"`
+	// The handoff that it created; null if none.
+	Handoff *Handoff `json:"handoff"`
+	// Tasks that it changed, then tasks that it created.
+	Tasks []Task `json:"tasks"`
 }
 
 // CreateCheckpoint is the body of checkpoint.create.
 type CreateCheckpoint struct {
-	Summary         string             `json:"summary" check:"required,chars=1..4000,text" doc:"Summary of what was achieved."`
-	BaseChangesetID string             `json:"base_changeset_id" doc:"The current head; required with files."`
-	Files           []CheckpointFile   `json:"files" check:"items=0..100" doc:"Files to write or delete."`
-	State           *UpdateState       `json:"state" doc:"Replaces the state, as state.update does."`
-	History         *CheckpointHistory `json:"history" doc:"How the changeset is recorded in the history."`
-	Handoff         *CheckpointHandoff `json:"handoff" doc:"Creates a handoff, as handoff.create does."`
-	Tasks           []CheckpointTask   `json:"tasks" check:"items=0..100" doc:"Tasks to change, by task_id, or to create, with title and other fields in create."`
-	EndWorkSession  bool               `json:"end_work_session" doc:"Whether to end the caller's work session."`
+	// Summary of what was achieved.
+	Summary string `json:"summary" check:"required,chars=1..4000,text"`
+	// The current head; required with files.
+	BaseChangesetID string `json:"base_changeset_id"`
+	// Files to write or delete.
+	Files []CheckpointFile `json:"files" check:"items=0..100"`
+	// Replaces the state, as state.update does.
+	State *UpdateState `json:"state"`
+	// How the changeset is recorded in the history.
+	History *CheckpointHistory `json:"history"`
+	// Creates a handoff, as handoff.create does.
+	Handoff *CheckpointHandoff `json:"handoff"`
+	// Tasks to change, by task_id, or to create, with title and other fields in create.
+	Tasks []CheckpointTask `json:"tasks" check:"items=0..100"`
+	// Whether to end the caller's work session.
+	EndWorkSession bool `json:"end_work_session"`
 }
 
 // CheckpointFile is a file of a checkpoint, to write or to delete.
 type CheckpointFile struct {
-	Path        string  `json:"path" check:"required" doc:"Canonical relative path."`
-	Content     *string `json:"content" check:"content" doc:"UTF-8 text, at most 1 MiB; required unless the file is deleted."`
-	ContentType string  `json:"content_type" doc:"Media type; derived from the extension if absent."`
-	Delete      bool    `json:"delete" doc:"Deletes the file."`
+	// Canonical relative path.
+	Path string `json:"path" check:"required"`
+	// UTF-8 text, at most 1 MiB; required unless the file is deleted.
+	Content *string `json:"content" check:"content"`
+	// Media type; derived from the extension if absent.
+	ContentType string `json:"content_type"`
+	// Deletes the file.
+	Delete bool `json:"delete"`
 }
 
 // CheckpointHistory is the position of a checkpoint in the history.
 type CheckpointHistory struct {
-	Message string `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset; the summary of the checkpoint if absent."`
+	// Message of the changeset; the summary of the checkpoint if absent.
+	Message string `json:"message" check:"chars=0..4000,text"`
 }
 
 // CheckpointHandoff is the handoff of a checkpoint.
 type CheckpointHandoff struct {
-	Summary string `json:"summary" check:"chars=1..4000,text" doc:"Summary; that of the checkpoint if absent."`
+	// Summary; that of the checkpoint if absent.
+	Summary string `json:"summary" check:"chars=1..4000,text"`
 	HandoffLists
 }
 
 // CheckpointTask is a task of a checkpoint: one to change, by task_id, or one to create.
 type CheckpointTask struct {
-	TaskID  string     `json:"task_id" check:"id=tsk_" doc:"The task to change."`
-	Create  *TaskInput `json:"create" doc:"A task to create; not allowed together with other fields."`
-	Release bool       `json:"release" doc:"Releases the caller's claim."`
+	// The task to change.
+	TaskID string `json:"task_id" check:"id=tsk_"`
+	// A task to create; not allowed together with other fields.
+	Create *TaskInput `json:"create"`
+	// Releases the caller's claim.
+	Release bool `json:"release"`
 	TaskUpdate
 }
 

@@ -10,28 +10,42 @@ import (
 
 // Claim is the wire form of an agent's lease of a task.
 type Claim struct {
-	ID                string `json:"id" check:"id=clm_" doc:"The claim's ID."`
-	TaskID            string `json:"task_id" check:"id=tsk_" doc:"The task."`
-	AgentID           string `json:"agent_id" check:"id=agt_" doc:"The agent that holds it."`
-	WorkSessionID     string `json:"work_session_id" check:"id=wks_" doc:"The work session that it belongs to."`
-	FencingToken      uint64 `json:"fencing_token" doc:"Fencing token, higher than that of any earlier claim of the task."`
-	ClaimedAt         Time   `json:"claimed_at" doc:"When it was created."`
-	RenewedAt         Time   `json:"renewed_at" doc:"When it was last renewed; when it was created if never."`
-	ExpiresAt         Time   `json:"expires_at" doc:"When it expires unless it is renewed."`
-	LeaseSeconds      int    `json:"lease_seconds" doc:"Duration of a claim."`
-	RenewAfterSeconds int    `json:"renew_after_seconds" doc:"How long after claiming or renewing the claim should be renewed."`
+	// The claim's ID.
+	ID string `json:"id" check:"id=clm_"`
+	// The task.
+	TaskID string `json:"task_id" check:"id=tsk_"`
+	// The agent that holds it.
+	AgentID string `json:"agent_id" check:"id=agt_"`
+	// The work session that it belongs to.
+	WorkSessionID string `json:"work_session_id" check:"id=wks_"`
+	// Fencing token, higher than that of any earlier claim of the task.
+	FencingToken uint64 `json:"fencing_token"`
+	// When it was created.
+	ClaimedAt Time `json:"claimed_at"`
+	// When it was last renewed; when it was created if never.
+	RenewedAt Time `json:"renewed_at"`
+	// When it expires unless it is renewed.
+	ExpiresAt Time `json:"expires_at"`
+	// Duration of a claim.
+	LeaseSeconds int `json:"lease_seconds"`
+	// How long after claiming or renewing the claim should be renewed.
+	RenewAfterSeconds int `json:"renew_after_seconds"`
 }
 
 // ClaimData is the data of a claim with its task.
 type ClaimData struct {
-	Task  Task  `json:"task" doc:"The task."`
-	Claim Claim `json:"claim" doc:"The claim."`
+	// The task.
+	Task Task `json:"task"`
+	// The claim.
+	Claim Claim `json:"claim"`
 }
 
 // ClaimProof identifies the claim that a caller believes it holds.
 type ClaimProof struct {
-	ClaimID      *string `json:"claim_id" check:"chars=1..64" doc:"The claim that the caller expects to hold; if it holds another one the answer is CLAIM_LOST."`
-	FencingToken *uint64 `json:"fencing_token" doc:"Fencing token of that claim; another token is refused with CLAIM_LOST."`
+	// The claim that the caller expects to hold; if it holds another one the answer is CLAIM_LOST.
+	ClaimID *string `json:"claim_id" check:"chars=1..64"`
+	// Fencing token of that claim; another token is refused with CLAIM_LOST.
+	FencingToken *uint64 `json:"fencing_token"`
 }
 
 // proof returns the form for the rules. An invalid ID names no claim.

@@ -12,9 +12,12 @@ import (
 
 // ClaimNext is the body of task.claim_next.
 type ClaimNext struct {
-	ProjectID string   `json:"project_id" check:"chars=1..64" doc:"The project to claim in; all projects that the caller may claim in if absent."`
-	Skills    []string `json:"skills" check:"items=0..100" each:"chars=1..64" doc:"Skills of the caller: a task matches if it requires no others. Any task matches if absent."`
-	TaskType  string   `json:"task_type" check:"chars=0..64" doc:"Only tasks of this type."`
+	// The project to claim in; all projects that the caller may claim in if absent.
+	ProjectID string `json:"project_id" check:"chars=1..64"`
+	// Skills of the caller: a task matches if it requires no others. Any task matches if absent.
+	Skills []string `json:"skills" check:"items=0..100" each:"chars=1..64"`
+	// Only tasks of this type.
+	TaskType string `json:"task_type" check:"chars=0..64"`
 }
 
 const (

@@ -2,12 +2,14 @@ package api
 
 // Advance is the body of test.clock.
 type Advance struct {
-	Seconds *int64 `json:"advance_seconds" check:"required,min=0,max=315360000" doc:"How far to advance the clock."`
+	// How far to advance the clock.
+	Seconds *int64 `json:"advance_seconds" check:"required,min=0,max=315360000"`
 }
 
 // ClockData is the time of the service.
 type ClockData struct {
-	Now Time `json:"now" doc:"The time of the service."`
+	// The time of the service.
+	Now Time `json:"now"`
 }
 
 // TestClock returns the operation that moves the clock of the service forward. It is not in the

@@ -10,29 +10,43 @@ import (
 
 // Comment is a comment in a discussion. It never changes until it is deleted.
 type Comment struct {
-	ID           string     `json:"id" check:"id=cmt_" doc:"The comment's ID."`
-	DiscussionID string     `json:"discussion_id" check:"id=dsc_" doc:"The discussion."`
-	ProjectID    string     `json:"project_id" check:"id=prj_" doc:"The project."`
-	Author       AgentRef   `json:"author" doc:"The author."`
-	Body         string     `json:"body" doc:"Text of the comment."`
-	ReplyToID    *string    `json:"reply_to_id" check:"id=cmt_" doc:"The comment of this discussion that it replies to; null if none."`
-	Mentions     []AgentRef `json:"mentions" doc:"Agents that the body names as @handle."`
-	CreatedAt    Time       `json:"created_at" doc:"When it was created."`
-	DeletedAt    *Time      `json:"deleted_at" doc:"When it was deleted; its body is then empty. Null if it was not deleted."`
-	DeletedBy    *AgentRef  `json:"deleted_by" doc:"The agent that deleted it."`
+	// The comment's ID.
+	ID string `json:"id" check:"id=cmt_"`
+	// The discussion.
+	DiscussionID string `json:"discussion_id" check:"id=dsc_"`
+	// The project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// The author.
+	Author AgentRef `json:"author"`
+	// Text of the comment.
+	Body string `json:"body"`
+	// The comment of this discussion that it replies to; null if none.
+	ReplyToID *string `json:"reply_to_id" check:"id=cmt_"`
+	// Agents that the body names as @handle.
+	Mentions []AgentRef `json:"mentions"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
+	// When it was deleted; its body is then empty. Null if it was not deleted.
+	DeletedAt *Time `json:"deleted_at"`
+	// The agent that deleted it.
+	DeletedBy *AgentRef `json:"deleted_by"`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
+	// What the bundle that it was imported with says about it; null if it was created here.
+	Origin *RecordOrigin `json:"origin"`
 }
 
 // CommentData is the data of a comment.
 type CommentData struct {
-	Comment Comment `json:"comment" doc:"The comment."`
+	// The comment.
+	Comment Comment `json:"comment"`
 }
 
 // AddComment is the body of discussion.comment.
 type AddComment struct {
-	Body      string  `json:"body" check:"required,chars=1..20000,text" doc:"Text; @handle mentions an agent."`
-	ReplyToID *string `json:"reply_to_id" check:"id=cmt_" doc:"An earlier comment of this discussion to reply to."`
+	// Text; @handle mentions an agent.
+	Body string `json:"body" check:"required,chars=1..20000,text"`
+	// An earlier comment of this discussion to reply to.
+	ReplyToID *string `json:"reply_to_id" check:"id=cmt_"`
 }
 
 var commentOperations = []*Operation{

@@ -11,78 +11,113 @@ import (
 // Contribution is a workspace that its author has submitted for acceptance, with all its
 // revisions.
 type Contribution struct {
-	ID                string        `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
-	ProjectID         string        `json:"project_id" check:"id=prj_" doc:"Its project."`
-	WorkspaceID       *string       `json:"workspace_id" check:"id=wsp_" doc:"The workspace that it was submitted from; null if it was imported with a bundle."`
-	Author            AgentRef      `json:"author" doc:"The contributor, who becomes the author of its changeset."`
-	Summary           string        `json:"summary" doc:"Summary of the current revision."`
-	Status            string        `json:"status" check:"enum=SUBMITTED|CHANGES_REQUESTED|APPROVED|CONFLICT|ACCEPTED|REJECTED|WITHDRAWN" doc:"Status; the last three values are final."`
-	BaseID            string        `json:"base_changeset_id" check:"id=chg_" doc:"Base changeset of the current revision."`
-	CurrentRevision   int           `json:"current_revision" doc:"Number of the current revision, starting at 1."`
-	CurrentRevisionID string        `json:"current_revision_id" check:"id=rev_" doc:"ID of the current revision, for reviews and decisions."`
-	Revisions         []Revision    `json:"revisions" doc:"All of them, oldest first."`
-	Reviews           []Review      `json:"reviews" doc:"All of them, oldest first."`
-	Conflicts         []Conflict    `json:"conflicts" doc:"Conflicts with the project at the last attempt to accept it; us is the contribution."`
-	Attribution       []Attribution `json:"attribution" doc:"The agents that wrote, reviewed and accepted it, each once per role."`
-	AcceptedID        *string       `json:"accepted_changeset_id" check:"id=chg_" doc:"The changeset that was published from it; null until it is accepted."`
-	DecidedBy         *string       `json:"decided_by" check:"id=agt_" doc:"The agent that accepted, rejected or withdrew it; null until then."`
-	DecidedAt         *Time         `json:"decided_at" doc:"When that happened."`
-	DecisionNote      string        `json:"decision_note" doc:"Note on the decision."`
-	CreatedAt         Time          `json:"created_at" doc:"When it was first submitted."`
-	UpdatedAt         Time          `json:"updated_at" doc:"When it was last changed."`
+	// The contribution's ID.
+	ID string `json:"id" check:"id=ctr_"`
+	// Its project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// The workspace that it was submitted from; null if it was imported with a bundle.
+	WorkspaceID *string `json:"workspace_id" check:"id=wsp_"`
+	// The contributor, who becomes the author of its changeset.
+	Author AgentRef `json:"author"`
+	// Summary of the current revision.
+	Summary string `json:"summary"`
+	// Status; the last three values are final.
+	Status string `json:"status" check:"enum=SUBMITTED|CHANGES_REQUESTED|APPROVED|CONFLICT|ACCEPTED|REJECTED|WITHDRAWN"`
+	// Base changeset of the current revision.
+	BaseID string `json:"base_changeset_id" check:"id=chg_"`
+	// Number of the current revision, starting at 1.
+	CurrentRevision int `json:"current_revision"`
+	// ID of the current revision, for reviews and decisions.
+	CurrentRevisionID string `json:"current_revision_id" check:"id=rev_"`
+	// All of them, oldest first.
+	Revisions []Revision `json:"revisions"`
+	// All of them, oldest first.
+	Reviews []Review `json:"reviews"`
+	// Conflicts with the project at the last attempt to accept it; us is the contribution.
+	Conflicts []Conflict `json:"conflicts"`
+	// The agents that wrote, reviewed and accepted it, each once per role.
+	Attribution []Attribution `json:"attribution"`
+	// The changeset that was published from it; null until it is accepted.
+	AcceptedID *string `json:"accepted_changeset_id" check:"id=chg_"`
+	// The agent that accepted, rejected or withdrew it; null until then.
+	DecidedBy *string `json:"decided_by" check:"id=agt_"`
+	// When that happened.
+	DecidedAt *Time `json:"decided_at"`
+	// Note on the decision.
+	DecisionNote string `json:"decision_note"`
+	// When it was first submitted.
+	CreatedAt Time `json:"created_at"`
+	// When it was last changed.
+	UpdatedAt Time `json:"updated_at"`
 
-	Origin *ContributionOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was submitted here."`
+	// What the bundle that it was imported with says about it; null if it was submitted here.
+	Origin *ContributionOrigin `json:"origin"`
 }
 
 // Attribution is the role of an agent in a contribution.
 type Attribution struct {
-	Role  string   `json:"role" check:"enum=AUTHOR|REVIEWER|ACCEPTER" doc:"The role."`
-	Agent AgentRef `json:"agent" doc:"The agent."`
-	At    Time     `json:"at" doc:"When it first had that role."`
+	// The role.
+	Role string `json:"role" check:"enum=AUTHOR|REVIEWER|ACCEPTER"`
+	// The agent.
+	Agent AgentRef `json:"agent"`
+	// When it first had that role.
+	At Time `json:"at"`
 }
 
 // ContributionData is the data of a contribution.
 type ContributionData struct {
-	Contribution Contribution `json:"contribution" doc:"The contribution."`
+	// The contribution.
+	Contribution Contribution `json:"contribution"`
 }
 
 // ContributionsData is a page of contributions.
 type ContributionsData struct {
-	Contributions []Contribution `json:"contributions" doc:"Newest first."`
-	NextCursor    *string        `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Newest first.
+	Contributions []Contribution `json:"contributions"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // SubmitWorkspace is the body of workspace.submit.
 type SubmitWorkspace struct {
-	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"Message of the changeset that is published when it is accepted."`
+	// Message of the changeset that is published when it is accepted.
+	Summary string `json:"summary" check:"required,chars=1..4000,text"`
 }
 
 // WorkspaceSubmitted is the data of workspace.submit.
 type WorkspaceSubmitted struct {
-	Contribution Contribution `json:"contribution" doc:"The contribution with the new revision."`
-	Workspace    Workspace    `json:"workspace" doc:"The workspace. Later changes in it belong to the next revision."`
+	// The contribution with the new revision.
+	Contribution Contribution `json:"contribution"`
+	// The workspace. Later changes in it belong to the next revision.
+	Workspace Workspace `json:"workspace"`
 }
 
 // AcceptContribution is the body of contribution.accept.
 type AcceptContribution struct {
-	RevisionID string  `json:"revision_id" check:"required,id=rev_" doc:"The revision that was reviewed; it must be the current one."`
-	Message    *string `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset; the summary of the revision if absent."`
+	// The revision that was reviewed; it must be the current one.
+	RevisionID string `json:"revision_id" check:"required,id=rev_"`
+	// Message of the changeset; the summary of the revision if absent.
+	Message *string `json:"message" check:"chars=0..4000,text"`
 }
 
 // ContributionAccepted is the data of contribution.accept.
 type ContributionAccepted struct {
-	Contribution Contribution `json:"contribution" doc:"The contribution."`
-	Changeset    Changeset    `json:"changeset" doc:"The published changeset, whose author is the contributor."`
+	// The contribution.
+	Contribution Contribution `json:"contribution"`
+	// The published changeset, whose author is the contributor.
+	Changeset Changeset `json:"changeset"`
 }
 
 // RejectContribution is the body of contribution.reject.
 type RejectContribution struct {
-	Reason string `json:"reason" check:"required,chars=1..4000,text" doc:"Why it is rejected."`
+	// Why it is rejected.
+	Reason string `json:"reason" check:"required,chars=1..4000,text"`
 }
 
 // WithdrawContribution is the body of contribution.withdraw.
 type WithdrawContribution struct {
-	Reason string `json:"reason" check:"chars=0..4000,text" doc:"Why it is withdrawn."`
+	// Why it is withdrawn.
+	Reason string `json:"reason" check:"chars=0..4000,text"`
 }
 
 const (

@@ -9,24 +9,38 @@ import (
 // The IDs of the project that accepted it are null for callers that may not read that project
 // now; the agents are always shown.
 type Credit struct {
-	ProjectID      *string    `json:"project_id" check:"id=prj_" doc:"The project that accepted it; null for callers who may not read it now."`
-	ContributionID *string    `json:"contribution_id" check:"id=ctr_" doc:"The contribution; null in the same cases."`
-	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"The changeset that was published from it there; null in the same cases."`
-	Author         AgentRef   `json:"author" doc:"The contributor."`
-	Reviewers      []AgentRef `json:"reviewers" doc:"The agents that reviewed it."`
-	AcceptedBy     AgentRef   `json:"accepted_by" doc:"The agent that accepted it."`
+	// The project that accepted it; null for callers who may not read it now.
+	ProjectID *string `json:"project_id" check:"id=prj_"`
+	// The contribution; null in the same cases.
+	ContributionID *string `json:"contribution_id" check:"id=ctr_"`
+	// The changeset that was published from it there; null in the same cases.
+	ChangesetID *string `json:"changeset_id" check:"id=chg_"`
+	// The contributor.
+	Author AgentRef `json:"author"`
+	// The agents that reviewed it.
+	Reviewers []AgentRef `json:"reviewers"`
+	// The agent that accepted it.
+	AcceptedBy AgentRef `json:"accepted_by"`
 
-	Origin *CreditOrigin `json:"origin" doc:"What a bundle says about it; null if it is not from a bundle. For one from a bundle, the other agents here are the agent that imported it."`
+	// What a bundle says about it; null if it is not from a bundle. For one from a bundle, the other
+	// agents here are the agent that imported it.
+	Origin *CreditOrigin `json:"origin"`
 }
 
 // CreditOrigin is a credit as stated by a bundle. It is not verified.
 type CreditOrigin struct {
-	ProjectID      *string    `json:"project_id" check:"id=prj_" doc:"The project that accepted it; null if the bundle does not say."`
-	ContributionID *string    `json:"contribution_id" check:"id=ctr_" doc:"The contribution; null in the same cases."`
-	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"The changeset that was published from it there; null in the same cases."`
-	Author         AgentRef   `json:"author" doc:"The contributor."`
-	Reviewers      []AgentRef `json:"reviewers" doc:"The agents that reviewed it."`
-	AcceptedBy     *AgentRef  `json:"accepted_by" doc:"The agent that accepted it; null if it was accepted after the import."`
+	// The project that accepted it; null if the bundle does not say.
+	ProjectID *string `json:"project_id" check:"id=prj_"`
+	// The contribution; null in the same cases.
+	ContributionID *string `json:"contribution_id" check:"id=ctr_"`
+	// The changeset that was published from it there; null in the same cases.
+	ChangesetID *string `json:"changeset_id" check:"id=chg_"`
+	// The contributor.
+	Author AgentRef `json:"author"`
+	// The agents that reviewed it.
+	Reviewers []AgentRef `json:"reviewers"`
+	// The agent that accepted it; null if it was accepted after the import.
+	AcceptedBy *AgentRef `json:"accepted_by"`
 }
 
 // hide removes the IDs of the project, for callers that may not read the project that imported the

@@ -9,26 +9,38 @@ import (
 
 // DiffData is the data of a diff.
 type DiffData struct {
-	Diff Diff `json:"diff" doc:"The diff."`
+	// The diff.
+	Diff Diff `json:"diff"`
 }
 
 // Diff is a unified diff between two changesets.
 type Diff struct {
-	BaseID      *string    `json:"base_changeset_id" check:"id=chg_" doc:"The changeset to compare with; null if there is none."`
-	ChangesetID string     `json:"changeset_id" check:"id=chg_" doc:"The changeset."`
-	Format      string     `json:"format" check:"enum=unified" doc:"Always unified."`
-	Text        string     `json:"text" doc:"At most 200000 characters, truncated at the end of a line."`
-	Truncated   bool       `json:"truncated" doc:"Whether something was omitted."`
-	Files       []DiffFile `json:"files" doc:"Every file that differs."`
+	// The changeset to compare with; null if there is none.
+	BaseID *string `json:"base_changeset_id" check:"id=chg_"`
+	// The changeset.
+	ChangesetID string `json:"changeset_id" check:"id=chg_"`
+	// Always unified.
+	Format string `json:"format" check:"enum=unified"`
+	// At most 200000 characters, truncated at the end of a line.
+	Text string `json:"text"`
+	// Whether something was omitted.
+	Truncated bool `json:"truncated"`
+	// Every file that differs.
+	Files []DiffFile `json:"files"`
 }
 
 // DiffFile counts the changed lines of one file.
 type DiffFile struct {
-	Path         string  `json:"path" doc:"The path afterwards, or the deleted path."`
-	PreviousPath *string `json:"previous_path" doc:"The path before a RENAME."`
-	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"What happened to it."`
-	Additions    int     `json:"additions" doc:"Added lines."`
-	Deletions    int     `json:"deletions" doc:"Removed lines."`
+	// The path afterwards, or the deleted path.
+	Path string `json:"path"`
+	// The path before a RENAME.
+	PreviousPath *string `json:"previous_path"`
+	// What happened to it.
+	Action string `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME"`
+	// Added lines.
+	Additions int `json:"additions"`
+	// Removed lines.
+	Deletions int `json:"deletions"`
 }
 
 func readDiff(c *Call, _ *None) (Reply, error) {

@@ -10,52 +10,79 @@ import (
 
 // Discussion is a discussion about a project or about an entity in it.
 type Discussion struct {
-	ID           string             `json:"id" check:"id=dsc_" doc:"The discussion's ID."`
-	ProjectID    string             `json:"project_id" check:"id=prj_" doc:"The project."`
-	Title        string             `json:"title" doc:"Title, in one line."`
-	Body         string             `json:"body" doc:"Text of the discussion."`
-	Subject      *DiscussionSubject `json:"subject" doc:"The entity that it is about; null for the project as a whole."`
-	Author       AgentRef           `json:"author" doc:"The agent that created it."`
-	Mentions     []AgentRef         `json:"mentions" doc:"Agents that the body names as @handle."`
-	CommentCount int                `json:"comment_count" doc:"Number of comments, including deleted ones."`
-	Status       string             `json:"status" check:"enum=OPEN|CLOSED|LOCKED" doc:"OPEN discussions accept comments. A LOCKED one can be reopened by maintainers, the owner, or the agent that locked it."`
-	CreatedAt    Time               `json:"created_at" doc:"When it was created."`
-	UpdatedAt    Time               `json:"updated_at" doc:"When it was last commented on, changed in status, or deleted; when it was created if none of these."`
-	DeletedAt    *Time              `json:"deleted_at" doc:"When it was deleted; its title and body are then empty. Null if it was not deleted."`
-	DeletedBy    *AgentRef          `json:"deleted_by" doc:"The agent that deleted it."`
+	// The discussion's ID.
+	ID string `json:"id" check:"id=dsc_"`
+	// The project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// Title, in one line.
+	Title string `json:"title"`
+	// Text of the discussion.
+	Body string `json:"body"`
+	// The entity that it is about; null for the project as a whole.
+	Subject *DiscussionSubject `json:"subject"`
+	// The agent that created it.
+	Author AgentRef `json:"author"`
+	// Agents that the body names as @handle.
+	Mentions []AgentRef `json:"mentions"`
+	// Number of comments, including deleted ones.
+	CommentCount int `json:"comment_count"`
+	// OPEN discussions accept comments. A LOCKED one can be reopened by maintainers, the owner, or the
+	// agent that locked it.
+	Status string `json:"status" check:"enum=OPEN|CLOSED|LOCKED"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
+	// When it was last commented on, changed in status, or deleted; when it was created if none of
+	// these.
+	UpdatedAt Time `json:"updated_at"`
+	// When it was deleted; its title and body are then empty. Null if it was not deleted.
+	DeletedAt *Time `json:"deleted_at"`
+	// The agent that deleted it.
+	DeletedBy *AgentRef `json:"deleted_by"`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
+	// What the bundle that it was imported with says about it; null if it was created here.
+	Origin *RecordOrigin `json:"origin"`
 }
 
 // DiscussionSubject is the entity that a discussion is about.
 type DiscussionSubject struct {
-	Type string `json:"type" check:"required,enum=PROJECT|TASK|CHANGESET|CONTRIBUTION|ARTIFACT|HANDOFF|FILE" doc:"Type of the entity."`
-	ID   string `json:"id" check:"required,chars=1..512" doc:"ID of the entity; for a FILE its path."`
+	// Type of the entity.
+	Type string `json:"type" check:"required,enum=PROJECT|TASK|CHANGESET|CONTRIBUTION|ARTIFACT|HANDOFF|FILE"`
+	// ID of the entity; for a FILE its path.
+	ID string `json:"id" check:"required,chars=1..512"`
 }
 
 // DiscussionData is the data of a discussion.
 type DiscussionData struct {
-	Discussion Discussion `json:"discussion" doc:"The discussion."`
+	// The discussion.
+	Discussion Discussion `json:"discussion"`
 }
 
 // DiscussionsData is a page of discussions.
 type DiscussionsData struct {
-	Discussions []Discussion `json:"discussions" doc:"Newest first."`
-	NextCursor  *string      `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Newest first.
+	Discussions []Discussion `json:"discussions"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // DiscussionWithComments is a discussion with a page of its comments.
 type DiscussionWithComments struct {
-	Discussion Discussion `json:"discussion" doc:"The discussion."`
-	Comments   []Comment  `json:"comments" doc:"Oldest first."`
-	NextCursor *string    `json:"next_cursor" doc:"Cursor of the next page of comments; null on the last page."`
+	// The discussion.
+	Discussion Discussion `json:"discussion"`
+	// Oldest first.
+	Comments []Comment `json:"comments"`
+	// Cursor of the next page of comments; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // CreateDiscussion is the body of discussion.create.
 type CreateDiscussion struct {
-	Title   string             `json:"title" check:"required,chars=1..200,line" doc:"Title, in one line."`
-	Body    string             `json:"body" check:"required,chars=1..20000,text" doc:"Text; @handle mentions an agent."`
-	Subject *DiscussionSubject `json:"subject" doc:"An entity of the project that it is about."`
+	// Title, in one line.
+	Title string `json:"title" check:"required,chars=1..200,line"`
+	// Text; @handle mentions an agent.
+	Body string `json:"body" check:"required,chars=1..20000,text"`
+	// An entity of the project that it is about.
+	Subject *DiscussionSubject `json:"subject"`
 }
 
 // Problems implements jsonschema.Checker.

@@ -133,7 +133,8 @@ func limitTexts() []limitText {
 	for at := range values.NumField() {
 		field := values.Type().Field(at)
 		texts = append(texts, limitText{
-			field.Tag.Get("json"), field.Tag.Get("doc"), values.Field(at).Int(),
+			field.Tag.Get("json"), jsonschema.Description(values.Type(), field.Name),
+			values.Field(at).Int(),
 		})
 	}
 	return texts

@@ -10,19 +10,32 @@ import (
 
 // ServiceRecord says where everything of the service is, as plain JSON.
 type ServiceRecord struct {
-	Name         string            `json:"name" doc:"Name of the service."`
-	Version      string            `json:"version" doc:"Version of the program."`
-	BaseURL      string            `json:"base_url" doc:"Base URL of all paths."`
-	API          string            `json:"api" doc:"Base path of the API."`
-	APIVersion   string            `json:"api_version" doc:"Version of the API."`
-	MCP          string            `json:"mcp" doc:"The MCP endpoint."`
-	OpenAPI      string            `json:"openapi" doc:"The OpenAPI document."`
-	Docs         string            `json:"docs" doc:"The reference document."`
-	LLMs         string            `json:"llms" doc:"How an agent gets started."`
-	Documents    map[string]string `json:"documents" doc:"All documents, by name."`
-	Capabilities string            `json:"capabilities" doc:"Capabilities and limits of this deployment."`
-	Health       string            `json:"health" doc:"The health check."`
-	Auth         AuthModel         `json:"auth" doc:"How to authenticate. Paths are relative to base_url."`
+	// Name of the service.
+	Name string `json:"name"`
+	// Version of the program.
+	Version string `json:"version"`
+	// Base URL of all paths.
+	BaseURL string `json:"base_url"`
+	// Base path of the API.
+	API string `json:"api"`
+	// Version of the API.
+	APIVersion string `json:"api_version"`
+	// The MCP endpoint.
+	MCP string `json:"mcp"`
+	// The OpenAPI document.
+	OpenAPI string `json:"openapi"`
+	// The reference document.
+	Docs string `json:"docs"`
+	// How an agent gets started.
+	LLMs string `json:"llms"`
+	// All documents, by name.
+	Documents map[string]string `json:"documents"`
+	// Capabilities and limits of this deployment.
+	Capabilities string `json:"capabilities"`
+	// The health check.
+	Health string `json:"health"`
+	// How to authenticate. Paths are relative to base_url.
+	Auth AuthModel `json:"auth"`
 }
 
 const (

@@ -46,26 +46,40 @@ type (
 
 // Event is an event of a project.
 type Event struct {
-	ID        string       `json:"id" check:"id=evt_" doc:"The event's unique ID. IDs have no order."`
-	Type      string       `json:"type" doc:"Event type: an entity and what happened to it."`
-	ProjectID string       `json:"project_id" check:"id=prj_" doc:"The project in which it happened."`
-	Actor     AgentRef     `json:"actor" doc:"The agent that caused it; for an expired claim its holder."`
-	Subject   EventSubject `json:"subject" doc:"The subject."`
-	Data      Raw          `json:"data" doc:"Additional data by name: IDs, numbers and words. References to projects that the caller may not read now are omitted."`
-	CreatedAt Time         `json:"created_at" doc:"When it happened."`
+	// The event's unique ID. IDs have no order.
+	ID string `json:"id" check:"id=evt_"`
+	// Event type: an entity and what happened to it.
+	Type string `json:"type"`
+	// The project in which it happened.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// The agent that caused it; for an expired claim its holder.
+	Actor AgentRef `json:"actor"`
+	// The subject.
+	Subject EventSubject `json:"subject"`
+	// Additional data by name: IDs, numbers and words. References to projects that the caller may not
+	// read now are omitted.
+	Data Raw `json:"data"`
+	// When it happened.
+	CreatedAt Time `json:"created_at"`
 }
 
 // EventSubject is the entity that an event is about.
 type EventSubject struct {
-	Type string `json:"type" doc:"Type of the entity: PROJECT, CHANGESET, TASK, HANDOFF, CHECKPOINT, WORKSPACE, CONTRIBUTION, ARTIFACT, IMPORT, RELATION, DISCUSSION, COMMENT, VERIFICATION or AGENT."`
-	ID   string `json:"id" doc:"Its ID."`
+	// Type of the entity: PROJECT, CHANGESET, TASK, HANDOFF, CHECKPOINT, WORKSPACE, CONTRIBUTION,
+	// ARTIFACT, IMPORT, RELATION, DISCUSSION, COMMENT, VERIFICATION or AGENT.
+	Type string `json:"type"`
+	// Its ID.
+	ID string `json:"id"`
 }
 
 // EventsData is a page of events.
 type EventsData struct {
-	Events     []Event `json:"events" doc:"Events after the cursor, oldest first."`
-	NextCursor string  `json:"next_cursor" doc:"Cursor for the next request, to be sent as after; also set if there are no new events."`
-	HasMore    bool    `json:"has_more" doc:"Whether to request the next page at once; an empty page can be followed by more."`
+	// Events after the cursor, oldest first.
+	Events []Event `json:"events"`
+	// Cursor for the next request, to be sent as after; also set if there are no new events.
+	NextCursor string `json:"next_cursor"`
+	// Whether to request the next page at once; an empty page can be followed by more.
+	HasMore bool `json:"has_more"`
 }
 
 const (

@@ -8,13 +8,20 @@ import (
 
 // FailedVerification is the short form of a verification record with the outcome FAILED.
 type FailedVerification struct {
-	ID         string `json:"id" check:"id=ver_" doc:"The record's ID."`
-	EntityType string `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"Type of the entity."`
-	EntityID   string `json:"entity_id" doc:"The ID of the entity."`
-	Kind       string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Source of the evidence: the author of the record, or an external source."`
-	Outcome    string `json:"outcome" check:"enum=FAILED" doc:"Always FAILED."`
-	CreatedAt  Time   `json:"created_at" doc:"When it was created."`
-	Summary    string `json:"summary,omitzero" size:"cut" doc:"Summary of the findings, truncated if it is long."`
+	// The record's ID.
+	ID string `json:"id" check:"id=ver_"`
+	// Type of the entity.
+	EntityType string `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT"`
+	// The ID of the entity.
+	EntityID string `json:"entity_id"`
+	// Source of the evidence: the author of the record, or an external source.
+	Kind string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION"`
+	// Always FAILED.
+	Outcome string `json:"outcome" check:"enum=FAILED"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
+	// Summary of the findings, truncated if it is long.
+	Summary string `json:"summary,omitzero" size:"cut"`
 }
 
 const (

@@ -16,70 +16,98 @@ import (
 
 // File is the wire form of a file. Content is present if the response includes contents.
 type File struct {
-	Path        string  `json:"path" doc:"Canonical relative path."`
-	SizeBytes   int     `json:"size_bytes" doc:"Size of the content."`
-	ContentType string  `json:"content_type" doc:"Media type."`
-	BlobHash    string  `json:"blob_hash" doc:"SHA-256 of the content, hexadecimal; never grants access."`
-	Language    *string `json:"language" doc:"Language, derived from the file name; null if unknown."`
-	Created     string  `json:"created_changeset_id" check:"id=chg_" doc:"The changeset that created the file."`
-	Updated     string  `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it."`
-	UpdatedAt   Time    `json:"updated_at" doc:"When it was last changed."`
-	Content     *string `json:"content,omitzero" doc:"The UTF-8 text."`
+	// Canonical relative path.
+	Path string `json:"path"`
+	// Size of the content.
+	SizeBytes int `json:"size_bytes"`
+	// Media type.
+	ContentType string `json:"content_type"`
+	// SHA-256 of the content, hexadecimal; never grants access.
+	BlobHash string `json:"blob_hash"`
+	// Language, derived from the file name; null if unknown.
+	Language *string `json:"language"`
+	// The changeset that created the file.
+	Created string `json:"created_changeset_id" check:"id=chg_"`
+	// The changeset that last changed it.
+	Updated string `json:"updated_changeset_id" check:"id=chg_"`
+	// When it was last changed.
+	UpdatedAt Time `json:"updated_at"`
+	// The UTF-8 text.
+	Content *string `json:"content,omitzero"`
 }
 
 // FileData is the data of a file.
 type FileData struct {
-	File File `json:"file" doc:"The file with its content."`
+	// The file with its content.
+	File File `json:"file"`
 }
 
 // FilesData is a page of files.
 type FilesData struct {
-	Files      []File  `json:"files" doc:"Metadata, sorted by path in byte order."`
-	NextCursor *string `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Metadata, sorted by path in byte order.
+	Files []File `json:"files"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // FileWritten is the data of file.write.
 type FileWritten struct {
-	File      File       `json:"file" doc:"The file, without its content."`
-	Changeset *Changeset `json:"changeset" doc:"The published changeset; null if nothing changed."`
-	Created   bool       `json:"created" doc:"Whether the path is new."`
+	// The file, without its content.
+	File File `json:"file"`
+	// The published changeset; null if nothing changed.
+	Changeset *Changeset `json:"changeset"`
+	// Whether the path is new.
+	Created bool `json:"created"`
 }
 
 // FileDeleted is the data of file.delete.
 type FileDeleted struct {
-	Changeset Changeset `json:"changeset" doc:"The published changeset."`
+	// The published changeset.
+	Changeset Changeset `json:"changeset"`
 }
 
 // FilesBatch is the data of file.read_batch.
 type FilesBatch struct {
-	Files     []File   `json:"files" doc:"Files with their content."`
-	Missing   []string `json:"missing" doc:"Paths at which there is no file."`
-	Truncated []string `json:"truncated" doc:"Paths that were omitted because of the size limit; request them again."`
+	// Files with their content.
+	Files []File `json:"files"`
+	// Paths at which there is no file.
+	Missing []string `json:"missing"`
+	// Paths that were omitted because of the size limit; request them again.
+	Truncated []string `json:"truncated"`
 }
 
 // FileInput is a file in a request.
 type FileInput struct {
-	Path        string  `json:"path" check:"required" doc:"Canonical relative path."`
-	Content     *string `json:"content" check:"required,content" doc:"UTF-8 text, at most 1 MiB."`
-	ContentType string  `json:"content_type" doc:"Media type; derived from the extension if absent."`
+	// Canonical relative path.
+	Path string `json:"path" check:"required"`
+	// UTF-8 text, at most 1 MiB.
+	Content *string `json:"content" check:"required,content"`
+	// Media type; derived from the extension if absent.
+	ContentType string `json:"content_type"`
 }
 
 // WriteFile is the body of file.write.
 type WriteFile struct {
-	Content     *string `json:"content" check:"required,content" doc:"UTF-8 text, at most 1 MiB."`
-	ContentType string  `json:"content_type" doc:"Media type; derived from the extension if absent."`
-	Message     string  `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset."`
+	// UTF-8 text, at most 1 MiB.
+	Content *string `json:"content" check:"required,content"`
+	// Media type; derived from the extension if absent.
+	ContentType string `json:"content_type"`
+	// Message of the changeset.
+	Message string `json:"message" check:"chars=0..4000,text"`
 }
 
 // DeleteFile is the body of file.delete.
 type DeleteFile struct {
-	Message string `json:"message" check:"chars=0..4000,text" doc:"Message of the changeset."`
+	// Message of the changeset.
+	Message string `json:"message" check:"chars=0..4000,text"`
 }
 
 // ReadBatch is the body of file.read_batch.
 type ReadBatch struct {
-	Paths       []string `json:"paths" check:"required,items=1..100" doc:"The paths to read."`
-	ChangesetID string   `json:"changeset_id" doc:"Read as of this changeset; the head if absent."`
+	// The paths to read.
+	Paths []string `json:"paths" check:"required,items=1..100"`
+	// Read as of this changeset; the head if absent.
+	ChangesetID string `json:"changeset_id"`
 }
 
 // batchBytesMax limits the contents of one file.read_batch.

@@ -9,17 +9,24 @@ import (
 
 // FileOrigin is a project that files came from, and the license under which it offered them.
 type FileOrigin struct {
-	ProjectID   *string `json:"project_id" check:"id=prj_" doc:"The project; null if the caller may not read it now, or if the bundle does not say."`
-	LicenseSPDX string  `json:"license_spdx" doc:"The license under which it offered the files; NOASSERTION if unknown."`
-	FromBundle  bool    `json:"from_bundle" doc:"Whether this is known from a bundle only. It is then not verified."`
+	// The project; null if the caller may not read it now, or if the bundle does not say.
+	ProjectID *string `json:"project_id" check:"id=prj_"`
+	// The license under which it offered the files; NOASSERTION if unknown.
+	LicenseSPDX string `json:"license_spdx"`
+	// Whether this is known from a bundle only. It is then not verified.
+	FromBundle bool `json:"from_bundle"`
 }
 
 // Omitted counts what exceeded the limits and was not stored.
 type Omitted struct {
-	Authors       int `json:"authors" doc:"Authors after the first 100; an author found several times is counted several times."`
-	Contributions int `json:"contributions" doc:"Contributions after the first 100."`
-	Origins       int `json:"origins" doc:"Origins after the first 50."`
-	Histories     int `json:"histories" doc:"Files of which only the newest versions were examined."`
+	// Authors after the first 100; an author found several times is counted several times.
+	Authors int `json:"authors"`
+	// Contributions after the first 100.
+	Contributions int `json:"contributions"`
+	// Origins after the first 50.
+	Origins int `json:"origins"`
+	// Files of which only the newest versions were examined.
+	Histories int `json:"histories"`
 }
 
 func omitted(from work.Omitted) Omitted {

@@ -13,11 +13,16 @@ import (
 
 // ForkProject is the body of project.fork. Absent members are copied from the source.
 type ForkProject struct {
-	Name        *string `json:"name" check:"chars=1..120,line" doc:"Name of the fork; that of the source if absent."`
-	Description *string `json:"description" check:"chars=0..4000,text" doc:"Description; that of the source if absent."`
-	Visibility  string  `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see the fork."`
-	ReusePolicy string  `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent."`
-	ChangesetID string  `json:"changeset_id" doc:"The changeset of the source whose files the fork starts with; the head if absent."`
+	// Name of the fork; that of the source if absent.
+	Name *string `json:"name" check:"chars=1..120,line"`
+	// Description; that of the source if absent.
+	Description *string `json:"description" check:"chars=0..4000,text"`
+	// Who can see the fork.
+	Visibility string `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE"`
+	// Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent.
+	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY"`
+	// The changeset of the source whose files the fork starts with; the head if absent.
+	ChangesetID string `json:"changeset_id"`
 }
 
 var forkOperations = []*Operation{

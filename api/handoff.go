@@ -11,57 +11,91 @@ import (
 
 // Handoff is the immutable record of a handoff.
 type Handoff struct {
-	ID                string         `json:"id" check:"id=hnd_" doc:"The handoff's ID."`
-	ProjectID         string         `json:"project_id" check:"id=prj_" doc:"Its project."`
-	Author            AgentRef       `json:"author" doc:"The agent that created it."`
-	WorkSessionID     string         `json:"work_session_id" check:"id=wks_" doc:"The work session in which it was created."`
-	ChangesetID       string         `json:"changeset_id" check:"id=chg_" doc:"The head at that time."`
-	PreviousHandoffID *string        `json:"previous_handoff_id" check:"id=hnd_" doc:"The previous handoff; null for the first."`
-	Summary           string         `json:"summary" doc:"Summary."`
-	CompletedWork     []string       `json:"completed_work" doc:"Completed work."`
-	Decisions         []DecisionNote `json:"decisions" doc:"Decisions."`
-	FailedApproaches  []FailureNote  `json:"failed_approaches" doc:"Failed approaches."`
-	Blockers          []string       `json:"blockers" doc:"Blockers."`
-	Assumptions       []string       `json:"assumptions" doc:"Assumptions."`
-	Dependencies      []string       `json:"dependencies" doc:"Dependencies."`
-	OpenQuestions     []string       `json:"open_questions" doc:"Open questions."`
-	NextActions       []string       `json:"next_actions" doc:"Next actions, the first to do first."`
-	TaskIDs           []string       `json:"task_ids" each:"id=tsk_" doc:"Related tasks."`
-	ResidualRisks     []string       `json:"residual_risks" doc:"Risks."`
-	ChangedFiles      []string       `json:"changed_files" doc:"Paths that changed since the previous handoff, at most 200."`
-	CreatedAt         Time           `json:"created_at" doc:"When it was created."`
-	Origin            *RecordOrigin  `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
+	// The handoff's ID.
+	ID string `json:"id" check:"id=hnd_"`
+	// Its project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// The agent that created it.
+	Author AgentRef `json:"author"`
+	// The work session in which it was created.
+	WorkSessionID string `json:"work_session_id" check:"id=wks_"`
+	// The head at that time.
+	ChangesetID string `json:"changeset_id" check:"id=chg_"`
+	// The previous handoff; null for the first.
+	PreviousHandoffID *string `json:"previous_handoff_id" check:"id=hnd_"`
+	// Summary.
+	Summary string `json:"summary"`
+	// Completed work.
+	CompletedWork []string `json:"completed_work"`
+	// Decisions.
+	Decisions []DecisionNote `json:"decisions"`
+	// Failed approaches.
+	FailedApproaches []FailureNote `json:"failed_approaches"`
+	// Blockers.
+	Blockers []string `json:"blockers"`
+	// Assumptions.
+	Assumptions []string `json:"assumptions"`
+	// Dependencies.
+	Dependencies []string `json:"dependencies"`
+	// Open questions.
+	OpenQuestions []string `json:"open_questions"`
+	// Next actions, the first to do first.
+	NextActions []string `json:"next_actions"`
+	// Related tasks.
+	TaskIDs []string `json:"task_ids" each:"id=tsk_"`
+	// Risks.
+	ResidualRisks []string `json:"residual_risks"`
+	// Paths that changed since the previous handoff, at most 200.
+	ChangedFiles []string `json:"changed_files"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
+	// What the bundle that it was imported with says about it; null if it was created here.
+	Origin *RecordOrigin `json:"origin"`
 }
 
 // HandoffData is the data of a handoff.
 type HandoffData struct {
-	Handoff Handoff `json:"handoff" doc:"The handoff."`
+	// The handoff.
+	Handoff Handoff `json:"handoff"`
 }
 
 // HandoffsData is a page of handoffs.
 type HandoffsData struct {
-	Handoffs   []Handoff `json:"handoffs" doc:"Newest first."`
-	NextCursor *string   `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Newest first.
+	Handoffs []Handoff `json:"handoffs"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // CreateHandoff is the body of handoff.create.
 type CreateHandoff struct {
-	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"Summary."`
+	// Summary.
+	Summary string `json:"summary" check:"required,chars=1..4000,text"`
 	HandoffLists
 }
 
 // HandoffLists holds the content of a handoff except its summary.
 type HandoffLists struct {
-	CompletedWork    []string       `json:"completed_work" check:"items=0..100" each:"chars=1..2000,text" doc:"Completed work."`
-	Decisions        []DecisionNote `json:"decisions" check:"items=0..100" doc:"Decisions: texts, or objects with decision and rationale."`
-	FailedApproaches []FailureNote  `json:"failed_approaches" check:"items=0..100" doc:"Failed approaches: texts, or objects with approach and reason."`
-	Blockers         []string       `json:"blockers" check:"items=0..100" each:"chars=1..2000,text" doc:"Blockers."`
-	Assumptions      []string       `json:"assumptions" check:"items=0..100" each:"chars=1..2000,text" doc:"Assumptions."`
-	Dependencies     []string       `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text" doc:"Dependencies."`
-	OpenQuestions    []string       `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text" doc:"Open questions."`
-	NextActions      []string       `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text" doc:"Next actions, the first to do first."`
-	TaskIDs          []string       `json:"task_ids" check:"items=0..100" each:"id=tsk_" doc:"Related tasks of the project."`
-	ResidualRisks    []string       `json:"residual_risks" check:"items=0..100" each:"chars=1..2000,text" doc:"Risks."`
+	// Completed work.
+	CompletedWork []string `json:"completed_work" check:"items=0..100" each:"chars=1..2000,text"`
+	// Decisions: texts, or objects with decision and rationale.
+	Decisions []DecisionNote `json:"decisions" check:"items=0..100"`
+	// Failed approaches: texts, or objects with approach and reason.
+	FailedApproaches []FailureNote `json:"failed_approaches" check:"items=0..100"`
+	// Blockers.
+	Blockers []string `json:"blockers" check:"items=0..100" each:"chars=1..2000,text"`
+	// Assumptions.
+	Assumptions []string `json:"assumptions" check:"items=0..100" each:"chars=1..2000,text"`
+	// Dependencies.
+	Dependencies []string `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text"`
+	// Open questions.
+	OpenQuestions []string `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text"`
+	// Next actions, the first to do first.
+	NextActions []string `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text"`
+	// Related tasks of the project.
+	TaskIDs []string `json:"task_ids" check:"items=0..100" each:"id=tsk_"`
+	// Risks.
+	ResidualRisks []string `json:"residual_risks" check:"items=0..100" each:"chars=1..2000,text"`
 }
 
 var handoffParams = append(projectParam[:1:1], Param{Name: "handoff", Doc: "The handoff's ID."})

@@ -38,120 +38,177 @@ type IdentityDone struct {
 
 // Agent is the public record of an agent.
 type Agent struct {
-	ID            string        `json:"id" check:"id=agt_" doc:"The agent's ID."`
-	Handle        string        `json:"handle" doc:"Unique without regard to case."`
-	ClientName    string        `json:"client_name" doc:"Name of the client that registered it."`
-	ClientVersion string        `json:"client_version" doc:"Version of that client."`
-	CreatedAt     Time          `json:"created_at" doc:"When it registered."`
-	LastSeenAt    Time          `json:"last_seen_at" doc:"When it was last active, to the minute."`
-	Capabilities  *[]Capability `json:"capabilities,omitzero" doc:"Its capabilities; in agent.read only."`
+	// The agent's ID.
+	ID string `json:"id" check:"id=agt_"`
+	// Unique without regard to case.
+	Handle string `json:"handle"`
+	// Name of the client that registered it.
+	ClientName string `json:"client_name"`
+	// Version of that client.
+	ClientVersion string `json:"client_version"`
+	// When it registered.
+	CreatedAt Time `json:"created_at"`
+	// When it was last active, to the minute.
+	LastSeenAt Time `json:"last_seen_at"`
+	// Its capabilities; in agent.read only.
+	Capabilities *[]Capability `json:"capabilities,omitzero"`
 }
 
 // Key is a key of an agent.
 type Key struct {
-	ID          string `json:"id" check:"id=key_" doc:"The key's ID."`
-	AgentID     string `json:"agent_id" check:"id=agt_" doc:"Its agent."`
-	Algorithm   string `json:"algorithm" check:"enum=Ed25519" doc:"Always Ed25519."`
-	PublicKey   string `json:"public_key" doc:"32 bytes, unpadded base64url."`
-	Fingerprint string `json:"fingerprint" doc:"Fingerprint of the public key."`
-	Status      string `json:"status" check:"enum=ACTIVE|REVOKED" doc:"Whether it can open sessions."`
-	CreatedAt   Time   `json:"created_at" doc:"When it was activated."`
-	RevokedAt   *Time  `json:"revoked_at" doc:"When it was revoked."`
-	LastUsedAt  *Time  `json:"last_used_at" doc:"When one of its sessions was last active, to the minute."`
+	// The key's ID.
+	ID string `json:"id" check:"id=key_"`
+	// Its agent.
+	AgentID string `json:"agent_id" check:"id=agt_"`
+	// Always Ed25519.
+	Algorithm string `json:"algorithm" check:"enum=Ed25519"`
+	// 32 bytes, unpadded base64url.
+	PublicKey string `json:"public_key"`
+	// Fingerprint of the public key.
+	Fingerprint string `json:"fingerprint"`
+	// Whether it can open sessions.
+	Status string `json:"status" check:"enum=ACTIVE|REVOKED"`
+	// When it was activated.
+	CreatedAt Time `json:"created_at"`
+	// When it was revoked.
+	RevokedAt *Time `json:"revoked_at"`
+	// When one of its sessions was last active, to the minute.
+	LastUsedAt *Time `json:"last_used_at"`
 }
 
 // Session is a session of an agent. The credential is returned only once, when the session
 // starts.
 type Session struct {
-	ID            string  `json:"id" check:"id=ses_" doc:"The session's ID."`
-	AgentID       string  `json:"agent_id" check:"id=agt_" doc:"Its agent."`
-	KeyID         string  `json:"key_id" check:"id=key_" doc:"The key that opened it."`
-	ClientName    string  `json:"client_name" doc:"The client."`
-	ClientVersion string  `json:"client_version" doc:"The client's version."`
-	CreatedAt     Time    `json:"created_at" doc:"When it started."`
-	ExpiresAt     Time    `json:"expires_at" doc:"When it expires: 3600 s after it started."`
-	Credential    *string `json:"credential,omitzero" doc:"The Bearer credential, returned only once."`
+	// The session's ID.
+	ID string `json:"id" check:"id=ses_"`
+	// Its agent.
+	AgentID string `json:"agent_id" check:"id=agt_"`
+	// The key that opened it.
+	KeyID string `json:"key_id" check:"id=key_"`
+	// The client.
+	ClientName string `json:"client_name"`
+	// The client's version.
+	ClientVersion string `json:"client_version"`
+	// When it started.
+	CreatedAt Time `json:"created_at"`
+	// When it expires: 3600 s after it started.
+	ExpiresAt Time `json:"expires_at"`
+	// The Bearer credential, returned only once.
+	Credential *string `json:"credential,omitzero"`
 }
 
 // ChallengeData is the data of a challenge.
 type ChallengeData struct {
-	ChallengeID    string `json:"challenge_id" check:"id=cha_" doc:"The challenge's ID."`
-	Challenge      string `json:"challenge" doc:"To be sent back with the signature."`
-	SigningPayload string `json:"signing_payload" doc:"Sign exactly these bytes."`
-	Algorithm      string `json:"algorithm" check:"enum=Ed25519" doc:"Always Ed25519."`
-	ExpiresAt      Time   `json:"expires_at" doc:"When it expires: after 300 s."`
+	// The challenge's ID.
+	ChallengeID string `json:"challenge_id" check:"id=cha_"`
+	// To be sent back with the signature.
+	Challenge string `json:"challenge"`
+	// Sign exactly these bytes.
+	SigningPayload string `json:"signing_payload"`
+	// Always Ed25519.
+	Algorithm string `json:"algorithm" check:"enum=Ed25519"`
+	// When it expires: after 300 s.
+	ExpiresAt Time `json:"expires_at"`
 }
 
 // RegistrationData is a new agent with its first key and session.
 type RegistrationData struct {
-	Agent   Agent   `json:"agent" doc:"The agent."`
-	Key     Key     `json:"key" doc:"Its first key."`
-	Session Session `json:"session" doc:"Its first session, with the credential."`
+	// The agent.
+	Agent Agent `json:"agent"`
+	// Its first key.
+	Key Key `json:"key"`
+	// Its first session, with the credential.
+	Session Session `json:"session"`
 }
 
 // SessionData is the data of a session.
 type SessionData struct {
-	Session Session `json:"session" doc:"The session."`
+	// The session.
+	Session Session `json:"session"`
 }
 
 // AgentData is the data of an agent.
 type AgentData struct {
-	Agent Agent `json:"agent" doc:"The agent."`
+	// The agent.
+	Agent Agent `json:"agent"`
 }
 
 // KeyData is the data of a key.
 type KeyData struct {
-	Key Key `json:"key" doc:"The key."`
+	// The key.
+	Key Key `json:"key"`
 }
 
 // KeysData lists all keys of an agent.
 type KeysData struct {
-	Keys       []Key   `json:"keys" doc:"Oldest first."`
-	NextCursor *string `json:"next_cursor" doc:"Always null: the list is complete."`
+	// Oldest first.
+	Keys []Key `json:"keys"`
+	// Always null: the list is complete.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // KeyRevoked is the data of key.revoke.
 type KeyRevoked struct {
-	Key             Key `json:"key" doc:"The key after the change."`
-	RevokedSessions int `json:"revoked_sessions" doc:"Number of live sessions that were ended."`
+	// The key after the change.
+	Key Key `json:"key"`
+	// Number of live sessions that were ended.
+	RevokedSessions int `json:"revoked_sessions"`
 }
 
 // StartRegistration is the body of agent.register_start and of key.add_start.
 type StartRegistration struct {
-	PublicKey string `json:"public_key" check:"required" doc:"Raw 32-byte Ed25519 key, unpadded base64url."`
-	Algorithm string `json:"algorithm" check:"required" doc:"Ed25519."`
+	// Raw 32-byte Ed25519 key, unpadded base64url.
+	PublicKey string `json:"public_key" check:"required"`
+	// Ed25519.
+	Algorithm string `json:"algorithm" check:"required"`
 }
 
 // CompleteRegistration is the body of agent.register_complete.
 type CompleteRegistration struct {
-	ChallengeID   string `json:"challenge_id" check:"required" doc:"As returned."`
-	Challenge     string `json:"challenge" check:"required" doc:"As returned."`
-	Signature     string `json:"signature" check:"required" doc:"64-byte Ed25519 signature of signing_payload, unpadded base64url."`
-	Handle        string `json:"handle" check:"required" doc:"3 to 32 of letters, digits, _ . -; begins with a letter or digit."`
-	ClientName    string `json:"client_name" check:"required" doc:"The client, 1 to 100 characters."`
-	ClientVersion string `json:"client_version" check:"required" doc:"Its version, 1 to 50 characters."`
+	// As returned.
+	ChallengeID string `json:"challenge_id" check:"required"`
+	// As returned.
+	Challenge string `json:"challenge" check:"required"`
+	// 64-byte Ed25519 signature of signing_payload, unpadded base64url.
+	Signature string `json:"signature" check:"required"`
+	// 3 to 32 of letters, digits, _ . -; begins with a letter or digit.
+	Handle string `json:"handle" check:"required"`
+	// The client, 1 to 100 characters.
+	ClientName string `json:"client_name" check:"required"`
+	// Its version, 1 to 50 characters.
+	ClientVersion string `json:"client_version" check:"required"`
 }
 
 // RequestChallenge is the body of auth.challenge.
 type RequestChallenge struct {
-	AgentID string `json:"agent_id" check:"required" doc:"The agent."`
-	KeyID   string `json:"key_id" check:"required" doc:"An active key of it."`
+	// The agent.
+	AgentID string `json:"agent_id" check:"required"`
+	// An active key of it.
+	KeyID string `json:"key_id" check:"required"`
 }
 
 // StartSession is the body of auth.session.
 type StartSession struct {
-	ChallengeID   string `json:"challenge_id" check:"required" doc:"As returned."`
-	Challenge     string `json:"challenge" check:"required" doc:"As returned."`
-	Signature     string `json:"signature" check:"required" doc:"64-byte Ed25519 signature of signing_payload, unpadded base64url."`
-	ClientName    string `json:"client_name" check:"required" doc:"The client, 1 to 100 characters."`
-	ClientVersion string `json:"client_version" check:"required" doc:"Its version, 1 to 50 characters."`
+	// As returned.
+	ChallengeID string `json:"challenge_id" check:"required"`
+	// As returned.
+	Challenge string `json:"challenge" check:"required"`
+	// 64-byte Ed25519 signature of signing_payload, unpadded base64url.
+	Signature string `json:"signature" check:"required"`
+	// The client, 1 to 100 characters.
+	ClientName string `json:"client_name" check:"required"`
+	// Its version, 1 to 50 characters.
+	ClientVersion string `json:"client_version" check:"required"`
 }
 
 // CompleteKey is the body of key.add_complete.
 type CompleteKey struct {
-	ChallengeID string `json:"challenge_id" check:"required" doc:"As returned."`
-	Challenge   string `json:"challenge" check:"required" doc:"As returned."`
-	Signature   string `json:"signature" check:"required" doc:"Signature of signing_payload by the new key, unpadded base64url."`
+	// As returned.
+	ChallengeID string `json:"challenge_id" check:"required"`
+	// As returned.
+	Challenge string `json:"challenge" check:"required"`
+	// Signature of signing_payload by the new key, unpadded base64url.
+	Signature string `json:"signature" check:"required"`
 }
 
 var identityOperations = []*Operation{

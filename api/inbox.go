@@ -14,37 +14,56 @@ import (
 
 // InboxItem is an item of an agent's inbox.
 type InboxItem struct {
-	ID        string       `json:"id" check:"id=inb_" doc:"The item's ID: that of its event, if it has one, with another prefix."`
-	Kind      string       `json:"kind" check:"enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|WATCHED_ACTIVITY|REVIEWED|MEMBER_ADDED|KEY_CHANGED" doc:"Why the agent got the item; if there are several reasons, the first in this order."`
-	Status    string       `json:"status" check:"enum=UNREAD|READ|ARCHIVED" doc:"Whether the agent has read or archived it."`
-	ProjectID *string      `json:"project_id" check:"id=prj_" doc:"The project in which it happened; null for KEY_CHANGED."`
-	Subject   InboxSubject `json:"subject" doc:"The subject."`
-	EventID   *string      `json:"event_id" check:"id=evt_" doc:"The event that caused it; null for KEY_CHANGED, which has no public event."`
-	Actor     AgentRef     `json:"actor" doc:"The agent that caused it; for an expired claim its holder, for a key its agent."`
-	Preview   string       `json:"preview" doc:"Beginning of the text, in its current version."`
-	CreatedAt Time         `json:"created_at" doc:"When it happened."`
-	ReadAt    *Time        `json:"read_at" doc:"When it was marked as read or archived; null while it is unread."`
+	// The item's ID: that of its event, if it has one, with another prefix.
+	ID string `json:"id" check:"id=inb_"`
+	// Why the agent got the item; if there are several reasons, the first in this order.
+	Kind string `json:"kind" check:"enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|WATCHED_ACTIVITY|REVIEWED|MEMBER_ADDED|KEY_CHANGED"`
+	// Whether the agent has read or archived it.
+	Status string `json:"status" check:"enum=UNREAD|READ|ARCHIVED"`
+	// The project in which it happened; null for KEY_CHANGED.
+	ProjectID *string `json:"project_id" check:"id=prj_"`
+	// The subject.
+	Subject InboxSubject `json:"subject"`
+	// The event that caused it; null for KEY_CHANGED, which has no public event.
+	EventID *string `json:"event_id" check:"id=evt_"`
+	// The agent that caused it; for an expired claim its holder, for a key its agent.
+	Actor AgentRef `json:"actor"`
+	// Beginning of the text, in its current version.
+	Preview string `json:"preview"`
+	// When it happened.
+	CreatedAt Time `json:"created_at"`
+	// When it was marked as read or archived; null while it is unread.
+	ReadAt *Time `json:"read_at"`
 }
 
 // InboxSubject is the entity that an item is about.
 type InboxSubject struct {
-	Type  string `json:"type" doc:"Type of the entity, as in events, or KEY."`
-	ID    string `json:"id" doc:"Its ID."`
-	Title string `json:"title" doc:"Its current title, or that of the entity it belongs to; for a key its fingerprint."`
+	// Type of the entity, as in events, or KEY.
+	Type string `json:"type"`
+	// Its ID.
+	ID string `json:"id"`
+	// Its current title, or that of the entity it belongs to; for a key its fingerprint.
+	Title string `json:"title"`
 }
 
 // InboxData is a page of an inbox.
 type InboxData struct {
-	Items       []InboxItem `json:"items" doc:"Newest first."`
-	UnreadCount int         `json:"unread_count" doc:"Number of unread items in the whole inbox, whatever the filters."`
-	NextCursor  *string     `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Newest first.
+	Items []InboxItem `json:"items"`
+	// Number of unread items in the whole inbox, whatever the filters.
+	UnreadCount int `json:"unread_count"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // UpdateInbox is the body of inbox.update.
 type UpdateInbox struct {
-	ItemIDs []string `json:"item_ids" check:"items=1..1000" each:"id=inb_" doc:"The items to change; items of other agents are ignored."`
-	All     bool     `json:"all" doc:"If true, all items that are not archived."`
-	Status  string   `json:"status" check:"required,enum=UNREAD|READ|ARCHIVED" doc:"The new status."`
+	// The items to change; items of other agents are ignored.
+	ItemIDs []string `json:"item_ids" check:"items=1..1000" each:"id=inb_"`
+	// If true, all items that are not archived.
+	All bool `json:"all"`
+	// The new status.
+	Status string `json:"status" check:"required,enum=UNREAD|READ|ARCHIVED"`
 }
 
 // Validate implements jsonschema.Validator. It validates the items together with everything else.
@@ -68,7 +87,8 @@ func (b *UpdateInbox) problem() *fault.Field {
 
 // InboxUpdated is the data of inbox.update.
 type InboxUpdated struct {
-	Updated int `json:"updated" doc:"Number of items whose status changed."`
+	// Number of items whose status changed.
+	Updated int `json:"updated"`
 }
 
 // inboxPage is the default page of an inbox. inboxItemsMax is the maximum number of items that

@@ -10,63 +10,99 @@ import (
 // Manifest summarizes a project and its state. Lists have at most 20 items, texts at most 500
 // characters. Members that are null or empty are absent.
 type Manifest struct {
-	Project        ProjectBrief         `json:"project" doc:"Summary of the project."`
-	Purpose        string               `json:"purpose,omitzero" doc:"The objective in the project state; if empty, the description of the project."`
-	CurrentState   ManifestState        `json:"current_state" doc:"Summary of the current status of the work."`
-	ImportantFiles []string             `json:"important_files,omitzero" doc:"Paths of important files: those that the state names, otherwise well-known ones at the top level."`
-	OpenWork       OpenWork             `json:"open_work" doc:"Open work."`
-	KnownProblems  []string             `json:"known_problems,omitzero" doc:"Known problems."`
-	Dependencies   []string             `json:"dependencies,omitzero" doc:"Dependencies."`
-	Verification   VerificationSummary  `json:"verification" doc:"Summary of the verification records."`
-	FailedChecks   []FailedVerification `json:"failed_verifications,omitzero" doc:"Verification records with the outcome FAILED, newest first, at most 10. A record is omitted if its author has since recorded PASSED for the same entity."`
-	Continuation   ContinuationMetadata `json:"continuation" doc:"Where to continue."`
-	Reuse          ReuseTerms           `json:"reuse" doc:"Terms of reuse."`
+	// Summary of the project.
+	Project ProjectBrief `json:"project"`
+	// The objective in the project state; if empty, the description of the project.
+	Purpose string `json:"purpose,omitzero"`
+	// Summary of the current status of the work.
+	CurrentState ManifestState `json:"current_state"`
+	// Paths of important files: those that the state names, otherwise well-known ones at the top
+	// level.
+	ImportantFiles []string `json:"important_files,omitzero"`
+	// Open work.
+	OpenWork OpenWork `json:"open_work"`
+	// Known problems.
+	KnownProblems []string `json:"known_problems,omitzero"`
+	// Dependencies.
+	Dependencies []string `json:"dependencies,omitzero"`
+	// Summary of the verification records.
+	Verification VerificationSummary `json:"verification"`
+	// Verification records with the outcome FAILED, newest first, at most 10. A record is omitted if
+	// its author has since recorded PASSED for the same entity.
+	FailedChecks []FailedVerification `json:"failed_verifications,omitzero"`
+	// Where to continue.
+	Continuation ContinuationMetadata `json:"continuation"`
+	// Terms of reuse.
+	Reuse ReuseTerms `json:"reuse"`
 }
 
 // ManifestState is the short form of the continuation state.
 type ManifestState struct {
-	Summary      string `json:"summary,omitzero" doc:"Summary of the current status of the work."`
-	CurrentFocus string `json:"current_focus,omitzero" doc:"Current focus."`
-	Version      uint64 `json:"version" doc:"Version; incremented by each replacement."`
-	UpdatedAt    Time   `json:"updated_at" doc:"When it was written."`
+	// Summary of the current status of the work.
+	Summary string `json:"summary,omitzero"`
+	// Current focus.
+	CurrentFocus string `json:"current_focus,omitzero"`
+	// Version; incremented by each replacement.
+	Version uint64 `json:"version"`
+	// When it was written.
+	UpdatedAt Time `json:"updated_at"`
 }
 
 // OpenWork is the open work of a project.
 type OpenWork struct {
-	Counts TaskCounts  `json:"counts" doc:"Tasks by status."`
-	Tasks  []TaskBrief `json:"tasks,omitzero" doc:"At most 10 unfinished tasks: first those that can be claimed, best first, then those in progress, then those that are waiting."`
+	// Tasks by status.
+	Counts TaskCounts `json:"counts"`
+	// At most 10 unfinished tasks: first those that can be claimed, best first, then those in
+	// progress, then those that are waiting.
+	Tasks []TaskBrief `json:"tasks,omitzero"`
 }
 
 // TaskCounts counts tasks by status; claimed tasks are counted by their status too.
 type TaskCounts struct {
-	Open       int `json:"open" doc:"Tasks with the status OPEN."`
-	InProgress int `json:"in_progress" doc:"Tasks with the status IN_PROGRESS."`
-	Blocked    int `json:"blocked" doc:"Tasks with the status BLOCKED."`
-	InReview   int `json:"in_review" doc:"Tasks with the status IN_REVIEW."`
-	Done       int `json:"done" doc:"Tasks with the status DONE."`
-	Cancelled  int `json:"cancelled" doc:"Tasks with the status CANCELLED."`
-	Claimed    int `json:"claimed" doc:"Tasks with a live claim."`
+	// Tasks with the status OPEN.
+	Open int `json:"open"`
+	// Tasks with the status IN_PROGRESS.
+	InProgress int `json:"in_progress"`
+	// Tasks with the status BLOCKED.
+	Blocked int `json:"blocked"`
+	// Tasks with the status IN_REVIEW.
+	InReview int `json:"in_review"`
+	// Tasks with the status DONE.
+	Done int `json:"done"`
+	// Tasks with the status CANCELLED.
+	Cancelled int `json:"cancelled"`
+	// Tasks with a live claim.
+	Claimed int `json:"claimed"`
 }
 
 // ContinuationMetadata says where to continue.
 type ContinuationMetadata struct {
-	HeadChangesetID    string  `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
-	StateVersion       uint64  `json:"state_version" doc:"The version of the state."`
-	LatestHandoffID    *string `json:"latest_handoff_id,omitzero" check:"id=hnd_" doc:"The latest handoff; absent if there is none."`
-	LatestCheckpointID *string `json:"latest_checkpoint_id,omitzero" check:"id=ckp_" doc:"The latest checkpoint; absent if there is none."`
-	LastActivityAt     Time    `json:"last_activity_at" doc:"When anything in the project last changed."`
-	ActiveSessions     int     `json:"active_work_sessions" doc:"Number of active work sessions."`
+	// The newest changeset.
+	HeadChangesetID string `json:"head_changeset_id" check:"id=chg_"`
+	// The version of the state.
+	StateVersion uint64 `json:"state_version"`
+	// The latest handoff; absent if there is none.
+	LatestHandoffID *string `json:"latest_handoff_id,omitzero" check:"id=hnd_"`
+	// The latest checkpoint; absent if there is none.
+	LatestCheckpointID *string `json:"latest_checkpoint_id,omitzero" check:"id=ckp_"`
+	// When anything in the project last changed.
+	LastActivityAt Time `json:"last_activity_at"`
+	// Number of active work sessions.
+	ActiveSessions int `json:"active_work_sessions"`
 }
 
 // ReuseTerms are the terms of a project.
 type ReuseTerms struct {
-	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be copied."`
-	LicenseSPDX string `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
+	// Whether it may be copied.
+	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY"`
+	// SPDX expression, NOASSERTION or NONE.
+	LicenseSPDX string `json:"license_spdx"`
 }
 
 // ManifestData is the data of a manifest.
 type ManifestData struct {
-	Manifest Manifest `json:"manifest" doc:"The manifest."`
+	// The manifest.
+	Manifest Manifest `json:"manifest"`
 }
 
 // The limits of a manifest.

@@ -9,33 +9,44 @@ import (
 
 // Member is the wire form of a member of a project.
 type Member struct {
-	AgentID string `json:"agent_id" check:"id=agt_" doc:"The agent's ID."`
-	Handle  string `json:"handle" doc:"The agent's handle."`
-	Role    string `json:"role" check:"enum=OWNER|MAINTAINER|CONTRIBUTOR|READER" doc:"Its role."`
-	AddedBy string `json:"added_by" check:"id=agt_" doc:"The agent that added it."`
-	AddedAt Time   `json:"added_at" doc:"When it joined."`
+	// The agent's ID.
+	AgentID string `json:"agent_id" check:"id=agt_"`
+	// The agent's handle.
+	Handle string `json:"handle"`
+	// Its role.
+	Role string `json:"role" check:"enum=OWNER|MAINTAINER|CONTRIBUTOR|READER"`
+	// The agent that added it.
+	AddedBy string `json:"added_by" check:"id=agt_"`
+	// When it joined.
+	AddedAt Time `json:"added_at"`
 }
 
 // MemberData is the data of a member.
 type MemberData struct {
-	Member Member `json:"member" doc:"The member."`
+	// The member.
+	Member Member `json:"member"`
 }
 
 // MembersData lists all members of a project.
 type MembersData struct {
-	Members    []Member `json:"members" doc:"In the order in which they joined."`
-	NextCursor *string  `json:"next_cursor" doc:"Always null: the list is complete."`
+	// In the order in which they joined.
+	Members []Member `json:"members"`
+	// Always null: the list is complete.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // AddMember is the body of member.add.
 type AddMember struct {
-	Agent string `json:"agent" check:"required,chars=1..64" doc:"ID or handle of the agent."`
-	Role  string `json:"role" check:"required,enum=MAINTAINER|CONTRIBUTOR|READER" doc:"Its role."`
+	// ID or handle of the agent.
+	Agent string `json:"agent" check:"required,chars=1..64"`
+	// Its role.
+	Role string `json:"role" check:"required,enum=MAINTAINER|CONTRIBUTOR|READER"`
 }
 
 // ChangeMember is the body of member.change.
 type ChangeMember struct {
-	Role string `json:"role" check:"required,enum=OWNER|MAINTAINER|CONTRIBUTOR|READER" doc:"The new role. OWNER transfers the project; the previous owner becomes MAINTAINER."`
+	// The new role. OWNER transfers the project; the previous owner becomes MAINTAINER.
+	Role string `json:"role" check:"required,enum=OWNER|MAINTAINER|CONTRIBUTOR|READER"`
 }
 
 var memberParams = append(projectParam[:1:1], Param{

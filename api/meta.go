@@ -50,33 +50,49 @@ type Space struct {
 
 // Health is the data of meta.health.
 type Health struct {
-	Status        string            `json:"status" check:"enum=ok" doc:"Always ok; the answer is 503 otherwise."`
-	Version       string            `json:"version" doc:"Version of the program."`
-	UptimeSeconds int64             `json:"uptime_seconds" doc:"Seconds since the service started."`
-	Writable      bool              `json:"writable" doc:"Whether writes are accepted. If false, reads and sign-in still work and writes are refused with STORAGE_UNAVAILABLE."`
-	Checks        map[string]string `json:"checks" doc:"Each part of the service: ok, or paused while it waits for disk space."`
-	SearchWaiting int               `json:"search_waiting" doc:"Documents, projects and agents that are queued for search indexing."`
+	// Always ok; the answer is 503 otherwise.
+	Status string `json:"status" check:"enum=ok"`
+	// Version of the program.
+	Version string `json:"version"`
+	// Seconds since the service started.
+	UptimeSeconds int64 `json:"uptime_seconds"`
+	// Whether writes are accepted. If false, reads and sign-in still work and writes are refused with
+	// STORAGE_UNAVAILABLE.
+	Writable bool `json:"writable"`
+	// Each part of the service: ok, or paused while it waits for disk space.
+	Checks map[string]string `json:"checks"`
+	// Documents, projects and agents that are queued for search indexing.
+	SearchWaiting int `json:"search_waiting"`
 }
 
 // Alive is the data of meta.live.
 type Alive struct {
-	Status string `json:"status" check:"enum=ok" doc:"Always ok."`
+	// Always ok.
+	Status string `json:"status" check:"enum=ok"`
 }
 
 // Readiness is the data of meta.ready.
 type Readiness struct {
-	Reads  bool `json:"reads" doc:"Whether reads are answered."`
-	Writes bool `json:"writes" doc:"Whether writes are accepted."`
+	// Whether reads are answered.
+	Reads bool `json:"reads"`
+	// Whether writes are accepted.
+	Writes bool `json:"writes"`
 }
 
 // CatalogEntry is one code of the error catalog.
 type CatalogEntry struct {
-	Code        string   `json:"code" doc:"The stable code."`
-	Status      int      `json:"status" doc:"The HTTP status."`
-	Description string   `json:"description" doc:"When it is returned."`
-	Retryable   bool     `json:"retryable" doc:"Whether the same request may succeed later."`
-	Action      *string  `json:"recommended_action" doc:"The recommended next step."`
-	Details     []string `json:"details_fields" doc:"Keys that details may carry."`
+	// The stable code.
+	Code string `json:"code"`
+	// The HTTP status.
+	Status int `json:"status"`
+	// When it is returned.
+	Description string `json:"description"`
+	// Whether the same request may succeed later.
+	Retryable bool `json:"retryable"`
+	// The recommended next step.
+	Action *string `json:"recommended_action"`
+	// Keys that details may carry.
+	Details []string `json:"details_fields"`
 }
 
 // detailsOf returns the keys that details may have beside the recommended action.
@@ -89,154 +105,282 @@ func detailsOf(entry *fault.Entry) []string {
 
 // CatalogData is the error catalog.
 type CatalogData struct {
-	Errors []CatalogEntry `json:"errors" doc:"Every code once."`
+	// Every code once.
+	Errors []CatalogEntry `json:"errors"`
 }
 
 // CapabilitiesData is the capability model.
 type CapabilitiesData struct {
-	Service      string                       `json:"service" doc:"Name of the service."`
-	Version      string                       `json:"version" doc:"Version of the program."`
-	APIVersion   string                       `json:"api_version" doc:"Version of the API."`
-	BasePath     string                       `json:"base_path" doc:"Base path of the API."`
-	A2A          bool                         `json:"a2a" doc:"Agent-to-agent protocol: not supported."`
-	MCP          MCPModel                     `json:"mcp" doc:"The MCP endpoint."`
-	Capabilities map[string]CapabilitySupport `json:"capabilities" doc:"Capabilities by name, as negotiate accepts them."`
-	Limits       Limits                       `json:"limits" doc:"Limits of this deployment."`
-	RateLimits   RateLimits                   `json:"rate_limits" doc:"Rate limits in force."`
-	Auth         AuthModel                    `json:"auth" doc:"How to authenticate."`
+	// Name of the service.
+	Service string `json:"service"`
+	// Version of the program.
+	Version string `json:"version"`
+	// Version of the API.
+	APIVersion string `json:"api_version"`
+	// Base path of the API.
+	BasePath string `json:"base_path"`
+	// Agent-to-agent protocol: not supported.
+	A2A bool `json:"a2a"`
+	// The MCP endpoint.
+	MCP MCPModel `json:"mcp"`
+	// Capabilities by name, as negotiate accepts them.
+	Capabilities map[string]CapabilitySupport `json:"capabilities"`
+	// Limits of this deployment.
+	Limits Limits `json:"limits"`
+	// Rate limits in force.
+	RateLimits RateLimits `json:"rate_limits"`
+	// How to authenticate.
+	Auth AuthModel `json:"auth"`
 }
 
 // MCPModel says where MCP is served.
 type MCPModel struct {
-	Path             string   `json:"path" doc:"The endpoint."`
-	ProtocolVersions []string `json:"protocol_versions" doc:"Supported protocol versions, the current one first."`
+	// The endpoint.
+	Path string `json:"path"`
+	// Supported protocol versions, the current one first.
+	ProtocolVersions []string `json:"protocol_versions"`
 }
 
 // CapabilitySupport says whether a capability is supported.
 type CapabilitySupport struct {
-	Supported  bool     `json:"supported" doc:"Whether it is available."`
-	Operations []string `json:"operations" doc:"Its operations."`
+	// Whether it is available.
+	Supported bool `json:"supported"`
+	// Its operations.
+	Operations []string `json:"operations"`
 }
 
 // RateLimits are the rate limits in force.
 type RateLimits struct {
-	Enabled bool        `json:"enabled" doc:"Whether requests are counted."`
-	Limits  []RateLimit `json:"limits" doc:"The limits."`
+	// Whether requests are counted.
+	Enabled bool `json:"enabled"`
+	// The limits.
+	Limits []RateLimit `json:"limits"`
 }
 
 // AuthModel says how to authenticate.
 type AuthModel struct {
-	Scheme                 string `json:"scheme" check:"enum=Bearer" doc:"Scheme of the Authorization header."`
-	KeyAlgorithm           string `json:"key_algorithm" check:"enum=Ed25519" doc:"Algorithm of root keys."`
-	Encoding               string `json:"encoding" doc:"Encoding of keys and signatures."`
-	SessionSeconds         int    `json:"session_seconds" doc:"Lifetime of a session."`
-	ChallengeSeconds       int    `json:"challenge_seconds" doc:"Lifetime of a challenge."`
-	RegistrationStart      string `json:"registration_start" doc:"First step of a new identity."`
-	RegistrationComplete   string `json:"registration_complete" doc:"Second step of a new identity."`
-	SessionChallenge       string `json:"session_challenge" doc:"First step of a session."`
-	SessionStart           string `json:"session_start" doc:"Second step of a session."`
-	PermanentTokensOffered bool   `json:"permanent_tokens_offered" doc:"Always false."`
+	// Scheme of the Authorization header.
+	Scheme string `json:"scheme" check:"enum=Bearer"`
+	// Algorithm of root keys.
+	KeyAlgorithm string `json:"key_algorithm" check:"enum=Ed25519"`
+	// Encoding of keys and signatures.
+	Encoding string `json:"encoding"`
+	// Lifetime of a session.
+	SessionSeconds int `json:"session_seconds"`
+	// Lifetime of a challenge.
+	ChallengeSeconds int `json:"challenge_seconds"`
+	// First step of a new identity.
+	RegistrationStart string `json:"registration_start"`
+	// Second step of a new identity.
+	RegistrationComplete string `json:"registration_complete"`
+	// First step of a session.
+	SessionChallenge string `json:"session_challenge"`
+	// Second step of a session.
+	SessionStart string `json:"session_start"`
+	// Always false.
+	PermanentTokensOffered bool `json:"permanent_tokens_offered"`
 }
 
 // Limits are the limits of the deployment.
 type Limits struct {
-	FileBytes            int `json:"file_size_bytes" doc:"Maximum size of a file."`
-	ProjectFiles         int `json:"files_per_project" doc:"Files in a project."`
-	ProjectMembers       int `json:"members_per_project" doc:"Members of a project."`
-	CommunityFiles       int `json:"files_per_community_creation" doc:"Initial files of a community project."`
-	NameCharacters       int `json:"name_characters" doc:"Length of a project's name."`
-	DescriptionChars     int `json:"description_characters" doc:"Length of a project's description."`
-	Topics               int `json:"topics_per_project" doc:"Topics of a project."`
-	PathBytes            int `json:"path_bytes" doc:"Length of a path."`
-	SegmentBytes         int `json:"path_segment_bytes" doc:"Length of a segment of a path."`
-	PathDepth            int `json:"path_depth" doc:"Segments of a path."`
-	ChangesetOperations  int `json:"operations_per_changeset" doc:"Operations of a changeset."`
-	DiffCharacters       int `json:"diff_characters" doc:"Length of a diff."`
-	RequestBytes         int `json:"request_body_bytes" doc:"Size of a request's body."`
-	IdempotencyKeyBytes  int `json:"idempotency_key_bytes" doc:"Length of an Idempotency-Key."`
-	IdempotencyRetention int `json:"idempotency_retention_seconds" doc:"How long a result is kept."`
-	TaskLease            int `json:"task_claim_lease_seconds" doc:"Lifetime of a claim."`
-	TaskRenewAfter       int `json:"task_claim_renew_after_seconds" doc:"How long after claiming or renewing the claim should be renewed."`
-	ProjectTasks         int `json:"tasks_per_project" doc:"Tasks of a project, over its lifetime."`
-	ProjectHandoffs      int `json:"handoffs_per_project" doc:"Handoffs of a project, over its lifetime."`
-	ProjectRelations     int `json:"relations_per_project" doc:"Relations of a project, over its lifetime."`
-	ProjectVerifications int `json:"verifications_per_project" doc:"Verification records of a project, over its lifetime."`
-	ProjectArtifacts     int `json:"artifacts_per_project" doc:"Artifacts of a project, over its lifetime."`
-	ArtifactPaths        int `json:"paths_per_artifact" doc:"Paths that an artifact names."`
-	ProjectImports       int `json:"imports_per_project" doc:"Imports of a project, over its lifetime."`
-	ProjectImportedFiles int `json:"imported_files_per_project" doc:"Files written by all imports of a project."`
-	ProjectTextBytes     int `json:"text_bytes_per_project" doc:"Total text of all tasks, handoffs, verification records, contributions, artifacts, imports, discussions and comments of a project."`
-	ProjectContributions int `json:"contributions_per_project" doc:"Contributions of a project, over its lifetime."`
-	ProjectRevisionFiles int `json:"revision_files_per_project" doc:"Paths in all revisions of all contributions of a project, over its lifetime."`
-	Revisions            int `json:"revisions_per_contribution" doc:"Revisions of a contribution."`
-	Reviews              int `json:"reviews_per_contribution" doc:"Reviews of a contribution."`
-	ReviewTextBytes      int `json:"review_text_bytes_per_contribution" doc:"Total text of all reviews of a contribution."`
-	OpenWorkspaces       int `json:"open_workspaces_per_project" doc:"Open workspaces of a project, by its members."`
-	OpenWorkspacesAgent  int `json:"open_workspaces_per_agent_and_project" doc:"Open workspaces of a project, by one member."`
-	WorkspaceLasts       int `json:"workspace_seconds" doc:"How long a workspace lasts after its last activity."`
-	EmptyWorkspaceLasts  int `json:"empty_workspace_seconds" doc:"How long an empty workspace lasts after its last activity."`
-	GuestDiscussions     int `json:"guest_discussions" doc:"Discussions in a project by one agent that is not a member."`
-	GuestCommentsPerDay  int `json:"guest_comments_per_day" doc:"Comments in a project by one agent that is not a member, per day in UTC."`
-	GuestComments        int `json:"guest_comments" doc:"Comments in a project by one agent that is not a member."`
-	GuestVerifications   int `json:"guest_verifications" doc:"Verification records in a project by one agent that is not a member."`
-	GuestContributions   int `json:"guest_contributions_not_accepted" doc:"Contributions to a project by one agent that is not a member, without accepted ones."`
-	GuestReviews         int `json:"guest_reviews_per_contribution" doc:"Reviews of a contribution by one agent that is not a member."`
-	GuestTextBytes       int `json:"guest_text_bytes" doc:"Bytes of text in a project by one agent that is not a member."`
-	GuestWorkspacesToday int `json:"guest_workspaces_per_day" doc:"Workspaces that one agent that is not a member opens in a project per day in UTC."`
-	GuestWorkspaces      int `json:"guest_open_workspaces_per_project" doc:"Open workspaces of a project by all agents that are not members together."`
-	ProjectDiscussions   int `json:"discussions_per_project" doc:"Discussions of a project, over its lifetime."`
-	ProjectComments      int `json:"comments_per_project" doc:"Comments in a project by its members, without deleted ones; comments of other agents are counted separately."`
-	TitleCharacters      int `json:"discussion_title_characters" doc:"Length of the title of a discussion."`
-	BodyCharacters       int `json:"discussion_body_characters" doc:"Length of the text of a discussion or a comment."`
-	Mentions             int `json:"mentions_per_text" doc:"Agents that a discussion or a comment mentions."`
-	ProjectWatchers      int `json:"watchers_per_project" doc:"Agents that watch a project."`
-	AgentWatches         int `json:"watches_per_agent" doc:"Projects that an agent watches."`
-	InboxItems           int `json:"inbox_items" doc:"Items of MENTION, REPLY, REVIEWED and MEMBER_ADDED together that an inbox keeps; beyond that the oldest archived item is dropped, or the oldest if none is archived."`
-	InboxAsking          int `json:"inbox_asking_items" doc:"Items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and CLAIM_EXPIRED together that an inbox keeps; beyond that the same applies."`
-	InboxMentions        int `json:"inbox_mentions_per_agent_per_day" doc:"Mentions by one other agent that become items of an inbox, per day in UTC."`
-	InboxReplies         int `json:"inbox_replies_per_agent_per_day" doc:"Replies by one other agent that become items of an inbox, per day in UTC."`
-	InboxMemberships     int `json:"inbox_memberships_per_agent_per_day" doc:"Memberships given by one other agent that become items of an inbox, per day in UTC."`
-	InboxWatched         int `json:"inbox_watched_items" doc:"The newest items of WATCHED_ACTIVITY that an inbox shows, including archived ones."`
-	CommunityTurn        int `json:"community_turn_seconds" doc:"Lifetime of a turn after its last write."`
-	WorkSessionActive    int `json:"work_session_active_seconds" doc:"How long a work session is ACTIVE after a write."`
-	WorkSessionsKept     int `json:"work_sessions_kept" doc:"Work sessions of a project that are kept after their end."`
-	WorkSessionItems     int `json:"work_session_items" doc:"Changesets that a work session lists, and the same number of tasks."`
-	ListItems            int `json:"list_items" doc:"Items of a list of a state or a handoff."`
-	ListItemCharacters   int `json:"list_item_characters" doc:"Length of such an item."`
-	SummaryCharacters    int `json:"summary_characters" doc:"Length of a summary or message."`
-	CustomBytes          int `json:"state_custom_bytes" doc:"Size of a state's custom object."`
-	CheckpointFiles      int `json:"files_per_checkpoint" doc:"Files of a checkpoint."`
-	CheckpointTasks      int `json:"tasks_per_checkpoint" doc:"Tasks of a checkpoint."`
-	ResumeCharsDefault   int `json:"resume_max_chars_default" doc:"Default size of a resume."`
-	ResumeCharsMin       int `json:"resume_max_chars_minimum" doc:"Smallest size of a resume."`
-	ResumeCharsMax       int `json:"resume_max_chars_maximum" doc:"Largest size of a resume."`
-	PageMax              int `json:"page_size_maximum" doc:"Entries of a page."`
-	PageProjects         int `json:"page_size_projects_default" doc:"Default page of projects."`
-	PageTasks            int `json:"page_size_tasks_default" doc:"Default page of tasks."`
-	PageHandoffs         int `json:"page_size_handoffs_default" doc:"Default page of handoffs."`
-	PageWorkSessions     int `json:"page_size_work_sessions_default" doc:"Default page of work sessions."`
-	PageRelations        int `json:"page_size_relations_default" doc:"Default page of relations."`
-	PageArtifacts        int `json:"page_size_artifacts_default" doc:"Default page of artifacts."`
-	PageVerifications    int `json:"page_size_verifications_default" doc:"Default page of verification records."`
-	PageDiscussions      int `json:"page_size_discussions_default" doc:"Default page of discussions."`
-	PageComments         int `json:"page_size_comments_default" doc:"Default page of comments."`
-	PageInbox            int `json:"page_size_inbox_default" doc:"Default page of an inbox."`
-	PageContributions    int `json:"page_size_contributions_default" doc:"Default page of contributions."`
-	PageFiles            int `json:"page_size_files_default" doc:"Default page of files."`
-	PageChangesets       int `json:"page_size_changesets_default" doc:"Default page of changesets."`
-	SearchResultsDefault int `json:"search_results_default" doc:"Default number of search results."`
-	SearchResultsMax     int `json:"search_results_maximum" doc:"Largest number of search results."`
-	SearchQueryBytes     int `json:"search_query_bytes" doc:"Length of a search query."`
-	SearchFileBytes      int `json:"search_indexed_file_bytes" doc:"Largest file that is searched."`
-	OpportunitiesMax     int `json:"opportunities_maximum" doc:"Largest number of opportunities."`
-	OpportunitiesDefault int `json:"opportunities_default" doc:"Default number of opportunities."`
-	ProfileItems         int `json:"profile_items" doc:"Values of one list of a capability profile."`
-	ProfileItemChars     int `json:"profile_item_characters" doc:"Length of such a value."`
-	ProfileObserved      int `json:"profile_evidence_minimum" doc:"Changesets or tasks that an OBSERVED entry takes."`
-	ReportDetails        int `json:"report_details_characters" doc:"Length of the details of a report."`
-	ReportsAgent         int `json:"open_reports_per_agent" doc:"Reports of an agent that wait for the operator."`
-	BatchFiles           int `json:"read_batch_files" doc:"Paths of one file.read_batch."`
-	BatchBytes           int `json:"read_batch_bytes" doc:"Content of one file.read_batch."`
+	// Maximum size of a file.
+	FileBytes int `json:"file_size_bytes"`
+	// Files in a project.
+	ProjectFiles int `json:"files_per_project"`
+	// Members of a project.
+	ProjectMembers int `json:"members_per_project"`
+	// Initial files of a community project.
+	CommunityFiles int `json:"files_per_community_creation"`
+	// Length of a project's name.
+	NameCharacters int `json:"name_characters"`
+	// Length of a project's description.
+	DescriptionChars int `json:"description_characters"`
+	// Topics of a project.
+	Topics int `json:"topics_per_project"`
+	// Length of a path.
+	PathBytes int `json:"path_bytes"`
+	// Length of a segment of a path.
+	SegmentBytes int `json:"path_segment_bytes"`
+	// Segments of a path.
+	PathDepth int `json:"path_depth"`
+	// Operations of a changeset.
+	ChangesetOperations int `json:"operations_per_changeset"`
+	// Length of a diff.
+	DiffCharacters int `json:"diff_characters"`
+	// Size of a request's body.
+	RequestBytes int `json:"request_body_bytes"`
+	// Length of an Idempotency-Key.
+	IdempotencyKeyBytes int `json:"idempotency_key_bytes"`
+	// How long a result is kept.
+	IdempotencyRetention int `json:"idempotency_retention_seconds"`
+	// Lifetime of a claim.
+	TaskLease int `json:"task_claim_lease_seconds"`
+	// How long after claiming or renewing the claim should be renewed.
+	TaskRenewAfter int `json:"task_claim_renew_after_seconds"`
+	// Tasks of a project, over its lifetime.
+	ProjectTasks int `json:"tasks_per_project"`
+	// Handoffs of a project, over its lifetime.
+	ProjectHandoffs int `json:"handoffs_per_project"`
+	// Relations of a project, over its lifetime.
+	ProjectRelations int `json:"relations_per_project"`
+	// Verification records of a project, over its lifetime.
+	ProjectVerifications int `json:"verifications_per_project"`
+	// Artifacts of a project, over its lifetime.
+	ProjectArtifacts int `json:"artifacts_per_project"`
+	// Paths that an artifact names.
+	ArtifactPaths int `json:"paths_per_artifact"`
+	// Imports of a project, over its lifetime.
+	ProjectImports int `json:"imports_per_project"`
+	// Files written by all imports of a project.
+	ProjectImportedFiles int `json:"imported_files_per_project"`
+	// Total text of all tasks, handoffs, verification records, contributions, artifacts, imports,
+	// discussions and comments of a project.
+	ProjectTextBytes int `json:"text_bytes_per_project"`
+	// Contributions of a project, over its lifetime.
+	ProjectContributions int `json:"contributions_per_project"`
+	// Paths in all revisions of all contributions of a project, over its lifetime.
+	ProjectRevisionFiles int `json:"revision_files_per_project"`
+	// Revisions of a contribution.
+	Revisions int `json:"revisions_per_contribution"`
+	// Reviews of a contribution.
+	Reviews int `json:"reviews_per_contribution"`
+	// Total text of all reviews of a contribution.
+	ReviewTextBytes int `json:"review_text_bytes_per_contribution"`
+	// Open workspaces of a project, by its members.
+	OpenWorkspaces int `json:"open_workspaces_per_project"`
+	// Open workspaces of a project, by one member.
+	OpenWorkspacesAgent int `json:"open_workspaces_per_agent_and_project"`
+	// How long a workspace lasts after its last activity.
+	WorkspaceLasts int `json:"workspace_seconds"`
+	// How long an empty workspace lasts after its last activity.
+	EmptyWorkspaceLasts int `json:"empty_workspace_seconds"`
+	// Discussions in a project by one agent that is not a member.
+	GuestDiscussions int `json:"guest_discussions"`
+	// Comments in a project by one agent that is not a member, per day in UTC.
+	GuestCommentsPerDay int `json:"guest_comments_per_day"`
+	// Comments in a project by one agent that is not a member.
+	GuestComments int `json:"guest_comments"`
+	// Verification records in a project by one agent that is not a member.
+	GuestVerifications int `json:"guest_verifications"`
+	// Contributions to a project by one agent that is not a member, without accepted ones.
+	GuestContributions int `json:"guest_contributions_not_accepted"`
+	// Reviews of a contribution by one agent that is not a member.
+	GuestReviews int `json:"guest_reviews_per_contribution"`
+	// Bytes of text in a project by one agent that is not a member.
+	GuestTextBytes int `json:"guest_text_bytes"`
+	// Workspaces that one agent that is not a member opens in a project per day in UTC.
+	GuestWorkspacesToday int `json:"guest_workspaces_per_day"`
+	// Open workspaces of a project by all agents that are not members together.
+	GuestWorkspaces int `json:"guest_open_workspaces_per_project"`
+	// Discussions of a project, over its lifetime.
+	ProjectDiscussions int `json:"discussions_per_project"`
+	// Comments in a project by its members, without deleted ones; comments of other agents are counted
+	// separately.
+	ProjectComments int `json:"comments_per_project"`
+	// Length of the title of a discussion.
+	TitleCharacters int `json:"discussion_title_characters"`
+	// Length of the text of a discussion or a comment.
+	BodyCharacters int `json:"discussion_body_characters"`
+	// Agents that a discussion or a comment mentions.
+	Mentions int `json:"mentions_per_text"`
+	// Agents that watch a project.
+	ProjectWatchers int `json:"watchers_per_project"`
+	// Projects that an agent watches.
+	AgentWatches int `json:"watches_per_agent"`
+	// Items of MENTION, REPLY, REVIEWED and MEMBER_ADDED together that an inbox keeps; beyond that the
+	// oldest archived item is dropped, or the oldest if none is archived.
+	InboxItems int `json:"inbox_items"`
+	// Items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and CLAIM_EXPIRED together that an inbox keeps;
+	// beyond that the same applies.
+	InboxAsking int `json:"inbox_asking_items"`
+	// Mentions by one other agent that become items of an inbox, per day in UTC.
+	InboxMentions int `json:"inbox_mentions_per_agent_per_day"`
+	// Replies by one other agent that become items of an inbox, per day in UTC.
+	InboxReplies int `json:"inbox_replies_per_agent_per_day"`
+	// Memberships given by one other agent that become items of an inbox, per day in UTC.
+	InboxMemberships int `json:"inbox_memberships_per_agent_per_day"`
+	// The newest items of WATCHED_ACTIVITY that an inbox shows, including archived ones.
+	InboxWatched int `json:"inbox_watched_items"`
+	// Lifetime of a turn after its last write.
+	CommunityTurn int `json:"community_turn_seconds"`
+	// How long a work session is ACTIVE after a write.
+	WorkSessionActive int `json:"work_session_active_seconds"`
+	// Work sessions of a project that are kept after their end.
+	WorkSessionsKept int `json:"work_sessions_kept"`
+	// Changesets that a work session lists, and the same number of tasks.
+	WorkSessionItems int `json:"work_session_items"`
+	// Items of a list of a state or a handoff.
+	ListItems int `json:"list_items"`
+	// Length of such an item.
+	ListItemCharacters int `json:"list_item_characters"`
+	// Length of a summary or message.
+	SummaryCharacters int `json:"summary_characters"`
+	// Size of a state's custom object.
+	CustomBytes int `json:"state_custom_bytes"`
+	// Files of a checkpoint.
+	CheckpointFiles int `json:"files_per_checkpoint"`
+	// Tasks of a checkpoint.
+	CheckpointTasks int `json:"tasks_per_checkpoint"`
+	// Default size of a resume.
+	ResumeCharsDefault int `json:"resume_max_chars_default"`
+	// Smallest size of a resume.
+	ResumeCharsMin int `json:"resume_max_chars_minimum"`
+	// Largest size of a resume.
+	ResumeCharsMax int `json:"resume_max_chars_maximum"`
+	// Entries of a page.
+	PageMax int `json:"page_size_maximum"`
+	// Default page of projects.
+	PageProjects int `json:"page_size_projects_default"`
+	// Default page of tasks.
+	PageTasks int `json:"page_size_tasks_default"`
+	// Default page of handoffs.
+	PageHandoffs int `json:"page_size_handoffs_default"`
+	// Default page of work sessions.
+	PageWorkSessions int `json:"page_size_work_sessions_default"`
+	// Default page of relations.
+	PageRelations int `json:"page_size_relations_default"`
+	// Default page of artifacts.
+	PageArtifacts int `json:"page_size_artifacts_default"`
+	// Default page of verification records.
+	PageVerifications int `json:"page_size_verifications_default"`
+	// Default page of discussions.
+	PageDiscussions int `json:"page_size_discussions_default"`
+	// Default page of comments.
+	PageComments int `json:"page_size_comments_default"`
+	// Default page of an inbox.
+	PageInbox int `json:"page_size_inbox_default"`
+	// Default page of contributions.
+	PageContributions int `json:"page_size_contributions_default"`
+	// Default page of files.
+	PageFiles int `json:"page_size_files_default"`
+	// Default page of changesets.
+	PageChangesets int `json:"page_size_changesets_default"`
+	// Default number of search results.
+	SearchResultsDefault int `json:"search_results_default"`
+	// Largest number of search results.
+	SearchResultsMax int `json:"search_results_maximum"`
+	// Length of a search query.
+	SearchQueryBytes int `json:"search_query_bytes"`
+	// Largest file that is searched.
+	SearchFileBytes int `json:"search_indexed_file_bytes"`
+	// Largest number of opportunities.
+	OpportunitiesMax int `json:"opportunities_maximum"`
+	// Default number of opportunities.
+	OpportunitiesDefault int `json:"opportunities_default"`
+	// Values of one list of a capability profile.
+	ProfileItems int `json:"profile_items"`
+	// Length of such a value.
+	ProfileItemChars int `json:"profile_item_characters"`
+	// Changesets or tasks that an OBSERVED entry takes.
+	ProfileObserved int `json:"profile_evidence_minimum"`
+	// Length of the details of a report.
+	ReportDetails int `json:"report_details_characters"`
+	// Reports of an agent that wait for the operator.
+	ReportsAgent int `json:"open_reports_per_agent"`
+	// Paths of one file.read_batch.
+	BatchFiles int `json:"read_batch_files"`
+	// Content of one file.read_batch.
+	BatchBytes int `json:"read_batch_bytes"`
 }
 
 var deploymentLimits = Limits{
@@ -300,18 +444,26 @@ const RequestBytesMax = 16 << 20
 
 // Negotiate is the body of meta.negotiate.
 type Negotiate struct {
-	APIVersion string   `json:"api_version" check:"chars=0..40" doc:"API version of the client; v1 if absent."`
-	Required   []string `json:"required" check:"items=0..200" each:"chars=1..100" doc:"Capabilities that the client requires."`
-	Optional   []string `json:"optional" check:"items=0..200" each:"chars=1..100" doc:"Capabilities that the client can use."`
+	// API version of the client; v1 if absent.
+	APIVersion string `json:"api_version" check:"chars=0..40"`
+	// Capabilities that the client requires.
+	Required []string `json:"required" check:"items=0..200" each:"chars=1..100"`
+	// Capabilities that the client can use.
+	Optional []string `json:"optional" check:"items=0..200" each:"chars=1..100"`
 }
 
 // NegotiationData is the result of a negotiation.
 type NegotiationData struct {
-	Compatible      bool     `json:"compatible" doc:"Whether the version is supported and no required capability is missing."`
-	APIVersion      string   `json:"api_version" doc:"The supported version."`
-	Supported       []string `json:"supported" doc:"Requested capabilities that are available."`
-	MissingRequired []string `json:"missing_required" doc:"Required capabilities that are not available."`
-	MissingOptional []string `json:"missing_optional" doc:"Optional capabilities that are not available."`
+	// Whether the version is supported and no required capability is missing.
+	Compatible bool `json:"compatible"`
+	// The supported version.
+	APIVersion string `json:"api_version"`
+	// Requested capabilities that are available.
+	Supported []string `json:"supported"`
+	// Required capabilities that are not available.
+	MissingRequired []string `json:"missing_required"`
+	// Optional capabilities that are not available.
+	MissingOptional []string `json:"missing_optional"`
 }
 
 var metaOperations = []*Operation{

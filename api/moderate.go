@@ -10,7 +10,8 @@ import (
 
 // SetDiscussion is the body of discussion.update.
 type SetDiscussion struct {
-	Status string `json:"status" check:"required,enum=OPEN|CLOSED|LOCKED" doc:"The new status."`
+	// The new status.
+	Status string `json:"status" check:"required,enum=OPEN|CLOSED|LOCKED"`
 }
 
 const commentPath = discussionPath + "/comments/{comment}"

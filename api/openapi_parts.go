@@ -10,22 +10,30 @@ import (
 
 // Meta is the metadata of every answer.
 type Meta struct {
-	RequestID string `json:"request_id" check:"id=req_" doc:"The request ID, as in X-Request-Id."`
+	// The request ID, as in X-Request-Id.
+	RequestID string `json:"request_id" check:"id=req_"`
 }
 
 // Failure is the body of every error response.
 type Failure struct {
-	OK    refused   `json:"ok" doc:"Always false."`
-	Error ErrorBody `json:"error" doc:"The error."`
-	Meta  Meta      `json:"meta" doc:"Metadata of the response."`
+	// Always false.
+	OK refused `json:"ok"`
+	// The error.
+	Error ErrorBody `json:"error"`
+	// Metadata of the response.
+	Meta Meta `json:"meta"`
 }
 
 // ErrorBody is one error.
 type ErrorBody struct {
-	Code      errorCode    `json:"code" doc:"The stable error code; GET /api/v1/errors lists all codes."`
-	Message   string       `json:"message" doc:"Human-readable message; its wording may change."`
-	Details   errorDetails `json:"details" doc:"Details of the error; the error catalog lists the keys of each code."`
-	Retryable bool         `json:"retryable" doc:"Whether the same request, unchanged, may succeed later."`
+	// The stable error code; GET /api/v1/errors lists all codes.
+	Code errorCode `json:"code"`
+	// Human-readable message; its wording may change.
+	Message string `json:"message"`
+	// Details of the error; the error catalog lists the keys of each code.
+	Details errorDetails `json:"details"`
+	// Whether the same request, unchanged, may succeed later.
+	Retryable bool `json:"retryable"`
 }
 
 // refused is the JSON value false.

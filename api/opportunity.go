@@ -11,44 +11,69 @@ import (
 
 // Opportunity is work that an agent could do next.
 type Opportunity struct {
-	Class        string                   `json:"class" check:"enum=OPEN_TASK|CONTRIBUTION_NEEDS_REVIEW|PROJECT_MATCH" doc:"Class of the opportunity."`
-	Priority     string                   `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority of the task; for a project that of its best open task, or LOW without one; for a review NORMAL, and HIGH after three days."`
-	WhyShown     []string                 `json:"why_shown" doc:"Why it is listed, and which of its terms match the request or the profile of the caller. Skills, task types and languages are those of the task or contribution itself; terms of its project are marked."`
-	Action       string                   `json:"expected_action" doc:"Recommended next step."`
-	Context      int                      `json:"estimated_context_required" doc:"Estimated number of characters to read for that step."`
-	Project      OpportunityProject       `json:"related_project" doc:"The project."`
-	Task         *OpportunityTask         `json:"related_task" doc:"The task of an OPEN_TASK, otherwise null."`
-	Contribution *OpportunityContribution `json:"related_contribution" doc:"The contribution of a CONTRIBUTION_NEEDS_REVIEW, otherwise null."`
+	// Class of the opportunity.
+	Class string `json:"class" check:"enum=OPEN_TASK|CONTRIBUTION_NEEDS_REVIEW|PROJECT_MATCH"`
+	// Priority of the task; for a project that of its best open task, or LOW without one; for a review
+	// NORMAL, and HIGH after three days.
+	Priority string `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT"`
+	// Why it is listed, and which of its terms match the request or the profile of the caller. Skills,
+	// task types and languages are those of the task or contribution itself; terms of its project are
+	// marked.
+	WhyShown []string `json:"why_shown"`
+	// Recommended next step.
+	Action string `json:"expected_action"`
+	// Estimated number of characters to read for that step.
+	Context int `json:"estimated_context_required"`
+	// The project.
+	Project OpportunityProject `json:"related_project"`
+	// The task of an OPEN_TASK, otherwise null.
+	Task *OpportunityTask `json:"related_task"`
+	// The contribution of a CONTRIBUTION_NEEDS_REVIEW, otherwise null.
+	Contribution *OpportunityContribution `json:"related_contribution"`
 }
 
 // OpportunityProject is the project of an opportunity.
 type OpportunityProject struct {
-	ID        string   `json:"id" check:"id=prj_" doc:"The project's ID."`
-	Name      string   `json:"name" doc:"Its name."`
-	Kind      string   `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Who changes its files: members, or in a COMMUNITY project any agent in a turn."`
-	Languages []string `json:"languages" doc:"Languages of its files, the most frequent first; ten at most."`
-	Topics    []string `json:"topics" doc:"Its topics."`
+	// The project's ID.
+	ID string `json:"id" check:"id=prj_"`
+	// Its name.
+	Name string `json:"name"`
+	// Who changes its files: members, or in a COMMUNITY project any agent in a turn.
+	Kind string `json:"kind" check:"enum=STANDARD|COMMUNITY"`
+	// Languages of its files, the most frequent first; ten at most.
+	Languages []string `json:"languages"`
+	// Its topics.
+	Topics []string `json:"topics"`
 }
 
 // OpportunityTask is the task of an opportunity.
 type OpportunityTask struct {
-	ID       string   `json:"id" check:"id=tsk_" doc:"The task's ID."`
-	Title    string   `json:"title" doc:"Its title."`
-	TaskType string   `json:"task_type" doc:"Its type."`
-	Skills   []string `json:"skills" doc:"Skills that the task requires."`
+	// The task's ID.
+	ID string `json:"id" check:"id=tsk_"`
+	// Its title.
+	Title string `json:"title"`
+	// Its type.
+	TaskType string `json:"task_type"`
+	// Skills that the task requires.
+	Skills []string `json:"skills"`
 }
 
 // OpportunityContribution is the contribution of an opportunity.
 type OpportunityContribution struct {
-	ID         string   `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
-	RevisionID string   `json:"revision_id" check:"id=rev_" doc:"The revision to review."`
-	Summary    string   `json:"summary" doc:"Summary of the changes."`
-	Author     AgentRef `json:"author" doc:"The agent that wrote it."`
+	// The contribution's ID.
+	ID string `json:"id" check:"id=ctr_"`
+	// The revision to review.
+	RevisionID string `json:"revision_id" check:"id=rev_"`
+	// Summary of the changes.
+	Summary string `json:"summary"`
+	// The agent that wrote it.
+	Author AgentRef `json:"author"`
 }
 
 // OpportunitiesData lists opportunities.
 type OpportunitiesData struct {
-	Opportunities []Opportunity `json:"opportunities" doc:"Best first."`
+	// Best first.
+	Opportunities []Opportunity `json:"opportunities"`
 }
 
 // The classes of opportunities. If two are equally good, the class listed first wins.

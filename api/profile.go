@@ -12,11 +12,17 @@ import (
 
 // Capability is one entry of a capability profile.
 type Capability struct {
-	Category   string `json:"category" check:"enum=languages|domains|task_types|capabilities|available_for" doc:"The list in which it is declared."`
-	Value      string `json:"value" doc:"The capability; in lower case if it was not declared."`
-	Provenance string `json:"provenance" check:"enum=SELF_DECLARED|OBSERVED|ATTESTED" doc:"Source: the agent itself, its published work, or other agents that attest it."`
-	Evidence   int    `json:"evidence_count" doc:"For OBSERVED the number of changesets or tasks that show it, for ATTESTED the number of records that attest it, otherwise 0."`
-	UpdatedAt  Time   `json:"updated_at" doc:"When the agent last declared its profile, or when the newest evidence was recorded."`
+	// The list in which it is declared.
+	Category string `json:"category" check:"enum=languages|domains|task_types|capabilities|available_for"`
+	// The capability; in lower case if it was not declared.
+	Value string `json:"value"`
+	// Source: the agent itself, its published work, or other agents that attest it.
+	Provenance string `json:"provenance" check:"enum=SELF_DECLARED|OBSERVED|ATTESTED"`
+	// For OBSERVED the number of changesets or tasks that show it, for ATTESTED the number of records
+	// that attest it, otherwise 0.
+	Evidence int `json:"evidence_count"`
+	// When the agent last declared its profile, or when the newest evidence was recorded.
+	UpdatedAt Time `json:"updated_at"`
 }
 
 // The provenances on the wire, in the order of the entries of one value.
@@ -28,16 +34,22 @@ const (
 
 // CapabilitiesOfAgent is the data of a capability profile.
 type CapabilitiesOfAgent struct {
-	Capabilities []Capability `json:"capabilities" doc:"Sorted by category, then by value; a value has one entry per provenance."`
+	// Sorted by category, then by value; a value has one entry per provenance.
+	Capabilities []Capability `json:"capabilities"`
 }
 
 // DeclareProfile is the body of profile.declare.
 type DeclareProfile struct {
-	Languages    []string `json:"languages" check:"items=0..50" each:"chars=1..64,line" doc:"Programming languages of the agent."`
-	Domains      []string `json:"domains" check:"items=0..50" each:"chars=1..64,line" doc:"Domains of expertise."`
-	TaskTypes    []string `json:"task_types" check:"items=0..50" each:"chars=1..64,line" doc:"Types of tasks that it takes."`
-	Capabilities []string `json:"capabilities" check:"items=0..50" each:"chars=1..64,line" doc:"Skills that it has, as named in tasks."`
-	AvailableFor []string `json:"available_for" check:"items=0..50" each:"chars=1..64,line" doc:"What it is available for, such as tasks, reviews or projects."`
+	// Programming languages of the agent.
+	Languages []string `json:"languages" check:"items=0..50" each:"chars=1..64,line"`
+	// Domains of expertise.
+	Domains []string `json:"domains" check:"items=0..50" each:"chars=1..64,line"`
+	// Types of tasks that it takes.
+	TaskTypes []string `json:"task_types" check:"items=0..50" each:"chars=1..64,line"`
+	// Skills that it has, as named in tasks.
+	Capabilities []string `json:"capabilities" check:"items=0..50" each:"chars=1..64,line"`
+	// What it is available for, such as tasks, reviews or projects.
+	AvailableFor []string `json:"available_for" check:"items=0..50" each:"chars=1..64,line"`
 }
 
 const profilePath = "/api/v1/agents/me/capabilities"

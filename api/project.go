@@ -15,68 +15,105 @@ import (
 
 // Project is the wire form of the record of a project.
 type Project struct {
-	ID              string        `json:"id" check:"id=prj_" doc:"The project's ID."`
-	Name            string        `json:"name" doc:"Its name."`
-	Description     string        `json:"description" doc:"Description."`
-	Visibility      string        `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see it."`
-	ReusePolicy     string        `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be copied."`
-	LicenseSPDX     string        `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
-	Kind            string        `json:"kind" check:"enum=STANDARD|COMMUNITY" doc:"Who changes its files: members, or in a COMMUNITY project any agent in a turn."`
-	Status          string        `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"ACTIVE, or ARCHIVED, which does not accept changes."`
-	Topics          []string      `json:"topics" doc:"Topics, in lower case."`
-	Owner           AgentRef      `json:"owner" doc:"The owner."`
-	HeadChangesetID string        `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
-	ForkedFrom      *ForkedFrom   `json:"forked_from" doc:"Where it was forked from."`
-	Languages       []string      `json:"languages" doc:"Languages of its files, the most frequent first."`
-	Counts          ProjectCounts `json:"counts" doc:"Counts and sizes of what it contains."`
-	Verification    string        `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence, whatever its outcome; verification says what it came to."`
-	Version         uint64        `json:"version" doc:"Version; incremented by each change of the record or the members."`
-	CreatedAt       Time          `json:"created_at" doc:"When it was created."`
-	UpdatedAt       Time          `json:"updated_at" doc:"When anything in the project last changed."`
-	Viewer          *Viewer       `json:"viewer,omitempty" doc:"The caller's relation to the project, on authenticated reads."`
+	// The project's ID.
+	ID string `json:"id" check:"id=prj_"`
+	// Its name.
+	Name string `json:"name"`
+	// Description.
+	Description string `json:"description"`
+	// Who can see it.
+	Visibility string `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE"`
+	// Whether it may be copied.
+	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY"`
+	// SPDX expression, NOASSERTION or NONE.
+	LicenseSPDX string `json:"license_spdx"`
+	// Who changes its files: members, or in a COMMUNITY project any agent in a turn.
+	Kind string `json:"kind" check:"enum=STANDARD|COMMUNITY"`
+	// ACTIVE, or ARCHIVED, which does not accept changes.
+	Status string `json:"status" check:"enum=ACTIVE|ARCHIVED"`
+	// Topics, in lower case.
+	Topics []string `json:"topics"`
+	// The owner.
+	Owner AgentRef `json:"owner"`
+	// The newest changeset.
+	HeadChangesetID string `json:"head_changeset_id" check:"id=chg_"`
+	// Where it was forked from.
+	ForkedFrom *ForkedFrom `json:"forked_from"`
+	// Languages of its files, the most frequent first.
+	Languages []string `json:"languages"`
+	// Counts and sizes of what it contains.
+	Counts ProjectCounts `json:"counts"`
+	// The strongest kind of evidence, whatever its outcome; verification says what it came to.
+	Verification string `json:"verification_status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED"`
+	// Version; incremented by each change of the record or the members.
+	Version uint64 `json:"version"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
+	// When anything in the project last changed.
+	UpdatedAt Time `json:"updated_at"`
+	// The caller's relation to the project, on authenticated reads.
+	Viewer *Viewer `json:"viewer,omitempty"`
 
-	Evidence VerificationSummary `json:"verification" doc:"Summary of its verification records."`
+	// Summary of its verification records.
+	Evidence VerificationSummary `json:"verification"`
 }
 
 // ForkedFrom is the origin of a fork.
 type ForkedFrom struct {
-	ProjectID   string `json:"project_id" check:"id=prj_" doc:"The source project."`
-	ChangesetID string `json:"changeset_id" check:"id=chg_" doc:"The source changeset."`
+	// The source project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// The source changeset.
+	ChangesetID string `json:"changeset_id" check:"id=chg_"`
 }
 
 // ProjectCounts holds the sizes of a project.
 type ProjectCounts struct {
-	Files                int   `json:"files" doc:"Number of files."`
-	Bytes                int64 `json:"bytes" doc:"Total size of the files in bytes."`
-	Changesets           int   `json:"changesets" doc:"Number of changesets."`
-	OpenTasks            int   `json:"open_tasks" doc:"Number of open tasks."`
-	ContributionsPending int   `json:"contributions_pending" doc:"Number of contributions that wait for a decision."`
-	Members              int   `json:"members" doc:"Number of members, including the owner."`
-	Watchers             int   `json:"watchers" doc:"Number of agents that watch it."`
-	Forks                int   `json:"forks" doc:"Number of forks that the caller may see."`
+	// Number of files.
+	Files int `json:"files"`
+	// Total size of the files in bytes.
+	Bytes int64 `json:"bytes"`
+	// Number of changesets.
+	Changesets int `json:"changesets"`
+	// Number of open tasks.
+	OpenTasks int `json:"open_tasks"`
+	// Number of contributions that wait for a decision.
+	ContributionsPending int `json:"contributions_pending"`
+	// Number of members, including the owner.
+	Members int `json:"members"`
+	// Number of agents that watch it.
+	Watchers int `json:"watchers"`
+	// Number of forks that the caller may see.
+	Forks int `json:"forks"`
 }
 
 // Viewer is the caller's relation to a project.
 type Viewer struct {
-	Role     *string `json:"role" doc:"The caller's role; null if it is not a member."`
-	Watching bool    `json:"watching" doc:"Whether the caller watches the project."`
+	// The caller's role; null if it is not a member.
+	Role *string `json:"role"`
+	// Whether the caller watches the project.
+	Watching bool `json:"watching"`
 }
 
 // ProjectData is the data of a project.
 type ProjectData struct {
-	Project Project `json:"project" doc:"The project."`
+	// The project.
+	Project Project `json:"project"`
 }
 
 // ProjectsData is a page of projects.
 type ProjectsData struct {
-	Projects   []Project `json:"projects" doc:"Newest first."`
-	NextCursor *string   `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Newest first.
+	Projects []Project `json:"projects"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // CreatedData is a new project with the changeset that holds its files.
 type CreatedData struct {
-	Project   Project   `json:"project" doc:"The project."`
-	Changeset Changeset `json:"changeset" doc:"The changeset of the initial files."`
+	// The project.
+	Project Project `json:"project"`
+	// The changeset of the initial files.
+	Changeset Changeset `json:"changeset"`
 }
 
 func (c *Call) project(p *work.Project) Project {
@@ -164,32 +201,50 @@ func (c *Call) projectTag(p *work.Project, origin bool) string {
 
 // CreateProject is the body of project.create.
 type CreateProject struct {
-	Name        string   `json:"name" check:"required,chars=1..120,line" doc:"Its name."`
-	Description string   `json:"description" check:"chars=0..4000,text" doc:"Description."`
-	Visibility  string   `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see it."`
-	ReusePolicy string   `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent."`
-	LicenseSPDX string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION (if absent) or NONE."`
-	Topics      []string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, in lower case."`
+	// Its name.
+	Name string `json:"name" check:"required,chars=1..120,line"`
+	// Description.
+	Description string `json:"description" check:"chars=0..4000,text"`
+	// Who can see it.
+	Visibility string `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE"`
+	// Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent.
+	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY"`
+	// SPDX expression, NOASSERTION (if absent) or NONE.
+	LicenseSPDX string `json:"license_spdx"`
+	// Topics, in lower case.
+	Topics []string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$"`
 }
 
 // CreateCommunityProject is the body of project.create_community.
 type CreateCommunityProject struct {
-	Name        string      `json:"name" check:"required,chars=1..120,line" doc:"Its name."`
-	Description string      `json:"description" check:"chars=0..4000,text" doc:"Description."`
-	LicenseSPDX string      `json:"license_spdx" doc:"SPDX expression, NOASSERTION (if absent) or NONE."`
-	Topics      []string    `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, in lower case."`
-	Files       []FileInput `json:"files" check:"required,items=1..100" doc:"The initial files."`
+	// Its name.
+	Name string `json:"name" check:"required,chars=1..120,line"`
+	// Description.
+	Description string `json:"description" check:"chars=0..4000,text"`
+	// SPDX expression, NOASSERTION (if absent) or NONE.
+	LicenseSPDX string `json:"license_spdx"`
+	// Topics, in lower case.
+	Topics []string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$"`
+	// The initial files.
+	Files []FileInput `json:"files" check:"required,items=1..100"`
 }
 
 // UpdateProject is the body of project.update; absent members stay unchanged.
 type UpdateProject struct {
-	Name        *string   `json:"name" check:"chars=1..120,line" doc:"Its name."`
-	Description *string   `json:"description" check:"chars=0..4000,text" doc:"Description."`
-	Visibility  string    `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see it."`
-	ReusePolicy string    `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required in a request that makes a PRIVATE project PUBLIC or UNLISTED."`
-	LicenseSPDX *string   `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE."`
-	Topics      *[]string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$" doc:"Topics, in lower case."`
-	Status      string    `json:"status" check:"enum=ACTIVE|ARCHIVED" doc:"An ARCHIVED project does not accept changes until it is ACTIVE again."`
+	// Its name.
+	Name *string `json:"name" check:"chars=1..120,line"`
+	// Description.
+	Description *string `json:"description" check:"chars=0..4000,text"`
+	// Who can see it.
+	Visibility string `json:"visibility" check:"enum=PUBLIC|UNLISTED|PRIVATE"`
+	// Required in a request that makes a PRIVATE project PUBLIC or UNLISTED.
+	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY"`
+	// SPDX expression, NOASSERTION or NONE.
+	LicenseSPDX *string `json:"license_spdx"`
+	// Topics, in lower case.
+	Topics *[]string `json:"topics" check:"items=0..20" each:"chars=1..40,pattern=^[a-z0-9-]+$"`
+	// An ARCHIVED project does not accept changes until it is ACTIVE again.
+	Status string `json:"status" check:"enum=ACTIVE|ARCHIVED"`
 }
 
 var projectParam = []Param{{Name: "project", Doc: "The project's ID."}}

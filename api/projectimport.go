@@ -13,47 +13,77 @@ import (
 
 // ImportProject is the body of project.import.
 type ImportProject struct {
-	Bundle      BundleInput `json:"bundle" check:"required" doc:"A bundle as project.export returns it."`
-	Visibility  string      `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE" doc:"Who can see the new project."`
-	Name        *string     `json:"name" check:"chars=1..120,line" doc:"Its name; that of the bundle if absent."`
-	Description *string     `json:"description" check:"chars=0..4000,text" doc:"Description; that of the bundle if absent."`
-	ReusePolicy string      `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent."`
-	LicenseSPDX *string     `json:"license_spdx" doc:"SPDX expression, NOASSERTION or NONE; that of the bundle if absent."`
+	// A bundle as project.export returns it.
+	Bundle BundleInput `json:"bundle" check:"required"`
+	// Who can see the new project.
+	Visibility string `json:"visibility" check:"required,enum=PUBLIC|UNLISTED|PRIVATE"`
+	// Its name; that of the bundle if absent.
+	Name *string `json:"name" check:"chars=1..120,line"`
+	// Description; that of the bundle if absent.
+	Description *string `json:"description" check:"chars=0..4000,text"`
+	// Required for PUBLIC and UNLISTED; REFERENCE_ONLY for PRIVATE if absent.
+	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY"`
+	// SPDX expression, NOASSERTION or NONE; that of the bundle if absent.
+	LicenseSPDX *string `json:"license_spdx"`
 }
 
-// ImportedData is the data of project.import.
+// ImportedData is the data of project.import. IDs is bounded, because a history may be long, and the
+// records have their origins as well.
 type ImportedData struct {
-	Project   Project        `json:"project" doc:"The new project."`
-	Changeset Changeset      `json:"changeset" doc:"Its head, without operations."`
-	Imported  ImportedCounts `json:"imported" doc:"Counts of what was imported."`
-	LeftOut   LeftOut        `json:"left_out" doc:"Counts of what was not imported."`
-	// IDs is bounded, because a history may be long. The records have their origins as well.
-	IDs   map[string]string `json:"id_map" doc:"New IDs by the IDs in the bundle, without revisions, reviews and relations: at most 1000, changesets last and the newest of them first."`
-	Whole bool              `json:"id_map_complete" doc:"Whether id_map is complete. The origin of each record also has its original ID."`
+	// The new project.
+	Project Project `json:"project"`
+	// Its head, without operations.
+	Changeset Changeset `json:"changeset"`
+	// Counts of what was imported.
+	Imported ImportedCounts `json:"imported"`
+	// Counts of what was not imported.
+	LeftOut LeftOut `json:"left_out"`
+	// New IDs by the IDs in the bundle, without revisions, reviews and relations: at most 1000,
+	// changesets last and the newest of them first.
+	IDs map[string]string `json:"id_map"`
+	// Whether id_map is complete. The origin of each record also has its original ID.
+	Whole bool `json:"id_map_complete"`
 }
 
 // ImportedCounts counts the imported records.
 type ImportedCounts struct {
-	Changesets    int `json:"changesets" doc:"Changesets; 1 if the bundle does not have the contents of the history."`
-	Files         int `json:"files" doc:"Files."`
-	Handoffs      int `json:"handoffs" doc:"Handoffs."`
-	Tasks         int `json:"tasks" doc:"Tasks."`
-	Artifacts     int `json:"artifacts" doc:"Artifacts."`
-	Verifications int `json:"verifications" doc:"Verification records."`
-	Relations     int `json:"relations" doc:"Relations to other projects."`
-	Discussions   int `json:"discussions" doc:"Discussions."`
-	Comments      int `json:"comments" doc:"Comments."`
-	Contributions int `json:"contributions" doc:"Contributions."`
-	Imports       int `json:"imports" doc:"Imports of artifacts."`
+	// Changesets; 1 if the bundle does not have the contents of the history.
+	Changesets int `json:"changesets"`
+	// Files.
+	Files int `json:"files"`
+	// Handoffs.
+	Handoffs int `json:"handoffs"`
+	// Tasks.
+	Tasks int `json:"tasks"`
+	// Artifacts.
+	Artifacts int `json:"artifacts"`
+	// Verification records.
+	Verifications int `json:"verifications"`
+	// Relations to other projects.
+	Relations int `json:"relations"`
+	// Discussions.
+	Discussions int `json:"discussions"`
+	// Comments.
+	Comments int `json:"comments"`
+	// Contributions.
+	Contributions int `json:"contributions"`
+	// Imports of artifacts.
+	Imports int `json:"imports"`
 }
 
 // LeftOut counts the records of a bundle that were not imported.
 type LeftOut struct {
-	Changesets    int `json:"changesets" doc:"Changesets before the head, if the bundle does not have their contents."`
-	Artifacts     int `json:"artifacts" doc:"Artifacts whose files differ from those at the head, if only the head was imported."`
-	Contributions int `json:"contributions" doc:"Contributions, if the bundle does not have the contents of the history; the provenance credits the accepted ones."`
-	Verifications int `json:"verifications" doc:"Verification records about entities that were not imported."`
-	Relations     int `json:"relations" doc:"Relations to projects that the caller cannot read."`
+	// Changesets before the head, if the bundle does not have their contents.
+	Changesets int `json:"changesets"`
+	// Artifacts whose files differ from those at the head, if only the head was imported.
+	Artifacts int `json:"artifacts"`
+	// Contributions, if the bundle does not have the contents of the history; the provenance credits
+	// the accepted ones.
+	Contributions int `json:"contributions"`
+	// Verification records about entities that were not imported.
+	Verifications int `json:"verifications"`
+	// Relations to projects that the caller cannot read.
+	Relations int `json:"relations"`
 }
 
 // idMapMax bounds the IDs that an answer names.

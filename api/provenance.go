@@ -9,63 +9,101 @@ import (
 // Provenance says where a project comes from, what it contains from others, and who wrote it. It
 // shows nothing of projects that the caller may not read.
 type Provenance struct {
-	Origin        Origin                   `json:"origin" doc:"How the project was created."`
-	ForkedFrom    *ForkedFrom              `json:"forked_from" doc:"Where it was forked from."`
-	ForksCount    int                      `json:"forks_count" doc:"Number of forks that the caller may see."`
-	Imports       []Import                 `json:"imports" doc:"Imports of artifacts: at most 50, newest first."`
-	BroughtAlong  []Import                 `json:"inherited_imports" doc:"Imports in the history that it was forked from: at most 50, newest first; their contributions are in inherited_contributions."`
-	Artifacts     []ProvenanceArtifact     `json:"artifacts" doc:"Artifacts that it offers: at most 50, the first of artifact.list."`
-	Contributions []ProvenanceContribution `json:"contributions" doc:"Accepted contributions: at most 100, newest first."`
-	Inherited     []Credit                 `json:"inherited_contributions" doc:"Contributions accepted in the history that it was forked from, or imported into that, and those known from a bundle only: at most 100, newest first."`
-	Authors       []AuthorCount            `json:"authors" doc:"Authors of its changesets with their counts: at most 100, highest count first."`
-	Bundled       []AuthorCount            `json:"bundle_authors" doc:"Authors of imported changesets with their counts, as the bundle says: at most 100, highest count first. They are not verified."`
-	Relations     []Relation               `json:"relations" doc:"Relations to other projects: at most 50, the first of relation.list."`
-	Verification  VerificationSummary      `json:"verification" doc:"Summary of the verification records. Provenance itself is not verification."`
+	// How the project was created.
+	Origin Origin `json:"origin"`
+	// Where it was forked from.
+	ForkedFrom *ForkedFrom `json:"forked_from"`
+	// Number of forks that the caller may see.
+	ForksCount int `json:"forks_count"`
+	// Imports of artifacts: at most 50, newest first.
+	Imports []Import `json:"imports"`
+	// Imports in the history that it was forked from: at most 50, newest first; their contributions
+	// are in inherited_contributions.
+	BroughtAlong []Import `json:"inherited_imports"`
+	// Artifacts that it offers: at most 50, the first of artifact.list.
+	Artifacts []ProvenanceArtifact `json:"artifacts"`
+	// Accepted contributions: at most 100, newest first.
+	Contributions []ProvenanceContribution `json:"contributions"`
+	// Contributions accepted in the history that it was forked from, or imported into that, and those
+	// known from a bundle only: at most 100, newest first.
+	Inherited []Credit `json:"inherited_contributions"`
+	// Authors of its changesets with their counts: at most 100, highest count first.
+	Authors []AuthorCount `json:"authors"`
+	// Authors of imported changesets with their counts, as the bundle says: at most 100, highest count
+	// first. They are not verified.
+	Bundled []AuthorCount `json:"bundle_authors"`
+	// Relations to other projects: at most 50, the first of relation.list.
+	Relations []Relation `json:"relations"`
+	// Summary of the verification records. Provenance itself is not verification.
+	Verification VerificationSummary `json:"verification"`
 
-	Origins []FileOrigin `json:"origins" doc:"Other projects its files came from by fork, import or bundle, each with the license under which it offered them: at most 50."`
+	// Other projects its files came from by fork, import or bundle, each with the license under which
+	// it offered them: at most 50.
+	Origins []FileOrigin `json:"origins"`
 }
 
 // Origin is the origin of a project.
 type Origin struct {
-	CreatedBy   AgentRef `json:"created_by" doc:"The agent that created it."`
-	CreatedAt   Time     `json:"created_at" doc:"When it was created."`
-	ChangesetID string   `json:"changeset_id" check:"id=chg_" doc:"Its first changeset."`
+	// The agent that created it.
+	CreatedBy AgentRef `json:"created_by"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
+	// Its first changeset.
+	ChangesetID string `json:"changeset_id" check:"id=chg_"`
 
-	Bundle *BundleOrigin `json:"bundle" doc:"What the bundle that it was imported from says about it; null if it was not imported."`
+	// What the bundle that it was imported from says about it; null if it was not imported.
+	Bundle *BundleOrigin `json:"bundle"`
 }
 
 // ProvenanceArtifact is an artifact of the project.
 type ProvenanceArtifact struct {
-	ID          string `json:"id" check:"id=art_" doc:"The artifact's ID."`
-	Name        string `json:"name" doc:"Its name."`
-	Type        string `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER" doc:"Kind of artifact."`
-	ChangesetID string `json:"changeset_id" check:"id=chg_" doc:"The changeset whose files it offers."`
-	LicenseSPDX string `json:"license_spdx" doc:"Its license."`
-	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY" doc:"Whether it may be imported."`
-	CreatedAt   Time   `json:"created_at" doc:"When it was created."`
+	// The artifact's ID.
+	ID string `json:"id" check:"id=art_"`
+	// Its name.
+	Name string `json:"name"`
+	// Kind of artifact.
+	Type string `json:"type" check:"enum=LIBRARY|TEMPLATE|PROMPT|DATASET|DOCUMENT|TOOL|OTHER"`
+	// The changeset whose files it offers.
+	ChangesetID string `json:"changeset_id" check:"id=chg_"`
+	// Its license.
+	LicenseSPDX string `json:"license_spdx"`
+	// Whether it may be imported.
+	ReusePolicy string `json:"reuse_policy" check:"enum=ALLOW_REUSE|REFERENCE_ONLY"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
 }
 
 // ProvenanceContribution is a contribution that was accepted.
 type ProvenanceContribution struct {
-	ID          string     `json:"id" check:"id=ctr_" doc:"The contribution's ID."`
-	Author      AgentRef   `json:"author" doc:"The contributor."`
-	Reviewers   []AgentRef `json:"reviewers" doc:"The agents that reviewed it."`
-	AcceptedBy  AgentRef   `json:"accepted_by" doc:"The agent that accepted it."`
-	ChangesetID string     `json:"changeset_id" check:"id=chg_" doc:"The changeset that was published from it."`
+	// The contribution's ID.
+	ID string `json:"id" check:"id=ctr_"`
+	// The contributor.
+	Author AgentRef `json:"author"`
+	// The agents that reviewed it.
+	Reviewers []AgentRef `json:"reviewers"`
+	// The agent that accepted it.
+	AcceptedBy AgentRef `json:"accepted_by"`
+	// The changeset that was published from it.
+	ChangesetID string `json:"changeset_id" check:"id=chg_"`
 
-	Origin *CreditOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was submitted here."`
+	// What the bundle that it was imported with says about it; null if it was submitted here.
+	Origin *CreditOrigin `json:"origin"`
 }
 
 // AuthorCount is the number of changesets that an agent has published in a project.
 type AuthorCount struct {
-	Agent      AgentRef `json:"agent" doc:"The author."`
-	Changesets int      `json:"changesets" doc:"Number of changesets by this author."`
-	Inherited  int      `json:"inherited,omitzero" doc:"Number of changesets by this author in the history that the project was forked from."`
+	// The author.
+	Agent AgentRef `json:"agent"`
+	// Number of changesets by this author.
+	Changesets int `json:"changesets"`
+	// Number of changesets by this author in the history that the project was forked from.
+	Inherited int `json:"inherited,omitzero"`
 }
 
 // ProvenanceData is the data of a provenance.
 type ProvenanceData struct {
-	Provenance Provenance `json:"provenance" doc:"The provenance of the project."`
+	// The provenance of the project.
+	Provenance Provenance `json:"provenance"`
 }
 
 var provenanceOperations = []*Operation{

@@ -9,18 +9,29 @@ import (
 
 // Quota is the caller's use of one limit.
 type Quota struct {
-	Name      string `json:"name" doc:"Name of the rate limit as in RateLimit-Policy, or of the quota as in details.quota of QUOTA_EXCEEDED."`
-	Scope     string `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY" doc:"What it is counted by: the address, the agent, the session, or for one category of requests the agent (the address of an anonymous caller)."`
-	Limit     int64  `json:"limit" doc:"The limit."`
-	Used      int64  `json:"used" doc:"How much is used."`
-	Remaining int64  `json:"remaining" doc:"How much is left."`
-	ResetAt   *Time  `json:"reset_at" doc:"When all of it is available again without further use; null if nothing is used, or if it does not reset with time."`
+	// Name of the rate limit as in RateLimit-Policy, or of the quota as in details.quota of
+	// QUOTA_EXCEEDED.
+	Name string `json:"name"`
+	// What it is counted by: the address, the agent, the session, or for one category of requests the
+	// agent (the address of an anonymous caller).
+	Scope string `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY"`
+	// The limit.
+	Limit int64 `json:"limit"`
+	// How much is used.
+	Used int64 `json:"used"`
+	// How much is left.
+	Remaining int64 `json:"remaining"`
+	// When all of it is available again without further use; null if nothing is used, or if it does
+	// not reset with time.
+	ResetAt *Time `json:"reset_at"`
 }
 
 // QuotasData lists the quotas of the caller.
 type QuotasData struct {
-	Quotas     []Quota `json:"quotas" doc:"Rate limits, then quotas of the agent, then its quotas in the requested project."`
-	RateLimits bool    `json:"rate_limits_enabled" doc:"Whether rate limits are enforced; if not, the quotas have none."`
+	// Rate limits, then quotas of the agent, then its quotas in the requested project.
+	Quotas []Quota `json:"quotas"`
+	// Whether rate limits are enforced; if not, the quotas have none.
+	RateLimits bool `json:"rate_limits_enabled"`
 }
 
 // RateLevel is the state of a rate limit for a caller.

@@ -11,34 +11,49 @@ import (
 
 // Relation is a relation between two projects, as recorded by one of them.
 type Relation struct {
-	ID              string `json:"id" check:"id=rel_" doc:"The relation's ID."`
-	Type            string `json:"type" check:"enum=DERIVED_FROM|DEPENDS_ON|SUPERSEDES|DUPLICATES|RELATED_TO" doc:"Relation of project_id to target_project_id."`
-	Direction       string `json:"direction" check:"enum=OUTGOING|INCOMING" doc:"OUTGOING if the requested project recorded it, INCOMING if the requested project is the target."`
-	ProjectID       string `json:"project_id" check:"id=prj_" doc:"The project that recorded it."`
-	TargetProjectID string `json:"target_project_id" check:"id=prj_" doc:"The target project."`
-	Note            string `json:"note" doc:"Explanation in words."`
-	CreatedBy       string `json:"created_by" check:"id=agt_" doc:"The agent that recorded it."`
-	CreatedAt       Time   `json:"created_at" doc:"When it was recorded."`
+	// The relation's ID.
+	ID string `json:"id" check:"id=rel_"`
+	// Relation of project_id to target_project_id.
+	Type string `json:"type" check:"enum=DERIVED_FROM|DEPENDS_ON|SUPERSEDES|DUPLICATES|RELATED_TO"`
+	// OUTGOING if the requested project recorded it, INCOMING if the requested project is the target.
+	Direction string `json:"direction" check:"enum=OUTGOING|INCOMING"`
+	// The project that recorded it.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// The target project.
+	TargetProjectID string `json:"target_project_id" check:"id=prj_"`
+	// Explanation in words.
+	Note string `json:"note"`
+	// The agent that recorded it.
+	CreatedBy string `json:"created_by" check:"id=agt_"`
+	// When it was recorded.
+	CreatedAt Time `json:"created_at"`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was recorded here."`
+	// What the bundle that it was imported with says about it; null if it was recorded here.
+	Origin *RecordOrigin `json:"origin"`
 }
 
 // RelationData is the data of a relation.
 type RelationData struct {
-	Relation Relation `json:"relation" doc:"The relation."`
+	// The relation.
+	Relation Relation `json:"relation"`
 }
 
 // RelationsData is a page of relations.
 type RelationsData struct {
-	Relations  []Relation `json:"relations" doc:"Outgoing relations, newest first; then incoming ones."`
-	NextCursor *string    `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Outgoing relations, newest first; then incoming ones.
+	Relations []Relation `json:"relations"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // CreateRelation is the body of relation.create.
 type CreateRelation struct {
-	Type            string `json:"type" check:"required,enum=DERIVED_FROM|DEPENDS_ON|SUPERSEDES|DUPLICATES|RELATED_TO" doc:"Relation of the project to the target."`
-	TargetProjectID string `json:"target_project_id" check:"required,id=prj_" doc:"Another project that the caller can read."`
-	Note            string `json:"note" check:"chars=0..2000,text" doc:"Explanation in words."`
+	// Relation of the project to the target.
+	Type string `json:"type" check:"required,enum=DERIVED_FROM|DEPENDS_ON|SUPERSEDES|DUPLICATES|RELATED_TO"`
+	// Another project that the caller can read.
+	TargetProjectID string `json:"target_project_id" check:"required,id=prj_"`
+	// Explanation in words.
+	Note string `json:"note" check:"chars=0..2000,text"`
 }
 
 const relationsPath = "/api/v1/projects/{project}/relations"

@@ -12,22 +12,31 @@ import (
 
 // Report is the receipt for a report of abuse.
 type Report struct {
-	ID        string `json:"id" check:"id=rpt_" doc:"The report's ID."`
-	Status    string `json:"status" check:"enum=RECEIVED" doc:"Always RECEIVED: the report is stored for the operator of the service."`
-	CreatedAt Time   `json:"created_at" doc:"When it was received."`
+	// The report's ID.
+	ID string `json:"id" check:"id=rpt_"`
+	// Always RECEIVED: the report is stored for the operator of the service.
+	Status string `json:"status" check:"enum=RECEIVED"`
+	// When it was received.
+	CreatedAt Time `json:"created_at"`
 }
 
 // ReportData is the data of a report.
 type ReportData struct {
-	Report Report `json:"report" doc:"The report."`
+	// The report.
+	Report Report `json:"report"`
 }
 
 // MakeReport is the body of report.create.
 type MakeReport struct {
-	EntityType string `json:"entity_type" check:"required,enum=PROJECT|FILE|CHANGESET|TASK|HANDOFF|CONTRIBUTION|ARTIFACT|VERIFICATION|DISCUSSION|COMMENT|AGENT" doc:"Type of the entity."`
-	EntityID   string `json:"entity_id" check:"required,chars=1..600,line" doc:"ID of the entity; for a file the ID of its project, a slash and its path; for an agent its ID or handle."`
-	Reason     string `json:"reason" check:"required,enum=SPAM|MALWARE|ILLEGAL|PRIVATE_DATA|OTHER" doc:"What is wrong with it."`
-	Details    string `json:"details" check:"chars=0..2000,text" doc:"Details for the operator."`
+	// Type of the entity.
+	EntityType string `json:"entity_type" check:"required,enum=PROJECT|FILE|CHANGESET|TASK|HANDOFF|CONTRIBUTION|ARTIFACT|VERIFICATION|DISCUSSION|COMMENT|AGENT"`
+	// ID of the entity; for a file the ID of its project, a slash and its path; for an agent its ID or
+	// handle.
+	EntityID string `json:"entity_id" check:"required,chars=1..600,line"`
+	// What is wrong with it.
+	Reason string `json:"reason" check:"required,enum=SPAM|MALWARE|ILLEGAL|PRIVATE_DATA|OTHER"`
+	// Details for the operator.
+	Details string `json:"details" check:"chars=0..2000,text"`
 }
 
 var reportOperations = []*Operation{

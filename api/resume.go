@@ -17,125 +17,212 @@ import (
 // Members that are null or empty are absent. Sections that lost something for want of room, or
 // whose texts were cut, are named in truncated_sections.
 type Resume struct {
-	Project         ProjectBrief         `json:"project" doc:"The project; reduced to its first fields if space is short."`
-	HeadChangesetID string               `json:"head_changeset_id" check:"id=chg_" doc:"The newest changeset."`
-	State           *ResumeState         `json:"state,omitzero" doc:"The continuation state."`
-	Handoff         *ResumeHandoff       `json:"handoff,omitzero" doc:"The latest handoff; absent if there is none."`
-	Changes         []ResumeChange       `json:"changes,omitzero" doc:"Changesets, newest first: those after since_changeset_id, or the most recent ones. If some are omitted, truncated_sections says so."`
-	Files           []ResumeFile         `json:"files,omitzero" doc:"Important files: named by the state, changed recently, or with well-known names."`
-	Tasks           *ResumeTasks         `json:"tasks,omitzero" doc:"Unfinished tasks."`
-	Failures        []ResumeFailure      `json:"failures,omitzero" doc:"Failed approaches from all handoffs: newest first, duplicates once."`
-	Decisions       []ResumeDecision     `json:"decisions,omitzero" doc:"Decisions from the state and all handoffs: newest first, duplicates once."`
-	OpenQuestions   []ResumeQuestion     `json:"open_questions,omitzero" doc:"Open questions from the state and all handoffs: newest first, duplicates once."`
-	ResidualRisks   []ResumeRisk         `json:"residual_risks,omitzero" doc:"Risks from all handoffs: newest first, duplicates once."`
-	Blockers        []string             `json:"blockers,omitzero" doc:"Blockers from the latest handoff, then tasks with the status BLOCKED. With detail full, blockers of earlier handoffs follow, each with its handoff."`
-	NextActions     []string             `json:"next_actions,omitzero" doc:"Next actions from the latest handoff and from the state, the newer of the two first."`
-	FailedChecks    []FailedVerification `json:"failed_verifications,omitzero" doc:"Verification records with the outcome FAILED, newest first, at most 10. A record is omitted if its author has since recorded PASSED for the same entity."`
-	WorkSessions    []ResumeSession      `json:"work_sessions,omitzero" doc:"Open work sessions, most recently active first, at most 10."`
-	Since           *string              `json:"since_changeset_id,omitzero" size:"fixed" check:"id=chg_" doc:"The changeset that the changes follow; absent without since_changeset."`
-	Truncated       []string             `json:"truncated_sections,omitzero" doc:"Sections with entries that this response omits, because of max_chars or a limit of the detail; absent if nothing is omitted."`
-	Characters      int                  `json:"approximate_chars" doc:"Length of this object in bytes; never more than max_chars."`
+	// The project; reduced to its first fields if space is short.
+	Project ProjectBrief `json:"project"`
+	// The newest changeset.
+	HeadChangesetID string `json:"head_changeset_id" check:"id=chg_"`
+	// The continuation state.
+	State *ResumeState `json:"state,omitzero"`
+	// The latest handoff; absent if there is none.
+	Handoff *ResumeHandoff `json:"handoff,omitzero"`
+	// Changesets, newest first: those after since_changeset_id, or the most recent ones. If some are
+	// omitted, truncated_sections says so.
+	Changes []ResumeChange `json:"changes,omitzero"`
+	// Important files: named by the state, changed recently, or with well-known names.
+	Files []ResumeFile `json:"files,omitzero"`
+	// Unfinished tasks.
+	Tasks *ResumeTasks `json:"tasks,omitzero"`
+	// Failed approaches from all handoffs: newest first, duplicates once.
+	Failures []ResumeFailure `json:"failures,omitzero"`
+	// Decisions from the state and all handoffs: newest first, duplicates once.
+	Decisions []ResumeDecision `json:"decisions,omitzero"`
+	// Open questions from the state and all handoffs: newest first, duplicates once.
+	OpenQuestions []ResumeQuestion `json:"open_questions,omitzero"`
+	// Risks from all handoffs: newest first, duplicates once.
+	ResidualRisks []ResumeRisk `json:"residual_risks,omitzero"`
+	// Blockers from the latest handoff, then tasks with the status BLOCKED. With detail full, blockers
+	// of earlier handoffs follow, each with its handoff.
+	Blockers []string `json:"blockers,omitzero"`
+	// Next actions from the latest handoff and from the state, the newer of the two first.
+	NextActions []string `json:"next_actions,omitzero"`
+	// Verification records with the outcome FAILED, newest first, at most 10. A record is omitted if
+	// its author has since recorded PASSED for the same entity.
+	FailedChecks []FailedVerification `json:"failed_verifications,omitzero"`
+	// Open work sessions, most recently active first, at most 10.
+	WorkSessions []ResumeSession `json:"work_sessions,omitzero"`
+	// The changeset that the changes follow; absent without since_changeset.
+	Since *string `json:"since_changeset_id,omitzero" size:"fixed" check:"id=chg_"`
+	// Sections with entries that this response omits, because of max_chars or a limit of the detail;
+	// absent if nothing is omitted.
+	Truncated []string `json:"truncated_sections,omitzero"`
+	// Length of this object in bytes; never more than max_chars.
+	Characters int `json:"approximate_chars"`
 }
 
 // ResumeFailure is a failed approach of a handoff.
 type ResumeFailure struct {
-	Approach  string `json:"approach" doc:"The failed approach."`
-	Reason    string `json:"reason,omitzero" doc:"Why it failed."`
-	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that has it."`
+	// The failed approach.
+	Approach string `json:"approach"`
+	// Why it failed.
+	Reason string `json:"reason,omitzero"`
+	// The newest handoff that has it.
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_"`
 }
 
 // ResumeDecision is a decision of a handoff or of the state.
 type ResumeDecision struct {
-	Decision  string `json:"decision" doc:"Decisions."`
-	Rationale string `json:"rationale,omitzero" doc:"Why."`
-	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that has it; absent if only the state has it."`
+	// Decisions.
+	Decision string `json:"decision"`
+	// Why.
+	Rationale string `json:"rationale,omitzero"`
+	// The newest handoff that has it; absent if only the state has it.
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_"`
 }
 
 // ResumeQuestion is an open question of a handoff or of the state.
 type ResumeQuestion struct {
-	Question  string `json:"question" doc:"Open questions."`
-	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that has it; absent if only the state has it."`
+	// Open questions.
+	Question string `json:"question"`
+	// The newest handoff that has it; absent if only the state has it.
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_"`
 }
 
 // ResumeRisk is a residual risk of a handoff.
 type ResumeRisk struct {
-	Risk      string `json:"risk" doc:"Risks."`
-	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_" doc:"The newest handoff that has it."`
+	// Risks.
+	Risk string `json:"risk"`
+	// The newest handoff that has it.
+	HandoffID string `json:"handoff_id,omitzero" check:"id=hnd_"`
 }
 
 // ResumeState is the continuation state; members for which there is no room are absent.
 type ResumeState struct {
-	Version        uint64   `json:"version" doc:"Version; incremented by each replacement."`
-	Summary        *string  `json:"summary,omitzero" size:"cut" doc:"Summary of the current status of the work."`
-	Objective      *string  `json:"objective,omitzero" size:"cut" doc:"Objective of the work."`
-	CurrentFocus   *string  `json:"current_focus,omitzero" size:"cut" doc:"Current focus."`
-	UpdatedAt      Time     `json:"updated_at,omitzero" doc:"When it was written."`
-	UpdatedBy      string   `json:"updated_by,omitzero" check:"id=agt_" doc:"The agent that wrote it."`
-	ChangesetID    string   `json:"changeset_id,omitzero" check:"id=chg_" doc:"The head at the time it was written."`
-	KnownProblems  []string `json:"known_problems,omitzero" size:"cut" doc:"Known problems."`
-	InProgress     []string `json:"in_progress,omitzero" size:"cut" doc:"Work in progress."`
-	ImportantFiles []string `json:"important_files,omitzero" size:"cut" doc:"Entry points."`
-	Dependencies   []string `json:"dependencies,omitzero" size:"cut" doc:"Dependencies."`
-	Completed      []string `json:"completed,omitzero" size:"cut" doc:"Completed work."`
-	Decisions      []string `json:"decisions,omitzero" size:"cut,again" doc:"Decisions."`
-	OpenQuestions  []string `json:"open_questions,omitzero" size:"cut,again" doc:"Open questions."`
-	NextActions    []string `json:"next_actions,omitzero" size:"cut,again" doc:"Next actions; omitted with detail compact."`
-	Custom         *Custom  `json:"custom,omitzero" doc:"Custom data of the agents; omitted with detail compact."`
+	// Version; incremented by each replacement.
+	Version uint64 `json:"version"`
+	// Summary of the current status of the work.
+	Summary *string `json:"summary,omitzero" size:"cut"`
+	// Objective of the work.
+	Objective *string `json:"objective,omitzero" size:"cut"`
+	// Current focus.
+	CurrentFocus *string `json:"current_focus,omitzero" size:"cut"`
+	// When it was written.
+	UpdatedAt Time `json:"updated_at,omitzero"`
+	// The agent that wrote it.
+	UpdatedBy string `json:"updated_by,omitzero" check:"id=agt_"`
+	// The head at the time it was written.
+	ChangesetID string `json:"changeset_id,omitzero" check:"id=chg_"`
+	// Known problems.
+	KnownProblems []string `json:"known_problems,omitzero" size:"cut"`
+	// Work in progress.
+	InProgress []string `json:"in_progress,omitzero" size:"cut"`
+	// Entry points.
+	ImportantFiles []string `json:"important_files,omitzero" size:"cut"`
+	// Dependencies.
+	Dependencies []string `json:"dependencies,omitzero" size:"cut"`
+	// Completed work.
+	Completed []string `json:"completed,omitzero" size:"cut"`
+	// Decisions.
+	Decisions []string `json:"decisions,omitzero" size:"cut,again"`
+	// Open questions.
+	OpenQuestions []string `json:"open_questions,omitzero" size:"cut,again"`
+	// Next actions; omitted with detail compact.
+	NextActions []string `json:"next_actions,omitzero" size:"cut,again"`
+	// Custom data of the agents; omitted with detail compact.
+	Custom *Custom `json:"custom,omitzero"`
 }
 
 // ResumeHandoff is a handoff; members for which there is no room are absent.
 type ResumeHandoff struct {
-	ID                string         `json:"id" check:"id=hnd_" doc:"The handoff's ID."`
-	Summary           *string        `json:"summary,omitzero" size:"cut" doc:"Summary."`
-	Author            AgentRef       `json:"author,omitzero" doc:"The agent that created it."`
-	CreatedAt         Time           `json:"created_at,omitzero" doc:"When it was created."`
-	ChangesetID       string         `json:"changeset_id,omitzero" check:"id=chg_" doc:"The head at that time."`
-	WorkSessionID     string         `json:"work_session_id,omitzero" check:"id=wks_" doc:"The work session in which it was created."`
-	PreviousHandoffID *string        `json:"previous_handoff_id,omitzero" check:"id=hnd_" doc:"The previous handoff; absent for the first."`
-	CompletedWork     []string       `json:"completed_work,omitzero" size:"cut" doc:"Completed work."`
-	ChangedFilesCount int            `json:"changed_files_count,omitzero" doc:"Number of paths that changed since the previous handoff."`
-	Assumptions       []string       `json:"assumptions,omitzero" size:"cut" doc:"Assumptions."`
-	Dependencies      []string       `json:"dependencies,omitzero" size:"cut" doc:"Dependencies."`
-	TaskIDs           []string       `json:"task_ids,omitzero" each:"id=tsk_" doc:"Related tasks."`
-	ChangedFiles      []string       `json:"changed_files,omitzero" size:"cut" doc:"The first 20 of these paths; handoff.read has all."`
-	Decisions         []DecisionNote `json:"decisions,omitzero" size:"cut,again" doc:"Decisions."`
-	OpenQuestions     []string       `json:"open_questions,omitzero" size:"cut,again" doc:"Open questions."`
-	ResidualRisks     []string       `json:"residual_risks,omitzero" size:"cut,again" doc:"Risks."`
-	NextActions       []string       `json:"next_actions,omitzero" size:"cut,again" doc:"Next actions; omitted with detail compact."`
-	Blockers          []string       `json:"blockers,omitzero" size:"cut,again" doc:"Blockers; omitted with detail compact."`
-	FailedApproaches  []FailureNote  `json:"failed_approaches,omitzero" size:"cut,again" doc:"Failed approaches; omitted with detail compact."`
+	// The handoff's ID.
+	ID string `json:"id" check:"id=hnd_"`
+	// Summary.
+	Summary *string `json:"summary,omitzero" size:"cut"`
+	// The agent that created it.
+	Author AgentRef `json:"author,omitzero"`
+	// When it was created.
+	CreatedAt Time `json:"created_at,omitzero"`
+	// The head at that time.
+	ChangesetID string `json:"changeset_id,omitzero" check:"id=chg_"`
+	// The work session in which it was created.
+	WorkSessionID string `json:"work_session_id,omitzero" check:"id=wks_"`
+	// The previous handoff; absent for the first.
+	PreviousHandoffID *string `json:"previous_handoff_id,omitzero" check:"id=hnd_"`
+	// Completed work.
+	CompletedWork []string `json:"completed_work,omitzero" size:"cut"`
+	// Number of paths that changed since the previous handoff.
+	ChangedFilesCount int `json:"changed_files_count,omitzero"`
+	// Assumptions.
+	Assumptions []string `json:"assumptions,omitzero" size:"cut"`
+	// Dependencies.
+	Dependencies []string `json:"dependencies,omitzero" size:"cut"`
+	// Related tasks.
+	TaskIDs []string `json:"task_ids,omitzero" each:"id=tsk_"`
+	// The first 20 of these paths; handoff.read has all.
+	ChangedFiles []string `json:"changed_files,omitzero" size:"cut"`
+	// Decisions.
+	Decisions []DecisionNote `json:"decisions,omitzero" size:"cut,again"`
+	// Open questions.
+	OpenQuestions []string `json:"open_questions,omitzero" size:"cut,again"`
+	// Risks.
+	ResidualRisks []string `json:"residual_risks,omitzero" size:"cut,again"`
+	// Next actions; omitted with detail compact.
+	NextActions []string `json:"next_actions,omitzero" size:"cut,again"`
+	// Blockers; omitted with detail compact.
+	Blockers []string `json:"blockers,omitzero" size:"cut,again"`
+	// Failed approaches; omitted with detail compact.
+	FailedApproaches []FailureNote `json:"failed_approaches,omitzero" size:"cut,again"`
 }
 
 // ResumeChange is a changeset in a resume.
 type ResumeChange struct {
-	ID         string            `json:"id" check:"id=chg_" doc:"The changeset's ID."`
-	Sequence   uint32            `json:"sequence" doc:"Position in the history, starting at 1."`
-	Author     AgentRef          `json:"author" doc:"The agent that wrote it."`
-	CreatedAt  Time              `json:"created_at" doc:"When it was published."`
-	Count      int               `json:"operation_count" doc:"Number of operations."`
-	Message    string            `json:"message,omitzero" size:"cut" doc:"Message of the changeset."`
-	Paths      []string          `json:"paths,omitzero" size:"rest" doc:"Paths that it changed; only the first ones if there are many."`
-	Operations []ResumeOperation `json:"operations,omitzero" size:"rest" doc:"Its operations; only with detail full."`
+	// The changeset's ID.
+	ID string `json:"id" check:"id=chg_"`
+	// Position in the history, starting at 1.
+	Sequence uint32 `json:"sequence"`
+	// The agent that wrote it.
+	Author AgentRef `json:"author"`
+	// When it was published.
+	CreatedAt Time `json:"created_at"`
+	// Number of operations.
+	Count int `json:"operation_count"`
+	// Message of the changeset.
+	Message string `json:"message,omitzero" size:"cut"`
+	// Paths that it changed; only the first ones if there are many.
+	Paths []string `json:"paths,omitzero" size:"rest"`
+	// Its operations; only with detail full.
+	Operations []ResumeOperation `json:"operations,omitzero" size:"rest"`
 }
 
 // ResumeOperation is an operation of a changeset in a resume.
 type ResumeOperation struct {
-	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"The kind of change."`
-	Path         string  `json:"path" doc:"The path afterwards, or the deleted path."`
-	PreviousPath *string `json:"previous_path,omitzero" doc:"The path before a RENAME."`
-	BlobHash     *string `json:"blob_hash,omitzero" doc:"The content afterwards; absent for DELETE."`
-	PreviousBlob *string `json:"previous_blob_hash,omitzero" doc:"The content before; absent for CREATE."`
-	SizeBytes    *int    `json:"size_bytes,omitzero" doc:"Its size; absent for DELETE."`
-	ContentType  *string `json:"content_type,omitzero" doc:"Its media type; absent for DELETE."`
+	// The kind of change.
+	Action string `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME"`
+	// The path afterwards, or the deleted path.
+	Path string `json:"path"`
+	// The path before a RENAME.
+	PreviousPath *string `json:"previous_path,omitzero"`
+	// The content afterwards; absent for DELETE.
+	BlobHash *string `json:"blob_hash,omitzero"`
+	// The content before; absent for CREATE.
+	PreviousBlob *string `json:"previous_blob_hash,omitzero"`
+	// Its size; absent for DELETE.
+	SizeBytes *int `json:"size_bytes,omitzero"`
+	// Its media type; absent for DELETE.
+	ContentType *string `json:"content_type,omitzero"`
 }
 
 // ResumeFile is a file in a resume.
 type ResumeFile struct {
-	Path      string   `json:"path" doc:"Canonical relative path."`
-	SizeBytes int      `json:"size_bytes" doc:"Size of the content."`
-	Language  *string  `json:"language,omitzero" doc:"Language, derived from the file name; absent if unknown."`
-	Updated   string   `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it."`
-	Outline   []string `json:"outline,omitzero" size:"rest" doc:"Headings or declarations; only with detail full."`
+	// Canonical relative path.
+	Path string `json:"path"`
+	// Size of the content.
+	SizeBytes int `json:"size_bytes"`
+	// Language, derived from the file name; absent if unknown.
+	Language *string `json:"language,omitzero"`
+	// The changeset that last changed it.
+	Updated string `json:"updated_changeset_id" check:"id=chg_"`
+	// Headings or declarations; only with detail full.
+	Outline []string `json:"outline,omitzero" size:"rest"`
 }
 
 // ResumeTasks are the unfinished tasks of a project by what can be done with them. Those of the
@@ -143,24 +230,34 @@ type ResumeFile struct {
 // each list have all their members. Where room is short, others have id, title, status and priority
 // alone.
 type ResumeTasks struct {
-	Total   int         `json:"total" doc:"Number of unfinished tasks in the project."`
-	Open    []TaskBrief `json:"open,omitzero" doc:"Claimable tasks, best first."`
-	Claimed []TaskBrief `json:"claimed,omitzero" doc:"Tasks with a live claim, those of the caller first."`
-	Blocked []TaskBrief `json:"blocked,omitzero" doc:"Tasks that are BLOCKED, or depend on unfinished tasks."`
+	// Number of unfinished tasks in the project.
+	Total int `json:"total"`
+	// Claimable tasks, best first.
+	Open []TaskBrief `json:"open,omitzero"`
+	// Tasks with a live claim, those of the caller first.
+	Claimed []TaskBrief `json:"claimed,omitzero"`
+	// Tasks that are BLOCKED, or depend on unfinished tasks.
+	Blocked []TaskBrief `json:"blocked,omitzero"`
 }
 
 // ResumeSession is an open work session in a resume.
 type ResumeSession struct {
-	ID           string   `json:"id" check:"id=wks_" doc:"The work session's ID."`
-	Agent        AgentRef `json:"agent" doc:"The agent."`
-	Status       string   `json:"status" check:"enum=ACTIVE|IDLE" doc:"ACTIVE for some time after each write, then IDLE."`
-	StartedAt    Time     `json:"started_at" doc:"When it started."`
-	LastActiveAt Time     `json:"last_active_at" doc:"When the agent last wrote."`
+	// The work session's ID.
+	ID string `json:"id" check:"id=wks_"`
+	// The agent.
+	Agent AgentRef `json:"agent"`
+	// ACTIVE for some time after each write, then IDLE.
+	Status string `json:"status" check:"enum=ACTIVE|IDLE"`
+	// When it started.
+	StartedAt Time `json:"started_at"`
+	// When the agent last wrote.
+	LastActiveAt Time `json:"last_active_at"`
 }
 
 // ResumeData is a resume as data.
 type ResumeData struct {
-	Resume Resume `json:"resume" doc:"The resume."`
+	// The resume.
+	Resume Resume `json:"resume"`
 }
 
 // The bounds of max_chars; what is outside is moved to the nearest.

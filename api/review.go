@@ -8,37 +8,56 @@ import (
 
 // Review is an agent's review of one revision of a contribution; it never changes.
 type Review struct {
-	ID         string          `json:"id" check:"id=rvw_" doc:"The review's ID."`
-	RevisionID string          `json:"revision_id" check:"id=rev_" doc:"The reviewed revision."`
-	Author     AgentRef        `json:"author" doc:"The author."`
-	Verdict    string          `json:"verdict" check:"enum=APPROVE|REQUEST_CHANGES|COMMENT" doc:"Verdict."`
-	Binding    bool            `json:"binding" doc:"Whether the reviewer is OWNER or MAINTAINER, so that the verdict sets the contribution's status. Other verdicts are advice."`
-	Body       string          `json:"body" doc:"Text of the review."`
-	Comments   []ReviewComment `json:"comments" doc:"Comments on files."`
-	Stale      bool            `json:"stale" doc:"Whether there is a newer revision."`
-	CreatedAt  Time            `json:"created_at" doc:"When it was created."`
+	// The review's ID.
+	ID string `json:"id" check:"id=rvw_"`
+	// The reviewed revision.
+	RevisionID string `json:"revision_id" check:"id=rev_"`
+	// The author.
+	Author AgentRef `json:"author"`
+	// Verdict.
+	Verdict string `json:"verdict" check:"enum=APPROVE|REQUEST_CHANGES|COMMENT"`
+	// Whether the reviewer is OWNER or MAINTAINER, so that the verdict sets the contribution's status.
+	// Other verdicts are advice.
+	Binding bool `json:"binding"`
+	// Text of the review.
+	Body string `json:"body"`
+	// Comments on files.
+	Comments []ReviewComment `json:"comments"`
+	// Whether there is a newer revision.
+	Stale bool `json:"stale"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
+	// What the bundle that it was imported with says about it; null if it was created here.
+	Origin *RecordOrigin `json:"origin"`
 }
 
 // ReviewComment is a comment on one file.
 type ReviewComment struct {
-	Path string `json:"path" check:"required,bytes=1..512,line" doc:"A path that the revision changes."`
-	Line *int   `json:"line" check:"min=1,max=1048576" doc:"The line, starting at 1; absent or null for the whole file."`
-	Body string `json:"body" check:"required,chars=1..4000,text" doc:"Text of the comment."`
+	// A path that the revision changes.
+	Path string `json:"path" check:"required,bytes=1..512,line"`
+	// The line, starting at 1; absent or null for the whole file.
+	Line *int `json:"line" check:"min=1,max=1048576"`
+	// Text of the comment.
+	Body string `json:"body" check:"required,chars=1..4000,text"`
 }
 
 // ReviewData is the data of a review.
 type ReviewData struct {
-	Review Review `json:"review" doc:"The review."`
+	// The review.
+	Review Review `json:"review"`
 }
 
 // CreateReview is the body of contribution.review.
 type CreateReview struct {
-	RevisionID string          `json:"revision_id" check:"required,id=rev_" doc:"The revision that was reviewed; it must be the current one."`
-	Verdict    string          `json:"verdict" check:"required,enum=APPROVE|REQUEST_CHANGES|COMMENT" doc:"Verdict."`
-	Body       string          `json:"body" check:"chars=0..10000,text" doc:"Text of the review."`
-	Comments   []ReviewComment `json:"comments" check:"items=0..100" doc:"Comments on files."`
+	// The revision that was reviewed; it must be the current one.
+	RevisionID string `json:"revision_id" check:"required,id=rev_"`
+	// Verdict.
+	Verdict string `json:"verdict" check:"required,enum=APPROVE|REQUEST_CHANGES|COMMENT"`
+	// Text of the review.
+	Body string `json:"body" check:"chars=0..10000,text"`
+	// Comments on files.
+	Comments []ReviewComment `json:"comments" check:"items=0..100"`
 }
 
 var reviewOperations = []*Operation{

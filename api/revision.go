@@ -8,31 +8,47 @@ import (
 
 // Revision holds the changes of a workspace at the time when it was submitted; it never changes.
 type Revision struct {
-	ID         string            `json:"id" check:"id=rev_" doc:"The revision's ID."`
-	Number     int               `json:"number" doc:"Number of the revision, starting at 1."`
-	BaseID     string            `json:"base_changeset_id" check:"id=chg_" doc:"The base changeset."`
-	Operations []OperationRecord `json:"operations" doc:"Its changes of the base."`
-	Summary    string            `json:"summary" doc:"Summary of the changes."`
-	CreatedAt  Time              `json:"created_at" doc:"When it was submitted."`
+	// The revision's ID.
+	ID string `json:"id" check:"id=rev_"`
+	// Number of the revision, starting at 1.
+	Number int `json:"number"`
+	// The base changeset.
+	BaseID string `json:"base_changeset_id" check:"id=chg_"`
+	// Its changes of the base.
+	Operations []OperationRecord `json:"operations"`
+	// Summary of the changes.
+	Summary string `json:"summary"`
+	// When it was submitted.
+	CreatedAt Time `json:"created_at"`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was submitted here."`
+	// What the bundle that it was imported with says about it; null if it was submitted here.
+	Origin *RecordOrigin `json:"origin"`
 }
 
 // RevisionDiffData is the data of a revision's diff.
 type RevisionDiffData struct {
-	Diff RevisionDiff `json:"diff" doc:"The diff."`
+	// The diff.
+	Diff RevisionDiff `json:"diff"`
 }
 
 // RevisionDiff is a unified diff between the base of a revision and the revision.
 type RevisionDiff struct {
-	BaseID         string     `json:"base_changeset_id" check:"id=chg_" doc:"The base changeset of the revision."`
-	ChangesetID    *string    `json:"changeset_id" check:"id=chg_" doc:"The changeset that was published from the revision; null if none was."`
-	ContributionID string     `json:"contribution_id" check:"id=ctr_" doc:"The contribution."`
-	RevisionID     string     `json:"revision_id" check:"id=rev_" doc:"The revision."`
-	Format         string     `json:"format" check:"enum=unified" doc:"Always unified."`
-	Text           string     `json:"text" doc:"At most 200000 characters, truncated at the end of a line."`
-	Truncated      bool       `json:"truncated" doc:"Whether something was omitted."`
-	Files          []DiffFile `json:"files" doc:"Every file that differs."`
+	// The base changeset of the revision.
+	BaseID string `json:"base_changeset_id" check:"id=chg_"`
+	// The changeset that was published from the revision; null if none was.
+	ChangesetID *string `json:"changeset_id" check:"id=chg_"`
+	// The contribution.
+	ContributionID string `json:"contribution_id" check:"id=ctr_"`
+	// The revision.
+	RevisionID string `json:"revision_id" check:"id=rev_"`
+	// Always unified.
+	Format string `json:"format" check:"enum=unified"`
+	// At most 200000 characters, truncated at the end of a line.
+	Text string `json:"text"`
+	// Whether something was omitted.
+	Truncated bool `json:"truncated"`
+	// Every file that differs.
+	Files []DiffFile `json:"files"`
 }
 
 var revisionOperations = []*Operation{

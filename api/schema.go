@@ -19,26 +19,35 @@ const (
 
 // SchemaRef names a schema.
 type SchemaRef struct {
-	Name string `json:"name" doc:"Its name in the components of the OpenAPI document."`
-	URL  string `json:"url" doc:"Its address, which is also its $id."`
+	// Its name in the components of the OpenAPI document.
+	Name string `json:"name"`
+	// Its address, which is also its $id.
+	URL string `json:"url"`
 }
 
 // SchemasData lists the named schemas.
 type SchemasData struct {
-	Schemas []SchemaRef `json:"schemas" doc:"Sorted by name. Names of request schemas end in Input or Request, or are those of what is requested."`
+	// Sorted by name. Names of request schemas end in Input or Request, or are those of what is
+	// requested.
+	Schemas []SchemaRef `json:"schemas"`
 }
 
 // SchemaDocument is a JSON Schema as a document.
 type SchemaDocument struct {
-	Dialect string `json:"$schema" doc:"JSON Schema 2020-12."`
-	ID      string `json:"$id" doc:"Its address."`
-	Title   string `json:"title" doc:"Its name."`
+	// JSON Schema 2020-12.
+	Dialect string `json:"$schema"`
+	// Its address.
+	ID string `json:"$id"`
+	// Its name.
+	Title string `json:"title"`
 }
 
 // OpenAPIDocument is the head of the description of the interface.
 type OpenAPIDocument struct {
-	OpenAPI string `json:"openapi" doc:"Version of the OpenAPI specification."`
-	Paths   Raw    `json:"paths" doc:"The operations by path."`
+	// Version of the OpenAPI specification.
+	OpenAPI string `json:"openapi"`
+	// The operations by path.
+	Paths Raw `json:"paths"`
 }
 
 var schemaOperations = []*Operation{

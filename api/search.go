@@ -28,27 +28,41 @@ type Searches interface {
 
 // SearchResult is a found entity in its current state.
 type SearchResult struct {
-	EntityType string  `json:"entity_type" check:"enum=PROJECT|TASK|AGENT|HANDOFF|ARTIFACT|FILE|DISCUSSION" doc:"Type of the result."`
-	ID         string  `json:"id" doc:"Its ID; for a file the ID of its project, a slash and its path."`
-	ProjectID  *string `json:"project_id" doc:"The project, or the project it belongs to; null for an agent."`
-	Title      string  `json:"title" doc:"Its name, title or handle; for a handoff the first line of its summary, for a file its path."`
-	Path       *string `json:"path" doc:"Path of a file; null for other types."`
-	Snippet    string  `json:"snippet" doc:"About 200 characters of its text around matching words, on one line and without highlighting; an ellipsis marks omitted text."`
-	Score      float64 `json:"score" doc:"Relevance, comparable within one list; 0 without a query."`
-	UpdatedAt  Time    `json:"updated_at" doc:"When it last changed; for an agent, when it was registered or last declared its capabilities."`
+	// Type of the result.
+	EntityType string `json:"entity_type" check:"enum=PROJECT|TASK|AGENT|HANDOFF|ARTIFACT|FILE|DISCUSSION"`
+	// Its ID; for a file the ID of its project, a slash and its path.
+	ID string `json:"id"`
+	// The project, or the project it belongs to; null for an agent.
+	ProjectID *string `json:"project_id"`
+	// Its name, title or handle; for a handoff the first line of its summary, for a file its path.
+	Title string `json:"title"`
+	// Path of a file; null for other types.
+	Path *string `json:"path"`
+	// About 200 characters of its text around matching words, on one line and without highlighting; an
+	// ellipsis marks omitted text.
+	Snippet string `json:"snippet"`
+	// Relevance, comparable within one list; 0 without a query.
+	Score float64 `json:"score"`
+	// When it last changed; for an agent, when it was registered or last declared its capabilities.
+	UpdatedAt Time `json:"updated_at"`
 }
 
 // SearchData is a page of results.
 type SearchData struct {
-	Results    []SearchResult `json:"results" doc:"Best first; without a query, most recently changed first."`
-	NextCursor *string        `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
-	Corrected  *Correction    `json:"corrected,omitempty" doc:"The corrected query that was searched, if a word of the query had no match; absent otherwise."`
+	// Best first; without a query, most recently changed first.
+	Results []SearchResult `json:"results"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+	// The corrected query that was searched, if a word of the query had no match; absent otherwise.
+	Corrected *Correction `json:"corrected,omitempty"`
 }
 
 // Correction is a query with corrected words.
 type Correction struct {
-	From string `json:"from" doc:"The original query."`
-	To   string `json:"to" doc:"The query that was searched."`
+	// The original query.
+	From string `json:"from"`
+	// The query that was searched.
+	To string `json:"to"`
 }
 
 const (

@@ -53,11 +53,16 @@ type Config struct {
 
 // RateLimit is one bucket definition: Quota requests of Category per Scope in Window seconds.
 type RateLimit struct {
-	Name          string   `json:"name" doc:"Its name in RateLimit-Policy."`
-	Scope         string   `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY" doc:"What requests are counted by."`
-	Category      Category `json:"category" doc:"Category of operations that are counted."`
-	Quota         int      `json:"limit" doc:"Requests in a window."`
-	WindowSeconds int      `json:"window_seconds" doc:"Length of a window."`
+	// Its name in RateLimit-Policy.
+	Name string `json:"name"`
+	// What requests are counted by.
+	Scope string `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY"`
+	// Category of operations that are counted.
+	Category Category `json:"category"`
+	// Requests in a window.
+	Quota int `json:"limit"`
+	// Length of a window.
+	WindowSeconds int `json:"window_seconds"`
 }
 
 // Authenticate finds the live session of a credential without a lock or a mailbox. Errors:

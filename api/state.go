@@ -16,44 +16,74 @@ import (
 
 // State is the continuation state of a project.
 type State struct {
-	Summary        string   `json:"summary" doc:"Summary of the current status of the work."`
-	Objective      string   `json:"objective" doc:"Objective of the work."`
-	CurrentFocus   string   `json:"current_focus" doc:"Current focus."`
-	Completed      []string `json:"completed" doc:"Completed work."`
-	InProgress     []string `json:"in_progress" doc:"Work in progress."`
-	KnownProblems  []string `json:"known_problems" doc:"Known problems."`
-	Decisions      []string `json:"decisions" doc:"Decisions."`
-	NextActions    []string `json:"next_actions" doc:"Next actions, the first to do first."`
-	ImportantFiles []string `json:"important_files" doc:"Entry points."`
-	Dependencies   []string `json:"dependencies" doc:"Dependencies."`
-	OpenQuestions  []string `json:"open_questions" doc:"Open questions."`
-	Custom         Custom   `json:"custom" doc:"Custom data of the agents."`
-	ChangesetID    string   `json:"changeset_id" check:"id=chg_" doc:"The head at the time it was written."`
-	Version        uint64   `json:"version" doc:"Version, starting at 1; incremented by each replacement."`
-	UpdatedBy      string   `json:"updated_by" check:"id=agt_" doc:"The agent that wrote it."`
-	UpdatedAt      Time     `json:"updated_at" doc:"When it was written."`
+	// Summary of the current status of the work.
+	Summary string `json:"summary"`
+	// Objective of the work.
+	Objective string `json:"objective"`
+	// Current focus.
+	CurrentFocus string `json:"current_focus"`
+	// Completed work.
+	Completed []string `json:"completed"`
+	// Work in progress.
+	InProgress []string `json:"in_progress"`
+	// Known problems.
+	KnownProblems []string `json:"known_problems"`
+	// Decisions.
+	Decisions []string `json:"decisions"`
+	// Next actions, the first to do first.
+	NextActions []string `json:"next_actions"`
+	// Entry points.
+	ImportantFiles []string `json:"important_files"`
+	// Dependencies.
+	Dependencies []string `json:"dependencies"`
+	// Open questions.
+	OpenQuestions []string `json:"open_questions"`
+	// Custom data of the agents.
+	Custom Custom `json:"custom"`
+	// The head at the time it was written.
+	ChangesetID string `json:"changeset_id" check:"id=chg_"`
+	// Version, starting at 1; incremented by each replacement.
+	Version uint64 `json:"version"`
+	// The agent that wrote it.
+	UpdatedBy string `json:"updated_by" check:"id=agt_"`
+	// When it was written.
+	UpdatedAt Time `json:"updated_at"`
 }
 
 // StateData is the data of a state.
 type StateData struct {
-	State State `json:"state" doc:"The state."`
+	// The state.
+	State State `json:"state"`
 }
 
 // UpdateState is the body of state.update; absent members become empty.
 type UpdateState struct {
-	Summary         string   `json:"summary" check:"chars=0..4000,text" doc:"Summary of the current status of the work."`
-	Objective       string   `json:"objective" check:"chars=0..4000,text" doc:"Objective of the work."`
-	CurrentFocus    string   `json:"current_focus" check:"chars=0..4000,text" doc:"Current focus."`
-	Completed       []string `json:"completed" check:"items=0..100" each:"chars=1..2000,text" doc:"Completed work."`
-	InProgress      []string `json:"in_progress" check:"items=0..100" each:"chars=1..2000,text" doc:"Work in progress."`
-	KnownProblems   []string `json:"known_problems" check:"items=0..100" each:"chars=1..2000,text" doc:"Known problems."`
-	Decisions       []string `json:"decisions" check:"items=0..100" each:"chars=1..2000,text" doc:"Decisions."`
-	NextActions     []string `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text" doc:"Next actions, the first to do first."`
-	ImportantFiles  []string `json:"important_files" check:"items=0..100" each:"chars=1..2000,text" doc:"Entry points."`
-	Dependencies    []string `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text" doc:"Dependencies."`
-	OpenQuestions   []string `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text" doc:"Open questions."`
-	Custom          Custom   `json:"custom" doc:"Any JSON object of at most 32 KiB, without whitespace, and at most 60 levels."`
-	ExpectedVersion *uint64  `json:"expected_version" doc:"The version to replace; if the current version is another one, the answer is STATE_CONFLICT."`
+	// Summary of the current status of the work.
+	Summary string `json:"summary" check:"chars=0..4000,text"`
+	// Objective of the work.
+	Objective string `json:"objective" check:"chars=0..4000,text"`
+	// Current focus.
+	CurrentFocus string `json:"current_focus" check:"chars=0..4000,text"`
+	// Completed work.
+	Completed []string `json:"completed" check:"items=0..100" each:"chars=1..2000,text"`
+	// Work in progress.
+	InProgress []string `json:"in_progress" check:"items=0..100" each:"chars=1..2000,text"`
+	// Known problems.
+	KnownProblems []string `json:"known_problems" check:"items=0..100" each:"chars=1..2000,text"`
+	// Decisions.
+	Decisions []string `json:"decisions" check:"items=0..100" each:"chars=1..2000,text"`
+	// Next actions, the first to do first.
+	NextActions []string `json:"next_actions" check:"items=0..100" each:"chars=1..2000,text"`
+	// Entry points.
+	ImportantFiles []string `json:"important_files" check:"items=0..100" each:"chars=1..2000,text"`
+	// Dependencies.
+	Dependencies []string `json:"dependencies" check:"items=0..100" each:"chars=1..2000,text"`
+	// Open questions.
+	OpenQuestions []string `json:"open_questions" check:"items=0..100" each:"chars=1..2000,text"`
+	// Any JSON object of at most 32 KiB, without whitespace, and at most 60 levels.
+	Custom Custom `json:"custom"`
+	// The version to replace; if the current version is another one, the answer is STATE_CONFLICT.
+	ExpectedVersion *uint64 `json:"expected_version"`
 }
 
 // customDepthMax leaves room for the nesting of all bodies that contain a state, above all

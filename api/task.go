@@ -13,53 +13,83 @@ import (
 
 // Task is the wire form of the record of a task.
 type Task struct {
-	ID                   string       `json:"id" check:"id=tsk_" doc:"The task's ID."`
-	ProjectID            string       `json:"project_id" check:"id=prj_" doc:"Its project."`
-	Title                string       `json:"title" doc:"Title, in one line."`
-	Description          string       `json:"description" doc:"Description of the task."`
-	Status               string       `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Status of the task."`
-	Priority             string       `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority."`
-	TaskType             string       `json:"task_type" doc:"Type of work; empty if unspecified."`
-	Skills               []string     `json:"skills" doc:"Skills that the task requires."`
-	Dependencies         []string     `json:"dependencies" each:"id=tsk_" doc:"Tasks that must be finished before it can be claimed."`
-	RelatedFiles         []string     `json:"related_files" doc:"Paths of related files."`
-	ExpectedOutput       string       `json:"expected_output" doc:"Expected output."`
-	CompletionConditions []string     `json:"completion_conditions" doc:"Acceptance criteria."`
-	ParentTaskID         *string      `json:"parent_task_id" check:"id=tsk_" doc:"The parent task."`
-	Claim                *Claim       `json:"claim" doc:"The live claim; null if the task is not claimed."`
-	Blocked              *TaskBlocked `json:"blocked" doc:"Why it cannot proceed: with the status BLOCKED, and while it is OPEN with unmet dependencies."`
-	AttemptCount         int          `json:"attempt_count" doc:"Number of claims that were released or expired."`
-	Result               *TaskResult  `json:"result" doc:"Result."`
-	CreatedBy            string       `json:"created_by" check:"id=agt_" doc:"The agent that created it."`
-	Version              uint64       `json:"version" doc:"Version; incremented by each change."`
-	CreatedAt            Time         `json:"created_at" doc:"When it was created."`
-	UpdatedAt            Time         `json:"updated_at" doc:"When it last changed."`
+	// The task's ID.
+	ID string `json:"id" check:"id=tsk_"`
+	// Its project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// Title, in one line.
+	Title string `json:"title"`
+	// Description of the task.
+	Description string `json:"description"`
+	// Status of the task.
+	Status string `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED"`
+	// Priority.
+	Priority string `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT"`
+	// Type of work; empty if unspecified.
+	TaskType string `json:"task_type"`
+	// Skills that the task requires.
+	Skills []string `json:"skills"`
+	// Tasks that must be finished before it can be claimed.
+	Dependencies []string `json:"dependencies" each:"id=tsk_"`
+	// Paths of related files.
+	RelatedFiles []string `json:"related_files"`
+	// Expected output.
+	ExpectedOutput string `json:"expected_output"`
+	// Acceptance criteria.
+	CompletionConditions []string `json:"completion_conditions"`
+	// The parent task.
+	ParentTaskID *string `json:"parent_task_id" check:"id=tsk_"`
+	// The live claim; null if the task is not claimed.
+	Claim *Claim `json:"claim"`
+	// Why it cannot proceed: with the status BLOCKED, and while it is OPEN with unmet dependencies.
+	Blocked *TaskBlocked `json:"blocked"`
+	// Number of claims that were released or expired.
+	AttemptCount int `json:"attempt_count"`
+	// Result.
+	Result *TaskResult `json:"result"`
+	// The agent that created it.
+	CreatedBy string `json:"created_by" check:"id=agt_"`
+	// Version; incremented by each change.
+	Version uint64 `json:"version"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
+	// When it last changed.
+	UpdatedAt Time `json:"updated_at"`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
+	// What the bundle that it was imported with says about it; null if it was created here.
+	Origin *RecordOrigin `json:"origin"`
 }
 
 // TaskBlocked says why a task is blocked.
 type TaskBlocked struct {
-	Kind   string `json:"kind" check:"required,enum=DEPENDENCY|NEEDS_INPUT|CAPABILITY|TRANSIENT" doc:"What the task is waiting for."`
-	Reason string `json:"reason" check:"chars=0..4000,text" doc:"Explanation in words."`
+	// What the task is waiting for.
+	Kind string `json:"kind" check:"required,enum=DEPENDENCY|NEEDS_INPUT|CAPABILITY|TRANSIENT"`
+	// Explanation in words.
+	Reason string `json:"reason" check:"chars=0..4000,text"`
 }
 
 // TaskResult is the result of a task.
 type TaskResult struct {
-	Summary        string  `json:"summary" check:"chars=0..4000,text" doc:"Result in words."`
-	ChangesetID    *string `json:"changeset_id" check:"id=chg_" doc:"The changeset with the result."`
-	ContributionID *string `json:"contribution_id" check:"id=ctr_" doc:"The contribution with the result."`
+	// Result in words.
+	Summary string `json:"summary" check:"chars=0..4000,text"`
+	// The changeset with the result.
+	ChangesetID *string `json:"changeset_id" check:"id=chg_"`
+	// The contribution with the result.
+	ContributionID *string `json:"contribution_id" check:"id=ctr_"`
 }
 
 // TaskData is the data of a task.
 type TaskData struct {
-	Task Task `json:"task" doc:"The task."`
+	// The task.
+	Task Task `json:"task"`
 }
 
 // TasksData is a page of tasks.
 type TasksData struct {
-	Tasks      []Task  `json:"tasks" doc:"Tasks, in the order of the list."`
-	NextCursor *string `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Tasks, in the order of the list.
+	Tasks []Task `json:"tasks"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 const (

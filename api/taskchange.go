@@ -9,33 +9,57 @@ import (
 
 // TaskInput is the body of task.create.
 type TaskInput struct {
-	Title                string   `json:"title" check:"required,chars=1..200,line" doc:"Title, in one line."`
-	Description          string   `json:"description" check:"chars=0..10000,text" doc:"Description of the task."`
-	Priority             string   `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority; NORMAL if absent."`
-	TaskType             string   `json:"task_type" check:"chars=0..64,line" doc:"Type of work."`
-	Skills               []string `json:"skills" check:"items=0..20" each:"chars=1..64,line" doc:"Skills that the task requires."`
-	Dependencies         []string `json:"dependencies" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that must be finished before it can be claimed."`
-	RelatedFiles         []string `json:"related_files" check:"items=0..100" each:"bytes=1..512,line" doc:"Paths of related files."`
-	ExpectedOutput       string   `json:"expected_output" check:"chars=0..4000,text" doc:"Expected output."`
-	CompletionConditions []string `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text" doc:"Acceptance criteria."`
-	ParentTaskID         *string  `json:"parent_task_id" check:"id=tsk_" doc:"The parent task, in the same project."`
+	// Title, in one line.
+	Title string `json:"title" check:"required,chars=1..200,line"`
+	// Description of the task.
+	Description string `json:"description" check:"chars=0..10000,text"`
+	// Priority; NORMAL if absent.
+	Priority string `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT"`
+	// Type of work.
+	TaskType string `json:"task_type" check:"chars=0..64,line"`
+	// Skills that the task requires.
+	Skills []string `json:"skills" check:"items=0..20" each:"chars=1..64,line"`
+	// Tasks of the project that must be finished before it can be claimed.
+	Dependencies []string `json:"dependencies" check:"items=0..100" each:"id=tsk_"`
+	// Paths of related files.
+	RelatedFiles []string `json:"related_files" check:"items=0..100" each:"bytes=1..512,line"`
+	// Expected output.
+	ExpectedOutput string `json:"expected_output" check:"chars=0..4000,text"`
+	// Acceptance criteria.
+	CompletionConditions []string `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text"`
+	// The parent task, in the same project.
+	ParentTaskID *string `json:"parent_task_id" check:"id=tsk_"`
 }
 
 // TaskUpdate is the body of task.update; absent members stay unchanged.
 type TaskUpdate struct {
-	Title                *string                          `json:"title" check:"chars=1..200,line" doc:"Title, in one line."`
-	Description          *string                          `json:"description" check:"chars=0..10000,text" doc:"Description of the task."`
-	Status               string                           `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED" doc:"Status of the task. A finished task can only be reopened."`
-	Priority             string                           `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT" doc:"Priority."`
-	TaskType             *string                          `json:"task_type" check:"chars=0..64,line" doc:"Type of work."`
-	Skills               *[]string                        `json:"skills" check:"items=0..20" each:"chars=1..64,line" doc:"Skills that the task requires."`
-	Dependencies         *[]string                        `json:"dependencies" check:"items=0..100" each:"id=tsk_" doc:"Tasks of the project that must be finished before it can be claimed."`
-	RelatedFiles         *[]string                        `json:"related_files" check:"items=0..100" each:"bytes=1..512,line" doc:"Paths of related files."`
-	ExpectedOutput       *string                          `json:"expected_output" check:"chars=0..4000,text" doc:"Expected output."`
-	CompletionConditions *[]string                        `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text" doc:"Acceptance criteria."`
-	ParentTaskID         jsonschema.Nullable[string]      `json:"parent_task_id" check:"id=tsk_" doc:"The parent task, in the same project; null for none."`
-	Blocked              jsonschema.Nullable[TaskBlocked] `json:"blocked" doc:"Why it cannot proceed; only allowed with the status BLOCKED. Null removes it, with another status."`
-	Result               *TaskResult                      `json:"result" doc:"Result."`
+	// Title, in one line.
+	Title *string `json:"title" check:"chars=1..200,line"`
+	// Description of the task.
+	Description *string `json:"description" check:"chars=0..10000,text"`
+	// Status of the task. A finished task can only be reopened.
+	Status string `json:"status" check:"enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW|DONE|CANCELLED"`
+	// Priority.
+	Priority string `json:"priority" check:"enum=LOW|NORMAL|HIGH|URGENT"`
+	// Type of work.
+	TaskType *string `json:"task_type" check:"chars=0..64,line"`
+	// Skills that the task requires.
+	Skills *[]string `json:"skills" check:"items=0..20" each:"chars=1..64,line"`
+	// Tasks of the project that must be finished before it can be claimed.
+	Dependencies *[]string `json:"dependencies" check:"items=0..100" each:"id=tsk_"`
+	// Paths of related files.
+	RelatedFiles *[]string `json:"related_files" check:"items=0..100" each:"bytes=1..512,line"`
+	// Expected output.
+	ExpectedOutput *string `json:"expected_output" check:"chars=0..4000,text"`
+	// Acceptance criteria.
+	CompletionConditions *[]string `json:"completion_conditions" check:"items=0..50" each:"chars=1..2000,text"`
+	// The parent task, in the same project; null for none.
+	ParentTaskID jsonschema.Nullable[string] `json:"parent_task_id" check:"id=tsk_"`
+	// Why it cannot proceed; only allowed with the status BLOCKED. Null removes it, with another
+	// status.
+	Blocked jsonschema.Nullable[TaskBlocked] `json:"blocked"`
+	// Result.
+	Result *TaskResult `json:"result"`
 	ClaimProof
 }
 

@@ -8,25 +8,32 @@ import (
 
 // Turn is the right to be the only writer of a community project's files.
 type Turn struct {
-	AgentID   string `json:"agent_id" check:"id=agt_" doc:"The agent that holds it."`
-	ExpiresAt Time   `json:"expires_at" doc:"When it expires unless its holder writes in the workspace."`
+	// The agent that holds it.
+	AgentID string `json:"agent_id" check:"id=agt_"`
+	// When it expires unless its holder writes in the workspace.
+	ExpiresAt Time `json:"expires_at"`
 }
 
 // TurnData is the data of a turn with its workspace.
 type TurnData struct {
-	Workspace Workspace `json:"workspace" doc:"The workspace of the turn."`
-	Turn      Turn      `json:"turn" doc:"The turn."`
+	// The workspace of the turn.
+	Workspace Workspace `json:"workspace"`
+	// The turn.
+	Turn Turn `json:"turn"`
 }
 
 // SubmitTurn is the body of turn.submit.
 type SubmitTurn struct {
-	Summary string `json:"summary" check:"required,chars=1..4000,text" doc:"Message of the changeset."`
+	// Message of the changeset.
+	Summary string `json:"summary" check:"required,chars=1..4000,text"`
 }
 
 // TurnSubmitted is the data of turn.submit.
 type TurnSubmitted struct {
-	Changeset Changeset `json:"changeset" doc:"The published changeset."`
-	Workspace Workspace `json:"workspace" doc:"The workspace, which no longer accepts changes."`
+	// The published changeset.
+	Changeset Changeset `json:"changeset"`
+	// The workspace, which no longer accepts changes.
+	Workspace Workspace `json:"workspace"`
 }
 
 const communityPath = "/api/v1/projects/{project}/community"

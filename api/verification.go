@@ -13,48 +13,76 @@ import (
 
 // Verification is an immutable record of evidence about an entity.
 type Verification struct {
-	ID                   string   `json:"id" check:"id=ver_" doc:"The record's ID."`
-	ProjectID            string   `json:"project_id" check:"id=prj_" doc:"The project, or the project that the entity belongs to."`
-	EntityType           string   `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"Type of the entity."`
-	EntityID             string   `json:"entity_id" doc:"ID of the entity."`
-	Kind                 string   `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Source of the evidence: the author of the record, or an external source."`
-	Outcome              string   `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE" doc:"Outcome."`
-	Method               string   `json:"method" doc:"How it was verified."`
-	Summary              string   `json:"summary" doc:"Summary of the findings."`
-	Evidence             []string `json:"evidence" doc:"Evidence: texts, links, IDs."`
-	ExternalSource       *string  `json:"external_source" doc:"Name of the external source; null if not given."`
-	AttestationReference *string  `json:"attestation_reference" doc:"Reference to the attestation; null if there is none."`
-	Author               AgentRef `json:"author" doc:"The agent that created the record."`
-	CreatedAt            Time     `json:"created_at" doc:"When it was created."`
+	// The record's ID.
+	ID string `json:"id" check:"id=ver_"`
+	// The project, or the project that the entity belongs to.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// Type of the entity.
+	EntityType string `json:"entity_type" check:"enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT"`
+	// ID of the entity.
+	EntityID string `json:"entity_id"`
+	// Source of the evidence: the author of the record, or an external source.
+	Kind string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION"`
+	// Outcome.
+	Outcome string `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE"`
+	// How it was verified.
+	Method string `json:"method"`
+	// Summary of the findings.
+	Summary string `json:"summary"`
+	// Evidence: texts, links, IDs.
+	Evidence []string `json:"evidence"`
+	// Name of the external source; null if not given.
+	ExternalSource *string `json:"external_source"`
+	// Reference to the attestation; null if there is none.
+	AttestationReference *string `json:"attestation_reference"`
+	// The agent that created the record.
+	Author AgentRef `json:"author"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
 
-	Origin *RecordOrigin `json:"origin" doc:"What the bundle that it was imported with says about it; null if it was created here."`
+	// What the bundle that it was imported with says about it; null if it was created here.
+	Origin *RecordOrigin `json:"origin"`
 }
 
 // VerificationData is the data of a verification record.
 type VerificationData struct {
-	Verification Verification `json:"verification" doc:"The record."`
+	// The record.
+	Verification Verification `json:"verification"`
 }
 
 // VerificationsData is a page of verification records.
 type VerificationsData struct {
-	Verifications []Verification `json:"verifications" doc:"Verification records, newest first within each project."`
-	Status        *string        `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence for the requested entity; null if no single entity was requested."`
-	NextCursor    *string        `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Verification records, newest first within each project.
+	Verifications []Verification `json:"verifications"`
+	// The strongest kind of evidence for the requested entity; null if no single entity was requested.
+	Status *string `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 
-	Verification *VerificationSummary `json:"verification" doc:"Summary of all records about the requested entity; null if no single entity was requested."`
+	// Summary of all records about the requested entity; null if no single entity was requested.
+	Verification *VerificationSummary `json:"verification"`
 }
 
 // CreateVerification is the body of verification.create.
 type CreateVerification struct {
-	EntityType           string   `json:"entity_type" check:"required,enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT" doc:"Type of the entity."`
-	EntityID             string   `json:"entity_id" check:"required,chars=1..40,line" doc:"ID of the entity."`
-	Kind                 string   `json:"kind" check:"required,enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Source of the evidence: the caller, or an external source that the caller names."`
-	Outcome              string   `json:"outcome" check:"required,enum=PASSED|FAILED|INCONCLUSIVE" doc:"Outcome."`
-	Method               string   `json:"method" check:"chars=0..2000,text" doc:"How it was verified."`
-	Summary              string   `json:"summary" check:"chars=0..4000,text" doc:"Summary of the findings."`
-	Evidence             []string `json:"evidence" check:"items=0..50" each:"chars=1..2000,text" doc:"Evidence: texts, links, IDs."`
-	ExternalSource       string   `json:"external_source" check:"chars=0..500,line" doc:"Name of the external source; required for EXTERNAL_ATTESTATION."`
-	AttestationReference string   `json:"attestation_reference" check:"chars=0..2000,line" doc:"Reference to the attestation; required for EXTERNAL_ATTESTATION."`
+	// Type of the entity.
+	EntityType string `json:"entity_type" check:"required,enum=PROJECT|CHANGESET|CONTRIBUTION|ARTIFACT"`
+	// ID of the entity.
+	EntityID string `json:"entity_id" check:"required,chars=1..40,line"`
+	// Source of the evidence: the caller, or an external source that the caller names.
+	Kind string `json:"kind" check:"required,enum=SELF_REPORT|EXTERNAL_ATTESTATION"`
+	// Outcome.
+	Outcome string `json:"outcome" check:"required,enum=PASSED|FAILED|INCONCLUSIVE"`
+	// How it was verified.
+	Method string `json:"method" check:"chars=0..2000,text"`
+	// Summary of the findings.
+	Summary string `json:"summary" check:"chars=0..4000,text"`
+	// Evidence: texts, links, IDs.
+	Evidence []string `json:"evidence" check:"items=0..50" each:"chars=1..2000,text"`
+	// Name of the external source; required for EXTERNAL_ATTESTATION.
+	ExternalSource string `json:"external_source" check:"chars=0..500,line"`
+	// Reference to the attestation; required for EXTERNAL_ATTESTATION.
+	AttestationReference string `json:"attestation_reference" check:"chars=0..2000,line"`
 }
 
 // Problems implements jsonschema.Checker.

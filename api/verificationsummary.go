@@ -10,19 +10,28 @@ import (
 // VerificationSummary summarizes all verification records about one entity. The status depends
 // on the kinds of records alone; the counts and the two newest records show the outcomes.
 type VerificationSummary struct {
-	Status       string             `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED" doc:"The strongest kind of evidence, whatever its outcome."`
-	Counts       VerificationCounts `json:"counts" doc:"Number of verification records by kind and outcome."`
-	Latest       *VerificationBrief `json:"latest" doc:"The newest record; null if there is none."`
-	LatestFailed *VerificationBrief `json:"latest_failed" doc:"The newest record with the outcome FAILED, even if later ones PASSED; null if there is none."`
+	// The strongest kind of evidence, whatever its outcome.
+	Status string `json:"status" check:"enum=UNVERIFIED|SELF_REPORTED|EXTERNALLY_ATTESTED"`
+	// Number of verification records by kind and outcome.
+	Counts VerificationCounts `json:"counts"`
+	// The newest record; null if there is none.
+	Latest *VerificationBrief `json:"latest"`
+	// The newest record with the outcome FAILED, even if later ones PASSED; null if there is none.
+	LatestFailed *VerificationBrief `json:"latest_failed"`
 }
 
 // VerificationBrief is the short form of a verification record.
 type VerificationBrief struct {
-	ID        string `json:"id" check:"id=ver_" doc:"The record's ID."`
-	Kind      string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION" doc:"Source of the evidence: the author of the record, or an external source."`
-	Outcome   string `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE" doc:"Outcome."`
-	Summary   string `json:"summary" doc:"Summary of the findings, at most 200 characters; verification.read returns all of it."`
-	CreatedAt Time   `json:"created_at" doc:"When it was created."`
+	// The record's ID.
+	ID string `json:"id" check:"id=ver_"`
+	// Source of the evidence: the author of the record, or an external source.
+	Kind string `json:"kind" check:"enum=SELF_REPORT|EXTERNAL_ATTESTATION"`
+	// Outcome.
+	Outcome string `json:"outcome" check:"enum=PASSED|FAILED|INCONCLUSIVE"`
+	// Summary of the findings, at most 200 characters; verification.read returns all of it.
+	Summary string `json:"summary"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
 }
 
 // VerificationCounts counts verification records by kind and outcome. In a bundle of an earlier

@@ -8,13 +8,16 @@ import (
 
 // Watch says whether an agent watches a project.
 type Watch struct {
-	Watching bool  `json:"watching" doc:"Whether the caller watches the project."`
-	Since    *Time `json:"since" doc:"Since when; null if it does not."`
+	// Whether the caller watches the project.
+	Watching bool `json:"watching"`
+	// Since when; null if it does not.
+	Since *Time `json:"since"`
 }
 
 // WatchData is the data of a watch.
 type WatchData struct {
-	Watch Watch `json:"watch" doc:"The caller's watch."`
+	// The caller's watch.
+	Watch Watch `json:"watch"`
 }
 
 const watchPath = "/api/v1/projects/{project}/watch"

@@ -119,8 +119,10 @@ func timeOrNil(millis int64) *Time {
 
 // AgentRef names an agent.
 type AgentRef struct {
-	AgentID string `json:"agent_id" check:"id=agt_" doc:"The agent's ID."`
-	Handle  string `json:"handle" doc:"The agent's handle."`
+	// The agent's ID.
+	AgentID string `json:"agent_id" check:"id=agt_"`
+	// The agent's handle.
+	Handle string `json:"handle"`
 }
 
 // agentRef resolves the handle of an agent.

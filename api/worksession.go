@@ -8,34 +8,50 @@ import (
 
 // WorkSession is a period of one agent's work in a project.
 type WorkSession struct {
-	ID           string   `json:"id" check:"id=wks_" doc:"The work session's ID."`
-	ProjectID    string   `json:"project_id" check:"id=prj_" doc:"Its project."`
-	Agent        AgentRef `json:"agent" doc:"The agent."`
-	Status       string   `json:"status" check:"enum=ACTIVE|IDLE|ENDED" doc:"ACTIVE until 300 seconds after the last write, then IDLE; ENDED is final."`
-	StartedAt    Time     `json:"started_at" doc:"When the first write opened it."`
-	LastActiveAt Time     `json:"last_active_at" doc:"Time of the last write."`
-	EndedAt      *Time    `json:"ended_at" doc:"When it ended; null while it is open."`
-	ChangesetIDs []string `json:"changeset_ids" each:"id=chg_" doc:"Changesets that it published: the newest 200, in order."`
-	TaskIDs      []string `json:"task_ids" each:"id=tsk_" doc:"Tasks that it created, claimed, changed or released: the newest 200, in order."`
-	Summary      string   `json:"summary" doc:"Summary given at the end."`
-	HandoffID    *string  `json:"handoff_id" check:"id=hnd_" doc:"The handoff that was created at the end."`
+	// The work session's ID.
+	ID string `json:"id" check:"id=wks_"`
+	// Its project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// The agent.
+	Agent AgentRef `json:"agent"`
+	// ACTIVE until 300 seconds after the last write, then IDLE; ENDED is final.
+	Status string `json:"status" check:"enum=ACTIVE|IDLE|ENDED"`
+	// When the first write opened it.
+	StartedAt Time `json:"started_at"`
+	// Time of the last write.
+	LastActiveAt Time `json:"last_active_at"`
+	// When it ended; null while it is open.
+	EndedAt *Time `json:"ended_at"`
+	// Changesets that it published: the newest 200, in order.
+	ChangesetIDs []string `json:"changeset_ids" each:"id=chg_"`
+	// Tasks that it created, claimed, changed or released: the newest 200, in order.
+	TaskIDs []string `json:"task_ids" each:"id=tsk_"`
+	// Summary given at the end.
+	Summary string `json:"summary"`
+	// The handoff that was created at the end.
+	HandoffID *string `json:"handoff_id" check:"id=hnd_"`
 }
 
 // WorkSessionData is the data of a work session.
 type WorkSessionData struct {
-	WorkSession WorkSession `json:"work_session" doc:"The work session."`
+	// The work session.
+	WorkSession WorkSession `json:"work_session"`
 }
 
 // WorkSessionsData is a page of work sessions.
 type WorkSessionsData struct {
-	WorkSessions []WorkSession `json:"work_sessions" doc:"Newest first."`
-	NextCursor   *string       `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Newest first.
+	WorkSessions []WorkSession `json:"work_sessions"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // EndWorkSession is the body of session.end.
 type EndWorkSession struct {
-	Summary   string `json:"summary" check:"chars=0..4000,text" doc:"Summary of the work."`
-	HandoffID string `json:"handoff_id" check:"id=hnd_" doc:"The handoff that was created for it."`
+	// Summary of the work.
+	Summary string `json:"summary" check:"chars=0..4000,text"`
+	// The handoff that was created for it.
+	HandoffID string `json:"handoff_id" check:"id=hnd_"`
 }
 
 // workSessionsPage is the default page of work sessions.

@@ -11,51 +11,84 @@ import (
 
 // Workspace is the wire form of one agent's changes on top of a changeset.
 type Workspace struct {
-	ID             string            `json:"id" check:"id=wsp_" doc:"The workspace's ID."`
-	ProjectID      string            `json:"project_id" check:"id=prj_" doc:"Its project."`
-	AgentID        string            `json:"agent_id" check:"id=agt_" doc:"The agent that owns it."`
-	Mode           string            `json:"mode" check:"enum=CONTRIBUTION|COMMUNITY" doc:"Whether it is submitted for approval, or published in a turn."`
-	Status         string            `json:"status" check:"enum=OPEN|SUBMITTED|CONFLICT|PUBLISHED|CLOSED" doc:"Status; PUBLISHED and CLOSED workspaces do not accept changes."`
-	BaseID         string            `json:"base_changeset_id" check:"id=chg_" doc:"The base changeset."`
-	HeadID         string            `json:"head_changeset_id" check:"id=chg_" doc:"The project's head; if it is not the base, refresh. For a PUBLISHED workspace, the changeset that was published from it."`
-	Revision       uint64            `json:"revision" doc:"Revision number; incremented by each change of the workspace."`
-	ContributionID *string           `json:"contribution_id" check:"id=ctr_" doc:"The contribution that it was submitted as."`
-	Changes        []WorkspaceChange `json:"changes" doc:"Changes to the base, sorted by path in byte order."`
-	Conflicts      []Conflict        `json:"conflicts" doc:"Files with conflicting changes in the project; writing, deleting or renaming one resolves its conflict."`
-	CreatedAt      Time              `json:"created_at" doc:"When it was created."`
-	UpdatedAt      Time              `json:"updated_at" doc:"When it was last changed."`
-	ExpiresAt      *Time             `json:"expires_at" doc:"When it will be CLOSED without further activity: 30 days after the last activity, one day if it is empty; while its turn is held, when the turn ends. Null for a PUBLISHED or CLOSED one."`
+	// The workspace's ID.
+	ID string `json:"id" check:"id=wsp_"`
+	// Its project.
+	ProjectID string `json:"project_id" check:"id=prj_"`
+	// The agent that owns it.
+	AgentID string `json:"agent_id" check:"id=agt_"`
+	// Whether it is submitted for approval, or published in a turn.
+	Mode string `json:"mode" check:"enum=CONTRIBUTION|COMMUNITY"`
+	// Status; PUBLISHED and CLOSED workspaces do not accept changes.
+	Status string `json:"status" check:"enum=OPEN|SUBMITTED|CONFLICT|PUBLISHED|CLOSED"`
+	// The base changeset.
+	BaseID string `json:"base_changeset_id" check:"id=chg_"`
+	// The project's head; if it is not the base, refresh. For a PUBLISHED workspace, the changeset
+	// that was published from it.
+	HeadID string `json:"head_changeset_id" check:"id=chg_"`
+	// Revision number; incremented by each change of the workspace.
+	Revision uint64 `json:"revision"`
+	// The contribution that it was submitted as.
+	ContributionID *string `json:"contribution_id" check:"id=ctr_"`
+	// Changes to the base, sorted by path in byte order.
+	Changes []WorkspaceChange `json:"changes"`
+	// Files with conflicting changes in the project; writing, deleting or renaming one resolves its
+	// conflict.
+	Conflicts []Conflict `json:"conflicts"`
+	// When it was created.
+	CreatedAt Time `json:"created_at"`
+	// When it was last changed.
+	UpdatedAt Time `json:"updated_at"`
+	// When it will be CLOSED without further activity: 30 days after the last activity, one day if it
+	// is empty; while its turn is held, when the turn ends. Null for a PUBLISHED or CLOSED one.
+	ExpiresAt *Time `json:"expires_at"`
 }
 
 // WorkspaceChange is the net difference of a workspace from its base at one path.
 type WorkspaceChange struct {
-	Action       string  `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME" doc:"The kind of change."`
-	Path         string  `json:"path" doc:"The path in the workspace, or the deleted path."`
-	PreviousPath *string `json:"previous_path" doc:"The path before a RENAME."`
-	BlobHash     *string `json:"blob_hash" doc:"Its content; null for DELETE."`
-	SizeBytes    *int    `json:"size_bytes" doc:"The content's size; null for DELETE."`
+	// The kind of change.
+	Action string `json:"action" check:"enum=CREATE|MODIFY|DELETE|RENAME"`
+	// The path in the workspace, or the deleted path.
+	Path string `json:"path"`
+	// The path before a RENAME.
+	PreviousPath *string `json:"previous_path"`
+	// Its content; null for DELETE.
+	BlobHash *string `json:"blob_hash"`
+	// The content's size; null for DELETE.
+	SizeBytes *int `json:"size_bytes"`
 }
 
 // Conflict is a file that was changed in the workspace and in the project in contradictory ways.
 type Conflict struct {
-	Path   string  `json:"path" doc:"The path in the workspace."`
-	Kind   string  `json:"kind" check:"enum=CONTENT|DELETED_BY_THEM|DELETED_BY_US|ADDED_BY_BOTH" doc:"The kind of conflict; us is the workspace."`
-	Base   *string `json:"base_blob_hash" doc:"Content in the base; null if there is none."`
-	Ours   *string `json:"ours_blob_hash" doc:"Content in the workspace; null if there is none."`
-	Theirs *string `json:"theirs_blob_hash" doc:"Content in the project; null if there is none."`
-	Marked *string `json:"merged_with_markers" doc:"Both versions with conflict markers; null if one of them has no text or was not kept, or if the result would be too long."`
+	// The path in the workspace.
+	Path string `json:"path"`
+	// The kind of conflict; us is the workspace.
+	Kind string `json:"kind" check:"enum=CONTENT|DELETED_BY_THEM|DELETED_BY_US|ADDED_BY_BOTH"`
+	// Content in the base; null if there is none.
+	Base *string `json:"base_blob_hash"`
+	// Content in the workspace; null if there is none.
+	Ours *string `json:"ours_blob_hash"`
+	// Content in the project; null if there is none.
+	Theirs *string `json:"theirs_blob_hash"`
+	// Both versions with conflict markers; null if one of them has no text or was not kept, or if the
+	// result would be too long.
+	Marked *string `json:"merged_with_markers"`
 }
 
 // WorkspaceData is the data of a workspace.
 type WorkspaceData struct {
-	Workspace Workspace `json:"workspace" doc:"The workspace."`
+	// The workspace.
+	Workspace Workspace `json:"workspace"`
 }
 
 // WorkspaceRefreshed is the data of workspace.refresh.
 type WorkspaceRefreshed struct {
-	Workspace Workspace  `json:"workspace" doc:"The workspace on the current head."`
-	Merged    []string   `json:"merged" doc:"Paths that both sides changed and that were merged."`
-	Conflicts []Conflict `json:"conflicts" doc:"Conflicts of the workspace."`
+	// The workspace on the current head.
+	Workspace Workspace `json:"workspace"`
+	// Paths that both sides changed and that were merged.
+	Merged []string `json:"merged"`
+	// Conflicts of the workspace.
+	Conflicts []Conflict `json:"conflicts"`
 }
 
 const (

@@ -11,8 +11,10 @@ import (
 
 // WorkspacesData is a page of workspaces.
 type WorkspacesData struct {
-	Workspaces []Workspace `json:"workspaces" doc:"Newest first."`
-	NextCursor *string     `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Newest first.
+	Workspaces []Workspace `json:"workspaces"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 const (

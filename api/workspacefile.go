@@ -12,51 +12,72 @@ import (
 
 // WorkspaceFile is a file in a workspace. Content is present if one file was requested.
 type WorkspaceFile struct {
-	Path        string  `json:"path" doc:"Canonical relative path."`
-	SizeBytes   int     `json:"size_bytes" doc:"Size of the content."`
-	ContentType string  `json:"content_type" doc:"Media type."`
-	BlobHash    string  `json:"blob_hash" doc:"SHA-256 of the content, hexadecimal; never grants access."`
-	Language    *string `json:"language" doc:"Language, derived from the file name; null if unknown."`
-	Created     *string `json:"created_changeset_id" check:"id=chg_" doc:"The changeset that created the file; null if it was created in the workspace."`
-	Updated     *string `json:"updated_changeset_id" check:"id=chg_" doc:"The changeset that last changed it; null if the workspace did."`
-	UpdatedAt   Time    `json:"updated_at" doc:"When it was last changed."`
-	Content     *string `json:"content,omitzero" doc:"The UTF-8 text."`
+	// Canonical relative path.
+	Path string `json:"path"`
+	// Size of the content.
+	SizeBytes int `json:"size_bytes"`
+	// Media type.
+	ContentType string `json:"content_type"`
+	// SHA-256 of the content, hexadecimal; never grants access.
+	BlobHash string `json:"blob_hash"`
+	// Language, derived from the file name; null if unknown.
+	Language *string `json:"language"`
+	// The changeset that created the file; null if it was created in the workspace.
+	Created *string `json:"created_changeset_id" check:"id=chg_"`
+	// The changeset that last changed it; null if the workspace did.
+	Updated *string `json:"updated_changeset_id" check:"id=chg_"`
+	// When it was last changed.
+	UpdatedAt Time `json:"updated_at"`
+	// The UTF-8 text.
+	Content *string `json:"content,omitzero"`
 }
 
 // WorkspaceFileData is the data of a file of a workspace.
 type WorkspaceFileData struct {
-	File WorkspaceFile `json:"file" doc:"The file with its content."`
+	// The file with its content.
+	File WorkspaceFile `json:"file"`
 }
 
 // WorkspaceFilesData is a page of the files of a workspace.
 type WorkspaceFilesData struct {
-	Files      []WorkspaceFile `json:"files" doc:"Metadata, sorted by path in byte order."`
-	NextCursor *string         `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
+	// Metadata, sorted by path in byte order.
+	Files []WorkspaceFile `json:"files"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // WorkspaceFileWritten is the data of workspace.file.write and workspace.file.rename.
 type WorkspaceFileWritten struct {
-	File      WorkspaceFile `json:"file" doc:"The file, without its content."`
-	Changeset *Changeset    `json:"changeset" doc:"Null: nothing is published yet."`
-	Created   bool          `json:"created" doc:"Whether the path is new in the workspace."`
-	Revision  uint64        `json:"revision" doc:"The workspace's revision."`
+	// The file, without its content.
+	File WorkspaceFile `json:"file"`
+	// Null: nothing is published yet.
+	Changeset *Changeset `json:"changeset"`
+	// Whether the path is new in the workspace.
+	Created bool `json:"created"`
+	// The workspace's revision.
+	Revision uint64 `json:"revision"`
 }
 
 // WorkspaceFileDeleted is the data of workspace.file.delete.
 type WorkspaceFileDeleted struct {
-	Changeset *Changeset `json:"changeset" doc:"Null: nothing is published yet."`
-	Revision  uint64     `json:"revision" doc:"The workspace's revision."`
+	// Null: nothing is published yet.
+	Changeset *Changeset `json:"changeset"`
+	// The workspace's revision.
+	Revision uint64 `json:"revision"`
 }
 
 // WriteWorkspaceFile is the body of workspace.file.write.
 type WriteWorkspaceFile struct {
-	Content     *string `json:"content" check:"required,content" doc:"UTF-8 text, at most 1 MiB."`
-	ContentType string  `json:"content_type" doc:"Media type; derived from the extension if absent."`
+	// UTF-8 text, at most 1 MiB.
+	Content *string `json:"content" check:"required,content"`
+	// Media type; derived from the extension if absent.
+	ContentType string `json:"content_type"`
 }
 
 // RenameWorkspaceFile is the body of workspace.file.rename.
 type RenameWorkspaceFile struct {
-	NewPath string `json:"new_path" check:"required" doc:"The new path."`
+	// The new path.
+	NewPath string `json:"new_path" check:"required"`
 }
 
 const (

@@ -20,7 +20,7 @@ import (
 )
 
 type operation struct {
-	Op      string  `json:"op" check:"required,enum=PUT|DELETE|RENAME" doc:"What happens."`
+	Op      string  `json:"op" check:"required,enum=PUT|DELETE|RENAME"`
 	Path    string  `json:"path" check:"required,bytes=1..512"`
 	NewPath *string `json:"new_path" check:"bytes=1..512"`
 	Content *string `json:"content" check:"content"`
@@ -370,7 +370,7 @@ func compileSchema(t *testing.T, document Object) *validator.Schema {
 
 type listResponse struct {
 	Items  []inner  `json:"items"`
-	Cursor *string  `json:"next_cursor" doc:"Null at the end."`
+	Cursor *string  `json:"next_cursor"`
 	Gone   string   `json:"gone,omitempty"`
 	Own    selfMade `json:"own"`
 }

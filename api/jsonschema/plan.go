@@ -1,10 +1,10 @@
 // Package jsonschema decodes JSON strictly, checks it and makes its JSON Schema, all from the
 // struct tags of a Go type. It also writes answers (Append), their strings and their times.
 //
-// A tag json names a member, doc describes it, check bounds it (see CompileCheck) and each bounds
-// the elements of a list or the values of a map; size says what an answer of limited length loses
-// (package sizelimit). A type is compiled once; after that decoding walks
-// a plan. The quick way decodes and checks; only when it refuses does a second walk over the text
+// A tag json names a member, check bounds it (see CompileCheck) and each bounds the elements of a
+// list or the values of a map; size says what an answer of limited length loses (package
+// sizelimit). The comment of a field describes its member (see Describe). A type is compiled once;
+// after that decoding walks a plan. The quick way decodes and checks; only when it refuses does a second walk over the text
 // collect every fault with its place, so that a client can mend all of them at once.
 //
 // A member is optional unless its check says required; null for an optional member counts as
@@ -88,9 +88,11 @@ type use struct {
 
 type member struct {
 	use
-	name     string
-	doc      string
-	index    []int
+	name  string
+	index []int
+	// owner is the struct that declares the field.
+	owner    reflect.Type
+	field    string
 	omitting bool
 	// clears reports that null is not the same as absence.
 	clears bool
@@ -255,7 +257,7 @@ func addMembers(p *plan, t reflect.Type, at []int) {
 		p.byName[name] = len(p.members)
 		p.byFold[fold(name)] = len(p.members)
 		p.members = append(p.members, member{
-			use: *use, name: name, index: index, doc: field.Tag.Get("doc"),
+			use: *use, name: name, index: index, owner: t, field: field.Name,
 			clears:   clears,
 			omitting: strings.Contains(options, "omit"), zeroHolds: use.zeroHolds(),
 			quoted: []byte(`"` + name + `"`),

@@ -253,7 +253,7 @@ func (s *Schemas) object(p *plan, mode Mode) Object {
 			// Null stands for absence.
 			one.pointer = (mode == Request || m.clears) && !m.check.required
 		}
-		properties.add(m.name, s.place(&one, mode, m.doc))
+		properties.add(m.name, s.place(&one, mode, Description(m.owner, m.field)))
 		if mode != Response && m.check.required || mode == Response && !m.omitting {
 			required = append(required, m.name)
 		}
