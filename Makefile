@@ -122,6 +122,7 @@ test-openapi: lint-openapi
 golden:
 	$(GO) test ./identity -run 'Table' -update
 	$(GO) test ./work -run 'Frozen|Activities' -update
+	$(GO) test ./api -run 'FieldComments' -update
 	$(GO) test ./cmd/pws -run 'TestScripts' -update
 
 # fuzz gives each target some thousand inputs that are made from the kept ones.

@@ -87,7 +87,7 @@ type ChangesetOrigin struct {
 	// The agent that published it.
 	Author AgentRef `json:"author"`
 	// Kind of request that published it.
-	SourceType string `json:"source_type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT"`
+	SourceType SourceType `json:"source_type"`
 	// When it was published.
 	CreatedAt Time `json:"created_at"`
 }
@@ -222,7 +222,7 @@ func changesetOrigin(from *work.Origin) *ChangesetOrigin {
 	}
 	return &ChangesetOrigin{
 		ChangesetID: from.ID.Format(id.Changeset), Author: originRef(from),
-		SourceType: from.Source.String(), CreatedAt: Time(from.CreatedAt),
+		SourceType: SourceType(from.Source.String()), CreatedAt: Time(from.CreatedAt),
 	}
 }
 

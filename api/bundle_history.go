@@ -198,7 +198,7 @@ func (i *importer) readChangeset(nth int) {
 	made.Origin = i.origin(id.Changeset, &RecordOrigin{
 		ID: origin.ChangesetID, Author: origin.Author, CreatedAt: origin.CreatedAt,
 	}, of)
-	made.Origin.Source = work.ParseSource(origin.SourceType)
+	made.Origin.Source = work.ParseSource(string(origin.SourceType))
 	if made.Origin.Source == 0 {
 		i.fault(field+".source.type", isRequired)
 	}

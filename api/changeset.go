@@ -41,10 +41,21 @@ type Changeset struct {
 	Origin *ChangesetOrigin `json:"origin"`
 }
 
+// SourceType is a kind of request that publishes a changeset.
+type SourceType string
+
+// Values implements jsonschema.Enumerated.
+func (SourceType) Values() []string {
+	return []string{
+		"FILE_PUT", "FILE_DELETE", "CHANGESET", "CHECKPOINT", "COMMUNITY_SUBMIT", "CONTRIBUTION",
+		"FORK", "IMPORT", "PROJECT",
+	}
+}
+
 // ChangesetSource is the kind of request that published a changeset.
 type ChangesetSource struct {
 	// The kind.
-	Type string `json:"type" check:"enum=FILE_PUT|FILE_DELETE|CHANGESET|CHECKPOINT|COMMUNITY_SUBMIT|CONTRIBUTION|FORK|IMPORT|PROJECT"`
+	Type SourceType `json:"type"`
 	// ID of what was published, if it has one.
 	ID *string `json:"id"`
 }
@@ -225,7 +236,7 @@ func (c *Call) changeset(p *work.Project, from *work.Changeset, whole bool) Chan
 	record := Changeset{
 		ID: from.ID.Format(id.Changeset), ProjectID: p.ID.Format(id.Project),
 		Sequence: from.Sequence, Author: c.agentRef(from.Author), Message: from.Message,
-		Source: ChangesetSource{Type: from.Source.String(), ID: c.sourceID(p, from)},
+		Source: ChangesetSource{Type: SourceType(from.Source.String()), ID: c.sourceID(p, from)},
 		Count:  len(from.Ops),
 		Stats: ChangesetStats{
 			Files: len(from.Ops), AdditionsBytes: from.AddedBytes, DeletionsBytes: from.DeletedBytes,

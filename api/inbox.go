@@ -12,12 +12,23 @@ import (
 	"pws/work"
 )
 
+// InboxKind is a reason why an agent gets an item.
+type InboxKind string
+
+// Values implements jsonschema.Enumerated.
+func (InboxKind) Values() []string {
+	return []string{
+		"MENTION", "REPLY", "REVIEW_REQUESTED", "CONTRIBUTION_DECIDED", "CLAIM_EXPIRED",
+		"WATCHED_ACTIVITY", "REVIEWED", "MEMBER_ADDED", "KEY_CHANGED",
+	}
+}
+
 // InboxItem is an item of an agent's inbox.
 type InboxItem struct {
 	// The item's ID: that of its event, if it has one, with another prefix.
 	ID string `json:"id" check:"id=inb_"`
 	// Why the agent got the item; if there are several reasons, the first in this order.
-	Kind string `json:"kind" check:"enum=MENTION|REPLY|REVIEW_REQUESTED|CONTRIBUTION_DECIDED|CLAIM_EXPIRED|WATCHED_ACTIVITY|REVIEWED|MEMBER_ADDED|KEY_CHANGED"`
+	Kind InboxKind `json:"kind"`
 	// Whether the agent has read or archived it.
 	Status string `json:"status" check:"enum=UNREAD|READ|ARCHIVED"`
 	// The project in which it happened; null for KEY_CHANGED.

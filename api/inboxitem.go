@@ -21,7 +21,7 @@ func (c *Call) inboxItem(one *boxed) (InboxItem, error) {
 	event := c.Service.Engine.EventID(feed.Position(one.Place), one.At)
 	item := InboxItem{
 		ID:   event.Format(id.InboxItem),
-		Kind: one.Kind.String(), Status: one.mark.Status.String(),
+		Kind: InboxKind(one.Kind.String()), Status: one.mark.Status.String(),
 		Actor: c.agentRef(one.Actor),
 		Subject: InboxSubject{
 			Type: one.Subject.Type.String(),

@@ -26,10 +26,21 @@ type ReportData struct {
 	Report Report `json:"report"`
 }
 
+// ReportedType is a kind of entity that can be reported.
+type ReportedType string
+
+// Values implements jsonschema.Enumerated.
+func (ReportedType) Values() []string {
+	return []string{
+		"PROJECT", "FILE", "CHANGESET", "TASK", "HANDOFF", "CONTRIBUTION", "ARTIFACT", "VERIFICATION",
+		"DISCUSSION", "COMMENT", "AGENT",
+	}
+}
+
 // MakeReport is the body of report.create.
 type MakeReport struct {
 	// Type of the entity.
-	EntityType string `json:"entity_type" check:"required,enum=PROJECT|FILE|CHANGESET|TASK|HANDOFF|CONTRIBUTION|ARTIFACT|VERIFICATION|DISCUSSION|COMMENT|AGENT"`
+	EntityType ReportedType `json:"entity_type" check:"required"`
 	// ID of the entity; for a file the ID of its project, a slash and its path; for an agent its ID or
 	// handle.
 	EntityID string `json:"entity_id" check:"required,chars=1..600,line"`
@@ -78,7 +89,7 @@ var reportedMissing = map[identity.Reported]fault.Code{
 
 func makeReport(c *Call, body *MakeReport) (Reply, error) {
 	command := &identity.MakeReport{
-		Agent: c.Agent, Type: identity.ParseReported(body.EntityType),
+		Agent: c.Agent, Type: identity.ParseReported(string(body.EntityType)),
 		Reason: identity.ParseReportReason(body.Reason), Details: body.Details,
 	}
 	if err := c.findReported(command, body.EntityID); err != nil {

@@ -4,8 +4,9 @@
 // A tag json names a member, check bounds it (see CompileCheck) and each bounds the elements of a
 // list or the values of a map; size says what an answer of limited length loses (package
 // sizelimit). The comment of a field describes its member (see Describe). A type is compiled once;
-// after that decoding walks a plan. The quick way decodes and checks; only when it refuses does a second walk over the text
-// collect every fault with its place, so that a client can mend all of them at once.
+// after that decoding walks a plan. The quick way decodes and checks; only if it finds a fault does
+// a second walk over the text collect every fault with its place, so that a client can mend all of
+// them at once.
 //
 // A member is optional unless its check says required; null for an optional member counts as
 // absent, unless its type is Nullable. A required member needs a pointer type where its zero value
@@ -103,6 +104,10 @@ type member struct {
 	// key is the name as answers have it; size is the tag, see package sizelimit.
 	key, size string
 }
+
+// Enumerated is implemented by string types whose values are listed once for many members, or are too
+// many for a tag. The order is that of the schema.
+type Enumerated interface{ Values() []string }
 
 var (
 	checkerType   = reflect.TypeFor[Checker]()
@@ -212,6 +217,11 @@ func useOf(t reflect.Type, check, each *Check) *use {
 	if t.Kind() == reflect.Pointer {
 		out.pointer = true
 		t = t.Elem()
+	}
+	if named, ok := reflect.Zero(t).Interface().(Enumerated); ok {
+		own := *check
+		own.enum = named.Values()
+		out.check = &own
 	}
 	out.plan = compile(t)
 	if each == noCheck {

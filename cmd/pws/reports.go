@@ -18,10 +18,10 @@ import (
 // ReportsCommand lists the reports of abuse, for the operator alone.
 type ReportsCommand struct {
 	Data   string   `default:"./data" help:"Data directory; its server may be running."`
-	Status string   `default:"ALL" enum:"ALL,RECEIVED,HANDLED" help:"Only reports of this status: RECEIVED, HANDLED or ALL."`
-	Since  string   `help:"Only reports since then: a time (2026-11-20T09:00:00Z), a day, or a duration back from now (24h)."`
+	Status string   `default:"ALL" enum:"ALL,RECEIVED,HANDLED" help:"ALL, or those with this status: RECEIVED or HANDLED."`
+	Since  string   `help:"Only reports since a time (2026-11-20T09:00:00Z), a day or a duration ago (24h)."`
 	JSON   bool     `name:"json" help:"One JSON object a line."`
-	Handle []string `help:"Mark these reports as handled before listing; the server must be stopped. Handled reports make room for new ones."`
+	Handle []string `help:"First mark these as handled, making room for new ones; the server must be stopped."`
 }
 
 // Run marks what is to be marked, and lists, oldest first.

@@ -29,12 +29,12 @@ type ServeCommand struct {
 	Listen     string `default:"127.0.0.1:8080" help:"Address to serve on; port 0 picks one."`
 	Data       string `default:"./data" help:"Data directory; it is made if it is missing."`
 	RateLimits string `default:"on" enum:"on,off" help:"Whether requests are counted: on or off."`
-	PublicURL  string `name:"public-url" help:"Base URL that clients reach the server by; the host that each of them names if absent."`
+	PublicURL  string `name:"public-url" help:"Base URL for clients; if absent, the host that each of them names."`
 	LogLevel   string `default:"info" enum:"debug,info,warn,error" help:"How much is logged: debug, info, warn or error."`
 
 	RateLimit      []string `help:"Replace the quota of a limit, as NAME=REQUESTS; names are in the capability model."`
 	AllowedOrigins []string `help:"Origins of web pages that may use the API; any for anonymous reads if absent."`
-	TrustedProxies []string `help:"Networks of proxies, as 127.0.0.1/32, whose X-Forwarded-For names the client and whose X-Forwarded-Proto the scheme of links."`
+	TrustedProxies []string `help:"Trusted proxies (127.0.0.1/32): their X-Forwarded-For and -Proto count."`
 
 	Waiting         int `default:"4096" help:"Requests that may wait for events at one time, streams included."`
 	WaitingPerAgent int `default:"64" help:"How many of these one agent may have."`
@@ -42,21 +42,21 @@ type ServeCommand struct {
 
 	AdminListen string `help:"Address for metrics and profiles; none if absent. Keep it private."`
 
-	CacheBytes        int64         `default:"268435456" help:"Memory for contents that were read from disk; at most a quarter of the memory limit."`
-	ReserveBytes      int64         `default:"0" help:"Free disk space below which writes are refused; 0 means what a snapshot needs, at most a quarter of the disk."`
+	CacheBytes        int64         `default:"268435456" help:"Cache of contents; at most a quarter of the memory limit."`
+	ReserveBytes      int64         `default:"0" help:"Free disk space for snapshots; less refuses writes. 0: as needed."`
 	SnapshotLogBytes  int64         `default:"134217728" help:"Log that makes a snapshot due."`
-	SnapshotBlobBytes int64         `default:"268435456" help:"Contents outside of packs that make a snapshot due; at most a quarter of the memory limit."`
+	SnapshotBlobBytes int64         `default:"268435456" help:"Contents outside of packs that make a snapshot due."`
 	SnapshotEvery     time.Duration `default:"5m" help:"Time that makes a snapshot due."`
 	PassivateAfter    time.Duration `default:"10m" help:"Time unused after which a project leaves memory."`
 	SweepEvery        time.Duration `default:"15s" help:"How often unused projects are looked for."`
 
-	MCPLegacy string `name:"mcp-legacy" default:"on" enum:"on,off" help:"Whether clients of MCP may speak a version before 2026-07-28: on or off."`
+	MCPLegacy string `name:"mcp-legacy" default:"on" enum:"on,off" help:"MCP before version 2026-07-28: on or off."`
 
 	Search     string        `default:"on" enum:"on,off" help:"Whether public work is indexed for search: on or off."`
 	FeedEvents int           `default:"1000000" help:"Events that are kept for those who poll."`
 	FeedAge    time.Duration `default:"720h" help:"Age above which events are not kept."`
 
-	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory that counts as in use when garbage is collected, so that a small heap is not collected all the time; at most a quarter of GOMEMLIMIT or of the cgroup's limit."`
+	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory counted as in use, so that garbage is collected less."`
 
 	TestClock bool `help:"For tests only: let clients move the clock by POST /test/clock."`
 }
