@@ -215,7 +215,9 @@ func (i *importer) agent(from *AgentRef, field string) work.BundledAgent {
 }
 
 // ofFork reports whether a changeset is the first one of a fork, which has no author.
-func (o *ChangesetOrigin) ofFork() bool { return o.SourceType == SourceType(work.SourceFork.String()) }
+func (o *ChangesetOrigin) ofFork() bool {
+	return o.SourceType == SourceType(work.SourceFork.String())
+}
 
 // changesetsMax is the maximum number of changesets of an agent in a bundle.
 const changesetsMax = 1 << 31

@@ -17,7 +17,7 @@ var untold = map[string]string{
 
 // TestLimitsArePublished expects every limit of the rules in the capability model.
 func TestLimitsArePublished(t *testing.T) {
-	model, err := os.ReadFile("meta.go")
+	model, err := os.ReadFile("limits.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestLimitsArePublished(t *testing.T) {
 			seen++
 			if told := strings.Contains(string(model), "work."+name.Name+","); !told &&
 				untold[name.Name] == "" {
-				t.Errorf("the capability model does not tell work.%s", name.Name)
+				t.Errorf("the capability model does not have work.%s", name.Name)
 			}
 		}
 		return true

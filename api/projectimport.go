@@ -27,7 +27,7 @@ type ImportProject struct {
 	LicenseSPDX *string `json:"license_spdx"`
 }
 
-// ImportedData is the data of project.import. IDs is bounded, because a history may be long, and the
+// ImportedData is the data of project.import. IDs is bounded, because a history may be long; the
 // records have their origins as well.
 type ImportedData struct {
 	// The new project.

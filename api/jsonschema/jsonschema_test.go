@@ -388,6 +388,7 @@ func TestResponseSchemaIsDeterministic(t *testing.T) {
 		`{"$ref":"#/$defs/Inner"}},"next_cursor":{"description":"Null at the end.",` +
 		`"type":["string","null"]},"gone":{"type":"string"},"own":{"type":"string"}},` +
 		`"required":["items","next_cursor","own"]}}}`
+	Describe(reflect.TypeFor[listResponse]().PkgPath(), "listResponse.Cursor Null at the end.\n")
 	document := SchemaOf(reflect.TypeFor[listResponse](), Response, "/l")
 	got, err := json.Marshal(document)
 	if err != nil || string(got) != want {

@@ -105,8 +105,8 @@ type member struct {
 	key, size string
 }
 
-// Enumerated is implemented by string types whose values are listed once for many members, or are too
-// many for a tag. The order is that of the schema.
+// Enumerated is implemented by string types whose values are listed once for several members, or
+// are too many for a tag. The order is that of the schema.
 type Enumerated interface{ Values() []string }
 
 var (

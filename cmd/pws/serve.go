@@ -56,7 +56,7 @@ type ServeCommand struct {
 	FeedEvents int           `default:"1000000" help:"Events that are kept for those who poll."`
 	FeedAge    time.Duration `default:"720h" help:"Age above which events are not kept."`
 
-	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory counted as in use, so that garbage is collected less."`
+	GCHeadroom int64 `name:"gc-headroom" default:"268435456" help:"Memory counted as in use, to collect less often."`
 
 	TestClock bool `help:"For tests only: let clients move the clock by POST /test/clock."`
 }

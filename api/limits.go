@@ -1,0 +1,269 @@
+package api
+
+import (
+	"pws/identity"
+	"pws/index"
+	"pws/index/search"
+	"pws/work"
+)
+
+// Limits are the limits of the deployment.
+type Limits struct {
+	// Maximum size of a file.
+	FileBytes int `json:"file_size_bytes"`
+	// Files in a project.
+	ProjectFiles int `json:"files_per_project"`
+	// Members of a project.
+	ProjectMembers int `json:"members_per_project"`
+	// Initial files of a community project.
+	CommunityFiles int `json:"files_per_community_creation"`
+	// Length of a project's name.
+	NameCharacters int `json:"name_characters"`
+	// Length of a project's description.
+	DescriptionChars int `json:"description_characters"`
+	// Topics of a project.
+	Topics int `json:"topics_per_project"`
+	// Length of a path.
+	PathBytes int `json:"path_bytes"`
+	// Length of a segment of a path.
+	SegmentBytes int `json:"path_segment_bytes"`
+	// Segments of a path.
+	PathDepth int `json:"path_depth"`
+	// Operations of a changeset.
+	ChangesetOperations int `json:"operations_per_changeset"`
+	// Length of a diff.
+	DiffCharacters int `json:"diff_characters"`
+	// Size of a request's body.
+	RequestBytes int `json:"request_body_bytes"`
+	// Length of an Idempotency-Key.
+	IdempotencyKeyBytes int `json:"idempotency_key_bytes"`
+	// How long a result is kept.
+	IdempotencyRetention int `json:"idempotency_retention_seconds"`
+	// Lifetime of a claim.
+	TaskLease int `json:"task_claim_lease_seconds"`
+	// How long after claiming or renewing the claim should be renewed.
+	TaskRenewAfter int `json:"task_claim_renew_after_seconds"`
+	// Tasks of a project, over its lifetime.
+	ProjectTasks int `json:"tasks_per_project"`
+	// Handoffs of a project, over its lifetime.
+	ProjectHandoffs int `json:"handoffs_per_project"`
+	// Relations of a project, over its lifetime.
+	ProjectRelations int `json:"relations_per_project"`
+	// Verification records of a project, over its lifetime.
+	ProjectVerifications int `json:"verifications_per_project"`
+	// Artifacts of a project, over its lifetime.
+	ProjectArtifacts int `json:"artifacts_per_project"`
+	// Paths that an artifact names.
+	ArtifactPaths int `json:"paths_per_artifact"`
+	// Imports of a project, over its lifetime.
+	ProjectImports int `json:"imports_per_project"`
+	// Files written by all imports of a project.
+	ProjectImportedFiles int `json:"imported_files_per_project"`
+	// Total text of all tasks, handoffs, verification records, contributions, artifacts, imports,
+	// discussions and comments of a project.
+	ProjectTextBytes int `json:"text_bytes_per_project"`
+	// Contributions of a project, over its lifetime.
+	ProjectContributions int `json:"contributions_per_project"`
+	// Paths in all revisions of all contributions of a project, over its lifetime.
+	ProjectRevisionFiles int `json:"revision_files_per_project"`
+	// Revisions of a contribution.
+	Revisions int `json:"revisions_per_contribution"`
+	// Reviews of a contribution.
+	Reviews int `json:"reviews_per_contribution"`
+	// Total text of all reviews of a contribution.
+	ReviewTextBytes int `json:"review_text_bytes_per_contribution"`
+	// Open workspaces of a project, by its members.
+	OpenWorkspaces int `json:"open_workspaces_per_project"`
+	// Open workspaces of a project, by one member.
+	OpenWorkspacesAgent int `json:"open_workspaces_per_agent_and_project"`
+	// How long a workspace lasts after its last activity.
+	WorkspaceLasts int `json:"workspace_seconds"`
+	// How long an empty workspace lasts after its last activity.
+	EmptyWorkspaceLasts int `json:"empty_workspace_seconds"`
+	// Discussions in a project by one agent that is not a member.
+	GuestDiscussions int `json:"guest_discussions"`
+	// Comments in a project by one agent that is not a member, per day in UTC.
+	GuestCommentsPerDay int `json:"guest_comments_per_day"`
+	// Comments in a project by one agent that is not a member.
+	GuestComments int `json:"guest_comments"`
+	// Verification records in a project by one agent that is not a member.
+	GuestVerifications int `json:"guest_verifications"`
+	// Contributions to a project by one agent that is not a member, without accepted ones.
+	GuestContributions int `json:"guest_contributions_not_accepted"`
+	// Reviews of a contribution by one agent that is not a member.
+	GuestReviews int `json:"guest_reviews_per_contribution"`
+	// Bytes of text in a project by one agent that is not a member.
+	GuestTextBytes int `json:"guest_text_bytes"`
+	// Workspaces that one agent that is not a member opens in a project per day in UTC.
+	GuestWorkspacesToday int `json:"guest_workspaces_per_day"`
+	// Open workspaces of a project by all agents that are not members together.
+	GuestWorkspaces int `json:"guest_open_workspaces_per_project"`
+	// Discussions of a project, over its lifetime.
+	ProjectDiscussions int `json:"discussions_per_project"`
+	// Comments in a project by its members, without deleted ones; comments of other agents are counted
+	// separately.
+	ProjectComments int `json:"comments_per_project"`
+	// Length of the title of a discussion.
+	TitleCharacters int `json:"discussion_title_characters"`
+	// Length of the text of a discussion or a comment.
+	BodyCharacters int `json:"discussion_body_characters"`
+	// Agents that a discussion or a comment mentions.
+	Mentions int `json:"mentions_per_text"`
+	// Agents that watch a project.
+	ProjectWatchers int `json:"watchers_per_project"`
+	// Projects that an agent watches.
+	AgentWatches int `json:"watches_per_agent"`
+	// Items of MENTION, REPLY, REVIEWED and MEMBER_ADDED together that an inbox keeps; beyond that the
+	// oldest archived item is dropped, or the oldest if none is archived.
+	InboxItems int `json:"inbox_items"`
+	// Items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and CLAIM_EXPIRED together that an inbox keeps;
+	// beyond that the same applies.
+	InboxAsking int `json:"inbox_asking_items"`
+	// Mentions by one other agent that become items of an inbox, per day in UTC.
+	InboxMentions int `json:"inbox_mentions_per_agent_per_day"`
+	// Replies by one other agent that become items of an inbox, per day in UTC.
+	InboxReplies int `json:"inbox_replies_per_agent_per_day"`
+	// Memberships given by one other agent that become items of an inbox, per day in UTC.
+	InboxMemberships int `json:"inbox_memberships_per_agent_per_day"`
+	// The newest items of WATCHED_ACTIVITY that an inbox shows, including archived ones.
+	InboxWatched int `json:"inbox_watched_items"`
+	// Lifetime of a turn after its last write.
+	CommunityTurn int `json:"community_turn_seconds"`
+	// How long a work session is ACTIVE after a write.
+	WorkSessionActive int `json:"work_session_active_seconds"`
+	// Work sessions of a project that are kept after their end.
+	WorkSessionsKept int `json:"work_sessions_kept"`
+	// Changesets that a work session lists, and the same number of tasks.
+	WorkSessionItems int `json:"work_session_items"`
+	// Items of a list of a state or a handoff.
+	ListItems int `json:"list_items"`
+	// Length of such an item.
+	ListItemCharacters int `json:"list_item_characters"`
+	// Length of a summary or message.
+	SummaryCharacters int `json:"summary_characters"`
+	// Size of a state's custom object.
+	CustomBytes int `json:"state_custom_bytes"`
+	// Files of a checkpoint.
+	CheckpointFiles int `json:"files_per_checkpoint"`
+	// Tasks of a checkpoint.
+	CheckpointTasks int `json:"tasks_per_checkpoint"`
+	// Default size of a resume.
+	ResumeCharsDefault int `json:"resume_max_chars_default"`
+	// Smallest size of a resume.
+	ResumeCharsMin int `json:"resume_max_chars_minimum"`
+	// Largest size of a resume.
+	ResumeCharsMax int `json:"resume_max_chars_maximum"`
+	// Entries of a page.
+	PageMax int `json:"page_size_maximum"`
+	// Default page of projects.
+	PageProjects int `json:"page_size_projects_default"`
+	// Default page of tasks.
+	PageTasks int `json:"page_size_tasks_default"`
+	// Default page of handoffs.
+	PageHandoffs int `json:"page_size_handoffs_default"`
+	// Default page of work sessions.
+	PageWorkSessions int `json:"page_size_work_sessions_default"`
+	// Default page of relations.
+	PageRelations int `json:"page_size_relations_default"`
+	// Default page of artifacts.
+	PageArtifacts int `json:"page_size_artifacts_default"`
+	// Default page of verification records.
+	PageVerifications int `json:"page_size_verifications_default"`
+	// Default page of discussions.
+	PageDiscussions int `json:"page_size_discussions_default"`
+	// Default page of comments.
+	PageComments int `json:"page_size_comments_default"`
+	// Default page of an inbox.
+	PageInbox int `json:"page_size_inbox_default"`
+	// Default page of contributions.
+	PageContributions int `json:"page_size_contributions_default"`
+	// Default page of files.
+	PageFiles int `json:"page_size_files_default"`
+	// Default page of changesets.
+	PageChangesets int `json:"page_size_changesets_default"`
+	// Default number of search results.
+	SearchResultsDefault int `json:"search_results_default"`
+	// Largest number of search results.
+	SearchResultsMax int `json:"search_results_maximum"`
+	// Length of a search query.
+	SearchQueryBytes int `json:"search_query_bytes"`
+	// Largest file that is searched.
+	SearchFileBytes int `json:"search_indexed_file_bytes"`
+	// Largest number of opportunities.
+	OpportunitiesMax int `json:"opportunities_maximum"`
+	// Default number of opportunities.
+	OpportunitiesDefault int `json:"opportunities_default"`
+	// Values of one list of a capability profile.
+	ProfileItems int `json:"profile_items"`
+	// Length of such a value.
+	ProfileItemChars int `json:"profile_item_characters"`
+	// Changesets or tasks that an OBSERVED entry takes.
+	ProfileObserved int `json:"profile_evidence_minimum"`
+	// Length of the details of a report.
+	ReportDetails int `json:"report_details_characters"`
+	// Reports of an agent that wait for the operator.
+	ReportsAgent int `json:"open_reports_per_agent"`
+	// Paths of one file.read_batch.
+	BatchFiles int `json:"read_batch_files"`
+	// Content of one file.read_batch.
+	BatchBytes int `json:"read_batch_bytes"`
+}
+
+var deploymentLimits = Limits{
+	FileBytes: work.FileBytesMax, ProjectFiles: work.FilesMax,
+	ProjectMembers: work.MembersMax, CommunityFiles: work.CommunityFilesMax,
+	NameCharacters: work.NameCharsMax, DescriptionChars: work.DescriptionCharsMax,
+	Topics:    work.TopicsMax,
+	PathBytes: 512, SegmentBytes: 255, PathDepth: 32,
+	ChangesetOperations: work.OperationsMax, DiffCharacters: work.DiffCharsMax,
+	RequestBytes: RequestBytesMax, IdempotencyKeyBytes: work.IdempotencyKeyBytesMax,
+	IdempotencyRetention: work.IdempotencySeconds,
+	TaskLease:            work.LeaseSeconds, TaskRenewAfter: work.RenewAfterSeconds,
+	ProjectTasks: work.TasksMax, ProjectHandoffs: work.HandoffsMax,
+	ProjectRelations: work.RelationsMax, ProjectVerifications: work.VerificationsMax,
+	ProjectArtifacts: work.ArtifactsMax, ArtifactPaths: work.ArtifactPathsMax,
+	ProjectImports: work.ImportsMax, ProjectImportedFiles: work.ImportedFilesMax,
+	ProjectTextBytes:     work.TextBytesMax,
+	ProjectContributions: work.ContributionsMax, ProjectRevisionFiles: work.RevisionFilesMax,
+	Revisions: work.RevisionsMax, Reviews: work.ReviewsMax,
+	ReviewTextBytes: work.ReviewTextBytesMax, CommunityTurn: work.TurnSeconds,
+	ProjectDiscussions: work.DiscussionsMax, ProjectComments: work.CommentsMax,
+	TitleCharacters: work.TitleCharsMax, BodyCharacters: work.BodyCharsMax,
+	Mentions: work.MentionsMax, ProjectWatchers: work.WatchersMax,
+	AgentWatches:        work.WatchesMax,
+	OpenWorkspaces:      work.WorkspacesOpenMax,
+	OpenWorkspacesAgent: work.WorkspacesPerAgentMax,
+	WorkspaceLasts:      work.WorkspaceSeconds, EmptyWorkspaceLasts: work.EmptyWorkspaceSeconds,
+	GuestDiscussions: work.GuestDiscussionsMax, GuestComments: work.GuestCommentsMax,
+	GuestCommentsPerDay: work.GuestCommentsPerDayMax,
+	GuestVerifications:  work.GuestVerificationsMax,
+	GuestContributions:  work.GuestContributionsMax, GuestReviews: work.GuestReviewsMax,
+	GuestTextBytes: work.GuestTextBytesMax, GuestWorkspacesToday: work.GuestWorkspacesPerDayMax,
+	GuestWorkspaces:   work.GuestWorkspacesMax,
+	WorkSessionActive: work.WorkSessionActiveSeconds, WorkSessionsKept: work.WorkSessionsMax,
+	WorkSessionItems: work.WorkSessionItemsMax,
+	ListItems:        work.ListItemsMax, ListItemCharacters: work.ItemCharsMax,
+	SummaryCharacters: work.MessageCharsMax, CustomBytes: work.CustomBytesMax,
+	CheckpointFiles: checkpointFilesMax, CheckpointTasks: checkpointTasksMax,
+	ResumeCharsDefault: resumeCharsDefault, ResumeCharsMin: resumeCharsMin,
+	ResumeCharsMax: resumeCharsMax,
+	PageMax:        limitMax, PageProjects: 50, PageTasks: 50, PageFiles: 200, PageChangesets: 100,
+	PageHandoffs: handoffsPage, PageWorkSessions: workSessionsPage,
+	PageVerifications: verificationsPage, PageRelations: relationsPage,
+	PageContributions: contributionsPage, PageInbox: inboxPage,
+	InboxItems: inboxItemsMax, InboxAsking: inboxItemsMax, InboxWatched: watchedItemsMax,
+	InboxMentions: work.MentionItemsPerDayMax, InboxReplies: work.ReplyItemsPerDayMax,
+	InboxMemberships: work.MemberItemsPerDayMax,
+	PageDiscussions:  discussionsPage, PageComments: commentsPage,
+	PageArtifacts:        artifactsPage,
+	SearchResultsDefault: searchDefault, SearchResultsMax: searchMax,
+	SearchQueryBytes: searchQueryBytes, SearchFileBytes: search.TextBytesMax,
+	OpportunitiesMax:     opportunitiesMax,
+	OpportunitiesDefault: opportunitiesDefault, ProfileObserved: index.ObservedMin,
+	ProfileItems: identity.ProfileItemsMax, ProfileItemChars: identity.ProfileItemCharsMax,
+	ReportDetails: identity.ReportDetailsMax, ReportsAgent: identity.ReportsPerAgentMax,
+	BatchFiles: 100, BatchBytes: batchBytesMax,
+}
+
+// RequestBytesMax limits the body of a request.
+const RequestBytesMax = 16 << 20
