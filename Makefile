@@ -19,7 +19,7 @@ PURE := identity internal/arch internal/cross internal/fault internal/id work wo
 # DRIVERS drive the whole service or its program; nightly runs all of them with the race detector. The
 # slowest are first. The scripts RACED_SCRIPTS, whose requests meet, start RACED_PROGRAM, which has the
 # race detector; to have it in the tests too would cost the compile of all that they import.
-DRIVERS := cmd/pws api bench bench/replay bench/child bench/client
+DRIVERS := cmd/pws api api/docs bench bench/replay bench/child bench/client
 RACED_PROGRAM := bin/pws-raced
 RACED_SCRIPTS := backup|claim|claim_next|crash|event|eventstream|idempotency|search|signal|snapshot|together|watch
 

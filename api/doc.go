@@ -47,8 +47,8 @@
 //
 // # Documents and OpenAPI
 //
-// Documents are operations whose answer has no envelope (Operation.Media). They are rendered
-// once from the table, the catalog of errors and the limits, in pieces between which the base
+// Documents are operations whose answer has no envelope (Operation.Media). Package docs renders
+// them once from the table, the catalog of errors and the limits, in pieces between which the base
 // URL is inserted. The base URL is the configured one, or the host of the request if it is
 // well-formed; this matters because documents contain scripts. Only the status page is rendered
 // for each request. Tests look up every operation, member, code and link that a document names.

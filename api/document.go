@@ -1,14 +1,24 @@
 package api
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"embed"
 	"encoding/base64"
-	"strings"
-	"text/template"
-	"unicode"
 )
+
+// Documents are the texts that describe the service. Package docs makes them from Table; the
+// program sets them in Service.
+type Documents interface {
+	// Page returns a document by the name of its file, with the base URL of the service.
+	Page(file, base string) []byte
+	// Status returns the status page.
+	Status(status *Status, base string) []byte
+	// OpenAPI returns the OpenAPI document and its entity tag.
+	OpenAPI() (body []byte, etag string)
+	// Schemas returns the list of all named schemas.
+	Schemas() SchemasData
+	// Schema returns one schema as a document, with its entity tag; body is nil if there is none.
+	Schema(name string) (body []byte, etag string)
+}
 
 // servedDocument is a document about the service, written for those who have its address alone.
 type servedDocument struct {
@@ -19,6 +29,7 @@ type servedDocument struct {
 }
 
 const (
+	jsonMedia     = "application/json"
 	markdownMedia = "text/markdown; charset=utf-8"
 	plainMedia    = "text/plain; charset=utf-8"
 )
@@ -120,57 +131,14 @@ func readHome(c *Call, _ *None) (Reply, error) {
 	return reply, nil
 }
 
-// documentFiles are the templates, by the names under which they are served, and what they share.
-//
-//go:embed documents
-var documentFiles embed.FS
-
-var documentTemplates = template.Must(template.New("").Funcs(template.FuncMap{
-	"base":  func() string { return baseMark },
-	"limit": limitValue,
-	"slug":  slugOf,
-	"cell":  func(text string) string { return strings.ReplaceAll(text, "|", `\|`) },
-}).ParseFS(documentFiles, "documents/*"))
-
-// baseMark stands for the base URL in what is rendered once for all of them. No template has it.
-const baseMark = "\x00"
-
 // document is a document with the base URL that the caller knows.
 func (c *Call) document(file, media string) Reply {
-	return c.Service.documents()[file].reply(c.base(), media)
+	body := c.Service.Documents.Page(file, c.base())
+	return Reply{Data: Document{ContentType: media, Body: body}, ETag: TagOf(body)}
 }
 
-// rendered is a document of a deployment, in the pieces between which the base URL stands.
-type rendered [][]byte
-
-func render(file string, data any) rendered {
-	var out bytes.Buffer
-	if err := documentTemplates.ExecuteTemplate(&out, file, data); err != nil {
-		panic(err)
-	}
-	return bytes.Split(out.Bytes(), []byte(baseMark))
-}
-
-func (r rendered) reply(base, media string) Reply {
-	body := bytes.Join(r, []byte(base))
-	return Reply{Data: Document{ContentType: media, Body: body}, ETag: tagOf(body)}
-}
-
-// slugOf is the anchor of a heading, as the usual renderers of Markdown make it.
-func slugOf(heading string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ':
-			return '-'
-		case r == '-', r == '_', unicode.IsLetter(r), unicode.IsDigit(r):
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, heading)
-}
-
-// tagOf is the strong entity tag of a text.
-func tagOf(body []byte) string {
+// TagOf is the strong entity tag of a text.
+func TagOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	const tagBytes = 12
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:tagBytes]) + `"`

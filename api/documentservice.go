@@ -65,11 +65,11 @@ func (c *Call) serviceRecord() Reply {
 		record.Documents[one.name] = base + one.path
 	}
 	body := append(appendData(nil, record), '\n')
-	return Reply{Data: Document{ContentType: jsonMedia, Body: body}, ETag: tagOf(body)}
+	return Reply{Data: Document{ContentType: jsonMedia, Body: body}, ETag: TagOf(body)}
 }
 
-// statusData is what the status page shows.
-type statusData struct {
+// Status is what the status page shows.
+type Status struct {
 	Version, Now, Since, Uptime string
 	// Well says that no part of the service has failed.
 	Well bool
@@ -85,7 +85,7 @@ type statusData struct {
 // readStatus answers the page also while a part has failed; meta.health has a status for that.
 func readStatus(c *Call, _ *None) (Reply, error) {
 	engine, config := c.Service.Engine, &c.Service.Config
-	data := statusData{
+	data := &Status{
 		Version: config.Version, Now: timeText(c.Now), Since: timeText(config.Started),
 		Uptime: spell(max(0, c.Now-config.Started) / 1000), Well: true, Checks: engine.Health(),
 		Writable: engine.Space().Writable,
@@ -98,9 +98,8 @@ func readStatus(c *Call, _ *None) (Reply, error) {
 	indexes := engine.Indexes(index.ForListing | index.ForTasks)
 	data.Projects = indexes.Listing.Len()
 	data.Tasks = indexes.Tasks.CountPublic(work.TaskOpen, engine.Now())
-	reply := render("status.md", data).reply(c.base(), markdownMedia)
-	reply.ETag = ""
-	return reply, nil
+	body := c.Service.Documents.Status(data, c.base())
+	return Reply{Data: Document{ContentType: markdownMedia, Body: body}}, nil
 }
 
 func timeText(millis int64) string { return string(jsonschema.AppendTimeText(nil, millis)) }

@@ -318,6 +318,12 @@ func init() {
 	capabilities = names
 }
 
+// Capabilities returns the capabilities of the service by name. Callers do not modify the map.
+func Capabilities() map[string]CapabilitySupport { return capabilities }
+
+// DeploymentLimits returns the limits of the service.
+func DeploymentLimits() Limits { return deploymentLimits }
+
 func readCapabilities(c *Call, _ *None) (Reply, error) {
 	limits := c.Service.Config.Limits
 	return Reply{Data: CapabilitiesData{

@@ -68,8 +68,8 @@ type Param struct {
 	Raw bool
 }
 
-// schema returns the JSON Schema of its value.
-func (p *Param) schema() jsonschema.Object {
+// Schema returns the JSON Schema of its value.
+func (p *Param) Schema() jsonschema.Object {
 	return jsonschema.CompileCheck(p.Check).Schema(p.Integer)
 }
 

@@ -1,21 +1,18 @@
 package api
 
 import (
-	"reflect"
 	"strings"
 
-	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
-// schemasPath is where the named schemas are served.
-const schemasPath = "/schemas/" + APIVersion
+// SchemasPath is where the named schemas are served.
+const SchemasPath = "/schemas/" + APIVersion
 
-// schemaMedia is the content type of a schema; schemaEnding is the extension of its file.
-const (
-	schemaMedia  = "application/schema+json"
-	schemaEnding = ".json"
-)
+// SchemaEnding is the extension of the file of a schema.
+const SchemaEnding = ".json"
+
+const schemaMedia = "application/schema+json"
 
 // SchemaRef names a schema.
 type SchemaRef struct {
@@ -61,13 +58,13 @@ var schemaOperations = []*Operation{
 			"the program.",
 	}, readOpenAPI),
 	declare[None, SchemasData](Operation{
-		Name: "schema.list", Method: "GET", Path: schemasPath,
+		Name: "schema.list", Method: "GET", Path: SchemasPath,
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Tag: "meta", Summary: "List schemas",
 		Doc: "Lists the names and addresses of all schemas.",
 	}, listSchemas),
 	declare[None, SchemaDocument](Operation{
-		Name: "schema.read", Method: "GET", Path: schemasPath + "/{schema}",
+		Name: "schema.read", Method: "GET", Path: SchemasPath + "/{schema}",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Params: []Param{{Name: "schema", Doc: "Name of a schema, with or without .json."}},
 		Errors: []fault.Code{fault.SchemaNotFound}, Conditional: true,
@@ -78,46 +75,21 @@ var schemaOperations = []*Operation{
 	}, readSchema),
 }
 
-// addSchemas adds the types of all operations and of envelopes.
-func addSchemas(into *jsonschema.Schemas) {
-	for _, t := range []reflect.Type{reflect.TypeFor[Failure](), reflect.TypeFor[Meta]()} {
-		into.Add(t, jsonschema.Response)
-	}
-	for _, op := range Table {
-		if op.Request != nil {
-			into.Add(op.Request, jsonschema.Request)
-		}
-		into.Add(op.Response, jsonschema.Response)
-	}
-}
-
-// publishSchemas makes a file of each named schema.
-func publishSchemas(publicURL string) *Published {
-	all := jsonschema.NewSchemas("#/$defs/")
-	addSchemas(all)
-	out := &Published{schemas: map[string]page{}}
-	for _, name := range all.Names() {
-		url := publicURL + schemasPath + "/" + name + schemaEnding
-		out.schemas[name] = newPage(all.Document(url, name))
-		out.list.Schemas = append(out.list.Schemas, SchemaRef{Name: name, URL: url})
-	}
-	return out
-}
-
 func readOpenAPI(c *Call, _ *None) (Reply, error) {
-	return c.Service.published().openAPI.reply(jsonMedia), nil
+	body, etag := c.Service.Documents.OpenAPI()
+	return Reply{Data: Document{ContentType: jsonMedia, Body: body}, ETag: etag}, nil
 }
 
 func listSchemas(c *Call, _ *None) (Reply, error) {
-	return Reply{Data: c.Service.published().list}, nil
+	return Reply{Data: c.Service.Documents.Schemas()}, nil
 }
 
 func readSchema(c *Call, _ *None) (Reply, error) {
-	name := strings.TrimSuffix(c.Param("schema"), schemaEnding)
-	found, known := c.Service.published().schemas[name]
-	if !known {
+	name := strings.TrimSuffix(c.Param("schema"), SchemaEnding)
+	body, etag := c.Service.Documents.Schema(name)
+	if body == nil {
 		return Reply{}, fault.New(fault.SchemaNotFound,
-			"There is no schema of this name; "+schemasPath+" lists them.")
+			"There is no schema of this name; "+SchemasPath+" lists them.")
 	}
-	return found.reply(schemaMedia), nil
+	return Reply{Data: Document{ContentType: schemaMedia, Body: body}, ETag: etag}, nil
 }

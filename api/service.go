@@ -13,15 +13,13 @@ import (
 
 // Service binds the operations to an engine and a deployment.
 type Service struct {
-	Engine  Engine
-	Config  Config
-	cursors *cursor.Codec
+	Engine Engine
+	Config Config
+	// Documents is set before the operations of documents are called; see package docs.
+	Documents Documents
+	cursors   *cursor.Codec
 	// choosing holds the keys of running requests that have not chosen a project yet.
 	choosing sync.Map
-	// published makes the documents of the interface on first use.
-	published func() *Published
-	// documents renders the documents for readers on first use.
-	documents func() map[string]rendered
 }
 
 // NewService returns a service over an engine.
@@ -30,8 +28,6 @@ func NewService(engine Engine, config Config) *Service {
 	mac.Write([]byte("cursors"))
 	return &Service{
 		Engine: engine, Config: config, cursors: cursor.New(mac.Sum(nil)),
-		published: sync.OnceValue(func() *Published { return Publish(config) }),
-		documents: sync.OnceValue(func() map[string]rendered { return writeDocuments(config) }),
 	}
 }
 

@@ -37,6 +37,19 @@ type Entry struct {
 	Value any
 }
 
+// Pairs returns an object of alternating names and values. A name that is not a text is a bug.
+func Pairs(pairs ...any) Object {
+	out := make(Object, len(pairs)/2)
+	for at := range out {
+		name, isText := pairs[2*at].(string)
+		if !isText {
+			panic("jsonschema: a member without a name")
+		}
+		out[at] = Entry{Name: name, Value: pairs[2*at+1]}
+	}
+	return out
+}
+
 // MarshalJSON writes the members in their order.
 func (o Object) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"pws/api"
+	"pws/api/docs"
 )
 
 // OpenAPICommand prints what the service says of its interface, without a server.
@@ -18,12 +19,13 @@ type OpenAPICommand struct {
 
 // Run prints the document, indented.
 func (c *OpenAPICommand) Run(out io.Writer) error {
-	published := api.Publish(api.Config{
+	documents := docs.New(api.Config{
 		Version: version, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
 	})
-	text := jsontext.Value(published.OpenAPI())
+	body, _ := documents.OpenAPI()
+	text := jsontext.Value(body)
 	if c.Schema != "" {
-		if text = published.Schema(c.Schema); text == nil {
+		if text, _ = documents.Schema(c.Schema); text == nil {
 			return fmt.Errorf("no schema is called %s", c.Schema)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // examplesDir has the examples of the published documents, a file for each operation.
-const examplesDir = "../../api/examples"
+const examplesDir = "../../api/docs/examples"
 
 // recorder makes examples of what a script asks. The clock moves on before each request, so that
 // times say by which one they came to be.

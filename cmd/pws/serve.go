@@ -17,6 +17,7 @@ import (
 
 	"pws/actors"
 	"pws/api"
+	"pws/api/docs"
 	"pws/http"
 )
 
@@ -100,6 +101,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		Version: version, Started: engine.Now(), Limits: limits,
 		PublicURL: c.PublicURL, Address: address, NoEarlierMCP: c.MCPLegacy == "off",
 	})
+	service.Documents = docs.New(service.Config)
 	admin, err := startAdmin(c.AdminListen, engine, &serverConfig, log)
 	if err != nil {
 		return errors.Join(err, listener.Close(), engine.Close())

@@ -1,4 +1,4 @@
-package api
+package docs
 
 import (
 	"embed"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/api"
 )
 
 // Examples are requests and their answers, recorded by the script example.txtar: a file for each
@@ -28,7 +30,7 @@ type sample struct {
 }
 
 // sampleOf returns the recorded example of an operation, nil if there is none.
-func sampleOf(op *Operation) *sample {
+func sampleOf(op *api.Operation) *sample {
 	text, err := fs.ReadFile(examples, "examples/"+op.Name+".json")
 	if err != nil {
 		return nil

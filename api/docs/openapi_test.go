@@ -1,4 +1,4 @@
-package api_test
+package docs_test
 
 import (
 	"bytes"
@@ -16,19 +16,21 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pws/api"
+	"pws/api/docs"
 	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
 const publicURL = "https://work.example.org"
 
-func publish() *api.Published {
-	return api.Publish(api.Config{Version: "1.2.3", PublicURL: publicURL})
+func publish() *docs.Documents {
+	return docs.New(api.Config{Version: "1.2.3", PublicURL: publicURL})
 }
 
 func loadOpenAPI(t *testing.T) *openapi3.T {
 	t.Helper()
-	document, err := openapi3.NewLoader().LoadFromData(publish().OpenAPI())
+	text, _ := publish().OpenAPI()
+	document, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +48,9 @@ func TestOpenAPIIsValid(t *testing.T) {
 	if document.Servers[0].URL != publicURL || document.Info.Version != "1.2.3" {
 		t.Errorf("servers %v, version %s", document.Servers[0], document.Info.Version)
 	}
-	if !bytes.Equal(publish().OpenAPI(), publish().OpenAPI()) {
+	one, oneTag := publish().OpenAPI()
+	other, otherTag := publish().OpenAPI()
+	if !bytes.Equal(one, other) || oneTag != otherTag {
 		t.Error("two documents of one table differ")
 	}
 }
@@ -201,8 +205,9 @@ func TestOpenAPIHasDefaults(t *testing.T) {
 // TestSchemasAreSelfContained compiles every schema without the others.
 func TestSchemasAreSelfContained(t *testing.T) {
 	published := publish()
-	for _, name := range published.SchemaNames() {
-		text := published.Schema(name)
+	for _, one := range published.Schemas().Schemas {
+		name := one.Name
+		text, _ := published.Schema(name)
 		schemaFile(t, name, text)
 		var head struct {
 			Dialect string `json:"$schema"`
@@ -217,8 +222,8 @@ func TestSchemasAreSelfContained(t *testing.T) {
 			t.Errorf("%s: %+v", name, head)
 		}
 	}
-	if published.Schema("Nothing") != nil {
-		t.Error("there is a schema that nobody named")
+	if text, _ := published.Schema("Nothing"); text != nil {
+		t.Error("a name without a schema has one")
 	}
 }
 
@@ -226,16 +231,17 @@ func TestSchemasAreSelfContained(t *testing.T) {
 func TestExamplesFitTheirSchemas(t *testing.T) {
 	published := publish()
 	judge := func(of string, typ reflect.Type, mode jsonschema.Mode, text jsontext.Value) {
-		if typ.Kind() != reflect.Struct || published.Schema(jsonschema.NameOf(typ, mode)) == nil {
+		name := jsonschema.NameOf(typ, mode)
+		schema, _ := published.Schema(name)
+		if typ.Kind() != reflect.Struct || schema == nil {
 			t.Errorf("%s: %s has no schema of its own", of, typ)
 			return
 		}
-		name := jsonschema.NameOf(typ, mode)
 		value, err := validator.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
 			t.Fatalf("%s: %v", of, err)
 		}
-		if err := schemaFile(t, name, published.Schema(name)).Validate(value); err != nil {
+		if err := schemaFile(t, name, schema).Validate(value); err != nil {
 			t.Errorf("%s: %v", of, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package api
+package docs
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"pws/api"
 	"pws/api/jsonschema"
 )
 
@@ -15,7 +16,7 @@ import (
 // encoders.
 func TestAppendEqualsMarshal(t *testing.T) {
 	count := 0
-	for _, op := range Table {
+	for _, op := range api.Table {
 		recorded := sampleOf(op)
 		if recorded == nil || op.Response == nil {
 			continue
@@ -37,7 +38,7 @@ func TestAppendEqualsMarshal(t *testing.T) {
 			t.Errorf("%s:\n%s\n%s", op.Name, got, want)
 		}
 	}
-	if count < len(Table)/2 {
-		t.Errorf("%d of %d operations have an example that can be read", count, len(Table))
+	if count < len(api.Table)/2 {
+		t.Errorf("%d of %d operations have an example that can be read", count, len(api.Table))
 	}
 }

@@ -1,13 +1,15 @@
-package api
+package docs
 
 import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
 
+	"pws/api"
 	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
@@ -20,7 +22,7 @@ type documentData struct {
 	Definitions  []string
 	Errors       []fault.Entry
 	Limits       []limitText
-	RateLimits   []RateLimit
+	RateLimits   []api.RateLimit
 	Capabilities []capabilityText
 	Tools        []toolText
 	Bundle       []fieldText
@@ -34,7 +36,7 @@ type operationGroup struct {
 
 // operationText is an operation as the reference shows it.
 type operationText struct {
-	*Operation
+	*api.Operation
 	// Terms is who may call it, and which headers it knows.
 	Terms    string
 	Fields   []fieldText
@@ -64,26 +66,31 @@ type toolText struct {
 const definitionsPrefix = "#"
 
 // writeDocuments renders what does not change while the program runs.
-func writeDocuments(config Config) map[string]rendered {
+func writeDocuments(config api.Config) map[string]rendered {
 	data := newDocumentData(config)
 	out := map[string]rendered{}
-	for _, one := range servedDocuments {
-		if !one.live {
-			out[one.file] = render(one.file, data)
+	files, err := documentFiles.ReadDir("documents")
+	if err != nil {
+		panic(err)
+	}
+	for _, one := range files {
+		// Scripts are parts of documents.
+		if name := one.Name(); name != statusFile && path.Ext(name) != ".sh" {
+			out[name] = render(name, data)
 		}
 	}
 	return out
 }
 
-func newDocumentData(config Config) *documentData {
+func newDocumentData(config api.Config) *documentData {
 	schemas := jsonschema.NewSchemas(definitionsPrefix)
 	data := &documentData{
 		Version: config.Version, Errors: fault.Catalog, RateLimits: config.Limits,
-		Common: commonTexts(), Bundle: fieldsOf(reflect.TypeFor[Bundle](), jsonschema.Response, ""),
+		Common: commonTexts(), Bundle: fieldsOf(reflect.TypeFor[api.Bundle](), jsonschema.Response, ""),
 	}
 	for _, tag := range usedTags() {
 		group := operationGroup{Name: tag.name, Doc: tag.doc}
-		for _, op := range Table {
+		for _, op := range api.Table {
 			if op.Tag == tag.name {
 				group.Operations = append(group.Operations, describeOperation(op, schemas))
 			}
@@ -91,12 +98,13 @@ func newDocumentData(config Config) *documentData {
 		data.Groups = append(data.Groups, group)
 	}
 	data.Definitions = definitionTexts(schemas)
-	for _, op := range Table {
+	for _, op := range api.Table {
 		if op.Tool != "" {
 			data.Tools = append(data.Tools, toolText{op.Tool, op.Name, op.Summary, op.Core})
 		}
 	}
 	data.Limits = limitTexts()
+	capabilities := api.Capabilities()
 	for _, name := range slices.Sorted(maps.Keys(capabilities)) {
 		if one := capabilities[name]; one.Supported && !strings.Contains(name, ".") {
 			data.Capabilities = append(data.Capabilities,
@@ -108,7 +116,7 @@ func newDocumentData(config Config) *documentData {
 
 // Values are the values of a member of a body, for the documents to list.
 func (*documentData) Values(operation, member string) (string, error) {
-	for _, op := range Table {
+	for _, op := range api.Table {
 		if op.Name != operation {
 			continue
 		}
@@ -129,7 +137,7 @@ func (*documentData) Values(operation, member string) (string, error) {
 
 func limitTexts() []limitText {
 	var texts []limitText
-	values := reflect.ValueOf(deploymentLimits)
+	values := reflect.ValueOf(api.DeploymentLimits())
 	for at := range values.NumField() {
 		field := values.Type().Field(at)
 		texts = append(texts, limitText{
@@ -156,13 +164,13 @@ func commonTexts() []commonCodes {
 	seen := map[fault.Code]bool{}
 	for _, one := range []struct {
 		when string
-		op   Operation
+		op   api.Operation
 	}{
-		{"every operation", Operation{Method: "GET"}},
-		{"a session is required", Operation{Method: "GET", Auth: Bearer}},
-		{"an Idempotency-Key is honoured", Operation{Method: "GET", Idempotency: KeyOptional}},
-		{"it is required", Operation{Method: "GET", Idempotency: KeyRequired}},
-		{"something is written", Operation{Method: "POST", Category: CategoryWrite}},
+		{"every operation", api.Operation{Method: "GET"}},
+		{"a session is required", api.Operation{Method: "GET", Auth: api.Bearer}},
+		{"an Idempotency-Key is honoured", api.Operation{Method: "GET", Idempotency: api.KeyOptional}},
+		{"it is required", api.Operation{Method: "GET", Idempotency: api.KeyRequired}},
+		{"something is written", api.Operation{Method: "POST", Category: api.CategoryWrite}},
 	} {
 		var codes []fault.Code
 		for _, code := range one.op.Codes() {
@@ -196,7 +204,7 @@ func codesText(codes []fault.Code) string {
 	return out.String()
 }
 
-func describeOperation(op *Operation, schemas *jsonschema.Schemas) operationText {
+func describeOperation(op *api.Operation, schemas *jsonschema.Schemas) operationText {
 	text := operationText{Operation: op, Terms: termsOf(op), Refusals: codesText(op.Errors)}
 	for _, one := range op.Params {
 		text.Fields = append(text.Fields, paramText(one, "path"))
@@ -225,16 +233,16 @@ func describeOperation(op *Operation, schemas *jsonschema.Schemas) operationText
 	return text
 }
 
-func termsOf(op *Operation) string {
-	terms := []string{map[Auth]string{
-		Anonymous: "no session", Optional: "session optional", Bearer: "session required",
+func termsOf(op *api.Operation) string {
+	terms := []string{map[api.Auth]string{
+		api.Anonymous: "no session", api.Optional: "session optional", api.Bearer: "session required",
 	}[op.Auth]}
 	switch op.Idempotency {
-	case KeyOptional:
+	case api.KeyOptional:
 		terms = append(terms, "Idempotency-Key honoured")
-	case KeyRequired:
+	case api.KeyRequired:
 		terms = append(terms, "Idempotency-Key required")
-	case NoKey:
+	case api.NoKey:
 	}
 	switch {
 	case op.Conditional && op.Method == "GET":
@@ -251,8 +259,8 @@ func termsOf(op *Operation) string {
 	return strings.Join(append(terms, "counted as "+string(op.Category)), "; ")
 }
 
-func paramText(param Param, place string) fieldText {
-	schema := param.schema()
+func paramText(param api.Param, place string) fieldText {
+	schema := param.Schema()
 	kind := place + ", " + typeText(schema, jsonschema.Request) + boundsText(schema)
 	if place == "path" || jsonschema.CompileCheck(param.Check).Required() {
 		kind += ", required"

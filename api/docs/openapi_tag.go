@@ -1,6 +1,10 @@
-package api
+package docs
 
-import "slices"
+import (
+	"slices"
+
+	"pws/api"
+)
 
 // tagDoc describes the operations of a tag.
 type tagDoc struct{ name, doc string }
@@ -42,7 +46,7 @@ var tagDocs = []tagDoc{
 // usedTags returns the tags of the table; tags without a description come last.
 func usedTags() []tagDoc {
 	used := map[string]bool{}
-	for _, op := range Table {
+	for _, op := range api.Table {
 		used[op.Tag] = true
 	}
 	var out []tagDoc
@@ -51,7 +55,7 @@ func usedTags() []tagDoc {
 			out = append(out, one)
 		}
 	}
-	for _, op := range Table {
+	for _, op := range api.Table {
 		known := func(one tagDoc) bool { return one.name == op.Tag }
 		if !slices.ContainsFunc(out, known) {
 			out = append(out, tagDoc{op.Tag, op.Tag})

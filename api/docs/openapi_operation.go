@@ -1,4 +1,4 @@
-package api
+package docs
 
 import (
 	"maps"
@@ -9,12 +9,13 @@ import (
 	"strconv"
 	"strings"
 
+	"pws/api"
 	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
 // operation describes one operation.
-func (b *openAPI) operation(op *Operation) jsonschema.Object {
+func (b *openAPI) operation(op *api.Operation) jsonschema.Object {
 	out := object(
 		"operationId", op.Name, "tags", []any{op.Tag},
 		"summary", op.Summary, "description", op.Doc, "security", security(op.Auth),
@@ -28,7 +29,7 @@ func (b *openAPI) operation(op *Operation) jsonschema.Object {
 	out = with(out, "responses", b.responses(op))
 	out = with(out, "x-rate-limit-category", op.Category)
 	if op.Method != http.MethodGet {
-		out = with(out, "x-body-max-bytes", op.BodyLimit(RequestBytesMax))
+		out = with(out, "x-body-max-bytes", op.BodyLimit(api.RequestBytesMax))
 	}
 	if op.Tool != "" {
 		out = with(out, "x-mcp-tool", op.Tool)
@@ -38,27 +39,27 @@ func (b *openAPI) operation(op *Operation) jsonschema.Object {
 
 // security says which credential an operation accepts. An empty requirement means an anonymous
 // caller.
-func security(auth Auth) []any {
+func security(auth api.Auth) []any {
 	session := object("session", []any{})
 	switch auth {
-	case Bearer:
+	case api.Bearer:
 		return []any{session}
-	case Optional:
+	case api.Optional:
 		return []any{jsonschema.Object{}, session}
-	case Anonymous:
+	case api.Anonymous:
 	}
 	return []any{}
 }
 
 // parameters returns the parameters of path and query, and the headers that the operation
 // supports.
-func parameters(op *Operation) []any {
+func parameters(op *api.Operation) []any {
 	var out []any
 	sample := sampleOf(op)
 	for _, name := range pathNames(op.Path) {
 		plain := strings.TrimSuffix(name, "*")
-		param := Param{Name: plain, Doc: "The " + plain + "."}
-		if at := slices.IndexFunc(op.Params, func(p Param) bool { return p.Name == plain }); at >= 0 {
+		param := api.Param{Name: plain, Doc: "The " + plain + "."}
+		if at := slices.IndexFunc(op.Params, func(p api.Param) bool { return p.Name == plain }); at >= 0 {
 			param = op.Params[at]
 		}
 		one := parameter(&param, "path", true, sample.pathValue(op, plain))
@@ -79,14 +80,14 @@ func parameters(op *Operation) []any {
 	return out
 }
 
-func parameter(param *Param, in string, required bool, example string) jsonschema.Object {
+func parameter(param *api.Param, in string, required bool, example string) jsonschema.Object {
 	out := object(
 		"name", param.Name, "in", in, "description", param.Doc,
 	)
 	if required {
 		out = with(out, "required", true)
 	}
-	schema := param.schema()
+	schema := param.Schema()
 	if param.Integer && !required {
 		schema = with(schema, "default", param.Default)
 	}
@@ -113,14 +114,14 @@ func pathNames(path string) []string {
 }
 
 // headerParams returns the names of the header parameters among the components.
-func headerParams(op *Operation) []string {
+func headerParams(op *api.Operation) []string {
 	var names []string
 	switch op.Idempotency {
-	case KeyRequired:
+	case api.KeyRequired:
 		names = append(names, "IdempotencyKeyRequired")
-	case KeyOptional:
+	case api.KeyOptional:
 		names = append(names, "IdempotencyKey")
-	case NoKey:
+	case api.NoKey:
 	}
 	switch {
 	case op.Conditional && op.Method == http.MethodGet:
@@ -139,10 +140,10 @@ const (
 	streamMedia = "text/event-stream"
 )
 
-func (b *openAPI) requestBody(op *Operation) jsonschema.Object {
+func (b *openAPI) requestBody(op *api.Operation) jsonschema.Object {
 	media := object("schema", b.schemas.Add(op.Request, jsonschema.Request))
 	if sample := sampleOf(op); sample != nil && len(sample.Request.Body) > 0 {
-		media = with(media, "example", Raw(sample.Request.Body))
+		media = with(media, "example", api.Raw(sample.Request.Body))
 	}
 	out := object("content", object(jsonMedia, media))
 	if !op.BodyOptional {
@@ -152,7 +153,7 @@ func (b *openAPI) requestBody(op *Operation) jsonschema.Object {
 }
 
 // responses returns the successes, then the errors by status.
-func (b *openAPI) responses(op *Operation) jsonschema.Object {
+func (b *openAPI) responses(op *api.Operation) jsonschema.Object {
 	var out jsonschema.Object
 	for _, status := range op.Statuses {
 		out = with(out, strconv.Itoa(status), b.success(op, status))
@@ -172,7 +173,7 @@ func (b *openAPI) responses(op *Operation) jsonschema.Object {
 	return out
 }
 
-func (b *openAPI) success(op *Operation, status int) jsonschema.Object {
+func (b *openAPI) success(op *api.Operation, status int) jsonschema.Object {
 	text := "Success."
 	switch {
 	case len(op.Statuses) > 1 && status == http.StatusCreated:
@@ -185,7 +186,7 @@ func (b *openAPI) success(op *Operation, status int) jsonschema.Object {
 	if op.Conditional {
 		headers = append(headers, headerRefs("ETag")...)
 	}
-	if op.Idempotency != NoKey {
+	if op.Idempotency != api.NoKey {
 		headers = append(headers, headerRefs("Idempotency-Replayed")...)
 	}
 	return object(
@@ -195,14 +196,14 @@ func (b *openAPI) success(op *Operation, status int) jsonschema.Object {
 
 // content returns the envelope around the data; operations with Media answer without an
 // envelope.
-func (b *openAPI) content(op *Operation, status int) jsonschema.Object {
+func (b *openAPI) content(op *api.Operation, status int) jsonschema.Object {
 	var out jsonschema.Object
 	for _, media := range op.Media {
 		name, _, _ := strings.Cut(media, ";")
 		schema := object("type", "string")
 		if strings.HasSuffix(name, "json") {
 			schema = object("type", "object")
-			if op.Response != reflect.TypeFor[Document]() {
+			if op.Response != reflect.TypeFor[api.Document]() {
 				schema = b.schemas.Add(op.Response, jsonschema.Response)
 			}
 		}
@@ -213,7 +214,7 @@ func (b *openAPI) content(op *Operation, status int) jsonschema.Object {
 	}
 	media := object("schema", envelope(b.schemas.Add(op.Response, jsonschema.Response)))
 	if sample := sampleOf(op); sample != nil && sample.Response.Status == status {
-		media = with(media, "example", Raw(sample.Response.Body))
+		media = with(media, "example", api.Raw(sample.Response.Body))
 	}
 	out = object(jsonMedia, media)
 	if op.Streams {
@@ -304,7 +305,7 @@ func headerRefs(names ...string) jsonschema.Object {
 }
 
 // pathValue returns the value of a path parameter in the example, decoded.
-func (s *sample) pathValue(op *Operation, name string) string {
+func (s *sample) pathValue(op *api.Operation, name string) string {
 	if s == nil {
 		return ""
 	}

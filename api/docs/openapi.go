@@ -1,10 +1,11 @@
-package api
+package docs
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"pws/api"
 	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
@@ -15,59 +16,9 @@ const openAPIVersion = "3.1.1"
 // componentsPrefix is where the named schemas are in the document.
 const componentsPrefix = "#/components/schemas/"
 
-// Published holds the description of the interface: the OpenAPI document, and each named schema
-// as a file. It is made once from the table and never changes.
-type Published struct {
-	openAPI page
-	schemas map[string]page
-	list    SchemasData
-}
-
-// page is a document in the form in which it is sent.
-type page struct {
-	body []byte
-	etag string
-}
-
-func newPage(document jsonschema.Object) page {
-	text, err := document.MarshalJSON()
-	if err != nil {
-		panic(err)
-	}
-	text = append(text, '\n')
-	return page{body: text, etag: tagOf(text)}
-}
-
-// reply returns the page; the transport answers 304 if the client already has it.
-func (p *page) reply(contentType string) Reply {
-	return Reply{Data: Document{ContentType: contentType, Body: p.body}, ETag: p.etag}
-}
-
-// Publish makes the documents of the published interface for a deployment.
-func Publish(config Config) *Published {
-	out := publishSchemas(config.PublicURL)
-	out.openAPI = newPage(newOpenAPI(config).document())
-	return out
-}
-
-// OpenAPI returns the OpenAPI document.
-func (p *Published) OpenAPI() []byte { return p.openAPI.body }
-
-// Schema returns a named schema as a file, nil if there is none.
-func (p *Published) Schema(name string) []byte { return p.schemas[name].body }
-
-// SchemaNames returns the names of all schemas, sorted.
-func (p *Published) SchemaNames() []string {
-	names := make([]string, len(p.list.Schemas))
-	for at := range p.list.Schemas {
-		names[at] = p.list.Schemas[at].Name
-	}
-	return names
-}
-
 // openAPI builds the document.
 type openAPI struct {
-	config  Config
+	config  api.Config
 	schemas *jsonschema.Schemas
 	// refusals are the error responses that several operations share, by their text.
 	refusals map[string]*sharedRefusal
@@ -80,13 +31,13 @@ type sharedRefusal struct {
 	uses   int
 }
 
-func newOpenAPI(config Config) *openAPI {
+func newOpenAPI(config api.Config) *openAPI {
 	b := &openAPI{
 		config: config, schemas: jsonschema.NewSchemas(componentsPrefix),
 		refusals: map[string]*sharedRefusal{},
 	}
 	addSchemas(b.schemas)
-	for _, op := range Table {
+	for _, op := range api.Table {
 		for status, codes := range codesByStatus(op) {
 			key := refusalKey(status, codes)
 			if b.refusals[key] == nil {
@@ -144,7 +95,7 @@ identities: projects, files, changesets, tasks, handoffs, contributions, artifac
 // paths returns the operations by path, in the order of the table.
 func (b *openAPI) paths() jsonschema.Object {
 	var out jsonschema.Object
-	for _, op := range Table {
+	for _, op := range api.Table {
 		path := strings.ReplaceAll(op.Path, "*}", "}")
 		method := jsonschema.Entry{Name: strings.ToLower(op.Method), Value: b.operation(op)}
 		at := slices.IndexFunc(out, func(e jsonschema.Entry) bool { return e.Name == path })
@@ -164,7 +115,7 @@ func (b *openAPI) paths() jsonschema.Object {
 func ref(place string) jsonschema.Object { return object("$ref", "#/components/"+place) }
 
 // codesByStatus returns the codes of an operation by HTTP status, sorted.
-func codesByStatus(op *Operation) map[int][]fault.Code {
+func codesByStatus(op *api.Operation) map[int][]fault.Code {
 	out := map[int][]fault.Code{}
 	for _, code := range op.Codes() {
 		entry := fault.Lookup(code)
@@ -186,17 +137,7 @@ func joinCodes(codes []fault.Code, between string) string {
 }
 
 // object returns a JSON object of alternating names and values.
-func object(pairs ...any) jsonschema.Object {
-	out := make(jsonschema.Object, len(pairs)/2)
-	for at := range out {
-		name, isText := pairs[2*at].(string)
-		if !isText {
-			panic("openapi: a member without a name")
-		}
-		out[at] = jsonschema.Entry{Name: name, Value: pairs[2*at+1]}
-	}
-	return out
-}
+func object(pairs ...any) jsonschema.Object { return jsonschema.Pairs(pairs...) }
 
 // with returns an object with one more member.
 func with(in jsonschema.Object, name string, value any) jsonschema.Object {
