@@ -90,7 +90,7 @@ func (c *contributors) accept(who id.ID, key *api.Recording) error {
 }
 
 // TestAcceptanceRaces lets two maintainers accept a revision while its author submits another one
-// and the project goes on: it is published once or not at all, and whoever came too late hears why.
+// and the project goes on: it is published once or not at all, and a late caller gets the reason.
 func TestAcceptanceRaces(t *testing.T) {
 	c := newContributors(t)
 	taken, late := 0, 0
@@ -132,7 +132,7 @@ func TestAcceptanceRaces(t *testing.T) {
 			}
 		}
 		taken += won
-		c.judge(round, before, won)
+		c.checkRound(round, before, won)
 	}
 	if taken == 0 {
 		t.Error("nothing was ever accepted")
@@ -144,7 +144,7 @@ func TestAcceptanceRaces(t *testing.T) {
 	sameState(t, "after a kill", want, fullState(t, again))
 }
 
-func (c *contributors) judge(round, before, won int) {
+func (c *contributors) checkRound(round, before, won int) {
 	c.t.Helper()
 	view := viewOf(c.t, c.e, c.project)
 	if came := view.ChangesetsCount() - before; won > 1 || came != won+1 {

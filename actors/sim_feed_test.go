@@ -18,7 +18,7 @@ import (
 	"pws/work"
 )
 
-// chain is somebody who follows what happens for as long as the simulation lasts: by polls, each
+// chain is a reader that follows the events for as long as the simulation lasts: by polls, each
 // with the cursor of the one before, or by a stream that is opened again behind the last event
 // that was heard.
 type chain struct {
@@ -185,9 +185,9 @@ func (s *simulation) expect(c *chain, got []seenEvent, want []int) {
 	}
 }
 
-// follow reads so many full pages of a chain, or to its end, and expects exactly what its agent
+// catchUp reads so many full pages of a chain, or to its end, and expects exactly what its agent
 // may see of what has happened since.
-func (s *simulation) follow(c *chain, pages int) {
+func (s *simulation) catchUp(c *chain, pages int) {
 	s.t.Helper()
 	s.readLog()
 	want, got, more := s.visible(c), c.early, true
@@ -311,7 +311,7 @@ func (s *simulation) hangUp(c *chain) {
 func (s *simulation) followAll() {
 	s.t.Helper()
 	for _, c := range s.chains {
-		s.follow(c, 1<<20)
+		s.catchUp(c, 1<<20)
 	}
 }
 
@@ -322,7 +322,7 @@ func (s *simulation) followSome() {
 		if s.pick(6) == 0 {
 			s.hangUp(c)
 		}
-		s.follow(c, []int{1, 2, 1 << 20}[s.pick(3)])
+		s.catchUp(c, []int{1, 2, 1 << 20}[s.pick(3)])
 	}
 }
 

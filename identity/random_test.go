@@ -229,7 +229,7 @@ func (w *world) write(events []Event) {
 func (w *world) learn(result Result) {
 	same := func(got, held any) {
 		if !reflect.DeepEqual(got, held) {
-			w.rt.Fatalf("told %+v, held %+v", got, held)
+			w.rt.Fatalf("returned %+v, stored %+v", got, held)
 		}
 	}
 	keySame := func(got *Key) {

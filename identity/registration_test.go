@@ -20,11 +20,11 @@ func TestRegistrationMakesAgentKeyAndSession(t *testing.T) {
 	}
 	keys := v.state.Keys(agent.ID)
 	if len(keys) != 1 || !reflect.DeepEqual(keys[0], made.Key) {
-		t.Fatalf("Keys = %+v, told %+v", keys, made.Key)
+		t.Fatalf("Keys = %+v, returned %+v", keys, made.Key)
 	}
 	session, err := v.state.Authenticate(CredentialHash(made.Credential), v.now)
 	if err != nil || !reflect.DeepEqual(session, made.Session) {
-		t.Fatalf("Authenticate = %+v, %v, told %+v", session, err, made.Session)
+		t.Fatalf("Authenticate = %+v, %v, returned %+v", session, err, made.Session)
 	}
 	if err := checkIndexes(v.state); err != nil {
 		t.Fatal(err)

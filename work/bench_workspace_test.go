@@ -8,9 +8,9 @@ import (
 	"pws/work"
 )
 
-// crowded is a project with many files and a workspace that changed as many as it may; moved says
-// whether the project has gone on since.
-func crowded(b *testing.B, files int, moved bool) (*world, id.ID) {
+// bigWorkspace is a project with many files and a workspace that changed as many as it may; moved
+// says whether the head has moved since.
+func bigWorkspace(b *testing.B, files int, moved bool) (*world, id.ID) {
 	w := filled(b, files)
 	space := w.must(b, new(work.OpenWorkspace)).Result.Subject
 	for n := range work.OperationsMax {
@@ -31,7 +31,7 @@ func BenchmarkWorkspaceWrite(b *testing.B) {
 	for _, moved := range []bool{false, true} {
 		for _, files := range []int{200, work.FilesMax} {
 			b.Run(fmt.Sprint("moved=", moved, "/files=", files), func(b *testing.B) {
-				w, space := crowded(b, files, moved)
+				w, space := bigWorkspace(b, files, moved)
 				stamp, p := w.stamp(agent("ann")), w.project
 				contents, at := []work.Blob{blob("one"), blob("two")}, 0
 				b.ReportAllocs()
@@ -52,7 +52,7 @@ func BenchmarkWorkspaceWrite(b *testing.B) {
 func BenchmarkWorkspaceNewFile(b *testing.B) {
 	for _, moved := range []bool{false, true} {
 		b.Run(fmt.Sprint("moved=", moved), func(b *testing.B) {
-			w, space := crowded(b, work.FilesMax-1, moved)
+			w, space := bigWorkspace(b, work.FilesMax-1, moved)
 			w.must(b, &work.DeleteWorkspaceFile{Workspace: space, Path: "folder-0/file-0.go"})
 			w.must(b, &work.WriteWorkspaceFile{Workspace: space, Path: "folder-1/file-1.go",
 				Blob: blob("first"), ContentType: "text/plain"})

@@ -72,7 +72,7 @@ func TestChunksThatDidNotChangeAreTheSame(t *testing.T) {
 		old, saved = chunks, w.project.Revision
 	}
 	if passed < 100 || written < 50 {
-		t.Errorf("%d chunks were passed over, %d written: too few to tell", passed, written)
+		t.Errorf("%d chunks were kept, %d written: too few", passed, written)
 	}
 }
 

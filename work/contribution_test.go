@@ -33,7 +33,7 @@ func (r *contributions) treeAt(changeset id.ID) side {
 	return tree
 }
 
-// submit gives a workspace away, and judges what came of it.
+// submit gives a workspace away, and checks the outcome.
 func (r *contributions) submit(space *work.Workspace) {
 	r.t.Helper()
 	base, view := r.treeAt(space.Base), maps.Clone(r.views[space.ID])
@@ -66,7 +66,7 @@ func (r *contributions) submit(space *work.Workspace) {
 	}
 }
 
-// accept takes a contribution over, and judges what came of it.
+// accept takes a contribution over, and checks the outcome.
 func (r *contributions) accept(c *work.Contribution) {
 	r.t.Helper()
 	revision := r.project.CurrentRevision(c)
@@ -80,7 +80,7 @@ func (r *contributions) accept(c *work.Contribution) {
 	after, _ := r.project.Contribution(c.ID)
 	result := r.tree()
 	if !renames {
-		r.judge(sent, theirs, result, fault.CodeOf(err))
+		r.checkMerge(sent, theirs, result, fault.CodeOf(err))
 	}
 	space, _ := r.project.Workspace(c.Workspace)
 	switch code := fault.CodeOf(err); code {
@@ -114,8 +114,9 @@ func (r *contributions) accept(c *work.Contribution) {
 	}
 }
 
-// judge compares the merge of a revision where nothing was renamed with that of each path alone.
-func (r *contributions) judge(sent sentRevision, theirs, result side, code fault.Code) {
+// checkMerge compares the merge of a revision without renames with that of each path
+// alone.
+func (r *contributions) checkMerge(sent sentRevision, theirs, result side, code fault.Code) {
 	r.t.Helper()
 	disputed := false
 	for _, path := range paths {
@@ -285,7 +286,7 @@ func TestRandomContributions(t *testing.T) {
 		})
 	}
 	if accepted == 0 || conflicted == 0 || kept == 0 {
-		t.Errorf("%d accepted, %d in conflict, %d with more to come are too few to tell", accepted,
+		t.Errorf("%d accepted, %d in conflict, %d with an open workspace: too few cases", accepted,
 			conflicted, kept)
 	}
 }

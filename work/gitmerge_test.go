@@ -65,7 +65,7 @@ func (g *gitRepository) run(input string, arguments ...string) string {
 type treeCase struct {
 	base, ours, theirs, result side
 	conflicts                  []work.Conflict
-	told                       []string
+	steps                      []string
 }
 
 // commits writes the three commits of each case.
@@ -102,7 +102,7 @@ func (g *gitRepository) merges(count int) map[int]string {
 	at := 0
 	for n := range count {
 		if at+1 >= len(parts) {
-			g.t.Fatalf("git tells of %d merges only", n)
+			g.t.Fatalf("git answered only %d merges", n)
 		}
 		if parts[at] == "1" {
 			clean[n] = parts[at+1]
@@ -158,7 +158,7 @@ type treeEditor struct {
 	// anew are files that began at the path of one that was deleted. In a workspace such a file is the
 	// former one with another content; once it is moved git takes it for a new one.
 	anew   map[string]bool
-	told   []string
+	steps  []string
 	serial *int
 }
 
@@ -218,7 +218,7 @@ func (e *treeEditor) step(give func(op work.Operation) error) {
 		return
 	}
 	e.anew[at] = e.anew[at] || op.Action == work.Create
-	e.told = append(e.told, fmt.Sprint(op.Action, " ", at, " ", op.NewPath))
+	e.steps = append(e.steps, fmt.Sprint(op.Action, " ", at, " ", op.NewPath))
 	switch op.Action {
 	case work.Delete:
 		delete(e.tree, at)
@@ -295,7 +295,7 @@ func makeTreeCase(t *testing.T, draw source) (*treeCase, bool) {
 		return nil, false
 	}
 	c := &treeCase{base: base, ours: ours.tree, theirs: theirs.tree,
-		told: append(append(ours.told, "|"), theirs.told...)}
+		steps: append(append(ours.steps, "|"), theirs.steps...)}
 	before, _ := w.project.Workspace(space)
 	if got := w.view(before); !got.equal(c.ours) || !w.tree().equal(c.theirs) {
 		t.Fatalf("it shows %v, want %v", got, c.ours)
@@ -350,7 +350,7 @@ func TestGitTrees(t *testing.T) {
 			continue
 		}
 		if failed++; failed <= 3 {
-			t.Errorf("seed %d: %q: git is clean: %v, conflicts %s\n%s", seed, c.told, merged,
+			t.Errorf("seed %d: %q: git is clean: %v, conflicts %s\n%s", seed, c.steps, merged,
 				showKinds(c.conflicts), difference(c, want))
 		}
 	}

@@ -18,8 +18,8 @@ type offerModel struct {
 	imports   []*work.Import
 }
 
-// follow notes what a command that was carried out has left; the project is the one behind it.
-func (m *offerModel) follow(
+// observe notes what a command that was carried out has left; the project is the one behind it.
+func (m *offerModel) observe(
 	p *work.Project, who id.ID, command work.Command, result work.Result, now int64,
 ) {
 	switch command := command.(type) {

@@ -31,9 +31,9 @@ func newLeftModel() *leftModel {
 	return &leftModel{stateVersion: 1, sessions: map[id.ID]*modelSession{}}
 }
 
-// follow takes a command that was accepted and left events. Changesets and tasks are those that it
+// observe takes a command that was accepted and left events. Changesets and tasks are those that it
 // brought and was about.
-func (m *leftModel) follow(
+func (m *leftModel) observe(
 	p *work.Project, who id.ID, command work.Command, before int, tasks []id.ID, now int64,
 ) {
 	if who.IsZero() {

@@ -15,8 +15,8 @@ type recordModel struct {
 	relations []*work.Relation
 }
 
-// follow notes what a command that was carried out has recorded.
-func (m *recordModel) follow(who id.ID, command work.Command, about id.ID, now int64) {
+// observe notes what a command that was carried out has recorded.
+func (m *recordModel) observe(who id.ID, command work.Command, about id.ID, now int64) {
 	switch command := command.(type) {
 	case *work.CreateVerification:
 		m.findings = append(m.findings, &work.Verification{

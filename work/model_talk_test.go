@@ -18,8 +18,8 @@ type talkModel struct {
 	watchers    map[id.ID]int64
 }
 
-// follow notes what a command that was carried out has said. The project is the one behind it.
-func (m *talkModel) follow(
+// observe notes what a command that was carried out has said. The project is the one behind it.
+func (m *talkModel) observe(
 	p *work.Project, who id.ID, command work.Command, about id.ID, now int64,
 ) {
 	heard := func(agents []id.ID) (mentions []id.ID) {

@@ -206,9 +206,9 @@ func expectedHold(
 	return fault.ClaimLost
 }
 
-// judge looks at the outcome of a change from outside: who was let through, and who was told that a
-// claim is lost. It is asked AFTER the command, with the model as it was before.
-func (m *taskModel) judge(
+// checkOutcome looks at the outcome of a change from outside: who succeeded, and who got
+// CLAIM_LOST. It is called AFTER the command, with the model as it was before.
+func (m *taskModel) checkOutcome(
 	p *work.Project, who id.ID, command *work.UpdateTask, code fault.Code, now int64,
 ) error {
 	t := m.at(now)[command.Task]
@@ -218,7 +218,7 @@ func (m *taskModel) judge(
 	held, role, status := t.holder == who, p.RoleOf(who), command.Change.Status
 	switch {
 	case code == fault.ClaimLost && held && command.Proof.Token == nil:
-		return fmt.Errorf("the holder of %+v was told that the claim is lost", t)
+		return fmt.Errorf("the holder of %+v got CLAIM_LOST", t)
 	case code != "":
 		return nil
 	case !held && role < work.Contributor, role == work.NoRole && p.Visibility == work.Private:
@@ -234,8 +234,8 @@ func (m *taskModel) judge(
 	return nil
 }
 
-// follow takes a command that was accepted and left events.
-func (m *taskModel) follow(
+// observe takes a command that was accepted and left events.
+func (m *taskModel) observe(
 	p *work.Project, who id.ID, command work.Command, about id.ID, now int64,
 ) {
 	m.tasks = m.at(now)
@@ -447,7 +447,7 @@ func (m *taskModel) compareOrders(p *work.Project, tasks map[id.ID]*modelTask, n
 			seen := 0
 			order.got(now, func(*work.Task) bool { seen++; return seen < half })
 			if seen != half {
-				return fmt.Errorf("%s at %d goes on after it was told to stop", name, now)
+				return fmt.Errorf("%s at %d continues after it was stopped", name, now)
 			}
 		}
 	}

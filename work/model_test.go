@@ -24,8 +24,8 @@ type model struct {
 
 func newModel() *model { return &model{trees: []map[string]modelFile{{}}} }
 
-// follow takes what the project has published since.
-func (m *model) follow(p *work.Project) error {
+// observe takes what the project has published since.
+func (m *model) observe(p *work.Project) error {
 	for len(m.trees) <= p.ChangesetsCount() {
 		changeset := p.ChangesetNumber(uint32(len(m.trees)))
 		tree := maps.Clone(m.trees[len(m.trees)-1])

@@ -112,13 +112,13 @@ func TestNotices(t *testing.T) {
 	for _, name := range strings.Fields("ann bob eve dan c d r t v x") {
 		names[agent(name)] = name
 	}
-	told := map[work.Kind]bool{}
+	notified := map[work.Kind]bool{}
 	for _, c := range noticeCases {
 		var got []string
 		for _, n := range work.Notices(c.event, agent("ann")) {
 			got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s",
 				names[n.Agent], n.Kind, n.Subject.Type, names[n.Subject.ID], names[n.Part])))
-			told[work.KindOf(c.event)] = true
+			notified[work.KindOf(c.event)] = true
 			if !n.Kind.Given() || !slices.Contains(work.NoticeKinds(), n.Kind.String()) {
 				t.Errorf("%T: kind %d", c.event, n.Kind)
 			}
@@ -129,9 +129,9 @@ func TestNotices(t *testing.T) {
 	}
 	for kind := work.Kind(1); kind < 1000; kind++ {
 		silent := slices.Contains(silentKinds, kind)
-		if silent == told[kind] && work.Known(kind) || work.GivesNotices(kind) != told[kind] {
+		if silent == notified[kind] && work.Known(kind) || work.GivesNotices(kind) != notified[kind] {
 			t.Errorf("events of kind %d: silent %t, and they give notices %t", kind, silent,
-				told[kind])
+				notified[kind])
 		}
 	}
 	for _, frozen := range frozenEvents {
@@ -142,7 +142,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// Those who can accept a contribution are told of it, however many there are the owner among them.
+// Those who can accept a contribution are notified; among them always the owner.
 func TestDecidersAreAskedForReviews(t *testing.T) {
 	w := newWorld()
 	w.create(t)
@@ -190,6 +190,6 @@ func TestDecidersAreAskedForReviews(t *testing.T) {
 	contribution, _ := w.project.Workspace(workspace)
 	got = asked(by("m119", &work.RejectContribution{Contribution: contribution.Contribution}), "m119")
 	if !slices.Equal(got, []id.ID{agent("bob")}) {
-		t.Fatalf("%d are told of the refusal", len(got))
+		t.Fatalf("%d are notified of the rejection", len(got))
 	}
 }

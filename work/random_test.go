@@ -142,25 +142,25 @@ func (m *models) act(w *world, draw source) error {
 			decision.Result.Subject, code, about)
 	}
 	if update, ok := command.(*work.UpdateTask); ok {
-		if err := m.tasks.judge(w.project, who, update, got, w.now); err != nil {
+		if err := m.tasks.checkOutcome(w.project, who, update, got, w.now); err != nil {
 			return err
 		}
 	}
 	if err == nil && len(decision.Events) > 0 {
 		old := m.tasks.at(w.now)
-		m.tasks.follow(w.project, who, command, about, w.now)
-		m.talk.follow(w.project, who, command, decision.Result.Subject, w.now)
+		m.tasks.observe(w.project, who, command, about, w.now)
+		m.talk.observe(w.project, who, command, decision.Result.Subject, w.now)
 		switch command.(type) {
 		case *work.WatchProject, *work.UnwatchProject:
 			// They belong to no work session.
 			return nil
 		}
-		m.left.follow(w.project, who, command, changesets,
+		m.left.observe(w.project, who, command, changesets,
 			m.worked(old, command, about, decision.Events), w.now)
-		m.records.follow(who, command, decision.Result.Subject, w.now)
-		m.offers.follow(w.project, who, command, decision.Result, w.now)
+		m.records.observe(who, command, decision.Result.Subject, w.now)
+		m.offers.observe(w.project, who, command, decision.Result, w.now)
 	}
-	return m.files.follow(w.project)
+	return m.files.observe(w.project)
 }
 
 // worked names the tasks that a command made, changed, claimed or released.

@@ -193,7 +193,7 @@ func TestSummaryCountsTasks(t *testing.T) {
 		}
 	}
 	if w.project.ClaimedCount(last-1) != 1 || w.project.TaskCount(work.TaskOpen, last) < 100 {
-		t.Error("the moments tell nothing")
+		t.Error("the sampled times distinguish nothing")
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"pws/work"
 )
 
-// artifactCommand reads the words of a line about artifacts and imports; nil where it is about
-// other things.
+// artifactCommand reads the words of a line about artifacts and imports; nil for other
+// commands.
 func (s *script) artifactCommand(who id.ID, words []string) work.Command {
 	switch words[0] {
 	case "artifact":
@@ -137,7 +137,7 @@ func nth(all []id.ID, word, letter string) id.ID {
 	return all[len(all)-n]
 }
 
-// artifactName names an artifact or an import; empty for other things.
+// artifactName names an artifact or an import; empty for other records.
 func (s *script) artifactName(wanted id.ID) string {
 	for letter, all := range map[string][]id.ID{"a": s.artifactIDs(), "i": s.importIDs()} {
 		if at := slices.Index(all, wanted); at >= 0 {

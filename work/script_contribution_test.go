@@ -23,8 +23,7 @@ func (w *world) acceptance(contribution id.ID) *work.MergePlan {
 	return plan
 }
 
-// contributionCommand reads the words of a line about contributions; nil where it is about other
-// things.
+// contributionCommand reads the words of a line about contributions; nil for other commands.
 func (s *script) contributionCommand(words []string) work.Command {
 	arguments := words[1:]
 	switch words[0] {

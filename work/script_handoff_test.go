@@ -11,7 +11,7 @@ import (
 )
 
 // continuationCommand reads the words of a line about state, handoffs, checkpoints and work
-// sessions; nil where it is about other things.
+// sessions; nil for other commands.
 func (s *script) continuationCommand(words []string) work.Command {
 	arguments := words[1:]
 	switch words[0] {

@@ -9,8 +9,8 @@ import (
 	"pws/work"
 )
 
-// recordCommand reads the words of a line about verification records and relations; nil where it is
-// about other things.
+// recordCommand reads the words of a line about verification records and relations; nil for
+// other commands.
 func (s *script) recordCommand(words []string) work.Command {
 	switch words[0] {
 	case "verify":

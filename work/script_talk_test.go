@@ -10,8 +10,8 @@ import (
 	"pws/work"
 )
 
-// talkCommand reads the words of a line about discussions and watches; nil where it is about other
-// things. A discussion is dn, a comment kn.
+// talkCommand reads the words of a line about discussions and watches; nil for other
+// commands. A discussion is dn, a comment kn.
 func (s *script) talkCommand(words []string) work.Command {
 	mentions := func() (agents []id.ID) {
 		if list, given := option(words, "mention"); given {
@@ -104,7 +104,7 @@ func (s *script) discussion(word string) id.ID { return said(s.talk(true), word,
 
 func (s *script) comment(word string) id.ID { return said(s.talk(false), word, "k") }
 
-// talkName is the name of a discussion or of a comment, empty for other things.
+// talkName is the name of a discussion or of a comment, empty for other records.
 func (s *script) talkName(wanted id.ID) string {
 	if s.project == nil {
 		return ""

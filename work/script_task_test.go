@@ -10,7 +10,7 @@ import (
 	"pws/work"
 )
 
-// taskCommand reads the words of a line about tasks and claims; nil where it is about other things.
+// taskCommand reads the words of a line about tasks and claims; nil for other commands.
 func (s *script) taskCommand(words []string) work.Command {
 	arguments := words[1:]
 	switch words[0] {

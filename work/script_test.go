@@ -199,7 +199,7 @@ func (s *script) query(words []string) (string, bool) {
 		by, _ := strconv.ParseInt(words[1], 10, 64)
 		s.now += by
 		return "ok", true
-	case "fill", "crowd":
+	case "fill", "addmembers":
 		return s.fill(words[0] == "fill", words[1]), true
 	}
 	return "", false

@@ -31,8 +31,8 @@ func (w *world) plan(space *work.Workspace) *work.MergePlan {
 	return plan
 }
 
-// workspaceCommand reads the words of a line about workspaces and turns; nil where it is about
-// other things.
+// workspaceCommand reads the words of a line about workspaces and turns; nil for other
+// commands.
 func (s *script) workspaceCommand(who id.ID, words []string) work.Command {
 	arguments := words[1:]
 	switch words[0] {

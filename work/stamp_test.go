@@ -26,11 +26,11 @@ func TestStampIsOfTheFamily(t *testing.T) {
 		stamp = stamp.In(project)
 		last := id.ID{}
 		for _, n := range []uint16{0, 1, 255, 256, 65535} {
-			thing := stamp.ID(n)
-			if thing.ProjectBits() != project.ProjectBits() || thing.Compare(last) <= 0 {
-				t.Fatalf("round %d: %v of %v, after %v", round, thing, project, last)
+			made := stamp.ID(n)
+			if made.ProjectBits() != project.ProjectBits() || made.Compare(last) <= 0 {
+				t.Fatalf("round %d: %v of %v, after %v", round, made, project, last)
 			}
-			last = thing
+			last = made
 		}
 		// Below the family 2^47 IDs follow even the last one.
 		if last[10] > 127 {
@@ -94,9 +94,9 @@ func TestClockThatGoesBack(t *testing.T) {
 		if n > 0 {
 			now[1], now[2] = p.NewestTasks(1, testNow)[0].ID, p.LatestHandoff().ID
 		}
-		for at, thing := range now {
-			if n > 0 && (thing.Compare(last[at]) <= 0 || thing.ProjectBits() != project.ProjectBits()) {
-				t.Fatalf("step %d: %v of %v, after %v", n, thing, project, last[at])
+		for at, made := range now {
+			if n > 0 && (made.Compare(last[at]) <= 0 || made.ProjectBits() != project.ProjectBits()) {
+				t.Fatalf("step %d: %v of %v, after %v", n, made, project, last[at])
 			}
 		}
 		last = now

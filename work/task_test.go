@@ -64,7 +64,7 @@ func TestFormerHolders(t *testing.T) {
 	for who, want := range codes {
 		command := &work.UpdateTask{Task: task, Change: work.TaskChange{Status: work.TaskDone}}
 		if _, err := w.do(agent(who), command); fault.CodeOf(err) != want {
-			t.Errorf("%s is told %v, want %s", who, err, want)
+			t.Errorf("%s gets %v, want %s", who, err, want)
 		}
 	}
 	if got, _ := w.project.Task(task, w.now); len(got.Holders) != 16 {
@@ -72,7 +72,7 @@ func TestFormerHolders(t *testing.T) {
 	}
 }
 
-// Whoever follows the events learns of a step from its status alone.
+// A TaskUpdated event has a status only if the status changed.
 func TestEventsContainOnlySteps(t *testing.T) {
 	w := newWorld()
 	w.create(t)
@@ -84,7 +84,7 @@ func TestEventsContainOnlySteps(t *testing.T) {
 		decision := w.must(t, command)
 		updated, ok := decision.Events[0].(*work.TaskUpdated)
 		if !ok || len(decision.Events) != 1 || updated.Change.Status != want {
-			t.Errorf("change %d tells %+v", at, decision.Events[0])
+			t.Errorf("change %d has the event %+v", at, decision.Events[0])
 		}
 	}
 }

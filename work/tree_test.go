@@ -167,7 +167,7 @@ func TestForksOfForks(t *testing.T) {
 		}
 		for nth, w := range worlds {
 			m := newModel()
-			if err := m.follow(w.project); err != nil {
+			if err := m.observe(w.project); err != nil {
 				rt.Fatalf("world %d: %v", nth, err)
 			}
 			count := uint32(w.project.ChangesetsCount())

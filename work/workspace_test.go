@@ -121,21 +121,21 @@ func (r *workspaces) others() {
 	}
 }
 
-// merged judges a workspace that was put onto the head: base, ours and theirs are what stood there
+// merged checks a workspace that was put onto the head: base, ours and theirs are what stood there
 // before, and on the other side.
 func (r *workspaces) merged(space *work.Workspace, base, ours, theirs side, renames bool) {
 	r.t.Helper()
 	result := r.view(space)
 	disputed := map[string]*work.Conflict{}
-	told := ""
+	inConflicts := ""
 	for at := range space.Conflicts {
 		c := &space.Conflicts[at]
 		disputed[c.Path] = c
 		for _, hash := range []work.Hash{c.Base, c.Ours, c.Theirs} {
-			told += string(r.blobs[hash])
+			inConflicts += string(r.blobs[hash])
 		}
 	}
-	all := told
+	all := inConflicts
 	for _, content := range result {
 		all += content
 	}
@@ -223,7 +223,7 @@ func (r *workspaces) anyRenames(space *work.Workspace) bool {
 	return renamed
 }
 
-// refresh puts a workspace onto the head and judges what came of it.
+// refresh puts a workspace onto the head and checks the outcome.
 func (r *workspaces) refresh(space *work.Workspace, give func(plan *work.MergePlan) work.Command) {
 	r.t.Helper()
 	before, _ := r.project.Changeset(space.Base)

@@ -53,7 +53,7 @@ func (s *session) compare(ctx context.Context, workDir string) error {
 		return err
 	}
 	// Verdicts are made anew, from git alone.
-	check := &checker{session: s, judge: newJudge(source), result: &s.result.Compared}
+	check := &checker{session: s, classifier: newClassifier(source), result: &s.result.Compared}
 	if check.scratch, err = newScratch(ctx, s.repo, workDir); err != nil {
 		return err
 	}
@@ -66,15 +66,15 @@ func (s *session) compare(ctx context.Context, workDir string) error {
 }
 
 type checker struct {
-	session *session
-	judge   *judge
-	scratch *scratch
-	result  *Comparison
+	session    *session
+	classifier *classifier
+	scratch    *scratch
+	result     *Comparison
 }
 
 func (c *checker) commit(ctx context.Context, index int) error {
 	s := c.session
-	defer c.judge.forget()
+	defer c.classifier.forget()
 	expected, err := c.expected(ctx, index, s.history[index].beyond)
 	if err != nil {
 		return err
@@ -104,12 +104,12 @@ func (c *checker) expected(
 		return nil, err
 	}
 	for _, entry := range entries {
-		judged, err := c.judge.file(entry.path, entry.mode, entry.oid)
+		verdict, err := c.classifier.file(entry.path, entry.mode, entry.oid)
 		if err != nil {
 			return nil, err
 		}
-		if judged.reason == accepted && !beyond[entry.path] {
-			out[entry.path] = expectedFile{oid: entry.oid, hash: judged.hash}
+		if verdict.reason == accepted && !beyond[entry.path] {
+			out[entry.path] = expectedFile{oid: entry.oid, hash: verdict.hash}
 		}
 	}
 	return out, nil

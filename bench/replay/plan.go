@@ -47,8 +47,8 @@ type servedFile struct {
 // planner turns commits into changesets. It keeps the tree that the service has after everything
 // planned so far, which differs from git's tree by what was left out.
 type planner struct {
-	judge  *judge
-	served map[string]servedFile
+	classifier *classifier
+	served     map[string]servedFile
 	// folders counts the served files below each folder.
 	folders map[string]int
 	beyond  map[string]bool
@@ -62,9 +62,9 @@ type planner struct {
 	emptyCommits int
 }
 
-func newPlanner(judge *judge, sampled map[int]bool) *planner {
+func newPlanner(classifier *classifier, sampled map[int]bool) *planner {
 	return &planner{
-		judge: judge, served: map[string]servedFile{}, folders: map[string]int{},
+		classifier: classifier, served: map[string]servedFile{}, folders: map[string]int{},
 		beyond: map[string]bool{}, sampled: sampled, leftOut: map[reason]int{},
 	}
 }
@@ -89,8 +89,8 @@ func (s *steps) all() []step {
 
 // plan gives the parts of one commit to the receiver, in order.
 func (p *planner) plan(commit commitChanges, emit func(part) error) error {
-	defer p.judge.forget()
-	message, err := p.judge.objects.message(commit.commit)
+	defer p.classifier.forget()
+	message, err := p.classifier.objects.message(commit.commit)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (p *planner) plan(commit commitChanges, emit func(part) error) error {
 
 func (p *planner) encode(one step) ([]byte, error) {
 	if one.oid != "" {
-		content, err := p.judge.content(one.oid)
+		content, err := p.classifier.content(one.oid)
 		if err != nil {
 			return nil, err
 		}
@@ -153,14 +153,14 @@ func (p *planner) decide(changes []change) ([]step, error) {
 			p.goes(&todo, one.path)
 			continue
 		}
-		judged, err := p.judge.file(one.newPath, one.newMode, one.newOID)
+		verdict, err := p.classifier.file(one.newPath, one.newMode, one.newOID)
 		if err != nil {
 			return nil, err
 		}
-		file := servedFile{oid: one.newOID, hash: judged.hash}
+		file := servedFile{oid: one.newOID, hash: verdict.hash}
 		switch {
-		case judged.reason != accepted:
-			p.leftOut[judged.reason]++
+		case verdict.reason != accepted:
+			p.leftOut[verdict.reason]++
 			p.goes(&todo, one.path)
 		case wasServed && leaves && !before[one.newPath]:
 			rename := step{operation: operation{

@@ -89,8 +89,8 @@ func replayModel(t *testing.T, f *fixture) (*planner, int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := newPlanner(newJudge(source), nil)
-	check := newJudge(fresh)
+	plan := newPlanner(newClassifier(source), nil)
+	check := newClassifier(fresh)
 	state, parts := model{}, 0
 	err = repo.walk(ctx, commits, func(commit commitChanges) error {
 		return plan.plan(commit, func(one part) error {
@@ -114,7 +114,7 @@ func replayModel(t *testing.T, f *fixture) (*planner, int) {
 	return plan, parts
 }
 
-func compareModel(t *testing.T, repo *repository, check *judge, commit string, state model) {
+func compareModel(t *testing.T, repo *repository, check *classifier, commit string, state model) {
 	t.Helper()
 	entries, err := repo.tree(t.Context(), commit)
 	if err != nil {
@@ -122,15 +122,15 @@ func compareModel(t *testing.T, repo *repository, check *judge, commit string, s
 	}
 	left := maps.Clone(state)
 	for _, entry := range entries {
-		judged, err := check.file(entry.path, entry.mode, entry.oid)
+		verdict, err := check.file(entry.path, entry.mode, entry.oid)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if judged.reason != accepted {
+		if verdict.reason != accepted {
 			continue
 		}
 		content, found := left[entry.path]
-		if !found || hash(sha256.Sum256([]byte(content))) != judged.hash {
+		if !found || hash(sha256.Sum256([]byte(content))) != verdict.hash {
 			t.Fatalf("commit %s: %q differs, found %t", commit, entry.path, found)
 		}
 		delete(left, entry.path)
@@ -192,7 +192,7 @@ func TestFullProjectLeavesOutTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := newPlanner(newJudge(source), map[int]bool{0: true, 1: true})
+	plan := newPlanner(newClassifier(source), map[int]bool{0: true, 1: true})
 	commits, err := repo.history(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestCheckPath(t *testing.T) {
 		"a\nb": reasonPath, "\xff": reasonPath, "u\u0308": reasonPath, "": reasonPath,
 		strings.Repeat("123456789/", 52): reasonPath,
 	} {
-		if got := judgePath(path, fileMode); got != want {
+		if got := classifyPath(path, fileMode); got != want {
 			t.Errorf("%q: %q, want %q", path, got, want)
 		}
 	}

@@ -199,7 +199,7 @@ func (s *session) publishAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan := newPlanner(newJudge(source), s.sampled)
+	plan := newPlanner(newClassifier(source), s.sampled)
 	parts := make(chan part, queuedParts)
 	planned := make(chan error, 1)
 	go func() {

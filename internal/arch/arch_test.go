@@ -1,4 +1,4 @@
-// Package arch holds the rules of the code that a machine can judge: who may import whom, what is
+// Package arch holds the rules of the code that a test can check: who may import whom, what is
 // banned where, and how long functions and lines may be.
 package arch
 
@@ -26,7 +26,7 @@ const (
 	fileLinesMax     = 600
 )
 
-// mayImport says which packages of ours each one may import; "" stands for none. A package that is
+// mayImport says which packages of ours each one may import; "" means none. A package that is
 // not listed is refused, so that a new one is thought about.
 var mayImport = map[string][]string{
 	"internal/arch":          {},

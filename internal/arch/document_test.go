@@ -22,7 +22,7 @@ var guides = []string{"ARCHITECTURE.md", "CONTRIBUTING.md"}
 //	TestSizes                a test, a fuzz target or a benchmark
 //	make nightly             a target of the Makefile
 //
-// Everything else is not judged.
+// Everything else is not checked.
 var (
 	fencePattern  = regexp.MustCompile("(?ms)^```.*?^```$")
 	quotedPattern = regexp.MustCompile("`([^`\n]+)`")

@@ -203,7 +203,7 @@ func TestBudgetUsedUp(t *testing.T) {
 	}
 }
 
-// TestTextIsNotShared: whoever changes the result does not change what was merged.
+// TestTextIsNotShared: changing the result does not change the inputs.
 func TestTextIsNotShared(t *testing.T) {
 	base, other := []byte("a\n"), []byte("b\n")
 	for _, result := range []Result{

@@ -49,8 +49,8 @@ type verdict struct {
 	hash   hash
 }
 
-// judgePath decides by name and mode alone.
-func judgePath(path, mode string) reason {
+// classifyPath decides by name and mode alone.
+func classifyPath(path, mode string) reason {
 	switch mode {
 	case gitModeSymlink:
 		return reasonSymlink
@@ -74,8 +74,8 @@ func judgePath(path, mode string) reason {
 	return accepted
 }
 
-// judgeContent decides by content; a nil content with a size above the limit was not read.
-func judgeContent(size int64, content []byte) verdict {
+// classifyContent decides by content; a nil content with a size above the limit was not read.
+func classifyContent(size int64, content []byte) verdict {
 	switch {
 	case size > fileBytesMax:
 		return verdict{reason: reasonLarge}
@@ -87,9 +87,9 @@ func judgeContent(size int64, content []byte) verdict {
 	return verdict{hash: sha256.Sum256(content)}
 }
 
-// judge remembers verdicts by object and holds recent contents, so that an object is rarely read
-// twice.
-type judge struct {
+// classifier remembers verdicts by object and holds recent contents, so that an object is rarely
+// read twice.
+type classifier struct {
 	objects  *objects
 	verdicts map[string]verdict
 	held     map[string][]byte
@@ -97,58 +97,58 @@ type judge struct {
 	heldBytes int
 }
 
-// heldBytesMax bounds the contents that are held between judging a commit and encoding it.
+// heldBytesMax bounds the contents that are held between classifying a commit and encoding it.
 const heldBytesMax = 32 << 20
 
-func newJudge(objects *objects) *judge {
-	return &judge{
+func newClassifier(objects *objects) *classifier {
+	return &classifier{
 		objects: objects, verdicts: map[string]verdict{}, held: map[string][]byte{},
 	}
 }
 
 // file decides about one file of a tree.
-func (j *judge) file(path, mode, oid string) (verdict, error) {
-	if why := judgePath(path, mode); why != accepted {
+func (c *classifier) file(path, mode, oid string) (verdict, error) {
+	if why := classifyPath(path, mode); why != accepted {
 		return verdict{reason: why}, nil
 	}
-	if known, found := j.verdicts[oid]; found {
+	if known, found := c.verdicts[oid]; found {
 		return known, nil
 	}
-	_, content, err := j.readBlob(oid)
+	_, content, err := c.readBlob(oid)
 	if err != nil {
 		return verdict{}, err
 	}
-	if j.heldBytes+len(content) <= heldBytesMax && j.verdicts[oid].reason == accepted {
-		j.held[oid] = content
-		j.heldBytes += len(content)
+	if c.heldBytes+len(content) <= heldBytesMax && c.verdicts[oid].reason == accepted {
+		c.held[oid] = content
+		c.heldBytes += len(content)
 	}
-	return j.verdicts[oid], nil
+	return c.verdicts[oid], nil
 }
 
-func (j *judge) readBlob(oid string) (verdict, []byte, error) {
-	kind, size, content, err := j.objects.read(oid, fileBytesMax)
+func (c *classifier) readBlob(oid string) (verdict, []byte, error) {
+	kind, size, content, err := c.objects.read(oid, fileBytesMax)
 	if err != nil {
 		return verdict{}, nil, err
 	}
 	if kind != "blob" {
 		return verdict{}, nil, fmt.Errorf("git cat-file: %s is a %s, not a blob", oid, kind)
 	}
-	result := judgeContent(size, content)
-	j.verdicts[oid] = result
+	result := classifyContent(size, content)
+	c.verdicts[oid] = result
 	return result, content, nil
 }
 
 // content is the content of an object, read again where it is not held.
-func (j *judge) content(oid string) ([]byte, error) {
-	if content, found := j.held[oid]; found {
+func (c *classifier) content(oid string) ([]byte, error) {
+	if content, found := c.held[oid]; found {
 		return content, nil
 	}
-	_, content, err := j.readBlob(oid)
+	_, content, err := c.readBlob(oid)
 	return content, err
 }
 
 // forget drops the held contents.
-func (j *judge) forget() {
-	clear(j.held)
-	j.heldBytes = 0
+func (c *classifier) forget() {
+	clear(c.held)
+	c.heldBytes = 0
 }
