@@ -1,40 +1,41 @@
-// Package index holds the indexes over projects and over what agents are notified of. An index
-// finds, and never authorizes: what it names is judged by the live view before it is shown.
+// Package index holds the indexes over projects and over the notifications of agents. An index
+// finds records and never authorizes: a result is checked against the live view before it is shown.
 //
 // # Projections
 //
-// An index over projects is a Projection. What it keeps of a project is a function of the project's
-// state, so it can be made from that state at any time, and is moved on by events only because that
-// is faster. The engine calls projections in three places and knows none of them by name:
+// An index over projects is a Projection. What it stores about a project is a function of the
+// project's state, so it can be rebuilt from that state at any time; it is updated by events only
+// because that is faster. The engine calls projections in three places and knows none of them by
+// name:
 //
 //   - A publish calls Projections.Update with the state before, the next state and the events. Only
 //     the projections that name the kind of an event in Kinds are called.
 //   - A snapshot writes Projections.EncodeCard: one section for each project with a part for each
-//     projection. It is written again where an event of one of the Kinds came since.
+//     projection. It is written again if an event of one of the Kinds was applied since.
 //   - A start reads the cards with Projections.Restore. A project with events of the Kinds of some
-//     projections behind its card is stale in these: it is loaded, and taken in by
-//     Projections.Load, when it is first used, or before one of these projections is first asked.
+//     projections after its card is stale in these: it is loaded, and indexed again by
+//     Projections.Load, when it is first used, or before the first query of these projections.
 //
 // To add a projection:
 //
-//  1. Write the index in a file of its own, with a constructor and its questions.
+//  1. Write the index in a separate file, with a constructor and its queries.
 //  2. Implement Projection: Kinds, Update, Append and Restore. Kinds has to name every event that
 //     changes what Append writes; a test applies all events and compares.
 //  3. Add it at the END of the constants of Set, of names, and of the list in NewProjections.
-//  4. Ask it in package actors through Engine.Indexes with its constant.
+//  4. Query it in package actors through Engine.Indexes with its constant.
 //  5. Add what it finds to checkFound in package actors, which compares live, replayed and restored
 //     indexes with a walk over all projects.
 //
-// Data that was saved without the new part is found by the mark of the cards: all projects are
-// stale in the new projection until they were loaded and saved once.
+// Cards that were saved without the new part are recognized by their mark: all projects are stale
+// in the new projection until they have been loaded and saved once.
 //
 // # Open tasks
 //
 // The index of tasks holds every unfinished task of every project in some 100 bytes: those of
 // public projects in one order for each status, those of other projects for their members, and all
-// claims in the order in which they run out. Before it answers, the tasks whose claims have run out
-// move to the status that they return to, so the lists are right at any moment. The index of
-// reviews shares byProject with it, which knows who finds the records of a project.
+// claims by expiry. Before a query, tasks with expired claims move to the status that they return
+// to, so the lists are right at any moment. The index of reviews shares byProject with it, which
+// knows who may find the records of a project.
 //
 // # Links
 //

@@ -19,7 +19,7 @@ const (
 	LinkRelation LinkKind = iota + 1
 	// LinkFork leads from a project to its forks.
 	LinkFork
-	// LinkImport leads from an artifact to the projects that took it in, each as often as it did.
+	// LinkImport leads from an artifact to the projects that imported it, once for each import.
 	LinkImport
 )
 
@@ -46,7 +46,7 @@ type LinkCount struct {
 	Times int
 }
 
-// Audience is who may read a project.
+// Audience describes who may read a project.
 type Audience struct {
 	// Open says that everybody may.
 	Open bool
@@ -77,7 +77,7 @@ type readerLink struct {
 }
 
 // Links leads from targets to the projects whose own records name them, and counts them. Such
-// records are never taken back, so links are only added. It is safe for concurrent use.
+// records are never removed, so links are only added. It is safe for concurrent use.
 type Links struct {
 	mu struct {
 		sync.RWMutex
@@ -99,8 +99,8 @@ func NewLinks() *Links {
 	return l
 }
 
-// Add says that a project names a target once more. It counts for nobody until SetAudience has said
-// who may read the project.
+// Add adds one link from a project to a target. It counts for nobody until SetAudience has set who
+// may read the project.
 func (l *Links) Add(project id.ID, link Link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

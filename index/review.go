@@ -63,7 +63,7 @@ func (r *Reviews) Put(project id.ID, entry ReviewEntry) (first bool) {
 	return r.enter(project, entry.Contribution, entry)
 }
 
-// Replace makes what is kept of a project this, and nothing where it has no entries.
+// Replace replaces all entries of a project; without entries the project is removed.
 func (r *Reviews) Replace(project id.ID, all ProjectReviews) {
 	r.replace(project, &all, struct{}{})
 }

@@ -78,10 +78,10 @@ func lastOf(now int64) Expiry {
 }
 
 // Tasks finds unfinished tasks: those of public projects by status, those of other projects for
-// their members, and claims that have run out. A claim counts as run out from its moment on,
-// whoever has noted it: before it answers, the index moves such tasks to the status they go back
-// to. The time that is asked with never goes back. Projects without unfinished tasks take no room.
-// It is safe for concurrent use.
+// their members, and expired claims. A claim counts as expired from its expiry time on, even before
+// the expiry is recorded: before a query, the index moves such tasks to the status they return to.
+// The time given to queries never goes back. Projects without unfinished tasks take no memory. It
+// is safe for concurrent use.
 type Tasks struct {
 	byProject[TaskEntry, takenFrom]
 	// next is no later than the first claim that runs out and that has not been moved.
@@ -175,7 +175,7 @@ func (t *Tasks) unlinkTask(n *taskNode) {
 	}
 }
 
-// order is the list that a node of its status belongs to, nil where nobody looks for it.
+// order is the list for the status of a node, nil for a status that no query lists.
 func (t *Tasks) order(n *taskNode) *btree.BTreeG[*taskNode] {
 	status, p := n.record.Status, n.project
 	if n.record.Until != 0 && n.record.expiry().gone(t.orders.moved) {
@@ -198,7 +198,7 @@ func (t *Tasks) Put(project id.ID, entry TaskEntry) (first bool) {
 	return t.enter(project, entry.Task, entry)
 }
 
-// Replace makes what is kept of a project this, and nothing where it has no entries.
+// Replace replaces all entries of a project; without entries the project is removed.
 func (t *Tasks) Replace(project id.ID, all ProjectTasks) {
 	t.replace(project, &all.ProjectRecords, takenFrom{active: all.Active, subjects: all.Subjects})
 }
@@ -312,8 +312,8 @@ func (t *Tasks) Own(agent id.ID, now int64) []id.ID {
 	return found
 }
 
-// Due names up to limit projects, each once, that have claims which ran out and nobody has noted,
-// behind a place in the order of expiry; next is the place to go on from.
+// Due returns up to limit projects, each once, that have expired claims whose expiry is not
+// recorded yet, after a position in the order of expiry; next is the position to continue from.
 func (t *Tasks) Due(now int64, after Expiry, limit int) (projects []id.ID, next Expiry) {
 	next = after
 	t.mu.RLock()

@@ -21,8 +21,8 @@ const (
 	NearMax = 8
 )
 
-// errorsIn is how many errors a word may have. What is not of letters alone is not a word that is
-// written wrong, but a number or an identifier.
+// errorsIn is the number of typing errors to try for a word. Terms with other characters than
+// letters are numbers or identifiers and are not corrected.
 func errorsIn(word string) int {
 	for _, r := range word {
 		if !unicode.IsLetter(r) {

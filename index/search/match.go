@@ -16,7 +16,7 @@ const (
 	beginningMin = 3
 )
 
-// Words are what is looked for: plain words, whatever characters a query has between them.
+// Words are the words of a query; all other characters are separators.
 type Words struct {
 	// Text is the query that they were taken from.
 	Text string
@@ -90,7 +90,8 @@ func partsOf(raw string) (of []string) {
 	return of
 }
 
-// Needed is how many of so many words a document must have: of one or two all, of more two thirds.
+// Needed is how many of the words of a query a document must have: all of one or two, otherwise two
+// thirds.
 func Needed(words int) int {
 	if words <= 2 {
 		return words
@@ -98,7 +99,7 @@ func Needed(words int) int {
 	return (2*words + 2) / 3
 }
 
-// matcher judges terms of a text by the words of a query.
+// matcher matches the terms of a text against the words of a query.
 type matcher struct {
 	words Words
 	// atoms are the words, and behind them the parts of all of them.
