@@ -67,8 +67,8 @@ var faulty = map[string]struct {
 			"bundle.history.2.operations.0.path":       "../x",
 			"bundle.history.2.operations.0.blob_hash":  nil,
 			"bundle.history.2.parent_changeset_id":     nil,
-			"bundle.verification.0.entity_type":        "THING",
-			"bundle.discussions.0.subject.type":        "THING",
+			"bundle.verification.0.entity_type":        "UNKNOWN",
+			"bundle.discussions.0.subject.type":        "UNKNOWN",
 			"bundle.relationships.0.target_project_id": "none",
 		},
 		"discussions[0].subject.type history[1].operations[0].action " +

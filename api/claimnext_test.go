@@ -157,7 +157,7 @@ func claimNextIsCut(t *testing.T, cutAt int, claimed bool) {
 	}
 }
 
-// A claim is told to repeats for seven days from itself, however long ago the key was first used.
+// Repeats return a claim for seven days after it was made, however long ago the key was first used.
 func TestClaimNextIsStoredWithTheClaim(t *testing.T) {
 	const day = 24 * 3600 * 1000
 	o := newTestEngine(t)

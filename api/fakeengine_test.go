@@ -192,7 +192,7 @@ func schema(t testing.TB, name string) *validator.Schema {
 	return compiler.MustCompile("mem:///answer.json")
 }
 
-// fits judges an answer by its schema.
+// fits validates an answer against its schema.
 func fits(t failer, answer *validator.Schema, text []byte) {
 	t.Helper()
 	value, err := validator.UnmarshalJSON(bytes.NewReader(text))

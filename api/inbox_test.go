@@ -162,6 +162,6 @@ func TestInboxOfWatchedProjectsIsBounded(t *testing.T) {
 		t.Fatalf("%d items, %d unread", len(items), unread)
 	}
 	if title := items[999]["subject"].(map[string]any)["title"]; title != "100" {
-		t.Fatalf("the oldest is of %v", title)
+		t.Fatalf("the oldest belongs to %v", title)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"pws/work"
 )
 
-// manifestOf is data.manifest, decoded and judged by its schema.
+// manifestOf is data.manifest, decoded and validated against its schema.
 func (d *fakeEngine) manifestOf(t testing.TB, who string) map[string]any {
 	t.Helper()
 	data, err := d.read("manifest.read", who)

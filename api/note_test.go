@@ -63,7 +63,7 @@ func requireFields(t *testing.T, err error) {
 	}
 }
 
-// sameJSON compares what was sent with what comes back, but for null, which stands for absence.
+// sameJSON compares what was sent with what comes back, except that null equals absence.
 func sameJSON(t *testing.T, sent, back []byte) {
 	t.Helper()
 	var want, got map[string]any

@@ -18,7 +18,7 @@ func tasksOf(data map[string]any) (tasks []string, next string) {
 	return tasks, next
 }
 
-// pages follows a list of public work to its end and returns all that it names.
+// pages follows a list of public work to its end and returns all IDs.
 func (o *testEngine) pages(query map[string]string) (found []string, pages int) {
 	o.t.Helper()
 	for cursor := ""; pages == 0 || cursor != ""; pages++ {
@@ -36,7 +36,7 @@ func (o *testEngine) pages(query map[string]string) (found []string, pages int) 
 	return found, pages
 }
 
-// One request looks at so many places and no more; its page is then short and leads on.
+// One request visits a limited number of positions; then its page ends early with a cursor.
 func TestOpenTasksAreScannedInBounds(t *testing.T) {
 	const places = 4500
 	o := newTestEngine(t)
@@ -61,7 +61,7 @@ func TestOpenTasksAreScannedInBounds(t *testing.T) {
 	}
 }
 
-// So many projects may be loaded for one request and no more.
+// The number of projects loaded per request is limited.
 func TestOpenTasksReadALimitedNumberOfProjects(t *testing.T) {
 	o := newTestEngine(t)
 	ada := o.register("ada")
@@ -86,10 +86,10 @@ func TestTagsDoNotChangeWhenAnExpiryIsNoted(t *testing.T) {
 	o := newTestEngine(t)
 	ada := o.register("ada")
 	project, tasks := o.project(ada, work.Public, work.PriorityNormal, work.PriorityNormal)
-	read := func(operation string, thing string, later int64) (tag, about string) {
+	read := func(operation string, subject string, later int64) (tag, about string) {
 		t.Helper()
 		reply, data, err := o.call(nil, request{
-			operation: operation, params: []string{thing}, later: later,
+			operation: operation, params: []string{subject}, later: later,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -100,11 +100,11 @@ func TestTagsDoNotChangeWhenAnExpiryIsNoted(t *testing.T) {
 		return reply.ETag, fmt.Sprint(data["task"])
 	}
 	o.give(ada, project, &work.ClaimTask{Task: tasks[0]})
-	for _, c := range []struct{ operation, thing string }{
+	for _, c := range []struct{ operation, subject string }{
 		{"project.read", project.Format(id.Project)}, {"task.read", tasks[0].Format(id.Task)},
 	} {
-		heldTag, held := read(c.operation, c.thing, 0)
-		tag, about := read(c.operation, c.thing, work.LeaseSeconds*1000)
+		heldTag, held := read(c.operation, c.subject, 0)
+		tag, about := read(c.operation, c.subject, work.LeaseSeconds*1000)
 		if tag == heldTag || about == held {
 			t.Errorf("%s: the end of the claim does not show", c.operation)
 		}

@@ -17,7 +17,7 @@ import (
 	"pws/work"
 )
 
-// resumeOf is data.resume, as it stands in the answer and decoded.
+// resumeOf is data.resume, as text of the answer and decoded.
 func (d *fakeEngine) resumeOf(t failer, who string, query ...string) ([]byte, map[string]any) {
 	t.Helper()
 	data, err := d.read("resume.read", who, query...)
@@ -414,8 +414,8 @@ func TestResumeDetail(t *testing.T) {
 		if n := count(at(got, "state", "summary")); n != c.summary {
 			t.Errorf("%s: the summary has %d characters", c.detail, n)
 		}
-		description, told := at(got, "tasks", "open", 0, "description").(string)
-		if told != (c.details > 0) || utf8.RuneCountInString(description) != c.details {
+		description, shown := at(got, "tasks", "open", 0, "description").(string)
+		if shown != (c.details > 0) || utf8.RuneCountInString(description) != c.details {
 			t.Errorf("%s: description %s", c.detail, description)
 		}
 		if custom := at(got, "state", "custom"); (custom != nil) != c.custom {
@@ -551,8 +551,8 @@ func TestResumeOfManySessions(t *testing.T) {
 	}
 }
 
-// TestResumeListsTheCallersTasksFirst: whoever holds a task is told of it wherever another task is
-// told, however short the answer and long the texts before it are.
+// TestResumeListsTheCallersTasksFirst: a claimed task is shown to its holder wherever another task
+// is shown, however short the answer and however long the texts before it are.
 func TestResumeListsTheCallersTasksFirst(t *testing.T) {
 	d := newFakeEngine()
 	d.join("ann", "ann")
@@ -590,6 +590,6 @@ func TestResumeListsTheCallersTasksFirst(t *testing.T) {
 		}
 	}
 	if shown < 200 {
-		t.Errorf("the caller's task was told in %d answers", shown)
+		t.Errorf("the caller's task was shown in %d answers", shown)
 	}
 }

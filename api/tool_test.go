@@ -48,7 +48,7 @@ func TestToolNames(t *testing.T) {
 	}
 }
 
-// TestToolArguments: no argument could be two things, but what query and body share.
+// TestToolArguments: no argument is ambiguous, except those that query and body share.
 func TestToolArguments(t *testing.T) {
 	for _, one := range Tools(Table) {
 		seen := map[string]bool{KeyArgument: one.Operation.Idempotency != NoKey ||
@@ -135,7 +135,8 @@ func TestToolCatalogue(t *testing.T) {
 			one.OutputSchema["additionalProperties"] != nil {
 			t.Errorf("%s: %v", one.Name, one.OutputSchema)
 		}
-		// A refusal is no data, and has to pass where a client judges it by the schema of the data.
+		// A refusal is no data, and has to pass where a client validates it against the
+		// schema of the data.
 		properties, _ := one.OutputSchema["properties"].(map[string]any)
 		for _, name := range []string{"code", "message", "details", nextStepKey, nextCallsKey} {
 			if properties[name] != nil {

@@ -95,7 +95,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// Who compares cursors must not learn whether something that is not told lies between them.
+// Comparing cursors must not disclose whether hidden events lie between them.
 func TestCursorsHideTheirPayloads(t *testing.T) {
 	codec := New([]byte("secret"))
 	payload := bytes.Repeat([]byte{0}, 10)

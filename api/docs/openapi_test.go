@@ -230,7 +230,7 @@ func TestSchemasAreSelfContained(t *testing.T) {
 // TestExamplesFitTheirSchemas judges every recorded request and its answer by the published files.
 func TestExamplesFitTheirSchemas(t *testing.T) {
 	published := publish()
-	judge := func(of string, typ reflect.Type, mode jsonschema.Mode, text jsontext.Value) {
+	validate := func(of string, typ reflect.Type, mode jsonschema.Mode, text jsontext.Value) {
 		name := jsonschema.NameOf(typ, mode)
 		schema, _ := published.Schema(name)
 		if typ.Kind() != reflect.Struct || schema == nil {
@@ -273,9 +273,9 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 		if err := json.Unmarshal(one.Response.Body, &envelope); err != nil {
 			t.Fatalf("%s: %v", op.Name, err)
 		}
-		judge(op.Name, op.Response, jsonschema.Response, envelope.Data)
+		validate(op.Name, op.Response, jsonschema.Response, envelope.Data)
 		if op.Request != nil && len(one.Request.Body) > 0 {
-			judge(op.Name, op.Request, jsonschema.Request, one.Request.Body)
+			validate(op.Name, op.Request, jsonschema.Request, one.Request.Body)
 		}
 	}
 }

@@ -38,7 +38,8 @@ type refused struct {
 	N int `json:"n" check:"max=9"`
 }
 
-// validating is a request with rules that are told together with the faults of its members.
+// validating is a request with rules whose faults are reported together with those of its
+// members.
 type validating struct{ evens }
 
 func (r *validating) Validate(faults []fault.Field) error {
@@ -66,13 +67,13 @@ func TestErrorListsAllFaults(t *testing.T) {
 		{`{"name":"odd","two":{"n":10}}`, "two.n|own"},
 		{`{"name":"odd","no":1}`, "no|own"},
 		{`{"no":1,"two":{"n":7}}`, "no|name|own"},
-		// A member of a wrong type hides nothing of the others, wherever it stands.
+		// A member of a wrong type does not hide faults of the others, wherever it is.
 		{`{"name":7,"two":{"n":7}}`, "name|own"},
 		{`{"list":7,"two":{"n":7},"name":[{"x":{}}]}`, "list|name|own"},
 		{`{"two":{"m":{},"n":7},"one":[],"name":7}`, "two.m|one|name|own"},
 		{`{"two":[{"n":7}],"name":"odd"}`, "two|own"},
 		{`{"two":{"n":"7"},"name":7}`, "two.n|name"},
-		// What holds by its members is for the handler to judge.
+		// Rules across members are checked by the handler.
 		{`{"name":"odd"}`, ""},
 	} {
 		var into validating

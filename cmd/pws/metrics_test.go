@@ -146,7 +146,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 		}
 		counter := family.GetType() == dto.MetricType_COUNTER
 		if strings.HasPrefix(name, "pws_") && counter != strings.HasSuffix(name, "_total") {
-			t.Errorf("%s is of type %s", name, family.GetType())
+			t.Errorf("%s has type %s", name, family.GetType())
 		}
 		if strings.Contains(family.GetHelp(), "these") {
 			t.Errorf("the help of %s refers to another metric: %q", name, family.GetHelp())

@@ -123,10 +123,10 @@ func (s *script) login(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// crowd registers agents and makes them members of a project of the caller.
+// addMembers registers agents and makes them members of a project of the caller.
 //
-//	crowd PROJECT N
-func (s *script) crowd(ts *testscript.TestScript, args []string) error {
+//	addmembers PROJECT N
+func (s *script) addMembers(ts *testscript.TestScript, args []string) error {
 	count, err := strconv.Atoi(args[1])
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *script) crowd(ts *testscript.TestScript, args []string) error {
 	owner := s.caller
 	for at := range count {
 		s.caller = ""
-		name := fmt.Sprintf("crowd%d", at)
+		name := fmt.Sprintf("member%d", at)
 		if err := s.registerOne(ts, name); err != nil {
 			return err
 		}

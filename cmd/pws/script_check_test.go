@@ -67,7 +67,7 @@ var routeCodes = []fault.Code{
 
 var requestIDPattern = regexp.MustCompile(`^req_[0-9a-hjkmnp-tv-z]{26}$`)
 
-// check judges an answer against what is declared, and notes what was tried. It returns the first
+// check checks an answer against what is declared, and notes what was tried. It returns the first
 // problem, empty where all is well.
 func (s *script) check(sent *request, got *reply) string {
 	requestID := got.header.Get("X-Request-Id")
@@ -141,7 +141,7 @@ func (s *script) checkSuccess(
 	return ""
 }
 
-// checkDocument judges an answer without an envelope.
+// checkDocument checks an answer without an envelope.
 func (s *script) checkDocument(op *api.Operation, got *reply) string {
 	media := got.header.Get("Content-Type")
 	if !slices.Contains(op.Media, media) {
@@ -228,7 +228,7 @@ var schemas struct {
 	compiled map[string]*validator.Schema
 }
 
-// validate judges a decoded JSON value against the published schema of a type.
+// validate checks a decoded JSON value against the published schema of a type.
 func validate(t reflect.Type, mode jsonschema.Mode, value any) string {
 	schemas.Lock()
 	name := fmt.Sprintf("mem:///%s-%d.json", t, mode)

@@ -188,7 +188,7 @@ func (s *script) expand(text string) string {
 	})
 }
 
-// expect sends a request and judges the answer.
+// expect sends a request and checks the answer.
 func (s *script) expect(sent *request, status int, code string) error {
 	got, err := s.send(sent)
 	if err != nil {
@@ -317,7 +317,7 @@ func (s *script) read(sent *request, answer *http.Response) (*reply, error) {
 	return got, nil
 }
 
-// raw sends bytes as they are and judges the first answer. The text may have the escapes of Go.
+// raw sends bytes as they are and checks the first answer. The text may have the escapes of Go.
 // With -closed, the server must close the connection after the answer; with -end, the client ends
 // its side behind the text.
 //

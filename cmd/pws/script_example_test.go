@@ -117,7 +117,7 @@ func (s *script) recorded(*testscript.TestScript, []string) error {
 		if s.examples.files[strings.TrimSuffix(filepath.Base(name), ".json")] != nil {
 			continue
 		}
-		wrong = append(wrong, fmt.Errorf("%s is of no operation", name))
+		wrong = append(wrong, fmt.Errorf("%s belongs to no operation", name))
 		if *update {
 			wrong[len(wrong)-1] = os.Remove(name)
 		}

@@ -75,7 +75,7 @@ func (s *script) mcp(ts *testscript.TestScript, args []string) error {
 			return err
 		}
 	}
-	if err := s.schemas[name].judge(arguments, data, code); err != nil {
+	if err := s.schemas[name].validate(arguments, data, code); err != nil {
 		return fmt.Errorf("%s: %w in %s", name, err, got.body)
 	}
 	if want := rest[2]; code != want && (want != "ok" || code != "") {
@@ -201,8 +201,8 @@ func hasNull(value any) bool {
 	return false
 }
 
-// judge checks a call against the schemas of its tool.
-func (t *toolSchemas) judge(arguments []byte, data any, code string) error {
+// validate checks a call against the schemas of its tool.
+func (t *toolSchemas) validate(arguments []byte, data any, code string) error {
 	if t == nil {
 		if code == "" {
 			return errors.New("a success of no tool")

@@ -14,7 +14,7 @@ import (
 )
 
 // permissions asks every operation of the table as every caller in every project of the rules, and
-// judges who may do it. permission.txtar says how the rules, the requests and the records that they
+// checks who may do it. permission.txtar says how the rules, the requests and the records that they
 // need are written. A refusal that hides a record must be, byte for byte, that of a record that
 // never existed.
 //
@@ -205,7 +205,7 @@ func (m *matrix) gaps() (gaps []error) {
 	}
 	for _, permission := range slices.Sorted(maps.Keys(m.rules)) {
 		if !used[permission] {
-			gaps = append(gaps, fmt.Errorf("no request is of the permission %s", permission))
+			gaps = append(gaps, fmt.Errorf("no request has the permission %s", permission))
 		}
 		of := m.rules[permission]
 		for _, project := range requiredProjects {

@@ -150,7 +150,7 @@ func (v *server) kill() {
 	_ = v.log.Close()
 }
 
-// exits runs the program to its end and expects an exit code; stdout and stderr judge the output.
+// exits runs the program to its end and expects an exit code; stdout and stderr check the output.
 //
 //	exits CODE ARG...
 func (s *script) exits(ts *testscript.TestScript, args []string) error {

@@ -84,7 +84,7 @@ func (s *script) followTools(called *request, refusal any) error {
 	if err != nil {
 		return err
 	}
-	if err := step.judge(false); err != nil {
+	if err := step.check(false); err != nil {
 		return err
 	}
 	for _, call := range step.Calls {
@@ -124,7 +124,7 @@ func (s *script) followTools(called *request, refusal any) error {
 	if step, err = toolStepOf(data); err != nil {
 		return err
 	}
-	return step.judge(true)
+	return step.check(true)
 }
 
 // toolOf is the tool of a name in either form, nil where there is none.
@@ -144,8 +144,8 @@ func takesPath(name string) bool {
 	})
 }
 
-// judge says whether the step names nothing but tools of the profile.
-func (t *toolStep) judge(core bool) error {
+// check says whether the step names nothing but tools of the profile.
+func (t *toolStep) check(core bool) error {
 	if t.Text == "" {
 		return fmt.Errorf("%s says nothing of the next step", t.Code)
 	}
@@ -265,9 +265,9 @@ func (s *script) stepTool(
 	return got, nil
 }
 
-// judgeStep says whether the writes that a refusal names as the next step are permitted to its
+// checkStep says whether the writes that a refusal names as the next step are permitted to its
 // caller by the rules of the matrix.
-func (w *world) judgeStep(column int, got *reply) error {
+func (w *world) checkStep(column int, got *reply) error {
 	value, _ := got.at("error.details.next_calls")
 	list, _ := value.([]any)
 	for _, one := range list {

@@ -57,7 +57,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !passed || tried.scripts() < len(files) {
-		t.Log("some scripts failed or were left out: what they cover is not judged")
+		t.Log("some scripts failed or were left out: what they cover is not checked")
 		return
 	}
 	for _, missing := range tried.missing() {
@@ -151,15 +151,15 @@ func serviceCommands() map[string]command {
 		"step":      does((*script).step),
 		"mcphidden": does((*script).mcphidden),
 
-		"keypair": does((*script).keypair),
-		"agent":   does((*script).register),
-		"login":   does((*script).login),
-		"crowd":   does((*script).crowd),
-		"stare":   does((*script).stare),
-		"addkey":  does((*script).addKey),
-		"as":      does((*script).as),
-		"invalid": does((*script).invalidCredential),
-		"sign":    does((*script).sign),
+		"keypair":    does((*script).keypair),
+		"agent":      does((*script).register),
+		"login":      does((*script).login),
+		"addmembers": does((*script).addMembers),
+		"stare":      does((*script).stare),
+		"addkey":     does((*script).addKey),
+		"as":         does((*script).as),
+		"invalid":    does((*script).invalidCredential),
+		"sign":       does((*script).sign),
 
 		"api":      does((*script).api),
 		"example":  does((*script).example),

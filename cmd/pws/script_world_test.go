@@ -46,10 +46,10 @@ func (w *world) run() {
 			caller := matrixCallers[column]
 			got, err := w.ask(asked, caller, outcome)
 			if err == nil {
-				err = w.judge(asked, caller, outcome, got)
+				err = w.checkOutcome(asked, caller, outcome, got)
 			}
 			if err == nil && got.status >= http.StatusBadRequest {
-				err = w.judgeStep(column, got)
+				err = w.checkStep(column, got)
 			}
 			if err == nil && got.status < 300 {
 				w.succeeded[at]++
@@ -180,9 +180,9 @@ func (w *world) send(
 	return got, nil
 }
 
-// judge compares an answer with what a rule says: ok; hidden, which is the refusal of a record that
+// checkOutcome compares an answer with what a rule says: ok; hidden, the refusal for a record that
 // never existed; login; the role that is missing; or the code of a refusal.
-func (w *world) judge(asked *matrixRequest, caller, outcome string, got *reply) error {
+func (w *world) checkOutcome(asked *matrixRequest, caller, outcome string, got *reply) error {
 	value, _ := got.at("error.code")
 	code := textOf(value)
 	said := fmt.Errorf("%s, not %d %s", outcome, got.status, got.body)
@@ -196,7 +196,7 @@ func (w *world) judge(asked *matrixRequest, caller, outcome string, got *reply) 
 		if code != asked.hidden {
 			return said
 		}
-		return w.judgeHidden(asked, caller, got)
+		return w.checkHidden(asked, caller, got)
 	case "login":
 		outcome = string(fault.AuthenticationRequired)
 	case "READER", "CONTRIBUTOR", "MAINTAINER":
@@ -238,9 +238,9 @@ var hiddenPrefix = map[fault.Code]string{
 	fault.DiscussionNotFound: "dsc_", fault.ChangesetNotFound: "chg_",
 }
 
-// judgeHidden asks again with IDs that never existed: one that differs in the last bits, and one
+// checkHidden asks again with IDs that never existed: one that differs in the last bits, and one
 // whose project bits no project has.
-func (w *world) judgeHidden(asked *matrixRequest, caller string, got *reply) error {
+func (w *world) checkHidden(asked *matrixRequest, caller string, got *reply) error {
 	prefix := hiddenPrefix[fault.Code(asked.hidden)]
 	const nearDigit, farDigit = 23, 12
 	for _, digit := range []int{nearDigit, farDigit} {
