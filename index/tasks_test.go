@@ -384,7 +384,7 @@ func TestTasksConcurrently(t *testing.T) {
 			}
 		})
 		writers.Go(func() {
-			for n := range 400 {
+			for n := range 120 {
 				entry := TaskEntry{
 					Task:     id.ID{13: worker, 15: byte(n % 50)},
 					Priority: work.Priority(1 + n%4), Status: work.TaskStatus(1 + n%4),
