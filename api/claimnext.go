@@ -161,7 +161,7 @@ func (s *claimSearch) findOwn() {
 		})
 	}
 	slices.SortFunc(s.own, func(a, b index.TaskPlace) int {
-		return compareRank(a.TaskPosition, b.TaskPosition)
+		return a.Compare(b.TaskPosition)
 	})
 }
 
@@ -178,14 +178,6 @@ func (s *claimSearch) fits(view *work.Project, t *work.Task) bool {
 
 func placeOf(t *work.Task) index.TaskPosition {
 	return index.TaskPosition{Priority: t.Spec.Priority, Task: t.ID}
-}
-
-// compareRank orders tasks by priority, then by age.
-func compareRank(a, b index.TaskPosition) int {
-	if a.Priority != b.Priority {
-		return int(b.Priority) - int(a.Priority)
-	}
-	return a.Task.Compare(b.Task)
 }
 
 // public tries the PUBLIC projects, and the caller's own projects with a better task before
@@ -214,7 +206,7 @@ func (s *claimSearch) public() (goOn bool) {
 // all remaining ones. It reports whether to continue.
 func (s *claimSearch) ownBefore(place index.TaskPosition) (goOn bool) {
 	all := place == index.TaskPosition{}
-	for len(s.own) > 0 && (all || compareRank(s.own[0].TaskPosition, place) < 0) {
+	for len(s.own) > 0 && (all || s.own[0].Compare(place) < 0) {
 		next := s.own[0].Project
 		s.own = s.own[1:]
 		if !s.tried[next] && !s.try(next) {

@@ -42,7 +42,8 @@ type TaskPosition struct {
 	Task     id.ID
 }
 
-func (p TaskPosition) compare(other TaskPosition) int {
+// Compare orders positions by priority, the highest first, then by age.
+func (p TaskPosition) Compare(other TaskPosition) int {
 	if by := cmp.Compare(other.Priority, p.Priority); by != 0 {
 		return by
 	}
@@ -120,7 +121,7 @@ func (e *TaskEntry) expiry() Expiry { return Expiry{e.Until, e.Task} }
 
 func placeOf(n *taskNode) TaskPlace { return TaskPlace{n.record.position(), n.project.id} }
 
-func byRank(a, b *taskNode) bool { return a.record.position().compare(b.record.position()) < 0 }
+func byRank(a, b *taskNode) bool { return a.record.position().Compare(b.record.position()) < 0 }
 
 func byExpiry(a, b *taskNode) bool { return a.record.expiry().compare(b.record.expiry()) < 0 }
 
@@ -304,7 +305,7 @@ func (t *Tasks) Own(agent id.ID, now int64) []id.ID {
 			best = append(best, placeOf(n))
 		}
 	}
-	slices.SortFunc(best, func(a, b TaskPlace) int { return a.compare(b.TaskPosition) })
+	slices.SortFunc(best, func(a, b TaskPlace) int { return a.Compare(b.TaskPosition) })
 	found := make([]id.ID, len(best))
 	for at := range best {
 		found[at] = best[at].Project

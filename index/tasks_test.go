@@ -374,7 +374,7 @@ func TestTasksConcurrently(t *testing.T) {
 				}
 				list := tasks.Public(work.TaskOpen, now/10, TaskPosition{}, 1000)
 				if !slices.IsSortedFunc(list, func(a, b TaskPlace) int {
-					return cmp.Or(a.compare(b.TaskPosition), 1)
+					return cmp.Or(a.Compare(b.TaskPosition), 1)
 				}) {
 					t.Error("a list is out of order")
 					return
