@@ -1,12 +1,11 @@
 package docs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net/url"
-	gopath "path"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,9 +27,8 @@ func servedTexts() map[string]string {
 	documents := New(api.Config{Version: "1.2.3", Limits: limits})
 	texts := map[string]string{}
 	for _, op := range api.Table {
-		if _, file := gopath.Split(op.Path); op.Path == "/" {
-			texts[op.Path] = string(documents.Page("home.txt", testBase))
-		} else if op.Tag == "documents" && slices.Contains(servedFiles(), file) {
+		if op.Tag == "documents" && strings.HasPrefix(strings.Join(op.Media, ""), "text/") {
+			file := cmp.Or(strings.TrimPrefix(op.Path, "/"), "home.txt")
 			texts[op.Path] = string(documents.Page(file, testBase))
 		}
 	}
@@ -38,15 +36,6 @@ func servedTexts() map[string]string {
 		Version: "1.2.3", Well: true, Checks: []api.Check{{Name: "wal"}},
 	}, testBase))
 	return texts
-}
-
-// servedFiles are the names of all templates.
-func servedFiles() (names []string) {
-	files, _ := fs.ReadDir(documentFiles, "documents")
-	for _, one := range files {
-		names = append(names, one.Name())
-	}
-	return names
 }
 
 var (
