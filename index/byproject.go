@@ -7,19 +7,20 @@ import (
 	"pws/internal/id"
 )
 
-// byProject holds the records of projects that agents can work on. Everybody finds those of public
-// projects, and the members those of other projects. Projects without any take no room. R is what
-// is kept of a record; P is what else is kept of a project. It is safe for concurrent use.
+// byProject holds the records of projects that agents can work on. Records of public projects are
+// visible to everybody, those of other projects only to the members. A project without records
+// takes no memory. R is the record type; P is additional data per project. It is safe for
+// concurrent use.
 type byProject[R, P any] struct {
-	// ident points to the ID of a record.
+	// ident returns a pointer to the ID of a record.
 	ident func(one *R) *id.ID
-	// link puts a node into the orders of the index that it belongs to now, unlink takes it out of
-	// them. Both are called under the lock, which guards those orders too.
+	// link adds a node to the sorted lists that it currently belongs to, unlink removes it from
+	// them. Both are called under the lock, which guards those lists too.
 	link, unlink func(n *node[R, P])
 	mu           struct {
 		sync.RWMutex
 		projects map[id.ID]*owner[R, P]
-		// members are the projects that are not public by their members.
+		// members maps an agent to its projects that are not public.
 		members map[id.ID][]*owner[R, P]
 		count   int
 	}
@@ -30,7 +31,7 @@ type owner[R, P any] struct {
 	id      id.ID
 	public  bool
 	members []id.ID
-	// nodes are in the order of their IDs.
+	// nodes are sorted by ID.
 	nodes []*node[R, P]
 	kept  P
 }
@@ -40,12 +41,12 @@ type node[R, P any] struct {
 	project *owner[R, P]
 }
 
-// ProjectRecords is all that is kept of one project.
+// ProjectRecords is everything stored for one project.
 type ProjectRecords[R any] struct {
 	Public bool
-	// Members are those of a project that is not public.
+	// Members are set if the project is not public.
 	Members []id.ID
-	// Entries are in the order of their IDs.
+	// Entries are sorted by ID.
 	Entries []R
 }
 
@@ -54,15 +55,15 @@ func (b *byProject[R, P]) init(ident func(one *R) *id.ID, link, unlink func(n *n
 	b.mu.projects, b.mu.members = map[id.ID]*owner[R, P]{}, map[id.ID][]*owner[R, P]{}
 }
 
-// Len is the number of records.
+// Len returns the number of records.
 func (b *byProject[R, P]) Len() int {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.mu.count
 }
 
-// enter takes in a record, or another state of one. It reports whether it is the first of its
-// project: then nobody finds it until SetAudience has said who may.
+// enter adds or updates a record. It reports whether it is the first of its project; then nobody
+// can find it until SetAudience is called.
 func (b *byProject[R, P]) enter(project, ident id.ID, next R) (first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,7 +89,7 @@ func (b *byProject[R, P]) put(p *owner[R, P], ident id.ID, next R) {
 }
 
 func (b *byProject[R, P]) find(p *owner[R, P], wanted id.ID) (at int, known bool) {
-	// IDs rise, so that a new record nearly always comes last.
+	// New IDs are larger than old ones, so a new record is nearly always appended.
 	low, high := 0, len(p.nodes)
 	for middle := high - 1; low < high; middle = (low + high) / 2 {
 		switch b.ident(&p.nodes[middle].record).Compare(wanted) {
@@ -103,7 +104,7 @@ func (b *byProject[R, P]) find(p *owner[R, P], wanted id.ID) (at int, known bool
 	return low, false
 }
 
-// Drop forgets a record that needs no work any longer.
+// Drop removes a record that needs no more work.
 func (b *byProject[R, P]) Drop(project, one id.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,8 +131,8 @@ func (b *byProject[R, P]) forget(p *owner[R, P]) {
 	delete(b.mu.projects, p.id)
 }
 
-// SetAudience says who may find the records of a project, where it has any: everybody, or its
-// members.
+// SetAudience makes the records of a project visible to everybody or only to its members. It has no
+// effect on a project without records.
 func (b *byProject[R, P]) SetAudience(project id.ID, public bool, members []id.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,7 +149,7 @@ func (b *byProject[R, P]) SetAudience(project id.ID, public bool, members []id.I
 	}
 }
 
-// relink changes what the places of all records of a project depend on.
+// relink removes all records of a project from the sorted lists, calls change, and adds them again.
 func (b *byProject[R, P]) relink(p *owner[R, P], change func()) {
 	for _, n := range p.nodes {
 		b.unlink(n)
@@ -180,7 +181,7 @@ func (b *byProject[R, P]) setMembers(p *owner[R, P], members []id.ID) {
 	p.members = slices.Clone(members)
 }
 
-// replace makes what is kept of a project this, and nothing where it has no records.
+// replace replaces everything stored for a project. It removes a project without records.
 func (b *byProject[R, P]) replace(project id.ID, all *ProjectRecords[R], kept P) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -201,7 +202,7 @@ func (b *byProject[R, P]) replace(project id.ID, all *ProjectRecords[R], kept P)
 	}
 }
 
-// get is what is kept of a project, for comparing.
+// get returns everything stored for a project. Tests compare it.
 func (b *byProject[R, P]) get(project id.ID) (all ProjectRecords[R], kept P) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

@@ -61,10 +61,10 @@
 // Inbox is kept for agents and not for projects. It is a function of the log, entry by entry, and
 // has a section for each agent; a start skips the entries that a section contains. An event holds
 // the agents that it concerns. Items are IDs without text, in three groups for each agent
-// (work.NoticeKind.Room): the newest thousand of the kinds that ask for something, changes of the
-// agent's keys, and the newest thousand of the rest. So talk never pushes out a decision. An agent
-// has so few keys that the second group never overflows: whoever uses a stolen credential cannot
-// push out the notice of it.
+// (work.NoticeKind.Room): the newest thousand of the kinds that require an action, changes of the
+// agent's keys, and the newest thousand of the rest. So comments never push out a decision. An
+// agent has so few keys that the second group never overflows: a stolen credential cannot be used
+// to push out the notice about it.
 //
 // The mentions, replies and memberships of one author have a limit for each UTC day of the entry's
 // time (work.NoticeKind.PerDay). The counts are saved with the items, at most a thousand of

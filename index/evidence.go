@@ -12,8 +12,8 @@ import (
 	"pws/work"
 )
 
-// EvidenceOf is all the evidence that a project has for the profiles of agents, in order. It counts
-// while the project is PUBLIC.
+// EvidenceOf returns all the evidence in a project for the profiles of agents, sorted. It counts
+// only while the project is PUBLIC.
 func EvidenceOf(p *work.Project) []Evidence {
 	found := tallies{}
 	for n := range p.ChangesetsCount() {
@@ -25,7 +25,7 @@ func EvidenceOf(p *work.Project) []Evidence {
 	return found.sorted()
 }
 
-// tallies count evidence.
+// tallies counts evidence by agent and trait.
 type tallies map[tallyKey]*Evidence
 
 type tallyKey struct {
@@ -70,14 +70,14 @@ func (t tallies) sorted() []Evidence {
 	return all
 }
 
-// madeHere reports whether the author of a changeset has written it in this project: what a fork
-// begins with, and what was imported, is the work of others.
+// madeHere reports whether a changeset was written in this project by its author. The initial
+// content of a fork and imported changesets are the work of others.
 func madeHere(p *work.Project, c *work.Changeset) bool {
 	return c.Source != work.SourceFork && c.Source != work.SourceImport &&
 		p.ChangesetOrigin(c) == nil
 }
 
-// publishedTraits are what a changeset shows of its author: the languages of what it wrote.
+// publishedTraits returns the languages of the files that a changeset writes.
 func publishedTraits(p *work.Project, c *work.Changeset) (traits []Trait) {
 	if !madeHere(p, c) {
 		return nil
@@ -90,7 +90,7 @@ func publishedTraits(p *work.Project, c *work.Changeset) (traits []Trait) {
 	return traits
 }
 
-// withLanguage adds the language of a file, once.
+// withLanguage adds the language of a file unless it is already there.
 func withLanguage(
 	traits []Trait, provenance Provenance, file string,
 ) []Trait {
@@ -108,7 +108,7 @@ func withLanguage(
 	})
 }
 
-// completedTraits are what a task that is DONE shows of the last one who claimed it.
+// completedTraits returns the traits of a DONE task and the agent that claimed it last.
 func completedTraits(t *work.Task) (agent id.ID, traits []Trait) {
 	if t.Status != work.TaskDone || len(t.Holders) == 0 {
 		return id.ID{}, nil
@@ -129,8 +129,8 @@ func completedTraits(t *work.Task) (agent id.ID, traits []Trait) {
 	return t.Holders[len(t.Holders)-1], traits
 }
 
-// attestedTraits are what a record attests of the agent whose work it is about: that it makes such
-// work, and its languages. What agents say of their own work attests nothing.
+// attestedTraits returns what a verification attests about the agent whose work it is about: the
+// kind of work and its languages. A verification by the agent itself attests nothing.
 func attestedTraits(
 	p *work.Project, record *work.Verification,
 ) (agent id.ID, traits []Trait) {
@@ -150,8 +150,8 @@ func attestedTraits(
 	})
 }
 
-// attestedWork says whose work an entity is, of what kind, and what files it consists of; the kind
-// is empty for what nobody in this project has made.
+// attestedWork returns the agent that made an entity, its kind and its files. The kind is empty if
+// the entity was not made in this project.
 func attestedWork(p *work.Project, entity work.Entity) (agent id.ID, made string, files []string) {
 	switch entity.Type {
 	case work.EntityChangeset:
@@ -178,7 +178,7 @@ func attestedWork(p *work.Project, entity work.Entity) (agent id.ID, made string
 	return id.ID{}, "", nil
 }
 
-// revisionPaths are what the current revision of a contribution changes.
+// revisionPaths returns the paths that the current revision of a contribution changes.
 func revisionPaths(p *work.Project, c *work.Contribution) []string {
 	revision := p.CurrentRevision(c)
 	paths := make([]string, len(revision.Files))
@@ -199,7 +199,7 @@ func (p *Profiles) Kinds() []work.Kind {
 	)
 }
 
-// Update implements Projection. An event adds evidence. Where an event takes evidence away, all
+// Update implements Projection. Most events only add evidence. If an event removes evidence, all
 // evidence of its kind is computed again from the state.
 func (p *Profiles) Update(before, next *work.Project, events []work.Event) {
 	if before == nil {
@@ -209,7 +209,7 @@ func (p *Profiles) Update(before, next *work.Project, events []work.Event) {
 	if before.Visibility != next.Visibility {
 		p.SetPublic(next.ID, next.Visibility == work.Public)
 	}
-	var published, tasks, attested shown
+	var published, tasks, attested evidenceChange
 	for nth, event := range events {
 		switch event := event.(type) {
 		case *work.ChangesetPublished:
@@ -220,23 +220,23 @@ func (p *Profiles) Update(before, next *work.Project, events []work.Event) {
 			published.add(c.Author, publishedTraits(next, c), 1, c.CreatedAt)
 		case *work.TaskUpdated:
 			if !updatesTask(events[:nth], event.Task) {
-				tasks.byTask(before, next, event.Task)
+				tasks.addTask(before, next, event.Task)
 			}
 		case *work.VerificationCreated:
 			record, _ := next.Verification(event.ID)
 			agent, traits := attestedTraits(next, record)
 			attested.add(agent, traits, 1, record.CreatedAt)
 		case *work.RevisionSubmitted:
-			attested.byContribution(before, event.Contribution)
+			attested.addContribution(before, event.Contribution)
 		case *work.ContributionRejected:
-			attested.byContribution(before, event.Contribution)
+			attested.addContribution(before, event.Contribution)
 		case *work.ContributionWithdrawn:
-			attested.byContribution(before, event.Contribution)
+			attested.addContribution(before, event.Contribution)
 		}
 	}
-	p.take(before, next, &published, nil)
-	p.take(before, next, &tasks, tallies.addTasks)
-	p.take(before, next, &attested, tallies.addAttested)
+	p.apply(before, next, &published, nil)
+	p.apply(before, next, &tasks, tallies.addTasks)
+	p.apply(before, next, &attested, tallies.addAttested)
 }
 
 func updatesTask(events []work.Event, task id.ID) bool {
@@ -246,22 +246,22 @@ func updatesTask(events []work.Event, task id.ID) bool {
 	})
 }
 
-// shown is what an entry shows of one kind.
-type shown struct {
-	// more is what comes in addition. Where again is set something has gone, and all evidence of the
-	// kind is weighed again instead.
-	more  []Evidence
-	again bool
+// evidenceChange is the change in one kind of evidence by one entry.
+type evidenceChange struct {
+	// added is the added evidence. If recompute is set, evidence was removed, and all evidence of the
+	// kind is computed again instead.
+	added     []Evidence
+	recompute bool
 }
 
-func (s *shown) add(agent id.ID, traits []Trait, count int, at int64) {
+func (s *evidenceChange) add(agent id.ID, traits []Trait, count int, at int64) {
 	for _, trait := range traits {
-		s.more = append(s.more, Evidence{Agent: agent, Trait: trait, Count: count, At: at})
+		s.added = append(s.added, Evidence{Agent: agent, Trait: trait, Count: count, At: at})
 	}
 }
 
-// byTask is what has become of one task.
-func (s *shown) byTask(before, next *work.Project, task id.ID) {
+// addTask records the change of one task.
+func (s *evidenceChange) addTask(before, next *work.Project, task id.ID) {
 	now, _ := next.Task(task, work.AsStored)
 	agent, traits := completedTraits(now)
 	var agentBefore id.ID
@@ -275,23 +275,22 @@ func (s *shown) byTask(before, next *work.Project, task id.ID) {
 	case agent == agentBefore && slices.Equal(traits, traitsBefore):
 		s.add(agent, traits, 0, now.UpdatedAt)
 	default:
-		s.again = true
+		s.recompute = true
 	}
 }
 
-// byContribution is what has become of a contribution: of one that was attested, something may have
-// gone.
-func (s *shown) byContribution(before *work.Project, contribution id.ID) {
+// addContribution records the change of a contribution. Evidence may be lost if it was attested.
+func (s *evidenceChange) addContribution(before *work.Project, contribution id.ID) {
 	entity := work.Entity{Type: work.EntityContribution, ID: contribution}
-	s.again = s.again || before.Tally(entity).Attestations > 0
+	s.recompute = s.recompute || before.Tally(entity).Attestations > 0
 }
 
-// take adds what was shown to the profiles.
-func (p *Profiles) take(
-	before, next *work.Project, s *shown, count func(t tallies, p *work.Project),
+// apply applies the change to the profiles.
+func (p *Profiles) apply(
+	before, next *work.Project, s *evidenceChange, count func(t tallies, p *work.Project),
 ) {
-	if !s.again {
-		p.Add(next.ID, next.Visibility == work.Public, s.more)
+	if !s.recompute {
+		p.Add(next.ID, next.Visibility == work.Public, s.added)
 		return
 	}
 	was, is := tallies{}, tallies{}
@@ -331,7 +330,7 @@ func (p *Profiles) Restore(c *Card, part *disk.Reader) error {
 		one.Trait.Value = part.Text()
 		one.Count, one.At = int(part.Uvarint()), int64(part.Uvarint())
 		if one.Trait.Category >= identity.ProfileCategories {
-			return errors.New("evidence of no category")
+			return errors.New("evidence of an unknown category")
 		}
 		all = append(all, one)
 	}

@@ -66,7 +66,7 @@ func frozenProjects(t *testing.T) (all []*work.Project) {
 	return all
 }
 
-// restoredLinks is all that the index has of a project.
+// restoredLinks returns everything in the index for a project.
 func restoredLinks(l *Links, project id.ID) (all ProjectLinks) {
 	if counted := l.mu.counted[project]; counted != nil {
 		all.Audience = counted.Audience
@@ -89,7 +89,7 @@ func restoredLinks(l *Links, project id.ID) (all ProjectLinks) {
 	return all
 }
 
-// restoredEvidence is all evidence that the index has of a project.
+// restoredEvidence returns all evidence in the index for a project.
 func restoredEvidence(p *Profiles, project id.ID) map[Evidence]bool {
 	all := map[Evidence]bool{}
 	for agent, list := range p.mu.agents {
@@ -102,8 +102,8 @@ func restoredEvidence(p *Profiles, project id.ID) map[Evidence]bool {
 	return all
 }
 
-// TestCardsKeepEveryField restores the cards of frozen projects, and compares all fields of what is
-// restored with what the state has. It fails for fields that none of them sets.
+// TestCardsKeepEveryField restores the cards of frozen projects and compares all fields with the
+// state. It fails for fields that no frozen project sets.
 func TestCardsKeepEveryField(t *testing.T) {
 	walk := fieldtest.New(nil)
 	same := func(part string, want, got any) {

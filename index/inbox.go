@@ -11,19 +11,19 @@ import (
 	"pws/work"
 )
 
-// InboxItem is a notification of an agent. It holds no text that somebody wrote.
+// InboxItem is a notification of an agent. It contains no user-written text.
 type InboxItem struct {
 	Place identity.Place
-	// At is when it happened, in Unix milliseconds.
+	// At is the time of the event, in Unix milliseconds.
 	At   int64
 	Kind work.NoticeKind
-	// Archived items go first where there are too many.
+	// Archived items are removed first when there are too many.
 	Archived bool
-	// Project is zero where it happened in none: a change of the agent's keys.
+	// Project is zero if the event belongs to no project, such as a change of the agent's keys.
 	Project id.ID
 	Actor   id.ID
 	Subject work.Subject
-	// Part is the revision or the review that it is about, zero for none.
+	// Part is the ID of the revision or review concerned, zero if there is none.
 	Part id.ID
 }
 
@@ -33,29 +33,29 @@ type Delivery struct {
 	InboxItem
 }
 
-// Inbox holds the inboxes of all agents. It is a function of the log: one goroutine passes it the
-// entries in order. Its methods are safe for concurrent use.
+// Inbox holds the inboxes of all agents. It is a function of the log: one goroutine calls it with
+// the entries in order. Its methods are safe for concurrent use.
 type Inbox struct {
 	mu struct {
 		sync.RWMutex
 		boxes map[id.ID]*inboxBox
-		// dirty are the agents whose boxes changed since they were taken to be saved.
+		// dirty are the agents whose boxes changed since the last DrainDirty.
 		dirty map[id.ID]struct{}
 	}
-	// head is the newest entry; the items of it and of those before it are there.
+	// head is the newest entry whose items were added.
 	head atomic.Uint64
 	// max is InboxItemsMax.
 	max int
 }
 
-// NewInbox makes one in which all inboxes are empty.
+// NewInbox makes an inbox without items.
 func NewInbox() *Inbox {
 	b := &Inbox{max: InboxItemsMax}
 	b.mu.boxes, b.mu.dirty = map[id.ID]*inboxBox{}, map[id.ID]struct{}{}
 	return b
 }
 
-// Deliver adds the items of an entry. They have their numbers in the entry already.
+// Deliver adds the items of an entry. Their numbers within the entry are already set.
 func (b *Inbox) Deliver(entry uint64, deliveries []Delivery) {
 	if len(deliveries) == 0 {
 		b.reach(entry)
@@ -67,7 +67,7 @@ func (b *Inbox) Deliver(entry uint64, deliveries []Delivery) {
 		deliveries[at].Place.Entry = entry
 		b.add(&deliveries[at])
 	}
-	// Whoever saves the items saves the entry with them, under this lock.
+	// Saved reads the items and the head under this lock, so they are consistent.
 	b.reach(entry)
 }
 
@@ -89,7 +89,8 @@ func (b *Inbox) add(one *Delivery) {
 	box.add(&one.InboxItem, b.max)
 }
 
-// Mark takes in the marks that an agent set on its items, for archived ones go first.
+// Mark applies the marks that an agent set on its items. They matter here because archived items
+// are removed first.
 func (b *Inbox) Mark(entry uint64, e *identity.InboxMarked) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,15 +99,15 @@ func (b *Inbox) Mark(entry uint64, e *identity.InboxMarked) {
 	if box == nil || entry <= box.covered {
 		return
 	}
-	meant, spared := placesOf(e.Items), placesOf(e.Spared)
+	named, spared := placesOf(e.Items), placesOf(e.Spared)
 	var next []InboxItem
 	for at := range box.items {
-		archived := box.items[at].archivedBy(e, meant, spared)
+		archived := box.items[at].archivedBy(e, named, spared)
 		if archived == box.items[at].Archived {
 			continue
 		}
 		if next == nil {
-			// Readers hold the old list.
+			// Copy the list: readers may hold the old one.
 			next = slices.Clone(box.items)
 		}
 		next[at].Archived = archived
@@ -125,13 +126,13 @@ func placesOf(list []identity.Place) map[identity.Place]bool {
 	return set
 }
 
-// archivedBy reports whether an item is archived after an event of the agent, which means or spares
-// some places.
+// archivedBy reports whether an item is archived after an event of the agent, which applies to some
+// places or to all but some.
 func (i *InboxItem) archivedBy(
-	e *identity.InboxMarked, meant, spared map[identity.Place]bool,
+	e *identity.InboxMarked, named, spared map[identity.Place]bool,
 ) bool {
 	switch {
-	case meant[i.Place]:
+	case named[i.Place]:
 		return e.Status == identity.ItemArchived
 	case i.Archived || i.Place.Compare(e.Through) > 0 || spared[i.Place]:
 		return i.Archived
@@ -139,8 +140,8 @@ func (i *InboxItem) archivedBy(
 	return e.Status == identity.ItemArchived
 }
 
-// Items are the inbox of an agent, the oldest first, up to an entry, and that entry: items that are
-// added later are of later entries. Callers do not modify the list.
+// Items returns the inbox of an agent up to an entry, the oldest item first, and that entry. Items
+// added later belong to later entries. Callers do not modify the list.
 func (b *Inbox) Items(agent id.ID) (items []InboxItem, head uint64) {
 	head = b.head.Load()
 	b.mu.RLock()
@@ -154,14 +155,14 @@ func (b *Inbox) Items(agent id.ID) (items []InboxItem, head uint64) {
 	return slices.Clip(items), head
 }
 
-// Agents are those who have an inbox, in no order.
+// Agents returns the agents that have an inbox, in no order.
 func (b *Inbox) Agents() []id.ID {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return slices.Collect(maps.Keys(b.mu.boxes))
 }
 
-// Saved is what is to be saved of an agent, and the entry up to which it is complete. Callers do
+// Saved returns the data to save for an agent, and the entry up to which it is complete. Callers do
 // not modify it.
 func (b *Inbox) Saved(agent id.ID) (saved SavedInbox, head uint64) {
 	b.mu.RLock()
@@ -172,8 +173,8 @@ func (b *Inbox) Saved(agent id.ID) (saved SavedInbox, head uint64) {
 	return saved, b.head.Load()
 }
 
-// Restore replaces the inbox of an agent by the saved one. Entries up to the one that it was saved
-// with no longer add to it.
+// Restore replaces the inbox of an agent by the saved one. Entries up to the saved one are not
+// added again.
 func (b *Inbox) Restore(agent id.ID, saved SavedInbox, entry uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,7 +192,7 @@ func (b *Inbox) DrainDirty() map[id.ID]struct{} {
 	return dirty
 }
 
-// RequeueDirty takes back agents whose inboxes could not be saved.
+// RequeueDirty returns agents to the dirty set after their inboxes could not be saved.
 func (b *Inbox) RequeueDirty(dirty map[id.ID]struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,15 +15,15 @@ import (
 
 func inboxAgent(n int) id.ID { return id.New(1, [10]byte{byte(n) + 1}) }
 
-// fewItems is how many the model keeps.
-const fewItems = 10
+// modelItemsMax is the number of items that the model keeps.
+const modelItemsMax = 10
 
-// inboxModel keeps all items that agents ever received, and marks each by itself.
+// inboxModel keeps all items that agents ever received, and marks each item separately.
 type inboxModel struct {
 	all      map[id.ID][]InboxItem
 	archived map[id.ID]map[identity.Place]bool
 	gone     map[id.ID]map[identity.Place]bool
-	// ofDay counts the items of each agent that were not dropped.
+	// ofDay counts the items of each agent that were not refused by the daily limit.
 	ofDay map[id.ID]map[InboxCount]int
 }
 
@@ -63,7 +63,7 @@ func (m *inboxModel) deliver(one Delivery) {
 	items := slices.DeleteFunc(m.items(agent), func(item InboxItem) bool {
 		return room(item.Kind) != room(one.Kind)
 	})
-	if len(items) <= fewItems {
+	if len(items) <= modelItemsMax {
 		return
 	}
 	goes := items[0].Place
@@ -116,10 +116,10 @@ func drawMark(rt *rapid.T, agent id.ID, items []InboxItem) *identity.InboxMarked
 	return e
 }
 
-// drawDeliveries draws what one entry tells an agent.
+// drawDeliveries draws the deliveries of one entry to an agent.
 func drawDeliveries(rt *rapid.T, agent id.ID, entry uint64, day int64) []Delivery {
 	count := rapid.SampledFrom([]int{0, 1, 3, 8, 25}).Draw(rt, "count")
-	// Entries that are written at midnight may come in either order.
+	// Entries written around midnight may come in either order.
 	at := (day - int64(rapid.IntRange(0, 1).Draw(rt, "before"))) * dayMillis
 	kind := rapid.SampledFrom([]work.NoticeKind{
 		work.NoticeMention, work.NoticeMention, work.NoticeReply,
@@ -137,13 +137,14 @@ func drawDeliveries(rt *rapid.T, agent id.ID, entry uint64, day int64) []Deliver
 	return deliveries
 }
 
-// Whatever agents receive and mark, the inbox has what the model has. So does one that was saved at
-// any time and was passed the same entries again, those included that were saved.
+// TestInboxMatchesItsModel compares the inbox with a model after random deliveries and marks. An
+// inbox that was saved at any time and then received the same entries again, including the saved
+// ones, must match too.
 func TestInboxMatchesItsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		fresh := func() *Inbox {
 			b := NewInbox()
-			b.max = fewItems
+			b.max = modelItemsMax
 			return b
 		}
 		model, live, saved := newInboxModel(), fresh(), fresh()
@@ -184,8 +185,7 @@ func TestInboxMatchesItsModel(t *testing.T) {
 				live.RequeueDirty(map[id.ID]struct{}{
 					inboxAgent(0): {}, inboxAgent(1): {}, inboxAgent(2): {},
 				})
-				// The log is read again from an earlier entry: what was saved is not delivered
-				// twice.
+				// Replay starts at an earlier entry: saved items must not be delivered twice.
 				for _, agent := range saved.Agents() {
 					saved.Deliver(entry, []Delivery{{agent, InboxItem{Kind: work.NoticeReply}}})
 					saved.Mark(entry, &identity.InboxMarked{
@@ -210,8 +210,9 @@ func TestInboxMatchesItsModel(t *testing.T) {
 	})
 }
 
-// What a reader holds stays as it was, and is whole up to the entry that it came with.
-func TestInboxReadersHoldWhatTheyRead(t *testing.T) {
+// TestInboxListsDoNotChange checks that a list does not change after it was returned, and is
+// complete up to the head returned with it.
+func TestInboxListsDoNotChange(t *testing.T) {
 	b, agent := NewInbox(), inboxAgent(0)
 	var readers sync.WaitGroup
 	done := make(chan struct{})
@@ -220,7 +221,7 @@ func TestInboxReadersHoldWhatTheyRead(t *testing.T) {
 			for {
 				items, head := b.Items(agent)
 				before := slices.Clone(items)
-				// What is beyond the limit may have gone for an item that comes after the head.
+				// Items beyond the limit may have been removed for an item after the head.
 				if n := len(items); n > 0 && items[n-1].Place.Entry != head/2*2 ||
 					n > InboxItemsMax || head < 2*InboxItemsMax-100 && n != int(head/2) {
 					t.Errorf("%d items, the last of entry %d, at %d", n,
@@ -233,7 +234,7 @@ func TestInboxReadersHoldWhatTheyRead(t *testing.T) {
 				default:
 				}
 				if !slices.Equal(items, before) {
-					t.Error("a list changed that was read")
+					t.Error("a returned list has changed")
 					return
 				}
 			}
@@ -252,7 +253,8 @@ func TestInboxReadersHoldWhatTheyRead(t *testing.T) {
 	readers.Wait()
 }
 
-// However many agents mention one, the counts are bounded, and those of days that are over go.
+// TestInboxCountsAreBounded checks that the counts are bounded however many agents mention one
+// agent, and that counts of past days are removed.
 func TestInboxCountsAreBounded(t *testing.T) {
 	b, agent := NewInbox(), inboxAgent(0)
 	deliver := func(entry uint64, author int, day int64) {
@@ -277,8 +279,8 @@ func TestInboxCountsAreBounded(t *testing.T) {
 	}
 }
 
-// TestInboxSavedIsCompleteUpToItsEntry saves an inbox while entries come: a start takes in again
-// what is behind the entry that was saved with the items, so none of them may be of a later one.
+// TestInboxSavedIsCompleteUpToItsEntry saves an inbox while entries are delivered. A start replays
+// the entries after the saved one, so no saved item may belong to a later entry.
 func TestInboxSavedIsCompleteUpToItsEntry(t *testing.T) {
 	const entries = 50_000
 	b, agent := NewInbox(), inboxAgent(0)

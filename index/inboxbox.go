@@ -8,19 +8,20 @@ import (
 	"pws/work"
 )
 
-// InboxItemsMax is how many items are kept for one agent in each class, the newest.
+// InboxItemsMax is the number of items kept for an agent in each class; older ones are removed.
 const InboxItemsMax = 1000
 
-// Every key of an agent is added and revoked once, so that items of keys are never pushed out.
+// Every key of an agent is added and revoked at most once, so items about keys are never pushed
+// out.
 const _ = uint(InboxItemsMax - 2*identity.KeysMax)
 
-// InboxCountsMax is how many counts of one agent's inbox are kept: the newest.
+// InboxCountsMax is the number of counts kept for an agent; older ones are removed.
 const InboxCountsMax = 1000
 
 const dayMillis = 86_400_000
 
-// InboxCount is how many items of one kind an agent got from one other agent on one day. It is kept
-// apart from the items, because those may have been pushed out by others since.
+// InboxCount is the number of items of one kind that an agent received from one other agent on one
+// day. It is stored separately from the items, because those may have been pushed out since.
 type InboxCount struct {
 	Actor id.ID
 	Kind  work.NoticeKind
@@ -33,12 +34,12 @@ func (c *InboxCount) sameAs(other *InboxCount) bool {
 	return c.Actor == other.Actor && c.Kind == other.Kind && c.Day == other.Day
 }
 
-// CountOf is what an item counts for, without a number.
+// CountOf returns the key under which an item is counted, with a count of zero.
 func CountOf(item *InboxItem) InboxCount {
 	return InboxCount{Actor: item.Actor, Kind: item.Kind, Day: item.At / dayMillis}
 }
 
-// CountItems counts items of a section that was saved without counts, the oldest item first.
+// CountItems counts the items of a section that was saved without counts, the oldest item first.
 func CountItems(items []InboxItem) []InboxCount {
 	var box inboxBox
 	for at := range items {
@@ -47,9 +48,9 @@ func CountItems(items []InboxItem) []InboxCount {
 	return box.counts
 }
 
-// SavedInbox is what is saved of one agent's inbox.
+// SavedInbox is the saved data of one agent's inbox.
 type SavedInbox struct {
-	// Items are in order, the oldest first.
+	// Items are sorted, the oldest first.
 	Items []InboxItem
 	// Counts are in the order in which they last grew.
 	Counts []InboxCount
@@ -57,12 +58,12 @@ type SavedInbox struct {
 
 // inboxBox is the inbox of one agent.
 type inboxBox struct {
-	// items are those of all classes, the oldest first.
+	// items has those of all classes, the oldest first.
 	items []InboxItem
 	// ofClass counts the items by class.
 	ofClass [work.NoticeClasses]int
 	counts  []InboxCount
-	// covered says that the box has all of the entries up to one already.
+	// covered is the entry up to which the box is complete.
 	covered uint64
 }
 
@@ -74,9 +75,9 @@ func newInboxBox(saved SavedInbox, covered uint64) *inboxBox {
 	return box
 }
 
-// admit counts an item and reports whether its kind still allows it on its day. Counts
-// of other days than this one, the day before and the day after are dropped: entries of two
-// projects that are written at midnight may come in either order.
+// admit counts an item and reports whether the daily limit of its kind allows it. Only counts of
+// the item's day, the day before and the day after are kept: entries of two projects written around
+// midnight may come in either order.
 func (b *inboxBox) admit(item *InboxItem) bool {
 	limit := item.Kind.PerDay()
 	if limit == 0 {
@@ -99,8 +100,8 @@ func (b *inboxBox) admit(item *InboxItem) bool {
 	return true
 }
 
-// add puts an item behind all others and takes one out of its class where that is too full: the
-// oldest archived one, or the oldest.
+// add appends an item. If its class is full, it removes the oldest archived item of the class, or
+// the oldest if none is archived.
 func (b *inboxBox) add(item *InboxItem, most int) {
 	b.items = append(b.items, *item)
 	class := item.Kind.Class()
@@ -109,16 +110,16 @@ func (b *inboxBox) add(item *InboxItem, most int) {
 		return
 	}
 	b.ofClass[class]--
-	goes := slices.IndexFunc(b.items, func(i InboxItem) bool {
+	removed := slices.IndexFunc(b.items, func(i InboxItem) bool {
 		return i.Archived && i.Kind.Class() == class
 	})
-	if goes < 0 {
-		goes = slices.IndexFunc(b.items, func(i InboxItem) bool { return i.Kind.Class() == class })
+	if removed < 0 {
+		removed = slices.IndexFunc(b.items, func(i InboxItem) bool { return i.Kind.Class() == class })
 	}
-	if goes == 0 {
+	if removed == 0 {
 		b.items = b.items[1:]
 		return
 	}
-	// Readers hold the old list.
-	b.items = slices.Concat(b.items[:goes], b.items[goes+1:])
+	// Readers may hold the old list.
+	b.items = slices.Concat(b.items[:removed], b.items[removed+1:])
 }

@@ -38,7 +38,7 @@ func (l *Links) Update(before, next *work.Project, events []work.Event) {
 	}
 }
 
-// linkOf is the link that an event makes, if it makes one. Each that counts is one more.
+// linkOf returns the link that an event creates, if any.
 func linkOf(event work.Event) (link Link, ok bool) {
 	switch event := event.(type) {
 	case *work.RelationCreated:
@@ -49,7 +49,7 @@ func linkOf(event work.Event) (link Link, ok bool) {
 	return link, false
 }
 
-// audienceOf is who may read a project.
+// audienceOf returns who may read a project.
 func audienceOf(visibility work.Visibility, members []id.ID) Audience {
 	if visibility != work.Private {
 		return Audience{Open: true}
@@ -57,7 +57,7 @@ func audienceOf(visibility work.Visibility, members []id.ID) Audience {
 	return Audience{Members: members}
 }
 
-// LinksOf is all that a project names, in order.
+// LinksOf returns all links of a project, sorted.
 func LinksOf(p *work.Project) (all ProjectLinks) {
 	var named []Link
 	p.Relations(id.ID{}, func(one *work.Relation) bool {
@@ -66,7 +66,7 @@ func LinksOf(p *work.Project) (all ProjectLinks) {
 	})
 	p.Imports(id.ID{}, func(one *work.Import) bool {
 		if one.Origin != nil {
-			// It was made elsewhere.
+			// The changeset was made in another project.
 			return true
 		}
 		named = append(named, Link{Kind: LinkImport, Target: one.Artifact})
@@ -93,7 +93,7 @@ func LinksOf(p *work.Project) (all ProjectLinks) {
 
 // Append implements Projection:
 //
-//	links  until the end, each: 1 byte kind, 16 bytes ID, uvarint how often
+//	links  until the end, each: 1 byte kind, 16 bytes ID, uvarint count
 func (l *Links) Append(out []byte, p *work.Project) []byte {
 	for _, link := range LinksOf(p).Links {
 		out = append(append(out, byte(link.Kind)), link.Target[:]...)
@@ -110,7 +110,7 @@ func (l *Links) Restore(c *Card, part *disk.Reader) error {
 		link.Kind, link.Target = LinkKind(part.Byte()), id.ID(part.Fixed(16))
 		link.Times = int(min(part.Uvarint(), math.MaxInt32))
 		if !link.Kind.Known() || link.Times == 0 || link.Times > 1 && !link.Kind.Counts() {
-			return fmt.Errorf("kind %d, %d times, is unknown", link.Kind, link.Times)
+			return fmt.Errorf("invalid link of kind %d with count %d", link.Kind, link.Times)
 		}
 		if link.Kind.Counts() {
 			all.Audience = audienceOf(c.Visibility, c.Members)

@@ -40,7 +40,7 @@ func (l Link) Compare(other Link) int {
 	return cmp.Or(cmp.Compare(l.Kind, other.Kind), l.Target.Compare(other.Target))
 }
 
-// LinkCount is how often a project names a target; of kinds that are not counted, once.
+// LinkCount is the number of times a project names a target; 1 for kinds that are not counted.
 type LinkCount struct {
 	Link
 	Times int
@@ -48,19 +48,19 @@ type LinkCount struct {
 
 // Audience describes who may read a project.
 type Audience struct {
-	// Open says that everybody may.
+	// Open is set if everybody may read it.
 	Open bool
-	// Members may where the project is not open.
+	// Members may read the project if it is not open.
 	Members []id.ID
 }
 
-// ProjectLinks is all that a project names. Who may read it is kept where something is counted.
+// ProjectLinks is all links of a project. The audience is stored only if a link counts.
 type ProjectLinks struct {
 	Audience Audience
 	Links    []LinkCount
 }
 
-// linkPlace is a link with the project that it leads to.
+// linkPlace is a link and the project that it leads to.
 type linkPlace struct {
 	Link
 	source id.ID
@@ -70,7 +70,7 @@ func byLink(a, b linkPlace) bool {
 	return cmp.Or(a.Compare(b.Link), a.source.Compare(b.source)) < 0
 }
 
-// readerLink is a link as it counts for one reader.
+// readerLink is a link and a reader for whom it counts.
 type readerLink struct {
 	Link
 	reader id.ID
@@ -82,9 +82,9 @@ type Links struct {
 	mu struct {
 		sync.RWMutex
 		order *btree.BTreeG[linkPlace]
-		// counted is what the projects that name anything countable name of it.
+		// counted holds the projects with links that count.
 		counted map[id.ID]*ProjectLinks
-		// open counts what everybody may see; own what others may, by who they are.
+		// open counts the links that everybody may see; own counts the others for each reader.
 		open map[Link]int
 		own  map[readerLink]int
 	}
@@ -99,8 +99,7 @@ func NewLinks() *Links {
 	return l
 }
 
-// Add adds one link from a project to a target. It counts for nobody until SetAudience has set who
-// may read the project.
+// Add adds one link from a project to a target. It counts for nobody until SetAudience is called.
 func (l *Links) Add(project id.ID, link Link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +125,7 @@ func (l *Links) add(project id.ID, more LinkCount) {
 	l.tally(known.Audience, more.Link, more.Times)
 }
 
-// tally adds to what a link counts for those who may read the project that it leads to.
+// tally changes the count of a link for everybody in readers.
 func (l *Links) tally(readers Audience, link Link, times int) {
 	if readers.Open {
 		l.mu.open[link] += times
@@ -143,17 +142,17 @@ func (l *Links) tally(readers Audience, link Link, times int) {
 	}
 }
 
-// SetAudience says who may read a project from now on. It is kept only where the project names
-// something that counts.
+// SetAudience sets who may read a project from now on. It has no effect on a project without links
+// that count.
 func (l *Links) SetAudience(project id.ID, readers Audience) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.mu.counted[project]; known != nil {
-		l.judge(known, readers)
+		l.setAudience(known, readers)
 	}
 }
 
-func (l *Links) judge(known *ProjectLinks, readers Audience) {
+func (l *Links) setAudience(known *ProjectLinks, readers Audience) {
 	for _, one := range known.Links {
 		l.tally(known.Audience, one.Link, -one.Times)
 		l.tally(readers, one.Link, one.Times)
@@ -161,39 +160,39 @@ func (l *Links) judge(known *ProjectLinks, readers Audience) {
 	known.Audience = readers
 }
 
-// Replace puts all that a project names in the place of what counted of it.
+// Replace replaces all links of a project.
 func (l *Links) Replace(project id.ID, all ProjectLinks) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.mu.counted[project]; known != nil {
-		l.judge(known, Audience{})
+		l.setAudience(known, Audience{})
 		delete(l.mu.counted, project)
 	}
 	for _, one := range all.Links {
 		l.add(project, one)
 	}
 	if known := l.mu.counted[project]; known != nil {
-		l.judge(known, all.Audience)
+		l.setAudience(known, all.Audience)
 	}
 }
 
-// Counting reports whether a project names anything that counts.
+// Counting reports whether a project has links that count.
 func (l *Links) Counting(project id.ID) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.mu.counted[project] != nil
 }
 
-// Count is how often projects that an agent may read name a target; for the zero ID, those that
-// everybody may read.
+// Count returns how often a target is named by projects that an agent may read; for the zero ID, by
+// projects that everybody may read.
 func (l *Links) Count(link Link, agent id.ID) int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.mu.open[link] + l.mu.own[readerLink{link, agent}]
 }
 
-// Projects returns up to limit projects that a link leads to, in the order of their IDs, behind
-// one; the zero ID is the start.
+// Projects returns up to limit projects that a link leads to, sorted by ID, after a given one; the
+// zero ID is the start.
 func (l *Links) Projects(link Link, after id.ID, limit int) (found []id.ID) {
 	if limit <= 0 {
 		return nil
@@ -212,7 +211,7 @@ func (l *Links) Projects(link Link, after id.ID, limit int) (found []id.ID) {
 	return found
 }
 
-// Len is the number of links.
+// Len returns the number of links.
 func (l *Links) Len() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -18,7 +18,7 @@ func numbered(n int) (one id.ID) {
 	return one
 }
 
-// TestLinksAgainstAList adds random links and asks for pages of each.
+// TestLinksAgainstAList adds random links and compares pages of each with a list.
 func TestLinksAgainstAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type place struct {
@@ -59,8 +59,8 @@ func TestLinksAgainstAList(t *testing.T) {
 	})
 }
 
-// TestLinksCount adds links of projects whose readers change, and compares what they count for each
-// reader with what a walk over all of them finds.
+// TestLinksCount adds links of projects whose readers change, and compares the counts for each
+// reader with a walk over all links.
 func TestLinksCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		links := index.NewLinks()
@@ -143,6 +143,6 @@ func TestLinksDuringWrites(t *testing.T) {
 		t.Errorf("%d found at the end", len(found))
 	}
 	if links.Projects(link, id.ID{}, 0) != nil {
-		t.Error("a page of none has some")
+		t.Error("a page with limit 0 is not empty")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"pws/work"
 )
 
-// Position is a place in an order by time, newest first.
+// Position is a place in an order by time, the newest first.
 type Position struct {
 	// Millis is Unix milliseconds.
 	Millis int64
@@ -39,7 +39,7 @@ func NewListing() *Listing {
 	return l
 }
 
-// Set puts a project in or takes it out.
+// Set adds or removes a project.
 func (l *Listing) Set(at Position, listed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *Listing) Set(at Position, listed bool) {
 	}
 }
 
-// After names up to limit places behind one, or from the start for the zero position.
+// After returns up to limit places after a given one; the zero position is the start.
 func (l *Listing) After(from Position, limit int) []Position {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -72,7 +72,7 @@ func (l *Listing) After(from Position, limit int) []Position {
 	return found
 }
 
-// Len is the number of listed projects.
+// Len returns the number of listed projects.
 func (l *Listing) Len() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -91,7 +91,7 @@ func (l *Listing) Update(before, next *work.Project, _ []work.Event) {
 	}
 }
 
-// Append implements Projection: the card says all without a part.
+// Append implements Projection. The listing needs no part: the card itself has all its data.
 func (l *Listing) Append(out []byte, _ *work.Project) []byte { return out }
 
 // Restore implements Projection.

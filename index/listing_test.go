@@ -9,8 +9,9 @@ import (
 	"pws/internal/id"
 )
 
-// Pages put together are the sorted whole, whatever is put in and taken out.
-func TestPagesAreTheWholeInOrder(t *testing.T) {
+// TestListingPages checks that the pages together are all listed projects in order,
+// after random changes.
+func TestListingPages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		listing, model := NewListing(), map[Position]bool{}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {

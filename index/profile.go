@@ -11,8 +11,7 @@ import (
 	"pws/internal/id"
 )
 
-// Provenance says where an entry of a capability profile comes from, where its agent has not
-// declared it.
+// Provenance is the source of an entry in a capability profile that its agent has not declared.
 type Provenance uint8
 
 // The provenances that follow from evidence. Their numbers are in saved sections.
@@ -23,14 +22,14 @@ const (
 	Attested
 )
 
-// ObservedMin is how much evidence an observed entry takes.
+// ObservedMin is the number of pieces of evidence that an observed entry requires.
 const ObservedMin = 3
 
 // TraitsMax bounds the entries of one category and provenance in a profile; those with the most
-// evidence stay.
+// evidence are kept.
 const TraitsMax = 100
 
-// Trait is what evidence speaks for.
+// Trait is an entry of a profile that evidence supports.
 type Trait struct {
 	Provenance Provenance
 	Category   identity.ProfileCategory
@@ -43,13 +42,13 @@ func (t Trait) Compare(other Trait) int {
 		cmp.Compare(t.Provenance, other.Provenance))
 }
 
-// Evidence is what one project has for a trait of one agent.
+// Evidence is the evidence of one project for a trait of one agent.
 type Evidence struct {
 	Agent id.ID
 	Trait Trait
 	// Count is the number of changesets, tasks or attestations.
 	Count int
-	// At is when the newest of them came, in Unix milliseconds.
+	// At is the time of the newest of them, in Unix milliseconds.
 	At int64
 }
 
@@ -58,14 +57,14 @@ func (e *Evidence) Compare(other *Evidence) int {
 	return cmp.Or(e.Agent.Compare(other.Agent), e.Trait.Compare(other.Trait))
 }
 
-// Known is a trait with all the evidence for it.
+// Known is a trait with the sum of its evidence.
 type Known struct {
 	Trait Trait
 	Count int
 	At    int64
 }
 
-// proof is the evidence of one project as its agent keeps it.
+// proof is the evidence of one project, as stored for its agent.
 type proof struct {
 	project id.ID
 	trait   unique.Handle[Trait]
@@ -73,14 +72,14 @@ type proof struct {
 	count   uint32
 }
 
-// Profiles adds up the evidence that PUBLIC projects have for each agent. That of other projects is
-// kept and counts for nothing. It is safe for concurrent use.
+// Profiles adds up the evidence of PUBLIC projects for each agent. Evidence of other projects is
+// stored but not counted. It is safe for concurrent use.
 type Profiles struct {
 	mu struct {
 		sync.RWMutex
-		// agents holds the proofs of each agent in the order of the projects.
+		// agents holds the proofs of each agent, sorted by project.
 		agents map[id.ID][]proof
-		// hidden are the projects that are not PUBLIC.
+		// hidden holds the projects that are not PUBLIC.
 		hidden map[id.ID]struct{}
 	}
 }
@@ -92,7 +91,7 @@ func NewProfiles() *Profiles {
 	return p
 }
 
-// SetPublic says that a project has become PUBLIC, or is no longer.
+// SetPublic records whether a project is PUBLIC.
 func (p *Profiles) SetPublic(project id.ID, public bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +102,7 @@ func (p *Profiles) SetPublic(project id.ID, public bool) {
 	}
 }
 
-// Add takes in more evidence of a project; a count of zero says that what is known is newer.
+// Add adds evidence of a project. A count of zero only updates the time.
 func (p *Profiles) Add(project id.ID, public bool, all []Evidence) {
 	if len(all) == 0 {
 		return
@@ -131,9 +130,9 @@ func (p *Profiles) add(agent id.ID, more proof) {
 	p.mu.agents[agent] = slices.Insert(list, at, more)
 }
 
-// firstOf is where the proofs of a project begin.
+// firstOf returns the index of the first proof of a project.
 func firstOf(list []proof, project id.ID) int {
-	// Projects that are worked on are mostly new ones.
+	// Fast path: the project is nearly always a new one.
 	if last := len(list) - 1; last < 0 || list[last].project.Compare(project) < 0 {
 		return last + 1
 	}
@@ -143,7 +142,7 @@ func firstOf(list []proof, project id.ID) int {
 	return at
 }
 
-// Remove forgets evidence of a project, whatever its count has become.
+// Remove removes evidence of a project, whatever its current count.
 func (p *Profiles) Remove(project id.ID, all []Evidence) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,7 +160,7 @@ func (p *Profiles) Remove(project id.ID, all []Evidence) {
 	}
 }
 
-// Of are the traits that an agent has enough evidence for, in their order.
+// Of returns the traits for which an agent has enough evidence, sorted.
 func (p *Profiles) Of(agent id.ID) []Known {
 	found := slices.DeleteFunc(p.sum(agent), func(k Known) bool {
 		return k.Trait.Provenance == Observed && k.Count < ObservedMin
@@ -176,7 +175,7 @@ func (p *Profiles) Of(agent id.ID) []Known {
 	return found
 }
 
-// sum adds up what counts for an agent.
+// sum adds up the evidence that counts for an agent.
 func (p *Profiles) sum(agent id.ID) (found []Known) {
 	places := map[unique.Handle[Trait]]int{}
 	p.mu.RLock()

@@ -15,7 +15,7 @@ func trait(provenance Provenance, value string) Trait {
 	return Trait{Provenance: provenance, Category: identity.ProfileLanguages, Value: value}
 }
 
-// What an agent is known for is what a walk over all evidence of PUBLIC projects adds up to.
+// TestProfilesAddUp compares profiles with a walk over all evidence of PUBLIC projects.
 func TestProfilesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		profiles := NewProfiles()
@@ -72,7 +72,7 @@ func TestProfilesAddUp(t *testing.T) {
 	})
 }
 
-// Of very many traits those with the most evidence are shown.
+// TestProfilesAreBounded checks that of too many traits those with the most evidence are shown.
 func TestProfilesAreBounded(t *testing.T) {
 	profiles, agent := NewProfiles(), id.ID{0: 3}
 	for n := range 3 * TraitsMax {
@@ -90,7 +90,7 @@ func TestProfilesAreBounded(t *testing.T) {
 	}
 }
 
-// A project that is worked on by one agent in one language takes little room.
+// TestProfilesAreSmall bounds the memory of a project with one agent and one language.
 func TestProfilesAreSmall(t *testing.T) {
 	const projects = 20_000
 	profiles, before := NewProfiles(), heap()

@@ -13,29 +13,29 @@ import (
 	"pws/work"
 )
 
-// Projection is an index over projects. What it keeps of a project is a function of the project's
+// Projection is an index over projects. What it stores for a project is a function of the project's
 // state. It is safe for concurrent use; Update and Restore of one project never run at the same
 // time.
 type Projection interface {
-	// Kinds are the kinds of events that may change what is kept of a project.
+	// Kinds returns the kinds of events that may change what is stored for a project.
 	Kinds() []work.Kind
-	// Update takes in the next state of a project and the events that led to it. It is called before
-	// readers see that state. before is nil where nothing is kept of the project yet; all of next is
-	// taken in then, and events may be missing.
+	// Update applies the next state of a project and the events that led to it. It is called BEFORE
+	// readers see that state. before is nil if nothing is stored for the project yet; then all of
+	// next is added, and events may be missing.
 	Update(before, next *work.Project, events []work.Event)
-	// Append appends what is to be saved of a project: its part of the card. The part is left out
-	// where nothing is appended.
+	// Append appends the project's part of the card. Nothing appended means that the card has no
+	// such part.
 	Append(out []byte, p *work.Project) []byte
-	// Restore takes in the card of a project of which nothing is kept yet, and what Append has
-	// written. It reads the part to its end.
+	// Restore adds a project, of which nothing is stored yet, from its card and the bytes that
+	// Append wrote. It reads the part to its end.
 	Restore(card *Card, part *disk.Reader) error
 }
 
 // Set is a set of projections.
 type Set uint16
 
-// The projections. Their order is that of the parts of saved cards: a new one comes last, and none
-// is ever taken out of the list.
+// The projections. Their order is that of the parts of saved cards: a new one is added at the end,
+// and none is ever removed.
 const (
 	ForListing Set = 1 << iota
 	ForTasks
@@ -50,12 +50,12 @@ const (
 // All is the set of all projections.
 const All = ForWorkspaces<<1 - 1
 
-// names are what faults call the parts of a card.
+// names are the names of the projections in errors.
 var names = [...]string{
 	"listing", "tasks", "links", "subjects", "reviews", "evidence", "watchers", "workspaces",
 }
 
-// String names the projections of the set.
+// String returns the names of the projections in the set.
 func (s Set) String() string {
 	var found []string
 	for at, name := range names {
@@ -66,7 +66,7 @@ func (s Set) String() string {
 	return strings.Join(found, ", ")
 }
 
-// Views are the indexes over projects for those who only ask.
+// Views are the indexes over projects for code that only queries them.
 type Views struct {
 	Listing    *Listing
 	Tasks      *Tasks
@@ -78,12 +78,12 @@ type Views struct {
 	Workspaces *Workspaces
 }
 
-// Projections are the indexes over projects, and the one way to keep, save and restore them.
+// Projections are the indexes over projects. It updates, saves and restores all of them.
 type Projections struct {
 	Views
 
 	list []Projection
-	// kinds leads from kinds of events to the projections that they may change.
+	// kinds maps the kind of an event to the projections that it may change.
 	kinds []Set
 }
 
@@ -108,7 +108,7 @@ func NewProjections() *Projections {
 	return p
 }
 
-// OfKind is what an event of a kind may change.
+// OfKind returns the projections that an event of a kind may change.
 func (p *Projections) OfKind(kind work.Kind) Set {
 	if int(kind) >= len(p.kinds) {
 		return 0
@@ -116,7 +116,8 @@ func (p *Projections) OfKind(kind work.Kind) Set {
 	return p.kinds[kind]
 }
 
-// Update takes in the next state of a project, and returns what the events may have changed.
+// Update applies the next state of a project, and returns the projections that the events may have
+// changed.
 func (p *Projections) Update(before, next *work.Project, events []work.Event) (changed Set) {
 	if before == nil {
 		p.Load(All, next)
@@ -133,7 +134,7 @@ func (p *Projections) Update(before, next *work.Project, events []work.Event) (c
 	return changed
 }
 
-// Load takes in the state of a project of which the indexes of a set keep nothing yet.
+// Load adds a project to the indexes of a set, which store nothing for it yet.
 func (p *Projections) Load(into Set, state *work.Project) {
 	for at, one := range p.list {
 		if into&(1<<at) != 0 {
@@ -142,15 +143,15 @@ func (p *Projections) Load(into Set, state *work.Project) {
 	}
 }
 
-// Card is what projections share of what is saved of a project.
+// Card is the part of the saved data of a project that the projections share.
 type Card struct {
 	Project    id.ID
 	Visibility work.Visibility
-	// Active says that the project can be worked in.
+	// Active is set if the project accepts work.
 	Active bool
 	// Created is Unix milliseconds.
 	Created int64
-	// Members are those of a project that is not PUBLIC.
+	// Members are set if the project is not PUBLIC.
 	Members []id.ID
 }
 
@@ -158,17 +159,17 @@ type Card struct {
 //
 //	version     1 byte
 //	visibility  1 byte
-//	active      1 byte: 1 where the project can be worked in
+//	active      1 byte: 1 if the project accepts work
 //	created     uvarint Unix milliseconds
-//	members     uvarint count, then 16 bytes each; none where the project is PUBLIC
+//	members     uvarint count, then 16 bytes each; none if the project is PUBLIC
 //	parts       until the end, in order, each: 1 byte number of the projection, uvarint length, and
-//	            what its Append has written
+//	            the bytes that its Append wrote
 const cardVersion = 1
 
-// errPart says that a part of a card does not end where it should.
-var errPart = errors.New("it ends too soon or too late")
+// errPart reports a part of a card that is too short or too long.
+var errPart = errors.New("the part is too short or too long")
 
-// EncodeCard is all that is to be saved of a project for the indexes.
+// EncodeCard encodes the saved data of a project for all indexes.
 func (p *Projections) EncodeCard(of *work.Project) []byte {
 	out := []byte{cardVersion, byte(of.Visibility), 0}
 	if of.Status == work.Active {
@@ -215,7 +216,7 @@ func (p *Projections) parts(r *disk.Reader) (parts [][]byte, err error) {
 		at := int(r.Byte())
 		part := r.Bytes()
 		if at <= last || at >= len(parts) || len(part) == 0 {
-			return nil, errors.New("a part that cannot be")
+			return nil, errors.New("unknown, repeated or empty part")
 		}
 		parts[at], last = part, at
 	}
@@ -225,7 +226,7 @@ func (p *Projections) parts(r *disk.Reader) (parts [][]byte, err error) {
 	return parts, nil
 }
 
-// Restore takes the saved card of a project into the indexes of a set, which keep nothing of it.
+// Restore adds a project to the indexes of a set, which store nothing for it, from its saved card.
 func (p *Projections) Restore(into Set, project id.ID, card []byte) error {
 	r := disk.NewReader(card)
 	c, err := decodeCard(project, &r)
@@ -252,8 +253,8 @@ func (p *Projections) Restore(into Set, project id.ID, card []byte) error {
 	return nil
 }
 
-// Compare finds the parts in which a saved card differs from the state of its project. What comes
-// before the parts counts as that of the listing.
+// Compare finds the parts in which a saved card differs from the state of its project. A difference
+// before the parts is reported as one of the listing.
 func (p *Projections) Compare(saved []byte, of *work.Project) (differ Set, err error) {
 	var heads [2]*Card
 	var parts [2][][]byte
@@ -295,7 +296,7 @@ func appendText(out []byte, text string) []byte {
 	return append(binary.AppendUvarint(out, uint64(len(text))), text...)
 }
 
-// membersOf are the members where they alone find a project.
+// membersOf returns the members of a project, nil if it is public.
 func membersOf(p *work.Project) []id.ID {
 	if p.Visibility == work.Public {
 		return nil

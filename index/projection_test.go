@@ -10,7 +10,7 @@ import (
 	"pws/work"
 )
 
-// TestInvalidParts restores parts of cards that nobody has written.
+// TestInvalidParts restores parts that Append never writes.
 func TestInvalidParts(t *testing.T) {
 	anID := make([]byte, 16)
 	task := slices.Concat([]byte{1}, anID, []byte{2, byte(work.TaskOpen), 0, 0, 0})
@@ -20,32 +20,32 @@ func TestInvalidParts(t *testing.T) {
 		part []byte
 		ok   bool
 	}{
-		"a task":                    {ForTasks, task, true},
-		"a task that ends too soon": {ForTasks, task[:len(task)-1], false},
-		"a task and a byte":         {ForTasks, slices.Concat(task, []byte{0}), false},
-		"a task without a status": {ForTasks,
+		"a task":                   {ForTasks, task, true},
+		"a task that is truncated": {ForTasks, task[:len(task)-1], false},
+		"a task and a byte":        {ForTasks, slices.Concat(task, []byte{0}), false},
+		"a task with an invalid status": {ForTasks,
 			slices.Concat([]byte{1}, anID, []byte{2, 0, 0, 0, 0}), false},
-		"a task that is over": {ForTasks,
+		"a finished task": {ForTasks,
 			slices.Concat([]byte{1}, anID, []byte{2, byte(work.TaskDone), 0, 0, 0}), false},
-		"a claim that leads nowhere": {ForTasks,
+		"a claim without a next status": {ForTasks,
 			slices.Concat([]byte{1}, anID, []byte{2, byte(work.TaskOpen), 9, 0, 0}), false},
 		"more tasks than bytes": {ForTasks, []byte{200, 1}, false},
 		"a relation and imports": {ForLinks,
 			slices.Concat([]byte{1}, anID, []byte{1, 3}, anID, []byte{200, 2}), true},
-		"a link of another kind":    {ForLinks, slices.Concat([]byte{77}, anID, []byte{1}), false},
-		"no link of a kind":         {ForLinks, slices.Concat([]byte{3}, anID, []byte{0}), false},
-		"a relation, twice":         {ForLinks, slices.Concat([]byte{1}, anID, []byte{2}), false},
-		"a link that ends too soon": {ForLinks, slices.Concat([]byte{1}, anID), false},
+		"a link of an unknown kind": {ForLinks, slices.Concat([]byte{77}, anID, []byte{1}), false},
+		"a link with count 0":       {ForLinks, slices.Concat([]byte{3}, anID, []byte{0}), false},
+		"a relation with count 2":   {ForLinks, slices.Concat([]byte{1}, anID, []byte{2}), false},
+		"a link that is truncated":  {ForLinks, slices.Concat([]byte{1}, anID), false},
 		"evidence":                  {ForProfiles, trait, true},
-		"evidence of no category": {ForProfiles,
+		"evidence of an unknown category": {ForProfiles,
 			slices.Concat(anID, []byte{byte(Observed), 99, 0, 1, 1}), false},
-		"evidence that ends too soon": {ForProfiles, trait[:len(trait)-1], false},
-		"a watcher":                   {ForWatches, slices.Concat(anID, []byte{5}), true},
-		"half a watcher":              {ForWatches, anID, false},
-		"a workspace":                 {ForWorkspaces, slices.Concat(anID, anID), true},
-		"half a workspace":            {ForWorkspaces, anID, false},
-		"a review":                    {ForReviews, slices.Concat(anID, anID, []byte{0}), true},
-		"half a review":               {ForReviews, anID, false},
+		"evidence that is truncated": {ForProfiles, trait[:len(trait)-1], false},
+		"a watcher":                  {ForWatches, slices.Concat(anID, []byte{5}), true},
+		"a truncated watcher":        {ForWatches, anID, false},
+		"a workspace":                {ForWorkspaces, slices.Concat(anID, anID), true},
+		"a truncated workspace":      {ForWorkspaces, anID, false},
+		"a review":                   {ForReviews, slices.Concat(anID, anID, []byte{0}), true},
+		"a truncated review":         {ForReviews, anID, false},
 	} {
 		at := 0
 		for c.of>>at != 1 {
@@ -61,8 +61,8 @@ func TestInvalidParts(t *testing.T) {
 	}
 }
 
-// TestHeadsOfCards reads what precedes the parts.
-func TestHeadsOfCards(t *testing.T) {
+// TestDecodeCard decodes the fields before the parts.
+func TestDecodeCard(t *testing.T) {
 	member := id.ID{7}
 	head := slices.Concat([]byte{cardVersion, byte(work.Private), 1, 200, 1, 1}, member[:])
 	r := disk.NewReader(head)
@@ -72,18 +72,18 @@ func TestHeadsOfCards(t *testing.T) {
 		Members: []id.ID{member},
 	}
 	if err != nil || !c.equal(want) {
-		t.Fatalf("read as %+v, %v", c, err)
+		t.Fatalf("decoded as %+v, %v", c, err)
 	}
 	for at := range head {
 		r := disk.NewReader(head[:at])
 		if c, err := decodeCard(id.ID{1}, &r); err == nil {
-			t.Errorf("%d bytes are read as %+v", at, c)
+			t.Errorf("%d bytes are decoded as %+v", at, c)
 		}
 	}
 }
 
-// TestEachProjectionHasItsPlace compares the constants, the names and the list.
-func TestEachProjectionHasItsPlace(t *testing.T) {
+// TestProjectionConstantsMatchTheList compares the constants, the names and the list.
+func TestProjectionConstantsMatchTheList(t *testing.T) {
 	p := NewProjections()
 	if len(p.list) != len(names) || All != 1<<len(p.list)-1 {
 		t.Fatalf("%d projections, %d names, %b", len(p.list), len(names), All)
@@ -99,15 +99,15 @@ func TestEachProjectionHasItsPlace(t *testing.T) {
 			}
 		}
 		if set.String() == "" || strings.Contains(set.String(), ",") {
-			t.Errorf("%T is called %q", one, set)
+			t.Errorf("%T has the name %q", one, set)
 		}
 		for _, kind := range one.Kinds() {
 			if p.OfKind(kind)&set == 0 {
-				t.Errorf("%T does not follow events of kind %d", one, kind)
+				t.Errorf("%T is not updated by events of kind %d", one, kind)
 			}
 		}
 	}
 	if p.OfKind(60_000) != 0 {
-		t.Error("an unknown kind changes something")
+		t.Error("an unknown kind of event changes a projection")
 	}
 }

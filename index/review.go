@@ -10,11 +10,11 @@ import (
 type ReviewEntry struct {
 	Contribution id.ID
 	Author       id.ID
-	// Terms are the languages of what it changes.
+	// Terms are the languages of the files that it changes.
 	Terms Terms
 }
 
-// ProjectReviews is all that is kept of one project.
+// ProjectReviews is everything stored for one project.
 type ProjectReviews = ProjectRecords[ReviewEntry]
 
 // ReviewPlace is a contribution with its project.
@@ -23,11 +23,12 @@ type ReviewPlace struct {
 	Project      id.ID
 }
 
-// Reviews finds contributions that wait for a review: those of public projects, and those of other
-// projects for their members. Projects without any take no room. It is safe for concurrent use.
+// Reviews finds contributions that wait for a review: those of public projects for everybody, those
+// of other projects for their members. A project without any takes no memory. It is safe for
+// concurrent use.
 type Reviews struct {
 	byProject[ReviewEntry, struct{}]
-	// public has the oldest first. It is guarded by the lock of byProject.
+	// public is sorted with the oldest first. It is guarded by the lock of byProject.
 	public postings[*reviewNode]
 }
 
@@ -57,8 +58,8 @@ func NewReviews() *Reviews {
 	return r
 }
 
-// Put takes in a contribution, or another revision of one. It reports whether it is the first of
-// its project: then nobody finds it until SetAudience has said who may.
+// Put adds a contribution or replaces its entry. It reports whether it is the first of its project;
+// then nobody can find it until SetAudience is called.
 func (r *Reviews) Put(project id.ID, entry ReviewEntry) (first bool) {
 	return r.enter(project, entry.Contribution, entry)
 }
@@ -68,14 +69,14 @@ func (r *Reviews) Replace(project id.ID, all ProjectReviews) {
 	r.replace(project, &all, struct{}{})
 }
 
-// Get is what is kept of a project, for comparing.
+// Get returns everything stored for a project. Tests compare it.
 func (r *Reviews) Get(project id.ID) ProjectReviews {
 	all, _ := r.get(project)
 	return all
 }
 
-// Public lists up to limit contributions to public projects that have to do with a term, all for
-// the empty one, and are not of an author, the oldest first.
+// Public lists up to limit contributions to public projects with a term, the oldest first, without
+// those of an author. The empty term matches all.
 func (r *Reviews) Public(term string, author id.ID, limit int) (found []ReviewPlace) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -90,11 +91,11 @@ func (r *Reviews) Public(term string, author id.ID, limit int) (found []ReviewPl
 	return found
 }
 
-// reviewsSeenMax bounds how many contributions of its author one question passes over.
+// reviewsSeenMax bounds how many contributions of its author a query skips.
 const reviewsSeenMax = 10_000
 
-// Own lists up to limit contributions to projects that are not public and have an agent as a
-// member, and are not its own, in the order of the projects.
+// Own lists up to limit contributions by others to projects that are not public and have an agent
+// as a member, sorted by project.
 func (r *Reviews) Own(agent id.ID, limit int) (found []ReviewPlace) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

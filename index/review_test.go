@@ -9,7 +9,7 @@ import (
 	"pws/internal/id"
 )
 
-// reviewsModel answers by looking at everything.
+// reviewsModel answers queries by a full scan.
 type reviewsModel map[id.ID]*ProjectReviews
 
 func (m reviewsModel) public(term string, author id.ID) (places []ReviewPlace) {
@@ -76,7 +76,8 @@ func (d drawn) review(project id.ID) ReviewEntry {
 	}
 }
 
-// Random changes lead the index and a model without orders to the same answers.
+// TestReviewsAnswerAsTheModel applies random changes to the index and to an unsorted model, and
+// compares their answers.
 func TestReviewsAnswerAsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, reviews, model := drawn{t}, NewReviews(), reviewsModel{}

@@ -43,7 +43,7 @@ func (r *Reviews) Update(before, next *work.Project, events []work.Event) {
 	}
 }
 
-// contributionOf is the contribution that an event is about.
+// contributionOf returns the contribution that an event concerns.
 func contributionOf(event work.Event) (contribution id.ID, ok bool) {
 	switch event := event.(type) {
 	case *work.ContributionSubmitted:
@@ -64,7 +64,7 @@ func contributionOf(event work.Event) (contribution id.ID, ok bool) {
 	return id.ID{}, false
 }
 
-// reviewEntry is a contribution that waits for a review; waits is false for one that does not.
+// reviewEntry returns the entry of a contribution; waits is false if it does not wait for a review.
 func reviewEntry(p *work.Project, c *work.Contribution) (entry ReviewEntry, waits bool) {
 	if c.Status != work.SubmittedStatus {
 		return entry, false
@@ -78,7 +78,7 @@ func reviewEntry(p *work.Project, c *work.Contribution) (entry ReviewEntry, wait
 	}, true
 }
 
-// ReviewsOf are the contributions to a project that wait for a review.
+// ReviewsOf returns the contributions to a project that wait for a review.
 func ReviewsOf(p *work.Project) (all ProjectReviews) {
 	if p.PendingContributions() == 0 {
 		return all
@@ -98,7 +98,7 @@ func ReviewsOf(p *work.Project) (all ProjectReviews) {
 // Append implements Projection:
 //
 //	reviews  until the end, each: 16 bytes contribution, 16 bytes author, terms: uvarint length, then
-//	         as Terms writes them
+//	         the bytes of Terms.String
 func (r *Reviews) Append(out []byte, p *work.Project) []byte {
 	return appendReviews(out, ReviewsOf(p).Entries)
 }

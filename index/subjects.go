@@ -9,8 +9,8 @@ import (
 	"pws/work"
 )
 
-// Subjects finds projects by what they are about, and says to Tasks what those with open tasks are
-// about. It is safe for concurrent use.
+// Subjects finds projects by languages and topics. It also updates these in Tasks for projects with
+// open tasks. It is safe for concurrent use.
 type Subjects struct {
 	tasks *Tasks
 	mu    struct {
@@ -26,8 +26,7 @@ func NewSubjects(tasks *Tasks) *Subjects {
 	return s
 }
 
-// Replace says what a project is about in the place of what it was about before; of one that nobody
-// is to find that is nothing.
+// Replace replaces the terms of a project. The terms of a project that must not be found are empty.
 func (s *Subjects) Replace(project id.ID, before, after Terms) {
 	if before == after {
 		return
@@ -38,7 +37,7 @@ func (s *Subjects) Replace(project id.ID, before, after Terms) {
 	after.each(func(term string) { s.mu.projects.set(term, project) })
 }
 
-// Find names up to limit projects that are about something, the newest first.
+// Find returns up to limit projects that have a term, the newest first.
 func (s *Subjects) Find(term string, limit int) (found []id.ID) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -51,8 +50,8 @@ func (s *Subjects) Find(term string, limit int) (found []id.ID) {
 	return found
 }
 
-// Kinds implements Projection. Tasks knows the subjects of a project too, and is not loaded for
-// them: whoever asks it for them asks for both.
+// Kinds implements Projection. Tasks stores the subjects of a project too, but is not loaded for
+// them: a query that needs the subjects in Tasks requests both projections.
 func (s *Subjects) Kinds() []work.Kind {
 	return kindsOf(
 		new(work.ProjectCreated), new(work.ProjectForked), new(work.ProjectImported),
@@ -71,11 +70,11 @@ func (s *Subjects) Update(before, next *work.Project, _ []work.Event) {
 	s.tasks.SetSubjects(next.ID, next.Status == work.Active, subjects)
 }
 
-// open reports whether everybody finds a project and may be asked to work in it.
+// open reports whether a project is visible to everybody and accepts work.
 func open(p *work.Project) bool { return p.Visibility == work.Public && p.Status == work.Active }
 
-// SubjectsOf is what a project is found by: its languages and its topics. It is nothing where
-// nobody is to find the project so.
+// SubjectsOf returns the terms by which a project is found: its languages and topics. They are
+// empty if the project is not public and active.
 func SubjectsOf(p *work.Project) Terms {
 	if p == nil || !open(p) {
 		return Terms{}
@@ -83,7 +82,7 @@ func SubjectsOf(p *work.Project) Terms {
 	return MakeTerms(append(p.Languages(), p.Topics...)...)
 }
 
-// Append implements Projection: the part is the subjects, as Terms writes them.
+// Append implements Projection: the part is Terms.String.
 func (s *Subjects) Append(out []byte, p *work.Project) []byte {
 	return append(out, SubjectsOf(p).String()...)
 }

@@ -56,7 +56,7 @@ func taskEntry(stored *work.Task) TaskEntry {
 	return entry
 }
 
-// taskTerms are what a task is found by.
+// taskTerms returns the terms by which a task is found.
 func taskTerms(spec *work.TaskSpec) Terms {
 	words := append([]string{spec.Type}, spec.Skills...)
 	for _, file := range spec.RelatedFiles {
@@ -65,7 +65,7 @@ func taskTerms(spec *work.TaskSpec) Terms {
 	return MakeTerms(words...)
 }
 
-// TasksOf is all that is kept of a project.
+// TasksOf returns everything to store for a project.
 func TasksOf(p *work.Project) (all ProjectTasks) {
 	if all.Entries = unfinishedTasks(p); len(all.Entries) > 0 {
 		all.Public, all.Members = p.Visibility == work.Public, membersOf(p)
@@ -92,14 +92,14 @@ func unfinishedTasks(p *work.Project) []TaskEntry {
 	return entries
 }
 
-// taskBytesMin is the least that a task takes.
+// taskBytesMin is the minimum encoded size of a task.
 const taskBytesMin = len(id.ID{}) + 5
 
 // Append implements Projection:
 //
 //	tasks  uvarint count, then each: 16 bytes ID, 1 byte priority, 1 byte status, and of its claim:
 //	       uvarint Unix milliseconds of its end, 0 without one, 1 byte status from then on; then its
-//	       terms: uvarint length, then as Terms writes them
+//	       terms: uvarint length, then the bytes of Terms.String
 func (t *Tasks) Append(out []byte, p *work.Project) []byte {
 	entries := unfinishedTasks(p)
 	if len(entries) == 0 {
@@ -116,7 +116,7 @@ func (t *Tasks) Append(out []byte, p *work.Project) []byte {
 	return out
 }
 
-// Restore implements Projection. What the project is about comes with the part of Subjects.
+// Restore implements Projection. The part of Subjects has the subjects of the project.
 func (t *Tasks) Restore(c *Card, part *disk.Reader) error {
 	if part.Len() == 0 {
 		return nil
@@ -132,7 +132,7 @@ func (t *Tasks) Restore(c *Card, part *disk.Reader) error {
 			Then: work.TaskStatus(part.Byte()), Terms: JoinedTerms(part.Text()),
 		}
 		if !unfinished(entry.Status) || entry.Until != 0 && !unfinished(entry.Then) {
-			return errors.New("a task without a status")
+			return errors.New("a task with an invalid status")
 		}
 		all.Entries = append(all.Entries, entry)
 	}

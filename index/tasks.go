@@ -13,30 +13,30 @@ import (
 	"pws/work"
 )
 
-// TaskEntry is an unfinished task, as far as it matters for finding it.
+// TaskEntry is an unfinished task with the fields that queries need.
 type TaskEntry struct {
 	Task id.ID
-	// Until is when its claim runs out, in Unix milliseconds, 0 without a claim. From then on its
+	// Until is when its claim expires, in Unix milliseconds, 0 without a claim. From then on its
 	// status is Then.
 	Until int64
-	// Terms are its skills, its type, and the languages of the files that it is about.
+	// Terms are its skills, its type, and the languages of the files that it concerns.
 	Terms    Terms
 	Priority work.Priority
 	Status   work.TaskStatus
 	Then     work.TaskStatus
 }
 
-// ProjectTasks is all that is kept of one project.
+// ProjectTasks is everything stored for one project.
 type ProjectTasks struct {
 	ProjectRecords[TaskEntry]
-	// Active says that its tasks can be taken, Subjects what the project is about: languages and
-	// topics.
+	// Active is set if its tasks can be claimed. Subjects are the languages and topics of the
+	// project.
 	Active   bool
 	Subjects Terms
 }
 
-// TaskPosition is a place in the order in which tasks should be taken: the higher priority, then
-// the lower ID. The zero position is the start.
+// TaskPosition is a place in the order in which tasks should be claimed: by higher priority, then
+// by lower ID. The zero position is the start.
 type TaskPosition struct {
 	Priority work.Priority
 	Task     id.ID
@@ -50,13 +50,13 @@ func (p TaskPosition) Compare(other TaskPosition) int {
 	return p.Task.Compare(other.Task)
 }
 
-// TaskPlace is a task in that order with its project.
+// TaskPlace is a task's position and its project.
 type TaskPlace struct {
 	TaskPosition
 	Project id.ID
 }
 
-// Expiry is a place in the order in which claims run out. The zero one is the start.
+// Expiry is a place in the order in which claims expire. The zero value is the start.
 type Expiry struct {
 	// Until is Unix milliseconds.
 	Until int64
@@ -70,10 +70,10 @@ func (e Expiry) compare(other Expiry) int {
 	return e.Task.Compare(other.Task)
 }
 
-// gone reports whether a claim that runs out there counts as run out.
-func (e Expiry) gone(moved Expiry) bool { return e.compare(moved) <= 0 }
+// expiredBy reports whether a claim at this place is expired if all claims up to moved are.
+func (e Expiry) expiredBy(moved Expiry) bool { return e.compare(moved) <= 0 }
 
-// lastOf is behind all that runs out up to a moment.
+// lastOf returns a place after all claims that expire up to a given time.
 func lastOf(now int64) Expiry {
 	return Expiry{Until: now, Task: id.ID(bytes.Repeat([]byte{0xff}, len(id.ID{})))}
 }
@@ -84,35 +84,37 @@ func lastOf(now int64) Expiry {
 // The time given to queries never goes back. Projects without unfinished tasks take no memory. It
 // is safe for concurrent use.
 type Tasks struct {
-	byProject[TaskEntry, takenFrom]
-	// next is no later than the first claim that runs out and that has not been moved.
+	byProject[TaskEntry, taskData]
+	// next is at most the expiry of the first claim that has not been moved.
 	next atomic.Int64
 	// orders is guarded by the lock of byProject.
 	orders struct {
-		// public is by status; expiry holds all claims, those that have run out until it is noted.
+		// public is by status; expiry holds all claims, and expired ones until their expiry is
+		// recorded.
 		public [work.TaskInReview + 1]*btree.BTreeG[*taskNode]
 		expiry *btree.BTreeG[*taskNode]
-		// terms leads to OPEN tasks, and subjects to projects with such, of public active projects.
+		// terms holds the OPEN tasks of public active projects; subjects holds the projects of
+		// those tasks.
 		terms    postings[*taskNode]
 		subjects postings[*taskProject]
-		// moved is the last claim in the order of expiry that counts as run out.
+		// moved is the last claim in the order of expiry that has been moved.
 		moved Expiry
 	}
 }
 
-// takenFrom is a project that tasks are taken from.
-type takenFrom struct {
-	// active and subjects are those of ProjectTasks; free counts the nodes that terms leads to.
+// taskData is the data per project that Tasks needs.
+type taskData struct {
+	// active and subjects are those of ProjectTasks; free counts the nodes in terms.
 	active   bool
 	subjects Terms
 	free     int
-	// open holds the OPEN tasks where the project is not public, nil before the first.
+	// open holds the OPEN tasks if the project is not public; it is nil until there is one.
 	open *btree.BTreeG[*taskNode]
 }
 
 type (
-	taskProject = owner[TaskEntry, takenFrom]
-	taskNode    = node[TaskEntry, takenFrom]
+	taskProject = owner[TaskEntry, taskData]
+	taskNode    = node[TaskEntry, taskData]
 )
 
 func (e *TaskEntry) position() TaskPosition { return TaskPosition{e.Priority, e.Task} }
@@ -125,7 +127,7 @@ func byRank(a, b *taskNode) bool { return a.record.position().Compare(b.record.p
 
 func byExpiry(a, b *taskNode) bool { return a.record.expiry().compare(b.record.expiry()) < 0 }
 
-// taskDegree keeps nodes small, for many projects have few tasks.
+// taskDegree keeps nodes small, because many projects have few tasks.
 const taskDegree = 16
 
 func newOrder(less func(a, b *taskNode) bool) *btree.BTreeG[*taskNode] {
@@ -156,7 +158,7 @@ func (t *Tasks) Has(project id.ID) bool {
 func (t *Tasks) linkTask(n *taskNode) {
 	if until := n.record.Until; until != 0 {
 		t.orders.expiry.Set(n)
-		if !n.record.expiry().gone(t.orders.moved) && until < t.next.Load() {
+		if !n.record.expiry().expiredBy(t.orders.moved) && until < t.next.Load() {
 			t.next.Store(until)
 		}
 	}
@@ -176,10 +178,10 @@ func (t *Tasks) unlinkTask(n *taskNode) {
 	}
 }
 
-// order is the list for the status of a node, nil for a status that no query lists.
+// order returns the list for the status of a node, nil for a status that no query lists.
 func (t *Tasks) order(n *taskNode) *btree.BTreeG[*taskNode] {
 	status, p := n.record.Status, n.project
-	if n.record.Until != 0 && n.record.expiry().gone(t.orders.moved) {
+	if n.record.Until != 0 && n.record.expiry().expiredBy(t.orders.moved) {
 		status = n.record.Then
 	}
 	switch {
@@ -193,27 +195,27 @@ func (t *Tasks) order(n *taskNode) *btree.BTreeG[*taskNode] {
 	return p.kept.open
 }
 
-// Put takes in a task, or another state of one. It reports whether it is the first of its project:
-// then nobody finds it until SetAudience has said who may.
+// Put adds a task or replaces its entry. It reports whether it is the first of its project; then
+// nobody can find it until SetAudience is called.
 func (t *Tasks) Put(project id.ID, entry TaskEntry) (first bool) {
 	return t.enter(project, entry.Task, entry)
 }
 
 // Replace replaces all entries of a project; without entries the project is removed.
 func (t *Tasks) Replace(project id.ID, all ProjectTasks) {
-	t.replace(project, &all.ProjectRecords, takenFrom{active: all.Active, subjects: all.Subjects})
+	t.replace(project, &all.ProjectRecords, taskData{active: all.Active, subjects: all.Subjects})
 }
 
-// Get is what is kept of a project, for comparing.
+// Get returns everything stored for a project. Tests compare it.
 func (t *Tasks) Get(project id.ID) (all ProjectTasks) {
 	records, from := t.get(project)
 	return ProjectTasks{records, from.active, from.subjects}
 }
 
-// movedAtOnce bounds how long the index is locked where very many claims run out together.
+// movedAtOnce bounds how long the index is locked when very many claims expire together.
 const movedAtOnce = 256
 
-// move lets the claims that have run out by now count as that.
+// move moves the tasks whose claims have expired by now to their next status.
 func (t *Tasks) move(now int64) {
 	for t.next.Load() <= now {
 		t.moveSome(now)
@@ -224,7 +226,7 @@ func (t *Tasks) moveSome(now int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.next.Load() > now {
-		// Somebody with a later time was here first.
+		// A concurrent caller with a later time has already moved them.
 		return
 	}
 	var over []*taskNode
@@ -232,7 +234,7 @@ func (t *Tasks) moveSome(now int64) {
 	pivot := &taskNode{record: TaskEntry{Until: t.orders.moved.Until, Task: t.orders.moved.Task}}
 	t.orders.expiry.Ascend(pivot, func(n *taskNode) bool {
 		switch {
-		case n.record.expiry().gone(t.orders.moved):
+		case n.record.expiry().expiredBy(t.orders.moved):
 			return true
 		case n.record.Until > now || len(over) == movedAtOnce:
 			next = n.record.Until
@@ -255,7 +257,7 @@ func (t *Tasks) moveSome(now int64) {
 	t.next.Store(next)
 }
 
-// Public lists tasks of public projects that have a status now, behind a position.
+// Public lists tasks of public projects that now have a status, after a position.
 func (t *Tasks) Public(
 	status work.TaskStatus, now int64, after TaskPosition, limit int,
 ) []TaskPlace {
@@ -282,7 +284,7 @@ func (t *Tasks) Public(
 	return found
 }
 
-// CountPublic counts the tasks of public projects that have an unfinished status now.
+// CountPublic counts the tasks of public projects that now have an unfinished status.
 func (t *Tasks) CountPublic(status work.TaskStatus, now int64) int {
 	t.move(now)
 	t.mu.RLock()
@@ -290,8 +292,8 @@ func (t *Tasks) CountPublic(status work.TaskStatus, now int64) int {
 	return t.orders.public[status].Len()
 }
 
-// Own names the projects that are not public, have OPEN tasks now and an agent as a member; that
-// with the best task comes first.
+// Own returns the projects that are not public, have an agent as a member and have OPEN tasks now.
+// The project with the best task comes first.
 func (t *Tasks) Own(agent id.ID, now int64) []id.ID {
 	t.move(now)
 	t.mu.RLock()

@@ -16,7 +16,7 @@ import (
 	"pws/work"
 )
 
-// tasksModel answers by looking at everything.
+// tasksModel answers queries by a full scan.
 type tasksModel struct {
 	projects map[id.ID]*ProjectTasks
 	now      int64
@@ -30,7 +30,7 @@ func (m *tasksModel) each(yield func(project id.ID, p *ProjectTasks, entry TaskE
 	}
 }
 
-// status is what a task reads as now.
+// status is the current status of a task.
 func (m *tasksModel) status(entry TaskEntry) work.TaskStatus {
 	if entry.Until != 0 && entry.Until <= m.now {
 		return entry.Then
@@ -69,8 +69,8 @@ func (m *tasksModel) own(agent id.ID) (projects []id.ID) {
 	return projects
 }
 
-// skilled are the tasks that have a term, working the projects that are about one; the empty term
-// is all projects.
+// skilled returns the tasks that have a term, working the projects that have one; the empty term
+// matches all projects.
 func (m *tasksModel) skilled(term string) (places []TaskPlace) {
 	for _, place := range m.public(work.TaskOpen) {
 		p := m.projects[place.Project]
@@ -142,7 +142,7 @@ func (m *tasksModel) setAudience(project id.ID, public bool, members []id.ID) {
 	}
 }
 
-// drawn are the parts of random steps.
+// drawn draws the parts of random steps.
 type drawn struct{ *rapid.T }
 
 func (d drawn) project() id.ID { return id.ID{0: 1, 15: d.ByteRange("project", 1, 4)} }
@@ -151,7 +151,7 @@ func (d drawn) ByteRange(name string, from, to byte) byte {
 	return rapid.ByteRange(from, to).Draw(d.T, name)
 }
 
-// task is one of a project: a task belongs to one alone.
+// task draws a task ID. A task belongs to only one project.
 func (d drawn) task(project id.ID) id.ID {
 	return id.ID{0: 2, 14: project[15], 15: d.ByteRange("task", 1, 12)}
 }
@@ -178,7 +178,7 @@ func (d drawn) entry(project id.ID, now int64) TaskEntry {
 		Terms:    d.terms(),
 	}
 	if rapid.Bool().Draw(d.T, "claimed") {
-		// A claim may have run out already when it is put in, as after a restart.
+		// A claim may be expired when it is added, as after a restart.
 		entry.Until = max(1, now+rapid.Int64Range(-5, 20).Draw(d.T, "lasts"))
 		entry.Then = work.TaskStatus(d.ByteRange("then", 1, 4))
 	}
@@ -241,7 +241,7 @@ func pages(tasks *Tasks, status work.TaskStatus, now int64, size int) (all []Tas
 	}
 }
 
-// dueAll reads what is due to its end.
+// dueAll reads all pages of Due.
 func dueAll(tasks *Tasks, now int64, size int) map[id.ID]bool {
 	all := map[id.ID]bool{}
 	for after := (Expiry{}); ; {
@@ -263,7 +263,7 @@ func (d drawn) check(tasks *Tasks, model *tasksModel) {
 		}
 	}
 	size := int(d.ByteRange("page", 1, 5))
-	// Which of them moves the claims that have run out must not matter.
+	// Either query may move the expired claims; the result must not depend on which does.
 	if rapid.Bool().Draw(d.T, "due first") {
 		same("due", dueAll(tasks, model.now, size), model.due())
 	}
@@ -302,7 +302,7 @@ func (d drawn) check(tasks *Tasks, model *tasksModel) {
 	same("count", tasks.Len(), count)
 }
 
-// TestTasksAnswerAsTheModel gives random changes to the index and to a model that has no orders.
+// TestTasksAnswerAsTheModel applies random changes to the index and to an unsorted model.
 func TestTasksAnswerAsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, tasks := drawn{t}, NewTasks()
@@ -317,7 +317,7 @@ func TestTasksAnswerAsTheModel(t *testing.T) {
 	})
 }
 
-// TestManyClaimsExpireTogether has more of them than are moved in one go.
+// TestManyClaimsExpireTogether expires more claims than are moved in one step.
 func TestManyClaimsExpireTogether(t *testing.T) {
 	tasks, project := NewTasks(), id.ID{0: 1}
 	for n := range 3*movedAtOnce + 1 {
@@ -339,9 +339,9 @@ func TestManyClaimsExpireTogether(t *testing.T) {
 	}
 }
 
-// TestMoveAfterTheDecisionChangesNothing has a caller move claims by a time that another one has
-// gone beyond since it was read.
-func TestMoveAfterTheDecisionChangesNothing(t *testing.T) {
+// TestMoveWithAnEarlierTime calls move with a time that a concurrent caller has
+// already passed.
+func TestMoveWithAnEarlierTime(t *testing.T) {
 	tasks, project := NewTasks(), id.ID{0: 1}
 	entry := TaskEntry{
 		Task: id.ID{0: 2}, Priority: work.PriorityLow, Status: work.TaskInProgress,
@@ -359,7 +359,7 @@ func TestMoveAfterTheDecisionChangesNothing(t *testing.T) {
 	}
 }
 
-// TestTasksConcurrently lets readers race with changes: each list is in order, without repeats.
+// TestTasksConcurrently reads during changes: each list must be sorted, without duplicates.
 func TestTasksConcurrently(t *testing.T) {
 	tasks, project := NewTasks(), id.ID{0: 1}
 	var writers, readers sync.WaitGroup
@@ -414,7 +414,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// TestTasksAreSmall puts in tasks of many projects, a third of them claimed.
+// TestTasksAreSmall adds tasks of many projects, a third of them claimed.
 func TestTasksAreSmall(t *testing.T) {
 	const projects, each = 1000, 100
 	tasks, before := NewTasks(), heap()

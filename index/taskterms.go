@@ -7,8 +7,8 @@ import (
 	"pws/work"
 )
 
-// addTerms lets a task be found by its terms where it belongs to the OPEN ones of a public project,
-// and its project by what that is about.
+// addTerms adds an OPEN task of a public project to the lists of its terms, and its project to the
+// lists of the project's subjects.
 func (t *Tasks) addTerms(n *taskNode, order *btree.BTreeG[*taskNode]) {
 	p := &n.project.kept
 	if order != t.orders.public[work.TaskOpen] || !p.active {
@@ -34,8 +34,8 @@ func (t *Tasks) removeTerms(n *taskNode, order *btree.BTreeG[*taskNode]) {
 	}
 }
 
-// SetSubjects says whether the tasks of a project can be taken, and what the project is about,
-// where it has unfinished tasks.
+// SetSubjects sets whether the tasks of a project can be claimed, and the project's subjects. It
+// has no effect on a project without unfinished tasks.
 func (t *Tasks) SetSubjects(project id.ID, active bool, subjects Terms) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,8 +54,8 @@ func (t *Tasks) SetSubjects(project id.ID, active bool, subjects Terms) {
 	p.kept.subjects = subjects
 }
 
-// Skilled lists up to limit OPEN tasks of public projects that have a term now, in the order in
-// which they should be taken.
+// Skilled lists up to limit OPEN tasks of public projects that now have a term, in the order in
+// which they should be claimed.
 func (t *Tasks) Skilled(term string, now int64, limit int) (found []TaskPlace) {
 	t.move(now)
 	t.mu.RLock()
@@ -69,8 +69,8 @@ func (t *Tasks) Skilled(term string, now int64, limit int) (found []TaskPlace) {
 	return found
 }
 
-// Working names up to limit public projects that have OPEN tasks now and are about something, all
-// such for the empty term, the newest first.
+// Working returns up to limit public projects that have OPEN tasks now and a subject, the newest
+// first. The empty term matches all.
 func (t *Tasks) Working(term string, now int64, limit int) (found []id.ID) {
 	t.move(now)
 	t.mu.RLock()

@@ -8,11 +8,11 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Terms are the words by which a task or a project is looked for, without regard to case, each once
-// and in order. The zero value holds none. Equal ones are kept once.
+// Terms are the words by which a task or a project is found, folded to lower case, sorted, without
+// duplicates. The zero value is empty. Equal values share memory.
 type Terms struct{ joined unique.Handle[string] }
 
-// termBreak separates two terms, which never hold it.
+// termBreak separates two terms, which never contain it.
 const termBreak = "\x00"
 
 // MakeTerms makes terms of words.
@@ -27,10 +27,10 @@ func MakeTerms(words ...string) Terms {
 	return JoinedTerms(strings.Join(slices.Compact(list), termBreak))
 }
 
-// FoldTerm is a word as a term.
+// FoldTerm returns a word as a term.
 func FoldTerm(word string) string { return strings.ToLower(strings.TrimSpace(word)) }
 
-// JoinedTerms reads what String has written.
+// JoinedTerms parses the result of String.
 func JoinedTerms(joined string) Terms {
 	if joined == "" {
 		return Terms{}
@@ -38,7 +38,7 @@ func JoinedTerms(joined string) Terms {
 	return Terms{unique.Make(joined)}
 }
 
-// String is a form to keep them in.
+// String returns the terms joined by termBreak.
 func (t Terms) String() string {
 	if t == (Terms{}) {
 		return ""
@@ -46,7 +46,7 @@ func (t Terms) String() string {
 	return t.joined.Value()
 }
 
-// Equal reports whether both hold the same.
+// Equal reports whether both contain the same terms.
 func (t Terms) Equal(other Terms) bool { return t == other }
 
 // each yields the terms.
@@ -59,8 +59,8 @@ func (t Terms) each(yield func(term string)) {
 	}
 }
 
-// postings leads from terms to the values that have them, in an order. The empty term is one like
-// any other, for those who want all.
+// postings maps a term to the sorted values that have it. The empty term is used as the list of all
+// values.
 type postings[T any] struct {
 	orders map[string]*btree.BTreeG[T]
 	less   func(a, b T) bool
@@ -89,7 +89,7 @@ func (p postings[T]) delete(term string, one T) {
 	}
 }
 
-// scan yields the values that have a term, in their order.
+// scan yields the values that have a term, in order.
 func (p postings[T]) scan(term string, yield func(one T) bool) {
 	if order := p.orders[term]; order != nil {
 		order.Scan(yield)

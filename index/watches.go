@@ -31,8 +31,8 @@ func byAgent(a, b watch) bool {
 	return a.Project.Compare(b.Project) < 0
 }
 
-// Watches leads from agents to the projects that they watch. It does not know who may read what: an
-// agent that may not read a project any more still watches it. It is safe for concurrent use.
+// Watches maps agents to the projects that they watch. It does not know read permissions: an agent
+// that may no longer read a project still watches it. It is safe for concurrent use.
 type Watches struct {
 	mu struct {
 		sync.RWMutex
@@ -47,21 +47,21 @@ func NewWatches() *Watches {
 	return w
 }
 
-// Set says that an agent watches a project from a moment on.
+// Set records that an agent watches a project from a given time on.
 func (w *Watches) Set(agent id.ID, watched Watched) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.order.Set(watch{agent, watched})
 }
 
-// Drop says that an agent no longer watches a project.
+// Drop records that an agent no longer watches a project.
 func (w *Watches) Drop(agent, project id.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.order.Delete(watch{agent, Watched{Project: project}})
 }
 
-// Of names the projects that an agent watches, in the order of their IDs.
+// Of returns the projects that an agent watches, sorted by ID.
 func (w *Watches) Of(agent id.ID) (found []Watched) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -110,8 +110,8 @@ func (w *Watches) Update(before, next *work.Project, events []work.Event) {
 
 // Append implements Projection:
 //
-//	watchers  until the end, in the order of their IDs, each: 16 bytes agent, uvarint Unix
-//	          milliseconds since when
+//	watchers  until the end, sorted by ID, each: 16 bytes agent, uvarint Unix milliseconds since
+//	          when
 func (w *Watches) Append(out []byte, p *work.Project) []byte {
 	p.Watchers(func(one work.Watcher) bool {
 		out = binary.AppendUvarint(append(out, one.Agent[:]...), uint64(one.Since))

@@ -10,7 +10,7 @@ import (
 	"pws/internal/id"
 )
 
-// TestWatchesAgainstAMap gives random watches and takes some back.
+// TestWatchesAgainstAMap adds and removes random watches.
 func TestWatchesAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		watches, all := index.NewWatches(), map[[2]int]int64{}
@@ -41,7 +41,7 @@ func TestWatchesAgainstAMap(t *testing.T) {
 			}
 		}
 		if watches.Of(id.ID{}) != nil {
-			t.Error("nobody watches something")
+			t.Error("a project is watched by nobody")
 		}
 	})
 }

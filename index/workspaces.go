@@ -9,16 +9,15 @@ import (
 	"pws/work"
 )
 
-// OwnWorkspace is a workspace of an agent, and the project that it is in.
+// OwnWorkspace is a workspace of an agent and its project.
 type OwnWorkspace struct{ Workspace, Project id.ID }
 
-// Workspaces leads from agents to the workspaces that they have opened, whatever became of those.
-// It does not know who may read what. It is safe for concurrent use.
+// Workspaces maps agents to the workspaces that they have opened, in any status. It does not know
+// read permissions. It is safe for concurrent use.
 type Workspaces struct {
 	mu struct {
 		sync.RWMutex
-		// of holds the workspaces of each agent in the order of their IDs. A list that was given
-		// out is only appended to.
+		// of holds the workspaces of each agent, sorted by ID.
 		of map[id.ID][]OwnWorkspace
 	}
 }
@@ -32,7 +31,7 @@ func NewWorkspaces() *Workspaces {
 
 func byWorkspace(a, b OwnWorkspace) int { return a.Workspace.Compare(b.Workspace) }
 
-// Add says that an agent has opened a workspace. Saying it again changes nothing.
+// Add records that an agent has opened a workspace. Adding it again has no effect.
 func (w *Workspaces) Add(agent id.ID, one OwnWorkspace) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +48,7 @@ func (w *Workspaces) Add(agent id.ID, one OwnWorkspace) {
 	w.mu.of[agent] = list
 }
 
-// Of names the workspaces of an agent, the newest first.
+// Of returns the workspaces of an agent, the newest first.
 func (w *Workspaces) Of(agent id.ID) []OwnWorkspace {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
