@@ -17,24 +17,24 @@ var ErrCorrupt = disk.ErrCorrupt
 // ErrLocked says that another process has the directory open.
 var ErrLocked = disk.ErrLocked
 
-var errBehind = errors.New("feed: too much waits for the disk")
+var errBehind = errors.New("feed: too many records wait for the disk")
 
 // Position is the place of an activity: the position of its entry in the log, and its number in the
-// entry. The zero position is in front of everything.
+// entry. The zero position is before all others.
 type Position struct {
 	Entry uint64
 	Nth   uint16
 }
 
-// Start is in front of everything too, and is not zero.
+// Start is before all records too, but is not zero.
 var Start = Position{Nth: 1}
 
-// At is the position of the nth activity of an event, which is itself the nth of its entry.
+// At returns the position of the nth activity of an event, which is itself the nth of its entry.
 func At(entry uint64, event, activity int) Position {
 	return Position{Entry: entry, Nth: uint16(event*work.ActivitiesMax + activity)}
 }
 
-// EndOf is behind all activities of an entry.
+// EndOf returns a position after all activities of an entry.
 func EndOf(entry uint64) Position { return Position{Entry: entry, Nth: math.MaxUint16} }
 
 // Compare orders positions.
@@ -62,7 +62,8 @@ func latest(a, b Position) Position {
 	return a
 }
 
-// Record is an activity with its place, its project and the time of its entry in Unix milliseconds.
+// Record is an activity with its position, its project and the time of its entry in Unix
+// milliseconds.
 type Record struct {
 	Position
 	Project  id.ID
@@ -70,9 +71,9 @@ type Record struct {
 	Activity work.Activity
 }
 
-// Expired says that records behind a position were removed.
+// Expired reports that records after a position were removed.
 type Expired struct {
-	// Oldest is the position to continue from without missing a record that is kept.
+	// Oldest is the position from which to continue without missing a stored record.
 	Oldest Position
 }
 
@@ -81,21 +82,21 @@ func (e Expired) Error() string {
 	return fmt.Sprintf("what follows is not kept any more up to entry %d", e.Oldest.Entry)
 }
 
-// Query asks for records, oldest first.
+// Query selects records, oldest first.
 type Query struct {
 	// After is the position of the last record that the caller has seen.
 	After Position
-	// Project takes those of one project, zero those of all.
+	// Project selects the records of one project, zero those of all.
 	Project id.ID
-	// Limit is how many records there are at most.
+	// Limit is the maximum number of records.
 	Limit int
 }
 
-// Page is the answer to a Query.
+// Page is the result of a Query.
 type Page struct {
 	Records []Record
-	// Next is the position to continue from; it is never zero.
+	// Next is the position from which to continue; it is never zero.
 	Next Position
-	// More says that there are further records now.
+	// More is set if there are further records now.
 	More bool
 }

@@ -11,28 +11,28 @@ import (
 
 const filePrefix = "feed-"
 
-// feedFile is a file of the log. Readers use what a file has of blocks without a lock.
+// feedFile is a file of the log. Readers use the files of blocks without a lock.
 type feedFile struct {
 	number uint32
 	path   string
 	file   disk.File
-	// size is how much of it is valid.
+	// size is the valid length.
 	size int64
-	// first is the number of its first record, count how many it has.
+	// first is the number of its first record, count the number of records.
 	first uint64
 	count int
 	// firstAt and lastAt are the times of its first and its last record.
 	firstAt, lastAt int64
-	// last is the position of its last record, or of the last one in front of it.
+	// last is the position of its last record, or of the last one in the previous files.
 	last Position
-	// covered is up to which entry all is here or in front.
+	// covered is the entry up to which all records are in this file or the previous ones.
 	covered uint64
 }
 
-// end is the number behind its last record.
+// end returns the number after its last record.
 func (f *feedFile) end() uint64 { return f.first + uint64(f.count) }
 
-// block is a block with records: where it is, the number of the first, and what its head says.
+// block is the place of a block with records, the number of its first record, and its header.
 type block struct {
 	file   *feedFile
 	offset int64
@@ -40,7 +40,8 @@ type block struct {
 	blockInfo
 }
 
-// appendFileHead writes the head of a file. previous, last and covered describe the file before it.
+// appendFileHead encodes the header of a file. previous, last and covered describe the previous
+// file.
 func appendFileHead(b []byte, number uint32, previous int64, covered uint64, last Position) []byte {
 	b = disk.AppendHeader(b, fileMagic, fileVersion, number)
 	start := len(b)
@@ -52,7 +53,7 @@ func appendFileHead(b []byte, number uint32, previous int64, covered uint64, las
 	return le.AppendUint32(b, disk.Checksum(b[start:]))
 }
 
-// fileHeader is what the head of a file says.
+// fileHeader is the decoded header of a file.
 type fileHeader struct {
 	previous int64
 	covered  uint64
@@ -75,36 +76,36 @@ func parseFileHead(name string, b []byte, number uint32) (h fileHeader, err erro
 	return h, nil
 }
 
-// scan reads the files of a directory and checks all that is in them.
+// scan reads and checks the files of a directory.
 type scan struct {
 	disk disk.Disk
 	dir  string
-	// log gets the records, and the files stay open for it. Where it is nil the records themselves
-	// are checked too.
+	// log receives the records, and the files stay open for it. If it is nil, the records
+	// themselves are checked too.
 	log   *Log
 	files []*feedFile
-	// floor is the position of the last record in front of the first file.
+	// floor is the position of the last record before the first file.
 	floor  Position
 	blocks []block
 	next   uint64
 	report Report
 }
 
-// Report is what a check has counted.
+// Report is the result of a check.
 type Report struct {
 	Files   int
 	Records uint64
 	Bytes   int64
-	// First and Last are positions of the log of the service: of the oldest record that is kept, and
-	// up to which all is here.
+	// First and Last are positions in the log of the service: of the oldest stored record, and the
+	// entry up to which all records are stored.
 	First Position
 	Last  uint64
-	// TornBytes lie behind the last valid block of TornFile; they are not read.
+	// TornBytes is the number of bytes after the last valid block of TornFile; they are not read.
 	TornBytes int64
 	TornFile  string
 }
 
-// run goes through all files. An error that is damage names its place.
+// run checks all files. A damage error contains file and offset.
 func (s *scan) run() error {
 	names, err := s.disk.List(s.dir)
 	if err != nil {
@@ -122,7 +123,7 @@ func (s *scan) run() error {
 		}
 		content, err := s.read(next)
 		if err == nil && before != nil {
-			// What is valid of a file, the one behind it says.
+			// The valid length of a file is in the header of the next one.
 			err = s.file(number, before, content)
 		}
 		if err != nil {
@@ -163,25 +164,25 @@ func (s *scan) read(number uint32) ([]byte, error) {
 	return content, errors.Join(err, file.Close())
 }
 
-// file checks a file; next is the content of the one behind it, nil for the last.
+// file checks a file; next is the content of the next one, nil for the last.
 func (s *scan) file(number uint32, content, next []byte) error {
 	f := &feedFile{number: number, path: pathOf(s.dir, number), first: s.next, size: fileHead}
 	head, err := parseFileHead(f.path, content, number)
 	if err != nil {
-		if next == nil && !soundBlockIn(content) {
-			// Nothing of it became durable.
+		if next == nil && !containsValidBlock(content) {
+			// The file was never synced.
 			s.report.TornFile, s.report.TornBytes = f.path, int64(len(content))
 			return nil
 		}
 		return err
 	}
-	if err := s.join(f, &head); err != nil {
+	if err := s.checkFollows(f, &head); err != nil {
 		return err
 	}
 	valid := int64(-1)
-	if behind, err := parseFileHead(pathOf(s.dir, number+1), next, number+1); err == nil {
-		if valid = behind.previous; valid < fileHead || valid > int64(len(content)) {
-			return disk.Corrupt(f.path, int64(len(content)), "the file had %d bytes", valid)
+	if following, err := parseFileHead(pathOf(s.dir, number+1), next, number+1); err == nil {
+		if valid = following.previous; valid < fileHead || valid > int64(len(content)) {
+			return disk.Corrupt(f.path, int64(len(content)), "the next file gives it %d valid bytes", valid)
 		}
 		content = content[:valid]
 	}
@@ -195,12 +196,12 @@ func (s *scan) file(number uint32, content, next []byte) error {
 	return err
 }
 
-// parse goes through the blocks of a file, whose end may be torn where that is said.
+// parse checks the blocks of a file. torn allows a torn tail.
 func (s *scan) parse(f *feedFile, content []byte, torn bool) error {
 	for f.size < int64(len(content)) {
 		info, reason := parseBlock(content[f.size:])
 		if reason != "" {
-			if torn && !soundBlockIn(content[f.size:]) {
+			if torn && !containsValidBlock(content[f.size:]) {
 				s.report.TornFile, s.report.TornBytes = f.path, int64(len(content))-f.size
 				break
 			}
@@ -214,8 +215,8 @@ func (s *scan) parse(f *feedFile, content []byte, torn bool) error {
 	return nil
 }
 
-// join checks that a file goes on where the one before it ends.
-func (s *scan) join(f *feedFile, head *fileHeader) error {
+// checkFollows checks that a file continues where the previous one ends.
+func (s *scan) checkFollows(f *feedFile, head *fileHeader) error {
 	if len(s.files) == 0 {
 		f.last, f.covered = head.last, head.covered
 		s.floor = head.last
@@ -224,7 +225,7 @@ func (s *scan) join(f *feedFile, head *fileHeader) error {
 	before := s.files[len(s.files)-1]
 	f.last, f.covered = before.last, before.covered
 	if before.covered != head.covered || before.last != head.last {
-		return disk.Corrupt(f.path, disk.HeaderBytes, "the file does not go on where %s ends",
+		return disk.Corrupt(f.path, disk.HeaderBytes, "the file does not continue where %s ends",
 			before.path)
 	}
 	return nil
@@ -233,7 +234,7 @@ func (s *scan) join(f *feedFile, head *fileHeader) error {
 func (s *scan) block(f *feedFile, info *blockInfo, content []byte) error {
 	projects, ok := projectsOf(info, content)
 	if !ok || info.covered < f.covered || info.count > 0 && info.from.Compare(f.last) <= 0 {
-		return disk.Corrupt(f.path, f.size, "a block does not fit the one before")
+		return disk.Corrupt(f.path, f.size, "the block does not follow the previous one")
 	}
 	if s.log == nil {
 		if _, err := decodeBlock(f.path, f.size, content[:info.length()]); err != nil {
@@ -252,7 +253,7 @@ func (s *scan) block(f *feedFile, info *blockInfo, content []byte) error {
 	return nil
 }
 
-// add counts a block at the end of a file.
+// add records a block at the end of a file.
 func (f *feedFile) add(info *blockInfo) {
 	f.size += info.length()
 	f.covered = info.covered
@@ -266,8 +267,8 @@ func (f *feedFile) add(info *blockInfo) {
 	f.lastAt, f.last = info.lastAt, info.to
 }
 
-// soundBlockIn looks for a block that checks, anywhere.
-func soundBlockIn(content []byte) bool {
+// containsValidBlock searches for a valid block at any offset.
+func containsValidBlock(content []byte) bool {
 	for at := 1; at+blockHead <= len(content); at++ {
 		if string(content[at:at+len(blockMagic)]) == blockMagic {
 			if _, reason := parseBlock(content[at:]); reason == "" {
@@ -278,8 +279,8 @@ func soundBlockIn(content []byte) bool {
 	return false
 }
 
-// Verify checks every block of a directory that nobody writes to. It changes nothing. The error is
-// damage, ErrLocked, or what kept it from reading.
+// Verify checks every block of a directory that no process has open. It changes nothing. The error
+// is damage, ErrLocked, or an I/O error.
 func Verify(dir string) (report Report, err error) {
 	var lock io.Closer
 	if lock, err = (disk.OS{}).Lock(dir, false); err != nil {
@@ -290,12 +291,12 @@ func Verify(dir string) (report Report, err error) {
 	return s.report, errors.Join(err, lock.Close())
 }
 
-// DamageAdvice is what an operator can do about a feed that is damaged.
+// DamageAdvice describes the recovery of a damaged feed, for operators.
 const DamageAdvice = "events older than the log are in the feed alone: restore it from a backup, " +
 	"or remove the folder to begin with those that the log still has"
 
-// CheckJoin returns ErrCorrupt where entries are missing between a feed that covers entries up to
-// one, in a directory, and a log that has those from first to last.
+// CheckJoin returns ErrCorrupt if entries are missing between a feed, which covers entries up to
+// covered, and a log with the entries from first to last.
 func CheckJoin(dir string, covered, first, last uint64) error {
 	switch {
 	case covered+1 < first:

@@ -12,30 +12,31 @@ import (
 	"pws/internal/id"
 )
 
-// Options of Open. Zero values mean the defaults.
+// Options of Open. Zero values select the defaults.
 type Options struct {
 	Dir string
-	// Events is how many records are kept at least, unless they are too old; 1,000,000. A sixteenth
-	// more may be there.
+	// Events is the minimum number of records to keep, unless they are too old; 1,000,000. Up to a
+	// sixteenth more may be stored.
 	Events int
 	// AgeMillis is the age above which records need not be kept; 30 days.
 	AgeMillis int64
-	// Newest is how many records are in memory; 8192.
+	// Newest is the number of records kept in memory; 8192.
 	Newest int
-	// Disk is the file system; that of the machine.
+	// Disk is the file system; by default that of the machine.
 	Disk disk.Disk
 }
 
 const (
 	dayMillis = 24 * 60 * 60 * 1000
-	// waitingMax is how many records wait for a disk that fails before Append refuses others.
+	// waitingMax is the number of unwritten records above which Append fails.
 	waitingMax = 1 << 16
 	// eventsMax bounds Options.Events.
 	eventsMax = 1 << 30
-	// firstNumber is that of the oldest record when a log is opened. Chains hold the low halves of
-	// numbers, and these start anew after a thousand records, so that it happens in every process.
+	// firstNumber is the number of the oldest record when a log is opened. Chains hold the low 32
+	// bits of numbers, and these wrap around after a thousand records, so that every process
+	// exercises it.
 	firstNumber = 1<<32 - 1000
-	// parts is about how many files hold the records that are kept.
+	// parts is the approximate number of files.
 	parts = 16
 )
 
@@ -55,7 +56,7 @@ func (o *Options) complete() {
 	}
 }
 
-// Log keeps records. It is safe for concurrent use; readers wait for no disk but their own.
+// Log stores records. It is safe for concurrent use. Readers never wait for writes to the disk.
 type Log struct {
 	opts    Options
 	lock    io.Closer
@@ -64,44 +65,44 @@ type Log struct {
 	// write is held while files are changed.
 	write struct {
 		sync.Mutex
-		// file is the last one where it can be appended to.
+		// file is the last file if it can be appended to.
 		file *feedFile
-		// synced says that the last file is durable. One of a process that was killed is not.
+		// synced is set if the last file is durable. The last file of a killed process may not be.
 		synced bool
 		closed bool
-		// gone is the file that is to be removed from the disk.
+		// gone is the file to remove from the disk.
 		gone []string
-		// failed is why nothing is written: after a failed sync only a start can find out what is
-		// on disk.
+		// failed is the error of a failed sync. Nothing is written after it, because only a restart
+		// can determine what is on disk.
 		failed error
 	}
 	mu struct {
 		sync.RWMutex
 		state
-		// chains are the numbers of the records of each project, of each the low half.
+		// chains holds the low 32 bits of the numbers of each project's records.
 		chains map[id.ID][]uint32
 	}
 }
 
-// state is what readers look at. It is copied as a whole: its slices are never changed where a copy
-// can see them.
+// state is the part that readers use. They copy it; elements of its slices are not changed after
+// they are visible to a copy.
 type state struct {
 	files  []*feedFile
 	blocks []block
-	// first and end are the numbers of the oldest record that is kept, and of the next one.
+	// first and end are the numbers of the oldest stored record and of the next new one.
 	first, end uint64
-	// written is the number of the first record that is in no block yet.
+	// written is the number of the first record that is not in a block yet.
 	written uint64
-	// recent are the newest records, from the number recentFirst on.
+	// recent holds the newest records, starting with number recentFirst.
 	recent      []Record
 	recentFirst uint64
-	// floor is the position of the newest record that was removed, last that of the newest.
+	// floor is the position of the newest removed record, last that of the newest record.
 	floor, last Position
-	// covered is the entry up to which all records are here.
+	// covered is the entry up to which all records are stored.
 	covered uint64
 }
 
-// Open reads what a directory holds. Damage is an error that names its place.
+// Open opens the log in a directory. A damage error contains file and offset.
 func Open(o Options) (*Log, error) {
 	o.complete()
 	dir, err := filepath.Abs(o.Dir)
@@ -134,18 +135,18 @@ func Open(o Options) (*Log, error) {
 	return l, nil
 }
 
-// link puts a record into the chain of its project.
+// link appends a record to the chain of its project.
 func (l *Log) link(project id.ID, number uint64) {
 	l.mu.chains[project] = append(l.mu.chains[project], uint32(number))
 }
 
-// Empty reports whether the log has no file and no record.
+// Empty reports whether the log has no files and no records.
 func (l *Log) Empty() bool {
 	s := l.snapshot()
 	return len(s.files) == 0 && s.end == s.first
 }
 
-// Begin has an empty log start behind an entry, without the records of those up to it.
+// Begin makes an empty log start after an entry, without the records up to it.
 func (l *Log) Begin(covered uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,13 +156,13 @@ func (l *Log) Begin(covered uint64) {
 	}
 }
 
-// Covered is the entry up to which all records can be read.
+// Covered returns the entry up to which all records can be read.
 func (l *Log) Covered() uint64 { return l.snapshot().covered }
 
-// Floor is the position of the newest record that was removed, Start where none was.
+// Floor returns the position of the newest removed record, Start if there is none.
 func (l *Log) Floor() Position { return latest(l.snapshot().floor, Start) }
 
-// Stats are the numbers of a moment.
+// Stats are the current sizes of a log.
 type Stats struct {
 	Files   int
 	Records uint64
@@ -169,7 +170,7 @@ type Stats struct {
 	Covered uint64
 }
 
-// Stats counts what is kept.
+// Stats returns the current sizes.
 func (l *Log) Stats() Stats {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -180,9 +181,9 @@ func (l *Log) Stats() Stats {
 	return s
 }
 
-// Append puts records at the end, which are in order and all that there are of entries up to one.
-// Records that are there already are passed over. Where the disk fails they are kept in memory
-// for a while; an error says that they were not taken.
+// Append appends records, which are sorted and complete for the entries up to covered. Records that
+// are already stored are skipped. If writing fails, records are kept in memory up to a limit;
+// beyond it Append returns an error and adds nothing.
 func (l *Log) Append(records []Record, covered uint64) error {
 	l.write.Lock()
 	defer l.write.Unlock()
@@ -194,8 +195,8 @@ func (l *Log) Append(records []Record, covered uint64) error {
 			return errors.Join(errBehind, err)
 		}
 	}
-	l.take(records, covered)
-	// What cannot be written waits; Sync says so.
+	l.add(records, covered)
+	// Records that could not be written stay in memory; Sync returns the error.
 	_ = l.flush(blockRecords)
 	return nil
 }
@@ -205,7 +206,7 @@ func (l *Log) waiting() uint64 {
 	return s.end - s.written
 }
 
-func (l *Log) take(records []Record, covered uint64) {
+func (l *Log) add(records []Record, covered uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := &l.mu
@@ -238,14 +239,14 @@ func (l *Log) forget() {
 	}
 }
 
-// Sync makes all records durable, and what is covered by them.
+// Sync makes all records and the covered entry durable.
 func (l *Log) Sync() error {
 	l.write.Lock()
 	defer l.write.Unlock()
 	return l.sync()
 }
 
-// Close makes all durable and ends the log.
+// Close syncs and closes the log.
 func (l *Log) Close() error {
 	l.write.Lock()
 	defer l.write.Unlock()

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// failing is what tests and property checks have in common.
+// failing is the common interface of tests and property checks.
 type failing interface {
 	Helper()
 	Fatal(args ...any)
@@ -28,7 +28,7 @@ type failing interface {
 
 func project(nth int) id.ID { return id.New(int64(nth), [10]byte{1}) }
 
-// recordOf makes a record with all that a record can have, as its position says.
+// recordOf makes a record with all possible fields, derived from its position.
 func recordOf(at Position, of id.ID, millis int64) Record {
 	activity := work.Activity{
 		Type: work.ActivityTaskCreated, Actor: project(7),
@@ -47,14 +47,14 @@ func recordOf(at Position, of id.ID, millis int64) Record {
 	return Record{Position: at, Project: of, At: millis, Activity: activity}
 }
 
-// model is what a log should hold: all that there ever was, and of how much is certainly kept.
+// model is the expected content: all records ever appended, and the minimum number kept.
 type model struct {
 	all     []Record
 	covered uint64
 	now     int64
 }
 
-// entries makes the records of the next entries; some have none.
+// entries makes the records of the next entries; some entries have none.
 func (m *model) entries(t *rapid.T) []Record {
 	first := len(m.all)
 	for range rapid.IntRange(1, 400).Draw(t, "entries") {
@@ -68,7 +68,7 @@ func (m *model) entries(t *rapid.T) []Record {
 	return m.all[first:]
 }
 
-// behind are the records behind an entry.
+// behind returns the records after an entry.
 func (m *model) behind(entry uint64) []Record {
 	at, _ := slices.BinarySearchFunc(m.all, entry+1, func(r Record, entry uint64) int {
 		return r.Compare(Position{Entry: entry})
@@ -76,7 +76,7 @@ func (m *model) behind(entry uint64) []Record {
 	return m.all[at:]
 }
 
-// chain reads all behind a position, in pages.
+// chain reads all records after a position, in pages.
 func chain(t failing, l *Log, q Query) (all []Record) {
 	t.Helper()
 	for {
@@ -91,7 +91,7 @@ func chain(t failing, l *Log, q Query) (all []Record) {
 	}
 }
 
-// check compares all that can be asked of a log with the model.
+// check compares all queries of a log with the model.
 func (m *model) check(t *rapid.T, l *Log) {
 	kept := chain(t, l, Query{Limit: rapid.IntRange(1, 300).Draw(t, "limit")})
 	if len(kept) > len(m.all) || !reflect.DeepEqual(
@@ -106,11 +106,11 @@ func (m *model) check(t *rapid.T, l *Log) {
 		_, err := l.Read(Query{After: gone[0].Position, Limit: 1})
 		var expired Expired
 		if !errors.As(err, &expired) || expired.Oldest != gone[len(gone)-1].Position {
-			t.Fatalf("behind a record that is gone: %v", err)
+			t.Fatalf("after a removed record: %v", err)
 		}
 		page, err := l.Read(Query{After: expired.Oldest, Limit: 1})
 		if err != nil || len(kept) > 0 && page.Records[0].Position != kept[0].Position {
-			t.Fatalf("behind the oldest cursor: %v", err)
+			t.Fatalf("after the oldest position: %v", err)
 		}
 	}
 	one := project(rapid.IntRange(0, 6).Draw(t, "project"))
@@ -135,8 +135,8 @@ func (m *model) check(t *rapid.T, l *Log) {
 	checkNewest(t, l, kept)
 }
 
-// TestRandom runs a log through appends, syncs, crashes, starts and the end of records' time. After
-// each it holds what a follower of the log would have it hold.
+// TestRandom runs random appends, syncs, crashes, restarts and expiry. After each step the log must
+// match the model.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := disktest.New()
@@ -180,7 +180,8 @@ func TestRandom(t *testing.T) {
 				if l.Covered() < durable || l.Covered() > m.covered {
 					t.Fatalf("covered is %d, durable was %d", l.Covered(), durable)
 				}
-				// The follower goes on behind what is covered, and so may repeat records.
+				// Records after the covered entry are appended again, as after a restart; some are
+				// already stored.
 				if err := l.Append(m.behind(l.Covered()), m.covered); err != nil {
 					t.Fatal(err)
 				}
@@ -197,7 +198,7 @@ func TestRandom(t *testing.T) {
 	})
 }
 
-// behindTime are the records that are not too old.
+// behindTime returns the records that are not too old.
 func (m *model) behindTime(age int64) []Record {
 	at, _ := slices.BinarySearchFunc(m.all, m.now-age, func(r Record, at int64) int {
 		if r.At < at {
@@ -217,7 +218,7 @@ func reopen(t failing, options Options) *Log {
 	return l
 }
 
-// fill appends entries of three records each, and syncs now and then.
+// fill appends entries of three records each, and syncs from time to time.
 func fill(l *Log, from, to uint64) error {
 	for entry := from; entry <= to; entry++ {
 		var records []Record
@@ -237,8 +238,8 @@ func fill(l *Log, from, to uint64) error {
 	return l.Sync()
 }
 
-// TestEveryFailure has each operation of the disk fail once, and then the machine go off. What was
-// said to be durable is there, and the follower brings the rest.
+// TestEveryFailure fails each disk operation once and then simulates a power loss. Everything
+// reported as durable must be there, and the rest can be appended again.
 func TestEveryFailure(t *testing.T) {
 	for fail := 1; ; fail++ {
 		d := disktest.New()
@@ -282,8 +283,9 @@ func TestEveryFailure(t *testing.T) {
 	}
 }
 
-// TestSyncAfterKill has a process write without a sync and end. What the next one finds, and then
-// syncs, outlasts a crash of the machine: the log of the service is cut behind it.
+// TestSyncAfterKill simulates a process that writes without a sync and is killed. Records that the
+// next process reads and syncs must survive a power loss, because the log of the service is cut
+// after that sync.
 func TestSyncAfterKill(t *testing.T) {
 	d := disktest.New()
 	l := reopen(t, Options{Dir: "/feed", Disk: d})
@@ -305,8 +307,8 @@ func TestSyncAfterKill(t *testing.T) {
 	}
 }
 
-// TestDamage flips each byte and cuts at each: nothing wrong is ever served, and what is lost
-// without being named is the end alone.
+// TestDamage flips each byte and truncates at each offset: no wrong record is ever returned, and
+// undetected loss is possible only at the end.
 func TestDamage(t *testing.T) {
 	d := disktest.New()
 	options := Options{Dir: "/feed", Events: 100_000, AgeMillis: 16 * 9, Disk: d}
@@ -346,7 +348,7 @@ func TestDamage(t *testing.T) {
 				case err != nil:
 					t.Fatalf("%s: %v", place, err)
 				case name != last:
-					t.Fatalf("%s: it is not seen", place)
+					t.Fatalf("%s: the damage is not detected", place)
 				}
 				got := chain(t, l, Query{Limit: 500})
 				if !reflect.DeepEqual(got, want[:len(got)]) || len(got) == len(want) && !cut {
@@ -360,13 +362,13 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestFloorOfEmptyLog has all records grow too old: the log is empty, and has its floor.
+// TestFloorOfEmptyLog expires all records: the log is then empty and keeps its floor.
 func TestFloorOfEmptyLog(t *testing.T) {
 	options := Options{Dir: "/feed", AgeMillis: 1000, Disk: disktest.New()}
 	l := reopen(t, options)
 	l.Begin(50)
 	if page, err := l.Read(Query{After: Start, Limit: 1}); !errors.As(err, new(Expired)) {
-		t.Fatalf("what was before the beginning: %v, %v", page, err)
+		t.Fatalf("before the first record: %v, %v", page, err)
 	}
 	if err := fill(l, 51, 60); err != nil {
 		t.Fatal(err)
@@ -379,11 +381,11 @@ func TestFloorOfEmptyLog(t *testing.T) {
 			t.Fatalf("%+v", s)
 		}
 		if _, err := l.Read(Query{After: At(60, 1, 0), Limit: 1}); !errors.As(err, new(Expired)) {
-			t.Fatalf("behind a record that is gone: %v", err)
+			t.Fatalf("after a removed record: %v", err)
 		}
 		page, err := l.Read(Query{After: At(60, 2, 0), Limit: 1})
 		if err != nil || page.More || len(page.Records) > 0 || page.Next != At(60, 2, 0) {
-			t.Fatalf("behind the last: %v, %v", page, err)
+			t.Fatalf("after the last record: %v, %v", page, err)
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
@@ -391,14 +393,14 @@ func TestFloorOfEmptyLog(t *testing.T) {
 		l = reopen(t, options)
 	}
 	if l.Empty() {
-		t.Fatal("it counts as empty")
+		t.Fatal("Empty is true")
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestReadDuringExpire has readers walk while records are appended and removed.
+// TestReadDuringExpire reads while records are appended and removed.
 func TestReadDuringExpire(t *testing.T) {
 	l := reopen(t, Options{Dir: "/feed", Events: 2000, Newest: 64, Disk: disktest.New()})
 	done := make(chan error)
@@ -417,8 +419,7 @@ func TestReadDuringExpire(t *testing.T) {
 	}
 }
 
-// walk goes through all records of one project; what it finds follows each other without a gap,
-// unless the log reported one.
+// walk reads all records of one project. They must be consecutive, except after an Expired error.
 func walk(l *Log, nth int) error {
 	random := rand.New(rand.NewPCG(1, uint64(nth)))
 	q := Query{Project: project(nth)}

@@ -7,7 +7,7 @@ import (
 	"pws/internal/id"
 )
 
-// Step says how to continue AFTER a record.
+// Step is how to continue AFTER a record.
 type Step uint8
 
 // The steps.
@@ -20,13 +20,13 @@ const (
 	End
 )
 
-// Newest yields the records of some projects in front of a position, the newest first. Only those
-// that are yielded are read. The error is damage, or what kept it from reading.
+// Newest yields the records of some projects before a position, the newest first. It reads only the
+// yielded records. The error is damage or an I/O error.
 func (l *Log) Newest(before Position, projects []id.ID, yield func(*Record) Step) error {
 	v, chains := l.view(projects...)
-	number, err := v.behind(before.before())
+	number, err := v.firstAfter(before.before())
 	if err != nil {
-		return l.unlessGone(v, err)
+		return l.ignoreRemoved(v, err)
 	}
 	merge := ends(chains[:0])
 	for _, chain := range chains {
@@ -35,13 +35,13 @@ func (l *Log) Newest(before Position, projects []id.ID, yield func(*Record) Step
 		}
 	}
 	for at := len(merge)/2 - 1; at >= 0; at-- {
-		merge.sink(at)
+		merge.siftDown(at)
 	}
 	for len(merge) > 0 {
 		chain := merge[0]
 		record, err := v.record(v.number(chain[len(chain)-1]))
 		if err != nil {
-			return l.unlessGone(v, err)
+			return l.ignoreRemoved(v, err)
 		}
 		chain = chain[:len(chain)-1]
 		switch yield(record) {
@@ -54,30 +54,30 @@ func (l *Log) Newest(before Position, projects []id.ID, yield func(*Record) Step
 			last := len(merge) - 1
 			merge[0], merge = merge[last], merge[:last]
 		}
-		merge.sink(0)
+		merge.siftDown(0)
 	}
 	return nil
 }
 
-// unlessGone is an error, but for that of records that were removed since a view was taken: what is
-// older was removed too.
-func (l *Log) unlessGone(v *view, err error) error {
+// ignoreRemoved returns the error, or nil if it was caused by the removal of records since the view
+// was taken: all older records were removed too.
+func (l *Log) ignoreRemoved(v *view, err error) error {
 	if errors.Is(err, os.ErrClosed) && l.snapshot().first != v.first {
 		return nil
 	}
 	return err
 }
 
-// ends are the ends of chains that are merged from there: a heap, the newest on top. That of
-// container/heap would make the merge take half as long again or more, for it calls through an
-// interface, and allocate for each chain that ends.
+// ends are the ends of the chains to merge: a heap with the newest record on top. With
+// container/heap the merge took at least 1.5 times as long, because it calls through an interface
+// and allocates for each chain that ends.
 type ends [][]uint32
 
-// newer compares low halves of numbers, which eventsMax keeps less than half of their range apart.
+// newer compares low halves of numbers. eventsMax keeps them less than half of their range apart.
 func (e ends) newer(a, b int) bool { return int32(e[a][len(e[a])-1]-e[b][len(e[b])-1]) > 0 }
 
-// sink moves one down to its place.
-func (e ends) sink(at int) {
+// siftDown restores the heap order below an element.
+func (e ends) siftDown(at int) {
 	for {
 		child := 2*at + 1
 		if child >= len(e) {

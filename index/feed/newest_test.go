@@ -10,8 +10,8 @@ import (
 	"pws/internal/id"
 )
 
-// checkNewest merges the chains of some projects, leaves one of them on the way, ends somewhere,
-// and compares that with a walk over all records.
+// checkNewest merges the chains of some projects, leaves one of them at some record, stops at
+// another, and compares the result with a walk over all records.
 func checkNewest(t *rapid.T, l *Log, kept []Record) {
 	projects := rapid.SliceOfDistinct(rapid.IntRange(0, 7), rapid.ID[int]).Draw(t, "of")
 	before, count := EndOf(1<<60), len(kept)
@@ -50,7 +50,7 @@ func checkNewest(t *rapid.T, l *Log, kept []Record) {
 	}
 }
 
-// BenchmarkNewest merges the ends of 500 projects of 100,000.
+// BenchmarkNewest merges the chains of 500 projects of 100,000.
 func BenchmarkNewest(b *testing.B) {
 	for _, records := range []int{50, 1000} {
 		b.Run(fmt.Sprint("records=", records), func(b *testing.B) {

@@ -10,8 +10,8 @@ import (
 	"pws/work"
 )
 
-// populated fills a new directory with records of projects in a random order, as a service with
-// many has them, and closes it.
+// populated fills a new directory with records of projects in a random order, as in a service with
+// many projects, and closes it.
 func populated(t testing.TB, records, projects int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -50,8 +50,8 @@ func populated(t testing.TB, records, projects int) (dir string) {
 	return dir
 }
 
-// opened opens a log and says what that took: of the heap for as long as it is open, and of the
-// processors, what the collector did meanwhile included.
+// opened opens a log and returns the heap memory that it occupies and the processor time that
+// opening took, including that of the garbage collector.
 func opened(t testing.TB, dir string) (l *Log, heap int64, took time.Duration) {
 	t.Helper()
 	heap = -heapBytes()
@@ -70,8 +70,8 @@ func heapBytes() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestOpenTakesLittleMemory bounds what a log holds for each record that is kept and for each
-// project: the number in its chain, and the chain.
+// TestOpenTakesLittleMemory bounds the memory of a log for each stored record (its number in a
+// chain) and for each project (the chain).
 func TestOpenTakesLittleMemory(t *testing.T) {
 	const records, projects = 100_000, 10_000
 	const recordBytes, projectBytes = 12, 100

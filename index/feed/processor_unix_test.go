@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used of the processors.
+// processorTime returns the processor time used by this process.
 func processorTime(t testing.TB) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

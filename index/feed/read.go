@@ -12,7 +12,7 @@ import (
 	"pws/internal/id"
 )
 
-// Read answers a query. The error is Expired, damage, or what kept it from reading.
+// Read answers a query. The error is Expired, damage, or an I/O error.
 func (l *Log) Read(q Query) (Page, error) {
 	for {
 		v, chains := l.view(q.Project)
@@ -20,20 +20,20 @@ func (l *Log) Read(q Query) (Page, error) {
 			return Page{}, Expired{Oldest: v.floor}
 		}
 		page, err := v.read(&q, chains[0])
-		// A file may have gone since the view was taken.
+		// Retry if a file was removed after the view was taken.
 		if !errors.Is(err, os.ErrClosed) || l.snapshot().first == v.first {
 			return page, err
 		}
 	}
 }
 
-// view is the log as one query sees it.
+// view is a consistent copy of the state for one query.
 type view struct {
 	state
 	decoded *decodedBlocks
 }
 
-// view takes the state and the chains of some projects at one moment.
+// view returns the state and the chains of some projects, read under one lock.
 func (l *Log) view(projects ...id.ID) (v *view, chains [][]uint32) {
 	chains = make([][]uint32, len(projects))
 	l.mu.RLock()
@@ -44,18 +44,18 @@ func (l *Log) view(projects ...id.ID) (v *view, chains [][]uint32) {
 	return &view{l.mu.state, &l.decoded}, chains
 }
 
-// number is that of a record in a chain, which holds its low half: no two records that are kept
-// are so far apart that it can be of another.
+// number returns the full number of a record in a chain, which holds the low half. This is
+// unambiguous, because the numbers of stored records differ by less than the range of the low half.
 func (s *state) number(low uint32) uint64 { return s.first + uint64(low-uint32(s.first)) }
 
-// search is which record of a chain is the first with a number or a higher one.
+// search returns the index of the first record of a chain whose number is at least number.
 func (s *state) search(chain []uint32, number uint64) int {
 	return sort.Search(len(chain), func(at int) bool { return s.number(chain[at]) >= number })
 }
 
 func (v *view) read(q *Query, chain []uint32) (Page, error) {
 	page := Page{Next: q.After}
-	number, err := v.behind(q.After)
+	number, err := v.firstAfter(q.After)
 	if err != nil {
 		return page, err
 	}
@@ -78,14 +78,14 @@ func (v *view) read(q *Query, chain []uint32) (Page, error) {
 		page.Records, page.Next = append(page.Records, *record), record.Position
 	}
 	if page.More = size < count; !page.More {
-		// All up to the end was looked at.
+		// All records up to the end have been read.
 		page.Next = latest(latest(page.Next, v.last), Start)
 	}
 	return page, nil
 }
 
-// behind is the number of the first record behind a position.
-func (v *view) behind(at Position) (uint64, error) {
+// firstAfter returns the number of the first record after a position.
+func (v *view) firstAfter(at Position) (uint64, error) {
 	search := func(records []Record) uint64 {
 		return uint64(sort.Search(len(records), func(nth int) bool {
 			return records[nth].Compare(at) > 0
@@ -106,7 +106,7 @@ func (v *view) behind(at Position) (uint64, error) {
 	return found.first + search(records), err
 }
 
-// record is the one with a number.
+// record returns the record with a number.
 func (v *view) record(number uint64) (*Record, error) {
 	if number >= v.recentFirst {
 		return &v.recent[number-v.recentFirst], nil
@@ -121,11 +121,11 @@ func (v *view) record(number uint64) (*Record, error) {
 	return &records[number-v.blocks[nth].first], nil
 }
 
-// decodedBits is the logarithm of how many blocks stay in memory after they were read.
+// decodedBits is the binary logarithm of the number of decoded blocks in the cache.
 const decodedBits = 6
 
-// decodedBlocks are blocks that were read lately. The number of its first record says where a block
-// is, in the place of the one that was read there before.
+// decodedBlocks caches decoded blocks. The number of its first record determines the slot of a
+// block; a new block replaces the previous one in its slot.
 type decodedBlocks [1 << decodedBits]atomic.Pointer[decodedBlock]
 
 type decodedBlock struct {
@@ -146,7 +146,7 @@ func (d *decodedBlocks) get(b *block) ([]Record, error) {
 		records, err = decodeBlock(b.file.path, b.offset, content)
 	}
 	if err == nil && len(records) != b.count {
-		err = disk.Corrupt(b.file.path, b.offset, "the block has become another")
+		err = disk.Corrupt(b.file.path, b.offset, "the block has changed since the start")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("feed: %w", err)

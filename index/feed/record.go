@@ -8,11 +8,11 @@ import (
 	"pws/work"
 )
 
-// appendActivity writes the end of a record:
+// appendActivity encodes the activity of a record:
 //
 //	type 1 | actor 16 | subject type 1 | subject 16 | 1 and other project 16, or 0 |
-//	uvarint number of facts, each: name 1, then 16 bytes of an ID, or a varint, or a text with its
-//	length in front, as the name says
+//	uvarint number of facts, each: name 1, then depending on the name 16 bytes of an ID, a varint,
+//	or a length and a text
 func appendActivity(b []byte, a *work.Activity) []byte {
 	b = append(append(b, byte(a.Type)), a.Actor[:]...)
 	b = append(append(b, byte(a.Subject.Type)), a.Subject.ID[:]...)
@@ -39,7 +39,7 @@ func appendActivity(b []byte, a *work.Activity) []byte {
 
 func readID(r *disk.Reader) id.ID { return id.ID(r.Fixed(len(id.ID{}))) }
 
-// readActivity fails the reader where what it reads is no activity.
+// readActivity decodes an activity. The reader fails if the activity is invalid.
 func readActivity(r *disk.Reader) (a work.Activity) {
 	a.Type, a.Actor = work.ActivityType(r.Byte()), readID(r)
 	a.Subject.Type, a.Subject.ID = work.SubjectType(r.Byte()), readID(r)
@@ -73,21 +73,22 @@ func readActivity(r *disk.Reader) (a work.Activity) {
 	return a
 }
 
-// The lengths of the parts that the package doc draws, and the magics.
+// The lengths of the parts in the package doc, and the magics.
 const (
 	fileMagic   = "PWSFEED1"
 	fileVersion = 1
 	fileHead    = disk.HeaderBytes + 40
 	blockMagic  = "PWSB"
 	blockHead   = 80
-	// blockRecords is how many records a block holds, blockBytesMax bounds what one may unpack to.
+	// blockRecords is the maximum number of records in a block, blockBytesMax its maximum size
+	// after decompression.
 	blockRecords  = 256
 	blockBytesMax = 64 << 20
 )
 
 var le = binary.LittleEndian
 
-// blockInfo is what the head of a block says.
+// blockInfo is the decoded header of a block.
 type blockInfo struct {
 	count              int
 	index, raw, stored uint32
@@ -99,7 +100,7 @@ type blockInfo struct {
 
 func (i *blockInfo) length() int64 { return blockHead + int64(i.index) + int64(i.stored) }
 
-// appendBlock writes records as a block.
+// appendBlock encodes records as a block.
 func appendBlock(b []byte, records []Record, covered uint64) ([]byte, blockInfo) {
 	info := blockInfo{count: len(records), covered: covered}
 	var index, raw []byte
@@ -157,8 +158,8 @@ func encodeRecords(records []Record) (index, raw []byte) {
 	return append(append(index, projects...), order...), raw
 }
 
-// parseBlock reads the head of a block at the beginning of b, and checks the whole block. The
-// reason is empty where it is sound.
+// parseBlock decodes the header of a block at the beginning of b, and checks the whole block. The
+// reason is empty if it is valid.
 func parseBlock(b []byte) (info blockInfo, reason string) {
 	if len(b) < blockHead {
 		return info, "the file ends inside the head of a block"
@@ -187,7 +188,7 @@ func parseBlock(b []byte) (info blockInfo, reason string) {
 	return info, ""
 }
 
-// projectsOf gives the project of each record of a block that was checked.
+// projectsOf returns the project of each record of a block that was checked.
 func projectsOf(info *blockInfo, b []byte) (projects []id.ID, ok bool) {
 	if info.count == 0 {
 		return nil, true
@@ -208,8 +209,8 @@ func projectsOf(info *blockInfo, b []byte) (projects []id.ID, ok bool) {
 	return projects, r.Len() == 0
 }
 
-// decodeBlock returns the records of a block. An error of damage has the file and the offset of the
-// block.
+// decodeBlock returns the records of a block. A damage error contains the file and the offset of
+// the block.
 func decodeBlock(name string, offset int64, b []byte) ([]Record, error) {
 	info, reason := parseBlock(b)
 	if reason != "" {

@@ -8,7 +8,7 @@ import (
 	"pws/internal/disk"
 )
 
-// flush writes blocks while at least so many records wait. The lock for writing is held.
+// flush writes blocks while at least the given number of records wait. Callers hold l.write.
 func (l *Log) flush(least uint64) error {
 	for {
 		waiting := l.waiting()
@@ -21,7 +21,7 @@ func (l *Log) flush(least uint64) error {
 	}
 }
 
-// sync writes all that waits, and makes it durable.
+// sync writes all waiting records and makes them durable.
 func (l *Log) sync() error {
 	if err := l.flush(1); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (l *Log) sync() error {
 	return l.syncFile()
 }
 
-// syncFile makes the last file durable. Those before it are.
+// syncFile syncs the last file. The previous files are already durable.
 func (l *Log) syncFile() error {
 	files := l.snapshot().files
 	if l.write.synced || l.write.failed != nil || len(files) == 0 {
@@ -46,7 +46,7 @@ func (l *Log) syncFile() error {
 	return l.write.failed
 }
 
-// writeBlock writes the next n records that wait, and a file to put them into where that is needed.
+// writeBlock writes the next n waiting records, and creates a new file if necessary.
 func (l *Log) writeBlock(n uint64) error {
 	if err := l.needFile(); err != nil {
 		return err
@@ -56,13 +56,13 @@ func (l *Log) writeBlock(n uint64) error {
 	records := s.recent[from : from+n]
 	covered := s.covered
 	if s.written+n < s.end {
-		// Others of the same entry may follow.
+		// More records of the same entry may follow.
 		covered = max(l.write.file.covered, records[n-1].Entry-1)
 	}
 	content, info := appendBlock(nil, records, covered)
 	l.write.synced = false
 	if _, err := l.write.file.file.Write(content); err != nil {
-		// The next file says how much of this one is valid.
+		// The next file records the valid length of this one.
 		l.write.file = nil
 		return err
 	}
@@ -82,7 +82,7 @@ func (l *Log) writeBlock(n uint64) error {
 	return nil
 }
 
-// needFile makes the next file where the last one is full.
+// needFile creates the next file if the last one is full.
 func (l *Log) needFile() error {
 	if l.write.failed != nil {
 		return l.write.failed
@@ -97,7 +97,8 @@ func (l *Log) needFile() error {
 	previous := int64(0)
 	if n := len(s.files); n > 0 {
 		before := s.files[n-1]
-		// The header says how long the file before is, which has to be durable BEFORE that.
+		// The new header contains the length of the previous file, which must be durable BEFORE
+		// that.
 		if err := l.syncFile(); err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ func (l *Log) needFile() error {
 	head := appendFileHead(nil, next.number, previous, next.covered, next.last)
 	_, err = file.Write(head)
 	if err == nil {
-		// The name is durable BEFORE any block is written.
+		// The file name must be durable BEFORE any block is written.
 		err = l.opts.Disk.SyncDir(l.opts.Dir)
 	}
 	if err != nil {
@@ -126,8 +127,8 @@ func (l *Log) needFile() error {
 	return nil
 }
 
-// Expire removes what need not be kept at a time, in Unix milliseconds: whole files, the oldest
-// first.
+// Expire removes records that need not be kept at the given time, in Unix milliseconds: whole
+// files, the oldest first.
 func (l *Log) Expire(now int64) error {
 	if !l.due(now) {
 		return nil
@@ -135,7 +136,7 @@ func (l *Log) Expire(now int64) error {
 	l.write.Lock()
 	defer l.write.Unlock()
 	for !l.write.closed && l.due(now) {
-		// What stays has to be durable BEFORE anything goes.
+		// The remaining records must be durable BEFORE a file is removed.
 		err := l.syncFile()
 		if err == nil {
 			err = l.remove()
@@ -150,7 +151,7 @@ func (l *Log) Expire(now int64) error {
 	return l.remove()
 }
 
-// due reports whether the oldest file can go.
+// due reports whether the oldest file may be removed.
 func (l *Log) due(now int64) bool {
 	s := l.snapshot()
 	if len(s.files) == 0 {
@@ -164,8 +165,8 @@ func (l *Log) due(now int64) bool {
 		oldest.lastAt < now-l.opts.AgeMillis && s.written == s.end
 }
 
-// removeFirst removes the oldest file, AFTER no reader finds its records. One file always stays;
-// its header has the position of the last record that was removed.
+// removeFirst removes the oldest file, AFTER its records have become invisible to new readers. At
+// least one file remains; its header has the position of the last removed record.
 func (l *Log) removeFirst() error {
 	s := l.snapshot()
 	if len(s.files) == 1 {
@@ -197,8 +198,8 @@ func (l *Log) removeFirst() error {
 	return errors.Join(oldest.file.Close(), l.remove())
 }
 
-// remove removes a file from the disk that no reader uses. The next one is removed AFTER it, so
-// that no start ever finds a gap.
+// remove removes a file that no reader uses from the disk. The next one is removed AFTER it, so
+// that a start never finds a gap.
 func (l *Log) remove() error {
 	err := disk.RemoveNames(l.opts.Disk, l.opts.Dir, l.write.gone)
 	if err == nil {
@@ -207,8 +208,8 @@ func (l *Log) remove() error {
 	return err
 }
 
-// cutChains takes records in front of a number out of the chains, BEFORE it is that of the oldest.
-// Arrays that are mostly gone are made anew.
+// cutChains removes the records before a number from the chains, BEFORE it becomes the oldest
+// number. Arrays that are mostly unused are copied.
 func (l *Log) cutChains(first uint64) {
 	m := &l.mu
 	for project, chain := range m.chains {

@@ -1,5 +1,5 @@
 // Package wake wakes readers that wait for the activity of projects, when there may be something
-// new for them. It knows neither what happened nor who may see it; a waiter checks for itself.
+// new for them. It knows neither the activity nor who may see it; a waiter checks for itself.
 //
 // A waiter is in one list: that of its project, or that of its agent if it waits for all projects.
 // When the hub is notified of a project, it moves the waiters concerned into one queue, each once:

@@ -10,81 +10,80 @@ import (
 )
 
 const (
-	// lookersMax is how many waiters look at one time.
-	lookersMax = 2
-	// share is the part of one processor that looks may take for long, and burst what they may take
-	// at once after a rest: enough for some thousands of them.
-	share = 0.25
-	burst = 100 * time.Millisecond
-	// newsMax bounds the projects whose audience is asked for at once; beyond it all are woken.
-	newsMax = 4096
-	// lookMax is what a look counts at most: one that takes longer had to wait for a processor.
-	lookMax = time.Millisecond
-	// counterBits is the logarithm of how many counters there are for those who wait for one project.
+	// checksMax is the number of waiters that check at one time.
+	checksMax = 2
+	// processorShare is the part of one processor that checks may use in the long run, and burst is
+	// the time they may use at once after an idle period: enough for some thousands of checks.
+	processorShare = 0.25
+	burst          = 100 * time.Millisecond
+	// projectsMax bounds the projects of one call whose audience is requested; with more, all
+	// waiters are woken.
+	projectsMax = 4096
+	// checkMax is the maximum time counted for a check: a longer one has waited for a processor.
+	checkMax = time.Millisecond
+	// counterBits is the binary logarithm of the number of counters for waiters of single projects.
 	counterBits = 12
 )
 
-// Audience says who learns of a project's activity without asking for that project: everybody, or
-// some agents. It may say too much, and then some wake up for nothing.
+// Audience returns who receives a project's activity when waiting for all projects: everybody, or
+// some agents. It may return too many; those are woken and find nothing.
 type Audience func(project id.ID) (everybody bool, agents []id.ID)
 
 // Hub wakes waiters. Its methods are safe for concurrent use.
 type Hub struct {
 	audience Audience
-	// forAll counts the waiters that asked for all projects, and named those that asked for one, by
-	// the hash of its ID: a project whose counter is zero is waited for by nobody. Writers look at
-	// these alone.
+	// forAll counts the waiters for all projects, and named those for one project, by the hash of
+	// its ID. A project whose counter is zero has no waiters. Writers only read these counters.
 	forAll atomic.Int64
 	named  [1 << counterBits]atomic.Int32
 	mu     struct {
 		sync.Mutex
-		// byProject and byAgent hold the waiters that have seen what there was.
+		// byProject and byAgent hold the waiters that are not queued.
 		byProject map[id.ID]*list
 		byAgent   map[id.ID]*list
-		// queue holds those who are to look.
-		queue   list
-		looking int
-		// credit is the time that looks may take now, as of a moment.
+		// queue holds the waiters that will check next.
+		queue    list
+		checking int
+		// credit is the time that checks may use, as of creditAt.
 		credit   time.Duration
 		creditAt time.Time
 		closed   bool
 	}
-	// rest wakes the next ones when there is credit again.
-	rest *time.Timer
+	// timer resumes the checks when there is credit again.
+	timer *time.Timer
 }
 
-// NewHub makes a hub.
+// NewHub makes a hub without waiters.
 func NewHub(audience Audience) *Hub {
 	h := &Hub{audience: audience}
 	h.mu.byProject, h.mu.byAgent = map[id.ID]*list{}, map[id.ID]*list{}
 	h.mu.credit, h.mu.creditAt = burst, time.Now()
-	h.rest = time.AfterFunc(time.Hour, h.rested)
+	h.timer = time.AfterFunc(time.Hour, h.resume)
 	return h
 }
 
-// Close ends the hub. Nobody is woken after that.
+// Close closes the hub. No waiter is woken after it.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mu.closed = true
-	h.rest.Stop()
+	h.timer.Stop()
 }
 
-// Awaits reports whether anybody may wait for what happens in a project. It takes no lock, so that
-// those who wait for other projects cost next to nothing. A waiter that registers BEFORE it is
-// asked is seen.
+// Awaits reports whether there may be waiters for the activity of a project. It takes no lock, so
+// waiters for other projects cost next to nothing. A waiter that registers BEFORE the call is seen.
 func (h *Hub) Awaits(project id.ID) bool {
 	return h.forAll.Load() > 0 || h.named[counterOf(project)].Load() > 0
 }
 
-// counterOf mixes all bits of an ID, for some of them are the same in many.
+// counterOf mixes all bits of an ID, because many IDs have bits in common.
 func counterOf(project id.ID) uint64 {
 	const spread = 0x9E3779B97F4A7C15
 	mixed := binary.BigEndian.Uint64(project[:8])*spread ^ binary.BigEndian.Uint64(project[8:])
 	return mixed * spread >> (64 - counterBits)
 }
 
-// count takes note of a waiter that comes or goes.
+// count adds or removes a waiter in the counters.
 func (h *Hub) count(w *Waiter, change int32) {
 	if w.project.IsZero() {
 		h.forAll.Add(int64(change))
@@ -93,15 +92,15 @@ func (h *Hub) count(w *Waiter, change int32) {
 	}
 }
 
-// Notify reports news of projects, AFTER it can be read, and moves the waiters concerned into the
-// queue. Callers leave out the projects that nobody awaits. The audience is asked outside of the
-// lock, and no longer once everybody is concerned.
+// Notify reports new activity of projects, AFTER it can be read, and moves the waiters concerned
+// into the queue. Callers leave out projects without waiters (Awaits). The audience is requested
+// without the lock, and not at all once everybody is concerned.
 func (h *Hub) Notify(projects ...id.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	everybody := len(projects) > newsMax
+	everybody := len(projects) > projectsMax
 	for _, project := range projects {
-		h.concern(h.mu.byProject, project)
+		h.enqueue(h.mu.byProject, project)
 		if everybody || len(h.mu.byAgent) == 0 {
 			continue
 		}
@@ -110,27 +109,27 @@ func (h *Hub) Notify(projects ...id.ID) {
 		h.mu.Lock()
 		everybody = all
 		for _, agent := range agents {
-			h.concern(h.mu.byAgent, agent)
+			h.enqueue(h.mu.byAgent, agent)
 		}
 	}
 	if everybody {
 		for agent := range h.mu.byAgent {
-			h.concern(h.mu.byAgent, agent)
+			h.enqueue(h.mu.byAgent, agent)
 		}
 	}
 	h.wake()
 }
 
-// concern queues the waiters of one list. Those who look just now may have looked too soon; they
-// stay and are queued when they have seen.
-func (h *Hub) concern(lists map[id.ID]*list, key id.ID) {
+// enqueue queues the waiters of one list. A waiter that is checking may have read too early; it
+// stays in its list and is queued again by Seen.
+func (h *Hub) enqueue(lists map[id.ID]*list, key id.ID) {
 	of := lists[key]
 	if of == nil {
 		return
 	}
 	for w := of.first; w != nil; {
 		next := w.next
-		if w.looking {
+		if w.checking {
 			w.missed = true
 		} else {
 			h.unlink(w)
@@ -141,23 +140,23 @@ func (h *Hub) concern(lists map[id.ID]*list, key id.ID) {
 	}
 }
 
-// wake lets the next ones look, as many as may. Where there is no credit, a rest comes first.
+// wake wakes queued waiters, up to checksMax. Without credit it sets the timer instead.
 func (h *Hub) wake() {
-	for h.mu.queue.first != nil && h.mu.looking < lookersMax && !h.mu.closed {
+	for h.mu.queue.first != nil && h.mu.checking < checksMax && !h.mu.closed {
 		now := time.Now()
-		earned := time.Duration(share * float64(now.Sub(h.mu.creditAt)))
+		earned := time.Duration(processorShare * float64(now.Sub(h.mu.creditAt)))
 		h.mu.credit, h.mu.creditAt = min(h.mu.credit+earned, burst), now
 		if h.mu.credit <= 0 {
-			h.rest.Reset(time.Millisecond - time.Duration(float64(h.mu.credit)/share))
+			h.timer.Reset(time.Millisecond - time.Duration(float64(h.mu.credit)/processorShare))
 			return
 		}
 		w := h.mu.queue.first
 		h.mu.queue.remove(w)
 		w.queued = false
-		// It is notified of what comes from now on, BEFORE it looks.
+		// The waiter is notified of new activity from now on, BEFORE it checks.
 		h.link(w)
-		w.looking, w.since = true, now
-		h.mu.looking++
+		w.checking, w.since = true, now
+		h.mu.checking++
 		select {
 		case w.ready <- struct{}{}:
 		default:
@@ -165,17 +164,17 @@ func (h *Hub) wake() {
 	}
 }
 
-func (h *Hub) rested() {
+func (h *Hub) resume() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.wake()
 }
 
-// looked takes note of the end of a look.
-func (h *Hub) looked(w *Waiter) {
-	w.looking = false
-	h.mu.looking--
-	h.mu.credit -= min(time.Since(w.since), lookMax)
+// checked ends a check and subtracts its time from the credit.
+func (h *Hub) checked(w *Waiter) {
+	w.checking = false
+	h.mu.checking--
+	h.mu.credit -= min(time.Since(w.since), checkMax)
 }
 
 func (h *Hub) lists(w *Waiter) (lists map[id.ID]*list, key id.ID) {

@@ -17,7 +17,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func named(n int) id.ID { return id.New(int64(n), [10]byte{byte(n), byte(n >> 8)}) }
 
-// open makes a hub whose projects below 100 are everybody's; of the others, agent n has project n.
+// open makes a hub in which projects below 100 are public; each other project n has agent n as its
+// only member.
 func open(t testing.TB) *Hub {
 	t.Helper()
 	h := NewHub(func(project id.ID) (bool, []id.ID) {
@@ -41,7 +42,7 @@ func (w *Waiter) isWoken(t *testing.T) {
 	}
 }
 
-// waitingIn counts those who have not stopped, as writers do.
+// waitingIn counts the waiters that have not stopped, by the counters that writers read.
 func waitingIn(h *Hub) int {
 	count := int(h.forAll.Load())
 	for at := range h.named {
@@ -50,8 +51,8 @@ func waitingIn(h *Hub) int {
 	return count
 }
 
-// TestNotifyWakesConcerned looks at all waiters AFTER the one that was notified last has been
-// woken: the queue is in order.
+// TestNotifyWakesConcerned checks all waiters AFTER the waiter notified last has been woken: the
+// queue is in order.
 func TestNotifyWakesConcerned(t *testing.T) {
 	last := named(99)
 	for _, c := range []struct {
@@ -79,7 +80,7 @@ func TestNotifyWakesConcerned(t *testing.T) {
 		}
 		h.Notify(last)
 		marker.isWoken(t)
-		// What concerns all wakes those who asked for all: the last project is everybody's.
+		// The last project is public, so all waiters for all projects are woken.
 		if !c.woken && !c.project.IsZero() && len(w.ready) > 0 {
 			t.Errorf("%s: woken", c.name)
 		}
@@ -91,8 +92,9 @@ func TestNotifyWakesConcerned(t *testing.T) {
 	}
 }
 
-// TestOutsidersAreNotWoken is about those who asked for all: a private project makes no sound.
-func TestOutsidersAreNotWoken(t *testing.T) {
+// TestPrivateProjectsDoNotWakeOthers checks that a private project wakes only its members among the
+// agents that wait for all projects.
+func TestPrivateProjectsDoNotWakeOthers(t *testing.T) {
 	h := open(t)
 	outsider, nobody, member := h.Wait(id.ID{}, named(102)), h.Wait(id.ID{}, id.ID{}),
 		h.Wait(id.ID{}, named(101))
@@ -102,12 +104,12 @@ func TestOutsidersAreNotWoken(t *testing.T) {
 		member.Seen(false)
 	}
 	if len(outsider.ready)+len(nobody.ready) > 0 {
-		t.Error("an outsider was woken")
+		t.Error("an agent that is not a member was woken")
 	}
 }
 
-// TestAwaits has waiters come and go: while anybody waits for a project, or for all, that is known,
-// and of most other projects it is known that nobody does.
+// TestAwaits adds and stops waiters: Awaits is true while there is a waiter for a project or for
+// all, and false for most other projects.
 func TestAwaits(t *testing.T) {
 	h := open(t)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -130,27 +132,27 @@ func TestAwaits(t *testing.T) {
 		}
 	}
 	if taken > 1000 {
-		t.Errorf("%d of 10000 projects that nobody waits for seem to be waited for", taken)
+		t.Errorf("%d of 10000 projects without waiters have Awaits true", taken)
 	}
 	all := h.Wait(id.ID{}, named(1))
 	if !h.Awaits(fresh()) {
-		t.Error("who waits for all projects is not known")
+		t.Error("Awaits is false with a waiter for all projects")
 	}
 	all.Stop()
 	for project, w := range waiters {
 		if !h.Awaits(project) {
-			t.Fatal("who waits for a project is not known")
+			t.Fatal("Awaits is false with a waiter for the project")
 		}
 		w.Stop()
 	}
 	for project := range waiters {
 		if h.Awaits(project) {
-			t.Fatal("nobody waits any more, and that is not known")
+			t.Fatal("Awaits is true without waiters")
 		}
 	}
 }
 
-func TestEventDuringALookIsNotLost(t *testing.T) {
+func TestNotifyDuringACheck(t *testing.T) {
 	h := open(t)
 	w := h.Wait(named(1), id.ID{})
 	h.Notify(named(1))
@@ -165,13 +167,13 @@ func TestEventDuringALookIsNotLost(t *testing.T) {
 	w.isWoken(t)
 	w.Seen(false)
 	if len(w.ready) > 0 {
-		t.Error("woken without news")
+		t.Error("woken without activity")
 	}
 }
 
 func TestNotifyOfManyProjects(t *testing.T) {
 	h := open(t)
-	waiters := make([]*Waiter, newsMax+10)
+	waiters := make([]*Waiter, projectsMax+10)
 	projects := make([]id.ID, len(waiters))
 	for n := range waiters {
 		projects[n] = named(200 + n)
@@ -189,10 +191,10 @@ func TestNotifyOfManyProjects(t *testing.T) {
 	all.Wait()
 }
 
-func TestConcurrentLooksAreBounded(t *testing.T) {
+func TestConcurrentChecksAreBounded(t *testing.T) {
 	h := open(t)
 	const count, rounds = 1000, 5
-	var looking, most, looks atomic.Int64
+	var checking, most, checks atomic.Int64
 	var all sync.WaitGroup
 	for range count {
 		w := h.Wait(id.ID{}, id.ID{})
@@ -200,7 +202,7 @@ func TestConcurrentLooksAreBounded(t *testing.T) {
 			defer w.Stop()
 			for range rounds {
 				<-w.Ready()
-				now := looking.Add(1)
+				now := checking.Add(1)
 				for {
 					have := most.Load()
 					if now <= have || most.CompareAndSwap(have, now) {
@@ -208,25 +210,25 @@ func TestConcurrentLooksAreBounded(t *testing.T) {
 					}
 				}
 				runtime.Gosched()
-				looks.Add(1)
-				looking.Add(-1)
+				checks.Add(1)
+				checking.Add(-1)
 				w.Seen(true)
 			}
 		})
 	}
 	h.Notify(named(1))
 	all.Wait()
-	if most.Load() > lookersMax || looks.Load() != count*rounds {
-		t.Errorf("%d looked at one time, %d looks", most.Load(), looks.Load())
+	if most.Load() > checksMax || checks.Load() != count*rounds {
+		t.Errorf("%d checked at one time, %d checks", most.Load(), checks.Load())
 	}
-	if waitingIn(h) != 0 || h.mu.looking != 0 || h.mu.queue.first != nil ||
+	if waitingIn(h) != 0 || h.mu.checking != 0 || h.mu.queue.first != nil ||
 		len(h.mu.byAgent)+len(h.mu.byProject) != 0 {
-		t.Errorf("something is left: %+v", &h.mu.queue)
+		t.Errorf("the queue is not empty: %+v", &h.mu.queue)
 	}
 }
 
-// TestEveryChangeIsSeen has writers that raise counters and waiters that come and go: a waiter for
-// a counter sees its last value in the end, although it is notified once.
+// TestEveryChangeIsSeen has writers that increment counters, and waiters that register and stop:
+// each waiter reads the last value of its counter, although it is notified only once.
 func TestEveryChangeIsSeen(t *testing.T) {
 	h := open(t)
 	const projects, changes = 8, 2000
@@ -265,9 +267,9 @@ func TestEveryChangeIsSeen(t *testing.T) {
 	}
 }
 
-// TestLooksArePaced has a waiter that always wants more: it gets its share of the time and nothing
-// beyond.
-func TestLooksArePaced(t *testing.T) {
+// TestChecksAreRateLimited has a waiter that always requests another check: the checks may not use
+// more than their share of the time.
+func TestChecksAreRateLimited(t *testing.T) {
 	h := open(t)
 	h.mu.Lock()
 	h.mu.credit = 0
@@ -279,14 +281,14 @@ func TestLooksArePaced(t *testing.T) {
 	for busy < 20*time.Millisecond {
 		w.isWoken(t)
 		woken := time.Now()
-		for time.Since(woken) < lookMax {
+		for time.Since(woken) < checkMax {
 			runtime.Gosched()
 		}
-		busy += lookMax
+		busy += checkMax
 		w.Seen(true)
 	}
-	if took := time.Since(begun); took < time.Duration(float64(busy-2*lookMax)/share) {
-		t.Errorf("looks of %v were done in %v", busy, took)
+	if took := time.Since(begun); took < time.Duration(float64(busy-2*checkMax)/processorShare) {
+		t.Errorf("checks of %v were done in %v", busy, took)
 	}
 }
 
@@ -309,7 +311,7 @@ func BenchmarkNotify(b *testing.B) {
 	}
 }
 
-// BenchmarkWave is one write that wakes a thousand.
+// BenchmarkWave measures a write that wakes a thousand waiters.
 func BenchmarkWave(b *testing.B) {
 	h := open(b)
 	const count = 1000

@@ -6,23 +6,23 @@ import (
 	"pws/internal/id"
 )
 
-// Waiter is one who waits. After it was woken it looks, and says so by Seen; until then it keeps
-// others from looking, so it does nothing between that takes long.
+// Waiter waits for activity. After it was woken, it checks and calls Seen. Until then it keeps
+// others from checking, so it does nothing slow in between.
 type Waiter struct {
 	hub            *Hub
 	ready          chan struct{}
 	project, agent id.ID
-	// since is when it was woken.
+	// since is the time when it was woken.
 	since time.Time
 	// prev and next are its neighbours in its list, or in the queue while it is queued.
 	prev, next *Waiter
-	// looking is from the waking to Seen, and missed says that there was news meanwhile.
-	looking, missed, queued, stopped bool
+	// checking is set from the wake-up to Seen; missed is set if it is notified in between.
+	checking, missed, queued, stopped bool
 }
 
-// Wait makes a waiter for the activity of one project, or, for the zero ID, of all projects that an
-// agent may see; the zero agent is everybody. A caller that registers BEFORE it reads misses
-// nothing: what cannot be read yet wakes the waiter. Stop ends it.
+// Wait registers a waiter for the activity of one project or, for the zero ID, of all projects that
+// an agent may see; the zero agent sees the public ones. A caller that registers BEFORE it reads
+// misses nothing: later activity wakes the waiter. Stop removes it.
 func (h *Hub) Wait(project, agent id.ID) *Waiter {
 	w := &Waiter{hub: h, ready: make(chan struct{}, 1), project: project, agent: agent}
 	h.mu.Lock()
@@ -32,15 +32,15 @@ func (h *Hub) Wait(project, agent id.ID) *Waiter {
 	return w
 }
 
-// Ready says that it is time to look. Nothing may be found.
+// Ready returns a channel that receives when the waiter should check. The check may find nothing.
 func (w *Waiter) Ready() <-chan struct{} { return w.ready }
 
-// Seen says that the look is over. More asks for another one, behind those who are queued already.
+// Seen ends a check. more requests another one, after the waiters that are already queued.
 func (w *Waiter) Seen(more bool) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
-	if w.looking {
-		w.hub.looked(w)
+	if w.checking {
+		w.hub.checked(w)
 	}
 	if (more || w.missed) && !w.queued && !w.stopped {
 		w.missed = false
@@ -51,7 +51,7 @@ func (w *Waiter) Seen(more bool) {
 	w.hub.wake()
 }
 
-// Stop ends the waiting. It may be called again.
+// Stop removes the waiter. It may be called again.
 func (w *Waiter) Stop() {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
@@ -64,8 +64,8 @@ func (w *Waiter) Stop() {
 	} else {
 		w.hub.unlink(w)
 	}
-	if w.looking {
-		w.hub.looked(w)
+	if w.checking {
+		w.hub.checked(w)
 	}
 	w.hub.count(w, -1)
 	w.hub.wake()
