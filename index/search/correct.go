@@ -12,16 +12,18 @@ import (
 )
 
 const (
-	// oneError and twoErrors are of how many letters words are that are tried with so many errors.
+	// oneError and twoErrors are the minimum word lengths, in letters, for one and two typing
+	// errors.
 	oneError, twoErrors = 5, 8
-	// correctableMax is the most letters of a word that is tried, for an automaton is made of it.
+	// correctableMax is the maximum length of a corrected word, because an automaton is built from
+	// it.
 	correctableMax = 32
-	// nearMax is how many words near another are looked at, and NearMax how many are proposed.
+	// nearMax is the number of similar words examined, NearMax the number returned.
 	nearMax = 256
 	NearMax = 8
 )
 
-// errorsIn is the number of typing errors to try for a word. Terms with other characters than
+// errorsIn returns the number of typing errors to try for a word. Terms with other characters than
 // letters are numbers or identifiers and are not corrected.
 func errorsIn(word string) int {
 	for _, r := range word {
@@ -40,7 +42,7 @@ func errorsIn(word string) int {
 	return 0
 }
 
-// MayBeWrong reports whether the word at a place is one that a typing error is looked for in.
+// MayBeWrong reports whether the word at an index is long and simple enough to be corrected.
 func (w Words) MayBeWrong(at int) bool {
 	if len(w.Parts[at]) > 0 {
 		return slices.ContainsFunc(w.Parts[at], MayBeWrong)
@@ -48,10 +50,10 @@ func (w Words) MayBeWrong(at int) bool {
 	return MayBeWrong(w.Folded[at])
 }
 
-// MayBeWrong reports whether a typing error is looked for in a word.
+// MayBeWrong reports whether a word is long and simple enough to be corrected.
 func MayBeWrong(word string) bool { return errorsIn(word) > 0 }
 
-// Only is the word at a place alone.
+// Only returns a query of the word at an index alone.
 func (w Words) Only(at int) Words {
 	return Words{
 		Text: w.Folded[at], Folded: w.Folded[at : at+1], Parts: w.Parts[at : at+1],
@@ -59,7 +61,7 @@ func (w Words) Only(at int) Words {
 	}
 }
 
-// Correct is the query with another word in place of one.
+// Correct returns the query with one word replaced by another.
 func (w Words) Correct(wrong, right string) string {
 	var out strings.Builder
 	done := 0
@@ -86,8 +88,8 @@ func (w Words) Correct(wrong, right string) string {
 	return out.String() + w.Text[done:]
 }
 
-// Near finds words of the index that a word may have been meant to be: those with the fewest errors
-// first, then those of the most documents. Whether a document may be shown is not asked.
+// Near returns words of the index that a mistyped word may stand for: those with the fewest errors
+// first, then those in the most documents. It does not check whether a document may be shown.
 func (x *Index) Near(word string) (near []string, err error) {
 	err = x.read(func(reader index.IndexReader) error {
 		fuzzy, ok := reader.(index.IndexReaderFuzzy)
@@ -107,7 +109,7 @@ func (x *Index) Near(word string) (near []string, err error) {
 	return near, err
 }
 
-// nearTerms are the words within so many errors, the most frequent first.
+// nearTerms returns the words within the given number of errors, the most frequent first.
 func nearTerms(reader index.IndexReaderFuzzy, word string, errors int) ([]string, error) {
 	found, err := reader.FieldDictFuzzy(fieldWords, word, errors, "")
 	if err != nil {
@@ -136,7 +138,7 @@ func nearTerms(reader index.IndexReaderFuzzy, word string, errors int) ([]string
 			return nil, err
 		}
 	}
-	// A dictionary has words of deleted documents until its segment is merged.
+	// A dictionary contains words of deleted documents until its segment is merged.
 	entries = slices.DeleteFunc(entries, func(one entry) bool { return one.count == 0 })
 	slices.SortFunc(entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.term, b.term))
@@ -148,7 +150,7 @@ func nearTerms(reader index.IndexReaderFuzzy, word string, errors int) ([]string
 	return terms, nil
 }
 
-// frequency is how many documents have a word.
+// frequency returns the number of documents that contain a word.
 func frequency(reader any, word string) (uint64, error) {
 	r, ok := reader.(index.IndexReader)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Whatever happened to the files, an index opens, with nothing in it and as far as nothing.
+// TestDamage checks that an index opens empty, at position 0, after any damage to its files.
 func TestDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "search")
 	x := open(t, dir)
@@ -62,27 +62,27 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-func TestForeignFoldersStay(t *testing.T) {
+func TestForeignDirectoriesAreKept(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "letters.txt")
-	if err := os.WriteFile(name, []byte("dear"), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte("a letter"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := Open(dir, nil); err == nil {
-		t.Error("it was opened")
+		t.Error("Open succeeded in a directory with other files")
 	}
 	if _, err := os.Stat(name); err != nil {
 		t.Error(err)
 	}
 }
 
-// What a query makes the index do is bounded, whatever it says.
+// TestHostileQueries checks that the cost of any query is bounded.
 func TestHostileQueries(t *testing.T) {
 	x, c := full(t, 300)
 	started := func() uint64 {
 		n, ok := x.scorch.StatsMap()["TotTermSearchersStarted"].(uint64)
 		if !ok {
-			t.Fatal("there is no such figure")
+			t.Fatal("the statistic does not exist")
 		}
 		return n
 	}
@@ -100,7 +100,7 @@ func TestHostileQueries(t *testing.T) {
 			t.Errorf("%.20q: %d hits", text, len(hits))
 		}
 		if used := started() - before; used > WordsMax+endingsMax {
-			t.Errorf("%.20q asked for %d words", text, used)
+			t.Errorf("%.20q read %d terms", text, used)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"pws/work"
 )
 
-// Kind is what a document is about. The letters are stored in the index.
+// Kind is the type of the record that a document is about. The letters are stored in the index.
 type Kind byte
 
 // The kinds.
@@ -32,10 +32,10 @@ var kindNames = map[Kind]string{
 	File: "FILE", Discussion: "DISCUSSION",
 }
 
-// String is the name on the wire.
+// String returns the name on the wire.
 func (k Kind) String() string { return kindNames[k] }
 
-// ParseKind reads the name on the wire; zero is no kind.
+// ParseKind parses the name on the wire; zero means unknown.
 func ParseKind(name string) Kind {
 	for kind, known := range kindNames {
 		if known == name {
@@ -45,18 +45,18 @@ func ParseKind(name string) Kind {
 	return 0
 }
 
-// Key names a document. The zero Kind is a whole project.
+// Key identifies a document. The zero Kind is a whole project.
 type Key struct {
 	Kind Kind
 	// Project is zero for an agent.
 	Project id.ID
-	// Entity is zero for a file and for a project itself.
+	// Entity is zero for files and for projects.
 	Entity id.ID
-	// Path is that of a file.
+	// Path is set for files only.
 	Path string
 }
 
-// Encode is the key as the index holds it.
+// Encode returns the key as stored in the index.
 func (k Key) Encode() string {
 	out := make([]byte, 0, 1+2*len(k.Entity)+len(k.Path))
 	out = append(append(out, byte(k.Kind)), k.Project[:]...)
@@ -66,7 +66,7 @@ func (k Key) Encode() string {
 	return string(append(out, k.Entity[:]...))
 }
 
-// DecodeKey reads what Encode wrote.
+// DecodeKey parses the result of Encode.
 func DecodeKey(text string) (k Key, ok bool) {
 	if len(text) < 1+len(k.Project) {
 		return k, false
@@ -82,7 +82,7 @@ func DecodeKey(text string) (k Key, ok bool) {
 	return k, kindNames[k.Kind] != "" && len(rest) == len(k.Entity)
 }
 
-// The letters that the terms of structured filters begin with.
+// The prefixes of the filter terms.
 const (
 	termKind         = 'k'
 	termProject      = 'p'
@@ -99,36 +99,37 @@ const (
 
 // The filters, as terms of documents. Words are compared without regard to case.
 
-// OfKind is the filter of a kind.
+// OfKind is the filter for documents of a kind.
 func OfKind(kind Kind) string { return string(termKind) + string(rune(kind)) }
 
-// InLanguage is the filter of files in a language, of projects with such files, and of agents that
-// say they know it.
+// InLanguage is the filter for files in a language, for projects with such files, and for agents
+// that declare it.
 func InLanguage(language string) string {
 	return string(termLanguage) + strings.ToLower(language)
 }
 
-// OfTaskType is the filter of tasks of a type, and of agents that say they take such.
+// OfTaskType is the filter for tasks of a type, and for agents that declare it.
 func OfTaskType(name string) string { return string(termTaskType) + strings.ToLower(name) }
 
-// InProjectOf is the filter of all that is in a project with a status.
+// InProjectOf is the filter for documents in projects with a status.
 func InProjectOf(status work.Status) string { return string(termStatus) + status.String() }
 
-// Verified is the filter of projects and artifacts with a verification status, by its name.
+// Verified is the filter for projects and artifacts with a verification status, by its name.
 func Verified(status string) string { return string(termVerification) + status }
 
-// Licensed is the filter of all that is under a license: an artifact's own, else its project's.
+// Licensed is the filter for documents under a license: an artifact's own, otherwise its project's.
 func Licensed(expression string) string {
 	return string(termLicense) + strings.ToLower(expression)
 }
 
-// Requiring is the filter of tasks that take a skill, and of agents with that capability.
+// Requiring is the filter for tasks that require a skill, and for agents with that capability.
 func Requiring(skill string) string { return string(termCapability) + strings.ToLower(skill) }
 
-// OfArtifactType is the filter of artifacts of a type.
+// OfArtifactType is the filter for artifacts of a type.
 func OfArtifactType(t work.ArtifactType) string { return string(termArtifactType) + t.String() }
 
-// WithOpenWork is the filter of open tasks, and of projects that have any; or of the others.
+// WithOpenWork is the filter for open tasks and projects with open tasks, or for all other
+// documents.
 func WithOpenWork(open bool) string {
 	if open {
 		return string(termOpenWork) + "1"
@@ -138,7 +139,7 @@ func WithOpenWork(open bool) string {
 
 const dayMillis = 24 * 60 * 60 * 1000
 
-// Since are the filters of what has changed from a time on, the days that it may have changed on.
+// Since returns the filters for documents changed since a time: the days from then until now.
 func Since(from, now int64) (days []string) {
 	for day := from / dayMillis; day <= now/dayMillis; day++ {
 		days = append(days, onDay(day))
@@ -150,27 +151,27 @@ func onDay(day int64) string { return string(termDay) + strconv.FormatInt(day, 1
 
 func inProject(project id.ID) string { return string(termProject) + string(project[:]) }
 
-// TextBytesMax is how much of a text is searched.
+// TextBytesMax is the length of the searchable part of a text.
 const TextBytesMax = 200_000
 
-// Document is what there is to find of one record, file or agent, as it is now.
+// Document is the searchable content of one record, file or agent in its current state.
 type Document struct {
 	Key Key
-	// Title is its name; words in it weigh more. That of a file is its path.
+	// Title is its name; words in it have a higher weight. The title of a file is its path.
 	Title string
-	// Body is the rest of its text. That of a file is to be loaded by Blob.
+	// Body is the rest of its text. The body of a file is set by Load, from Blob.
 	Body string
 	Blob work.Hash
 	// UpdatedAt is Unix milliseconds.
 	UpdatedAt int64
-	// Terms are those of the filters that it passes.
+	// Terms are the terms of the filters that it passes.
 	Terms []string
-	// Version is a hash of everything that it is found by. It detects changes, not forgeries:
-	// whoever could make two texts of one version would only have the old one found.
+	// Version is a hash of all searchable content. It detects changes, not forgeries: a constructed
+	// collision only keeps an outdated text of its author searchable.
 	Version uint64
 }
 
-// complete bounds the text and makes the version.
+// complete limits the length of the text and computes the version.
 func (d *Document) complete() *Document {
 	d.Body = cut(d.Body, TextBytesMax)
 	d.Terms = append(d.Terms, OfKind(d.Key.Kind), onDay(d.UpdatedAt/dayMillis))
@@ -195,7 +196,7 @@ func (d *Document) complete() *Document {
 	return d
 }
 
-// Passes reports whether a document passes filters: of each group it has one.
+// Passes reports whether a document passes filters: it has a term of each group.
 func (d *Document) Passes(filters [][]string) bool {
 	for _, group := range filters {
 		if !slices.ContainsFunc(group, func(term string) bool {
@@ -207,8 +208,8 @@ func (d *Document) Passes(filters [][]string) bool {
 	return true
 }
 
-// Live is the current document of a key, nil where there is none. Projects that are not PUBLIC have
-// no documents.
+// Live returns the current document of a key, nil if there is none. Projects that are not PUBLIC
+// have no documents.
 func Live(p *work.Project, key Key, now int64) *Document {
 	if p.Visibility != work.Public {
 		return nil
@@ -322,7 +323,7 @@ func (d *Document) ofFile(p *work.Project) bool {
 	return true
 }
 
-// ofDiscussion takes the comments as part of what is said.
+// ofDiscussion adds the comments to the body.
 func (d *Document) ofDiscussion(p *work.Project) bool {
 	opened, ok := p.Discussion(d.Key.Entity)
 	if !ok || opened.Deleted.Is() {
@@ -343,7 +344,7 @@ func (d *Document) ofDiscussion(p *work.Project) bool {
 	return true
 }
 
-// LiveAgent is the document of an agent, nil where there is none.
+// LiveAgent returns the document of an agent, nil if there is none.
 func LiveAgent(state *identity.State, agent id.ID) *Document {
 	a, ok := state.Agent(agent)
 	if !ok {
@@ -374,16 +375,16 @@ func LiveAgent(state *identity.State, agent id.ID) *Document {
 	return d.complete()
 }
 
-// Load gives the document of a file its content.
+// Load sets the content of a file.
 func (d *Document) Load(content []byte) {
-	// With one byte more, cut can see whether a character ends there.
+	// Keep one more byte, so that cut can see whether a character ends at the limit.
 	if len(content) > TextBytesMax+1 {
 		content = content[:TextBytesMax+1]
 	}
 	d.Body = cut(string(content), TextBytesMax)
 }
 
-// Keys yields the documents that a project has.
+// Keys yields the keys of all documents of a project.
 func Keys(p *work.Project, now int64, yield func(Key) bool) {
 	if p.Visibility != work.Public || !yield(Key{Kind: Project, Project: p.ID}) {
 		return
@@ -407,7 +408,7 @@ func Keys(p *work.Project, now int64, yield func(Key) bool) {
 	})
 }
 
-// lines joins texts, without the empty ones.
+// lines joins the texts that are not empty.
 func lines(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(texts),
 		func(text string) bool { return text == "" }), "\n")

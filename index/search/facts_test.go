@@ -7,7 +7,7 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 )
 
-// TestFactsOutliveMerges reads the facts of all documents of a segment that was merged.
+// TestFactsOutliveMerges reads the facts of all documents of a merged segment.
 func TestFactsOutliveMerges(t *testing.T) {
 	x := open(t, filepath.Join(t.TempDir(), "search"))
 	c := newCorpus(3)
@@ -29,7 +29,7 @@ func TestFactsOutliveMerges(t *testing.T) {
 	}
 	merging, ok := x.scorch.(*scorch.Scorch)
 	if !ok {
-		t.Fatal("the index is not of scorch")
+		t.Fatal("the index reader is not a scorch snapshot")
 	}
 	if err := merging.ForceMerge(t.Context(), nil); err != nil {
 		t.Fatal(err)

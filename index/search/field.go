@@ -9,19 +9,20 @@ import (
 
 // The fields of a document in the index.
 const (
-	// fieldWords has the words of title and text, and behind marks those of names.
+	// fieldWords has the words of title and text, and with a prefix those of names.
 	fieldWords = "w"
-	// fieldTerms has the terms of filters.
+	// fieldTerms has the terms of the filters.
 	fieldTerms = "f"
-	// fieldFacts has one value, see facts.
+	// fieldFacts has one value, the encoded facts.
 	fieldFacts = "m"
 	fieldID    = "_id"
 )
 
-// titleWeight is how often a word of the title counts.
+// titleWeight is the number of times a word of the title counts.
 const titleWeight = 5
 
-// bodyWeight is how often a word of the text counts: that of a project describes all that is in it.
+// bodyWeight is the number of times a word of the text counts. The text of a project has a higher
+// weight, because it describes all that the project contains.
 func bodyWeight(kind Kind) int {
 	if kind == Project {
 		return 2
@@ -29,8 +30,8 @@ func bodyWeight(kind Kind) int {
 	return 1
 }
 
-// facts are what the index knows of a document beside its words: when what it is about changed, and
-// its version. They are a term of their field, in characters that no separator of terms is among.
+// facts are the stored values of a document: the time of its last change, and its version. They are
+// encoded as one term, without characters that separate terms.
 type facts struct {
 	updatedAt int64
 	version   uint64
@@ -44,7 +45,7 @@ func (f facts) encode() []byte {
 }
 
 func (f *facts) decode(text []byte) {
-	// Room for what a damaged text would decode to.
+	// Space for the decoded form even if the text is damaged.
 	var raw [64]byte
 	if base64.RawStdEncoding.DecodedLen(len(text)) > len(raw) {
 		return
@@ -56,25 +57,25 @@ func (f *facts) decode(text []byte) {
 	f.version = binary.BigEndian.Uint64(raw[8:])
 }
 
-// factsReader reads the facts of documents, one after another.
+// factsReader reads the facts of documents.
 type factsReader struct {
 	values index.DocValueReader
 	number index.IndexInternalID
 	last   facts
 	visit  index.DocValueVisitor
-	// parts are the segments in the order of their documents, and at is the one read from last.
+	// parts are the segments sorted by their documents, and at is the index of the last one used.
 	parts []part
 	at    int
 }
 
-func newFactsReader(reader index.IndexReader, kept *kept) (*factsReader, error) {
+func newFactsReader(reader index.IndexReader, cache *cache) (*factsReader, error) {
 	values, err := reader.DocValueReader([]string{fieldFacts})
 	if err != nil {
 		return nil, err
 	}
 	r := &factsReader{values: values}
 	r.visit = func(_ string, term []byte) { r.last.decode(term) }
-	r.parts, err = kept.parts(reader)
+	r.parts, err = cache.parts(reader)
 	return r, err
 }
 
@@ -85,17 +86,17 @@ func (r *factsReader) read(number uint64) (facts, error) {
 	}
 	if part.facts == nil {
 		part.reads++
-		if size := part.end - part.from; size < keptMin || part.reads < size/keptShare {
+		if size := part.end - part.from; size < cacheMin || part.reads < size/cacheShare {
 			return r.fetch(number)
 		}
-		if err := r.keep(part); err != nil {
+		if err := r.cacheFacts(part); err != nil {
 			return facts{}, err
 		}
 	}
 	return part.facts[number-part.from], nil
 }
 
-// part is the segment of a document.
+// part returns the segment of a document.
 func (r *factsReader) part(number uint64) *part {
 	for range r.parts {
 		if part := &r.parts[r.at]; part.from <= number && number < part.end {
@@ -106,8 +107,8 @@ func (r *factsReader) part(number uint64) *part {
 	return nil
 }
 
-// keep reads the facts of a whole segment.
-func (r *factsReader) keep(part *part) (err error) {
+// cacheFacts reads the facts of a whole segment into the cache.
+func (r *factsReader) cacheFacts(part *part) (err error) {
 	known := make([]facts, part.end-part.from)
 	for at := range known {
 		if known[at], err = r.fetch(part.from + uint64(at)); err != nil {
@@ -115,9 +116,9 @@ func (r *factsReader) keep(part *part) (err error) {
 		}
 	}
 	part.facts = known
-	part.kept.mu.Lock()
-	defer part.kept.mu.Unlock()
-	part.kept.facts = known
+	part.cache.mu.Lock()
+	defer part.cache.mu.Unlock()
+	part.cache.facts = known
 	return nil
 }
 
@@ -127,8 +128,8 @@ func (r *factsReader) fetch(number uint64) (facts, error) {
 	return r.last, err
 }
 
-// field is a field whose terms are made by this package, at once and without the tokens in between
-// that the analyzers of bleve make.
+// field is a field whose terms are computed by this package, without the intermediate tokens of the
+// bleve analyzers.
 type field struct {
 	name    string
 	value   []byte
@@ -147,9 +148,9 @@ func (f *field) AnalyzedLength() int                              { return f.len
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.terms }
 func (f *field) NumPlainTextBytes() uint64                        { return uint64(len(f.value)) }
 
-// count adds the words of a text, each so often.
+// count adds the words of a text, each with the given weight.
 func (f *field) count(text string, weight int) {
-	// Terms come from blocks, for there are many and all live as long as the batch.
+	// Allocate terms in blocks, because there are many and all live as long as the batch.
 	var block []index.TokenFreq
 	eachTerm(text, func(term []byte) {
 		if len(term) == 0 {
@@ -169,7 +170,7 @@ func (f *field) count(text string, weight int) {
 	})
 }
 
-// countNames adds the terms of names, which do not count in the length.
+// countNames adds the terms of names. They do not add to the length of the field.
 func (f *field) countNames(d *Document) {
 	var room [2 + wordBytesMax]byte
 	d.eachName(func(mark, term string, adds int) {
@@ -196,7 +197,7 @@ func exactly(name string, options index.FieldIndexingOptions, terms ...[]byte) *
 	return f
 }
 
-// entry is a document as the index takes it.
+// entry is a document as bleve stores it.
 type entry struct {
 	id     string
 	fields []*field

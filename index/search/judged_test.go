@@ -11,16 +11,16 @@ import (
 	"pws/internal/id"
 )
 
-// judgedQuery says what must be among the first hits of a query.
+// judgedQuery is a query and a document expected among its first hits.
 type judgedQuery struct {
 	text   string
 	within int
-	// miss says that the bound is known not to be met.
+	// miss is set if the expectation is known to fail.
 	miss bool
 	want string
 }
 
-// is reports whether a document, as the corpus names it, is the wanted one.
+// is reports whether a document name in the corpus is the expected one.
 func (q *judgedQuery) is(name string) bool {
 	if kind, title, any := strings.Cut(q.want, " | ? | "); any {
 		return strings.HasPrefix(name, kind+" | ") && strings.HasSuffix(name, " | "+title)
@@ -54,7 +54,7 @@ func judgedQueries(t testing.TB) (queries []judgedQuery) {
 }
 
 // judgedIndex indexes the corpus. A document is a line "== KIND | project | title" and the lines of
-// its text, each behind one blank.
+// its text, each indented by one space.
 func judgedIndex(t testing.TB) (*Index, map[Key]string) {
 	t.Helper()
 	x := open(t, filepath.Join(t.TempDir(), "search"))
@@ -74,7 +74,7 @@ func judgedIndex(t testing.TB) (*Index, map[Key]string) {
 		}
 		switch d.Key.Kind {
 		case 0:
-			t.Fatalf("%q is no document", head)
+			t.Fatalf("invalid document header %q", head)
 		case Project:
 			d.Key.Entity = id.ID{}
 		case Agent:
@@ -91,7 +91,7 @@ func judgedIndex(t testing.TB) (*Index, map[Key]string) {
 	return x, names
 }
 
-// TestRelevance looks for what a user expects first. Its figures are in bench/RESULTS.md.
+// TestRelevance measures the rank of the expected documents. Its results are in bench/RESULTS.md.
 func TestRelevance(t *testing.T) {
 	x, names := judgedIndex(t)
 	queries := judgedQueries(t)
@@ -132,7 +132,8 @@ func TestRelevance(t *testing.T) {
 	t.Log(figures)
 }
 
-// correctedWords are the words of a query, those without a match corrected to the nearest.
+// correctedWords returns the words of a query, with each word without a match replaced by the
+// nearest one.
 func correctedWords(t testing.TB, x *Index, text string) Words {
 	t.Helper()
 	words := ParseWords(text)

@@ -8,28 +8,28 @@ import (
 )
 
 const (
-	// WordsMax is how many different words are looked for.
+	// WordsMax is the maximum number of different words in a query.
 	WordsMax = 32
-	// partsMax bounds the words that compound words are made of.
+	// partsMax limits the number of parts of compound words in a query.
 	partsMax = 32
-	// beginningMin is the least length of a last word that also matches longer ones, in bytes.
+	// beginningMin is the minimum length, in bytes, of a last word that also matches as a prefix.
 	beginningMin = 3
 )
 
 // Words are the words of a query; all other characters are separators.
 type Words struct {
-	// Text is the query that they were taken from.
+	// Text is the original query.
 	Text string
-	// Folded has each word once, as texts are compared, without stop words unless all are.
+	// Folded has each word once, folded, without stop words unless all words are stop words.
 	Folded []string
-	// Parts are, for each of these, the words that it is made of, nil where it is simple. A text
-	// that has all of them has the word.
+	// Parts has the parts of each compound word in Folded, nil for simple words. A text that
+	// contains all parts contains the word.
 	Parts [][]string
-	// Beginning says that the last word also matches words that begin with it.
+	// Beginning is set if the last word also matches words that begin with it.
 	Beginning bool
 }
 
-// ParseWords takes the words out of a query. Nothing in it is an operator.
+// ParseWords returns the words of a query. There are no operators.
 func ParseWords(query string) Words {
 	w := Words{Text: query}
 	found, made := scanner{text: query}, 0
@@ -49,7 +49,7 @@ func ParseWords(query string) Words {
 	if len(w.Folded) == 0 {
 		return w
 	}
-	// A word that is repeated at the end is the last one too.
+	// A repeated word at the end is moved to the end.
 	if at := slices.Index(w.Folded, last); at >= 0 {
 		of := w.Parts[at]
 		w.Folded = append(slices.Delete(w.Folded, at, at+1), last)
@@ -60,7 +60,7 @@ func ParseWords(query string) Words {
 	return w
 }
 
-// withoutStops takes the stop words out, unless nothing else is there.
+// withoutStops removes the stop words, unless there are no other words.
 func (w *Words) withoutStops() {
 	stops := stopWords(w.Folded)
 	var words []string
@@ -77,7 +77,7 @@ func (w *Words) withoutStops() {
 	w.Folded, w.Parts = words, of
 }
 
-// partsOf are the words that a word is made of, folded; nil where it is simple.
+// partsOf returns the folded parts of a compound word, nil for a simple word.
 func partsOf(raw string) (of []string) {
 	if simple(raw) {
 		return nil
@@ -90,8 +90,8 @@ func partsOf(raw string) (of []string) {
 	return of
 }
 
-// Needed is how many of the words of a query a document must have: all of one or two, otherwise two
-// thirds.
+// Needed returns the number of words of a query that a document must contain: all of one or two,
+// otherwise two thirds.
 func Needed(words int) int {
 	if words <= 2 {
 		return words
@@ -102,9 +102,9 @@ func Needed(words int) int {
 // matcher matches the terms of a text against the words of a query.
 type matcher struct {
 	words Words
-	// atoms are the words, and behind them the parts of all of them.
+	// atoms are the words, followed by the parts of all of them.
 	atoms []string
-	// first marks the bytes that atoms begin with, in both cases, to pass over most terms at once.
+	// first has the first bytes of all atoms, in both cases, to skip most terms quickly.
 	first [256]bool
 }
 
@@ -122,7 +122,7 @@ func newMatcher(words Words) *matcher {
 	return m
 }
 
-// which has the atoms that a term is found by, a bit for each.
+// which returns a bit for each atom that a term matches.
 func (m *matcher) which(term []byte) (seen uint64) {
 	if len(term) == 0 || !m.first[term[0]] {
 		return 0
@@ -141,7 +141,8 @@ func (m *matcher) which(term []byte) (seen uint64) {
 	return seen
 }
 
-// note marks the atoms that a raw word of a text is found by; it reports whether there is any.
+// note sets the bits of the atoms that a raw word of a text matches; it reports whether there are
+// any.
 func (m *matcher) note(raw string, seen *uint64) bool {
 	whole := simple(raw)
 	if whole && !m.first[raw[0]] {
@@ -156,7 +157,7 @@ func (m *matcher) note(raw string, seen *uint64) bool {
 	return found != 0
 }
 
-// count is how many of the words are there, of the atoms that are.
+// count returns the number of words found, from the bits of the atoms.
 func (m *matcher) count(seen uint64) (count int) {
 	at := len(m.words.Folded)
 	for word := range m.words.Folded {
@@ -173,7 +174,7 @@ func (m *matcher) count(seen uint64) (count int) {
 	return count
 }
 
-// Found reports whether texts hold as many of the words as a document needs.
+// Found reports whether texts contain as many of the words as a document needs.
 func (w Words) Found(texts ...string) bool {
 	m, seen := newMatcher(w), uint64(0)
 	needed := Needed(len(w.Folded))
@@ -199,24 +200,25 @@ func ones(bits uint64) (count int) {
 }
 
 const (
-	// SnippetChars is about how long a snippet is, in characters.
+	// SnippetChars is the approximate length of a snippet, in characters.
 	SnippetChars = 200
-	// snippetLead is how much of it precedes the first word that was found, in bytes.
+	// snippetLead is the number of bytes before the first word found.
 	snippetLead = 60
-	// snippetFar is how far behind the first place others are looked for, in bytes.
+	// snippetFar is the range after the first match in which other matches are considered, in
+	// bytes.
 	snippetFar = 32 << 10
-	// snippetPlaces bounds how many places are weighed.
+	// snippetPlaces limits the number of matches considered.
 	snippetPlaces = 64
 )
 
-// Snippet is a passage of a text with the most of the words, on one line: white space is one blank,
-// and what was left out at an end is marked by an ellipsis. Of a text with none of them it is the
-// beginning.
+// Snippet returns the passage of a text with the most words, on one line: white space is replaced
+// by single spaces, and omitted text by an ellipsis. Without a match it is the beginning of the
+// text.
 func (w Words) Snippet(text string) string {
 	return passage(text, w.bestPlace(text))
 }
 
-// bestPlace is where the passage with the most different words begins, the first of these.
+// bestPlace returns the offset of the first passage with the most different words.
 func (w Words) bestPlace(text string) (best int) {
 	if len(w.Folded) == 0 {
 		return 0
@@ -226,7 +228,7 @@ func (w Words) bestPlace(text string) (best int) {
 		seen uint64
 	}
 	m, first, most := newMatcher(w), -1, 0
-	// places has those of the passage that ends where the text was read to.
+	// places has the matches of the passage that ends at the current position.
 	places := make([]place, 0, 16)
 	found := scanner{text: text}
 	for weighed := 0; weighed < snippetPlaces && most < len(m.atoms) && found.next(); {
@@ -255,7 +257,7 @@ func (w Words) bestPlace(text string) (best int) {
 	return best
 }
 
-// passage is the text around a place.
+// passage returns the text around an offset.
 func passage(text string, at int) string {
 	var room [SnippetChars + snippetLead]byte
 	out, start := room[:0], at-snippetLead
@@ -265,7 +267,7 @@ func passage(text string, at int) string {
 		for !utf8.RuneStart(text[start]) {
 			start++
 		}
-		// It begins with a whole word where one begins in time.
+		// Begin at a word boundary if there is one before the match.
 		if blank := strings.IndexFunc(text[start:at], unicode.IsSpace); blank >= 0 {
 			start += blank
 		}

@@ -7,35 +7,36 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// The names of a document are terms among its words, behind marks that no word begins with. The
-// frequency of such a term is what it adds to the score.
+// The names of a document are stored as terms with a prefix that no word begins with. The frequency
+// of such a term is what it adds to the score.
 const (
 	nameMark  = "\x01n"
 	exactMark = "\x01e"
 )
 
-// isMarked reports whether a term is one of a name.
+// isMarked reports whether a term belongs to a name.
 func isMarked(term string) bool { return term != "" && term[0] == nameMark[0] }
 
 const (
-	// nameUnit is what a word of a name adds, and nameShare what all words of a name add in equal
-	// parts, so that a short name comes before a long one. Folders and extensions add less.
+	// nameUnit is the score of each word of a name, and nameShare a score shared by all words of a
+	// name, so that a short name ranks before a long one. Folders and extensions score less.
 	nameUnit, nameShare             = 10, 24
 	nameFolder, nameExtension       = 6, 2
 	exactPath, exactBase, exactStem = 980, 900, 600
-	// exactDepth is what each folder takes off, down to exactDeep of them.
+	// exactDepth is the deduction for each folder, for at most exactDeep folders.
 	exactDepth, exactDeep = 10, 20
-	// exactBytesMax bounds a name that is stored in the index as it is.
+	// exactBytesMax is the maximum length of a name that is stored unhashed.
 	exactBytesMax = 48
 )
 
-// nameWeights are what a word in the name of a kind adds beside, and a name that is the query.
+// nameWeights are the additional scores by kind: of a word in the name, and of a name equal to the
+// query.
 var nameWeights = map[Kind]struct{ word, exact int }{
 	Project: {12, 1000}, Agent: {10, 990}, Task: {4, 970}, Artifact: {4, 970},
 	Discussion: {4, 970}, Handoff: {0, 950},
 }
 
-// exactKey is what two names are equal by: their words, folded, without what separates them.
+// exactKey returns a key that equal names share: their folded words without separators.
 func exactKey(name string) string {
 	key := make([]byte, 0, exactBytesMax)
 	for found := (scanner{text: name}); found.next(); {
@@ -51,7 +52,7 @@ func exactKey(name string) string {
 	return string(key)
 }
 
-// eachName yields the terms of the names of a document, and what each adds.
+// eachName yields the terms of the names of a document, and the score of each.
 func (d *Document) eachName(yield func(mark, term string, adds int)) {
 	exact := func(name string, adds int) {
 		if key := exactKey(name); key != "" {
@@ -86,7 +87,8 @@ func (d *Document) eachName(yield func(mark, term string, adds int)) {
 	words(extension, nameExtension)
 }
 
-// wordCount is how many words a name has, those that it is made of counted apart.
+// wordCount returns the number of words in a name, where the parts of a compound word count
+// separately.
 func wordCount(name string) (count int) {
 	for found := (scanner{text: name}); found.next(); {
 		if word := name[found.start:found.end]; simple(word) {

@@ -18,10 +18,10 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// formatVersion counts the forms of documents and words; an index of another one is made anew.
+// formatVersion is the version of documents and words; an index with another one is rebuilt.
 const formatVersion = 4
 
-// The names in the folder.
+// The file names in the directory.
 const (
 	formatName    = "format"
 	closedSumName = "seal"
@@ -29,13 +29,14 @@ const (
 	boltName      = "root.bolt"
 )
 
-// ErrForeign says that a folder holds what this package has not written, and so will not remove.
+// ErrForeign reports a directory with files that this package has not written and so must not
+// remove.
 var ErrForeign = errors.New("is not a search index")
 
-// Open opens the index in a folder that the caller alone uses, or makes one. The mark is the
-// service's own: an index with another one belongs to other data. Where there was one that cannot
-// be used it is removed, and anew says why.
-func Open(dir string, mark []byte) (x *Index, anew error, err error) {
+// Open opens or creates the index in a directory that only the caller uses. The mark identifies the
+// service: an index with another mark belongs to other data. An index that cannot be used is
+// replaced by an empty one, and recreated is the reason.
+func Open(dir string, mark []byte) (x *Index, recreated error, err error) {
 	if err := requireOwn(dir); err != nil {
 		return nil, nil, err
 	}
@@ -43,26 +44,26 @@ func Open(dir string, mark []byte) (x *Index, anew error, err error) {
 	found, err := os.ReadFile(filepath.Join(dir, formatName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// Nothing is in force before the file of the format is written.
+		// The format file is written last: without it there is no valid index.
 	case err != nil:
 		return nil, nil, err
 	case string(found) != format:
-		anew = fmt.Errorf("its format is %q", strings.TrimSpace(string(found)))
+		recreated = fmt.Errorf("its format is %q", strings.TrimSpace(string(found)))
 	default:
-		if _, _, anew = Check(dir); anew == nil {
-			if x, anew = openStore(dir); anew == nil {
+		if _, _, recreated = Check(dir); recreated == nil {
+			if x, recreated = openStore(dir); recreated == nil {
 				return x, nil, nil
 			}
 		}
 	}
-	if x, err = makeAnew(dir, format); err != nil {
-		return nil, anew, err
+	if x, err = recreate(dir, format); err != nil {
+		return nil, recreated, err
 	}
-	return x, anew, nil
+	return x, recreated, nil
 }
 
-// makeAnew removes what there is and makes an empty index.
-func makeAnew(dir, format string) (*Index, error) {
+// recreate removes any index and creates an empty one.
+func recreate(dir, format string) (*Index, error) {
 	if err := Remove(dir); err != nil {
 		return nil, err
 	}
@@ -79,12 +80,12 @@ func makeAnew(dir, format string) (*Index, error) {
 	return x, nil
 }
 
-// Remove takes an index away. Errors: ErrForeign.
+// Remove removes an index. Errors: ErrForeign.
 func Remove(dir string) error {
 	if err := requireOwn(dir); err != nil {
 		return err
 	}
-	// Without the format the rest is no longer in force, should this end in the middle.
+	// The format file is removed first: without it, a partially removed index is not used.
 	if err := os.Remove(filepath.Join(dir, formatName)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -92,7 +93,7 @@ func Remove(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// requireOwn refuses what is no folder, or a folder with something else in it.
+// requireOwn returns ErrForeign for a path that is not a directory or contains other files.
 func requireOwn(dir string) error {
 	names, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +106,7 @@ func requireOwn(dir string) error {
 		switch name.Name() {
 		case formatName, closedSumName, storeName:
 		default:
-			return fmt.Errorf("%s %w: it holds %s", dir, ErrForeign, name.Name())
+			return fmt.Errorf("%s %w: it contains %s", dir, ErrForeign, name.Name())
 		}
 	}
 	return nil
@@ -113,7 +114,7 @@ func requireOwn(dir string) error {
 
 func openStore(dir string) (*Index, error) {
 	x := &Index{dir: dir}
-	// The checksum is that of the store as it was closed; from now on the store changes.
+	// The checksum is that of the closed store; the store changes from now on.
 	if err := os.Remove(filepath.Join(dir, closedSumName)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -140,9 +141,9 @@ func (x *Index) openScorch(readOnly bool) error {
 	return err
 }
 
-// Check reads an index that nobody uses, and finds what is damaged in it: the file that names the
-// segments by the checksum of a clean stop where there is one, and the segments by their own. It
-// returns how many documents there are, and the position.
+// Check verifies an index that is not in use: the file that names the segments by the checksum of a
+// clean stop if there is one, and the segments by their own checksums. It returns the number of
+// documents and the position.
 func Check(dir string) (documents, position uint64, err error) {
 	bolt := filepath.Join(dir, storeName, boltName)
 	if err := checkClosedSum(dir, bolt); err != nil {

@@ -5,20 +5,20 @@ import "math"
 // postings are the documents of a word or of a filter: of any of several terms.
 type postings struct {
 	cursors []*cursor
-	// at is the document that they are at, nowhere behind the last.
+	// at is the current document, nowhere after the last one.
 	at    uint64
 	count uint64
-	// all are the documents that have all parts of the word, nil where it is simple.
-	all *joint
-	// most bounds score; later bounds those of all words behind, and is a little higher, for sums
-	// are rounded.
+	// all are the documents that contain all parts of a compound word, nil for a simple word.
+	all *conjunction
+	// most is an upper bound of score; later is an upper bound of the sum for all following words,
+	// rounded up slightly because floating-point sums are inexact.
 	most, later float64
-	// bit identifies the word, and longer says that longer words count as it.
+	// bit identifies the word; longer is set if longer words match it too.
 	bit    uint32
 	longer bool
 }
 
-// cursor goes through the documents of one term, from segment to segment.
+// cursor iterates over the documents of one term in all segments.
 type cursor struct {
 	sources []*source
 	at      uint64
@@ -28,7 +28,7 @@ type cursor struct {
 func (r *run) add(p *postings, field, term string, documents uint64, weight float64) error {
 	c, count, most := new(cursor), uint64(0), float32(0)
 	for at := range r.values.parts {
-		found, err := r.values.parts[at].find(r.kept, field, term, weight > 0)
+		found, err := r.values.parts[at].find(r.cache, field, term, weight > 0)
 		if err != nil {
 			return err
 		}
@@ -54,14 +54,14 @@ func (r *run) add(p *postings, field, term string, documents uint64, weight floa
 	return nil
 }
 
-// rarity is what a word counts: more where fewer documents have it. It comes in steps, so that it
-// stays what it is while documents come and go.
+// rarity returns the weight of a word: higher if fewer documents contain it. It is quantized, so
+// that it rarely changes while documents are added and removed.
 func rarity(documents, having uint64) float64 {
 	ratio := float64(documents+1) / float64(having+1)
 	return 1 + math.Floor(2*math.Log2(max(1, ratio)))/2
 }
 
-// advance goes to a document, or to the first behind it; it never goes back.
+// advance moves forward to a document, or to the first after it.
 func (p *postings) advance(to uint64) error {
 	if p.at >= to && len(p.cursors) > 0 {
 		return nil
@@ -84,7 +84,7 @@ func (p *postings) advance(to uint64) error {
 	return nil
 }
 
-// advance goes forward to a document, or to the first behind it.
+// advance moves forward to a document, or to the first after it.
 func (c *cursor) advance(to uint64) (err error) {
 	for len(c.sources) > 0 {
 		if c.sources[0].part.end > to {
@@ -98,7 +98,7 @@ func (c *cursor) advance(to uint64) (err error) {
 	return nil
 }
 
-// score is what the word adds at the current document. Of several terms the best counts.
+// score returns the score of the word at the current document. Of several terms the highest counts.
 func (p *postings) score() (best float64) {
 	for _, c := range p.cursors {
 		if c.at == p.at {
@@ -111,17 +111,18 @@ func (p *postings) score() (best float64) {
 	return best
 }
 
-// joint goes through the documents that have all of several words.
-type joint struct {
+// conjunction iterates over the documents that contain all of several words.
+type conjunction struct {
 	parts []*postings
 	at    uint64
 }
 
-// jointWeight is what all parts of a word count, on the average of them: less than the word does.
-const jointWeight = 0.8
+// conjunctionWeight is the weight of the average score of all parts, lower than that of the word
+// itself.
+const conjunctionWeight = 0.8
 
-// addJoint adds the documents that have all parts, in place of the word itself.
-func (p *postings) addJoint(all *joint) error {
+// addConjunction adds the documents that contain all parts of the word.
+func (p *postings) addConjunction(all *conjunction) error {
 	p.all = all
 	fewest, most := uint64(nowhere), 0.0
 	for _, part := range all.parts {
@@ -129,7 +130,7 @@ func (p *postings) addJoint(all *joint) error {
 		most += part.most
 	}
 	p.count += fewest
-	p.most = max(p.most, jointWeight*most/float64(len(all.parts))*(1+1e-9))
+	p.most = max(p.most, conjunctionWeight*most/float64(len(all.parts))*(1+1e-9))
 	if err := all.advance(0); err != nil {
 		return err
 	}
@@ -137,8 +138,8 @@ func (p *postings) addJoint(all *joint) error {
 	return nil
 }
 
-// advance goes to a document, or to the first behind it, that has all parts.
-func (j *joint) advance(to uint64) error {
+// advance moves forward to a document that contains all parts, or to the first after it.
+func (j *conjunction) advance(to uint64) error {
 	if j.at >= to && to > 0 {
 		return nil
 	}
@@ -157,9 +158,9 @@ func (j *joint) advance(to uint64) error {
 	}
 }
 
-func (j *joint) score() (sum float64) {
+func (j *conjunction) score() (sum float64) {
 	for _, part := range j.parts {
 		sum += part.score()
 	}
-	return jointWeight * sum / float64(len(j.parts))
+	return conjunctionWeight * sum / float64(len(j.parts))
 }

@@ -8,30 +8,30 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// Query is what is looked for.
+// Query selects documents.
 type Query struct {
-	// Words may be empty: then the filters alone decide, and the newest comes first.
+	// Words may be empty: then only the filters apply, and the newest documents come first.
 	Words Words
-	// Filters are groups of terms; a document has one of each group.
+	// Filters are groups of terms; a document must have a term of each group.
 	Filters [][]string
-	// After is the place of the last hit of the page before, nil for the first page.
+	// After is the place of the last hit of the previous page, nil for the first page.
 	After *Place
-	// Limit is how many hits are wanted.
+	// Limit is the maximum number of hits.
 	Limit int
-	// Any says that any matches will do. The search ends at the first ones, and names do not count.
+	// Any returns the first matches found instead of the best ones, and ignores names.
 	Any bool
 }
 
-// Place orders hits: the higher score, then the later change, then the version, which is as good as
-// random. A place depends on the document and, roughly, on how rare its words are, so that it moves
-// little while others are indexed.
+// Place orders hits by higher score, then later change, then version, which is an arbitrary
+// tiebreaker. A place depends only on the document and, roughly, on the rarity of its words, so it
+// changes little while other documents are indexed.
 type Place struct {
 	Score     float64
 	UpdatedAt int64
 	Version   uint64
 }
 
-// compare is negative where p comes first.
+// compare is negative if p comes first.
 func (p Place) compare(other Place) int {
 	switch {
 	case p.Score != other.Score:
@@ -51,28 +51,30 @@ type Hit struct {
 }
 
 const (
-	// candidatesMax bounds how many documents one query looks at; behind it the best of these are
-	// the answer.
+	// candidatesMax limits the number of documents that a query examines; the best of these are
+	// returned.
 	candidatesMax = 100_000
-	// dictionaryMax is how many words of the index that begin with a word are looked at, and
-	// endingsMax how many of them, the most frequent, are looked for.
+	// dictionaryMax is the number of longer words examined for a prefix, and endingsMax the number
+	// of them, the most frequent, that are searched.
 	dictionaryMax = 256
 	endingsMax    = 24
-	// commonMin is how many documents have a word that is looked for alone, without longer ones, and
-	// endingsUntil with how many no further longer ones are looked for.
+	// commonMin is the number of documents from which a word is searched without longer ones, and
+	// endingsUntil the number after which no further longer words are added.
 	commonMin, endingsUntil = 500, 4000
-	// matchedMax is how many matches are gathered before they are judged, the last first.
+	// matchedMax is the number of matches that are collected before they are ranked, the last
+	// first.
 	matchedMax = 512
-	// endingWeight is what a longer word counts.
+	// endingWeight is the weight of a longer word.
 	endingWeight = 0.6
-	// nameComplete is what each word adds where all are in the name: more than one adds in a text.
+	// nameComplete is the additional score per word if the name contains all words: more than a
+	// word in a text scores.
 	nameComplete = 50
 )
 
-// Search finds the best hits.
+// Search returns the best hits.
 func (x *Index) Search(q *Query) (hits []Hit, err error) {
 	err = x.read(func(reader index.IndexReader) (err error) {
-		r := &run{query: q, reader: reader, kept: &x.kept}
+		r := &run{query: q, reader: reader, cache: &x.cache}
 		if err := r.open(); err != nil {
 			return err
 		}
@@ -86,18 +88,18 @@ func (x *Index) Search(q *Query) (hits []Hit, err error) {
 type run struct {
 	query  *Query
 	reader index.IndexReader
-	kept   *kept
+	cache  *cache
 	values *factsReader
-	// words are in the order of their frequency, the rarest first.
+	// words are sorted by frequency, the rarest first.
 	words   []*postings
 	filters []*postings
 	needed  int
-	// named are the words in names, and exact the documents with a name that is the query.
+	// named are the words in names, and exact the documents with a name equal to the query.
 	named []*postings
 	exact *postings
 	// nextNamed is the first document that may have a word in its name.
 	nextNamed uint64
-	// matched are scored, and not yet judged by what else orders them.
+	// matched have a score, but are not ranked by time and version yet.
 	matched []match
 	best    []candidate
 }
@@ -115,7 +117,7 @@ type candidate struct {
 }
 
 func (r *run) open() (err error) {
-	if r.values, err = newFactsReader(r.reader, r.kept); err != nil {
+	if r.values, err = newFactsReader(r.reader, r.cache); err != nil {
 		return err
 	}
 	documents, err := r.reader.DocCount()
@@ -143,7 +145,7 @@ func (r *run) open() (err error) {
 	return nil
 }
 
-// openWords opens the documents of each word, in texts and in names.
+// openWords opens the postings of each word, in texts and in names.
 func (r *run) openWords(documents uint64) error {
 	words := r.query.Words
 	r.needed = Needed(len(words.Folded))
@@ -162,7 +164,7 @@ func (r *run) openWords(documents uint64) error {
 		if r.query.Any {
 			continue
 		}
-		// Where longer words do not count in texts, they do not count in names.
+		// If longer words do not count in texts, they do not count in names.
 		if p, err = r.word(nameMark, word, of, p.longer, documents); err != nil {
 			return err
 		}
@@ -175,7 +177,7 @@ func (r *run) openWords(documents uint64) error {
 	return r.add(r.exact, fieldWords, exactMark+exactKey(words.Text), documents, 1)
 }
 
-// word opens the documents of a word: of itself, of all its parts, and of longer words.
+// word opens the postings of a word: of itself, of all its parts together, and of longer words.
 func (r *run) word(
 	mark, word string, of []string, beginning bool, documents uint64,
 ) (p *postings, err error) {
@@ -184,7 +186,7 @@ func (r *run) word(
 		return nil, err
 	}
 	if len(of) > 0 {
-		all := new(joint)
+		all := new(conjunction)
 		for _, part := range of {
 			one := new(postings)
 			if err := r.add(one, fieldWords, mark+part, documents, 1); err != nil {
@@ -192,7 +194,7 @@ func (r *run) word(
 			}
 			all.parts = append(all.parts, one)
 		}
-		if err := p.addJoint(all); err != nil {
+		if err := p.addConjunction(all); err != nil {
 			return nil, err
 		}
 	}
@@ -203,7 +205,7 @@ func (r *run) word(
 	return p, nil
 }
 
-// addEndings adds the most frequent words that begin with one.
+// addEndings adds the most frequent words with a given prefix.
 func (r *run) addEndings(p *postings, word string, documents uint64) (err error) {
 	found, err := r.reader.FieldDictPrefix(fieldWords, []byte(word))
 	if err != nil {
@@ -235,9 +237,9 @@ func (r *run) addEndings(p *postings, word string, documents uint64) (err error)
 	return nil
 }
 
-// hits goes through the documents that may match: those of enough of the rarest words that one of
-// them is in every match, or of the rarest filter where there are no words. The others are only
-// asked about these.
+// hits iterates over the documents that may match: those with one of the rarest words, of which
+// every match must contain at least one, or those of the rarest filter if there are no words. The
+// other words and filters are only tested for these documents.
 func (r *run) hits() ([]Hit, error) {
 	leading, asked := r.filters, []*postings(nil)
 	if len(r.words) > 0 {
@@ -273,13 +275,13 @@ func (r *run) hits() ([]Hit, error) {
 			break
 		}
 	}
-	if err := r.judge(); err != nil {
+	if err := r.rank(); err != nil {
 		return nil, err
 	}
 	return r.identified()
 }
 
-// passes asks the filters; next is the first document that may pass them all.
+// passes tests the filters; next is the first document that may pass all of them.
 func (r *run) passes(number uint64) (passes bool, next uint64, err error) {
 	passes = true
 	for _, p := range r.filters {
@@ -293,17 +295,18 @@ func (r *run) passes(number uint64) (passes bool, next uint64, err error) {
 	return passes, next, nil
 }
 
-// match scores one document where it has enough of the words.
+// match scores one document if it contains enough of the words.
 func (r *run) match(number uint64, asked []*postings) error {
 	missed, score, words := 0, 0.0, uint32(0)
 	if r.nextNamed <= number && len(r.named) > 0 {
 		var err error
-		if score, err = r.ofNames(number); err != nil {
+		if score, err = r.nameScore(number); err != nil {
 			return err
 		}
 	}
 	for at, p := range r.words {
-		// The rare ones have led here; the others are moved only while it can still be a match.
+		// The leading words are already positioned; the others are advanced only while a match is
+		// possible.
 		if at >= len(r.words)-len(asked) {
 			if err := p.advance(number); err != nil {
 				return err
@@ -323,14 +326,14 @@ func (r *run) match(number uint64, asked []*postings) error {
 		return nil
 	}
 	if r.matched = append(r.matched, match{number, score, words}); len(r.matched) == matchedMax {
-		return r.judge()
+		return r.rank()
 	}
 	return nil
 }
 
-// ofNames is what the names of a document add: so much for each word, and where all words are in
-// its name more than texts can add, so that names come before texts.
-func (r *run) ofNames(number uint64) (adds float64, err error) {
+// nameScore returns the score of the names of a document: a score for each word, and if a name
+// contains all words, more than texts can score, so that names rank before texts.
+func (r *run) nameScore(number uint64) (adds float64, err error) {
 	found := 0
 	r.nextNamed = nowhere
 	for _, p := range r.named {
@@ -358,14 +361,15 @@ func (r *run) ofNames(number uint64) (adds float64, err error) {
 	return adds, nil
 }
 
-// beaten reports whether enough documents are better than a score.
+// beaten reports whether enough documents have a higher score.
 func (r *run) beaten(score float64) bool {
 	return len(r.best) == r.query.Limit && score < r.best[len(r.best)-1].Score
 }
 
-// judge keeps of the matches what is among the best. Documents come in the order of their writing,
-// and of equal ones the newest is the best: from the last to the first, most others are none.
-func (r *run) judge() error {
+// rank adds the collected matches to the best ones. It starts with the last document: of documents
+// with equal scores the newest ranks first, and it is usually the last, so that most others are
+// skipped.
+func (r *run) rank() error {
 	for _, one := range slices.Backward(r.matched) {
 		if r.beaten(one.score) {
 			continue
@@ -378,19 +382,19 @@ func (r *run) judge() error {
 			Place{one.score, known.updatedAt, known.version}, one.number, one.words,
 		}
 		if r.query.After == nil || next.compare(*r.query.After) > 0 {
-			r.keep(next)
+			r.insert(next)
 		}
 	}
 	r.matched = r.matched[:0]
 	return nil
 }
 
-func (r *run) keep(next candidate) {
+func (r *run) insert(next candidate) {
 	before := func(a, b candidate) int {
 		return cmp.Or(a.compare(b.Place), cmp.Compare(a.number, b.number))
 	}
 	if full := len(r.best) == r.query.Limit; full {
-		// Most are not among the best.
+		// Fast path: most candidates are not among the best.
 		if before(next, r.best[len(r.best)-1]) > 0 {
 			return
 		}
@@ -412,7 +416,7 @@ func (r *run) identified() ([]Hit, error) {
 	return hits, nil
 }
 
-// identify reads which document one is.
+// identify returns the key of a document.
 func (r *run) identify(one candidate) (Hit, error) {
 	text, err := r.reader.ExternalID(index.NewIndexInternalID(nil, one.number))
 	if err != nil {

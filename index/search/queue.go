@@ -7,19 +7,19 @@ import (
 	"pws/internal/id"
 )
 
-// queueKeysMax is how many documents wait by their own names. Beyond it whole projects wait, which
-// are looked through for what has changed.
+// queueKeysMax is the number of documents that are queued individually. Beyond it whole projects
+// are queued, and all their documents are compared with the index.
 const queueKeysMax = 50_000
 
-// Queue holds what has to be indexed, by names alone, each once however often it changes. It is
-// safe for concurrent use; putting costs a lookup in a map.
+// Queue holds the keys of documents to index, each once however often the document changes. It is
+// safe for concurrent use; adding a key costs one map lookup.
 type Queue struct {
 	mu struct {
 		sync.Mutex
 		waiting map[Key]struct{}
-		// order and urgent are in the order of positions.
+		// order and urgent are sorted by position.
 		order, urgent []waiting
-		// taken is the oldest change that is in hand.
+		// taken is the oldest change that was taken and is not done.
 		taken Mark
 	}
 	wake chan struct{}
@@ -31,7 +31,7 @@ type Mark struct {
 	Millis   int64
 }
 
-// waiting is a key with the first change that has put it there.
+// waiting is a key with the first change that queued it.
 type waiting struct {
 	key Key
 	Mark
@@ -44,7 +44,7 @@ func NewQueue() *Queue {
 	return q
 }
 
-// Wake is signalled when something has come.
+// Wake returns a channel that receives when a key was added.
 func (q *Queue) Wake() <-chan struct{} { return q.wake }
 
 // Poke signals Wake.
@@ -55,7 +55,7 @@ func (q *Queue) Poke() {
 	}
 }
 
-// Put notes that documents changed with an entry of the log.
+// Put queues documents that an entry of the log has changed.
 func (q *Queue) Put(mark Mark, keys ...Key) {
 	q.mu.Lock()
 	for _, key := range keys {
@@ -81,7 +81,7 @@ func (q *Queue) put(key Key, mark Mark) {
 	q.mu.order = append(q.mu.order, waiting{key, mark})
 }
 
-// PutFirst notes that a whole project has to be looked through before all others.
+// PutFirst queues a whole project before all other keys.
 func (q *Queue) PutFirst(mark Mark, project id.ID) {
 	q.mu.Lock()
 	q.mu.urgent = append(q.mu.urgent, waiting{Key{Project: project}, mark})
@@ -89,8 +89,8 @@ func (q *Queue) PutFirst(mark Mark, project id.ID) {
 	q.Poke()
 }
 
-// Take takes up to so many keys, the oldest first. They are in hand until Done: what changes from
-// now on is put again.
+// Take removes up to most keys, the oldest first. They count as in hand until Done. A key that
+// changes after this call is queued again.
 func (q *Queue) Take(most int) (keys []Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,22 +116,22 @@ func (q *Queue) Take(most int) (keys []Key) {
 	return keys
 }
 
-// Done says that what is in hand is in the index.
+// Done records that the taken keys are in the index.
 func (q *Queue) Done() {
 	q.mu.Lock()
 	q.mu.taken = Mark{}
 	q.mu.Unlock()
 }
 
-// Len is how many keys wait.
+// Len returns the number of queued keys.
 func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.mu.order) + len(q.mu.urgent)
 }
 
-// Oldest is the oldest change that waits, or that is in hand as well. Where there is none its
-// position is the greatest there is.
+// Oldest returns the oldest queued change, including those in hand if inHand is set. If there is
+// none, the position is the largest possible.
 func (q *Queue) Oldest(inHand bool) Mark {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sampled is how much of something a test takes: all of it with PWS_CUT_ALL, else less.
+// sampled returns the number of cases to test: all with PWS_CUT_ALL, otherwise fewer.
 func sampled(all, ordinary int) int {
 	if os.Getenv("PWS_CUT_ALL") != "" {
 		return all
@@ -24,7 +24,7 @@ func sampled(all, ordinary int) int {
 	return ordinary
 }
 
-// corpus makes documents of words that are as unevenly frequent as those of a language.
+// corpus generates documents of words whose frequencies are as uneven as in a natural language.
 type corpus struct {
 	random *rand.Rand
 	zipf   *rand.Zipf
@@ -55,7 +55,7 @@ func (c *corpus) text(words int) string {
 	return out.String()
 }
 
-// document is the nth of a corpus.
+// document returns the nth document of a corpus.
 func (c *corpus) document(n int) *Document {
 	project := id.New(int64(n/50), [10]byte{1})
 	d := &Document{
@@ -71,9 +71,9 @@ func (c *corpus) document(n int) *Document {
 
 func open(t testing.TB, dir string) *Index {
 	t.Helper()
-	x, anew, err := Open(dir, []byte("mark"))
-	if err != nil || anew != nil {
-		t.Fatal(err, anew)
+	x, recreated, err := Open(dir, []byte("mark"))
+	if err != nil || recreated != nil {
+		t.Fatal(err, recreated)
 	}
 	t.Cleanup(func() {
 		if err := x.Close(); err != nil {
@@ -121,7 +121,7 @@ func fileDocument(path, body string, updatedAt int64, terms ...string) *Document
 	return d.complete()
 }
 
-// full is an index of so many documents.
+// full returns an index with the given number of documents.
 func full(t testing.TB, documents int) (*Index, *corpus) {
 	x, c := open(t, filepath.Join(t.TempDir(), "search")), newCorpus(1)
 	for n := 0; n < documents; {
@@ -208,7 +208,7 @@ func TestChangedDocumentsAreFoundInTheirCurrentState(t *testing.T) {
 	}
 }
 
-// Pages hold every match once, whatever else is indexed between them.
+// TestPages checks that pages contain every match once, whatever is indexed between them.
 func TestPages(t *testing.T) {
 	x, c := full(t, 600)
 	for _, query := range []*Query{
@@ -239,7 +239,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-func TestPositionOutlivesTheProcess(t *testing.T) {
+func TestPositionSurvivesAKill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "search")
 	x := open(t, dir)
 	durable := make(chan struct{})
@@ -249,7 +249,7 @@ func TestPositionOutlivesTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-durable
-	// A copy of the folder is what a killed process leaves.
+	// A copy of the directory simulates a killed process.
 	killed := filepath.Join(t.TempDir(), "search")
 	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestPositionOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// BenchmarkSearch is over 15,000 documents of 40 to 440 words.
+// BenchmarkSearch searches 15,000 documents of 40 to 440 words.
 func BenchmarkSearch(b *testing.B) {
 	x, c := full(b, 15_000)
 	words := func(count int) func() *Query {

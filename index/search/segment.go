@@ -14,48 +14,50 @@ import (
 )
 
 const (
-	// keptMin is the least size of a segment whose facts are kept, and keptShare the part of it that
-	// a search has read by then, as the divisor.
-	keptMin, keptShare = 512, 8
-	// listMin and listMax are how many documents of a segment have a term whose list is kept.
+	// cacheMin is the minimum size of a segment whose facts are cached. They are cached once a
+	// search has read 1/cacheShare of them.
+	cacheMin, cacheShare = 512, 8
+	// listMin and listMax bound the number of documents of a term in a segment whose list is
+	// cached.
 	listMin, listMax = 128, 1 << 17
-	// keptListsMax bounds the places of all lists that are kept, 8 bytes each.
-	keptListsMax = 2 << 20
+	// cachedPlacesMax limits the entries of all cached lists, 8 bytes each.
+	cachedPlacesMax = 2 << 20
 )
 
-// kept is what searches remember of segments, which never change: what is slow to decode, in a form
-// that is fast to scan. It does not know what was deleted since.
-type kept struct {
+// cache holds decoded data of segments, which never change, in a form that is fast to scan. It does
+// not include later deletions.
+type cache struct {
 	mu        sync.Mutex
-	bySegment map[uint64]*keptSegment
-	// places are those of all lists.
+	bySegment map[uint64]*cachedSegment
+	// places is the number of entries of all lists.
 	places atomic.Int64
 }
 
-type keptSegment struct {
+type cachedSegment struct {
 	mu sync.RWMutex
-	// places are those of lists.
+	// places is the number of entries of lists.
 	places int
-	// facts has those of all documents, nil while they are not kept: a filter or a word that most
-	// documents have asks for all of them.
+	// facts has those of all documents, nil if they are not cached. A filter or word that most
+	// documents have reads nearly all of them.
 	facts []facts
 	// lists are by field and term.
 	lists map[string]*list
 }
 
-// list are the documents of a frequent term in a segment, in their order; impacts is nil where the
-// term is of a filter.
+// list is the sorted documents of a frequent term in a segment; impacts is nil if the term is a
+// filter.
 type list struct {
 	numbers []uint32
 	impacts []float32
-	// most is the highest of impacts.
+	// most is the maximum of impacts.
 	most float32
-	// left is what was counted last: above 32 bits how many of the segment were deleted by then, and
-	// below them how many of the list were not. Deleted documents only become more.
+	// left caches the last count: the upper 32 bits are the number of deleted documents in the
+	// segment at that time, the lower 32 bits the number of remaining documents in the list. The
+	// number of deleted documents only increases.
 	left atomic.Uint64
 }
 
-// count is how many of the list are not deleted.
+// count returns the number of documents in the list that are not deleted.
 func (l *list) count(deleted *roaring.Bitmap) uint64 {
 	gone := deleted.GetCardinality()
 	if counted := l.left.Load(); counted>>32 == gone {
@@ -72,58 +74,58 @@ func (l *list) count(deleted *roaring.Bitmap) uint64 {
 	return left
 }
 
-// part is one segment in one search; its documents have numbers from `from` until before `end`.
+// part is one segment in one search; its documents have the numbers from `from` to `end`-1.
 type part struct {
 	from, end uint64
 	segment   segment.Segment
 	deleted   *roaring.Bitmap
-	kept      *keptSegment
-	// facts are those of kept, when the search began or later; reads counts what was read before.
+	cache     *cachedSegment
+	// facts are the cached ones, if any; reads counts the facts read individually.
 	facts []facts
 	reads uint64
 }
 
-// parts are the segments of a snapshot; what is kept of others is forgotten.
-func (k *kept) parts(reader index.IndexReader) ([]part, error) {
+// parts returns the segments of a snapshot, and removes other segments from the cache.
+func (c *cache) parts(reader index.IndexReader) ([]part, error) {
 	snapshot, ok := reader.(*scorch.IndexSnapshot)
 	if !ok {
-		return nil, errors.New("the index is not of segments")
+		return nil, errors.New("the index reader is not a scorch snapshot")
 	}
 	segments := snapshot.Segments()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	full := k.places.Load() > keptListsMax
-	bySegment := make(map[uint64]*keptSegment, len(segments))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	full := c.places.Load() > cachedPlacesMax
+	bySegment := make(map[uint64]*cachedSegment, len(segments))
 	parts, from, places := make([]part, len(segments)), uint64(0), 0
 	for at, one := range segments {
-		known := k.bySegment[one.Id()]
+		known := c.bySegment[one.Id()]
 		if known == nil || full {
-			known = &keptSegment{lists: map[string]*list{}}
+			known = &cachedSegment{lists: map[string]*list{}}
 		}
 		facts, size := known.content()
 		places += size
 		bySegment[one.Id()] = known
 		end := from + uint64(one.FullSize())
 		parts[at] = part{
-			from: from, end: end, segment: one.Segment(), deleted: one.Deleted(), kept: known,
+			from: from, end: end, segment: one.Segment(), deleted: one.Deleted(), cache: known,
 			facts: facts,
 		}
 		from = end
 	}
-	k.bySegment = bySegment
-	k.places.Store(int64(places))
+	c.bySegment = bySegment
+	c.places.Store(int64(places))
 	return parts, nil
 }
 
-// content is what is kept of a segment: facts, and so many places of lists.
-func (s *keptSegment) content() (known []facts, places int) {
+// content returns the cached facts of a segment, and the number of entries of its lists.
+func (s *cachedSegment) content() (known []facts, places int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.facts, s.places
 }
 
-// add keeps a list; it returns how many places that takes.
-func (s *keptSegment) add(name string, known *list) (places int) {
+// add caches a list and returns the number of entries added.
+func (s *cachedSegment) add(name string, known *list) (places int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lists[name] == nil {
@@ -134,12 +136,12 @@ func (s *keptSegment) add(name string, known *list) (places int) {
 	return places
 }
 
-// find opens the documents of a term in a segment; nil where it has none.
-func (p *part) find(k *kept, field, term string, scored bool) (*source, error) {
+// find returns the documents of a term in a segment, nil if there are none.
+func (p *part) find(c *cache, field, term string, scored bool) (*source, error) {
 	name, marked := field+term, isMarked(term)
-	p.kept.mu.RLock()
-	known := p.kept.lists[name]
-	p.kept.mu.RUnlock()
+	p.cache.mu.RLock()
+	known := p.cache.lists[name]
+	p.cache.mu.RUnlock()
 	if known == nil {
 		dictionary, err := p.segment.Dictionary(field)
 		if err != nil {
@@ -156,7 +158,7 @@ func (p *part) find(k *kept, field, term string, scored bool) (*source, error) {
 		if known, err = decodeList(all, scored, marked); err != nil {
 			return nil, err
 		}
-		k.places.Add(int64(p.kept.add(name, known)))
+		c.places.Add(int64(p.cache.add(name, known)))
 	}
 	s := &source{part: p, list: known, count: uint64(len(known.numbers)), most: known.most}
 	if p.deleted != nil && !p.deleted.IsEmpty() {
@@ -165,7 +167,7 @@ func (p *part) find(k *kept, field, term string, scored bool) (*source, error) {
 	return s, nil
 }
 
-// read goes through the documents of a term as the segment has them.
+// read iterates over the documents of a term in the segment itself.
 func (p *part) read(
 	dictionary segment.TermDictionary, term string, scored bool,
 ) (*source, error) {
@@ -199,27 +201,27 @@ func decodeList(all segment.PostingsList, scored, marked bool) (*list, error) {
 	}
 }
 
-// source goes forward through the documents of a term in one segment: through a list that is kept,
-// or through what the segment has.
+// source iterates forward over the documents of a term in one segment, either in a cached list or
+// in the segment itself.
 type source struct {
 	part  *part
 	count uint64
-	// most bounds impact.
+	// most is an upper bound of impact.
 	most float32
 
 	list *list
 	at   int
-	// deleted is nil where nothing is to be passed over.
+	// deleted is nil if no document has to be skipped.
 	deleted *roaring.Bitmap
 
-	// marked says that the term is one of a name.
+	// marked is set if the term belongs to a name.
 	marked   bool
 	iterator segment.PostingsIterator
 	posting  segment.Posting
 }
 
-// seek goes to a document, or to the first behind it, and returns its number; nowhere where there
-// is none. It never goes back.
+// seek moves forward to a document, or to the first after it, and returns its number; nowhere if
+// there is none.
 func (s *source) seek(to uint64) (number uint64, err error) {
 	local := uint64(0)
 	if to > s.part.from {
@@ -241,10 +243,10 @@ func (s *source) seek(to uint64) (number uint64, err error) {
 	return s.part.from + s.posting.Number(), nil
 }
 
-// seekList looks ahead in steps that double, and then between the last two.
+// seekList uses exponential search.
 func (s *source) seekList(local uint32) uint64 {
 	numbers, at := s.list.numbers, s.at
-	// Mostly it is the next.
+	// Fast path: it is usually the next one.
 	if at < len(numbers) && numbers[at] < local {
 		at++
 	}
@@ -266,7 +268,7 @@ func (s *source) seekList(local uint32) uint64 {
 	return s.part.from + uint64(numbers[at])
 }
 
-// impact is what the term adds at the current document, without its rarity.
+// impact returns the score of the term at the current document, without its rarity.
 func (s *source) impact() float64 {
 	if s.list != nil {
 		return float64(s.list.impacts[s.at])
@@ -275,16 +277,15 @@ func (s *source) impact() float64 {
 }
 
 const (
-	// saturation says how soon repeats of a word no longer count, lengthWeight how much longer
-	// texts count less, and lengthUsual the words of a usual text. The last is fixed, so that
-	// scores do not move with the other documents.
+	// saturation is k1 of BM25 and lengthWeight is b. lengthUsual is used as the average length of
+	// texts. It is constant, so that scores do not depend on other documents.
 	saturation   = 1.2
 	lengthWeight = 0.4
 	lengthUsual  = 300
 )
 
-// impactOf is the part of BM25 (Robertson, Zaragoza 2009) that is of the document. It is rounded,
-// so that it is the same from a list that is kept. That of a name is its frequency.
+// impactOf returns the part of BM25 (Robertson, Zaragoza 2009) that depends only on the document.
+// It is rounded to 32 bits, as in a cached list. The impact of a name is its frequency.
 func impactOf(posting segment.Posting, marked bool) float32 {
 	if marked {
 		return float32(posting.Frequency())
@@ -297,5 +298,5 @@ func impactOf(posting segment.Posting, marked bool) float32 {
 	return float32(often * (saturation + 1) / (often + saturation*long))
 }
 
-// nowhere is behind all documents.
+// nowhere is a position after all documents.
 const nowhere = math.MaxUint64

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSearchFindsWhatTextsHold compares what is found with the texts, in segments large enough that
-// lists are kept, before and after documents changed and went.
+// TestSearchFindsWhatTextsHold compares search results with a scan of the texts, in segments large
+// enough that lists are cached, before and after changes and deletions.
 func TestSearchFindsWhatTextsHold(t *testing.T) {
 	x, c := open(t, filepath.Join(t.TempDir(), "search")), newCorpus(5)
 	there := map[string]*Document{}
@@ -41,10 +41,10 @@ func TestSearchFindsWhatTextsHold(t *testing.T) {
 			first := find(t, x, q)
 			again := find(t, x, q)
 			if !slices.Equal(first, again) {
-				t.Fatalf("%v: another answer the second time", q.Words)
+				t.Fatalf("%v: the second result differs", q.Words)
 			}
 			if got := slices.Sorted(slices.Values(pathsOf(first))); !slices.Equal(got, want) {
-				t.Fatalf("%v: %d found, %d hold them", q.Words, len(got), len(want))
+				t.Fatalf("%v: %d found, want %d", q.Words, len(got), len(want))
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func TestSearchFindsWhatTextsHold(t *testing.T) {
 	compare()
 	put(count+1, count+700)
 	compare()
-	if x.kept.places.Load() == 0 {
-		t.Error("no list was kept")
+	if x.cache.places.Load() == 0 {
+		t.Error("no list was cached")
 	}
 }

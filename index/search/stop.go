@@ -33,10 +33,10 @@ var stopLists = sync.OnceValue(func() (lists []map[string]bool) {
 		tr.TurkishStopWords,
 	} {
 		words, list := analysis.NewTokenMap(), map[string]bool{}
-		// It reads from memory.
+		// Reading from memory cannot fail.
 		_ = words.LoadBytes(source)
 		for word := range words {
-			// A contraction is several words here: don't is don and t.
+			// A contraction is several words here: don't is split into don and t.
 			for found := (scanner{text: strings.TrimSpace(word)}); found.next(); {
 				list[string(appendFolded(nil, found.text[found.start:found.end]))] = true
 			}
@@ -46,12 +46,12 @@ var stopLists = sync.OnceValue(func() (lists []map[string]bool) {
 	return lists
 })
 
-// foreignMin is how many stop words of a language other than English show that a query is in that
-// language: one alone may be a name, as C is, or a word of English, as "war" is.
+// foreignMin is the number of stop words of a language other than English that identify a query as
+// being in that language. A single one may be a name, such as C, or an English word, such as "war".
 const foreignMin = 2
 
-// stopWords are those of the language that most of the words are stop words of, nil where there is
-// no such language.
+// stopWords returns the stop words of the language in which the most words are stop words, nil if
+// there is no such language.
 func stopWords(words []string) (best map[string]bool) {
 	most := 0
 	for at, list := range stopLists() {

@@ -15,28 +15,28 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// ErrFailed says that the index cannot be used until it has been opened anew.
+// ErrFailed reports that the index cannot be used until it has been reopened.
 var ErrFailed = errors.New("the search index has failed")
 
-// Index is an open index. One goroutine writes, any number read.
+// Index is an open index. It supports one writing and any number of reading goroutines.
 type Index struct {
 	dir    string
 	scorch index.Index
-	// analysis does nothing, for documents come with their terms, but scorch wants a queue.
+	// analysis is required by scorch but does nothing, because documents come with their terms.
 	analysis *index.AnalysisQueue
 	failure  atomic.Pointer[error]
-	kept     kept
-	// open is held by everybody who uses the index, and alone by who closes it.
+	cache    cache
+	// open is read-locked during each use of the index, and locked by Close.
 	open struct {
 		sync.RWMutex
 		closed bool
 	}
 }
 
-// asyncErrors is the name by which scorch finds the callback of its goroutines.
+// asyncErrors is the name under which the error callback is registered with scorch.
 const asyncErrors = "pws search"
 
-// opened are the indexes by the path of their store, for that callback.
+// opened maps the path of a store to its index, for that callback.
 var opened sync.Map
 
 func init() {
@@ -49,13 +49,13 @@ func init() {
 	}
 }
 
-// fail takes the index out of service.
+// fail marks the index as failed.
 func (x *Index) fail(err error) {
 	err = fmt.Errorf("%w: %w", ErrFailed, err)
 	x.failure.CompareAndSwap(nil, &err)
 }
 
-// Fault is why the index has failed, nil while it works.
+// Fault returns the reason of a failure, nil while the index works.
 func (x *Index) Fault() error {
 	if err := x.failure.Load(); err != nil {
 		return *err
@@ -67,9 +67,9 @@ func (x *Index) config(readOnly bool) map[string]any {
 	return map[string]any{
 		"path": filepath.Join(x.dir, storeName), "read_only": readOnly,
 		"bolt_timeout": "1s", "asyncErrorCallbackName": asyncErrors,
-		// What a crash takes of the newest batches is indexed again.
+		// Batches lost in a crash are indexed again.
 		"unsafe_batch": true, "numSnapshotsToKeep": 1,
-		// Several batches become one segment and one fsync.
+		// Several batches are written as one segment with one fsync.
 		"scorchPersisterOptions": map[string]any{
 			"PersisterNapTimeMSec": 1000, "PersisterNapUnderNumFiles": 1000,
 			"MemoryPressurePauseThreshold": 1 << 30, "NumPersisterWorkers": 1,
@@ -77,7 +77,8 @@ func (x *Index) config(readOnly bool) map[string]any {
 	}
 }
 
-// use calls back while the index is open. A panic over the contents of the index is its failure.
+// use calls do while the index is open. A panic caused by the contents of the index marks it as
+// failed.
 func (x *Index) use(do func() error) (err error) {
 	x.open.RLock()
 	defer x.open.RUnlock()
@@ -94,7 +95,7 @@ func (x *Index) use(do func() error) (err error) {
 	return err
 }
 
-// guarded turns panics into errors, and reads of memory that a damaged file does not back as well.
+// guarded turns panics into errors, including memory faults caused by a damaged mapped file.
 func guarded(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -105,7 +106,7 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// read gives the state of the index at this moment.
+// read calls do with a snapshot of the index.
 func (x *Index) read(do func(reader index.IndexReader) error) error {
 	return x.use(func() error {
 		reader, err := x.scorch.Reader()
@@ -116,7 +117,7 @@ func (x *Index) read(do func(reader index.IndexReader) error) error {
 	})
 }
 
-// Batch is a set of changes that are made as one.
+// Batch is a set of changes that are applied atomically.
 type Batch struct {
 	batch *index.Batch
 	bytes int
@@ -125,25 +126,25 @@ type Batch struct {
 // NewBatch makes an empty batch.
 func NewBatch() *Batch { return &Batch{batch: index.NewBatch()} }
 
-// Put adds a document in place of the one with its key.
+// Put adds a document or replaces the one with its key.
 func (b *Batch) Put(d *Document) {
 	b.batch.Update(newEntry(d))
 	b.bytes += len(d.Title) + len(d.Body)
 }
 
-// Drop takes a document out.
+// Drop removes a document.
 func (b *Batch) Drop(key Key) { b.batch.Delete(key.Encode()) }
 
-// Len is the number of documents in it, Bytes the size of their texts.
+// Len returns the number of documents.
 func (b *Batch) Len() int { return len(b.batch.IndexOps) }
 
-// Bytes is the size of the texts in it.
+// Bytes returns the size of their texts.
 func (b *Batch) Bytes() int { return b.bytes }
 
 var positionKey = []byte("position")
 
-// Write makes the changes, with the position of the log that the index has then reached. They are
-// found from now on; durable is called once they are on disk, if it is not nil.
+// Write applies the changes, and sets the position of the log that the index has reached. They are
+// visible to searches at once; durable, if not nil, is called when they are on disk.
 func (x *Index) Write(b *Batch, position uint64, durable func()) error {
 	return x.use(func() error {
 		b.batch.SetInternal(positionKey, encodePosition(position))
@@ -169,7 +170,7 @@ func decodePosition(text []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(text), nil
 }
 
-// Position is that of the newest batch, 0 of an index that is new.
+// Position returns the position of the newest batch, 0 for a new index.
 func (x *Index) Position() (position uint64, err error) {
 	err = x.read(func(reader index.IndexReader) error {
 		text, err := reader.GetInternal(positionKey)
@@ -181,7 +182,7 @@ func (x *Index) Position() (position uint64, err error) {
 	return position, err
 }
 
-// Len is the number of documents.
+// Len returns the number of documents.
 func (x *Index) Len() (count uint64) {
 	_ = x.read(func(reader index.IndexReader) (err error) {
 		count, err = reader.DocCount()
@@ -190,11 +191,11 @@ func (x *Index) Len() (count uint64) {
 	return count
 }
 
-// Versions finds the versions that documents were indexed in; 0 is one that is not there.
+// Versions returns the versions in which documents were indexed; 0 if a document is not indexed.
 func (x *Index) Versions(keys []Key) (versions []uint64, err error) {
 	versions = make([]uint64, len(keys))
 	err = x.read(func(reader index.IndexReader) error {
-		values, err := newFactsReader(reader, &x.kept)
+		values, err := newFactsReader(reader, &x.cache)
 		if err != nil {
 			return err
 		}
@@ -217,7 +218,7 @@ func (x *Index) Versions(keys []Key) (versions []uint64, err error) {
 	return versions, err
 }
 
-// KeysOf are the documents of a project.
+// KeysOf returns the keys of the documents of a project.
 func (x *Index) KeysOf(project [16]byte) (keys []Key, err error) {
 	err = x.read(func(reader index.IndexReader) (err error) {
 		found, err := reader.TermFieldReader(context.Background(), []byte(inProject(project)),
@@ -238,7 +239,7 @@ func (x *Index) KeysOf(project [16]byte) (keys []Key, err error) {
 			}
 			key, ok := DecodeKey(text)
 			if !ok {
-				return fmt.Errorf("a document is named %q", text)
+				return fmt.Errorf("invalid document key %q", text)
 			}
 			keys = append(keys, key)
 		}
@@ -246,8 +247,8 @@ func (x *Index) KeysOf(project [16]byte) (keys []Key, err error) {
 	return keys, err
 }
 
-// Close stops the goroutines of the index. What was not durable yet is indexed again after the next
-// start. A clean close writes the checksum of the store.
+// Close closes the index. Changes that were not durable are indexed again after the next start. A
+// clean close writes the checksum of the store.
 func (x *Index) Close() error {
 	x.open.Lock()
 	defer x.open.Unlock()

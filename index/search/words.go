@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// wordBytesMax bounds a word; what is longer is known by its beginning.
+	// wordBytesMax is the maximum length of a word; a longer one is truncated.
 	wordBytesMax = 64
-	// rawBytesMax is how much of a longer one is looked at, before letters are folded.
+	// rawBytesMax is the part of a longer word that is read before folding.
 	rawBytesMax = 4 * wordBytesMax
 )
 
-// class says what a character is to words.
+// class is the class of a character for splitting words.
 type class uint8
 
 const (
-	// between words, and not part of any.
+	// between is a character between words.
 	between class = iota
-	// inWord characters make words with their neighbours.
+	// inWord is a character of words.
 	inWord
-	// alone is a character that is a word by itself, in scripts that put nothing between words.
+	// alone is a character that is a word by itself, in scripts without word separators.
 	alone
-	// wide marks bytes of characters that are not ASCII.
+	// wide marks bytes of non-ASCII characters.
 	wide
 )
 
@@ -55,11 +55,11 @@ func classOf(r rune) class {
 	return between
 }
 
-// scanner finds the words of a text, one after another.
+// scanner iterates over the words of a text.
 type scanner struct {
 	text string
 	at   int
-	// start and end are the place of the word that was found last.
+	// start and end are the offsets of the current word.
 	start, end int
 }
 
@@ -99,7 +99,7 @@ func (s *scanner) look() (class, int) {
 	return classOf(r), size
 }
 
-// trim leaves the underscores at both ends of a word out; it reports whether anything is left.
+// trim excludes the underscores at both ends of a word; it reports whether anything is left.
 func (s *scanner) trim() bool {
 	for s.start < s.end && s.text[s.start] == '_' {
 		s.start++
@@ -110,8 +110,8 @@ func (s *scanner) trim() bool {
 	return s.start < s.end
 }
 
-// appendFolded appends a word as it is compared: in lower case, in the compatible normal form,
-// without accents, at most wordBytesMax bytes of it.
+// appendFolded appends the form of a word used for comparison: in lower case, in the normal form
+// NFKC, without accents, at most wordBytesMax bytes.
 func appendFolded(dst []byte, word string) []byte {
 	if len(word) > rawBytesMax {
 		word = cut(word, rawBytesMax)
@@ -132,7 +132,7 @@ func appendFolded(dst []byte, word string) []byte {
 	return dst
 }
 
-// appendFoldedRunes also takes the accents off: é is e, ß is ss.
+// appendFoldedRunes also removes accents: é becomes e, ß becomes ss.
 func appendFoldedRunes(dst []byte, word string) []byte {
 	from := len(dst)
 	bare := strings.Map(func(r rune) rune {
@@ -150,14 +150,13 @@ func appendFoldedRunes(dst []byte, word string) []byte {
 	return dst
 }
 
-// The combining diacritical marks. The vowel signs of other scripts are not among them.
+// The combining diacritical marks. The vowel signs of other scripts are not included.
 const combiningFirst, combiningLast = 0x0300, 0x036f
 
-// accents folds Latin letters that have no decomposition, as ø and ß.
+// accents folds Latin letters without a decomposition, such as ø and ß.
 var accents = asciifolding.New()
 
-// parts yields what a word is made of where it is made of several: parse_http and parseHTTP of
-// parse and http.
+// parts yields the parts of a compound word: parse_http and parseHTTP consist of parse and http.
 func parts(word string, yield func(part string)) {
 	if len(word) > rawBytesMax {
 		return
@@ -180,7 +179,7 @@ func parts(word string, yield func(part string)) {
 		case unicode.IsUpper(r) && unicode.IsLower(before):
 			end(at)
 		case unicode.IsLower(r) && unicode.IsUpper(before) && unicode.IsUpper(beforeThat):
-			// The last capital of several begins the next word.
+			// The last of several capitals begins the next word.
 			end(lastAt)
 		}
 		beforeThat, before, lastAt = before, r, at
@@ -190,7 +189,7 @@ func parts(word string, yield func(part string)) {
 	}
 }
 
-// simple reports whether a word has no parts, which most have not.
+// simple reports whether a word has no parts, as most words.
 func simple(word string) bool {
 	for at := range len(word) {
 		if c := word[at]; c == '_' || c >= utf8.RuneSelf || at > 0 && c >= 'A' && c <= 'Z' {
@@ -200,7 +199,7 @@ func simple(word string) bool {
 	return true
 }
 
-// cut is the beginning of a text, of at most so many bytes and of whole characters.
+// cut returns the beginning of a text, of at most bytesMax bytes and of whole characters.
 func cut(text string, bytesMax int) string {
 	if len(text) <= bytesMax {
 		return text
@@ -211,7 +210,7 @@ func cut(text string, bytesMax int) string {
 	return text[:bytesMax]
 }
 
-// eachTerm yields what a text is found by: its words, and their parts. The bytes are good until the
+// eachTerm yields the terms of a text: its words and their parts. The bytes are valid until the
 // next call.
 func eachTerm(text string, yield func(term []byte)) {
 	var room [rawBytesMax]byte
