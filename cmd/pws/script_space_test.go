@@ -18,10 +18,10 @@ import (
 // diskCommands are those about the disk under the server.
 func diskCommands() map[string]command {
 	return map[string]command{
-		"smalldisk": does((*script).smallDisk),
-		"ballast":   does((*script).ballast),
-		"fill":      does((*script).fill),
-		"logged":    does((*script).logged),
+		"smalldisk": wrap((*script).smallDisk),
+		"ballast":   wrap((*script).ballast),
+		"fill":      wrap((*script).fill),
+		"logged":    wrap((*script).logged),
 	}
 }
 

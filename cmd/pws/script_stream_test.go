@@ -17,29 +17,29 @@ import (
 	"pws/api/jsonschema"
 )
 
-// following is an open stream of events.
-type following struct {
+// eventStream is an open stream of events.
+type eventStream struct {
 	answer *http.Response
 	lines  *bufio.Reader
 }
 
-// pending is a request whose answer has not been asked for yet.
+// pending is a request whose response has not been checked yet.
 type pending struct {
 	sent  *request
 	reply chan *reply
 	err   error
 }
 
-// follow opens a stream of events as the current caller, which heard and over then read.
+// openStream opens a stream of events as the current caller.
 //
-//	follow NAME [-h HEADER] TARGET
-func (s *script) follow(_ *testscript.TestScript, args []string) error {
+//	open-stream NAME [-h HEADER] TARGET
+func (s *script) openStream(_ *testscript.TestScript, args []string) error {
 	if len(args) < 2 {
-		return errors.New("usage: follow NAME [-h HEADER] TARGET")
+		return errors.New("usage: open-stream NAME [-h HEADER] TARGET")
 	}
 	sent, _, rest, err := s.options(args[1:])
 	if err != nil || len(rest) != 1 {
-		return fmt.Errorf("follow: %v", err)
+		return fmt.Errorf("open-stream: %v", err)
 	}
 	sent.method, sent.target = "GET", s.target(rest[0])
 	sent.headers = append(sent.headers, "Accept: text/event-stream", "Accept-Encoding: gzip")
@@ -51,7 +51,7 @@ func (s *script) follow(_ *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
-	stream := &following{answer: answer, lines: bufio.NewReader(answer.Body)}
+	stream := &eventStream{answer: answer, lines: bufio.NewReader(answer.Body)}
 	h := answer.Header
 	if answer.StatusCode != 200 || h.Get("Content-Type") != "text/event-stream" ||
 		h.Get("Content-Encoding") != "" || h.Get("Cache-Control") != "no-store" ||
@@ -61,18 +61,18 @@ func (s *script) follow(_ *testscript.TestScript, args []string) error {
 	if first, err := stream.block(); err != nil || first["retry"] == "" {
 		return mismatchf("the stream begins with %v: %v", first, err)
 	}
-	if s.following == nil {
-		s.following = map[string]*following{}
+	if s.streams == nil {
+		s.streams = map[string]*eventStream{}
 	}
-	s.following[args[0]] = stream
+	s.streams[args[0]] = stream
 	return nil
 }
 
-// block is what precedes the next empty line: the fields by their names, comments under none.
-func (f *following) block() (map[string]string, error) {
+// block reads to the next empty line and returns the fields by name. A comment has an empty name.
+func (e *eventStream) block() (map[string]string, error) {
 	fields := map[string]string{}
 	for {
-		line, err := f.lines.ReadString('\n')
+		line, err := e.lines.ReadString('\n')
 		if err != nil {
 			return fields, err
 		}
@@ -81,22 +81,22 @@ func (f *following) block() (map[string]string, error) {
 		}
 		name, value, _ := strings.Cut(line, ":")
 		if _, twice := fields[name]; twice {
-			return nil, fmt.Errorf("%q is twice in %v", name, fields)
+			return nil, fmt.Errorf("duplicate field %q in %v", name, fields)
 		}
 		fields[name] = strings.TrimPrefix(value, " ")
 	}
 }
 
-// heard reads the next event of a stream and expects its type. The event is then the answer that
-// match, get and so on look at: id and data.
+// expectEvent reads the next event of a stream and checks its type. The commands that inspect the
+// last answer (match, get, …) then see its id and data.
 //
-//	heard NAME TYPE
-func (s *script) heard(_ *testscript.TestScript, args []string) error {
-	stream := s.following[args[0]]
+//	expect-event NAME TYPE
+func (s *script) expectEvent(_ *testscript.TestScript, args []string) error {
+	stream := s.streams[args[0]]
 	for {
 		fields, err := stream.block()
 		if err != nil {
-			return fmt.Errorf("nothing else is received: %w", err)
+			return fmt.Errorf("no further event: %w", err)
 		}
 		if comment, only := fields[""]; only && comment == "" && len(fields) == 1 {
 			continue
@@ -125,32 +125,32 @@ func (s *script) heard(_ *testscript.TestScript, args []string) error {
 	}
 }
 
-// over expects a stream to be at its end, which a comment announces.
+// expectStreamEnd checks that the stream ends, and that a comment before the end has the code.
 //
-//	over NAME CODE
-func (s *script) over(_ *testscript.TestScript, args []string) error {
-	stream := s.following[args[0]]
+//	expect-stream-end NAME CODE
+func (s *script) expectStreamEnd(_ *testscript.TestScript, args []string) error {
+	stream := s.streams[args[0]]
 	for {
 		fields, err := stream.block()
 		if err != nil {
-			return fmt.Errorf("the end is not announced: %w", err)
+			return fmt.Errorf("no code before the end of the stream: %w", err)
 		}
 		if comment, only := fields[""]; only && comment == "" && len(fields) == 1 {
 			continue
 		}
 		if len(fields) != 1 || fields[""] != args[1] {
-			return mismatchf("the stream says %v", fields)
+			return mismatchf("the last comment is %v", fields)
 		}
 		if _, err := stream.lines.ReadByte(); err == nil || err.Error() != "EOF" {
-			return mismatchf("behind its end: %v", err)
+			return mismatchf("data after the end of the stream: %v", err)
 		}
-		return s.leave(nil, args[:1])
+		return s.closeStream(nil, args[:1])
 	}
 }
 
-// endFollowing ends what a script has left open.
-func (s *script) endFollowing() {
-	for _, stream := range s.following {
+// closeStreams closes the open streams and waits for the pending requests.
+func (s *script) closeStreams() {
+	for _, stream := range s.streams {
 		_ = stream.answer.Body.Close()
 	}
 	for _, one := range s.pending {
@@ -158,22 +158,22 @@ func (s *script) endFollowing() {
 	}
 }
 
-// leave goes away from a stream.
+// closeStream closes a stream from the client's side.
 //
-//	leave NAME
-func (s *script) leave(_ *testscript.TestScript, args []string) error {
-	stream := s.following[args[0]]
-	delete(s.following, args[0])
+//	close-stream NAME
+func (s *script) closeStream(_ *testscript.TestScript, args []string) error {
+	stream := s.streams[args[0]]
+	delete(s.streams, args[0])
 	return stream.answer.Body.Close()
 }
 
-// later sends a request as the current caller and does not wait for its answer; then does.
+// startRequest sends a request as the current caller and does not wait; expectResponse does.
 //
-//	later NAME METHOD TARGET
-//	then NAME STATUS [CODE]
-func (s *script) later(_ *testscript.TestScript, args []string) error {
+//	start-request NAME METHOD TARGET
+//	expect-response NAME STATUS [CODE]
+func (s *script) startRequest(_ *testscript.TestScript, args []string) error {
 	if len(args) != 3 {
-		return errors.New("usage: later NAME METHOD TARGET")
+		return errors.New("usage: start-request NAME METHOD TARGET")
 	}
 	one := &pending{
 		sent: &request{method: args[1], target: s.target(args[2])}, reply: make(chan *reply, 1),
@@ -201,9 +201,9 @@ func (s *script) later(_ *testscript.TestScript, args []string) error {
 	return nil
 }
 
-func (s *script) then(_ *testscript.TestScript, args []string) error {
+func (s *script) expectResponse(_ *testscript.TestScript, args []string) error {
 	if len(args) < 2 {
-		return errors.New("usage: then NAME STATUS [CODE]")
+		return errors.New("usage: expect-response NAME STATUS [CODE]")
 	}
 	one := s.pending[args[0]]
 	delete(s.pending, args[0])

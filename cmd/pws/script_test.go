@@ -115,11 +115,11 @@ type script struct {
 	// acked are the files whose writes flood saw acknowledged, by project.
 	acked map[string][]string
 	kept  map[string]string
-	// following are the open streams, and pending the requests without an answer yet, by name.
-	following map[string]*following
-	pending   map[string]*pending
-	names     normalizer
-	serial    int
+	// streams are the open event streams, pending the requests without a response yet, by name.
+	streams map[string]*eventStream
+	pending map[string]*pending
+	names   normalizer
+	serial  int
 	// mounted are small file systems of the script.
 	mounted []string
 }
@@ -136,76 +136,76 @@ func commands() map[string]command {
 
 func serviceCommands() map[string]command {
 	return map[string]command{
-		"serve":    does((*script).serve),
-		"shutdown": does((*script).shutdown),
-		"crash":    does((*script).crash),
-		"exits":    does((*script).exits),
-		"damage":   does((*script).damage),
-		"advance":  does((*script).advance),
-		"tour":     does((*script).tour),
-		"snippet":  does((*script).snippet),
-		"says":     does((*script).says),
-		"proxy":    does((*script).proxy),
+		"serve":    wrap((*script).serve),
+		"shutdown": wrap((*script).shutdown),
+		"crash":    wrap((*script).crash),
+		"exits":    wrap((*script).exits),
+		"damage":   wrap((*script).damage),
+		"advance":  wrap((*script).advance),
+		"tour":     wrap((*script).tour),
+		"snippet":  wrap((*script).snippet),
+		"says":     wrap((*script).says),
+		"proxy":    wrap((*script).proxy),
 
-		"mcp":       does((*script).mcp),
-		"step":      does((*script).step),
-		"mcphidden": does((*script).mcphidden),
+		"mcp":       wrap((*script).mcp),
+		"step":      wrap((*script).step),
+		"mcphidden": wrap((*script).mcphidden),
 
-		"keypair":    does((*script).keypair),
-		"agent":      does((*script).register),
-		"login":      does((*script).login),
-		"addmembers": does((*script).addMembers),
-		"stare":      does((*script).stare),
-		"addkey":     does((*script).addKey),
-		"as":         does((*script).as),
-		"invalid":    does((*script).invalidCredential),
-		"sign":       does((*script).sign),
+		"keypair":        wrap((*script).keypair),
+		"agent":          wrap((*script).register),
+		"login":          wrap((*script).login),
+		"addmembers":     wrap((*script).addMembers),
+		"watch-projects": wrap((*script).watchProjects),
+		"addkey":         wrap((*script).addKey),
+		"as":             wrap((*script).as),
+		"invalid":        wrap((*script).invalidCredential),
+		"sign":           wrap((*script).sign),
 
-		"api":      does((*script).api),
-		"example":  does((*script).example),
-		"recorded": does((*script).recorded),
-		"raw":      does((*script).raw),
-		"times":    does((*script).times),
-		"together": does((*script).together),
-		"until":    does((*script).until),
-		"repeat":   does((*script).repeat),
-		"list":     does((*script).list),
-		"walk":     does((*script).walk),
-		"events":   does((*script).events),
+		"api":      wrap((*script).api),
+		"example":  wrap((*script).example),
+		"recorded": wrap((*script).recorded),
+		"raw":      wrap((*script).raw),
+		"times":    wrap((*script).times),
+		"together": wrap((*script).together),
+		"until":    wrap((*script).until),
+		"repeat":   wrap((*script).repeat),
+		"list":     wrap((*script).list),
+		"walk":     wrap((*script).walk),
+		"events":   wrap((*script).events),
 
-		"follow": does((*script).follow),
-		"heard":  does((*script).heard),
-		"over":   does((*script).over),
-		"leave":  does((*script).leave),
-		"later":  does((*script).later),
-		"then":   does((*script).then),
+		"open-stream":       wrap((*script).openStream),
+		"expect-event":      wrap((*script).expectEvent),
+		"expect-stream-end": wrap((*script).expectStreamEnd),
+		"close-stream":      wrap((*script).closeStream),
+		"start-request":     wrap((*script).startRequest),
+		"expect-response":   wrap((*script).expectResponse),
 
-		"get":    does((*script).get),
-		"text":   does((*script).text),
-		"match":  does((*script).match),
-		"like":   does((*script).like),
-		"count":  does((*script).count),
-		"has":    does((*script).has),
-		"header": does((*script).header),
-		"tag":    does((*script).tag),
-		"keep":   does((*script).keep),
-		"same":   does((*script).same),
-		"normal": does((*script).normal),
+		"get":    wrap((*script).get),
+		"text":   wrap((*script).text),
+		"match":  wrap((*script).match),
+		"like":   wrap((*script).like),
+		"count":  wrap((*script).count),
+		"has":    wrap((*script).has),
+		"header": wrap((*script).header),
+		"tag":    wrap((*script).tag),
+		"keep":   wrap((*script).keep),
+		"same":   wrap((*script).same),
+		"normal": wrap((*script).normal),
 
-		"checkout": does((*script).checkout),
-		"compare":  does((*script).compare),
-		"flood":    does((*script).flood),
-		"acked":    does((*script).acknowledged),
-		"revise":   does((*script).revise),
+		"checkout": wrap((*script).checkout),
+		"compare":  wrap((*script).compare),
+		"flood":    wrap((*script).flood),
+		"acked":    wrap((*script).acknowledged),
+		"revise":   wrap((*script).revise),
 
-		"permissions": does((*script).permissions),
-		"privacy":     does((*script).privacy),
-		"quota":       does((*script).quota),
+		"permissions": wrap((*script).permissions),
+		"privacy":     wrap((*script).privacy),
+		"quota":       wrap((*script).quota),
 	}
 }
 
-// does makes a command of a method. A command that is negated must fail.
-func does(do func(*script, *testscript.TestScript, []string) error) command {
+// wrap makes a command of a method. A command that is negated must fail.
+func wrap(do func(*script, *testscript.TestScript, []string) error) command {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		s, ok := ts.Value(scriptKey{}).(*script)
 		if !ok {
@@ -249,6 +249,6 @@ func (s *script) end() {
 		s.server.kill()
 	}
 	s.unmount()
-	s.endFollowing()
+	s.closeStreams()
 	s.client.close()
 }

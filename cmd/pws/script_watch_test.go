@@ -6,10 +6,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// stare makes projects of the caller, and the caller watch them.
+// watchProjects creates N projects of the caller and makes the caller watch them.
 //
-//	stare N
-func (s *script) stare(_ *testscript.TestScript, args []string) error {
+//	watch-projects N
+func (s *script) watchProjects(_ *testscript.TestScript, args []string) error {
 	count, err := strconv.Atoi(args[0])
 	if err != nil {
 		return err
