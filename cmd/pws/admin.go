@@ -17,13 +17,13 @@ import (
 	"pws/http"
 )
 
-// admin is the private listener for metrics and profiles; nil where there is none.
+// admin is the private listener for metrics and profiles. It is nil where none is configured.
 type admin struct {
 	server   *nethttp.Server
 	registry *prometheus.Registry
 }
 
-// startAdmin serves /metrics and /debug/pprof, and lets the server's requests be counted.
+// startAdmin serves /metrics and /debug/pprof, and has the server report its requests.
 func startAdmin(
 	address string, engine *actors.Engine, config *http.Config, log *slog.Logger,
 ) (*admin, error) {
@@ -52,8 +52,8 @@ func startAdmin(
 	return a, nil
 }
 
-// live and ready answer probes without an envelope, with the facts of the operations of these
-// paths.
+// live and ready answer probes without the JSON envelope. Their members are those of the operations
+// with the same paths.
 type (
 	live struct {
 		Status string `json:"status"`
@@ -84,7 +84,7 @@ func serveProbes(mux *nethttp.ServeMux, space func() api.Space) {
 	})
 }
 
-// watch adds the figures of the server to the metrics.
+// watch registers the metrics of the server.
 func (a *admin) watch(server *http.Server) {
 	if a != nil {
 		registerMetrics(a.registry, serverMetrics(server))

@@ -15,7 +15,7 @@ import (
 	"pws/bench"
 )
 
-// BenchCommand measures the service and what it is compared with.
+// BenchCommand measures the service and its baselines.
 type BenchCommand struct {
 	Server      string   `help:"Base URL of a running server; without it each group starts one."`
 	Only        []string `help:"Runs to do, separated by commas; an unknown name lists them."`
@@ -72,7 +72,7 @@ func (c *BenchCommand) Run(out io.Writer) error {
 	if report == nil {
 		return err
 	}
-	// What was measured BEFORE a run failed is shown all the same.
+	// The results of runs that finished BEFORE a failure are printed as well.
 	if failed := report.Failed(); len(failed) > 0 {
 		err = errors.Join(err, errors.New("bench: "+strings.Join(failed, "; ")))
 	}
@@ -92,13 +92,13 @@ func (c *BenchCommand) print(out io.Writer, report *bench.Report) error {
 	}
 }
 
-// BenchBaselineCommand is the child of BenchCommand that the service is compared with.
+// BenchBaselineCommand is the bare HTTP server that BenchCommand starts as a baseline.
 type BenchBaselineCommand struct {
 	Kind     string `arg:"" enum:"http" help:"What serves: http, a bare handler."`
 	Response string `arg:"" type:"existingfile" help:"File with the response to every request."`
 }
 
-// Run serves until it is signalled to end.
+// Run serves until it receives a signal.
 func (c *BenchBaselineCommand) Run(out io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

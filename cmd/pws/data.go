@@ -13,7 +13,7 @@ type VerifyCommand struct {
 	Data string `default:"./data" help:"Data directory."`
 }
 
-// Run prints what was counted and fails on damage.
+// Run prints the counts and fails on damage.
 func (c *VerifyCommand) Run(out io.Writer) error {
 	report, err := actors.Verify(c.Data)
 	if err != nil {
@@ -28,7 +28,7 @@ type BackupCommand struct {
 	To   string `required:"" help:"Folder of the backup; it must not exist or be empty."`
 }
 
-// Run copies, checks the copy, and prints what it holds.
+// Run copies the directory, verifies the copy, and prints what it contains.
 func (c *BackupCommand) Run(out io.Writer) error {
 	report, err := actors.Backup(c.Data, c.To)
 	if err != nil {
@@ -38,13 +38,13 @@ func (c *BackupCommand) Run(out io.Writer) error {
 	return report.Print(out)
 }
 
-// RestoreCommand makes a data directory out of a backup.
+// RestoreCommand creates a data directory from a backup.
 type RestoreCommand struct {
 	From string `required:"" help:"Folder of the backup."`
 	Data string `default:"./data" help:"Data directory to make; it must not exist or be empty."`
 }
 
-// Run copies, checks the copy, and prints what it holds.
+// Run copies the backup, verifies the copy, and prints what it contains.
 func (c *RestoreCommand) Run(out io.Writer) error {
 	report, err := actors.Restore(c.From, c.Data)
 	if err != nil {
@@ -54,12 +54,12 @@ func (c *RestoreCommand) Run(out io.Writer) error {
 	return report.Print(out)
 }
 
-// ReindexCommand makes the search index anew.
+// ReindexCommand rebuilds the search index.
 type ReindexCommand struct {
 	Data string `default:"./data" help:"Data directory; its server must be stopped."`
 }
 
-// Run builds the index and prints how much it holds.
+// Run builds the index and prints its size.
 func (c *ReindexCommand) Run(out io.Writer) error {
 	documents, err := actors.Reindex(c.Data, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // version is the version of the program.
 const version = "0.1.0"
 
-// The exit codes: a run that failed, and a command line that cannot be understood.
+// The exit codes: a run that failed, and an invalid command line.
 const (
 	exitFailed = 1
 	exitUsage  = 2
@@ -25,9 +25,9 @@ type program struct {
 	Serve   ServeCommand   `cmd:"" help:"Serve the API."`
 	Verify  VerifyCommand  `cmd:"" help:"Check every checksum and reference of a data directory."`
 	Backup  BackupCommand  `cmd:"" help:"Copy a data directory, of a running server too."`
-	Restore RestoreCommand `cmd:"" help:"Make a data directory out of a backup."`
+	Restore RestoreCommand `cmd:"" help:"Create a data directory from a backup."`
 	Reports ReportsCommand `cmd:"" help:"List the reports of abuse, and mark them as handled."`
-	Reindex ReindexCommand `cmd:"" help:"Make the search index of a data directory anew."`
+	Reindex ReindexCommand `cmd:"" help:"Rebuild the search index of a data directory."`
 	OpenAPI OpenAPICommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the interface."`
 	Demo    DemoCommand    `cmd:"" help:"Replay a git repository and compare the result with git."`
 	Bench   BenchCommand   `cmd:"" help:"Measure the service and its baselines."`
@@ -63,12 +63,12 @@ func (h *HelpCommand) Run(ctx *kong.Context) error {
 	return about.PrintUsage(false)
 }
 
-// usageError is a command line that cannot be understood.
+// usageError reports an invalid command line.
 type usageError struct{ error }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is the program; it returns the exit code.
+// run parses the command line, runs the command and returns the exit code.
 func run(args []string, out, errs io.Writer) int {
 	exited := -1
 	var cli program

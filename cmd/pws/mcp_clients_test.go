@@ -15,7 +15,7 @@ import (
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mcpClient is a connected client of MCP, of whatever library.
+// mcpClient is a connected MCP client of one of the libraries.
 type mcpClient interface {
 	server() mcpServer
 	list(ctx context.Context) ([]mcpTool, error)
@@ -23,24 +23,24 @@ type mcpClient interface {
 	close() error
 }
 
-// mcpServer is what a client knows of the server once it is connected.
+// mcpServer is what a client learns about the server when it connects.
 type mcpServer struct{ version, name, instructions string }
 
-// mcpTool is what a client has of a listed tool.
+// mcpTool is one listed tool as a client library decodes it.
 type mcpTool struct {
 	name, title, description string
 	input, output            bool
 	hints                    int
 }
 
-// mcpAnswer is what a tool answered: its text blocks, and the same as a value.
+// mcpAnswer is the result of a tool call: its text blocks and its structured content.
 type mcpAnswer struct {
 	refused    bool
 	texts      []string
 	structured any
 }
 
-// mcpPlace is where a client connects, and as whom. It keeps its connections until it is left.
+// mcpPlace is an endpoint and a credential. It keeps its connections until the test closes them.
 type mcpPlace struct {
 	url, credential string
 	connections     *http.Transport
@@ -55,8 +55,8 @@ func (p *mcpPlace) RoundTrip(request *http.Request) (*http.Response, error) {
 	return p.connections.RoundTrip(request)
 }
 
-// mcpLibrary is one of the libraries: how its clients connect in a version of the protocol, and the
-// code of the JSON-RPC error that a call ended with, zero for any other error.
+// mcpLibrary is one client library: connect opens a session in a version of the protocol; code
+// extracts the code of a JSON-RPC error, zero for any other error.
 type mcpLibrary struct {
 	name    string
 	connect func(ctx context.Context, place *mcpPlace, version string) (mcpClient, error)
@@ -109,7 +109,7 @@ func (c sdkClient) list(ctx context.Context) ([]mcpTool, error) {
 	}
 	var all []mcpTool
 	for _, one := range page.Tools {
-		hints := 2 // Those of which absent means false are no pointers here.
+		hints := 2 // The other two are plain bools here: absent means false.
 		for _, hint := range []*bool{one.Annotations.DestructiveHint, one.Annotations.OpenWorldHint} {
 			if hint != nil {
 				hints++
@@ -214,8 +214,8 @@ func (c mcpGoClient) call(
 	return answer, nil
 }
 
-// value is the answer as JSON values: the first text is the structured content. The only text that
-// may follow it marks a replay.
+// value returns the structured content. The first text must be the same JSON; the only other text
+// allowed marks a replay.
 func (a *mcpAnswer) value(t *testing.T) map[string]any {
 	t.Helper()
 	if len(a.texts) != 1 && (len(a.texts) != 2 || !strings.Contains(a.texts[1], "replay")) {

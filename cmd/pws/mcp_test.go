@@ -16,16 +16,16 @@ import (
 	rest "pws/bench/client"
 )
 
-// mcpVersions are the versions of the protocol that the service has. The clients in Go speak all of
-// them; those in TypeScript and the conformance suite are driven by make test-mcp.
+// mcpVersions are the protocol versions that the service supports. The Go clients support all of
+// them; make test-mcp runs the TypeScript clients and the conformance suite.
 var mcpVersions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}
 
-// TestMCPClients drives the program with the public clients of MCP in Go.
+// TestMCPClients runs the program against the public Go clients of MCP.
 func TestMCPClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the program")
 	}
-	// The context of a test ends BEFORE the server is asked to.
+	// The context of the test is canceled BEFORE the cleanup stops the server.
 	process, err := child.Start(context.Background(), patience, child.Program{
 		Path: "pws",
 		Args: []string{
@@ -54,13 +54,13 @@ func TestMCPClients(t *testing.T) {
 	}
 }
 
-// mcpSuite is what a client of one library does in one version of the protocol.
+// mcpSuite tests one library with one version of the protocol.
 type mcpSuite struct {
 	library      mcpLibrary
 	version, url string
 }
 
-// connect returns a client, which is closed with the test.
+// connect returns a client that is closed at the end of the test.
 func (s *mcpSuite) connect(t *testing.T, credential, query string) mcpClient {
 	t.Helper()
 	place := &mcpPlace{
@@ -135,8 +135,8 @@ func (s *mcpSuite) anonymous(t *testing.T) {
 	}
 }
 
-// expired sends a credential that is none: that is no answer of a tool, so that a host can
-// distinguish it.
+// expired sends an invalid credential. The error is one of the protocol, not a tool result, so that
+// a host can tell the two apart.
 func (s *mcpSuite) expired(t *testing.T) {
 	place := &mcpPlace{
 		url: s.url + "/mcp", credential: "no-such-credential", connections: &http.Transport{},
@@ -149,11 +149,11 @@ func (s *mcpSuite) expired(t *testing.T) {
 	if answer, err := c.call(t.Context(), "inbox.read", map[string]any{}); err == nil {
 		t.Errorf("answered %+v", answer)
 	}
-	// What the connection says at its end is about the refusal.
+	// Closing the session fails as well, with the same refusal.
 	_ = c.close()
 }
 
-// works does what an agent does in a day.
+// works runs an agent's typical workflow.
 func (s *mcpSuite) works(t *testing.T) {
 	host, err := rest.HostOf(s.url)
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *mcpSuite) works(t *testing.T) {
 	refusedBy(t, c, "TASK_ALREADY_CLAIMED", "task.claim", claim)
 }
 
-// answerOf calls a tool that does not refuse.
+// answerOf calls a tool and expects success.
 func answerOf(
 	t *testing.T, c mcpClient, name string, arguments map[string]any,
 ) map[string]any {
@@ -224,7 +224,7 @@ func answerOf(
 	return value
 }
 
-// refusedBy calls a tool that refuses with a code.
+// refusedBy calls a tool and expects an error code.
 func refusedBy(
 	t *testing.T, c mcpClient, code, name string, arguments map[string]any,
 ) {
@@ -238,7 +238,7 @@ func refusedBy(
 	}
 }
 
-// at is a member of a member.
+// at returns a nested member.
 func at(t *testing.T, value map[string]any, path ...string) any {
 	t.Helper()
 	var inner any = value

@@ -10,17 +10,17 @@ import (
 
 // memory is how much the server keeps in memory, in bytes.
 type memory struct {
-	// limit is what the whole process may use, math.MaxInt64 without a limit.
+	// limit is what the whole process may use; math.MaxInt64 means no limit.
 	limit int64
-	// headroom counts as in use for the garbage collector, and takes no memory.
+	// headroom counts as used for the garbage collector but occupies no memory.
 	headroom int64
-	// cache bounds contents read from disk, contents those that are not in packs yet, and bodies the
-	// large request bodies.
+	// cache bounds contents read from disk, contents those that are not yet in packs, and bodies
+	// the large request bodies.
 	cache, contents, bodies int64
 }
 
-// The parts of a memory limit that each use may take. What is left is for projects, indexes and
-// what requests need while they run.
+// The share of the memory limit that each use may take. The rest is for projects, indexes and
+// running requests.
 const (
 	headroomPart = 4
 	cachePart    = 4
@@ -28,10 +28,10 @@ const (
 	bodiesPart   = 8
 )
 
-// bodiesBytes is the memory for large request bodies where no limit is set.
+// bodiesBytes is the memory for large request bodies without a memory limit.
 const bodiesBytes = 256 << 20
 
-// within lowers each size to its part of the limit. A smaller size stays as it is.
+// within lowers each size to its share of the limit. A smaller size stays as it is.
 func (m memory) within(limit int64) memory {
 	m.limit = limit
 	if limit == math.MaxInt64 {
@@ -44,8 +44,8 @@ func (m memory) within(limit int64) memory {
 	return m
 }
 
-// runtimeLimit is the limit to set in the runtime. The runtime counts the headroom as used memory
-// although its pages are never touched, so the limit rises by it.
+// runtimeLimit is the limit to set in the runtime. It includes the headroom, which the runtime
+// counts as used although its pages are never touched.
 func (m memory) runtimeLimit() int64 {
 	if m.limit > math.MaxInt64-m.headroom {
 		return math.MaxInt64
@@ -63,8 +63,8 @@ func memoryLimit(log *slog.Logger) int64 {
 	return limit
 }
 
-// fitMemory lowers the settings to the memory limit and makes the limit known to the runtime. The
-// caller keeps the returned headroom alive.
+// fitMemory lowers the settings to the memory limit and sets the limit in the runtime. The caller
+// keeps the returned headroom alive.
 func (c *ServeCommand) fitMemory(log *slog.Logger) (fitted memory, headroom []byte) {
 	asked := memory{
 		limit: math.MaxInt64, headroom: max(0, c.GCHeadroom), cache: c.CacheBytes,
@@ -77,6 +77,6 @@ func (c *ServeCommand) fitMemory(log *slog.Logger) (fitted memory, headroom []by
 			"cache-bytes", fitted.cache, "snapshot-blob-bytes", fitted.contents)
 	}
 	c.GCHeadroom, c.CacheBytes, c.SnapshotBlobBytes = fitted.headroom, fitted.cache, fitted.contents
-	// Its pages are never touched, so it takes addresses and no memory.
+	// Its pages are never touched, so it uses address space but no memory.
 	return fitted, make([]byte, fitted.headroom)
 }

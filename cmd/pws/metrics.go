@@ -13,7 +13,7 @@ import (
 	"pws/http"
 )
 
-// The labels of requests that reach no operation.
+// The label values of requests that match no operation.
 const (
 	noResource = "none"
 	noCategory = "none"
@@ -24,12 +24,12 @@ var durationBuckets = []float64{
 	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, .5, 2.5,
 }
 
-// newMetrics makes a registry with the metrics of the process, of the engine and of requests, and
-// has the server report its requests to it.
+// newMetrics returns a registry with the metrics of the process, of the engine and of requests, and
+// makes the server report its requests to it.
 //
-// Requests are counted by resource and class of status, timed by rate-limit category, and refusals
+// Requests are counted by resource and class of status, and timed by rate-limit category. Refusals
 // are counted by error code and by limit. No label has a value that a client chooses, and no metric
-// has a series for each operation: the number of series stays below seriesMax however long the
+// has a series for each operation, so the number of series stays below seriesMax however long the
 // server runs.
 func newMetrics(engine *actors.Engine, config *http.Config) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
@@ -40,8 +40,8 @@ func newMetrics(engine *actors.Engine, config *http.Config) *prometheus.Registry
 	return registry
 }
 
-// seriesMax bounds the series of a server on which every operation was called and every error code
-// was answered. A test counts them.
+// seriesMax bounds the number of series, even AFTER every operation has been called and every error
+// code returned. A test counts them.
 const seriesMax = 400
 
 func registerMetrics(registry *prometheus.Registry, metrics []actors.Metric) {
@@ -59,7 +59,7 @@ func collectorOf(one actors.Metric) prometheus.Collector {
 		prometheus.GaugeOpts{Name: one.Name, Help: one.Help}, one.Value)
 }
 
-// buildInfo is the constant 1 with the versions as labels.
+// buildInfo is a constant 1 with the versions as labels.
 func buildInfo() prometheus.Collector {
 	revision := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -78,7 +78,7 @@ func buildInfo() prometheus.Collector {
 	}, func() float64 { return 1 })
 }
 
-// serverMetrics are the figures of requests that wait for events.
+// serverMetrics are the metrics of requests that wait for events.
 func serverMetrics(server *http.Server) []actors.Metric {
 	return []actors.Metric{
 		{Name: "pws_waiting_requests", Help: "Requests that wait for events, streams included.",
@@ -91,7 +91,7 @@ func serverMetrics(server *http.Server) []actors.Metric {
 	}
 }
 
-// countRequests makes the metrics of requests.
+// countRequests registers the metrics of requests and returns the function that updates them.
 func countRequests(registry *prometheus.Registry) func(http.Observation) {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pws_requests_total",

@@ -21,7 +21,7 @@ import (
 	"pws/internal/fault"
 )
 
-// adminFixture is an admin listener over an engine without a server in front.
+// adminFixture is an admin listener on an engine without an HTTP server for clients.
 type adminFixture struct {
 	engine  *actors.Engine
 	url     string
@@ -95,7 +95,7 @@ func (f *adminFixture) scrape(t *testing.T) map[string]*dto.MetricFamily {
 	return families
 }
 
-// seriesOf counts the series of a family as a server of Prometheus stores them.
+// seriesOf counts the series of a family as a Prometheus server stores them.
 func seriesOf(family *dto.MetricFamily) int {
 	count := 0
 	for _, one := range family.GetMetric() {
@@ -111,8 +111,8 @@ func seriesOf(family *dto.MetricFamily) int {
 	return count
 }
 
-// TestMetricsFollowTheConventions reads the metrics after every operation was answered well and
-// badly, and every error code and limit was met.
+// TestMetricsFollowTheConventions checks names, types and help texts AFTER every operation has
+// succeeded and failed, and every error code and limit has been reported.
 func TestMetricsFollowTheConventions(t *testing.T) {
 	f := startTestAdmin(t, -1)
 	see := func(op *api.Operation, status int, code, reason string) {
@@ -167,7 +167,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 	}
 }
 
-// TestMetricsCountRefusals counts a refusal under its code and its limit.
+// TestMetricsCountRefusals checks that a refusal is counted by its code and its limit.
 func TestMetricsCountRefusals(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	observe := countRequests(registry)
@@ -210,7 +210,7 @@ func TestMetricsCountRefusals(t *testing.T) {
 	}
 }
 
-// TestAdminProbes asks the probes of the admin listener, with space and without.
+// TestAdminProbes checks the probes with enough disk space and without.
 func TestAdminProbes(t *testing.T) {
 	for _, c := range []struct {
 		reserve int64

@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountSmall mounts a file system in memory of a size, such as 1m. It takes the rights of root.
+// mountSmall mounts a tmpfs of a size such as 1m. It needs root privileges.
 func mountSmall(dir, size string) error {
 	return unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size)
 }
 
 func unmountSmall(dir string) error { return unix.Unmount(dir, unix.MNT_DETACH) }
 
-// allocate gives a file space without writing it.
+// allocate reserves space for a file without writing to it.
 func allocate(file *os.File, size int64) error {
 	return unix.Fallocate(int(file.Fd()), 0, 0, size)
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// errNoMount leaves out what needs a small file system.
+// errNoMount skips the tests that need a small file system.
 var errNoMount = errors.New("small file systems are mounted on Linux only")
 
 func mountSmall(string, string) error { return errNoMount }

@@ -11,13 +11,13 @@ import (
 	"pws/api/docs"
 )
 
-// OpenAPICommand prints what the service says of its interface, without a server.
+// OpenAPICommand prints the OpenAPI document and the schemas without a running server.
 type OpenAPICommand struct {
 	PublicURL string `name:"public-url" help:"Base URL that clients reach the server by; relative if absent."`
 	Schema    string `help:"Print the schema of this name instead."`
 }
 
-// Run prints the document, indented.
+// Run prints the document with indentation.
 func (c *OpenAPICommand) Run(out io.Writer) error {
 	documents := docs.New(api.Config{
 		Version: version, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),

@@ -16,7 +16,8 @@ import (
 	"pws/internal/fault"
 )
 
-// run asks before and after the one project is closed, and after the leaver has left.
+// run sends all requests before and after the closed project becomes PRIVATE, and after the leaver
+// has lost its memberships.
 func (p *privacy) run(ts *testscript.TestScript) {
 	outsiders := []string{"nobody", "outsider", "visitor"}
 	p.forAll(func(one *secretCase) {
@@ -39,7 +40,7 @@ func (p *privacy) run(ts *testscript.TestScript) {
 	p.times(ts)
 }
 
-// forAll does something with all cases, a few at a time.
+// forAll calls the function for all cases, a few in parallel.
 func (p *privacy) forAll(do func(*secretCase)) {
 	const workers = 4
 	var next atomic.Int64
@@ -60,7 +61,7 @@ func (p *privacy) failf(format string, args ...any) {
 	p.wrong = append(p.wrong, fmt.Sprintf(format, args...))
 }
 
-// describe prints an answer for a failure.
+// describe formats a response for a failure message.
 func describe(got *reply) string {
 	if got == nil {
 		return "no answer"
@@ -70,7 +71,8 @@ func describe(got *reply) string {
 
 var secretSerial atomic.Int64
 
-// request makes a request out of the line of a world; change may change its texts.
+// request builds a request from a line, with the variables of a world. change may replace parts of
+// the target and the body.
 func (w *secretWorld) request(
 	caller, method, target, body string, change func(string) string,
 ) *request {
@@ -92,7 +94,8 @@ func (w *secretWorld) request(
 	return sent
 }
 
-// answer sends a request as somebody, and checks the answer against its declaration.
+// answer sends a request as a caller and checks the response against the declaration of the
+// operation.
 func (w *secretWorld) answer(caller string, sent *request) (*reply, error) {
 	own := *w.script
 	own.caller = strings.TrimSuffix(caller, "nobody")
@@ -106,7 +109,7 @@ func (w *secretWorld) answer(caller string, sent *request) (*reply, error) {
 	return got, nil
 }
 
-// change is something that the owner does to a project.
+// change sends a request as the owner of a project.
 func (p *privacy) change(kind, method, target, body string) {
 	w, owner := p.worlds[kind], word(kind, "owner")
 	got, err := w.answer(owner, w.request(owner, method, target, body, nil))
@@ -115,8 +118,8 @@ func (p *privacy) change(kind, method, target, body string) {
 	}
 }
 
-// await asks the public world, and that which is to be closed, until what is PUBLIC shows: the
-// derived indexes may lag behind.
+// await repeats a request until it shows the PUBLIC projects, because derived indexes may lag
+// behind.
 func (p *privacy) await(one *secretCase) bool {
 	for _, kind := range []string{worldClosed, worldPublic} {
 		for end := time.Now().Add(patience); one.shows; {
@@ -136,12 +139,12 @@ func (p *privacy) await(one *secretCase) bool {
 	return true
 }
 
-// ask asks a case as some callers with what some worlds have.
+// ask sends the request of a case as each caller, with the variables of each world.
 func (p *privacy) ask(one *secretCase, callers []string, kinds ...string) {
 	for _, kind := range kinds {
 		w := p.worlds[kind]
 		if one.code != "" && kind == worldUnlisted {
-			// By its ID anybody may read it.
+			// Anybody with its ID may read an unlisted project.
 			continue
 		}
 		for _, caller := range callers {
@@ -188,9 +191,9 @@ func (p *privacy) askOnce(one *secretCase, w *secretWorld, caller string) error 
 	return w.same(one, caller, got)
 }
 
-// same asks again for what never existed: for IDs that differ in the last bits, and for some whose
-// project bits no project has, both with words that nobody wrote. The answers must be one, and so
-// must be those to HEAD and to a condition.
+// same compares the response with the responses about records that never existed: with IDs that
+// differ in the last bits, and with IDs whose project does not exist, both with words that no
+// project contains. The responses must be identical, also for HEAD and for a conditional request.
 func (w *secretWorld) same(one *secretCase, caller string, first *reply) error {
 	const nearDigit, farDigit = 23, 12
 	heads := []func(*request){func(*request) {}}
@@ -218,12 +221,12 @@ func (w *secretWorld) same(one *secretCase, caller string, first *reply) error {
 			head(sent)
 			other, err := w.answer(caller, sent)
 			if err != nil || !changed {
-				return fmt.Errorf("nothing else was asked for: %v", err)
+				return fmt.Errorf("no other record was requested: %v", err)
 			}
-			// What the request said may be said back.
+			// A response may repeat parts of the request.
 			if w.unknown(string(w.bare(got)), digit) != string(w.bare(other)) ||
 				!maps.EqualFunc(bareHeader(got), bareHeader(other), slices.Equal) {
-				return fmt.Errorf("%s %v\ndiffers from the answer about nothing:\n%s %v", got.body,
+				return fmt.Errorf("%s %v\ndiffers for an absent record:\n%s %v", got.body,
 					bareHeader(got), other.body, bareHeader(other))
 			}
 		}
@@ -231,7 +234,7 @@ func (w *secretWorld) same(one *secretCase, caller string, first *reply) error {
 	return nil
 }
 
-// unknown is a text with IDs and words in place of those of the world that nothing has.
+// unknown replaces the IDs and words of the world by others that nothing has.
 func (w *secretWorld) unknown(text string, digit int) string {
 	text = strings.ReplaceAll(text, "x"+w.kind, "x"+strings.Repeat("q", len(w.kind)))
 	return anyID.ReplaceAllStringFunc(text, func(public string) string {
@@ -247,7 +250,7 @@ func (w *secretWorld) unknown(text string, digit int) string {
 	})
 }
 
-// leaks are words and IDs of a world in an answer, its header included.
+// leaks returns the words and IDs of a world that the body or the headers of a response contain.
 func (w *secretWorld) leaks(got *reply, agents bool) (found []string) {
 	text := string(w.bare(got))
 	for name, values := range bareHeader(got) {
@@ -270,13 +273,13 @@ func (w *secretWorld) leaks(got *reply, agents bool) (found []string) {
 	return found
 }
 
-// replay repeats with their keys what outsiders did while they could: the results are kept, and are
-// no longer shown to them.
+// replay repeats, with the same keys, the requests that outsiders made while the projects were
+// PUBLIC. The stored results must not be returned to them any more.
 func (p *privacy) replay() {
 	for _, kind := range p.hidden {
 		w := p.worlds[kind]
 		if len(w.replays) == 0 {
-			p.failf("nothing is there to be repeated in the %s world", kind)
+			p.failf("no requests to repeat in the %s world", kind)
 		}
 		for _, one := range w.replays {
 			got, err := w.answer(one.caller, one.sent)
@@ -292,8 +295,8 @@ func (p *privacy) replay() {
 	}
 }
 
-// times compares how long refusals take of what is hidden and of what never existed. The bound is
-// generous: it finds work that is done for the one alone, and no machine that is busy.
+// times compares the latency of refusals for hidden records and for records that never existed. The
+// bound is generous: it detects extra work for one of the two, and tolerates a busy machine.
 func (p *privacy) times(ts *testscript.TestScript) {
 	const rounds, factor, slack = 150, 3, time.Millisecond
 	w := p.worlds[worldPrivate]
@@ -325,7 +328,7 @@ func (p *privacy) times(ts *testscript.TestScript) {
 		hidden, absent := took[0][rounds/2], took[1][rounds/2]
 		ts.Logf("GET %s: hidden %v, absent %v", target, hidden, absent)
 		if hidden > factor*absent+slack || absent > factor*hidden+slack {
-			p.failf("GET %s takes %v where it is hidden, and %v where nothing is", target, hidden,
+			p.failf("GET %s takes %v for a hidden record, %v for one that never existed", target, hidden,
 				absent)
 		}
 	}

@@ -7,8 +7,7 @@ import (
 	"pws/api"
 )
 
-// A line of the test of privacy that asks for nothing, or for something else than it says, fails
-// that test.
+// The test of privacy rejects a line that requests nothing, or something else than it declares.
 func TestPrivacyTakesNoMisspeltLine(t *testing.T) {
 	step := func(p *privacy, line string) error { return p.readWorld(line) }
 	cases := func(p *privacy, line string) error { return p.readCases(line) }
@@ -22,7 +21,7 @@ func TestPrivacyTakesNoMisspeltLine(t *testing.T) {
 		{step, "all | owner | POST project {}", "no operation"},
 		{step, "all | owner | PUT projects {}", "no operation"},
 		{step, "all | owner | POST projects/$project/task {}", "no operation"},
-		{step, "privat | owner | POST projects {}", "no project"},
+		{step, "privat | owner | POST projects {}", "not a project"},
 		{step, "all | POST projects {}", "columns"},
 		{cases, "task.read | TASK_NOT_FOUND | GET tasks/$task", ""},
 		{cases, "events.poll | surface | GET events?limit=200 | shows", ""},

@@ -16,10 +16,10 @@ import (
 	"pws/internal/fault"
 )
 
-// privacy builds projects full of distinctive words and asks every operation of the table for them,
-// as those who may not know of them. hidden.txtar says how the projects and the requests are
-// written. No answer may hold a word or an ID of what is hidden, and one about a hidden record must
-// be, byte for byte, that about a record that never existed.
+// privacy creates projects full of distinctive words and calls every operation of the table as
+// callers who may not know of them. hidden.txtar explains the format of the projects and the
+// requests. No response may contain a word or an ID of a hidden record. A response about a hidden
+// record must equal, byte for byte, the response about a record that never existed.
 //
 //	privacy WORLD CASES
 func (s *script) privacy(ts *testscript.TestScript, args []string) error {
@@ -53,43 +53,44 @@ func (s *script) privacy(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// The projects: two that are hidden from the beginning, one that is PUBLIC until all has been made
-// in it and PRIVATE from then on, and one that shows that what should be seen is.
+// The projects. Two are hidden from the beginning. One is PUBLIC until all its records exist and
+// PRIVATE afterwards. One stays PUBLIC: it shows that a response contains what it may contain.
 const (
 	worldPrivate  = "private"
 	worldUnlisted = "unlisted"
 	worldClosed   = "closed"
 	worldPublic   = "public"
-	// The hub is the bridge's, and is made first.
+	// The hub belongs to the bridge and is created first.
 	worldHub = "hub"
 )
 
 var secretKinds = []string{worldPrivate, worldUnlisted, worldClosed, worldPublic}
 
-// bridge is a maintainer of all projects, who has taken copies of them and into them.
+// bridge is a maintainer of all projects. It has forked them and imported into them.
 const bridge = "bridge"
 
-// The outsider and the visitor are members of nothing; the visitor has taken part in what was
-// PUBLIC. The leaver has been a member of everything.
+// The outsider and the visitor are members of no project; the visitor has contributed to those that
+// were PUBLIC. The leaver was a member of every project.
 var secretOutsiders = []string{"outsider", "visitor", "leaver"}
 
-// word is what <label> is replaced by in a project. It is found in any text by "x" and the project.
+// word replaces <label> in a project. The prefix "x" and the project find it in any text.
 func word(kind, label string) string { return "x" + kind + label + "x" }
 
-// privacy is the state of the test.
+// privacy is the state of the command.
 type privacy struct {
 	script *script
 	steps  []secretStep
 	cases  []*secretCase
 	worlds map[string]*secretWorld
-	// hidden are the worlds of which nothing may be revealed now.
+	// hidden are the worlds that are hidden at the moment.
 	hidden []string
 
 	mu    sync.Mutex
 	wrong []string
 }
 
-// secretStep is a line of the world: who makes what in which projects, and the variables it sets.
+// secretStep is a line of the world: who sends which request in which projects, and the variables
+// that it sets.
 type secretStep struct {
 	kinds                     []string
 	who, method, target, body string
@@ -99,27 +100,28 @@ type secretStep struct {
 // secretCase is a line of the cases.
 type secretCase struct {
 	operation, method, target, body string
-	// code is the refusal of a record that is not there; it is empty where nothing hidden is named.
+	// code is the expected refusal. It is empty where the request names no hidden record.
 	code fault.Code
-	// agents says that the answer is about agents, whose names and IDs are no secret; nobody that
-	// only nobody asks, because others would lose their session.
+	// agents means that the response is about agents, whose names and IDs are public. nobody means
+	// that only an anonymous caller sends the request, because others would lose their session.
 	agents, nobody bool
-	// shows says that the answer has what is PUBLIC; lacks is what it has not, whatever is there.
+	// shows means that the response contains the PUBLIC projects; lacks is a text that it must not
+	// contain.
 	shows bool
 	lacks string
 }
 
-// secretWorld is a project with all that was made in it.
+// secretWorld is a project with all its records.
 type secretWorld struct {
 	*world
 	kind string
-	// ids are the IDs that belong to it, agents those of its agents.
+	// ids are the IDs that belong to it, agents the IDs of its agents.
 	ids, agents map[string]bool
 	// replays are the requests of outsiders, to be repeated with their keys.
 	replays []*secretReplay
 }
 
-// secretReplay is a request that had success once.
+// secretReplay is a request that once succeeded.
 type secretReplay struct {
 	caller string
 	sent   *request
@@ -134,7 +136,7 @@ func (p *privacy) readWorld(text string) error {
 		step.kinds = strings.Fields(columns[0])
 		for _, kind := range step.kinds {
 			if kind != "all" && kind != worldHub && !slices.Contains(secretKinds, kind) {
-				return fmt.Errorf("a step in %q, which is no project: %q", kind, columns)
+				return fmt.Errorf("a step in %q, which is not a project: %q", kind, columns)
 			}
 		}
 		step.method, step.target, step.body = splitRequest(columns[2])
@@ -166,7 +168,7 @@ func (p *privacy) readCases(text string) error {
 	return nil
 }
 
-// readCase refuses what would not be asked as it is meant.
+// readCase returns an error for a request that does not match its operation.
 func (p *privacy) readCase(columns []string) (*secretCase, error) {
 	one := &secretCase{operation: columns[0]}
 	one.method, one.target, one.body = splitRequest(columns[2])
@@ -193,7 +195,7 @@ func (p *privacy) readCase(columns []string) (*secretCase, error) {
 		if one.shows = columns[3] == "shows"; one.shows {
 			one.lacks = ""
 		} else if !lacks {
-			return nil, fmt.Errorf("%s is to show %q", one.operation, columns[3])
+			return nil, fmt.Errorf("unknown expectation of %s: %q", one.operation, columns[3])
 		}
 	}
 	return one, nil
@@ -203,13 +205,13 @@ func (p *privacy) readCase(columns []string) (*secretCase, error) {
 func (p *privacy) gaps() (gaps []error) {
 	for _, op := range api.Table {
 		if !slices.ContainsFunc(p.cases, func(c *secretCase) bool { return c.operation == op.Name }) {
-			gaps = append(gaps, fmt.Errorf("no case of privacy asks for the operation %s", op.Name))
+			gaps = append(gaps, fmt.Errorf("no privacy case calls the operation %s", op.Name))
 		}
 	}
 	return gaps
 }
 
-// build makes the hub, which is PUBLIC, what the outsiders own, and then all worlds.
+// build creates the hub and the outsiders' own projects, then all worlds.
 func (p *privacy) build() error {
 	p.worlds = map[string]*secretWorld{}
 	hub := p.newWorld(worldHub)
@@ -240,7 +242,7 @@ func (p *privacy) newWorld(kind string) *secretWorld {
 	return w
 }
 
-// setVars makes the variables that the lines may use of a world that is made.
+// setVars sets the variables of a world that the lines may use.
 func (w *secretWorld) setVars() {
 	vars := w.script.vars
 	vars["kind"], vars["visibility"] = w.kind, strings.ToUpper(w.kind)
@@ -258,14 +260,14 @@ func (w *secretWorld) setVars() {
 
 var labelPattern = regexp.MustCompile(`<([a-z]+)>`)
 
-// spelled puts the words of a world into a line.
+// spelled replaces the labels in a line by the words of a world.
 func (w *secretWorld) spelled(text string) string {
 	return labelPattern.ReplaceAllStringFunc(text, func(label string) string {
 		return word(w.kind, strings.Trim(label, "<>"))
 	})
 }
 
-// make does the steps of a world, and keeps the IDs that come up.
+// make runs the steps of a world and collects the IDs in the responses.
 func (w *secretWorld) make(steps []secretStep) error {
 	for _, step := range steps {
 		if !slices.Contains(step.kinds, w.kind) &&
@@ -291,7 +293,7 @@ func (w *secretWorld) make(steps []secretStep) error {
 			}
 			w.script.vars[name] = textOf(value)
 		}
-		// What the bridge and the visitor make may be their own.
+		// The records of the bridge and the visitor may be in their own projects.
 		if w.kind == worldHub || who != bridge && who != "visitor" {
 			for _, public := range anyID.FindAllString(string(got.body), -1) {
 				w.ids[public] = w.isSecret(public)
@@ -304,8 +306,8 @@ func (w *secretWorld) make(steps []secretStep) error {
 	return nil
 }
 
-// isSecret reports whether an ID can belong to what is made in a project: that of an agent cannot,
-// but for those who are nowhere else.
+// isSecret reports whether an ID reveals a project. IDs of agents do not, except for agents that
+// are in no other project.
 func (w *secretWorld) isSecret(public string) bool {
 	switch public[:4] {
 	case "agt_", "key_", "ses_", "req_":

@@ -15,7 +15,7 @@ import (
 	"pws/internal/id"
 )
 
-// ReportsCommand lists the reports of abuse, for the operator alone.
+// ReportsCommand lists the reports of abuse for the operator.
 type ReportsCommand struct {
 	Data   string   `default:"./data" help:"Data directory; its server may be running."`
 	Status string   `default:"ALL" enum:"ALL,RECEIVED,HANDLED" help:"ALL, or those with this status: RECEIVED or HANDLED."`
@@ -24,7 +24,7 @@ type ReportsCommand struct {
 	Handle []string `help:"First mark these as handled, making room for new ones; the server must be stopped."`
 }
 
-// Run marks what is to be marked, and lists, oldest first.
+// Run marks the reports that --handle names and lists reports, the oldest first.
 func (c *ReportsCommand) Run(out io.Writer) error {
 	since, err := sinceMillis(c.Since, time.Now())
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *ReportsCommand) Run(out io.Writer) error {
 	return nil
 }
 
-// sinceMillis reads --since: Unix milliseconds, 0 for the empty text.
+// sinceMillis parses --since into Unix milliseconds, 0 for the empty text.
 func sinceMillis(text string, now time.Time) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -77,14 +77,14 @@ func sinceMillis(text string, now time.Time) (int64, error) {
 			return at.UnixMilli(), nil
 		}
 	}
-	return 0, fmt.Errorf("--since: %q is no time, day or duration", text)
+	return 0, fmt.Errorf("--since: %q is not a time, date or duration", text)
 }
 
 func reportTime(millis int64) string {
 	return time.UnixMilli(millis).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// reporterOf is who made a report, "-" for nobody in particular.
+// reporterOf is the ID of the reporter, "-" for an anonymous one.
 func reporterOf(r *identity.Report) string {
 	if r.Reporter.IsZero() {
 		return "-"
@@ -92,8 +92,8 @@ func reporterOf(r *identity.Report) string {
 	return r.Reporter.Format(id.Agent)
 }
 
-// writeReport writes a line, and one with the details, quoted: they come from anybody, and go to a
-// terminal.
+// writeReport writes one line, and a second with the details. These are quoted, because they come
+// from anybody and are written to a terminal.
 func writeReport(out io.Writer, r *identity.Report) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s %s %s %s %s by %s\n", reportTime(r.CreatedAt),
@@ -106,7 +106,7 @@ func writeReport(out io.Writer, r *identity.Report) error {
 	return err
 }
 
-// quoted quotes what is more than plain characters.
+// quoted quotes a text that contains more than plain characters.
 func quoted(text string) string {
 	if q := fmt.Sprintf("%q", text); q != `"`+text+`"` || strings.Contains(text, " ") {
 		return q

@@ -18,13 +18,13 @@ type keyPair struct {
 	private ed25519.PrivateKey
 }
 
-// agent is whose credential a script can send.
+// agent is a registered agent whose credential a script can send.
 type agent struct {
 	id, keyID, credential string
 	key                   *keyPair
 }
 
-// keypair makes a key; its public half is the variable of its name.
+// keypair creates a key and sets the variable NAME to its public half.
 //
 //	keypair NAME
 func (s *script) keypair(ts *testscript.TestScript, args []string) error {
@@ -63,8 +63,8 @@ func (s *script) sign(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// register makes agents and becomes the last of them. NAME is its handle and the variable of its
-// ID; NAME_key is the ID of its key, NAME_credential its credential.
+// register registers agents and makes the last one the current caller. NAME is the handle and the
+// variable of the ID; NAME_key is the ID of its key, NAME_credential its credential.
 //
 //	agent NAME...
 func (s *script) register(ts *testscript.TestScript, args []string) error {
@@ -100,7 +100,7 @@ func (s *script) registerOne(ts *testscript.TestScript, name string) error {
 	return nil
 }
 
-// login opens another session of an agent and becomes it.
+// login opens another session of an agent and makes it the current caller.
 //
 //	login NAME
 func (s *script) login(ts *testscript.TestScript, args []string) error {
@@ -149,7 +149,7 @@ func (s *script) addMembers(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// addKey gives the caller a further key.
+// addKey adds a second key to the current caller.
 //
 //	addkey NAME
 func (s *script) addKey(ts *testscript.TestScript, args []string) error {
@@ -166,7 +166,7 @@ func (s *script) addKey(ts *testscript.TestScript, args []string) error {
 	return s.post("agents/me/keys/complete", answer)
 }
 
-// proof answers the challenge of the last answer.
+// proof signs the challenge in the last answer.
 func (s *script) proof(key *keyPair, more ...string) map[string]string {
 	field := func(name string) string {
 		value, _ := s.last.at("data." + name)
@@ -183,7 +183,7 @@ func (s *script) proof(key *keyPair, more ...string) map[string]string {
 	return body
 }
 
-// become keeps the session of the last answer.
+// become stores the agent and the session of the last answer under a name.
 func (s *script) become(ts *testscript.TestScript, name string, key *keyPair) {
 	made := &agent{key: key}
 	for path, into := range map[string]*string{
@@ -209,7 +209,7 @@ func (s *script) post(path string, body map[string]string) error {
 	return s.expect(&request{method: "POST", target: s.target(path), body: text}, 201, "")
 }
 
-// as changes the caller.
+// as changes the current caller.
 //
 //	as NAME|nobody
 func (s *script) as(_ *testscript.TestScript, args []string) error {

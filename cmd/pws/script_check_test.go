@@ -19,10 +19,11 @@ import (
 	"pws/internal/fault"
 )
 
-// declared are the operations that scripts can reach.
+// declared are the operations that scripts can call.
 var declared = append(slices.Clone(api.Table), api.TestClock(nil))
 
-// operationOf finds the operation of a request; nil where there is none. Literal segments go first.
+// operationOf finds the operation of a request, nil if there is none. Literal segments take
+// precedence.
 func operationOf(method, target string) *api.Operation {
 	path, _, _ := strings.Cut(target, "?")
 	if rest, absolute := strings.CutPrefix(path, "http://"); absolute {
@@ -59,7 +60,7 @@ func fits(template, path string) bool {
 
 func needsKey(op *api.Operation) bool { return op.Idempotency == api.KeyRequired }
 
-// routeCodes are the codes of requests that reach no operation.
+// routeCodes are the error codes of requests that match no operation.
 var routeCodes = []fault.Code{
 	fault.RouteNotFound, fault.MethodNotAllowed, fault.ValidationFailed, fault.HeadersTooLarge,
 	fault.RequestTimeout, fault.RateLimited, fault.BodyTooLarge, fault.ShuttingDown,
@@ -67,8 +68,8 @@ var routeCodes = []fault.Code{
 
 var requestIDPattern = regexp.MustCompile(`^req_[0-9a-hjkmnp-tv-z]{26}$`)
 
-// check checks an answer against what is declared, and notes what was tried. It returns the first
-// problem, empty where all is well.
+// check compares an answer with the declaration of its operation, and records what was covered. It
+// returns the first problem, empty if there is none.
 func (s *script) check(sent *request, got *reply) string {
 	requestID := got.header.Get("X-Request-Id")
 	if !requestIDPattern.MatchString(requestID) {
@@ -141,7 +142,7 @@ func (s *script) checkSuccess(
 	return ""
 }
 
-// checkDocument checks an answer without an envelope.
+// checkDocument checks an answer without the JSON envelope.
 func (s *script) checkDocument(op *api.Operation, got *reply) string {
 	media := got.header.Get("Content-Type")
 	if !slices.Contains(op.Media, media) {
@@ -205,7 +206,7 @@ func (s *script) checkFailure(op *api.Operation, got *reply, envelope map[string
 	return ""
 }
 
-// stepKeys are the members of details that say what to do next.
+// stepKeys are the members of details that describe the next step.
 var stepKeys = []string{"recommended_action", "next_step", "next_calls"}
 
 func nameOf(op *api.Operation) string {

@@ -21,26 +21,26 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The line that does most of the work of a script:
+// The command that most lines of a script use:
 //
 //	api [-h 'Name: value'] [-k KEY] [-get NAME=PATH] METHOD TARGET [BODY] STATUS [CODE]
 //
-// It sends a request as the current caller and expects a status and, of a refusal, a code. A target
-// without a leading slash is below /api/v1/. It is sent as it is written. A body is JSON in single
-// quotes, @FILE, or =FILE; in it and in the target, $name and ${name} are variables of the script,
-// but what @FILE holds is sent unchanged. Where an operation needs an Idempotency-Key and -k names
-// none, a fresh one is sent; -k none sends none. -get keeps a value of the answer as a variable.
+// It sends a request as the current caller and expects a status and, for an error, a code. A target
+// without a leading slash is below /api/v1/. A body is JSON in single quotes, @FILE, or =FILE.
+// Variables ($name, ${name}) are replaced in the target and the body, except in the contents of
+// @FILE. Where an operation needs an Idempotency-Key and -k gives none, a new one is sent; -k none
+// sends none. -get stores a value of the answer in a variable.
 //
-// Every answer is also checked against the declaration of its operation: script_check_test.go.
+// Every answer is also checked against the declaration of its operation, in script_check_test.go.
 
-// request is what is sent.
+// request is an HTTP request of a script.
 type request struct {
 	method, target string
 	headers        []string
 	body           []byte
 }
 
-// reply is an answer, its body decoded.
+// reply is an answer with its decoded body.
 type reply struct {
 	method, target string
 	status         int
@@ -80,7 +80,7 @@ func (c *client) close() {
 	c.zstd.Close()
 }
 
-// api is the command of that name.
+// api sends one request.
 func (s *script) api(ts *testscript.TestScript, args []string) error {
 	sent, keep, rest, err := s.options(args)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *script) api(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// set makes a variable, for the commands of testscript too where it is not too large for them.
+// set sets a variable, also for the commands of testscript if it is small enough for them.
 func (s *script) set(ts *testscript.TestScript, name, value string) {
 	const environmentMax = 4 << 10
 	s.vars[name] = value
@@ -133,7 +133,7 @@ func (s *script) set(ts *testscript.TestScript, name, value string) {
 
 var statusPattern = regexp.MustCompile(`^[1-5][0-9][0-9]$`)
 
-// options reads the options of the command api.
+// options parses the options of the command api.
 func (s *script) options(args []string) (*request, map[string]string, []string, error) {
 	sent, keep := &request{}, map[string]string{}
 	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
@@ -174,7 +174,7 @@ func (s *script) bodyOf(text string) ([]byte, error) {
 
 var variablePattern = regexp.MustCompile(`\$(\{[A-Za-z0-9_]+\}|[A-Za-z][A-Za-z0-9_]*)`)
 
-// expand puts variables in. What a variable holds may name others.
+// expand replaces variables. A variable's value may contain other variables.
 func (s *script) expand(text string) string {
 	return variablePattern.ReplaceAllStringFunc(text, func(name string) string {
 		value, known := s.vars[strings.Trim(name, "${}")]
@@ -217,7 +217,7 @@ func (r *reply) is(status int, code string) error {
 	return nil
 }
 
-// send does one request as the current caller.
+// send sends one request as the current caller.
 func (s *script) send(sent *request) (*reply, error) {
 	made, err := s.made(sent)
 	if err != nil {
@@ -231,7 +231,7 @@ func (s *script) send(sent *request) (*reply, error) {
 	return s.read(sent, answer)
 }
 
-// made is a request of the current caller.
+// made returns the HTTP request with the headers of the current caller.
 func (s *script) made(sent *request) (*http.Request, error) {
 	if s.server == nil {
 		return nil, errors.New("no server runs")
@@ -258,8 +258,8 @@ type nopCloser struct{ *bytes.Reader }
 
 func (nopCloser) Close() error { return nil }
 
-// fillHeaders sets the credential, the key where one is needed, and what the script says. An empty
-// value takes a header away.
+// fillHeaders sets the credential, the key if one is needed, and the headers of the script. An
+// empty value removes a header.
 func (s *script) fillHeaders(made *http.Request, sent *request) {
 	if s.caller != "" {
 		made.Header.Set("Authorization", "Bearer "+s.agents[s.caller].credential)
@@ -317,9 +317,9 @@ func (s *script) read(sent *request, answer *http.Response) (*reply, error) {
 	return got, nil
 }
 
-// raw sends bytes as they are and checks the first answer. The text may have the escapes of Go.
-// With -closed, the server must close the connection after the answer; with -end, the client ends
-// its side behind the text.
+// raw sends bytes unchanged and checks the first answer. The text may contain Go escape sequences.
+// With -closed, the server must close the connection after the answer; with -end, the client closes
+// its sending side after the text.
 //
 //	raw [-closed] [-end] TEXT|@FILE STATUS [CODE]
 func (s *script) raw(_ *testscript.TestScript, args []string) error {
@@ -366,7 +366,8 @@ func (s *script) exchange(text string, closed, end bool, status int, code string
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
-	// A server that refuses early may close before it has read everything: the answer counts.
+	// A server that refuses early may close the connection BEFORE it has read everything. Its
+	// answer still counts.
 	_, writeErr := conn.Write([]byte(text))
 	if half, ok := conn.(*net.TCPConn); ok && end {
 		writeErr = errors.Join(writeErr, half.CloseWrite())
@@ -390,14 +391,14 @@ func (s *script) exchange(text string, closed, end bool, status int, code string
 	}
 	if closed {
 		if _, err := reader.ReadByte(); err == nil {
-			return mismatchf("the connection goes on")
+			return mismatchf("the connection stays open")
 		}
 	}
 	return s.last.is(status, code)
 }
 
-// times does a command again and again; $i counts from 1. Of the bodies that are sent, which differ
-// in the number only, the last is checked against its schema.
+// times repeats a command; $i counts from 1. Only the last request body is checked against its
+// schema, because the bodies differ only in the number.
 //
 //	times N COMMAND ARG...
 func (s *script) times(ts *testscript.TestScript, args []string) error {
@@ -420,7 +421,7 @@ func (s *script) times(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// until does a command again and again until a file matches a pattern; $i counts from 1.
+// until repeats a command until a file matches a pattern; $i counts from 1.
 //
 //	until PATTERN COMMAND ARG...
 func (s *script) until(ts *testscript.TestScript, args []string) error {
@@ -442,8 +443,8 @@ func (s *script) until(ts *testscript.TestScript, args []string) error {
 	return fmt.Errorf("no file matches %s", args[0])
 }
 
-// repeat makes a variable of N copies of a text; list puts commas between them. In the text, #
-// counts from 1.
+// repeat sets a variable to N copies of a text; list separates them by commas. A # in the text is
+// replaced by the number of the copy, from 1.
 //
 //	repeat NAME N TEXT
 //	list NAME N TEXT

@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// revise submits a workspace N times, each time with one file more.
+// revise submits a workspace N times, each time with one more file.
 //
 //	revise WORKSPACE N
 func (s *script) revise(_ *testscript.TestScript, args []string) error {

@@ -9,13 +9,13 @@ import (
 	"pws/internal/fault"
 )
 
-// untried are the codes that no script can provoke through a healthy server, with the reason.
+// untried are the codes that no script can cause on a healthy server, with the reason.
 var untried = map[fault.Code]string{
 	fault.BlobCorrupt:           "needs damage to a pack behind a running server",
 	fault.DependencyUnavailable: "needs a failed part of the service",
 }
 
-// untriedBy are such codes of one operation.
+// untriedBy are such codes of single operations.
 var untriedBy = map[string]string{
 	"key.add_complete CHALLENGE_REPLAY_MISMATCH": "needs a second valid signature of one payload",
 
@@ -27,14 +27,15 @@ var untriedBy = map[string]string{
 	"turn.submit FILE_LIMIT_REACHED": "needs thousands of files that are published meanwhile",
 }
 
-// coverage is what the scripts have tried together.
+// coverage is what all scripts together have covered.
 type coverage struct {
 	mu struct {
 		sync.Mutex
 		scripts   int
 		successes map[string]bool
 		failures  map[string]bool
-		// advised are the writes that refusals name as the next step, carried those that were done.
+		// advised are the writes that refusals name as the next step; carried are those that a
+		// script has carried out.
 		advised, carried map[string]bool
 	}
 }
@@ -46,7 +47,8 @@ func newCoverage() *coverage {
 	return c
 }
 
-// advise notes a write that a refusal names as the next step, and carry one that was carried out.
+// advise records a write that a refusal names as the next step; carry records one that was carried
+// out.
 func (c *coverage) advise(step string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +79,7 @@ func (c *coverage) success(op *api.Operation) {
 	c.mu.successes[op.Name] = true
 }
 
-// failure notes a code, for its operation and for the whole.
+// failure records an error code, both alone and with its operation.
 func (c *coverage) failure(op *api.Operation, code fault.Code) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +89,7 @@ func (c *coverage) failure(op *api.Operation, code fault.Code) {
 	}
 }
 
-// everywhere are the codes that belong to no operation, or to many: one script each is enough.
+// everywhere are the codes of no operation or of many operations. Each must occur in one script.
 var everywhere = []fault.Code{
 	fault.ValidationFailed, fault.InvalidJSON, fault.UnsupportedContentType, fault.BodyTooLarge,
 	fault.RateLimited, fault.HeadersTooLarge, fault.AuthenticationRequired, fault.SessionInvalid,
@@ -95,7 +97,7 @@ var everywhere = []fault.Code{
 	fault.IdempotencyKeyReused, fault.RouteNotFound, fault.MethodNotAllowed,
 }
 
-// missing says what no script has tried.
+// missing lists what no script has covered.
 func (c *coverage) missing() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

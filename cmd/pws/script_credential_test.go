@@ -10,8 +10,8 @@ import (
 	"pws/api"
 )
 
-// invalidCredential asks every operation and every method of MCP with a credential that is not
-// valid. Each must refuse it, those that anybody may call included.
+// invalidCredential calls every operation and every MCP method with an invalid credential. Each
+// must refuse it, including those that need no credential.
 //
 //	invalid CREDENTIAL CODE
 func (s *script) invalidCredential(_ *testscript.TestScript, args []string) error {
@@ -72,7 +72,7 @@ func (s *script) invalidCredential(_ *testscript.TestScript, args []string) erro
 	return nil
 }
 
-// filledPath is a path of the table with something in place of its parameters.
+// filledPath is a path of the table with sample values for its parameters.
 func filledPath(path string) string {
 	var out []string
 	for _, segment := range strings.Split(path, "/") {

@@ -13,8 +13,8 @@ import (
 
 var shellBlock = regexp.MustCompile("(?sm)^```sh\n(.*?)^```$")
 
-// snippet fetches a served document and writes a block of shell commands in it to a file, as it is
-// printed: the one of a number, which counts from 1, or all of them.
+// snippet fetches a served document and writes one of its blocks of shell commands to a file,
+// unchanged: the block with the given number, from 1, or all of them.
 //
 //	snippet PATH NUMBER|all FILE
 func (s *script) snippet(ts *testscript.TestScript, args []string) error {

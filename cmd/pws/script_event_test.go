@@ -10,9 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// events polls to the end of what happened, from where it was the last time under that name, and
-// writes the types and actors to a file of the name. No event may come twice. The variable of the
-// name is the cursor.
+// events polls to the end, starting at the variable NAME if it is set, and writes the types and
+// actors to the file NAME. No event may occur twice. Then it stores the cursor in the variable.
 //
 //	events NAME [QUERY]
 func (s *script) events(ts *testscript.TestScript, args []string) error {
@@ -35,12 +34,12 @@ func (s *script) events(ts *testscript.TestScript, args []string) error {
 		found, _ := s.last.at("data.events")
 		list, ok := found.([]any)
 		if !ok {
-			return errors.New("data.events is no list")
+			return errors.New("data.events is not a list")
 		}
 		for _, one := range list {
 			event, ok := one.(map[string]any)
 			if !ok {
-				return errors.New("an event is no object")
+				return errors.New("an event is not an object")
 			}
 			id := textOf(event["id"])
 			if strings.Contains(s.vars[seen], id) {

@@ -15,22 +15,22 @@ import (
 	"pws/api"
 )
 
-// examplesDir has the examples of the published documents, a file for each operation.
+// examplesDir contains the examples of the published documents, one file for each operation.
 const examplesDir = "../../api/docs/examples"
 
-// recorder makes examples of what a script asks. The clock moves on before each request, so that
-// times say by which one they came to be.
+// recorder records requests of a script as examples. The clock advances before each request, so
+// that each time in a response identifies the request that set it.
 type recorder struct {
-	// starts are the times of the service at which the requests began, in milliseconds.
+	// starts are the times of the service when the requests began, in milliseconds.
 	starts []int64
 	files  map[string][]byte
 }
 
-// stepSeconds is how far the clock moves before each request: enough to distinguish them, and so
-// little that nothing runs out because of some more of them.
+// stepSeconds is how far the clock advances before each request: enough to tell requests apart, and
+// too little for anything to expire when requests are added.
 const stepSeconds = 1
 
-// example is api, and keeps the request with its answer as the example of its operation.
+// example is like api, and records the request and its answer as the example of its operation.
 //
 //	example api ARG...
 func (s *script) example(ts *testscript.TestScript, args []string) error {
@@ -58,8 +58,8 @@ func (s *script) example(ts *testscript.TestScript, args []string) error {
 	return err
 }
 
-// TestFurtherLinesChangeNoExample runs the script of the examples with more lines in it, which
-// shift times, IDs and places in the log, and expects the same files.
+// TestFurtherLinesChangeNoExample adds lines to the script of the examples, which shifts times, IDs
+// and log positions, and expects unchanged examples.
 func TestFurtherLinesChangeNoExample(t *testing.T) {
 	if *update {
 		t.Skip("another test writes the examples")
@@ -78,7 +78,7 @@ func TestFurtherLinesChangeNoExample(t *testing.T) {
 	testscript.Run(t, scriptParams(dir, newCoverage()))
 }
 
-// tick moves the clock on before a request of a script that records examples.
+// tick advances the clock before each request of a script that records examples.
 func (s *script) tick(ts *testscript.TestScript) error {
 	if s.examples == nil {
 		return nil
@@ -88,7 +88,7 @@ func (s *script) tick(ts *testscript.TestScript) error {
 	return err
 }
 
-// clock moves the clock of the service and says what it is then, in milliseconds.
+// clock advances the clock of the service and returns its time in milliseconds.
 func (s *script) clock(ts *testscript.TestScript, seconds int) (int64, error) {
 	if err := s.advance(ts, []string{fmt.Sprint(seconds)}); err != nil {
 		return 0, err
@@ -98,8 +98,8 @@ func (s *script) clock(ts *testscript.TestScript, seconds int) (int64, error) {
 	return moment.UnixMilli(), err
 }
 
-// recorded compares the examples with those that are published, and writes them with -update. Every
-// operation has one, but for those that answer with a document.
+// recorded compares the recorded examples with the published files; -update rewrites the files.
+// Every operation needs an example, except those that answer with a document.
 //
 //	recorded
 func (s *script) recorded(*testscript.TestScript, []string) error {

@@ -16,39 +16,42 @@ import (
 	"pws/internal/id"
 )
 
-// exampleStart is when each recorded request began, as the examples have it.
+// exampleStart is the time in an example at which its request began.
 var exampleStart = time.Date(2026, 11, 20, 9, 6, 0, 0, time.UTC)
 
-// example is one request with its answer on its way into a file. What differs from run to run, or
-// by what the script asked before, is given a form that depends on nothing but the file and that is
-// as good: IDs and secrets by the order in which they show, each kind apart, and times by theirs.
+// example is a request and its answer while they are written to a file. IDs, secrets and times
+// differ between runs, so they are replaced by values that depend only on the file: IDs and secrets
+// by order of appearance within their kind, times by their order.
 type example struct {
-	// starts are when the requests of the script began, this one last, and end is when it was over.
+	// starts are the times when the requests of the script began, this one last. end is the time
+	// when it ended.
 	starts []int64
 	end    int64
-	// names replace IDs and secrets, and serials how many of a kind have one.
+	// names maps IDs and secrets to their replacements; serials counts the replacements of each
+	// kind.
 	names   map[string]string
 	serials map[string]int
-	// steps are the requests, as places in starts, by which a time of the file came to be; in order
-	// once all of the file has been seen.
+	// steps are the requests (indexes into starts) that set the times in the file, sorted AFTER the
+	// first pass.
 	steps []int
 	seen  bool
-	// ends are the times ahead that have a known distance from one before.
+	// ends are the future times that are a known period after another time.
 	ends map[int64]span
 }
 
-// span is a time ahead: so long behind the request at a place in starts.
+// span is a future time: a period after the request with this index in starts.
 type span struct {
 	step   int
 	length time.Duration
 }
 
-// lengths are the periods after which the service lets something end.
+// lengths are the expiry periods of the service.
 var lengths = []time.Duration{
 	time.Minute, 5 * time.Minute, 30 * time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour,
 }
 
-// record is the text of an example. All that it shows is seen once BEFORE it is written.
+// record returns the text of an example. A first pass collects the times BEFORE the second one
+// writes.
 func (e *example) record(sent *request, got *reply) ([]byte, error) {
 	e.steps, e.ends = []int{len(e.starts) - 1}, map[int64]span{}
 	if err := e.write(io.Discard, sent, got); err != nil {
@@ -81,7 +84,7 @@ func (e *example) write(to io.Writer, sent *request, got *reply) error {
 	return w.err
 }
 
-// exampleWriter writes an example, its members in the order in which they were sent.
+// exampleWriter writes an example and keeps the order of the members.
 type exampleWriter struct {
 	example *example
 	enc     *jsontext.Encoder
@@ -117,7 +120,7 @@ func (w *exampleWriter) body(text []byte) {
 	}
 }
 
-// copy copies one value, which is that of the member of this name.
+// copy copies one value, the value of the member with this name.
 func (w *exampleWriter) copy(dec *jsontext.Decoder, name string) error {
 	if dec.PeekKind() == '{' {
 		value, err := dec.ReadValue()
@@ -167,13 +170,13 @@ func (w *exampleWriter) copy(dec *jsontext.Decoder, name string) error {
 	return w.err
 }
 
-// fromBase64 are the members that hold bytes nobody can foresee, and how many.
+// fromBase64 are the members that contain random bytes, and how many.
 var fromBase64 = map[string]int{
 	"challenge": 32, "public_key": 32, "signature": 64, "fingerprint": 32, "credential": 32,
 	"next_cursor": 42,
 }
 
-// text is a text in the form that it has in the file. Once seen, a secret is known everywhere.
+// text replaces what differs between runs. A secret that was replaced once is replaced everywhere.
 func (e *example) text(name, text string) string {
 	if size := fromBase64[name]; size > 0 && text != "" {
 		head := ""
@@ -185,7 +188,7 @@ func (e *example) text(name, text string) string {
 		return head + e.secret(name, text[len(head):], size)
 	}
 	if name == "last_used_at" || name == "last_seen_at" {
-		// These are noted once in a while only.
+		// The service updates these only once in a while.
 		return exampleTime(0)
 	}
 	if name == "sections" {
@@ -203,11 +206,11 @@ func (e *example) text(name, text string) string {
 	return anyTime.ReplaceAllStringFunc(text, e.time)
 }
 
-// longPart is what a secret or an ID may be inside of another text.
+// longPart matches parts of a text that may be secrets or IDs.
 var longPart = regexp.MustCompile(`[A-Za-z0-9_-]{22,}`)
 
-// isSecret reports whether a part of a text is 32 or 64 bytes in base64, as keys, fingerprints and
-// challenges are; hashes of contents are in lower case.
+// isSecret reports whether a part of a text is 32 or 64 bytes in base64, such as a key, a
+// fingerprint or a challenge. Hashes of contents are lower case.
 func isSecret(part string) bool {
 	return (len(part) == 43 || len(part) == 86) && part != strings.ToLower(part) &&
 		part != strings.ToUpper(part)
@@ -227,7 +230,7 @@ func (e *example) id(public string) string {
 	})
 }
 
-// named is the text that replaces another one of a kind, made when it is first seen.
+// named returns the replacement of a text, which is made on first use.
 func (e *example) named(kind, text string, made func(serial int, sum []byte) string) string {
 	instead, known := e.names[text]
 	if !known {
@@ -239,7 +242,7 @@ func (e *example) named(kind, text string, made func(serial int, sum []byte) str
 	return instead
 }
 
-// stretch is as many bytes as are asked for, made of a few.
+// stretch expands a hash to the given number of bytes.
 func stretch(sum []byte, size int) []byte {
 	var out []byte
 	for len(out) < size {
@@ -249,20 +252,20 @@ func stretch(sum []byte, size int) []byte {
 	return out[:size]
 }
 
-// ahead reports whether a time is one of the future. The limits of rates are free again after less
-// than a second, which is as good as now.
+// ahead reports whether a time is in the future. The margin covers the times at which rate limits
+// have refilled, which are less than a second ahead.
 func (e *example) ahead(at int64) bool {
 	const margin = 5000
 	return at > e.end+margin
 }
 
-// step is the request by which a time came to be.
+// step is the request that set a time.
 func (e *example) step(at int64) int {
 	after, _ := slices.BinarySearch(e.starts, at+1)
 	return max(after-1, 0)
 }
 
-// pair finds out of which time of an object another one of it follows.
+// pair finds times in an object that are a known period after another one.
 func (e *example) pair(object jsontext.Value) {
 	var times []int64
 	dec := jsontext.NewDecoder(bytes.NewReader(object))
@@ -287,8 +290,8 @@ func (e *example) pair(object jsontext.Value) {
 	}
 }
 
-// time is a moment by its order among those of the file, a minute apart. What lies ahead keeps its
-// distance from the time that it follows from, or has one of those that the service knows.
+// time replaces a time. Past times become one minute apart, in their order. A future time keeps its
+// distance from the time that it was computed from, or gets the shortest known period that fits.
 func (e *example) time(text string) string {
 	moment, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -315,13 +318,13 @@ func (e *example) time(text string) string {
 	return exampleTime(e.place(end.step), end.length)
 }
 
-// place is how many times of the file came to be after a request, negated.
+// place is minus the number of later times in the file.
 func (e *example) place(step int) int {
 	at, _ := slices.BinarySearch(e.steps, step)
 	return at + 1 - len(e.steps)
 }
 
-// exampleTime is so many minutes and so long behind the start.
+// exampleTime is the start plus so many minutes and the given durations.
 func exampleTime(minutes int, more ...time.Duration) string {
 	moment := exampleStart.Add(time.Duration(minutes) * time.Minute)
 	for _, one := range more {

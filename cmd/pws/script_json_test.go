@@ -16,8 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The commands here look at the last answer. A PATH names a member of its body, as in
-// data.changesets.0.operations.1.path; a number from the end is written -1.
+// The commands in this file inspect the last answer. A PATH names a member of its body, such as
+// data.changesets.0.operations.1.path; -1 is the last element.
 
 func (r *reply) decode() {
 	decoder := json.NewDecoder(bytes.NewReader(r.body))
@@ -54,7 +54,7 @@ func (r *reply) at(path string) (any, bool) {
 	return value, true
 }
 
-// textOf is a string itself, nothing for an absent value, and JSON for everything else.
+// textOf is a string itself, empty for an absent value, and JSON for everything else.
 func textOf(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -80,7 +80,7 @@ func (s *script) value(path string) (any, error) {
 	return value, nil
 }
 
-// get keeps a value as a variable.
+// get stores a value in a variable.
 //
 //	get NAME PATH
 func (s *script) get(ts *testscript.TestScript, args []string) error {
@@ -102,7 +102,7 @@ func (s *script) text(ts *testscript.TestScript, args []string) error {
 	return os.WriteFile(ts.MkAbs(args[0]), []byte(textOf(value)), 0o600)
 }
 
-// match compares a value; null matches null alone.
+// match compares a value with a text. The text null matches only null.
 //
 //	match PATH VALUE
 func (s *script) match(_ *testscript.TestScript, args []string) error {
@@ -128,7 +128,7 @@ func clip(text string) string {
 	return text
 }
 
-// like matches a value with a regular expression.
+// like matches a value against a regular expression.
 //
 //	like PATH PATTERN
 func (s *script) like(_ *testscript.TestScript, args []string) error {
@@ -171,7 +171,7 @@ func (s *script) count(_ *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// has says that there is something at a path.
+// has checks that a path exists.
 //
 //	has PATH
 func (s *script) has(_ *testscript.TestScript, args []string) error {
@@ -181,7 +181,8 @@ func (s *script) has(_ *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// header matches a header of the answer with a regular expression; without one it must be there.
+// header matches a header of the answer against a regular expression; without one, the header must
+// be present.
 //
 //	header NAME [PATTERN]
 func (s *script) header(_ *testscript.TestScript, args []string) error {
@@ -202,7 +203,7 @@ func (s *script) header(_ *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// tag keeps the entity tag of the answer as a variable.
+// tag stores the entity tag of the answer in a variable.
 //
 //	tag NAME
 func (s *script) tag(ts *testscript.TestScript, args []string) error {
@@ -214,8 +215,8 @@ func (s *script) tag(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// keep keeps an answer by a name; same compares another one with it, byte by byte and header by
-// header, but for the request id, the date and what is left of the rate limits.
+// keep stores an answer under a name; same compares the last answer with it, headers and body,
+// except for the request ID, the date and the remaining rate limits.
 //
 //	keep NAME
 //	same NAME
@@ -230,7 +231,7 @@ func (s *script) keep(_ *testscript.TestScript, args []string) error {
 func (s *script) same(_ *testscript.TestScript, args []string) error {
 	want, known := s.kept[args[0]]
 	if !known {
-		return fmt.Errorf("nothing is kept as %s", args[0])
+		return fmt.Errorf("no answer is stored as %s", args[0])
 	}
 	if got := s.last.plain(); got != want {
 		return mismatchf("differs:\n%s\nfrom %s:\n%s", clip(got), args[0], clip(want))
@@ -252,7 +253,7 @@ func (r *reply) plain() string {
 	return anyRequestID.ReplaceAllString(out.String()+string(r.body), "req_")
 }
 
-// normalizer gives what differs from run to run a name that does not.
+// normalizer replaces what differs between runs.
 type normalizer struct {
 	names  map[string]string
 	counts map[string]int
@@ -263,13 +264,13 @@ var (
 	anyTime = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ`)
 )
 
-// secretMembers differ in every run and are not looked at.
+// secretMembers differ in every run and are replaced by a constant.
 var secretMembers = map[string]bool{
 	"credential": true, "challenge": true, "signing_payload": true, "public_key": true,
 	"fingerprint": true, "next_cursor": true, "request_id": true, "uptime_seconds": true,
 }
 
-// id is prj_1 for the first project of the script that was shown, and so on.
+// id is prj_1 for the first project that appears in the script, and so on.
 func (n *normalizer) id(public string) string {
 	if name, known := n.names[public]; known {
 		return name
@@ -310,7 +311,7 @@ func (n *normalizer) value(name string, value any) any {
 	return value
 }
 
-// normal writes the body of the answer, indented and normalized, for cmp.
+// normal writes the body of the answer for cmp, indented and normalized.
 //
 //	normal FILE
 func (s *script) normal(ts *testscript.TestScript, args []string) error {

@@ -14,20 +14,21 @@ import (
 	"pws/api"
 )
 
-// Tools are called as operations are:
+// mcp calls a tool:
 //
 //	mcp [-h 'Name: value'] [-get NAME=PATH] TOOL ARGUMENTS ok|CODE
-// What a tool returned is under data, as in the answer of its operation, and its refusal under
-// error. The note of a replay is note, and what _meta says of it is replay. Every result is checked
-// against the schema that tools/list gives, and so are the arguments of every call that succeeds.
+//
+// What a tool returned is under data, as in the answer of its operation; a refusal is under error.
+// note is the text that marks a replay, replay its value in _meta. Every result is checked against
+// the schema from tools/list, and so are the arguments of every successful call.
 
-// toolSchemas are those of tools/list, compiled.
+// toolSchemas are the compiled schemas of one tool in tools/list.
 type toolSchemas struct{ input, output *validator.Schema }
 
 const protocolMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + api.MCPVersion +
 	`","io.modelcontextprotocol/clientCapabilities":{}}`
 
-// message is a request of MCP.
+// message is a JSON-RPC request.
 func message(method, params string, headers []string) *request {
 	if params != "" {
 		params = "," + params
@@ -47,7 +48,7 @@ func toolCall(name string, arguments []byte, headers []string) *request {
 		append([]string{"Mcp-Name: " + name}, headers...))
 }
 
-// mcp is the command of that name.
+// mcp calls one tool.
 func (s *script) mcp(ts *testscript.TestScript, args []string) error {
 	sent, keep, rest, err := s.options(args)
 	if err != nil {
@@ -103,7 +104,7 @@ func (s *script) mcp(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// toolAnswer is what a call answered: the code of a refusal, and the data or the refusal.
+// toolAnswer returns the code of a refusal, and the data or the refusal.
 func toolAnswer(got *reply) (code string, data any, err error) {
 	var answer struct {
 		Result *struct {
@@ -129,7 +130,7 @@ func toolAnswer(got *reply) (code string, data any, err error) {
 	result := answer.Result
 	texts := 1
 	if got.header.Get("Idempotency-Replayed") == "true" {
-		// The second one says that it is a replay.
+		// The second text marks a replay.
 		texts = 2
 	}
 	if result == nil || len(result.Content) != texts || got.status != http.StatusOK {
@@ -141,7 +142,7 @@ func toolAnswer(got *reply) (code string, data any, err error) {
 	if result.IsError {
 		said, _ := result.Data.(map[string]any)
 		if said["next_step"] == nil || said["message"] == nil {
-			return "", nil, fmt.Errorf("a refusal in part: %s", got.body)
+			return "", nil, fmt.Errorf("an incomplete refusal: %s", got.body)
 		}
 		return fmt.Sprint(said["code"]), result.Data, nil
 	}
@@ -151,7 +152,7 @@ func toolAnswer(got *reply) (code string, data any, err error) {
 	return "", result.Data, nil
 }
 
-// toolSaid is what a result says besides its data.
+// toolSaid returns the parts of a result other than its data.
 func toolSaid(got *reply) (map[string]any, error) {
 	var answer struct {
 		Result struct {
@@ -182,7 +183,7 @@ func sameJSON(a, b []byte) bool {
 	return bytes.Equal(a, b)
 }
 
-// hasNull reports whether a member is null, outside of what agents keep for themselves.
+// hasNull reports whether a member is null, except in custom, whose contents belong to agents.
 func hasNull(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -222,7 +223,7 @@ func (t *toolSchemas) validate(arguments []byte, data any, code string) error {
 	return t.input.Validate(value)
 }
 
-// listTools reads the schemas of all tools.
+// listTools fetches the schemas of all tools.
 func (s *script) listTools() (map[string]*toolSchemas, error) {
 	got, err := s.send(message("tools/list", "", nil))
 	if err != nil {
@@ -270,9 +271,9 @@ func compileSchema(name string, text []byte) (*validator.Schema, error) {
 	return compiler.Compile("tool:" + name)
 }
 
-// mcphidden calls every tool that names a record, for records that the caller may not know of and
-// for such that never existed. Both answers are the same, byte for byte. What the other tools
-// return holds none of these records.
+// mcphidden calls every tool whose path names a record, once with records hidden from the caller
+// and once with records that never existed. The answers must be equal, byte for byte. The answers
+// of all other tools must not contain the hidden IDs.
 //
 //	mcphidden NAME=ID ...
 func (s *script) mcphidden(_ *testscript.TestScript, args []string) error {
@@ -319,12 +320,13 @@ func (s *script) mcphidden(_ *testscript.TestScript, args []string) error {
 	}
 	const found = 15
 	if s.caller != "" && missing < found {
-		return fmt.Errorf("only %d tools came as far as to look for the record", missing)
+		return fmt.Errorf("only %d tools looked up the record", missing)
 	}
 	return nil
 }
 
-// filled are arguments of a tool: the records, and whatever else it needs to look for them.
+// filled returns arguments for a tool: the records, and the other arguments it needs to look them
+// up.
 func filled(name string, records map[string]any, about bool) []byte {
 	arguments := map[string]any{}
 	for _, tool := range api.Tools(api.Table) {
@@ -350,7 +352,7 @@ func filled(name string, records map[string]any, about bool) []byte {
 	return text
 }
 
-// sampleBodies are bodies that hold, by tool.
+// sampleBodies are valid bodies by tool.
 var sampleBodies = map[string]map[string]any{
 	"project.checkpoint": {"summary": "x"},
 	"project.fork":       {"name": "x"},

@@ -13,9 +13,9 @@ import (
 	"pws/api"
 )
 
-// permissions asks every operation of the table as every caller in every project of the rules, and
-// checks who may do it. permission.txtar says how the rules, the requests and the records that they
-// need are written. A refusal that hides a record must be, byte for byte, that of a record that
+// permissions calls every operation of the table as every caller in every project of the rules, and
+// checks who may do it. permission.txtar explains the format of the rules, the requests and the
+// records. A refusal that hides a record must equal, byte for byte, the refusal for a record that
 // never existed.
 //
 //	permissions RULES REQUESTS RECORDS
@@ -53,28 +53,30 @@ func (s *script) permissions(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// matrixCallers are the columns of the rules, in their order; a rule may end before the last two.
+// matrixCallers are the columns of the rules, in their order; the last two may be absent from a
+// rule.
 var matrixCallers = []string{
 	"nobody", "stranger", "reader", "contributor", "maintainer", "owner", "author", "holder",
 }
 
 const callersLeast = 6
 
-// matrixProjects are the projects of the rules. What belongs to no project is asked for once.
+// matrixProjects are the projects of the rules. Requests that belong to no project are sent once.
 var matrixProjects = []string{"public", "unlisted", "private", "sealed", "community"}
 
 const onceProject = "once"
 
-// requiredProjects are those that a permission must have rules for.
+// requiredProjects are the projects for which every permission needs a rule.
 var requiredProjects = []string{"public", "unlisted", "private", "community"}
 
-// matrix is the table of permissions as the test has it.
+// matrix is the table of permissions.
 type matrix struct {
 	script *script
 	// rules are the expected outcomes for each caller, by permission and project.
 	rules    map[string]map[string][]string
 	requests []*matrixRequest
-	// records are how each kind of record is made; makers are the kinds that set a variable.
+	// records are the steps that create each kind of record; makers maps a variable to the kind of
+	// record that sets it.
 	records map[string][]*matrixStep
 	makers  map[string]string
 }
@@ -83,13 +85,13 @@ type matrix struct {
 type matrixRequest struct {
 	operation, permission, hidden string
 	method, target, body          string
-	// also are codes of refusals that are none of permission.
+	// also are codes of refusals that are not about permissions.
 	also []string
-	// succeeded counts the callers that had success.
+	// succeeded counts the callers that succeeded.
 	succeeded int
 }
 
-// matrixStep is a line of the records: a request that somebody makes in some of the projects, and
+// matrixStep is a line of the records: a request that a caller sends in some of the projects, and
 // the variables that it sets.
 type matrixStep struct {
 	projects             []string
@@ -98,7 +100,7 @@ type matrixStep struct {
 	keep                 map[string]string
 }
 
-// matrixLines are the lines that say something, split into their columns.
+// matrixLines splits the lines into columns, without comments and empty lines.
 func matrixLines(text, separator string) (lines [][]string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -189,7 +191,7 @@ func splitRequest(text string) (method, target, body string) {
 	return method, target, body
 }
 
-// gaps are operations without a request, and rules that are missing or that nothing uses.
+// gaps are operations without a request, and rules that are missing or unused.
 func (m *matrix) gaps() (gaps []error) {
 	asked, used := map[string]bool{}, map[string]bool{}
 	for _, one := range m.requests {
@@ -222,7 +224,7 @@ func (m *matrix) gaps() (gaps []error) {
 	return gaps
 }
 
-// run goes through all requests in each of some projects, the projects side by side.
+// run sends all requests in each of the given projects, one goroutine for each project.
 func (m *matrix) run(projects []string) (wrong []string) {
 	var all sync.WaitGroup
 	worlds := make([]*world, len(projects))

@@ -12,8 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// proxy writes the README's example for a proxy to a file, for the running server and a free port,
-// which becomes the variable proxy.
+// proxy writes the README's configuration for a reverse proxy to a file, with the address of the
+// running server and a free port, which it stores in the variable proxy.
 //
 //	proxy nginx|caddy FILE
 func (s *script) proxy(ts *testscript.TestScript, args []string) error {
@@ -40,7 +40,7 @@ func (s *script) proxy(ts *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
-	// The example names the ports of a real deployment.
+	// The README's example contains the ports of a real deployment.
 	config := strings.NewReplacer("127.0.0.1:8080", s.server.address, "listen 80;",
 		"listen "+address+";", "work.example.org {", "http://:"+port+" {").Replace(string(block[1]))
 	if config == string(block[1]) {

@@ -7,7 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// quota checks one of the quotas of the last answer, and that its numbers fit each other.
+// quota checks one quota of the last answer, and that its numbers are consistent.
 //
 //	quota NAME SCOPE USED LIMIT
 func (s *script) quota(_ *testscript.TestScript, args []string) error {

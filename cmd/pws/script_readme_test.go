@@ -11,7 +11,7 @@ import (
 
 var tourBlock = regexp.MustCompile("(?s)```sh tour\n(.*?)```")
 
-// tour writes the tour of the README, unchanged, to the file tour.sh of the script.
+// tour writes the tour in the README, unchanged, to the file tour.sh of the script.
 //
 //	tour
 func (s *script) tour(*testscript.TestScript, []string) error {

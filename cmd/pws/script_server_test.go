@@ -26,11 +26,12 @@ type server struct {
 	limited bool
 }
 
-// patience bounds every wait for the program; a script that meets it has failed.
+// patience bounds every wait for the program. A script that reaches it has failed.
 const patience = 60 * time.Second
 
-// serve starts the program on a free port and waits until it serves. Without flags it takes those
-// of the last time. Data is the folder "data" of the script, so a later serve goes on with it.
+// serve starts the program on a free port and waits until it serves. Without flags it uses those of
+// the previous start. The data directory is the folder "data" of the script, so that a restart
+// finds the data.
 //
 //	serve [FLAG...]
 func (s *script) serve(ts *testscript.TestScript, args []string) error {
@@ -84,8 +85,9 @@ func (s *script) serve(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// programFor is the path of what a script starts: the test binary, or PWS_RACED_PROGRAM, which has
-// the race detector, for the scripts that PWS_RACED_SCRIPTS names with | between them.
+// programFor is the path of the program that a script starts: the test binary, or
+// PWS_RACED_PROGRAM, which is built with the race detector, for the scripts in PWS_RACED_SCRIPTS,
+// which are separated by |.
 func programFor(script string) (string, error) {
 	if slices.Contains(strings.Split(os.Getenv("PWS_RACED_SCRIPTS"), "|"), script) {
 		return os.Getenv("PWS_RACED_PROGRAM"), nil
@@ -93,8 +95,8 @@ func programFor(script string) (string, error) {
 	return os.Executable()
 }
 
-// shutdown asks the server to end and expects the exit code 0, which also says that the race
-// detector found nothing. The signal is SIGTERM unless another one is named.
+// shutdown stops the server by a signal, SIGTERM by default, and expects exit code 0, which also
+// means that the race detector found nothing.
 //
 //	shutdown [HUP|INT]
 func (s *script) shutdown(ts *testscript.TestScript, args []string) error {
@@ -127,7 +129,7 @@ func (s *script) shutdown(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// crash kills the server without a warning.
+// crash kills the server.
 func (s *script) crash(ts *testscript.TestScript, _ []string) error {
 	if s.server == nil {
 		return errors.New("no server runs")
@@ -141,7 +143,7 @@ func (s *script) crash(ts *testscript.TestScript, _ []string) error {
 	return nil
 }
 
-// killNow kills the process and leaves it to be waited for.
+// killNow kills the process and does not wait for it.
 func (v *server) killNow() { _ = v.command.Process.Kill() }
 
 func (v *server) kill() {
@@ -150,7 +152,8 @@ func (v *server) kill() {
 	_ = v.log.Close()
 }
 
-// exits runs the program to its end and expects an exit code; stdout and stderr check the output.
+// exits runs the program to its end and expects an exit code; the commands stdout and stderr check
+// the output.
 //
 //	exits CODE ARG...
 func (s *script) exits(ts *testscript.TestScript, args []string) error {
@@ -172,9 +175,8 @@ func (s *script) exits(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// damage changes files of the script, named by a pattern of which the last match is taken: flip
-// inverts the byte at an offset, which counts from the end if it is negative; append adds bytes;
-// cut drops bytes from the end.
+// damage changes the last file that matches a pattern: flip inverts the byte at an offset, from the
+// end if it is negative; append adds bytes; cut removes bytes from the end.
 //
 //	damage PATTERN flip OFFSET | append TEXT | cut BYTES
 func (s *script) damage(ts *testscript.TestScript, args []string) error {
@@ -212,7 +214,7 @@ func (s *script) damage(ts *testscript.TestScript, args []string) error {
 	return os.WriteFile(name, data, 0o600)
 }
 
-// advance moves the clock of the server, which has the flag --test-clock.
+// advance moves the clock of a server that runs with --test-clock.
 //
 //	advance SECONDS
 func (s *script) advance(_ *testscript.TestScript, args []string) error {
@@ -223,7 +225,7 @@ func (s *script) advance(_ *testscript.TestScript, args []string) error {
 	return s.expect(sent, 200, "")
 }
 
-// copyOf reads all of r without a limit; the server's answers have one.
+// copyOf reads all of r without a size limit; the server bounds its answers.
 func copyOf(r io.Reader) ([]byte, error) {
 	var all bytes.Buffer
 	_, err := io.Copy(&all, r)

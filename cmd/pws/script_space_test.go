@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// diskCommands are those about the disk under the server.
+// diskCommands are the commands for the disk of the server.
 func diskCommands() map[string]command {
 	return map[string]command{
 		"smalldisk": wrap((*script).smallDisk),
@@ -25,8 +25,8 @@ func diskCommands() map[string]command {
 	}
 }
 
-// conditions are what scripts can ask of the machine: tmpfs says that a small file system can be
-// mounted, which takes the rights of root.
+// conditions are the conditions of scripts: tmpfs means that the test can mount a small file
+// system, which needs root privileges.
 func conditions(name string) (bool, error) {
 	if name != "tmpfs" {
 		return false, fmt.Errorf("unknown condition %q", name)
@@ -57,14 +57,14 @@ func (s *script) smallDisk(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// unmount takes the small file systems away, AFTER the server that uses them has ended.
+// unmount unmounts the small file systems AFTER the server that uses them has ended.
 func (s *script) unmount() {
 	for _, dir := range s.mounted {
 		_ = unmountSmall(dir)
 	}
 }
 
-// ballast takes space without writing it.
+// ballast allocates space without writing it.
 //
 //	ballast FILE BYTES
 func (s *script) ballast(ts *testscript.TestScript, args []string) error {
@@ -79,7 +79,7 @@ func (s *script) ballast(ts *testscript.TestScript, args []string) error {
 	return errors.Join(allocate(file, size), file.Close())
 }
 
-// fill writes files of random text until the service refuses one for want of space.
+// fill writes files of random text until the service refuses one because the disk is full.
 //
 //	fill TARGET BYTES
 func (s *script) fill(_ *testscript.TestScript, args []string) error {
@@ -109,7 +109,7 @@ func (s *script) fill(_ *testscript.TestScript, args []string) error {
 	return fmt.Errorf("%d files of %d bytes did not fill the disk", most, size)
 }
 
-// logged waits until the log of the server has a text.
+// logged waits until the log of the server contains a text.
 //
 //	logged TEXT
 func (s *script) logged(_ *testscript.TestScript, args []string) error {

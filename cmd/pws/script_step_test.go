@@ -15,9 +15,9 @@ import (
 	"pws/internal/fault"
 )
 
-// The next step of a refusal is tried: the operations that it names exist in the protocol of the
-// caller, and reads are carried out at once, as the same caller. A write that is named has to be
-// carried out by some script, with the command step; the coverage says which are not.
+// The next step that a refusal names is tested: its operations must exist in the caller's protocol,
+// and reads are carried out at once, as the same caller. Writes must be carried out by some script,
+// with the command step; the coverage lists those that are not.
 
 // followStep carries out the next step of a refusal over REST.
 func (s *script) followStep(got *reply) error {
@@ -26,7 +26,7 @@ func (s *script) followStep(got *reply) error {
 	code, _ := got.at("error.code")
 	text, _ := got.at("error.details.next_step")
 	if (len(list) == 0) != (text == nil) {
-		return fmt.Errorf("a next step in part: %s", got.body)
+		return fmt.Errorf("an incomplete next step: %s", got.body)
 	}
 	for _, one := range list {
 		call, _ := one.(map[string]any)
@@ -58,7 +58,7 @@ func (s *script) followStep(got *reply) error {
 	return nil
 }
 
-// toolStep is what a refusal of a tool says of the next step.
+// toolStep is the next step in the refusal of a tool.
 type toolStep struct {
 	Code  string `json:"code"`
 	Text  string `json:"next_step"`
@@ -77,8 +77,8 @@ func toolStepOf(refusal any) (*toolStep, error) {
 	return step, json.Unmarshal(text, step)
 }
 
-// followTools carries out the next step of the refusal of a tool, and looks at the step of the same
-// refusal in the profile core.
+// followTools carries out the next step in the refusal of a tool, and checks the next step of the
+// same refusal in the profile core.
 func (s *script) followTools(called *request, refusal any) error {
 	step, err := toolStepOf(refusal)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *script) followTools(called *request, refusal any) error {
 	return step.check(true)
 }
 
-// toolOf is the tool of a name in either form, nil where there is none.
+// toolOf finds a tool by either form of its name, nil if there is none.
 func toolOf(name string) *api.Tool {
 	for _, one := range api.Tools(api.Table) {
 		if one.Name == name || one.Plain == name {
@@ -137,14 +137,14 @@ func toolOf(name string) *api.Tool {
 	return nil
 }
 
-// takesPath reports whether a tool takes the path of a file.
+// takesPath reports whether a tool has a file path as an argument.
 func takesPath(name string) bool {
 	return slices.ContainsFunc(toolOf(name).Arguments, func(one api.Argument) bool {
 		return one.Place == api.InPath && one.Tail
 	})
 }
 
-// check says whether the step names nothing but tools of the profile.
+// check reports an error if the step names a tool outside the profile.
 func (t *toolStep) check(core bool) error {
 	if t.Text == "" {
 		return fmt.Errorf("%s says nothing of the next step", t.Code)
@@ -162,8 +162,9 @@ func (t *toolStep) check(core bool) error {
 	return nil
 }
 
-// step carries out a call of the next step of the last answer, with a body, or with arguments
-// besides those that are known; it succeeds. A path of a file that the caller chooses comes last.
+// step carries out the Nth call of the next step in the last answer and expects success. BODY is
+// the body, or for a tool the arguments that the next step does not contain. PATH is the file path
+// where the caller chooses one.
 //
 //	step [-get NAME=PATH] N BODY [PATH]
 func (s *script) step(ts *testscript.TestScript, args []string) error {
@@ -200,7 +201,7 @@ func (s *script) step(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// takeStep carries out a call of the last answer, which stays the last one.
+// takeStep carries out one call of the last answer, and leaves the last answer unchanged.
 func (s *script) takeStep(nth int, body []byte, file string) (*reply, error) {
 	code, _ := s.last.at("error.code")
 	if tool, err := s.value(fmt.Sprintf("error.next_calls.%d.tool", nth)); err == nil {
@@ -240,7 +241,7 @@ func (s *script) stepTool(
 	}
 	arguments, ok := known.(map[string]any)
 	if !ok {
-		return nil, errors.New("the arguments are no object")
+		return nil, errors.New("the arguments are not an object")
 	}
 	if err := json.Unmarshal(more, &arguments); err != nil {
 		return nil, err
@@ -265,8 +266,8 @@ func (s *script) stepTool(
 	return got, nil
 }
 
-// checkStep says whether the writes that a refusal names as the next step are permitted to its
-// caller by the rules of the matrix.
+// checkStep checks that the writes a refusal names as the next step are permitted to its caller by
+// the rules of the matrix.
 func (w *world) checkStep(column int, got *reply) error {
 	value, _ := got.at("error.details.next_calls")
 	list, _ := value.([]any)

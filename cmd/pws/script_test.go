@@ -17,21 +17,22 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected parts of the scripts")
 
-// scriptsDir holds one script per noun. script_client_test.go says what a line of them can be.
+// scriptsDir contains the scripts, one for each noun. script_client_test.go explains their
+// commands.
 const scriptsDir = "../../testdata/scripts"
 
-// TestMain lets this binary be the program: scripts run it under the name pws, so that a run with
-// the race detector has it in the server too.
+// TestMain lets the test binary act as the program. Scripts run it under the name pws, so the
+// server runs with the race detector when the tests do.
 func TestMain(m *testing.M) {
 	testscript.Main(leakTested{m}, map[string]func(){"pws": main})
 }
 
-// leakTested fails a run that leaves goroutines behind.
+// leakTested fails a run that leaks goroutines.
 type leakTested struct{ *testing.M }
 
 func (m leakTested) Run() int {
-	// A process that ignores SIGHUP, as nohup has it do, passes that on to the servers it starts. One
-	// that catches the signal does not.
+	// A process that ignores SIGHUP, as under nohup, passes this on to the servers that it starts.
+	// A process that catches the signal does not.
 	if signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
@@ -45,8 +46,8 @@ func (m leakTested) Run() int {
 	return code
 }
 
-// TestScripts runs the scripts against the program, and fails when they leave an operation of the
-// table or an error code that it declares untried.
+// TestScripts runs the scripts against the program. It fails unless they cover every operation of
+// the table and every error code that an operation declares.
 func TestScripts(t *testing.T) {
 	tried := newCoverage()
 	passed := t.Run("script", func(t *testing.T) {
@@ -65,7 +66,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// scriptParams are how the scripts of a folder run.
+// scriptParams are the parameters for the scripts of a folder.
 func scriptParams(dir string, tried *coverage) testscript.Params {
 	return testscript.Params{
 		Dir:                 dir,
@@ -79,7 +80,7 @@ func scriptParams(dir string, tried *coverage) testscript.Params {
 			s := &script{tried: tried, work: env.WorkDir, vars: map[string]string{}}
 			s.client = newClient()
 			env.Values[scriptKey{}] = s
-			// A script has a small environment; how the race detector reports belongs to it.
+			// Scripts run with a small environment; the race detector's options must be part of it.
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Defer(s.end)
 			return nil
@@ -87,7 +88,7 @@ func scriptParams(dir string, tried *coverage) testscript.Params {
 	}
 }
 
-// scriptKey is where a test script carries its state.
+// scriptKey is the key under which a test script stores its state.
 type scriptKey struct{}
 
 // script is the state of one running script.
@@ -97,7 +98,7 @@ type script struct {
 	server *server
 	flags  []string
 	client *client
-	// caller is the name of the agent whose credential is sent, empty for nobody.
+	// caller is the name of the agent whose credential is sent, empty for an anonymous caller.
 	caller string
 	agents map[string]*agent
 	keys   map[string]*keyPair
@@ -105,14 +106,14 @@ type script struct {
 	// environment of a process.
 	vars map[string]string
 	last *reply
-	// sent is what was last sent by the command api, examples what is recorded of it.
+	// sent is the last request of the command api; examples records requests.
 	sent     *request
 	examples *recorder
-	// schemas are those of the tools, once one was called.
+	// schemas are those of the tools, loaded on the first call of a tool.
 	schemas map[string]*toolSchemas
-	// repeating is set while times is about to do the same once more.
+	// repeating is set while times has further repetitions to run.
 	repeating bool
-	// acked are the files whose writes flood saw acknowledged, by project.
+	// acked are the files whose writes were acknowledged to flood, by project.
 	acked map[string][]string
 	kept  map[string]string
 	// streams are the open event streams, pending the requests without a response yet, by name.
@@ -120,14 +121,14 @@ type script struct {
 	pending map[string]*pending
 	names   normalizer
 	serial  int
-	// mounted are small file systems of the script.
+	// mounted are the small file systems of the script.
 	mounted []string
 }
 
-// command is one word that a line of a script can begin with.
+// command implements a command of the scripts.
 type command = func(ts *testscript.TestScript, neg bool, args []string)
 
-// commands are what scripts can do beyond the commands of testscript.
+// commands are the commands that scripts have in addition to those of testscript.
 func commands() map[string]command {
 	all := serviceCommands()
 	maps.Copy(all, diskCommands())
@@ -204,7 +205,7 @@ func serviceCommands() map[string]command {
 	}
 }
 
-// wrap makes a command of a method. A command that is negated must fail.
+// wrap makes a command of a method. A negated command must fail with a mismatch.
 func wrap(do func(*script, *testscript.TestScript, []string) error) command {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		s, ok := ts.Value(scriptKey{}).(*script)
@@ -223,14 +224,14 @@ func wrap(do func(*script, *testscript.TestScript, []string) error) command {
 	}
 }
 
-// mismatch is an assertion that does not hold, as distinct from a command that cannot be done.
+// mismatch is a failed assertion, as distinct from a command that could not be run.
 type mismatch string
 
 func (m mismatch) Error() string { return string(m) }
 
 func mismatchf(format string, args ...any) error { return mismatch(fmt.Sprintf(format, args...)) }
 
-// context is what a failure shows of the last answer.
+// context is the part of the last answer that a failure prints.
 func (s *script) context() string {
 	if s.last == nil {
 		return ""

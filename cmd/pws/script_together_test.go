@@ -11,10 +11,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// together sends a request N times at once; $i in it counts. A header is expanded twice, so that
-// each request can have the credential of another agent. Exactly FRESH of the answers must be
-// successes of their own; the others are repeats of those by their key, or refusals with one of the
-// codes. Without -k and -h, each request that needs a key has its own.
+// together sends N requests concurrently; $i is replaced by the number of the request. Headers are
+// expanded twice, so that each request can carry the credential of another agent. Exactly FRESH of
+// the answers must be original successes; the others are replays of these by their key, or refusals
+// with one of the codes. Without -k and -h, each request that needs a key has its own.
 //
 //	together N FRESH [-k KEY] METHOD TARGET BODY CODE...
 func (s *script) together(_ *testscript.TestScript, args []string) error {
@@ -69,7 +69,7 @@ func (s *script) together(_ *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// sendAll sends requests at once.
+// sendAll sends requests concurrently.
 func (s *script) sendAll(requests []*request) ([]*reply, error) {
 	replies, problems := make([]*reply, len(requests)), make([]error, len(requests))
 	var all sync.WaitGroup

@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// walk follows next_cursor to the end of a list and counts what it finds; nothing may come twice.
+// walk follows next_cursor to the end of a list and counts the entries. No entry may occur twice.
 //
 //	walk TARGET KEY N
 func (s *script) walk(_ *testscript.TestScript, args []string) error {
@@ -72,8 +72,8 @@ func (s *script) pages(target, key string, visit func(map[string]any) error) err
 	return nil
 }
 
-// checkout writes the files of a project as they were at a changeset into a folder; compare finds
-// out whether a folder holds exactly those.
+// checkout writes the files of a project at a changeset into a folder; compare checks that a folder
+// contains exactly these files.
 //
 //	checkout DIR PROJECT CHANGESET
 //	compare DIR PROJECT CHANGESET
@@ -119,12 +119,13 @@ func (s *script) compare(ts *testscript.TestScript, args []string) error {
 		delete(got, path)
 	}
 	for path := range maps.Keys(got) {
-		return mismatchf("%s is too many", path)
+		return mismatchf("unexpected file %s", path)
 	}
 	return nil
 }
 
-// contents reads all files at a changeset, each in two ways that must agree on its size.
+// contents reads all files at a changeset by two operations, which must agree on the size of each
+// file.
 func (s *script) contents(project, changeset string) (map[string]string, error) {
 	base := s.target("projects/" + project + "/changesets/" + changeset)
 	sizes := map[string]string{}
@@ -157,8 +158,8 @@ func (s *script) contents(project, changeset string) (map[string]string, error) 
 	return files, nil
 }
 
-// flood lets writers put files into a project, kills the server after N answers while they write
-// on, and keeps what was acknowledged for the command acked.
+// flood starts writers of a project, kills the server after N acknowledged writes while they
+// continue, and stores the acknowledged files for the command acked.
 //
 //	flood PROJECT N
 func (s *script) flood(ts *testscript.TestScript, args []string) error {
@@ -220,7 +221,7 @@ func (s *script) flood(ts *testscript.TestScript, args []string) error {
 	return s.crash(ts, nil)
 }
 
-// acknowledged expects all files that the writers of flood saw acknowledged.
+// acknowledged expects all files whose writes were acknowledged to flood.
 //
 //	acked PROJECT
 func (s *script) acknowledged(_ *testscript.TestScript, args []string) error {

@@ -16,11 +16,11 @@ import (
 	"pws/internal/fault"
 )
 
-// world is one project of the matrix with all that is made in it.
+// world is one project of the matrix with its records.
 type world struct {
 	matrix  *matrix
 	project string
-	// script is a copy that nobody else uses.
+	// script is a copy for this world alone.
 	script *script
 	made   map[string]bool
 	nth    int
@@ -29,7 +29,8 @@ type world struct {
 	succeeded []int
 }
 
-// newWorld is a project that is yet to be created. Records are made when a request needs them.
+// newWorld returns a project that does not exist yet. Records are created when a request needs
+// them.
 func (m *matrix) newWorld(project string) *world {
 	own := *m.script
 	own.vars = maps.Clone(m.script.vars)
@@ -39,7 +40,7 @@ func (m *matrix) newWorld(project string) *world {
 	}
 }
 
-// run asks for everything as everybody.
+// run sends every request as every caller.
 func (w *world) run() {
 	for at, asked := range w.matrix.requests {
 		for column, outcome := range w.matrix.rules[asked.permission][w.project] {
@@ -71,8 +72,9 @@ var (
 // allowed is the outcome of a caller who has the permission.
 const allowed = "ok"
 
-// ask makes what a request needs, and sends it. What a success uses up is named $fresh_… and made
-// anew where one is expected; what the caller itself must have made is named $fresh_own_….
+// ask creates the records that a request needs, and sends it. A record named $fresh_… is used up by
+// a success, so it is created anew where one is expected; a record named $fresh_own_… must be
+// created by the caller itself.
 func (w *world) ask(asked *matrixRequest, caller, outcome string) (*reply, error) {
 	text := asked.target + " " + asked.body
 	w.callerVars(caller)
@@ -93,8 +95,8 @@ func (w *world) ask(asked *matrixRequest, caller, outcome string) (*reply, error
 	return w.send(caller, asked.method, asked.target, asked.body, nil)
 }
 
-// callerVars are the variables of a caller: its name, its ID or that of the stranger, and a key
-// that nobody has.
+// callerVars sets the variables of a caller: its name, its ID (the stranger's for an anonymous
+// caller), and an unused key.
 func (w *world) callerVars(caller string) {
 	w.script.vars["caller"], w.script.vars["self"] = caller, w.script.vars["stranger"]
 	if caller != "nobody" {
@@ -107,7 +109,7 @@ func (w *world) callerVars(caller string) {
 	w.script.vars["new_key"] = base64.RawURLEncoding.EncodeToString(public)
 }
 
-// need makes the records that a text names and that are not there.
+// need creates the records that a text names and that do not exist yet.
 func (w *world) need(text, caller string) error {
 	for _, name := range namePattern.FindAllStringSubmatch(text, -1) {
 		kind, known := w.matrix.makers[strings.TrimPrefix(name[1], "fresh_")]
@@ -147,8 +149,8 @@ func (w *world) need(text, caller string) error {
 	return nil
 }
 
-// send asks as somebody, and checks the answer against its declaration. Change may change the text
-// that is sent.
+// send sends a request as a caller, and checks the answer against the declaration of the operation.
+// change may replace parts of the target and the body.
 func (w *world) send(
 	caller, method, target, body string, change func(string) string,
 ) (*reply, error) {
@@ -180,8 +182,8 @@ func (w *world) send(
 	return got, nil
 }
 
-// checkOutcome compares an answer with what a rule says: ok; hidden, the refusal for a record that
-// never existed; login; the role that is missing; or the code of a refusal.
+// checkOutcome compares an answer with the outcome in a rule: ok; hidden, the refusal for a record
+// that never existed; login; the role that is missing; or the code of a refusal.
 func (w *world) checkOutcome(asked *matrixRequest, caller, outcome string, got *reply) error {
 	value, _ := got.at("error.code")
 	code := textOf(value)
@@ -213,7 +215,8 @@ func (w *world) checkOutcome(asked *matrixRequest, caller, outcome string, got *
 	return nil
 }
 
-// roleOf is the role of a caller in the project; private ones take in the author and the holder.
+// roleOf is the role of a caller in the project. In a private project the author and the holder are
+// members.
 func (w *world) roleOf(caller string) string {
 	switch caller {
 	case "reader", "contributor", "maintainer", "owner":
@@ -230,7 +233,7 @@ func (w *world) roleOf(caller string) string {
 	return ""
 }
 
-// hiddenPrefix says of which kind the ID is that such a refusal is about.
+// hiddenPrefix is the prefix of the ID that such a refusal is about.
 var hiddenPrefix = map[fault.Code]string{
 	fault.ProjectNotFound: "prj_", fault.TaskNotFound: "tsk_", fault.SessionNotFound: "wks_",
 	fault.WorkspaceNotFound: "wsp_", fault.ContributionNotFound: "ctr_",
@@ -238,8 +241,8 @@ var hiddenPrefix = map[fault.Code]string{
 	fault.DiscussionNotFound: "dsc_", fault.ChangesetNotFound: "chg_",
 }
 
-// checkHidden asks again with IDs that never existed: one that differs in the last bits, and one
-// whose project bits no project has.
+// checkHidden repeats the request with IDs that never existed: one that differs in the last bits,
+// and one of a project that does not exist.
 func (w *world) checkHidden(asked *matrixRequest, caller string, got *reply) error {
 	prefix := hiddenPrefix[fault.Code(asked.hidden)]
 	const nearDigit, farDigit = 23, 12
@@ -265,18 +268,18 @@ func (w *world) checkHidden(asked *matrixRequest, caller string, got *reply) err
 		}
 		if !bytes.Equal(w.bare(got), w.bare(other)) || !maps.EqualFunc(bareHeader(got),
 			bareHeader(other), slices.Equal) {
-			return fmt.Errorf("%s\ndiffers from the answer about nothing:\n%s", got.body, other.body)
+			return fmt.Errorf("%s\ndiffers for an absent record:\n%s", got.body, other.body)
 		}
 	}
 	return nil
 }
 
-// bare is the body of an answer without the ID of its request.
+// bare is the body of an answer without its request ID.
 func (w *world) bare(got *reply) []byte {
 	return bytes.ReplaceAll(got.body, []byte(got.header.Get("X-Request-Id")), nil)
 }
 
-// bareHeader is the header of an answer without what differs from one request to the next.
+// bareHeader returns the headers of an answer without those that differ between requests.
 func bareHeader(got *reply) http.Header {
 	header := got.header.Clone()
 	for name := range header {

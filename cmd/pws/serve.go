@@ -21,10 +21,11 @@ import (
 	"pws/http"
 )
 
-// shutdownMax bounds how long a stop waits for requests that run.
+// shutdownMax bounds how long a shutdown waits for running requests.
 const shutdownMax = 30 * time.Second
 
-// ServeCommand is the server. Every flag is also a variable (PWS_LISTEN, …) and a name in the file.
+// ServeCommand runs the server. Every flag is also an environment variable (PWS_LISTEN, …) and a
+// name in the configuration file.
 type ServeCommand struct {
 	Config     string `help:"YAML file of settings, by the names of these flags; pws.yaml if it is there."`
 	Listen     string `default:"127.0.0.1:8080" help:"Address to serve on; port 0 picks one."`
@@ -62,8 +63,8 @@ type ServeCommand struct {
 	TestClock bool `help:"For tests only: let clients move the clock by POST /test/clock."`
 }
 
-// errNotServed says why there is no server on Windows: an answer to a write promises that it is
-// durable, and the sync of a directory, on which that rests, does not exist there.
+// errNotServed explains why the server does not run on Windows: an answer to a write promises
+// durability, which needs the sync of a directory, and Windows has none.
 var errNotServed = errors.New("the server does not run on Windows, where a write cannot be made " +
 	"durable as it promises; run it on Linux, macOS or FreeBSD")
 
@@ -119,16 +120,16 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	return err
 }
 
-// widenScheduler gives the runtime two slots for each core, unless GOMAXPROCS says otherwise. A
-// thread that comes back from an fsync needs a free slot to go on: with one for each core it waits
-// until a request leaves one, and all writers wait with it.
+// widenScheduler sets GOMAXPROCS to two for each core, unless the environment sets it. A thread
+// that returns from an fsync needs a free slot to continue. With one for each core it waits until a
+// request frees one, and all writers wait with it.
 func widenScheduler() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
 	}
 }
 
-// serve answers until a signal, which is a success, or until the storage or the listener fails.
+// serve runs until a signal, which is a success, or until the storage or the listener fails.
 func (c *ServeCommand) serve(
 	server *http.Server, listener net.Listener, out io.Writer, address string, failed chan error,
 ) error {
@@ -155,7 +156,7 @@ func (c *ServeCommand) serve(
 
 func (c *ServeCommand) logger() *slog.Logger {
 	var level slog.Level
-	// The enum of the flag holds only names that slog knows.
+	// The enum tag of the flag admits only names that slog parses.
 	_ = level.UnmarshalText([]byte(c.LogLevel))
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 }
@@ -171,7 +172,7 @@ func (c *ServeCommand) engineConfig(log *slog.Logger, failed chan error) actors.
 	}
 }
 
-// serverConfig reads the flags that have a form of their own.
+// serverConfig parses the flags that need more than kong does.
 func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 	config := http.Config{
 		Origins: c.AllowedOrigins, Waiting: c.Waiting, WaitingPerAgent: c.WaitingPerAgent,

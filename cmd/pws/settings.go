@@ -12,20 +12,20 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// settings resolves the flags of serve that the command line does not name: from the environment,
-// else from the file of --config, which has the same names.
+// settings resolves the flags of serve that are not on the command line: from the environment, else
+// from the file of --config, which has the same names.
 type settings struct {
-	// fault is what is wrong with the file. The parser would name it after some flag.
+	// fault is the error in the file. The parser would report it as an error of some flag.
 	fault error
 }
 
-// configFlag names the file; the default one may be missing.
+// configFlag is the file of settings; only the default one may be missing.
 const (
 	configFlag    = "config"
 	configDefault = "pws.yaml"
 )
 
-// environmentName is the variable of a flag: PWS_RATE_LIMITS for --rate-limits.
+// environmentName is the environment variable of a flag: PWS_RATE_LIMITS for --rate-limits.
 func environmentName(flag string) string {
 	return "PWS_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -56,8 +56,8 @@ func (s *settings) Resolve(ctx *kong.Context, parent *kong.Path, flag *kong.Flag
 	return settingText(value), nil
 }
 
-// settingText is the value as the command line would have it; on and off are words here, while
-// YAML takes them for truth.
+// settingText is the value as it would be on the command line. YAML decodes on and off as booleans;
+// here they are words.
 func settingText(value any) any {
 	switch v := value.(type) {
 	case []any:

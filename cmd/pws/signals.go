@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// stopSignals are the signals that stop the server. There is nothing to load again at SIGHUP, so it
-// stops the server as well, unless the server was started to ignore it, as nohup does.
+// stopSignals are the signals that stop the server. SIGHUP is one of them, because there is no
+// configuration to reload, unless the server was started with SIGHUP ignored, as by nohup.
 func stopSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -21,7 +21,7 @@ func stopSignals() []os.Signal {
 	return signals
 }
 
-// logStop writes why the server stops; a nil signal means that its storage failed.
+// logStop logs why the server stops; a nil signal means that its storage failed.
 func logStop(log *slog.Logger, received os.Signal, cause error) {
 	if received == nil {
 		log.Error("stopping", "error", cause)
@@ -30,7 +30,7 @@ func logStop(log *slog.Logger, received os.Signal, cause error) {
 	log.Info("stopping", "signal", signalName(received))
 }
 
-// signalName is the name by which operators know a signal.
+// signalName is the name of a signal, such as SIGTERM.
 func signalName(received os.Signal) string {
 	switch received {
 	case os.Interrupt:
@@ -43,7 +43,7 @@ func signalName(received os.Signal) string {
 	return received.String()
 }
 
-// listenProblem says what is wrong with an address to listen on.
+// listenProblem returns an error for an address that the server cannot listen on.
 func listenProblem(flag, address string) error {
 	if strings.HasPrefix(address, "unix:") || strings.Contains(address, "/") {
 		return fmt.Errorf("%s %s: the server listens on TCP only, not on sockets of files or URLs; "+
