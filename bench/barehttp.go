@@ -18,9 +18,9 @@ import (
 	"pws/bench/client"
 )
 
-// ServeBaseline answers every request with the response in a file, head and body as they were
-// recorded from the service, by a fasthttp handler that does nothing else. It announces where it
-// serves like the service does, and ends with the context.
+// ServeBaseline answers every request with the response in a file, whose head and body were
+// recorded from the service, by a fasthttp handler that does nothing else. It announces its address
+// like the service does, and ends with the context.
 func ServeBaseline(ctx context.Context, responseFile string, out io.Writer) error {
 	recorded, err := os.ReadFile(responseFile)
 	if err != nil {
@@ -47,7 +47,7 @@ func ServeBaseline(ctx context.Context, responseFile string, out io.Writer) erro
 	return <-stopped
 }
 
-// replayHandler makes the handler that answers with a recorded response.
+// replayHandler returns the handler that answers with a recorded response.
 func replayHandler(recorded []byte) (fasthttp.RequestHandler, error) {
 	head, body, found := bytes.Cut(recorded, []byte("\r\n\r\n"))
 	lines := strings.Split(string(head), "\r\n")
@@ -79,7 +79,7 @@ func replayHandler(recorded []byte) (fasthttp.RequestHandler, error) {
 	}, nil
 }
 
-// BaselineArgs are the arguments with which Config.Program must run ServeBaseline on a file.
+// BaselineArgs are the arguments that make Config.Program run ServeBaseline on a file.
 func BaselineArgs(responseFile string) []string {
 	return []string{"bench-baseline", "http", responseFile}
 }

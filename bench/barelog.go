@@ -9,8 +9,8 @@ import (
 	"pws/wal"
 )
 
-// bareLog is the log of the service alone: entries of the same size, group commit and fsync, and
-// nothing in front of it. It shows what is left for everything else.
+// bareLog is the log of the service alone: entries of the same size, group commit and fsync. The
+// difference to the service is the cost of everything else.
 type bareLog struct {
 	dir string
 	log *wal.Log
@@ -29,7 +29,7 @@ func startBareLog(config *Config) (*bareLog, error) {
 }
 
 func (b *bareLog) close() {
-	// The log is thrown away, so it does not matter how its end went.
+	// The log is thrown away, so an error at its end does not matter.
 	_ = b.log.Close()
 	_ = os.RemoveAll(b.dir)
 }

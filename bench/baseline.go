@@ -12,21 +12,21 @@ import (
 	"pws/bench/child"
 )
 
-// baseline is another server that the service is compared with, a child on a folder of its own.
+// baseline is another server to compare the service with, a child process with a folder of its own.
 type baseline struct {
 	process *child.Process
 	dir     string
 	address string
 }
 
-// errAbsent says that a program to compare with is not on the machine.
+// errAbsent means that a program to compare with is not installed.
 var errAbsent = errors.New("is not on this machine")
 
-// servePatience bounds how long another program may take to serve.
+// servePatience bounds how long another program may take to start.
 const servePatience = 30 * time.Second
 
-// startBaseline runs a program that keeps its data in the folder and serves on the loopback, its
-// clients on the first of two free ports. It returns errAbsent where there is no such program.
+// startBaseline starts a program that keeps its data in the folder and listens for clients on the
+// first of two free loopback ports. It returns errAbsent if there is no such program.
 func startBaseline(
 	ctx context.Context, config *Config, program string,
 	args func(dir string, ports []string) []string,
@@ -54,7 +54,7 @@ func startBaseline(
 	return b, nil
 }
 
-// subject is one that drives the server, skipped where that is nil.
+// subject returns a workload for the server. It is skipped if there is no server.
 func (b *baseline) subject(name, what string, connect func() connect) *subject {
 	if b == nil {
 		return &subject{name: name, what: what, skip: true}
@@ -62,7 +62,7 @@ func (b *baseline) subject(name, what string, connect func() connect) *subject {
 	return &subject{name: name, what: what, cpu: b.cpu, connect: connect()}
 }
 
-// cpu is its processor time so far.
+// cpu is the processor time used so far.
 func (b *baseline) cpu() time.Duration { return processCPU(b.process)() }
 
 // close ends the child and removes its folder; a nil baseline has none.
@@ -73,7 +73,7 @@ func (b *baseline) close() {
 	if b.process != nil {
 		b.process.Kill()
 	}
-	// What cannot be removed stays in the temporary folder of the system.
+	// A folder that cannot be removed stays in the temporary folder of the system.
 	_ = os.RemoveAll(b.dir)
 }
 
@@ -85,7 +85,7 @@ func freePorts(n int) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		// All stay open until all are found, so that they differ.
+		// All listeners stay open until the last port is found, so that the ports differ.
 		defer listener.Close()
 		_, port, err := net.SplitHostPort(listener.Addr().String())
 		if err != nil {
@@ -96,7 +96,7 @@ func freePorts(n int) ([]string, error) {
 	return ports, nil
 }
 
-// awaitPort returns once a process listens there or the child has ended.
+// awaitPort returns when a process listens on the port, or the child has ended.
 func awaitPort(ctx context.Context, process *child.Process, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, servePatience)
 	defer cancel()

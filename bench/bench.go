@@ -1,11 +1,11 @@
-// Package bench measures the service from outside: it starts the server as a child, drives it over
-// the loopback, drives what it is compared with by the same workers in the same minute, and reports
-// rates, latencies, and the ratios of paired rounds.
+// Package bench measures the service from outside. It starts the server as a child process, drives
+// it over the loopback interface, drives the baselines with the same workers at about the same
+// time, and reports rates, latencies, and the ratios of paired rounds.
 //
 // Clients, servers and baselines share the processors of one machine, so absolute figures say
-// little; a round runs A, then B, and only their ratio is compared, as the median over the rounds.
-// Every run is bounded in time and in count, everything listens on the loopback alone, and no child
-// outlives the process.
+// little. A round runs A, then B, and only their ratio is compared, as the median over the rounds.
+// Every run is bounded in time and in count, every socket is on the loopback interface, and no
+// child process outlives this one.
 package bench
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// The runs, in their order.
+// The runs, in order.
 const (
 	RunReads          = "reads"
 	RunReadsAnonymous = "reads-anonymous"
@@ -38,7 +38,7 @@ const (
 	RunMCP            = "mcp"
 )
 
-// RunNames lists all runs in their order.
+// RunNames lists all runs in order.
 var RunNames = func() (names []string) {
 	for _, one := range groups {
 		names = append(names, one.names...)
@@ -46,48 +46,48 @@ var RunNames = func() (names []string) {
 	return names
 }()
 
-// Config says what is measured and how long.
+// Config says what to measure and for how long.
 type Config struct {
 	// Program is the binary whose serve and bench-baseline commands are started.
 	Program string
-	// Server is the base URL of a running server; empty starts one for each group of runs.
+	// Server is the base URL of a running server. If empty, each group of runs starts one.
 	Server string
-	// Only names the runs wanted; empty means all.
+	// Only names the wanted runs; empty means all.
 	Only []string
 	// Duration is the length of each run in each round.
 	Duration time.Duration
-	// Connections is how many clients drive at once.
+	// Connections is the number of concurrent clients.
 	Connections int
-	// Rounds is how often the runs of a group take turns.
+	// Rounds is the number of rounds of each group.
 	Rounds int
-	// Dir is where temporary folders are made; empty means the system's place.
+	// Dir is where temporary folders are created; empty means the system's default.
 	Dir string
 	// Projects is the number of projects of writes-many and checkpoints.
 	Projects int
-	// ClaimTasks is how many tasks each project of claims has.
+	// ClaimTasks is the number of tasks in each project of claims.
 	ClaimTasks int
-	// Resume and manifest read one project that has this much.
+	// The size of the project that resume and manifest read.
 	ResumeChangesets int
 	ResumeTasks      int
 	ResumeHandoffs   int
-	// Watchers is how many wait for events at once.
+	// Watchers is the number of clients that wait for events.
 	Watchers int
-	// SearchDocuments is how many documents search looks through.
+	// SearchDocuments is the number of documents that are searched.
 	SearchDocuments int
-	// Restart fills this many projects with this many changesets in all.
+	// The projects and the changesets, in total, that restart writes.
 	RestartProjects   int
 	RestartChangesets int
-	// Memory fills this many projects, and this many operations into changesets of 100.
+	// The projects that memory creates, and the operations that it writes in changesets of 100.
 	MemoryProjects   int
 	MemoryOperations int
-	// Progress receives a line for each step; nil is silence.
+	// Progress receives a line for each step; nil means no output.
 	Progress io.Writer
 
-	// settlePause is the pause between two looks at the memory of a server.
+	// settlePause is the pause between two readings of a server's memory.
 	settlePause time.Duration
 }
 
-// The bounds of a configuration keep a mistyped figure from filling the disk.
+// The upper bounds of a configuration. They keep a typing error from filling the disk.
 const (
 	durationMax    = 10 * time.Minute
 	connectionsMax = 4096
@@ -95,7 +95,7 @@ const (
 	projectsMax    = 1_000_000
 	watchersMax    = 10_000
 	changesetsMax  = 10_000_000
-	// tasksMax and handoffsMax are what the service takes in one project.
+	// tasksMax and handoffsMax are the service's limits for one project.
 	tasksMax    = 10_000
 	handoffsMax = 10_000
 )
@@ -128,7 +128,7 @@ func (c *Config) validate() error {
 		}
 	}
 	if c.Duration <= 0 || c.Duration > durationMax {
-		return fmt.Errorf("a run must take more than nothing and at most %v", durationMax)
+		return fmt.Errorf("the duration must be positive and at most %v", durationMax)
 	}
 	return nil
 }
@@ -145,8 +145,8 @@ func (c *Config) say(format string, args ...any) {
 	}
 }
 
-// Run carries out all wanted runs. An error means that they could not be carried out; errors of the
-// server are counted in the report, and Report.Failed names them.
+// Run carries out all wanted runs. An error means that a run could not be carried out. Errors of
+// the server are counted in the report, and Report.Failed names them.
 func Run(ctx context.Context, config Config) (*Report, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -177,10 +177,10 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	return report, nil
 }
 
-// group is runs that take turns against the same server.
+// group is a set of runs that take turns against the same server.
 type group struct {
 	names []string
-	// own says that a server which runs elsewhere will not do, and env what is set for its own.
+	// own means that the group cannot use a running server; env is set for the server it starts.
 	own bool
 	env []string
 	run func(context.Context, *server, *Report) error
@@ -213,10 +213,10 @@ func (g *group) drive(ctx context.Context, config *Config, report *Report) error
 	return g.run(ctx, srv, report)
 }
 
-// optional starts a baseline that may be absent; it is nil then.
+// optional returns a baseline, or nil if its program is not installed.
 func (r *Report) optional(b *baseline, err error) (*baseline, error) { return b, r.absent(err) }
 
-// absent notes what could not be compared with, and passes every other error on.
+// absent reports a missing baseline in the report, and returns every other error.
 func (r *Report) absent(err error) error {
 	if errors.Is(err, errAbsent) {
 		r.Absent = append(r.Absent, err.Error())

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The test binary is its own child for the baselines.
+	// The test binary runs itself as the child process of the baselines.
 	if len(os.Args) == 4 && os.Args[1] == "bench-baseline" {
 		if err := ServeBaseline(context.Background(), os.Args[3], os.Stdout); err != nil {
 			os.Exit(1)
@@ -69,7 +69,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// scripted is a caller that does what a test says.
+// scripted is a caller that returns the given results.
 type scripted func() error
 
 func (s scripted) call() error { return s() }
@@ -96,8 +96,8 @@ func TestCallers(t *testing.T) {
 	}
 }
 
-// echo serves lines on the loopback: it answers each line with a line that the function makes of
-// it, in two pieces, and closes the connection where the answer is empty.
+// echo serves lines on the loopback interface: it answers each line with the line that the function
+// returns, in two pieces, and closes the connection if that is empty.
 func echo(t *testing.T, answer func(line string) string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -135,7 +135,7 @@ func echo(t *testing.T, answer func(line string) string) string {
 	return listener.Addr().String()
 }
 
-// lineExchange sends the same line, a bounded number of times, and takes any line as an answer.
+// lineExchange sends the same line a bounded number of times and accepts any line as the answer.
 type lineExchange struct {
 	line string
 	left int
@@ -200,8 +200,8 @@ func TestConnectionsKeepThePace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// 100 are due. None may be sent early, and none is left out however slow the machine is,
-		// unless its time was over.
+		// 100 requests are due. None may be sent early, and on a slow machine none is left out
+		// before the run is over.
 		if sample.Count < 10 || sample.Count > 101 || len(sample.Errors) > 0 {
 			t.Errorf("%d requests, errors %v", sample.Count, sample.Errors)
 		}
@@ -280,7 +280,7 @@ func TestBareHTTPSendsTheRecordedBytes(t *testing.T) {
 	}
 }
 
-// driveBriefly drives the clients of a subject for a moment and wants successes only.
+// driveBriefly drives the clients of a subject for a short time and fails unless all succeed.
 func driveBriefly(t *testing.T, subject *subject) {
 	t.Helper()
 	clients, err := subject.connect()

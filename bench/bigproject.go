@@ -8,7 +8,7 @@ import (
 	"pws/bench/client"
 )
 
-// projectSize is what a project is filled with, besides a state.
+// projectSize is the number of records in a project, besides its state.
 type projectSize struct {
 	changesets int
 	tasks      int
@@ -20,7 +20,7 @@ func (p projectSize) String() string {
 		number(float64(p.tasks)), number(float64(p.handoffs)))
 }
 
-// fillProject makes a project and fills it with work that is partly done.
+// fillProject creates a project and fills it with partly finished work.
 func (s *server) fillProject(ctx context.Context, size projectSize) (string, error) {
 	project, err := s.api.CreateProject("Continuation of " + size.String())
 	if err != nil {
@@ -51,9 +51,9 @@ func (s *server) fillProject(ctx context.Context, size projectSize) (string, err
 	return project.ID, err
 }
 
-// fillChangesets writes so many changesets of one file each.
+// fillChangesets publishes changesets of one file each.
 func (s *server) fillChangesets(ctx context.Context, project string, count int) error {
-	// The first changeset of a project is its creation.
+	// Creating the project makes the first changeset.
 	count--
 	writers := min(s.config.Connections, count)
 	_, err := fill(ctx, httpClients(s.host, writers, func(at int) func() []byte {
@@ -67,10 +67,10 @@ func (s *server) fillChangesets(ctx context.Context, project string, count int) 
 	return err
 }
 
-// fillTimeMax bounds a fill.
+// fillTimeMax bounds the duration of a fill.
 const fillTimeMax = 30 * time.Minute
 
-// fill drives clients until they have nothing left to do, and wants no error.
+// fill drives clients until they have no request left, and fails on any error.
 func fill(ctx context.Context, connect connect) (*Sample, error) {
 	clients, err := connect()
 	if err != nil {

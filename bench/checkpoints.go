@@ -7,13 +7,13 @@ import (
 	"pws/bench/client"
 )
 
-// ownProject is a project that one worker alone writes, with the head it learned last.
+// ownProject is a project that only one worker writes, with its current head.
 type ownProject struct {
 	path string
 	head string
 }
 
-// checkpointer makes checkpoints of projects of its own in turn.
+// checkpointer sends checkpoints of its own projects in turn.
 type checkpointer struct {
 	host       string
 	credential string
@@ -53,7 +53,7 @@ func (c *checkpointer) complete(have []byte) (bool, string, error) {
 	if outcome := client.Outcome(response); outcome != "" {
 		return true, outcome, nil
 	}
-	// The checkpoint, its state and its handoff all name the changeset that it made.
+	// The checkpoint, its state and its handoff all name the changeset that it created.
 	head, found := findID(response.Body, `"changeset_id":"`)
 	if !found || head == c.current.head {
 		return true, fmt.Sprintf("%d without a changeset", response.Status), nil
@@ -62,7 +62,7 @@ func (c *checkpointer) complete(have []byte) (bool, string, error) {
 	return true, "", nil
 }
 
-// checkpointers connects workers to projects of their own.
+// checkpointers connects workers, each with its own projects.
 func (s *server) checkpointers(ctx context.Context) connect {
 	return func() (fleet, error) {
 		n := s.config.Connections

@@ -10,32 +10,32 @@ import (
 	"pws/bench/client"
 )
 
-// ClaimsResult is what the projects say of the claims AFTER all rounds, and what the agents were
-// answered. Each task is to be claimed once, and each answer is to be true.
+// ClaimsResult compares the claims in the projects AFTER all rounds with the responses to the
+// agents. Each task must be claimed at most once, and each response must be correct.
 type ClaimsResult struct {
 	Agents int `json:"agents"`
-	// Projects and Tasks were raced for; of the last one some tasks are left.
+	// Projects and Tasks are those that agents claimed from; the last project has unclaimed tasks.
 	Projects int `json:"projects"`
 	Tasks    int `json:"tasks"`
-	// Answers are successes, those outside of the measured time included.
+	// Answers counts successful claims, including those outside of the measured time.
 	Answers int `json:"answers"`
-	// Claimed is how many tasks read as claimed.
+	// Claimed is the number of tasks that the service reports as claimed.
 	Claimed int `json:"claimed"`
-	// Twice is how many tasks were in more than one answer, Unknown how many of them do not read as
-	// claimed.
+	// Twice is the number of tasks in more than one response. Unknown is the number of tasks in a
+	// response that the service does not report as claimed.
 	Twice   int `json:"given_out_twice"`
 	Unknown int `json:"answered_and_not_claimed"`
-	// Tokens is how many claims have a fencing token other than 1.
+	// Tokens is the number of claims with a fencing token other than 1.
 	Tokens int `json:"wrong_fencing_tokens"`
-	// Withheld is how many tasks were left in projects that said they had none.
+	// Withheld is the number of open tasks in projects that reported having none.
 	Withheld int `json:"withheld"`
-	// Dry says that all projects ran out of tasks while a round went on.
+	// Dry means that all projects ran out of tasks during a round.
 	Dry bool `json:"ran_dry"`
-	// Late says that claims may have run out before they were counted.
+	// Late means that claims may have expired before they were counted.
 	Late bool `json:"counted_late"`
 }
 
-// failed names what is wrong.
+// failed lists what is wrong.
 func (c *ClaimsResult) failed() (out []string) {
 	add := func(wrong bool, format string, args ...any) {
 		if wrong {
@@ -44,7 +44,7 @@ func (c *ClaimsResult) failed() (out []string) {
 	}
 	add(c.Late, "the rounds took longer than a claim lasts, so the claims cannot be counted")
 	add(c.Dry, "all %d tasks were claimed BEFORE the rounds were over", c.Tasks)
-	add(c.Answers != c.Claimed, "%d answers of success, %d tasks are claimed", c.Answers, c.Claimed)
+	add(c.Answers != c.Claimed, "%d successful claims, %d tasks are claimed", c.Answers, c.Claimed)
 	add(c.Twice > 0, "%d tasks were given out twice", c.Twice)
 	add(c.Unknown > 0, "%d tasks were given out and are not claimed", c.Unknown)
 	add(c.Tokens > 0, "%d claims have a fencing token other than 1", c.Tokens)
@@ -52,26 +52,26 @@ func (c *ClaimsResult) failed() (out []string) {
 	return out
 }
 
-// claimRace is the projects whose tasks agents race for, one project at a time.
+// claimRace is a set of projects whose tasks agents claim concurrently, one project at a time.
 type claimRace struct {
 	server *server
-	// perProject is how many tasks each project has.
+	// perProject is the number of tasks in each project.
 	perProject int
 	projects   []string
-	// at is the project raced for now; behind the last one there is nothing left.
+	// at is the index of the current project; all are exhausted when it equals their number.
 	at  atomic.Int64
 	dry atomic.Bool
-	// began is when the first claim may have been made.
+	// began is a time BEFORE the first claim.
 	began  time.Time
 	agents []*claimer
 }
 
 const (
-	// claimHeadroom is how many tasks are prepared for one that a run is expected to claim.
+	// claimHeadroom is the number of tasks that are prepared for each expected claim.
 	claimHeadroom = 1.5
-	// claimLeaseSeconds is how long a claim lasts without a renewal.
+	// claimLeaseSeconds is the duration of a claim that is not renewed.
 	claimLeaseSeconds = 1800
-	// tasksPerRequest is how many tasks a checkpoint makes at most.
+	// tasksPerRequest is the largest number of tasks in a checkpoint.
 	tasksPerRequest = 100
 )
 
@@ -95,11 +95,11 @@ func (r *claimRace) connect(ctx context.Context) connect {
 	}
 }
 
-// provide sees to it that runs at a rate find enough tasks.
+// provide creates enough tasks for a number of runs at a rate.
 func (r *claimRace) provide(ctx context.Context, runs int, perSecond float64, l load) error {
 	claims := perSecond * claimHeadroom * float64(runs) * (l.duration + l.warmup).Seconds()
 	wanted := int(math.Ceil(claims / float64(r.perProject)))
-	// The project raced for now may be as good as empty.
+	// The current project may be almost exhausted.
 	missing := wanted - (len(r.projects) - int(r.at.Load()) - 1)
 	if missing <= 0 {
 		return nil
@@ -124,7 +124,7 @@ func (r *claimRace) provide(ctx context.Context, runs int, perSecond float64, l 
 	return nil
 }
 
-// createTasks makes tasks by checkpoints.
+// createTasks creates tasks by checkpoints.
 func createTasks(api *client.API, project string, count int) error {
 	words := newProse(count)
 	for from := 0; from < count; from += tasksPerRequest {
@@ -150,7 +150,8 @@ func postCheckpoint(api *client.API, project string, body []byte, into any) (cli
 	}, into)
 }
 
-// exhausted takes note that a project has no task left; the first who learns it moves all on.
+// exhausted records that a project has no task left. The first agent to report it moves all agents
+// on to the next project.
 func (r *claimRace) exhausted(project int) {
 	r.at.CompareAndSwap(int64(project), int64(project)+1)
 }
@@ -159,10 +160,10 @@ func (r *claimRace) exhausted(project int) {
 type claimer struct {
 	race       *claimRace
 	credential string
-	// asked is the project that the prepared request names.
+	// asked is the project of the prepared request.
 	asked   int
 	request []byte
-	// taken are the tasks that this agent was given.
+	// taken are the tasks that this agent has claimed.
 	taken []string
 }
 
@@ -185,7 +186,7 @@ func (c *claimer) next() []byte {
 	return c.request
 }
 
-// noTaskLeft is the answer of a project without an open task.
+// noTaskLeft is the error code of a project without an open task.
 const noTaskLeft = "404 TASK_NOT_FOUND"
 
 func (c *claimer) complete(have []byte) (bool, string, error) {
@@ -209,7 +210,7 @@ func (c *claimer) complete(have []byte) (bool, string, error) {
 	return true, "", nil
 }
 
-// claimableTask is what is looked at of a task.
+// claimableTask is the part of a task that is checked.
 type claimableTask struct {
 	ID    string `json:"id"`
 	Claim *struct {
@@ -217,7 +218,7 @@ type claimableTask struct {
 	} `json:"claim"`
 }
 
-// check reads the tasks of all projects that were raced for.
+// check reads the tasks of all projects that agents claimed from.
 func (r *claimRace) check(ctx context.Context) (*ClaimsResult, error) {
 	at := int(r.at.Load())
 	raced := min(at+1, len(r.projects))
@@ -235,8 +236,8 @@ func (r *claimRace) check(ctx context.Context) (*ClaimsResult, error) {
 	return result, nil
 }
 
-// count compares the tasks of the projects with the answers; those in front of a place said that
-// they had no task left.
+// count compares the tasks of the projects with the responses. The first projects, up to exhausted,
+// reported that they had no task left.
 func (r *claimRace) count(found [][]claimableTask, exhausted int) *ClaimsResult {
 	result := &ClaimsResult{Agents: len(r.agents), Projects: len(found), Dry: r.dry.Load()}
 	answers := make(map[string]int)

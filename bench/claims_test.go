@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// httpAnswer is the raw bytes of a response.
+// httpAnswer returns the raw bytes of a response.
 func httpAnswer(status int, body string) []byte {
 	return fmt.Appendf(nil, "HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
 }
 
-// taskID is the nth identifier of a test.
+// taskID returns the nth ID of a test.
 func taskID(n int) string { return fmt.Sprintf("tsk_%026d", n) }
 
 func claimAnswer(task string) []byte {
@@ -24,7 +24,7 @@ func refusal(status int, code string) []byte {
 	return httpAnswer(status, `{"ok":false,"error":{"code":"`+code+`","message":"m"}}`)
 }
 
-// newTestRace is a race of two agents for the tasks of some projects.
+// newTestRace returns a race of two agents for the tasks of some projects.
 func newTestRace(t *testing.T, projects ...string) *claimRace {
 	race := &claimRace{server: &server{config: testConfig(t)}, projects: projects, perProject: 2}
 	for range 2 {
@@ -65,7 +65,7 @@ func TestAgentsMoveOnTogether(t *testing.T) {
 	asks(second, "prj_b")
 	gets(second, empty, outcomeUncounted)
 	if race.dry.Load() {
-		t.Error("dry BEFORE anybody was left without a task")
+		t.Error("dry BEFORE the last project had no task left")
 	}
 	asks(first, "")
 	if !race.dry.Load() {
@@ -84,13 +84,13 @@ func TestClaimsAreCounted(t *testing.T) {
 	}{
 		{"good", func(*claimRace, [][]claimableTask) {}, ""},
 		{"lost", func(_ *claimRace, found [][]claimableTask) { found[1][0].Claim = nil },
-			"claims: 3 answers of success, 2 tasks are claimed; " +
+			"claims: 3 successful claims, 2 tasks are claimed; " +
 				"claims: 1 tasks were given out and are not claimed"},
 		{"twice", func(race *claimRace, _ [][]claimableTask) {
 			race.agents[1].taken[0] = race.agents[0].taken[0]
 		}, "claims: 1 tasks were given out twice"},
 		{"silent", func(race *claimRace, _ [][]claimableTask) { race.agents[1].taken = nil },
-			"claims: 2 answers of success, 3 tasks are claimed"},
+			"claims: 2 successful claims, 3 tasks are claimed"},
 		{"token", func(_ *claimRace, found [][]claimableTask) { found[0][1].Claim.FencingToken = 2 },
 			"claims: 1 claims have a fencing token other than 1"},
 		{"withheld", func(_ *claimRace, found [][]claimableTask) {
@@ -127,7 +127,7 @@ func TestCheckpointsBuildOnEachOther(t *testing.T) {
 		Base  string `json:"base_changeset_id"`
 		Files []struct{ Path, Content string }
 		State struct{ Summary string }
-		// Handoff is decoded to see that it is an object.
+		// Handoff is decoded to check that it is an object.
 		Handoff map[string]any
 	}
 	seen := map[string]bool{}

@@ -10,18 +10,19 @@ import (
 )
 
 const (
-	// documentsPerProject counts the project itself.
+	// documentsPerProject includes the project itself.
 	documentsPerProject = 250
-	// filesPerChangeset makes the files of a project with few requests.
+	// filesPerChangeset bounds the files in a changeset, so that few requests create a project's
+	// files.
 	filesPerChangeset = 50
-	// vocabulary is how many words the texts are made of, and everyWord is in each text.
+	// vocabulary is the number of different words in the texts; everyWord is in each text.
 	vocabulary = 3600
 	everyWord  = "service"
-	// rareDocuments is about how many documents have a rare word.
+	// rareDocuments is about the number of documents with the same rare word.
 	rareDocuments = 5
 )
 
-// word is the word of a rank; no two are the same, and some begin alike.
+// word returns the word of a rank. No two are equal, and some share a prefix.
 func word(rank int) string {
 	syllable := func(n int) string {
 		const consonants, vowels = "bdfgklmnprst", "aeiou"
@@ -30,13 +31,14 @@ func word(rank int) string {
 	return syllable(rank) + syllable(rank*7+3) + syllable(rank/60)
 }
 
-// ordinary is the rank of a word that is neither in most texts nor in few.
+// ordinary is the rank of a word that is neither in most texts nor rare.
 func ordinary(number int) int { return 40 + number*13%160 }
 
-// rareWord is a word of the document of a number, and of its neighbours.
+// rareWord is a word that a document shares with its neighbours only.
 func rareWord(document int) string { return fmt.Sprintf("quartz%06d", document/rareDocuments) }
 
-// documents writes texts in which, as in those of people, few words are frequent and many are rare.
+// documents generates texts with a word distribution like natural language: few words are frequent
+// and many are rare.
 type documents struct {
 	dice *rand.Rand
 	rank *rand.Zipf
@@ -47,7 +49,7 @@ func newDocuments(seed int) *documents {
 	return &documents{dice, rand.NewZipf(dice, 1.1, 8, vocabulary-1)}
 }
 
-// text is that of the document of a number, of about so many words.
+// text returns the text of the document with this number, of about so many words.
 func (d *documents) text(number, words int) string {
 	var out strings.Builder
 	for at := range words/2 + d.dice.IntN(words) {
@@ -64,7 +66,7 @@ func (d *documents) text(number, words int) string {
 	return out.String()
 }
 
-// fillDocuments makes so many documents: PUBLIC projects, files, tasks and handoffs.
+// fillDocuments creates documents: PUBLIC projects, files, tasks and handoffs.
 func (s *server) fillDocuments(ctx context.Context, count int) (int, error) {
 	projects := (count + documentsPerProject - 1) / documentsPerProject
 	err := s.each(ctx, projects, func(api *client.API, at int) error {
@@ -74,7 +76,7 @@ func (s *server) fillDocuments(ctx context.Context, count int) (int, error) {
 	return count, err
 }
 
-// fillProjectOfDocuments makes a project and the documents of the numbers behind its own.
+// fillProjectOfDocuments creates the project with the number from, and the documents after it.
 func fillProjectOfDocuments(api *client.API, from, to int) error {
 	texts := newDocuments(from)
 	project, err := api.CreatePublicProject(everyWord + " " + rareWord(from) + " " + word(from%60))

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// load says how long and how hard clients are driven.
+// load is the duration and the rate of a run.
 type load struct {
-	// warmup is driven and not counted.
+	// warmup is driven but not counted.
 	warmup   time.Duration
 	duration time.Duration
-	// perSecond spreads that many requests a second over all clients; zero sends the next request
-	// as soon as the last one is answered.
+	// perSecond is the request rate of all clients together; zero sends the next request as soon as
+	// the last one is answered.
 	perSecond float64
 }
 
-// graceTime is what a request in flight at the end of a run gets.
+// graceTime is how long a run waits for responses AFTER its end.
 const graceTime = 20 * time.Second
 
-// fleet is a number of clients that are driven at once, run after run.
+// fleet is a set of clients that are driven concurrently, once for each run.
 type fleet interface {
 	drive(ctx context.Context, l load) (*Sample, error)
 	close()
 }
 
-// connect opens a fleet.
+// connect connects the clients of a fleet.
 type connect func() (fleet, error)
 
-// errFinished is how a client says that it has nothing left to do.
+// errFinished means that a client has no request left.
 var errFinished = errors.New("finished")
 
 // span is the time of one run.
@@ -45,7 +45,7 @@ func (l load) span() span {
 	return span{begin: begin, counted: counted, end: counted.Add(l.duration)}
 }
 
-// total merges what clients measured in a run that ends now.
+// total merges the samples of the clients in a run that ends now.
 func (s span) total(samples []*Sample) *Sample {
 	total := newSample()
 	for _, one := range samples {
@@ -55,10 +55,10 @@ func (s span) total(samples []*Sample) *Sample {
 	return total
 }
 
-// outcomeUncounted is the outcome of an answer that is neither a success nor an error.
+// outcomeUncounted is the outcome of a response that is neither a success nor an error.
 const outcomeUncounted = "-"
 
-// record counts one answer to a request that was due at the given time.
+// record counts one response to a request that was due at the given time.
 func (s span) record(sample *Sample, due, done time.Time, outcome string) {
 	switch {
 	case outcome == outcomeUncounted:
@@ -69,12 +69,12 @@ func (s span) record(sample *Sample, due, done time.Time, outcome string) {
 	}
 }
 
-// caller is a client inside this process: a call returns when the operation is done.
+// caller is a client inside this process. A call returns when the operation is done.
 type caller interface {
 	call() error
 }
 
-// callers drives each caller in a goroutine of its own.
+// callers drives each caller in its own goroutine.
 type callers []caller
 
 func (c callers) close() {}

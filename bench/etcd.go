@@ -9,8 +9,8 @@ import (
 	"pws/bench/client"
 )
 
-// startEtcd starts a single etcd member. It is written to through its JSON gateway, which costs it
-// more than its gRPC interface does; the report says so.
+// startEtcd starts a single etcd member. Clients write through its JSON gateway, which is slower
+// than its gRPC interface; the report says so.
 func startEtcd(ctx context.Context, config *Config) (*baseline, error) {
 	return startBaseline(ctx, config, "etcd", func(dir string, ports []string) []string {
 		clients, peers := "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
@@ -23,7 +23,7 @@ func startEtcd(ctx context.Context, config *Config) (*baseline, error) {
 	})
 }
 
-// etcdClients write to a server, which is nil where there is none.
+// etcdClients returns clients that write to the server; without one the subject is skipped.
 func etcdClients(server *baseline, config *Config) *subject {
 	what := fmt.Sprintf("put of %d B through the JSON gateway, which is slower than its gRPC",
 		contentBytes)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Machine is the machine that the figures were measured on.
+// Machine describes the machine of the measurements.
 type Machine struct {
 	Processor   string `json:"processor"`
 	Cores       int    `json:"cores"`
@@ -22,7 +22,7 @@ type Machine struct {
 	SyncP99 int64 `json:"fsync_p99_us"`
 }
 
-// syncProbes is how often the sync time is measured for one figure.
+// syncProbes is the number of syncs for one figure.
 const syncProbes = 100
 
 func readMachine(dir string) (Machine, error) {
@@ -39,7 +39,7 @@ func readMachine(dir string) (Machine, error) {
 	return m, nil
 }
 
-// probeSync appends and syncs a file and returns the sorted times of the syncs.
+// probeSync appends to a file and syncs it repeatedly, and returns the sorted times of the syncs.
 func probeSync(dir string, n int) ([]time.Duration, error) {
 	file, err := os.Create(filepath.Join(dir, fmt.Sprintf("sync-probe-%d", os.Getpid())))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readSystem asks the kernel what the machine is and what a directory is stored on.
+// readSystem reads the kernel's description of the machine and of a directory's file system.
 func (m *Machine) readSystem(dir string) error {
 	m.Processor = processorName()
 	var info unix.Sysinfo_t

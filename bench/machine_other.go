@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// readSystem says what is known without the kernel's help.
+// readSystem returns what is known on every system.
 func (m *Machine) readSystem(string) error {
 	m.Processor, m.Kernel, m.FileSystem = runtime.GOARCH, runtime.GOOS, "unknown"
 	return nil

@@ -10,14 +10,14 @@ import (
 	"pws/bench/client"
 )
 
-// mcpTarget is the part of the rate of GET that the tool is to reach.
+// mcpTarget is the part of the GET rate that the tool should reach.
 const mcpTarget = 0.7
 
-// mcpVersion is the version of the protocol that calls speak.
+// mcpVersion is the protocol version of the calls.
 const mcpVersion = "2026-07-28"
 
-// toolCall is the call of the tool that reads the file which a path of REST names, with the headers
-// and the members that clients of the protocol send.
+// toolCall is the tool call that reads the file at a REST path, with the headers and members that
+// clients of the protocol send.
 func (s *server) toolCall(path string) ([]byte, error) {
 	const tool = "file.read"
 	project, file, found := strings.Cut(strings.TrimPrefix(path, "/api/v1/projects/"), "/files/")
@@ -50,8 +50,8 @@ func (s *server) toolCall(path string) ([]byte, error) {
 	return request.Append(nil), nil
 }
 
-// toolCalls are calls for all paths, of which the first is tried: a refusal of a tool is an answer
-// with the status of success, which would be counted as one.
+// toolCalls are calls for all paths. The first is tried, because an error result of a tool has
+// status 200 and would be counted as a success.
 func (s *server) toolCalls(paths []string) ([][]byte, error) {
 	calls := make([][]byte, len(paths))
 	for at, path := range paths {
@@ -90,7 +90,7 @@ func (s *server) toolCalls(paths []string) ([][]byte, error) {
 	return calls, nil
 }
 
-// inTurn sends prepared requests one after the other.
+// inTurn sends prepared requests in turn.
 func inTurn(requests [][]byte, start int) func() []byte {
 	turn := start
 	return func() []byte {

@@ -9,8 +9,8 @@ import (
 	"pws/bench/client"
 )
 
-// MemoryResult is the memory of the server's process for each project and each operation, content
-// not counted: all contents are the same few, and the service stores each once.
+// MemoryResult is the server's memory for each project and each operation. Contents do not count:
+// they are always the same few, and the service stores each once.
 type MemoryResult struct {
 	EmptyBytes          int64   `json:"empty_bytes"`
 	Projects            int     `json:"projects"`
@@ -20,12 +20,12 @@ type MemoryResult struct {
 	OperationBytes      float64 `json:"operation_bytes"`
 }
 
-// memoryEnv makes the garbage collector keep little more than what lives, so that the resident
-// memory is about what is held. It costs time, and no rate is measured here.
+// memoryEnv makes the garbage collector keep little more than the live heap, so that the resident
+// memory is close to it. This costs time, but no rate is measured here.
 var memoryEnv = []string{"GOGC=10", "PWS_GC_HEADROOM=0"}
 
-// The pause between two looks at the memory, after how many looks without a fall by a percentage it
-// counts as settled, and how long that may take.
+// The pause between two readings of the memory, the number of readings without a drop by a
+// percentage AFTER which it counts as settled, and the longest wait.
 const (
 	settlePause   = 500 * time.Millisecond
 	settleLooks   = 6
@@ -34,8 +34,8 @@ const (
 	stopPatience  = 2 * time.Minute
 )
 
-// runMemory fills servers, restarts them with SIGTERM and looks at their resident memory: after
-// the restart everything is passive, and what is touched becomes active.
+// runMemory fills servers, restarts them with SIGTERM and measures their resident memory. After the
+// restart all projects are passive; those that are read become active.
 func runMemory(ctx context.Context, srv *server, report *Report) error {
 	result := &MemoryResult{Projects: srv.config.MemoryProjects}
 	if err := srv.memoryOfProjects(ctx, result); err != nil {
@@ -85,7 +85,7 @@ func (s *server) memoryOfProjects(ctx context.Context, result *MemoryResult) err
 	return nil
 }
 
-// The projects of the operations are few, so that their own memory does not count.
+// These operations are in few projects, so that the projects' own memory does not count.
 const (
 	operationProjects     = 8
 	operationsPerRequest  = 100
@@ -130,7 +130,7 @@ type fillOperation struct {
 	Content string `json:"content"`
 }
 
-// fillOperations publishes changesets of 100 operations, each on the head that the last one made.
+// fillOperations publishes changesets of 100 operations, each on the current head.
 func fillOperations(api *client.API, project string, requests int) error {
 	var head struct {
 		Project client.Project `json:"project"`
@@ -173,7 +173,7 @@ func (s *server) restartInOrder(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// touch reads one file of each project and returns the memory that the server then holds.
+// touch reads one file of each project and returns the server's memory afterwards.
 func (s *server) touch(ctx context.Context, projects []string, path string) (int64, error) {
 	err := s.each(ctx, len(projects), func(api *client.API, at int) error {
 		return api.Get(filePath(projects[at], path), nil)
@@ -184,8 +184,8 @@ func (s *server) touch(ctx context.Context, projects []string, path string) (int
 	return s.settledMemory(ctx)
 }
 
-// settledMemory waits until the memory has stopped falling, because the runtime gives back what it
-// freed little by little.
+// settledMemory waits until the memory has stopped falling, because the Go runtime returns freed
+// memory to the system gradually.
 func (s *server) settledMemory(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleMax)
 	defer cancel()

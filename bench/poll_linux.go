@@ -12,25 +12,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connection is a socket of the poller with one request at most in flight.
+// connection is a socket of the poller with at most one request in flight.
 type connection struct {
 	exchange exchange
 	fd       int
 	buf      []byte
 	have     int
-	// due is when the request in flight was to be sent, or the next one will be.
+	// due is when the request in flight was due, or when the next one will be.
 	due time.Time
-	// every is the time between two requests, zero without a pace.
+	// every is the interval between two requests, zero for an unpaced run.
 	every    time.Duration
 	inFlight bool
 	dead     bool
 }
 
-// connections are driven by few threads that wait for all sockets at once: a goroutine for each
-// connection costs a generator three times as much, which the server on the same cores would pay.
+// connections are driven by few threads that wait for all sockets with epoll. A goroutine for each
+// connection would cost the generator three times as much CPU, at the expense of the server on the
+// same cores.
 type connections []*connection
 
-// responseBufferBytes is where the buffer of a connection starts; it grows with the responses.
+// responseBufferBytes is the initial size of a connection's buffer, which grows with the responses.
 const responseBufferBytes = 4 << 10
 
 // dialAll connects one client for each exchange.
@@ -54,7 +55,7 @@ func dialAll(address string, exchanges []exchange) (connections, error) {
 	return out, nil
 }
 
-// dialSocket connects and makes the socket non-blocking AFTER it is connected.
+// dialSocket connects and THEN makes the socket non-blocking.
 func dialSocket(target *unix.SockaddrInet4) (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -81,7 +82,7 @@ func (c connections) close() {
 
 func (c *connection) shut() {
 	if c.fd >= 0 {
-		// Nothing is lost with a socket that is thrown away.
+		// The socket is discarded, so an error does not matter.
 		_ = unix.Close(c.fd)
 		c.fd = -1
 	}
@@ -89,7 +90,7 @@ func (c *connection) shut() {
 }
 
 // drive divides the connections among half of the processors, at least one thread; the other half
-// is the server's.
+// is for the server.
 func (c connections) drive(ctx context.Context, l load) (*Sample, error) {
 	threads := min(max(runtime.NumCPU()/2, 1), len(c))
 	run := l.span()
@@ -129,15 +130,15 @@ type poller struct {
 	epoll       int
 	timer       int
 	inFlight    int
-	// alarm is when the timer fires, zero while it is off.
+	// alarm is when the timer fires, zero while it is not set.
 	alarm time.Time
 	paced bool
 }
 
-// lookAround is how often a poller without events looks at the context, in milliseconds.
-const lookAround = 100
+// contextCheckMillis is how often a poller without events checks the context.
+const contextCheckMillis = 100
 
-// timerEvent marks the timer among the events; connections are marked by their index.
+// timerEvent identifies the timer among the events; connections are identified by their index.
 const timerEvent = -1
 
 func (p *poller) open() error {
@@ -170,7 +171,7 @@ func (p *poller) close() error {
 	return errors.Join(unix.Close(p.timer), unix.Close(p.epoll))
 }
 
-// loop drives the connections until the run is over and nothing is in flight.
+// loop drives the connections until the run is over and no request is in flight.
 func (p *poller) loop(ctx context.Context) (err error) {
 	if err := p.open(); err != nil {
 		return err
@@ -196,13 +197,13 @@ func (p *poller) loop(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		n, err := unix.EpollWait(p.epoll, events, lookAround)
+		n, err := unix.EpollWait(p.epoll, events, contextCheckMillis)
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("epoll_wait: %w", err)
 		}
 		for _, event := range events[:max(n, 0)] {
 			if event.Fd == timerEvent {
-				p.ring()
+				p.clearTimer()
 				continue
 			}
 			p.receive(p.connections[event.Fd])
@@ -211,14 +212,14 @@ func (p *poller) loop(ctx context.Context) (err error) {
 	return nil
 }
 
-// sendWhenDue sends the next request of an idle connection unless its time has not come or is over.
+// sendWhenDue sends the next request of an idle connection if it is due and the run is not over.
 func (p *poller) sendWhenDue(c *connection, now time.Time) {
 	if c.dead || c.inFlight || !now.Before(p.run.end) || now.Before(c.due) {
 		return
 	}
 	request := c.exchange.next()
 	if request == nil {
-		// Nothing is left to do for this run and those behind it.
+		// The connection has no requests left, in this run and the following ones.
 		c.shut()
 		return
 	}
@@ -234,7 +235,7 @@ func (p *poller) sendWhenDue(c *connection, now time.Time) {
 	p.inFlight++
 }
 
-// receive reads what the socket has and, when the response is whole, goes on with the next request.
+// receive reads from the socket and, when the response is whole, sends the next request.
 func (p *poller) receive(c *connection) {
 	if c.dead {
 		return
@@ -276,7 +277,7 @@ func (p *poller) receive(c *connection) {
 	p.sendWhenDue(c, done)
 }
 
-// lose gives a connection up.
+// lose counts an error and closes the connection.
 func (p *poller) lose(c *connection, err error) {
 	if c.inFlight {
 		c.inFlight = false
@@ -286,7 +287,7 @@ func (p *poller) lose(c *connection, err error) {
 	c.shut()
 }
 
-// abandon gives up what was not answered in time.
+// abandon closes the connections whose responses did not arrive in time.
 func (p *poller) abandon() {
 	for _, one := range p.connections {
 		if one.inFlight {
@@ -295,8 +296,9 @@ func (p *poller) abandon() {
 	}
 }
 
-// wake sends what is due and sets the timer for what is due next. A request that had to wait for
-// the answer before it keeps its time, so that a stall counts in every request that it held up.
+// wake sends the requests that are due and sets the timer for the next one. A request that had to
+// wait for the previous response keeps its due time, so that a stall counts in every request that
+// it delayed.
 func (p *poller) wake(now time.Time) error {
 	next := time.Time{}
 	for _, one := range p.connections {
@@ -319,10 +321,10 @@ func (p *poller) wake(now time.Time) error {
 	return nil
 }
 
-// ring takes the event of the timer; what it was set for is sent by wake.
-func (p *poller) ring() {
+// clearTimer consumes the event of the timer; wake sends the requests that are due.
+func (p *poller) clearTimer() {
 	var count [8]byte
-	// Nothing to read means that the timer was set anew in between.
+	// The read fails if the timer was set again in the meantime.
 	_, _ = unix.Read(p.timer, count[:])
 	p.alarm = time.Time{}
 }

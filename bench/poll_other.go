@@ -7,15 +7,15 @@ import (
 	"errors"
 )
 
-// errLinuxAlone says why there is no load: the driver waits for its sockets with epoll, so that it
+// errLinuxOnly is returned on other systems: the driver waits for its sockets with epoll, which
 // leaves the processors to the server that it measures.
-var errLinuxAlone = errors.New("the load driver runs on Linux only")
+var errLinuxOnly = errors.New("the load driver runs on Linux only")
 
-// connections cannot be made here.
+// connections need Linux.
 type connections []exchange
 
-func dialAll(string, []exchange) (connections, error) { return nil, errLinuxAlone }
+func dialAll(string, []exchange) (connections, error) { return nil, errLinuxOnly }
 
 func (c connections) close() {}
 
-func (c connections) drive(context.Context, load) (*Sample, error) { return nil, errLinuxAlone }
+func (c connections) drive(context.Context, load) (*Sample, error) { return nil, errLinuxOnly }

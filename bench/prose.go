@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// prose writes texts as agents leave them: common words, so that they compress as texts do, and no
-// character that JSON would escape.
+// prose generates texts similar to those of agents: common words, so that they compress like
+// natural text, without characters that JSON escapes.
 type prose struct{ dice *rand.PCG }
 
 func newProse(seed int) *prose {
 	return &prose{dice: rand.NewPCG(uint64(seed), 0x2545f4914f6cdd1d)}
 }
 
-// proseWords are chosen by six bits each, so there are at most 64.
+// A word is chosen by six random bits, so there are at most 64.
 var proseWords = strings.Fields(`
 	parser branch cursor schema retry timeout handler record fails passes because after before
 	when the a of in with without test log index page change rename lock queue order snapshot
 	writes reads covers misses returns checks expects needs moved added removed follows input
 	output limit error header body field list value agent task file project session claim`)
 
-// text appends words of about so many characters, at least one word.
+// text appends words of about the given number of characters, at least one word.
 func (p *prose) text(dst []byte, chars int) []byte {
 	end := len(dst) + chars
 	for bits := uint64(0); ; bits >>= 6 {
@@ -36,13 +36,13 @@ func (p *prose) text(dst []byte, chars int) []byte {
 	}
 }
 
-// member appends the name and a text.
+// member appends a JSON member with a text.
 func (p *prose) member(dst []byte, name string, chars int) []byte {
 	dst = append(appendName(dst, name), '"')
 	return append(p.text(dst, chars), '"')
 }
 
-// list appends the name and texts.
+// list appends a JSON member with a list of texts.
 func (p *prose) list(dst []byte, name string, items, chars int) []byte {
 	dst = append(appendName(dst, name), '[')
 	for at := range items {
@@ -54,7 +54,7 @@ func (p *prose) list(dst []byte, name string, items, chars int) []byte {
 	return append(dst, ']')
 }
 
-// reasoned appends the name and one object of two texts.
+// reasoned appends a JSON member with a list of one object with two texts.
 func (p *prose) reasoned(dst []byte, name, first, second string, chars int) []byte {
 	dst = append(appendName(dst, name), '[', '{')
 	dst = p.member(dst, first, chars)
@@ -62,7 +62,7 @@ func (p *prose) reasoned(dst []byte, name, first, second string, chars int) []by
 	return append(dst, '}', ']')
 }
 
-// appendName appends the name of a member, with a comma where another precedes it.
+// appendName appends the name of a JSON member, after a comma unless it is the first.
 func appendName(dst []byte, name string) []byte {
 	if len(dst) > 0 && dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
@@ -83,7 +83,7 @@ func (p *prose) state(dst []byte) []byte {
 	return append(p.list(dst, "open_questions", 1, 60), '}')
 }
 
-// fullState appends the state of a project that has been worked on for long.
+// fullState appends the state of a project with a long history.
 func (p *prose) fullState(dst []byte) []byte {
 	dst = p.member(append(dst, '{'), "summary", 400)
 	dst = p.member(dst, "objective", 200)
@@ -109,7 +109,7 @@ func (p *prose) handoff(dst []byte) []byte {
 	return append(p.list(dst, "next_actions", 2, 60), '}')
 }
 
-// task appends a task to make, of about a third of a kilobyte.
+// task appends a new task of about a third of a kilobyte.
 func (p *prose) task(dst []byte, number int) []byte {
 	dst = append(appendName(append(dst, '{'), "title"), `"Task `...)
 	dst = append(strconv.AppendInt(dst, int64(number), 10), ' ')

@@ -8,14 +8,14 @@ import (
 	"pws/bench/client"
 )
 
-// The reads go to a few files of a few projects, each of 1 KiB.
+// The reads go to a few files of 1 KiB in a few projects.
 const (
 	readProjects    = 16
 	readFiles       = 4
 	readContentSize = 1024
 )
 
-// readPaths fills projects with files to read and returns their request paths.
+// readPaths creates projects with files and returns the request paths of the files.
 func (s *server) readPaths(ctx context.Context) ([]string, error) {
 	projects, err := s.createProjects(ctx, readProjects)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *server) readPaths(ctx context.Context) ([]string, error) {
 	return paths, err
 }
 
-// reader makes requests of prepared paths in turn.
+// reader sends prepared requests in turn.
 func reader(host, credential string, paths []string, start int) func() []byte {
 	requests := make([][]byte, len(paths))
 	for at, path := range paths {
@@ -43,14 +43,14 @@ func reader(host, credential string, paths []string, start int) func() []byte {
 	return inTurn(requests, start)
 }
 
-// readers read paths in turn, each from another one on.
+// readers read the paths in turn, each starting at a different one.
 func readers(host, credential string, n int, paths []string) connect {
 	return httpClients(host, n, func(at int) func() []byte {
 		return reader(host, credential, paths, at*max(len(paths)/n, 1))
 	})
 }
 
-// record fetches the raw bytes of a response.
+// record returns the raw bytes of a response.
 func record(host, credential, path string) ([]byte, error) {
 	conn, err := client.Dial(host)
 	if err != nil {
@@ -68,10 +68,10 @@ func record(host, credential, path string) ([]byte, error) {
 	return append(slices.Clone(response.Head), response.Body...), nil
 }
 
-// readsTarget is the part of the bare handler's rate that reads are to reach.
+// readsTarget is the part of the bare handler's rate that reads should reach.
 const readsTarget = 0.8
 
-// runReads compares reads of a file with a bare handler that sends the same bytes.
+// runReads compares file reads with a bare handler that sends the same bytes.
 func runReads(ctx context.Context, srv *server, report *Report) error {
 	config := srv.config
 	paths, err := srv.readPaths(ctx)

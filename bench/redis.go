@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// startRedis starts a redis-server that syncs its append-only file before each answer.
+// startRedis starts a redis-server that syncs its append-only file before each reply.
 func startRedis(ctx context.Context, config *Config) (*baseline, error) {
 	return startBaseline(ctx, config, "redis-server", func(dir string, ports []string) []string {
 		return []string{
@@ -22,7 +22,7 @@ func startRedis(ctx context.Context, config *Config) (*baseline, error) {
 	})
 }
 
-// redisClients write to a server, which is nil where there is none.
+// redisClients returns clients that write to the server; without one the subject is skipped.
 func redisClients(server *baseline, config *Config) *subject {
 	what := fmt.Sprintf("SET of %d B, appendfsync always", contentBytes)
 	return server.subject("redis", what, func() connect {
@@ -34,7 +34,8 @@ func redisClients(server *baseline, config *Config) *subject {
 	})
 }
 
-// redisExchange speaks the part of RESP that SET needs: an array of bulk strings there, +OK back.
+// redisExchange implements the part of RESP that SET needs: a request is an array of bulk strings,
+// the reply is +OK.
 type redisExchange struct {
 	filler  *filler
 	prefix  string
@@ -43,10 +44,10 @@ type redisExchange struct {
 	request []byte
 }
 
-// keysPerWorker is as many as the files that a writer of the service writes in turn.
+// keysPerWorker equals the number of files that a writer of the service writes in turn.
 const keysPerWorker = 128
 
-// replyBytesMax bounds a reply of one line.
+// replyBytesMax bounds the line of a reply.
 const replyBytesMax = 512
 
 func (e *redisExchange) next() []byte {
@@ -82,7 +83,7 @@ func appendCommand(dst []byte, parts ...[]byte) []byte {
 	return dst
 }
 
-// redisBenchmark adds what redis-benchmark measures of the server of a subject.
+// redisBenchmark adds the result of redis-benchmark for the server of a subject.
 func (r *Report) redisBenchmark(
 	ctx context.Context, config *Config, server *baseline, redis *subject,
 ) error {
@@ -102,7 +103,7 @@ func (r *Report) redisBenchmark(
 }
 
 // redisBenchmark runs redis-benchmark against a server for about the given time and returns its
-// rate; the expected rate decides how many requests that are.
+// rate. The number of requests follows from the expected rate.
 func redisBenchmark(
 	ctx context.Context, address string, connections int, expected float64, d time.Duration,
 ) (float64, error) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Report is everything that was measured.
+// Report is the result of all runs.
 type Report struct {
 	Machine       Machine        `json:"machine"`
 	Began         time.Time      `json:"began"`
@@ -22,40 +22,40 @@ type Report struct {
 	Claims        *ClaimsResult  `json:"claims,omitempty"`
 	Restart       *RestartResult `json:"restart,omitempty"`
 	Memory        *MemoryResult  `json:"memory,omitempty"`
-	// Watchers is what those who wait hold.
+	// Watchers is the memory of waiting clients.
 	Watchers *WatchersResult `json:"watchers,omitempty"`
-	// Search is what search costs beside time.
+	// Search is what search costs besides time.
 	Search *SearchResult `json:"search,omitempty"`
-	// Absent names what could not be compared with.
+	// Absent names the baselines and runs that were left out.
 	Absent []string `json:"absent,omitempty"`
 }
 
-// Measurement is one subject over all rounds.
+// Measurement is the result of one subject over all rounds.
 type Measurement struct {
 	Name string `json:"name"`
 	What string `json:"what"`
-	// PerSecond is the median of the rounds.
+	// PerSecond is the median rate of the rounds.
 	PerSecond float64   `json:"per_second"`
 	Rounds    []float64 `json:"per_second_by_round"`
 	Count     int64     `json:"count"`
 	Latency   Latency   `json:"latency"`
-	// ServerCPUMicros is the server's processor time for one success, zero where it is unknown.
+	// ServerCPUMicros is the server's processor time for each success, zero if it is unknown.
 	ServerCPUMicros float64          `json:"server_cpu_us"`
 	Errors          map[string]int64 `json:"errors,omitempty"`
 }
 
-// Ratio compares two figures of the same rounds.
+// Ratio compares two results of the same rounds.
 type Ratio struct {
 	Name   string    `json:"name"`
 	Median float64   `json:"median"`
 	Rounds []float64 `json:"by_round"`
-	// Target is zero where there is none; AtMost turns it from a floor into a ceiling.
+	// Target is zero where there is none; AtMost makes it an upper bound instead of a lower one.
 	Target float64 `json:"target,omitempty"`
 	AtMost bool    `json:"at_most,omitempty"`
 	Met    bool    `json:"met,omitempty"`
 }
 
-// Failed names the runs that had errors; such a report proves nothing.
+// Failed names the runs that had errors. Their results are not valid.
 func (r *Report) Failed() []string {
 	var out []string
 	for _, m := range r.Measurements {
@@ -190,7 +190,7 @@ func (r *Report) facts() *table {
 // Text writes the report as tables for a terminal.
 func (r *Report) Text(out io.Writer) error { return r.write(out, (*table).text) }
 
-// Markdown writes the report as tables for a page.
+// Markdown writes the report as Markdown tables.
 func (r *Report) Markdown(out io.Writer) error { return r.write(out, (*table).markdown) }
 
 func (r *Report) write(out io.Writer, show func(*table, io.Writer) error) error {
@@ -222,7 +222,7 @@ func (r *Report) write(out io.Writer, show func(*table, io.Writer) error) error 
 	return nil
 }
 
-// number writes a figure with separators between thousands.
+// number formats a number with separators between thousands.
 func number(value float64) string {
 	digits := fmt.Sprintf("%.0f", value)
 	var out strings.Builder
@@ -235,7 +235,7 @@ func number(value float64) string {
 	return out.String()
 }
 
-// optional formats a figure where there is one.
+// optional formats a number if the condition holds.
 func optional(there bool, format string, value float64) string {
 	if !there {
 		return "-"

@@ -9,20 +9,20 @@ import (
 	"pws/bench/client"
 )
 
-// RestartResult is how long the service takes to serve again after kill -9.
+// RestartResult is the time that the service needs to serve again after kill -9.
 type RestartResult struct {
 	Projects   int `json:"projects"`
 	Changesets int `json:"changesets"`
 	// Seconds is the time from the start of the process until it announced that it serves.
 	Seconds float64 `json:"seconds"`
-	// FirstRead is the same until a file of a project was read.
+	// FirstRead is the time until a file of a project has been read.
 	FirstRead float64 `json:"first_read_seconds"`
-	// Again is Seconds of a second kill and restart with nothing written in between.
+	// Again is Seconds of a second kill and restart without writes in between.
 	Again                 float64 `json:"again_seconds"`
 	ChangesetsPerSecond   float64 `json:"changesets_per_second"`
 	FillPerSecond         float64 `json:"fill_per_second"`
 	DiskBytesPerChangeset float64 `json:"disk_bytes_per_changeset"`
-	// Checked projects were asked for their number of changesets; Lost is what is missing.
+	// Checked is the number of projects whose changesets were counted; Lost is the number missing.
 	Checked int `json:"checked_projects"`
 	Lost    int `json:"lost_changesets"`
 }
@@ -30,10 +30,10 @@ type RestartResult struct {
 // restartChecked is how many projects are checked for lost changesets.
 const restartChecked = 200
 
-// fillContentBytes is the size of the contents that fill a restart.
+// fillContentBytes is the size of each content of the restart run.
 const fillContentBytes = 40
 
-// runRestart fills a server, kills it, and times how it comes back.
+// runRestart fills a server, kills it, and measures its restart.
 func runRestart(ctx context.Context, srv *server, report *Report) error {
 	projects, filled, err := srv.fillForRestart(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func runRestart(ctx context.Context, srv *server, report *Report) error {
 	if err != nil {
 		return err
 	}
-	// The first changeset of a project is its creation.
+	// Creating the project makes the first changeset.
 	perProject := srv.config.changesetsPerProject() + 1
 	result := &RestartResult{
 		Projects: len(projects), Changesets: perProject * len(projects),
@@ -65,7 +65,7 @@ func runRestart(ctx context.Context, srv *server, report *Report) error {
 	return nil
 }
 
-// fillForRestart writes the changesets, one file each, and returns the projects.
+// fillForRestart publishes the changesets, one file each, and returns the projects.
 func (s *server) fillForRestart(ctx context.Context) ([]string, *Sample, error) {
 	s.config.say("restart: filling %d projects with %d changesets", s.config.RestartProjects,
 		s.config.RestartChangesets)
@@ -86,12 +86,12 @@ func (s *server) fillForRestart(ctx context.Context) ([]string, *Sample, error) 
 	return projects, filled, err
 }
 
-// changesetsPerProject is how many changesets each project of the restart run is filled with.
+// changesetsPerProject is the number of changesets in each project of the restart run.
 func (c *Config) changesetsPerProject() int {
 	return max(c.RestartChangesets/c.RestartProjects, 1)
 }
 
-// killAndTime kills the server and times its return.
+// killAndTime kills the server and measures its restart.
 func (s *server) killAndTime(
 	ctx context.Context, projects []string, result *RestartResult,
 ) error {
@@ -109,7 +109,7 @@ func (s *server) killAndTime(
 	return nil
 }
 
-// checkLost asks projects spread over all of them how many changesets they have.
+// checkLost compares the number of changesets of a sample of projects with the expected one.
 func (s *server) checkLost(
 	ctx context.Context, projects []string, want int, result *RestartResult,
 ) error {
@@ -136,7 +136,7 @@ func (s *server) checkLost(
 	return err
 }
 
-// folderBytes is the size of all files below a folder.
+// folderBytes is the total size of the files below a folder.
 func folderBytes(dir string) (int64, error) {
 	var total int64
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

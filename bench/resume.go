@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// resumeTargetMicros is how long an agent that comes back may wait, the transport included: half of
-// the answers on one connection are to be there by then.
+// resumeTargetMicros is the latency target for an agent that resumes work, the transport included,
+// for half of the responses on one connection.
 const resumeTargetMicros = 1000
 
-// smallProject is measured beside the big one: the same kind of state, and little of it.
+// smallProject is measured beside the big one: the same kinds of records, but few.
 var smallProject = projectSize{changesets: 20, tasks: 5, handoffs: 1}
 
-// runResume measures what an agent reads first that takes up the work of others.
+// runResume measures the first reads of an agent that continues the work of others.
 func runResume(ctx context.Context, srv *server, report *Report) error {
 	config := srv.config
 	size := projectSize{config.ResumeChangesets, config.ResumeTasks, config.ResumeHandoffs}
@@ -54,7 +54,7 @@ func runResume(ctx context.Context, srv *server, report *Report) error {
 	return nil
 }
 
-// reads reads one resource of a project by some connections.
+// reads returns a subject that reads one resource of a project.
 func (s *server) reads(name, what, project, resource string, n int) *subject {
 	path, credential := projectPath(project)+"/"+resource, s.api.Credential
 	one := &subject{name: name, cpu: s.cpu}

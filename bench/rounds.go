@@ -11,16 +11,16 @@ import (
 type subject struct {
 	name string
 	what string
-	// skip leaves it out: it is not wanted, or not on this machine.
+	// skip leaves it out, because it is not wanted or its server is not installed.
 	skip bool
-	// connect makes the clients, once for all rounds.
+	// connect connects the clients, once for all rounds.
 	connect connect
 	fleet   fleet
-	// cpu is the processor time of the server so far, zero where it is unknown.
+	// cpu is the processor time of the server so far, zero if it is unknown.
 	cpu func() time.Duration
-	// perSecond is asked in each round; nil means as fast as possible.
+	// perSecond returns the rate of a round; nil means as fast as possible.
 	perSecond func(round int) (float64, error)
-	// prepare is called in each round BEFORE the clock starts; nil means that there is nothing to do.
+	// prepare is called in each round BEFORE the measurement starts; it may be nil.
 	prepare func(ctx context.Context) error
 	rounds  []*Sample
 }
@@ -31,8 +31,8 @@ func (s *subject) rate(round int) float64 { return s.rounds[round].PerSecond() }
 const (
 	// warmupMax bounds the warmup, which is a tenth of the duration.
 	warmupMax = 2 * time.Second
-	// warmedMin is the shortest duration with a warmup: a shorter run counts its first request, so
-	// that it has one however slow the machine is.
+	// warmedMin is the shortest duration with a warmup. A shorter run counts from its first
+	// request, so that it counts at least one on a slow machine.
 	warmedMin = 100 * time.Millisecond
 )
 
@@ -45,7 +45,7 @@ func (c *Config) load() load {
 	return l
 }
 
-// drive connects all subjects, drives them in turn, round by round, and reports what they did.
+// drive connects all subjects, drives them in turn, round by round, and reports the results.
 func (r *Report) drive(ctx context.Context, config *Config, subjects ...*subject) error {
 	subjects = slices.DeleteFunc(subjects, func(one *subject) bool { return one.skip })
 	for _, one := range subjects {
@@ -93,7 +93,7 @@ func (s *subject) drive(ctx context.Context, l load, round int) (sample *Sample,
 	return sample, nil
 }
 
-// add makes a measurement of all rounds of a subject.
+// add adds the measurement of a subject over all rounds.
 func (r *Report) add(s *subject) {
 	total := newSample()
 	rates := make([]float64, len(s.rounds))
@@ -128,7 +128,7 @@ func (r *Report) compareRates(of, against *subject, target float64) {
 	})
 }
 
-// quantile is a latency of each round, in microseconds.
+// quantile returns a latency of each round, in microseconds.
 func (s *subject) quantile(percent float64) []float64 {
 	times := make([]float64, len(s.rounds))
 	for round, sample := range s.rounds {
@@ -137,8 +137,8 @@ func (s *subject) quantile(percent float64) []float64 {
 	return times
 }
 
-// compareTimes adds the ratio of times to other times of the same rounds, both in microseconds.
-// The target is a ceiling. Subjects that were skipped have no times.
+// compareTimes adds the ratio of two lists of times of the same rounds, both in microseconds. The
+// target is an upper bound. Subjects that were skipped have no times.
 func (r *Report) compareTimes(name string, of []float64, target float64, against []float64) {
 	if len(of) == 0 || len(against) == 0 {
 		return
@@ -157,7 +157,7 @@ func (r *Report) compareWith(of *subject, percent float64, name string, micros, 
 		slices.Repeat([]float64{micros}, len(times)))
 }
 
-// addRatio completes a ratio from its rounds and adds it.
+// addRatio computes the median of a ratio and adds it.
 func (r *Report) addRatio(ratio Ratio) {
 	ratio.Median = median(ratio.Rounds)
 	switch {

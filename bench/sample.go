@@ -7,19 +7,19 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Latencies are kept from a microsecond to a minute, to three significant digits.
+// Latencies are recorded from a microsecond to a minute, to three significant digits.
 const (
 	latencyMicrosMax = int64(time.Minute / time.Microsecond)
 	latencyDigits    = 3
 )
 
-// Sample is what one run, or several runs merged, measured.
+// Sample is the measurement of one run, or of several merged runs.
 type Sample struct {
 	Count   int64
 	Seconds float64
-	// Errors counts what was not answered with success, by status and code.
+	// Errors counts the responses that were no success, by status and code.
 	Errors map[string]int64
-	// ServerCPU is the time the server's process spent on its processors.
+	// ServerCPU is the processor time of the server's process.
 	ServerCPU time.Duration
 
 	latencies *hdrhistogram.Histogram
@@ -34,13 +34,13 @@ func newSample() *Sample {
 func (s *Sample) add(latency time.Duration) {
 	s.Count++
 	micros := min(max(latency.Microseconds(), 1), latencyMicrosMax)
-	// The value is within the bounds of the histogram, which is all that it refuses.
+	// The histogram rejects only values outside of its bounds, and the value is within them.
 	_ = s.latencies.RecordValue(micros)
 }
 
 func (s *Sample) fail(outcome string) { s.Errors[outcome]++ }
 
-// merge adds another sample; Seconds of runs that followed each other are added by the caller.
+// merge adds another sample. The caller adds up Seconds of consecutive runs.
 func (s *Sample) merge(other *Sample) {
 	s.Count += other.Count
 	s.latencies.Merge(other.latencies)
@@ -58,7 +58,7 @@ func (s *Sample) PerSecond() float64 {
 	return float64(s.Count) / s.Seconds
 }
 
-// Quantile is the latency below which that percentage of successes was answered.
+// Quantile is the latency at a percentile of the successes.
 func (s *Sample) Quantile(percent float64) time.Duration {
 	return time.Duration(s.latencies.ValueAtQuantile(percent)) * time.Microsecond
 }
@@ -80,7 +80,7 @@ func (s *Sample) latency() Latency {
 	}
 }
 
-// median is the middle of the values, the mean of the two middle ones where their number is even.
+// median is the middle value, or the mean of the two middle values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// SearchResult is what search costs beside time.
+// SearchResult is what search costs besides time.
 type SearchResult struct {
 	Documents int `json:"documents"`
-	// IndexSeconds is from the last write of the documents until all were indexed.
+	// IndexSeconds is the time from the last write of a document until all are indexed.
 	IndexSeconds float64 `json:"index_seconds"`
-	// MemoryBytes is what the server holds with the documents, AFTER a restart and some queries, and
-	// MemoryOffBytes what one without search holds.
+	// MemoryBytes is the memory of the server with the documents, AFTER a restart and some queries.
+	// MemoryOffBytes is the memory of a server without search.
 	MemoryBytes    int64 `json:"memory_bytes"`
 	MemoryOffBytes int64 `json:"memory_off_bytes"`
 }
 
 const (
-	// searchTargetMicros is within what 95 of 100 queries are to be answered over one connection.
+	// searchTargetMicros is the target for the 95th percentile of queries on one connection.
 	searchTargetMicros = 2000
-	// searchPutsTarget is the part of the rate of PUTs that is left with search on.
+	// searchPutsTarget is the part of the PUT rate that should remain with search on.
 	searchPutsTarget = 0.85
-	// searchConnections ask at once in the runs that are not alone.
+	// searchConnections is the number of connections of the concurrent runs.
 	searchConnections = 8
-	// searchPatience bounds how long documents may take to be indexed.
+	// searchPatience bounds the time until all documents are indexed.
 	searchPatience = 5 * time.Minute
 )
 
-// runSearch measures queries of every kind, and what search takes from writers and from memory.
+// runSearch measures queries of every kind, and the cost of search for writes and memory.
 func runSearch(ctx context.Context, srv *server, report *Report) error {
 	config := srv.config
 	result := &SearchResult{}
@@ -61,7 +61,7 @@ func runSearch(ctx context.Context, srv *server, report *Report) error {
 	return compareSearchWrites(ctx, config, report)
 }
 
-// awaitIndexed returns once nothing waits to be indexed.
+// awaitIndexed returns when no document waits to be indexed.
 func (s *server) awaitIndexed(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, searchPatience)
 	defer cancel()
@@ -82,14 +82,14 @@ func (s *server) awaitIndexed(ctx context.Context) error {
 	}
 }
 
-// queryKind is one way of asking.
+// queryKind is one kind of query.
 type queryKind struct {
 	name, what string
-	// query makes the part behind the question mark, another one for each number.
+	// query returns the query string, a different one for each number.
 	query func(documents, number int) string
 }
 
-// queryKinds are the ways of asking.
+// queryKinds are all kinds of queries.
 var queryKinds = []queryKind{
 	{"rare", "a word of about five documents", func(documents, number int) string {
 		return "q=" + rareWord(number*7919%max(documents, 1))
@@ -117,10 +117,10 @@ var queryKinds = []queryKind{
 	}},
 }
 
-// queriesOfKind is how many different queries are asked in turn.
+// queriesOfKind is the number of different queries of each kind.
 const queriesOfKind = 96
 
-// paths are requests of a kind.
+// paths returns the requests of a kind.
 func (k queryKind) paths(documents int) []string {
 	paths := make([]string, queriesOfKind)
 	for at := range paths {
@@ -129,7 +129,8 @@ func (k queryKind) paths(documents int) []string {
 	return paths
 }
 
-// driveQueries drives all kinds of queries, and a mix of them, by several connections and by one.
+// driveQueries drives each kind of query, and a mix of all kinds, by several connections and by
+// one.
 func (s *server) driveQueries(ctx context.Context, report *Report, documents int) error {
 	var subjects []*subject
 	pair := func(name, what string, paths []string) {
@@ -146,7 +147,7 @@ func (s *server) driveQueries(ctx context.Context, report *Report, documents int
 	var mix []string
 	for _, kind := range queryKinds {
 		paths := kind.paths(documents)
-		// A found result shows that the query asks for what is there.
+		// Queries without results would be no measurement.
 		for _, path := range paths[:4] {
 			if err := s.finds(path); err != nil {
 				return err
@@ -156,7 +157,7 @@ func (s *server) driveQueries(ctx context.Context, report *Report, documents int
 		pair(RunSearch+"-"+kind.name,
 			fmt.Sprintf("%s, by %d connections", kind.what, searchConnections), paths)
 	}
-	// A step that has no common divisor with their number goes through all of them.
+	// The step is coprime to the number of queries, so that it visits all of them.
 	turned := make([]string, len(mix))
 	for at := range mix {
 		turned[at] = mix[at*101%len(mix)]
@@ -171,7 +172,7 @@ func (s *server) driveQueries(ctx context.Context, report *Report, documents int
 	return nil
 }
 
-// finds wants a query to have results.
+// finds returns an error if a query has no results.
 func (s *server) finds(path string) error {
 	var page struct {
 		Results []struct{} `json:"results"`
@@ -185,8 +186,8 @@ func (s *server) finds(path string) error {
 	return nil
 }
 
-// searchMemory is what the server holds AFTER a restart, with little garbage. With documents each
-// kind of query has been asked.
+// searchMemory returns the memory of a server AFTER a restart, with little garbage. If it has
+// documents, queries of each kind are sent first.
 func (s *server) searchMemory(ctx context.Context, documents int) (int64, error) {
 	s.env = append(s.env, memoryEnv...)
 	if err := s.restartInOrder(ctx); err != nil {
@@ -223,7 +224,7 @@ func compareSearchWrites(ctx context.Context, config *Config, report *Report) er
 		}
 		one := srv.puts("puts-search-"+how, fmt.Sprintf("durable PUT of %d B, %d PUBLIC projects, "+
 			"--search %s", contentBytes, config.Projects, how), projects)
-		// What a round has left to be indexed is not to slow down the other server.
+		// The documents of one round must be indexed before the next server is measured.
 		one.prepare = indexing.awaitIndexed
 		subjects = append(subjects, one)
 	}

@@ -12,21 +12,21 @@ import (
 	"pws/bench/client"
 )
 
-// startPatience bounds how long a server may take to serve.
+// startPatience bounds how long a server may take to start.
 const startPatience = 10 * time.Minute
 
-// server is the service under test: a child on a folder of its own, or one that runs elsewhere.
+// server is the service: a child with its own folder, or one that was started elsewhere.
 type server struct {
 	config  *Config
 	process *child.Process
 	dataDir string
 	env     []string
-	// host is where it serves now.
+	// host is its current address.
 	host string
 	api  *client.API
 }
 
-// startServer starts the service on an empty folder and registers an agent with it.
+// startServer starts the service with an empty folder and registers an agent.
 func startServer(ctx context.Context, config *Config, env ...string) (*server, error) {
 	s := &server{config: config, env: env}
 	var err error
@@ -50,7 +50,7 @@ func startServer(ctx context.Context, config *Config, env ...string) (*server, e
 	return s, nil
 }
 
-// start runs the child; it may be called again AFTER the child has ended.
+// start starts the child; it may be called again AFTER the child has ended.
 func (s *server) start(ctx context.Context) error {
 	process, err := child.Start(ctx, startPatience, child.Program{
 		Path: s.config.Program,
@@ -73,7 +73,7 @@ func (s *server) start(ctx context.Context) error {
 	return nil
 }
 
-// cpu is the processor time of the server so far, zero where it is not on hand.
+// cpu is the processor time of the server so far, zero if the server is not a child.
 func (s *server) cpu() time.Duration {
 	if s.process == nil {
 		return 0
@@ -81,7 +81,7 @@ func (s *server) cpu() time.Duration {
 	return processCPU(s.process)()
 }
 
-// processCPU reads the processor time of a child, zero AFTER it has ended.
+// processCPU is the processor time of a child, zero AFTER it has ended.
 func processCPU(process *child.Process) func() time.Duration {
 	return func() time.Duration {
 		usage, err := child.ReadUsage(process.PID())
@@ -101,7 +101,7 @@ func (s *server) close() {
 		s.process.Kill()
 	}
 	if s.dataDir != "" {
-		// What cannot be removed stays in the temporary folder of the system.
+		// A folder that cannot be removed stays in the temporary folder of the system.
 		_ = os.RemoveAll(s.dataDir)
 	}
 }
@@ -109,7 +109,7 @@ func (s *server) close() {
 // setupConnections bounds the connections that prepare a run.
 const setupConnections = 32
 
-// each calls the function for the numbers below n on several connections of the same agent.
+// each calls the function for the numbers below n, on several connections of the same agent.
 func (s *server) each(ctx context.Context, n int, call func(api *client.API, at int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -146,7 +146,7 @@ func (s *server) each(ctx context.Context, n int, call func(api *client.API, at 
 	return ctx.Err()
 }
 
-// createProjects makes projects and returns their IDs.
+// createProjects creates projects and returns their IDs.
 func (s *server) createProjects(ctx context.Context, n int) ([]string, error) {
 	return s.create(ctx, n, (*client.API).CreateProject)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// buildService builds the program whose serve command is the service.
+// buildService builds the program whose serve command runs the service.
 func buildService(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {

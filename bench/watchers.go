@@ -12,38 +12,38 @@ import (
 	"pws/bench/client"
 )
 
-// WatchersResult is what the server's process holds for one who waits, its connection included.
+// WatchersResult is the server's memory for one waiting client, its connection included.
 type WatchersResult struct {
 	Watchers    int     `json:"watchers"`
 	PollerBytes float64 `json:"poller_bytes"`
 	StreamBytes float64 `json:"stream_bytes"`
 }
 
-// watchersEnv lets one agent on one address wait as often as it likes. What is written is not
-// indexed, which would be measured with it.
+// watchersEnv lets one agent on one address open any number of waiting requests, and turns search
+// off, so that indexing is not measured.
 var watchersEnv = []string{
 	"PWS_SEARCH=off",
 	"PWS_WAITING=16384", "PWS_WAITING_PER_AGENT=16384", "PWS_WAITING_PER_IP=16384",
 }
 
 const (
-	// wakeWrites is how many writes wake all watchers, one AFTER the other.
+	// wakeWrites is the number of writes that wake all watchers, one AFTER the other.
 	wakeWrites = 20
-	// wakePatience bounds the time until one has woken all.
+	// wakePatience bounds the time until one write has woken all watchers.
 	wakePatience = 5 * time.Minute
 )
 
-// watchers are clients that wait for events, each in a goroutine and on a connection of its own.
+// watchers are clients that wait for events, each with its own goroutine and connection.
 type watchers struct {
 	mu struct {
 		sync.Mutex
 		conns []net.Conn
 	}
 	group sync.WaitGroup
-	// ready counts those who have not had their first answer.
+	// ready counts the watchers without a first response.
 	ready sync.WaitGroup
-	// heard receives the time of each event that a watcher received; nil where it is not needed.
-	heard chan<- time.Time
+	// received gets the time of each received event; nil if it is not needed.
+	received chan<- time.Time
 }
 
 func (w *watchers) close() {
@@ -58,16 +58,16 @@ func (w *watchers) close() {
 	w.group.Wait()
 }
 
-// watch opens watchers of a query, as streams or as pollers, from the end of what there is, and
-// returns when each has had an answer.
-func (s *server) watch(count int, query string, streams bool, heard chan<- time.Time) (
+// watch opens watchers of a query, as streams or as pollers, from the end of the event log, and
+// returns when each has had its first response.
+func (s *server) watch(count int, query string, streams bool, received chan<- time.Time) (
 	*watchers, error,
 ) {
 	cursor, err := s.tail(query)
 	if err != nil {
 		return nil, err
 	}
-	w := &watchers{heard: heard}
+	w := &watchers{received: received}
 	for range count {
 		conn, err := net.Dial("tcp", s.host)
 		if err != nil {
@@ -81,9 +81,9 @@ func (s *server) watch(count int, query string, streams bool, heard chan<- time.
 			defer ready()
 			// A watcher ends when its connection is closed.
 			if streams {
-				s.follow(conn, query, cursor, w.heard, ready)
+				s.follow(conn, query, cursor, w.received, ready)
 			} else {
-				s.poll(conn, query, cursor, w.heard, ready)
+				s.poll(conn, query, cursor, w.received, ready)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func (s *server) watch(count int, query string, streams bool, heard chan<- time.
 	return w, nil
 }
 
-// tail is the cursor behind all there is.
+// tail is the cursor at the end of the event log.
 func (s *server) tail(query string) (cursor string, err error) {
 	for {
 		var page struct {
@@ -114,9 +114,9 @@ func after(cursor string) string {
 	return "&after=" + cursor
 }
 
-// follow reads a stream and notes the time of each event.
+// follow reads a stream and sends the time of each event.
 func (s *server) follow(
-	conn net.Conn, query, cursor string, heard chan<- time.Time, ready func(),
+	conn net.Conn, query, cursor string, received chan<- time.Time, ready func(),
 ) {
 	_, err := fmt.Fprintf(conn, "GET /api/v1/events?%s&after=%s HTTP/1.1\r\nHost: %s\r\n"+
 		"Accept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n",
@@ -126,15 +126,15 @@ func (s *server) follow(
 		var n int
 		n, err = conn.Read(buffer)
 		ready()
-		if heard != nil && bytes.Contains(buffer[:n], []byte("\nevent: ")) {
-			heard <- time.Now()
+		if received != nil && bytes.Contains(buffer[:n], []byte("\nevent: ")) {
+			received <- time.Now()
 		}
 	}
 }
 
-// poll waits for events again and again.
+// poll sends long-polling requests in a loop.
 func (s *server) poll(
-	conn net.Conn, query, cursor string, heard chan<- time.Time, ready func(),
+	conn net.Conn, query, cursor string, received chan<- time.Time, ready func(),
 ) {
 	buffer := make([]byte, 0, 4<<10)
 	for wait := "0"; ; wait = "30" {
@@ -161,8 +161,8 @@ func (s *server) poll(
 			if !whole {
 				continue
 			}
-			if heard != nil && !bytes.Contains(response.Body, []byte(`"events":[]`)) {
-				heard <- time.Now()
+			if received != nil && !bytes.Contains(response.Body, []byte(`"events":[]`)) {
+				received <- time.Now()
 			}
 			_, rest, _ := bytes.Cut(response.Body, []byte(`"next_cursor":"`))
 			next, _, _ := bytes.Cut(rest, []byte(`"`))
@@ -173,8 +173,8 @@ func (s *server) poll(
 	}
 }
 
-// runWatchers measures what those who wait cost those who write, how soon they are woken, and what
-// they hold.
+// runWatchers measures how watchers slow down writers, how soon they are woken, and how much memory
+// they need.
 func runWatchers(ctx context.Context, srv *server, report *Report) error {
 	projects, err := srv.createPublicProjects(ctx, srv.config.Projects+1)
 	if err != nil {
@@ -230,14 +230,14 @@ func (s *server) driveWatched(
 	return nil
 }
 
-// measureWake writes to a project that many watch, and measures the time from each answer of the
-// writer, which may come AFTER the first events, to the receipt by each of them.
+// measureWake writes to a project with many watchers. It measures the time from each response to
+// the writer, which may arrive AFTER the first events, until each watcher has received the event.
 func (s *server) measureWake(
 	ctx context.Context, report *Report, project string, streams bool,
 ) error {
 	config := s.config
-	heard := make(chan time.Time, 2*config.Watchers)
-	open, err := s.watch(config.Watchers, "project="+project, streams, heard)
+	received := make(chan time.Time, 2*config.Watchers)
+	open, err := s.watch(config.Watchers, "project="+project, streams, received)
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (s *server) measureWake(
 		written, late := time.Now(), time.After(wakePatience)
 		for woken := range config.Watchers {
 			select {
-			case at := <-heard:
+			case at := <-received:
 				sample.add(at.Sub(written))
 			case <-late:
 				return fmt.Errorf("%d were woken by one write in %v, and not %d", woken, wakePatience,
@@ -272,7 +272,7 @@ func (s *server) measureWake(
 	return nil
 }
 
-// measureWatchers looks at the memory of a server without watchers and with them.
+// measureWatchers compares the memory of a server without watchers and with them.
 func measureWatchers(ctx context.Context, config *Config, report *Report) error {
 	result := &WatchersResult{Watchers: config.Watchers}
 	for _, streams := range []bool{false, true} {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// claimsTarget is the part of the rate of PUTs that claims are to reach.
+// claimsTarget is the part of the PUT rate that claims should reach.
 const claimsTarget = 0.6
 
-// runWork compares claims and checkpoints with durable PUTs over as many connections.
+// runWork compares claims and checkpoints with durable PUTs on the same number of connections.
 func runWork(ctx context.Context, srv *server, report *Report) error {
 	config := srv.config
 	projects, err := srv.createProjects(ctx, config.Projects+1)

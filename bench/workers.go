@@ -24,7 +24,7 @@ func (h httpExchange) complete(have []byte) (bool, string, error) {
 	return true, client.Outcome(response), nil
 }
 
-// parseHTTP looks for a whole response on a connection that goes on behind it.
+// parseHTTP parses a response, and returns an error if the server closes the connection after it.
 func parseHTTP(have []byte) (client.Response, bool, error) {
 	response, whole, err := client.Parse(have)
 	if err == nil && whole && response.Close {
@@ -33,11 +33,11 @@ func parseHTTP(have []byte) (client.Response, bool, error) {
 	return response, whole && err == nil, err
 }
 
-// idBytes is the length of an identifier: a prefix of four and 26 characters.
+// idBytes is the length of an ID: a prefix of four and 26 characters.
 const idBytes = 30
 
-// findID is the identifier behind the first occurrence of some text, such as "task_id":" with the
-// quotes. Decoding a whole answer would cost the generator more than the server spends on it.
+// findID returns the ID after the first occurrence of a text such as "task_id":" with the quotes.
+// Decoding a whole response would cost the generator more than it costs the server.
 func findID(body []byte, before string) (string, bool) {
 	at := bytes.Index(body, []byte(before))
 	if at < 0 || len(body) < at+len(before)+idBytes {
@@ -46,7 +46,7 @@ func findID(body []byte, before string) (string, bool) {
 	return string(body[at+len(before):][:idBytes]), true
 }
 
-// clients connects n clients, each with an exchange of its own.
+// clients connects n clients, each with its own exchange.
 func clients(address string, n int, client func(at int) exchange) connect {
 	return func() (fleet, error) {
 		exchanges := make([]exchange, n)
@@ -57,15 +57,15 @@ func clients(address string, n int, client func(at int) exchange) connect {
 	}
 }
 
-// httpClients connects n clients, each with requests of its own.
+// httpClients connects n clients, each with its own requests.
 func httpClients(address string, n int, requests func(at int) func() []byte) connect {
 	return clients(address, n, func(at int) exchange { return httpExchange{requests(at)} })
 }
 
-// contentBytes is the size of what is written in all write runs, of all servers alike.
+// contentBytes is the size of a content in all write runs, for all servers.
 const contentBytes = 300
 
-// filler makes contents that do not compress to nothing: six random bits to each byte.
+// filler generates contents with six random bits in each byte, so that they compress little.
 type filler struct {
 	dice *rand.PCG
 	text []byte
@@ -77,7 +77,7 @@ func newFiller(seed int, size int) *filler {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// next returns a content that was not there before; it is valid until the next one.
+// next returns a new content, valid until the next call.
 func (f *filler) next() []byte {
 	for at := 0; at < len(f.text); {
 		bits := f.dice.Uint64()
@@ -90,7 +90,7 @@ func (f *filler) next() []byte {
 	return f.text
 }
 
-// writer makes PUT requests with a new content each.
+// writer sends PUT requests, each with a new content.
 type writer struct {
 	host       string
 	credential string
@@ -98,7 +98,7 @@ type writer struct {
 	paths  []string
 	filler *filler
 	turn   int
-	// left is how many requests nextOfMany still makes.
+	// left is the number of remaining requests of nextOfMany.
 	left int
 	body []byte
 	out  []byte
@@ -126,11 +126,11 @@ func (w *writer) next() []byte {
 	return w.out
 }
 
-// filesPerWriter is how many files of a project one writer writes in turn.
+// filesPerWriter is the number of files that one writer writes in turn in each project.
 const filesPerWriter = 8
 
-// writerPaths spreads the files of the projects over writers, project by project, so that a writer
-// comes back to a project as late as possible.
+// writerPaths distributes the files of the projects over writers, project by project, so that a
+// writer returns to a project as late as possible.
 func writerPaths(projects []string, writer, writers int) []string {
 	var mine []string
 	for at := writer % len(projects); at < len(projects); at += writers {

@@ -6,16 +6,16 @@ import (
 	"math/rand/v2"
 )
 
-// The parts of the rates that writes are to reach.
+// The parts of the baseline rates that writes should reach.
 const (
 	writesRedisTarget = 0.5
 	writesEtcdTarget  = 2.5
 	writesOneTarget   = 0.6
-	// halfLoadTarget is how many syncs the p99 of writes may take at half of the peak load.
+	// halfLoadTarget is the target for the p99 of writes at half of the peak load, in syncs.
 	halfLoadTarget = 5
 )
 
-// puts writes files of some projects in turn.
+// puts returns a subject that writes files of some projects in turn.
 func (s *server) puts(name, what string, projects []string) *subject {
 	n := s.config.Connections
 	return &subject{
@@ -30,7 +30,8 @@ func (s *server) puts(name, what string, projects []string) *subject {
 	}
 }
 
-// runWrites compares durable writes to many projects and to one, with others' durable writes.
+// runWrites compares durable writes, to many projects and to one, with durable writes of other
+// servers.
 func runWrites(ctx context.Context, srv *server, report *Report) error {
 	config := srv.config
 	projects, err := srv.createProjects(ctx, config.Projects+1)
@@ -45,7 +46,7 @@ func runWrites(ctx context.Context, srv *server, report *Report) error {
 		projects[1:])
 	half.skip = !config.wants(RunWritesHalf)
 	halfRate := func(round int) (float64, error) { return max(many.rate(round)/2, 1), nil }
-	// syncs are the times of one sync, measured in front of each round's paced run.
+	// syncs are the sync times measured BEFORE each round's paced run.
 	var syncs []float64
 	half.perSecond = func(round int) (float64, error) {
 		times, err := probeSync(config.Dir, syncProbes)
@@ -92,10 +93,10 @@ func runWrites(ctx context.Context, srv *server, report *Report) error {
 	return nil
 }
 
-// mixedWritePercent is the part of writes in the mixed run.
+// mixedWritePercent is the percentage of writes in the mixed run.
 const mixedWritePercent = 10
 
-// runMixed reads and writes the same projects, nine reads to a write.
+// runMixed reads and writes the same projects, nine reads for each write.
 func runMixed(ctx context.Context, srv *server, report *Report) error {
 	paths, err := srv.readPaths(ctx)
 	if err != nil {

@@ -2,7 +2,7 @@ package child
 
 import "syscall"
 
-// attributes end a program with the one that started it, however that ends.
+// attributes makes the kernel kill a program when its parent ends.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package child
 
 import "syscall"
 
-// attributes are those of any program: only Linux can end one with the program that started it.
+// attributes is the default: only Linux can kill a program when its parent ends.
 func attributes() *syscall.SysProcAttr { return nil }

@@ -1,5 +1,5 @@
-// Package child runs other programs as children that never outlive this process, and reads what
-// the kernel knows of them.
+// Package child runs other programs as child processes that never outlive this one, and reads their
+// resource usage.
 package child
 
 import (
@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// logTailLines is how much of a child's standard error is kept to explain its death.
+// logTailLines is how much of a child's standard error is kept to explain a failure.
 const logTailLines = 20
 
-// Announcement is how a child says on standard output where it serves.
+// Announcement is the prefix of the line on standard output in which a child gives its address.
 const Announcement = "listening on "
 
 // Process is a running child.
@@ -38,14 +38,14 @@ type Process struct {
 	}
 }
 
-// Program is what is run. Env is added to the environment of this process.
+// Program is a program to run. Env is added to the environment of this process.
 type Program struct {
 	Path string
 	Args []string
 	Env  []string
 }
 
-// Start runs a program and returns once it announced where it serves. The child is killed when the
+// Start runs a program and returns when it has announced its address. The child is killed when the
 // context ends, when the announcement takes longer than the patience, and by the kernel when this
 // process dies.
 func Start(ctx context.Context, patience time.Duration, program Program) (*Process, error) {
@@ -73,7 +73,7 @@ func Start(ctx context.Context, patience time.Duration, program Program) (*Proce
 	}
 }
 
-// StartQuiet runs a program that announces nothing; the caller finds out when it serves.
+// StartQuiet runs a program that announces nothing; the caller checks when it is ready.
 func StartQuiet(ctx context.Context, program Program) (*Process, error) {
 	p, _, err := spawn(ctx, program)
 	return p, err
@@ -100,7 +100,7 @@ func spawn(ctx context.Context, program Program) (*Process, <-chan string, error
 	return p, announced, nil
 }
 
-// watch reads both streams to their ends BEFORE it waits for the process, as exec demands.
+// watch reads both streams to the end BEFORE it waits for the process, as package exec requires.
 func (p *Process) watch(stdout, stderr io.Reader, announced chan<- string) {
 	var readers sync.WaitGroup
 	readers.Go(func() { p.read(stderr, nil) })
@@ -130,7 +130,7 @@ func (p *Process) read(stream io.Reader, announced chan<- string) {
 		}
 		p.mu.Unlock()
 	}
-	// A line beyond the buffer ends the scanner; the pipe must not fill up behind it.
+	// A line that is larger than the buffer ends the scanner; the pipe must not fill up.
 	_, _ = io.Copy(io.Discard, stream)
 }
 
@@ -147,14 +147,14 @@ func (p *Process) failure() error {
 // PID is the process id.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
-// Kill ends the child with SIGKILL and returns AFTER it is gone.
+// Kill ends the child with SIGKILL and returns AFTER it has ended.
 func (p *Process) Kill() {
-	// An error means that the process is gone already.
+	// An error means that the process has already ended.
 	_ = p.command.Process.Kill()
 	<-p.done
 }
 
-// Stop asks for an end with SIGTERM, waits up to the patience, and returns how the child exited.
+// Stop sends SIGTERM, waits up to the patience, and returns the exit error of the child.
 func (p *Process) Stop(patience time.Duration) error {
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil &&
 		!errors.Is(err, os.ErrProcessDone) {
@@ -177,5 +177,5 @@ func (p *Process) Stop(patience time.Duration) error {
 	return nil
 }
 
-// Done is closed when the child is gone.
+// Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Usage is what the kernel accounts to a process.
+// Usage is the resource usage of a process.
 type Usage struct {
-	// ResidentBytes is VmRSS less the pages of mapped files: what the process itself holds.
+	// ResidentBytes is VmRSS without the pages of mapped files.
 	ResidentBytes int64
 	// CPU is user and system time since the start.
 	CPU time.Duration
@@ -19,7 +19,7 @@ type Usage struct {
 // clockTick is the unit of times in /proc, which Linux fixes at 1/100 s for user space.
 const clockTick = 10 * time.Millisecond
 
-// ReadUsage reads the accounts of a process on this machine from /proc.
+// ReadUsage reads the usage of a process on this machine from /proc.
 func ReadUsage(pid int) (Usage, error) {
 	var usage Usage
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -35,7 +35,7 @@ func ReadUsage(pid int) (Usage, error) {
 	if err != nil {
 		return usage, err
 	}
-	// The second field is the program's name in parentheses and may hold anything.
+	// The second field is the program's name in parentheses, which may contain anything.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	const userTime, systemTime = 14 - 3, 15 - 3
 	if len(fields) <= systemTime {

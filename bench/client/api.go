@@ -1,6 +1,6 @@
-// Package client is a small client of the service's HTTP interface for load drivers and the replay:
-// keep-alive connections without a pool, requests as bytes, and little CPU per exchange, because a
-// load generator shares its cores with the server that it measures.
+// Package client is a small client of the service's HTTP interface for load drivers and the replay.
+// It uses keep-alive connections without a pool, requests as bytes, and little CPU for each
+// exchange, because a load generator shares its cores with the server that it measures.
 package client
 
 import (
@@ -21,11 +21,11 @@ const callTimeout = 60 * time.Second
 // name is the client_name that agents of this package register with.
 const name = "pws-bench"
 
-// API calls operations one after the other as one agent. It is not safe for concurrent use.
+// API calls operations one at a time as one agent. It is not safe for concurrent use.
 type API struct {
-	// Host is the host:port that is called; it may be changed when the server moved.
+	// Host is the host:port of the server. It may be changed when the server has moved.
 	Host string
-	// Credential is the Bearer credential of the session, empty while anonymous.
+	// Credential is the Bearer credential of the session, empty for anonymous calls.
 	Credential string
 	agentID    string
 	keyID      string
@@ -34,7 +34,7 @@ type API struct {
 	scratch    []byte
 }
 
-// Failure is an answer of the service that reports an error.
+// Failure is an error response of the service.
 type Failure struct {
 	Status    int
 	Code      string          `json:"code"`
@@ -47,7 +47,7 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("%d %s: %s %s", f.Status, f.Code, f.Message, f.Details)
 }
 
-// Outcome names the result of an exchange for counting: empty for success.
+// Outcome is the result of an exchange as a key for counting: empty for success.
 func Outcome(response Response) string {
 	if response.Status < 400 {
 		return ""
@@ -60,13 +60,13 @@ func failureOf(response Response) *Failure {
 	var envelope struct {
 		Error Failure `json:"error"`
 	}
-	// A body that is no envelope leaves the code empty, and the status speaks alone.
+	// Without an envelope there is no code, and the outcome is the status alone.
 	_ = json.Unmarshal(response.Body, &envelope)
 	envelope.Error.Status = response.Status
 	return &envelope.Error
 }
 
-// New makes an API for a base URL such as http://127.0.0.1:8080, without connecting yet.
+// New returns an API for a base URL such as http://127.0.0.1:8080. It does not connect yet.
 func New(base string) (*API, error) {
 	host, err := HostOf(base)
 	if err != nil {
@@ -95,15 +95,14 @@ func (a *API) Close() {
 	}
 }
 
-// Reply is what a successful answer has beside its data.
+// Reply is the part of a successful response other than its data.
 type Reply struct {
 	Status   int
 	Replayed bool
 }
 
-// Call sends one request and decodes the envelope's data into the value, which may be nil. A
-// refusal by the service is a *Failure; every other error leaves open whether the request took
-// effect.
+// Call sends one request and decodes the envelope's data into the value, which may be nil. An error
+// response is a *Failure. AFTER any other error it is unknown whether the request took effect.
 func (a *API) Call(request Request, into any) (Reply, error) {
 	response, err := a.exchange(request)
 	if err != nil {
@@ -171,10 +170,10 @@ func (a *API) Get(path string, into any) error {
 	return err
 }
 
-// RandomKey is an Idempotency-Key that is not used elsewhere.
+// RandomKey returns a unique Idempotency-Key.
 func RandomKey() string {
 	var entropy [16]byte
-	// rand.Read never returns an error; it ends the process where there is no entropy.
+	// rand.Read never returns an error; it crashes the process if there is no entropy.
 	_, _ = rand.Read(entropy[:])
 	return hex.EncodeToString(entropy[:])
 }
@@ -206,7 +205,7 @@ type session struct {
 	} `json:"key"`
 }
 
-// Register makes a new agent with a key of its own and begins its first session.
+// Register creates a new agent with a new key and opens its first session.
 func (a *API) Register(handle string) error {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -229,7 +228,7 @@ func (a *API) Register(handle string) error {
 	return a.begin(begun)
 }
 
-// Renew begins another session of the registered agent, because the one before has run out.
+// Renew opens another session of the registered agent, because the previous one has expired.
 func (a *API) Renew() error {
 	a.Credential = ""
 	var asked challenge
@@ -262,23 +261,23 @@ func (a *API) sign(asked challenge) proof {
 	}
 }
 
-// Project is what callers need of a project.
+// Project is the part of a project that callers need.
 type Project struct {
 	ID   string `json:"id"`
 	Head string `json:"head_changeset_id"`
 }
 
-// CreateProject makes a project that is read by its ID and is not listed.
+// CreateProject creates an unlisted project.
 func (a *API) CreateProject(name string) (Project, error) {
 	return a.CreateProjectWithKey(name, RandomKey())
 }
 
-// CreateProjectWithKey is CreateProject under an Idempotency-Key of the caller.
+// CreateProjectWithKey is CreateProject with the caller's Idempotency-Key.
 func (a *API) CreateProjectWithKey(name, key string) (Project, error) {
 	return a.createProject(name, "UNLISTED", key)
 }
 
-// CreatePublicProject makes a project that is listed for all.
+// CreatePublicProject creates a PUBLIC project.
 func (a *API) CreatePublicProject(name string) (Project, error) {
 	return a.createProject(name, "PUBLIC", RandomKey())
 }

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// answers serves one connection: it reads a request for each text and writes the text in pieces of
-// the given size.
+// answers serves one connection: it reads one request for each text and writes the text in pieces
+// of the given size.
 func answers(t *testing.T, pieceBytes int, texts ...string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

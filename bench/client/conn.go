@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// bufferBytes is where the buffer of a connection starts; it grows with the responses.
+// bufferBytes is the initial size of a connection's buffer, which grows with the responses.
 const bufferBytes = 16 << 10
 
-// responseBytesMax bounds what is read of one response.
+// responseBytesMax bounds the size of one response.
 const responseBytesMax = 256 << 20
 
-// Conn is one keep-alive connection on which requests are sent one after the other. It is not safe
-// for concurrent use. After an error it is closed and cannot be used.
+// Conn is one keep-alive connection that carries one request at a time. It is not safe for
+// concurrent use. After an error it is closed and cannot be used.
 type Conn struct {
 	net net.Conn
 	buf []byte
@@ -27,7 +27,7 @@ type Response struct {
 	Status int
 	Head   []byte
 	Body   []byte
-	// Close says that the server closes the connection behind this response.
+	// Close means that the server closes the connection after this response.
 	Close bool
 }
 
@@ -43,8 +43,8 @@ func Dial(address string) (*Conn, error) {
 // Close closes the connection.
 func (c *Conn) Close() error { return c.net.Close() }
 
-// Deadline bounds everything that is still to happen on the connection. It is set once for many
-// exchanges, because setting it costs as much as a good part of an exchange.
+// Deadline bounds all further I/O on the connection. It is set once for many exchanges, because
+// setting it costs a large part of an exchange.
 func (c *Conn) Deadline(at time.Time) error { return c.net.SetDeadline(at) }
 
 // Exchange writes the bytes of one request and reads its response.
@@ -64,7 +64,7 @@ func (c *Conn) Send(request []byte) error {
 	return nil
 }
 
-// Receive reads the response to the request that was sent.
+// Receive reads the response to the last request.
 func (c *Conn) Receive() (Response, error) {
 	response, err := c.receive()
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *Conn) receive() (Response, error) {
 }
 
 // Parse reads one response from the bytes received so far and reports whether it is complete.
-// Nothing may follow it, because the next request has not been sent. Head and Body are parts of the
-// bytes; a chunked body is put together in their place.
+// Nothing may follow it, because the next request has not been sent. Head and Body are slices of
+// the bytes; a chunked body is joined in place.
 func Parse(have []byte) (Response, bool, error) {
 	if len(have) > responseBytesMax {
 		return Response{}, false, fmt.Errorf("%w: larger than %d bytes", errMalformed,
@@ -117,17 +117,17 @@ func Parse(have []byte) (Response, bool, error) {
 		response.Body, complete, err = joinChunks(rest)
 		return response, complete, err
 	case len(rest) > framing.length:
-		return Response{}, false, fmt.Errorf("%w: %d bytes behind the body", errMalformed,
+		return Response{}, false, fmt.Errorf("%w: %d bytes after the body", errMalformed,
 			len(rest)-framing.length)
 	}
 	response.Body = rest
 	return response, len(rest) == framing.length, nil
 }
 
-// joinChunks joins the chunks of a complete body at the place of the first. Of an incomplete one
-// nothing is moved. Trailers are dropped.
+// joinChunks joins the chunks of a complete body at the place of the first. An incomplete body is
+// left unchanged. Trailers are dropped.
 func joinChunks(text []byte) ([]byte, bool, error) {
-	// The first pass only finds out whether everything is there, the second one moves.
+	// The first pass only checks whether the body is complete, the second one moves the chunks.
 	for _, move := range []bool{false, true} {
 		at, length := 0, 0
 		for {
@@ -178,13 +178,13 @@ func lineAt(text []byte, at int) ([]byte, bool) {
 	return text[at : at+end], true
 }
 
-// framing is how a body is delimited.
+// framing is how the end of a body is found.
 type framing struct {
 	length  int
 	chunked bool
 }
 
-// parseHead reads the status line and the fields that frame the body.
+// parseHead reads the status line and the headers that frame the body.
 func (r *Response) parseHead() (framing, error) {
 	raw := r.Head
 	if len(raw) < len("HTTP/1.1 200 \r\n") || !bytes.HasPrefix(raw, []byte("HTTP/1.")) {
@@ -220,7 +220,7 @@ func (r *Response) parseHead() (framing, error) {
 	return out, nil
 }
 
-// foldEqual compares without regard to case; lower is in lower case already.
+// foldEqual compares without regard to case; lower must be in lower case.
 func foldEqual(text []byte, lower string) bool {
 	if len(text) != len(lower) {
 		return false
@@ -233,7 +233,7 @@ func foldEqual(text []byte, lower string) bool {
 	return true
 }
 
-// Header finds a header of the response, empty where it is absent. Name is in lower case.
+// Header returns a header of the response, empty if it is absent. The name is in lower case.
 func (r Response) Header(name string) string {
 	for line := range bytes.SplitSeq(r.Head, []byte("\r\n")) {
 		key, value, found := bytes.Cut(line, []byte(":"))

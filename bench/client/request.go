@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Request is what one call consists of. Empty fields are not sent.
+// Request is one call. Empty fields are not sent.
 type Request struct {
 	Method         string
 	Path           string
 	Host           string
 	Credential     string
 	IdempotencyKey string
-	// Lines are further lines of the head, each a name, a colon and a value.
+	// Lines are additional header lines, each a name, a colon and a value.
 	Lines []string
 	Body  []byte
-	// Sent is called AFTER the request has left and BEFORE its response is read.
+	// Sent is called AFTER the request has been sent and BEFORE its response is read.
 	Sent func()
 }
 
-// Append appends the raw bytes of the request.
+// Append appends the bytes of the request.
 func (r *Request) Append(dst []byte) []byte {
 	dst = append(dst, r.Method...)
 	dst = append(dst, ' ')
@@ -48,7 +48,7 @@ func (r *Request) Append(dst []byte) []byte {
 	return append(dst, r.Body...)
 }
 
-// EscapePath percent-encodes each segment of a file path on its own and leaves the slashes.
+// EscapePath percent-encodes each segment of a file path and leaves the slashes.
 func EscapePath(path string) string {
 	const hex = "0123456789ABCDEF"
 	var out strings.Builder
@@ -67,7 +67,7 @@ func EscapePath(path string) string {
 	return out.String()
 }
 
-// EncodeJSON encodes without escaping the characters that only matter inside HTML.
+// EncodeJSON encodes without escaping the characters that matter only in HTML.
 func EncodeJSON(value any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

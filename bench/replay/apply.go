@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// scratch is an empty repository that borrows the objects of the source. Trees are set up in its
-// index and patches applied there, so nothing is ever written into the source.
+// scratch is an empty repository that borrows the objects of the source. Trees are built and
+// patches applied in its index, so that the source is never written.
 type scratch struct {
 	repository
 }
@@ -32,10 +32,10 @@ func newScratch(ctx context.Context, source *repository, workDir string) (*scrat
 	return s, os.WriteFile(alternates, []byte(source.objectsDir+"\n"), 0o600)
 }
 
-// fileMode is the mode of every file in the scratch index, for the service knows no modes.
+// fileMode is the mode of every file in the scratch index; the service has no modes.
 const fileMode = "100644"
 
-// apply sets up a tree, applies a patch to it and lists the tree that results: path to object.
+// apply builds a tree, applies a patch to it and returns the resulting tree: path to object.
 func (s *scratch) apply(
 	ctx context.Context, before map[string]expectedFile, patch []byte,
 ) (map[string]string, error) {
@@ -75,7 +75,8 @@ func (s *scratch) apply(
 }
 
 // diff applies the service's diff of a commit to the tree before it and compares the result. The
-// tree before is git's, so a commit is only taken where nothing was left out for lack of room.
+// tree before it comes from git, so a commit is compared only if no file was left out because the
+// project was full.
 func (c *checker) diff(
 	ctx context.Context, index int, expected map[string]expectedFile,
 ) error {

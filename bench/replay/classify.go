@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The limits of the service that decide what of a repository it can hold.
+// The limits of the service on the contents of a repository.
 const (
 	fileBytesMax      = 1 << 20
 	filesMax          = 5000
@@ -22,7 +22,7 @@ const (
 	requestBytesAimed = 8 << 20
 )
 
-// reason says why a file of the repository is left out; empty means that it is not.
+// reason says why a file of the repository is left out; empty means that it is served.
 type reason string
 
 const (
@@ -38,18 +38,18 @@ const (
 	gitModeSubmodule        = "160000"
 )
 
-// hash is the SHA-256 of a file's content, which the service calls blob_hash.
+// hash is the SHA-256 of a file's content, the blob_hash of the service.
 type hash [sha256.Size]byte
 
 func (h hash) String() string { return fmt.Sprintf("%x", h[:]) }
 
-// verdict is what is known of the content behind a git object.
+// verdict is the classification of the content of a git object.
 type verdict struct {
 	reason reason
 	hash   hash
 }
 
-// classifyPath decides by name and mode alone.
+// classifyPath classifies a file by name and mode alone.
 func classifyPath(path, mode string) reason {
 	switch mode {
 	case gitModeSymlink:
@@ -74,7 +74,7 @@ func classifyPath(path, mode string) reason {
 	return accepted
 }
 
-// classifyContent decides by content; a nil content with a size above the limit was not read.
+// classifyContent classifies by content. A nil content with a size above the limit was not read.
 func classifyContent(size int64, content []byte) verdict {
 	switch {
 	case size > fileBytesMax:
@@ -87,17 +87,17 @@ func classifyContent(size int64, content []byte) verdict {
 	return verdict{hash: sha256.Sum256(content)}
 }
 
-// classifier remembers verdicts by object and holds recent contents, so that an object is rarely
+// classifier remembers verdicts by object and caches recent contents, so that an object is rarely
 // read twice.
 type classifier struct {
 	objects  *objects
 	verdicts map[string]verdict
 	held     map[string][]byte
-	// heldBytes is the size of what is held.
+	// heldBytes is the size of the cached contents.
 	heldBytes int
 }
 
-// heldBytesMax bounds the contents that are held between classifying a commit and encoding it.
+// heldBytesMax bounds the contents that are cached between classifying and encoding a commit.
 const heldBytesMax = 32 << 20
 
 func newClassifier(objects *objects) *classifier {
@@ -106,7 +106,7 @@ func newClassifier(objects *objects) *classifier {
 	}
 }
 
-// file decides about one file of a tree.
+// file classifies one file of a tree.
 func (c *classifier) file(path, mode, oid string) (verdict, error) {
 	if why := classifyPath(path, mode); why != accepted {
 		return verdict{reason: why}, nil
@@ -138,7 +138,7 @@ func (c *classifier) readBlob(oid string) (verdict, []byte, error) {
 	return result, content, nil
 }
 
-// content is the content of an object, read again where it is not held.
+// content returns the content of an object and reads it again if it is not cached.
 func (c *classifier) content(oid string) ([]byte, error) {
 	if content, found := c.held[oid]; found {
 		return content, nil
@@ -147,7 +147,7 @@ func (c *classifier) content(oid string) ([]byte, error) {
 	return content, err
 }
 
-// forget drops the held contents.
+// forget drops the cached contents.
 func (c *classifier) forget() {
 	clear(c.held)
 	c.heldBytes = 0

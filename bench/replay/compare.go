@@ -10,27 +10,27 @@ import (
 	"pws/bench/client"
 )
 
-// contentsPerSample is how many files of a sampled tree are read back as content.
+// contentsPerSample is how many files of a sampled tree are compared by content.
 const contentsPerSample = 8
 
-// differencesMax bounds the differences that are kept in words; all are counted.
+// differencesMax bounds the differences that are described; all are counted.
 const differencesMax = 20
 
-// Comparison is what the service holds against what git holds.
+// Comparison is the result of comparing the service with git.
 type Comparison struct {
 	// Trees, Files, Contents and Diffs count what was compared.
 	Trees    int
 	Files    int
 	Contents int
 	Diffs    int
-	// DiffsCut counts sampled diffs that the service cut at its limit, which are not applied.
+	// DiffsCut counts sampled diffs that the service truncated at its limit; these are not applied.
 	DiffsCut int
-	// Differences counts what is not equal, and Words describes the first of them.
+	// Differences counts what is not equal; Words describes the first of them.
 	Differences int
 	Words       []string
 }
 
-// Equal says that something was compared and nothing differs.
+// Equal reports whether something was compared and nothing differs.
 func (c *Comparison) Equal() bool { return c.Differences == 0 && c.Trees > 0 }
 
 func (c *Comparison) differs(format string, args ...any) {
@@ -40,19 +40,19 @@ func (c *Comparison) differs(format string, args ...any) {
 	}
 }
 
-// expectedFile is what git says of a file that the service should hold.
+// expectedFile is a file that the service should have, according to git.
 type expectedFile struct {
 	oid  string
 	hash hash
 }
 
-// compare checks the sampled commits.
+// compare compares the sampled commits.
 func (s *session) compare(ctx context.Context, workDir string) error {
 	source, err := s.repo.objects(ctx)
 	if err != nil {
 		return err
 	}
-	// Verdicts are made anew, from git alone.
+	// The comparison classifies all files again, from git alone.
 	check := &checker{session: s, classifier: newClassifier(source), result: &s.result.Compared}
 	if check.scratch, err = newScratch(ctx, s.repo, workDir); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (c *checker) commit(ctx context.Context, index int) error {
 	return c.diff(ctx, index, expected)
 }
 
-// expected is git's tree of a commit without what the service does not take.
+// expected returns git's tree of a commit without the files that the service does not accept.
 func (c *checker) expected(
 	ctx context.Context, index int, beyond map[string]bool,
 ) (map[string]expectedFile, error) {
@@ -163,7 +163,7 @@ func (s *session) fetchTree(changeset string) (map[string]string, error) {
 	}
 }
 
-// get reads a resource and begins another session where the one before has run out.
+// get reads a resource, and opens another session if the current one has expired.
 func (s *session) get(path string, into any) error {
 	err := s.api.Get(path, into)
 	if failure, ok := err.(*client.Failure); ok && failure.Status == 401 {
@@ -178,7 +178,7 @@ func (s *session) get(path string, into any) error {
 	return nil
 }
 
-// contents reads some files of a historical tree back and hashes what it receives.
+// contents reads some files of a historical tree and compares their hashes.
 func (c *checker) contents(
 	index int, expected map[string]expectedFile, held map[string]string,
 ) error {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fixture is a small repository that a test writes history into.
+// fixture is a small repository in which a test creates history.
 type fixture struct {
 	t    *testing.T
 	repo *repository
@@ -69,7 +69,7 @@ func (f *fixture) commit(message string) {
 	f.git("commit", "-q", "--allow-empty", "--allow-empty-message", "-m", message)
 }
 
-// lines is a text long enough for git to recognise it after a rename with a change.
+// lines returns a text long enough for git to recognise it after a rename with a change.
 func lines(seed string) string {
 	var out strings.Builder
 	for at := range 30 {
@@ -78,8 +78,8 @@ func lines(seed string) string {
 	return out.String()
 }
 
-// awkward writes a history of everything that is easily got wrong.
-func (f *fixture) awkward() {
+// edgeCases creates a history of edge cases.
+func (f *fixture) edgeCases() {
 	f.write("a", lines("a"))
 	f.write("dir/one", lines("one"))
 	f.write("dir/two", lines("two"))
@@ -197,7 +197,7 @@ func (f *fixture) many() {
 	f.commit("everything moves")
 }
 
-// random writes commits of arbitrary changes to a small set of paths, so that they collide.
+// random creates commits of random changes to a small set of paths, so that the paths collide.
 func (f *fixture) random(seed uint64, commits int) {
 	dice := rand.New(rand.NewPCG(seed, 0))
 	names := []string{"a", "a/b", "a/b/c", "a/d", "e", "e/f", "g", "h", "h/i/j", "K", "k"}
@@ -222,7 +222,7 @@ func (f *fixture) random(seed uint64, commits int) {
 	}
 }
 
-// clear removes what is at a path, below it and above it, and makes its folder.
+// clear removes whatever is at a path, below it and above it, and creates its folder.
 func (f *fixture) clear(name string) {
 	for folder := range ancestors(name) {
 		if info, err := os.Lstat(f.path(folder)); err == nil && !info.IsDir() {

@@ -18,7 +18,7 @@ type repository struct {
 	dir string
 	// objectsDir is the absolute path of its object database.
 	objectsDir string
-	// format is the name of its hash: sha1 or sha256.
+	// format is the name of its hash function: sha1 or sha256.
 	format string
 }
 
@@ -40,8 +40,8 @@ func openRepository(ctx context.Context, dir string) (*repository, error) {
 	return r, err
 }
 
-// command prepares a git command in the repository, free of what the caller's environment says
-// about other repositories, and one that prompts for nothing and fetches nothing.
+// command prepares a git command in the repository. It ignores environment variables that name
+// other repositories, prompts for nothing and fetches nothing.
 func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", r.dir}, args...)...)
 	own := command.Environ()
@@ -60,7 +60,7 @@ func (r *repository) output(ctx context.Context, args ...string) ([]byte, error)
 	return r.pipe(ctx, nil, args...)
 }
 
-// pipe runs a git command to its end with the given standard input.
+// pipe runs a git command with the given standard input and returns its output.
 func (r *repository) pipe(ctx context.Context, input []byte, args ...string) ([]byte, error) {
 	command := r.command(ctx, args...)
 	command.Stdin = bytes.NewReader(input)
@@ -74,8 +74,8 @@ func (r *repository) pipe(ctx context.Context, input []byte, args ...string) ([]
 	return out, nil
 }
 
-// history lists the first-parent history of HEAD, oldest first, at most limit commits where the
-// limit is above zero.
+// history lists the first-parent history of HEAD, the oldest commit first; a limit above zero
+// bounds the number of commits.
 func (r *repository) history(ctx context.Context, limit int) ([]string, error) {
 	out, err := r.output(ctx, "rev-list", "--first-parent", "--reverse", "HEAD", "--")
 	if err != nil {
@@ -88,8 +88,7 @@ func (r *repository) history(ctx context.Context, limit int) ([]string, error) {
 	return commits, nil
 }
 
-// change is one line of a raw diff. Path is where the file was before, and for everything but a
-// rename also where it is.
+// change is one line of a raw diff. Path is the old path of a rename, and otherwise the only path.
 type change struct {
 	status  byte
 	oldMode string
@@ -99,21 +98,22 @@ type change struct {
 	newPath string
 }
 
-// commitChanges is what one commit changed against the commit before it in the history.
+// commitChanges are the changes of one commit against the previous one in the history.
 type commitChanges struct {
 	index   int
 	commit  string
 	changes []change
 }
 
-// walk gives the changes of each commit against its predecessor, renames found, to the visitor.
+// walk calls the visitor with the changes of each commit against its predecessor, with renames
+// detected.
 func (r *repository) walk(
 	ctx context.Context, commits []string, visit func(commitChanges) error,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Each input line names the commit and the parent to compare with, which makes a merge show
-	// what it brought to the first parent.
+	// Each input line names the commit and the parent to compare with. For a merge, this gives its
+	// changes against the first parent.
 	var input strings.Builder
 	for at, commit := range commits {
 		input.WriteString(commit)
@@ -136,7 +136,7 @@ func (r *repository) walk(
 	}
 	err = readChanges(bufio.NewReaderSize(stdout, 1<<16), commits, visit)
 	if err != nil {
-		// The process may wait for a reader; the end of the context ends it.
+		// The process may wait for a reader; canceling the context ends it.
 		cancel()
 		_ = command.Wait()
 		return err
@@ -239,7 +239,7 @@ func (r *repository) tree(ctx context.Context, commit string) ([]treeEntry, erro
 	return entries, nil
 }
 
-// objects reads objects through one running git cat-file.
+// objects reads objects through one git cat-file process.
 type objects struct {
 	command *exec.Cmd
 	in      io.WriteCloser
@@ -270,7 +270,7 @@ func (o *objects) Close() error {
 
 var errMissingObject = errors.New("object is not in the repository")
 
-// read returns the type, the size and, where the size is within the limit, the content.
+// read returns the type, the size and, unless the size is above the limit, the content.
 func (o *objects) read(
 	oid string, limit int64,
 ) (kind string, size int64, content []byte, err error) {
@@ -306,10 +306,11 @@ func (o *objects) read(
 	return parts[1], size, content, nil
 }
 
-// messageBytesMax bounds the commit objects that are read; a longer one goes without its message.
+// messageBytesMax bounds the size of the commit objects that are read. The message of a larger one
+// is dropped.
 const messageBytesMax = 1 << 20
 
-// message is the message of a commit, as its author wrote it.
+// message returns the message of a commit.
 func (o *objects) message(commit string) (string, error) {
 	kind, _, content, err := o.read(commit, messageBytesMax)
 	if err != nil {

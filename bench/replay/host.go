@@ -11,22 +11,22 @@ import (
 	"pws/bench/child"
 )
 
-// startPatience bounds how long a server may take to serve, recovery included.
+// startPatience bounds how long a server may take to start, recovery included.
 const startPatience = 5 * time.Minute
 
-// stopPatience bounds an orderly stop.
+// stopPatience bounds a shutdown.
 const stopPatience = time.Minute
 
-// host is the server under demonstration: a child of this process, or one that runs elsewhere.
+// host is the server of the replay: a child of this process, or one that was started elsewhere.
 type host struct {
 	program string
 	dataDir string
 	process *child.Process
-	// url is where the server is now; it changes with every start of a child.
+	// url is the current address of the server; it changes with every start of a child.
 	url string
 }
 
-// startHost starts a server of its own on an empty folder below the given one.
+// startHost starts a child server with an empty folder below the given one.
 func startHost(ctx context.Context, program, workDir string) (*host, error) {
 	h := &host{program: program, dataDir: filepath.Join(workDir, "data")}
 	if err := os.MkdirAll(h.dataDir, 0o700); err != nil {
@@ -49,10 +49,10 @@ func (h *host) start(ctx context.Context) error {
 	return nil
 }
 
-// owned says that the server is a child and may be killed.
+// owned reports whether the server is a child, which may be killed.
 func (h *host) owned() bool { return h.program != "" }
 
-// running says that the child has not ended.
+// running reports whether the child has not ended.
 func (h *host) running() bool {
 	select {
 	case <-h.process.Done():
@@ -62,10 +62,10 @@ func (h *host) running() bool {
 	}
 }
 
-// kill ends the child as a power cut would end it, for all the process can do about it.
+// kill ends the child with SIGKILL.
 func (h *host) kill() { h.process.Kill() }
 
-// restart starts the server again on its folder and returns how long it took to serve.
+// restart starts the server again on its folder and returns how long the start took.
 func (h *host) restart(ctx context.Context) (time.Duration, error) {
 	if h.running() {
 		return 0, errors.New("the server is still running")

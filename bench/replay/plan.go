@@ -8,7 +8,7 @@ import (
 	"pws/bench/client"
 )
 
-// operation is one operation of a changeset on the wire.
+// operation is one operation of a changeset in the request.
 type operation struct {
 	Action   string  `json:"action"`
 	Path     string  `json:"path"`
@@ -17,48 +17,48 @@ type operation struct {
 	Expected string  `json:"expected_blob_hash,omitempty"`
 }
 
-// step is an operation whose content is still a git object; oid is empty where there is none.
+// step is an operation whose content is still a git object; oid is empty if there is no content.
 type step struct {
 	operation
 	oid string
 }
 
-// part is one changeset to publish. A commit without operations is one part without operations,
-// so that its place in the history is known.
+// part is one changeset to publish. A commit without operations is one part without operations, so
+// that it keeps its place in the history.
 type part struct {
 	index   int
 	commit  string
 	number  int
 	last    bool
 	message string
-	// operations are encoded already.
+	// operations are already encoded.
 	operations [][]byte
-	// beyond is set on the last part of a commit that is compared later: the files left out because
-	// the project was full.
+	// beyond is set on the last part of a sampled commit: the files that were left out because the
+	// project was full.
 	beyond map[string]bool
 }
 
-// servedFile is a file as the service holds it.
+// servedFile is a file that the service has.
 type servedFile struct {
 	oid  string
 	hash hash
 }
 
-// planner turns commits into changesets. It keeps the tree that the service has after everything
-// planned so far, which differs from git's tree by what was left out.
+// planner turns commits into changesets. It keeps the service's tree AFTER all planned commits,
+// which differs from git's tree by the files that were left out.
 type planner struct {
 	classifier *classifier
 	served     map[string]servedFile
 	// folders counts the served files below each folder.
 	folders map[string]int
 	beyond  map[string]bool
-	// sampled says whether the commit at an index is compared later.
+	// sampled reports whether the commit at an index is compared.
 	sampled map[int]bool
 	// leftOut counts file versions by reason.
 	leftOut map[reason]int
-	// modeOnly counts changes that the service does not know: mode bits without content.
+	// modeOnly counts changes of mode bits without content, which the service does not store.
 	modeOnly int
-	// emptyCommits counts commits that change nothing the service holds.
+	// emptyCommits counts commits that change no served file.
 	emptyCommits int
 }
 
@@ -69,9 +69,9 @@ func newPlanner(classifier *classifier, sampled map[int]bool) *planner {
 	}
 }
 
-// steps are the operations of one commit by kind. They are sent in the order of the fields: what
-// goes makes room BEFORE anything comes, so that a file may become a folder and the reverse, also
-// where the commit is split, and the number of files never rises above its limit in between.
+// steps are the operations of one commit by kind, sent in the order of the fields. Removals come
+// BEFORE additions, so that a file can become a folder and the reverse, even if the commit is
+// split, and the number of files never exceeds its limit in between.
 type steps struct {
 	deletes  []step
 	renames  []step
@@ -87,7 +87,7 @@ func (s *steps) all() []step {
 	return append(out, s.modifies...)
 }
 
-// plan gives the parts of one commit to the receiver, in order.
+// plan passes the parts of one commit to the receiver, in order.
 func (p *planner) plan(commit commitChanges, emit func(part) error) error {
 	defer p.classifier.forget()
 	message, err := p.classifier.objects.message(commit.commit)
@@ -137,7 +137,7 @@ func (p *planner) encode(one step) ([]byte, error) {
 	return client.EncodeJSON(one.operation)
 }
 
-// decide turns raw changes into operations and brings the served tree up to date.
+// decide turns raw changes into operations and updates the served tree.
 func (p *planner) decide(changes []change) ([]step, error) {
 	var todo steps
 	type arrival struct {
@@ -202,8 +202,8 @@ func (p *planner) decide(changes []change) ([]step, error) {
 }
 
 // conflicts finds the rename targets that are below a file, or at a folder, of the tree before the
-// commit. Such a rename is sent as a deletion and a creation, which no order of the other renames
-// can disturb.
+// commit. Such a rename is sent as a deletion and a creation, which do not depend on the order of
+// the other renames.
 func (p *planner) conflicts(changes []change) map[string]bool {
 	found := map[string]bool{}
 	for _, one := range changes {
@@ -222,7 +222,7 @@ func (p *planner) conflicts(changes []change) map[string]bool {
 	return found
 }
 
-// goes deletes a path where it is served.
+// goes deletes a served path.
 func (p *planner) goes(todo *steps, path string) {
 	delete(p.beyond, path)
 	old, found := p.served[path]
@@ -253,7 +253,7 @@ func (p *planner) remove(path string) {
 	}
 }
 
-// ancestors yields the folders above a path, nearest first.
+// ancestors yields the folders above a path, the nearest first.
 func ancestors(path string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for {
@@ -269,7 +269,7 @@ func ancestors(path string) func(func(string) bool) {
 	}
 }
 
-// cleanMessage makes a commit message into one that the service takes.
+// cleanMessage turns a commit message into one that the service accepts.
 func cleanMessage(text string) string {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	text = strings.ReplaceAll(text, "\x00", "\uFFFD")

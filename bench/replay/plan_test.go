@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// model is a strict project: every operation must be valid at its place in the order.
+// model is a strict project: every operation must be valid when it is applied.
 type model map[string]string
 
 func (m model) apply(t *testing.T, operations [][]byte) {
@@ -69,7 +69,8 @@ func (m model) change(t *testing.T, one operation, old string) {
 	}
 }
 
-// replayModel plans a whole history into a model and checks every commit against git's tree.
+// replayModel applies the plan of a whole history to a model and compares every commit with git's
+// tree.
 func replayModel(t *testing.T, f *fixture) (*planner, int) {
 	t.Helper()
 	ctx := t.Context()
@@ -140,9 +141,9 @@ func compareModel(t *testing.T, repo *repository, check *classifier, commit stri
 	}
 }
 
-func TestAwkwardHistory(t *testing.T) {
+func TestHistoryOfEdgeCases(t *testing.T) {
 	f := newFixture(t)
-	f.awkward()
+	f.edgeCases()
 	plan, parts := replayModel(t, f)
 	want := map[reason]int{
 		reasonSymlink: 2, reasonSubmodule: 1, reasonPath: 3, reasonLarge: 2, reasonBinary: 2,

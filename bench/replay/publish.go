@@ -14,14 +14,14 @@ import (
 // attemptsMax bounds how often one request is sent.
 const attemptsMax = 20
 
-// retryPause is the pause BEFORE a request is repeated that the service was not ready for.
+// retryPause is the pause BEFORE a retryable request is repeated.
 const retryPause = 100 * time.Millisecond
 
-// killDelays are the times between a request leaving and the kill, taken in turn: one hits the
-// request on its way in, one while it is made durable, one behind its answer.
+// killDelays are the times between sending a request and the kill, used in turn: the kill hits one
+// request BEFORE it is handled, one while it is made durable, and one AFTER its response.
 var killDelays = [...]time.Duration{300 * time.Microsecond, 0, 3 * time.Millisecond}
 
-// publish sends one part until it is answered, under one Idempotency-Key.
+// publish sends one part until it is answered, always with the same Idempotency-Key.
 func (s *session) publish(ctx context.Context, one part) error {
 	body, err := changesetBody(s.head, one)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *session) publish(ctx context.Context, one part) error {
 	reply, err := s.api.Call(request, &data)
 	request.Sent = nil
 	if kill {
-		// An answer received BEFORE the kill is final; otherwise the repeat shows the outcome.
+		// A response received BEFORE the kill is final; otherwise the repeat shows the outcome.
 		if reviveErr := s.revive(ctx, one.index, err != nil); reviveErr != nil {
 			return reviveErr
 		}
@@ -72,7 +72,8 @@ func (s *session) publish(ctx context.Context, one part) error {
 	return nil
 }
 
-// repeat sends an answered request once more: it must be answered as the original and do nothing.
+// repeat sends an answered request again, which must return the original response and have no
+// effect.
 func (s *session) repeat(request client.Request) error {
 	var data changesetData
 	reply, err := s.api.Call(request, &data)
@@ -87,7 +88,7 @@ func (s *session) repeat(request client.Request) error {
 	return nil
 }
 
-// changesetData is what is read of an answer that carries a changeset.
+// changesetData is the part that is read of a response with a changeset.
 type changesetData struct {
 	Changeset struct {
 		ID string `json:"id"`
@@ -107,7 +108,7 @@ func changesetBody(base string, one part) ([]byte, error) {
 	}{base, one.message, operations})
 }
 
-// killHere says whether the server is to be killed during the next request of this commit.
+// killHere reports whether the server is to be killed during the next request of this commit.
 func (s *session) killHere(index int) bool {
 	if len(s.killAt) == 0 || index < s.killAt[0] {
 		return false
@@ -116,7 +117,7 @@ func (s *session) killHere(index int) bool {
 	return true
 }
 
-// revive starts the killed server again and turns the client to its new address.
+// revive restarts the killed server and connects the client to its new address.
 func (s *session) revive(ctx context.Context, index int, unanswered bool) error {
 	took, err := s.host.restart(ctx)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *session) revive(ctx context.Context, index int, unanswered bool) error 
 	return nil
 }
 
-// recover prepares the repeat of a failed request, or returns why there is none.
+// recover prepares the repeat of a failed request, or returns an error if there is none.
 func (s *session) recover(ctx context.Context, attempt int, err error) error {
 	if attempt >= attemptsMax {
 		return fmt.Errorf("given up after %d attempts: %w", attempt, err)

@@ -1,14 +1,15 @@
-// Package replay shows the service at work on real history: it publishes the first-parent history
-// of a git repository as changesets, kills the server in the middle of requests, goes on where it
-// was, and at the end compares what the service holds with what git holds, hash by hash.
+// Package replay tests the service with real history. It publishes the first-parent history of a
+// git repository as changesets, kills the server in the middle of requests, continues after a
+// restart, and finally compares the contents of the service with those of git by their hashes.
 //
 //	git diff-tree ─▶ planner ─▶ parts ─▶ publisher ─▶ POST /changesets
 //	git cat-file  ─▶    │                   │ kill -9, restart, same Idempotency-Key
 //	                    ▼                   ▼
 //	             what was left out     changeset of each commit ─▶ comparison with git
 //
-// The service knows text files in a tree and nothing else, so symbolic links, submodules, binary
-// and over-long files are left out and counted, and so is what they turn into later.
+// The service stores text files in a tree and nothing else. Symbolic links, submodules, binary
+// files and files over the size limit are left out and counted, and so are text files that become
+// one of these later.
 package replay
 
 import (
@@ -26,23 +27,24 @@ import (
 type Options struct {
 	// Repository is the folder of a git repository.
 	Repository string
-	// Server is the base URL of a running server; empty starts one from Program.
+	// Server is the base URL of a running server. If empty, Program is started.
 	Server string
 	// Program is the path of the binary whose serve command is the server.
 	Program string
-	// CommitsMax bounds the commits replayed, oldest first; zero means all.
+	// CommitsMax bounds the number of commits, from the oldest; zero means all.
 	CommitsMax int
-	// Kills is how often the server is killed on the way, and once more before the comparison.
+	// Kills is how often the server is killed during the replay; it is killed once more before the
+	// comparison.
 	Kills int
 	// Samples is how many commits are compared.
 	Samples int
-	// Dir is where the temporary folder is made; empty means the system's place.
+	// Dir is where the temporary folder is created; empty means the system's default.
 	Dir string
-	// Progress receives a line that rewrites itself; nil shows nothing.
+	// Progress receives a progress line that overwrites itself; nil means no output.
 	Progress io.Writer
 }
 
-// Result is what a replay did and found.
+// Result is the outcome of a replay.
 type Result struct {
 	Commits      int
 	EmptyCommits int
@@ -53,33 +55,33 @@ type Result struct {
 	LeftOut      map[string]int
 	ModeOnly     int
 	Kills        []Kill
-	// Repeats counts answered requests that were sent once more and answered as the original.
+	// Repeats counts answered requests that were sent again and returned the original response.
 	Repeats  int
 	Compared Comparison
 }
 
-// Kill is one kill -9 and what followed.
+// Kill describes one kill -9 and the restart.
 type Kill struct {
 	Commit int
-	// Unanswered says that the request in flight got no answer and was repeated.
+	// Unanswered means that the request in flight got no response and was repeated.
 	Unanswered bool
-	// Applied says that the repeat found the request had taken effect.
+	// Applied means that the repeated request had already taken effect.
 	Applied bool
 	// Restart is the time from the start of the process until it served.
 	Restart time.Duration
 }
 
-// published is a commit of the history on the service: the head before it and the head after.
+// published is a commit on the service: the head before it and the head after it.
 type published struct {
 	before string
 	after  string
-	// changesets is how many the commit became.
+	// changesets is the number of changesets of the commit.
 	changesets int
-	// beyond is what was left out for lack of room, known for sampled commits.
+	// beyond are the files left out because the project was full, known for sampled commits.
 	beyond map[string]bool
 }
 
-// session is one run of the replay.
+// session is the state of one replay.
 type session struct {
 	options Options
 	repo    *repository
@@ -89,20 +91,20 @@ type session struct {
 	project client.Project
 	head    string
 	history []published
-	// sampled says which commits are compared, by their index.
+	// sampled are the commits that are compared, by index.
 	sampled map[int]bool
-	// killAt holds the commits at which the server is still to be killed, in order.
+	// killAt are the remaining commits at which the server is killed, in order.
 	killAt []int
 	result Result
 	begun  time.Time
 	shown  time.Time
 }
 
-// queuedParts bounds the changesets that are planned ahead of their publication.
+// queuedParts bounds the planned changesets that wait to be published.
 const queuedParts = 4
 
-// Run replays a repository and compares. An error means that it could not be carried out; that
-// something differs is said by the Comparison.
+// Run replays a repository and compares. An error means that the replay could not be carried out;
+// the Comparison reports differences.
 func Run(ctx context.Context, options Options) (Result, error) {
 	s := &session{options: options}
 	err := s.prepare(ctx)
@@ -119,7 +121,7 @@ func Run(ctx context.Context, options Options) (Result, error) {
 		cancel()
 		return s.result, err
 	}
-	// The end of the context kills the server; the folder goes AFTER the server is gone.
+	// The end of the context kills the server; the folder is removed AFTER the server has ended.
 	defer func() {
 		cancel()
 		s.api.Close()
@@ -191,7 +193,7 @@ func (s *session) connect(ctx context.Context, workDir string) error {
 	return nil
 }
 
-// publishAll plans in one goroutine and publishes in this one.
+// publishAll plans in one goroutine and publishes in the calling one.
 func (s *session) publishAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -226,7 +228,7 @@ func (s *session) publishAll(ctx context.Context) error {
 			cancel()
 		}
 	}
-	// The planner has ended, so its counts may be read.
+	// The planner has ended, so that its counts may be read.
 	ended := <-planned
 	if failed != nil {
 		return failed
@@ -243,7 +245,7 @@ func (s *session) publishAll(ctx context.Context) error {
 	return nil
 }
 
-// take publishes one part and remembers the changeset of its commit.
+// take publishes one part and records the changeset of its commit.
 func (s *session) take(ctx context.Context, one part) error {
 	record := &s.history[one.index]
 	if one.number == 0 {
@@ -262,7 +264,7 @@ func (s *session) take(ctx context.Context, one part) error {
 	return nil
 }
 
-// progressEvery is how often the line is rewritten.
+// progressEvery is the interval between updates of the progress line.
 const progressEvery = 200 * time.Millisecond
 
 func (s *session) progress(done int, last bool) {
@@ -279,7 +281,7 @@ func (s *session) progress(done int, last bool) {
 	}
 }
 
-// sampleIndexes spreads a number of samples over a length, both ends among them.
+// sampleIndexes spreads a number of samples evenly over a length, including both ends.
 func sampleIndexes(length, samples int) []int {
 	if samples <= 0 || length == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// buildService builds the program whose serve command is the service.
+// buildService builds the program whose serve command runs the service.
 func buildService(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -26,8 +26,8 @@ func buildService(t *testing.T) string {
 func TestReplayIntoTheService(t *testing.T) {
 	program := buildService(t)
 	for name, write := range map[string]func(*fixture){
-		"awkward": (*fixture).awkward,
-		"random":  func(f *fixture) { f.random(7, 30) },
+		"edge cases": (*fixture).edgeCases,
+		"random":     func(f *fixture) { f.random(7, 30) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
