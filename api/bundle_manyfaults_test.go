@@ -12,8 +12,8 @@ import (
 // sameAs is replaced by the value at another path of a bundle.
 type sameAs string
 
-// faulty are requests with faults of several kinds, and the fields of all reported faults.
-var faulty = map[string]struct {
+// manyFaults are requests with faults of several kinds, and the fields of all reported faults.
+var manyFaults = map[string]struct {
 	set  map[string]any
 	want string
 }{
@@ -32,14 +32,14 @@ var faulty = map[string]struct {
 			"contributions[1].revisions[0].operations[0].blob_hash state.changeset_id " +
 			"tasks[1].parent_task_id handoffs[1].id artifacts[0].paths comments[1].reply_to_id",
 	},
-	"circles": {
+	"cycles": {
 		map[string]any{
 			"bundle.tasks.0.dependencies":   []any{sameAs("tasks.1.id")},
 			"bundle.tasks.0.parent_task_id": sameAs("tasks.1.id"), "bundle.tasks.1.title": "",
 		},
 		"tasks[1].title tasks[1].dependencies tasks[1].parent_task_id",
 	},
-	"the request besides": {
+	"bundle and request": {
 		map[string]any{
 			"visibility": "SECRET", "name": "", "license_spdx": "?", "more": 1,
 			"bundle.tasks.1.parent_task_id": "tsk_00000000000000000000000001",
@@ -47,7 +47,7 @@ var faulty = map[string]struct {
 		},
 		"more name visibility license_spdx comments[0].body tasks[1].parent_task_id",
 	},
-	"a policy besides": {
+	"bundle and policy": {
 		map[string]any{"visibility": "PUBLIC", "bundle.comments.0.body": ""},
 		"comments[0].body reuse_policy",
 	},
@@ -61,7 +61,7 @@ var faulty = map[string]struct {
 		"files[1].path handoffs[0].more history[1].message tasks[0].title " +
 			"comments[0].body tasks[1].parent_task_id",
 	},
-	"a step that cannot be read": {
+	"invalid operations": {
 		map[string]any{
 			"bundle.history.1.operations.0.action":     "COPY",
 			"bundle.history.2.operations.0.path":       "../x",
@@ -76,15 +76,16 @@ var faulty = map[string]struct {
 			"history[2].parent_changeset_id history[2].operations[0].path " +
 			"history[2].operations[0].blob_hash",
 	},
-	"nothing of the bundle": {
+	"no bundle": {
 		map[string]any{"bundle": 7, "visibility": nil}, "bundle visibility",
 	},
 }
 
-// TestBundleFaultsTogether: one answer reports all faults, and none that follows from another one.
+// TestBundleFaultsTogether checks that one response reports all faults, but none that is only a
+// consequence of another one.
 func TestBundleFaultsTogether(t *testing.T) {
 	data := sampleBundle(t)
-	for name, row := range faulty {
+	for name, row := range manyFaults {
 		tree := object(t, data)
 		tree["visibility"] = "PRIVATE"
 		delete(tree["bundle"].(map[string]any), "integrity")
