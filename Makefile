@@ -39,8 +39,12 @@ RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) $(GO) test -race -vet=o
 .PHONY: build run test test-mcp test-openapi lint-openapi vet format cross crossvet lint unit plain \
 	raced-program scripts race nightly golden fuzz bench demo soak clean
 
+# VERSION is the tag of the commit without its v, with what has changed since. Without a tag the
+# program has the version in cmd/pws/main.go. Symbols and debug information are left out: profiles and
+# stack traces do not need them.
+VERSION ?= $(patsubst v%,%,$(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null))
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/pws
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w $(VERSION:%=-X main.version=%)' -o $(BIN) ./cmd/pws
 
 # run serves on 127.0.0.1:8080 with ./data.
 run: build

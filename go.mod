@@ -2,7 +2,8 @@ module pws
 
 go 1.26.0
 
-replace github.com/molecule-man/go-brrr => github.com/molecule-man/go-brrr v1.0.1
+// fasthttp imports brotli, which the server never offers.
+replace github.com/molecule-man/go-brrr => ./internal/nobrotli
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0

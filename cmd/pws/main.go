@@ -10,8 +10,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// version is the version of the program.
-const version = "0.1.0"
+// version is the version of the program. The Makefile sets it to the tag of the commit, if there is
+// one.
+var version = "0.1.0"
 
 // The exit codes: a run that failed, and an invalid command line.
 const (

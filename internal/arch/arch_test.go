@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"internal/fault":         {},
 	"internal/fieldtest":     {},
 	"internal/id":            {},
+	"internal/nobrotli":      {},
 	"internal/disk":          {},
 	"internal/disk/disktest": {"internal/disk"},
 	"wal":                    {"internal/disk"},
