@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"pws/internal/id"
 )
 
 const (
@@ -31,11 +33,15 @@ type conns struct {
 	mu struct {
 		sync.Mutex
 		open     map[*conn]struct{}
-		byIP     map[netip.Addr]int
 		draining bool
 	}
-	// max bounds the open connections and maxPerIP those of one address; zero means no bound.
-	max, maxPerIP int
+	// places are what each peer may have of the connections.
+	places shares
+	// trusts reports whether an address is that of a trusted proxy, whose connections carry the
+	// requests of many callers; nil means that none is.
+	trusts func(netip.Addr) bool
+	// firstEarlier is how much earlier than other requests the first one has to begin.
+	firstEarlier time.Duration
 	// slack is how much earlier than requested a deadline may be.
 	slack time.Duration
 	// drainUntil is the read deadline of all connections in Unix nanoseconds, zero before Shutdown.
@@ -47,6 +53,8 @@ type conn struct {
 	net.Conn
 	owner *conns
 	ip    netip.Addr
+	// peer is who holds the connection: an address, whoever sends requests from it.
+	peer party
 	// active is set with the first byte of the first request.
 	active atomic.Bool
 	// live says that the connection carries an endless answer. Shutdown bounds its writes.
@@ -66,22 +74,20 @@ type conn struct {
 // reached, which overLimit reports.
 func (c *conns) add(raw net.Conn) (one *conn, overLimit bool) {
 	one = &conn{Conn: raw, owner: c, ip: peerIP(raw)}
+	one.peer = partyOf(one.ip, id.ID{})
+	one.peer.exempt = c.trusts != nil && c.trusts(one.ip)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.draining {
 		return nil, false
 	}
-	if c.max > 0 && len(c.mu.open) >= c.max ||
-		c.maxPerIP > 0 && c.mu.byIP[one.ip] >= c.maxPerIP {
+	if c.places.take(one.peer, 1) != enough {
 		return nil, true
 	}
 	if c.mu.open == nil {
-		c.mu.open, c.mu.byIP = map[*conn]struct{}{}, map[netip.Addr]int{}
+		c.mu.open = map[*conn]struct{}{}
 	}
 	c.mu.open[one] = struct{}{}
-	if c.maxPerIP > 0 {
-		c.mu.byIP[one.ip]++
-	}
 	return one, false
 }
 
@@ -89,12 +95,7 @@ func (c *conns) remove(one *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.mu.open, one)
-	if c.maxPerIP == 0 {
-		return
-	}
-	if c.mu.byIP[one.ip]--; c.mu.byIP[one.ip] <= 0 {
-		delete(c.mu.byIP, one.ip)
-	}
+	c.places.giveBack(one.peer, 1)
 }
 
 func peerIP(raw net.Conn) netip.Addr {
@@ -145,8 +146,11 @@ func (c *conns) list(draining bool) []*conn {
 }
 
 // SetReadDeadline sets no deadline later than that of a draining server. It keeps the current
-// deadline if the new one is only slightly later.
+// deadline if the new one is only slightly later. The first request has to begin earlier.
 func (c *conn) SetReadDeadline(t time.Time) error {
+	if !c.active.Load() && !t.IsZero() {
+		t = t.Add(-c.owner.firstEarlier)
+	}
 	if nanos := c.owner.drainUntil.Load(); nanos != 0 {
 		if until := time.Unix(0, nanos); t.IsZero() || t.After(until) {
 			t = until
@@ -211,6 +215,18 @@ func (c *conn) peerClosed() bool {
 func (c *conns) near(current, next time.Time) bool {
 	ahead := next.Sub(current)
 	return !current.IsZero() && !next.IsZero() && ahead >= 0 && ahead < c.slack
+}
+
+// begin notes the first byte of the first request, which has the whole time from here on.
+func (c *conn) begin(readTimeout time.Duration) {
+	if c.active.Load() {
+		return
+	}
+	c.active.Store(true)
+	if c.owner.firstEarlier > 0 {
+		// A connection without deadlines fails at its next read.
+		_ = c.SetReadDeadline(time.Now().Add(readTimeout))
+	}
 }
 
 // setLinger says whether the last answer was sent before the request was read.

@@ -3,11 +3,15 @@ package http
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net"
+	"net/netip"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"pws/api"
 )
 
 func TestConnectionsAreBounded(t *testing.T) {
@@ -30,6 +34,71 @@ func TestConnectionsAreBounded(t *testing.T) {
 		_ = first.Close()
 		if !f.servesOneOf(t, 1000) {
 			t.Errorf("%s: the place of a closed connection is not given away", name)
+		}
+	}
+}
+
+// fromAddress is a connection whose peer has another address.
+type fromAddress struct {
+	net.Conn
+	address netip.Addr
+}
+
+func (c fromAddress) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.address, 1))
+}
+
+// TestConnectionsOfNetworks opens connections of customers, of a network and of a proxy.
+func TestConnectionsOfNetworks(t *testing.T) {
+	s, err := newServer(&api.Service{}, Config{
+		Table: []*api.Operation{}, Connections: 40, ConnectionsPerIP: 4,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+	}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		address     string
+		count, want int
+	}{
+		{"192.0.2.1", 6, 4}, {"::ffff:192.0.2.1", 1, 0}, {"192.0.2.2", 1, 1},
+		{"2001:db8:1:1::1", 6, 4}, {"2001:db8:1:1::2", 1, 0}, {"2001:db8:1:2::1", 6, 4},
+		{"2001:db8:1:3::1", 6, 2}, {"2001:db8:2:1::1", 1, 1}, {"10.0.0.1", 50, 24},
+		{"192.0.2.3", 1, 0},
+	} {
+		accepted := 0
+		for range c.count {
+			raw := fromAddress{&clocked{}, netip.MustParseAddr(c.address)}
+			if one, overLimit := s.conns.add(raw); one != nil {
+				accepted++
+			} else if !overLimit {
+				t.Fatal("the server is stopping")
+			}
+		}
+		if accepted != c.want {
+			t.Errorf("%s has %d connections, not %d", c.address, accepted, c.want)
+		}
+	}
+	for _, one := range s.conns.list(false) {
+		s.conns.remove(one)
+	}
+	s.conns.places.wantEmpty(t)
+}
+
+// TestFirstByteHasLessTime has a connection that begins a request and one that sends nothing.
+func TestFirstByteHasLessTime(t *testing.T) {
+	f := start(t, Config{FirstByteTimeout: 50 * time.Millisecond}, nil)
+	begun := f.dial(t)
+	begun.send("GET / HTTP/1.1\r\n")
+	silent := f.dial(t)
+	if a := silent.receive("GET"); a.status != 408 || a.code(t) != "REQUEST_TIMEOUT" ||
+		!silent.closed() {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	for _, rest := range []string{"Host: h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\r\n"} {
+		begun.send(rest)
+		if a := begun.receive("GET"); a.status != 200 {
+			t.Errorf("%d %s", a.status, a.body)
 		}
 	}
 }

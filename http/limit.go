@@ -285,14 +285,6 @@ func (l *limiter) of(op *api.Operation, who *caller) *limitSet {
 	return &kinds[who.kind()]
 }
 
-func addressKey(ip netip.Addr) id.ID {
-	key := id.ID(ip.As16())
-	if ip.Is6() && !ip.Is4In6() {
-		clear(key[8:])
-	}
-	return key
-}
-
 func ceilSeconds(nanos int64) int64 { return (nanos + 1e9 - 1) / 1e9 }
 
 // limitFault returns the error of a limit. Errors: RATE_LIMITED.

@@ -52,7 +52,7 @@ type live struct {
 
 // live begins a stream of events. Errors: RATE_LIMITED where too many requests wait already.
 func (x *exchange) live(data api.EventStream) error {
-	release, err := x.server.slots.acquire(x.call.Agent, x.ip)
+	release, err := x.server.slots.acquire(x.party())
 	if err != nil {
 		data.Stop()
 		return err

@@ -240,7 +240,7 @@ func readRecord(t testing.TB, lines *bufio.Reader, n int) {
 func (s *Server) slotsInUse() int {
 	s.slots.mu.Lock()
 	defer s.slots.mu.Unlock()
-	return s.slots.mu.taken + len(s.slots.mu.byAgent) + len(s.slots.mu.byIP)
+	return int(s.slots.mu.used) + len(s.slots.mu.ofAgents) + len(s.slots.mu.address)
 }
 
 func TestPrefersStream(t *testing.T) {
@@ -446,7 +446,7 @@ func TestManyWaitingRequests(t *testing.T) {
 		{"pollers", "GET /v1/poll/30s HTTP/1.1\r\nHost: h\r\n\r\n"},
 		{"streams", "GET /v1/stream HTTP/1.1\r\nHost: h\r\nAccept: text/event-stream\r\n\r\n"},
 	} {
-		f, b := startCounter(t, Config{WaitingPerIP: count})
+		f, b := startCounter(t, Config{WaitingPerIP: count, ConnectionsPerIP: count})
 		conns := make([]net.Conn, count)
 		before := memoryInUse()
 		for at := range conns {

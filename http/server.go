@@ -22,6 +22,9 @@ import (
 // RawHandler answers requests outside of the table. The body was read, up to BodyMax.
 type RawHandler func(ctx *fasthttp.RequestCtx, body []byte)
 
+// connectionsNetworkPart is the part of all connections that one network may have: one of so many.
+const connectionsNetworkPart = 4
+
 // Config are the settings of the transport. Zero values mean the defaults.
 type Config struct {
 	// Table holds the operations to serve; nil means the published interface.
@@ -36,9 +39,13 @@ type Config struct {
 	// IdleTimeout closes connections without a request. Default 60 s. Requests are cheapest if
 	// it equals ReadTimeout, because the deadline of a connection then seldom changes.
 	IdleTimeout time.Duration
+	// FirstByteTimeout closes a new connection on which no request begins. Default 10 s; it is at most
+	// ReadTimeout.
+	FirstByteTimeout time.Duration
 	// Connections bounds the open connections. Default 16384.
 	Connections int
-	// ConnectionsPerIP bounds the open connections of one address. Default no bound.
+	// ConnectionsPerIP bounds the open connections of one address, for IPv6 of one /64. A /48 may have
+	// a quarter of all connections. Trusted proxies may have all. Default 256.
 	ConnectionsPerIP int
 	// HeaderMax bounds the request line with the headers, in bytes. Default 16 KiB.
 	HeaderMax int
@@ -95,7 +102,9 @@ func (c *Config) fill() {
 	setDefault(&c.ReadTimeout, 60*time.Second)
 	setDefault(&c.WriteTimeout, 60*time.Second)
 	setDefault(&c.IdleTimeout, 60*time.Second)
+	setDefault(&c.FirstByteTimeout, 10*time.Second)
 	setDefault(&c.Connections, 16384)
+	setDefault(&c.ConnectionsPerIP, 256)
 	setDefault(&c.HeaderMax, 16<<10)
 	setDefault(&c.BodyMax, 16<<20)
 	setDefault(&c.BodyMemory, 256<<20)
@@ -169,7 +178,8 @@ func newServer(
 	service *api.Service, cfg Config, limits []api.RateLimit, log *slog.Logger,
 ) (*Server, error) {
 	cfg.fill()
-	if cfg.HeaderMax < 1<<10 || cfg.BodyMax < 0 || cfg.Connections < 0 || cfg.LimitKeys < ways {
+	if cfg.HeaderMax < 1<<10 || cfg.BodyMax < 0 || cfg.Connections < 0 ||
+		cfg.ConnectionsPerIP < 0 || cfg.LimitKeys < ways {
 		return nil, errors.New("http: a bound is too small to serve anything")
 	}
 	limiter, err := newLimiter(limits, cfg.LimitKeys)
@@ -182,7 +192,12 @@ func newServer(
 	}
 	s.budget.max = cfg.BodyMemory
 	s.slots.init(cfg.Waiting, cfg.WaitingPerAgent, cfg.WaitingPerIP)
-	s.conns.max, s.conns.maxPerIP = cfg.Connections, cfg.ConnectionsPerIP
+	s.conns.places.bounds = bounds{
+		total: int64(cfg.Connections), address: int64(cfg.ConnectionsPerIP),
+		network: int64(max(cfg.ConnectionsPerIP, cfg.Connections/connectionsNetworkPart)),
+	}
+	s.conns.trusts = s.trusts
+	s.conns.firstEarlier = max(0, cfg.ReadTimeout-cfg.FirstByteTimeout)
 	s.conns.slack = min(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout) / 64
 	s.routes = newRoutes(cfg.Table, cfg.BodyMax)
 	if s.mcp, err = newMCP(&service.Config, cfg.Table, s.routes, cfg.BodyMax); err != nil {
@@ -193,7 +208,7 @@ func newServer(
 		ErrorHandler:                  s.parseError,
 		HeaderReceived:                s.headReceived,
 		ExpectHandler:                 s.expect,
-		ConnState:                     connState,
+		ConnState:                     s.connState,
 		Logger:                        transportLog{log},
 		Concurrency:                   cfg.Connections + 1,
 		ReadBufferSize:                cfg.HeaderMax,
@@ -212,10 +227,10 @@ func newServer(
 	return s, nil
 }
 
-func connState(c net.Conn, state fasthttp.ConnState) {
+func (s *Server) connState(c net.Conn, state fasthttp.ConnState) {
 	if state == fasthttp.StateActive {
-		if one, tracked := c.(*conn); tracked && !one.active.Load() {
-			one.active.Store(true)
+		if one, tracked := c.(*conn); tracked {
+			one.begin(s.cfg.ReadTimeout)
 		}
 	}
 }

@@ -1,26 +1,17 @@
 package http
 
 import (
-	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"pws/api"
 	"pws/internal/fault"
-	"pws/internal/id"
 )
 
 // waitSlots bound the requests that wait for events, streams included. Each of them holds a
 // connection with its buffers and a goroutine.
 type waitSlots struct {
-	max, perAgent, perIP int
-	mu                   struct {
-		sync.Mutex
-		taken   int
-		byAgent map[id.ID]int
-		byIP    map[id.ID]int
-	}
+	shares
 	// streams counts the slots of streams. dropped counts the streams that ended because their reader
 	// stalled.
 	streams, dropped atomic.Int64
@@ -36,66 +27,46 @@ type WaitingStats struct {
 
 // Waiting counts the waiting requests.
 func (s *Server) Waiting() WaitingStats {
-	s.slots.mu.Lock()
-	taken := s.slots.mu.taken
-	s.slots.mu.Unlock()
 	return WaitingStats{
-		Requests: taken, Streams: int(s.slots.streams.Load()), Dropped: s.slots.dropped.Load(),
+		Requests: int(s.slots.used()), Streams: int(s.slots.streams.Load()),
+		Dropped: s.slots.dropped.Load(),
 	}
 }
+
+// waitNetworkPart is the part of all slots that one network may have: one of so many.
+const waitNetworkPart = 2
 
 func (s *waitSlots) init(total, perAgent, perIP int) {
-	s.max, s.perAgent, s.perIP = total, perAgent, perIP
-	s.mu.byAgent, s.mu.byIP = map[id.ID]int{}, map[id.ID]int{}
+	s.bounds = bounds{
+		total: int64(total), address: int64(perIP), agent: int64(perAgent),
+		network: int64(max(perIP, total/waitNetworkPart)),
+	}
 }
 
-// acquire takes a slot for a caller; the agent is zero for an anonymous one. Errors: RATE_LIMITED.
-func (s *waitSlots) acquire(agent id.ID, ip netip.Addr) (release func(), err error) {
-	address := addressKey(ip)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.mu.taken >= s.max:
-		return nil, noSlot("WAITING", "Too many requests wait.", s.max)
-	case s.mu.byIP[address] >= s.perIP:
-		return nil, noSlot("WAITING_IP", "Too many requests of this address wait.", s.perIP)
-	case !agent.IsZero() && s.mu.byAgent[agent] >= s.perAgent:
-		return nil, noSlot("WAITING_AGENT", "Too many requests of this agent wait.", s.perAgent)
+// acquire takes a slot for a caller. Errors: RATE_LIMITED.
+func (s *waitSlots) acquire(who party) (release func(), err error) {
+	switch s.take(who, 1) {
+	case shortTotal:
+		return nil, noSlot("WAITING", "Too many requests wait.", s.total)
+	case shortAddress:
+		return nil, noSlot("WAITING_IP", "Too many requests of this address wait.", s.address)
+	case shortAgent:
+		return nil, noSlot("WAITING_AGENT", "Too many requests of this agent wait.", s.agent)
+	case enough:
 	}
-	s.mu.taken++
-	s.mu.byIP[address]++
-	if !agent.IsZero() {
-		s.mu.byAgent[agent]++
-	}
-	return func() { s.release(agent, address) }, nil
+	return func() { s.giveBack(who, 1) }, nil
 }
 
-func noSlot(reason, message string, limit int) error {
+func noSlot(reason, message string, limit int64) error {
 	return fault.New(fault.RateLimited, message).With("reason", reason).With("limit", limit).
 		With("retry_after_seconds", 1)
-}
-
-func (s *waitSlots) release(agent, address id.ID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.taken--
-	decrement(s.mu.byIP, address)
-	if !agent.IsZero() {
-		decrement(s.mu.byAgent, agent)
-	}
-}
-
-func decrement(counts map[id.ID]int, key id.ID) {
-	if counts[key]--; counts[key] <= 0 {
-		delete(counts, key)
-	}
 }
 
 // await waits for a reply until it is ready, the time is over, the client has left, or the server
 // stops. Errors: RATE_LIMITED, and those of the reply.
 func (s *Server) await(x *exchange, later api.Deferred) (api.Reply, error) {
 	defer later.Stop()
-	release, err := s.slots.acquire(x.call.Agent, x.ip)
+	release, err := s.slots.acquire(x.party())
 	if err != nil {
 		return api.Reply{}, err
 	}

@@ -38,6 +38,9 @@ type ServeCommand struct {
 	AllowedOrigins []string `help:"Origins of web pages that may use the API; any for anonymous reads if absent."`
 	TrustedProxies []string `help:"Trusted proxies (127.0.0.1/32): their X-Forwarded-For and -Proto count."`
 
+	Connections      int `default:"16384" help:"Connections that may be open at one time."`
+	ConnectionsPerIP int `name:"connections-per-ip" default:"256" help:"How many of these one address may have."`
+
 	Waiting         int `default:"4096" help:"Requests that may wait for events at one time, streams included."`
 	WaitingPerAgent int `default:"64" help:"How many of these one agent may have."`
 	WaitingPerIP    int `name:"waiting-per-ip" default:"256" help:"How many of these one address may have."`
@@ -176,7 +179,11 @@ func (c *ServeCommand) engineConfig(log *slog.Logger, failed chan error) actors.
 func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 	config := http.Config{
 		Origins: c.AllowedOrigins, Waiting: c.Waiting, WaitingPerAgent: c.WaitingPerAgent,
-		WaitingPerIP: c.WaitingPerIP,
+		WaitingPerIP: c.WaitingPerIP, Connections: c.Connections,
+		ConnectionsPerIP: c.ConnectionsPerIP,
+	}
+	if c.Connections < 1 || c.ConnectionsPerIP < 1 {
+		return config, nil, errors.New("--connections and --connections-per-ip must be positive")
 	}
 	if c.Waiting < 1 || c.WaitingPerAgent < 1 || c.WaitingPerIP < 1 {
 		return config, nil, errors.New("--waiting and its parts must be positive")
