@@ -532,7 +532,7 @@ func TestVerifyChecksWhatEntriesName(t *testing.T) {
 	t.Run("no entry", func(t *testing.T) {
 		dir := crashCopy(t, sound)
 		logged(t, dir, []byte{1, 9})
-		wantFaults(t, dir, filepath.Join(dir, "log"), "ends too soon")
+		wantFaults(t, dir, filepath.Join(dir, "log"), "truncated")
 	})
 	t.Run("many faults", func(t *testing.T) {
 		dir := crashCopy(t, sound)

@@ -1,5 +1,5 @@
-// Package arch holds the rules of the code that a test can check: who may import whom, what is
-// banned where, and how long functions and lines may be.
+// Package arch tests rules of the code: which packages may import which, which imports are banned,
+// and the maximum length of functions, files and lines.
 package arch
 
 import (
@@ -18,7 +18,7 @@ import (
 
 const root = "../.."
 
-// The sizes that a reader can hold: lines of a function and of a file, columns of a line.
+// The maximum number of lines of a function and of a file, and of columns of a line.
 const (
 	functionLinesMax = 70
 	lineColumnsMax   = 100
@@ -26,8 +26,8 @@ const (
 	fileLinesMax     = 600
 )
 
-// mayImport says which packages of ours each one may import; "" means none. A package that is
-// not listed is refused, so that a new one is thought about.
+// mayImport lists the packages of this module that each package may import; "" means none. A
+// package that is not listed fails the test, so that each new one gets an entry.
 var mayImport = map[string][]string{
 	"internal/arch":          {},
 	"internal/cross":         {},
@@ -79,7 +79,7 @@ var mayImport = map[string][]string{
 	"cmd/pws":      {"*"},
 }
 
-// banned says what a package must not import, and why.
+// banned lists imports that a package must not have, with the reason.
 var banned = []struct {
 	packages, imports []string
 	why               string
@@ -120,7 +120,7 @@ func sources(t *testing.T) []source {
 		t.Fatal(err)
 	}
 	if len(all) < 50 {
-		t.Fatalf("only %d files found: the walk is wrong", len(all))
+		t.Fatalf("only %d files found", len(all))
 	}
 	return all
 }
@@ -175,7 +175,7 @@ func TestImports(t *testing.T) {
 	for _, s := range sources(t) {
 		allowed, listed := mayImport[s.folder]
 		if !listed {
-			t.Errorf("%s: the package is not in the list of who may import whom", s.name)
+			t.Errorf("%s: the package is not in mayImport", s.name)
 			continue
 		}
 		if s.test {
@@ -268,13 +268,13 @@ func TestSizes(t *testing.T) {
 
 var unfinished = regexp.MustCompile(`\b(TODO|FIXME|XXX|HACK)\b|not implemented|unimplemented`)
 
-func TestNothingIsLeftForLater(t *testing.T) {
+func TestNoTodosOrSleeps(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.folder == "internal/arch" {
 			continue
 		}
 		if found := unfinished.FindString(s.text); found != "" {
-			t.Errorf("%s says %q", s.name, found)
+			t.Errorf("%s contains %q", s.name, found)
 		}
 		if s.test && strings.Contains(s.text, "time.Sleep(") {
 			t.Errorf("%s sleeps; time is an argument", s.name)

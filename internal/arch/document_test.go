@@ -11,18 +11,18 @@ import (
 	"testing"
 )
 
-// guides are the documents for those who change the code.
+// guides are the documents for contributors.
 var guides = []string{"ARCHITECTURE.md", "CONTRIBUTING.md"}
 
-// What a document names in backquotes:
+// Names in backquotes that the tests check:
 //
-//	work/<noun>.go           a file or folder; <…> and * are any text, and one match is enough
-//	wal/log.go:Log.Append    what a file declares
-//	Log.Append               what the last such file of the paragraph or list item declares
+//	work/<noun>.go           a file or folder; <…> and * match any text, and one match suffices
+//	wal/log.go:Log.Append    a declaration in a file
+//	Log.Append               a declaration in the file named last in the paragraph or list item
 //	TestSizes                a test, a fuzz target or a benchmark
 //	make nightly             a target of the Makefile
 //
-// Everything else is not checked.
+// Other names are not checked.
 var (
 	fencePattern  = regexp.MustCompile("(?ms)^```.*?^```$")
 	quotedPattern = regexp.MustCompile("`([^`\n]+)`")
@@ -39,7 +39,7 @@ var (
 	paragraphPattern = regexp.MustCompile(`\n(\s*\n|\d+\. |- |\| )`)
 )
 
-// names is what the module has.
+// names are the names that exist in the module.
 type names struct {
 	// declared has the functions, types, methods and values of each file; a method is Type.Method.
 	declared map[string]map[string]bool
@@ -90,7 +90,7 @@ func declaredBy(declared ast.Decl) (all []string) {
 	return all
 }
 
-// receiverOf is the name of the type that has a method.
+// receiverOf returns the name of the receiver type of a method.
 func receiverOf(f *ast.FuncDecl) string {
 	of := f.Recv.List[0].Type
 	for {
@@ -109,7 +109,7 @@ func receiverOf(f *ast.FuncDecl) string {
 	}
 }
 
-// problems are the names in a document that name nothing.
+// problems returns the names in a document that do not exist.
 func (n *names) problems(text string) (all []string) {
 	note := func(token, problem string) {
 		if problem != "" {
@@ -138,8 +138,8 @@ func (n *names) problems(text string) (all []string) {
 	return all
 }
 
-// problem is what is wrong with a word in backquotes, empty where nothing is. last is the file that
-// was named before it; file is the one that this word names.
+// problem returns the error in a word in backquotes, empty if there is none. last is the file named
+// before it; file is the file named by this word.
 func (n *names) problem(token, last string) (file, problem string) {
 	if code := codePattern.FindStringSubmatch(token); code != nil {
 		return code[1], n.undeclared(code[1], code[2])
@@ -187,7 +187,7 @@ func (n *names) missingPath(name string) string {
 	return ""
 }
 
-// TestDocumentsNameWhatExists follows every name in the documents to what it names.
+// TestDocumentsNameWhatExists checks every name in the documents.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	n := namesOf(t)
 	for _, name := range guides {
@@ -201,7 +201,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 }
 
-// TestWrongNamesAreFound holds the test of the documents itself to its promise.
+// TestWrongNamesAreFound tests the check itself.
 func TestWrongNamesAreFound(t *testing.T) {
 	n := namesOf(t)
 	for _, right := range []string{
@@ -228,7 +228,7 @@ func TestWrongNamesAreFound(t *testing.T) {
 	}
 }
 
-// TestArchitectureListsEveryPackage expects each package in the table of folders.
+// TestArchitectureListsEveryPackage checks that each package is in the table of folders.
 func TestArchitectureListsEveryPackage(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
 	if err != nil {
@@ -251,15 +251,15 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 	}
 	for _, folder := range listed {
 		if found, err := os.Stat(filepath.Join(root, folder)); err != nil || !found.IsDir() {
-			t.Errorf("the table of folders has %s, which is no folder", folder)
+			t.Errorf("the table of folders has %s, which is not a folder", folder)
 		}
 	}
 }
 
 var filePattern = regexp.MustCompile(`[\w/.-]+\.(go|md|txtar|sh)\b`)
 
-// TestPackageDocsNameFilesThatExist looks up the files that package docs name, in the folder of the
-// package or from the root.
+// TestPackageDocsNameFilesThatExist checks the file names in package docs, relative to the folder
+// of the package or to the root.
 func TestPackageDocsNameFilesThatExist(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.syntax.Doc == nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// listed is a variable of the Makefile, as words.
+// listed returns the words of a variable of the Makefile.
 func listed(t *testing.T, name string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -24,13 +24,13 @@ func listed(t *testing.T, name string) []string {
 	return strings.FieldsFunc(string(found[1]), func(r rune) bool { return r == ' ' || r == '|' })
 }
 
-// TestUnracedPackages: the Makefile runs the tests of all packages except those of two lists with
-// the race detector. A pure package of ours imports only pure ones.
+// TestUnracedPackages checks two lists of the Makefile: the packages whose tests run without the
+// race detector. A package in the list PURE may only import packages of that list.
 func TestUnracedPackages(t *testing.T) {
 	pure := listed(t, "PURE")
 	for _, folder := range append(listed(t, "DRIVERS"), pure...) {
 		if _, known := mayImport[folder]; !known {
-			t.Errorf("the Makefile lists %s, which is no package", folder)
+			t.Errorf("the Makefile lists %s, which is not a package", folder)
 		}
 	}
 	for _, folder := range listed(t, "DRIVERS") {
@@ -40,7 +40,7 @@ func TestUnracedPackages(t *testing.T) {
 	}
 	for _, name := range listed(t, "RACED_SCRIPTS") {
 		if _, err := os.Stat(filepath.Join(root, "testdata/scripts", name+".txtar")); err != nil {
-			t.Errorf("the Makefile lists a script that is not there: %v", err)
+			t.Errorf("the Makefile lists a missing script: %v", err)
 		}
 	}
 	for _, s := range sources(t) {
@@ -61,8 +61,8 @@ func TestUnracedPackages(t *testing.T) {
 	}
 }
 
-// TestReadersAreRaced: of a pure package, the Makefile runs the tests whose names end in NeedNoLock
-// with the race detector, so no other may start goroutines.
+// TestReadersAreRaced checks the pure packages. The Makefile runs their tests whose names end in
+// NeedNoLock with the race detector, so no other test may start goroutines.
 func TestReadersAreRaced(t *testing.T) {
 	pure := listed(t, "PURE")
 	for _, s := range sources(t) {
@@ -81,7 +81,7 @@ func TestReadersAreRaced(t *testing.T) {
 	}
 }
 
-// starts reports whether code starts goroutines, itself or by the method Go of a group.
+// starts reports whether code starts goroutines with a go statement or a method named Go.
 func starts(code ast.Node) (found bool) {
 	ast.Inspect(code, func(node ast.Node) bool {
 		switch node := node.(type) {

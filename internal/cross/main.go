@@ -1,6 +1,5 @@
-// Command cross checks the types of the program, its tests and everything that they import as the
-// systems see them that are named as arguments. It generates no code, and so takes a tenth of what
-// building for them does.
+// Command cross type-checks the program, its tests and all their imports for the systems that are
+// given as arguments. It generates no code, and so takes a tenth of the time of a build.
 package main
 
 import (
@@ -27,7 +26,7 @@ func main() {
 	}
 }
 
-// check loads all packages of the module for a system from their sources.
+// check loads all packages of the module from source for a system.
 func check(system string) (faults []string, err error) {
 	for name, value := range map[string]string{"GOOS": system, "CGO_ENABLED": "0"} {
 		if err := os.Setenv(name, value); err != nil {

@@ -25,11 +25,11 @@ func TestEntry(t *testing.T) {
 	}
 	for size := range data {
 		if _, err := DecodeEntry(data[:size]); err == nil {
-			t.Errorf("an entry of %d bytes was read from %d of them", len(data), size)
+			t.Errorf("an entry of %d bytes was decoded from %d of them", len(data), size)
 		}
 	}
 	if _, err := DecodeEntry(append(data, 0)); err == nil {
-		t.Error("an entry was read with a byte behind it")
+		t.Error("an entry was decoded with a byte after it")
 	}
 	for at, wrong := range []byte{2, 3} {
 		changed := bytes.Clone(data)

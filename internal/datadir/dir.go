@@ -7,7 +7,7 @@
 //	snapshot   sections, by package snapshot
 //	blobs      contents, by package blobs
 //	feed       activity events, by package index/feed
-//	search     the search index, by package index/search; it can be made again
+//	search     the search index, by package index/search; it can be rebuilt
 package datadir
 
 import (
@@ -40,7 +40,7 @@ const (
 	secretBytes = 32
 )
 
-// Prepare makes the data directory, and refuses one of another format.
+// Prepare creates the data directory, and returns an error for one of another format.
 func Prepare(dir string) error {
 	if err := (disk.OS{}).MakeDir(dir); err != nil {
 		return fmt.Errorf("data directory: %w", err)
@@ -52,7 +52,7 @@ func Prepare(dir string) error {
 	return Check(dir)
 }
 
-// Check refuses a folder that is no data directory, or one of another format.
+// Check returns an error for a folder that is not a data directory or has another format.
 func Check(dir string) error {
 	name := filepath.Join(dir, FormatName)
 	text, err := os.ReadFile(name)
@@ -60,13 +60,13 @@ func Check(dir string) error {
 		return fmt.Errorf("%s is not a data directory: it has no file %s", dir, FormatName)
 	}
 	if err == nil && string(text) != formatText {
-		err = fmt.Errorf("%s says %q, this program reads %q", name,
+		err = fmt.Errorf("%s contains %q, this program requires %q", name,
 			strings.TrimSpace(string(text)), strings.TrimSpace(formatText))
 	}
 	return err
 }
 
-// LoadSecret reads the server's secret, or makes one. It is a line of hexadecimal digits.
+// LoadSecret reads the server's secret, or creates it. It is a line of hexadecimal digits.
 func LoadSecret(dir string) ([]byte, error) {
 	name := filepath.Join(dir, SecretName)
 	text, err := os.ReadFile(name)
@@ -87,7 +87,7 @@ func LoadSecret(dir string) ([]byte, error) {
 	return secret, nil
 }
 
-// writeDurably makes a file that is there whole or not at all.
+// writeDurably creates a file atomically and durably.
 func writeDurably(name string, content []byte) error {
 	temporary := name + ".new"
 	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

@@ -12,7 +12,7 @@ import (
 // entryVersion is the first byte of every entry.
 const entryVersion = 1
 
-// Target says whose entry it is.
+// Target is the owner of an entry: a project or the identity state.
 type Target uint8
 
 // The targets.
@@ -21,18 +21,18 @@ const (
 	TargetIdentity Target = 2
 )
 
-// Entry is all that one request did, as the log has it:
+// Entry is everything that one request changed, as stored in the log:
 //
 //	version  1 byte
 //	target   1 byte: 1 project, 2 identity
 //	id       16 bytes: the project, zero for identity
 //	now      8 bytes, little endian: Unix milliseconds of the stamp
-//	agent    16 bytes: who asked
+//	agent    16 bytes: the caller
 //	events   uvarint count, then each: uvarint kind, uvarint length, CBOR
 //	result   uvarint length, CBOR of the stored idempotent result; length 0 without a key
 //	blobs    uvarint count, then each: 32 bytes SHA-256, uvarint length, content
 //
-// The log's frame guards the whole with a checksum.
+// The log's frame has a checksum over the whole entry.
 type Entry struct {
 	Target Target
 	ID     id.ID
@@ -49,13 +49,13 @@ type Event struct {
 	Data []byte
 }
 
-// Blob is a content that an entry brings, with its SHA-256.
+// Blob is a content stored in an entry, with its SHA-256.
 type Blob struct {
 	Hash    [32]byte
 	Content []byte
 }
 
-// Encode makes the entry's bytes in one allocation.
+// Encode encodes the entry in one allocation.
 func (e *Entry) Encode() []byte {
 	size := 42 + 3*binary.MaxVarintLen64 + len(e.Result)
 	for _, event := range e.Events {
@@ -86,14 +86,14 @@ func (e *Entry) Encode() []byte {
 	return out
 }
 
-var errShortEntry = errors.New("entry ends too soon")
+var errShortEntry = errors.New("the entry is truncated")
 
-// DecodeEntry reads the bytes of an entry. The parts point into data.
+// DecodeEntry decodes an entry. The result points into data.
 func DecodeEntry(data []byte) (Entry, error) {
 	r := disk.NewReader(data)
 	var e Entry
 	if version := r.Byte(); version != entryVersion {
-		return e, fmt.Errorf("entry version %d is unknown", version)
+		return e, fmt.Errorf("unknown entry version %d", version)
 	}
 	e.Target = Target(r.Byte())
 	e.ID = id.ID(r.Fixed(16))
@@ -102,7 +102,7 @@ func DecodeEntry(data []byte) (Entry, error) {
 	for range r.Count() {
 		kind := r.Uvarint()
 		if kind > 1<<16-1 {
-			return e, fmt.Errorf("event kind %d is unknown", kind)
+			return e, fmt.Errorf("unknown event kind %d", kind)
 		}
 		e.Events = append(e.Events, Event{Kind: uint16(kind), Data: r.Bytes()})
 	}
@@ -114,19 +114,19 @@ func DecodeEntry(data []byte) (Entry, error) {
 	case r.Failed():
 		return e, errShortEntry
 	case r.Len() > 0:
-		return e, fmt.Errorf("entry has %d bytes behind its end", r.Len())
+		return e, fmt.Errorf("entry has %d bytes after its end", r.Len())
 	case e.Target != TargetProject && e.Target != TargetIdentity:
-		return e, fmt.Errorf("entry target %d is unknown", e.Target)
+		return e, fmt.Errorf("unknown entry target %d", e.Target)
 	}
 	return e, nil
 }
 
-// Guarded turns a panic of what applies stored data into an error: what was read does not fit the
-// rules.
+// Guarded calls do, which applies stored data, and turns a panic into an error: the data violates
+// the rules.
 func Guarded(do func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			err = fmt.Errorf("it does not fit the rules: %v", broken)
+			err = fmt.Errorf("the data violates the rules: %v", broken)
 		}
 	}()
 	return do()

@@ -11,22 +11,22 @@ import (
 //
 //	"p" project                 the project without its chunks
 //	"c" project, number         a full chunk of its history; it never changes
-//	"r" project, number         a full chunk of its stored results; it goes when all have run out
+//	"r" project, number         a full chunk of its stored results; removed when all have expired
 //	"o" project, number         a full chunk of its handoffs; it never changes
-//	"t" project, number         a chunk of its tasks; it is written again when one of them changed
-//	"y" project, number         a chunk of its verification records, written again likewise
-//	"l" project, number         a chunk of its relations, written again likewise
-//	"w" project, number         a chunk of its workspaces, written again likewise
-//	"b" project, number         a chunk of its contributions, written again likewise
-//	"g" project, number         a chunk of their revisions, written again likewise
-//	"f" project, number         a chunk of its artifacts, written again likewise
-//	"i" project, number         a chunk of its imports, written again likewise
-//	"n" project, number         a chunk of its discussions, written again likewise
-//	"k" project, number         a chunk of the comments on them, written again likewise
-//	"z" project, number         those who watch it, written again likewise; a start reads it
-//	"m" project, number         what is kept of the bundle that it was made of; it never changes
-//	"s" project                 its card: what the indexes keep of it, see index.Projections
-//	"s"                         says what all cards have; see CardsMark
+//	"t" project, number         a chunk of its tasks; rewritten when one of them changes
+//	"y" project, number         a chunk of its verification records, rewritten likewise
+//	"l" project, number         a chunk of its relations, rewritten likewise
+//	"w" project, number         a chunk of its workspaces, rewritten likewise
+//	"b" project, number         a chunk of its contributions, rewritten likewise
+//	"g" project, number         a chunk of their revisions, rewritten likewise
+//	"f" project, number         a chunk of its artifacts, rewritten likewise
+//	"i" project, number         a chunk of its imports, rewritten likewise
+//	"n" project, number         a chunk of its discussions, rewritten likewise
+//	"k" project, number         a chunk of the comments on them, rewritten likewise
+//	"z" project, number         its watchers, rewritten likewise; read at start
+//	"m" project, number         the bundle that it was created from; it never changes
+//	"s" project                 its card: the data of the indexes, see index.Projections
+//	"s"                         the indexes in all cards; see CardsMark
 //	"a" agent                   an agent with its keys, sessions and stored results
 //	"u" report                  a report of abuse
 //	"j" agent                   its inbox, see encodeInbox in package actors
@@ -45,8 +45,8 @@ const (
 	CardsMark = CardPrefix
 )
 
-// ObsoletePrefixes are those of sections that earlier versions wrote. They are not read, and a
-// snapshot takes them out.
+// ObsoletePrefixes are the prefixes of sections that earlier versions wrote. They are not read, and
+// the next snapshot deletes them.
 var ObsoletePrefixes = [...]string{"d", "e", "q", "v", "x"}
 
 // ProjectKey is the key of a project without its chunks.
@@ -70,5 +70,5 @@ func ReportKey(report id.ID) string { return ReportPrefix + string(report[:]) }
 // InboxKey is the key of the inbox of an agent.
 func InboxKey(agent id.ID) string { return InboxPrefix + string(agent[:]) }
 
-// IDOf is the ID in a key of a prefix and an ID.
+// IDOf returns the ID in a key that consists of a prefix and an ID.
 func IDOf(key string) id.ID { return id.ID([]byte(key[1:])) }

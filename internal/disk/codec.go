@@ -12,7 +12,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Checksum is the CRC-32C of b.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// UpdateChecksum is the CRC-32C of what crc is of, followed by b.
+// UpdateChecksum extends a CRC-32C by b.
 func UpdateChecksum(crc uint32, b []byte) uint32 { return crc32.Update(crc, castagnoli, b) }
 
 // The codecs of stored content, as they are written to disk.
@@ -21,7 +21,7 @@ const (
 	CodecZstd = 1
 )
 
-// ContentBytesMax bounds what Decode unpacks.
+// ContentBytesMax is the maximum size that Decode returns.
 const ContentBytesMax = 256 << 20
 
 // One encoder and one decoder serve the process; EncodeAll and DecodeAll are safe to share.
@@ -57,21 +57,21 @@ func Encode(dst, data []byte) ([]byte, byte) {
 	return append(dst[:start], data...), CodecRaw
 }
 
-// Content is stored content, as the head before it describes it.
+// Content is stored content with the lengths and codec from its header.
 type Content struct {
 	Codec  byte
 	Raw    uint32 // length when decoded
 	Stored []byte
 }
 
-// Fits reports whether codec and lengths are such as Encode makes.
+// Fits reports whether codec and lengths are possible results of Encode.
 func (c Content) Fits() bool {
 	return c.Raw <= ContentBytesMax && c.Codec <= CodecZstd &&
 		(c.Codec != CodecRaw || uint64(c.Raw) == uint64(len(c.Stored)))
 }
 
-// Decode returns the content: in the raw codec the stored bytes themselves, otherwise in dst's
-// space where that is large enough. An error of damage has the file and offset.
+// Decode returns the content: with the raw codec the stored bytes themselves, otherwise a buffer
+// that reuses dst if it is large enough. A damage error contains file and offset.
 func (c Content) Decode(file string, offset int64, dst []byte) ([]byte, error) {
 	if c.Codec == CodecRaw {
 		return c.Stored, nil

@@ -1,6 +1,6 @@
-// Package disk is what the stores share: the calls they make to a file system, the marker of
-// damage, the codec of stored content, the parts that their file formats have in common, and a
-// Reader of what is smaller than these.
+// Package disk contains what the stores share: the file system interface, the damage error, the
+// codec of stored content, the common parts of their file formats, and a Reader of small encoded
+// records.
 //
 // All integers are little endian, all checksums CRC-32C. A numbered file begins with a header and
 // ends with a footer; magics, version and the three words are those of the store:
@@ -24,22 +24,23 @@ import (
 	"slices"
 )
 
-// Disk is what a store asks of a file system; tests put failing and forgetful ones in its place.
+// Disk is the file system interface of a store. Tests implement it with injected faults and
+// crashes.
 type Disk interface {
 	// MakeDir makes a directory, with its parents, and makes its name durable.
 	MakeDir(dir string) error
-	// Create makes an empty file, in the place of one that may be there.
+	// Create creates an empty file, or truncates an existing one.
 	Create(path string) (File, error)
 	// Open opens a file for reading.
 	Open(path string) (File, error)
 	Rename(from, to string) error
 	Remove(path string) error
-	// List is the names in a directory, sorted.
+	// List returns the names in a directory, sorted.
 	List(dir string) ([]string, error)
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
-	// Lock takes a directory, alone or shared, until it is closed. Where somebody else has it the
-	// error is ErrLocked.
+	// Lock locks a directory, exclusively or shared, until the result is closed. The error is
+	// ErrLocked if another process has locked it.
 	Lock(dir string, exclusive bool) (io.Closer, error)
 }
 
@@ -65,8 +66,8 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// MakeDir syncs the parent of each directory that it made, and of the last one in any case: a
-// directory whose name is lost takes everything in it along.
+// MakeDir syncs the parent of each directory that it creates, and in any case that of the last one:
+// if the name of a directory is lost, so is everything in it.
 func (OS) MakeDir(dir string) error { return makeDir(dir, OS{}.SyncDir) }
 
 func makeDir(dir string, syncDir func(string) error) error {
@@ -129,7 +130,7 @@ func (OS) List(dir string) ([]string, error) {
 // SyncDir implements Disk.
 func (OS) SyncDir(dir string) error { return syncDir(dir) }
 
-// Lock takes an advisory lock on the directory itself, so that no lock file is left behind.
+// Lock takes an advisory lock on the directory itself, so there is no lock file.
 func (OS) Lock(dir string, exclusive bool) (io.Closer, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -141,7 +142,7 @@ func (OS) Lock(dir string, exclusive bool) (io.Closer, error) {
 	return d, nil
 }
 
-// Claim makes a directory and takes it alone.
+// Claim creates a directory if necessary and locks it exclusively.
 func Claim(d Disk, dir string) (io.Closer, error) {
 	if err := d.MakeDir(dir); err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func ReadRange(f File, name string, offset int64, b []byte) error {
 	return nil
 }
 
-// WriteSynced writes a whole file and makes its bytes durable, its name not yet.
+// WriteSynced writes a whole file and makes its bytes durable, but not its name.
 func WriteSynced(d Disk, path string, b []byte) error {
 	f, err := d.Create(path)
 	if err != nil {
@@ -179,7 +180,7 @@ func WriteSynced(d Disk, path string, b []byte) error {
 	return err
 }
 
-// RemoveNames removes those files of a directory that are still there, and makes it durable.
+// RemoveNames removes the given files of a directory if they exist, and syncs the directory.
 func RemoveNames(d Disk, dir string, names []string) error {
 	for _, name := range names {
 		err := d.Remove(filepath.Join(dir, name))

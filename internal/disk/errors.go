@@ -6,26 +6,25 @@ import (
 )
 
 var (
-	// ErrCorrupt marks damage on disk, whichever store finds it; the error that carries it is a
-	// *CorruptError.
+	// ErrCorrupt marks damage on disk, for all stores; the error that wraps it is a *CorruptError.
 	ErrCorrupt = errors.New("corrupt")
-	// ErrLocked says that somebody else holds the directory.
+	// ErrLocked reports that another process has locked the directory.
 	ErrLocked = errors.New("directory is in use")
 )
 
-// CorruptError names the place of the damage. errors.Is(err, ErrCorrupt) holds for it.
+// CorruptError contains the place of the damage. errors.Is(err, ErrCorrupt) is true for it.
 type CorruptError struct {
 	File   string // path
 	Offset int64  // of the damaged part in the file, in bytes
 	Reason string
 }
 
-// Error says the file, the offset and the reason.
+// Error returns the reason with file and offset.
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%v: %s at offset %d: %s", ErrCorrupt, e.File, e.Offset, e.Reason)
 }
 
-// Unwrap gives the marker.
+// Unwrap returns ErrCorrupt.
 func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 
 // Corrupt makes a *CorruptError.
@@ -33,13 +32,13 @@ func Corrupt(file string, offset int64, format string, args ...any) error {
 	return &CorruptError{File: file, Offset: offset, Reason: fmt.Sprintf(format, args...)}
 }
 
-// damageMax bounds the places that a DamageList names.
+// damageMax is the maximum length of a DamageList.
 const damageMax = 1000
 
-// DamageList is the damage that a pass over a store has met.
+// DamageList collects damage during a pass over a store.
 type DamageList []CorruptError
 
-// Note collects damage and hands back every other error.
+// Note adds damage to the list and returns every other error.
 func (l *DamageList) Note(err error) error {
 	var c *CorruptError
 	if !errors.As(err, &c) {
@@ -51,7 +50,7 @@ func (l *DamageList) Note(err error) error {
 	return nil
 }
 
-// Err is the first damage, nil if there is none.
+// Err returns the first damage, nil if there is none.
 func (l DamageList) Err() error {
 	if len(l) == 0 {
 		return nil

@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// Lengths in bytes of what the package doc draws.
+// Lengths in bytes of the parts in the package doc.
 const (
 	HeaderBytes  = 24
 	FooterBytes  = 48
 	FileRefBytes = 16
 
-	// FileRefsMax bounds what a manifest may claim.
+	// FileRefsMax is the maximum number of files in a manifest.
 	FileRefsMax = 1 << 16
 )
 
 var le = binary.LittleEndian
 
-// NumberedName is a prefix with a number behind it.
+// NumberedName returns a prefix followed by a number.
 func NumberedName(prefix string, number uint32) string {
 	return fmt.Sprintf("%s%08x", prefix, number)
 }
 
-// ParseName reads the number out of a name that NumberedName has made.
+// ParseName returns the number in a name made by NumberedName.
 func ParseName(name, prefix string) (uint32, bool) {
 	digits, ok := strings.CutPrefix(name, prefix)
 	if !ok || len(digits) != 8 {
@@ -54,7 +54,7 @@ func AppendHeader(b []byte, magic string, version, number uint32) []byte {
 	return le.AppendUint32(b, Checksum(b[start:]))
 }
 
-// CheckHeader expects the header that AppendHeader makes.
+// CheckHeader checks a header made by AppendHeader.
 func CheckHeader(name string, b []byte, magic string, version, number uint32) error {
 	switch {
 	case len(b) < HeaderBytes:
@@ -92,8 +92,7 @@ func AppendFooter(b []byte, magic string, f Footer) []byte {
 	return le.AppendUint32(b, Checksum(b[start:]))
 }
 
-// ParseFooter checks the last FooterBytes of a file of the given size; what the words say is the
-// caller's to check.
+// ParseFooter checks the last FooterBytes of a file of the given size. The caller checks the words.
 func ParseFooter(name string, b []byte, size int64, magic string) (Footer, error) {
 	at := size - FooterBytes
 	if len(b) != FooterBytes || at < HeaderBytes {
@@ -110,7 +109,7 @@ func ParseFooter(name string, b []byte, size int64, magic string) (Footer, error
 	return f, nil
 }
 
-// FileRef is what a manifest says of a numbered file.
+// FileRef is the entry of a numbered file in a manifest.
 type FileRef struct {
 	Number, FooterCRC uint32
 	Size              int64
@@ -127,8 +126,8 @@ func AppendFileRefs(b []byte, start int, files []FileRef) []byte {
 	return le.AppendUint32(b, Checksum(b[start:]))
 }
 
-// CheckManifest checks a manifest but for its files: length, magic, checksum, version. headBytes
-// is the length of all before the files.
+// CheckManifest checks length, magic, checksum and version of a manifest. headBytes is the length
+// of everything before the files.
 func CheckManifest(name string, b []byte, magic string, version uint32, headBytes int) error {
 	if len(b) < headBytes+4 {
 		return Corrupt(name, int64(len(b)), "manifest ends early")
@@ -146,8 +145,8 @@ func CheckManifest(name string, b []byte, magic string, version uint32, headByte
 	return nil
 }
 
-// ParseFileRefs reads the files of a manifest that CheckManifest has passed. Their numbers rise
-// and are less than limit; the files before one that breaks this come along with the damage.
+// ParseFileRefs returns the files of a manifest that CheckManifest has checked. Their numbers must
+// increase and be less than limit; on a violation the files before it are returned with the error.
 func ParseFileRefs(name string, b []byte, headBytes int, limit uint64) ([]FileRef, error) {
 	head := int64(headBytes)
 	n := int64(le.Uint32(b[head-4:]))
@@ -168,7 +167,7 @@ func ParseFileRefs(name string, b []byte, headBytes int, limit uint64) ([]FileRe
 	return files, nil
 }
 
-// ReadManifest reads a whole open manifest, which is not longer than FileRefsMax files make it.
+// ReadManifest reads a whole open manifest, which has at most FileRefsMax files.
 func ReadManifest(f File, name string, headBytes int64) ([]byte, error) {
 	size, err := f.Size()
 	if err != nil {

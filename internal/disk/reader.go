@@ -2,28 +2,28 @@ package disk
 
 import "encoding/binary"
 
-// Reader takes parts off the front of bytes. Once a part is missing, or is none, it has failed:
-// nothing is left, and that part and all that are asked for afterwards are zero. So a caller reads
-// a whole form, and asks once, at its end, whether it was one. There are no other errors.
+// Reader decodes parts from the front of bytes. After a missing or invalid part it has failed:
+// nothing is left, and that part and all later ones are zero. So a caller decodes a whole record
+// and checks Failed once, at its end. There are no other errors.
 type Reader struct {
 	rest   []byte
 	failed bool
 }
 
-// NewReader reads b. The parts are not copied; they point into b.
+// NewReader returns a reader of b. The parts are not copied; they point into b.
 func NewReader(b []byte) Reader { return Reader{rest: b} }
 
-// Len is how many bytes are left.
+// Len returns the number of bytes left.
 func (r *Reader) Len() int { return len(r.rest) }
 
-// Failed reports whether a part was missing, or was none, or Fail was called.
+// Failed reports whether a part was missing or invalid, or Fail was called.
 func (r *Reader) Failed() bool { return r.failed }
 
-// Fail is for a caller who finds that what was read cannot be.
+// Fail marks the reader as failed; callers use it when a value is invalid.
 func (r *Reader) Fail() { r.rest, r.failed = nil, true }
 
-// Fixed is n bytes, always: where fewer are left it fails, and they are zeros. They have no room
-// behind them, so that an append copies.
+// Fixed returns n bytes. If fewer are left it fails, and returns zeros. The capacity is n, so that
+// an append copies.
 func (r *Reader) Fixed(n int) []byte {
 	if len(r.rest) < n {
 		r.Fail()
@@ -34,7 +34,7 @@ func (r *Reader) Fixed(n int) []byte {
 	return part
 }
 
-// Byte is one byte. It fails where none is left.
+// Byte returns one byte. It fails if none is left.
 func (r *Reader) Byte() byte {
 	if len(r.rest) == 0 {
 		r.Fail()
@@ -45,8 +45,8 @@ func (r *Reader) Byte() byte {
 	return part
 }
 
-// Uvarint is a number as binary.AppendUvarint writes it. It fails where the bytes end within it, or
-// it has more than 64 bits.
+// Uvarint decodes a number in the format of binary.AppendUvarint. It fails if the number is
+// truncated or has more than 64 bits.
 func (r *Reader) Uvarint() uint64 {
 	value, n := binary.Uvarint(r.rest)
 	if n <= 0 {
@@ -57,7 +57,7 @@ func (r *Reader) Uvarint() uint64 {
 	return value
 }
 
-// Varint is a number as binary.AppendVarint writes it. It fails as Uvarint does.
+// Varint decodes a number in the format of binary.AppendVarint. It fails like Uvarint.
 func (r *Reader) Varint() int64 {
 	value, n := binary.Varint(r.rest)
 	if n <= 0 {
@@ -68,9 +68,9 @@ func (r *Reader) Varint() int64 {
 	return value
 }
 
-// Count is a Uvarint that says how many parts follow, each of which has at least one byte. It fails
-// as Uvarint does, and where fewer bytes than parts are left, so that damage is not taken for a
-// size to allocate.
+// Count returns a Uvarint that is the number of the following parts, each of at least one byte. It
+// fails like Uvarint, and if fewer bytes than parts are left, so that a damaged count never
+// determines an allocation.
 func (r *Reader) Count() uint64 {
 	n := r.Uvarint()
 	if n > uint64(len(r.rest)) {
@@ -80,7 +80,7 @@ func (r *Reader) Count() uint64 {
 	return n
 }
 
-// Bytes is a Count and so many bytes, nil for 0. It fails as Count does.
+// Bytes returns bytes preceded by their Count, nil for 0. It fails like Count.
 func (r *Reader) Bytes() []byte {
 	n := r.Count()
 	if n == 0 {
@@ -89,5 +89,5 @@ func (r *Reader) Bytes() []byte {
 	return r.Fixed(int(n))
 }
 
-// Text is Bytes as a string, which is a copy.
+// Text returns Bytes as a string, which is a copy.
 func (r *Reader) Text() string { return string(r.Bytes()) }

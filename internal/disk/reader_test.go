@@ -8,7 +8,7 @@ import (
 	"pws/internal/disk"
 )
 
-// The parts that a Reader takes, each of them as a value to compare.
+// The methods of a Reader, with comparable results.
 var readerParts = map[string]func(r *disk.Reader) any{
 	"fixed0":  func(r *disk.Reader) any { return r.Fixed(0) },
 	"fixed3":  func(r *disk.Reader) any { return r.Fixed(3) },
@@ -81,12 +81,12 @@ func TestReaderFails(t *testing.T) {
 			}
 		}
 	}
-	// Whatever is there: behind a failure there is nothing.
+	// After a failure there is nothing left, whatever follows.
 	for part, zero := range zeros {
 		r := disk.NewReader([]byte("\x01abc"))
 		r.Fail()
 		if got := readerParts[part](&r); !reflect.DeepEqual(got, zero) || !r.Failed() {
-			t.Errorf("%s behind a failure: %#v", part, got)
+			t.Errorf("%s after a failure: %#v", part, got)
 		}
 	}
 }

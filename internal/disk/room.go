@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// ErrNoRoom says that a write was refused because it would have used space that is kept free.
+// ErrNoRoom reports that a write was refused to keep space free.
 var ErrNoRoom = errors.New("the free disk space is reserved")
 
-// IsFull reports whether an error says that there is no space: that of a guarded disk, that of the
-// file system, or a quota of the operating system.
+// IsFull reports whether an error means that there is no space: ErrNoRoom, a full file system, or a
+// quota of the operating system.
 func IsFull(err error) bool {
 	return errors.Is(err, ErrNoRoom) || systemFull(err)
 }
 
-// Guard is a disk that asks for room BEFORE each write. An error of room is that of the write, of
-// which nothing is written then.
+// Guard returns a disk that calls room BEFORE each write. If room returns an error, the write fails
+// with it and writes nothing.
 func Guard(d Disk, room func(bytes int64) error) Disk { return guarded{d, room} }
 
 type guarded struct {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSyncIsSystemCall expects Sync and SyncDir to reach the kernel: it refuses to sync a device
-// without storage and a directory of processes, while every other call on them succeeds.
+// TestSyncIsSystemCall checks that Sync and SyncDir reach the kernel: it refuses to sync a device
+// without storage and a directory of /proc, while all other calls on them succeed.
 func TestSyncIsSystemCall(t *testing.T) {
 	if _, err := os.Stat("/proc/self"); err != nil {
 		t.Skip("there is no /proc")
@@ -31,7 +31,7 @@ func TestSyncIsSystemCall(t *testing.T) {
 	}
 }
 
-// TestMakeDirSyncsEachParent makes directories below missing ones: the name of each has to be
+// TestMakeDirSyncsEachParent creates directories below missing ones: the name of each must become
 // durable, from the top down.
 func TestMakeDirSyncsEachParent(t *testing.T) {
 	top := t.TempDir()

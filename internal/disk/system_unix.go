@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryLock takes an advisory lock on an open file or directory, alone or shared with others, and
-// fails with ErrLocked where somebody else holds it. The lock ends when the file is closed.
+// TryLock takes an advisory lock on an open file or directory, exclusive or shared. It returns
+// ErrLocked if another process holds a conflicting lock. Closing the file releases the lock.
 func TryLock(f *os.File, exclusive bool) error {
 	how := unix.LOCK_SH
 	if exclusive {
@@ -30,8 +30,8 @@ func TryLock(f *os.File, exclusive bool) error {
 	}
 }
 
-// Free is the number of bytes that can still be written to the file system of a directory, and
-// Total its size.
+// Free returns the number of bytes that can still be written to the file system of a directory, and
+// its total size.
 func Free(dir string) (free, total int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
@@ -40,7 +40,7 @@ func Free(dir string) (free, total int64, err error) {
 	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize), nil
 }
 
-// systemFull reports whether an error of the operating system says that there is no space.
+// systemFull reports whether an error of the operating system means that there is no space.
 func systemFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// TryLock takes a lock on an open file, alone or shared with others, and fails with ErrLocked where
-// somebody else holds it. The lock ends when the file is closed.
+// TryLock takes a lock on an open file, exclusive or shared. It returns ErrLocked if another
+// process holds a conflicting lock. Closing the file releases the lock.
 func TryLock(f *os.File, exclusive bool) error {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if exclusive {
@@ -25,8 +25,8 @@ func TryLock(f *os.File, exclusive bool) error {
 	return &os.PathError{Op: "LockFileEx", Path: f.Name(), Err: err}
 }
 
-// Free is the number of bytes that can still be written to the file system of a directory, and
-// Total its size.
+// Free returns the number of bytes that can still be written to the file system of a directory, and
+// its total size.
 func Free(dir string) (free, total int64, err error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
@@ -39,7 +39,7 @@ func Free(dir string) (free, total int64, err error) {
 	return int64(available), int64(size), nil
 }
 
-// systemFull reports whether an error of the operating system says that there is no space.
+// systemFull reports whether an error of the operating system means that there is no space.
 func systemFull(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)
 }

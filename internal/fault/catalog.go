@@ -92,16 +92,16 @@ const (
 	ShuttingDown            Code = "SHUTTING_DOWN"
 )
 
-// Entry is what the catalog says of a code.
+// Entry is the description of a code in the catalog.
 type Entry struct {
 	Code        Code
 	Status      int
 	Description string
-	// Retryable says that the same request, unchanged, may succeed later.
+	// Retryable is set if the same request, unchanged, may succeed later.
 	Retryable bool
-	// Action is the recommended next step, empty where there is none.
+	// Action is the recommended next step, empty if there is none.
 	Action string
-	// Details names the keys that details may carry.
+	// Details lists the keys that details may contain.
 	Details []string
 }
 
@@ -542,7 +542,7 @@ var byCode = func() map[Code]Entry {
 	return index
 }()
 
-// Lookup is the catalog's entry of a code; a code outside the catalog is a bug and panics.
+// Lookup returns the catalog's entry of a code; a code outside the catalog is a bug and panics.
 func Lookup(code Code) Entry {
 	entry, ok := byCode[code]
 	if !ok {

@@ -1,8 +1,8 @@
 // Package fault holds the one error type of the service and the catalog of its codes.
 //
-// Rules return *Error; whatever else comes back from anywhere is an internal error: it is logged
-// and never shown. The catalog says once what each code means, which status it has, whether the
-// same request may succeed later, and what the caller is advised to do.
+// Rules return *Error; any other error is an internal error, which is logged and never shown to
+// clients. The catalog has for each code its meaning, its status, whether the same request may
+// succeed later, and the recommended action.
 package fault
 
 import (
@@ -15,12 +15,12 @@ import (
 type Error struct {
 	Code    Code
 	Message string
-	// Details are the structured facts of the refusal; their keys are in the catalog. Values are
+	// Details are the structured data of the refusal; their keys are in the catalog. Values are
 	// strings, numbers, booleans, or slices and structs of those that marshal to JSON.
 	Details map[string]any
 }
 
-// New makes an error of a code and a sentence for people.
+// New makes an error of a code and a message for people.
 func New(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
 // With adds one detail and returns the same error.
@@ -32,22 +32,22 @@ func (e *Error) With(key string, value any) *Error {
 	return e
 }
 
-// Error is for logs and tests; clients see code, message and details apart.
+// Error is for logs and tests; clients receive code, message and details separately.
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
-// Field is one fault of a request body or parameter: where it is and what is wrong there.
+// Field is one fault of a request body or parameter: its path and the problem.
 type Field struct {
 	Field   string `json:"field"`
 	Problem string `json:"problem"`
 }
 
-// Invalid makes the VALIDATION_FAILED error that names all faults.
+// Invalid makes a VALIDATION_FAILED error with all faults.
 func Invalid(fields ...Field) *Error {
 	return New(ValidationFailed, "The request is not valid.").With("fields", fields)
 }
 
-// Unreported returns the faults that add something to known ones: it leaves out faults of the same
-// fields and of fields that contain them.
+// Unreported returns the faults that are not covered by known ones: it leaves out faults of the
+// same fields and of fields that contain them.
 func Unreported(known, faults []Field) (unreported []Field) {
 	for _, one := range faults {
 		if !Within(known, one.Field) {
@@ -57,7 +57,7 @@ func Unreported(known, faults []Field) (unreported []Field) {
 	return unreported
 }
 
-// Within reports whether any fault is of a field or of a part of it.
+// Within reports whether any fault concerns a field or a part of it.
 func Within(faults []Field, field string) bool {
 	return slices.ContainsFunc(faults, func(one Field) bool {
 		rest, within := strings.CutPrefix(one.Field, field)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The catalog is what clients branch on: every entry is whole, and has a status of a refusal.
+// TestCatalogIsWhole checks that every entry is complete and has an error status.
 func TestCatalogIsWhole(t *testing.T) {
 	form := regexp.MustCompile(`^[A-Z]+(_[A-Z]+)*$`)
 	statuses := []int{400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 429, 431, 500, 503}
@@ -26,10 +26,10 @@ func TestCatalogIsWhole(t *testing.T) {
 	}
 }
 
-func TestLookupOfNoCodePanics(t *testing.T) {
+func TestLookupOfUnknownCodePanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("a code outside of the catalog was found")
+			t.Error("Lookup of an unknown code did not panic")
 		}
 	}()
 	Lookup("NO_SUCH_CODE")
@@ -56,7 +56,7 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
-// Several keeps the first fault as it is, and names all where there is more than one.
+// TestSeveral checks that a single fault is unchanged, and that several are listed.
 func TestSeveral(t *testing.T) {
 	if err := Several(nil); err != nil {
 		t.Errorf("nothing wrong is %v", err)

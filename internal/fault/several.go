@@ -1,15 +1,15 @@
 package fault
 
-// Part is one of several faults of a request, as the details of the whole name it.
+// Part is one of several faults of a request, as listed in the details.
 type Part struct {
 	Code    Code           `json:"code"`
 	Message string         `json:"message"`
 	Details map[string]any `json:"details,omitempty"`
 }
 
-// Several makes one error of all that is wrong with a request: the first gives code, message and
-// details, and where there are more, details.faults names each. Errors that are none of ours go
-// before all others; nil means that nothing is wrong.
+// Several makes one error of all faults of a request: the first gives code, message and details,
+// and if there are more, details.faults lists each. An error that is not a *Error is returned
+// instead of all others; nil means no fault.
 func Several(errs []error) error {
 	if len(errs) == 0 {
 		return nil
@@ -32,10 +32,9 @@ func Several(errs []error) error {
 	return whole.With("faults", parts)
 }
 
-// Together makes one error of all that is wrong with the form of a request: the first gives code,
-// message and details, and details.fields names the faults of all. Errors that are no faults of the
-// form, such as a body that cannot be read, are returned by themselves; nil means that nothing is
-// wrong.
+// Together makes one error of all faults in the format of a request: the first gives code, message
+// and details, and details.fields lists the faults of all. Errors that are not about the format,
+// such as a body that cannot be read, are returned alone; nil means no fault.
 func Together(errs ...error) error {
 	var first *Error
 	var fields []Field
@@ -66,10 +65,10 @@ func Together(errs ...error) error {
 	return whole.With("fields", fields[:min(len(fields), fieldsMax)])
 }
 
-// fieldsMax bounds the faults that one answer names.
+// fieldsMax is the maximum number of faults in one response.
 const fieldsMax = 100
 
-// fieldOf is the part of a request that a code is about, for codes of the form that name no fields.
+// fieldOf is the part of a request that a code concerns, for format codes without fields.
 var fieldOf = map[Code]string{
 	ValidationFailed:        "",
 	InvalidJSON:             "body",
@@ -87,13 +86,13 @@ var fieldOf = map[Code]string{
 	UnsupportedContentType:  "content_type",
 }
 
-// ofForm reports whether the error is about the form of a request, whatever the state is.
+// ofForm reports whether the error is about the format of a request, independent of the state.
 func (e *Error) ofForm() bool {
 	_, form := fieldOf[e.Code]
 	return form
 }
 
-// fields are the faults that the error names, or one of the field that its code is about.
+// fields returns the faults listed in the error, or one for the field that its code concerns.
 func (e *Error) fields() []Field {
 	if fields, ok := e.Details["fields"].([]Field); ok {
 		return fields

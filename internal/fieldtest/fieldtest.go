@@ -1,7 +1,7 @@
-// Package fieldtest walks all fields of values by reflection, unexported ones included. Tests use
-// it to compare a state with the one that was restored from its saved form: a field that is not
-// saved differs, and a field that is zero in all samples is reported, because it would prove
-// nothing.
+// Package fieldtest walks all fields of values by reflection, including unexported ones. Tests use
+// it to compare a state with the state restored from its saved form: a field that is not saved
+// differs. Fields that are zero in all samples are reported, because the comparison does not test
+// them.
 package fieldtest
 
 import (
@@ -21,20 +21,20 @@ type Walk struct {
 	above      []unsafe.Pointer
 }
 
-// New makes a Walk that leaves out some fields; skip has a reason for each.
+// New makes a Walk that skips some fields; skip has a reason for each.
 func New(skip map[string]string) *Walk {
 	return &Walk{skip: skip, set: map[string]bool{}, known: map[string]bool{}}
 }
 
 // Leaves returns the text of every leaf of a value by its path. Values that refer to themselves are
-// entered once. Locks are left out.
+// visited once. Locks are skipped.
 func (w *Walk) Leaves(value any) map[string]string {
 	w.leaves, w.above = map[string]string{}, nil
 	w.walk("", reflect.ValueOf(value))
 	return w.leaves
 }
 
-// Unset returns the fields of this module's types that were zero in all values so far, in order.
+// Unset returns the fields of this module's types that were zero in all values so far, sorted.
 func (w *Walk) Unset() (fields []string) {
 	for _, field := range slices.Sorted(maps.Keys(w.known)) {
 		if !w.set[field] {
@@ -46,7 +46,7 @@ func (w *Walk) Unset() (fields []string) {
 
 func (w *Walk) walk(path string, v reflect.Value) {
 	if v.CanAddr() {
-		// An unexported field is readable through its address only.
+		// An unexported field is only readable through its address.
 		v = reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 	}
 	switch v.Kind() {
@@ -79,7 +79,7 @@ func (w *Walk) walk(path string, v reflect.Value) {
 	case reflect.Map:
 		w.entries(path, v)
 	case reflect.Func, reflect.Chan, reflect.Interface, reflect.UnsafePointer:
-		panic(path + ": a state must not hold a " + v.Kind().String())
+		panic(path + ": a state must not contain a " + v.Kind().String())
 	default:
 		w.leaves[path] = fmt.Sprint(v.Interface())
 	}
@@ -100,7 +100,7 @@ func (w *Walk) fields(path string, v reflect.Value) {
 	}
 }
 
-// note records whether a field is set. The elements of an array of lists count as fields.
+// note records whether a field is set. Each element of an array of lists counts as a field.
 func (w *Walk) note(field string, v reflect.Value) {
 	w.known[field] = true
 	if !v.IsZero() {
@@ -115,7 +115,7 @@ func (w *Walk) note(field string, v reflect.Value) {
 
 func isTree(of reflect.Type) bool { return of.PkgPath() == "github.com/tidwall/btree" }
 
-// scan walks the entries of a tree in their order, however its nodes are arranged.
+// scan walks the entries of a tree in order, independent of its node structure.
 func (w *Walk) scan(path string, tree reflect.Value) {
 	scan, at := tree.MethodByName("Scan"), 0
 	take := reflect.MakeFunc(scan.Type().In(0), func(entry []reflect.Value) []reflect.Value {
@@ -128,7 +128,7 @@ func (w *Walk) scan(path string, tree reflect.Value) {
 	scan.Call([]reflect.Value{take})
 }
 
-// entries walks a map. An entry is named by the text of its key.
+// entries walks a map. The path of an entry contains the text of its key.
 func (w *Walk) entries(path string, v reflect.Value) {
 	for entry := v.MapRange(); entry.Next(); {
 		key := fmt.Sprintf("%s{%v}", path, addressable(entry.Key()).Interface())

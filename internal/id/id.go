@@ -1,5 +1,5 @@
-// Package id holds the identifiers of the service: a ULID in sixteen bytes inside, a prefix that
-// names the kind and 26 characters of lower-case Crockford base32 outside.
+// Package id holds the identifiers of the service: internally a ULID of sixteen bytes, externally a
+// prefix that names the kind followed by 26 characters of lower-case Crockford base32.
 //
 // The upper 48 bits of an ID are milliseconds since the Unix epoch, the lower 80 are entropy. IDs
 // compare like their bytes, so IDs of one project that were made in order are in order. The upper
@@ -14,10 +14,10 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// ID is the binary form. The zero ID names nothing.
+// ID is the binary form. The zero ID is not a valid identifier.
 type ID [16]byte
 
-// Prefix names the kind of a record in the public form of its ID, underscore included.
+// Prefix identifies the kind of a record in the public form of its ID, including the underscore.
 type Prefix string
 
 // The kinds that have public IDs.
@@ -49,7 +49,7 @@ const (
 	Request       Prefix = "req_"
 )
 
-// nouns are the names of the kinds for people, with their articles.
+// nouns are the names of the kinds with their articles, for messages.
 var nouns = map[Prefix]string{
 	Project: "a project", Changeset: "a changeset", Agent: "an agent", Key: "a key",
 	Session: "a credential session", WorkSession: "a work session", Challenge: "a challenge",
@@ -61,10 +61,10 @@ var nouns = map[Prefix]string{
 	InboxItem: "an inbox item", Report: "a report", Request: "a request",
 }
 
-// Noun is the name of the kind for people, with its article.
+// Noun returns the name of the kind with its article, for messages.
 func (p Prefix) Noun() string { return nouns[p] }
 
-// KindOf is the kind that a text names in the form of an ID; ok is false for all other texts.
+// KindOf returns the kind in a text that has the format of an ID; ok is false for all other texts.
 func KindOf(text string) (kind Prefix, ok bool) {
 	const prefixLen = len(Project)
 	if len(text) < prefixLen {
@@ -99,16 +99,16 @@ func (i ID) Millis() int64 {
 	return int64(binary.BigEndian.Uint16(i[0:]))<<32 | int64(binary.BigEndian.Uint32(i[2:]))
 }
 
-// ProjectBits are the 32 bits that the IDs of records share with the ID of their project.
+// ProjectBits returns the 32 bits that the IDs of records share with the ID of their project.
 func (i ID) ProjectBits() uint32 { return binary.BigEndian.Uint32(i[6:]) }
 
-// IsZero reports whether the ID names nothing.
+// IsZero reports whether the ID is the zero ID.
 func (i ID) IsZero() bool { return i == ID{} }
 
 // Compare orders IDs by their bytes, which is by time first.
 func (i ID) Compare(other ID) int { return bytes.Compare(i[:], other[:]) }
 
-// Next is the smallest ID above this one.
+// Next returns the smallest ID greater than this one.
 func (i ID) Next() ID {
 	for at := len(i) - 1; at >= 0; at-- {
 		i[at]++
@@ -122,7 +122,7 @@ func (i ID) Next() ID {
 // alphabet is Crockford's base32 in lower case.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// Append writes the public form behind dst.
+// Append appends the public form to dst.
 func (i ID) Append(dst []byte, prefix Prefix) []byte {
 	dst = append(dst, prefix...)
 	high, low := binary.BigEndian.Uint64(i[:8]), binary.BigEndian.Uint64(i[8:])
@@ -141,13 +141,13 @@ func (i ID) Append(dst []byte, prefix Prefix) []byte {
 	return append(dst, text[:]...)
 }
 
-// Format is the public form, for example "prj_01jd2v8zq0m4c5t6r7w8x9yzab".
+// Format returns the public form, for example "prj_01jd2v8zq0m4c5t6r7w8x9yzab".
 func (i ID) Format(prefix Prefix) string {
 	return string(i.Append(make([]byte, 0, len(prefix)+textLen), prefix))
 }
 
-// Parse reads the public form. Only what Format writes is accepted: upper case, another prefix and
-// characters outside the alphabet are not.
+// Parse parses the public form. It accepts only results of Format: no upper case, other prefixes or
+// characters outside the alphabet.
 func Parse(prefix Prefix, text string) (ID, bool) {
 	if len(text) != len(prefix)+textLen || text[:len(prefix)] != string(prefix) {
 		return ID{}, false
@@ -165,7 +165,7 @@ func Parse(prefix Prefix, text string) (ID, bool) {
 	return ID(parsed), true
 }
 
-// Pattern is the regular expression of the public form, for schemas.
+// Pattern returns the regular expression of the public form, for schemas.
 func Pattern(prefix Prefix) string {
 	return "^" + string(prefix) + "[0-7][0-9a-hjkmnp-tv-z]{25}$"
 }

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestParseTakesExactlyWhatFormatWrites(t *testing.T) {
+func TestParseFormat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want ID
 		copy(want[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "bytes"))

@@ -1,6 +1,6 @@
-// Package disktest holds the disks that the stores are tested on: a disk in memory that crashes and
-// fails where a test says, and a Watched disk, which is a folder of the machine with such a disk
-// beside it that knows what a crash would leave of the folder.
+// Package disktest provides disks for tests of the stores: a disk in memory with crashes and
+// injected faults, and a Watched disk, which pairs a real folder with a model that knows what would
+// be left of the folder after a crash.
 package disktest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"pws/internal/disk"
 )
 
-// The errors of a Disk that was set to fail.
+// The errors of injected faults and crashes.
 var (
 	ErrInjected = errors.New("injected fault")
 	ErrCrashed  = errors.New("the machine is off")
@@ -25,30 +25,30 @@ var (
 
 // Disk is a disk in memory that knows what is durable: the bytes of a file as of its last Sync, and
 // the names of a directory as of its last sync. It can fail one operation, or all from one on.
-// The fields are for tests to read and set while no store uses the disk.
+// Tests may access the fields only while no store uses the disk.
 type Disk struct {
 	mu      sync.Mutex
 	root    *Inode
 	Ops     int // operations so far
 	FailAt  int // this operation fails, once
 	CrashAt int // this operation and all later ones fail
-	// Before, where it is set, is called before each operation, without any lock.
+	// Before, if set, is called before each operation, without any lock.
 	Before func(op, path string)
-	// Capacity is the most bytes that the files take together; 0 means any number. A write that goes
-	// over it fails with ENOSPC, AFTER what fits was written.
+	// Capacity is the maximum total size of the files in bytes; 0 means no limit. A write beyond it
+	// fails with ENOSPC, AFTER writing the part that fits.
 	Capacity int
 }
 
-// Inode is a file with the bytes that it has and those that are durable, or a directory.
+// Inode is a file with its current and its durable bytes, or a directory.
 type Inode struct {
 	Data, synced []byte
-	// names are those of a directory, nil for a file; durable those that a crash leaves. changes
-	// lead from the second to the first.
+	// names are those of a directory, nil for a file; durable are those that survive a crash.
+	// changes lead from durable to names.
 	names, durable map[string]*Inode
 	changes        []change
 }
 
-// change is a name that was given, taken away (put is empty), or changed, in one step.
+// change is an atomic change of names: added, removed (put is empty), or renamed.
 type change struct {
 	taken, put string
 	inode      *Inode
@@ -58,10 +58,11 @@ func newDir() *Inode {
 	return &Inode{names: map[string]*Inode{}, durable: map[string]*Inode{}}
 }
 
-// New is an empty disk.
+// New makes an empty disk.
 func New() *Disk { return &Disk{root: newDir()} }
 
-// step counts an operation, and says whether it fails. It takes the lock; the caller releases it.
+// step counts an operation, and reports whether it fails. It takes the lock; the caller releases
+// it.
 func (d *Disk) step(op, path string) error {
 	if d.Before != nil {
 		d.Before(op, path)
@@ -77,8 +78,8 @@ func (d *Disk) step(op, path string) error {
 	return nil
 }
 
-// What a crash keeps; CrashKinds is their number. The names of a directory become durable in any
-// order until it is synced, and independently of the bytes of the files.
+// The kinds of crashes; CrashKinds is their number. Names in a directory become durable in any
+// order until it is synced, and independently of the contents of the files.
 const (
 	CrashKeepsNothing = iota // but what was synced
 	CrashKeepsNames          // all names, no bytes but those that were synced
@@ -88,15 +89,16 @@ const (
 	CrashKinds
 )
 
-// AfterCrash is the disk that the next start of the machine finds. All that is on it is durable.
+// AfterCrash returns the disk after a crash of the machine and a restart. Everything on it is
+// durable.
 func (d *Disk) AfterCrash(kind int) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return &Disk{root: d.root.survive(kind, map[*Inode]*Inode{})}
 }
 
-// AfterKill is the disk that the next process finds where only the process has ended: all is there,
-// and what was not durable is not durable yet.
+// AfterKill returns the disk after the process was killed: nothing is lost, but unsynced changes
+// are still not durable.
 func (d *Disk) AfterKill() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,7 +131,7 @@ func (n *Inode) survive(kind int, seen map[*Inode]*Inode) *Inode {
 	return next
 }
 
-// kept is what a crash leaves of a file.
+// kept returns the bytes of a file after a crash.
 func (n *Inode) kept(kind int) []byte {
 	switch {
 	case kind == CrashKeepsAll:
@@ -174,7 +176,7 @@ func (c *change) apply(names map[string]*Inode) {
 	}
 }
 
-// changed makes a change of names, which is not durable before the directory is synced.
+// changed changes names; the change is not durable until the directory is synced.
 func (n *Inode) changed(c change) {
 	c.apply(n.names)
 	n.changes = append(n.changes, c)
@@ -184,7 +186,7 @@ func (n *Inode) syncNames() {
 	n.durable, n.changes = maps.Clone(n.names), nil
 }
 
-// find is the node of a path, nil where there is none.
+// find returns the node of a path, nil if it does not exist.
 func (d *Disk) find(path string) *Inode {
 	at := d.root
 	for part := range strings.SplitSeq(filepath.Clean(path), "/") {
@@ -198,7 +200,7 @@ func (d *Disk) find(path string) *Inode {
 	return at
 }
 
-// parent is the directory of a path, with the path's last part.
+// parent returns the directory of a path and the last element of the path.
 func (d *Disk) parent(path string) (dir *Inode, name string, err error) {
 	up, name := filepath.Split(filepath.Clean(path))
 	if dir = d.find(up); dir == nil || dir.names == nil {
@@ -207,7 +209,7 @@ func (d *Disk) parent(path string) (dir *Inode, name string, err error) {
 	return dir, name, nil
 }
 
-// makeDir makes a directory and its parents. All their names are durable.
+// makeDir creates a directory and its parents. All their names are durable.
 func (d *Disk) makeDir(path string) *Inode {
 	at := d.root
 	for part := range strings.SplitSeq(filepath.Clean(path), "/") {
@@ -223,7 +225,7 @@ func (d *Disk) makeDir(path string) *Inode {
 	return at
 }
 
-// Files are the files of the disk by path.
+// Files returns the files of the disk by path.
 func (d *Disk) Files() map[string]*Inode {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -243,7 +245,7 @@ func (n *Inode) files(path []string, all map[string]*Inode) {
 	}
 }
 
-// Put makes a durable file, and the directory it is in.
+// Put creates a durable file and its directory.
 func (d *Disk) Put(path string, data []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -252,7 +254,7 @@ func (d *Disk) Put(path string, data []byte) {
 	dir.names[filepath.Base(path)], dir.durable[filepath.Base(path)] = one, one
 }
 
-// Lose takes a file away for good.
+// Lose removes a file durably.
 func (d *Disk) Lose(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -264,7 +266,7 @@ func (d *Disk) Lose(path string) {
 	delete(dir.durable, name)
 }
 
-// WriteTo makes the files and directories of the disk in a folder of the machine.
+// WriteTo writes the files and directories of the disk to a real folder.
 func (d *Disk) WriteTo(folder string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -286,7 +288,7 @@ func (n *Inode) writeTo(path string) error {
 	return nil
 }
 
-// MakeDir implements disk.Disk. It is no operation that a test counts.
+// MakeDir implements disk.Disk. It is not counted as an operation.
 func (d *Disk) MakeDir(dir string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -294,7 +296,7 @@ func (d *Disk) MakeDir(dir string) error {
 	return nil
 }
 
-// Lock implements disk.Disk; it is always free.
+// Lock implements disk.Disk; it always succeeds.
 func (d *Disk) Lock(string, bool) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // Create implements disk.Disk.
@@ -404,7 +406,7 @@ func (d *Disk) SyncDir(dir string) error {
 	return nil
 }
 
-// Used is how many bytes the files take.
+// Used returns the total size of the files.
 func (d *Disk) Used() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -443,7 +445,7 @@ func (f *file) Write(b []byte) (int, error) {
 	err := f.use("Write")
 	defer f.d.mu.Unlock()
 	if err != nil {
-		// A failed write may have written something.
+		// A failed write may have written a part.
 		f.n.Data = append(f.n.Data, b[:len(b)/2]...)
 		return len(b) / 2, err
 	}

@@ -10,18 +10,18 @@ import (
 	"pws/internal/disk"
 )
 
-// Watched is a folder of the machine with a Disk beside it, the model, that has the same names and
-// bytes and knows which of them are durable. Each operation is carried out in the folder and then
-// on the model; a fault that the model injects keeps it from both. Paths are those of the machine.
-// Files are not synced in the folder, only on the model.
+// Watched is a real folder with a Disk, the model, that has the same names and bytes and knows
+// which of them are durable. Each operation is executed in the folder and then on the model; a
+// fault injected by the model prevents both. Paths are those of the machine. Files are synced only
+// on the model.
 type Watched struct {
 	disk.OS
 	*Disk
-	// Folder is an absolute path. Outside of it nothing is watched.
+	// Folder is an absolute path. Only files in it are watched.
 	Folder string
 }
 
-// Watch begins to watch a folder; what is in it is durable.
+// Watch starts to watch a folder; its current contents count as durable.
 func Watch(folder string) (*Watched, error) {
 	w := &Watched{Disk: New(), Folder: folder}
 	if err := w.Reflect(); err != nil {
@@ -31,10 +31,10 @@ func Watch(folder string) (*Watched, error) {
 	return w, nil
 }
 
-// Adopt takes over from a disk with the same names and bytes which of them are durable.
+// Adopt copies from a disk with the same names and bytes which of them are durable.
 func (w *Watched) Adopt(d *Disk) { w.root = d.AfterKill().root }
 
-// inside is a path as the model has it.
+// inside returns the path in the model.
 func (w *Watched) inside(path string) string {
 	rel, err := filepath.Rel(w.Folder, path)
 	if err != nil {
@@ -43,15 +43,14 @@ func (w *Watched) inside(path string) string {
 	return rel
 }
 
-// Step counts an operation that somebody else carries out in the folder, and says whether it fails.
+// Step counts an operation that the caller executes in the folder, and reports whether it fails.
 func (w *Watched) Step(op, path string) error {
 	err := w.Disk.step(op, w.inside(path))
 	w.mu.Unlock()
 	return err
 }
 
-// Reflect takes over what somebody else has done in the folder: names and bytes that are new or
-// gone. Nothing of it is durable.
+// Reflect updates the model after changes in the folder. The changes are not durable.
 func (w *Watched) Reflect() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +98,7 @@ func (w *Watched) SyncFile(path string) error {
 	return w.Synced(path)
 }
 
-// Synced takes over what somebody else has done in the folder, with the bytes of a file durable.
+// Synced updates the model after changes in the folder, with the bytes of one file durable.
 func (w *Watched) Synced(path string) error {
 	if err := w.Reflect(); err != nil {
 		return err
@@ -181,7 +180,7 @@ func (w *Watched) SyncDir(dir string) error {
 	return w.Disk.SyncDir(w.inside(dir))
 }
 
-// Lock implements disk.Disk; it is always free.
+// Lock implements disk.Disk; it always succeeds.
 func (w *Watched) Lock(dir string, exclusive bool) (io.Closer, error) {
 	return w.Disk.Lock(dir, exclusive)
 }
