@@ -137,6 +137,9 @@ type ClaimNext struct {
 	Skills []string
 	// Type is the requested task type, empty for any.
 	Type string
+
+	// skills is the set of the Skills, made for the first task that requires some.
+	skills map[string]bool
 }
 
 // Authorize accepts every agent that can read the project, and only contributors in private ones.
@@ -151,7 +154,7 @@ func (c *ClaimNext) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	var best *Task
 	p.tasks().open.scan(func(t *Task) bool {
-		if c.Fits(t) && len(p.Unmet(t)) == 0 {
+		if c.Fits(t) && !p.Waits(t) {
 			best = t
 		}
 		return best == nil
@@ -167,12 +170,16 @@ func (c *ClaimNext) Fits(t *Task) bool {
 	if c.Type != "" && t.Spec.Type != c.Type {
 		return false
 	}
-	for _, skill := range t.Spec.Skills {
-		if c.Skills != nil && !slices.Contains(c.Skills, skill) {
-			return false
+	if c.Skills == nil || len(t.Spec.Skills) == 0 {
+		return true
+	}
+	if c.skills == nil {
+		c.skills = make(map[string]bool, len(c.Skills))
+		for _, skill := range c.Skills {
+			c.skills[skill] = true
 		}
 	}
-	return true
+	return !slices.ContainsFunc(t.Spec.Skills, func(skill string) bool { return !c.skills[skill] })
 }
 
 // TaskClaimed is the event of a new claim.
