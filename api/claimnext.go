@@ -173,7 +173,7 @@ func (c *Call) ownWork() []id.ID {
 }
 
 func (s *claimSearch) fits(view *work.Project, t *work.Task) bool {
-	return s.command.Fits(t) && len(view.Unmet(t)) == 0
+	return s.command.Fits(t) && !view.Waits(t)
 }
 
 func placeOf(t *work.Task) index.TaskPosition {

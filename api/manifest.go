@@ -214,7 +214,7 @@ func (c *Call) bestTasks(p *work.Project) []TaskBrief {
 		return len(best) < manifestTasksMax
 	}
 	p.OpenTasks(c.Now, func(t *work.Task) bool {
-		if len(p.Unmet(t)) == 0 {
+		if !p.Waits(t) {
 			return take(t)
 		}
 		if len(waiting) < manifestTasksMax {

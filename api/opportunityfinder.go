@@ -187,7 +187,7 @@ func (h *opportunityFinder) taskAt(project, task id.ID) {
 
 // task evaluates one task.
 func (h *opportunityFinder) task(view *candidateProject, t *work.Task) {
-	if !view.claims || t.Status != work.TaskOpen || t.Claim != nil || len(view.Unmet(t)) > 0 {
+	if !view.claims || t.Status != work.TaskOpen || t.Claim != nil || view.Waits(t) {
 		return
 	}
 	var about subjects
@@ -318,7 +318,7 @@ func (h *opportunityFinder) project(project id.ID) {
 	}
 	looked := 0
 	view.OpenTasks(h.call.Now, func(t *work.Task) bool {
-		if len(view.Unmet(t)) == 0 {
+		if !view.Waits(t) {
 			found.priority = max(found.priority, t.Spec.Priority)
 			h.note(&found.about, aboutOpenTask, t.Spec.Skills...)
 		}

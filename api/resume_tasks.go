@@ -43,7 +43,7 @@ func (b *resumeBuild) tasks() {
 		return t.Status != work.TaskBlocked || blocked.take(t, most)
 	})
 	p.OpenTasks(now, func(t *work.Task) bool {
-		if len(p.Unmet(t)) > 0 {
+		if p.Waits(t) {
 			blocked.take(t, most)
 			return true
 		}

@@ -224,7 +224,7 @@ func (b *checkpointBuild) state() {
 // tasks validates the tasks in order. Links are checked against the result of all of them.
 func (b *checkpointBuild) tasks() {
 	moment := Moment{Now: b.stamp.Now, Agent: b.stamp.Agent}
-	links := &taskLinks{project: b.project}
+	links := newTaskLinks(b.project)
 	for at := range b.command.Tasks {
 		update := &b.command.Tasks[at].Update
 		links.change(update.Task, &update.Change)

@@ -180,6 +180,7 @@ var notInEvents = map[string]string{
 	"Task.Claim":             "a bundle has no claims",
 	"Task.Holders":           "a bundle has no claims",
 	"Task.Token":             "a bundle has no claims",
+	"Task.waitsFor":          "computed when the event is applied",
 	"Discussion.Mentions":    "a bundle notifies nobody",
 	"Discussion.Status":      "set by DiscussionSet",
 	"Discussion.ChangedBy":   "set by DiscussionSet",

@@ -110,7 +110,7 @@ func TestFrozenEvents(t *testing.T) {
 		event, err := work.DecodeEvent(kind, data)
 		if err != nil {
 			t.Errorf("%s: %v", sample.file, err)
-		} else if diff := cmp.Diff(sample.event, event); diff != "" {
+		} else if diff := cmp.Diff(sample.event, event, savedTask); diff != "" {
 			t.Errorf("%s: %s", sample.file, diff)
 		}
 	}

@@ -281,8 +281,9 @@ func (e *ProjectImported) apply(p *Project, at Moment) {
 		p.keepHandoff(handoff)
 	}
 	for _, task := range e.Tasks {
-		p.putTask(task)
+		p.storeTask(task)
 	}
+	p.linkTasks()
 	for _, record := range e.Verifications {
 		p.verifications.put(record, p.Revision+1)
 		p.keepVerification(record)

@@ -179,10 +179,12 @@ func (p *Project) restoreTasks(head *headRecord, chunk func(Chunk) ([]byte, erro
 		return nil
 	}
 	all := p.ownTasks()
-	return all.restore(TaskChunk, head.Tasks, chunk, func(one *Task) {
+	err := all.restore(TaskChunk, head.Tasks, chunk, func(one *Task) {
 		all.enter(one)
 		p.texts += one.bytes()
 	})
+	p.linkTasks()
+	return err
 }
 
 func (t *Task) ident() id.ID { return t.ID }

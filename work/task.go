@@ -3,7 +3,6 @@ package work
 import (
 	"slices"
 
-	"pws/internal/fault"
 	"pws/internal/id"
 )
 
@@ -141,6 +140,10 @@ type Task struct {
 	CreatedAt int64  `cbor:"11,keyasint"`
 	UpdatedAt int64  `cbor:"12,keyasint"`
 	Version   uint64 `cbor:"13,keyasint"`
+
+	// waitsFor has the positions of the dependencies in the project, nowhere for an unknown one. It
+	// is not saved, but computed when the task is stored or restored.
+	waitsFor []uint32
 }
 
 func (t *Task) bytes() int {
@@ -315,25 +318,29 @@ func (p *Project) NextExpiry() int64 {
 	return p.tasks().claimed.at(0).Claim.ExpiresAt
 }
 
-// Unmet returns the dependencies of a task that are not finished.
+// Unmet returns the dependencies of a stored task that are not finished.
 func (p *Project) Unmet(t *Task) []id.ID {
 	var unmet []id.ID
-	for _, dependency := range t.Spec.Dependencies {
-		if other, ok := p.task(dependency); ok && !other.Status.Final() {
-			unmet = append(unmet, dependency)
+	for at := range t.waitsFor {
+		if p.waitsAt(t, at) {
+			unmet = append(unmet, t.Spec.Dependencies[at])
 		}
 	}
 	return unmet
 }
 
-// unknownTasks returns an error for each ID of a list that is not a task of the project.
-func (p *Project) unknownTasks(list []id.ID, field string) (faults []fault.Field) {
-	for at, wanted := range list {
-		if _, ok := p.task(wanted); !ok {
-			faults = append(faults, fault.Field{
-				Field: indexed(field, at), Problem: "names no task of this project",
-			})
+// Waits reports whether a stored task has dependencies that are not finished.
+func (p *Project) Waits(t *Task) bool {
+	for at := range t.waitsFor {
+		if p.waitsAt(t, at) {
+			return true
 		}
 	}
-	return faults
+	return false
+}
+
+// waitsAt reports whether the nth dependency of a task is not finished.
+func (p *Project) waitsAt(t *Task, nth int) bool {
+	place := t.waitsFor[nth]
+	return place != nowhere && !p.tasks().at(int(place)).Status.Final()
 }

@@ -177,7 +177,7 @@ func (c *UpdateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 }
 
 func (c *UpdateTask) links(p *Project) *taskLinks {
-	links := &taskLinks{project: p}
+	links := newTaskLinks(p)
 	links.change(c.Task, &c.Change)
 	return links
 }

@@ -85,8 +85,18 @@ func (q *taskQueues) leave(one *Task) {
 	q.counts[one.Status]--
 }
 
-// putTask stores a new task, or a new version of one.
+// putTask stores a new task, or a new version of one. The tasks that it depends on are stored
+// BEFORE it.
 func (p *Project) putTask(next *Task) {
+	old, known := p.task(next.ID)
+	if !known || !sameList(old.Spec.Dependencies, next.Spec.Dependencies) {
+		next.waitsFor = p.places(next.Spec.Dependencies)
+	}
+	p.storeTask(next)
+}
+
+// storeTask is putTask without the positions of the dependencies.
+func (p *Project) storeTask(next *Task) {
 	all := p.ownTasks()
 	if old, existed := all.put(next, p.Revision+1); existed {
 		all.leave(old)
@@ -98,3 +108,32 @@ func (p *Project) putTask(next *Task) {
 
 // task finds a task as stored.
 func (p *Project) task(wanted id.ID) (*Task, bool) { return p.tasks().get(wanted) }
+
+// sameList reports whether two lists are the same memory.
+func sameList[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// linkTasks computes the positions of all dependencies, for tasks that were stored in an order in
+// which a task may depend on later ones. Nobody else reads the tasks yet.
+func (p *Project) linkTasks() {
+	all := p.tasks()
+	places := make(map[id.ID]uint32, all.len())
+	for nth := range all.len() {
+		places[all.at(nth).ID] = uint32(nth) // #nosec G115 -- at most TasksMax
+	}
+	for nth := range all.len() {
+		one := all.at(nth)
+		if len(one.Spec.Dependencies) == 0 {
+			continue
+		}
+		one.waitsFor = make([]uint32, len(one.Spec.Dependencies))
+		for at, dependency := range one.Spec.Dependencies {
+			place, known := places[dependency]
+			if !known {
+				place = nowhere
+			}
+			one.waitsFor[at] = place
+		}
+	}
+}
