@@ -158,8 +158,8 @@ func BenchmarkOpportunities(b *testing.B) {
 	}
 }
 
-// BenchmarkInboxWatching reads the inbox of an agent that watches 500 projects, with little and
-// with more to tell of each.
+// BenchmarkInboxWatching reads the inbox of an agent that watches 500 projects, with different
+// numbers of events in each.
 func BenchmarkInboxWatching(b *testing.B) {
 	for _, tasksEach := range []int{0, 1, 20} {
 		c := gather(b, work.WatchesMax, func(*population, int) {})

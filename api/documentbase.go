@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// base is the address of the service as the caller knows it: what the deployment says, else the
-// host that the request was sent to, else the address that is listened on. It stands in scripts,
-// so a host that is not well-formed is never repeated.
+// base is the address of the service as the caller knows it: the configured one, else the host that
+// the request was sent to, else the listening address. Scripts contain it, so a malformed host is
+// never repeated.
 func (c *Call) base() string {
 	config := &c.Service.Config
 	switch {

@@ -30,7 +30,7 @@ type Activities interface {
 	// entry of the log, and that entry. Items are checked in the live view.
 	Inbox(agent id.ID) (items []index.InboxItem, head uint64)
 	// WaitActivity makes a waiter for the activity of one project, or, for the zero ID, for all
-	// that an agent may be notified of. Whoever registers BEFORE reading misses nothing.
+	// that an agent may be notified of. A waiter that is made BEFORE reading misses no activity.
 	WaitActivity(project, agent id.ID) *wake.Waiter
 	// EventID is the public ID of an activity of an entry of that time; EventPosition leads back, and
 	// ok is false for IDs that were not made so.

@@ -186,7 +186,7 @@ func manifestItems(list []string) []string {
 func wellKnownFiles(p *work.Project) []string {
 	var found []string
 	for _, path := range wellKnown {
-		if _, stands := p.File(path); stands && len(found) < manifestItemsMax {
+		if _, exists := p.File(path); exists && len(found) < manifestItemsMax {
 			found = append(found, path)
 		}
 	}

@@ -266,7 +266,7 @@ var stepByStatus = map[int]string{
 	403: "Do something else; your role does not permit this.",
 	404: adviceCheckID,
 	405: "Call one of the methods that details.allowed names.",
-	409: "Read how it stands now and decide anew.",
+	409: "Read its current state and decide again.",
 	410: "Start again.",
 	412: "Read it again and apply your change to that.",
 	413: "Send less.",

@@ -292,11 +292,11 @@ func (s *situation) look() {
 	if !known || !late || kindOfCode[s.refusal.Code] == kind {
 		return
 	}
-	thing, ok := id.Parse(kind, c.Params[0])
+	entity, ok := id.Parse(kind, c.Params[0])
 	if !ok {
 		return
 	}
-	view, err := s.holder(kind, thing)
+	view, err := s.holder(kind, entity)
 	if err != nil || view == nil || !view.Readable(c.Agent) {
 		return
 	}
@@ -304,11 +304,11 @@ func (s *situation) look() {
 	s.lookInside()
 }
 
-func (s *situation) holder(kind id.Prefix, thing id.ID) (*work.Project, error) {
+func (s *situation) holder(kind id.Prefix, entity id.ID) (*work.Project, error) {
 	if kind == id.Project {
-		return s.call.Service.Engine.Project(thing)
+		return s.call.Service.Engine.Project(entity)
 	}
-	return s.call.Service.Engine.Owner(kind, thing)
+	return s.call.Service.Engine.Owner(kind, entity)
 }
 
 // lookInside finds the records of the project that the error is about: by the path, then by the

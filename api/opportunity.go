@@ -126,10 +126,10 @@ var opportunityOperations = []*Operation{
 
 // offer is a found opportunity with its ranking.
 type offer struct {
-	class string
-	view  *work.Project
-	thing id.ID
-	about subjects
+	class  string
+	view   *work.Project
+	entity id.ID
+	about  subjects
 	// task and contribution are the subjects, nil for others.
 	task         *work.Task
 	contribution *work.Contribution
@@ -147,7 +147,7 @@ type offer struct {
 func compareOffers(a, b *offer) int {
 	return cmp.Or(cmp.Compare(b.fit, a.fit), cmp.Compare(b.priority, a.priority),
 		cmp.Compare(classRank(a.class), classRank(b.class)), cmp.Compare(a.since, b.since),
-		a.thing.Compare(b.thing))
+		a.entity.Compare(b.entity))
 }
 
 func classRank(class string) int {

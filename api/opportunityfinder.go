@@ -202,7 +202,7 @@ func (h *opportunityFinder) task(view *candidateProject, t *work.Task) {
 		about.merge(view.about)
 	}
 	h.add(offer{
-		class: classTask, view: view.Project, thing: t.ID, about: about, task: t,
+		class: classTask, view: view.Project, entity: t.ID, about: about, task: t,
 		priority: t.Spec.Priority, since: t.CreatedAt,
 	})
 }
@@ -269,7 +269,7 @@ func (h *opportunityFinder) review(project, contribution id.ID) {
 	}
 	about.merge(view.topics)
 	found := offer{
-		class: classReview, view: view.Project, thing: c.ID, about: about, contribution: c,
+		class: classReview, view: view.Project, entity: c.ID, about: about, contribution: c,
 		priority: work.PriorityNormal, since: revision.CreatedAt,
 	}
 	if h.call.Now-revision.CreatedAt >= reviewHighMillis {
@@ -312,7 +312,7 @@ func (h *opportunityFinder) project(project id.ID) {
 		return
 	}
 	found := offer{
-		class: classProject, view: view.Project, thing: view.ID, about: slices.Clone(view.about),
+		class: classProject, view: view.Project, entity: view.ID, about: slices.Clone(view.about),
 		priority: work.PriorityLow, since: view.CreatedAt,
 		open: view.TaskCount(work.TaskOpen, h.call.Now),
 	}

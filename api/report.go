@@ -126,16 +126,16 @@ func (c *Call) findReported(report *identity.MakeReport, text string) (err error
 			})
 		}
 	}
-	thing, ok := id.Parse(kind.Prefix(), text)
+	entityID, ok := id.Parse(kind.Prefix(), text)
 	if !ok {
 		return missing
 	}
-	report.Entity = thing
+	report.Entity = entityID
 	var view *work.Project
 	if kind.Prefix() == id.Project {
-		view, err = c.Service.Engine.Project(thing)
+		view, err = c.Service.Engine.Project(entityID)
 	} else {
-		view, err = c.Service.Engine.Owner(kind.Prefix(), thing)
+		view, err = c.Service.Engine.Owner(kind.Prefix(), entityID)
 	}
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func old(b *testing.B, changesets, tasks, handoffs int) *fakeEngine {
 		d.publish(b, fmt.Sprintf("Change %d: %s", n, strings.Repeat("why ", 20)), operation)
 	}
 	d.do(b, "ann", &work.UpdateState{Statement: work.Statement{
-		Summary: strings.Repeat("where it stands ", 20), Objective: "a long life",
+		Summary: strings.Repeat("current status ", 20), Objective: "a long life",
 		KnownProblems: items(10), NextActions: items(10), Decisions: items(30),
 		ImportantFiles: []string{"src/package0/file0.go", "src/package1/file1.go"},
 	}})
@@ -60,7 +60,7 @@ func old(b *testing.B, changesets, tasks, handoffs int) *fakeEngine {
 }
 
 func items(count int) []string {
-	return slices.Repeat([]string{strings.Repeat("a thing to say ", 10)}, count)
+	return slices.Repeat([]string{strings.Repeat("an item of text ", 10)}, count)
 }
 
 // BenchmarkResume and BenchmarkManifest read a small project and one with a long history; half of

@@ -6,7 +6,7 @@ import (
 	"pws/work"
 )
 
-// wellKnown are the names that tell a reader where to begin, at the top level of a project.
+// wellKnown are files at the top level of a project that readers usually begin with.
 var wellKnown = []string{
 	"README.md", "README", "README.txt", "README.rst", "readme.md", "AGENTS.md", "CLAUDE.md",
 	"ARCHITECTURE.md", "DESIGN.md", "CONTRIBUTING.md", "PLAN.md", "ROADMAP.md",
@@ -34,9 +34,9 @@ func (f *fileChoice) take(path string) bool {
 		return true
 	}
 	f.seen[path] = true
-	info, stands := f.project.File(path)
+	info, exists := f.project.File(path)
 	switch {
-	case !stands:
+	case !exists:
 	case len(f.files) < f.most:
 		f.files = append(f.files, info)
 	default:
@@ -45,7 +45,7 @@ func (f *fileChoice) take(path string) bool {
 	return !f.more
 }
 
-// touched takes the paths of the changes that are told, the newest first.
+// touched takes the paths of the listed changes, the newest first.
 func (f *fileChoice) touched(after, to int) {
 	looked := 0
 	for sequence := to; sequence > after; sequence-- {

@@ -95,8 +95,8 @@ const (
 	tasksWhole = 12
 )
 
-// mattering tells the tasks that matter from the others: those of the caller, those of priority
-// HIGH or URGENT, and those that the latest handoff names.
+// mattering selects the important tasks: those of the caller, those of priority HIGH or URGENT, and
+// those that the latest handoff names.
 func (b *resumeBuild) mattering(rank int) func(*work.Task) bool {
 	var named []id.ID
 	if handoff := b.project.LatestHandoff(); handoff != nil {

@@ -70,8 +70,8 @@ func (l *staleEngine) text(who *testAgent, operation string, query map[string]st
 	return string(text)
 }
 
-// TestIndexesAreNotTrusted hides a project while the indexes of public work still name it: lists of
-// work judge it by the live view.
+// TestIndexesAreNotTrusted hides a project while the indexes of public work still name it. Lists of
+// work must check the live view.
 func TestIndexesAreNotTrusted(t *testing.T) {
 	for _, hidden := range []work.Visibility{work.Private, work.Unlisted} {
 		t.Run(hidden.String(), func(t *testing.T) {

@@ -308,7 +308,8 @@ const (
 	// argumentBytes is the size of arguments above which only their first level is described; what
 	// lies deeper is called there as it is in other tools.
 	argumentBytes = 4000
-	// enumMax is the most values that are listed; texts with more are told by what returns them.
+	// enumMax is the most values that are listed; longer enumerations are described by the tools
+	// that return them.
 	enumMax = 12
 )
 
@@ -324,9 +325,9 @@ func inlined(t reflect.Type) jsonschema.Object {
 	return made
 }
 
-// objectOf is a schema that stands in another, nil where there is none. Unlike schemaOf it takes
-// none of a type that describes itself: what may be a text or an object stays open in a catalogue,
-// for a schema without anyOf would permit one of them alone.
+// objectOf returns a nested schema, nil if there is none. Unlike schemaOf it ignores types that
+// describe themselves: a member that may be a text or an object has no schema in a catalogue,
+// because a schema without anyOf would permit only one of them.
 func objectOf(value any) jsonschema.Object {
 	object, _ := value.(jsonschema.Object)
 	return object

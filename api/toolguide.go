@@ -19,7 +19,7 @@ func (c *Config) mcpVersions() []string {
 	return versions
 }
 
-// Instructions are what a client of MCP is told of the service.
+// Instructions are the instructions that MCP clients receive.
 func Instructions(publicURL string) string {
 	return "Durable projects for agents: files with history, state, tasks, handoffs. Work outlives " +
 		"your context.\n" +
@@ -32,7 +32,7 @@ func Instructions(publicURL string) string {
 		challengeStart(publicURL) + " (registered), sign the signing_payload, complete. How: " +
 		publicURL + "/registration.md. It runs out; a call then fails with 401: start a new one with " +
 		"the same key.\n" +
-		"Give each change an idempotency_key and repeat with the same key when you heard no answer.\n" +
+		"Give each change an idempotency_key and repeat with the same key when you got no answer.\n" +
 		"Errors have code, details and next_step. PROJECT_MOVED: read what changed, apply again on " +
 		"the new head. CLAIM_LOST: stop, claim another task. TASK_ALREADY_CLAIMED: take another. " +
 		"CONTRIBUTION_CONFLICT: workspace.refresh, settle, submit. " +

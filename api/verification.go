@@ -208,11 +208,11 @@ func textOrNil(text string) *string {
 
 // entity finds an entity and its project for a caller that may see it. The error is that for a
 // missing entity.
-func (c *Call) entity(kind work.EntityType, thing id.ID) (p *work.Project, err error) {
+func (c *Call) entity(kind work.EntityType, entityID id.ID) (p *work.Project, err error) {
 	if kind == work.EntityProject {
-		p, err = c.Service.Engine.Project(thing)
+		p, err = c.Service.Engine.Project(entityID)
 	} else {
-		p, err = c.Service.Engine.Owner(kind.Prefix(), thing)
+		p, err = c.Service.Engine.Owner(kind.Prefix(), entityID)
 	}
 	if err == nil && (p == nil || !p.Readable(c.Agent)) {
 		err = kind.Missing()
@@ -233,8 +233,8 @@ func (b *CreateVerification) finding() work.Finding {
 
 func createVerification(c *Call, body *CreateVerification) (Reply, error) {
 	kind := work.ParseEntityType(body.EntityType)
-	thing := parsed(kind.Prefix(), body.EntityID)
-	view, err := c.entity(kind, thing)
+	entityID := parsed(kind.Prefix(), body.EntityID)
+	view, err := c.entity(kind, entityID)
 	if err != nil {
 		return Reply{}, err
 	}

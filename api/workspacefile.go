@@ -223,8 +223,8 @@ func readWorkspaceFile(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	file, stands := view.WorkspaceFile(w, decoded)
-	if !stands {
+	file, found := view.WorkspaceFile(w, decoded)
+	if !found {
 		return Reply{}, errFileNotFound(decoded)
 	}
 	content, err := c.Service.Engine.Blob(file.Blob)
@@ -268,8 +268,8 @@ func (c *Call) written(at string) func(p *work.Project, r work.Result) (Reply, e
 		if !ok {
 			return Reply{}, errUnknownResult
 		}
-		file, stands := p.WorkspaceFile(w, at)
-		if !stands {
+		file, found := p.WorkspaceFile(w, at)
+		if !found {
 			return Reply{}, errUnknownResult
 		}
 		return Reply{

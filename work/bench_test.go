@@ -94,7 +94,7 @@ func BenchmarkRestore(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory tells what one changeset of one operation keeps in memory, contents apart.
+// BenchmarkMemory reports the memory of one changeset with one operation, without contents.
 func BenchmarkMemory(b *testing.B) {
 	for _, files := range []int{10, 1000} {
 		b.Run(fmt.Sprint("files=", files), func(b *testing.B) {

@@ -25,9 +25,9 @@ func taskChunks(t testing.TB, p *work.Project) (chunks [][]byte, revisions []uin
 	return chunks, revisions
 }
 
-// TestChunksThatDidNotChangeAreTheSame is what lets a snapshot pass over chunks of tasks: one that
-// no revision after a saved one has changed encodes to the saved bytes, and one that another task
-// stands in has such a revision.
+// TestChunksThatDidNotChangeAreTheSame checks what lets a snapshot skip chunks of tasks: a chunk
+// without a revision later than the saved one encodes to the saved bytes, and a new task in a chunk
+// is such a revision.
 func TestChunksThatDidNotChangeAreTheSame(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

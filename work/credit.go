@@ -203,7 +203,7 @@ func (p *Project) owedForBundled(step *Changeset, origin *Origin, o *owed) {
 	}
 }
 
-// owedForInherited adds what the first changeset of a bundle stands for: everything that the
+// owedForInherited adds what the first changeset of a bundle represents: everything that the
 // bundled project had inherited and, without the history, all its imports.
 func (p *Project) owedForInherited(o *owed) {
 	o.credit(p.bundled.Credits...)

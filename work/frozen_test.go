@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write frozen samples that are missing")
 
-// frozenEvent is an event as it was first written. Its file is never written again: it stands for
-// logs that lie on somebody's disk.
+// frozenEvent is an event as it was first written. Its file is never rewritten: it represents logs
+// on users' disks.
 type frozenEvent struct {
 	file  string
 	event work.Event

@@ -132,7 +132,7 @@ func (g *gitRepository) trees(trees map[int]string) map[int]side {
 			head, _ := answers.ReadString('\n')
 			words := strings.Fields(head)
 			if len(words) != 3 {
-				continue // nothing stands there
+				continue // the object does not exist
 			}
 			size, _ := strconv.Atoi(words[2])
 			content := make([]byte, size+1)

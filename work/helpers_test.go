@@ -142,7 +142,7 @@ func giveTree(event work.Event) error {
 	return err
 }
 
-// replayOn applies entries of a log to a state; nil stands for the empty one.
+// replayOn applies entries of a log to a state; nil is the empty state.
 func replayOn(p *work.Project, log []stored) (*work.Project, error) {
 	if p == nil {
 		p = new(work.Project)

@@ -14,7 +14,7 @@ import (
 	"pws/work"
 )
 
-// changedPaths is what a changeset on an old base is told.
+// changedPaths are the changed paths that a changeset on an old base is refused with.
 func changedPaths(t *testing.T, w *world, base uint32) []string {
 	t.Helper()
 	_, err := w.do(agent("ann"), &work.PublishChangeset{

@@ -87,7 +87,7 @@ func (m *recordModel) compareRelations(p *work.Project, before int) error {
 	return nil
 }
 
-// newest are the first so many, the newest first, of one thing where one is given.
+// newest returns the newest records up to a count, the newest first, of one entity if one is given.
 func (m *recordModel) newest(count int, of *work.Entity) (list []*work.Verification) {
 	for at := count - 1; at >= 0; at-- {
 		if of == nil || m.findings[at].Finding.Entity == *of {

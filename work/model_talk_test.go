@@ -22,7 +22,7 @@ type talkModel struct {
 func (m *talkModel) observe(
 	p *work.Project, who id.ID, command work.Command, about id.ID, now int64,
 ) {
-	heard := func(agents []id.ID) (mentions []id.ID) {
+	readers := func(agents []id.ID) (mentions []id.ID) {
 		for _, agent := range agents {
 			if p.Readable(agent) && !slices.Contains(mentions, agent) {
 				mentions = append(mentions, agent)
@@ -34,12 +34,12 @@ func (m *talkModel) observe(
 	case *work.CreateDiscussion:
 		m.discussions = append(m.discussions, &work.Discussion{
 			ID: about, Author: who, Title: command.Title, Body: command.Body,
-			Subject: command.Subject, Mentions: heard(command.Mentions), CreatedAt: now,
+			Subject: command.Subject, Mentions: readers(command.Mentions), CreatedAt: now,
 		})
 	case *work.AddComment:
 		m.comments = append(m.comments, &work.Comment{
 			ID: about, Discussion: command.Discussion, Author: who, Body: command.Body,
-			ReplyTo: command.ReplyTo, Mentions: heard(command.Mentions), CreatedAt: now,
+			ReplyTo: command.ReplyTo, Mentions: readers(command.Mentions), CreatedAt: now,
 		})
 	case *work.WatchProject:
 		if m.watchers == nil {

@@ -68,7 +68,7 @@ func (m *taskModel) own(name id.ID) *modelTask {
 	return &next
 }
 
-// holder is whoever holds the task that a command is about.
+// holder is the holder of the task that a command is about.
 func (m *taskModel) holder(command work.Command) id.ID {
 	var about id.ID
 	switch command := command.(type) {

@@ -16,9 +16,9 @@ type modelFile struct {
 	created, updated uint32
 }
 
-// model is the history in the plainest form: a whole tree for every changeset.
+// model is the history in the simplest form: a whole tree for every changeset.
 type model struct {
-	// trees[n] stands after changeset n; trees[0] is empty.
+	// trees[n] is the tree after changeset n; trees[0] is empty.
 	trees []map[string]modelFile
 }
 
@@ -162,7 +162,7 @@ func (m *model) compareTree(p *work.Project, at *work.Changeset) error {
 }
 
 // compareChanges checks that a difference leads from one tree to the other, that it names no path
-// twice and nothing that stayed, and that each part says what stood and what stands.
+// twice and no unchanged path, and that each part gives the state before and after.
 func (m *model) compareChanges(p *work.Project, base, to uint32) error {
 	var from *work.Changeset
 	if base > 0 {

@@ -12,8 +12,8 @@ import (
 	"pws/work"
 )
 
-// busy is a project in which something of everything stands: two chunks of tasks, one of handoffs
-// and more behind it, claims, work sessions open and ended, a state and a checkpoint.
+// busy is a project with every kind of record: two chunks of tasks, one of handoffs and more after
+// it, claims, open and ended work sessions, a state and a checkpoint.
 func busy(t testing.TB) *world {
 	w := newWorld()
 	w.create(t)

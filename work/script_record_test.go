@@ -25,7 +25,7 @@ func (s *script) recordCommand(words []string) work.Command {
 	return nil
 }
 
-// verification reads a thing, a kind, an outcome and options: summary, source, reference, size.
+// verification parses an entity, a kind, an outcome and options: summary, source, reference, size.
 func (s *script) verification(words []string) work.Command {
 	finding := work.Finding{
 		Entity: s.entity(words[0]), Kind: work.ParseVerificationKind(words[1]),
@@ -166,7 +166,7 @@ func (s *script) evidence(e work.Evidence) string {
 		" latest=", brief(e.Latest), " failed=", brief(e.LatestFailed))
 }
 
-// verified lists the records of a thing, or all, behind one where it is named.
+// verified lists the records of an entity, or all, after a given one.
 func (s *script) verified(words []string) string {
 	list := []string{}
 	take := func(one *work.Verification) bool {

@@ -239,5 +239,5 @@ func (s *script) showConflicts(conflicts []work.Conflict) (text string) {
 	return text
 }
 
-// staleCode stands for the error of a plan that does not fit.
+// staleCode reports whether an error means that a plan is stale.
 func staleCode(err error) bool { return work.Stale(err) && fault.CodeOf(err) == fault.Internal }

@@ -38,8 +38,8 @@ func (s side) equal(other side) bool {
 	return fmt.Sprint(map[string]string(s)) == fmt.Sprint(map[string]string(other))
 }
 
-// workspaces gives random commands to a project and its workspaces. Every content has lines of its
-// own, so that a line tells whose change it was.
+// workspaces gives random commands to a project and its workspaces. Every content has unique lines,
+// so that a line identifies the change it came from.
 type workspaces struct {
 	*world
 	t      *testing.T

@@ -1,7 +1,7 @@
 // Package cursor makes the opaque cursors of lists: a payload that only this service can have
 // written, for one list with one set of filters, and that only this service can read. Two cursors
-// of one payload look as different as those of two, so that a place in a list that is not all told
-// does not say how much of it was left out.
+// with the same payload look unrelated, so a cursor does not reveal how many entries of a list the
+// caller may not see.
 //
 // The text is unpadded base64url of
 //

@@ -12,8 +12,8 @@ import (
 	"pws/api/jsonschema"
 )
 
-// TestAppendEqualsMarshal: the recorded answers of all operations are the same bytes from both
-// encoders.
+// TestAppendEqualsMarshal checks that both encoders write the recorded answers of all operations
+// byte for byte equal.
 func TestAppendEqualsMarshal(t *testing.T) {
 	count := 0
 	for _, op := range api.Table {

@@ -1,6 +1,6 @@
 // Package docs describes the table of operations: the OpenAPI document, the JSON Schemas and the
-// documents for readers. Package api declares the operations that serve them, and asks for them by
-// the interface Documents; it never imports this package.
+// documents for readers. Package api declares the operations that serve them, and uses the
+// interface Documents; it never imports this package.
 package docs
 
 import (
@@ -9,7 +9,8 @@ import (
 	"pws/api"
 )
 
-// Documents are the documents of a deployment. They are made from api.Table on first use, and kept.
+// Documents are the documents of a deployment. They are rendered from api.Table on first use and
+// cached.
 type Documents struct {
 	published func() *published
 	pages     func() map[string]rendered

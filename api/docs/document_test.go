@@ -18,7 +18,7 @@ import (
 
 const testBase = "https://work.example:8443/there"
 
-// servedTexts are all documents as they are served, by path.
+// servedTexts are all documents as served, by path.
 func servedTexts() map[string]string {
 	limits := []api.RateLimit{
 		{Name: "anonymous", Scope: "IP", Quota: 600, WindowSeconds: 60},
@@ -45,7 +45,7 @@ var (
 	headingPattern = regexp.MustCompile(`(?m)^#+ (.*)$`)
 )
 
-// outside are words of the documents that are none of the interface, with what they are.
+// outside are words in backquotes that do not belong to the interface, each with the reason.
 var outside = map[string]string{
 	"data": "envelope", "meta": "envelope", "error": "envelope",
 	"pws-session.sh": "file", "agent.pem": "file", "agent.payload": "file", ".mcp.json": "file",
@@ -58,7 +58,7 @@ var outside = map[string]string{
 	"prj_…": "notation", "{path*}": "notation", "history=full": "query",
 }
 
-// words collects all names that the interface has.
+// words collects all names of the interface.
 type words map[string]bool
 
 func interfaceWords() words {
@@ -95,7 +95,7 @@ func interfaceWords() words {
 	return w
 }
 
-// collect takes the names of members and the values of enumerations out of a schema.
+// collect adds the member names and the enumeration values of a schema.
 func (w words) collect(value any) {
 	for _, entry := range schemaOf(value) {
 		if entry.Name == "enum" {
@@ -118,7 +118,7 @@ func (w words) collect(value any) {
 	}
 }
 
-// problem is what is wrong with a word in backquotes, empty where it is there.
+// problem describes an unknown word in backquotes; it is empty for a known one.
 func (w words) problem(token string, used map[string]bool) string {
 	if _, known := outside[token]; known {
 		used[token] = true
@@ -259,8 +259,9 @@ func TestLinksOfDocumentsLead(t *testing.T) {
 	}
 }
 
-// Every snippet for a host names the endpoint and gets the credential from outside of itself.
-func TestHostsAreSetUpAsTheyReadIt(t *testing.T) {
+// TestHostConfigurations checks that every snippet for a host names the endpoint, and reads the
+// credential from outside of the snippet.
+func TestHostConfigurations(t *testing.T) {
 	const endpoint = testBase + "/mcp?names=underscore"
 	text := servedTexts()["/index.md"]
 	for file, credential := range map[string]string{
@@ -303,7 +304,8 @@ func TestHostsAreSetUpAsTheyReadIt(t *testing.T) {
 	}
 }
 
-// What the templates leave behind shows in a document: lines that are empty, or no end of one.
+// Whitespace errors of the templates show in a document: repeated empty lines, or a missing final
+// newline.
 func TestDocumentsAreTexts(t *testing.T) {
 	for path, text := range servedTexts() {
 		switch {

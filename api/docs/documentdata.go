@@ -14,7 +14,8 @@ import (
 	"pws/internal/fault"
 )
 
-// documentData is what the documents are made of: the table, the catalog and the limits, as texts.
+// documentData is the data of the document templates: the table, the catalog and the limits, as
+// texts.
 type documentData struct {
 	Version      string
 	Groups       []operationGroup
@@ -34,20 +35,20 @@ type operationGroup struct {
 	Operations []operationText
 }
 
-// operationText is an operation as the reference shows it.
+// operationText describes an operation in the reference.
 type operationText struct {
 	*api.Operation
-	// Terms is who may call it, and which headers it knows.
+	// Terms says who may call it, and which headers it supports.
 	Terms    string
 	Fields   []fieldText
 	Answer   string
 	Refusals string
 }
 
-// fieldText is a parameter, or a member of a body or of an object.
+// fieldText describes a parameter, or a member of a body or of an object.
 type fieldText struct{ Name, Kind, Doc string }
 
-// commonCodes are codes that follow from what an operation is.
+// commonCodes are the codes that follow from the properties of an operation.
 type commonCodes struct{ When, Codes string }
 
 type limitText struct {
@@ -62,10 +63,10 @@ type toolText struct {
 	Core                     bool
 }
 
-// definitionsPrefix begins the references of definitions to one another.
+// definitionsPrefix is the prefix of references between definitions.
 const definitionsPrefix = "#"
 
-// writeDocuments renders what does not change while the program runs.
+// writeDocuments renders the documents that do not change while the program runs.
 func writeDocuments(config api.Config) map[string]rendered {
 	data := newDocumentData(config)
 	out := map[string]rendered{}
@@ -74,7 +75,7 @@ func writeDocuments(config api.Config) map[string]rendered {
 		panic(err)
 	}
 	for _, one := range files {
-		// Scripts are parts of documents.
+		// Scripts are included in documents.
 		if name := one.Name(); name != statusFile && path.Ext(name) != ".sh" {
 			out[name] = render(name, data)
 		}
@@ -114,7 +115,7 @@ func newDocumentData(config api.Config) *documentData {
 	return data
 }
 
-// Values are the values of a member of a body, for the documents to list.
+// Values returns the values of a member of a body, for lists in the documents.
 func (*documentData) Values(operation, member string) (string, error) {
 	for _, op := range api.Table {
 		if op.Name != operation {
@@ -148,7 +149,7 @@ func limitTexts() []limitText {
 	return texts
 }
 
-// limitValue is a limit by its name in the capability model.
+// limitValue returns a limit by its name in the capability model.
 func limitValue(name string) (int64, error) {
 	for _, one := range limitTexts() {
 		if one.Name == name {
@@ -184,7 +185,7 @@ func commonTexts() []commonCodes {
 	return texts
 }
 
-// codesText are codes with their statuses, in the order of these.
+// codesText lists codes with their statuses, sorted by status.
 func codesText(codes []fault.Code) string {
 	byStatus := func(a, b fault.Code) int {
 		return cmp.Compare(fault.Lookup(a).Status, fault.Lookup(b).Status)

@@ -9,7 +9,7 @@ import (
 	"pws/api/jsonschema"
 )
 
-// fieldsOf are the members of a type, with the place that they have in a request.
+// fieldsOf returns the members of a type, with their place in a request.
 func fieldsOf(t reflect.Type, mode jsonschema.Mode, place string) []fieldText {
 	object := definition(jsonschema.SchemaOf(t, mode, ""))
 	var fields []fieldText
@@ -28,7 +28,7 @@ func fieldsOf(t reflect.Type, mode jsonschema.Mode, place string) []fieldText {
 	return fields
 }
 
-// definition is the object that a document is about: itself, or what it refers to.
+// definition returns the object of a document: the schema itself, or the one it refers to.
 func definition(document jsonschema.Object) jsonschema.Object {
 	const prefix = "#/$defs/"
 	if ref, ok := document.Get("$ref").(string); ok {
@@ -37,7 +37,7 @@ func definition(document jsonschema.Object) jsonschema.Object {
 	return document
 }
 
-// definitionTexts are the definitions that others refer to, by name, one to a text. The rest are
+// definitionTexts returns the definitions that other schemas refer to, by name. All others are
 // shown where they are used.
 func definitionTexts(schemas *jsonschema.Schemas) []string {
 	defs, named := schemas.Defs(), map[string]bool{}
@@ -56,7 +56,7 @@ func definitionTexts(schemas *jsonschema.Schemas) []string {
 	return texts
 }
 
-// noteNamed notes the definitions that a schema refers to.
+// noteNamed records the definitions that a schema refers to.
 func noteNamed(value any, named map[string]bool) {
 	for _, entry := range schemaOf(value) {
 		if ref, isText := entry.Value.(string); isText && entry.Name == "$ref" {
@@ -71,7 +71,7 @@ func noteNamed(value any, named map[string]bool) {
 	}
 }
 
-// folded breaks a text at commas, so that no line is much longer than a screen.
+// folded breaks a text at commas into lines of limited length.
 func folded(text string) string {
 	const columns = 100
 	var out strings.Builder
@@ -91,8 +91,8 @@ func folded(text string) string {
 	return out.String()
 }
 
-// membersText is an object with its members and their types. A question mark follows what may be
-// absent.
+// membersText lists the members of an object with their types. A question mark follows an optional
+// member.
 func membersText(object jsonschema.Object, mode jsonschema.Mode) string {
 	properties := schemaOf(object.Get("properties"))
 	if len(properties) == 0 {
@@ -113,7 +113,7 @@ func requires(object jsonschema.Object, name string) bool {
 	return slices.Contains(listOf(object.Get("required")), any(name))
 }
 
-// typeText is a schema in a few characters: string, integer, chg_…, A|B, Task[], {string: Task}.
+// typeText is a schema in short form: string, integer, chg_…, A|B, Task[], {string: Task}.
 func typeText(schema jsonschema.Object, mode jsonschema.Mode) string {
 	if ref, ok := schema.Get("$ref").(string); ok {
 		return ref[strings.LastIndexAny(ref, "/#")+1:]
@@ -172,7 +172,7 @@ func kindText(schema jsonschema.Object, kind string, mode jsonschema.Mode) strin
 	return kind
 }
 
-// boundsText are the bounds of a value.
+// boundsText lists the bounds of a value.
 func boundsText(schema jsonschema.Object) string {
 	between := func(low, high, unit string) string {
 		from, to := schema.Get(low), schema.Get(high)
@@ -193,8 +193,8 @@ func boundsText(schema jsonschema.Object) string {
 	return text + between("minLength", "maxLength", " characters")
 }
 
-// schemaOf is a schema that stands in another, nil where there is none. Types that describe
-// themselves do it by maps.
+// schemaOf returns a nested schema, nil if there is none. Types that describe themselves do it with
+// maps.
 func schemaOf(value any) jsonschema.Object {
 	switch value := value.(type) {
 	case jsonschema.Object:
@@ -210,7 +210,7 @@ func schemaOf(value any) jsonschema.Object {
 	return nil
 }
 
-// listOf is a list; a single text is one of itself.
+// listOf returns a list; a single text becomes a list of one.
 func listOf(value any) []any {
 	switch value := value.(type) {
 	case []any:

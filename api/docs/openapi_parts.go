@@ -69,7 +69,7 @@ func conditionHeader(name, doc string) jsonschema.Object {
 	)
 }
 
-// responseHeaders are the headers of answers.
+// responseHeaders are the headers of responses.
 var responseHeaders = jsonschema.Object{
 	responseHeader("X-Request-Id", "string", "The request ID, as in meta.request_id."),
 	responseHeader("RateLimit-Limit", "integer", "Requests per window of the strictest limit."),

@@ -37,7 +37,7 @@ func loadOpenAPI(t *testing.T) *openapi3.T {
 	return document
 }
 
-// TestOpenAPIIsValid judges the document with all its schemas, and its examples by them.
+// TestOpenAPIIsValid validates the document with all its schemas, and its examples against them.
 func TestOpenAPIIsValid(t *testing.T) {
 	document := loadOpenAPI(t)
 	err := document.Validate(t.Context(), openapi3.IsOpenAPI31OrLater(),
@@ -141,7 +141,7 @@ func wantCodes(t *testing.T, op *api.Operation, got *openapi3.Operation) {
 			code, _ := value.(string)
 			if fault.Lookup(fault.Code(code)).Status != status ||
 				!strings.Contains(*response.Value.Description, code) {
-				t.Errorf("%s: %s stands under %d", op.Name, code, status)
+				t.Errorf("%s: %s is listed under status %d", op.Name, code, status)
 			}
 			listed = append(listed, fault.Code(code))
 		}
@@ -152,7 +152,7 @@ func wantCodes(t *testing.T, op *api.Operation, got *openapi3.Operation) {
 	}
 }
 
-// schemaFile compiles a schema out of its file alone.
+// schemaFile compiles a schema from its file alone.
 func schemaFile(t *testing.T, name string, text []byte) *validator.Schema {
 	t.Helper()
 	document, err := validator.UnmarshalJSON(bytes.NewReader(text))
@@ -172,7 +172,7 @@ func schemaFile(t *testing.T, name string, text []byte) *validator.Schema {
 	return schema
 }
 
-// TestOpenAPIHasDefaults looks for the default of every integer that may be absent.
+// TestOpenAPIHasDefaults checks that every optional integer has a default.
 func TestOpenAPIHasDefaults(t *testing.T) {
 	document := loadOpenAPI(t)
 	limits := map[float64]int{}
@@ -194,7 +194,7 @@ func TestOpenAPIHasDefaults(t *testing.T) {
 			}
 		}
 	}
-	// The specification names these.
+	// These names are defined by the specification.
 	for _, value := range []float64{25, 50, 100, 200} {
 		if limits[value] == 0 {
 			t.Errorf("no list has %v entries by default: %v", value, limits)
@@ -227,7 +227,8 @@ func TestSchemasAreSelfContained(t *testing.T) {
 	}
 }
 
-// TestExamplesFitTheirSchemas judges every recorded request and its answer by the published files.
+// TestExamplesFitTheirSchemas validates every recorded request and its answer against the published
+// schemas.
 func TestExamplesFitTheirSchemas(t *testing.T) {
 	published := publish()
 	validate := func(of string, typ reflect.Type, mode jsonschema.Mode, text jsontext.Value) {

@@ -11,7 +11,7 @@ import (
 // statusFile is the document that is rendered for each request.
 const statusFile = "status.md"
 
-// documentFiles are the templates, by the names under which they are served, and what they share.
+// documentFiles are the templates, by the names under which they are served, and shared parts.
 //
 //go:embed documents
 var documentFiles embed.FS
@@ -23,10 +23,11 @@ var documentTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 	"cell":  func(text string) string { return strings.ReplaceAll(text, "|", `\|`) },
 }).ParseFS(documentFiles, "documents/*"))
 
-// baseMark stands for the base URL in what is rendered once for all of them. No template has it.
+// baseMark replaces the base URL in documents that are rendered once for all base URLs. No template
+// contains it.
 const baseMark = "\x00"
 
-// rendered is a document of a deployment, in the pieces between which the base URL stands.
+// rendered is a document of a deployment, split at the places of the base URL.
 type rendered [][]byte
 
 func render(file string, data any) rendered {
@@ -37,10 +38,10 @@ func render(file string, data any) rendered {
 	return bytes.Split(out.Bytes(), []byte(baseMark))
 }
 
-// at is the document with a base URL.
+// at returns the document with a base URL.
 func (r rendered) at(base string) []byte { return bytes.Join(r, []byte(base)) }
 
-// slugOf is the anchor of a heading, as the usual renderers of Markdown make it.
+// slugOf returns the anchor of a heading, as common Markdown renderers make it.
 func slugOf(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -10,8 +10,8 @@ import (
 	"pws/api"
 )
 
-// Examples are requests and their answers, recorded by the script example.txtar: a file for each
-// operation, named for it. What differs from run to run has been given a form that does not.
+// Examples are requests and their answers, recorded by the script example.txtar, one file for each
+// operation. Values that differ between runs are replaced by constant ones.
 //
 //go:embed examples/*.json
 var examples embed.FS

@@ -20,8 +20,8 @@ func addSchemas(into *jsonschema.Schemas) {
 	}
 }
 
-// published is the description of the interface: the OpenAPI document, and each named schema as a
-// file.
+// published is the description of the interface: the OpenAPI document, and a file for each named
+// schema.
 type published struct {
 	openAPI page
 	schemas map[string]page

@@ -50,8 +50,8 @@ type Check struct {
 
 var noCheck = &Check{}
 
-// CompileCheck reads the words of a check tag, which are separated by commas. A pattern stands
-// last, for it may hold commas. A word that is not known is a bug of the declaration and panics.
+// CompileCheck parses a check tag, a list of words separated by commas. A pattern comes last,
+// because it may contain commas. An unknown word is a bug in the declaration and panics.
 //
 //	required        the member must be present
 //	nullable        a present null is a value of its own
@@ -165,7 +165,7 @@ func (c *Check) Range() (low, high int64) {
 // Required reports whether the check has the word required.
 func (c *Check) Required() bool { return c.required }
 
-// Text judges a string and returns what is wrong with it, empty where it holds.
+// Text checks a string and returns the problem, empty if there is none.
 func (c *Check) Text(s string) string {
 	if !c.fits(s) {
 		return c.sizeProblem(s)
@@ -271,7 +271,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// Integer judges an integer and returns what is wrong with it, empty where it holds.
+// Integer checks an integer and returns the problem, empty if there is none.
 func (c *Check) Integer(n int64) string {
 	if (!c.hasMin || n >= c.min) && (!c.hasMax || n <= c.max) {
 		return ""
@@ -292,7 +292,7 @@ func (c *Check) integerProblem() string {
 	return "must be an integer"
 }
 
-// Items judges a number of elements and returns what is wrong with it, empty where it holds.
+// Items checks a number of elements and returns the problem, empty if there is none.
 func (c *Check) Items(n int) string {
 	if c.items.holds(int64(n)) {
 		return ""

@@ -198,8 +198,8 @@ func hex4(digits []byte) int32 {
 	return code
 }
 
-// text is a body while its members are judged. A list asks the same of it for every element, and
-// the answers are kept, so that the cost is not the product of both.
+// text is a body while its members are checked. A list asks the same question for every element,
+// and the answers are cached, so that the cost is not the product of both.
 type text struct {
 	body  []byte
 	asked bool
@@ -235,8 +235,8 @@ func (t *text) mayName(m *member) bool {
 	return occurs
 }
 
-// holds reports whether a decoded value that was sent satisfies its bounds. It refuses where only
-// the text can tell; the walk over the text decides then.
+// holds reports whether a decoded value that was sent satisfies its bounds. It returns false if
+// this depends on the text; the walk over the text decides then.
 func (u *use) holds(v reflect.Value, sent *text) bool {
 	switch u.plan.kind {
 	case kindText:
@@ -254,7 +254,7 @@ func (u *use) holds(v reflect.Value, sent *text) bool {
 	return u.hookHolds(v)
 }
 
-// holds judges a member, which may be absent.
+// holds checks a member, which may be absent.
 func (m *member) holds(v reflect.Value, sent *text) bool {
 	if m.pointer {
 		return !v.IsNil() && m.use.holds(v.Elem(), sent) || v.IsNil() && !m.check.required
@@ -262,7 +262,7 @@ func (m *member) holds(v reflect.Value, sent *text) bool {
 	if !v.IsZero() {
 		return m.use.holds(v, sent)
 	}
-	// A zero value stands for absence, for null or for itself.
+	// A zero value means an absent member, null, or zero itself.
 	if m.check.required {
 		return false
 	}
@@ -303,8 +303,8 @@ func (u *use) mapHolds(v reflect.Value, sent *text) bool {
 	return true
 }
 
-// elementHolds is holds for what cannot be absent. A zero element may come from null, which only
-// the text can tell.
+// elementHolds is holds for a value that cannot be absent. A zero element may come from null, which
+// only the text shows.
 func (u *use) elementHolds(v reflect.Value, sent *text) bool {
 	if u.pointer {
 		if v.IsNil() {

@@ -82,7 +82,7 @@ func (w *walk) fault(problem string) {
 	}
 }
 
-// value reads one value and judges it. It is called with a value to come.
+// value reads and checks one value. There must be a next value.
 func (w *walk) value(u *use) {
 	if len(w.faults) >= faultsMax {
 		w.skip()
@@ -165,7 +165,7 @@ func (w *walk) skip() {
 	_ = w.dec.SkipValue()
 }
 
-func (w *walk) scalar(kind jsontext.Kind, what string, judge func(jsontext.Value) string) {
+func (w *walk) scalar(kind jsontext.Kind, what string, check func(jsontext.Value) string) {
 	if w.dec.PeekKind() != kind {
 		w.fault("must be " + what)
 		w.skip()
@@ -175,7 +175,7 @@ func (w *walk) scalar(kind jsontext.Kind, what string, judge func(jsontext.Value
 	if err != nil {
 		return
 	}
-	if problem := judge(raw); problem != "" {
+	if problem := check(raw); problem != "" {
 		w.fault(problem)
 	}
 }

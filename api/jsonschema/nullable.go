@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Nullable is an optional member of a request that tells null from absence, which are the same for
-// every other type. Checks and schema are those of T.
+// Nullable is an optional member of a request for which null and absence differ; for every other
+// type they are the same. Checks and schema are those of T.
 type Nullable[T any] struct {
 	// Sent says that the member was there; Value is then nil where it was null.
 	Sent  bool

@@ -26,7 +26,8 @@ import (
 )
 
 // Checker is implemented by types with rules across their members. Its faults name members of the
-// type. Members that do not hold are told besides: those of a wrong type are empty for Problems.
+// type. Faults of single members are reported in addition; members of a wrong type are empty for
+// Problems.
 type Checker interface {
 	Problems() []fault.Field
 }
@@ -97,8 +98,8 @@ type member struct {
 	omitting bool
 	// clears reports that null is not the same as absence.
 	clears bool
-	// zeroHolds reports that the zero value is within the bounds, so that it does not matter whether
-	// it was sent. quoted is the name as it mostly stands in a text.
+	// zeroHolds means that the zero value is within the bounds, so that it does not matter whether
+	// it was sent. quoted is the usual form of the name in a text.
 	zeroHolds bool
 	quoted    []byte
 	// key is the name as answers have it; size is the tag, see package sizelimit.

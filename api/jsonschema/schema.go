@@ -263,7 +263,7 @@ func (s *Schemas) object(p *plan, mode Mode) Object {
 		m := &p.members[i]
 		one := m.use
 		if mode != Response {
-			// Null stands for absence.
+			// Null means an absent member.
 			one.pointer = (mode == Request || m.clears) && !m.check.required
 		}
 		properties.add(m.name, s.place(&one, mode, Description(m.owner, m.field)))

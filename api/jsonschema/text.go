@@ -47,8 +47,8 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendOdd writes what stands first in a text: an escape, a plain byte, or a run of characters
-// outside of ASCII.
+// appendOdd writes the first part of a text: an escape, a plain byte, or a run of non-ASCII
+// characters.
 func appendOdd(dst, raw []byte) (longer, rest []byte) {
 	if c := raw[0]; c < utf8.RuneSelf {
 		if c < 0x20 || c == '"' || c == '\\' {

@@ -83,7 +83,7 @@ func Canonical(expr string) (canonical string, problem string) {
 		if p.next(); p.token == "" {
 			return word, ""
 		}
-		return "", word + " stands alone; it is no part of a license expression."
+		return "", word + " must be used alone; it cannot be part of a license expression."
 	}
 	p.expression(0)
 	if p.problem == "" && p.token != "" {

@@ -103,7 +103,7 @@ func (p *parser) isOperand(wanted string) bool {
 		p.fail("There is " + quote(p.token) + " where " + wanted + " was expected.")
 	case strings.EqualFold(p.token, NoAssertion) || strings.EqualFold(p.token, None):
 		p.fail(strings.ToUpper(p.token) +
-			" stands alone; it is no part of a license expression.")
+			" must be used alone; it cannot be part of a license expression.")
 	default:
 		return true
 	}
