@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// benchEntry is 300 bytes that look like an event: names that come back and IDs that do not.
+// benchEntry returns 300 bytes that resemble an event: repeated names and unique IDs.
 func benchEntry(r *rand.Rand) []byte {
 	var id [48]byte
 	for i := range id {
@@ -84,8 +84,8 @@ func (c *countdown) Committed(pos uint64, err error) {
 	}
 }
 
-// BenchmarkAppendQueue is what an Append costs when nobody waits for it: all work of the log, with
-// the time of the fsync spread over large batches.
+// BenchmarkAppendQueue measures an Append that does not wait for durability: all work of the log,
+// with the time of the fsync spread over large batches.
 func BenchmarkAppendQueue(b *testing.B) {
 	l, _ := mustOpen(b, Options{Dir: b.TempDir()})
 	r := rand.New(rand.NewPCG(1, 2))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// within looks at a log in each call of Committed.
+// within reads Durable in each call of Committed.
 type within struct {
 	l    *Log
 	seen []uint64
@@ -18,7 +18,8 @@ func (w *within) Committed(uint64, error) {
 	w.done <- struct{}{}
 }
 
-// TestDurableComesAfterCommitted: a position counts as durable when its Committed has returned.
+// TestDurableComesAfterCommitted checks that a position counts as durable only after its Committed
+// has returned.
 func TestDurableComesAfterCommitted(t *testing.T) {
 	l, _ := mustOpen(t, Options{Dir: t.TempDir(), disk: unsyncedDisk{}})
 	defer mustClose(t, l)
@@ -33,8 +34,8 @@ func TestDurableComesAfterCommitted(t *testing.T) {
 	}
 }
 
-// TestSegmentsOfExactLength fills a segment to the byte, and opens a log whose tail has exactly the
-// length of a segment: the books agree with the disk.
+// TestSegmentsOfExactLength fills a segment to the last byte, and opens a log whose tail has
+// exactly the length of a segment: Stats must agree with the disk.
 func TestSegmentsOfExactLength(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := mustOpen(t, Options{Dir: dir, disk: unsyncedDisk{}})
@@ -58,8 +59,8 @@ func TestSegmentsOfExactLength(t *testing.T) {
 	check("a record fills a segment", t.TempDir(), 1)
 }
 
-// heldBatches appends an entry, and further ones of the given lengths while its fsync is held back.
-// It returns how many batches there are in the end.
+// heldBatches appends an entry, and further ones of the given lengths while its fsync is blocked.
+// It returns the total number of batches.
 func heldBatches(t *testing.T, batchBytesMax int, lengths ...int) uint64 {
 	t.Helper()
 	d := newGateDisk()
@@ -79,7 +80,7 @@ func heldBatches(t *testing.T, batchBytesMax int, lengths ...int) uint64 {
 	return l.Stats().Batches
 }
 
-// TestBatchOfExactLength fills a batch to the byte: one byte more takes another batch.
+// TestBatchOfExactLength fills a batch to the last byte: one byte more requires another batch.
 func TestBatchOfExactLength(t *testing.T) {
 	if n := heldBatches(t, 100, 50, 50); n != 1+1 {
 		t.Errorf("%d batches, and both entries fit into one", n)
@@ -89,7 +90,8 @@ func TestBatchOfExactLength(t *testing.T) {
 	}
 }
 
-// TestQueueOfExactLength fills the queue to the byte, and takes an entry of the greatest length.
+// TestQueueOfExactLength fills the queue to the last byte, and appends an entry of the maximum
+// length.
 func TestQueueOfExactLength(t *testing.T) {
 	const size = 36
 	d := newGateDisk()
@@ -116,8 +118,8 @@ func TestQueueOfExactLength(t *testing.T) {
 	}
 }
 
-// TestLatchReportsEachOnce has an fsync fail while another entry waits behind it: the error is
-// reported for both, once, and nothing is written after that.
+// TestLatchReportsEachOnce fails an fsync while another entry is queued: the error is reported once
+// for both, and nothing is written after that.
 func TestLatchReportsEachOnce(t *testing.T) {
 	d := newGateDisk()
 	d.fail = errFault

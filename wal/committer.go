@@ -18,16 +18,17 @@ type committer struct {
 	bytes int64
 	frame frameWriter
 	cuts  []cut
-	// wanted is how many entries a batch waits for, patience for how long; timer ends the wait.
+	// wanted is the number of entries to wait for before a batch, patience the maximum wait; timer
+	// ends the wait.
 	wanted   int
 	patience time.Duration
 	timer    *time.Timer
 }
 
-// queueKeepMax bounds the length of the queue's array that is kept after a burst.
+// queueKeepMax is the maximum length of the queue's array that is reused after a burst.
 const queueKeepMax = 1 << 16
 
-// run commits what is queued until the log is closed and nothing is left.
+// run commits queued entries until the log is closed and the queue is empty.
 func (c *committer) run() {
 	var taken []queued
 	for {
@@ -51,11 +52,11 @@ func (c *committer) run() {
 	c.close()
 }
 
-// gatherRounds bounds how often the committer lets others run BEFORE it takes the queue.
+// gatherRounds bounds how often the committer yields the processor BEFORE it takes the queue.
 const gatherRounds = 8
 
-// gather lets the writers that the last batch has woken append again, as long as the queue grows by
-// that. Without it they come in two halves that wait for each other's fsync.
+// gather yields to the writers woken by the last batch, so that they can append again, as long as
+// the queue grows. Without it the writers form two groups that wait for each other's fsync.
 func (c *committer) gather() {
 	l, seen := c.l, -1
 	for range gatherRounds {
@@ -70,8 +71,8 @@ func (c *committer) gather() {
 	}
 }
 
-// take waits for work and takes the whole queue. It gives its old array to the queue. stop means
-// that the log is closing and that this was the last work.
+// take waits for work and returns the whole queue. It reuses old as the queue's next array. stop is
+// set if the log is closing and there is no more work.
 func (c *committer) take(old []queued) (taken []queued, stop bool) {
 	l := c.l
 	l.mu.Lock()
@@ -91,10 +92,9 @@ func (c *committer) take(old []queued) (taken []queued, stop bool) {
 // lingerMax bounds how long a batch may wait for more entries.
 const lingerMax = 2 * time.Millisecond
 
-// linger waits until half of the writers that were there a moment ago have come back, at most as
-// long as the last fsync took. An fsync for the first one alone would make all others wait for it;
-// with halves, one is made durable while the other is being prepared. A lone writer never waits.
-// The caller holds the lock.
+// linger waits until half of the writers of the last batch have appended again, at most as long as
+// the last fsync took. An fsync for the first one alone would delay all others; with halves, one is
+// synced while the other is prepared. A single writer never waits. The caller holds the lock.
 func (c *committer) linger() {
 	l := c.l
 	busy := func() bool {
@@ -116,7 +116,8 @@ func (c *committer) linger() {
 	c.timer.Stop()
 }
 
-// lingered ends the wait of the committer. Where it comes late it ends the next one, early.
+// lingered ends the wait of the committer. If it runs too late, it shortens the next wait, which is
+// harmless.
 func (l *Log) lingered() {
 	l.mu.Lock()
 	l.mu.wanted = 0
@@ -124,8 +125,8 @@ func (l *Log) lingered() {
 	l.mu.wake.Signal()
 }
 
-// commitAll makes as few records of the entries as BatchBytesMax allows. After an error it reports
-// the error for all entries that were not committed.
+// commitAll writes the entries as records of at most BatchBytesMax. After an error it reports the
+// error for all entries that were not committed.
 func (c *committer) commitAll(q []queued) error {
 	for len(q) > 0 {
 		n, size := 1, len(q[0].payload)
@@ -143,7 +144,7 @@ func (c *committer) commitAll(q []queued) error {
 	return nil
 }
 
-// commit makes entries durable as one record and reports that. size is the sum of their lengths.
+// commit makes entries durable as one record and calls Committed. size is the sum of their lengths.
 func (c *committer) commit(q []queued, size int) error {
 	c.frame.begin(size + len(q)*4)
 	for i := range q {
@@ -184,9 +185,9 @@ func (c *committer) commit(q []queued, size int) error {
 	return nil
 }
 
-// place books a record of some length and entries as tidwall has put it: into a new segment when
-// the tail was over its length already, and with a new segment behind it when the tail has now
-// reached it. It says whether there is a new segment.
+// place updates the segment list as tidwall writes a record: into a new segment if the tail was
+// longer than the limit already, and followed by a new segment if the tail has now reached it. It
+// reports whether there is a new segment.
 func (c *committer) place(length int64, entries uint64) (rolled bool) {
 	limit := int64(c.l.opts.SegmentBytes)
 	if c.tail().bytes > limit {
@@ -214,9 +215,9 @@ func (c *committer) addSegment(index, first uint64) {
 }
 
 // sync makes the written record durable. tidwall syncs a segment BEFORE it opens the next one, but
-// not the directory: a new segment's name must be durable BEFORE anything in it is reported. With
-// each new segment tidwall is opened anew, which makes it forget removed segments and the copy of
-// the full one that it keeps in memory.
+// not the directory: the name of a new segment must be durable BEFORE any of its records is
+// reported. After each new segment tidwall is reopened, so that it drops removed segments and its
+// in-memory copy of the full one.
 func (c *committer) sync(rolled bool) error {
 	if !rolled {
 		if err := c.store.Sync(); err != nil {
@@ -238,7 +239,7 @@ func (c *committer) sync(rolled bool) error {
 	return nil
 }
 
-// report calls Committed for entries in order and moves on behind them.
+// report calls Committed for entries in order and advances next.
 func (c *committer) report(q []queued, err error) {
 	for i := range q {
 		pos := c.next
@@ -249,7 +250,7 @@ func (c *committer) report(q []queued, err error) {
 	}
 }
 
-// latch ends the life of the log: from here on nothing is written and nothing is taken.
+// latch stops the log: from now on nothing is written and no entry is accepted.
 func (c *committer) latch(cause error) error {
 	l := c.l
 	l.mu.Lock()
@@ -260,8 +261,8 @@ func (c *committer) latch(cause error) error {
 	return l.mu.failed
 }
 
-// fail latches the log and reports the error for all queued entries, in the order of positions, and
-// then to the owner.
+// fail latches the log and reports the error for all queued entries in the order of positions, and
+// then to OnFailure.
 func (c *committer) fail(cause error) {
 	err := cause
 	if !errors.Is(cause, ErrLatched) {
@@ -277,12 +278,12 @@ func (c *committer) fail(cause error) {
 	}
 }
 
-// close releases the files and ends the goroutine.
+// close closes the files and the log's done channel.
 func (c *committer) close() {
 	l := c.l
 	err := c.store.Close()
 	if failed := l.Healthy(); failed != nil {
-		// The files are not trusted any more; what closing them says adds nothing.
+		// After a failure the error of closing the files adds nothing.
 		err = failed
 	}
 	l.closeErr = errors.Join(err, l.lock.Close())

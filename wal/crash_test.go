@@ -12,8 +12,8 @@ import (
 	"pws/internal/disk/disktest"
 )
 
-// crashDisk is a folder of the machine with a model of what a crash would leave of it. tidwall
-// writes into the folder itself; the model is brought up to date behind each of its calls.
+// crashDisk is a real folder with a model of what a crash would leave of it. tidwall writes into
+// the folder; the model is updated after each of its calls.
 type crashDisk struct{ *disktest.Watched }
 
 func (d crashDisk) ReadDir(dir string) ([]os.DirEntry, error) { return osDisk{}.ReadDir(dir) }
@@ -44,8 +44,8 @@ func (d crashDisk) OpenStore(dir string, segmentBytes int) (store, error) {
 	return &crashStore{store: st, d: d, dir: dir}, d.Reflect()
 }
 
-// crashStore is a tidwall log for which the model knows what it makes durable: Sync and Close
-// the segment that is written to, Write a segment that is full. It never syncs a name.
+// crashStore is a tidwall log that records in the model what it makes durable: Sync and Close the
+// current segment, Write a full segment. It never syncs a directory.
 type crashStore struct {
 	store
 	d   crashDisk
@@ -75,14 +75,14 @@ func (s *crashStore) Sync() error { return s.d.SyncFile(s.tail()) }
 
 func (s *crashStore) Close() error { return errors.Join(s.d.SyncFile(s.tail()), s.store.Close()) }
 
-// image is what a crash or a kill leaves before an operation.
+// image is the directory after a crash or kill before an operation.
 type image struct {
 	*disktest.Disk
 	what       string
 	acked, cut uint64
 }
 
-// imagesOf runs the workload in a folder, and takes what each kind of crash, and a kill, would
+// imagesOf runs the workload in a folder, and copies what each kind of crash, and a kill, would
 // leave before every operation.
 func imagesOf(t *testing.T, dir string) (crashes, kills []image) {
 	w := &workload{t: t}
@@ -106,7 +106,7 @@ func imagesOf(t *testing.T, dir string) (crashes, kills []image) {
 	return crashes, kills
 }
 
-// check expects all that was acknowledged, and at most the entry that was on its way besides.
+// check expects all acknowledged entries, and at most the one that was being written.
 func (img *image) check(t *testing.T) {
 	t.Helper()
 	w := &workload{t: t, tried: img.acked + 1, cut: img.cut}
@@ -132,8 +132,8 @@ func folderOf(t *testing.T, d *disktest.Disk) string {
 	return dir
 }
 
-// TestCrashAtEveryStep stops the machine before every operation, in each way: names that were not
-// synced may be lost, removed ones may come back, and bytes that were not synced may be missing.
+// TestCrashAtEveryStep crashes the machine before every operation, in each way: unsynced names may
+// be lost, removed ones may reappear, and unsynced bytes may be missing.
 func TestCrashAtEveryStep(t *testing.T) {
 	crashes, _ := imagesOf(t, t.TempDir())
 	for at := range crashes {
@@ -142,7 +142,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 }
 
 // TestOpenReportsWhatIsDurable kills the process before every operation and opens the log. What
-// Open then reports has to be durable, and the torn tail that it has cut must not come back.
+// Open reports must be durable, and a torn tail that it removed must not reappear.
 func TestOpenReportsWhatIsDurable(t *testing.T) {
 	_, kills := imagesOf(t, t.TempDir())
 	torn := kills[len(kills)-1]
@@ -183,8 +183,8 @@ func lastFile(d *disktest.Disk) (last string) {
 	return last
 }
 
-// TestSyncIsSystemCall expects a sync of the machine's disk to reach the kernel, which refuses it
-// for a device without storage and a directory of processes.
+// TestSyncIsSystemCall checks that a sync of the real disk reaches the kernel, which refuses it for
+// a device without storage and a directory of /proc.
 func TestSyncIsSystemCall(t *testing.T) {
 	if _, err := os.Stat("/proc/self"); err != nil {
 		t.Skip("there is no /proc")

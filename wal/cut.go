@@ -2,19 +2,19 @@ package wal
 
 import "fmt"
 
-// cut is a call of CutBefore on its way to the committer.
+// cut is a pending call of CutBefore.
 type cut struct {
 	before uint64
 	done   chan error
 }
 
-// CutBefore forgets entries before a position, by removing the segments that hold only such
-// entries. It may keep many of them: a segment stays as long as one of its entries is needed, and
-// the one with the last record stays for ever. The committer removes one segment between two
-// batches, the oldest first, with an fsync of the directory BEFORE the next, so that a crash leaves
-// a log without a gap. It returns when all is done.
+// CutBefore removes the segments that hold only entries before a position. Many of these entries
+// may remain: a segment is kept as long as one of its entries is needed, and the one with the last
+// record is always kept. The committer removes one segment between two batches, the oldest first,
+// with an fsync of the directory BEFORE the next, so that a crash never leaves a gap. CutBefore
+// returns when all are removed.
 //
-// It returns ErrOutOfRange for a position behind the next one, ErrClosed, or an error that wraps
+// It returns ErrOutOfRange for a position after the next one, ErrClosed, or an error that wraps
 // ErrLatched; a failed removal latches the log.
 func (l *Log) CutBefore(pos uint64) error {
 	l.mu.Lock()
@@ -40,8 +40,8 @@ func (l *Log) CutBefore(pos uint64) error {
 	return <-k.done
 }
 
-// cutStep removes the oldest segment if a waiting call wants that, and ends the calls that want no
-// more.
+// cutStep removes the oldest segment if a pending call requires it, and ends the calls that are
+// done.
 func (c *committer) cutStep() error {
 	if err := c.l.Healthy(); err != nil {
 		for _, k := range c.cuts {
@@ -73,8 +73,8 @@ func (c *committer) cutStep() error {
 	return nil
 }
 
-// removable says whether the oldest segment holds only entries before a position and not the last
-// record, which alone knows how far positions have come.
+// removable reports whether the oldest segment holds only entries before a position and not the
+// last record, which is needed to know the next position.
 func (c *committer) removable(before uint64) bool {
 	return len(c.segs) > 1 && c.segs[1].records > 0 && c.segs[1].first <= before
 }

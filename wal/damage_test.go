@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// record says where a record of the sample log lies in its segment and what it holds.
+// record is the place and the content of a record of the sample log.
 type record struct {
 	start, end  int64
 	first, last uint64
@@ -58,7 +58,7 @@ func sampleLog(t testing.TB, dir string, batches, segmentBytes int) (tail []reco
 	return tail, pos - 1
 }
 
-// checkTorn opens a log whose tail is spoiled behind a good offset, and expects the repair.
+// checkTorn opens a log whose tail is damaged after a valid offset, and expects the repair.
 func checkTorn(t testing.TB, d disk, dir string, good int64, last uint64, what string) {
 	t.Helper()
 	tail := tailPath(t, dir)
@@ -88,7 +88,7 @@ func checkTorn(t testing.TB, d disk, dir string, good int64, last uint64, what s
 	checkRead(t, dir, rec.First, last+1)
 }
 
-// goodPrefix is the last record that lies wholly below a length.
+// goodPrefix returns the end of the last record that is completely below a length.
 func goodPrefix(tail []record, length int64) (good int64, last uint64) {
 	last = tail[0].first - 1
 	for _, r := range tail {
@@ -129,7 +129,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// allZero says whether the zeros just happen to be what was cut off.
+// allZero reports whether the removed bytes are all zeros, at most the given number.
 func allZero(t testing.TB, dir, name string, length int64, zeros int) bool {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, name))
@@ -140,8 +140,8 @@ func allZero(t testing.TB, dir, name string, length int64, zeros int) bool {
 	return len(rest) <= zeros && len(bytes.Trim(rest, "\x00")) == 0
 }
 
-// TestEveryBitFlipped flips each bit of a log of two segments. Only in the last record it may be
-// taken for a torn write.
+// TestEveryBitFlipped flips each bit of a log of two segments. Only damage in the last record may
+// be reported as a torn write.
 func TestEveryBitFlipped(t *testing.T) {
 	src := t.TempDir()
 	tail, _ := sampleLog(t, src, 9, 500)
@@ -187,7 +187,7 @@ func TestEveryBitFlipped(t *testing.T) {
 	}
 }
 
-// checkCorrupt expects damage named in a file at or before an offset.
+// checkCorrupt expects a damage error with the given file and an offset at or before the given one.
 func checkCorrupt(t testing.TB, err error, path string, off int64) {
 	t.Helper()
 	var c *CorruptError
@@ -334,8 +334,8 @@ func diskState(t testing.TB, dir string) string {
 	return out.String()
 }
 
-// TestFrameAsContent tears a record whose entry is the image of a valid later frame with the wrong
-// number of the log, as a client could store one. It must not be taken for a later record.
+// TestFrameAsContent truncates a record whose entry looks like a valid later frame with the wrong
+// log number, as a client could store one. It must not be mistaken for a later record.
 func TestFrameAsContent(t *testing.T) {
 	dir := t.TempDir()
 	tail, last := sampleLog(t, dir, 3, 1<<20)
@@ -356,7 +356,7 @@ func TestFrameAsContent(t *testing.T) {
 	checkTorn(t, osDisk{}, dir, tail[len(tail)-1].end, last, "forged frame")
 }
 
-// TestGarbageTail puts random bytes behind a log; they are a torn tail whatever they are.
+// TestGarbageTail appends random bytes to a log; they must be treated as a torn tail.
 func TestGarbageTail(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
@@ -371,7 +371,7 @@ func TestGarbageTail(t *testing.T) {
 	}
 }
 
-// TestFrozenLogs reads logs of every format version there was. Their files are never written anew.
+// TestFrozenLogs reads logs of all format versions. The files are never rewritten.
 func TestFrozenLogs(t *testing.T) {
 	for version, last := range map[string]uint64{"v1": 22} {
 		dir := t.TempDir()

@@ -12,9 +12,9 @@ import (
 	files "pws/internal/disk"
 )
 
-// disk is every call that touches the file system, so that tests can make each of them fail.
+// disk has all calls to the file system, so that tests can inject failures.
 type disk interface {
-	// MakeDir makes the directory and makes its name durable.
+	// MakeDir creates the directory and makes its name durable.
 	MakeDir(dir string) error
 	// ReadDir lists a directory, sorted by name.
 	ReadDir(dir string) ([]os.DirEntry, error)
@@ -28,13 +28,13 @@ type disk interface {
 	Remove(path string) error
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
-	// Free is the number of bytes that can still be written to the file system of dir.
+	// Free returns the number of bytes that can still be written to the file system of dir.
 	Free(dir string) (int64, error)
 	// OpenStore opens the tidwall log.
 	OpenStore(dir string, segmentBytes int) (store, error)
 }
 
-// store is the part of the tidwall log that is used. It belongs to one goroutine.
+// store is the part of the tidwall log that is used. It is used by one goroutine only.
 type store interface {
 	Write(index uint64, frame []byte) error
 	Sync() error
@@ -103,8 +103,8 @@ func (osDisk) OpenStore(dir string, segmentBytes int) (store, error) {
 	return &tidwallStore{Log: l}, nil
 }
 
-// tidwallStore writes through a batch of its own: that of tidwall.Log.Write keeps the memory of
-// the largest record for ever.
+// tidwallStore writes with its own batch: the one in tidwall.Log.Write would permanently keep the
+// memory of the largest record.
 type tidwallStore struct {
 	*tidwall.Log
 	batch tidwall.Batch
@@ -119,11 +119,10 @@ func (s *tidwallStore) Write(index uint64, frame []byte) error {
 	return err
 }
 
-// lockName is shorter than a segment's name, so tidwall does not look at it.
+// lockName is shorter than a segment's name, so tidwall ignores it.
 const lockName = "LOCK"
 
-// lockDir takes the lock of the directory. Closing the file releases it, and so does the end of the
-// process, however it ends.
+// lockDir locks the directory. The lock ends when the file is closed or the process exits.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o640)
 	if err != nil {

@@ -1,17 +1,17 @@
-// Package wal is the write-ahead log: opaque entries, numbered for ever, reported durable only
-// after an fsync has returned for them.
+// Package wal is the write-ahead log: opaque entries with permanent positions, reported durable
+// only after an fsync has returned.
 //
-// It uses github.com/tidwall/wal, which keeps the segment files and writes to them. What makes such
-// a log safe is here: frames with a checksum, the check of every frame at start, the repair of a
-// torn tail BEFORE tidwall sees the files, one owner, the lock of the directory, the fsync of the
-// directory, and the latch: after the first I/O error nothing is written any more, because neither
-// the file nor the page cache can be trusted after it.
+// It uses github.com/tidwall/wal, which manages the segment files and writes to them. This package
+// adds what makes the log safe: frames with a checksum, the check of every frame at start, the
+// repair of a torn tail BEFORE tidwall opens the files, a single owner, the lock and the fsync of
+// the directory, and the latch: after the first I/O error nothing is written any more, because
+// neither the file nor the page cache can be trusted.
 //
 // # Group commit
 //
-// Append puts an entry into a queue and gives it its position. One goroutine, the committer, owns
-// the files. It takes all that is queued, makes one record of it, writes, syncs, and then calls
-// Committed for each entry in the order of positions. What queues during a sync is the next batch.
+// Append adds an entry to a queue and assigns its position. One goroutine, the committer, owns the
+// files. It takes all queued entries, writes them as one record, syncs, and then calls Committed
+// for each entry in the order of positions. Entries queued during a sync form the next batch.
 //
 // # Directory
 //
@@ -20,8 +20,7 @@
 //	00000000000000000057   the last one is appended to; it may be empty
 //
 // A segment is closed when it has reached Options.SegmentBytes. CutBefore removes whole segments,
-// the oldest first, and never the one that holds the last record, so that positions go on where
-// they were.
+// the oldest first, and never the one with the last record, so that positions continue.
 //
 // # Record
 //
@@ -41,18 +40,18 @@
 //	44  stored      4  length of the payload as it follows
 //	48  payload        entries, each an unsigned varint with its length and its bytes
 //
-// S2 instead of a denser code, because the one committer compresses while everybody waits: a batch
-// of 64 entries of 300 bytes costs 0.2 to 0.4 µs an entry against 0.7 to 1.2 µs with zstd.
+// S2 is used instead of a stronger compression, because all writers wait for the one committer: a
+// batch of 64 entries of 300 bytes costs 0.2 to 0.4 µs per entry, against 0.7 to 1.2 µs with zstd.
 //
-// The number of the log keeps apart what looks alike: a segment copied in from another log, and a
-// frame that a client has stored as the content of an entry.
+// The log number distinguishes frames of this log from others that look valid: a segment copied
+// from another log, and a frame that a client has stored as the content of an entry.
 //
 // # Torn tail or damage
 //
-// The previous record is durable BEFORE the next one is written, so a crash can spoil only the last
-// record of the last segment. The first frame that does not check is therefore a torn tail when it
-// is in the last segment and no valid frame with a later index follows it: Open cuts it off and
-// reports it. Everything else is damage: Open refuses with a CorruptError. A flipped bit in the
-// very last frame cannot be distinguished from a torn write; Replay finds the loss when it is asked
-// to start behind the end.
+// The previous record is durable BEFORE the next one is written, so a crash can damage only the
+// last record of the last segment. The first invalid frame is therefore a torn tail if it is in the
+// last segment and no valid frame with a later index follows it: Open removes it and reports it.
+// All else is damage: Open fails with a CorruptError. A flipped bit in the very last frame cannot
+// be distinguished from a torn write; Replay detects the loss if it is called with a position after
+// the end.
 package wal

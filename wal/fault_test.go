@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// errFault is what a call that was chosen to fail returns.
+// errFault is the error of an injected failure.
 var errFault = errors.New("injected fault")
 
-// unsyncedDisk leaves out every fsync that it can. A test that looks at the files through the page
-// cache sees the same, and many of them on one disk do not wait for it.
+// unsyncedDisk skips every possible fsync. A test that reads the files through the page cache sees
+// the same contents, and many parallel tests do not wait for the disk.
 type unsyncedDisk struct{ osDisk }
 
 func (unsyncedDisk) MakeDir(dir string) error { return os.MkdirAll(dir, 0o750) }
@@ -42,8 +42,8 @@ type unsyncedStore struct{ store }
 
 func (unsyncedStore) Sync() error { return nil }
 
-// faultDisk counts the calls of the file system. It can fail one of them, leaving behind what a
-// failing call may leave behind, and shows each of them to a hook.
+// faultDisk counts the calls of the file system. It can fail one of them, with the possible partial
+// effects of a failing call, and calls a hook for each.
 type faultDisk struct {
 	unsyncedDisk
 	mu     sync.Mutex
@@ -141,9 +141,9 @@ func (d *faultDisk) OpenStore(dir string, segmentBytes int) (store, error) {
 	return f, nil
 }
 
-// faultStore fails calls of the tidwall log. A failing Write leaves nothing, a part of the record
-// or all of it; a failing Sync leaves the file as it is, without what was not synced, or with zeros
-// in its place.
+// faultStore fails calls of the tidwall log. A failing Write writes nothing, a part of the record
+// or all of it; a failing Sync leaves the file as it is, without the unsynced bytes, or with zeros
+// in their place.
 type faultStore struct {
 	store
 	d   *faultDisk
@@ -204,7 +204,7 @@ func (s *faultStore) Close() error {
 	return err
 }
 
-// lose takes back what was not synced.
+// lose discards the bytes that were not synced.
 func (s *faultStore) lose() {
 	if s.d.mode == 0 {
 		return
@@ -220,7 +220,7 @@ func (s *faultStore) lose() {
 	}
 }
 
-// workload is a life of a small log: several segments, a cut, and a close.
+// workload runs a small log: several segments, a cut, and a close.
 type workload struct {
 	t        *testing.T
 	l        *Log
@@ -231,7 +231,7 @@ type workload struct {
 	err      error
 }
 
-// clock gives a time that is later by a second with each call.
+// clock returns a clock that advances by a second with each call.
 func clock() func() time.Time {
 	var now time.Time
 	return func() time.Time {
@@ -293,8 +293,8 @@ func (w *workload) append(n int) {
 	}
 }
 
-// checkSurvivor opens what is left of a log: all that was acknowledged is there, nothing that was
-// never appended, and it goes on.
+// checkSurvivor opens the log that is left: all acknowledged entries are there, no others than the
+// appended ones, and new entries can be appended.
 func (w *workload) checkSurvivor(dir, what string) {
 	w.t.Helper()
 	l, rec, err := Open(Options{Dir: dir, SegmentBytes: 220, disk: unsyncedDisk{}})
@@ -344,7 +344,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 	}
 }
 
-// TestRepairCallsFailOnce lets each call of an Open fail that finds segments and a torn tail.
+// TestRepairCallsFailOnce fails each call of an Open that finds segments and a torn tail.
 func TestRepairCallsFailOnce(t *testing.T) {
 	for n := 1; ; n++ {
 		dir := t.TempDir()
@@ -369,7 +369,7 @@ func TestRepairCallsFailOnce(t *testing.T) {
 	}
 }
 
-// copyLog copies the segments through a filter that may shorten them; nil leaves a segment out.
+// copyLog copies the segments through a filter that may shorten them; nil omits a segment.
 func copyLog(t testing.TB, from, to string, filter func(path string, data []byte) []byte) {
 	t.Helper()
 	segs, err := listSegments(osDisk{}, from)

@@ -16,19 +16,20 @@ const (
 
 	flagS2 = 1
 
-	// EntryBytesMax is the longest entry that Append takes.
+	// EntryBytesMax is the maximum length of an entry.
 	EntryBytesMax = 64 << 20
 
-	// rawBytesMax bounds what a frame may unpack to: the longest entry and its length.
+	// rawBytesMax is the maximum decompressed length of a frame: the longest entry and its length
+	// prefix.
 	rawBytesMax = EntryBytesMax + binary.MaxVarintLen64
 
-	// compressBytesMin is the payload below which compression wins too little.
+	// compressBytesMin is the payload size below which compression is not worthwhile.
 	compressBytesMin = 256
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// header is what a frame says of itself.
+// header is the decoded header of a frame.
 type header struct {
 	flags  byte
 	count  uint32
@@ -39,11 +40,11 @@ type header struct {
 	stored uint32
 }
 
-// last is the position of the last entry of the frame.
+// last returns the position of the last entry of the frame.
 func (h *header) last() uint64 { return h.first + uint64(h.count) - 1 }
 
-// Reasons why a frame is refused. A frame with a wrong checksum may be a torn write; errFrame is a
-// frame whose checksum holds and that this program cannot have written.
+// Reasons why a frame is rejected. A frame with a wrong checksum may be a torn write. errFrame is a
+// frame with a valid checksum that this program cannot have written.
 var (
 	errTorn  = errors.New("frame does not check")
 	errFrame = errors.New("frame is not understood")
@@ -57,7 +58,7 @@ type frameWriter struct {
 	count  uint32
 }
 
-// keepBytesMax bounds the buffers that are kept between two frames.
+// keepBytesMax is the maximum size of buffers that are reused between two frames.
 const keepBytesMax = 8 << 20
 
 // begin starts a frame whose payload will be about sizeHint bytes.
@@ -79,7 +80,7 @@ func (w *frameWriter) add(payload []byte) {
 	w.count++
 }
 
-// encode compresses the payload when that wins an eighth or more, and writes the header.
+// encode compresses the payload if that saves an eighth or more, and writes the header.
 func (w *frameWriter) encode(log, index, first uint64) []byte {
 	frame, flags := w.raw, byte(0)
 	raw := len(w.raw) - headerBytes
@@ -106,13 +107,13 @@ func (w *frameWriter) encode(log, index, first uint64) []byte {
 	return frame
 }
 
-// checksum writes the checksum of a frame whose other bytes are complete.
+// checksum sets the checksum of a frame whose other bytes are complete.
 func checksum(frame []byte) {
 	binary.LittleEndian.PutUint32(frame[4:], crc32.Checksum(frame[8:], castagnoli))
 }
 
-// parseFrame checks a whole frame without unpacking its payload. The error is errTorn when the
-// bytes are not what was written, errFrame when they are and make no sense.
+// parseFrame checks a whole frame without decompressing its payload. The error is errTorn if the
+// bytes differ from what was written, errFrame if they do not but are invalid.
 func parseFrame(frame []byte) (header, error) {
 	le := binary.LittleEndian
 	if len(frame) < headerBytes || le.Uint32(frame) != frameMagic ||
@@ -142,7 +143,7 @@ func parseFrame(frame []byte) (header, error) {
 	return h, nil
 }
 
-// unpack gives the raw payload of a checked frame. It is either a part of frame or lies in buf,
+// unpack returns the raw payload of a checked frame. It is either a part of frame or uses buf,
 // which is returned for the next call.
 func unpack(h *header, frame, buf []byte) (raw, keep []byte, err error) {
 	if h.flags&flagS2 == 0 {
@@ -162,8 +163,8 @@ func unpack(h *header, frame, buf []byte) (raw, keep []byte, err error) {
 	return raw, buf, nil
 }
 
-// eachEntry calls fn with the entries of a raw payload. It stops at the first error of fn and gives
-// that back; its own errors are errFrame.
+// eachEntry calls fn with the entries of a raw payload. It stops at the first error of fn and
+// returns it; its own errors are errFrame.
 func eachEntry(h *header, raw []byte, fn func(pos uint64, payload []byte) error) error {
 	pos := h.first
 	for n := uint32(0); n < h.count; n++ {

@@ -60,8 +60,8 @@ func TestFrameRoundTrip(t *testing.T) {
 	}
 }
 
-// TestForgedFrames gives frames a right checksum and a wrong content: refused as not understood,
-// never as torn, because a torn tail is cut off.
+// TestForgedFrames makes frames with a valid checksum and invalid content. They must be rejected
+// with errFrame, not errTorn, because a torn tail is removed.
 func TestForgedFrames(t *testing.T) {
 	packed := bytes.Repeat([]byte("pack "), 1000)
 	for name, forge := range map[string]func(f []byte) []byte{

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// gateDisk lets a test hold back each Sync and choose the free space.
+// gateDisk lets a test block each Sync and set the free space.
 type gateDisk struct {
 	osDisk
 	entered chan struct{} // a Sync has begun
@@ -118,7 +118,7 @@ func TestNoSpace(t *testing.T) {
 	}
 	f.wait(1)
 	d.free.Store(0)
-	// While the committer is not yet idle its last look counts.
+	// While the committer is not idle, its last measurement is used.
 	last, err := uint64(1), error(nil)
 	for ; err == nil; last++ {
 		tick()
@@ -149,8 +149,8 @@ func TestNoSpace(t *testing.T) {
 	f.wait(1)
 }
 
-// TestReservedEntriesUseTheReserve goes on with small entries while others are refused, down to the
-// floor, and with what others need on top of the reserve.
+// TestReservedEntriesUseTheReserve appends small reserved entries while others are refused, down to
+// the floor, and with additional space required by Needs.
 func TestReservedEntriesUseTheReserve(t *testing.T) {
 	d := newGateDisk()
 	close(d.release)
@@ -173,7 +173,8 @@ func TestReservedEntriesUseTheReserve(t *testing.T) {
 		d.free.Store(c.free)
 		needs.Store(c.needs)
 		for reserved, want := range map[bool]error{false: c.ordinary, true: c.reserved} {
-			// The committer has looked at the disk AFTER the last entry, or will not any more.
+			// The committer has measured the free space AFTER the last entry, or will not do so any
+			// more.
 			space := l.Space()
 			for space.FreeBytes != c.free {
 				now.Add(int64(freeAgeMax))
@@ -194,7 +195,7 @@ func TestReservedEntriesUseTheReserve(t *testing.T) {
 	}
 }
 
-// TestSpaceIsCountedWhileQueued fills the queue during one sync: what waits counts as written.
+// TestSpaceIsCountedWhileQueued fills the queue during one sync: queued entries count as written.
 func TestSpaceIsCountedWhileQueued(t *testing.T) {
 	d := newGateDisk()
 	d.free.Store(10_000)
@@ -299,7 +300,7 @@ func TestCutWhileAppending(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	// A fast disk may have taken all entries BEFORE the first cut.
+	// On a fast disk all entries may be appended BEFORE the first cut.
 	if err := l.CutBefore(l.Durable()); err != nil {
 		t.Fatal(err)
 	}
@@ -311,8 +312,8 @@ func TestCutWhileAppending(t *testing.T) {
 	mustClose(t, l)
 }
 
-// TestSegmentsAreBooked compares what the committer believes of its files with the files, for
-// records and limits of many sizes, also when the limit changes between two lives.
+// TestSegmentsAreBooked compares the committer's records of its files with the files, for entries
+// and limits of many sizes, also if the limit changes between two runs.
 func TestSegmentsAreBooked(t *testing.T) {
 	dir := t.TempDir()
 	pos := uint64(0)
@@ -421,8 +422,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestLatchReportsAllQueued lets a sync fail while entries queue behind it: the error is reported
-// for each of them, in order, then to the owner, and no entry is accepted after that.
+// TestLatchReportsAllQueued fails a sync while entries are queued: the error is reported for each
+// of them, in order, then to OnFailure, and no entry is accepted after that.
 func TestLatchReportsAllQueued(t *testing.T) {
 	d := newGateDisk()
 	var owner []error
@@ -469,7 +470,7 @@ func TestLatchReportsAllQueued(t *testing.T) {
 	}
 }
 
-// TestAppendAllocates holds the cost of an entry: nothing of its own on the way in and out.
+// TestAppendAllocates checks that appending an entry does not allocate.
 func TestAppendAllocates(t *testing.T) {
 	l, _ := mustOpen(t, Options{Dir: t.TempDir(), disk: unsyncedDisk{}, SegmentBytes: 1 << 30})
 	payload := []byte("an entry that many have written before")

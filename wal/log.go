@@ -14,10 +14,10 @@ import (
 
 // Options of Open. Zero values mean the defaults.
 type Options struct {
-	// Dir is the directory of the log. It is created when it is missing.
+	// Dir is the directory of the log. It is created if it is missing.
 	Dir string
-	// SegmentBytes is the length at which a segment is closed; default 8 MiB. The tail segment
-	// stays in memory.
+	// SegmentBytes is the length at which a segment is closed; default 8 MiB. The tail segment is
+	// kept in memory.
 	SegmentBytes int
 	// ReserveBytes is the free disk space below which Append answers ErrNoSpace; default 64 MiB,
 	// negative switches the check off.
@@ -25,20 +25,20 @@ type Options struct {
 	// FloorBytes is the part of the reserve that AppendReserved leaves free; default an eighth of
 	// the reserve.
 	FloorBytes int64
-	// Needs, where it is set, is how many bytes have to stay free for others on top of the reserve.
-	// It is called under the lock of the log.
+	// Needs, if set, returns the number of bytes to keep free in addition to the reserve. It is
+	// called under the lock of the log.
 	Needs func() int64
-	// Free is the number of bytes that can still be written to the file system of a directory; the
-	// default asks the operating system.
+	// Free returns the number of bytes that can still be written to the file system of a directory;
+	// the default asks the operating system.
 	Free func(dir string) (int64, error)
-	// QueueBytesMax is how much may wait for the disk before Append answers ErrBusy; default
-	// 64 MiB. Each entry counts entryOverheadBytes more than its length.
+	// QueueBytesMax is the size of the queue above which Append returns ErrBusy; default 64 MiB.
+	// Each entry counts its length and entryOverheadBytes.
 	QueueBytesMax int64
-	// BatchBytesMax is the most that is put into one record; default 4 MiB, at most
-	// EntryBytesMax. A longer entry makes a record of its own.
+	// BatchBytesMax is the maximum size of a record; default 4 MiB, at most EntryBytesMax. A longer
+	// entry is written as a record of its own.
 	BatchBytesMax int
-	// FirstPosition is the position of the first entry of a log that is empty; default 1. It has
-	// no effect when the log holds entries.
+	// FirstPosition is the position of the first entry of an empty log; default 1. It has no effect
+	// if the log has entries.
 	FirstPosition uint64
 	// OnFailure is called once, by the committer, when an I/O error has latched the log, AFTER
 	// Committed was called with the error for every queued entry. It must not call Close.
@@ -48,21 +48,21 @@ type Options struct {
 	now  func() time.Time // clock of the measured durations and of the space check
 }
 
-// entryOverheadBytes is what an entry is counted for on top of its length, so that entries without
-// content are bounded too: its place in the queue, its length prefix and its share of a header.
+// entryOverheadBytes is added to the length of each entry, so that entries without content are
+// limited too: its place in the queue, its length prefix and its share of a header.
 const entryOverheadBytes = 64
 
-// Committed receives the outcome of an entry. It is an interface so that a caller can pass a value
-// that it has anyway and no closure is made for an entry.
+// Committed receives the result of an entry. It is an interface so that a caller can pass an
+// existing value and no closure is allocated per entry.
 type Committed interface {
-	// Committed is called once for each entry that Append has taken, in the order of positions,
-	// by the committer. err is nil AFTER the fsync has returned, and wraps ErrLatched when the
-	// log has failed; then the entry may or may not be found at the next Open. It must be quick,
-	// must not panic, and must not call CutBefore or Close.
+	// Committed is called once for each accepted entry, in the order of positions, by the
+	// committer. err is nil AFTER the fsync has returned, and wraps ErrLatched if the log has
+	// failed; then the entry may or may not be found at the next Open. It must be fast, must not
+	// panic, and must not call CutBefore or Close.
 	Committed(pos uint64, err error)
 }
 
-// Recovery is what Open has found and done.
+// Recovery is the result of Open.
 type Recovery struct {
 	First, Last uint64 // entry positions; Last is First-1 when the log is empty
 	Segments    int
@@ -76,7 +76,7 @@ type Recovery struct {
 	segs []segment
 }
 
-// Stats is a moment of a Log, for metrics and health.
+// Stats are the current numbers of a Log, for metrics and health.
 type Stats struct {
 	First, Last, Durable uint64 // positions: oldest kept, newest appended, newest committed
 	Segments             int
@@ -119,15 +119,14 @@ type Log struct {
 	}
 }
 
-// queued is an entry on its way. Its position is that of the entry before it plus one.
+// queued is an entry in the queue. Its position is that of the previous entry plus one.
 type queued struct {
 	payload []byte
 	done    Committed
 }
 
-// Open checks every frame of the log in a directory, cuts off a torn tail, and starts the
-// committer. It returns ErrLocked when somebody has the log open, and a *CorruptError when it is
-// damaged.
+// Open checks every frame of the log in a directory, removes a torn tail, and starts the committer.
+// It returns ErrLocked if the log is open elsewhere, and a *CorruptError if it is damaged.
 func Open(o Options) (*Log, *Recovery, error) {
 	if err := o.complete(); err != nil {
 		return nil, nil, err
@@ -147,7 +146,7 @@ func Open(o Options) (*Log, *Recovery, error) {
 	return l, &rec, nil
 }
 
-// complete fills in the defaults.
+// complete sets the defaults.
 func (o *Options) complete() error {
 	if o.Dir == "" {
 		return errors.New("wal: no directory is given")
@@ -203,8 +202,8 @@ func open(o Options, lock *os.File) (*Log, error) {
 		}
 	}
 	if n := len(segs); n > 0 {
-		// A process that was killed may have written the last records without an fsync. They are
-		// reported as durable from here on, and so is the repair.
+		// A killed process may have written the last records without an fsync. They are reported as
+		// durable from now on, and so is the repair.
 		if err := o.disk.Sync(segs[n-1].path); err != nil {
 			return nil, wrap("repair", err)
 		}
@@ -248,17 +247,17 @@ func newLog(o Options, lock *os.File, st store, s *scanner, segs []segment, rec 
 
 func wrap(what string, err error) error { return fmt.Errorf("wal: %s: %w", what, err) }
 
-// Append queues an entry and gives it its position. The log owns payload from then on. c is called
+// Append queues an entry and returns its position. The log owns payload from then on. c is called
 // when the entry is durable; it may be nil. Entries are committed in the order of positions.
 //
 // It returns ErrBusy, ErrNoSpace, ErrTooLarge, ErrLatched or ErrClosed; then the entry was not
-// taken, c is not called and no position is used up.
+// queued, c is not called and no position is used.
 func (l *Log) Append(payload []byte, c Committed) (pos uint64, err error) {
 	return l.append(payload, c, false)
 }
 
-// AppendReserved is Append for small entries that matter more than others: it uses the reserve,
-// down to Options.FloorBytes.
+// AppendReserved is Append for small entries of high importance: it may use the reserve, down to
+// Options.FloorBytes.
 func (l *Log) AppendReserved(payload []byte, c Committed) (pos uint64, err error) {
 	return l.append(payload, c, true)
 }
@@ -282,7 +281,7 @@ func (l *Log) append(payload []byte, c Committed, reserved bool) (pos uint64, er
 	return pos, nil
 }
 
-// admit says whether an entry can be taken now. The caller holds the lock.
+// admit checks whether an entry can be accepted now. The caller holds the lock.
 func (l *Log) admit(size int, reserved bool) error {
 	l.mu.touched = true
 	cost := int64(size) + entryOverheadBytes
@@ -301,10 +300,10 @@ func (l *Log) admit(size int, reserved bool) error {
 	return nil
 }
 
-// freeAgeMax bounds how often an idle or a full log asks for the free space.
+// freeAgeMax is the maximum age of the measured free space for an idle or full log.
 const freeAgeMax = 2 * time.Millisecond
 
-// keeps is how much space an entry has to leave free.
+// keeps returns the space that must remain free after an entry.
 func (l *Log) keeps(reserved bool) int64 {
 	switch {
 	case reserved:
@@ -315,9 +314,9 @@ func (l *Log) keeps(reserved bool) int64 {
 	return l.opts.ReserveBytes + max(0, l.opts.Needs())
 }
 
-// hasSpace says whether an entry leaves so much space free. All that is queued counts as not yet
-// written. The committer looks at the free space after each batch, so Append has to ask only when
-// the committer was idle, and when there was too little. The caller holds the lock.
+// hasSpace reports whether keep bytes remain free after an entry. All queued entries count as not
+// yet written. The committer measures the free space after each batch, so Append has to do so only
+// if the committer was idle, or if there was too little. The caller holds the lock.
 func (l *Log) hasSpace(cost, keep int64) bool {
 	enough := func() bool {
 		return l.mu.freeBytes-l.mu.queueBytes-cost >= keep
@@ -331,7 +330,7 @@ func (l *Log) hasSpace(cost, keep int64) bool {
 	return enough()
 }
 
-// free is the free space; a file system that cannot say has none.
+// free returns the free space, 0 if it cannot be determined.
 func (l *Log) free() int64 {
 	n, err := l.opts.Free(l.opts.Dir)
 	if err != nil {
@@ -340,14 +339,14 @@ func (l *Log) free() int64 {
 	return n
 }
 
-// Space is the room for entries at one moment.
+// Space is the current space for entries.
 type Space struct {
 	FreeBytes int64 // on the disk; what is queued counts as written
 	KeptBytes int64 // what Append leaves free; 0 with the reserve switched off
 	Writable  bool  // Append takes small entries
 }
 
-// Space looks at the disk now, or has looked a moment ago.
+// Space measures the free space, or returns a very recent measurement.
 func (l *Log) Space() Space {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -363,17 +362,18 @@ func (l *Log) Space() Space {
 	return s
 }
 
-// Durable is a position: every entry up to it is on disk, and its Committed has returned.
+// Durable returns a position: every entry up to it is on disk, and its Committed has returned.
 func (l *Log) Durable() uint64 { return l.durable.Load() }
 
-// Healthy is nil while the log takes entries, or was closed in order; else it wraps ErrLatched.
+// Healthy returns nil while the log accepts entries, or after Close without a failure; otherwise
+// the error wraps ErrLatched.
 func (l *Log) Healthy() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.failed
 }
 
-// Stats gives the numbers of this moment.
+// Stats returns the current numbers.
 func (l *Log) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -384,7 +384,7 @@ func (l *Log) Stats() Stats {
 	return s
 }
 
-// Close commits what is queued, ends the committer and releases the directory. It gives back the
+// Close commits the queued entries, stops the committer and unlocks the directory. It returns the
 // error that has latched the log, if any. Further calls wait for the first and return the same.
 func (l *Log) Close() error {
 	l.mu.Lock()

@@ -62,7 +62,7 @@ func mustClose(t testing.TB, l *Log) {
 	}
 }
 
-// entry is the content that every test writes at a position.
+// entry returns the content that every test writes at a position.
 func entry(pos uint64) []byte {
 	return fmt.Appendf(nil, "entry %d %s", pos, strings.Repeat("x", int(pos%7)*10))
 }
@@ -82,7 +82,8 @@ func appendOne(t testing.TB, l *Log) uint64 {
 	return pos
 }
 
-// checkRead reads a log offline and fails unless it holds exactly the entries from first to last.
+// checkRead reads a log offline and fails unless it contains exactly the entries from first to
+// last.
 func checkRead(t testing.TB, dir string, first, last uint64) {
 	t.Helper()
 	want := first

@@ -2,7 +2,7 @@ package wal
 
 import "fmt"
 
-// Report is what Verify has counted.
+// Report is the result of Verify.
 type Report struct {
 	Segments    int
 	Records     uint64
@@ -15,11 +15,11 @@ type Report struct {
 	TornOffset  int64
 }
 
-// Replay calls fn with every entry from a position on, in order. It comes before the first Append,
-// from one goroutine. payload is valid only during the call. From 0 means from the first entry
-// there is; any other position before the first or behind Last+1 is ErrOutOfRange, because the
-// caller then relies on entries that the log does not have. An error of fn ends the replay and is
-// given back as it is.
+// Replay calls fn with every entry from a position on, in order. It must be called before the first
+// Append, from one goroutine. payload is valid only during the call. From 0 means from the first
+// stored entry; any other position before the first or after Last+1 is ErrOutOfRange, because the
+// caller then expects entries that the log does not have. An error of fn ends the replay and is
+// returned unchanged.
 func (l *Log) Replay(from uint64, fn func(pos uint64, payload []byte) error) error {
 	l.mu.Lock()
 	touched, failed, closed := l.mu.touched, l.mu.failed, l.mu.closing
@@ -35,16 +35,16 @@ func (l *Log) Replay(from uint64, fn func(pos uint64, payload []byte) error) err
 	return read(l.disk, l.opts.Dir, from, l.recovered, fn)
 }
 
-// Read calls fn with every entry of a log from a position on, like Replay, for tools that do not
-// serve. It takes no lock and changes nothing; it stops without an error at a torn tail. A log that
-// is written to at the same time is read up to some entry that was durable when Read came there.
+// Read calls fn with every entry of a log from a position on, like Replay, for offline tools. It
+// takes no lock and changes nothing; it ends without an error at a torn tail. If the log is written
+// to meanwhile, it is read up to an entry that was durable when Read reached it.
 func Read(dir string, from uint64, fn func(pos uint64, payload []byte) error) error {
 	return read(osDisk{}, dir, from, nil, fn)
 }
 
-// Verify checks every frame of a log, their order, and that every payload unpacks. It takes no lock
-// and changes nothing. A torn tail is reported and is not an error; damage is a *CorruptError, and
-// the report then counts what was valid before it.
+// Verify checks every frame of a log, their order, and that every payload can be decompressed. It
+// takes no lock and changes nothing. A torn tail is reported and is not an error; damage is a
+// *CorruptError, and the report then counts what was valid before it.
 func Verify(dir string) (Report, error) {
 	var (
 		rep Report
@@ -85,8 +85,8 @@ func Verify(dir string) (Report, error) {
 	return rep, err
 }
 
-// read walks the log from its first segment that matters. known are the bounds that Open has found,
-// nil when nobody has looked yet.
+// read reads the log from its first relevant segment. known are the bounds that Open has found, nil
+// if unknown.
 func read(d disk, dir string, from uint64, known *Recovery, fn func(uint64, []byte) error) error {
 	if known != nil {
 		if err := inRange(from, known.First, known.Last); err != nil {
@@ -136,8 +136,7 @@ func read(d disk, dir string, from uint64, known *Recovery, fn func(uint64, []by
 	return nil
 }
 
-// skipSegments leaves out the segments whose entries all lie before a position. Open has checked
-// them.
+// skipSegments skips the segments whose entries are all before a position. Open has checked them.
 func skipSegments(segs, checked []segment, from uint64) []segment {
 	n := 0
 	for n+1 < len(checked) && n+1 < len(segs) && checked[n+1].records > 0 &&

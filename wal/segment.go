@@ -26,8 +26,8 @@ func segmentPath(dir string, index uint64) string {
 	return filepath.Join(dir, fmt.Sprintf("%0*d", segmentNameLen, index))
 }
 
-// listSegments gives the segments of a directory in order, with path and index only. A name that
-// tidwall would act on and that this package never writes is damage.
+// listSegments returns the segments of a directory in order, with path and index only. A name that
+// tidwall would interpret but this package never writes is damage.
 func listSegments(d disk, dir string) ([]segment, error) {
 	names, err := d.ReadDir(dir)
 	if err != nil {
@@ -55,11 +55,11 @@ func listSegments(d disk, dir string) ([]segment, error) {
 	return out, nil
 }
 
-// scanner walks the frames of a log from its first segment to its end and checks that they follow
-// each other. The zero value of a field that starts with next means that nothing was seen yet.
+// scanner reads the frames of a log from its first segment to its end and checks their order. The
+// zero value of a field that starts with next means unknown.
 type scanner struct {
 	disk disk
-	// visit sees every valid frame; nil for a mere check.
+	// visit is called for every valid frame; nil to only check.
 	visit func(h *header, frame []byte) error
 
 	buf       []byte
@@ -72,15 +72,15 @@ type scanner struct {
 	torn      *tornTail
 }
 
-// tornTail is the end of the last segment that a crash has spoiled.
+// tornTail is the damaged end of the last segment after a crash.
 type tornTail struct {
 	file   string
 	offset int64
 	bytes  int64
 }
 
-// scanSegments walks all segments and fills in what listSegments left open. It changes nothing on
-// disk.
+// scanSegments reads all segments and sets the fields that listSegments leaves out. It changes
+// nothing on disk.
 func (s *scanner) scanSegments(segs []segment) error {
 	for i := range segs {
 		seg := &segs[i]
@@ -91,7 +91,7 @@ func (s *scanner) scanSegments(segs []segment) error {
 		s.nextIndex = seg.index
 		data, err := s.disk.ReadFile(seg.path, s.buf)
 		if errors.Is(err, fs.ErrNotExist) && s.records == 0 && i+1 < len(segs) {
-			// The oldest segments may be cut while an offline reader looks on.
+			// The oldest segments may be removed while an offline tool reads.
 			s.nextIndex = 0
 			continue
 		}
@@ -109,7 +109,7 @@ func (s *scanner) scanSegments(segs []segment) error {
 	return nil
 }
 
-// scanSegment walks the frames of one segment.
+// scanSegment reads the frames of one segment.
 func (s *scanner) scanSegment(seg *segment, data []byte, last bool) error {
 	seg.first = s.nextPos
 	off := 0
@@ -145,7 +145,7 @@ func (s *scanner) scanSegment(seg *segment, data []byte, last bool) error {
 	return nil
 }
 
-// follows says whether a valid frame is the one that is expected next.
+// follows checks that a valid frame is the expected next one.
 func (s *scanner) follows(h *header) error {
 	switch {
 	case h.index != s.nextIndex:
@@ -158,8 +158,8 @@ func (s *scanner) follows(h *header) error {
 	return nil
 }
 
-// hasLaterFrame says whether data holds, anywhere, a valid frame of this log with an index
-// behind the one that is due. Only damage leaves such a frame behind one that does not check.
+// hasLaterFrame reports whether data contains, at any offset, a valid frame of this log with an
+// index after the expected one. Only damage leaves such a frame after an invalid one.
 func (s *scanner) hasLaterFrame(data []byte) bool {
 	var magic [4]byte
 	binary.LittleEndian.PutUint32(magic[:], frameMagic)
@@ -170,8 +170,8 @@ func (s *scanner) hasLaterFrame(data []byte) bool {
 			return false
 		}
 		data = data[i:]
-		// The number of the log is compared BEFORE the checksum is computed: nobody who writes
-		// entries knows it, so nobody can make this search slow or find something that is not.
+		// The log number is compared BEFORE the checksum is computed: clients do not know it, so
+		// their entries cannot slow this search down or be mistaken for frames.
 		end := headerBytes + int64(le.Uint32(data[44:]))
 		known := s.nextPos == 0 || le.Uint64(data[16:]) == s.log
 		if known && le.Uint64(data[24:]) > s.nextIndex && end <= int64(len(data)) {
@@ -183,7 +183,8 @@ func (s *scanner) hasLaterFrame(data []byte) bool {
 	}
 }
 
-// frameAt reads the record at an offset: its header, its frame, and where the next record starts.
+// frameAt returns the record at an offset: its header, its frame, and the offset of the next
+// record.
 func (s *scanner) frameAt(data []byte, off int) (frame []byte, end int, err error) {
 	size, k := binary.Uvarint(data[off:])
 	if k <= 0 || k != uvarintLen(size) || size > uint64(len(data)-off-k) {
@@ -195,7 +196,7 @@ func (s *scanner) frameAt(data []byte, off int) (frame []byte, end int, err erro
 	return frame, end, err
 }
 
-// uvarintLen is the length of the shortest encoding, which is the one that is written.
+// uvarintLen returns the length of the shortest encoding, which is the one used.
 func uvarintLen(x uint64) int {
 	n := 1
 	for ; x >= 0x80; x >>= 7 {
