@@ -21,7 +21,8 @@
 //  1. Write the index in a separate file, with a constructor and its queries.
 //  2. Implement Projection: Kinds, Update, Append and Restore. Kinds has to name every event that
 //     changes what Append writes; a test applies all events and compares.
-//  3. Add it at the END of the constants of Set, of names, and of the list in NewProjections.
+//  3. Add it to Views, and at the END of the constants of Set, of names, and of the list in
+//     NewProjections. All is computed from the last constant: change it too.
 //  4. Query it in package actors through Engine.Indexes with its constant.
 //  5. Add what it finds to checkFound in package actors, which compares live, replayed and restored
 //     indexes with a walk over all projects.

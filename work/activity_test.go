@@ -45,7 +45,7 @@ func TestEveryKindHasActivitiesOrIsSilent(t *testing.T) {
 		case len(activities) > work.ActivitiesMax:
 			t.Errorf("kind %d comes to %d activities", kind, len(activities))
 		case len(activities) == 0 && reason == "":
-			t.Errorf("kind %d, %T, has no activity and is not listed as silent", kind, event)
+			t.Errorf("kind %d, %T, has no activity; give it one or list it in silent", kind, event)
 		case len(activities) > 0 && reason != "":
 			t.Errorf("kind %d, %T, is listed as silent and has activity %v", kind, event, activities[0].Type)
 		}
@@ -103,7 +103,7 @@ func TestActivities(t *testing.T) {
 	}
 	for _, kind := range work.ActivityTypes() {
 		if !seen[kind] {
-			t.Errorf("no event has an activity %s", kind)
+			t.Errorf("no frozen event and no event of activitySamples has an activity %s", kind)
 		}
 		if parsed := work.ParseActivityType(kind); !parsed.Known() || parsed.String() != kind {
 			t.Errorf("%s is read as %d", kind, parsed)

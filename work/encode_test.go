@@ -2,6 +2,8 @@ package work
 
 import (
 	"bytes"
+	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -39,4 +41,27 @@ func TestChangesetBytesAreThoseOfTheEncoder(t *testing.T) {
 			t.Fatalf("got  %x, %v\nwant %x", got, err, want)
 		}
 	})
+}
+
+// TestHeadKeysAreUnique: the encoder omits both fields of a key that two embedded structs use.
+func TestHeadKeysAreUnique(t *testing.T) {
+	owners := map[string]string{}
+	var collect func(of reflect.Type)
+	collect = func(of reflect.Type) {
+		for at := range of.NumField() {
+			field := of.Field(at)
+			tag := field.Tag.Get("cbor")
+			if tag == "" {
+				collect(field.Type)
+				continue
+			}
+			key, _, _ := strings.Cut(tag, ",")
+			name := of.Name() + "." + field.Name
+			if other, taken := owners[key]; taken {
+				t.Errorf("%s and %s have the key %s", other, name, key)
+			}
+			owners[key] = name
+		}
+	}
+	collect(reflect.TypeFor[headRecord]())
 }

@@ -166,7 +166,7 @@ func TestSnapshotsKeepEveryField(t *testing.T) {
 		}
 	}
 	for _, field := range walk.Unset() {
-		t.Errorf("no project sets %s", field)
+		t.Errorf("no project sets %s: add a project to fieldWorlds that does", field)
 	}
 }
 
@@ -199,6 +199,6 @@ func TestFrozenEventsSetEveryField(t *testing.T) {
 		walk.Leaves(sample.event)
 	}
 	for _, field := range walk.Unset() {
-		t.Errorf("no frozen event sets %s", field)
+		t.Errorf("no frozen event sets %s: add a sample to a list of frozenSamples", field)
 	}
 }

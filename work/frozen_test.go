@@ -82,6 +82,9 @@ func frozen(t *testing.T, name string, fresh func() []byte) []byte {
 		data = fresh()
 		err = errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, data, 0o644))
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("%v; go test ./work -run Frozen -update writes missing samples", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +119,7 @@ func TestFrozenEvents(t *testing.T) {
 	}
 	for kind := work.Kind(1); kind != 0; kind++ {
 		if work.Known(kind) && !kinds[kind] {
-			t.Errorf("no frozen event of kind %d", kind)
+			t.Errorf("no frozen event of kind %d: add one to a list of frozenSamples", kind)
 		}
 	}
 }

@@ -90,7 +90,8 @@ type About struct {
 }
 
 // Record holds the public fields of a project that are saved as they are. A field that is added
-// here with a new key is saved and restored without further code.
+// here with a new key is saved and restored without further code. Record, savedFields and
+// headRecord share one sequence of keys.
 type Record struct {
 	ID    id.ID `cbor:"1,keyasint"`
 	About `cbor:"2,keyasint"`
@@ -105,7 +106,7 @@ type Record struct {
 }
 
 // savedFields holds the other fields of a project that are saved as they are. A field that is added
-// here with a new key is saved and restored without further code.
+// here with a new key, unique in headRecord, is saved and restored without further code.
 type savedFields struct {
 	Members []Member `cbor:"9,keyasint"`
 	// Bytes is the size of all live files. Bytes, Languages and Pending are computed when a whole
