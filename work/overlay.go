@@ -101,15 +101,15 @@ func (p *Project) conflictOver(base *Changeset, files []Overlaid, path string) (
 // move is a RENAME if its source was deleted or was itself taken by a rename, and if its target was
 // free or was itself renamed away. A cycle of renames becomes MODIFY operations.
 func (p *Project) netOperations(base *Changeset, files []Overlaid) (ops []OpRecord) {
-	renames, sources := p.netRenames(base, files)
+	renames := p.netRenames(base, files)
 	var rest []OpRecord
 	for at := range files {
 		one := &files[at]
 		before := p.fileStateAt(one.Path, base)
 		switch {
-		case renames[one.Path] != "":
+		case renames.sourceOf[one.Path] != "":
 		case !one.exists():
-			if before != nil && sources[one.Path] == "" {
+			if before != nil && renames.targetOf[one.Path] == "" {
 				ops = append(ops, OpRecord{Action: Delete, Path: one.Path})
 			}
 		case before == nil:
@@ -118,72 +118,11 @@ func (p *Project) netOperations(base *Changeset, files []Overlaid) (ops []OpReco
 			rest = append(rest, one.operation(Modify, ""))
 		}
 	}
-	for len(renames) > 0 {
-		for at := range files {
-			one := &files[at]
-			from, waits := renames[one.Path]
-			if !waits || sources[one.Path] != "" {
-				continue
-			}
-			ops = append(ops, one.operation(Rename, from))
-			delete(renames, one.Path)
-			delete(sources, from)
-		}
-	}
-	return append(ops, rest...)
+	return append(append(ops, renames.operations()...), rest...)
 }
 
 func (o *Overlaid) operation(action Action, from string) OpRecord {
 	return OpRecord{
 		Action: action, Path: o.Path, From: from, Blob: o.Blob, Size: o.Size, Type: o.Type,
 	}
-}
-
-// netRenames maps the paths of renamed files to their sources, and the reverse.
-func (p *Project) netRenames(
-	base *Changeset, files []Overlaid,
-) (renames, sources map[string]string) {
-	renames, sources = map[string]string{}, map[string]string{}
-	for at := range files {
-		one := &files[at]
-		if one.exists() && one.From != "" && one.From != one.Path {
-			renames[one.Path], sources[one.From] = one.From, one.Path
-		}
-	}
-	drop := func(path string) {
-		delete(sources, renames[path])
-		delete(renames, path)
-	}
-	for settled := false; !settled; {
-		settled = true
-		for path, from := range renames {
-			source := overlaidAt(files, from)
-			stays := source == nil || source.exists() && renames[from] == ""
-			taken := p.fileStateAt(path, base) != nil && sources[path] == ""
-			if stays || taken {
-				drop(path)
-				settled = false
-			}
-		}
-	}
-	for path := range renames {
-		if inRing(renames, path) {
-			for at := renames[path]; at != path; {
-				next := renames[at]
-				drop(at)
-				at = next
-			}
-			drop(path)
-		}
-	}
-	return renames, sources
-}
-
-// inRing reports whether renames lead from a path back to it.
-func inRing(renames map[string]string, path string) bool {
-	at := renames[path]
-	for at != "" && at != path {
-		at = renames[at]
-	}
-	return at == path
 }
