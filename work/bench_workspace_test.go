@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -116,3 +117,34 @@ func BenchmarkShifted(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkWorkspaceNewFileAmongGone decides a new file of a workspace whose base is not the head,
+// in a project with many paths that have no file any more.
+func BenchmarkWorkspaceNewFileAmongGone(b *testing.B) {
+	w, space := bigWorkspace(b, 4000, true)
+	w.must(b, &work.DeleteWorkspaceFile{Workspace: space, Path: "folder-0/file-0.go"})
+	p, moment := w.project.Clone(), work.Moment{Now: testNow, Agent: agent("ann")}
+	for n := range 20_000 {
+		name := fmt.Sprintf("gone/%d", n)
+		for _, op := range []work.OpRecord{
+			{Action: work.Create, Path: name, Blob: blob("x").Hash, Size: 1, Type: "text/plain"},
+			{Action: work.Delete, Path: name},
+		} {
+			p.Apply(&work.ChangesetPublished{
+				ID: p.Head().ID.Next(), Source: work.SourceFilePut, Ops: []work.OpRecord{op},
+			}, moment)
+		}
+	}
+	command := &work.WriteWorkspaceFile{
+		Workspace: space, Path: "a new file", Blob: blob("one"), ContentType: "text/plain",
+	}
+	stamp := w.stamp(agent("ann"))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := work.Decide(command, p, stamp); err != nil && !isQuota(err) {
+			b.Fatal(err)
+		}
+	}
+}
+
+func isQuota(err error) bool { return fault.CodeOf(err) == fault.QuotaExceeded }

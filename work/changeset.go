@@ -84,7 +84,9 @@ type Changeset struct {
 	CreatedAt int64
 	// Sequence counts from 1 in each project.
 	Sequence uint32
-	Source   Source
+	// files is the number of files after the changeset.
+	files  uint32
+	Source Source
 }
 
 // Head returns the newest changeset.
@@ -242,8 +244,12 @@ func errChangesetNotFound() error {
 	return fault.New(fault.ChangesetNotFound, "The project has no such changeset.")
 }
 
-// changedSince returns the paths that changed after a changeset, both ends of renames, each
-// once, in the order of the history, at most ChangedPathsMax.
+// changedOpsSeenMax limits the operations that are searched for changed paths, because a long
+// history may change the same path again and again.
+const changedOpsSeenMax = 20_000
+
+// changedSince returns the paths that the next changedOpsSeenMax operations after a changeset
+// changed, both ends of renames, each once, in the order of the history, at most ChangedPathsMax.
 func (p *Project) changedSince(since *Changeset) []string {
 	paths := []string{}
 	seen := map[string]bool{}
@@ -255,10 +261,11 @@ func (p *Project) changedSince(since *Changeset) []string {
 			paths = append(paths, *path)
 		}
 	}
+	seenOps := 0
 	for _, changeset := range p.changesets[since.Sequence:] {
 		for at := range changeset.Ops {
-			if len(paths) >= most {
-				return paths[:most]
+			if seenOps++; len(paths) >= most || seenOps > changedOpsSeenMax {
+				return paths[:min(len(paths), most)]
 			}
 			add(changeset.Ops[at].From)
 			add(changeset.Ops[at].Path)
@@ -479,6 +486,7 @@ func (p *Project) publish(e *ChangesetPublished, author id.ID, now int64) {
 	}
 	p.changesets = append(p.changesets, changeset)
 	p.countAuthor(author)
+	defer func() { changeset.files = uint32(p.live.Len()) }()
 	if p.saved.Fork != nil && changeset.Sequence == 1 {
 		p.saved.Fork.tree.plant(p, changeset)
 		return

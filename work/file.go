@@ -2,6 +2,7 @@ package work
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tidwall/btree"
 
@@ -110,10 +111,13 @@ func (p *Project) FileAt(path string, at *Changeset) (FileInfo, bool) {
 // FilesAt yields the files after a changeset, in the order of their path bytes. It visits every
 // path that ever existed and replays nothing.
 func (p *Project) FilesAt(at *Changeset, from string, yield func(FileInfo) bool) {
-	p.versionsAt(at, from, func(f *File, v version) bool { return yield(p.info(f, v)) })
+	p.versionsAt(at, from, "", func(f *File, v version) bool { return yield(p.info(f, v)) })
 }
 
-func (p *Project) versionsAt(at *Changeset, from string, yield func(*File, version) bool) {
+// versionsAt yields the versions of the paths from a path on that begin with a prefix.
+func (p *Project) versionsAt(
+	at *Changeset, from, prefix string, yield func(*File, version) bool,
+) {
 	live, gone := p.live.Iter(), p.gone.Iter()
 	more, moreGone := live.Seek(from), gone.Seek(from)
 	for more || moreGone {
@@ -122,6 +126,9 @@ func (p *Project) versionsAt(at *Changeset, from string, yield func(*File, versi
 			f, more = live.Value(), live.Next()
 		} else {
 			f, moreGone = gone.Value(), gone.Next()
+		}
+		if !strings.HasPrefix(*f.Path, prefix) {
+			return
 		}
 		if v, existed := f.at(at.Sequence); existed && !yield(f, v) {
 			return

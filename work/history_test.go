@@ -51,6 +51,72 @@ func TestChangedPathsAreBounded(t *testing.T) {
 	}
 }
 
+func TestSearchForChangedPathsIsBounded(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	w.put(t, "a", "x")
+	w.put(t, "b", "x")
+	base := w.project.Head().Sequence
+	p, moment := w.project.Clone(), work.Moment{Now: testNow, Agent: agent("ann")}
+	change := func(path string) {
+		p.Apply(&work.ChangesetPublished{
+			ID: p.Head().ID.Next(), Source: work.SourceFilePut,
+			Ops: []work.OpRecord{{
+				Action: work.Modify, Path: path, Blob: blob("y").Hash, Size: 1, Type: "text/plain",
+			}},
+		}, moment)
+	}
+	for range 19_999 {
+		change("a")
+	}
+	change("b")
+	w.project = p
+	if got := changedPaths(t, w, base); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("after 20,000 operations: %v", got)
+	}
+	p = p.Clone()
+	w.project = p
+	change("c")
+	if got := changedPaths(t, w, base); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("after 20,001 operations: %v", got)
+	}
+	if got := changedPaths(t, w, base+20_000); !slices.Equal(got, []string{"c"}) {
+		t.Errorf("after the last operation: %v", got)
+	}
+}
+
+// The number of files that a workspace counts with is that of its base.
+func TestFilesAreCountedAtTheBase(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	for n := range work.FilesMax - 1 {
+		w.put(t, fmt.Sprint("f", n), "x")
+	}
+	space := w.must(t, new(work.OpenWorkspace)).Result.Subject
+	w.must(t, &work.DeleteFile{Path: "f0"})
+	w.must(t, &work.DeleteFile{Path: "f1"})
+	write := func(path string) error {
+		_, err := w.do(agent("ann"), &work.WriteWorkspaceFile{
+			Workspace: space, Path: path, Blob: blob("new"), ContentType: "text/plain",
+		})
+		return err
+	}
+	if err := write("one more"); err != nil {
+		t.Error(err)
+	}
+	if err := write("another"); fault.CodeOf(err) != fault.FileLimitReached {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	restored, err := mustSave(t, w.project).restore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.project = restored
+	if err := write("another"); fault.CodeOf(err) != fault.FileLimitReached {
+		t.Errorf("beyond the limit, restored: %v", err)
+	}
+}
+
 func TestChangesetIDsAscendWhenTheClockGoesBack(t *testing.T) {
 	w := newWorld()
 	w.create(t)

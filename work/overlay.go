@@ -56,11 +56,7 @@ func (p *Project) hasRoom(base *Changeset, files []Overlaid) bool {
 
 // countOver counts the files of an overlay.
 func (p *Project) countOver(base *Changeset, files []Overlaid) (count int) {
-	if base == p.Head() {
-		count = p.live.Len()
-	} else {
-		p.FilesAt(base, "", func(FileInfo) bool { count++; return true })
-	}
+	count = int(base.files)
 	for at := range files {
 		one := &files[at]
 		if existed := p.fileStateAt(one.Path, base) != nil; existed && !one.exists() {
@@ -87,7 +83,7 @@ func (p *Project) conflictOver(base *Changeset, files []Overlaid, path string) (
 	}
 	var below string
 	folder := path + "/"
-	p.filesOver(base, files, folder, func(other WorkspaceFile) bool {
+	p.filesOver(base, files, folder, folder, func(other WorkspaceFile) bool {
 		if len(other.Path) > len(folder) && other.Path[:len(folder)] == folder {
 			below = other.Path
 		}

@@ -95,7 +95,7 @@ func (p *Project) TreeAt(at *Changeset, like *Tree) *Tree {
 		ops, languages = make([]Op, 0, p.live.Len()), make([]string, 0, p.live.Len())
 		p.live.Scan(func(_ string, f *File) bool { take(f, f.last()); return true })
 	} else {
-		p.versionsAt(at, "", func(f *File, v version) bool { take(f, v); return true })
+		p.versionsAt(at, "", "", func(f *File, v version) bool { take(f, v); return true })
 	}
 	t := newTree(ops, func(nth int) string { return languages[nth] })
 	t.cut()

@@ -246,12 +246,13 @@ func (p *Project) overlaid(base *Changeset, one *Overlaid) WorkspaceFile {
 // WorkspaceFiles yields the files of a workspace in the order of their path bytes, starting at a
 // path.
 func (p *Project) WorkspaceFiles(w *Workspace, from string, yield func(WorkspaceFile) bool) {
-	p.filesOver(p.tree(w), w.Files, from, yield)
+	p.filesOver(p.tree(w), w.Files, from, "", yield)
 }
 
-// filesOver yields the files of a changeset combined with those of an overlay.
+// filesOver yields the files of a changeset combined with those of an overlay. Files of the
+// changeset whose paths do not begin with the prefix may be left out.
 func (p *Project) filesOver(
-	base *Changeset, files []Overlaid, from string, yield func(WorkspaceFile) bool,
+	base *Changeset, files []Overlaid, from, prefix string, yield func(WorkspaceFile) bool,
 ) {
 	next, _ := slices.BinarySearchFunc(files, Overlaid{Path: from}, byOverlaidPath)
 	goOn := true
@@ -262,7 +263,8 @@ func (p *Project) filesOver(
 			}
 		}
 	}
-	p.FilesAt(base, from, func(info FileInfo) bool {
+	p.versionsAt(base, from, prefix, func(f *File, v version) bool {
+		info := p.info(f, v)
 		before(info.Path)
 		if goOn && next < len(files) && files[next].Path == info.Path {
 			return goOn
