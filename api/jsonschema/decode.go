@@ -19,18 +19,24 @@ const (
 	// depthMax is the deepest nesting of objects and lists in a body.
 	depthMax = 64
 	// faultsMax bounds the faults that one answer names.
-	faultsMax = 100
+	faultsMax = fault.FieldsMax
+	// scannedBody is the size from which a body is scanned BEFORE it is decoded. Below it the values
+	// of a hostile body weigh no more than a few hundred kilobytes.
+	scannedBody = 1 << 10
 	// largeBody is the size from which strings are decoded by decodeString: below it the library's
 	// own way is quicker, above it the copies that it makes of escaped strings weigh more.
 	largeBody = 8 << 10
 )
 
 var (
-	strict      = json.JoinOptions(json.RejectUnknownMembers(true))
-	strictLarge = json.JoinOptions(strict,
+	strict = json.JoinOptions(json.RejectUnknownMembers(true))
+	// scanned is for texts without duplicate names.
+	scanned      = json.JoinOptions(strict, jsontext.AllowDuplicateNames(true))
+	scannedLarge = json.JoinOptions(scanned,
 		json.WithUnmarshalers(json.UnmarshalFromFunc(decodeString)))
 	// lenient passes over unknown members, and goes on behind a member of a wrong type.
-	lenient = jsonv1.ReportErrorsWithLegacySemantics(true)
+	lenient = json.JoinOptions(jsonv1.ReportErrorsWithLegacySemantics(true),
+		jsontext.AllowDuplicateNames(true))
 )
 
 // escapeMark starts an escape that can hide the name of a member.
@@ -39,7 +45,8 @@ var escapeMark = []byte(`\u`)
 var errNotString = errors.New("not a string")
 
 // Decode reads a body strictly into a pointer to a struct. Nothing of body is kept. A struct
-// without members takes an absent body. Errors: INVALID_JSON, VALIDATION_FAILED with all faults.
+// without members takes an absent body. The memory is bounded by the size of the body. Errors:
+// INVALID_JSON, VALIDATION_FAILED with all faults, up to faultsMax.
 func Decode(body []byte, into any) error {
 	value := reflect.ValueOf(into).Elem()
 	p := planOf(value.Type())
@@ -50,25 +57,22 @@ func Decode(body []byte, into any) error {
 		}
 		return invalidJSON(0, "the body is empty")
 	}
-	options := strict
-	if len(body) >= largeBody {
-		options = strictLarge
-	}
-	decodeErr := json.Unmarshal(body, into, options)
 	root := use{plan: p, check: noCheck}
+	decoded, err := decodeQuickly(body, into, &root)
 	// The library takes null for anything, also where no member is required.
-	quick := decodeErr == nil && rest[0] != 'n' && root.holds(value, &text{body: body}) &&
-		(!p.open || Nests(body, depthMax))
-	if quick {
-		return nil
-	}
-	if err := checkSyntax(body); err != nil {
+	if err != nil || decoded && rest[0] != 'n' && root.holds(value, &text{body: body}) &&
+		(len(body) >= scannedBody || !p.open || Nests(body, depthMax)) {
 		return err
 	}
-	faults := collect(body, &root)
-	if decodeErr != nil {
+	if len(body) < scannedBody {
+		if s := scan(body, nil); s.verdict > unfit {
+			return s.fault()
+		}
+	}
+	if !decoded {
 		Read(body, into)
 	}
+	faults := collect(body, &root, value)
 	faults = append(faults, fault.Unreported(faults, crossFaults(value, &root, "", nil))...)
 	if faults = faults[:min(len(faults), faultsMax)]; len(faults) > 0 {
 		if validator, ok := into.(Validator); ok {
@@ -76,18 +80,38 @@ func Decode(body []byte, into any) error {
 		}
 		return fault.Invalid(faults...)
 	}
-	if decodeErr != nil {
+	if !decoded {
 		return fault.Invalid(fault.Field{Field: "", Problem: "does not match the request type"})
 	}
 	return nil
 }
 
-// Read reads what can be read of a body that Decode refuses, into a pointer to a struct. Members of
-// a wrong type are empty.
+// decodeQuickly decodes a body, and reports false if it does not match its type. A large body is
+// scanned BEFORE that. Errors: INVALID_JSON, which a scan alone finds.
+func decodeQuickly(body []byte, into any, root *use) (bool, error) {
+	if len(body) < scannedBody {
+		return json.Unmarshal(body, into, strict) == nil, nil
+	}
+	s := scan(body, root)
+	switch {
+	case s.verdict > unfit:
+		return false, s.fault()
+	case s.verdict == unfit:
+		return false, nil
+	case len(body) < largeBody:
+		return json.Unmarshal(body, into, scanned) == nil, nil
+	}
+	return json.Unmarshal(body, into, scannedLarge) == nil, nil
+}
+
+// Read reads what can be read of a body that Decode refuses for its values, into a pointer to a
+// struct. Members of a wrong type are empty, and lists end at their bounds.
 func Read(body []byte, into any) {
-	reflect.ValueOf(into).Elem().SetZero()
-	// Decode has reported the errors of the body.
-	_ = json.Unmarshal(body, into, lenient)
+	value := reflect.ValueOf(into).Elem()
+	value.SetZero()
+	root := use{plan: planOf(value.Type()), check: noCheck}
+	// Decode reports the errors of the body.
+	_ = json.Unmarshal(trim(body, &root), into, lenient)
 }
 
 // decodeString makes a string of its exact size in one copy, also where it is escaped.

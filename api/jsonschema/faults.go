@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,27 +23,33 @@ func invalidJSON(offset int64, problem string) *fault.Error {
 		With("offset", offset).With("problem", problem)
 }
 
-// checkSyntax reads a text to its end. Errors: INVALID_JSON.
-func checkSyntax(body []byte) error {
-	if bytes.HasPrefix(body, byteOrderMark) {
+// fault is the error of a text whose syntax does not hold. Errors: INVALID_JSON.
+func (s *scanner) fault() error {
+	switch s.verdict {
+	case duplicate:
+		return invalidJSON(int64(s.at), "duplicate object key")
+	case tooDeep:
+		return invalidJSON(int64(s.at), "nesting is deeper than "+strconv.Itoa(depthMax))
+	case fits, unfit, broken:
+	}
+	if bytes.HasPrefix(s.body, byteOrderMark) {
 		return invalidJSON(0, "the text begins with a byte order mark")
 	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(body))
+	// The library describes the error.
+	dec := newDecoder(s.body)
 	for first := true; first || dec.StackDepth() > 0; first = false {
 		if _, err := dec.ReadToken(); err != nil {
-			return syntaxFault(err, int64(len(body)))
-		}
-		if dec.StackDepth() > depthMax {
-			return invalidJSON(dec.InputOffset(),
-				"nesting is deeper than "+strconv.Itoa(depthMax))
+			return syntaxFault(err, int64(len(s.body)))
 		}
 	}
 	end := dec.InputOffset()
-	rest := bytes.TrimLeft(body[end:], " \t\r\n")
-	if len(rest) > 0 {
-		return invalidJSON(int64(len(body)-len(rest)), "data follows the value")
-	}
-	return nil
+	rest := bytes.TrimLeft(s.body[end:], " \t\r\n")
+	return invalidJSON(int64(len(s.body)-len(rest)), "data follows the value")
+}
+
+// newDecoder reads a text that has been scanned, without looking for duplicate names again.
+func newDecoder(body []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
 }
 
 func syntaxFault(err error, size int64) error {
@@ -57,51 +64,52 @@ func syntaxFault(err error, size int64) error {
 	if syntax.Err != nil {
 		problem = syntax.Err.Error()
 	}
-	if errors.Is(err, jsontext.ErrDuplicateName) {
-		problem = "duplicate object key"
-	}
 	return invalidJSON(syntax.ByteOffset, problem)
 }
 
-// walk collects faults over a text whose syntax holds.
+// walk collects faults over a text whose syntax holds. It ends when there are enough.
 type walk struct {
 	dec    *jsontext.Decoder
 	faults []fault.Field
 	path   []byte
 }
 
-func collect(body []byte, root *use) []fault.Field {
-	w := &walk{dec: jsontext.NewDecoder(bytes.NewBuffer(body))}
-	w.value(root)
+// collect finds the faults of a body. What could be decoded of it is in value.
+func collect(body []byte, root *use, value reflect.Value) []fault.Field {
+	w := &walk{dec: newDecoder(body)}
+	w.value(root, value)
 	return w.faults
 }
 
 func (w *walk) fault(problem string) {
-	if len(w.faults) < faultsMax {
+	if !w.full() {
 		w.faults = append(w.faults, fault.Field{Field: string(w.path), Problem: problem})
 	}
 }
 
-// value reads and checks one value. There must be a next value.
-func (w *walk) value(u *use) {
-	if len(w.faults) >= faultsMax {
-		w.skip()
-		return
+func (w *walk) full() bool { return len(w.faults) >= faultsMax }
+
+// value reads and checks one value. There must be a next value. v is what was decoded of it, if
+// anything.
+func (w *walk) value(u *use, v reflect.Value) {
+	if u.pointer && v.IsValid() {
+		v = v.Elem()
 	}
 	switch u.plan.kind {
 	case kindObject:
-		w.structured(u, '{', "an object", w.object)
+		w.structured(u, v, '{', "an object", w.object)
 	case kindMap:
-		w.structured(u, '{', "an object", w.dict)
+		w.structured(u, v, '{', "an object", w.dict)
 	case kindList:
-		w.structured(u, '[', "a list", w.list)
+		w.structured(u, v, '[', "a list", w.list)
 	case kindText:
 		w.scalar('"', "a string", func(raw jsontext.Value) string {
-			plain, err := jsontext.AppendUnquote(nil, raw)
+			// The memory is of the exact size, and nothing keeps it.
+			plain, err := jsontext.AppendUnquote(make([]byte, 0, len(raw)), raw)
 			if err != nil {
 				return "must be a string"
 			}
-			return u.check.Text(string(plain))
+			return u.check.Text(unsafe.String(unsafe.SliceData(plain), len(plain)))
 		})
 	case kindInteger:
 		w.scalar('0', "an integer", func(raw jsontext.Value) string { return u.integer(raw) })
@@ -118,22 +126,25 @@ func (w *walk) value(u *use) {
 		}
 		w.skip()
 	case kindOpen:
-		w.open(u.plan)
+		w.open(u.plan, v)
 	}
 }
 
 // open asks a type that reads itself what is wrong with a value.
-func (w *walk) open(p *plan) {
+func (w *walk) open(p *plan, v reflect.Value) {
 	if !p.checker {
 		w.skip()
 		return
 	}
 	raw, err := w.dec.ReadValue()
-	one := reflect.New(p.typ)
-	if err != nil || json.Unmarshal(raw, one.Interface(), strict) != nil {
-		return
+	if !v.IsValid() {
+		one := reflect.New(p.typ)
+		if err != nil || json.Unmarshal(raw, one.Interface(), scanned) != nil {
+			return
+		}
+		v = one.Elem()
 	}
-	for _, problem := range problemsOf(one.Elem()) {
+	for _, problem := range problemsOf(v) {
 		undo := len(w.path)
 		w.path = append(w.path[:0], join(string(w.path), problem.Field)...)
 		w.fault(problem.Problem)
@@ -142,6 +153,12 @@ func (w *walk) open(p *plan) {
 }
 
 func (u *use) integer(raw jsontext.Value) string {
+	if u.isLongInteger(len(raw)) {
+		if bytes.ContainsAny(raw, ".eE") {
+			return "must be an integer without fraction and exponent"
+		}
+		return u.check.integerProblem()
+	}
 	text := string(raw)
 	if strings.ContainsAny(text, ".eE") {
 		return "must be an integer without fraction and exponent"
@@ -180,20 +197,23 @@ func (w *walk) scalar(kind jsontext.Kind, what string, check func(jsontext.Value
 	}
 }
 
-func (w *walk) structured(u *use, kind jsontext.Kind, what string, read func(*use)) {
+func (w *walk) structured(
+	u *use, v reflect.Value, kind jsontext.Kind, what string, read func(*use, reflect.Value),
+) {
 	if w.dec.PeekKind() != kind {
 		w.fault("must be " + what)
 		w.skip()
 		return
 	}
 	_, _ = w.dec.ReadToken()
-	read(u)
-	_, _ = w.dec.ReadToken()
+	if read(u, v); !w.full() {
+		_, _ = w.dec.ReadToken()
+	}
 }
 
-func (w *walk) object(u *use) {
+func (w *walk) object(u *use, v reflect.Value) {
 	seen := make([]bool, len(u.plan.members))
-	for w.dec.PeekKind() == '"' {
+	for !w.full() && w.dec.PeekKind() == '"' {
 		token, err := w.dec.ReadToken()
 		if err != nil {
 			return
@@ -209,8 +229,9 @@ func (w *walk) object(u *use) {
 			seen[at] = u.plan.members[at].check.nullable
 			w.skip()
 		default:
+			m := &u.plan.members[at]
 			seen[at] = true
-			w.value(&u.plan.members[at].use)
+			w.value(&m.use, fieldOf(v, m))
 		}
 		w.path = w.path[:undo]
 	}
@@ -223,10 +244,19 @@ func (w *walk) object(u *use) {
 	}
 }
 
+// fieldOf is the value of a member, nothing where the object is nothing.
+func fieldOf(v reflect.Value, m *member) reflect.Value {
+	if v.IsValid() {
+		return v.FieldByIndex(m.index)
+	}
+	return v
+}
+
 // unknown is the problem of a member that the type does not have. It names the member that was
 // probably meant if only case or underscores differ.
 func (p *plan) unknown(name string) string {
-	if at, near := p.byFold[fold(name)]; near {
+	const likeMax = 100
+	if at, near := p.byFold[fold(name[:min(len(name), likeMax)])]; near && len(name) <= likeMax {
 		return "unknown member; did you mean \"" + p.members[at].name + "\"?"
 	}
 	return "unknown member"
@@ -245,40 +275,57 @@ func (w *walk) enter(name string) (undo int) {
 	return undo
 }
 
-func (w *walk) dict(u *use) {
-	count := 0
-	for w.dec.PeekKind() == '"' {
+func (w *walk) dict(u *use, _ reflect.Value) {
+	count := int64(0)
+	for !w.full() && w.dec.PeekKind() == '"' {
+		if count++; u.check.items.exceeded(count) {
+			w.skip()
+			w.skip()
+			continue
+		}
 		token, err := w.dec.ReadToken()
 		if err != nil {
 			return
 		}
-		count++
 		undo := w.enter(token.String())
-		w.element(u.plan.elem)
+		w.element(u.plan.elem, reflect.Value{})
 		w.path = w.path[:undo]
 	}
-	if problem := u.check.Items(count); problem != "" {
+	w.count(u, count)
+}
+
+// count judges a number of elements. Those beyond the bounds were passed over.
+func (w *walk) count(u *use, elements int64) {
+	if problem := u.check.Items(int(elements)); problem != "" {
 		w.fault(problem)
 	}
 }
 
-func (w *walk) list(u *use) {
-	count := 0
-	for kind := w.dec.PeekKind(); kind != ']' && kind != jsontext.KindInvalid; count++ {
+func (w *walk) list(u *use, v reflect.Value) {
+	count := int64(0)
+	for !w.full() {
+		if kind := w.dec.PeekKind(); kind == ']' || kind == jsontext.KindInvalid {
+			break
+		}
+		if count++; u.check.items.exceeded(count) {
+			w.skip()
+			continue
+		}
+		var elem reflect.Value
+		if v.IsValid() && count <= int64(v.Len()) {
+			elem = v.Index(int(count - 1))
+		}
 		undo := len(w.path)
 		w.path = append(w.path, '[')
-		w.path = strconv.AppendInt(w.path, int64(count), 10)
+		w.path = strconv.AppendInt(w.path, count-1, 10)
 		w.path = append(w.path, ']')
-		w.element(u.plan.elem)
+		w.element(u.plan.elem, elem)
 		w.path = w.path[:undo]
-		kind = w.dec.PeekKind()
 	}
-	if problem := u.check.Items(count); problem != "" {
-		w.fault(problem)
-	}
+	w.count(u, count)
 }
 
-func (w *walk) element(elem *use) {
+func (w *walk) element(elem *use, v reflect.Value) {
 	if w.dec.PeekKind() == 'n' && elem.plan.kind != kindOpen {
 		if !elem.check.nullable {
 			w.fault("must not be null")
@@ -286,7 +333,7 @@ func (w *walk) element(elem *use) {
 		w.skip()
 		return
 	}
-	w.value(elem)
+	w.value(elem, v)
 }
 
 // crossFaults asks the Checkers of a value whose members hold.

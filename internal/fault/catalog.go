@@ -109,9 +109,10 @@ type Entry struct {
 var Catalog = []Entry{
 	{
 		Code: ValidationFailed, Status: 400, Action: "CORRECT_REQUEST",
-		Details: []string{"fields", "task_id", "faults"},
+		Details: []string{"fields", "fields_truncated", "task_id", "faults"},
 		Description: "The request is well-formed but not valid: unknown or missing fields, " +
-			"wrong types, values out of bounds. details.fields lists every fault, up to 100.",
+			"wrong types, values out of bounds. details.fields lists every fault, up to 100; " +
+			"fields_truncated is true if there may be more.",
 	},
 	{
 		Code: InvalidJSON, Status: 400, Action: "CORRECT_REQUEST",

@@ -41,9 +41,20 @@ type Field struct {
 	Problem string `json:"problem"`
 }
 
-// Invalid makes a VALIDATION_FAILED error with all faults.
+// Invalid makes a VALIDATION_FAILED error with all faults, up to FieldsMax.
 func Invalid(fields ...Field) *Error {
-	return New(ValidationFailed, "The request is not valid.").With("fields", fields)
+	return New(ValidationFailed, "The request is not valid.").withFields(fields)
+}
+
+// FieldsMax is the maximum number of faults in one response.
+const FieldsMax = 100
+
+// withFields adds faults to the details, and fields_truncated if there may be more of them.
+func (e *Error) withFields(fields []Field) *Error {
+	if len(fields) < FieldsMax {
+		return e.With("fields", fields)
+	}
+	return e.With("fields", fields[:FieldsMax]).With("fields_truncated", true)
 }
 
 // Unreported returns the faults that are not covered by known ones: it leaves out faults of the

@@ -62,11 +62,8 @@ func Together(errs ...error) error {
 	for key, value := range first.Details {
 		whole.With(key, value)
 	}
-	return whole.With("fields", fields[:min(len(fields), fieldsMax)])
+	return whole.withFields(fields)
 }
-
-// fieldsMax is the maximum number of faults in one response.
-const fieldsMax = 100
 
 // fieldOf is the part of a request that a code concerns, for format codes without fields.
 var fieldOf = map[Code]string{
