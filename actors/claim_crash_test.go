@@ -135,7 +135,7 @@ func TestClaimCrash(t *testing.T) {
 	owner := register(t, e, "owner")
 	project := createProject(t, e, owner, work.Public)
 	createTasks(t, e, project, owner, claimCrashTasks)
-	agents(t, e, "agent", claimCrashWorkers)
+	addReaders(t, e, project, owner, agents(t, e, "agent", claimCrashWorkers))
 	stop(t, e)
 	for task := range c.seen {
 		c.seen[task] = map[uint64]*leaseSeen{}

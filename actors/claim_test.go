@@ -23,12 +23,21 @@ func agents(t testing.TB, e *Engine, name string, n int) (all []id.ID) {
 	return all
 }
 
+// addReaders makes agents members of a project, so that they may hold any number of claims.
+func addReaders(t testing.TB, e *Engine, project, owner id.ID, agents []id.ID) {
+	t.Helper()
+	for _, agent := range agents {
+		mustDo(t, e, project, owner, &work.AddMember{Agent: agent, Role: work.Reader})
+	}
+}
+
 // TestEachTaskIsClaimedOnce lets agents race for all tasks of a project, while snapshots are taken
 // and the project becomes passive.
 func TestEachTaskIsClaimedOnce(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	tasks := createTasks(t, e, project, owner, 200)
 	racing := agents(t, e, "agent", 16)
+	addReaders(t, e, project, owner, racing)
 	var claimed sync.Map
 	var count atomic.Int32
 	var racers, background sync.WaitGroup

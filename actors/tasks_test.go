@@ -63,6 +63,7 @@ func checkFound(t testing.TB, what string, e *Engine) {
 	of, now, total := e.Indexes(index.All), e.Now(), 0
 	public := map[work.TaskStatus][]index.TaskPlace{}
 	own := map[id.ID][]index.TaskPlace{}
+	claims := map[id.ID][]index.OwnClaim{}
 	e.handles.Range(func(project id.ID, _ *handle) bool {
 		p := viewOf(t, e, project)
 		if p == nil {
@@ -75,6 +76,10 @@ func checkFound(t testing.TB, what string, e *Engine) {
 		}
 		checkOwned(t, what, e, p)
 		p.Tasks(id.ID{}, now, func(task *work.Task) bool {
+			if claim := task.Claim; claim != nil {
+				claims[claim.Agent] = append(claims[claim.Agent],
+					index.OwnClaim{Task: task.ID, Project: project, Until: claim.ExpiresAt})
+			}
 			place := index.TaskPlace{Project: project}
 			place.Priority, place.Task = task.Spec.Priority, task.ID
 			if p.Visibility == work.Public {
@@ -108,8 +113,24 @@ func checkFound(t testing.TB, what string, e *Engine) {
 			t.Errorf("%s: own work %v, want %v", what, got, want)
 		}
 	}
+	checkClaims(t, what, e, claims, now)
 	if t.Failed() {
 		t.FailNow()
+	}
+}
+
+// checkClaims compares the index of claims with the live claims of all agents at a time.
+func checkClaims(
+	t testing.TB, what string, e *Engine, want map[id.ID][]index.OwnClaim, now int64,
+) {
+	t.Helper()
+	of := e.Indexes(index.ForClaims).Claims
+	for agent := range e.Identity().Agents(id.ID{}) {
+		held := want[agent.ID]
+		slices.SortFunc(held, func(a, b index.OwnClaim) int { return a.Task.Compare(b.Task) })
+		if got := of.Of(agent.ID, now); !slices.Equal(got, held) {
+			t.Errorf("%s: %s holds %v, want %v", what, agent.Handle, got, held)
+		}
 	}
 }
 

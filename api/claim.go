@@ -70,11 +70,12 @@ var claimOperations = []*Operation{
 		Params: taskParam,
 		Errors: []fault.Code{
 			fault.TaskNotFound, fault.RoleRequired, fault.ProjectArchived, fault.TaskAlreadyClaimed,
-			fault.TaskNotClaimable, fault.DependenciesUnmet,
+			fault.TaskNotClaimable, fault.DependenciesUnmet, fault.QuotaExceeded,
 		},
 		Tag: "tasks", Summary: "Claim a task",
 		Doc: "Takes a lease of 1800 s on a task. Until it expires or is released, no other " +
-			"agent can claim the task. Renew it after 600 s.",
+			"agent can claim the task. Renew it after 600 s. An agent that is not a member holds " +
+			"at most 5 live claims in a project, and 20 in all such projects.",
 	}, claimTask),
 	declare[ClaimProof, ClaimData](Operation{
 		Name: "task.renew", Method: "POST", Path: claimPath + "/renew",
@@ -102,6 +103,7 @@ var claimOperations = []*Operation{
 		BodyOptional: true,
 		Errors: []fault.Code{
 			fault.TaskNotFound, fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
+			fault.QuotaExceeded,
 		},
 		BodyMax: bodyLists,
 		Tag:     "tasks", Summary: "Claim the best matching task",
@@ -166,7 +168,10 @@ func claimTask(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	reply, err := c.answer(project, &work.ClaimTask{Task: task}, c.claimed(201))
+	reply, err := c.claiming(project, func(elsewhere int) (Reply, error) {
+		command := &work.ClaimTask{Task: task, Elsewhere: elsewhere}
+		return c.answer(project, command, c.claimed(201))
+	})
 	return reply, c.holderFault(err)
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"slices"
 
 	"pws/identity"
@@ -36,7 +37,7 @@ func claimNext(c *Call, body *ClaimNext) (Reply, error) {
 		if !ok {
 			return Reply{}, errProjectNotFound()
 		}
-		return c.answer(project, command, c.claimed(201))
+		return c.claimIn(project, command)
 	}
 	search := claimSearch{call: c, command: command, tried: map[id.ID]bool{}}
 	if c.Idempotency == nil {
@@ -57,11 +58,20 @@ func claimNext(c *Call, body *ClaimNext) (Reply, error) {
 	if chosen.IsZero() {
 		return search.run()
 	}
-	reply, err := c.answer(chosen, command, c.claimed(201))
+	reply, err := c.claimIn(chosen, command)
 	if fault.CodeOf(err) == fault.ProjectNotFound {
 		return Reply{}, errNoTaskFits()
 	}
 	return reply, err
+}
+
+// claimIn claims the best task of one project.
+func (c *Call) claimIn(project id.ID, command *work.ClaimNext) (Reply, error) {
+	return c.claiming(project, func(elsewhere int) (Reply, error) {
+		counted := *command
+		counted.Elsewhere = elsewhere
+		return c.answer(project, &counted, c.claimed(201))
+	})
 }
 
 // chosenBefore returns the project in which an earlier request with this key has claimed a task;
@@ -120,11 +130,16 @@ type claimSearch struct {
 	own   []index.TaskPlace
 	tried map[id.ID]bool
 	reply Reply
+	// full is the QUOTA_EXCEEDED of a project in which the caller is not a member; inAll means that
+	// it is the quota for all such projects.
+	full  error
+	inAll bool
 	// err ends the search.
 	err error
 }
 
-// run claims a task. It returns TASK_NOT_FOUND if no project has a task for the caller.
+// run claims a task. If no project has a task for the caller, it returns QUOTA_EXCEEDED if a quota
+// of the caller was the reason, else TASK_NOT_FOUND.
 func (s *claimSearch) run() (Reply, error) {
 	s.findOwn()
 	if s.err != nil {
@@ -134,7 +149,9 @@ func (s *claimSearch) run() (Reply, error) {
 		s.ownBefore(index.TaskPosition{})
 	}
 	if s.err == nil && s.reply.Data == nil {
-		s.err = errNoTaskFits()
+		if s.err = s.full; s.full == nil {
+			s.err = errNoTaskFits()
+		}
 	}
 	return s.reply, s.err
 }
@@ -224,11 +241,25 @@ func (s *claimSearch) try(project id.ID) (goOn bool) {
 		return false
 	}
 	s.tried[project] = true
+	if s.inAll {
+		guest, err := s.call.isGuest(project)
+		if s.err = err; guest || err != nil {
+			return err == nil
+		}
+	}
 	if s.err = s.call.note(project); s.err != nil {
 		return false
 	}
-	s.reply, s.err = s.call.answer(project, s.command, s.call.claimed(201))
+	s.reply, s.err = s.call.claimIn(project, s.command)
+	var refusal *fault.Error
 	switch fault.CodeOf(s.err) {
+	case fault.QuotaExceeded:
+		s.full = s.err
+		if errors.As(s.err, &refusal) {
+			s.inAll = refusal.Details["quota"] == work.QuotaClaimsInAll
+		}
+		s.reply, s.err = Reply{}, nil
+		return true
 	case fault.TaskNotFound, fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived:
 		s.reply, s.err = Reply{}, nil
 		return true

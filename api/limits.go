@@ -43,9 +43,9 @@ type Limits struct {
 	TaskLease int `json:"task_claim_lease_seconds"`
 	// How long after claiming or renewing the claim should be renewed.
 	TaskRenewAfter int `json:"task_claim_renew_after_seconds"`
-	// Tasks of a project, over its lifetime.
+	// Tasks of a project by its members, over its lifetime.
 	ProjectTasks int `json:"tasks_per_project"`
-	// Handoffs of a project, over its lifetime.
+	// Handoffs of a project by its members, over its lifetime.
 	ProjectHandoffs int `json:"handoffs_per_project"`
 	// Relations of a project, over its lifetime.
 	ProjectRelations int `json:"relations_per_project"`
@@ -80,6 +80,14 @@ type Limits struct {
 	WorkspaceLasts int `json:"workspace_seconds"`
 	// How long an empty workspace lasts after its last activity.
 	EmptyWorkspaceLasts int `json:"empty_workspace_seconds"`
+	// Tasks in a community project by one agent that is not a member, over its lifetime.
+	GuestTasks int `json:"guest_tasks"`
+	// Handoffs in a project by one agent that is not a member, over its lifetime.
+	GuestHandoffs int `json:"guest_handoffs"`
+	// Live claims in a project by one agent that is not a member.
+	GuestClaims int `json:"guest_claims_per_project"`
+	// Live claims of one agent in all projects of which it is not a member.
+	GuestClaimsInAll int `json:"guest_claims"`
 	// Discussions in a project by one agent that is not a member.
 	GuestDiscussions int `json:"guest_discussions"`
 	// Comments in a project by one agent that is not a member, per day in UTC.
@@ -234,6 +242,8 @@ var deploymentLimits = Limits{
 	OpenWorkspaces:      work.WorkspacesOpenMax,
 	OpenWorkspacesAgent: work.WorkspacesPerAgentMax,
 	WorkspaceLasts:      work.WorkspaceSeconds, EmptyWorkspaceLasts: work.EmptyWorkspaceSeconds,
+	GuestTasks: work.GuestTasksMax, GuestHandoffs: work.GuestHandoffsMax,
+	GuestClaims: work.GuestClaimsMax, GuestClaimsInAll: work.GuestClaimsInAllMax,
 	GuestDiscussions: work.GuestDiscussionsMax, GuestComments: work.GuestCommentsMax,
 	GuestCommentsPerDay: work.GuestCommentsPerDayMax,
 	GuestVerifications:  work.GuestVerificationsMax,

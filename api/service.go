@@ -20,6 +20,7 @@ type Service struct {
 	cursors   *cursor.Codec
 	// choosing holds the keys of running requests that have not chosen a project yet.
 	choosing sync.Map
+	claims   claimLocks
 }
 
 // NewService returns a service over an engine.

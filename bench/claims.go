@@ -82,10 +82,11 @@ func (r *claimRace) connect(ctx context.Context) connect {
 		err := r.server.each(ctx, len(r.agents), func(_ *client.API, at int) error {
 			api := &client.API{Host: r.server.host}
 			defer api.Close()
-			if err := api.Register("bench-" + client.RandomKey()[:16]); err != nil {
+			handle := "bench-" + client.RandomKey()[:16]
+			if err := api.Register(handle); err != nil {
 				return err
 			}
-			r.agents[at] = &claimer{race: r, credential: api.Credential, asked: -1}
+			r.agents[at] = &claimer{race: r, handle: handle, credential: api.Credential, asked: -1}
 			return nil
 		})
 		if err != nil {
@@ -112,6 +113,9 @@ func (r *claimRace) provide(ctx context.Context, runs int, perSecond float64, l 
 			return err
 		}
 		made[at] = project.ID
+		if err := r.join(api, project.ID); err != nil {
+			return err
+		}
 		return createTasks(api, project.ID, r.perProject)
 	})
 	if err != nil {
@@ -120,6 +124,17 @@ func (r *claimRace) provide(ctx context.Context, runs int, perSecond float64, l 
 	r.projects = append(r.projects, made...)
 	if r.began.IsZero() {
 		r.began = time.Now()
+	}
+	return nil
+}
+
+// join makes the agents members of a project, because others hold few claims at once.
+func (r *claimRace) join(api *client.API, project string) error {
+	for _, agent := range r.agents {
+		member := map[string]string{"agent": agent.handle, "role": "READER"}
+		if _, err := api.Post(projectPath(project)+"/members", "", member, nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -159,6 +174,7 @@ func (r *claimRace) exhausted(project int) {
 // claimer is one agent of a race.
 type claimer struct {
 	race       *claimRace
+	handle     string
 	credential string
 	// asked is the project of the prepared request.
 	asked   int

@@ -137,6 +137,15 @@ func TestCardsKeepEveryField(t *testing.T) {
 			}
 			return true
 		})
+		p.ClaimedTasks(work.AsStored, func(task *work.Task) bool {
+			own := OwnClaim{task.ID, p.ID, task.Claim.ExpiresAt}
+			got := of.Claims.Of(task.Claim.Agent, own.Until-1)
+			if !slices.Contains(got, own) {
+				t.Errorf("claims are restored as %v without %v", got, own)
+			}
+			same("claims", own, got[slices.Index(got, own)])
+			return true
+		})
 		// No frozen contribution waits for a review.
 		card := &Card{Project: p.ID, Visibility: p.Visibility, Members: membersOf(p)}
 		reviews := ProjectReviews{

@@ -45,14 +45,16 @@ const (
 	ForProfiles
 	ForWatches
 	ForWorkspaces
+	ForClaims
 )
 
 // All is the set of all projections.
-const All = ForWorkspaces<<1 - 1
+const All = ForClaims<<1 - 1
 
 // names are the names of the projections in errors.
 var names = [...]string{
 	"listing", "tasks", "links", "subjects", "reviews", "evidence", "watchers", "workspaces",
+	"claims",
 }
 
 // String returns the names of the projections in the set.
@@ -76,6 +78,7 @@ type Views struct {
 	Profiles   *Profiles
 	Watches    *Watches
 	Workspaces *Workspaces
+	Claims     *Claims
 }
 
 // Projections are the indexes over projects. It updates, saves and restores all of them.
@@ -92,10 +95,12 @@ func NewProjections() *Projections {
 	p := &Projections{Views: Views{
 		Listing: NewListing(), Tasks: NewTasks(), Links: NewLinks(), Reviews: NewReviews(),
 		Profiles: NewProfiles(), Watches: NewWatches(), Workspaces: NewWorkspaces(),
+		Claims: NewClaims(),
 	}}
 	p.Subjects = NewSubjects(p.Tasks)
 	p.list = []Projection{
 		p.Listing, p.Tasks, p.Links, p.Subjects, p.Reviews, p.Profiles, p.Watches, p.Workspaces,
+		p.Claims,
 	}
 	for at, one := range p.list {
 		for _, kind := range one.Kinds() {

@@ -46,6 +46,9 @@ func TestInvalidParts(t *testing.T) {
 		"a truncated workspace":      {ForWorkspaces, anID, false},
 		"a review":                   {ForReviews, slices.Concat(anID, anID, []byte{0}), true},
 		"a truncated review":         {ForReviews, anID, false},
+		"a claim":                    {ForClaims, slices.Concat(anID, anID, []byte{5}), true},
+		"a claim without an end":     {ForClaims, slices.Concat(anID, anID, []byte{0}), false},
+		"a truncated claim":          {ForClaims, slices.Concat(anID, anID), false},
 	} {
 		at := 0
 		for c.of>>at != 1 {
@@ -91,7 +94,7 @@ func TestProjectionConstantsMatchTheList(t *testing.T) {
 	for set, one := range map[Set]Projection{
 		ForListing: p.Listing, ForTasks: p.Tasks, ForLinks: p.Links, ForSubjects: p.Subjects,
 		ForReviews: p.Reviews, ForProfiles: p.Profiles, ForWatches: p.Watches,
-		ForWorkspaces: p.Workspaces,
+		ForWorkspaces: p.Workspaces, ForClaims: p.Claims,
 	} {
 		for at := range p.list {
 			if set == 1<<at && p.list[at] != one {

@@ -257,7 +257,8 @@ func (b *checkpointBuild) task(at int, links *taskLinks) ([]Event, []error) {
 		return events, faults
 	}
 	field := fmt.Sprintf("tasks[%d].create.", at)
-	created, err := decideTask(b.scratch, task.Create, b.stamp.ID(uint16(taskNumber+at)), field)
+	created, err := decideTask(b.scratch, task.Create, b.stamp.Agent,
+		b.stamp.ID(uint16(taskNumber+at)), field)
 	if err != nil {
 		return nil, []error{err}
 	}

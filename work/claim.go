@@ -80,15 +80,20 @@ func errTaskClaimed(t *Task) error {
 }
 
 // ClaimTask claims a task.
-type ClaimTask struct{ Task id.ID }
+type ClaimTask struct {
+	Task id.ID
+	// Elsewhere is the number of live claims that the caller holds in other projects of which it is
+	// not a member.
+	Elsewhere int
+}
 
 // Authorize accepts every agent that can read the project, and only contributors in private ones.
 func (c *ClaimTask) Authorize(p *Project, agent id.ID) error {
 	return MayClaim.requireOr(p, agent, errTaskNotFound())
 }
 
-// Decide returns TASK_NOT_FOUND, PROJECT_ARCHIVED, TASK_ALREADY_CLAIMED, TASK_NOT_CLAIMABLE and
-// DEPENDENCIES_UNMET.
+// Decide returns TASK_NOT_FOUND, PROJECT_ARCHIVED, TASK_ALREADY_CLAIMED, TASK_NOT_CLAIMABLE,
+// DEPENDENCIES_UNMET and QUOTA_EXCEEDED.
 func (c *ClaimTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 	t, ok := p.task(c.Task)
 	if !ok {
@@ -98,6 +103,9 @@ func (c *ClaimTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	if err := requireClaimable(p, t); err != nil {
+		return Decision{}, err
+	}
+	if err := p.requireClaimQuota(stamp.Agent, c.Elsewhere); err != nil {
 		return Decision{}, err
 	}
 	return decideClaim(p, t, stamp), nil
@@ -137,6 +145,9 @@ type ClaimNext struct {
 	Skills []string
 	// Type is the requested task type, empty for any.
 	Type string
+	// Elsewhere is the number of live claims that the caller holds in other projects of which it is
+	// not a member.
+	Elsewhere int
 
 	// skills is the set of the Skills, made for the first task that requires some.
 	skills map[string]bool
@@ -147,7 +158,7 @@ func (c *ClaimNext) Authorize(p *Project, agent id.ID) error {
 	return MayClaim.Require(p, agent)
 }
 
-// Decide returns PROJECT_ARCHIVED, and TASK_NOT_FOUND if no task matches.
+// Decide returns PROJECT_ARCHIVED, TASK_NOT_FOUND if no task matches, and QUOTA_EXCEEDED.
 func (c *ClaimNext) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
@@ -161,6 +172,9 @@ func (c *ClaimNext) Decide(p *Project, stamp Stamp) (Decision, error) {
 	})
 	if best == nil {
 		return Decision{}, fault.New(fault.TaskNotFound, "No open task matches.")
+	}
+	if err := p.requireClaimQuota(stamp.Agent, c.Elsewhere); err != nil {
+		return Decision{}, err
 	}
 	return decideClaim(p, best, stamp), nil
 }

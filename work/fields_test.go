@@ -36,6 +36,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["fork"] = forkedWorld(t)
 	worlds["bundle"] = bundleWorld()
 	worlds["moderated"] = moderatedWorld(t)
+	worlds["guests"] = guestWorld(t)
 	imported := newWorld()
 	imported.create(t)
 	offer := far()
@@ -179,6 +180,8 @@ var notInEvents = map[string]string{
 	"Task.Blocked":           "a bundle has no blocked tasks",
 	"Task.Claim":             "a bundle has no claims",
 	"Task.Holders":           "a bundle has no claims",
+	"Task.SpecGuest":         "the importer is a member",
+	"Task.WorkGuest":         "the importer is a member",
 	"Task.Token":             "a bundle has no claims",
 	"Task.waitsFor":          "computed when the event is applied",
 	"Discussion.Mentions":    "a bundle notifies nobody",

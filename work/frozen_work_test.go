@@ -60,6 +60,14 @@ var frozenWorkEvents = []frozenEvent{
 		RelatedFiles: &[]string{}, ExpectedOutput: pointer(""), Conditions: &[]string{},
 		Parent: new(id.ID),
 	}}},
+	{"12-task-created-guest", &work.TaskCreated{
+		ID: agent("task"), Spec: work.TaskSpec{Title: "t", Priority: work.PriorityNormal},
+		Guest: agent("eve"),
+	}},
+	{"13-task-updated-guest", &work.TaskUpdated{
+		Task: agent("task"), Change: work.TaskChange{Status: work.TaskInReview}, EndsClaim: true,
+		Guest: agent("eve"),
+	}},
 	{"14-task-claimed", &work.TaskClaimed{
 		Task: agent("task"), Claim: agent("claim"), Token: 7, WorkSession: agent("session"),
 		ExpiresAt: testNow,

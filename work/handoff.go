@@ -133,8 +133,8 @@ func (c *CreateHandoff) Decide(p *Project, stamp Stamp) (Decision, error) {
 func decideHandoff(
 	p *Project, body *Continuation, stamp Stamp, nth uint16, field string,
 ) (*HandoffCreated, error) {
-	if len(p.handoffs) >= HandoffsMax {
-		return nil, errQuota("handoffs", HandoffsMax)
+	if err := p.requireQuota(stamp.Agent, quotaHandoffs, 1); err != nil {
+		return nil, err
 	}
 	if faults := p.unknownTasks(body.Tasks, field+"task_ids"); len(faults) > 0 {
 		return nil, fault.Invalid(faults...)
@@ -151,7 +151,8 @@ func decideHandoff(
 		}
 	}
 	created.ChangedFiles = p.changedSince(since)
-	return created, p.requireTextQuota(body.bytes() + textBytes(created.ChangedFiles))
+	bytes := body.bytes() + textBytes(created.ChangedFiles)
+	return created, p.requireQuota(stamp.Agent, quotaTexts, bytes)
 }
 
 func errHandoffNotFound() error {
@@ -181,4 +182,6 @@ func (e *HandoffCreated) apply(p *Project, at Moment) {
 func (p *Project) keepHandoff(handoff *Handoff) {
 	p.handoffs = append(p.handoffs, handoff)
 	p.texts += handoff.Bytes()
+	p.countUsage(handoff.Author, quotaHandoffs, 1)
+	p.countUsage(handoff.Author, quotaTexts, handoff.Bytes())
 }

@@ -20,8 +20,8 @@ const (
 	ListItemsMax   = 100
 	ItemCharsMax   = 2000
 	CustomBytesMax = 32 << 10
-	// TasksMax and HandoffsMax count all records that a project ever had, VerificationsMax the
-	// records of members. TextBytesMax is the size of all texts of members together.
+	// TasksMax, HandoffsMax and VerificationsMax count all records that members ever created in a
+	// project. TextBytesMax is the size of all texts of members together.
 	TasksMax         = 10_000
 	HandoffsMax      = 10_000
 	VerificationsMax = 10_000
@@ -79,6 +79,8 @@ const (
 	// GuestContributionsMax to contributions that were not accepted, GuestReviewsMax to the
 	// reviews of one contribution.
 	GuestDiscussionsMax      = 100
+	GuestTasksMax            = 100
+	GuestHandoffsMax         = 100
 	GuestCommentsPerDayMax   = 1000
 	GuestCommentsMax         = 5000
 	GuestVerificationsMax    = 100
@@ -88,6 +90,10 @@ const (
 	GuestWorkspacesPerDayMax = 100
 	// GuestWorkspacesMax limits the open workspaces of all agents that are not members.
 	GuestWorkspacesMax = 5000
+	// GuestClaimsMax limits the live claims of one agent in a project of which it is not a member,
+	// GuestClaimsInAllMax those in all such projects together.
+	GuestClaimsMax      = 5
+	GuestClaimsInAllMax = 20
 
 	// TurnSeconds is the duration of a turn after the last write in its workspace.
 	TurnSeconds = 1800

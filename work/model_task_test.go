@@ -141,7 +141,11 @@ func (m *taskModel) expected(
 	}
 	switch command := command.(type) {
 	case *work.ClaimTask:
-		return m.expectedClaim(p, who, tasks, command.Task), command.Task, true
+		code := m.expectedClaim(p, who, tasks, command.Task)
+		if code == "" && claimsTooMany(p, who, tasks) {
+			code = fault.QuotaExceeded
+		}
+		return code, command.Task, true
 	case *work.ClaimNext:
 		if code := claimer(p, who, fault.ProjectNotFound); code != "" {
 			return code, id.ID{}, true
@@ -158,6 +162,9 @@ func (m *taskModel) expected(
 		})
 		if len(fits) == 0 {
 			return fault.TaskNotFound, id.ID{}, true
+		}
+		if claimsTooMany(p, who, tasks) {
+			return fault.QuotaExceeded, id.ID{}, true
 		}
 		return "", fits[0], true
 	case *work.RenewClaim:
@@ -190,6 +197,12 @@ func (m *taskModel) expectedClaim(
 	return ""
 }
 
+// claimsTooMany reports whether an agent that is no member holds as many claims as it may.
+func claimsTooMany(p *work.Project, who id.ID, tasks map[id.ID]*modelTask) bool {
+	held := ranked(tasks, func(t *modelTask) bool { return t.holder == who })
+	return p.RoleOf(who) == work.NoRole && len(held) >= work.GuestClaimsMax
+}
+
 // expectedHold is the outcome of a renewal or a release; random proofs have no claim ID but the
 // token alone.
 func expectedHold(
@@ -216,7 +229,12 @@ func (m *taskModel) checkOutcome(
 		return nil
 	}
 	held, role, status := t.holder == who, p.RoleOf(who), command.Change.Status
+	change := &command.Change
 	switch {
+	case code == "" && role == work.NoRole && p.Kind != work.Community &&
+		(change.Title != nil || change.Priority != 0 || change.Skills != nil ||
+			change.Dependencies != nil || change.Parent != nil || status == work.TaskCancelled):
+		return fmt.Errorf("more than the progress of %+v was changed by an outsider", t)
 	case code == fault.ClaimLost && held && command.Proof.Token == nil:
 		return fmt.Errorf("the holder of %+v got CLAIM_LOST", t)
 	case code != "":
@@ -224,7 +242,8 @@ func (m *taskModel) checkOutcome(
 	case !held && role < work.Contributor, role == work.NoRole && p.Visibility == work.Private:
 		return fmt.Errorf("%+v was changed by an outsider", t)
 	case !held && role < work.Maintainer && status != 0 && status != t.status &&
-		(!t.holder.IsZero() || status == work.TaskDone || t.status == work.TaskDone):
+		(!t.holder.IsZero() || status == work.TaskDone && t.status != work.TaskInReview ||
+			t.status == work.TaskDone):
 		return fmt.Errorf("%+v became %s by another than its holder", t, status)
 	case command.Release && !held:
 		return fmt.Errorf("%+v was released by another than its holder", t)
@@ -243,7 +262,7 @@ func (m *taskModel) observe(
 	case *work.CreateTask:
 		m.create(p, command.Spec, now)
 	case *work.UpdateTask:
-		m.update(who, command, now)
+		m.update(p, who, command, now)
 	case *work.ClaimTask, *work.ClaimNext:
 		t := m.own(about)
 		t.holder, t.before, t.status = who, t.status, work.TaskInProgress
@@ -263,7 +282,7 @@ func (m *taskModel) observe(
 			if spec := command.Tasks[at].Create; spec != nil {
 				m.create(p, *spec, now)
 			} else {
-				m.update(who, &command.Tasks[at].Update, now)
+				m.update(p, who, &command.Tasks[at].Update, now)
 			}
 		}
 	}
@@ -286,7 +305,7 @@ func (m *taskModel) create(p *work.Project, spec work.TaskSpec, now int64) {
 	m.tasks[last] = &modelTask{task: spec, status: work.TaskOpen, version: 1, updated: now}
 }
 
-func (m *taskModel) update(who id.ID, command *work.UpdateTask, now int64) {
+func (m *taskModel) update(p *work.Project, who id.ID, command *work.UpdateTask, now int64) {
 	t, change := m.own(command.Task), &command.Change
 	old := fmt.Sprintf("%+v", *t)
 	if change.Title != nil {
@@ -316,12 +335,18 @@ func (m *taskModel) update(who id.ID, command *work.UpdateTask, now int64) {
 	if t.status != work.TaskBlocked {
 		t.blocked = work.Blocked{}
 	}
-	if fmt.Sprintf("%+v", *t) != old {
+	// What an outsider calls done waits for a member.
+	reported := change.Status == work.TaskDone && t.holder == who &&
+		p.RoleOf(who) == work.NoRole && p.Kind != work.Community
+	if reported {
+		t.status = work.TaskInReview
+	}
+	if reported || fmt.Sprintf("%+v", *t) != old {
 		t.version++
 		t.updated = now
 	}
 	switch held := !t.holder.IsZero(); {
-	case held && over(t.status):
+	case held && (reported || over(t.status)):
 		t.drop()
 	case held && t.status == work.TaskOpen:
 		t.drop()

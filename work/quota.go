@@ -9,8 +9,9 @@ import (
 // quotaKind is a kind of records that is limited in each project.
 type quotaKind uint8
 
-// The kinds. quotaContributions and quotaFiles count all records that a project ever had,
-// quotaUndecided the contributions that were not accepted, quotaTexts the bytes of text.
+// The kinds. quotaContributions, quotaFiles, quotaTasks and quotaHandoffs count all records that a
+// project ever had, quotaUndecided the contributions that were not accepted, quotaTexts the bytes
+// of text.
 const (
 	quotaDiscussions quotaKind = iota
 	quotaComments
@@ -19,6 +20,8 @@ const (
 	quotaUndecided
 	quotaFiles
 	quotaTexts
+	quotaTasks
+	quotaHandoffs
 
 	quotaKinds
 )
@@ -62,6 +65,14 @@ var quotas = [quotaKinds]quota{
 	quotaTexts: {
 		name: "text_bytes", members: TextBytesMax, guests: TextBytesMax,
 		each: GuestTextBytesMax, newcomer: GuestTextBytesMax / 32,
+	},
+	quotaTasks: {
+		name: "tasks", members: TasksMax, guests: TasksMax, each: GuestTasksMax,
+		newcomer: newcomerRecords,
+	},
+	quotaHandoffs: {
+		name: "handoffs", members: HandoffsMax, guests: HandoffsMax, each: GuestHandoffsMax,
+		newcomer: newcomerRecords,
 	},
 }
 
@@ -157,8 +168,12 @@ func (p *Project) usedByGuests(kind quotaKind) int {
 	return guests
 }
 
-// requireQuota checks the limits for more records of a kind by an agent: QUOTA_EXCEEDED.
+// requireQuota checks the limits for more records of a kind by an agent: QUOTA_EXCEEDED. None is
+// always accepted.
 func (p *Project) requireQuota(agent id.ID, kind quotaKind, more int) error {
+	if more <= 0 {
+		return nil
+	}
 	of, guests := &quotas[kind], p.usedByGuests(kind)
 	if p.RoleOf(agent) != NoRole {
 		used := p.used[kind] - guests
@@ -166,13 +181,13 @@ func (p *Project) requireQuota(agent id.ID, kind quotaKind, more int) error {
 			// Texts that are not counted for any agent were written by members.
 			used = p.texts - guests
 		}
-		if more > 0 && used+more > of.members {
+		if used+more > of.members {
 			return errQuota(of.name, of.members)
 		}
 		return nil
 	}
 	own := p.usageOf(agent).counts[kind]
-	if more > 0 && own+more > of.each {
+	if own+more > of.each {
 		return errQuota(of.name+"_of_agent", of.each)
 	}
 	return of.requireGuests(guests, own, more)
@@ -180,8 +195,8 @@ func (p *Project) requireQuota(agent id.ID, kind quotaKind, more int) error {
 
 // requireGuests checks the limit for all guests: QUOTA_EXCEEDED.
 func (q *quota) requireGuests(used, own, more int) error {
-	if more > 0 && (used+more > q.guests ||
-		own >= q.newcomer && used+more > q.guests-q.guests/10) {
+	if used+more > q.guests ||
+		own >= q.newcomer && used+more > q.guests-q.guests/10 {
 		return errQuota(q.name+"_of_guests", q.guests)
 	}
 	return nil

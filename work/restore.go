@@ -181,7 +181,7 @@ func (p *Project) restoreTasks(head *headRecord, chunk func(Chunk) ([]byte, erro
 	all := p.ownTasks()
 	err := all.restore(TaskChunk, head.Tasks, chunk, func(one *Task) {
 		all.enter(one)
-		p.texts += one.bytes()
+		p.countTask(one, 1)
 	})
 	p.linkTasks()
 	return err

@@ -20,9 +20,9 @@ func (s *script) taskCommand(words []string) work.Command {
 		update := s.taskUpdate(arguments)
 		return &update
 	case "claim":
-		return &work.ClaimTask{Task: s.task(arguments[0])}
+		return &work.ClaimTask{Task: s.task(arguments[0]), Elsewhere: elsewhere(arguments)}
 	case "next":
-		command := new(work.ClaimNext)
+		command := &work.ClaimNext{Elsewhere: elsewhere(arguments)}
 		if skills, given := option(arguments, "skills"); given {
 			command.Skills = parts(skills)
 		}
@@ -36,6 +36,13 @@ func (s *script) taskCommand(words []string) work.Command {
 		return new(work.ExpireClaims)
 	}
 	return nil
+}
+
+// elsewhere reads elsewhere=n, the claims in other projects.
+func elsewhere(words []string) int {
+	word, _ := option(words, "elsewhere")
+	count, _ := strconv.Atoi(word)
+	return count
 }
 
 // parts splits at commas; an empty word has none.

@@ -140,14 +140,20 @@ type Task struct {
 	CreatedAt int64  `cbor:"11,keyasint"`
 	UpdatedAt int64  `cbor:"12,keyasint"`
 	Version   uint64 `cbor:"13,keyasint"`
+	// SpecGuest last wrote the spec, and WorkGuest the progress: status, blocker and result. Each
+	// is zero if that agent was a member at the time.
+	SpecGuest id.ID `cbor:"14,keyasint,omitzero"`
+	WorkGuest id.ID `cbor:"15,keyasint,omitzero"`
 
 	// waitsFor has the positions of the dependencies in the project, nowhere for an unknown one. It
 	// is not saved, but computed when the task is stored or restored.
 	waitsFor []uint32
 }
 
-func (t *Task) bytes() int {
-	size := t.Spec.bytes()
+func (t *Task) bytes() int { return t.Spec.bytes() + t.workBytes() }
+
+// workBytes returns the size of the texts about the progress.
+func (t *Task) workBytes() (size int) {
 	if t.Result != nil {
 		size += len(t.Result.Summary)
 	}

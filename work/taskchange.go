@@ -22,7 +22,7 @@ func (c *CreateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
 	}
-	created, err := decideTask(p, &c.Spec, stamp.ID(0), "")
+	created, err := decideTask(p, &c.Spec, stamp.Agent, stamp.ID(0), "")
 	if err != nil {
 		return Decision{}, err
 	}
@@ -33,12 +33,13 @@ func (c *CreateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 
 // decideTask returns QUOTA_EXCEEDED and VALIDATION_FAILED; field is the path of the spec in the
 // request.
-func decideTask(p *Project, spec *TaskSpec, candidate id.ID, field string) (*TaskCreated, error) {
-	total := p.tasks().len()
-	if total >= TasksMax {
-		return nil, errQuota("tasks", TasksMax)
+func decideTask(
+	p *Project, spec *TaskSpec, author, candidate id.ID, field string,
+) (*TaskCreated, error) {
+	if err := p.requireQuota(author, quotaTasks, 1); err != nil {
+		return nil, err
 	}
-	if err := p.requireTextQuota(spec.bytes()); err != nil {
+	if err := p.requireQuota(author, quotaTexts, spec.bytes()); err != nil {
 		return nil, err
 	}
 	faults := p.unknownTasks(spec.Dependencies, field+"dependencies")
@@ -48,11 +49,11 @@ func decideTask(p *Project, spec *TaskSpec, candidate id.ID, field string) (*Tas
 	if len(faults) > 0 {
 		return nil, fault.Invalid(faults...)
 	}
-	created := &TaskCreated{ID: candidate, Spec: *spec}
+	created := &TaskCreated{ID: candidate, Spec: *spec, Guest: p.guest(author)}
 	if created.Spec.Priority == 0 {
 		created.Spec.Priority = PriorityNormal
 	}
-	if total > 0 {
+	if total := p.tasks().len(); total > 0 {
 		created.ID = above(p.tasks().at(total-1).ID, candidate)
 	}
 	return created, nil
@@ -66,12 +67,14 @@ func errParent(field, problem string) fault.Field {
 type TaskCreated struct {
 	ID   id.ID    `cbor:"1,keyasint"`
 	Spec TaskSpec `cbor:"2,keyasint"`
+	// Guest is the author if it was not a member.
+	Guest id.ID `cbor:"3,keyasint,omitzero"`
 }
 
 func (e *TaskCreated) apply(p *Project, at Moment) {
 	p.putTask(&Task{
 		ID: e.ID, Spec: e.Spec, Status: TaskOpen, CreatedBy: at.Agent,
-		CreatedAt: at.Now, UpdatedAt: at.Now, Version: 1,
+		CreatedAt: at.Now, UpdatedAt: at.Now, Version: 1, SpecGuest: e.Guest,
 	})
 	p.touch(at, 0, e.ID)
 }
@@ -165,7 +168,8 @@ func (c *UpdateTask) Authorize(p *Project, agent id.ID) error {
 	return readableOr(p, agent, errTaskNotFound())
 }
 
-// Decide accepts contributors, any agent in a community project, and the holder. It returns
+// Decide accepts contributors, any agent in a community project, and the holder. A holder that is
+// not a member can change only the progress, and its DONE becomes IN_REVIEW. Decide returns
 // TASK_NOT_FOUND, CLAIM_LOST, ROLE_REQUIRED, PROJECT_ARCHIVED, PRECONDITION_FAILED,
 // TASK_ALREADY_CLAIMED if another agent holds the claim, QUOTA_EXCEEDED, and VALIDATION_FAILED.
 func (c *UpdateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
@@ -200,11 +204,16 @@ func (c *UpdateTask) validate(
 	}
 	addFault(c.Proof.require(t, stamp.Agent))
 	addFault(requireTaskWriter(p, t, stamp.Agent))
+	change, reports := c.Change, false
+	if p.limited(t, stamp.Agent) {
+		addFault(c.requireProgress())
+		change, reports = change.reported()
+	}
 	addFault(requireActive(p))
 	if c.IfMatch != nil {
 		addFault(c.IfMatch(p, t))
 	}
-	next := c.Change.on(t)
+	next := change.on(t)
 	addFault(c.requireStep(p, t, next, stamp.Agent))
 	if c.Release && !t.heldBy(stamp.Agent) {
 		addFault(errClaimLost(t))
@@ -212,18 +221,23 @@ func (c *UpdateTask) validate(
 	if invalid := c.faults(p, t, next, links); len(invalid) > 0 {
 		addFault(fault.Invalid(invalid...))
 	}
-	addFault(p.requireTextQuota(next.bytes() - t.bytes()))
+	guest := p.guest(stamp.Agent)
+	next.signed(t, guest)
+	addFault(p.requireTaskTexts(t, next, stamp.Agent))
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	return c.outcome(t, next), nil
+	updated := &TaskUpdated{
+		Task: t.ID, Change: change, Guest: guest,
+		EndsClaim: t.Claim != nil && (reports || next.Status.Final() || next.Status == TaskOpen),
+	}
+	return c.outcome(t, next, updated), nil
 }
 
 // outcome returns the events of a valid change.
-func (c *UpdateTask) outcome(t, next *Task) (events []Event) {
-	ends := t.Claim != nil && (next.Status.Final() || next.Status == TaskOpen)
-	if !next.sameWork(t) || !next.sameSpec(t) {
-		updated := &TaskUpdated{Task: t.ID, Change: c.Change, EndsClaim: ends}
+func (c *UpdateTask) outcome(t, next *Task, updated *TaskUpdated) (events []Event) {
+	ends := updated.EndsClaim
+	if ends || !next.sameWork(t) || !next.sameSpec(t) {
 		if next.Status == t.Status {
 			updated.Change.Status = 0
 		}
@@ -237,7 +251,8 @@ func (c *UpdateTask) outcome(t, next *Task) (events []Event) {
 
 // requireStep checks who may make a status change: CLAIM_LOST, TASK_ALREADY_CLAIMED,
 // ROLE_REQUIRED. The holder and maintainers may make any. Only they may set DONE or change a
-// DONE task, but the agent that finished it may update its result.
+// DONE task, but the agent that finished it may update its result. Contributors may confirm a task
+// that an agent that is no member has finished.
 func (c *UpdateTask) requireStep(p *Project, t, next *Task, agent id.ID) error {
 	if t.heldBy(agent) || p.RoleOf(agent) >= Maintainer {
 		return nil
@@ -246,6 +261,9 @@ func (c *UpdateTask) requireStep(p *Project, t, next *Task, agent id.ID) error {
 		return nil
 	}
 	switch {
+	case t.awaitsMember() && next.Status == TaskDone &&
+		(c.Change.Result == nil || !t.onceHeldBy(agent)):
+		return MayWork.Require(p, agent)
 	case (t.Claim != nil || next.Status == TaskDone) && t.onceHeldBy(agent):
 		return errClaimLost(t)
 	case t.Claim != nil:
@@ -306,6 +324,8 @@ type TaskUpdated struct {
 	Change TaskChange `cbor:"2,keyasint"`
 	// EndsClaim means that the change finishes or frees the task.
 	EndsClaim bool `cbor:"3,keyasint,omitempty"`
+	// Guest is the caller if it was not a member.
+	Guest id.ID `cbor:"4,keyasint,omitzero"`
 }
 
 func (e *TaskUpdated) apply(p *Project, at Moment) {
@@ -313,10 +333,11 @@ func (e *TaskUpdated) apply(p *Project, at Moment) {
 	next := e.Change.on(t)
 	if e.EndsClaim {
 		next.Claim = nil
-		if !next.Status.Final() {
+		if next.Status == TaskOpen {
 			next.Attempts++
 		}
 	}
+	next.signed(t, e.Guest)
 	next.Version++
 	next.UpdatedAt = at.Now
 	p.putTask(next)

@@ -100,10 +100,10 @@ func (p *Project) storeTask(next *Task) {
 	all := p.ownTasks()
 	if old, existed := all.put(next, p.Revision+1); existed {
 		all.leave(old)
-		p.texts -= old.bytes()
+		p.countTask(old, -1)
 	}
 	all.enter(next)
-	p.texts += next.bytes()
+	p.countTask(next, 1)
 }
 
 // task finds a task as stored.

@@ -205,7 +205,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: RoleRequired, Status: 403,
-		Details:     []string{"required", "role", "task_id", "faults"},
+		Details:     []string{"required", "role", "task_id", "fields", "faults"},
 		Description: "The caller's role in the project is not sufficient.",
 	},
 	{

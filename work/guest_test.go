@@ -1,0 +1,130 @@
+package work_test
+
+import (
+	"testing"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// guestWorld is a community project in which agents that are no members left something.
+func guestWorld(t *testing.T) *world {
+	w := newWorld()
+	w.must(t, &work.CreateProject{ID: agent("project"), Kind: work.Community, About: work.About{
+		Name: "open", License: "MIT", Visibility: work.Public, Reuse: work.AllowReuse,
+	}})
+	eve := func(command work.Command) id.ID {
+		t.Helper()
+		w.now += 1000
+		decision, err := w.do(agent("eve"), command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decision.Result.Subject
+	}
+	task := eve(&work.CreateTask{Spec: work.TaskSpec{Title: "by eve"}})
+	eve(&work.UpdateTask{Task: task, Change: work.TaskChange{
+		Result: &work.TaskResult{Summary: "half"},
+	}})
+	eve(&work.CreateHandoff{Continuation: work.Continuation{Summary: "to all"}})
+	return w
+}
+
+// TestGuestsHaveRoomOfTheirOwn lets one guest of a community project write as many tasks, handoffs
+// and texts as it may. Members and other guests have as much room as before.
+func TestGuestsHaveRoomOfTheirOwn(t *testing.T) {
+	w := guestWorld(t)
+	by := func(who string, command work.Command) string {
+		t.Helper()
+		w.now++
+		_, err := w.do(agent(who), command)
+		return quotaOf(t, err)
+	}
+	task := func() work.Command {
+		return &work.CreateTask{Spec: work.TaskSpec{Title: "t"}}
+	}
+	handoff := func() work.Command { return new(work.CreateHandoff) }
+	for _, test := range []struct {
+		command func() work.Command
+		most    int
+		quota   string
+	}{
+		{task, work.GuestTasksMax, "tasks_of_agent"},
+		{handoff, work.GuestHandoffsMax, "handoffs_of_agent"},
+	} {
+		for range test.most - 1 {
+			if quota := by("eve", test.command()); quota != "" {
+				t.Fatalf("%s: too early", quota)
+			}
+		}
+		if quota := by("eve", test.command()); quota != test.quota {
+			t.Errorf("quota %q, want %s", quota, test.quota)
+		}
+		for _, who := range []string{"ann", "bob"} {
+			if quota := by(who, test.command()); quota != "" {
+				t.Errorf("%s: refused by %s", who, quota)
+			}
+		}
+	}
+}
+
+// TestTextsOfTasksCountForTheirLastWriter moves the texts of a task between the room of a guest and
+// that of members.
+func TestTextsOfTasksCountForTheirLastWriter(t *testing.T) {
+	w := newWorld()
+	w.must(t, &work.CreateProject{ID: agent("project"), Kind: work.Community, About: work.About{
+		Name: "open", License: "MIT", Visibility: work.Public, Reuse: work.AllowReuse,
+	}})
+	used := func(who string) (bytes int) {
+		for _, usage := range w.project.QuotaUsages(agent(who), w.now) {
+			if usage.Quota == "text_bytes_of_agent" {
+				bytes = usage.Used
+			}
+		}
+		return bytes
+	}
+	task := w.must(t, &work.CreateTask{Spec: work.TaskSpec{Title: "12345"}}).Result.Subject
+	for _, step := range []struct {
+		who      string
+		change   work.TaskChange
+		eve, bob int
+	}{
+		{"eve", work.TaskChange{Result: &work.TaskResult{Summary: "123"}}, 3, 0},
+		{"bob", work.TaskChange{Title: pointer("1234")}, 3, 4},
+		{"bob", work.TaskChange{Result: &work.TaskResult{Summary: "12"}}, 0, 6},
+		{"eve", work.TaskChange{Title: pointer("1")}, 1, 2},
+		{"ann", work.TaskChange{Title: pointer("2")}, 0, 2},
+		{"ann", work.TaskChange{Status: work.TaskDone}, 0, 0},
+	} {
+		command := &work.UpdateTask{Task: task, Change: step.change}
+		if _, err := w.do(agent(step.who), command); err != nil {
+			t.Fatal(err)
+		}
+		if eve, bob := used("eve"), used("bob"); eve != step.eve || bob != step.bob {
+			t.Errorf("after %+v by %s: %d and %d bytes, want %d and %d", step.change, step.who,
+				eve, bob, step.eve, step.bob)
+		}
+	}
+}
+
+// TestOneGuestCannotFillTheTextsOfTasks lets a guest write texts into the tasks of others.
+func TestOneGuestCannotFillTheTextsOfTasks(t *testing.T) {
+	w := newWorld()
+	w.must(t, &work.CreateProject{ID: agent("project"), Kind: work.Community, About: work.About{
+		Name: "open", License: "MIT", Visibility: work.Public, Reuse: work.AllowReuse,
+	}})
+	const size = work.GuestTextBytesMax / 4
+	text := sized("1048576")
+	refused := 0
+	for range 6 {
+		task := w.must(t, &work.CreateTask{Spec: work.TaskSpec{Title: "t"}}).Result.Subject
+		change := work.TaskChange{Title: pointer(""), Description: pointer(text[:size])}
+		_, err := w.do(agent("eve"), &work.UpdateTask{Task: task, Change: change})
+		if quotaOf(t, err) == "text_bytes_of_agent" {
+			refused++
+		}
+	}
+	if refused != 2 {
+		t.Errorf("%d of 6 texts were refused, want 2", refused)
+	}
+}
