@@ -49,10 +49,10 @@
 //
 // Writers leave a note of each entry in a bounded queue. A follower writes the records to package
 // feed, and reads the log again where notes are missing: after a crash, or when there were too
-// many. A record has the position of its log entry, so it is the same whoever derives it. Readers
-// wait until the feed contains what was published when they asked. When the feed can be read up to
-// a record, the hub of package wake is notified of its project; writers only see whether anybody
-// waits.
+// many. A record has the position of its log entry, so deriving it again gives the same record.
+// Readers wait until the feed contains what was published when they asked. When the feed can be
+// read up to a record, the hub of package wake is notified of its project; writers only see whether
+// anybody waits.
 //
 // # Search
 //

@@ -51,9 +51,9 @@ type Config struct {
 	SweepEvery time.Duration
 	// QueueMax bounds the orders in flight of one project; 8192.
 	QueueMax int
-	// NoSearch leaves search out: nothing is indexed, and who searches hears that it is not there.
+	// NoSearch turns search off: nothing is indexed, and a search returns an error.
 	NoSearch bool
-	// searchAnew throws the search index away first.
+	// searchAnew removes the search index first.
 	searchAnew bool
 	// FeedEvents is how many events are kept for those who poll, and FeedAge how old they may be
 	// before they are not; 1,000,000 and 30 days.

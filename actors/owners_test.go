@@ -190,7 +190,7 @@ func TestUnreadSectionsAreRemoved(t *testing.T) {
 	config.Dir = crashCopy(t, e.config.Dir)
 	spoil(t, config.Dir, func(s *snapshot.Store, w *snapshot.Writer) error {
 		for n := range 3 {
-			if err := w.Put(fmt.Sprint("d0000000", n), s.Position(), []byte("things")); err != nil {
+			if err := w.Put(fmt.Sprint("d0000000", n), s.Position(), []byte("data")); err != nil {
 				return err
 			}
 		}

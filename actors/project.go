@@ -74,7 +74,7 @@ func (a *projectActor) run(o *order) {
 	a.commit(o, decision, stamp)
 }
 
-// refuse answers with an error once the state that it was judged by is durable.
+// refuse answers with an error once the state that it is based on is durable.
 func (a *projectActor) refuse(o *order, err error) {
 	o.out, o.err = api.Done{}, err
 	a.last.after(o)

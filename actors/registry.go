@@ -205,7 +205,7 @@ func (e *Engine) markDirty(h *handle) {
 	e.dirty.Unlock()
 }
 
-// PublicProjects implements api.Engine. What the listing names is judged by the live view.
+// PublicProjects implements api.Engine. Each listed project is checked in the live view.
 func (e *Engine) PublicProjects(from index.Position, limit int) ([]*work.Project, error) {
 	var found []*work.Project
 	for len(found) < limit {

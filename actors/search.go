@@ -206,7 +206,7 @@ func searchedIn(event identity.Event) (agent id.ID, changes bool) {
 	return agent, false
 }
 
-// errSearch is what a caller hears while the index cannot be used. The log and the health say why.
+// errSearch is the error while the index cannot be used. The log and the health have the reason.
 func errSearch() error {
 	return fault.New(fault.DependencyUnavailable, "The search index cannot be used now.").
 		With("retry_after_seconds", 30)

@@ -18,18 +18,17 @@ import (
 	"pws/work"
 )
 
-// chain is a reader that follows the events for as long as the simulation lasts: by polls, each
-// with the cursor of the one before, or by a stream that is opened again behind the last event
-// that was heard.
+// chain is a reader that follows the events during the whole simulation: by polls, each with the
+// cursor of the one before, or by a stream that is opened again after the last received event.
 type chain struct {
-	// agent is zero for nobody, project for all projects.
+	// agent is zero for an anonymous reader, project for all projects.
 	agent, project id.ID
 	cursor         string
 	streams        bool
 	live           *api.EventStream
-	// read is how many records there are in front of its cursor, and heard how many up to the last
-	// event that it received.
-	read, heard int
+	// read is the number of records before its cursor, received the number up to the last event
+	// that it received.
+	read, received int
 	// early are events that it received while others wrote, and that were not compared yet.
 	early []seenEvent
 	seen  int
@@ -174,14 +173,14 @@ func (s *simulation) expect(c *chain, got []seenEvent, want []int) {
 		}
 		for _, fact := range activity.Facts {
 			if fact.Name.OfOther() && says(fact.ID.Format(fact.Name.Prefix())) != known {
-				s.t.Fatalf("step %d: %+v may know of the other project: %v, and hears %v", s.steps,
+				s.t.Fatalf("step %d: %+v may know of the other project: %v, and received %v", s.steps,
 					*c, known, one)
 			}
 		}
 	}
 	c.seen += len(got)
 	if len(got) > 0 {
-		c.heard = want[len(got)-1] + 1
+		c.received = want[len(got)-1] + 1
 	}
 }
 
@@ -218,7 +217,7 @@ func (s *simulation) catchUp(c *chain, pages int) {
 	case !more:
 		c.read = len(s.truth.records)
 	case len(got) > 0:
-		c.read = c.heard
+		c.read = c.received
 	}
 }
 
@@ -299,11 +298,11 @@ func (s *simulation) listen(c *chain) (page []seenEvent, more bool, err error) {
 	return page, len(text) > 0, err
 }
 
-// hangUp leaves a stream, which then goes on behind the last event that was heard.
+// hangUp closes a stream; the next one continues after the last received event.
 func (s *simulation) hangUp(c *chain) {
 	if c.live != nil {
 		c.live.Stop()
-		c.live, c.read = nil, c.heard
+		c.live, c.read = nil, c.received
 	}
 }
 

@@ -250,7 +250,7 @@ func (v *verifier) checkSnapshot() (sound bool, err error) {
 	if errors.Is(err, snapshot.ErrCorrupt) {
 		return true, nil
 	}
-	return v.judge(err, snapshot.ErrLocked)
+	return v.check(err, snapshot.ErrLocked)
 }
 
 func (v *verifier) checkBlobs() error {
@@ -262,7 +262,7 @@ func (v *verifier) checkBlobs() error {
 	if errors.Is(err, blobs.ErrCorrupt) {
 		return nil
 	}
-	_, err = v.judge(err, blobs.ErrLocked)
+	_, err = v.check(err, blobs.ErrLocked)
 	return err
 }
 
@@ -289,7 +289,7 @@ func (v *verifier) checkFeed(logSound bool) error {
 	return err
 }
 
-func (v *verifier) judge(err, locked error) (sound bool, _ error) {
+func (v *verifier) check(err, locked error) (sound bool, _ error) {
 	if v.missing(err) {
 		return false, nil
 	}
