@@ -45,8 +45,8 @@ func (f bloom) mayHave(h *Hash) bool {
 	return true
 }
 
-// touched remembers hashes that the store has said it has, in constant memory. A false positive
-// keeps a blob that could have been dropped, and nothing else.
+// touched is a set of hashes that Has or Add has reported as stored, in constant memory. A false
+// positive only delays the removal of a blob.
 type touched struct {
 	bits [touchedWords]atomic.Uint64
 	any  atomic.Bool

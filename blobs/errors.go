@@ -9,11 +9,11 @@ import (
 var (
 	// ErrCorrupt marks damage on disk; the error that carries it is a *CorruptError.
 	ErrCorrupt = disk.ErrCorrupt
-	// ErrLocked says that another store or a verification holds the directory.
+	// ErrLocked reports that another store or a verification holds the directory.
 	ErrLocked = disk.ErrLocked
 	// ErrClosed is returned by a store after Close.
 	ErrClosed = errors.New("blobs: closed")
-	// ErrNotFound says that no blob of the hash is stored.
+	// ErrNotFound reports that no blob with the hash is stored.
 	ErrNotFound = errors.New("blobs: not found")
 	// ErrUncertain says that replacing the manifest failed after its rename, so that only reopening
 	// the directory shows which packs count. Nothing that either manifest names is removed; the
@@ -21,5 +21,5 @@ var (
 	ErrUncertain = errors.New("blobs: outcome of a manifest change is unknown")
 )
 
-// CorruptError names the place of the damage. errors.Is(err, ErrCorrupt) holds for it.
+// CorruptError contains the place of the damage. errors.Is(err, ErrCorrupt) is true for it.
 type CorruptError = disk.CorruptError

@@ -48,10 +48,10 @@ func (s *Store) removeLeftovers(names []string, keep map[string]bool) error {
 	return disk.RemoveNames(s.o.disk, s.o.Dir, leftovers)
 }
 
-// swap takes packs out of the list and puts new ones in, in memory and then on disk. keepOld, if
-// given, is asked for each pack that is to go AFTER the new list is published; packs it answers
-// true for stay. If the manifest cannot be replaced the old list comes back and the new packs are
-// given up.
+// swap removes packs from the list and adds new ones, in memory and then on disk. keepOld, if set,
+// is called for each pack to remove AFTER the new list is published; packs for which it returns
+// true stay. If the manifest cannot be replaced, the old list is restored and the new packs are
+// discarded.
 func (s *Store) swap(in, out []*pack, keepOld func(*pack) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ const (
 	samplePages = 64
 )
 
-// MergeStats says what a Merge did.
+// MergeStats is the result of a Merge.
 type MergeStats struct {
 	MergedPacks  int
 	KeptBlobs    int
@@ -135,8 +135,7 @@ func (s *Store) mergeInputs(drop bool, keep func(*Hash) bool) ([]*pack, error) {
 	return picked, nil
 }
 
-// leaveAlone keeps a pack that cannot be read out of further merges. What is sound in it stays
-// readable.
+// leaveAlone excludes an unreadable pack from further merges. Its valid blobs stay readable.
 func (p *pack) leaveAlone(err error) error {
 	p.stuck.Store(true)
 	return err
@@ -302,8 +301,8 @@ func (m *merge) copyBlock(p *pack, whole []byte, entries []entry, own *error) er
 // errTouched ends the pass over an index early.
 var errTouched = errors.New("blobs: touched")
 
-// neededAgain reports whether a blob that was left out has been asked for since: then its pack
-// stays as it is, and a later Merge takes care of what it has twice.
+// neededAgain reports whether a dropped blob has been touched since: then its pack stays as it is,
+// and a later Merge removes the duplicates.
 func (m *merge) neededAgain(p *pack) bool {
 	gone := m.dropped[p]
 	if !slices.ContainsFunc(gone, func(w uint64) bool { return w != 0 }) {

@@ -15,14 +15,14 @@ import (
 	"pws/internal/disk"
 )
 
-// Options says where the store lies and how much memory its cache takes.
+// Options are the settings of a store.
 type Options struct {
 	// Dir is the store's own directory; Open makes it if it is missing.
 	Dir string
 	// CacheBytes bounds the cache of packed blobs, with its own cost. Default 256 MiB. Recent blobs
 	// come on top; Pack empties them.
 	CacheBytes int64
-	// Room, where it is set, is asked BEFORE each write of so many bytes; its error fails the write.
+	// Room, if set, is called BEFORE each write with its size; its error fails the write.
 	Room func(bytes int64) error
 
 	disk disk.Disk
@@ -261,7 +261,7 @@ func (s *Store) getCold(h Hash, sh *shard) ([]byte, error) {
 // RecentBytes is the content that only the log has on disk.
 func (s *Store) RecentBytes() int64 { return s.recent.Load() }
 
-// PackStats says what a Pack wrote.
+// PackStats is the result of a Pack.
 type PackStats struct {
 	Blobs        int
 	ContentBytes int64
@@ -363,7 +363,7 @@ func (s *Store) forgetTouched() {
 	s.touched.Store(new(touched))
 }
 
-// isTouched is asked by Merge.
+// isTouched reports whether Merge must keep a hash.
 func (s *Store) isTouched(h *Hash) bool {
 	return s.touched.Load().has(h) || s.touchedBefore.Load().has(h)
 }

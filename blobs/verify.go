@@ -2,7 +2,7 @@ package blobs
 
 import "pws/internal/disk"
 
-// Report is what Verify has found.
+// Report is the result of Verify.
 type Report struct {
 	Packs  int
 	Blobs  int64 // sound ones

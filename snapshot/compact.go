@@ -13,7 +13,7 @@ const (
 	deadDenominator = 5
 )
 
-// victim is a file with the bytes that will be live in it once the run's changes count.
+// victim is a file and the bytes that will be live in it after the run.
 type victim struct {
 	*sectionFile
 	liveAfter int64
@@ -76,8 +76,9 @@ func (w *Writer) permitted(victims []victim) []victim {
 	return slices.DeleteFunc(victims, func(v victim) bool { return !v.free })
 }
 
-// victims are the files to rewrite, the best bargain first: files without live sections always,
-// the deadest when too much is dead, the smallest when there are too many files.
+// victims returns the files to rewrite, the most profitable first: files without live sections
+// always, those with the least live bytes when too much is dead, the smallest when there are too
+// many files.
 func (w *Writer) victims(changes *table) []victim {
 	all := make([]victim, 0, len(w.st.files))
 	dead := map[uint32]int64{}
@@ -121,7 +122,7 @@ func (w *Writer) victims(changes *table) []victim {
 	return all[:n+more]
 }
 
-// unreadable sets a fault of an old file apart from a fault of the run's own file.
+// unreadable distinguishes an error of an old file from one of the run's own file.
 type unreadable struct{ err error }
 
 func (u *unreadable) Error() string { return u.err.Error() }
@@ -189,8 +190,8 @@ func (w *Writer) isLive(t *table, i int, changes *table) bool {
 	return ok && now.file == e.file && now.offset == e.offset
 }
 
-// leaveAlone keeps a damaged file out of further compaction: what is sound in it stays readable,
-// and one bad section does not keep the log from being cut.
+// leaveAlone excludes a damaged file from further compaction: its valid sections stay readable, and
+// one damaged section does not prevent the log from being cut.
 func (w *Writer) leaveAlone(f *sectionFile, err error) {
 	f.stuck.Store(true)
 	w.s.mu.Lock()

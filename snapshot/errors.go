@@ -9,7 +9,7 @@ import (
 var (
 	// ErrCorrupt marks damage on disk; the error that carries it is a *CorruptError.
 	ErrCorrupt = disk.ErrCorrupt
-	// ErrLocked says that another store or a verification holds the directory.
+	// ErrLocked reports that another store or a verification holds the directory.
 	ErrLocked = disk.ErrLocked
 	// ErrClosed is returned by a store after Close and by a writer after Commit or Abort.
 	ErrClosed = errors.New("snapshot: closed")
@@ -21,5 +21,5 @@ var (
 	ErrUncertain = errors.New("snapshot: outcome of a commit is unknown")
 )
 
-// CorruptError names the place of the damage. errors.Is(err, ErrCorrupt) holds for it.
+// CorruptError contains the place of the damage. errors.Is(err, ErrCorrupt) is true for it.
 type CorruptError = disk.CorruptError

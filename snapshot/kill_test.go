@@ -7,8 +7,8 @@ import (
 )
 
 // TestOpenAfterAKill kills the process before every operation of the story and opens the store. The
-// generation that this start has shown must stay, and what it has removed must not be needed,
-// wherever the machine stops from its first operation on.
+// generation that this start has read must survive, and removed files must not be needed, if the
+// machine crashes at any operation after that.
 func TestOpenAfterAKill(t *testing.T) {
 	st := newStory()
 	for at := 1; ; at += stride {

@@ -14,7 +14,7 @@ import (
 	"pws/internal/disk"
 )
 
-// Options says where the store lies and how hard it works.
+// Options are the settings of a store.
 type Options struct {
 	// Dir is the store's own directory; Open makes it if it is missing.
 	Dir string
@@ -23,9 +23,9 @@ type Options struct {
 	// CompactionBytes is what one run may move out of old files; a run that writes much may move
 	// twice what it writes. Default 64 MiB.
 	CompactionBytes int64
-	// Room, where it is set, is asked BEFORE each write of so many bytes; its error fails the run.
+	// Room, if set, is called BEFORE each write with its size; its error fails the run.
 	Room func(bytes int64) error
-	// MayCompact, where it is set, says whether a run may move so many bytes out of old files.
+	// MayCompact, if set, reports whether a run may move so many bytes out of old files.
 	MayCompact func(bytes int64) bool
 
 	disk disk.Disk
@@ -176,7 +176,7 @@ func (s *Store) load() error {
 	return err
 }
 
-// listing is what the names in a directory say.
+// listing is the parsed names in a directory.
 type listing struct {
 	generations []uint32 // ascending
 	sections    []uint32
@@ -448,7 +448,7 @@ type Stats struct {
 	Damage     error // the last damage that compaction met and left alone; nil if none
 }
 
-// RunStats says what one run cost.
+// RunStats is the cost of one run.
 type RunStats struct {
 	Sections     int   // put or deleted
 	WrittenBytes int64 // of the section file

@@ -9,7 +9,7 @@ import (
 	"pws/internal/disk"
 )
 
-// Report is what Verify has found.
+// Report is the result of Verify.
 type Report struct {
 	Generation uint64
 	Position   uint64
