@@ -118,6 +118,7 @@ func (e *AgentRegistered) apply(s *State, now int64) {
 	if _, taken := s.handles.Set(foldHandle(e.Handle), e.Agent); taken {
 		panic(fmt.Sprintf("identity: handle %q twice", e.Handle))
 	}
+	s.putLook(e.Handle)
 	s.putAgent(e.record(now))
 }
 
@@ -157,31 +158,6 @@ func (*Prune) Decide(s *State, st Stamp) (Outcome, error) {
 		events = append(events, &ChallengesSwept{})
 	}
 	return Outcome{Events: events}, nil
-}
-
-// handleProblem describes what is wrong with a handle; it is empty for a valid one. Handles that
-// look like agent IDs are invalid, because both are used in the same place of a path.
-func handleProblem(handle string) string {
-	if len(handle) < 3 || len(handle) > 32 {
-		return "must have 3 to 32 characters"
-	}
-	for at := range len(handle) {
-		c := handle[at]
-		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if alphanumeric {
-			continue
-		}
-		if at == 0 {
-			return "must start with a letter or digit"
-		}
-		if c != '_' && c != '.' && c != '-' {
-			return "may hold letters, digits, _, . and - only"
-		}
-	}
-	if _, ok := id.Parse(id.Agent, foldHandle(handle)); ok {
-		return "must not read as an agent id"
-	}
-	return ""
 }
 
 // checkClient appends the faults of a client's name and version.

@@ -171,6 +171,9 @@ func checkIndexes(s *State) error {
 		if found, ok := s.AgentByHandle(agent.Handle); !ok || found != agent {
 			return fmt.Errorf("handle %q does not lead to its agent", agent.Handle)
 		}
+		if s.checkHandleFree(agent.Handle) == nil {
+			return fmt.Errorf("the look of handle %q is free", agent.Handle)
+		}
 		for _, key := range agent.Keys() {
 			keys++
 			byID, _ := s.Key(key.ID)

@@ -82,9 +82,8 @@ func (c *CompleteRegistration) Decide(s *State, st Stamp) (Outcome, error) {
 	if err := s.checkKeyFree(challenge.PublicKey); err != nil {
 		return Outcome{}, err
 	}
-	if _, taken := s.handles.Get(foldHandle(c.Handle)); taken {
-		return Outcome{}, fault.New(fault.HandleTaken, "Another agent has this handle.").
-			With("handle", c.Handle)
+	if err := s.checkHandleFree(c.Handle); err != nil {
+		return Outcome{}, err
 	}
 	return c.register(st, challenge, digest), nil
 }
@@ -94,6 +93,9 @@ func (c *CompleteRegistration) Decide(s *State, st Stamp) (Outcome, error) {
 func (c *CompleteRegistration) validate() error {
 	fields := checkClient(c.check(nil), c.ClientName, c.ClientVersion)
 	problem := handleProblem(c.Handle)
+	if problem == "" && reservedHandle(c.Handle) {
+		problem = "is reserved, because it speaks for the service"
+	}
 	if len(fields) > 0 {
 		if problem != "" {
 			fields = append(fields, fault.Field{Field: "handle", Problem: problem})

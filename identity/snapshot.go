@@ -96,6 +96,7 @@ func (s *State) RestoreAgent(data []byte) error {
 		return err
 	}
 	s.handles.Set(foldHandle(agent.Handle), agent.ID)
+	s.putLook(agent.Handle)
 	for _, key := range agent.keys {
 		s.keyOwners.set(key.ID, agent.ID)
 		s.publicKeys.Set(string(key.PublicKey[:]), keyRef{agent: agent.ID, key: key.ID})

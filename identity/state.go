@@ -14,9 +14,11 @@ import (
 // trees: a clone costs the same for any size. Only the owner clones; published States are only
 // read.
 type State struct {
-	agents     idTree[*Agent]
-	handles    *btree.Map[string, id.ID] // by lower-case handle
-	keyOwners  idTree[id.ID]             // key ID → agent ID
+	agents  idTree[*Agent]
+	handles *btree.Map[string, id.ID] // by lower-case handle
+	// looks holds the looks of all handles.
+	looks      *btree.Map[string, struct{}]
+	keyOwners  idTree[id.ID] // key ID → agent ID
 	publicKeys *btree.Map[string, keyRef]
 	sessions   sessionTrie // by credential hash
 	sessionIDs idTree[*Session]
@@ -38,6 +40,7 @@ func New() *State {
 	return &State{
 		agents:     newIDTree[*Agent](),
 		handles:    new(btree.Map[string, id.ID]),
+		looks:      new(btree.Map[string, struct{}]),
 		keyOwners:  newIDTree[id.ID](),
 		publicKeys: new(btree.Map[string, keyRef]),
 		sessionIDs: newIDTree[*Session](),
@@ -55,6 +58,7 @@ func (s *State) Clone() *State {
 	return &State{
 		agents:     s.agents.clone(),
 		handles:    s.handles.Copy(),
+		looks:      s.looks.Copy(),
 		keyOwners:  s.keyOwners.clone(),
 		publicKeys: s.publicKeys.Copy(),
 		sessions:   s.sessions,

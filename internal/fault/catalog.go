@@ -135,7 +135,8 @@ var Catalog = []Entry{
 		Code: InvalidHandle, Status: 400, Action: "CORRECT_REQUEST",
 		Details: []string{"handle", "fields"},
 		Description: "The handle is not valid. A handle has 3 to 32 letters, digits, _, . and " +
-			"-, and starts with a letter or digit.",
+			"-, and starts with a letter or digit. Handles that speak for the service, such as " +
+			"admin or support, are reserved.",
 	},
 	{
 		Code: ReusePolicyRequired, Status: 400, Action: "CORRECT_REQUEST",
@@ -346,8 +347,8 @@ var Catalog = []Entry{
 	{
 		Code: HandleTaken, Status: 409, Action: "CHOOSE_ANOTHER_HANDLE",
 		Details: []string{"handle"},
-		Description: "Another agent has this handle. Handles are compared without regard to " +
-			"case.",
+		Description: "Another agent has this handle, or one that looks like it. Handles are " +
+			"compared without regard to case.",
 	},
 	{
 		Code: KeyAlreadyRegistered, Status: 409, Action: "AUTHENTICATE",
