@@ -91,6 +91,8 @@ func (p *Project) InheritedImports() []*Import {
 type ImportSource struct {
 	Artifact, Project, Changeset id.ID
 	Name, License                string
+	// Hidden means that readers of the importing project may not know the source: it is PRIVATE.
+	Hidden bool
 	// Files are in the order of their paths' bytes.
 	Files          []FileInfo
 	Authors        []id.ID
@@ -113,6 +115,7 @@ func (p *Project) ImportSource(a *Artifact, agent id.ID) (*ImportSource, error) 
 	}
 	source := &ImportSource{
 		Artifact: a.ID, Project: p.ID, Changeset: a.Changeset, Name: a.Name, License: a.License,
+		Hidden: p.Visibility == Private,
 	}
 	p.ArtifactFiles(a, func(info FileInfo) bool {
 		source.Files = append(source.Files, info)
@@ -167,7 +170,7 @@ func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	published := &ChangesetPublished{
-		ID: p.nextChangesetID(stamp.ID(0)), Message: "Import " + c.Source.Name,
+		ID: p.nextChangesetID(stamp.ID(0)), Message: c.message(p),
 		Source: SourceImport, SourceID: p.imports.next(stamp.ID(1)), Ops: ops,
 	}
 	imported := &ArtifactImported{
@@ -184,6 +187,14 @@ func (c *ImportArtifact) Decide(p *Project, stamp Stamp) (Decision, error) {
 		Events: []Event{published, imported},
 		Result: Result{Created: true, Changeset: published.ID, Subject: imported.ID},
 	}, nil
+}
+
+// message is that of the changeset. It is found by search, so it does not name a hidden source.
+func (c *ImportArtifact) message(p *Project) string {
+	if c.Source.Hidden && c.Source.Project != p.ID {
+		return "Import an artifact"
+	}
+	return "Import " + c.Source.Name
 }
 
 // targets returns the paths of the files after the import: INVALID_PATH.
