@@ -22,7 +22,7 @@ type Call struct {
 	Agent   id.ID
 	// Query holds the declared query parameters of the request.
 	Query map[string]string
-	// Meter returns the state of the rate limits for the caller; nil if there are none.
+	// Meter accounts for the request; nil if nothing does.
 	Meter Meter
 	// Params holds the path parameters in the order of the template, as sent and not decoded.
 	Params []string

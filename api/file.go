@@ -103,7 +103,7 @@ type DeleteFile struct {
 
 // ReadBatch is the body of file.read_batch.
 type ReadBatch struct {
-	// The paths to read.
+	// The paths to read. A repeated path is answered once.
 	Paths []string `json:"paths" check:"required,items=1..100"`
 	// Read as of this changeset; the head if absent.
 	ChangesetID string `json:"changeset_id"`
@@ -185,7 +185,7 @@ var fileOperations = []*Operation{
 		},
 		Tag: "files", Summary: "Read several files",
 		Doc: "Returns up to 100 files with their text, 8 MiB of content at most; files that " +
-			"exceed the limit are listed in truncated.",
+			"exceed the limit are listed in truncated. A repeated path is answered once.",
 	}, readBatch),
 }
 
@@ -221,10 +221,67 @@ type fileReply struct {
 // AppendJSON implements Appender.
 func (r fileReply) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"file":`...)
-	dst = appendFile(dst, &r.info)
-	dst = append(dst[:len(dst)-1], `,"content":`...)
+	dst = r.appendHead(dst)
 	dst = jsonschema.AppendString(dst, textOf(r.content))
 	return append(dst, "}}"...)
+}
+
+// appendHead writes the file up to its content.
+func (r *fileReply) appendHead(dst []byte) []byte {
+	dst = appendFile(dst, &r.info)
+	return append(dst[:len(dst)-1], `,"content":`...)
+}
+
+// TextBytes implements Pieces.
+func (r fileReply) TextBytes() int { return len(r.content) }
+
+// WritePieces implements Pieces.
+func (r fileReply) WritePieces(w PieceWriter) error {
+	if err := w.JSON(r.appendHead([]byte(`{"file":`))); err != nil {
+		return err
+	}
+	if err := w.Text(textOf(r.content)); err != nil {
+		return err
+	}
+	return w.JSON([]byte("}}"))
+}
+
+// filesBatch writes FilesBatch as JSON.
+type filesBatch struct {
+	files              []fileReply
+	missing, truncated []string
+}
+
+// AppendJSON implements Appender.
+func (b *filesBatch) AppendJSON(dst []byte) []byte { return appendPieces(dst, b) }
+
+// TextBytes implements Pieces.
+func (b *filesBatch) TextBytes() (sum int) {
+	for at := range b.files {
+		sum += len(b.files[at].content)
+	}
+	return sum
+}
+
+// WritePieces implements Pieces.
+func (b *filesBatch) WritePieces(w PieceWriter) error {
+	piece := []byte(`{"files":[`)
+	for at := range b.files {
+		if at > 0 {
+			piece = append(piece, ',')
+		}
+		if err := w.JSON(b.files[at].appendHead(piece)); err != nil {
+			return err
+		}
+		if err := w.Text(textOf(b.files[at].content)); err != nil {
+			return err
+		}
+		piece = []byte{'}'}
+	}
+	piece = append(piece, `],"missing":`...)
+	piece = appendData(piece, b.missing)
+	piece = append(piece, `,"truncated":`...)
+	return w.JSON(append(appendData(piece, b.truncated), '}'))
 }
 
 // appendFile writes File without the content.
@@ -322,6 +379,9 @@ func readFile(c *Call, _ *None) (Reply, error) {
 func (c *Call) fileWithContent(decoded string, info work.FileInfo, ok bool) (Reply, error) {
 	if !ok {
 		return Reply{}, errFileNotFound(decoded)
+	}
+	if err := c.hold(info.Size); err != nil {
+		return Reply{}, err
 	}
 	content, err := c.Service.Engine.Blob(info.Blob)
 	if err != nil {
@@ -473,28 +533,34 @@ func readBatch(c *Call, body *ReadBatch) (Reply, error) {
 		}
 		find = func(at string) (work.FileInfo, bool) { return view.FileAt(at, changeset) }
 	}
-	data := FilesBatch{Files: []File{}, Missing: []string{}, Truncated: []string{}}
-	room := batchBytesMax
+	batch := filesBatch{missing: []string{}, truncated: []string{}}
+	seen, room := make(map[string]bool, len(body.Paths)), batchBytesMax
 	for _, wanted := range body.Paths {
+		if seen[wanted] {
+			continue
+		}
+		seen[wanted] = true
 		info, ok := find(wanted)
 		switch {
 		case !ok:
-			data.Missing = append(data.Missing, wanted)
-			continue
+			batch.missing = append(batch.missing, wanted)
 		case info.Size > room:
-			data.Truncated = append(data.Truncated, wanted)
-			continue
+			batch.truncated = append(batch.truncated, wanted)
+		default:
+			room -= info.Size
+			batch.files = append(batch.files, fileReply{info: info})
 		}
-		content, err := c.Service.Engine.Blob(info.Blob)
-		if err != nil {
+	}
+	if err := c.hold(batchBytesMax - room); err != nil {
+		return Reply{}, err
+	}
+	for at := range batch.files {
+		one := &batch.files[at]
+		if one.content, err = c.Service.Engine.Blob(one.info.Blob); err != nil {
 			return Reply{}, err
 		}
-		room -= info.Size
-		record, text := file(info), textOf(content)
-		record.Content = &text
-		data.Files = append(data.Files, record)
 	}
-	return Reply{Data: data}, nil
+	return Reply{Data: &batch}, nil
 }
 
 // validateCreations validates initial files, which must have different paths.

@@ -178,8 +178,9 @@ func (e *export) content(blob work.Hash) {
 	}
 	content, err := e.call.Service.Engine.Blob(blob)
 	e.fail(err)
-	e.text = jsonschema.AppendString(e.text[:0], textOf(content))
-	e.send(e.text)
+	if e.err == nil {
+		e.err = jsonschema.WriteString(e.w, textOf(content))
+	}
 }
 
 func (e *export) history() {

@@ -42,10 +42,13 @@ type RateLevel struct {
 	ResetAt int64
 }
 
-// Meter returns the state of the rate limits for the caller of a request, with that request
-// counted.
+// Meter accounts for a request.
 type Meter interface {
+	// RateLevels returns the state of the rate limits for the caller, with the request counted.
 	RateLevels() []RateLevel
+	// HoldMemory reserves memory until the answer is written, in bytes. Small sizes are not
+	// counted. Errors: RATE_LIMITED.
+	HoldMemory(bytes int) error
 }
 
 var quotaOperations = []*Operation{

@@ -227,15 +227,41 @@ func readWorkspaceFile(c *Call, _ *None) (Reply, error) {
 	if !found {
 		return Reply{}, errFileNotFound(decoded)
 	}
+	if err := c.hold(file.Size); err != nil {
+		return Reply{}, err
+	}
 	content, err := c.Service.Engine.Blob(file.Blob)
 	if err != nil {
 		return Reply{}, err
 	}
-	record, text := workspaceFile(file), textOf(content)
-	record.Content = &text
 	return Reply{
-		Data: WorkspaceFileData{File: record}, ETag: workspaceFileETag(&file),
+		Data: workspaceFileReply{workspaceFile(file), content}, ETag: workspaceFileETag(&file),
 	}, nil
+}
+
+// workspaceFileReply writes WorkspaceFileData as JSON. Its record is without the content.
+type workspaceFileReply struct {
+	record  WorkspaceFile
+	content []byte
+}
+
+// AppendJSON implements Appender.
+func (r workspaceFileReply) AppendJSON(dst []byte) []byte { return appendPieces(dst, r) }
+
+// TextBytes implements Pieces.
+func (r workspaceFileReply) TextBytes() int { return len(r.content) }
+
+// WritePieces implements Pieces.
+func (r workspaceFileReply) WritePieces(w PieceWriter) error {
+	piece := appendData([]byte(`{"file":`), r.record)
+	// The content replaces the closing brace of the record.
+	if err := w.JSON(append(piece[:len(piece)-1], `,"content":`...)); err != nil {
+		return err
+	}
+	if err := w.Text(textOf(r.content)); err != nil {
+		return err
+	}
+	return w.JSON([]byte("}}"))
 }
 
 // workspaceFileMatch returns the conditions of a write as a function; nil if there are none.

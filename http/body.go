@@ -4,33 +4,9 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync/atomic"
 
 	"pws/internal/fault"
 )
-
-// smallBody is the size up to which a body is not counted in the budget, in bytes.
-const smallBody = 64 << 10
-
-// budget bounds the bodies in memory over all connections, in bytes.
-type budget struct {
-	max  int64
-	used atomic.Int64
-}
-
-func (b *budget) reserve(n int64) bool {
-	if b.used.Add(n) <= b.max {
-		return true
-	}
-	b.used.Add(-n)
-	return false
-}
-
-func (b *budget) release(n int64) {
-	if n > 0 {
-		b.used.Add(-n)
-	}
-}
 
 // tooLarge refuses the body and closes the connection, because the rest may be endless.
 func (x *exchange) tooLarge(limit int) error {
@@ -52,12 +28,13 @@ func (x *exchange) readBody(limit int) ([]byte, error) {
 	if stream == nil || !x.hasBody() {
 		return x.body, nil
 	}
-	if length := x.ctx.Request.Header.ContentLength(); length > 0 {
-		if length > limit {
-			return nil, x.tooLarge(limit)
-		}
-		if err := x.growBody(length); err != nil {
-			return nil, err
+	length := x.ctx.Request.Header.ContentLength()
+	if length > limit {
+		return nil, x.tooLarge(limit)
+	}
+	if peer, tracked := x.ctx.Conn().(*conn); tracked && (length < 0 || length > smallBody) {
+		stream = &pacedReader{
+			r: stream, conn: peer, pace: x.server.newPace(0), end: peer.readBy,
 		}
 	}
 	for {
@@ -65,8 +42,7 @@ func (x *exchange) readBody(limit int) ([]byte, error) {
 			return nil, x.tooLarge(limit)
 		}
 		if len(x.body) == cap(x.body) {
-			// One byte more than the limit shows that a body is too large.
-			if err := x.growBody(min(max(2*cap(x.body), 4<<10), limit+1)); err != nil {
+			if err := x.growBody(nextSize(cap(x.body), length, limit)); err != nil {
 				return nil, err
 			}
 		}
@@ -103,29 +79,29 @@ func (x *exchange) peerEnded() bool {
 	return tracked && peer.ended
 }
 
+// nextSize is the size of the memory for more of a body. The declared length is negative if it is
+// unknown. A large one is not believed: the memory is at most twice what has arrived.
+func nextSize(size, length, limit int) int {
+	if length < 0 {
+		// One byte more than the limit shows that a body is too large.
+		return min(max(2*size, 4<<10), limit+1)
+	}
+	return min(max(2*size, smallBody), length)
+}
+
 // growBody allocates memory for a body of that size. Errors: RATE_LIMITED.
 func (x *exchange) growBody(size int) error {
 	if size <= cap(x.body) {
 		return nil
 	}
-	if more := int64(size) - x.reserved; size > smallBody && more > 0 {
-		if err := x.reserve(more); err != nil {
+	if size > smallBody {
+		if err := x.held().growTo(int64(size)); err != nil {
 			return err
 		}
 	}
 	grown := make([]byte, len(x.body), size)
 	copy(grown, x.body)
 	x.body = grown
-	return nil
-}
-
-// reserve takes bytes out of the budget until the request ends. Errors: RATE_LIMITED.
-func (x *exchange) reserve(size int64) error {
-	if !x.server.budget.reserve(size) {
-		return fault.New(fault.RateLimited, "Too many large requests at one time.").
-			With("reason", "BODY_MEMORY").With("retry_after_seconds", 1)
-	}
-	x.reserved += size
 	return nil
 }
 

@@ -35,6 +35,16 @@
 // is sent after the transport has released the connection, with deadlines of its own. An answer
 // that breaks off resets the connection, so that it cannot be taken for a complete one.
 //
+// # Memory of bodies and answers
+//
+// Bodies and answers above 64 KiB are counted in one budget until they are written (memory.go).
+// Within it an address, a network and an agent have shares, and a part is for agents only
+// (shares.go). A body is reserved as it arrives, whatever length it declares. Texts of an answer
+// are reserved BEFORE they are loaded and encoded while they are sent (large.go). A refusal has the
+// reason BODY_MEMORY, BODY_MEMORY_IP or BODY_MEMORY_AGENT. The answer to a write that was carried
+// out is counted and never refused. A client that sends a large body or reads a large answer below
+// the least rate loses its connection (pace.go).
+//
 // # Waiting
 //
 // An operation without an answer yet returns api.Deferred or api.EventStream, and the transport

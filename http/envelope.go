@@ -3,10 +3,10 @@ package http
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strconv"
 
-	"github.com/go-json-experiment/json"
 	"github.com/valyala/fasthttp"
 
 	"pws/api"
@@ -50,38 +50,45 @@ func (x *exchange) write(reply *api.Reply) error {
 		h.Set("Idempotency-Replayed", "true")
 	}
 	x.ctx.SetStatusCode(reply.Status)
-	if plain {
-		h.SetContentType(document.ContentType)
-		x.setBody(append(x.emptyBody(), document.Body...))
-		return nil
+	err := x.writeData(reply.Data)
+	if err != nil {
+		h.DelBytes(headerETag)
 	}
-	switch data := reply.Data.(type) {
+	return err
+}
+
+// writeData writes the data of a reply. Errors: RATE_LIMITED.
+func (x *exchange) writeData(data any) error {
+	h := &x.ctx.Response.Header
+	switch data := data.(type) {
+	case api.Document:
+		h.SetContentType(data.ContentType)
+		if len(data.Body) > smallBody {
+			return x.setLargeBody(data.Body)
+		}
+		return x.setBody(append(x.emptyBody(), data.Body...))
 	case api.Stream:
 		return x.stream(data)
 	case api.EventStream:
 		return x.live(data)
+	case api.Pieces:
+		if data.TextBytes() > smallBody {
+			if err := x.growAnswer(int64(data.TextBytes())); err != nil {
+				return err
+			}
+			return x.sendPieces(pieceMemory, x.enveloped(func(w io.Writer) error {
+				return data.WritePieces(&pieceWriter{w: w})
+			}))
+		}
 	}
 	h.SetContentTypeBytes(jsonTypeBytes)
 	body := append(x.emptyBody(), `{"ok":true,"data":`...)
-	body, err := appendData(body, reply.Data)
+	body, err := x.appendData(body, data, 0)
 	if err != nil {
 		x.ctx.Response.ResetBody()
-		return fmt.Errorf("encoding the answer: %w", err)
+		return err
 	}
-	x.setBody(x.appendMeta(body))
-	return nil
-}
-
-func appendData(dst []byte, data any) ([]byte, error) {
-	switch data := data.(type) {
-	case nil:
-		return append(dst, "{}"...), nil
-	case api.Appender:
-		return data.AppendJSON(dst), nil
-	}
-	into := sliceWriter{out: dst}
-	err := json.MarshalWrite(&into, data, json.Deterministic(true))
-	return into.out, err
+	return x.setBody(x.appendMeta(body))
 }
 
 func (x *exchange) appendMeta(body []byte) []byte {
@@ -94,8 +101,11 @@ func (x *exchange) appendMeta(body []byte) []byte {
 func (x *exchange) emptyBody() []byte { return x.ctx.Response.SwapBody(nil)[:0] }
 
 // setBody sets the body, compressed if the client accepts that and it makes the body smaller. The
-// connection does not keep the memory of a large body.
-func (x *exchange) setBody(body []byte) {
+// connection does not keep the memory of a larger body. Errors: RATE_LIMITED.
+func (x *exchange) setBody(body []byte) error {
+	if len(body) > smallBody {
+		return x.setLargeBody(body)
+	}
 	h := &x.ctx.Response.Header
 	h.SetCanonical(headerVary, varyCoding)
 	if len(body) > compressMin && len(x.headers.acceptEncoding) > 0 {
@@ -110,9 +120,10 @@ func (x *exchange) setBody(body []byte) {
 	const keep = 32 << 10
 	if cap(body) > keep {
 		x.ctx.Response.SetBodyRaw(body)
-		return
+		return nil
 	}
 	x.ctx.Response.SwapBody(body)
+	return nil
 }
 
 // refuse writes an error. An error that is not a fault is logged with the request ID and not shown.
@@ -160,13 +171,21 @@ func (x *exchange) refuse(err error) {
 	body = append(body, `","message":`...)
 	body = jsonschema.AppendString(body, refusal.Message)
 	body = append(body, `,"details":`...)
-	body, err = appendData(body, details)
+	body, err = plainData(body, details)
 	if err != nil {
 		panic(fmt.Sprintf("details of %s: %v", refusal.Code, err))
 	}
 	body = append(body, `,"retryable":`...)
 	body = strconv.AppendBool(body, entry.Retryable)
-	x.setBody(x.appendMeta(append(body, '}')))
+	x.setError(x.appendMeta(append(body, '}')))
+}
+
+// setError sets the body of an error, which is not refused for its size.
+func (x *exchange) setError(body []byte) {
+	x.carriedOut = true
+	if err := x.setBody(body); err != nil {
+		panic(err)
+	}
 }
 
 // details are those of a fault, completed by the catalog's entry of its code.

@@ -40,8 +40,10 @@ type exchange struct {
 	waited time.Duration
 	// bodyRead says that the body was read to its end, and unreadable that the request cannot be.
 	bodyRead, unreadable bool
-	// reserved is what the request has taken out of the budget, in bytes.
-	reserved int64
+	// account is the memory that the request holds.
+	account account
+	// carriedOut says that the request is a write that was carried out, so it is not refused.
+	carriedOut bool
 	// message is what a request to the MCP endpoint says.
 	message message
 	// The rest is memory of earlier requests: for query parameters, the body, a key among arguments,
@@ -98,7 +100,7 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 
 // release returns the exchange to the pool without its large buffers.
 func (x *exchange) release() {
-	x.server.budget.release(x.reserved)
+	x.account.close()
 	clear(x.params)
 	clear(x.call.Params)
 	scratch := kept(x.scratch)

@@ -164,6 +164,7 @@ func (s *Server) call(
 		x.call.Idempotency = x.idempotencyKey(found, in)
 	}
 	reply, err := found.operation.Run(&x.call, request)
+	x.carriedOut = err == nil && !reply.Replayed && found.operation.Writes()
 	if later, waits := reply.Data.(api.Deferred); waits && err == nil {
 		return s.await(x, later)
 	}

@@ -71,7 +71,7 @@ func TestDeclaredSizesAreCheckedAtOnce(t *testing.T) {
 			}
 		}
 	}
-	if used := f.budget.used.Load(); used != 0 {
+	if used := f.memory.used(); used != 0 {
 		t.Errorf("%d bytes of the budget are lost", used)
 	}
 }

@@ -38,8 +38,8 @@ var (
 )
 
 // live sends a stream of events. It outlives its exchange and keeps nothing of it. It holds no
-// buffer between two writes. A stream whose reader stalls ends when one write takes longer than a
-// whole answer may; the client can resume it after its last event.
+// buffer between two writes. A stream whose reader falls behind the least rate in one write ends;
+// the client can resume it after its last event.
 type live struct {
 	server    *Server
 	conn      net.Conn
@@ -89,7 +89,9 @@ func (l *live) Close() error {
 // WriteTo sends events until the reader leaves, the server stops, or the data ends the stream. The
 // error code that ends it is sent as a comment; a client that reconnects gets it as a status.
 func (l *live) WriteTo(w io.Writer) (int64, error) {
-	out := &deadlineWriter{w: w, conn: l.conn, timeout: l.server.cfg.WriteTimeout}
+	out := &pacedWriter{
+		w: w, conn: l.conn, pace: l.server.newPace(l.server.cfg.WriteTimeout), each: true,
+	}
 	if peer, tracked := l.conn.(*conn); tracked {
 		peer.setLive(true)
 		defer peer.setLive(false)

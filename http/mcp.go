@@ -191,8 +191,7 @@ func (s *Server) answerMethod(x *exchange, as *route, result func([]byte) []byte
 	if err := s.limit(x, nil); err != nil {
 		return err
 	}
-	x.setBody(x.endResult(result(x.beginResult())))
-	return nil
+	return x.setBody(x.endResult(result(x.beginResult())))
 }
 
 // listTools answers tools/list with all tools on one page.

@@ -3,6 +3,7 @@ package http
 import (
 	"bytes"
 	"errors"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -60,64 +61,97 @@ func replayNote(firstAt int64) string {
 }
 
 // toolResult writes the data of a tool, or its error, as structured content and as text. A replay
-// has the data of the original answer and a second text that says so.
-func (x *exchange) toolResult(data []byte, failed bool) {
-	body := x.beginResult()
-	body = append(body, `"content":[{"type":"text","text":`...)
+// has the data of the original answer and a second text that says so. Errors: RATE_LIMITED.
+func (x *exchange) toolResult(data []byte, failed bool) error {
+	if len(data) > smallBody/2 {
+		if err := x.growAnswer(int64(cap(data))); err != nil {
+			return err
+		}
+		x.data = nil
+		return x.sendResult(pieceMemory, failed, func(w io.Writer) error {
+			return writeLarge(w, data)
+		})
+	}
+	body := append(x.beginResult(), textBegins...)
 	body = jsonschema.AppendString(body, unsafe.String(unsafe.SliceData(data), len(data)))
+	body = append(x.endText(body), data...)
+	body = strconv.AppendBool(append(body, `,"isError":`...), failed)
+	return x.setBody(x.endResult(body))
+}
+
+const textBegins = `"content":[{"type":"text","text":`
+
+// endText ends the list of texts, up to the structured content.
+func (x *exchange) endText(body []byte) []byte {
 	if x.message.replayed {
 		body = append(body, `},{"type":"text","text":`...)
 		body = jsonschema.AppendString(body, replayNote(x.call.FirstAt()))
 	}
-	body = append(append(body, `}],"structuredContent":`...), data...)
-	body = strconv.AppendBool(append(body, `,"isError":`...), failed)
-	x.setBody(x.endResult(body))
+	return append(body, `}],"structuredContent":`...)
+}
+
+// sendResult sends a large result piece by piece. The data is written twice, as a text and as the
+// structured content. Errors: RATE_LIMITED.
+func (x *exchange) sendResult(bytes int64, failed bool, data api.Stream) error {
+	begin := append(x.beginResult(), textBegins+`"`...)
+	middle := x.endText([]byte{'"'})
+	end := x.endResult(strconv.AppendBool([]byte(`,"isError":`), failed))
+	return x.sendPieces(bytes, func(w io.Writer) error {
+		if _, err := w.Write(begin); err != nil {
+			return err
+		}
+		if err := data(&quoting{w: w}); err != nil {
+			return err
+		}
+		if _, err := w.Write(middle); err != nil {
+			return err
+		}
+		if err := data(w); err != nil {
+			return err
+		}
+		_, err := w.Write(end)
+		return err
+	})
 }
 
 // writeResult writes the reply of an operation as the result of a tool. Errors: QUOTA_EXCEEDED,
 // RATE_LIMITED.
 func (x *exchange) writeResult(called *tool, reply *api.Reply) error {
-	var err error
-	if stream, streams := reply.Data.(api.Stream); streams {
-		err = x.collect(stream)
-	} else {
-		x.data, err = appendData(x.data[:0], reply.Data)
-	}
-	if err != nil {
-		return err
-	}
 	if reply.Replayed {
 		x.ctx.Response.Header.Set("Idempotency-Replayed", "true")
 		x.message.replayed = x.call.FirstAt() != 0
 	}
-	x.toolResult(withoutNulls(x.data, called.Opaque), false)
-	return nil
-}
-
-var errAnswerFull = errors.New("http: the answer is too large")
-
-// bounded collects what is written, up to a size in bytes.
-type bounded struct {
-	into []byte
-	max  int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if len(b.into)+len(p) > b.max {
-		return 0, errAnswerFull
+	var err error
+	switch data := reply.Data.(type) {
+	case api.Stream:
+		err = x.collect(data)
+	case api.Pieces:
+		if data.TextBytes() > smallBody {
+			if err := x.growAnswer(int64(data.TextBytes())); err != nil {
+				return err
+			}
+			return x.sendResult(pieceMemory, false, func(w io.Writer) error {
+				return data.WritePieces(&pieceWriter{w: w, withoutNulls: true})
+			})
+		}
+		x.data, err = x.appendData(x.data[:0], data, 0)
+	default:
+		x.data, err = x.appendData(x.data[:0], data, 0)
 	}
-	b.into = append(b.into, p...)
-	return len(p), nil
+	if err != nil {
+		return err
+	}
+	return x.toolResult(withoutNulls(x.data, called.Opaque), false)
 }
 
 // collect reads a stream into the data of the exchange. Errors: QUOTA_EXCEEDED, RATE_LIMITED.
 func (x *exchange) collect(stream api.Stream) error {
-	if err := x.reserve(streamMemory + 4*answerMax); err != nil {
+	if err := x.HoldMemory(streamMemory); err != nil {
 		return err
 	}
-	into := bounded{into: x.data[:0], max: answerMax}
+	into := bodyWriter{x: x, out: x.data[:0], max: answerMax, base: x.held().bytes}
 	err := stream(&into)
-	x.data = into.into
+	x.data = into.out
 	if errors.Is(err, errAnswerFull) {
 		return fault.New(fault.QuotaExceeded, "The answer is too large for a tool; "+
 			"the same request over HTTP streams it.").
@@ -141,7 +175,7 @@ func (x *exchange) fail(e *rpcError) {
 	if e.data != nil {
 		body = append(append(body, `,"data":`...), e.data...)
 	}
-	x.setBody(append(body, "}}"...))
+	x.setError(append(body, "}}"...))
 }
 
 // refuseMessage writes the error for a message: as the result of a tool, which the agent reads,
@@ -160,7 +194,10 @@ func (x *exchange) refuseMessage(
 		x.ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, `Bearer error="invalid_token"`)
 	default:
 		if x.form == formTool {
-			x.toolResult(x.problem(refusal, details), true)
+			x.carriedOut = true
+			if err := x.toolResult(x.problem(refusal, details), true); err != nil {
+				panic(err)
+			}
 			return
 		}
 	}
@@ -173,7 +210,7 @@ func (x *exchange) problem(refusal *fault.Error, details map[string]any) []byte 
 	out := append(x.data[:0], `{"code":"`...)
 	out = append(append(out, refusal.Code...), `","message":`...)
 	out = jsonschema.AppendString(out, refusal.Message)
-	out, err := appendData(append(out, `,"details":`...), details)
+	out, err := plainData(append(out, `,"details":`...), details)
 	if err != nil {
 		panic("http: details of " + string(refusal.Code) + ": " + err.Error())
 	}

@@ -112,7 +112,7 @@ func FuzzConnection(f *testing.F) {
 		if log := fix.log.take(); strings.Contains(log, "handler panicked") {
 			t.Fatalf("%q: %s", sent, log)
 		}
-		if used := fix.budget.used.Load(); used != 0 {
+		if used := fix.memory.used(); used != 0 {
 			t.Fatalf("%q: %d bytes of the budget are lost", sent, used)
 		}
 	})

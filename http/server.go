@@ -51,7 +51,8 @@ type Config struct {
 	HeaderMax int
 	// BodyMax bounds a request body, in bytes. Default 16 MiB.
 	BodyMax int
-	// BodyMemory bounds the sum of the bodies above 64 KiB in memory, in bytes. Default 256 MiB.
+	// BodyMemory bounds the sum of the bodies and answers above 64 KiB in memory, in bytes. Default
+	// 256 MiB.
 	BodyMemory int64
 	// Waiting bounds the requests that wait for events, streams included: in total, for one agent and
 	// from one address. Default 4096, 64 and 256.
@@ -77,6 +78,9 @@ type Config struct {
 	clientCheck time.Duration
 	// heartbeat is the time without events AFTER which a stream sends a comment.
 	heartbeat time.Duration
+	// leastRate and paceGrace are those of pace.
+	leastRate int64
+	paceGrace time.Duration
 }
 
 // Observation describes one request for metrics.
@@ -115,6 +119,8 @@ func (c *Config) fill() {
 	setDefault(&c.SlowRequest, time.Second)
 	setDefault(&c.clientCheck, time.Second)
 	setDefault(&c.heartbeat, 15*time.Second)
+	setDefault(&c.leastRate, leastRate)
+	setDefault(&c.paceGrace, paceGrace)
 	if c.Table == nil {
 		c.Table = api.Table
 	}
@@ -139,7 +145,7 @@ type Server struct {
 	raw     map[string]RawHandler
 	limiter *limiter
 	origins origins
-	budget  budget
+	memory  shares
 	slots   waitSlots
 	mcp     *mcpServer
 	fast    *fasthttp.Server
@@ -190,7 +196,7 @@ func newServer(
 		cfg: cfg, log: log, service: service, raw: cfg.Raw, limiter: limiter,
 		origins: newOrigins(cfg.Origins), stopping: make(chan struct{}),
 	}
-	s.budget.max = cfg.BodyMemory
+	s.memory.bounds = memoryBounds(cfg.BodyMemory, int64(cfg.BodyMax))
 	s.slots.init(cfg.Waiting, cfg.WaitingPerAgent, cfg.WaitingPerIP)
 	s.conns.places.bounds = bounds{
 		total: int64(cfg.Connections), address: int64(cfg.ConnectionsPerIP),

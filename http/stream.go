@@ -6,54 +6,83 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/valyala/fasthttp"
-
 	"pws/api"
-	"pws/internal/fault"
 )
 
 const (
-	// streamMemory is what a stream may hold while it is sent, in bytes. It is counted with the
-	// bodies, so that slow readers together cannot fill the memory.
-	streamMemory = 8 << 20
+	// streamMemory is what an operation that streams may hold while it is sent, in bytes: one content
+	// and the record or the part of the content that is being written.
+	streamMemory = 3 << 20
+	// coderMemory is about what a coder holds, in bytes.
+	coderMemory = 2 << 20
 	// streamChunk is the size of a write in bytes.
 	streamChunk = 32 << 10
 )
 
-// stream sends data while it is produced. It outlives its exchange and keeps nothing of it.
+// stream sends data while it is produced. It outlives its exchange and keeps nothing of it but the
+// account.
 type stream struct {
 	server    *Server
 	conn      net.Conn
 	requestID string
 	operation string
-	write     api.Stream
-	as        coding
-	open      bool
+	// write writes the body.
+	write api.Stream
+	as    coding
+	// account is what the answer holds until it is sent or cannot be sent.
+	account account
 }
 
-// stream begins to stream an answer. Errors: RATE_LIMITED where too much memory is in use.
-func (x *exchange) stream(write api.Stream) error {
-	s := &stream{
-		server: x.server, conn: x.ctx.Conn(), requestID: x.call.RequestID,
-		operation: x.operationName(), write: write, as: negotiate(x.headers.acceptEncoding),
+// stream begins to stream the data of an answer. Errors: RATE_LIMITED where too much memory is in
+// use.
+func (x *exchange) stream(data api.Stream) error {
+	return x.sendPieces(streamMemory, x.enveloped(data))
+}
+
+// enveloped writes data in its envelope. It keeps nothing of the exchange.
+func (x *exchange) enveloped(data api.Stream) api.Stream {
+	end := `,"meta":{"request_id":"` + x.call.RequestID + `"}}`
+	return func(w io.Writer) error {
+		if _, err := io.WriteString(w, `{"ok":true,"data":`); err != nil {
+			return err
+		}
+		if err := data(w); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, end)
+		return err
 	}
-	if !x.server.budget.reserve(streamMemory) {
-		return fault.New(fault.RateLimited, "Too many large answers at one time.").
-			With("reason", "BODY_MEMORY").With("retry_after_seconds", 1)
+}
+
+// sendPieces sends a body of unknown length piece by piece. Beside what the request holds already,
+// that many bytes are held while it is written. Errors: RATE_LIMITED.
+func (x *exchange) sendPieces(bytes int64, write api.Stream) error {
+	as := negotiate(x.headers.acceptEncoding)
+	if as != identity {
+		bytes += coderMemory
 	}
-	s.open = true
+	if err := x.growAnswer(x.held().bytes + bytes + streamChunk); err != nil {
+		return err
+	}
 	h := &x.ctx.Response.Header
 	h.SetContentTypeBytes(jsonTypeBytes)
 	h.SetCanonical(headerVary, varyCoding)
-	if s.as != identity {
-		h.SetCanonical(headerCoding, []byte(codingNames[s.as]))
+	if as != identity {
+		h.SetCanonical(headerCoding, []byte(codingNames[as]))
 	}
-	x.sendStream(s)
+	x.sendStream(x.newStream(as, write))
 	return nil
+}
+
+// newStream is a stream that takes over the account of the exchange.
+func (x *exchange) newStream(as coding, write api.Stream) *stream {
+	return &stream{
+		server: x.server, conn: x.ctx.Conn(), requestID: x.call.RequestID,
+		operation: x.operationName(), write: write, as: as, account: x.handOver(),
+	}
 }
 
 // SupportsBodyWriteTo makes fasthttp call WriteTo and never Read.
@@ -62,18 +91,15 @@ func (s *stream) SupportsBodyWriteTo() bool { return true }
 // Read makes it a body; it always fails.
 func (s *stream) Read([]byte) (int, error) { return 0, errors.New("http: a stream is written") }
 
-// Close returns the memory to the budget. It is also called for a stream that never began.
+// Close gives back the memory. It is also called for a stream that never began.
 func (s *stream) Close() error {
-	if s.open {
-		s.open = false
-		s.server.budget.release(streamMemory)
-	}
+	s.account.close()
 	return nil
 }
 
 // WriteTo sends the whole answer. An error leaves it incomplete and ends the connection.
 func (s *stream) WriteTo(w io.Writer) (int64, error) {
-	out := &deadlineWriter{w: w, conn: s.conn, timeout: s.server.cfg.WriteTimeout}
+	out := &pacedWriter{w: w, conn: s.conn, pace: s.server.newPace(s.server.cfg.WriteTimeout)}
 	err := s.send(out)
 	if err != nil && out.err == nil {
 		s.server.log.Error("response aborted", slog.String("request_id", s.requestID),
@@ -88,14 +114,7 @@ func (s *stream) send(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(body, `{"ok":true,"data":`); err != nil {
-		return err
-	}
 	if err := s.write(body); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(body,
-		`,"meta":{"request_id":"`+s.requestID+`"}}`); err != nil {
 		return err
 	}
 	return errors.Join(end(), chunks.Flush())
@@ -115,27 +134,3 @@ func (s *stream) coder(chunks *bufio.Writer) (body io.Writer, end func() error, 
 	}
 	return chunks, func() error { return nil }, nil
 }
-
-// deadlineWriter writes to the connection. Each write has the time of a whole answer, so that a
-// stream ends when its reader stalls and not because it is long.
-type deadlineWriter struct {
-	w       io.Writer
-	conn    net.Conn
-	timeout time.Duration
-	sent    int64
-	err     error
-}
-
-func (p *deadlineWriter) Write(data []byte) (int, error) {
-	if p.timeout > 0 {
-		p.err = p.conn.SetWriteDeadline(time.Now().Add(p.timeout))
-	}
-	if p.err != nil {
-		return 0, p.err
-	}
-	n, err := p.w.Write(data)
-	p.sent, p.err = p.sent+int64(n), err
-	return n, err
-}
-
-var _ fasthttp.BodyWriterTo = (*stream)(nil)

@@ -98,7 +98,7 @@ func TestStreamedEnvelope(t *testing.T) {
 			t.Errorf("%s: %d, %d bytes, close %t", method, a.status, len(a.body), a.close)
 		}
 	}
-	if used := f.budget.used.Load(); used != 0 {
+	if used := f.memory.used(); used != 0 {
 		t.Errorf("%d bytes are still counted", used)
 	}
 }
@@ -123,7 +123,7 @@ func TestFailedStreamIsAborted(t *testing.T) {
 	if log := f.log.take(); !strings.Contains(log, "aborted") {
 		t.Errorf("the log says %q", log)
 	}
-	if used := f.budget.used.Load(); used != 0 {
+	if used := f.memory.used(); used != 0 {
 		t.Errorf("%d bytes are still counted", used)
 	}
 }
@@ -156,7 +156,7 @@ func TestStreamEndsWhenItsReaderLeaves(t *testing.T) {
 		}
 		_ = leaving.Close()
 	}
-	waitFor(t, func() bool { return running.Load() == 0 && f.budget.used.Load() == 0 })
+	waitFor(t, func() bool { return running.Load() == 0 && f.memory.used() == 0 })
 }
 
 func TestStreamMemoryIsBounded(t *testing.T) {

@@ -47,7 +47,7 @@ func TestHTTP10Streams(t *testing.T) {
 	if a := w.receive("HEAD"); a.status != 200 || !w.closed() {
 		t.Errorf("HEAD: %d", a.status)
 	}
-	waitFor(t, func() bool { return running.Load() == 0 && f.budget.used.Load() == 0 })
+	waitFor(t, func() bool { return running.Load() == 0 && f.memory.used() == 0 })
 }
 
 // TestHTTP10FailedStreamIsReset has streams that fail. The connection is reset, because a closed
@@ -65,7 +65,7 @@ func TestHTTP10FailedStreamIsReset(t *testing.T) {
 			t.Errorf("%s: the answer ends with %v", target, err)
 		}
 	}
-	waitFor(t, func() bool { return f.budget.used.Load() == 0 })
+	waitFor(t, func() bool { return f.memory.used() == 0 })
 	if log := f.log.take(); strings.Count(log, "aborted") != 2 {
 		t.Errorf("the log says %q", log)
 	}
@@ -85,7 +85,7 @@ func TestHTTP10StalledReadersAreDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waitFor(t, func() bool { return running.Load() == 0 && f.budget.used.Load() == 0 })
+	waitFor(t, func() bool { return running.Load() == 0 && f.memory.used() == 0 })
 }
 
 // TestDeadlineAfterAnotherAnswer has two requests in one packet. The deadline of the first answer
@@ -105,7 +105,7 @@ func TestDeadlineAfterAnotherAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waitFor(t, func() bool { return running.Load() == 0 && f.budget.used.Load() == 0 })
+	waitFor(t, func() bool { return running.Load() == 0 && f.memory.used() == 0 })
 }
 
 // TestHTTP10EventStream requests a stream of events after another request on one connection.
@@ -171,5 +171,5 @@ func TestShutdownWaitsForHTTP10Streams(t *testing.T) {
 	if err := g.Shutdown(short); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Shutdown with a stream running: %v", err)
 	}
-	waitFor(t, func() bool { return running.Load() == 0 && g.budget.used.Load() == 0 })
+	waitFor(t, func() bool { return running.Load() == 0 && g.memory.used() == 0 })
 }

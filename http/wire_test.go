@@ -191,7 +191,7 @@ func TestChunkedBodies(t *testing.T) {
 }
 
 func TestBodies(t *testing.T) {
-	f := start(t, Config{BodyMax: 1 << 20, BodyMemory: 1 << 20}, nil)
+	f := start(t, Config{BodyMax: 1 << 20, BodyMemory: 2 << 20}, nil)
 	big := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
 	fits := `{"text":"` + strings.Repeat("y", 1<<20-11) + `"}`
 	cases := []struct {
@@ -234,15 +234,16 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%s: %d %.300s", c.name, a.status, a.body)
 		}
 	}
-	if used := f.budget.used.Load(); used != 0 {
+	if used := f.memory.used(); used != 0 {
 		t.Errorf("%d bytes of the budget are lost", used)
 	}
-	f.budget.used.Store(1 << 20)
+	taken := account{of: &f.memory, who: partyAt("192.0.2.1", firstAgent)}
+	taken.forceTo(1 << 20)
 	if a := f.post(t, "/v1/echo", fits); a.status != 429 || a.header.Get("Retry-After") != "1" ||
 		a.envelope(t).Error.Details["reason"] != "BODY_MEMORY" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	f.budget.used.Store(0)
+	taken.close()
 }
 
 func TestExpectContinue(t *testing.T) {

@@ -55,6 +55,9 @@ var outside = map[string]string{
 	"Authorization: Bearer": "header", "initialize": "method of MCP", "&": "of a query",
 	"idempotency_key": "argument", "_": "character", ".": "character", "-": "character",
 	"name?": "notation", "A|B": "notation", "T[]": "notation", "time": "notation",
+	"CONNECTIONS": "reason", "WAITING": "reason", "WAITING_IP": "reason",
+	"WAITING_AGENT": "reason", "BODY_MEMORY": "reason", "BODY_MEMORY_IP": "reason",
+	"BODY_MEMORY_AGENT": "reason", "details.reason": "of an error",
 	"prj_…": "notation", "{path*}": "notation", "history=full": "query",
 }
 

@@ -15,7 +15,7 @@ type memory struct {
 	// headroom counts as used for the garbage collector but occupies no memory.
 	headroom int64
 	// cache bounds contents read from disk, contents those that are not yet in packs, and bodies
-	// the large request bodies.
+	// the large request bodies and answers.
 	cache, contents, bodies int64
 }
 
@@ -28,7 +28,7 @@ const (
 	bodiesPart   = 8
 )
 
-// bodiesBytes is the memory for large request bodies without a memory limit.
+// bodiesBytes is the memory for large request bodies and answers without a memory limit.
 const bodiesBytes = 256 << 20
 
 // within lowers each size to its share of the limit. A smaller size stays as it is.

@@ -131,9 +131,10 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 		see(nil, 429, string(fault.RateLimited), strings.ToUpper(limit.Name))
 	}
 	for _, queue := range []string{
-		"CONNECTIONS", "BODY_MEMORY", "LOG_QUEUE_FULL", "PROJECT_QUEUE_FULL",
+		"CONNECTIONS", "BODY_MEMORY", "BODY_MEMORY_IP", "BODY_MEMORY_AGENT",
+		"LOG_QUEUE_FULL", "PROJECT_QUEUE_FULL",
 		"IDENTITY_QUEUE_FULL", "OVERLOADED", "CHALLENGES", "DISK_RESERVE", "LOG_FAILED",
-		"WAITING", "WAITING_PER_AGENT", "WAITING_PER_IP",
+		"WAITING", "WAITING_AGENT", "WAITING_IP",
 	} {
 		see(nil, 429, string(fault.RateLimited), queue)
 	}
