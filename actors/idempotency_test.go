@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"bytes"
 	"testing"
 
 	"pws/api"
@@ -44,5 +45,18 @@ func TestKeysAreFreeAfterAWeek(t *testing.T) {
 	}
 	if _, err := do("first", "1"); fault.CodeOf(err) != fault.IdempotencyKeyReused {
 		t.Fatalf("the first request after the second: %v", err)
+	}
+}
+
+// TestStoredAnswersKeepNoSpareMemory packs a body that compresses well: what is kept for days takes
+// no more memory than it has bytes.
+func TestStoredAnswersKeepNoSpareMemory(t *testing.T) {
+	body := bytes.Repeat([]byte("a body that repeats itself "), 30_000)
+	packed := pack(body)
+	if cap(packed) > len(packed)+len(packed)/4+64 {
+		t.Errorf("%d bytes take %d", len(packed), cap(packed))
+	}
+	if back, err := unpack(packed); err != nil || !bytes.Equal(back, body) {
+		t.Errorf("%d bytes come back, %v", len(back), err)
 	}
 }

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
@@ -21,12 +22,13 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// pack compresses the body of a stored answer.
+// pack compresses the body of a stored answer. The encoder reserves as much as the body takes
+// uncompressed, so what is kept for days is a copy.
 func pack(body []byte) []byte {
 	if len(body) == 0 {
 		return nil
 	}
-	return packer.EncodeAll(body, nil)
+	return bytes.Clone(packer.EncodeAll(body, nil))
 }
 
 func unpack(packed []byte) ([]byte, error) {

@@ -39,6 +39,10 @@ type Limits struct {
 	IdempotencyKeyBytes int `json:"idempotency_key_bytes"`
 	// How long a result is kept.
 	IdempotencyRetention int `json:"idempotency_retention_seconds"`
+	// Results of keys that a project keeps; the oldest are dropped first.
+	IdempotencyResults int `json:"idempotency_results_per_project"`
+	// Compressed answers that a project keeps for keys; the oldest are dropped first.
+	IdempotencyBytes int `json:"idempotency_result_bytes_per_project"`
 	// Lifetime of a claim.
 	TaskLease int `json:"task_claim_lease_seconds"`
 	// How long after claiming or renewing the claim should be renewed.
@@ -226,7 +230,8 @@ var deploymentLimits = Limits{
 	ChangesetOperations: work.OperationsMax, DiffCharacters: work.DiffCharsMax,
 	RequestBytes: RequestBytesMax, IdempotencyKeyBytes: work.IdempotencyKeyBytesMax,
 	IdempotencyRetention: work.IdempotencySeconds,
-	TaskLease:            work.LeaseSeconds, TaskRenewAfter: work.RenewAfterSeconds,
+	IdempotencyResults:   work.ResultsMax, IdempotencyBytes: work.ResultBytesMax,
+	TaskLease: work.LeaseSeconds, TaskRenewAfter: work.RenewAfterSeconds,
 	ProjectTasks: work.TasksMax, ProjectHandoffs: work.HandoffsMax,
 	ProjectRelations: work.RelationsMax, ProjectVerifications: work.VerificationsMax,
 	ProjectArtifacts: work.ArtifactsMax, ArtifactPaths: work.ArtifactPathsMax,

@@ -77,41 +77,6 @@ type Result struct {
 	Subject id.ID `cbor:"3,keyasint"`
 }
 
-// Idempotent is the stored result of one Idempotency-Key.
-type Idempotent struct {
-	Key         [16]byte `cbor:"1,keyasint"`
-	Fingerprint [16]byte `cbor:"2,keyasint"`
-	// ExpiresAt is Unix milliseconds; from then on the key is free again.
-	ExpiresAt int64  `cbor:"3,keyasint"`
-	Result    Result `cbor:"4,keyasint"`
-	// Status is zero if the answer is rendered again from Result.
-	Status int `cbor:"5,keyasint,omitempty"`
-	// Body is the compressed data of the original answer.
-	Body []byte `cbor:"6,keyasint,omitempty"`
-}
-
-// Remember stores the result of a key and drops expired results, which are the oldest.
-func (p *Project) Remember(record Idempotent, now int64) {
-	for len(p.idempotent) > 0 && p.idempotent[0].ExpiresAt <= now {
-		p.idempotent = p.idempotent[1:]
-		p.saved.IdempotentFirst++
-	}
-	p.idempotent = append(p.idempotent, record)
-}
-
-// IdempotentAt returns the nth result that the project has stored, if it is still kept.
-func (p *Project) IdempotentAt(nth uint64) (*Idempotent, bool) {
-	if nth < p.saved.IdempotentFirst || nth >= p.saved.IdempotentFirst+uint64(len(p.idempotent)) {
-		return nil, false
-	}
-	return &p.idempotent[nth-p.saved.IdempotentFirst], true
-}
-
-// IdempotentRange returns the range [first, end) of the stored results that are kept.
-func (p *Project) IdempotentRange() (first, end uint64) {
-	return p.saved.IdempotentFirst, p.saved.IdempotentFirst + uint64(len(p.idempotent))
-}
-
 func errProjectNotFound() error {
 	return fault.New(fault.ProjectNotFound, "There is no such project.")
 }

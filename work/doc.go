@@ -120,9 +120,10 @@
 //
 // # Idempotency
 //
-// The result of an Idempotency-Key is kept with the project for seven days. If the answer is a
-// function of immutable records, only the IDs are stored and the answer is rendered again;
-// otherwise the rendered answer is stored, compressed.
+// The result of an Idempotency-Key is kept with the project for seven days, unless later results
+// take the room (ResultsMax, ResultBytesMax). If the answer is a function of immutable records,
+// only the IDs are stored and the answer is rendered again; otherwise the rendered answer is
+// stored, compressed.
 //
 // # Activities and notices
 //

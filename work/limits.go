@@ -14,7 +14,11 @@ const (
 	CommunityFilesMax      = 100
 	IdempotencyKeyBytesMax = 255
 	IdempotencySeconds     = 604_800
-	MembersMax             = 1000
+	// ResultsMax and ResultBytesMax limit the stored results of Idempotency-Keys of a project: their
+	// number and the size of their compressed answers. The oldest are dropped first.
+	ResultsMax     = 50_000
+	ResultBytesMax = 8 << 20
+	MembersMax     = 1000
 
 	// ListItemsMax and ItemCharsMax bound the lists of state and handoffs.
 	ListItemsMax   = 100

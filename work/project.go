@@ -175,7 +175,9 @@ type Project struct {
 	// artifacts, imports, discussions and comments.
 	texts int
 
-	idempotent []Idempotent
+	// idempotent holds the results of Idempotency-Keys, resultBytes is the size of their answers.
+	idempotent  []Idempotent
+	resultBytes int
 
 	// bundled is nil unless the project was imported from a bundle.
 	bundled *Imported

@@ -231,6 +231,9 @@ func (p *Project) restoreResults(head *headRecord, chunk func(Chunk) ([]byte, er
 	if uint64(len(p.idempotent)) != end-head.IdempotentFirst {
 		return errors.New("project head: results are missing")
 	}
+	for at := range p.idempotent {
+		p.resultBytes += len(p.idempotent[at].Body)
+	}
 	return nil
 }
 
