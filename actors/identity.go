@@ -33,7 +33,9 @@ type identityCell struct {
 		agents map[id.ID]struct{}
 		// reports are those that were made, handled or dropped.
 		reports map[id.ID]struct{}
-		any     bool
+		// operator says that what operators have set has changed.
+		operator bool
+		any      bool
 	}
 }
 
@@ -291,6 +293,7 @@ func (c *identityCell) publish(next *publishedIdentity, events []identity.Event)
 	}
 	c.dirty.any = true
 	for _, event := range events {
+		c.dirty.operator = c.dirty.operator || identity.TouchesOperator(event)
 		if report := identity.TouchedReport(event); !report.IsZero() {
 			c.dirty.reports[report] = struct{}{}
 		}

@@ -91,6 +91,13 @@ func (e *Engine) restoreIdentity() error {
 			return fmt.Errorf("report %s: %w", datadir.IDOf(key).Format(id.Report), err)
 		}
 	}
+	section, _, ok, err := e.snapshot.Read(datadir.OperatorKey)
+	if err == nil && ok {
+		err = state.RestoreOperator(section)
+	}
+	if err != nil {
+		return fmt.Errorf("operators: %w", err)
+	}
 	section, position, ok, err := e.snapshot.Read(datadir.ChallengesKey)
 	if err == nil && ok {
 		err = state.RestoreChallenges(section)

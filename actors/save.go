@@ -113,6 +113,8 @@ type changes struct {
 	handles []*handle
 	agents  map[id.ID]struct{}
 	reports map[id.ID]struct{}
+	// operator says that what operators have set changed.
+	operator bool
 	// inboxes are the agents whose inboxes changed.
 	inboxes map[id.ID]struct{}
 	// identity is the state that agents and reports belong to: it and they are taken in one moment,
@@ -151,9 +153,10 @@ func (e *Engine) takeIdentity(taken *changes) {
 	defer cell.dirty.Unlock()
 	if cell.dirty.any {
 		taken.agents, taken.identity = cell.dirty.agents, cell.view.Load()
-		taken.reports = cell.dirty.reports
+		taken.reports, taken.operator = cell.dirty.reports, cell.dirty.operator
 	}
-	cell.dirty.agents, cell.dirty.reports, cell.dirty.any = nil, nil, false
+	cell.dirty.agents, cell.dirty.reports = nil, nil
+	cell.dirty.operator, cell.dirty.any = false, false
 }
 
 // note keeps the first error.
@@ -172,6 +175,7 @@ func (e *Engine) requeueDirty(taken changes) {
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
 	cell.dirty.any = cell.dirty.any || taken.identity != nil
+	cell.dirty.operator = cell.dirty.operator || taken.operator
 	if cell.dirty.agents == nil {
 		cell.dirty.agents = map[id.ID]struct{}{}
 	}
@@ -398,6 +402,11 @@ func saveIdentity(writer *snapshot.Writer, taken changes) error {
 			err = writer.Delete(datadir.ReportKey(report))
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if taken.operator {
+		if err := writer.Put(datadir.OperatorKey, position, state.EncodeOperator()); err != nil {
 			return err
 		}
 	}

@@ -155,12 +155,22 @@ type KeyRevoked struct {
 	RevokedSessions int `json:"revoked_sessions"`
 }
 
-// StartRegistration is the body of agent.register_start and of key.add_start.
+// StartRegistration is the body of key.add_start.
 type StartRegistration struct {
 	// Raw 32-byte Ed25519 key, unpadded base64url.
 	PublicKey string `json:"public_key" check:"required"`
 	// Ed25519.
 	Algorithm string `json:"algorithm" check:"required"`
+}
+
+// OpenRegistration is the body of agent.register_start.
+type OpenRegistration struct {
+	// Raw 32-byte Ed25519 key, unpadded base64url.
+	PublicKey string `json:"public_key" check:"required"`
+	// Ed25519.
+	Algorithm string `json:"algorithm" check:"required"`
+	// An invite of the operator; required if the service accepts registrations with one only.
+	Invite string `json:"invite" check:"chars=1..64"`
 }
 
 // CompleteRegistration is the body of agent.register_complete.
@@ -177,6 +187,8 @@ type CompleteRegistration struct {
 	ClientName string `json:"client_name" check:"required"`
 	// Its version, 1 to 50 characters.
 	ClientVersion string `json:"client_version" check:"required"`
+	// The same invite again, which is used up; only if the service requires one.
+	Invite string `json:"invite" check:"chars=1..64"`
 }
 
 // RequestChallenge is the body of auth.challenge.
@@ -212,10 +224,10 @@ type CompleteKey struct {
 }
 
 var identityOperations = []*Operation{
-	declare[StartRegistration, ChallengeData](Operation{
+	declare[OpenRegistration, ChallengeData](Operation{
 		Name: "agent.register_start", Method: "POST", Path: "/api/v1/agents/register/start",
 		Auth: Anonymous, Category: CategoryRegistrationStart, Statuses: []int{201},
-		Errors:  []fault.Code{fault.KeyAlreadyRegistered},
+		Errors:  []fault.Code{fault.RegistrationClosed, fault.KeyAlreadyRegistered},
 		BodyMax: bodySmall,
 		Tag:     "identity", Summary: "Start a registration",
 		Doc: "Returns the challenge to be signed with a new agent's key. It expires after 300 s.",
@@ -225,8 +237,8 @@ var identityOperations = []*Operation{
 		Auth: Anonymous, Category: CategoryRegistration, Statuses: []int{201, 200},
 		Errors: []fault.Code{
 			fault.InvalidHandle, fault.SignatureInvalid, fault.HandleTaken,
-			fault.KeyAlreadyRegistered, fault.ChallengeReplayMismatch, fault.ChallengeExpired,
-			fault.ChallengeConsumed,
+			fault.RegistrationClosed, fault.KeyAlreadyRegistered, fault.ChallengeReplayMismatch,
+			fault.ChallengeExpired, fault.ChallengeConsumed,
 		},
 		BodyMax: bodySmall,
 		Tag:     "identity", Summary: "Complete a registration",
@@ -236,7 +248,9 @@ var identityOperations = []*Operation{
 	declare[RequestChallenge, ChallengeData](Operation{
 		Name: "auth.challenge", Method: "POST", Path: "/api/v1/auth/challenge",
 		Auth: Anonymous, Category: CategoryWrite, Statuses: []int{201},
-		Errors:  []fault.Code{fault.AgentNotFound, fault.KeyNotFound, fault.KeyRevoked},
+		Errors: []fault.Code{
+			fault.AgentNotFound, fault.AgentSuspended, fault.KeyNotFound, fault.KeyRevoked,
+		},
 		BodyMax: bodySmall,
 		Tag:     "identity", Summary: "Request a session challenge",
 		Doc: "Returns the challenge to be signed with an existing key to open a session. It " +
@@ -246,8 +260,8 @@ var identityOperations = []*Operation{
 		Name: "auth.session", Method: "POST", Path: "/api/v1/auth/session",
 		Auth: Anonymous, Category: CategoryWrite, Statuses: []int{201},
 		Errors: []fault.Code{
-			fault.SignatureInvalid, fault.ChallengeReplayMismatch, fault.ChallengeExpired,
-			fault.ChallengeConsumed,
+			fault.SignatureInvalid, fault.AgentSuspended, fault.ChallengeReplayMismatch,
+			fault.ChallengeExpired, fault.ChallengeConsumed,
 		},
 		BodyMax: bodySmall,
 		Tag:     "identity", Summary: "Open a session",
@@ -391,9 +405,9 @@ func (c *Call) identifyOnce(
 	return render(done.Result), nil
 }
 
-func startRegistration(c *Call, body *StartRegistration) (Reply, error) {
+func startRegistration(c *Call, body *OpenRegistration) (Reply, error) {
 	granted, err := identify[*identity.ChallengeGranted](c, &identity.StartRegistration{
-		PublicKey: body.PublicKey, Algorithm: body.Algorithm,
+		PublicKey: body.PublicKey, Algorithm: body.Algorithm, Invite: body.Invite,
 	})
 	if err != nil {
 		return Reply{}, err
@@ -414,7 +428,7 @@ func completeRegistration(c *Call, body *CompleteRegistration) (Reply, error) {
 	made, err := identify[*identity.Registration](c, &identity.CompleteRegistration{
 		Proof:  c.proof(body.ChallengeID, body.Challenge, body.Signature),
 		Handle: body.Handle, ClientName: body.ClientName, ClientVersion: body.ClientVersion,
-		Secret: c.Service.Engine.Secret(),
+		Invite: body.Invite, Secret: c.Service.Engine.Secret(),
 	})
 	if err != nil {
 		return Reply{}, err

@@ -20,6 +20,9 @@ type AgentRecord struct {
 	ClientVersion string `cbor:"5,keyasint,omitempty"`
 	CreatedAt     int64  `cbor:"6,keyasint,omitempty"`
 	LastSeenAt    int64  `cbor:"7,keyasint,omitempty"`
+	// SuspendedAt is 0 unless the agent is suspended, SuspendedFor the reason.
+	SuspendedAt  int64  `cbor:"13,keyasint,omitempty"`
+	SuspendedFor string `cbor:"14,keyasint,omitempty"`
 }
 
 // Agent is one state of an agent. It is immutable.

@@ -31,6 +31,11 @@
 // Unhandled reports are limited for each agent and for all anonymous callers together; none is
 // dropped.
 //
+// # Operators
+//
+// Operators suspend agents and set who may register. Each action is stored with its reason, the
+// newest thousand of them. The section of operators is there once an operator has acted.
+//
 // # Inbox marks
 //
 // The status that an agent gives to an inbox item is a mark on the place of the item in the log,
@@ -63,14 +68,22 @@
 //	15 ReportAccepted      1 report 2 agent 3 type 4 entity 5 path 6 reason 7 details
 //	16 ReportSettled       1 report
 //	17 ReportForgotten     1 report
+//	18 AgentSuspended      1 agent 2 reason
+//	19 AgentRestored       1 agent
+//	20 RegistrationSet     1 mode
+//	21 InviteIssued        1 hash 2 expires_at
+//	22 InviteUsed          1 hash
+//	23 ActionNoted         1 action 2 subject 3 reason
 //
 // # Snapshot sections
 //
-// There is one section for each agent and report, and one for all challenges, in the same CBOR.
+// There is one section for each agent and report, one for all challenges, and one for operators, in
+// the same CBOR.
 // Restoring rejects any bytes other than those that encoding writes.
 //
 //	agent       1 version=1 2 id 3 handle 4 client_name 5 client_version 6 created_at
 //	            7 last_seen_at 8 [key] 9 [session] 10 [idem] 11 profile 12 marks
+//	            13 suspended_at 14 suspended_for
 //	  key       1 id 2 public_key 3 created_at 4 revoked_at 5 last_used_at
 //	  session   1 id 2 key 3 credential_hash 4 client_name 5 client_version 6 created_at
 //	            7 expires_at 8 last_seen_at
@@ -83,4 +96,7 @@
 //	            9 completion {1 digest 2 agent 3 key 4 session 5 at 6 session_expires_at}
 //	report      1 version=1 2 id 3 reporter 4 type 5 entity 6 path 7 reason 8 details
 //	            9 created_at 10 handled_at
+//	operator    1 version=1 2 mode 3 [invite] 4 [done]
+//	  invite    1 hash 2 expires_at
+//	  done      1 action 2 subject 3 reason 4 at
 package identity

@@ -45,6 +45,12 @@ const (
 	KindReportAccepted     Kind = 15
 	KindReportSettled      Kind = 16
 	KindReportForgotten    Kind = 17
+	KindAgentSuspended     Kind = 18
+	KindAgentRestored      Kind = 19
+	KindRegistrationSet    Kind = 20
+	KindInviteIssued       Kind = 21
+	KindInviteUsed         Kind = 22
+	KindActionNoted        Kind = 23
 )
 
 // makers maps each kind to a function that returns an empty event.
@@ -69,6 +75,12 @@ func init() {
 		func() Event { return new(ReportAccepted) },
 		func() Event { return new(ReportSettled) },
 		func() Event { return new(ReportForgotten) },
+		func() Event { return new(AgentSuspended) },
+		func() Event { return new(AgentRestored) },
+		func() Event { return new(RegistrationSet) },
+		func() Event { return new(InviteIssued) },
+		func() Event { return new(InviteUsed) },
+		func() Event { return new(ActionNoted) },
 	} {
 		kind := make().Kind()
 		if _, twice := makers[kind]; twice {

@@ -29,6 +29,9 @@ func restoreAll(t *testing.T, s *State) *State {
 			t.Fatal(err)
 		}
 	}
+	if err := restored.RestoreOperator(s.EncodeOperator()); err != nil {
+		t.Fatal(err)
+	}
 	if err := restored.RestoreChallenges(s.EncodeChallenges()); err != nil {
 		t.Fatal(err)
 	}

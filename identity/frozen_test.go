@@ -17,7 +17,7 @@ import (
 var freeze = flag.String("freeze", "", "write a new frozen history of this name into testdata")
 
 // A frozen history has a line per event, "event KIND NOW HEX", and then the sections of the
-// resulting State, "agent HEX", "report HEX" and "challenges HEX". The files are never rewritten:
+// resulting State, "agent HEX", "report HEX", "operator HEX" and "challenges HEX". The files are never rewritten:
 // they represent logs and snapshots on disks of users.
 func TestFrozenHistories(t *testing.T) {
 	if *freeze != "" {
@@ -68,6 +68,8 @@ func readHistory(t *testing.T, file string, kinds map[Kind]bool) {
 			err = restored.RestoreAgent(data)
 		case "report":
 			err = restored.RestoreReport(data)
+		case "operator":
+			err = restored.RestoreOperator(data)
 		case "challenges":
 			err = restored.RestoreChallenges(data)
 		}
@@ -92,6 +94,7 @@ func writeHistory(t *testing.T, file string) {
 	for report := range v.state.Reports(id.ID{}) {
 		fmt.Fprintf(&out, "report %x\n", v.state.EncodeReport(report.ID))
 	}
+	fmt.Fprintf(&out, "operator %x\n", v.state.EncodeOperator())
 	fmt.Fprintf(&out, "challenges %x\n", v.state.EncodeChallenges())
 	handle, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -139,9 +142,19 @@ func everyKind(t testing.TB) *server {
 		Spared: []Place{{Entry: 2}}, Gone: []Place{{Entry: 3}},
 	})
 	do(&MarkInbox{Caller: caller, Items: []Place{{9, 8}}})
+	bad := v.register(t, "bad")
+	do(&SuspendAgent{Agent: bad.Agent.Handle, Reason: "spam"})
+	do(&SuspendAgent{Agent: "gone", Reason: "old"})
+	do(&RestoreAgent{Agent: "gone"})
+	do(&SetRegistration{Mode: RegistrationInvite, Reason: "a flood"})
+	do(&MakeInvite{LastsMillis: 1000})
+	v.registerInvited(t, "guest")
 	login := v.login(t, ada.Key, testKey("Ada"))
 	do(&DeclareProfile{Caller: callerOf(login.Session), Lists: everyList})
-	granted := do(&StartRegistration{PublicKey: publicText(testKey("x")), Algorithm: Algorithm})
+	code := v.invite(t)
+	granted := do(&StartRegistration{
+		PublicKey: publicText(testKey("x")), Algorithm: Algorithm, Invite: code,
+	})
 	_, err := v.do(&CompleteRegistration{
 		Proof:  prove(granted.(*ChallengeGranted).Challenge, testKey("y")),
 		Handle: "xxx", ClientName: "c", ClientVersion: "1", Secret: testSecret,

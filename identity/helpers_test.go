@@ -161,6 +161,7 @@ func canonical(s *State) []byte {
 	for report := range s.Reports(id.ID{}) {
 		out = append(out, s.EncodeReport(report.ID)...)
 	}
+	out = append(out, s.EncodeOperator()...)
 	return append(out, s.EncodeChallenges()...)
 }
 
@@ -199,6 +200,11 @@ func checkIndexes(s *State) error {
 			if _, ok := s.due.Get(dueEntry{agent.dueAt, agent.ID}); !ok {
 				return fmt.Errorf("agent %s is not among the due", agent.ID.Format(id.Agent))
 			}
+		}
+	}
+	for agent := range s.Agents(id.ID{}) {
+		if s.Suspended(agent.ID) != (agent.SuspendedAt != 0) {
+			return fmt.Errorf("suspended at %d, and in the index or not", agent.SuspendedAt)
 		}
 	}
 	if err := checkReports(s); err != nil {

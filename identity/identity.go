@@ -38,6 +38,14 @@ const (
 	ReportDetailsMax    = 2000 // characters
 )
 
+// The limits of operators.
+const (
+	ActionsMax      = 1000 // actions that the log of actions keeps
+	ActionReasonMax = 500  // characters
+	InvitesMax      = 1000 // unused invites
+	InviteMillisMax = 90 * 24 * 3600 * 1000
+)
+
 // Sweeps are bounded so that no single event is expensive after a long idle time.
 const (
 	challengesSweptMax = 16   // by an event about another challenge
@@ -89,6 +97,6 @@ type Outcome struct {
 }
 
 // Result is one of *ChallengeGranted, *Registration, *SessionGranted, *SessionEnded,
-// *KeyAddition, *KeyRevocation, *InboxMarking and *ReportMade; nil for a command without a
+// *KeyAddition, *KeyRevocation, *InboxMarking, *ReportMade and *ActionDone; nil for a command without a
 // result. Its records are those after the events.
 type Result interface{ result() }

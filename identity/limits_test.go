@@ -96,7 +96,9 @@ func TestExpiredChallengesAreSwept(t *testing.T) {
 	v := newServer()
 	start := func(seed string) {
 		t.Helper()
-		if _, err := v.do(&StartRegistration{publicText(testKey(seed)), Algorithm}); err != nil {
+		if _, err := v.do(&StartRegistration{
+			publicText(testKey(seed)), Algorithm, "",
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,6 +25,8 @@ type world struct {
 	agents     map[id.ID][]byte
 	reports    map[id.ID][]byte
 	waiting    []byte
+	operator   []byte
+	invites    []string
 	published  []published
 	met        *met
 }
@@ -46,7 +48,7 @@ func newWorld(rt *rapid.T, met *met) *world {
 		server: newServer(), rt: rt, signers: map[id.ID]string{}, agents: map[id.ID][]byte{},
 		reports: map[id.ID][]byte{}, met: met,
 	}
-	w.waiting = w.state.EncodeChallenges()
+	w.waiting, w.operator = w.state.EncodeChallenges(), w.state.EncodeOperator()
 	return w
 }
 
@@ -121,13 +123,15 @@ func (w *world) command() Command {
 	rt := w.rt
 	publicKey := func() string { return publicText(privateKeys[pick(rt, "seed", seeds)]) }
 	version := func() string { return pick(rt, "version", []string{"1", "1", "1", "2", ""}) }
-	switch rapid.IntRange(0, 13).Draw(rt, "command") {
+	switch rapid.IntRange(0, 14).Draw(rt, "command") {
 	case 0, 1:
-		return &StartRegistration{publicKey(), Algorithm}
+		return &StartRegistration{publicKey(), Algorithm, w.invite()}
 	case 2, 3:
 		handle := pick(rt, "handle", []string{"ada", "Ada", "bob", "cat", "dan", "x"})
 		proof := w.proof(PurposeRegister)
-		return &CompleteRegistration{proof, handle, "client", version(), testSecret}
+		return &CompleteRegistration{
+			proof, handle, "client", version(), w.invite(), testSecret,
+		}
 	case 4, 5:
 		key := w.key()
 		return &RequestChallenge{key.AgentID.Format(id.Agent), key.ID.Format(id.Key)}
@@ -151,6 +155,8 @@ func (w *world) command() Command {
 		return w.reportCommand()
 	case 12:
 		return w.declaration()
+	case 13:
+		return w.operatorCommand()
 	}
 	caller, key := w.caller(), w.key()
 	if own := w.state.Keys(caller.Agent); len(own) > 0 && rapid.Bool().Draw(rt, "own") {
@@ -194,6 +200,9 @@ func (w *world) write(events []Event) {
 		if challenges {
 			w.waiting = w.state.EncodeChallenges()
 		}
+		if TouchesOperator(event) {
+			w.operator = w.state.EncodeOperator()
+		}
 		if report := TouchedReport(event); !report.IsZero() {
 			if section := w.state.EncodeReport(report); section != nil {
 				w.reports[report] = section
@@ -209,6 +218,9 @@ func (w *world) write(events []Event) {
 	}
 	if got := w.state.Counts().Reports; got != len(w.reports) {
 		w.rt.Fatalf("%d sections of %d reports", len(w.reports), got)
+	}
+	if !bytes.Equal(w.state.EncodeOperator(), w.operator) {
+		w.rt.Fatalf("%v left the section of the operators behind", events)
 	}
 	if !bytes.Equal(w.state.EncodeChallenges(), w.waiting) {
 		w.rt.Fatalf("%v left the section of the challenges behind", events)
@@ -268,6 +280,10 @@ func (w *world) learn(result Result) {
 		}
 	case *KeyRevocation:
 		keySame(r.Key)
+	case *ActionDone:
+		if r.Code != "" {
+			w.invites = append(w.invites, r.Code)
+		}
 	case *SessionEnded:
 		if _, ok := w.state.SessionByID(r.Session.ID); ok {
 			w.rt.Fatal("an ended session is still known")
@@ -280,11 +296,15 @@ type image struct {
 	agents  map[id.ID][]byte
 	reports map[id.ID][]byte
 	waiting []byte
-	log     int
+	// operator is the section of the operators.
+	operator []byte
+	log      int
 }
 
 func (w *world) image() image {
-	return image{maps.Clone(w.agents), maps.Clone(w.reports), w.waiting, len(w.log)}
+	return image{
+		maps.Clone(w.agents), maps.Clone(w.reports), w.waiting, w.operator, len(w.log),
+	}
 }
 
 // restored is the State of a snapshot and the log behind it.
@@ -299,6 +319,9 @@ func (w *world) restored(from image) *State {
 		if err := s.RestoreReport(data); err != nil {
 			w.rt.Fatal(err)
 		}
+	}
+	if err := s.RestoreOperator(from.operator); err != nil {
+		w.rt.Fatal(err)
 	}
 	if err := s.RestoreChallenges(from.waiting); err != nil {
 		w.rt.Fatal(err)
@@ -322,7 +345,7 @@ func TestLiveReplayedAndRestoredAreOne(t *testing.T) {
 	met := &met{codes: map[fault.Code]bool{}, kinds: map[Kind]bool{}}
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt, met)
-		images := []image{{waiting: w.waiting}}
+		images := []image{{waiting: w.waiting, operator: w.operator}}
 		for range rapid.IntRange(1, 120).Draw(rt, "steps") {
 			w.step()
 			if rapid.IntRange(0, 29).Draw(rt, "snapshot") == 0 {

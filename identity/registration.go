@@ -12,13 +12,19 @@ import (
 type StartRegistration struct {
 	PublicKey string
 	Algorithm string
+	// Invite is the code of an invite; only the mode INVITE reads it.
+	Invite string
 }
 
-// Decide implements Command. VALIDATION_FAILED, KEY_ALREADY_REGISTERED, RATE_LIMITED.
+// Decide implements Command. VALIDATION_FAILED, REGISTRATION_CLOSED, KEY_ALREADY_REGISTERED,
+// RATE_LIMITED.
 func (c *StartRegistration) Decide(s *State, st Stamp) (Outcome, error) {
 	publicKey, fields := parsePublicKey(nil, c.PublicKey, c.Algorithm)
 	if len(fields) > 0 {
 		return Outcome{}, fault.Invalid(fields...)
+	}
+	if _, err := s.checkRegistration(c.Invite, st.Now); err != nil {
+		return Outcome{}, err
 	}
 	if err := s.checkKeyFree(publicKey); err != nil {
 		return Outcome{}, err
@@ -43,7 +49,9 @@ type CompleteRegistration struct {
 	Handle        string
 	ClientName    string
 	ClientVersion string
-	Secret        []byte // the server's, for the credential
+	// Invite is the code of an invite; only the mode INVITE reads it and uses it up.
+	Invite string
+	Secret []byte // the server's, for the credential
 }
 
 // Registration is the result of CompleteRegistration.
@@ -60,7 +68,7 @@ func (*Registration) result() {}
 
 // Decide implements Command. VALIDATION_FAILED, INVALID_HANDLE, CHALLENGE_EXPIRED,
 // CHALLENGE_CONSUMED, SIGNATURE_INVALID (with an event), CHALLENGE_REPLAY_MISMATCH,
-// KEY_ALREADY_REGISTERED, HANDLE_TAKEN.
+// REGISTRATION_CLOSED, KEY_ALREADY_REGISTERED, HANDLE_TAKEN.
 func (c *CompleteRegistration) Decide(s *State, st Stamp) (Outcome, error) {
 	if err := c.validate(); err != nil {
 		return Outcome{}, err
@@ -79,13 +87,21 @@ func (c *CompleteRegistration) Decide(s *State, st Stamp) (Outcome, error) {
 		}
 		return c.replay(s, done)
 	}
+	used, err := s.checkRegistration(c.Invite, st.Now)
+	if err != nil {
+		return Outcome{}, err
+	}
 	if err := s.checkKeyFree(challenge.PublicKey); err != nil {
 		return Outcome{}, err
 	}
 	if err := s.checkHandleFree(c.Handle); err != nil {
 		return Outcome{}, err
 	}
-	return c.register(st, challenge, digest), nil
+	outcome := c.register(st, challenge, digest)
+	if used != nil {
+		outcome.Events = append(outcome.Events, used)
+	}
+	return outcome, nil
 }
 
 // validate checks the syntax of the request. A bad handle has its own code if it is the only

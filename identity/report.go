@@ -199,10 +199,17 @@ func (s *State) oldestHandled() (oldest *Report) {
 
 // HandleReport marks a report as handled by an operator. The result is *ReportMade; nil if the
 // report does not exist.
-type HandleReport struct{ Report id.ID }
+type HandleReport struct {
+	Report id.ID
+	// Reason is noted in the log of actions.
+	Reason string
+}
 
-// Decide implements Command; it returns no error. A handled report stays unchanged.
+// Decide implements Command. VALIDATION_FAILED. A handled report stays unchanged.
 func (c *HandleReport) Decide(s *State, st Stamp) (Outcome, error) {
+	if err := checkReason(c.Reason); err != nil {
+		return Outcome{}, err
+	}
 	report, ok := s.reports.get(c.Report)
 	if !ok {
 		return Outcome{}, nil
@@ -212,8 +219,12 @@ func (c *HandleReport) Decide(s *State, st Stamp) (Outcome, error) {
 	}
 	handled := *report
 	handled.HandledAt = st.Now
+	noted := &ActionNoted{
+		Action: ActionReportHandled, Subject: report.ID.Format(id.Report), Reason: c.Reason,
+	}
 	return Outcome{
-		Events: []Event{&ReportSettled{Report: report.ID}}, Result: &ReportMade{Report: &handled},
+		Events: []Event{&ReportSettled{Report: report.ID}, noted},
+		Result: &ReportMade{Report: &handled},
 	}, nil
 }
 

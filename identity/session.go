@@ -98,7 +98,8 @@ type RequestChallenge struct {
 	KeyID   string
 }
 
-// Decide implements Command. AGENT_NOT_FOUND, KEY_NOT_FOUND, KEY_REVOKED, RATE_LIMITED.
+// Decide implements Command. AGENT_NOT_FOUND, AGENT_SUSPENDED, KEY_NOT_FOUND, KEY_REVOKED,
+// RATE_LIMITED.
 func (c *RequestChallenge) Decide(s *State, st Stamp) (Outcome, error) {
 	agentID, ok := id.Parse(id.Agent, c.AgentID)
 	if !ok {
@@ -107,6 +108,9 @@ func (c *RequestChallenge) Decide(s *State, st Stamp) (Outcome, error) {
 	agent, ok := s.agents.get(agentID)
 	if !ok {
 		return Outcome{}, errAgentNotFound()
+	}
+	if err := agent.requireNotSuspended(); err != nil {
+		return Outcome{}, err
 	}
 	key, err := agent.findKey(c.KeyID)
 	if err != nil {
@@ -138,8 +142,8 @@ func (*SessionGranted) result() {}
 
 // Decide implements Command. VALIDATION_FAILED, CHALLENGE_EXPIRED, CHALLENGE_CONSUMED (also for a
 // repeat, because the credential is returned once), SIGNATURE_INVALID (with an event),
-// CHALLENGE_REPLAY_MISMATCH. A challenge ends with its key; a request for another one returns
-// KEY_REVOKED.
+// CHALLENGE_REPLAY_MISMATCH, AGENT_SUSPENDED. A challenge ends with its key; a request for another
+// one returns KEY_REVOKED.
 func (c *StartSession) Decide(s *State, st Stamp) (Outcome, error) {
 	fields := checkClient(c.check(nil), c.ClientName, c.ClientVersion)
 	if len(fields) > 0 {
@@ -159,8 +163,11 @@ func (c *StartSession) Decide(s *State, st Stamp) (Outcome, error) {
 		}
 		return Outcome{}, errChallengeConsumed("The challenge has been used.")
 	}
-	key, _ := s.mustAgent(challenge.AgentID).Key(challenge.KeyID)
-	if !key.Active() {
+	agent := s.mustAgent(challenge.AgentID)
+	if err := agent.requireNotSuspended(); err != nil {
+		return Outcome{}, err
+	}
+	if key, _ := agent.Key(challenge.KeyID); !key.Active() {
 		return Outcome{}, errChallengeExpired()
 	}
 	started, credential := startSession(st, sessionStart{

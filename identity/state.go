@@ -27,6 +27,9 @@ type State struct {
 	reports    idTree[*Report]
 	// openReports counts the unhandled reports by reporter.
 	openReports idTree[int]
+	// suspended holds the agents that are suspended.
+	suspended idTree[struct{}]
+	operator  *operator
 }
 
 // keyRef is the agent and the ID of a public key.
@@ -49,6 +52,8 @@ func New() *State {
 		reports:    newIDTree[*Report](),
 
 		openReports: newIDTree[int](),
+		suspended:   newIDTree[struct{}](),
+		operator:    new(operator),
 	}
 }
 
@@ -68,6 +73,8 @@ func (s *State) Clone() *State {
 		reports:    s.reports.clone(),
 
 		openReports: s.openReports.clone(),
+		suspended:   s.suspended.clone(),
+		operator:    s.operator,
 	}
 }
 
@@ -189,6 +196,11 @@ func (s *State) putAgent(agent *Agent) {
 		if agent.dueAt != 0 {
 			s.due.Set(dueEntry{agent.dueAt, agent.ID})
 		}
+	}
+	if agent.SuspendedAt != 0 {
+		s.suspended.set(agent.ID, struct{}{})
+	} else if s.suspended.len() > 0 {
+		s.suspended.delete(agent.ID)
 	}
 	s.agents.set(agent.ID, agent)
 }

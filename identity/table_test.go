@@ -35,8 +35,10 @@ type table struct {
 	agents     map[string]id.ID
 	reports    map[string]id.ID
 	names      *strings.Replacer
-	pairs      []string
-	args       map[string]string
+	// invites replaces the names of invites by their codes.
+	invites *strings.Replacer
+	pairs   []string
+	args    map[string]string
 }
 
 func newTable(t testing.TB) *table {
@@ -45,7 +47,7 @@ func newTable(t testing.TB) *table {
 		sessions: map[string]*Session{}, hashes: map[string][32]byte{},
 		credential: map[string]string{}, keys: map[string]*Key{}, agents: map[string]id.ID{},
 		reports: map[string]id.ID{},
-		names:   strings.NewReplacer(),
+		names:   strings.NewReplacer(), invites: strings.NewReplacer(),
 	}
 }
 
@@ -149,6 +151,8 @@ func (b *table) run(command string) (string, error) {
 		return b.profile(), nil
 	case "marks":
 		return b.marks(), nil
+	case "actions":
+		return b.actions(), nil
 	}
 	result, err := b.v.do(b.command(command))
 	if err != nil {
@@ -161,10 +165,13 @@ func (b *table) command(command string) Command {
 	clientName, clientVersion := b.client()
 	switch command {
 	case "register-start":
-		return &StartRegistration{b.publicKey(), b.arg("algorithm", Algorithm)}
+		return &StartRegistration{
+			b.publicKey(), b.arg("algorithm", Algorithm), b.invites.Replace(b.args["invite"]),
+		}
 	case "register-complete":
 		return &CompleteRegistration{
-			b.proof(), b.args["handle"], clientName, clientVersion, testSecret,
+			b.proof(), b.args["handle"], clientName, clientVersion,
+			b.invites.Replace(b.args["invite"]), testSecret,
 		}
 	case "challenge":
 		agent := b.agents[b.args["agent"]].Format(id.Agent)
@@ -194,7 +201,9 @@ func (b *table) command(command string) Command {
 	case "report":
 		return b.report()
 	case "report-handle":
-		return &HandleReport{b.reports[b.args["report"]]}
+		return &HandleReport{b.reports[b.args["report"]], b.args["why"]}
+	case "suspend", "restore", "registration", "invite", "note":
+		return b.operatorCommand(command)
 	case "prune":
 		return &Prune{}
 	case "mark", "mark-all":
@@ -240,6 +249,11 @@ func (b *table) answer(result Result) string {
 		return fmt.Sprintf("ok changed=%d", r.Changed)
 	case *ReportMade:
 		return b.reportAnswer(name, r.Report)
+	case *ActionDone:
+		if r.Code != "" {
+			b.invites = strings.NewReplacer(name, r.Code)
+		}
+		return fmt.Sprintf("ok changed=%t", r.Changed)
 	case *KeyRevocation:
 		return fmt.Sprintf("ok status=%s revoked_sessions=%d", r.Key.Status(), r.RevokedSessions)
 	}

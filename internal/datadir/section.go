@@ -31,6 +31,7 @@ import (
 //	"u" report                  a report of abuse
 //	"j" agent                   its inbox, see encodeInbox in package actors
 //	"h"                         the challenges; its position is that of the whole identity state
+//	"@"                         what operators have set, and what they did
 //	"d", "e", "q", "v", "x"     see ObsoletePrefixes
 const (
 	ProjectPrefix = "p"
@@ -40,6 +41,7 @@ const (
 	InboxPrefix   = "j"
 
 	ChallengesKey = "h"
+	OperatorKey   = "@"
 	// CardsMark is the key of a section that names the indexes whose parts are in the cards of ALL
 	// projects: 2 bytes, the set, big-endian.
 	CardsMark = CardPrefix

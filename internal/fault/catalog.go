@@ -26,6 +26,8 @@ const (
 	RoleRequired            Code = "ROLE_REQUIRED"
 	OwnerRequired           Code = "OWNER_REQUIRED"
 	KeyRevoked              Code = "KEY_REVOKED"
+	AgentSuspended          Code = "AGENT_SUSPENDED"
+	RegistrationClosed      Code = "REGISTRATION_CLOSED"
 	ReuseNotPermitted       Code = "REUSE_NOT_PERMITTED"
 	SelfReview              Code = "SELF_REVIEW"
 	ProjectNotFound         Code = "PROJECT_NOT_FOUND"
@@ -217,6 +219,19 @@ var Catalog = []Entry{
 		Code: KeyRevoked, Status: 403, Action: "USE_ANOTHER_KEY",
 		Details:     []string{"key_id"},
 		Description: "The key has been revoked.",
+	},
+	{
+		Code: AgentSuspended, Status: 403,
+		Details: []string{"agent_id", "suspended_at", "reason"},
+		Description: "An operator of the service has suspended the agent. It cannot sign in until an " +
+			"operator restores it; its work stays.",
+	},
+	{
+		Code: RegistrationClosed, Status: 403,
+		Details: []string{"registration", "reason"},
+		Description: "The service does not accept the registration. details.registration is CLOSED, " +
+			"or INVITE: then it needs an invite of the operator, and details.reason is " +
+			"INVITE_REQUIRED or INVITE_INVALID.",
 	},
 	{
 		Code: ReuseNotPermitted, Status: 403,
