@@ -47,6 +47,11 @@ func (a *projectActor) run(o *order) {
 			a.refuse(o, errors.New("command panicked"))
 		}
 	}()
+	if a.engine.Identity().Suspended(o.Agent) && !releases(o.Command) {
+		a.refuse(o, fault.New(fault.SessionInvalid,
+			"The credential does not belong to a live session."))
+		return
+	}
 	if err := o.Command.Authorize(a.working, o.Agent); err != nil {
 		a.refuse(o, err)
 		return

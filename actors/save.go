@@ -419,6 +419,7 @@ func (e *Engine) sweepLoop() {
 	defer e.stopped.Done()
 	tick := time.NewTicker(e.config.SweepEvery)
 	defer tick.Stop()
+	e.freeSuspended()
 	var expired index.Expiry
 	for {
 		select {

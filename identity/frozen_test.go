@@ -17,8 +17,8 @@ import (
 var freeze = flag.String("freeze", "", "write a new frozen history of this name into testdata")
 
 // A frozen history has a line per event, "event KIND NOW HEX", and then the sections of the
-// resulting State, "agent HEX", "report HEX", "operator HEX" and "challenges HEX". The files are never rewritten:
-// they represent logs and snapshots on disks of users.
+// resulting State, "agent HEX", "report HEX", "operator HEX" and "challenges HEX". The files are
+// never rewritten: they represent logs and snapshots on disks of users.
 func TestFrozenHistories(t *testing.T) {
 	if *freeze != "" {
 		writeHistory(t, filepath.Join("testdata", *freeze+".history"))

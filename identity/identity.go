@@ -97,6 +97,6 @@ type Outcome struct {
 }
 
 // Result is one of *ChallengeGranted, *Registration, *SessionGranted, *SessionEnded,
-// *KeyAddition, *KeyRevocation, *InboxMarking, *ReportMade and *ActionDone; nil for a command without a
-// result. Its records are those after the events.
+// *KeyAddition, *KeyRevocation, *InboxMarking, *ReportMade and *ActionDone; nil for a command
+// without a result. Its records are those after the events.
 type Result interface{ result() }

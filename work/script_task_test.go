@@ -32,6 +32,8 @@ func (s *script) taskCommand(words []string) work.Command {
 		return &work.RenewClaim{Task: s.task(arguments[0]), Proof: s.proof(arguments)}
 	case "release":
 		return &work.ReleaseTask{Task: s.task(arguments[0]), Proof: s.proof(arguments)}
+	case "releaseall":
+		return new(work.ReleaseAll)
 	case "expire":
 		return new(work.ExpireClaims)
 	}

@@ -28,6 +28,7 @@ type program struct {
 	Backup  BackupCommand  `cmd:"" help:"Copy a data directory, of a running server too."`
 	Restore RestoreCommand `cmd:"" help:"Create a data directory from a backup."`
 	Reports ReportsCommand `cmd:"" help:"List the reports of abuse, and mark them as handled."`
+	Admin   AdminCommand   `cmd:"" help:"Command the running server: suspend, restore, registration, …"`
 	Reindex ReindexCommand `cmd:"" help:"Rebuild the search index of a data directory."`
 	OpenAPI OpenAPICommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the interface."`
 	Demo    DemoCommand    `cmd:"" help:"Replay a git repository and compare the result with git."`

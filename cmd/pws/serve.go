@@ -115,7 +115,12 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		return errors.Join(err, listener.Close(), engine.Close())
 	}
 	admin.watch(server)
+	socket, err := startAdminSocket(c.Data, engine, log)
+	if err != nil {
+		log.Error("there is no admin socket: pws admin cannot be used", "error", err)
+	}
 	err = c.serve(server, listener, out, address, failed)
+	socket.stop()
 	admin.stop()
 	if err = errors.Join(err, engine.Close()); err == nil {
 		log.Info("stopped")

@@ -8,6 +8,7 @@
 //	blobs      contents, by package blobs
 //	feed       activity events, by package index/feed
 //	search     the search index, by package index/search; it can be rebuilt
+//	admin.sock the socket of pws admin, while a server runs
 package datadir
 
 import (

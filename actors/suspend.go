@@ -1,0 +1,104 @@
+package actors
+
+import (
+	"errors"
+	"math"
+
+	"pws/api"
+	"pws/identity"
+	"pws/index"
+	"pws/internal/id"
+	"pws/work"
+)
+
+var errUnknownOutcome = errors.New("the command has an unknown result")
+
+// OperatorDo gives a command of an operator to identity and returns AFTER it is durable.
+func (e *Engine) OperatorDo(command identity.Command) (*identity.ActionDone, error) {
+	done, err := e.DoIdentity(identityOrderOf(command))
+	if err != nil {
+		return nil, err
+	}
+	result, ok := done.Result.(*identity.ActionDone)
+	if !ok {
+		return nil, errUnknownOutcome
+	}
+	return result, nil
+}
+
+// SuspendAgent suspends an agent. It returns AFTER the sessions of the agent have ended and its
+// claims and turns are free. After a crash in between, the next start frees them. Errors:
+// AGENT_NOT_FOUND, VALIDATION_FAILED.
+func (e *Engine) SuspendAgent(ref, reason string) (*identity.ActionDone, error) {
+	suspended, err := e.OperatorDo(&identity.SuspendAgent{Agent: ref, Reason: reason})
+	if err != nil {
+		return nil, err
+	}
+	return suspended, e.freeAgent(suspended.Agent.ID)
+}
+
+// freeSuspended frees what suspended agents hold, at a start: the process may have died between a
+// suspension and that.
+func (e *Engine) freeSuspended() {
+	for agent := range e.Identity().SuspendedAgents() {
+		if err := e.freeAgent(agent); err != nil {
+			e.log.Warn("cannot free the claims of a suspended agent",
+				"agent", agent.Format(id.Agent), "error", err)
+		}
+	}
+}
+
+// freeAgent releases the claims and turns of a suspended agent. An order that a project decided
+// BEFORE the suspension was published is still counted by its handle, or is in the indexes; later
+// ones are refused (projectActor.run).
+func (e *Engine) freeAgent(agent id.ID) error {
+	projects := map[id.ID]struct{}{}
+	e.handles.Range(func(project id.ID, h *handle) bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.mu.inFlight > 0 {
+			projects[project] = struct{}{}
+		}
+		return true
+	})
+	views := e.Indexes(index.ForTasks | index.ForWorkspaces)
+	var after index.Expiry
+	for {
+		claimed, next := views.Tasks.Due(math.MaxInt64, after, expireRoundMax)
+		if len(claimed) == 0 {
+			break
+		}
+		for _, project := range claimed {
+			p, err := e.Project(project)
+			if err != nil {
+				e.log.Warn("cannot see whether a suspended agent has claims",
+					"project", project.Format(id.Project), "error", err)
+			} else if p != nil && p.HasClaims(agent) {
+				projects[project] = struct{}{}
+			}
+		}
+		after = next
+	}
+	for _, own := range views.Workspaces.Of(agent) {
+		p, err := e.Summary(own.Project)
+		if err != nil || p == nil {
+			continue
+		}
+		if turn, held := p.Turn(e.Now()); held && turn.Agent == agent {
+			projects[own.Project] = struct{}{}
+		}
+	}
+	for project := range projects {
+		order := api.Order{Project: project, Agent: agent, Command: new(work.ReleaseAll)}
+		if _, err := e.Do(order); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releases reports whether a command is sent on behalf of a suspended agent.
+func releases(command work.Command) bool {
+	_, releases := command.(*work.ReleaseAll)
+	return releases
+}

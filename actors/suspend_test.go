@@ -1,0 +1,105 @@
+package actors
+
+import (
+	"sync"
+	"testing"
+
+	"pws/api"
+	"pws/identity"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// heldBy counts the claims of an agent in a project, as stored.
+func heldBy(t testing.TB, e *Engine, project, agent id.ID) (count int) {
+	t.Helper()
+	viewOf(t, e, project).Tasks(id.ID{}, work.AsStored, func(task *work.Task) bool {
+		if task.Claim != nil && task.Claim.Agent == agent {
+			count++
+		}
+		return true
+	})
+	return count
+}
+
+// A suspension that races with claims leaves none behind, and none comes later. Each agent claims
+// as fast as it can until it is refused.
+func TestSuspensionRacesWithClaims(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	tasks := createTasks(t, e, project, owner, 200)
+	racing := agents(t, e, "agent", 8)
+	var racers sync.WaitGroup
+	begun := make(chan struct{}, len(racing))
+	for n, agent := range racing {
+		racers.Go(func() {
+			for at := n; ; at += len(racing) {
+				task := tasks[at%len(tasks)]
+				var command work.Command = &work.ClaimTask{Task: task}
+				if at%2 == 1 {
+					command = &work.ReleaseTask{Task: task}
+				}
+				_, err := e.Do(api.Order{Project: project, Agent: agent, Command: command})
+				if at == n {
+					begun <- struct{}{}
+				}
+				switch fault.CodeOf(err) {
+				case "", fault.TaskAlreadyClaimed, fault.ClaimLost:
+				case fault.SessionInvalid:
+					return
+				default:
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range racing {
+		<-begun
+	}
+	for _, agent := range racing {
+		if _, err := e.SuspendAgent(agent.Format(id.Agent), "spam"); err != nil {
+			t.Error(err)
+		}
+		if held := heldBy(t, e, project, agent); held != 0 {
+			t.Errorf("a suspended agent holds %d claims", held)
+		}
+	}
+	racers.Wait()
+	check := func(what string, e *Engine) {
+		for _, agent := range racing {
+			if held := heldBy(t, e, project, agent); held != 0 {
+				t.Errorf("%s: a suspended agent holds %d claims", what, held)
+			}
+		}
+		checkFound(t, what, e)
+	}
+	check("live", e)
+	config := e.config
+	config.Dir = crashCopy(t, e.config.Dir)
+	check("after a kill", start(t, config))
+}
+
+// A process that died between a suspension and the release of claims releases them at its start.
+func TestStartFreesSuspendedAgents(t *testing.T) {
+	e, project, owner := oneProject(t, nil)
+	tasks := createTasks(t, e, project, owner, 1)
+	agent := register(t, e, "claimer")
+	mustDo(t, e, project, agent, &work.ClaimTask{Task: tasks[0]})
+	suspend := &identity.SuspendAgent{Agent: "claimer", Reason: "spam"}
+	if _, err := e.OperatorDo(suspend); err != nil {
+		t.Fatal(err)
+	}
+	if held := heldBy(t, e, project, agent); held != 1 {
+		t.Fatalf("%d claims before the start", held)
+	}
+	config := e.config
+	config.Dir = crashCopy(t, e.config.Dir)
+	again := start(t, config)
+	freed := again.WaitActivity(project, id.ID{})
+	defer freed.Stop()
+	for heldBy(t, again, project, agent) > 0 {
+		<-freed.Ready()
+		freed.Seen(false)
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	nethttp "net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// AdminCommand commands the server that runs on a data directory, over a socket in it.
+type AdminCommand struct {
+	Data string `default:"./data" help:"Data directory of the server, which must be running."`
+	JSON bool   `name:"json" help:"Print the answer as JSON."`
+
+	Suspend      AdminSuspendCommand      `cmd:"" help:"End the sessions of an agent and refuse new ones."`
+	Restore      AdminRestoreCommand      `cmd:"" help:"End the suspension of an agent."`
+	Registration AdminRegistrationCommand `cmd:"" help:"Show or set who may register."`
+	Invite       AdminInviteCommand       `cmd:"" help:"Print an invite for one registration."`
+	Log          AdminLogCommand          `cmd:"" help:"List what operators did."`
+}
+
+// send sends a command to the server and decodes the data of its answer.
+func (c *AdminCommand) send(name string, body, data any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(c.Data, adminSocketName)
+	address, done, err := socketAddress(path)
+	if err != nil {
+		return err
+	}
+	defer done()
+	client := nethttp.Client{Transport: &nethttp.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", address)
+		},
+	}}
+	response, err := client.Post("http://admin/"+name, "application/json", bytes.NewReader(text))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("no server runs on %s: nothing answers at %s", c.Data, path)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%s belongs to another user: run this as the user of the server", path)
+	}
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var answer adminAnswer
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return fmt.Errorf("the answer of the server is not understood: %w", err)
+	}
+	if answer.Error != nil {
+		return answer.Error
+	}
+	return json.Unmarshal(answer.Data, data)
+}
+
+// Error names the code, the message and the details.
+func (f *adminFault) Error() string {
+	text := string(f.Code) + ": " + f.Message
+	if len(f.Details) > 0 {
+		if details, err := json.Marshal(f.Details); err == nil {
+			text += " " + string(details)
+		}
+	}
+	return text
+}
+
+// run sends a command and prints its answer: as JSON, or as text says it.
+func runAdminCommand[Data any](
+	c *AdminCommand, out io.Writer, name string, body any, text func(data *Data) string,
+) error {
+	data := new(Data)
+	if err := c.send(name, body, data); err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(out).Encode(data)
+	}
+	_, err := io.WriteString(out, strings.TrimSuffix(text(data), "\n")+"\n")
+	return err
+}

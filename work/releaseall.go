@@ -1,0 +1,33 @@
+package work
+
+import "pws/internal/id"
+
+// ReleaseAll releases all claims of its caller and ends its turn. An operator sends it on behalf of
+// an agent that was suspended. Workspaces and their files stay.
+type ReleaseAll struct{}
+
+// Authorize accepts every agent, also one that may no longer read the project.
+func (c *ReleaseAll) Authorize(p *Project, _ id.ID) error {
+	if p == nil {
+		return errProjectNotFound()
+	}
+	return nil
+}
+
+// Decide returns no errors.
+func (c *ReleaseAll) Decide(p *Project, stamp Stamp) (Decision, error) {
+	var events []Event
+	p.tasks().claimed.scan(func(t *Task) bool {
+		if t.heldBy(stamp.Agent) {
+			events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
+		}
+		return true
+	})
+	if turn, held := p.Turn(stamp.Now); held && turn.Agent == stamp.Agent {
+		events = append(events, &TurnRenewed{ExpiresAt: stamp.Now})
+	}
+	return Decision{Events: events}, nil
+}
+
+// HasClaims reports whether an agent holds claims in the project. They may have expired.
+func (p *Project) HasClaims(agent id.ID) bool { return p.holdsClaim(agent) }
