@@ -134,7 +134,10 @@ func (p *printer) file(f *File, steps *int) (additions, deletions int) {
 	var old, new text
 	if !bytes.Equal(f.Old, f.New) {
 		old, new = makeText(f.Old), makeText(f.New)
-		edits = script(old, new, steps)
+		edits = unplaced(old, new, steps)
+		if !p.cut {
+			edits = slide(old, new, edits)
+		}
 	}
 	from := f.Path
 	if f.Action == Rename {

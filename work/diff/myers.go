@@ -9,10 +9,10 @@ package diff
 const (
 	// stepsMaxPair limits the search of one pair of contents, stepsMaxAll that of all files of
 	// one diff. A step is a visited diagonal or a compared line, about five nanoseconds.
-	stepsMaxPair = 1 << 24
-	stepsMaxAll  = 1 << 25
-	// limitMin is the limit of edits of a search that has no steps left. With it, contents of
-	// any size still match where they are similar.
+	stepsMaxPair = 1 << 23
+	stepsMaxAll  = 1 << 23
+	// limitMin is the limit of edits of a search that has no steps left. Such a search has two
+	// steps for each line, so that contents of any size still match where they are similar.
 	limitMin = 8
 )
 
@@ -43,7 +43,7 @@ func search(a, b sequence, left *int) {
 	allowed := max(0, min(stepsMaxPair, *left))
 	limit := min(max(allowed/(size+1)/2, limitMin), size/2+1)
 	s := searcher{a: a, b: b, limit: limit}
-	s.stepsMax = max(2*allowed, 8*limitMin*size)
+	s.stepsMax = max(2*allowed, 2*size)
 	s.forward = make([]int32, 2*limit+3)
 	s.backward = make([]int32, 2*limit+3)
 	s.run(all)

@@ -21,14 +21,19 @@ func Lines(old, new []byte) (a, b [][]byte, edits []Edit) {
 
 // script finds the edits between two texts and subtracts the steps that it needed from steps.
 func script(old, new text, steps *int) []Edit {
+	return slide(old, new, unplaced(old, new, steps))
+}
+
+// unplaced is script without moving the edits among equal lines. The numbers of added and removed
+// lines are the same.
+func unplaced(old, new text, steps *int) []Edit {
 	head, tail := trim(old, new)
 	oldSize, newSize := old.lines()-head-tail, new.lines()-head-tail
 	if oldSize == 0 && newSize == 0 {
 		return nil
 	}
 	if oldSize == 0 || newSize == 0 {
-		edit := Edit{head, head + oldSize, head, head + newSize}
-		return slide(old, new, []Edit{edit})
+		return []Edit{{head, head + oldSize, head, head + newSize}}
 	}
 	oldNumbers, newNumbers, classes := numberLines(old, new, head, tail)
 	oldChanged := make([]bool, oldSize)
@@ -36,7 +41,7 @@ func script(old, new text, steps *int) []Edit {
 	a := keepShared(oldNumbers, classes, oldChanged)
 	b := keepShared(newNumbers, classes, newChanged)
 	search(a, b, steps)
-	return slide(old, new, collect(oldChanged, newChanged, head))
+	return collect(oldChanged, newChanged, head)
 }
 
 // trim counts the lines that the texts have in common at their beginning and at their end.

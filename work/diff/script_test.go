@@ -221,7 +221,7 @@ func TestHostileMany(t *testing.T) {
 	for range 20 {
 		before := steps
 		script(old, new, &steps)
-		few := 64 * limitMin * (old.lines() + new.lines())
+		few := 8 * (old.lines() + new.lines())
 		if used := before - steps; used > 3*max(before, 0)+few || before < 0 && used > few {
 			t.Errorf("%d steps, %d were left", used, before)
 		}
