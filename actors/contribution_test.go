@@ -76,7 +76,7 @@ func (c *contributors) accept(who id.ID, key *api.Recording) error {
 		view := viewOf(c.t, c.e, c.project)
 		from, _ := view.Contribution(c.offer)
 		revision, _ := view.RevisionOf(from, c.revision)
-		plan, err := view.PlanAcceptance(revision, c.e.Blob)
+		plan, err := view.PlanAcceptance(revision, c.e.Blob, nil)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func (s *simulation) plan(p *work.Project, w *work.Workspace) *work.MergePlan {
 	if w == nil {
 		return nil
 	}
-	plan, err := p.PlanMerge(w, s.e.Blob)
+	plan, err := p.PlanMerge(w, s.e.Blob, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func (s *simulation) decision(p *work.Project, who id.ID) (work.Command, id.ID) 
 			Contribution: newest.ID, Revision: newest.Current(), Verdict: work.VerdictApprove,
 		}, who
 	}
-	plan, err := p.PlanAcceptance(p.CurrentRevision(newest), s.e.Blob)
+	plan, err := p.PlanAcceptance(p.CurrentRevision(newest), s.e.Blob, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -423,7 +423,7 @@ func TestVerifyFindsMissingPartsOfWorkspaces(t *testing.T) {
 	s.do(0, project, putOf("a", "theirs"))
 	view := viewOf(t, s.Engine, project)
 	open, _ := view.Workspace(workspace)
-	plan, err := view.PlanMerge(open, s.Blob)
+	plan, err := view.PlanMerge(open, s.Blob, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

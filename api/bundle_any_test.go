@@ -185,7 +185,7 @@ func anyContribution(t *rapid.T, d *fakeEngine) work.Command {
 	case rapid.IntRange(0, 3).Draw(t, "taken back") == 0:
 		return &work.WithdrawContribution{Contribution: of.ID}
 	}
-	plan, err := d.project.PlanAcceptance(d.project.CurrentRevision(of), d.Blob)
+	plan, err := d.project.PlanAcceptance(d.project.CurrentRevision(of), d.Blob, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -386,7 +386,8 @@ func acceptContribution(c *Call, body *AcceptContribution) (Reply, error) {
 				from.Current() != revision {
 				return nil, nil
 			}
-			return view.PlanAcceptance(view.CurrentRevision(from), c.Service.Engine.Blob)
+			return view.PlanAcceptance(
+				view.CurrentRevision(from), c.Service.Engine.Blob, c.Service.merges)
 		},
 		func(plan *work.MergePlan) work.Command {
 			return &work.AcceptContribution{

@@ -63,21 +63,61 @@ func readDiff(c *Call, _ *None) (Reply, error) {
 			})
 		}
 	}
-	differ := differ{call: c, changes: view.Changes(base, changeset)}
+	sides := diffSides{project: view.ID, to: changeset.ID}
 	data := Diff{ChangesetID: changeset.ID.Format(id.Changeset), Format: "unified"}
 	if base != nil {
+		sides.base = base.ID
 		text := base.ID.Format(id.Changeset)
 		data.BaseID = &text
 	}
-	if err := differ.run(&data); err != nil {
+	made, err := c.fileDiffs(sides, func() []work.Change { return view.Changes(base, changeset) })
+	if err != nil {
 		return Reply{}, err
 	}
+	data.Text, data.Truncated, data.Files = made.text, made.truncated, made.files
 	return Reply{Data: DiffData{Diff: data}}, nil
 }
 
+// diffSides names two immutable trees of a project: those after two changesets, a zero base for the
+// empty tree, or that of a revision and of its base.
+type diffSides struct{ project, base, to, revision id.ID }
+
+// fileDiffs is a diff. It is immutable.
+type fileDiffs struct {
+	text      string
+	truncated bool
+	files     []DiffFile
+}
+
+const (
+	// diffsBytesMax limits the diffs that are remembered.
+	diffsBytesMax = 16 << 20
+	// diffCheapBytes and diffCheapFiles are what a diff may read and name without being remembered.
+	diffCheapBytes, diffCheapFiles = 32 << 10, 50
+	// diffFileBytes is the approximate size of a file in a remembered diff, without its paths.
+	diffFileBytes = 96
+)
+
+// fileDiffs returns the diff between two trees that the caller may read. What differs between them
+// never changes, so the diff is remembered unless it is cheap.
+func (c *Call) fileDiffs(sides diffSides, changes func() []work.Change) (fileDiffs, error) {
+	return c.Service.diffs.get(sides, func() (fileDiffs, int, error) {
+		d := differ{call: c, changes: changes(), room: diffBytesMax}
+		made, err := d.run()
+		if diffBytesMax-d.room <= diffCheapBytes && len(d.changes) <= diffCheapFiles {
+			return made, 0, err
+		}
+		size := len(made.text)
+		for at := range d.changes {
+			size += diffFileBytes + len(d.changes[at].Path) + len(d.changes[at].From)
+		}
+		return made, size, err
+	})
+}
+
 // diffBytesMax limits the contents that one diff reads. Files beyond it are named but not
-// counted.
-const diffBytesMax = 64 << 20
+// counted. Reading lines takes up to 30 ms per MiB, if they are short.
+const diffBytesMax = 16 << 20
 
 // differ diffs changes, with one pair of contents in memory at a time.
 type differ struct {
@@ -87,8 +127,7 @@ type differ struct {
 	fault   error
 }
 
-func (d *differ) run(data *Diff) error {
-	d.room = diffBytesMax
+func (d *differ) run() (made fileDiffs, err error) {
 	files := make([]diff.File, len(d.changes))
 	for at := range d.changes {
 		change := &d.changes[at]
@@ -99,18 +138,18 @@ func (d *differ) run(data *Diff) error {
 		}
 	}
 	result := diff.Unified(files, work.DiffCharsMax)
-	data.Text, data.Truncated = result.Text, result.Truncated
-	data.Files = make([]DiffFile, len(result.Files))
+	made.text, made.truncated = result.Text, result.Truncated
+	made.files = make([]DiffFile, len(result.Files))
 	for at, stat := range result.Files {
-		data.Files[at] = DiffFile{
+		made.files[at] = DiffFile{
 			Path: stat.Path, Action: string(stat.Action),
 			Additions: stat.Additions, Deletions: stat.Deletions,
 		}
 		if stat.PreviousPath != "" {
-			data.Files[at].PreviousPath = &result.Files[at].PreviousPath
+			made.files[at].PreviousPath = &result.Files[at].PreviousPath
 		}
 	}
-	return d.fault
+	return made, d.fault
 }
 
 // load reads both sides of a change. It returns false if they exceed the limit or cannot be

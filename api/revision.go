@@ -103,16 +103,17 @@ func readRevisionDiff(c *Call, _ *None) (Reply, error) {
 	if !ok {
 		return Reply{}, fault.New(fault.RevisionNotFound, "The contribution has no such revision.")
 	}
-	var made Diff
-	differ := differ{call: c, changes: view.RevisionChanges(from)}
-	if err := differ.run(&made); err != nil {
+	made, err := c.fileDiffs(diffSides{project: view.ID, revision: from.ID}, func() []work.Change {
+		return view.RevisionChanges(from)
+	})
+	if err != nil {
 		return Reply{}, err
 	}
 	data := RevisionDiff{
 		BaseID:         from.Base.Format(id.Changeset),
 		ContributionID: contribution.ID.Format(id.Contribution),
 		RevisionID:     from.ID.Format(id.Revision), Format: "unified",
-		Text: made.Text, Truncated: made.Truncated, Files: made.Files,
+		Text: made.text, Truncated: made.truncated, Files: made.files,
 	}
 	if contribution.Current() == from.ID {
 		data.ChangesetID = idOrNil(id.Changeset, contribution.Changeset)

@@ -21,6 +21,9 @@ type Service struct {
 	// choosing holds the keys of running requests that have not chosen a project yet.
 	choosing sync.Map
 	claims   claimLocks
+	// merges and diffs remember results that take long and depend on immutable contents alone.
+	merges *mergeMemo
+	diffs  *memo[diffSides, fileDiffs]
 }
 
 // NewService returns a service over an engine.
@@ -29,6 +32,8 @@ func NewService(engine Engine, config Config) *Service {
 	mac.Write([]byte("cursors"))
 	return &Service{
 		Engine: engine, Config: config, cursors: cursor.New(mac.Sum(nil)),
+		merges: newMergeMemo(),
+		diffs:  newMemo[diffSides, fileDiffs](diffsBytesMax),
 	}
 }
 

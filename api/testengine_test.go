@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,8 @@ type testEngine struct {
 	before func(api.Order) error
 	after  func(api.Order, error) error
 	made   int
+	// reads counts the contents that were read.
+	reads atomic.Int64
 }
 
 func newTestEngine(t testing.TB) *testEngine {
@@ -64,6 +67,12 @@ func (o *testEngine) Do(order api.Order) (api.Done, error) {
 		err = o.after(order, err)
 	}
 	return done, err
+}
+
+// Blob implements api.Engine.
+func (o *testEngine) Blob(hash work.Hash) ([]byte, error) {
+	o.reads.Add(1)
+	return o.Engine.Blob(hash)
 }
 
 // Indexes implements api.Engine. Who reads an index that it has not asked for finds nil.

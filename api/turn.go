@@ -103,16 +103,22 @@ func (c *Call) planned(
 	return Reply{}, fault.New(fault.ProjectMoved, "The project changes too fast to merge.")
 }
 
+// mergePlanner is work.Project.PlanMerge or PlanPublication.
+type mergePlanner func(
+	p *work.Project, w *work.Workspace, read func(work.Hash) ([]byte, error),
+	known work.KnownMerges,
+) (*work.MergePlan, error)
+
 // ownMerge plans the merge of a workspace of the caller, for planned.
 func (c *Call) ownMerge(
-	workspace func(view *work.Project) *work.Workspace,
+	plan mergePlanner, workspace func(view *work.Project) *work.Workspace,
 ) func(view *work.Project) (*work.MergePlan, error) {
 	return func(view *work.Project) (*work.MergePlan, error) {
 		w := workspace(view)
 		if w == nil || w.Agent != c.Agent || w.Status.Final() {
 			return nil, nil
 		}
-		return view.PlanMerge(w, c.Service.Engine.Blob)
+		return plan(view, w, c.Service.Engine.Blob, c.Service.merges)
 	}
 }
 
@@ -122,7 +128,7 @@ func takeTurn(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	return c.planned(project,
-		c.ownMerge(func(view *work.Project) *work.Workspace {
+		c.ownMerge((*work.Project).PlanMerge, func(view *work.Project) *work.Workspace {
 			// If another agent holds the turn, the command fails and needs no plan. A turn may
 			// end at any moment, so each attempt reads the time.
 			if turn, held := view.Turn(c.Service.Engine.Now()); held && turn.Agent != c.Agent {
@@ -152,7 +158,7 @@ func submitTurn(c *Call, body *SubmitTurn) (Reply, error) {
 		return Reply{}, err
 	}
 	return c.planned(project,
-		c.ownMerge(func(view *work.Project) *work.Workspace {
+		c.ownMerge((*work.Project).PlanPublication, func(view *work.Project) *work.Workspace {
 			turn, held := view.Turn(c.Now)
 			if !held {
 				return nil

@@ -289,7 +289,7 @@ func refreshWorkspace(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	return c.planned(owner.ID,
-		c.ownMerge(func(view *work.Project) *work.Workspace {
+		c.ownMerge((*work.Project).PlanMerge, func(view *work.Project) *work.Workspace {
 			w, _ := view.Workspace(wanted)
 			return w
 		}),

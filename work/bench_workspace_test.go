@@ -110,7 +110,7 @@ func BenchmarkShifted(b *testing.B) {
 		b.Run(fmt.Sprint("merge/files=", files), func(b *testing.B) {
 			one, _ := w.project.Workspace(space)
 			for b.Loop() {
-				if _, err := w.project.PlanMerge(one, w.read); err != nil {
+				if _, err := w.project.PlanMerge(one, w.read, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -148,18 +148,32 @@ func (e *WorkspaceRefreshed) apply(p *Project, at Moment) {
 // PlanMerge merges a workspace with the changes published since its base: file by file,
 // following renames of either side, and then line by line. Contradictory changes become a
 // conflict; the file stays as in the workspace. It returns nil if the workspace is based on the
-// head. It returns an error only if read, which returns contents, does.
+// head. It returns an error only if read, which returns contents, does. Known may be nil.
 func (p *Project) PlanMerge(
-	w *Workspace, read func(Hash) ([]byte, error),
+	w *Workspace, read func(Hash) ([]byte, error), known KnownMerges,
 ) (*MergePlan, error) {
-	base, known := p.Changeset(w.Base)
-	if head := p.Head(); !known || head == base {
+	return p.planMerge(w, read, joins{known: known})
+}
+
+// PlanPublication is PlanMerge for a command that is refused if there is a conflict: the plan then
+// lacks the contents that only the merged files need.
+func (p *Project) PlanPublication(
+	w *Workspace, read func(Hash) ([]byte, error), known KnownMerges,
+) (*MergePlan, error) {
+	return p.planMerge(w, read, joins{known: known, refused: true})
+}
+
+func (p *Project) planMerge(
+	w *Workspace, read func(Hash) ([]byte, error), joins joins,
+) (*MergePlan, error) {
+	base, exists := p.Changeset(w.Base)
+	if head := p.Head(); !exists || head == base {
 		return nil, nil
 	}
 	m := &treeMerge{
 		project: p, workspace: w, base: base, head: p.Head(), read: read,
 		moved: map[string]string{}, leaves: map[string]bool{},
-		room: markedBytesMax, fresh: mergedBytesMax,
+		room: markedBytesMax, fresh: mergedBytesMax, joins: joins,
 		plan: &MergePlan{workspace: w.ID, revision: w.Revision, head: p.Head().ID},
 	}
 	for _, change := range p.Changes(base, m.head) {
@@ -171,7 +185,7 @@ func (p *Project) PlanMerge(
 	if err := m.mergeAll(); err != nil {
 		return nil, err
 	}
-	return m.plan, nil
+	return m.plan, m.bring()
 }
 
 // markedBytesMax limits the total size of the texts with conflict markers of a workspace.
@@ -188,11 +202,7 @@ type treeMerge struct {
 	base, head *Changeset
 	read       func(Hash) ([]byte, error)
 	budget     merge.Budget
-	// joined caches the sides and the result of the last merge of texts.
-	joined struct {
-		sides  [3]Hash
-		result merge.Result
-	}
+	joins      joins
 	// moved maps paths of the base to the paths that the project has renamed them to.
 	moved map[string]string
 	items []mergeItem
@@ -419,13 +429,16 @@ func conflictOf(path string, kind ConflictKind, before *fileState) Conflict {
 	return c
 }
 
+// hasRoom reports whether a text with markers is within the limits.
+func (m *treeMerge) hasRoom(bytes int) bool { return bytes <= min(m.room, 2*FileBytesMax) }
+
 // addConflict adds a conflict, unless its path already has one. The marked text is omitted if it
 // exceeds the limits.
 func (m *treeMerge) addConflict(c Conflict, marked []byte) {
 	if m.hasConflict(c.Path) {
 		return
 	}
-	if len(marked) > 0 && len(marked) <= min(m.room, 2*FileBytesMax) {
+	if len(marked) > 0 && m.hasRoom(len(marked)) {
 		m.room -= len(marked)
 		blob := Blob{Hash: sha256.Sum256(marked), Content: marked}
 		c.Marked, c.MarkedSize = blob.Hash, len(marked)
@@ -517,11 +530,17 @@ func (m *treeMerge) addContentConflict(
 // addTextConflict adds a conflict of two files with the text of both sides.
 func (m *treeMerge) addTextConflict(c Conflict, before, ours, theirs *fileState) error {
 	c.Ours, c.Theirs = ours.blob, theirs.blob
-	joined, err := m.join(before, ours, theirs)
+	merged, err := m.join(before, ours, theirs)
 	if err != nil {
 		return err
 	}
-	m.addConflict(c, joined.Text)
+	var marked []byte
+	if m.hasRoom(merged.Bytes) && !m.hasConflict(c.Path) {
+		if marked, err = m.textOf(merged); err != nil {
+			return err
+		}
+	}
+	m.addConflict(c, marked)
 	return nil
 }
 
@@ -545,38 +564,11 @@ func (m *treeMerge) content(
 		return merged, true, nil
 	}
 	joined, err := m.join(before, ours, theirs)
-	if err != nil || joined.Conflicts > 0 || len(joined.Text) > min(m.fresh, FileBytesMax) {
+	if err != nil || joined.Conflicts > 0 || joined.Bytes > min(m.fresh, FileBytesMax) {
 		return merged, false, err
 	}
-	m.fresh -= len(joined.Text)
-	blob := Blob{Hash: sha256.Sum256(joined.Text), Content: joined.Text}
-	m.plan.Blobs = append(m.plan.Blobs, blob)
-	merged.blob, merged.size = blob.Hash, len(blob.Content)
+	m.fresh -= joined.Bytes
+	m.joins.clean = append(m.joins.clean, joined)
+	merged.blob, merged.size = joined.Text, joined.Bytes
 	return merged, true, nil
-}
-
-// join merges three texts; a missing file counts as empty. It caches its last result.
-func (m *treeMerge) join(sides ...*fileState) (merge.Result, error) {
-	var hashes [3]Hash
-	for at, side := range sides {
-		if side != nil {
-			hashes[at] = side.blob
-		}
-	}
-	if m.joined.sides == hashes {
-		return m.joined.result, nil
-	}
-	var texts [3][]byte
-	for at, hash := range hashes {
-		if hash == (Hash{}) {
-			continue
-		}
-		var err error
-		if texts[at], err = m.read(hash); err != nil {
-			return merge.Result{}, err
-		}
-	}
-	m.joined.sides = hashes
-	m.joined.result = m.budget.Merge(texts[0], texts[1], texts[2])
-	return m.joined.result, nil
 }

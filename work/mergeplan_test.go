@@ -3,6 +3,7 @@ package work_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,4 +118,74 @@ func TestPlanStaysValid(t *testing.T) {
 	if held < rounds || stale < rounds/4 {
 		t.Errorf("%d plans held and %d were stale", held, stale)
 	}
+}
+
+// outcomesOnly remembers the outcomes of merges and none of their texts.
+type outcomesOnly map[work.MergeSides]work.MergeOutcome
+
+func (o outcomesOnly) Outcome(
+	sides work.MergeSides, join func() (work.MergeOutcome, error),
+) (work.MergeOutcome, error) {
+	if known, ok := o[sides]; ok {
+		return known, nil
+	}
+	outcome, err := join()
+	o[sides] = outcome
+	return outcome, err
+}
+
+func (o outcomesOnly) Text(_ work.MergeSides, join func() ([]byte, error)) ([]byte, error) {
+	return join()
+}
+
+// TestKnownMerges: a plan that is refused for its conflict needs no text of the files that merge
+// cleanly, and a plan that is carried out has the same contents as one without known merges.
+func TestKnownMerges(t *testing.T) {
+	const files, size = 8, 200_000
+	w, space := bothChanged(t, files, size)
+	known, reads := outcomesOnly{}, 0
+	read := func(hash work.Hash) ([]byte, error) {
+		reads++
+		return w.read(hash)
+	}
+	plan := func(publication bool) *work.MergePlan {
+		t.Helper()
+		one, _ := w.project.Workspace(space)
+		make := (*work.Project).PlanMerge
+		if publication {
+			make = (*work.Project).PlanPublication
+		}
+		plan, err := make(w.project, one, read, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	one, _ := w.project.Workspace(space)
+	want := w.plan(one).Blobs
+	for range 2 {
+		for _, publication := range []bool{false, true} {
+			if got := plan(publication).Blobs; !slices.EqualFunc(got, want, sameBlob) ||
+				len(got) != files {
+				t.Errorf("%d contents of %d, or others", len(got), len(want))
+			}
+		}
+	}
+	w.must(t, &work.WriteWorkspaceFile{
+		Workspace: space, Path: "f0.txt", Blob: blob(strings.Repeat("ours\n", 1000)),
+		ContentType: "text/plain",
+	})
+	plan(true)
+	reads = 0
+	if made := plan(true); len(made.Blobs) != 1 || reads != 3 {
+		t.Errorf("%d contents, %d reads: want the text of the conflict", len(made.Blobs), reads)
+	}
+	if made := plan(false); len(made.Blobs) != files {
+		t.Errorf("%d contents, want %d", len(made.Blobs), files)
+	}
+}
+
+func sameBlob(a, b work.Blob) bool {
+	return a.Hash == b.Hash && string(a.Content) == string(b.Content) &&
+		blob(string(a.Content)).Hash == a.Hash
 }

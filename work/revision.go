@@ -146,9 +146,9 @@ func (r *Revision) touches(path string) bool { return overlaidAt(r.Files, path) 
 // PlanAcceptance merges a revision with the changes published since its base, as PlanMerge does
 // with a workspace.
 func (p *Project) PlanAcceptance(
-	r *Revision, read func(Hash) ([]byte, error),
+	r *Revision, read func(Hash) ([]byte, error), known KnownMerges,
 ) (*MergePlan, error) {
-	return p.PlanMerge(r.workspace(), read)
+	return p.PlanPublication(r.workspace(), read, known)
 }
 
 // SubmitWorkspace submits the changes of a workspace for review. The first submission creates a

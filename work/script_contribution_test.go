@@ -16,7 +16,7 @@ func (w *world) acceptance(contribution id.ID) *work.MergePlan {
 	if !ok {
 		return nil
 	}
-	plan, err := w.project.PlanAcceptance(w.project.CurrentRevision(c), w.read)
+	plan, err := w.project.PlanAcceptance(w.project.CurrentRevision(c), w.read, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -24,7 +24,7 @@ func (w *world) plan(space *work.Workspace) *work.MergePlan {
 	if space == nil || space.Status.Final() {
 		return nil
 	}
-	plan, err := w.project.PlanMerge(space, w.read)
+	plan, err := w.project.PlanMerge(space, w.read, nil)
 	if err != nil {
 		panic(err)
 	}

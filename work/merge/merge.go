@@ -27,6 +27,9 @@ type Result struct {
 	Text []byte
 	// Conflicts is the number of conflicts in the text; zero for a clean merge.
 	Conflicts int
+	// Limited means that the budget ended the search for changes. With a full budget, the result
+	// could be a better one.
+	Limited bool
 }
 
 const (
@@ -72,10 +75,17 @@ func (b *Budget) lines(base, ours, theirs []byte) Result {
 	rest := m.steps
 	m.steps = steps
 	theirsHunks := m.hunks(m.base.numbers, m.theirs.numbers)
+	limited := rest <= 0 || m.steps <= 0
 	m.steps += rest
 	m.combine(oursHunks, theirsHunks)
 	m.refine()
 	m.simplify()
+	limited = limited || m.steps <= 0
 	b.used += 2*steps - m.steps
-	return m.write()
+	result := m.write()
+	result.Limited = limited
+	return result
 }
+
+// Full reports whether nothing of the budget was used.
+func (b *Budget) Full() bool { return b.used == 0 }

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"container/list"
+	"errors"
+	"sync"
+)
+
+// memo remembers results that depend on nothing but their key, up to a total size; the one that was
+// used least recently is dropped first. While a result is being made, all others who want it wait
+// for it.
+type memo[K comparable, V any] struct {
+	sizeMax int
+	mu      struct {
+		sync.Mutex
+		entries map[K]*remembered[K, V]
+		// used has the complete entries, the one used last at the front; size is their total.
+		used list.List
+		size int
+	}
+}
+
+type remembered[K comparable, V any] struct {
+	key  K
+	size int
+	// done is closed when value and err are set.
+	done  chan struct{}
+	value V
+	err   error
+	place *list.Element
+}
+
+func newMemo[K comparable, V any](sizeMax int) *memo[K, V] {
+	m := &memo[K, V]{sizeMax: sizeMax}
+	m.mu.entries = map[K]*remembered[K, V]{}
+	return m
+}
+
+var errNotMade = errors.New("the result that the request waited for was not made")
+
+// get returns the result for a key, which it makes if it is not known. The size of a result is its
+// approximate size in memory. A result is not kept if its size is 0, if it takes more than half of
+// the total, or if it is an error. A nil memo keeps nothing.
+func (m *memo[K, V]) get(key K, make func() (value V, size int, err error)) (V, error) {
+	if m == nil {
+		value, _, err := make()
+		return value, err
+	}
+	m.mu.Lock()
+	if known, ok := m.mu.entries[key]; ok {
+		if known.place != nil {
+			m.mu.used.MoveToFront(known.place)
+		}
+		m.mu.Unlock()
+		<-known.done
+		return known.value, known.err
+	}
+	made := m.begin(key)
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.keep(made)
+		close(made.done)
+	}()
+	made.value, made.size, made.err = make()
+	return made.value, made.err
+}
+
+// begin adds an entry that is being made. The lock is held.
+func (m *memo[K, V]) begin(key K) *remembered[K, V] {
+	// The error is that of the others if make panics.
+	one := &remembered[K, V]{key: key, done: make(chan struct{}), err: errNotMade}
+	m.mu.entries[key] = one
+	return one
+}
+
+// keep adds a complete entry to those in use, or drops it. The lock is held.
+func (m *memo[K, V]) keep(one *remembered[K, V]) {
+	if one.err != nil || one.size == 0 || one.size > m.sizeMax/2 {
+		delete(m.mu.entries, one.key)
+		return
+	}
+	one.place = m.mu.used.PushFront(one)
+	m.mu.size += one.size
+	for m.mu.size > m.sizeMax {
+		last := m.mu.used.Remove(m.mu.used.Back()).(*remembered[K, V])
+		delete(m.mu.entries, last.key)
+		m.mu.size -= last.size
+	}
+}
