@@ -29,7 +29,7 @@ func deliveriesOf(
 		if notice.Subject == (work.Subject{Type: work.SubjectProject}) {
 			item.Subject.ID = project
 		}
-		if notice.Kind == work.NoticeClaimExpired {
+		if notice.Kind == work.NoticeClaimExpired || by.IsZero() {
 			// The event has the agent whose command noted the expiry; the item names the holder.
 			item.Actor = notice.Agent
 		}

@@ -13,13 +13,19 @@ import (
 
 var errUnknownOutcome = errors.New("the command has an unknown result")
 
-// OperatorDo gives a command of an operator to identity and returns AFTER it is durable.
-func (e *Engine) OperatorDo(command identity.Command) (*identity.ActionDone, error) {
+// OperatorAsk gives a command of an operator to identity and returns AFTER it is durable.
+func (e *Engine) OperatorAsk(command identity.Command) (identity.Result, error) {
 	done, err := e.DoIdentity(identityOrderOf(command))
+	return done.Result, err
+}
+
+// OperatorDo is OperatorAsk for the commands that only operators have.
+func (e *Engine) OperatorDo(command identity.Command) (*identity.ActionDone, error) {
+	done, err := e.OperatorAsk(command)
 	if err != nil {
 		return nil, err
 	}
-	result, ok := done.Result.(*identity.ActionDone)
+	result, ok := done.(*identity.ActionDone)
 	if !ok {
 		return nil, errUnknownOutcome
 	}

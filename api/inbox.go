@@ -19,7 +19,8 @@ type InboxKind string
 func (InboxKind) Values() []string {
 	return []string{
 		"MENTION", "REPLY", "REVIEW_REQUESTED", "CONTRIBUTION_DECIDED", "CLAIM_EXPIRED",
-		"WATCHED_ACTIVITY", "REVIEWED", "MEMBER_ADDED", "KEY_CHANGED",
+		"WATCHED_ACTIVITY", "REVIEWED", "MEMBER_ADDED", "KEY_CHANGED", "PROJECT_HIDDEN",
+		"PROJECT_SHOWN",
 	}
 }
 
@@ -133,10 +134,11 @@ var inboxOperations = []*Operation{
 		Doc: "Lists the inbox items of the caller, newest first: mentions, replies, requested " +
 			"reviews, reviews of its contributions and decisions on them, expired claims, new " +
 			"memberships, added and revoked keys, and other activity in projects that it " +
-			"watches. The inbox keeps 1000 items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED and " +
-			"CLAIM_EXPIRED together, 1000 of MENTION, REPLY, REVIEWED and MEMBER_ADDED " +
-			"together, and all KEY_CHANGED items. When a group is full, its oldest archived " +
-			"item is dropped, or its oldest item if none is archived. WATCHED_ACTIVITY items " +
+			"watches. The inbox keeps 1000 items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED, " +
+			"CLAIM_EXPIRED, PROJECT_HIDDEN and PROJECT_SHOWN together, 1000 of MENTION, REPLY, " +
+			"REVIEWED and MEMBER_ADDED together, and all KEY_CHANGED items. When a group is " +
+			"full, its oldest archived item is dropped, " +
+			"or its oldest item if none is archived. WATCHED_ACTIVITY items " +
 			"are not stored: they are the newest 1000 events of watched projects, including " +
 			"archived items. Per day in UTC, at most 20 mentions, 100 replies and 20 " +
 			"memberships caused by one other agent become items; the text of others can still " +

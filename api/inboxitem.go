@@ -92,13 +92,26 @@ func (c *Call) subjectTexts(view *work.Project, one *boxed) (title, text string)
 			return d.Title, comment.Body
 		}
 	case work.SubjectProject:
-		if one.Kind == work.NoticeMemberAdded {
+		switch one.Kind {
+		case work.NoticeMemberAdded:
 			return view.Name, memberText(view.RoleOf(c.Agent))
+		case work.NoticeProjectHidden:
+			return view.Name, hiddenText(view)
+		case work.NoticeProjectShown:
+			return view.Name, "An operator of the service shows the project again."
 		}
 	case work.SubjectAgent:
 		return c.handle(subject), c.handle(subject)
 	}
 	return recordTexts(view, one.Subject)
+}
+
+// hiddenText says why a project is hidden.
+func hiddenText(view *work.Project) string {
+	if hidden := view.Moderation(); hidden != nil {
+		return "An operator of the service has hidden the project: " + hidden.Reason
+	}
+	return "An operator of the service had hidden the project; it is shown again."
 }
 
 // keyTexts returns the fingerprint of a key and what happened to it.

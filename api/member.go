@@ -71,8 +71,8 @@ var memberOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
-			fault.ProjectNotFound, fault.OwnerRequired, fault.AgentNotFound, fault.MemberExists,
-			fault.QuotaExceeded, fault.ProjectArchived,
+			fault.ProjectNotFound, fault.OwnerRequired, fault.Forbidden, fault.AgentNotFound,
+			fault.MemberExists, fault.QuotaExceeded, fault.ProjectArchived,
 		},
 		BodyMax: bodySmall,
 		Tag:     "members", Summary: "Add a member",

@@ -51,6 +51,8 @@ type Project struct {
 	CreatedAt Time `json:"created_at"`
 	// When anything in the project last changed.
 	UpdatedAt Time `json:"updated_at"`
+	// Why an operator of the service has hidden it from all but its members; null if none has.
+	Hidden *HiddenProject `json:"hidden"`
 	// The caller's relation to the project, on authenticated reads.
 	Viewer *Viewer `json:"viewer,omitempty"`
 
@@ -64,6 +66,14 @@ type ForkedFrom struct {
 	ProjectID string `json:"project_id" check:"id=prj_"`
 	// The source changeset.
 	ChangesetID string `json:"changeset_id" check:"id=chg_"`
+}
+
+// HiddenProject says why and since when a project is hidden.
+type HiddenProject struct {
+	// What the operator wrote.
+	Reason string `json:"reason"`
+	// When it was hidden.
+	At Time `json:"at"`
 }
 
 // ProjectCounts holds the sizes of a project.
@@ -138,6 +148,9 @@ func (c *Call) project(p *work.Project) Project {
 		Version:         p.Version,
 		CreatedAt:       Time(p.CreatedAt),
 		UpdatedAt:       Time(p.UpdatedAt),
+	}
+	if hidden := p.Moderation(); hidden != nil {
+		record.Hidden = &HiddenProject{Reason: hidden.Reason, At: Time(hidden.At)}
 	}
 	if c.Session != nil {
 		record.Viewer = &Viewer{
@@ -292,12 +305,13 @@ var projectOperations = []*Operation{
 		Name: "project.update", Method: "PATCH", Path: "/api/v1/projects/{project}",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{
-			fault.ProjectNotFound, fault.OwnerRequired, fault.ReusePolicyRequired,
+			fault.ProjectNotFound, fault.OwnerRequired, fault.Forbidden, fault.ReusePolicyRequired,
 			fault.InvalidLicense, fault.ProjectArchived, fault.PreconditionFailed,
 		},
 		Conditional: true, Tag: "projects", Summary: "Update a project",
 		Doc: "Updates the fields that are sent. Making a PRIVATE project PUBLIC or UNLISTED " +
-			"needs a reuse_policy in the same request. Only the owner may do this.",
+			"needs a reuse_policy in the same request. Only the owner may do this. A project that " +
+			"an operator has hidden stays PRIVATE.",
 	}, updateProject), (*UpdateProject).validate),
 }
 

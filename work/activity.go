@@ -396,6 +396,8 @@ func projectActivities(event Event) []Activity {
 				factText(FactVisibility, event.About.Visibility.String()))...)
 		}
 		return all
+	case *ProjectHidden, *ProjectShown:
+		return activity(ActivityProjectUpdated, SubjectProject, id.ID{})
 	case *StateUpdated:
 		return activity(ActivityStateUpdated, SubjectProject, id.ID{},
 			factID(FactChangeset, event.Changeset))

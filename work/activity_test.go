@@ -28,6 +28,7 @@ var silent = map[work.Kind]string{
 	45: "whether a discussion takes comments is read from it",
 	46: "what was deleted is not talked about",
 	47: "what was deleted is not talked about",
+	50: "nobody can read the project any more",
 }
 
 // TestEveryKindHasActivitiesOrIsSilent fails for a new kind of event that is in neither list.

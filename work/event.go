@@ -72,6 +72,9 @@ const (
 	KindDiscussionSet          Kind = 45
 	KindDiscussionDeleted      Kind = 46
 	KindCommentDeleted         Kind = 47
+	KindProjectHidden          Kind = 48
+	KindProjectShown           Kind = 49
+	KindProjectRemoved         Kind = 50
 )
 
 // kinds returns an empty event for each kind.
@@ -120,6 +123,9 @@ var kinds = map[Kind]func() Event{
 	KindDiscussionSet:          func() Event { return new(DiscussionSet) },
 	KindDiscussionDeleted:      func() Event { return new(DiscussionDeleted) },
 	KindCommentDeleted:         func() Event { return new(CommentDeleted) },
+	KindProjectHidden:          func() Event { return new(ProjectHidden) },
+	KindProjectShown:           func() Event { return new(ProjectShown) },
+	KindProjectRemoved:         func() Event { return new(ProjectRemoved) },
 }
 
 var kindOf = func() map[reflect.Type]Kind {

@@ -37,6 +37,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["bundle"] = bundleWorld()
 	worlds["moderated"] = moderatedWorld(t)
 	worlds["guests"] = guestWorld(t)
+	worlds["removed"] = removedWorld(t)
 	imported := newWorld()
 	imported.create(t)
 	offer := far()

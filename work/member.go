@@ -116,6 +116,9 @@ func (c *AddMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
 	}
+	if err := requireUnmoderated(p); err != nil {
+		return Decision{}, err
+	}
 	if c.Role == Owner || c.Role == NoRole {
 		return Decision{}, fault.Invalid(fault.Field{
 			Field: "role", Problem: "must be MAINTAINER, CONTRIBUTOR or READER",

@@ -34,12 +34,17 @@ const (
 	NoticeKeyAdded
 	// NoticeKeyRevoked is for an agent whose key was revoked. Events of projects do not give it.
 	NoticeKeyRevoked
+	// NoticeProjectHidden is for the owner of a project that an operator has hidden.
+	NoticeProjectHidden
+	// NoticeProjectShown is for the owner of a project that an operator shows again.
+	NoticeProjectShown
 )
 
 // noticeKindNames has one name for both kinds of key changes.
 var noticeKindNames = [...]string{
 	"", "MENTION", "REPLY", "REVIEW_REQUESTED", "CONTRIBUTION_DECIDED", "CLAIM_EXPIRED",
 	"WATCHED_ACTIVITY", "REVIEWED", "MEMBER_ADDED", "KEY_CHANGED", "KEY_CHANGED",
+	"PROJECT_HIDDEN", "PROJECT_SHOWN",
 }
 
 // NoticeKinds are the names of all kinds on the wire, each once.
@@ -73,7 +78,8 @@ const (
 // Class returns the class of a kind.
 func (k NoticeKind) Class() NoticeClass {
 	switch k {
-	case NoticeReviewRequested, NoticeContributionDecided, NoticeClaimExpired:
+	case NoticeReviewRequested, NoticeContributionDecided, NoticeClaimExpired,
+		NoticeProjectHidden, NoticeProjectShown:
 		return ClassAction
 	case NoticeKeyAdded, NoticeKeyRevoked:
 		return ClassKeys
@@ -150,6 +156,10 @@ func Notices(event Event, by id.ID) (all []Notice) {
 	case *MemberAdded:
 		// The event does not contain the ID of the project; the caller sets it.
 		notify(NoticeMemberAdded, SubjectProject, id.ID{}, id.ID{}, event.Member.Agent)
+	case *ProjectHidden:
+		notify(NoticeProjectHidden, SubjectProject, id.ID{}, id.ID{}, event.Owner)
+	case *ProjectShown:
+		notify(NoticeProjectShown, SubjectProject, id.ID{}, id.ID{}, event.Owner)
 	}
 	return all
 }
@@ -160,7 +170,7 @@ func GivesNotices(kind Kind) bool {
 	case KindMemberAdded, KindTaskClaimExpired, KindContributionSubmitted,
 		KindRevisionSubmitted, KindContributionReviewed, KindContributionConflicted,
 		KindContributionAccepted, KindContributionRejected, KindDiscussionCreated,
-		KindCommentAdded:
+		KindCommentAdded, KindProjectHidden, KindProjectShown:
 		return true
 	}
 	return false

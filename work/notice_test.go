@@ -20,6 +20,7 @@ var silentKinds = []work.Kind{
 	31, 32, 33, 34, 35, 36, // forks, artifacts, imports, relations, verification records, bundles
 	42, 43, // watches
 	44, 45, 46, 47, // what was closed or deleted
+	50, // a removed project, which nobody can read
 }
 
 // noticeCases are by ann. A notice is the agent, its kind, and what it is about.
@@ -100,6 +101,8 @@ var noticeCases = []struct {
 		&work.TaskClaimExpired{Task: agent("t"), Agent: agent("bob")},
 		"bob CLAIM_EXPIRED TASK t",
 	},
+	{&work.ProjectHidden{Reason: "r", Owner: agent("bob")}, "bob PROJECT_HIDDEN PROJECT"},
+	{&work.ProjectShown{Owner: agent("bob")}, "bob PROJECT_SHOWN PROJECT"},
 	// Who comes back too late notes it by whatever it does next.
 	{
 		&work.TaskClaimExpired{Task: agent("t"), Agent: agent("ann")},

@@ -117,6 +117,10 @@ func (g *grant) requireReuse(p *Project, agent id.ID) error {
 	switch {
 	case !g.anonymous && agent.IsZero():
 		return errRole(Reader, NoRole)
+	case p.saved.Moderation != nil && !g.exceptMembers:
+		return fault.New(fault.ReuseNotPermitted,
+			"An operator of the service has hidden the project.").
+			With("reuse_policy", p.Reuse.String())
 	case p.Reuse == AllowReuse, g.exceptMembers && p.RoleOf(agent) != NoRole:
 		return nil
 	}

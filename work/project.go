@@ -126,6 +126,8 @@ type savedFields struct {
 	Fork *Fork `cbor:"35,keyasint,omitempty"`
 	// Pending counts the contributions without a decision.
 	Pending int `cbor:"41,keyasint,omitempty"`
+	// Moderation is nil unless an operator has hidden or removed the project.
+	Moderation *Moderation `cbor:"60,keyasint,omitempty"`
 }
 
 // Project is one state of a project. Published states are immutable and safe for any number of
@@ -355,6 +357,11 @@ func (c *UpdateProject) Decide(p *Project, _ Stamp) (Decision, error) {
 		return Decision{}, requireActive(p)
 	}
 	about := p.About
+	if c.Visibility != 0 && c.Visibility != Private {
+		if err := requireUnmoderated(p); err != nil {
+			return Decision{}, err
+		}
+	}
 	if c.Visibility != 0 {
 		if p.Visibility == Private && c.Visibility != Private && c.Reuse == 0 {
 			return Decision{}, ErrReusePolicyRequired(c.Visibility)

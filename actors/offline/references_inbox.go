@@ -168,7 +168,10 @@ func (i *itemCheck) fits(p *work.Project) bool {
 		_, ok := p.Task(i.subject.ID, work.AsStored)
 		return ok && i.agent == i.actor
 	}
-	if i.kind == work.NoticeMemberAdded {
+	switch i.kind {
+	case work.NoticeProjectHidden, work.NoticeProjectShown:
+		return i.subject == work.Subject{Type: work.SubjectProject, ID: p.ID} && i.agent == i.actor
+	case work.NoticeMemberAdded:
 		// The agent may have left since.
 		return i.subject == work.Subject{Type: work.SubjectProject, ID: p.ID}
 	}

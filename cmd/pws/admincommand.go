@@ -24,6 +24,9 @@ type AdminCommand struct {
 	Restore      AdminRestoreCommand      `cmd:"" help:"End the suspension of an agent."`
 	Registration AdminRegistrationCommand `cmd:"" help:"Show or set who may register."`
 	Invite       AdminInviteCommand       `cmd:"" help:"Print an invite for one registration."`
+	Reports      AdminReportsCommand      `cmd:"" help:"List, show and handle the reports of abuse."`
+	Hide         AdminHideCommand         `cmd:"" help:"Hide a project from all but its members."`
+	Show         AdminShowCommand         `cmd:"" help:"Show a hidden project again."`
 	Log          AdminLogCommand          `cmd:"" help:"List what operators did."`
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"pws/actors/offline"
 	"pws/identity"
 	"pws/internal/id"
+	"pws/wal"
 )
 
 // ReportsCommand lists the reports of abuse for the operator.
@@ -41,7 +43,7 @@ func (c *ReportsCommand) Run(out io.Writer) error {
 	if len(handled) > 0 {
 		log := slog.New(slog.NewTextHandler(os.Stderr,
 			&slog.HandlerOptions{Level: slog.LevelWarn}))
-		if err := actors.HandleReports(c.Data, handled, log); err != nil {
+		if err := handleReports(c.Data, handled, log); err != nil {
 			return err
 		}
 	}
@@ -62,6 +64,15 @@ func (c *ReportsCommand) Run(out io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// handleReports refuses a data directory with a running server, which has a command of its own.
+func handleReports(dir string, reports []id.ID, log *slog.Logger) error {
+	err := actors.HandleReports(dir, reports, log)
+	if errors.Is(err, wal.ErrLocked) {
+		err = fmt.Errorf("a server runs on %s: use pws admin --data %s reports handle", dir, dir)
+	}
+	return err
 }
 
 // sinceMillis parses --since into Unix milliseconds, 0 for the empty text.
@@ -92,15 +103,23 @@ func reporterOf(r *identity.Report) string {
 	return r.Reporter.Format(id.Agent)
 }
 
-// writeReport writes one line, and a second with the details. These are quoted, because they come
-// from anybody and are written to a terminal.
 func writeReport(out io.Writer, r *identity.Report) error {
+	line := reportLineOf(r)
+	return line.write(out)
+}
+
+// write writes one line, and a second with the details. These are quoted, because they come from
+// anybody and are written to a terminal.
+func (l *reportLine) write(out io.Writer) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s %s %s %s %s %s by %s\n", reportTime(r.CreatedAt),
-		r.ID.Format(id.Report), r.Status(), r.Reason, r.Type, quoted(r.EntityText()),
-		reporterOf(r))
-	if r.Details != "" {
-		fmt.Fprintf(&text, "  %q\n", r.Details)
+	reporter := "-"
+	if l.ReporterID != nil {
+		reporter = *l.ReporterID
+	}
+	fmt.Fprintf(&text, "%s %s %s %s %s %s by %s\n", l.CreatedAt, l.ID, l.Status, l.Reason,
+		l.EntityType, quoted(l.EntityID), reporter)
+	if l.Details != "" {
+		fmt.Fprintf(&text, "  %q\n", l.Details)
 	}
 	_, err := io.WriteString(out, text.String())
 	return err
@@ -128,6 +147,10 @@ type reportLine struct {
 }
 
 func writeReportJSON(out io.Writer, r *identity.Report) error {
+	return json.NewEncoder(out).Encode(reportLineOf(r))
+}
+
+func reportLineOf(r *identity.Report) reportLine {
 	line := reportLine{
 		ID: r.ID.Format(id.Report), Status: r.Status(), CreatedAt: reportTime(r.CreatedAt),
 		Reason: r.Reason.String(), EntityType: r.Type.String(), EntityID: r.EntityText(),
@@ -141,5 +164,5 @@ func writeReportJSON(out io.Writer, r *identity.Report) error {
 		reporter := reporterOf(r)
 		line.ReporterID = &reporter
 	}
-	return json.NewEncoder(out).Encode(line)
+	return line
 }

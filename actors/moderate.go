@@ -1,0 +1,48 @@
+package actors
+
+import (
+	"pws/api"
+	"pws/identity"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// HideProject hides a project from all but its members. Errors: PROJECT_NOT_FOUND,
+// VALIDATION_FAILED.
+func (e *Engine) HideProject(project id.ID, reason string) error {
+	if err := identity.CheckReason(reason); err != nil {
+		return err
+	}
+	return e.moderate(identity.ActionHide, project, reason, &work.HideProject{Reason: reason})
+}
+
+// ShowProject shows a hidden project again. Errors: PROJECT_NOT_FOUND, VALIDATION_FAILED.
+func (e *Engine) ShowProject(project id.ID, reason string) error {
+	return e.moderate(identity.ActionShow, project, reason, &work.ShowProject{})
+}
+
+// moderate gives an operator's command to a project. The action is noted BEFORE it takes effect, so
+// that none can be missing from the log of actions.
+func (e *Engine) moderate(
+	action identity.Action, project id.ID, reason string, command work.Command,
+) error {
+	view, err := e.Project(project)
+	if err != nil {
+		return err
+	}
+	if view == nil {
+		return fault.New(fault.ProjectNotFound, "There is no such project.")
+	}
+	if err := command.Authorize(view, id.ID{}); err != nil {
+		return err
+	}
+	noted := &identity.NoteAction{
+		Action: action, Subject: project.Format(id.Project), Reason: reason,
+	}
+	if _, err := e.OperatorDo(noted); err != nil {
+		return err
+	}
+	_, err = e.Do(api.Order{Project: project, Command: command})
+	return err
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"pws/actors"
+	"pws/internal/fault"
+	"pws/internal/id"
+)
+
+// AdminHideCommand hides a project from all but its members.
+type AdminHideCommand struct {
+	Project string `arg:"" help:"ID of the project."`
+	Reason  string `required:"" help:"Why; the members see it."`
+}
+
+// AdminShowCommand shows a hidden project again.
+type AdminShowCommand struct {
+	Project string `arg:"" help:"ID of the project."`
+	Reason  string `help:"Why; it is noted in the log of actions."`
+}
+
+type (
+	adminProjectBody struct {
+		Project string `json:"project"`
+		Reason  string `json:"reason"`
+	}
+	adminProjectData struct {
+		ProjectID  string `json:"project_id"`
+		Visibility string `json:"visibility"`
+	}
+)
+
+// adminProject registers a command about one project.
+func adminProject(
+	name string, run func(e *actors.Engine, project id.ID, reason string) error,
+) struct{} {
+	return registerAdmin(name, func(e *actors.Engine, body *adminProjectBody) (any, error) {
+		project, ok := id.Parse(id.Project, body.Project)
+		if !ok {
+			return nil, fault.New(fault.ProjectNotFound, "There is no such project.")
+		}
+		if err := run(e, project, body.Reason); err != nil {
+			return nil, err
+		}
+		view, err := e.Project(project)
+		if err != nil {
+			return nil, err
+		}
+		return adminProjectData{body.Project, view.Visibility.String()}, nil
+	})
+}
+
+var (
+	_ = adminProject("hide", (*actors.Engine).HideProject)
+	_ = adminProject("show", (*actors.Engine).ShowProject)
+)
+
+// Run hides the project.
+func (c *AdminHideCommand) Run(admin *AdminCommand, out io.Writer) error {
+	return runAdminCommand(admin, out, "hide", adminProjectBody{c.Project, c.Reason},
+		func(data *adminProjectData) string {
+			return fmt.Sprintf("hid %s from all but its members", data.ProjectID)
+		})
+}
+
+// Run shows the project.
+func (c *AdminShowCommand) Run(admin *AdminCommand, out io.Writer) error {
+	return runAdminCommand(admin, out, "show", adminProjectBody{c.Project, c.Reason},
+		func(data *adminProjectData) string {
+			return fmt.Sprintf("%s is %s", data.ProjectID, data.Visibility)
+		})
+}
