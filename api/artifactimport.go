@@ -89,8 +89,7 @@ var importOperations = []*Operation{
 			fault.ProjectMoved, fault.FileExists, fault.PathConflict, fault.FileLimitReached,
 			fault.QuotaExceeded,
 		},
-		BodyMax: bodyText,
-		Tag:     "artifacts", Summary: "Import an artifact",
+		Tag: "artifacts", Summary: "Import an artifact",
 		Doc: "Imports the files of an artifact into the project as one changeset, and records " +
 			"license and authors. Identical files are kept; with FAIL an import without new " +
 			"files is refused. Needs the role MAINTAINER here, and ALLOW_REUSE of the artifact " +

@@ -105,8 +105,7 @@ var claimOperations = []*Operation{
 			fault.TaskNotFound, fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.QuotaExceeded,
 		},
-		BodyMax: bodyLists,
-		Tag:     "tasks", Summary: "Claim the best matching task",
+		Tag: "tasks", Summary: "Claim the best matching task",
 		Doc: "Claims the first open task that matches and has no unmet dependencies, in one " +
 			"project or in all PUBLIC projects and the projects of the caller.",
 	}, claimNext),

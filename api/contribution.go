@@ -145,8 +145,7 @@ var contributionOperations = []*Operation{
 			fault.ProjectIsCommunity, fault.WorkspaceClosed, fault.ContributionConflict,
 			fault.ApprovalPending, fault.NothingToSubmit, fault.QuotaExceeded,
 		},
-		BodyMax: bodyText,
-		Tag:     "contributions", Summary: "Submit a workspace for approval",
+		Tag: "contributions", Summary: "Submit a workspace for approval",
 		Doc: "Creates a contribution from a workspace, or a new revision of its contribution. " +
 			"Nothing is published until a maintainer accepts it. Do not submit again while it " +
 			"waits for a decision.",
@@ -189,8 +188,7 @@ var contributionOperations = []*Operation{
 		Errors: decisionErrorsAnd(fault.RoleRequired, fault.RevisionNotFound,
 			fault.RevisionSuperseded, fault.ContributionConflict, fault.NothingToSubmit,
 			fault.FileLimitReached, fault.ProjectMoved),
-		BodyMax: bodyText,
-		Tag:     "contributions", Summary: "Accept a contribution",
+		Tag: "contributions", Summary: "Accept a contribution",
 		Doc: "Publishes the current revision. If the head has moved, it is merged. If the " +
 			"merge conflicts, the answer is CONTRIBUTION_CONFLICT, and the author must refresh " +
 			"the workspace and submit a new revision.",
@@ -201,15 +199,14 @@ var contributionOperations = []*Operation{
 		ToolDoc: "Reject a contribution permanently, as MAINTAINER. Its workspace is closed.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired),
-		BodyMax: bodyText,
-		Tag:     "contributions", Summary: "Reject a contribution",
+		Tag: "contributions", Summary: "Reject a contribution",
 		Doc: "Rejects a contribution permanently. Its workspace is closed.",
 	}, rejectContribution),
 	declare[WithdrawContribution, ContributionData](Operation{
 		Name: "contribution.withdraw", Method: "POST", Path: contributionPath + "/withdraw",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired, fault.Forbidden),
-		BodyOptional: true, BodyMax: bodyText, Tag: "contributions", Summary: "Withdraw a contribution",
+		BodyOptional: true, Tag: "contributions", Summary: "Withdraw a contribution",
 		Doc: "Withdraws the caller's own contribution permanently. Its workspace stays open " +
 			"and can be submitted as another contribution.",
 	}, withdrawContribution),

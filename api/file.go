@@ -170,7 +170,7 @@ var fileOperations = []*Operation{
 			fault.InvalidPath, fault.ProjectNotFound, fault.RoleRequired, fault.FileNotFound,
 			fault.ProjectArchived, fault.PreconditionFailed, fault.TurnHeld,
 		},
-		Conditional: true, BodyMax: bodyText, Tag: "files", Summary: "Delete a file",
+		Conditional: true, Tag: "files", Summary: "Delete a file",
 		Doc: "Deletes a file from the current tree; the history keeps its content.",
 	}, deleteFile),
 	declare[ReadBatch, FilesBatch](Operation{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"maps"
+	"reflect"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -74,6 +75,15 @@ func (n DecisionNote) MarshalJSON() ([]byte, error) {
 func (n FailureNote) MarshalJSON() ([]byte, error) {
 	return n.sent.append(nil, "approach", "reason"), nil
 }
+
+// JSONBytesMax implements jsonschema.Sizer.
+func (DecisionNote) JSONBytesMax() int { return noteBytesMax }
+
+// JSONBytesMax implements jsonschema.Sizer.
+func (FailureNote) JSONBytesMax() int { return noteBytesMax }
+
+// noteBytesMax bounds a note in a body: its texts, and the names of its members.
+var noteBytesMax = jsonschema.MaxBytes(reflect.TypeFor[decision](), RequestBytesMax)
 
 // JSONSchema describes both forms.
 func (DecisionNote) JSONSchema() map[string]any { return noteForms("decision", "rationale") }

@@ -99,8 +99,8 @@ type Operation struct {
 	// usual one first. If it is JSON, Response is the type of the whole body. The call has the
 	// Host.
 	Media []string
-	// BodyMax is the maximum size of the body in bytes. It is set if the checks of the body keep
-	// it well below the limit of the service. See BodyLimit.
+	// BodyMax is the maximum size of the body in bytes, where it is less than what the checks of
+	// the body permit. See BodyLimit.
 	BodyMax int
 	// BodyOptional means that an absent body counts as an empty object.
 	BodyOptional bool
@@ -127,28 +127,29 @@ type Operation struct {
 	validate func(c *Call, body any) []error
 }
 
-// The sizes of bodies, for BodyMax. An escaped character takes up to twelve bytes.
+// The sizes of bodies, for BodyMax.
 const (
 	// bodySmall is for names, keys and roles.
-	bodySmall = 16 << 10
-	// bodyText is for one text of 4,000 characters.
-	bodyText = 64 << 10
-	// bodyLists is for lists of names.
-	bodyLists = 512 << 10
+	bodySmall = 4 << 10
+	// bodyNames is for lists of names.
+	bodyNames = 64 << 10
 	// bodyNone limits the body of an operation without one. GET ignores the body; the others
 	// accept an empty object.
 	bodyNone = 64 << 10
 )
 
-// BodyLimit returns the maximum size of the body in bytes, given the limit of the service.
+// BodyLimit returns the maximum size of the body in bytes, given the limit of the service. It is
+// what the checks of the body permit with every character escaped, unless BodyMax is less. Bodies
+// that contain files have the limit of the service.
 func (o *Operation) BodyLimit(most int) int {
-	switch {
-	case o.BodyMax > 0:
-		return min(o.BodyMax, most)
-	case o.Request == nil:
+	if o.Request == nil {
 		return min(bodyNone, most)
 	}
-	return most
+	limit := jsonschema.MaxBytes(o.Request, most)
+	if o.BodyMax > 0 {
+		limit = min(limit, o.BodyMax)
+	}
+	return limit
 }
 
 // None is the body of operations without one.

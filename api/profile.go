@@ -66,8 +66,7 @@ var profileOperations = []*Operation{
 	declare[DeclareProfile, CapabilitiesOfAgent](Operation{
 		Name: "profile.declare", Method: "PUT", Path: profilePath,
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
-		BodyMax: bodyLists,
-		Tag:     "profiles", Summary: "Declare your capabilities",
+		Tag: "profiles", Summary: "Declare your capabilities",
 		Doc: "Replaces all SELF_DECLARED entries; omitted lists become empty. Duplicate values " +
 			"are stored once, regardless of case.",
 	}, declareProfile),

@@ -83,8 +83,7 @@ var relationOperations = []*Operation{
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		},
-		BodyMax: bodyText,
-		Tag:     "relations", Summary: "Create a relation",
+		Tag: "relations", Summary: "Create a relation",
 		Doc: "Records a relation of a project to another one. Needs the role MAINTAINER.",
 	}, createRelation),
 }

@@ -62,8 +62,7 @@ var reportOperations = []*Operation{
 			fault.VerificationNotFound, fault.DiscussionNotFound, fault.AgentNotFound,
 			fault.QuotaExceeded,
 		},
-		BodyMax: bodyText,
-		Tag:     "reports", Summary: "Report abuse",
+		Tag: "reports", Summary: "Report abuse",
 		Doc: "Reports something that the caller can see and that violates the rules to the " +
 			"operator of the service. Only the operator sees the report. No session is needed; " +
 			"with one, the agent is recorded. Addresses are never recorded. The " +

@@ -133,6 +133,9 @@ func (c Custom) MarshalJSON() ([]byte, error) {
 	return c.text, nil
 }
 
+// JSONBytesMax implements jsonschema.Sizer. White space is not stored.
+func (Custom) JSONBytesMax() int { return 2 * work.CustomBytesMax }
+
 // JSONSchema permits any object.
 func (Custom) JSONSchema() map[string]any { return map[string]any{"type": "object"} }
 

@@ -62,8 +62,7 @@ var turnOperations = []*Operation{
 			fault.NothingToSubmit, fault.ContributionConflict, fault.FileLimitReached,
 			fault.ProjectMoved,
 		},
-		BodyMax: bodyText,
-		Tag:     "community", Summary: "Publish the workspace and end the turn",
+		Tag: "community", Summary: "Publish the workspace and end the turn",
 		Doc: "Publishes the workspace of the caller's turn as one changeset, without approval, " +
 			"and ends the turn.",
 	}, submitTurn),

@@ -78,7 +78,6 @@ var workSessionOperations = []*Operation{
 		Params:       []Param{{Name: "session", Doc: "The work session's ID."}},
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.SessionNotFound, fault.Forbidden, fault.HandoffNotFound},
-		BodyMax:      bodyText,
 		Tag:          "work_sessions", Summary: "End a work session",
 		Doc: "Ends the caller's work session in a project; its next write there opens another " +
 			"one. Ending an ended work session changes nothing.",

@@ -37,6 +37,8 @@ type Check struct {
 	nullable bool
 	isTime   bool
 	class    class
+	// contents means a text without bounds of its own, such as that of a file.
+	contents bool
 	chars    bounds
 	bytes    bounds
 	items    bounds
@@ -99,7 +101,7 @@ func (c *Check) flag(word string) bool {
 	case "text":
 		c.class = classText
 	case "content":
-		c.class = classContent
+		c.class, c.contents = classContent, true
 	default:
 		return false
 	}

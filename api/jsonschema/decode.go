@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// depthMax is the deepest nesting of objects and lists in a body.
-	depthMax = 64
+	// DepthMax is the deepest nesting of objects and lists in a body.
+	DepthMax = 64
 	// faultsMax bounds the faults that one answer names.
 	faultsMax = fault.FieldsMax
 	// scannedBody is the size from which a body is scanned BEFORE it is decoded. Below it the values
@@ -61,7 +61,7 @@ func Decode(body []byte, into any) error {
 	decoded, err := decodeQuickly(body, into, &root)
 	// The library takes null for anything, also where no member is required.
 	if err != nil || decoded && rest[0] != 'n' && root.holds(value, &text{body: body}) &&
-		(len(body) >= scannedBody || !p.open || Nests(body, depthMax)) {
+		(len(body) >= scannedBody || !p.open || Nests(body, DepthMax)) {
 		return err
 	}
 	if len(body) < scannedBody {

@@ -29,7 +29,7 @@ func (s *scanner) fault() error {
 	case duplicate:
 		return invalidJSON(int64(s.at), "duplicate object key")
 	case tooDeep:
-		return invalidJSON(int64(s.at), "nesting is deeper than "+strconv.Itoa(depthMax))
+		return invalidJSON(int64(s.at), "nesting is deeper than "+strconv.Itoa(DepthMax))
 	case fits, unfit, broken:
 	}
 	if bytes.HasPrefix(s.body, byteOrderMark) {
@@ -294,7 +294,7 @@ func (w *walk) dict(u *use, _ reflect.Value) {
 	w.count(u, count)
 }
 
-// count judges a number of elements. Those beyond the bounds were passed over.
+// count checks a number of elements. Those beyond the bounds were passed over.
 func (w *walk) count(u *use, elements int64) {
 	if problem := u.check.Items(int(elements)); problem != "" {
 		w.fault(problem)

@@ -484,7 +484,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		root := use{plan: planOf(reflect.TypeFor[richRequest]()), check: noCheck}
-		if faults := collect(body, &root, reflect.Value{}); len(faults) > 0 || !Strict(body) {
+		if faults := collect(body, &root, reflect.Value{}); len(faults) > 0 || !Strict(body, DepthMax) {
 			t.Fatalf("%q: the quick way accepted what has faults %v", body, faults)
 		}
 		// Absent members are written as zero values, which bounds may refuse; everything else must

@@ -21,7 +21,7 @@ const (
 	broken
 	// duplicate means an object with two equal names; the scan is at the second one.
 	duplicate
-	// tooDeep means nesting beyond depthMax; the scan is after the bracket.
+	// tooDeep means nesting that is too deep; the scan is after the bracket.
 	tooDeep
 )
 
@@ -29,28 +29,26 @@ const (
 // structure with a plan, so that decoding allocates only what the bounds of the plan permit. It
 // allocates memory only for the names of objects with many members.
 type scanner struct {
-	body []byte
-	at   int
-	// blank counts the white space outside of strings, in bytes.
-	blank   int
-	verdict verdict
+	body     []byte
+	at       int
+	depthMax int
+	verdict  verdict
 }
 
 // scan reads a text to its end. A nil use permits any value.
 func scan(body []byte, u *use) scanner {
-	s := scanner{body: body}
+	s := scanner{body: body, depthMax: DepthMax}
+	s.run(u)
+	return s
+}
+
+func (s *scanner) run(u *use) {
 	s.skipBlank()
-	if !s.value(u, 0) {
-		if s.verdict <= unfit {
-			s.verdict = broken
-		}
-		return s
-	}
+	valid := s.value(u, 0)
 	s.skipBlank()
-	if s.at < len(body) {
+	if s.verdict <= unfit && (!valid || s.at < len(s.body)) {
 		s.verdict = broken
 	}
-	return s
 }
 
 // peek is the next byte, zero at the end.
@@ -66,7 +64,6 @@ func (s *scanner) skipBlank() {
 		switch s.body[s.at] {
 		case ' ', '\t', '\r', '\n':
 			s.at++
-			s.blank++
 		default:
 			return
 		}
@@ -140,7 +137,7 @@ func (u *use) takes(first byte) bool {
 // enter reads the bracket of an object or a list. It reports whether the value may be so deep.
 func (s *scanner) enter(depth int) bool {
 	s.at++
-	if depth >= depthMax {
+	if depth >= s.depthMax {
 		s.verdict = tooDeep
 		return false
 	}
@@ -397,8 +394,9 @@ func escapedCode(text []byte) (code rune, ok bool) {
 }
 
 // Strict reports whether a text is strict JSON: RFC 8259 in UTF-8, without duplicate names and
-// nested at most as deep as a body may be.
-func Strict(text []byte) bool {
-	s := scan(text, nil)
+// with at most that nesting.
+func Strict(text []byte, depth int) bool {
+	s := scanner{body: text, depthMax: depth}
+	s.run(nil)
 	return s.verdict == fits
 }

@@ -21,8 +21,8 @@ import (
 // checks that what is trimmed is JSON again.
 func agrees(t interface{ Fatalf(string, ...any) }, body []byte) {
 	valid := jsontext.Value(body).IsValid()
-	strictly := valid && Nests(body, depthMax)
-	if got := Strict(body); got != strictly {
+	strictly := valid && Nests(body, DepthMax)
+	if got := Strict(body, DepthMax); got != strictly {
 		t.Fatalf("%q: strict %v, want %v", body, got, strictly)
 	}
 	if !strictly {
@@ -54,8 +54,8 @@ var jsonSamples = []string{
 	`{"name":"n","inner":"x","topics":[],"labels":{},"note":"abc","place":{"n":2,"m":[]},"size":1.5}`,
 	` [ 1 , 2 ] `, `"\ud83d"`, `"\udc00\ud83d"`, `"\ud83d\u0041"`, `01`, `1.`, `-`, `1e`, `truex`,
 	`{"a" 1}`, `[1,]`, `{,}`, "\"\xff\"", "\"\xed\xa0\x80\"", "\"\x00\"", `"\x"`, `[1 2]`, `nul`,
-	strings.Repeat("[", depthMax) + strings.Repeat("]", depthMax),
-	strings.Repeat("[", depthMax+1) + strings.Repeat("]", depthMax+1),
+	strings.Repeat("[", DepthMax) + strings.Repeat("]", DepthMax),
+	strings.Repeat("[", DepthMax+1) + strings.Repeat("]", DepthMax+1),
 }
 
 func TestScanAgreesWithTheLibrary(t *testing.T) {

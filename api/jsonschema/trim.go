@@ -10,7 +10,7 @@ type trimmer struct {
 // the insides of objects and lists where there is another type. A number that is too long for its
 // type becomes an object, which is another wrong type.
 func trim(body []byte, u *use) []byte {
-	t := trimmer{scanner: scanner{body: body}}
+	t := trimmer{scanner: scanner{body: body, depthMax: DepthMax}}
 	t.copy(u)
 	return t.out
 }
