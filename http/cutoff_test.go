@@ -27,7 +27,7 @@ func counted(t *testing.T) (f *fixture, carriedOut *atomic.Int64) {
 
 // echoRequestOptional has no required member, so a body truncated between chunks may be valid.
 type echoRequestOptional struct {
-	Text string `json:"text"`
+	Text string `json:"text" check:"content"`
 }
 
 // endSide closes the client's side of the connection.

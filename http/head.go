@@ -37,9 +37,9 @@ func (s *Server) declaredMax(h *fasthttp.RequestHeader) int {
 	switch {
 	case err != nil:
 		return 0
-	case path == mcpPath && s.isAnonymous(h):
-		return min(s.cfg.BodyMax, anonymousBodyMax)
-	case path == mcpPath || s.raw[path] != nil:
+	case path == mcpPath:
+		return s.messageMax(s.isAnonymous(h), h.Peek("Mcp-Name"))
+	case s.raw[path] != nil:
 		return s.cfg.BodyMax
 	}
 	if found := s.routes.best(string(h.Method()), path); found != nil {

@@ -102,12 +102,28 @@ func (x *exchange) checkMessageHead() error {
 	return x.checkType()
 }
 
+// messageRoom is the room in a message for what is not in the body of an operation: the parameters
+// of its path and query, and the metadata of the protocol, in bytes.
+const messageRoom = 64 << 10
+
 // messageMax is the largest message that the caller may send, in bytes.
 func (x *exchange) messageMax() int {
-	if x.call.Agent.IsZero() {
-		return min(x.route.bodyMax, anonymousBodyMax)
+	return x.server.messageMax(x.call.Agent.IsZero(), x.headers.name)
+}
+
+// messageMax is the largest message, in bytes. The header Mcp-Name gives the limit of the tool
+// BEFORE the message is read.
+func (s *Server) messageMax(anonymous bool, header []byte) int {
+	most := s.cfg.BodyMax
+	if anonymous {
+		most = min(most, anonymousBodyMax)
 	}
-	return x.route.bodyMax
+	if name, ok := headerText(header); ok {
+		if called := s.mcp.tools[string(name)]; called != nil {
+			most = min(most, called.route.bodyMax+messageRoom)
+		}
+	}
+	return most
 }
 
 // checkHeadMCP is checkHead for the endpoint.

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/api/jsonschema"
 )
 
 // The members of _meta that a request of the protocol has.
@@ -77,11 +79,22 @@ type parser struct {
 
 var parsers = sync.Pool{New: func() any { return &parser{} }}
 
-var errTrailing = errors.New("more than one value")
+var (
+	errNotStrict = errors.New("not strict JSON")
+	errTrailing  = errors.New("more than one value")
+)
 
-// parse reads a body. It fails if the body is not JSON (RFC 8259) in UTF-8 or has a duplicate
+// messageDepthMax is the deepest nesting of a message. It leaves room for a body of any nesting
+// among the arguments.
+const messageDepthMax = jsonschema.DepthMax + 8
+
+// parse reads a body. It fails if the body is not JSON (RFC 8259) in UTF-8, has a duplicate name,
+// or nests too deep. That is checked BEFORE the decoder reads the body, because it would keep each
 // name.
 func (m *message) parse(body []byte) error {
+	if !jsonschema.Strict(body, messageDepthMax) {
+		return errNotStrict
+	}
 	p, ok := parsers.Get().(*parser)
 	if !ok {
 		panic("http: foreign value in the pool")
@@ -92,7 +105,7 @@ func (m *message) parse(body []byte) error {
 		parsers.Put(p)
 	}()
 	p.source, p.body = *bytes.NewBuffer(body), body
-	p.decoder.Reset(&p.source)
+	p.decoder.Reset(&p.source, jsontext.AllowDuplicateNames(true))
 	m.kind = p.decoder.PeekKind()
 	if err := p.members(m.member); err != nil {
 		return err
