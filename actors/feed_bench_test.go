@@ -77,7 +77,7 @@ func (t *tail) await(later api.Deferred) (reply api.Reply, err error) {
 		select {
 		case <-t.stop:
 			return reply, nil
-		case <-later.Ready:
+		case <-later.Ready():
 		}
 		reply, there, err = later.Look(false)
 	}

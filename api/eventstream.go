@@ -101,7 +101,7 @@ func (c *Call) awaitEvents(
 	}
 	kept = true
 	return Reply{Data: Deferred{
-		Ready: w.waiter.Ready(), Wait: wait, Look: look, Stop: w.waiter.Stop,
+		Ready: w.waiter.Ready, Wait: wait, Look: look, Stop: w.waiter.Stop,
 	}}, nil
 }
 
@@ -117,7 +117,11 @@ func (c *Call) streamEvents(filter eventFilter, after feed.Position) (Reply, err
 	kept = true
 	found := &first
 	return Reply{Data: EventStream{
-		Ready: w.waiter.Ready(), Check: w.authorize, Stop: w.waiter.Stop,
+		Ready: w.waiter.Ready, Stop: w.waiter.Stop,
+		Check: func() error {
+			w.waiter.Pause()
+			return w.authorize()
+		},
 		Look: func(to []byte) ([]byte, error) {
 			if found == nil {
 				more, err := w.look(eventsPiece)

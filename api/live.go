@@ -5,7 +5,8 @@ import "time"
 // Deferred is a reply that is not available yet. The transport waits in real time, and calls Look
 // whenever Ready is signaled.
 type Deferred struct {
-	Ready <-chan struct{}
+	// Ready is called each time BEFORE the transport waits for its channel.
+	Ready func() <-chan struct{}
 	// Wait is the maximum time to wait.
 	Wait time.Duration
 	// Look makes the reply; there is false if it is not available yet. The last look, at the end
@@ -18,11 +19,15 @@ type Deferred struct {
 // EventStream is a stream of Server-Sent Events, which continues until its reader disconnects.
 // It is sent AFTER the call ends, so it uses a detached call.
 type EventStream struct {
-	Ready <-chan struct{}
+	// Ready is called each time BEFORE the transport waits for its channel. From the signal to the
+	// next call of Look or Check the stream may keep others waiting, so the transport writes nothing
+	// in between.
+	Ready func() <-chan struct{}
 	// Look appends the events since the previous look, about EventStreamChunkBytes at
 	// most; nothing if there are none. An error ends the stream.
 	Look func(to []byte) ([]byte, error)
-	// Check is called from time to time while there are no events. An error ends the stream.
+	// Check is called from time to time while there are no events, BEFORE something is written
+	// nevertheless. An error ends the stream.
 	Check func() error
 	// Stop is called once, AFTER the last look.
 	Stop func()

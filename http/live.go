@@ -139,7 +139,7 @@ func (l *live) send(out io.Writer) error {
 		}
 		for again := true; again; {
 			select {
-			case <-l.data.Ready:
+			case <-l.data.Ready():
 				again = false
 			case <-l.server.stopping:
 				return errStopping

@@ -28,6 +28,8 @@ type counter struct {
 	}
 	// looks counts calls of Look and Check, begun and stopped the waiting requests.
 	looks, begun, stopped atomic.Int64
+	// holding counts the endless streams that have called Ready, and neither Look nor Check since.
+	holding atomic.Int64
 }
 
 // publish raises the number and wakes all waiting requests.
@@ -104,7 +106,7 @@ func startCounter(t *testing.T, cfg Config) (f *fixture, b *counter) {
 			}
 			ready, stop := b.wait()
 			return api.Reply{Data: api.Deferred{
-				Ready: ready, Wait: patience, Stop: stop,
+				Ready: func() <-chan struct{} { return ready }, Wait: patience, Stop: stop,
 				Look: func(last bool) (api.Reply, bool, error) {
 					n, err := b.state()
 					return api.Reply{Data: api.Raw(itoa(n))}, last || n > 0 && n%2 == 0, err
@@ -122,7 +124,7 @@ func startCounter(t *testing.T, cfg Config) (f *fixture, b *counter) {
 			_, _ = fmt.Sscan(c.LastEventID, &seen)
 			ready, stop := b.wait()
 			return api.Reply{Data: api.EventStream{
-				Ready: ready, Stop: stop,
+				Ready: func() <-chan struct{} { return ready }, Stop: stop,
 				Look: func(to []byte) ([]byte, error) {
 					n, err := b.state()
 					for ; seen < n; seen++ {
@@ -137,9 +139,17 @@ func startCounter(t *testing.T, cfg Config) (f *fixture, b *counter) {
 			_, stop := b.wait()
 			ready, piece := make(chan struct{}), strings.Repeat(record(1), 500)
 			close(ready)
+			var holds atomic.Bool
+			hold := func(now bool) {
+				if holds.Swap(now) != now {
+					b.holding.Add(map[bool]int64{true: 1, false: -1}[now])
+				}
+			}
 			return api.Reply{Data: api.EventStream{
-				Ready: ready, Stop: stop,
+				Ready: func() <-chan struct{} { hold(true); return ready }, Stop: stop,
+				Check: func() error { hold(false); return nil },
 				Look: func(to []byte) ([]byte, error) {
+					hold(false)
 					b.looks.Add(1)
 					return append(to, piece...), nil
 				},
@@ -408,6 +418,9 @@ func TestStalledReadersAreDropped(t *testing.T) {
 		runtime.Gosched()
 		return looks > readers && looks == b.looks.Load()
 	})
+	if holding := b.holding.Load(); holding != 0 {
+		t.Errorf("%d streams hold others up while they write", holding)
+	}
 	if grown := memoryInUse() - before; grown > readers*200<<10 {
 		t.Errorf("%d readers hold %d bytes", readers, grown)
 	}

@@ -79,7 +79,7 @@ func (s *Server) await(x *exchange, later api.Deferred) (api.Reply, error) {
 	for {
 		last := false
 		select {
-		case <-later.Ready:
+		case <-later.Ready():
 		case <-s.stopping:
 			last = true
 		case <-timer.C:

@@ -9,4 +9,8 @@
 // that is notified again before it has checked checks once. Other waiters cost nothing. The
 // processor time of the checks is limited too: with more notifications than that allows, waiters
 // fall behind, and writers do not.
+//
+// Only a waiter that waits is queued and woken. One that sends what it has found to a slow reader
+// does not wait meanwhile: it is in no queue, and others check. What it was notified of is noted,
+// and it is queued when it waits again.
 package wake

@@ -38,7 +38,7 @@ type Hub struct {
 	named  [1 << counterBits]atomic.Int32
 	mu     struct {
 		sync.Mutex
-		// byProject and byAgent hold the waiters that are not queued.
+		// byProject and byAgent hold the waiters that have nothing to check.
 		byProject map[id.ID]*list
 		byAgent   map[id.ID]*list
 		// queue holds the waiters that will check next.
@@ -92,8 +92,8 @@ func (h *Hub) count(w *Waiter, change int32) {
 	}
 }
 
-// Notify reports new activity of projects, AFTER it can be read, and moves the waiters concerned
-// into the queue. Callers leave out projects without waiters (Awaits). The audience is requested
+// Notify reports new activity of projects, AFTER it can be read, and wakes the waiters concerned in
+// turn. Callers leave out projects without waiters (Awaits). The audience is requested
 // without the lock, and not at all once everybody is concerned.
 func (h *Hub) Notify(projects ...id.ID) {
 	h.mu.Lock()
@@ -120,8 +120,8 @@ func (h *Hub) Notify(projects ...id.ID) {
 	h.wake()
 }
 
-// enqueue queues the waiters of one list. A waiter that is checking may have read too early; it
-// stays in its list and is queued again by Seen.
+// enqueue notes the activity for the waiters of one list, which leave it. Those that wait are
+// queued. The others are queued when they wait again: one that is checking may have read too early.
 func (h *Hub) enqueue(lists map[id.ID]*list, key id.ID) {
 	of := lists[key]
 	if of == nil {
@@ -129,14 +129,19 @@ func (h *Hub) enqueue(lists map[id.ID]*list, key id.ID) {
 	}
 	for w := of.first; w != nil; {
 		next := w.next
-		if w.checking {
-			w.missed = true
-		} else {
-			h.unlink(w)
-			w.queued = true
-			h.mu.queue.push(w)
-		}
+		h.unlink(w)
+		h.note(w)
 		w = next
+	}
+}
+
+// note records that a waiter, which is in no list, has to check.
+func (h *Hub) note(w *Waiter) {
+	if w.waiting && !w.checking {
+		w.state = queued
+		h.mu.queue.push(w)
+	} else {
+		w.state = noted
 	}
 }
 
@@ -152,15 +157,11 @@ func (h *Hub) wake() {
 		}
 		w := h.mu.queue.first
 		h.mu.queue.remove(w)
-		w.queued = false
 		// The waiter is notified of new activity from now on, BEFORE it checks.
 		h.link(w)
 		w.checking, w.since = true, now
 		h.mu.checking++
-		select {
-		case w.ready <- struct{}{}:
-		default:
-		}
+		w.ready <- struct{}{}
 	}
 }
 
@@ -170,11 +171,24 @@ func (h *Hub) resume() {
 	h.wake()
 }
 
-// checked ends a check and subtracts its time from the credit.
-func (h *Hub) checked(w *Waiter) {
+// rest ends the waiting of a waiter, and its check if it was woken.
+func (h *Hub) rest(w *Waiter) {
+	w.waiting = false
+	if w.state == queued {
+		h.mu.queue.remove(w)
+		w.state = noted
+	}
+	if !w.checking {
+		return
+	}
 	w.checking = false
 	h.mu.checking--
 	h.mu.credit -= min(time.Since(w.since), checkMax)
+	// A waiter that does not wait must not be signaled.
+	select {
+	case <-w.ready:
+	default:
+	}
 }
 
 func (h *Hub) lists(w *Waiter) (lists map[id.ID]*list, key id.ID) {
@@ -192,6 +206,7 @@ func (h *Hub) link(w *Waiter) {
 		lists[key] = of
 	}
 	of.push(w)
+	w.state = listed
 }
 
 func (h *Hub) unlink(w *Waiter) {

@@ -33,6 +33,13 @@ func open(t testing.TB) *Hub {
 	return h
 }
 
+// waiting registers a waiter that waits.
+func waiting(h *Hub, project, agent id.ID) *Waiter {
+	w := h.Wait(project, agent)
+	w.Ready()
+	return w
+}
+
 func (w *Waiter) isWoken(t *testing.T) {
 	t.Helper()
 	select {
@@ -72,7 +79,7 @@ func TestNotifyWakesConcerned(t *testing.T) {
 		{"several", []id.ID{named(101), named(102)}, id.ID{}, named(102), true},
 	} {
 		h := open(t)
-		w, marker := h.Wait(c.project, c.agent), h.Wait(last, id.ID{})
+		w, marker := waiting(h, c.project, c.agent), waiting(h, last, id.ID{})
 		h.Notify(c.changed...)
 		if c.woken {
 			w.isWoken(t)
@@ -96,8 +103,8 @@ func TestNotifyWakesConcerned(t *testing.T) {
 // agents that wait for all projects.
 func TestPrivateProjectsDoNotWakeOthers(t *testing.T) {
 	h := open(t)
-	outsider, nobody, member := h.Wait(id.ID{}, named(102)), h.Wait(id.ID{}, id.ID{}),
-		h.Wait(id.ID{}, named(101))
+	outsider, nobody, member := waiting(h, id.ID{}, named(102)), waiting(h, id.ID{}, id.ID{}),
+		waiting(h, id.ID{}, named(101))
 	for range 10 {
 		h.Notify(named(101))
 		member.isWoken(t)
@@ -166,8 +173,66 @@ func TestNotifyDuringACheck(t *testing.T) {
 	w.Seen(true)
 	w.isWoken(t)
 	w.Seen(false)
-	if len(w.ready) > 0 {
+	if w.Ready(); len(w.ready) > 0 {
 		t.Error("woken without activity")
+	}
+}
+
+// TestWaitersThatDoNotWaitHoldNothing has waiters that have checked and then do something slow, as
+// a stream does whose reader stalls. Activity meanwhile wakes the others, and those waiters later.
+func TestWaitersThatDoNotWaitHoldNothing(t *testing.T) {
+	h := open(t)
+	busy := make([]*Waiter, 2*checksMax)
+	for at := range busy {
+		busy[at] = h.Wait(named(1), id.ID{})
+	}
+	h.Notify(named(1))
+	for _, w := range busy {
+		w.isWoken(t)
+		w.Seen(false)
+	}
+	reader := h.Wait(named(1), id.ID{})
+	for range 100 {
+		h.Notify(named(1))
+		reader.isWoken(t)
+		reader.Seen(false)
+	}
+	for _, w := range busy {
+		w.isWoken(t)
+		w.Seen(false)
+	}
+}
+
+// TestPause has waiters that pause while they are woken or queued. They keep nobody from checking,
+// and are woken again.
+func TestPause(t *testing.T) {
+	h := open(t)
+	waiters := make([]*Waiter, 2*checksMax)
+	for at := range waiters {
+		waiters[at] = waiting(h, named(1), id.ID{})
+	}
+	h.Notify(named(1))
+	for _, w := range waiters {
+		w.Pause()
+		if len(w.ready) > 0 {
+			t.Error("signaled although it does not wait")
+		}
+	}
+	other := h.Wait(named(1), id.ID{})
+	h.Notify(named(1))
+	other.isWoken(t)
+	other.Seen(false)
+	for _, w := range waiters {
+		w.isWoken(t)
+		w.Seen(false)
+		w.Pause()
+		if w.Ready(); len(w.ready) > 0 {
+			t.Error("woken without activity")
+		}
+		w.Stop()
+	}
+	if h.mu.checking != 0 || h.mu.queue.first != nil {
+		t.Errorf("%d check", h.mu.checking)
 	}
 }
 

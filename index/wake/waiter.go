@@ -6,8 +6,9 @@ import (
 	"pws/internal/id"
 )
 
-// Waiter waits for activity. After it was woken, it checks and calls Seen. Until then it keeps
-// others from checking, so it does nothing slow in between.
+// Waiter waits for activity. It calls Ready and receives from the channel; once that has succeeded,
+// it checks and calls Seen. In between it keeps others from checking, so it does nothing slow.
+// BEFORE anything slow that is no check it calls Pause.
 type Waiter struct {
 	hub            *Hub
 	ready          chan struct{}
@@ -16,9 +17,23 @@ type Waiter struct {
 	since time.Time
 	// prev and next are its neighbours in its list, or in the queue while it is queued.
 	prev, next *Waiter
-	// checking is set from the wake-up to Seen; missed is set if it is notified in between.
-	checking, missed, queued, stopped bool
+	state      state
+	// waiting is set from Ready to Seen or Pause, checking from the wake-up to Seen or Pause.
+	waiting, checking bool
 }
+
+// state is where a waiter is.
+type state uint8
+
+const (
+	// listed: in the list of its project or agent.
+	listed state = iota
+	// queued: in the queue.
+	queued
+	// noted: nowhere. It was notified while it did not wait, and is queued when it waits.
+	noted
+	stopped
+)
 
 // Wait registers a waiter for the activity of one project or, for the zero ID, of all projects that
 // an agent may see; the zero agent sees the public ones. A caller that registers BEFORE it reads
@@ -32,21 +47,38 @@ func (h *Hub) Wait(project, agent id.ID) *Waiter {
 	return w
 }
 
-// Ready returns a channel that receives when the waiter should check. The check may find nothing.
-func (w *Waiter) Ready() <-chan struct{} { return w.ready }
+// Ready begins to wait. The channel receives when the waiter should check; the check may find
+// nothing. It may be called again before that.
+func (w *Waiter) Ready() <-chan struct{} {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	if w.waiting = w.state != stopped; w.waiting && w.state == noted && !w.checking {
+		w.hub.note(w)
+		w.hub.wake()
+	}
+	return w.ready
+}
 
-// Seen ends a check. more requests another one, after the waiters that are already queued.
+// Seen ends a check. more requests another one, after the waiters that are already queued. The
+// waiter then does not wait, and keeps nobody from checking, until it calls Ready.
 func (w *Waiter) Seen(more bool) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
-	if w.checking {
-		w.hub.checked(w)
-	}
-	if (more || w.missed) && !w.queued && !w.stopped {
-		w.missed = false
+	w.end(more)
+}
+
+// Pause ends the waiting without a check. If the waiter was woken, it is woken again after Ready.
+func (w *Waiter) Pause() {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	w.end(w.checking)
+}
+
+func (w *Waiter) end(more bool) {
+	w.hub.rest(w)
+	if more && w.state == listed {
 		w.hub.unlink(w)
-		w.queued = true
-		w.hub.mu.queue.push(w)
+		w.state = noted
 	}
 	w.hub.wake()
 }
@@ -55,18 +87,14 @@ func (w *Waiter) Seen(more bool) {
 func (w *Waiter) Stop() {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
-	if w.stopped {
+	if w.state == stopped {
 		return
 	}
-	w.stopped = true
-	if w.queued {
-		w.hub.mu.queue.remove(w)
-	} else {
+	w.hub.rest(w)
+	if w.state == listed {
 		w.hub.unlink(w)
 	}
-	if w.checking {
-		w.hub.checked(w)
-	}
+	w.state = stopped
 	w.hub.count(w, -1)
 	w.hub.wake()
 }
