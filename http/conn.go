@@ -25,6 +25,8 @@ const (
 	lingerBytes = 64 << 20
 	// lingerChunk is the size of these reads in bytes.
 	lingerChunk = 16 << 10
+	// unsentBytes is what the kernel takes of a large answer BEFORE it sends it.
+	unsentBytes = 128 << 10
 )
 
 // conns are the open connections of a server. Shutdown closes those that have sent nothing and
@@ -62,6 +64,8 @@ type conn struct {
 	// linger asks Close to drain the input, and lingering says that it is doing so.
 	linger, lingering atomic.Bool
 	closed            atomic.Bool
+	// unsentLimited says that limitUnsent was called. Only the serving goroutine uses it.
+	unsentLimited bool
 	// ended says that a read met the end of the input. Only the serving goroutine uses it.
 	ended bool
 	// pending is an answer that may not have begun when the connection is closed.
@@ -146,9 +150,10 @@ func (c *conns) list(draining bool) []*conn {
 }
 
 // SetReadDeadline sets no deadline later than that of a draining server. It keeps the current
-// deadline if the new one is only slightly later. The first request has to begin earlier.
+// deadline if the new one is only slightly later. The first request has to begin earlier, unless it
+// is that of a proxy, which may open connections in advance.
 func (c *conn) SetReadDeadline(t time.Time) error {
-	if !c.active.Load() && !t.IsZero() {
+	if !c.active.Load() && !c.peer.exempt && !t.IsZero() {
 		t = t.Add(-c.owner.firstEarlier)
 	}
 	if nanos := c.owner.drainUntil.Load(); nanos != 0 {
@@ -208,6 +213,18 @@ func (c *conn) peerClosed() bool {
 	ended := false
 	err = control.Control(func(fd uintptr) { ended = socketClosed(fd) })
 	return ended || err != nil
+}
+
+// limitUnsent keeps an answer that is not read out of the memory of the kernel.
+func (c *conn) limitUnsent() {
+	raw, ok := c.Conn.(syscall.Conn)
+	if !ok || c.unsentLimited {
+		return
+	}
+	c.unsentLimited = true
+	if control, err := raw.SyscallConn(); err == nil {
+		_ = control.Control(func(fd uintptr) { limitUnsent(fd, unsentBytes) })
+	}
 }
 
 // near reports whether the current deadline can serve for a later one. Setting a deadline costs as

@@ -85,6 +85,21 @@ func TestConnectionsOfNetworks(t *testing.T) {
 	s.conns.places.wantEmpty(t)
 }
 
+// TestProxiesMayConnectInAdvance has a connection of a client and one of a trusted proxy.
+func TestProxiesMayConnectInAdvance(t *testing.T) {
+	owner := &conns{firstEarlier: 50 * time.Second}
+	for exempt, seconds := range map[bool]int64{false: 1010, true: 1060} {
+		inner := &clocked{}
+		c := &conn{Conn: inner, owner: owner, peer: party{exempt: exempt}}
+		if err := c.SetReadDeadline(time.Unix(1060, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if want := time.Unix(seconds, 0); !inner.read.Equal(want) {
+			t.Errorf("exempt %t: read until %v, not %v", exempt, inner.read, want)
+		}
+	}
+}
+
 // TestFirstByteHasLessTime has a connection that begins a request and one that sends nothing.
 func TestFirstByteHasLessTime(t *testing.T) {
 	f := start(t, Config{FirstByteTimeout: 50 * time.Millisecond}, nil)

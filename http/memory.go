@@ -78,6 +78,9 @@ func (a *account) shrinkTo(bytes int64) {
 
 func (a *account) close() { a.shrinkTo(0) }
 
+// RequestMemory is what is reserved for large bodies and answers, in bytes.
+func (s *Server) RequestMemory() int64 { return s.memory.used() }
+
 // held is the account of the exchange.
 func (x *exchange) held() *account {
 	if x.account.of == nil {

@@ -6,9 +6,10 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
 	"pws/api"
 )
 
@@ -99,6 +100,9 @@ func (s *stream) Close() error {
 
 // WriteTo sends the whole answer. An error leaves it incomplete and ends the connection.
 func (s *stream) WriteTo(w io.Writer) (int64, error) {
+	if peer, tracked := s.conn.(*conn); tracked {
+		peer.limitUnsent()
+	}
 	out := &pacedWriter{w: w, conn: s.conn, pace: s.server.newPace(s.server.cfg.WriteTimeout)}
 	err := s.send(out)
 	if err != nil && out.err == nil {
@@ -110,27 +114,51 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 
 func (s *stream) send(out io.Writer) error {
 	chunks := bufio.NewWriterSize(out, streamChunk)
-	body, end, err := s.coder(chunks)
-	if err != nil {
+	pool := s.as.coders()
+	if pool == nil {
+		if err := s.write(chunks); err != nil {
+			return err
+		}
+		return chunks.Flush()
+	}
+	coder, ok := pool.Get().(encoder)
+	if !ok {
+		panic("http: foreign value in the pool")
+	}
+	coder.Reset(chunks)
+	if err := s.write(coder); err != nil {
+		// A coder in the middle of an answer is not used again.
 		return err
 	}
-	if err := s.write(body); err != nil {
-		return err
-	}
-	return errors.Join(end(), chunks.Flush())
+	err := errors.Join(coder.Close(), chunks.Flush())
+	coder.Reset(nil)
+	pool.Put(coder)
+	return err
 }
 
-// coder is the writer for the data, and the function that ends its coding.
-func (s *stream) coder(chunks *bufio.Writer) (body io.Writer, end func() error, err error) {
-	switch s.as {
+// encoder is a coder that can be used again.
+type encoder interface {
+	io.WriteCloser
+	Reset(w io.Writer)
+}
+
+var zstds = sync.Pool{New: func() any {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(512<<10), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		panic(err)
+	}
+	return w
+}}
+
+// coders is the pool of the coders of a coding, nil for identity.
+func (as coding) coders() *sync.Pool {
+	switch as {
 	case gzipCoding:
-		w, err := gzip.NewWriterLevel(chunks, gzip.BestSpeed)
-		return w, w.Close, err
+		return &gzips
 	case zstdCoding:
-		w, err := zstd.NewWriter(chunks, zstd.WithEncoderLevel(zstd.SpeedFastest),
-			zstd.WithWindowSize(512<<10), zstd.WithEncoderConcurrency(1))
-		return w, w.Close, err
+		return &zstds
 	case identity:
 	}
-	return chunks, func() error { return nil }, nil
+	return nil
 }

@@ -78,13 +78,15 @@ func buildInfo() prometheus.Collector {
 	}, func() float64 { return 1 })
 }
 
-// serverMetrics are the metrics of requests that wait for events.
+// serverMetrics are the metrics of requests that wait for events or are large.
 func serverMetrics(server *http.Server) []actors.Metric {
 	return []actors.Metric{
 		{Name: "pws_waiting_requests", Help: "Requests that wait for events, streams included.",
 			Value: func() float64 { return float64(server.Waiting().Requests) }},
 		{Name: "pws_waiting_streams", Help: "Open event streams.",
 			Value: func() float64 { return float64(server.Waiting().Streams) }},
+		{Name: "pws_request_memory_bytes", Help: "Memory reserved for large bodies and answers.",
+			Value: func() float64 { return float64(server.RequestMemory()) }},
 		{Name: "pws_waiting_dropped_total", Counter: true,
 			Help:  "Event streams closed because their clients did not read.",
 			Value: func() float64 { return float64(server.Waiting().Dropped) }},

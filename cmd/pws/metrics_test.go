@@ -159,7 +159,8 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 	for _, name := range []string{
 		"pws_build_info", "pws_requests_total", "pws_request_duration_seconds",
 		"pws_refused_total", "pws_limited_total", "pws_log_batches_total",
-		"pws_log_sync_seconds_total", "pws_waiting_dropped_total", "pws_disk_free_bytes",
+		"pws_log_sync_seconds_total", "pws_waiting_dropped_total", "pws_request_memory_bytes",
+		"pws_disk_free_bytes",
 		"pws_disk_reserve_bytes", "pws_writable",
 	} {
 		if families[name] == nil {
