@@ -26,6 +26,9 @@ const (
 	claimTriesMax = 200
 	// ownWorkMax is the maximum number of the caller's projects that one request reads.
 	ownWorkMax = 200
+	// ownTasksMax is the maximum number of OPEN tasks of those projects that one request looks at, to
+	// find one that the caller can claim.
+	ownTasksMax = 20_000
 )
 
 func errNoTaskFits() error { return fault.New(fault.TaskNotFound, "No open task matches.") }
@@ -156,9 +159,10 @@ func (s *claimSearch) run() (Reply, error) {
 	return s.reply, s.err
 }
 
-// findOwn finds the best matching task in each of the caller's own projects.
+// findOwn finds the best matching task in each of the caller's own projects, among their first
+// ownTasksMax tasks.
 func (s *claimSearch) findOwn() {
-	c := s.call
+	c, looked := s.call, 0
 	projects := c.ownWork()
 	for _, project := range projects[:min(len(projects), ownWorkMax)] {
 		view, err := c.Service.Engine.Project(project)
@@ -170,6 +174,9 @@ func (s *claimSearch) findOwn() {
 			continue
 		}
 		view.OpenTasks(c.Now, func(t *work.Task) bool {
+			if looked++; looked > ownTasksMax {
+				return false
+			}
 			fits := s.fits(view, t)
 			if fits {
 				s.own = append(s.own, index.TaskPlace{TaskPosition: placeOf(t), Project: project})

@@ -214,3 +214,40 @@ func TestClaimNextRepeatsOfHiddenClaims(t *testing.T) {
 	o.give(ada, a, &work.UpdateProject{Visibility: work.Public, Reuse: work.AllowReuse})
 	o.mustClaim(eve, "key", aTasks[0], true)
 }
+
+// A request looks at so many tasks of the caller's own projects at most, the best first.
+func TestClaimNextLooksAtALimitedNumberOfTasks(t *testing.T) {
+	o := newTestEngine(t)
+	ann := o.register("ann")
+	fill := func(priority work.Priority, tasks int) {
+		t.Helper()
+		project, made := o.project(ann, work.Private, priority)
+		blocked := work.TaskChange{Status: work.TaskBlocked, Blocked: &work.Blocked{
+			Kind: work.BlockedByTransient,
+		}}
+		o.give(ann, project, &work.UpdateTask{Task: made[0], Change: blocked})
+		for ; tasks > 0; tasks -= 100 {
+			command := &work.CreateCheckpoint{Summary: "tasks"}
+			for range min(tasks, 100) {
+				command.Tasks = append(command.Tasks, work.CheckpointTask{Create: &work.TaskSpec{
+					Title: "waits", Priority: priority, Dependencies: made,
+				}})
+			}
+			o.give(ann, project, command)
+		}
+	}
+	claim := func() error {
+		_, _, err := o.call(ann, request{operation: "task.claim_next"})
+		return err
+	}
+	fill(work.PriorityUrgent, 9999)
+	fill(work.PriorityHigh, 9999)
+	o.project(ann, work.Private, work.PriorityNormal, work.PriorityLow)
+	if err := claim(); err != nil {
+		t.Errorf("behind 19,998 tasks: %v", err)
+	}
+	fill(work.PriorityNormal, 2)
+	if err := claim(); fault.CodeOf(err) != fault.TaskNotFound {
+		t.Errorf("behind 20,000 tasks: %v", err)
+	}
+}
