@@ -33,7 +33,7 @@ func TestPrivacyTakesNoMisspeltLine(t *testing.T) {
 		{cases, "task.read | TASK_NOT_FUOND | GET tasks/$task", "does not answer"},
 		{cases, "task.read | BLOB_CORRUPT | GET tasks/$task", "does not answer"},
 		{cases, "task.read | surfaces | GET tasks/$task", "does not answer"},
-		{cases, "task.read | surface | GET tasks/$task | show", "to show"},
+		{cases, "task.read | surface | GET tasks/$task | show", "unknown expectation"},
 		{cases, "task.read | surface", "columns"},
 	} {
 		p := &privacy{script: &script{vars: map[string]string{}}}
