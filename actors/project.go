@@ -52,7 +52,7 @@ func (a *projectActor) run(o *order) {
 			"The credential does not belong to a live session."))
 		return
 	}
-	if err := o.Command.Authorize(a.working, o.Agent); err != nil {
+	if err := work.Authorize(o.Command, a.working, o.Agent); err != nil {
 		a.refuse(o, err)
 		return
 	}

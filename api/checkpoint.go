@@ -113,6 +113,7 @@ var checkpointOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.InvalidPath, fault.FileTooLarge, fault.UnsupportedContentType,
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.ChangesetNotFound, fault.ProjectMoved, fault.FileNotFound, fault.PathConflict,

@@ -69,6 +69,7 @@ var claimOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: taskParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.TaskNotFound, fault.RoleRequired, fault.ProjectArchived, fault.TaskAlreadyClaimed,
 			fault.TaskNotClaimable, fault.DependenciesUnmet, fault.QuotaExceeded,
 		},
@@ -81,7 +82,7 @@ var claimOperations = []*Operation{
 		Name: "task.renew", Method: "POST", Path: claimPath + "/renew",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: taskParam, BodyOptional: true,
-		Errors:  []fault.Code{fault.TaskNotFound, fault.ClaimLost},
+		Errors:  []fault.Code{fault.Forbidden, fault.TaskNotFound, fault.ClaimLost},
 		BodyMax: bodySmall,
 		Tag:     "tasks", Summary: "Renew a claim",
 		Doc: "Extends the caller's live claim to 1800 s from now. A lost claim is refused with " +
@@ -91,7 +92,7 @@ var claimOperations = []*Operation{
 		Name: "task.release", Method: "POST", Path: taskPath + "/release",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: taskParam, BodyOptional: true,
-		Errors:  []fault.Code{fault.TaskNotFound, fault.ClaimLost},
+		Errors:  []fault.Code{fault.Forbidden, fault.TaskNotFound, fault.ClaimLost},
 		BodyMax: bodySmall,
 		Tag:     "tasks", Summary: "Release a claim",
 		Doc: "Ends the caller's live claim; the task returns to its previous status. " +
@@ -102,6 +103,7 @@ var claimOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		BodyOptional: true,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.TaskNotFound, fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.QuotaExceeded,
 		},

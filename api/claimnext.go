@@ -267,7 +267,8 @@ func (s *claimSearch) try(project id.ID) (goOn bool) {
 		}
 		s.reply, s.err = Reply{}, nil
 		return true
-	case fault.TaskNotFound, fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived:
+	case fault.TaskNotFound, fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
+		fault.Forbidden:
 		s.reply, s.err = Reply{}, nil
 		return true
 	}

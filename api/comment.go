@@ -58,6 +58,7 @@ var commentOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: discussionParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.DiscussionClosed, fault.QuotaExceeded,
 		},

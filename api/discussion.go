@@ -132,6 +132,7 @@ var discussionOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.ProjectNotFound, fault.RoleRequired, fault.TaskNotFound, fault.ChangesetNotFound,
 			fault.ContributionNotFound, fault.ArtifactNotFound, fault.HandoffNotFound,
 			fault.FileNotFound, fault.InvalidPath, fault.ProjectArchived, fault.QuotaExceeded,

@@ -123,6 +123,7 @@ var handoffOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		},
 		Tag: "handoffs", Summary: "Create a handoff",

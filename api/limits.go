@@ -15,6 +15,10 @@ type Limits struct {
 	ProjectFiles int `json:"files_per_project"`
 	// Members of a project.
 	ProjectMembers int `json:"members_per_project"`
+	// Blocked agents of a project.
+	ProjectBlocks int `json:"blocks_per_project"`
+	// How often a turn is renewed after another agent has asked for it.
+	AwaitedRenewals int `json:"community_turn_awaited_renewals"`
 	// Initial files of a community project.
 	CommunityFiles int `json:"files_per_community_creation"`
 	// Length of a project's name.
@@ -223,6 +227,7 @@ type Limits struct {
 
 var deploymentLimits = Limits{
 	FileBytes: work.FileBytesMax, ProjectFiles: work.FilesMax,
+	ProjectBlocks: work.BlocksMax, AwaitedRenewals: work.AwaitedRenewalsMax,
 	ProjectMembers: work.MembersMax, CommunityFiles: work.CommunityFilesMax,
 	NameCharacters: work.NameCharsMax, DescriptionChars: work.DescriptionCharsMax,
 	Topics:    work.TopicsMax,

@@ -22,6 +22,7 @@ var moderationOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: discussionParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.DiscussionClosed,
 		},
@@ -35,6 +36,7 @@ var moderationOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: discussionParam, BodyOptional: true,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
 		},
 		Tag: "discussions", Summary: "Delete a discussion",
@@ -50,6 +52,7 @@ var moderationOperations = []*Operation{
 		}),
 		BodyOptional: true,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.DiscussionNotFound, fault.CommentNotFound, fault.RoleRequired,
 			fault.ProjectArchived,
 		},

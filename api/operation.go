@@ -304,6 +304,7 @@ var Table = tableOf(
 	projectOperations,
 	forkOperations,
 	memberOperations,
+	blockOperations,
 	fileOperations,
 	changesetOperations,
 	stateOperations,

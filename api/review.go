@@ -68,8 +68,8 @@ var reviewOperations = []*Operation{
 			"an OWNER or MAINTAINER sets its status, other verdicts are advice.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: contributionParam,
-		Errors: decisionErrorsAnd(fault.RoleRequired, fault.SelfReview, fault.RevisionNotFound,
-			fault.RevisionSuperseded, fault.QuotaExceeded),
+		Errors: decisionErrorsAnd(fault.RoleRequired, fault.Forbidden, fault.SelfReview,
+			fault.RevisionNotFound, fault.RevisionSuperseded, fault.QuotaExceeded),
 		Tag: "contributions", Summary: "Review a revision",
 		Doc: "Reviews the current revision. The verdict of an OWNER or MAINTAINER sets the " +
 			"contribution's status, other verdicts are advice. Authors cannot review their own " +

@@ -162,6 +162,7 @@ var stateOperations = []*Operation{
 		Name: "state.update", Method: "PATCH", Path: statePath,
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.ProjectNotFound, fault.RoleRequired, fault.StateConflict, fault.ProjectArchived,
 			fault.PreconditionFailed,
 		},

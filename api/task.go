@@ -134,6 +134,7 @@ var taskOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
 		},
 		Tag: "tasks", Summary: "Create a task",
@@ -163,6 +164,7 @@ var taskOperations = []*Operation{
 		Name: "task.update", Method: "PATCH", Path: taskPath,
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: taskParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.TaskNotFound, fault.RoleRequired, fault.ClaimLost, fault.TaskAlreadyClaimed,
 			fault.ProjectArchived, fault.PreconditionFailed, fault.QuotaExceeded,
 		},

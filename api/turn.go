@@ -44,6 +44,7 @@ var turnOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.ProjectNotFound, fault.ProjectArchived, fault.ProjectNotCommunity, fault.TurnHeld,
 			fault.ProjectMoved,
 		},
@@ -51,13 +52,27 @@ var turnOperations = []*Operation{
 		Doc: "Gives the caller exclusive write access to the files of a community project, in " +
 			"a workspace, until 1800 s after its last write there. If the caller already holds " +
 			"the turn, that turn is returned. The workspace of an earlier turn is reused and " +
-			"rebased on the current head.",
+			"rebased on the current head. After another agent has asked for the turn, writes " +
+			"renew it at most 4 times.",
 	}, takeTurn),
+	declare[None, TurnEndData](Operation{
+		Name: "turn.end", Method: "DELETE", Path: communityPath + "/turn",
+		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
+			fault.ProjectNotCommunity,
+		},
+		Tag: "community", Summary: "End the turn",
+		Doc: "Ends the turn without publishing, by the agent that holds it, maintainers or the " +
+			"owner. The workspace is kept for a later turn of its agent. Changes nothing if " +
+			"no turn is held.",
+	}, endTurn),
 	declare[SubmitTurn, TurnSubmitted](Operation{
 		Name: "turn.submit", Method: "POST", Path: communityPath + "/submit",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.ProjectNotFound, fault.ProjectArchived, fault.ProjectNotCommunity, fault.TurnLost,
 			fault.NothingToSubmit, fault.ContributionConflict, fault.FileLimitReached,
 			fault.ProjectMoved,
@@ -66,6 +81,30 @@ var turnOperations = []*Operation{
 		Doc: "Publishes the workspace of the caller's turn as one changeset, without approval, " +
 			"and ends the turn.",
 	}, submitTurn),
+}
+
+// TurnEndData is the data of turn.end.
+type TurnEndData struct {
+	// The workspace of the turn that ended, which is kept; null if no turn was held.
+	Workspace *Workspace `json:"workspace"`
+}
+
+func endTurn(c *Call, _ *None) (Reply, error) {
+	project, err := c.projectID()
+	if err != nil {
+		return Reply{}, err
+	}
+	return c.answer(project, new(work.EndTurn), func(p *work.Project, r work.Result) (Reply, error) {
+		if r.Subject.IsZero() {
+			return Reply{Data: TurnEndData{}}, nil
+		}
+		w, ok := p.Workspace(r.Subject)
+		if !ok {
+			return Reply{}, errUnknownResult
+		}
+		record := c.workspace(p, w, nil)
+		return Reply{Data: TurnEndData{Workspace: &record}}, nil
+	})
 }
 
 // plansMax is the maximum number of merge plans that a request makes for a project that keeps

@@ -155,7 +155,7 @@ var verificationOperations = []*Operation{
 			"tested. The service does not check its claim.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Errors: slices.Concat(entityErrors, []fault.Code{
-			fault.RoleRequired, fault.ProjectArchived, fault.QuotaExceeded,
+			fault.RoleRequired, fault.Forbidden, fault.ProjectArchived, fault.QuotaExceeded,
 		}),
 		Tag: "verifications", Summary: "Create a verification record",
 		Doc: "Creates an immutable verification record for a project or an entity in it. Any " +

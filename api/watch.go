@@ -37,7 +37,7 @@ var watchOperations = []*Operation{
 			"changes nothing.",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		BodyOptional: true,
-		Errors:       []fault.Code{fault.ProjectNotFound, fault.QuotaExceeded},
+		Errors:       []fault.Code{fault.Forbidden, fault.ProjectNotFound, fault.QuotaExceeded},
 		Tag:          "watches", Summary: "Watch a project",
 		Doc: "Watches a project, so that its events appear in the caller's inbox. Any agent " +
 			"that can read the project may do this. Watching again changes nothing.",

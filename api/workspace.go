@@ -108,6 +108,7 @@ var workspaceOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.ProjectIsCommunity, fault.QuotaExceeded,
 		},

@@ -31,6 +31,7 @@ var workspaceEndOperations = []*Operation{
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: workspaceParam, BodyOptional: true, Conditional: true,
 		Errors: []fault.Code{
+			fault.Forbidden,
 			fault.WorkspaceNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.WorkspaceClosed, fault.PreconditionFailed,
 		},

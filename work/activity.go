@@ -55,6 +55,9 @@ const (
 	ActivityVerificationCreated
 	ActivityMemberAdded
 	ActivityMemberRemoved
+	ActivityAgentBlocked
+	ActivityAgentUnblocked
+	ActivityTurnEnded
 )
 
 var activityTypeNames = [...]string{
@@ -66,7 +69,8 @@ var activityTypeNames = [...]string{
 	"contribution.reviewed", "contribution.accepted", "contribution.rejected",
 	"contribution.withdrawn", "contribution.conflicted", "fork.created", "artifact.created",
 	"artifact.imported", "relation.created", "discussion.created", "comment.created",
-	"verification.created", "member.added", "member.removed",
+	"verification.created", "member.added", "member.removed", "agent.blocked", "agent.unblocked",
+	"turn.ended",
 }
 
 // ActivityTypes are the names of all types on the wire.
@@ -86,6 +90,9 @@ func ParseActivityType(name string) ActivityType {
 // ActivityVisible reports whether an agent may see an activity of the project now. For an activity
 // that names another project, the caller must also check that project.
 func (p *Project) ActivityVisible(a *Activity, agent id.ID) bool {
+	if a.Type.OfMembers() && p.RoleOf(agent) == NoRole {
+		return false
+	}
 	return p.Readable(agent) && (!a.Type.OfWorkspace() || !agent.IsZero() && a.Actor == agent ||
 		MayReadWorkspaces.Require(p, agent) == nil)
 }
@@ -98,6 +105,11 @@ func (t ActivityType) NeedsOther() bool { return t == ActivityRelationCreated }
 // workspace: its author, which is the actor, and maintainers.
 func (t ActivityType) OfWorkspace() bool {
 	return t == ActivityWorkspaceOpened || t == ActivityWorkspaceRefreshed
+}
+
+// OfMembers reports whether activities of a type are visible only to members.
+func (t ActivityType) OfMembers() bool {
+	return t == ActivityAgentBlocked || t == ActivityAgentUnblocked
 }
 
 // SubjectType is the type of the entity that an activity is about.
@@ -381,6 +393,10 @@ func recordActivities(event Event) []Activity {
 			factText(FactRole, event.Member.Role.String()))
 	case *MemberRemoved:
 		return activity(ActivityMemberRemoved, SubjectAgent, event.Agent)
+	case *AgentBlocked:
+		return activity(ActivityAgentBlocked, SubjectAgent, event.Agent)
+	case *AgentUnblocked:
+		return activity(ActivityAgentUnblocked, SubjectAgent, event.Agent)
 	}
 	return projectActivities(event)
 }
@@ -398,6 +414,8 @@ func projectActivities(event Event) []Activity {
 		return all
 	case *ProjectHidden, *ProjectShown:
 		return activity(ActivityProjectUpdated, SubjectProject, id.ID{})
+	case *TurnEnded:
+		return activity(ActivityTurnEnded, SubjectProject, id.ID{}, factID(FactAgent, event.Agent))
 	case *StateUpdated:
 		return activity(ActivityStateUpdated, SubjectProject, id.ID{},
 			factID(FactChangeset, event.Changeset))

@@ -75,6 +75,10 @@ const (
 	KindProjectHidden          Kind = 48
 	KindProjectShown           Kind = 49
 	KindProjectRemoved         Kind = 50
+	KindAgentBlocked           Kind = 52
+	KindAgentUnblocked         Kind = 53
+	KindTurnAwaited            Kind = 54
+	KindTurnEnded              Kind = 55
 )
 
 // kinds returns an empty event for each kind.
@@ -126,6 +130,10 @@ var kinds = map[Kind]func() Event{
 	KindProjectHidden:          func() Event { return new(ProjectHidden) },
 	KindProjectShown:           func() Event { return new(ProjectShown) },
 	KindProjectRemoved:         func() Event { return new(ProjectRemoved) },
+	KindAgentBlocked:           func() Event { return new(AgentBlocked) },
+	KindAgentUnblocked:         func() Event { return new(AgentUnblocked) },
+	KindTurnAwaited:            func() Event { return new(TurnAwaited) },
+	KindTurnEnded:              func() Event { return new(TurnEnded) },
 }
 
 var kindOf = func() map[reflect.Type]Kind {

@@ -77,6 +77,10 @@ var frozenWorkEvents = []frozenEvent{
 	{"17-task-claim-expired", &work.TaskClaimExpired{
 		Task: agent("task"), Agent: agent("ann"), Token: 7,
 	}},
+	{"52-agent-blocked", &work.AgentBlocked{Agent: agent("eve"), Reason: "r"}},
+	{"53-agent-unblocked", &work.AgentUnblocked{Agent: agent("eve")}},
+	{"54-turn-awaited", &work.TurnAwaited{}},
+	{"55-turn-ended", &work.TurnEnded{Agent: agent("eve"), Workspace: agent("workspace")}},
 	{"34-relation-created", &work.RelationCreated{
 		ID: agent("relation"), Type: work.Supersedes, Target: agent("target"), Note: "n",
 	}},

@@ -3,6 +3,7 @@ package work_test
 import (
 	"testing"
 
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -27,7 +28,38 @@ func guestWorld(t *testing.T) *world {
 		Result: &work.TaskResult{Summary: "half"},
 	}})
 	eve(&work.CreateHandoff{Continuation: work.Continuation{Summary: "to all"}})
+	eve(new(work.TakeTurn))
+	if _, err := w.do(agent("bob"), new(work.TakeTurn)); fault.CodeOf(err) != fault.TurnHeld {
+		t.Fatal(err)
+	}
+	w.now += 60_000
+	eve(&work.WriteWorkspaceFile{
+		Workspace: w.project.CommunityWorkspace(agent("eve"), 0).ID, Path: "a", Blob: blob("1"),
+		ContentType: "text/plain",
+	})
+	w.must(t, &work.BlockAgent{Agent: agent("mal"), Reason: "r"})
 	return w
+}
+
+// TestFrozenGuests reads a project that was saved with what agents that are no members left.
+func TestFrozenGuests(t *testing.T) {
+	p, _ := frozenProject(t, "testdata/snapshot/v7-guests", guestWorld, map[string]work.ChunkKind{
+		"tasks.cbor": work.TaskChunk, "workspaces.cbor": work.WorkspaceChunk,
+	})
+	task := p.NewestTasks(1, testNow)[0]
+	if task.SpecGuest != agent("eve") || task.WorkGuest != agent("eve") {
+		t.Errorf("the task is %+v", task)
+	}
+	turn, held := p.Turn(testNow)
+	if !held || turn.Awaited != agent("bob") || turn.Renewals != 1 {
+		t.Errorf("the turn is %+v", turn)
+	}
+	want := work.Block{
+		Agent: agent("mal"), Reason: "r", By: agent("ann"), At: p.UpdatedAt,
+	}
+	if found, blocked := p.Block(agent("mal")); !blocked || found != want || len(p.Blocks()) != 1 {
+		t.Errorf("the blocks are %+v, want %+v", p.Blocks(), want)
+	}
 }
 
 // TestGuestsHaveRoomOfTheirOwn lets one guest of a community project write as many tasks, handoffs

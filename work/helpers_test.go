@@ -59,7 +59,7 @@ func (w *world) stamp(who id.ID) work.Stamp {
 
 // do gives a command, and keeps its result under a key where one is given.
 func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision, error) {
-	if err := command.Authorize(w.project, who); err != nil {
+	if err := work.Authorize(command, w.project, who); err != nil {
 		return work.Decision{}, err
 	}
 	stamp := w.stamp(who)

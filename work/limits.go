@@ -19,6 +19,8 @@ const (
 	ResultsMax     = 50_000
 	ResultBytesMax = 8 << 20
 	MembersMax     = 1000
+	// BlocksMax is the maximum number of blocked agents of a project.
+	BlocksMax = 1000
 
 	// ListItemsMax and ItemCharsMax bound the lists of state and handoffs.
 	ListItemsMax   = 100
@@ -101,6 +103,8 @@ const (
 
 	// TurnSeconds is the duration of a turn after the last write in its workspace.
 	TurnSeconds = 1800
+	// AwaitedRenewalsMax is how often a turn is renewed after another agent has asked for it.
+	AwaitedRenewalsMax = 4
 	// WorkspacesOpenMax limits the open workspaces of a project's members, WorkspacesPerAgentMax
 	// those of one agent.
 	WorkspacesOpenMax     = 1000

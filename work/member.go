@@ -99,7 +99,7 @@ func requireActive(p *Project) error {
 	return nil
 }
 
-// AddMember adds an agent to the members.
+// AddMember adds an agent to the members. It ends a block of the agent.
 type AddMember struct {
 	Agent id.ID
 	Role  Role
@@ -132,10 +132,11 @@ func (c *AddMember) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, errQuota("members", MembersMax)
 	}
 	member := Member{Agent: c.Agent, Role: c.Role, AddedBy: stamp.Agent, AddedAt: stamp.Now}
-	return Decision{
-		Events: []Event{&MemberAdded{Member: member}},
-		Result: Result{Created: true, Subject: c.Agent},
-	}, nil
+	events := []Event{&MemberAdded{Member: member}}
+	if _, blocked := p.Block(c.Agent); blocked {
+		events = []Event{&AgentUnblocked{Agent: c.Agent}, events[0]}
+	}
+	return Decision{Events: events, Result: Result{Created: true, Subject: c.Agent}}, nil
 }
 
 // ChangeMember changes the role of a member; the role OWNER transfers the project.

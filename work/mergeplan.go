@@ -124,7 +124,7 @@ func (c *RefreshWorkspace) Decide(p *Project, stamp Stamp) (Decision, error) {
 		}}
 	}
 	if err == nil && len(decision.Events) > 0 {
-		decision.Events = renewed(w, stamp, decision.Events)
+		decision.Events = p.renewed(w, stamp, decision.Events)
 	}
 	decision.Result.Subject = w.ID
 	return decision, err

@@ -128,6 +128,8 @@ type savedFields struct {
 	Pending int `cbor:"41,keyasint,omitempty"`
 	// Moderation is nil unless an operator has hidden or removed the project.
 	Moderation *Moderation `cbor:"60,keyasint,omitempty"`
+	// Blocks are the agents that may not write in the project.
+	Blocks []Block `cbor:"61,keyasint,omitempty"`
 }
 
 // Project is one state of a project. Published states are immutable and safe for any number of

@@ -185,6 +185,12 @@ func (s *script) query(words []string) (string, bool) {
 			list = append(list, name(member.Agent)+"="+member.Role.String())
 		}
 		return strings.Join(list, " "), true
+	case "blocks?":
+		list := []string{}
+		for _, one := range s.project.Blocks() {
+			list = append(list, name(one.Agent)+" by "+name(one.By)+":"+one.Reason)
+		}
+		return orNothing(list), true
 	case "record":
 		p := s.project
 		return fmt.Sprintf("%s %s %s %s version=%d topics=%v languages=%v owner=%s", p.Name,

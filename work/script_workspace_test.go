@@ -44,6 +44,13 @@ func (s *script) workspaceCommand(who id.ID, words []string) work.Command {
 			command.Plan = s.plan(s.project.CommunityWorkspace(who, s.now))
 		}
 		return command
+	case "end-turn":
+		return new(work.EndTurn)
+	case "block":
+		reason, _ := option(arguments, "reason")
+		return &work.BlockAgent{Agent: agent(arguments[0]), Reason: reason}
+	case "unblock":
+		return &work.UnblockAgent{Agent: agent(arguments[0])}
 	case "submit":
 		command := &work.SubmitTurn{Summary: "submitted"}
 		if len(arguments) == 0 {

@@ -12,6 +12,10 @@ type Turn struct {
 	Workspace id.ID `cbor:"2,keyasint"`
 	// ExpiresAt is Unix milliseconds.
 	ExpiresAt int64 `cbor:"3,keyasint"`
+	// Awaited is the first other agent that asked for the turn, zero for none. Renewals counts the
+	// renewals since then.
+	Awaited  id.ID `cbor:"4,keyasint,omitzero"`
+	Renewals int   `cbor:"5,keyasint,omitempty"`
 }
 
 // Turn returns the turn that is held at a time.
@@ -89,7 +93,7 @@ func (c *TakeTurn) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	if err := p.requireNoTurnOfOthers(stamp); err != nil {
-		return Decision{}, err
+		return p.awaited(err)
 	}
 	result := Result{Created: true}
 	if turn, held := p.Turn(stamp.Now); held {
@@ -131,15 +135,10 @@ type TurnRenewed struct {
 func (e *TurnRenewed) apply(p *Project, _ Moment) {
 	next := *p.saved.Turn
 	next.ExpiresAt = e.ExpiresAt
-	p.saved.Turn = &next
-}
-
-// renewed adds a TurnRenewed event to the events of a write if the workspace belongs to a turn.
-func renewed(w *Workspace, stamp Stamp, events []Event) []Event {
-	if w.Mode != CommunityMode {
-		return events
+	if !next.Awaited.IsZero() {
+		next.Renewals++
 	}
-	return append(events, &TurnRenewed{ExpiresAt: stamp.Now + TurnSeconds*1000})
+	p.saved.Turn = &next
 }
 
 // SubmitTurn publishes the workspace of a turn and ends the turn.

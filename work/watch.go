@@ -118,7 +118,7 @@ func (p *Project) Partial() bool { return p.summary != nil }
 // extend a work session, and do not change when the project was updated.
 func countsAsWork(event Event) bool {
 	switch event := event.(type) {
-	case *ProjectWatched, *ProjectUnwatched:
+	case *ProjectWatched, *ProjectUnwatched, *TurnAwaited:
 		return false
 	case *WorkspaceEnded:
 		return !event.Expired

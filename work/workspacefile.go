@@ -127,7 +127,7 @@ func (e *workspaceEdit) decide(result Result) (Decision, error) {
 	if len(event.Set)+len(event.Unset)+len(event.Resolved) > 0 {
 		decision.Events = append(decision.Events, event)
 	}
-	decision.Events = renewed(w, e.stamp, decision.Events)
+	decision.Events = p.renewed(w, e.stamp, decision.Events)
 	return decision, nil
 }
 

@@ -204,7 +204,9 @@ var Catalog = []Entry{
 	},
 	{
 		Code: Forbidden, Status: 403,
-		Description: "The caller may not do this.",
+		Details: []string{"reason"},
+		Description: "The caller may not do this. With the reason BLOCKED, the project has blocked " +
+			"the caller: it may read there, and not write.",
 	},
 	{
 		Code: RoleRequired, Status: 403,
