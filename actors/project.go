@@ -157,7 +157,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		},
 		notices: deliveriesOfEntry(decision.Events, a.handle.id, stamp.Agent, stamp.Now),
 	}
-	if err := c.fill(&e, decision); err != nil {
+	if err := c.fill(&e, a.working, decision); err != nil {
 		a.refuse(o, err)
 		return
 	}
@@ -260,8 +260,10 @@ type commit struct {
 	waiters waiters
 }
 
-// fill puts events into the entry, and the contents that are not stored yet.
-func (c *commit) fill(e *datadir.Entry, decision work.Decision) error {
+// fill puts events into the entry, and the contents except those that the project held before.
+// What other projects hold does not count: the size of the entry, and the time to write it, would
+// say whether a project that the caller may not read has the content.
+func (c *commit) fill(e *datadir.Entry, before *work.Project, decision work.Decision) error {
 	e.Events = make([]datadir.Event, len(decision.Events))
 	for at, event := range decision.Events {
 		data, err := work.EncodeEvent(event)
@@ -270,14 +272,27 @@ func (c *commit) fill(e *datadir.Entry, decision work.Decision) error {
 		}
 		e.Events[at] = datadir.Event{Kind: uint16(work.KindOf(event)), Data: data}
 	}
-	for _, blob := range decision.Blobs {
-		if c.engine.blobs.Has(blobs.Hash(blob.Hash)) {
-			continue
-		}
-		e.Blobs = append(e.Blobs, datadir.Blob{Hash: blob.Hash, Content: blob.Content})
+	if len(decision.Blobs) > 0 {
+		c.fillBlobs(e, before.Held(decision.Events), decision.Blobs)
 	}
 	c.blobs = e.Blobs
 	return nil
+}
+
+func (c *commit) fillBlobs(e *datadir.Entry, held map[work.Hash]bool, all []work.Blob) {
+	var given map[work.Hash]bool
+	if len(all) > 1 {
+		given = make(map[work.Hash]bool, len(all))
+	}
+	for _, blob := range all {
+		if given[blob.Hash] || held[blob.Hash] && c.engine.blobs.Has(blobs.Hash(blob.Hash)) {
+			continue
+		}
+		if given != nil {
+			given[blob.Hash] = true
+		}
+		e.Blobs = append(e.Blobs, datadir.Blob{Hash: blob.Hash, Content: blob.Content})
+	}
 }
 
 // Committed implements wal.Committed.

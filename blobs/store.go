@@ -203,7 +203,8 @@ func (s *Store) hasPacked(h *Hash) bool {
 
 // Add stores a blob that is durable in the log entry at position. The content belongs to the store
 // from now on and is never modified. Adding what is there has no effect, but that the lower
-// position counts. h has to be Sum(content).
+// position counts, and that what is packed is in the cache: reading it next takes as long as
+// reading what is new. h has to be Sum(content).
 func (s *Store) Add(position uint64, h Hash, content []byte) {
 	if len(content) > BlobBytesMax {
 		panic(fmt.Sprintf("blobs: blob of %d bytes is over the limit of %d",
@@ -217,6 +218,7 @@ func (s *Store) Add(position uint64, h Hash, content []byte) {
 	_, ok := sh.mu.recent[h]
 	sh.mu.RUnlock()
 	if !ok && s.hasPacked(&h) {
+		sh.keep(h, content)
 		return
 	}
 	if sh.addRecent(position, h, content) {
