@@ -166,20 +166,24 @@ func TestSaveWritesOnlyWhatChanged(t *testing.T) {
 	for _, step := range []struct {
 		name   string
 		change func() (key string)
+		// also are further sections that it writes.
+		also []string
 	}{
-		{"nothing", nil},
-		{"a report", func() string { return identify(complaint) }},
-		{"nothing again", nil},
-		{"another report", func() string { return identify(complaint) }},
-		{"an agent", func() string { return datadir.AgentKey(register(t, e, "another")) }},
-		{"a report that is handled", func() string {
-			return identify(&identity.HandleReport{Report: reports[0]})
+		{name: "nothing"},
+		{name: "a report", change: func() string { return identify(complaint) }},
+		{name: "nothing again"},
+		{name: "another report", change: func() string { return identify(complaint) }},
+		{name: "an agent", change: func() string {
+			return datadir.AgentKey(register(t, e, "another"))
 		}},
-		{"nothing at the end", nil},
+		{name: "a report that is handled", change: func() string {
+			return identify(&identity.HandleReport{Report: reports[0]})
+		}, also: []string{datadir.OperatorKey}},
+		{name: "nothing at the end"},
 	} {
 		before, want := maps.Collect(e.sectionKeys("")), []string{}
 		if step.change != nil {
-			want = append(want, step.change(), datadir.ChallengesKey)
+			want = append(append(want, step.change(), datadir.ChallengesKey), step.also...)
 			slices.Sort(want)
 		}
 		saveAll(t, e)

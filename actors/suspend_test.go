@@ -29,6 +29,7 @@ func TestSuspensionRacesWithClaims(t *testing.T) {
 	e, project, owner := oneProject(t, nil)
 	tasks := createTasks(t, e, project, owner, 200)
 	racing := agents(t, e, "agent", 8)
+	addReaders(t, e, project, owner, racing)
 	var racers sync.WaitGroup
 	begun := make(chan struct{}, len(racing))
 	for n, agent := range racing {
