@@ -65,6 +65,8 @@ type Config struct {
 
 	// free is the free disk space, for tests; nil asks the file system.
 	free func() int64
+	// indexing, for tests, is called BEFORE each batch of the search index.
+	indexing func()
 }
 
 func orDefault[T comparable](value *T, otherwise T) {

@@ -21,8 +21,19 @@ import (
 )
 
 const (
-	// searchRoundMax is how many documents one round of indexing takes.
-	searchRoundMax = 256
+	// searchRoundMax is how many documents one round of indexing changes, searchBatchBytes how much
+	// text they have, and searchLooksMax how many it compares. One step may exceed each of them.
+	searchRoundMax   = 256
+	searchBatchBytes = 1 << 20
+	searchLooksMax   = 4096
+	// searchStepBytes is how much text one step through a project changes, one document more at most,
+	// searchStepLooks how many documents it compares, and searchLookMax how many at a time.
+	searchStepBytes = 256 << 10
+	searchStepLooks = 1024
+	searchLookMax   = 64
+	// searchCopiesShare is how many times as long as the work on files of forks the pause behind it
+	// is.
+	searchCopiesShare = 2
 	// searchSmall is how many waiting documents a search waits for, and searchWait how long.
 	searchSmall = 64
 	searchWait  = 100 * time.Millisecond
@@ -58,9 +69,11 @@ type searching struct {
 	openOnce sync.Once
 	fault    atomic.Pointer[error]
 	// noted is the newest entry whose changes are in the queue, reached the one up to which
-	// everything is in the index.
-	noted   atomic.Uint64
-	reached atomic.Uint64
+	// everything is in the index, and reachedNamed the one up to which everything is but projects
+	// that are looked through.
+	noted        atomic.Uint64
+	reached      atomic.Uint64
+	reachedNamed atomic.Uint64
 	// backlog is how many projects and agents of before the start have yet to be looked through.
 	backlog atomic.Int64
 	// settled is closed once nothing waits any more for the first time, or never will.
@@ -83,7 +96,9 @@ type searching struct {
 
 type searchWaiter struct {
 	target uint64
-	done   chan struct{}
+	// named says that it does not wait for projects that are looked through.
+	named bool
+	done  chan struct{}
 }
 
 func newSearching(e *Engine) *searching {
@@ -118,22 +133,29 @@ func (s *searching) follow(before, next *work.Project, position uint64, events [
 		return
 	}
 	mark := search.Mark{Position: position, Millis: next.UpdatedAt}
-	whole := search.Key{Project: next.ID}
+	itself := search.Key{Kind: search.Project, Project: next.ID}
 	wasPublic := before != nil && before.Visibility == work.Public
+	whole := before != nil && (!wasPublic || before.Status != next.Status ||
+		before.License != next.License)
 	switch public := next.Visibility == work.Public; {
 	case !public && wasPublic:
-		s.queue.PutFirst(mark, next.ID)
+		s.queue.PutHidden(mark, next.ID)
 	case !public:
-	case before != nil && (!wasPublic || before.Status != next.Status ||
-		before.License != next.License):
-		s.queue.Put(mark, whole)
 	default:
 		var room [16]search.Key
-		keys := append(room[:0], search.Key{Kind: search.Project, Project: next.ID})
+		keys := append(room[:0], itself)
 		for _, event := range events {
-			keys = appendChanged(keys, next.ID, event)
+			switch event.(type) {
+			case *work.ProjectForked, *work.ProjectImported:
+				whole = true
+			default:
+				keys = appendChanged(keys, next.ID, event)
+			}
 		}
-		s.queue.Put(mark, keys...)
+		s.queue.Put(mark, next.Owner, keys...)
+		if whole {
+			s.queue.PutWhole(mark, next.Owner, next.ID, next.FilesCount()+next.TasksTotal())
+		}
 	}
 	s.noted.Store(position)
 }
@@ -173,8 +195,6 @@ func appendChanged(keys []search.Key, project id.ID, event work.Event) []search.
 		key.Kind, key.Entity = search.Discussion, event.Discussion
 	case *work.CommentDeleted:
 		key.Kind, key.Entity = search.Discussion, event.Discussion
-	case *work.ProjectForked, *work.ProjectImported:
-		// The whole project is looked through.
 	default:
 		return keys
 	}
@@ -188,7 +208,7 @@ func (s *searching) followIdentity(position uint64, events []identity.Event) {
 	}
 	for _, event := range events {
 		if agent, changes := searchedIn(event); changes {
-			s.queue.Put(search.Mark{Position: position, Millis: s.engine.Now()},
+			s.queue.Put(search.Mark{Position: position, Millis: s.engine.Now()}, id.ID{},
 				search.Key{Kind: search.Agent, Entity: agent})
 		}
 	}
@@ -259,14 +279,15 @@ func (s *searching) ready() (*search.Index, error) {
 }
 
 // await returns once the index has what was published when it was called, or soon where that
-// takes too long: with much to index, at once.
+// takes too long: with much to index, at once. With large projects to look through it waits for the
+// other changes.
 func (s *searching) await() {
-	target := s.noted.Load()
-	if s.reached.Load() >= target || s.fault.Load() != nil || s.paused.Load() ||
-		s.waitingNow() > searchSmall {
+	one := searchWaiter{target: s.noted.Load(), done: make(chan struct{})}
+	all, named, _ := s.queue.Len()
+	one.named = all+int(s.backlog.Load()) > searchSmall
+	if s.has(&one) || s.fault.Load() != nil || s.paused.Load() || named > searchSmall {
 		return
 	}
-	one := searchWaiter{target, make(chan struct{})}
 	s.waiting.Lock()
 	s.waiting.list = append(s.waiting.list, one)
 	s.waiting.Unlock()
@@ -286,12 +307,11 @@ func (s *searching) await() {
 
 // notify wakes the waiters whose entries are in the index, and those that have given up.
 func (s *searching) notify() {
-	reached := s.reached.Load()
 	s.waiting.Lock()
 	defer s.waiting.Unlock()
 	kept := s.waiting.list[:0]
 	for _, one := range s.waiting.list {
-		if one.target <= reached {
+		if s.has(&one) {
 			close(one.done)
 			continue
 		}
@@ -299,6 +319,14 @@ func (s *searching) notify() {
 	}
 	clear(s.waiting.list[len(kept):])
 	s.waiting.list = kept
+}
+
+// has says whether the index has what a search waits for.
+func (s *searching) has(one *searchWaiter) bool {
+	if one.named {
+		return one.target <= s.reachedNamed.Load()
+	}
+	return one.target <= s.reached.Load()
 }
 
 // health is the fault of the index, and how much waits to be indexed.
@@ -315,18 +343,38 @@ func (s *searching) health() (problem string, waiting int) {
 	return "", s.waitingNow()
 }
 
-func (s *searching) waitingNow() int { return s.queue.Len() + int(s.backlog.Load()) }
+func (s *searching) waitingNow() int {
+	all, _, _ := s.queue.Len()
+	return all + int(s.backlog.Load())
+}
 
 // lag is how long the oldest change has waited, in seconds.
 func (s *searching) lag() float64 {
-	since := s.engine.Now()
-	if oldest := s.queue.Oldest(true); oldest.Millis > 0 {
-		since = min(since, oldest.Millis)
+	oldest := s.queue.Oldest(true)
+	if s.backlog.Load() > 0 && (oldest.Millis == 0 || oldest.Millis > s.began) {
+		oldest.Millis = s.began
 	}
-	if s.backlog.Load() > 0 {
-		since = min(since, s.began)
+	return s.age(oldest)
+}
+
+// lagNamed is how long the oldest change of a single document has waited, in seconds.
+func (s *searching) lagNamed() float64 { return s.age(s.queue.OldestNamed(true)) }
+
+func (s *searching) age(mark search.Mark) float64 {
+	if mark.Millis == 0 {
+		return 0
 	}
-	return float64(s.engine.Now()-since) / 1000
+	return float64(max(0, s.engine.Now()-mark.Millis)) / 1000
+}
+
+func (s *searching) changes() float64 {
+	_, named, _ := s.queue.Len()
+	return float64(named)
+}
+
+func (s *searching) copies() float64 {
+	_, _, ofCopies := s.queue.Len()
+	return float64(ofCopies)
 }
 
 func (s *searching) documents() float64 {
@@ -342,8 +390,14 @@ func (s *searching) metrics() []Metric {
 		{Name: "pws_search_lag_seconds", Value: s.lag,
 			Help: "Age of the oldest change that is not indexed for search."},
 		{Name: "pws_search_documents", Help: "Documents in the search index.", Value: s.documents},
-		{Name: "pws_search_queue", Help: "Documents, projects and agents that wait for indexing.",
-			Value: func() float64 { return float64(s.waitingNow()) }},
+		{Name: "pws_search_changes_lag_seconds", Value: s.lagNamed,
+			Help: "Age of the oldest change of a single document that is not indexed for search."},
+		{Name: "pws_search_queue", Value: func() float64 { return float64(s.waitingNow()) },
+			Help: "Documents that wait for indexing; estimated for projects to look through."},
+		{Name: "pws_search_queue_changes", Value: s.changes,
+			Help: "Documents that wait because they have changed themselves."},
+		{Name: "pws_search_queue_forks", Value: s.copies,
+			Help: "Documents of forks that wait for indexing, behind all others; estimated."},
 		{Name: "pws_search_position", Help: "Position of the log up to which search is indexed.",
 			Value: func() float64 { return float64(s.reached.Load()) }},
 	}

@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"time"
@@ -31,8 +32,11 @@ type searchFill struct {
 	writtenAt time.Time
 	// views are those that this round has read from disk.
 	views map[id.ID]*work.Project
-	// breath is when the last pause ended.
-	breath time.Time
+	// looked is how many documents this round has looked at, and copiesTook how long it has worked on
+	// the files of forks, which rest until copiesFrom.
+	looked     int
+	copiesTook time.Duration
+	copiesFrom time.Time
 	// size is the size of the index on disk, measured at sizedAt.
 	size    int64
 	sizedAt time.Time
@@ -160,11 +164,11 @@ func (f *searchFill) fill() error {
 	f.written, f.writtenAt = f.from, time.Now()
 	f.collect()
 	for {
-		f.breath = time.Now()
+		began := time.Now()
 		if err := f.round(); err != nil {
 			return err
 		}
-		if goOn, err := f.rest(time.Since(f.breath)); err != nil || !goOn {
+		if goOn, err := f.rest(time.Since(began)); err != nil || !goOn {
 			return err
 		}
 	}
@@ -204,63 +208,101 @@ func (e *Engine) newestOf(h *handle) (newest uint64) {
 	return max(newest, saved)
 }
 
-// round indexes what waits, up to a bound, and a piece of the backlog.
+// round indexes what waits, up to a bound.
 func (f *searchFill) round() error {
 	f.views = map[id.ID]*work.Project{}
+	f.looked, f.copiesTook = 0, 0
 	f.mark = f.noted.Load()
-	keys := f.queue.Take(searchRoundMax)
-	for _, key := range keys {
+	for f.batch.Len() < searchRoundMax && f.batch.Bytes() < searchBatchBytes &&
+		f.looked < searchLooksMax {
+		f.feedBacklog()
+		began := time.Now()
+		step, any := f.queue.Take(!began.Before(f.copiesFrom))
+		if !any {
+			break
+		}
+		if err := f.step(&step); err != nil {
+			return err
+		}
+		if step.Copies {
+			f.copiesTook += time.Since(began)
+		}
+		if f.stopping() {
+			return errSearchStopped
+		}
+	}
+	if f.copiesTook > 0 && !f.anew {
+		f.copiesFrom = time.Now().Add(searchCopiesShare * f.copiesTook)
+	}
+	if err := f.agentBacklog(); err != nil {
+		return err
+	}
+	if err := f.write(); err != nil {
+		return err
+	}
+	f.queue.Done()
+	f.reach()
+	return nil
+}
+
+// reach publishes how far the index is, AFTER everything taken was written.
+func (f *searchFill) reach() {
+	f.reachedNamed.Store(min(f.mark, f.queue.OldestNamed(false).Position-1))
+	if f.backlog.Load() == 0 {
+		f.reached.Store(min(f.mark, f.queue.Oldest(false).Position-1))
+	}
+	f.notify()
+}
+
+// step does one step of the queue.
+func (f *searchFill) step(step *search.Step) error {
+	if len(step.Keys) == 0 {
+		return f.look(step)
+	}
+	for _, key := range step.Keys {
 		if err := f.one(key); err != nil {
 			return err
 		}
 	}
-	if err := f.someBacklog(); err != nil {
-		return err
-	}
-	if err := f.write(false); err != nil {
-		return err
-	}
-	f.queue.Done()
-	if f.backlog.Load() == 0 {
-		f.reached.Store(min(f.mark, f.queue.Oldest(false).Position-1))
-		f.notify()
-	}
+	f.looked += len(step.Keys)
 	return nil
 }
 
-// someBacklog looks through one project, or some agents.
-func (f *searchFill) someBacklog() error {
-	var err error
-	switch {
-	case len(f.projects) > 0:
+// backlogAhead is how many projects of the backlog are queued at one time.
+const backlogAhead = 16
+
+// feedBacklog queues projects of the backlog. Their owners are not known before they are read.
+func (f *searchFill) feedBacklog() {
+	for len(f.projects) > 0 && f.queue.Wholes() < backlogAhead {
 		last := len(f.projects) - 1
-		err = f.whole(f.projects[last])
+		f.queue.PutWhole(search.Mark{Position: f.from + 1, Millis: f.began}, id.ID{},
+			f.projects[last], 1)
 		f.projects = f.projects[:last]
-	case len(f.agents) > 0:
-		state, rest := f.engine.Identity(), max(0, len(f.agents)-searchRoundMax)
-		var documents []*search.Document
-		for _, agent := range f.agents[rest:] {
-			if d := search.LiveAgent(state, agent); d != nil {
-				documents = append(documents, d)
-			}
-		}
-		err = f.putChanged(documents)
-		f.agents = f.agents[:rest]
-	default:
-		return nil
 	}
+	f.backlog.Store(int64(len(f.projects) + len(f.agents)))
+}
+
+// agentBacklog looks at some agents of the backlog.
+func (f *searchFill) agentBacklog() error {
+	state, rest := f.engine.Identity(), max(0, len(f.agents)-searchRoundMax)
+	var documents []*search.Document
+	for _, agent := range f.agents[rest:] {
+		if d := search.LiveAgent(state, agent); d != nil {
+			documents = append(documents, d)
+		}
+	}
+	f.agents = f.agents[:rest]
+	_, err := f.putChanged(documents, math.MaxInt)
 	f.backlog.Store(int64(len(f.projects) + len(f.agents)))
 	return err
 }
 
 // one indexes the document of a key as it is now.
 func (f *searchFill) one(key search.Key) error {
-	switch key.Kind {
-	case 0:
-		return f.whole(key.Project)
-	case search.Agent:
+	if key.Kind == search.Agent {
 		if d := search.LiveAgent(f.engine.Identity(), key.Entity); d != nil {
-			return f.putChanged([]*search.Document{d})
+			_, err := f.putChanged([]*search.Document{d}, math.MaxInt)
+			return err
 		}
 		return nil
 	}
@@ -279,9 +321,11 @@ func (f *searchFill) one(key search.Key) error {
 	}
 	if key.Kind == search.Project {
 		// It is named with every change in the project, and most change nothing in it.
-		return f.putChanged([]*search.Document{d})
+		_, err := f.putChanged([]*search.Document{d}, math.MaxInt)
+		return err
 	}
-	return f.put(d)
+	f.put(d)
+	return nil
 }
 
 // view is a project to be indexed. One that rests is read and not kept in memory.
@@ -319,122 +363,6 @@ func (f *searchFill) view(project id.ID) (*work.Project, error) {
 	return p, nil
 }
 
-// whole looks through a project: what is of another version is indexed, what is not there any more
-// leaves the index.
-func (f *searchFill) whole(project id.ID) error {
-	public, err := f.isPublic(project)
-	if err != nil {
-		return nil
-	}
-	var p *work.Project
-	if public {
-		if p, err = f.view(project); err != nil {
-			return nil
-		}
-		delete(f.views, project)
-	}
-	indexed, err := f.x.KeysOf(project)
-	if err != nil {
-		return err
-	}
-	now := f.engine.Now()
-	for _, key := range indexed {
-		if p == nil || search.Live(p, key, now) == nil {
-			f.batch.Drop(key)
-			if err := f.writeFull(); err != nil {
-				return err
-			}
-		}
-	}
-	if p == nil {
-		return nil
-	}
-	var documents []*search.Document
-	search.Keys(p, now, func(key search.Key) bool {
-		if d := search.Live(p, key, now); d != nil {
-			documents = append(documents, d)
-		}
-		if len(documents) == searchRoundMax {
-			err = f.putChanged(documents)
-			documents = documents[:0]
-		}
-		if f.stopping() {
-			err = errSearchStopped
-		}
-		return err == nil
-	})
-	if err == nil {
-		err = f.putChanged(documents)
-	}
-	return err
-}
-
-// isPublic asks the saved record of a project that rests, and does not load it.
-func (f *searchFill) isPublic(project id.ID) (bool, error) {
-	p, err := f.engine.summary(project)
-	return p != nil && p.Visibility == work.Public, err
-}
-
-func (f *searchFill) stopping() bool {
-	select {
-	case <-f.engine.stop:
-		return true
-	default:
-		return false
-	}
-}
-
-// putChanged indexes those documents that are not indexed as they are.
-func (f *searchFill) putChanged(documents []*search.Document) error {
-	keys := make([]search.Key, len(documents))
-	for at, d := range documents {
-		keys[at] = d.Key
-	}
-	versions, err := f.x.Versions(keys)
-	if err != nil {
-		return err
-	}
-	for at, d := range documents {
-		if versions[at] == d.Version {
-			continue
-		}
-		if err := f.put(d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// searchBatchBytes is how much text one batch has at most, and one document more.
-const searchBatchBytes = 1 << 20
-
-func (f *searchFill) put(d *search.Document) error {
-	if d.Key.Kind == search.File {
-		content, err := f.engine.Blob(d.Blob)
-		if err == nil {
-			d.Load(content)
-		}
-	}
-	f.batch.Put(d)
-	return f.writeFull()
-}
-
-func (f *searchFill) writeFull() error {
-	if f.batch.Len() < searchRoundMax && f.batch.Bytes() < searchBatchBytes {
-		return nil
-	}
-	if err := f.write(true); err != nil {
-		return err
-	}
-	// A long round has its pauses in the middle too.
-	now := time.Now()
-	if f.busy() && !f.sleep(min(searchShare*now.Sub(f.breath), searchRestMax)) {
-		return errSearchStopped
-	}
-	f.breath = time.Now()
-	return nil
-}
-
 // position is how far the index is: what is in hand counts as not there before the end of a round.
 func (f *searchFill) position(inHand bool) uint64 {
 	position := min(f.mark, f.queue.Oldest(inHand).Position-1)
@@ -445,14 +373,17 @@ func (f *searchFill) position(inHand bool) uint64 {
 }
 
 // write makes what was collected found.
-func (f *searchFill) write(inHand bool) error {
+func (f *searchFill) write() error {
 	if f.batch.Len() == 0 {
 		return nil
 	}
-	return f.writeBatch(f.position(inHand), nil)
+	return f.writeBatch(f.position(false), nil)
 }
 
 func (f *searchFill) writeBatch(position uint64, durable func()) error {
+	if f.engine.config.indexing != nil {
+		f.engine.config.indexing()
+	}
 	if f.engine.config.ReserveBytes >= 0 && !f.awaitRoom(f.needs()) {
 		return errSearchStopped
 	}
@@ -471,16 +402,26 @@ func (f *searchFill) busy() bool {
 	return busy
 }
 
-// rest pauses behind a round, of which the last part took so long, then waits for something to do.
+// rest pauses behind a round, which took so long, then waits for something to do.
 // It reports false when the engine stops.
 func (f *searchFill) rest(took time.Duration) (goOn bool, err error) {
 	pause := searchRest
 	switch busy := f.busy(); {
 	case busy:
 		pause = min(max(pause, searchShare*took), searchRestMax)
-	case f.backlog.Load() > 0 || f.queue.Len() > searchSmall:
+	case f.backlog.Load() > 0:
 		// Nobody minds.
 		pause = 0
+	default:
+		switch all, _, ofCopies := f.queue.Len(); {
+		case all == ofCopies && ofCopies > 0:
+			if !f.sleepUntil(f.copiesFrom) {
+				return false, nil
+			}
+			pause = 0
+		case all-ofCopies > searchSmall:
+			pause = 0
+		}
 	}
 	if pause > 0 && !f.sleep(pause) {
 		return false, nil
@@ -489,10 +430,9 @@ func (f *searchFill) rest(took time.Duration) (goOn bool, err error) {
 	defer note.Stop()
 	for f.waitingNow() == 0 {
 		f.settle()
-		if f.mark = f.noted.Load(); f.queue.Len() == 0 {
+		if f.mark = f.noted.Load(); f.waitingNow() == 0 {
 			// Nothing of these entries is to be indexed.
-			f.reached.Store(f.mark)
-			f.notify()
+			f.reach()
 		}
 		select {
 		case <-f.engine.stop:
@@ -518,6 +458,19 @@ func (f *searchFill) sleep(pause time.Duration) bool {
 	case <-f.engine.stop:
 		return false
 	case <-f.hurry:
+	case <-timer.C:
+	}
+	return true
+}
+
+// sleepUntil is cut short when something else than the files of forks is to be indexed.
+func (f *searchFill) sleepUntil(then time.Time) bool {
+	timer := time.NewTimer(time.Until(then))
+	defer timer.Stop()
+	select {
+	case <-f.engine.stop:
+		return false
+	case <-f.queue.Wake():
 	case <-timer.C:
 	}
 	return true

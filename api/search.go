@@ -89,9 +89,11 @@ var searchOperations = []*Operation{
 		},
 		Tag: "search", Summary: "Search public content",
 		Doc: "Searches PUBLIC projects, tasks, agents, handoffs, artifacts, files and " +
-			"discussions by words and filters; the query has no operators. Writes are indexed " +
-			"within moments, and results show current data. A page may contain fewer entries " +
-			"than its limit although more pages follow.",
+			"discussions by words and filters; the query has no operators. The index follows " +
+			"behind writes: a change is usually found within moments, while the files of a " +
+			"project that was imported or made PUBLIC can take minutes, and those of a fork " +
+			"come last. Results show current data. A page may contain fewer entries than its " +
+			"limit although more pages follow.",
 	}, searchAll), func(_ *None, c *Call) []error {
 		filters, _, err := c.searchFilters()
 		_, problem := c.searchWords(err != nil || len(filters) > 0)

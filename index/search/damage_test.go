@@ -104,24 +104,3 @@ func TestHostileQueries(t *testing.T) {
 		}
 	}
 }
-
-func TestQueueKeepsPositions(t *testing.T) {
-	q := NewQueue()
-	a, b := Key{Kind: File, Path: "a"}, Key{Kind: File, Path: "b"}
-	q.Put(Mark{Position: 1}, a, b)
-	q.Put(Mark{Position: 2}, a)
-	if q.Len() != 2 || q.Oldest(true).Position != 1 {
-		t.Error(q.Len(), q.Oldest(true))
-	}
-	if keys := q.Take(10); len(keys) != 2 || q.Oldest(true).Position != 1 {
-		t.Error(keys, q.Oldest(true))
-	}
-	q.Put(Mark{Position: 3}, b)
-	if q.Oldest(false).Position != 3 {
-		t.Error(q.Oldest(false))
-	}
-	q.Done()
-	if q.Oldest(true).Position != 3 || q.Len() != 1 {
-		t.Error(q.Oldest(true), q.Len())
-	}
-}

@@ -16,6 +16,14 @@
 // index also holds the position of the log up to which it has everything, in the same batch as the
 // documents, so that position and contents agree after any crash.
 //
+// # Indexing
+//
+// The index follows behind the log. The queue (queue.go) gives the next piece of work: first
+// projects that are not PUBLIC any more, then changed documents, then projects that are looked
+// through, and last the files of forks, which are found in the source too. Owners take turns, so
+// that what one of them has changed, imported or forked delays others by one step at most. Forks
+// have documents of their own, because filters, times and privacy are those of the fork.
+//
 // # Searching
 //
 // A hit is checked against the live view: it must be PUBLIC and pass the filters, and if its

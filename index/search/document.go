@@ -384,28 +384,63 @@ func (d *Document) Load(content []byte) {
 	d.Body = cut(string(content), TextBytesMax)
 }
 
-// Keys yields the keys of all documents of a project.
-func Keys(p *work.Project, now int64, yield func(Key) bool) {
-	if p.Visibility != work.Public || !yield(Key{Kind: Project, Project: p.ID}) {
+// kindOrder has the kinds of a project's documents in the order of Keys.
+var kindOrder = [...]Kind{Project, Task, Handoff, Artifact, Discussion, File}
+
+// Keys yields the keys of the documents of a project that come after a key, or all of them after
+// the zero Key: the project itself first, and its files last. A document that is added between two
+// calls may be left out.
+func Keys(p *work.Project, now int64, after Key, yield func(Key) bool) {
+	if p.Visibility != work.Public {
 		return
 	}
-	more := true
-	record := func(kind Kind, record id.ID) bool {
-		more = more && yield(Key{Kind: kind, Project: p.ID, Entity: record})
-		return more
-	}
-	p.Tasks(id.ID{}, now, func(t *work.Task) bool { return record(Task, t.ID) })
-	for _, h := range p.Handoffs() {
-		if !more {
+	begin := max(0, slices.Index(kindOrder[:], after.Kind))
+	for at, kind := range kindOrder[begin:] {
+		from := after
+		if at > 0 {
+			from = Key{}
+		}
+		if !keysOf(p, now, kind, from, yield) {
 			return
 		}
-		record(Handoff, h.ID)
 	}
-	p.Artifacts(id.ID{}, func(a *work.Artifact) bool { return record(Artifact, a.ID) })
-	p.Discussions(id.ID{}, func(d *work.Discussion) bool { return record(Discussion, d.ID) })
-	p.Files("", func(f work.FileInfo) bool {
-		return more && yield(Key{Kind: File, Project: p.ID, Path: f.Path})
-	})
+}
+
+// keysOf yields the keys of one kind; it reports false if yield did.
+func keysOf(p *work.Project, now int64, kind Kind, after Key, yield func(Key) bool) bool {
+	more := true
+	record := func(record id.ID) bool {
+		more = yield(Key{Kind: kind, Project: p.ID, Entity: record})
+		return more
+	}
+	switch kind {
+	case Project:
+		if after.Kind == 0 {
+			record(id.ID{})
+		}
+	case Task:
+		p.Tasks(after.Entity, now, func(t *work.Task) bool { return record(t.ID) })
+	case Handoff:
+		for _, h := range p.Handoffs() {
+			if more && h.ID.Compare(after.Entity) > 0 {
+				record(h.ID)
+			}
+		}
+	case Artifact:
+		p.Artifacts(after.Entity, func(a *work.Artifact) bool { return record(a.ID) })
+	case Discussion:
+		p.Discussions(after.Entity, func(d *work.Discussion) bool { return record(d.ID) })
+	case File:
+		from := after.Path
+		if from != "" {
+			from += "\x00"
+		}
+		p.Files(from, func(f work.FileInfo) bool {
+			more = yield(Key{Kind: File, Project: p.ID, Path: f.Path})
+			return more
+		})
+	}
+	return more
 }
 
 // lines joins the texts that are not empty.
