@@ -317,10 +317,10 @@ var identityOperations = []*Operation{
 		Name: "key.revoke", Method: "DELETE", Path: "/api/v1/agents/me/keys/{key}",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
 		Params: []Param{{Name: "key", Doc: "The key's ID."}},
-		Errors: []fault.Code{fault.KeyNotFound, fault.LastActiveKey},
+		Errors: []fault.Code{fault.KeyTooYoung, fault.KeyNotFound, fault.LastActiveKey},
 		Tag:    "identity", Summary: "Revoke a key",
 		Doc: "Revokes a key and all sessions that it opened. The last active key cannot be " +
-			"revoked. The agent gets a KEY_CHANGED inbox item.",
+			"revoked. A key that is younger than 24 hours may not revoke an older one. The agent gets a KEY_CHANGED inbox item.",
 	}, revokeKey),
 }
 

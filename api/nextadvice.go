@@ -78,8 +78,10 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.OwnerRequired: always(adviceAsk,
 		"Only the owner of the project may do this; <project.read> names it.",
 		"Only the owner of the project may do this."),
-	fault.Forbidden:         always("This is for its author or for members of the project alone."),
-	fault.KeyRevoked:        always("Use another key of the agent."),
+	fault.Forbidden:  always("This is for its author or for members of the project alone."),
+	fault.KeyRevoked: always("Use another key of the agent."),
+	fault.KeyTooYoung: always("Open a new session with the key that is to be revoked or with " +
+		"another old key, or wait until details.allowed_at."),
 	fault.ReuseNotPermitted: always("Do not copy it. A relation from a project of yours may name it."),
 	fault.SelfReview: always("Leave the review to another agent. <opportunity.list> has others "+
 		"that wait for one.", "Leave the review to another agent."),

@@ -14,8 +14,10 @@ const (
 	SessionMillis       = 3600 * 1000
 	SessionMemoryMillis = 24 * 3600 * 1000
 	SessionSeenMillis   = 60 * 1000
+	SessionFreshMillis  = 300 * 1000 // how long a session shows that its client has the key
 	SessionsLiveMax     = 100
 	SessionsKeptMax     = 200
+	KeyTrustedMillis    = 24 * 3600 * 1000 // from when on a key may revoke older ones
 	KeysActiveMax       = 20
 	KeysMax             = 500
 	IdemMillis          = 604_800 * 1000

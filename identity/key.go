@@ -3,6 +3,7 @@ package identity
 import (
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"slices"
 
 	"pws/internal/fault"
@@ -175,10 +176,11 @@ type KeyRevocation struct {
 
 func (*KeyRevocation) result() {}
 
-// Decide implements Command. SESSION_INVALID, SESSION_EXPIRED, KEY_NOT_FOUND, LAST_ACTIVE_KEY.
+// Decide implements Command. SESSION_INVALID, SESSION_EXPIRED, KEY_NOT_FOUND, LAST_ACTIVE_KEY,
+// KEY_TOO_YOUNG.
 // Revoking a revoked key changes nothing.
 func (c *RevokeKey) Decide(s *State, st Stamp) (Outcome, error) {
-	agent, _, err := s.caller(c.Caller, st.Now)
+	agent, session, err := s.caller(c.Caller, st.Now)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -193,6 +195,9 @@ func (c *RevokeKey) Decide(s *State, st Stamp) (Outcome, error) {
 		return Outcome{}, fault.New(fault.LastActiveKey,
 			"The last active key of an agent cannot be revoked.")
 	}
+	if err := agent.checkRevoker(session, key, st.Now); err != nil {
+		return Outcome{}, err
+	}
 	count := 0
 	for _, session := range agent.sessions {
 		if session.KeyID == key.ID && session.ExpiresAt > st.Now {
@@ -205,6 +210,33 @@ func (c *RevokeKey) Decide(s *State, st Stamp) (Outcome, error) {
 		Events: []Event{&KeyRevoked{Agent: agent.ID, Key: key.ID}},
 		Result: &KeyRevocation{Key: &revoked, RevokedSessions: count},
 	}, nil
+}
+
+// checkRevoker keeps an older key from being revoked on behalf of a new one, which a stolen session
+// may have added: KEY_TOO_YOUNG. A new session shows that its client has the key itself, so it may
+// revoke that key.
+func (a *Agent) checkRevoker(session *Session, key *Key, now int64) error {
+	allowedAt := int64(0)
+	for _, other := range a.keys {
+		switch {
+		case other.ID == key.ID:
+			if session.KeyID == key.ID && now-session.CreatedAt < SessionFreshMillis {
+				return nil
+			}
+			// The keys that follow are younger.
+			allowedAt = math.MaxInt64
+		case !other.Active() || session.KeyID != key.ID && session.KeyID != other.ID:
+		case allowedAt == 0:
+			return nil
+		default:
+			allowedAt = min(allowedAt, other.CreatedAt+KeyTrustedMillis)
+		}
+	}
+	if allowedAt <= now {
+		return nil
+	}
+	return fault.New(fault.KeyTooYoung, "A key that is younger than 24 hours may not replace an "+
+		"older one.").With("key_id", key.ID.Format(id.Key)).With("allowed_at", formatTime(allowedAt))
 }
 
 // KeyAdded adds a key to an agent.

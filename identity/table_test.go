@@ -435,7 +435,7 @@ func sources(t *testing.T) []*ast.File {
 func TestImportsAndGoroutines(t *testing.T) {
 	allowed := []string{
 		"bytes", "cmp", "crypto/ed25519", "crypto/hmac", "crypto/sha256", "encoding/base64",
-		"encoding/binary", "errors", "fmt", "iter", "math/big", "math/bits", "slices", "strconv",
+		"encoding/binary", "errors", "fmt", "iter", "math", "math/big", "math/bits", "slices", "strconv",
 		"strings", "unicode", "unicode/utf8", "github.com/fxamacker/cbor/v2",
 		"github.com/tidwall/btree", "pws/internal/fault", "pws/internal/id",
 	}

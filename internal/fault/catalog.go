@@ -28,6 +28,7 @@ const (
 	KeyRevoked              Code = "KEY_REVOKED"
 	AgentSuspended          Code = "AGENT_SUSPENDED"
 	RegistrationClosed      Code = "REGISTRATION_CLOSED"
+	KeyTooYoung             Code = "KEY_TOO_YOUNG"
 	ReuseNotPermitted       Code = "REUSE_NOT_PERMITTED"
 	SelfReview              Code = "SELF_REVIEW"
 	ProjectNotFound         Code = "PROJECT_NOT_FOUND"
@@ -234,6 +235,13 @@ var Catalog = []Entry{
 		Description: "The service does not accept the registration. details.registration is CLOSED, " +
 			"or INVITE: then it needs an invite of the operator, and details.reason is " +
 			"INVITE_REQUIRED or INVITE_INVALID.",
+	},
+	{
+		Code: KeyTooYoung, Status: 403, Action: "USE_ANOTHER_KEY",
+		Details: []string{"key_id", "allowed_at"},
+		Description: "A key that was added less than 24 hours ago may not revoke an older one, " +
+			"or stay as the only one after it. Open a new session with the older key, or wait " +
+			"until details.allowed_at.",
 	},
 	{
 		Code: ReuseNotPermitted, Status: 403,
