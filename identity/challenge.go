@@ -85,39 +85,22 @@ type ChallengeGranted struct{ Challenge *Challenge }
 
 func (*ChallengeGranted) result() {}
 
-// issueChallenge issues a challenge, or returns RATE_LIMITED while too many are live.
+// issueChallenge issues a challenge. Older ones may go for it.
 func issueChallenge(
 	s *State, st Stamp, purpose Purpose, publicKey [32]byte, agent, key id.ID,
 ) (Outcome, error) {
-	if err := s.challengeRoom(st.Now); err != nil {
-		return Outcome{}, err
-	}
 	event := &ChallengeIssued{
 		Challenge: st.newID("challenge id"), Purpose: purpose, Nonce: st.derive("challenge"),
 		PublicKey: publicKey, Agent: agent, Key: key, ExpiresAt: st.Now + ChallengeMillis,
 	}
+	made := event.record()
+	var events []Event
+	for _, displaced := range s.challenges.displaced(made) {
+		events = append(events, &ChallengeDropped{Challenge: displaced})
+	}
 	return Outcome{
-		Events: []Event{event},
-		Result: &ChallengeGranted{Challenge: event.record()},
+		Events: append(events, event), Result: &ChallengeGranted{Challenge: made},
 	}, nil
-}
-
-// challengeRoom limits the number of challenges: RATE_LIMITED. If the oldest has expired, the
-// event to come drops it.
-func (s *State) challengeRoom(now int64) error {
-	if s.challenges.len() < ChallengesMax {
-		return nil
-	}
-	_, oldest, _ := s.challenges.min()
-	if oldest.ExpiresAt <= now {
-		return nil
-	}
-	waitSeconds := (oldest.ExpiresAt - now + 999) / 1000
-	at := formatTime(oldest.ExpiresAt)
-	return fault.New(fault.RateLimited, "Too many challenges are waiting to be completed.").
-		With("limit", ChallengesMax).With("remaining", 0).With("reset_at", at).
-		With("reason", "CHALLENGES").With("recommended_retry_at", at).
-		With("retry_after_seconds", waitSeconds)
 }
 
 // findChallenge returns the challenge that a proof names. CHALLENGE_EXPIRED: unknown, expired or
@@ -176,11 +159,11 @@ func digestOf(values ...string) [16]byte {
 // sweepChallenges drops a limited number of expired challenges, the oldest first.
 func (s *State) sweepChallenges(now int64, countMax int) {
 	for range countMax {
-		challengeID, challenge, ok := s.challenges.min()
+		_, challenge, ok := s.challenges.min()
 		if !ok || challenge.ExpiresAt > now {
 			return
 		}
-		s.challenges.delete(challengeID)
+		s.challenges.delete(challenge)
 	}
 }
 

@@ -67,7 +67,7 @@ func FuzzRestoreChallenges(f *testing.F) {
 	f.Add(v.state.EncodeChallenges())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := v.state.Clone()
-		s.challenges = newIDTree[*Challenge]()
+		s.challenges = newChallenges()
 		if err := s.RestoreChallenges(data); err != nil {
 			if !errors.Is(err, ErrCorrupt) || s.Counts().Challenges > 0 {
 				t.Fatalf("%v, %+v", err, s.Counts())
@@ -134,21 +134,30 @@ func TestEncodeEventAppends(t *testing.T) {
 // The challenges section takes as many as there may be.
 func TestFullChallengesSection(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a hundred thousand challenges under the race detector take seconds")
+		t.Skip("so many challenges under the race detector take seconds")
 	}
 	s := New()
-	for at := range ChallengesMax {
+	agent, key := id.New(testNow, [10]byte{1}), id.New(testNow, [10]byte{2})
+	s.Apply(&AgentRegistered{Agent: agent, Handle: "ada"}, testNow)
+	s.Apply(&KeyAdded{Agent: agent, Key: key}, testNow)
+	for at := range 2 * ChallengesMax {
 		challenge := &Challenge{
 			ID: id.New(testNow, [10]byte{}), Purpose: PurposeRegister, ExpiresAt: testNow,
+		}
+		if at%2 == 0 {
+			challenge.Purpose, challenge.AgentID, challenge.KeyID = PurposeSession, agent, key
 		}
 		binary.BigEndian.PutUint32(challenge.ID[12:], uint32(at))
 		s.challenges.set(challenge.ID, challenge)
 	}
 	restored := New()
+	if err := restored.RestoreAgent(s.EncodeAgent(agent)); err != nil {
+		t.Fatal(err)
+	}
 	if err := restored.RestoreChallenges(s.EncodeChallenges()); err != nil {
 		t.Fatal(err)
 	}
-	if got := restored.Counts().Challenges; got != ChallengesMax {
+	if got := restored.Counts().Challenges; got != 2*ChallengesMax {
 		t.Fatalf("%d challenges", got)
 	}
 }

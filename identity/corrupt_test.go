@@ -116,7 +116,7 @@ func TestImpossibleChallengesAreCorrupt(t *testing.T) {
 		},
 	} {
 		s := v.state.Clone()
-		s.challenges = newIDTree[*Challenge]()
+		s.challenges = newChallenges()
 		var section challengesSection
 		if err := decodeSection(data, &section); err != nil {
 			t.Fatal(err)

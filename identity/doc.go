@@ -74,6 +74,7 @@
 //	21 InviteIssued        1 hash 2 expires_at
 //	22 InviteUsed          1 hash
 //	23 ActionNoted         1 action 2 subject 3 reason
+//	24 ChallengeDropped    1 challenge
 //
 // # Snapshot sections
 //

@@ -51,6 +51,7 @@ const (
 	KindInviteIssued       Kind = 21
 	KindInviteUsed         Kind = 22
 	KindActionNoted        Kind = 23
+	KindChallengeDropped   Kind = 24
 )
 
 // makers maps each kind to a function that returns an empty event.
@@ -81,6 +82,7 @@ func init() {
 		func() Event { return new(InviteIssued) },
 		func() Event { return new(InviteUsed) },
 		func() Event { return new(ActionNoted) },
+		func() Event { return new(ChallengeDropped) },
 	} {
 		kind := make().Kind()
 		if _, twice := makers[kind]; twice {

@@ -162,5 +162,10 @@ func everyKind(t testing.TB) *server {
 	if err == nil {
 		t.Fatal("a wrong proof holds")
 	}
+	for range ChallengesPerKeyMax + 1 {
+		do(&RequestChallenge{
+			AgentID: ada.Agent.ID.Format(id.Agent), KeyID: ada.Key.ID.Format(id.Key),
+		})
+	}
 	return v
 }

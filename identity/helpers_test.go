@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -207,7 +208,7 @@ func checkIndexes(s *State) error {
 			return fmt.Errorf("suspended at %d, and in the index or not", agent.SuspendedAt)
 		}
 	}
-	if err := checkReports(s); err != nil {
+	if err := errors.Join(checkReports(s), checkChallenges(s)); err != nil {
 		return err
 	}
 	counts := s.Counts()
@@ -218,6 +219,29 @@ func checkIndexes(s *State) error {
 		return fmt.Errorf("index sizes %v, want %v", got, want)
 	}
 	return nil
+}
+
+// checkChallenges compares the indexes of the challenges with the challenges.
+func checkChallenges(s *State) error {
+	rooms, waiting := [2]int{}, 0
+	var wrong error
+	s.challenges.scan(id.ID{}, func(_ id.ID, challenge *Challenge) bool {
+		rooms[challenge.room()]++
+		_, waits := s.challenges.waiting.Get(challenge.waitingEntry())
+		if waits != (challenge.Completion == nil) {
+			wrong = fmt.Errorf("challenge %s waits: %v", challenge.ID.Format(id.Challenge), waits)
+		}
+		if waits {
+			waiting++
+		}
+		return wrong == nil
+	})
+	got := []int{s.challenges.rooms[0].len(), s.challenges.rooms[1].len(),
+		s.challenges.waiting.Len()}
+	if want := []int{rooms[0], rooms[1], waiting}; wrong == nil && !slices.Equal(got, want) {
+		wrong = fmt.Errorf("index sizes of challenges %v, want %v", got, want)
+	}
+	return wrong
 }
 
 // checkReports compares what is counted of reports with the reports.

@@ -10,7 +10,8 @@ import (
 const (
 	ChallengeMillis     = 300 * 1000
 	ChallengeAttempts   = 5
-	ChallengesMax       = 100_000
+	ChallengesPerKeyMax = 5       // that wait for the same public key
+	ChallengesMax       = 100_000 // for registrations, and as many for agents that exist
 	SessionMillis       = 3600 * 1000
 	SessionMemoryMillis = 24 * 3600 * 1000
 	SessionSeenMillis   = 60 * 1000

@@ -80,7 +80,7 @@ type StartKey struct {
 }
 
 // Decide implements Command. VALIDATION_FAILED, SESSION_INVALID, SESSION_EXPIRED,
-// KEY_ALREADY_REGISTERED, QUOTA_EXCEEDED, RATE_LIMITED.
+// KEY_ALREADY_REGISTERED, QUOTA_EXCEEDED.
 func (c *StartKey) Decide(s *State, st Stamp) (Outcome, error) {
 	agent, _, err := s.caller(c.Caller, st.Now)
 	if err != nil {

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -102,8 +103,8 @@ func TestExpiredChallengesAreSwept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 2*challengesSweptMax + 1 {
-		start("ada")
+	for at := range 2*challengesSweptMax + 1 {
+		start(fmt.Sprint("ada", at))
 	}
 	v.now += ChallengeMillis
 	for _, want := range []int{challengesSweptMax + 2, 3, 3} {

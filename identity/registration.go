@@ -16,8 +16,7 @@ type StartRegistration struct {
 	Invite string
 }
 
-// Decide implements Command. VALIDATION_FAILED, REGISTRATION_CLOSED, KEY_ALREADY_REGISTERED,
-// RATE_LIMITED.
+// Decide implements Command. VALIDATION_FAILED, REGISTRATION_CLOSED, KEY_ALREADY_REGISTERED.
 func (c *StartRegistration) Decide(s *State, st Stamp) (Outcome, error) {
 	publicKey, fields := parsePublicKey(nil, c.PublicKey, c.Algorithm)
 	if len(fields) > 0 {

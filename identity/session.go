@@ -98,8 +98,7 @@ type RequestChallenge struct {
 	KeyID   string
 }
 
-// Decide implements Command. AGENT_NOT_FOUND, AGENT_SUSPENDED, KEY_NOT_FOUND, KEY_REVOKED,
-// RATE_LIMITED.
+// Decide implements Command. AGENT_NOT_FOUND, AGENT_SUSPENDED, KEY_NOT_FOUND, KEY_REVOKED.
 func (c *RequestChallenge) Decide(s *State, st Stamp) (Outcome, error) {
 	agentID, ok := id.Parse(id.Agent, c.AgentID)
 	if !ok {

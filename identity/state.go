@@ -22,7 +22,7 @@ type State struct {
 	publicKeys *btree.Map[string, keyRef]
 	sessions   sessionTrie // by credential hash
 	sessionIDs idTree[*Session]
-	challenges idTree[*Challenge] // challenge IDs grow with their expiry
+	challenges challenges
 	due        *btree.BTreeG[dueEntry]
 	reports    idTree[*Report]
 	// openReports counts the unhandled reports by reporter.
@@ -47,7 +47,7 @@ func New() *State {
 		keyOwners:  newIDTree[id.ID](),
 		publicKeys: new(btree.Map[string, keyRef]),
 		sessionIDs: newIDTree[*Session](),
-		challenges: newIDTree[*Challenge](),
+		challenges: newChallenges(),
 		due:        btree.NewBTreeGOptions(lessDue, btree.Options{NoLocks: true}),
 		reports:    newIDTree[*Report](),
 

@@ -262,7 +262,7 @@ func (b *table) answer(result Result) string {
 
 func (b *table) fillChallenges() (string, error) {
 	next := b.v.state.Clone()
-	for next.Counts().Challenges < ChallengesMax {
+	for next.challenges.rooms[1].len() < ChallengesMax {
 		st := b.v.stamp()
 		next.Apply(&ChallengeIssued{
 			Challenge: st.newID("challenge id"), Purpose: PurposeRegister,
