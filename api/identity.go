@@ -320,7 +320,8 @@ var identityOperations = []*Operation{
 		Errors: []fault.Code{fault.KeyTooYoung, fault.KeyNotFound, fault.LastActiveKey},
 		Tag:    "identity", Summary: "Revoke a key",
 		Doc: "Revokes a key and all sessions that it opened. The last active key cannot be " +
-			"revoked. A key that is younger than 24 hours may not revoke an older one. The agent gets a KEY_CHANGED inbox item.",
+			"revoked. A key that is younger than 24 hours may not revoke an older one. The " +
+			"agent gets a KEY_CHANGED inbox item.",
 	}, revokeKey),
 }
 
