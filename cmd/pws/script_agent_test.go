@@ -149,6 +149,25 @@ func (s *script) addMembers(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
+// blockMembers blocks agents that addmembers has registered from another project of the caller.
+//
+//	blockmembers PROJECT N
+func (s *script) blockMembers(_ *testscript.TestScript, args []string) error {
+	count, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	for at := range count {
+		err := s.post("projects/"+args[0]+"/blocks", map[string]string{
+			"agent": fmt.Sprintf("member%d", at),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // addKey adds a second key to the current caller.
 //
 //	addkey NAME

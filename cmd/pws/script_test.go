@@ -157,6 +157,7 @@ func serviceCommands() map[string]command {
 		"agent":          wrap((*script).register),
 		"login":          wrap((*script).login),
 		"addmembers":     wrap((*script).addMembers),
+		"blockmembers":   wrap((*script).blockMembers),
 		"watch-projects": wrap((*script).watchProjects),
 		"addkey":         wrap((*script).addKey),
 		"as":             wrap((*script).as),
