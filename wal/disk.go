@@ -95,7 +95,7 @@ func (osDisk) OpenStore(dir string, segmentBytes int) (store, error) {
 	// NoSync only moves the fsync: the committer calls Sync after each Write and measures it.
 	l, err := tidwall.Open(dir, &tidwall.Options{
 		NoSync: true, SegmentSize: segmentBytes, SegmentCacheSize: 1, NoCopy: true,
-		DirPerms: 0o750, FilePerms: 0o640,
+		DirPerms: 0o700, FilePerms: 0o600,
 	})
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ const lockName = "LOCK"
 
 // lockDir locks the directory. The lock ends when the file is closed or the process exits.
 func lockDir(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o640)
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 
 // mountSmall mounts a tmpfs of a size such as 1m. It needs root privileges.
 func mountSmall(dir, size string) error {
-	return unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size)
+	return unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,size="+size)
 }
 
 func unmountSmall(dir string) error { return unix.Unmount(dir, unix.MNT_DETACH) }

@@ -132,6 +132,7 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 func commands() map[string]command {
 	all := serviceCommands()
 	maps.Copy(all, diskCommands())
+	maps.Copy(all, modeCommands())
 	maps.Copy(all, adminScriptCommands())
 	return all
 }

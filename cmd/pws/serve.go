@@ -19,6 +19,7 @@ import (
 	"pws/api"
 	"pws/api/docs"
 	"pws/http"
+	"pws/internal/datadir"
 )
 
 // shutdownMax bounds how long a shutdown waits for running requests.
@@ -85,6 +86,13 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	fitted, headroom := c.fitMemory(log)
 	defer runtime.KeepAlive(headroom)
 	serverConfig.BodyMemory = fitted.bodies
+	keepPrivate()
+	if err := datadir.RequirePrivate(c.Data); err != nil {
+		return err
+	}
+	if err := datadir.Tighten(c.Data); err != nil {
+		return err
+	}
 	failed := make(chan error, 1)
 	engine, report, err := actors.Open(c.engineConfig(log, failed))
 	if err != nil {

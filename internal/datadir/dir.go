@@ -67,11 +67,15 @@ func Check(dir string) error {
 	return err
 }
 
-// LoadSecret reads the server's secret, or creates it. It is a line of hexadecimal digits.
+// LoadSecret reads the server's secret, or creates it for a new directory, which has neither
+// snapshots nor packs. It is a line of hexadecimal digits.
 func LoadSecret(dir string) ([]byte, error) {
 	name := filepath.Join(dir, SecretName)
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := requireNew(dir); err != nil {
+			return nil, err
+		}
 		secret := make([]byte, secretBytes)
 		if _, err := rand.Read(secret); err != nil {
 			return nil, err

@@ -1,0 +1,65 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// others are the permission bits of everybody but the owner.
+const others fs.FileMode = 0o077
+
+// RequirePrivate refuses a data directory that other users of the machine may open, and returns the
+// command that closes it. A directory that does not exist will be created as a private one.
+func RequirePrivate(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case runtime.GOOS == "windows" || errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("data directory: %w", err)
+	case info.Mode()&others != 0:
+		return fmt.Errorf("the data directory %s is open to other users of this machine (mode %04o); "+
+			"close it with: chmod -R go-rwx '%s'", dir, info.Mode().Perm(), dir)
+	}
+	return nil
+}
+
+// Tighten takes the permissions of other users from all files in a data directory. Older versions
+// made the log readable by the group.
+func Tighten(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type()&fs.ModeSymlink == 0 {
+			var info fs.FileInfo
+			if info, err = entry.Info(); err == nil && info.Mode()&others != 0 {
+				err = os.Chmod(name, info.Mode()&^others)
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	return nil
+}
+
+// requireNew refuses a directory that has been in use.
+func requireNew(dir string) error {
+	for _, part := range []string{SnapshotName, BlobsName} {
+		if _, err := os.Stat(filepath.Join(dir, part)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is missing, but the data directory is in use: copy the file from a "+
+				"backup of it. If there is none, write 64 random hexadecimal digits to it; all "+
+				"sessions then end", filepath.Join(dir, SecretName))
+		}
+	}
+	return nil
+}
