@@ -24,7 +24,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(serviceDir)
+		os.Exit(code)
+	}))
 }
 
 func testConfig(t *testing.T) *Config {

@@ -194,11 +194,7 @@ func (r *Report) Text(out io.Writer) error { return r.write(out, (*table).text) 
 func (r *Report) Markdown(out io.Writer) error { return r.write(out, (*table).markdown) }
 
 func (r *Report) write(out io.Writer, show func(*table, io.Writer) error) error {
-	m := r.Machine
-	fmt.Fprintf(out, "%s: %s, %d cores, %.0f GiB, Linux %s, %s, %s; fdatasync of 4 KiB: p50 %.2f ms, "+
-		"p99 %.2f ms.\n", r.Began.Format(time.RFC3339), m.Processor, m.Cores,
-		float64(m.MemoryBytes)/(1<<30), m.Kernel, m.FileSystem, m.Go, float64(m.SyncP50)/1000,
-		float64(m.SyncP99)/1000)
+	fmt.Fprintf(out, "%s: %s.\n", r.Began.Format(time.RFC3339), r.Machine)
 	fmt.Fprintf(out, "%d connections, %d rounds of %g s each, taken in turn; clients and servers "+
 		"share the cores.\n", r.Connections, r.Rounds, r.SecondsPerRun)
 	for _, one := range []*table{r.rates(), r.ratios(), r.facts()} {

@@ -2,24 +2,40 @@ package bench
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
 
-// buildService builds the program whose serve command runs the service.
+// serviceDir has the program that buildService has built; it is removed AFTER all tests.
+var serviceDir string
+
+var builtService = sync.OnceValues(func() (program string, err error) {
+	if serviceDir, err = os.MkdirTemp("", "pws-bench-test-"); err != nil {
+		return "", err
+	}
+	program = filepath.Join(serviceDir, "pws")
+	out, err := exec.Command("go", "build", "-o", program, "pws/cmd/pws").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
+// buildService builds the program whose serve command runs the service, once for all tests.
 func buildService(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and runs the service")
 	}
-	program := filepath.Join(t.TempDir(), "pws")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program,
-		"pws/cmd/pws").CombinedOutput()
+	program, err := builtService()
 	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+		t.Fatal(err)
 	}
 	return program
 }

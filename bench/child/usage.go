@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -12,6 +14,8 @@ import (
 type Usage struct {
 	// ResidentBytes is VmRSS without the pages of mapped files.
 	ResidentBytes int64
+	// PeakBytes is VmHWM: the most that was resident since the start, mapped files included.
+	PeakBytes int64
 	// CPU is user and system time since the start.
 	CPU time.Duration
 }
@@ -31,6 +35,10 @@ func ReadUsage(pid int) (Usage, error) {
 		return usage, fmt.Errorf("process %d: no RssAnon in its status", pid)
 	}
 	usage.ResidentBytes = kilobytes << 10
+	if kilobytes, found = statusKilobytes(status, "VmHWM:"); !found {
+		return usage, fmt.Errorf("process %d: no VmHWM in its status", pid)
+	}
+	usage.PeakBytes = kilobytes << 10
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return usage, err
@@ -65,4 +73,21 @@ func statusKilobytes(status []byte, key string) (int64, bool) {
 		return value, err == nil
 	}
 	return 0, false
+}
+
+// Sockets is the number of sockets that a process has open.
+func Sockets(pid int) (count int, err error) {
+	folder := fmt.Sprintf("/proc/%d/fd", pid)
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return 0, err
+	}
+	for _, one := range files {
+		// A file that has been closed in the meantime has no link any more.
+		if to, err := os.Readlink(filepath.Join(folder, one.Name())); err == nil &&
+			strings.HasPrefix(to, "socket:") {
+			count++
+		}
+	}
+	return count, nil
 }

@@ -25,6 +25,10 @@ const name = "pws-bench"
 type API struct {
 	// Host is the host:port of the server. It may be changed when the server has moved.
 	Host string
+	// From is the local address of the connection; the system chooses one if it is empty.
+	From string
+	// Until ends all calls, in addition to their own time limit; zero means never.
+	Until time.Time
 	// Credential is the Bearer credential of the session, empty for anonymous calls.
 	Credential string
 	agentID    string
@@ -129,7 +133,7 @@ func (a *API) Call(request Request, into any) (Reply, error) {
 
 func (a *API) exchange(request Request) (Response, error) {
 	if a.conn == nil {
-		conn, err := Dial(a.Host)
+		conn, err := DialFrom(a.From, a.Host)
 		if err != nil {
 			return Response{}, err
 		}
@@ -137,7 +141,11 @@ func (a *API) exchange(request Request) (Response, error) {
 	}
 	request.Host, request.Credential = a.Host, a.Credential
 	a.scratch = request.Append(a.scratch[:0])
-	if err := a.conn.Deadline(time.Now().Add(callTimeout)); err != nil {
+	deadline := time.Now().Add(callTimeout)
+	if !a.Until.IsZero() && a.Until.Before(deadline) {
+		deadline = a.Until
+	}
+	if err := a.conn.Deadline(deadline); err != nil {
 		a.Close()
 		return Response{}, err
 	}

@@ -32,8 +32,15 @@ type Response struct {
 }
 
 // Dial connects to host:port.
-func Dial(address string) (*Conn, error) {
-	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+func Dial(address string) (*Conn, error) { return DialFrom("", address) }
+
+// DialFrom is Dial from a local IP address; the system chooses one if it is empty.
+func DialFrom(local, address string) (*Conn, error) {
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	if local != "" {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(local)}
+	}
+	conn, err := dialer.Dial("tcp", address)
 	if err != nil {
 		return nil, err
 	}

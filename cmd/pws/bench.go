@@ -15,6 +15,12 @@ import (
 	"pws/bench"
 )
 
+// BenchGroup has the commands that measure. Without the name of one, rates are measured.
+type BenchGroup struct {
+	Rates BenchCommand `cmd:"" default:"withargs" help:"Measure rates and latencies."`
+	Abuse AbuseCommand `cmd:"" help:"Attack the service and measure what ordinary users see."`
+}
+
 // BenchCommand measures the service and its baselines.
 type BenchCommand struct {
 	Server      string   `help:"Base URL of a running server; without it each group starts one."`
@@ -82,13 +88,68 @@ func (c *BenchCommand) Run(out io.Writer) error {
 func (c *BenchCommand) print(out io.Writer, report *bench.Report) error {
 	switch {
 	case c.JSON:
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(report)
+		return printJSON(out, report)
 	case c.Markdown:
 		return report.Markdown(out)
 	default:
 		return report.Text(out)
+	}
+}
+
+func printJSON(out io.Writer, report any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(report)
+}
+
+// AbuseCommand attacks servers that it starts, each with its default settings.
+type AbuseCommand struct {
+	Only        []string `help:"Attacks to run, separated by commas; an unknown name lists them."`
+	Around      float64  `default:"5" help:"Seconds that are measured before and after each attack."`
+	Seconds     float64  `default:"10" help:"Length of each attack."`
+	Small       bool     `help:"Use small amounts, which show only that the attacks work."`
+	MemoryLimit int64    `default:"1073741824" help:"Memory limit of the servers, in bytes."`
+
+	Dir      string `type:"existingdir" help:"Where temporary data folders are made."`
+	JSON     bool   `name:"json" xor:"format" help:"Print the report as JSON."`
+	Markdown bool   `xor:"format" help:"Print the report as Markdown."`
+	Quiet    bool   `help:"Show no progress."`
+}
+
+// Run attacks, prints the report, and fails where something did not hold.
+func (c *AbuseCommand) Run(out io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	config := bench.AbuseConfig{
+		Program: program, Only: c.Only, Small: c.Small, MemoryLimit: c.MemoryLimit, Dir: c.Dir,
+		Quiet:  time.Duration(c.Around * float64(time.Second)),
+		Attack: time.Duration(c.Seconds * float64(time.Second)),
+	}
+	if !c.Quiet {
+		config.Progress = os.Stderr
+	}
+	report, err := bench.RunAbuse(ctx, config)
+	if err != nil {
+		err = fmt.Errorf("bench abuse: %w", err)
+	}
+	if report == nil {
+		return err
+	}
+	// The results of attacks that finished BEFORE a failure are printed as well.
+	if failed := report.Failed(); len(failed) > 0 {
+		err = errors.Join(err, errors.New("bench abuse: "+strings.Join(failed, "; ")))
+	}
+	switch {
+	case c.JSON:
+		return errors.Join(printJSON(out, report), err)
+	case c.Markdown:
+		return errors.Join(report.Markdown(out), err)
+	default:
+		return errors.Join(report.Text(out), err)
 	}
 }
 

@@ -32,7 +32,7 @@ type program struct {
 	Reindex ReindexCommand `cmd:"" help:"Rebuild the search index of a data directory."`
 	OpenAPI OpenAPICommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the interface."`
 	Demo    DemoCommand    `cmd:"" help:"Replay a git repository and compare the result with git."`
-	Bench   BenchCommand   `cmd:"" help:"Measure the service and its baselines."`
+	Bench   BenchGroup     `cmd:"" help:"Measure the service, its baselines, and what abuse does to it."`
 	Version VersionCommand `cmd:"" help:"Print the version."`
 	Help    HelpCommand    `cmd:"" help:"Print this help."`
 
