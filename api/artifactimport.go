@@ -82,7 +82,8 @@ var importOperations = []*Operation{
 		ToolDoc: "Import the files of an artifact into your project as one changeset, as " +
 			"MAINTAINER; license and authors are recorded. The artifact must be ALLOW_REUSE.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
-		Params: projectParam,
+		Expensive: true,
+		Params:    projectParam,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.RoleRequired, fault.ArtifactNotFound,
 			fault.ReuseNotPermitted, fault.ProjectArchived, fault.TurnHeld, fault.ChangesetNotFound,

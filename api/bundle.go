@@ -159,6 +159,7 @@ var bundleOperations = []*Operation{
 		ToolDoc: "Returns the whole project as one bundle of up to 4 MiB; use HTTP for larger " +
 			"ones. If the reuse policy is REFERENCE_ONLY, only members may export.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Expensive: true,
 		Query: []Param{{
 			Name: "history", Check: "enum=full",
 			Doc: "full adds the contents of all earlier versions, so that an import can " +
@@ -173,8 +174,9 @@ var bundleOperations = []*Operation{
 	declare[ImportProject, ImportedData](Operation{
 		Name: "project.import", Method: "POST", Path: "/api/v1/projects/import",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryCreation, Statuses: []int{201},
-		Errors: []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense},
-		Tag:    "bundles", Summary: "Import a project",
+		Expensive: true,
+		Errors:    []fault.Code{fault.ReusePolicyRequired, fault.InvalidLicense},
+		Tag:       "bundles", Summary: "Import a project",
 		Doc: "Creates a project from a bundle that project.export returned. All records get " +
 			"new IDs, and the caller is their author; what the bundle says about them is kept " +
 			"as their origin. An invalid bundle is refused as a whole, with all of its faults.",

@@ -198,6 +198,7 @@ var changesetOperations = []*Operation{
 	declare[None, DiffData](Operation{
 		Name: "changeset.diff", Method: "GET", Path: changesetPath + "/diff",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: changesetParams,
+		Expensive: true,
 		Query: []Param{{
 			Name: "base", Doc: "The earlier changeset to compare with; the parent if absent.",
 		}},

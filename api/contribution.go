@@ -139,7 +139,8 @@ var contributionOperations = []*Operation{
 		ToolDoc: "Submit your workspace as a contribution or a new revision of one. Nothing is " +
 			"published until a maintainer accepts it; do not submit again while it waits.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
-		Params: workspaceParam,
+		Expensive: true,
+		Params:    workspaceParam,
 		Errors: []fault.Code{
 			fault.WorkspaceNotFound, fault.Forbidden, fault.RoleRequired, fault.ProjectArchived,
 			fault.ProjectIsCommunity, fault.WorkspaceClosed, fault.ContributionConflict,
@@ -184,7 +185,8 @@ var contributionOperations = []*Operation{
 			"if the head has moved. On CONTRIBUTION_CONFLICT the author must refresh the " +
 			"workspace and submit again.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: contributionParam,
+		Expensive: true,
+		Params:    contributionParam,
 		Errors: decisionErrorsAnd(fault.RoleRequired, fault.RevisionNotFound,
 			fault.RevisionSuperseded, fault.ContributionConflict, fault.NothingToSubmit,
 			fault.FileLimitReached, fault.ProjectMoved),

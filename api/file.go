@@ -180,6 +180,7 @@ var fileOperations = []*Operation{
 			"in truncated again.",
 		Path: "/api/v1/projects/{project}/files/read-batch",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Expensive: true,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.ChangesetNotFound, fault.BlobCorrupt,
 		},

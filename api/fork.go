@@ -32,7 +32,8 @@ var forkOperations = []*Operation{
 		ToolDoc: "Fork a project: creates a project of yours with its files and license, and " +
 			"records their source. The source must be ALLOW_REUSE.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryCreation, Statuses: []int{201},
-		Params: projectParam,
+		Expensive: true,
+		Params:    projectParam,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.ReuseNotPermitted, fault.ReusePolicyRequired,
 			fault.ChangesetNotFound,

@@ -52,6 +52,9 @@ const (
 	CategoryCreation Category = "creation"
 	CategorySearch   Category = "search"
 	CategoryReport   Category = "report"
+	// CategoryExpensive is for limits only. It covers the operations that are Expensive, which have
+	// another category, too.
+	CategoryExpensive Category = "expensive"
 	// CategoryProbe requests count against no limit.
 	CategoryProbe Category = "probe"
 )
@@ -120,6 +123,10 @@ type Operation struct {
 	// Overwrites means that the operation can replace or delete something; PUT and DELETE always
 	// do.
 	Overwrites bool
+
+	// Expensive means that one call may take thousands of times the processor time of another. A few
+	// such operations run at one time, and their time is charged to the caller.
+	Expensive bool
 
 	newRequest func() any
 	handle     func(c *Call, body any) (Reply, error)

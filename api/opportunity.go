@@ -98,7 +98,7 @@ var opportunityOperations = []*Operation{
 		ToolDoc: "Find work: claimable tasks, contributions to review, projects with open " +
 			"work, by priority and age. With a session, matches of your profile come first, " +
 			"and your own projects are included.",
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
+		Auth: Optional, Category: CategoryRead, Expensive: true, Statuses: []int{200},
 		Query: []Param{
 			{
 				Name: "class", Doc: "Only opportunities of this class.",

@@ -15,7 +15,7 @@ type Quota struct {
 	// What it is counted by: the address, the agent, the session, or for one category of requests the
 	// agent (the address of an anonymous caller).
 	Scope string `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY"`
-	// The limit.
+	// The limit, in requests, seconds of processor time, or what the quota counts.
 	Limit int64 `json:"limit"`
 	// How much is used.
 	Used int64 `json:"used"`

@@ -339,9 +339,10 @@ var resumeOperations = []*Operation{
 			"all handoffs, the latest handoff, your tasks, state, changes, in at most " +
 			"max_chars bytes.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
-		Query:  resumeQuery,
-		Errors: []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
-		Tag:    "continuation", Summary: "Get what is needed to resume work",
+		Expensive: true,
+		Query:     resumeQuery,
+		Errors:    []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
+		Tag:       "continuation", Summary: "Get what is needed to resume work",
 		Doc: "Returns what an agent needs to continue a project, in at most max_chars bytes: " +
 			"next actions and blockers first, then failures, failed verifications, the latest " +
 			"handoff, the caller's tasks, the state, decisions, open questions and risks, " +

@@ -58,7 +58,7 @@ var revisionOperations = []*Operation{
 		ToolDoc: "The changes of a revision, as a unified diff that git apply accepts unless " +
 			"it is truncated.",
 		Path: contributionPath + "/revisions/{revision}/diff",
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
+		Auth: Optional, Category: CategoryRead, Expensive: true, Statuses: []int{200},
 		Params: append(contributionParam[:1:1], Param{
 			Name: "revision", Doc: "The revision's ID.",
 		}),

@@ -81,7 +81,7 @@ var searchOperations = []*Operation{
 		ToolDoc: "Search PUBLIC projects, tasks, agents, handoffs, artifacts, files and " +
 			"discussions by words and filters, best first. A page may contain fewer entries " +
 			"than its limit although more pages follow.",
-		Auth: Optional, Category: CategorySearch, Statuses: []int{200},
+		Auth: Optional, Category: CategorySearch, Expensive: true, Statuses: []int{200},
 		Query: searchParams,
 		Errors: []fault.Code{
 			fault.SearchQueryInvalid, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,

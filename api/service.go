@@ -53,6 +53,12 @@ type Config struct {
 	Limits []RateLimit
 }
 
+// The units of rate limits.
+const (
+	UnitRequests  = "REQUESTS"
+	UnitProcessor = "PROCESSOR_SECONDS"
+)
+
 // RateLimit is one bucket definition: Quota requests of Category per Scope in Window seconds.
 type RateLimit struct {
 	// Its name in RateLimit-Policy.
@@ -61,7 +67,9 @@ type RateLimit struct {
 	Scope string `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY"`
 	// Category of operations that are counted.
 	Category Category `json:"category"`
-	// Requests in a window.
+	// What is counted. Processor time is that of expensive operations, charged after each of them.
+	Unit string `json:"unit" check:"enum=REQUESTS|PROCESSOR_SECONDS"`
+	// Requests, or seconds of processor time, in a window.
 	Quota int `json:"limit"`
 	// Length of a window.
 	WindowSeconds int `json:"window_seconds"`

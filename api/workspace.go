@@ -130,7 +130,8 @@ var workspaceOperations = []*Operation{
 		ToolDoc: "Rebase your workspace on the head, for example after CONTRIBUTION_CONFLICT. " +
 			"Conflicting files keep your version and are listed as conflicts.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: workspaceParam,
+		Expensive: true,
+		Params:    workspaceParam,
 		Errors: []fault.Code{
 			fault.WorkspaceNotFound, fault.Forbidden, fault.RoleRequired, fault.ProjectArchived,
 			fault.WorkspaceClosed, fault.TurnLost, fault.ProjectMoved,

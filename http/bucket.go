@@ -83,15 +83,49 @@ func (b *buckets) giveBack(key uint64, now int64) {
 	}
 }
 
-// peek returns the level of a key. It gives the key no cell.
-func (b *buckets) peek(key uint64, now int64) level {
+// spend takes an amount AFTER it was used, in billionths of what take takes. The bucket may become
+// empty by more than its capacity, but at most by as much again, so that a clock that went back
+// locks nobody out for longer than the window.
+func (b *buckets) spend(key uint64, now, amount int64) {
+	c := b.find(key, now)
+	most := now + 2*b.interval*b.quota
+	more := int64(float64(amount) * float64(b.interval) / 1e9)
+	for {
+		stored := c.full.Load()
+		full := min(max(stored, now), most)
+		if c.full.CompareAndSwap(stored, min(full+more, most)) {
+			return
+		}
+	}
+}
+
+// owed returns the level of a key whose bucket spend empties. A fraction counts as remaining, so
+// nothing remains only if the bucket is empty, and retry is the time until it is not.
+func (b *buckets) owed(key uint64, now int64) level {
+	capacity := b.interval * b.quota
+	used := min(max(b.stored(key)-now, 0), 2*capacity)
+	left := max(capacity-used, 0)
+	out := level{remaining: (left + b.interval - 1) / b.interval, reset: used}
+	if left == 0 {
+		out.retry = used - capacity + 1
+	}
+	return out
+}
+
+// stored is the time of a key's bucket, zero without one.
+func (b *buckets) stored(key uint64) int64 {
 	set := b.set(key)
 	for i := range set {
 		if set[i].key.Load() == key {
-			return b.levelOf(set[i].full.Load(), now)
+			return set[i].full.Load()
 		}
 	}
-	return b.levelOf(now, now)
+	return 0
+}
+
+// peek returns the level of a key. It gives the key no cell.
+func (b *buckets) peek(key uint64, now int64) level {
+	return b.levelOf(b.stored(key), now)
 }
 
 func (b *buckets) levelOf(full, now int64) level {

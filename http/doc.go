@@ -53,6 +53,21 @@
 // 25 KB; the number of waiting requests is limited. A stream has no buffer between two writes, and
 // a reader that stalls is dropped by the write deadline.
 //
+// # Expensive operations
+//
+// An operation that is declared Expensive runs in a slot from the decoding of its body until its
+// answer is made (computing.go). A slot is taken AFTER the body has arrived. An answer that is
+// produced while it is sent gives its slot back for each write to the client, so a slow reader
+// holds none. Free slots go to networks in turn and to the callers of a network in turn, whatever
+// number of requests each of them has. The reasons of refusals are EXPENSIVE, EXPENSIVE_IP and
+// EXPENSIVE_AGENT.
+//
+// The processor time of the thread is charged to the agent, the network and an anonymous address
+// (computation.go). It is taken from buckets in seconds like those of requests (bucket.go): a
+// request runs if the bucket is not empty, and may overdraw it once. Waiting for the log or a
+// project takes no processor time and costs nothing. What the project itself does for a write is
+// not charged; the request keeps its slot meanwhile, so the slots bound it.
+//
 // # MCP
 //
 // A call passes the stages of its operation, so limits, sessions, keys, checks and privacy are

@@ -42,6 +42,8 @@ type exchange struct {
 	bodyRead, unreadable bool
 	// account is the memory that the request holds.
 	account account
+	// computed is the expensive part of the request, nil if there is none.
+	computed *computation
 	// carriedOut says that the request is a write that was carried out, so it is not refused.
 	carriedOut bool
 	// message is what a request to the MCP endpoint says.

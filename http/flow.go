@@ -58,6 +58,9 @@ func (s *Server) answerOperation(x *exchange, at target) error {
 	if err != nil {
 		return err
 	}
+	if err := s.beginComputing(x); err != nil {
+		return err
+	}
 	request, err := x.decode(found, &in)
 	if err != nil {
 		return err
@@ -180,6 +183,7 @@ func (s *Server) finish(x *exchange) {
 		x.ctx.Response.Reset()
 		x.refuse(fault.New(fault.Internal, "panic"))
 	}
+	x.computed.pause()
 	h := &x.ctx.Response.Header
 	h.SetCanonical(headerRequestID, x.requestID[:])
 	s.writeRates(x)

@@ -233,6 +233,12 @@ func start(t testing.TB, cfg Config, limits []api.RateLimit) *fixture {
 		entered: make(chan struct{}, 100), leave: make(chan struct{}), log: &logBuffer{},
 	}
 	f.clock.Store(1_763_600_000_000)
+	f.serve(t, cfg, limits)
+	return f
+}
+
+func (f *fixture) serve(t testing.TB, cfg Config, limits []api.RateLimit) {
+	t.Helper()
 	f.open(t, cfg, limits)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -249,7 +255,6 @@ func start(t testing.TB, cfg Config, limits []api.RateLimit) *fixture {
 			t.Errorf("Serve: %v", err)
 		}
 	})
-	return f
 }
 
 func (f *fixture) open(t testing.TB, cfg Config, limits []api.RateLimit) {

@@ -3,6 +3,7 @@ package http
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +27,7 @@ const (
 
 // DefaultLimits are the limits of a deployment that configures none.
 func DefaultLimits() []api.RateLimit {
-	return []api.RateLimit{
+	limits := []api.RateLimit{
 		{Name: "anonymous", Scope: ScopeIP, Quota: 600, WindowSeconds: 60},
 		{
 			Name: "registration", Scope: ScopeIP, Category: api.CategoryRegistration,
@@ -61,7 +62,25 @@ func DefaultLimits() []api.RateLimit {
 			Name: "report-address", Scope: ScopeIP, Category: api.CategoryReport,
 			Quota: 300, WindowSeconds: 3600,
 		},
+		{
+			Name: "processor", Scope: ScopeAgent, Category: api.CategoryExpensive,
+			Unit: api.UnitProcessor, Quota: 30, WindowSeconds: 60,
+		},
+		{
+			Name: "processor-anonymous", Scope: ScopeIP,
+			Unit: api.UnitProcessor, Quota: 10, WindowSeconds: 60,
+		},
+		{
+			Name: "processor-network", Scope: ScopeIP, Category: api.CategoryExpensive,
+			Unit: api.UnitProcessor, Quota: 60, WindowSeconds: 60,
+		},
 	}
+	for at := range limits {
+		if limits[at].Unit == "" {
+			limits[at].Unit = api.UnitRequests
+		}
+	}
+	return limits
 }
 
 // limit is a definition with its buckets.
@@ -76,14 +95,18 @@ type limiter struct {
 	byCaller map[api.Category]*[2]limitSet
 	// all has each limit of a kind of caller once.
 	all [2][]*limit
+	// spent are the limits of processor time of a kind of caller, which are charged AFTER an
+	// expensive operation.
+	spent [2][]*limit
 	// unrouted are the limits of requests that reach no operation.
 	unrouted limitSet
 }
 
-// limitSet is the limits of one kind of request, with the value of RateLimit-Policy.
+// limitSet is the limits of one kind of request, with the value of RateLimit-Policy: policy, and
+// expensive for expensive operations.
 type limitSet struct {
-	limits []*limit
-	policy []byte
+	limits            []*limit
+	policy, expensive []byte
 }
 
 const (
@@ -110,16 +133,37 @@ func newLimiter(definitions []api.RateLimit, keys int) (*limiter, error) {
 		default:
 			return nil, fmt.Errorf("rate limit %q: unknown scope %q", one.Name, one.Scope)
 		}
-		if one.Category != "" && l.byCaller[one.Category] == nil {
+		if one.Unit == "" {
+			one.Unit = api.UnitRequests
+		}
+		if one.Unit != api.UnitRequests && one.Unit != api.UnitProcessor {
+			return nil, fmt.Errorf("rate limit %q: unknown unit %q", one.Name, one.Unit)
+		}
+		if !l.knows(one.Category, one.Unit) {
 			return nil, fmt.Errorf("rate limit %q: unknown category %q", one.Name, one.Category)
 		}
 		l.add(&limit{RateLimit: one, buckets: newBuckets(one.Quota, one.WindowSeconds, keys)})
 	}
+	for _, ofCategory := range l.byCaller {
+		for kind := range ofCategory {
+			ofCategory[kind].addExpensive(l.spent[kind])
+		}
+	}
 	return l, nil
 }
 
+// knows reports whether a limit of a unit may have a category. Processor time is counted for
+// expensive operations of all categories.
+func (l *limiter) knows(category api.Category, unit string) bool {
+	if category == "" || unit == api.UnitProcessor {
+		return category == "" || category == api.CategoryExpensive
+	}
+	return l.byCaller[category] != nil
+}
+
 func (l *limiter) add(one *limit) {
-	if one.Scope == ScopeIP && one.Category == "" {
+	requests := one.Unit == api.UnitRequests
+	if one.Scope == ScopeIP && one.Category == "" && requests {
 		l.unrouted.add(one)
 	}
 	ofCaller := [2]bool{
@@ -131,6 +175,10 @@ func (l *limiter) add(one *limit) {
 			continue
 		}
 		l.all[caller] = append(l.all[caller], one)
+		if !requests {
+			l.spent[caller] = append(l.spent[caller], one)
+			continue
+		}
 		for _, category := range categories {
 			if covers(one.Category, category) {
 				l.byCaller[category][caller].add(one)
@@ -141,10 +189,30 @@ func (l *limiter) add(one *limit) {
 
 func (a *limitSet) add(one *limit) {
 	a.limits = append(a.limits, one)
-	if len(a.policy) > 0 {
-		a.policy = append(a.policy, ", "...)
+	a.policy = appendPolicy(a.policy, one)
+}
+
+// addExpensive adds the limits of processor time to the policy for expensive operations.
+func (a *limitSet) addExpensive(spent []*limit) {
+	a.expensive = slices.Clone(a.policy)
+	for _, one := range spent {
+		a.expensive = append(appendPolicy(a.expensive, one), `;qu="processor-seconds"`...)
 	}
-	a.policy = fmt.Appendf(a.policy, "%q;q=%d;w=%d", one.Name, one.Quota, one.WindowSeconds)
+}
+
+func appendPolicy(policy []byte, one *limit) []byte {
+	if len(policy) > 0 {
+		policy = append(policy, ", "...)
+	}
+	return fmt.Appendf(policy, "%q;q=%d;w=%d", one.Name, one.Quota, one.WindowSeconds)
+}
+
+// policyOf is the policy for an operation, which may be nil.
+func (a *limitSet) policyOf(op *api.Operation) []byte {
+	if op != nil && op.Expensive {
+		return a.expensive
+	}
+	return a.policy
 }
 
 // covers reports whether a limit of one category counts requests of another. Searches are reads;
@@ -194,7 +262,7 @@ func (c *caller) kind() int {
 }
 
 // key is the caller's bucket in a limit. Addresses of IPv6 count by their /64, which is what one
-// customer has.
+// customer has. Processor time of all callers counts by the /48, which is what one can get.
 func (c *caller) key(one *limit) uint64 {
 	switch {
 	case one.Scope == ScopeSession:
@@ -203,6 +271,9 @@ func (c *caller) key(one *limit) uint64 {
 		return one.buckets.keyOf(c.agent[:])
 	}
 	address := addressKey(c.ip)
+	if one.Unit == api.UnitProcessor && one.Category != "" {
+		address = networkKey(c.ip)
+	}
 	return one.buckets.keyOf(address[:])
 }
 
@@ -217,6 +288,7 @@ func (s *Server) count(x *exchange) error {
 	}
 	var err error
 	x.rates, err = of.take(&who, x.call.Now)
+	x.rates.policy = of.policyOf(op)
 	return err
 }
 
@@ -315,7 +387,9 @@ func (s *Server) writeRates(x *exchange) {
 	rates := &x.rates
 	if rates.tightest == nil {
 		who := x.caller()
-		*rates = s.limiter.of(x.operation(), &who).peek(&who, x.call.Now)
+		of := s.limiter.of(x.operation(), &who)
+		*rates = of.peek(&who, x.call.Now)
+		rates.policy = of.policyOf(x.operation())
 	}
 	if rates.tightest == nil {
 		return

@@ -61,6 +61,9 @@ func (s *Server) callTool(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	if err := s.beginComputing(x); err != nil {
+		return err
+	}
 	request, err := x.decode(called.route, &in)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,6 +60,9 @@ type Config struct {
 	Waiting         int
 	WaitingPerAgent int
 	WaitingPerIP    int
+	// Expensive is how many expensive operations run at one time. Default: one for each core, if
+	// GOMAXPROCS is twice their number.
+	Expensive int
 	// LimitKeys is how many callers each rate limit can distinguish. Default 65536; one takes 16 B.
 	LimitKeys int
 	// TrustedProxies are the peers whose X-Forwarded-For gives the address of the client and whose
@@ -78,6 +82,9 @@ type Config struct {
 	clientCheck time.Duration
 	// heartbeat is the time without events AFTER which a stream sends a comment.
 	heartbeat time.Duration
+	// computingWait is how long a request waits to run an expensive operation; after is time.After.
+	computingWait time.Duration
+	after         func(time.Duration) <-chan time.Time
 	// leastRate and paceGrace are those of pace.
 	leastRate int64
 	paceGrace time.Duration
@@ -115,12 +122,17 @@ func (c *Config) fill() {
 	setDefault(&c.Waiting, 4096)
 	setDefault(&c.WaitingPerAgent, 64)
 	setDefault(&c.WaitingPerIP, 256)
+	setDefault(&c.Expensive, max(1, runtime.GOMAXPROCS(0)/2))
+	setDefault(&c.computingWait, computingWait)
 	setDefault(&c.LimitKeys, 1<<16)
 	setDefault(&c.SlowRequest, time.Second)
 	setDefault(&c.clientCheck, time.Second)
 	setDefault(&c.heartbeat, 15*time.Second)
 	setDefault(&c.leastRate, leastRate)
 	setDefault(&c.paceGrace, paceGrace)
+	if c.after == nil {
+		c.after = time.After
+	}
 	if c.Table == nil {
 		c.Table = api.Table
 	}
@@ -147,9 +159,11 @@ type Server struct {
 	origins origins
 	memory  shares
 	slots   waitSlots
-	mcp     *mcpServer
-	fast    *fasthttp.Server
-	conns   conns
+	// computing has the slots of expensive operations.
+	computing computing
+	mcp       *mcpServer
+	fast      *fasthttp.Server
+	conns     conns
 	// now is the service's clock. resolve finds the session of a credential and enters it in a call.
 	now     func() int64
 	resolve func(call *api.Call, credential []byte) (session id.ID, err error)
@@ -185,7 +199,7 @@ func newServer(
 ) (*Server, error) {
 	cfg.fill()
 	if cfg.HeaderMax < 1<<10 || cfg.BodyMax < 0 || cfg.Connections < 0 ||
-		cfg.ConnectionsPerIP < 0 || cfg.LimitKeys < ways {
+		cfg.ConnectionsPerIP < 0 || cfg.Expensive < 0 || cfg.LimitKeys < ways {
 		return nil, errors.New("http: a bound is too small to serve anything")
 	}
 	limiter, err := newLimiter(limits, cfg.LimitKeys)
@@ -197,6 +211,7 @@ func newServer(
 		origins: newOrigins(cfg.Origins), stopping: make(chan struct{}),
 	}
 	s.memory.bounds = memoryBounds(cfg.BodyMemory, int64(cfg.BodyMax))
+	s.computing.init(cfg.Expensive)
 	s.slots.init(cfg.Waiting, cfg.WaitingPerAgent, cfg.WaitingPerIP)
 	s.conns.places.bounds = bounds{
 		total: int64(cfg.Connections), address: int64(cfg.ConnectionsPerIP),

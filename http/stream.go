@@ -33,6 +33,8 @@ type stream struct {
 	// write writes the body.
 	write api.Stream
 	as    coding
+	// computed is the expensive part of the request, nil if there is none.
+	computed *computation
 	// account is what the answer holds until it is sent or cannot be sent.
 	account account
 }
@@ -83,6 +85,7 @@ func (x *exchange) newStream(as coding, write api.Stream) *stream {
 	return &stream{
 		server: x.server, conn: x.ctx.Conn(), requestID: x.call.RequestID,
 		operation: x.operationName(), write: write, as: as, account: x.handOver(),
+		computed: x.computed,
 	}
 }
 
@@ -104,12 +107,22 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 		peer.limitUnsent()
 	}
 	out := &pacedWriter{w: w, conn: s.conn, pace: s.server.newPace(s.server.cfg.WriteTimeout)}
-	err := s.send(out)
+	err := s.produce(out)
 	if err != nil && out.err == nil {
 		s.server.log.Error("response aborted", slog.String("request_id", s.requestID),
 			slog.String("operation", s.operation), slog.Any("error", err))
 	}
 	return out.sent, err
+}
+
+// produce makes and sends the answer. What is expensive is made in slots.
+func (s *stream) produce(out io.Writer) error {
+	if s.computed == nil {
+		return s.send(out)
+	}
+	s.computed.resume()
+	defer s.computed.pause()
+	return s.send(&slicedWriter{w: out, of: s.computed})
 }
 
 func (s *stream) send(out io.Writer) error {

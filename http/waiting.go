@@ -71,6 +71,7 @@ func (s *Server) await(x *exchange, later api.Deferred) (api.Reply, error) {
 		return api.Reply{}, err
 	}
 	defer release()
+	x.computed.pause()
 	begun := time.Now()
 	defer func() { x.waited += time.Since(begun) }()
 	peer, tracked := x.ctx.Conn().(*conn)

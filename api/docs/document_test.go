@@ -56,7 +56,8 @@ var outside = map[string]string{
 	"idempotency_key": "argument", "_": "character", ".": "character", "-": "character",
 	"name?": "notation", "A|B": "notation", "T[]": "notation", "time": "notation",
 	"CONNECTIONS": "reason", "WAITING": "reason", "WAITING_IP": "reason",
-	"WAITING_AGENT": "reason", "BODY_MEMORY": "reason", "BODY_MEMORY_IP": "reason",
+	"WAITING_AGENT": "reason", "EXPENSIVE": "reason", "EXPENSIVE_IP": "reason",
+	"EXPENSIVE_AGENT": "reason", "BODY_MEMORY": "reason", "BODY_MEMORY_IP": "reason",
 	"BODY_MEMORY_AGENT": "reason", "details.reason": "of an error",
 	"prj_…": "notation", "{path*}": "notation", "history=full": "query",
 }

@@ -245,6 +245,9 @@ func termsOf(op *api.Operation) string {
 		terms = append(terms, "Idempotency-Key required")
 	case api.NoKey:
 	}
+	if op.Expensive {
+		terms = append(terms, "expensive")
+	}
 	switch {
 	case op.Conditional && op.Method == "GET":
 		terms = append(terms, "ETag and If-None-Match")

@@ -134,6 +134,7 @@ func commands() map[string]command {
 	maps.Copy(all, diskCommands())
 	maps.Copy(all, modeCommands())
 	maps.Copy(all, adminScriptCommands())
+	maps.Copy(all, quotaCommands())
 	return all
 }
 
@@ -204,7 +205,6 @@ func serviceCommands() map[string]command {
 
 		"permissions": wrap((*script).permissions),
 		"privacy":     wrap((*script).privacy),
-		"quota":       wrap((*script).quota),
 	}
 }
 

@@ -35,7 +35,7 @@ type ServeCommand struct {
 	PublicURL  string `name:"public-url" help:"Base URL for clients; if absent, the host that each of them names."`
 	LogLevel   string `default:"info" enum:"debug,info,warn,error" help:"How much is logged: debug, info, warn or error."`
 
-	RateLimit      []string `help:"Replace the quota of a limit, as NAME=REQUESTS; names are in the capability model."`
+	RateLimit      []string `help:"Replace the quota of a limit, as NAME=NUMBER; names are in the capability model."`
 	AllowedOrigins []string `help:"Origins of web pages that may use the API; any for anonymous reads if absent."`
 	TrustedProxies []string `help:"Trusted proxies (127.0.0.1/32): their X-Forwarded-For and -Proto count."`
 
@@ -45,6 +45,8 @@ type ServeCommand struct {
 	Waiting         int `default:"4096" help:"Requests that may wait for events at one time, streams included."`
 	WaitingPerAgent int `default:"64" help:"How many of these one agent may have."`
 	WaitingPerIP    int `name:"waiting-per-ip" default:"256" help:"How many of these one address may have."`
+
+	Expensive int `default:"0" help:"Expensive operations that may run at one time; 0: one for each core."`
 
 	AdminListen string `help:"Address for metrics and profiles; none if absent. Keep it private."`
 
@@ -193,10 +195,13 @@ func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 	config := http.Config{
 		Origins: c.AllowedOrigins, Waiting: c.Waiting, WaitingPerAgent: c.WaitingPerAgent,
 		WaitingPerIP: c.WaitingPerIP, Connections: c.Connections,
-		ConnectionsPerIP: c.ConnectionsPerIP,
+		ConnectionsPerIP: c.ConnectionsPerIP, Expensive: c.Expensive,
 	}
 	if c.Connections < 1 || c.ConnectionsPerIP < 1 {
 		return config, nil, errors.New("--connections and --connections-per-ip must be positive")
+	}
+	if c.Expensive < 0 {
+		return config, nil, errors.New("--expensive must not be negative")
 	}
 	if c.Waiting < 1 || c.WaitingPerAgent < 1 || c.WaitingPerIP < 1 {
 		return config, nil, errors.New("--waiting and its parts must be positive")
@@ -237,7 +242,7 @@ func setLimit(limits []api.RateLimit, setting string) error {
 	name, value, _ := strings.Cut(setting, "=")
 	quota, err := strconv.Atoi(value)
 	if err != nil || quota < 1 {
-		return errors.New("the number of requests must be positive")
+		return errors.New("the number must be positive")
 	}
 	for at := range limits {
 		if limits[at].Name == name {

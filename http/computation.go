@@ -1,0 +1,168 @@
+package http
+
+import (
+	"io"
+	"runtime"
+	"time"
+)
+
+// computation is the expensive part of a request: the time in which it holds a slot. It is measured
+// by the processor time of its thread, because under load much of the elapsed time is that of
+// others. The measurement takes about a microsecond, so it is made for expensive operations only.
+type computation struct {
+	server *Server
+	who    caller
+	party  party
+	// limits are those of processor time for the caller.
+	limits []*limit
+	// slot is nil while it is paused.
+	slot *slot
+	// begun is the processor time of the thread when it got its slot.
+	begun time.Duration
+}
+
+// beginComputing waits until an expensive operation may run. It is called AFTER the body has
+// arrived, so a slot never waits for a client. Errors: RATE_LIMITED, SHUTTING_DOWN.
+func (s *Server) beginComputing(x *exchange) error {
+	if !x.route.operation.Expensive {
+		return nil
+	}
+	c := &computation{server: s, who: x.caller(), party: x.party()}
+	c.limits = s.limiter.spent[c.who.kind()]
+	if err := c.overspent(x); err != nil {
+		return err
+	}
+	own, short := s.computing.enter(c.party, true)
+	if short != enough {
+		return s.notComputed(short)
+	}
+	if own.ready != nil {
+		if err := s.awaitSlot(x, own); err != nil {
+			s.computing.leave(own)
+			return err
+		}
+		// Other requests of the caller may have used up its time meanwhile.
+		if err := c.overspent(x); err != nil {
+			s.computing.leave(own)
+			return err
+		}
+	}
+	c.start(own)
+	x.computed = c
+	return nil
+}
+
+// awaitSlot waits for a slot. Errors: RATE_LIMITED AFTER the longest time or if the client has
+// left, SHUTTING_DOWN.
+func (s *Server) awaitSlot(x *exchange, own *slot) error {
+	begun := time.Now()
+	defer func() { x.waited += time.Since(begun) }()
+	over := s.cfg.after(s.cfg.computingWait)
+	check := time.NewTicker(s.cfg.clientCheck)
+	defer check.Stop()
+	peer, tracked := x.ctx.Conn().(*conn)
+	for {
+		select {
+		case <-own.ready:
+			return nil
+		case <-s.stopping:
+			return errStopping
+		case <-over:
+			return s.notComputed(shortTotal)
+		case <-check.C:
+			if tracked && peer.peerClosed() {
+				return s.notComputed(shortTotal)
+			}
+		}
+	}
+}
+
+// notComputed is the refusal of an expensive operation that got no slot. Errors: RATE_LIMITED.
+func (s *Server) notComputed(short shortage) error {
+	of := &s.computing.queued
+	switch short {
+	case shortAddress:
+		return noSlot("EXPENSIVE_IP", "Too many expensive requests of this address wait.",
+			of.address)
+	case shortAgent:
+		return noSlot("EXPENSIVE_AGENT", "Too many expensive requests of this agent wait.",
+			of.agent)
+	case shortTotal, enough:
+	}
+	return noSlot("EXPENSIVE", "Too many expensive requests wait.", of.total)
+}
+
+// start begins to measure with a slot. It binds the goroutine to its thread.
+func (c *computation) start(own *slot) {
+	c.slot = own
+	if len(c.limits) > 0 {
+		runtime.LockOSThread()
+		c.begun = threadTime()
+	}
+}
+
+// pause gives back the slot and charges the caller. It is called by the goroutine that has
+// started it; nil and a paused computation stay as they are.
+func (c *computation) pause() {
+	if c == nil || c.slot == nil {
+		return
+	}
+	if len(c.limits) > 0 {
+		spent := threadTime() - c.begun
+		runtime.UnlockOSThread()
+		c.charge(spent)
+	}
+	c.server.computing.leave(c.slot)
+	c.slot = nil
+}
+
+// resume waits for a slot again. The answer has begun, so it is not refused.
+func (c *computation) resume() {
+	own, _ := c.server.computing.enter(c.party, false)
+	if own.ready != nil {
+		<-own.ready
+	}
+	c.start(own)
+}
+
+// charge takes time from the allowances of the caller.
+func (c *computation) charge(spent time.Duration) {
+	now := c.server.now() * 1e6
+	for _, one := range c.limits {
+		one.buckets.spend(c.who.key(one), now, int64(spent))
+	}
+}
+
+// overspent refuses a request whose caller has no processor time left. Errors: RATE_LIMITED.
+func (c *computation) overspent(x *exchange) error {
+	for _, one := range c.limits {
+		now := one.buckets.owed(c.who.key(one), x.call.Now*1e6)
+		if now.remaining == 0 {
+			x.rates.tightest, x.rates.level = one, now
+			return limitFault(one, now, x.call.Now)
+		}
+	}
+	return nil
+}
+
+// slicedWriter sends the answer of a computation, which holds no slot while it waits for the
+// client.
+type slicedWriter struct {
+	w  io.Writer
+	of *computation
+}
+
+func (s *slicedWriter) Write(data []byte) (int, error) {
+	s.of.pause()
+	defer s.of.resume()
+	return s.w.Write(data)
+}
+
+// ComputingStats are numbers of expensive operations.
+type ComputingStats struct{ Running, Waiting int }
+
+// Computing counts the expensive operations.
+func (s *Server) Computing() ComputingStats {
+	running, waiting := s.computing.counts(s.cfg.Expensive)
+	return ComputingStats{Running: running, Waiting: waiting}
+}
