@@ -62,8 +62,8 @@ type scene struct {
 	}
 }
 
-// openScene starts a server with default settings.
-func openScene(ctx context.Context, config *AbuseConfig) (*scene, error) {
+// openScene starts a server with default settings, apart from the given flags.
+func openScene(ctx context.Context, config *AbuseConfig, flags ...string) (*scene, error) {
 	s := &scene{config: config, scraper: &http.Client{Transport: &http.Transport{}}}
 	s.mu.answers, s.mu.figures = map[string]int64{}, map[string]float64{}
 	address := fmt.Sprintf(adminAddress, 1+scenes.Add(1)%250)
@@ -80,9 +80,9 @@ func openScene(ctx context.Context, config *AbuseConfig) (*scene, error) {
 	}
 	s.process, err = child.Start(ctx, startPatience, child.Program{
 		Path: config.Program,
-		Args: []string{
+		Args: append([]string{
 			"serve", "--listen", "127.0.0.1:0", "--data", s.dataDir, "--admin-listen", s.metrics,
-		},
+		}, flags...),
 		Env: []string{"GOMEMLIMIT=" + strconv.FormatInt(config.MemoryLimit, 10)},
 	})
 	if err == nil {

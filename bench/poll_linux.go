@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"runtime"
 	"sync"
 	"time"
@@ -36,14 +37,24 @@ const responseBufferBytes = 4 << 10
 
 // dialAll connects one client for each exchange.
 func dialAll(address string, exchanges []exchange) (connections, error) {
+	return dialAllFrom(address, exchanges, nil)
+}
+
+// dialAllFrom connects one client for each exchange from the local addresses in turn; without any,
+// the system chooses them.
+func dialAllFrom(address string, exchanges []exchange, local []netip.Addr) (connections, error) {
 	resolved, err := net.ResolveTCPAddr("tcp4", address)
 	if err != nil {
 		return nil, err
 	}
 	target := &unix.SockaddrInet4{Port: resolved.Port, Addr: resolved.AddrPort().Addr().As4()}
 	out := make(connections, 0, len(exchanges))
-	for _, one := range exchanges {
-		fd, err := dialSocket(target)
+	for at, one := range exchanges {
+		var source unix.Sockaddr
+		if len(local) > 0 {
+			source = &unix.SockaddrInet4{Addr: local[at%len(local)].As4()}
+		}
+		fd, err := dialSocket(source, target)
 		if err != nil {
 			out.close()
 			return nil, fmt.Errorf("connect to %s: %w", address, err)
@@ -55,13 +66,18 @@ func dialAll(address string, exchanges []exchange) (connections, error) {
 	return out, nil
 }
 
-// dialSocket connects and THEN makes the socket non-blocking.
-func dialSocket(target *unix.SockaddrInet4) (int, error) {
+// dialSocket connects from a source, which may be nil, and THEN makes the socket non-blocking.
+func dialSocket(source, target unix.Sockaddr) (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
-	err = unix.Connect(fd, target)
+	if source != nil {
+		err = unix.Bind(fd, source)
+	}
+	if err == nil {
+		err = unix.Connect(fd, target)
+	}
 	if err == nil {
 		err = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	}

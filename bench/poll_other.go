@@ -5,6 +5,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"net/netip"
 )
 
 // errLinuxOnly is returned on other systems: the driver waits for its sockets with epoll, which
@@ -15,6 +16,10 @@ var errLinuxOnly = errors.New("the load driver runs on Linux only")
 type connections []exchange
 
 func dialAll(string, []exchange) (connections, error) { return nil, errLinuxOnly }
+
+func dialAllFrom(string, []exchange, []netip.Addr) (connections, error) {
+	return nil, errLinuxOnly
+}
 
 func (c connections) close() {}
 

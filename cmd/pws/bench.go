@@ -19,6 +19,8 @@ import (
 type BenchGroup struct {
 	Rates BenchCommand `cmd:"" default:"withargs" help:"Measure rates and latencies."`
 	Abuse AbuseCommand `cmd:"" help:"Attack the service and measure what ordinary users see."`
+
+	Overload OverloadCommand `cmd:"" help:"Send the service more than it can take."`
 }
 
 // BenchCommand measures the service and its baselines.
@@ -104,16 +106,12 @@ func printJSON(out io.Writer, report any) error {
 
 // AbuseCommand attacks servers that it starts, each with its default settings.
 type AbuseCommand struct {
-	Only        []string `help:"Attacks to run, separated by commas; an unknown name lists them."`
-	Around      float64  `default:"5" help:"Seconds that are measured before and after each attack."`
-	Seconds     float64  `default:"10" help:"Length of each attack."`
-	Small       bool     `help:"Use small amounts, which show only that the attacks work."`
-	MemoryLimit int64    `default:"1073741824" help:"Memory limit of the servers, in bytes."`
+	Only    []string `help:"Attacks to run, separated by commas; an unknown name lists them."`
+	Around  float64  `default:"5" help:"Seconds that are measured before and after each attack."`
+	Seconds float64  `default:"10" help:"Length of each attack."`
+	Small   bool     `help:"Use small amounts, which show only that the attacks work."`
 
-	Dir      string `type:"existingdir" help:"Where temporary data folders are made."`
-	JSON     bool   `name:"json" xor:"format" help:"Print the report as JSON."`
-	Markdown bool   `xor:"format" help:"Print the report as Markdown."`
-	Quiet    bool   `help:"Show no progress."`
+	benchOutput
 }
 
 // Run attacks, prints the report, and fails where something did not hold.
@@ -133,15 +131,68 @@ func (c *AbuseCommand) Run(out io.Writer) error {
 		config.Progress = os.Stderr
 	}
 	report, err := bench.RunAbuse(ctx, config)
-	if err != nil {
-		err = fmt.Errorf("bench abuse: %w", err)
-	}
 	if report == nil {
 		return err
 	}
-	// The results of attacks that finished BEFORE a failure are printed as well.
+	return c.print(out, report, err)
+}
+
+// OverloadCommand sends servers that it starts more than they can take.
+type OverloadCommand struct {
+	Seconds     float64 `default:"10" help:"Length of each phase."`
+	Connections int     `default:"256" help:"Clients that find the peak."`
+	Flood       int     `default:"12288" help:"Clients of the overload, from 64 addresses."`
+	Times       float64 `default:"4" help:"How much more than at the peak is sent."`
+
+	benchOutput
+}
+
+// Run drives the loads, prints the report, and fails where something did not hold.
+func (c *OverloadCommand) Run(out io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	config := bench.OverloadConfig{
+		Program: program, Connections: c.Connections, Flood: c.Flood, Times: c.Times, Dir: c.Dir,
+		Duration: time.Duration(c.Seconds * float64(time.Second)), MemoryLimit: c.MemoryLimit,
+	}
+	if !c.Quiet {
+		config.Progress = os.Stderr
+	}
+	report, err := bench.RunOverload(ctx, config)
+	if report == nil {
+		return err
+	}
+	return c.print(out, report, err)
+}
+
+// benchOutput is how servers are started for a report, and how it is printed.
+type benchOutput struct {
+	MemoryLimit int64 `default:"1073741824" help:"Memory limit of the servers, in bytes."`
+
+	Dir      string `type:"existingdir" help:"Where temporary data folders are made."`
+	JSON     bool   `name:"json" xor:"format" help:"Print the report as JSON."`
+	Markdown bool   `xor:"format" help:"Print the report as Markdown."`
+	Quiet    bool   `help:"Show no progress."`
+}
+
+// benchReport is a report with conditions that may not have held.
+type benchReport interface {
+	Failed() []string
+	Text(out io.Writer) error
+	Markdown(out io.Writer) error
+}
+
+// print also prints what was finished BEFORE a failure.
+func (c *benchOutput) print(out io.Writer, report benchReport, err error) error {
 	if failed := report.Failed(); len(failed) > 0 {
-		err = errors.Join(err, errors.New("bench abuse: "+strings.Join(failed, "; ")))
+		err = errors.Join(err, errors.New(strings.Join(failed, "; ")))
+	}
+	if err != nil {
+		err = fmt.Errorf("bench: %w", err)
 	}
 	switch {
 	case c.JSON:

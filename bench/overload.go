@@ -1,0 +1,315 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"pws/bench/client"
+)
+
+// OverloadConfig says how much more than it can take a server is sent, and for how long.
+type OverloadConfig struct {
+	// Program is the binary whose serve command is started.
+	Program string
+	// Duration is the length of each phase.
+	Duration time.Duration
+	// Connections find the peak, Flood connections send Times as many requests as it had.
+	Connections, Flood int
+	Times              float64
+	// MemoryLimit is the memory limit of the server, in bytes.
+	MemoryLimit int64
+	// Dir is where temporary folders are created; empty means the system's default.
+	Dir string
+	// Progress receives a line for each load; nil means no output.
+	Progress io.Writer
+
+	// recovery is when the server should be as before AFTER an overload.
+	recovery time.Duration
+}
+
+// OverloadReport is the result of all loads.
+type OverloadReport struct {
+	Machine     Machine          `json:"machine"`
+	Began       time.Time        `json:"began"`
+	MemoryLimit int64            `json:"memory_limit_bytes"`
+	Loads       []OverloadResult `json:"loads"`
+}
+
+// OverloadResult is one load: its peak, what is left of it under overload, and afterwards.
+type OverloadResult struct {
+	Name string `json:"name"`
+	What string `json:"what"`
+	// Peak is by few connections, During under overload, and After like Peak, recoveryTime after
+	// the overload.
+	Peak   LoadPhase `json:"peak"`
+	During LoadPhase `json:"during"`
+	After  LoadPhase `json:"after"`
+	// OfferedPerSecond is what was sent during the overload and answered.
+	OfferedPerSecond float64 `json:"offered_per_second"`
+	// Kept and Recovered are the rates of During and After, divided by that of Peak.
+	Kept      float64 `json:"kept"`
+	Recovered float64 `json:"recovered"`
+	// PeakBytes is the most memory that the server had resident (VmHWM).
+	PeakBytes int64 `json:"peak_bytes"`
+	// Refused counts the refusals, all of which say when to retry.
+	Refused map[string]int64 `json:"refused,omitempty"`
+	// Failures are the conditions that did not hold.
+	Failures []string `json:"failures,omitempty"`
+}
+
+// LoadPhase is the useful work of a phase.
+type LoadPhase struct {
+	PerSecond float64 `json:"per_second"`
+	P50       int64   `json:"p50_us"`
+	P99       int64   `json:"p99_us"`
+}
+
+const (
+	// keptTarget is the part of the peak that should be left under overload.
+	keptTarget = 0.8
+	// recoveryTime is when the server should be as before AFTER an overload.
+	recoveryTime = 2 * time.Second
+	// overloadAddresses are how many addresses the clients have.
+	overloadAddresses = 64
+)
+
+// overloads are all loads. The first exceeds the queue of a project, the second exceeds nothing but
+// the processors.
+var overloads = []struct {
+	name, what string
+	projects   int
+	// refuses means that there are more clients than the queues take.
+	refuses bool
+}{
+	{"writes-one", "durable PUT of 300 B into one project", 1, true},
+	{"writes-many", "durable PUT of 300 B into 500 projects", 500, false},
+}
+
+// RunOverload drives a server of its own with each load: alone, with more than it can take, and
+// again alone. An error means that a load could not be carried out; Failed names what did not hold.
+func RunOverload(ctx context.Context, config OverloadConfig) (*OverloadReport, error) {
+	if config.Duration <= 0 || config.Connections < 1 || config.Flood < 1 || config.Times <= 1 ||
+		config.Flood > connectionsPerAddress*overloadAddresses || config.MemoryLimit <= 0 {
+		return nil, fmt.Errorf("the duration, the connections (at most %d) and the memory limit "+
+			"must be positive, the times above 1", connectionsPerAddress*overloadAddresses)
+	}
+	config.recovery = recoveryTime
+	if config.Dir == "" {
+		config.Dir = os.TempDir()
+	}
+	machine, err := readMachine(config.Dir)
+	if err != nil {
+		return nil, err
+	}
+	report := &OverloadReport{
+		Machine: machine, Began: time.Now().UTC().Truncate(time.Second),
+		MemoryLimit: config.MemoryLimit,
+	}
+	for at, one := range overloads {
+		result, err := config.carryOut(ctx, at)
+		if err != nil {
+			return report, fmt.Errorf("%s: %w", one.name, err)
+		}
+		report.Loads = append(report.Loads, *result)
+		if config.Progress != nil {
+			fmt.Fprintf(config.Progress, "%-12s %8.0f → %8.0f → %8.0f a second, peak %d MiB, %v\n",
+				one.name, result.Peak.PerSecond, result.During.PerSecond, result.After.PerSecond,
+				result.PeakBytes>>20, result.Refused)
+		}
+	}
+	return report, nil
+}
+
+// connectionsPerAddress is below the bound of a server with default settings, so that none of these
+// connections is refused.
+const connectionsPerAddress = 240
+
+// politely sends requests and checks that refusals say when to retry.
+type politely struct{ httpExchange }
+
+func (p politely) complete(have []byte) (bool, string, error) {
+	response, whole, err := client.Parse(have)
+	if err != nil || !whole {
+		return false, "", err
+	}
+	outcome := client.Outcome(response)
+	if isRefusal(outcome) && response.Header("retry-after") == "" {
+		outcome = "refused without Retry-After: " + outcome
+	}
+	return true, outcome, nil
+}
+
+func isRefusal(outcome string) bool {
+	return strings.HasPrefix(outcome, "429 ") || strings.HasPrefix(outcome, "503 ")
+}
+
+// carryOut drives one load.
+func (c *OverloadConfig) carryOut(ctx context.Context, at int) (*OverloadResult, error) {
+	one := overloads[at]
+	s, err := openScene(ctx, &AbuseConfig{
+		Program: c.Program, Dir: c.Dir, MemoryLimit: c.MemoryLimit,
+	}, "--rate-limits", "off")
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	var projects []string
+	for at := range one.projects {
+		project, err := s.owner.CreateProject(fmt.Sprintf("Overload %d", at))
+		if err != nil {
+			return nil, err
+		}
+		projects = append(projects, project.ID)
+	}
+	few, err := s.writers(projects, c.Connections)
+	if err != nil {
+		return nil, err
+	}
+	defer few.close()
+	result := &OverloadResult{Name: one.name, What: one.what, Refused: map[string]int64{}}
+	peak, err := result.phase(ctx, few, &result.Peak, load{duration: c.Duration})
+	if err != nil {
+		return nil, err
+	}
+	many, err := s.writers(projects, c.Flood)
+	if err != nil {
+		return nil, err
+	}
+	during, err := result.phase(ctx, many, &result.During, load{
+		duration: c.Duration, perSecond: max(c.Times*peak.PerSecond(), 1),
+	})
+	many.close()
+	if err != nil {
+		return nil, errors.Join(err, s.alive())
+	}
+	result.OfferedPerSecond = float64(during.Count+sum(during.Errors)) / during.Seconds
+	select {
+	case <-time.After(c.recovery):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if _, err := result.phase(ctx, few, &result.After, load{duration: c.Duration}); err != nil {
+		return nil, err
+	}
+	if rate := result.Peak.PerSecond; rate > 0 {
+		result.Kept, result.Recovered = result.During.PerSecond/rate, result.After.PerSecond/rate
+	}
+	if one.refuses && len(result.Refused) == 0 && c.Flood > queueOfProject {
+		result.Failures = append(result.Failures, "nothing was refused")
+	}
+	return result, s.judgeOverload(result)
+}
+
+// queueOfProject is how many requests wait for one project before more are refused.
+const queueOfProject = 8192
+
+// writers connects clients that write files of the projects, from many addresses.
+func (s *scene) writers(projects []string, n int) (connections, error) {
+	exchanges := make([]exchange, n)
+	for at := range exchanges {
+		w := &writer{
+			host: s.host, credential: s.owner.Credential, filler: newFiller(at, contentBytes),
+			paths: []string{filePath(projects[at%len(projects)], fmt.Sprintf("file-%d.txt", at%64))},
+		}
+		exchanges[at] = politely{httpExchange{w.next}}
+	}
+	var addresses []netip.Addr
+	for at := range overloadAddresses {
+		addresses = append(addresses, netip.AddrFrom4([4]byte{127, 0, 4, byte(1 + at)}))
+	}
+	return dialAllFrom(s.host, exchanges, addresses)
+}
+
+// phase drives clients, and separates refusals from what should not happen.
+func (r *OverloadResult) phase(
+	ctx context.Context, clients connections, into *LoadPhase, l load,
+) (*Sample, error) {
+	sample, err := clients.drive(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	r.note(into, sample)
+	return sample, nil
+}
+
+// note adds the results of a phase.
+func (r *OverloadResult) note(into *LoadPhase, sample *Sample) {
+	into.PerSecond = sample.PerSecond()
+	into.P50 = sample.latencies.ValueAtQuantile(50)
+	into.P99 = sample.latencies.ValueAtQuantile(99)
+	for _, outcome := range slices.Sorted(maps.Keys(sample.Errors)) {
+		if isRefusal(outcome) {
+			r.Refused[outcome] += sample.Errors[outcome]
+		} else {
+			r.Failures = append(r.Failures, fmt.Sprintf("%d times %s", sample.Errors[outcome], outcome))
+		}
+	}
+}
+
+func (s *scene) judgeOverload(result *OverloadResult) error {
+	if err := s.alive(); err != nil {
+		result.Failures = append(result.Failures, err.Error())
+		return nil
+	}
+	usage, err := s.usage()
+	if err != nil {
+		return err
+	}
+	if result.PeakBytes = usage.PeakBytes; usage.PeakBytes > s.config.MemoryLimit {
+		result.Failures = append(result.Failures,
+			fmt.Sprintf("the server took %d bytes of memory", usage.PeakBytes))
+	}
+	return nil
+}
+
+// Failed names what did not hold, with the load.
+func (r *OverloadReport) Failed() (failed []string) {
+	for _, one := range r.Loads {
+		for _, failure := range one.Failures {
+			failed = append(failed, one.Name+": "+failure)
+		}
+	}
+	return failed
+}
+
+// Text writes the report as a table for a terminal.
+func (r *OverloadReport) Text(out io.Writer) error { return r.write(out, (*table).text) }
+
+// Markdown writes the report as a Markdown table.
+func (r *OverloadReport) Markdown(out io.Writer) error { return r.write(out, (*table).markdown) }
+
+func (r *OverloadReport) write(out io.Writer, show func(*table, io.Writer) error) error {
+	fmt.Fprintf(out, "%s: %s; memory limit %d MiB.\n\n", r.Began.Format(time.RFC3339), r.Machine,
+		r.MemoryLimit>>20)
+	t := &table{heading: []string{
+		"load", "peak a second", "p99 ms", "offered", "served under overload", "p99 ms",
+		fmt.Sprintf("kept (target ≥ %g)", keptTarget), "2 s after", "p99 ms", "recovered",
+		"server's peak MiB", "refusals with Retry-After", "what",
+	}}
+	for _, one := range r.Loads {
+		var refused []string
+		for _, outcome := range slices.Sorted(maps.Keys(one.Refused)) {
+			refused = append(refused, fmt.Sprintf("%s: %d", outcome, one.Refused[outcome]))
+		}
+		t.add(one.Name, number(one.Peak.PerSecond), millis(one.Peak.P99),
+			number(one.OfferedPerSecond), number(one.During.PerSecond), millis(one.During.P99),
+			fmt.Sprintf("%.2f", one.Kept), number(one.After.PerSecond), millis(one.After.P99),
+			fmt.Sprintf("%.2f", one.Recovered), fmt.Sprint(one.PeakBytes>>20),
+			strings.Join(refused, ", "), one.What)
+	}
+	if err := show(t, out); err != nil {
+		return err
+	}
+	for _, one := range r.Failed() {
+		fmt.Fprintf(out, "\nFAILED %s\n", one)
+	}
+	return nil
+}
