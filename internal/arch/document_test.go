@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// guides are the documents for contributors.
-var guides = []string{"ARCHITECTURE.md", "CONTRIBUTING.md"}
+// guides are the documents whose names of files and tests have to exist.
+var guides = []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"}
 
 // Names in backquotes that the tests check:
 //
