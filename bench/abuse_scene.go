@@ -62,7 +62,9 @@ type scene struct {
 	}
 }
 
-// openScene starts a server with default settings, apart from the given flags.
+// openScene starts a server with default settings, apart from the given flags. Like in a container,
+// nine tenths of the memory limit are for its own data; the rest is for its program and for what it
+// maps.
 func openScene(ctx context.Context, config *AbuseConfig, flags ...string) (*scene, error) {
 	s := &scene{config: config, scraper: &http.Client{Transport: &http.Transport{}}}
 	s.mu.answers, s.mu.figures = map[string]int64{}, map[string]float64{}
@@ -83,7 +85,7 @@ func openScene(ctx context.Context, config *AbuseConfig, flags ...string) (*scen
 		Args: append([]string{
 			"serve", "--listen", "127.0.0.1:0", "--data", s.dataDir, "--admin-listen", s.metrics,
 		}, flags...),
-		Env: []string{"GOMEMLIMIT=" + strconv.FormatInt(config.MemoryLimit, 10)},
+		Env: []string{"GOMEMLIMIT=" + strconv.FormatInt(config.MemoryLimit*9/10, 10)},
 	})
 	if err == nil {
 		s.host, err = client.HostOf(s.process.URL)
@@ -345,7 +347,10 @@ func (s *scene) awaitQuiet(ctx context.Context, sockets int) error {
 }
 
 // heldMetrics are zero when no request is under way.
-var heldMetrics = []string{"pws_request_memory_bytes ", "pws_waiting_requests "}
+var heldMetrics = []string{
+	"pws_request_memory_bytes ", "pws_waiting_requests ", "pws_expensive_running ",
+	"pws_expensive_waiting ",
+}
 
 // heldForRequests returns the metrics of what requests hold that are not zero.
 func (s *scene) heldForRequests(ctx context.Context) (held string, err error) {

@@ -171,7 +171,7 @@ func (c *OverloadCommand) Run(out io.Writer) error {
 
 // benchOutput is how servers are started for a report, and how it is printed.
 type benchOutput struct {
-	MemoryLimit int64 `default:"1073741824" help:"Memory limit of the servers, in bytes."`
+	MemoryLimit int64 `default:"1073741824" help:"Memory of the servers, in bytes; nine tenths are their own limit."`
 
 	Dir      string `type:"existingdir" help:"Where temporary data folders are made."`
 	JSON     bool   `name:"json" xor:"format" help:"Print the report as JSON."`
