@@ -51,6 +51,8 @@ type Config struct {
 	SweepEvery time.Duration
 	// QueueMax bounds the orders in flight of one project; 8192.
 	QueueMax int
+	// Stored are the limits of what requests store; none where it is 0.
+	Stored api.StoredLimits
 	// NoSearch turns search off: nothing is indexed, and a search returns an error.
 	NoSearch bool
 	// searchAnew removes the search index first.
@@ -108,6 +110,8 @@ type Engine struct {
 	handles *xsync.MapOf[id.ID, *handle]
 	owners  ownerIndex
 	inbox   *index.Inbox
+	// accounts count what agents store.
+	accounts *accounts
 	// projections are asked through Indexes alone.
 	projections projections
 	trees       *trees
@@ -149,6 +153,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		inbox:   index.NewInbox(),
 		stop:    make(chan struct{}),
 	}
+	e.accounts = newAccounts(config.Stored)
 	e.projections.of = index.NewProjections()
 	e.trees = newTrees(func(hash work.Hash) ([]byte, error) {
 		return e.blobs.Get(blobs.Hash(hash))

@@ -145,6 +145,11 @@ func fullState(t testing.TB, e *Engine) map[string]string {
 		saved, _ := e.inbox.Saved(agent)
 		state[datadir.InboxKey(agent)] = string(encodeInbox(saved))
 	}
+	e.accounts.of.Range(func(agent id.ID, one *account) bool {
+		data, _ := one.encode()
+		state[datadir.AccountKey(agent)] = string(data)
+		return true
+	})
 	return state
 }
 

@@ -161,11 +161,17 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		a.refuse(o, err)
 		return
 	}
+	if err := a.reserve(o, c, e.StoredBytes(), stamp); err != nil {
+		a.refuse(o, err)
+		return
+	}
+	next.CountStored(stamp.Agent, c.storing.bytes)
 	// The order is not ours any more AFTER the log has it: it is answered and used again.
 	before := a.working
 	a.working = next
 	if _, err := a.engine.wal.Append(e.Encode(), c); err != nil {
 		a.working = before
+		c.storing.release()
 		a.refuse(o, storageFault(err))
 		return
 	}
@@ -258,6 +264,8 @@ type commit struct {
 	// notices are for the inboxes of those whom the events concern.
 	notices []index.Delivery
 	waiters waiters
+	// storing is what the entry adds to the account of the caller.
+	storing storing
 }
 
 // fill puts events into the entry, and the contents except those that the project held before.
@@ -299,6 +307,7 @@ func (c *commit) fillBlobs(e *datadir.Entry, held map[work.Hash]bool, all []work
 func (c *commit) Committed(position uint64, err error) {
 	if err != nil {
 		err = storageFault(err)
+		c.storing.release()
 		c.order.answer(api.Done{}, err)
 		c.waiters.finish(err)
 		return
@@ -306,6 +315,8 @@ func (c *commit) Committed(position uint64, err error) {
 	for _, blob := range c.blobs {
 		c.engine.blobs.Add(position, blobs.Hash(blob.Hash), blob.Content)
 	}
+	c.storing.settle(position)
+	c.engine.accounts.giveBack(position, c.events)
 	c.engine.publish(c.handle, c.done.Project, position, c.events)
 	c.engine.inbox.Deliver(position, c.notices)
 	c.feedNote.position = position

@@ -53,6 +53,9 @@ func (e *Engine) recover(report *Recovery) error {
 	if err := e.restoreInboxes(); err != nil {
 		return err
 	}
+	if err := e.restoreAccounts(); err != nil {
+		return err
+	}
 	if err := e.replay(report); err != nil {
 		return err
 	}
@@ -139,7 +142,10 @@ func (e *Engine) replay(report *Recovery) error {
 			e.blobs.Add(position, blobs.Hash(blob.Hash), blob.Content)
 		}
 		in := replayed{position, decoded}
-		if err = e.keepInbox(&in); err != nil {
+		if err = e.keepInbox(&in); err == nil {
+			err = e.accounts.keep(&in)
+		}
+		if err != nil {
 			return fmt.Errorf("log entry %d: %w", position, err)
 		}
 		if decoded.Target == datadir.TargetIdentity {
@@ -286,6 +292,7 @@ func (v *published) apply(in *replayed, from *trees, changes *index.Projections)
 		}
 		v.project.Remember(result, in.entry.Now)
 	}
+	v.project.CountStored(in.entry.Agent, in.entry.StoredBytes())
 	v.position = in.position
 	return nil
 }

@@ -117,6 +117,8 @@ type changes struct {
 	operator bool
 	// inboxes are the agents whose inboxes changed.
 	inboxes map[id.ID]struct{}
+	// accounts are those that changed.
+	accounts []*account
 	// identity is the state that agents and reports belong to: it and they are taken in one moment,
 	// for one that changes later is in the next list. It is nil where nothing changed.
 	identity *publishedIdentity
@@ -142,6 +144,8 @@ func (e *Engine) drainDirty() changes {
 	taken.note(e.saver.step("marks of projects"))
 	taken.inboxes = e.inbox.DrainDirty()
 	taken.note(e.saver.step("inboxes"))
+	taken.accounts = e.accounts.drainDirty()
+	taken.note(e.saver.step("accounts"))
 	e.takeIdentity(&taken)
 	taken.note(e.saver.step("identity"))
 	return taken
@@ -171,6 +175,7 @@ func (e *Engine) requeueDirty(taken changes) {
 		e.markDirty(h)
 	}
 	e.inbox.RequeueDirty(taken.inboxes)
+	e.accounts.requeueDirty(taken.accounts)
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
@@ -291,6 +296,9 @@ func (e *Engine) writeSections(
 	err = e.saveInboxes(writer, taken.inboxes)
 	if err == nil {
 		err = e.saver.step("inbox sections")
+	}
+	if err == nil {
+		err = saveAccounts(writer, taken.accounts)
 	}
 	if err != nil {
 		return run, err

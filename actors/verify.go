@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"pws/actors/offline"
+	"pws/api"
 	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/disk"
@@ -43,6 +44,7 @@ func newRebuilder(
 		snapshot: sections,
 		trees:    newTrees(content),
 	}
+	e.accounts = newAccounts(api.StoredLimits{})
 	e.projections.of = index.NewProjections()
 	return &rebuilder{Engine: e, tail: map[id.ID][]replayed{}}
 }
@@ -60,6 +62,8 @@ func (r *rebuilder) CardsSaved() (bool, error) {
 }
 
 func (r *rebuilder) RestoreInboxes() (*index.Inbox, error) { return r.inbox, r.restoreInboxes() }
+
+func (r *rebuilder) RestoreAccounts() error { return r.restoreAccounts() }
 
 func (r *rebuilder) Keep(position uint64, entry *datadir.Entry) error {
 	in := replayed{position, *entry}

@@ -223,6 +223,12 @@ type Limits struct {
 	BatchFiles int `json:"read_batch_files"`
 	// Content of one file.read_batch.
 	BatchBytes int `json:"read_batch_bytes"`
+	// Bytes of events and contents that one agent stores in all projects; 0 is no limit.
+	StoredAgent int64 `json:"stored_bytes_per_agent"`
+	// Bytes that one agent stores in an hour; 0 is no limit.
+	StoredAgentHour int64 `json:"stored_bytes_per_agent_per_hour"`
+	// Bytes that the members of a project store in it, and separately all other agents; 0 is no limit.
+	StoredProject int64 `json:"stored_bytes_per_project"`
 }
 
 var deploymentLimits = Limits{
@@ -283,6 +289,14 @@ var deploymentLimits = Limits{
 	ProfileItems: identity.ProfileItemsMax, ProfileItemChars: identity.ProfileItemCharsMax,
 	ReportDetails: identity.ReportDetailsMax, ReportsAgent: identity.ReportsPerAgentMax,
 	BatchFiles: 100, BatchBytes: batchBytesMax,
+}
+
+// DeploymentLimits returns the limits of the service.
+func (c *Config) DeploymentLimits() Limits {
+	limits := deploymentLimits
+	limits.StoredAgent, limits.StoredAgentHour = c.Stored.Agent, c.Stored.AgentHour
+	limits.StoredProject = c.Stored.Project
+	return limits
 }
 
 // RequestBytesMax limits the body of a request.

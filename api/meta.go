@@ -5,6 +5,7 @@ import (
 
 	"pws/identity"
 	"pws/internal/fault"
+	"pws/internal/id"
 )
 
 // APIVersion is the version of the interface, BasePath the prefix of its paths.
@@ -22,6 +23,9 @@ type Condition interface {
 	Health() []Check
 	// Space reports whether writes are accepted, and the disk space at this moment.
 	Space() Space
+	// StoredBy returns what an agent has stored, and the limits for it in a project. The project may
+	// be zero.
+	StoredBy(agent, project id.ID) StoredUsage
 }
 
 // Check is the health of one part: wal, snapshot, blobs, search.
@@ -321,16 +325,13 @@ func init() {
 // Capabilities returns the capabilities of the service by name. Callers do not modify the map.
 func Capabilities() map[string]CapabilitySupport { return capabilities }
 
-// DeploymentLimits returns the limits of the service.
-func DeploymentLimits() Limits { return deploymentLimits }
-
 func readCapabilities(c *Call, _ *None) (Reply, error) {
 	limits := c.Service.Config.Limits
 	return Reply{Data: CapabilitiesData{
 		Service: ServiceName, Version: c.Service.Config.Version,
 		APIVersion: APIVersion, BasePath: BasePath,
 		MCP:          MCPModel{Path: "/mcp", ProtocolVersions: c.Service.Config.mcpVersions()},
-		Capabilities: capabilities, Limits: deploymentLimits,
+		Capabilities: capabilities, Limits: c.Service.Config.DeploymentLimits(),
 		RateLimits: RateLimits{Enabled: len(limits) > 0, Limits: orEmpty(limits)},
 		Auth:       authModel(),
 	}}, nil

@@ -276,7 +276,7 @@ func (o *Operation) Validate(c *Call, body any) []error {
 }
 
 // Codes returns all codes that the operation may return: those it declares, and those of its
-// authentication, its idempotency, its body and the limits.
+// authentication, its idempotency, its body, the limits and the storage.
 func (o *Operation) Codes() []fault.Code {
 	codes := append([]fault.Code{
 		fault.ValidationFailed, fault.InvalidJSON, fault.UnsupportedContentType,
@@ -294,7 +294,7 @@ func (o *Operation) Codes() []fault.Code {
 		codes = append(codes, fault.IdempotencyKeyRequired)
 	}
 	if o.Writes() {
-		codes = append(codes, fault.StorageUnavailable)
+		codes = append(codes, fault.StorageUnavailable, fault.QuotaExceeded)
 	}
 	slices.Sort(codes)
 	return slices.Compact(codes)

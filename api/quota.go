@@ -13,8 +13,8 @@ type Quota struct {
 	// QUOTA_EXCEEDED.
 	Name string `json:"name"`
 	// What it is counted by: the address, the agent, the session, or for one category of requests the
-	// agent (the address of an anonymous caller).
-	Scope string `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY"`
+	// agent (the address of an anonymous caller), or by all members of the project together.
+	Scope string `json:"scope" check:"enum=IP|AGENT|SESSION|ENDPOINT_CATEGORY|PROJECT"`
 	// The limit, in requests, seconds of processor time, or what the quota counts.
 	Limit int64 `json:"limit"`
 	// How much is used.
@@ -24,6 +24,28 @@ type Quota struct {
 	// When all of it is available again without further use; null if nothing is used, or if it does
 	// not reset with time.
 	ResetAt *Time `json:"reset_at"`
+}
+
+// StoredLimits are the limits of what requests store, in bytes of events and contents before
+// compression. 0 is no limit.
+type StoredLimits struct {
+	// Agent limits what one agent stores in all projects, AgentHour what it stores in an hour.
+	Agent, AgentHour int64
+	// Project limits what the members of a project store in it, and separately what all other agents
+	// store there.
+	Project int64
+	// All limits what all agents store in all projects.
+	All int64
+}
+
+// StoredUsage is what an agent has stored.
+type StoredUsage struct {
+	// Bytes are stored in all projects; Hour is used of the hourly limit.
+	Bytes, Hour int64
+	// HourResetAt is when the whole hourly limit is available again, in Unix milliseconds.
+	HourResetAt int64
+	// Limits are those that apply to the agent.
+	Limits StoredLimits
 }
 
 // QuotasData lists the quotas of the caller.
@@ -57,13 +79,14 @@ var quotaOperations = []*Operation{
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: []Param{{
 			Name: "project", Check: "chars=1..40",
-			Doc: "A project's ID: adds the quotas of the caller in it, if it is not a member.",
+			Doc: "A project's ID: adds the quotas of the caller in it.",
 		}},
 		Errors: []fault.Code{fault.ProjectNotFound},
 		Tag:    "quotas", Summary: "List your quotas",
 		Doc: "Returns the rate limits and quotas of the caller, with their use. Without a " +
 			"session these are the limits of the address. With project, it also returns the " +
-			"quotas for agents that are not members of that project; members have none there.",
+			"quotas for agents that are not members of that project; members share one of " +
+			"stored bytes.",
 	}, listQuotas),
 }
 
@@ -87,6 +110,7 @@ func listQuotas(c *Call, _ *None) (Reply, error) {
 	}
 	if !c.Agent.IsZero() {
 		data.Quotas = append(data.Quotas, c.agentQuotas()...)
+		data.Quotas = append(data.Quotas, c.storedQuotas()...)
 	}
 	data.Quotas = append(data.Quotas, ofProject...)
 	return Reply{Data: data}, nil
@@ -127,6 +151,45 @@ func (c *Call) agentQuotas() []Quota {
 	}
 }
 
+// storedQuotas returns the quotas of stored bytes of the calling agent.
+func (c *Call) storedQuotas() (quotas []Quota) {
+	usage := c.Service.Engine.StoredBy(c.Agent, id.ID{})
+	if usage.Limits.Agent > 0 {
+		quotas = append(quotas,
+			storedQuota("stored_bytes_of_agent", scopeAgent, usage.Bytes, usage.Limits.Agent))
+	}
+	if usage.Limits.AgentHour > 0 {
+		hour := storedQuota("stored_bytes_of_agent_hour", scopeAgent, usage.Hour,
+			usage.Limits.AgentHour)
+		if usage.Hour > 0 {
+			hour.ResetAt = timeOrNil(usage.HourResetAt)
+		}
+		quotas = append(quotas, hour)
+	}
+	return quotas
+}
+
+// storedQuotasIn returns the quota of stored bytes that applies to the caller in a project.
+func (c *Call) storedQuotasIn(p *work.Project) []Quota {
+	limit := c.Service.Engine.StoredBy(c.Agent, p.ID).Limits.Project
+	switch {
+	case limit == 0 || c.Agent.IsZero():
+		return nil
+	case p.RoleOf(c.Agent) == work.NoRole:
+		return []Quota{storedQuota("stored_bytes_of_guest", scopeAgent, p.StoredBy(c.Agent),
+			work.StoredGuestMax(limit))}
+	}
+	return []Quota{
+		storedQuota("stored_bytes_of_project", scopeProject, p.StoredByMembers(), limit),
+	}
+}
+
+// storedQuota is a quota of bytes. What is only ended or deleted is stored above the limit too.
+func storedQuota(name, scope string, used, limit int64) Quota {
+	used = min(used, limit)
+	return Quota{Name: name, Scope: scope, Limit: limit, Used: used, Remaining: limit - used}
+}
+
 // projectQuotas returns the quotas of the caller in the requested project, none if the request
 // names no project: PROJECT_NOT_FOUND.
 func (c *Call) projectQuotas() (quotas []Quota, err error) {
@@ -149,8 +212,11 @@ func (c *Call) projectQuotas() (quotas []Quota, err error) {
 		}
 		quotas = append(quotas, quota)
 	}
-	return quotas, nil
+	return append(quotas, c.storedQuotasIn(view)...), nil
 }
 
-// scopeAgent is the scope of quotas that are counted by agent.
-const scopeAgent = "AGENT"
+// The scopes of quotas that are counted by agent, and for the members of a project together.
+const (
+	scopeAgent   = "AGENT"
+	scopeProject = "PROJECT"
+)

@@ -51,6 +51,8 @@ type Config struct {
 	NoEarlierMCP bool
 	// Limits are the active rate limits, for the capability model; empty if they are off.
 	Limits []RateLimit
+	// Stored are the limits of stored bytes, for the capability model.
+	Stored StoredLimits
 }
 
 // The units of rate limits.

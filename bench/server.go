@@ -56,6 +56,7 @@ func (s *server) start(ctx context.Context) error {
 		Path: s.config.Program,
 		Args: []string{
 			"serve", "--listen", "127.0.0.1:0", "--data", s.dataDir, "--rate-limits", "off",
+			"--agent-stored-bytes", "0", "--agent-hour-bytes", "0", "--project-stored-bytes", "0",
 			"--connections-per-ip", "16384",
 		},
 		Env: s.env,

@@ -64,6 +64,9 @@ var frozenEvents = []frozenEvent{
 	{"48-project-hidden", &work.ProjectHidden{Reason: "spam", Owner: agent("ann")}},
 	{"49-project-shown", &work.ProjectShown{Owner: agent("ann")}},
 	{"50-project-removed", &work.ProjectRemoved{Reason: "malware"}},
+	{"50-project-removed-stored", &work.ProjectRemoved{
+		Reason: "malware", Stored: []work.StoredBytes{{Agent: agent("ann"), Bytes: 1 << 33}},
+	}},
 	{"31-project-forked", &work.ProjectForked{
 		ID: agent("changeset"), Project: agent("source"), Changeset: agent("head"),
 		Root: blob("root").Hash, Files: 3, Bytes: 1 << 33,

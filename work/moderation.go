@@ -89,7 +89,7 @@ func (c *RemoveProject) Authorize(p *Project, agent id.ID) error { return operat
 
 // Decide returns no errors.
 func (c *RemoveProject) Decide(p *Project, _ Stamp) (Decision, error) {
-	events := []Event{&ProjectRemoved{Reason: c.Reason}}
+	events := []Event{&ProjectRemoved{Reason: c.Reason, Stored: p.StoredByAgents()}}
 	events = append(events, p.madePrivate()...)
 	for _, member := range p.Members() {
 		events = append(events, &MemberRemoved{Agent: member.Agent})
@@ -129,11 +129,14 @@ func (e *ProjectShown) apply(p *Project, _ Moment) {
 // visibility and its members follow.
 type ProjectRemoved struct {
 	Reason string `cbor:"1,keyasint,omitempty"`
+	// Stored is what each agent has stored; it does not count against its quota any more.
+	Stored []StoredBytes `cbor:"2,keyasint,omitempty"`
 }
 
 func (e *ProjectRemoved) apply(p *Project, at Moment) {
 	p.saved.Moderation = &Moderation{
 		Removed: true, Reason: e.Reason, At: at.Now, Was: p.Visibility,
 	}
+	p.stored, p.storedAll = treeSet[StoredBytes]{}, 0
 	p.Version++
 }

@@ -175,6 +175,9 @@ type Project struct {
 	// usages holds the usage of each agent, used the totals by kind.
 	usages treeSet[usage]
 	used   [quotaKinds]int
+	// stored holds what each agent has stored, storedAll the total.
+	stored    treeSet[StoredBytes]
+	storedAll int64
 	// texts is the size of the texts of tasks, handoffs, verification records, contributions,
 	// artifacts, imports, discussions and comments.
 	texts int
@@ -206,6 +209,7 @@ func (p *Project) Clone() *Project {
 	next.verifications.about.shared = true
 	next.authors.shared = true
 	next.usages.shared = true
+	next.stored.shared = true
 	next.comments.of.shared = true
 	next.watchers.all.shared = true
 	return &next

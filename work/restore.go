@@ -112,6 +112,9 @@ func Restore(
 	if err := p.restoreImported(&record, chunk); err != nil {
 		return nil, err
 	}
+	if err := p.restoreStored(record.Stored); err != nil {
+		return nil, err
+	}
 	return p, p.restoreResults(&record, chunk)
 }
 

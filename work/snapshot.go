@@ -60,6 +60,8 @@ type headRecord struct {
 	Discussions int  `cbor:"42,keyasint,omitempty"`
 	Comments    int  `cbor:"43,keyasint,omitempty"`
 	Watchers    *int `cbor:"44,keyasint,omitempty"`
+	// Stored is what each agent has stored, in the order of their IDs.
+	Stored []StoredBytes `cbor:"65,keyasint,omitempty"`
 }
 
 // leaseRecord holds the data of a claim for listings: when the claim expires, its task returns
@@ -293,7 +295,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Relations: p.relations.len(), Verifications: p.verifications.len(),
 		Tally: evidence.Tally, Latest: evidence.Latest, LatestFailed: evidence.LatestFailed,
 		Discussions: p.discussions.len(), Comments: p.comments.len(),
-		Watchers: p.watchers.count(),
+		Watchers: p.watchers.count(), Stored: p.StoredByAgents(),
 	})
 }
 

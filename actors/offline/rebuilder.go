@@ -26,6 +26,8 @@ type Rebuilder interface {
 	CardsSaved() (bool, error)
 	// RestoreInboxes reads the saved inboxes, and returns the ones that Keep delivers to.
 	RestoreInboxes() (*index.Inbox, error)
+	// RestoreAccounts reads what the agents have stored.
+	RestoreAccounts() error
 	// Keep delivers the inbox items of an entry, and keeps the entry for its project. An error says
 	// that the items are not delivered; the entry is kept all the same.
 	Keep(position uint64, entry *datadir.Entry) error

@@ -106,6 +106,10 @@ func (r *references) run() error {
 	if inboxes != nil && !errors.Is(inboxes, snapshot.ErrCorrupt) {
 		r.damage.add(inboxes)
 	}
+	accounts := datadir.Guarded(r.states.RestoreAccounts)
+	if accounts != nil && !errors.Is(accounts, snapshot.ErrCorrupt) {
+		r.damage.add(accounts)
+	}
 	if err := r.readTail(); err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func newDocumentData(config api.Config) *documentData {
 			data.Tools = append(data.Tools, toolText{op.Tool, op.Name, op.Summary, op.Core})
 		}
 	}
-	data.Limits = limitTexts()
+	data.Limits = limitTexts(&config)
 	capabilities := api.Capabilities()
 	for _, name := range slices.Sorted(maps.Keys(capabilities)) {
 		if one := capabilities[name]; one.Supported && !strings.Contains(name, ".") {
@@ -136,9 +136,9 @@ func (*documentData) Values(operation, member string) (string, error) {
 	return "", fmt.Errorf("%s has no values of %s", operation, member)
 }
 
-func limitTexts() []limitText {
+func limitTexts(config *api.Config) []limitText {
 	var texts []limitText
-	values := reflect.ValueOf(api.DeploymentLimits())
+	values := reflect.ValueOf(config.DeploymentLimits())
 	for at := range values.NumField() {
 		field := values.Type().Field(at)
 		texts = append(texts, limitText{
@@ -149,9 +149,9 @@ func limitTexts() []limitText {
 	return texts
 }
 
-// limitValue returns a limit by its name in the capability model.
+// limitValue returns a limit that no setting changes, by its name in the capability model.
 func limitValue(name string) (int64, error) {
-	for _, one := range limitTexts() {
+	for _, one := range limitTexts(new(api.Config)) {
 		if one.Name == name {
 			return one.Value, nil
 		}

@@ -40,6 +40,7 @@ func (h *host) start(ctx context.Context) error {
 		Path: h.program,
 		Args: []string{
 			"serve", "--listen", "127.0.0.1:0", "--data", h.dataDir, "--rate-limits", "off",
+			"--agent-stored-bytes", "0", "--agent-hour-bytes", "0", "--project-stored-bytes", "0",
 		},
 	})
 	if err != nil {

@@ -48,6 +48,11 @@ type ServeCommand struct {
 
 	Expensive int `default:"0" help:"Expensive operations that may run at one time; 0: one for each core."`
 
+	AgentStoredBytes   int64 `default:"1073741824" help:"Bytes that one agent may store in all projects. 0: no limit."`
+	AgentHourBytes     int64 `default:"268435456" help:"Bytes that one agent may store in an hour. 0: no limit."`
+	ProjectStoredBytes int64 `default:"2147483648" help:"Bytes that members may store in a project. 0: no limit."`
+	StoredBytes        int64 `default:"0" help:"Bytes that all agents may store. 0: as much as the disk has room for."`
+
 	AdminListen string `help:"Address for metrics and profiles; none if absent. Keep it private."`
 
 	CacheBytes        int64         `default:"268435456" help:"Cache of contents; at most a quarter of the memory limit."`
@@ -113,6 +118,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	address := "http://" + listener.Addr().String()
 	service := api.NewService(engine, api.Config{
 		Version: version, Started: engine.Now(), Limits: limits,
+		Stored:    c.storedLimits(),
 		PublicURL: c.PublicURL, Address: address, NoEarlierMCP: c.MCPLegacy == "off",
 	})
 	service.Documents = docs.New(service.Config)
@@ -185,8 +191,15 @@ func (c *ServeCommand) engineConfig(log *slog.Logger, failed chan error) actors.
 		SnapshotLogBytes: c.SnapshotLogBytes, SnapshotBlobBytes: c.SnapshotBlobBytes,
 		SnapshotEvery: c.SnapshotEvery, SnapshotAtClose: true, PassivateAfter: c.PassivateAfter,
 		SweepEvery: c.SweepEvery, FeedEvents: c.FeedEvents, FeedAge: c.FeedAge,
-		NoSearch: c.Search == "off", Log: log,
+		NoSearch: c.Search == "off", Log: log, Stored: c.storedLimits(),
 		OnFailure: func(err error) { failed <- err },
+	}
+}
+
+func (c *ServeCommand) storedLimits() api.StoredLimits {
+	return api.StoredLimits{
+		Agent: c.AgentStoredBytes, AgentHour: c.AgentHourBytes, Project: c.ProjectStoredBytes,
+		All: c.StoredBytes,
 	}
 }
 
@@ -205,6 +218,9 @@ func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 	}
 	if c.Waiting < 1 || c.WaitingPerAgent < 1 || c.WaitingPerIP < 1 {
 		return config, nil, errors.New("--waiting and its parts must be positive")
+	}
+	if min(c.AgentStoredBytes, c.AgentHourBytes, c.ProjectStoredBytes, c.StoredBytes) < 0 {
+		return config, nil, errors.New("quotas of stored bytes must not be negative")
 	}
 	if err := listenProblem("--listen", c.Listen); err != nil {
 		return config, nil, err

@@ -55,6 +55,21 @@ type Blob struct {
 	Content []byte
 }
 
+// blobOverhead is what a content counts in addition to its size: its hash.
+const blobOverhead = 32
+
+// StoredBytes returns the size that counts in quotas: that of events and contents. Stored results
+// expire and have a limit of their own.
+func (e *Entry) StoredBytes() (size int64) {
+	for at := range e.Events {
+		size += int64(len(e.Events[at].Data))
+	}
+	for at := range e.Blobs {
+		size += blobOverhead + int64(len(e.Blobs[at].Content))
+	}
+	return size
+}
+
 // Encode encodes the entry in one allocation.
 func (e *Entry) Encode() []byte {
 	size := 42 + 3*binary.MaxVarintLen64 + len(e.Result)

@@ -30,6 +30,7 @@ import (
 //	"a" agent                   an agent with its keys, sessions and stored results
 //	"u" report                  a report of abuse
 //	"j" agent                   its inbox, see encodeInbox in package actors
+//	"B" agent                   the bytes it has stored, see accountVersion in package actors
 //	"h"                         the challenges; its position is that of the whole identity state
 //	"@"                         what operators have set, and what they did
 //	"d", "e", "q", "v", "x"     see ObsoletePrefixes
@@ -39,6 +40,7 @@ const (
 	AgentPrefix   = "a"
 	ReportPrefix  = "u"
 	InboxPrefix   = "j"
+	AccountPrefix = "B"
 
 	ChallengesKey = "h"
 	OperatorKey   = "@"
@@ -71,6 +73,9 @@ func ReportKey(report id.ID) string { return ReportPrefix + string(report[:]) }
 
 // InboxKey is the key of the inbox of an agent.
 func InboxKey(agent id.ID) string { return InboxPrefix + string(agent[:]) }
+
+// AccountKey is the key of the stored bytes of an agent.
+func AccountKey(agent id.ID) string { return AccountPrefix + string(agent[:]) }
 
 // IDOf returns the ID in a key that consists of a prefix and an ID.
 func IDOf(key string) id.ID { return id.ID([]byte(key[1:])) }

@@ -486,7 +486,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: QuotaExceeded, Status: 409,
-		Details:     []string{"quota", "limit", "task_id", "faults"},
+		Details:     []string{"quota", "limit", "task_id", "faults", "retry_after_seconds"},
 		Description: "A quota is exhausted.",
 	},
 	{

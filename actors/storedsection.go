@@ -1,0 +1,89 @@
+package actors
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"pws/internal/datadir"
+	"pws/internal/disk"
+	"pws/internal/id"
+	"pws/snapshot"
+)
+
+// accountVersion is the first byte of the section of an account:
+//
+//	version  1 byte
+//	bytes    uvarint: what the agent has stored
+//	empty    uvarint: when its hourly quota is unused again, Unix nanoseconds
+const accountVersion = 1
+
+// encode returns the section of an account and its position.
+func (a *account) encode() (data []byte, position uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	data = binary.AppendUvarint([]byte{accountVersion}, uint64(a.mu.bytes))
+	return binary.AppendUvarint(data, uint64(a.mu.emptyAt)), a.mu.position
+}
+
+func (a *account) decode(data []byte, position uint64) error {
+	r := disk.NewReader(data)
+	if version := r.Byte(); version != accountVersion {
+		return fmt.Errorf("version %d is unknown", version)
+	}
+	bytes, emptyAt := r.Uvarint(), r.Uvarint()
+	if r.Failed() || r.Len() > 0 || bytes > math.MaxInt64 || emptyAt > math.MaxInt64 {
+		return errors.New("it is too short or too long, or has a number that is too large")
+	}
+	a.mu.bytes, a.mu.emptyAt, a.mu.position = int64(bytes), int64(emptyAt), position
+	return nil
+}
+
+// drainDirty returns the accounts that changed since the last call.
+func (a *accounts) drainDirty() []*account {
+	a.dirty.Lock()
+	taken := a.dirty.accounts
+	a.dirty.accounts = nil
+	a.dirty.Unlock()
+	for _, one := range taken {
+		// Its section is encoded AFTER this: what changes in between is in the section, and in the
+		// next list.
+		one.change(func(of *account) { of.mu.dirty = false })
+	}
+	return taken
+}
+
+// requeueDirty marks accounts that were not saved.
+func (a *accounts) requeueDirty(taken []*account) {
+	for _, one := range taken {
+		one.change(func(of *account) { a.settled(of, of.mu.position) })
+	}
+}
+
+// saveAccounts writes the accounts that have changed.
+func saveAccounts(writer *snapshot.Writer, changed []*account) error {
+	for _, one := range changed {
+		data, position := one.encode()
+		if err := writer.Put(datadir.AccountKey(one.agent), position, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreAccounts reads the saved accounts, BEFORE the log behind the snapshot is read.
+func (e *Engine) restoreAccounts() error {
+	for key := range e.sectionKeys(datadir.AccountPrefix) {
+		data, position, _, err := e.snapshot.Read(key)
+		if err != nil {
+			return err
+		}
+		one := e.accounts.account(datadir.IDOf(key))
+		if err := one.decode(data, position); err != nil {
+			return fmt.Errorf("account of agent %s: %w", one.agent.Format(id.Agent), err)
+		}
+		e.accounts.all.Add(one.mu.bytes)
+	}
+	return nil
+}
