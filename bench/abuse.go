@@ -35,6 +35,8 @@ type AbuseConfig struct {
 // attack is one way to abuse the service. Ordinary users work meanwhile, from other addresses.
 type attack struct {
 	name, what string
+	// small are flags of the server for small amounts.
+	small []string
 	// setup prepares the attack BEFORE anything is measured; it may be nil.
 	setup func(*scene) error
 	// run attacks until the context ends, or until everything was tried.
@@ -151,7 +153,11 @@ func (c *AbuseConfig) say(format string, args ...any) {
 // carryOut runs one attack against a server of its own, with ordinary users BEFORE, during and
 // AFTER it.
 func (c *AbuseConfig) carryOut(ctx context.Context, one *attack) (*AbuseResult, error) {
-	s, err := openScene(ctx, c)
+	var flags []string
+	if c.Small {
+		flags = one.small
+	}
+	s, err := openScene(ctx, c, flags...)
 	if err != nil {
 		return nil, err
 	}

@@ -77,6 +77,20 @@ var recordAttacks = []attack{
 		setup: func(s *scene) error { return s.publishTasks(1, 0) },
 		run:   keyCheckpoints,
 	},
+	{
+		name:  "disk-filling",
+		what:  "files of 1 MiB by one agent in its own project, as many as are accepted",
+		small: []string{"--agent-hour-bytes", "4194304"},
+		setup: func(s *scene) error { return s.publishTasks(1, 0) },
+		run:   fillDisk,
+		holds: func(s *scene) error {
+			// The contents compress to three quarters.
+			if most := int64(s.amount(2*256, 2*4)); s.answers(success) > most {
+				return fmt.Errorf("one agent has stored %d MiB", s.answers(success))
+			}
+			return s.newcomerWorks()
+		},
+	},
 }
 
 const quotaExceeded = "409 QUOTA_EXCEEDED"
@@ -230,6 +244,22 @@ func (s *scene) tasksAreUnharmed() error {
 		return errors.New("strangers have claimed all tasks")
 	}
 	return nil
+}
+
+// fillDisk writes files until the agent's quota is used up.
+func fillDisk(ctx context.Context, s *scene) error {
+	own, err := s.attackers[0].CreateProject("Files")
+	if err != nil {
+		return err
+	}
+	fillers := []*filler{newFiller(1, 1<<20), newFiller(2, 1<<20)}
+	return s.repeat(ctx, len(fillers), func(api *client.API, worker, turn int) error {
+		if s.answers(quotaExceeded) > 0 {
+			return errFinished
+		}
+		path := filePath(own.ID, fmt.Sprintf("file-%d-%d.txt", worker, turn))
+		return putFile(api, path, fillers[worker].next())
+	})
 }
 
 // items are texts for a list.

@@ -139,9 +139,12 @@ func (s *scene) amount(full, small int) int {
 	return full
 }
 
+// success is the outcome of a request that was carried out.
+const success = "success"
+
 // count counts what an attacker received: nothing for an error without an answer at the end.
 func (s *scene) count(ctx context.Context, err error) {
-	outcome := "success"
+	outcome := success
 	failure := new(client.Failure)
 	switch {
 	case errors.As(err, &failure):
