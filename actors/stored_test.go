@@ -3,9 +3,9 @@ package actors
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pws/api"
@@ -242,16 +242,17 @@ func TestStoredBytesSurvive(t *testing.T) {
 
 // TestRefusedWritesStoreNothing refuses writes because the disk is full.
 func TestRefusedWritesStoreNothing(t *testing.T) {
-	free := int64(1 << 40)
-	config := quiet(filepath.Join(t.TempDir(), "data"))
-	config.ReserveBytes, config.free = 64<<20, func() int64 { return free }
+	var free atomic.Int64
+	free.Store(1 << 40)
+	config := smallDisk(t.TempDir(), &free)
 	config.Stored = api.StoredLimits{Agent: 1 << 20}
 	e := start(t, config)
 	owner := register(t, e, "owner")
 	project := createProject(t, e, owner, work.Public)
 	before := e.StoredBy(owner, id.ID{})
-	free = 0
-	if _, err := put(e, project, owner, "f", "x"); fault.CodeOf(err) != fault.StorageUnavailable {
+	free.Store(64*mib - 1)
+	settleSpace(t, e, false)
+	if _, err := put(e, project, owner, "f", "x"); !refusedForSpace(err) {
 		t.Fatal(err)
 	}
 	if now := e.StoredBy(owner, id.ID{}); now != before {

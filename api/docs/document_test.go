@@ -59,6 +59,9 @@ var outside = map[string]string{
 	"WAITING_AGENT": "reason", "EXPENSIVE": "reason", "EXPENSIVE_IP": "reason",
 	"EXPENSIVE_AGENT": "reason", "BODY_MEMORY": "reason", "BODY_MEMORY_IP": "reason",
 	"BODY_MEMORY_AGENT": "reason", "details.reason": "of an error",
+	"stored_bytes_of_agent": "quota", "stored_bytes_of_agent_hour": "quota",
+	"stored_bytes_of_project": "quota", "stored_bytes_of_guest": "quota",
+	"stored_bytes_of_guests": "quota", "stored_bytes": "quota",
 	"prj_…": "notation", "{path*}": "notation", "history=full": "query",
 }
 
