@@ -128,7 +128,9 @@ type Engine struct {
 	snapshotFault atomic.Pointer[error]
 	failure       atomic.Pointer[error]
 	saver         saver
-	space         spaceState
+	// purging is held while purged contents are erased.
+	purging sync.Mutex
+	space   spaceState
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -327,8 +329,11 @@ func (e *Engine) stamp(agent id.ID) work.Stamp {
 	return s
 }
 
-// Blob implements api.Engine. Errors: BLOB_CORRUPT; anything else is internal.
+// Blob implements api.Engine. Errors: BLOB_CORRUPT, CONTENT_REMOVED; anything else is internal.
 func (e *Engine) Blob(hash work.Hash) ([]byte, error) {
+	if e.Identity().Purged(hash) {
+		return nil, errContentRemoved(hash)
+	}
 	content, err := e.blobs.Get(blobs.Hash(hash))
 	if errors.Is(err, blobs.ErrCorrupt) {
 		e.log.Error("stored content is damaged", "blob", fmt.Sprintf("%x", hash), "error", err)

@@ -22,6 +22,15 @@ func (e *Engine) ShowProject(project id.ID, reason string) error {
 	return e.moderate(identity.ActionShow, project, reason, &work.ShowProject{})
 }
 
+// RemoveProject removes a project: nobody can read it any more. Errors: PROJECT_NOT_FOUND,
+// VALIDATION_FAILED.
+func (e *Engine) RemoveProject(project id.ID, reason string) error {
+	if err := identity.CheckReason(reason); err != nil {
+		return err
+	}
+	return e.moderate(identity.ActionRemove, project, reason, &work.RemoveProject{Reason: reason})
+}
+
 // moderate gives an operator's command to a project. The action is noted BEFORE it takes effect, so
 // that none can be missing from the log of actions.
 func (e *Engine) moderate(

@@ -76,6 +76,10 @@ func (a *projectActor) run(o *order) {
 		a.last.after(o)
 		return
 	}
+	if err := a.engine.requireUnpurged(decision.Blobs); err != nil {
+		a.refuse(o, err)
+		return
+	}
 	a.commit(o, decision, stamp)
 }
 

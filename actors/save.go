@@ -428,6 +428,7 @@ func (e *Engine) sweepLoop() {
 	tick := time.NewTicker(e.config.SweepEvery)
 	defer tick.Stop()
 	e.freeSuspended()
+	e.resumeErasure()
 	var expired index.Expiry
 	for {
 		select {

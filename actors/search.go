@@ -78,8 +78,13 @@ type searching struct {
 	backlog atomic.Int64
 	// settled is closed once nothing waits any more for the first time, or never will.
 	settled chan struct{}
+	// ended is closed when nothing is indexed any more.
+	ended chan struct{}
 	// anew says that what is there of an index is thrown away first, whatever it is.
 	anew bool
+	// renewal is a request to throw the index away and make it again, nil for none; it is closed
+	// AFTER the old one has left the disk.
+	renewal atomic.Pointer[chan struct{}]
 	// paused says that indexing waits for disk space.
 	paused atomic.Bool
 	// hurry says that a search waits.
@@ -104,7 +109,7 @@ type searchWaiter struct {
 func newSearching(e *Engine) *searching {
 	return &searching{
 		engine: e, queue: search.NewQueue(), opened: make(chan struct{}),
-		hurry: make(chan struct{}, 1), settled: make(chan struct{}),
+		hurry: make(chan struct{}, 1), settled: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
 
@@ -403,6 +408,29 @@ func (s *searching) metrics() []Metric {
 	}
 }
 
+// renew has the index made again, and returns AFTER the old one has left the disk. Searches find
+// less until all is indexed.
+func (s *searching) renew() error {
+	dir := filepath.Join(s.engine.config.Dir, datadir.SearchName)
+	if s.engine.config.NoSearch || s.fault.Load() != nil {
+		return os.RemoveAll(dir)
+	}
+	renewed := make(chan struct{})
+	s.renewal.Store(&renewed)
+	select {
+	case s.hurry <- struct{}{}:
+	default:
+	}
+	select {
+	case <-renewed:
+		return nil
+	case <-s.engine.stop:
+		return errSearchStopped
+	case <-s.ended:
+		return os.RemoveAll(dir)
+	}
+}
+
 // open opens the index, or makes it anew where it cannot be used.
 func (s *searching) open() (*search.Index, error) {
 	e := s.engine
@@ -410,10 +438,15 @@ func (s *searching) open() (*search.Index, error) {
 	mac.Write([]byte("search"))
 	mark := mac.Sum(nil)[:8]
 	dir := filepath.Join(e.config.Dir, datadir.SearchName)
-	if s.anew {
+	renewal := s.renewal.Swap(nil)
+	if s.anew || renewal != nil {
 		if err := os.RemoveAll(dir); err != nil {
 			return nil, err
 		}
+		s.anew = false
+	}
+	if renewal != nil {
+		close(*renewal)
 	}
 	x, anew, err := search.Open(dir, mark)
 	if err != nil {

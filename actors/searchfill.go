@@ -50,7 +50,14 @@ type searchFill struct {
 func (s *searching) run() {
 	defer s.settle()
 	defer s.openOnce.Do(func() { close(s.opened) })
-	for s.runOnce() && s.awaitRoom(searchMargin) {
+	defer close(s.ended)
+	for {
+		full := s.runOnce()
+		if s.renewal.Load() != nil && !s.stops() {
+			s.anew = true
+		} else if !full || !s.awaitRoom(searchMargin) {
+			return
+		}
 		s.again()
 	}
 }
@@ -73,7 +80,7 @@ func (s *searching) runOnce() (full bool) {
 	if err == nil {
 		err = f.finish()
 	}
-	if err != nil && !errors.Is(err, errSearchStopped) {
+	if err != nil && !errors.Is(err, errSearchStopped) && !errors.Is(err, errSearchRenewed) {
 		if full = s.wasFull(err); !full {
 			s.fault.CompareAndSwap(nil, &err)
 			s.engine.log.Error("search is unavailable; everything else works", "error", err)
@@ -156,6 +163,18 @@ func (s *searching) settle() {
 // position of the index stays where it was, so that the next start looks through it again.
 var errSearchStopped = errors.New("indexing was stopped")
 
+// errSearchRenewed says that the index is thrown away and made again.
+var errSearchRenewed = errors.New("the search index is made again")
+
+func (s *searching) stops() bool {
+	select {
+	case <-s.engine.stop:
+		return true
+	default:
+		return false
+	}
+}
+
 func (f *searchFill) fill() error {
 	var err error
 	if f.from, err = f.x.Position(); err != nil {
@@ -164,6 +183,9 @@ func (f *searchFill) fill() error {
 	f.written, f.writtenAt = f.from, time.Now()
 	f.collect()
 	for {
+		if f.renewal.Load() != nil {
+			return errSearchRenewed
+		}
 		began := time.Now()
 		if err := f.round(); err != nil {
 			return err
@@ -428,7 +450,7 @@ func (f *searchFill) rest(took time.Duration) (goOn bool, err error) {
 	}
 	note := time.NewTicker(searchNote)
 	defer note.Stop()
-	for f.waitingNow() == 0 {
+	for f.waitingNow() == 0 && f.renewal.Load() == nil {
 		f.settle()
 		if f.mark = f.noted.Load(); f.waitingNow() == 0 {
 			// Nothing of these entries is to be indexed.

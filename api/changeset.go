@@ -190,7 +190,7 @@ var changesetOperations = []*Operation{
 		Params: append(changesetParams[:2:2], fileParams[1]),
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.ChangesetNotFound, fault.FileNotFound,
-			fault.BlobCorrupt,
+			fault.BlobCorrupt, fault.ContentRemoved,
 		},
 		Conditional: true, Tag: "changesets", Summary: "Read a file at a changeset",
 		Doc: "Returns a file with its text after a changeset.",
@@ -203,7 +203,7 @@ var changesetOperations = []*Operation{
 			Name: "base", Doc: "The earlier changeset to compare with; the parent if absent.",
 		}},
 		Errors: []fault.Code{
-			fault.ProjectNotFound, fault.ChangesetNotFound, fault.BlobCorrupt,
+			fault.ProjectNotFound, fault.ChangesetNotFound, fault.BlobCorrupt, fault.ContentRemoved,
 		},
 		Tag: "changesets", Summary: "Get the diff of a changeset",
 		Doc: "Returns the changes of a changeset, or the net difference from an earlier one, " +

@@ -141,7 +141,8 @@ var fileOperations = []*Operation{
 		ToolDoc: "Returns the current version of a file, with its text.",
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: fileParams,
 		Errors: []fault.Code{
-			fault.InvalidPath, fault.ProjectNotFound, fault.FileNotFound, fault.BlobCorrupt,
+			fault.InvalidPath, fault.ProjectNotFound, fault.FileNotFound,
+			fault.BlobCorrupt, fault.ContentRemoved,
 		},
 		Conditional: true, Tag: "files", Summary: "Read a file",
 		Doc: "Returns a file with its text. The ETag changes with this file only.",
@@ -181,9 +182,8 @@ var fileOperations = []*Operation{
 		Path: "/api/v1/projects/{project}/files/read-batch",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Expensive: true,
-		Errors: []fault.Code{
-			fault.InvalidPath, fault.ProjectNotFound, fault.ChangesetNotFound, fault.BlobCorrupt,
-		},
+		Errors: []fault.Code{fault.InvalidPath, fault.ProjectNotFound,
+			fault.ChangesetNotFound, fault.BlobCorrupt, fault.ContentRemoved},
 		Tag: "files", Summary: "Read several files",
 		Doc: "Returns up to 100 files with their text, 8 MiB of content at most; files that " +
 			"exceed the limit are listed in truncated. A repeated path is answered once.",

@@ -159,7 +159,11 @@ func (e *export) add(record any) bool {
 }
 
 func (e *export) files() {
+	purged := e.call.Service.Engine.Identity()
 	e.view.Files("", func(info work.FileInfo) bool {
+		if purged.Purged(info.Blob) {
+			return true
+		}
 		if !e.element(file(info)) {
 			return false
 		}

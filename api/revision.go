@@ -63,7 +63,7 @@ var revisionOperations = []*Operation{
 			Name: "revision", Doc: "The revision's ID.",
 		}),
 		Errors: []fault.Code{
-			fault.ContributionNotFound, fault.RevisionNotFound, fault.BlobCorrupt,
+			fault.ContributionNotFound, fault.RevisionNotFound, fault.BlobCorrupt, fault.ContentRemoved,
 		},
 		Tag: "contributions", Summary: "Get the diff of a revision",
 		Doc: "Returns the changes of a revision to its base, as a unified diff that git apply " +

@@ -118,7 +118,7 @@ var workspaceFileOperations = []*Operation{
 		Auth:    Bearer, Category: CategoryRead, Statuses: []int{200}, Params: workspaceFileParams,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.WorkspaceNotFound, fault.RoleRequired, fault.FileNotFound,
-			fault.BlobCorrupt,
+			fault.BlobCorrupt, fault.ContentRemoved,
 		},
 		Conditional: true, Tag: "workspaces", Summary: "Read a file of a workspace",
 		Doc: "Returns the version of a file in the workspace, with its text.",

@@ -99,7 +99,7 @@ func (s *Store) Merge(live func(Hash) bool) (MergeStats, error) {
 	if err != nil || len(inputs) == 0 {
 		return MergeStats{}, err
 	}
-	return s.mergePacks(inputs, keep)
+	return s.mergePacks(inputs, keep, (*merge).neededAgain)
 }
 
 func (s *Store) setMerging(on bool) {
@@ -178,7 +178,11 @@ type merge struct {
 	raw     []byte
 }
 
-func (s *Store) mergePacks(inputs []*pack, keep func(*Hash) bool) (MergeStats, error) {
+// mergePacks writes packs into a new one. keepOld, if given, is asked BEFORE a pack goes whether it
+// has to stay.
+func (s *Store) mergePacks(
+	inputs []*pack, keep func(*Hash) bool, keepOld func(*merge, *pack) bool,
+) (MergeStats, error) {
 	m := &merge{s: s, dropped: map[*pack][]uint64{}}
 	defer func() {
 		if m.b != nil {
@@ -203,7 +207,8 @@ func (s *Store) mergePacks(inputs []*pack, keep func(*Hash) bool) (MergeStats, e
 		m.stats.FileBytes = p.size
 		m.stats.KeptBlobs = int(p.footer.blobs)
 	}
-	if err := s.swap(in, inputs, m.neededAgain); err != nil {
+	stays := func(p *pack) bool { return keepOld != nil && keepOld(m, p) }
+	if err := s.swap(in, inputs, stays); err != nil {
 		return MergeStats{}, err
 	}
 	now := s.list.Load().packs

@@ -75,6 +75,9 @@
 //	22 InviteUsed          1 hash
 //	23 ActionNoted         1 action 2 subject 3 reason
 //	24 ChallengeDropped    1 challenge
+//	25 ContentPurged       1 hash
+//	26 ErasureBegun
+//	27 ContentErased       1 hash
 //
 // # Snapshot sections
 //
@@ -97,7 +100,8 @@
 //	            9 completion {1 digest 2 agent 3 key 4 session 5 at 6 session_expires_at}
 //	report      1 version=1 2 id 3 reporter 4 type 5 entity 6 path 7 reason 8 details
 //	            9 created_at 10 handled_at
-//	operator    1 version=1 2 mode 3 [invite] 4 [done]
+//	operator    1 version=1 2 mode 3 [invite] 4 [done] 5 [purged]
 //	  invite    1 hash 2 expires_at
 //	  done      1 action 2 subject 3 reason 4 at
+//	  purged    1 hash 2 erased_at
 package identity

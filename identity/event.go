@@ -52,6 +52,9 @@ const (
 	KindInviteUsed         Kind = 22
 	KindActionNoted        Kind = 23
 	KindChallengeDropped   Kind = 24
+	KindContentPurged      Kind = 25
+	KindErasureBegun       Kind = 26
+	KindContentErased      Kind = 27
 )
 
 // makers maps each kind to a function that returns an empty event.
@@ -83,6 +86,9 @@ func init() {
 		func() Event { return new(InviteUsed) },
 		func() Event { return new(ActionNoted) },
 		func() Event { return new(ChallengeDropped) },
+		func() Event { return new(ContentPurged) },
+		func() Event { return new(ErasureBegun) },
+		func() Event { return new(ContentErased) },
 	} {
 		kind := make().Kind()
 		if _, twice := makers[kind]; twice {

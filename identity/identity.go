@@ -46,6 +46,7 @@ const (
 	ActionsMax      = 1000 // actions that the log of actions keeps
 	ActionReasonMax = 500  // characters
 	InvitesMax      = 1000 // unused invites
+	PurgedMax       = 10_000
 	InviteMillisMax = 90 * 24 * 3600 * 1000
 )
 

@@ -52,6 +52,7 @@ type operator struct {
 	mode    RegistrationMode
 	invites []Invite // the first to expire first
 	done    []Done   // the oldest first, at most ActionsMax
+	purged  []Purged // by hash
 }
 
 // ActionDone is the result of the commands of operators.
@@ -155,13 +156,14 @@ type operatorSection struct {
 	Mode    RegistrationMode `cbor:"2,keyasint,omitempty"`
 	Invites []Invite         `cbor:"3,keyasint,omitempty"`
 	Done    []Done           `cbor:"4,keyasint,omitempty"`
+	Purged  []Purged         `cbor:"5,keyasint,omitempty"`
 }
 
 // EncodeOperator returns the snapshot section of what operators have set and did.
 func (s *State) EncodeOperator() []byte {
 	return encodeSection(&operatorSection{
 		Version: sectionVersion, Mode: s.operator.mode, Invites: s.operator.invites,
-		Done: s.operator.done,
+		Done: s.operator.done, Purged: s.operator.purged,
 	})
 }
 
@@ -185,6 +187,13 @@ func (s *State) RestoreOperator(data []byte) error {
 			return corrupt("invite %d is out of order", at)
 		}
 	}
-	s.operator = &operator{mode: section.Mode, invites: section.Invites, done: section.Done}
+	for at, one := range section.Purged {
+		if at > 0 && byHash(section.Purged[at-1], one.Hash) >= 0 {
+			return corrupt("purged content %x is out of order", one.Hash)
+		}
+	}
+	s.operator = &operator{
+		mode: section.Mode, invites: section.Invites, done: section.Done, purged: section.Purged,
+	}
 	return nil
 }

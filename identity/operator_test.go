@@ -25,6 +25,10 @@ func (b *table) operatorCommand(command string) Command {
 			b.t.Fatalf("no mode %q", b.args["mode"])
 		}
 		return &SetRegistration{mode, reason}
+	case "purge":
+		return &PurgeContent{[32]byte{1}, reason}
+	case "erased":
+		return &EndErasure{[][32]byte{{1}}}
 	case "note":
 		return &NoteAction{ActionHide, "project", reason}
 	}
@@ -60,8 +64,19 @@ func (w *world) operatorCommand() Command {
 		&SuspendAgent{handle, "spam"}, &RestoreAgent{handle, ""}, &RestoreAgent{handle, "sorry"},
 		&SetRegistration{RegistrationInvite, ""}, &SetRegistration{RegistrationOpen, ""},
 		&SetRegistration{RegistrationOpen, "calm"}, &SetRegistration{RegistrationClosed, ""},
+		&PurgeContent{[32]byte{byte(rapid.IntRange(1, 9).Draw(rt, "hash"))}, "leaked"},
+		&BeginErasure{}, w.erasure(),
 		&MakeInvite{60_000, "a friend"}, &MakeInvite{1, ""}, &NoteAction{ActionPurge, "x", "y"},
 	})
+}
+
+// erasure ends the erasure of what was purged.
+func (w *world) erasure() Command {
+	command := new(EndErasure)
+	for _, one := range w.state.PurgedContents() {
+		command.Hashes = append(command.Hashes, one.Hash)
+	}
+	return command
 }
 
 func (v *server) invite(t testing.TB) string {
@@ -113,6 +128,7 @@ func TestDamagedOperatorSections(t *testing.T) {
 	sound := v.state.EncodeOperator()
 	for _, section := range []*operatorSection{
 		{Version: 2}, {Version: 1, Mode: 3}, {Version: 1, Done: []Done{{Action: 99}}},
+		{Version: 1, Purged: []Purged{{}, {}}},
 		{Version: 1, Invites: []Invite{{ExpiresAt: 2}, {ExpiresAt: 1}}},
 	} {
 		if err := v.state.RestoreOperator(encodeSection(section)); err == nil {

@@ -202,7 +202,7 @@ func (b *table) command(command string) Command {
 		return b.report()
 	case "report-handle":
 		return &HandleReport{b.reports[b.args["report"]], b.args["why"]}
-	case "suspend", "restore", "registration", "invite", "note":
+	case "suspend", "restore", "registration", "invite", "note", "purge", "erased":
 		return b.operatorCommand(command)
 	case "prune":
 		return &Prune{}

@@ -151,10 +151,15 @@ func (c *committer) commit(q []queued, size int) error {
 		c.frame.add(q[i].payload)
 	}
 	frame := c.frame.encode(c.log, c.index, c.next)
+	segmentBytes, err := c.maybeRoll()
+	if err != nil {
+		return err
+	}
 	if err := c.store.Write(c.index, frame); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
-	rolled := c.place(int64(uvarintLen(uint64(len(frame)))+len(frame)), uint64(len(q)))
+	length := int64(uvarintLen(uint64(len(frame))) + len(frame))
+	rolled := c.place(int64(segmentBytes), length, uint64(len(q)))
 	now := c.l.opts.now
 	start := now()
 	if err := c.sync(rolled); err != nil {
@@ -188,8 +193,7 @@ func (c *committer) commit(q []queued, size int) error {
 // place updates the segment list as tidwall writes a record: into a new segment if the tail was
 // longer than the limit already, and followed by a new segment if the tail has now reached it. It
 // reports whether there is a new segment.
-func (c *committer) place(length int64, entries uint64) (rolled bool) {
-	limit := int64(c.l.opts.SegmentBytes)
+func (c *committer) place(limit, length int64, entries uint64) (rolled bool) {
 	if c.tail().bytes > limit {
 		c.addSegment(c.index, c.next)
 		rolled = true

@@ -107,6 +107,7 @@ type Log struct {
 		idle       bool      // the committer waits and nobody has woken it
 		wanted     int       // the committer waits for so many entries; 0 where it does not
 		closing    bool
+		roll       bool // the next record begins a new segment
 		touched    bool // Append or CutBefore was called
 		failed     error
 		next       uint64 // position of the next entry

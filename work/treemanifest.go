@@ -299,3 +299,6 @@ func (b *treeBytes) count(least int) uint64 {
 	}
 	return n
 }
+
+// OfTree reports whether a content is part of the manifest of a tree, and not a text of a caller.
+func OfTree(content []byte) bool { return len(content) > 0 && content[0] == treeMark }

@@ -339,7 +339,8 @@ func (r *references) checkBlob(
 ) {
 	r.report.Contents++
 	found, ok := r.contents.find(blob)
-	if (ok && int(found) == size) || dangling[blob] {
+	if (ok && int(found) == size) || dangling[blob] ||
+		!ok && r.agents && r.states.Identity().Purged(blob) {
 		return
 	}
 	dangling[blob] = true

@@ -27,6 +27,8 @@ type AdminCommand struct {
 	Reports      AdminReportsCommand      `cmd:"" help:"List, show and handle the reports of abuse."`
 	Hide         AdminHideCommand         `cmd:"" help:"Hide a project from all but its members."`
 	Show         AdminShowCommand         `cmd:"" help:"Show a hidden project again."`
+	Remove       AdminRemoveCommand       `cmd:"" help:"Remove a project for all, its members too."`
+	Purge        AdminPurgeCommand        `cmd:"" help:"Remove a content from all projects and the disk."`
 	Log          AdminLogCommand          `cmd:"" help:"List what operators did."`
 }
 

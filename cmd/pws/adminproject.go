@@ -21,6 +21,12 @@ type AdminShowCommand struct {
 	Reason  string `help:"Why; it is noted in the log of actions."`
 }
 
+// AdminRemoveCommand removes a project.
+type AdminRemoveCommand struct {
+	Project string `arg:"" help:"ID of the project."`
+	Reason  string `required:"" help:"Why; it is noted in the log of actions."`
+}
+
 type (
 	adminProjectBody struct {
 		Project string `json:"project"`
@@ -55,6 +61,7 @@ func adminProject(
 var (
 	_ = adminProject("hide", (*actors.Engine).HideProject)
 	_ = adminProject("show", (*actors.Engine).ShowProject)
+	_ = adminProject("remove", (*actors.Engine).RemoveProject)
 )
 
 // Run hides the project.
@@ -71,4 +78,10 @@ func (c *AdminShowCommand) Run(admin *AdminCommand, out io.Writer) error {
 		func(data *adminProjectData) string {
 			return fmt.Sprintf("%s is %s", data.ProjectID, data.Visibility)
 		})
+}
+
+// Run removes the project.
+func (c *AdminRemoveCommand) Run(admin *AdminCommand, out io.Writer) error {
+	return runAdminCommand(admin, out, "remove", adminProjectBody{c.Project, c.Reason},
+		func(data *adminProjectData) string { return "removed " + data.ProjectID })
 }

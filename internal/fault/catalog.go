@@ -82,6 +82,7 @@ const (
 	QuotaExceeded           Code = "QUOTA_EXCEEDED"
 	ChallengeExpired        Code = "CHALLENGE_EXPIRED"
 	ChallengeConsumed       Code = "CHALLENGE_CONSUMED"
+	ContentRemoved          Code = "CONTENT_REMOVED"
 	PreconditionFailed      Code = "PRECONDITION_FAILED"
 	FileTooLarge            Code = "FILE_TOO_LARGE"
 	BodyTooLarge            Code = "BODY_TOO_LARGE"
@@ -496,6 +497,12 @@ var Catalog = []Entry{
 	{
 		Code: ChallengeConsumed, Status: 410, Action: "START_AGAIN",
 		Description: "The challenge was already used, or too many signatures failed.",
+	},
+	{
+		Code: ContentRemoved, Status: 410,
+		Details: []string{"blob_hash"},
+		Description: "An operator of the service has removed this content, for example a leaked " +
+			"secret. Its record remains; the content cannot be read or stored again.",
 	},
 	{
 		Code: PreconditionFailed, Status: 412, Action: "REFRESH_AND_REAPPLY",

@@ -1,0 +1,127 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+
+	"pws/api"
+	"pws/blobs"
+	"pws/identity"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// PurgeContent purges a content from all projects: it is neither read nor stored any more. It
+// returns AFTER the content has left packs, log and search index. After a crash the next start goes
+// on. Errors: VALIDATION_FAILED, QUOTA_EXCEEDED.
+func (e *Engine) PurgeContent(hash work.Hash, reason string) error {
+	e.purging.Lock()
+	defer e.purging.Unlock()
+	content, err := e.blobs.Get(blobs.Hash(hash))
+	switch {
+	case errors.Is(err, blobs.ErrNotFound) && !e.Identity().Purged(hash):
+		return fault.Invalid(fault.Field{Field: "hash", Problem: "no content has this hash"})
+	case work.OfTree(content):
+		return fault.Invalid(fault.Field{
+			Field: "hash", Problem: "is that of a list of files, which projects need",
+		})
+	}
+	command := &identity.PurgeContent{Hash: hash, Reason: reason}
+	if _, err := e.OperatorDo(command); err != nil {
+		return err
+	}
+	return e.erase()
+}
+
+// resumeErasure erases what was purged BEFORE the process died.
+func (e *Engine) resumeErasure() {
+	e.purging.Lock()
+	defer e.purging.Unlock()
+	if err := e.erase(); err != nil {
+		e.log.Error("cannot erase purged contents; the next start tries again", "error", err)
+	}
+}
+
+// erase removes purged contents from the disk. The mark is published, so that later writes of them
+// are refused. Then, in this order: orders in flight end; the log begins a new segment, which no
+// purged content can reach; the search index is rebuilt; a snapshot is saved and the log cut in
+// front of that segment; packs are written again.
+func (e *Engine) erase() error {
+	var hashes [][32]byte
+	var gone []blobs.Hash
+	for _, one := range e.Identity().PurgedContents() {
+		if one.ErasedAt == 0 {
+			hashes, gone = append(hashes, one.Hash), append(gone, blobs.Hash(one.Hash))
+		}
+	}
+	if len(hashes) == 0 {
+		return nil
+	}
+	if err := e.settleOrders(); err != nil {
+		return err
+	}
+	e.blobs.Forget(gone)
+	// The answer says that everything in front of the entry is durable.
+	if _, err := e.OperatorDo(&identity.BeginErasure{}); err != nil {
+		return err
+	}
+	edge := e.identity.view.Load().position
+	e.wal.Roll()
+	if _, err := e.OperatorDo(&identity.BeginErasure{}); err != nil {
+		return err
+	}
+	if err := e.search.renew(); err != nil {
+		return fmt.Errorf("search index: %w", err)
+	}
+	if err := e.Save(); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	if first := e.wal.Stats().First; first <= edge {
+		return fmt.Errorf("the log still has entries from %d on: a project cannot be loaded", first)
+	}
+	if err := e.blobs.Purge(gone); err != nil {
+		return fmt.Errorf("packs: %w", err)
+	}
+	_, err := e.OperatorDo(&identity.EndErasure{Hashes: hashes})
+	return err
+}
+
+// settleOrders returns AFTER all orders that were in flight when it was called are durable.
+func (e *Engine) settleOrders() error {
+	var busy []id.ID
+	e.handles.Range(func(project id.ID, h *handle) bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.mu.inFlight > 0 {
+			busy = append(busy, project)
+		}
+		return true
+	})
+	for _, project := range busy {
+		_, err := e.Do(api.Order{Project: project, Command: new(work.ExpireClaims)})
+		if err != nil && fault.CodeOf(err) != fault.ProjectNotFound {
+			return err
+		}
+	}
+	return nil
+}
+
+// requireUnpurged refuses to store a content that was purged: VALIDATION_FAILED.
+func (e *Engine) requireUnpurged(contents []work.Blob) error {
+	state := e.Identity()
+	for at := range contents {
+		if state.Purged(contents[at].Hash) {
+			return fault.Invalid(fault.Field{
+				Field:   "content",
+				Problem: fmt.Sprintf("an operator has removed the content %x", contents[at].Hash),
+			})
+		}
+	}
+	return nil
+}
+
+func errContentRemoved(hash work.Hash) error {
+	return fault.New(fault.ContentRemoved, "An operator of the service has removed the content.").
+		With("blob_hash", fmt.Sprintf("%x", hash))
+}

@@ -1,0 +1,68 @@
+package blobs
+
+// Forget drops blobs from memory: from the recent ones, so that no Pack writes them, and from the
+// cache. Their hashes must not be added again. What is in packs stays until Purge.
+func (s *Store) Forget(hashes []Hash) {
+	s.packing.Lock()
+	defer s.packing.Unlock()
+	for at := range hashes {
+		s.recent.Add(-s.shard(&hashes[at]).forget(hashes[at]))
+	}
+}
+
+// forget drops a blob and returns how many bytes of the recent ones it had.
+func (sh *shard) forget(h Hash) (recent int64) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if one, ok := sh.mu.recent[h]; ok {
+		recent = int64(len(one.content))
+		delete(sh.mu.recent, h)
+	}
+	if at, ok := sh.mu.cached[h]; ok {
+		sh.mu.bytes -= int64(cap(sh.mu.slots[at].content)) + slotBytes
+		delete(sh.mu.cached, h)
+		sh.mu.slots[at] = slot{}
+		sh.mu.free = append(sh.mu.free, at)
+	}
+	return recent
+}
+
+// Purge writes each pack that has one of the blobs again without them. Unlike Merge it drops them
+// also where Has has answered for them lately. The order of effects is that of Merge; when Purge
+// fails, the packs that it has not reached are as they were.
+func (s *Store) Purge(hashes []Hash) error {
+	s.merging.Lock()
+	defer s.merging.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
+	s.setMerging(true)
+	defer s.setMerging(false)
+	gone := make(map[Hash]bool, len(hashes))
+	for _, h := range hashes {
+		gone[h] = true
+	}
+	keep := func(h *Hash) bool { return !gone[*h] }
+	for _, p := range s.list.Load().packs {
+		has, err := p.hasAny(hashes)
+		if err != nil {
+			return err
+		}
+		if !has {
+			continue
+		}
+		if _, err := s.mergePacks([]*pack{p}, keep, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pack) hasAny(hashes []Hash) (bool, error) {
+	for at := range hashes {
+		if _, ok, err := p.find(&hashes[at]); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
