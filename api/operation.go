@@ -296,8 +296,17 @@ func (o *Operation) Codes() []fault.Code {
 	if o.Writes() {
 		codes = append(codes, fault.StorageUnavailable, fault.QuotaExceeded)
 	}
+	if !o.DescribesService() {
+		codes = append(codes, fault.Forbidden)
+	}
 	slices.Sort(codes)
 	return slices.Compact(codes)
+}
+
+// DescribesService reports whether the operation reads what describes the service and has no data of
+// agents. Web pages of all origins may read that.
+func (o *Operation) DescribesService() bool {
+	return o.Method == "GET" && (len(o.Media) > 0 || strings.HasPrefix(o.Name, "meta."))
 }
 
 // Writes reports whether the operation changes anything.

@@ -1,10 +1,17 @@
 package http
 
 import (
+	"bytes"
+	"net"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"pws/api"
+	"pws/internal/fault"
 )
 
 // anyOrigin permits pages of all origins to read, without credentials.
@@ -47,12 +54,74 @@ func (s *Server) allowOrigin(x *exchange) {
 	switch {
 	case slices.Contains(s.origins.named, string(x.headers.origin)):
 		h.SetBytesV(fasthttp.HeaderAccessControlAllowOrigin, x.headers.origin)
-	case s.origins.any:
+	case s.anyMayRead(x.operation()):
 		h.Set(fasthttp.HeaderAccessControlAllowOrigin, anyOrigin)
 	default:
 		return
 	}
 	h.Set(fasthttp.HeaderAccessControlExposeHeaders, exposedHeaders)
+}
+
+// anyMayRead reports whether pages of all origins may read the answers of an operation.
+func (s *Server) anyMayRead(op *api.Operation) bool {
+	return s.origins.any || op != nil && op.DescribesService()
+}
+
+// checkHost refuses a domain name that is not known to lead to a server on a loopback address. A
+// page can have its own name resolved to this machine (DNS rebinding), and is then of the same
+// origin as the server for its browser. Names without a dot and addresses cannot be used for that.
+// Errors: FORBIDDEN.
+func (s *Server) checkHost(x *exchange) error {
+	if !s.cfg.LoopbackOnly {
+		return nil
+	}
+	name := x.ctx.Request.Header.Host()
+	if bytes.IndexByte(name, '.') < 0 || isLoopbackHost(string(name)) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "The server is for this machine alone and does not have "+
+		"this host name. --public-url gives it a name.").With("reason", "HOST")
+}
+
+// isLoopbackHost reports whether a host with or without a port is an address or a localhost name.
+func isLoopbackHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	return err == nil || host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// checkPage refuses what pages of other hosts may not do. Errors: FORBIDDEN.
+func (s *Server) checkPage(x *exchange) error {
+	if x.route.operation.DescribesService() {
+		return nil
+	}
+	if err := s.checkHost(x); err != nil {
+		return err
+	}
+	return s.checkOrigin(x)
+}
+
+// checkOrigin refuses what is more than reading to pages of origins that are neither configured nor
+// that of the service. Browsers send some such requests without a preflight. Errors: FORBIDDEN.
+func (s *Server) checkOrigin(x *exchange) error {
+	origin := x.headers.origin
+	if len(origin) == 0 || x.ctx.IsGet() || x.ctx.IsHead() ||
+		s.trustsOrigin(string(origin)) || x.ownPage(string(origin)) {
+		return nil
+	}
+	return fault.New(fault.Forbidden,
+		"Pages of this origin may not use the service.").With("reason", "ORIGIN")
+}
+
+// ownPage reports whether an origin has the host of the request. The scheme may differ, because a
+// proxy may have ended TLS.
+func (x *exchange) ownPage(origin string) bool {
+	parsed, err := url.Parse(origin)
+	return err == nil && parsed.Host != "" &&
+		strings.EqualFold(parsed.Host, string(x.ctx.Request.Header.Host()))
 }
 
 // options answers OPTIONS with the methods of a path, and whether a page of another origin may use
@@ -83,13 +152,22 @@ func (s *Server) options(x *exchange, at target) error {
 		h.Set(fasthttp.HeaderAccessControlAllowMethods, strings.Join(allowed, ", "))
 		h.Set(fasthttp.HeaderAccessControlAllowHeaders, writingHeaders)
 		h.Set(fasthttp.HeaderAccessControlMaxAge, preflightAge)
-	} else if s.origins.any {
+	} else if s.anyMayRead(s.reading(at.path)) {
 		reading := slices.DeleteFunc(allowed, func(method string) bool {
 			return method != fasthttp.MethodGet && method != fasthttp.MethodHead
 		})
+		h.Set(fasthttp.HeaderAccessControlAllowOrigin, anyOrigin)
 		h.Set(fasthttp.HeaderAccessControlAllowMethods, strings.Join(reading, ", "))
 		h.Set(fasthttp.HeaderAccessControlAllowHeaders, readingHeaders)
 		h.Set(fasthttp.HeaderAccessControlMaxAge, preflightAge)
+	}
+	return nil
+}
+
+// reading is the operation that reads a path, nil if there is none.
+func (s *Server) reading(path string) *api.Operation {
+	if found := s.routes.best(fasthttp.MethodGet, path); found != nil {
+		return found.operation
 	}
 	return nil
 }

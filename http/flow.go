@@ -50,6 +50,9 @@ func (s *Server) answerOperation(x *exchange, at target) error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkPage(x); err != nil {
+		return err
+	}
 	denied := s.authenticate(x)
 	if err := s.limit(x, denied); err != nil {
 		return err
@@ -186,6 +189,7 @@ func (s *Server) finish(x *exchange) {
 	x.computed.pause()
 	h := &x.ctx.Response.Header
 	h.SetCanonical(headerRequestID, x.requestID[:])
+	h.SetCanonical(headerSniffing, noSniff)
 	s.writeRates(x)
 	s.allowOrigin(x)
 	if c, tracked := x.ctx.Conn().(*conn); tracked {

@@ -102,6 +102,9 @@ func (s *Server) checkHead(x *exchange) error {
 		return s.routeFault(x.ctx, at.path)
 	}
 	x.route, x.call.Params = found, params
+	if err := s.checkPage(x); err != nil {
+		return err
+	}
 	if err := x.checkCaller(s.authenticate(x)); err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 package http
 
-import "github.com/valyala/fasthttp"
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+)
 
 // headers are the request headers that the server reads, in the memory of the request.
 type headers struct {
@@ -12,6 +16,8 @@ type headers struct {
 	protocols, methods, names                                             int
 	// others counts all other headers of MCP.
 	others int
+	// spaced says that the name of a header has a space or a tab.
+	spaced bool
 }
 
 // add notes one request header; names come in their canonical form.
@@ -53,6 +59,7 @@ func (h *headers) add(key, value []byte) {
 	case fasthttp.HeaderAccessControlRequestMethod:
 		h.preflightMethod = value
 	default:
+		h.spaced = h.spaced || bytes.IndexByte(key, ' ') >= 0 || bytes.IndexByte(key, '\t') >= 0
 		if len(key) > len(mcpHeaders) && string(key[:len(mcpHeaders)]) == mcpHeaders {
 			h.others++
 		}

@@ -252,6 +252,48 @@ func TestCrossOriginPages(t *testing.T) {
 	}
 }
 
+// Pages of origins that are not the service's may read what describes it, and write nothing.
+func TestPagesOfOtherHosts(t *testing.T) {
+	f := start(t, Config{Origins: []string{}}, nil)
+	for _, c := range []struct {
+		method, target, origin string
+		status                 int
+		allowed                string
+	}{
+		{"GET", "/v1/files/a", "https://evil.example", 200, ""},
+		{"OPTIONS", "/v1/files/a", "https://evil.example", 204, ""},
+		{"PUT", "/v1/files/a", "https://evil.example", 403, ""},
+		{"PUT", "/v1/files/a", "null", 403, ""},
+		{"PUT", "/v1/files/a", "http://h", 401, ""},
+		{"PUT", "/v1/files/a", "https://h", 401, ""},
+		{"PUT", "/v1/files/a", "http://h.example", 403, ""},
+		{"PUT", "/v1/files/a", "http://localhost:3000", 401, ""},
+		{"PUT", "/v1/files/a", "http://127.0.0.1:3000", 401, ""},
+	} {
+		a := f.ask(t, c.method, c.target, "Origin: "+c.origin)
+		if a.status != c.status || a.header.Get("Access-Control-Allow-Origin") != c.allowed {
+			t.Errorf("%s by %s: %d %v", c.method, c.origin, a.status, a.header)
+		}
+		if a.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s by %s: no nosniff", c.method, c.origin)
+		}
+	}
+}
+
+// A server on a loopback address serves no domain name, which could be one of a page.
+func TestHostsOfLoopback(t *testing.T) {
+	for host, loopback := range map[string]bool{
+		"localhost": true, "LocalHost:8080": true, "localhost.:80": true, "a.localhost": true,
+		"127.0.0.1:8080": true, "[::1]:8080": true, "[::1]": true, "10.0.0.7:80": true,
+		"evil.example": false, "evil.example:8080": false, "127.0.0.1.evil.example": false,
+		"localhost.evil.example": false,
+	} {
+		if isLoopbackHost(host) != loopback {
+			t.Errorf("%s: %v", host, !loopback)
+		}
+	}
+}
+
 func TestIdempotencyKeys(t *testing.T) {
 	f := start(t, Config{}, nil)
 	const good = "Authorization: Bearer good"

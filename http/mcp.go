@@ -83,6 +83,9 @@ func (s *Server) checkEndpoint(x *exchange) error {
 	if origin := x.headers.origin; len(origin) > 0 && !s.trustsOrigin(string(origin)) {
 		return fault.New(fault.Forbidden, "Pages of this origin may not use the endpoint.")
 	}
+	if err := s.checkHost(x); err != nil {
+		return err
+	}
 	x.route = s.mcp.message
 	switch string(x.ctx.Method()) {
 	case fasthttp.MethodPost, fasthttp.MethodOptions:

@@ -68,9 +68,12 @@ type Config struct {
 	// TrustedProxies are the peers whose X-Forwarded-For gives the address of the client and whose
 	// X-Forwarded-Proto gives the scheme of links.
 	TrustedProxies []netip.Prefix
-	// Origins are the origins of web pages that may use the service. With *, which is the default,
-	// pages of all origins may read.
+	// Origins are the origins of web pages that may use the service. With *, which is the default
+	// for nil, pages of all origins may read.
 	Origins []string
+	// LoopbackOnly says that clients reach the server by a loopback address alone. Requests to
+	// another domain name are refused.
+	LoopbackOnly bool
 	// SlowRequest is the duration from which a request is logged as a warning. Default 1 s; a negative
 	// one means never.
 	SlowRequest time.Duration

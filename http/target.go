@@ -68,6 +68,8 @@ func (x *exchange) checkFraming() error {
 		field, problem = "request", "must be of HTTP/1.1 or HTTP/1.0"
 	case version == "HTTP/1.0" && rawHas(raw, "transfer-encoding"):
 		field, problem = "Transfer-Encoding", "must not be sent with HTTP/1.0"
+	case x.headers.spaced:
+		field, problem = "request", "must not have white space in the name of a header"
 	case bareLineFeed(raw):
 		field, problem = "request", "must end its lines with CR LF"
 	case (h.ContentLength() == -1 || h.ConnectionClose()) &&

@@ -36,7 +36,7 @@ type ServeCommand struct {
 	LogLevel   string `default:"info" enum:"debug,info,warn,error" help:"How much is logged: debug, info, warn or error."`
 
 	RateLimit      []string `help:"Replace the quota of a limit, as NAME=NUMBER; names are in the capability model."`
-	AllowedOrigins []string `help:"Origins of web pages that may use the API; any for anonymous reads if absent."`
+	AllowedOrigins []string `help:"Origins of web pages that may use the API; * lets all read. Default: * with --public-url, else none."`
 	TrustedProxies []string `help:"Trusted proxies (127.0.0.1/32): their X-Forwarded-For and -Proto count."`
 
 	Connections      int `default:"16384" help:"Connections that may be open at one time."`
@@ -234,6 +234,11 @@ func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 		if problem := api.PublicURLProblem(c.PublicURL); problem != "" {
 			return config, nil, errors.New("--public-url " + problem)
 		}
+	}
+	if c.PublicURL == "" {
+		// Pages of other hosts must not reach a server that has no public name.
+		config.Origins = append([]string{}, c.AllowedOrigins...)
+		config.LoopbackOnly = len(c.TrustedProxies) == 0 && listensOnLoopback(c.Listen)
 	}
 	for _, network := range c.TrustedProxies {
 		prefix, err := netip.ParsePrefix(network)

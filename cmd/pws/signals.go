@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strings"
@@ -56,4 +57,15 @@ func listenProblem(flag, address string) error {
 			problem.Err)
 	}
 	return err
+}
+
+// listensOnLoopback reports whether an address, which listenProblem has checked, can be reached
+// from this machine alone.
+func listensOnLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }

@@ -208,7 +208,8 @@ var Catalog = []Entry{
 		Code: Forbidden, Status: 403,
 		Details: []string{"reason"},
 		Description: "The caller may not do this. With the reason BLOCKED, the project has blocked " +
-			"the caller: it may read there, and not write.",
+			"the caller: it may read there, and not write. With the reason ORIGIN, a web page of " +
+			"another host has sent the request; with HOST, the server does not have this host name.",
 	},
 	{
 		Code: RoleRequired, Status: 403,
