@@ -303,8 +303,8 @@ func (o *Operation) Codes() []fault.Code {
 	return slices.Compact(codes)
 }
 
-// DescribesService reports whether the operation reads what describes the service and has no data of
-// agents. Web pages of all origins may read that.
+// DescribesService reports whether the operation reads what describes the service and has no data
+// of agents. Web pages of all origins may read that.
 func (o *Operation) DescribesService() bool {
 	return o.Method == "GET" && (len(o.Media) > 0 || strings.HasPrefix(o.Name, "meta."))
 }
