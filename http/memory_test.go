@@ -53,8 +53,13 @@ var control = strings.Repeat("\x01", 1<<20)
 // batchText is the content of the answer to a batch.
 var batchText = texts{control, control, control, control, control, control, control, "é\"\\"}
 
+// pieceText is a content that is sent in pieces, small enough to be compared.
+var pieceText = texts{control[:100<<10], "é\"\\", control[:100<<10]}
+
 // memoryTable has a batch of large texts, a large list, an upload and an endless stream.
-func memoryTable(list []string) []*api.Operation {
+func memoryTable(list []string) []*api.Operation { return tableWith(batchText, list) }
+
+func tableWith(content texts, list []string) []*api.Operation {
 	batch := op(read, "batch", "/v1/batch", api.Optional)
 	batch.Tool, batch.ToolDoc = "batch.read", "Reads a batch."
 	listed := op(read, "list", "/v1/list", api.Optional)
@@ -67,10 +72,10 @@ func memoryTable(list []string) []*api.Operation {
 	}
 	return []*api.Operation{
 		api.Declare[api.None, api.Raw](batch, func(c *api.Call, _ *api.None) (api.Reply, error) {
-			if err := c.Meter.HoldMemory(batchText.TextBytes()); err != nil {
+			if err := c.Meter.HoldMemory(content.TextBytes()); err != nil {
 				return api.Reply{}, err
 			}
-			return api.Reply{Data: batchText, ETag: `"b"`}, nil
+			return api.Reply{Data: content, ETag: `"b"`}, nil
 		}),
 		api.Declare[api.None, api.Raw](listed, large),
 		api.Declare[api.None, api.Raw](made, large),
@@ -229,13 +234,13 @@ func TestLargeAnswers(t *testing.T) {
 	for at := range list {
 		list[at] = strings.Repeat("é\x02", 100)
 	}
-	f := start(t, Config{Table: memoryTable(list)}, nil)
+	f := start(t, Config{Table: tableWith(pieceText, list)}, nil)
 	lists, err := json.Marshal(map[string]any{"list": list})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for target, want := range map[string]string{
-		"/v1/batch": string(batchText.AppendJSON(nil)), "/v1/list": string(lists),
+		"/v1/batch": string(pieceText.AppendJSON(nil)), "/v1/list": string(lists),
 	} {
 		for _, protocol := range []string{"1.1", "1.0"} {
 			for _, coding := range []string{"identity", "gzip"} {
@@ -278,7 +283,7 @@ func gunzipped(t *testing.T, text string) string {
 
 // TestLargeResults compares the text and the structured content of a large result.
 func TestLargeResults(t *testing.T) {
-	f := start(t, Config{Table: memoryTable(nil)}, nil)
+	f := start(t, Config{Table: tableWith(pieceText, nil)}, nil)
 	a := f.raw2(t, "POST", toolRequest("batch.read", "{}"))
 	var got struct {
 		Result struct {
@@ -289,7 +294,7 @@ func TestLargeResults(t *testing.T) {
 	if err := json.Unmarshal([]byte(a.body), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := string(withoutNulls(batchText.AppendJSON(nil), nil))
+	want := string(withoutNulls(pieceText.AppendJSON(nil), nil))
 	if len(got.Result.Content) != 1 || got.Result.Content[0].Text != want ||
 		string(got.Result.Structured) != want {
 		t.Errorf("%d %.300s", a.status, a.body)
