@@ -76,15 +76,16 @@ func (s *Server) checkHost(x *exchange) error {
 		return nil
 	}
 	name := x.ctx.Request.Header.Host()
-	if bytes.IndexByte(name, '.') < 0 || isLoopbackHost(string(name)) {
+	if bytes.IndexByte(name, '.') < 0 || isAddressOrLocalhost(string(name)) {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "The server is for this machine alone and does not have "+
 		"this host name. --public-url gives it a name.").With("reason", "HOST")
 }
 
-// isLoopbackHost reports whether a host with or without a port is an address or a localhost name.
-func isLoopbackHost(host string) bool {
+// isAddressOrLocalhost reports whether a host, with or without a port, is an IP address or a
+// localhost name. Nobody can have these resolved to another machine.
+func isAddressOrLocalhost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

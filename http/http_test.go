@@ -282,14 +282,14 @@ func TestPagesOfOtherHosts(t *testing.T) {
 
 // A server on a loopback address serves no domain name, which could be one of a page.
 func TestHostsOfLoopback(t *testing.T) {
-	for host, loopback := range map[string]bool{
+	for host, want := range map[string]bool{
 		"localhost": true, "LocalHost:8080": true, "localhost.:80": true, "a.localhost": true,
 		"127.0.0.1:8080": true, "[::1]:8080": true, "[::1]": true, "10.0.0.7:80": true,
 		"evil.example": false, "evil.example:8080": false, "127.0.0.1.evil.example": false,
 		"localhost.evil.example": false,
 	} {
-		if isLoopbackHost(host) != loopback {
-			t.Errorf("%s: %v", host, !loopback)
+		if isAddressOrLocalhost(host) != want {
+			t.Errorf("%s: %v", host, !want)
 		}
 	}
 }
