@@ -29,10 +29,18 @@ func searched(t *testing.T) *Engine {
 	return start(t, config)
 }
 
+// awaitIndexed returns once all that was published when it was called is indexed, however long that
+// takes. AwaitSearch gives up early, and documents in hand wait no more but are not found yet.
+func awaitIndexed(t *testing.T, e *Engine) {
+	t.Helper()
+	target := e.search.noted.Load()
+	waitFor(t, func() bool { return e.search.reached.Load() >= target })
+}
+
 // putStale writes documents into the index as it had them, as an index that lags behind still has.
 func putStale(t *testing.T, e *Engine, documents ...*search.Document) {
 	t.Helper()
-	e.AwaitSearch()
+	awaitIndexed(t, e)
 	x, err := e.search.ready()
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +77,7 @@ func TestCorrectionsOfStaleDocuments(t *testing.T) {
 	mustPut(t, e, open, owner, "shown.txt", "emu kiwi")
 	mustPut(t, e, open, owner, "gone.txt", "wallabies")
 	mustPut(t, e, open, owner, "changed.txt", "cassowary")
-	e.AwaitSearch()
+	awaitIndexed(t, e)
 	right := map[string]string{
 		"bandicot": "bandicoot", "walabies": "wallabies", "casowary": "cassowary",
 	}

@@ -70,7 +70,7 @@ func TestForksDelayNoStranger(t *testing.T) {
 	for n := range files {
 		mustPut(t, e, source, owner, fmt.Sprintf("file%d.txt", n), fmt.Sprint("wombat ", n))
 	}
-	waitFor(t, func() bool { return e.search.waitingNow() == 0 })
+	awaitIndexed(t, e)
 	held.Store(1)
 	var copied []id.ID
 	for range forks {
@@ -88,9 +88,8 @@ func TestForksDelayNoStranger(t *testing.T) {
 	if left.Load() < forks*files/2 {
 		t.Errorf("only %d documents waited then", left.Load())
 	}
-	waitFor(t, func() bool { return e.search.waitingNow() == 0 })
+	awaitIndexed(t, e)
 	keys = allKeys(t, e, append(copied, source, project)...)
-	e.AwaitSearch()
 	for at, version := range versionsOf(t, e, keys) {
 		if version == 0 {
 			t.Errorf("%s is not indexed", keys[at].Path)
@@ -115,8 +114,7 @@ func TestForksFollowTheirOwnChanges(t *testing.T) {
 	hidden := fork(t, e, source, owner, work.Public)
 	mustDo(t, e, hidden, owner, &work.UpdateProject{Visibility: work.Private})
 	mustDo(t, e, source, owner, &work.UpdateProject{Visibility: work.Private})
-	waitFor(t, func() bool { return e.search.waitingNow() == 0 })
-	e.AwaitSearch()
+	awaitIndexed(t, e)
 	if found := searchFor(t, e, "cassowary"); len(found.Results) != 1 {
 		t.Errorf("%+v", found.Results)
 	}
@@ -133,5 +131,44 @@ func TestForksFollowTheirOwnChanges(t *testing.T) {
 		if keys, err := x.KeysOf(project); err != nil || len(keys) > 0 {
 			t.Errorf("%d documents of a private project are indexed, %v", len(keys), err)
 		}
+	}
+}
+
+// TestHiddenWithinOneBatch makes a project private after a file of it was put into a batch and
+// before the batch is written.
+func TestHiddenWithinOneBatch(t *testing.T) {
+	e := start(t, quiet(t.TempDir()))
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Public)
+	mustPut(t, e, project, owner, "secret.txt", "bandicoot")
+	s := newSearching(e)
+	x, err := s.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f := &searchFill{searching: s, x: x, batch: search.NewBatch()}
+	key := search.Key{Kind: search.File, Project: project, Path: "secret.txt"}
+	if err := f.one(key); err != nil || f.batch.Len() != 1 {
+		t.Fatalf("%d documents in the batch, %v", f.batch.Len(), err)
+	}
+	mustDo(t, e, project, owner, &work.UpdateProject{Visibility: work.Private})
+	s.queue.PutHidden(search.Mark{Position: 1}, project)
+	step, any := s.queue.Take(true)
+	if !any {
+		t.Fatal("nothing waits")
+	}
+	if err := f.step(&step); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Write(f.batch, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	if keys, err := x.KeysOf(project); err != nil || len(keys) > 0 {
+		t.Errorf("%d documents of a private project are indexed, %v", len(keys), err)
 	}
 }

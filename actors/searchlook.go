@@ -43,13 +43,14 @@ func (f *searchFill) look(step *search.Step) error {
 }
 
 // dropOld removes the documents of a project that are not there any more: all of them without p.
+// Those that the same batch adds are not in the index yet.
 func (f *searchFill) dropOld(project id.ID, p *work.Project) error {
 	indexed, err := f.x.KeysOf(project)
 	if err != nil {
 		return err
 	}
 	now := f.engine.Now()
-	for _, key := range indexed {
+	for _, key := range append(indexed, f.batch.KeysOf(project)...) {
 		if p == nil || search.Live(p, key, now) == nil {
 			f.batch.Drop(key)
 		}

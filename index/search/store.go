@@ -135,6 +135,16 @@ func (b *Batch) Put(d *Document) {
 // Drop removes a document.
 func (b *Batch) Drop(key Key) { b.batch.Delete(key.Encode()) }
 
+// KeysOf returns the documents of a project that the batch adds, in no order.
+func (b *Batch) KeysOf(project [16]byte) (keys []Key) {
+	for text, entry := range b.batch.IndexOps {
+		if key, ok := DecodeKey(text); ok && entry != nil && key.Project == project {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // Len returns the number of documents.
 func (b *Batch) Len() int { return len(b.batch.IndexOps) }
 
