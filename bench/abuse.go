@@ -35,8 +35,8 @@ type AbuseConfig struct {
 // attack is one way to abuse the service. Ordinary users work meanwhile, from other addresses.
 type attack struct {
 	name, what string
-	// small are flags of the server for small amounts.
-	small []string
+	// flags are flags of the server, and small are further ones for small amounts.
+	flags, small []string
 	// setup prepares the attack BEFORE anything is measured; it may be nil.
 	setup func(*scene) error
 	// run attacks until the context ends, or until everything was tried.
@@ -47,7 +47,7 @@ type attack struct {
 }
 
 // attacks are all attacks, in order.
-var attacks = slices.Concat(connectionAttacks, requestAttacks, recordAttacks)
+var attacks = slices.Concat(connectionAttacks, requestAttacks, networkAttacks, recordAttacks)
 
 // AttackNames lists all attacks in order.
 func AttackNames() (names []string) {
@@ -153,9 +153,9 @@ func (c *AbuseConfig) say(format string, args ...any) {
 // carryOut runs one attack against a server of its own, with ordinary users BEFORE, during and
 // AFTER it.
 func (c *AbuseConfig) carryOut(ctx context.Context, one *attack) (*AbuseResult, error) {
-	var flags []string
+	flags := slices.Clone(one.flags)
 	if c.Small {
-		flags = one.small
+		flags = append(flags, one.small...)
 	}
 	s, err := openScene(ctx, c, flags...)
 	if err != nil {

@@ -46,7 +46,8 @@ func newBuckets(quota, windowSeconds, keys int) *buckets {
 
 // level is the state of a bucket.
 type level struct {
-	remaining int64
+	// limit is what a full bucket has.
+	limit, remaining int64
 	// reset is the time until the bucket is full and retry until it has one request, in nanoseconds.
 	reset, retry int64
 }
@@ -105,7 +106,9 @@ func (b *buckets) owed(key uint64, now int64) level {
 	capacity := b.interval * b.quota
 	used := min(max(b.stored(key)-now, 0), 2*capacity)
 	left := max(capacity-used, 0)
-	out := level{remaining: (left + b.interval - 1) / b.interval, reset: used}
+	out := level{
+		limit: b.quota, remaining: (left + b.interval - 1) / b.interval, reset: used,
+	}
 	if left == 0 {
 		out.retry = used - capacity + 1
 	}
@@ -132,7 +135,7 @@ func (b *buckets) levelOf(full, now int64) level {
 	used := min(max(full-now, 0), b.interval*b.quota)
 	// A fraction of a request does not count as remaining.
 	taken := (used + b.interval - 1) / b.interval
-	out := level{remaining: b.quota - taken, reset: used}
+	out := level{limit: b.quota, remaining: b.quota - taken, reset: used}
 	if out.remaining == 0 {
 		out.retry = used + b.interval - b.interval*b.quota
 	}

@@ -197,7 +197,7 @@ func TestSpentTimeEmptiesABucket(t *testing.T) {
 			b.spend(7, now, amount)
 		}
 		got := b.owed(7, now+one.later)
-		if want := (level{one.remaining, one.resetIn, one.retryIn}); got != want {
+		if want := (level{10, one.remaining, one.resetIn, one.retryIn}); got != want {
 			t.Errorf("%s: %+v, not %+v", name, got, want)
 		}
 		if other := b.owed(8, now); other.remaining != 10 {

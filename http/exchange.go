@@ -96,6 +96,8 @@ func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 	}
 	if len(s.cfg.TrustedProxies) > 0 && s.trusts(x.ip) {
 		s.forwarded(x)
+	} else if x.headers.forwardeds > 0 || x.headers.forwarded {
+		s.warnUntrusted(x)
 	}
 	return x
 }

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"log/slog"
 	"net/netip"
 	"strings"
 )
@@ -35,6 +36,24 @@ func (s *Server) clientIP(peer netip.Addr, forwarded string) (client netip.Addr,
 func forwardedScheme(list string, proxies int) string {
 	schemes := strings.Split(list, ",")
 	return strings.ToLower(strings.TrimSpace(schemes[max(0, len(schemes)-proxies)]))
+}
+
+// warnUntrusted logs once that a program on this machine forwards requests of others and is not
+// trusted: all its clients share the limits of one address. Clients elsewhere can send these
+// headers as they like, so they are no sign of a proxy.
+func (s *Server) warnUntrusted(x *exchange) {
+	if !x.ip.IsLoopback() || s.untrustedSeen.Swap(true) {
+		return
+	}
+	header := "X-Forwarded-For"
+	if x.headers.forwardeds == 0 {
+		header = "Forwarded"
+	}
+	s.log.Warn("a request with a header of proxies came from this machine, from an address that is "+
+		"not trusted: all clients of that proxy count as one address; if there is a proxy, "+
+		"start the server with --trusted-proxies "+netip.PrefixFrom(x.ip, x.ip.BitLen()).String()+
+		" and have it send X-Forwarded-For",
+		slog.String("header", header), slog.String("peer", x.ip.String()))
 }
 
 func (s *Server) trusts(peer netip.Addr) bool {

@@ -16,6 +16,8 @@ type headers struct {
 	protocols, methods, names                                             int
 	// others counts all other headers of MCP.
 	others int
+	// forwarded says that the header Forwarded was sent, which the server does not read.
+	forwarded bool
 	// spaced says that the name of a header has a space or a tab.
 	spaced bool
 }
@@ -54,6 +56,8 @@ func (h *headers) add(key, value []byte) {
 		h.origin = value
 	case fasthttp.HeaderXForwardedFor:
 		h.forwardedFor = joinList(h.forwardedFor, value, &h.forwardeds)
+	case fasthttp.HeaderForwarded:
+		h.forwarded = true
 	case fasthttp.HeaderXForwardedProto:
 		h.forwardedProto = joinList(h.forwardedProto, value, nil)
 	case fasthttp.HeaderAccessControlRequestMethod:

@@ -87,6 +87,9 @@ func DefaultLimits() []api.RateLimit {
 type limit struct {
 	api.RateLimit
 	buckets *buckets
+	// wider are the buckets of widerNetworks; they are nil if the limit does not count requests of
+	// addresses.
+	wider [len(widerNetworks)]*buckets
 }
 
 // limiter holds the limits in force by what they apply to.
@@ -142,7 +145,7 @@ func newLimiter(definitions []api.RateLimit, keys int) (*limiter, error) {
 		if !l.knows(one.Category, one.Unit) {
 			return nil, fmt.Errorf("rate limit %q: unknown category %q", one.Name, one.Category)
 		}
-		l.add(&limit{RateLimit: one, buckets: newBuckets(one.Quota, one.WindowSeconds, keys)})
+		l.add(bucketsOf(one, keys))
 	}
 	for _, ofCategory := range l.byCaller {
 		for kind := range ofCategory {
@@ -262,7 +265,8 @@ func (c *caller) kind() int {
 }
 
 // key is the caller's bucket in a limit. Addresses of IPv6 count by their /64, which is what one
-// customer has. Processor time of all callers counts by the /48, which is what one can get.
+// customer has; places adds wider networks. Processor time of all callers counts by the /48, which
+// is what one can get.
 func (c *caller) key(one *limit) uint64 {
 	switch {
 	case one.Scope == ScopeSession:
@@ -318,10 +322,10 @@ func (a *limitSet) take(who *caller, millis int64) (rateState, error) {
 	now := millis * 1e6
 	state := rateState{policy: a.policy}
 	for at, one := range a.limits {
-		after, ok := one.buckets.take(who.key(one), now)
+		after, ok := one.take(who, now)
 		if !ok {
 			for _, taken := range a.limits[:at] {
-				taken.buckets.giveBack(who.key(taken), now)
+				taken.giveBack(who, now)
 			}
 			state.tightest, state.level = one, after
 			return state, limitFault(one, after, millis)
@@ -335,7 +339,7 @@ func (a *limitSet) take(who *caller, millis int64) (rateState, error) {
 func (a *limitSet) peek(who *caller, millis int64) rateState {
 	state := rateState{policy: a.policy}
 	for _, one := range a.limits {
-		state.note(one, one.buckets.peek(who.key(one), millis*1e6))
+		state.note(one, one.peek(who, millis*1e6))
 	}
 	return state
 }
@@ -364,7 +368,7 @@ func limitFault(one *limit, now level, millis int64) error {
 	retry := max(1, ceilSeconds(now.retry))
 	reset := millis + ceilSeconds(now.reset)*1000
 	return fault.New(fault.RateLimited, "The rate limit "+one.Name+" is used up.").
-		With("limit", one.Quota).
+		With("limit", now.limit).
 		With("remaining", now.remaining).
 		With("reset_at", timeText(reset)).
 		With("reason", strings.ToUpper(strings.ReplaceAll(one.Name, "-", "_"))).
@@ -395,7 +399,7 @@ func (s *Server) writeRates(x *exchange) {
 		return
 	}
 	h, scratch := &x.ctx.Response.Header, x.scratch[:0]
-	h.SetCanonical(headerLimit, strconv.AppendInt(scratch, rates.tightest.buckets.quota, 10))
+	h.SetCanonical(headerLimit, strconv.AppendInt(scratch, rates.level.limit, 10))
 	h.SetCanonical(headerRemaining, strconv.AppendInt(scratch, rates.level.remaining, 10))
 	h.SetCanonical(headerReset, strconv.AppendInt(scratch, ceilSeconds(rates.level.reset), 10))
 	h.SetCanonical(headerPolicy, rates.policy)

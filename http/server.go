@@ -171,6 +171,9 @@ type Server struct {
 	now     func() int64
 	resolve func(call *api.Call, credential []byte) (session id.ID, err error)
 
+	// untrustedSeen says that warnUntrusted has logged.
+	untrustedSeen atomic.Bool
+
 	// untilClose counts the answers over HTTP/1.0 that end with their connection.
 	untilClose sync.WaitGroup
 	draining   atomic.Bool

@@ -25,19 +25,6 @@ func partyOf(ip netip.Addr, agent id.ID) party {
 
 func (x *exchange) party() party { return partyOf(x.ip, x.call.Agent) }
 
-func addressKey(ip netip.Addr) id.ID { return prefixKey(ip, 8) }
-
-func networkKey(ip netip.Addr) id.ID { return prefixKey(ip, 6) }
-
-// prefixKey keeps that many bytes of an address of IPv6.
-func prefixKey(ip netip.Addr, bytes int) id.ID {
-	key := id.ID(ip.As16())
-	if ip.Is6() && !ip.Is4In6() {
-		clear(key[bytes:])
-	}
-	return key
-}
-
 // bounds are how much of one kind parties may hold: all together, one address, one network and one
 // agent. Zero means no bound.
 type bounds struct {

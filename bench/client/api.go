@@ -31,11 +31,13 @@ type API struct {
 	Until time.Time
 	// Credential is the Bearer credential of the session, empty for anonymous calls.
 	Credential string
-	agentID    string
-	keyID      string
-	private    ed25519.PrivateKey
-	conn       *Conn
-	scratch    []byte
+	// Lines are header lines of all calls, in addition to those of a call.
+	Lines   []string
+	agentID string
+	keyID   string
+	private ed25519.PrivateKey
+	conn    *Conn
+	scratch []byte
 }
 
 // Failure is an error response of the service.
@@ -140,6 +142,7 @@ func (a *API) exchange(request Request) (Response, error) {
 		a.conn = conn
 	}
 	request.Host, request.Credential = a.Host, a.Credential
+	request.Lines = append(request.Lines[:len(request.Lines):len(request.Lines)], a.Lines...)
 	a.scratch = request.Append(a.scratch[:0])
 	deadline := time.Now().Add(callTimeout)
 	if !a.Until.IsZero() && a.Until.Before(deadline) {
