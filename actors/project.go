@@ -319,7 +319,7 @@ func (c *commit) Committed(position uint64, err error) {
 	for _, blob := range c.blobs {
 		c.engine.blobs.Add(position, blobs.Hash(blob.Hash), blob.Content)
 	}
-	c.storing.settle(position)
+	c.storing.settle(position, c.engine)
 	c.engine.accounts.giveBack(position, c.events)
 	c.engine.publish(c.handle, c.done.Project, position, c.events)
 	c.engine.inbox.Deliver(position, c.notices)

@@ -143,7 +143,7 @@ func (e *Engine) replay(report *Recovery) error {
 		}
 		in := replayed{position, decoded}
 		if err = e.keepInbox(&in); err == nil {
-			err = e.accounts.keep(&in)
+			err = e.keepStored(&in)
 		}
 		if err != nil {
 			return fmt.Errorf("log entry %d: %w", position, err)

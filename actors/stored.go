@@ -43,8 +43,8 @@ type account struct {
 		// bytes is durable; reserved is on its way to the log.
 		bytes, reserved int64
 		// emptyAt is when the hourly quota is unused again, in Unix nanoseconds: a bucket that drains
-		// by the quota in an hour.
-		emptyAt int64
+		// by hourLimit in an hour. That is the quota of the newest entry that was counted.
+		emptyAt, hourLimit int64
 		// position is the newest entry that is counted.
 		position uint64
 		// dirty means that the account waits for the next snapshot.
@@ -119,7 +119,7 @@ func (a *account) checkHour(s *storing, limit int64) error {
 	if limit == 0 {
 		return nil
 	}
-	over := a.hourUsed(s.now, limit) + a.mu.reserved + s.bytes - limit
+	over := a.hourUsed(s.now) + a.mu.reserved + s.bytes - limit
 	if over <= 0 {
 		return nil
 	}
@@ -127,12 +127,16 @@ func (a *account) checkHour(s *storing, limit int64) error {
 	if s.bytes > limit {
 		return refusal
 	}
-	return refusal.With("retry_after_seconds", int(ratio(over, hourNanos, limit)/1_000_000_000)+1)
+	drain := limit
+	if a.mu.hourLimit > 0 {
+		drain = a.mu.hourLimit
+	}
+	return refusal.With("retry_after_seconds", int(ratio(over, hourNanos, drain)/1_000_000_000)+1)
 }
 
 // hourUsed returns how much of the hourly quota is used at a time in Unix milliseconds.
-func (a *account) hourUsed(now, limit int64) int64 {
-	return ratio(a.mu.emptyAt-now*1_000_000, limit, hourNanos)
+func (a *account) hourUsed(now int64) int64 {
+	return ratio(a.mu.emptyAt-now*1_000_000, a.mu.hourLimit, hourNanos)
 }
 
 // ratio returns a*b/c, 0 for a negative a.
@@ -157,25 +161,33 @@ func (s *storing) release() {
 	s.account.change(func(of *account) { of.mu.reserved -= s.bytes })
 }
 
-// settle counts an entry that is durable. The log's committer calls it, in order.
-func (s *storing) settle(position uint64) {
+// settle counts an entry that is durable. The log's committer calls it, in order: quotas are those
+// of the entries in front of it, as a start finds them.
+func (s *storing) settle(position uint64, e *Engine) {
 	if s.account == nil {
 		return
 	}
 	a := s.accounts
+	hourLimit := e.hourLimit(s.account.agent)
 	s.account.change(func(of *account) {
 		of.mu.reserved -= s.bytes
-		of.add(s.bytes, s.now, a.limits.AgentHour)
+		of.add(s.bytes, s.now, hourLimit)
 		a.settled(of, position)
 	})
 }
 
-// add counts bytes at a time in Unix milliseconds.
+// add counts bytes at a time in Unix milliseconds. Where the hourly quota has changed, what is used
+// of it stays the same number of bytes.
 func (a *account) add(bytes, now, hourLimit int64) {
 	a.mu.bytes += bytes
-	if hourLimit > 0 {
-		a.mu.emptyAt = max(a.mu.emptyAt, now*1_000_000) + ratio(bytes, hourNanos, hourLimit)
+	if hourLimit == 0 {
+		return
 	}
+	if hourLimit != a.mu.hourLimit {
+		a.mu.emptyAt = now*1_000_000 + ratio(a.hourUsed(now), hourNanos, hourLimit)
+		a.mu.hourLimit = hourLimit
+	}
+	a.mu.emptyAt = max(a.mu.emptyAt, now*1_000_000) + ratio(bytes, hourNanos, hourLimit)
 }
 
 // settled notes that an account contains an entry. The account's lock is held.
@@ -215,16 +227,18 @@ func (a *accounts) giveBack(position uint64, events []work.Event) {
 	}
 }
 
-// keep counts an entry behind the snapshot. The saved account of an agent may contain it already.
-func (a *accounts) keep(in *replayed) error {
+// keepStored counts an entry behind the snapshot. The saved account of an agent may contain it
+// already.
+func (e *Engine) keepStored(in *replayed) error {
 	if in.entry.Target != datadir.TargetProject {
 		return nil
 	}
+	a := e.accounts
 	if !in.entry.Agent.IsZero() {
-		bytes := in.entry.StoredBytes()
+		bytes, hourLimit := in.entry.StoredBytes(), e.hourLimit(in.entry.Agent)
 		a.account(in.entry.Agent).change(func(of *account) {
 			if in.position > of.mu.position {
-				of.add(bytes, in.entry.Now, a.limits.AgentHour)
+				of.add(bytes, in.entry.Now, hourLimit)
 				a.all.Add(bytes)
 				a.settled(of, in.position)
 			}
@@ -263,9 +277,6 @@ func (a *projectActor) reserve(
 	return accounts.reserve(&c.storing, stamp.Agent, &limits)
 }
 
-// storedLimits returns the limits for an agent in a project.
-func (e *Engine) storedLimits(_, _ id.ID) api.StoredLimits { return e.accounts.limits }
-
 // StoredBy implements api.Engine.
 func (e *Engine) StoredBy(agent, project id.ID) api.StoredUsage {
 	usage := api.StoredUsage{Limits: e.storedLimits(agent, project)}
@@ -275,7 +286,7 @@ func (e *Engine) StoredBy(agent, project id.ID) api.StoredUsage {
 	}
 	found.change(func(of *account) {
 		usage.Bytes = of.mu.bytes
-		usage.Hour = of.hourUsed(e.Now(), usage.Limits.AgentHour)
+		usage.Hour = of.hourUsed(e.Now())
 		usage.HourResetAt = (of.mu.emptyAt + 999_999) / 1_000_000
 	})
 	return usage

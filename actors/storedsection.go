@@ -17,26 +17,35 @@ import (
 //	version  1 byte
 //	bytes    uvarint: what the agent has stored
 //	empty    uvarint: when its hourly quota is unused again, Unix nanoseconds
-const accountVersion = 1
+//	hour     uvarint: the hourly quota by which empty was computed; version 1 has none, and it was
+//	         that of the server's settings
+const accountVersion = 2
 
 // encode returns the section of an account and its position.
 func (a *account) encode() (data []byte, position uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	data = binary.AppendUvarint([]byte{accountVersion}, uint64(a.mu.bytes))
-	return binary.AppendUvarint(data, uint64(a.mu.emptyAt)), a.mu.position
+	data = binary.AppendUvarint(data, uint64(a.mu.emptyAt))
+	return binary.AppendUvarint(data, uint64(a.mu.hourLimit)), a.mu.position
 }
 
-func (a *account) decode(data []byte, position uint64) error {
+// decode reads a section; hourLimit is the quota of one of version 1.
+func (a *account) decode(data []byte, position uint64, hourLimit int64) error {
 	r := disk.NewReader(data)
-	if version := r.Byte(); version != accountVersion {
+	version := r.Byte()
+	if version < 1 || version > accountVersion {
 		return fmt.Errorf("version %d is unknown", version)
 	}
-	bytes, emptyAt := r.Uvarint(), r.Uvarint()
-	if r.Failed() || r.Len() > 0 || bytes > math.MaxInt64 || emptyAt > math.MaxInt64 {
+	bytes, emptyAt, hour := r.Uvarint(), r.Uvarint(), uint64(hourLimit)
+	if version > 1 {
+		hour = r.Uvarint()
+	}
+	if r.Failed() || r.Len() > 0 || max(bytes, emptyAt, hour) > math.MaxInt64 {
 		return errors.New("it is too short or too long, or has a number that is too large")
 	}
-	a.mu.bytes, a.mu.emptyAt, a.mu.position = int64(bytes), int64(emptyAt), position
+	a.mu.bytes, a.mu.emptyAt, a.mu.hourLimit = int64(bytes), int64(emptyAt), int64(hour)
+	a.mu.position = position
 	return nil
 }
 
@@ -80,7 +89,7 @@ func (e *Engine) restoreAccounts() error {
 			return err
 		}
 		one := e.accounts.account(datadir.IDOf(key))
-		if err := one.decode(data, position); err != nil {
+		if err := one.decode(data, position, e.accounts.limits.AgentHour); err != nil {
 			return fmt.Errorf("account of agent %s: %w", one.agent.Format(id.Agent), err)
 		}
 		e.accounts.all.Add(one.mu.bytes)

@@ -34,7 +34,8 @@
 // # Operators
 //
 // Operators suspend agents and set who may register. Each action is stored with its reason, the
-// newest thousand of them. The section of operators is there once an operator has acted.
+// newest thousand of them. They set quotas of single agents and projects; package actors counts
+// what is stored. The section of operators is there once an operator has acted.
 //
 // # Inbox marks
 //
@@ -78,6 +79,7 @@
 //	25 ContentPurged       1 hash
 //	26 ErasureBegun
 //	27 ContentErased       1 hash
+//	28 QuotaSet            1 quota 2 subject 3 bytes 4 default
 //
 // # Snapshot sections
 //
@@ -100,8 +102,9 @@
 //	            9 completion {1 digest 2 agent 3 key 4 session 5 at 6 session_expires_at}
 //	report      1 version=1 2 id 3 reporter 4 type 5 entity 6 path 7 reason 8 details
 //	            9 created_at 10 handled_at
-//	operator    1 version=1 2 mode 3 [invite] 4 [done] 5 [purged]
+//	operator    1 version=1 2 mode 3 [invite] 4 [done] 5 [purged] 6 [limit]
 //	  invite    1 hash 2 expires_at
 //	  done      1 action 2 subject 3 reason 4 at
 //	  purged    1 hash 2 erased_at
+//	  limit     1 quota 2 subject 3 bytes
 package identity

@@ -55,6 +55,7 @@ const (
 	KindContentPurged      Kind = 25
 	KindErasureBegun       Kind = 26
 	KindContentErased      Kind = 27
+	KindQuotaSet           Kind = 28
 )
 
 // makers maps each kind to a function that returns an empty event.
@@ -89,6 +90,7 @@ func init() {
 		func() Event { return new(ContentPurged) },
 		func() Event { return new(ErasureBegun) },
 		func() Event { return new(ContentErased) },
+		func() Event { return new(QuotaSet) },
 	} {
 		kind := make().Kind()
 		if _, twice := makers[kind]; twice {

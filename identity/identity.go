@@ -47,6 +47,7 @@ const (
 	ActionReasonMax = 500  // characters
 	InvitesMax      = 1000 // unused invites
 	PurgedMax       = 10_000
+	LimitsMax       = 10_000 // quotas that are set
 	InviteMillisMax = 90 * 24 * 3600 * 1000
 )
 

@@ -53,6 +53,7 @@ type operator struct {
 	invites []Invite // the first to expire first
 	done    []Done   // the oldest first, at most ActionsMax
 	purged  []Purged // by hash
+	limits  []Limit  // by subject
 }
 
 // ActionDone is the result of the commands of operators.
@@ -157,13 +158,14 @@ type operatorSection struct {
 	Invites []Invite         `cbor:"3,keyasint,omitempty"`
 	Done    []Done           `cbor:"4,keyasint,omitempty"`
 	Purged  []Purged         `cbor:"5,keyasint,omitempty"`
+	Limits  []Limit          `cbor:"6,keyasint,omitempty"`
 }
 
 // EncodeOperator returns the snapshot section of what operators have set and did.
 func (s *State) EncodeOperator() []byte {
 	return encodeSection(&operatorSection{
 		Version: sectionVersion, Mode: s.operator.mode, Invites: s.operator.invites,
-		Done: s.operator.done, Purged: s.operator.purged,
+		Done: s.operator.done, Purged: s.operator.purged, Limits: s.operator.limits,
 	})
 }
 
@@ -192,8 +194,12 @@ func (s *State) RestoreOperator(data []byte) error {
 			return corrupt("purged content %x is out of order", one.Hash)
 		}
 	}
+	if err := soundLimits(section.Limits); err != nil {
+		return err
+	}
 	s.operator = &operator{
 		mode: section.Mode, invites: section.Invites, done: section.Done, purged: section.Purged,
+		limits: section.Limits,
 	}
 	return nil
 }

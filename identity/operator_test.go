@@ -2,6 +2,7 @@ package identity
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,6 +30,8 @@ func (b *table) operatorCommand(command string) Command {
 		return &PurgeContent{[32]byte{1}, reason}
 	case "erased":
 		return &EndErasure{[][32]byte{{1}}}
+	case "quota":
+		return b.setQuota(agent, reason)
 	case "note":
 		return &NoteAction{ActionHide, "project", reason}
 	}
@@ -37,6 +40,33 @@ func (b *table) operatorCommand(command string) Command {
 		b.t.Fatal(err)
 	}
 	return &MakeInvite{lasts, reason}
+}
+
+func (b *table) setQuota(agent, reason string) Command {
+	command := &SetQuota{Agent: agent, Reason: reason, Default: b.args["bytes"] == "default"}
+	command.Quota = Quota(max(0, slices.Index(quotaNames[:], b.args["name"])))
+	if command.Quota == QuotaProject {
+		command.Project = id.New(1, [10]byte{})
+	}
+	if bytes, err := strconv.ParseInt(b.args["bytes"], 10, 64); err == nil {
+		command.Bytes = bytes
+	}
+	return command
+}
+
+// limits lists the quotas that are set.
+func (b *table) limits() string {
+	var out strings.Builder
+	out.WriteString("ok")
+	for _, one := range b.v.state.Limits() {
+		fmt.Fprintf(&out, " %s=%d", one.Quota, one.Bytes)
+		bytes, set := b.v.state.Limit(one.Quota, one.Subject)
+		if other, _ := b.v.state.Limit(one.Quota, id.New(9, [10]byte{})); !set || other != 0 ||
+			bytes != one.Bytes {
+			b.t.Errorf("%+v is found as %d, %v, and %d for others", one, bytes, set, other)
+		}
+	}
+	return out.String()
 }
 
 // actions lists what operators did.
@@ -66,6 +96,10 @@ func (w *world) operatorCommand() Command {
 		&SetRegistration{RegistrationOpen, "calm"}, &SetRegistration{RegistrationClosed, ""},
 		&PurgeContent{[32]byte{byte(rapid.IntRange(1, 9).Draw(rt, "hash"))}, "leaked"},
 		&BeginErasure{}, w.erasure(),
+		&SetQuota{
+			Quota: Quota(rapid.IntRange(1, 4).Draw(rt, "quota")), Agent: handle, Reason: "trusted",
+			Bytes: int64(rapid.IntRange(0, 2).Draw(rt, "bytes")), Default: rapid.Bool().Draw(rt, "default"),
+		},
 		&MakeInvite{60_000, "a friend"}, &MakeInvite{1, ""}, &NoteAction{ActionPurge, "x", "y"},
 	})
 }
@@ -128,7 +162,9 @@ func TestDamagedOperatorSections(t *testing.T) {
 	sound := v.state.EncodeOperator()
 	for _, section := range []*operatorSection{
 		{Version: 2}, {Version: 1, Mode: 3}, {Version: 1, Done: []Done{{Action: 99}}},
-		{Version: 1, Purged: []Purged{{}, {}}},
+		{Version: 1, Purged: []Purged{{}, {}}}, {Version: 1, Limits: []Limit{{Quota: 5}}},
+		{Version: 1, Limits: []Limit{{Quota: 2}, {Quota: 1}}},
+		{Version: 1, Limits: []Limit{{Quota: 1, Bytes: -1}}},
 		{Version: 1, Invites: []Invite{{ExpiresAt: 2}, {ExpiresAt: 1}}},
 	} {
 		if err := v.state.RestoreOperator(encodeSection(section)); err == nil {

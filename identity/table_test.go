@@ -151,6 +151,8 @@ func (b *table) run(command string) (string, error) {
 		return b.profile(), nil
 	case "marks":
 		return b.marks(), nil
+	case "limits":
+		return b.limits(), nil
 	case "actions":
 		return b.actions(), nil
 	}
@@ -202,7 +204,7 @@ func (b *table) command(command string) Command {
 		return b.report()
 	case "report-handle":
 		return &HandleReport{b.reports[b.args["report"]], b.args["why"]}
-	case "suspend", "restore", "registration", "invite", "note", "purge", "erased":
+	case "suspend", "restore", "registration", "invite", "note", "purge", "erased", "quota":
 		return b.operatorCommand(command)
 	case "prune":
 		return &Prune{}
