@@ -352,7 +352,7 @@ func (s *scene) awaitQuiet(ctx context.Context, sockets int) error {
 // heldMetrics are zero when no request is under way.
 var heldMetrics = []string{
 	"pws_request_memory_bytes ", "pws_waiting_requests ", "pws_expensive_running ",
-	"pws_expensive_waiting ",
+	"pws_expensive_waiting ", "pws_writes_running ", "pws_writes_waiting ",
 }
 
 // heldForRequests returns the metrics of what requests hold that are not zero.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -146,6 +147,8 @@ type poller struct {
 	epoll       int
 	timer       int
 	inFlight    int
+	// waiting are paced connections without a request in flight.
+	waiting dueHeap
 	// alarm is when the timer fires, zero while it is not set.
 	alarm time.Time
 	paced bool
@@ -196,7 +199,7 @@ func (p *poller) loop(ctx context.Context) (err error) {
 	now := time.Now()
 	for _, one := range p.connections {
 		p.paced = p.paced || one.every > 0
-		p.sendWhenDue(one, now)
+		p.sendOrWait(one, now)
 	}
 	events := make([]unix.EpollEvent, 128)
 	for ctx.Err() == nil {
@@ -290,7 +293,39 @@ func (p *poller) receive(c *connection) {
 	} else {
 		c.due = c.due.Add(c.every)
 	}
-	p.sendWhenDue(c, done)
+	p.sendOrWait(c, done)
+}
+
+// sendOrWait sends the next request of an idle connection, at once or when it is due.
+func (p *poller) sendOrWait(c *connection, now time.Time) {
+	p.sendWhenDue(c, now)
+	if c.every > 0 && !c.dead && !c.inFlight {
+		heap.Push(&p.waiting, c)
+	}
+}
+
+// dueHeap has the connection first whose request is due first.
+type dueHeap []*connection
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(a, b int) bool { return h[a].due.Before(h[b].due) }
+func (h dueHeap) Swap(a, b int)      { h[a], h[b] = h[b], h[a] }
+
+// Push implements heap.Interface.
+func (h *dueHeap) Push(one any) {
+	c, ok := one.(*connection)
+	if !ok {
+		panic("bench: a foreign value in the heap")
+	}
+	*h = append(*h, c)
+}
+
+// Pop implements heap.Interface.
+func (h *dueHeap) Pop() any {
+	last := len(*h) - 1
+	one := (*h)[last]
+	*h = (*h)[:last]
+	return one
 }
 
 // lose counts an error and closes the connection.
@@ -316,18 +351,15 @@ func (p *poller) abandon() {
 // wait for the previous response keeps its due time, so that a stall counts in every request that
 // it delayed.
 func (p *poller) wake(now time.Time) error {
-	next := time.Time{}
-	for _, one := range p.connections {
-		if !one.inFlight && !one.dead && !one.due.After(now) {
-			p.sendWhenDue(one, now)
-		}
-		if !one.inFlight && !one.dead && (next.IsZero() || one.due.Before(next)) {
-			next = one.due
-		}
+	for len(p.waiting) > 0 && !p.waiting[0].due.After(now) {
+		one := p.waiting[0]
+		heap.Pop(&p.waiting)
+		p.sendWhenDue(one, now)
 	}
-	if next.IsZero() || next.Equal(p.alarm) {
+	if len(p.waiting) == 0 || p.waiting[0].due.Equal(p.alarm) {
 		return nil
 	}
+	next := p.waiting[0].due
 	p.alarm = next
 	wait := max(time.Until(next), time.Microsecond)
 	setting := unix.ItimerSpec{Value: unix.NsecToTimespec(wait.Nanoseconds())}
