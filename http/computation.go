@@ -21,12 +21,9 @@ type computation struct {
 	begun time.Duration
 }
 
-// beginComputing waits until an expensive operation may run. It is called AFTER the body has
-// arrived, so a slot never waits for a client. Errors: RATE_LIMITED, SHUTTING_DOWN.
+// beginComputing waits until an expensive operation may run. Its body has arrived, so a slot never
+// waits for a client. Errors: RATE_LIMITED, SHUTTING_DOWN.
 func (s *Server) beginComputing(x *exchange) error {
-	if !x.route.operation.Expensive {
-		return nil
-	}
 	c := &computation{server: s, who: x.caller(), party: x.party()}
 	c.limits = s.limiter.spent[c.who.kind()]
 	if err := c.overspent(x); err != nil {

@@ -68,6 +68,13 @@
 // project takes no processor time and costs nothing. What the project itself does for a write is
 // not charged; the request keeps its slot meanwhile, so the slots bound it.
 //
+// # Writes
+//
+// A bounded number of writes is carried out at one time (admission.go). The others wait for their
+// turn, BEFORE the body is decoded, by network and caller in turn (turns.go), and one project has
+// half of the places at most. One that waits for more than 5 seconds is refused with the reason
+// WRITES. Expensive writes have the slots of expensive operations instead.
+//
 // # MCP
 //
 // A call passes the stages of its operation, so limits, sessions, keys, checks and privacy are

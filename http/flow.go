@@ -61,7 +61,7 @@ func (s *Server) answerOperation(x *exchange, at target) error {
 	if err != nil {
 		return err
 	}
-	if err := s.beginComputing(x); err != nil {
+	if err := s.beginWork(x); err != nil {
 		return err
 	}
 	request, err := x.decode(found, &in)
@@ -171,6 +171,7 @@ func (s *Server) call(
 	}
 	reply, err := found.operation.Run(&x.call, request)
 	x.carriedOut = err == nil && !reply.Replayed && found.operation.Writes()
+	s.endWrite(x)
 	if later, waits := reply.Data.(api.Deferred); waits && err == nil {
 		return s.await(x, later)
 	}
@@ -187,6 +188,7 @@ func (s *Server) finish(x *exchange) {
 		x.refuse(fault.New(fault.Internal, "panic"))
 	}
 	x.computed.pause()
+	s.endWrite(x)
 	h := &x.ctx.Response.Header
 	h.SetCanonical(headerRequestID, x.requestID[:])
 	h.SetCanonical(headerSniffing, noSniff)

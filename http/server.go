@@ -63,6 +63,9 @@ type Config struct {
 	// Expensive is how many expensive operations run at one time. Default: one for each core, if
 	// GOMAXPROCS is twice their number.
 	Expensive int
+	// Writes is how many writes are carried out at one time. Others wait for up to 5 seconds.
+	// Default 1024.
+	Writes int
 	// LimitKeys is how many callers each rate limit can distinguish. Default 65536; one takes 16 B.
 	LimitKeys int
 	// TrustedProxies are the peers whose X-Forwarded-For gives the address of the client and whose
@@ -88,6 +91,8 @@ type Config struct {
 	// computingWait is how long a request waits to run an expensive operation; after is time.After.
 	computingWait time.Duration
 	after         func(time.Duration) <-chan time.Time
+	// writeWait is how long a write waits for its turn.
+	writeWait time.Duration
 	// leastRate and paceGrace are those of pace.
 	leastRate int64
 	paceGrace time.Duration
@@ -127,6 +132,8 @@ func (c *Config) fill() {
 	setDefault(&c.WaitingPerIP, 256)
 	setDefault(&c.Expensive, max(1, runtime.GOMAXPROCS(0)/2))
 	setDefault(&c.computingWait, computingWait)
+	setDefault(&c.Writes, writesRunning)
+	setDefault(&c.writeWait, writeWait)
 	setDefault(&c.LimitKeys, 1<<16)
 	setDefault(&c.SlowRequest, time.Second)
 	setDefault(&c.clientCheck, time.Second)
@@ -164,9 +171,11 @@ type Server struct {
 	slots   waitSlots
 	// computing has the slots of expensive operations.
 	computing computing
-	mcp       *mcpServer
-	fast      *fasthttp.Server
-	conns     conns
+	// writes has the passes of writes.
+	writes admission
+	mcp    *mcpServer
+	fast   *fasthttp.Server
+	conns  conns
 	// now is the service's clock. resolve finds the session of a credential and enters it in a call.
 	now     func() int64
 	resolve func(call *api.Call, credential []byte) (session id.ID, err error)
@@ -205,7 +214,7 @@ func newServer(
 ) (*Server, error) {
 	cfg.fill()
 	if cfg.HeaderMax < 1<<10 || cfg.BodyMax < 0 || cfg.Connections < 0 ||
-		cfg.ConnectionsPerIP < 0 || cfg.Expensive < 0 || cfg.LimitKeys < ways {
+		cfg.ConnectionsPerIP < 0 || cfg.Expensive < 0 || cfg.Writes < 0 || cfg.LimitKeys < ways {
 		return nil, errors.New("http: a bound is too small to serve anything")
 	}
 	limiter, err := newLimiter(limits, cfg.LimitKeys)
@@ -218,6 +227,7 @@ func newServer(
 	}
 	s.memory.bounds = memoryBounds(cfg.BodyMemory, int64(cfg.BodyMax))
 	s.computing.init(cfg.Expensive)
+	s.writes.init(cfg.Writes)
 	s.slots.init(cfg.Waiting, cfg.WaitingPerAgent, cfg.WaitingPerIP)
 	s.conns.places.bounds = bounds{
 		total: int64(cfg.Connections), address: int64(cfg.ConnectionsPerIP),

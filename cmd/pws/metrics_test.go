@@ -135,7 +135,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 		"LOG_QUEUE_FULL", "PROJECT_QUEUE_FULL",
 		"IDENTITY_QUEUE_FULL", "OVERLOADED", "DISK_RESERVE", "LOG_FAILED",
 		"WAITING", "WAITING_AGENT", "WAITING_IP",
-		"EXPENSIVE", "EXPENSIVE_AGENT", "EXPENSIVE_IP",
+		"EXPENSIVE", "EXPENSIVE_AGENT", "EXPENSIVE_IP", "WRITES",
 	} {
 		see(nil, 429, string(fault.RateLimited), queue)
 	}

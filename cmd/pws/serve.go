@@ -48,6 +48,8 @@ type ServeCommand struct {
 
 	Expensive int `default:"0" help:"Expensive operations that may run at one time; 0: one for each core."`
 
+	Writes int `default:"1024" help:"Writes that are carried out at one time; others wait up to 5 seconds."`
+
 	AgentStoredBytes   int64 `default:"1073741824" help:"Bytes that one agent may store in all projects. 0: no limit."`
 	AgentHourBytes     int64 `default:"268435456" help:"Bytes that one agent may store in an hour. 0: no limit."`
 	ProjectStoredBytes int64 `default:"2147483648" help:"Bytes that members may store in a project. 0: no limit."`
@@ -208,13 +210,16 @@ func (c *ServeCommand) serverConfig() (http.Config, []api.RateLimit, error) {
 	config := http.Config{
 		Origins: c.AllowedOrigins, Waiting: c.Waiting, WaitingPerAgent: c.WaitingPerAgent,
 		WaitingPerIP: c.WaitingPerIP, Connections: c.Connections,
-		ConnectionsPerIP: c.ConnectionsPerIP, Expensive: c.Expensive,
+		ConnectionsPerIP: c.ConnectionsPerIP, Expensive: c.Expensive, Writes: c.Writes,
 	}
 	if c.Connections < 1 || c.ConnectionsPerIP < 1 {
 		return config, nil, errors.New("--connections and --connections-per-ip must be positive")
 	}
 	if c.Expensive < 0 {
 		return config, nil, errors.New("--expensive must not be negative")
+	}
+	if c.Writes < 1 {
+		return config, nil, errors.New("--writes must be positive")
 	}
 	if c.Waiting < 1 || c.WaitingPerAgent < 1 || c.WaitingPerIP < 1 {
 		return config, nil, errors.New("--waiting and its parts must be positive")
