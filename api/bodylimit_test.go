@@ -11,7 +11,7 @@ var bodyKiB = map[string]int{
 	"meta.negotiate": 64, "agent.register_start": 4, "agent.register_complete": 4,
 	"auth.challenge": 4, "auth.session": 4, "key.add_start": 4, "key.add_complete": 4,
 	"profile.declare": 196, "project.create": 68, "project.update": 72, "project.fork": 58,
-	"member.add": 4, "block.add": 4, "member.change": 4, "file.delete": 48, "file.read_batch": 307,
+	"member.add": 4, "block.add": 4, "member.change": 4, "file.delete": 48, "file.read_batch": 407,
 	"session.end": 51, "task.create": 1970, "task.update": 2078, "task.renew": 4, "task.release": 4,
 	"task.claim_next": 80, "workspace.file.rename": 4, "turn.submit": 48, "workspace.submit": 48,
 	"contribution.accept": 51, "contribution.reject": 48, "contribution.withdraw": 48,

@@ -569,7 +569,8 @@ func readTree(c *Call, _ *None) (Reply, error) {
 	walk := func(from string, yield func(work.FileInfo) bool) {
 		view.FilesAt(changeset, from, yield)
 	}
-	return Reply{Data: c.pageOfFiles(after, limit, walk)}, nil
+	data, err := c.pageOfFiles(after, limit, walk)
+	return Reply{Data: data}, err
 }
 
 func readFileAt(c *Call, _ *None) (Reply, error) {
@@ -586,5 +587,5 @@ func readFileAt(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	info, ok := view.FileAt(decoded, changeset)
-	return c.fileWithContent(decoded, info, ok)
+	return c.fileWithContent(decoded, info, ok, wantedLines{})
 }

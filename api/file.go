@@ -31,8 +31,10 @@ type File struct {
 	Updated string `json:"updated_changeset_id" check:"id=chg_"`
 	// When it was last changed.
 	UpdatedAt Time `json:"updated_at"`
-	// The UTF-8 text.
+	// The UTF-8 text, or the lines of it that were asked for.
 	Content *string `json:"content,omitzero"`
+	// Which lines the content has; absent if it has all.
+	Lines *LineRange `json:"lines,omitzero"`
 }
 
 // FileData is the data of a file.
@@ -65,16 +67,6 @@ type FileDeleted struct {
 	Changeset Changeset `json:"changeset"`
 }
 
-// FilesBatch is the data of file.read_batch.
-type FilesBatch struct {
-	// Files with their content.
-	Files []File `json:"files"`
-	// Paths at which there is no file.
-	Missing []string `json:"missing"`
-	// Paths that were omitted because of the size limit; request them again.
-	Truncated []string `json:"truncated"`
-}
-
 // FileInput is a file in a request.
 type FileInput struct {
 	// Canonical relative path.
@@ -101,17 +93,6 @@ type DeleteFile struct {
 	Message string `json:"message" check:"chars=0..4000,text"`
 }
 
-// ReadBatch is the body of file.read_batch.
-type ReadBatch struct {
-	// The paths to read. A repeated path is answered once.
-	Paths []string `json:"paths" check:"required,items=1..100"`
-	// Read as of this changeset; the head if absent.
-	ChangesetID string `json:"changeset_id"`
-}
-
-// batchBytesMax limits the contents of one file.read_batch.
-const batchBytesMax = 8 << 20
-
 var (
 	fileParams = append(projectParam[:1:1], Param{
 		Name: "path", Doc: "Canonical path; each segment is percent-encoded separately.",
@@ -125,28 +106,33 @@ var (
 const filePath = "/api/v1/projects/{project}/files/{path*}"
 
 var fileOperations = []*Operation{
-	declare[None, FilesData](Operation{
+	withValidation(declare[None, FilesData](Operation{
 		Name: "file.list", Method: "GET", Path: "/api/v1/projects/{project}/files",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
-		Query: append(pageParams(200), prefixParam),
+		Query: append(pageParams(200), prefixParam, globParam),
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "files", Summary: "List files",
 		Doc: "Lists the metadata of a project's files, sorted by path, without content.",
-	}, listFiles),
-	declare[None, FileData](Operation{
+	}, listFiles), validateFileFilter[None]),
+	withValidation(declare[None, FileData](Operation{
 		Name: "file.read", Method: "GET", Path: filePath,
 		Tool: "file.read", Core: true,
-		ToolDoc: "Returns the current version of a file, with its text.",
+		ToolDoc: "Returns the current version of a file, with its text or some of its lines.",
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: fileParams,
+		Query: lineParams,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.FileNotFound,
 			fault.BlobCorrupt, fault.ContentRemoved,
 		},
 		Conditional: true, Tag: "files", Summary: "Read a file",
-		Doc: "Returns a file with its text. The ETag changes with this file only.",
-	}, readFile),
+		Doc: "Returns a file with its text, or with some of its lines. The ETag is that of the whole " +
+			"file and changes with this file only.",
+	}, readFile), func(_ *None, c *Call) []error {
+		_, err := c.wantedLines()
+		return []error{err}
+	}),
 	declare[WriteFile, FileWritten](Operation{
 		Name: "file.write", Method: "PUT", Path: filePath,
 		Tool: "file.write",
@@ -177,16 +163,17 @@ var fileOperations = []*Operation{
 	declare[ReadBatch, FilesBatch](Operation{
 		Name: "file.read_batch", Method: "POST",
 		Tool: "file.read_batch", Core: true,
-		ToolDoc: "Returns up to 100 files with their text, 8 MiB at most; request those listed " +
-			"in truncated again.",
+		ToolDoc: "Returns up to 100 files, each whole or some lines of it, 8 MiB at most; request " +
+			"those listed in truncated again.",
 		Path: "/api/v1/projects/{project}/files/read-batch",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Expensive: true,
 		Errors: []fault.Code{fault.InvalidPath, fault.ProjectNotFound,
 			fault.ChangesetNotFound, fault.BlobCorrupt, fault.ContentRemoved},
 		Tag: "files", Summary: "Read several files",
-		Doc: "Returns up to 100 files with their text, 8 MiB of content at most; files that " +
-			"exceed the limit are listed in truncated. A repeated path is answered once.",
+		Doc: "Returns up to 100 files with their text or some of its lines, 8 MiB of content at " +
+			"most; files that exceed the limit are listed in truncated. A repeated item is answered " +
+			"once.",
 	}, readBatch),
 }
 
@@ -217,6 +204,8 @@ func fileETag(info *work.FileInfo) string {
 type fileReply struct {
 	info    work.FileInfo
 	content []byte
+	// lines is nil if the content is the whole.
+	lines *LineRange
 }
 
 // AppendJSON implements Appender.
@@ -224,13 +213,21 @@ func (r fileReply) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"file":`...)
 	dst = r.appendHead(dst)
 	dst = jsonschema.AppendString(dst, textOf(r.content))
-	return append(dst, "}}"...)
+	return append(r.appendEnd(dst), '}')
 }
 
 // appendHead writes the file up to its content.
 func (r *fileReply) appendHead(dst []byte) []byte {
 	dst = appendFile(dst, &r.info)
 	return append(dst[:len(dst)-1], `,"content":`...)
+}
+
+// appendEnd writes what follows the content.
+func (r *fileReply) appendEnd(dst []byte) []byte {
+	if r.lines != nil {
+		dst = appendLines(dst, r.lines)
+	}
+	return append(dst, '}')
 }
 
 // TextBytes implements Pieces.
@@ -244,45 +241,7 @@ func (r fileReply) WritePieces(w PieceWriter) error {
 	if err := w.Text(textOf(r.content)); err != nil {
 		return err
 	}
-	return w.JSON([]byte("}}"))
-}
-
-// filesBatch writes FilesBatch as JSON.
-type filesBatch struct {
-	files              []fileReply
-	missing, truncated []string
-}
-
-// AppendJSON implements Appender.
-func (b *filesBatch) AppendJSON(dst []byte) []byte { return appendPieces(dst, b) }
-
-// TextBytes implements Pieces.
-func (b *filesBatch) TextBytes() (sum int) {
-	for at := range b.files {
-		sum += len(b.files[at].content)
-	}
-	return sum
-}
-
-// WritePieces implements Pieces.
-func (b *filesBatch) WritePieces(w PieceWriter) error {
-	piece := []byte(`{"files":[`)
-	for at := range b.files {
-		if at > 0 {
-			piece = append(piece, ',')
-		}
-		if err := w.JSON(b.files[at].appendHead(piece)); err != nil {
-			return err
-		}
-		if err := w.Text(textOf(b.files[at].content)); err != nil {
-			return err
-		}
-		piece = []byte{'}'}
-	}
-	piece = append(piece, `],"missing":`...)
-	piece = appendData(piece, b.missing)
-	piece = append(piece, `,"truncated":`...)
-	return w.JSON(append(appendData(piece, b.truncated), '}'))
+	return w.JSON(append(r.appendEnd(nil), '}'))
 }
 
 // appendFile writes File without the content.
@@ -337,35 +296,31 @@ func listFiles(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	return Reply{Data: c.pageOfFiles(after, limit, view.Files)}, nil
+	data, err := c.pageOfFiles(after, limit, view.Files)
+	return Reply{Data: data}, err
 }
 
 // pageOfFiles takes one page from an ordered walk over files.
 func (c *Call) pageOfFiles(
 	after []byte, limit int, walk func(from string, yield func(work.FileInfo) bool),
-) FilesData {
-	prefix := c.Query["prefix"]
-	from := max(prefix, string(after))
+) (FilesData, error) {
+	filter, err := c.fileFilter()
+	if err != nil {
+		return FilesData{}, err
+	}
 	data := FilesData{Files: []File{}}
-	walk(from, func(info work.FileInfo) bool {
-		if after != nil && info.Path == string(after) {
-			return true
-		}
-		if len(info.Path) < len(prefix) || info.Path[:len(prefix)] != prefix {
-			return false
-		}
-		if len(data.Files) == limit {
-			data.NextCursor = c.next([]byte(data.Files[limit-1].Path))
-			return false
-		}
+	data.NextCursor = c.walkFiles(after, limit, filter, walk, func(info work.FileInfo) {
 		data.Files = append(data.Files, file(info))
-		return true
 	})
-	return data
+	return data, nil
 }
 
 func readFile(c *Call, _ *None) (Reply, error) {
 	decoded, err := c.pathOf()
+	if err != nil {
+		return Reply{}, err
+	}
+	wanted, err := c.wantedLines()
 	if err != nil {
 		return Reply{}, err
 	}
@@ -374,10 +329,12 @@ func readFile(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	info, ok := view.File(decoded)
-	return c.fileWithContent(decoded, info, ok)
+	return c.fileWithContent(decoded, info, ok, wanted)
 }
 
-func (c *Call) fileWithContent(decoded string, info work.FileInfo, ok bool) (Reply, error) {
+func (c *Call) fileWithContent(
+	decoded string, info work.FileInfo, ok bool, wanted wantedLines,
+) (Reply, error) {
 	if !ok {
 		return Reply{}, errFileNotFound(decoded)
 	}
@@ -388,7 +345,12 @@ func (c *Call) fileWithContent(decoded string, info work.FileInfo, ok bool) (Rep
 	if err != nil {
 		return Reply{}, err
 	}
-	return Reply{Data: fileReply{info: info, content: content}, ETag: fileETag(&info)}, nil
+	reply := fileReply{info: info, content: content}
+	if !wanted.all() {
+		reply.lines = new(LineRange)
+		reply.content, *reply.lines = wanted.of(content)
+	}
+	return Reply{Data: reply, ETag: fileETag(&info)}, nil
 }
 
 func errFileNotFound(decoded string) error {
@@ -501,67 +463,6 @@ func deleteFile(c *Call, body *DeleteFile) (Reply, error) {
 		}, nil
 	})
 	return deleted, c.holderFault(err)
-}
-
-// Validate implements jsonschema.Validator.
-func (b *ReadBatch) Validate(known []fault.Field) error {
-	faults := b.faults()
-	faults.addKnown(known)
-	return faults.err()
-}
-
-func (b *ReadBatch) faults() (faults fileFaults) {
-	for at, wanted := range firstValidated(b.Paths) {
-		faults.path(fmt.Sprintf("paths[%d]", at), wanted)
-	}
-	return faults
-}
-
-func readBatch(c *Call, body *ReadBatch) (Reply, error) {
-	faults := body.faults()
-	if err := faults.err(); err != nil {
-		return Reply{}, err
-	}
-	view, err := c.readable()
-	if err != nil {
-		return Reply{}, err
-	}
-	find := view.File
-	if body.ChangesetID != "" {
-		changeset, err := findChangeset(view, body.ChangesetID)
-		if err != nil {
-			return Reply{}, err
-		}
-		find = func(at string) (work.FileInfo, bool) { return view.FileAt(at, changeset) }
-	}
-	batch := filesBatch{missing: []string{}, truncated: []string{}}
-	seen, room := make(map[string]bool, len(body.Paths)), batchBytesMax
-	for _, wanted := range body.Paths {
-		if seen[wanted] {
-			continue
-		}
-		seen[wanted] = true
-		info, ok := find(wanted)
-		switch {
-		case !ok:
-			batch.missing = append(batch.missing, wanted)
-		case info.Size > room:
-			batch.truncated = append(batch.truncated, wanted)
-		default:
-			room -= info.Size
-			batch.files = append(batch.files, fileReply{info: info})
-		}
-	}
-	if err := c.hold(batchBytesMax - room); err != nil {
-		return Reply{}, err
-	}
-	for at := range batch.files {
-		one := &batch.files[at]
-		if one.content, err = c.Service.Engine.Blob(one.info.Blob); err != nil {
-			return Reply{}, err
-		}
-	}
-	return Reply{Data: &batch}, nil
 }
 
 // validateCreations validates initial files, which must have different paths.

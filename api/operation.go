@@ -69,6 +69,8 @@ type Param struct {
 	Default int
 	// Raw values need not be UTF-8; the operation validates them.
 	Raw bool
+	// HTTPOnly parameters are no arguments of the tool.
+	HTTPOnly bool
 }
 
 // Schema returns the JSON Schema of its value.
@@ -120,6 +122,9 @@ type Operation struct {
 	Tool    string
 	Core    bool
 	ToolDoc string
+	// ToolPage is the page of a tool that lists if the caller names no limit; zero means the usual
+	// one.
+	ToolPage int
 	// Overwrites means that the operation can replace or delete something; PUT and DELETE always
 	// do.
 	Overwrites bool
@@ -322,6 +327,8 @@ var Table = tableOf(
 	memberOperations,
 	blockOperations,
 	fileOperations,
+	filePathOperations,
+	grepOperations,
 	changesetOperations,
 	stateOperations,
 	manifestOperations,

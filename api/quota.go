@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"pws/identity"
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -71,6 +73,8 @@ type Meter interface {
 	// HoldMemory reserves memory until the answer is written, in bytes. Small sizes are not
 	// counted. Errors: RATE_LIMITED.
 	HoldMemory(bytes int) error
+	// Spent returns the processor time that an expensive operation has used; zero for others.
+	Spent() time.Duration
 }
 
 var quotaOperations = []*Operation{

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -13,7 +15,7 @@ import (
 
 // toolPage is the page of a tool that lists, where the caller names no limit: what an agent reads
 // costs it more than what a program reads.
-const toolPage = "20"
+const toolPage = 20
 
 // KeyArgument is the argument in which tools take what is a header elsewhere.
 const KeyArgument = "idempotency_key"
@@ -74,7 +76,7 @@ func toolOf(op *Operation) *Tool {
 	}
 	body := op.bodyMembers()
 	for _, one := range op.Query {
-		if slices.Contains(body, one.Name) {
+		if one.HTTPOnly || slices.Contains(body, one.Name) {
 			// What both take is the same, and the body has the last word.
 			continue
 		}
@@ -82,7 +84,7 @@ func toolOf(op *Operation) *Tool {
 			Name: one.Name, Place: InQuery, Boolean: one.Check == booleanCheck, Integer: one.Integer,
 		})
 		if one.Name == "limit" {
-			t.Limit = toolPage
+			t.Limit = strconv.Itoa(cmp.Or(op.ToolPage, toolPage))
 		}
 	}
 	t.Opaque = opaque(jsonschema.SchemaOf(op.Response, jsonschema.Response, ""), nil)

@@ -17,8 +17,9 @@ type computation struct {
 	limits []*limit
 	// slot is nil while it is paused.
 	slot *slot
-	// begun is the processor time of the thread when it got its slot.
-	begun time.Duration
+	// begun is the processor time of the thread when it got its slot, and started the time.
+	begun   time.Duration
+	started time.Time
 }
 
 // beginComputing waits until an expensive operation may run. Its body has arrived, so a slot never
@@ -91,7 +92,7 @@ func (s *Server) notComputed(short shortage) error {
 
 // start begins to measure with a slot. It binds the goroutine to its thread.
 func (c *computation) start(own *slot) {
-	c.slot = own
+	c.slot, c.started = own, time.Now()
 	if len(c.limits) > 0 {
 		runtime.LockOSThread()
 		c.begun = threadTime()
@@ -111,6 +112,18 @@ func (c *computation) pause() {
 	}
 	c.server.computing.leave(c.slot)
 	c.slot = nil
+}
+
+// Spent implements api.Meter. Without limits of processor time it is the elapsed time.
+func (x *exchange) Spent() time.Duration {
+	switch c := x.computed; {
+	case c == nil || c.slot == nil:
+		return 0
+	case len(c.limits) == 0:
+		return time.Since(c.started)
+	default:
+		return threadTime() - c.begun
+	}
 }
 
 // resume waits for a slot again. The answer has begun, so it is not refused.

@@ -36,7 +36,7 @@ type queryReader struct {
 // readQuery reads a query into the call. All faults are named at once. Errors: VALIDATION_FAILED,
 // PAGINATION_LIMIT_INVALID.
 func (x *exchange) readQuery(declared []queryParam, query string) error {
-	if query == "" && len(declared) == 0 {
+	if query == "" && !anyRequired(declared) {
 		return nil
 	}
 	r := queryReader{declared: declared, values: x.params}
@@ -48,6 +48,15 @@ func (x *exchange) readQuery(declared []queryParam, query string) error {
 		}
 	}
 	return x.setQuery(&r)
+}
+
+func anyRequired(declared []queryParam) bool {
+	for at := range declared {
+		if declared[at].check.Required() {
+			return true
+		}
+	}
+	return false
 }
 
 // setQuery checks what was read and gives it to the call. Errors: VALIDATION_FAILED,

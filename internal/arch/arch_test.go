@@ -41,6 +41,8 @@ var mayImport = map[string][]string{
 	"snapshot":               {"internal/disk"},
 	"blobs":                  {"internal/disk"},
 	"internal/datadir":       {"internal/disk", "internal/id", "work"},
+	"work/glob":              {},
+	"work/grep":              {},
 	"work/path":              {},
 	"work/license":           {},
 	"work/diff":              {},
@@ -58,8 +60,8 @@ var mayImport = map[string][]string{
 	"api/sizelimit":  {"api/jsonschema"},
 	"api": {
 		"internal/fault", "internal/id", "work", "work/path", "work/license", "work/diff",
-		"identity", "index", "index/feed", "index/search", "index/wake", "api/jsonschema",
-		"api/cursor", "api/sizelimit",
+		"work/glob", "work/grep", "identity", "index", "index/feed", "index/search", "index/wake",
+		"api/jsonschema", "api/cursor", "api/sizelimit",
 	},
 	"api/docs": {"api", "api/jsonschema", "internal/fault"},
 	"actors/offline": {
@@ -85,7 +87,8 @@ var banned = []struct {
 	why               string
 }{
 	{
-		[]string{"work", "work/path", "work/license", "work/diff", "work/merge", "identity"},
+		[]string{"work", "work/path", "work/license", "work/diff", "work/merge", "work/glob",
+			"work/grep", "identity"},
 		[]string{"time", "os", "net", "sync", "math/rand", "math/rand/v2", "crypto/rand", "context"},
 		"rules are pure: time, entropy and I/O come from outside",
 	},

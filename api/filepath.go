@@ -1,0 +1,143 @@
+package api
+
+import (
+	"strings"
+
+	"pws/internal/fault"
+	"pws/work"
+)
+
+// PathsData is a page of paths.
+type PathsData struct {
+	// Paths in byte order. Those of folders end with a slash.
+	Paths []string `json:"paths"`
+	// Cursor of the next page; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// pathsPage is the number of paths of a page.
+const pathsPage = 200
+
+var filePathOperations = []*Operation{
+	withValidation(declare[None, PathsData](Operation{
+		Name: "file.paths", Method: "GET", Path: "/api/v1/projects/{project}/paths",
+		Tool: "file.list", ToolPage: pathsPage,
+		ToolDoc: "List the files and folders of a project by their paths; those of folders end " +
+			"with a slash.",
+		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Query: append(pageParams(pathsPage),
+			Param{
+				Name: "prefix",
+				Doc:  "Only paths that start with this prefix. That of a folder ends with a slash.",
+			},
+			globParam,
+			Param{
+				Name: "recursive", Check: booleanCheck,
+				Doc: "Whether to list the files of all folders instead of the folders. With glob it " +
+					"is always so.",
+			},
+		),
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+		},
+		Tag: "files", Summary: "List paths",
+		Doc: "Lists paths alone: the files and folders directly behind the prefix, or with " +
+			"recursive or glob the files of all folders. Paths of folders end with a slash.",
+	}, listPaths), validateFileFilter[None]),
+}
+
+// validateFileFilter is the validation of a glob.
+func validateFileFilter[Req any](_ *Req, c *Call) []error {
+	_, err := c.fileFilter()
+	return []error{err}
+}
+
+func listPaths(c *Call, _ *None) (Reply, error) {
+	after, limit, err := c.page(pathsPage)
+	if err != nil {
+		return Reply{}, err
+	}
+	filter, err := c.fileFilter()
+	if err != nil {
+		return Reply{}, err
+	}
+	view, err := c.readable()
+	if err != nil {
+		return Reply{}, err
+	}
+	data := PathsData{Paths: []string{}}
+	if filter.glob != nil || c.Query["recursive"] == "true" {
+		data.NextCursor = c.walkFiles(after, limit, filter, view.Files, func(info work.FileInfo) {
+			data.Paths = append(data.Paths, info.Path)
+		})
+		return Reply{Data: data}, nil
+	}
+	for from := max(filter.prefix, string(after)); ; {
+		at, more := firstPath(view, filter.prefix, from)
+		if !more {
+			break
+		}
+		if at == string(after) {
+			from = behindPath(at)
+			continue
+		}
+		if len(data.Paths) == limit {
+			data.NextCursor = c.next([]byte(data.Paths[limit-1]))
+			break
+		}
+		data.Paths = append(data.Paths, at)
+		from = behindPath(at)
+	}
+	return Reply{Data: data}, nil
+}
+
+// firstPath returns the path of the first file, or of its folder, at or behind a path.
+func firstPath(view *work.Project, prefix, from string) (path string, found bool) {
+	view.Files(from, func(info work.FileInfo) bool {
+		if path, found = strings.CutPrefix(info.Path, prefix); found {
+			if slash := strings.IndexByte(path, '/'); slash >= 0 {
+				path = path[:slash+1]
+			}
+			path = prefix + path
+		}
+		return false
+	})
+	return path, found
+}
+
+// behindPath is behind a path, and behind all in it if it is a folder.
+func behindPath(path string) string {
+	if folder, ok := strings.CutSuffix(path, "/"); ok {
+		return folder + string('/'+1)
+	}
+	return path + "\x00"
+}
+
+// walkFiles takes one page from an ordered walk over files. It returns the cursor of the next one.
+func (c *Call) walkFiles(
+	after []byte, limit int, filter *fileFilter,
+	walk func(from string, yield func(work.FileInfo) bool), take func(work.FileInfo),
+) (next *string) {
+	taken, last := 0, ""
+	walk(max(filter.prefix, string(after)), func(info work.FileInfo) bool {
+		switch {
+		case filter.ends(info.Path):
+			return false
+		case after != nil && info.Path == string(after) || !filter.takes(info.Path):
+			last = info.Path
+		case taken == limit:
+			next = c.next([]byte(last))
+			return false
+		default:
+			last = info.Path
+			taken++
+			take(info)
+		}
+		if filter.exhausted() {
+			next = c.next([]byte(last))
+			return false
+		}
+		return true
+	})
+	return next
+}
