@@ -148,7 +148,7 @@ func (c *computation) overspent(x *exchange) error {
 	for _, one := range c.limits {
 		now := one.buckets.owed(c.who.key(one), x.call.Now*1e6)
 		if now.remaining == 0 {
-			x.rates.tightest, x.rates.level = one, now
+			x.rates.tightest, x.rates.level, x.overLimit = one, now, true
 			return limitFault(one, now, x.call.Now)
 		}
 	}

@@ -45,6 +45,11 @@
 // out is counted and never refused. A client that sends a large body or reads a large answer below
 // the least rate loses its connection (pace.go).
 //
+// # Refusals
+//
+// A caller that goes on sending requests beyond its rate limits gets its refusals late, and each on
+// a connection of its own (slowdown.go).
+//
 // # Waiting
 //
 // An operation without an answer yet returns api.Deferred or api.EventStream, and the transport

@@ -18,6 +18,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	x := s.begin(ctx)
 	defer s.finish(x)
 	if err := s.answer(x); err != nil {
+		s.slowDown(x)
 		x.refuse(err)
 	}
 }

@@ -74,6 +74,7 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	if limited := s.count(x); limited != nil && x.route != nil {
 		err = limited
 	}
+	s.slowDown(x)
 	x.refuse(err)
 	return ctx.Response.StatusCode()
 }

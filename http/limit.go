@@ -293,6 +293,7 @@ func (s *Server) count(x *exchange) error {
 	var err error
 	x.rates, err = of.take(&who, x.call.Now)
 	x.rates.policy = of.policyOf(op)
+	x.overLimit = err != nil
 	return err
 }
 
@@ -301,6 +302,7 @@ func (s *Server) countUnrouted(x *exchange) error {
 	who := x.caller()
 	var err error
 	x.rates, err = s.limiter.unrouted.take(&who, x.call.Now)
+	x.overLimit = err != nil
 	return err
 }
 
@@ -310,7 +312,7 @@ func (s *Server) exhausted(x *exchange) error {
 	who := x.caller()
 	if now := s.limiter.unrouted.peek(&who, x.call.Now); now.tightest != nil &&
 		now.level.remaining == 0 {
-		x.rates = now
+		x.rates, x.overLimit = now, true
 		return limitFault(now.tightest, now.level, x.call.Now)
 	}
 	return nil

@@ -166,9 +166,11 @@ type Server struct {
 	routes  *routes
 	raw     map[string]RawHandler
 	limiter *limiter
-	origins origins
-	memory  shares
-	slots   waitSlots
+	// refusals count those that are made at once, by agent or network.
+	refusals *buckets
+	origins  origins
+	memory   shares
+	slots    waitSlots
 	// computing has the slots of expensive operations.
 	computing computing
 	// writes has the passes of writes.
@@ -225,6 +227,7 @@ func newServer(
 		cfg: cfg, log: log, service: service, raw: cfg.Raw, limiter: limiter,
 		origins: newOrigins(cfg.Origins), stopping: make(chan struct{}),
 	}
+	s.refusals = newBuckets(refusalsFree, refusalsSeconds, cfg.LimitKeys)
 	s.memory.bounds = memoryBounds(cfg.BodyMemory, int64(cfg.BodyMax))
 	s.computing.init(cfg.Expensive)
 	s.writes.init(cfg.Writes)
