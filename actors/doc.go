@@ -69,6 +69,32 @@
 // Reports of abuse are part of its state; no operation shows them. `pws reports` reads the newest
 // snapshot through hard links and the log behind it, without a lock.
 //
+// # What leaves the disk
+//
+// Contents are kept as long as a project names them, and projects for ever. Two operations remove
+// data: a purge removes one content everywhere, and DropProjects removes projects with all that is
+// theirs alone. Both are noted by identity first, so that a start goes on with what a crash
+// interrupted; both are safe to repeat. Other callers than operators give DropProjects the notes of
+// many projects at once: most of the cost is one for all.
+//
+// DropProjects takes these steps, each durable BEFORE the next:
+//
+//  1. Nobody can read the projects (work.RemoveProject), and orders in flight have ended. From then
+//     on nothing can be copied from them (requireSource).
+//  2. The log is renewed (renewLog): a new segment begins, the search index is made again, a
+//     snapshot is saved, and the log in front of the segment is cut. All contents are in packs.
+//  3. Packs are written again without the contents that no other project names. Every project is
+//     read once. What is stored meanwhile stays (blobs.Store.Drop).
+//  4. Likewise the manifests of the trees that forks began with: parts, then roots. A removed
+//     project that lacks one can still be loaded (work.RestoreRemoved).
+//  5. The states are emptied (work.EraseProject): ID, owner and times stay, so that no ID is used
+//     again, with the reason of the removal.
+//  6. The feed keeps who did what when, and no texts (feed.Log.Redact).
+//  7. Two snapshots are saved: the first writes section files again without the earlier sections
+//     (snapshot.Writer.Expel), with the second the old files go.
+//
+// Reports of abuse, the log of actions, and backups keep what they have.
+//
 // # Time
 //
 // All time comes from one clock that never goes back, not even over restarts, and never stops:

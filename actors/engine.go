@@ -128,9 +128,8 @@ type Engine struct {
 	snapshotFault atomic.Pointer[error]
 	failure       atomic.Pointer[error]
 	saver         saver
-	// purging is held while purged contents are erased.
-	purging sync.Mutex
-	space   spaceState
+	erasing       eraser
+	space         spaceState
 
 	stop    chan struct{}
 	stopped sync.WaitGroup

@@ -176,6 +176,19 @@ func (f *follower) cut(before uint64) error {
 	return f.engine.wal.CutBefore(before)
 }
 
+// redact removes the texts of projects from the feed, AFTER it has all that is durable.
+func (f *follower) redact(projects map[id.ID]bool) error {
+	if err := f.fill(); err != nil {
+		return fmt.Errorf("feed: %w", err)
+	}
+	f.filling.Lock()
+	defer f.filling.Unlock()
+	if err := f.log.Redact(projects); err != nil {
+		return fmt.Errorf("feed: %w", err)
+	}
+	return nil
+}
+
 // nudge has the feed look at once.
 func (f *follower) nudge() {
 	select {

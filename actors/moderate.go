@@ -22,13 +22,21 @@ func (e *Engine) ShowProject(project id.ID, reason string) error {
 	return e.moderate(identity.ActionShow, project, reason, &work.ShowProject{})
 }
 
-// RemoveProject removes a project: nobody can read it any more. Errors: PROJECT_NOT_FOUND,
-// VALIDATION_FAILED.
+// RemoveProject removes a project: nobody can read it any more. It returns AFTER all that was the
+// project's alone has left the disk (DropProjects). Repeated, it goes on where it failed. Errors:
+// PROJECT_NOT_FOUND, VALIDATION_FAILED, QUOTA_EXCEEDED.
 func (e *Engine) RemoveProject(project id.ID, reason string) error {
 	if err := identity.CheckReason(reason); err != nil {
 		return err
 	}
-	return e.moderate(identity.ActionRemove, project, reason, &work.RemoveProject{Reason: reason})
+	p, err := e.Summary(project)
+	if err != nil {
+		return err
+	}
+	if p == nil || p.Erased() && !e.Identity().Dropping(project) {
+		return fault.New(fault.ProjectNotFound, "There is no such project.")
+	}
+	return e.DropProjects(&identity.DropProject{Project: project, Reason: reason, ByOperator: true})
 }
 
 // moderate gives an operator's command to a project. The action is noted BEFORE it takes effect, so

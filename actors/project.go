@@ -61,6 +61,10 @@ func (a *projectActor) run(o *order) {
 			return
 		}
 	}
+	if err := a.engine.requireSource(o.Command); err != nil {
+		a.refuse(o, err)
+		return
+	}
 	stamp := a.engine.stamp(o.Agent).In(a.handle.id)
 	decision, err := work.Decide(o.Command, a.working, stamp)
 	if err != nil {

@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"pws/api"
 	"pws/blobs"
@@ -16,8 +17,8 @@ import (
 // returns AFTER the content has left packs, log and search index. After a crash the next start goes
 // on. Errors: VALIDATION_FAILED, QUOTA_EXCEEDED.
 func (e *Engine) PurgeContent(hash work.Hash, reason string) error {
-	e.purging.Lock()
-	defer e.purging.Unlock()
+	e.erasing.Lock()
+	defer e.erasing.Unlock()
 	content, err := e.blobs.Get(blobs.Hash(hash))
 	switch {
 	case errors.Is(err, blobs.ErrNotFound) && !e.Identity().Purged(hash):
@@ -34,19 +35,32 @@ func (e *Engine) PurgeContent(hash work.Hash, reason string) error {
 	return e.erase()
 }
 
-// resumeErasure erases what was purged BEFORE the process died.
-func (e *Engine) resumeErasure() {
-	e.purging.Lock()
-	defer e.purging.Unlock()
-	if err := e.erase(); err != nil {
-		e.log.Error("cannot erase purged contents; the next start tries again", "error", err)
+// eraser is held while purged contents, or the data of removed projects, leave the disk.
+type eraser struct {
+	sync.Mutex
+	// hook is called between any two steps, with the name of the one that is over. Tests copy the
+	// data directory there, or have the erasure fail.
+	hook func(step string) error
+}
+
+func (r *eraser) step(name string) error {
+	if r.hook == nil {
+		return nil
 	}
+	return r.hook(name)
+}
+
+// resumeErasure erases what was purged, and drops the projects that were removed, BEFORE the
+// process died.
+func (e *Engine) resumeErasure() error {
+	e.erasing.Lock()
+	defer e.erasing.Unlock()
+	return errors.Join(e.erase(), e.drop())
 }
 
 // erase removes purged contents from the disk. The mark is published, so that later writes of them
-// are refused. Then, in this order: orders in flight end; the log begins a new segment, which no
-// purged content can reach; the search index is rebuilt; a snapshot is saved and the log cut in
-// front of that segment; packs are written again.
+// are refused. Then, in this order: orders in flight end; the log is renewed; packs are written
+// again. The lock of erasing is held.
 func (e *Engine) erase() error {
 	var hashes [][32]byte
 	var gone []blobs.Hash
@@ -58,10 +72,34 @@ func (e *Engine) erase() error {
 	if len(hashes) == 0 {
 		return nil
 	}
-	if err := e.settleOrders(); err != nil {
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"marked", e.settleOrders},
+		{"settled", func() error { e.blobs.Forget(gone); return e.renewLog() }},
+		{"log", func() error { return e.blobs.Purge(gone) }},
+	}
+	for _, one := range steps {
+		err := e.erasing.step(one.name)
+		if err == nil {
+			err = one.do()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := e.erasing.step("packs"); err != nil {
 		return err
 	}
-	e.blobs.Forget(gone)
+	_, err := e.OperatorDo(&identity.EndErasure{Hashes: hashes})
+	return err
+}
+
+// renewLog returns AFTER everything that was in the log when it was called has left it, and the
+// search index was removed to be made again. The log begins a new segment; the search index is
+// renewed; a snapshot is saved, and the log cut in front of that segment.
+func (e *Engine) renewLog() error {
 	// The answer says that everything in front of the entry is durable.
 	if _, err := e.OperatorDo(&identity.BeginErasure{}); err != nil {
 		return err
@@ -71,8 +109,14 @@ func (e *Engine) erase() error {
 	if _, err := e.OperatorDo(&identity.BeginErasure{}); err != nil {
 		return err
 	}
+	if err := e.erasing.step("segment"); err != nil {
+		return err
+	}
 	if err := e.search.renew(); err != nil {
 		return fmt.Errorf("search index: %w", err)
+	}
+	if err := e.erasing.step("search"); err != nil {
+		return err
 	}
 	if err := e.Save(); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
@@ -80,11 +124,7 @@ func (e *Engine) erase() error {
 	if first := e.wal.Stats().First; first <= edge {
 		return fmt.Errorf("the log still has entries from %d on: a project cannot be loaded", first)
 	}
-	if err := e.blobs.Purge(gone); err != nil {
-		return fmt.Errorf("packs: %w", err)
-	}
-	_, err := e.OperatorDo(&identity.EndErasure{Hashes: hashes})
-	return err
+	return nil
 }
 
 // settleOrders returns AFTER all orders that were in flight when it was called are durable.

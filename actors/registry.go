@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"pws/api"
+	"pws/blobs"
 	"pws/index"
 	"pws/internal/datadir"
 	"pws/internal/fault"
@@ -65,7 +66,29 @@ func (e *Engine) load(h *handle) (*published, error) {
 	return view, nil
 }
 
-// restore reads the sections of a project.
+// look returns the state of a project, nil where there is none. A passive project that the snapshot
+// holds is read and not kept in memory.
+func (e *Engine) look(h *handle) (*work.Project, error) {
+	if view := h.view.Load(); view != nil {
+		return view.project, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if view := h.view.Load(); view != nil || len(h.mu.tail) > 0 {
+		view, err := e.load(h)
+		if err != nil {
+			return nil, err
+		}
+		return view.project, nil
+	}
+	if !h.stored.Load() {
+		return nil, nil
+	}
+	p, _, err := e.restore(h.id)
+	return p, err
+}
+
+// restore reads the sections of a project. One that was removed may have lost its tree already.
 func (e *Engine) restore(project id.ID) (*work.Project, uint64, error) {
 	head, position, ok, err := e.snapshot.Read(datadir.ProjectKey(project))
 	if err == nil && !ok {
@@ -81,6 +104,11 @@ func (e *Engine) restore(project id.ID) (*work.Project, uint64, error) {
 		}
 		return chunk, err
 	}, e.trees.load)
+	if errors.Is(err, blobs.ErrNotFound) {
+		if removed, fault := work.RestoreRemoved(head); fault == nil {
+			return removed, position, nil
+		}
+	}
 	return restored, position, err
 }
 

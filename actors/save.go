@@ -82,7 +82,10 @@ func (e *Engine) saveDue(now time.Time) bool {
 // Save writes a snapshot of all that changed, and cuts the log behind it. Writers go on meanwhile:
 // what they change after a view was taken stays in the log. The order is: packs, sections,
 // manifest, and only AFTER all of that was read back, the cut.
-func (e *Engine) Save() error {
+func (e *Engine) Save() error { return e.save(nil) }
+
+// save is Save. Earlier sections of the given projects leave the files of the snapshot.
+func (e *Engine) save(gone map[id.ID]bool) error {
 	e.saver.running.Lock()
 	defer e.saver.running.Unlock()
 	if e.failure.Load() != nil {
@@ -93,6 +96,7 @@ func (e *Engine) Save() error {
 	position := e.wal.Durable()
 	err := e.saver.step("position")
 	taken := e.drainDirty()
+	taken.gone = gone
 	if err == nil {
 		err = e.saveAt(position, taken)
 	}
@@ -119,6 +123,8 @@ type changes struct {
 	inboxes map[id.ID]struct{}
 	// accounts are those that changed.
 	accounts []*account
+	// gone are projects whose earlier sections leave the files of the snapshot.
+	gone map[id.ID]bool
 	// identity is the state that agents and reports belong to: it and they are taken in one moment,
 	// for one that changes later is in the next list. It is nil where nothing changed.
 	identity *publishedIdentity
@@ -207,6 +213,9 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	writer, err := e.snapshot.Begin()
 	if err != nil {
 		return err
+	}
+	if len(taken.gone) > 0 {
+		writer.Expel(func(key string) bool { return taken.gone[datadir.OwnerOf(key)] })
 	}
 	run, err := e.writeSections(writer, position, taken)
 	if err == nil {
@@ -342,7 +351,13 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved uint64, 
 		return saved, err
 	}
 	p := view.project
+	if p.Erased() {
+		err = e.deleteChunks(writer, p.ID)
+	}
 	for _, kind := range work.ChunkKinds {
+		if err != nil {
+			return saved, err
+		}
 		if err := e.saveChunks(writer, view, kind, h.savedRevision); err != nil {
 			return saved, err
 		}
@@ -355,6 +370,18 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved uint64, 
 		err = e.saveCard(writer, view)
 	}
 	return p.Revision, err
+}
+
+// deleteChunks deletes all chunks of an erased project, which has none.
+func (e *Engine) deleteChunks(writer *snapshot.Writer, project id.ID) error {
+	for _, kind := range work.ChunkKinds {
+		for key := range e.sectionKeys(datadir.ChunkPrefix(project, kind)) {
+			if err := writer.Delete(key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // saveChunks writes the chunks that are not there yet, or have changed since the revision that was
@@ -428,7 +455,10 @@ func (e *Engine) sweepLoop() {
 	tick := time.NewTicker(e.config.SweepEvery)
 	defer tick.Stop()
 	e.freeSuspended()
-	e.resumeErasure()
+	if err := e.resumeErasure(); err != nil {
+		e.log.Error("cannot erase what was purged or removed; the next start tries again",
+			"error", err)
+	}
 	var expired index.Expiry
 	for {
 		select {

@@ -363,25 +363,15 @@ func (f *searchFill) view(project id.ID) (*work.Project, error) {
 	if p, read := f.views[project]; read {
 		return p, nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if view := h.view.Load(); view != nil || len(h.mu.tail) > 0 {
-		view, err := e.load(h)
-		if err != nil {
-			return nil, err
-		}
-		return view.project, nil
-	}
-	if !h.stored.Load() {
-		return nil, nil
-	}
-	p, _, err := e.restore(project)
+	p, err := e.look(h)
 	if err != nil {
 		e.log.Error("cannot index project", "project", project.Format(id.Project),
 			"error", err)
 		return nil, err
 	}
-	f.views[project] = p
+	if p != nil && h.view.Load() == nil {
+		f.views[project] = p
+	}
 	return p, nil
 }
 

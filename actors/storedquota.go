@@ -48,7 +48,7 @@ func (e *Engine) SetQuota(command *identity.SetQuota) (*identity.ActionDone, err
 // requireProject refuses a project that does not exist or was removed: PROJECT_NOT_FOUND.
 func (e *Engine) requireProject(project id.ID) error {
 	p, err := e.Summary(project)
-	if err == nil && (p == nil || p.Moderation() != nil && p.Moderation().Removed) {
+	if err == nil && (p == nil || p.Removed()) {
 		err = fault.New(fault.ProjectNotFound, "There is no such project.")
 	}
 	return err

@@ -1,5 +1,10 @@
 package blobs
 
+import (
+	"errors"
+	"slices"
+)
+
 // Forget drops blobs from memory: from the recent ones, so that no Pack writes them, and from the
 // cache. Their hashes must not be added again. What is in packs stays until Purge.
 func (s *Store) Forget(hashes []Hash) {
@@ -65,4 +70,59 @@ func (p *pack) hasAny(hashes []Hash) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// dropRounds is how often Drop writes a pack again in which a blob was needed meanwhile.
+const dropRounds = 8
+
+// errNeeded says that a pack had blobs to drop which were needed again and again.
+var errNeeded = errors.New("blobs: what is to be dropped is being stored again")
+
+// Drop writes the packs again without the blobs that list gives. What Has and Add have answered for
+// BEFORE list is called has to be known to list; what they answer for later stays. The order of
+// effects is that of Merge; when Drop fails, the packs that it has not reached are as they were.
+func (s *Store) Drop(list func() ([]Hash, error)) error {
+	s.merging.Lock()
+	defer s.merging.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
+	s.setMerging(true)
+	defer s.setMerging(false)
+	s.touched.Store(new(touched))
+	s.touchedBefore.Store(nil)
+	hashes, err := list()
+	if err != nil || len(hashes) == 0 {
+		return err
+	}
+	gone := make(map[Hash]bool, len(hashes))
+	for _, h := range hashes {
+		gone[h] = true
+	}
+	keep := func(h *Hash) bool { return !gone[*h] || s.isTouched(h) }
+	for _, p := range s.list.Load().packs {
+		if err := s.dropFrom(p, hashes, keep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropFrom writes a pack again until it can go.
+func (s *Store) dropFrom(p *pack, hashes []Hash, keep func(h *Hash) bool) error {
+	for range dropRounds {
+		droppable, err := p.hasAny(slices.DeleteFunc(slices.Clone(hashes), func(h Hash) bool {
+			return keep(&h)
+		}))
+		if err != nil || !droppable {
+			return err
+		}
+		if _, err := s.mergePacks([]*pack{p}, keep, (*merge).neededAgain); err != nil {
+			return err
+		}
+		if !slices.Contains(s.list.Load().packs, p) {
+			return nil
+		}
+	}
+	return errNeeded
 }

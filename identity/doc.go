@@ -80,6 +80,8 @@
 //	26 ErasureBegun
 //	27 ContentErased       1 hash
 //	28 QuotaSet            1 quota 2 subject 3 bytes 4 default
+//	29 ProjectDropBegun    1 project 2 reason
+//	30 ProjectDropEnded    1 project
 //
 // # Snapshot sections
 //
@@ -103,8 +105,10 @@
 //	report      1 version=1 2 id 3 reporter 4 type 5 entity 6 path 7 reason 8 details
 //	            9 created_at 10 handled_at
 //	operator    1 version=1 2 mode 3 [invite] 4 [done] 5 [purged] 6 [limit]
+//	            7 [drop]
 //	  invite    1 hash 2 expires_at
 //	  done      1 action 2 subject 3 reason 4 at
 //	  purged    1 hash 2 erased_at
 //	  limit     1 quota 2 subject 3 bytes
+//	  drop      1 project 2 reason
 package identity

@@ -56,6 +56,8 @@ const (
 	KindErasureBegun       Kind = 26
 	KindContentErased      Kind = 27
 	KindQuotaSet           Kind = 28
+	KindProjectDropBegun   Kind = 29
+	KindProjectDropEnded   Kind = 30
 )
 
 // makers maps each kind to a function that returns an empty event.
@@ -91,6 +93,8 @@ func init() {
 		func() Event { return new(ErasureBegun) },
 		func() Event { return new(ContentErased) },
 		func() Event { return new(QuotaSet) },
+		func() Event { return new(ProjectDropBegun) },
+		func() Event { return new(ProjectDropEnded) },
 	} {
 		kind := make().Kind()
 		if _, twice := makers[kind]; twice {

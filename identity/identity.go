@@ -48,6 +48,7 @@ const (
 	InvitesMax      = 1000 // unused invites
 	PurgedMax       = 10_000
 	LimitsMax       = 10_000 // quotas that are set
+	DropsMax        = 1000   // projects that are being dropped
 	InviteMillisMax = 90 * 24 * 3600 * 1000
 )
 

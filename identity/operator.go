@@ -54,6 +54,7 @@ type operator struct {
 	done    []Done   // the oldest first, at most ActionsMax
 	purged  []Purged // by hash
 	limits  []Limit  // by subject
+	drops   []Drop   // the oldest first
 }
 
 // ActionDone is the result of the commands of operators.
@@ -159,6 +160,7 @@ type operatorSection struct {
 	Done    []Done           `cbor:"4,keyasint,omitempty"`
 	Purged  []Purged         `cbor:"5,keyasint,omitempty"`
 	Limits  []Limit          `cbor:"6,keyasint,omitempty"`
+	Drops   []Drop           `cbor:"7,keyasint,omitempty"`
 }
 
 // EncodeOperator returns the snapshot section of what operators have set and did.
@@ -166,6 +168,7 @@ func (s *State) EncodeOperator() []byte {
 	return encodeSection(&operatorSection{
 		Version: sectionVersion, Mode: s.operator.mode, Invites: s.operator.invites,
 		Done: s.operator.done, Purged: s.operator.purged, Limits: s.operator.limits,
+		Drops: s.operator.drops,
 	})
 }
 
@@ -194,12 +197,19 @@ func (s *State) RestoreOperator(data []byte) error {
 			return corrupt("purged content %x is out of order", one.Hash)
 		}
 	}
+	for at, one := range section.Drops {
+		if slices.ContainsFunc(section.Drops[:at], func(other Drop) bool {
+			return other.Project == one.Project
+		}) {
+			return corrupt("project %x is dropped twice", one.Project)
+		}
+	}
 	if err := soundLimits(section.Limits); err != nil {
 		return err
 	}
 	s.operator = &operator{
 		mode: section.Mode, invites: section.Invites, done: section.Done, purged: section.Purged,
-		limits: section.Limits,
+		limits: section.Limits, drops: section.Drops,
 	}
 	return nil
 }

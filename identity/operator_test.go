@@ -30,6 +30,10 @@ func (b *table) operatorCommand(command string) Command {
 		return &PurgeContent{[32]byte{1}, reason}
 	case "erased":
 		return &EndErasure{[][32]byte{{1}}}
+	case "drop":
+		return &DropProject{id.New(1, [10]byte{}), reason, true}
+	case "dropped":
+		return &EndDrops{[]id.ID{id.New(1, [10]byte{})}}
 	case "quota":
 		return b.setQuota(agent, reason)
 	case "note":
@@ -96,6 +100,11 @@ func (w *world) operatorCommand() Command {
 		&SetRegistration{RegistrationOpen, "calm"}, &SetRegistration{RegistrationClosed, ""},
 		&PurgeContent{[32]byte{byte(rapid.IntRange(1, 9).Draw(rt, "hash"))}, "leaked"},
 		&BeginErasure{}, w.erasure(),
+		&DropProject{
+			id.New(int64(rapid.IntRange(1, 3).Draw(rt, "project")), [10]byte{}), "spam",
+			rapid.Bool().Draw(rt, "by operator"),
+		},
+		&EndDrops{[]id.ID{id.New(1, [10]byte{}), id.New(2, [10]byte{})}},
 		&SetQuota{
 			Quota: Quota(rapid.IntRange(1, 4).Draw(rt, "quota")), Agent: handle, Reason: "trusted",
 			Bytes: int64(rapid.IntRange(0, 2).Draw(rt, "bytes")), Default: rapid.Bool().Draw(rt, "default"),
@@ -164,7 +173,7 @@ func TestDamagedOperatorSections(t *testing.T) {
 		{Version: 2}, {Version: 1, Mode: 3}, {Version: 1, Done: []Done{{Action: 99}}},
 		{Version: 1, Purged: []Purged{{}, {}}}, {Version: 1, Limits: []Limit{{Quota: 5}}},
 		{Version: 1, Limits: []Limit{{Quota: 2}, {Quota: 1}}},
-		{Version: 1, Limits: []Limit{{Quota: 1, Bytes: -1}}},
+		{Version: 1, Limits: []Limit{{Quota: 1, Bytes: -1}}}, {Version: 1, Drops: []Drop{{}, {}}},
 		{Version: 1, Invites: []Invite{{ExpiresAt: 2}, {ExpiresAt: 1}}},
 	} {
 		if err := v.state.RestoreOperator(encodeSection(section)); err == nil {

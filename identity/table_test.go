@@ -204,7 +204,8 @@ func (b *table) command(command string) Command {
 		return b.report()
 	case "report-handle":
 		return &HandleReport{b.reports[b.args["report"]], b.args["why"]}
-	case "suspend", "restore", "registration", "invite", "note", "purge", "erased", "quota":
+	case "suspend", "restore", "registration", "invite", "note", "purge", "erased", "quota", "drop",
+		"dropped":
 		return b.operatorCommand(command)
 	case "prune":
 		return &Prune{}

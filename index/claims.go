@@ -62,6 +62,16 @@ func (c *Claims) remove(agent, task id.ID) {
 	}
 }
 
+// drop removes the claims of a project.
+func (c *Claims) drop(p *work.Project) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.ClaimedTasks(work.AsStored, func(t *work.Task) bool {
+		c.remove(t.Claim.Agent, t.ID)
+		return true
+	})
+}
+
 // Kinds implements Projection.
 func (c *Claims) Kinds() []work.Kind {
 	return kindsOf(

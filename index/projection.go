@@ -110,6 +110,10 @@ func NewProjections() *Projections {
 			p.kinds[kind] |= 1 << at
 		}
 	}
+	if more := int(work.KindProjectErased) + 1 - len(p.kinds); more > 0 {
+		p.kinds = append(p.kinds, make([]Set, more)...)
+	}
+	p.kinds[work.KindProjectErased] = All
 	return p
 }
 
@@ -129,6 +133,10 @@ func (p *Projections) Update(before, next *work.Project, events []work.Event) (c
 		return All
 	}
 	for _, event := range events {
+		if _, erased := event.(*work.ProjectErased); erased {
+			p.erase(before, next)
+			return All
+		}
 		changed |= p.OfKind(work.KindOf(event))
 	}
 	for at, one := range p.list {
@@ -137,6 +145,21 @@ func (p *Projections) Update(before, next *work.Project, events []work.Event) (c
 		}
 	}
 	return changed
+}
+
+// erase replaces all that the indexes store for a project that has lost its records.
+func (p *Projections) erase(before, next *work.Project) {
+	p.Profiles.Remove(before.ID, EvidenceOf(before))
+	before.Watchers(func(one work.Watcher) bool {
+		p.Watches.Drop(one.Agent, before.ID)
+		return true
+	})
+	before.Workspaces(func(one *work.Workspace) bool {
+		p.Workspaces.Drop(one.Agent, one.ID)
+		return true
+	})
+	p.Claims.drop(before)
+	p.Load(All, next)
 }
 
 // Load adds a project to the indexes of a set, which store nothing for it yet.

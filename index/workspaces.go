@@ -57,6 +57,19 @@ func (w *Workspaces) Of(agent id.ID) []OwnWorkspace {
 	return list
 }
 
+// Drop removes a workspace of a project that was erased.
+func (w *Workspaces) Drop(agent, workspace id.ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// Readers may hold the old list.
+	kept := slices.DeleteFunc(slices.Clone(w.mu.of[agent]), func(one OwnWorkspace) bool {
+		return one.Workspace == workspace
+	})
+	if w.mu.of[agent] = kept; len(kept) == 0 {
+		delete(w.mu.of, agent)
+	}
+}
+
 // Kinds implements Projection.
 func (w *Workspaces) Kinds() []work.Kind { return kindsOf(new(work.WorkspaceOpened)) }
 

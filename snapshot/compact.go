@@ -20,12 +20,17 @@ type victim struct {
 	// free files can go without being read: nothing is live in them, and their deletions, if any,
 	// hide nothing because every older file goes too.
 	free bool
+	// must says that the file has to be written again, whatever that takes.
+	must bool
 }
 
 // compact moves live sections out of the files that are the worst to keep and returns the run's
 // changes with the moved sections, and the numbers of the files that nothing needs any more.
 func (w *Writer) compact(changes *table) (*table, map[uint32]bool, error) {
-	victims := w.permitted(w.victims(changes))
+	victims, err := w.expelled(w.permitted(w.victims(changes)), changes)
+	if err != nil {
+		return nil, nil, err
+	}
 	dropped := map[uint32]bool{}
 	if len(victims) == 0 {
 		return changes, dropped, nil
@@ -40,14 +45,14 @@ func (w *Writer) compact(changes *table) (*table, map[uint32]bool, error) {
 			dropped[v.number] = true
 			continue
 		}
-		if v.liveAfter > budget-w.stats.MovedBytes && len(dropped) >= mustDrop &&
+		if !v.must && v.liveAfter > budget-w.stats.MovedBytes && len(dropped) >= mustDrop &&
 			w.stats.MovedBytes > 0 {
 			continue
 		}
-		unlimited := len(dropped) < mustDrop
+		unlimited := v.must || len(dropped) < mustDrop
 		t, emptied, err := w.drain(v, moved, budget, unlimited)
 		var bad *unreadable
-		if errors.As(err, &bad) {
+		if errors.As(err, &bad) && !v.must {
 			w.leaveAlone(v.sectionFile, bad.err)
 		} else if err != nil {
 			return nil, nil, err

@@ -33,6 +33,8 @@ type Writer struct {
 	offset  uint64 // of the next section
 	pending table  // in order of Put and Delete, the later of one key wins
 	stats   RunStats
+	// expel, if set, says which sections must leave the files of the store; see Expel.
+	expel func(key string) bool
 }
 
 // Begin opens a run. There is one at a time: ErrBusy otherwise.

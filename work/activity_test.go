@@ -29,6 +29,7 @@ var silent = map[work.Kind]string{
 	46: "what was deleted is not talked about",
 	47: "what was deleted is not talked about",
 	50: "nobody can read the project any more",
+	56: "nobody could read the project any more",
 	54: "a request for a turn changes only how often the turn is renewed",
 }
 

@@ -79,6 +79,7 @@ const (
 	KindAgentUnblocked         Kind = 53
 	KindTurnAwaited            Kind = 54
 	KindTurnEnded              Kind = 55
+	KindProjectErased          Kind = 56
 )
 
 // kinds returns an empty event for each kind.
@@ -134,6 +135,7 @@ var kinds = map[Kind]func() Event{
 	KindAgentUnblocked:         func() Event { return new(AgentUnblocked) },
 	KindTurnAwaited:            func() Event { return new(TurnAwaited) },
 	KindTurnEnded:              func() Event { return new(TurnEnded) },
+	KindProjectErased:          func() Event { return new(ProjectErased) },
 }
 
 var kindOf = func() map[reflect.Type]Kind {

@@ -38,6 +38,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["moderated"] = moderatedWorld(t)
 	worlds["guests"] = guestWorld(t)
 	worlds["removed"] = removedWorld(t)
+	worlds["erased"] = erasedWorld(t)
 	worlds["stored"] = storedWorld(t)
 	imported := newWorld()
 	imported.create(t)

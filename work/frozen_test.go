@@ -64,6 +64,7 @@ var frozenEvents = []frozenEvent{
 	{"48-project-hidden", &work.ProjectHidden{Reason: "spam", Owner: agent("ann")}},
 	{"49-project-shown", &work.ProjectShown{Owner: agent("ann")}},
 	{"50-project-removed", &work.ProjectRemoved{Reason: "malware"}},
+	{"56-project-erased", new(work.ProjectErased)},
 	{"50-project-removed-stored", &work.ProjectRemoved{
 		Reason: "malware", Stored: []work.StoredBytes{{Agent: agent("ann"), Bytes: 1 << 33}},
 	}},

@@ -15,6 +15,8 @@ type Moderation struct {
 	At int64 `cbor:"3,keyasint,omitempty"`
 	// Was is the visibility from before, which comes back when the project is shown.
 	Was Visibility `cbor:"4,keyasint,omitempty"`
+	// Erased means that all that the removed project had was dropped.
+	Erased bool `cbor:"5,keyasint,omitempty"`
 }
 
 // Moderation returns what an operator has done to the project, nil for nothing.
@@ -38,7 +40,7 @@ func (c *HideProject) Authorize(p *Project, agent id.ID) error { return operator
 // operatorOnly accepts an operator, who is not an agent, for a project that is not removed:
 // PROJECT_NOT_FOUND.
 func operatorOnly(p *Project, agent id.ID) error {
-	if p == nil || !agent.IsZero() || p.saved.Moderation != nil && p.saved.Moderation.Removed {
+	if p == nil || !agent.IsZero() || p.Removed() {
 		return errProjectNotFound()
 	}
 	return nil

@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"bytes"
 	"testing"
 
 	"pws/internal/fault"
@@ -106,5 +107,88 @@ func TestFrozenRemovedProject(t *testing.T) {
 	if err != nil || !summary.Moderation().Removed || summary.Readable(agent("ann")) ||
 		p.Moderation().Reason != "malware" || p.Moderation().Was != work.Public {
 		t.Errorf("%+v, %v", p.Moderation(), err)
+	}
+}
+
+// erasedWorld is a removed project that has lost all that it had.
+func erasedWorld(t *testing.T) *world {
+	w := removedWorld(t)
+	w.operate(t, new(work.EraseProject))
+	return w
+}
+
+// TestFrozenErasedProject reads an erased project as it was first saved.
+func TestFrozenErasedProject(t *testing.T) {
+	p, head := frozenProject(t, "testdata/snapshot/v9-erased", erasedWorld, nil)
+	summary, err := work.RestoreSummary(head)
+	if err != nil || !summary.Erased() || !p.Erased() || p.Moderation().Reason != "malware" {
+		t.Errorf("%+v, %v", p.Moderation(), err)
+	}
+}
+
+// TestErasedProjects erases projects with all kinds of records, as they are, and as they are read
+// when contents are missing. The result is the same, and has none of the records.
+func TestErasedProjects(t *testing.T) {
+	for name, w := range fieldWorlds(t) {
+		for _, code := range []fault.Code{fault.ProjectNotFound, ""} {
+			if code == "" && !w.project.Removed() {
+				w.operate(t, &work.RemoveProject{Reason: "malware"})
+			}
+			_, err := w.do(w.project.Owner, new(work.EraseProject))
+			if fault.CodeOf(err) != fault.ProjectNotFound {
+				t.Errorf("%s, by an agent: %v", name, err)
+			}
+		}
+		head, err := w.project.EncodeHead()
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, err := work.RestoreRemoved(head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		revision := short.Revision
+		w.operate(t, new(work.EraseProject))
+		if short.Erased() == w.project.Erased() && name != "erased" {
+			t.Errorf("%s: erased %v, then %v", name, short.Erased(), w.project.Erased())
+		}
+		short.Apply(new(work.ProjectErased), work.Moment{Now: w.now})
+		if name == "erased" {
+			continue
+		}
+		got, err := short.EncodeHead()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := w.project.EncodeHead()
+		if err != nil || !bytes.Equal(got, want) || short.Revision != revision+1 {
+			t.Errorf("%s: %x\nwant %x, %v", name, got, want, err)
+		}
+		w.project.Contents(func(work.Hash) bool { return false }, func(hash work.Hash) {
+			t.Errorf("%s: %x is still named", name, hash)
+		})
+		for _, kind := range work.ChunkKinds {
+			if first, end := w.project.Chunks(kind); end > first {
+				t.Errorf("%s: chunks %d to %d of kind %c", name, first, end, kind)
+			}
+		}
+		if decision := w.operate(t, new(work.EraseProject)); len(decision.Events) > 0 {
+			t.Errorf("%s: erased again: %v", name, decision.Events)
+		}
+		if _, err := work.RestoreSummary(want); err != nil {
+			t.Error(err)
+		}
+	}
+	w := newWorld()
+	w.create(t)
+	if _, err := w.do(id.ID{}, new(work.EraseProject)); fault.CodeOf(err) != fault.ProjectNotFound {
+		t.Errorf("a project that is not removed: %v", err)
+	}
+	head, err := w.project.EncodeHead()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := work.RestoreRemoved(head); err == nil {
+		t.Error("a project that is not removed is read as one that is")
 	}
 }

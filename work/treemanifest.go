@@ -175,6 +175,25 @@ func (r *manifestReader) open(hash Hash, kind byte) (*treeBytes, error) {
 	return b, nil
 }
 
+// ReadTreeParts returns the hashes of the chunks of a manifest; get gives stored contents.
+func ReadTreeParts(root Hash, get func(Hash) ([]byte, error)) (chunks []Hash, err error) {
+	r := manifestReader{get: get}
+	b, err := r.open(root, rootKind)
+	if err != nil {
+		return nil, err
+	}
+	b.uvarint()
+	b.uvarint()
+	for len(b.rest) > 0 && !b.short {
+		chunks = append(chunks, Hash(b.take(len(Hash{}))))
+		b.uvarint()
+	}
+	if b.short {
+		return nil, fmt.Errorf("manifest %x: %w", root, errManifest)
+	}
+	return chunks, nil
+}
+
 // read returns the operations of a tree and the ends of its chunks.
 func (r *manifestReader) read(root Hash) (ops []Op, cuts []int, err error) {
 	b, err := r.open(root, rootKind)

@@ -214,6 +214,11 @@ func (r *references) checkProject(project id.ID, saved uint64) {
 		return
 	}
 	r.report.Projects++
+	if state.Removed() {
+		// What it names may have left the disk, and nobody can read it.
+		delete(r.items, project)
+		return
+	}
 	state.Tasks(id.ID{}, work.AsStored, func(task *work.Task) bool {
 		r.report.Tasks++
 		if !task.Status.Final() {
@@ -260,7 +265,7 @@ func (r *references) rebuild(
 		state, err = r.states.Project(project, saved > 0)
 		return err
 	})
-	if err == nil && saved > 0 && !behind && state != nil {
+	if err == nil && saved > 0 && !behind && state != nil && (!state.Removed() || state.Erased()) {
 		r.checkSavedCard(name, state)
 	}
 	switch {

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"pws/internal/disk/disktest"
 )
 
 // adminScriptCommands are about the admin socket and the output of programs.
@@ -113,43 +112,9 @@ func sendRaw(address, text string) ([]byte, error) {
 //
 //	contains FOLDER TEXT
 func (s *script) contains(ts *testscript.TestScript, args []string) error {
-	where := ""
-	err := filepath.WalkDir(ts.MkAbs(args[0]), func(name string, one fs.DirEntry, err error) error {
-		if err != nil || !one.Type().IsRegular() {
-			return err
-		}
-		data, err := os.ReadFile(name)
-		if err == nil && holds(data, []byte(args[1])) {
-			where = name
-			err = fs.SkipAll
-		}
-		return err
-	})
+	where, err := disktest.Holding(ts.MkAbs(args[0]), args[1])
 	if err == nil && where == "" {
 		err = mismatchf("nothing in %s contains %s", args[0], args[1])
 	}
 	return err
-}
-
-var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
-
-// holds reports whether data, or what a zstd frame in it holds, contains a text.
-func holds(data, text []byte) bool {
-	if bytes.Contains(bytes.ToLower(data), text) {
-		return true
-	}
-	for at := bytes.Index(data, zstdMagic); at >= 0; {
-		data = data[at:]
-		if decoder, err := zstd.NewReader(bytes.NewReader(data)); err == nil {
-			// What follows the frame is none, so that an error comes AFTER its content.
-			plain, _ := io.ReadAll(decoder)
-			decoder.Close()
-			if bytes.Contains(bytes.ToLower(plain), text) {
-				return true
-			}
-		}
-		data = data[1:]
-		at = bytes.Index(data, zstdMagic)
-	}
-	return false
 }

@@ -22,6 +22,9 @@
 //	56  zero      4
 //	60  checksum  4  of the bytes from 24 on
 //
+// A file that was written again without the facts of some projects has version 2 instead of 1: all
+// of it is valid, and the length in the next file is that from before.
+//
 // Blocks follow:
 //
 //	 0  magic     4  "PWSB"

@@ -42,8 +42,10 @@ type block struct {
 
 // appendFileHead encodes the header of a file. previous, last and covered describe the previous
 // file.
-func appendFileHead(b []byte, number uint32, previous int64, covered uint64, last Position) []byte {
-	b = disk.AppendHeader(b, fileMagic, fileVersion, number)
+func appendFileHead(
+	b []byte, version, number uint32, previous int64, covered uint64, last Position,
+) []byte {
+	b = disk.AppendHeader(b, fileMagic, version, number)
 	start := len(b)
 	b = le.AppendUint64(b, uint64(previous))
 	b = le.AppendUint64(b, covered)
@@ -58,10 +60,16 @@ type fileHeader struct {
 	previous int64
 	covered  uint64
 	last     Position
+	// whole says that all of the file is valid, whatever the next one says.
+	whole bool
 }
 
 func parseFileHead(name string, b []byte, number uint32) (h fileHeader, err error) {
-	if err := disk.CheckHeader(name, b, fileMagic, fileVersion, number); err != nil {
+	err = disk.CheckHeader(name, b, fileMagic, fileVersion, number)
+	if err != nil {
+		h.whole = disk.CheckHeader(name, b, fileMagic, fileVersionWhole, number) == nil
+	}
+	if err != nil && !h.whole {
 		return h, err
 	}
 	if len(b) < fileHead {
@@ -180,7 +188,9 @@ func (s *scan) file(number uint32, content, next []byte) error {
 		return err
 	}
 	valid := int64(-1)
-	if following, err := parseFileHead(pathOf(s.dir, number+1), next, number+1); err == nil {
+	if head.whole {
+		valid = int64(len(content))
+	} else if following, err := parseFileHead(pathOf(s.dir, number+1), next, number+1); err == nil {
 		if valid = following.previous; valid < fileHead || valid > int64(len(content)) {
 			return disk.Corrupt(f.path, int64(len(content)), "the next file gives it %d valid bytes", valid)
 		}

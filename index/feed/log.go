@@ -100,6 +100,8 @@ type state struct {
 	floor, last Position
 	// covered is the entry up to which all records are stored.
 	covered uint64
+	// redactions counts the files that were written again.
+	redactions uint64
 }
 
 // Open opens the log in a directory. A damage error contains file and offset.

@@ -31,6 +31,7 @@ func (l *Log) Read(q Query) (Page, error) {
 type view struct {
 	state
 	decoded *decodedBlocks
+	log     *Log
 }
 
 // view returns the state and the chains of some projects, read under one lock.
@@ -41,7 +42,7 @@ func (l *Log) view(projects ...id.ID) (v *view, chains [][]uint32) {
 	for at, project := range projects {
 		chains[at] = l.mu.chains[project]
 	}
-	return &view{l.mu.state, &l.decoded}, chains
+	return &view{l.mu.state, &l.decoded, l}, chains
 }
 
 // number returns the full number of a record in a chain, which holds the low half. This is
@@ -103,6 +104,9 @@ func (v *view) firstAfter(at Position) (uint64, error) {
 		return found.first, nil
 	}
 	records, err := v.decoded.get(found)
+	if v.renew(err) {
+		return v.firstAfter(at)
+	}
 	return found.first + search(records), err
 }
 
@@ -114,7 +118,14 @@ func (v *view) record(number uint64) (*Record, error) {
 	nth := sort.Search(len(v.blocks), func(nth int) bool {
 		return v.blocks[nth].first+uint64(v.blocks[nth].count) > number
 	})
+	if nth == len(v.blocks) || v.blocks[nth].first > number {
+		// It was removed since the view was taken, and the view renewed.
+		return nil, os.ErrClosed
+	}
 	records, err := v.decoded.get(&v.blocks[nth])
+	if v.renew(err) {
+		return v.record(number)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -77,9 +77,11 @@ func readActivity(r *disk.Reader) (a work.Activity) {
 const (
 	fileMagic   = "PWSFEED1"
 	fileVersion = 1
-	fileHead    = disk.HeaderBytes + 40
-	blockMagic  = "PWSB"
-	blockHead   = 80
+	// fileVersionWhole is that of a file that was written again: it has no torn tail.
+	fileVersionWhole = 2
+	fileHead         = disk.HeaderBytes + 40
+	blockMagic       = "PWSB"
+	blockHead        = 80
 	// blockRecords is the maximum number of records in a block, blockBytesMax its maximum size
 	// after decompression.
 	blockRecords  = 256

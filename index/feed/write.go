@@ -110,7 +110,7 @@ func (l *Log) needFile() error {
 	if err != nil {
 		return err
 	}
-	head := appendFileHead(nil, next.number, previous, next.covered, next.last)
+	head := appendFileHead(nil, fileVersion, next.number, previous, next.covered, next.last)
 	_, err = file.Write(head)
 	if err == nil {
 		// The file name must be durable BEFORE any block is written.

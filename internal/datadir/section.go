@@ -58,8 +58,21 @@ func ProjectKey(project id.ID) string { return ProjectPrefix + string(project[:]
 
 // ChunkKey is the key of a chunk of a project.
 func ChunkKey(project id.ID, name work.Chunk) string {
-	key := append([]byte{byte(name.Kind)}, project[:]...)
+	key := []byte(ChunkPrefix(project, name.Kind))
 	return string(binary.BigEndian.AppendUint32(key, uint32(name.Number)))
+}
+
+// ChunkPrefix begins the keys of all chunks of a kind of a project.
+func ChunkPrefix(project id.ID, kind work.ChunkKind) string {
+	return string(append([]byte{byte(kind)}, project[:]...))
+}
+
+// OwnerOf returns the project, agent or report in a key, zero for a key without one.
+func OwnerOf(key string) (owner id.ID) {
+	if len(key) > len(owner) {
+		copy(owner[:], key[1:])
+	}
+	return owner
 }
 
 // CardKey is the key of the card of a project.

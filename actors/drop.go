@@ -1,0 +1,264 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"pws/api"
+	"pws/blobs"
+	"pws/identity"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// DropProjects removes projects for ever and drops all that is theirs alone from the disk. It
+// returns AFTER that; the package doc has the steps. After an error or a crash the note of identity
+// stays: the next call, for any project, goes on, and so does the next start. Errors:
+// VALIDATION_FAILED, QUOTA_EXCEEDED.
+func (e *Engine) DropProjects(notes ...*identity.DropProject) error {
+	for _, note := range notes {
+		if _, err := e.OperatorDo(note); err != nil {
+			return err
+		}
+	}
+	e.erasing.Lock()
+	defer e.erasing.Unlock()
+	return e.drop()
+}
+
+// drop drops the projects that identity has noted. The lock of erasing is held.
+func (e *Engine) drop() error {
+	if err := e.erasing.step("noted"); err != nil {
+		return err
+	}
+	notes := e.Identity().Drops()
+	if len(notes) == 0 {
+		return nil
+	}
+	gone := map[id.ID]bool{}
+	for _, note := range notes {
+		gone[note.Project] = true
+		order := api.Order{
+			Project: note.Project, Command: &work.RemoveProject{Reason: note.Reason},
+		}
+		// One that is removed already does not exist for the command.
+		if _, err := e.Do(order); err != nil && fault.CodeOf(err) != fault.ProjectNotFound {
+			return err
+		}
+	}
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"removed", e.settleOrders}, {"settled", e.renewLog},
+		{"log", func() error { return e.dropContents(gone) }},
+		{"contents", func() error { return e.dropManifests(gone) }},
+		{"manifests", func() error { return e.eraseProjects(gone) }},
+		{"state", func() error { return e.feed.redact(gone) }},
+		{"feed", func() error { return e.save(gone) }},
+		// The files of a generation stay until the second one after it is there.
+		{"sections", e.Save},
+	}
+	for _, one := range steps {
+		err := e.erasing.step(one.name)
+		if err == nil {
+			err = one.do()
+		}
+		if err != nil {
+			return fmt.Errorf("%w; what is left of the project leaves the disk at the next start, "+
+				"or when it is removed again", err)
+		}
+	}
+	if err := e.erasing.step("older sections"); err != nil {
+		return err
+	}
+	projects := slices.SortedFunc(maps.Keys(gone), id.ID.Compare)
+	_, err := e.OperatorDo(&identity.EndDrops{Projects: projects})
+	return err
+}
+
+// dropContents drops the contents that only the given projects name.
+func (e *Engine) dropContents(gone map[id.ID]bool) error {
+	return e.blobs.Drop(func() (hashes []blobs.Hash, err error) {
+		only := map[work.Hash]bool{}
+		for project := range gone {
+			err := e.named(project, map[work.Hash]bool{}, func(hash work.Hash) { only[hash] = true })
+			if err != nil {
+				return nil, err
+			}
+		}
+		if err := e.keepNamed(gone, only); err != nil {
+			return nil, err
+		}
+		for hash := range only {
+			hashes = append(hashes, blobs.Hash(hash))
+		}
+		return hashes, nil
+	})
+}
+
+// keepNamed takes what other projects name out of a set. It reads one project after the other, and
+// keeps none in memory that was not there.
+func (e *Engine) keepNamed(gone map[id.ID]bool, only map[work.Hash]bool) error {
+	// An order that was in flight may name a content of which the store has answered for BEFORE.
+	if err := e.settleOrders(); err != nil {
+		return err
+	}
+	seen := map[work.Hash]bool{}
+	for _, project := range e.projects() {
+		if len(only) == 0 {
+			return nil
+		}
+		if gone[project] {
+			continue
+		}
+		if err := e.named(project, seen, func(hash work.Hash) { delete(only, hash) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// projects are all projects that exist.
+func (e *Engine) projects() (all []id.ID) {
+	e.handles.Range(func(project id.ID, _ *handle) bool {
+		all = append(all, project)
+		return true
+	})
+	return all
+}
+
+// named yields the contents that a project names, but not those of trees that were seen.
+func (e *Engine) named(
+	project id.ID, seen map[work.Hash]bool, yield func(work.Hash),
+) error {
+	h, ok := e.handles.Load(project)
+	if !ok {
+		return nil
+	}
+	p, err := e.look(h)
+	if err != nil || p == nil {
+		return err
+	}
+	p.Contents(func(root work.Hash) bool {
+		known := seen[root]
+		seen[root] = true
+		return known
+	}, yield)
+	return nil
+}
+
+// dropManifests drops the manifests of trees that only the given projects began with: first the
+// parts, then the roots, so that what is left of one after a crash is still found.
+func (e *Engine) dropManifests(gone map[id.ID]bool) error {
+	var roots []blobs.Hash
+	err := e.blobs.Drop(func() (parts []blobs.Hash, err error) {
+		if err := e.settleOrders(); err != nil {
+			return nil, err
+		}
+		only, others, err := e.manifests(gone)
+		if err != nil {
+			return nil, err
+		}
+		for root, chunks := range only {
+			if _, shared := others[root]; shared {
+				continue
+			}
+			roots = append(roots, blobs.Hash(root))
+			for _, chunk := range chunks {
+				parts = append(parts, blobs.Hash(chunk))
+			}
+		}
+		kept := map[blobs.Hash]bool{}
+		if len(parts) > 0 {
+			for _, chunks := range others {
+				for _, chunk := range chunks {
+					kept[blobs.Hash(chunk)] = true
+				}
+			}
+		}
+		return slices.DeleteFunc(parts, func(h blobs.Hash) bool { return kept[h] }), nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.blobs.Drop(func() ([]blobs.Hash, error) {
+		if err := e.settleOrders(); err != nil {
+			return nil, err
+		}
+		_, others, err := e.manifests(gone)
+		return slices.DeleteFunc(roots, func(h blobs.Hash) bool {
+			_, shared := others[work.Hash(h)]
+			return shared
+		}), err
+	})
+}
+
+// manifests returns the roots of the trees that projects began with and the hashes of their chunks:
+// those of the given projects, and those of all others. Only the records of the projects are read.
+func (e *Engine) manifests(
+	gone map[id.ID]bool,
+) (only, others map[work.Hash][]work.Hash, err error) {
+	only, others = map[work.Hash][]work.Hash{}, map[work.Hash][]work.Hash{}
+	for _, project := range e.projects() {
+		into := others
+		if gone[project] {
+			into = only
+		}
+		p, err := e.summary(project)
+		if err != nil {
+			return nil, nil, err
+		}
+		if p == nil {
+			continue
+		}
+		fork, forked := p.ForkedFrom()
+		if !forked {
+			continue
+		}
+		if _, known := into[fork.Root]; known {
+			continue
+		}
+		chunks, err := work.ReadTreeParts(fork.Root, e.trees.content)
+		if errors.Is(err, blobs.ErrNotFound) && gone[project] {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		into[fork.Root] = chunks
+	}
+	return only, others, nil
+}
+
+// eraseProjects empties the states of removed projects.
+func (e *Engine) eraseProjects(gone map[id.ID]bool) error {
+	for project := range gone {
+		_, err := e.Do(api.Order{Project: project, Command: new(work.EraseProject)})
+		if err != nil && fault.CodeOf(err) != fault.ProjectNotFound {
+			return err
+		}
+	}
+	return nil
+}
+
+// requireSource refuses to copy the contents of a project that was removed since its view was read:
+// PROJECT_NOT_FOUND. Orders that are in flight when a project is removed end BEFORE its contents
+// are dropped.
+func (e *Engine) requireSource(command work.Command) error {
+	source, copies := work.SourceOf(command)
+	if !copies {
+		return nil
+	}
+	h, ok := e.handles.Load(source)
+	if !ok {
+		return nil
+	}
+	if view := h.view.Load(); view == nil || !view.project.Removed() {
+		return nil
+	}
+	return fault.New(fault.ProjectNotFound, "There is no such project.")
+}

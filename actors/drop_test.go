@@ -1,0 +1,311 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"pws/identity"
+	"pws/internal/disk/disktest"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// dropTexts are texts of projects that are dropped, each in another place. sharedText is a content
+// of another project too.
+var dropTexts = []string{
+	"xylofile", "xyloolder", "xylopath", "xylotask", "xylotalk", "xyloname", "xylospace",
+	"xylofork",
+}
+
+const sharedText = "xyloshared"
+
+// dropWorld is a service with a project that is to be dropped, and with others that name some of
+// the same contents.
+type dropWorld struct {
+	*Engine
+	owner, doomed, other, copied id.ID
+}
+
+func newDropWorld(t testing.TB, config Config) *dropWorld {
+	t.Helper()
+	w := &dropWorld{Engine: start(t, config)}
+	w.owner = register(t, w.Engine, "owner")
+	source := createProject(t, w.Engine, w.owner, work.Public)
+	mustPut(t, w.Engine, source, w.owner, "kept.txt", "a quartz in the source")
+	p := viewOf(t, w.Engine, source)
+	fork := forkOrderAt(w.Engine, p, p.Head(), w.owner, work.Public)
+	w.doomed = fork.Project
+	if _, err := w.Do(fork); err != nil {
+		t.Fatal(err)
+	}
+	name := "about xyloname"
+	mustDo(t, w.Engine, w.doomed, w.owner, &work.UpdateProject{Name: &name})
+	mustPut(t, w.Engine, w.doomed, w.owner, "a.txt", "the xyloolder")
+	mustPut(t, w.Engine, w.doomed, w.owner, "a.txt", "the xylofile")
+	mustPut(t, w.Engine, w.doomed, w.owner, "xylopath.txt", "the xyloshared")
+	mustDo(t, w.Engine, w.doomed, w.owner, &work.CreateTask{Spec: work.TaskSpec{
+		Title: "the xylotask", Priority: work.PriorityLow,
+	}})
+	talk := &work.CreateDiscussion{Title: "the xylotalk", Body: "xylotalk"}
+	mustDo(t, w.Engine, w.doomed, w.owner, talk)
+	// It is forked again, and the fork is dropped with it.
+	saveAll(t, w.Engine)
+	w.other = createProject(t, w.Engine, w.owner, work.Public)
+	mustPut(t, w.Engine, w.other, w.owner, "b.txt", "the xyloshared")
+	mustPut(t, w.Engine, w.doomed, w.owner, "late.txt", "the xylospace")
+	view := viewOf(t, w.Engine, w.doomed)
+	again := forkOrderAt(w.Engine, view, view.Head(), w.owner, work.Public)
+	w.copied = again.Project
+	if _, err := w.Do(again); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, w.Engine, w.copied, w.owner, "c.txt", "the xylofork")
+	return w
+}
+
+// remove removes both projects.
+func (w *dropWorld) remove() error {
+	err := w.DropProjects(&identity.DropProject{
+		Project: w.copied, Reason: "malware", ByOperator: true,
+	})
+	return errors.Join(err, w.RemoveProject(w.doomed, "malware"))
+}
+
+// checkDropped checks that the data of the projects has left the disk, and that of others has not.
+func (w *dropWorld) checkDropped(t *testing.T, e *Engine) {
+	t.Helper()
+	for _, text := range dropTexts {
+		name, err := disktest.Holding(e.config.Dir, text)
+		if err != nil || name != "" {
+			t.Errorf("%s is still in %s, %v", text, filepath.Base(name), err)
+		}
+	}
+	if name, err := disktest.Holding(e.config.Dir, sharedText); err != nil || name == "" {
+		t.Errorf("what another project has is gone: %v", err)
+	}
+	p := viewOf(t, e, w.other)
+	if text, _, err := contentOf(e, p, "b.txt"); err != nil || text != "the xyloshared" {
+		t.Errorf("%q, %v", text, err)
+	}
+	for _, project := range []id.ID{w.doomed, w.copied} {
+		if p := viewOf(t, e, project); !p.Erased() || p.Readable(w.owner) || p.FilesCount() > 0 {
+			t.Errorf("%+v", p.Record)
+		}
+		if err := e.RemoveProject(project, "again"); fault.CodeOf(err) != fault.ProjectNotFound {
+			t.Error(err)
+		}
+	}
+	if drops := e.Identity().Drops(); len(drops) > 0 {
+		t.Errorf("%+v", drops)
+	}
+}
+
+func dropConfig(t testing.TB) Config {
+	config := quiet(filepath.Join(t.TempDir(), "data"))
+	config.NoSearch = false
+	return config
+}
+
+// TestDroppedProjectsLeaveTheDisk removes projects whose data is in packs, sections, the log, the
+// feed and the search index.
+func TestDroppedProjectsLeaveTheDisk(t *testing.T) {
+	w := newDropWorld(t, dropConfig(t))
+	w.AwaitSearch()
+	for _, text := range append(slices.Clone(dropTexts), sharedText) {
+		if name, err := disktest.Holding(w.config.Dir, text); err != nil || name == "" {
+			t.Fatalf("%s is nowhere, %v", text, err)
+		}
+	}
+	if err := w.remove(); err != nil {
+		t.Fatal(err)
+	}
+	w.checkDropped(t, w.Engine)
+	checkAccounts(t, w.Engine)
+	stop(t, w.Engine)
+	if _, err := Verify(w.config.Dir); err != nil {
+		t.Error(err)
+	}
+	w.checkDropped(t, start(t, w.config))
+}
+
+// TestDropSurvivesCrashes copies the data directory at each step of a removal, as a killed process
+// leaves it: every copy goes on when it is started.
+func TestDropSurvivesCrashes(t *testing.T) {
+	config := dropConfig(t)
+	config.NoSearch = true
+	w := newDropWorld(t, config)
+	copies := map[string]string{}
+	var names []string
+	keep := func(step string) error {
+		name := fmt.Sprintf("%02d %s", len(names), step)
+		names, copies[name] = append(names, name), crashCopy(t, w.config.Dir)
+		return nil
+	}
+	w.erasing.hook = func(step string) error {
+		// The steps of a snapshot are different ones from here on.
+		w.saver.hook = func(saved string) error { return keep(step + ", " + saved) }
+		return keep(step)
+	}
+	if err := w.remove(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		e := start(t, quiet(copies[name]))
+		if err := e.resumeErasure(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !e.Identity().Dropping(w.doomed) {
+			// It died before the second removal was noted.
+			if p := viewOf(t, e, w.doomed); !p.Removed() {
+				if err := e.RemoveProject(w.doomed, "malware"); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+		w.checkDropped(t, e)
+		stop(t, e)
+		if _, err := Verify(copies[name]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if t.Failed() {
+			t.Fatalf("after a crash at %q", name)
+		}
+	}
+	if len(names) < 40 {
+		t.Errorf("%d steps", len(names))
+	}
+}
+
+// TestDropIsRepeated has each step of a removal fail: the same removal, given again, ends it.
+func TestDropIsRepeated(t *testing.T) {
+	config := dropConfig(t)
+	config.NoSearch = true
+	w := newDropWorld(t, config)
+	if err := w.RemoveProject(w.copied, "malware"); err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("it fails")
+	for at := 1; ; at++ {
+		nth, name := 0, ""
+		w.erasing.hook = func(step string) error {
+			if nth++; nth == at {
+				name = step
+				return failed
+			}
+			return nil
+		}
+		err := w.RemoveProject(w.doomed, "malware")
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, failed) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !w.Identity().Dropping(w.doomed) {
+			t.Fatalf("%s: it is not noted", name)
+		}
+	}
+	w.erasing.hook = nil
+	w.checkDropped(t, w.Engine)
+	noted := 0
+	for _, done := range w.Identity().Actions() {
+		if done.Action == identity.ActionRemove {
+			noted++
+		}
+	}
+	if noted != 2 {
+		t.Errorf("%d removals are noted", noted)
+	}
+}
+
+// TestForkOfDroppedProject forks and writes at the moments at which contents are dropped: a fork of
+// what is removed is refused, and what others store at that moment is kept.
+func TestForkOfDroppedProject(t *testing.T) {
+	config := dropConfig(t)
+	config.NoSearch = true
+	w := newDropWorld(t, config)
+	p := viewOf(t, w.Engine, w.doomed)
+	fork := forkOrderAt(w.Engine, p, p.Head(), w.owner, work.Public)
+	late := map[string]id.ID{}
+	w.erasing.hook = func(step string) error {
+		if step == "noted" {
+			return nil
+		}
+		if _, err := w.Do(fork); fault.CodeOf(err) != fault.ProjectNotFound {
+			t.Errorf("%s: a fork: %v", step, err)
+		}
+		project := createProject(t, w.Engine, w.owner, work.Private)
+		late[step] = project
+		mustPut(t, w.Engine, project, w.owner, "late.txt", "the xylospace")
+		return nil
+	}
+	if err := w.RemoveProject(w.doomed, "malware"); err != nil {
+		t.Fatal(err)
+	}
+	check := func(e *Engine) {
+		for step, project := range late {
+			text, _, err := contentOf(e, viewOf(t, e, project), "late.txt")
+			if err != nil || text != "the xylospace" {
+				t.Errorf("%s: %q, %v", step, text, err)
+			}
+		}
+		text, _, err := contentOf(e, viewOf(t, e, w.copied), "a.txt")
+		if err != nil || text != "the xylofile" {
+			t.Errorf("the fork: %q, %v", text, err)
+		}
+	}
+	check(w.Engine)
+	w.saver.hook, w.erasing.hook = nil, nil
+	stop(t, w.Engine)
+	if _, err := Verify(w.config.Dir); err != nil {
+		t.Error(err)
+	}
+	check(start(t, w.config))
+}
+
+// TestPurgeSurvivesCrashes copies the data directory at each step of a purge, as a killed process
+// leaves it: every copy goes on when it is started.
+func TestPurgeSurvivesCrashes(t *testing.T) {
+	config := dropConfig(t)
+	config.NoSearch = true
+	w := newDropWorld(t, config)
+	secret := blobOf("the xyloshared").Hash
+	copies := map[string]string{}
+	keep := func(step string) error {
+		copies[step] = crashCopy(t, w.config.Dir)
+		return nil
+	}
+	w.erasing.hook = func(step string) error {
+		w.saver.hook = func(saved string) error { return keep(step + ", " + saved) }
+		return keep(step)
+	}
+	if err := w.PurgeContent(secret, "leaked"); err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range copies {
+		e := start(t, quiet(dir))
+		if err := e.resumeErasure(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if where, err := disktest.Holding(dir, sharedText); err != nil || where != "" {
+			t.Errorf("%s: it is still in %s, %v", name, filepath.Base(where), err)
+		}
+		if _, err := e.Blob(secret); fault.CodeOf(err) != fault.ContentRemoved {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := put(e, w.other, w.owner, "new.txt", "the xyloshared"); err == nil {
+			t.Errorf("%s: it is stored again", name)
+		}
+		stop(t, e)
+		if _, err := Verify(dir); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(copies) < 10 {
+		t.Errorf("%d steps", len(copies))
+	}
+}

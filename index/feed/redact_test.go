@@ -1,0 +1,177 @@
+package feed
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"pws/internal/disk"
+	"pws/internal/disk/disktest"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// redactedLog has several files with records of six projects, each with its own text.
+func redactedLog(t testing.TB, o Options) (*Log, []Record) {
+	t.Helper()
+	o.Events = 4096
+	l := reopen(t, o)
+	var all []Record
+	for entry := uint64(1); entry <= 2000; entry++ {
+		of := int(entry % 6)
+		one := recordOf(At(entry, 0, 0), project(of), int64(entry))
+		text := "text of nobody"
+		if of == 1 {
+			text = "xylophone"
+		}
+		one.Activity.Facts = []work.Fact{{Name: work.FactVisibility, Text: text}}
+		all = append(all, one)
+		if entry%100 == 0 {
+			if err := l.Append(all[entry-100:], entry); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := l.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	return l, all
+}
+
+// checkRedacted reads all records: those of one project have no facts.
+func checkRedacted(t testing.TB, l *Log, all []Record) {
+	t.Helper()
+	page, err := l.Read(Query{After: Start, Limit: len(all)})
+	if err != nil || len(page.Records) != len(all) {
+		t.Fatalf("%d records, %v", len(page.Records), err)
+	}
+	for at, got := range page.Records {
+		want := all[at]
+		if want.Project == project(1) {
+			want.Activity.Facts = nil
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// TestRedact removes the texts of one project from all files, while a reader has an old view; the
+// log goes on, and is read again.
+func TestRedact(t *testing.T) {
+	dir := t.TempDir()
+	l, all := redactedLog(t, Options{Dir: dir, Newest: 1})
+	if name, err := disktest.Holding(dir, "xylophone"); err != nil || name == "" {
+		t.Fatalf("%q, %v", name, err)
+	}
+	old, _ := l.view(project(2))
+	for range 2 {
+		if err := l.Redact(map[id.ID]bool{project(1): true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if name, err := disktest.Holding(dir, "xylophone"); err != nil || name != "" {
+		t.Fatalf("%q, %v", name, err)
+	}
+	if record, err := old.record(firstNumber + 1); err != nil || record.Project != project(2) {
+		t.Errorf("an old view: %+v, %v", record, err)
+	}
+	if n := l.Stats().Files; n < 5 {
+		t.Errorf("%d files", n)
+	}
+	more := recordOf(At(2001, 0, 0), project(2), 2001)
+	if err := l.Append([]Record{more}, 2001); err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, more)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := Verify(dir); err != nil || report.Records != uint64(len(all)) {
+		t.Errorf("%+v, %v", report, err)
+	}
+	checkRedacted(t, reopen(t, Options{Dir: dir, Events: 4096}), all)
+}
+
+// TestRedactFails has each operation of the disk fail: the log can be opened, and redacted again.
+func TestRedactFails(t *testing.T) {
+	for nth := 0; ; nth++ {
+		dir := t.TempDir()
+		failing := &failAt{Disk: disk.OS{}, left: -1}
+		l, all := redactedLog(t, Options{Dir: dir, Newest: 1, Disk: failing})
+		failing.left = nth
+		err := l.Redact(map[id.ID]bool{project(1): true})
+		failed := failing.left < 0
+		failing.left = -1
+		// A failed sync leaves the log unusable.
+		_ = l.Close()
+		if err == nil && failed {
+			t.Fatalf("the failure of operation %d is not noticed", nth)
+		}
+		again := reopen(t, Options{Dir: dir, Events: 4096})
+		if err := again.Redact(map[id.ID]bool{project(1): true}); err != nil {
+			t.Fatalf("after the failure of operation %d: %v", nth, err)
+		}
+		if name, err := disktest.Holding(dir, "xylophone"); err != nil || name != "" {
+			t.Errorf("after the failure of operation %d: %q, %v", nth, filepath.Base(name), err)
+		}
+		checkRedacted(t, again, all)
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !failed {
+			if nth < 10 {
+				t.Errorf("%d operations", nth)
+			}
+			return
+		}
+	}
+}
+
+// failAt is a disk on which one operation that changes something fails; left counts down to it.
+type failAt struct {
+	disk.Disk
+	left int
+}
+
+var errFailAt = errors.New("the disk fails")
+
+func (d *failAt) fails() error {
+	if d.left < 0 {
+		return nil
+	}
+	if d.left--; d.left < 0 {
+		return errFailAt
+	}
+	return nil
+}
+
+func (d *failAt) Create(path string) (disk.File, error) {
+	if err := d.fails(); err != nil {
+		return nil, err
+	}
+	return d.Disk.Create(path)
+}
+
+func (d *failAt) Open(path string) (disk.File, error) {
+	if err := d.fails(); err != nil {
+		return nil, err
+	}
+	return d.Disk.Open(path)
+}
+
+func (d *failAt) Rename(from, to string) error {
+	if err := d.fails(); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+func (d *failAt) SyncDir(dir string) error {
+	if err := d.fails(); err != nil {
+		return err
+	}
+	return d.Disk.SyncDir(dir)
+}

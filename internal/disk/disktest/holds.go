@@ -1,0 +1,52 @@
+package disktest
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Holding returns a file below a folder that contains a text, in its bytes or in what a part of it
+// holds in compressed form; "" for none. Letters of either case are equal.
+func Holding(dir, text string) (name string, err error) {
+	wanted := bytes.ToLower([]byte(text))
+	err = filepath.WalkDir(dir, func(path string, one fs.DirEntry, err error) error {
+		if err != nil || !one.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err == nil && holds(data, wanted) {
+			name = path
+			err = fs.SkipAll
+		}
+		return err
+	})
+	return name, err
+}
+
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
+// holds reports whether data, or what a zstd frame in it holds, contains a text.
+func holds(data, text []byte) bool {
+	if bytes.Contains(bytes.ToLower(data), text) {
+		return true
+	}
+	for at := bytes.Index(data, zstdMagic); at >= 0; {
+		data = data[at:]
+		if decoder, err := zstd.NewReader(bytes.NewReader(data)); err == nil {
+			// What follows the frame is none, so that an error comes AFTER its content.
+			plain, _ := io.ReadAll(decoder)
+			decoder.Close()
+			if bytes.Contains(bytes.ToLower(plain), text) {
+				return true
+			}
+		}
+		data = data[1:]
+		at = bytes.Index(data, zstdMagic)
+	}
+	return false
+}

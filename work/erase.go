@@ -1,0 +1,119 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+
+	"pws/internal/id"
+)
+
+// EraseProject drops all that a removed project had. What is left is its ID, its owner, its times,
+// and who removed it why. The service sends it.
+type EraseProject struct{}
+
+// Authorize accepts the service itself, for a project that is removed: PROJECT_NOT_FOUND.
+func (c *EraseProject) Authorize(p *Project, agent id.ID) error {
+	if p == nil || !agent.IsZero() || !p.Removed() {
+		return errProjectNotFound()
+	}
+	return nil
+}
+
+// Decide returns no errors. Erasing an erased project changes nothing.
+func (c *EraseProject) Decide(p *Project, _ Stamp) (Decision, error) {
+	if p.Erased() {
+		return Decision{}, nil
+	}
+	return Decision{Events: []Event{new(ProjectErased)}}, nil
+}
+
+// Removed reports whether the project was removed: nobody can read it any more.
+func (p *Project) Removed() bool {
+	return p.saved.Moderation != nil && p.saved.Moderation.Removed
+}
+
+// Erased reports whether all that the removed project had was dropped.
+func (p *Project) Erased() bool { return p.Removed() && p.saved.Moderation.Erased }
+
+// ProjectErased is the event of a removed project that has lost its files, its history and all
+// records. One empty changeset with the ID of the newest stays, as every project has one.
+type ProjectErased struct{}
+
+func (e *ProjectErased) apply(p *Project, _ Moment) {
+	head := p.Head()
+	moderation := *p.saved.Moderation
+	moderation.Erased = true
+	_, results := p.IdempotentRange()
+	next := Project{Record: p.Record}
+	next.About = About{Visibility: Private, Reuse: ReferenceOnly, Status: Archived}
+	next.Version++
+	next.saved = savedFields{IdempotentFirst: results, Moderation: &moderation}
+	next.publishEmpty(head.ID, head.CreatedAt)
+	*p = next
+}
+
+// publishEmpty makes the only changeset of a project that has lost its history.
+func (p *Project) publishEmpty(changeset id.ID, createdAt int64) {
+	empty := &ChangesetPublished{ID: changeset, Source: SourceProject, SourceID: p.ID}
+	p.publish(empty, id.ID{}, createdAt)
+}
+
+// RestoreRemoved reads the saved head of a removed project of which contents were dropped already.
+// The result has no history; it can be erased and saved.
+func RestoreRemoved(head []byte) (*Project, error) {
+	var record headRecord
+	if err := decoding.Unmarshal(head, &record); err != nil {
+		return nil, fmt.Errorf("project head: %w", err)
+	}
+	p := &Project{Record: record.Record}
+	if record.Moderation == nil || !record.Moderation.Removed {
+		return nil, errors.New("project head: the project is not removed")
+	}
+	p.saved = savedFields{
+		IdempotentFirst: max(record.IdempotentEnd,
+			record.IdempotentFirst+uint64(len(record.Idempotent))),
+		Moderation: record.Moderation,
+	}
+	p.publishEmpty(record.Head.Event.ID, record.Head.CreatedAt)
+	p.saved.Fork = record.Fork
+	return p, p.restoreStored(record.Stored)
+}
+
+// Contents yields the hashes of all contents that the files, workspaces and contributions of the
+// project name, some of them several times. For a fork, skip is asked whether the contents of the
+// tree that it began with are known.
+func (p *Project) Contents(skip func(root Hash) bool, yield func(Hash)) {
+	for _, changeset := range p.changesets {
+		if p.saved.Fork != nil && changeset.Sequence == 1 && skip(p.saved.Fork.Root) {
+			continue
+		}
+		for at := range changeset.Ops {
+			yield(changeset.Ops[at].Blob)
+		}
+	}
+	named := func(_ string, blob Hash, _ int) { yield(blob) }
+	p.Workspaces(func(w *Workspace) bool {
+		w.Contents(named)
+		return true
+	})
+	p.Contributions(id.ID{}, func(c *Contribution) bool {
+		c.Contents(named)
+		for _, revision := range p.RevisionsOf(c) {
+			revision.Contents(named)
+		}
+		return true
+	})
+}
+
+// SourceOf returns the project whose contents a command copies; false if it copies none.
+func SourceOf(command Command) (source id.ID, copies bool) {
+	switch command := command.(type) {
+	case *ForkProject:
+		return command.Source, true
+	case *ImportArtifact:
+		if command.Source != nil {
+			return command.Source.Project, true
+		}
+	}
+	return source, false
+}
