@@ -20,6 +20,8 @@ type Bundle struct {
 	Manifest Manifest `json:"manifest"`
 	// The project state.
 	State *State `json:"state,omitzero"`
+	// The earlier versions of the state that are kept, oldest first.
+	StateHistory []BundleState `json:"state_history,omitzero"`
 	// The files with their contents, sorted by path in byte order.
 	Files []File `json:"files"`
 	// All changesets with their operations.

@@ -73,19 +73,9 @@ func (i *importer) readState() {
 	if from == nil {
 		return
 	}
-	input := UpdateState{
-		Summary: from.Summary, Objective: from.Objective, CurrentFocus: from.CurrentFocus,
-		Completed: from.Completed, InProgress: from.InProgress,
-		KnownProblems: from.KnownProblems, Decisions: from.Decisions,
-		NextActions: from.NextActions, ImportantFiles: from.ImportantFiles,
-		Dependencies: from.Dependencies, OpenQuestions: from.OpenQuestions, Custom: from.Custom,
-	}
-	checkForm(i, "state", &input)
-	i.command.State = &work.State{
-		Statement: input.command().Statement,
-		Changeset: i.id(id.Changeset, from.ChangesetID, "state.changeset_id"),
-		Version:   i.version(from.Version, "state.version"),
-	}
+	i.readStates()
+	state := i.readVersion(from, "state")
+	i.command.State = &state
 	writer := i.agentNamed(from.UpdatedBy)
 	i.command.Imported.State = work.Origin{
 		Agent:     i.id(id.Agent, from.UpdatedBy, "state.updated_by"),

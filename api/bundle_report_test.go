@@ -82,6 +82,7 @@ func renamed(value any, names map[string]string, full bool) any {
 			return []any{value["author"], value["reviewers"], value["accepted_by"]}
 		}
 		_, byID := value["created_by"]
+		useStateOrigin(value)
 		if origin, ok := value["origin"].(map[string]any); ok {
 			value["created_at"], value["author"] = origin["created_at"], origin["author"]
 			if kind, ok := origin["source_type"]; ok {
@@ -127,6 +128,21 @@ func renamed(value any, names map[string]string, full bool) any {
 		}
 	}
 	return value
+}
+
+// useStateOrigin replaces the writer of an earlier version of the state by that of its origin.
+func useStateOrigin(value map[string]any) {
+	_, state := value["current_focus"]
+	origin, listed := value["origin"]
+	if !state || !listed {
+		return
+	}
+	value["writer"] = []any{value["updated_by"], value["updated_at"]}
+	if origin, ok := origin.(map[string]any); ok {
+		author := origin["author"].(map[string]any)
+		value["writer"] = []any{author["agent_id"], origin["created_at"]}
+	}
+	delete(value, "origin")
 }
 
 // useOrigin replaces members of an import or a contribution by those of its origin, and removes

@@ -28,7 +28,7 @@ var sectionMax = map[string]int{
 	"relationships": work.RelationsMax, "discussions": work.DiscussionsMax,
 	"comments": work.CommentsMax, "contributions": work.ContributionsMax,
 	"imports": work.ImportsMax,
-	"agents":  agentsNamedMax,
+	"agents":  agentsNamedMax, "state_history": work.StateVersionsMax,
 }
 
 // overfull finds members with too many elements. It runs BEFORE the text, which must be valid JSON,

@@ -36,6 +36,8 @@ type CheckpointData struct {
 	Changeset *Changeset `json:"changeset"`
 	// The state after it.
 	State State `json:"state"`
+	// The members of the state that had values and are not in state; empty without state.
+	StateDropped []string `json:"state_dropped"`
 	// The handoff that it created; null if none.
 	Handoff *Handoff `json:"handoff"`
 	// Tasks that it changed, then tasks that it created.
@@ -52,6 +54,8 @@ type CreateCheckpoint struct {
 	Files []CheckpointFile `json:"files" check:"items=0..100"`
 	// Replaces the state, as state.update does.
 	State *UpdateState `json:"state"`
+	// Changes some members of the state instead: absent members stay unchanged, null clears.
+	StatePatch *StatePatch `json:"state_patch"`
 	// How the changeset is recorded in the history.
 	History *CheckpointHistory `json:"history"`
 	// Creates a handoff, as handoff.create does.
@@ -107,9 +111,9 @@ var checkpointOperations = []*Operation{
 	declare[CreateCheckpoint, CheckpointData](Operation{
 		Name: "checkpoint.create", Method: "POST", Path: "/api/v1/projects/{project}/checkpoint",
 		Tool: "project.checkpoint", Core: true, Overwrites: true,
-		ToolDoc: "Save your work atomically, often and before you may stop: files, state, " +
-			"handoff and tasks. If several parts are refused, details.faults has the fault of " +
-			"each.",
+		ToolDoc: "Save your work atomically, often and before you may stop: files, state " +
+			"(state_patch changes some members, state replaces all), handoff and tasks. If " +
+			"several parts are refused, details.faults has the fault of each.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -121,8 +125,9 @@ var checkpointOperations = []*Operation{
 			fault.TaskAlreadyClaimed, fault.QuotaExceeded, fault.TurnHeld,
 		},
 		Tag: "checkpoint", Summary: "Create a checkpoint",
-		Doc: "Saves files, state, handoff and tasks atomically. If several parts are refused, " +
-			"details.faults has the fault of each.",
+		Doc: "Saves files, state, handoff and tasks atomically. Changing a task renews the " +
+			"caller's claim of it. If several parts are refused, details.faults has the fault of " +
+			"each.",
 	}, createCheckpoint),
 }
 
@@ -140,6 +145,9 @@ func (b *CreateCheckpoint) faults(known []fault.Field) *fileFaults {
 	b.validateTasks(faults, known)
 	if len(b.Files) > 0 && b.BaseChangesetID == "" {
 		faults.add("base_changeset_id", "is required with files")
+	}
+	if b.State != nil && b.StatePatch != nil {
+		faults.add("state_patch", "is not allowed together with state")
 	}
 	faults.addKnown(known)
 	return faults
@@ -228,6 +236,10 @@ func (b *CreateCheckpoint) command() *work.CreateCheckpoint {
 		state := b.State.command()
 		command.State = &state
 	}
+	if b.StatePatch != nil {
+		state := b.StatePatch.command("state_patch.")
+		command.State = &state
+	}
 	if b.Handoff != nil {
 		said := b.Handoff.continuation(b.Handoff.Summary)
 		if said.Summary == "" {
@@ -278,7 +290,10 @@ func (c *Call) checkpoint(
 			ChangesetID: idOrNil(id.Changeset, result.Changeset), StateVersion: p.State().Version,
 			TaskIDs: []string{}, CreatedAt: Time(made.CreatedAt),
 		},
-		State: c.state(p), Tasks: []Task{},
+		State: c.state(p), StateDropped: []string{}, Tasks: []Task{},
+	}
+	if command.State != nil && command.State.Patch == nil {
+		data.StateDropped = dropped(p.State())
 	}
 	if changeset, ok := p.Changeset(result.Changeset); ok {
 		published := c.changeset(p, changeset, true)

@@ -159,6 +159,10 @@ type Limits struct {
 	SummaryCharacters int `json:"summary_characters"`
 	// Size of a state's custom object.
 	CustomBytes int `json:"state_custom_bytes"`
+	// Maximum number of earlier versions of the state that are kept.
+	StateVersions int `json:"state_versions_kept"`
+	// Maximum size of their texts in bytes; the oldest are dropped first.
+	StateHistoryBytes int `json:"state_history_bytes"`
 	// Files of a checkpoint.
 	CheckpointFiles int `json:"files_per_checkpoint"`
 	// Tasks of a checkpoint.
@@ -270,6 +274,7 @@ var deploymentLimits = Limits{
 	WorkSessionItems: work.WorkSessionItemsMax,
 	ListItems:        work.ListItemsMax, ListItemCharacters: work.ItemCharsMax,
 	SummaryCharacters: work.MessageCharsMax, CustomBytes: work.CustomBytesMax,
+	StateVersions: work.StateVersionsMax, StateHistoryBytes: work.StateHistoryBytesMax,
 	CheckpointFiles: checkpointFilesMax, CheckpointTasks: checkpointTasksMax,
 	ResumeCharsDefault: resumeCharsDefault, ResumeCharsMin: resumeCharsMin,
 	ResumeCharsMax: resumeCharsMax,

@@ -133,6 +133,10 @@ type Operation struct {
 	// such operations run at one time, and their time is charged to the caller.
 	Expensive bool
 
+	// MergePatch is the same operation for a body that is a merge patch (RFC 7396), nil if there is
+	// none. It differs in Request alone.
+	MergePatch *Operation
+
 	newRequest func() any
 	handle     func(c *Call, body any) (Reply, error)
 	// validate validates a request; see Validate.
@@ -241,6 +245,20 @@ func withValidation[Req any](op *Operation, form func(body *Req, c *Call) []erro
 	return op
 }
 
+// withMergePatch adds the handler for a body that is a merge patch. The operation has no keys: a
+// repeat with the other media type would be another request.
+func withMergePatch[Patch any](
+	op *Operation, handle func(*Call, *Patch) (Reply, error),
+) *Operation {
+	if op.Idempotency != NoKey {
+		panic(op.Name + " has keys and merge patches")
+	}
+	patch := declare[Patch, None](*op, handle)
+	patch.Response = op.Response
+	op.MergePatch = patch
+	return op
+}
+
 // NewRequest returns an empty body to decode into; it is *None if the operation has no body.
 func (o *Operation) NewRequest() any { return o.newRequest() }
 
@@ -331,6 +349,7 @@ var Table = tableOf(
 	grepOperations,
 	changesetOperations,
 	stateOperations,
+	stateHistoryOperations,
 	manifestOperations,
 	resumeOperations,
 	handoffOperations,

@@ -63,6 +63,7 @@ func (e *export) run() error {
 	nobody.Session, nobody.Agent = nil, id.ID{}
 	e.one("manifest", nobody.manifest(e.view))
 	e.one("state", e.call.state(e.view))
+	e.list("state_history", e.states)
 	e.list("files", e.files)
 	e.list("history", e.history)
 	e.list("handoffs", e.handoffs)
@@ -267,7 +268,11 @@ func (e *export) imports() {
 
 // agents writes the handles of the agents that records name only by ID.
 func (e *export) agents() {
-	named := map[id.ID]bool{e.view.State().UpdatedBy: true}
+	named := map[id.ID]bool{}
+	e.view.StateVersions(0, func(s *work.State) bool {
+		named[s.UpdatedBy] = true
+		return true
+	})
 	e.view.Tasks(id.ID{}, e.call.Now, func(t *work.Task) bool {
 		named[t.CreatedBy] = true
 		return true

@@ -56,6 +56,14 @@ type StateData struct {
 	State State `json:"state"`
 }
 
+// StateUpdated is the data of state.update.
+type StateUpdated struct {
+	// The state.
+	State State `json:"state"`
+	// The members that had values and were not sent; empty for a merge patch.
+	Dropped []string `json:"state_dropped"`
+}
+
 // UpdateState is the body of state.update; absent members become empty.
 type UpdateState struct {
 	// Summary of the current status of the work.
@@ -153,12 +161,18 @@ var stateOperations = []*Operation{
 	declare[None, StateData](Operation{
 		Name: "state.read", Method: "GET", Path: statePath,
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
-		Errors: []fault.Code{fault.ProjectNotFound}, Conditional: true,
-		Tag: "state", Summary: "Get the project state",
+		Query: []Param{{
+			Name: "changeset", Check: "chars=1..64",
+			Doc: "A changeset; the state is that of the time at which it was the head.",
+		}},
+		Errors:      []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
+		Conditional: true,
+		Tag:         "state", Summary: "Get the project state",
 		Doc: "Returns the project state: what agents have recorded about the status of the " +
-			"work. Initially it is empty and has version 1.",
+			"work. Initially it is empty and has version 1. With changeset, it returns the last " +
+			"state that was written while that changeset or an earlier one was the head.",
 	}, readState),
-	declare[UpdateState, StateData](Operation{
+	withMergePatch(declare[UpdateState, StateUpdated](Operation{
 		Name: "state.update", Method: "PATCH", Path: statePath,
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{
@@ -167,15 +181,19 @@ var stateOperations = []*Operation{
 			fault.PreconditionFailed,
 		},
 		Conditional: true, Tag: "state", Summary: "Replace the project state",
-		Doc: "Replaces the whole state; fields that are not sent become empty. With " +
-			"expected_version, the request is refused with STATE_CONFLICT if the state has " +
-			"changed since.",
-	}, updateState),
+		Doc: "Replaces the whole state; fields that are not sent become empty, and " +
+			"state_dropped names those that had values. With the Content-Type " +
+			"application/merge-patch+json, fields that are not sent stay unchanged and null " +
+			"clears. With expected_version, the request is refused with STATE_CONFLICT if the " +
+			"state has changed since.",
+	}, updateState), patchState),
 }
 
 // state returns the wire form of the newest version.
-func (c *Call) state(p *work.Project) State {
-	from := p.State()
+func (c *Call) state(p *work.Project) State { return stateOf(p.State()) }
+
+// stateOf returns the wire form of a version.
+func stateOf(from *work.State) State {
 	said := &from.Statement
 	return State{
 		Summary: said.Summary, Objective: said.Objective, CurrentFocus: said.CurrentFocus,
@@ -194,9 +212,8 @@ func stateETag(state *work.State) string {
 	return `"s` + strconv.FormatUint(state.Version, 36) + `"`
 }
 
-func (c *Call) stateReply(view *work.Project) Reply {
-	return Reply{Data: StateData{State: c.state(view)}, ETag: stateETag(view.State())}
-}
+// dropped returns the members that had values before a statement replaced them and have none now.
+func dropped(now *work.State) []string { return now.Emptied().Names() }
 
 // command returns the command for a body.
 func (u *UpdateState) command() work.UpdateState {
@@ -216,15 +233,22 @@ func readState(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	return c.stateReply(view), nil
+	found, err := c.stateOf(view)
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Data: StateData{State: stateOf(found)}, ETag: stateETag(found)}, nil
 }
 
-func updateState(c *Call, body *UpdateState) (Reply, error) {
+func updateState(c *Call, body *UpdateState) (Reply, error) { return c.updateState(body.command()) }
+
+func patchState(c *Call, body *StatePatch) (Reply, error) { return c.updateState(body.command("")) }
+
+func (c *Call) updateState(command work.UpdateState) (Reply, error) {
 	project, err := c.projectID()
 	if err != nil {
 		return Reply{}, err
 	}
-	command := body.command()
 	if c.IfMatch != "" {
 		command.IfMatch = func(s *work.State) error { return c.requireMatch(stateETag(s)) }
 	}
@@ -232,5 +256,10 @@ func updateState(c *Call, body *UpdateState) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	return c.stateReply(done.Project), nil
+	now := done.Project.State()
+	data := StateUpdated{State: stateOf(now), Dropped: []string{}}
+	if command.Patch == nil {
+		data.Dropped = dropped(now)
+	}
+	return Reply{Data: data, ETag: stateETag(now)}, nil
 }

@@ -40,6 +40,8 @@ type exchange struct {
 	waited time.Duration
 	// bodyRead says that the body was read to its end, and unreadable that the request cannot be.
 	bodyRead, unreadable bool
+	// mergePatch says that the body is a merge patch, which the operation takes.
+	mergePatch bool
 	// account is the memory that the request holds.
 	account account
 	// computed is the expensive part of the request, nil if there is none.

@@ -144,11 +144,19 @@ func (s *Server) limit(x *exchange, denied error) error {
 	return x.checkCaller(denied)
 }
 
+// variant returns the operation of a route for the media type of the body.
+func (x *exchange) variant(found *route) *api.Operation {
+	if x.mergePatch {
+		return found.operation.MergePatch
+	}
+	return found.operation
+}
+
 // decode makes the request of an operation. All faults of query, key and body are one error.
 // Errors: VALIDATION_FAILED, INVALID_JSON, PAGINATION_LIMIT_INVALID, IDEMPOTENCY_KEY_REQUIRED,
 // IDEMPOTENCY_KEY_INVALID, and what the operation adds.
 func (x *exchange) decode(found *route, in *input) (request any, err error) {
-	op := found.operation
+	op := x.variant(found)
 	request = op.NewRequest()
 	var bodyFault error
 	blank := op.BodyOptional && len(bytes.TrimSpace(in.body)) == 0
@@ -170,7 +178,7 @@ func (s *Server) call(
 	if found.operation.Method != fasthttp.MethodGet {
 		x.call.Idempotency = x.idempotencyKey(found, in)
 	}
-	reply, err := found.operation.Run(&x.call, request)
+	reply, err := x.variant(found).Run(&x.call, request)
 	x.carriedOut = err == nil && !reply.Replayed && found.operation.Writes()
 	s.endWrite(x)
 	if later, waits := reply.Data.(api.Deferred); waits && err == nil {

@@ -116,5 +116,5 @@ func (s *Server) checkHead(x *exchange) error {
 	if found.operation.Method == fasthttp.MethodGet {
 		return fault.Together(in.queryFault, in.keyFault)
 	}
-	return fault.Together(in.queryFault, in.keyFault, x.checkType())
+	return fault.Together(in.queryFault, in.keyFault, x.checkType(found.operation))
 }

@@ -34,7 +34,7 @@ func (x *exchange) read(found *route, at target) (input, error) {
 	if op.Method == fasthttp.MethodGet {
 		return in, nil
 	}
-	if err := x.checkType(); err != nil {
+	if err := x.checkType(op); err != nil {
 		return input{}, fault.Together(in.queryFault, in.keyFault, err)
 	}
 	var err error
@@ -76,8 +76,9 @@ func (x *exchange) checkSize(limit int) error {
 	return nil
 }
 
-// checkType refuses a body that is not JSON by its headers. Errors: UNSUPPORTED_CONTENT_TYPE.
-func (x *exchange) checkType() error {
+// checkType refuses a body that is not JSON by its headers. Operation is nil if it is not known.
+// Errors: UNSUPPORTED_CONTENT_TYPE.
+func (x *exchange) checkType(op *api.Operation) error {
 	if !x.hasBody() {
 		return nil
 	}
@@ -87,24 +88,26 @@ func (x *exchange) checkType() error {
 			With("content_type", "Content-Encoding: "+printable(string(encoding))).
 			With("supported", []string{jsonType})
 	}
-	if given := x.ctx.Request.Header.ContentType(); !acceptsType(given) {
+	given, supported := x.ctx.Request.Header.ContentType(), []string{jsonType}
+	if op != nil && op.MergePatch != nil {
+		supported = append(supported, api.MergePatchType)
+		if x.mergePatch = isType(given, api.MergePatchType); x.mergePatch {
+			return nil
+		}
+	}
+	if len(bytes.TrimSpace(given)) > 0 && !isType(given, jsonType) {
 		return fault.New(fault.UnsupportedContentType, "Request bodies are JSON.").
-			With("content_type", printable(string(given))).
-			With("supported", []string{jsonType})
+			With("content_type", printable(string(given))).With("supported", supported)
 	}
 	return nil
 }
 
 const jsonType = "application/json"
 
-// acceptsType reports whether a Content-Type is JSON in UTF-8. An absent one is.
-func acceptsType(given []byte) bool {
+// isType reports whether a Content-Type is a media type of JSON, in UTF-8.
+func isType(given []byte, wanted string) bool {
 	media, parameters, _ := bytes.Cut(given, []byte(";"))
-	media = bytes.TrimSpace(media)
-	if len(media) == 0 && len(bytes.TrimSpace(parameters)) == 0 {
-		return true
-	}
-	if !bytes.EqualFold(media, []byte(jsonType)) {
+	if !bytes.EqualFold(bytes.TrimSpace(media), []byte(wanted)) {
 		return false
 	}
 	for one := range bytes.SplitSeq(parameters, []byte(";")) {

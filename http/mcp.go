@@ -102,7 +102,7 @@ func (x *exchange) checkMessageHead() error {
 	if err := x.checkSize(x.messageMax()); err != nil {
 		return err
 	}
-	return x.checkType()
+	return x.checkType(nil)
 }
 
 // messageRoom is the room in a message for what is not in the body of an operation: the parameters

@@ -27,7 +27,7 @@ func frozenProjects(t *testing.T) (all []*work.Project) {
 		"handoffs": work.HandoffChunk, "imports": work.ImportChunk,
 		"relations": work.RelationChunk, "revisions": work.RevisionChunk, "tasks": work.TaskChunk,
 		"verifications": work.VerificationChunk, "watchers": work.WatcherChunk,
-		"workspaces": work.WorkspaceChunk,
+		"workspaces": work.WorkspaceChunk, "states": work.StateChunk,
 	}
 	heads, err := filepath.Glob("../work/testdata/snapshot/*/head.cbor")
 	if err != nil || len(heads) == 0 {

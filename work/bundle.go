@@ -63,6 +63,8 @@ type Imported struct {
 	Imports []*Import `cbor:"18,keyasint,omitempty"`
 	// License is the license of the project in the bundle.
 	License string `cbor:"50,keyasint,omitempty"`
+	// States are the origins of the imported versions of the state, the oldest first.
+	States []VersionOrigin `cbor:"70,keyasint,omitempty"`
 	// Origins are the origins of the project in the bundle, at most OriginsMax.
 	Origins []FileOrigin `cbor:"51,keyasint,omitempty"`
 }

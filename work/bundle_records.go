@@ -11,10 +11,46 @@ func (b *bundleImport) importState() {
 	if b.State == nil {
 		return
 	}
-	state := *b.State
-	state.Changeset = b.named(id.Changeset, state.Changeset, "state.changeset_id")
-	state.UpdatedBy, state.UpdatedAt = b.stamp.Agent, b.stamp.Now
-	b.event.State = &state
+	b.importStates()
+	state := b.importVersion(b.State, "state")
+	b.event.State = state
+	b.event.Imported.States = append(b.event.Imported.States, VersionOrigin{
+		Version: state.Version, Origin: b.Imported.State,
+	})
+}
+
+// importStates imports the earlier versions of the state.
+func (b *bundleImport) importStates() {
+	last := uint64(0)
+	for nth := range b.States {
+		from, field := &b.States[nth], indexed("state_history", nth)
+		if from.Record.Version <= last || from.Record.Version >= b.State.Version {
+			b.fault(field+".version", "is not in the order of the versions")
+		}
+		last = from.Record.Version
+		b.event.States = append(b.event.States, b.importVersion(&from.Record, field))
+		b.event.Imported.States = append(b.event.Imported.States, VersionOrigin{
+			Version: last, Origin: from.Origin,
+		})
+	}
+}
+
+// importVersion returns a version of the state for the new project. What it changed is computed
+// from the version before, if that is known.
+func (b *bundleImport) importVersion(from *State, field string) *State {
+	made := *from
+	made.Changeset = b.named(id.Changeset, made.Changeset, field+".changeset_id")
+	made.UpdatedBy, made.UpdatedAt = b.stamp.Agent, b.stamp.Now
+	before, known := &Statement{}, made.Version == 2
+	if count := len(b.event.States); count > 0 {
+		earlier := b.event.States[count-1]
+		before, known = &earlier.Statement, earlier.Version+1 == made.Version
+	}
+	made.Changed = 0
+	if known {
+		made.Changed = made.Statement.differences(before)
+	}
+	return &made
 }
 
 func (b *bundleImport) importTasks() {

@@ -22,6 +22,13 @@ type Claim struct {
 	Before TaskStatus `cbor:"8,keyasint"`
 }
 
+// renewed returns the claim with a new end; times are Unix milliseconds.
+func (c *Claim) renewed(now, expiresAt int64) *Claim {
+	next := *c
+	next.RenewedAt, next.ExpiresAt = now, expiresAt
+	return &next
+}
+
 // heldBy reports whether an agent holds the claim of a task, which was read by At.
 func (t *Task) heldBy(agent id.ID) bool { return t.Claim != nil && t.Claim.Agent == agent }
 
@@ -242,8 +249,12 @@ func (c *RenewClaim) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if !t.heldBy(stamp.Agent) {
 		return Decision{}, errClaimLost(t)
 	}
-	renewed := &ClaimRenewed{Task: t.ID, ExpiresAt: stamp.Now + LeaseSeconds*1000}
-	return Decision{Events: []Event{renewed}, Result: Result{Subject: t.ID}}, nil
+	return Decision{Events: []Event{renewal(t, stamp)}, Result: Result{Subject: t.ID}}, nil
+}
+
+// renewal returns the event that extends the claim of a task.
+func renewal(t *Task, stamp Stamp) *ClaimRenewed {
+	return &ClaimRenewed{Task: t.ID, ExpiresAt: stamp.Now + LeaseSeconds*1000}
 }
 
 // ClaimRenewed is the event of a claim that was extended.
@@ -254,9 +265,7 @@ type ClaimRenewed struct {
 
 func (e *ClaimRenewed) apply(p *Project, at Moment) {
 	next := *p.mustTask(e.Task)
-	claim := *next.Claim
-	claim.RenewedAt, claim.ExpiresAt = at.Now, e.ExpiresAt
-	next.Claim = &claim
+	next.Claim = next.Claim.renewed(at.Now, e.ExpiresAt)
 	next.Version++
 	next.UpdatedAt = at.Now
 	p.putTask(&next)

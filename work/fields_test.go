@@ -24,6 +24,7 @@ var notSaved = map[string]string{
 	"watchers.shared":       "whether another state shares the tree",
 	"recordBlock.changed":   "counted since the project was loaded",
 	"watchers.changed":      "counted since the project was loaded",
+	"stateHistory.changed":  "counted since the project was loaded",
 }
 
 // fieldWorlds are projects that together have a value in every field.
@@ -40,6 +41,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["removed"] = removedWorld(t)
 	worlds["erased"] = erasedWorld(t)
 	worlds["stored"] = storedWorld(t)
+	worlds["states"] = frozenStates(t)
 	imported := newWorld()
 	imported.create(t)
 	offer := far()
@@ -121,6 +123,11 @@ func bundleWorld() *world {
 	second := frozenBundleEvents[1].event.(*work.ProjectImported)
 	event.Contributions, event.Revisions = second.Contributions, second.Revisions
 	event.Imports = second.Imports
+	event.States = []*work.State{{
+		Statement: work.Statement{Summary: "s"}, Changeset: agent("changeset"), Version: 6,
+		UpdatedBy: agent("ann"), UpdatedAt: testNow, Changed: 1,
+	}}
+	event.Imported.States = []work.VersionOrigin{{Version: 6, Origin: frozenOrigin("old state")}}
 	origins := second.Imported
 	event.Imported.Contributions, event.Imported.Credits = origins.Contributions, origins.Credits
 	event.Imported.Authors, event.Imported.Imports = origins.Authors, origins.Imports

@@ -146,6 +146,25 @@ var frozenBundleEvents = []frozenEvent{{"36-project-imported", &work.ProjectImpo
 	SourceChangeset: agent("there"), Changeset: agent("changeset"), License: "MIT", Name: "n",
 	Credits:        []work.Credit{frozenSaidCredit()},
 	BundledAuthors: []work.BundledAgent{frozenAgent("zoe")},
+}}, {"36-project-imported-states", &work.ProjectImported{
+	Changesets: []work.ChangesetPublished{{
+		ID: agent("changeset"), Source: work.SourceImport,
+	}},
+	Status: work.Active,
+	States: []*work.State{{
+		Statement: work.Statement{Summary: "s"}, Changeset: agent("changeset"), Version: 6,
+		UpdatedBy: agent("ann"), UpdatedAt: testNow, Changed: 3,
+	}},
+	State: &work.State{
+		Statement: work.Statement{Summary: "t"}, Changeset: agent("changeset"), Version: 7,
+		UpdatedBy: agent("ann"), UpdatedAt: testNow, Changed: 1,
+	},
+	Imported: work.Imported{
+		Project: frozenOrigin("project"), State: frozenOrigin(""),
+		States: []work.VersionOrigin{
+			{Version: 6, Origin: frozenOrigin("")}, {Version: 7, Origin: frozenOrigin("")},
+		},
+	},
 }}}
 
 func frozenAgent(name string) work.BundledAgent {

@@ -68,6 +68,10 @@ var frozenWorkEvents = []frozenEvent{
 		Task: agent("task"), Change: work.TaskChange{Status: work.TaskInReview}, EndsClaim: true,
 		Guest: agent("eve"),
 	}},
+	{"13-task-updated-renewed", &work.TaskUpdated{
+		Task: agent("task"), Change: work.TaskChange{Status: work.TaskInReview},
+		ExpiresAt: testNow,
+	}},
 	{"14-task-claimed", &work.TaskClaimed{
 		Task: agent("task"), Claim: agent("claim"), Token: 7, WorkSession: agent("session"),
 		ExpiresAt: testNow,

@@ -26,6 +26,10 @@ const (
 	ListItemsMax   = 100
 	ItemCharsMax   = 2000
 	CustomBytesMax = 32 << 10
+	// StateVersionsMax is the maximum number of earlier versions of the state that are kept,
+	// StateHistoryBytesMax the maximum size of their texts. The oldest are dropped first.
+	StateVersionsMax     = 200
+	StateHistoryBytesMax = 512 << 10
 	// TasksMax, HandoffsMax and VerificationsMax count all records that members ever created in a
 	// project. TextBytesMax is the size of all texts of members together.
 	TasksMax         = 10_000

@@ -341,11 +341,17 @@ func (m *taskModel) update(p *work.Project, who id.ID, command *work.UpdateTask,
 	if reported {
 		t.status = work.TaskInReview
 	}
-	if reported || fmt.Sprintf("%+v", *t) != old {
+	held := !t.holder.IsZero()
+	renews := t.holder == who && !reported && !over(t.status) && t.status != work.TaskOpen &&
+		!command.Release
+	if reported || renews || fmt.Sprintf("%+v", *t) != old {
 		t.version++
 		t.updated = now
 	}
-	switch held := !t.holder.IsZero(); {
+	if renews {
+		t.expires, t.renewed = now+work.LeaseSeconds*1000, now
+	}
+	switch {
 	case held && (reported || over(t.status)):
 		t.drop()
 	case held && t.status == work.TaskOpen:

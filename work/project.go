@@ -150,7 +150,9 @@ type Project struct {
 	// sessions holds the open work sessions.
 	sessions sessionTable
 	handoffs []*Handoff
-	queues   *taskQueues
+	// states holds the earlier versions of the state.
+	states stateHistory
+	queues *taskQueues
 	// queuesShared means that an older state uses the same queues.
 	queuesShared  bool
 	verifications verifications

@@ -27,7 +27,9 @@ type ImportProject struct {
 	History []BundledChangeset
 	Files   []BundledFile
 	// State is nil if the project has none.
-	State         *State
+	State *State
+	// States are earlier versions of the state, the oldest first.
+	States        []Bundled[State]
 	Handoffs      []Bundled[Handoff]
 	Tasks         []Bundled[Task]
 	Verifications []Bundled[Verification]
@@ -270,6 +272,8 @@ type ProjectImported struct {
 	Contributions []*Contribution `cbor:"12,keyasint,omitempty"`
 	Revisions     []*Revision     `cbor:"13,keyasint,omitempty"`
 	Imports       []*Import       `cbor:"14,keyasint,omitempty"`
+	// States are the earlier versions of the state, the oldest first.
+	States []*State `cbor:"70,keyasint,omitempty"`
 }
 
 func (e *ProjectImported) apply(p *Project, at Moment) {
@@ -277,6 +281,9 @@ func (e *ProjectImported) apply(p *Project, at Moment) {
 		p.publish(&e.Changesets[nth], at.Agent, at.Now)
 	}
 	p.saved.State, p.Status = e.State, e.Status
+	if len(e.States) > 0 {
+		p.states.keep(e.States, p.Revision+1)
+	}
 	for _, handoff := range e.Handoffs {
 		p.keepHandoff(handoff)
 	}

@@ -118,13 +118,16 @@ func Restore(
 	return p, p.restoreResults(&record, chunk)
 }
 
-// restoreRecords reads the artifacts, imports and relations of a project.
+// restoreRecords reads the artifacts, imports, relations and earlier states of a project.
 func (p *Project) restoreRecords(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
 	err := p.artifacts.restore(ArtifactChunk, head.Artifacts, chunk, p.keepArtifact)
 	if err != nil {
 		return err
 	}
 	if err := p.imports.restore(ImportChunk, head.Imports, chunk, p.keepImport); err != nil {
+		return err
+	}
+	if err := p.restoreStates(head, chunk); err != nil {
 		return err
 	}
 	keep := func(*Relation) {}

@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,7 +51,26 @@ func (s *script) stateUpdate(words []string) *work.UpdateState {
 			return nil
 		}
 	}
+	if slices.Contains(words, "patch") {
+		command.Patch = statePatch(words)
+	}
 	return command
+}
+
+// statePatch reads the members that a patch sends; custom is added to the current one.
+func statePatch(words []string) *work.StatementPatch {
+	patch := new(work.StatementPatch)
+	if word, given := option(words, "summary"); given {
+		patch.Summary = &word
+	}
+	if word, given := option(words, "done"); given {
+		done := parts(word)
+		patch.Completed = &done
+	}
+	if word, given := option(words, "custom"); given {
+		patch.Custom = func(current []byte) []byte { return append(slices.Clone(current), word...) }
+	}
+	return patch
 }
 
 func (s *script) continuation(words []string) work.Continuation {
@@ -163,6 +183,20 @@ func (s *script) checkpointOption(command *work.CreateCheckpoint, word string) {
 // continuationQuery answers lines that only look, or that fill the project.
 func (s *script) continuationQuery(words []string) (string, bool) {
 	switch words[0] {
+	case "states?":
+		var all []string
+		s.project.StateVersions(0, func(state *work.State) bool {
+			all = append(all, fmt.Sprintf("%d:%s:%s@%d:%s", state.Version, state.Statement.Summary,
+				name(state.UpdatedBy), state.UpdatedAt-testNow,
+				strings.Join(state.Changed.Names(), ",")))
+			return true
+		})
+		return strings.Join(all, " "), true
+	case "state-at?":
+		if found := s.project.StateAt(s.changeset(words[1])); found != nil {
+			return fmt.Sprint(found.Version), true
+		}
+		return "nothing", true
 	case "state?":
 		state := s.project.State()
 		return fmt.Sprintf("%q version=%d by=%s at=%d changeset=%s done=%s",

@@ -60,6 +60,8 @@ type headRecord struct {
 	Discussions int  `cbor:"42,keyasint,omitempty"`
 	Comments    int  `cbor:"43,keyasint,omitempty"`
 	Watchers    *int `cbor:"44,keyasint,omitempty"`
+	// States counts the earlier versions of the state, nil if there never was one.
+	States *int `cbor:"70,keyasint,omitempty"`
 	// Stored is what each agent has stored, in the order of their IDs.
 	Stored []StoredBytes `cbor:"65,keyasint,omitempty"`
 }
@@ -143,6 +145,8 @@ const (
 	CommentChunk      ChunkKind = 'k'
 	// WatcherChunk is the single chunk of the watchers.
 	WatcherChunk ChunkKind = 'z'
+	// StateChunk is the single chunk of the earlier versions of the state.
+	StateChunk ChunkKind = 's'
 	// BundleChunk is the single chunk of the data kept from a bundle. It never changes.
 	BundleChunk ChunkKind = 'm'
 )
@@ -151,7 +155,7 @@ const (
 var ChunkKinds = []ChunkKind{
 	HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk, VerificationChunk, RelationChunk,
 	WorkspaceChunk, ContributionChunk, RevisionChunk, ArtifactChunk, ImportChunk, BundleChunk,
-	DiscussionChunk, CommentChunk, WatcherChunk,
+	DiscussionChunk, CommentChunk, WatcherChunk, StateChunk,
 }
 
 // Len returns the number of records in a full chunk.
@@ -202,6 +206,8 @@ func (p *Project) listOf(kind ChunkKind) savedList {
 		return &p.comments
 	case WatcherChunk:
 		return &p.watchers
+	case StateChunk:
+		return &p.states
 	}
 	panic("no list of chunks " + string(kind))
 }
@@ -295,7 +301,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Relations: p.relations.len(), Verifications: p.verifications.len(),
 		Tally: evidence.Tally, Latest: evidence.Latest, LatestFailed: evidence.LatestFailed,
 		Discussions: p.discussions.len(), Comments: p.comments.len(),
-		Watchers: p.watchers.count(), Stored: p.StoredByAgents(),
+		Watchers: p.watchers.count(), States: p.states.count(), Stored: p.StoredByAgents(),
 	})
 }
 

@@ -31,6 +31,8 @@ type State struct {
 	UpdatedBy id.ID  `cbor:"4,keyasint"`
 	// UpdatedAt is Unix milliseconds.
 	UpdatedAt int64 `cbor:"5,keyasint"`
+	// Changed are the members that differ from the version before; none if that is not known.
+	Changed StateMembers `cbor:"6,keyasint,omitempty"`
 }
 
 // State returns the newest version. A project without one has an empty state of version 1 with
@@ -39,19 +41,28 @@ func (p *Project) State() *State {
 	if p.saved.State != nil {
 		return p.saved.State
 	}
+	return p.firstState()
+}
+
+// firstState returns the empty state of version 1.
+func (p *Project) firstState() *State {
 	first := p.changesets[0]
 	return &State{
 		Changeset: first.ID, Version: 1, UpdatedBy: first.Author, UpdatedAt: p.CreatedAt,
 	}
 }
 
-// UpdateState replaces the state.
+// UpdateState replaces the state, or changes some of its members.
 type UpdateState struct {
 	Statement Statement
+	// Patch changes the current statement instead of replacing it; nil replaces it.
+	Patch *StatementPatch
 	// Expected is the version that the caller has read, nil for any.
 	Expected *uint64
 	// IfMatch is called with the current state; nil checks nothing. It returns PRECONDITION_FAILED.
 	IfMatch func(s *State) error
+	// Field is the path of the body in a larger request, with a trailing dot.
+	Field string
 }
 
 // Authorize accepts contributors, and any agent in a community project.
@@ -59,7 +70,8 @@ func (c *UpdateState) Authorize(p *Project, agent id.ID) error {
 	return MayWork.Require(p, agent)
 }
 
-// Decide returns PROJECT_ARCHIVED, PRECONDITION_FAILED and STATE_CONFLICT.
+// Decide returns PROJECT_ARCHIVED, PRECONDITION_FAILED, STATE_CONFLICT, and VALIDATION_FAILED if a
+// changed member becomes too large.
 func (c *UpdateState) Decide(p *Project, _ Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
@@ -74,6 +86,12 @@ func (c *UpdateState) Decide(p *Project, _ Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	updated := &StateUpdated{Statement: c.Statement, Changeset: p.Head().ID}
+	if c.Patch != nil {
+		var err error
+		if updated.Statement, err = c.Patch.on(&current.Statement, c.Field); err != nil {
+			return Decision{}, err
+		}
+	}
 	return Decision{Events: []Event{updated}}, nil
 }
 
@@ -92,8 +110,11 @@ type StateUpdated struct {
 }
 
 func (e *StateUpdated) apply(p *Project, at Moment) {
+	before := p.State()
+	p.keepState()
 	p.saved.State = &State{
-		Statement: e.Statement, Changeset: e.Changeset, Version: p.State().Version + 1,
+		Statement: e.Statement, Changeset: e.Changeset, Version: before.Version + 1,
 		UpdatedBy: at.Agent, UpdatedAt: at.Now,
+		Changed: e.Statement.differences(&before.Statement),
 	}
 }

@@ -145,7 +145,8 @@ func (t *Task) sameWork(other *Task) bool {
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// UpdateTask changes a task, releases its claim, or both.
+// UpdateTask changes a task. It releases the claim of the caller if asked to, and otherwise renews
+// it, as RenewClaim does.
 type UpdateTask struct {
 	Task   id.ID
 	Change TaskChange
@@ -231,17 +232,26 @@ func (c *UpdateTask) validate(
 		Task: t.ID, Change: change, Guest: guest,
 		EndsClaim: t.Claim != nil && (reports || next.Status.Final() || next.Status == TaskOpen),
 	}
-	return c.outcome(t, next, updated), nil
+	return c.outcome(t, next, updated, stamp), nil
 }
 
-// outcome returns the events of a valid change.
-func (c *UpdateTask) outcome(t, next *Task, updated *TaskUpdated) (events []Event) {
+// outcome returns the events of a valid change. A claim of the caller that goes on is renewed, even
+// if nothing else changes.
+func (c *UpdateTask) outcome(
+	t, next *Task, updated *TaskUpdated, stamp Stamp,
+) (events []Event) {
 	ends := updated.EndsClaim
+	renews := t.heldBy(stamp.Agent) && !ends && !c.Release
 	if ends || !next.sameWork(t) || !next.sameSpec(t) {
 		if next.Status == t.Status {
 			updated.Change.Status = 0
 		}
+		if renews {
+			updated.ExpiresAt = renewal(t, stamp).ExpiresAt
+		}
 		events = append(events, updated)
+	} else if renews {
+		events = append(events, renewal(t, stamp))
 	}
 	if c.Release && !ends {
 		events = append(events, &TaskReleased{Task: t.ID, Token: t.Token})
@@ -326,11 +336,17 @@ type TaskUpdated struct {
 	EndsClaim bool `cbor:"3,keyasint,omitempty"`
 	// Guest is the caller if it was not a member.
 	Guest id.ID `cbor:"4,keyasint,omitzero"`
+	// ExpiresAt is the new end of the caller's claim in Unix milliseconds, zero if the claim is not
+	// renewed.
+	ExpiresAt int64 `cbor:"5,keyasint,omitempty"`
 }
 
 func (e *TaskUpdated) apply(p *Project, at Moment) {
 	t := p.mustTask(e.Task)
 	next := e.Change.on(t)
+	if e.ExpiresAt != 0 {
+		next.Claim = t.Claim.renewed(at.Now, e.ExpiresAt)
+	}
 	if e.EndsClaim {
 		next.Claim = nil
 		if next.Status == TaskOpen {

@@ -145,7 +145,12 @@ func (b *openAPI) requestBody(op *api.Operation) jsonschema.Object {
 	if sample := sampleOf(op); sample != nil && len(sample.Request.Body) > 0 {
 		media = with(media, "example", api.Raw(sample.Request.Body))
 	}
-	out := object("content", object(jsonMedia, media))
+	content := object(jsonMedia, media)
+	if patch := op.MergePatch; patch != nil {
+		content = with(content, api.MergePatchType,
+			object("schema", b.schemas.Add(patch.Request, jsonschema.Request)))
+	}
+	out := object("content", content)
 	if !op.BodyOptional {
 		out = with(out, "required", true)
 	}

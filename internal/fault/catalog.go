@@ -267,8 +267,9 @@ var Catalog = []Entry{
 	},
 	{
 		Code: ChangesetNotFound, Status: 404,
-		Details:     []string{"faults", "field", "expected_prefix", "given_prefix"},
-		Description: "The project has no such changeset.",
+		Details: []string{"faults", "field", "expected_prefix", "given_prefix", "reason"},
+		Description: "The project has no such changeset. With the reason STATE_NOT_KEPT, the state " +
+			"at this changeset is no longer kept.",
 	},
 	{
 		Code: AgentNotFound, Status: 404,
