@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -114,9 +113,9 @@ type PublishChangeset struct {
 
 // OperationInput is one requested operation.
 type OperationInput struct {
-	// What to do.
-	Action string `json:"action" check:"required,enum=CREATE|MODIFY|DELETE|RENAME"`
-	// The path to create, modify, delete or rename.
+	// What to do. EDIT replaces texts of a file and is recorded as a MODIFY.
+	Action string `json:"action" check:"required,enum=CREATE|MODIFY|DELETE|RENAME|EDIT"`
+	// The path to create, modify, delete, rename or edit.
 	Path string `json:"path" check:"required"`
 	// New path of a RENAME.
 	NewPath string `json:"new_path"`
@@ -126,6 +125,10 @@ type OperationInput struct {
 	ContentType string `json:"content_type"`
 	// Blob hash that the file at path must have; otherwise FILE_CHANGED.
 	ExpectedBlob *string `json:"expected_blob_hash"`
+	// Edits of an EDIT, each {old_text, new_text, replace_all}, applied in this order.
+	Edits []TextEdit `json:"edits" check:"items=0..50"`
+	// DELETE or RENAME every file below path; each counts as an operation.
+	Folder bool `json:"folder"`
 }
 
 var changesetParams = append(projectParam[:1:1], Param{
@@ -160,7 +163,8 @@ var changesetOperations = []*Operation{
 			fault.EmptyChangeset, fault.InvalidPath, fault.ProjectNotFound, fault.RoleRequired,
 			fault.ChangesetNotFound, fault.ProjectMoved, fault.FileExists, fault.FileNotFound,
 			fault.FileChanged, fault.PathConflict, fault.FileLimitReached, fault.FileTooLarge,
-			fault.UnsupportedContentType, fault.ProjectArchived, fault.TurnHeld,
+			fault.UnsupportedContentType, fault.ProjectArchived, fault.TurnHeld, fault.EditNotFound,
+			fault.EditAmbiguous, fault.BlobCorrupt, fault.ContentRemoved,
 		},
 		Tag: "changesets", Summary: "Publish a changeset",
 		Doc: "Publishes up to 100 operations atomically on the current head. A stale base is " +
@@ -420,6 +424,20 @@ func publishChangeset(c *Call, body *PublishChangeset) (Reply, error) {
 	// An invalid ID names no changeset, like the zero ID.
 	base, _ := id.Parse(id.Changeset, body.BaseChangesetID)
 	command := &work.PublishChangeset{Base: base, Message: body.Message, Operations: operations}
+	if !editsAny(operations) {
+		return c.publish(project, command)
+	}
+	return c.edited(project, c.mayWriteFiles,
+		func(view *work.Project, editor *work.Editor) (Reply, error) {
+			next := *command
+			if view != nil {
+				next.Operations = view.EditOperations(operations, editor)
+			}
+			return c.publish(project, &next)
+		})
+}
+
+func (c *Call) publish(project id.ID, command *work.PublishChangeset) (Reply, error) {
 	done, err := c.do(project, command, nil)
 	if err != nil {
 		return Reply{}, c.holderFault(err)
@@ -451,94 +469,6 @@ func (b *PublishChangeset) Validate(known []fault.Field) error {
 	parseOperations(firstValidated(b.Operations), &faults)
 	faults.addKnown(known)
 	return faults.err()
-}
-
-// operationsOf validates and converts all operations. It returns EMPTY_CHANGESET and the errors
-// of fileFaults.
-func operationsOf(given []OperationInput) ([]work.Operation, error) {
-	if len(given) == 0 {
-		return nil, fault.New(fault.EmptyChangeset, "A changeset needs at least one operation.")
-	}
-	var faults fileFaults
-	operations := parseOperations(given, &faults)
-	return operations, faults.err()
-}
-
-// parseOperations converts the operations for the rules, and adds their errors to faults.
-func parseOperations(given []OperationInput, faults *fileFaults) []work.Operation {
-	operations := make([]work.Operation, len(given))
-	targets := make(map[string]int, len(given))
-	for at := range given {
-		in := &given[at]
-		where := fmt.Sprintf("operations[%d]", at)
-		operations[at] = in.operation(where, faults)
-		target, field := in.Path, ".path"
-		if operations[at].Action == work.Rename {
-			target, field = in.NewPath, ".new_path"
-		}
-		if first, twice := targets[target]; twice {
-			faults.add(where+field, fmt.Sprintf("is already the target of operations[%d]", first))
-		} else {
-			targets[target] = at
-		}
-	}
-	return operations
-}
-
-// operation validates and converts one operation.
-func (in *OperationInput) operation(where string, faults *fileFaults) work.Operation {
-	out := work.Operation{
-		Action: work.ParseAction(in.Action), Path: in.Path, NewPath: in.NewPath,
-		ContentType: in.ContentType,
-	}
-	faults.path(where+".path", in.Path)
-	faults.content(where+".content", in.Content)
-	faults.contentType(where+".content_type", in.ContentType)
-	switch out.Action {
-	case work.Rename:
-		if in.NewPath == "" {
-			faults.add(where+".new_path", "is required for RENAME")
-		} else {
-			faults.path(where+".new_path", in.NewPath)
-		}
-		if in.NewPath == in.Path {
-			faults.add(where+".new_path", "must differ from path")
-		}
-	case work.Create, work.Modify:
-		if in.Content == nil {
-			faults.add(where+".content", "is required for "+in.Action)
-		}
-		if out.Action == work.Create {
-			out.ContentType = typeOf(in.ContentType, in.Path)
-		}
-	case work.Delete:
-		if in.Content != nil || in.ContentType != "" {
-			faults.add(where+".content", "is not allowed with DELETE")
-		}
-	}
-	if in.NewPath != "" && out.Action != work.Rename {
-		faults.add(where+".new_path", "is only allowed with RENAME")
-	}
-	if in.Content != nil {
-		blob := blobOf(*in.Content)
-		out.Content = &blob
-	}
-	out.Expected = in.expected(where, faults)
-	return out
-}
-
-func (in *OperationInput) expected(where string, faults *fileFaults) *work.Hash {
-	if in.ExpectedBlob == nil {
-		return nil
-	}
-	hash, ok := parseHash(*in.ExpectedBlob)
-	if !ok {
-		faults.add(where+".expected_blob_hash", "must be 64 lower-case hexadecimal digits")
-	}
-	if in.Action == work.Create.String() {
-		faults.add(where+".expected_blob_hash", "is not allowed with CREATE")
-	}
-	return &hash
 }
 
 func readChangeset(c *Call, _ *None) (Reply, error) {

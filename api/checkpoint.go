@@ -50,7 +50,7 @@ type CreateCheckpoint struct {
 	Summary string `json:"summary" check:"required,chars=1..4000,text"`
 	// The current head; required with files.
 	BaseChangesetID string `json:"base_changeset_id"`
-	// Files to write or delete.
+	// Files to write, edit, rename or delete.
 	Files []CheckpointFile `json:"files" check:"items=0..100"`
 	// Replaces the state, as state.update does.
 	State *UpdateState `json:"state"`
@@ -64,18 +64,6 @@ type CreateCheckpoint struct {
 	Tasks []CheckpointTask `json:"tasks" check:"items=0..100"`
 	// Whether to end the caller's work session.
 	EndWorkSession bool `json:"end_work_session"`
-}
-
-// CheckpointFile is a file of a checkpoint, to write or to delete.
-type CheckpointFile struct {
-	// Canonical relative path.
-	Path string `json:"path" check:"required"`
-	// UTF-8 text, at most 1 MiB; required unless the file is deleted.
-	Content *string `json:"content" check:"content"`
-	// Media type; derived from the extension if absent.
-	ContentType string `json:"content_type"`
-	// Deletes the file.
-	Delete bool `json:"delete"`
 }
 
 // CheckpointHistory is the position of a checkpoint in the history.
@@ -122,7 +110,9 @@ var checkpointOperations = []*Operation{
 			fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.ChangesetNotFound, fault.ProjectMoved, fault.FileNotFound, fault.PathConflict,
 			fault.FileLimitReached, fault.StateConflict, fault.TaskNotFound, fault.ClaimLost,
-			fault.TaskAlreadyClaimed, fault.QuotaExceeded, fault.TurnHeld,
+			fault.TaskAlreadyClaimed, fault.QuotaExceeded, fault.TurnHeld, fault.FileExists,
+			fault.FileChanged, fault.EditNotFound, fault.EditAmbiguous, fault.BlobCorrupt,
+			fault.ContentRemoved,
 		},
 		Tag: "checkpoint", Summary: "Create a checkpoint",
 		Doc: "Saves files, state, handoff and tasks atomically. Changing a task renews the " +
@@ -151,26 +141,6 @@ func (b *CreateCheckpoint) faults(known []fault.Field) *fileFaults {
 	}
 	faults.addKnown(known)
 	return faults
-}
-
-func (b *CreateCheckpoint) validateFiles(faults *fileFaults) {
-	seen := map[string]bool{}
-	for at := range b.Files[:min(len(b.Files), checkpointFilesMax)] {
-		file, where := &b.Files[at], fmt.Sprintf("files[%d]", at)
-		faults.path(where+".path", file.Path)
-		faults.content(where+".content", file.Content)
-		faults.contentType(where+".content_type", file.ContentType)
-		switch {
-		case file.Delete && (file.Content != nil || file.ContentType != ""):
-			faults.add(where+".delete", "is not allowed together with content")
-		case !file.Delete && file.Content == nil:
-			faults.add(where+".content", "is required unless delete is true")
-		}
-		if seen[file.Path] {
-			faults.add(where+".path", "is duplicated")
-		}
-		seen[file.Path] = true
-	}
 }
 
 func (b *CreateCheckpoint) validateTasks(faults *fileFaults, known []fault.Field) {
@@ -224,13 +194,7 @@ func (b *CreateCheckpoint) command() *work.CreateCheckpoint {
 		command.Message = b.History.Message
 	}
 	for at := range b.Files {
-		file := &b.Files[at]
-		command.Files[at].Path = file.Path
-		if file.Content != nil {
-			blob := blobOf(*file.Content)
-			command.Files[at].Content = &blob
-			command.Files[at].ContentType = typeOf(file.ContentType, file.Path)
-		}
+		command.Files[at] = b.Files[at].command()
 	}
 	if b.State != nil {
 		state := b.State.command()
@@ -272,10 +236,22 @@ func createCheckpoint(c *Call, body *CreateCheckpoint) (Reply, error) {
 		return Reply{}, err
 	}
 	command := body.command()
-	reply, err := c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
-		return Reply{Status: 201, Data: c.checkpoint(p, r, command)}, nil
-	})
-	return reply, c.holderFault(err)
+	send := func(command *work.CreateCheckpoint) (Reply, error) {
+		reply, err := c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
+			return Reply{Status: 201, Data: c.checkpoint(p, r, command)}, nil
+		})
+		return reply, c.holderFault(err)
+	}
+	if !command.Edits() {
+		return send(command)
+	}
+	return c.edited(project, c.mayWriteFiles,
+		func(view *work.Project, editor *work.Editor) (Reply, error) {
+			if view == nil {
+				return send(command)
+			}
+			return send(command.EditFiles(view, editor))
+		})
 }
 
 // checkpoint returns the wire form of the newest checkpoint with all its changes.

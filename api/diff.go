@@ -79,8 +79,12 @@ func readDiff(c *Call, _ *None) (Reply, error) {
 }
 
 // diffSides names two immutable trees of a project: those after two changesets, a zero base for the
-// empty tree, or that of a revision and of its base.
-type diffSides struct{ project, base, to, revision id.ID }
+// empty tree, or that of a revision, or of one version of a workspace, and of its base.
+type diffSides struct {
+	project, base, to, revision, workspace id.ID
+	// version is the revision of the workspace.
+	version uint64
+}
 
 // fileDiffs is a diff. It is immutable.
 type fileDiffs struct {

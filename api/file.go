@@ -91,6 +91,8 @@ type WriteFile struct {
 type DeleteFile struct {
 	// Message of the changeset.
 	Message string `json:"message" check:"chars=0..4000,text"`
+	// Delete every file below path instead, at most 100.
+	Folder bool `json:"folder"`
 }
 
 var (
@@ -152,13 +154,14 @@ var fileOperations = []*Operation{
 	declare[DeleteFile, FileDeleted](Operation{
 		Name: "file.delete", Method: "DELETE", Path: filePath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: fileParams, Query: []Param{messageParam}, BodyOptional: true,
+		Params: fileParams, Query: []Param{messageParam, folderParam}, BodyOptional: true,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.RoleRequired, fault.FileNotFound,
 			fault.ProjectArchived, fault.PreconditionFailed, fault.TurnHeld,
 		},
 		Conditional: true, Tag: "files", Summary: "Delete a file",
-		Doc: "Deletes a file from the current tree; the history keeps its content.",
+		Doc: "Deletes a file, or with folder=true every file below the path, from the current " +
+			"tree; the history keeps the contents.",
 	}, deleteFile),
 	declare[ReadBatch, FilesBatch](Operation{
 		Name: "file.read_batch", Method: "POST",
@@ -390,18 +393,7 @@ func writeFile(c *Call, body *WriteFile) (Reply, error) {
 		Path: decoded, Blob: blobOf(*body.Content), Message: c.message(body.Message),
 		ContentType: typeOf(body.ContentType, decoded), Match: c.fileMatch(),
 	}
-	written, err := c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
-		reply := fileWritten{call: c, project: p, created: r.Created}
-		reply.info, _ = p.File(decoded)
-		if !r.Changeset.IsZero() {
-			reply.changeset, _ = p.Changeset(r.Changeset)
-		}
-		status := 200
-		if r.Created {
-			status = 201
-		}
-		return Reply{Status: status, Data: reply, ETag: fileETag(&reply.info)}, nil
-	})
+	written, err := c.answer(project, command, c.fileWrittenAt(decoded))
 	return written, c.holderFault(err)
 }
 
@@ -455,6 +447,7 @@ func deleteFile(c *Call, body *DeleteFile) (Reply, error) {
 	}
 	command := &work.DeleteFile{
 		Path: decoded, Message: c.message(body.Message), Match: c.fileMatch(),
+		Folder: body.Folder || c.ofFolder(),
 	}
 	deleted, err := c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
 		changeset, _ := p.Changeset(r.Changeset)

@@ -35,6 +35,14 @@ type Limits struct {
 	PathDepth int `json:"path_depth"`
 	// Operations of a changeset.
 	ChangesetOperations int `json:"operations_per_changeset"`
+	// Edits of one file in a request.
+	FileEdits int `json:"edits_per_file"`
+	// Size of all files together that the edits of a request produce.
+	EditedBytes int `json:"edited_bytes_per_request"`
+	// Text that the edits of a request search: for each edit, the size of its file.
+	EditReadBytes int `json:"edit_searched_bytes_per_request"`
+	// Operations of a changeset that can be reverted.
+	RevertedOperations int `json:"operations_per_reverted_changeset"`
 	// Length of a diff.
 	DiffCharacters int `json:"diff_characters"`
 	// Size of a request's body.
@@ -243,6 +251,8 @@ var deploymentLimits = Limits{
 	Topics:    work.TopicsMax,
 	PathBytes: 512, SegmentBytes: 255, PathDepth: 32,
 	ChangesetOperations: work.OperationsMax, DiffCharacters: work.DiffCharsMax,
+	FileEdits: work.EditsMax, EditedBytes: work.EditedBytesMax,
+	EditReadBytes: work.EditReadBytesMax, RevertedOperations: work.RevertedMax,
 	RequestBytes: RequestBytesMax, IdempotencyKeyBytes: work.IdempotencyKeyBytesMax,
 	IdempotencyRetention: work.IdempotencySeconds,
 	IdempotencyResults:   work.ResultsMax, IdempotencyBytes: work.ResultBytesMax,

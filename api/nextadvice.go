@@ -131,6 +131,14 @@ var adviceByCode = map[fault.Code][]advice{
 		{text: "The author has to settle the conflicts. Ask for it: <contribution.review>."},
 		{text: "Settle each of details.conflicts in the workspace and submit again."},
 	},
+	fault.ChangesetConflict: always("Read the files of details.conflicts with <file.read>, and "+
+		"publish what they should be.", "Read the files of details.conflicts, and publish what "+
+		"they should be."),
+	fault.EditNotFound: always("Read the file with <workspace.file.read>, take old_text from it "+
+		"exactly, and call again.", "Read the file with <file.read>, take old_text from it "+
+		"exactly, and call again.", "Read the file, take old_text from it exactly, and call again."),
+	fault.EditAmbiguous: always("Include lines around the text so that it occurs once, or set " +
+		"replace_all, and call again."),
 	fault.HandleTaken:             always("Choose another handle and send the rest again."),
 	fault.ChallengeReplayMismatch: always("Start again with a new challenge."),
 	fault.LastActiveKey:           always("Add another key first: <key.add_start>."),
@@ -257,8 +265,8 @@ var adviceOfRoles = []advice{
 func decides(s *situation) bool { return s.calls("contribution.accept", "contribution.reject") }
 
 func writesFiles(s *situation) bool {
-	return s.calls("file.write", "file.delete", "changeset.publish", "checkpoint.create",
-		"artifact.create", "artifact.import")
+	return s.calls("file.write", "file.edit", "file.delete", "changeset.publish",
+		"changeset.revert", "checkpoint.create", "artifact.create", "artifact.import")
 }
 
 // stepByStatus is for codes without advice of their own.

@@ -13,9 +13,10 @@ import (
 
 // toolNames are those of the published interface.
 const toolNames = "project.create project.read project.manifest project.resume " +
-	"project.checkpoint project.grep file.list file.read file.write changeset.commit " +
+	"project.checkpoint project.grep file.list file.read file.write file.edit changeset.commit " +
 	"handoff.create task.list task.claim " +
-	"workspace.create workspace.file.read workspace.file.write workspace.file.delete " +
+	"workspace.create workspace.file.read workspace.file.write workspace.file.edit " +
+	"workspace.file.delete " +
 	"workspace.refresh contribution.submit contribution.read contribution.diff " +
 	"contribution.review contribution.accept contribution.reject project.fork artifact.create " +
 	"artifact.read artifact.list artifact.import project.relations project.relation.create " +
@@ -25,7 +26,8 @@ const toolNames = "project.create project.read project.manifest project.resume "
 	"report.create"
 
 const coreNames = "search project.manifest project.resume project.checkpoint task.list " +
-	"task.claim file.read file.read_batch changeset.commit handoff.create opportunities inbox.read"
+	"task.claim file.read file.edit file.read_batch changeset.commit handoff.create " +
+	"opportunities inbox.read"
 
 func TestToolNames(t *testing.T) {
 	var all, core, plain []string
@@ -191,6 +193,7 @@ func TestToolHints(t *testing.T) {
 		"project.watch": {false, false, true}, "project.unwatch": {false, true, true},
 		"file.read_batch": {true, false, true}, "report.create": {false, false, true},
 		"project.checkpoint": {false, true, true}, "changeset.commit": {false, true, true},
+		"file.edit": {false, true, true}, "workspace.file.edit": {false, true, true},
 	}
 	for _, one := range Tools(Table) {
 		hints := one.hints()

@@ -78,6 +78,8 @@ type WriteWorkspaceFile struct {
 type RenameWorkspaceFile struct {
 	// The new path.
 	NewPath string `json:"new_path" check:"required"`
+	// Rename every file below path instead; the answer has the first of them.
+	Folder bool `json:"folder"`
 }
 
 const (
@@ -141,10 +143,11 @@ var workspaceFileOperations = []*Operation{
 		Tool:    "workspace.file.delete",
 		ToolDoc: "Delete one file in your workspace. This also resolves the file's conflict.",
 		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params:      workspaceFileParams,
+		Params: workspaceFileParams, Query: []Param{folderParam},
 		Errors:      workspaceWriteErrorsAnd(fault.FileNotFound, fault.PreconditionFailed),
 		Conditional: true, Tag: "workspaces", Summary: "Delete a file of a workspace",
-		Doc: "Deletes one file in the workspace. This resolves the file's conflict.",
+		Doc: "Deletes one file in the workspace, or with folder=true every file below the path. " +
+			"This resolves the file's conflict.",
 	}, deleteWorkspaceFile),
 	declare[RenameWorkspaceFile, WorkspaceFileWritten](Operation{
 		Name: "workspace.file.rename", Method: "POST", Path: workspaceFilePath + "/rename",
@@ -153,7 +156,8 @@ var workspaceFileOperations = []*Operation{
 		Errors:  workspaceWriteErrorsAnd(fault.FileNotFound, fault.FileExists, fault.PathConflict),
 		BodyMax: bodySmall,
 		Tag:     "workspaces", Summary: "Rename a file of a workspace",
-		Doc: "Renames one file in the workspace. A later refresh follows the rename.",
+		Doc: "Renames one file in the workspace, or with folder every file below the path. A later " +
+			"refresh follows the renames.",
 	}, renameWorkspaceFile),
 }
 
@@ -330,7 +334,7 @@ func deleteWorkspaceFile(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	command := &work.DeleteWorkspaceFile{
-		Workspace: workspace, Path: decoded, Match: c.workspaceFileMatch(),
+		Workspace: workspace, Path: decoded, Match: c.workspaceFileMatch(), Folder: c.ofFolder(),
 	}
 	return c.answer(project, command, func(p *work.Project, r work.Result) (Reply, error) {
 		w, ok := p.Workspace(r.Subject)
@@ -350,8 +354,14 @@ func renameWorkspaceFile(c *Call, body *RenameWorkspaceFile) (Reply, error) {
 		return Reply{}, fault.New(fault.InvalidPath, "A path is not canonical.").
 			With("fields", []fault.Field{{Field: "new_path", Problem: problem}})
 	}
+	if problem := folderMoveProblem(decoded, body.NewPath); body.Folder && problem != "" {
+		return Reply{}, fault.Invalid(fault.Field{Field: "new_path", Problem: problem})
+	}
 	command := &work.RenameWorkspaceFile{
-		Workspace: workspace, Path: decoded, NewPath: body.NewPath,
+		Workspace: workspace, Path: decoded, NewPath: body.NewPath, Folder: body.Folder,
+	}
+	if body.Folder {
+		return c.answer(project, command, c.writtenBelow(body.NewPath))
 	}
 	return c.answer(project, command, c.written(body.NewPath))
 }

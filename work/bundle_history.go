@@ -73,7 +73,7 @@ func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field strin
 	for at := range step.Ops {
 		operations[at] = b.requested(&step.Ops[at].OpRecord, field+"."+indexed("operations", at))
 	}
-	published, _, refused := validateOperations(tree, operations)
+	published, _, refused := validateOperations(tree, operations, operationField)
 	for _, one := range refused {
 		b.fault(field+"."+placeOf(one, "operations"), messageOf(one))
 	}
@@ -167,7 +167,7 @@ func (b *bundleImport) importHead(single id.ID) {
 	if malformed {
 		return
 	}
-	published, _, refused := validateOperations(new(Project), operations)
+	published, _, refused := validateOperations(new(Project), operations, operationField)
 	for _, one := range refused {
 		b.fault(placeOf(one, "files"), messageOf(one))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pws/internal/fault"
 	"pws/internal/id"
+	"pws/work/edit"
 )
 
 // Action is what an operation does with a path.
@@ -180,6 +181,12 @@ type Operation struct {
 	ContentType string
 	// Expected is the content that must be at Path, nil for any.
 	Expected *Hash
+	// Edits make the content of a MODIFY from that of the file; Edited is their result. See
+	// Project.EditOperations.
+	Edits  []edit.Edit
+	Edited *Edited
+	// Folder means a DELETE or RENAME of every file below Path.
+	Folder bool
 }
 
 func (o *Operation) target() string {
@@ -202,7 +209,8 @@ func (c *PublishChangeset) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide returns CHANGESET_NOT_FOUND, PROJECT_MOVED, FILE_EXISTS, FILE_NOT_FOUND, FILE_CHANGED,
-// PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED, TURN_HELD.
+// PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED, TURN_HELD, those of folders and of edits,
+// and an error that is Stale if the edits were applied to another content.
 func (c *PublishChangeset) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireWritable(p, stamp); err != nil {
 		return Decision{}, err
@@ -280,6 +288,8 @@ type overlay struct {
 	// changed holds the result of the operations at each path, nil if there is no file.
 	changed map[string]*fileState
 	files   int
+	// field names an operation in the fields of an error.
+	field func(nth int) string
 }
 
 type fileState struct {
@@ -311,77 +321,111 @@ func (o *overlay) set(path string, next *fileState) {
 
 // decideOperations is validateOperations with all errors as one.
 func decideOperations(p *Project, wished []Operation) (*ChangesetPublished, []Blob, error) {
-	published, blobs, faults := validateOperations(p, wished)
+	published, blobs, faults := validateOperations(p, wished, operationField)
 	if err := fault.Several(faults); err != nil {
 		return nil, nil, err
 	}
 	return published, blobs, nil
 }
 
+// operationField returns the name of an operation in the fields of an error.
+func operationField(nth int) string { return indexed("operations", nth) }
+
+// step is an operation to run with the number of the requested one: itself, or that of a folder.
+type step struct {
+	*Operation
+	nth      int
+	ofFolder bool
+}
+
 // validateOperations applies the operations in order to the tree, validates the result as one step,
-// and returns all its errors.
-func validateOperations(p *Project, wished []Operation) (*ChangesetPublished, []Blob, []error) {
+// and returns all its errors. The function field names an operation.
+func validateOperations(
+	p *Project, wished []Operation, field func(nth int) string,
+) (*ChangesetPublished, []Blob, []error) {
 	tree := &overlay{
 		project: p, changed: make(map[string]*fileState, len(wished)), files: p.live.Len(),
+		field: field,
 	}
 	published := &ChangesetPublished{Ops: make([]OpRecord, 0, len(wished))}
 	blobs := make([]Blob, 0, len(wished))
+	steps := make([]step, 0, len(wished))
 	var faults []error
 	for at := range wished {
-		record, err := tree.run(&wished[at], at)
-		if err != nil {
+		first := len(steps)
+		var err error
+		if steps, err = tree.addSteps(steps, &wished[at], at); err != nil {
 			faults = append(faults, err)
 			continue
 		}
-		published.Ops = append(published.Ops, record)
-		if wished[at].Content != nil {
-			blobs = append(blobs, *wished[at].Content)
+		for _, one := range steps[first:] {
+			record, content, err := tree.run(one.Operation, at)
+			if err != nil {
+				faults = append(faults, err)
+				continue
+			}
+			published.Ops = append(published.Ops, record)
+			if content != nil {
+				blobs = append(blobs, *content)
+			}
 		}
 	}
 	if tree.files > FilesMax {
 		faults = append(faults, errFileLimitReached())
 	}
-	return published, blobs, append(faults, tree.conflicts(wished)...)
+	faults = append(faults, requireFolders(steps, field)...)
+	return published, blobs, append(faults, tree.conflicts(steps)...)
 }
 
-// run returns FILE_EXISTS, FILE_NOT_FOUND, FILE_CHANGED.
-func (o *overlay) run(wish *Operation, nth int) (OpRecord, error) {
+// run returns the record of an operation and the content that it brings, or FILE_EXISTS,
+// FILE_NOT_FOUND, FILE_CHANGED, and the errors of edits.
+func (o *overlay) run(wish *Operation, nth int) (OpRecord, *Blob, error) {
 	current := o.get(wish.Path)
 	if wish.Action == Create {
 		if current != nil {
-			return OpRecord{}, errFileExists(wish.Path, nth)
+			return OpRecord{}, nil, errFileExists(wish.Path, nth)
 		}
 	} else if current == nil {
-		return OpRecord{}, atOperation(errFileNotFound(wish.Path), nth)
+		return OpRecord{}, nil, atOperation(errFileNotFound(wish.Path), nth)
 	}
 	if wish.Expected != nil && (current == nil || current.blob != *wish.Expected) {
-		return OpRecord{}, errFileChanged(wish.Path, current, nth)
+		return OpRecord{}, nil, atOperation(errFileChanged(wish.Path, current), nth)
+	}
+	content := wish.Content
+	if len(wish.Edits) > 0 {
+		if _, earlier := o.changed[wish.Path]; earlier {
+			return OpRecord{}, nil, errEditedAgain(o.field(nth))
+		}
+		var err error
+		if content, err = wish.Edited.of(current.blob); err != nil {
+			return OpRecord{}, nil, atOperation(err, nth)
+		}
 	}
 	record := OpRecord{Action: wish.Action, Path: wish.target()}
 	if wish.Action == Rename {
 		record.From = wish.Path
 		if wish.NewPath != wish.Path && o.get(wish.NewPath) != nil {
-			return OpRecord{}, errFileExists(wish.NewPath, nth)
+			return OpRecord{}, nil, errFileExists(wish.NewPath, nth)
 		}
 		o.set(wish.Path, nil)
 	}
 	if wish.Action == Delete {
 		o.set(wish.Path, nil)
-		return record, nil
+		return record, nil, nil
 	}
 	next := new(fileState)
 	if current != nil {
 		*next = *current
 	}
-	if wish.Content != nil {
-		next.blob, next.size = wish.Content.Hash, len(wish.Content.Content)
+	if content != nil {
+		next.blob, next.size = content.Hash, len(content.Content)
 	}
 	if wish.ContentType != "" {
 		next.contentType = wish.ContentType
 	}
 	o.set(record.Path, next)
 	record.Blob, record.Size, record.Type = next.blob, next.size, next.contentType
-	return record, nil
+	return record, content, nil
 }
 
 func errFileExists(path string, nth int) error {
@@ -389,13 +433,13 @@ func errFileExists(path string, nth int) error {
 		With("path", path), nth)
 }
 
-func errFileChanged(path string, current *fileState, nth int) error {
+func errFileChanged(path string, current *fileState) error {
 	refusal := fault.New(fault.FileChanged, "The file differs from the expected one.").
 		With("path", path)
 	if current == nil {
-		return atOperation(refusal.With("current_blob_hash", nil), nth)
+		return refusal.With("current_blob_hash", nil)
 	}
-	return atOperation(refusal.With("current_blob_hash", fmt.Sprintf("%x", current.blob)), nth)
+	return refusal.With("current_blob_hash", fmt.Sprintf("%x", current.blob))
 }
 
 func atOperation(err error, nth int) error {
@@ -406,14 +450,14 @@ func atOperation(err error, nth int) error {
 }
 
 // conflicts returns PATH_CONFLICT for each path that would be both a file and a folder.
-func (o *overlay) conflicts(wished []Operation) (faults []error) {
-	for at := range wished {
-		target := wished[at].target()
+func (o *overlay) conflicts(steps []step) (faults []error) {
+	for _, one := range steps {
+		target := one.target()
 		if o.get(target) == nil {
 			continue
 		}
 		if other, found := o.conflict(target); found {
-			faults = append(faults, atOperation(errPathConflict(target, other), at))
+			faults = append(faults, atOperation(errPathConflict(target, other), one.nth))
 		}
 	}
 	return faults

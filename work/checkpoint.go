@@ -2,6 +2,7 @@ package work
 
 import (
 	"fmt"
+	"slices"
 
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -24,6 +25,8 @@ type CheckpointFile struct {
 	Path        string
 	Content     *Blob
 	ContentType string
+	// Operation replaces the other fields.
+	Operation *Operation
 }
 
 // CheckpointTask is a task to change or, with Create, a task to create.
@@ -48,6 +51,28 @@ type CreateCheckpoint struct {
 	Tasks   []CheckpointTask
 	// EndSession ends the caller's work session.
 	EndSession bool
+}
+
+// Edits reports whether a file of the checkpoint is edited.
+func (c *CreateCheckpoint) Edits() bool {
+	return slices.ContainsFunc(c.Files, func(file CheckpointFile) bool {
+		return file.Operation != nil && len(file.Operation.Edits) > 0
+	})
+}
+
+// EditFiles returns the command with the results of the edits of its files on the live files.
+func (c CreateCheckpoint) EditFiles(p *Project, editor *Editor) *CreateCheckpoint {
+	files := make([]CheckpointFile, len(c.Files))
+	for at := range c.Files {
+		files[at] = c.Files[at]
+		if one := files[at].Operation; one != nil {
+			edited := *one
+			edited.Edited = p.editOf(one, editor)
+			files[at].Operation = &edited
+		}
+	}
+	c.Files = files
+	return &c
 }
 
 // Authorize accepts every agent that may see the project; Decide checks the permissions of each
@@ -85,7 +110,8 @@ func (c *CreateCheckpoint) requireParts(p *Project, agent id.ID) error {
 // Decide validates all parts and returns all errors: ROLE_REQUIRED, CLAIM_LOST and
 // PROJECT_ARCHIVED at once, else TURN_HELD, VALIDATION_FAILED without a base, PROJECT_MOVED,
 // CHANGESET_NOT_FOUND, STATE_CONFLICT, and the errors of file operations, handoffs and tasks. If
-// there are several, the details list each of them in faults.
+// there are several, the details list each of them in faults. An error that is Stale means that
+// edits were applied to another content.
 func (c *CreateCheckpoint) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := c.requireParts(p, stamp.Agent); err != nil {
 		return Decision{}, err
@@ -151,7 +177,9 @@ func (b *checkpointBuild) files() {
 	if len(operations) == 0 {
 		return
 	}
-	published, blobs, faults := validateOperations(p, operations)
+	published, blobs, faults := validateOperations(p, operations, func(nth int) string {
+		return indexed("files", places[nth])
+	})
 	if len(faults) > 0 {
 		for _, err := range faults {
 			b.addFault(placed(err, places))
@@ -190,6 +218,9 @@ func placed(err error, places []int) error {
 
 // on returns the operation for a file, false if the file is already as requested.
 func (f *CheckpointFile) on(p *Project) (Operation, bool) {
+	if f.Operation != nil {
+		return *f.Operation, true
+	}
 	current, exists := p.File(f.Path)
 	switch {
 	case f.Content == nil:

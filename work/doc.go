@@ -28,6 +28,17 @@
 // chunk is written once. Lists of records have chunks of 128 records; a chunk is written again when
 // one of its records has changed.
 //
+// # Edits and folders
+//
+// Edits name texts, so they need the content of a file, which a project's mailbox does not read.
+// The handler applies them to the published view (Editor), and the command carries the result with
+// the hash of the content that it was made from. Decide rejects a result of another content as
+// stale, and the handler applies the edits again. In the log an edit is a MODIFY with its content.
+// An operation on a folder becomes one for each of its files when the command is decided.
+//
+// A revert is merged like a workspace: the files of the changeset's parent are an overlay on the
+// changeset, and the plan merges it with the head.
+//
 // # Tasks, claims and work sessions
 //
 // Tasks are ordered by ID. An unfinished task is also in exactly one of three queues: open, claimed

@@ -246,6 +246,8 @@ func match[T any](condition func(*T) error, current T, exists bool) error {
 type DeleteFile struct {
 	Path    string
 	Message string
+	// Folder deletes all files below Path instead.
+	Folder bool
 	// Match is as in PutFile.
 	Match func(current *FileInfo) error
 }
@@ -255,7 +257,8 @@ func (c *DeleteFile) Authorize(p *Project, agent id.ID) error {
 	return MayWriteFiles.Require(p, agent)
 }
 
-// Decide returns FILE_NOT_FOUND, PRECONDITION_FAILED, PROJECT_ARCHIVED, TURN_HELD.
+// Decide returns FILE_NOT_FOUND, PRECONDITION_FAILED, PROJECT_ARCHIVED, TURN_HELD, and
+// VALIDATION_FAILED for a folder of too many files.
 func (c *DeleteFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireWritable(p, stamp); err != nil {
 		return Decision{}, err
@@ -264,15 +267,20 @@ func (c *DeleteFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := match(c.Match, current, exists); err != nil {
 		return Decision{}, err
 	}
-	if !exists {
+	published := &ChangesetPublished{Ops: []OpRecord{{Action: Delete, Path: c.Path}}}
+	switch {
+	case c.Folder:
+		var faults []error
+		folder := []Operation{{Action: Delete, Path: c.Path, Folder: true}}
+		whole := func(int) string { return "" }
+		if published, _, faults = validateOperations(p, folder, whole); len(faults) > 0 {
+			return Decision{}, fault.Several(faults)
+		}
+	case !exists:
 		return Decision{}, errFileNotFound(c.Path)
 	}
-	published := &ChangesetPublished{
-		ID:      p.nextChangesetID(stamp.ID(0)),
-		Message: c.Message,
-		Source:  SourceFileDelete,
-		Ops:     []OpRecord{{Action: Delete, Path: c.Path}},
-	}
+	published.ID = p.nextChangesetID(stamp.ID(0))
+	published.Message, published.Source = c.Message, SourceFileDelete
 	return Decision{Events: []Event{published}, Result: Result{Changeset: published.ID}}, nil
 }
 

@@ -105,8 +105,13 @@ type RevisionOperation struct {
 // RevisionOperations returns the operations of a revision, in an order in which they can be
 // published.
 func (p *Project) RevisionOperations(r *Revision) []RevisionOperation {
-	base, _ := p.Changeset(r.Base)
-	ops := p.netOperations(base, r.Files)
+	return p.overlayOperations(r.Base, r.Files)
+}
+
+// overlayOperations returns the operations of an overlay on a changeset.
+func (p *Project) overlayOperations(on id.ID, files []Overlaid) []RevisionOperation {
+	base, _ := p.Changeset(on)
+	ops := p.netOperations(base, files)
 	list := make([]RevisionOperation, len(ops))
 	for at := range ops {
 		list[at].OpRecord = ops[at]
@@ -123,8 +128,19 @@ func (p *Project) RevisionOperations(r *Revision) []RevisionOperation {
 
 // RevisionChanges returns the net differences of a revision from its base, in the order of the
 // paths' bytes. As in Changes, a change of the media type alone is not a change.
-func (p *Project) RevisionChanges(r *Revision) (changes []Change) {
-	for _, op := range p.RevisionOperations(r) {
+func (p *Project) RevisionChanges(r *Revision) []Change { return p.overlayChanges(r.Base, r.Files) }
+
+// WorkspaceDiff returns the net differences of a workspace from its base as RevisionChanges does,
+// or the changes of its changeset if it was published.
+func (p *Project) WorkspaceDiff(w *Workspace) []Change {
+	if published, done := p.Changeset(w.Published); done {
+		return p.Changes(p.Parent(published), published)
+	}
+	return p.overlayChanges(w.Base, w.Files)
+}
+
+func (p *Project) overlayChanges(on id.ID, files []Overlaid) (changes []Change) {
+	for _, op := range p.overlayOperations(on, files) {
 		change := Change{Action: op.Action, Path: op.Path, From: op.From}
 		if op.Before != (Hash{}) {
 			change.Old, change.OldSize = &op.Before, op.BeforeSize

@@ -27,7 +27,8 @@ var ruleCodes = []fault.Code{
 	fault.TaskAlreadyClaimed, fault.TaskNotClaimable, fault.DependenciesUnmet, fault.ClaimLost,
 	fault.WorkspaceNotFound, fault.WorkspaceClosed, fault.TurnHeld, fault.TurnLost,
 	fault.ProjectIsCommunity, fault.ProjectNotCommunity, fault.ContributionConflict,
-	fault.NothingToSubmit,
+	fault.NothingToSubmit, fault.EditNotFound, fault.EditAmbiguous, fault.FileTooLarge,
+	fault.ChangesetConflict, fault.EmptyChangeset,
 	fault.ReuseNotPermitted, fault.InvalidPath,
 	fault.ContributionNotFound, fault.ArtifactNotFound, fault.RevisionNotFound,
 	fault.RevisionSuperseded, fault.ContributionClosed, fault.ApprovalPending, fault.SelfReview,
@@ -115,7 +116,10 @@ func (s *script) run(line string) string {
 	if answer, ok := s.forkQuery(caller, words); ok {
 		return answer
 	}
-	command := s.workspaceCommand(caller, words)
+	command := s.editCommand(words)
+	if command == nil {
+		command = s.workspaceCommand(caller, words)
+	}
 	if command == nil {
 		command = s.artifactCommand(caller, words)
 	}
@@ -224,6 +228,9 @@ func (s *script) refusal(err error) string {
 // detail writes times as milliseconds from now, IDs by the names of the tables, and several faults
 // in brackets.
 func (s *script) detail(name string, value any) string {
+	if text, ok := s.detailOfEdit(value); ok {
+		return text
+	}
 	switch value := value.(type) {
 	case nil:
 		return "null"

@@ -118,11 +118,14 @@ func (s *script) session(word string) id.ID {
 }
 
 // checkpoint reads parts that are divided by semicolons: base=@n, base=head, summary=text, file
-// with path and content, delete, state, handoff, edit, task, end.
+// with path and content, delete, op with an operation, state, handoff, edit, task, end.
 func (s *script) checkpoint(words []string) work.Command {
 	command := new(work.CreateCheckpoint)
 	for _, part := range strings.Split(strings.Join(words, " "), ";") {
 		s.checkpointPart(command, split(part))
+	}
+	if s.project != nil {
+		return command.EditFiles(s.project, work.NewEditor(s.read))
 	}
 	return command
 }
@@ -140,6 +143,11 @@ func (s *script) checkpointPart(command *work.CreateCheckpoint, words []string) 
 		})
 	case "delete":
 		command.Files = append(command.Files, work.CheckpointFile{Path: arguments[0]})
+	case "op":
+		operation := s.operation(arguments)
+		command.Files = append(command.Files, work.CheckpointFile{
+			Path: operation.Path, Operation: &operation,
+		})
 	case "state":
 		command.State = s.stateUpdate(arguments)
 	case "handoff":

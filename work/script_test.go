@@ -40,6 +40,10 @@ func (s *script) command(words []string) work.Command {
 	case "publish":
 		base, _ := option(arguments[:1], "base")
 		command := &work.PublishChangeset{Operations: s.operations(arguments[1:])}
+		if s.project != nil && words[len(words)-1] != "unplanned" {
+			editor := work.NewEditor(s.read)
+			command.Operations = s.project.EditOperations(command.Operations, editor)
+		}
 		if base == "head" {
 			command.Base = s.project.Head().ID
 		} else if changeset := s.changeset(base); changeset != nil {
@@ -97,8 +101,13 @@ func (s *script) operations(words []string) []work.Operation {
 }
 
 func (s *script) operation(words []string) work.Operation {
-	step := work.Operation{Action: work.ParseAction(words[0]), Path: words[1]}
+	action, folder := strings.CutSuffix(words[0], "-FOLDER")
+	step := work.Operation{Action: work.ParseAction(action), Path: words[1], Folder: folder}
 	rest := words[2:]
+	if action == "EDIT" {
+		step.Action, step.Edits, step.Expected = work.Modify, s.edits(rest), s.expected(rest)
+		return step
+	}
 	if step.Action == work.Rename {
 		step.NewPath, rest = rest[0], rest[1:]
 	}
@@ -166,6 +175,9 @@ func (s *script) query(words []string) (string, bool) {
 		return answer, true
 	}
 	if answer, ok := s.artifactQuery(words); ok {
+		return answer, true
+	}
+	if answer, ok := s.editQuery(words); ok {
 		return answer, true
 	}
 	switch words[0] {
@@ -258,7 +270,7 @@ func (s *script) show(c *work.Changeset) string {
 		}
 		text += " " + *op.Path
 		if before, ok := s.project.Before(c, op); ok {
-			text += " was " + s.contents[before.Blob]
+			text += " was " + s.text(before.Blob)
 		}
 		list = append(list, text)
 	}
@@ -266,18 +278,22 @@ func (s *script) show(c *work.Changeset) string {
 }
 
 func (s *script) diff(base, to *work.Changeset) string {
+	return s.changes(s.project.Changes(base, to))
+}
+
+func (s *script) changes(changes []work.Change) string {
 	list := []string{}
-	for _, change := range s.project.Changes(base, to) {
+	for _, change := range changes {
 		text := change.Action.String()
 		if change.From != "" {
 			text += " " + change.From
 		}
 		text += " " + change.Path
 		if change.Old != nil {
-			text += " " + s.contents[*change.Old]
+			text += " " + s.text(*change.Old)
 		}
 		if change.New != nil {
-			text += " to " + s.contents[*change.New]
+			text += " to " + s.text(*change.New)
 		}
 		list = append(list, text)
 	}

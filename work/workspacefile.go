@@ -184,6 +184,8 @@ func (e *workspaceEdit) hasConflict(path string) bool { return e.workspace.confl
 type DeleteWorkspaceFile struct {
 	Workspace id.ID
 	Path      string
+	// Folder deletes all files below Path instead.
+	Folder bool
 	// Match is as in WriteWorkspaceFile.
 	Match func(current *WorkspaceFile) error
 }
@@ -201,6 +203,9 @@ func (c *DeleteWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) 
 	if err != nil {
 		return Decision{}, err
 	}
+	if c.Folder {
+		return edit.deleteFolder(c.Path)
+	}
 	if !exists && !edit.hasConflict(c.Path) {
 		return Decision{}, errFileNotFound(c.Path)
 	}
@@ -213,6 +218,8 @@ type RenameWorkspaceFile struct {
 	Workspace id.ID
 	Path      string
 	NewPath   string
+	// Folder moves all files below Path to below NewPath instead.
+	Folder bool
 }
 
 // Authorize accepts the author.
@@ -221,11 +228,15 @@ func (c *RenameWorkspaceFile) Authorize(p *Project, agent id.ID) error {
 }
 
 // Decide returns PROJECT_ARCHIVED, WORKSPACE_CLOSED, TURN_LOST, FILE_NOT_FOUND, FILE_EXISTS,
-// PATH_CONFLICT, QUOTA_EXCEEDED. Renaming a file to its own path changes nothing.
+// PATH_CONFLICT, QUOTA_EXCEEDED, and for a folder INVALID_PATH. Renaming a file to its own path
+// changes nothing.
 func (c *RenameWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) {
 	edit, err := editOf(p, c.Workspace, stamp)
 	if err != nil {
 		return Decision{}, err
+	}
+	if c.Folder {
+		return edit.moveFolder(c.Path, c.NewPath)
 	}
 	current, exists := p.WorkspaceFile(edit.workspace, c.Path)
 	if !exists {
@@ -238,20 +249,24 @@ func (c *RenameWorkspaceFile) Decide(p *Project, stamp Stamp) (Decision, error) 
 	if _, taken := p.WorkspaceFile(edit.workspace, c.NewPath); taken {
 		return Decision{}, errFileExists(c.NewPath, 0)
 	}
-	from := p.originIn(edit.base, edit.files, c.Path)
-	edit.put(Overlaid{Path: c.Path})
-	if p.originIn(edit.base, edit.files, c.NewPath) == c.NewPath && from == "" {
-		// The file replaces one that the workspace has deleted.
-		from = c.NewPath
-	}
-	edit.put(Overlaid{
-		Path: c.NewPath, From: from, Blob: current.Blob, Size: current.Size,
-		Type: current.ContentType,
-	})
+	edit.move(current, c.NewPath)
 	if err := edit.requireNoConflict(c.NewPath); err != nil {
 		return Decision{}, err
 	}
 	return edit.decide(result)
+}
+
+// move moves a file to a free path.
+func (e *workspaceEdit) move(file WorkspaceFile, newPath string) {
+	from := e.project.originIn(e.base, e.files, file.Path)
+	e.put(Overlaid{Path: file.Path})
+	if e.project.originIn(e.base, e.files, newPath) == newPath && from == "" {
+		// The file replaces one that the workspace has deleted.
+		from = newPath
+	}
+	e.put(Overlaid{
+		Path: newPath, From: from, Blob: file.Blob, Size: file.Size, Type: file.ContentType,
+	})
 }
 
 // WorkspaceChanged is the event of files that were written, deleted or moved in a workspace.

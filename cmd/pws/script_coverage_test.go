@@ -24,6 +24,12 @@ var untriedBy = map[string]string{
 	"workspace.refresh PROJECT_MOVED":   "needs a head that moves whenever a merge was planned",
 	"contribution.accept PROJECT_MOVED": "needs a head that moves whenever a merge was planned",
 
+	"changeset.revert PROJECT_MOVED":    "needs a head that moves whenever a merge was planned",
+	"file.edit PROJECT_MOVED":           "needs a file that changes whenever it was edited",
+	"workspace.file.edit PROJECT_MOVED": "needs a file that changes whenever it was edited",
+
+	"changeset.revert FILE_LIMIT_REACHED": "needs thousands of files that were created since",
+
 	"turn.submit FILE_LIMIT_REACHED": "needs thousands of files that are published meanwhile",
 }
 

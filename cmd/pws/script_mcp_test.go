@@ -357,7 +357,11 @@ var sampleBodies = map[string]map[string]any{
 	"project.checkpoint": {"summary": "x"},
 	"project.fork":       {"name": "x"},
 	"file.write":         {"content": "x"},
-	"file.read_batch":    {"paths": []string{"a"}},
+	"file.edit":          {"edits": []any{map[string]any{"old_text": "x", "new_text": "y"}}},
+	"workspace.file.edit": {
+		"edits": []any{map[string]any{"old_text": "x", "new_text": "y"}},
+	},
+	"file.read_batch": {"paths": []string{"a"}},
 	"changeset.commit": {
 		"base_changeset_id": "chg_x",
 		"operations":        []any{map[string]any{"action": "CREATE", "path": "a", "content": "x"}},

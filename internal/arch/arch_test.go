@@ -46,9 +46,11 @@ var mayImport = map[string][]string{
 	"work/path":              {},
 	"work/license":           {},
 	"work/diff":              {},
+	"work/edit":              {},
 	"work/merge":             {},
 	"work": {
-		"internal/fault", "internal/id", "work/path", "work/license", "work/diff", "work/merge",
+		"internal/fault", "internal/id", "work/path", "work/license", "work/diff", "work/edit",
+		"work/merge",
 	},
 	"identity":       {"internal/fault", "internal/id"},
 	"index":          {"internal/disk", "internal/fault", "internal/id", "work", "identity"},
@@ -60,8 +62,8 @@ var mayImport = map[string][]string{
 	"api/sizelimit":  {"api/jsonschema"},
 	"api": {
 		"internal/fault", "internal/id", "work", "work/path", "work/license", "work/diff",
-		"work/glob", "work/grep", "identity", "index", "index/feed", "index/search", "index/wake",
-		"api/jsonschema", "api/cursor", "api/sizelimit",
+		"work/edit", "work/glob", "work/grep", "identity", "index", "index/feed", "index/search",
+		"index/wake", "api/jsonschema", "api/cursor", "api/sizelimit",
 	},
 	"api/docs": {"api", "api/jsonschema", "internal/fault"},
 	"actors/offline": {
@@ -87,8 +89,8 @@ var banned = []struct {
 	why               string
 }{
 	{
-		[]string{"work", "work/path", "work/license", "work/diff", "work/merge", "work/glob",
-			"work/grep", "identity"},
+		[]string{"work", "work/path", "work/license", "work/diff", "work/edit", "work/merge",
+			"work/glob", "work/grep", "identity"},
 		[]string{"time", "os", "net", "sync", "math/rand", "math/rand/v2", "crypto/rand", "context"},
 		"rules are pure: time, entropy and I/O come from outside",
 	},

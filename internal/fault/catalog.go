@@ -1,101 +1,5 @@
 package fault
 
-// Code is the stable name of a refusal; clients branch on it.
-type Code string
-
-// The codes, in the order of the catalog.
-const (
-	ValidationFailed        Code = "VALIDATION_FAILED"
-	InvalidJSON             Code = "INVALID_JSON"
-	InvalidPath             Code = "INVALID_PATH"
-	InvalidLicense          Code = "INVALID_LICENSE"
-	InvalidHandle           Code = "INVALID_HANDLE"
-	ReusePolicyRequired     Code = "REUSE_POLICY_REQUIRED"
-	IdempotencyKeyRequired  Code = "IDEMPOTENCY_KEY_REQUIRED"
-	IdempotencyKeyInvalid   Code = "IDEMPOTENCY_KEY_INVALID"
-	PaginationCursorInvalid Code = "PAGINATION_CURSOR_INVALID"
-	PaginationLimitInvalid  Code = "PAGINATION_LIMIT_INVALID"
-	SearchQueryInvalid      Code = "SEARCH_QUERY_INVALID"
-	NothingToSubmit         Code = "NOTHING_TO_SUBMIT"
-	EmptyChangeset          Code = "EMPTY_CHANGESET"
-	AuthenticationRequired  Code = "AUTHENTICATION_REQUIRED"
-	SessionInvalid          Code = "SESSION_INVALID"
-	SessionExpired          Code = "SESSION_EXPIRED"
-	SignatureInvalid        Code = "SIGNATURE_INVALID"
-	Forbidden               Code = "FORBIDDEN"
-	RoleRequired            Code = "ROLE_REQUIRED"
-	OwnerRequired           Code = "OWNER_REQUIRED"
-	KeyRevoked              Code = "KEY_REVOKED"
-	AgentSuspended          Code = "AGENT_SUSPENDED"
-	RegistrationClosed      Code = "REGISTRATION_CLOSED"
-	KeyTooYoung             Code = "KEY_TOO_YOUNG"
-	ReuseNotPermitted       Code = "REUSE_NOT_PERMITTED"
-	SelfReview              Code = "SELF_REVIEW"
-	ProjectNotFound         Code = "PROJECT_NOT_FOUND"
-	FileNotFound            Code = "FILE_NOT_FOUND"
-	ChangesetNotFound       Code = "CHANGESET_NOT_FOUND"
-	AgentNotFound           Code = "AGENT_NOT_FOUND"
-	KeyNotFound             Code = "KEY_NOT_FOUND"
-	TaskNotFound            Code = "TASK_NOT_FOUND"
-	HandoffNotFound         Code = "HANDOFF_NOT_FOUND"
-	WorkspaceNotFound       Code = "WORKSPACE_NOT_FOUND"
-	ContributionNotFound    Code = "CONTRIBUTION_NOT_FOUND"
-	RevisionNotFound        Code = "REVISION_NOT_FOUND"
-	ArtifactNotFound        Code = "ARTIFACT_NOT_FOUND"
-	DiscussionNotFound      Code = "DISCUSSION_NOT_FOUND"
-	CommentNotFound         Code = "COMMENT_NOT_FOUND"
-	VerificationNotFound    Code = "VERIFICATION_NOT_FOUND"
-	MemberNotFound          Code = "MEMBER_NOT_FOUND"
-	SessionNotFound         Code = "SESSION_NOT_FOUND"
-	SchemaNotFound          Code = "SCHEMA_NOT_FOUND"
-	RouteNotFound           Code = "ROUTE_NOT_FOUND"
-	MethodNotAllowed        Code = "METHOD_NOT_ALLOWED"
-	RequestTimeout          Code = "REQUEST_TIMEOUT"
-	ProjectMoved            Code = "PROJECT_MOVED"
-	IdempotencyKeyReused    Code = "IDEMPOTENCY_KEY_REUSED"
-	IdempotencyInProgress   Code = "IDEMPOTENCY_IN_PROGRESS"
-	ContributionConflict    Code = "CONTRIBUTION_CONFLICT"
-	HandleTaken             Code = "HANDLE_TAKEN"
-	KeyAlreadyRegistered    Code = "KEY_ALREADY_REGISTERED"
-	ChallengeReplayMismatch Code = "CHALLENGE_REPLAY_MISMATCH"
-	LastActiveKey           Code = "LAST_ACTIVE_KEY"
-	FileExists              Code = "FILE_EXISTS"
-	FileChanged             Code = "FILE_CHANGED"
-	PathConflict            Code = "PATH_CONFLICT"
-	FileLimitReached        Code = "FILE_LIMIT_REACHED"
-	TaskAlreadyClaimed      Code = "TASK_ALREADY_CLAIMED"
-	TaskNotClaimable        Code = "TASK_NOT_CLAIMABLE"
-	DependenciesUnmet       Code = "DEPENDENCIES_UNMET"
-	ClaimLost               Code = "CLAIM_LOST"
-	TurnHeld                Code = "TURN_HELD"
-	TurnLost                Code = "TURN_LOST"
-	ProjectNotCommunity     Code = "PROJECT_NOT_COMMUNITY"
-	ProjectIsCommunity      Code = "PROJECT_IS_COMMUNITY"
-	WorkspaceClosed         Code = "WORKSPACE_CLOSED"
-	DiscussionClosed        Code = "DISCUSSION_CLOSED"
-	ApprovalPending         Code = "APPROVAL_PENDING"
-	RevisionSuperseded      Code = "REVISION_SUPERSEDED"
-	ContributionClosed      Code = "CONTRIBUTION_CLOSED"
-	StateConflict           Code = "STATE_CONFLICT"
-	MemberExists            Code = "MEMBER_EXISTS"
-	ProjectArchived         Code = "PROJECT_ARCHIVED"
-	QuotaExceeded           Code = "QUOTA_EXCEEDED"
-	ChallengeExpired        Code = "CHALLENGE_EXPIRED"
-	ChallengeConsumed       Code = "CHALLENGE_CONSUMED"
-	ContentRemoved          Code = "CONTENT_REMOVED"
-	PreconditionFailed      Code = "PRECONDITION_FAILED"
-	FileTooLarge            Code = "FILE_TOO_LARGE"
-	BodyTooLarge            Code = "BODY_TOO_LARGE"
-	UnsupportedContentType  Code = "UNSUPPORTED_CONTENT_TYPE"
-	HeadersTooLarge         Code = "HEADERS_TOO_LARGE"
-	RateLimited             Code = "RATE_LIMITED"
-	Internal                Code = "INTERNAL"
-	BlobCorrupt             Code = "BLOB_CORRUPT"
-	DependencyUnavailable   Code = "DEPENDENCY_UNAVAILABLE"
-	StorageUnavailable      Code = "STORAGE_UNAVAILABLE"
-	ShuttingDown            Code = "SHUTTING_DOWN"
-)
-
 // Entry is the description of a code in the catalog.
 type Entry struct {
 	Code        Code
@@ -126,7 +30,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: InvalidPath, Status: 400, Action: "CORRECT_REQUEST",
-		Details: []string{"path", "problem", "fields"},
+		Details: []string{"path", "problem", "operation", "fields", "faults"},
 		Description: "A file path is not canonical. A canonical path is relative, in NFC, " +
 			"separated by slashes, without dot segments, and within the limits.",
 	},
@@ -373,6 +277,30 @@ var Catalog = []Entry{
 		Description: "The contribution does not merge cleanly into the project's head.",
 	},
 	{
+		Code: ChangesetConflict, Status: 409, Action: "REFRESH_AND_REAPPLY",
+		Details: []string{"conflicts"},
+		Description: "The changeset cannot be reverted, because later changesets changed the same " +
+			"lines. details.conflicts is as in CONTRIBUTION_CONFLICT.",
+	},
+	{
+		Code: EditNotFound, Status: 409, Action: "REFRESH_AND_REAPPLY",
+		Details: []string{
+			"path", "edit_index", "nearest_lines", "difference", "operation", "faults",
+		},
+		Description: "The old_text of an edit does not occur in the file. details.nearest_lines has " +
+			"the lines that are most like it, as they were before this edit. details.difference is " +
+			"LINE_ENDINGS or WHITE_SPACE if only those differ, EARLIER_EDIT if an earlier edit " +
+			"replaced the text, else null.",
+	},
+	{
+		Code: EditAmbiguous, Status: 409, Action: "CORRECT_REQUEST",
+		Details: []string{
+			"path", "edit_index", "line_numbers", "occurrences", "operation", "faults",
+		},
+		Description: "The old_text of an edit occurs several times. Include lines around it, or set " +
+			"replace_all. details.line_numbers has the lines of the first 100 occurrences.",
+	},
+	{
 		Code: HandleTaken, Status: 409, Action: "CHOOSE_ANOTHER_HANDLE",
 		Details: []string{"handle"},
 		Description: "Another agent has this handle, or one that looks like it. Handles are " +
@@ -502,7 +430,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: ContentRemoved, Status: 410,
-		Details: []string{"blob_hash"},
+		Details: []string{"blob_hash", "operation", "faults"},
 		Description: "An operator of the service has removed this content, for example a leaked " +
 			"secret. Its record remains; the content cannot be read or stored again.",
 	},
@@ -513,8 +441,9 @@ var Catalog = []Entry{
 	},
 	{
 		Code: FileTooLarge, Status: 413,
-		Details:     []string{"limit_bytes", "path", "fields"},
-		Description: "A file exceeds the maximum file size.",
+		Details: []string{"limit_bytes", "path", "edit_index", "operation", "fields", "faults"},
+		Description: "A file exceeds the maximum file size, or the edits of a request exceed a limit " +
+			"of all files together.",
 	},
 	{
 		Code: BodyTooLarge, Status: 413,
@@ -535,7 +464,7 @@ var Catalog = []Entry{
 		Code: RateLimited, Status: 429, Retryable: true, Action: "RETRY_AFTER",
 		Details: []string{
 			"limit", "remaining", "reset_at", "reason", "recommended_retry_at",
-			"retry_after_seconds",
+			"retry_after_seconds", "operation", "faults",
 		},
 		Description: "A rate limit was exceeded, or a queue is full.",
 	},
@@ -546,7 +475,7 @@ var Catalog = []Entry{
 	},
 	{
 		Code: BlobCorrupt, Status: 500,
-		Details:     []string{"blob_hash"},
+		Details:     []string{"blob_hash", "operation", "faults"},
 		Description: "Stored content does not match its hash and is not served.",
 	},
 	{
