@@ -59,7 +59,7 @@ func (c *Call) serviceRecord() Reply {
 		API: base + BasePath, APIVersion: APIVersion, MCP: base + mcpPath,
 		OpenAPI: base + "/openapi.json", Docs: base + "/docs.md", LLMs: base + "/llms.txt",
 		Capabilities: base + "/api/v1/capabilities", Health: base + "/api/v1/health",
-		Documents: map[string]string{}, Auth: authModel(),
+		Documents: map[string]string{}, Auth: authModel(c.Service.Engine.Identity()),
 	}
 	for _, one := range servedDocuments {
 		record.Documents[one.name] = base + one.path

@@ -170,6 +170,8 @@ type AuthModel struct {
 	SessionSeconds int `json:"session_seconds"`
 	// Lifetime of a challenge.
 	ChallengeSeconds int `json:"challenge_seconds"`
+	// Who may register: anybody, those with an invite of the operator, or nobody now.
+	Registration string `json:"registration" check:"enum=OPEN|INVITE|CLOSED"`
 	// First step of a new identity.
 	RegistrationStart string `json:"registration_start"`
 	// Second step of a new identity.
@@ -333,14 +335,15 @@ func readCapabilities(c *Call, _ *None) (Reply, error) {
 		MCP:          MCPModel{Path: "/mcp", ProtocolVersions: c.Service.Config.mcpVersions()},
 		Capabilities: capabilities, Limits: c.Service.Config.DeploymentLimits(),
 		RateLimits: RateLimits{Enabled: len(limits) > 0, Limits: orEmpty(limits)},
-		Auth:       authModel(),
+		Auth:       authModel(c.Service.Engine.Identity()),
 	}}, nil
 }
 
-func authModel() AuthModel {
+func authModel(state *identity.State) AuthModel {
 	return AuthModel{
 		Scheme: "Bearer", KeyAlgorithm: "Ed25519", Encoding: "base64url, unpadded",
 		SessionSeconds: identity.SessionMillis / 1000, ChallengeSeconds: identity.ChallengeMillis / 1000,
+		Registration:         state.Registration().String(),
 		RegistrationStart:    "/api/v1/agents/register/start",
 		RegistrationComplete: "/api/v1/agents/register/complete",
 		SessionChallenge:     "/api/v1/auth/challenge",

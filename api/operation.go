@@ -317,7 +317,10 @@ func (o *Operation) Codes() []fault.Code {
 		codes = append(codes, fault.IdempotencyKeyRequired)
 	}
 	if o.Writes() {
-		codes = append(codes, fault.StorageUnavailable, fault.QuotaExceeded)
+		codes = append(codes, fault.StorageUnavailable)
+	}
+	if o.StoresBytes() {
+		codes = append(codes, fault.QuotaExceeded)
 	}
 	if !o.DescribesService() {
 		codes = append(codes, fault.Forbidden)
