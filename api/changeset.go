@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"slices"
 	"strconv"
@@ -141,16 +140,20 @@ const (
 )
 
 var changesetOperations = []*Operation{
-	declare[None, ChangesetsData](Operation{
+	withValidation(declare[None, ChangesetsData](Operation{
 		Name: "changeset.list", Method: "GET", Path: changesetsPath,
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
-		Query: pageParams(100),
+		Query: append(pageParams(100), historyParam),
 		Errors: []fault.Code{
-			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+			fault.InvalidPath, fault.ProjectNotFound, fault.PaginationCursorInvalid,
+			fault.PaginationLimitInvalid,
 		},
 		Tag: "changesets", Summary: "List changesets",
-		Doc: "Lists changesets, newest first, without their operations.",
-	}, listChangesets),
+		Doc: "Lists changesets, newest first, without their operations: all, or those of one path.",
+	}, listChangesets), func(_ *None, c *Call) []error {
+		_, err := c.historyPath()
+		return []error{err}
+	}),
 	declare[PublishChangeset, ChangesetData](Operation{
 		Name: "changeset.publish", Method: "POST", Path: changesetsPath,
 		Tool: "changeset.commit", Core: true, Overwrites: true,
@@ -382,34 +385,6 @@ func appendHash(dst []byte, hash *work.Hash) []byte {
 	dst = append(dst, '"')
 	dst = hex.AppendEncode(dst, hash[:])
 	return append(dst, '"')
-}
-
-func listChangesets(c *Call, _ *None) (Reply, error) {
-	after, limit, err := c.page(100)
-	if err != nil {
-		return Reply{}, err
-	}
-	view, err := c.readable()
-	if err != nil {
-		return Reply{}, err
-	}
-	sequence := uint32(view.ChangesetsCount())
-	if after != nil {
-		if len(after) != 4 {
-			return Reply{}, errCursorInvalid()
-		}
-		sequence = min(sequence, binary.BigEndian.Uint32(after)-1)
-	}
-	data := ChangesetsData{Changesets: make([]Changeset, 0, min(limit, int(sequence)))}
-	for ; sequence > 0; sequence-- {
-		if len(data.Changesets) == limit {
-			data.NextCursor = c.next(binary.BigEndian.AppendUint32(nil, sequence+1))
-			break
-		}
-		from := view.ChangesetNumber(sequence)
-		data.Changesets = append(data.Changesets, c.changeset(view, from, false))
-	}
-	return Reply{Data: data}, nil
 }
 
 func publishChangeset(c *Call, body *PublishChangeset) (Reply, error) {

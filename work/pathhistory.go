@@ -1,0 +1,70 @@
+package work
+
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
+
+// HistoryPlace is a place in the history of a path: the newest of its operations that is still to
+// come, of the path that the file had then.
+type HistoryPlace struct {
+	Path string
+	// Operations counts the operations on that path up to the place.
+	Operations int
+	// Last is the sequence of the last changeset that was yielded, zero for none.
+	Last uint32
+}
+
+// PathHistory yields the changesets with operations on a path, newest first. From a RENAME to the
+// path on, it continues with the path before. It begins at a place, which has just a path at first,
+// and yields each changeset once, with the place behind it. A page takes time in proportion to the
+// operations on the path in its changesets.
+func (p *Project) PathHistory(
+	from HistoryPlace, yield func(c *Changeset, behind HistoryPlace) bool,
+) {
+	at := from
+	versions := p.versionsOf(at.Path)
+	if at.Last > 0 {
+		versions = versions[:min(at.Operations, len(versions))]
+	}
+	for len(versions) > 0 {
+		v := versions[len(versions)-1]
+		versions = versions[:len(versions)-1]
+		if v.op.Action == Rename && *v.op.Path == at.Path && v.op.From != nil {
+			at.Path = *v.op.From
+			versions = beforeOperation(p.versionsOf(at.Path), v)
+		}
+		at.Operations = len(versions)
+		if v.sequence == at.Last {
+			continue
+		}
+		at.Last = v.sequence
+		if !yield(p.changesets[v.sequence-1], at) {
+			return
+		}
+	}
+}
+
+// versionsOf returns all versions of a path, oldest first.
+func (p *Project) versionsOf(path string) []version {
+	for _, tree := range []*btree.Map[string, *File]{&p.live, &p.gone} {
+		if f, ok := tree.Get(path); ok {
+			return f.versions
+		}
+	}
+	return nil
+}
+
+// beforeOperation returns the versions before an operation that moved the file away.
+func beforeOperation(versions []version, moved version) []version {
+	end, _ := slices.BinarySearchFunc(versions, moved.sequence, func(v version, s uint32) int {
+		return int(v.sequence) - int(s)
+	})
+	for at := end; at < len(versions) && versions[at].sequence == moved.sequence; at++ {
+		if versions[at].op == moved.op {
+			return versions[:at]
+		}
+	}
+	return versions[:end]
+}
