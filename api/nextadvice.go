@@ -221,6 +221,7 @@ var adviceByCode = map[fault.Code][]advice{
 	fault.FileTooLarge:           always("Split the file; details.limit_bytes is the most."),
 	fault.BodyTooLarge:           always("Send less in one call; details.limit_bytes is the most."),
 	fault.UnsupportedContentType: always(adviceCorrect),
+	fault.RangeNotSatisfiable:    always("Ask for bytes before details.size_bytes."),
 	fault.HeadersTooLarge:        always("Send shorter headers; details.limit_bytes is the most."),
 	fault.RateLimited:            always(adviceWait),
 

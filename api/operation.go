@@ -98,6 +98,8 @@ type Operation struct {
 	Query  []Param
 	// Conditional means that If-Match (writes) or If-None-Match (reads) is supported.
 	Conditional bool
+	// Ranges means that the header Range is supported: an answer with 206 is one range of bytes.
+	Ranges bool
 	// Streams means that Accept: text/event-stream is supported.
 	Streams bool
 	// Media are the content types of an answer that is a Document, without an envelope, the
@@ -206,6 +208,8 @@ type Document struct {
 	Body        []byte
 	// Varies means that the answer depends on the Accept header.
 	Varies bool
+	// Foreign documents are written by agents. Browsers do not run what is in them.
+	Foreign bool
 }
 
 // JSONSchema permits any value, because a document has no envelope.
@@ -332,7 +336,8 @@ func (o *Operation) Codes() []fault.Code {
 // DescribesService reports whether the operation reads what describes the service and has no data
 // of agents. Web pages of all origins may read that.
 func (o *Operation) DescribesService() bool {
-	return o.Method == "GET" && (len(o.Media) > 0 || strings.HasPrefix(o.Name, "meta."))
+	return o.Method == "GET" && o.Auth == Anonymous &&
+		(len(o.Media) > 0 || strings.HasPrefix(o.Name, "meta."))
 }
 
 // Writes reports whether the operation changes anything.
@@ -349,6 +354,8 @@ var Table = tableOf(
 	blockOperations,
 	fileOperations,
 	filePathOperations,
+	rawFileOperations,
+	archiveOperations,
 	grepOperations,
 	editOperations,
 	changesetOperations,

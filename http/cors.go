@@ -19,8 +19,9 @@ const anyOrigin = "*"
 
 const (
 	exposedHeaders = "ETag, X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
-		"RateLimit-Policy, Retry-After, Idempotency-Replayed, Allow"
-	readingHeaders = "Accept, Content-Type, If-None-Match, Last-Event-ID"
+		"RateLimit-Policy, Retry-After, Idempotency-Replayed, Allow, Accept-Ranges, Content-Range, " +
+		"Content-Disposition"
+	readingHeaders = "Accept, Content-Type, If-None-Match, Last-Event-ID, Range, If-Range"
 	writingHeaders = readingHeaders + ", Authorization, Idempotency-Key, If-Match, " +
 		"MCP-Protocol-Version, Mcp-Method, Mcp-Name"
 	preflightAge = "600"

@@ -52,7 +52,12 @@ func (x *exchange) write(reply *api.Reply) error {
 		h.Set("Idempotency-Replayed", "true")
 	}
 	x.ctx.SetStatusCode(reply.Status)
-	err := x.writeData(reply.Data)
+	var err error
+	if plain && x.route.operation.Ranges {
+		err = x.writeRange(&document, reply.ETag)
+	} else {
+		err = x.writeData(reply.Data)
+	}
 	if err != nil {
 		h.DelBytes(headerETag)
 	}
@@ -69,6 +74,8 @@ func (x *exchange) writeData(data any) error {
 			return x.setLargeBody(data.Body)
 		}
 		return x.setBody(append(x.emptyBody(), data.Body...))
+	case api.Download:
+		return x.download(&data)
 	case api.Stream:
 		return x.stream(data)
 	case api.EventStream:

@@ -11,7 +11,7 @@ type headers struct {
 	authorization, idempotencyKey, ifMatch, ifNoneMatch, acceptEncoding   []byte
 	contentEncoding, origin, forwardedFor, forwardedProto                 []byte
 	preflightMethod                                                       []byte
-	accept, lastEventID, protocol, method, name                           []byte
+	accept, lastEventID, protocol, method, name, byteRange, ifRange       []byte
 	authorizations, idempotencyKeys, ifMatches, ifNoneMatches, forwardeds int
 	protocols, methods, names                                             int
 	// others counts all other headers of MCP.
@@ -37,6 +37,10 @@ func (h *headers) add(key, value []byte) {
 		h.ifNoneMatch = joinList(h.ifNoneMatch, value, &h.ifNoneMatches)
 	case fasthttp.HeaderAccept:
 		h.accept = joinList(h.accept, value, nil)
+	case fasthttp.HeaderRange:
+		h.byteRange = joinList(h.byteRange, value, nil)
+	case fasthttp.HeaderIfRange:
+		h.ifRange = joinList(h.ifRange, value, nil)
 	case "Last-Event-Id":
 		h.lastEventID = value
 	case "Mcp-Protocol-Version":

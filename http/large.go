@@ -19,7 +19,13 @@ const pieceMemory = 256 << 10
 // setLargeBody sends a body that is in memory. It is reserved until it is written, and compressed
 // while it is written. Errors: RATE_LIMITED.
 func (x *exchange) setLargeBody(body []byte) error {
-	as, size := negotiate(x.headers.acceptEncoding), int64(cap(body)+streamChunk)
+	x.ctx.Response.Header.SetCanonical(headerVary, varyCoding)
+	return x.setLargeBodyAs(body, negotiate(x.headers.acceptEncoding))
+}
+
+// setLargeBodyAs is setLargeBody with a coding. Errors: RATE_LIMITED.
+func (x *exchange) setLargeBodyAs(body []byte, as coding) error {
+	size := int64(cap(body) + streamChunk)
 	if as != identity {
 		size += coderMemory
 	}
@@ -27,7 +33,6 @@ func (x *exchange) setLargeBody(body []byte) error {
 		return err
 	}
 	h := &x.ctx.Response.Header
-	h.SetCanonical(headerVary, varyCoding)
 	sent := x.newStream(as, func(w io.Writer) error {
 		_, err := w.Write(body)
 		return err

@@ -67,14 +67,22 @@ func (x *exchange) sendPieces(bytes int64, write api.Stream) error {
 	if as != identity {
 		bytes += coderMemory
 	}
-	if err := x.growAnswer(x.held().bytes + bytes + streamChunk); err != nil {
-		return err
-	}
 	h := &x.ctx.Response.Header
 	h.SetContentTypeBytes(jsonTypeBytes)
 	h.SetCanonical(headerVary, varyCoding)
+	if err := x.sendCoded(as, bytes, write); err != nil {
+		return err
+	}
 	if as != identity {
 		h.SetCanonical(headerCoding, []byte(codingNames[as]))
+	}
+	return nil
+}
+
+// sendCoded is sendPieces with a coding. Errors: RATE_LIMITED.
+func (x *exchange) sendCoded(as coding, bytes int64, write api.Stream) error {
+	if err := x.growAnswer(x.held().bytes + bytes + streamChunk); err != nil {
+		return err
 	}
 	x.sendStream(x.newStream(as, write))
 	return nil

@@ -132,6 +132,9 @@ func headerParams(op *api.Operation) []string {
 	if op.Streams {
 		names = append(names, "LastEventID")
 	}
+	if op.Ranges {
+		names = append(names, "Range", "IfRange")
+	}
 	return names
 }
 
@@ -183,6 +186,10 @@ func (b *openAPI) success(op *api.Operation, status int) jsonschema.Object {
 	switch {
 	case len(op.Statuses) > 1 && status == http.StatusCreated:
 		text = "Success: a new entity was created."
+	case status == http.StatusPartialContent:
+		text = "Success: one range."
+	case op.Ranges:
+		text = "Success: the whole."
 	case len(op.Statuses) > 1:
 		text = "Success: nothing was created."
 	}
@@ -193,6 +200,12 @@ func (b *openAPI) success(op *api.Operation, status int) jsonschema.Object {
 	}
 	if op.Idempotency != api.NoKey {
 		headers = append(headers, headerRefs("Idempotency-Replayed")...)
+	}
+	if op.Ranges {
+		headers = append(headers, headerRefs("Accept-Ranges")...)
+	}
+	if status == http.StatusPartialContent {
+		headers = append(headers, headerRefs("Content-Range")...)
 	}
 	return object(
 		"description", text, "headers", headers, "content", b.content(op, status),

@@ -48,6 +48,17 @@ var headerParameters = object(
 		"description", "The id of the last received event of a stream, to resume after it.",
 		"schema", object("type", "string"),
 	),
+	"Range", object(
+		"name", "Range", "in", "header",
+		"description", "One range of bytes: bytes=0-99, bytes=100- or bytes=-100. The answer is 206. "+
+			"Several ranges are answered with the whole.",
+		"schema", object("type", "string"),
+	),
+	"IfRange", object(
+		"name", "If-Range", "in", "header",
+		"description", "The entity tag that the client has. If it is not current, Range is ignored.",
+		"schema", object("type", "string"),
+	),
 )
 
 func idempotencyHeader(required bool) jsonschema.Object {
@@ -80,6 +91,8 @@ var responseHeaders = jsonschema.Object{
 	responseHeader("ETag", "string", "Strong entity tag of the response."),
 	responseHeader("Idempotency-Replayed", "string",
 		"true if this is the result of an earlier request with the same key."),
+	responseHeader("Accept-Ranges", "string", "bytes: the header Range is supported."),
+	responseHeader("Content-Range", "string", "The range and the size of the whole."),
 	responseHeader("WWW-Authenticate", "string", "The Bearer challenge."),
 }
 

@@ -203,6 +203,20 @@ func (s *script) header(_ *testscript.TestScript, args []string) error {
 	return nil
 }
 
+// body matches the body of an answer that is a document against a regular expression.
+//
+//	body PATTERN
+func (s *script) body(_ *testscript.TestScript, args []string) error {
+	pattern, err := regexp.Compile(s.expand(args[0]))
+	if err != nil {
+		return err
+	}
+	if !pattern.Match(s.last.body) {
+		return mismatchf("the body is %q", s.last.body)
+	}
+	return nil
+}
+
 // tag stores the entity tag of the answer in a variable.
 //
 //	tag NAME

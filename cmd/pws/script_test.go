@@ -192,6 +192,7 @@ func serviceCommands() map[string]command {
 		"count":  wrap((*script).count),
 		"has":    wrap((*script).has),
 		"header": wrap((*script).header),
+		"body":   wrap((*script).body),
 		"tag":    wrap((*script).tag),
 		"keep":   wrap((*script).keep),
 		"same":   wrap((*script).same),

@@ -456,6 +456,12 @@ var Catalog = []Entry{
 		Description: "The media type of the request, or of a file, is not supported.",
 	},
 	{
+		Code: RangeNotSatisfiable, Status: 416, Action: "CORRECT_REQUEST",
+		Details: []string{"size_bytes"},
+		Description: "The Range header asks for bytes behind the end. details.size_bytes is the size " +
+			"of the whole.",
+	},
+	{
 		Code: HeadersTooLarge, Status: 431,
 		Details:     []string{"limit_bytes"},
 		Description: "The request headers are larger than 16 KiB.",

@@ -90,6 +90,7 @@ const (
 	FileTooLarge            Code = "FILE_TOO_LARGE"
 	BodyTooLarge            Code = "BODY_TOO_LARGE"
 	UnsupportedContentType  Code = "UNSUPPORTED_CONTENT_TYPE"
+	RangeNotSatisfiable     Code = "RANGE_NOT_SATISFIABLE"
 	HeadersTooLarge         Code = "HEADERS_TOO_LARGE"
 	RateLimited             Code = "RATE_LIMITED"
 	Internal                Code = "INTERNAL"
