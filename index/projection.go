@@ -147,7 +147,8 @@ func (p *Projections) Update(before, next *work.Project, events []work.Event) (c
 	return changed
 }
 
-// erase replaces all that the indexes store for a project that has lost its records.
+// erase replaces all that the indexes store for a project that has lost its records. Its links stay
+// until the next start; nobody can follow them.
 func (p *Projections) erase(before, next *work.Project) {
 	p.Profiles.Remove(before.ID, EvidenceOf(before))
 	before.Watchers(func(one work.Watcher) bool {
