@@ -2,6 +2,7 @@ package actors
 
 import (
 	"sync"
+	"time"
 
 	"pws/api"
 )
@@ -13,9 +14,15 @@ type order struct {
 	out  api.Done
 	err  error
 	done chan struct{}
+	// begun is when the actor took the order, and spent how long it was busy with it.
+	begun time.Time
+	spent time.Duration
 }
 
 var orders = sync.Pool{New: func() any { return &order{done: make(chan struct{}, 1)} }}
+
+// measure notes how long the actor was busy with the order, BEFORE it can be answered.
+func (o *order) measure() { o.spent = time.Since(o.begun) }
 
 func (o *order) answer(out api.Done, err error) {
 	o.out, o.err = out, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/fxamacker/cbor/v2"
@@ -47,6 +48,7 @@ func (a *projectActor) run(o *order) {
 			a.refuse(o, errors.New("command panicked"))
 		}
 	}()
+	o.begun = time.Now()
 	if a.engine.Identity().Suspended(o.Agent) && !releases(o.Command) {
 		a.refuse(o, fault.New(fault.SessionInvalid,
 			"The credential does not belong to a live session."))
@@ -89,6 +91,7 @@ func (a *projectActor) run(o *order) {
 
 // refuse answers with an error once the state that it is based on is durable.
 func (a *projectActor) refuse(o *order, err error) {
+	o.measure()
 	o.out, o.err = api.Done{}, err
 	a.last.after(o)
 }
@@ -177,6 +180,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	// The order is not ours any more AFTER the log has it: it is answered and used again.
 	before := a.working
 	a.working = next
+	o.measure()
 	if _, err := a.engine.wal.Append(e.Encode(), c); err != nil {
 		a.working = before
 		c.storing.release()

@@ -143,7 +143,8 @@ func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
 	<-o.done
 	var out api.Done
 	out, err = o.out, o.err
-	o.Order, o.out, o.err = api.Order{}, api.Done{}, nil
+	out.Spent = o.spent
+	o.Order, o.out, o.err, o.spent = api.Order{}, api.Done{}, nil, 0
 	orders.Put(o)
 	h.mu.Lock()
 	h.mu.inFlight--

@@ -159,6 +159,9 @@ func (s *spending) Spent() time.Duration {
 	return time.Duration(s.looks*s.step) * time.Millisecond
 }
 
+// Charge implements api.Meter.
+func (*spending) Charge(time.Duration) {}
+
 // TestGrepPages: a page ends when its time is over, and the next one continues there.
 func TestGrepPages(t *testing.T) {
 	o := newTestEngine(t)
@@ -237,3 +240,6 @@ func (refusing) RateLevels() []api.RateLevel { return nil }
 
 // Spent implements api.Meter.
 func (refusing) Spent() time.Duration { return 0 }
+
+// Charge implements api.Meter.
+func (refusing) Charge(time.Duration) {}

@@ -68,7 +68,13 @@ type Done struct {
 	// FirstAt is when the original request was answered, in Unix milliseconds; zero where there is
 	// none.
 	FirstAt int64
+	// Spent is how long the project was busy with the order, also where it was refused.
+	Spent time.Duration
 }
+
+// chargedFrom is the time from which a write is charged for what its project does. Small writes
+// take a tenth of it, and are bounded by their number.
+const chargedFrom = 200 * time.Microsecond
 
 // Time is a time on the wire: RFC 3339, UTC, milliseconds. The value is in Unix milliseconds.
 type Time int64
@@ -174,6 +180,9 @@ func (c *Call) do(
 		}
 	}
 	done, err := c.Service.Engine.Do(order)
+	if done.Spent >= chargedFrom && c.Meter != nil {
+		c.Meter.Charge(done.Spent)
+	}
 	c.firstAt = done.FirstAt
 	return done, err
 }

@@ -147,11 +147,12 @@ func (a *admission) counts() (running, waiting int) {
 	return a.mu.running, waiting
 }
 
-// beginWork waits until an operation may run, if it is expensive or a write. It is called AFTER the
-// body has arrived. Errors: RATE_LIMITED, SHUTTING_DOWN.
-func (s *Server) beginWork(x *exchange) error {
+// beginWork waits until an operation may run, if it is expensive or a write. A large body makes any
+// operation expensive. It is called AFTER the body has arrived, the size of which is given. Errors:
+// RATE_LIMITED, SHUTTING_DOWN.
+func (s *Server) beginWork(x *exchange, bodyBytes int) error {
 	switch op := x.route.operation; {
-	case op.Expensive:
+	case op.Expensive || bodyBytes > heavyBody:
 		return s.beginComputing(x)
 	case op.Writes():
 		return s.beginWrite(x)

@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// heavyBody is the size in bytes above which a body takes as much time to decode as an expensive
+// operation.
+const heavyBody = 256 << 10
+
 // computation is the expensive part of a request: the time in which it holds a slot. It is measured
 // by the processor time of its thread, because under load much of the elapsed time is that of
 // others. The measurement takes about a microsecond, so it is made for expensive operations only.
@@ -143,12 +147,34 @@ func (c *computation) charge(spent time.Duration) {
 	}
 }
 
+// checkSpent refuses a request that is to be charged, BEFORE its body is read. Errors:
+// RATE_LIMITED.
+func (s *Server) checkSpent(x *exchange) error {
+	if !x.route.operation.Expensive && x.ctx.Request.Header.ContentLength() <= heavyBody {
+		return nil
+	}
+	c := computation{who: x.caller()}
+	c.limits = s.limiter.spent[c.who.kind()]
+	return c.overspent(x)
+}
+
+// Charge implements api.Meter. A request with a slot is charged when it gives it back.
+func (x *exchange) Charge(spent time.Duration) {
+	if x.computed != nil && x.computed.slot != nil {
+		return
+	}
+	c := computation{server: x.server, who: x.caller()}
+	c.limits = x.server.limiter.spent[c.who.kind()]
+	c.charge(spent)
+}
+
 // overspent refuses a request whose caller has no processor time left. Errors: RATE_LIMITED.
 func (c *computation) overspent(x *exchange) error {
 	for _, one := range c.limits {
 		now := one.buckets.owed(c.who.key(one), x.call.Now*1e6)
 		if now.remaining == 0 {
 			x.rates.tightest, x.rates.level, x.overLimit = one, now, true
+			x.rates.policy = x.server.limiter.of(x.operation(), &c.who).expensive
 			return limitFault(one, now, x.call.Now)
 		}
 	}

@@ -207,7 +207,8 @@ func TestSpentTimeEmptiesABucket(t *testing.T) {
 }
 
 // computingFixture has expensive operations: one that waits, one that panics, one that answers at
-// once, one that uses a second of processor time and more, and one with a large answer.
+// once, one that uses a second of processor time and more, and one with a large answer; and others:
+// one that charges as much, and one with a body.
 func computingFixture(t *testing.T, cfg Config, limits []api.RateLimit) *fixture {
 	t.Helper()
 	f := &fixture{
@@ -239,6 +240,12 @@ func computingFixture(t *testing.T, cfg Config, limits []api.RateLimit) *fixture
 			})}, nil
 		}),
 		api.Declare[api.None, echoed](op(read, "cheap", "/v1/cheap", api.Optional), plain),
+		api.Declare[api.None, echoed](op(read, "charged", "/v1/charged", api.Optional),
+			func(c *api.Call, _ *api.None) (api.Reply, error) {
+				c.Meter.Charge(1100 * time.Millisecond)
+				return echo(c, "")
+			}),
+		api.Declare[echoRequest, echoed](op(write, "body", "/v1/body", api.Optional), withText),
 	}
 	f.clock.Store(1_763_600_000_000)
 	f.serve(t, cfg, limits)

@@ -70,8 +70,11 @@
 // The processor time of the thread is charged to the agent, the network and an anonymous address
 // (computation.go). It is taken from buckets in seconds like those of requests (bucket.go): a
 // request runs if the bucket is not empty, and may overdraw it once. Waiting for the log or a
-// project takes no processor time and costs nothing. What the project itself does for a write is
-// not charged; the request keeps its slot meanwhile, so the slots bound it.
+// project takes no processor time and costs nothing. A write of any kind that keeps its project
+// busy for a while is charged for that, too.
+//
+// A request with a body above 256 KiB is treated like an expensive operation, because to decode it
+// takes as long.
 //
 // # Writes
 //

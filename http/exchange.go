@@ -46,8 +46,9 @@ type exchange struct {
 	account account
 	// computed is the expensive part of the request, nil if there is none.
 	computed *computation
-	// overLimit says that the request exceeds a rate limit.
-	overLimit bool
+	// overLimit says that the request exceeds a rate limit, and cutOff that its connection is closed
+	// for that, without waiting for the client.
+	overLimit, cutOff bool
 	// writing is the pass of a write.
 	writing pass
 	// carriedOut says that the request is a write that was carried out, so it is not refused.

@@ -58,11 +58,14 @@ func (s *Server) answerOperation(x *exchange, at target) error {
 	if err := s.limit(x, denied); err != nil {
 		return err
 	}
+	if err := s.checkSpent(x); err != nil {
+		return err
+	}
 	in, err := x.read(found, at)
 	if err != nil {
 		return err
 	}
-	if err := s.beginWork(x); err != nil {
+	if err := s.beginWork(x, len(in.body)); err != nil {
 		return err
 	}
 	request, err := x.decode(found, &in)
@@ -204,7 +207,7 @@ func (s *Server) finish(x *exchange) {
 	s.writeRates(x)
 	s.allowOrigin(x)
 	if c, tracked := x.ctx.Conn().(*conn); tracked {
-		c.setLinger(x.unreadable || x.hasBody() && !x.bodyRead)
+		c.setLinger(!x.cutOff && (x.unreadable || x.hasBody() && !x.bodyRead))
 	}
 	begun := x.begun
 	if begun.IsZero() {

@@ -61,7 +61,7 @@ func (s *Server) callTool(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := s.beginWork(x); err != nil {
+	if err := s.beginWork(x, len(in.body)); err != nil {
 		return err
 	}
 	request, err := x.decode(called.route, &in)

@@ -19,7 +19,8 @@ const (
 // closes its connection AFTER it. A flood of refusals would otherwise cost as much processor time
 // as one of small reads. The delay costs none: the number of connections of an address bounds how
 // many of its refusals are made in a second, and each of them costs the caller another connection.
-// Trusted proxies are not delayed, because others use their connections.
+// What it still sends of a body is not read. Trusted proxies are not delayed, because others use
+// their connections.
 func (s *Server) slowDown(x *exchange) {
 	if !x.overLimit {
 		return
@@ -36,6 +37,7 @@ func (s *Server) slowDown(x *exchange) {
 		return
 	}
 	x.ctx.SetConnectionClose()
+	x.cutOff = true
 	begun := time.Now()
 	select {
 	case <-s.cfg.after(refusalDelay):
