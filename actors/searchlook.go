@@ -138,7 +138,7 @@ func (f *searchFill) putChanged(documents []*search.Document, bytes int) (looked
 }
 
 func (f *searchFill) put(d *search.Document) {
-	if d.Key.Kind == search.File {
+	if d.Loads() {
 		content, err := f.engine.Blob(d.Blob)
 		if err == nil {
 			d.Load(content)

@@ -39,7 +39,15 @@ func TestBundleKeepsEveryField(t *testing.T) {
 		checkKept(t, task, one.Spec)
 		return true
 	})
-	checkKept(t, handoff, p.LatestHandoff().Continuation)
+	latest := p.LatestHandoff()
+	texts, err := imported.Blob(latest.Away.Hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if latest, err = latest.WithTexts(texts); err != nil {
+		t.Fatal(err)
+	}
+	checkKept(t, handoff, latest.Continuation)
 	checkKept(t, statement, p.State().Statement)
 	p.Verifications(id.ID{}, func(one *work.Verification) bool {
 		checkKept(t, finding, one.Finding)

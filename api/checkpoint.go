@@ -276,7 +276,11 @@ func (c *Call) checkpoint(
 		data.Changeset = &published
 	}
 	if command.Handoff != nil {
-		left := c.handoff(p, p.LatestHandoff())
+		latest := p.LatestHandoff()
+		if whole, err := latest.WithTexts(command.Texts); err == nil {
+			latest = whole
+		}
+		left := c.handoff(p, latest)
 		data.Handoff, data.Checkpoint.HandoffID = &left, &left.ID
 	}
 	created := 0

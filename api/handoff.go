@@ -109,6 +109,7 @@ var handoffOperations = []*Operation{
 		Query: pageParams(handoffsPage),
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+			fault.BlobCorrupt,
 		},
 		Tag: "handoffs", Summary: "List handoffs",
 		Doc: "Lists the handoffs of a project, newest first. A page of long entries may " +
@@ -133,7 +134,7 @@ var handoffOperations = []*Operation{
 	declare[None, HandoffData](Operation{
 		Name: "handoff.read", Method: "GET", Path: handoffsPath + "/{handoff}",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: handoffParams,
-		Errors: []fault.Code{fault.ProjectNotFound, fault.HandoffNotFound},
+		Errors: []fault.Code{fault.ProjectNotFound, fault.HandoffNotFound, fault.BlobCorrupt},
 		Tag:    "handoffs", Summary: "Get a handoff",
 		Doc: "Returns one handoff.",
 	}, readHandoff),
@@ -146,7 +147,32 @@ const (
 	handoffsPageBytes = 4 << 20
 )
 
-// handoff returns the wire form.
+// whole returns a handoff with the texts that are stored away. They are empty if an operator has
+// removed them. Errors: BLOB_CORRUPT.
+func (c *Call) whole(from *work.Handoff) (*work.Handoff, error) {
+	if from.Away == nil {
+		return from, nil
+	}
+	content, err := c.Service.Engine.Blob(from.Away.Hash)
+	switch {
+	case fault.CodeOf(err) == fault.ContentRemoved:
+		return from, nil
+	case err != nil:
+		return nil, err
+	}
+	return from.WithTexts(content)
+}
+
+// wholeHandoff returns the wire form of a handoff with its texts. Errors: BLOB_CORRUPT.
+func (c *Call) wholeHandoff(p *work.Project, from *work.Handoff) (Handoff, error) {
+	from, err := c.whole(from)
+	if err != nil {
+		return Handoff{}, err
+	}
+	return c.handoff(p, from), nil
+}
+
+// handoff returns the wire form of a handoff that has its texts.
 func (c *Call) handoff(p *work.Project, from *work.Handoff) Handoff {
 	said := &from.Continuation
 	return Handoff{
@@ -202,7 +228,11 @@ func listHandoffs(c *Call, _ *None) (Reply, error) {
 			break
 		}
 		bytes += handoffs[at].Bytes()
-		data.Handoffs = append(data.Handoffs, c.handoff(view, handoffs[at]))
+		handoff, err := c.wholeHandoff(view, handoffs[at])
+		if err != nil {
+			return Reply{}, err
+		}
+		data.Handoffs = append(data.Handoffs, handoff)
 	}
 	return Reply{Data: data}, nil
 }
@@ -221,9 +251,11 @@ func createHandoff(c *Call, body *CreateHandoff) (Reply, error) {
 	if !ok {
 		return Reply{}, fmt.Errorf("handoff: %w", errUnknownResult)
 	}
-	return Reply{
-		Data: HandoffData{Handoff: c.handoff(done.Project, handoff)}, Replayed: done.Replayed,
-	}, nil
+	made, err := c.wholeHandoff(done.Project, handoff)
+	if err != nil {
+		return Reply{}, fmt.Errorf("handoff: %v", err)
+	}
+	return Reply{Data: HandoffData{Handoff: made}, Replayed: done.Replayed}, nil
 }
 
 func readHandoff(c *Call, _ *None) (Reply, error) {
@@ -233,7 +265,8 @@ func readHandoff(c *Call, _ *None) (Reply, error) {
 	}
 	if wanted, ok := id.Parse(id.Handoff, c.Param("handoff")); ok {
 		if handoff, found := view.Handoff(wanted); found {
-			return Reply{Data: HandoffData{Handoff: c.handoff(view, handoff)}}, nil
+			whole, err := c.wholeHandoff(view, handoff)
+			return Reply{Data: HandoffData{Handoff: whole}}, err
 		}
 	}
 	return Reply{}, fault.New(fault.HandoffNotFound, "There is no such handoff.")

@@ -210,7 +210,8 @@ func oldestFirst[T any](list func(before id.ID, yield func(T) bool)) []T {
 
 func (e *export) handoffs() {
 	for _, handoff := range e.view.Handoffs() {
-		if !e.add(e.call.handoff(e.view, handoff)) {
+		whole, err := e.call.wholeHandoff(e.view, handoff)
+		if e.fail(err); !e.add(whole) {
 			return
 		}
 	}
@@ -218,7 +219,9 @@ func (e *export) handoffs() {
 
 func (e *export) latestHandoff() {
 	if latest := e.view.LatestHandoff(); latest != nil {
-		e.one("latest_handoff", e.call.handoff(e.view, latest))
+		whole, err := e.call.wholeHandoff(e.view, latest)
+		e.fail(err)
+		e.one("latest_handoff", whole)
 		return
 	}
 	e.one("latest_handoff", Raw("null"))

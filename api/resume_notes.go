@@ -14,6 +14,8 @@ import (
 type noteKind struct {
 	// text, reason and handoff are the names of the members on the wire.
 	text, reason, handoff string
+	// notes is the kind in the record of a handoff.
+	notes work.NoteKinds
 	// of are those of one handoff, as notes or as texts; state those of the state.
 	of    func(*work.Continuation) ([]work.Note, []string)
 	state func(*work.Statement) []string
@@ -21,21 +23,26 @@ type noteKind struct {
 
 var (
 	failureKind = noteNames(&ResumeFailure{}, &noteKind{
-		of: func(c *work.Continuation) ([]work.Note, []string) { return c.FailedApproaches, nil },
+		notes: work.FailureNotes,
+		of:    func(c *work.Continuation) ([]work.Note, []string) { return c.FailedApproaches, nil },
 	})
 	decisionKind = noteNames(&ResumeDecision{}, &noteKind{
+		notes: work.DecisionNotes,
 		of:    func(c *work.Continuation) ([]work.Note, []string) { return c.Decisions, nil },
 		state: func(s *work.Statement) []string { return s.Decisions },
 	})
 	questionKind = noteNames(&ResumeQuestion{}, &noteKind{
+		notes: work.QuestionNotes,
 		of:    func(c *work.Continuation) ([]work.Note, []string) { return nil, c.OpenQuestions },
 		state: func(s *work.Statement) []string { return s.OpenQuestions },
 	})
 	riskKind = noteNames(&ResumeRisk{}, &noteKind{
-		of: func(c *work.Continuation) ([]work.Note, []string) { return nil, c.ResidualRisks },
+		notes: work.RiskNotes,
+		of:    func(c *work.Continuation) ([]work.Note, []string) { return nil, c.ResidualRisks },
 	})
 	blockerKind = &noteKind{
-		of: func(c *work.Continuation) ([]work.Note, []string) { return nil, c.Blockers },
+		notes: work.BlockerNotes,
+		of:    func(c *work.Continuation) ([]work.Note, []string) { return nil, c.Blockers },
 	}
 )
 
@@ -127,7 +134,11 @@ func (b *resumeBuild) collect(kind *noteKind, handoffs []*work.Handoff) ([]noteI
 				return r.notes, true
 			}
 		}
-		if notes, texts := kind.of(&handoff.Continuation); !r.take(notes, texts, handoff.ID) {
+		if !handoff.Has(kind.notes) {
+			continue
+		}
+		notes, texts := kind.of(&b.whole(handoff).Continuation)
+		if !r.take(notes, texts, handoff.ID) {
 			return r.notes, true
 		}
 	}

@@ -21,6 +21,9 @@ type resumeBuild struct {
 	sections [rankCount]sizelimit.Section
 	// brief is the task that is being written.
 	brief TaskBrief
+	// handoffs have the texts that were read; handoffBytes is their size.
+	handoffs     map[id.ID]*work.Handoff
+	handoffBytes int
 }
 
 func (b *resumeBuild) add(rank int, place *sizelimit.Place, item sizelimit.Item) {
@@ -53,7 +56,7 @@ func (b *resumeBuild) fill() {
 		out.State = b.state()
 	}
 	if latest := p.LatestHandoff(); latest != nil && b.wish.shows(rankHandoff) {
-		out.Handoff = b.handoff(latest)
+		out.Handoff = b.handoff(b.whole(latest))
 	}
 	if b.wish.shows(rankTasks) {
 		out.Tasks = new(ResumeTasks)
@@ -170,6 +173,35 @@ func (b *resumeBuild) custom() {
 	}
 }
 
+// wholeBytesMax bounds the texts of handoffs that are kept while a resume is built.
+const wholeBytesMax = 8 << 20
+
+// whole returns a handoff with the texts that are stored away. Without them, because they are
+// damaged or were removed, the sections that show them are marked as truncated.
+func (b *resumeBuild) whole(from *work.Handoff) *work.Handoff {
+	if from.Away == nil {
+		return from
+	}
+	if known := b.handoffs[from.ID]; known != nil {
+		return known
+	}
+	whole, err := b.call.whole(from)
+	if err != nil {
+		// It was logged, and reading the handoff reports it.
+		b.lose(rankHandoff)
+		whole = from
+	}
+	if b.handoffs == nil {
+		b.handoffs = map[id.ID]*work.Handoff{}
+	}
+	if b.handoffBytes += from.Bytes(); b.handoffBytes > wholeBytesMax {
+		clear(b.handoffs)
+		b.handoffBytes = from.Bytes()
+	}
+	b.handoffs[from.ID] = whole
+	return whole
+}
+
 // changedFilesMax is how many of its changed files a handoff shows in a resume.
 const changedFilesMax = 20
 
@@ -210,7 +242,7 @@ func (b *resumeBuild) nextActions() {
 	state := b.project.State()
 	lists := [][]string{state.Statement.NextActions}
 	if handoff := b.project.LatestHandoff(); handoff != nil {
-		lists = append(lists, handoff.Continuation.NextActions)
+		lists = append(lists, b.whole(handoff).Continuation.NextActions)
 		if handoff.CreatedAt >= state.UpdatedAt {
 			slices.Reverse(lists)
 		}
@@ -232,7 +264,7 @@ const blockedTasksMax = 100
 func (b *resumeBuild) blockers() {
 	place := b.doc.Place(&b.resume.Blockers)
 	if handoff := b.project.LatestHandoff(); handoff != nil {
-		for _, blocker := range handoff.Continuation.Blockers {
+		for _, blocker := range b.whole(handoff).Continuation.Blockers {
 			b.add(rankBlockers, place, b.item(blocker))
 		}
 	}

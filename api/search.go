@@ -328,7 +328,7 @@ func (s *searching) result(hit *search.Hit) (*SearchResult, error) {
 	if err != nil || d == nil || !d.Passes(s.query.Filters) || d.UpdatedAt < s.since {
 		return nil, err
 	}
-	if hit.Key.Kind == search.File {
+	if d.Loads() {
 		content, err := s.call.Service.Engine.Blob(d.Blob)
 		if err != nil {
 			// The error was logged, and reading the file reports it.

@@ -110,7 +110,7 @@ func (s *searching) shows(hit *search.Hit, word search.Words) (bool, error) {
 	if err != nil || d == nil || d.Version == hit.Version {
 		return d != nil && err == nil, err
 	}
-	if hit.Key.Kind == search.File {
+	if d.Loads() {
 		content, err := s.call.Service.Engine.Blob(d.Blob)
 		if err != nil {
 			// The error was logged, and reading the file reports it.

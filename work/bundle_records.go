@@ -173,6 +173,9 @@ func (b *bundleImport) importHandoffs() {
 			made.Changeset = b.named(id.Changeset, made.Changeset, field+".changeset_id")
 			made.Continuation.Tasks = b.namedTasks(made.Continuation.Tasks, field+".task_ids")
 			b.texts += made.Bytes()
+			var blobs []Blob
+			made.Away, blobs = putHandoffAway(&made.Continuation, &made.ChangedFiles)
+			b.away = append(b.away, blobs...)
 			return true
 		})
 }

@@ -530,7 +530,11 @@ func (p *Project) publish(e *ChangesetPublished, author id.ID, now int64) {
 	}
 	p.changesets = append(p.changesets, changeset)
 	p.countAuthor(author)
-	defer func() { changeset.files = uint32(p.live.Len()) }()
+	paths := p.live.Len() + p.gone.Len()
+	defer func() {
+		changeset.files = uint32(p.live.Len())
+		p.countHistory(changeset, paths)
+	}()
 	if p.saved.Fork != nil && changeset.Sequence == 1 {
 		p.saved.Fork.tree.plant(p, changeset)
 		return

@@ -42,6 +42,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["erased"] = erasedWorld(t)
 	worlds["stored"] = storedWorld(t)
 	worlds["states"] = frozenStates(t)
+	worlds["away"] = awayWorld(t)
 	imported := newWorld()
 	imported.create(t)
 	offer := far()

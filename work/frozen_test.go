@@ -101,7 +101,7 @@ func frozen(t *testing.T, name string, fresh func() []byte) []byte {
 func frozenSamples() []frozenEvent {
 	return slices.Concat(
 		frozenEvents, frozenWorkEvents, frozenWorkspaceEvents, frozenContributionEvents,
-		frozenArtifactEvents, frozenBundleEvents, frozenDiscussionEvents,
+		frozenArtifactEvents, frozenBundleEvents, frozenDiscussionEvents, frozenAwayEvents,
 	)
 }
 

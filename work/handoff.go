@@ -1,6 +1,7 @@
 package work
 
 import (
+	"fmt"
 	"slices"
 
 	"pws/internal/fault"
@@ -37,7 +38,12 @@ const textBytesMin = 16
 func (h *Handoff) ident() id.ID { return h.ID }
 
 // Bytes returns the size of the texts, including the paths that the service adds.
-func (h *Handoff) Bytes() int { return h.Continuation.bytes() + textBytes(h.ChangedFiles) }
+func (h *Handoff) Bytes() int {
+	if h.Away != nil {
+		return h.Away.Bytes
+	}
+	return h.Continuation.bytes() + textBytes(h.ChangedFiles)
+}
 
 func (c *Continuation) bytes() int {
 	size := len(c.Summary) + len(c.Tasks)*len(id.ID{})
@@ -62,6 +68,79 @@ func textBytes(list []string) (size int) {
 	return size
 }
 
+// NoteKinds is a set of kinds of notes of a handoff.
+type NoteKinds uint8
+
+// The kinds of notes.
+const (
+	DecisionNotes NoteKinds = 1 << iota
+	FailureNotes
+	BlockerNotes
+	QuestionNotes
+	RiskNotes
+)
+
+// notes returns the kinds of notes that there are.
+func (c *Continuation) notes() (kinds NoteKinds) {
+	for _, one := range []struct {
+		kind  NoteKinds
+		count int
+	}{
+		{DecisionNotes, len(c.Decisions)}, {FailureNotes, len(c.FailedApproaches)},
+		{BlockerNotes, len(c.Blockers)}, {QuestionNotes, len(c.OpenQuestions)},
+		{RiskNotes, len(c.ResidualRisks)},
+	} {
+		if one.count > 0 {
+			kinds |= one.kind
+		}
+	}
+	return kinds
+}
+
+// Has reports whether a handoff has notes of a kind, with its texts or without.
+func (h *Handoff) Has(kind NoteKinds) bool {
+	if h.Away != nil {
+		return h.Away.Notes&kind != 0
+	}
+	return h.Continuation.notes()&kind != 0
+}
+
+// handoffTexts are the texts of a handoff that are stored away.
+type handoffTexts struct {
+	Continuation Continuation `cbor:"1,keyasint"`
+	ChangedFiles []string     `cbor:"2,keyasint,omitempty"`
+}
+
+// putHandoffAway stores the texts of a handoff away if they are long. The record keeps the
+// beginning of the summary and the tasks.
+func putHandoffAway(c *Continuation, changed *[]string) (*Away, []Blob) {
+	bytes := c.bytes() + textBytes(*changed)
+	if bytes < awayBytesMin {
+		return nil, nil
+	}
+	whole := *c
+	whole.Tasks = nil
+	blob := putAway(awayHandoff, &handoffTexts{Continuation: whole, ChangedFiles: *changed})
+	away := &Away{Hash: blob.Hash, Size: len(blob.Content), Bytes: bytes, Notes: c.notes()}
+	*c = Continuation{Summary: beginningOf(c.Summary, awayKeptBytes), Tasks: c.Tasks}
+	*changed = nil
+	away.Kept = c.bytes()
+	return away, []Blob{blob}
+}
+
+// WithTexts returns the handoff with the texts of its Away content.
+func (h *Handoff) WithTexts(content []byte) (*Handoff, error) {
+	var texts handoffTexts
+	if err := takeAway(awayHandoff, content, &texts); err != nil {
+		return nil, fmt.Errorf("handoff %s: %w", h.ID.Format(id.Handoff), err)
+	}
+	whole := *h
+	whole.Away = nil
+	whole.Continuation, whole.ChangedFiles = texts.Continuation, texts.ChangedFiles
+	whole.Continuation.Tasks = h.Continuation.Tasks
+	return &whole, nil
+}
+
 // Handoff is an immutable note for the next agent.
 type Handoff struct {
 	ID           id.ID        `cbor:"1,keyasint"`
@@ -77,6 +156,9 @@ type Handoff struct {
 	ChangedFiles []string `cbor:"7,keyasint,omitempty"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"8,keyasint"`
+	// Away has the texts, of which Continuation then has only the beginning of the summary and the
+	// tasks; nil if all are here. See WithTexts.
+	Away *Away `cbor:"9,keyasint,omitempty"`
 }
 
 // Handoffs returns all handoffs, the oldest first. Callers must not modify the slice.
@@ -124,7 +206,8 @@ func (c *CreateHandoff) Decide(p *Project, stamp Stamp) (Decision, error) {
 		return Decision{}, err
 	}
 	return Decision{
-		Events: []Event{created}, Result: Result{Created: true, Subject: created.ID},
+		Events: []Event{created}, Blobs: created.putAway(),
+		Result: Result{Created: true, Subject: created.ID},
 	}, nil
 }
 
@@ -166,12 +249,20 @@ type HandoffCreated struct {
 	WorkSession  id.ID        `cbor:"3,keyasint"`
 	Changeset    id.ID        `cbor:"4,keyasint"`
 	ChangedFiles []string     `cbor:"5,keyasint,omitempty"`
+	// Away is that of the record.
+	Away *Away `cbor:"6,keyasint,omitempty"`
+}
+
+// putAway stores the texts away if they are long, and returns their content.
+func (e *HandoffCreated) putAway() (blobs []Blob) {
+	e.Away, blobs = putHandoffAway(&e.Continuation, &e.ChangedFiles)
+	return blobs
 }
 
 func (e *HandoffCreated) apply(p *Project, at Moment) {
 	handoff := &Handoff{
 		ID: e.ID, Author: at.Agent, WorkSession: e.WorkSession, Continuation: e.Continuation,
-		Changeset: e.Changeset, ChangedFiles: e.ChangedFiles, CreatedAt: at.Now,
+		Changeset: e.Changeset, ChangedFiles: e.ChangedFiles, CreatedAt: at.Now, Away: e.Away,
 	}
 	if latest := p.LatestHandoff(); latest != nil {
 		handoff.Previous = latest.ID
@@ -182,6 +273,7 @@ func (e *HandoffCreated) apply(p *Project, at Moment) {
 func (p *Project) keepHandoff(handoff *Handoff) {
 	p.handoffs = append(p.handoffs, handoff)
 	p.texts += handoff.Bytes()
+	p.awayBytes += handoff.Away.bytes()
 	p.countUsage(handoff.Author, quotaHandoffs, 1)
 	p.countUsage(handoff.Author, quotaTexts, handoff.Bytes())
 }

@@ -77,6 +77,8 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 		w.blobs[brought.Hash] = brought.Content
 		if work.IsManifest(brought.Content) {
 			manifests.Store(brought.Hash, brought.Content)
+		} else if len(brought.Content) > 0 && brought.Content[0] == 0xff {
+			awayTexts.Store(brought.Hash, brought.Content)
 		}
 	}
 	next := new(work.Project)
@@ -116,6 +118,21 @@ func (w *world) must(t testing.TB, command work.Command) work.Decision {
 		t.Fatalf("%T: %v", command, err)
 	}
 	return decision
+}
+
+// awayTexts are the contents with long texts of records that the tests have stored.
+var awayTexts sync.Map
+
+// whole is a handoff with its texts.
+func whole(h *work.Handoff) (*work.Handoff, error) {
+	if h.Away == nil {
+		return h, nil
+	}
+	content, ok := awayTexts.Load(h.Away.Hash)
+	if !ok {
+		return nil, errors.New("its texts are not stored")
+	}
+	return h.WithTexts(content.([]byte))
 }
 
 // manifests are the parts of those that the tests have stored.

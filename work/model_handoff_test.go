@@ -123,8 +123,12 @@ func (m *leftModel) compareHandoffs(p *work.Project) error {
 			return fmt.Errorf("handoff %d is %+v", at, handoff)
 		}
 		changed := touched(p, since, m.heads[at])
-		if !slices.Equal(handoff.ChangedFiles, changed) {
-			return fmt.Errorf("handoff %d names %v, want %v", at, handoff.ChangedFiles, changed)
+		texts, err := whole(handoff)
+		if err != nil {
+			return fmt.Errorf("handoff %d: %w", at, err)
+		}
+		if !slices.Equal(texts.ChangedFiles, changed) {
+			return fmt.Errorf("handoff %d names %v, want %v", at, texts.ChangedFiles, changed)
 		}
 		previous, since = handoff.ID, m.heads[at]
 	}

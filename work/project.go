@@ -141,8 +141,10 @@ type Project struct {
 	Record
 	saved savedFields
 
-	// changesets are in order; IDs increase.
-	changesets []*Changeset
+	// changesets are in order; IDs increase. historyBytes is about what they and the files take in
+	// memory.
+	changesets   []*Changeset
+	historyBytes int64
 	// live holds the files that exist, gone the deleted or renamed ones.
 	live btree.Map[string, *File]
 	gone btree.Map[string, *File]
@@ -167,8 +169,10 @@ type Project struct {
 	// ended, in the order in which they were opened.
 	workspaces     recordList[*Workspace]
 	openWorkspaces []id.ID
-	contributions  recordList[*Contribution]
-	revisions      recordList[*Revision]
+	// overlayFiles counts the paths of the overlays of all workspaces.
+	overlayFiles  int
+	contributions recordList[*Contribution]
+	revisions     recordList[*Revision]
 	// revisionFiles counts the paths of all revisions.
 	revisionFiles int
 	discussions   recordList[*Discussion]
@@ -183,6 +187,8 @@ type Project struct {
 	// texts is the size of the texts of tasks, handoffs, verification records, contributions,
 	// artifacts, imports, discussions and comments.
 	texts int
+	// awayBytes is the part of texts that is stored away.
+	awayBytes int
 
 	// idempotent holds the results of Idempotency-Keys, resultBytes is the size of their answers.
 	idempotent  []Idempotent

@@ -85,7 +85,7 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 		Events: []Event{
 			&ProjectCreated{ID: c.ID, Kind: c.Kind, About: about, Owner: stamp.Agent}, b.event,
 		},
-		Blobs:  b.blobs(),
+		Blobs:  append(b.blobs(), b.away...),
 		Result: Result{Created: true, Changeset: changesets[len(changesets)-1].ID},
 	}, nil
 }
@@ -136,6 +136,8 @@ type bundleImport struct {
 	// accepted are the changesets of the bundle that accepted contributions published.
 	accepted map[id.ID]bool
 	texts    int
+	// away are the contents of the texts of records.
+	away []Blob
 	// tree is the result of the history as far as it applies. Broken means that a part of it does
 	// not apply.
 	tree   *Project

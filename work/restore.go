@@ -172,7 +172,7 @@ func (p *Project) restoreHandoffs(head *headRecord, chunk func(Chunk) ([]byte, e
 func (p *Project) keepHandoffs(saved []*Handoff) error {
 	for _, one := range saved {
 		latest := p.LatestHandoff()
-		if one == nil || latest != nil && one.ID.Compare(latest.ID) <= 0 {
+		if one == nil || !one.Away.sound() || latest != nil && one.ID.Compare(latest.ID) <= 0 {
 			return errors.New("a handoff that is none, or in another's place")
 		}
 		p.keepHandoff(one)

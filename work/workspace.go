@@ -332,6 +332,10 @@ func (p *Project) countOpened(w *Workspace) {
 // putWorkspace stores a new workspace, or a new version of one.
 func (p *Project) putWorkspace(next *Workspace) {
 	old, existed := p.workspaces.put(next, p.Revision+1)
+	p.overlayFiles += len(next.Files)
+	if existed {
+		p.overlayFiles -= len(old.Files)
+	}
 	was := existed && !old.Status.Final()
 	switch is := !next.Status.Final(); {
 	case is && !was:
@@ -419,6 +423,7 @@ func (p *Project) restoreWorkspaces(head *headRecord, chunk func(Chunk) ([]byte,
 				one.ID.Format(id.Workspace))
 		}
 		p.countOpened(one)
+		p.overlayFiles += len(one.Files)
 		if !one.Status.Final() {
 			p.openWorkspaces = append(p.openWorkspaces, one.ID)
 		}

@@ -232,9 +232,9 @@ func (r *references) checkProject(project id.ID, saved uint64) {
 		r.checkAgent(name, "member", member.Agent, missing)
 		r.checkAgent(name, "member added by", member.AddedBy, missing)
 	}
-	r.checkRecords(name, state, missing)
-	r.checkTalk(name, state, missing)
 	dangling := map[work.Hash]bool{}
+	r.checkRecords(name, state, missing, dangling)
+	r.checkTalk(name, state, missing)
 	known := r.checkFork(name, state, missing)
 	for n := range state.ChangesetsCount() {
 		changeset := state.ChangesetNumber(uint32(n + 1))

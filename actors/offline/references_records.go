@@ -6,7 +6,9 @@ import (
 )
 
 // checkRecords looks up what verification records, relations, artifacts and imports name.
-func (r *references) checkRecords(name string, p *work.Project, missing map[id.ID]bool) {
+func (r *references) checkRecords(
+	name string, p *work.Project, missing map[id.ID]bool, dangling map[work.Hash]bool,
+) {
 	p.Verifications(id.ID{}, func(one *work.Verification) bool {
 		r.checkAgent(name, "author of a verification record", one.Author, missing)
 		return true
@@ -15,6 +17,12 @@ func (r *references) checkRecords(name string, p *work.Project, missing map[id.I
 		r.checkAgent(name, "author of a relation", one.CreatedBy, missing)
 		return true
 	})
+	for _, one := range p.Handoffs() {
+		if one.Away != nil {
+			of := func() string { return name + ": handoff " + one.ID.Format(id.Handoff) }
+			r.checkBlob(of, "texts", one.Away.Hash, one.Away.Size, dangling)
+		}
+	}
 	r.checkArtifacts(name, p, missing)
 }
 

@@ -159,9 +159,12 @@ type Document struct {
 	Key Key
 	// Title is its name; words in it have a higher weight. The title of a file is its path.
 	Title string
-	// Body is the rest of its text. The body of a file is set by Load, from Blob.
+	// Body is the rest of its text. If there is a Blob, Load sets the body from it: that of a file,
+	// and long texts of a record.
 	Body string
 	Blob work.Hash
+	// record is the record whose texts Blob has, nil for a file.
+	record *work.Handoff
 	// UpdatedAt is Unix milliseconds.
 	UpdatedAt int64
 	// Terms are the terms of the filters that it passes.
@@ -280,9 +283,18 @@ func (d *Document) ofHandoff(p *work.Project) bool {
 	if !ok {
 		return false
 	}
-	said := &h.Continuation
 	// A handoff has no title of its own.
-	d.Title, d.UpdatedAt = cut(firstLine(said.Summary), 200), h.CreatedAt
+	d.Title, d.UpdatedAt = cut(firstLine(h.Continuation.Summary), 200), h.CreatedAt
+	if h.Away != nil {
+		d.Blob, d.record = h.Away.Hash, h
+		return true
+	}
+	d.Body = handoffBody(h)
+	return true
+}
+
+func handoffBody(h *work.Handoff) string {
+	said := &h.Continuation
 	all := []string{said.Summary}
 	for _, list := range [][]string{
 		said.CompletedWork, said.Blockers, said.NextActions, said.OpenQuestions,
@@ -295,8 +307,7 @@ func (d *Document) ofHandoff(p *work.Project) bool {
 			all = append(all, note.Text, note.Reason)
 		}
 	}
-	d.Body = lines(all...)
-	return true
+	return lines(all...)
 }
 
 func (d *Document) ofArtifact(p *work.Project) bool {
@@ -375,8 +386,18 @@ func LiveAgent(state *identity.State, agent id.ID) *Document {
 	return d.complete()
 }
 
-// Load sets the content of a file.
+// Loads reports whether Load sets the body, from the content Blob.
+func (d *Document) Loads() bool { return d.Blob != work.Hash{} }
+
+// Load sets the body from the content Blob.
 func (d *Document) Load(content []byte) {
+	if d.record != nil {
+		// A content that is not the texts of the record fits no hash that a record has.
+		if whole, err := d.record.WithTexts(content); err == nil {
+			d.Body = cut(handoffBody(whole), TextBytesMax)
+		}
+		return
+	}
 	// Keep one more byte, so that cut can see whether a character ends at the limit.
 	if len(content) > TextBytesMax+1 {
 		content = content[:TextBytesMax+1]
