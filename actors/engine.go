@@ -47,6 +47,14 @@ type Config struct {
 	SnapshotAtClose bool
 	// PassivateAfter is how long a project stays in memory unused; 10 minutes.
 	PassivateAfter time.Duration
+	// ProjectBytes bounds the memory of projects: the least recently used ones leave it, and requests
+	// for which there is no room are refused. 0 means no bound.
+	ProjectBytes int64
+	// RecentBytesMax bounds the contents that are not in packs: writes of contents are refused above
+	// it. 0 means no bound.
+	RecentBytesMax int64
+	// QueueBytesMax bounds the entries that wait for the log; 64 MiB.
+	QueueBytesMax int64
 	// SweepEvery is how often idle projects and expired records are looked for; 15 seconds.
 	SweepEvery time.Duration
 	// QueueMax bounds the orders in flight of one project; 8192.
@@ -111,7 +119,8 @@ type Engine struct {
 	owners  ownerIndex
 	inbox   *index.Inbox
 	// accounts count what agents store.
-	accounts *accounts
+	accounts  *accounts
+	residents *residents
 	// projections are asked through Indexes alone.
 	projections projections
 	trees       *trees
@@ -155,6 +164,8 @@ func Open(config Config) (*Engine, *Recovery, error) {
 		stop:    make(chan struct{}),
 	}
 	e.accounts = newAccounts(config.Stored)
+	e.residents = newResidents(config.ProjectBytes)
+	e.saver.wake = make(chan struct{}, 1)
 	e.projections.of = index.NewProjections()
 	e.trees = newTrees(func(hash work.Hash) ([]byte, error) {
 		return e.blobs.Get(blobs.Hash(hash))
@@ -178,7 +189,8 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.search.start(report.Log.Last)
 	e.saver.lastAt = time.Now()
 	e.noteSpace()
-	e.stopped.Add(2)
+	e.stopped.Add(3)
+	go e.evictLoop()
 	go e.sweepLoop()
 	go e.saveLoop()
 	return e, report, nil

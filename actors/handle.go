@@ -28,6 +28,8 @@ type handle struct {
 	view atomic.Pointer[published]
 	// touched is when somebody last used the view, in Unix milliseconds.
 	touched atomic.Int64
+	// memory is what the view counts in the memory of projects.
+	memory atomic.Int64
 	// dirty says that the handle waits for the next snapshot.
 	dirty atomic.Bool
 
@@ -42,6 +44,8 @@ type handle struct {
 		dead bool
 		// stale are the indexes that know the project only once it is loaded.
 		stale index.Set
+		// lastMemory is what the project took when it left memory, 0 if it was not loaded before.
+		lastMemory int64
 		// tail holds the entries behind the saved sections from a start to the first load.
 		tail []replayed
 	}

@@ -82,7 +82,11 @@ func (a *projectActor) run(o *order) {
 		a.last.after(o)
 		return
 	}
-	if err := a.engine.requireUnpurged(decision.Blobs); err != nil {
+	err = a.engine.requireUnpurged(decision.Blobs)
+	if err == nil {
+		err = a.engine.requireContentMemory(decision.Blobs)
+	}
+	if err != nil {
 		a.refuse(o, err)
 		return
 	}
@@ -326,6 +330,9 @@ func (c *commit) Committed(position uint64, err error) {
 	}
 	for _, blob := range c.blobs {
 		c.engine.blobs.Add(position, blobs.Hash(blob.Hash), blob.Content)
+	}
+	if len(c.blobs) > 0 && c.engine.blobs.RecentBytes() > c.engine.config.SnapshotBlobBytes {
+		c.engine.saver.hurry()
 	}
 	c.storing.settle(position, c.engine)
 	c.engine.accounts.giveBack(position, c.events)

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"sync"
@@ -112,10 +113,20 @@ func (e *Engine) restoreIdentity() error {
 	return nil
 }
 
-// replayed is an entry of the log as a start finds it.
+// replayed is an entry of the log as a start finds it, without its contents.
 type replayed struct {
 	position uint64
 	entry    datadir.Entry
+	// stored is what the entry counts in quotas, with its contents.
+	stored int64
+}
+
+// withoutContents returns a copy of an entry without its contents, which keeps nothing else alive.
+func withoutContents(position uint64, e *datadir.Entry) (replayed, error) {
+	bare := *e
+	bare.Blobs = nil
+	copied, err := datadir.DecodeEntry(bare.Encode())
+	return replayed{position: position, entry: copied, stored: e.StoredBytes()}, err
 }
 
 // replay goes through the log behind the snapshot. Identity is changed at once. The entries of a
@@ -129,7 +140,7 @@ func (e *Engine) replay(report *Recovery) error {
 		from = last
 	}
 	err := e.wal.Replay(from, func(position uint64, payload []byte) error {
-		decoded, err := datadir.DecodeEntry(append([]byte(nil), payload...))
+		decoded, err := datadir.DecodeEntry(payload)
 		if err != nil {
 			return fmt.Errorf("log entry %d: %w", position, err)
 		}
@@ -139,10 +150,13 @@ func (e *Engine) replay(report *Recovery) error {
 		}
 		report.Entries++
 		for _, blob := range decoded.Blobs {
-			e.blobs.Add(position, blobs.Hash(blob.Hash), blob.Content)
+			e.blobs.Add(position, blobs.Hash(blob.Hash), bytes.Clone(blob.Content))
 		}
-		in := replayed{position, decoded}
-		if err = e.keepInbox(&in); err == nil {
+		in, err := withoutContents(position, &decoded)
+		if err == nil {
+			err = e.keepInbox(&in)
+		}
+		if err == nil {
 			err = e.keepStored(&in)
 		}
 		if err != nil {
@@ -292,7 +306,7 @@ func (v *published) apply(in *replayed, from *trees, changes *index.Projections)
 		}
 		v.project.Remember(result, in.entry.Now)
 	}
-	v.project.CountStored(in.entry.Agent, in.entry.StoredBytes())
+	v.project.CountStored(in.entry.Agent, in.stored)
 	v.position = in.position
 	return nil
 }

@@ -35,18 +35,38 @@ func (e *Engine) Project(project id.ID) (*work.Project, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	view, err := e.load(h)
+	view, err := e.loadIfRoom(h)
 	if err != nil || view == nil {
 		return nil, err
 	}
 	return view.project, nil
 }
 
+// loadIfRoom is load for requests: RATE_LIMITED if there is no memory for the project. The handle's
+// lock is held.
+func (e *Engine) loadIfRoom(h *handle) (*published, error) {
+	if h.loaded() {
+		return h.view.Load(), nil
+	}
+	reserved, err := e.reserveLoad(h)
+	if err != nil {
+		return nil, err
+	}
+	defer e.residents.bytes.Add(-reserved)
+	return e.load(h)
+}
+
+// loaded reports whether there is nothing to load: the project is in memory, or does not exist yet.
+// The handle's lock is held.
+func (h *handle) loaded() bool {
+	return h.view.Load() != nil || !h.stored.Load() && len(h.mu.tail) == 0
+}
+
 // load brings a passive project into memory; nil where it does not exist yet. The handle's lock is
 // held.
 func (e *Engine) load(h *handle) (*published, error) {
-	if view := h.view.Load(); view != nil || !h.stored.Load() && len(h.mu.tail) == 0 {
-		return view, nil
+	if h.loaded() {
+		return h.view.Load(), nil
 	}
 	view := &published{project: new(work.Project)}
 	var err error
@@ -63,6 +83,8 @@ func (e *Engine) load(h *handle) (*published, error) {
 	h.mu.tail = nil
 	e.takeIn(h, view.project)
 	h.view.Store(view)
+	e.residents.add(h, e.clock.floor.Load())
+	e.residents.note(h, view.project)
 	return view, nil
 }
 
@@ -133,7 +155,11 @@ func (e *Engine) Do(request api.Order) (api.Done, error) {
 func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
 	o := orders.Get().(*order)
 	o.Order = request
-	pid, err := e.admit(h)
+	err := e.requireMemory(&request)
+	var pid *actor.PID
+	if err == nil {
+		pid, err = e.admit(h)
+	}
 	if err != nil {
 		o.Order = api.Order{}
 		orders.Put(o)
@@ -171,7 +197,7 @@ func (e *Engine) admit(h *handle) (*actor.PID, error) {
 			With("reason", "PROJECT_QUEUE_FULL").With("retry_after_seconds", 1)
 	}
 	if h.mu.pid == nil {
-		view, err := e.load(h)
+		view, err := e.loadIfRoom(h)
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +242,9 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 		before, view.cardAt = last.project, last.cardAt
 	} else {
 		e.owners.add(h)
+		e.residents.add(h, e.clock.floor.Load())
 	}
+	e.residents.note(h, next)
 	if changed := e.projections.of.Update(before, next, events); changed != 0 {
 		view.cardAt = position
 	}
@@ -317,7 +345,7 @@ func (e *Engine) Readable(project, agent id.ID) (bool, error) {
 
 // sweep makes passive what has not been used for a while, and forgets handles of projects that
 // never came to be.
-func (e *Engine) sweep(now int64) (passivated int) {
+func (e *Engine) sweep(now int64) (count int) {
 	idle := e.config.PassivateAfter.Milliseconds()
 	e.handles.Range(func(project id.ID, h *handle) bool {
 		if h.dirty.Load() || now-h.touched.Load() < idle {
@@ -329,30 +357,56 @@ func (e *Engine) sweep(now int64) (passivated int) {
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		view = h.view.Load()
-		if h.mu.inFlight > 0 || h.dirty.Load() || h.mu.broken != nil || len(h.mu.tail) > 0 {
-			return true
+		if e.passivate(h) == passivated {
+			count++
 		}
-		if view != nil {
-			// Between the commit of a snapshot and the note that it holds the project, the view is
-			// the only sign that the project exists.
-			saved, ok := e.snapshot.SectionPosition(datadir.ProjectKey(project))
-			if !ok || saved < view.position || !h.stored.Load() {
-				return true
-			}
-		}
-		if h.mu.pid != nil {
-			e.system.Root.Stop(h.mu.pid)
-			h.mu.pid = nil
-		}
-		if view == nil {
-			h.mu.dead = true
-			e.handles.Delete(project)
-			return true
-		}
-		h.view.Store(nil)
-		passivated++
 		return true
 	})
+	return count
+}
+
+// passivation is the outcome of an attempt to make a project passive.
+type passivation int
+
+const (
+	passivated passivation = iota + 1
+	// isDirty means that no snapshot holds the project as it is, isUsed that it has requests in
+	// flight or is out of service.
+	isDirty
+	isUsed
+)
+
+// passivate takes a project out of memory that a snapshot holds and nobody uses at this moment. A
+// handle of a project that never came to be leaves the registry. The handle's lock is held.
+func (e *Engine) passivate(h *handle) passivation {
+	view := h.view.Load()
+	// Without a view a project that a snapshot holds is passive already.
+	if h.mu.inFlight > 0 || h.mu.broken != nil || len(h.mu.tail) > 0 ||
+		view == nil && h.stored.Load() {
+		return isUsed
+	}
+	if h.dirty.Load() {
+		return isDirty
+	}
+	if view != nil {
+		// Between the commit of a snapshot and the note that it holds the project, the view is
+		// the only sign that the project exists.
+		saved, ok := e.snapshot.SectionPosition(datadir.ProjectKey(h.id))
+		if !ok || saved < view.position || !h.stored.Load() {
+			return isDirty
+		}
+	}
+	if h.mu.pid != nil {
+		e.system.Root.Stop(h.mu.pid)
+		h.mu.pid = nil
+	}
+	if view == nil {
+		h.mu.dead = true
+		e.handles.Delete(h.id)
+		return isUsed
+	}
+	h.mu.lastMemory = h.memory.Load()
+	h.view.Store(nil)
+	e.residents.drop(h)
 	return passivated
 }

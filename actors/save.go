@@ -26,6 +26,19 @@ type saver struct {
 	// hook is called between any two steps of a save, with the name of the one that is over. Tests
 	// let others write there, or have the save fail.
 	hook func(step string) error
+	// wake asks for a save at once.
+	wake chan struct{}
+}
+
+// saveAtOnceAfter is the least time between a save and one that was asked for.
+const saveAtOnceAfter = 200 * time.Millisecond
+
+// hurry asks for a save at once, because memory waits for it.
+func (s *saver) hurry() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 }
 
 func (s *saver) step(name string) error {
@@ -49,8 +62,37 @@ func (e *Engine) saveLoop() {
 			if e.saveDue(now) {
 				e.Save()
 			}
+		case <-e.saver.wake:
+			if !e.awaitSave() {
+				return
+			}
+			if now := time.Now(); e.saveAllowed(now) {
+				e.Save()
+			}
 		}
 	}
+}
+
+// awaitSave waits until a save that was asked for may begin. It reports false when the engine
+// stops.
+func (e *Engine) awaitSave() bool {
+	e.saver.running.Lock()
+	pause := time.NewTimer(saveAtOnceAfter - time.Since(e.saver.lastAt))
+	e.saver.running.Unlock()
+	defer pause.Stop()
+	select {
+	case <-e.stop:
+		return false
+	case <-pause.C:
+		return true
+	}
+}
+
+// saveAllowed reports whether a save that failed is not to be left alone for a while.
+func (e *Engine) saveAllowed(now time.Time) bool {
+	e.saver.running.Lock()
+	defer e.saver.running.Unlock()
+	return !e.saveWaits(now)
 }
 
 // saveAgainAfter is how long a save that failed is left alone.
@@ -107,6 +149,10 @@ func (e *Engine) save(gone map[id.ID]bool) error {
 		return err
 	}
 	e.saver.lastBytes = bytes
+	// What was saved can leave memory.
+	if r := e.residents; r.max > 0 && r.bytes.Load() > r.evictAbove() {
+		r.hurry()
+	}
 	e.log.Debug("snapshot", "position", position, "projects", len(taken.handles),
 		"agents", len(taken.agents), "took", time.Since(began))
 	return nil

@@ -26,6 +26,8 @@ const (
 	searchRoundMax   = 256
 	searchBatchBytes = 1 << 20
 	searchLooksMax   = 4096
+	// searchViewBytes is how much memory the projects take that a round has read from disk.
+	searchViewBytes = 32 << 20
 	// searchStepBytes is how much text one step through a project changes, one document more at most,
 	// searchStepLooks how many documents it compares, and searchLookMax how many at a time.
 	searchStepBytes = 256 << 10

@@ -32,6 +32,8 @@ type searchFill struct {
 	writtenAt time.Time
 	// views are those that this round has read from disk.
 	views map[id.ID]*work.Project
+	// viewBytes is the memory of the views.
+	viewBytes int64
 	// looked is how many documents this round has looked at, and copiesTook how long it has worked on
 	// the files of forks, which rest until copiesFrom.
 	looked     int
@@ -233,7 +235,7 @@ func (e *Engine) newestOf(h *handle) (newest uint64) {
 // round indexes what waits, up to a bound.
 func (f *searchFill) round() error {
 	f.views = map[id.ID]*work.Project{}
-	f.looked, f.copiesTook = 0, 0
+	f.looked, f.copiesTook, f.viewBytes = 0, 0, 0
 	f.mark = f.noted.Load()
 	for f.batch.Len() < searchRoundMax && f.batch.Bytes() < searchBatchBytes &&
 		f.looked < searchLooksMax {
@@ -370,6 +372,10 @@ func (f *searchFill) view(project id.ID) (*work.Project, error) {
 		return nil, err
 	}
 	if p != nil && h.view.Load() == nil {
+		if f.viewBytes += p.MemoryBytes(); f.viewBytes > searchViewBytes {
+			clear(f.views)
+			f.viewBytes = p.MemoryBytes()
+		}
 		f.views[project] = p
 	}
 	return p, nil

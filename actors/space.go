@@ -113,6 +113,7 @@ func (e *Engine) excess() int64 {
 func (e *Engine) walOptions(dir string) wal.Options {
 	o := wal.Options{
 		Dir: dir, ReserveBytes: e.config.ReserveBytes, OnFailure: e.fail, Needs: e.excess,
+		QueueBytesMax: e.config.QueueBytesMax,
 	}
 	if o.ReserveBytes >= 0 {
 		o.FloorBytes = max(1, spaceFloor(o.ReserveBytes))

@@ -235,7 +235,7 @@ func (e *Engine) keepStored(in *replayed) error {
 	}
 	a := e.accounts
 	if !in.entry.Agent.IsZero() {
-		bytes, hourLimit := in.entry.StoredBytes(), e.hourLimit(in.entry.Agent)
+		bytes, hourLimit := in.stored, e.hourLimit(in.entry.Agent)
 		a.account(in.entry.Agent).change(func(of *account) {
 			if in.position > of.mu.position {
 				of.add(bytes, in.entry.Now, hourLimit)

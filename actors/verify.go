@@ -44,7 +44,7 @@ func newRebuilder(
 		snapshot: sections,
 		trees:    newTrees(content),
 	}
-	e.accounts = newAccounts(api.StoredLimits{})
+	e.accounts, e.residents = newAccounts(api.StoredLimits{}), newResidents(0)
 	e.projections.of = index.NewProjections()
 	return &rebuilder{Engine: e, tail: map[id.ID][]replayed{}}
 }
@@ -66,7 +66,7 @@ func (r *rebuilder) RestoreInboxes() (*index.Inbox, error) { return r.inbox, r.r
 func (r *rebuilder) RestoreAccounts() error { return r.restoreAccounts() }
 
 func (r *rebuilder) Keep(position uint64, entry *datadir.Entry) error {
-	in := replayed{position, *entry}
+	in := replayed{position, *entry, entry.StoredBytes()}
 	if entry.Target == datadir.TargetProject {
 		r.tail[entry.ID] = append(r.tail[entry.ID], in)
 	}
@@ -74,7 +74,7 @@ func (r *rebuilder) Keep(position uint64, entry *datadir.Entry) error {
 }
 
 func (r *rebuilder) ApplyIdentity(position uint64, entry *datadir.Entry) error {
-	return r.applyIdentity(&replayed{position, *entry})
+	return r.applyIdentity(&replayed{position: position, entry: *entry})
 }
 
 func (r *rebuilder) Project(project id.ID, saved bool) (*work.Project, error) {
@@ -86,6 +86,7 @@ func (r *rebuilder) Project(project id.ID, saved bool) (*work.Project, error) {
 	if err != nil || view == nil {
 		return nil, err
 	}
+	r.residents.drop(h)
 	return view.project, nil
 }
 

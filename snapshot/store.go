@@ -424,6 +424,21 @@ func (s *Store) SectionPosition(key string) (uint64, bool) {
 	return e.position, ok
 }
 
+// SectionBytes is the size on disk of the sections whose keys begin with prefix, from memory.
+func (s *Store) SectionBytes(prefix string) (size int64) {
+	st := s.state.Load()
+	eachMerged(st.base, st.delta, prefix, func(key []byte, e entry) bool {
+		if !strings.HasPrefix(string(key), prefix) {
+			return false
+		}
+		if !e.gone {
+			size += int64(e.size)
+		}
+		return true
+	})
+	return size
+}
+
 // Keys goes through the keys that begin with prefix, in ascending order, as of one generation.
 func (s *Store) Keys(prefix string, yield func(key string, position uint64) bool) {
 	st := s.state.Load()

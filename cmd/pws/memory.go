@@ -1,82 +1,161 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"runtime/debug"
+	"strconv"
+	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 // memory is how much the server keeps in memory, in bytes.
 type memory struct {
-	// limit is what the whole process may use; math.MaxInt64 means no limit.
-	limit int64
+	// ceiling is what the whole process may use; math.MaxInt64 means no ceiling.
+	ceiling int64
 	// headroom counts as used for the garbage collector but occupies no memory.
 	headroom int64
-	// cache bounds contents read from disk, contents those that are not yet in packs, and bodies
-	// the large request bodies and answers.
+	// cache bounds contents read from disk, contents those that are not yet in packs when a snapshot
+	// is due, and bodies the large request bodies and answers.
 	cache, contents, bodies int64
+	// log is the size of the log that makes a snapshot due, queue bounds the entries that wait for
+	// the log.
+	log, queue int64
+	// projects bounds the projects in memory, recent the contents that are not yet in packs. Zero
+	// means no bound.
+	projects, recent int64
 }
 
-// The share of the memory limit that each use may take. The rest is for projects, indexes and
-// running requests.
+// The share of the ceiling that each use may take. A large body takes three times its size while it
+// is decoded. The Go runtime gets four fifths of the ceiling for all of these, for indexes and for
+// running requests; the rest is for the program itself and for mapped files.
 const (
-	headroomPart = 4
-	cachePart    = 4
-	contentsPart = 4
-	bodiesPart   = 8
+	headroomPart           = 4
+	cachePart              = 10
+	contentsPart           = 16
+	recentPart             = 8
+	bodiesPart             = 16
+	logPart                = 8
+	queuePart              = 16
+	projectsPart           = 4
+	runtimeNum, runtimeDen = 4, 5
 )
 
-// bodiesBytes is the memory for large request bodies and answers without a memory limit.
-const bodiesBytes = 256 << 20
+const (
+	// bodiesBytes is the memory for large request bodies and answers, queueBytes that for entries
+	// that wait for the log, without a ceiling.
+	bodiesBytes = 256 << 20
+	queueBytes  = 64 << 20
+	// bodiesLeast is for one body of the largest size.
+	bodiesLeast = 22 << 20
+	// memoryLeast is the smallest ceiling.
+	memoryLeast = 64 << 20
+	// machinePart is the part of the machine's memory that is the ceiling if nothing else is set.
+	machinePart = 2
+)
 
-// within lowers each size to its share of the limit. A smaller size stays as it is.
-func (m memory) within(limit int64) memory {
-	m.limit = limit
-	if limit == math.MaxInt64 {
+// within lowers each size to its share of the ceiling. A smaller size stays as it is.
+func (m memory) within(ceiling int64) memory {
+	m.ceiling = ceiling
+	if ceiling == math.MaxInt64 {
 		return m
 	}
-	m.headroom = min(m.headroom, limit/headroomPart)
-	m.cache = min(m.cache, limit/cachePart)
-	m.contents = min(m.contents, limit/contentsPart)
-	m.bodies = min(m.bodies, limit/bodiesPart)
+	m.headroom = min(m.headroom, ceiling/headroomPart)
+	m.cache = min(m.cache, ceiling/cachePart)
+	m.contents = min(m.contents, ceiling/contentsPart)
+	m.bodies = min(m.bodies, max(bodiesLeast, ceiling/bodiesPart))
+	m.log = min(m.log, ceiling/logPart)
+	m.queue = min(m.queue, ceiling/queuePart)
+	m.projects = ceiling / projectsPart
+	m.recent = ceiling / recentPart
 	return m
 }
 
 // runtimeLimit is the limit to set in the runtime. It includes the headroom, which the runtime
 // counts as used although its pages are never touched.
 func (m memory) runtimeLimit() int64 {
-	if m.limit > math.MaxInt64-m.headroom {
+	if m.ceiling == math.MaxInt64 {
 		return math.MaxInt64
 	}
-	return m.limit + m.headroom
+	return m.ceiling/runtimeDen*runtimeNum + m.headroom
 }
 
-// memoryLimit is GOMEMLIMIT where it is set, else 90 percent of the cgroup's limit, else
-// math.MaxInt64.
-func memoryLimit(log *slog.Logger) int64 {
-	limit, err := memlimit.Set()
+var errMemory = fmt.Errorf("a size such as 512MiB or 2GiB, at least %dMiB, or off", memoryLeast>>20)
+
+// parseMemory reads a number of bytes, with a unit or without. The word off is math.MaxInt64.
+func parseMemory(text string) (int64, error) {
+	if text == "off" {
+		return math.MaxInt64, nil
+	}
+	number, unit := text, int64(1)
+	for at, name := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
+		digits, found := strings.CutSuffix(text, name)
+		if found && !strings.ContainsAny(digits, "KMGTi") {
+			number, unit = digits, 1<<(10*at)
+		}
+	}
+	value, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || value < 0 || value > math.MaxInt64/unit || value*unit < memoryLeast {
+		return 0, errMemory
+	}
+	return value * unit, nil
+}
+
+// memoryCeiling is --memory, else GOMEMLIMIT, else the limit of the control group (v2 or v1), else
+// a part of the machine's memory. It says which of them.
+func (c *ServeCommand) memoryCeiling() (ceiling int64, source string, err error) {
+	if c.Memory != "" {
+		if ceiling, err = parseMemory(c.Memory); err != nil {
+			return 0, "", fmt.Errorf("--memory must be %w", err)
+		}
+		return ceiling, "--memory", nil
+	}
+	if text := os.Getenv("GOMEMLIMIT"); text != "" {
+		if ceiling, err = parseMemory(text); err != nil {
+			return 0, "", fmt.Errorf("GOMEMLIMIT must be %w", err)
+		}
+		return ceiling, "GOMEMLIMIT", nil
+	}
+	limit, err := memlimit.FromCgroup()
+	if source = "control group"; err != nil {
+		limit, err = memlimit.FromSystem()
+		limit, source = limit/machinePart, "machine"
+	}
+	if err != nil || limit == 0 || limit > math.MaxInt64 {
+		return math.MaxInt64, "", nil
+	}
+	return max(memoryLeast, int64(limit)), source, nil
+}
+
+var errSizes = errors.New("sizes of memory must not be negative")
+
+// fitMemory lowers the settings to the ceiling and sets the limit of the runtime. The caller keeps
+// the returned headroom alive.
+func (c *ServeCommand) fitMemory(log *slog.Logger) (fitted memory, headroom []byte, err error) {
+	if min(c.CacheBytes, c.SnapshotBlobBytes, c.SnapshotLogBytes) < 0 {
+		return fitted, nil, errSizes
+	}
+	ceiling, source, err := c.memoryCeiling()
 	if err != nil {
-		log.Debug("no cgroup memory limit", "reason", err)
+		return fitted, nil, err
 	}
-	return limit
-}
-
-// fitMemory lowers the settings to the memory limit and sets the limit in the runtime. The caller
-// keeps the returned headroom alive.
-func (c *ServeCommand) fitMemory(log *slog.Logger) (fitted memory, headroom []byte) {
 	asked := memory{
-		limit: math.MaxInt64, headroom: max(0, c.GCHeadroom), cache: c.CacheBytes,
-		contents: c.SnapshotBlobBytes, bodies: bodiesBytes,
+		headroom: max(0, c.GCHeadroom), cache: c.CacheBytes, contents: c.SnapshotBlobBytes,
+		bodies: bodiesBytes, log: c.SnapshotLogBytes, queue: queueBytes,
 	}
-	fitted = asked.within(memoryLimit(log))
-	if fitted.limit != math.MaxInt64 {
+	fitted = asked.within(ceiling)
+	if fitted.ceiling != math.MaxInt64 {
 		debug.SetMemoryLimit(fitted.runtimeLimit())
-		log.Info("memory limit", "bytes", fitted.limit, "gc-headroom", fitted.headroom,
-			"cache-bytes", fitted.cache, "snapshot-blob-bytes", fitted.contents)
+		log.Info("memory ceiling", "bytes", fitted.ceiling, "from", source,
+			"gc-headroom", fitted.headroom, "cache-bytes", fitted.cache,
+			"snapshot-blob-bytes", fitted.contents, "projects", fitted.projects)
 	}
-	c.GCHeadroom, c.CacheBytes, c.SnapshotBlobBytes = fitted.headroom, fitted.cache, fitted.contents
+	c.GCHeadroom, c.CacheBytes = fitted.headroom, fitted.cache
+	c.SnapshotBlobBytes, c.SnapshotLogBytes = fitted.contents, fitted.log
 	// Its pages are never touched, so it uses address space but no memory.
-	return fitted, make([]byte, fitted.headroom)
+	return fitted, make([]byte, fitted.headroom), nil
 }

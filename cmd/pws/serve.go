@@ -57,7 +57,8 @@ type ServeCommand struct {
 
 	AdminListen string `help:"Address for metrics and profiles; none if absent. Keep it private."`
 
-	CacheBytes        int64         `default:"268435456" help:"Cache of contents; at most a quarter of the memory limit."`
+	Memory            string        `help:"Memory ceiling, as 512MiB; absent: the container's, or half of all."`
+	CacheBytes        int64         `default:"268435456" help:"Cache of contents; at most a tenth of the memory ceiling."`
 	ReserveBytes      int64         `default:"0" help:"Free disk space for snapshots; less refuses writes. 0: as needed."`
 	SnapshotLogBytes  int64         `default:"134217728" help:"Log that makes a snapshot due."`
 	SnapshotBlobBytes int64         `default:"268435456" help:"Contents outside of packs that make a snapshot due."`
@@ -92,7 +93,10 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		return usageError{err}
 	}
 	widenScheduler()
-	fitted, headroom := c.fitMemory(log)
+	fitted, headroom, err := c.fitMemory(log)
+	if err != nil {
+		return usageError{err}
+	}
 	defer runtime.KeepAlive(headroom)
 	serverConfig.BodyMemory = fitted.bodies
 	keepPrivate()
@@ -103,7 +107,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 		return err
 	}
 	failed := make(chan error, 1)
-	engine, report, err := actors.Open(c.engineConfig(log, failed))
+	engine, report, err := actors.Open(c.engineConfig(log, failed, fitted))
 	if err != nil {
 		return err
 	}
@@ -187,13 +191,16 @@ func (c *ServeCommand) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 }
 
-func (c *ServeCommand) engineConfig(log *slog.Logger, failed chan error) actors.Config {
+func (c *ServeCommand) engineConfig(
+	log *slog.Logger, failed chan error, fitted memory,
+) actors.Config {
 	return actors.Config{
 		Dir: c.Data, CacheBytes: c.CacheBytes, ReserveBytes: c.ReserveBytes,
 		SnapshotLogBytes: c.SnapshotLogBytes, SnapshotBlobBytes: c.SnapshotBlobBytes,
 		SnapshotEvery: c.SnapshotEvery, SnapshotAtClose: true, PassivateAfter: c.PassivateAfter,
 		SweepEvery: c.SweepEvery, FeedEvents: c.FeedEvents, FeedAge: c.FeedAge,
 		NoSearch: c.Search == "off", Log: log, Stored: c.storedLimits(),
+		ProjectBytes: fitted.projects, RecentBytesMax: fitted.recent, QueueBytesMax: fitted.queue,
 		OnFailure: func(err error) { failed <- err },
 	}
 }
