@@ -250,6 +250,9 @@ func (e *Engine) keepTail(in replayed) error {
 			if err := e.listCreated(&in, stored); err != nil {
 				return err
 			}
+		case stale&index.ForMemberships != 0 && index.OnlyTouches(kind):
+			e.projections.of.Memberships.Touch(h.id, in.entry.Now)
+			stale &^= index.ForMemberships
 		}
 		e.markStale(h, stale)
 	}

@@ -60,6 +60,7 @@ func places(e *Engine, status work.TaskStatus) (all []index.TaskPlace) {
 func checkFound(t testing.TB, what string, e *Engine) {
 	t.Helper()
 	checkWatches(t, what, e)
+	checkMemberships(t, what, e)
 	of, now, total := e.Indexes(index.All), e.Now(), 0
 	public := map[work.TaskStatus][]index.TaskPlace{}
 	own := map[id.ID][]index.TaskPlace{}

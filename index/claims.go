@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -45,6 +46,14 @@ func (c *Claims) Of(agent id.ID, now int64) (held []OwnClaim) {
 		}
 	}
 	slices.SortFunc(held, func(a, b OwnClaim) int { return a.Task.Compare(b.Task) })
+	return held
+}
+
+// ByExpiry returns the claims that an agent holds at a time, the one that expires first is the
+// first.
+func (c *Claims) ByExpiry(agent id.ID, now int64) []OwnClaim {
+	held := c.Of(agent, now)
+	slices.SortStableFunc(held, func(a, b OwnClaim) int { return cmp.Compare(a.Until, b.Until) })
 	return held
 }
 

@@ -30,6 +30,13 @@
 // Cards that were saved without the new part are recognized by their mark: all projects are stale
 // in the new projection until they have been loaded and saved once.
 //
+// # Memberships
+//
+// The index of memberships has the members of every project, with what lists of projects are
+// filtered and sorted by. Nearly every event changes when a project was updated. To store that, an
+// event costs a look-up and one atomic write; a start does not load projects of which the log
+// behind the snapshot changes nothing else. An agent's projects are sorted when they are listed.
+//
 // # Open tasks
 //
 // The index of tasks holds every unfinished task of every project in some 100 bytes: those of

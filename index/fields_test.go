@@ -146,6 +146,14 @@ func TestCardsKeepEveryField(t *testing.T) {
 			same("claims", own, got[slices.Index(got, own)])
 			return true
 		})
+		for _, member := range p.Members() {
+			filter := &MembershipFilter{
+				Role: member.Role, Visibility: p.Visibility, Status: p.Status,
+				Name: FoldName(p.Name),
+			}
+			want := []Position{{p.UpdatedAt, p.ID}}
+			same("members", want, of.Memberships.Of(member.Agent, filter, Position{}, 2))
+		}
 		// No frozen contribution waits for a review.
 		card := &Card{Project: p.ID, Visibility: p.Visibility, Members: membersOf(p)}
 		reviews := ProjectReviews{

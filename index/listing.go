@@ -24,6 +24,10 @@ func (p Position) newer(other Position) bool {
 	return p.ID.Compare(other.ID) > 0
 }
 
+// Before reports whether a position is before another in the order of times, the oldest first. The
+// zero position is before all others.
+func (p Position) Before(other Position) bool { return other.newer(p) }
+
 // Listing is the order of the public projects. It is safe for concurrent use.
 type Listing struct {
 	mu struct {

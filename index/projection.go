@@ -46,15 +46,16 @@ const (
 	ForWatches
 	ForWorkspaces
 	ForClaims
+	ForMemberships
 )
 
 // All is the set of all projections.
-const All = ForClaims<<1 - 1
+const All = ForMemberships<<1 - 1
 
 // names are the names of the projections in errors.
 var names = [...]string{
 	"listing", "tasks", "links", "subjects", "reviews", "evidence", "watchers", "workspaces",
-	"claims",
+	"claims", "memberships",
 }
 
 // String returns the names of the projections in the set.
@@ -70,15 +71,16 @@ func (s Set) String() string {
 
 // Views are the indexes over projects for code that only queries them.
 type Views struct {
-	Listing    *Listing
-	Tasks      *Tasks
-	Links      *Links
-	Subjects   *Subjects
-	Reviews    *Reviews
-	Profiles   *Profiles
-	Watches    *Watches
-	Workspaces *Workspaces
-	Claims     *Claims
+	Listing     *Listing
+	Tasks       *Tasks
+	Links       *Links
+	Subjects    *Subjects
+	Reviews     *Reviews
+	Profiles    *Profiles
+	Watches     *Watches
+	Workspaces  *Workspaces
+	Claims      *Claims
+	Memberships *Memberships
 }
 
 // Projections are the indexes over projects. It updates, saves and restores all of them.
@@ -95,12 +97,12 @@ func NewProjections() *Projections {
 	p := &Projections{Views: Views{
 		Listing: NewListing(), Tasks: NewTasks(), Links: NewLinks(), Reviews: NewReviews(),
 		Profiles: NewProfiles(), Watches: NewWatches(), Workspaces: NewWorkspaces(),
-		Claims: NewClaims(),
+		Claims: NewClaims(), Memberships: NewMemberships(),
 	}}
 	p.Subjects = NewSubjects(p.Tasks)
 	p.list = []Projection{
 		p.Listing, p.Tasks, p.Links, p.Subjects, p.Reviews, p.Profiles, p.Watches, p.Workspaces,
-		p.Claims,
+		p.Claims, p.Memberships,
 	}
 	for at, one := range p.list {
 		for _, kind := range one.Kinds() {
@@ -160,6 +162,7 @@ func (p *Projections) erase(before, next *work.Project) {
 		return true
 	})
 	p.Claims.drop(before)
+	p.Memberships.drop(before)
 	p.Load(All, next)
 }
 

@@ -14,6 +14,7 @@ import (
 func TestInvalidParts(t *testing.T) {
 	anID := make([]byte, 16)
 	task := slices.Concat([]byte{1}, anID, []byte{2, byte(work.TaskOpen), 0, 0, 0})
+	named := []byte{200, 1, byte(work.Active), 2, 'g', 'o'}
 	trait := slices.Concat(anID, []byte{byte(Observed), 0, 2, 'g', 'o', 1, 1})
 	for name, c := range map[string]struct {
 		of   Set
@@ -49,6 +50,12 @@ func TestInvalidParts(t *testing.T) {
 		"a claim":                    {ForClaims, slices.Concat(anID, anID, []byte{5}), true},
 		"a claim without an end":     {ForClaims, slices.Concat(anID, anID, []byte{0}), false},
 		"a truncated claim":          {ForClaims, slices.Concat(anID, anID), false},
+		"a member":                   {ForMemberships, slices.Concat(named, anID, []byte{1}), true},
+		"a project without members":  {ForMemberships, named, true},
+		"a member without a role":    {ForMemberships, slices.Concat(named, anID, []byte{0}), false},
+		"a member of unknown role":   {ForMemberships, slices.Concat(named, anID, []byte{5}), false},
+		"a truncated member":         {ForMemberships, slices.Concat(named, anID), false},
+		"a truncated name":           {ForMemberships, named[:len(named)-1], false},
 	} {
 		at := 0
 		for c.of>>at != 1 {
@@ -95,6 +102,7 @@ func TestProjectionConstantsMatchTheList(t *testing.T) {
 		ForListing: p.Listing, ForTasks: p.Tasks, ForLinks: p.Links, ForSubjects: p.Subjects,
 		ForReviews: p.Reviews, ForProfiles: p.Profiles, ForWatches: p.Watches,
 		ForWorkspaces: p.Workspaces, ForClaims: p.Claims,
+		ForMemberships: p.Memberships,
 	} {
 		for at := range p.list {
 			if set == 1<<at && p.list[at] != one {

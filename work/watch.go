@@ -3,6 +3,7 @@ package work
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"pws/internal/id"
 )
@@ -124,6 +125,17 @@ func countsAsWork(event Event) bool {
 		return !event.Expired
 	}
 	return true
+}
+
+// WorkKinds returns the kinds of events that may count as work.
+func WorkKinds() (counted []Kind) {
+	for kind, event := range kinds {
+		if countsAsWork(event()) {
+			counted = append(counted, kind)
+		}
+	}
+	slices.Sort(counted)
+	return counted
 }
 
 // WatchProject makes the caller a watcher of a project.

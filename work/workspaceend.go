@@ -40,6 +40,17 @@ func (p *Project) WorkspaceAt(wanted id.ID, now int64) (*Workspace, bool) {
 	return &closed, true
 }
 
+// OpenWorkspacesOf returns the workspaces of an agent that have not ended at a time, the oldest
+// first.
+func (p *Project) OpenWorkspacesOf(agent id.ID, now int64) (open []*Workspace) {
+	for _, one := range p.openWorkspaces {
+		if w, _ := p.Workspace(one); w.Agent == agent && now < p.WorkspaceExpiry(w) {
+			open = append(open, w)
+		}
+	}
+	return open
+}
+
 // close ends a workspace and drops its files. The revisions of its contribution keep theirs.
 func (w *Workspace) close() {
 	w.Status, w.Files, w.Conflicts = WorkspaceClosed, nil, nil

@@ -86,11 +86,18 @@ func (e Expired) Error() string {
 type Query struct {
 	// After is the position of the last record that the caller has seen.
 	After Position
+	// Since leaves out records that happened before a time, in Unix milliseconds; some of the last
+	// SinceSlackMillis before it may be returned.
+	Since int64
 	// Project selects the records of one project, zero those of all.
 	Project id.ID
 	// Limit is the maximum number of records.
 	Limit int
 }
+
+// SinceSlackMillis is by how much the times of records may differ from the order of the log: an
+// event has a time before its entry has a place.
+const SinceSlackMillis = 10_000
 
 // Page is the result of a Query.
 type Page struct {

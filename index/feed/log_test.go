@@ -132,7 +132,26 @@ func (m *model) check(t *rapid.T, l *Log) {
 			t.Fatalf("%d records behind the one at %d of %d", len(got), at, len(kept))
 		}
 	}
+	m.checkSince(t, l, kept)
 	checkNewest(t, l, kept)
+}
+
+// checkSince reads the records since a time.
+func (m *model) checkSince(t *rapid.T, l *Log, kept []Record) {
+	since := rapid.Int64Range(1, m.now+SinceSlackMillis+1).Draw(t, "since")
+	var want []Position
+	for _, record := range kept {
+		if record.At >= since-SinceSlackMillis {
+			want = append(want, record.Position)
+		}
+	}
+	var got []Position
+	for _, record := range chain(t, l, Query{Limit: 60, Since: since}) {
+		got = append(got, record.Position)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("since %d: %d records, not %d", since, len(got), len(want))
+	}
 }
 
 // TestRandom runs random appends, syncs, crashes, restarts and expiry. After each step the log must

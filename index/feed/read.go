@@ -57,6 +57,11 @@ func (s *state) search(chain []uint32, number uint64) int {
 func (v *view) read(q *Query, chain []uint32) (Page, error) {
 	page := Page{Next: q.After}
 	number, err := v.firstAfter(q.After)
+	if err == nil && q.Since > 0 {
+		var since uint64
+		since, err = v.firstSince(q.Since - SinceSlackMillis)
+		number = max(number, since)
+	}
 	if err != nil {
 		return page, err
 	}
@@ -108,6 +113,28 @@ func (v *view) firstAfter(at Position) (uint64, error) {
 		return v.firstAfter(at)
 	}
 	return found.first + search(records), err
+}
+
+// firstSince returns the number of the first record that is not older than a time.
+func (v *view) firstSince(millis int64) (uint64, error) {
+	nth := sort.Search(len(v.blocks), func(nth int) bool { return v.blocks[nth].lastAt >= millis })
+	records, first := v.recent, v.recentFirst
+	if nth < len(v.blocks) {
+		var err error
+		if records, err = v.decoded.get(&v.blocks[nth]); v.renew(err) {
+			return v.firstSince(millis)
+		}
+		if err != nil {
+			return 0, err
+		}
+		first = v.blocks[nth].first
+	}
+	for at := range records {
+		if records[at].At >= millis {
+			return first + uint64(at), nil
+		}
+	}
+	return v.end, nil
 }
 
 // record returns the record with a number.

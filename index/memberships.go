@@ -1,0 +1,285 @@
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"pws/internal/disk"
+	"pws/internal/id"
+	"pws/work"
+)
+
+// Memberships maps agents to the projects that they are members of, and has what lists of projects
+// are filtered and sorted by. It does not know read permissions. It is safe for concurrent use.
+type Memberships struct {
+	mu struct {
+		sync.RWMutex
+		projects map[id.ID]*memberProject
+		// of holds the memberships of each agent, in no order.
+		of map[id.ID][]membership
+	}
+}
+
+// memberProject is what the index stores of one project.
+type memberProject struct {
+	id id.ID
+	// updated is when the project last changed, in Unix milliseconds. It is the only field that
+	// changes without the lock.
+	updated atomic.Int64
+	// name is folded.
+	name       string
+	visibility work.Visibility
+	status     work.Status
+}
+
+type membership struct {
+	project *memberProject
+	role    work.Role
+}
+
+// MembershipFilter selects memberships; zero fields match all.
+type MembershipFilter struct {
+	Role       work.Role
+	Visibility work.Visibility
+	Status     work.Status
+	// Name is a part of the name, folded by FoldName.
+	Name string
+}
+
+// FoldName makes names comparable without regard to case.
+func FoldName(name string) string { return strings.ToLower(name) }
+
+// Matches reports whether a project and the role of an agent in it match.
+func (f *MembershipFilter) Matches(p *work.Project, role work.Role) bool {
+	return f.matches(role, p.Visibility, p.Status, FoldName(p.Name))
+}
+
+func (f *MembershipFilter) matches(
+	role work.Role, visibility work.Visibility, status work.Status, name string,
+) bool {
+	return (f.Role == 0 || f.Role == role) &&
+		(f.Visibility == 0 || f.Visibility == visibility) &&
+		(f.Status == 0 || f.Status == status) && strings.Contains(name, f.Name)
+}
+
+// NewMemberships makes an empty index.
+func NewMemberships() *Memberships {
+	m := new(Memberships)
+	m.mu.projects, m.mu.of = map[id.ID]*memberProject{}, map[id.ID][]membership{}
+	return m
+}
+
+// Of returns up to limit projects of an agent that match a filter, the one with the latest activity
+// first, after a given place; the zero position is the start. Its time grows with the number of the
+// agent's projects.
+func (m *Memberships) Of(
+	agent id.ID, filter *MembershipFilter, after Position, limit int,
+) []Position {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	found := make([]Position, 0, min(limit, len(m.mu.of[agent]))+1)
+	for _, one := range m.mu.of[agent] {
+		p := one.project
+		at := Position{Millis: p.updated.Load(), ID: p.id}
+		if after != (Position{}) && !after.newer(at) ||
+			len(found) == limit && (limit == 0 || !at.newer(found[limit-1])) ||
+			!filter.matches(one.role, p.visibility, p.status, p.name) {
+			continue
+		}
+		place, _ := slices.BinarySearchFunc(found, at, func(a, b Position) int {
+			switch {
+			case a == b:
+				return 0
+			case a.newer(b):
+				return -1
+			}
+			return 1
+		})
+		found = slices.Insert(found, place, at)
+		found = found[:min(len(found), limit)]
+	}
+	return found
+}
+
+// Count returns the number of the projects that an agent is a member of.
+func (m *Memberships) Count(agent id.ID) int {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return len(m.mu.of[agent])
+}
+
+// Named reports whether the name of a project contains a folded text.
+func (m *Memberships) Named(project id.ID, text string) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	p := m.mu.projects[project]
+	return p != nil && strings.Contains(p.name, text)
+}
+
+// Touch records that a project has changed at a time. A start calls it for entries of the log that
+// change nothing else of what is stored here, BEFORE it restores the project.
+func (m *Memberships) Touch(project id.ID, millis int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.get(project).raise(millis)
+}
+
+// get returns the record of a project, which it adds if there is none. The lock is held.
+func (m *Memberships) get(project id.ID) *memberProject {
+	p := m.mu.projects[project]
+	if p == nil {
+		p = &memberProject{id: project}
+		m.mu.projects[project] = p
+	}
+	return p
+}
+
+func (p *memberProject) raise(millis int64) {
+	for {
+		was := p.updated.Load()
+		if millis <= was || p.updated.CompareAndSwap(was, millis) {
+			return
+		}
+	}
+}
+
+// Kinds implements Projection. All events that count as work change when a project was updated.
+func (m *Memberships) Kinds() []work.Kind { return work.WorkKinds() }
+
+// OnlyTouches reports whether events of a kind change nothing that is stored here but the time of
+// the last change, which is then the time of their entry.
+func OnlyTouches(kind work.Kind) bool {
+	switch kind {
+	case work.KindProjectCreated, work.KindProjectUpdated, work.KindProjectImported,
+		work.KindMemberAdded, work.KindMemberChanged, work.KindMemberRemoved,
+		// An expired workspace counts as no work.
+		work.KindWorkspaceEnded, work.KindProjectErased:
+		return false
+	}
+	return true
+}
+
+// Update implements Projection.
+func (m *Memberships) Update(before, next *work.Project, events []work.Event) {
+	if before == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		p := m.describe(next)
+		for _, member := range next.Members() {
+			m.mu.of[member.Agent] = append(m.mu.of[member.Agent], membership{p, member.Role})
+		}
+		return
+	}
+	for _, event := range events {
+		if !OnlyTouches(work.KindOf(event)) {
+			m.change(before, next, events)
+			return
+		}
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if p := m.mu.projects[next.ID]; p != nil {
+		p.raise(next.UpdatedAt)
+	}
+}
+
+// drop removes the members of a project that was erased.
+func (m *Memberships) drop(before *work.Project) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.get(before.ID)
+	for _, member := range before.Members() {
+		m.set(member.Agent, p, work.NoRole)
+	}
+}
+
+// describe stores what is known of a project itself. The lock is held.
+func (m *Memberships) describe(next *work.Project) *memberProject {
+	p := m.get(next.ID)
+	p.name, p.visibility, p.status = FoldName(next.Name), next.Visibility, next.Status
+	p.raise(next.UpdatedAt)
+	return p
+}
+
+// change applies events that change more than the time.
+func (m *Memberships) change(before, next *work.Project, events []work.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.describe(next)
+	for _, event := range events {
+		switch event := event.(type) {
+		case *work.MemberAdded:
+			m.set(event.Member.Agent, p, next.RoleOf(event.Member.Agent))
+		case *work.MemberRemoved:
+			m.set(event.Agent, p, next.RoleOf(event.Agent))
+		case *work.MemberChanged:
+			m.set(event.Agent, p, next.RoleOf(event.Agent))
+			m.set(before.Owner, p, next.RoleOf(before.Owner))
+		}
+	}
+}
+
+// set stores the role of an agent in a project. The lock is held.
+func (m *Memberships) set(agent id.ID, p *memberProject, role work.Role) {
+	list := m.mu.of[agent]
+	at := slices.IndexFunc(list, func(one membership) bool { return one.project == p })
+	switch {
+	case at < 0 && role == work.NoRole:
+	case at < 0:
+		m.mu.of[agent] = append(list, membership{p, role})
+	case role != work.NoRole:
+		list[at].role = role
+	case len(list) == 1:
+		delete(m.mu.of, agent)
+	default:
+		last := len(list) - 1
+		list[at], list[last] = list[last], membership{}
+		m.mu.of[agent] = list[:last]
+	}
+}
+
+// Append implements Projection:
+//
+//	updated  uvarint Unix milliseconds
+//	status   1 byte
+//	name     uvarint length, then its bytes
+//	members  until the end, in the order in which they joined, each: 16 bytes agent, 1 byte role
+func (m *Memberships) Append(out []byte, p *work.Project) []byte {
+	out = binary.AppendUvarint(out, uint64(p.UpdatedAt))
+	out = appendText(append(out, byte(p.Status)), p.Name)
+	for _, member := range p.Members() {
+		out = append(append(out, member.Agent[:]...), byte(member.Role))
+	}
+	return out
+}
+
+// Restore implements Projection. Append always writes a part.
+func (m *Memberships) Restore(c *Card, part *disk.Reader) error {
+	if part.Len() == 0 {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.get(c.Project)
+	p.raise(int64(part.Uvarint()))
+	p.visibility, p.status = c.Visibility, work.Status(part.Byte())
+	p.name = FoldName(string(part.Bytes()))
+	if part.Failed() {
+		return errPart
+	}
+	for part.Len() > 0 {
+		agent, role := id.ID(part.Fixed(16)), work.Role(part.Byte())
+		if part.Failed() {
+			return errPart
+		}
+		if role <= work.NoRole || role > work.Owner {
+			return errors.New("a member with an unknown role")
+		}
+		m.mu.of[agent] = append(m.mu.of[agent], membership{p, role})
+	}
+	return nil
+}
