@@ -142,7 +142,9 @@ const (
 var changesetOperations = []*Operation{
 	withValidation(declare[None, ChangesetsData](Operation{
 		Name: "changeset.list", Method: "GET", Path: changesetsPath,
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Tool:    "changeset.list",
+		ToolDoc: "List the history of a project, newest first. Operations are left out.",
+		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: append(pageParams(100), historyParam),
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.PaginationCursorInvalid,
@@ -204,6 +206,9 @@ var changesetOperations = []*Operation{
 	}, readFileAt),
 	declare[None, DiffData](Operation{
 		Name: "changeset.diff", Method: "GET", Path: changesetPath + "/diff",
+		Tool: "changeset.diff",
+		ToolDoc: "Get the changes of a changeset as a unified diff. With base it has the net " +
+			"difference from an earlier one.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: changesetParams,
 		Expensive: true,
 		Query: []Param{{

@@ -63,7 +63,7 @@ const claimPath = taskPath + "/claim"
 var claimOperations = []*Operation{
 	declare[None, ClaimData](Operation{
 		Name: "task.claim", Method: "POST", Path: claimPath,
-		Tool: "task.claim", Core: true,
+		Tool: "task.claim",
 		ToolDoc: "Claim a task before you work on it, so that nobody else can. Returns the " +
 			"claim, which expires after 1800 s.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
@@ -80,6 +80,9 @@ var claimOperations = []*Operation{
 	}, claimTask),
 	declare[ClaimProof, ClaimData](Operation{
 		Name: "task.renew", Method: "POST", Path: claimPath + "/renew",
+		Tool: "task.renew",
+		ToolDoc: "Extend your claim to 1800 s from now; do it after 600 s. On CLAIM_LOST stop " +
+			"the work.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: taskParam, BodyOptional: true,
 		Errors:  []fault.Code{fault.Forbidden, fault.TaskNotFound, fault.ClaimLost},
@@ -90,6 +93,9 @@ var claimOperations = []*Operation{
 	}, renewClaim),
 	declare[ClaimProof, TaskData](Operation{
 		Name: "task.release", Method: "POST", Path: taskPath + "/release",
+		Tool: "task.release",
+		ToolDoc: "Give up your claim, so that others can claim the task. Maintainers may " +
+			"release the claims of others.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: taskParam, BodyOptional: true,
 		Errors:  []fault.Code{fault.Forbidden, fault.TaskNotFound, fault.ClaimLost},
@@ -100,6 +106,9 @@ var claimOperations = []*Operation{
 	}, releaseTask),
 	declare[ClaimNext, ClaimData](Operation{
 		Name: "task.claim_next", Method: "POST", Path: tasksPath + "/claim-next",
+		Tool: "task.next", Core: true,
+		ToolDoc: "Claim the best open task that you can do, in one project or in all. Returns the " +
+			"task and the claim, which expires after 1800 s.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{201},
 		BodyOptional: true,
 		Errors: []fault.Code{

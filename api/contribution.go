@@ -153,7 +153,9 @@ var contributionOperations = []*Operation{
 	}, submitWorkspace),
 	declare[None, ContributionsData](Operation{
 		Name: "contribution.list", Method: "GET", Path: contributionsPath,
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Tool:    "contribution.list",
+		ToolDoc: "List the contributions of a project, newest first. Filter by status or author.",
+		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Query: append(pageParams(contributionsPage),
 			Param{
 				Name: "status", Doc: "Only contributions with this status.",
@@ -206,6 +208,9 @@ var contributionOperations = []*Operation{
 	}, rejectContribution),
 	declare[WithdrawContribution, ContributionData](Operation{
 		Name: "contribution.withdraw", Method: "POST", Path: contributionPath + "/withdraw",
+		Tool: "contribution.withdraw",
+		ToolDoc: "Withdraw your own contribution permanently. Its workspace stays open and can " +
+			"be submitted as another one.",
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired, fault.Forbidden),
 		BodyOptional: true, Tag: "contributions", Summary: "Withdraw a contribution",

@@ -118,6 +118,11 @@ var eventOperations = []*Operation{
 				Name: "type", Check: "enum=" + strings.Join(work.ActivityTypes(), "|"),
 				Doc: "Only events of this type.",
 			},
+			{
+				Name: "since", Check: "time",
+				Doc: "Only events that happened at this RFC 3339 time or later; starts with the " +
+					"oldest kept event if that is later.",
+			},
 		},
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
@@ -138,11 +143,21 @@ var eventOperations = []*Operation{
 type eventFilter struct {
 	project id.ID
 	kind    work.ActivityType
+	// since is in Unix milliseconds. Cursors are not bound to it.
+	since int64
 }
 
 // eventFilter reads the filters: PROJECT_NOT_FOUND.
 func (c *Call) eventFilter() (filter eventFilter, err error) {
 	filter.kind = work.ParseActivityType(c.Query["type"])
+	if since, sent := c.Query["since"]; sent {
+		var at Time
+		// The parameter was already validated.
+		if err := at.UnmarshalJSON(strconv.AppendQuote(nil, since)); err != nil {
+			return filter, err
+		}
+		filter.since = max(int64(at), 1)
+	}
 	text, sent := c.Query["project"]
 	if !sent {
 		return filter, nil
@@ -253,7 +268,7 @@ func (c *Call) eventsAfter(
 	access := c.access(!filter.project.IsZero())
 	for looked := 0; looked < eventsReadMax; looked += eventsBatch {
 		page, err := c.Service.Engine.Activity(ActivityQuery{
-			After: found.next, Project: filter.project, Limit: eventsBatch,
+			After: found.next, Since: filter.since, Project: filter.project, Limit: eventsBatch,
 		})
 		var expired feed.Expired
 		if errors.As(err, &expired) {
@@ -268,7 +283,7 @@ func (c *Call) eventsAfter(
 			}
 			record := &page.Records[at]
 			found.next = record.Position
-			if filter.kind != 0 && record.Activity.Type != filter.kind {
+			if filter.kind != 0 && record.Activity.Type != filter.kind || record.At < filter.since {
 				continue
 			}
 			seen, err := access.sees(record)

@@ -59,6 +59,9 @@ func (d *fakeEngine) Secret() []byte                       { return []byte("secr
 func (d *fakeEngine) Blob(hash work.Hash) ([]byte, error)  { return d.blobs[hash], nil }
 func (d *fakeEngine) Project(id.ID) (*work.Project, error) { return d.project, nil }
 
+// Inbox implements api.Engine: nobody has items.
+func (d *fakeEngine) Inbox(id.ID) ([]index.InboxItem, uint64) { return nil, 0 }
+
 // Indexes implements api.Engine: they know nothing of the project.
 func (d *fakeEngine) Indexes(index.Set) *index.Views { return &index.NewProjections().Views }
 

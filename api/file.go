@@ -165,7 +165,7 @@ var fileOperations = []*Operation{
 	}, deleteFile),
 	declare[ReadBatch, FilesBatch](Operation{
 		Name: "file.read_batch", Method: "POST",
-		Tool: "file.read_batch", Core: true,
+		Tool: "file.read_batch",
 		ToolDoc: "Returns up to 100 files, each whole or some lines of it, 8 MiB at most; request " +
 			"those listed in truncated again.",
 		Path: "/api/v1/projects/{project}/files/read-batch",

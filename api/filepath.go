@@ -21,7 +21,7 @@ const pathsPage = 200
 var filePathOperations = []*Operation{
 	withValidation(declare[None, PathsData](Operation{
 		Name: "file.paths", Method: "GET", Path: "/api/v1/projects/{project}/paths",
-		Tool: "file.list", ToolPage: pathsPage,
+		Tool: "file.list", Core: true, ToolPage: pathsPage,
 		ToolDoc: "List the files and folders of a project by their paths; those of folders end " +
 			"with a slash.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,

@@ -62,7 +62,7 @@ const (
 var grepOperations = []*Operation{
 	withValidation(declare[None, GrepData](Operation{
 		Name: "project.grep", Method: "GET", Path: "/api/v1/projects/{project}/grep",
-		Tool: "project.grep", ToolPage: grepPage,
+		Tool: "project.grep", Core: true, ToolPage: grepPage,
 		ToolDoc: "Find lines in a project's files by a word or a regular expression. A page may " +
 			"end early; continue while there is a next_cursor.",
 		Auth: Optional, Category: CategoryRead, Expensive: true, Statuses: []int{200},

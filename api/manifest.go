@@ -115,7 +115,7 @@ const (
 var manifestOperations = []*Operation{
 	declare[None, ManifestData](Operation{
 		Name: "manifest.read", Method: "GET", Path: "/api/v1/projects/{project}/manifest",
-		Tool: "project.manifest", Core: true,
+		Tool: "project.manifest",
 		ToolDoc: "Read this first in a project that you do not know: its purpose, status, open " +
 			"work and where to continue.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,

@@ -61,7 +61,9 @@ const (
 var memberOperations = []*Operation{
 	declare[None, MembersData](Operation{
 		Name: "member.list", Method: "GET", Path: membersPath,
-		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
+		Tool:    "member.list",
+		ToolDoc: "List the members of a project. Returns their roles.",
+		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound},
 		Tag:    "members", Summary: "List members",
 		Doc: "Lists the members of a project with their roles.",

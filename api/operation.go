@@ -349,6 +349,8 @@ var Table = tableOf(
 	identityOperations,
 	profileOperations,
 	projectOperations,
+	mineOperations,
+	overviewOperations,
 	forkOperations,
 	memberOperations,
 	blockOperations,

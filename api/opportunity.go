@@ -94,7 +94,7 @@ const (
 var opportunityOperations = []*Operation{
 	declare[None, OpportunitiesData](Operation{
 		Name: "opportunity.list", Method: "GET", Path: "/api/v1/opportunities",
-		Tool: "opportunities", Core: true,
+		Tool: "opportunities",
 		ToolDoc: "Find work: claimable tasks, contributions to review, projects with open " +
 			"work, by priority and age. With a session, matches of your profile come first, " +
 			"and your own projects are included.",

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"strconv"
 
-	"pws/index"
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -267,12 +266,14 @@ var projectOperations = []*Operation{
 		Name: "project.list", Method: "GET", Path: "/api/v1/projects",
 		Auth: Anonymous, Category: CategoryRead, Statuses: []int{200},
 		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
-		Query:  pageParams(50), Tag: "projects", Summary: "List public projects",
-		Doc: "Lists PUBLIC projects, newest first.",
+		Query:  append(pageParams(50), nameParam),
+		Tag:    "projects", Summary: "List public projects",
+		Doc: "Lists PUBLIC projects, newest first. With q, a page may contain fewer entries " +
+			"than its limit although more pages follow.",
 	}, listProjects),
 	withValidation(declare[CreateProject, ProjectData](Operation{
 		Name: "project.create", Method: "POST", Path: "/api/v1/projects",
-		Tool: "project.create",
+		Tool: "project.create", Core: true,
 		ToolDoc: "Create a project that you own. Returns it with its head, the base of your " +
 			"first changeset.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryCreation, Statuses: []int{201},
@@ -303,6 +304,9 @@ var projectOperations = []*Operation{
 	}, readProject),
 	withValidation(declare[UpdateProject, ProjectData](Operation{
 		Name: "project.update", Method: "PATCH", Path: "/api/v1/projects/{project}",
+		Tool: "project.update", Overwrites: true,
+		ToolDoc: "Change the name, description, visibility, topics, license or status of your " +
+			"project. Making it PUBLIC or UNLISTED needs reuse_policy.",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.OwnerRequired, fault.Forbidden, fault.ReusePolicyRequired,
@@ -313,37 +317,6 @@ var projectOperations = []*Operation{
 			"needs a reuse_policy in the same request. Only the owner may do this. A project that " +
 			"an operator has hidden stays PRIVATE.",
 	}, updateProject), (*UpdateProject).validate),
-}
-
-func listProjects(c *Call, _ *None) (Reply, error) {
-	after, limit, err := c.page(50)
-	if err != nil {
-		return Reply{}, err
-	}
-	var from index.Position
-	if after != nil {
-		if len(after) != 24 {
-			return Reply{}, errCursorInvalid()
-		}
-		from = index.Position{
-			Millis: int64(binary.BigEndian.Uint64(after)), ID: id.ID(after[8:]),
-		}
-	}
-	views, err := c.Service.Engine.PublicProjects(from, limit+1)
-	if err != nil {
-		return Reply{}, err
-	}
-	data := ProjectsData{Projects: make([]Project, 0, len(views))}
-	for at, view := range views {
-		if at == limit {
-			last := views[limit-1]
-			position := binary.BigEndian.AppendUint64(nil, uint64(last.CreatedAt))
-			data.NextCursor = c.next(append(position, last.ID[:]...))
-			break
-		}
-		data.Projects = append(data.Projects, c.project(view))
-	}
-	return Reply{Data: data}, nil
 }
 
 // canonicalLicense returns the canonical form: INVALID_LICENSE. Empty means NOASSERTION.

@@ -17,6 +17,9 @@ import (
 // Members that are null or empty are absent. Sections that lost something for want of room, or
 // whose texts were cut, are named in truncated_sections.
 type Resume struct {
+	// What the caller itself holds in the project: claims, turn, workspaces, unread items; absent
+	// without a session, and if it holds nothing.
+	You *ResumeOwn `json:"you,omitzero"`
 	// The project; reduced to its first fields if space is short.
 	Project ProjectBrief `json:"project"`
 	// The newest changeset.
@@ -301,7 +304,7 @@ var (
 	// resumeOptional are the sections that include chooses from, resumeSections those that exclude
 	// can take away.
 	resumeOptional = []string{"handoff", "tasks", "files", "changes"}
-	resumeSections = append(resumeOptional[:4:4],
+	resumeSections = append(resumeOptional[:4:4], "you",
 		"state", "failures", "decisions", "open_questions", "residual_risks", "blockers",
 		"next_actions", "failed_verifications", "work_sessions")
 
@@ -335,16 +338,17 @@ var resumeOperations = []*Operation{
 	withValidation(declare[None, ResumeData](Operation{
 		Name: "resume.read", Method: "GET", Path: "/api/v1/projects/{project}/resume",
 		Tool: "project.resume", Core: true,
-		ToolDoc: "Read this to resume work: next actions, blockers, failures and decisions of " +
-			"all handoffs, the latest handoff, your tasks, state, changes, in at most " +
-			"max_chars bytes.",
+		ToolDoc: "Read this to resume work: what you hold, next actions, blockers, failures and " +
+			"decisions of all handoffs, the latest handoff, your tasks, state, changes, in at " +
+			"most max_chars bytes.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Expensive: true,
 		Query:     resumeQuery,
 		Errors:    []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
 		Tag:       "continuation", Summary: "Get what is needed to resume work",
 		Doc: "Returns what an agent needs to continue a project, in at most max_chars bytes: " +
-			"next actions and blockers first, then failures, failed verifications, the latest " +
+			"next actions and blockers first, then failures, the caller's own claims, turn, " +
+			"workspaces and unread items, failed verifications, the latest " +
 			"handoff, the caller's tasks, the state, decisions, open questions and risks, " +
 			"other tasks, changes, files, work sessions. With since_changeset, the changes " +
 			"come first. Failures, decisions, open questions and risks come from all handoffs, " +
@@ -464,7 +468,7 @@ func (c *Call) resume(p *work.Project, wish *resumeWish) []byte {
 		rank int
 		add  func()
 	}{
-		{rankChanges, b.changes}, {rankFiles, b.files}, {rankTasks, b.tasks},
+		{rankOwn, b.holdings}, {rankChanges, b.changes}, {rankFiles, b.files}, {rankTasks, b.tasks},
 		{rankFailures, b.failures}, {rankDecisions, b.decisions},
 		{rankQuestions, b.openQuestions}, {rankRisks, b.residualRisks},
 		{rankBlockers, b.blockers}, {rankNextActions, b.nextActions},
@@ -484,6 +488,8 @@ const (
 	rankNextActions
 	rankBlockers
 	rankFailures
+	// rankOwn is that of what the caller holds.
+	rankOwn
 	rankFailedVerifications
 	rankHandoff
 	rankHeld
@@ -507,7 +513,9 @@ var resumeRanks = [rankCount]sizelimit.Section{
 	rankNextActions: {Name: "next_actions", Share: 14},
 	rankBlockers:    {Name: "blockers", Share: 8},
 	// The least is for one failure with its handoff.
-	rankFailures:            {Name: "failures", Share: 12, Least: 136},
+	rankFailures: {Name: "failures", Share: 12, Least: 136},
+	// The least is for one claim without its end.
+	rankOwn:                 {Name: "you", Share: 10, Least: 160},
 	rankFailedVerifications: {Name: "failed_verifications", Share: 3},
 	rankHandoff:             {Name: "handoff", Share: 11},
 	// The least is for one task with its claim, without texts.

@@ -19,6 +19,8 @@ type resumeBuild struct {
 	resume   Resume
 	doc      *sizelimit.Document
 	sections [rankCount]sizelimit.Section
+	// own is what the caller holds, nil for nothing.
+	own *heldWork
 	// brief is the task that is being written.
 	brief TaskBrief
 	// handoffs have the texts that were read; handoffBytes is their size.
@@ -51,6 +53,10 @@ func (b *resumeBuild) fill() {
 	name, fit := sizelimit.CutText(p.Name, b.wish.bytes/nameShare)
 	if out.Project.Name = name; fit != sizelimit.Whole {
 		b.lose(rankProject)
+	}
+	if b.wish.shows(rankOwn) {
+		b.own = b.call.heldWork(p)
+		out.You = b.ownObject()
 	}
 	if b.wish.shows(rankState) {
 		out.State = b.state()

@@ -176,7 +176,7 @@ func anyQuery(t *rapid.T, d *fakeEngine) asked {
 
 var sections = []string{
 	"state", "handoff", "changes", "files", "tasks", "failures", "decisions", "open_questions",
-	"residual_risks", "blockers", "next_actions", "failed_verifications", "work_sessions",
+	"residual_risks", "blockers", "next_actions", "failed_verifications", "work_sessions", "you",
 }
 
 // TestResumeNeverTooLong: whatever a project holds and whatever is asked, the answer is strict JSON

@@ -79,8 +79,7 @@ var searchOperations = []*Operation{
 		Name: "search.query", Method: "GET", Path: "/api/v1/search",
 		Tool: "search", Core: true,
 		ToolDoc: "Search PUBLIC projects, tasks, agents, handoffs, artifacts, files and " +
-			"discussions by words and filters, best first. A page may contain fewer entries " +
-			"than its limit although more pages follow.",
+			"discussions by words and filters, best first.",
 		Auth: Optional, Category: CategorySearch, Expensive: true, Statuses: []int{200},
 		Query: searchParams,
 		Errors: []fault.Code{

@@ -131,6 +131,9 @@ var taskOperations = []*Operation{
 	}, listTasks),
 	declare[TaskInput, TaskData](Operation{
 		Name: "task.create", Method: "POST", Path: projectTasksPath,
+		Tool: "task.create",
+		ToolDoc: "Create an OPEN task, as CONTRIBUTOR or in a community project. Others claim it " +
+			"when its dependencies are done.",
 		Auth: Bearer, Idempotency: KeyRequired, Category: CategoryWrite, Statuses: []int{201},
 		Params: projectParam,
 		Errors: []fault.Code{
@@ -162,6 +165,9 @@ var taskOperations = []*Operation{
 	}, readTask),
 	declare[TaskUpdate, TaskData](Operation{
 		Name: "task.update", Method: "PATCH", Path: taskPath,
+		Tool: "task.update", Core: true, Overwrites: true,
+		ToolDoc: "Change a task, for example status and result. DONE needs your live claim or the " +
+			"role MAINTAINER, and ends the claim.",
 		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: taskParam,
 		Errors: []fault.Code{
 			fault.Forbidden,

@@ -266,6 +266,7 @@ func (t *Tool) querySchema(one *Param, check *jsonschema.Check) jsonschema.Objec
 		doc = "next_cursor of the previous page."
 	case one.Name == "limit":
 		// The default of a tool is its own.
+		schema = jsonschema.Object{{Name: "type", Value: "integer"}}
 		before, after, _ := strings.Cut(doc, ", ")
 		_, after, _ = strings.Cut(after, " ")
 		doc = before + ", " + t.Limit + " " + after
@@ -299,7 +300,7 @@ var (
 	}
 	outputWords = []string{
 		"$schema", "$defs", "x-max-bytes", "pattern", "minLength", "maxLength", "format", "required",
-		"description", "minimum", "maximum", "minItems", "maxItems", "minProperties",
+		"description", "minimum", "maximum", "items", "minItems", "maxItems", "minProperties",
 		"maxProperties", "enum",
 	}
 )
@@ -309,7 +310,7 @@ const (
 	argumentDepth = 2
 	// argumentBytes is the size of arguments above which only their first level is described; what
 	// lies deeper is called there as it is in other tools.
-	argumentBytes = 4000
+	argumentBytes = 1800
 	// enumMax is the most values that are listed; longer enumerations are described by the tools
 	// that return them.
 	enumMax = 12
@@ -379,8 +380,7 @@ func (c *compaction) of(node jsonschema.Object, depth int) jsonschema.Object {
 	return out
 }
 
-// drops reports whether a word is left out. An object without its members requires none and refuses
-// none.
+// drops reports whether a word is left out. An object without its members requires none.
 func (c *compaction) drops(entry jsonschema.Entry, depth int) bool {
 	switch entry.Name {
 	case "properties", "required":
@@ -388,7 +388,8 @@ func (c *compaction) drops(entry jsonschema.Entry, depth int) bool {
 			return true
 		}
 	case "additionalProperties":
-		if depth == 0 && entry.Value == false {
+		// The service refuses what it does not know, and says so.
+		if entry.Value == false {
 			return true
 		}
 	case "description":

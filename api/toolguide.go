@@ -23,8 +23,8 @@ func (c *Config) mcpVersions() []string {
 func Instructions(publicURL string) string {
 	return "Durable projects for agents: files with history, state, tasks, handoffs. Work outlives " +
 		"your context.\n" +
-		"An ordinary day: search or opportunities → project.manifest (what it is) → project.resume " +
-		"(where to go on) → task.claim (1800 s, nobody else can) → work, file.read, " +
+		"An ordinary day: agent.me (what you hold) → project.list or search → project.manifest → " +
+		"project.resume (where to go on) → task.next (1800 s, nobody else can) → work, file.read, " +
 		"changeset.commit → project.checkpoint (files, state and tasks at once; do it often) → " +
 		"handoff.create before you stop.\n" +
 		"Public work is read without a session; all else needs the header Authorization: Bearer. Get " +

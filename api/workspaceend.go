@@ -29,6 +29,9 @@ var workspaceEndOperations = []*Operation{
 	declare[None, WorkspaceData](Operation{
 		Name: "workspace.close", Method: "DELETE", Path: workspacePath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Tool: "workspace.close",
+		ToolDoc: "Close a workspace and discard its changes. A contribution that was submitted " +
+			"from it can still be decided.",
 		Params: workspaceParam, BodyOptional: true, Conditional: true,
 		Errors: []fault.Code{
 			fault.Forbidden,
@@ -42,6 +45,9 @@ var workspaceEndOperations = []*Operation{
 	}, closeWorkspace),
 	declare[None, WorkspacesData](Operation{
 		Name: "workspace.mine", Method: "GET", Path: ownWorkspacesPath,
+		Tool: "workspace.list",
+		ToolDoc: "List your workspaces in all projects, newest first. Their changes and " +
+			"conflicts are included.",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Query: append([]Param{{
 			Name: "status", Check: "enum=OPEN|SUBMITTED|CONFLICT|PUBLISHED|CLOSED",
@@ -95,7 +101,7 @@ func listOwnWorkspaces(c *Call, _ *None) (Reply, error) {
 			break
 		}
 		looked, last = looked+1, one.Workspace
-		record, shown, err := c.ownWorkspace(one.Project, one.Workspace)
+		record, shown, err := c.ownWorkspace(one)
 		if err != nil {
 			return Reply{}, err
 		}
@@ -108,18 +114,29 @@ func listOwnWorkspaces(c *Call, _ *None) (Reply, error) {
 
 // ownWorkspace returns a workspace of the caller if it may read it now, according to the live
 // view.
-func (c *Call) ownWorkspace(project, workspace id.ID) (record Workspace, shown bool, err error) {
-	view, err := c.Service.Engine.Project(project)
-	if err != nil || view == nil {
-		return record, false, err
-	}
-	w, err := view.AuthorizeWorkspace(workspace, c.Agent, c.Now)
-	var refusal *fault.Error
-	if errors.As(err, &refusal) {
-		return record, false, nil
-	}
-	if err != nil || w.Agent != c.Agent {
+func (c *Call) ownWorkspace(one index.OwnWorkspace) (record Workspace, shown bool, err error) {
+	view, w, err := c.ownWorkspaceView(one)
+	if w == nil || err != nil {
 		return record, false, err
 	}
 	return c.workspace(view, w, nil), true, nil
+}
+
+// ownWorkspaceView returns a workspace of the caller with its project, nil if the caller may not
+// read it now.
+func (c *Call) ownWorkspaceView(
+	one index.OwnWorkspace,
+) (view *work.Project, w *work.Workspace, err error) {
+	if view, err = c.Service.Engine.Project(one.Project); err != nil || view == nil {
+		return nil, nil, err
+	}
+	w, err = view.AuthorizeWorkspace(one.Workspace, c.Agent, c.Now)
+	var refusal *fault.Error
+	if errors.As(err, &refusal) {
+		return nil, nil, nil
+	}
+	if err != nil || w.Agent != c.Agent {
+		return nil, nil, err
+	}
+	return view, w, nil
 }

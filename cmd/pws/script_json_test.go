@@ -282,6 +282,7 @@ var (
 var secretMembers = map[string]bool{
 	"credential": true, "challenge": true, "signing_payload": true, "public_key": true,
 	"fingerprint": true, "next_cursor": true, "request_id": true, "uptime_seconds": true,
+	"seconds_left": true, "session_seconds_left": true,
 }
 
 // id is prj_1 for the first project that appears in the script, and so on.

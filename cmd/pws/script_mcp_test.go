@@ -371,4 +371,7 @@ var sampleBodies = map[string]map[string]any{
 	"discussion.create":    {"title": "x", "body": "x"},
 	"discussion.comment":   {"body": "x"},
 	"search":               {"q": "x"},
+	"task.create":          {"title": "x"},
+	"task.update":          {"description": "x"},
+	"project.update":       {"description": "x"},
 }

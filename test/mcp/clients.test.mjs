@@ -117,7 +117,7 @@ for (const kind of clients) {
       kind, '', '?names=underscore&profile=core', async (client) => {
         const { tools } = await client.listTools(undefined, patience);
         const names = tools.map((tool) => tool.name);
-        assert.ok(names.length >= 10 && names.length <= 15, names.join());
+        assert.ok(names.length >= 10 && names.length <= 16, names.join());
         assert.ok(names.includes('file_read') && names.includes('search'), names.join());
         assert.ok(names.every((name) => /^[a-z_]+$/.test(name)), names.join());
       },
