@@ -99,6 +99,7 @@ var checkpointOperations = []*Operation{
 	declare[CreateCheckpoint, CheckpointData](Operation{
 		Name: "checkpoint.create", Method: "POST", Path: "/api/v1/projects/{project}/checkpoint",
 		Tool: "project.checkpoint", Core: true, Overwrites: true,
+		ToolBriefs: []string{"state", "handoff"},
 		ToolDoc: "Save your work atomically, often and before you may stop: files, state " +
 			"(state_patch changes some members, state replaces all), handoff and tasks. If " +
 			"several parts are refused, details.faults has the fault of each.",

@@ -127,6 +127,9 @@ type Operation struct {
 	// ToolPage is the page of a tool that lists if the caller names no limit; zero means the usual
 	// one.
 	ToolPage int
+	// ToolBriefs are members of the body that the tool lists without their members, because others
+	// have the same ones.
+	ToolBriefs []string
 	// Overwrites means that the operation can replace or delete something; PUT and DELETE always
 	// do.
 	Overwrites bool

@@ -105,9 +105,8 @@ var overviewOperations = []*Operation{
 	declare[None, Overview](Operation{
 		Name: "agent.overview", Method: "GET", Path: "/api/v1/agents/me/overview",
 		Tool: "agent.me", Core: true,
-		ToolDoc: "Call this first: who you are, your live claims with the time left, your open " +
-			"workspaces, unread counts and latest projects, in at most 4,000 characters. Then " +
-			"read project.resume of a project.",
+		ToolDoc: "Call this first: who you are, your claims with the time left, open workspaces, " +
+			"unread counts, latest projects. Then read project.resume.",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
 		Tag: "identity", Summary: "Get an overview of your work",
 		Doc: "Returns in at most 4,000 bytes who the caller is, its live claims with the time " +

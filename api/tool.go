@@ -232,13 +232,19 @@ func (t *Tool) input() jsonschema.Object {
 		body := inlined(op.Request)
 		must, _ := body.Get("required").([]any)
 		for _, entry := range objectOf(body.Get("properties")) {
-			add(entry.Name, objectOf(entry.Value), slices.Contains(must, any(entry.Name)))
+			schema := objectOf(entry.Value)
+			if slices.Contains(op.ToolBriefs, entry.Name) {
+				schema = slices.DeleteFunc(schema, func(word jsonschema.Entry) bool {
+					return word.Name == "properties" || word.Name == "required"
+				})
+			}
+			add(entry.Name, schema, slices.Contains(must, any(entry.Name)))
 		}
 	}
 	if op.takesKey() {
 		add(KeyArgument, jsonschema.Object{
 			{Name: "type", Value: "string"},
-			{Name: "description", Value: "Unique per change; reuse it to retry."},
+			{Name: "description", Value: "Reuse it to retry."},
 		}, op.Idempotency == KeyRequired)
 	}
 	out := jsonschema.Object{{Name: "type", Value: "object"}, {Name: "properties", Value: properties}}
@@ -295,8 +301,8 @@ func (t *Tool) output() jsonschema.Object {
 // each.
 var (
 	inputWords = []string{
-		"$schema", "$defs", "x-max-bytes", "pattern", "minLength", "maxLength", "minItems", "maxItems",
-		"minProperties", "maxProperties",
+		"$schema", "$defs", "x-max-bytes", "pattern", "minLength", "maxLength", "minimum", "maximum",
+		"minItems", "maxItems", "minProperties", "maxProperties",
 	}
 	outputWords = []string{
 		"$schema", "$defs", "x-max-bytes", "pattern", "minLength", "maxLength", "format", "required",
@@ -310,7 +316,7 @@ const (
 	argumentDepth = 2
 	// argumentBytes is the size of arguments above which only their first level is described; what
 	// lies deeper is called there as it is in other tools.
-	argumentBytes = 1800
+	argumentBytes = 1500
 	// enumMax is the most values that are listed; longer enumerations are described by the tools
 	// that return them.
 	enumMax = 12
