@@ -53,12 +53,12 @@ func TestMemoryStaysBelowItsCeiling(t *testing.T) {
 		loads = []memoryLoad{
 			{
 				memory: "512MiB", ceiling: 512 << 20, handoffs: 200, handoffChars: 1_800_000,
-				tasks: 3000, taskChars: 100_000, projects: 2000, rounds: 3, unread: 40,
+				tasks: 1500, taskChars: 100_000, projects: 2000, rounds: 3, unread: 40,
 				within: 10 * time.Minute,
 			},
 			{
 				memory: "1GiB", ceiling: 1 << 30, handoffs: 400, handoffChars: 1_800_000,
-				tasks: 6000, taskChars: 100_000, projects: 2000, rounds: 3, unread: 60,
+				tasks: 3000, taskChars: 100_000, projects: 2000, rounds: 3, unread: 60,
 				within: 10 * time.Minute,
 			},
 		}
