@@ -162,6 +162,10 @@ func (w *exampleWriter) copy(dec *jsontext.Decoder, name string) error {
 		w.token(jsontext.String(w.example.text(name, token.String())))
 	case kind == '0' && name == "uptime_seconds":
 		w.token(jsontext.Int(20))
+	case kind == '0' && name == "seconds_left":
+		w.token(jsontext.Int(1790))
+	case kind == '0' && name == "session_seconds_left":
+		w.token(jsontext.Int(3540))
 	case kind == '0' && name == "search_waiting":
 		w.token(jsontext.Int(0))
 	default:
