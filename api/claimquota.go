@@ -76,22 +76,64 @@ func (c *Call) isGuest(project id.ID) (bool, error) {
 // claimsElsewhere counts the live claims of the caller in other projects of which it is not a
 // member, up to the quota.
 func (c *Call) claimsElsewhere(project id.ID) (count int, err error) {
+	err = c.guestClaims(func(one index.OwnClaim) bool {
+		if one.Project != project {
+			count++
+		}
+		return count < work.GuestClaimsInAllMax
+	})
+	return count, err
+}
+
+// guestClaims yields the live claims of the caller in projects of which it is not a member.
+func (c *Call) guestClaims(yield func(one index.OwnClaim) bool) (err error) {
 	engine := c.Service.Engine
-	guestIn := map[id.ID]bool{project: false}
+	guestIn := map[id.ID]bool{}
 	for _, one := range engine.Indexes(index.ForClaims).Claims.Of(c.Agent, engine.Now()) {
 		guest, known := guestIn[one.Project]
 		if !known {
 			if guest, err = c.isGuest(one.Project); err != nil {
-				return 0, err
+				return err
 			}
 			guestIn[one.Project] = guest
 		}
-		if !guest {
-			continue
-		}
-		if count++; count == work.GuestClaimsInAllMax {
-			break
+		if guest && !yield(one) {
+			return nil
 		}
 	}
-	return count, nil
+	return nil
+}
+
+// claimQuotas returns the quota of live claims in all projects of which the caller is not a member,
+// and that in a project if it is one of these. A nil project is none.
+func (c *Call) claimQuotas(p *work.Project) (all Quota, here []Quota, err error) {
+	all = claimQuota(work.QuotaClaimsInAll, work.GuestClaimsInAllMax)
+	in := claimQuota(work.QuotaClaimsInProject, work.GuestClaimsMax)
+	err = c.guestClaims(func(one index.OwnClaim) bool {
+		all.claimed(one)
+		if p != nil && one.Project == p.ID {
+			in.claimed(one)
+		}
+		return true
+	})
+	if p != nil && p.RoleOf(c.Agent) == work.NoRole {
+		here = []Quota{in}
+	}
+	return all, here, err
+}
+
+func claimQuota(name string, limit int64) Quota {
+	return Quota{Name: name, Scope: scopeAgent, Limit: limit, Remaining: limit}
+}
+
+// claimed counts a claim, which ends on its own if it is not renewed. An agent that has left a
+// project may hold more claims than the quota.
+func (q *Quota) claimed(one index.OwnClaim) {
+	if q.Remaining > 0 {
+		q.Used++
+		q.Remaining--
+	}
+	if until := Time(one.Until); q.ResetAt == nil || *q.ResetAt < until {
+		q.ResetAt = &until
+	}
 }

@@ -105,14 +105,15 @@ var quotaOperations = []*Operation{
 		Errors: []fault.Code{fault.ProjectNotFound},
 		Tag:    "quotas", Summary: "List your quotas",
 		Doc: "Returns the rate limits and quotas of the caller, with their use. Without a " +
-			"session these are the limits of the address. With project, it also returns the " +
+			"session these are the limits of the address. Claims in projects of which the " +
+			"caller is not a member are counted together. With project, it also returns the " +
 			"quotas for agents that are not members of that project; members share one of " +
 			"stored bytes.",
 	}, listQuotas),
 }
 
 func listQuotas(c *Call, _ *None) (Reply, error) {
-	ofProject, err := c.projectQuotas()
+	claims, ofProject, err := c.projectQuotas()
 	if err != nil {
 		return Reply{}, err
 	}
@@ -131,6 +132,7 @@ func listQuotas(c *Call, _ *None) (Reply, error) {
 	}
 	if !c.Agent.IsZero() {
 		data.Quotas = append(data.Quotas, c.agentQuotas()...)
+		data.Quotas = append(data.Quotas, claims)
 		data.Quotas = append(data.Quotas, c.storedQuotas()...)
 	}
 	data.Quotas = append(data.Quotas, ofProject...)
@@ -211,17 +213,22 @@ func storedQuota(name, scope string, used, limit int64) Quota {
 	return Quota{Name: name, Scope: scope, Limit: limit, Used: used, Remaining: limit - used}
 }
 
-// projectQuotas returns the quotas of the caller in the requested project, none if the request
-// names no project: PROJECT_NOT_FOUND.
-func (c *Call) projectQuotas() (quotas []Quota, err error) {
-	text, sent := c.Query["project"]
-	if !sent {
-		return nil, nil
+// projectQuotas returns the quota of live claims in all projects, and the quotas of the caller in
+// the requested project, none if the request names no project: PROJECT_NOT_FOUND.
+func (c *Call) projectQuotas() (claims Quota, quotas []Quota, err error) {
+	var view *work.Project
+	if text, sent := c.Query["project"]; sent {
+		project, _ := id.Parse(id.Project, text)
+		if view, err = c.entity(work.EntityProject, project); err != nil {
+			return claims, nil, err
+		}
 	}
-	project, _ := id.Parse(id.Project, text)
-	view, err := c.entity(work.EntityProject, project)
-	if err != nil {
-		return nil, err
+	if c.Agent.IsZero() {
+		return claims, nil, nil
+	}
+	claims, here, err := c.claimQuotas(view)
+	if view == nil || err != nil {
+		return claims, nil, err
 	}
 	for _, usage := range view.QuotaUsages(c.Agent, c.Now) {
 		quota := Quota{
@@ -233,7 +240,7 @@ func (c *Call) projectQuotas() (quotas []Quota, err error) {
 		}
 		quotas = append(quotas, quota)
 	}
-	return append(quotas, c.storedQuotasIn(view)...), nil
+	return claims, slices.Concat(quotas, here, c.storedQuotasIn(view)), nil
 }
 
 // The scopes of quotas that are counted by agent, and for the members of a project together.
