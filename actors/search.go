@@ -198,6 +198,13 @@ func appendChanged(keys []search.Key, project id.ID, event work.Event) []search.
 		key.Kind, key.Entity = search.Discussion, event.ID
 	case *work.CommentAdded:
 		key.Kind, key.Entity = search.Discussion, event.Discussion
+	case *work.HandoffDeleted:
+		key.Kind, key.Entity = search.Handoff, event.Handoff
+	case *work.VerificationDeleted:
+		if event.Entity.Type != work.EntityArtifact {
+			return keys
+		}
+		key.Kind, key.Entity = search.Artifact, event.Entity.ID
 	case *work.DiscussionDeleted:
 		key.Kind, key.Entity = search.Discussion, event.Discussion
 	case *work.CommentDeleted:

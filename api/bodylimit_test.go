@@ -18,7 +18,10 @@ var bodyKiB = map[string]int{
 	"contribution.accept": 51, "contribution.reject": 48, "contribution.withdraw": 48,
 	"contribution.review": 5141, "verification.create": 1284, "relation.create": 30,
 	"artifact.create": 668, "artifact.import": 13, "discussion.create": 247,
-	"discussion.comment": 238, "discussion.update": 4, "inbox.update": 3035, "report.create": 37,
+	"discussion.comment": 238, "discussion.update": 4, "discussion.delete": 4,
+	"discussion.delete_comment": 4, "verification.delete": 4, "handoff.delete": 4,
+	"contribution.delete": 4, "contribution.delete_review": 4,
+	"inbox.update": 3035, "report.create": 37,
 }
 
 func TestBodyLimits(t *testing.T) {

@@ -13,6 +13,10 @@ func (e *export) discussion(p *work.Project, one *work.Discussion) Discussion {
 	record := e.call.discussion(p, one)
 	if one.Deleted.Is() {
 		record.Title, record.Body = deletedText, deletedText
+		record.DeletionReason = nil
+	}
+	if about := &one.Subject; e.contributionDeleted(about.ID) || e.handoffDeleted(about.ID) {
+		record.Subject = nil
 	}
 	return record
 }
@@ -21,7 +25,7 @@ func (e *export) comments() {
 	e.view.AllComments(func(one *work.Comment) bool {
 		record := e.call.comment(e.view, one)
 		if one.Deleted.Is() {
-			record.Body = deletedText
+			record.Body, record.DeletionReason = deletedText, nil
 		}
 		return e.add(record)
 	})

@@ -30,6 +30,8 @@ type Comment struct {
 	DeletedAt *Time `json:"deleted_at"`
 	// The agent that deleted it.
 	DeletedBy *AgentRef `json:"deleted_by"`
+	// Why it was deleted; absent if it was not deleted, or if no reason was given.
+	DeletionReason *string `json:"deletion_reason,omitzero"`
 
 	// What the bundle that it was imported with says about it; null if it was created here.
 	Origin *RecordOrigin `json:"origin"`
@@ -82,7 +84,9 @@ func (c *Call) comment(p *work.Project, from *work.Comment) Comment {
 	}
 	if from.Deleted.Is() {
 		record.Mentions = []AgentRef{}
-		record.DeletedAt, record.DeletedBy = c.deletion(from.Deleted)
+		mark := c.deletionMark(from.Deleted)
+		record.DeletedAt, record.DeletedBy = mark.DeletedAt, mark.DeletedBy
+		record.DeletionReason = mark.DeletionReason
 	}
 	if !from.ReplyTo.IsZero() {
 		record.ReplyToID = textOrNil(from.ReplyTo.Format(id.Comment))

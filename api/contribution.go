@@ -31,8 +31,10 @@ type Contribution struct {
 	CurrentRevisionID string `json:"current_revision_id" check:"id=rev_"`
 	// All of them, oldest first.
 	Revisions []Revision `json:"revisions"`
-	// All of them, oldest first.
+	// All that were not deleted, oldest first.
 	Reviews []Review `json:"reviews"`
+	// The marks of deleted reviews, oldest first; absent if there are none.
+	DeletedReviews []Review `json:"deleted_reviews,omitzero"`
 	// Conflicts with the project at the last attempt to accept it; us is the contribution.
 	Conflicts []Conflict `json:"conflicts"`
 	// The agents that wrote, reviewed and accepted it, each once per role.
@@ -49,6 +51,8 @@ type Contribution struct {
 	CreatedAt Time `json:"created_at"`
 	// When it was last changed.
 	UpdatedAt Time `json:"updated_at"`
+
+	DeletionMark
 
 	// What the bundle that it was imported with says about it; null if it was submitted here.
 	Origin *ContributionOrigin `json:"origin"`
@@ -167,8 +171,8 @@ var contributionOperations = []*Operation{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		},
 		Tag: "contributions", Summary: "List contributions",
-		Doc: "Lists the contributions of a project, newest first. A page of long entries may " +
-			"contain fewer than its limit although more pages follow.",
+		Doc: "Lists the contributions of a project, newest first, without deleted ones. A page " +
+			"of long entries may contain fewer than its limit although more pages follow.",
 	}, listContributions),
 	declare[None, ContributionData](Operation{
 		Name: "contribution.read", Method: "GET", Path: contributionPath,
@@ -242,25 +246,20 @@ func (c *Call) contribution(
 		Summary: current.Summary, Status: from.Status.String(),
 		BaseID:          current.Base.Format(id.Changeset),
 		CurrentRevision: current.Number, CurrentRevisionID: current.ID.Format(id.Revision),
-		Reviews:      make([]Review, len(from.Reviews)),
+		Revisions: []Revision{}, Reviews: []Review{},
 		Conflicts:    c.conflicts(from.Conflicts, plan),
 		AcceptedID:   idOrNil(id.Changeset, from.Changeset),
 		DecidedBy:    idOrNil(id.Agent, from.DecidedBy),
 		DecisionNote: from.Note,
 		CreatedAt:    Time(from.CreatedAt), UpdatedAt: Time(from.UpdatedAt),
+		DeletionMark: c.deletionMark(from.Deleted),
 	}
 	if from.Status.Final() {
 		record.DecidedAt = timeOrNil(from.DecidedAt)
 	}
 	origin := p.ContributionOrigin(from)
-	for _, one := range p.RevisionsOf(from) {
-		submitted := revision(p, one)
-		submitted.Origin = recordOrigin(id.Revision, origin.RevisionOrigin(one))
-		record.Revisions = append(record.Revisions, submitted)
-	}
-	for at, one := range from.Reviews {
-		record.Reviews[at] = c.review(from, one)
-		record.Reviews[at].Origin = recordOrigin(id.Review, origin.ReviewOrigin(at))
+	if !from.Deleted.Is() {
+		c.contributed(&record, p, from, origin)
 	}
 	record.Origin = contributionOrigin(origin)
 	for _, one := range from.Attribution() {
@@ -269,6 +268,26 @@ func (c *Call) contribution(
 		})
 	}
 	return record
+}
+
+// contributed adds the revisions and the reviews of a contribution that was not deleted.
+func (c *Call) contributed(
+	record *Contribution, p *work.Project, from *work.Contribution, origin *work.ContributionOrigin,
+) {
+	for _, one := range p.RevisionsOf(from) {
+		submitted := revision(p, one)
+		submitted.Origin = recordOrigin(id.Revision, origin.RevisionOrigin(one))
+		record.Revisions = append(record.Revisions, submitted)
+	}
+	for at, one := range from.Reviews {
+		review := c.review(from, one)
+		review.Origin = recordOrigin(id.Review, origin.ReviewOrigin(at))
+		if one.Deleted.Is() {
+			record.DeletedReviews = append(record.DeletedReviews, review)
+		} else {
+			record.Reviews = append(record.Reviews, review)
+		}
+	}
 }
 
 // contributionBytes returns the approximate size of the wire form.
@@ -337,7 +356,8 @@ func listContributions(c *Call, _ *None) (Reply, error) {
 	data := ContributionsData{Contributions: []Contribution{}}
 	bytes := 0
 	view.Contributions(before, func(from *work.Contribution) bool {
-		if status != 0 && from.Status != status || byAuthor && from.Author != author {
+		if from.Deleted.Is() || status != 0 && from.Status != status ||
+			byAuthor && from.Author != author {
 			return true
 		}
 		if len(data.Contributions) == limit || bytes >= contributionsPageBytes {
@@ -370,11 +390,15 @@ func readContribution(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	tag := strconv.AppendUint([]byte(`"c`), from.Version, 36)
 	return Reply{
 		Data: ContributionData{Contribution: c.contribution(view, from, nil)},
-		ETag: string(append(tag, '"')),
+		ETag: contributionETag(from),
 	}, nil
+}
+
+func contributionETag(from *work.Contribution) string {
+	tag := strconv.AppendUint([]byte(`"c`), from.Version, 36)
+	return string(append(tag, '"'))
 }
 
 func acceptContribution(c *Call, body *AcceptContribution) (Reply, error) {

@@ -9,7 +9,7 @@ import (
 	"pws/work"
 )
 
-// Handoff is the immutable record of a handoff.
+// Handoff is the record of a handoff. It never changes until it is deleted.
 type Handoff struct {
 	// The handoff's ID.
 	ID string `json:"id" check:"id=hnd_"`
@@ -49,6 +49,9 @@ type Handoff struct {
 	ChangedFiles []string `json:"changed_files"`
 	// When it was created.
 	CreatedAt Time `json:"created_at"`
+
+	DeletionMark
+
 	// What the bundle that it was imported with says about it; null if it was created here.
 	Origin *RecordOrigin `json:"origin"`
 }
@@ -112,8 +115,8 @@ var handoffOperations = []*Operation{
 			fault.BlobCorrupt,
 		},
 		Tag: "handoffs", Summary: "List handoffs",
-		Doc: "Lists the handoffs of a project, newest first. A page of long entries may " +
-			"contain fewer than its limit although more pages follow.",
+		Doc: "Lists the handoffs of a project, newest first, without deleted ones. A page of " +
+			"long entries may contain fewer than its limit although more pages follow.",
 	}, listHandoffs),
 	declare[CreateHandoff, HandoffData](Operation{
 		Name: "handoff.create", Method: "POST", Path: handoffsPath,
@@ -188,7 +191,8 @@ func (c *Call) handoff(p *work.Project, from *work.Handoff) Handoff {
 		NextActions: orEmpty(said.NextActions), TaskIDs: taskIDs(said.Tasks),
 		ResidualRisks: orEmpty(said.ResidualRisks), ChangedFiles: orEmpty(from.ChangedFiles),
 		PreviousHandoffID: idOrNil(id.Handoff, from.Previous), CreatedAt: Time(from.CreatedAt),
-		Origin: recordOrigin(id.Handoff, p.HandoffOrigin(from)),
+		DeletionMark: c.deletionMark(from.Deleted),
+		Origin:       recordOrigin(id.Handoff, p.HandoffOrigin(from)),
 	}
 }
 
@@ -223,6 +227,9 @@ func listHandoffs(c *Call, _ *None) (Reply, error) {
 	data := HandoffsData{Handoffs: make([]Handoff, 0, min(limit, len(handoffs)))}
 	bytes := 0
 	for at := len(handoffs) - 1; at >= 0; at-- {
+		if handoffs[at].Deleted.Is() {
+			continue
+		}
 		if len(data.Handoffs) == limit || bytes >= handoffsPageBytes {
 			data.NextCursor = c.next(binary.BigEndian.AppendUint32(nil, uint32(at+1)))
 			break

@@ -237,15 +237,21 @@ func (c *Call) seesItem(access *access, item *index.InboxItem) (bool, error) {
 	return ok && isParticipant(view, comment.Discussion, c.Agent), nil
 }
 
-// deleted reports whether an item is about a deleted discussion or comment.
+// deleted reports whether an item is about a deleted record. The author of a contribution still
+// sees that it was decided.
 func (c *Call) deleted(item *index.InboxItem) (bool, error) {
 	kind := item.Subject.Type
-	if kind != work.SubjectDiscussion && kind != work.SubjectComment {
+	if kind != work.SubjectDiscussion && kind != work.SubjectComment &&
+		(kind != work.SubjectContribution || item.Kind == work.NoticeContributionDecided) {
 		return false, nil
 	}
 	view, err := c.Service.Engine.Project(item.Project)
 	if err != nil || view == nil {
 		return false, err
+	}
+	if contribution, ok := view.Contribution(item.Subject.ID); ok {
+		review, reviewed := contribution.Review(item.Part)
+		return contribution.Deleted.Is() || reviewed && review.Deleted.Is(), nil
 	}
 	if d, ok := view.Discussion(item.Subject.ID); ok {
 		return d.Deleted.Is(), nil

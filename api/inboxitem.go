@@ -158,7 +158,7 @@ func contributionTexts(
 		return summary, "CONFLICT: it does not merge with the head; refresh the workspace."
 	}
 	text = of.Status.String()
-	said := of.Note
+	said := of.Note + of.Deleted.Reason
 	if review, ok := of.Review(one.Part); ok {
 		text, said = review.Verdict.String(), review.Body
 	}

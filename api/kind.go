@@ -14,6 +14,7 @@ var kindOf = map[string]id.Prefix{
 	"project": id.Project, "changeset": id.Changeset, "agent": id.Agent, "key": id.Key,
 	"session": id.WorkSession, "task": id.Task, "handoff": id.Handoff, "workspace": id.Workspace,
 	"contribution": id.Contribution, "revision": id.Revision, "artifact": id.Artifact,
+	"review":       id.Review,
 	"verification": id.Verification, "discussion": id.Discussion, "comment": id.Comment,
 }
 
@@ -34,6 +35,7 @@ var kindOfCode = map[fault.Code]id.Prefix{
 	fault.ContributionNotFound: id.Contribution, fault.RevisionNotFound: id.Revision,
 	fault.ArtifactNotFound: id.Artifact, fault.DiscussionNotFound: id.Discussion,
 	fault.VerificationNotFound: id.Verification, fault.MemberNotFound: id.Agent,
+	fault.ReviewNotFound:  id.Review,
 	fault.SessionNotFound: id.WorkSession,
 }
 

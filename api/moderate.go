@@ -31,26 +31,26 @@ var moderationOperations = []*Operation{
 			"and LOCKED discussions do not accept comments. The author cannot reopen a " +
 			"discussion that another agent has locked.",
 	}, setDiscussion),
-	declare[None, DiscussionData](Operation{
+	declare[DeleteRecord, DiscussionData](Operation{
 		Name: "discussion.delete", Method: "DELETE", Path: discussionPath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
-		Params: discussionParam, BodyOptional: true,
+		Params: discussionParam, Query: deletionQuery, BodyOptional: true, BodyMax: bodySmall,
 		Errors: []fault.Code{
 			fault.Forbidden,
 			fault.DiscussionNotFound, fault.RoleRequired, fault.ProjectArchived,
 		},
 		Tag: "discussions", Summary: "Delete a discussion",
 		Doc: "Deletes the title, body and subject of a discussion, by its author, maintainers " +
-			"or the owner. A record of who deleted it and when stays, and so do existing " +
+			"or the owner. A record of who deleted it, when and why stays, and so do existing " +
 			"comments; new comments are refused. Lists and search omit it immediately.",
 	}, deleteDiscussion),
-	declare[None, CommentData](Operation{
+	declare[DeleteRecord, CommentData](Operation{
 		Name: "discussion.delete_comment", Method: "DELETE", Path: commentPath,
 		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: append(discussionParam[:1:1], Param{
 			Name: "comment", Doc: "The comment's ID.",
 		}),
-		BodyOptional: true,
+		Query: deletionQuery, BodyOptional: true, BodyMax: bodySmall,
 		Errors: []fault.Code{
 			fault.Forbidden,
 			fault.DiscussionNotFound, fault.CommentNotFound, fault.RoleRequired,
@@ -58,14 +58,8 @@ var moderationOperations = []*Operation{
 		},
 		Tag: "discussions", Summary: "Delete a comment",
 		Doc: "Deletes the body of a comment, by its author, maintainers or the owner. A record " +
-			"of who deleted it and when stays.",
+			"of who deleted it, when and why stays.",
 	}, deleteComment),
-}
-
-// deletion returns the wire form of the mark of a deletion.
-func (c *Call) deletion(mark work.Deletion) (at *Time, by *AgentRef) {
-	agent := c.agentRef(mark.By)
-	return timeOrNil(mark.At), &agent
 }
 
 func setDiscussion(c *Call, body *SetDiscussion) (Reply, error) {
@@ -77,12 +71,14 @@ func setDiscussion(c *Call, body *SetDiscussion) (Reply, error) {
 	return c.discussionAnswer(view.ID, &work.SetDiscussion{Discussion: wanted, Status: status})
 }
 
-func deleteDiscussion(c *Call, _ *None) (Reply, error) {
+func deleteDiscussion(c *Call, body *DeleteRecord) (Reply, error) {
 	view, wanted, err := c.owner(id.Discussion, errDiscussionNotFound)
 	if err != nil {
 		return Reply{}, err
 	}
-	return c.discussionAnswer(view.ID, &work.DeleteDiscussion{Discussion: wanted})
+	return c.discussionAnswer(view.ID, &work.DeleteDiscussion{
+		Discussion: wanted, Reason: c.deletionReason(body),
+	})
 }
 
 func (c *Call) discussionAnswer(project id.ID, command work.Command) (Reply, error) {
@@ -95,13 +91,14 @@ func (c *Call) discussionAnswer(project id.ID, command work.Command) (Reply, err
 	})
 }
 
-func deleteComment(c *Call, _ *None) (Reply, error) {
+func deleteComment(c *Call, body *DeleteRecord) (Reply, error) {
 	view, wanted, err := c.owner(id.Discussion, errDiscussionNotFound)
 	if err != nil {
 		return Reply{}, err
 	}
 	command := &work.DeleteComment{
 		Discussion: wanted, Comment: parsed(id.Comment, c.Param("comment")),
+		Reason: c.deletionReason(body),
 	}
 	return c.answer(view.ID, command, func(p *work.Project, r work.Result) (Reply, error) {
 		comment, ok := p.Comment(r.Subject)

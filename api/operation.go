@@ -392,6 +392,7 @@ var Table = tableOf(
 	discussionOperations,
 	commentOperations,
 	moderationOperations,
+	deletionOperations,
 	workspaceEndOperations,
 	watchOperations,
 	eventOperations,

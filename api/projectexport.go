@@ -75,14 +75,10 @@ func (e *export) run() error {
 	e.one("provenance", provenance)
 	e.list("artifacts", func() { addAll(e, e.view.Artifacts, e.call.artifact) })
 	e.list("imports", e.imports)
-	e.list("contributions", func() {
-		addAll(e, e.view.Contributions, func(p *work.Project, c *work.Contribution) Contribution {
-			return e.call.contribution(p, c, nil)
-		})
-	})
+	e.list("contributions", e.contributions)
 	e.list("discussions", func() { addAll(e, e.view.Discussions, e.discussion) })
 	e.list("comments", e.comments)
-	e.list("verification", func() { addAll(e, e.view.Verifications, e.call.verification) })
+	e.list("verification", e.verifications)
 	e.agents()
 	if e.full {
 		e.blobs()
@@ -210,6 +206,9 @@ func oldestFirst[T any](list func(before id.ID, yield func(T) bool)) []T {
 
 func (e *export) handoffs() {
 	for _, handoff := range e.view.Handoffs() {
+		if handoff.Deleted.Is() {
+			continue
+		}
 		whole, err := e.call.wholeHandoff(e.view, handoff)
 		if e.fail(err); !e.add(whole) {
 			return
@@ -229,7 +228,11 @@ func (e *export) latestHandoff() {
 
 func (e *export) tasks() {
 	e.view.Tasks(id.ID{}, e.call.Now, func(t *work.Task) bool {
-		return e.add(e.call.task(e.view, t.Unclaimed()))
+		record := e.call.task(e.view, t.Unclaimed())
+		if t.Result != nil && e.contributionDeleted(t.Result.Contribution) {
+			record.Result.ContributionID = nil
+		}
+		return e.add(record)
 	})
 }
 
@@ -290,7 +293,9 @@ func (e *export) agents() {
 		named[one.CreatedBy] = true
 	}
 	for _, one := range oldestFirst(e.view.Contributions) {
-		named[one.DecidedBy] = true
+		if !one.Deleted.Is() {
+			named[one.DecidedBy] = true
+		}
 	}
 	delete(named, id.ID{})
 	text := []byte{'{'}

@@ -93,8 +93,9 @@ func (b *resumeBuild) earlierBlockers(place *sizelimit.Place) {
 	if more {
 		b.lose(rankBlockers)
 	}
+	latest := b.project.LatestHandoff()
 	for _, one := range notes {
-		if one.handoff != handoffs[len(handoffs)-1].ID {
+		if one.handoff != latest.ID {
 			b.add(rankBlockers, place, b.item(one.note.Text+" ("+one.handoff.Format(id.Handoff)+")"))
 		}
 	}

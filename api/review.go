@@ -6,7 +6,8 @@ import (
 	"pws/work"
 )
 
-// Review is an agent's review of one revision of a contribution; it never changes.
+// Review is an agent's review of one revision of a contribution. It never changes until it is
+// deleted.
 type Review struct {
 	// The review's ID.
 	ID string `json:"id" check:"id=rvw_"`
@@ -27,6 +28,8 @@ type Review struct {
 	Stale bool `json:"stale"`
 	// When it was created.
 	CreatedAt Time `json:"created_at"`
+
+	DeletionMark
 
 	// What the bundle that it was imported with says about it; null if it was created here.
 	Origin *RecordOrigin `json:"origin"`
@@ -84,6 +87,7 @@ func (c *Call) review(of *work.Contribution, from *work.Review) Review {
 		Author: c.agentRef(from.Author), Verdict: from.Verdict.String(), Binding: from.Binding,
 		Body: from.Body, Comments: make([]ReviewComment, len(from.Comments)),
 		Stale: from.Revision != of.Current(), CreatedAt: Time(from.CreatedAt),
+		DeletionMark: c.deletionMark(from.Deleted),
 	}
 	for at := range from.Comments {
 		one := &from.Comments[at]

@@ -100,7 +100,7 @@ func readRevisionDiff(c *Call, _ *None) (Reply, error) {
 	}
 	wanted, _ := id.Parse(id.Revision, c.Param("revision"))
 	from, ok := view.RevisionOf(contribution, wanted)
-	if !ok {
+	if !ok || contribution.Deleted.Is() {
 		return Reply{}, fault.New(fault.RevisionNotFound, "The contribution has no such revision.")
 	}
 	made, err := c.fileDiffs(diffSides{project: view.ID, revision: from.ID}, func() []work.Change {

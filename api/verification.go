@@ -11,7 +11,7 @@ import (
 	"pws/work"
 )
 
-// Verification is an immutable record of evidence about an entity.
+// Verification is a record of evidence about an entity. It never changes until it is deleted.
 type Verification struct {
 	// The record's ID.
 	ID string `json:"id" check:"id=ver_"`
@@ -39,6 +39,8 @@ type Verification struct {
 	Author AgentRef `json:"author"`
 	// When it was created.
 	CreatedAt Time `json:"created_at"`
+
+	DeletionMark
 
 	// What the bundle that it was imported with says about it; null if it was created here.
 	Origin *RecordOrigin `json:"origin"`
@@ -143,10 +145,10 @@ var verificationOperations = []*Operation{
 			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
 		}),
 		Tag: "verifications", Summary: "List verification records",
-		Doc: "Lists verification records, newest first: of one entity, with its status and a " +
-			"summary by outcome; of a project; or of all PUBLIC projects, newest project " +
-			"first. A page may contain fewer entries than its limit, or none, although more " +
-			"pages follow.",
+		Doc: "Lists verification records that were not deleted, newest first: of one entity, " +
+			"with its status and a summary by outcome; of a project; or of all PUBLIC " +
+			"projects, newest project first. A page may contain fewer entries than its limit, " +
+			"or none, although more pages follow.",
 	}, listVerifications),
 	declare[CreateVerification, VerificationData](Operation{
 		Name: "verification.create", Method: "POST", Path: verificationsPath,
@@ -194,7 +196,8 @@ func (c *Call) verification(p *work.Project, from *work.Verification) Verificati
 		Method: said.Method, Summary: said.Summary, Evidence: orEmpty(said.Evidence),
 		ExternalSource: textOrNil(said.Source), AttestationReference: textOrNil(said.Reference),
 		Author: c.agentRef(from.Author), CreatedAt: Time(from.CreatedAt),
-		Origin: recordOrigin(id.Verification, p.VerificationOrigin(from)),
+		DeletionMark: c.deletionMark(from.Deleted),
+		Origin:       recordOrigin(id.Verification, p.VerificationOrigin(from)),
 	}
 }
 

@@ -195,7 +195,8 @@ func (p *Profiles) Kinds() []work.Kind {
 		new(work.ProjectUpdated), new(work.ChangesetPublished), new(work.TaskUpdated),
 		new(work.VerificationCreated), new(work.RevisionSubmitted),
 		new(work.ContributionAccepted), new(work.ContributionRejected),
-		new(work.ContributionWithdrawn),
+		new(work.ContributionWithdrawn), new(work.ContributionDeleted),
+		new(work.VerificationDeleted),
 	)
 }
 
@@ -232,6 +233,10 @@ func (p *Profiles) Update(before, next *work.Project, events []work.Event) {
 			attested.addContribution(before, event.Contribution)
 		case *work.ContributionWithdrawn:
 			attested.addContribution(before, event.Contribution)
+		case *work.ContributionDeleted:
+			attested.addContribution(before, event.Contribution)
+		case *work.VerificationDeleted:
+			attested.removeRecord(before, event.Verification)
 		}
 	}
 	p.apply(before, next, &published, nil)
@@ -283,6 +288,18 @@ func (s *evidenceChange) addTask(before, next *work.Project, task id.ID) {
 func (s *evidenceChange) addContribution(before *work.Project, contribution id.ID) {
 	entity := work.Entity{Type: work.EntityContribution, ID: contribution}
 	s.recompute = s.recompute || before.Tally(entity).Attestations > 0
+}
+
+// removeRecord records the deletion of a verification record.
+func (s *evidenceChange) removeRecord(before *work.Project, record id.ID) {
+	one, known := before.Verification(record)
+	if !known {
+		// It was created by the same entry, so its evidence was only just added.
+		s.recompute = true
+		return
+	}
+	_, traits := attestedTraits(before, one)
+	s.recompute = s.recompute || len(traits) > 0
 }
 
 // apply applies the change to the profiles.

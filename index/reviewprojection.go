@@ -14,7 +14,8 @@ func (r *Reviews) Kinds() []work.Kind {
 		new(work.ContributionSubmitted), new(work.RevisionSubmitted),
 		new(work.ContributionReviewed), new(work.ContributionConflicted),
 		new(work.ContributionAccepted), new(work.ContributionRejected),
-		new(work.ContributionWithdrawn), new(work.ProjectImported), new(work.ProjectUpdated),
+		new(work.ContributionWithdrawn), new(work.ReviewDeleted), new(work.ContributionDeleted),
+		new(work.ProjectImported), new(work.ProjectUpdated),
 		new(work.MemberAdded), new(work.MemberChanged), new(work.MemberRemoved),
 	)
 }
@@ -59,6 +60,10 @@ func contributionOf(event work.Event) (contribution id.ID, ok bool) {
 	case *work.ContributionRejected:
 		return event.Contribution, true
 	case *work.ContributionWithdrawn:
+		return event.Contribution, true
+	case *work.ReviewDeleted:
+		return event.Contribution, true
+	case *work.ContributionDeleted:
 		return event.Contribution, true
 	}
 	return id.ID{}, false

@@ -58,6 +58,12 @@ const (
 	ActivityAgentBlocked
 	ActivityAgentUnblocked
 	ActivityTurnEnded
+	ActivityDiscussionDeleted
+	ActivityCommentDeleted
+	ActivityVerificationDeleted
+	ActivityReviewDeleted
+	ActivityContributionDeleted
+	ActivityHandoffDeleted
 )
 
 var activityTypeNames = [...]string{
@@ -70,7 +76,8 @@ var activityTypeNames = [...]string{
 	"contribution.withdrawn", "contribution.conflicted", "fork.created", "artifact.created",
 	"artifact.imported", "relation.created", "discussion.created", "comment.created",
 	"verification.created", "member.added", "member.removed", "agent.blocked", "agent.unblocked",
-	"turn.ended",
+	"turn.ended", "discussion.deleted", "comment.deleted", "verification.deleted",
+	"contribution.review_deleted", "contribution.deleted", "handoff.deleted",
 }
 
 // ActivityTypes are the names of all types on the wire.
@@ -398,7 +405,39 @@ func recordActivities(event Event) []Activity {
 	case *AgentUnblocked:
 		return activity(ActivityAgentUnblocked, SubjectAgent, event.Agent)
 	}
+	if activities := deletionActivities(event); activities != nil {
+		return activities
+	}
 	return projectActivities(event)
+}
+
+// deletionActivities returns the activities about deleted records. They name the author.
+func deletionActivities(event Event) []Activity {
+	switch event := event.(type) {
+	case *DiscussionDeleted:
+		if !event.Author.IsZero() {
+			return activity(ActivityDiscussionDeleted, SubjectDiscussion, event.Discussion,
+				factID(FactAuthor, event.Author))
+		}
+	case *CommentDeleted:
+		if !event.Author.IsZero() {
+			return activity(ActivityCommentDeleted, SubjectComment, event.Comment,
+				factID(FactDiscussion, event.Discussion), factID(FactAuthor, event.Author))
+		}
+	case *VerificationDeleted:
+		return activity(ActivityVerificationDeleted, SubjectVerification, event.Verification,
+			factID(FactAuthor, event.Author))
+	case *ReviewDeleted:
+		return activity(ActivityReviewDeleted, SubjectContribution, event.Contribution,
+			factID(FactReview, event.Review), factID(FactAuthor, event.Author))
+	case *ContributionDeleted:
+		return activity(ActivityContributionDeleted, SubjectContribution, event.Contribution,
+			factID(FactAuthor, event.Author))
+	case *HandoffDeleted:
+		return activity(ActivityHandoffDeleted, SubjectHandoff, event.Handoff,
+			factID(FactAuthor, event.Author))
+	}
+	return nil
 }
 
 // projectActivities returns the activities about the project itself, and those that name another

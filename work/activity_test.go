@@ -26,8 +26,8 @@ var silent = map[work.Kind]string{
 	43: "watches are private to the watcher",
 	44: "what an agent gives up in its workspace is its own",
 	45: "whether a discussion takes comments is read from it",
-	46: "what was deleted is not talked about",
-	47: "what was deleted is not talked about",
+	46: "older events do not name the author",
+	47: "older events do not name the author",
 	50: "nobody can read the project any more",
 	56: "nobody could read the project any more",
 	54: "a request for a turn changes only how often the turn is renewed",
@@ -74,6 +74,12 @@ func activitySamples() (all []frozenEvent) {
 		}},
 		frozenEvent{"done", &work.TaskUpdated{
 			Task: agent("task"), Change: work.TaskChange{Status: work.TaskDone}, EndsClaim: true,
+		}},
+		frozenEvent{"deleted discussion", &work.DiscussionDeleted{
+			Discussion: agent("discussion"), Author: agent("eve"),
+		}},
+		frozenEvent{"deleted comment", &work.CommentDeleted{
+			Discussion: agent("discussion"), Comment: agent("comment"), Author: agent("eve"),
 		}},
 		frozenEvent{"plain comment", &work.CommentAdded{
 			ID: agent("comment"), Discussion: agent("discussion"),

@@ -2,7 +2,6 @@ package work
 
 import (
 	"errors"
-	"slices"
 
 	"pws/internal/id"
 )
@@ -92,9 +91,7 @@ func (p *Project) TaskOrigin(t *Task) *Origin {
 
 // HandoffOrigin returns the origin of a handoff; nil if it was created here.
 func (p *Project) HandoffOrigin(h *Handoff) *Origin {
-	nth, _ := slices.BinarySearchFunc(p.handoffs, h.ID, func(one *Handoff, wanted id.ID) int {
-		return one.ID.Compare(wanted)
-	})
+	nth, _ := p.findHandoff(h.ID)
 	return originAt(p.bundle().Handoffs, nth)
 }
 

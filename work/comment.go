@@ -255,5 +255,5 @@ func (p *Project) countComment(c *Comment, times int) {
 		p.countUsage(c.Author, quotaComments, times)
 	}
 	p.countUsage(c.Author, quotaTexts, times*c.Bytes())
-	p.texts += times * c.Bytes()
+	p.texts += times * (c.Bytes() + len(c.Deleted.Reason))
 }

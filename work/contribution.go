@@ -63,6 +63,8 @@ type Contribution struct {
 	UpdatedAt int64 `cbor:"13,keyasint"`
 	// Version counts changes.
 	Version uint64 `cbor:"14,keyasint"`
+	// Deleted is zero unless the contribution was deleted.
+	Deleted Deletion `cbor:"30,keyasint,omitzero"`
 }
 
 func (c *Contribution) ident() id.ID { return c.ID }
@@ -80,11 +82,12 @@ func (c *Contribution) sound() bool {
 // Current is the newest revision.
 func (c *Contribution) Current() id.ID { return c.Revisions[len(c.Revisions)-1] }
 
-// Bytes returns the size of the texts of its reviews and of its decision.
+// Bytes returns the size of the texts of its reviews and of its decision, with the reasons of
+// deletions.
 func (c *Contribution) Bytes() int {
-	bytes := len(c.Note)
+	bytes := len(c.Note) + len(c.Deleted.Reason)
 	for _, review := range c.Reviews {
-		bytes += review.bytes()
+		bytes += review.bytes() + len(review.Deleted.Reason)
 	}
 	return bytes
 }
@@ -123,9 +126,11 @@ func (p *Project) countContribution(one *Contribution, times int) {
 	if !one.Status.Final() {
 		p.saved.Pending += times
 	}
-	p.countUsage(one.Author, quotaContributions, times)
-	if one.Status != AcceptedStatus {
-		p.countUsage(one.Author, quotaUndecided, times)
+	if !one.Deleted.frees(one.Author) {
+		p.countUsage(one.Author, quotaContributions, times)
+		if one.Status != AcceptedStatus {
+			p.countUsage(one.Author, quotaUndecided, times)
+		}
 	}
 	for _, review := range one.Reviews {
 		p.countUsage(review.Author, quotaTexts, times*review.bytes())

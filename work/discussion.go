@@ -65,7 +65,7 @@ func (m *Matter) sound() bool {
 }
 
 // In reports whether the entity is in the project, or is the project. A file must exist at the
-// head.
+// head; a record must not be deleted.
 func (m *Matter) In(p *Project) (has bool) {
 	switch m.Type {
 	case 0:
@@ -73,8 +73,11 @@ func (m *Matter) In(p *Project) (has bool) {
 	case MatterProject:
 		return m.ID == p.ID
 	case MatterHandoff:
-		_, has = p.Handoff(m.ID)
-		return has
+		handoff, ok := p.Handoff(m.ID)
+		return ok && !handoff.Deleted.Is()
+	case MatterContribution:
+		contribution, ok := p.Contribution(m.ID)
+		return ok && !contribution.Deleted.Is()
 	case MatterFile:
 		_, has = p.File(m.Path)
 		return has
@@ -204,7 +207,7 @@ func (p *Project) countDiscussion(d *Discussion, times int) {
 		p.countUsage(d.Author, quotaDiscussions, times)
 	}
 	p.countUsage(d.Author, quotaTexts, times*d.Bytes())
-	p.texts += times * d.Bytes()
+	p.texts += times * (d.Bytes() + len(d.Deleted.Reason))
 }
 
 // restoreDiscussions reads discussions, then the comments on them.

@@ -80,6 +80,10 @@ const (
 	KindTurnAwaited            Kind = 54
 	KindTurnEnded              Kind = 55
 	KindProjectErased          Kind = 56
+	KindVerificationDeleted    Kind = 60
+	KindReviewDeleted          Kind = 61
+	KindContributionDeleted    Kind = 62
+	KindHandoffDeleted         Kind = 63
 )
 
 // kinds returns an empty event for each kind.
@@ -136,6 +140,10 @@ var kinds = map[Kind]func() Event{
 	KindTurnAwaited:            func() Event { return new(TurnAwaited) },
 	KindTurnEnded:              func() Event { return new(TurnEnded) },
 	KindProjectErased:          func() Event { return new(ProjectErased) },
+	KindVerificationDeleted:    func() Event { return new(VerificationDeleted) },
+	KindReviewDeleted:          func() Event { return new(ReviewDeleted) },
+	KindContributionDeleted:    func() Event { return new(ContributionDeleted) },
+	KindHandoffDeleted:         func() Event { return new(HandoffDeleted) },
 }
 
 var kindOf = func() map[reflect.Type]Kind {

@@ -43,6 +43,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["stored"] = storedWorld(t)
 	worlds["states"] = frozenStates(t)
 	worlds["away"] = awayWorld(t)
+	worlds["deleted"] = deletedWorld(t)
 	imported := newWorld()
 	imported.create(t)
 	offer := far()
@@ -202,8 +203,13 @@ var notInEvents = map[string]string{
 	"Discussion.Deleted":     "set by DiscussionDeleted",
 	"Comment.Mentions":       "a bundle notifies nobody",
 	"Comment.Deleted":        "set by CommentDeleted",
+	"Verification.Deleted":   "set by VerificationDeleted",
+	"Review.Deleted":         "set by ReviewDeleted",
+	"Contribution.Deleted":   "set by ContributionDeleted",
+	"Handoff.Deleted":        "set by HandoffDeleted",
 	"Deletion.By":            "computed when the event is applied",
 	"Deletion.At":            "computed when the event is applied",
+	"Deletion.Reason":        "computed when the event is applied",
 }
 
 // TestFrozenEventsSetEveryField fails for a field of an event that is zero in all frozen samples.

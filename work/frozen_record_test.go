@@ -18,6 +18,34 @@ func frozenFinding(p *work.Project) work.Finding {
 	}
 }
 
+// frozenDeletionEvents are the events of deleted records.
+var frozenDeletionEvents = []frozenEvent{
+	{"46-discussion-deleted-reason", &work.DiscussionDeleted{
+		Discussion: agent("discussion"), Reason: "spam", Author: agent("eve"),
+	}},
+	{"47-comment-deleted-reason", &work.CommentDeleted{
+		Discussion: agent("discussion"), Comment: agent("comment"), Reason: "spam",
+		Author: agent("eve"),
+	}},
+	{"60-verification-deleted", &work.VerificationDeleted{
+		Verification: agent("verification"), Author: agent("eve"), Reason: "spam",
+		Entity: work.Entity{Type: work.EntityArtifact, ID: agent("artifact")},
+	}},
+	{"61-review-deleted", &work.ReviewDeleted{
+		Contribution: agent("contribution"), Review: agent("review"), Author: agent("eve"),
+		Reason: "spam",
+	}},
+	{"62-contribution-deleted", &work.ContributionDeleted{
+		Contribution: agent("contribution"), Author: agent("eve"), Reason: "spam", Decides: true,
+	}},
+	{"62-contribution-deleted-decided", &work.ContributionDeleted{
+		Contribution: agent("contribution"), Author: agent("eve"),
+	}},
+	{"63-handoff-deleted", &work.HandoffDeleted{
+		Handoff: agent("handoff"), Author: agent("eve"), Reason: "spam",
+	}},
+}
+
 // frozenRecords is what the frozen snapshot with records was made of: evidence for the project and
 // for a changeset, two relations, and a workspace that an agent works in.
 func frozenRecords(t *testing.T) *world {

@@ -141,7 +141,7 @@ func (h *Handoff) WithTexts(content []byte) (*Handoff, error) {
 	return &whole, nil
 }
 
-// Handoff is an immutable note for the next agent.
+// Handoff is a note for the next agent. It never changes until it is deleted.
 type Handoff struct {
 	ID           id.ID        `cbor:"1,keyasint"`
 	Author       id.ID        `cbor:"2,keyasint"`
@@ -149,7 +149,7 @@ type Handoff struct {
 	Continuation Continuation `cbor:"4,keyasint"`
 	// Changeset was the head when the handoff was written.
 	Changeset id.ID `cbor:"5,keyasint"`
-	// Previous is the previous handoff, zero for the first.
+	// Previous is the newest handoff that was not deleted at that time, zero for the first.
 	Previous id.ID `cbor:"6,keyasint,omitzero"`
 	// ChangedFiles are paths that changed since the previous handoff, or since the project began,
 	// at most ChangedPathsMax.
@@ -159,13 +159,27 @@ type Handoff struct {
 	// Away has the texts, of which Continuation then has only the beginning of the summary and the
 	// tasks; nil if all are here. See WithTexts.
 	Away *Away `cbor:"9,keyasint,omitempty"`
+	// Deleted is zero unless the handoff was deleted. The head of a saved project has it, because a
+	// full chunk of handoffs never changes.
+	Deleted Deletion `cbor:"-"`
 }
 
-// Handoffs returns all handoffs, the oldest first. Callers must not modify the slice.
+// Handoffs returns all handoffs with the deleted ones, the oldest first. Callers must not modify
+// the slice.
 func (p *Project) Handoffs() []*Handoff { return p.handoffs }
 
-// LatestHandoff returns the newest handoff, nil if there is none.
+// LatestHandoff returns the newest handoff that was not deleted, nil if there is none.
 func (p *Project) LatestHandoff() *Handoff {
+	for _, handoff := range slices.Backward(p.handoffs) {
+		if !handoff.Deleted.Is() {
+			return handoff
+		}
+	}
+	return nil
+}
+
+// lastHandoff returns the newest handoff, deleted or not; nil if there is none.
+func (p *Project) lastHandoff() *Handoff {
 	if len(p.handoffs) == 0 {
 		return nil
 	}
@@ -174,13 +188,17 @@ func (p *Project) LatestHandoff() *Handoff {
 
 // Handoff finds a handoff by ID; IDs are in the order of their creation.
 func (p *Project) Handoff(wanted id.ID) (*Handoff, bool) {
-	at, found := slices.BinarySearchFunc(p.handoffs, wanted, func(h *Handoff, i id.ID) int {
-		return h.ID.Compare(i)
-	})
+	at, found := p.findHandoff(wanted)
 	if !found {
 		return nil, false
 	}
 	return p.handoffs[at], true
+}
+
+func (p *Project) findHandoff(wanted id.ID) (nth int, found bool) {
+	return slices.BinarySearchFunc(p.handoffs, wanted, func(h *Handoff, i id.ID) int {
+		return h.ID.Compare(i)
+	})
 }
 
 // CreateHandoff creates a handoff.
@@ -227,8 +245,10 @@ func decideHandoff(
 		Changeset: p.Head().ID,
 	}
 	since := p.changesets[0]
+	if last := p.lastHandoff(); last != nil {
+		created.ID = above(last.ID, created.ID)
+	}
 	if latest := p.LatestHandoff(); latest != nil {
-		created.ID = above(latest.ID, created.ID)
 		if known, ok := p.Changeset(latest.Changeset); ok {
 			since = known
 		}
@@ -272,8 +292,15 @@ func (e *HandoffCreated) apply(p *Project, at Moment) {
 
 func (p *Project) keepHandoff(handoff *Handoff) {
 	p.handoffs = append(p.handoffs, handoff)
-	p.texts += handoff.Bytes()
-	p.awayBytes += handoff.Away.bytes()
-	p.countUsage(handoff.Author, quotaHandoffs, 1)
-	p.countUsage(handoff.Author, quotaTexts, handoff.Bytes())
+	p.countHandoff(handoff, 1)
+}
+
+// countHandoff counts a handoff, or removes it from the counts if times is -1.
+func (p *Project) countHandoff(handoff *Handoff, times int) {
+	p.texts += times * (handoff.Bytes() + len(handoff.Deleted.Reason))
+	p.awayBytes += times * handoff.Away.bytes()
+	if !handoff.Deleted.frees(handoff.Author) {
+		p.countUsage(handoff.Author, quotaHandoffs, times)
+	}
+	p.countUsage(handoff.Author, quotaTexts, times*handoff.Bytes())
 }

@@ -31,7 +31,8 @@ const (
 	StateVersionsMax     = 200
 	StateHistoryBytesMax = 512 << 10
 	// TasksMax, HandoffsMax and VerificationsMax count all records that members ever created in a
-	// project. TextBytesMax is the size of all texts of members together.
+	// project, except those that another agent than the author has deleted. TextBytesMax is the
+	// size of all texts of members together.
 	TasksMax         = 10_000
 	HandoffsMax      = 10_000
 	VerificationsMax = 10_000

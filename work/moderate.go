@@ -30,16 +30,6 @@ func ParseDiscussionStatus(name string) (status DiscussionStatus, ok bool) {
 	return DiscussionStatus(max(0, at)), at >= 0
 }
 
-// Deletion is the mark that a deleted discussion or comment leaves: who deleted it, and when
-// (Unix milliseconds). Texts and subject are removed; IDs, author and times stay.
-type Deletion struct {
-	By id.ID `cbor:"1,keyasint"`
-	At int64 `cbor:"2,keyasint"`
-}
-
-// Is reports whether there was a deletion.
-func (d Deletion) Is() bool { return d != Deletion{} }
-
 // requireOpen checks that a discussion accepts comments: DISCUSSION_CLOSED.
 func (d *Discussion) requireOpen() error {
 	status := d.Status.String()
@@ -50,15 +40,6 @@ func (d *Discussion) requireOpen() error {
 	}
 	return fault.New(fault.DiscussionClosed, "The discussion does not accept comments.").
 		With("status", status)
-}
-
-// moderates accepts the agents that may close or delete a text: its author, maintainers and the
-// owner. It returns the given error to agents that may not see the project, else ROLE_REQUIRED.
-func (p *Project) moderates(author, agent id.ID, unknown error) error {
-	if author == agent && !agent.IsZero() {
-		return MayRead.requireOr(p, agent, unknown)
-	}
-	return MayModerate.requireOr(p, agent, unknown)
 }
 
 // SetDiscussion opens, closes or locks a discussion.
@@ -124,7 +105,10 @@ func (e *DiscussionSet) apply(p *Project, at Moment) {
 }
 
 // DeleteDiscussion deletes the text of a discussion and leaves a mark. Comments of others stay.
-type DeleteDiscussion struct{ Discussion id.ID }
+type DeleteDiscussion struct {
+	Discussion id.ID
+	Reason     string
+}
 
 // Authorize accepts the author, maintainers and the owner. It returns DISCUSSION_NOT_FOUND and
 // ROLE_REQUIRED.
@@ -143,26 +127,34 @@ func (c *DeleteDiscussion) Decide(p *Project, _ Stamp) (Decision, error) {
 	}
 	decision := Decision{Result: Result{Subject: c.Discussion}}
 	if !d.Deleted.Is() {
-		decision.Events = []Event{&DiscussionDeleted{Discussion: c.Discussion}}
+		decision.Events = []Event{&DiscussionDeleted{
+			Discussion: c.Discussion, Reason: c.Reason, Author: d.Author,
+		}}
 	}
 	return decision, nil
 }
 
 // DiscussionDeleted is the event of a discussion that was deleted.
 type DiscussionDeleted struct {
-	Discussion id.ID `cbor:"1,keyasint"`
+	Discussion id.ID  `cbor:"1,keyasint"`
+	Reason     string `cbor:"2,keyasint,omitempty"`
+	// Author is the author of the discussion. Older events do not name it; they have no activity.
+	Author id.ID `cbor:"3,keyasint,omitzero"`
 }
 
 func (e *DiscussionDeleted) apply(p *Project, at Moment) {
 	old, _ := p.Discussion(e.Discussion)
 	next := *old
 	next.Title, next.Body, next.Subject = "", "", Matter{}
-	next.Deleted = Deletion{By: at.Agent, At: at.Now}
+	next.Deleted = deletion(at, e.Reason)
 	p.addDiscussion(&next)
 }
 
 // DeleteComment deletes the text of a comment and leaves a mark.
-type DeleteComment struct{ Discussion, Comment id.ID }
+type DeleteComment struct {
+	Discussion, Comment id.ID
+	Reason              string
+}
 
 // Authorize accepts the author, maintainers and the owner. It returns DISCUSSION_NOT_FOUND,
 // COMMENT_NOT_FOUND and ROLE_REQUIRED.
@@ -201,7 +193,8 @@ func (c *DeleteComment) Decide(p *Project, _ Stamp) (Decision, error) {
 	decision := Decision{Result: Result{Subject: c.Comment}}
 	if !comment.Deleted.Is() {
 		decision.Events = []Event{&CommentDeleted{
-			Discussion: c.Discussion, Comment: c.Comment,
+			Discussion: c.Discussion, Comment: c.Comment, Reason: c.Reason,
+			Author: comment.Author,
 		}}
 	}
 	return decision, nil
@@ -209,13 +202,16 @@ func (c *DeleteComment) Decide(p *Project, _ Stamp) (Decision, error) {
 
 // CommentDeleted is the event of a comment that was deleted.
 type CommentDeleted struct {
-	Discussion id.ID `cbor:"1,keyasint"`
-	Comment    id.ID `cbor:"2,keyasint"`
+	Discussion id.ID  `cbor:"1,keyasint"`
+	Comment    id.ID  `cbor:"2,keyasint"`
+	Reason     string `cbor:"3,keyasint,omitempty"`
+	// Author is the author of the comment. Older events do not name it; they have no activity.
+	Author id.ID `cbor:"4,keyasint,omitzero"`
 }
 
 func (e *CommentDeleted) apply(p *Project, at Moment) {
 	old, _ := p.Comment(e.Comment)
 	next := *old
-	next.Body, next.Deleted = "", Deletion{By: at.Agent, At: at.Now}
+	next.Body, next.Deleted = "", deletion(at, e.Reason)
 	p.replaceComment(&next)
 }

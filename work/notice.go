@@ -151,6 +151,11 @@ func Notices(event Event, by id.ID) (all []Notice) {
 	case *ContributionRejected:
 		notify(NoticeContributionDecided, SubjectContribution, event.Contribution, id.ID{},
 			event.Author)
+	case *ContributionDeleted:
+		if event.Decides {
+			notify(NoticeContributionDecided, SubjectContribution, event.Contribution, id.ID{},
+				event.Author)
+		}
 	case *TaskClaimExpired:
 		notify(NoticeClaimExpired, SubjectTask, event.Task, id.ID{}, event.Agent)
 	case *MemberAdded:
@@ -170,7 +175,7 @@ func GivesNotices(kind Kind) bool {
 	case KindMemberAdded, KindTaskClaimExpired, KindContributionSubmitted,
 		KindRevisionSubmitted, KindContributionReviewed, KindContributionConflicted,
 		KindContributionAccepted, KindContributionRejected, KindDiscussionCreated,
-		KindCommentAdded, KindProjectHidden, KindProjectShown:
+		KindCommentAdded, KindProjectHidden, KindProjectShown, KindContributionDeleted:
 		return true
 	}
 	return false

@@ -22,6 +22,7 @@ var silentKinds = []work.Kind{
 	44, 45, 46, 47, // what was closed or deleted
 	50, 56, // a removed project, which nobody can read
 	52, 53, 54, 55, // blocks, and turns that are waited for or end
+	60, 61, 63, // deleted records, but for undecided contributions
 }
 
 // noticeCases are by ann. A notice is the agent, its kind, and what it is about.
@@ -94,6 +95,19 @@ var noticeCases = []struct {
 		&work.ContributionRejected{Contribution: agent("x"), Author: agent("bob")},
 		"bob CONTRIBUTION_DECIDED CONTRIBUTION x",
 	},
+	{
+		&work.ContributionDeleted{
+			Contribution: agent("x"), Author: agent("bob"), Decides: true,
+		},
+		"bob CONTRIBUTION_DECIDED CONTRIBUTION x",
+	},
+	{
+		&work.ContributionDeleted{
+			Contribution: agent("x"), Author: agent("ann"), Decides: true,
+		},
+		"",
+	},
+	{&work.ContributionDeleted{Contribution: agent("x"), Author: agent("bob")}, ""},
 	{
 		&work.MemberAdded{Member: work.Member{Agent: agent("bob"), Role: work.Reader}},
 		"bob MEMBER_ADDED PROJECT",

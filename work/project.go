@@ -130,6 +130,8 @@ type savedFields struct {
 	Moderation *Moderation `cbor:"60,keyasint,omitempty"`
 	// Blocks are the agents that may not write in the project.
 	Blocks []Block `cbor:"61,keyasint,omitempty"`
+	// HandoffMarks are the deletions of handoffs, in the order of their IDs.
+	HandoffMarks []HandoffMark `cbor:"75,keyasint,omitempty"`
 }
 
 // Project is one state of a project. Published states are immutable and safe for any number of

@@ -9,9 +9,10 @@ import (
 // quotaKind is a kind of records that is limited in each project.
 type quotaKind uint8
 
-// The kinds. quotaContributions, quotaFiles, quotaTasks and quotaHandoffs count all records that a
-// project ever had, quotaUndecided the contributions that were not accepted, quotaTexts the bytes
-// of text.
+// The kinds. quotaVerifications, quotaContributions, quotaTasks and quotaHandoffs count all records
+// that a project ever had, except those that another agent than the author has deleted; quotaFiles
+// counts the files of all revisions, quotaUndecided the contributions that were not accepted,
+// quotaTexts the bytes of text.
 const (
 	quotaDiscussions quotaKind = iota
 	quotaComments

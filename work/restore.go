@@ -166,14 +166,17 @@ func (p *Project) restoreHandoffs(head *headRecord, chunk func(Chunk) ([]byte, e
 		return fmt.Errorf("project head: %d handoffs; the chunks have %d", head.Handoffs,
 			len(p.handoffs))
 	}
-	return nil
+	return p.checkHandoffMarks()
 }
 
 func (p *Project) keepHandoffs(saved []*Handoff) error {
 	for _, one := range saved {
-		latest := p.LatestHandoff()
-		if one == nil || !one.Away.sound() || latest != nil && one.ID.Compare(latest.ID) <= 0 {
+		last := p.lastHandoff()
+		if one == nil || !one.Away.sound() || last != nil && one.ID.Compare(last.ID) <= 0 {
 			return errors.New("a handoff that is none, or in another's place")
+		}
+		if nth, marked := p.findHandoffMark(one.ID); marked {
+			one = one.deleted(p.saved.HandoffMarks[nth].Deletion)
 		}
 		p.keepHandoff(one)
 	}

@@ -27,7 +27,8 @@ func ParseVerdict(name string) Verdict {
 	return Verdict(max(0, slices.Index(verdictNames[:], name)))
 }
 
-// Review is an agent's review of one revision of a contribution. It never changes.
+// Review is an agent's review of one revision of a contribution. It never changes until it is
+// deleted.
 type Review struct {
 	ID       id.ID   `cbor:"1,keyasint"`
 	Revision id.ID   `cbor:"2,keyasint"`
@@ -40,6 +41,8 @@ type Review struct {
 	Comments []ReviewComment `cbor:"7,keyasint,omitempty"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"8,keyasint"`
+	// Deleted is zero unless the review was deleted.
+	Deleted Deletion `cbor:"30,keyasint,omitzero"`
 }
 
 // ReviewComment is a comment on one file of a revision.
@@ -123,6 +126,9 @@ func (p *Project) requireReviewQuota(c *Contribution, agent id.ID, bytes int) er
 	guest := p.RoleOf(agent) == NoRole
 	own, count, said := 0, 0, bytes
 	for _, review := range c.Reviews {
+		if review.Deleted.frees(review.Author) {
+			continue
+		}
 		if review.Author == agent {
 			own++
 		}
@@ -175,16 +181,21 @@ func (e *ContributionReviewed) apply(p *Project, at Moment) {
 			ID: e.ID, Revision: e.Revision, Author: at.Agent, Verdict: e.Verdict,
 			Binding: e.Binding, Body: e.Body, Comments: e.Comments, CreatedAt: at.Now,
 		})
-		if !e.Binding || next.Status == ConflictStatus {
-			return
-		}
-		switch e.Verdict {
-		case VerdictApprove:
-			next.Status = ApprovedStatus
-		case VerdictRequestChanges:
-			next.Status = ChangesRequestedStatus
+		if e.Binding && next.Status != ConflictStatus {
+			next.Status = e.Verdict.status(next.Status)
 		}
 	})
+}
+
+// status returns the status of a contribution after a binding review.
+func (v Verdict) status(before ContributionStatus) ContributionStatus {
+	switch v {
+	case VerdictApprove:
+		return ApprovedStatus
+	case VerdictRequestChanges:
+		return ChangesRequestedStatus
+	}
+	return before
 }
 
 // Review finds a review of a contribution.
@@ -224,7 +235,7 @@ func (r AttributionRole) String() string { return attributionRoleNames[r] }
 func (c *Contribution) Attribution() []Attribution {
 	list := []Attribution{{c.Author, AttributedAuthor, c.CreatedAt}}
 	for _, review := range c.Reviews {
-		if !slices.ContainsFunc(list[1:], func(a Attribution) bool {
+		if !review.Deleted.Is() && !slices.ContainsFunc(list[1:], func(a Attribution) bool {
 			return a.Agent == review.Author
 		}) {
 			list = append(list, Attribution{review.Author, AttributedReviewer, review.CreatedAt})

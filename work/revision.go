@@ -11,7 +11,7 @@ import (
 )
 
 // Revision holds the changes of a workspace at the time when it was submitted. It never changes,
-// whatever happens to the workspace.
+// whatever happens to the workspace, until the contribution is deleted.
 type Revision struct {
 	ID           id.ID `cbor:"1,keyasint"`
 	Contribution id.ID `cbor:"2,keyasint"`
@@ -286,9 +286,12 @@ func (p *Project) addRevision(next *Contribution, revision id.ID, summary string
 	})
 }
 
-func (p *Project) countRevision(r *Revision) {
-	p.revisionFiles += len(r.Files)
-	p.texts += len(r.Summary)
+func (p *Project) countRevision(r *Revision) { p.countRevisionTimes(r, 1) }
+
+// countRevisionTimes counts a revision, or removes it from the counts if times is -1.
+func (p *Project) countRevisionTimes(r *Revision, times int) {
+	p.revisionFiles += times * len(r.Files)
+	p.texts += times * len(r.Summary)
 }
 
 // restoreContributions reads the revisions BEFORE the contributions that name them.

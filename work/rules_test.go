@@ -32,7 +32,8 @@ var ruleCodes = []fault.Code{
 	fault.ReuseNotPermitted, fault.InvalidPath,
 	fault.ContributionNotFound, fault.ArtifactNotFound, fault.RevisionNotFound,
 	fault.RevisionSuperseded, fault.ContributionClosed, fault.ApprovalPending, fault.SelfReview,
-	fault.ReuseNotPermitted, fault.DiscussionNotFound,
+	fault.ReuseNotPermitted, fault.DiscussionNotFound, fault.CommentNotFound,
+	fault.VerificationNotFound, fault.ReviewNotFound,
 }
 
 // A table is a text file. A line "== title" begins a case with no project; every further line is
@@ -43,9 +44,9 @@ var ruleCodes = []fault.Code{
 // outcome is "created", "changed" or "unchanged", with the changeset where one was published and
 // the task, handoff or record that was made or claimed, or a code with its details. @n is the nth
 // changeset, tn the nth task, hn the nth handoff, vn the nth verification record, rn the nth
-// relation, wn the nth workspace, cn the nth contribution, cn.m its mth revision, an the nth
-// artifact, in the nth import, dn the nth discussion, kn the nth comment, a quoted word a content,
-// in which | ends a line. Commands that end in ? ask and change nothing.
+// relation, wn the nth workspace, cn the nth contribution, cn.m its mth revision, cn/m its mth
+// review, an the nth artifact, in the nth import, dn the nth discussion, kn the nth comment, a
+// quoted word a content, in which | ends a line. Commands that end in ? ask and change nothing.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
 	if err != nil || len(files) == 0 {

@@ -71,16 +71,13 @@ func (s *script) entityName(entity work.Entity) string {
 	return strings.ToLower(entity.Type.String())
 }
 
-// records are all, the oldest first: the nth is vn.
+// records are all, with the deleted ones, the oldest first: the nth is vn.
 func (s *script) records() (all []*work.Verification) {
 	if s.project != nil {
-		s.project.Verifications(id.ID{}, func(one *work.Verification) bool {
+		s.project.AllVerifications(func(one *work.Verification) bool {
 			all = append(all, one)
 			return true
 		})
-	}
-	for at := range len(all) / 2 {
-		all[at], all[len(all)-1-at] = all[len(all)-1-at], all[at]
 	}
 	return all
 }

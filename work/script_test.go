@@ -180,6 +180,9 @@ func (s *script) query(words []string) (string, bool) {
 	if answer, ok := s.editQuery(words); ok {
 		return answer, true
 	}
+	if answer, ok := s.deletionQuery(words); ok {
+		return answer, true
+	}
 	switch words[0] {
 	case "tree":
 		at := s.project.Head()

@@ -46,6 +46,8 @@ func (s *script) workspaceCommand(who id.ID, words []string) work.Command {
 		return command
 	case "end-turn":
 		return new(work.EndTurn)
+	case "erase":
+		return s.deletion(arguments)
 	case "block":
 		reason, _ := option(arguments, "reason")
 		return &work.BlockAgent{Agent: agent(arguments[0]), Reason: reason}

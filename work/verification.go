@@ -73,8 +73,14 @@ func (t EntityType) Missing() error {
 	return fault.New(entityKinds[t].missing, "There is no such entity, or the caller may not see it.")
 }
 
-// in reports whether the entity is the project itself, or belongs to it.
-func (e Entity) in(p *Project) bool { return e == p.Entity() || p.Has(e.Type.Prefix(), e.ID) }
+// in reports whether the entity is the project itself, or belongs to it and is not deleted.
+func (e Entity) in(p *Project) bool {
+	if e.Type == EntityContribution {
+		contribution, ok := p.Contribution(e.ID)
+		return ok && !contribution.Deleted.Is()
+	}
+	return e == p.Entity() || p.Has(e.Type.Prefix(), e.ID)
+}
 
 // VerificationKind says on whose authority a record is made.
 type VerificationKind uint8
@@ -133,13 +139,16 @@ func (f *Finding) bytes() int {
 		len(f.Reference)
 }
 
-// Verification is an immutable record of evidence. It proves nothing by itself.
+// Verification is a record of evidence. It proves nothing by itself, and it never changes until it
+// is deleted.
 type Verification struct {
 	ID      id.ID   `cbor:"1,keyasint"`
 	Author  id.ID   `cbor:"2,keyasint"`
 	Finding Finding `cbor:"3,keyasint"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"4,keyasint"`
+	// Deleted is zero unless the record was deleted.
+	Deleted Deletion `cbor:"30,keyasint,omitzero"`
 }
 
 // Bytes returns the size of the texts.
@@ -158,8 +167,8 @@ func (v *Verification) sound() bool {
 		f.Outcome >= Passed && f.Outcome <= Inconclusive
 }
 
-// verifications holds all verification records of a project in the order of their IDs, and by
-// entity, the newest first.
+// verifications holds all verification records of a project in the order of their IDs, and those
+// that were not deleted by entity, the newest first.
 type verifications struct {
 	recordList[*Verification]
 	about treeSet[verified]
@@ -222,15 +231,42 @@ func (v *verifications) enter(one *Verification) {
 	v.about.set(next, byEntity)
 }
 
+// leave removes a record from the index by entity, and counts the newer ones of its entity again.
+func (v *verifications) leave(one *Verification) {
+	entity := one.Finding.Entity
+	var newer []*Verification
+	v.of(entity, id.ID{}, func(other verified) bool {
+		newer = append(newer, other.record)
+		return other.record.ID != one.ID
+	})
+	for _, other := range newer {
+		v.about.remove(verified{record: other}, byEntity)
+	}
+	for _, other := range slices.Backward(newer[:len(newer)-1]) {
+		v.enter(other)
+	}
+}
+
 // Verification finds a record by ID.
 func (p *Project) Verification(wanted id.ID) (*Verification, bool) {
 	return p.verifications.get(wanted)
 }
 
-// Verifications yields the records of a project before an ID, the newest first. A zero ID yields
-// all of them.
+// Verifications yields the records of a project before an ID, the newest first, without deleted
+// ones. A zero ID yields all of them.
 func (p *Project) Verifications(before id.ID, yield func(*Verification) bool) {
-	p.verifications.newest(before, yield)
+	p.verifications.newest(before, func(one *Verification) bool {
+		return one.Deleted.Is() || yield(one)
+	})
+}
+
+// AllVerifications yields all records of a project with the deleted ones, the oldest first.
+func (p *Project) AllVerifications(yield func(*Verification) bool) {
+	for nth := range p.verifications.len() {
+		if !yield(p.verifications.at(nth)) {
+			return
+		}
+	}
 }
 
 // HasVerifications reports whether the project has any record. It works on a summary too.
@@ -305,8 +341,17 @@ func (p *Project) restoreVerifications(
 }
 
 func (p *Project) keepVerification(record *Verification) {
-	p.verifications.enter(record)
-	p.texts += record.Bytes()
-	p.countUsage(record.Author, quotaVerifications, 1)
-	p.countUsage(record.Author, quotaTexts, record.Bytes())
+	if !record.Deleted.Is() {
+		p.verifications.enter(record)
+	}
+	p.countVerification(record, 1)
+}
+
+// countVerification counts a record, or removes it from the counts if times is -1.
+func (p *Project) countVerification(record *Verification, times int) {
+	p.texts += times * (record.Bytes() + len(record.Deleted.Reason))
+	if !record.Deleted.frees(record.Author) {
+		p.countUsage(record.Author, quotaVerifications, times)
+	}
+	p.countUsage(record.Author, quotaTexts, times*record.Bytes())
 }

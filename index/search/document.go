@@ -280,7 +280,7 @@ func (d *Document) ofTask(p *work.Project, now int64) bool {
 
 func (d *Document) ofHandoff(p *work.Project) bool {
 	h, ok := p.Handoff(d.Key.Entity)
-	if !ok {
+	if !ok || h.Deleted.Is() {
 		return false
 	}
 	// A handoff has no title of its own.

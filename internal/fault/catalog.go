@@ -112,8 +112,9 @@ var Catalog = []Entry{
 		Code: Forbidden, Status: 403,
 		Details: []string{"reason"},
 		Description: "The caller may not do this. With the reason BLOCKED, the project has blocked " +
-			"the caller: it may read there, and not write. With the reason ORIGIN, a web page of " +
-			"another host has sent the request; with HOST, the server does not have this host name.",
+			"the caller: it may read there, and not write. With AUTHOR_IS_MEMBER, only the author " +
+			"may delete the record. With ORIGIN, a web page of another host has sent the " +
+			"request; with HOST, the server does not have this host name.",
 	},
 	{
 		Code: RoleRequired, Status: 403,
@@ -223,6 +224,11 @@ var Catalog = []Entry{
 	{
 		Code: CommentNotFound, Status: 404,
 		Description: "The discussion has no such comment.",
+	},
+	{
+		Code: ReviewNotFound, Status: 404,
+		Details:     []string{"field", "expected_prefix", "given_prefix"},
+		Description: "The contribution has no such review.",
 	},
 	{
 		Code: VerificationNotFound, Status: 404,

@@ -44,6 +44,7 @@ const (
 	ArtifactNotFound        Code = "ARTIFACT_NOT_FOUND"
 	DiscussionNotFound      Code = "DISCUSSION_NOT_FOUND"
 	CommentNotFound         Code = "COMMENT_NOT_FOUND"
+	ReviewNotFound          Code = "REVIEW_NOT_FOUND"
 	VerificationNotFound    Code = "VERIFICATION_NOT_FOUND"
 	MemberNotFound          Code = "MEMBER_NOT_FOUND"
 	SessionNotFound         Code = "SESSION_NOT_FOUND"
