@@ -328,8 +328,10 @@ func (r *references) checkContributions(
 			revision.Contents(check)
 		}
 		r.checkAgent(name, "author of a contribution", c.Author, missing)
+		r.checkDeletion(name, c.Deleted, missing)
 		for _, review := range c.Reviews {
 			r.checkAgent(name, "reviewer", review.Author, missing)
+			r.checkDeletion(name, review.Deleted, missing)
 		}
 		if c.Status.Final() {
 			r.checkAgent(name, "decider on a contribution", c.DecidedBy, missing)

@@ -5,25 +5,40 @@ import (
 	"pws/work"
 )
 
-// checkRecords looks up what verification records, relations, artifacts and imports name.
+// checkRecords looks up what verification records, handoffs, blocks, relations, artifacts and
+// imports name.
 func (r *references) checkRecords(
 	name string, p *work.Project, missing map[id.ID]bool, dangling map[work.Hash]bool,
 ) {
-	p.Verifications(id.ID{}, func(one *work.Verification) bool {
+	p.AllVerifications(func(one *work.Verification) bool {
 		r.checkAgent(name, "author of a verification record", one.Author, missing)
-		return true
-	})
-	p.Relations(id.ID{}, func(one *work.Relation) bool {
-		r.checkAgent(name, "author of a relation", one.CreatedBy, missing)
+		r.checkDeletion(name, one.Deleted, missing)
 		return true
 	})
 	for _, one := range p.Handoffs() {
+		r.checkAgent(name, "author of a handoff", one.Author, missing)
+		r.checkDeletion(name, one.Deleted, missing)
 		if one.Away != nil {
 			of := func() string { return name + ": handoff " + one.ID.Format(id.Handoff) }
 			r.checkBlob(of, "texts", one.Away.Hash, one.Away.Size, dangling)
 		}
 	}
+	for _, one := range p.Blocks() {
+		r.checkAgent(name, "blocked", one.Agent, missing)
+		r.checkAgent(name, "blocker", one.By, missing)
+	}
+	p.Relations(id.ID{}, func(one *work.Relation) bool {
+		r.checkAgent(name, "author of a relation", one.CreatedBy, missing)
+		return true
+	})
 	r.checkArtifacts(name, p, missing)
+}
+
+// checkDeletion looks up the agent that deleted a record.
+func (r *references) checkDeletion(name string, mark work.Deletion, missing map[id.ID]bool) {
+	if mark.Is() {
+		r.checkAgent(name, "deleter of a record", mark.By, missing)
+	}
 }
 
 // checkTalk looks up the agents that discussions, comments and watches name.
@@ -35,9 +50,11 @@ func (r *references) checkTalk(name string, p *work.Project, missing map[id.ID]b
 	}
 	p.Discussions(id.ID{}, func(d *work.Discussion) bool {
 		r.checkAgent(name, "author of a discussion", d.Author, missing)
+		r.checkDeletion(name, d.Deleted, missing)
 		mentioned(d.Mentions)
 		p.Comments(d.ID, id.ID{}, func(c *work.Comment) bool {
 			r.checkAgent(name, "author of a comment", c.Author, missing)
+			r.checkDeletion(name, c.Deleted, missing)
 			mentioned(c.Mentions)
 			return true
 		})
