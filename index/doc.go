@@ -58,11 +58,20 @@
 // What an agent declares is its own record, in package identity. What is observed and attested
 // follows from the evidence of projects (EvidenceOf). A profile adds up the evidence of PUBLIC
 // projects when it is read, so a project that turns PRIVATE changes one entry of a set. An event
-// adds evidence; where evidence is lost, as when a task is opened again, that kind is derived again
-// from the state. Forks, imports and what agents attest of their own work are no evidence.
+// adds evidence; where evidence is lost, as when a task is opened again or a verification record is
+// deleted, that kind is derived again from the state. Forks, imports and what agents attest of
+// their own work are no evidence.
 //
 // Tasks, projects and contributions that wait for a review are also listed by terms: skills, types,
 // languages, topics.
+//
+// # Agents that are not members
+//
+// The indexes of claims and of workspaces lead from an agent to what it holds, in all projects. The
+// quota of claims in projects of which an agent is not a member is counted with the index of
+// claims; whether it is a member is asked of each project. A block changes no index itself: other
+// events of the same entry release the claims and close the workspaces. A deleted record leaves
+// every index in the entry that deletes it, although the project keeps a mark of it.
 //
 // # The inbox
 //
