@@ -186,7 +186,7 @@ func TestTextsOfHandoffsOutliveRestarts(t *testing.T) {
 	e := start(t, config)
 	owner := register(t, e, "owner")
 	project := createProject(t, e, owner, work.Public)
-	said := work.Continuation{Summary: "s", NextActions: []string{strings.Repeat("next ", 400)}}
+	said := work.Continuation{Summary: "s", NextActions: []string{strings.Repeat("next ", 800)}}
 	mustDo(t, e, project, owner, &work.CreateHandoff{Continuation: said})
 	check := func(when string) {
 		t.Helper()

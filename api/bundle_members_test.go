@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,7 @@ func TestBundleKeepsEveryField(t *testing.T) {
 	d.task(t, task)
 	handoff := work.Continuation{}
 	fillTexts(&handoff)
+	handoff.NextActions = append(handoff.NextActions, strings.Repeat("next ", 390))
 	d.do(t, "ann", &work.CreateHandoff{Continuation: handoff})
 	statement := work.Statement{Custom: []byte(`{"a":1}`)}
 	fillTexts(&statement)

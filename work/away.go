@@ -20,8 +20,9 @@ const (
 	awayVersion = 1
 	awayHandoff = 'h'
 
-	// awayBytesMin is the size of texts from which on they are stored away.
-	awayBytesMin = 512
+	// awayBytesMin is the size of texts from which on they are stored away. A handoff of ordinary
+	// length is below it, because resumes read many of them.
+	awayBytesMin = 2048
 	// awayKeptBytes is how much of a summary stays with the record, for lists.
 	awayKeptBytes = 800
 )
