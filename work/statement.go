@@ -41,9 +41,6 @@ func (s *Statement) lists() [8]*[]string {
 	}
 }
 
-// customBit is the bit of the member custom.
-const customBit = 11
-
 // filled returns the members that are not empty.
 func (s *Statement) filled() (members StateMembers) {
 	return s.differences(new(Statement))
