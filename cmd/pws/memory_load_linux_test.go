@@ -46,8 +46,8 @@ func TestMemoryStaysBelowItsCeiling(t *testing.T) {
 		t.Skip("runs the service for seconds")
 	}
 	loads := []memoryLoad{{
-		memory: "192MiB", ceiling: 192 << 20, handoffs: 24, handoffChars: 1_800_000,
-		tasks: 200, taskChars: 100_000, projects: 60, rounds: 2, unread: 6, within: time.Minute,
+		memory: "256MiB", ceiling: 256 << 20, handoffs: 60, handoffChars: 1_800_000,
+		tasks: 400, taskChars: 100_000, projects: 60, rounds: 2, unread: 6, within: time.Minute,
 	}}
 	if os.Getenv("PWS_CUT_ALL") != "" {
 		loads = []memoryLoad{
