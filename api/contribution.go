@@ -212,14 +212,12 @@ var contributionOperations = []*Operation{
 	}, rejectContribution),
 	declare[WithdrawContribution, ContributionData](Operation{
 		Name: "contribution.withdraw", Method: "POST", Path: contributionPath + "/withdraw",
-		Tool: "contribution.withdraw",
-		ToolDoc: "Withdraw your own contribution permanently. Its workspace stays open and can " +
-			"be submitted as another one.",
-		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
+		Tool:    "contribution.withdraw",
+		ToolDoc: "Withdraw your own contribution permanently. Its workspace is closed.",
+		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryWrite, Statuses: []int{200},
 		Params: contributionParam, Errors: decisionErrorsAnd(fault.RoleRequired, fault.Forbidden),
 		BodyOptional: true, Tag: "contributions", Summary: "Withdraw a contribution",
-		Doc: "Withdraws the caller's own contribution permanently. Its workspace stays open " +
-			"and can be submitted as another contribution.",
+		Doc: "Withdraws the caller's own contribution permanently. Its workspace is closed.",
 	}, withdrawContribution),
 }
 
