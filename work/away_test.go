@@ -134,12 +134,14 @@ func TestLongTextsOfHandoffsAreStoredAway(t *testing.T) {
 	}
 }
 
-// TestMemoryBytes compares the estimate of the memory of a project with the heap.
-func TestMemoryBytes(t *testing.T) {
-	for _, of := range []struct {
-		name string
-		fill func(w *world)
-	}{
+// memoryCase fills a project with records of one kind.
+type memoryCase struct {
+	name string
+	fill func(w *world)
+}
+
+func memoryCases(t *testing.T) []memoryCase {
+	return []memoryCase{
 		{"files", func(w *world) {
 			for n := range 4000 {
 				w.put(t, fmt.Sprintf("folder-%d/file-%d.go", n%50, n), "first")
@@ -162,6 +164,19 @@ func TestMemoryBytes(t *testing.T) {
 				w.must(t, &work.CreateHandoff{Continuation: longContinuation()})
 			}
 		}},
+		{"versions of the state", func(w *world) {
+			for n := range work.StateVersionsMax + 1 {
+				w.describe(t, work.Statement{
+					Summary:     strings.Repeat("s", 1500),
+					NextActions: []string{fmt.Sprint(n), strings.Repeat("n", 500)},
+				})
+			}
+		}},
+		{"short versions of the state", func(w *world) {
+			for n := range work.StateVersionsMax + 1 {
+				w.describe(t, work.Statement{Summary: fmt.Sprint(n)})
+			}
+		}},
 		{"discussions", func(w *world) {
 			for n := range 3000 {
 				w.must(t, &work.CreateDiscussion{
@@ -169,7 +184,12 @@ func TestMemoryBytes(t *testing.T) {
 				})
 			}
 		}},
-	} {
+	}
+}
+
+// TestMemoryBytes compares the estimate of the memory of a project with the heap.
+func TestMemoryBytes(t *testing.T) {
+	for _, of := range memoryCases(t) {
 		t.Run(of.name, func(t *testing.T) {
 			heap := func() int64 {
 				var stats runtime.MemStats

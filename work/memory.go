@@ -20,6 +20,7 @@ const (
 	agentMemory     = 260
 	originMemory    = 110
 	workspaceMemory = 280
+	stateMemory     = 360
 )
 
 // MemoryBytes estimates how much memory the project takes. It costs no walk over the project.
@@ -31,6 +32,7 @@ func (p *Project) MemoryBytes() int64 {
 		int64(len(p.handoffs))*handoffMemory +
 		int64(p.sessions.len()+len(p.saved.Ended))*sessionMemory +
 		int64(len(p.idempotent))*resultMemory +
+		int64(p.states.bytes) + int64(len(p.states.versions))*stateMemory +
 		int64(records)*recordMemory +
 		int64(p.workspaces.len())*workspaceMemory +
 		int64(p.revisionFiles+p.overlayFiles)*overlaidMemory +
