@@ -31,12 +31,12 @@ func (e *Engine) DropProjects(notes ...*identity.DropProject) error {
 
 // drop drops the projects that identity has noted. The lock of erasing is held.
 func (e *Engine) drop() error {
-	if err := e.erasing.step("noted"); err != nil {
-		return err
-	}
 	notes := e.Identity().Drops()
 	if len(notes) == 0 {
 		return nil
+	}
+	if err := e.erasing.step("noted"); err != nil {
+		return err
 	}
 	gone := map[id.ID]bool{}
 	for _, note := range notes {

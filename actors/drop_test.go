@@ -30,6 +30,13 @@ type dropWorld struct {
 	owner, doomed, other, copied id.ID
 }
 
+// onErasure sets what is called between the steps of an erasure.
+func (w *dropWorld) onErasure(hook func(step string) error) {
+	w.erasing.Lock()
+	defer w.erasing.Unlock()
+	w.erasing.hook = hook
+}
+
 func newDropWorld(t testing.TB, config Config) *dropWorld {
 	t.Helper()
 	w := &dropWorld{Engine: start(t, config)}
@@ -145,11 +152,11 @@ func TestDropSurvivesCrashes(t *testing.T) {
 		names, copies[name] = append(names, name), crashCopy(t, w.config.Dir)
 		return nil
 	}
-	w.erasing.hook = func(step string) error {
+	w.onErasure(func(step string) error {
 		// The steps of a snapshot are different ones from here on.
 		w.saver.hook = func(saved string) error { return keep(step + ", " + saved) }
 		return keep(step)
-	}
+	})
 	if err := w.remove(); err != nil {
 		t.Fatal(err)
 	}
@@ -191,13 +198,13 @@ func TestDropIsRepeated(t *testing.T) {
 	failed := errors.New("it fails")
 	for at := 1; ; at++ {
 		nth, name := 0, ""
-		w.erasing.hook = func(step string) error {
+		w.onErasure(func(step string) error {
 			if nth++; nth == at {
 				name = step
 				return failed
 			}
 			return nil
-		}
+		})
 		err := w.RemoveProject(w.doomed, "malware")
 		if err == nil {
 			break
@@ -209,7 +216,7 @@ func TestDropIsRepeated(t *testing.T) {
 			t.Fatalf("%s: it is not noted", name)
 		}
 	}
-	w.erasing.hook = nil
+	w.onErasure(nil)
 	w.checkDropped(t, w.Engine)
 	noted := 0
 	for _, done := range w.Identity().Actions() {
@@ -231,7 +238,7 @@ func TestForkOfDroppedProject(t *testing.T) {
 	p := viewOf(t, w.Engine, w.doomed)
 	fork := forkOrderAt(w.Engine, p, p.Head(), w.owner, work.Public)
 	late := map[string]id.ID{}
-	w.erasing.hook = func(step string) error {
+	w.onErasure(func(step string) error {
 		if step == "noted" {
 			return nil
 		}
@@ -242,7 +249,7 @@ func TestForkOfDroppedProject(t *testing.T) {
 		late[step] = project
 		mustPut(t, w.Engine, project, w.owner, "late.txt", "the xylospace")
 		return nil
-	}
+	})
 	if err := w.RemoveProject(w.doomed, "malware"); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +266,8 @@ func TestForkOfDroppedProject(t *testing.T) {
 		}
 	}
 	check(w.Engine)
-	w.saver.hook, w.erasing.hook = nil, nil
+	w.saver.hook = nil
+	w.onErasure(nil)
 	stop(t, w.Engine)
 	if _, err := Verify(w.config.Dir); err != nil {
 		t.Error(err)
@@ -279,10 +287,10 @@ func TestPurgeSurvivesCrashes(t *testing.T) {
 		copies[step] = crashCopy(t, w.config.Dir)
 		return nil
 	}
-	w.erasing.hook = func(step string) error {
+	w.onErasure(func(step string) error {
 		w.saver.hook = func(saved string) error { return keep(step + ", " + saved) }
 		return keep(step)
-	}
+	})
 	if err := w.PurgeContent(secret, "leaked"); err != nil {
 		t.Fatal(err)
 	}

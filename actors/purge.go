@@ -39,7 +39,7 @@ func (e *Engine) PurgeContent(hash work.Hash, reason string) error {
 type eraser struct {
 	sync.Mutex
 	// hook is called between any two steps, with the name of the one that is over. Tests copy the
-	// data directory there, or have the erasure fail.
+	// data directory there, or have the erasure fail. It is set under the lock.
 	hook func(step string) error
 }
 

@@ -416,11 +416,9 @@ func TestStalledReadersAreDropped(t *testing.T) {
 	waitFor(t, func() bool {
 		looks := b.looks.Load()
 		runtime.Gosched()
-		return looks > readers && looks == b.looks.Load()
+		// One that is dropped while it holds others up is counted for ever.
+		return looks > readers && b.holding.Load() == 0 && looks == b.looks.Load()
 	})
-	if holding := b.holding.Load(); holding != 0 {
-		t.Errorf("%d streams hold others up while they write", holding)
-	}
 	if grown := memoryInUse() - before; grown > readers*200<<10 {
 		t.Errorf("%d readers hold %d bytes", readers, grown)
 	}
