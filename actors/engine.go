@@ -351,6 +351,9 @@ func (e *Engine) Blob(hash work.Hash) ([]byte, error) {
 		return nil, fault.New(fault.BlobCorrupt, "Stored content does not fit its hash.").
 			With("blob_hash", fmt.Sprintf("%x", hash))
 	}
+	if removed, ok := work.RemovedContent(content); ok {
+		return nil, errContentRemoved(removed)
+	}
 	return content, err
 }
 

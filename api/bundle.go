@@ -53,6 +53,9 @@ type Bundle struct {
 	// Only with history=full: contents, by blob hash, that are referenced by history or by revisions
 	// of contributions and are not in files.
 	Blobs map[string]string `json:"blobs,omitzero"`
+	// Contents that an operator has removed, by the blob hash in the bundle: the hash that each had
+	// at first. Their files have no content; after an import, reading them fails with CONTENT_REMOVED.
+	Removed map[string]string `json:"removed_contents,omitzero"`
 	// Digests that detect damage.
 	Integrity *BundleIntegrity `json:"integrity,omitzero"`
 }

@@ -117,6 +117,7 @@ func (i *importer) content(name, content, field string) {
 func (i *importer) readContents() {
 	i.command.Contents = make(map[work.Hash][]byte, len(i.bundle.Files)+len(i.bundle.Blobs))
 	i.command.Malformed, i.named = map[work.Hash]bool{}, map[work.Hash]bool{}
+	i.readRemoved()
 	i.command.Files = make([]work.BundledFile, len(i.bundle.Files))
 	for nth := range i.bundle.Files {
 		file, field := &i.bundle.Files[nth], fmt.Sprintf("files[%d]", nth)
@@ -127,6 +128,9 @@ func (i *importer) readContents() {
 		hash, _ := parseHash(file.BlobHash)
 		i.command.Files[nth] = work.BundledFile{
 			Path: file.Path, Blob: hash, Type: file.ContentType, Malformed: malformed,
+		}
+		if i.removedFile(file, &i.command.Files[nth], field) {
+			continue
 		}
 		if file.Content == nil {
 			i.fault(field+".content", isRequired)
@@ -254,6 +258,8 @@ func (i *importer) readOperation(made *work.BundledOp, from *OperationRecord, fi
 		if made.Previous = &hash; !ok {
 			i.fault(field+".previous_blob_hash", noHash)
 		}
+		var size int
+		i.resolve(made.Previous, &size)
 	}
 	if made.Action == work.Delete {
 		return
@@ -275,6 +281,7 @@ func (i *importer) readResultingFile(made *work.BundledOp, from *OperationRecord
 	} else if made.Size = *from.SizeBytes; made.Size < 0 || made.Size > work.FileBytesMax {
 		i.fault(field+".size_bytes", fmt.Sprintf("must be from 0 to %d", work.FileBytesMax))
 	}
+	i.resolve(&made.Blob, &made.Size)
 	if from.ContentType == nil {
 		i.fault(field+".content_type", isRequired)
 		return

@@ -28,7 +28,7 @@ func exportProject(c *Call, _ *None) (Reply, error) {
 	return Reply{Data: Stream(func(w io.Writer) error {
 		e := export{
 			call: call, view: view, full: full, w: w, digest: sha256.New(),
-			sections: map[string]string{},
+			sections: map[string]string{}, removed: map[string]string{},
 		}
 		return e.run()
 	})}, nil
@@ -47,6 +47,8 @@ type export struct {
 	text, canonical []byte
 	digest          hash.Hash
 	sections        map[string]string
+	// removed are the contents that were found removed, as in the bundle.
+	removed map[string]string
 	// count is the number of elements in the open list.
 	count int
 }
@@ -82,6 +84,9 @@ func (e *export) run() error {
 	e.agents()
 	if e.full {
 		e.blobs()
+	}
+	if len(e.removed) > 0 {
+		e.one("removed_contents", e.removed)
 	}
 	e.write(`,"integrity":`)
 	e.send(appendData(nil, BundleIntegrity{Algorithm: "SHA-256", Sections: e.sections}))
@@ -156,29 +161,25 @@ func (e *export) add(record any) bool {
 }
 
 func (e *export) files() {
-	purged := e.call.Service.Engine.Identity()
 	e.view.Files("", func(info work.FileInfo) bool {
-		if purged.Purged(info.Blob) {
-			return true
-		}
+		content, there := e.read(info.Blob)
 		if !e.element(file(info)) {
 			return false
 		}
+		if !there {
+			e.send(e.text)
+			return e.err == nil
+		}
 		// The content replaces the closing brace of the record.
 		e.send(append(bytes.TrimSuffix(e.text, []byte("}")), `,"content":`...))
-		e.content(info.Blob)
+		e.content(content)
 		e.write("}")
 		return e.err == nil
 	})
 }
 
 // content writes a content as a string.
-func (e *export) content(blob work.Hash) {
-	if e.err != nil {
-		return
-	}
-	content, err := e.call.Service.Engine.Blob(blob)
-	e.fail(err)
+func (e *export) content(content []byte) {
 	if e.err == nil {
 		e.err = jsonschema.WriteString(e.w, textOf(content))
 	}
@@ -343,12 +344,18 @@ func (e *export) blobs() {
 	})
 	slices.SortFunc(past, func(a, b work.Hash) int { return bytes.Compare(a[:], b[:]) })
 	e.write(`,"blobs":{`)
-	for at, blob := range slices.Compact(past) {
-		if at > 0 {
+	count := 0
+	for _, blob := range slices.Compact(past) {
+		content, there := e.read(blob)
+		if !there {
+			continue
+		}
+		if count > 0 {
 			e.write(",")
 		}
+		count++
 		e.write(`"` + hexHash(blob) + `":`)
-		if e.content(blob); e.err != nil {
+		if e.content(content); e.err != nil {
 			return
 		}
 	}

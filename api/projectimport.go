@@ -191,6 +191,8 @@ type importer struct {
 	license error
 	// named are the contents that operations name.
 	named map[work.Hash]bool
+	// removed are the marks of removed contents, by the hashes in the bundle.
+	removed map[work.Hash]work.Blob
 	// contributors has the origins of contributions that were imported with an earlier bundle.
 	contributors map[string]*ContributionOrigin
 }
