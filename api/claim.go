@@ -116,6 +116,10 @@ var claimOperations = []*Operation{
 			fault.TaskNotFound, fault.ProjectNotFound, fault.RoleRequired, fault.ProjectArchived,
 			fault.QuotaExceeded,
 		},
+		Kept: []string{
+			"title", "description", "priority", "task_type", "skills", "dependencies",
+			"related_files", "expected_output", "completion_conditions",
+		},
 		Tag: "tasks", Summary: "Claim the best matching task",
 		Doc: "Claims the first open task that matches and has no unmet dependencies, in one " +
 			"project or in all PUBLIC projects and the projects of the caller.",

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"pws/api/cursor"
 	"pws/api/jsonschema"
@@ -134,6 +135,10 @@ type Operation struct {
 	// do.
 	Overwrites bool
 
+	// Kept are members of the entities in the data that a minimal answer has too, because the caller
+	// does not know them. See Minimal.
+	Kept []string
+
 	// Expensive means that one call may take thousands of times the processor time of another. A few
 	// such operations run at one time, and their time is charged to the caller.
 	Expensive bool
@@ -146,6 +151,8 @@ type Operation struct {
 	handle     func(c *Call, body any) (Reply, error)
 	// validate validates a request; see Validate.
 	validate func(c *Call, body any) []error
+	// minimal is the filter of Minimal, nil if the operation writes nothing.
+	minimal func() *jsonschema.Filter
 }
 
 // The sizes of bodies, for BodyMax.
@@ -236,6 +243,9 @@ func declare[Req, Res any](op Operation, handle func(*Call, *Req) (Reply, error)
 			return Reply{}, fmt.Errorf("%s: body is %T", op.Name, body)
 		}
 		return handle(c, typed)
+	}
+	if op.Writes() {
+		op.minimal = sync.OnceValue(op.newMinimal)
 	}
 	return &op
 }

@@ -106,7 +106,7 @@ const searchTypes = "PROJECT, TASK, AGENT, HANDOFF, ARTIFACT, FILE, DISCUSSION"
 var searchParams = []Param{
 	{
 		Name: "q", Raw: true,
-		Doc: "Words, at most 500 bytes; all other characters count as spaces. Case and accents " +
+		Doc: "Words, at most 500 bytes. All other characters count as spaces. Case and accents " +
 			"are ignored. One or two words must all match, of more words two thirds. Stop " +
 			"words such as the and how are ignored unless there are no others. The last word " +
 			"also matches as a prefix, and a compound such as fooBar or foo_bar matches its " +
@@ -138,7 +138,7 @@ var searchParams = []Param{
 	},
 	{
 		Name: "license", Check: "chars=1..256",
-		Doc: "Only results with this SPDX expression as license: that of an artifact itself, " +
+		Doc: "Only results with this license, an SPDX expression. It is that of an artifact itself, " +
 			"otherwise that of the project.",
 	},
 	{

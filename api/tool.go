@@ -20,6 +20,9 @@ const toolPage = 20
 // KeyArgument is the argument in which tools take what is a header elsewhere.
 const KeyArgument = "idempotency_key"
 
+// VerboseArgument is the argument with which the tool of a write answers with all members.
+const VerboseArgument = "verbose"
+
 // Place says which part of a request an argument of a tool is.
 type Place uint8
 
@@ -29,6 +32,8 @@ const (
 	InPath
 	InQuery
 	InKey
+	// InAnswer arguments say what the answer has. They are no part of the request.
+	InAnswer
 )
 
 // Argument is one argument of a tool that is no member of the body.
@@ -48,7 +53,7 @@ type Tool struct {
 	Operation *Operation
 	// Name is the dotted name, and Plain the same with underscores.
 	Name, Plain string
-	// Arguments are those of the path, in its order, of the query, and the key.
+	// Arguments are those of the path, in its order, of the query, the key and verbose.
 	Arguments []Argument
 	// Limit is the page where the caller names none, empty where there are no pages.
 	Limit string
@@ -90,6 +95,9 @@ func toolOf(op *Operation) *Tool {
 	t.Opaque = opaque(jsonschema.SchemaOf(op.Response, jsonschema.Response, ""), nil)
 	if op.takesKey() {
 		t.Arguments = append(t.Arguments, Argument{Name: KeyArgument, Place: InKey})
+	}
+	if op.Writes() {
+		t.Arguments = append(t.Arguments, Argument{Name: VerboseArgument, Place: InAnswer, Boolean: true})
 	}
 	return t
 }
@@ -189,7 +197,7 @@ func (t *Tool) description() string {
 	if t.Operation.Auth == Bearer {
 		return text + " Needs a session."
 	}
-	return text + " A session is optional."
+	return text + " No session needed."
 }
 
 // hints are the annotations. What takes something away, replaces it or decides for good is
@@ -244,8 +252,14 @@ func (t *Tool) input() jsonschema.Object {
 	if op.takesKey() {
 		add(KeyArgument, jsonschema.Object{
 			{Name: "type", Value: "string"},
-			{Name: "description", Value: "Reuse it to retry."},
+			{Name: "description", Value: "For retries."},
 		}, op.Idempotency == KeyRequired)
+	}
+	if op.Writes() {
+		add(VerboseArgument, jsonschema.Object{
+			{Name: "type", Value: "boolean"},
+			{Name: "description", Value: "All members."},
+		}, false)
 	}
 	out := jsonschema.Object{{Name: "type", Value: "object"}, {Name: "properties", Value: properties}}
 	if len(required) > 0 {
@@ -255,9 +269,9 @@ func (t *Tool) input() jsonschema.Object {
 }
 
 func pathSchema(one pathParam) jsonschema.Object {
-	doc := one.Doc
+	doc := shorter(strings.Replace(one.Doc, "'s ID.", " ID.", 1), "The ")
 	if one.tail {
-		doc = "Canonical relative path."
+		doc = "Relative path."
 	}
 	return jsonschema.Object{{Name: "type", Value: "string"}, {Name: "description", Value: doc}}
 }
@@ -269,15 +283,24 @@ func (t *Tool) querySchema(one *Param, check *jsonschema.Check) jsonschema.Objec
 	case one.Check == booleanCheck:
 		schema = jsonschema.Object{{Name: "type", Value: "boolean"}}
 	case one.Name == "cursor":
-		doc = "next_cursor of the previous page."
+		doc = "A next_cursor."
 	case one.Name == "limit":
 		// The default of a tool is its own.
 		schema = jsonschema.Object{{Name: "type", Value: "integer"}}
-		before, after, _ := strings.Cut(doc, ", ")
+		before, after, _ := strings.Cut(shorter(doc, "Maximum number of "), ", ")
 		_, after, _ = strings.Cut(after, " ")
 		doc = before + ", " + t.Limit + " " + after
 	}
 	return append(schema, jsonschema.Entry{Name: "description", Value: doc})
+}
+
+// shorter is a text without its beginning.
+func shorter(text, beginning string) string {
+	rest, found := strings.CutPrefix(text, beginning)
+	if !found || rest == "" {
+		return text
+	}
+	return strings.ToUpper(rest[:1]) + rest[1:]
 }
 
 // brief is the first sentence of a text.

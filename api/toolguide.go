@@ -32,7 +32,8 @@ func Instructions(publicURL string) string {
 		challengeStart(publicURL) + " (registered), sign the signing_payload, complete. How: " +
 		publicURL + "/registration.md. It runs out; a call then fails with 401: start a new one with " +
 		"the same key.\n" +
-		"Give each change an idempotency_key and repeat with the same key when you got no answer.\n" +
+		"Give each change an idempotency_key and repeat with the same key when you got no answer. " +
+		"Writes return IDs, versions and counts; verbose:true returns all.\n" +
 		"Errors have code, details and next_step. PROJECT_MOVED: read what changed, apply again on " +
 		"the new head. CLAIM_LOST: stop, claim another task. TASK_ALREADY_CLAIMED: take another. " +
 		"CONTRIBUTION_CONFLICT: workspace.refresh, settle, submit. " +

@@ -20,9 +20,9 @@ const anyOrigin = "*"
 const (
 	exposedHeaders = "ETag, X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, " +
 		"RateLimit-Policy, Retry-After, Idempotency-Replayed, Allow, Accept-Ranges, Content-Range, " +
-		"Content-Disposition"
+		"Content-Disposition, Preference-Applied"
 	readingHeaders = "Accept, Content-Type, If-None-Match, Last-Event-ID, Range, If-Range"
-	writingHeaders = readingHeaders + ", Authorization, Idempotency-Key, If-Match, " +
+	writingHeaders = readingHeaders + ", Authorization, Idempotency-Key, If-Match, Prefer, " +
 		"MCP-Protocol-Version, Mcp-Method, Mcp-Name"
 	preflightAge = "600"
 )

@@ -92,10 +92,14 @@ func (x *exchange) writeData(data any) error {
 	}
 	h.SetContentTypeBytes(jsonTypeBytes)
 	body := append(x.emptyBody(), `{"ok":true,"data":`...)
+	begin := len(body)
 	body, err := x.appendData(body, data, 0)
 	if err != nil {
 		x.ctx.Response.ResetBody()
 		return err
+	}
+	if len(x.headers.prefer) > 0 {
+		body = append(body[:begin], x.preferred(body[begin:])...)
 	}
 	return x.setBody(x.appendMeta(body))
 }

@@ -51,6 +51,8 @@ type exchange struct {
 	overLimit, cutOff bool
 	// writing is the pass of a write.
 	writing pass
+	// verbose says that the answer of a tool that writes has all members.
+	verbose bool
 	// carriedOut says that the request is a write that was carried out, so it is not refused.
 	carriedOut bool
 	// message is what a request to the MCP endpoint says.

@@ -12,6 +12,7 @@ type headers struct {
 	contentEncoding, origin, forwardedFor, forwardedProto                 []byte
 	preflightMethod                                                       []byte
 	accept, lastEventID, protocol, method, name, byteRange, ifRange       []byte
+	prefer                                                                []byte
 	authorizations, idempotencyKeys, ifMatches, ifNoneMatches, forwardeds int
 	protocols, methods, names                                             int
 	// others counts all other headers of MCP.
@@ -41,6 +42,8 @@ func (h *headers) add(key, value []byte) {
 		h.byteRange = joinList(h.byteRange, value, nil)
 	case fasthttp.HeaderIfRange:
 		h.ifRange = joinList(h.ifRange, value, nil)
+	case "Prefer":
+		h.prefer = joinList(h.prefer, value, nil)
 	case "Last-Event-Id":
 		h.lastEventID = value
 	case "Mcp-Protocol-Version":

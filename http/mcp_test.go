@@ -335,7 +335,7 @@ func TestCalls(t *testing.T) {
 	f := startMCP(t, Config{}, nil)
 	const session = "Authorization: Bearer good"
 	key := "Idempotency-Key: k1"
-	write := `{"project":"p/1","text":"x","count":3}`
+	write := `{"project":"p/1","text":"x","count":3,"verbose":true}`
 	tests := []struct {
 		name, tool, arguments string
 		lines                 []string
@@ -440,8 +440,8 @@ func TestOneKeyForBothProtocols(t *testing.T) {
 	overREST := f.post(t, "/v1/projects/prj_1/notes", `{"count": 3, "text": "x"}`, session, key,
 		typeLine).echoed(t)
 	for _, arguments := range []string{
-		`{"project":"prj_1","text":"x","count":3,"idempotency_key":"k1"}`,
-		`{"text":"x","idempotency_key":"k1","project":"prj_1","count":3}`,
+		`{"project":"prj_1","text":"x","count":3,"verbose":true,"idempotency_key":"k1"}`,
+		`{"verbose":true,"text":"x","idempotency_key":"k1","project":"prj_1","count":3}`,
 	} {
 		var overMCP echoed
 		text := f.call(t, "note.create", arguments, session).rpc(t).Result.Structured

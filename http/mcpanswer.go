@@ -114,7 +114,8 @@ func (x *exchange) sendResult(bytes int64, failed bool, data api.Stream) error {
 	})
 }
 
-// writeResult writes the reply of an operation as the result of a tool. Errors: QUOTA_EXCEEDED,
+// writeResult writes the reply of an operation as the result of a tool. That of a write is minimal
+// unless the caller asks for all. Errors: QUOTA_EXCEEDED,
 // RATE_LIMITED.
 func (x *exchange) writeResult(called *tool, reply *api.Reply) error {
 	if reply.Replayed {
@@ -140,6 +141,9 @@ func (x *exchange) writeResult(called *tool, reply *api.Reply) error {
 	}
 	if err != nil {
 		return err
+	}
+	if filter := called.Operation.Minimal(); filter != nil && !x.verbose {
+		x.data = filter.Apply(x.data)
 	}
 	return x.toolResult(withoutNulls(x.data, called.Opaque), false)
 }

@@ -40,7 +40,7 @@ func newTool(one *api.Tool, r *routes) *tool {
 			t.paths++
 		case api.InQuery:
 			t.query[argument.Name] = findParam(t.route.query, argument.Name)
-		case api.InBody, api.InKey:
+		case api.InBody, api.InKey, api.InAnswer:
 		}
 	}
 	return t
@@ -108,7 +108,7 @@ func (x *exchange) readArguments(called *tool) (input, error) {
 	r.query = queryReader{declared: called.route.query, values: x.params}
 	r.params = append(x.call.Params[:0], make([]string, called.paths)...)
 	r.readAll(&x.message)
-	x.call.Params, x.key = r.params, r.key
+	x.call.Params, x.key, x.verbose = r.params, r.key, r.verbose
 	r.in.queryFault = x.setQuery(&r.query)
 	op := called.Operation
 	r.in.keyFault = r.in.checkKey(op)
@@ -132,6 +132,8 @@ type argumentReader struct {
 	params []string
 	// key is memory for a key among the arguments.
 	key []byte
+	// verbose says that the answer of a write is not made minimal.
+	verbose bool
 }
 
 // readAll reads the arguments of a message. It moves those of the body together within the message.
@@ -188,6 +190,11 @@ func (r *argumentReader) place(declared *api.Argument, value []byte) string {
 		if problem == "" {
 			r.query.set(declared.Name, text)
 		}
+		return problem
+	}
+	if declared.Place == api.InAnswer {
+		text, problem := paramText(declared, kind, value)
+		r.verbose = text == "true"
 		return problem
 	}
 	if kind != '"' {

@@ -18,6 +18,7 @@ func TestArgumentsInAnyOrder(t *testing.T) {
 		"Idempotency-Key: key-1").echoed(t)
 	members := []string{
 		`"project":"p 1"`, `"idempotency_key" : "key-1"`, `"te\u0078t": "a \"b\"" `, `"count" :3`,
+		`"verbose":true`,
 	}
 	for _, separator := range []string{",", " ,\n\t "} {
 		for _, order := range orders(len(members)) {

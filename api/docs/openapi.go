@@ -85,6 +85,8 @@ identities: projects, files, changesets, tasks, handoffs, contributions, artifac
   agent and its first session, whose credential is sent as ` + "`Authorization: Bearer`" + `.
 * **Idempotency**: the same Idempotency-Key with the same request is answered with the first result,
   for seven days.
+* **Prefer: return=minimal** answers a write with IDs, versions and counts alone. The data then has
+  the schema ` + "`x-minimal-data`" + ` of the operation instead of that of the response.
 * **Lists** have ` + "`next_cursor`" + `, which is opaque and null on the last page.
 * **Paths of files** take the rest of the URL: segments are percent-encoded one by one and the
   slashes between them are sent as they are. Such parameters have ` + "`x-multi-segment: true`" + `.

@@ -31,6 +31,9 @@ func (b *openAPI) operation(op *api.Operation) jsonschema.Object {
 	if op.Method != http.MethodGet {
 		out = with(out, "x-body-max-bytes", op.BodyLimit(api.RequestBytesMax))
 	}
+	if minimal := op.Minimal(); minimal != nil {
+		out = with(out, "x-minimal-data", b.schemas.AddFiltered(op.MinimalName(), minimal))
+	}
 	if op.Tool != "" {
 		out = with(out, "x-mcp-tool", op.Tool)
 	}
@@ -200,6 +203,9 @@ func (b *openAPI) success(op *api.Operation, status int) jsonschema.Object {
 	}
 	if op.Idempotency != api.NoKey {
 		headers = append(headers, headerRefs("Idempotency-Replayed")...)
+	}
+	if op.Writes() {
+		headers = append(headers, headerRefs("Preference-Applied")...)
 	}
 	if op.Ranges {
 		headers = append(headers, headerRefs("Accept-Ranges")...)

@@ -91,6 +91,8 @@ var responseHeaders = jsonschema.Object{
 	responseHeader("ETag", "string", "Strong entity tag of the response."),
 	responseHeader("Idempotency-Replayed", "string",
 		"true if this is the result of an earlier request with the same key."),
+	responseHeader("Preference-Applied", "string",
+		"return=minimal or return=representation, if the request has the header Prefer with it."),
 	responseHeader("Accept-Ranges", "string", "bytes: the header Range is supported."),
 	responseHeader("Content-Range", "string", "The range and the size of the whole."),
 	responseHeader("WWW-Authenticate", "string", "The Bearer challenge."),

@@ -17,6 +17,9 @@ func addSchemas(into *jsonschema.Schemas) {
 			into.Add(op.Request, jsonschema.Request)
 		}
 		into.Add(op.Response, jsonschema.Response)
+		if minimal := op.Minimal(); minimal != nil {
+			into.AddFiltered(op.MinimalName(), minimal)
+		}
 	}
 }
 

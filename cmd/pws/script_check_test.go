@@ -126,7 +126,13 @@ func (s *script) checkSuccess(
 	if !slices.Contains(op.Statuses, got.status) {
 		return fmt.Sprintf("%s does not declare status %d", op.Name, got.status)
 	}
-	if problem := validate(op.Response, jsonschema.Response, envelope["data"]); problem != "" {
+	var problem string
+	if applied := got.header.Get("Preference-Applied"); applied == "return=minimal" {
+		problem = validateMinimal(op, envelope["data"])
+	} else {
+		problem = validate(op.Response, jsonschema.Response, envelope["data"])
+	}
+	if problem != "" {
 		return "data: " + problem
 	}
 	if op.Request != nil && len(sent.body) > 0 && !s.repeating {
@@ -231,11 +237,30 @@ var schemas struct {
 
 // validate checks a decoded JSON value against the published schema of a type.
 func validate(t reflect.Type, mode jsonschema.Mode, value any) string {
+	return validateAs(fmt.Sprintf("mem:///%s-%d.json", t, mode), value, func() jsonschema.Object {
+		return jsonschema.SchemaOf(t, mode, "")
+	})
+}
+
+// validateMinimal checks the minimal data of a write against its published schema.
+func validateMinimal(op *api.Operation, data any) string {
+	if op.Minimal() == nil {
+		return op.Name + " has no minimal answer"
+	}
+	name := op.MinimalName()
+	return validateAs("mem:///"+name+".json", data, func() jsonschema.Object {
+		all := jsonschema.NewSchemas("#/$defs/")
+		all.AddFiltered(name, op.Minimal())
+		return all.Document("mem:///"+name+".json", name)
+	})
+}
+
+// validateAs checks a value against the schema of a name, which is compiled once.
+func validateAs(name string, value any, schemaOf func() jsonschema.Object) string {
 	schemas.Lock()
-	name := fmt.Sprintf("mem:///%s-%d.json", t, mode)
 	schema, known := schemas.compiled[name]
 	if !known {
-		text, err := json.Marshal(jsonschema.SchemaOf(t, mode, ""))
+		text, err := json.Marshal(schemaOf())
 		if err != nil {
 			panic(err)
 		}

@@ -157,6 +157,9 @@ async function day(client, credential) {
   const key = `day-${Math.random()}`;
   const wanted = { name: 'A day', visibility: 'PRIVATE', idempotency_key: key };
   const created = await done(client, 'project.create', wanted);
+  assert.equal(created.project.name, undefined);
+  const whole = await done(client, 'project.create', { ...wanted, verbose: true });
+  assert.equal(whole.project.name, wanted.name);
   const again = await done(client, 'project_create', wanted);
   assert.equal(again.project.id, created.project.id);
   const project = created.project.id;
