@@ -153,9 +153,14 @@ func (p *Project) countUsage(agent id.ID, kind quotaKind, more int) {
 	p.used[kind] += more
 }
 
-// countToday changes a daily count of an agent.
+// countToday changes a daily count of an agent. A restored project counts its records in another
+// order than they were made: those of earlier days than one that was counted change nothing.
 func (p *Project) countToday(agent id.ID, at int64, count func(u *usage)) {
-	next := p.usageOf(agent).on(at)
+	next := p.usageOf(agent)
+	if at/dayMillis < next.day {
+		return
+	}
+	next = next.on(at)
 	count(&next)
 	p.usages.set(next, byAgent)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
@@ -202,4 +204,23 @@ func must[T any](found T, ok bool) T {
 		panic("it is not there")
 	}
 	return found
+}
+
+// TestDailyQuotasOfRestoredProjects compares the daily usage of a guest after a restart. It wrote a
+// comment on the first day and opened a workspace on the second.
+func TestDailyQuotasOfRestoredProjects(t *testing.T) {
+	w := newWorld()
+	w.create(t)
+	talk := w.must(t, &work.CreateDiscussion{Title: "t", Body: "b"}).Result.Subject
+	must2(w.do(agent("eve"), &work.AddComment{Discussion: talk, Body: "c"}))
+	w.now += 86_400_000
+	must2(w.do(agent("eve"), new(work.OpenWorkspace)))
+	restored, err := mustSave(t, w.project).restore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := w.project.QuotaUsages(agent("eve"), w.now)
+	if diff := cmp.Diff(want, restored.QuotaUsages(agent("eve"), w.now)); diff != "" {
+		t.Error(diff)
+	}
 }
