@@ -173,9 +173,7 @@ func (m *models) worked(
 	case *work.CreateTask:
 		return m.tasks.order[len(m.tasks.order)-1:]
 	case *work.UpdateTask:
-		if old[command.Task].version != m.tasks.tasks[command.Task].version {
-			return []id.ID{command.Task}
-		}
+		return inOrder([]id.ID{command.Task}, events)
 	case *work.CreateCheckpoint:
 		return inOrder(m.workedAtCheckpoint(old, command), events)
 	}
@@ -183,7 +181,8 @@ func (m *models) worked(
 }
 
 // inOrder sorts tasks by the events that changed them: of two updates of one task in a checkpoint,
-// either may be the one that changes it first.
+// either may be the one that changes it first. It drops those that no event changed; an update that
+// only renews the claim is no work.
 func inOrder(tasks []id.ID, events []work.Event) []id.ID {
 	at := func(task id.ID) int {
 		return slices.IndexFunc(events, func(event work.Event) bool {
@@ -198,6 +197,7 @@ func inOrder(tasks []id.ID, events []work.Event) []id.ID {
 			return false
 		})
 	}
+	tasks = slices.DeleteFunc(tasks, func(task id.ID) bool { return at(task) < 0 })
 	slices.SortStableFunc(tasks, func(a, b id.ID) int { return at(a) - at(b) })
 	return tasks
 }
