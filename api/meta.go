@@ -126,6 +126,8 @@ type CapabilitiesData struct {
 	MCP MCPModel `json:"mcp"`
 	// Capabilities by name, as negotiate accepts them.
 	Capabilities map[string]CapabilitySupport `json:"capabilities"`
+	// Content codings that request bodies may have.
+	ContentEncodings []string `json:"content_encodings"`
 	// Limits of this deployment.
 	Limits Limits `json:"limits"`
 	// Rate limits in force.
@@ -334,8 +336,9 @@ func readCapabilities(c *Call, _ *None) (Reply, error) {
 		APIVersion: APIVersion, BasePath: BasePath,
 		MCP:          MCPModel{Path: "/mcp", ProtocolVersions: c.Service.Config.mcpVersions()},
 		Capabilities: capabilities, Limits: c.Service.Config.DeploymentLimits(),
-		RateLimits: RateLimits{Enabled: len(limits) > 0, Limits: orEmpty(limits)},
-		Auth:       authModel(c.Service.Engine.Identity()),
+		ContentEncodings: ContentEncodings,
+		RateLimits:       RateLimits{Enabled: len(limits) > 0, Limits: orEmpty(limits)},
+		Auth:             authModel(c.Service.Engine.Identity()),
 	}}, nil
 }
 

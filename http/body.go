@@ -19,9 +19,10 @@ func bodyTooLarge(limit int) error {
 		With("limit_bytes", limit)
 }
 
-// readBody reads the body into memory of the exchange, at most limit bytes. Errors:
-// BODY_TOO_LARGE, REQUEST_TIMEOUT, RATE_LIMITED if too many large bodies are being read,
-// VALIDATION_FAILED if the body ends early.
+// readBody reads the body into memory of the exchange, without its content coding. The limit is for
+// the bytes that arrive and for what they inflate to. Errors: BODY_TOO_LARGE, REQUEST_TIMEOUT,
+// RATE_LIMITED if too many large bodies are being read, UNSUPPORTED_CONTENT_TYPE for an unknown
+// coding, VALIDATION_FAILED if the body ends early or is damaged.
 func (x *exchange) readBody(limit int) ([]byte, error) {
 	x.body = x.body[:0]
 	stream := x.ctx.RequestBodyStream()
@@ -37,31 +38,54 @@ func (x *exchange) readBody(limit int) ([]byte, error) {
 			r: stream, conn: peer, pace: x.server.newPace(0), end: peer.readBy,
 		}
 	}
-	for {
-		if len(x.body) > limit {
-			return nil, x.tooLarge(limit)
-		}
-		if len(x.body) == cap(x.body) {
-			if err := x.growBody(nextSize(cap(x.body), length, limit)); err != nil {
-				return nil, err
-			}
-		}
-		n, err := stream.Read(x.body[len(x.body):cap(x.body)])
-		x.body = x.body[:len(x.body)+n]
-		if err == io.EOF {
-			return x.body, x.finishBody(limit)
-		}
+	if len(x.headers.contentEncoding) > 0 {
+		as, err := x.bodyCoding()
 		if err != nil {
+			return nil, err
+		}
+		if as != identity {
+			return x.readCoded(stream, as, limit)
+		}
+	}
+	for {
+		done, err := x.readPart(stream, length, limit)
+		switch {
+		case err == errBodyTooLarge:
+			return nil, x.tooLarge(limit)
+		case err != nil:
 			return nil, x.bodyFault(err)
+		case done:
+			return x.body, x.finishBody(len(x.body), limit)
 		}
 	}
 }
 
-// finishBody checks a body that was read to its end. Errors: BODY_TOO_LARGE, and
-// VALIDATION_FAILED if the body ended early.
-func (x *exchange) finishBody(limit int) error {
+var errBodyTooLarge = errors.New("http: the body is too large")
+
+// readPart reads more of the body, whose declared length is negative if it is unknown, and reports
+// whether that was its end. Errors: RATE_LIMITED, errBodyTooLarge, and those of the reader.
+func (x *exchange) readPart(from io.Reader, length, limit int) (done bool, err error) {
+	if len(x.body) > limit {
+		return false, errBodyTooLarge
+	}
+	if len(x.body) == cap(x.body) {
+		if err := x.growBody(nextSize(cap(x.body), length, limit)); err != nil {
+			return false, err
+		}
+	}
+	n, err := from.Read(x.body[len(x.body):cap(x.body)])
+	x.body = x.body[:len(x.body)+n]
+	if err == io.EOF {
+		return true, nil
+	}
+	return false, err
+}
+
+// finishBody checks a body that was read to its end, of which that many bytes have arrived. Errors:
+// BODY_TOO_LARGE, and VALIDATION_FAILED if the body ended early.
+func (x *exchange) finishBody(arrived, limit int) error {
 	length := x.ctx.Request.Header.ContentLength()
-	if length > len(x.body) || length < 0 && x.peerEnded() {
+	if length > arrived || length < 0 && x.peerEnded() {
 		return x.bodyFault(io.ErrUnexpectedEOF)
 	}
 	if len(x.body) > limit {
@@ -95,7 +119,7 @@ func (x *exchange) growBody(size int) error {
 		return nil
 	}
 	if size > smallBody {
-		if err := x.held().growTo(int64(size)); err != nil {
+		if err := x.held().growTo(int64(size) + x.inflating); err != nil {
 			return err
 		}
 	}
@@ -106,8 +130,11 @@ func (x *exchange) growBody(size int) error {
 }
 
 // bodyFault returns the error for a body that cannot be read to its end. The connection cannot
-// be used after that.
+// be used after that, unless it is refused for the memory.
 func (x *exchange) bodyFault(err error) error {
+	if _, known := err.(*fault.Error); known {
+		return err
+	}
 	x.ctx.SetConnectionClose()
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {

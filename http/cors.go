@@ -22,8 +22,8 @@ const (
 		"RateLimit-Policy, Retry-After, Idempotency-Replayed, Allow, Accept-Ranges, Content-Range, " +
 		"Content-Disposition, Preference-Applied"
 	readingHeaders = "Accept, Content-Type, If-None-Match, Last-Event-ID, Range, If-Range"
-	writingHeaders = readingHeaders + ", Authorization, Idempotency-Key, If-Match, Prefer, " +
-		"MCP-Protocol-Version, Mcp-Method, Mcp-Name"
+	writingHeaders = readingHeaders + ", Authorization, Content-Encoding, Idempotency-Key, " +
+		"If-Match, Prefer, MCP-Protocol-Version, Mcp-Method, Mcp-Name"
 	preflightAge = "600"
 )
 

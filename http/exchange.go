@@ -44,6 +44,8 @@ type exchange struct {
 	mergePatch bool
 	// account is the memory that the request holds.
 	account account
+	// inflating is what the decoder of the body holds while the body is read, in bytes.
+	inflating int64
 	// computed is the expensive part of the request, nil if there is none.
 	computed *computation
 	// overLimit says that the request exceeds a rate limit, and cutOff that its connection is closed

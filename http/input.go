@@ -76,17 +76,14 @@ func (x *exchange) checkSize(limit int) error {
 	return nil
 }
 
-// checkType refuses a body that is not JSON by its headers. Operation is nil if it is not known.
+// checkType refuses a body by its headers that is not JSON or has an unknown coding. Operation is nil if it is not known.
 // Errors: UNSUPPORTED_CONTENT_TYPE.
 func (x *exchange) checkType(op *api.Operation) error {
 	if !x.hasBody() {
 		return nil
 	}
-	if encoding := x.headers.contentEncoding; len(encoding) > 0 &&
-		!bytes.EqualFold(encoding, []byte("identity")) {
-		return fault.New(fault.UnsupportedContentType, "Request bodies are sent uncompressed.").
-			With("content_type", "Content-Encoding: "+printable(string(encoding))).
-			With("supported", []string{jsonType})
+	if _, err := x.bodyCoding(); err != nil {
+		return err
 	}
 	given, supported := x.ctx.Request.Header.ContentType(), []string{jsonType}
 	if op != nil && op.MergePatch != nil {

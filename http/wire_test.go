@@ -212,7 +212,7 @@ func TestBodies(t *testing.T) {
 		{"multipart", "/v1/echo", "--b\r\n\r\n",
 			[]string{"Content-Type: multipart/form-data; boundary=b"}, 415,
 			"UNSUPPORTED_CONTENT_TYPE"},
-		{"coded", "/v1/echo", `{"text":"a"}`, []string{"Content-Encoding: gzip"}, 415,
+		{"coded", "/v1/echo", `{"text":"a"}`, []string{"Content-Encoding: br"}, 415,
 			"UNSUPPORTED_CONTENT_TYPE"},
 		{"identity", "/v1/echo", `{"text":"a"}`, []string{"Content-Encoding: identity"}, 201, ""},
 		{"empty", "/v1/echo", ``, nil, 400, "INVALID_JSON"},
