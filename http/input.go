@@ -76,8 +76,8 @@ func (x *exchange) checkSize(limit int) error {
 	return nil
 }
 
-// checkType refuses a body by its headers that is not JSON or has an unknown coding. Operation is nil if it is not known.
-// Errors: UNSUPPORTED_CONTENT_TYPE.
+// checkType refuses a body by its headers that is not JSON or has an unknown coding. Operation is
+// nil if it is not known. Errors: UNSUPPORTED_CONTENT_TYPE.
 func (x *exchange) checkType(op *api.Operation) error {
 	if !x.hasBody() {
 		return nil
