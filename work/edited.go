@@ -175,11 +175,8 @@ func (c *EditFile) Authorize(p *Project, agent id.ID) error {
 // the errors of edits, and an error that is Stale if they were applied to another content. Edits
 // that change nothing publish nothing.
 func (c *EditFile) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if err := requireWritable(p, stamp); err != nil {
-		return Decision{}, err
-	}
-	current, exists := p.File(c.Path)
-	if err := match(c.Match, current, exists); err != nil {
+	current, exists, err := p.fileToWrite(c.Path, stamp, c.Match)
+	if err != nil {
 		return Decision{}, err
 	}
 	if !exists {

@@ -155,11 +155,8 @@ func (c *PutFile) Authorize(p *Project, agent id.ID) error {
 // Decide returns PRECONDITION_FAILED, PATH_CONFLICT, FILE_LIMIT_REACHED, PROJECT_ARCHIVED,
 // TURN_HELD. Writing the same content with the same type changes nothing.
 func (c *PutFile) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if err := requireWritable(p, stamp); err != nil {
-		return Decision{}, err
-	}
-	current, exists := p.File(c.Path)
-	if err := match(c.Match, current, exists); err != nil {
+	current, exists, err := p.fileToWrite(c.Path, stamp, c.Match)
+	if err != nil {
 		return Decision{}, err
 	}
 	if exists && current.Blob == c.Blob.Hash && current.ContentType == c.ContentType {
@@ -230,6 +227,18 @@ func errFileLimitReached() error {
 		With("limit", FilesMax)
 }
 
+// fileToWrite returns the current file at a path, if there is one, for a command that writes it.
+// Errors: PROJECT_ARCHIVED, TURN_HELD, and those of condition.
+func (p *Project) fileToWrite(path string, stamp Stamp, condition func(*FileInfo) error) (
+	current FileInfo, exists bool, err error,
+) {
+	if err := requireWritable(p, stamp); err != nil {
+		return current, false, err
+	}
+	current, exists = p.File(path)
+	return current, exists, match(condition, current, exists)
+}
+
 // match calls a condition with the current value, nil if there is none; a nil condition always
 // matches.
 func match[T any](condition func(*T) error, current T, exists bool) error {
@@ -260,11 +269,8 @@ func (c *DeleteFile) Authorize(p *Project, agent id.ID) error {
 // Decide returns FILE_NOT_FOUND, PRECONDITION_FAILED, PROJECT_ARCHIVED, TURN_HELD, and
 // VALIDATION_FAILED for a folder of too many files.
 func (c *DeleteFile) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if err := requireWritable(p, stamp); err != nil {
-		return Decision{}, err
-	}
-	current, exists := p.File(c.Path)
-	if err := match(c.Match, current, exists); err != nil {
+	_, exists, err := p.fileToWrite(c.Path, stamp, c.Match)
+	if err != nil {
 		return Decision{}, err
 	}
 	published := &ChangesetPublished{Ops: []OpRecord{{Action: Delete, Path: c.Path}}}
