@@ -58,11 +58,9 @@ func archiveProject(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	changeset := view.Head()
-	if wanted := c.Query[changesetQuery.Name]; wanted != "" {
-		if changeset, err = findChangeset(view, wanted); err != nil {
-			return Reply{}, err
-		}
+	changeset, err := c.changesetWanted(view)
+	if err != nil {
+		return Reply{}, err
 	}
 	a := &archive{
 		call: c.detached(), view: view, changeset: changeset, prefix: c.Query[prefixParam.Name],

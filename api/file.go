@@ -338,13 +338,7 @@ func readFile(c *Call, _ *None) (Reply, error) {
 func (c *Call) fileWithContent(
 	decoded string, info work.FileInfo, ok bool, wanted wantedLines,
 ) (Reply, error) {
-	if !ok {
-		return Reply{}, errFileNotFound(decoded)
-	}
-	if err := c.hold(info.Size); err != nil {
-		return Reply{}, err
-	}
-	content, err := c.Service.Engine.Blob(info.Blob)
+	content, err := c.contentOf(decoded, info, ok)
 	if err != nil {
 		return Reply{}, err
 	}

@@ -163,12 +163,11 @@ func grepProject(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	changeset := view.Head()
-	if wanted := c.Query["changeset"]; wanted != "" {
-		if changeset, err = findChangeset(view, wanted); err != nil {
-			return Reply{}, err
-		}
-	} else if g.at.sequence > 0 {
+	changeset, err := c.changesetWanted(view)
+	if err != nil {
+		return Reply{}, err
+	}
+	if c.Query[changesetQuery.Name] == "" && g.at.sequence > 0 {
 		changeset = view.ChangesetNumber(min(g.at.sequence, changeset.Sequence))
 	}
 	if err := c.hold(grepMemory); err != nil {

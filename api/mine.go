@@ -96,12 +96,18 @@ var nameParam = Param{
 	Doc: "Only projects whose name contains this text, in upper or lower case.",
 }
 
-func listOwnProjects(c *Call, _ *None) (Reply, error) {
+// ownPage returns where a page of what belongs to the caller begins, and its size.
+func (c *Call) ownPage() (last index.Position, limit int, err error) {
 	after, limit, err := c.page(ownPage)
 	if err != nil {
-		return Reply{}, err
+		return last, 0, err
 	}
-	last, err := projectPosition(after)
+	last, err = projectPosition(after)
+	return last, limit, err
+}
+
+func listOwnProjects(c *Call, _ *None) (Reply, error) {
+	last, limit, err := c.ownPage()
 	if err != nil {
 		return Reply{}, err
 	}
@@ -180,11 +186,7 @@ func projectPosition(payload []byte) (at index.Position, err error) {
 }
 
 func listOwnClaims(c *Call, _ *None) (Reply, error) {
-	after, limit, err := c.page(ownPage)
-	if err != nil {
-		return Reply{}, err
-	}
-	last, err := projectPosition(after)
+	last, limit, err := c.ownPage()
 	if err != nil {
 		return Reply{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pws/internal/fault"
+	"pws/work"
 )
 
 var changesetQuery = Param{
@@ -26,6 +27,17 @@ var rawFileOperations = []*Operation{
 	}, readRawFile),
 }
 
+// contentOf returns the bytes of the file that was found at a path, and holds memory for them.
+func (c *Call) contentOf(decoded string, info work.FileInfo, found bool) ([]byte, error) {
+	if !found {
+		return nil, errFileNotFound(decoded)
+	}
+	if err := c.hold(info.Size); err != nil {
+		return nil, err
+	}
+	return c.Service.Engine.Blob(info.Blob)
+}
+
 func readRawFile(c *Call, _ *None) (Reply, error) {
 	decoded, err := c.pathOf()
 	if err != nil {
@@ -35,21 +47,12 @@ func readRawFile(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	info, found := view.File(decoded)
-	if wanted := c.Query[changesetQuery.Name]; wanted != "" {
-		changeset, err := findChangeset(view, wanted)
-		if err != nil {
-			return Reply{}, err
-		}
-		info, found = view.FileAt(decoded, changeset)
-	}
-	if !found {
-		return Reply{}, errFileNotFound(decoded)
-	}
-	if err := c.hold(info.Size); err != nil {
+	changeset, err := c.changesetWanted(view)
+	if err != nil {
 		return Reply{}, err
 	}
-	content, err := c.Service.Engine.Blob(info.Blob)
+	info, found := view.FileAt(decoded, changeset)
+	content, err := c.contentOf(decoded, info, found)
 	if err != nil {
 		return Reply{}, err
 	}

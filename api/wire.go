@@ -228,6 +228,15 @@ func (c *Call) changesetOf(view *work.Project) (*work.Changeset, error) {
 	return findChangeset(view, c.Param("changeset"))
 }
 
+// changesetWanted returns the changeset that the query names, or the head. Errors:
+// CHANGESET_NOT_FOUND.
+func (c *Call) changesetWanted(view *work.Project) (*work.Changeset, error) {
+	if wanted := c.Query[changesetQuery.Name]; wanted != "" {
+		return findChangeset(view, wanted)
+	}
+	return view.Head(), nil
+}
+
 func findChangeset(view *work.Project, text string) (*work.Changeset, error) {
 	if wanted, ok := id.Parse(id.Changeset, text); ok {
 		if changeset, found := view.Changeset(wanted); found {
