@@ -85,14 +85,18 @@ func (x *exchange) checkType(op *api.Operation) error {
 	if _, err := x.bodyCoding(); err != nil {
 		return err
 	}
-	given, supported := x.ctx.Request.Header.ContentType(), []string{jsonType}
-	if op != nil && op.MergePatch != nil {
-		supported = append(supported, api.MergePatchType)
+	given := x.ctx.Request.Header.ContentType()
+	patches := op != nil && op.MergePatch != nil
+	if patches {
 		if x.mergePatch = isType(given, api.MergePatchType); x.mergePatch {
 			return nil
 		}
 	}
 	if len(bytes.TrimSpace(given)) > 0 && !isType(given, jsonType) {
+		supported := []string{jsonType}
+		if patches {
+			supported = append(supported, api.MergePatchType)
+		}
 		return fault.New(fault.UnsupportedContentType, "Request bodies are JSON.").
 			With("content_type", printable(string(given))).With("supported", supported)
 	}
