@@ -29,7 +29,10 @@ type AbuseConfig struct {
 	// Dir is where temporary folders are created; empty means the system's default.
 	Dir string
 	// Progress receives a line for each attack; nil means no output.
-	Progress io.Writer
+	Progress io.Writer `json:"-"`
+
+	// yields says that this process lowers its priority BEFORE it attacks.
+	yields bool
 }
 
 // attack is one way to abuse the service. Ordinary users work meanwhile, from other addresses.
@@ -133,7 +136,7 @@ func RunAbuse(ctx context.Context, config AbuseConfig) (*AbuseReport, error) {
 		if len(config.Only) > 0 && !slices.Contains(config.Only, one.name) {
 			continue
 		}
-		result, err := config.carryOut(ctx, &one)
+		result, err := config.runAttack(ctx, one.name)
 		if err != nil {
 			return report, fmt.Errorf("%s: %w", one.name, err)
 		}
@@ -183,6 +186,11 @@ func (c *AbuseConfig) carryOut(ctx context.Context, one *attack) (*AbuseResult, 
 	}
 	if err := s.during(ctx, users, &result.Before, c.Quiet, waitFor); err != nil {
 		return nil, err
+	}
+	if c.yields {
+		if err := lowerPriority(); err != nil {
+			return nil, err
+		}
 	}
 	err = s.during(ctx, users, &result.During, c.Attack, func(attacked context.Context) error {
 		if err := one.run(attacked, s); err != nil {

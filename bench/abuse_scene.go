@@ -112,7 +112,11 @@ func (s *scene) close() {
 
 // register registers an agent at an address.
 func (s *scene) register(address string) (*client.API, error) {
-	api := &client.API{Host: s.host, From: address}
+	return register(s.host, address)
+}
+
+func register(host, address string) (*client.API, error) {
+	api := &client.API{Host: host, From: address}
 	return api, api.Register("agent-" + client.RandomKey()[:16])
 }
 
@@ -276,21 +280,25 @@ func (s *scene) usage() (child.Usage, error) { return child.ReadUsage(s.process.
 
 // during measures the users while a function runs, which ends with its context.
 func (s *scene) during(
-	ctx context.Context, users *users, phase *UserPhase, length time.Duration,
+	whole context.Context, users *usersProcess, phase *UserPhase, length time.Duration,
 	run func(context.Context) error,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, length)
+	ctx, cancel := context.WithTimeout(whole, length)
 	defer cancel()
 	before, err := s.usage()
 	if err != nil {
 		return err
 	}
 	begun := time.Now()
-	users.begin()
+	if err := users.begin(whole); err != nil {
+		return err
+	}
 	if err := run(ctx); err != nil {
 		return err
 	}
-	users.end(phase, graceTime)
+	if err := users.end(whole, phase); err != nil {
+		return err
+	}
 	after, err := s.usage()
 	if err != nil {
 		return errors.Join(err, s.alive())

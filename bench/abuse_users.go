@@ -20,6 +20,7 @@ const (
 
 // users are ordinary users who send reads and writes at fixed times, whatever the answers.
 type users struct {
+	host   string
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 	mu     struct {
@@ -29,16 +30,15 @@ type users struct {
 	}
 }
 
-// startUsers registers the users and has them work until they are stopped.
-func (s *scene) startUsers(ctx context.Context) (*users, error) {
-	u := new(users)
+// start registers the users and has them work until they are stopped.
+func (u *users) start(ctx context.Context) error {
 	u.begin()
 	ctx, u.cancel = context.WithCancel(ctx)
 	for at := range userCount {
-		api, err := s.register(fmt.Sprintf("127.0.0.%d", 11+at))
+		api, err := register(u.host, fmt.Sprintf("127.0.0.%d", 11+at))
 		if err != nil {
 			u.stop()
-			return nil, err
+			return err
 		}
 		project, err := api.CreatePublicProject(fmt.Sprintf("Notes %d", at))
 		if err == nil {
@@ -47,14 +47,14 @@ func (s *scene) startUsers(ctx context.Context) (*users, error) {
 		if err != nil {
 			api.Close()
 			u.stop()
-			return nil, err
+			return err
 		}
 		u.group.Go(func() {
 			defer api.Close()
 			u.work(ctx, api, project.ID, at)
 		})
 	}
-	return u, nil
+	return nil
 }
 
 func (u *users) stop() {

@@ -79,6 +79,19 @@ func StartQuiet(ctx context.Context, program Program) (*Process, error) {
 	return p, err
 }
 
+// Output runs a program to its end and returns its standard output.
+func Output(ctx context.Context, program Program) ([]byte, error) {
+	command := exec.CommandContext(ctx, program.Path, program.Args...)
+	command.Env = append(command.Environ(), program.Env...)
+	command.SysProcAttr = attributes()
+	out, err := command.Output()
+	failed := new(exec.ExitError)
+	if errors.As(err, &failed) {
+		err = fmt.Errorf("%w\n%s", err, failed.Stderr)
+	}
+	return out, err
+}
+
 func spawn(ctx context.Context, program Program) (*Process, <-chan string, error) {
 	command := exec.CommandContext(ctx, program.Path, program.Args...)
 	command.Env = append(command.Environ(), program.Env...)

@@ -216,3 +216,27 @@ func (c *BenchBaselineCommand) Run(out io.Writer) error {
 	defer stop()
 	return bench.ServeBaseline(ctx, c.Response, out)
 }
+
+// BenchUsersCommand has ordinary users work while AbuseCommand attacks.
+type BenchUsersCommand struct {
+	Host string `arg:"" help:"The server, as HOST:PORT."`
+}
+
+// Run works until it receives a signal.
+func (c *BenchUsersCommand) Run(out io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return bench.ServeUsers(ctx, c.Host, out)
+}
+
+// BenchAttackCommand is one attack of AbuseCommand.
+type BenchAttackCommand struct {
+	Settings string `arg:"" help:"The settings of the attack, as JSON."`
+}
+
+// Run attacks and prints the result as JSON.
+func (c *BenchAttackCommand) Run(out io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return bench.ServeAttack(ctx, c.Settings, out)
+}

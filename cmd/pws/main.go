@@ -37,6 +37,8 @@ type program struct {
 	Help    HelpCommand    `cmd:"" help:"Print this help."`
 
 	BenchBaseline BenchBaselineCommand `cmd:"" hidden:""`
+	BenchUsers    BenchUsersCommand    `cmd:"" hidden:""`
+	BenchAttack   BenchAttackCommand   `cmd:"" hidden:""`
 }
 
 // VersionCommand prints the version.

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package bench
+
+// lowerPriority does nothing: other systems are not measured.
+func lowerPriority() error { return nil }
