@@ -331,6 +331,9 @@ func (e *Engine) Advance(millis int64) int64 {
 // Secret implements api.Engine.
 func (e *Engine) Secret() []byte { return e.secret }
 
+// Stamp implements api.Engine.
+func (e *Engine) Stamp(agent, project id.ID) work.Stamp { return e.stamp(agent).In(project) }
+
 // stamp gives time and entropy to one command.
 func (e *Engine) stamp(agent id.ID) work.Stamp {
 	s := work.Stamp{Now: e.clock.Now(), Agent: agent}

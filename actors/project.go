@@ -84,6 +84,9 @@ func (a *projectActor) run(o *order) {
 	}
 	err = a.engine.requireUnpurged(decision.Blobs)
 	if err == nil {
+		err = a.engine.requireStored(decision.Stored)
+	}
+	if err == nil {
 		err = a.engine.requireContentMemory(decision.Blobs)
 	}
 	if err != nil {
@@ -296,6 +299,9 @@ func (c *commit) fill(e *datadir.Entry, before *work.Project, decision work.Deci
 		}
 		e.Events[at] = datadir.Event{Kind: uint16(work.KindOf(event)), Data: data}
 	}
+	for at := range decision.Stored {
+		e.Packed += datadir.PackedBytes(decision.Stored[at].Size)
+	}
 	if len(decision.Blobs) > 0 {
 		c.fillBlobs(e, before.Held(decision.Events), decision.Blobs)
 	}
@@ -360,6 +366,9 @@ func storageFault(err error) error {
 	case errors.Is(err, wal.ErrNoSpace):
 		return fault.New(fault.StorageUnavailable, "The disk is nearly full; reads go on.").
 			With("reason", reasonReserve).With("retry_after_seconds", 30)
+	case errors.Is(err, wal.ErrTooLarge):
+		return fault.New(fault.BodyTooLarge, "The records of the request are too large together.").
+			With("limit_bytes", wal.EntryBytesMax)
 	case errors.Is(err, wal.ErrClosed):
 		return fault.New(fault.ShuttingDown, "The server is stopping.").
 			With("retry_after_seconds", 1)

@@ -152,13 +152,34 @@ func (e *Engine) requireUnpurged(contents []work.Blob) error {
 	state := e.Identity()
 	for at := range contents {
 		if state.Purged(contents[at].Hash) {
-			return fault.Invalid(fault.Field{
-				Field:   "content",
-				Problem: fmt.Sprintf("an operator has removed the content %x", contents[at].Hash),
-			})
+			return errPurged(contents[at].Hash)
 		}
 	}
 	return nil
+}
+
+// requireStored refuses to name contents that are not stored any more, or were purged. AFTER it has
+// found a content, the content stays: see blobs.Store.Has. Errors: RATE_LIMITED, VALIDATION_FAILED.
+func (e *Engine) requireStored(contents []work.StoredBlob) error {
+	state := e.Identity()
+	for at := range contents {
+		hash := contents[at].Hash
+		if state.Purged(hash) {
+			return errPurged(hash)
+		}
+		if !e.blobs.Has(blobs.Hash(hash)) {
+			return fault.New(fault.RateLimited, "Contents were removed meanwhile; send them again.").
+				With("reason", "CONTENTS_REMOVED").With("retry_after_seconds", 1)
+		}
+	}
+	return nil
+}
+
+func errPurged(hash work.Hash) error {
+	return fault.Invalid(fault.Field{
+		Field:   "content",
+		Problem: fmt.Sprintf("an operator has removed the content %x", hash),
+	})
 }
 
 func errContentRemoved(hash work.Hash) error {

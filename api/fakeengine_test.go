@@ -65,6 +65,15 @@ func (d *fakeEngine) Inbox(id.ID) ([]index.InboxItem, uint64) { return nil, 0 }
 // Indexes implements api.Engine: they know nothing of the project.
 func (d *fakeEngine) Indexes(index.Set) *index.Views { return &index.NewProjections().Views }
 
+// Stamp implements api.Engine.
+func (d *fakeEngine) Stamp(who, project id.ID) work.Stamp {
+	d.steps++
+	stamp := work.Stamp{Now: d.now, Agent: who}
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, d.steps))
+	copy(stamp.Entropy[:], sum[:])
+	return stamp.In(project)
+}
+
 // do gives a command as an agent.
 func (d *fakeEngine) do(t failer, name string, command work.Command) work.Decision {
 	t.Helper()

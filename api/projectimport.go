@@ -115,10 +115,23 @@ func importProject(c *Call, body *ImportProject) (Reply, error) {
 			return Reply{}, err
 		}
 	}
-	i.command.ID = project
+	if err := i.prepare(project); err != nil {
+		return Reply{}, err
+	}
 	return c.answer(project, &i.command, func(p *work.Project, r work.Result) (Reply, error) {
 		return Reply{Status: 201, Data: i.data(p, r)}, nil
 	})
+}
+
+// prepare makes the events of the new project BEFORE the command is given to it. A project that
+// exists has the answer to an earlier request with the key.
+func (i *importer) prepare(project id.ID) error {
+	i.command.ID = project
+	engine := i.call.Service.Engine
+	if view, err := engine.Project(project); view != nil || err != nil {
+		return err
+	}
+	return i.command.Prepare(engine.Stamp(i.call.Agent, project))
 }
 
 // requestProjectID returns the ID of the new project for a request without an Idempotency-Key. Like

@@ -18,6 +18,8 @@ type Projects interface {
 	Project(project id.ID) (*work.Project, error)
 	// Do gives a command to a project and returns AFTER its effects are durable and published.
 	Do(order Order) (Done, error)
+	// Stamp returns a stamp for what is prepared BEFORE a command to a project.
+	Stamp(agent, project id.ID) work.Stamp
 	// Blob returns stored content, which callers never modify. Errors are BLOB_CORRUPT faults or
 	// internal.
 	Blob(hash work.Hash) ([]byte, error)

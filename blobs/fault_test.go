@@ -10,9 +10,13 @@ import (
 	"pws/internal/disk/disktest"
 )
 
-// The story packs a batch of blobs per chapter, merges after some, and drops at the end what is
-// not live. Its contents are small, so that a fault can be put at every operation.
-const storyChapters = 9
+// The story packs the blobs of each chapter, commits chapter 0 as a Batch in the middle, merges
+// after some, and drops at the end what is not live. Its contents are small, so that a fault can be
+// put at every operation.
+const (
+	storyChapters = 9
+	batchChapter  = 5
+)
 
 var (
 	chapters = makeChapters()
@@ -58,6 +62,9 @@ func writeChapter(s *Store, n int) error {
 	if _, err := s.Pack(uint64(n)); err != nil {
 		return err
 	}
+	if n == batchChapter {
+		return writeBatch(s)
+	}
 	if n%4 == 0 {
 		_, err := s.Merge(nil)
 		return err
@@ -69,9 +76,28 @@ func writeChapter(s *Store, n int) error {
 	return nil
 }
 
-// holds checks that the chapters 1 to n are all there; those that may have been dropped need not.
+func writeBatch(s *Store) error {
+	b, err := s.Begin()
+	if err != nil {
+		return err
+	}
+	defer b.Abort()
+	for _, c := range chapters[0] {
+		if err := b.Add(Sum(c), c); err != nil {
+			return err
+		}
+	}
+	return b.Commit()
+}
+
+// holds checks that the chapters 1 to n are all there, and chapter 0 once a later one than that of
+// the batch has begun; those that may have been dropped need not.
 func holds(s *Store, n int, mayBeDropped bool) error {
-	for i := 1; i <= n; i++ {
+	first := 1
+	if n > batchChapter {
+		first = 0
+	}
+	for i := first; i <= n; i++ {
 		for _, c := range chapters[i] {
 			got, err := s.Get(Sum(c))
 			if errors.Is(err, ErrNotFound) && mayBeDropped && !liveAtEnd(Sum(c)) {

@@ -80,10 +80,8 @@ func (b *bundleImport) replay(tree *Project, step *BundledChangeset, field strin
 	if len(refused) > 0 {
 		return false
 	}
-	if !b.Imported.Whole {
-		for at := range published.Ops {
-			published.Ops[at].Size = step.Ops[at].Size
-		}
+	for at := range published.Ops {
+		published.Ops[at].Size = step.Ops[at].Size
 	}
 	published.ID, published.Message = step.ID, step.Message
 	tree.publish(published, b.stamp.Agent, b.stamp.Now)
@@ -101,15 +99,24 @@ func (b *bundleImport) requested(op *OpRecord, field string) Operation {
 	if op.Action == Delete {
 		return operation
 	}
-	content, there := b.Contents[op.Blob]
+	size, there := b.sizeOf(op.Blob)
 	if b.Imported.Whole && !there && !b.Malformed[op.Blob] {
 		b.fault(field+".blob_hash", "names content that the bundle does not contain")
 	}
-	if there && op.Size != len(content) {
+	if there && op.Size != size {
 		b.fault(field+".size_bytes", "does not match the size of the content")
 	}
-	operation.Content, operation.ContentType = &Blob{Hash: op.Blob, Content: content}, op.Type
+	operation.Content, operation.ContentType = &Blob{Hash: op.Blob}, op.Type
 	return operation
+}
+
+// sizeOf returns the size of a content in bytes; false if the bundle does not have it.
+func (b *bundleImport) sizeOf(hash Hash) (int, bool) {
+	if content, there := b.Contents[hash]; there {
+		return len(content), true
+	}
+	size, there := b.Stored[hash]
+	return size, there
 }
 
 // comparePrevious checks that the operations replaced the contents that they name as previous.
@@ -160,7 +167,7 @@ func (b *bundleImport) importHead(single id.ID) {
 		file := &b.Files[at]
 		operations[at] = Operation{
 			Action: Create, Path: file.Path, ContentType: file.Type,
-			Content: &Blob{Hash: file.Blob, Content: b.Contents[file.Blob]},
+			Content: &Blob{Hash: file.Blob},
 		}
 		malformed = malformed || file.Malformed
 	}
@@ -170,6 +177,9 @@ func (b *bundleImport) importHead(single id.ID) {
 	published, _, refused := validateOperations(new(Project), operations, operationField)
 	for _, one := range refused {
 		b.fault(placeOf(one, "files"), messageOf(one))
+	}
+	for at := range published.Ops {
+		published.Ops[at].Size, _ = b.sizeOf(published.Ops[at].Blob)
 	}
 	published.ID, published.Source = single, SourceImport
 	published.Message = "Imported without its history."
@@ -201,14 +211,20 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// blobs returns the contents that the changesets and the revisions name, each once.
-func (b *bundleImport) blobs() (blobs []Blob) {
-	taken := make(map[Hash]bool, len(b.Contents))
+// blobs returns the contents that the changesets and the revisions name, each once, and those of
+// them that are stored already.
+func (b *bundleImport) blobs() (blobs []Blob, stored []StoredBlob) {
+	taken := make(map[Hash]bool, len(b.Contents)+len(b.Stored))
 	take := func(hash Hash) {
-		if hash != (Hash{}) && !taken[hash] {
-			taken[hash] = true
-			blobs = append(blobs, Blob{Hash: hash, Content: b.Contents[hash]})
+		if hash == (Hash{}) || taken[hash] {
+			return
 		}
+		taken[hash] = true
+		if size, there := b.Stored[hash]; there {
+			stored = append(stored, StoredBlob{Hash: hash, Size: size})
+			return
+		}
+		blobs = append(blobs, Blob{Hash: hash, Content: b.Contents[hash]})
 	}
 	for nth := range b.event.Changesets {
 		for _, op := range b.event.Changesets[nth].Ops {
@@ -220,5 +236,5 @@ func (b *bundleImport) blobs() (blobs []Blob) {
 			take(revision.Files[at].Blob)
 		}
 	}
-	return blobs
+	return blobs, stored
 }

@@ -17,6 +17,13 @@ type Blob struct {
 	Content []byte
 }
 
+// StoredBlob is a content that was stored BEFORE the command that names it.
+type StoredBlob struct {
+	Hash Hash
+	// Size is in bytes.
+	Size int
+}
+
 // Stamp holds the time, caller and entropy of a command. The actor makes it once for each
 // command.
 type Stamp struct {
@@ -60,7 +67,9 @@ type Decision struct {
 	// Events are empty if there is nothing to change.
 	Events []Event
 	// Blobs are contents that the events name.
-	Blobs  []Blob
+	Blobs []Blob
+	// Stored are contents that the events name first and that were stored BEFORE the command.
+	Stored []StoredBlob
 	Result Result
 	// Refusal is returned to the caller although the events are stored; they record its reason. No
 	// result is stored for its key.

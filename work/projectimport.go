@@ -21,6 +21,8 @@ type ImportProject struct {
 	Source id.ID
 	// Contents are the contents of the files and, with a whole history, of all its operations.
 	Contents map[Hash][]byte
+	// Stored are the sizes of contents that were stored BEFORE the command, in bytes.
+	Stored map[Hash]int
 	// Malformed are contents that were refused. Records that name them get no further faults.
 	Malformed map[Hash]bool
 	// History is in order. If it is not whole, the project begins with its files as one changeset.
@@ -54,6 +56,9 @@ type ImportProject struct {
 	// NewIDs is set by Decide. It has the IDs of the imported records, without revisions, reviews
 	// and relations. IDs of one kind are in the order of the bundle.
 	NewIDs []NewID
+
+	// prepared is the decision that Prepare has made.
+	prepared *Decision
 }
 
 // NewID is the ID that a record of a bundle has in the new project.
@@ -65,12 +70,30 @@ type NewID struct {
 // Authorize lets any agent import, because any agent may create projects.
 func (c *ImportProject) Authorize(*Project, id.ID) error { return nil }
 
+// Prepare makes the decision BEFORE the command is given to the project, because a long history
+// takes long. The stamp must be of the caller and of the project; the records have its time.
+// Errors: those of Decide.
+func (c *ImportProject) Prepare(stamp Stamp) error {
+	decision, err := c.decide(stamp)
+	if err == nil {
+		c.prepared = &decision
+	}
+	return err
+}
+
 // Decide returns REUSE_POLICY_REQUIRED as CreateProject does, and VALIDATION_FAILED with all faults
 // of the bundle.
 func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
-	if p != nil {
+	switch {
+	case p != nil:
 		return Decision{}, fault.New(fault.Internal, "the project id is taken")
+	case c.prepared != nil:
+		return *c.prepared, nil
 	}
+	return c.decide(stamp)
+}
+
+func (c *ImportProject) decide(stamp Stamp) (Decision, error) {
 	b := c.rebuild(stamp)
 	if faults := b.faultsAfter(nil); len(faults) > 0 {
 		return Decision{}, fault.Invalid(faults...)
@@ -81,11 +104,12 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}
 	changesets := b.event.Changesets
 	c.NewIDs = b.newIDs
+	blobs, stored := b.blobs()
 	return Decision{
 		Events: []Event{
 			&ProjectCreated{ID: c.ID, Kind: c.Kind, About: about, Owner: stamp.Agent}, b.event,
 		},
-		Blobs:  append(b.blobs(), b.away...),
+		Blobs: append(blobs, b.away...), Stored: stored,
 		Result: Result{Created: true, Changeset: changesets[len(changesets)-1].ID},
 	}, nil
 }

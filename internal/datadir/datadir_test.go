@@ -13,11 +13,21 @@ import (
 )
 
 func TestEntry(t *testing.T) {
+	for _, packed := range []int64{0, 1 << 40} {
+		testEntry(t, packed)
+	}
+}
+
+func testEntry(t *testing.T, packed int64) {
 	want := Entry{
+		Packed: packed,
 		Target: TargetProject, ID: id.New(1, [10]byte{1}), Now: 1 << 41, Agent: id.New(2, [10]byte{2}),
 		Events: []Event{{Kind: 1, Data: []byte("event")}, {Kind: 1<<16 - 1, Data: []byte{0}}},
 		Result: []byte("result"),
 		Blobs:  []Blob{{Hash: [32]byte{3}, Content: []byte("content")}},
+	}
+	if size := want.StoredBytes(); size != 5+1+32+7+packed {
+		t.Errorf("%d bytes count in quotas", size)
 	}
 	data := want.Encode()
 	if got, err := DecodeEntry(data); err != nil || !reflect.DeepEqual(got, want) {
@@ -31,7 +41,7 @@ func TestEntry(t *testing.T) {
 	if _, err := DecodeEntry(append(data, 0)); err == nil {
 		t.Error("an entry was decoded with a byte after it")
 	}
-	for at, wrong := range []byte{2, 3} {
+	for at, wrong := range []byte{3, 3} {
 		changed := bytes.Clone(data)
 		changed[at] = wrong
 		if _, err := DecodeEntry(changed); err == nil || !strings.Contains(err.Error(), "unknown") {

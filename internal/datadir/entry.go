@@ -9,8 +9,12 @@ import (
 	"pws/internal/id"
 )
 
-// entryVersion is the first byte of every entry.
-const entryVersion = 1
+// The first byte of an entry. Version 2 is for an entry that names contents which were put into
+// packs BEFORE it.
+const (
+	entryVersion       = 1
+	entryVersionPacked = 2
+)
 
 // Target is the owner of an entry: a project or the identity state.
 type Target uint8
@@ -23,7 +27,7 @@ const (
 
 // Entry is everything that one request changed, as stored in the log:
 //
-//	version  1 byte
+//	version  1 byte: 1, or 2 if the last field is there
 //	target   1 byte: 1 project, 2 identity
 //	id       16 bytes: the project, zero for identity
 //	now      8 bytes, little endian: Unix milliseconds of the stamp
@@ -31,6 +35,7 @@ const (
 //	events   uvarint count, then each: uvarint kind, uvarint length, CBOR
 //	result   uvarint length, CBOR of the stored idempotent result; length 0 without a key
 //	blobs    uvarint count, then each: 32 bytes SHA-256, uvarint length, content
+//	packed   uvarint: what the contents count that were put into packs BEFORE the entry
 //
 // The log's frame has a checksum over the whole entry.
 type Entry struct {
@@ -41,6 +46,9 @@ type Entry struct {
 	Events []Event
 	Result []byte
 	Blobs  []Blob
+	// Packed is what the contents count in quotas that the events name first and that were put into
+	// packs BEFORE the entry, in bytes; see PackedBytes.
+	Packed int64
 }
 
 // Event is a stored event of package work or identity: its kind, and its CBOR.
@@ -65,14 +73,17 @@ func (e *Entry) StoredBytes() (size int64) {
 		size += int64(len(e.Events[at].Data))
 	}
 	for at := range e.Blobs {
-		size += blobOverhead + int64(len(e.Blobs[at].Content))
+		size += PackedBytes(len(e.Blobs[at].Content))
 	}
-	return size
+	return size + e.Packed
 }
+
+// PackedBytes returns what a content of a size counts in quotas.
+func PackedBytes(size int) int64 { return blobOverhead + int64(size) }
 
 // Encode encodes the entry in one allocation.
 func (e *Entry) Encode() []byte {
-	size := 42 + 3*binary.MaxVarintLen64 + len(e.Result)
+	size := 42 + 4*binary.MaxVarintLen64 + len(e.Result)
 	for _, event := range e.Events {
 		size += 2*binary.MaxVarintLen64 + len(event.Data)
 	}
@@ -80,7 +91,11 @@ func (e *Entry) Encode() []byte {
 		size += 32 + binary.MaxVarintLen64 + len(blob.Content)
 	}
 	out := make([]byte, 0, size)
-	out = append(out, entryVersion, byte(e.Target))
+	version := byte(entryVersion)
+	if e.Packed > 0 {
+		version = entryVersionPacked
+	}
+	out = append(out, version, byte(e.Target))
 	out = append(out, e.ID[:]...)
 	out = binary.LittleEndian.AppendUint64(out, uint64(e.Now))
 	out = append(out, e.Agent[:]...)
@@ -98,6 +113,9 @@ func (e *Entry) Encode() []byte {
 		out = binary.AppendUvarint(out, uint64(len(blob.Content)))
 		out = append(out, blob.Content...)
 	}
+	if e.Packed > 0 {
+		out = binary.AppendUvarint(out, uint64(e.Packed))
+	}
 	return out
 }
 
@@ -107,7 +125,8 @@ var errShortEntry = errors.New("the entry is truncated")
 func DecodeEntry(data []byte) (Entry, error) {
 	r := disk.NewReader(data)
 	var e Entry
-	if version := r.Byte(); version != entryVersion {
+	version := r.Byte()
+	if version != entryVersion && version != entryVersionPacked {
 		return e, fmt.Errorf("unknown entry version %d", version)
 	}
 	e.Target = Target(r.Byte())
@@ -125,11 +144,16 @@ func DecodeEntry(data []byte) (Entry, error) {
 	for range r.Count() {
 		e.Blobs = append(e.Blobs, Blob{Hash: [32]byte(r.Fixed(32)), Content: r.Bytes()})
 	}
+	if version == entryVersionPacked {
+		e.Packed = int64(r.Uvarint())
+	}
 	switch {
 	case r.Failed():
 		return e, errShortEntry
 	case r.Len() > 0:
 		return e, fmt.Errorf("entry has %d bytes after its end", r.Len())
+	case version == entryVersionPacked && e.Packed <= 0:
+		return e, fmt.Errorf("entry has %d bytes of packed contents", e.Packed)
 	case e.Target != TargetProject && e.Target != TargetIdentity:
 		return e, fmt.Errorf("unknown entry target %d", e.Target)
 	}
