@@ -193,17 +193,18 @@ var changesetOperations = []*Operation{
 		Tag: "changesets", Summary: "List files at a changeset",
 		Doc: "Lists the metadata of the files after a changeset, without content.",
 	}, readTree),
-	declare[None, FileData](Operation{
+	withValidation(declare[None, FileData](Operation{
 		Name: "changeset.file", Method: "GET", Path: changesetPath + "/files/{path*}",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
-		Params: append(changesetParams[:2:2], fileParams[1]),
+		Params: append(changesetParams[:2:2], fileParams[1]), Query: lineParams,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.ChangesetNotFound, fault.FileNotFound,
 			fault.BlobCorrupt, fault.ContentRemoved,
 		},
 		Conditional: true, Tag: "changesets", Summary: "Read a file at a changeset",
-		Doc: "Returns a file with its text after a changeset.",
-	}, readFileAt),
+		Doc: "Returns a file with its text, or with some of its lines, after a changeset. The ETag is " +
+			"that of the whole file.",
+	}, readFileAt), validateLines),
 	declare[None, DiffData](Operation{
 		Name: "changeset.diff", Method: "GET", Path: changesetPath + "/diff",
 		Tool: "changeset.diff",
@@ -488,6 +489,10 @@ func readFileAt(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	wanted, err := c.wantedLines()
+	if err != nil {
+		return Reply{}, err
+	}
 	view, err := c.readable()
 	if err != nil {
 		return Reply{}, err
@@ -497,5 +502,5 @@ func readFileAt(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	info, ok := view.FileAt(decoded, changeset)
-	return c.fileWithContent(decoded, info, ok, wantedLines{})
+	return c.fileWithContent(decoded, info, ok, wanted)
 }

@@ -131,10 +131,7 @@ var fileOperations = []*Operation{
 		Conditional: true, Tag: "files", Summary: "Read a file",
 		Doc: "Returns a file with its text, or with some of its lines. The ETag is that of the whole " +
 			"file and changes with this file only.",
-	}, readFile), func(_ *None, c *Call) []error {
-		_, err := c.wantedLines()
-		return []error{err}
-	}),
+	}, readFile), validateLines),
 	declare[WriteFile, FileWritten](Operation{
 		Name: "file.write", Method: "PUT", Path: filePath,
 		Tool: "file.write",

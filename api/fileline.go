@@ -120,6 +120,12 @@ func (c *Call) wantedLines() (wantedLines, error) {
 	return wanted, nil
 }
 
+// validateLines validates the query parameters of a read of lines: VALIDATION_FAILED.
+func validateLines(_ *None, c *Call) []error {
+	_, err := c.wantedLines()
+	return []error{err}
+}
+
 // of returns the lines of a content, with their line ends.
 func (w wantedLines) of(content []byte) ([]byte, LineRange) {
 	total := bytes.Count(content, lineFeed)

@@ -28,10 +28,9 @@ type ForkProject struct {
 var forkOperations = []*Operation{
 	declare[ForkProject, CreatedData](Operation{
 		Name: "project.fork", Method: "POST", Path: "/api/v1/projects/{project}/fork",
-		Tool: "project.fork",
-		ToolDoc: "Fork a project: creates a project of yours with its files and license, and " +
-			"records their source. The source must be ALLOW_REUSE.",
-		Auth: Bearer, Idempotency: KeyOptional, Category: CategoryCreation, Statuses: []int{201},
+		Tool:    "project.fork",
+		ToolDoc: "Copy an ALLOW_REUSE project into a new one of yours, with files, license and source.",
+		Auth:    Bearer, Idempotency: KeyOptional, Category: CategoryCreation, Statuses: []int{201},
 		Expensive: true,
 		Params:    projectParam,
 		Errors: []fault.Code{

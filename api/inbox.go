@@ -148,10 +148,9 @@ var inboxOperations = []*Operation{
 	}, readInbox),
 	declare[UpdateInbox, InboxUpdated](Operation{
 		Name: "inbox.update", Method: "PATCH", Path: inboxPath,
-		Tool: "inbox.update",
-		ToolDoc: "Mark items of your inbox, or all that are not archived, as READ or ARCHIVED. " +
-			"Returns how many changed.",
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200},
+		Tool:    "inbox.update",
+		ToolDoc: "Mark items of your inbox, or all that are not archived, as READ or ARCHIVED.",
+		Auth:    Bearer, Category: CategoryWrite, Statuses: []int{200},
 		Tag: "inbox", Summary: "Update inbox items",
 		Doc: "Sets the status of items, or of all items that are not archived. Returns how " +
 			"many changed, which is 0 for a repeated request.",

@@ -5,6 +5,8 @@ import (
 	"pws/index"
 	"pws/index/search"
 	"pws/work"
+	"pws/work/glob"
+	"pws/work/grep"
 )
 
 // Limits are the limits of the deployment.
@@ -235,6 +237,28 @@ type Limits struct {
 	BatchFiles int `json:"read_batch_files"`
 	// Content of one file.read_batch.
 	BatchBytes int `json:"read_batch_bytes"`
+	// Length of a glob.
+	GlobBytes int `json:"glob_bytes"`
+	// Alternatives of all braces of a glob.
+	GlobAlternatives int `json:"glob_alternatives"`
+	// Length of all these alternatives together.
+	GlobAlternativesBytes int `json:"glob_alternatives_bytes"`
+	// Length of a pattern of grep.
+	GrepPatternChars int `json:"grep_pattern_characters"`
+	// Lines before and after each match of grep.
+	GrepContextLines int `json:"grep_context_lines"`
+	// Characters of a line that a match shows.
+	GrepLineChars int `json:"grep_line_characters"`
+	// Beginning of a line that is matched against a regular expression.
+	GrepExpressionBytes int `json:"grep_expression_line_bytes"`
+	// Default page of matches.
+	GrepMatchesDefault int `json:"grep_matches_default"`
+	// Largest page of matches.
+	GrepMatchesMax int `json:"grep_matches_maximum"`
+	// Text of a page of matches.
+	GrepTextBytes int `json:"grep_text_bytes"`
+	// Processor time of a page of matches; a page that ends early has a next_cursor.
+	GrepMillis int64 `json:"grep_processor_milliseconds"`
 	// Bytes of events and contents that one agent stores in all projects; 0 is no limit.
 	StoredAgent int64 `json:"stored_bytes_per_agent"`
 	// Bytes that one agent stores in an hour; 0 is no limit.
@@ -304,6 +328,12 @@ var deploymentLimits = Limits{
 	ProfileItems: identity.ProfileItemsMax, ProfileItemChars: identity.ProfileItemCharsMax,
 	ReportDetails: identity.ReportDetailsMax, ReportsAgent: identity.ReportsPerAgentMax,
 	BatchFiles: 100, BatchBytes: batchBytesMax,
+	GlobBytes: glob.LengthBytesMax, GlobAlternatives: glob.AlternativesMax,
+	GlobAlternativesBytes: glob.AlternativeBytesMax,
+	GrepPatternChars:      grep.PatternCharsMax, GrepContextLines: grep.ContextMax,
+	GrepLineChars: grep.TextCharsMax, GrepExpressionBytes: grep.ExpressionLineBytesMax,
+	GrepMatchesDefault: grepPage, GrepMatchesMax: grepPageMax, GrepTextBytes: grepTextBytes,
+	GrepMillis: grepProcessorTime.Milliseconds(),
 }
 
 // DeploymentLimits returns the limits of the service.

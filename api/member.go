@@ -62,7 +62,7 @@ var memberOperations = []*Operation{
 	declare[None, MembersData](Operation{
 		Name: "member.list", Method: "GET", Path: membersPath,
 		Tool:    "member.list",
-		ToolDoc: "List the members of a project. Returns their roles.",
+		ToolDoc: "List the members of a project, with their roles.",
 		Auth:    Optional, Category: CategoryRead, Statuses: []int{200}, Params: projectParam,
 		Errors: []fault.Code{fault.ProjectNotFound},
 		Tag:    "members", Summary: "List members",

@@ -21,26 +21,45 @@ func TestLimitsArePublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits, err := parser.ParseFile(token.NewFileSet(), "../work/limits.go", nil, 0)
+	for _, from := range []struct {
+		file, pack, suffix string
+		least              int
+	}{
+		{"../work/limits.go", "work", "", len(exempt) + 20},
+		{"../work/glob/glob.go", "glob", "Max", 3},
+		{"../work/grep/grep.go", "grep", "Max", 4},
+	} {
+		seen := 0
+		for _, name := range constantsOf(t, from.file) {
+			if !strings.HasSuffix(name, from.suffix) || !ast.IsExported(name) {
+				continue
+			}
+			seen++
+			if known := strings.Contains(string(model), from.pack+"."+name+","); !known &&
+				exempt[name] == "" {
+				t.Errorf("the capability model does not have %s.%s", from.pack, name)
+			}
+		}
+		if seen < from.least {
+			t.Errorf("only %d limits were found in %s", seen, from.file)
+		}
+	}
+}
+
+// constantsOf returns the names of the constants and variables of a file.
+func constantsOf(t *testing.T, file string) (names []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := 0
-	ast.Inspect(limits, func(node ast.Node) bool {
-		value, ok := node.(*ast.ValueSpec)
-		if !ok {
-			return true
-		}
-		for _, name := range value.Names {
-			seen++
-			if known := strings.Contains(string(model), "work."+name.Name+","); !known &&
-				exempt[name.Name] == "" {
-				t.Errorf("the capability model does not have work.%s", name.Name)
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		if value, ok := node.(*ast.ValueSpec); ok {
+			for _, name := range value.Names {
+				names = append(names, name.Name)
 			}
 		}
 		return true
 	})
-	if seen < len(exempt)+20 {
-		t.Errorf("only %d limits were found", seen)
-	}
+	return names
 }

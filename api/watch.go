@@ -32,10 +32,9 @@ var watchOperations = []*Operation{
 	}, readWatch),
 	declare[None, WatchData](Operation{
 		Name: "project.watch", Method: "PUT", Path: watchPath,
-		Tool: "project.watch",
-		ToolDoc: "Watch a project, so that its events appear in your inbox. Watching again " +
-			"changes nothing.",
-		Auth: Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
+		Tool:    "project.watch",
+		ToolDoc: "Watch a project, so that its events appear in your inbox.",
+		Auth:    Bearer, Category: CategoryWrite, Statuses: []int{200}, Params: projectParam,
 		BodyOptional: true,
 		Errors:       []fault.Code{fault.Forbidden, fault.ProjectNotFound, fault.QuotaExceeded},
 		Tag:          "watches", Summary: "Watch a project",

@@ -45,10 +45,9 @@ var workspaceEndOperations = []*Operation{
 	}, closeWorkspace),
 	declare[None, WorkspacesData](Operation{
 		Name: "workspace.mine", Method: "GET", Path: ownWorkspacesPath,
-		Tool: "workspace.list",
-		ToolDoc: "List your workspaces in all projects, newest first. Their changes and " +
-			"conflicts are included.",
-		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
+		Tool:    "workspace.list",
+		ToolDoc: "List your workspaces in all projects, newest first, with changes and conflicts.",
+		Auth:    Bearer, Category: CategoryRead, Statuses: []int{200},
 		Query: append([]Param{{
 			Name: "status", Check: "enum=OPEN|SUBMITTED|CONFLICT|PUBLISHED|CLOSED",
 			Doc: "Only workspaces with this status; all if absent.",

@@ -28,8 +28,10 @@ type WorkspaceFile struct {
 	Updated *string `json:"updated_changeset_id" check:"id=chg_"`
 	// When it was last changed.
 	UpdatedAt Time `json:"updated_at"`
-	// The UTF-8 text.
+	// The UTF-8 text, or the lines of it that were asked for.
 	Content *string `json:"content,omitzero"`
+	// Which lines the content has; absent if it has all.
+	Lines *LineRange `json:"lines,omitzero"`
 }
 
 // WorkspaceFileData is the data of a file of a workspace.
@@ -113,18 +115,20 @@ var workspaceFileOperations = []*Operation{
 		Doc: "Lists the files of the workspace, that is its base with its changes, without " +
 			"content.",
 	}, listWorkspaceFiles),
-	declare[None, WorkspaceFileData](Operation{
+	withValidation(declare[None, WorkspaceFileData](Operation{
 		Name: "workspace.file.read", Method: "GET", Path: workspaceFilePath,
 		Tool:    "workspace.file.read",
 		ToolDoc: "Returns the version of a file in your workspace, with its text.",
 		Auth:    Bearer, Category: CategoryRead, Statuses: []int{200}, Params: workspaceFileParams,
+		Query: lineParams,
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.WorkspaceNotFound, fault.RoleRequired, fault.FileNotFound,
 			fault.BlobCorrupt, fault.ContentRemoved,
 		},
 		Conditional: true, Tag: "workspaces", Summary: "Read a file of a workspace",
-		Doc: "Returns the version of a file in the workspace, with its text.",
-	}, readWorkspaceFile),
+		Doc: "Returns the version of a file in the workspace, with its text or with some of its " +
+			"lines. The ETag is that of the whole file.",
+	}, readWorkspaceFile), validateLines),
 	declare[WriteWorkspaceFile, WorkspaceFileWritten](Operation{
 		Name: "workspace.file.write", Method: "PUT", Path: workspaceFilePath,
 		Tool: "workspace.file.write",
@@ -223,6 +227,10 @@ func readWorkspaceFile(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	wanted, err := c.wantedLines()
+	if err != nil {
+		return Reply{}, err
+	}
 	view, w, err := c.readableWorkspace()
 	if err != nil {
 		return Reply{}, err
@@ -238,15 +246,20 @@ func readWorkspaceFile(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	return Reply{
-		Data: workspaceFileReply{workspaceFile(file), content}, ETag: workspaceFileETag(&file),
-	}, nil
+	reply := workspaceFileReply{record: workspaceFile(file), content: content}
+	if !wanted.all() {
+		reply.lines = new(LineRange)
+		reply.content, *reply.lines = wanted.of(content)
+	}
+	return Reply{Data: reply, ETag: workspaceFileETag(&file)}, nil
 }
 
-// workspaceFileReply writes WorkspaceFileData as JSON. Its record is without the content.
+// workspaceFileReply writes WorkspaceFileData as JSON. Its record is without content and lines.
 type workspaceFileReply struct {
 	record  WorkspaceFile
 	content []byte
+	// lines is nil if the content is the whole.
+	lines *LineRange
 }
 
 // AppendJSON implements Appender.
@@ -265,7 +278,11 @@ func (r workspaceFileReply) WritePieces(w PieceWriter) error {
 	if err := w.Text(textOf(r.content)); err != nil {
 		return err
 	}
-	return w.JSON([]byte("}}"))
+	end := []byte{}
+	if r.lines != nil {
+		end = appendLines(end, r.lines)
+	}
+	return w.JSON(append(end, "}}"...))
 }
 
 // workspaceFileMatch returns the conditions of a write as a function; nil if there are none.

@@ -86,7 +86,8 @@ identities: projects, files, changesets, tasks, handoffs, contributions, artifac
 * **Idempotency**: the same Idempotency-Key with the same request is answered with the first result,
   for seven days.
 * **Prefer: return=minimal** answers a write with IDs, versions and counts alone. The data then has
-  the schema ` + "`x-minimal-data`" + ` of the operation instead of that of the response.
+  the schema ` + "`x-minimal-data`" + ` of the operation instead of that of the response;
+  ` + "`x-minimal-example`" + ` is the data of the example then.
 * **Lists** have ` + "`next_cursor`" + `, which is opaque and null on the last page.
 * **Paths of files** take the rest of the URL: segments are percent-encoded one by one and the
   slashes between them are sent as they are. Such parameters have ` + "`x-multi-segment: true`" + `.

@@ -33,6 +33,9 @@ func (b *openAPI) operation(op *api.Operation) jsonschema.Object {
 	}
 	if minimal := op.Minimal(); minimal != nil {
 		out = with(out, "x-minimal-data", b.schemas.AddFiltered(op.MinimalName(), minimal))
+		if data := sampleOf(op).minimal(op); data != nil {
+			out = with(out, "x-minimal-example", api.Raw(data))
+		}
 	}
 	if op.Tool != "" {
 		out = with(out, "x-mcp-tool", op.Tool)

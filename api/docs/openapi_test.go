@@ -227,17 +227,25 @@ func TestSchemasAreSelfContained(t *testing.T) {
 	}
 }
 
+// loadedOperation returns an operation of the document.
+func loadedOperation(document *openapi3.T, op *api.Operation) *openapi3.Operation {
+	return document.Paths.Value(strings.ReplaceAll(op.Path, "*}", "}")).GetOperation(op.Method)
+}
+
+func encoded(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // TestExamplesFitTheirSchemas validates every recorded request and its answer against the published
 // schemas.
 func TestExamplesFitTheirSchemas(t *testing.T) {
-	published := publish()
-	validate := func(of string, typ reflect.Type, mode jsonschema.Mode, text jsontext.Value) {
-		name := jsonschema.NameOf(typ, mode)
-		schema, _ := published.Schema(name)
-		if typ.Kind() != reflect.Struct || schema == nil {
-			t.Errorf("%s: %s has no schema of its own", of, typ)
-			return
-		}
+	published, document := publish(), loadOpenAPI(t)
+	validateAgainst := func(of, name string, schema []byte, text jsontext.Value) {
 		value, err := validator.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
 			t.Fatalf("%s: %v", of, err)
@@ -245,6 +253,15 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 		if err := schemaFile(t, name, schema).Validate(value); err != nil {
 			t.Errorf("%s: %v", of, err)
 		}
+	}
+	validate := func(of string, typ reflect.Type, mode jsonschema.Mode, text jsontext.Value) {
+		name := jsonschema.NameOf(typ, mode)
+		schema, _ := published.Schema(name)
+		if typ.Kind() != reflect.Struct || schema == nil {
+			t.Errorf("%s: %s has no schema of its own", of, typ)
+			return
+		}
+		validateAgainst(of, name, schema, text)
 	}
 	for _, op := range api.Table {
 		if len(op.Media) > 0 {
@@ -275,8 +292,13 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 			t.Fatalf("%s: %v", op.Name, err)
 		}
 		validate(op.Name, op.Response, jsonschema.Response, envelope.Data)
-		if op.Request != nil && len(one.Request.Body) > 0 {
-			validate(op.Name, op.Request, jsonschema.Request, one.Request.Body)
+		minimal := loadedOperation(document, op).Extensions["x-minimal-example"]
+		if !op.Writes() {
+			continue
 		}
+		all := jsonschema.NewSchemas("#/$defs/")
+		all.AddFiltered(op.MinimalName(), op.Minimal())
+		schema := encoded(t, all.Document(publicURL+"/minimal.json", op.MinimalName()))
+		validateAgainst(op.Name+", minimal", op.MinimalName(), schema, encoded(t, minimal))
 	}
 }

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"embed"
+	"fmt"
 	"io/fs"
 
 	"github.com/go-json-experiment/json"
@@ -40,4 +41,33 @@ func sampleOf(op *api.Operation) *sample {
 		panic(op.Name + ": " + err.Error())
 	}
 	return out
+}
+
+// minimal returns the data of the example's minimal answer, nil if the operation has none.
+func (s *sample) minimal(op *api.Operation) jsontext.Value {
+	filter := op.Minimal()
+	if s == nil || filter == nil {
+		return nil
+	}
+	var envelope struct {
+		Data jsontext.Value `json:"data"`
+	}
+	if err := json.Unmarshal(s.Response.Body, &envelope); err != nil {
+		panic(op.Name + ": " + err.Error())
+	}
+	if err := envelope.Data.Compact(); err != nil {
+		panic(op.Name + ": " + err.Error())
+	}
+	return filter.Apply(envelope.Data)
+}
+
+// minimalText returns the data of the minimal answer in the example of an operation, for the
+// documents.
+func minimalText(operation string) (string, error) {
+	for _, op := range api.Table {
+		if op.Name == operation {
+			return string(sampleOf(op).minimal(op)), nil
+		}
+	}
+	return "", fmt.Errorf("there is no operation %s", operation)
 }
