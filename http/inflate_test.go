@@ -59,6 +59,35 @@ func TestCodedBodies(t *testing.T) {
 	f.memory.wantEmpty(t)
 }
 
+// TestCodedBodiesThatWait sends coded bodies after 100 Continue. One with another coding is refused
+// by its head alone.
+func TestCodedBodiesThatWait(t *testing.T) {
+	f := start(t, Config{}, nil)
+	head := func(as string, length int) string {
+		return "POST /v1/echo HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Encoding: " + as +
+			"\r\nContent-Length: " + itoa(length) + "\r\n\r\n"
+	}
+	for _, as := range codings {
+		body := coded(t, as, `{"text":"a"}`)
+		w := f.dial(t)
+		w.send(head(as, len(body)))
+		if line, _ := w.reader.ReadString('\n'); line != "HTTP/1.1 100 Continue\r\n" {
+			t.Fatalf("%s: %q", as, line)
+		}
+		_, _ = w.reader.ReadString('\n')
+		w.send(body)
+		if a := w.receive("POST"); a.status != 201 || a.echoed(t).Text != "a" {
+			t.Errorf("%s: %d %s", as, a.status, a.body)
+		}
+	}
+	w := f.dial(t)
+	w.send(head("br", 12))
+	if a := w.receive("POST"); a.status != 415 || a.code(t) != "UNSUPPORTED_CONTENT_TYPE" ||
+		a.header.Get("Accept-Encoding") != "gzip, zstd" || !w.closed() {
+		t.Errorf("br: %d %s", a.status, a.body)
+	}
+}
+
 // TestFaultsOfCodedBodies cuts, extends and damages coded bodies.
 func TestFaultsOfCodedBodies(t *testing.T) {
 	f := start(t, Config{BodyMax: 1 << 20, BodyMemory: 64 << 20}, nil)

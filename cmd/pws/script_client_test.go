@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -23,13 +24,13 @@ import (
 
 // The command that most lines of a script use:
 //
-//	api [-h 'Name: value'] [-k KEY] [-get NAME=PATH] METHOD TARGET [BODY] STATUS [CODE]
+//	api [-h 'Name: value'] [-k KEY] [-z CODING] [-get NAME=PATH] METHOD TARGET [BODY] STATUS [CODE]
 //
 // It sends a request as the current caller and expects a status and, for an error, a code. A target
 // without a leading slash is below /api/v1/. A body is JSON in single quotes, @FILE, or =FILE.
 // Variables ($name, ${name}) are replaced in the target and the body, except in the contents of
 // @FILE. Where an operation needs an Idempotency-Key and -k gives none, a new one is sent; -k none
-// sends none. -get stores a value of the answer in a variable.
+// sends none. -z codes the body with gzip or zstd. -get stores a value of the answer in a variable.
 //
 // Every answer is also checked against the declaration of its operation, in script_check_test.go.
 
@@ -38,6 +39,8 @@ type request struct {
 	method, target string
 	headers        []string
 	body           []byte
+	// coding is the content coding with which the body is sent, empty for none.
+	coding string
 }
 
 // reply is an answer with its decoded body.
@@ -142,6 +145,8 @@ func (s *script) options(args []string) (*request, map[string]string, []string, 
 			sent.headers = append(sent.headers, value)
 		case "-k":
 			sent.headers = append(sent.headers, "Idempotency-Key: "+value)
+		case "-z":
+			sent.coding = value
 		case "-get":
 			name, path, _ := strings.Cut(value, "=")
 			keep[name] = path
@@ -246,12 +251,41 @@ func (s *script) made(sent *request) (*http.Request, error) {
 		ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if sent.body != nil {
-		made.Body = nopCloser{bytes.NewReader(sent.body)}
-		made.ContentLength = int64(len(sent.body))
+		body, err := coded(sent.body, sent.coding)
+		if err != nil {
+			return nil, err
+		}
+		made.Body = nopCloser{bytes.NewReader(body)}
+		made.ContentLength = int64(len(body))
 		made.Header["Content-Type"] = []string{"application/json"}
+		if sent.coding != "" {
+			made.Header["Content-Encoding"] = []string{sent.coding}
+		}
 	}
 	s.fillHeaders(made, sent)
 	return made, nil
+}
+
+// coded returns a body with a content coding.
+func coded(body []byte, coding string) ([]byte, error) {
+	var out bytes.Buffer
+	var packer io.WriteCloser
+	switch coding {
+	case "":
+		return body, nil
+	case "gzip":
+		packer = gzip.NewWriter(&out)
+	case "zstd":
+		var err error
+		if packer, err = zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1)); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("unknown coding %s", coding)
+	}
+	_, err := packer.Write(body)
+	err = errors.Join(err, packer.Close())
+	return out.Bytes(), err
 }
 
 type nopCloser struct{ *bytes.Reader }

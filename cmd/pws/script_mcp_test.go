@@ -55,7 +55,7 @@ func (s *script) mcp(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	if len(rest) != 3 {
-		return errors.New("usage: mcp [-h HEADER] [-get NAME=PATH] TOOL ARGUMENTS ok|CODE")
+		return errors.New("usage: mcp [-h HEADER] [-z CODING] [-get NAME=PATH] TOOL ARGUMENTS ok|CODE")
 	}
 	arguments, err := s.bodyOf(rest[1])
 	if err != nil {
@@ -63,6 +63,7 @@ func (s *script) mcp(ts *testscript.TestScript, args []string) error {
 	}
 	name := rest[0]
 	called := toolCall(name, arguments, sent.headers)
+	called.coding = sent.coding
 	got, err := s.send(called)
 	if err != nil {
 		return err
