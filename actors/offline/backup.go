@@ -78,6 +78,7 @@ func requireFree(dir string) error {
 	return err
 }
 
+// partNames are the folders of a copy. Uploads are temporary: their agents send them again.
 var partNames = []string{datadir.LogName, datadir.SnapshotName, datadir.BlobsName, datadir.FeedName}
 
 // makeFolders makes the folder of an unfinished copy; one that is there belongs to somebody else.

@@ -15,6 +15,7 @@ import (
 	"pws/internal/datadir"
 	"pws/internal/disk"
 	"pws/snapshot"
+	"pws/uploads"
 	"pws/wal"
 )
 
@@ -28,6 +29,7 @@ type Report struct {
 	Snapshot snapshot.Report
 	Blobs    blobs.Report
 	Feed     feed.Report
+	Uploads  uploads.Report
 	// Tail is how many entries of the log lie behind the snapshot.
 	Tail       uint64
 	Agents     int
@@ -62,6 +64,8 @@ func (r *Report) Print(out io.Writer) error {
 	line("blobs", "%d in %d packs, %d bytes", r.Blobs.Blobs, r.Blobs.Packs, r.Blobs.Bytes)
 	line("feed", "%d events in %d files, %d bytes, up to entry %d", r.Feed.Records, r.Feed.Files,
 		r.Feed.Bytes, r.Feed.Last)
+	line("uploads", "%d with %d parts, %d bytes", r.Uploads.Uploads, r.Uploads.Parts,
+		r.Uploads.Bytes)
 	line("agents", "%d", r.Agents)
 	line("projects", "%d", r.Projects)
 	line("changesets", "%d with %d operations", r.Changesets, r.Operations)
@@ -198,6 +202,9 @@ func (v *verifier) run() error {
 	if err := v.checkFeed(logSound); err != nil {
 		return err
 	}
+	if err := v.checkUploads(); err != nil {
+		return err
+	}
 	if !logSound || !snapshotSound || !v.checkJoin() {
 		// States that are rebuilt from a part would name faults that are none.
 		v.damage.addf("references were not checked, because states cannot be rebuilt")
@@ -285,6 +292,22 @@ func (v *verifier) checkFeed(logSound bool) error {
 		if err := feed.CheckJoin(dir, v.report.Feed.Last, log.First, log.Last); err != nil {
 			v.damage.add(err)
 		}
+	}
+	return err
+}
+
+// checkUploads checks the parts of uploads. Data of an earlier program, and a backup, have none.
+func (v *verifier) checkUploads() error {
+	var err error
+	v.report.Uploads, err = uploads.Verify(filepath.Join(v.dir, datadir.UploadsName))
+	for at := range v.report.Uploads.Damage {
+		v.damage.add(&v.report.Uploads.Damage[at])
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, uploads.ErrCorrupt):
+		return nil
+	case errors.Is(err, uploads.ErrLocked):
+		return fmt.Errorf("%s: %w", v.dir, ErrInUse)
 	}
 	return err
 }

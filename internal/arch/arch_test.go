@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"wal":                    {"internal/disk"},
 	"snapshot":               {"internal/disk"},
 	"blobs":                  {"internal/disk"},
+	"uploads":                {"internal/disk"},
 	"internal/datadir":       {"internal/disk", "internal/id", "work"},
 	"work/glob":              {},
 	"work/grep":              {},
@@ -68,12 +69,12 @@ var mayImport = map[string][]string{
 	"api/docs": {"api", "api/jsonschema", "internal/fault"},
 	"actors/offline": {
 		"internal/datadir", "internal/disk", "internal/id", "work", "identity", "index",
-		"index/feed", "index/search", "wal", "snapshot", "blobs",
+		"index/feed", "index/search", "wal", "snapshot", "blobs", "uploads",
 	},
 	"actors": {
 		"actors/offline", "internal/datadir", "internal/disk", "internal/fault", "internal/id",
 		"work", "identity", "index", "index/feed", "index/search", "index/wake", "wal", "snapshot",
-		"blobs", "api",
+		"blobs", "uploads", "api",
 	},
 	"http":         {"api", "api/jsonschema", "internal/fault", "internal/id"},
 	"bench":        {"bench/child", "bench/client", "wal"},
@@ -96,7 +97,7 @@ var banned = []struct {
 	},
 	{
 		[]string{"work", "identity", "api", "api/docs", "http", "actors", "actors/offline", "index",
-			"wal", "snapshot", "blobs"},
+			"wal", "snapshot", "blobs", "uploads"},
 		[]string{"encoding/json", "log"},
 		"encoding/json takes duplicate keys and broken UTF-8; logs are structured",
 	},

@@ -6,6 +6,7 @@
 //	log        entries (Entry), by package wal; its file LOCK is locked while a server runs
 //	snapshot   sections, by package snapshot
 //	blobs      contents, by package blobs
+//	uploads    parts of uploads, by package uploads
 //	feed       activity events, by package index/feed
 //	search     the search index, by package index/search; it can be rebuilt
 //	admin.sock the socket of pws admin, while a server runs
@@ -31,6 +32,7 @@ const (
 	LogName      = "log"
 	SnapshotName = "snapshot"
 	BlobsName    = "blobs"
+	UploadsName  = "uploads"
 	FeedName     = "feed"
 	SearchName   = "search"
 	LogLockName  = "LOCK"
