@@ -82,7 +82,8 @@ func (osDisk) Sync(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-func (osDisk) Remove(path string) error { return os.Remove(path) }
+// Remove leaves it to another goroutine to free the space, because all writers wait meanwhile.
+func (osDisk) Remove(path string) error { return files.RemoveName(path) }
 
 func (osDisk) SyncDir(dir string) error { return files.OS{}.SyncDir(dir) }
 

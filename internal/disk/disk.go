@@ -90,13 +90,13 @@ func makeDir(dir string, syncDir func(string) error) error {
 	return nil
 }
 
-// Create implements Disk.
+// Create implements Disk. The file is written in pieces, so that it delays no sync of another one.
 func (OS) Create(path string) (File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f}, nil
+	return newPacedFile(osFile{f}), nil
 }
 
 // Open implements Disk.

@@ -53,3 +53,16 @@ func syncDir(dir string) error {
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
+
+// RemoveName removes a file and returns when its name is gone. To free its space takes milliseconds
+// for a large file, so that is left to another goroutine.
+func RemoveName(path string) error {
+	// The space is freed when the last descriptor is closed.
+	f, err := os.Open(path)
+	if err != nil {
+		return os.Remove(path)
+	}
+	err = os.Remove(path)
+	go f.Close()
+	return err
+}

@@ -46,3 +46,6 @@ func systemFull(err error) bool {
 
 // syncDir does nothing: Windows makes names durable with their files.
 func syncDir(string) error { return nil }
+
+// RemoveName removes a file.
+func RemoveName(path string) error { return os.Remove(path) }
