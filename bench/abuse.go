@@ -160,6 +160,14 @@ func (c *AbuseConfig) carryOut(ctx context.Context, one *attack) (*AbuseResult, 
 	if c.Small {
 		flags = append(flags, one.small...)
 	}
+	users, err := c.prepareUsers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer users.stop()
+	if err := c.yield(serverNice); err != nil {
+		return nil, err
+	}
 	s, err := openScene(ctx, c, flags...)
 	if err != nil {
 		return nil, err
@@ -170,11 +178,9 @@ func (c *AbuseConfig) carryOut(ctx context.Context, one *attack) (*AbuseResult, 
 			return nil, fmt.Errorf("prepare: %w", err)
 		}
 	}
-	users, err := s.startUsers(ctx)
-	if err != nil {
+	if err := users.start(ctx, s.host); err != nil {
 		return nil, err
 	}
-	defer users.stop()
 	result := &AbuseResult{Name: one.name, What: one.what}
 	if _, err := s.heldForRequests(ctx); err != nil {
 		return nil, err
@@ -187,10 +193,8 @@ func (c *AbuseConfig) carryOut(ctx context.Context, one *attack) (*AbuseResult, 
 	if err := s.during(ctx, users, &result.Before, c.Quiet, waitFor); err != nil {
 		return nil, err
 	}
-	if c.yields {
-		if err := lowerPriority(); err != nil {
-			return nil, err
-		}
+	if err := c.yield(attackNice); err != nil {
+		return nil, err
 	}
 	err = s.during(ctx, users, &result.During, c.Attack, func(attacked context.Context) error {
 		if err := one.run(attacked, s); err != nil {

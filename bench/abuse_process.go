@@ -13,10 +13,17 @@ import (
 	"pws/bench/child"
 )
 
-// Each attack has a process of its own, which starts the server and a process with the ordinary
-// users. BEFORE an attack it lowers its own priority. All share the processors of one machine, but
-// the users do not wait in the attacker's program, and the attacker takes from the processors what
-// the server and the users leave.
+// Each attack has a process of its own. It starts a process with the ordinary users, lowers its
+// priority, starts the server, and lowers its priority again BEFORE it attacks. All share the
+// processors of one machine, but the users wait for the server only: not in the attacker's program,
+// and not for a processor to receive an answer. The attacker takes what the server leaves.
+
+// How much lower the priority of the server is than that of the users, and that of an attacker than
+// that of the server: an attacker gets a tenth of a processor that the server wants as well.
+const (
+	serverNice = 5
+	attackNice = 10
+)
 
 // attackArgs are the arguments that make AbuseConfig.Program run ServeAttack.
 func attackArgs(config *AbuseConfig) ([]string, error) {
@@ -63,26 +70,38 @@ func ServeAttack(ctx context.Context, text string, out io.Writer) error {
 	return fmt.Errorf("no attack in %s", text)
 }
 
+// yield lowers the priority of a process of its own.
+func (c *AbuseConfig) yield(by int) error {
+	if !c.yields {
+		return nil
+	}
+	return lowerPriority(by)
+}
+
 // The paths of a process with ordinary users.
 const (
+	startPath = "/start/"
 	beginPath = "/begin"
 	endPath   = "/end"
 )
 
-// ServeUsers has ordinary users work on the server at a host until the context ends. It announces
-// its own address like the service. A request to beginPath makes the users forget what they have
-// measured, one to endPath is answered with a UserPhase.
-func ServeUsers(ctx context.Context, host string, out io.Writer) error {
-	u := &users{host: host}
-	if err := u.start(ctx); err != nil {
-		return err
-	}
+// ServeUsers serves ordinary users until the context ends. It announces its own address like the
+// service. A request to startPath, followed by the host of a server, has the users work on that
+// server. One to beginPath makes them forget what they have measured, one to endPath is answered
+// with a UserPhase.
+func ServeUsers(ctx context.Context, out io.Writer) error {
+	u := new(users)
 	defer u.stop()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
+	mux.HandleFunc(startPath+"{host}", func(w http.ResponseWriter, r *http.Request) {
+		if err := u.start(ctx, r.PathValue("host")); err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		}
+	})
 	mux.HandleFunc(beginPath, func(http.ResponseWriter, *http.Request) { u.begin() })
 	mux.HandleFunc(endPath, func(w http.ResponseWriter, _ *http.Request) {
 		var phase UserPhase
@@ -107,15 +126,20 @@ type usersProcess struct {
 	client  *http.Client
 }
 
-// startUsers starts the users, who work until they are stopped.
-func (s *scene) startUsers(ctx context.Context) (*usersProcess, error) {
+// prepareUsers starts the process of the users, who do not work yet.
+func (c *AbuseConfig) prepareUsers(ctx context.Context) (*usersProcess, error) {
 	process, err := child.Start(ctx, startPatience, child.Program{
-		Path: s.config.Program, Args: []string{"bench-users", s.host},
+		Path: c.Program, Args: []string{"bench-users"},
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &usersProcess{process: process, client: &http.Client{Transport: &http.Transport{}}}, nil
+}
+
+// start has the users work on a server until they are stopped.
+func (u *usersProcess) start(ctx context.Context, host string) error {
+	return u.request(ctx, startPath+host, nil)
 }
 
 func (u *usersProcess) stop() {
@@ -142,6 +166,9 @@ func (u *usersProcess) request(ctx context.Context, path string, into any) error
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the process of the users: %s", text)
+	}
 	if err == nil && into != nil {
 		err = json.Unmarshal(text, into)
 	}

@@ -20,7 +20,6 @@ const (
 
 // users are ordinary users who send reads and writes at fixed times, whatever the answers.
 type users struct {
-	host   string
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 	mu     struct {
@@ -30,14 +29,13 @@ type users struct {
 	}
 }
 
-// start registers the users and has them work until they are stopped.
-func (u *users) start(ctx context.Context) error {
+// start registers the users at a server and has them work until they are stopped.
+func (u *users) start(ctx context.Context, host string) error {
 	u.begin()
 	ctx, u.cancel = context.WithCancel(ctx)
 	for at := range userCount {
-		api, err := register(u.host, fmt.Sprintf("127.0.0.%d", 11+at))
+		api, err := register(host, fmt.Sprintf("127.0.0.%d", 11+at))
 		if err != nil {
-			u.stop()
 			return err
 		}
 		project, err := api.CreatePublicProject(fmt.Sprintf("Notes %d", at))
@@ -46,7 +44,6 @@ func (u *users) start(ctx context.Context) error {
 		}
 		if err != nil {
 			api.Close()
-			u.stop()
 			return err
 		}
 		u.group.Go(func() {
@@ -58,7 +55,9 @@ func (u *users) start(ctx context.Context) error {
 }
 
 func (u *users) stop() {
-	u.cancel()
+	if u.cancel != nil {
+		u.cancel()
+	}
 	u.group.Wait()
 }
 

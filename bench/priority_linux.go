@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lowerPriority makes this process yield the processors to others. A thread inherits the priority
-// of the one that starts it, so all threads that exist are changed, until there are no new ones.
-func lowerPriority() error {
+// lowerPriority makes this process, and those that it starts later, yield the processors to others.
+// A thread inherits the priority of the one that starts it, so all threads that exist are changed,
+// until there are no new ones.
+func lowerPriority(by int) error {
 	inverse, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
 		return err
@@ -33,7 +34,7 @@ func lowerPriority() error {
 			if err != nil {
 				return err
 			}
-			err = unix.Setpriority(unix.PRIO_PROCESS, thread, min(nice+attackNice, niceMax))
+			err = unix.Setpriority(unix.PRIO_PROCESS, thread, min(nice+by, niceMax))
 			// A thread may have ended.
 			if err != nil && !errors.Is(err, unix.ESRCH) {
 				return err
@@ -43,10 +44,5 @@ func lowerPriority() error {
 	return nil
 }
 
-const (
-	// attackNice is how much lower the priority of attackers is. They get a tenth of a processor that
-	// the server wants as well.
-	attackNice = 10
-	// niceMax is the lowest priority.
-	niceMax = 19
-)
+// niceMax is the lowest priority.
+const niceMax = 19

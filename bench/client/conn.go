@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -62,11 +63,17 @@ func (c *Conn) Exchange(request []byte) (Response, error) {
 	return c.Receive()
 }
 
+// sendBytes is how much of a request is sent at one time. The kernel does not interrupt one large
+// write for other processes.
+const sendBytes = 64 << 10
+
 // Send writes the bytes of one request.
 func (c *Conn) Send(request []byte) error {
-	if _, err := c.net.Write(request); err != nil {
-		c.net.Close()
-		return fmt.Errorf("write request: %w", err)
+	for part := range slices.Chunk(request, sendBytes) {
+		if _, err := c.net.Write(part); err != nil {
+			c.net.Close()
+			return fmt.Errorf("write request: %w", err)
+		}
 	}
 	return nil
 }

@@ -218,15 +218,13 @@ func (c *BenchBaselineCommand) Run(out io.Writer) error {
 }
 
 // BenchUsersCommand has ordinary users work while AbuseCommand attacks.
-type BenchUsersCommand struct {
-	Host string `arg:"" help:"The server, as HOST:PORT."`
-}
+type BenchUsersCommand struct{}
 
 // Run works until it receives a signal.
-func (c *BenchUsersCommand) Run(out io.Writer) error {
+func (*BenchUsersCommand) Run(out io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return bench.ServeUsers(ctx, c.Host, out)
+	return bench.ServeUsers(ctx, out)
 }
 
 // BenchAttackCommand is one attack of AbuseCommand.
