@@ -36,6 +36,7 @@ func (x *exchange) readBody(limit int) ([]byte, error) {
 	if peer, tracked := x.ctx.Conn().(*conn); tracked && (length < 0 || length > smallBody) {
 		stream = &pacedReader{
 			r: stream, conn: peer, pace: x.server.newPace(0), end: peer.readBy,
+			bulk: throttle{rate: bodyRate},
 		}
 	}
 	if len(x.headers.contentEncoding) > 0 {

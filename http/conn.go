@@ -24,7 +24,7 @@ const (
 	lingerTime  = 30 * time.Second
 	lingerBytes = 64 << 20
 	// lingerChunk is the size of these reads in bytes.
-	lingerChunk = 16 << 10
+	lingerChunk = 64 << 10
 	// unsentBytes is what the kernel takes of a large answer BEFORE it sends it.
 	unsentBytes = 128 << 10
 )
@@ -283,6 +283,7 @@ func (c *conn) Close() error {
 // lingerQuiet, or a bound is reached.
 func (c *conn) drainInput() {
 	buffer, end := make([]byte, lingerChunk), time.Now().Add(lingerTime)
+	bulk := throttle{rate: drainRate}
 	for left := int64(lingerBytes); left > 0; {
 		now := time.Now()
 		quiet := now.Add(lingerQuiet)
@@ -301,6 +302,9 @@ func (c *conn) drainInput() {
 			return
 		}
 		left -= int64(n)
+		if wait := bulk.note(time.Now(), n); wait > 0 {
+			time.Sleep(wait)
+		}
 	}
 }
 

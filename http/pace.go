@@ -88,9 +88,12 @@ type pacedReader struct {
 	pace pace
 	// end is when the whole request must have arrived; zero means no bound.
 	end time.Time
+	// bulk bounds the speed of the reads.
+	bulk throttle
 }
 
 func (p *pacedReader) Read(into []byte) (int, error) {
+	into = into[:min(len(into), bulkChunk)]
 	begun := time.Now()
 	until := begun.Add(p.pace.patience(0))
 	if !p.end.IsZero() && p.end.Before(until) {
@@ -100,6 +103,39 @@ func (p *pacedReader) Read(into []byte) (int, error) {
 		return 0, err
 	}
 	n, err := p.r.Read(into)
-	p.pace.note(n, time.Since(begun))
+	now := time.Now()
+	p.pace.note(n, now.Sub(begun))
+	if wait := p.bulk.note(now, n); wait > 0 {
+		time.Sleep(wait)
+	}
 	return n, err
+}
+
+const (
+	// bodyRate and drainRate are how fast large bodies, and bodies that nobody reads, are taken from
+	// one client, in bytes per second. The first bulkFree bytes are not delayed.
+	bodyRate  = 64 << 20
+	drainRate = 16 << 20
+	bulkFree  = 1 << 20
+	// bulkChunk is the most that one read takes, in bytes.
+	bulkChunk = 128 << 10
+)
+
+// throttle spreads a large transfer over time. A client that sends as fast as it can would keep a
+// thread in the kernel, and other requests would wait for a processor until it is done.
+type throttle struct {
+	rate  int64
+	begun time.Time
+	bytes int64
+}
+
+// note counts bytes that have arrived, and returns how long to wait BEFORE more are read.
+func (t *throttle) note(now time.Time, n int) time.Duration {
+	if t.bytes += int64(n); t.bytes <= bulkFree || n == 0 {
+		return 0
+	}
+	if t.begun.IsZero() {
+		t.begun = now
+	}
+	return time.Duration((t.bytes-bulkFree)*int64(time.Second)/t.rate) - now.Sub(t.begun)
 }

@@ -30,6 +30,9 @@ func (s *scanner) fault() error {
 		return invalidJSON(int64(s.at), "duplicate object key")
 	case tooDeep:
 		return invalidJSON(int64(s.at), "nesting is deeper than "+strconv.Itoa(DepthMax))
+	case tooMany:
+		return invalidJSON(int64(s.at), "an object has more than "+strconv.Itoa(MembersMax)+
+			" members")
 	case fits, unfit, broken:
 	}
 	if bytes.HasPrefix(s.body, byteOrderMark) {

@@ -23,6 +23,8 @@ const (
 	duplicate
 	// tooDeep means nesting that is too deep; the scan is after the bracket.
 	tooDeep
+	// tooMany means an object with too many members; the scan is at the first one too many.
+	tooMany
 )
 
 // scanner reads a whole text BEFORE any of it is decoded. It checks the syntax, and it compares the
@@ -207,6 +209,10 @@ func (s *scanner) object(u *use, depth int) bool {
 	known := -1
 	for count := int64(1); ; count++ {
 		start := s.at
+		if count > MembersMax {
+			s.verdict = tooMany
+			return false
+		}
 		if s.peek() != '"' || !s.text() {
 			return false
 		}

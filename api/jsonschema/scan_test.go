@@ -229,3 +229,24 @@ func BenchmarkDecode100Operations(b *testing.B) {
 		}
 	}
 }
+
+// TestMembersAreBounded has an object of as many members as permitted, and of one more.
+func TestMembersAreBounded(t *testing.T) {
+	object := func(members int) []byte {
+		text := []byte(`{"m0":0`)
+		for at := 1; at < members; at++ {
+			text = fmt.Appendf(text, `,"m%d":0`, at)
+		}
+		return append(text, '}')
+	}
+	var into struct {
+		Name string `json:"name"`
+	}
+	if code := fault.CodeOf(Decode(object(MembersMax), &into)); code != fault.ValidationFailed {
+		t.Errorf("%d members: %s", MembersMax, code)
+	}
+	err := Decode(object(MembersMax+1), &into)
+	if fault.CodeOf(err) != fault.InvalidJSON || !strings.Contains(err.Error(), "65536 members") {
+		t.Errorf("one more: %v", err)
+	}
+}
