@@ -7,6 +7,12 @@ import (
 	"pws/api/jsonschema"
 )
 
+// What a minimal answer leaves out, because the caller knows it: the project that its request
+// names, and in the claim that it gets, itself and the task beside the claim.
+const knownProject = "project_id"
+
+var knownOfClaim = []string{"task_id", "agent_id"}
+
 // The members that a minimal answer keeps, beside all integers, which are versions, revisions,
 // counts, sizes and fencing tokens.
 var (
@@ -40,7 +46,11 @@ func (o *Operation) Minimal() *jsonschema.Filter {
 // MinimalName is the name of the schema of the minimal answer.
 func (o *Operation) MinimalName() string {
 	if len(o.Kept) == 0 {
-		return jsonschema.NameOf(o.Response, jsonschema.Response) + MinimalEnding
+		name := jsonschema.NameOf(o.Response, jsonschema.Response)
+		if o.namesProject() {
+			name += "InProject"
+		}
+		return name + MinimalEnding
 	}
 	var name strings.Builder
 	for word := range strings.SplitSeq(strings.ReplaceAll(o.Name, "_", "."), ".") {
@@ -48,6 +58,9 @@ func (o *Operation) MinimalName() string {
 	}
 	return name.String() + MinimalEnding
 }
+
+// namesProject reports whether requests name a project in their path.
+func (o *Operation) namesProject() bool { return strings.Contains(o.Path, "{project}") }
 
 // newMinimal compiles the filter of a write.
 func (o *Operation) newMinimal() *jsonschema.Filter {
@@ -69,6 +82,9 @@ func (o *Operation) newMinimal() *jsonschema.Filter {
 func (o *Operation) keeps(m jsonschema.Place) jsonschema.Choice {
 	depth := len(m.Above)
 	switch {
+	case m.Name == knownProject && o.namesProject(),
+		depth == 1 && m.Above[0] == "claim" && slices.Contains(knownOfClaim, m.Name):
+		return jsonschema.Drop
 	case m.Integer, m.Text && strings.HasSuffix(m.Name, "_id"),
 		slices.Contains(minimalTexts, m.Name), slices.Contains(minimalFlags, m.Name),
 		depth > 0 && slices.Contains(o.Kept, m.Name),

@@ -39,7 +39,11 @@ func (x *exchange) endResult(body []byte) []byte {
 	separator := `,"_meta":{`
 	if !x.message.earlier {
 		body = append(body, separator+`"io.modelcontextprotocol/serverInfo":`...)
-		body = append(body, x.server.mcp.info...)
+		info := x.server.mcp.info
+		if x.form == formTool {
+			info = x.server.mcp.toolInfo
+		}
+		body = append(body, info...)
 		separator = ","
 	}
 	if x.message.replayed {

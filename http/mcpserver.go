@@ -18,8 +18,8 @@ type mcpServer struct {
 	tools map[string]*tool
 	// lists are the tools as JSON: all and the core, with dotted names and with plain ones.
 	lists map[listing][]byte
-	// info is serverInfo as JSON.
-	info []byte
+	// info is serverInfo as JSON, and toolInfo the part of it that the results of tools have.
+	info, toolInfo []byte
 	// message, discover and list are routes for requests that call no tool. They have a name and a
 	// category for logs and limits.
 	message, discover, list *route
@@ -58,6 +58,8 @@ func newMCP(
 	}
 	m.info = append(m.info, `{"name":"pws","title":"Persistent work service","version":`...)
 	m.info = append(jsonschema.AppendString(m.info, config.Version), '}')
+	m.toolInfo = append(m.toolInfo, `{"name":"pws","version":`...)
+	m.toolInfo = append(jsonschema.AppendString(m.toolInfo, config.Version), '}')
 	for _, plain := range []bool{false, true} {
 		for _, core := range []bool{false, true} {
 			list, err := api.RenderTools(all, core)

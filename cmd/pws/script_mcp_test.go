@@ -48,6 +48,12 @@ func toolCall(name string, arguments []byte, headers []string) *request {
 		append([]string{"Mcp-Name: " + name}, headers...))
 }
 
+// toolMessage is a call of a tool with the message that answers it.
+type toolMessage struct {
+	name              string
+	arguments, answer []byte
+}
+
 // mcp calls one tool.
 func (s *script) mcp(ts *testscript.TestScript, args []string) error {
 	sent, keep, rest, err := s.options(args)
@@ -72,6 +78,7 @@ func (s *script) mcp(ts *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
+	s.called = toolMessage{name: name, arguments: arguments, answer: got.body}
 	if s.schemas == nil {
 		if s.schemas, err = s.listTools(); err != nil {
 			return err

@@ -109,6 +109,10 @@ type script struct {
 	// sent is the last request of the command api; examples records requests.
 	sent     *request
 	examples *recorder
+	// called is the last tool that the command mcp has called, day what measured has recorded, by
+	// protocol.
+	called toolMessage
+	day    map[string]dayCalls
 	// schemas are those of the tools, loaded on the first call of a tool.
 	schemas map[string]*toolSchemas
 	// repeating is set while times has further repetitions to run.
@@ -135,6 +139,7 @@ func commands() map[string]command {
 	maps.Copy(all, modeCommands())
 	maps.Copy(all, adminScriptCommands())
 	maps.Copy(all, quotaCommands())
+	maps.Copy(all, dayCommands())
 	return all
 }
 
