@@ -131,7 +131,8 @@ func (e *Engine) projects() (all []id.ID) {
 	return all
 }
 
-// named yields the contents that a project names, but not those of trees that were seen.
+// named yields the contents that a project names or has named, but not those of trees that were
+// seen.
 func (e *Engine) named(
 	project id.ID, seen map[work.Hash]bool, yield func(work.Hash),
 ) error {
@@ -148,6 +149,7 @@ func (e *Engine) named(
 		seen[root] = true
 		return known
 	}, yield)
+	p.PastContents(yield)
 	return nil
 }
 

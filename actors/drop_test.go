@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"pws/api"
 	"pws/identity"
 	"pws/internal/disk/disktest"
 	"pws/internal/fault"
@@ -18,7 +20,7 @@ import (
 // of another project too.
 var dropTexts = []string{
 	"xylofile", "xyloolder", "xylopath", "xylotask", "xylotalk", "xyloname", "xylospace",
-	"xylofork",
+	"xylofork", "xylolong", "xylopast", "xylonote",
 }
 
 const sharedText = "xyloshared"
@@ -59,6 +61,7 @@ func newDropWorld(t testing.TB, config Config) *dropWorld {
 	}})
 	talk := &work.CreateDiscussion{Title: "the xylotalk", Body: "xylotalk"}
 	mustDo(t, w.Engine, w.doomed, w.owner, talk)
+	w.writeLongTexts(t)
 	// It is forked again, and the fork is dropped with it.
 	saveAll(t, w.Engine)
 	w.other = createProject(t, w.Engine, w.owner, work.Public)
@@ -72,6 +75,30 @@ func newDropWorld(t testing.TB, config Config) *dropWorld {
 	}
 	mustPut(t, w.Engine, w.copied, w.owner, "c.txt", "the xylofork")
 	return w
+}
+
+// writeLongTexts writes texts that are stored as contents: those of a task, of an earlier version
+// of it, and of a handoff that is deleted.
+func (w *dropWorld) writeLongTexts(t testing.TB) {
+	t.Helper()
+	long := strings.Repeat("long ", 500)
+	made, err := w.Do(api.Order{Project: w.doomed, Agent: w.owner, Command: &work.CreateTask{
+		Spec: work.TaskSpec{Title: "t", Description: "the xylopast " + long},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := "the xylolong " + long
+	mustDo(t, w.Engine, w.doomed, w.owner, &work.UpdateTask{
+		Task: made.Result.Subject, Change: work.TaskChange{Description: &later},
+	})
+	left, err := w.Do(api.Order{Project: w.doomed, Agent: w.owner, Command: &work.CreateHandoff{
+		Continuation: work.Continuation{NextActions: []string{"the xylonote " + long}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustDo(t, w.Engine, w.doomed, w.owner, &work.DeleteHandoff{Handoff: left.Result.Subject})
 }
 
 // remove removes both projects.

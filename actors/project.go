@@ -132,8 +132,8 @@ func (a *projectActor) replay(o *order) bool {
 	}
 	o.out = api.Done{
 		Project: a.working, Result: record.Result, Replayed: true,
-		FirstAt: record.ExpiresAt - work.IdempotencySeconds*1000,
-		Status:  record.Status, Body: body,
+		FirstAt:  record.ExpiresAt - work.IdempotencySeconds*1000,
+		Rendered: api.Rendered{Status: record.Status, Body: body, Tasks: record.Tasks},
 	}
 	a.last.after(o)
 	return true
@@ -225,8 +225,9 @@ func (a *projectActor) remember(
 		Result:    result,
 	}
 	if r.Render != nil {
-		done.Status, done.Body = r.Render(next, result)
-		record.Status, record.Body = done.Status, pack(done.Body)
+		made := r.Render(next, result)
+		done.Rendered = made
+		record.Status, record.Body, record.Tasks = made.Status, pack(made.Body), made.Tasks
 	}
 	next.Remember(record, now)
 	saved, err := cbor.Marshal(&record)

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -225,5 +226,49 @@ func TestTextsOfHandoffsOutliveRestarts(t *testing.T) {
 	}
 	if left := viewOf(t, e, project).LatestHandoff(); left.Continuation.Summary != "s" {
 		t.Errorf("the record is %+v", left)
+	}
+}
+
+// TestTextsOfTasksOutliveRestarts reads the texts of a task from the log and from packs.
+func TestTextsOfTasksOutliveRestarts(t *testing.T) {
+	config := quiet(t.TempDir())
+	e := start(t, config)
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Public)
+	spec := work.TaskSpec{
+		Title: "t", Description: strings.Repeat("what ", 800),
+		Conditions: []string{strings.Repeat("until ", 300), strings.Repeat("then ", 300)},
+	}
+	mustDo(t, e, project, owner, &work.CreateTask{Spec: spec})
+	task := func() *work.Task { return viewOf(t, e, project).NewestTasks(1, e.Now())[0] }
+	check := func(when string) {
+		t.Helper()
+		stored := task()
+		whole, err := stored.WithTexts(e.Blob)
+		if err != nil || stored.Spec.Description != "" || len(stored.Spec.Conditions) > 0 ||
+			whole.Spec.Description != spec.Description ||
+			!slices.Equal(whole.Spec.Conditions, spec.Conditions) {
+			t.Fatalf("%s: %v, %+v", when, err, stored)
+		}
+	}
+	check("at once")
+	stop(t, e)
+	e = start(t, config)
+	check("from the log")
+	saveAll(t, e)
+	check("from a pack")
+	stop(t, e)
+	report, err := Verify(config.Dir)
+	if err != nil || report.Contents != 2 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	e = start(t, config)
+	check("from a pack, AFTER a restart")
+	if err := e.PurgeContent(task().Spec.Away.Description.Hash, "leaked"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = task().WithTexts(e.Blob)
+	if fault.CodeOf(err) != fault.ContentRemoved {
+		t.Errorf("a purged text: %v", err)
 	}
 }

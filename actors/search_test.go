@@ -127,7 +127,9 @@ func staleFile(t *testing.T, e *Engine, project id.ID, path string) *search.Docu
 	if err != nil || sha256.Sum256(content) != [32]byte(d.Blob) {
 		t.Fatal(err)
 	}
-	d.Load(content)
+	if err := d.Load(e.Blob); err != nil {
+		t.Fatal(err)
+	}
 	return d
 }
 

@@ -138,11 +138,7 @@ func (f *searchFill) putChanged(documents []*search.Document, bytes int) (looked
 }
 
 func (f *searchFill) put(d *search.Document) {
-	if d.Loads() {
-		content, err := f.engine.Blob(d.Blob)
-		if err == nil {
-			d.Load(content)
-		}
-	}
+	// What is damaged was logged, and what was removed is not searched.
+	_ = d.Load(f.engine.Blob)
 	f.batch.Put(d)
 }

@@ -167,8 +167,8 @@ func (s *simulation) work(key string) {
 	}
 	order.Idempotency = recording(key, request)
 	if s.pick(2) == 0 {
-		order.Idempotency.Render = func(p *work.Project, _ work.Result) (int, []byte) {
-			return 201, fmt.Append(nil, p.Revision)
+		order.Idempotency.Render = func(p *work.Project, _ work.Result) api.Rendered {
+			return api.Rendered{Status: 201, Body: fmt.Append(nil, p.Revision)}
 		}
 	}
 	done, err := s.e.Do(order)

@@ -141,6 +141,7 @@ const reasonCharsShort = 60
 
 // task is a TaskBrief in a resume. Each is written before the next is made, so they share memory.
 func (b *resumeBuild) task(t *work.Task) sizelimit.Item {
+	var whole *work.Task
 	return sizelimit.Record{Chars: b.wish.chars, Make: func(form sizelimit.Form) (any, bool) {
 		brief := &b.brief
 		if form == sizelimit.Line {
@@ -150,24 +151,31 @@ func (b *resumeBuild) task(t *work.Task) sizelimit.Item {
 			}
 			return brief, false
 		}
-		*brief = b.call.taskBrief(b.project, t)
-		s := shortener{chars: b.wish.chars}
-		if form == sizelimit.Short {
-			s.chars = reasonCharsShort
+		if form == sizelimit.Full && whole == nil {
+			whole = b.wholeTask(t)
 		}
+		from, s, missing := t, shortener{chars: b.wish.chars}, false
+		if form == sizelimit.Full && whole != nil {
+			from = whole
+		} else {
+			missing = form == sizelimit.Full
+			form, s.chars = sizelimit.Short, reasonCharsShort
+		}
+		*brief = b.call.taskBrief(b.project, from)
 		if brief.Blocked != nil {
 			brief.Blocked.Reason = s.text(brief.Blocked.Reason)
 		}
 		if form == sizelimit.Short {
 			brief.TaskType, brief.Skills = nil, nil
-			return brief, false
+			return brief, missing
 		}
-		brief.TaskType, brief.Skills = s.optional(&t.Spec.Type), s.list(t.Spec.Skills)
+		spec := &from.Spec
+		brief.TaskType, brief.Skills = s.optional(&spec.Type), s.list(spec.Skills)
 		if b.wish.texts {
-			brief.Details = s.optional(&t.Spec.Description)
-			brief.Output = s.optional(&t.Spec.ExpectedOutput)
-			brief.Conditions = s.list(t.Spec.Conditions)
-			brief.Files = s.list(t.Spec.RelatedFiles)
+			brief.Details = s.optional(&spec.Description)
+			brief.Output = s.optional(&spec.ExpectedOutput)
+			brief.Conditions = s.list(spec.Conditions)
+			brief.Files = s.list(spec.RelatedFiles)
 		}
 		return brief, s.left
 	}}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"pws/index"
 	"pws/internal/fault"
@@ -82,9 +83,11 @@ var mineOperations = []*Operation{
 	declare[None, OwnClaimsData](Operation{
 		Name: "claim.mine", Method: "GET", Path: "/api/v1/agents/me/claims",
 		Auth: Bearer, Category: CategoryRead, Statuses: []int{200},
-		Query:  pageParams(ownPage),
-		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
-		Tag:    "tasks", Summary: "List your claims",
+		Query: pageParams(ownPage),
+		Errors: []fault.Code{
+			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid, fault.BlobCorrupt,
+		},
+		Tag: "tasks", Summary: "List your claims",
 		Doc: "Lists the live claims of the caller in all projects that it can read, each with " +
 			"its task. The claim that expires first is the first.",
 	}, listOwnClaims),
@@ -191,15 +194,18 @@ func listOwnClaims(c *Call, _ *None) (Reply, error) {
 		return Reply{}, err
 	}
 	data := OwnClaimsData{Claims: []OwnClaim{}}
+	var damage error
 	more, err := c.ownClaims(&last, limit, ownClaimsReadMax, func(held *heldTask) {
+		task, err := c.wholeTask(held.project, held.task)
+		damage = errors.Join(damage, err)
 		data.Claims = append(data.Claims, OwnClaim{
-			Task: c.task(held.project, held.task), Claim: *claimOf(held.task),
+			Task: task, Claim: *claimOf(held.task),
 			Project: ProjectName{
 				ID: held.project.ID.Format(id.Project), Name: held.project.Name,
 			},
 		})
 	})
-	if err != nil {
+	if err := errors.Join(err, damage); err != nil {
 		return Reply{}, err
 	}
 	if more {

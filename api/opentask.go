@@ -61,6 +61,8 @@ type openPage struct {
 	limit  int
 	filter taskFilter
 	data   TasksData
+	// bytes is the size of the texts.
+	bytes int
 	// at is the last place that the page includes or has skipped.
 	at index.TaskPosition
 	// whole means that no later place can belong to the list.
@@ -81,10 +83,14 @@ func (p *openPage) take(place index.TaskPlace) (goOn bool) {
 		return false
 	}
 	if t != nil && p.filter.takes(t) {
-		if len(p.data.Tasks) == p.limit {
+		if len(p.data.Tasks) == p.limit || p.bytes >= tasksPageBytes {
 			return false
 		}
-		p.data.Tasks = append(p.data.Tasks, p.call.task(view, t))
+		var task Task
+		if task, p.err = p.call.wholeTask(view, t); p.err != nil {
+			return false
+		}
+		p.data.Tasks, p.bytes = append(p.data.Tasks, task), p.bytes+t.Bytes()
 	}
 	p.at = place.TaskPosition
 	return true

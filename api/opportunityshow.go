@@ -44,6 +44,10 @@ func (o *Opportunity) ofTask(view *work.Project, t *work.Task) {
 		t.Spec.Priority)}
 	o.Action = "Claim it: POST /api/v1/tasks/" + name + "/claim"
 	o.Context += utf8.RuneCountInString(t.Spec.Description)
+	if away := t.Spec.Away; away != nil {
+		// Bytes are as many as characters, or more.
+		o.Context += away.Description.Bytes
+	}
 	for _, path := range t.Spec.RelatedFiles {
 		if file, ok := view.File(path); ok {
 			o.Context += file.Size

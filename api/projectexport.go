@@ -229,7 +229,8 @@ func (e *export) latestHandoff() {
 
 func (e *export) tasks() {
 	e.view.Tasks(id.ID{}, e.call.Now, func(t *work.Task) bool {
-		record := e.call.task(e.view, t.Unclaimed())
+		record, err := e.call.wholeTask(e.view, t.Unclaimed())
+		e.fail(err)
 		if t.Result != nil && e.contributionDeleted(t.Result.Contribution) {
 			record.Result.ContributionID = nil
 		}

@@ -26,6 +26,8 @@ type resumeBuild struct {
 	// handoffs have the texts that were read; handoffBytes is their size.
 	handoffs     map[id.ID]*work.Handoff
 	handoffBytes int
+	// taskBytes is the size of the texts of tasks that were read.
+	taskBytes int
 }
 
 func (b *resumeBuild) add(rank int, place *sizelimit.Place, item sizelimit.Item) {
@@ -282,6 +284,12 @@ func (b *resumeBuild) blockers() {
 		if count++; count > blockedTasksMax {
 			b.lose(rankBlockers)
 			return false
+		}
+		if b.wish.whole && t.Blocked != nil && t.Blocked.Away != (work.Away{}) {
+			if t = b.wholeTask(t); t == nil {
+				b.lose(rankBlockers)
+				return true
+			}
 		}
 		b.add(rankBlockers, place, blockerItem{t, b.wish.chars})
 		return true

@@ -95,6 +95,31 @@ const (
 	tasksWhole = 12
 )
 
+// taskTextsMax is the size of the texts of tasks that are read for a resume, in relation to its own
+// size. Most of what does not fit is cut to the length of the detail.
+const taskTextsMax = 8
+
+// wholeTask returns a task with the texts that the resume shows. It returns nil if they are
+// damaged, or if too many texts were read already.
+func (b *resumeBuild) wholeTask(t *work.Task) *work.Task {
+	texts := t.Texts()
+	if !b.wish.texts || texts.Spec == nil && !b.wish.whole {
+		return t
+	}
+	if bytes := texts.Bytes(); bytes > 0 {
+		if b.taskBytes+bytes > taskTextsMax*b.wish.bytes {
+			return nil
+		}
+		b.taskBytes += bytes
+	}
+	whole, err := t.WithTexts(b.call.texts)
+	if err != nil {
+		// It was logged, and reading the task reports it.
+		return nil
+	}
+	return whole
+}
+
 // mattering selects the important tasks: those of the caller, those of priority HIGH or URGENT, and
 // those that the latest handoff names.
 func (b *resumeBuild) mattering(rank int) func(*work.Task) bool {

@@ -327,13 +327,9 @@ func (s *searching) result(hit *search.Hit) (*SearchResult, error) {
 	if err != nil || d == nil || !d.Passes(s.query.Filters) || d.UpdatedAt < s.since {
 		return nil, err
 	}
-	if d.Loads() {
-		content, err := s.call.Service.Engine.Blob(d.Blob)
-		if err != nil {
-			// The error was logged, and reading the file reports it.
-			return nil, nil
-		}
-		d.Load(content)
+	if err := d.Load(s.call.Service.Engine.Blob); err != nil {
+		// The error was logged, and reading the file reports it.
+		return nil, nil
 	}
 	words := s.query.Words
 	if d.Version == hit.Version {

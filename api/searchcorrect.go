@@ -110,13 +110,9 @@ func (s *searching) shows(hit *search.Hit, word search.Words) (bool, error) {
 	if err != nil || d == nil || d.Version == hit.Version {
 		return d != nil && err == nil, err
 	}
-	if d.Loads() {
-		content, err := s.call.Service.Engine.Blob(d.Blob)
-		if err != nil {
-			// The error was logged, and reading the file reports it.
-			return false, nil
-		}
-		d.Load(content)
+	if err := d.Load(s.call.Service.Engine.Blob); err != nil {
+		// The error was logged, and reading the file reports it.
+		return false, nil
 	}
 	return word.Found(d.Title, d.Body), nil
 }

@@ -58,6 +58,9 @@ type Task struct {
 
 	// What the bundle that it was imported with says about it; null if it was created here.
 	Origin *RecordOrigin `json:"origin"`
+
+	// texts names the texts that are not here yet; see Call.fill.
+	texts work.TaskTexts
 }
 
 // TaskBlocked says why a task is blocked.
@@ -92,6 +95,9 @@ type TasksData struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// tasksPageBytes is the size of the texts after which a page of tasks ends.
+const tasksPageBytes = 4 << 20
+
 const (
 	projectTasksPath = "/api/v1/projects/{project}/tasks"
 	tasksPath        = "/api/v1/tasks"
@@ -125,6 +131,7 @@ var taskOperations = []*Operation{
 		}}),
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+			fault.BlobCorrupt,
 		},
 		Tag: "tasks", Summary: "List tasks of a project",
 		Doc: "Lists the tasks of a project, oldest first.",
@@ -151,15 +158,17 @@ var taskOperations = []*Operation{
 			Name: "status", Check: "enum=OPEN|IN_PROGRESS|BLOCKED|IN_REVIEW",
 			Doc: "Tasks with this status; OPEN if absent.",
 		}}),
-		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
-		Tag:    "tasks", Summary: "List open tasks of public projects",
+		Errors: []fault.Code{
+			fault.PaginationCursorInvalid, fault.PaginationLimitInvalid, fault.BlobCorrupt,
+		},
+		Tag: "tasks", Summary: "List open tasks of public projects",
 		Doc: "Lists unfinished tasks of PUBLIC projects, highest priority first, then oldest " +
 			"first. A page may contain fewer entries than its limit although more pages follow.",
 	}, listOpenTasks),
 	declare[None, TaskData](Operation{
 		Name: "task.read", Method: "GET", Path: taskPath,
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: taskParam,
-		Errors: []fault.Code{fault.TaskNotFound}, Conditional: true,
+		Errors: []fault.Code{fault.TaskNotFound, fault.BlobCorrupt}, Conditional: true,
 		Tag: "tasks", Summary: "Get a task",
 		Doc: "Returns a task with its live claim. An expired claim is never shown.",
 	}, readTask),
@@ -184,7 +193,8 @@ var taskOperations = []*Operation{
 	}, updateTask),
 }
 
-// task returns the wire form of a task that was read as of the time of the call.
+// task returns the wire form of a task that was read as of the time of the call, without the texts
+// that are stored away.
 func (c *Call) task(p *work.Project, t *work.Task) Task {
 	record := Task{
 		ID: t.ID.Format(id.Task), ProjectID: p.ID.Format(id.Project),
@@ -197,7 +207,7 @@ func (c *Call) task(p *work.Project, t *work.Task) Task {
 		Claim:                claimOf(t), Blocked: blockedOf(p, t),
 		AttemptCount: t.Attempts, CreatedBy: t.CreatedBy.Format(id.Agent), Version: t.Version,
 		CreatedAt: Time(t.CreatedAt), UpdatedAt: Time(t.UpdatedAt),
-		Origin: recordOrigin(id.Task, p.TaskOrigin(t)),
+		Origin: recordOrigin(id.Task, p.TaskOrigin(t)), texts: t.Texts(),
 	}
 	if t.Result != nil {
 		record.Result = &TaskResult{
@@ -276,10 +286,6 @@ func (c *Call) taskAs(status int) func(p *work.Project, r work.Result) (Reply, e
 	}
 }
 
-func (c *Call) taskReply(p *work.Project, t *work.Task) Reply {
-	return Reply{Data: TaskData{Task: c.task(p, t)}, ETag: taskETag(p, t)}
-}
-
 // taskInPath returns the task in the path and its project: TASK_NOT_FOUND.
 func (c *Call) taskInPath() (project, task id.ID, err error) {
 	view, task, err := c.owner(id.Task, errTaskNotFound)
@@ -302,7 +308,8 @@ func readTask(c *Call, _ *None) (Reply, error) {
 	if !ok || !view.Readable(c.Agent) {
 		return Reply{}, errTaskNotFound()
 	}
-	return c.taskReply(view, t), nil
+	whole, err := c.wholeTask(view, t)
+	return Reply{Data: TaskData{Task: whole}, ETag: taskETag(view, t)}, err
 }
 
 // taskFilter holds the filters of a list; zero fields match everything.
@@ -335,17 +342,20 @@ func listTasks(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	data, filter := TasksData{Tasks: []Task{}}, c.taskFilter()
+	data, filter, bytes := TasksData{Tasks: []Task{}}, c.taskFilter(), 0
 	view.Tasks(last, c.Now, func(t *work.Task) bool {
 		if !filter.takes(t) {
 			return true
 		}
-		if len(data.Tasks) == limit {
+		if len(data.Tasks) == limit || bytes >= tasksPageBytes {
 			data.NextCursor = c.next(last[:])
 			return false
 		}
-		data.Tasks, last = append(data.Tasks, c.task(view, t)), t.ID
-		return true
+		var task Task
+		task, err = c.wholeTask(view, t)
+		data.Tasks, last = append(data.Tasks, task), t.ID
+		bytes += t.Bytes()
+		return err == nil
 	})
-	return Reply{Data: data}, nil
+	return Reply{Data: data}, err
 }

@@ -177,5 +177,7 @@ func updateTask(c *Call, body *TaskUpdate) (Reply, error) {
 	if !ok {
 		return Reply{}, errUnknownResult
 	}
-	return c.taskReply(done.Project, t), nil
+	made := c.task(done.Project, t)
+	_ = c.fillWritten(&made)
+	return Reply{Data: TaskData{Task: made}, ETag: taskETag(done.Project, t)}, nil
 }

@@ -51,10 +51,18 @@ type Order struct {
 // Recording says how the result of a command is kept for repeats of its Idempotency-Key.
 type Recording struct {
 	Key IdempotencyKey
-	// Render makes status and data of the original answer, in the entry that carries the effect. It
-	// is nil where the answer is a function of the Result and of immutable records alone: then the
-	// Result is kept and the answer is rendered again.
-	Render func(project *work.Project, result work.Result) (status int, data []byte)
+	// Render makes the original answer, in the entry that carries the effect. It is nil where the
+	// answer is a function of the Result and of immutable records alone: then the Result is kept and
+	// the answer is rendered again.
+	Render func(project *work.Project, result work.Result) Rendered
+}
+
+// Rendered is an answer as it is kept: its status and data. Tasks names the long texts of the tasks
+// in the data, which are not there yet; nil if there are none.
+type Rendered struct {
+	Status int
+	Body   []byte
+	Tasks  []work.TaskTexts
 }
 
 // Done is the outcome of an Order.
@@ -62,11 +70,10 @@ type Done struct {
 	// Project is the published view that contains the effect.
 	Project *work.Project
 	Result  work.Result
-	// Replayed says that the effect is an earlier request's; Status and Body are then the original
-	// answer where it was rendered.
+	// Replayed says that the effect is an earlier request's; Rendered is then the original answer
+	// where it was rendered.
 	Replayed bool
-	Status   int
-	Body     []byte
+	Rendered
 	// FirstAt is when the original request was answered, in Unix milliseconds; zero where there is
 	// none.
 	FirstAt int64
@@ -172,12 +179,12 @@ func (c *Call) do(
 	if c.Idempotency != nil {
 		order.Idempotency = &Recording{Key: *c.Idempotency}
 		if render != nil {
-			order.Idempotency.Render = func(p *work.Project, r work.Result) (int, []byte) {
+			order.Idempotency.Render = func(p *work.Project, r work.Result) Rendered {
 				reply, err := render(p, r)
 				if err != nil {
 					panic(err)
 				}
-				return reply.Status, appendData(nil, reply.Data)
+				return Rendered{reply.Status, appendData(nil, reply.Data), textsOf(reply.Data)}
 			}
 		}
 	}
@@ -190,11 +197,13 @@ func (c *Call) do(
 }
 
 // recorded replies with the answer that is stored for the key.
-func (d *Done) recorded() Reply {
-	return Reply{Status: d.Status, Data: Raw(d.Body), Replayed: d.Replayed}
+func (c *Call) recorded(done *Done) (Reply, error) {
+	data, err := c.filled(done.Body, done.Tasks)
+	return Reply{Status: done.Status, Data: Raw(data), Replayed: done.Replayed}, err
 }
 
-// answer runs a command whose answer is rendered once and stored for repeats of its key.
+// answer runs a command whose answer is rendered once and stored for repeats of its key. Long texts
+// of its tasks are not stored with it: they are read from their contents each time.
 func (c *Call) answer(
 	project id.ID, command work.Command,
 	render func(project *work.Project, result work.Result) (Reply, error),
@@ -203,10 +212,14 @@ func (c *Call) answer(
 	if err != nil {
 		return Reply{}, err
 	}
-	if done.Body != nil {
-		return done.recorded(), nil
+	if done.Body != nil && (done.Tasks == nil || done.Replayed) {
+		return c.recorded(&done)
 	}
-	return render(done.Project, done.Result)
+	reply, err := render(done.Project, done.Result)
+	if err == nil {
+		reply.Data, _ = eachTask(reply.Data, c.fillWritten)
+	}
+	return reply, err
 }
 
 // readable returns the published view of the project in the path if the caller may see it.

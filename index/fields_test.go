@@ -28,6 +28,7 @@ func frozenProjects(t *testing.T) (all []*work.Project) {
 		"relations": work.RelationChunk, "revisions": work.RevisionChunk, "tasks": work.TaskChunk,
 		"verifications": work.VerificationChunk, "watchers": work.WatcherChunk,
 		"workspaces": work.WorkspaceChunk, "states": work.StateChunk,
+		"past": work.PastChunk,
 	}
 	heads, err := filepath.Glob("../work/testdata/snapshot/*/head.cbor")
 	if err != nil || len(heads) == 0 {

@@ -10,7 +10,9 @@ import (
 // Long texts of records are not kept in memory with the project. A record names a content that has
 // them, its Away texts, which is stored as the contents of files are:
 //
-//	mark (1): 0xff | version (1) | kind (1): 'h' a handoff | CBOR of the texts
+//	mark (1): 0xff | version (1) | kind (1) | CBOR of the texts
+//
+// The kinds: 'h' has all texts of a handoff, 't' one text, 'l' a list of texts.
 //
 // The content comes with the command's entry, so it is durable BEFORE the record is visible.
 // Records of earlier versions have all their texts.
@@ -19,6 +21,8 @@ const (
 	awayMark    = 0xff
 	awayVersion = 1
 	awayHandoff = 'h'
+	awayText    = 't'
+	awayList    = 'l'
 
 	// awayBytesMin is the size of texts from which on they are stored away. A handoff of ordinary
 	// length is below it, because resumes read many of them.

@@ -159,6 +159,14 @@ func memoryCases(t *testing.T) []memoryCase {
 				}})
 			}
 		}},
+		{"tasks with long texts", func(w *world) {
+			for n := range 3000 {
+				w.must(t, &work.CreateTask{Spec: work.TaskSpec{
+					Title: fmt.Sprint("task ", n), Description: long(fmt.Sprint("d", n)),
+					Conditions: longList(fmt.Sprint("c", n)),
+				}})
+			}
+		}},
 		{"handoffs", func(w *world) {
 			for range 5000 {
 				w.must(t, &work.CreateHandoff{Continuation: longContinuation()})

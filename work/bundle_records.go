@@ -78,7 +78,9 @@ func (b *bundleImport) importTask(made *Task, fresh id.ID, field string) bool {
 		}
 		made.Result = &result
 	}
-	b.texts += made.bytes()
+	b.texts += made.Bytes()
+	b.away.spec(&made.Spec)
+	made.Blocked, made.Result = b.away.blocked(made.Blocked), b.away.result(made.Result)
 	return true
 }
 
@@ -175,7 +177,7 @@ func (b *bundleImport) importHandoffs() {
 			b.texts += made.Bytes()
 			var blobs []Blob
 			made.Away, blobs = putHandoffAway(&made.Continuation, &made.ChangedFiles)
-			b.away = append(b.away, blobs...)
+			b.away.blobs = append(b.away.blobs, blobs...)
 			return true
 		})
 }

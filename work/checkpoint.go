@@ -264,11 +264,12 @@ func (b *checkpointBuild) tasks() {
 		links.change(update.Task, &update.Change)
 	}
 	for at := range b.command.Tasks {
-		events, faults := b.task(at, links)
+		events, texts, faults := b.task(at, links)
 		if len(faults) > 0 {
 			b.faults = append(b.faults, faults...)
 			continue
 		}
+		b.decision.Blobs = append(b.decision.Blobs, texts...)
 		for _, event := range events {
 			b.scratch.Apply(event, moment)
 		}
@@ -279,24 +280,24 @@ func (b *checkpointBuild) tasks() {
 // taskNumber is the number of the first new task's ID among the IDs of a stamp.
 const taskNumber = 3
 
-func (b *checkpointBuild) task(at int, links *taskLinks) ([]Event, []error) {
+func (b *checkpointBuild) task(at int, links *taskLinks) ([]Event, []Blob, []error) {
 	task := &b.command.Tasks[at]
 	if task.Create == nil {
-		events, faults := task.Update.validate(b.scratch, b.stamp, links)
+		events, texts, faults := task.Update.validate(b.scratch, b.stamp, links)
 		for _, err := range faults {
 			if refusal, ok := err.(*fault.Error); ok {
 				refusal.With("task_id", task.Update.Task.Format(id.Task))
 			}
 		}
-		return events, faults
+		return events, texts, faults
 	}
 	field := fmt.Sprintf("tasks[%d].create.", at)
-	created, err := decideTask(b.scratch, task.Create, b.stamp.Agent,
+	created, texts, err := decideTask(b.scratch, task.Create, b.stamp.Agent,
 		b.stamp.ID(uint16(taskNumber+at)), field)
 	if err != nil {
-		return nil, []error{err}
+		return nil, nil, []error{err}
 	}
-	return []Event{created}, nil
+	return []Event{created}, texts, nil
 }
 
 // handoff is validated AFTER the tasks, because it may name tasks of the same checkpoint.

@@ -25,6 +25,7 @@ var notSaved = map[string]string{
 	"recordBlock.changed":   "counted since the project was loaded",
 	"watchers.changed":      "counted since the project was loaded",
 	"stateHistory.changed":  "counted since the project was loaded",
+	"pastBlock.changed":     "counted since the project was loaded",
 }
 
 // fieldWorlds are projects that together have a value in every field.
@@ -43,6 +44,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["stored"] = storedWorld(t)
 	worlds["states"] = frozenStates(t)
 	worlds["away"] = awayWorld(t)
+	worlds["texts of tasks"] = taskTextWorld(t)
 	worlds["deleted"] = deletedWorld(t)
 	imported := newWorld()
 	imported.create(t)

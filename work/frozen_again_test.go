@@ -22,7 +22,7 @@ var frozenChunks = map[string]work.ChunkKind{
 	"handoffs": work.HandoffChunk, "imports": work.ImportChunk, "relations": work.RelationChunk,
 	"revisions": work.RevisionChunk, "tasks": work.TaskChunk,
 	"verifications": work.VerificationChunk, "watchers": work.WatcherChunk,
-	"workspaces": work.WorkspaceChunk, "states": work.StateChunk,
+	"workspaces": work.WorkspaceChunk, "states": work.StateChunk, "past": work.PastChunk,
 }
 
 // frozenAdditions are the keys of the head that older snapshots lack, or have with fewer members.

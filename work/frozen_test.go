@@ -102,7 +102,7 @@ func frozenSamples() []frozenEvent {
 	return slices.Concat(
 		frozenEvents, frozenWorkEvents, frozenWorkspaceEvents, frozenContributionEvents,
 		frozenArtifactEvents, frozenBundleEvents, frozenDiscussionEvents, frozenAwayEvents,
-		frozenDeletionEvents,
+		frozenDeletionEvents, frozenTaskTextEvents,
 	)
 }
 

@@ -102,6 +102,10 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 		}
 		if key[0]%3 == 0 {
 			entry.result.Status, entry.result.Body = 201, []byte("body")
+			made, ok := next.Task(decision.Result.Subject, stamp.Now)
+			if ok && !made.Texts().None() {
+				entry.result.Tasks = []work.TaskTexts{made.Texts()}
+			}
 		}
 		next.Remember(*entry.result, stamp.Now)
 	}

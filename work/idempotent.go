@@ -13,6 +13,9 @@ type Idempotent struct {
 	Status int `cbor:"5,keyasint,omitempty"`
 	// Body is the compressed data of the original answer.
 	Body []byte `cbor:"6,keyasint,omitempty"`
+	// Tasks names the long texts of the tasks in Body, which has the tasks without them; nil if all
+	// are there.
+	Tasks []TaskTexts `cbor:"7,keyasint,omitempty"`
 }
 
 // Remember stores the result of a key. It drops expired results, which are the oldest, and more

@@ -33,7 +33,7 @@ func (p *Project) MemoryBytes() int64 {
 		int64(p.sessions.len()+len(p.saved.Ended))*sessionMemory +
 		int64(len(p.idempotent))*resultMemory +
 		int64(p.states.bytes) + int64(len(p.states.versions))*stateMemory +
-		int64(records)*recordMemory +
+		int64(records)*recordMemory + int64(p.past.len()*len(Hash{})) +
 		int64(p.workspaces.len())*workspaceMemory +
 		int64(p.revisionFiles+p.overlayFiles)*overlaidMemory +
 		int64(p.watchers.all.len())*watcherMemory +

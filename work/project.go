@@ -191,6 +191,7 @@ type Project struct {
 	texts int
 	// awayBytes is the part of texts that is stored away.
 	awayBytes int
+	past      pastContents
 
 	// idempotent holds the results of Idempotency-Keys, resultBytes is the size of their answers.
 	idempotent  []Idempotent

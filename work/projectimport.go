@@ -109,7 +109,7 @@ func (c *ImportProject) decide(stamp Stamp) (Decision, error) {
 		Events: []Event{
 			&ProjectCreated{ID: c.ID, Kind: c.Kind, About: about, Owner: stamp.Agent}, b.event,
 		},
-		Blobs: append(blobs, b.away...), Stored: stored,
+		Blobs: append(blobs, b.away.blobs...), Stored: stored,
 		Result: Result{Created: true, Changeset: changesets[len(changesets)-1].ID},
 	}, nil
 }
@@ -161,7 +161,7 @@ type bundleImport struct {
 	accepted map[id.ID]bool
 	texts    int
 	// away are the contents of the texts of records.
-	away []Blob
+	away away
 	// tree is the result of the history as far as it applies. Broken means that a part of it does
 	// not apply.
 	tree   *Project

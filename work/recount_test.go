@@ -68,6 +68,7 @@ func (r *recount) countRecords(p *Project) (away int) {
 		r.texts += t.Spec.bytes() + t.workBytes()
 		r.text(t.SpecGuest, t.Spec.bytes())
 		r.text(t.WorkGuest, t.workBytes())
+		away += t.Texts().Bytes()
 		return true
 	})
 	for _, h := range p.Handoffs() {

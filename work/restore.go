@@ -118,7 +118,8 @@ func Restore(
 	return p, p.restoreResults(&record, chunk)
 }
 
-// restoreRecords reads the artifacts, imports, relations and earlier states of a project.
+// restoreRecords reads the artifacts, imports, relations, earlier states and past contents of a
+// project.
 func (p *Project) restoreRecords(head *headRecord, chunk func(Chunk) ([]byte, error)) error {
 	err := p.artifacts.restore(ArtifactChunk, head.Artifacts, chunk, p.keepArtifact)
 	if err != nil {
@@ -128,6 +129,9 @@ func (p *Project) restoreRecords(head *headRecord, chunk func(Chunk) ([]byte, er
 		return err
 	}
 	if err := p.restoreStates(head, chunk); err != nil {
+		return err
+	}
+	if err := p.past.restore(head.Past, chunk); err != nil {
 		return err
 	}
 	keep := func(*Relation) {}
@@ -200,7 +204,7 @@ func (t *Task) ident() id.ID { return t.ID }
 
 // sound reports whether a saved task is valid.
 func (t *Task) sound() bool {
-	return t != nil && t.Status >= TaskOpen && t.Status <= TaskCancelled &&
+	return t != nil && t.Texts().sound() && t.Status >= TaskOpen && t.Status <= TaskCancelled &&
 		t.Spec.Priority >= PriorityLow && t.Spec.Priority <= PriorityUrgent &&
 		(t.Blocked == nil || t.Blocked.Kind >= BlockedByDependency &&
 			t.Blocked.Kind <= BlockedByTransient) &&

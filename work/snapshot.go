@@ -64,6 +64,8 @@ type headRecord struct {
 	States *int `cbor:"70,keyasint,omitempty"`
 	// Stored is what each agent has stored, in the order of their IDs.
 	Stored []StoredBytes `cbor:"65,keyasint,omitempty"`
+	// Past is the total count.
+	Past int `cbor:"80,keyasint,omitempty"`
 }
 
 // leaseRecord holds the data of a claim for listings: when the claim expires, its task returns
@@ -147,6 +149,8 @@ const (
 	WatcherChunk ChunkKind = 'z'
 	// StateChunk is the single chunk of the earlier versions of the state.
 	StateChunk ChunkKind = 's'
+	// PastChunk has contents that records named once.
+	PastChunk ChunkKind = 'p'
 	// BundleChunk is the single chunk of the data kept from a bundle. It never changes.
 	BundleChunk ChunkKind = 'm'
 )
@@ -155,7 +159,7 @@ const (
 var ChunkKinds = []ChunkKind{
 	HistoryChunk, ResultsChunk, HandoffChunk, TaskChunk, VerificationChunk, RelationChunk,
 	WorkspaceChunk, ContributionChunk, RevisionChunk, ArtifactChunk, ImportChunk, BundleChunk,
-	DiscussionChunk, CommentChunk, WatcherChunk, StateChunk,
+	DiscussionChunk, CommentChunk, WatcherChunk, StateChunk, PastChunk,
 }
 
 // Len returns the number of records in a full chunk.
@@ -208,6 +212,8 @@ func (p *Project) listOf(kind ChunkKind) savedList {
 		return &p.watchers
 	case StateChunk:
 		return &p.states
+	case PastChunk:
+		return &p.past
 	}
 	panic("no list of chunks " + string(kind))
 }
@@ -302,6 +308,7 @@ func (p *Project) EncodeHead() ([]byte, error) {
 		Tally: evidence.Tally, Latest: evidence.Latest, LatestFailed: evidence.LatestFailed,
 		Discussions: p.discussions.len(), Comments: p.comments.len(),
 		Watchers: p.watchers.count(), States: p.states.count(), Stored: p.StoredByAgents(),
+		Past: p.past.len(),
 	})
 }
 

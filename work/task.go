@@ -81,6 +81,8 @@ func ParseBlockedKind(name string) BlockedKind {
 type Blocked struct {
 	Kind   BlockedKind `cbor:"1,keyasint"`
 	Reason string      `cbor:"2,keyasint,omitempty"`
+	// Away has the reason if it is long; Reason is then its beginning.
+	Away Away `cbor:"3,keyasint,omitzero"`
 }
 
 // TaskResult is the outcome of a task; its IDs are zero if there are none.
@@ -88,6 +90,8 @@ type TaskResult struct {
 	Summary      string `cbor:"1,keyasint,omitempty"`
 	Changeset    id.ID  `cbor:"2,keyasint,omitzero"`
 	Contribution id.ID  `cbor:"3,keyasint,omitzero"`
+	// Away has the summary if it is long; Summary is then empty.
+	Away Away `cbor:"4,keyasint,omitzero"`
 }
 
 // taskHoldersMax is the number of former holders that get CLAIM_LOST even without naming their
@@ -109,12 +113,19 @@ type TaskSpec struct {
 	Conditions     []string `cbor:"9,keyasint,omitempty"`
 	// Parent is zero if the task is not part of another.
 	Parent id.ID `cbor:"10,keyasint,omitzero"`
+	// Away has the long texts, nil if all are here. See Task.WithTexts.
+	Away *SpecAway `cbor:"11,keyasint,omitempty"`
 }
 
+// bytes is the size of the texts, with those that are stored away.
 func (s *TaskSpec) bytes() int {
-	return len(s.Title) + len(s.Description) + len(s.Type) + len(s.ExpectedOutput) +
+	size := len(s.Title) + len(s.Description) + len(s.Type) + len(s.ExpectedOutput) +
 		textBytes(s.Skills) + textBytes(s.RelatedFiles) + textBytes(s.Conditions) +
 		len(s.Dependencies)*len(id.ID{})
+	for _, one := range s.Away.all() {
+		size += one.bytes()
+	}
+	return size
 }
 
 // Task is one version of a task. The tasks of a published project are immutable.
@@ -150,15 +161,16 @@ type Task struct {
 	waitsFor []uint32
 }
 
-func (t *Task) bytes() int { return t.Spec.bytes() + t.workBytes() }
+// Bytes is the size of the texts, with those that are stored away.
+func (t *Task) Bytes() int { return t.Spec.bytes() + t.workBytes() }
 
 // workBytes returns the size of the texts about the progress.
 func (t *Task) workBytes() (size int) {
 	if t.Result != nil {
-		size += len(t.Result.Summary)
+		size += len(t.Result.Summary) + t.Result.Away.bytes()
 	}
 	if t.Blocked != nil {
-		size += len(t.Blocked.Reason)
+		size += len(t.Blocked.Reason) + t.Blocked.Away.bytes()
 	}
 	return size
 }

@@ -22,32 +22,33 @@ func (c *CreateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
 	if err := requireActive(p); err != nil {
 		return Decision{}, err
 	}
-	created, err := decideTask(p, &c.Spec, stamp.Agent, stamp.ID(0), "")
+	created, texts, err := decideTask(p, &c.Spec, stamp.Agent, stamp.ID(0), "")
 	if err != nil {
 		return Decision{}, err
 	}
 	return Decision{
-		Events: []Event{created}, Result: Result{Created: true, Subject: created.ID},
+		Events: []Event{created}, Blobs: texts,
+		Result: Result{Created: true, Subject: created.ID},
 	}, nil
 }
 
-// decideTask returns QUOTA_EXCEEDED and VALIDATION_FAILED; field is the path of the spec in the
-// request.
+// decideTask returns the event and the contents of its texts, or QUOTA_EXCEEDED and
+// VALIDATION_FAILED; field is the path of the spec in the request.
 func decideTask(
 	p *Project, spec *TaskSpec, author, candidate id.ID, field string,
-) (*TaskCreated, error) {
+) (*TaskCreated, []Blob, error) {
 	if err := p.requireQuota(author, quotaTasks, 1); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := p.requireQuota(author, quotaTexts, spec.bytes()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	faults := p.unknownTasks(spec.Dependencies, field+"dependencies")
 	if _, ok := p.task(spec.Parent); !ok && !spec.Parent.IsZero() {
 		faults = append(faults, errParent(field, "names no task of this project"))
 	}
 	if len(faults) > 0 {
-		return nil, fault.Invalid(faults...)
+		return nil, nil, fault.Invalid(faults...)
 	}
 	created := &TaskCreated{ID: candidate, Spec: *spec, Guest: p.guest(author)}
 	if created.Spec.Priority == 0 {
@@ -56,7 +57,9 @@ func decideTask(
 	if total := p.tasks().len(); total > 0 {
 		created.ID = above(p.tasks().at(total-1).ID, candidate)
 	}
-	return created, nil
+	var texts away
+	texts.spec(&created.Spec)
+	return created, texts.blobs, nil
 }
 
 func errParent(field, problem string) fault.Field {
@@ -94,6 +97,8 @@ type TaskChange struct {
 	Status         TaskStatus  `cbor:"11,keyasint,omitempty"`
 	Blocked        *Blocked    `cbor:"12,keyasint,omitempty"`
 	Result         *TaskResult `cbor:"13,keyasint,omitempty"`
+	// Away has the long ones of the texts above that are set.
+	Away *SpecAway `cbor:"14,keyasint,omitempty"`
 }
 
 // on returns the changed task. The caller updates its claim.
@@ -109,6 +114,7 @@ func (c *TaskChange) on(t *Task) *Task {
 	spec.ExpectedOutput = valueOr(c.ExpectedOutput, spec.ExpectedOutput)
 	spec.Conditions = valueOr(c.Conditions, spec.Conditions)
 	spec.Parent = valueOr(c.Parent, spec.Parent)
+	spec.Away = c.awayOn(spec.Away)
 	if c.Priority != 0 {
 		spec.Priority = c.Priority
 	}
@@ -134,7 +140,7 @@ func (t *Task) sameSpec(other *Task) bool {
 		a.Type == b.Type && slices.Equal(a.Skills, b.Skills) &&
 		slices.Equal(a.Dependencies, b.Dependencies) &&
 		slices.Equal(a.RelatedFiles, b.RelatedFiles) && a.ExpectedOutput == b.ExpectedOutput &&
-		slices.Equal(a.Conditions, b.Conditions) && a.Parent == b.Parent
+		slices.Equal(a.Conditions, b.Conditions) && a.Parent == b.Parent && same(a.Away, b.Away)
 }
 
 // sameWork reports whether two versions of a task have the same progress: status, blocker and
@@ -174,11 +180,11 @@ func (c *UpdateTask) Authorize(p *Project, agent id.ID) error {
 // TASK_NOT_FOUND, CLAIM_LOST, ROLE_REQUIRED, PROJECT_ARCHIVED, PRECONDITION_FAILED,
 // TASK_ALREADY_CLAIMED if another agent holds the claim, QUOTA_EXCEEDED, and VALIDATION_FAILED.
 func (c *UpdateTask) Decide(p *Project, stamp Stamp) (Decision, error) {
-	events, faults := c.validate(p, stamp, c.links(p))
+	events, texts, faults := c.validate(p, stamp, c.links(p))
 	if len(faults) > 0 {
 		return Decision{}, faults[0]
 	}
-	return Decision{Events: events, Result: Result{Subject: c.Task}}, nil
+	return Decision{Events: events, Blobs: texts, Result: Result{Subject: c.Task}}, nil
 }
 
 func (c *UpdateTask) links(p *Project) *taskLinks {
@@ -187,14 +193,15 @@ func (c *UpdateTask) links(p *Project) *taskLinks {
 	return links
 }
 
-// validate returns the events of the change, or all its errors: missing permissions first, then
-// invalid values. Of several errors with one code, only the first is returned.
+// validate returns the events of the change and the contents of its texts, or all its errors:
+// missing permissions first, then invalid values. Of several errors with one code, only the first
+// is returned.
 func (c *UpdateTask) validate(
 	p *Project, stamp Stamp, links *taskLinks,
-) (events []Event, faults []error) {
+) (events []Event, texts []Blob, faults []error) {
 	t, ok := p.task(c.Task)
 	if !ok {
-		return nil, []error{errTaskNotFound()}
+		return nil, nil, []error{errTaskNotFound()}
 	}
 	addFault := func(err error) {
 		if err != nil && !slices.ContainsFunc(faults, func(known error) bool {
@@ -205,7 +212,8 @@ func (c *UpdateTask) validate(
 	}
 	addFault(c.Proof.require(t, stamp.Agent))
 	addFault(requireTaskWriter(p, t, stamp.Agent))
-	change, reports := c.Change, false
+	change, texts := c.Change.stored()
+	reports := false
 	if p.limited(t, stamp.Agent) {
 		addFault(c.requireProgress())
 		change, reports = change.reported()
@@ -226,13 +234,13 @@ func (c *UpdateTask) validate(
 	next.signed(t, guest)
 	addFault(p.requireTaskTexts(t, next, stamp.Agent))
 	if len(faults) > 0 {
-		return nil, faults
+		return nil, nil, faults
 	}
 	updated := &TaskUpdated{
 		Task: t.ID, Change: change, Guest: guest,
 		EndsClaim: t.Claim != nil && (reports || next.Status.Final() || next.Status == TaskOpen),
 	}
-	return c.outcome(t, next, updated, stamp), nil
+	return c.outcome(t, next, updated, stamp), texts, nil
 }
 
 // outcome returns the events of a valid change. A claim of the caller that goes on is renewed, even

@@ -83,7 +83,8 @@ func (p *Project) guest(agent id.ID) id.ID {
 // countTask counts a task and its texts, or removes them from the counts if times is -1. Texts that
 // members wrote are counted for no agent.
 func (p *Project) countTask(t *Task, times int) {
-	p.texts += times * t.bytes()
+	p.texts += times * t.Bytes()
+	p.awayBytes += times * t.Texts().Bytes()
 	p.countUsage(t.CreatedBy, quotaTasks, times)
 	if !t.SpecGuest.IsZero() {
 		p.countUsage(t.SpecGuest, quotaTexts, times*t.Spec.bytes())

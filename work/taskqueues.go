@@ -101,6 +101,7 @@ func (p *Project) storeTask(next *Task) {
 	if old, existed := all.put(next, p.Revision+1); existed {
 		all.leave(old)
 		p.countTask(old, -1)
+		p.leaveTexts(old, next)
 	}
 	all.enter(next)
 	p.countTask(next, 1)

@@ -5,8 +5,8 @@ import (
 	"pws/work"
 )
 
-// checkRecords looks up what verification records, handoffs, blocks, relations, artifacts and
-// imports name.
+// checkRecords looks up what verification records, handoffs, tasks, blocks, relations, artifacts
+// and imports name.
 func (r *references) checkRecords(
 	name string, p *work.Project, missing map[id.ID]bool, dangling map[work.Hash]bool,
 ) {
@@ -23,6 +23,13 @@ func (r *references) checkRecords(
 			r.checkBlob(of, "texts", one.Away.Hash, one.Away.Size, dangling)
 		}
 	}
+	p.Tasks(id.ID{}, work.AsStored, func(task *work.Task) bool {
+		of := func() string { return name + ": task " + task.ID.Format(id.Task) }
+		task.Texts().Each(func(one work.Away) {
+			r.checkBlob(of, "texts", one.Hash, one.Size, dangling)
+		})
+		return true
+	})
 	for _, one := range p.Blocks() {
 		r.checkAgent(name, "blocked", one.Agent, missing)
 		r.checkAgent(name, "blocker", one.By, missing)

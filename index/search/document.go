@@ -159,12 +159,13 @@ type Document struct {
 	Key Key
 	// Title is its name; words in it have a higher weight. The title of a file is its path.
 	Title string
-	// Body is the rest of its text. If there is a Blob, Load sets the body from it: that of a file,
-	// and long texts of a record.
+	// Body is the rest of its text. Load sets it if contents have it: the Blob of a file or a handoff,
+	// or the long texts of a task.
 	Body string
 	Blob work.Hash
-	// record is the record whose texts Blob has, nil for a file.
-	record *work.Handoff
+	// handoff is the handoff whose texts Blob has, nil for a file; task is one with texts in contents.
+	handoff *work.Handoff
+	task    *work.Task
 	// UpdatedAt is Unix milliseconds.
 	UpdatedAt int64
 	// Terms are the terms of the filters that it passes.
@@ -192,6 +193,9 @@ func (d *Document) complete() *Document {
 	put(d.Title)
 	put(d.Body)
 	_, _ = sum.Write(d.Blob[:])
+	if d.task != nil {
+		d.task.Texts().Each(func(one work.Away) { _, _ = sum.Write(one.Hash[:]) })
+	}
 	for _, term := range d.Terms {
 		put(term)
 	}
@@ -262,11 +266,9 @@ func (d *Document) ofTask(p *work.Project, now int64) bool {
 	}
 	spec := &t.Spec
 	d.Title, d.UpdatedAt = spec.Title, t.UpdatedAt
-	d.Body = lines(append([]string{
-		spec.Description, spec.Type, strings.Join(spec.Skills, " "), spec.ExpectedOutput,
-	}, append(slices.Clip(spec.Conditions), spec.RelatedFiles...)...)...)
-	if t.Result != nil {
-		d.Body = lines(d.Body, t.Result.Summary)
+	d.Body = taskBody(t)
+	if !t.Texts().None() {
+		d.task = t
 	}
 	if spec.Type != "" {
 		d.Terms = append(d.Terms, OfTaskType(spec.Type))
@@ -278,6 +280,17 @@ func (d *Document) ofTask(p *work.Project, now int64) bool {
 	return true
 }
 
+func taskBody(t *work.Task) string {
+	spec := &t.Spec
+	body := lines(append([]string{
+		spec.Description, spec.Type, strings.Join(spec.Skills, " "), spec.ExpectedOutput,
+	}, append(slices.Clip(spec.Conditions), spec.RelatedFiles...)...)...)
+	if t.Result != nil {
+		body = lines(body, t.Result.Summary)
+	}
+	return body
+}
+
 func (d *Document) ofHandoff(p *work.Project) bool {
 	h, ok := p.Handoff(d.Key.Entity)
 	if !ok || h.Deleted.Is() {
@@ -286,7 +299,7 @@ func (d *Document) ofHandoff(p *work.Project) bool {
 	// A handoff has no title of its own.
 	d.Title, d.UpdatedAt = cut(firstLine(h.Continuation.Summary), 200), h.CreatedAt
 	if h.Away != nil {
-		d.Blob, d.record = h.Away.Hash, h
+		d.Blob, d.handoff = h.Away.Hash, h
 		return true
 	}
 	d.Body = handoffBody(h)
@@ -386,23 +399,36 @@ func LiveAgent(state *identity.State, agent id.ID) *Document {
 	return d.complete()
 }
 
-// Loads reports whether Load sets the body, from the content Blob.
-func (d *Document) Loads() bool { return d.Blob != work.Hash{} }
-
-// Load sets the body from the content Blob.
-func (d *Document) Load(content []byte) {
-	if d.record != nil {
-		// A content that is not the texts of the record fits no hash that a record has.
-		if whole, err := d.record.WithTexts(content); err == nil {
+// Load sets the body if contents have it; get returns them. The body stays incomplete if get fails,
+// and its error is returned.
+func (d *Document) Load(get func(work.Hash) ([]byte, error)) error {
+	if d.task != nil {
+		whole, err := d.task.WithTexts(get)
+		if err == nil {
+			d.Body = cut(taskBody(whole), TextBytesMax)
+		}
+		return err
+	}
+	if d.Blob == (work.Hash{}) {
+		return nil
+	}
+	content, err := get(d.Blob)
+	if err != nil {
+		return err
+	}
+	if d.handoff != nil {
+		whole, err := d.handoff.WithTexts(content)
+		if err == nil {
 			d.Body = cut(handoffBody(whole), TextBytesMax)
 		}
-		return
+		return err
 	}
 	// Keep one more byte, so that cut can see whether a character ends at the limit.
 	if len(content) > TextBytesMax+1 {
 		content = content[:TextBytesMax+1]
 	}
 	d.Body = cut(string(content), TextBytesMax)
+	return nil
 }
 
 // kindOrder has the kinds of a project's documents in the order of Keys.
