@@ -81,6 +81,7 @@ var mayImport = map[string][]string{
 	"bench/child":  {},
 	"bench/client": {},
 	"bench/replay": {"bench/child", "bench/client"},
+	"client":       {},
 	"cmd/pws":      {"*"},
 }
 

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Codes of failures that the client acts on.
+const (
+	codeSessionInvalid = "SESSION_INVALID"
+	codeSessionExpired = "SESSION_EXPIRED"
+	codeKeyRegistered  = "KEY_ALREADY_REGISTERED"
+	codeStillRunning   = "IDEMPOTENCY_IN_PROGRESS"
+
+	codeChallengeConsumed = "CHALLENGE_CONSUMED"
+	codeChallengeExpired  = "CHALLENGE_EXPIRED"
+	// CodeNoAnswer is the client's own: the answer is none of the service.
+	CodeNoAnswer = "NO_ANSWER_OF_THE_SERVICE"
+)
+
+// foreignBytesMax is how much of an answer that is none of the service an error shows.
+const foreignBytesMax = 200
+
+// Failure is an answer that is an error of the interface; GET /api/v1/errors lists the codes.
+type Failure struct {
+	Status    int            `json:"-"`
+	Code      string         `json:"code"`
+	Message   string         `json:"message"`
+	Details   jsontext.Value `json:"details"`
+	Retryable bool           `json:"retryable"`
+	// RequestID finds the request in the log of the server.
+	RequestID string `json:"-"`
+	// RetryAfter is the time that the server asks to wait, zero if it names none.
+	RetryAfter time.Duration `json:"-"`
+}
+
+func (f *Failure) Error() string { return f.Code + ": " + f.Message }
+
+// Detail decodes one member of the details. It returns false if there is none of that type.
+func (f *Failure) Detail(name string, into any) bool {
+	var all map[string]jsontext.Value
+	if json.Unmarshal(f.Details, &all) != nil {
+		return false
+	}
+	value, exists := all[name]
+	return exists && json.Unmarshal(value, into) == nil
+}
+
+// IsCode reports whether an error is a Failure with one of these codes.
+func IsCode(err error, codes ...string) bool {
+	var failure *Failure
+	if !errors.As(err, &failure) {
+		return false
+	}
+	for _, code := range codes {
+		if failure.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// UnreachableError reports that no answer came from the server.
+type UnreachableError struct {
+	Server string
+	Cause  error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("%s cannot be reached: %v", e.Server, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *UnreachableError) Unwrap() error { return e.Cause }
+
+// failureOf makes the error of an answer that is none of success. Answers of others on the way,
+// such as a proxy, have no JSON.
+func failureOf(answer *Answer) *Failure {
+	var body struct {
+		Error *Failure `json:"error"`
+		Meta  struct {
+			RequestID string `json:"request_id"`
+		} `json:"meta"`
+	}
+	failure := &Failure{Code: CodeNoAnswer}
+	if json.Unmarshal(answer.Body, &body) == nil && body.Error != nil && body.Error.Code != "" {
+		failure = body.Error
+		failure.RequestID = body.Meta.RequestID
+	} else {
+		text := answer.Body[:min(len(answer.Body), foreignBytesMax)]
+		failure.Message = fmt.Sprintf("The answer has status %d %s and is no answer of the service: %q",
+			answer.Status, http.StatusText(answer.Status), text)
+	}
+	failure.Status = answer.Status
+	failure.RetryAfter = retryAfter(answer.Header)
+	return failure
+}
+
+// retryAfter is the time of a Retry-After in seconds, the only form that the service sends.
+func retryAfter(header http.Header) time.Duration {
+	wait, err := time.ParseDuration(header.Get("Retry-After") + "s")
+	if err != nil || wait < 0 {
+		return 0
+	}
+	return wait
+}
+
+// asFailure returns the failure of an error if it has the code.
+func asFailure(err error, code string) (*Failure, bool) {
+	var failure *Failure
+	return failure, errors.As(err, &failure) && failure.Code == code
+}

@@ -1,0 +1,96 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Folders are where a client keeps its files. All must be absolute paths.
+type Folders struct {
+	// Config has the profiles and their keys, State the sessions and locks, Cache what can be
+	// fetched again.
+	Config, State, Cache string
+}
+
+const (
+	privateFile   fs.FileMode = 0o600
+	privateFolder fs.FileMode = 0o700
+	// openBits are the permissions that a private file must not have.
+	openBits fs.FileMode = 0o077
+)
+
+// OpenFileError reports a private file that others may read.
+type OpenFileError struct {
+	Path string
+	Mode fs.FileMode
+}
+
+func (e *OpenFileError) Error() string {
+	return fmt.Sprintf("%s can be read by others (mode %04o)", e.Path, e.Mode)
+}
+
+// checkPrivate returns an *OpenFileError if others may read or write a file. Windows has no such
+// bits; there the folder of the user protects it.
+func checkPrivate(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&openBits != 0 {
+		return &OpenFileError{Path: path, Mode: mode}
+	}
+	return nil
+}
+
+// writePrivate replaces a file in one step: a reader sees the old content or the new one, also
+// after a crash. It makes the folder.
+func writePrivate(path string, content []byte) (err error) {
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, privateFolder); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(folder, "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	_, err = file.Write(content)
+	if err == nil {
+		err = file.Chmod(privateFile)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// lockWait is how often a process that waits for a lock tries again.
+const lockWait = 20 * time.Millisecond
+
+// locked runs f while this process alone has the lock of a name. Locks end with their process.
+func (f Folders) locked(ctx context.Context, name string, run func() error) error {
+	folder := filepath.Join(f.State, "locks")
+	if err := os.MkdirAll(folder, privateFolder); err != nil {
+		return err
+	}
+	lock := flock.New(filepath.Join(folder, name), flock.SetPermissions(privateFile))
+	if _, err := lock.TryLockContext(ctx, lockWait); err != nil {
+		return fmt.Errorf("waiting for another process with %s: %w", lock.Path(), err)
+	}
+	return errors.Join(run(), lock.Unlock())
+}

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Profile is an agent on a server.
+type Profile struct {
+	Name string `toml:"-"`
+	// Server is the base URL without a slash at its end, as http://127.0.0.1:8080.
+	Server  string `toml:"server"`
+	AgentID string `toml:"agent_id"`
+	KeyID   string `toml:"key_id"`
+	Handle  string `toml:"handle"`
+	// KeyFile is the path of a key that is kept elsewhere; empty for the profile's own.
+	KeyFile string `toml:"key_file,omitempty"`
+}
+
+// Profiles is the content of config.toml.
+type Profiles struct {
+	// Default is the profile that is used when none is named.
+	Default string             `toml:"default"`
+	ByName  map[string]Profile `toml:"profiles"`
+}
+
+// profileName limits names to what every file system can hold.
+var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// CheckProfileName returns an error if a name cannot be that of a profile.
+func CheckProfileName(name string) error {
+	if !profileName.MatchString(name) {
+		return fmt.Errorf("%q cannot name a profile: use up to 64 letters, digits, - _ and .", name)
+	}
+	return nil
+}
+
+// Names are the names of all profiles, in order.
+func (p Profiles) Names() []string { return slices.Sorted(maps.Keys(p.ByName)) }
+
+// ErrNoProfile reports a profile that does not exist.
+var ErrNoProfile = errors.New("there is no such profile")
+
+// Get returns the profile of a name, the default one if the name is empty. Errors: ErrNoProfile.
+func (p Profiles) Get(name string) (Profile, error) {
+	if name == "" {
+		name = p.Default
+	}
+	profile, exists := p.ByName[name]
+	if !exists {
+		return Profile{}, fmt.Errorf("profile %q: %w", name, ErrNoProfile)
+	}
+	return profile, nil
+}
+
+func (f Folders) profilesPath() string { return filepath.Join(f.Config, "config.toml") }
+
+// Profiles reads the profiles. There are none before the first login.
+func (f Folders) Profiles() (Profiles, error) {
+	all := Profiles{ByName: map[string]Profile{}}
+	text, err := os.ReadFile(f.profilesPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return all, err
+	}
+	known, err := toml.NewDecoder(bytes.NewReader(text)).Decode(&all)
+	if err != nil {
+		return all, fmt.Errorf("%s: %w", f.profilesPath(), err)
+	}
+	if extra := known.Undecoded(); len(extra) > 0 {
+		return all, fmt.Errorf("%s: unknown setting %s", f.profilesPath(), extra[0])
+	}
+	for name, profile := range all.ByName {
+		if err := CheckProfileName(name); err != nil {
+			return all, fmt.Errorf("%s: %w", f.profilesPath(), err)
+		}
+		profile.Name = name
+		all.ByName[name] = profile
+	}
+	return all, nil
+}
+
+// ChangeProfiles reads the profiles, lets change edit them, and writes them, while no other process
+// does the same.
+func (f Folders) ChangeProfiles(ctx context.Context, change func(*Profiles) error) error {
+	return f.locked(ctx, "config", func() error {
+		all, err := f.Profiles()
+		if err != nil {
+			return err
+		}
+		if err := change(&all); err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		if err := toml.NewEncoder(&text).Encode(all); err != nil {
+			return err
+		}
+		return writePrivate(f.profilesPath(), text.Bytes())
+	})
+}
+
+// KeyPath is the file of the profile's private key.
+func (f Folders) KeyPath(p Profile) string {
+	if p.KeyFile != "" {
+		return p.KeyFile
+	}
+	return filepath.Join(f.Config, "keys", p.Name+".pem")
+}
+
+// sessionPath is the file of the session that all processes of a profile share.
+func (f Folders) sessionPath(name string) string {
+	return filepath.Join(f.State, "sessions", name+".json")
+}

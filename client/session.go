@@ -1,0 +1,213 @@
+package client
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Credentials gives the credentials of requests.
+type Credentials interface {
+	// Credential returns the one to send, empty for none.
+	Credential(ctx context.Context) (string, error)
+	// Renew returns one to send after the server refused another; it returns the refused one if it
+	// has no other.
+	Renew(ctx context.Context, refused string) (string, error)
+}
+
+// Fixed is a credential that was given from outside and cannot be renewed.
+type Fixed string
+
+// Credential implements Credentials.
+func (f Fixed) Credential(context.Context) (string, error) { return string(f), nil }
+
+// Renew implements Credentials.
+func (f Fixed) Renew(context.Context, string) (string, error) { return string(f), nil }
+
+// SavedSession is the file of a session. Times are those of this machine's clock; the clock of the
+// server may differ.
+type SavedSession struct {
+	Server     string    `json:"server"`
+	AgentID    string    `json:"agent_id"`
+	KeyID      string    `json:"key_id"`
+	SessionID  string    `json:"session_id"`
+	Credential string    `json:"credential"`
+	OpenedAt   time.Time `json:"opened_at"`
+	// LifeSeconds is how long the session lives from its opening, in seconds.
+	LifeSeconds int64 `json:"life_seconds"`
+}
+
+// renewalShare is the part of a session's life after which another is opened, in percent.
+const renewalShare = 80
+
+// fresh reports whether the session has enough of its life left. A session that was opened in the
+// future of this clock is taken as fresh: the server knows.
+func (s *SavedSession) fresh(now time.Time) bool {
+	life := time.Duration(s.LifeSeconds) * time.Second
+	return s.Credential != "" && now.Before(s.OpenedAt.Add(life*renewalShare/100))
+}
+
+// Session gives the credential of the session that all processes of a profile share. It opens
+// another one when that is needed.
+type Session struct {
+	folders Folders
+	profile Profile
+	program Program
+	// key reads the key when it is needed.
+	key func() (ed25519.PrivateKey, error)
+	// signIn is a client without credentials.
+	signIn *Client
+	now    func() time.Time
+
+	mu struct {
+		sync.Mutex
+		saved SavedSession
+	}
+}
+
+// Close ends the idle connections to the server.
+func (s *Session) Close() { s.signIn.Close() }
+
+// Key returns a function that reads the key of a profile.
+func (f Folders) Key(p Profile) func() (ed25519.PrivateKey, error) {
+	return func() (ed25519.PrivateKey, error) { return ReadKey(f.KeyPath(p)) }
+}
+
+// NewSession makes the session of a profile. The key is read when a session must be opened.
+func NewSession(
+	folders Folders, profile Profile, program Program, key func() (ed25519.PrivateKey, error),
+) *Session {
+	return &Session{
+		folders: folders, profile: profile, program: program, key: key,
+		signIn: New(profile.Server, nil), now: time.Now,
+	}
+}
+
+// Credential implements Credentials. Errors: those of Client.SignIn, ReadKey and the file system.
+func (s *Session) Credential(ctx context.Context) (string, error) {
+	return s.other(ctx, func(saved *SavedSession) bool { return saved.fresh(s.now()) })
+}
+
+// Renew implements Credentials. Another process may have renewed the session already.
+func (s *Session) Renew(ctx context.Context, refused string) (string, error) {
+	return s.other(ctx, func(saved *SavedSession) bool {
+		return saved.Credential != refused && saved.fresh(s.now())
+	})
+}
+
+// other returns the credential of the first session that suits: the one in memory, the one in the
+// file, or a new one. One goroutine of one process opens it, the others wait.
+func (s *Session) other(ctx context.Context, suits func(*SavedSession) bool) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if suits(&s.mu.saved) {
+		return s.mu.saved.Credential, nil
+	}
+	use := func() bool {
+		saved, err := s.folders.readSession(s.profile)
+		if err != nil || !suits(&saved) {
+			return false
+		}
+		s.mu.saved = saved
+		return true
+	}
+	if use() {
+		return s.mu.saved.Credential, nil
+	}
+	err := s.folders.locked(ctx, "session-"+s.profile.Name, func() error {
+		if use() {
+			return nil
+		}
+		return s.open(ctx)
+	})
+	return s.mu.saved.Credential, err
+}
+
+// open opens a session and writes it. It is called with mu and the lock of the file.
+func (s *Session) open(ctx context.Context) error {
+	key, err := s.key()
+	if err != nil {
+		return err
+	}
+	known := KnownKey{AgentID: s.profile.AgentID, KeyID: s.profile.KeyID}
+	opened := s.now()
+	done, err := s.signIn.SignIn(ctx, key, known, s.program)
+	if err != nil {
+		return fmt.Errorf("signing in as profile %s: %w", s.profile.Name, err)
+	}
+	s.mu.saved = savedSession(s.profile.Server, done, opened)
+	return s.folders.writeSession(s.profile.Name, s.mu.saved)
+}
+
+func savedSession(server string, done SignedIn, opened time.Time) SavedSession {
+	return SavedSession{
+		Server: server, AgentID: done.Session.AgentID, KeyID: done.Session.KeyID,
+		SessionID: done.Session.ID, Credential: done.Session.Credential, OpenedAt: opened,
+		LifeSeconds: int64(done.Session.ExpiresAt.Sub(done.Session.CreatedAt) / time.Second),
+	}
+}
+
+// SaveSession writes the session of a login for all processes of its profile.
+func (f Folders) SaveSession(p Profile, done SignedIn, opened time.Time) error {
+	return f.writeSession(p.Name, savedSession(p.Server, done, opened))
+}
+
+func (f Folders) writeSession(name string, saved SavedSession) error {
+	text, err := json.Marshal(saved)
+	if err != nil {
+		return err
+	}
+	return writePrivate(f.sessionPath(name), append(text, '\n'))
+}
+
+// readSession returns the session in the file; none if that is of another server or key, cannot be
+// read as JSON, or is open to others: then a new one replaces it.
+func (f Folders) readSession(p Profile) (saved SavedSession, err error) {
+	path := f.sessionPath(p.Name)
+	if err := checkPrivate(path); err != nil {
+		return saved, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return saved, err
+	}
+	if err := json.Unmarshal(text, &saved); err != nil {
+		return SavedSession{}, err
+	}
+	if saved.Server != p.Server || saved.KeyID != p.KeyID {
+		return SavedSession{}, errors.New("the session is of another server or key")
+	}
+	return saved, nil
+}
+
+// EndSession ends the session of a profile at the server and removes its file. A session that has
+// ended already is no error.
+func (f Folders) EndSession(ctx context.Context, p Profile) error {
+	return f.locked(ctx, "session-"+p.Name, func() error {
+		saved, err := f.readSession(p)
+		if err == nil {
+			ending := New(p.Server, Fixed(saved.Credential))
+			defer ending.Close()
+			err = ending.Call(ctx, "DELETE", "/api/v1/auth/session", nil, nil)
+			if IsCode(err, codeSessionInvalid, codeSessionExpired) {
+				err = nil
+			}
+		}
+		return errors.Join(notMissing(err), notMissing(os.Remove(f.sessionPath(p.Name))))
+	})
+}
+
+// notMissing leaves out the error of a file that does not exist.
+func notMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,136 @@
+package client
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"net/http"
+	"time"
+)
+
+// algorithm is the only one of the service.
+const algorithm = "Ed25519"
+
+// SignedIn is who an agent is, and its new session.
+type SignedIn struct {
+	Agent struct {
+		ID     string `json:"id"`
+		Handle string `json:"handle"`
+	} `json:"agent"`
+	Key struct {
+		ID string `json:"id"`
+	} `json:"key"`
+	Session struct {
+		ID         string    `json:"id"`
+		AgentID    string    `json:"agent_id"`
+		KeyID      string    `json:"key_id"`
+		Credential string    `json:"credential"`
+		CreatedAt  time.Time `json:"created_at"`
+		ExpiresAt  time.Time `json:"expires_at"`
+	} `json:"session"`
+}
+
+// challenge is a text of the server to sign.
+type challenge struct {
+	ID      string `json:"challenge_id"`
+	Text    string `json:"challenge"`
+	Payload string `json:"signing_payload"`
+}
+
+// signature is the proof of possession of a key.
+func (c challenge) signature(key ed25519.PrivateKey) string {
+	return base64.RawURLEncoding.EncodeToString(ed25519.Sign(key, []byte(c.Payload)))
+}
+
+// proof is the body that answers a challenge.
+type proof struct {
+	ChallengeID   string `json:"challenge_id"`
+	Challenge     string `json:"challenge"`
+	Signature     string `json:"signature"`
+	Handle        string `json:"handle,omitempty"`
+	ClientName    string `json:"client_name"`
+	ClientVersion string `json:"client_version"`
+}
+
+// Program is what a session says of the program that opened it.
+type Program struct{ Name, Version string }
+
+func (c challenge) prove(key ed25519.PrivateKey, program Program) proof {
+	return proof{
+		ChallengeID: c.ID, Challenge: c.Text, Signature: c.signature(key),
+		ClientName: program.Name, ClientVersion: program.Version,
+	}
+}
+
+// Registration is a registration that has begun: its challenge is valid for minutes, and with
+// several handles one after the other.
+type Registration struct {
+	client    *Client
+	challenge challenge
+	key       ed25519.PrivateKey
+	program   Program
+}
+
+// KnownKey is the agent that a key belongs to.
+type KnownKey struct {
+	AgentID string `json:"agent_id"`
+	KeyID   string `json:"key_id"`
+}
+
+// Register begins a registration. If the key is registered, it returns no registration but its
+// agent.
+func (c *Client) Register(
+	ctx context.Context, key ed25519.PrivateKey, program Program,
+) (*Registration, KnownKey, error) {
+	begun := &Registration{client: c, key: key, program: program}
+	input := struct {
+		PublicKey string `json:"public_key"`
+		Algorithm string `json:"algorithm"`
+	}{PublicText(key), algorithm}
+	err := c.Call(ctx, http.MethodPost, "/api/v1/agents/register/start", input, &begun.challenge)
+	var known KnownKey
+	if failure, is := asFailure(err, codeKeyRegistered); is {
+		failure.Detail("agent_id", &known.AgentID)
+		failure.Detail("key_id", &known.KeyID)
+		return nil, known, nil
+	}
+	if err != nil {
+		return nil, known, err
+	}
+	return begun, known, nil
+}
+
+// Complete registers the agent under a handle. A *Failure HANDLE_TAKEN or INVALID_HANDLE leaves the
+// registration as it is, for another handle.
+func (r *Registration) Complete(ctx context.Context, handle string) (SignedIn, error) {
+	body := r.challenge.prove(r.key, r.program)
+	body.Handle = handle
+	var done SignedIn
+	err := r.client.Call(ctx, http.MethodPost, "/api/v1/agents/register/complete", body, &done)
+	return done, err
+}
+
+// SignIn opens a session of a registered key. A challenge is used once: if the answer to its proof
+// was lost, SignIn asks for another.
+func (c *Client) SignIn(
+	ctx context.Context, key ed25519.PrivateKey, known KnownKey, program Program,
+) (SignedIn, error) {
+	done, err := c.signInOnce(ctx, key, known, program)
+	if IsCode(err, codeChallengeConsumed, codeChallengeExpired) {
+		done, err = c.signInOnce(ctx, key, known, program)
+	}
+	return done, err
+}
+
+func (c *Client) signInOnce(
+	ctx context.Context, key ed25519.PrivateKey, known KnownKey, program Program,
+) (SignedIn, error) {
+	var asked challenge
+	var done SignedIn
+	err := c.Call(ctx, http.MethodPost, "/api/v1/auth/challenge", known, &asked)
+	if err != nil {
+		return done, err
+	}
+	err = c.Call(ctx, http.MethodPost, "/api/v1/auth/session", asked.prove(key, program), &done)
+	return done, err
+}

@@ -1,0 +1,146 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Event is one record of a stream.
+type Event struct {
+	// ID is the cursor to resume behind this event.
+	ID   string
+	Type string
+	Data string
+}
+
+const (
+	eventStream = "text/event-stream"
+	// streamSilenceMax ends a connection without a byte. The service sends a comment after 15 s.
+	streamSilenceMax = 45 * time.Second
+	eventBytesMax    = 1 << 20
+)
+
+// Events reads the event stream at a path until the context ends, handle returns an error, or the
+// server refuses it. A connection that ends is replaced by another, which resumes behind the last
+// event. Errors: *Failure, those of handle and of the context.
+func (c *Client) Events(
+	ctx context.Context, path, after string, handle func(Event) error,
+) error {
+	for failed := 0; ; {
+		before := after
+		err := c.events(ctx, path, &after, handle)
+		if after != before {
+			failed = 0
+		}
+		var lost *UnreachableError
+		var failure *Failure
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &failure) && !failure.Retryable, !errors.As(err, &lost) && failure == nil:
+			return err
+		}
+		wait := firstPause << min(failed, attemptsMax)
+		if failure != nil {
+			wait = max(wait, failure.RetryAfter)
+		}
+		failed++
+		if err := c.wait(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// events reads one connection. It writes the ID of each handled event to after.
+func (c *Client) events(
+	ctx context.Context, path string, after *string, handle func(Event) error,
+) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	request := &Request{Method: http.MethodGet, Path: path, Header: http.Header{
+		"Accept": {eventStream},
+	}}
+	if *after != "" {
+		request.Header.Set("Last-Event-ID", *after)
+	}
+	var response *http.Response
+	err := c.withCredential(ctx, func(credential string) (err error) {
+		response, err = c.openStream(ctx, request, credential)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	silence := time.AfterFunc(streamSilenceMax, func() {
+		cancel(fmt.Errorf("no byte for %s", streamSilenceMax))
+	})
+	defer silence.Stop()
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, eventBytesMax)
+	var event Event
+	for lines.Scan() {
+		silence.Reset(streamSilenceMax)
+		if lines.Text() != "" {
+			event.take(lines.Text())
+			continue
+		}
+		if event.Data == "" {
+			continue
+		}
+		if err := handle(event); err != nil {
+			return err
+		}
+		*after = event.ID
+		event = Event{}
+	}
+	cause := lines.Err()
+	if cause == nil {
+		cause = io.ErrUnexpectedEOF
+	}
+	return &UnreachableError{Server: c.Server, Cause: cause}
+}
+
+// openStream sends the request of a stream. Answers that are none are errors.
+func (c *Client) openStream(
+	ctx context.Context, request *Request, credential string,
+) (*http.Response, error) {
+	response, err := c.send(ctx, request, credential)
+	if err != nil {
+		return nil, err
+	}
+	media := response.Header.Get("Content-Type")
+	if response.StatusCode == http.StatusOK && strings.HasPrefix(media, eventStream) {
+		return response, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, eventBytesMax))
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	return nil, failureOf(&Answer{
+		Status: response.StatusCode, Header: response.Header, Body: body,
+	})
+}
+
+// take adds one line of an event. Lines that begin with a colon are comments.
+func (e *Event) take(line string) {
+	name, value, _ := strings.Cut(line, ":")
+	value = strings.TrimPrefix(value, " ")
+	switch name {
+	case "id":
+		e.ID = value
+	case "event":
+		e.Type = value
+	case "data":
+		if e.Data != "" {
+			e.Data += "\n"
+		}
+		e.Data += value
+	}
+}
