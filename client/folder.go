@@ -82,8 +82,8 @@ func writePrivate(path string, content []byte) (err error) {
 // lockWait is how often a process that waits for a lock tries again.
 const lockWait = 20 * time.Millisecond
 
-// locked runs f while this process alone has the lock of a name. Locks end with their process.
-func (f Folders) locked(ctx context.Context, name string, run func() error) error {
+// Locked calls run while this process alone has the lock of a name. Locks end with their process.
+func (f Folders) Locked(ctx context.Context, name string, run func() error) error {
 	folder := filepath.Join(f.State, "locks")
 	if err := os.MkdirAll(folder, privateFolder); err != nil {
 		return err

@@ -95,7 +95,7 @@ func (f Folders) Profiles() (Profiles, error) {
 // ChangeProfiles reads the profiles, lets change edit them, and writes them, while no other process
 // does the same.
 func (f Folders) ChangeProfiles(ctx context.Context, change func(*Profiles) error) error {
-	return f.locked(ctx, "config", func() error {
+	return f.Locked(ctx, "config", func() error {
 		all, err := f.Profiles()
 		if err != nil {
 			return err
@@ -117,6 +117,20 @@ func (f Folders) KeyPath(p Profile) string {
 		return p.KeyFile
 	}
 	return filepath.Join(f.Config, "keys", p.Name+".pem")
+}
+
+// NextKeyPath is the file for the key that replaces the profile's key.
+func (f Folders) NextKeyPath(p Profile) string {
+	own := filepath.Join(f.Config, "keys", p.Name+".pem")
+	if f.KeyPath(p) != own {
+		return own
+	}
+	return filepath.Join(f.Config, "keys", p.Name+".next.pem")
+}
+
+// OwnsKey reports whether the key of a profile is in the folder of keys, and not kept elsewhere.
+func (f Folders) OwnsKey(p Profile) bool {
+	return filepath.Dir(f.KeyPath(p)) == filepath.Join(f.Config, "keys")
 }
 
 // sessionPath is the file of the session that all processes of a profile share.

@@ -10,6 +10,7 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -245,6 +246,10 @@ func (c *Client) send(
 func (c *Client) unreachable(ctx context.Context, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	var from *url.Error
+	if errors.As(cause, &from) {
+		cause = from.Err
 	}
 	return &UnreachableError{Server: c.Server, Cause: cause}
 }

@@ -121,7 +121,7 @@ func (s *Session) other(ctx context.Context, suits func(*SavedSession) bool) (st
 	if use() {
 		return s.mu.saved.Credential, nil
 	}
-	err := s.folders.locked(ctx, "session-"+s.profile.Name, func() error {
+	err := s.folders.Locked(ctx, "session-"+s.profile.Name, func() error {
 		if use() {
 			return nil
 		}
@@ -190,7 +190,7 @@ func (f Folders) readSession(p Profile) (saved SavedSession, err error) {
 // EndSession ends the session of a profile at the server and removes its file. A session that has
 // ended already is no error.
 func (f Folders) EndSession(ctx context.Context, p Profile) error {
-	return f.locked(ctx, "session-"+p.Name, func() error {
+	return f.Locked(ctx, "session-"+p.Name, func() error {
 		saved, err := f.readSession(p)
 		if err == nil {
 			ending := New(p.Server, Fixed(saved.Credential))
@@ -200,9 +200,12 @@ func (f Folders) EndSession(ctx context.Context, p Profile) error {
 				err = nil
 			}
 		}
-		return errors.Join(notMissing(err), notMissing(os.Remove(f.sessionPath(p.Name))))
+		return errors.Join(notMissing(err), notMissing(f.ForgetSession(p)))
 	})
 }
+
+// ForgetSession removes the file of a profile's session.
+func (f Folders) ForgetSession(p Profile) error { return os.Remove(f.sessionPath(p.Name)) }
 
 // notMissing leaves out the error of a file that does not exist.
 func notMissing(err error) error {

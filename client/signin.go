@@ -134,3 +134,35 @@ func (c *Client) signInOnce(
 	err = c.Call(ctx, http.MethodPost, "/api/v1/auth/session", asked.prove(key, program), &done)
 	return done, err
 }
+
+// AddKey adds another key to the agent whose credential the client has. A key that is registered is
+// no error: its agent and ID are returned.
+func (c *Client) AddKey(ctx context.Context, key ed25519.PrivateKey) (known KnownKey, err error) {
+	input := struct {
+		PublicKey string `json:"public_key"`
+		Algorithm string `json:"algorithm"`
+	}{PublicText(key), algorithm}
+	var asked challenge
+	err = c.Call(ctx, http.MethodPost, "/api/v1/agents/me/keys/start", input, &asked)
+	if failure, is := asFailure(err, codeKeyRegistered); is {
+		failure.Detail("agent_id", &known.AgentID)
+		failure.Detail("key_id", &known.KeyID)
+		return known, nil
+	}
+	if err != nil {
+		return known, err
+	}
+	body := struct {
+		ChallengeID string `json:"challenge_id"`
+		Challenge   string `json:"challenge"`
+		Signature   string `json:"signature"`
+	}{asked.ID, asked.Text, asked.signature(key)}
+	var done struct {
+		Key struct {
+			ID      string `json:"id"`
+			AgentID string `json:"agent_id"`
+		} `json:"key"`
+	}
+	err = c.Call(ctx, http.MethodPost, "/api/v1/agents/me/keys/complete", body, &done)
+	return KnownKey{AgentID: done.Key.AgentID, KeyID: done.Key.ID}, err
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pws/actors"
+	"pws/client/cli"
 	"pws/identity"
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -154,15 +155,15 @@ func (c *AdminQuotaSetCommand) Run(admin *AdminCommand, out io.Writer) error {
 			Reason: c.Reason,
 		}
 		if err := body.parse(text); err != nil {
-			return usageError{err}
+			return cli.UsageError{Err: err}
 		}
 		bodies = append(bodies, body)
 	}
 	if len(bodies) == 0 {
-		return usageError{errors.New("give --stored-bytes or, for an agent, --hour-bytes")}
+		return cli.UsageError{Err: errors.New("give --stored-bytes or, for an agent, --hour-bytes")}
 	}
 	if c.HourBytes != "" && c.Agent == "" {
-		return usageError{errors.New("--hour-bytes needs --agent")}
+		return cli.UsageError{Err: errors.New("--hour-bytes needs --agent")}
 	}
 	for at, body := range bodies {
 		shown := io.Discard

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pws/actors"
+	"pws/client/cli"
 	"pws/identity"
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -99,7 +100,7 @@ func handleReport(e *actors.Engine, body *adminHandleBody) (any, error) {
 func (c *AdminReportsListCommand) Run(admin *AdminCommand, out io.Writer) error {
 	since, err := sinceMillis(c.Since, time.Now())
 	if err != nil {
-		return usageError{err}
+		return cli.UsageError{Err: err}
 	}
 	body := adminReportsBody{Status: c.Status, SinceMillis: since}
 	return runAdminCommand(admin, out, "reports", body, reportsText)

@@ -2,39 +2,39 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"pws/client/cli"
 )
 
 // version is the version of the program. The Makefile sets it to the tag of the commit, if there is
 // one.
 var version = "0.1.0"
 
-// The exit codes: a run that failed, and an invalid command line.
-const (
-	exitFailed = 1
-	exitUsage  = 2
-)
-
 // program is the command line. A flag of serve is also read from the environment (PWS_ and its name
 // in upper case) and from the file that --config names.
 type program struct {
-	Serve   ServeCommand   `cmd:"" help:"Serve the API."`
-	Verify  VerifyCommand  `cmd:"" help:"Check every checksum and reference of a data directory."`
-	Backup  BackupCommand  `cmd:"" help:"Copy a data directory, of a running server too."`
-	Restore RestoreCommand `cmd:"" help:"Create a data directory from a backup."`
-	Reports ReportsCommand `cmd:"" help:"List the reports of abuse, and mark them as handled."`
-	Admin   AdminCommand   `cmd:"" help:"Command the running server: suspend, restore, registration, …"`
-	Reindex ReindexCommand `cmd:"" help:"Rebuild the search index of a data directory."`
-	OpenAPI OpenAPICommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the interface."`
-	Demo    DemoCommand    `cmd:"" help:"Replay a git repository and compare the result with git."`
-	Bench   BenchGroup     `cmd:"" help:"Measure the service, its baselines, and what abuse does to it."`
+	Serve   ServeCommand   `cmd:"" group:"server" help:"Serve the API."`
+	Verify  VerifyCommand  `cmd:"" group:"server" help:"Check every checksum and reference of a data directory."`
+	Backup  BackupCommand  `cmd:"" group:"server" help:"Copy a data directory, of a running server too."`
+	Restore RestoreCommand `cmd:"" group:"server" help:"Create a data directory from a backup."`
+	Reports ReportsCommand `cmd:"" group:"server" help:"List the reports of abuse, and mark them as handled."`
+	Admin   AdminCommand   `cmd:"" group:"server" help:"Command the running server: suspend, restore, registration, …"`
+	Reindex ReindexCommand `cmd:"" group:"server" help:"Rebuild the search index of a data directory."`
+	OpenAPI OpenAPICommand `cmd:"" group:"server" name:"openapi" help:"Print the OpenAPI document of the interface."`
+	Demo    DemoCommand    `cmd:"" group:"server" help:"Replay a git repository and compare the result with git."`
+	Bench   BenchGroup     `cmd:"" group:"server" help:"Measure the service, its baselines, and what abuse does to it."`
 	Version VersionCommand `cmd:"" help:"Print the version."`
 	Help    HelpCommand    `cmd:"" help:"Print this help."`
+
+	cli.Commands `embed:""`
 
 	BenchBaseline BenchBaselineCommand `cmd:"" hidden:""`
 	BenchUsers    BenchUsersCommand    `cmd:"" hidden:""`
@@ -62,32 +62,38 @@ func (h *HelpCommand) Run(ctx *kong.Context) error {
 		return err
 	}
 	if about.Error != nil {
-		return usageError{about.Error}
+		return cli.UsageError{Err: about.Error}
 	}
 	return about.PrintUsage(false)
 }
-
-// usageError reports an invalid command line.
-type usageError struct{ error }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run parses the command line, runs the command and returns the exit code.
 func run(args []string, out, errs io.Writer) int {
+	env, err := clientEnv(out, errs)
+	if err != nil {
+		fmt.Fprintln(errs, "pws:", err)
+		return cli.ExitFailed
+	}
 	exited := -1
-	var cli program
 	file := new(settings)
-	parser, err := kong.New(&cli,
+	parser, err := kong.New(new(program),
 		kong.Name("pws"),
 		kong.Description("A server that keeps the work of AI agents alive."),
 		kong.Writers(out, errs),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, Compact: true}),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "client", Title: "Commands for people and agents:"},
+			{Key: "server", Title: "Commands of the server:"},
+		}),
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(out, (*io.Writer)(nil)),
 		kong.Resolvers(file),
 	)
 	if err != nil {
 		fmt.Fprintln(errs, "pws:", err)
-		return exitFailed
+		return cli.ExitFailed
 	}
 	if len(args) == 0 {
 		args = []string{"help"}
@@ -102,16 +108,28 @@ func run(args []string, out, errs io.Writer) int {
 	if err != nil {
 		fmt.Fprintf(errs, "pws: %v\n", err)
 		fmt.Fprintln(errs, "Run 'pws help' for the commands and their flags.")
-		return exitUsage
+		return cli.ExitUsage
 	}
-	err = ctx.Run()
+	return execute(ctx, env)
+}
+
+// execute runs the command that was parsed, reports its error and returns the exit code. A command
+// that takes a context is one of the client: an interrupt ends it. The others handle signals
+// themselves.
+func execute(ctx *kong.Context, env *cli.Env) int {
+	interrupted, stop := context.Background(), func() {}
+	defer func() { stop() }()
+	err := ctx.BindToProvider(func() (context.Context, error) {
+		interrupted, stop = signal.NotifyContext(interrupted, os.Interrupt, syscall.SIGTERM)
+		return interrupted, nil
+	})
 	if err == nil {
-		return 0
+		err = ctx.Run(env)
 	}
-	fmt.Fprintln(errs, "pws:", err)
-	var usage usageError
-	if errors.As(err, &usage) {
-		return exitUsage
+	if err == nil {
+		return cli.ExitOK
 	}
-	return exitFailed
+	output, is := ctx.Selected().Target.Addr().Interface().(interface{ WantsJSON() bool })
+	cli.Report(err, is && output.WantsJSON(), env)
+	return cli.ExitCode(err)
 }

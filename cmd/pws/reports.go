@@ -12,6 +12,7 @@ import (
 
 	"pws/actors"
 	"pws/actors/offline"
+	"pws/client/cli"
 	"pws/identity"
 	"pws/internal/id"
 	"pws/wal"
@@ -30,13 +31,13 @@ type ReportsCommand struct {
 func (c *ReportsCommand) Run(out io.Writer) error {
 	since, err := sinceMillis(c.Since, time.Now())
 	if err != nil {
-		return usageError{err}
+		return cli.UsageError{Err: err}
 	}
 	handled := make([]id.ID, len(c.Handle))
 	for at, text := range c.Handle {
 		report, ok := id.Parse(id.Report, text)
 		if !ok {
-			return usageError{fmt.Errorf("--handle: %q is not the ID of a report", text)}
+			return cli.UsageError{Err: fmt.Errorf("--handle: %q is not the ID of a report", text)}
 		}
 		handled[at] = report
 	}

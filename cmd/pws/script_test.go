@@ -82,6 +82,7 @@ func scriptParams(dir string, tried *coverage) testscript.Params {
 			env.Values[scriptKey{}] = s
 			// Scripts run with a small environment; the race detector's options must be part of it.
 			env.Setenv("GORACE", os.Getenv("GORACE"))
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Defer(s.end)
 			return nil
 		},
@@ -127,6 +128,8 @@ type script struct {
 	serial  int
 	// mounted are the small file systems of the script.
 	mounted []string
+	// front is the address of the client's commands, nil until the command front.
+	front *front
 }
 
 // command implements a command of the scripts.
@@ -140,6 +143,7 @@ func commands() map[string]command {
 	maps.Copy(all, adminScriptCommands())
 	maps.Copy(all, quotaCommands())
 	maps.Copy(all, dayCommands())
+	maps.Copy(all, clientCommands())
 	return all
 }
 
@@ -260,5 +264,8 @@ func (s *script) end() {
 	}
 	s.unmount()
 	s.closeStreams()
+	if s.front != nil {
+		s.front.close()
+	}
 	s.client.close()
 }

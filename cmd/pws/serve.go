@@ -18,6 +18,7 @@ import (
 	"pws/actors"
 	"pws/api"
 	"pws/api/docs"
+	"pws/client/cli"
 	"pws/http"
 	"pws/internal/datadir"
 )
@@ -90,12 +91,12 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	log := c.logger()
 	serverConfig, limits, err := c.serverConfig()
 	if err != nil {
-		return usageError{err}
+		return cli.UsageError{Err: err}
 	}
 	widenScheduler()
 	fitted, headroom, err := c.fitMemory(log)
 	if err != nil {
-		return usageError{err}
+		return cli.UsageError{Err: err}
 	}
 	defer runtime.KeepAlive(headroom)
 	serverConfig.BodyMemory = fitted.bodies

@@ -82,6 +82,7 @@ var mayImport = map[string][]string{
 	"bench/client": {},
 	"bench/replay": {"bench/child", "bench/client"},
 	"client":       {},
+	"client/cli":   {"client"},
 	"cmd/pws":      {"*"},
 }
 

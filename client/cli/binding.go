@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Binding says which project the work in a directory belongs to. It stands in a file that can be
+// committed: it has no secrets.
+type Binding struct {
+	Server  string `toml:"server"`
+	Project string `toml:"project"`
+	// Files says which files of the directory the project keeps: none, or a folder.
+	Files string `toml:"files"`
+	// root is the directory that has the folder .pws.
+	root string
+}
+
+const (
+	bindingFolder = ".pws"
+	bindingFile   = "config.toml"
+)
+
+// binding finds the binding of the working directory: in it or above it, up to the root of its git
+// repository. It is empty if there is none.
+func (e *Env) binding() (Binding, error) {
+	for dir := e.Dir; ; {
+		bound, err := readBinding(dir)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return bound, err
+		}
+		above := filepath.Dir(dir)
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || above == dir {
+			return Binding{}, nil
+		}
+		dir = above
+	}
+}
+
+func readBinding(dir string) (bound Binding, err error) {
+	path := filepath.Join(dir, bindingFolder, bindingFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return bound, err
+	}
+	known, err := toml.NewDecoder(bytes.NewReader(text)).Decode(&bound)
+	if err == nil && len(known.Undecoded()) > 0 {
+		err = fmt.Errorf("unknown setting %s", known.Undecoded()[0])
+	}
+	if err != nil {
+		return bound, fmt.Errorf("%s: %w", path, err)
+	}
+	bound.root = dir
+	return bound, nil
+}

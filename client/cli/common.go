@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"pws/client"
+)
+
+// ServerDefault is the server of those who name none: the one that make run starts.
+const ServerDefault = "http://127.0.0.1:8080"
+
+// Common are the flags of all commands that ask a server.
+type Common struct {
+	Profile string `help:"Act as this profile ($PWS_PROFILE)." placeholder:"NAME"`
+	Server  string `help:"Base URL of the server ($PWS_SERVER)." placeholder:"URL"`
+	NoRetry bool   `help:"Send each request once."`
+	Output
+}
+
+// account is who a command acts as, and where.
+type account struct {
+	*client.Client
+	profile client.Profile
+	session *client.Session
+	// signedIn is false for an anonymous caller.
+	signedIn bool
+}
+
+func (a *account) close() {
+	a.Client.Close()
+	if a.session != nil {
+		a.session.Close()
+	}
+}
+
+// account finds the profile of a command. Without a profile it is anonymous.
+func (c *Common) account(env *Env) (*account, error) {
+	server, err := c.server(env)
+	if err != nil {
+		return nil, err
+	}
+	found := new(account)
+	if token, set := env.variable(varToken); set {
+		found.Client, found.signedIn = client.New(orDefault(server), client.Fixed(token)), true
+	} else if err := c.findProfile(env, server, found); err != nil {
+		return nil, err
+	}
+	found.UserAgent = env.Program.Name + "/" + env.Program.Version
+	if c.NoRetry {
+		found.RetryFor = 0
+	}
+	return found, nil
+}
+
+func orDefault(server string) string {
+	if server == "" {
+		return ServerDefault
+	}
+	return server
+}
+
+// findProfile opens the session of a profile, if there is one for the server.
+func (c *Common) findProfile(env *Env, server string, found *account) error {
+	profiles, err := env.Folders.Profiles()
+	if err != nil {
+		return err
+	}
+	name := env.first(c.Profile, varProfile)
+	profile, exists, err := chooseProfile(profiles, name, server)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		found.Client = client.New(orDefault(server), nil)
+		return nil
+	}
+	found.profile, found.signedIn = profile, true
+	found.session = client.NewSession(env.Folders, profile, env.Program, env.key(profile))
+	found.Client = client.New(profile.Server, found.session)
+	return nil
+}
+
+// chooseProfile returns the profile of a name, else the default one, else the only one of the
+// server.
+func chooseProfile(
+	all client.Profiles, name, server string,
+) (profile client.Profile, exists bool, err error) {
+	if name != "" {
+		profile, err = all.Get(name)
+		if err == nil && server != "" && profile.Server != server {
+			err = usagef("profile %s is of %s, not of %s", name, profile.Server, server)
+		}
+		return profile, err == nil, err
+	}
+	profile, err = all.Get("")
+	if err == nil && (server == "" || profile.Server == server) {
+		return profile, true, nil
+	}
+	if server == "" {
+		return profile, false, nil
+	}
+	var of []client.Profile
+	for _, name := range all.Names() {
+		if all.ByName[name].Server == server {
+			of = append(of, all.ByName[name])
+		}
+	}
+	switch len(of) {
+	case 0:
+		return profile, false, nil
+	case 1:
+		return of[0], true, nil
+	}
+	return profile, false, usagef("%d profiles are of %s: choose one with --profile", len(of), server)
+}
+
+// server is the server that the flag, the environment or the directory names; empty for none.
+func (c *Common) server(env *Env) (string, error) {
+	named := env.first(c.Server, varServer)
+	if named == "" {
+		bound, err := env.binding()
+		if err != nil {
+			return "", err
+		}
+		named = bound.Server
+	}
+	if named == "" {
+		return "", nil
+	}
+	return cleanServer(named)
+}
+
+// cleanServer is a base URL in the form in which profiles keep it.
+func cleanServer(server string) (string, error) {
+	base, err := url.Parse(server)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" ||
+		base.RawQuery != "" || base.Fragment != "" || base.User != nil {
+		return "", usagef("%q is no base URL of a server, such as %s", server, ServerDefault)
+	}
+	base.Host = strings.ToLower(base.Host)
+	return strings.TrimRight(base.String(), "/"), nil
+}
+
+// key returns a function that reads the key of a profile: that of the environment, or its file.
+func (e *Env) key(profile client.Profile) func() (ed25519.PrivateKey, error) {
+	return func() (ed25519.PrivateKey, error) {
+		if key, set, err := e.givenKey(); set || err != nil {
+			return key, err
+		}
+		return client.ReadKey(e.Folders.KeyPath(profile))
+	}
+}
+
+// givenKey is the key that the environment has, or names a file of.
+func (e *Env) givenKey() (key ed25519.PrivateKey, set bool, err error) {
+	if text, set := e.variable(varKey); set {
+		key, err = client.ParseKey([]byte(text))
+		if err != nil {
+			err = fmt.Errorf("%s: %w", varKey, err)
+		}
+		return key, true, err
+	}
+	if path, set := e.variable(varKeyFile); set {
+		key, err = client.ReadKey(path)
+		return key, true, err
+	}
+	return nil, false, nil
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"io"
+	"time"
+
+	"pws/client"
+)
+
+// Env is what commands know of the process that runs them.
+type Env struct {
+	// Lookup finds a variable of the environment.
+	Lookup  func(name string) (string, bool)
+	Folders client.Folders
+	// Dir is the working directory.
+	Dir string
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+	// TerminalIn and TerminalOut say whether a person types and reads.
+	TerminalIn, TerminalOut bool
+	// Program is what sessions say of this program.
+	Program client.Program
+	Now     func() time.Time
+}
+
+// The variables of the environment that the client reads.
+const (
+	varServer  = "PWS_SERVER"
+	varProfile = "PWS_PROFILE"
+	varProject = "PWS_PROJECT"
+	varToken   = "PWS_TOKEN"
+	varKey     = "PWS_KEY"
+	varKeyFile = "PWS_KEY_FILE"
+)
+
+// variable finds a variable of the environment; an empty one counts as none.
+func (e *Env) variable(name string) (value string, set bool) {
+	value, _ = e.Lookup(name)
+	return value, value != ""
+}
+
+// first returns the first text that is not empty: the value of a flag, or a variable.
+func (e *Env) first(flag, variable string) string {
+	if flag != "" {
+		return flag
+	}
+	value, _ := e.variable(variable)
+	return value
+}
+
+// interactive reports whether questions can be asked.
+func (e *Env) interactive() bool {
+	_, automated := e.variable("CI")
+	return e.TerminalIn && e.TerminalOut && !automated
+}
+
+// Commands are the commands of the client.
+type Commands struct {
+	Login   LoginCommand  `cmd:"" group:"client" help:"Sign in to a server, and make a key if there is none."`
+	Logout  LogoutCommand `cmd:"" group:"client" help:"End the session of a profile; its key stays."`
+	Whoami  WhoamiCommand `cmd:"" group:"client" help:"Show which agent a profile is."`
+	Profile ProfileGroup  `cmd:"" group:"client" help:"List, choose, rename and remove profiles."`
+	Key     KeyGroup      `cmd:"" group:"client" help:"List, rotate, revoke and export keys."`
+	API     APICommand    `cmd:"" group:"client" name:"api" help:"Call any operation of the interface."`
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"syscall"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/client"
+)
+
+// The exit codes of the client's commands.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitNotFound    = 3
+	ExitSignIn      = 4
+	ExitConflict    = 5
+	ExitRefused     = 6
+	ExitUnreachable = 7
+	ExitRateLimited = 8
+	ExitInterrupted = 130
+)
+
+// exitCodes explains them, in order.
+var exitCodes = []struct {
+	code int
+	what string
+}{
+	{ExitOK, "done"},
+	{ExitFailed, "failed"},
+	{ExitUsage, "the command line is not valid"},
+	{ExitNotFound, "not found, or not visible to this agent"},
+	{ExitSignIn, "signing in is needed: pws login"},
+	{ExitConflict, "a conflict: read again, then repeat"},
+	{ExitRefused, "refused: this agent has no right to do it"},
+	{ExitUnreachable, "the server cannot be reached, or failed"},
+	{ExitRateLimited, "a rate limit: wait, then repeat"},
+	{ExitInterrupted, "interrupted"},
+}
+
+// UsageError reports an invalid command line.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error itself.
+func (e UsageError) Unwrap() error { return e.Err }
+
+func usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+// advisedError is an error with the command to try next.
+type advisedError struct {
+	error
+	try string
+}
+
+// Unwrap returns the error itself.
+func (e *advisedError) Unwrap() error { return e.error }
+
+// ExitCode is the exit code of a command that returned err.
+func ExitCode(err error) int {
+	var usage UsageError
+	var failure *client.Failure
+	var unreachable *client.UnreachableError
+	var open *client.OpenFileError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &usage):
+		return ExitUsage
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case errors.Is(err, client.ErrNoProfile), errors.As(err, &open):
+		return ExitSignIn
+	case errors.As(err, &unreachable):
+		return ExitUnreachable
+	case errors.As(err, &failure):
+		return failureExit(failure)
+	}
+	return ExitFailed
+}
+
+func failureExit(failure *client.Failure) int {
+	if failure.Code == "KEY_REVOKED" {
+		return ExitSignIn
+	}
+	switch status := failure.Status; status {
+	case http.StatusUnauthorized:
+		return ExitSignIn
+	case http.StatusForbidden:
+		return ExitRefused
+	case http.StatusNotFound, http.StatusGone:
+		return ExitNotFound
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return ExitConflict
+	case http.StatusTooManyRequests:
+		return ExitRateLimited
+	default:
+		if status >= http.StatusInternalServerError {
+			return ExitUnreachable
+		}
+	}
+	return ExitFailed
+}
+
+// Report prints an error of a command: one line, and one with the next step if there is one. With
+// asJSON it prints the error of the interface, or the line as one.
+func Report(err error, asJSON bool, env *Env) {
+	var failure *client.Failure
+	if asJSON {
+		if !errors.As(err, &failure) {
+			failure = &client.Failure{Code: "CLIENT", Message: err.Error()}
+		}
+		reportJSON(failure, env.Err)
+		return
+	}
+	fmt.Fprintf(env.Err, "pws: %s\n", Clean(err.Error()))
+	if try := nextStep(err, env); try != "" {
+		fmt.Fprintf(env.Err, "try: %s\n", Clean(try))
+	}
+}
+
+func reportJSON(failure *client.Failure, to io.Writer) {
+	if len(failure.Details) == 0 {
+		failure.Details = jsontext.Value("{}")
+	}
+	text, err := json.Marshal(struct {
+		Error *client.Failure `json:"error"`
+	}{failure})
+	if err != nil {
+		text = []byte(`{"error":{"code":"CLIENT","message":"The error is no JSON."}}`)
+	}
+	fmt.Fprintf(to, "%s\n", text)
+}
+
+// steps are what to type after a failure, by its code.
+var steps = map[string]string{
+	"AUTHENTICATION_REQUIRED": "pws login",
+	"SESSION_INVALID":         "pws login",
+	"SESSION_EXPIRED":         "pws login",
+	"KEY_REVOKED":             "pws login --profile NAME, which makes another key",
+	"PROJECT_MOVED":           "read what has changed (pws log, pws pull), then repeat",
+	"STATE_CONFLICT":          "pws state, then repeat with its version",
+	"TASK_ALREADY_CLAIMED":    "pws task next, which claims another task",
+	"TASK_NOT_FOUND":          "pws task list",
+	"PROJECT_NOT_FOUND":       "pws project list",
+	"FILE_NOT_FOUND":          "pws file list",
+	"CLAIM_LOST":              "stop, and claim the task again: pws task claim ID",
+	"FORBIDDEN":               "pws workspace open, then submit a contribution",
+	"ROLE_REQUIRED":           "pws workspace open, then submit a contribution",
+	"PROJECT_IS_COMMUNITY":    "pws api POST /api/v1/projects/PROJECT/community/turn",
+	"HANDLE_TAKEN":            "another --handle",
+	"INVALID_HANDLE":          "another --handle: 3 to 32 letters, digits, '-', '_' and '.'",
+}
+
+// errNotSignedIn reports that a command needs an agent.
+var errNotSignedIn = fmt.Errorf("not signed in: %w", client.ErrNoProfile)
+
+// nextStep is what to do after an error, empty if nothing is known.
+func nextStep(err error, env *Env) string {
+	var advised *advisedError
+	var failure *client.Failure
+	var open *client.OpenFileError
+	switch {
+	case errors.As(err, &advised):
+		return advised.try
+	case errors.As(err, &open):
+		return "chmod 600 " + open.Path
+	case errors.Is(err, client.ErrNoProfile):
+		return "pws login, or pws profile list"
+	case errors.As(err, &failure):
+		if step := steps[failure.Code]; step != "" {
+			return step
+		}
+		var step string
+		failure.Detail("next_step", &step)
+		return step
+	case errors.Is(err, syscall.ECONNREFUSED):
+		if _, sandboxed := env.variable("CODEX_SANDBOX_NETWORK_DISABLED"); sandboxed {
+			return "the MCP tools: the shell of this harness has no network"
+		}
+		return "pws serve, or --server URL"
+	}
+	return ""
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"pws/client"
+)
+
+// KeyGroup are the commands for keys.
+type KeyGroup struct {
+	List   KeyListCommand   `cmd:"" help:"List the keys of this agent."`
+	Rotate KeyRotateCommand `cmd:"" help:"Replace the key of a profile by a new one."`
+	Revoke KeyRevokeCommand `cmd:"" help:"Revoke a key and end its sessions."`
+	Export KeyExportCommand `cmd:"" help:"Print the private key of a profile, for another machine."`
+}
+
+// keyRecord is a key of an agent.
+type keyRecord struct {
+	ID          string    `json:"id"`
+	Fingerprint string    `json:"fingerprint"`
+	Status      string    `json:"status"`
+	CreatedAt   time.Time `json:"created_at"`
+	LastUsedAt  time.Time `json:"last_used_at"`
+}
+
+const keysPath = "/api/v1/agents/me/keys"
+
+// KeyListCommand lists the keys of the agent.
+type KeyListCommand struct{ Common }
+
+// Run prints all keys, revoked ones too.
+func (c *KeyListCommand) Run(ctx context.Context, env *Env) error {
+	return c.show(ctx, env, &client.Request{Method: http.MethodGet, Path: keysPath},
+		func(out io.Writer, data []byte) error {
+			var list struct {
+				Keys []keyRecord `json:"keys"`
+			}
+			if err := json.Unmarshal(data, &list); err != nil {
+				return err
+			}
+			t := newTable(out, "KEY", "STATUS", "CREATED", "LAST USED", "FINGERPRINT")
+			for _, k := range list.Keys {
+				t.row(k.ID, k.Status, ago(env.Now(), k.CreatedAt), ago(env.Now(), k.LastUsedAt),
+					k.Fingerprint)
+			}
+			return t.end()
+		})
+}
+
+// KeyRevokeCommand revokes a key.
+type KeyRevokeCommand struct {
+	Common
+	Key string `arg:"" help:"ID of the key."`
+}
+
+// Run revokes the key at once.
+func (c *KeyRevokeCommand) Run(ctx context.Context, env *Env) error {
+	path := keysPath + "/" + url.PathEscape(c.Key)
+	return c.show(ctx, env, &client.Request{Method: http.MethodDelete, Path: path},
+		func(out io.Writer, data []byte) error {
+			var done struct {
+				Key             keyRecord `json:"key"`
+				RevokedSessions int       `json:"revoked_sessions"`
+			}
+			if err := json.Unmarshal(data, &done); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(out, "Revoked %s and ended %d sessions.\n", done.Key.ID,
+				done.RevokedSessions)
+			return err
+		})
+}
+
+// KeyExportCommand prints a private key.
+type KeyExportCommand struct {
+	Profile string `help:"The profile ($PWS_PROFILE)." placeholder:"NAME"`
+}
+
+// Run prints the key as PEM, with a warning on standard error.
+func (c *KeyExportCommand) Run(env *Env) error {
+	all, err := env.Folders.Profiles()
+	if err != nil {
+		return err
+	}
+	profile, err := all.Get(env.first(c.Profile, varProfile))
+	if err != nil {
+		return err
+	}
+	key, err := env.key(profile)()
+	if err != nil {
+		return err
+	}
+	text, err := client.EncodeKey(key)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(env.Err, "Whoever has this key is @%s. Keep it in a file that only you can read.\n",
+		profile.Handle)
+	_, err = env.Out.Write(text)
+	return err
+}
+
+// KeyRotateCommand replaces the key of a profile.
+type KeyRotateCommand struct{ Common }
+
+// Run adds a new key to the agent, makes it that of the profile, and revokes the old one with a
+// session of the old one. A run that was interrupted goes on when it is repeated.
+//
+// The new key is saved BEFORE the server learns of it, the profile names it BEFORE the old one is
+// revoked, and the old file is removed AFTER that.
+func (c *KeyRotateCommand) Run(ctx context.Context, env *Env) error {
+	caller, err := c.account(env)
+	if err != nil {
+		return err
+	}
+	defer caller.close()
+	old := caller.profile
+	switch {
+	case old.Name == "":
+		return &advisedError{errNotSignedIn, "pws login"}
+	case !env.Folders.OwnsKey(old):
+		return usagef("the key of profile %s is kept in %s: rotate it there", old.Name, old.KeyFile)
+	}
+	renewed := old
+	err = env.Folders.Locked(ctx, "login-"+old.Name, func() error {
+		return c.rotate(ctx, env, caller, &renewed)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Out, "Profile %s has the new key %s; %s is revoked.\n", old.Name,
+		renewed.KeyID, old.KeyID)
+	return err
+}
+
+func (c *KeyRotateCommand) rotate(
+	ctx context.Context, env *Env, caller *account, renewed *client.Profile,
+) error {
+	old := *renewed
+	renewed.KeyFile = env.Folders.NextKeyPath(old)
+	key, err := client.ReadKey(renewed.KeyFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		if key, err = client.NewKey(); err == nil {
+			err = client.SaveKey(renewed.KeyFile, key)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if renewed.KeyID, err = addKey(ctx, caller, key, old.AgentID); err != nil {
+		return err
+	}
+	err = env.Folders.ChangeProfiles(ctx, func(all *client.Profiles) error {
+		all.ByName[old.Name] = *renewed
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// The client still has the session of the old key, which may revoke its own key.
+	err = caller.Call(ctx, http.MethodDelete, keysPath+"/"+url.PathEscape(old.KeyID), nil, nil)
+	if err != nil {
+		return &advisedError{err, "pws key revoke " + old.KeyID}
+	}
+	return os.Remove(env.Folders.KeyPath(old))
+}
+
+// addKey adds a key to the agent, and returns its ID. A key that the agent has already is no error.
+func addKey(
+	ctx context.Context, caller *account, key ed25519.PrivateKey, agentID string,
+) (string, error) {
+	known, err := caller.AddKey(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	if known.AgentID != agentID {
+		return "", fmt.Errorf("the new key belongs to another agent: %s", known.AgentID)
+	}
+	return known.KeyID, nil
+}

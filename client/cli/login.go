@@ -1,0 +1,369 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"pws/client"
+)
+
+// LoginCommand signs in to a server. Without a key it makes one and registers an agent.
+type LoginCommand struct {
+	URL     string `arg:"" optional:"" name:"server" help:"Base URL of the server."`
+	Profile string `help:"The profile to sign in ($PWS_PROFILE)." placeholder:"NAME"`
+	Handle  string `help:"The handle of a new agent." placeholder:"HANDLE"`
+	KeyFile string `name:"key" type:"path" help:"Use the key of this file, and leave it there." placeholder:"FILE"`
+	Yes     bool   `help:"Ask nothing."`
+	Output
+}
+
+// login is what a login prints.
+type login struct {
+	Profile string `json:"profile"`
+	Server  string `json:"server"`
+	AgentID string `json:"agent_id"`
+	KeyID   string `json:"key_id"`
+	Handle  string `json:"handle"`
+	// Registered is true for an agent that is new.
+	Registered bool `json:"registered"`
+}
+
+// Run signs in, and makes the profile.
+func (c *LoginCommand) Run(ctx context.Context, env *Env) error {
+	profile, err := c.target(env)
+	if err != nil {
+		return err
+	}
+	var done login
+	err = env.Folders.Locked(ctx, "login-"+profile.Name, func() error {
+		done, err = c.signIn(ctx, env, profile)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(done)
+	if err != nil {
+		return err
+	}
+	return c.print(env, data, func(out io.Writer) error {
+		how := "Signed in"
+		if done.Registered {
+			how = "Registered and signed in"
+		}
+		_, err := fmt.Fprintf(out, "%s at %s as @%s (profile %s).\n",
+			how, done.Server, done.Handle, done.Profile)
+		return err
+	})
+}
+
+// target is the profile to sign in: the existing one of that name, or a new one.
+func (c *LoginCommand) target(env *Env) (client.Profile, error) {
+	var none client.Profile
+	all, err := env.Folders.Profiles()
+	if err != nil {
+		return none, err
+	}
+	server, err := (&Common{Server: c.URL}).server(env)
+	if err != nil {
+		return none, err
+	}
+	name := env.first(c.Profile, varProfile)
+	if name == "" {
+		name = nameFor(all, server)
+	}
+	if err := client.CheckProfileName(name); err != nil {
+		return none, UsageError{err}
+	}
+	profile, exists := all.ByName[name]
+	if exists && server != "" && profile.Server != server {
+		return none, usagef("profile %s is of %s: choose another name with --profile", name,
+			profile.Server)
+	}
+	if !exists {
+		profile = client.Profile{Name: name, Server: orDefault(server)}
+	}
+	if c.KeyFile != "" {
+		profile.KeyFile = c.KeyFile
+	}
+	return profile, nil
+}
+
+// nameFor is the name of the profile for a server: the default one if it is of that server or there
+// is none, else the server's own.
+func nameFor(all client.Profiles, server string) string {
+	profile, err := all.Get("")
+	switch {
+	case errors.Is(err, client.ErrNoProfile):
+		return "default"
+	case server == "" || profile.Server == server:
+		return profile.Name
+	}
+	_, host, _ := strings.Cut(server, "://")
+	return strings.NewReplacer(":", "-", "/", "-", "[", "", "]", "").Replace(host)
+}
+
+// signIn opens a session of the profile's key, registers the key if the server does not know it,
+// and writes session and profile. It is called with the lock of the profile's login.
+func (c *LoginCommand) signIn(
+	ctx context.Context, env *Env, profile client.Profile,
+) (done login, err error) {
+	key, err := env.keyFor(profile)
+	if err != nil {
+		return done, err
+	}
+	server := client.New(profile.Server, nil)
+	defer server.Close()
+	begun, known, err := server.Register(ctx, key, env.Program)
+	if err != nil {
+		return done, err
+	}
+	opened := env.Now()
+	var session client.SignedIn
+	if begun == nil {
+		session, err = server.SignIn(ctx, key, known, env.Program)
+	} else {
+		session, err = c.register(ctx, env, begun, profile)
+		done.Registered = true
+	}
+	if err != nil {
+		return done, err
+	}
+	profile.AgentID, profile.KeyID = session.Session.AgentID, session.Session.KeyID
+	if profile.Handle, err = handleOf(ctx, profile.Server, session); err != nil {
+		return done, err
+	}
+	done.Profile, done.Server, done.Handle = profile.Name, profile.Server, profile.Handle
+	done.AgentID, done.KeyID = profile.AgentID, profile.KeyID
+	err = env.Folders.SaveSession(profile, session, opened)
+	if err != nil {
+		return done, err
+	}
+	return done, env.Folders.ChangeProfiles(ctx, func(all *client.Profiles) error {
+		all.ByName[profile.Name] = profile
+		if all.Default == "" {
+			all.Default = profile.Name
+		}
+		return nil
+	})
+}
+
+// keyFor is the key to sign in with. A new one is saved BEFORE the server learns of it, so that an
+// interrupted login can be repeated.
+func (e *Env) keyFor(profile client.Profile) (ed25519.PrivateKey, error) {
+	if key, set, err := e.givenKey(); set || err != nil {
+		return key, err
+	}
+	path := e.Folders.KeyPath(profile)
+	key, err := client.ReadKey(path)
+	if !errors.Is(err, fs.ErrNotExist) || profile.KeyFile != "" {
+		return key, err
+	}
+	if key, err = client.NewKey(); err != nil {
+		return nil, err
+	}
+	return key, client.SaveKey(path, key)
+}
+
+// handleOf is the handle of a session's agent.
+func handleOf(ctx context.Context, server string, session client.SignedIn) (string, error) {
+	if session.Agent.Handle != "" {
+		return session.Agent.Handle, nil
+	}
+	signed := client.New(server, client.Fixed(session.Session.Credential))
+	defer signed.Close()
+	var me struct {
+		Agent struct {
+			Handle string `json:"handle"`
+		} `json:"agent"`
+	}
+	err := signed.Call(ctx, http.MethodGet, "/api/v1/agents/me", nil, &me)
+	return me.Agent.Handle, err
+}
+
+// register completes a registration. A handle that was not asked for by name may get a suffix.
+func (c *LoginCommand) register(
+	ctx context.Context, env *Env, begun *client.Registration, profile client.Profile,
+) (client.SignedIn, error) {
+	if c.Handle != "" || env.interactive() && !c.Yes {
+		return c.registerAsked(ctx, env, begun, handleFor(profile.Name))
+	}
+	const suffixes = 5
+	handle := handleFor(profile.Name)
+	done, err := begun.Complete(ctx, handle)
+	for range suffixes {
+		if !client.IsCode(err, "HANDLE_TAKEN", "INVALID_HANDLE") {
+			return done, err
+		}
+		done, err = begun.Complete(ctx, handle+"-"+strings.ToLower(rand.Text()[:4]))
+	}
+	return done, err
+}
+
+// registerAsked takes the handle of the flag, or asks until one is free.
+func (c *LoginCommand) registerAsked(
+	ctx context.Context, env *Env, begun *client.Registration, proposed string,
+) (client.SignedIn, error) {
+	handle := c.Handle
+	lines := bufio.NewScanner(env.In)
+	for {
+		if handle == "" {
+			fmt.Fprintf(env.Err, "Handle of the new agent [%s]: ", proposed)
+			if !lines.Scan() {
+				return client.SignedIn{}, errors.Join(lines.Err(), context.Canceled)
+			}
+			if handle = strings.TrimSpace(lines.Text()); handle == "" {
+				handle = proposed
+			}
+		}
+		done, err := begun.Complete(ctx, handle)
+		if !client.IsCode(err, "HANDLE_TAKEN", "INVALID_HANDLE") || !env.interactive() || c.Yes {
+			return done, err
+		}
+		fmt.Fprintf(env.Err, "pws: %s\n", Clean(err.Error()))
+		proposed, handle = handle+"-2", ""
+	}
+}
+
+// notHandle are the characters that no handle has.
+var notHandle = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// handleFor proposes a handle: the name of a profile, or for the default one that of the user.
+func handleFor(profile string) string {
+	name := profile
+	if profile == "default" {
+		if who, err := user.Current(); err == nil {
+			name = filepath.Base(strings.ReplaceAll(who.Username, `\`, "/"))
+		}
+	}
+	const least, most = 3, 27
+	name = strings.Trim(notHandle.ReplaceAllString(name, "-"), "-_.")
+	if len(name) < least {
+		name = "agent-" + name
+	}
+	return strings.TrimRight(name[:min(len(name), most)], "-")
+}
+
+// LogoutCommand ends the session of a profile.
+type LogoutCommand struct {
+	Profile   string `help:"The profile to sign out ($PWS_PROFILE)." placeholder:"NAME"`
+	ForgetKey bool   `help:"Remove the profile and its key too: without another key its agent is lost."`
+	Yes       bool   `help:"Ask nothing."`
+}
+
+// Run ends the session, and removes the profile with its key if that is asked for.
+func (c *LogoutCommand) Run(ctx context.Context, env *Env) error {
+	all, err := env.Folders.Profiles()
+	if err != nil {
+		return err
+	}
+	profile, err := all.Get(env.first(c.Profile, varProfile))
+	if err != nil {
+		return err
+	}
+	if c.ForgetKey && !c.Yes {
+		err := env.confirm(fmt.Sprintf("Remove the key of @%s at %s for ever?", profile.Handle,
+			profile.Server))
+		if err != nil {
+			return err
+		}
+	}
+	if err := env.Folders.EndSession(ctx, profile); err != nil {
+		return err
+	}
+	if c.ForgetKey {
+		if err := removeProfile(ctx, env, profile, true); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(env.Out, "Signed out @%s at %s.\n", profile.Handle, profile.Server)
+	return err
+}
+
+// confirm asks a question that must be answered with yes. Without a terminal it is an error that
+// names --yes.
+func (e *Env) confirm(question string) error {
+	if !e.interactive() {
+		return usagef("%s Confirm with --yes", question)
+	}
+	fmt.Fprintf(e.Err, "%s Type yes: ", question)
+	lines := bufio.NewScanner(e.In)
+	if !lines.Scan() || strings.TrimSpace(lines.Text()) != "yes" {
+		return errors.New("not confirmed: nothing was changed")
+	}
+	return nil
+}
+
+// WhoamiCommand shows who the caller is.
+type WhoamiCommand struct{ Common }
+
+// Run asks the server, so that it also shows whether the session is good.
+func (c *WhoamiCommand) Run(ctx context.Context, env *Env) error {
+	caller, err := c.account(env)
+	if err != nil {
+		return err
+	}
+	defer caller.close()
+	if !caller.signedIn {
+		return &advisedError{errNotSignedIn, "pws login " + caller.Server}
+	}
+	answer, err := caller.Do(ctx, &client.Request{Method: http.MethodGet, Path: "/api/v1/agents/me"})
+	if err != nil {
+		return err
+	}
+	data, err := answer.Data()
+	if err != nil {
+		return err
+	}
+	return c.print(env, data, func(out io.Writer) error {
+		var me struct {
+			Agent struct {
+				ID     string `json:"id"`
+				Handle string `json:"handle"`
+			} `json:"agent"`
+		}
+		if err := json.Unmarshal(data, &me); err != nil {
+			return err
+		}
+		name := caller.profile.Name
+		if name == "" {
+			name = "none"
+		}
+		_, err := fmt.Fprintf(out, "@%s  %s  at %s  profile %s\n",
+			line(me.Agent.Handle), me.Agent.ID, caller.Server, name)
+		return err
+	})
+}
+
+// removeProfile removes a profile, and its key if that is not kept elsewhere.
+func removeProfile(ctx context.Context, env *Env, profile client.Profile, withKey bool) error {
+	err := env.Folders.ChangeProfiles(ctx, func(all *client.Profiles) error {
+		delete(all.ByName, profile.Name)
+		if all.Default == profile.Name {
+			all.Default = ""
+		}
+		return nil
+	})
+	if err != nil || !withKey || !env.Folders.OwnsKey(profile) {
+		return err
+	}
+	err = os.Remove(env.Folders.KeyPath(profile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

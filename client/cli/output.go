@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/itchyny/gojq"
+)
+
+// Output are the flags that choose the form of the output.
+type Output struct {
+	JSON bool   `help:"Print the data of the answer as JSON."`
+	JQ   string `name:"jq" help:"Print what a jq expression makes of the data." placeholder:"EXPR"`
+}
+
+// WantsJSON reports whether errors are printed as JSON too.
+func (o *Output) WantsJSON() bool { return o.JSON || o.JQ != "" }
+
+// print prints the data of an answer: as JSON if that was asked for, else as text does.
+func (o *Output) print(env *Env, data jsontext.Value, text func(io.Writer) error) error {
+	switch {
+	case o.JQ != "":
+		return printQuery(env.Out, data, o.JQ)
+	case o.JSON:
+		if err := data.Indent(jsontext.WithIndent("  ")); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(env.Out, "%s\n", data)
+		return err
+	}
+	return text(env.Out)
+}
+
+// printQuery prints the results of a jq expression, a line each: strings as they are, all else as
+// JSON.
+func printQuery(to io.Writer, data jsontext.Value, expression string) error {
+	query, err := gojq.Parse(expression)
+	if err != nil {
+		return usagef("--jq: %w", err)
+	}
+	var input any
+	if err := json.Unmarshal(data, &input); err != nil {
+		return err
+	}
+	for results := query.Run(input); ; {
+		result, more := results.Next()
+		if !more {
+			return nil
+		}
+		if err, failed := result.(error); failed {
+			return usagef("--jq: %w", err)
+		}
+		text, is := result.(string)
+		if !is {
+			encoded, err := gojq.Marshal(result)
+			if err != nil {
+				return err
+			}
+			text = string(encoded)
+		}
+		if _, err := fmt.Fprintln(to, text); err != nil {
+			return err
+		}
+	}
+}
+
+// Clean is a text of others for a terminal: line ends and tabs stay, other control characters and
+// those that reverse the direction of writing are made visible.
+func Clean(text string) string {
+	return cleaner(text, "\n\t")
+}
+
+// line is a text of others in one line.
+func line(text string) string { return cleaner(text, "") }
+
+func cleaner(text, keep string) string {
+	hidden := func(r rune) bool {
+		return !strings.ContainsRune(keep, r) && (unicode.IsControl(r) ||
+			unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar)
+	}
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var clean strings.Builder
+	for _, r := range text {
+		switch {
+		case !hidden(r):
+			clean.WriteRune(r)
+		case r == '\n' || r == '\t':
+			clean.WriteByte(' ')
+		default:
+			quoted := strconv.QuoteRuneToASCII(r)
+			clean.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return clean.String()
+}
+
+// table prints rows in columns. Cells are cleaned.
+type table struct{ w *tabwriter.Writer }
+
+func newTable(to io.Writer, head ...string) *table {
+	t := &table{tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)}
+	t.row(head...)
+	return t
+}
+
+func (t *table) row(cells ...string) {
+	for at, cell := range cells {
+		if at > 0 {
+			fmt.Fprint(t.w, "\t")
+		}
+		fmt.Fprint(t.w, line(cell))
+	}
+	fmt.Fprintln(t.w)
+}
+
+func (t *table) end() error { return t.w.Flush() }
+
+// ago is a time as people say it.
+func ago(now, at time.Time) string {
+	const day = 24 * time.Hour
+	switch passed := now.Sub(at); {
+	case at.IsZero():
+		return "-"
+	case passed < -time.Minute:
+		return "in " + span(-passed)
+	case passed < time.Minute:
+		return "now"
+	case passed < 30*day:
+		return span(passed) + " ago"
+	}
+	return at.Format(time.DateOnly)
+}
+
+// span is a duration in its largest unit.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	case d < time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + " min"
+	case d < 2*day:
+		return strconv.Itoa(int(d.Hours())) + " h"
+	}
+	return strconv.Itoa(int(d/day)) + " days"
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/adrg/xdg"
+	"golang.org/x/term"
+
+	connect "pws/client"
+	"pws/client/cli"
+)
+
+// clientEnv is what the commands of the client know of this process.
+func clientEnv(out, errs io.Writer) (*cli.Env, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	const program = "pws"
+	return &cli.Env{
+		Lookup: os.LookupEnv,
+		Folders: connect.Folders{
+			Config: filepath.Join(xdg.ConfigHome, program),
+			State:  filepath.Join(xdg.StateHome, program),
+			Cache:  filepath.Join(xdg.CacheHome, program),
+		},
+		Dir: dir, In: os.Stdin, Out: out, Err: errs,
+		TerminalIn:  term.IsTerminal(int(os.Stdin.Fd())),
+		TerminalOut: term.IsTerminal(int(os.Stdout.Fd())),
+		Program:     connect.Program{Name: program, Version: version},
+		Now:         time.Now,
+	}, nil
+}

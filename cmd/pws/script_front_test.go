@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestClientScripts runs the scripts of the client's commands against the program.
+func TestClientScripts(t *testing.T) {
+	testscript.Run(t, scriptParams("../../testdata/client", newCoverage()))
+}
+
+func clientCommands() map[string]command {
+	return map[string]command{"front": wrap((*script).openFront)}
+}
+
+// front is an address that stays the same while the server restarts. It passes bytes on to the
+// server of its script.
+type front struct {
+	listener net.Listener
+	group    sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		server string
+		conns  map[net.Conn]struct{}
+		// cut drops the next answer and ends its connection.
+		cut bool
+	}
+}
+
+// openFront starts the front of a script and sets the variable PWS_SERVER to its URL.
+//
+//	front          starts it, or makes it pass to the present server
+//	front cut      drops the next answer
+func (s *script) openFront(ts *testscript.TestScript, args []string) error {
+	if s.front == nil {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		s.front = &front{listener: listener}
+		s.front.mu.conns = map[net.Conn]struct{}{}
+		s.front.group.Go(s.front.accept)
+		ts.Setenv("PWS_SERVER", "http://"+listener.Addr().String())
+	}
+	if s.server == nil {
+		return errors.New("no server runs")
+	}
+	s.front.mu.Lock()
+	defer s.front.mu.Unlock()
+	s.front.mu.server = s.server.address
+	s.front.mu.cut = len(args) == 1 && args[0] == "cut"
+	return nil
+}
+
+func (f *front) accept() {
+	for {
+		conn, err := f.listener.Accept()
+		if err != nil {
+			return
+		}
+		f.group.Go(func() { f.pass(conn) })
+	}
+}
+
+// pass connects one client with the server. Without a server the connection ends at once.
+func (f *front) pass(client net.Conn) {
+	defer func() { _ = client.Close() }()
+	f.mu.Lock()
+	address := f.mu.server
+	f.mu.Unlock()
+	server, err := net.Dial("tcp", address)
+	if err != nil {
+		return
+	}
+	f.keep(client, server)
+	defer f.drop(client, server)
+	f.group.Go(func() {
+		copyBytes(server, client, func() bool { return false })
+		_ = server.Close()
+	})
+	copyBytes(client, server, f.takeCut)
+}
+
+// copyBytes copies until the end of from, or until stop returns true for bytes that arrived.
+func copyBytes(to, from net.Conn, stop func() bool) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 && stop() {
+			return
+		}
+		if _, writeErr := to.Write(buffer[:n]); err != nil || writeErr != nil {
+			return
+		}
+	}
+}
+
+func (f *front) takeCut() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	cut := f.mu.cut
+	f.mu.cut = false
+	return cut
+}
+
+func (f *front) keep(conns ...net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, conn := range conns {
+		f.mu.conns[conn] = struct{}{}
+	}
+}
+
+func (f *front) drop(conns ...net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, conn := range conns {
+		_ = conn.Close()
+		delete(f.mu.conns, conn)
+	}
+}
+
+func (f *front) close() {
+	_ = f.listener.Close()
+	f.mu.Lock()
+	for conn := range f.mu.conns {
+		_ = conn.Close()
+	}
+	f.mu.Unlock()
+	f.group.Wait()
+}
