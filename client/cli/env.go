@@ -54,13 +54,3 @@ func (e *Env) interactive() bool {
 	_, automated := e.variable("CI")
 	return e.TerminalIn && e.TerminalOut && !automated
 }
-
-// Commands are the commands of the client.
-type Commands struct {
-	Login   LoginCommand  `cmd:"" group:"client" help:"Sign in to a server, and make a key if there is none."`
-	Logout  LogoutCommand `cmd:"" group:"client" help:"End the session of a profile; its key stays."`
-	Whoami  WhoamiCommand `cmd:"" group:"client" help:"Show which agent a profile is."`
-	Profile ProfileGroup  `cmd:"" group:"client" help:"List, choose, rename and remove profiles."`
-	Key     KeyGroup      `cmd:"" group:"client" help:"List, rotate, revoke and export keys."`
-	API     APICommand    `cmd:"" group:"client" name:"api" help:"Call any operation of the interface."`
-}

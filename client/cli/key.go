@@ -8,11 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
-	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"pws/client"
 )
@@ -25,15 +21,6 @@ type KeyGroup struct {
 	Export KeyExportCommand `cmd:"" help:"Print the private key of a profile, for another machine."`
 }
 
-// keyRecord is a key of an agent.
-type keyRecord struct {
-	ID          string    `json:"id"`
-	Fingerprint string    `json:"fingerprint"`
-	Status      string    `json:"status"`
-	CreatedAt   time.Time `json:"created_at"`
-	LastUsedAt  time.Time `json:"last_used_at"`
-}
-
 const keysPath = "/api/v1/agents/me/keys"
 
 // KeyListCommand lists the keys of the agent.
@@ -41,21 +28,14 @@ type KeyListCommand struct{ Common }
 
 // Run prints all keys, revoked ones too.
 func (c *KeyListCommand) Run(ctx context.Context, env *Env) error {
-	return c.show(ctx, env, &client.Request{Method: http.MethodGet, Path: keysPath},
-		func(out io.Writer, data []byte) error {
-			var list struct {
-				Keys []keyRecord `json:"keys"`
-			}
-			if err := json.Unmarshal(data, &list); err != nil {
-				return err
-			}
-			t := newTable(out, "KEY", "STATUS", "CREATED", "LAST USED", "FINGERPRINT")
-			for _, k := range list.Keys {
-				t.row(k.ID, k.Status, ago(env.Now(), k.CreatedAt), ago(env.Now(), k.LastUsedAt),
-					k.Fingerprint)
-			}
-			return t.end()
-		})
+	return c.show(ctx, env, get(keysPath, nil), func(out io.Writer, v value) error {
+		t := newTable(out, "KEY", "STATUS", "CREATED", "LAST USED", "FINGERPRINT")
+		for _, key := range v.at("keys").list() {
+			t.row(key.at("id").text(), key.at("status").text(), asAgo(env, key.at("created_at")),
+				asAgo(env, key.at("last_used_at")), key.at("fingerprint").text())
+		}
+		return t.end()
+	})
 }
 
 // KeyRevokeCommand revokes a key.
@@ -66,20 +46,12 @@ type KeyRevokeCommand struct {
 
 // Run revokes the key at once.
 func (c *KeyRevokeCommand) Run(ctx context.Context, env *Env) error {
-	path := keysPath + "/" + url.PathEscape(c.Key)
-	return c.show(ctx, env, &client.Request{Method: http.MethodDelete, Path: path},
-		func(out io.Writer, data []byte) error {
-			var done struct {
-				Key             keyRecord `json:"key"`
-				RevokedSessions int       `json:"revoked_sessions"`
-			}
-			if err := json.Unmarshal(data, &done); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintf(out, "Revoked %s and ended %d sessions.\n", done.Key.ID,
-				done.RevokedSessions)
-			return err
-		})
+	request, err := write(http.MethodDelete, apiPath("agents", "me", "keys", c.Key), nil)
+	if err != nil {
+		return err
+	}
+	return c.show(ctx, env, request,
+		say("Revoked %s and ended %s sessions.", "key.id", "revoked_sessions"))
 }
 
 // KeyExportCommand prints a private key.
@@ -169,7 +141,7 @@ func (c *KeyRotateCommand) rotate(
 		return err
 	}
 	// The client still has the session of the old key, which may revoke its own key.
-	err = caller.Call(ctx, http.MethodDelete, keysPath+"/"+url.PathEscape(old.KeyID), nil, nil)
+	err = caller.Call(ctx, http.MethodDelete, apiPath("agents", "me", "keys", old.KeyID), nil, nil)
 	if err != nil {
 		return &advisedError{err, "pws key revoke " + old.KeyID}
 	}

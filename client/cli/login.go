@@ -321,30 +321,14 @@ func (c *WhoamiCommand) Run(ctx context.Context, env *Env) error {
 	if !caller.signedIn {
 		return &advisedError{errNotSignedIn, "pws login " + caller.Server}
 	}
-	answer, err := caller.Do(ctx, &client.Request{Method: http.MethodGet, Path: "/api/v1/agents/me"})
-	if err != nil {
-		return err
-	}
-	data, err := answer.Data()
-	if err != nil {
-		return err
-	}
-	return c.print(env, data, func(out io.Writer) error {
-		var me struct {
-			Agent struct {
-				ID     string `json:"id"`
-				Handle string `json:"handle"`
-			} `json:"agent"`
-		}
-		if err := json.Unmarshal(data, &me); err != nil {
-			return err
-		}
+	request := get(apiPath("agents", "me"), nil)
+	return c.showAs(ctx, env, caller, request, func(out io.Writer, v value) error {
 		name := caller.profile.Name
 		if name == "" {
 			name = "none"
 		}
 		_, err := fmt.Fprintf(out, "@%s  %s  at %s  profile %s\n",
-			line(me.Agent.Handle), me.Agent.ID, caller.Server, name)
+			line(v.at("agent.handle").text()), v.at("agent.id").text(), caller.Server, name)
 		return err
 	})
 }

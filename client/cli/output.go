@@ -107,9 +107,13 @@ func cleaner(text, keep string) string {
 type table struct{ w *tabwriter.Writer }
 
 func newTable(to io.Writer, head ...string) *table {
-	t := &table{tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)}
+	t := newPlainTable(to)
 	t.row(head...)
 	return t
+}
+
+func newPlainTable(to io.Writer) *table {
+	return &table{tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)}
 }
 
 func (t *table) row(cells ...string) {

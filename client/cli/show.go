@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 
 	"pws/client"
 )
@@ -10,7 +12,7 @@ import (
 // show sends a request and prints the data of its answer; text prints it for people.
 func (c *Common) show(
 	ctx context.Context, env *Env, request *client.Request,
-	text func(out io.Writer, data []byte) error,
+	text func(out io.Writer, v value) error,
 ) error {
 	caller, err := c.account(env)
 	if err != nil {
@@ -23,7 +25,7 @@ func (c *Common) show(
 // showAs is show with an account that is open.
 func (c *Common) showAs(
 	ctx context.Context, env *Env, caller *account, request *client.Request,
-	text func(out io.Writer, data []byte) error,
+	text func(out io.Writer, v value) error,
 ) error {
 	answer, err := caller.Do(ctx, request)
 	if err != nil {
@@ -33,5 +35,52 @@ func (c *Common) showAs(
 	if err != nil {
 		return err
 	}
-	return c.print(env, data, func(out io.Writer) error { return text(out, data) })
+	return c.print(env, data, func(out io.Writer) error {
+		v, err := parseValue(data)
+		if err != nil {
+			return err
+		}
+		return text(out, v)
+	})
+}
+
+// say makes a text function that prints one line. Its arguments are paths of the answer.
+func say(format string, paths ...string) func(io.Writer, value) error {
+	return func(out io.Writer, v value) error {
+		args := make([]any, len(paths))
+		for at, path := range paths {
+			args[at] = line(v.at(path).text())
+		}
+		_, err := fmt.Fprintf(out, format+"\n", args...)
+		return err
+	}
+}
+
+// fields prints the parts of a record that are not empty, a line each.
+func fields(env *Env, out io.Writer, record value, columns ...column) error {
+	t := newPlainTable(out)
+	for _, column := range columns {
+		if cell := column.cell(env, record); cell != "" && cell != "-" {
+			t.row(column.head, cell)
+		}
+	}
+	return t.end()
+}
+
+// paragraph prints a text of others below a heading, if there is one.
+func paragraph(out io.Writer, heading, text string) {
+	if text = strings.TrimSpace(text); text != "" {
+		fmt.Fprintf(out, "\n%s\n%s\n", heading, Clean(text))
+	}
+}
+
+// points prints texts of others below a heading, a line each.
+func points(out io.Writer, heading string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n%s\n", heading)
+	for _, text := range texts {
+		fmt.Fprintf(out, "- %s\n", line(text))
+	}
 }

@@ -84,8 +84,10 @@ func run(args []string, out, errs io.Writer) int {
 		kong.Writers(out, errs),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, Compact: true}),
 		kong.ExplicitGroups([]kong.Group{
-			{Key: "client", Title: "Commands for people and agents:"},
-			{Key: "server", Title: "Commands of the server:"},
+			{Key: "client", Title: "Signing in:"},
+			{Key: "work", Title: "Working in a project:"},
+			{Key: "others", Title: "Working with others:"},
+			{Key: "server", Title: "The server:"},
 		}),
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(out, (*io.Writer)(nil)),

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,7 +16,22 @@ func TestClientScripts(t *testing.T) {
 }
 
 func clientCommands() map[string]command {
-	return map[string]command{"front": wrap((*script).openFront)}
+	return map[string]command{
+		"front":     wrap((*script).openFront),
+		"keep-line": wrap((*script).keepLine),
+	}
+}
+
+// keepLine stores the first word of the standard output in a variable.
+//
+//	keep-line NAME
+func (s *script) keepLine(ts *testscript.TestScript, args []string) error {
+	words := strings.Fields(ts.ReadFile("stdout"))
+	if len(args) != 1 || len(words) == 0 {
+		return errors.New("usage, after a command that prints: keep-line NAME")
+	}
+	s.set(ts, args[0], words[0])
+	return nil
 }
 
 // front is an address that stays the same while the server restarts. It passes bytes on to the

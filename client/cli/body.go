@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"reflect"
+	"strings"
+)
+
+// members makes a body of names and values; empty values are left out.
+func members(pairs ...any) map[string]any {
+	body := map[string]any{}
+	for at := 0; at < len(pairs); at += 2 {
+		name, _ := pairs[at].(string)
+		if v := reflect.ValueOf(pairs[at+1]); v.IsValid() && !v.IsZero() {
+			body[name] = pairs[at+1]
+		}
+	}
+	return body
+}
+
+// textOf is a text that a flag gives: as it is, of a file with @FILE, or of standard input with @-.
+func (e *Env) textOf(flag string) (string, error) {
+	name, isFile := strings.CutPrefix(flag, "@")
+	switch {
+	case !isFile:
+		return flag, nil
+	case name == "-":
+		text, err := io.ReadAll(e.In)
+		return string(text), err
+	}
+	text, err := os.ReadFile(e.path(name))
+	return string(text), err
+}

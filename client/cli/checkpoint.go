@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/client"
+)
+
+// CheckpointCommand stores files, state, tasks and a handoff in one step.
+type CheckpointCommand struct {
+	InProject
+	Message string   `short:"m" help:"What was done." placeholder:"TEXT"`
+	File    []string `short:"f" sep:"none" help:"A local file to store." placeholder:"[PATH=]FILE"`
+	Delete  []string `sep:"none" help:"A path to delete." placeholder:"PATH"`
+	Base    string   `help:"Changeset that the files are based on; the newest by default." placeholder:"ID"`
+	Done    []string `help:"ID of a task that is done." placeholder:"TASK"`
+	Failed  []string `sep:"none" help:"What was tried and failed, with the reason." placeholder:"WHAT=WHY"`
+	Blocker []string `sep:"none" help:"What blocks the work." placeholder:"TEXT"`
+	Handoff bool     `help:"Leave a handoff with this message, even without --failed and --blocker."`
+	Input   string   `help:"Take the body of the operation from here, - for stdin." placeholder:"FILE"`
+	stateFlags
+}
+
+// Run stores all of it, or nothing.
+func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
+	caller, project, err := c.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer caller.close()
+	request, err := c.request(ctx, env, caller, project)
+	if err != nil {
+		return err
+	}
+	return c.showAs(ctx, env, caller, request, func(out io.Writer, v value) error {
+		fmt.Fprintf(out, "Checkpoint %s\n", v.at("checkpoint.id").text())
+		return fields(env, out, v.at("checkpoint"), column{"changeset", "changeset_id", nil},
+			column{"state", "state_version", nil}, column{"handoff", "handoff_id", nil},
+			column{"tasks", "task_ids", asTexts})
+	})
+}
+
+func (c *CheckpointCommand) request(
+	ctx context.Context, env *Env, caller *account, project string,
+) (*client.Request, error) {
+	path := projectPath(project, "checkpoint")
+	if c.Input != "" {
+		text, err := env.textOf("@" + c.Input)
+		if err != nil {
+			return nil, err
+		}
+		return write(http.MethodPost, path, jsontext.Value(text))
+	}
+	if c.Message == "" {
+		return nil, usagef("say what was done: -m TEXT")
+	}
+	body := members("summary", c.Message, "state_patch", c.mergePatch())
+	if err := c.addFiles(ctx, env, caller, project, body); err != nil {
+		return nil, err
+	}
+	var tasks []any
+	for _, id := range c.Done {
+		tasks = append(tasks, members("task_id", id, "status", "DONE"))
+	}
+	if len(tasks) > 0 {
+		body["tasks"] = tasks
+	}
+	if handoff := c.handoff(); handoff != nil {
+		body["handoff"] = handoff
+	}
+	return write(http.MethodPost, path, body)
+}
+
+// addFiles adds the files and their base to the body.
+func (c *CheckpointCommand) addFiles(
+	ctx context.Context, env *Env, caller *account, project string, body map[string]any,
+) error {
+	var files []any
+	for _, flag := range c.File {
+		path, from, renamed := strings.Cut(flag, "=")
+		if !renamed {
+			from = path
+		}
+		content, err := env.textOf("@" + from)
+		if err != nil {
+			return err
+		}
+		files = append(files, map[string]any{"path": path, "content": content})
+	}
+	for _, path := range c.Delete {
+		files = append(files, map[string]any{"path": path, "delete": true})
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	base := c.Base
+	if base == "" {
+		var err error
+		if base, err = caller.head(ctx, project); err != nil {
+			return err
+		}
+	}
+	body["files"], body["base_changeset_id"] = files, base
+	return nil
+}
+
+// handoff is the handoff of the flags, nil if there is none.
+func (c *CheckpointCommand) handoff() map[string]any {
+	if !c.Handoff && len(c.Failed) == 0 && len(c.Blocker) == 0 {
+		return nil
+	}
+	var failed []any
+	for _, flag := range c.Failed {
+		what, why, _ := strings.Cut(flag, "=")
+		failed = append(failed, members("approach", what, "reason", why))
+	}
+	return members("summary", c.Message, "next_actions", c.Next, "failed_approaches", failed,
+		"blockers", c.Blocker)
+}
+
+// HandoffGroup are the commands for handoffs.
+type HandoffGroup struct {
+	List   HandoffListCommand   `cmd:"" help:"List the handoffs."`
+	View   HandoffViewCommand   `cmd:"" help:"Show a handoff."`
+	Create HandoffCreateCommand `cmd:"" help:"Leave a handoff for who comes next."`
+}
+
+// HandoffListCommand lists handoffs.
+type HandoffListCommand struct {
+	InProject
+	Paged
+}
+
+// Run prints the handoffs, newest first.
+func (c *HandoffListCommand) Run(ctx context.Context, env *Env) error {
+	return c.listIn(ctx, env, c.Paged, "handoffs", nil, "handoffs",
+		column{"HANDOFF", "id", nil}, column{"WHEN", "created_at", asAgo},
+		column{"AUTHOR", "author.handle", asHandle}, column{"SUMMARY", "summary", asCut})
+}
+
+// HandoffViewCommand shows a handoff.
+type HandoffViewCommand struct {
+	InProject
+	Handoff string `arg:"" help:"ID of the handoff."`
+}
+
+// Run prints the handoff.
+func (c *HandoffViewCommand) Run(ctx context.Context, env *Env) error {
+	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
+		return get(projectPath(project, "handoffs", c.Handoff), nil), nil
+	}, func(out io.Writer, v value) error {
+		handoff := v.at("handoff")
+		fmt.Fprintf(out, "@%s, %s\n", line(handoff.at("author.handle").text()),
+			ago(env.Now(), handoff.at("created_at").time()))
+		paragraph(out, "Summary", handoff.at("summary").text())
+		for _, list := range [][2]string{
+			{"Completed", "completed_work"}, {"Decisions", "decisions"},
+			{"What failed", "failed_approaches"}, {"Blockers", "blockers"},
+			{"Assumptions", "assumptions"}, {"Open questions", "open_questions"},
+			{"Next", "next_actions"}, {"Risks", "residual_risks"}, {"Changed files", "changed_files"},
+		} {
+			points(out, list[0], handoff.at(list[1]).texts())
+		}
+		return nil
+	})
+}
+
+// HandoffCreateCommand leaves a handoff.
+type HandoffCreateCommand struct {
+	InProject
+	Message  string   `short:"m" required:"" help:"Where the work stands." placeholder:"TEXT"`
+	Next     []string `sep:"none" help:"A next action." placeholder:"TEXT"`
+	Failed   []string `sep:"none" help:"What was tried and failed, with the reason." placeholder:"WHAT=WHY"`
+	Blocker  []string `sep:"none" help:"What blocks the work." placeholder:"TEXT"`
+	Question []string `sep:"none" help:"An open question." placeholder:"TEXT"`
+}
+
+// Run leaves the handoff.
+func (c *HandoffCreateCommand) Run(ctx context.Context, env *Env) error {
+	flags := CheckpointCommand{Message: c.Message, Failed: c.Failed, Blocker: c.Blocker, Handoff: true}
+	flags.Next = c.Next
+	body := flags.handoff()
+	if len(c.Question) > 0 {
+		body["open_questions"] = c.Question
+	}
+	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
+		return write(http.MethodPost, projectPath(project, "handoffs"), body)
+	}, say("Handoff %s.", "handoff.id"))
+}

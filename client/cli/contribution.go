@@ -1,0 +1,330 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"pws/client"
+)
+
+// WorkspaceGroup are the commands for workspaces.
+type WorkspaceGroup struct {
+	List    WorkspaceListCommand    `cmd:"" help:"List my workspaces."`
+	Open    WorkspaceOpenCommand    `cmd:"" help:"Open a workspace in a project."`
+	Status  WorkspaceStatusCommand  `cmd:"" help:"Show a workspace and what it changes."`
+	Diff    WorkspaceDiffCommand    `cmd:"" help:"Print what a workspace changes."`
+	Write   WorkspaceWriteCommand   `cmd:"" help:"Write a file in a workspace."`
+	Refresh WorkspaceRefreshCommand `cmd:"" help:"Merge what was published meanwhile."`
+	Submit  WorkspaceSubmitCommand  `cmd:"" help:"Submit a workspace as a contribution."`
+	Close   WorkspaceCloseCommand   `cmd:"" help:"Close a workspace."`
+}
+
+// WorkspaceListCommand lists workspaces.
+type WorkspaceListCommand struct {
+	Common
+	Paged
+	Status string `help:"Only of this status." placeholder:"STATUS"`
+}
+
+// Run prints the workspaces of this agent.
+func (c *WorkspaceListCommand) Run(ctx context.Context, env *Env) error {
+	return c.list(ctx, env, c.Paged, apiPath("agents", "me", "workspaces"),
+		filters("status", upper(c.Status)), "workspaces",
+		column{"WORKSPACE", "id", nil}, column{"STATUS", "status", nil},
+		column{"PROJECT", "project_id", nil}, column{"FILES", "changes", asCount},
+		column{"CHANGED", "updated_at", asAgo})
+}
+
+// WorkspaceOpenCommand opens a workspace.
+type WorkspaceOpenCommand struct{ InProject }
+
+// Run opens the workspace.
+func (c *WorkspaceOpenCommand) Run(ctx context.Context, env *Env) error {
+	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
+		return write(http.MethodPost, projectPath(project, "workspaces"), nil)
+	}, say("%s  %s", "workspace.id", "workspace.status"))
+}
+
+// aWorkspace is the argument of commands for one workspace.
+type aWorkspace struct {
+	Common
+	Workspace string `arg:"" help:"ID of the workspace."`
+}
+
+// WorkspaceStatusCommand shows a workspace.
+type WorkspaceStatusCommand struct{ aWorkspace }
+
+// Run prints the workspace.
+func (c *WorkspaceStatusCommand) Run(ctx context.Context, env *Env) error {
+	return c.show(ctx, env, get(apiPath("workspaces", c.Workspace), nil),
+		func(out io.Writer, v value) error { return printWorkspace(env, out, v.at("workspace")) })
+}
+
+func printWorkspace(env *Env, out io.Writer, workspace value) error {
+	err := fields(env, out, workspace,
+		column{"workspace", "id", nil}, column{"status", "status", nil},
+		column{"project", "project_id", nil}, column{"base", "base_changeset_id", nil},
+		column{"contribution", "contribution_id", nil}, column{"ends", "expires_at", asAgo})
+	var changes, conflicts []string
+	for _, change := range workspace.at("changes").list() {
+		changes = append(changes, change.at("action").text()+"  "+change.at("path").text())
+	}
+	for _, conflict := range workspace.at("conflicts").list() {
+		conflicts = append(conflicts, conflict.at("kind").text()+"  "+conflict.at("path").text())
+	}
+	points(out, "Changes", changes)
+	points(out, "Conflicts", conflicts)
+	return err
+}
+
+// WorkspaceDiffCommand prints a difference.
+type WorkspaceDiffCommand struct{ aWorkspace }
+
+// Run prints a diff that git apply takes.
+func (c *WorkspaceDiffCommand) Run(ctx context.Context, env *Env) error {
+	return c.show(ctx, env, get(apiPath("workspaces", c.Workspace, "diff"), nil), printDiff(env))
+}
+
+// WorkspaceWriteCommand writes a file.
+type WorkspaceWriteCommand struct {
+	aWorkspace
+	Path string `arg:"" help:"Path in the project."`
+	From string `arg:"" optional:"" help:"The local file; standard input by default."`
+}
+
+// Run writes the file.
+func (c *WorkspaceWriteCommand) Run(ctx context.Context, env *Env) error {
+	from := "@" + c.From
+	if c.From == "" {
+		from = "@-"
+	}
+	content, err := env.textOf(from)
+	if err != nil {
+		return err
+	}
+	request, err := write(http.MethodPut, apiPath("workspaces", c.Workspace, "files", c.Path),
+		map[string]any{"content": content})
+	if err != nil {
+		return err
+	}
+	return c.show(ctx, env, request, say("Wrote %s, %s bytes.", "file.path", "file.size_bytes"))
+}
+
+// WorkspaceRefreshCommand merges.
+type WorkspaceRefreshCommand struct{ aWorkspace }
+
+// Run merges what was published meanwhile into the workspace.
+func (c *WorkspaceRefreshCommand) Run(ctx context.Context, env *Env) error {
+	request, err := write(http.MethodPost, apiPath("workspaces", c.Workspace, "refresh"), nil)
+	if err != nil {
+		return err
+	}
+	return c.show(ctx, env, request,
+		func(out io.Writer, v value) error { return printWorkspace(env, out, v.at("workspace")) })
+}
+
+// WorkspaceSubmitCommand submits.
+type WorkspaceSubmitCommand struct {
+	aWorkspace
+	Message string `short:"m" required:"" help:"What it changes, and why." placeholder:"TEXT"`
+}
+
+// Run submits the workspace.
+func (c *WorkspaceSubmitCommand) Run(ctx context.Context, env *Env) error {
+	request, err := write(http.MethodPost, apiPath("workspaces", c.Workspace, "submit"),
+		members("summary", c.Message))
+	if err != nil {
+		return err
+	}
+	return c.show(ctx, env, request, say("%s  %s", "contribution.id", "contribution.status"))
+}
+
+// WorkspaceCloseCommand closes a workspace.
+type WorkspaceCloseCommand struct{ aWorkspace }
+
+// Run closes the workspace; what it holds is dropped.
+func (c *WorkspaceCloseCommand) Run(ctx context.Context, env *Env) error {
+	request, err := write(http.MethodDelete, apiPath("workspaces", c.Workspace), nil)
+	if err != nil {
+		return err
+	}
+	return c.show(ctx, env, request, say("%s  %s", "workspace.id", "workspace.status"))
+}
+
+// ContributionGroup are the commands for contributions.
+type ContributionGroup struct {
+	List     ContributionListCommand     `cmd:"" help:"List the contributions of a project."`
+	View     ContributionViewCommand     `cmd:"" help:"Show a contribution."`
+	Diff     ContributionDiffCommand     `cmd:"" help:"Print what a contribution changes."`
+	Review   ContributionReviewCommand   `cmd:"" help:"Review a contribution."`
+	Accept   ContributionAcceptCommand   `cmd:"" help:"Accept a contribution."`
+	Reject   ContributionRejectCommand   `cmd:"" help:"Reject a contribution."`
+	Withdraw ContributionWithdrawCommand `cmd:"" help:"Withdraw one's own contribution."`
+}
+
+// ContributionListCommand lists contributions.
+type ContributionListCommand struct {
+	InProject
+	Paged
+	Status string `help:"Only of this status." placeholder:"STATUS"`
+	Author string `help:"Only of this agent." placeholder:"AGENT"`
+}
+
+// Run prints the contributions.
+func (c *ContributionListCommand) Run(ctx context.Context, env *Env) error {
+	return c.listIn(ctx, env, c.Paged, "contributions",
+		filters("status", upper(c.Status), "author", c.Author), "contributions",
+		column{"CONTRIBUTION", "id", nil}, column{"STATUS", "status", nil},
+		column{"AUTHOR", "author.handle", asHandle}, column{"CHANGED", "updated_at", asAgo},
+		column{"SUMMARY", "summary", asCut})
+}
+
+// aContribution is the argument of commands for one contribution.
+type aContribution struct {
+	Common
+	Contribution string `arg:"" help:"ID of the contribution."`
+}
+
+// ContributionViewCommand shows a contribution.
+type ContributionViewCommand struct{ aContribution }
+
+// Run prints the contribution with its reviews.
+func (c *ContributionViewCommand) Run(ctx context.Context, env *Env) error {
+	return c.show(ctx, env, get(apiPath("contributions", c.Contribution), nil),
+		func(out io.Writer, v value) error {
+			found := v.at("contribution")
+			err := fields(env, out, found,
+				column{"contribution", "id", nil}, column{"status", "status", nil},
+				column{"author", "author.handle", asHandle}, column{"project", "project_id", nil},
+				column{"revision", "current_revision.number", nil},
+				column{"changeset", "accepted_changeset_id", nil},
+				column{"changed", "updated_at", asAgo})
+			paragraph(out, "Summary", found.at("summary").text())
+			var reviews []string
+			for _, review := range found.at("reviews").list() {
+				reviews = append(reviews, fmt.Sprintf("%s  @%s  %s", review.at("verdict").text(),
+					review.at("author.handle").text(), review.at("body").text()))
+			}
+			points(out, "Reviews", reviews)
+			paragraph(out, "Decision", found.at("decision_note").text())
+			return err
+		})
+}
+
+// newest is the ID of the newest revision of a contribution.
+func (a *account) newest(ctx context.Context, contribution string) (string, error) {
+	var data struct {
+		Contribution struct {
+			Revisions []struct {
+				ID string `json:"id"`
+			} `json:"revisions"`
+		} `json:"contribution"`
+	}
+	err := a.Call(ctx, http.MethodGet, apiPath("contributions", contribution), nil, &data)
+	revisions := data.Contribution.Revisions
+	if err != nil || len(revisions) == 0 {
+		return "", err
+	}
+	return revisions[len(revisions)-1].ID, nil
+}
+
+// onNewest sends a request that is made of the newest revision.
+func (c *aContribution) onNewest(
+	ctx context.Context, env *Env, make func(revision string) (*client.Request, error),
+	text func(io.Writer, value) error,
+) error {
+	caller, err := c.account(env)
+	if err != nil {
+		return err
+	}
+	defer caller.close()
+	revision, err := caller.newest(ctx, c.Contribution)
+	if err != nil {
+		return err
+	}
+	request, err := make(revision)
+	if err != nil {
+		return err
+	}
+	return c.showAs(ctx, env, caller, request, text)
+}
+
+// ContributionDiffCommand prints a difference.
+type ContributionDiffCommand struct{ aContribution }
+
+// Run prints the diff of the newest revision.
+func (c *ContributionDiffCommand) Run(ctx context.Context, env *Env) error {
+	return c.onNewest(ctx, env, func(revision string) (*client.Request, error) {
+		path := apiPath("contributions", c.Contribution, "revisions", revision, "diff")
+		return get(path, nil), nil
+	}, printDiff(env))
+}
+
+// ContributionReviewCommand reviews.
+type ContributionReviewCommand struct {
+	aContribution
+	Verdict string `arg:"" enum:"approve,request-changes,comment" help:"approve, request-changes or comment."`
+	Message string `short:"m" help:"The review." placeholder:"TEXT"`
+}
+
+// Run reviews the newest revision.
+func (c *ContributionReviewCommand) Run(ctx context.Context, env *Env) error {
+	verdicts := map[string]string{
+		"approve": "APPROVE", "request-changes": "REQUEST_CHANGES", "comment": "COMMENT",
+	}
+	return c.onNewest(ctx, env, func(revision string) (*client.Request, error) {
+		return write(http.MethodPost, apiPath("contributions", c.Contribution, "reviews"),
+			members("revision_id", revision, "verdict", verdicts[c.Verdict], "body", c.Message))
+	}, say("Reviewed: %s.", "review.verdict"))
+}
+
+// ContributionAcceptCommand accepts.
+type ContributionAcceptCommand struct {
+	aContribution
+	Revision string `help:"The revision that was read; the newest by default." placeholder:"REVISION"`
+	Message  string `short:"m" help:"Message of the changeset." placeholder:"TEXT"`
+}
+
+// Run publishes the contribution.
+func (c *ContributionAcceptCommand) Run(ctx context.Context, env *Env) error {
+	return c.onNewest(ctx, env, func(revision string) (*client.Request, error) {
+		if c.Revision != "" {
+			revision = c.Revision
+		}
+		return write(http.MethodPost, apiPath("contributions", c.Contribution, "accept"),
+			members("revision_id", revision, "message", c.Message))
+	}, say("%s is %s, changeset %s.", "contribution.id", "contribution.status", "changeset.id"))
+}
+
+// ContributionRejectCommand rejects.
+type ContributionRejectCommand struct {
+	aContribution
+	Message string `short:"m" required:"" help:"The reason." placeholder:"TEXT"`
+}
+
+// Run rejects the contribution.
+func (c *ContributionRejectCommand) Run(ctx context.Context, env *Env) error {
+	return c.end(ctx, env, "reject", c.Message)
+}
+
+// ContributionWithdrawCommand withdraws.
+type ContributionWithdrawCommand struct {
+	aContribution
+	Message string `short:"m" help:"The reason." placeholder:"TEXT"`
+}
+
+// Run withdraws the contribution.
+func (c *ContributionWithdrawCommand) Run(ctx context.Context, env *Env) error {
+	return c.end(ctx, env, "withdraw", c.Message)
+}
+
+func (c *aContribution) end(ctx context.Context, env *Env, verb, reason string) error {
+	request, err := write(http.MethodPost, apiPath("contributions", c.Contribution, verb),
+		members("reason", reason))
+	if err != nil {
+		return err
+	}
+	return c.show(ctx, env, request, say("%s is %s.", "contribution.id", "contribution.status"))
+}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"pws/client"
+)
+
+// InitCommand binds the directory to a project.
+type InitCommand struct {
+	Common
+	Project    string `short:"p" help:"ID or name of an existing project; a new one by default." placeholder:"PROJECT"`
+	Name       string `help:"Name of the new project; that of the directory by default." placeholder:"NAME"`
+	Visibility string `default:"PRIVATE" help:"PRIVATE, UNLISTED or PUBLIC."`
+	Reuse      string `help:"ALLOW_REUSE or REFERENCE_ONLY; needed unless it is PRIVATE." placeholder:"POLICY"`
+	Files      string `default:"none" help:"Folder whose files the project keeps, or none: then they stay in git."`
+}
+
+const (
+	localFolder = "local"
+	ignoreFile  = ".gitignore"
+	initKeyFile = "init-key"
+)
+
+// Run creates the project, unless it is named, and writes the binding. A run that was interrupted
+// creates no second project when it is repeated.
+func (c *InitCommand) Run(ctx context.Context, env *Env) error {
+	folder := filepath.Join(env.Dir, bindingFolder)
+	bound, err := readBinding(env.Dir)
+	switch {
+	case err == nil && (c.Project == "" || c.Project == bound.Project):
+		_, err := fmt.Fprintf(env.Out, "This directory is bound to %s at %s.\n", bound.Project,
+			bound.Server)
+		return err
+	case err == nil:
+		return usagef("this directory is bound to %s: remove %s first", bound.Project,
+			filepath.Join(folder, bindingFile))
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	caller, err := c.account(env)
+	if err != nil {
+		return err
+	}
+	defer caller.close()
+	if !caller.signedIn {
+		return &advisedError{errNotSignedIn, "pws login " + caller.Server}
+	}
+	id := ""
+	if c.Project != "" {
+		id, err = caller.resolveProject(ctx, c.Project)
+	} else {
+		id, err = c.create(ctx, env, caller, folder)
+	}
+	if err != nil {
+		return err
+	}
+	bound = Binding{Server: caller.Server, Project: id, Files: c.Files}
+	if err := writeBinding(folder, bound); err != nil {
+		return err
+	}
+	return c.showAs(ctx, env, caller, get(projectPath(id), nil), func(out io.Writer, v value) error {
+		_, err := fmt.Fprintf(out, "Bound this directory to %s  %s at %s.\n", id,
+			line(v.at("project.name").text()), caller.Server)
+		return err
+	})
+}
+
+// create creates the project under a key that is saved BEFORE the request.
+func (c *InitCommand) create(
+	ctx context.Context, env *Env, caller *account, folder string,
+) (string, error) {
+	name := c.Name
+	if name == "" {
+		name = filepath.Base(env.Dir)
+	}
+	request, err := write(http.MethodPost, apiPath("projects"), members("name", name,
+		"visibility", upper(c.Visibility), "reuse_policy", upper(c.Reuse)))
+	if err != nil {
+		return "", err
+	}
+	if request.Key, err = initKey(filepath.Join(folder, localFolder)); err != nil {
+		return "", err
+	}
+	answer, err := caller.Do(ctx, request)
+	if err != nil {
+		return "", err
+	}
+	data, err := answer.Data()
+	if err != nil {
+		return "", err
+	}
+	v, err := parseValue(data)
+	return v.at("project.id").text(), err
+}
+
+// initKey is the key of the creation: that of an interrupted run, or a new one.
+func initKey(local string) (string, error) {
+	path := filepath.Join(local, initKeyFile)
+	if key, err := os.ReadFile(path); err == nil && len(key) > 0 {
+		return strings.TrimSpace(string(key)), nil
+	}
+	key := client.NewIdempotencyKey()
+	return key, writeFile(path, []byte(key+"\n"))
+}
+
+func writeBinding(folder string, bound Binding) error {
+	var text bytes.Buffer
+	text.WriteString("# Which project the work in this directory belongs to. Commit this file.\n")
+	if err := toml.NewEncoder(&text).Encode(bound); err != nil {
+		return err
+	}
+	err := writeFile(filepath.Join(folder, ignoreFile), []byte(localFolder+"/\n"))
+	if err == nil {
+		err = writeFile(filepath.Join(folder, bindingFile), text.Bytes())
+	}
+	if err != nil {
+		return err
+	}
+	err = os.Remove(filepath.Join(folder, localFolder, initKeyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// writeFile writes a file that others may read, and its folder.
+func writeFile(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o666)
+}
