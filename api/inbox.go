@@ -20,7 +20,7 @@ func (InboxKind) Values() []string {
 	return []string{
 		"MENTION", "REPLY", "REVIEW_REQUESTED", "CONTRIBUTION_DECIDED", "CLAIM_EXPIRED",
 		"WATCHED_ACTIVITY", "REVIEWED", "MEMBER_ADDED", "KEY_CHANGED", "PROJECT_HIDDEN",
-		"PROJECT_SHOWN",
+		"PROJECT_SHOWN", "PROJECT_DELETED",
 	}
 }
 
@@ -136,15 +136,14 @@ var inboxOperations = []*Operation{
 			"memberships, added and revoked keys, and other activity in projects that it " +
 			"watches. The inbox keeps 1000 items of REVIEW_REQUESTED, CONTRIBUTION_DECIDED, " +
 			"CLAIM_EXPIRED, PROJECT_HIDDEN and PROJECT_SHOWN together, 1000 of MENTION, REPLY, " +
-			"REVIEWED and MEMBER_ADDED together, and all KEY_CHANGED items. When a group is " +
-			"full, its oldest archived item is dropped, " +
-			"or its oldest item if none is archived. WATCHED_ACTIVITY items " +
-			"are not stored: they are the newest 1000 events of watched projects, including " +
-			"archived items. Per day in UTC, at most 20 mentions, 100 replies and 20 " +
-			"memberships caused by one other agent become items; the text of others can still " +
-			"be read in its discussion. Items that the caller may not see now are omitted: " +
-			"those of PRIVATE projects that it is not a member of, and mentions in UNLISTED " +
-			"projects that it does not take part in.",
+			"REVIEWED, MEMBER_ADDED and PROJECT_DELETED together, and all KEY_CHANGED items. When " +
+			"a group is full, its oldest archived item is dropped, or its oldest item if none is " +
+			"archived. WATCHED_ACTIVITY items are not stored: they are the newest 1000 events of " +
+			"watched projects, including archived items. Per day in UTC, at most 20 mentions, " +
+			"100 replies, 20 memberships and 20 deleted projects caused by one other agent become " +
+			"items; the text of others can still be read in its discussion. Items that the caller " +
+			"may not see now are omitted: those of PRIVATE projects that it is not a member of, " +
+			"and mentions in UNLISTED projects that it does not take part in.",
 	}, readInbox),
 	declare[UpdateInbox, InboxUpdated](Operation{
 		Name: "inbox.update", Method: "PATCH", Path: inboxPath,

@@ -94,6 +94,8 @@ type Limits struct {
 	OpenWorkspaces int `json:"open_workspaces_per_project"`
 	// Open workspaces of a project, by one member.
 	OpenWorkspacesAgent int `json:"open_workspaces_per_agent_and_project"`
+	// How long a deleted project can be restored.
+	ProjectRestore int `json:"project_restore_seconds"`
 	// How long a workspace lasts after its last activity.
 	WorkspaceLasts int `json:"workspace_seconds"`
 	// How long an empty workspace lasts after its last activity.
@@ -295,6 +297,7 @@ var deploymentLimits = Limits{
 	AgentWatches:        work.WatchesMax,
 	OpenWorkspaces:      work.WorkspacesOpenMax,
 	OpenWorkspacesAgent: work.WorkspacesPerAgentMax,
+	ProjectRestore:      work.ProjectRestoreSeconds,
 	WorkspaceLasts:      work.WorkspaceSeconds, EmptyWorkspaceLasts: work.EmptyWorkspaceSeconds,
 	GuestTasks: work.GuestTasksMax, GuestHandoffs: work.GuestHandoffsMax,
 	GuestClaims: work.GuestClaimsMax, GuestClaimsInAll: work.GuestClaimsInAllMax,

@@ -196,7 +196,7 @@ func (p *Profiles) Kinds() []work.Kind {
 		new(work.VerificationCreated), new(work.RevisionSubmitted),
 		new(work.ContributionAccepted), new(work.ContributionRejected),
 		new(work.ContributionWithdrawn), new(work.ContributionDeleted),
-		new(work.VerificationDeleted),
+		new(work.VerificationDeleted), new(work.ProjectDeleted), new(work.ProjectRestored),
 	)
 }
 

@@ -17,6 +17,7 @@ func (l *Links) Kinds() []work.Kind {
 		new(work.RelationCreated), new(work.ArtifactImported), new(work.ProjectForked),
 		new(work.ProjectImported), new(work.ProjectUpdated), new(work.MemberAdded),
 		new(work.MemberChanged), new(work.MemberRemoved),
+		new(work.ProjectDeleted), new(work.ProjectRestored),
 	)
 }
 

@@ -85,7 +85,10 @@ func (l *Listing) Len() int {
 
 // Kinds implements Projection.
 func (l *Listing) Kinds() []work.Kind {
-	return kindsOf(new(work.ProjectCreated), new(work.ProjectUpdated), new(work.ProjectImported))
+	return kindsOf(
+		new(work.ProjectCreated), new(work.ProjectUpdated), new(work.ProjectImported),
+		new(work.ProjectDeleted), new(work.ProjectRestored),
+	)
 }
 
 // Update implements Projection.

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/tidwall/btree"
+
 	"pws/internal/disk"
 	"pws/internal/id"
 	"pws/work"
@@ -21,6 +23,8 @@ type Memberships struct {
 		projects map[id.ID]*memberProject
 		// of holds the memberships of each agent, in no order.
 		of map[id.ID][]membership
+		// ends are the deleted projects, by the time from which they cannot be restored.
+		ends *btree.BTreeG[Position]
 	}
 }
 
@@ -34,6 +38,8 @@ type memberProject struct {
 	name       string
 	visibility work.Visibility
 	status     work.Status
+	// ends is when a deleted project cannot be restored any more, in Unix milliseconds; 0 for others.
+	ends int64
 }
 
 type membership struct {
@@ -41,7 +47,8 @@ type membership struct {
 	role    work.Role
 }
 
-// MembershipFilter selects memberships; zero fields match all.
+// MembershipFilter selects memberships; zero fields match all, and without a status no deleted
+// projects.
 type MembershipFilter struct {
 	Role       work.Role
 	Visibility work.Visibility
@@ -63,13 +70,14 @@ func (f *MembershipFilter) matches(
 ) bool {
 	return (f.Role == 0 || f.Role == role) &&
 		(f.Visibility == 0 || f.Visibility == visibility) &&
-		(f.Status == 0 || f.Status == status) && strings.Contains(name, f.Name)
+		(f.Status == status || f.Status == 0 && status != work.Deleted) && strings.Contains(name, f.Name)
 }
 
 // NewMemberships makes an empty index.
 func NewMemberships() *Memberships {
 	m := new(Memberships)
 	m.mu.projects, m.mu.of = map[id.ID]*memberProject{}, map[id.ID][]membership{}
+	m.mu.ends = btree.NewBTreeGOptions(Position.Before, btree.Options{NoLocks: true})
 	return m
 }
 
@@ -105,7 +113,7 @@ func (m *Memberships) Of(
 	return found
 }
 
-// Count returns the number of the projects that an agent is a member of.
+// Count returns the number of the projects that an agent is a member of, or has deleted.
 func (m *Memberships) Count(agent id.ID) int {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -156,6 +164,7 @@ func OnlyTouches(kind work.Kind) bool {
 	switch kind {
 	case work.KindProjectCreated, work.KindProjectUpdated, work.KindProjectImported,
 		work.KindMemberAdded, work.KindMemberChanged, work.KindMemberRemoved,
+		work.KindProjectDeleted, work.KindProjectRestored,
 		// An expired workspace counts as no work.
 		work.KindWorkspaceEnded, work.KindProjectErased:
 		return false
@@ -169,7 +178,7 @@ func (m *Memberships) Update(before, next *work.Project, events []work.Event) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		p := m.describe(next)
-		for _, member := range next.Members() {
+		for _, member := range listedMembers(next) {
 			m.mu.of[member.Agent] = append(m.mu.of[member.Agent], membership{p, member.Role})
 		}
 		return
@@ -192,15 +201,18 @@ func (m *Memberships) drop(before *work.Project) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.get(before.ID)
-	for _, member := range before.Members() {
+	for _, member := range listedMembers(before) {
 		m.set(member.Agent, p, work.NoRole)
 	}
+	m.setEnd(p, 0)
 }
 
 // describe stores what is known of a project itself. The lock is held.
 func (m *Memberships) describe(next *work.Project) *memberProject {
 	p := m.get(next.ID)
-	p.name, p.visibility, p.status = FoldName(next.Name), next.Visibility, next.Status
+	p.name, p.status = FoldName(next.Name), next.Status
+	p.visibility = shownVisibility(next)
+	m.setEnd(p, endOf(next))
 	p.raise(next.UpdatedAt)
 	return p
 }
@@ -219,6 +231,8 @@ func (m *Memberships) change(before, next *work.Project, events []work.Event) {
 		case *work.MemberChanged:
 			m.set(event.Agent, p, next.RoleOf(event.Agent))
 			m.set(before.Owner, p, next.RoleOf(before.Owner))
+		case *work.ProjectDeleted, *work.ProjectRestored:
+			m.replace(p, before, next)
 		}
 	}
 }
@@ -244,14 +258,21 @@ func (m *Memberships) set(agent id.ID, p *memberProject, role work.Role) {
 
 // Append implements Projection:
 //
-//	updated  uvarint Unix milliseconds
-//	status   1 byte
-//	name     uvarint length, then its bytes
-//	members  until the end, in the order in which they joined, each: 16 bytes agent, 1 byte role
+//	updated     uvarint Unix milliseconds
+//	status      1 byte
+//	ends        uvarint Unix milliseconds, of a deleted project only
+//	visibility  1 byte, of a deleted project only
+//	name        uvarint length, then its bytes
+//	members     until the end, in the order in which they joined, each: 16 bytes agent, 1 byte role;
+//	            of a deleted project the owner only
 func (m *Memberships) Append(out []byte, p *work.Project) []byte {
 	out = binary.AppendUvarint(out, uint64(p.UpdatedAt))
-	out = appendText(append(out, byte(p.Status)), p.Name)
-	for _, member := range p.Members() {
+	out = append(out, byte(p.Status))
+	if end := endOf(p); end != 0 {
+		out = append(binary.AppendUvarint(out, uint64(end)), byte(shownVisibility(p)))
+	}
+	out = appendText(out, p.Name)
+	for _, member := range listedMembers(p) {
 		out = append(append(out, member.Agent[:]...), byte(member.Role))
 	}
 	return out
@@ -267,6 +288,11 @@ func (m *Memberships) Restore(c *Card, part *disk.Reader) error {
 	p := m.get(c.Project)
 	p.raise(int64(part.Uvarint()))
 	p.visibility, p.status = c.Visibility, work.Status(part.Byte())
+	if p.status == work.Deleted {
+		if err := m.restoreEnd(p, part); err != nil {
+			return err
+		}
+	}
 	p.name = FoldName(string(part.Bytes()))
 	if part.Failed() {
 		return errPart

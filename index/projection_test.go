@@ -15,6 +15,8 @@ func TestInvalidParts(t *testing.T) {
 	anID := make([]byte, 16)
 	task := slices.Concat([]byte{1}, anID, []byte{2, byte(work.TaskOpen), 0, 0, 0})
 	named := []byte{200, 1, byte(work.Active), 2, 'g', 'o'}
+	ended := []byte{200, 1, byte(work.Deleted), 200, 2, byte(work.Public), 2, 'g', 'o'}
+	invalid := []byte{200, 1, byte(work.Deleted), 200, 2, 9, 2, 'g', 'o'}
 	trait := slices.Concat(anID, []byte{byte(Observed), 0, 2, 'g', 'o', 1, 1})
 	for name, c := range map[string]struct {
 		of   Set
@@ -51,6 +53,10 @@ func TestInvalidParts(t *testing.T) {
 		"a claim without an end":     {ForClaims, slices.Concat(anID, anID, []byte{0}), false},
 		"a truncated claim":          {ForClaims, slices.Concat(anID, anID), false},
 		"a member":                   {ForMemberships, slices.Concat(named, anID, []byte{1}), true},
+		"a deleted project":          {ForMemberships, slices.Concat(ended, anID, []byte{4}), true},
+		"a truncated end":            {ForMemberships, ended[:4], false},
+		"an end without visibility":  {ForMemberships, ended[:5], false},
+		"an unknown visibility":      {ForMemberships, invalid, false},
 		"a project without members":  {ForMemberships, named, true},
 		"a member without a role":    {ForMemberships, slices.Concat(named, anID, []byte{0}), false},
 		"a member of unknown role":   {ForMemberships, slices.Concat(named, anID, []byte{5}), false},

@@ -17,6 +17,7 @@ func (r *Reviews) Kinds() []work.Kind {
 		new(work.ContributionWithdrawn), new(work.ReviewDeleted), new(work.ContributionDeleted),
 		new(work.ProjectImported), new(work.ProjectUpdated),
 		new(work.MemberAdded), new(work.MemberChanged), new(work.MemberRemoved),
+		new(work.ProjectDeleted), new(work.ProjectRestored),
 	)
 }
 

@@ -56,6 +56,7 @@ func (s *Subjects) Kinds() []work.Kind {
 	return kindsOf(
 		new(work.ProjectCreated), new(work.ProjectForked), new(work.ProjectImported),
 		new(work.ProjectUpdated), new(work.ChangesetPublished), new(work.ContributionAccepted),
+		new(work.ProjectDeleted), new(work.ProjectRestored),
 	)
 }
 

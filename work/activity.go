@@ -64,6 +64,8 @@ const (
 	ActivityReviewDeleted
 	ActivityContributionDeleted
 	ActivityHandoffDeleted
+	ActivityProjectDeleted
+	ActivityProjectRestored
 )
 
 var activityTypeNames = [...]string{
@@ -78,6 +80,7 @@ var activityTypeNames = [...]string{
 	"verification.created", "member.added", "member.removed", "agent.blocked", "agent.unblocked",
 	"turn.ended", "discussion.deleted", "comment.deleted", "verification.deleted",
 	"contribution.review_deleted", "contribution.deleted", "handoff.deleted",
+	"project.deleted", "project.restored",
 }
 
 // ActivityTypes are the names of all types on the wire.
@@ -453,6 +456,10 @@ func projectActivities(event Event) []Activity {
 		return all
 	case *ProjectHidden, *ProjectShown:
 		return activity(ActivityProjectUpdated, SubjectProject, id.ID{})
+	case *ProjectDeleted:
+		return activity(ActivityProjectDeleted, SubjectProject, id.ID{})
+	case *ProjectRestored:
+		return activity(ActivityProjectRestored, SubjectProject, id.ID{})
 	case *TurnEnded:
 		return activity(ActivityTurnEnded, SubjectProject, id.ID{}, factID(FactAgent, event.Agent))
 	case *StateUpdated:

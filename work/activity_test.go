@@ -118,7 +118,7 @@ func TestActivities(t *testing.T) {
 			t.Errorf("%s is read as %d", kind, parsed)
 		}
 	}
-	if work.ParseActivityType("project.deleted") != 0 || work.ParseActivityType("") != 0 {
+	if work.ParseActivityType("project.sold") != 0 || work.ParseActivityType("") != 0 {
 		t.Error("what is no type is read as one")
 	}
 	if work.ActivityType(len(work.ActivityTypes())+1).Known() || work.ActivityType(0).Known() {

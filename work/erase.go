@@ -72,7 +72,7 @@ func RestoreRemoved(head []byte) (*Project, error) {
 	p.saved = savedFields{
 		IdempotentFirst: max(record.IdempotentEnd,
 			record.IdempotentFirst+uint64(len(record.Idempotent))),
-		Moderation: record.Moderation,
+		Moderation: record.Moderation, End: record.End,
 	}
 	p.publishEmpty(record.Head.Event.ID, record.Head.CreatedAt)
 	p.saved.Fork = record.Fork

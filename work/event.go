@@ -84,6 +84,8 @@ const (
 	KindReviewDeleted          Kind = 61
 	KindContributionDeleted    Kind = 62
 	KindHandoffDeleted         Kind = 63
+	KindProjectDeleted         Kind = 70
+	KindProjectRestored        Kind = 71
 )
 
 // kinds returns an empty event for each kind.
@@ -144,6 +146,8 @@ var kinds = map[Kind]func() Event{
 	KindReviewDeleted:          func() Event { return new(ReviewDeleted) },
 	KindContributionDeleted:    func() Event { return new(ContributionDeleted) },
 	KindHandoffDeleted:         func() Event { return new(HandoffDeleted) },
+	KindProjectDeleted:         func() Event { return new(ProjectDeleted) },
+	KindProjectRestored:        func() Event { return new(ProjectRestored) },
 }
 
 var kindOf = func() map[reflect.Type]Kind {

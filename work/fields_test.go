@@ -46,6 +46,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["away"] = awayWorld(t)
 	worlds["texts of tasks"] = taskTextWorld(t)
 	worlds["deleted"] = deletedWorld(t)
+	worlds["ended"] = endedWorld(t)
 	imported := newWorld()
 	imported.create(t)
 	offer := far()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pws/internal/id"
 	"pws/work"
 )
 
@@ -68,6 +69,8 @@ var frozenEvents = []frozenEvent{
 	{"50-project-removed-stored", &work.ProjectRemoved{
 		Reason: "malware", Stored: []work.StoredBytes{{Agent: agent("ann"), Bytes: 1 << 33}},
 	}},
+	{"70-project-deleted", &work.ProjectDeleted{Members: []id.ID{agent("ann"), agent("bob")}}},
+	{"71-project-restored", new(work.ProjectRestored)},
 	{"31-project-forked", &work.ProjectForked{
 		ID: agent("changeset"), Project: agent("source"), Changeset: agent("head"),
 		Root: blob("root").Hash, Files: 3, Bytes: 1 << 33,

@@ -114,6 +114,8 @@ const (
 	// those of one agent.
 	WorkspacesOpenMax     = 1000
 	WorkspacesPerAgentMax = 20
+	// ProjectRestoreSeconds is how long a deleted project can be restored.
+	ProjectRestoreSeconds = 30 * 86_400
 	// WorkspaceSeconds is how long a workspace lasts after its last activity,
 	// EmptyWorkspaceSeconds how long an empty one lasts.
 	WorkspaceSeconds      = 30 * 86_400

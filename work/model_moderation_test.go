@@ -47,7 +47,10 @@ func (m *moderationModel) act() error {
 	case 1:
 		w.now += int64(m.source(2 * work.EmptyWorkspaceSeconds * 1000))
 	case 2:
-		w.now += work.WorkspaceSeconds * 1000
+		// A project that was deleted so long ago is gone for ever.
+		if w.project.End() == nil {
+			w.now += work.WorkspaceSeconds * 1000
+		}
 	}
 	who, command := m.command()
 	_, blocked := w.project.Block(who)
@@ -60,6 +63,9 @@ func (m *moderationModel) act() error {
 	if _, leaves := command.(*work.UnwatchProject); blocked && !leaves &&
 		(err == nil || w.project != before) {
 		return fmt.Errorf("a blocked agent may do %T: %v", command, err)
+	}
+	if err := checkEnd(before, w, who, command, err); err != nil {
+		return fmt.Errorf("%T: %w", command, err)
 	}
 	if err := m.files.observe(w.project); err != nil {
 		return err

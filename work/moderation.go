@@ -75,7 +75,7 @@ func (c *ShowProject) Decide(p *Project, _ Stamp) (Decision, error) {
 		return Decision{}, nil
 	}
 	events := []Event{&ProjectShown{Owner: p.Owner}}
-	if hidden.Was != p.Visibility {
+	if p.saved.End == nil && hidden.Was != p.Visibility {
 		about := p.About
 		about.Visibility = hidden.Was
 		events = append(events, &ProjectUpdated{About: about, Was: p.Visibility})
@@ -108,7 +108,7 @@ type ProjectHidden struct {
 }
 
 func (e *ProjectHidden) apply(p *Project, at Moment) {
-	next := &Moderation{Reason: e.Reason, At: at.Now, Was: p.Visibility}
+	next := &Moderation{Reason: e.Reason, At: at.Now, Was: p.hideEnded()}
 	if before := p.saved.Moderation; before != nil {
 		next.Was = before.Was
 	}
@@ -123,6 +123,10 @@ type ProjectShown struct {
 }
 
 func (e *ProjectShown) apply(p *Project, _ Moment) {
+	if p.saved.End != nil {
+		p.hideEnded()
+		p.saved.End.Visibility = p.saved.Moderation.Was
+	}
 	p.saved.Moderation = nil
 	p.Version++
 }

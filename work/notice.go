@@ -38,13 +38,15 @@ const (
 	NoticeProjectHidden
 	// NoticeProjectShown is for the owner of a project that an operator shows again.
 	NoticeProjectShown
+	// NoticeProjectDeleted is for the members of a project that its owner has deleted.
+	NoticeProjectDeleted
 )
 
 // noticeKindNames has one name for both kinds of key changes.
 var noticeKindNames = [...]string{
 	"", "MENTION", "REPLY", "REVIEW_REQUESTED", "CONTRIBUTION_DECIDED", "CLAIM_EXPIRED",
 	"WATCHED_ACTIVITY", "REVIEWED", "MEMBER_ADDED", "KEY_CHANGED", "KEY_CHANGED",
-	"PROJECT_HIDDEN", "PROJECT_SHOWN",
+	"PROJECT_HIDDEN", "PROJECT_SHOWN", "PROJECT_DELETED",
 }
 
 // NoticeKinds are the names of all kinds on the wire, each once.
@@ -95,7 +97,7 @@ func (k NoticeKind) PerDay() int {
 		return MentionItemsPerDayMax
 	case NoticeReply:
 		return ReplyItemsPerDayMax
-	case NoticeMemberAdded:
+	case NoticeMemberAdded, NoticeProjectDeleted:
 		return MemberItemsPerDayMax
 	}
 	return 0
@@ -165,6 +167,8 @@ func Notices(event Event, by id.ID) (all []Notice) {
 		notify(NoticeProjectHidden, SubjectProject, id.ID{}, id.ID{}, event.Owner)
 	case *ProjectShown:
 		notify(NoticeProjectShown, SubjectProject, id.ID{}, id.ID{}, event.Owner)
+	case *ProjectDeleted:
+		notify(NoticeProjectDeleted, SubjectProject, id.ID{}, id.ID{}, event.Members...)
 	}
 	return all
 }
@@ -175,7 +179,8 @@ func GivesNotices(kind Kind) bool {
 	case KindMemberAdded, KindTaskClaimExpired, KindContributionSubmitted,
 		KindRevisionSubmitted, KindContributionReviewed, KindContributionConflicted,
 		KindContributionAccepted, KindContributionRejected, KindDiscussionCreated,
-		KindCommentAdded, KindProjectHidden, KindProjectShown, KindContributionDeleted:
+		KindCommentAdded, KindProjectHidden, KindProjectShown, KindContributionDeleted,
+		KindProjectDeleted:
 		return true
 	}
 	return false

@@ -22,6 +22,7 @@ var silentKinds = []work.Kind{
 	44, 45, 46, 47, // what was closed or deleted
 	50, 56, // a removed project, which nobody can read
 	52, 53, 54, 55, // blocks, and turns that are waited for or end
+	71,         // a restored project
 	60, 61, 63, // deleted records, but for undecided contributions
 }
 
@@ -118,6 +119,10 @@ var noticeCases = []struct {
 	},
 	{&work.ProjectHidden{Reason: "r", Owner: agent("bob")}, "bob PROJECT_HIDDEN PROJECT"},
 	{&work.ProjectShown{Owner: agent("bob")}, "bob PROJECT_SHOWN PROJECT"},
+	{
+		&work.ProjectDeleted{Members: []id.ID{agent("ann"), agent("bob"), agent("eve")}},
+		"bob PROJECT_DELETED PROJECT, eve PROJECT_DELETED PROJECT",
+	},
 	// Who comes back too late notes it by whatever it does next.
 	{
 		&work.TaskClaimExpired{Task: agent("t"), Agent: agent("ann")},

@@ -64,13 +64,14 @@ func (k ProjectKind) String() string { return projectKindNames[k] }
 // Status says whether a project accepts changes.
 type Status uint8
 
-// The statuses of a project.
+// The statuses of a project. Only its owner knows of a deleted one; see ProjectEnd.
 const (
 	Active Status = iota + 1
 	Archived
+	Deleted
 )
 
-var statusNames = [...]string{"", "ACTIVE", "ARCHIVED"}
+var statusNames = [...]string{"", "ACTIVE", "ARCHIVED", "DELETED"}
 
 // String is the name on the wire.
 func (s Status) String() string { return statusNames[s] }
@@ -130,6 +131,8 @@ type savedFields struct {
 	Moderation *Moderation `cbor:"60,keyasint,omitempty"`
 	// Blocks are the agents that may not write in the project.
 	Blocks []Block `cbor:"61,keyasint,omitempty"`
+	// End is nil unless the owner has deleted the project.
+	End *ProjectEnd `cbor:"80,keyasint,omitempty"`
 	// HandoffMarks are the deletions of handoffs, in the order of their IDs.
 	HandoffMarks []HandoffMark `cbor:"75,keyasint,omitempty"`
 }

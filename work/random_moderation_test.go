@@ -34,6 +34,9 @@ func (m *moderator) someone() id.ID {
 func (m *moderator) command() (who id.ID, command work.Command) {
 	p := m.w.project
 	who = m.someone()
+	if p.End() != nil && m.source(2) == 0 {
+		return []id.ID{p.Owner, p.Owner, who}[m.source(3)], new(work.RestoreProject)
+	}
 	if p.Status == work.Archived && m.source(2) == 0 {
 		return p.Owner, &work.UpdateProject{Status: work.Active}
 	}
@@ -56,10 +59,12 @@ func (m *moderator) command() (who id.ID, command work.Command) {
 	return who, command
 }
 
-// moderation blocks, unblocks, ends the turn, or lets someone claim a task.
+// moderation blocks, unblocks, ends the turn, deletes the project, or lets someone claim a task.
 func (m *moderator) moderation(who id.ID) (id.ID, work.Command) {
 	other := agent([]string{"eve", "mal", "dora", "bob"}[m.source(4)])
-	switch m.source(8) {
+	switch m.source(9) {
+	case 8:
+		return []id.ID{m.w.project.Owner, who}[m.source(2)], &work.DeleteProject{IfMatch: anyState}
 	case 0:
 		return agent("ann"), &work.BlockAgent{Agent: other, Reason: m.secret()}
 	case 1:

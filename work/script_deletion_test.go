@@ -56,10 +56,10 @@ func (s *script) review(word string) id.ID {
 	return agent("no " + word)
 }
 
-// deletionQuery answers lines that ask for the marks of deleted records.
+// deletionQuery answers lines that ask for the marks of deleted records, or of a deleted project.
 func (s *script) deletionQuery(words []string) (string, bool) {
 	if words[0] != "marks?" {
-		return "", false
+		return s.endQuery(words)
 	}
 	list := []string{}
 	mark := func(name string, of work.Deletion) {

@@ -24,6 +24,9 @@ func (s *script) command(words []string) work.Command {
 	if command := s.talkCommand(words); command != nil {
 		return command
 	}
+	if command := s.endCommand(words); command != nil {
+		return command
+	}
 	arguments := words[1:]
 	switch words[0] {
 	case "create":

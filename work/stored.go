@@ -114,7 +114,7 @@ func EndsOnly(command Command) bool {
 	case *UpdateProject, *ChangeMember, *RemoveMember, *ReleaseTask, *ReleaseAll, *ExpireClaims,
 		*EndWorkSession, *CloseWorkspace, *WithdrawContribution, *RejectContribution,
 		*SetDiscussion, *DeleteDiscussion, *DeleteComment, *UnwatchProject, *EndTurn, *BlockAgent,
-		*UnblockAgent:
+		*UnblockAgent, *DeleteProject, *RestoreProject:
 		return true
 	}
 	return false
