@@ -247,9 +247,9 @@ func (e *Engine) eraseProjects(gone map[id.ID]bool) error {
 	return nil
 }
 
-// requireSource refuses to copy the contents of a project that was removed since its view was read:
-// PROJECT_NOT_FOUND. Orders that are in flight when a project is removed end BEFORE its contents
-// are dropped.
+// requireSource refuses to copy the contents of a project that was deleted or removed since its
+// view was read: PROJECT_NOT_FOUND. Orders that are in flight when a project is removed end BEFORE
+// its contents are dropped.
 func (e *Engine) requireSource(command work.Command) error {
 	source, copies := work.SourceOf(command)
 	if !copies {
@@ -259,7 +259,8 @@ func (e *Engine) requireSource(command work.Command) error {
 	if !ok {
 		return nil
 	}
-	if view := h.view.Load(); view == nil || !view.project.Removed() {
+	view := h.view.Load()
+	if view == nil || !view.project.Removed() && view.project.End() == nil {
 		return nil
 	}
 	return fault.New(fault.ProjectNotFound, "There is no such project.")

@@ -189,9 +189,10 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	e.search.start(report.Log.Last)
 	e.saver.lastAt = time.Now()
 	e.noteSpace()
-	e.stopped.Add(3)
+	e.stopped.Add(4)
 	go e.evictLoop()
 	go e.sweepLoop()
+	go e.endLoop()
 	go e.saveLoop()
 	return e, report, nil
 }
@@ -318,10 +319,11 @@ func (e *Engine) fail(err error) {
 func (e *Engine) Now() int64 { return e.clock.Now() }
 
 // Advance moves the clock of the service forward, for tests, and returns the new time AFTER the
-// claims that ran out by it are noted.
+// claims that ran out by it are noted, and the deleted projects that ended by it are dropped.
 func (e *Engine) Advance(millis int64) int64 {
 	now := e.clock.Advance(millis)
 	e.expire(index.Expiry{}, math.MaxInt)
+	e.dropEnded()
 	if err := e.feed.expire(); err != nil {
 		e.log.Error("cannot remove expired events", "error", err)
 	}

@@ -14,7 +14,7 @@ import (
 func checkMemberships(t testing.TB, what string, e *Engine) {
 	t.Helper()
 	const all = 1 << 20
-	want := map[id.ID][]index.Position{}
+	want, deleted := map[id.ID][]index.Position{}, map[id.ID]int{}
 	of := e.Indexes(index.ForMemberships).Memberships
 	e.handles.Range(func(project id.ID, _ *handle) bool {
 		p := viewOf(t, e, project)
@@ -23,6 +23,10 @@ func checkMemberships(t testing.TB, what string, e *Engine) {
 		}
 		if !of.Named(project, index.FoldName(p.Name)) {
 			t.Errorf("%s: %s is not found as %q", what, project.Format(id.Project), p.Name)
+		}
+		checkEnd(t, what, of, p)
+		if p.End() != nil {
+			deleted[p.Owner]++
 		}
 		for _, member := range p.Members() {
 			at := index.Position{Millis: p.UpdatedAt, ID: project}
@@ -43,7 +47,8 @@ func checkMemberships(t testing.TB, what string, e *Engine) {
 			return cmp.Or(-cmp.Compare(a.Millis, b.Millis), -a.ID.Compare(b.ID))
 		})
 		got := of.Of(agent.ID, &index.MembershipFilter{}, index.Position{}, all)
-		if !slices.Equal(got, list) || of.Count(agent.ID) != len(list) {
+		count := of.Count(agent.ID) - deleted[agent.ID]
+		if !slices.Equal(got, list) || count != len(list) {
 			t.Errorf("%s: %s is a member of %v, want %v", what, agent.Handle, got, list)
 		}
 	}

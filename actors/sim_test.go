@@ -190,6 +190,12 @@ func (s *simulation) work(key string) {
 
 func (s *simulation) command(p *work.Project) work.Command {
 	path := fmt.Sprintf("%c/%d", 'a'+s.pick(3), s.pick(4))
+	switch {
+	case p.End() != nil && s.pick(2) == 0:
+		return new(work.RestoreProject)
+	case s.pick(40) == 0:
+		return &work.DeleteProject{IfMatch: func(*work.Project) error { return nil }}
+	}
 	switch kind := s.pick(24); {
 	case kind >= 12:
 		return s.workCommand(p)

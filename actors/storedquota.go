@@ -87,7 +87,7 @@ func (e *Engine) QuotasOfProject(project id.ID) ([]StoredQuota, error) {
 	}
 	limit := e.storedLimits(id.ID{}, project).Project
 	return []StoredQuota{
-		e.storedQuota(identity.QuotaProject, project, limit, p.StoredByMembers()),
+		e.storedQuota(identity.QuotaProject, project, limit, p.AsOwned().StoredByMembers()),
 	}, nil
 }
 

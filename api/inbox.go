@@ -218,6 +218,9 @@ func (c *Call) seesItem(access *access, item *index.InboxItem) (bool, error) {
 		return true, nil
 	}
 	view, err := access.project(item.Project)
+	if err == nil && view == nil && item.Kind == work.NoticeProjectDeleted {
+		return c.wasMember(item.Project)
+	}
 	if err != nil || view == nil {
 		return false, err
 	}

@@ -41,7 +41,8 @@ func (c *Call) inboxItem(one *boxed) (InboxItem, error) {
 	}
 	// The project existed a moment ago and may have been hidden since. The item then has no
 	// texts.
-	if view == nil || !view.Readable(c.Agent) {
+	ended := one.Kind == work.NoticeProjectDeleted
+	if view == nil || !view.Readable(c.Agent) && (!ended || !view.EndedFor(c.Agent, c.Now)) {
 		return item, nil
 	}
 	title, text := c.subjectTexts(view, one)
@@ -99,6 +100,8 @@ func (c *Call) subjectTexts(view *work.Project, one *boxed) (title, text string)
 			return view.Name, hiddenText(view)
 		case work.NoticeProjectShown:
 			return view.Name, "An operator of the service shows the project again."
+		case work.NoticeProjectDeleted:
+			return view.Name, endText(view)
 		}
 	case work.SubjectAgent:
 		return c.handle(subject), c.handle(subject)

@@ -70,15 +70,16 @@ var mineOperations = []*Operation{
 				Doc: "Only projects of this visibility.",
 			},
 			{
-				Name: "status", Check: "enum=ACTIVE|ARCHIVED",
-				Doc: "Only projects with this status.",
+				Name: "status", Check: "enum=ACTIVE|ARCHIVED|DELETED",
+				Doc: "Only projects with this status; all but DELETED if absent.",
 			},
 			nameParam,
 		}, pageParams(ownPage)...),
 		Errors: []fault.Code{fault.PaginationCursorInvalid, fault.PaginationLimitInvalid},
 		Tag:    "projects", Summary: "List your projects",
 		Doc: "Lists the projects that the caller is a member of, the one with the latest " +
-			"activity first, each with the caller's role.",
+			"activity first, each with the caller's role. The status DELETED lists those that " +
+			"the caller has deleted and can restore.",
 	}, listOwnProjects),
 	declare[None, OwnClaimsData](Operation{
 		Name: "claim.mine", Method: "GET", Path: "/api/v1/agents/me/claims",
@@ -154,6 +155,9 @@ func (c *Call) ownProjects(
 			*last = place
 			if view == nil {
 				continue
+			}
+			if view.Restorable(c.Agent, c.Now) {
+				view = view.AsOwned()
 			}
 			role := view.RoleOf(c.Agent)
 			if role != work.NoRole && view.Readable(c.Agent) && filter.Matches(view, role) {

@@ -362,6 +362,7 @@ var Table = tableOf(
 	identityOperations,
 	profileOperations,
 	projectOperations,
+	projectEndOperations,
 	mineOperations,
 	overviewOperations,
 	forkOperations,

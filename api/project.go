@@ -28,8 +28,8 @@ type Project struct {
 	LicenseSPDX string `json:"license_spdx"`
 	// Who changes its files: members, or in a COMMUNITY project any agent in a turn.
 	Kind string `json:"kind" check:"enum=STANDARD|COMMUNITY"`
-	// ACTIVE, or ARCHIVED, which does not accept changes.
-	Status string `json:"status" check:"enum=ACTIVE|ARCHIVED"`
+	// ACTIVE; ARCHIVED, which does not accept changes; or DELETED, which only its owner sees.
+	Status string `json:"status" check:"enum=ACTIVE|ARCHIVED|DELETED"`
 	// Topics, in lower case.
 	Topics []string `json:"topics"`
 	// The owner.
@@ -52,6 +52,8 @@ type Project struct {
 	UpdatedAt Time `json:"updated_at"`
 	// Why an operator of the service has hidden it from all but its members; null if none has.
 	Hidden *HiddenProject `json:"hidden"`
+	// When it was deleted; absent if it is not.
+	Deleted *DeletedProject `json:"deleted,omitempty"`
 	// The caller's relation to the project, on authenticated reads.
 	Viewer *Viewer `json:"viewer,omitempty"`
 
@@ -151,6 +153,7 @@ func (c *Call) project(p *work.Project) Project {
 	if hidden := p.Moderation(); hidden != nil {
 		record.Hidden = &HiddenProject{Reason: hidden.Reason, At: Time(hidden.At)}
 	}
+	record.Deleted = deletedProject(p)
 	if c.Session != nil {
 		record.Viewer = &Viewer{
 			Role: roleOrNil(p.RoleOf(c.Agent)), Watching: c.watching(p),
@@ -444,6 +447,17 @@ func (c *Call) projectReply(view *work.Project) Reply {
 	return Reply{Data: ProjectData{Project: c.project(view)}, ETag: c.projectETag(view)}
 }
 
+// projectTagger returns projectETag for the states of a project. Whether the record shows an origin
+// is found BEFORE the project decides.
+func (c *Call) projectTagger(project id.ID) (func(p *work.Project) string, error) {
+	view, err := c.Service.Engine.Project(project)
+	if err != nil {
+		return nil, err
+	}
+	origin := view != nil && c.forkedFrom(view) != nil
+	return func(p *work.Project) string { return c.projectTag(p, origin) }, nil
+}
+
 // validate validates the license: INVALID_LICENSE.
 func (b *UpdateProject) validate(*Call) []error {
 	if b.LicenseSPDX == nil {
@@ -472,14 +486,11 @@ func updateProject(c *Call, body *UpdateProject) (Reply, error) {
 		command.License = &spdx
 	}
 	if c.IfMatch != "" {
-		view, err := c.Service.Engine.Project(project)
+		tag, err := c.projectTagger(project)
 		if err != nil {
 			return Reply{}, err
 		}
-		origin := view != nil && c.forkedFrom(view) != nil
-		command.IfMatch = func(p *work.Project) error {
-			return c.requireMatch(c.projectTag(p, origin))
-		}
+		command.IfMatch = func(p *work.Project) error { return c.requireMatch(tag(p)) }
 	}
 	done, err := c.do(project, command, nil)
 	if err != nil {

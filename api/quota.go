@@ -59,7 +59,7 @@ var unmetered = []string{
 	"inbox.update", "report.create",
 	"member.change", "member.remove", "block.remove", "task.release", "turn.end",
 	"discussion.update", "discussion.delete", "discussion.delete_comment", "workspace.close",
-	"project.unwatch",
+	"project.unwatch", "project.delete", "project.restore",
 }
 
 // StoresBytes reports whether the operation is refused where a quota of stored bytes is used up.

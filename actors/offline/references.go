@@ -228,7 +228,11 @@ func (r *references) checkProject(project id.ID, saved uint64) {
 	})
 	missing := map[id.ID]bool{}
 	r.checkAgent(name, "owner", state.Owner, missing)
-	for _, member := range state.Members() {
+	members := state.Members()
+	if end := state.End(); end != nil {
+		members = end.Members
+	}
+	for _, member := range members {
 		r.checkAgent(name, "member", member.Agent, missing)
 		r.checkAgent(name, "member added by", member.AddedBy, missing)
 	}

@@ -171,8 +171,8 @@ func (i *itemCheck) fits(p *work.Project) bool {
 	switch i.kind {
 	case work.NoticeProjectHidden, work.NoticeProjectShown:
 		return i.subject == work.Subject{Type: work.SubjectProject, ID: p.ID} && i.agent == i.actor
-	case work.NoticeMemberAdded:
-		// The agent may have left since.
+	case work.NoticeMemberAdded, work.NoticeProjectDeleted:
+		// The agent may have left since, and the project may have been restored.
 		return i.subject == work.Subject{Type: work.SubjectProject, ID: p.ID}
 	}
 	c, ok := p.Contribution(i.subject.ID)

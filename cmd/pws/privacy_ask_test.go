@@ -16,8 +16,8 @@ import (
 	"pws/internal/fault"
 )
 
-// run sends all requests before and after the closed project becomes PRIVATE, and after the leaver
-// has lost its memberships.
+// run sends all requests before and after the closed project becomes PRIVATE and the deleted one is
+// deleted, and after the leaver has lost its memberships.
 func (p *privacy) run(ts *testscript.TestScript) {
 	outsiders := []string{"nobody", "outsider", "visitor"}
 	p.forAll(func(one *secretCase) {
@@ -26,18 +26,33 @@ func (p *privacy) run(ts *testscript.TestScript) {
 		}
 	})
 	p.change(worldClosed, "PATCH", "projects/$project", `{"visibility":"PRIVATE"}`)
-	p.hidden = []string{worldPrivate, worldUnlisted, worldClosed}
-	p.forAll(func(one *secretCase) {
-		p.ask(one, outsiders, worldPrivate, worldUnlisted, worldClosed)
-	})
+	p.change(worldDeleted, "DELETE", "projects/$project/members/leaver", "")
+	p.change(worldDeleted, "DELETE", "projects/$project", "")
+	p.hidden = []string{worldPrivate, worldUnlisted, worldClosed, worldDeleted}
+	p.forAll(func(one *secretCase) { p.ask(one, outsiders, p.hidden...) })
 	// The leaver stays a member of the unlisted project.
 	p.hidden = []string{worldPrivate, worldClosed}
 	for _, kind := range p.hidden {
 		p.change(kind, "DELETE", "projects/$project/members/leaver", "")
 	}
+	p.hidden = append(p.hidden, worldDeleted)
 	p.forAll(func(one *secretCase) { p.ask(one, []string{"leaver"}, p.hidden...) })
 	p.replay()
+	p.askFormer()
 	p.times(ts)
+}
+
+// askFormer sends all requests as an agent that was a member of the deleted project. It knows the
+// agents, and its inbox says that the project was deleted.
+func (p *privacy) askFormer() {
+	p.hidden = []string{worldDeleted}
+	p.forAll(func(one *secretCase) {
+		known := *one
+		known.agents = true
+		if one.operation != "inbox.read" && !strings.Contains(one.target+one.body, "$mine") {
+			p.ask(&known, []string{word(worldDeleted, "mate")}, worldDeleted)
+		}
+	})
 }
 
 // forAll calls the function for all cases, a few in parallel.
@@ -90,6 +105,8 @@ func (w *secretWorld) request(
 	}
 	if op := operationOf(method, sent.target); op != nil && needsKey(op) {
 		sent.headers = []string{fmt.Sprintf("Idempotency-Key: secret-%d", secretSerial.Add(1))}
+	} else if needsMatch(op) {
+		sent.headers = []string{"If-Match: *"}
 	}
 	return sent
 }
@@ -121,7 +138,7 @@ func (p *privacy) change(kind, method, target, body string) {
 // await repeats a request until it shows the PUBLIC projects, because derived indexes may lag
 // behind.
 func (p *privacy) await(one *secretCase) bool {
-	for _, kind := range []string{worldClosed, worldPublic} {
+	for _, kind := range []string{worldClosed, worldDeleted, worldPublic} {
 		for end := time.Now().Add(patience); one.shows; {
 			w := p.worlds[kind]
 			got, err := w.answer("outsider", w.request("outsider", one.method, one.target, one.body,

@@ -53,18 +53,20 @@ func (s *script) privacy(ts *testscript.TestScript, args []string) error {
 	return nil
 }
 
-// The projects. Two are hidden from the beginning. One is PUBLIC until all its records exist and
-// PRIVATE afterwards. One stays PUBLIC: it shows that a response contains what it may contain.
+// The projects. Two are hidden from the beginning. Two are PUBLIC until all their records exist;
+// one of them is PRIVATE afterwards, the other is deleted. One stays PUBLIC: it shows that a
+// response contains what it may contain.
 const (
 	worldPrivate  = "private"
 	worldUnlisted = "unlisted"
 	worldClosed   = "closed"
+	worldDeleted  = "deleted"
 	worldPublic   = "public"
 	// The hub belongs to the bridge and is created first.
 	worldHub = "hub"
 )
 
-var secretKinds = []string{worldPrivate, worldUnlisted, worldClosed, worldPublic}
+var secretKinds = []string{worldPrivate, worldUnlisted, worldClosed, worldDeleted, worldPublic}
 
 // bridge is a maintainer of all projects. It has forked them and imported into them.
 const bridge = "bridge"
@@ -246,7 +248,7 @@ func (p *privacy) newWorld(kind string) *secretWorld {
 func (w *secretWorld) setVars() {
 	vars := w.script.vars
 	vars["kind"], vars["visibility"] = w.kind, strings.ToUpper(w.kind)
-	if w.kind == worldClosed {
+	if w.kind == worldClosed || w.kind == worldDeleted {
 		vars["visibility"] = "PUBLIC"
 	}
 	for _, role := range []string{"owner", "mate"} {

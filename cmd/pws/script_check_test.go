@@ -60,6 +60,9 @@ func fits(template, path string) bool {
 
 func needsKey(op *api.Operation) bool { return op.Idempotency == api.KeyRequired }
 
+// needsMatch reports whether an operation refuses requests without If-Match.
+func needsMatch(op *api.Operation) bool { return op != nil && op.Name == "project.delete" }
+
 // routeCodes are the error codes of requests that match no operation.
 var routeCodes = []fault.Code{
 	fault.RouteNotFound, fault.MethodNotAllowed, fault.ValidationFailed, fault.HeadersTooLarge,

@@ -172,6 +172,9 @@ func (w *world) send(
 			fmt.Sprintf("Idempotency-Key: %s-%d", w.project, w.script.serial),
 		}
 	}
+	if needsMatch(operationOf(method, sent.target)) {
+		sent.headers = append(sent.headers, "If-Match: *")
+	}
 	got, err := w.script.send(sent)
 	if err != nil {
 		return nil, err

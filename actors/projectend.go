@@ -1,0 +1,81 @@
+package actors
+
+import (
+	"time"
+
+	"pws/api"
+	"pws/identity"
+	"pws/index"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/work"
+)
+
+const (
+	// dropEndedAtOnce is how many deleted projects leave the disk together.
+	dropEndedAtOnce = identity.DropsMax / 2
+	// dropEndedEvery is how much later deleted projects leave the disk again, in milliseconds: all
+	// packs are written again for it.
+	dropEndedEvery = 3_600_000
+	// endedReason is the reason of the removal of a project that its owner has deleted.
+	endedReason = "deleted by its owner"
+)
+
+// endLoop drops deleted projects some time after they ended.
+func (e *Engine) endLoop() {
+	defer e.stopped.Done()
+	tick := time.NewTicker(e.config.SweepEvery)
+	defer tick.Stop()
+	next := int64(0)
+	for {
+		select {
+		case <-e.stop:
+			return
+		case <-tick.C:
+			// Projects that the index does not know after a start are loaded by the next snapshot.
+			stale := e.projections.stale.sets.Load()&uint32(index.ForMemberships) != 0
+			if now := e.Now(); !stale && now >= next && e.dropEnded() {
+				next = now + dropEndedEvery
+			}
+		}
+	}
+}
+
+// dropEnded drops the deleted projects that cannot be restored any more from the disk, and reports
+// whether there were any. What fails is tried again by the next call, and by the next start.
+func (e *Engine) dropEnded() (any bool) {
+	for {
+		notes := e.ended()
+		if len(notes) == 0 {
+			return any
+		}
+		any = true
+		if err := e.DropProjects(notes...); err != nil {
+			if fault.CodeOf(err) != fault.ShuttingDown {
+				e.log.Error("cannot drop deleted projects", "error", err)
+			}
+			return any
+		}
+		e.log.Info("dropped deleted projects", "count", len(notes))
+	}
+}
+
+// ended returns deleted projects that cannot be restored any more. No order that restores one is in
+// flight when it returns, and none can come: the clock never goes back.
+func (e *Engine) ended() (notes []*identity.DropProject) {
+	now := e.Now()
+	due := e.Indexes(index.ForMemberships).Memberships.Ended(now, dropEndedAtOnce)
+	for _, project := range due {
+		// The answer waits for the orders before.
+		settled, err := e.Do(api.Order{Project: project, Command: new(work.ExpireClaims)})
+		if err != nil {
+			e.log.Warn("cannot drop deleted project",
+				"project", project.Format(id.Project), "error", err)
+			continue
+		}
+		if end := settled.Project.End(); end != nil && end.Until() <= now {
+			notes = append(notes, &identity.DropProject{Project: project, Reason: endedReason})
+		}
+	}
+	return notes
+}
