@@ -19,8 +19,9 @@ const (
 	// DepthMax is the deepest nesting of objects and lists in a body.
 	DepthMax = 64
 	// MembersMax is the largest number of members of one object in a body. To compare their names
-	// takes more time than the rest of a scan.
-	MembersMax = 1 << 16
+	// takes more time than the rest of a scan. The largest body that is a bundle names fewer
+	// contents by their hashes.
+	MembersMax = 1 << 18
 	// faultsMax bounds the faults that one answer names.
 	faultsMax = fault.FieldsMax
 	// scannedBody is the size from which a body is scanned BEFORE it is decoded. Below it the values

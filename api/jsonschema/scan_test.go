@@ -246,7 +246,7 @@ func TestMembersAreBounded(t *testing.T) {
 		t.Errorf("%d members: %s", MembersMax, code)
 	}
 	err := Decode(object(MembersMax+1), &into)
-	if fault.CodeOf(err) != fault.InvalidJSON || !strings.Contains(err.Error(), "65536 members") {
+	if fault.CodeOf(err) != fault.InvalidJSON || !strings.Contains(err.Error(), "262144 members") {
 		t.Errorf("one more: %v", err)
 	}
 }
