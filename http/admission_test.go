@@ -1,7 +1,9 @@
 package http
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -208,6 +210,53 @@ func TestWritesThatWaitTooLongAreRefused(t *testing.T) {
 	}
 	if got := f.Writes(); got != (WriteStats{}) {
 		t.Errorf("AFTER all answers: %+v", got)
+	}
+}
+
+// TestBodiesOfWaitingWritesAreCounted has a write wait whose body is too small to be counted while
+// it is carried out, and refuses another for which there is no memory.
+func TestBodiesOfWaitingWritesAreCounted(t *testing.T) {
+	f := &fixture{entered: make(chan struct{}, 9), leave: make(chan struct{}), log: &logBuffer{}}
+	f.clock.Store(1_763_600_000_000)
+	waits := make(chan struct{}, 9)
+	slow := op(write, "slow", "/v1/slow", api.Anonymous)
+	f.serve(t, Config{
+		Writes: 1, BodyMax: 40 << 10, BodyMemory: 60 << 10,
+		after: func(time.Duration) <-chan time.Time {
+			waits <- struct{}{}
+			return nil
+		},
+		Table: append(f.table(), api.Declare[api.None, echoed](slow,
+			func(c *api.Call, _ *api.None) (api.Reply, error) {
+				f.entered <- struct{}{}
+				<-f.leave
+				return echo(c, "written")
+			})),
+	}, nil)
+	body := `{"text":"` + strings.Repeat("a", 35<<10) + `"}`
+	head := "POST /v1/echo HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n" +
+		fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))
+	first := f.dial(t)
+	first.send("POST /v1/slow HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
+	<-f.entered
+	second := f.dial(t)
+	second.send(head + body)
+	<-waits
+	if held := f.RequestMemory(); held < int64(len(body)) {
+		t.Errorf("%d bytes are held for a body of %d that waits", held, len(body))
+	}
+	if a := f.post(t, "/v1/echo", body); a.status != 429 ||
+		a.envelope(t).Error.Details["reason"] != "BODY_MEMORY" {
+		t.Errorf("a body without memory: %d %s", a.status, a.body)
+	}
+	close(f.leave)
+	for _, one := range []*wire{first, second} {
+		if a := one.receive("POST"); a.status >= 400 {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	if held, got := f.RequestMemory(), f.Writes(); held != 0 || got != (WriteStats{}) {
+		t.Errorf("AFTER all answers: %d bytes, %+v", held, got)
 	}
 }
 

@@ -34,8 +34,9 @@ const (
 type conns struct {
 	mu struct {
 		sync.Mutex
-		open     map[*conn]struct{}
-		draining bool
+		open      map[*conn]struct{}
+		listeners []*listener
+		draining  bool
 	}
 	// places are what each peer may have of the connections.
 	places shares
@@ -109,12 +110,32 @@ func peerIP(raw net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
-// drain closes connections that never sent anything and bounds how long others may keep sending. It
-// ends the draining of input after a last answer.
+// listen notes a listener, which drain closes. The transport closes only those that it has already
+// begun to serve. It reports false when the server is stopping.
+func (c *conns) listen(one *listener) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.draining {
+		return false
+	}
+	c.mu.listeners = append(c.mu.listeners, one)
+	return true
+}
+
+// drain closes the listeners and the connections that never sent anything, and bounds how long
+// others may keep sending. It ends the draining of input after a last answer.
 func (c *conns) drain() {
 	deadline := time.Now().Add(drainRead)
 	c.drainUntil.Store(deadline.UnixNano())
-	for _, one := range c.list(true) {
+	open := c.list(true)
+	c.mu.Lock()
+	listeners := c.mu.listeners
+	c.mu.Unlock()
+	for _, one := range listeners {
+		// The transport reports the error.
+		_ = one.Close()
+	}
+	for _, one := range open {
 		if one.lingering.Load() {
 			_ = one.Conn.SetReadDeadline(time.Now())
 		} else if one.active.Load() {
@@ -316,6 +337,15 @@ type listener struct {
 	overLimit func(net.Conn)
 	// stopping is closed when the server stops, which ends a pause.
 	stopping <-chan struct{}
+	// closing closes it once, and closed is the error of that.
+	closing sync.Once
+	closed  error
+}
+
+// Close implements net.Listener. It may be called again.
+func (l *listener) Close() error {
+	l.closing.Do(func() { l.closed = l.Listener.Close() })
+	return l.closed
 }
 
 // Accept waits for a connection. It ends with io.EOF when the listener is closed.

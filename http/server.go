@@ -64,7 +64,7 @@ type Config struct {
 	// GOMAXPROCS is twice their number.
 	Expensive int
 	// Writes is how many writes are carried out at one time. Others wait for up to 5 seconds.
-	// Default 1024.
+	// Default 256.
 	Writes int
 	// LimitKeys is how many callers each rate limit can distinguish. Default 65536; one takes 16 B.
 	LimitKeys int
@@ -278,12 +278,13 @@ func (s *Server) connState(c net.Conn, state fasthttp.ConnState) {
 // Serve answers the connections of a listener until Shutdown and then returns nil. It may be called
 // for several listeners.
 func (s *Server) Serve(ln net.Listener) error {
-	if s.draining.Load() {
+	own := &listener{
+		Listener: ln, conns: &s.conns, overLimit: s.refuseConnection, stopping: s.stopping,
+	}
+	if !s.conns.listen(own) {
 		return ln.Close()
 	}
-	return s.fast.Serve(&listener{
-		Listener: ln, conns: &s.conns, overLimit: s.refuseConnection, stopping: s.stopping,
-	})
+	return s.fast.Serve(own)
 }
 
 // Shutdown accepts no new connections, closes idle ones, lets running requests finish and refuses

@@ -88,3 +88,33 @@ func TestShutdownClosesAtItsDeadline(t *testing.T) {
 	}
 	close(f.leave)
 }
+
+// TestShutdownEndsAServerThatIsStarting has Shutdown run between the check of Serve and the begin
+// of the transport.
+func TestShutdownEndsAServerThatIsStarting(t *testing.T) {
+	var f fixture
+	f.log = &logBuffer{}
+	f.open(t, Config{}, nil)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	starting := &listener{Listener: ln, conns: &f.conns, stopping: f.stopping}
+	if !f.conns.listen(starting) {
+		t.Fatal("a new server takes no listener")
+	}
+	if err := f.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- f.fast.Serve(starting) }()
+	select {
+	case err := <-served:
+		if err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		_ = ln.Close()
+		t.Errorf("the server goes on after Shutdown: %v", <-served)
+	}
+}

@@ -141,7 +141,7 @@ func (c *AbuseCommand) Run(out io.Writer) error {
 type OverloadCommand struct {
 	Seconds     float64 `default:"10" help:"Length of each phase."`
 	Connections int     `default:"256" help:"Clients that find the peak."`
-	Flood       int     `default:"12288" help:"Clients of the overload, from 64 addresses."`
+	Flood       int     `default:"3072" help:"Clients of the overload, from 64 addresses."`
 	Times       float64 `default:"4" help:"How much more than at the peak is sent."`
 
 	benchOutput

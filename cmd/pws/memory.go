@@ -25,6 +25,8 @@ type memory struct {
 	// log is the size of the log that makes a snapshot due, queue bounds the entries that wait for
 	// the log.
 	log, queue int64
+	// connections is a number.
+	connections int64
 	// projects bounds the projects in memory, recent the contents that are not yet in packs. Zero
 	// means no bound.
 	projects, recent int64
@@ -42,6 +44,7 @@ const (
 	logPart                = 8
 	queuePart              = 16
 	projectsPart           = 4
+	connectionsPart        = 8
 	runtimeNum, runtimeDen = 4, 5
 )
 
@@ -50,6 +53,8 @@ const (
 	// that wait for the log, without a ceiling.
 	bodiesBytes = 256 << 20
 	queueBytes  = 64 << 20
+	// connectionBytes is about what a connection with a request takes: buffers, a stack, a small body.
+	connectionBytes = 32 << 10
 	// bodiesLeast is for one body of the largest size.
 	bodiesLeast = 22 << 20
 	// memoryLeast is the smallest ceiling.
@@ -70,6 +75,7 @@ func (m memory) within(ceiling int64) memory {
 	m.bodies = min(m.bodies, max(bodiesLeast, ceiling/bodiesPart))
 	m.log = min(m.log, ceiling/logPart)
 	m.queue = min(m.queue, ceiling/queuePart)
+	m.connections = min(m.connections, ceiling/connectionsPart/connectionBytes)
 	m.projects = ceiling / projectsPart
 	m.recent = ceiling / recentPart
 	return m
@@ -146,13 +152,15 @@ func (c *ServeCommand) fitMemory(log *slog.Logger) (fitted memory, headroom []by
 	asked := memory{
 		headroom: max(0, c.GCHeadroom), cache: c.CacheBytes, contents: c.SnapshotBlobBytes,
 		bodies: bodiesBytes, log: c.SnapshotLogBytes, queue: queueBytes,
+		connections: int64(c.Connections),
 	}
 	fitted = asked.within(ceiling)
 	if fitted.ceiling != math.MaxInt64 {
 		debug.SetMemoryLimit(fitted.runtimeLimit())
 		log.Info("memory ceiling", "bytes", fitted.ceiling, "from", source,
 			"gc-headroom", fitted.headroom, "cache-bytes", fitted.cache,
-			"snapshot-blob-bytes", fitted.contents, "projects", fitted.projects)
+			"snapshot-blob-bytes", fitted.contents, "projects", fitted.projects,
+			"connections", fitted.connections)
 	}
 	c.GCHeadroom, c.CacheBytes = fitted.headroom, fitted.cache
 	c.SnapshotBlobBytes, c.SnapshotLogBytes = fitted.contents, fitted.log

@@ -10,7 +10,7 @@ const mib = 1 << 20
 func TestMemoryWithinCeiling(t *testing.T) {
 	asked := memory{
 		headroom: 256 * mib, cache: 256 * mib, contents: 256 * mib, bodies: 256 * mib,
-		log: 128 * mib, queue: 64 * mib,
+		log: 128 * mib, queue: 64 * mib, connections: 16384,
 	}
 	unbounded := asked
 	unbounded.ceiling = math.MaxInt64
@@ -27,7 +27,7 @@ func TestMemoryWithinCeiling(t *testing.T) {
 			memory{
 				ceiling: 1000 * mib, headroom: 250 * mib, cache: 100 * mib, contents: 125 * mib / 2,
 				bodies: 125 * mib / 2, log: 125 * mib, queue: 125 * mib / 2, projects: 250 * mib,
-				recent: 125 * mib,
+				recent: 125 * mib, connections: 4000,
 			}, 1050 * mib,
 		},
 		{
@@ -41,7 +41,7 @@ func TestMemoryWithinCeiling(t *testing.T) {
 			memory{
 				ceiling: 8000 * mib, headroom: 256 * mib, cache: 256 * mib, contents: 256 * mib,
 				bodies: 256 * mib, log: 128 * mib, queue: 64 * mib, projects: 2000 * mib,
-				recent: 1000 * mib,
+				recent: 1000 * mib, connections: 16384,
 			}, 6656 * mib,
 		},
 	} {

@@ -40,7 +40,7 @@ type ServeCommand struct {
 	AllowedOrigins []string `help:"Origins of web pages that may use the API; * is all, the default with --public-url."`
 	TrustedProxies []string `help:"Trusted proxies (127.0.0.1/32): their X-Forwarded-For and -Proto count."`
 
-	Connections      int `default:"16384" help:"Connections that may be open at one time."`
+	Connections      int `default:"16384" help:"Connections that may be open; fewer if the memory ceiling is below 4 GiB."`
 	ConnectionsPerIP int `name:"connections-per-ip" default:"256" help:"How many of these one address may have."`
 
 	Waiting         int `default:"4096" help:"Requests that may wait for events at one time, streams included."`
@@ -49,7 +49,7 @@ type ServeCommand struct {
 
 	Expensive int `default:"0" help:"Expensive operations that may run at one time; 0: one for each core."`
 
-	Writes int `default:"1024" help:"Writes that are carried out at one time; others wait up to 5 seconds."`
+	Writes int `default:"256" help:"Writes that are carried out at one time; others wait up to 5 seconds."`
 
 	AgentStoredBytes   int64 `default:"1073741824" help:"Bytes that one agent may store in all projects. 0: no limit."`
 	AgentHourBytes     int64 `default:"268435456" help:"Bytes that one agent may store in an hour. 0: no limit."`
@@ -100,6 +100,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	}
 	defer runtime.KeepAlive(headroom)
 	serverConfig.BodyMemory = fitted.bodies
+	serverConfig.Connections = int(fitted.connections)
 	keepPrivate()
 	if err := datadir.RequirePrivate(c.Data); err != nil {
 		return err
