@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"syscall"
 
 	"github.com/go-json-experiment/json"
@@ -43,6 +44,15 @@ var exitCodes = []struct {
 	{ExitUnreachable, "the server cannot be reached, or failed"},
 	{ExitRateLimited, "a rate limit: wait, then repeat"},
 	{ExitInterrupted, "interrupted"},
+}
+
+// PrintExitCodes prints what the exit codes mean.
+func PrintExitCodes(to io.Writer) error {
+	t := newPlainTable(to)
+	for _, one := range exitCodes {
+		t.row(strconv.Itoa(one.code), one.what)
+	}
+	return t.end()
 }
 
 // UsageError reports an invalid command line.

@@ -52,11 +52,14 @@ func (*VersionCommand) Run(out io.Writer) error {
 
 // HelpCommand prints the help of the program, or of one command.
 type HelpCommand struct {
-	Command []string `arg:"" optional:"" help:"The command to explain."`
+	Command []string `arg:"" optional:"" help:"The command to explain, or exit-codes."`
 }
 
 // Run prints the help as --help does.
-func (h *HelpCommand) Run(ctx *kong.Context) error {
+func (h *HelpCommand) Run(ctx *kong.Context, out io.Writer) error {
+	if len(h.Command) == 1 && h.Command[0] == "exit-codes" {
+		return cli.PrintExitCodes(out)
+	}
 	about, err := kong.Trace(ctx.Kong, h.Command)
 	if err != nil {
 		return err

@@ -9,22 +9,22 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-var tourBlock = regexp.MustCompile("(?s)```sh tour\n(.*?)```")
-
-// tour writes the tour in the README, unchanged, to the file tour.sh of the script.
+// tour writes the blocks of commands of a name in the README, unchanged, to the file NAME.sh of the
+// script.
 //
-//	tour
-func (s *script) tour(*testscript.TestScript, []string) error {
+//	tour NAME
+func (s *script) tour(_ *testscript.TestScript, args []string) error {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		return err
 	}
 	var lines []byte
-	for _, block := range tourBlock.FindAllSubmatch(text, -1) {
-		lines = append(lines, block[1]...)
+	block := regexp.MustCompile("(?s)```sh " + regexp.QuoteMeta(args[0]) + "\n(.*?)```")
+	for _, found := range block.FindAllSubmatch(text, -1) {
+		lines = append(lines, found[1]...)
 	}
 	if len(lines) == 0 {
-		return errors.New("the README has no tour")
+		return errors.New("the README has no such commands")
 	}
-	return os.WriteFile(filepath.Join(s.work, "tour.sh"), lines, 0o600)
+	return os.WriteFile(filepath.Join(s.work, args[0]+".sh"), lines, 0o600)
 }

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestReadmeHasTheExitCodes compares the table of the README with that of the program.
+func TestReadmeHasTheExitCodes(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := strings.ReplaceAll(string(text), "`", "")
+	for _, one := range exitCodes {
+		if row := fmt.Sprintf("| %d | %s |", one.code, one.what); !strings.Contains(readme, row) {
+			t.Errorf("the README has no row %q", row)
+		}
+	}
+}
+
+// TestClean has texts that would do something to a terminal.
+func TestClean(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain ü\ttext\n":         "plain ü\ttext\n",
+		"\x1b[2Jgone":             `\x1b[2Jgone`,
+		"bell\x07 back\b del\x7f": `bell\a back\b del\x7f`,
+		"c1 \u009b31m":            `c1 \u009b31m`,
+		"\u202eesrever\u2066":     `\u202eesrever\u2066`,
+		"line\rover":              `line\rover`,
+	} {
+		if got := Clean(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+	if got := line("a\nb\tc"); got != "a b c" {
+		t.Errorf("a line is %q", got)
+	}
+}
