@@ -87,7 +87,9 @@ type memoryRun struct {
 		// written are the acknowledged handoffs and tasks: the path of each leads to the text that it
 		// begins with.
 		written map[string]string
-		unread  []net.Conn
+		// described leads to the beginnings of the descriptions of tasks.
+		described map[string]string
+		unread    []net.Conn
 	}
 }
 
@@ -96,7 +98,7 @@ func newMemoryRun(t *testing.T, load memoryLoad) *memoryRun {
 	ctx, cancel := context.WithTimeout(t.Context(), load.within)
 	t.Cleanup(cancel)
 	r := &memoryRun{memoryLoad: load, t: t, ctx: ctx, data: filepath.Join(t.TempDir(), "data")}
-	r.mu.written = map[string]string{}
+	r.mu.written, r.mu.described = map[string]string{}, map[string]string{}
 	return r
 }
 
@@ -122,6 +124,8 @@ func (r *memoryRun) run() {
 		r.start()
 	})
 	r.measured("tasks after the kill", func() { r.writeTasks(projects, r.tasks/2, r.tasks) })
+	r.measured("tasks are changed and claimed", r.changeTasks)
+	r.measured("tasks are listed", func() { r.listTasks(projects) })
 	r.leaveUnread(projects)
 	r.measured("projects", r.touchProjects)
 	r.kill()
@@ -333,6 +337,71 @@ func (r *memoryRun) writeTasks(projects []string, from, to int) {
 	})
 }
 
+// changeTasks claims each task, replaces most of its long texts and releases it.
+func (r *memoryRun) changeTasks() {
+	const tasks = "/api/v1/tasks/"
+	var paths []string
+	for path := range r.mu.written {
+		if strings.HasPrefix(path, tasks) {
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) == 0 {
+		r.t.Fatal("no task was written")
+	}
+	r.each(0, len(paths), func(api *rest.API, nth int) error {
+		path, text := paths[nth], memoryText(3<<20+nth, 18_000)
+		_, err := api.Post(path+"/claim", fmt.Sprint("claim-", nth), struct{}{}, nil)
+		if err != nil {
+			return err
+		}
+		body, err := rest.EncodeJSON(map[string]any{
+			"description": text[:10_000], "expected_output": text[10_000:14_000],
+			"status": "BLOCKED", "blocked": map[string]any{
+				"kind": "TRANSIENT", "reason": text[14_000:],
+			},
+		})
+		if err == nil {
+			_, err = api.Call(rest.Request{Method: "PATCH", Path: path, Body: body}, nil)
+		}
+		if err == nil {
+			_, err = api.Post(path+"/release", fmt.Sprint("release-", nth), struct{}{}, nil)
+		}
+		if err == nil {
+			r.mu.Lock()
+			r.mu.described[path] = text[:1000]
+			r.mu.Unlock()
+		}
+		return err
+	})
+}
+
+// listTasks reads all pages of the tasks of each project.
+func (r *memoryRun) listTasks(projects []string) {
+	var listed atomic.Int64
+	r.each(0, len(projects), func(api *rest.API, nth int) error {
+		path, cursor := "/api/v1/projects/"+projects[nth]+"/tasks?limit=100", ""
+		for {
+			var page struct {
+				Tasks  []json.RawMessage `json:"tasks"`
+				Cursor *string           `json:"next_cursor"`
+			}
+			err := r.untilAccepted(func() error { return api.Get(path+cursor, &page) })
+			if err != nil {
+				return err
+			}
+			listed.Add(int64(len(page.Tasks)))
+			if page.Cursor == nil {
+				return nil
+			}
+			cursor = "&cursor=" + *page.Cursor
+		}
+	})
+	if count := listed.Load(); count < int64(len(r.mu.described)) {
+		r.t.Errorf("%d tasks are listed, %d were written", count, len(r.mu.described))
+	}
+}
+
 // touchProjects creates projects and writes to one after the other, in turn.
 func (r *memoryRun) touchProjects() {
 	projects := r.createProjects(r.projects)
@@ -385,7 +454,8 @@ func (r *memoryRun) readAll() {
 			return fmt.Errorf("%s: %w", paths[nth], err)
 		}
 		joined := strings.ReplaceAll(string(data), `","`, "")
-		if !strings.Contains(joined, r.mu.written[paths[nth]]) {
+		if !strings.Contains(joined, r.mu.written[paths[nth]]) ||
+			!strings.Contains(joined, r.mu.described[paths[nth]]) {
 			return fmt.Errorf("%s has lost its text", paths[nth])
 		}
 		return nil
