@@ -159,6 +159,7 @@ func TestDroppedProjectsLeaveTheDisk(t *testing.T) {
 	}
 	w.checkDropped(t, w.Engine)
 	checkAccounts(t, w.Engine)
+	checkLinks(t, "AFTER the removal", w.Engine)
 	stop(t, w.Engine)
 	if _, err := Verify(w.config.Dir); err != nil {
 		t.Error(err)
@@ -300,6 +301,22 @@ func TestForkOfDroppedProject(t *testing.T) {
 		t.Error(err)
 	}
 	check(start(t, w.config))
+}
+
+// TestMarksAreNotPurged purges the content that an imported project has in place of a removed one.
+func TestMarksAreNotPurged(t *testing.T) {
+	e := start(t, quiet(t.TempDir()))
+	owner := register(t, e, "owner")
+	project := createProject(t, e, owner, work.Public)
+	removed := blobOf("a secret").Hash
+	mark := work.RemovedMark(removed)
+	mustDo(t, e, project, owner, putBlob("key.txt", mark))
+	var refusal *fault.Error
+	err := e.PurgeContent(mark.Hash, "leaked")
+	says := fmt.Sprintf("stands for the content %x", removed)
+	if !errors.As(err, &refusal) || !strings.Contains(fmt.Sprint(refusal.Details), says) {
+		t.Errorf("purging a mark: %v", err)
+	}
 }
 
 // TestPurgeSurvivesCrashes copies the data directory at each step of a purge, as a killed process

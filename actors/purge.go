@@ -20,7 +20,12 @@ func (e *Engine) PurgeContent(hash work.Hash, reason string) error {
 	e.erasing.Lock()
 	defer e.erasing.Unlock()
 	content, err := e.blobs.Get(blobs.Hash(hash))
+	removed, isMark := work.RemovedContent(content)
 	switch {
+	case isMark:
+		return fault.Invalid(fault.Field{
+			Field: "hash", Problem: fmt.Sprintf("stands for the content %x, which was removed", removed),
+		})
 	case errors.Is(err, blobs.ErrNotFound) && !e.Identity().Purged(hash):
 		return fault.Invalid(fault.Field{Field: "hash", Problem: "no content has this hash"})
 	case work.OfTree(content):

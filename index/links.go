@@ -77,7 +77,7 @@ type readerLink struct {
 }
 
 // Links leads from targets to the projects whose own records name them, and counts them. Such
-// records are never removed, so links are only added. It is safe for concurrent use.
+// records are removed only with all others of a project. It is safe for concurrent use.
 type Links struct {
 	mu struct {
 		sync.RWMutex
@@ -173,6 +173,15 @@ func (l *Links) Replace(project id.ID, all ProjectLinks) {
 	}
 	if known := l.mu.counted[project]; known != nil {
 		l.setAudience(known, all.Audience)
+	}
+}
+
+// Drop removes links of a project that is erased. Replace removes what they count.
+func (l *Links) Drop(project id.ID, links []LinkCount) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, one := range links {
+		l.mu.order.Delete(linkPlace{one.Link, project})
 	}
 }
 

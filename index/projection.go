@@ -149,9 +149,9 @@ func (p *Projections) Update(before, next *work.Project, events []work.Event) (c
 	return changed
 }
 
-// erase replaces all that the indexes store for a project that has lost its records. Its links stay
-// until the next start; nobody can follow them.
+// erase replaces all that the indexes store for a project that has lost its records.
 func (p *Projections) erase(before, next *work.Project) {
+	p.Links.Drop(before.ID, LinksOf(before).Links)
 	p.Profiles.Remove(before.ID, EvidenceOf(before))
 	before.Watchers(func(one work.Watcher) bool {
 		p.Watches.Drop(one.Agent, before.ID)

@@ -171,7 +171,9 @@ func (p *Project) freeWorkspace(of *Contribution, at Moment) {
 }
 
 // setWorkspace changes the status of a contribution's workspace, unless the workspace has ended
-// or there is none.
+// or there is none. The workspace of a rejected or withdrawn contribution keeps its files, unlike
+// one that was closed or has expired: its author reads them to begin anew in another workspace, and
+// a revision is readable only as a diff.
 func (p *Project) setWorkspace(of *Contribution, status WorkspaceStatus, at Moment) {
 	if w, ok := p.Workspace(of.Workspace); ok && !w.Status.Final() {
 		p.changeWorkspace(of.Workspace, at, func(next *Workspace) { next.Status = status })
