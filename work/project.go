@@ -132,7 +132,7 @@ type savedFields struct {
 	// Blocks are the agents that may not write in the project.
 	Blocks []Block `cbor:"61,keyasint,omitempty"`
 	// End is nil unless the owner has deleted the project.
-	End *ProjectEnd `cbor:"80,keyasint,omitempty"`
+	End *ProjectEnd `cbor:"85,keyasint,omitempty"`
 	// HandoffMarks are the deletions of handoffs, in the order of their IDs.
 	HandoffMarks []HandoffMark `cbor:"75,keyasint,omitempty"`
 }
