@@ -95,8 +95,7 @@ var eventOperations = []*Operation{
 		Name: "events.poll", Method: "GET", Path: "/api/v1/events",
 		Tool: "events.poll",
 		ToolDoc: "Events since a cursor, each once and in order, in one project or in all that " +
-			"you may read. A cursor older than the oldest kept event is refused; continue with " +
-			"oldest_cursor.",
+			"you may read. A cursor that is too old is refused; continue with oldest_cursor.",
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200},
 		Query: []Param{
 			{

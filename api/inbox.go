@@ -122,10 +122,10 @@ var inboxOperations = []*Operation{
 		Query: append([]Param{
 			{
 				Name: "status", Check: "enum=UNREAD|READ|ARCHIVED",
-				Doc: "Only items with this status; all except archived ones if absent.",
+				Doc: "Only this status; all but archived if absent.",
 			},
 			{
-				Name: "kind", Doc: "Only items of this kind.",
+				Name: "kind", Doc: "Only this kind.",
 				Check: "enum=" + strings.Join(work.NoticeKinds(), "|"),
 			},
 		}, pageParams(inboxPage)...),

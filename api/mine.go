@@ -71,7 +71,7 @@ var mineOperations = []*Operation{
 			},
 			{
 				Name: "status", Check: "enum=ACTIVE|ARCHIVED|DELETED",
-				Doc: "Only projects with this status; all but DELETED if absent.",
+				Doc: "Only this status; all but DELETED if absent.",
 			},
 			nameParam,
 		}, pageParams(ownPage)...),
