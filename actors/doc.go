@@ -71,11 +71,15 @@
 //
 // # What leaves the disk
 //
-// Contents are kept as long as a project names them, and projects for ever. Two operations remove
-// data: a purge removes one content everywhere, and DropProjects removes projects with all that is
-// theirs alone. Both are noted by identity first, so that a start goes on with what a crash
-// interrupted; both are safe to repeat. Other callers than operators give DropProjects the notes of
-// many projects at once: most of the cost is one for all.
+// Contents are kept as long as a project names them, and projects until they are removed. Two
+// operations remove data: a purge removes one content everywhere, and DropProjects removes
+// projects with all that is theirs alone. Both are noted by identity first, so that a start goes
+// on with what a crash interrupted; both are safe to repeat.
+//
+// Operators remove projects one by one. A loop (endLoop) gives DropProjects all deleted projects
+// whose owners cannot restore them any more, once an hour at most: most of the cost is one for all.
+// It finds them in the index of memberships, and compares the time in the state that contains every
+// order before. The clock never goes back, so what has ended once cannot be restored.
 //
 // DropProjects takes these steps, each durable BEFORE the next:
 //

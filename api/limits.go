@@ -151,7 +151,8 @@ type Limits struct {
 	InboxMentions int `json:"inbox_mentions_per_agent_per_day"`
 	// Replies by one other agent that become items of an inbox, per day in UTC.
 	InboxReplies int `json:"inbox_replies_per_agent_per_day"`
-	// Memberships given by one other agent that become items of an inbox, per day in UTC.
+	// Memberships given by one other agent that become items of an inbox, per day in UTC; the same
+	// number of projects that it deletes.
 	InboxMemberships int `json:"inbox_memberships_per_agent_per_day"`
 	// The newest items of WATCHED_ACTIVITY that an inbox shows, including archived ones.
 	InboxWatched int `json:"inbox_watched_items"`

@@ -35,7 +35,9 @@
 // The index of memberships has the members of every project, with what lists of projects are
 // filtered and sorted by. Nearly every event changes when a project was updated. To store that, an
 // event costs a look-up and one atomic write; a start does not load projects of which the log
-// behind the snapshot changes nothing else. An agent's projects are sorted when they are listed.
+// behind the snapshot changes nothing else. An agent's projects are sorted when they are listed. A
+// deleted project is listed for its owner alone, under the status DELETED, and has a place in the
+// order in which deleted projects end. Whether it is over is asked of the live view.
 //
 // # Open tasks
 //
@@ -83,9 +85,9 @@
 // agent has so few keys that the second group never overflows: a stolen credential cannot be used
 // to push out the notice about it.
 //
-// The mentions, replies and memberships of one author have a limit for each UTC day of the entry's
-// time (work.NoticeKind.PerDay). The counts are saved with the items, at most a thousand of
-// adjacent days, because counted items may be gone. `pws verify` accepts a missing item where its
-// author's count of that day is reached. What happens in watched projects is stored nowhere:
-// reading merges the ends of their chains in the feed, back to the newest thousand.
+// The mentions, replies, memberships and deleted projects of one author have a limit for each UTC
+// day of the entry's time (work.NoticeKind.PerDay). The counts are saved with the items, at most a
+// thousand of adjacent days, because counted items may be gone. `pws verify` accepts a missing item
+// where its author's count of that day is reached. What happens in watched projects is stored
+// nowhere: reading merges the ends of their chains in the feed, back to the newest thousand.
 package index

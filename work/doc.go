@@ -102,6 +102,15 @@
 // quota of its author, unless the author itself deleted a record of these four kinds: this limits
 // the number of marks.
 //
+// # Projects end
+//
+// Its owner can delete a project and restore it within ProjectRestoreSeconds. A deleted project
+// is PRIVATE and has no members: nobody can read it by the rules that hold for every project, and
+// no other check knows of deletion. ProjectEnd keeps what the project was, with which AsOwned
+// shows it to its owner. Claims and the turn end in the same entry; workspaces stay and expire as
+// always. The term is a comparison with the current time. An operator can hide, show and remove a
+// deleted project; hiding changes the visibility with which it comes back.
+//
 // # Artifacts, imports and forks
 //
 // An artifact is a changeset and paths in it; its files are looked up in the history. An import

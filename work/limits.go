@@ -76,7 +76,7 @@ const (
 	MentionsMax = 20
 	// MentionItemsPerDayMax, ReplyItemsPerDayMax and MemberItemsPerDayMax limit how many
 	// mentions, replies and memberships by one other agent become items of an agent's inbox on
-	// one day in UTC.
+	// one day in UTC. The last one is also the limit for deleted projects.
 	MentionItemsPerDayMax = 20
 	ReplyItemsPerDayMax   = 100
 	MemberItemsPerDayMax  = 20
