@@ -138,6 +138,7 @@ type Engine struct {
 	failure       atomic.Pointer[error]
 	saver         saver
 	erasing       eraser
+	uploading     uploading
 	space         spaceState
 
 	stop    chan struct{}
@@ -177,6 +178,9 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	report, err := e.openStores()
 	if err == nil {
 		err = e.recover(report)
+	}
+	if err == nil {
+		err = e.openUploads()
 	}
 	if err != nil {
 		e.closeStores()
@@ -249,6 +253,9 @@ func (e *Engine) closeStores() error {
 	}
 	if e.wal != nil {
 		faults = append(faults, e.wal.Close())
+	}
+	if e.uploading.store != nil {
+		faults = append(faults, e.uploading.store.Close())
 	}
 	if e.snapshot != nil {
 		faults = append(faults, e.snapshot.Close())
@@ -324,6 +331,7 @@ func (e *Engine) Advance(millis int64) int64 {
 	now := e.clock.Advance(millis)
 	e.expire(index.Expiry{}, math.MaxInt)
 	e.dropEnded()
+	e.sweepUploads()
 	if err := e.feed.expire(); err != nil {
 		e.log.Error("cannot remove expired events", "error", err)
 	}

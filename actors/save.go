@@ -514,6 +514,7 @@ func (e *Engine) sweepLoop() {
 			e.sweep(e.clock.Now())
 			expired = e.expire(expired, expireRoundMax)
 			e.prune()
+			e.sweepUploads()
 		}
 	}
 }

@@ -42,6 +42,10 @@ type account struct {
 		sync.Mutex
 		// bytes is durable; reserved is on its way to the log.
 		bytes, reserved int64
+		// uploads are the parts of uploads, which are reserved too.
+		uploads int64
+		// receivedUntil is when parts that were received do not count any more, in Unix nanoseconds.
+		receivedUntil int64
 		// emptyAt is when the hourly quota is unused again, in Unix nanoseconds: a bucket that drains
 		// by hourLimit in an hour. That is the quota of the newest entry that was counted.
 		emptyAt, hourLimit int64
@@ -159,6 +163,39 @@ func (s *storing) release() {
 	}
 	s.accounts.all.Add(-s.bytes)
 	s.account.change(func(of *account) { of.mu.reserved -= s.bytes })
+}
+
+// reservePart is reserve for a part of an upload.
+func (a *accounts) reservePart(s *storing, agent id.ID, limits *api.StoredLimits) error {
+	err := a.reserve(s, agent, limits)
+	if err == nil {
+		s.account.change(func(of *account) { of.mu.uploads += s.bytes })
+	}
+	return err
+}
+
+func (s *storing) releasePart() {
+	s.account.change(func(of *account) { of.mu.uploads -= s.bytes })
+	s.release()
+}
+
+// receive counts a part that has arrived, at a time in Unix milliseconds, also if it is replaced or
+// deleted later: QUOTA_EXCEEDED. The limit is the hourly quota; 0 is none.
+func (a *accounts) receive(agent id.ID, bytes, now, hourLimit int64) (err error) {
+	most := hourLimit * uploadHours
+	if most == 0 {
+		return nil
+	}
+	a.account(agent).change(func(of *account) {
+		over := ratio(of.mu.receivedUntil-now*1_000_000, most, hourNanos) + bytes - most
+		if over > 0 {
+			err = work.ErrStored("upload_bytes_of_agent_hour", most).With(
+				"retry_after_seconds", int(ratio(over, hourNanos, most)/1_000_000_000)+1)
+			return
+		}
+		of.mu.receivedUntil = max(of.mu.receivedUntil, now*1_000_000) + ratio(bytes, hourNanos, most)
+	})
+	return err
 }
 
 // settle counts an entry that is durable. The log's committer calls it, in order: quotas are those
@@ -285,8 +322,8 @@ func (e *Engine) StoredBy(agent, project id.ID) api.StoredUsage {
 		return usage
 	}
 	found.change(func(of *account) {
-		usage.Bytes = of.mu.bytes
-		usage.Hour = of.hourUsed(e.Now())
+		usage.Bytes = of.mu.bytes + of.mu.uploads
+		usage.Hour = of.hourUsed(e.Now()) + of.mu.uploads
 		usage.HourResetAt = (of.mu.emptyAt + 999_999) / 1_000_000
 	})
 	return usage

@@ -162,6 +162,9 @@ func (s *spending) Spent() time.Duration {
 // Charge implements api.Meter.
 func (*spending) Charge(time.Duration) {}
 
+// Yield implements api.Meter.
+func (*spending) Yield() {}
+
 // TestGrepPages: a page ends when its time is over, and the next one continues there.
 func TestGrepPages(t *testing.T) {
 	o := newTestEngine(t)
@@ -243,3 +246,6 @@ func (refusing) Spent() time.Duration { return 0 }
 
 // Charge implements api.Meter.
 func (refusing) Charge(time.Duration) {}
+
+// Yield implements api.Meter.
+func (refusing) Yield() {}

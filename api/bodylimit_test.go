@@ -11,6 +11,7 @@ var bodyKiB = map[string]int{
 	"meta.negotiate": 64, "agent.register_start": 4, "agent.register_complete": 4,
 	"auth.challenge": 4, "auth.session": 4, "key.add_start": 4, "key.add_complete": 4,
 	"profile.declare": 196, "project.create": 68, "project.update": 72, "project.fork": 58,
+	"upload.create": 58, "upload.finish": 4,
 	"member.add": 4, "block.add": 4, "member.change": 4, "file.delete": 48, "file.read_batch": 407,
 	"changeset.revert": 48, "session.end": 51, "task.create": 1970, "task.update": 2078,
 	"task.renew": 4, "task.release": 4, "task.claim_next": 80, "workspace.file.rename": 4,
@@ -28,6 +29,8 @@ func TestBodyLimits(t *testing.T) {
 	for _, op := range Table {
 		want := bodyKiB[op.Name] << 10
 		switch {
+		case op.RawMedia != nil:
+			want = op.BodyMax
 		case op.Request == nil:
 			want = bodyNone
 		case want == 0:

@@ -47,6 +47,9 @@ func worstBodies(members []string, size int) map[string]string {
 // more than a mebibyte.
 func TestMemoryOfEveryBody(t *testing.T) {
 	for _, op := range Table {
+		if op.RawMedia != nil {
+			continue
+		}
 		size := min(op.BodyLimit(RequestBytesMax), 1<<20)
 		var members []string
 		if op.Request != nil {

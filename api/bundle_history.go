@@ -1,7 +1,6 @@
 package api
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,30 +92,47 @@ func (i *importer) contentType(text, field string) {
 	}
 }
 
-// content reads a content and checks it against its hash in the bundle.
-func (i *importer) content(name, content, field string) {
+// content reads a content, checks it against its hash in the bundle, and returns its size.
+func (i *importer) content(name, content, field string) int {
+	one := i.measure(content)
 	hash, ok := parseHash(name)
 	if !ok {
 		i.fault(field, noHash)
-		return
+		return one.size
 	}
-	found, text := i.found, bytesOf(content)
-	i.check(contentCheck, content, field)
-	if len(content) > work.FileBytesMax {
+	found := i.found
+	if one.problem != "" {
+		i.fault(field, one.problem)
+	}
+	if one.size > work.FileBytesMax {
 		i.fault(field, fmt.Sprintf("is longer than %d bytes", work.FileBytesMax))
-	} else if sha256.Sum256(text) != hash {
+	} else if one.hash != hash {
 		i.fault(field, "does not match the hash")
 	}
-	if i.found > found {
+	switch {
+	case i.found > found:
 		i.command.Malformed[hash] = true
-		return
+	case i.staged != nil:
+		i.command.Stored[hash] = one.size
+	default:
+		i.command.Contents[hash] = bytesOf(content)
 	}
-	i.command.Contents[hash] = text
+	return one.size
+}
+
+// measure returns what is to be checked of a content. The records of a bundle that was read from a
+// stream have the numbers of the contents in their place.
+func (i *importer) measure(content string) stagedContent {
+	if i.staged != nil {
+		return i.staged.numbered(content)
+	}
+	return measured(bytesOf(content))
 }
 
 func (i *importer) readContents() {
 	i.command.Contents = make(map[work.Hash][]byte, len(i.bundle.Files)+len(i.bundle.Blobs))
 	i.command.Malformed, i.named = map[work.Hash]bool{}, map[work.Hash]bool{}
+	i.command.Stored = map[work.Hash]int{}
 	i.readRemoved()
 	i.command.Files = make([]work.BundledFile, len(i.bundle.Files))
 	for nth := range i.bundle.Files {
@@ -137,8 +153,8 @@ func (i *importer) readContents() {
 			i.command.Malformed[hash] = true
 			continue
 		}
-		i.content(file.BlobHash, *file.Content, field+".content")
-		if file.SizeBytes != len(*file.Content) {
+		size := i.content(file.BlobHash, *file.Content, field+".content")
+		if file.SizeBytes != size {
 			i.fault(field+".size_bytes", "does not match the size of the content")
 		}
 	}

@@ -21,11 +21,13 @@ type BundleInput struct {
 	problems []fault.Field
 	// read means that bundle has the members that could be read.
 	read bool
+	// staged are the contents of a bundle that was read from a stream, nil for others.
+	staged *stagedContents
 }
 
 // UnmarshalJSON reads the bundle; see Problems.
 func (b *BundleInput) UnmarshalJSON(raw []byte) error {
-	*b = BundleInput{problems: overfull(raw)}
+	*b = BundleInput{problems: overfull(raw), staged: b.staged}
 	if len(b.problems) > 0 {
 		return nil
 	}

@@ -91,10 +91,13 @@ func (d *fakeEngine) exportTo(w io.Writer, who string, full bool) error {
 	return reply.Data.(api.Stream)(w)
 }
 
-// imports makes a project from the data of an export, on its own fakeEngine.
+// imports makes a project from the data of an export, on its own fakeEngine. An upload of the data
+// must have the same result.
 func imports(data []byte, who string) (*fakeEngine, api.ImportedData, error) {
-	return importsAs(append(bytes.Clone(bytes.TrimSuffix(data, []byte("}"))),
+	d, answer, err := importsAs(append(bytes.Clone(bytes.TrimSuffix(data, []byte("}"))),
 		`,"visibility":"PRIVATE"}`...), who)
+	sameAsUpload(data, who, d, err)
+	return d, answer, err
 }
 
 // importsAs sends the body of a request unchanged.

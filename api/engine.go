@@ -10,6 +10,7 @@ type Engine interface {
 	Activities
 	Searches
 	Condition
+	Uploads
 	// Indexes returns the indexes over projects, AFTER those of the set contain all that was
 	// published. Callers only read them, and check the results in the live view.
 	Indexes(of index.Set) *index.Views

@@ -40,6 +40,7 @@ type fakeEngine struct {
 	now     int64
 	steps   uint64
 	service *api.Service
+	upload  *fakeUpload
 }
 
 func newFakeEngine() *fakeEngine {

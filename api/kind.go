@@ -16,6 +16,7 @@ var kindOf = map[string]id.Prefix{
 	"contribution": id.Contribution, "revision": id.Revision, "artifact": id.Artifact,
 	"review":       id.Review,
 	"verification": id.Verification, "discussion": id.Discussion, "comment": id.Comment,
+	"upload": id.Upload,
 }
 
 // paramOf maps a prefix to the path parameter that holds such IDs.
@@ -36,7 +37,7 @@ var kindOfCode = map[fault.Code]id.Prefix{
 	fault.ArtifactNotFound: id.Artifact, fault.DiscussionNotFound: id.Discussion,
 	fault.VerificationNotFound: id.Verification, fault.MemberNotFound: id.Agent,
 	fault.ReviewNotFound:  id.Review,
-	fault.SessionNotFound: id.WorkSession,
+	fault.SessionNotFound: id.WorkSession, fault.UploadNotFound: id.Upload,
 }
 
 // explainKind completes the error about an entity that was not found because the text that names

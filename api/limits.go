@@ -262,6 +262,18 @@ type Limits struct {
 	GrepTextBytes int `json:"grep_text_bytes"`
 	// Processor time of a page of matches; a page that ends early has a next_cursor.
 	GrepMillis int64 `json:"grep_processor_milliseconds"`
+	// Uploads of one agent that are not imported yet.
+	Uploads int `json:"uploads_per_agent"`
+	// Parts of an upload.
+	UploadParts int `json:"parts_per_upload"`
+	// Size of a part of an upload.
+	UploadPartBytes int `json:"upload_part_bytes"`
+	// Size of all parts of an upload.
+	UploadBytes int `json:"upload_bytes"`
+	// Size of the records of an uploaded bundle, beside its contents.
+	UploadRecordBytes int `json:"upload_record_bytes"`
+	// How long an upload lasts after its last activity.
+	UploadLasts int `json:"upload_seconds"`
 	// Bytes of events and contents that one agent stores in all projects; 0 is no limit.
 	StoredAgent int64 `json:"stored_bytes_per_agent"`
 	// Bytes that one agent stores in an hour; 0 is no limit.
@@ -332,6 +344,8 @@ var deploymentLimits = Limits{
 	ProfileItems: identity.ProfileItemsMax, ProfileItemChars: identity.ProfileItemCharsMax,
 	ReportDetails: identity.ReportDetailsMax, ReportsAgent: identity.ReportsPerAgentMax,
 	BatchFiles: 100, BatchBytes: batchBytesMax,
+	Uploads: UploadsPerAgentMax, UploadParts: UploadPartsMax, UploadPartBytes: UploadPartBytesMax,
+	UploadBytes: UploadBytesMax, UploadLasts: UploadSeconds,
 	GlobBytes: glob.LengthBytesMax, GlobAlternatives: glob.AlternativesMax,
 	GlobAlternativesBytes: glob.AlternativeBytesMax,
 	GrepPatternChars:      grep.PatternCharsMax, GrepContextLines: grep.ContextMax,
@@ -345,6 +359,7 @@ func (c *Config) DeploymentLimits() Limits {
 	limits := deploymentLimits
 	limits.StoredAgent, limits.StoredAgentHour = c.Stored.Agent, c.Stored.AgentHour
 	limits.StoredProject = c.Stored.Project
+	limits.UploadRecordBytes = c.uploadRecordBytes()
 	return limits
 }
 

@@ -143,6 +143,10 @@ type Operation struct {
 	// such operations run at one time, and their time is charged to the caller.
 	Expensive bool
 
+	// RawMedia are the content types of a body that is not JSON, the usual one first; nil for JSON.
+	// The handler gets a RawBody.
+	RawMedia []string
+
 	// MergePatch is the same operation for a body that is a merge patch (RFC 7396), nil if there is
 	// none. It differs in Request alone.
 	MergePatch *Operation
@@ -170,6 +174,9 @@ const (
 // what the checks of the body permit with every character escaped, unless BodyMax is less. Bodies
 // that contain files have the limit of the service.
 func (o *Operation) BodyLimit(most int) int {
+	if o.RawMedia != nil {
+		return min(o.BodyMax, most)
+	}
 	if o.Request == nil {
 		return min(bodyNone, most)
 	}
@@ -232,7 +239,8 @@ func Declare[Req, Res any](op Operation, handle func(*Call, *Req) (Reply, error)
 
 // declare binds a handler to the types of its body and of its data.
 func declare[Req, Res any](op Operation, handle func(*Call, *Req) (Reply, error)) *Operation {
-	if reflect.TypeFor[Req]() != reflect.TypeFor[None]() {
+	if request := reflect.TypeFor[Req](); request != reflect.TypeFor[None]() &&
+		request != reflect.TypeFor[RawBody]() {
 		op.Request = reflect.TypeFor[Req]()
 	}
 	op.Response = reflect.TypeFor[Res]()
@@ -398,6 +406,7 @@ var Table = tableOf(
 	importOperations,
 	provenanceOperations,
 	bundleOperations,
+	uploadOperations,
 	opportunityOperations,
 	searchOperations,
 	discussionOperations,

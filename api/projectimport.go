@@ -89,6 +89,11 @@ type LeftOut struct {
 // idMapMax bounds the IDs that an answer names.
 const idMapMax = 1000
 
+// Reset implements jsonschema.Resetter.
+func (b *ImportProject) Reset() {
+	*b = ImportProject{Bundle: BundleInput{staged: b.Bundle.staged}}
+}
+
 // Validate implements jsonschema.Validator. It adds the faults of the bundle to those of the
 // request.
 func (b *ImportProject) Validate(known []fault.Field) error {
@@ -101,11 +106,7 @@ func (b *ImportProject) Validate(known []fault.Field) error {
 
 func importProject(c *Call, body *ImportProject) (Reply, error) {
 	i := &importer{call: c}
-	i.read(body)
-	if err := i.refusal(); err != nil {
-		return Reply{}, err
-	}
-	if err := i.leaveOutHidden(); err != nil {
+	if err := i.accept(body); err != nil {
 		return Reply{}, err
 	}
 	project := c.requestProjectID()
@@ -121,6 +122,15 @@ func importProject(c *Call, body *ImportProject) (Reply, error) {
 	return c.answer(project, &i.command, func(p *work.Project, r work.Result) (Reply, error) {
 		return Reply{Status: 201, Data: i.data(p, r)}, nil
 	})
+}
+
+// accept makes the command of a valid bundle.
+func (i *importer) accept(body *ImportProject) error {
+	i.read(body)
+	if err := i.refusal(); err != nil {
+		return err
+	}
+	return i.leaveOutHidden()
 }
 
 // prepare makes the events of the new project BEFORE the command is given to it. A project that
@@ -195,6 +205,7 @@ type importer struct {
 	// call is nil if the request is already refused.
 	call    *Call
 	bundle  *Bundle
+	staged  *stagedContents
 	command work.ImportProject
 	leftOut LeftOut
 	// faults are the faults to report; found counts all. license is the fault of the license in the
@@ -225,7 +236,7 @@ func (i *importer) refuse(field, problem string) {
 
 // read makes the command, as far as the bundle can be read.
 func (i *importer) read(body *ImportProject) {
-	i.bundle = &body.Bundle.bundle
+	i.bundle, i.staged = &body.Bundle.bundle, body.Bundle.staged
 	i.contributors = map[string]*ContributionOrigin{}
 	for nth := range i.bundle.Contributions {
 		i.contributors[i.bundle.Contributions[nth].ID] = i.bundle.Contributions[nth].Origin

@@ -92,6 +92,8 @@ type Meter interface {
 	Spent() time.Duration
 	// Charge charges the caller for processor time that a project has used for it.
 	Charge(spent time.Duration)
+	// Yield lets other expensive requests run BEFORE the caller goes on.
+	Yield()
 }
 
 var quotaOperations = []*Operation{

@@ -53,6 +53,9 @@ type Config struct {
 	Limits []RateLimit
 	// Stored are the limits of stored bytes, for the capability model.
 	Stored StoredLimits
+	// UploadRecordBytes is the size of the records of an uploaded bundle, beside its contents; zero
+	// means recordBytesMax.
+	UploadRecordBytes int
 }
 
 // The units of rate limits.

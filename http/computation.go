@@ -139,6 +139,14 @@ func (c *computation) resume() {
 	c.start(own)
 }
 
+// Yield implements api.Meter.
+func (x *exchange) Yield() {
+	if c := x.computed; c != nil && c.slot != nil {
+		c.pause()
+		c.resume()
+	}
+}
+
 // charge takes time from the allowances of the caller.
 func (c *computation) charge(spent time.Duration) {
 	now := c.server.now() * 1e6

@@ -163,7 +163,9 @@ func (x *exchange) decode(found *route, in *input) (request any, err error) {
 	request = op.NewRequest()
 	var bodyFault error
 	blank := op.BodyOptional && len(bytes.TrimSpace(in.body)) == 0
-	if op.Method != fasthttp.MethodGet && !blank {
+	if raw, ok := request.(*api.RawBody); ok {
+		raw.Content = in.body
+	} else if op.Method != fasthttp.MethodGet && !blank {
 		bodyFault = jsonschema.Decode(in.body, request)
 	}
 	if in.queryFault == nil && in.keyFault == nil && bodyFault == nil {

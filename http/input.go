@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
@@ -86,6 +87,9 @@ func (x *exchange) checkType(op *api.Operation) error {
 		return err
 	}
 	given := x.ctx.Request.Header.ContentType()
+	if op != nil && op.RawMedia != nil {
+		return rawTypeFault(op, given)
+	}
 	patches := op != nil && op.MergePatch != nil
 	if patches {
 		if x.mergePatch = isType(given, api.MergePatchType); x.mergePatch {
@@ -101,6 +105,17 @@ func (x *exchange) checkType(op *api.Operation) error {
 			With("content_type", printable(string(given))).With("supported", supported)
 	}
 	return nil
+}
+
+// rawTypeFault refuses a body that is not JSON by its type. Errors: UNSUPPORTED_CONTENT_TYPE.
+func rawTypeFault(op *api.Operation, given []byte) error {
+	if len(bytes.TrimSpace(given)) == 0 || slices.ContainsFunc(op.RawMedia, func(one string) bool {
+		return isType(given, one)
+	}) {
+		return nil
+	}
+	return fault.New(fault.UnsupportedContentType, "The body is bytes of a bundle.").
+		With("content_type", printable(string(given))).With("supported", op.RawMedia)
 }
 
 const jsonType = "application/json"

@@ -293,19 +293,28 @@ func readContent(d disk.Disk, name string, part Part) ([]byte, error) {
 }
 
 // Remove removes an upload with all of its files.
-func (s *Store) Remove(key Key) error { return s.remove(key, true) }
+func (s *Store) Remove(key Key) error {
+	return s.remove(key, func(uint32) bool { return true })
+}
 
 // RemoveParts removes the parts and the note of an upload, and keeps its record.
-func (s *Store) RemoveParts(key Key) error { return s.remove(key, false) }
+func (s *Store) RemoveParts(key Key) error {
+	return s.remove(key, func(number uint32) bool { return number != RecordNumber })
+}
 
-func (s *Store) remove(key Key, record bool) error {
+// RemoveNote removes the note of an upload.
+func (s *Store) RemoveNote(key Key) error {
+	return s.remove(key, func(number uint32) bool { return number == NoteNumber })
+}
+
+func (s *Store) remove(key Key, which func(number uint32) bool) error {
 	u := s.find(key, false)
 	if u == nil {
 		return nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if record {
+	if which(RecordNumber) {
 		// The others belong to no upload once it is gone.
 		name := []string{fileName(key, RecordNumber)}
 		if err := disk.RemoveNames(s.o.disk, s.o.Dir, name); err != nil {
@@ -315,7 +324,7 @@ func (s *Store) remove(key Key, record bool) error {
 	}
 	var names []string
 	for number, part := range u.mu.parts {
-		if number == RecordNumber && !record {
+		if !which(number) {
 			continue
 		}
 		names = append(names, fileName(key, number))

@@ -218,6 +218,12 @@ func describeOperation(op *api.Operation, schemas *jsonschema.Schemas) operation
 		text.Fields = append(text.Fields, body...)
 		schemas.Add(op.Request, jsonschema.Request)
 	}
+	if op.RawMedia != nil {
+		text.Fields = append(text.Fields, fieldText{
+			Name: "body", Kind: "bytes, required", Doc: "Of type " +
+				strings.Join(op.RawMedia, " or ") + ".",
+		})
+	}
 	var statuses []string
 	for _, status := range op.Statuses {
 		statuses = append(statuses, fmt.Sprint(status))

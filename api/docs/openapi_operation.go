@@ -23,7 +23,7 @@ func (b *openAPI) operation(op *api.Operation) jsonschema.Object {
 	if params := parameters(op); len(params) > 0 {
 		out = with(out, "parameters", params)
 	}
-	if op.Request != nil {
+	if op.Request != nil || op.RawMedia != nil {
 		out = with(out, "requestBody", b.requestBody(op))
 	}
 	out = with(out, "responses", b.responses(op))
@@ -150,6 +150,10 @@ const (
 )
 
 func (b *openAPI) requestBody(op *api.Operation) jsonschema.Object {
+	if op.RawMedia != nil {
+		bytes := object("schema", object("type", "string", "format", "binary"))
+		return object("content", object(op.RawMedia[0], bytes), "required", true)
+	}
 	media := object("schema", b.schemas.Add(op.Request, jsonschema.Request))
 	if sample := sampleOf(op); sample != nil && len(sample.Request.Body) > 0 {
 		media = with(media, "example", api.Raw(sample.Request.Body))

@@ -120,7 +120,7 @@ func wantParameters(t *testing.T, op *api.Operation, got *openapi3.Operation) {
 	if got.Security == nil || len(*got.Security) != wants {
 		t.Errorf("%s: security %v", op.Name, got.Security)
 	}
-	if (op.Request != nil) != (got.RequestBody != nil) ||
+	if (op.Request != nil || op.RawMedia != nil) != (got.RequestBody != nil) ||
 		got.RequestBody != nil && got.RequestBody.Value.Required == op.BodyOptional {
 		t.Errorf("%s: request body %v", op.Name, got.RequestBody)
 	}

@@ -110,12 +110,25 @@ func decodeQuickly(body []byte, into any, root *use) (bool, error) {
 
 // Read reads what can be read of a body that Decode refuses for its values, into a pointer to a
 // struct. Members of a wrong type are empty, and lists end at their bounds.
+//
+// Read begins with an empty value; see Resetter.
 func Read(body []byte, into any) {
 	value := reflect.ValueOf(into).Elem()
-	value.SetZero()
+	if own, ok := into.(Resetter); ok {
+		own.Reset()
+	} else {
+		value.SetZero()
+	}
 	root := use{plan: planOf(value.Type()), check: noCheck}
 	// Decode reports the errors of the body.
 	_ = json.Unmarshal(trim(body, &root), into, lenient)
+}
+
+// Resetter is implemented by types that keep something which is not in the body when the body is
+// decoded again.
+type Resetter interface {
+	// Reset makes the value empty otherwise.
+	Reset()
 }
 
 // decodeString makes a string of its exact size in one copy, also where it is escaped.

@@ -18,6 +18,9 @@ import (
 // byteOrderMark is refused in front of a body, as RFC 8259 permits.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
+// InvalidJSON is the refusal of a text whose syntax is wrong at an offset in bytes.
+func InvalidJSON(offset int64, problem string) *fault.Error { return invalidJSON(offset, problem) }
+
 func invalidJSON(offset int64, problem string) *fault.Error {
 	return fault.New(fault.InvalidJSON, "The body is not strict JSON: "+problem+".").
 		With("offset", offset).With("problem", problem)

@@ -57,6 +57,9 @@ const (
 	connectionBytes = 32 << 10
 	// bodiesLeast is for one body of the largest size.
 	bodiesLeast = 22 << 20
+	// uploadRecordsLeast and uploadRecordsMost bound the records of an uploaded bundle.
+	uploadRecordsLeast = 8 << 20
+	uploadRecordsMost  = 64 << 20
 	// memoryLeast is the smallest ceiling.
 	memoryLeast = 64 << 20
 	// machinePart is the part of the machine's memory that is the ceiling if nothing else is set.
@@ -79,6 +82,12 @@ func (m memory) within(ceiling int64) memory {
 	m.projects = ceiling / projectsPart
 	m.recent = ceiling / recentPart
 	return m
+}
+
+// uploadRecords is the size of the records of an uploaded bundle. While it is imported they take
+// about six times that, for one import at a time.
+func (m memory) uploadRecords() int {
+	return int(max(uploadRecordsLeast, min(m.bodies, uploadRecordsMost)))
 }
 
 // runtimeLimit is the limit to set in the runtime. It includes the headroom, which the runtime

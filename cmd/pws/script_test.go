@@ -144,6 +144,7 @@ func commands() map[string]command {
 	maps.Copy(all, quotaCommands())
 	maps.Copy(all, dayCommands())
 	maps.Copy(all, clientCommands())
+	all["parts"] = wrap((*script).parts)
 	return all
 }
 

@@ -126,7 +126,7 @@ func (c *ServeCommand) Run(out io.Writer) error {
 	address := "http://" + listener.Addr().String()
 	service := api.NewService(engine, api.Config{
 		Version: version, Started: engine.Now(), Limits: limits,
-		Stored:    c.storedLimits(),
+		Stored: c.storedLimits(), UploadRecordBytes: fitted.uploadRecords(),
 		PublicURL: c.PublicURL, Address: address, NoEarlierMCP: c.MCPLegacy == "off",
 	})
 	service.Documents = docs.New(service.Config)

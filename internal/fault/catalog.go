@@ -202,6 +202,12 @@ var Catalog = []Entry{
 		Description: "There is no such workspace, or the caller may not see it.",
 	},
 	{
+		Code: UploadNotFound, Status: 404,
+		Details: []string{"field", "expected_prefix", "given_prefix"},
+		Description: "The caller has no such upload: it has expired, was deleted, or belongs to " +
+			"another agent.",
+	},
+	{
 		Code: ContributionNotFound, Status: 404,
 		Details:     []string{"field", "expected_prefix", "given_prefix"},
 		Description: "There is no such contribution, or the caller may not see it.",
@@ -364,6 +370,11 @@ var Catalog = []Entry{
 		Code: ClaimLost, Status: 409, Action: "STOP_WORK",
 		Details:     []string{"task_id", "faults"},
 		Description: "The claim has expired, was released, or is held by another agent.",
+	},
+	{
+		Code: UploadNotOpen, Status: 409,
+		Details:     []string{"status"},
+		Description: "The upload is being imported, or was imported. Its status says which.",
 	},
 	{
 		Code: TurnHeld, Status: 409, Retryable: true, Action: "RETRY_AFTER",

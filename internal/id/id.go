@@ -47,6 +47,7 @@ const (
 	InboxItem     Prefix = "inb_"
 	Report        Prefix = "rpt_"
 	Request       Prefix = "req_"
+	Upload        Prefix = "upl_"
 )
 
 // nouns are the names of the kinds with their articles, for messages.
@@ -59,6 +60,7 @@ var nouns = map[Prefix]string{
 	Artifact: "an artifact", Import: "an import", Relation: "a relation", Discussion: "a discussion",
 	Comment: "a comment", Verification: "a verification", ActivityEvent: "an event",
 	InboxItem: "an inbox item", Report: "a report", Request: "a request",
+	Upload: "an upload",
 }
 
 // Noun returns the name of the kind with its article, for messages.

@@ -1,0 +1,420 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"pws/api"
+	"pws/internal/datadir"
+	"pws/internal/disk"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/uploads"
+	"pws/work"
+)
+
+const (
+	// uploadsMax bounds the uploads of all agents, and uploadRoom their files, in bytes.
+	uploadsMax = 4096
+	uploadRoom = 4 << 30
+	// uploadHours is how many times the hourly quota of an agent its parts may take in an hour, with
+	// those that it replaces or deletes.
+	uploadHours = 2
+	// uploadMillis is how long an upload lasts AFTER its last activity.
+	uploadMillis = api.UploadSeconds * 1000
+)
+
+// uploading is the state of all uploads. They are no part of the log: parts are files of their own,
+// and temporary.
+type uploading struct {
+	store *uploads.Store
+	// running is held by the one import at a time, because it takes much memory.
+	running sync.Mutex
+	// creating is held by the one creation at a time.
+	creating sync.Mutex
+	// mu may be taken while the lock of an upload is held, and not the other way round.
+	mu struct {
+		sync.Mutex
+		of map[id.ID]*upload
+	}
+}
+
+// upload is one upload. What its files say is in the store.
+type upload struct {
+	record api.UploadRecord
+	mu     struct {
+		sync.Mutex
+		// storing are the parts in the account of the agent.
+		storing map[int]storing
+		bytes   int64
+		// activeAt is the last activity, in Unix milliseconds.
+		activeAt int64
+		failure  *fault.Error
+		// running is set while it is imported. Busy means that nobody may change it; gone that it was
+		// removed.
+		running          *uploadImport
+		busy, done, gone bool
+		// noted means that it has a note of contents, which perhaps no project names.
+		noted bool
+	}
+}
+
+// uploadRecord is the form of a record on disk.
+type uploadRecord struct {
+	Agent     id.ID  `cbor:"1,keyasint"`
+	Project   id.ID  `cbor:"2,keyasint"`
+	CreatedAt int64  `cbor:"3,keyasint"`
+	Body      []byte `cbor:"4,keyasint"`
+	// KeyHash and Fingerprint are zero without an Idempotency-Key.
+	KeyHash     [16]byte `cbor:"5,keyasint,omitzero"`
+	Fingerprint [16]byte `cbor:"6,keyasint,omitzero"`
+}
+
+func encodeUpload(record *api.UploadRecord) []byte {
+	saved := uploadRecord{
+		Agent: record.Agent, Project: record.Project, CreatedAt: record.CreatedAt,
+		Body: record.Body,
+	}
+	if record.Key != nil {
+		saved.KeyHash, saved.Fingerprint = record.Key.Hash, record.Key.Fingerprint
+	}
+	return must(cbor.Marshal(&saved))
+}
+
+func decodeUpload(upload id.ID, data []byte) (record api.UploadRecord, err error) {
+	var saved uploadRecord
+	if err := cbor.Unmarshal(data, &saved); err != nil {
+		return record, err
+	}
+	record = api.UploadRecord{
+		ID: upload, Agent: saved.Agent, Project: saved.Project, CreatedAt: saved.CreatedAt,
+		Body: saved.Body,
+	}
+	if saved.KeyHash != ([16]byte{}) {
+		record.Key = &api.IdempotencyKey{Hash: saved.KeyHash, Fingerprint: saved.Fingerprint}
+	}
+	return record, nil
+}
+
+// openUploads finds the uploads of earlier runs. It runs AFTER the projects are known: an upload
+// whose project exists was imported.
+func (e *Engine) openUploads() (err error) {
+	e.uploading.mu.of = map[id.ID]*upload{}
+	e.uploading.store, err = uploads.Open(uploads.Options{
+		Dir: filepath.Join(e.config.Dir, datadir.UploadsName), BytesMax: uploadRoom, Room: e.room,
+	})
+	if err != nil {
+		return err
+	}
+	for _, damage := range e.uploading.store.Damage() {
+		e.log.Error("a part of an upload is damaged and was removed", "error", damage)
+	}
+	for _, key := range e.uploading.store.Keys() {
+		if err := e.restoreUpload(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) restoreUpload(key uploads.Key) error {
+	store := e.uploading.store
+	data, err := store.Read(key, uploads.RecordNumber)
+	record, derr := decodeUpload(id.ID(key), data)
+	if err = errors.Join(err, derr); err != nil {
+		e.log.Error("an upload is damaged and was removed", "error", err)
+		return store.Remove(key)
+	}
+	u := newUpload(record)
+	for _, part := range store.Parts(key) {
+		s := storing{bytes: int64(part.Size), now: part.At}
+		// What was accepted stays accepted.
+		if err := e.accounts.reservePart(&s, record.Agent, nil); err != nil {
+			return err
+		}
+		u.mu.storing[int(part.Number)] = s
+		u.mu.bytes += s.bytes
+		u.mu.activeAt = max(u.mu.activeAt, part.At)
+	}
+	_, err = store.Read(key, uploads.NoteNumber)
+	u.mu.noted = !errors.Is(err, uploads.ErrNotFound)
+	e.uploading.mu.of[record.ID] = u
+	if _, made := e.handles.Load(record.Project); made {
+		e.endUpload(u)
+	}
+	return nil
+}
+
+func newUpload(record api.UploadRecord) *upload {
+	u := &upload{record: record}
+	u.mu.storing, u.mu.activeAt = map[int]storing{}, record.CreatedAt
+	return u
+}
+
+func (u *upload) key() uploads.Key { return uploads.Key(u.record.ID) }
+
+// lockUpload returns an upload with its lock held: UPLOAD_NOT_FOUND.
+func (e *Engine) lockUpload(agent, wanted id.ID) (*upload, error) {
+	e.uploading.mu.Lock()
+	u := e.uploading.mu.of[wanted]
+	e.uploading.mu.Unlock()
+	if u != nil && u.record.Agent == agent {
+		u.mu.Lock()
+		if !u.mu.gone && !u.expired(e.Now()) {
+			return u, nil
+		}
+		u.mu.Unlock()
+	}
+	return nil, fault.New(fault.UploadNotFound, "There is no such upload.")
+}
+
+// expired reports whether the time of an upload is over. Its lock is held.
+func (u *upload) expired(now int64) bool {
+	return !u.mu.busy && now >= u.mu.activeAt+uploadMillis
+}
+
+// requireOpen refuses to change an upload that is imported: UPLOAD_NOT_OPEN. Its lock is held.
+func (u *upload) requireOpen() error {
+	if status := u.status(); u.mu.busy || status == api.UploadDone {
+		return fault.New(fault.UploadNotOpen, "The upload is being imported, or was imported.").
+			With("status", string(status))
+	}
+	return nil
+}
+
+func (u *upload) status() api.UploadStatus {
+	switch {
+	case u.mu.done:
+		return api.UploadDone
+	case u.mu.busy:
+		return api.UploadImporting
+	case u.mu.failure != nil:
+		return api.UploadFailed
+	}
+	return api.UploadOpen
+}
+
+// state is the upload at this moment. Its lock is held.
+func (e *Engine) stateOf(u *upload) api.UploadState {
+	state := api.UploadState{
+		UploadRecord: u.record, Status: u.status(), ActiveAt: u.mu.activeAt, Failure: u.mu.failure,
+	}
+	if u.mu.running != nil {
+		state.Read = u.mu.running.read.Load()
+	}
+	for _, part := range e.uploading.store.Parts(u.key()) {
+		state.Parts = append(state.Parts, partOf(part))
+	}
+	return state
+}
+
+func partOf(part uploads.Part) api.UploadPart {
+	return api.UploadPart{Number: int(part.Number), Size: part.Size, SHA256: part.SHA256}
+}
+
+// CreateUpload implements api.Uploads.
+func (e *Engine) CreateUpload(record api.UploadRecord) (api.UploadState, bool, error) {
+	e.uploading.creating.Lock()
+	defer e.uploading.creating.Unlock()
+	if known := e.uploadOfKey(&record); known != nil {
+		defer known.mu.Unlock()
+		if known.record.Key.Fingerprint != record.Key.Fingerprint {
+			return api.UploadState{}, false, fault.New(
+				fault.IdempotencyKeyReused, "The key was used for another request.")
+		}
+		return e.stateOf(known), true, nil
+	}
+	if err := e.requireUploads(record.Agent); err != nil {
+		return api.UploadState{}, false, err
+	}
+	if !e.roomy(0) {
+		return api.UploadState{}, false, errDiskReserve()
+	}
+	u := newUpload(record)
+	_, err := e.uploading.store.Put(
+		u.key(), uploads.RecordNumber, record.CreatedAt, encodeUpload(&record))
+	if err != nil {
+		return api.UploadState{}, false, e.uploadFault(err)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	e.uploading.mu.Lock()
+	defer e.uploading.mu.Unlock()
+	e.uploading.mu.of[record.ID] = u
+	return e.stateOf(u), false, nil
+}
+
+// allUploads returns the uploads of an agent, or of all for the zero ID, and how many there are in
+// total.
+func (e *Engine) allUploads(agent id.ID) (found []*upload, all int) {
+	e.uploading.mu.Lock()
+	defer e.uploading.mu.Unlock()
+	for _, u := range e.uploading.mu.of {
+		if agent.IsZero() || u.record.Agent == agent {
+			found = append(found, u)
+		}
+	}
+	return found, len(e.uploading.mu.of)
+}
+
+// uploadOfKey returns the upload that an Idempotency-Key has made, with its lock held; nil if there
+// is none.
+func (e *Engine) uploadOfKey(record *api.UploadRecord) *upload {
+	if record.Key == nil {
+		return nil
+	}
+	own, _ := e.allUploads(record.Agent)
+	for _, u := range own {
+		if u.record.Key == nil || u.record.Key.Hash != record.Key.Hash {
+			continue
+		}
+		u.mu.Lock()
+		if !u.mu.gone && !u.expired(e.Now()) {
+			return u
+		}
+		u.mu.Unlock()
+	}
+	return nil
+}
+
+// requireUploads refuses an upload too many: QUOTA_EXCEEDED. No other one is created meanwhile.
+func (e *Engine) requireUploads(agent id.ID) error {
+	now, open := e.Now(), 0
+	own, all := e.allUploads(agent)
+	for _, u := range own {
+		u.mu.Lock()
+		if !u.mu.done && !u.mu.gone && !u.expired(now) {
+			open++
+		}
+		u.mu.Unlock()
+	}
+	switch {
+	case open >= api.UploadsPerAgentMax:
+		return errUploads("uploads_of_agent", api.UploadsPerAgentMax)
+	case all >= uploadsMax:
+		return errUploads("uploads_of_server", uploadsMax)
+	}
+	return nil
+}
+
+func errUploads(quota string, limit int) error {
+	return fault.New(fault.QuotaExceeded, "Too many uploads are open.").
+		With("quota", quota).With("limit", limit)
+}
+
+// Upload implements api.Uploads.
+func (e *Engine) Upload(agent, wanted id.ID) (api.UploadState, error) {
+	u, err := e.lockUpload(agent, wanted)
+	if err != nil {
+		return api.UploadState{}, err
+	}
+	defer u.mu.Unlock()
+	return e.stateOf(u), nil
+}
+
+// PutUploadPart implements api.Uploads.
+func (e *Engine) PutUploadPart(
+	agent, wanted id.ID, number int, content []byte,
+) (api.UploadPart, error) {
+	u, err := e.lockUpload(agent, wanted)
+	if err != nil {
+		return api.UploadPart{}, err
+	}
+	defer u.mu.Unlock()
+	if err := u.requireOpen(); err != nil {
+		return api.UploadPart{}, err
+	}
+	earlier, replaced := u.mu.storing[number]
+	bytes := u.mu.bytes + int64(len(content)) - earlier.bytes
+	switch {
+	case bytes > api.UploadBytesMax:
+		return api.UploadPart{}, work.ErrStored("upload_bytes", api.UploadBytesMax)
+	case !e.roomy(int64(len(content))):
+		return api.UploadPart{}, errDiskReserve()
+	}
+	now, limits := e.Now(), e.storedLimits(agent, u.record.Project)
+	if err := e.accounts.receive(agent, int64(len(content)), now, limits.AgentHour); err != nil {
+		return api.UploadPart{}, err
+	}
+	s := storing{bytes: int64(len(content)), now: now}
+	if replaced {
+		earlier.releasePart()
+		u.mu.bytes -= earlier.bytes
+		delete(u.mu.storing, number)
+	}
+	err = e.accounts.reservePart(&s, agent, &limits)
+	if err != nil {
+		e.countParts(u)
+		return api.UploadPart{}, err
+	}
+	part, err := e.uploading.store.Put(u.key(), uint32(number), now, content)
+	if err != nil {
+		s.releasePart()
+		// A part that could not be replaced may be gone.
+		e.countParts(u)
+		return api.UploadPart{}, e.uploadFault(err)
+	}
+	u.mu.storing[number], u.mu.bytes = s, bytes
+	u.mu.activeAt, u.mu.failure = now, nil
+	return partOf(part), nil
+}
+
+// DeleteUpload implements api.Uploads.
+func (e *Engine) DeleteUpload(agent, wanted id.ID) error {
+	u, err := e.lockUpload(agent, wanted)
+	if err != nil {
+		return err
+	}
+	defer u.mu.Unlock()
+	if u.mu.busy {
+		return u.requireOpen()
+	}
+	return e.removeUpload(u)
+}
+
+// removeUpload removes an upload, or only its parts while it has a note of contents: the next sweep
+// drops those first. Its lock is held.
+func (e *Engine) removeUpload(u *upload) error {
+	u.releaseParts()
+	if u.mu.noted {
+		u.mu.gone = true
+		return nil
+	}
+	if err := e.uploading.store.Remove(u.key()); err != nil {
+		return e.uploadFault(err)
+	}
+	u.mu.gone = true
+	e.uploading.mu.Lock()
+	defer e.uploading.mu.Unlock()
+	delete(e.uploading.mu.of, u.record.ID)
+	return nil
+}
+
+// releaseParts takes the parts off the account of the agent. The lock is held.
+func (u *upload) releaseParts() {
+	for number, s := range u.mu.storing {
+		s.releasePart()
+		delete(u.mu.storing, number)
+	}
+	u.mu.bytes = 0
+}
+
+func errDiskReserve() error {
+	return fault.New(fault.StorageUnavailable, "The disk is nearly full; reads go on.").
+		With("reason", reasonReserve).With("retry_after_seconds", 30)
+}
+
+// uploadFault is what a caller learns of files that could not be written.
+func (e *Engine) uploadFault(err error) error {
+	switch {
+	case errors.Is(err, uploads.ErrFull):
+		return work.ErrStored("upload_bytes_of_server", uploadRoom)
+	case disk.IsFull(err):
+		return errDiskReserve()
+	}
+	return fmt.Errorf("upload: %w", err)
+}

@@ -1,0 +1,243 @@
+package actors
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"pws/api"
+	"pws/blobs"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/uploads"
+	"pws/work"
+)
+
+// beginUpload makes an upload of an agent with one part.
+func beginUpload(t testing.TB, e *Engine, owner id.ID, content string) api.UploadRecord {
+	t.Helper()
+	of := e.stamp(owner)
+	record := api.UploadRecord{
+		ID: of.ID(0), Project: of.ID(1), Agent: owner, CreatedAt: e.Now(), Body: []byte("{}"),
+	}
+	_, _, err := e.CreateUpload(record)
+	if err == nil {
+		_, err = e.PutUploadPart(owner, record.ID, 1, []byte(content))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+func beginImport(t testing.TB, e *Engine, record api.UploadRecord) api.UploadImport {
+	t.Helper()
+	running, err := e.BeginImport(record.Agent, record.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { running.End(nil) })
+	return running
+}
+
+// store stores a content in an import and commits it.
+func store(t testing.TB, running api.UploadImport, content string) {
+	t.Helper()
+	err := running.Store(blobOf(content).Hash, []byte(content))
+	if err == nil {
+		err = running.Commit()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *Engine) holds(content string) bool {
+	return e.blobs.Has(blobs.Hash(blobOf(content).Hash))
+}
+
+func statusOf(t testing.TB, e *Engine, record api.UploadRecord) api.UploadStatus {
+	t.Helper()
+	state, err := e.Upload(record.Agent, record.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state.Status
+}
+
+// TestUploadOfUnmadeProject stores contents for projects that are never made: refused, or cut off
+// by a crash. The next sweep drops those that no project names.
+func TestUploadOfUnmadeProject(t *testing.T) {
+	var config Config
+	e, project, owner := oneProject(t, func(c *Config) { config = *c })
+	shared, alone := strings.Repeat("shared ", 90), strings.Repeat("alone ", 90)
+	mustPut(t, e, project, owner, "f", shared)
+	saveAll(t, e)
+	record := beginUpload(t, e, owner, "text")
+	running := beginImport(t, e, record)
+	if text, err := io.ReadAll(running); err != nil || string(text) != "text" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := running.Store(blobOf(shared).Hash, []byte(shared)); err != nil {
+		t.Fatal(err)
+	}
+	store(t, running, alone)
+	crashed := config
+	crashed.Dir = crashCopy(t, config.Dir)
+	running.End(fault.New(fault.QuotaExceeded, "Full."))
+	again := start(t, crashed)
+	for at, one := range []*Engine{e, again} {
+		want := []api.UploadStatus{api.UploadFailed, api.UploadOpen}[at]
+		if status := statusOf(t, one, record); status != want || !one.holds(alone) {
+			t.Errorf("%s, and the content is there: %v", status, one.holds(alone))
+		}
+		// A crash while the contents are dropped leaves the note.
+		one.sweepUploads()
+		if one.holds(alone) || !one.holds(shared) {
+			t.Errorf("contents are there: %v %v", one.holds(alone), one.holds(shared))
+		}
+		note, err := one.uploading.store.Read(uploads.Key(record.ID), uploads.NoteNumber)
+		if err == nil {
+			t.Errorf("a note of %d bytes is left", len(note))
+		}
+		if status := statusOf(t, one, record); status != want {
+			t.Errorf("%s AFTER the sweep", status)
+		}
+		if err := one.DeleteUpload(owner, record.ID); err != nil {
+			t.Error(err)
+		}
+		if left := one.uploading.store.Bytes(); left != 0 || len(one.uploading.mu.of) != 0 {
+			t.Errorf("%d bytes are left", left)
+		}
+		checkAccounts(t, one)
+	}
+}
+
+// TestUploadOfMadeProject crashes AFTER the project of an upload is durable and BEFORE its parts
+// are removed.
+func TestUploadOfMadeProject(t *testing.T) {
+	var config Config
+	e, _, owner := oneProject(t, func(c *Config) { config = *c })
+	content := strings.Repeat("content ", 90)
+	record := beginUpload(t, e, owner, "text")
+	running := beginImport(t, e, record)
+	store(t, running, content)
+	command := importOf(e, owner, content)
+	command.ID = record.Project
+	mustDo(t, e, record.Project, owner, command)
+	if status := statusOf(t, e, record); status != api.UploadImporting {
+		t.Errorf("%s while it is imported", status)
+	}
+	for _, refused := range []error{
+		e.DeleteUpload(owner, record.ID),
+		func() error { _, err := e.PutUploadPart(owner, record.ID, 2, []byte("x")); return err }(),
+		func() error { _, err := e.BeginImport(owner, record.ID); return err }(),
+	} {
+		if fault.CodeOf(refused) != fault.UploadNotOpen {
+			t.Errorf("while it is imported: %v", refused)
+		}
+	}
+	crashed := config
+	crashed.Dir = crashCopy(t, config.Dir)
+	running.End(nil)
+	for _, one := range []*Engine{e, start(t, crashed)} {
+		if status := statusOf(t, one, record); status != api.UploadDone {
+			t.Errorf("%s AFTER the import", status)
+		}
+		one.sweepUploads()
+		if !one.holds(content) || len(one.uploading.store.Parts(uploads.Key(record.ID))) != 0 {
+			t.Error("the content is gone, or parts are left")
+		}
+		checkAccounts(t, one)
+		one.Advance(uploadMillis)
+		if _, err := one.Upload(owner, record.ID); fault.CodeOf(err) != fault.UploadNotFound {
+			t.Errorf("an hour later: %v", err)
+		}
+		if one.uploading.store.Bytes() != 0 || !one.holds(content) {
+			t.Error("the record is left, or the content is gone")
+		}
+	}
+}
+
+// TestOneImportAtATime refuses another import while one runs.
+func TestOneImportAtATime(t *testing.T) {
+	e, _, owner := oneProject(t, nil)
+	first, second := beginUpload(t, e, owner, "1"), beginUpload(t, e, owner, "2")
+	running := beginImport(t, e, first)
+	if _, err := e.BeginImport(owner, second.ID); fault.CodeOf(err) != fault.RateLimited {
+		t.Errorf("a second import: %v", err)
+	}
+	e.Advance(2 * uploadMillis)
+	if status := statusOf(t, e, first); status != api.UploadImporting {
+		t.Errorf("%s: an import expired", status)
+	}
+	running.End(fault.New(fault.RateLimited, "x"))
+	running.End(nil)
+	if status := statusOf(t, e, first); status != api.UploadFailed {
+		t.Errorf("%s, want that of the first end", status)
+	}
+	beginImport(t, e, first).End(fault.New(fault.RateLimited, "x"))
+}
+
+// TestUploadsTogether changes uploads from many goroutines.
+func TestUploadsTogether(t *testing.T) {
+	e, _, _ := oneProject(t, limited(api.StoredLimits{Agent: 1 << 20, AgentHour: 1 << 20}))
+	var all sync.WaitGroup
+	for worker := range 4 {
+		agent := register(t, e, fmt.Sprint("agent", worker))
+		all.Go(func() {
+			for round := range 20 {
+				record := beginUpload(t, e, agent, "part")
+				for n := range 3 {
+					if _, err := e.PutUploadPart(agent, record.ID, n+1, []byte("more")); err != nil {
+						t.Error(err)
+					}
+				}
+				if running, err := e.BeginImport(agent, record.ID); err == nil {
+					running.End(fault.New(fault.RateLimited, "x"))
+				}
+				e.sweepUploads()
+				if round%2 == 0 {
+					e.StoredBy(agent, id.ID{})
+				}
+				if err := e.DeleteUpload(agent, record.ID); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if bytes := e.uploading.store.Bytes(); bytes != 0 {
+		t.Errorf("%d bytes are left", bytes)
+	}
+	checkAccounts(t, e)
+}
+
+// TestUploadNeedsSpace refuses parts on a disk that is nearly full.
+func TestUploadNeedsSpace(t *testing.T) {
+	free := int64(1 << 40)
+	e, _, owner := oneProject(t, func(c *Config) {
+		c.ReserveBytes, c.free = 64<<20, func() int64 { return free }
+	})
+	record := beginUpload(t, e, owner, "part")
+	free = 64<<20 + 3
+	_, err := e.PutUploadPart(owner, record.ID, 2, []byte("part"))
+	if fault.CodeOf(err) != fault.StorageUnavailable {
+		t.Errorf("a part: %v", err)
+	}
+	if _, err := e.BeginImport(owner, record.ID); fault.CodeOf(err) != fault.StorageUnavailable {
+		t.Errorf("an import: %v", err)
+	}
+	free = 1 << 40
+	if _, err := e.PutUploadPart(owner, record.ID, 2, []byte("part")); err != nil {
+		t.Error(err)
+	}
+	if _, err := e.PutUploadPart(owner, record.ID, 2, make([]byte, 17<<20)); err != nil {
+		t.Error(err)
+	}
+	if _, err := e.Upload(work.Stamp{}.ID(0), record.ID); fault.CodeOf(err) != fault.UploadNotFound {
+		t.Errorf("another agent: %v", err)
+	}
+}

@@ -1,0 +1,264 @@
+package actors
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"pws/api"
+	"pws/blobs"
+	"pws/internal/fault"
+	"pws/internal/id"
+	"pws/uploads"
+	"pws/work"
+)
+
+// uploadImport implements api.UploadImport.
+type uploadImport struct {
+	engine *Engine
+	upload *upload
+	state  api.UploadState
+	batch  *blobs.Batch
+	// next is the next part to read, content the rest of the current one.
+	next    int
+	content []byte
+	// read is how many bytes were read.
+	read  atomic.Int64
+	ended bool
+}
+
+// BeginImport implements api.Uploads.
+func (e *Engine) BeginImport(agent, wanted id.ID) (api.UploadImport, error) {
+	u, err := e.lockUpload(agent, wanted)
+	if err != nil {
+		return nil, err
+	}
+	defer u.mu.Unlock()
+	if err := u.requireOpen(); err != nil {
+		return nil, err
+	}
+	if !e.roomy(u.mu.bytes) {
+		return nil, errDiskReserve()
+	}
+	if !e.uploading.running.TryLock() {
+		return nil, fault.New(fault.RateLimited, "Another upload is being imported.").
+			With("reason", "IMPORT_RUNNING").With("retry_after_seconds", 2)
+	}
+	batch, err := e.blobs.Begin()
+	if err != nil {
+		e.uploading.running.Unlock()
+		return nil, e.uploadFault(err)
+	}
+	i := &uploadImport{engine: e, upload: u, batch: batch, state: e.stateOf(u)}
+	u.mu.busy, u.mu.running, u.mu.failure = true, i, nil
+	return i, nil
+}
+
+// State implements api.UploadImport.
+func (i *uploadImport) State() *api.UploadState { return &i.state }
+
+// Read implements api.UploadImport. It holds one part.
+func (i *uploadImport) Read(p []byte) (int, error) {
+	for len(i.content) == 0 {
+		if i.next == len(i.state.Parts) {
+			return 0, io.EOF
+		}
+		number := i.state.Parts[i.next].Number
+		i.content = nil
+		content, err := i.engine.uploading.store.Read(i.upload.key(), uint32(number))
+		if errors.Is(err, uploads.ErrCorrupt) {
+			i.engine.log.Error("a part of an upload is damaged", "error", err)
+			return 0, fault.Invalid(fault.Field{
+				Field: "parts", Problem: fmt.Sprintf("part %d is damaged: send it again", number),
+			})
+		}
+		if err != nil {
+			return 0, err
+		}
+		i.content = content
+		i.next++
+	}
+	n := copy(p, i.content)
+	i.content = i.content[n:]
+	i.read.Add(int64(n))
+	return n, nil
+}
+
+// Store implements api.UploadImport.
+func (i *uploadImport) Store(hash work.Hash, content []byte) error {
+	if err := i.batch.Add(blobs.Hash(hash), content); err != nil {
+		return i.engine.uploadFault(err)
+	}
+	return nil
+}
+
+// Commit implements api.UploadImport. A note of the contents is durable BEFORE they are stored, so
+// that a start AFTER a crash finds those that no project names.
+func (i *uploadImport) Commit() error {
+	e, u := i.engine, i.upload
+	var hashes []byte
+	count := int64(0)
+	for hash := range i.batch.Hashes {
+		hashes = append(hashes, hash[:]...)
+		count++
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	// The entry of the project counts the contents, so the parts do not count any more.
+	u.releaseParts()
+	size := i.batch.Bytes() + count*int64(len(blobs.Hash{}))
+	if err := e.requireQuota(u.record.Agent, size); err != nil || count == 0 {
+		return err
+	}
+	_, err := e.uploading.store.Put(u.key(), uploads.NoteNumber, e.Now(), hashes)
+	if err != nil {
+		return e.uploadFault(err)
+	}
+	u.mu.noted = true
+	if err := i.batch.Commit(); err != nil {
+		return e.uploadFault(err)
+	}
+	return nil
+}
+
+// requireQuota refuses what a new project would store: QUOTA_EXCEEDED.
+func (e *Engine) requireQuota(agent id.ID, bytes int64) error {
+	limits := e.storedLimits(agent, id.ID{})
+	var none *work.Project
+	if err := none.RequireStored(agent, bytes, limits.Project); err != nil {
+		return err
+	}
+	s := storing{bytes: bytes, now: e.Now()}
+	if err := e.accounts.reserve(&s, agent, &limits); err != nil {
+		return err
+	}
+	s.release()
+	return nil
+}
+
+// End implements api.UploadImport.
+func (i *uploadImport) End(result error) {
+	if i.ended {
+		return
+	}
+	i.ended = true
+	e, u := i.engine, i.upload
+	i.batch.Abort()
+	i.content = nil
+	e.uploading.running.Unlock()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.mu.busy, u.mu.running = false, nil
+	u.mu.activeAt = e.Now()
+	if result == nil {
+		e.endUpload(u)
+		return
+	}
+	if !errors.As(result, &u.mu.failure) {
+		u.mu.failure = fault.New(fault.Internal, "The import failed.")
+	}
+	e.countParts(u)
+}
+
+// countParts counts the parts in the account of the agent again. Its lock is held.
+func (e *Engine) countParts(u *upload) {
+	for _, part := range e.uploading.store.Parts(u.key()) {
+		if _, counted := u.mu.storing[int(part.Number)]; counted {
+			continue
+		}
+		s := storing{bytes: int64(part.Size), now: part.At}
+		// Without limits nothing is refused.
+		_ = e.accounts.reservePart(&s, u.record.Agent, nil)
+		u.mu.storing[int(part.Number)] = s
+		u.mu.bytes += s.bytes
+	}
+}
+
+// endUpload gives the room of an upload back whose project exists. Its lock is held, or nobody else
+// knows it.
+func (e *Engine) endUpload(u *upload) {
+	u.mu.done, u.mu.noted = true, false
+	u.releaseParts()
+	if err := e.uploading.store.RemoveParts(u.key()); err != nil {
+		e.log.Error("cannot remove the parts of an upload; they are removed when it expires",
+			"error", err)
+	}
+}
+
+// sweepUploads removes the uploads that have expired, and contents that were stored for projects
+// that were never made.
+func (e *Engine) sweepUploads() {
+	all, _ := e.allUploads(id.ID{})
+	for _, u := range all {
+		if err := e.sweepUpload(u); err != nil {
+			e.log.Error("cannot remove what is left of an upload; the next sweep tries again",
+				"error", err)
+		}
+	}
+}
+
+func (e *Engine) sweepUpload(u *upload) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.mu.busy {
+		return nil
+	}
+	if u.mu.noted {
+		if err := e.dropNoted(u); err != nil {
+			return err
+		}
+	}
+	if u.mu.gone || u.expired(e.Now()) {
+		return e.removeUpload(u)
+	}
+	return nil
+}
+
+// dropNoted drops the contents in the note of an upload that no project names. Its lock is held,
+// and given back meanwhile.
+func (e *Engine) dropNoted(u *upload) error {
+	note, err := e.uploading.store.Read(u.key(), uploads.NoteNumber)
+	if errors.Is(err, uploads.ErrNotFound) {
+		u.mu.noted = false
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	u.mu.busy = true
+	u.mu.Unlock()
+	err = e.dropUnnamed(note)
+	u.mu.Lock()
+	u.mu.busy = false
+	if err == nil {
+		err = e.uploading.store.RemoveNote(u.key())
+	}
+	if err == nil {
+		u.mu.noted = false
+	}
+	return err
+}
+
+func (e *Engine) dropUnnamed(hashes []byte) error {
+	e.erasing.Lock()
+	defer e.erasing.Unlock()
+	return e.blobs.Drop(func() (unnamed []blobs.Hash, err error) {
+		only := map[work.Hash]bool{}
+		for r := bytes.NewReader(hashes); r.Len() > 0; {
+			var hash work.Hash
+			if _, err := io.ReadFull(r, hash[:]); err != nil {
+				return nil, err
+			}
+			only[hash] = true
+		}
+		if err := e.keepNamed(nil, only); err != nil {
+			return nil, err
+		}
+		for hash := range only {
+			unnamed = append(unnamed, blobs.Hash(hash))
+		}
+		return unnamed, nil
+	})
+}
