@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/puzpuzpuz/xsync/v3"
@@ -53,7 +54,13 @@ type identityOrder struct {
 	out  api.IdentityDone
 	err  error
 	done chan struct{}
+	// begun is when the actor took the order, and spent how long it was busy with it.
+	begun time.Time
+	spent time.Duration
 }
+
+// measure notes how long the actor was busy with the order, BEFORE it can be answered.
+func (o *identityOrder) measure() { o.spent = time.Since(o.begun) }
 
 func (o *identityOrder) answer(out api.IdentityDone, err error) {
 	o.out, o.err = out, err
@@ -80,6 +87,7 @@ func (e *Engine) DoIdentity(request api.IdentityOrder) (api.IdentityDone, error)
 	o := &identityOrder{IdentityOrder: request, done: make(chan struct{}, 1)}
 	e.system.Root.Send(e.identity.pid, o)
 	<-o.done
+	o.out.Spent = o.spent
 	return o.out, o.err
 }
 
@@ -140,6 +148,7 @@ func (a *identityActor) run(o *identityOrder) {
 			a.refuse(o, errors.New("command panicked"))
 		}
 	}()
+	o.begun = time.Now()
 	stamp := a.engine.stamp(o.Agent)
 	if a.replay(o, stamp.Now) {
 		return
@@ -151,6 +160,7 @@ func (a *identityActor) run(o *identityOrder) {
 		return
 	}
 	if len(outcome.Events) == 0 && (o.Idempotency == nil || o.Render == nil) {
+		o.measure()
 		o.out = api.IdentityDone{State: a.working, Result: outcome.Result}
 		a.last.after(o)
 		return
@@ -159,6 +169,7 @@ func (a *identityActor) run(o *identityOrder) {
 }
 
 func (a *identityActor) refuse(o *identityOrder, err error) {
+	o.measure()
 	o.out, o.err = api.IdentityDone{}, err
 	a.last.after(o)
 }
@@ -228,7 +239,10 @@ func (a *identityActor) commit(
 	if usesReserve(o.Command) {
 		put = a.engine.wal.AppendReserved
 	}
-	if _, err := put(e.Encode(), c); err != nil {
+	entry := e.Encode()
+	// The order is not ours any more AFTER the log has it.
+	o.measure()
+	if _, err := put(entry, c); err != nil {
 		a.working = before
 		a.refuse(o, storageFault(err))
 		return

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pws/api"
+	"pws/identity"
 	"pws/work"
 )
 
@@ -25,6 +26,23 @@ func TestOrdersAreMeasured(t *testing.T) {
 		},
 	} {
 		done, err := e.Do(one.order)
+		if (err != nil) != one.refused || done.Spent <= 0 {
+			t.Errorf("%s: %v, busy for %v", name, err, done.Spent)
+		}
+	}
+}
+
+// TestOrdersOfIdentityAreMeasured does the same for identity.
+func TestOrdersOfIdentityAreMeasured(t *testing.T) {
+	e, _, _ := oneProject(t, nil)
+	for name, one := range map[string]struct {
+		command identity.Command
+		refused bool
+	}{
+		"what has run out":           {command: &identity.Prune{}},
+		"a session that is nobody's": {command: &identity.EndSession{}, refused: true},
+	} {
+		done, err := e.DoIdentity(api.IdentityOrder{Command: one.command})
 		if (err != nil) != one.refused || done.Spent <= 0 {
 			t.Errorf("%s: %v, busy for %v", name, err, done.Spent)
 		}

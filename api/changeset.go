@@ -438,6 +438,11 @@ type changesetReply struct {
 	changeset *work.Changeset
 }
 
+// JSONBytes implements Sized. Operations are most of a large changeset.
+func (r changesetReply) JSONBytes() int {
+	return operationBytes*len(r.changeset.Ops) + len(r.changeset.Message)
+}
+
 // AppendJSON implements Appender.
 func (r changesetReply) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"changeset":`...)

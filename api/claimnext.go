@@ -116,7 +116,7 @@ func (c *Call) note(project id.ID) error {
 	if c.Idempotency == nil {
 		return nil
 	}
-	_, err := c.Service.Engine.DoIdentity(IdentityOrder{Agent: c.Agent, Command: &identity.NoteChoice{
+	_, err := c.doIdentity(IdentityOrder{Agent: c.Agent, Command: &identity.NoteChoice{
 		Caller: c.caller(), Key: c.Idempotency.Hash, Fingerprint: c.Idempotency.Fingerprint,
 		Choice: project,
 	}})

@@ -108,6 +108,11 @@ type forkReply struct {
 	project []byte
 }
 
+// JSONBytes implements Sized. Operations are most of a large fork.
+func (r forkReply) JSONBytes() int {
+	return len(r.project) + operationBytes*len(r.changeset.Ops)
+}
+
 // AppendJSON implements Appender.
 func (r forkReply) AppendJSON(dst []byte) []byte {
 	dst = append(append(dst, `{"project":`...), r.project...)

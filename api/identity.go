@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"pws/identity"
 	"pws/internal/fault"
 	"pws/internal/id"
@@ -34,6 +36,8 @@ type IdentityDone struct {
 	Replayed bool
 	Status   int
 	Body     []byte
+	// Spent is how long identity was busy with the order, also where it was refused.
+	Spent time.Duration
 }
 
 // Agent is the public record of an agent.
@@ -367,9 +371,16 @@ func (c *Call) caller() identity.Caller {
 	return identity.Caller{Agent: c.Session.AgentID, Session: c.Session.ID}
 }
 
+// doIdentity sends an order of this caller to identity, and charges the caller for it.
+func (c *Call) doIdentity(order IdentityOrder) (IdentityDone, error) {
+	done, err := c.Service.Engine.DoIdentity(order)
+	c.chargeFor(done.Spent)
+	return done, err
+}
+
 // identify sends a command to identity and returns its result.
 func identify[R identity.Result](c *Call, command identity.Command) (R, error) {
-	done, err := c.Service.Engine.DoIdentity(IdentityOrder{Command: command, Agent: c.Agent})
+	done, err := c.doIdentity(IdentityOrder{Command: command, Agent: c.Agent})
 	if err != nil {
 		var none R
 		return none, err
@@ -396,7 +407,7 @@ func (c *Call) identifyOnce(
 	if !c.Agent.IsZero() {
 		order.Idempotency = c.Idempotency
 	}
-	done, err := c.Service.Engine.DoIdentity(order)
+	done, err := c.doIdentity(order)
 	if err != nil {
 		return Reply{}, err
 	}

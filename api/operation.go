@@ -207,8 +207,16 @@ type Appender interface {
 	AppendJSON(dst []byte) []byte
 }
 
+// Sized is an Appender that knows about how many bytes it appends. Memory is reserved BEFORE that.
+type Sized interface {
+	JSONBytes() int
+}
+
 // Raw is data that is already JSON.
 type Raw []byte
+
+// JSONBytes implements Sized.
+func (r Raw) JSONBytes() int { return len(r) }
 
 // AppendJSON copies the text.
 func (r Raw) AppendJSON(dst []byte) []byte { return append(dst, r...) }

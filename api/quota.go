@@ -90,7 +90,7 @@ type Meter interface {
 	HoldMemory(bytes int) error
 	// Spent returns the processor time that an expensive operation has used; zero for others.
 	Spent() time.Duration
-	// Charge charges the caller for processor time that a project has used for it.
+	// Charge charges the caller for processor time that a project or identity has used for it.
 	Charge(spent time.Duration)
 	// Yield lets other expensive requests run BEFORE the caller goes on.
 	Yield()

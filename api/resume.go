@@ -450,6 +450,9 @@ func readResume(c *Call, _ *None) (Reply, error) {
 // resumeReply is ResumeData in the making.
 type resumeReply []byte
 
+// JSONBytes implements Sized.
+func (r resumeReply) JSONBytes() int { return len(r) }
+
 // AppendJSON implements Appender.
 func (r resumeReply) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"resume":`...)

@@ -81,8 +81,8 @@ type Done struct {
 	Spent time.Duration
 }
 
-// chargedFrom is the time from which a write is charged for what its project does. Small writes
-// take a tenth of it, and are bounded by their number.
+// chargedFrom is the time from which a write is charged for what its project, or identity, does.
+// Small writes take a tenth of it, and are bounded by their number.
 const chargedFrom = 200 * time.Microsecond
 
 // Time is a time on the wire: RFC 3339, UTC, milliseconds. The value is in Unix milliseconds.
@@ -189,11 +189,16 @@ func (c *Call) do(
 		}
 	}
 	done, err := c.Service.Engine.Do(order)
-	if done.Spent >= chargedFrom && c.Meter != nil {
-		c.Meter.Charge(done.Spent)
-	}
+	c.chargeFor(done.Spent)
 	c.firstAt = done.FirstAt
 	return done, err
+}
+
+// chargeFor charges the caller for the time of an order, unless it was a small one.
+func (c *Call) chargeFor(spent time.Duration) {
+	if spent >= chargedFrom && c.Meter != nil {
+		c.Meter.Charge(spent)
+	}
 }
 
 // recorded replies with the answer that is stored for the key.

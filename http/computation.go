@@ -158,7 +158,8 @@ func (c *computation) charge(spent time.Duration) {
 // checkSpent refuses a request that is to be charged, BEFORE its body is read. Errors:
 // RATE_LIMITED.
 func (s *Server) checkSpent(x *exchange) error {
-	if !x.route.operation.Expensive && x.ctx.Request.Header.ContentLength() <= heavyBody {
+	if !x.route.operation.Expensive && x.ctx.Request.Header.ContentLength() <= heavyBody &&
+		len(x.headers.contentEncoding) == 0 {
 		return nil
 	}
 	c := computation{who: x.caller()}

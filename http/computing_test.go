@@ -345,3 +345,29 @@ func TestProcessorTimeIsCharged(t *testing.T) {
 	}
 	f.computing.wantNobody(t, 1)
 }
+
+// TestInflatingIsCharged charges one agent for the bytes of coded bodies, and refuses the next one.
+func TestInflatingIsCharged(t *testing.T) {
+	f := start(t, Config{}, []api.RateLimit{
+		{Name: "processor", Scope: ScopeAgent, Category: api.CategoryExpensive,
+			Unit: api.UnitProcessor, Quota: 1, WindowSeconds: 60},
+	})
+	x := &exchange{server: f.Server}
+	x.call.Agent = firstAgent
+	x.chargeInflating(heavyBody)
+	ask := func(lines ...string) answer {
+		lines = append(lines, "Authorization: Bearer good", "Content-Type: application/json")
+		return f.ask(t, "POST", "/v1/echo", lines...)
+	}
+	if a := ask("Content-Encoding: gzip"); a.status == 429 {
+		t.Errorf("after a small body: %s", a.body)
+	}
+	x.chargeInflating(inflateRate)
+	if a := ask("Content-Encoding: gzip"); a.status != 429 ||
+		a.envelope(t).Error.Details["reason"] != "PROCESSOR" {
+		t.Errorf("after a large body: %d %s", a.status, a.body)
+	}
+	if a := ask(); a.status == 429 {
+		t.Errorf("a body without a coding: %s", a.body)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -68,6 +69,7 @@ func (a *arrival) Read(p []byte) (int, error) {
 func (x *exchange) readCoded(stream io.Reader, as coding, limit int) ([]byte, error) {
 	from := &arrival{r: stream, limit: limit}
 	err := x.inflate(from, as, limit)
+	x.chargeInflating(from.bytes + len(x.body))
 	switch {
 	case err == errBodyTooLarge, from.err == errBodyTooLarge:
 		return nil, x.tooLarge(limit)
@@ -89,6 +91,18 @@ func (x *exchange) readCoded(stream io.Reader, as coding, limit int) ([]byte, er
 		return nil, err
 	}
 	return nil, fault.Invalid(fault.Field{Field: "body", Problem: damage(as, err)})
+}
+
+// inflateRate is about how many bytes, coded and inflated ones together, a decoder reads and writes
+// in a second. The time cannot be measured, because a decoder waits for its client in between.
+const inflateRate = 200 << 20
+
+// chargeInflating charges the caller for the bytes of a coded body. Small ones are bounded by their
+// number.
+func (x *exchange) chargeInflating(bytes int) {
+	if bytes > heavyBody {
+		x.Charge(time.Duration(bytes) * time.Second / inflateRate)
+	}
 }
 
 // damage says what is wrong with a coded body.

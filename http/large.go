@@ -62,9 +62,17 @@ func (x *exchange) appendData(dst []byte, data any, most int) ([]byte, error) {
 	case nil:
 		return append(dst, "{}"...), nil
 	case api.Appender:
+		before := x.account.bytes
+		if sized, known := data.(api.Sized); known {
+			if size := len(dst) + sized.JSONBytes(); size > smallBody {
+				if err := x.growAnswer(before + int64(size)); err != nil {
+					return nil, err
+				}
+			}
+		}
 		dst = data.AppendJSON(dst)
 		if cap(dst) > smallBody {
-			return dst, x.growAnswer(x.account.bytes + int64(cap(dst)))
+			return dst, x.growAnswer(before + int64(cap(dst)))
 		}
 		return dst, nil
 	}

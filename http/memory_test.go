@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -361,4 +362,36 @@ func TestUploadsAreBounded(t *testing.T) {
 	}
 	waitFor(t, func() bool { return f.memory.used() == 0 })
 	f.memory.wantEmpty(t)
+}
+
+// sizedData is an answer that says how large it will be.
+type sizedData struct{ appended *atomic.Int32 }
+
+func (d sizedData) JSONBytes() int { return 4 << 20 }
+
+func (d sizedData) AppendJSON(dst []byte) []byte {
+	d.appended.Add(1)
+	return append(dst, `{"text":""}`...)
+}
+
+// TestAnswersAreReservedBeforeTheyAreMade has an answer that does not fit into the memory.
+func TestAnswersAreReservedBeforeTheyAreMade(t *testing.T) {
+	var appended atomic.Int32
+	for memory, want := range map[int64]int{1 << 20: 429, 64 << 20: 200} {
+		f := start(t, Config{BodyMax: 64 << 10, BodyMemory: memory, Table: []*api.Operation{
+			api.Declare[api.None, echoed](op(read, "sized", "/v1/sized", api.Anonymous),
+				func(*api.Call, *api.None) (api.Reply, error) {
+					return api.Reply{Status: 200, Data: sizedData{&appended}}, nil
+				}),
+		}}, nil)
+		if a := f.ask(t, "GET", "/v1/sized"); a.status != want {
+			t.Errorf("with %d bytes: %d %s", memory, a.status, a.body)
+		}
+		if held := f.RequestMemory(); held != 0 {
+			t.Errorf("%d bytes are held AFTER the answer", held)
+		}
+	}
+	if made := appended.Load(); made != 1 {
+		t.Errorf("%d answers were made", made)
+	}
 }
