@@ -303,6 +303,47 @@ func TestForkOfDroppedProject(t *testing.T) {
 	check(start(t, w.config))
 }
 
+// TestTextsOfAreFound finds the long texts of a project, also those that were replaced or deleted,
+// and purges one of them.
+func TestTextsOfAreFound(t *testing.T) {
+	w := newDropWorld(t, quiet(t.TempDir()))
+	find := func(part string) []StoredText {
+		t.Helper()
+		found, err := w.TextsOf(w.doomed, part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if all := find(""); len(all) != 3 {
+		t.Errorf("all: %+v", all)
+	}
+	if found := find("xylolong"); len(found) != 1 || !strings.HasPrefix(found[0].Record, "tsk_") {
+		t.Errorf("that of a task: %+v", found)
+	}
+	for _, part := range []string{"xylopast", "xylonote"} {
+		found := find(part)
+		if len(found) != 1 || found[0].Record != "" {
+			t.Fatalf("%s: %+v", part, found)
+		}
+		if err := w.PurgeContent(found[0].Hash, "leaked"); err != nil {
+			t.Fatal(err)
+		}
+		if name, err := disktest.Holding(w.config.Dir, part); err != nil || name != "" {
+			t.Errorf("%s is still in %s, %v", part, filepath.Base(name), err)
+		}
+		if found := find(part); len(found) > 0 {
+			t.Errorf("%s was purged: %+v", part, found)
+		}
+	}
+	if all := find(""); len(all) != 3 || !all[1].Removed || !all[2].Removed {
+		t.Errorf("AFTER the purge: %+v", all)
+	}
+	if _, err := w.TextsOf(w.owner, ""); fault.CodeOf(err) != fault.ProjectNotFound {
+		t.Errorf("of no project: %v", err)
+	}
+}
+
 // TestMarksAreNotPurged purges the content that an imported project has in place of a removed one.
 func TestMarksAreNotPurged(t *testing.T) {
 	e := start(t, quiet(t.TempDir()))

@@ -29,6 +29,7 @@ type AdminCommand struct {
 	Show         AdminShowCommand         `cmd:"" help:"Show a hidden project again."`
 	Remove       AdminRemoveCommand       `cmd:"" help:"Remove a project for all, its members too."`
 	Purge        AdminPurgeCommand        `cmd:"" help:"Remove a content from all projects and the disk."`
+	Texts        AdminTextsCommand        `cmd:"" help:"List the contents of long texts, for purge."`
 	Quota        AdminQuotaCommand        `cmd:"" help:"Show and set quotas of stored bytes."`
 	Log          AdminLogCommand          `cmd:"" help:"List what operators did."`
 }
