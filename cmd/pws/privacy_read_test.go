@@ -31,7 +31,7 @@ func TestPrivacyTakesNoMisspeltLine(t *testing.T) {
 		{cases, "task.read | TASK_NOT_FOUND | GET task/$task", "task.read is not"},
 		{cases, "task.read | TASK_NOT_FOUND | PATCH tasks/$task", "task.read is not"},
 		{cases, "task.read | TASK_NOT_FUOND | GET tasks/$task", "does not answer"},
-		{cases, "task.read | BLOB_CORRUPT | GET tasks/$task", "does not answer"},
+		{cases, "task.read | TURN_HELD | GET tasks/$task", "does not answer"},
 		{cases, "task.read | surfaces | GET tasks/$task", "does not answer"},
 		{cases, "task.read | surface | GET tasks/$task | show", "unknown expectation"},
 		{cases, "task.read | surface", "columns"},
