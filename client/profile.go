@@ -40,7 +40,7 @@ var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 // CheckProfileName returns an error if a name cannot be that of a profile.
 func CheckProfileName(name string) error {
 	if !profileName.MatchString(name) {
-		return fmt.Errorf("%q cannot name a profile: use up to 64 letters, digits, - _ and .", name)
+		return fmt.Errorf("%q is no name of a profile: up to 64 letters, digits and any of ._-", name)
 	}
 	return nil
 }

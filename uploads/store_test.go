@@ -264,11 +264,12 @@ func TestCrashAtEveryStep(t *testing.T) {
 				}
 				s.Close()
 			}
-			before, after := map[string]string{}, map[string]string{}
+			before := map[string]string{}
 			if done > 0 {
 				before = steps[done-1].want
 			}
-			if after = before; done < len(steps) {
+			after := before
+			if done < len(steps) {
 				after = steps[done].want
 			}
 			for kind := range disktest.CrashKinds {
