@@ -72,7 +72,7 @@ func (errorDetails) JSONSchema() map[string]any {
 	properties := jsonschema.Pairs("recommended_action", jsonschema.Pairs(
 		"type", "string", "enum", actions, "description", "The recommended next step.",
 	))
-	names[nextStepKey], names[nextCallsKey] = true, true
+	names[nextStepKey], names[nextCallsKey], names[NextCallKey] = true, true, true
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		properties = append(properties, jsonschema.Entry{Name: name, Value: detailSchema(name)})
 	}
@@ -97,6 +97,20 @@ func detailSchema(name string) jsonschema.Object {
 		return jsonschema.Pairs(
 			"type", "array", "items", call,
 			"description", "The operations in next_step, all of which the caller may call.",
+		)
+	case NextCallKey:
+		return jsonschema.Pairs(
+			"type", "object",
+			"properties", jsonschema.Pairs(
+				"operation", text, "method", text, "path", text,
+				"headers", jsonschema.Pairs("type", "object"),
+				"body", jsonschema.Pairs("type", "object"),
+				"anonymous", jsonschema.Pairs("type", "boolean"),
+			),
+			"required", []any{"operation", "method", "path"},
+			"description", "A complete request that the caller can send as it is: the refused one "+
+				"with its faults corrected, or another one that helps. If anonymous is true, it is sent "+
+				"without the credential.",
 		)
 	case "fields":
 		field := jsonschema.Pairs(

@@ -98,10 +98,14 @@ type CatalogEntry struct {
 
 // detailsOf returns the keys that details may have beside the recommended action.
 func detailsOf(entry *fault.Entry) []string {
-	if !namesCalls(entry.Code) {
-		return orEmpty(entry.Details)
+	details := slices.Clone(orEmpty(entry.Details))
+	if namesCalls(entry.Code) {
+		details = append(details, nextStepKey, nextCallsKey)
 	}
-	return append(slices.Clone(entry.Details), nextStepKey, nextCallsKey)
+	if HasNextCall(entry.Code) {
+		details = append(details, NextCallKey)
+	}
+	return details
 }
 
 // CatalogData is the error catalog.

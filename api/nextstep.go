@@ -82,6 +82,8 @@ type situation struct {
 	call    *Call
 	refusal *fault.Error
 	client  Client
+	// sent is nil if nothing is known of it.
+	sent *Sent
 
 	looked bool
 	// project is nil if the error is not about a project that the caller may read. The other
@@ -180,11 +182,8 @@ const readAgain = "read"
 // named finds an operation that is available to the caller: it exists in the caller's protocol
 // and profile, its parameters are known, and the caller may call it.
 func (s *situation) named(name string) (StepCall, bool) {
-	op := operationNamed(name)
-	if name == readAgain {
-		op = s.reading()
-	}
-	if op == nil || s.client.MCP && (op.Tool == "" || s.client.Core && !op.Core) || !s.may(op) {
+	op := s.available(name)
+	if op == nil {
 		return StepCall{}, false
 	}
 	call := StepCall{Operation: op, Params: map[string]string{}}
@@ -198,6 +197,19 @@ func (s *situation) named(name string) (StepCall, bool) {
 		}
 	}
 	return call, true
+}
+
+// available returns the operation of a name if it exists in the caller's protocol and profile and
+// the caller may call it, nil otherwise.
+func (s *situation) available(name string) *Operation {
+	op := operationNamed(name)
+	if name == readAgain {
+		op = s.reading()
+	}
+	if op == nil || s.client.MCP && (op.Tool == "" || s.client.Core && !op.Core) || !s.may(op) {
+		return nil
+	}
+	return op
 }
 
 func operationNamed(name string) *Operation {

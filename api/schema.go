@@ -3,6 +3,7 @@ package api
 import (
 	"strings"
 
+	"pws/api/jsonschema"
 	"pws/internal/fault"
 )
 
@@ -92,4 +93,12 @@ func readSchema(c *Call, _ *None) (Reply, error) {
 			"There is no schema of this name; "+SchemasPath+" lists them.")
 	}
 	return Reply{Data: Document{ContentType: schemaMedia, Body: body}, ETag: etag}, nil
+}
+
+// RequestSchema returns the name of the schema of the body, empty for an operation without one.
+func (o *Operation) RequestSchema() string {
+	if o.Request == nil {
+		return ""
+	}
+	return jsonschema.NameOf(o.Request, jsonschema.Request)
 }

@@ -149,7 +149,9 @@ func TestToolCatalogue(t *testing.T) {
 		// A refusal is no data, and has to pass where a client validates it against the
 		// schema of the data.
 		properties, _ := one.OutputSchema["properties"].(map[string]any)
-		for _, name := range []string{"code", "message", "details", nextStepKey, nextCallsKey} {
+		for _, name := range []string{
+			"code", "message", "details", nextStepKey, nextCallsKey, NextCallKey,
+		} {
 			if properties[name] != nil {
 				t.Errorf("%s: data has %s, as a refusal", one.Name, name)
 			}

@@ -228,6 +228,9 @@ type nextCall struct {
 
 // advise adds the next step to the details if it consists of calls of operations.
 func (x *exchange) advise(refusal *fault.Error, details map[string]any) {
+	if next := x.nextRequest(refusal); next != nil {
+		details[api.NextCallKey] = next
+	}
 	step := x.call.Next(refusal, api.Client{})
 	if len(step.Calls) == 0 {
 		return

@@ -57,6 +57,8 @@ type exchange struct {
 	verbose bool
 	// carriedOut says that the request is a write that was carried out, so it is not refused.
 	carriedOut bool
+	// input is what the caller sent, for the next call after a refusal.
+	input input
 	// message is what a request to the MCP endpoint says.
 	message message
 	// The rest is memory of earlier requests: for query parameters, the body, a key among arguments,

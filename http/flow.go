@@ -62,6 +62,7 @@ func (s *Server) answerOperation(x *exchange, at target) error {
 		return err
 	}
 	in, err := x.read(found, at)
+	x.input = in
 	if err != nil {
 		return err
 	}

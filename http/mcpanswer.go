@@ -225,9 +225,12 @@ func (x *exchange) problem(refusal *fault.Error, details map[string]any) []byte 
 	step := x.call.Next(refusal, api.Client{MCP: true, Core: x.message.core, Base: x.base()})
 	text := x.server.mcp.renameTools(step.Text, x.message.plain)
 	out = jsonschema.AppendString(append(out, `,"next_step":`...), text)
-	x.data = append(x.appendCalls(out, step.Calls), '}')
-	return withoutNulls(x.data, nil)
+	x.data = append(x.appendNextTool(x.appendCalls(out, step.Calls), refusal), '}')
+	return withoutNulls(x.data, opaqueArguments)
 }
+
+// opaqueArguments are the data of a call that keep their nulls.
+var opaqueArguments = [][]byte{[]byte(`"arguments"`)}
 
 // appendCalls writes the calls of a step: tools with their known arguments.
 func (x *exchange) appendCalls(out []byte, calls []api.StepCall) []byte {

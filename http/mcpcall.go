@@ -58,6 +58,7 @@ func (s *Server) callTool(x *exchange) error {
 		return err
 	}
 	in, err := x.readArguments(called)
+	x.input = in
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func interfaceWords() words {
 		w[name] = true
 	}
 	for _, name := range []string{"anonymous", "recommended_action", "wal", "SERVICE_PROJECT_BUNDLE",
-		"next_step", "next_calls"} {
+		"next_step", "next_calls", "next_call", "headers", "body", "anonymous"} {
 		w[name] = true
 	}
 	return w

@@ -216,7 +216,7 @@ func (s *script) checkFailure(op *api.Operation, got *reply, envelope map[string
 }
 
 // stepKeys are the members of details that describe the next step.
-var stepKeys = []string{"recommended_action", "next_step", "next_calls"}
+var stepKeys = []string{"recommended_action", "next_step", "next_calls", "next_call"}
 
 func nameOf(op *api.Operation) string {
 	if op == nil {

@@ -114,6 +114,8 @@ type script struct {
 	// protocol.
 	called toolMessage
 	day    map[string]dayCalls
+	// follows is how many calls of refusals were made.
+	follows int
 	// schemas are those of the tools, loaded on the first call of a tool.
 	schemas map[string]*toolSchemas
 	// repeating is set while times has further repetitions to run.
@@ -145,6 +147,7 @@ func commands() map[string]command {
 	maps.Copy(all, dayCommands())
 	maps.Copy(all, clientCommands())
 	all["parts"] = wrap((*script).parts)
+	maps.Copy(all, followCommands())
 	return all
 }
 

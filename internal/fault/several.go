@@ -50,7 +50,7 @@ func Together(errs ...error) error {
 		if count++; first == nil {
 			first = refusal
 		}
-		fields = append(fields, Unreported(fields, refusal.fields())...)
+		fields = append(fields, Unreported(fields, refusal.Fields())...)
 	}
 	switch {
 	case first == nil:
@@ -90,7 +90,7 @@ func (e *Error) ofForm() bool {
 }
 
 // fields returns the faults listed in the error, or one for the field that its code concerns.
-func (e *Error) fields() []Field {
+func (e *Error) Fields() []Field {
 	if fields, ok := e.Details["fields"].([]Field); ok {
 		return fields
 	}
