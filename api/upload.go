@@ -166,8 +166,7 @@ var uploadOperations = []*Operation{
 		Auth: Bearer, Category: CategoryCreation, Statuses: []int{201}, BodyOptional: true,
 		Params: []Param{uploadParam}, Expensive: true, BodyMax: bodySmall,
 		Errors: []fault.Code{
-			fault.UploadNotFound, fault.UploadNotOpen, fault.ReusePolicyRequired,
-			fault.InvalidLicense, fault.ProjectNotFound,
+			fault.UploadNotFound, fault.UploadNotOpen, fault.ProjectNotFound,
 		},
 		Tag: "bundles", Summary: "Import an upload",
 		Doc: "Imports all parts, one after the other, as project.import does. They are a bundle, " +

@@ -17,6 +17,8 @@ var untried = map[fault.Code]string{
 
 // untriedBy are such codes of single operations.
 var untriedBy = map[string]string{
+	"upload.finish UPLOAD_NOT_OPEN":              "needs an import that runs; tested in actors",
+	"upload.delete UPLOAD_NOT_OPEN":              "needs an import that runs; tested in actors",
 	"key.add_complete CHALLENGE_REPLAY_MISMATCH": "needs a second valid signature of one payload",
 
 	"turn.take PROJECT_MOVED":           "needs a head that moves whenever a merge was planned",
