@@ -57,8 +57,9 @@ type ImportProject struct {
 	// and relations. IDs of one kind are in the order of the bundle.
 	NewIDs []NewID
 
-	// prepared is the decision that Prepare has made.
-	prepared *Decision
+	// prepared is the decision that Prepare has made, at the time preparedAt in Unix milliseconds.
+	prepared   *Decision
+	preparedAt int64
 }
 
 // NewID is the ID that a record of a bundle has in the new project.
@@ -71,12 +72,11 @@ type NewID struct {
 func (c *ImportProject) Authorize(*Project, id.ID) error { return nil }
 
 // Prepare makes the decision BEFORE the command is given to the project, because a long history
-// takes long. The stamp must be of the caller and of the project; the records have its time.
-// Errors: those of Decide.
+// takes long. The stamp must be of the caller and of the project. Errors: those of Decide.
 func (c *ImportProject) Prepare(stamp Stamp) error {
 	decision, err := c.decide(stamp)
 	if err == nil {
-		c.prepared = &decision
+		c.prepared, c.preparedAt = &decision, stamp.Now
 	}
 	return err
 }
@@ -88,6 +88,11 @@ func (c *ImportProject) Decide(p *Project, stamp Stamp) (Decision, error) {
 	case p != nil:
 		return Decision{}, fault.New(fault.Internal, "the project id is taken")
 	case c.prepared != nil:
+		for _, event := range c.prepared.Events {
+			if imported, is := event.(*ProjectImported); is {
+				imported.retime(c.preparedAt, stamp.Now)
+			}
+		}
 		return *c.prepared, nil
 	}
 	return c.decide(stamp)
@@ -300,6 +305,57 @@ type ProjectImported struct {
 	Imports       []*Import       `cbor:"14,keyasint,omitempty"`
 	// States are the earlier versions of the state, the oldest first.
 	States []*State `cbor:"70,keyasint,omitempty"`
+}
+
+// retime gives the records that were made at one time another one: that of the project, by which a
+// record is known that did not change since the import.
+func (e *ProjectImported) retime(from, to int64) {
+	move := func(times ...*int64) {
+		for _, at := range times {
+			if *at == from {
+				*at = to
+			}
+		}
+	}
+	if e.State != nil {
+		move(&e.State.UpdatedAt)
+	}
+	for _, state := range e.States {
+		move(&state.UpdatedAt)
+	}
+	for _, one := range e.Handoffs {
+		move(&one.CreatedAt)
+	}
+	for _, one := range e.Tasks {
+		move(&one.CreatedAt, &one.UpdatedAt)
+	}
+	for _, one := range e.Verifications {
+		move(&one.CreatedAt)
+	}
+	for _, one := range e.Relations {
+		move(&one.CreatedAt)
+	}
+	for _, one := range e.Artifacts {
+		move(&one.CreatedAt)
+	}
+	for _, one := range e.Discussions {
+		move(&one.CreatedAt)
+	}
+	for _, one := range e.Comments {
+		move(&one.CreatedAt)
+	}
+	for _, one := range e.Contributions {
+		move(&one.CreatedAt, &one.UpdatedAt, &one.DecidedAt)
+		for _, review := range one.Reviews {
+			move(&review.CreatedAt)
+		}
+	}
+	for _, one := range e.Revisions {
+		move(&one.CreatedAt)
+	}
+	for _, one := range e.Imports {
+		move(&one.CreatedAt)
+	}
 }
 
 func (e *ProjectImported) apply(p *Project, at Moment) {
