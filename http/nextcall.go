@@ -29,12 +29,6 @@ type nextHeaders struct {
 	Key string `json:"Idempotency-Key"`
 }
 
-// nextTool is the complete call of a tool that a refusal names.
-type nextTool struct {
-	Tool      string         `json:"tool"`
-	Arguments jsontext.Value `json:"arguments"`
-}
-
 // nextRequest returns the request that the caller of a refused one should send next, nil if there
 // is none.
 func (x *exchange) nextRequest(refusal *fault.Error) *nextRequest {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRetimeMovesAllTimes fills an event with one time wherever a number can be one, and looks which
-// numbers keep it. A list of records that retime leaves out shows up here.
+// TestRetimeMovesAllTimes fills an event with one time wherever a number can be one, and looks
+// which numbers keep it. A list of records that retime leaves out shows up here.
 func TestRetimeMovesAllTimes(t *testing.T) {
 	const from, to = 1_000_000, 2_000_000
 	event := new(ProjectImported)
