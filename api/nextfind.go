@@ -26,7 +26,8 @@ var listOf = map[id.Prefix][]string{
 	id.Artifact: {"artifact.list"}, id.Discussion: {"discussion.list"},
 	id.Verification: {"verification.list"}, id.Agent: {"member.list", "agent.overview"},
 	id.Workspace: {"workspace.mine", "agent.overview"}, id.Key: {"key.list"},
-	id.Project:     {"project.mine", "project.list"},
+	// An answer that a project does not exist is the same for all callers.
+	id.Project:     {"project.list", "project.mine"},
 	id.WorkSession: {"agent.overview"}, id.Revision: {"contribution.read"},
 	id.Review: {"contribution.read"},
 }
@@ -41,8 +42,10 @@ func (s *situation) identified() *NextCall {
 	text := s.own(paramOf[wanted])
 	if wanted == id.Project {
 		if meant := s.projectMeant(text); meant != nil {
-			if g := s.given(); g != nil && g.path["project"] != "" {
-				g.path["project"] = meant.ID.Format(id.Project)
+			// If the request names an existing project, it is another one that does not exist.
+			named := meant.ID.Format(id.Project)
+			if g := s.given(); g != nil && g.path["project"] != "" && g.path["project"] != named {
+				g.path["project"] = named
 				return s.next(g)
 			}
 		}

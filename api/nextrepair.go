@@ -87,7 +87,8 @@ func (s *situation) next(g *given) *NextCall {
 
 // repaired returns the refused request without its faults, nil if not all can be corrected.
 func (s *situation) repaired() *NextCall {
-	if !repairs[s.refusal.Code] {
+	// A body that is not JSON has no members to correct.
+	if !repairs[s.refusal.Code] || s.call.Operation.RawMedia != nil {
 		return nil
 	}
 	g := s.given()
