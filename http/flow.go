@@ -21,12 +21,15 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.slowDown(x)
 		x.refuse(err)
 	}
+	// The transport does the same, but only once it is told to stop.
+	if s.draining.Load() {
+		ctx.SetConnectionClose()
+	}
 }
 
 // answer accepts a request and passes it to what is at its path.
 func (s *Server) answer(x *exchange) error {
 	if s.draining.Load() {
-		x.ctx.SetConnectionClose()
 		return errStopping
 	}
 	at, err := x.accept()
