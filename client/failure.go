@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -54,15 +55,7 @@ func (f *Failure) Detail(name string, into any) bool {
 // IsCode reports whether an error is a Failure with one of these codes.
 func IsCode(err error, codes ...string) bool {
 	var failure *Failure
-	if !errors.As(err, &failure) {
-		return false
-	}
-	for _, code := range codes {
-		if failure.Code == code {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &failure) && slices.Contains(codes, failure.Code)
 }
 
 // UnreachableError reports that no answer came from the server.
@@ -108,10 +101,4 @@ func retryAfter(header http.Header) time.Duration {
 		return 0
 	}
 	return wait
-}
-
-// asFailure returns the failure of an error if it has the code.
-func asFailure(err error, code string) (*Failure, bool) {
-	var failure *Failure
-	return failure, errors.As(err, &failure) && failure.Code == code
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"time"
 )
@@ -83,21 +84,31 @@ func (c *Client) Register(
 	ctx context.Context, key ed25519.PrivateKey, program Program,
 ) (*Registration, KnownKey, error) {
 	begun := &Registration{client: c, key: key, program: program}
+	asked, known, err := c.offerKey(ctx, "/api/v1/agents/register/start", key)
+	if err != nil || known != (KnownKey{}) {
+		return nil, known, err
+	}
+	begun.challenge = asked
+	return begun, known, nil
+}
+
+// offerKey asks for the challenge of a new key. If the key is registered, it returns its agent
+// instead.
+func (c *Client) offerKey(
+	ctx context.Context, path string, key ed25519.PrivateKey,
+) (asked challenge, known KnownKey, err error) {
 	input := struct {
 		PublicKey string `json:"public_key"`
 		Algorithm string `json:"algorithm"`
 	}{PublicText(key), algorithm}
-	err := c.Call(ctx, http.MethodPost, "/api/v1/agents/register/start", input, &begun.challenge)
-	var known KnownKey
-	if failure, is := asFailure(err, codeKeyRegistered); is {
+	err = c.Call(ctx, http.MethodPost, path, input, &asked)
+	var failure *Failure
+	if IsCode(err, codeKeyRegistered) && errors.As(err, &failure) {
 		failure.Detail("agent_id", &known.AgentID)
 		failure.Detail("key_id", &known.KeyID)
-		return nil, known, nil
+		err = nil
 	}
-	if err != nil {
-		return nil, known, err
-	}
-	return begun, known, nil
+	return asked, known, err
 }
 
 // Complete registers the agent under a handle. A *Failure HANDLE_TAKEN or INVALID_HANDLE leaves the
@@ -137,19 +148,9 @@ func (c *Client) signInOnce(
 
 // AddKey adds another key to the agent whose credential the client has. A key that is registered is
 // no error: its agent and ID are returned.
-func (c *Client) AddKey(ctx context.Context, key ed25519.PrivateKey) (known KnownKey, err error) {
-	input := struct {
-		PublicKey string `json:"public_key"`
-		Algorithm string `json:"algorithm"`
-	}{PublicText(key), algorithm}
-	var asked challenge
-	err = c.Call(ctx, http.MethodPost, "/api/v1/agents/me/keys/start", input, &asked)
-	if failure, is := asFailure(err, codeKeyRegistered); is {
-		failure.Detail("agent_id", &known.AgentID)
-		failure.Detail("key_id", &known.KeyID)
-		return known, nil
-	}
-	if err != nil {
+func (c *Client) AddKey(ctx context.Context, key ed25519.PrivateKey) (KnownKey, error) {
+	asked, known, err := c.offerKey(ctx, "/api/v1/agents/me/keys/start", key)
+	if err != nil || known != (KnownKey{}) {
 		return known, err
 	}
 	body := struct {

@@ -19,6 +19,14 @@ func members(pairs ...any) map[string]any {
 	return body
 }
 
+// contentOf is the content of a local file; of standard input if no file is named.
+func (e *Env) contentOf(file string) (string, error) {
+	if file == "" {
+		file = "-"
+	}
+	return e.textOf("@" + file)
+}
+
 // textOf is a text that a flag gives: as it is, of a file with @FILE, or of standard input with @-.
 func (e *Env) textOf(flag string) (string, error) {
 	name, isFile := strings.CutPrefix(flag, "@")

@@ -159,14 +159,12 @@ func (c *HandoffViewCommand) Run(ctx context.Context, env *Env) error {
 		fmt.Fprintf(out, "@%s, %s\n", line(handoff.at("author.handle").text()),
 			ago(env.Now(), handoff.at("created_at").time()))
 		paragraph(out, "Summary", handoff.at("summary").text())
-		for _, list := range [][2]string{
-			{"Completed", "completed_work"}, {"Decisions", "decisions"},
-			{"What failed", "failed_approaches"}, {"Blockers", "blockers"},
-			{"Assumptions", "assumptions"}, {"Open questions", "open_questions"},
-			{"Next", "next_actions"}, {"Risks", "residual_risks"}, {"Changed files", "changed_files"},
-		} {
-			points(out, list[0], handoff.at(list[1]).texts())
-		}
+		sections(out, handoff,
+			section{"Completed", "completed_work"}, section{"Decisions", "decisions"},
+			section{"What failed", "failed_approaches"}, section{"Blockers", "blockers"},
+			section{"Assumptions", "assumptions"}, section{"Open questions", "open_questions"},
+			section{"Next", "next_actions"}, section{"Risks", "residual_risks"},
+			section{"Changed files", "changed_files"})
 		return nil
 	})
 }

@@ -83,6 +83,16 @@ func (c *Common) findProfile(env *Env, server string, found *account) error {
 	return nil
 }
 
+// profile is the profile that a flag or the environment names, else the default one. Errors:
+// client.ErrNoProfile.
+func (e *Env) profile(flag string) (client.Profile, error) {
+	all, err := e.Folders.Profiles()
+	if err != nil {
+		return client.Profile{}, err
+	}
+	return all.Get(e.first(flag, varProfile))
+}
+
 // chooseProfile returns the profile of a name, else the default one, else the only one of the
 // server.
 func chooseProfile(

@@ -96,20 +96,12 @@ type WorkspaceWriteCommand struct {
 
 // Run writes the file.
 func (c *WorkspaceWriteCommand) Run(ctx context.Context, env *Env) error {
-	from := "@" + c.From
-	if c.From == "" {
-		from = "@-"
-	}
-	content, err := env.textOf(from)
+	content, err := env.contentOf(c.From)
 	if err != nil {
 		return err
 	}
-	request, err := write(http.MethodPut, apiPath("workspaces", c.Workspace, "files", c.Path),
-		map[string]any{"content": content})
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, say("Wrote %s, %s bytes.", "file.path", "file.size_bytes"))
+	return c.send(ctx, env, http.MethodPut, apiPath("workspaces", c.Workspace, "files", c.Path),
+		map[string]any{"content": content}, say("Wrote %s, %s bytes.", "file.path", "file.size_bytes"))
 }
 
 // WorkspaceRefreshCommand merges.
@@ -117,11 +109,7 @@ type WorkspaceRefreshCommand struct{ aWorkspace }
 
 // Run merges what was published meanwhile into the workspace.
 func (c *WorkspaceRefreshCommand) Run(ctx context.Context, env *Env) error {
-	request, err := write(http.MethodPost, apiPath("workspaces", c.Workspace, "refresh"), nil)
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request,
+	return c.send(ctx, env, http.MethodPost, apiPath("workspaces", c.Workspace, "refresh"), nil,
 		func(out io.Writer, v value) error { return printWorkspace(env, out, v.at("workspace")) })
 }
 
@@ -133,12 +121,8 @@ type WorkspaceSubmitCommand struct {
 
 // Run submits the workspace.
 func (c *WorkspaceSubmitCommand) Run(ctx context.Context, env *Env) error {
-	request, err := write(http.MethodPost, apiPath("workspaces", c.Workspace, "submit"),
-		members("summary", c.Message))
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, say("%s  %s", "contribution.id", "contribution.status"))
+	return c.send(ctx, env, http.MethodPost, apiPath("workspaces", c.Workspace, "submit"),
+		members("summary", c.Message), say("%s  %s", "contribution.id", "contribution.status"))
 }
 
 // WorkspaceCloseCommand closes a workspace.
@@ -146,11 +130,8 @@ type WorkspaceCloseCommand struct{ aWorkspace }
 
 // Run closes the workspace; what it holds is dropped.
 func (c *WorkspaceCloseCommand) Run(ctx context.Context, env *Env) error {
-	request, err := write(http.MethodDelete, apiPath("workspaces", c.Workspace), nil)
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, say("%s  %s", "workspace.id", "workspace.status"))
+	return c.send(ctx, env, http.MethodDelete, apiPath("workspaces", c.Workspace), nil,
+		say("%s  %s", "workspace.id", "workspace.status"))
 }
 
 // ContributionGroup are the commands for contributions.
@@ -321,10 +302,6 @@ func (c *ContributionWithdrawCommand) Run(ctx context.Context, env *Env) error {
 }
 
 func (c *aContribution) end(ctx context.Context, env *Env, verb, reason string) error {
-	request, err := write(http.MethodPost, apiPath("contributions", c.Contribution, verb),
-		members("reason", reason))
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, say("%s is %s.", "contribution.id", "contribution.status"))
+	return c.send(ctx, env, http.MethodPost, apiPath("contributions", c.Contribution, verb),
+		members("reason", reason), say("%s is %s.", "contribution.id", "contribution.status"))
 }

@@ -90,11 +90,7 @@ type FileWriteCommand struct {
 
 // Run writes the file as one changeset.
 func (c *FileWriteCommand) Run(ctx context.Context, env *Env) error {
-	from := "@" + c.From
-	if c.From == "" {
-		from = "@-"
-	}
-	content, err := env.textOf(from)
+	content, err := env.contentOf(c.From)
 	if err != nil {
 		return err
 	}

@@ -46,11 +46,7 @@ type KeyRevokeCommand struct {
 
 // Run revokes the key at once.
 func (c *KeyRevokeCommand) Run(ctx context.Context, env *Env) error {
-	request, err := write(http.MethodDelete, apiPath("agents", "me", "keys", c.Key), nil)
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request,
+	return c.send(ctx, env, http.MethodDelete, apiPath("agents", "me", "keys", c.Key), nil,
 		say("Revoked %s and ended %s sessions.", "key.id", "revoked_sessions"))
 }
 
@@ -61,11 +57,7 @@ type KeyExportCommand struct {
 
 // Run prints the key as PEM, with a warning on standard error.
 func (c *KeyExportCommand) Run(env *Env) error {
-	all, err := env.Folders.Profiles()
-	if err != nil {
-		return err
-	}
-	profile, err := all.Get(env.first(c.Profile, varProfile))
+	profile, err := env.profile(c.Profile)
 	if err != nil {
 		return err
 	}

@@ -267,11 +267,7 @@ type LogoutCommand struct {
 
 // Run ends the session, and removes the profile with its key if that is asked for.
 func (c *LogoutCommand) Run(ctx context.Context, env *Env) error {
-	all, err := env.Folders.Profiles()
-	if err != nil {
-		return err
-	}
-	profile, err := all.Get(env.first(c.Profile, varProfile))
+	profile, err := env.profile(c.Profile)
 	if err != nil {
 		return err
 	}

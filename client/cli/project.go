@@ -110,11 +110,8 @@ func (c *ProjectCreateCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	request, err := write(http.MethodPost, apiPath("projects"), body)
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, say("%s  %s", "project.id", "project.name"))
+	return c.send(ctx, env, http.MethodPost, apiPath("projects"), body,
+		say("%s  %s", "project.id", "project.name"))
 }
 
 // ProjectEditCommand changes a project.
@@ -139,11 +136,7 @@ func (c *ProjectEditCommand) Run(ctx context.Context, env *Env) error {
 // patch changes the project and prints its version.
 func (c *InProject) patch(ctx context.Context, env *Env, body map[string]any) error {
 	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
-		request, err := write(http.MethodPatch, projectPath(project), body)
-		if err == nil {
-			request.Key = "" // The operation has none.
-		}
-		return request, err
+		return unkeyed(write(http.MethodPatch, projectPath(project), body))
 	}, say("%s  %s  %s", "project.id", "project.name", "project.status"))
 }
 
@@ -249,11 +242,8 @@ func (c *ProjectImportCommand) Run(ctx context.Context, env *Env) error {
 		}
 		body["bundle"] = data.Bundle
 	}
-	request, err := write(http.MethodPost, apiPath("projects", "import"), body)
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, say("%s  %s", "project.id", "project.name"))
+	return c.send(ctx, env, http.MethodPost, apiPath("projects", "import"), body,
+		say("%s  %s", "project.id", "project.name"))
 }
 
 // MemberGroup are the commands for members.
@@ -305,12 +295,8 @@ type MemberRoleCommand struct{ aMember }
 // Run sets the role.
 func (c *MemberRoleCommand) Run(ctx context.Context, env *Env) error {
 	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
-		request, err := write(http.MethodPatch, projectPath(project, "members", c.Agent),
-			members("role", upper(c.Role)))
-		if err == nil {
-			request.Key = "" // The operation has none.
-		}
-		return request, err
+		return unkeyed(write(http.MethodPatch, projectPath(project, "members", c.Agent),
+			members("role", upper(c.Role))))
 	}, say("@%s is %s.", "member.handle", "member.role"))
 }
 
@@ -323,11 +309,7 @@ type MemberRemoveCommand struct {
 // Run removes the member.
 func (c *MemberRemoveCommand) Run(ctx context.Context, env *Env) error {
 	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
-		request, err := write(http.MethodDelete, projectPath(project, "members", c.Agent), nil)
-		if err == nil {
-			request.Key = "" // The operation has none.
-		}
-		return request, err
+		return unkeyed(write(http.MethodDelete, projectPath(project, "members", c.Agent), nil))
 	}, say("Removed."))
 }
 

@@ -44,6 +44,18 @@ func (c *Common) showAs(
 	})
 }
 
+// send is show with a request that writes.
+func (c *Common) send(
+	ctx context.Context, env *Env, method, path string, body any,
+	text func(out io.Writer, v value) error,
+) error {
+	request, err := write(method, path, body)
+	if err != nil {
+		return err
+	}
+	return c.show(ctx, env, request, text)
+}
+
 // say makes a text function that prints one line. Its arguments are paths of the answer.
 func say(format string, paths ...string) func(io.Writer, value) error {
 	return func(out io.Writer, v value) error {
@@ -65,6 +77,16 @@ func fields(env *Env, out io.Writer, record value, columns ...column) error {
 		}
 	}
 	return t.end()
+}
+
+// section is a list in a record and its heading.
+type section struct{ heading, path string }
+
+// sections prints lists of a record that are not empty.
+func sections(out io.Writer, record value, all ...section) {
+	for _, one := range all {
+		points(out, one.heading, record.at(one.path).texts())
+	}
 }
 
 // paragraph prints a text of others below a heading, if there is one.

@@ -35,14 +35,11 @@ func (c *StateViewCommand) Run(ctx context.Context, env *Env) error {
 		paragraph(out, "Summary", state.at("summary").text())
 		paragraph(out, "Objective", state.at("objective").text())
 		paragraph(out, "Focus", state.at("current_focus").text())
-		for _, list := range [][2]string{
-			{"Completed", "completed"}, {"In progress", "in_progress"},
-			{"Known problems", "known_problems"}, {"Decisions", "decisions"},
-			{"Next", "next_actions"}, {"Important files", "important_files"},
-			{"Dependencies", "dependencies"}, {"Open questions", "open_questions"},
-		} {
-			points(out, list[0], state.at(list[1]).texts())
-		}
+		sections(out, state,
+			section{"Completed", "completed"}, section{"In progress", "in_progress"},
+			section{"Known problems", "known_problems"}, section{"Decisions", "decisions"},
+			section{"Next", "next_actions"}, section{"Important files", "important_files"},
+			section{"Dependencies", "dependencies"}, section{"Open questions", "open_questions"})
 		return nil
 	})
 }
@@ -93,14 +90,13 @@ func (c *StateEditCommand) Run(ctx context.Context, env *Env) error {
 		return usagef("name what to change, such as --focus TEXT")
 	}
 	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
-		request, err := write(http.MethodPatch, projectPath(project, "state"), patch)
+		request, err := unkeyed(write(http.MethodPatch, projectPath(project, "state"), patch))
 		if err != nil {
 			return nil, err
 		}
 		if input != nil {
 			request.Body = input
 		}
-		request.Key = "" // The operation has none.
 		request.Header.Set("Content-Type", "application/merge-patch+json")
 		return request, nil
 	}, say("The state has version %s.", "state.version"))

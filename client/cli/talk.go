@@ -62,11 +62,8 @@ type InboxCommand struct {
 // Run prints the items, newest first.
 func (c *InboxCommand) Run(ctx context.Context, env *Env) error {
 	if c.Read {
-		request, err := write(http.MethodPatch, apiPath("inbox"), members("all", true, "status", "READ"))
-		if err != nil {
-			return err
-		}
-		return c.show(ctx, env, request, say("Marked %s items as read.", "updated"))
+		return c.send(ctx, env, http.MethodPatch, apiPath("inbox"),
+			members("all", true, "status", "READ"), say("Marked %s items as read.", "updated"))
 	}
 	status := "UNREAD"
 	if c.All {
@@ -242,12 +239,8 @@ func (c *DiscussionCommentCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	request, err := write(http.MethodPost, apiPath("discussions", c.Discussion, "comments"),
-		members("body", text, "reply_to_id", c.Reply))
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, say("%s", "comment.id"))
+	return c.send(ctx, env, http.MethodPost, apiPath("discussions", c.Discussion, "comments"),
+		members("body", text, "reply_to_id", c.Reply), say("%s", "comment.id"))
 }
 
 // DiscussionCloseCommand closes a discussion.
@@ -262,12 +255,8 @@ func (c *DiscussionCloseCommand) Run(ctx context.Context, env *Env) error {
 	if c.Reopen {
 		status = "OPEN"
 	}
-	request, err := write(http.MethodPatch, apiPath("discussions", c.Discussion),
-		members("status", status))
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, say("%s is %s.", "discussion.id", "discussion.status"))
+	return c.send(ctx, env, http.MethodPatch, apiPath("discussions", c.Discussion),
+		members("status", status), say("%s is %s.", "discussion.id", "discussion.status"))
 }
 
 // VerificationGroup are the commands for verification records.
@@ -317,14 +306,10 @@ func (c *VerificationCreateCommand) Run(ctx context.Context, env *Env) error {
 	if kind == "" {
 		return usagef("%q is the ID of no project, changeset, contribution or artifact", c.Entity)
 	}
-	request, err := write(http.MethodPost, apiPath("verifications"), members(
+	return c.send(ctx, env, http.MethodPost, apiPath("verifications"), members(
 		"entity_type", kind, "entity_id", c.Entity, "kind", "SELF_REPORT",
 		"outcome", upper(c.Outcome), "method", c.Method, "summary", c.Message,
-		"evidence", c.Evidence))
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, say("%s  %s", "verification.id", "verification.outcome"))
+		"evidence", c.Evidence), say("%s  %s", "verification.id", "verification.outcome"))
 }
 
 // ArtifactGroup are the commands for artifacts.

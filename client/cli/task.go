@@ -174,11 +174,7 @@ type TaskClaimCommand struct{ aTask }
 
 // Run claims the task and prints it.
 func (c *TaskClaimCommand) Run(ctx context.Context, env *Env) error {
-	request, err := write(http.MethodPost, apiPath("tasks", c.Task, "claim"), nil)
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, c.claimed(env))
+	return c.send(ctx, env, http.MethodPost, apiPath("tasks", c.Task, "claim"), nil, c.claimed(env))
 }
 
 // TaskRenewCommand renews a claim.
@@ -186,11 +182,8 @@ type TaskRenewCommand struct{ aTask }
 
 // Run renews the claim.
 func (c *TaskRenewCommand) Run(ctx context.Context, env *Env) error {
-	request, err := write(http.MethodPost, apiPath("tasks", c.Task, "claim", "renew"), nil)
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, say("Renewed until %s.", "claim.expires_at"))
+	return c.send(ctx, env, http.MethodPost, apiPath("tasks", c.Task, "claim", "renew"), nil,
+		say("Renewed until %s.", "claim.expires_at"))
 }
 
 // TaskReleaseCommand gives a claim back.
@@ -198,11 +191,8 @@ type TaskReleaseCommand struct{ aTask }
 
 // Run releases the claim.
 func (c *TaskReleaseCommand) Run(ctx context.Context, env *Env) error {
-	request, err := write(http.MethodPost, apiPath("tasks", c.Task, "release"), nil)
-	if err != nil {
-		return err
-	}
-	return c.show(ctx, env, request, say("Released %s, which is %s now.", "task.id", "task.status"))
+	return c.send(ctx, env, http.MethodPost, apiPath("tasks", c.Task, "release"), nil,
+		say("Released %s, which is %s now.", "task.id", "task.status"))
 }
 
 // TaskDoneCommand completes a task.
@@ -222,11 +212,10 @@ func (c *TaskDoneCommand) Run(ctx context.Context, env *Env) error {
 
 // patch changes the task and prints its status.
 func (c *aTask) patch(ctx context.Context, env *Env, body map[string]any) error {
-	request, err := write(http.MethodPatch, apiPath("tasks", c.Task), body)
+	request, err := unkeyed(write(http.MethodPatch, apiPath("tasks", c.Task), body))
 	if err != nil {
 		return err
 	}
-	request.Key = "" // The operation has none.
 	return c.show(ctx, env, request, say("%s is %s.", "task.id", "task.status"))
 }
 
