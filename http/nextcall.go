@@ -35,6 +35,10 @@ func (x *exchange) nextRequest(refusal *fault.Error) *nextRequest {
 	if x.route == nil {
 		return x.nextRoute(refusal)
 	}
+	// Refusals by a limit come in floods and have none.
+	if !api.HasNextCall(refusal.Code) {
+		return nil
+	}
 	next := x.call.NextCall(refusal, api.Client{}, x.sent())
 	if next == nil {
 		return nil
