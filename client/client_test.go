@@ -192,7 +192,7 @@ func TestCredentialStaysWithItsServer(t *testing.T) {
 // signInServer opens sessions and accepts the credential of the newest one.
 type signInServer struct {
 	*httptest.Server
-	opened atomic.Int32
+	opened, ended atomic.Int32
 }
 
 func newSignInServer(t *testing.T) *signInServer {
@@ -206,6 +206,10 @@ func newSignInServer(t *testing.T) *signInServer {
 		answer(201, `{"ok":true,"data":{"session":{"id":"ses_1","agent_id":"agt_1","key_id":"key_1",`+
 			`"credential":"secret`+n+`","created_at":"2026-01-01T00:00:00Z",`+
 			`"expires_at":"2026-01-01T01:00:00Z"}}}`)(w, r)
+	})
+	mux.HandleFunc("DELETE /api/v1/auth/session", func(w http.ResponseWriter, r *http.Request) {
+		s.ended.Add(1)
+		answer(200, fine)(w, r)
 	})
 	mux.HandleFunc("GET /me", func(w http.ResponseWriter, r *http.Request) {
 		newest := "Bearer secret" + strconv.Itoa(int(s.opened.Load()))
@@ -387,6 +391,36 @@ func mustProfiles(t *testing.T, folders Folders) Profiles {
 	return all
 }
 
+// TestSessionWithoutFiles has a process that cannot write its files, as in a sandbox: it has one
+// session, and ends it.
+func TestSessionWithoutFiles(t *testing.T) {
+	for name, spoil := range map[string]func(state string) error{
+		"no folder": func(state string) error { return os.WriteFile(state, nil, privateFile) },
+		"no file": func(state string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(state, "locks"), privateFolder),
+				os.WriteFile(filepath.Join(state, "sessions"), nil, privateFile))
+		},
+	} {
+		server := newSignInServer(t)
+		folders, profile := profileIn(t, server.URL)
+		if err := spoil(folders.State); err != nil {
+			t.Fatal(err)
+		}
+		session := sessionOf(t, folders, profile)
+		client, _ := unwaiting(t, server.URL, session)
+		for range 2 {
+			if err := client.Call(t.Context(), "GET", "/me", nil, nil); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		session.Close()
+		session.Close()
+		if opened, ended := server.opened.Load(), server.ended.Load(); opened != 1 || ended != 1 {
+			t.Errorf("%s: %d sessions opened, %d ended", name, opened, ended)
+		}
+	}
+}
+
 func TestUnwritableFolder(t *testing.T) {
 	folders := Folders{Config: filepath.Join(t.TempDir(), "file", "config")}
 	if err := os.WriteFile(filepath.Dir(folders.Config), nil, privateFile); err != nil {
@@ -413,13 +447,14 @@ func TestEventsResume(t *testing.T) {
 	server, _ := script(t,
 		stream(": hello\n\nid: c1\nevent: a\ndata: 1\n\nid: c2\nevent: b\ndata: 2\n"),
 		refused(503, "SHUTTING_DOWN"),
-		stream("id: c3\nevent: b\ndata: 2\ndata: 3\n\n"),
+		stream("id: c3\nevent: b\ndata: 2\ndata: 3\n\nevent: c\ndata: 4\n\n"),
+		stream("id: c4\ndata: 5\n\n"),
 	)
 	client, _ := unwaiting(t, server.URL, nil)
 	var got []Event
 	enough := errors.New("enough")
 	err := client.Events(t.Context(), "/events", "c0", func(event Event) error {
-		if got = append(got, event); len(got) == 2 {
+		if got = append(got, event); len(got) == 4 {
 			return enough
 		}
 		return nil
@@ -427,8 +462,8 @@ func TestEventsResume(t *testing.T) {
 	if !errors.Is(err, enough) {
 		t.Fatal(err)
 	}
-	want := []Event{{"c1", "a", "1"}, {"c3", "b", "2\n3"}}
-	if !slices.Equal(got, want) || !slices.Equal(resumed, []string{"c0", "c1"}) {
+	want := []Event{{"c1", "a", "1"}, {"c3", "b", "2\n3"}, {"", "c", "4"}, {"c4", "", "5"}}
+	if !slices.Equal(got, want) || !slices.Equal(resumed, []string{"c0", "c1", "c3"}) {
 		t.Errorf("events %v, resumed behind %q", got, resumed)
 	}
 }

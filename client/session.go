@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -69,11 +70,29 @@ type Session struct {
 	mu struct {
 		sync.Mutex
 		saved SavedSession
+		// own is true for a session that no other process has, because its file cannot be written.
+		own bool
 	}
 }
 
-// Close ends the idle connections to the server.
-func (s *Session) Close() { s.signIn.Close() }
+// endTime bounds how long Close waits for the server.
+const endTime = 2 * time.Second
+
+// Close ends the idle connections to the server, and the session if no other process has it: an
+// agent has few.
+func (s *Session) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.signIn.Close()
+	if !s.mu.own {
+		return
+	}
+	s.mu.own = false
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	// A session that was not ended runs out by itself.
+	_ = endSession(ctx, s.mu.saved)
+}
 
 // Key returns a function that reads the key of a profile.
 func (f Folders) Key(p Profile) func() (ed25519.PrivateKey, error) {
@@ -103,7 +122,8 @@ func (s *Session) Renew(ctx context.Context, refused string) (string, error) {
 }
 
 // other returns the credential of the first session that suits: the one in memory, the one in the
-// file, or a new one. One goroutine of one process opens it, the others wait.
+// file, or a new one. One goroutine of one process opens it, the others wait. Where files cannot be
+// written, as in a sandbox, this process has a session of its own.
 func (s *Session) other(ctx context.Context, suits func(*SavedSession) bool) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,12 +145,29 @@ func (s *Session) other(ctx context.Context, suits func(*SavedSession) bool) (st
 		if use() {
 			return nil
 		}
-		return s.open(ctx)
+		if err := s.open(ctx); err != nil {
+			return err
+		}
+		return s.folders.writeSession(s.profile.Name, s.mu.saved)
 	})
+	if ofFiles(err) {
+		err = nil
+		if !suits(&s.mu.saved) {
+			err = s.open(ctx)
+		}
+		s.mu.own = err == nil
+	}
 	return s.mu.saved.Credential, err
 }
 
-// open opens a session and writes it. It is called with mu and the lock of the file.
+// ofFiles reports whether an error is of the file system.
+func ofFiles(err error) bool {
+	var path *fs.PathError
+	var link *os.LinkError
+	return errors.As(err, &path) || errors.As(err, &link)
+}
+
+// open opens a session. It is called with mu.
 func (s *Session) open(ctx context.Context) error {
 	key, err := s.key()
 	if err != nil {
@@ -142,8 +179,8 @@ func (s *Session) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("signing in as profile %s: %w", s.profile.Name, err)
 	}
-	s.mu.saved = savedSession(s.profile.Server, done, opened)
-	return s.folders.writeSession(s.profile.Name, s.mu.saved)
+	s.mu.saved, s.mu.own = savedSession(s.profile.Server, done, opened), false
+	return nil
 }
 
 func savedSession(server string, done SignedIn, opened time.Time) SavedSession {
@@ -193,15 +230,21 @@ func (f Folders) EndSession(ctx context.Context, p Profile) error {
 	return f.Locked(ctx, "session-"+p.Name, func() error {
 		saved, err := f.readSession(p)
 		if err == nil {
-			ending := New(p.Server, Fixed(saved.Credential))
-			defer ending.Close()
-			err = ending.Call(ctx, "DELETE", "/api/v1/auth/session", nil, nil)
-			if IsCode(err, codeSessionInvalid, codeSessionExpired) {
-				err = nil
-			}
+			err = endSession(ctx, saved)
 		}
 		return errors.Join(notMissing(err), notMissing(f.ForgetSession(p)))
 	})
+}
+
+// endSession ends a session at its server. One that has ended already is no error.
+func endSession(ctx context.Context, saved SavedSession) error {
+	ending := New(saved.Server, Fixed(saved.Credential))
+	defer ending.Close()
+	err := ending.Call(ctx, http.MethodDelete, "/api/v1/auth/session", nil, nil)
+	if IsCode(err, codeSessionInvalid, codeSessionExpired) {
+		return nil
+	}
+	return err
 }
 
 // ForgetSession removes the file of a profile's session.

@@ -13,7 +13,7 @@ import (
 
 // Event is one record of a stream.
 type Event struct {
-	// ID is the cursor to resume behind this event.
+	// ID is the cursor to resume behind this event; empty if the server gave none.
 	ID   string
 	Type string
 	Data string
@@ -97,7 +97,9 @@ func (c *Client) events(
 		if err := handle(event); err != nil {
 			return err
 		}
-		*after = event.ID
+		if event.ID != "" {
+			*after = event.ID
+		}
 		event = Event{}
 	}
 	cause := lines.Err()

@@ -44,6 +44,11 @@ func (c *Common) account(env *Env) (*account, error) {
 	}
 	found := new(account)
 	if token, set := env.variable(varToken); set {
+		// The file of a directory, which may come from others, must not choose who gets the token.
+		if orDefault(server) != ServerDefault && env.first(c.Server, varServer) == "" {
+			return nil, usagef("%s is sent to no server that only a file names: set %s=%s if you trust it",
+				varToken, varServer, server)
+		}
 		found.Client, found.signedIn = client.New(orDefault(server), client.Fixed(token)), true
 	} else if err := c.findProfile(env, server, found); err != nil {
 		return nil, err
