@@ -50,11 +50,20 @@ func checkPrivate(path string) error {
 	return nil
 }
 
-// writePrivate replaces a file in one step: a reader sees the old content or the new one, also
-// after a crash. It makes the folder.
-func writePrivate(path string, content []byte) (err error) {
+// writePrivate is ReplaceFile for a file that only its owner may read.
+func writePrivate(path string, content []byte) error {
+	return ReplaceFile(path, content, privateFile)
+}
+
+// ReplaceFile replaces a file in one step: a reader sees the old content or the new one, also after
+// a crash. It makes the folder, for the owner alone if the file is for the owner alone.
+func ReplaceFile(path string, content []byte, mode fs.FileMode) (err error) {
 	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, privateFolder); err != nil {
+	folderMode := fs.FileMode(0o777)
+	if mode&openBits == 0 {
+		folderMode = privateFolder
+	}
+	if err := os.MkdirAll(folder, folderMode); err != nil {
 		return err
 	}
 	file, err := os.CreateTemp(folder, "."+filepath.Base(path)+"-*")
@@ -68,7 +77,7 @@ func writePrivate(path string, content []byte) (err error) {
 	}()
 	_, err = file.Write(content)
 	if err == nil {
-		err = file.Chmod(privateFile)
+		err = file.Chmod(mode)
 	}
 	if err == nil {
 		err = file.Sync()
@@ -84,13 +93,17 @@ const lockWait = 20 * time.Millisecond
 
 // Locked calls run while this process alone has the lock of a name. Locks end with their process.
 func (f Folders) Locked(ctx context.Context, name string, run func() error) error {
-	folder := filepath.Join(f.State, "locks")
-	if err := os.MkdirAll(folder, privateFolder); err != nil {
+	return WithLock(ctx, filepath.Join(f.State, "locks", name), run)
+}
+
+// WithLock calls run while this process alone has the lock that is a file, and makes its folder.
+func WithLock(ctx context.Context, path string, run func() error) error {
+	if err := os.MkdirAll(filepath.Dir(path), privateFolder); err != nil {
 		return err
 	}
-	lock := flock.New(filepath.Join(folder, name), flock.SetPermissions(privateFile))
+	lock := flock.New(path, flock.SetPermissions(privateFile))
 	if _, err := lock.TryLockContext(ctx, lockWait); err != nil {
-		return fmt.Errorf("waiting for another process with %s: %w", lock.Path(), err)
+		return fmt.Errorf("waiting for another process with %s: %w", path, err)
 	}
 	return errors.Join(run(), lock.Unlock())
 }

@@ -38,7 +38,12 @@ func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.showAs(ctx, env, caller, request, func(out io.Writer, v value) error {
+	data, err := dataOf(caller.Do(ctx, request))
+	if err != nil {
+		return err
+	}
+	env.forget(ctx, c.Done)
+	return c.printData(env, data, func(out io.Writer, v value) error {
 		fmt.Fprintf(out, "Checkpoint %s\n", v.at("checkpoint.id").text())
 		return fields(env, out, v.at("checkpoint"), column{"changeset", "changeset_id", nil},
 			column{"state", "state_version", nil}, column{"handoff", "handoff_id", nil},
@@ -66,7 +71,12 @@ func (c *CheckpointCommand) request(
 	}
 	var tasks []any
 	for _, id := range c.Done {
-		tasks = append(tasks, members("task_id", id, "status", "DONE"))
+		done, err := env.proof(caller, id)
+		if err != nil {
+			return nil, err
+		}
+		done["task_id"], done["status"] = id, "DONE"
+		tasks = append(tasks, done)
 	}
 	if len(tasks) > 0 {
 		body["tasks"] = tasks

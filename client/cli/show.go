@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"pws/client"
 )
 
@@ -27,14 +29,25 @@ func (c *Common) showAs(
 	ctx context.Context, env *Env, caller *account, request *client.Request,
 	text func(out io.Writer, v value) error,
 ) error {
-	answer, err := caller.Do(ctx, request)
+	data, err := dataOf(caller.Do(ctx, request))
 	if err != nil {
 		return err
 	}
-	data, err := answer.Data()
+	return c.printData(env, data, text)
+}
+
+// dataOf is the data of an answer.
+func dataOf(answer *client.Answer, err error) (jsontext.Value, error) {
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return answer.Data()
+}
+
+// printData prints the data of an answer; text prints it for people.
+func (c *Common) printData(
+	env *Env, data jsontext.Value, text func(out io.Writer, v value) error,
+) error {
 	return c.print(env, data, func(out io.Writer) error {
 		v, err := parseValue(data)
 		if err != nil {

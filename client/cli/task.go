@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 
 	"pws/client"
@@ -138,7 +139,7 @@ func (c *TaskNextCommand) Run(ctx context.Context, env *Env) error {
 		if err != nil {
 			return err
 		}
-		return c.showAs(ctx, env, caller, request, c.claimed(env))
+		return c.changeClaim(ctx, env, caller, request, c.claimed(env))
 	}
 	if c.Any {
 		caller, err := c.account(env)
@@ -174,7 +175,16 @@ type TaskClaimCommand struct{ aTask }
 
 // Run claims the task and prints it.
 func (c *TaskClaimCommand) Run(ctx context.Context, env *Env) error {
-	return c.send(ctx, env, http.MethodPost, apiPath("tasks", c.Task, "claim"), nil, c.claimed(env))
+	caller, err := c.account(env)
+	if err != nil {
+		return err
+	}
+	defer caller.close()
+	request, err := write(http.MethodPost, apiPath("tasks", c.Task, "claim"), nil)
+	if err != nil {
+		return err
+	}
+	return c.changeClaim(ctx, env, caller, request, c.claimed(env))
 }
 
 // TaskRenewCommand renews a claim.
@@ -182,8 +192,9 @@ type TaskRenewCommand struct{ aTask }
 
 // Run renews the claim.
 func (c *TaskRenewCommand) Run(ctx context.Context, env *Env) error {
-	return c.send(ctx, env, http.MethodPost, apiPath("tasks", c.Task, "claim", "renew"), nil,
-		say("Renewed until %s.", "claim.expires_at"))
+	return c.asHolder(ctx, env, nil, func(body map[string]any) (*client.Request, error) {
+		return write(http.MethodPost, apiPath("tasks", c.Task, "claim", "renew"), body)
+	}, say("Renewed until %s.", "claim.expires_at"))
 }
 
 // TaskReleaseCommand gives a claim back.
@@ -191,8 +202,9 @@ type TaskReleaseCommand struct{ aTask }
 
 // Run releases the claim.
 func (c *TaskReleaseCommand) Run(ctx context.Context, env *Env) error {
-	return c.send(ctx, env, http.MethodPost, apiPath("tasks", c.Task, "release"), nil,
-		say("Released %s, which is %s now.", "task.id", "task.status"))
+	return c.asHolder(ctx, env, nil, func(body map[string]any) (*client.Request, error) {
+		return write(http.MethodPost, apiPath("tasks", c.Task, "release"), body)
+	}, say("Released %s, which is %s now.", "task.id", "task.status"))
 }
 
 // TaskDoneCommand completes a task.
@@ -212,11 +224,51 @@ func (c *TaskDoneCommand) Run(ctx context.Context, env *Env) error {
 
 // patch changes the task and prints its status.
 func (c *aTask) patch(ctx context.Context, env *Env, body map[string]any) error {
-	request, err := unkeyed(write(http.MethodPatch, apiPath("tasks", c.Task), body))
+	return c.asHolder(ctx, env, body, func(body map[string]any) (*client.Request, error) {
+		return unkeyed(write(http.MethodPatch, apiPath("tasks", c.Task), body))
+	}, say("%s is %s.", "task.id", "task.status"))
+}
+
+// asHolder sends a request about the task with the proof of the claim that was made in this
+// directory, if there is one.
+func (c *aTask) asHolder(
+	ctx context.Context, env *Env, body map[string]any,
+	request func(body map[string]any) (*client.Request, error), text func(io.Writer, value) error,
+) error {
+	caller, err := c.account(env)
 	if err != nil {
 		return err
 	}
-	return c.show(ctx, env, request, say("%s is %s.", "task.id", "task.status"))
+	defer caller.close()
+	proof, err := env.proof(caller, c.Task)
+	if err != nil {
+		return err
+	}
+	maps.Copy(proof, body)
+	made, err := request(proof)
+	if err != nil {
+		return err
+	}
+	err = c.changeClaim(ctx, env, caller, made, text)
+	if client.IsCode(err, codeClaimLost) {
+		env.lost(ctx, c.Task)
+	}
+	return err
+}
+
+// changeClaim sends a request that may change the claim of a task, remembers what became of it, and
+// prints the answer.
+func (c *Common) changeClaim(
+	ctx context.Context, env *Env, caller *account, request *client.Request,
+	text func(io.Writer, value) error,
+) error {
+	sent := env.Now()
+	data, err := dataOf(caller.Do(ctx, request))
+	if err != nil {
+		return err
+	}
+	env.remember(ctx, caller, data, sent)
+	return c.printData(env, data, text)
 }
 
 // TaskBlockCommand says what blocks a task.
@@ -252,6 +304,14 @@ func (c *TaskEditCommand) Run(ctx context.Context, env *Env) error {
 		"priority", upper(c.Priority), "expected_output", c.Expect)
 	if len(body) == 0 {
 		return usagef("name what to change, such as --title TEXT")
+	}
+	if c.Status == "" {
+		// A title does not depend on who holds the task.
+		request, err := unkeyed(write(http.MethodPatch, apiPath("tasks", c.Task), body))
+		if err != nil {
+			return err
+		}
+		return c.show(ctx, env, request, say("%s is %s.", "task.id", "task.status"))
 	}
 	return c.patch(ctx, env, body)
 }
