@@ -47,11 +47,12 @@ type Config struct {
 	SnapshotAtClose bool
 	// PassivateAfter is how long a project stays in memory unused; 10 minutes.
 	PassivateAfter time.Duration
-	// ProjectBytes bounds the memory of projects: the least recently used ones leave it, and requests
-	// for which there is no room are refused. 0 means no bound.
+	// ProjectBytes bounds the memory of projects: they leave it, and requests for which there is no
+	// room are refused, so that it is even between those who created them (evenShares). 0 means no
+	// bound.
 	ProjectBytes int64
-	// RecentBytesMax bounds the contents that are not in packs: writes of contents are refused above
-	// it. 0 means no bound.
+	// RecentBytesMax bounds the contents that are not in packs, likewise between those who wrote them.
+	// 0 means no bound.
 	RecentBytesMax int64
 	// QueueBytesMax bounds the entries that wait for the log; 64 MiB.
 	QueueBytesMax int64
@@ -121,6 +122,7 @@ type Engine struct {
 	// accounts count what agents store.
 	accounts  *accounts
 	residents *residents
+	recents   *recents
 	// projections are asked through Indexes alone.
 	projections projections
 	trees       *trees
@@ -166,6 +168,7 @@ func Open(config Config) (*Engine, *Recovery, error) {
 	}
 	e.accounts = newAccounts(config.Stored)
 	e.residents = newResidents(config.ProjectBytes)
+	e.recents = newRecents(config.RecentBytesMax)
 	e.saver.wake = make(chan struct{}, 1)
 	e.projections.of = index.NewProjections()
 	e.trees = newTrees(func(hash work.Hash) ([]byte, error) {

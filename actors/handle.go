@@ -28,8 +28,10 @@ type handle struct {
 	view atomic.Pointer[published]
 	// touched is when somebody last used the view, in Unix milliseconds.
 	touched atomic.Int64
-	// memory is what the view counts in the memory of projects.
+	// memory is what the state of the actor, or else the view, counts in the memory of projects.
 	memory atomic.Int64
+	// creator is who created the project, nil until it was loaded or written since the start.
+	creator atomic.Pointer[id.ID]
 	// dirty says that the handle waits for the next snapshot.
 	dirty atomic.Bool
 

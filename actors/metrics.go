@@ -46,7 +46,7 @@ func (e *Engine) stateMetrics() []Metric {
 		{Name: "pws_resident_projects", Help: "Projects in memory.",
 			Value: func() float64 { return float64(e.residents.count()) }},
 		{Name: "pws_resident_bytes", Help: "Memory of the projects in memory, estimated.",
-			Value: func() float64 { return float64(e.residents.bytes.Load()) }},
+			Value: func() float64 { return float64(e.residents.shares.all()) }},
 		{Name: "pws_evictions_total", Counter: true,
 			Help:  "Projects that left memory to make room for others.",
 			Value: func() float64 { return float64(e.residents.evicted.Load()) }},

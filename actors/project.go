@@ -86,9 +86,6 @@ func (a *projectActor) run(o *order) {
 	if err == nil {
 		err = a.engine.requireStored(decision.Stored)
 	}
-	if err == nil {
-		err = a.engine.requireContentMemory(decision.Blobs)
-	}
 	if err != nil {
 		a.refuse(o, err)
 		return
@@ -179,23 +176,51 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 		a.refuse(o, err)
 		return
 	}
-	if err := a.reserve(o, c, e.StoredBytes(), stamp); err != nil {
+	if err := a.reserveAll(c, next, e.StoredBytes(), stamp); err != nil {
+		c.giveBack()
 		a.refuse(o, err)
 		return
 	}
-	next.CountStored(stamp.Agent, c.storing.bytes)
 	// The order is not ours any more AFTER the log has it: it is answered and used again.
 	before := a.working
 	a.working = next
 	o.measure()
 	if _, err := a.engine.wal.Append(e.Encode(), c); err != nil {
 		a.working = before
-		c.storing.release()
+		a.engine.residents.note(a.handle, before)
+		c.giveBack()
 		a.refuse(o, storageFault(err))
 		return
 	}
 	a.last = &c.waiters
 	a.noteKeys(before, recording)
+}
+
+// reserveAll takes quota and memory for an entry and the state that it makes: QUOTA_EXCEEDED,
+// RATE_LIMITED. AFTER an error, what was taken is given back with commit.giveBack.
+func (a *projectActor) reserveAll(
+	c *commit, next *work.Project, stored int64, stamp work.Stamp,
+) (err error) {
+	contents := int64(0)
+	for at := range c.blobs {
+		contents += int64(len(c.blobs[at].Content))
+	}
+	if c.recent, err = a.engine.requireRecent(stamp.Agent, contents); err != nil {
+		return err
+	}
+	if err := a.reserve(c.order, c, stored, stamp); err != nil {
+		return err
+	}
+	next.CountStored(stamp.Agent, c.storing.bytes)
+	return a.engine.grow(&c.order.Order, a.handle, next)
+}
+
+// giveBack gives back what was taken for an entry that the log did not take.
+func (c *commit) giveBack() {
+	c.storing.release()
+	if c.recent > 0 {
+		c.engine.recents.add(c.feedNote.agent, -c.recent)
+	}
 }
 
 // apply reports false where an event panicked; the project is then out of service and the log says
@@ -286,6 +311,8 @@ type commit struct {
 	waiters waiters
 	// storing is what the entry adds to the account of the caller.
 	storing storing
+	// recent is what the contents take of the memory for those that are not in packs.
+	recent int64
 }
 
 // fill puts events into the entry, and the contents except those that the project held before.
@@ -330,7 +357,7 @@ func (c *commit) fillBlobs(e *datadir.Entry, held map[work.Hash]bool, all []work
 func (c *commit) Committed(position uint64, err error) {
 	if err != nil {
 		err = storageFault(err)
-		c.storing.release()
+		c.giveBack()
 		c.order.answer(api.Done{}, err)
 		c.waiters.finish(err)
 		return
@@ -341,6 +368,7 @@ func (c *commit) Committed(position uint64, err error) {
 	if len(c.blobs) > 0 && c.engine.blobs.RecentBytes() > c.engine.config.SnapshotBlobBytes {
 		c.engine.saver.hurry()
 	}
+	c.engine.recents.settle(c.feedNote.agent, c.recent)
 	c.storing.settle(position, c.engine)
 	c.engine.accounts.giveBack(position, c.events)
 	c.engine.publish(c.handle, c.done.Project, position, c.events)

@@ -150,6 +150,7 @@ func (e *Engine) replay(report *Recovery) error {
 		}
 		report.Entries++
 		for _, blob := range decoded.Blobs {
+			e.recents.count(decoded.Agent, int64(len(blob.Content)))
 			e.blobs.Add(position, blobs.Hash(blob.Hash), bytes.Clone(blob.Content))
 		}
 		in, err := withoutContents(position, &decoded)

@@ -48,11 +48,11 @@ func (e *Engine) loadIfRoom(h *handle) (*published, error) {
 	if h.loaded() {
 		return h.view.Load(), nil
 	}
-	reserved, err := e.reserveLoad(h)
+	giveBack, err := e.reserveLoad(h)
 	if err != nil {
 		return nil, err
 	}
-	defer e.residents.bytes.Add(-reserved)
+	defer giveBack()
 	return e.load(h)
 }
 
@@ -83,7 +83,7 @@ func (e *Engine) load(h *handle) (*published, error) {
 	h.mu.tail = nil
 	e.takeIn(h, view.project)
 	h.view.Store(view)
-	e.residents.add(h, e.clock.floor.Load())
+	e.residents.keep(h, e.clock.floor.Load())
 	e.residents.note(h, view.project)
 	return view, nil
 }
@@ -155,7 +155,7 @@ func (e *Engine) Do(request api.Order) (api.Done, error) {
 func (e *Engine) order(h *handle, request api.Order) (api.Done, error) {
 	o := orders.Get().(*order)
 	o.Order = request
-	err := e.requireMemory(&request)
+	err := e.requireMemory(&request, h)
 	var pid *actor.PID
 	if err == nil {
 		pid, err = e.admit(h)
@@ -242,9 +242,8 @@ func (e *Engine) publish(h *handle, next *work.Project, position uint64, events 
 		before, view.cardAt = last.project, last.cardAt
 	} else {
 		e.owners.add(h)
-		e.residents.add(h, e.clock.floor.Load())
+		e.residents.keep(h, e.clock.floor.Load())
 	}
-	e.residents.note(h, next)
 	if changed := e.projections.of.Update(before, next, events); changed != 0 {
 		view.cardAt = position
 	}

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,59 +13,78 @@ import (
 )
 
 // The thresholds of the memory of projects, as parts of its bound. Above evictAbove projects leave
-// memory until it is below evictTo; above the bound nothing is loaded and nothing is written. The
-// distance keeps a project from being evicted and loaded again for each request.
+// memory until it is below evictTo. The distance keeps a project from being evicted and loaded
+// again for each request.
 const (
-	evictAboveNum, evictToNum, evictDen = 6, 4, 8
+	evictAboveNum, evictToNum, evictDen = 5, 4, 8
+	// projectPart is the part of the memory that one project may take. A larger one is read, and what
+	// only ends something is accepted.
+	projectPart = 2
 	// loadMemoryMin is the least that a load reserves.
-	loadMemoryMin = 16 << 10
+	loadMemoryMin = 8 << 10
 	// loadMemoryFactor is how many times its sections a project takes in memory that has not been
 	// loaded since the start.
 	loadMemoryFactor = 6
-	// usedMillis is how long a project counts as in use after a request. The most recently used
-	// project stays while it is in use, at least turnMillis after it was loaded, so that two projects
-	// that do not fit together take turns.
-	usedMillis = 1000
-	turnMillis = 5000
-	// evictAgainAfter is how long an eviction that freed too little is not repeated.
-	evictAgainAfter = 50 * time.Millisecond
 )
 
 // residents are the projects in memory, and what they take by the estimate of the rules
-// (work.Project.MemoryBytes).
+// (work.Project.MemoryBytes). It is divided between the creators of projects, not between their
+// owners: nobody is asked before becoming the owner of a project.
 type residents struct {
-	// max bounds the memory of projects in bytes; 0 means no bound.
-	max int64
-	// bytes are those of loaded projects and of loads under way.
-	bytes             atomic.Int64
+	// shares are of loaded projects, as their actors have them, and of loads under way.
+	shares            *evenShares
 	evicted, refusals atomic.Int64
-	// wake starts an eviction.
-	wake chan struct{}
+	// wake starts an eviction. evicting is held by the one at a time.
+	wake     chan struct{}
+	evicting sync.Mutex
 
 	mu struct {
 		sync.Mutex
 		// handles lead to the time since when they are in memory, in Unix milliseconds.
 		handles map[*handle]int64
-		// notBefore is when an eviction that freed too little may be repeated.
+		// notBefore is when an eviction may be repeated that freed too little for one that would hold
+		// failedFor bytes.
 		notBefore time.Time
+		failedFor int64
 	}
 }
 
 func newResidents(max int64) *residents {
-	r := &residents{max: max, wake: make(chan struct{}, 1)}
+	r := &residents{shares: newEvenShares(max), wake: make(chan struct{}, 1)}
 	r.mu.handles = map[*handle]int64{}
 	return r
 }
 
-func (r *residents) evictAbove() int64 { return r.max / evictDen * evictAboveNum }
+// party is whose memory a project takes that is in memory: that of its creator.
+func (h *handle) party() id.ID {
+	if creator := h.creator.Load(); creator != nil {
+		return *creator
+	}
+	return h.id
+}
 
-func (r *residents) evictTo() int64 { return r.max / evictDen * evictToNum }
-
-// note updates what a project takes.
+// note updates what a project takes; p is nil if it does not exist. Only who loads the project, and
+// its actor, may call it.
 func (r *residents) note(h *handle, p *work.Project) {
-	size := p.MemoryBytes()
-	total := r.bytes.Add(size - h.memory.Swap(size))
-	if r.max > 0 && total > r.evictAbove() {
+	size := int64(0)
+	if p != nil {
+		h.noteCreator(p)
+		size = p.MemoryBytes()
+	}
+	r.shares.add(h.party(), size-h.memory.Swap(size))
+	r.hurryIfFull()
+}
+
+func (h *handle) noteCreator(p *work.Project) {
+	if h.creator.Load() == nil {
+		creator := p.Creator()
+		h.creator.Store(&creator)
+	}
+}
+
+// hurryIfFull starts an eviction if there is too much in memory.
+func (r *residents) hurryIfFull() {
+	if r.shares.max > 0 && r.shares.all() > r.evictAbove() {
 		r.hurry()
 	}
 }
@@ -79,8 +97,8 @@ func (r *residents) hurry() {
 	}
 }
 
-// add takes in a project that is in memory from now on, in Unix milliseconds.
-func (r *residents) add(h *handle, now int64) {
+// keep takes in a project that is in memory from now on, in Unix milliseconds.
+func (r *residents) keep(h *handle, now int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.handles[h] = now
@@ -88,7 +106,7 @@ func (r *residents) add(h *handle, now int64) {
 
 // drop forgets a project that leaves memory.
 func (r *residents) drop(h *handle) {
-	r.bytes.Add(-h.memory.Swap(0))
+	r.shares.add(h.party(), -h.memory.Swap(0))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.mu.handles, h)
@@ -98,39 +116,6 @@ func (r *residents) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.mu.handles)
-}
-
-// oldest returns the projects in memory, the least recently used first. The most recently used one
-// is left out while it is in use, for some seconds.
-func (r *residents) oldest(now int64) []*handle {
-	type used struct {
-		*handle
-		at int64
-	}
-	r.mu.Lock()
-	all := make([]used, 0, len(r.mu.handles))
-	for h := range r.mu.handles {
-		all = append(all, used{h, h.touched.Load()})
-	}
-	defer r.mu.Unlock()
-	slices.SortFunc(all, func(a, b used) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return 0
-	})
-	if last := len(all) - 1; last >= 0 && now-all[last].at < usedMillis &&
-		now-r.mu.handles[all[last].handle] < turnMillis {
-		all = all[:last]
-	}
-	handles := make([]*handle, len(all))
-	for at := range handles {
-		handles[at] = all[at].handle
-	}
-	return handles
 }
 
 // sectionBytes is the size of the sections of a project on disk.
@@ -147,96 +132,83 @@ func errMemoryFull() error {
 		With("reason", "MEMORY_FULL").With("retry_after_seconds", 1)
 }
 
-// evict makes the least recently used projects passive until their memory is at most a number of
-// bytes. It reports whether it is. Projects that changed since the last snapshot stay; one is asked
-// for where they are in the way.
-func (e *Engine) evict(to int64) bool {
-	r := e.residents
-	if r.bytes.Load() <= to {
-		return true
-	}
-	r.mu.Lock()
-	soon := time.Now().Before(r.mu.notBefore)
-	r.mu.Unlock()
-	if soon {
-		return false
-	}
-	dirty := false
-	for _, h := range r.oldest(e.clock.floor.Load()) {
-		if r.bytes.Load() <= to {
-			return true
-		}
-		// Who holds the lock uses the project, or waits for another eviction.
-		if !h.mu.TryLock() {
-			continue
-		}
-		switch e.passivate(h) {
-		case passivated:
-			r.evicted.Add(1)
-		case isDirty:
-			dirty = true
-		case isUsed:
-		}
-		h.mu.Unlock()
-	}
-	if r.bytes.Load() <= to {
-		return true
-	}
-	r.mu.Lock()
-	r.mu.notBefore = time.Now().Add(evictAgainAfter)
-	r.mu.Unlock()
-	if dirty {
-		e.saver.hurry()
-	}
-	return false
+func errProjectTooLarge(limit int64) error {
+	return fault.New(fault.RateLimited, "The project takes too much of the memory of the server.").
+		With("reason", "MEMORY_FULL").With("limit_bytes", limit).With("retry_after_seconds", 30)
 }
 
-// evictLoop evicts while the memory of projects is above its threshold.
-func (e *Engine) evictLoop() {
-	defer e.stopped.Done()
-	for {
-		select {
-		case <-e.stop:
-			return
-		case <-e.residents.wake:
-			if e.residents.bytes.Load() > e.residents.evictAbove() {
-				e.evict(e.residents.evictTo())
+// refuse refuses a party for which there is no memory: RATE_LIMITED.
+func (r *residents) refuse(party id.ID, more int64) error {
+	r.refusals.Add(1)
+	r.shares.await(party, more)
+	return errMemoryFull()
+}
+
+// needsMemory reports whether a request is refused while there is no memory for it. Those that only
+// end something, and those of the service itself, are accepted.
+func needsMemory(o *api.Order) bool { return !o.Agent.IsZero() && !work.EndsOnly(o.Command) }
+
+// requireMemory refuses a write to a project whose creator holds as much memory as it may:
+// RATE_LIMITED. See grow for the write itself.
+func (e *Engine) requireMemory(o *api.Order, h *handle) error {
+	r := e.residents
+	if r.shares.max == 0 || !needsMemory(o) || h.view.Load() == nil {
+		return nil
+	}
+	party := h.party()
+	if r.shares.fits(party, 0) || e.makeRoom(party, 0) {
+		return nil
+	}
+	return r.refuse(party, 0)
+}
+
+// grow notes what a project takes with the state that a write has made, or refuses the write:
+// RATE_LIMITED. The project's actor calls it, BEFORE the log has the entry.
+func (e *Engine) grow(o *api.Order, h *handle, next *work.Project) error {
+	r := e.residents
+	if r.shares.max == 0 || !needsMemory(o) {
+		r.note(h, next)
+		return nil
+	}
+	h.noteCreator(next)
+	party, size := h.party(), next.MemoryBytes()
+	more := size - h.memory.Load()
+	if limit := r.shares.max / projectPart; more >= 0 && size > limit {
+		r.refusals.Add(1)
+		return errProjectTooLarge(limit)
+	}
+	if !r.shares.take(party, more) && !(e.makeRoom(party, more) && r.shares.take(party, more)) {
+		return r.refuse(party, more)
+	}
+	h.memory.Add(more)
+	r.hurryIfFull()
+	return nil
+}
+
+// partyOf is whose memory a passive project will take. Of one that was not loaded since the start
+// it is the owner, which stands in the saved record. The handle's lock is held.
+func (e *Engine) partyOf(h *handle) id.ID {
+	if h.creator.Load() == nil && !h.stored.Load() && len(h.mu.tail) > 0 {
+		return h.mu.tail[0].entry.Agent
+	}
+	if h.creator.Load() == nil && h.stored.Load() {
+		head, _, ok, err := e.snapshot.Read(datadir.ProjectKey(h.id))
+		if err == nil && ok {
+			if saved, err := work.RestoreSummary(head); err == nil {
+				return saved.Owner
 			}
 		}
 	}
-}
-
-// requireMemory refuses a write while projects take more than their bound: RATE_LIMITED. Requests
-// that only end something, and those of the service itself, are accepted.
-func (e *Engine) requireMemory(o *api.Order) error {
-	r := e.residents
-	if r.max == 0 || r.bytes.Load() <= r.max || o.Agent.IsZero() || work.EndsOnly(o.Command) ||
-		e.evict(r.max) {
-		return nil
-	}
-	r.refusals.Add(1)
-	return errMemoryFull()
-}
-
-// requireContentMemory refuses contents while too many are in memory, because they are not in packs
-// yet: RATE_LIMITED.
-func (e *Engine) requireContentMemory(contents []work.Blob) error {
-	most := e.config.RecentBytesMax
-	if most == 0 || len(contents) == 0 || e.blobs.RecentBytes() <= most {
-		return nil
-	}
-	e.saver.hurry()
-	e.residents.refusals.Add(1)
-	return errMemoryFull()
+	return h.party()
 }
 
 // reserveLoad reserves memory to load a passive project, BEFORE anything of it is read, and returns
-// what it has reserved: RATE_LIMITED if there is no room. A project that is larger than the bound
-// is loaded while nearly nothing else is in memory. The handle's lock is held.
-func (e *Engine) reserveLoad(h *handle) (reserved int64, err error) {
+// what gives it back: RATE_LIMITED if there is no room. No load reserves more than one project may
+// take, so that a larger one is still read. The handle's lock is held.
+func (e *Engine) reserveLoad(h *handle) (giveBack func(), err error) {
 	r := e.residents
-	if r.max == 0 {
-		return 0, nil
+	if r.shares.max == 0 {
+		return func() {}, nil
 	}
 	need := h.mu.lastMemory
 	if need == 0 && h.stored.Load() {
@@ -245,11 +217,10 @@ func (e *Engine) reserveLoad(h *handle) (reserved int64, err error) {
 	for at := range h.mu.tail {
 		need += h.mu.tail[at].stored
 	}
-	need = min(max(need, loadMemoryMin), r.max-r.max/evictDen)
-	if r.bytes.Add(need) <= r.max || e.evict(r.evictTo()) || r.bytes.Load() <= r.max {
-		return need, nil
+	need = min(max(need, loadMemoryMin), r.shares.max/projectPart)
+	party := e.partyOf(h)
+	if r.shares.take(party, need) || e.makeRoom(party, need) && r.shares.take(party, need) {
+		return func() { r.shares.add(party, -need) }, nil
 	}
-	r.bytes.Add(-need)
-	r.refusals.Add(1)
-	return 0, errMemoryFull()
+	return nil, r.refuse(party, need)
 }

@@ -135,10 +135,11 @@ func (e *Engine) save(gone map[id.ID]bool) error {
 	}
 	began := time.Now()
 	bytes := e.wal.Stats().RawBytes
+	recent := e.recents.begin()
 	position := e.wal.Durable()
 	err := e.saver.step("position")
 	taken := e.drainDirty()
-	taken.gone = gone
+	taken.gone, taken.recent = gone, recent
 	if err == nil {
 		err = e.saveAt(position, taken)
 	}
@@ -150,9 +151,7 @@ func (e *Engine) save(gone map[id.ID]bool) error {
 	}
 	e.saver.lastBytes = bytes
 	// What was saved can leave memory.
-	if r := e.residents; r.max > 0 && r.bytes.Load() > r.evictAbove() {
-		r.hurry()
-	}
+	e.residents.hurryIfFull()
 	e.log.Debug("snapshot", "position", position, "projects", len(taken.handles),
 		"agents", len(taken.agents), "took", time.Since(began))
 	return nil
@@ -174,6 +173,8 @@ type changes struct {
 	// identity is the state that agents and reports belong to: it and they are taken in one moment,
 	// for one that changes later is in the next list. It is nil where nothing changed.
 	identity *publishedIdentity
+	// recent are the contents that are packed first, by agent.
+	recent map[id.ID]int64
 	// complete says that no project was stale, so that those whose cards lack parts are in the lists.
 	complete bool
 	// fault is an error of a step while the lists were taken.
@@ -228,6 +229,7 @@ func (e *Engine) requeueDirty(taken changes) {
 	}
 	e.inbox.RequeueDirty(taken.inboxes)
 	e.accounts.requeueDirty(taken.accounts)
+	e.recents.requeue(taken.recent)
 	cell := &e.identity
 	cell.dirty.Lock()
 	defer cell.dirty.Unlock()
@@ -253,6 +255,7 @@ func (e *Engine) saveAt(position uint64, taken changes) error {
 	if _, err := e.blobs.Pack(position); err != nil {
 		return fmt.Errorf("pack: %w", err)
 	}
+	e.recents.packed(taken.recent)
 	if err := e.saver.step("packs"); err != nil {
 		return err
 	}

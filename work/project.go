@@ -271,6 +271,14 @@ func (p *Project) Has(kind id.Prefix, wanted id.ID) (has bool) {
 	return has
 }
 
+// Creator returns the agent that created the project. It never changes; the owner may.
+func (p *Project) Creator() id.ID {
+	if len(p.changesets) == 0 {
+		return p.Owner
+	}
+	return p.changesets[0].Author
+}
+
 // Languages returns the languages of the live files, the most frequent first.
 func (p *Project) Languages() []string {
 	counts := slices.Clone(p.saved.Languages)
