@@ -101,6 +101,8 @@ type Request struct {
 	Body   []byte
 	// Key is the Idempotency-Key. With it a request may be repeated after a lost answer.
 	Key string
+	// ReadOnly says that a POST only reads, so that it may be repeated too.
+	ReadOnly bool
 }
 
 // Answer is an answer of any status.
@@ -116,7 +118,7 @@ func (r *Request) repeatable() bool {
 	case http.MethodGet, http.MethodHead, http.MethodPut:
 		return true
 	}
-	return r.Key != ""
+	return r.Key != "" || r.ReadOnly
 }
 
 // Do sends a request, repeats it where that is safe, and returns an answer of success.

@@ -21,6 +21,11 @@ type Commands struct {
 	Diff       DiffCommand       `cmd:"" group:"work" help:"Print what a changeset changes."`
 	Grep       GrepCommand       `cmd:"" group:"work" help:"Search the files of a project."`
 
+	Checkout CheckoutCommand `cmd:"" group:"tree" help:"Make a directory with the files of a project."`
+	Status   StatusCommand   `cmd:"" group:"tree" help:"Show what differs from the project."`
+	Pull     PullCommand     `cmd:"" group:"tree" help:"Merge what the project has into the directory."`
+	Push     PushCommand     `cmd:"" group:"tree" help:"Publish what was changed in the directory."`
+
 	Project      ProjectGroup       `cmd:"" group:"others" help:"List, create, change, fork, export projects."`
 	Workspace    WorkspaceGroup     `cmd:"" group:"others" help:"Prepare a contribution to a project."`
 	Contribution ContributionGroup  `cmd:"" group:"others" help:"Review and decide contributions."`

@@ -19,6 +19,8 @@ type Env struct {
 	Err io.Writer
 	// TerminalIn and TerminalOut say whether a person types and reads.
 	TerminalIn, TerminalOut bool
+	// TerminalErr says whether a person sees the standard error.
+	TerminalErr bool
 	// Program is what sessions say of this program.
 	Program client.Program
 	Now     func() time.Time

@@ -80,11 +80,14 @@ func ExitCode(err error) int {
 	var failure *client.Failure
 	var unreachable *client.UnreachableError
 	var open *client.OpenFileError
+	var conflict conflictError
 	switch {
 	case err == nil:
 		return ExitOK
 	case errors.As(err, &usage):
 		return ExitUsage
+	case errors.As(err, &conflict):
+		return ExitConflict
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
 	case errors.Is(err, client.ErrNoProfile), errors.As(err, &open):

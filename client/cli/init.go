@@ -31,6 +31,8 @@ const (
 	localFolder = "local"
 	ignoreFile  = ".gitignore"
 	initKeyFile = "init-key"
+	// filesNone is the member files of a binding whose directory keeps no files of the project.
+	filesNone = "none"
 )
 
 // Run creates the project, unless it is named, and writes the binding. A run that was interrupted

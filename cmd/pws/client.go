@@ -30,6 +30,7 @@ func clientEnv(out, errs io.Writer) (*cli.Env, error) {
 		Dir: dir, In: os.Stdin, Out: out, Err: errs,
 		TerminalIn:  term.IsTerminal(int(os.Stdin.Fd())),
 		TerminalOut: term.IsTerminal(int(os.Stdout.Fd())),
+		TerminalErr: term.IsTerminal(int(os.Stderr.Fd())),
 		Program:     connect.Program{Name: program, Version: version},
 		Now:         time.Now,
 	}, nil

@@ -89,6 +89,7 @@ func run(args []string, out, errs io.Writer) int {
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "client", Title: "Signing in:"},
 			{Key: "work", Title: "Working in a project:"},
+			{Key: "tree", Title: "A directory as working copy:"},
 			{Key: "others", Title: "Working with others:"},
 			{Key: "server", Title: "The server:"},
 		}),

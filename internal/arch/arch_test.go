@@ -76,14 +76,15 @@ var mayImport = map[string][]string{
 		"work", "identity", "index", "index/feed", "index/search", "index/wake", "wal", "snapshot",
 		"blobs", "uploads", "api",
 	},
-	"http":         {"api", "api/jsonschema", "internal/fault", "internal/id"},
-	"bench":        {"bench/child", "bench/client", "wal"},
-	"bench/child":  {},
-	"bench/client": {},
-	"bench/replay": {"bench/child", "bench/client"},
-	"client":       {},
-	"client/cli":   {"client"},
-	"cmd/pws":      {"*"},
+	"http":            {"api", "api/jsonschema", "internal/fault", "internal/id"},
+	"bench":           {"bench/child", "bench/client", "wal"},
+	"bench/child":     {},
+	"bench/client":    {},
+	"bench/replay":    {"bench/child", "bench/client"},
+	"client":          {},
+	"client/checkout": {"client", "work/glob", "work/merge", "work/path"},
+	"client/cli":      {"client", "client/checkout"},
+	"cmd/pws":         {"*"},
 }
 
 // banned lists imports that a package must not have, with the reason.

@@ -1,0 +1,142 @@
+package checkout
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// The actions of a Change, as in operations of a changeset.
+const (
+	actionCreate = "CREATE"
+	actionModify = "MODIFY"
+	actionDelete = "DELETE"
+	actionRename = "RENAME"
+)
+
+// Change is a difference of the directory from its base.
+type Change struct {
+	// Action is CREATE, MODIFY, DELETE or RENAME.
+	Action string `json:"action"`
+	Path   string `json:"path"`
+	// Previous is the path before a RENAME.
+	Previous string `json:"previous_path,omitzero"`
+
+	hash string
+}
+
+// emptyHash is the hash of no content. Empty files are not taken for renamed ones.
+var emptyHash = hashOf(nil)
+
+// changes compares the directory with the base. Files of the base that cannot be kept as they
+// are now are returned apart. The order is that of the actions, so that deletions make room:
+// DELETE, RENAME, MODIFY, CREATE, each by path.
+func (t *Tree) changes(local map[string]file) (all []Change, unfit []LeftOut) {
+	created := map[string][]string{}
+	for name, here := range local {
+		before, known := t.base.Files[name]
+		switch {
+		case here.problem != "":
+			unfit = append(unfit, LeftOut{name, here.problem})
+		case !known:
+			created[here.hash] = append(created[here.hash], name)
+		case here.hash != before.Hash:
+			all = append(all, Change{Action: actionModify, Path: name, hash: here.hash})
+		}
+	}
+	for _, names := range created {
+		slices.Sort(names)
+	}
+	deleted := keysOf(t.base.Files)
+	slices.Sort(deleted)
+	for _, name := range deleted {
+		entry := t.base.Files[name]
+		if local[name].exists() || entry.Absent != "" {
+			continue
+		}
+		change := Change{Action: actionDelete, Path: name}
+		if same := created[entry.Hash]; len(same) > 0 && entry.Hash != emptyHash {
+			change = Change{Action: actionRename, Path: same[0], Previous: name, hash: entry.Hash}
+			created[entry.Hash] = same[1:]
+		}
+		all = append(all, change)
+	}
+	for hash, names := range created {
+		for _, name := range names {
+			all = append(all, Change{Action: actionCreate, Path: name, hash: hash})
+		}
+	}
+	order := []string{actionDelete, actionRename, actionModify, actionCreate}
+	slices.SortFunc(all, func(a, b Change) int {
+		if by := slices.Index(order, a.Action) - slices.Index(order, b.Action); by != 0 {
+			return by
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	slices.SortFunc(unfit, func(a, b LeftOut) int { return strings.Compare(a.Path, b.Path) })
+	return all, unfit
+}
+
+// apply makes the change in the files of a base.
+func (c Change) apply(files map[string]Entry) {
+	switch c.Action {
+	case actionRename:
+		delete(files, c.Previous)
+		files[c.Path] = Entry{Hash: c.hash}
+	case actionDelete:
+		delete(files, c.Path)
+	default:
+		files[c.Path] = Entry{Hash: c.hash}
+	}
+}
+
+// Status is what differs between the directory, its base and the server.
+type Status struct {
+	Server  string `json:"server"`
+	Project string `json:"project_id"`
+	// Base is the changeset of the last pull or push, empty before the first.
+	Base string `json:"base_changeset_id"`
+	// Head is the newest changeset of the server, empty if the server did not answer.
+	Head    string   `json:"head_changeset_id"`
+	Changes []Change `json:"changes"`
+	// LeftOut are the files that are not pushed, and those of the project that are not here.
+	LeftOut []LeftOut `json:"left_out"`
+	// Unfit are files of the project that cannot be pushed as they are now.
+	Unfit []LeftOut `json:"unfit"`
+	// Conflicts are files that still have conflict markers.
+	Conflicts []LeftOut `json:"conflicts"`
+	// Interrupted is true after a pull or push that was killed; the next one completes it.
+	Interrupted bool `json:"interrupted"`
+}
+
+// Status compares without changing anything. The error of a server that does not answer is
+// returned together with the rest.
+func (t *Tree) Status(ctx context.Context) (Status, error) {
+	local, leftOut, err := t.scan(nil)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{
+		Server: t.base.Server, Project: t.base.Project, Base: t.base.Changeset, Changes: []Change{},
+		LeftOut: []LeftOut{}, Unfit: []LeftOut{}, Conflicts: []LeftOut{},
+	}
+	all, unfit := t.changes(local)
+	s.Changes, s.Unfit = append(s.Changes, all...), append(s.Unfit, unfit...)
+	for name, entry := range t.base.Files {
+		if entry.Absent != "" {
+			leftOut = append(leftOut, LeftOut{name, entry.Absent})
+		}
+	}
+	slices.SortFunc(leftOut, func(a, b LeftOut) int { return strings.Compare(a.Path, b.Path) })
+	s.LeftOut = append(s.LeftOut, leftOut...)
+	if blocked, is := t.resolved("", "").(*BlockedError); is {
+		s.Conflicts = blocked.Files
+	}
+	for _, name := range []string{journalFile, pushFile} {
+		if _, err := t.root.Lstat(name); err == nil {
+			s.Interrupted = true
+		}
+	}
+	s.Head, _, err = t.remote.head(ctx)
+	return s, err
+}

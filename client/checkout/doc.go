@@ -1,0 +1,18 @@
+// Package checkout keeps a directory as a working copy of a project: Pull merges what the server
+// has into the directory, Push publishes what was changed in it, Status says what differs.
+//
+// There are no local commits and no branches; git has those. The directory has, in .pws/local,
+// the file base.json: the changeset that the directory was last made equal to, and the hash of
+// each of its files. What differs from it was changed here. Nothing else is remembered: a pull
+// that finds a file equal on both sides takes it as it is, so a push whose answer was lost needs
+// no repair.
+//
+// The writes of a pull are prepared in .pws/local/staged and listed in journal.json BEFORE the
+// first of them; each one is a rename. A pull that was killed is completed by the next command.
+// A push writes its request to push.json BEFORE sending it, and the next command sends the same
+// request again, with the same key.
+//
+// All paths are opened below an os.Root. Symbolic links are neither followed nor replaced. Files
+// that cannot be kept, such as binary ones, are left out and named. Paths of the server that
+// must not be written, such as .git/config, are left out too: the base has them with the reason.
+package checkout

@@ -1,0 +1,185 @@
+package checkout
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"pws/work/merge"
+)
+
+// effect is a file that a pull changes.
+type effect struct {
+	Path string `json:"path"`
+	// Before and After are the hashes of the contents, empty for no file.
+	Before string `json:"before"`
+	After  string `json:"after"`
+	// Staged is the name of the file with the new content, empty for a deletion. It is there
+	// until the effect is carried out: then it is the file itself.
+	Staged string `json:"staged"`
+}
+
+// kept is the name of the staged file with the content before.
+func (e effect) kept() string { return e.Staged + ".before" }
+
+// compare puts deletions first, because they make room for what is written.
+func (e effect) compare(other effect) int {
+	switch {
+	case e.After == "" && other.After != "":
+		return -1
+	case e.After != "" && other.After == "":
+		return 1
+	}
+	return strings.Compare(e.Path, other.Path)
+}
+
+// journal is a pull whose contents are staged.
+type journal struct {
+	Effects []effect `json:"effects"`
+	Next    base     `json:"next"`
+}
+
+// complete carries out the effects of the journal, if there is one: those of this process, or
+// those that a killed one has left.
+func (t *Tree) complete() error {
+	var j journal
+	exists, err := t.readJSON(journalFile, &j)
+	if err != nil || !exists {
+		return err
+	}
+	t.names = map[string][]string{}
+	if j.Next.Changeset != t.base.Changeset {
+		for _, e := range j.Effects {
+			conflicts, err := t.carryOut(e)
+			if err != nil {
+				return err
+			}
+			if conflicts {
+				j.Next.Conflicts = append(j.Next.Conflicts, e.Path)
+			}
+		}
+		if err := t.saveBase(j.Next); err != nil {
+			return err
+		}
+	}
+	if err := t.remove(stagedName); err != nil {
+		return err
+	}
+	return t.remove(journalFile)
+}
+
+func stagedPath(name string) string { return stagedName + "/" + name }
+
+func (t *Tree) writeStaged(name string, content []byte) error {
+	return t.root.WriteFile(stagedPath(name), content, 0o666)
+}
+
+// carryOut makes one effect. A file that was changed since it was compared is merged, so that
+// nothing is lost; it returns true if that leaves conflict markers.
+func (t *Tree) carryOut(e effect) (conflicts bool, err error) {
+	if e.After != "" {
+		if _, err := t.root.Lstat(stagedPath(e.Staged)); errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+	}
+	content, now, err := t.read(e.Path)
+	switch {
+	case err != nil:
+		return false, err
+	case now.hash == e.Before && now.problem == "":
+		return false, t.replace(e)
+	case now.hash == e.After && now.problem == "":
+		return false, nil
+	case e.After == "", now.problem != "":
+		// A change that was made meanwhile stays; the next push tells of it.
+		return false, nil
+	case !now.exists():
+		return false, t.replace(e)
+	}
+	var before []byte
+	if e.Before != "" {
+		if before, err = t.root.ReadFile(stagedPath(e.kept())); err != nil {
+			return false, err
+		}
+	}
+	after, err := t.root.ReadFile(stagedPath(e.Staged))
+	if err != nil {
+		return false, err
+	}
+	result := merge.Merge(before, content, after)
+	if err := t.writeStaged(e.Staged, result.Text); err != nil {
+		return false, err
+	}
+	return result.Conflicts > 0, t.replace(e)
+}
+
+// replace writes or deletes the file of an effect in one step.
+func (t *Tree) replace(e effect) error {
+	if err := t.before("replace " + e.Path); err != nil {
+		return err
+	}
+	if e.After == "" {
+		if err := t.root.Remove(e.Path); err != nil && !notThere(err) {
+			return err
+		}
+		t.removeEmpty(path.Dir(e.Path))
+		return nil
+	}
+	if folder := path.Dir(e.Path); folder != "." {
+		if err := t.root.MkdirAll(folder, 0o777); err != nil {
+			return err
+		}
+	}
+	from := stagedPath(e.Staged)
+	info, err := t.root.Lstat(e.Path)
+	switch {
+	case err != nil:
+	case info.IsDir():
+		// There are no files in it, or the pull would have been refused.
+		err = t.removeFolders(e.Path)
+	case info.Mode().IsRegular():
+		err = t.root.Chmod(from, info.Mode().Perm())
+	}
+	if err != nil && !notThere(err) {
+		return err
+	}
+	return t.root.Rename(from, e.Path)
+}
+
+// removeFolders removes a folder that has nothing but folders.
+func (t *Tree) removeFolders(folder string) error {
+	entries, err := fs.ReadDir(t.root.FS(), folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		if err := t.removeFolders(path.Join(folder, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return t.root.Remove(folder)
+}
+
+// removeEmpty removes a folder and those above it while they are empty.
+func (t *Tree) removeEmpty(folder string) {
+	for ; folder != "."; folder = path.Dir(folder) {
+		if !t.isEmpty(folder) || t.root.Remove(folder) != nil {
+			return
+		}
+	}
+}
+
+func (t *Tree) isEmpty(folder string) bool {
+	opened, err := t.root.OpenFile(folder, os.O_RDONLY, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = opened.Close() }()
+	names, err := opened.Readdirnames(1)
+	return len(names) == 0 && err != nil
+}

@@ -1,0 +1,248 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pws/work/merge"
+)
+
+// The kinds of a Conflict.
+const (
+	// ConflictText is a file with conflict markers.
+	ConflictText = "TEXT"
+	// ConflictDeletedHere is a file that was deleted here and changed on the server: it is back.
+	ConflictDeletedHere = "DELETED_HERE"
+	// ConflictDeletedThere is a file that was changed here and deleted on the server: it stays.
+	ConflictDeletedThere = "DELETED_ON_SERVER"
+)
+
+// Conflict is a file that was changed on both sides.
+type Conflict struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"`
+}
+
+// Pulled is what a pull has done. The lists are sorted.
+type Pulled struct {
+	// Changeset is the one that the base is now.
+	Changeset string `json:"changeset_id"`
+	// Written and Deleted are the files that were taken from the server.
+	Written []string `json:"written"`
+	Deleted []string `json:"deleted"`
+	// Merged are the files with the changes of both sides.
+	Merged    []string   `json:"merged"`
+	Conflicts []Conflict `json:"conflicts"`
+	// LeftOut are files of the project that are not in the directory.
+	LeftOut []LeftOut `json:"left_out"`
+}
+
+// plan is a pull that is being prepared.
+type plan struct {
+	tree   *Tree
+	head   string
+	local  map[string]file
+	remote map[string]remoteFile
+	done   Pulled
+	next   base
+	// effects are the changes to the directory.
+	effects []effect
+	// fetch are the files whose contents of the head are needed, by path.
+	fetch []remoteFile
+	// both are those of them that were changed here too.
+	both map[string]bool
+}
+
+// Pull merges what the server has into the directory. It is called inside of Locked.
+//
+// Nothing is written if a file stands in the way of another. Errors: *BlockedError, those of the
+// client and the file system.
+func (t *Tree) Pull(ctx context.Context) (Pulled, error) {
+	head, _, err := t.remote.head(ctx)
+	if err != nil {
+		return Pulled{}, err
+	}
+	p := &plan{tree: t, head: head, both: map[string]bool{}}
+	p.done = Pulled{
+		Changeset: head, Written: []string{}, Deleted: []string{}, Merged: []string{},
+		Conflicts: []Conflict{}, LeftOut: []LeftOut{},
+	}
+	if head == t.base.Changeset {
+		return p.done, nil
+	}
+	if err := t.resolved("Nothing was pulled", "the conflict markers, then pull"); err != nil {
+		return Pulled{}, err
+	}
+	if p.remote, err = t.remote.tree(ctx, head, t.prefix); err != nil {
+		return Pulled{}, err
+	}
+	if p.local, _, err = t.scan(p.remote); err != nil {
+		return Pulled{}, err
+	}
+	p.decide()
+	if err := p.check(); err != nil {
+		return Pulled{}, err
+	}
+	if err := p.stage(ctx); err != nil {
+		return Pulled{}, err
+	}
+	err = t.writeJSON(journalFile, journal{Effects: p.effects, Next: p.next})
+	if err == nil {
+		err = t.complete()
+	}
+	for _, one := range p.done.Conflicts {
+		if one.Kind == ConflictText {
+			p.done.Merged = without(p.done.Merged, one.Path)
+		}
+	}
+	return p.done, err
+}
+
+func without(all []string, one string) []string {
+	return slices.DeleteFunc(all, func(other string) bool { return other == one })
+}
+
+// decide compares both sides with the base, and makes the next base.
+func (p *plan) decide() {
+	t := p.tree
+	p.next = base{
+		Version: baseVersion, Server: t.base.Server, Project: t.base.Project, Changeset: p.head,
+		Files: make(map[string]Entry, len(p.remote)),
+	}
+	names := slices.Collect(maps.Keys(p.remote))
+	for name := range t.base.Files {
+		if _, exists := p.remote[name]; !exists {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		there, exists := p.remote[name]
+		if exists {
+			p.next.Files[name] = Entry{Hash: there.Hash, Absent: reserved(name)}
+		}
+		if reason := reserved(name); reason != "" {
+			if exists {
+				p.done.LeftOut = append(p.done.LeftOut, LeftOut{name, reason})
+			}
+			continue
+		}
+		p.decideOne(name, there, p.local[name])
+	}
+}
+
+// decideOne decides what becomes of one file.
+func (p *plan) decideOne(name string, there remoteFile, here file) {
+	before, known := p.tree.base.Files[name]
+	unchanged := known && (here.hash == before.Hash || before.Absent != "" && !here.exists()) ||
+		!known && !here.exists()
+	switch {
+	case there.Hash == here.hash:
+	case known && there.Hash == before.Hash && (before.Absent == "" || here.exists()):
+		p.next.Files[name] = before
+	case unchanged && there.Hash == "":
+		p.effects = append(p.effects, effect{Path: name, Before: here.hash})
+		p.done.Deleted = append(p.done.Deleted, name)
+	case unchanged:
+		p.fetch = append(p.fetch, there)
+		p.done.Written = append(p.done.Written, name)
+	case there.Hash == "":
+		p.conflict(name, ConflictDeletedThere)
+	case !here.exists():
+		p.conflict(name, ConflictDeletedHere)
+		p.fetch = append(p.fetch, there)
+	default:
+		p.both[name] = true
+		p.fetch = append(p.fetch, there)
+		p.done.Merged = append(p.done.Merged, name)
+	}
+}
+
+func (p *plan) conflict(name, kind string) {
+	p.done.Conflicts = append(p.done.Conflicts, Conflict{name, kind})
+}
+
+// stage writes the new contents into the folder of staged files, and completes the list of
+// effects.
+func (p *plan) stage(ctx context.Context) error {
+	t := p.tree
+	if err := t.remove(stagedName); err != nil {
+		return err
+	}
+	if err := t.root.MkdirAll(stagedName, 0o777); err != nil {
+		return err
+	}
+	var total, done int64
+	for _, one := range p.fetch {
+		total += one.Size
+	}
+	t.progress(done, total)
+	removed, err := t.remote.contents(ctx, p.head, p.fetch,
+		func(one remoteFile, content []byte) error {
+			done += one.Size
+			t.progress(done, total)
+			return p.stageOne(ctx, one.Path, content)
+		})
+	for _, name := range removed {
+		// There is nothing to merge with: what is here stays.
+		p.next.Files[name] = Entry{Hash: p.remote[name].Hash, Absent: reasonRemoved}
+		p.done.Written, p.done.Merged = without(p.done.Written, name), without(p.done.Merged, name)
+		p.done.LeftOut = append(p.done.LeftOut, LeftOut{name, reasonRemoved})
+	}
+	slices.SortFunc(p.effects, effect.compare)
+	slices.SortFunc(p.done.Conflicts, func(a, b Conflict) int {
+		return strings.Compare(a.Path, b.Path)
+	})
+	return err
+}
+
+// stageOne stages the content that a file gets, merged with what was changed here.
+func (p *plan) stageOne(ctx context.Context, name string, content []byte) error {
+	t := p.tree
+	e := effect{Path: name, Before: p.local[name].hash, Staged: strconv.Itoa(len(p.effects))}
+	if e.Before != "" {
+		here, found, err := t.read(name)
+		if err != nil {
+			return err
+		}
+		if found.hash != e.Before {
+			return fmt.Errorf("%s was changed while it was pulled: pull again", name)
+		}
+		if p.both[name] {
+			if content, err = p.merged(ctx, name, here, content); err != nil {
+				return err
+			}
+		}
+		if hashOf(content) == e.Before {
+			return nil
+		}
+		if err := t.writeStaged(e.kept(), here); err != nil {
+			return err
+		}
+	}
+	e.After = hashOf(content)
+	p.effects = append(p.effects, e)
+	return t.writeStaged(e.Staged, content)
+}
+
+// merged merges what was changed here and on the server since the base.
+func (p *plan) merged(ctx context.Context, name string, here, there []byte) ([]byte, error) {
+	var before []byte
+	if entry, known := p.tree.base.Files[name]; known && entry.Absent == "" {
+		var err error
+		before, err = p.tree.remote.content(ctx, p.tree.base.Changeset, name, entry.Hash)
+		if err != nil {
+			return nil, err
+		}
+	}
+	result := merge.Merge(before, here, there)
+	if result.Conflicts > 0 {
+		p.conflict(name, ConflictText)
+		p.next.Conflicts = append(p.next.Conflicts, name)
+	}
+	return result.Text, nil
+}

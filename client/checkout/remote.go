@@ -1,0 +1,213 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"pws/client"
+	"pws/work/path"
+)
+
+// Remote is a project on a server.
+type Remote struct {
+	Client  *client.Client
+	Project string
+}
+
+// The limits of the service's requests that are used here.
+const (
+	treePage       = "200"
+	batchFiles     = 100
+	operationsMax  = 100
+	requestMax     = 16 << 20
+	contentRemoved = "CONTENT_REMOVED"
+)
+
+// remoteFile is a file of the project.
+type remoteFile struct {
+	Path string `json:"path"`
+	Hash string `json:"blob_hash"`
+	Size int64  `json:"size_bytes"`
+}
+
+func (r Remote) path(rest string) string { return "/api/v1/projects/" + r.Project + rest }
+
+// head returns the newest changeset, and the caller's role, empty if it has none.
+func (r Remote) head(ctx context.Context) (head, role string, err error) {
+	var data struct {
+		Project struct {
+			Head   string `json:"head_changeset_id"`
+			Viewer *struct {
+				Role string `json:"role"`
+			} `json:"viewer"`
+		} `json:"project"`
+	}
+	err = r.Client.Call(ctx, http.MethodGet, r.path(""), nil, &data)
+	if data.Project.Viewer != nil {
+		role = data.Project.Viewer.Role
+	}
+	return data.Project.Head, role, err
+}
+
+// tree returns the files of a changeset whose paths begin with a prefix.
+func (r Remote) tree(
+	ctx context.Context, changeset, prefix string,
+) (map[string]remoteFile, error) {
+	all := map[string]remoteFile{}
+	query := url.Values{"limit": {treePage}}
+	if prefix != "" {
+		query.Set("prefix", prefix)
+	}
+	for {
+		var page struct {
+			Files []remoteFile `json:"files"`
+			Next  *string      `json:"next_cursor"`
+		}
+		at := r.path("/changesets/" + changeset + "/tree?" + query.Encode())
+		if err := r.Client.Call(ctx, http.MethodGet, at, nil, &page); err != nil {
+			return nil, err
+		}
+		for _, one := range page.Files {
+			if path.Problem(one.Path) != "" || !strings.HasPrefix(one.Path, prefix) {
+				return nil, fmt.Errorf("the server sent the path %q", one.Path)
+			}
+			all[one.Path] = one
+		}
+		if page.Next == nil {
+			return all, nil
+		}
+		query.Set("cursor", *page.Next)
+	}
+}
+
+// contents calls a function with the content of each file of a changeset, in any order. Contents
+// that were removed from the server are returned instead.
+func (r Remote) contents(
+	ctx context.Context, changeset string, files []remoteFile,
+	each func(one remoteFile, content []byte) error,
+) (removed []string, err error) {
+	known := make(map[string]remoteFile, len(files))
+	var wanted []string
+	for _, one := range files {
+		known[one.Path] = one
+		wanted = append(wanted, one.Path)
+	}
+	size := batchFiles
+	for len(wanted) > 0 {
+		some := wanted[:min(size, len(wanted))]
+		got, left, err := r.batch(ctx, changeset, some)
+		switch {
+		case client.IsCode(err, contentRemoved) && len(some) == 1:
+			removed = append(removed, some[0])
+		case client.IsCode(err, contentRemoved):
+			// One of them has no content: ask for each alone, then for many again.
+			size = 1
+			continue
+		case err != nil:
+			return nil, err
+		case len(left) == len(some):
+			return nil, fmt.Errorf("the server sent none of %d files", len(some))
+		}
+		for _, one := range got {
+			if hashOf([]byte(one.Content)) != known[one.Path].Hash || known[one.Path].Hash == "" {
+				return nil, fmt.Errorf("the server sent another content of %s", one.Path)
+			}
+			if err := each(known[one.Path], []byte(one.Content)); err != nil {
+				return nil, err
+			}
+		}
+		wanted = append(left, wanted[len(some):]...)
+		if len(removed) > 0 && len(got) == 0 {
+			size = batchFiles
+		}
+	}
+	return removed, nil
+}
+
+type batchFile struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+// batch reads files in one request; left are those that did not fit into the answer.
+func (r Remote) batch(
+	ctx context.Context, changeset string, paths []string,
+) (got []batchFile, left []string, err error) {
+	body := struct {
+		Paths     []string `json:"paths"`
+		Changeset string   `json:"changeset_id"`
+	}{paths, changeset}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := r.Client.Do(ctx, &client.Request{
+		Method: http.MethodPost, Path: r.path("/files/read-batch"), Body: text,
+		Header: http.Header{"Content-Type": {"application/json"}}, ReadOnly: true,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := answer.Data()
+	if err != nil {
+		return nil, nil, err
+	}
+	var page struct {
+		Files   []batchFile `json:"files"`
+		Missing []string    `json:"missing"`
+		Left    []string    `json:"truncated"`
+	}
+	err = json.Unmarshal(data, &page)
+	if err == nil && len(page.Missing) > 0 {
+		err = fmt.Errorf("the server has no file %s", strings.Join(page.Missing, ", "))
+	}
+	return page.Files, page.Left, err
+}
+
+// content returns one content of a changeset; nil if it was removed from the server.
+func (r Remote) content(
+	ctx context.Context, changeset, name, hash string,
+) (text []byte, err error) {
+	_, err = r.contents(ctx, changeset, []remoteFile{{Path: name, Hash: hash}},
+		func(_ remoteFile, content []byte) error {
+			text = content
+			return nil
+		})
+	return text, err
+}
+
+// publish sends a changeset and returns its ID.
+func (r Remote) publish(ctx context.Context, key string, body []byte) (string, error) {
+	answer, err := r.Client.Do(ctx, &client.Request{
+		Method: http.MethodPost, Path: r.path("/changesets"), Body: body, Key: key,
+		Header: http.Header{"Content-Type": {"application/json"}},
+	})
+	if err != nil {
+		return "", err
+	}
+	data, err := answer.Data()
+	if err != nil {
+		return "", err
+	}
+	var done struct {
+		Changeset struct {
+			ID string `json:"id"`
+		} `json:"changeset"`
+	}
+	if err := json.Unmarshal(data, &done); err != nil {
+		return "", err
+	}
+	if done.Changeset.ID == "" {
+		return "", errors.New("the answer names no changeset")
+	}
+	return done.Changeset.ID, nil
+}
+
+// encoded is a path as a part of a request target.
+func encoded(name string) string { return path.Encode(name) }

@@ -1,0 +1,283 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/gofrs/flock"
+)
+
+// The files in the folder .pws/local.
+const (
+	localFolder = ".pws/local"
+	baseFile    = localFolder + "/base.json"
+	journalFile = localFolder + "/journal.json"
+	pushFile    = localFolder + "/push.json"
+	lockFile    = localFolder + "/lock"
+	stagedName  = localFolder + "/staged"
+)
+
+// baseVersion is the version of the format of base.json.
+const baseVersion = 1
+
+// Entry is a file of the base.
+type Entry struct {
+	// Hash is the SHA-256 of the content, hexadecimal.
+	Hash string `json:"hash"`
+	// Absent says why the file is not in the directory, empty if it is.
+	Absent string `json:"absent,omitzero"`
+}
+
+// base is what the directory was last made equal to.
+type base struct {
+	Version int    `json:"version"`
+	Server  string `json:"server"`
+	Project string `json:"project"`
+	// Changeset is empty before the first pull.
+	Changeset string           `json:"changeset_id"`
+	Files     map[string]Entry `json:"files"`
+	// Conflicts are the files into which a pull has written conflict markers.
+	Conflicts []string `json:"conflicts"`
+}
+
+// Options are what a Tree is made of.
+type Options struct {
+	// Dir is the directory that has the folder .pws.
+	Dir string
+	// Folder is the folder of the project that the directory keeps, "." for all of it. Paths in
+	// the directory and in the project are the same.
+	Folder string
+	Remote Remote
+	// Progress is called while contents are transferred, with the bytes that are done and all of
+	// them; nil for nobody.
+	Progress func(done, total int64)
+}
+
+// Tree is a working copy. It is used by one goroutine.
+type Tree struct {
+	dir      string
+	prefix   string
+	root     *os.Root
+	remote   Remote
+	progress func(done, total int64)
+	base     base
+	// names are the entries of folders that were listed.
+	names map[string][]string
+	// completed are the changesets of pushes that were killed.
+	completed []string
+	// folding is true if names that differ in case only are one file here.
+	folding bool
+	// before is called before each effect on the disk or the server; tests end there.
+	before func(effect string) error
+}
+
+// Open opens a working copy. The caller closes it. Errors: those of the file system; an error
+// for a folder that is none, or a base of another project.
+func Open(o Options) (*Tree, error) {
+	prefix, err := prefixOf(o.Folder)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tree{
+		dir: o.Dir, prefix: prefix, root: root, remote: o.Remote, progress: o.Progress,
+		before: func(string) error { return nil },
+	}
+	if t.progress == nil {
+		t.progress = func(int64, int64) {}
+	}
+	err = t.open()
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return t, nil
+}
+
+// prefixOf is what all paths in a folder begin with.
+func prefixOf(folder string) (string, error) {
+	clean := path.Clean(filepath.ToSlash(folder))
+	switch {
+	case clean == "." && folder != "":
+		return "", nil
+	case folder == "" || !filepath.IsLocal(clean) || reserved(clean) != "":
+		return "", fmt.Errorf("%q is no folder below the directory", folder)
+	}
+	return clean + "/", nil
+}
+
+func (t *Tree) open() error {
+	for _, folder := range []string{path.Dir(localFolder), localFolder} {
+		if err := t.mustBeFolder(folder); err != nil {
+			return err
+		}
+	}
+	if err := t.root.MkdirAll(localFolder, 0o777); err != nil {
+		return err
+	}
+	_, err := t.root.Lstat(strings.ToUpper(localFolder))
+	t.folding = err == nil
+	return t.readBase()
+}
+
+// mustBeFolder returns an error for a path that is there and no folder, such as a symbolic link.
+func (t *Tree) mustBeFolder(name string) error {
+	info, err := t.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no folder", filepath.Join(t.dir, name))
+	}
+	return err
+}
+
+func (t *Tree) readBase() error {
+	t.base = base{Server: t.remote.Client.Server, Project: t.remote.Project}
+	read := t.base
+	exists, err := t.readJSON(baseFile, &read)
+	switch {
+	case err != nil || !exists:
+	case read.Version != baseVersion:
+		err = fmt.Errorf("%s has version %d; this program knows %d", baseFile, read.Version, baseVersion)
+	case read.Project != t.base.Project:
+		err = fmt.Errorf("%s is of project %s, the directory is bound to %s", baseFile, read.Project,
+			t.base.Project)
+	default:
+		t.base = read
+	}
+	t.base.Version = baseVersion
+	if t.base.Files == nil {
+		t.base.Files = map[string]Entry{}
+	}
+	return err
+}
+
+// Close closes the working copy.
+func (t *Tree) Close() error { return t.root.Close() }
+
+// Locked calls run while this process alone changes the working copy, after it has completed
+// what another one has left. Errors: those of run; an error if another process has the lock.
+func (t *Tree) Locked(ctx context.Context, run func() error) error {
+	lock := flock.New(filepath.Join(t.dir, lockFile))
+	got, err := lock.TryLock()
+	if err == nil && !got {
+		err = errors.New("another pws changes this directory")
+	}
+	if err != nil {
+		return err
+	}
+	err = t.readBase()
+	if err == nil {
+		err = t.complete()
+	}
+	if err == nil {
+		err = t.completePush(ctx)
+	}
+	if err == nil {
+		err = run()
+	}
+	return errors.Join(err, lock.Unlock())
+}
+
+// readJSON decodes a file of the folder .pws/local.
+func (t *Tree) readJSON(name string, into any) (exists bool, err error) {
+	text, err := t.root.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", filepath.Join(t.dir, name), err)
+	}
+	return true, err
+}
+
+// writeJSON replaces a file of the folder .pws/local in one step, which a crash of the machine
+// does not undo.
+func (t *Tree) writeJSON(name string, value any) error {
+	text, err := json.Marshal(value, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	if err := t.before("write " + name); err != nil {
+		return err
+	}
+	next := name + ".new"
+	file, err := t.root.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return t.root.Rename(next, name)
+}
+
+func (t *Tree) saveBase(next base) error {
+	slices.Sort(next.Conflicts)
+	next.Conflicts = slices.Compact(next.Conflicts)
+	if err := t.writeJSON(baseFile, next); err != nil {
+		return err
+	}
+	t.base = next
+	return nil
+}
+
+// remove removes a file of the folder .pws/local; one that is not there is no error.
+func (t *Tree) remove(name string) error {
+	err := t.before("remove " + name)
+	if err == nil {
+		err = t.root.RemoveAll(name)
+	}
+	return err
+}
+
+// LeftOut is a file that is not kept, or stands in the way, and why.
+type LeftOut struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+// BlockedError reports files because of which nothing was done.
+type BlockedError struct {
+	// What says what was not done.
+	What  string
+	Files []LeftOut
+	// Try is what to do about it.
+	Try string
+}
+
+func (e *BlockedError) Error() string {
+	const most = 10
+	var text strings.Builder
+	text.WriteString(e.What)
+	for at, file := range e.Files {
+		if at == most {
+			fmt.Fprintf(&text, "; and %d more", len(e.Files)-most)
+			break
+		}
+		separator := "; "
+		if at == 0 {
+			separator = ": "
+		}
+		fmt.Fprintf(&text, "%s%s %s", separator, file.Path, file.Reason)
+	}
+	return text.String()
+}
