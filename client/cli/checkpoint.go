@@ -43,6 +43,7 @@ func (c *CheckpointCommand) Run(ctx context.Context, env *Env) error {
 		return err
 	}
 	env.forget(ctx, c.Done)
+	env.noteSaved(ctx)
 	return c.printData(env, data, func(out io.Writer, v value) error {
 		fmt.Fprintf(out, "Checkpoint %s\n", v.at("checkpoint.id").text())
 		return fields(env, out, v.at("checkpoint"), column{"changeset", "changeset_id", nil},
@@ -197,7 +198,11 @@ func (c *HandoffCreateCommand) Run(ctx context.Context, env *Env) error {
 	if len(c.Question) > 0 {
 		body["open_questions"] = c.Question
 	}
-	return c.showIn(ctx, env, func(project string) (*client.Request, error) {
+	err := c.showIn(ctx, env, func(project string) (*client.Request, error) {
 		return write(http.MethodPost, projectPath(project, "handoffs"), body)
 	}, say("Handoff %s.", "handoff.id"))
+	if err == nil {
+		env.noteSaved(ctx)
+	}
+	return err
 }

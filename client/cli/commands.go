@@ -8,9 +8,11 @@ type Commands struct {
 	Profile ProfileGroup  `cmd:"" group:"client" help:"List, choose, rename and remove profiles."`
 	Key     KeyGroup      `cmd:"" group:"client" help:"List, rotate, revoke and export keys."`
 	Init    InitCommand   `cmd:"" group:"client" help:"Bind this directory to a project."`
+	Hook    HookGroup     `cmd:"" group:"client" help:"What hosts of agents run at their events."`
 	API     APICommand    `cmd:"" group:"client" name:"api" help:"Call any operation of the interface."`
 
 	Resume     ResumeCommand     `cmd:"" group:"work" help:"Show what an agent needs to go on."`
+	Prime      PrimeCommand      `cmd:"" group:"work" help:"Print what a new session has to know, in 8,000 characters."`
 	Manifest   ManifestCommand   `cmd:"" group:"work" help:"Show what a project is."`
 	Checkpoint CheckpointCommand `cmd:"" group:"work" help:"Store files, state, tasks and handoff in one step."`
 	Handoff    HandoffGroup      `cmd:"" group:"work" help:"Leave and read handoffs."`

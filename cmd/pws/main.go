@@ -70,7 +70,13 @@ func (h *HelpCommand) Run(ctx *kong.Context, out io.Writer) error {
 	return about.PrintUsage(false)
 }
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	code := run(os.Args[1:], os.Stdout, os.Stderr)
+	if cli.IsHook(os.Args[1:]) {
+		code = cli.ExitOK
+	}
+	os.Exit(code)
+}
 
 // run parses the command line, runs the command and returns the exit code.
 func run(args []string, out, errs io.Writer) int {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ func clientCommands() map[string]command {
 	return map[string]command{
 		"front":     wrap((*script).openFront),
 		"keep-line": wrap((*script).keepLine),
+		"at-once":   wrap((*script).atOnce),
 	}
 }
 
@@ -46,6 +48,8 @@ type front struct {
 		conns  map[net.Conn]struct{}
 		// cut drops the next answer and ends its connection.
 		cut bool
+		// silent takes requests and answers none.
+		silent bool
 	}
 }
 
@@ -53,6 +57,7 @@ type front struct {
 //
 //	front          starts it, or makes it pass to the present server
 //	front cut      drops the next answer
+//	front silent   answers no more
 func (s *script) openFront(ts *testscript.TestScript, args []string) error {
 	if s.front == nil {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -71,6 +76,7 @@ func (s *script) openFront(ts *testscript.TestScript, args []string) error {
 	defer s.front.mu.Unlock()
 	s.front.mu.server = s.server.address
 	s.front.mu.cut = len(args) == 1 && args[0] == "cut"
+	s.front.mu.silent = len(args) == 1 && args[0] == "silent"
 	return nil
 }
 
@@ -88,8 +94,14 @@ func (f *front) accept() {
 func (f *front) pass(client net.Conn) {
 	defer func() { _ = client.Close() }()
 	f.mu.Lock()
-	address := f.mu.server
+	address, silent := f.mu.server, f.mu.silent
 	f.mu.Unlock()
+	if silent {
+		f.keep(client)
+		defer f.drop(client)
+		copyBytes(io.Discard, client, func() bool { return false })
+		return
+	}
 	server, err := net.Dial("tcp", address)
 	if err != nil {
 		return
@@ -104,7 +116,7 @@ func (f *front) pass(client net.Conn) {
 }
 
 // copyBytes copies until the end of from, or until stop returns true for bytes that arrived.
-func copyBytes(to, from net.Conn, stop func() bool) {
+func copyBytes(to io.Writer, from io.Reader, stop func() bool) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// gitTree is what git says of a directory: where it stands, and which paths differ from that.
+type gitTree struct {
+	Branch, Head string
+	// Changed are paths from the root of the repository.
+	Changed []string
+	// Newest is when the newest of them changed.
+	Newest time.Time
+	// stamp is the same for the same branch, head, paths, sizes and times.
+	stamp string
+}
+
+// withGitTime bounds how long git may take: in a large repository what it would say is left out. It
+// gets half of the time that there is, a second by default.
+func withGitTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	most := time.Second
+	if end, bounded := ctx.Deadline(); bounded {
+		most = time.Until(end) / 2
+	}
+	return context.WithTimeout(ctx, most)
+}
+
+// readTree asks git. A directory that is none of git, or a git that is missing or slow, gives an
+// empty tree.
+func readTree(ctx context.Context, dir string) gitTree {
+	ctx, cancel := withGitTime(ctx)
+	defer cancel()
+	out, err := gitOutput(ctx, dir, "status", "--porcelain=v2", "--branch", "-z",
+		"--untracked-files=normal", "--ignore-submodules=all", "--", ".")
+	if err != nil {
+		return gitTree{}
+	}
+	tree := parseStatus(out)
+	top := gitRoot(dir)
+	stamp := sha256.New()
+	fmt.Fprintf(stamp, "%s\x00%s\x00", tree.Branch, tree.Head)
+	for _, path := range tree.Changed {
+		fmt.Fprintf(stamp, "%s\x00", path)
+		if info, err := os.Lstat(filepath.Join(top, path)); err == nil {
+			fmt.Fprintf(stamp, "%d %d\x00", info.Size(), info.ModTime().UnixNano())
+			if at := info.ModTime(); at.After(tree.Newest) && !info.IsDir() {
+				tree.Newest = at
+			}
+		}
+	}
+	tree.stamp = hex.EncodeToString(stamp.Sum(nil))
+	return tree
+}
+
+// gitRoot is the directory with .git, at dir or above it.
+func gitRoot(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		if filepath.Dir(at) == at {
+			return dir
+		}
+	}
+}
+
+// gitOutput runs git without its optional locks, and without programs that the repository names.
+func gitOutput(ctx context.Context, dir string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "git",
+		append([]string{"--no-optional-locks", "-c", "core.fsmonitor=false"}, args...)...)
+	command.Dir = dir
+	const afterKill = 50 * time.Millisecond
+	command.WaitDelay = afterKill
+	out, err := command.Output()
+	return string(out), err
+}
+
+// parseStatus reads the output of git status in its second form.
+func parseStatus(out string) (tree gitTree) {
+	records := strings.Split(out, "\x00")
+	// The number of fields before the path, by the kind of the record.
+	const ordinary, renamed, unmerged = 8, 9, 10
+	for at := 0; at < len(records); at++ {
+		record := records[at]
+		kind, rest, _ := strings.Cut(record, " ")
+		switch kind {
+		case "#":
+			name, said, _ := strings.Cut(rest, " ")
+			switch name {
+			case "branch.oid":
+				tree.Head = said
+			case "branch.head":
+				tree.Branch = said
+			}
+		case "1":
+			tree.add(record, ordinary)
+		case "2":
+			// The next record is the former path.
+			tree.add(record, renamed)
+			at++
+		case "u":
+			tree.add(record, unmerged)
+		case "?":
+			tree.Changed = append(tree.Changed, rest)
+		}
+	}
+	return tree
+}
+
+func (t *gitTree) add(record string, before int) {
+	if fields := strings.SplitN(record, " ", before+1); len(fields) > before {
+		t.Changed = append(t.Changed, fields[before])
+	}
+}
+
+// committed are the paths that commits have changed since another one, and when the last of them
+// was made. Without an answer of git there are none.
+func committed(ctx context.Context, dir, since, head string) (paths []string, at time.Time) {
+	ctx, cancel := withGitTime(ctx)
+	defer cancel()
+	if out, err := gitOutput(ctx, dir, "log", "-1", "--format=%ct", head); err == nil {
+		seconds, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
+		if err == nil {
+			at = time.Unix(seconds, 0)
+		}
+	}
+	out, err := gitOutput(ctx, dir, "diff", "--name-only", "-z", "--no-renames", since, head, "--",
+		".")
+	if err != nil {
+		return nil, at
+	}
+	for _, path := range strings.Split(out, "\x00") {
+		if path != "" {
+			paths = append(paths, path)
+		}
+	}
+	return paths, at
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"pws/client"
+)
+
+// The times of renewals by hooks: how far apart they are, and how long after the last command about
+// a claim they go on. A claim that nobody asks about for so long belongs to no living session.
+const (
+	beatEvery = 10 * time.Minute
+	beatFor   = 8 * time.Hour
+)
+
+// HookBeat renews the claims that were made in the directory, while tools are used.
+type HookBeat struct{ Hook }
+
+// Run renews what is due, in one round of requests every ten minutes at most. The host's agent
+// learns of claims that are lost.
+func (h *HookBeat) Run(ctx context.Context, env *Env) error {
+	return h.run(ctx, env, func(ctx context.Context, env *Env, _ Binding, input hookInput) error {
+		path, err := env.claimsPath()
+		if err != nil {
+			return err
+		}
+		all, err := readClaims(path)
+		if err != nil || len(all.due(env.Now())) == 0 {
+			return err
+		}
+		// One process of all that see this takes the round.
+		var due map[string]heldClaim
+		err = env.changeClaims(ctx, func(all *claims) {
+			if due = all.due(env.Now()); len(due) > 0 {
+				all.BeatAt = env.Now()
+			}
+		})
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		lost, err := h.renew(ctx, env, due)
+		if len(lost) > 0 {
+			text := fmt.Sprintf("The claim of %s has ended: others may hold it now. "+
+				"`pws task view ID` shows who does.", strings.Join(lost, ", "))
+			_ = h.say(env, input, "PostToolUse", text)
+		}
+		return err
+	})
+}
+
+// due are the claims to renew now; none while the last round is recent.
+func (c *claims) due(now time.Time) map[string]heldClaim {
+	due := map[string]heldClaim{}
+	if since := now.Sub(c.BeatAt); since >= 0 && since < beatEvery {
+		return due
+	}
+	for task, claim := range c.Tasks {
+		if !claim.Lost && !now.Before(claim.RenewAt) && now.Before(claim.ExpiresAt) &&
+			now.Sub(claim.KeptAt) < beatFor {
+			due[task] = claim
+		}
+	}
+	return due
+}
+
+// renew renews claims and returns the tasks whose claims are lost.
+func (h *HookBeat) renew(
+	ctx context.Context, env *Env, due map[string]heldClaim,
+) (lost []string, err error) {
+	caller, err := h.account(env)
+	if err != nil {
+		return nil, err
+	}
+	defer caller.close()
+	caller.RetryFor = hookRetry
+	for _, task := range slices.Sorted(maps.Keys(due)) {
+		claim := due[task]
+		if !claim.of(caller) {
+			continue
+		}
+		err := env.renewClaim(ctx, caller, task, claim)
+		switch {
+		case client.IsCode(err, codeClaimLost):
+			env.lost(ctx, task)
+			lost = append(lost, task)
+		case err != nil:
+			return lost, err
+		}
+	}
+	return lost, nil
+}
+
+// renewClaim renews a claim and notes its new end. The time of the last command about it stays.
+func (e *Env) renewClaim(
+	ctx context.Context, caller *account, task string, claim heldClaim,
+) error {
+	request, err := write(http.MethodPost, apiPath("tasks", task, "claim", "renew"),
+		members("claim_id", claim.ClaimID, "fencing_token", claim.FencingToken))
+	if err != nil {
+		return err
+	}
+	sent := e.Now()
+	data, err := dataOf(caller.Do(ctx, request))
+	if err != nil {
+		return err
+	}
+	var answer claimAnswer
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return err
+	}
+	return e.changeClaims(ctx, func(all *claims) {
+		if now, known := all.Tasks[task]; known && now.ClaimID == claim.ClaimID {
+			renewed := answer.held(caller.Server, sent)
+			renewed.KeptAt = now.KeptAt
+			all.Tasks[task] = renewed
+		}
+	})
+}
