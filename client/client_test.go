@@ -98,6 +98,13 @@ func TestRepeats(t *testing.T) {
 			Request{Method: "GET", Path: "/"},
 			[]http.HandlerFunc{refused(404, "TASK_NOT_FOUND")}, 1, "TASK_NOT_FOUND",
 		},
+		"an answer of JSON-RPC with a code": {
+			Request{Method: "POST", Path: "/mcp", Key: "k"},
+			[]http.HandlerFunc{
+				answer(429, `{"jsonrpc":"2.0","id":1,"error":{"code":-32011,"data":{"code":"RATE_LIMITED"}}}`),
+				answer(404, `{"jsonrpc":"2.0","id":1,"error":{"code":-32010,"data":{"code":"X"}}}`),
+			}, 2, "X",
+		},
 		"five times": {
 			Request{Method: "GET", Path: "/"},
 			[]http.HandlerFunc{refused(503, "SHUTTING_DOWN")}, attemptsMax, "SHUTTING_DOWN",
@@ -133,6 +140,22 @@ func TestRetryAfterIsHeeded(t *testing.T) {
 	}
 	if want := []time.Duration{7 * time.Second}; !slices.Equal(*waits, want) {
 		t.Errorf("waits %v, want %v", *waits, want)
+	}
+}
+
+func TestMoreAttempts(t *testing.T) {
+	server, count := script(t, refused(503, "SHUTTING_DOWN"))
+	client, waits := unwaiting(t, server.URL, nil)
+	client.Attempts = 8
+	_, err := client.Do(t.Context(), &Request{Method: "GET", Path: "/"})
+	var failure *Failure
+	if !errors.As(err, &failure) || failure.Answer.Status != 503 || count.Load() != 8 {
+		t.Errorf("error %v after %d attempts", err, count.Load())
+	}
+	for at, least := range []time.Duration{1, 2, 4, 8, 16, 16, 16} {
+		if least *= firstPause; (*waits)[at] < least || (*waits)[at] > 2*least {
+			t.Errorf("pause %s, want %s and up to as much again", (*waits)[at], least)
+		}
 	}
 }
 

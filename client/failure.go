@@ -38,6 +38,8 @@ type Failure struct {
 	RequestID string `json:"-"`
 	// RetryAfter is the time that the server asks to wait, zero if it names none.
 	RetryAfter time.Duration `json:"-"`
+	// Answer is what was answered, nil for an error of the client's own.
+	Answer *Answer `json:"-"`
 }
 
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
@@ -74,24 +76,43 @@ func (e *UnreachableError) Unwrap() error { return e.Cause }
 // failureOf makes the error of an answer that is none of success. Answers of others on the way,
 // such as a proxy, have no JSON.
 func failureOf(answer *Answer) *Failure {
-	var body struct {
-		Error *Failure `json:"error"`
-		Meta  struct {
-			RequestID string `json:"request_id"`
-		} `json:"meta"`
-	}
-	failure := &Failure{Code: CodeNoAnswer}
-	if json.Unmarshal(answer.Body, &body) == nil && body.Error != nil && body.Error.Code != "" {
-		failure = body.Error
-		failure.RequestID = body.Meta.RequestID
-	} else {
+	failure := errorIn(answer.Body)
+	if failure == nil {
+		failure = &Failure{Code: CodeNoAnswer}
 		text := answer.Body[:min(len(answer.Body), foreignBytesMax)]
 		failure.Message = fmt.Sprintf("The answer has status %d %s and is no answer of the service: %q",
 			answer.Status, http.StatusText(answer.Status), text)
 	}
 	failure.Status = answer.Status
 	failure.RetryAfter = retryAfter(answer.Header)
+	failure.Answer = answer
 	return failure
+}
+
+// errorIn reads the error of an envelope, or that of JSON-RPC with a code of the interface in its
+// data. It returns nil for other answers.
+func errorIn(body []byte) *Failure {
+	var envelope struct {
+		Error jsontext.Value `json:"error"`
+		Meta  struct {
+			RequestID string `json:"request_id"`
+		} `json:"meta"`
+	}
+	if json.Unmarshal(body, &envelope) != nil {
+		return nil
+	}
+	failure := new(Failure)
+	if json.Unmarshal(envelope.Error, failure) == nil && failure.Code != "" {
+		failure.RequestID = envelope.Meta.RequestID
+		return failure
+	}
+	var rpc struct {
+		Data Failure `json:"data"`
+	}
+	if json.Unmarshal(envelope.Error, &rpc) == nil && rpc.Data.Code != "" {
+		return &rpc.Data
+	}
+	return nil
 }
 
 // retryAfter is the time of a Retry-After in seconds, the only form that the service sends.

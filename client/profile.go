@@ -65,6 +65,15 @@ func (p Profiles) Get(name string) (Profile, error) {
 
 func (f Folders) profilesPath() string { return filepath.Join(f.Config, "config.toml") }
 
+// ProfilesMark differs between two calls if the profiles were written in between.
+func (f Folders) ProfilesMark() string {
+	info, err := os.Stat(f.profilesPath())
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
+}
+
 // Profiles reads the profiles. There are none before the first login.
 func (f Folders) Profiles() (Profiles, error) {
 	all := Profiles{ByName: map[string]Profile{}}

@@ -29,17 +29,20 @@ type Client struct {
 	UserAgent string
 	// RetryFor is how long a request is repeated; zero means that it is sent once.
 	RetryFor time.Duration
+	// Attempts is how often a request is sent at most within that time.
+	Attempts int
 
 	http *http.Client
 	// wait is time passing; tests replace it.
 	wait func(context.Context, time.Duration) error
 }
 
-// The retries of a request: the number of attempts, and the pause after the first one, which
-// doubles.
+// The retries of a request: the usual number of attempts, and the pause after the first one, which
+// doubles up to a longest one. A random part of up to the same length is added.
 const (
 	attemptsMax  = 5
 	firstPause   = 200 * time.Millisecond
+	longestPause = firstPause << (attemptsMax - 1)
 	RetryUsually = 30 * time.Second
 )
 
@@ -66,6 +69,7 @@ func New(server string, credentials Credentials) *Client {
 		Credentials: credentials,
 		UserAgent:   "pws-client",
 		RetryFor:    RetryUsually,
+		Attempts:    attemptsMax,
 		http:        &http.Client{Transport: transport, CheckRedirect: refuseRedirect},
 		wait:        pause,
 	}
@@ -128,7 +132,7 @@ func (c *Client) Do(ctx context.Context, request *Request) (*Answer, error) {
 	ends := time.Now().Add(c.RetryFor)
 	for attempt := 1; ; attempt++ {
 		answer, err := c.signed(ctx, request)
-		if err == nil || ctx.Err() != nil || attempt == attemptsMax {
+		if err == nil || ctx.Err() != nil || attempt >= c.Attempts {
 			return answer, err
 		}
 		wait, again := nextTry(request, err, attempt)
@@ -143,7 +147,10 @@ func (c *Client) Do(ctx context.Context, request *Request) (*Answer, error) {
 
 // nextTry returns how long to wait before the next attempt, and false if there should be none.
 func nextTry(request *Request, err error, attempt int) (time.Duration, bool) {
-	wait := firstPause << (attempt - 1)
+	wait := longestPause
+	if attempt < attemptsMax {
+		wait = firstPause << (attempt - 1)
+	}
 	wait += mathrand.N(wait)
 	var failure *Failure
 	var unreachable *UnreachableError

@@ -75,6 +75,9 @@ type Session struct {
 	}
 }
 
+// NoRetry lets a failed sign-in end the request that needed it, which is repeated itself.
+func (s *Session) NoRetry() { s.signIn.RetryFor = 0 }
+
 // endTime bounds how long Close waits for the server.
 const endTime = 2 * time.Second
 

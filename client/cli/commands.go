@@ -9,6 +9,7 @@ type Commands struct {
 	Key     KeyGroup      `cmd:"" group:"client" help:"List, rotate, revoke and export keys."`
 	Init    InitCommand   `cmd:"" group:"client" help:"Bind this directory to a project."`
 	Hook    HookGroup     `cmd:"" group:"client" help:"What hosts of agents run at their events."`
+	MCP     MCPCommand    `cmd:"" group:"client" name:"mcp" help:"Connect an MCP host, over standard input and output."`
 	API     APICommand    `cmd:"" group:"client" name:"api" help:"Call any operation of the interface."`
 
 	Resume     ResumeCommand     `cmd:"" group:"work" help:"Show what an agent needs to go on."`

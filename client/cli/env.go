@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pws/client"
+	"pws/client/bridge"
 )
 
 // Env is what commands know of the process that runs them.
@@ -24,6 +25,8 @@ type Env struct {
 	// Program is what sessions say of this program.
 	Program client.Program
 	Now     func() time.Time
+	// Offline makes the answers of a server's MCP endpoint that need no server.
+	Offline func(server string) (bridge.Offline, error)
 }
 
 // The variables of the environment that the client reads.

@@ -9,8 +9,11 @@ import (
 	"github.com/adrg/xdg"
 	"golang.org/x/term"
 
+	"pws/api"
 	connect "pws/client"
+	mcpbridge "pws/client/bridge"
 	"pws/client/cli"
+	"pws/http"
 )
 
 // clientEnv is what the commands of the client know of this process.
@@ -33,5 +36,8 @@ func clientEnv(out, errs io.Writer) (*cli.Env, error) {
 		TerminalErr: term.IsTerminal(int(os.Stderr.Fd())),
 		Program:     connect.Program{Name: program, Version: version},
 		Now:         time.Now,
+		Offline: func(server string) (mcpbridge.Offline, error) {
+			return http.NewOffline(api.Config{Version: version, PublicURL: server})
+		},
 	}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -46,8 +47,10 @@ type front struct {
 		sync.Mutex
 		server string
 		conns  map[net.Conn]struct{}
-		// cut drops the next answer and ends its connection.
-		cut bool
+		// cut drops the next answer and ends its connection; apart then keeps all others from the
+		// server. happened is closed AFTER that.
+		cut, apart bool
+		happened   chan struct{}
 		// silent takes requests and answers none.
 		silent bool
 	}
@@ -58,7 +61,12 @@ type front struct {
 //	front          starts it, or makes it pass to the present server
 //	front cut      drops the next answer
 //	front silent   answers no more
+//	front apart    drops the next answer, and passes nothing more until front is called again
+//	front parted   waits until an answer was dropped
 func (s *script) openFront(ts *testscript.TestScript, args []string) error {
+	if s.front != nil && strings.Join(args, " ") == "parted" {
+		return s.front.parted()
+	}
 	if s.front == nil {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -75,9 +83,25 @@ func (s *script) openFront(ts *testscript.TestScript, args []string) error {
 	s.front.mu.Lock()
 	defer s.front.mu.Unlock()
 	s.front.mu.server = s.server.address
-	s.front.mu.cut = len(args) == 1 && args[0] == "cut"
-	s.front.mu.silent = len(args) == 1 && args[0] == "silent"
+	mode := strings.Join(args, " ")
+	s.front.mu.cut = mode == "cut" || mode == "apart"
+	s.front.mu.apart = mode == "apart"
+	s.front.mu.silent = mode == "silent"
+	s.front.mu.happened = make(chan struct{})
 	return nil
+}
+
+// parted waits until an answer was dropped.
+func (f *front) parted() error {
+	f.mu.Lock()
+	happened := f.mu.happened
+	f.mu.Unlock()
+	select {
+	case <-happened:
+		return nil
+	case <-time.After(patience):
+		return errors.New("no answer was dropped")
+	}
 }
 
 func (f *front) accept() {
@@ -94,12 +118,14 @@ func (f *front) accept() {
 func (f *front) pass(client net.Conn) {
 	defer func() { _ = client.Close() }()
 	f.mu.Lock()
-	address, silent := f.mu.server, f.mu.silent
+	address, silent, parted := f.mu.server, f.mu.silent, f.mu.apart && !f.mu.cut
 	f.mu.Unlock()
 	if silent {
 		f.keep(client)
 		defer f.drop(client)
 		copyBytes(io.Discard, client, func() bool { return false })
+	}
+	if silent || parted {
 		return
 	}
 	server, err := net.Dial("tcp", address)
@@ -132,9 +158,12 @@ func copyBytes(to io.Writer, from io.Reader, stop func() bool) {
 func (f *front) takeCut() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	cut := f.mu.cut
+	if !f.mu.cut {
+		return false
+	}
 	f.mu.cut = false
-	return cut
+	close(f.mu.happened)
+	return true
 }
 
 func (f *front) keep(conns ...net.Conn) {

@@ -132,6 +132,8 @@ type script struct {
 	mounted []string
 	// front is the address of the client's commands, nil until the command front.
 	front *front
+	// bridges are the running processes of pws mcp, by name.
+	bridges map[string]*bridgeProcess
 }
 
 // command implements a command of the scripts.
@@ -148,6 +150,7 @@ func commands() map[string]command {
 	maps.Copy(all, clientCommands())
 	all["parts"] = wrap((*script).parts)
 	maps.Copy(all, followCommands())
+	maps.Copy(all, bridgeCommands())
 	return all
 }
 
@@ -263,6 +266,7 @@ func (s *script) context() string {
 }
 
 func (s *script) end() {
+	s.killBridges()
 	if s.server != nil {
 		s.server.kill()
 	}

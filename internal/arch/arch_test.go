@@ -83,7 +83,8 @@ var mayImport = map[string][]string{
 	"bench/replay":    {"bench/child", "bench/client"},
 	"client":          {},
 	"client/checkout": {"client", "work/glob", "work/merge", "work/path"},
-	"client/cli":      {"client", "client/checkout"},
+	"client/bridge":   {"client"},
+	"client/cli":      {"client", "client/bridge", "client/checkout"},
 	"cmd/pws":         {"*"},
 }
 

@@ -1,0 +1,241 @@
+package bridge
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"pws/client"
+)
+
+// Service sends requests to the server.
+type Service interface {
+	// Do sends a request with the credential of the agent, and repeats it where that is safe.
+	Do(ctx context.Context, request *client.Request) (*client.Answer, error)
+	// Caller is who sends the next request.
+	Caller() Caller
+}
+
+// Caller is who requests are sent as, and where.
+type Caller struct {
+	// Server is the base URL.
+	Server string
+	// SignedIn is false for an anonymous caller. Handle is empty if it is not known.
+	SignedIn bool
+	Handle   string
+}
+
+// Offline answers messages as the endpoint of a server does, for which it needs no server.
+type Offline interface {
+	// Answer returns the answer to a message with these headers, empty for none. The query is that
+	// of the endpoint.
+	Answer(query string, header map[string]string, message []byte) []byte
+}
+
+// Config is what a bridge works with.
+type Config struct {
+	Service Service
+	// Offline makes the answers of a server that is reached at an address.
+	Offline func(server string) (Offline, error)
+	// Query is that of the endpoint: which tools it lists, and by which names.
+	Query string
+	// Project is what the directory is bound to, empty for none.
+	Project string
+	// Version is that of the program.
+	Version string
+	// NextStep is what to do after an error, empty if nothing is known.
+	NextStep func(error) string
+	Log      *slog.Logger
+}
+
+const (
+	// requestsMax is how many requests are sent at one time.
+	requestsMax = 16
+	// graceAtEnd is how long running requests may take AFTER the input has ended.
+	graceAtEnd = 2 * time.Second
+)
+
+// Bridge serves one host.
+type Bridge struct {
+	cfg Config
+	// process is the part of Idempotency-Keys that other processes do not have.
+	process string
+	slots   chan struct{}
+	claims  *keeper
+
+	out struct {
+		sync.Mutex
+		to io.Writer
+		// fail ends the bridge AFTER a failed write.
+		fail context.CancelCauseFunc
+	}
+	mu struct {
+		sync.Mutex
+		// running has what cancels each request, by the text of its id.
+		running map[string]*running
+		// unanswered are the calls that ended without an answer.
+		unanswered unanswered
+		// offline are the answers of the server that they were made for last.
+		offline Offline
+		server  string
+	}
+}
+
+// running is a request without an answer yet.
+type running struct{ cancel context.CancelFunc }
+
+// New makes a bridge.
+func New(cfg Config) *Bridge {
+	b := &Bridge{cfg: cfg, process: rand.Text(), slots: make(chan struct{}, requestsMax)}
+	b.claims = newKeeper(cfg.Service, cfg.Log)
+	b.mu.running = map[string]*running{}
+	b.mu.unanswered = unanswered{}
+	return b
+}
+
+// Serve answers the lines of in on out until in or the context ends. Then it takes no more of them
+// and gives running requests two seconds. It returns nil, or the error of in or out. After the end
+// of the context a read of in may still be waiting.
+func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	// Requests outlive the end of the context by the time of grace.
+	work, fail := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer fail(nil)
+	b.out.to, b.out.fail = out, fail
+	taking, stop := context.WithCancel(ctx)
+	defer stop()
+	reader := newLineReader(in)
+	go reader.run(taking)
+
+	var requests sync.WaitGroup
+	keeping, release := context.WithCancel(work)
+	var keeper sync.WaitGroup
+	keeper.Go(func() { b.claims.run(keeping) })
+	err := b.take(work, taking, reader, &requests)
+	stop()
+	release()
+	keeper.Wait()
+	b.finish(&requests, fail)
+	if failed := context.Cause(work); failed != nil && !errors.Is(failed, errEnded) {
+		return failed
+	}
+	return err
+}
+
+// errEnded cancels what still runs at the end.
+var errEnded = errors.New("the bridge has ended")
+
+// finish waits for running requests and then cancels them.
+func (b *Bridge) finish(requests *sync.WaitGroup, cancel context.CancelCauseFunc) {
+	done := make(chan struct{})
+	go func() {
+		requests.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(graceAtEnd)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		cancel(errEnded)
+		<-done
+	}
+}
+
+// take handles lines until their end.
+func (b *Bridge) take(
+	work, taking context.Context, reader *lineReader, requests *sync.WaitGroup,
+) error {
+	for {
+		select {
+		case <-taking.Done():
+			return nil
+		case <-work.Done():
+			return nil
+		case line, more := <-reader.lines:
+			if !more {
+				return reader.err
+			}
+			b.handle(work, line, reader, requests)
+		}
+	}
+}
+
+// handle answers a line, or starts what does.
+func (b *Bridge) handle(
+	work context.Context, line []byte, reader *lineReader, requests *sync.WaitGroup,
+) {
+	size := len(line)
+	if line == nil {
+		b.write(errorAnswer(nil, codeInvalid, "The message is larger than 17 MiB."))
+		reader.room.give(size)
+		return
+	}
+	switch m := parse(line); m.kind {
+	case notJSON:
+		b.write(errorAnswer(nil, codeParse, "The message is not JSON."))
+	case notRequest:
+		b.write(errorAnswer(nil, codeInvalid, "The message is not one request of JSON-RPC 2.0."))
+	case response:
+		b.cfg.Log.Debug("a response was dropped: the server sends no requests")
+	case notification:
+		if m.method == "notifications/cancelled" {
+			b.cancel(idText(m.cancels))
+		}
+	case request:
+		if isLocal(m) {
+			b.write(b.answerLocally(m))
+			break
+		}
+		ctx, end := b.begin(work, m)
+		requests.Go(func() {
+			defer reader.room.give(size)
+			defer end()
+			b.forward(ctx, m)
+		})
+		return
+	}
+	reader.room.give(size)
+}
+
+// begin notes a request, so that it can be canceled. The function end forgets it.
+func (b *Bridge) begin(work context.Context, m *message) (ctx context.Context, end func()) {
+	ctx, cancel := context.WithCancel(work)
+	id, own := idText(m.id), &running{cancel}
+	b.mu.Lock()
+	b.mu.running[id] = own
+	b.mu.Unlock()
+	return ctx, func() {
+		cancel()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.mu.running[id] == own {
+			delete(b.mu.running, id)
+		}
+	}
+}
+
+// cancel aborts the request of an id, which is then not answered.
+func (b *Bridge) cancel(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if found := b.mu.running[id]; found != nil {
+		found.cancel()
+	}
+}
+
+// write writes one message as a line.
+func (b *Bridge) write(message []byte) {
+	if len(message) == 0 {
+		return
+	}
+	line := append(oneLine(message), '\n')
+	b.out.Lock()
+	defer b.out.Unlock()
+	if _, err := b.out.to.Write(line); err != nil {
+		b.out.fail(err)
+	}
+}

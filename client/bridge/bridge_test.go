@@ -1,0 +1,195 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pws/client"
+)
+
+// unasked is a service that must not be asked.
+func unasked(t *testing.T) *fake {
+	return &fake{do: func(context.Context, *client.Request) (*client.Answer, error) {
+		t.Error("the server was asked")
+		return nil, context.Canceled
+	}}
+}
+
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+	`"io.modelcontextprotocol/clientCapabilities":{}}`
+
+func modern(method, params string) string {
+	return `{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{` + modernMeta + params + `}}`
+}
+
+// TestFirstAnswersNeedNoServer compares them with those of the endpoint.
+func TestFirstAnswersNeedNoServer(t *testing.T) {
+	const query = "profile=core&names=underscore"
+	const line = `\nHere you are signed in as @ada: you need no header and no key. This directory ` +
+		`belongs to the project prj_1.`
+	answers, err := offline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := connect(t, unasked(t), query)
+		for text, headers := range map[string]map[string]string{
+			modern("server/discover", ""): {
+				"Mcp-Protocol-Version": version, "Mcp-Method": "server/discover",
+			},
+			modern("tools/list", ""): {"Mcp-Protocol-Version": version, "Mcp-Method": "tools/list"},
+			modern("tools/list", `,"cursor":"x"`): {
+				"Mcp-Protocol-Version": version, "Mcp-Method": "tools/list",
+			},
+			modern("ping", ""): {"Mcp-Protocol-Version": version, "Mcp-Method": "ping"},
+			`{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":` +
+				`"2025-06-18"}}`: nil,
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`: nil,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`:             nil,
+			`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                   nil,
+		} {
+			want := string(answers.Answer(query, headers, []byte(text)))
+			h.send(text)
+			got := h.one()
+			if strings.Contains(want, `"instructions"`) {
+				got = strings.Replace(got, line, "", 1)
+			}
+			if got != want {
+				t.Errorf("%s: %.300s\nwant %.300s", text, got, want)
+			}
+		}
+	})
+}
+
+func TestInstructionsSayWhoIsSignedIn(t *testing.T) {
+	for want, caller := range map[string]Caller{
+		"Here you are signed in: you need no":    {Server: server, SignedIn: true},
+		"somebody has to run pws login http://h": {Server: server},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			service := unasked(t)
+			service.caller = caller
+			h := connect(t, service, "")
+			h.send(modern("server/discover", ""))
+			if got := h.one(); !strings.Contains(got, want) {
+				t.Errorf("%s has no %q", got, want)
+			}
+		})
+	}
+}
+
+func TestLinesThatAreNoRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := connect(t, unasked(t), "")
+		for line, want := range map[string]string{
+			`{"jsonrpc":"2.0","id":1`: `"id":null,"error":{"code":-32700`,
+			`nonsense`:                `"id":null,"error":{"code":-32700`,
+			`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`: `"id":null,"error":{"code":-32600`,
+			`"ping"`: `"id":null,"error":{"code":-32600`,
+			`{"jsonrpc":"1.0","id":1,"method":"ping"}`:               `"id":null,"error":{"code":-32600`,
+			`{"jsonrpc":"2.0","id":null,"method":"ping"}`:            `"id":null,"error":{"code":-32600`,
+			`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`:             `"id":null,"error":{"code":-32600`,
+			`{"jsonrpc":"2.0","id":1,"method":2}`:                    `"id":null,"error":{"code":-32600`,
+			`{"jsonrpc":"2.0","id":1,"method":"ping","id":2}`:        `"code":-32700`,
+			`{"jsonrpc":"2.0","id":1,"result":{}}`:                   "",
+			`{"jsonrpc":"2.0","method":"notifications/initialized"}`: "",
+			`{"jsonrpc":"2.0","method":"notifications/cancelled"}`:   "",
+			`  `: "",
+			strings.Repeat(" ", lineMax) + `{"jsonrpc":"2.0","method":"x"}`: `-32600`,
+		} {
+			h.send(line)
+			got := strings.Join(h.said(), "\n")
+			if want == "" && got != "" || !strings.Contains(got, want) {
+				t.Errorf("%.80s: %s, want %s", line, got, want)
+			}
+		}
+		h.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+		if got := h.one(); got != `{"jsonrpc":"2.0","id":1,"result":{}}` {
+			t.Error(got)
+		}
+	})
+}
+
+// TestHeadersOfBothEras checks what a server needs beside the message.
+func TestHeadersOfBothEras(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []*client.Request
+		h := connect(t, &fake{do: func(
+			_ context.Context, request *client.Request,
+		) (*client.Answer, error) {
+			seen = append(seen, request)
+			return answerTo(request, fine), nil
+		}}, "profile=core")
+		h.send(toolCall("1", "search", "{}"))
+		h.one()
+		h.send(modern("tools/call", `,"name":"a b"`))
+		h.one()
+		h.send(modern("resources/list", ""))
+		h.one()
+		if len(seen) != 3 {
+			t.Fatalf("%d requests", len(seen))
+		}
+		for at, want := range []map[string][]string{
+			{"Content-Type": {"application/json"}},
+			{
+				"Content-Type": {"application/json"}, "Mcp-Protocol-Version": {version},
+				"Mcp-Method": {"tools/call"}, "Mcp-Name": {"=?base64?YSBi?="},
+			},
+			{
+				"Content-Type": {"application/json"}, "Mcp-Protocol-Version": {version},
+				"Mcp-Method": {"resources/list"},
+			},
+		} {
+			if got := seen[at].Header; !maps.EqualFunc(got, want, slices.Equal) {
+				t.Errorf("headers %v, want %v", got, want)
+			}
+			if keyed := seen[at].Key != ""; keyed != (at < 2) || seen[at].Path != "/mcp?profile=core" {
+				t.Errorf("key %q, path %s", seen[at].Key, seen[at].Path)
+			}
+		}
+	})
+}
+
+// TestSixteenAtOnce sends 1,000 calls at once. They are answered in the order of their ends.
+func TestSixteenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now, most atomic.Int32
+		h := connect(t, &fake{do: func(
+			_ context.Context, request *client.Request,
+		) (*client.Answer, error) {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			wait := time.Second
+			if string(parse(request.Body).id) == "0" {
+				wait = time.Hour
+			}
+			pass(wait)
+			return answerTo(request, fine), nil
+		}}, "")
+		const calls = 1000
+		for id := range calls {
+			h.send(toolCall(fmt.Sprint(id), "search", "{}"))
+		}
+		pass(10 * time.Minute)
+		seen := map[string]bool{}
+		for _, line := range h.said() {
+			seen[string(parseID(line))] = true
+		}
+		if len(seen) != calls-1 || seen["0"] || most.Load() != requestsMax {
+			t.Errorf("%d answers, %d at once", len(seen), most.Load())
+		}
+		h.send(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+		h.one()
+		pass(time.Hour)
+		if got := parseID(h.one()); string(got) != "0" {
+			t.Errorf("answer to %s", got)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"pws/client"
+)
+
+// The repetition of calls whose first attempt still runs at the server.
+const (
+	runningPause = 500 * time.Millisecond
+	runningFor   = 20 * time.Second
+)
+
+// forward sends a request to the server and answers it, unless it was canceled.
+func (b *Bridge) forward(ctx context.Context, m *message) {
+	// No note follows the answer.
+	stop := b.noteProgress(ctx, m)
+	defer stop()
+	select {
+	case b.slots <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-b.slots }()
+	begun := time.Now()
+	if m.method == methodCall {
+		b.claims.called()
+	}
+	answer := b.ask(ctx, m)
+	b.cfg.Log.Debug("request", slog.String("method", m.method), slog.String("tool", m.tool),
+		slog.Duration("elapsed", time.Since(begun)), slog.Bool("canceled", ctx.Err() != nil))
+	stop()
+	if ctx.Err() == nil {
+		b.write(answer)
+	}
+}
+
+// ask returns the answer to a request.
+func (b *Bridge) ask(ctx context.Context, m *message) []byte {
+	sent := &client.Request{
+		Method: http.MethodPost, Path: "/mcp?" + b.cfg.Query, Body: m.line,
+		Header: http.Header{"Content-Type": {"application/json"}},
+	}
+	for name, value := range m.headers() {
+		sent.Header.Set(name, value)
+	}
+	repeats := true
+	if m.method == methodCall {
+		sent.Key, repeats = b.keyOf(m)
+	}
+	answer, err := b.send(ctx, sent)
+	if err != nil {
+		return b.unanswered(ctx, m, sent.Key, err)
+	}
+	said := m.response(answer.Body)
+	if said == nil {
+		return b.failed(m, &problem{
+			Code:     client.CodeNoAnswer,
+			Message:  "What answers at " + b.cfg.Service.Caller().Server + " is no server of this kind.",
+			NextStep: "Check the address of the server: pws whoami.",
+		})
+	}
+	if m.method != methodCall {
+		return said
+	}
+	if !repeats {
+		said = withoutReplay(said)
+	}
+	if caller := b.cfg.Service.Caller(); !caller.SignedIn && refusalCode(said) == codeSignIn {
+		return b.failed(m, signIn(caller))
+	}
+	return b.claims.taken(m, said)
+}
+
+// send sends a request again while an attempt before it still runs at the server.
+func (b *Bridge) send(ctx context.Context, sent *client.Request) (*client.Answer, error) {
+	ends := time.Now().Add(runningFor)
+	for {
+		answer, err := b.cfg.Service.Do(ctx, sent)
+		if err != nil || refusalCode(answer.Body) != codeRunning || time.Now().After(ends) {
+			return answer, err
+		}
+		timer := time.NewTimer(runningPause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// signIn is the answer to a write without a session.
+func signIn(caller Caller) *problem {
+	return &problem{
+		Code:    codeSignIn,
+		Message: "This needs an agent that is signed in at " + caller.Server + ".",
+		NextStep: "Ask for this command to be run in a shell on this machine, then call again: " +
+			signInCommand(caller.Server),
+	}
+}
+
+// unanswered is the answer to a request that ended with an error.
+func (b *Bridge) unanswered(ctx context.Context, m *message, key string, err error) []byte {
+	var failure *client.Failure
+	var lost *client.UnreachableError
+	refused := errors.As(err, &failure) && failure.Status < http.StatusInternalServerError
+	if key != "" && !m.ownKey && !refused {
+		b.remember(m, key)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	expired := failure != nil &&
+		(failure.Code == "SESSION_INVALID" || failure.Code == "SESSION_EXPIRED")
+	if failure != nil && failure.Answer != nil && !expired {
+		if said := m.response(failure.Answer.Body); said != nil {
+			return said
+		}
+	}
+	b.cfg.Log.Warn("a request failed", slog.String("method", m.method),
+		slog.String("tool", m.tool), slog.String("error", err.Error()))
+	caller := b.cfg.Service.Caller()
+	switch {
+	case errors.As(err, &lost):
+		return b.failed(m, unreachable(lost.Server, lost.Cause.Error()))
+	case failure == nil:
+		return b.failed(m, &problem{
+			Code: codeFailed, Message: err.Error(), NextStep: b.cfg.NextStep(err),
+		})
+	case expired:
+		return b.failed(m, &problem{
+			Code: failure.Code, Message: err.Error(), NextStep: "Ask for this command to be run in a " +
+				"shell on this machine, then call again: " + signInCommand(caller.Server),
+		})
+	case failure.Status == http.StatusBadGateway, failure.Status == http.StatusServiceUnavailable,
+		failure.Status == http.StatusGatewayTimeout:
+		return b.failed(m, unreachable(caller.Server, err.Error()))
+	default:
+		return b.failed(m, &problem{
+			Code: failure.Code, Message: err.Error(), NextStep: b.cfg.NextStep(err),
+		})
+	}
+}
+
+// unreachable is the answer of a server that does not answer.
+func unreachable(server, cause string) *problem {
+	return &problem{
+		Code:    codeUnreachable,
+		Message: server + " does not answer: " + strings.TrimSuffix(cause, ".") + ".",
+		Details: map[string]any{"server": server, "cause": cause, "retryable": true},
+		NextStep: "Call again, with the same arguments: even if the server has received this call, " +
+			"both have one effect.",
+	}
+}
+
+const (
+	// unansweredFor is how long a call is remembered that ended without an answer, and
+	// unansweredMax how many of them are.
+	unansweredFor = 10 * time.Minute
+	unansweredMax = 256
+)
+
+// unanswered are the keys of calls without an answer.
+type unanswered map[[sha256.Size]byte]lostCall
+
+type lostCall struct {
+	key string
+	at  time.Time
+}
+
+// keyOf is the Idempotency-Key of a call: that of its arguments, or that of the same call if it has
+// ended without an answer, or one of its own. A repeat of its message has the same one. It is empty
+// if the arguments have a key that no header can have. It says whether the agent may know of an
+// earlier call with the key.
+func (b *Bridge) keyOf(m *message) (key string, repeats bool) {
+	if m.ownKey {
+		return m.key, true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if lost, found := b.mu.unanswered[m.same]; found {
+		delete(b.mu.unanswered, m.same)
+		if time.Since(lost.at) < unansweredFor {
+			return lost.key, true
+		}
+	}
+	sum := sha256.Sum256(append([]byte(b.process), m.line...))
+	return base64.RawURLEncoding.EncodeToString(sum[:]), false
+}
+
+// remember notes the key of a call without an answer.
+func (b *Bridge) remember(m *message, key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for same, lost := range b.mu.unanswered {
+		if time.Since(lost.at) >= unansweredFor {
+			delete(b.mu.unanswered, same)
+		}
+	}
+	if len(b.mu.unanswered) < unansweredMax {
+		b.mu.unanswered[m.same] = lostCall{key, time.Now()}
+	}
+}

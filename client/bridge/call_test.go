@@ -1,0 +1,351 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pws/client"
+)
+
+// answering is a service that gives these results one after the other, and the last one to all
+// others. An error is one.
+func answering(results ...any) (*fake, *[]string) {
+	keys := new([]string)
+	return &fake{do: func(_ context.Context, request *client.Request) (*client.Answer, error) {
+		result := results[min(len(*keys), len(results)-1)]
+		*keys = append(*keys, request.Key)
+		if err, failed := result.(error); failed {
+			return nil, err
+		}
+		return answerTo(request, fmt.Sprint(result)), nil
+	}}, keys
+}
+
+func TestAnswersPassAsTheyAre(t *testing.T) {
+	const result = `{"content":[{"type":"text","text":"<\u2028é>"}],"structuredContent":{"a": [1]}}`
+	limited := &client.Failure{
+		Status: 429, Code: "RATE_LIMITED",
+		Answer: &client.Answer{Body: []byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32011}}`)},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		service, _ := answering(result, refusal("FILE_NOT_FOUND"), limited)
+		h := connect(t, service, "")
+		for _, want := range []string{
+			`{"jsonrpc":"2.0","id":1,"result":` + result + `}`,
+			`{"jsonrpc":"2.0","id":1,"result":` + refusal("FILE_NOT_FOUND") + `}`,
+			string(limited.Answer.Body),
+		} {
+			h.send(toolCall("1", "file.read", "{}"))
+			if got := h.one(); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+	})
+}
+
+func TestFailuresAreResults(t *testing.T) {
+	envelope := func(status int, code string) error {
+		return &client.Failure{
+			Status: status, Code: code, Message: "No.",
+			Answer: &client.Answer{Status: status, Body: []byte(`{"ok":false}`)},
+		}
+	}
+	for want, cause := range map[string]error{
+		`"code":"SERVER_UNREACHABLE","message":"http://h does not answer: refused.","details":` +
+			`{"cause":"refused","retryable":true,"server":"http://h"}`: &client.UnreachableError{
+			Server: server, Cause: errors.New("refused"),
+		},
+		`"code":"SERVER_UNREACHABLE","message":"http://h does not answer: SHUT`: envelope(
+			503, "SHUTTING_DOWN"),
+		`"code":"CLIENT","message":"the key is open","details":{},"next_step":"think"`: errors.New(
+			"the key is open"),
+		`"code":"KEY_REVOKED","message":"KEY_REVOKED: No.","details":{},"next_step":"think"`: fmt.Errorf(
+			"%w", envelope(403, "KEY_REVOKED")),
+		`"code":"SESSION_EXPIRED"`: envelope(401, "SESSION_EXPIRED"),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			service, _ := answering(cause)
+			h := connect(t, service, "")
+			h.send(toolCall("1", "file.read", "{}"))
+			got := h.one()
+			if !strings.Contains(got, `"structuredContent":{`+want) ||
+				!strings.Contains(got, `"isError":true}}`) ||
+				!strings.HasPrefix(got, `{"jsonrpc":"2.0","id":1,"result":{"content":[{`) {
+				t.Errorf("%v: %s, want %s", cause, got, want)
+			}
+			h.send(modern("tools/call", `,"name":"file.read"`))
+			if got := h.one(); !strings.Contains(got, `"result":{"resultType":"complete",`) ||
+				!strings.Contains(got, `"isError":true,"_meta":{"io.modelcontextprotocol/serverInfo"`) {
+				t.Errorf("%v: %s", cause, got)
+			}
+			h.send(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`)
+			if got := h.one(); !strings.Contains(got, `"error":{"code":-32603`) {
+				t.Errorf("%v: %s", cause, got)
+			}
+		})
+	}
+}
+
+func TestForeignAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := connect(t, &fake{do: func(
+			context.Context, *client.Request,
+		) (*client.Answer, error) {
+			return &client.Answer{Status: http.StatusOK, Body: []byte("<html>")}, nil
+		}}, "")
+		h.send(toolCall("1", "file.read", "{}"))
+		if got := h.one(); !strings.Contains(got, `"code":"NO_ANSWER_OF_THE_SERVICE"`) {
+			t.Error(got)
+		}
+	})
+}
+
+func TestWritesWithoutSignInNameTheCommand(t *testing.T) {
+	for signedIn, want := range map[bool]string{
+		false: "then call again: pws login http://h", true: `"message":"No."`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			service, _ := answering(refusal(codeSignIn))
+			service.caller = Caller{Server: server, SignedIn: signedIn}
+			h := connect(t, service, "")
+			h.send(toolCall("1", "project.create", "{}"))
+			if got := h.one(); !strings.Contains(got, want) {
+				t.Errorf("signed in %t: %s", signedIn, got)
+			}
+		})
+	}
+}
+
+// TestKeys checks which calls have one effect.
+func TestKeys(t *testing.T) {
+	lost := &client.UnreachableError{Server: server, Cause: errors.New("reset")}
+	synctest.Test(t, func(t *testing.T) {
+		service, keys := answering(fine, fine, fine, fine, fine, lost, fine, fine, lost, fine)
+		h := connect(t, service, "")
+		for at, step := range []struct {
+			line string
+			// as is the call before with the same key, -1 for none.
+			as    int
+			after time.Duration
+		}{
+			{toolCall("1", "task.create", `{"a":1}`), -1, 0},
+			{toolCall("2", "task.create", `{"a":1}`), -1, 0},
+			{toolCall("1", "task.create", `{"a":1}`), 0, 0}, // A repeat of the same message.
+			{toolCall("1", "task.create", `{"a":2}`), -1, 0},
+			{toolCall("3", "task.create", `{"idempotency_key":"mine"}`), -1, 0},
+			{toolCall("4", "task.create", `{"a":3}`), -1, 0}, // It ends without an answer.
+			{toolCall("5", "task.create", `{"a":3}`), 5, 0},
+			{toolCall("6", "task.create", `{"a":3}`), -1, 0},
+			{toolCall("7", "task.create", `{"a":4}`), -1, 0}, // It ends without an answer.
+			{toolCall("8", "task.create", `{"a":4}`), -1, unansweredFor},
+		} {
+			pass(step.after)
+			h.send(step.line)
+			h.one()
+			if first := slices.Index(*keys, (*keys)[at]); first != at != (step.as >= 0) ||
+				step.as >= 0 && first != step.as {
+				t.Errorf("call %d has the key of call %d", at, first)
+			}
+		}
+		if (*keys)[4] != "mine" {
+			t.Errorf("key %q", (*keys)[4])
+		}
+		h.send(toolCall("9", "task.create", `{"idempotency_key":"not visible"}`))
+		h.one()
+		if last := (*keys)[len(*keys)-1]; last != "" {
+			t.Errorf("key %q", last)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		service, keys := answering(fine)
+		for range 2 {
+			h := connect(t, service, "")
+			h.send(toolCall("1", "task.create", `{"a":1}`))
+			h.one()
+		}
+		if (*keys)[0] == (*keys)[1] {
+			t.Error("two processes have one key")
+		}
+	})
+}
+
+// TestReplays checks that the answer to a call that the bridge has repeated is the first one.
+func TestReplays(t *testing.T) {
+	const texts = `{"content":[{"type":"text","text":"{}"}`
+	const note = `,{"type":"text","text":"This is a replay."}`
+	const data = `],"structuredContent":{"a":",\"isError\":true"},"isError":false`
+	const replay = `"pws/replay":{"replayed":true,"first_answered_at":"2026-01-01T00:00:00Z"}`
+	const info = `"io.modelcontextprotocol/serverInfo":{"name":"pws","version":"1"}`
+	for answer, want := range map[string]string{
+		texts + note + data + `,"_meta":{` + replay + `}}`:              texts + data + `}`,
+		texts + note + data + `,"_meta":{` + info + `,` + replay + `}}`: texts + data + `,"_meta":{` + info + `}}`,
+		texts + data + `,"_meta":{` + info + `}}`:                       texts + data + `,"_meta":{` + info + `}}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			service, _ := answering(answer)
+			h := connect(t, service, "")
+			for arguments, want := range map[string]string{
+				`{}`: want, `{"idempotency_key":"mine"}`: answer,
+			} {
+				h.send(toolCall("1", "task.create", arguments))
+				if got := h.one(); got != `{"jsonrpc":"2.0","id":1,"result":`+want+`}` {
+					t.Errorf("%s: %s, want %s", arguments, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestCallThatStillRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service, keys := answering(refusal(codeRunning), refusal(codeRunning), fine)
+		h := connect(t, service, "")
+		h.send(toolCall("1", "task.create", "{}"))
+		pass(time.Minute)
+		if got := h.one(); !strings.Contains(got, `"isError":false`) || len(slices.Compact(*keys)) != 1 {
+			t.Errorf("%s, keys %q", got, *keys)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		service, _ := answering(refusal(codeRunning))
+		h := connect(t, service, "")
+		h.send(toolCall("1", "task.create", "{}"))
+		pass(time.Minute)
+		if got := h.one(); !strings.Contains(got, codeRunning) {
+			t.Error(got)
+		}
+	})
+}
+
+// stuck is a service whose answers take until their request is canceled.
+func stuck() *fake {
+	return &fake{do: func(ctx context.Context, _ *client.Request) (*client.Answer, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+}
+
+func TestCanceledCallsAreNotAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := connect(t, stuck(), "")
+		const calls = requestsMax + 2 // Two have not been sent yet.
+		for id := range calls {
+			h.send(toolCall(fmt.Sprint(id), "events.poll", "{}"))
+		}
+		synctest.Wait()
+		for id := range calls {
+			h.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled",`+
+				`"params":{"requestId":%d,"reason":"late"}}`, id))
+		}
+		h.send(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+		if got := h.one(); string(parseID(got)) != `"p"` {
+			t.Error(got)
+		}
+		_ = h.in.Close()
+		synctest.Wait()
+		if err := h.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestNotesOfProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := connect(t, stuck(), "")
+		begun := time.Now()
+		h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":` +
+			`{"progressToken":"t"}}}`)
+		h.send(toolCall("2", "x", "{}"))
+		for _, second := range []int{2, 7, 12} {
+			pass(time.Duration(second)*time.Second - time.Since(begun) - time.Millisecond)
+			if lines := h.said(); len(lines) > 0 {
+				t.Errorf("before %d s: %q", second, lines)
+			}
+			pass(time.Millisecond)
+			want := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":`+
+				`{"progressToken":"t","progress":%d,"message":"Waiting for http://h."}}`, second)
+			if got := h.one(); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		pass(time.Minute)
+		if lines := h.said(); len(lines) > 0 {
+			t.Errorf("after its end: %q", lines)
+		}
+	})
+}
+
+// TestEnd checks that running calls get two seconds AFTER the input has ended, or a signal came.
+func TestEnd(t *testing.T) {
+	for name, end := range map[string]func(*host){
+		"input":  func(h *host) { _ = h.in.Close() },
+		"signal": func(h *host) { h.end() },
+	} {
+		for _, takes := range []time.Duration{graceAtEnd / 2, 2 * graceAtEnd} {
+			synctest.Test(t, func(t *testing.T) {
+				h := connect(t, &fake{do: func(
+					ctx context.Context, request *client.Request,
+				) (*client.Answer, error) {
+					select {
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					case <-time.After(takes):
+						return answerTo(request, fine), nil
+					}
+				}}, "")
+				h.send(toolCall("1", "task.create", "{}"))
+				synctest.Wait()
+				begun := time.Now()
+				end(h)
+				if err := h.wait(); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				took := time.Since(begun)
+				if answered := len(h.said()) == 1; answered != (takes < graceAtEnd) ||
+					took != min(takes, graceAtEnd) {
+					t.Errorf("%s: answered %t after %s", name, answered, took)
+				}
+			})
+		}
+	}
+}
+
+// TestMemoryIsFlat compares the memory after many calls with that after few.
+func TestMemoryIsFlat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		large := `{"content":[{"type":"text","text":"` + strings.Repeat("x", 32<<10) + `"}]}`
+		service := &fake{do: func(
+			_ context.Context, request *client.Request,
+		) (*client.Answer, error) {
+			return answerTo(request, large), nil
+		}}
+		h := connect(t, service, "")
+		heap := func(calls int) uint64 {
+			for id := range calls {
+				h.send(toolCall(fmt.Sprint(id), "file.read", `{"path":"`+strings.Repeat("y", 4096)+`"}`))
+				if id%64 == 0 {
+					h.said()
+				}
+			}
+			h.said()
+			runtime.GC()
+			var seen runtime.MemStats
+			runtime.ReadMemStats(&seen)
+			return seen.HeapAlloc
+		}
+		few := heap(200)
+		const growth = 1 << 20
+		if many := heap(4000); many > few+growth {
+			t.Errorf("%d bytes after 200 calls, %d after 4,200", few, many)
+		}
+	})
+}

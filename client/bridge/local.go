@@ -1,0 +1,83 @@
+package bridge
+
+import (
+	"strings"
+)
+
+// isLocal reports whether a request is answered without the server: what hosts ask at the start,
+// and pings.
+func isLocal(m *message) bool {
+	switch m.method {
+	case methodDiscover, "initialize", "tools/list", "ping":
+		return true
+	}
+	return false
+}
+
+// answerLocally answers a request as the endpoint would.
+func (b *Bridge) answerLocally(m *message) []byte {
+	caller := b.cfg.Service.Caller()
+	offline, err := b.offline(caller.Server)
+	if err != nil {
+		return errorAnswer(m.id, codeInternal, err.Error())
+	}
+	answer := m.response(offline.Answer(b.cfg.Query, m.headers(), m.line))
+	if answer == nil {
+		return errorAnswer(m.id, codeInvalid, "The message is not one that "+m.method+" has.")
+	}
+	return withInstruction(answer, b.instruction(caller))
+}
+
+// offline are the answers of a server. They are made again when another server is used.
+func (b *Bridge) offline(server string) (Offline, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.offline != nil && b.mu.server == server {
+		return b.mu.offline, nil
+	}
+	made, err := b.cfg.Offline(server)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.offline, b.mu.server = made, server
+	return made, nil
+}
+
+// instruction is the line that the instructions have in addition.
+func (b *Bridge) instruction(caller Caller) string {
+	var line strings.Builder
+	switch {
+	case !caller.SignedIn:
+		line.WriteString("Here you are not signed in: reads work; for the rest somebody has to run " +
+			signInCommand(caller.Server) + ".")
+	case caller.Handle == "":
+		line.WriteString("Here you are signed in: you need no header and no key.")
+	default:
+		line.WriteString("Here you are signed in as @" + caller.Handle +
+			": you need no header and no key.")
+	}
+	if b.cfg.Project != "" {
+		line.WriteString(" This directory belongs to the project " + b.cfg.Project + ".")
+	}
+	return line.String()
+}
+
+// signInCommand is what to type to sign in.
+func signInCommand(server string) string { return "pws login " + server }
+
+// withInstruction returns an answer whose instructions have a line more. Answers without any stay
+// as they are.
+func withInstruction(answer []byte, line string) []byte {
+	d := valueAt(answer, "result", "instructions")
+	if d == nil || d.PeekKind() != '"' {
+		return answer
+	}
+	if _, err := d.ReadValue(); err != nil {
+		return answer
+	}
+	end := d.InputOffset() - int64(len(`"`))
+	added := quoted("\n" + line)
+	out := append(make([]byte, 0, len(answer)+len(added)), answer[:end]...)
+	out = append(out, added[1:len(added)-1]...)
+	return append(out, answer[end:]...)
+}

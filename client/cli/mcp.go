@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"pws/client"
+	"pws/client/bridge"
+)
+
+// MCPCommand is the bridge between an MCP host and the server.
+type MCPCommand struct {
+	Profile string `help:"Act as this profile ($PWS_PROFILE)." placeholder:"NAME"`
+	Server  string `help:"Base URL of the server ($PWS_SERVER)." placeholder:"URL"`
+	Project string `short:"p" help:"ID or name of the project of this directory ($PWS_PROJECT)." placeholder:"PROJECT"`
+	Tools   string `default:"core" enum:"core,all" help:"core: the tools of an ordinary day. all: every one."`
+	Names   string `default:"underscore" enum:"underscore,dots" help:"Names of tools: task_claim or task.claim."`
+	Log     string `help:"Append a log to this file too, with more than standard error gets." placeholder:"FILE"`
+}
+
+// Requests of tools are repeated for retryTools, with pauses of up to 6 s.
+const (
+	retryTools    = 20 * time.Second
+	attemptsTools = 20
+)
+
+// Run serves the host until its end of the input, or a signal. Only messages of the protocol are
+// written to standard output.
+func (c *MCPCommand) Run(ctx context.Context, env *Env) error {
+	log, closeLog, err := c.logger(env)
+	if err != nil {
+		return err
+	}
+	project := env.first(c.Project, varProject)
+	if bound, err := env.binding(); err != nil {
+		log.Warn("the directory's project is not known", slog.String("error", err.Error()))
+	} else if project == "" {
+		project = bound.Project
+	}
+	asked := &lateAccount{env: env, common: Common{Profile: c.Profile, Server: c.Server}}
+	defer asked.close()
+	log.Debug("started", slog.String("version", env.Program.Version),
+		slog.String("server", asked.Caller().Server))
+	err = bridge.New(bridge.Config{
+		Service: asked, Offline: env.Offline, Query: c.query(), Project: project,
+		Version: env.Program.Version, Log: log,
+		NextStep: func(err error) string { return nextStep(err, env) },
+	}).Serve(ctx, env.In, env.Out)
+	log.Debug("ended")
+	return errors.Join(err, closeLog())
+}
+
+// query is that of the endpoint.
+func (c *MCPCommand) query() string {
+	var options []string
+	if c.Tools == "core" {
+		options = append(options, "profile=core")
+	}
+	if c.Names == "underscore" {
+		options = append(options, "names=underscore")
+	}
+	return strings.Join(options, "&")
+}
+
+func (c *MCPCommand) logger(env *Env) (log *slog.Logger, end func() error, err error) {
+	handler := slog.Handler(slog.NewTextHandler(env.Err, &slog.HandlerOptions{
+		Level: slog.LevelWarn,
+	}))
+	if c.Log == "" {
+		return slog.New(handler), func() error { return nil }, nil
+	}
+	const mine = 0o600
+	file, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, mine)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := slog.NewTextHandler(io.Writer(file), &slog.HandlerOptions{Level: slog.LevelDebug})
+	return slog.New(slog.NewMultiHandler(handler, all)), file.Close, nil
+}
+
+// lateAccount is the account of a process that lives long: it is opened again when the profiles
+// have changed, as by a login, a logout or another key. It stays with the first profile that it
+// finds.
+type lateAccount struct {
+	env    *Env
+	common Common
+
+	mu struct {
+		sync.Mutex
+		account *account
+		err     error
+		// mark is that of the profiles that the account is of.
+		mark   string
+		opened bool
+	}
+}
+
+// current is the account of the present profiles.
+func (l *lateAccount) current() (*account, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	mark := l.env.Folders.ProfilesMark()
+	if l.mu.opened && mark == l.mu.mark {
+		return l.mu.account, l.mu.err
+	}
+	if l.mu.account != nil {
+		l.mu.account.close()
+	}
+	l.mu.account, l.mu.err = l.common.account(l.env)
+	l.mu.opened, l.mu.mark = true, mark
+	if found := l.mu.account; found != nil {
+		found.RetryFor, found.Attempts = retryTools, attemptsTools
+		if found.session != nil {
+			found.session.NoRetry()
+			l.common.Profile = found.profile.Name
+		}
+	}
+	return l.mu.account, l.mu.err
+}
+
+func (l *lateAccount) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.account != nil {
+		l.mu.account.close()
+	}
+}
+
+// Do implements bridge.Service.
+func (l *lateAccount) Do(ctx context.Context, request *client.Request) (*client.Answer, error) {
+	account, err := l.current()
+	if err != nil {
+		return nil, err
+	}
+	return account.Do(ctx, request)
+}
+
+// Caller implements bridge.Service.
+func (l *lateAccount) Caller() bridge.Caller {
+	account, err := l.current()
+	if err != nil {
+		server, _ := l.common.server(l.env)
+		return bridge.Caller{Server: orDefault(server)}
+	}
+	return bridge.Caller{
+		Server: account.Server, SignedIn: account.signedIn, Handle: account.profile.Handle,
+	}
+}
