@@ -105,8 +105,9 @@ type Request struct {
 	Body   []byte
 	// Key is the Idempotency-Key. With it a request may be repeated after a lost answer.
 	Key string
-	// ReadOnly says that a POST only reads, so that it may be repeated too.
-	ReadOnly bool
+	// Harmless says that a second execution has no other effect than the first, as of a POST that
+	// only reads.
+	Harmless bool
 }
 
 // Answer is an answer of any status.
@@ -122,25 +123,32 @@ func (r *Request) repeatable() bool {
 	case http.MethodGet, http.MethodHead, http.MethodPut:
 		return true
 	}
-	return r.Key != "" || r.ReadOnly
+	return r.Key != "" || r.Harmless
 }
 
 // Do sends a request, repeats it where that is safe, and returns an answer of success.
 //
 // Errors: *Failure, *UnreachableError, and those of Credentials and the context.
 func (c *Client) Do(ctx context.Context, request *Request) (*Answer, error) {
+	var answer *Answer
+	err := c.repeated(ctx, request, func() (err error) {
+		answer, err = c.signed(ctx, request)
+		return err
+	})
+	return answer, err
+}
+
+// repeated calls send until it succeeds, or should not be called again.
+func (c *Client) repeated(ctx context.Context, request *Request, send func() error) error {
 	ends := time.Now().Add(c.RetryFor)
 	for attempt := 1; ; attempt++ {
-		answer, err := c.signed(ctx, request)
+		err := send()
 		if err == nil || ctx.Err() != nil || attempt >= c.Attempts {
-			return answer, err
+			return err
 		}
 		wait, again := nextTry(request, err, attempt)
-		if !again || time.Now().Add(wait).After(ends) {
-			return nil, err
-		}
-		if c.wait(ctx, wait) != nil {
-			return nil, err
+		if !again || time.Now().Add(wait).After(ends) || c.wait(ctx, wait) != nil {
+			return err
 		}
 	}
 }

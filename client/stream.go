@@ -121,13 +121,7 @@ func (c *Client) openStream(
 	if response.StatusCode == http.StatusOK && strings.HasPrefix(media, eventStream) {
 		return response, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, eventBytesMax))
-	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return nil, c.unreachable(ctx, err)
-	}
-	return nil, failureOf(&Answer{
-		Status: response.StatusCode, Header: response.Header, Body: body,
-	})
+	return nil, c.failureOf(ctx, response)
 }
 
 // take adds one line of an event. Lines that begin with a colon are comments.

@@ -149,7 +149,7 @@ func (r Remote) batch(
 	}
 	answer, err := r.Client.Do(ctx, &client.Request{
 		Method: http.MethodPost, Path: r.path("/files/read-batch"), Body: text,
-		Header: http.Header{"Content-Type": {"application/json"}}, ReadOnly: true,
+		Header: http.Header{"Content-Type": {"application/json"}}, Harmless: true,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"pws/client"
+)
+
+// The media types of bodies.
+const (
+	mediaJSON  = "application/json"
+	mediaBytes = "application/octet-stream"
 )
 
 // APICommand calls any operation.
@@ -39,19 +46,52 @@ func (c *APICommand) Run(ctx context.Context, env *Env) error {
 		return err
 	}
 	defer caller.close()
+	if request.Method == http.MethodGet {
+		return c.read(ctx, env, caller, request)
+	}
 	answer, err := caller.Do(ctx, request)
 	if err != nil {
 		return err
 	}
+	return c.printAnswer(env, answer)
+}
+
+// read prints the answer of a request that reads. An answer that is no JSON is printed as it
+// arrives: it may be large, or a stream.
+func (c *APICommand) read(
+	ctx context.Context, env *Env, caller *account, request *client.Request,
+) (err error) {
+	answer, err := caller.Download(ctx, request)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, answer.Body.Close()) }()
+	if !isJSON(answer.Header) {
+		_, err := io.Copy(env.foreign(), answer.Body)
+		return err
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	return c.printAnswer(env, &client.Answer{Header: answer.Header, Body: body})
+}
+
+// printAnswer prints the data of an answer, or a JSON document without an envelope as it is.
+func (c *APICommand) printAnswer(env *Env, answer *client.Answer) error {
 	data, err := answer.Data()
-	if err != nil || len(data) == 0 {
-		_, err = env.Out.Write(answer.Body)
+	if err != nil || len(data) == 0 || !isJSON(answer.Header) {
+		_, err = env.foreign().Write(answer.Body)
 		return err
 	}
 	if c.JQ == "" {
 		c.JSON = true
 	}
 	return c.print(env, data, nil)
+}
+
+func isJSON(header http.Header) bool {
+	return strings.HasPrefix(header.Get("Content-Type"), mediaJSON)
 }
 
 func (c *APICommand) request(env *Env) (*client.Request, error) {
@@ -105,12 +145,16 @@ func (c *APICommand) body(env *Env, request *client.Request) (err error) {
 	case c.Input == "-":
 		request.Body, err = io.ReadAll(env.In)
 	case c.Input != "":
-		request.Body, err = os.ReadFile(c.Input)
+		request.Body, err = os.ReadFile(env.path(c.Input))
 	case fields > 0:
 		request.Body, err = c.object()
 	}
 	if len(request.Body) > 0 && request.Header.Get("Content-Type") == "" {
-		request.Header.Set("Content-Type", "application/json")
+		media := mediaJSON
+		if !jsontext.Value(request.Body).IsValid() {
+			media = mediaBytes
+		}
+		request.Header.Set("Content-Type", media)
 	}
 	return err
 }

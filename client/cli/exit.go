@@ -131,7 +131,7 @@ func Report(err error, asJSON bool, env *Env) {
 		if !errors.As(err, &failure) {
 			failure = &client.Failure{Code: "CLIENT", Message: err.Error()}
 		}
-		reportJSON(failure, env.Err)
+		reportJSON(failure, forTerminal(env.Err, env.TerminalErr))
 		return
 	}
 	fmt.Fprintf(env.Err, "pws: %s\n", Clean(err.Error()))

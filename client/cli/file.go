@@ -72,10 +72,7 @@ func (c *FileReadCommand) Run(ctx context.Context, env *Env) error {
 		if c.Output != "" {
 			return os.WriteFile(env.path(c.Output), []byte(content), 0o666)
 		}
-		if env.TerminalOut {
-			content = Clean(content)
-		}
-		_, err := io.WriteString(out, content)
+		_, err := io.WriteString(env.foreign(), content)
 		return err
 	})
 }
@@ -217,14 +214,10 @@ func (c *DiffCommand) Run(ctx context.Context, env *Env) error {
 
 func printDiff(env *Env) func(io.Writer, value) error {
 	return func(out io.Writer, v value) error {
-		text := v.at("diff.text").text()
-		if env.TerminalOut {
-			text = Clean(text)
+		_, err := io.WriteString(env.foreign(), v.at("diff.text").text())
+		if v.at("diff.truncated").text() == "true" {
+			fmt.Fprintln(env.Err, "The difference was cut.")
 		}
-		if _, err := io.WriteString(out, text); err != nil || v.at("diff.truncated").text() != "true" {
-			return err
-		}
-		_, err := fmt.Fprintln(env.Err, "The difference was cut.")
 		return err
 	}
 }

@@ -160,7 +160,7 @@ func write(method, path string, body any) (*client.Request, error) {
 	}
 	text, err := json.Marshal(body, json.OmitZeroStructFields(true), json.Deterministic(true))
 	request.Body = text
-	request.Header = http.Header{"Content-Type": {"application/json"}}
+	request.Header = http.Header{"Content-Type": {mediaJSON}}
 	return request, err
 }
 

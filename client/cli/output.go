@@ -27,15 +27,34 @@ func (o *Output) WantsJSON() bool { return o.JSON || o.JQ != "" }
 func (o *Output) print(env *Env, data jsontext.Value, text func(io.Writer) error) error {
 	switch {
 	case o.JQ != "":
-		return printQuery(env.Out, data, o.JQ)
+		return printQuery(env.foreign(), data, o.JQ)
 	case o.JSON:
 		if err := data.Indent(jsontext.WithIndent("  ")); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(env.Out, "%s\n", data)
+		_, err := fmt.Fprintf(env.foreign(), "%s\n", data)
 		return err
 	}
 	return text(env.Out)
+}
+
+// foreign is where texts of others are printed as they are; at a terminal they are cleaned.
+func (e *Env) foreign() io.Writer { return forTerminal(e.Out, e.TerminalOut) }
+
+func forTerminal(to io.Writer, terminal bool) io.Writer {
+	if terminal {
+		return cleanWriter{to}
+	}
+	return to
+}
+
+// cleanWriter cleans what is written to it. A character that two writes share is shown as bytes.
+type cleanWriter struct{ io.Writer }
+
+// Write implements io.Writer.
+func (w cleanWriter) Write(text []byte) (int, error) {
+	_, err := io.WriteString(w.Writer, Clean(string(text)))
+	return len(text), err
 }
 
 // printQuery prints the results of a jq expression, a line each: strings as they are, all else as

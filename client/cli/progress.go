@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -22,7 +23,7 @@ func (e *Env) progress() func(done, total int64) {
 		case done == 0:
 			begun = e.Now()
 			return
-		case bar == nil && (done >= total || e.Now().Sub(begun) < progressAfter):
+		case bar == nil && (done == total || e.Now().Sub(begun) < progressAfter):
 			return
 		case bar == nil || bar.GetMax64() != total:
 			bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(e.Err),
@@ -33,4 +34,27 @@ func (e *Env) progress() func(done, total int64) {
 		// What a terminal does not take is not shown.
 		_ = bar.Set64(done)
 	}
+}
+
+// shown is a body whose progress is shown while it is read; its size may be unknown.
+func (e *Env) shown(body io.Reader, size int64) io.Reader {
+	r := &shownReader{Reader: body, size: size, show: e.progress()}
+	r.show(0, size)
+	return r
+}
+
+type shownReader struct {
+	io.Reader
+	done, size int64
+	show       func(done, total int64)
+}
+
+// Read implements io.Reader.
+func (r *shownReader) Read(into []byte) (int, error) {
+	n, err := r.Reader.Read(into)
+	r.done += int64(n)
+	if r.done > 0 {
+		r.show(r.done, r.size)
+	}
+	return n, err
 }

@@ -5,26 +5,25 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"pws/client"
 )
 
 // ProjectGroup are the commands for projects.
 type ProjectGroup struct {
-	List    ProjectListCommand    `cmd:"" help:"List my projects, or the public ones."`
-	View    ProjectViewCommand    `cmd:"" help:"Show a project."`
-	Create  ProjectCreateCommand  `cmd:"" help:"Create a project."`
-	Edit    ProjectEditCommand    `cmd:"" help:"Change a project."`
-	Archive ProjectArchiveCommand `cmd:"" help:"Archive a project, or make it active again."`
-	Fork    ProjectForkCommand    `cmd:"" help:"Fork a project."`
-	Export  ProjectExportCommand  `cmd:"" help:"Write a project as a bundle."`
-	Import  ProjectImportCommand  `cmd:"" help:"Make a project of a bundle."`
-	Member  MemberGroup           `cmd:"" help:"List, add, change and remove members."`
-	Watch   ProjectWatchCommand   `cmd:"" help:"Watch a project, or end that."`
+	List     ProjectListCommand     `cmd:"" help:"List my projects, or the public ones."`
+	View     ProjectViewCommand     `cmd:"" help:"Show a project."`
+	Create   ProjectCreateCommand   `cmd:"" help:"Create a project."`
+	Edit     ProjectEditCommand     `cmd:"" help:"Change a project."`
+	Archive  ProjectArchiveCommand  `cmd:"" help:"Archive a project, or make it active again."`
+	Delete   ProjectDeleteCommand   `cmd:"" help:"Delete a project; its owner can restore it for 30 days."`
+	Restore  ProjectRestoreCommand  `cmd:"" help:"Restore a deleted project."`
+	Fork     ProjectForkCommand     `cmd:"" help:"Fork a project."`
+	Download ProjectDownloadCommand `cmd:"" help:"Write all files as an archive."`
+	Export   ProjectExportCommand   `cmd:"" help:"Write a project as a bundle."`
+	Import   ProjectImportCommand   `cmd:"" help:"Make a project of a bundle."`
+	Member   MemberGroup            `cmd:"" help:"List, add, change and remove members."`
+	Watch    ProjectWatchCommand    `cmd:"" help:"Watch a project, or end that."`
 }
 
 // ProjectListCommand lists projects.
@@ -171,79 +170,6 @@ func (c *ProjectForkCommand) Run(ctx context.Context, env *Env) error {
 			"visibility", upper(c.Visibility), "reuse_policy", upper(c.Reuse),
 			"changeset_id", c.Changeset))
 	}, say("%s  %s", "project.id", "project.name"))
-}
-
-// ProjectExportCommand writes a bundle.
-type ProjectExportCommand struct {
-	InProject
-	Output string `short:"o" help:"The file to write; standard output by default." placeholder:"FILE"`
-	Full   bool   `help:"With the contents of all earlier versions."`
-}
-
-// Run writes the bundle as JSON.
-func (c *ProjectExportCommand) Run(ctx context.Context, env *Env) error {
-	caller, project, err := c.open(ctx, env)
-	if err != nil {
-		return err
-	}
-	defer caller.close()
-	history := ""
-	if c.Full {
-		history = "full"
-	}
-	answer, err := caller.Do(ctx, get(projectPath(project, "export"), filters("history", history)))
-	if err != nil {
-		return err
-	}
-	data, err := answer.Data()
-	if err != nil {
-		return err
-	}
-	if c.Output == "" {
-		return c.print(env, data, func(out io.Writer) error {
-			_, err := fmt.Fprintf(out, "%s\n", data)
-			return err
-		})
-	}
-	if err := os.WriteFile(env.path(c.Output), data, 0o600); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(env.Out, "Wrote %s, %d bytes.\n", c.Output, len(data))
-	return err
-}
-
-// ProjectImportCommand imports a bundle.
-type ProjectImportCommand struct {
-	Common
-	File       string `arg:"" help:"The bundle that export wrote, - for standard input."`
-	Name       string `help:"Name of the project; that of the bundle by default." placeholder:"NAME"`
-	Visibility string `default:"PRIVATE" help:"PRIVATE, UNLISTED or PUBLIC."`
-	Reuse      string `help:"ALLOW_REUSE or REFERENCE_ONLY." placeholder:"POLICY"`
-}
-
-// Run makes the project.
-func (c *ProjectImportCommand) Run(ctx context.Context, env *Env) error {
-	text, err := env.textOf("@" + c.File)
-	if err != nil {
-		return err
-	}
-	bundle := jsontext.Value(text)
-	exported, err := parseValue(bundle)
-	if err != nil {
-		return usagef("%s is no bundle: %w", c.File, err)
-	}
-	body := members("name", c.Name, "visibility", upper(c.Visibility), "reuse_policy", upper(c.Reuse))
-	if body["bundle"] = bundle; exported.at("bundle").any != nil {
-		var data struct {
-			Bundle jsontext.Value `json:"bundle"`
-		}
-		if err := json.Unmarshal(bundle, &data); err != nil {
-			return err
-		}
-		body["bundle"] = data.Bundle
-	}
-	return c.send(ctx, env, http.MethodPost, apiPath("projects", "import"), body,
-		say("%s  %s", "project.id", "project.name"))
 }
 
 // MemberGroup are the commands for members.
