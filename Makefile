@@ -101,13 +101,13 @@ scripts:
 # byte cut and flipped, many rounds of crashes, large crowds, and fuzzing.
 nightly: vet crossvet lint soak fuzz
 
-# test-mcp drives the service with the TypeScript clients of MCP and its conformance suite, by the
+# test-mcp drives the service and pws mcp with the TypeScript clients and the conformance suite, by the
 # versions of a lock file that names no host.
 test-mcp: build
 	@! grep '"resolved"' test/mcp/package-lock.json
 	cd test/mcp && npm ci --no-progress
 	cd test/mcp && PWS=$(CURDIR)/$(BIN) node --test --test-concurrency=1 \
-		--test-reporter=spec clients.test.mjs conformance.test.mjs
+		--test-reporter=spec clients.test.mjs bridge.test.mjs conformance.test.mjs
 
 # lint-openapi judges the interface, as the program prints it, by a public linter.
 lint-openapi: build

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { start } from './service.mjs';
+import { startFront } from './front.mjs';
+import { login, start } from './service.mjs';
 
 const suite = fileURLToPath(new URL(
   'node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url,
@@ -22,10 +23,17 @@ const scenarios = {
   '2025-11-25': ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection'],
 };
 
+// bridged are the scenarios that are run over pws mcp too; the others are about HTTP.
+const bridged = {
+  '2026-07-28': ['server-stateless', 'tools-list', 'caching'],
+  '2025-11-25': ['server-initialize', 'ping', 'tools-list'],
+};
+
 const noDiagnostics = 'calls a diagnostic tool of the suite by its name';
 const noResources = 'there are no resources';
 const noPrompts = 'there are no prompts';
 const noInput = 'no tool asks the client for anything';
+const noHeaders = 'there are no headers, so _meta alone says what version a request has';
 const noTasks = 'no tool runs as a task of the protocol: an answer says what is durable';
 const noSessions = 'there are no sessions of the protocol, nor streams of it';
 
@@ -65,12 +73,17 @@ const excused = {
 };
 
 let service;
+let front;
 let folder;
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'pws-conformance-'));
   service = await start();
+  const env = { HOME: join(folder, 'home'), PWS_SERVER: service.url };
+  await login(env, 'conformance');
+  front = await startFront(env);
 });
 after(async () => {
+  await front?.stop();
   rmSync(folder, { recursive: true, force: true });
   await service?.stop();
 });
@@ -90,10 +103,10 @@ async function run(args) {
 }
 
 // checksOf runs one scenario and returns its checks.
-async function checksOf(scenario, version) {
-  const into = join(folder, `${scenario}-${version}`);
+async function checksOf(place, scenario, version) {
+  const into = join(folder, `${place.name}-${scenario}-${version}`);
   const { out, log } = await run([
-    'server', '--url', `${service.url}/mcp`, '--scenario', scenario, '--spec-version', version,
+    'server', '--url', `${place.url()}/mcp`, '--scenario', scenario, '--spec-version', version,
     '--output-dir', into, '--timeout', '120000',
   ]);
   const written = readdirSync(into, { recursive: true })
@@ -104,26 +117,46 @@ async function checksOf(scenario, version) {
 
 const good = ['SUCCESS', 'INFO', 'SKIPPED'];
 
-for (const [version, names] of Object.entries(scenarios)) {
-  describe(version, () => {
-    for (const scenario of names) {
-      test(scenario, async (t) => {
-        const checks = await checksOf(scenario, version);
-        const open = { ...excused[scenario] };
-        for (const { id, status, errorMessage } of checks) {
-          const excuse = open[id];
-          if (excuse && status === 'FAILURE' && excuse[1].test(errorMessage)) {
-            t.diagnostic(`not applicable: ${id}: ${excuse[0]}`);
-            delete open[id];
-            continue;
-          }
-          assert.ok(good.includes(status), `${id}: ${status}: ${errorMessage}`);
-        }
-        assert.deepEqual(Object.keys(open), [], 'these checks are excused and did not fail');
-        assert.ok(checks.some(({ status }) => status === 'SUCCESS'), 'nothing was checked');
-      });
+// places are what is judged: the server, and the bridge to it.
+const places = [
+  { name: 'endpoint', url: () => service.url, scenarios },
+  {
+    name: 'pws-mcp',
+    url: () => front.url,
+    scenarios: bridged,
+    excused: {
+      'server-stateless': {
+        'sep-2575-http-server-meta-invalid-400': [noHeaders, /^Expected HTTP 400/],
+        'sep-2575-http-server-header-mismatch-400': [noHeaders, /^Expected HTTP 400/],
+      },
+    },
+  },
+];
+
+for (const place of places) {
+  for (const [version, names] of Object.entries(place.scenarios)) {
+    describe(`${place.name}, ${version}`, () => {
+      for (const scenario of names) {
+        test(scenario, async (t) => judge(t, place, scenario, version));
+      }
+    });
+  }
+}
+
+async function judge(t, place, scenario, version) {
+  const checks = await checksOf(place, scenario, version);
+  const open = { ...excused[scenario], ...place.excused?.[scenario] };
+  for (const { id, status, errorMessage } of checks) {
+    const excuse = open[id];
+    if (excuse && status === 'FAILURE' && excuse[1].test(errorMessage)) {
+      t.diagnostic(`not applicable: ${id}: ${excuse[0]}`);
+      delete open[id];
+      continue;
     }
-  });
+    assert.ok(good.includes(status), `${id}: ${status}: ${errorMessage}`);
+  }
+  assert.deepEqual(Object.keys(open), [], 'these checks are excused and did not fail');
+  assert.ok(checks.some(({ status }) => status === 'SUCCESS'), 'nothing was checked');
 }
 
 test('every scenario is run or has a reason', async () => {

@@ -1,17 +1,18 @@
 // A pws of its own for a test, and agents of it.
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 // The names of all tools, as the interface lists them.
 export const toolNames = readFileSync(new URL('tools.txt', import.meta.url), 'utf8')
   .trim().split('\n').sort();
 
-const program = process.env.PWS ?? fileURLToPath(new URL('../../bin/pws', import.meta.url));
+export const program = process.env.PWS ?? fileURLToPath(new URL('../../bin/pws', import.meta.url));
 const startPatience = 60_000;
 
 // start runs the program on a free port and an empty folder, and returns {url, stop}.
@@ -73,4 +74,15 @@ export async function register(base) {
     handle: `mcp-${randomBytes(6).toString('hex')}`, client_name: 'test', client_version: '1',
   });
   return begun.session.credential;
+}
+
+// login signs an agent in with the files of a home.
+export async function login(env, handle) {
+  await promisify(execFile)(program, ['login', '--yes', '--handle', handle], { env });
+}
+
+// savedCredential is the credential of the session that the processes of a home share.
+export function savedCredential({ HOME }) {
+  const path = join(HOME, '.local', 'state', 'pws', 'sessions', 'default.json');
+  return JSON.parse(readFileSync(path, 'utf8')).credential;
 }
