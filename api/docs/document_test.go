@@ -67,6 +67,8 @@ var outside = map[string]string{
 	"stored_bytes_of_agent": "quota", "stored_bytes_of_agent_hour": "quota",
 	"stored_bytes_of_project": "quota", "stored_bytes_of_guest": "quota",
 	"stored_bytes_of_guests": "quota", "stored_bytes": "quota",
+	"pws": "program", "pws login": "program", "pws init": "program", "pws setup": "program",
+	"pws mcp": "program", "--tools all": "flag", "--names dots": "flag", "mcp.json": "file",
 	"prj_…": "notation", "{path*}": "notation", "history=full": "query",
 }
 
@@ -270,6 +272,52 @@ func TestLinksOfDocumentsLead(t *testing.T) {
 		}
 	}
 }
+
+// TestHostsThatStartAProcess checks that every snippet for a host starts the bridge, and that those
+// by HTTP say how long they work.
+func TestHostsThatStartAProcess(t *testing.T) {
+	text := servedTexts()["/index.md"]
+	first, second := strings.Index(text, "### Hosts that start a process"),
+		strings.Index(text, "**It ends after an hour.")
+	if first < 0 || second < first || strings.Index(text, "\"url\"") < second {
+		t.Error("the bridge does not come first, or HTTP has no warning")
+	}
+	starts := 0
+	for _, block := range fencePattern.FindAllStringSubmatch(text[first:second], -1) {
+		for _, found := range objectPattern.FindAllString(block[2], -1) {
+			starts++
+			var one struct {
+				MCPServers, Servers struct {
+					Work json.RawMessage
+				}
+			}
+			if err := json.Unmarshal([]byte(found), &one); err != nil {
+				t.Fatal(err)
+			}
+			entry := []byte(found)
+			for _, work := range [][]byte{one.MCPServers.Work, one.Servers.Work} {
+				if work != nil {
+					entry = work
+				}
+			}
+			var server struct {
+				Command string
+				Args    []string
+			}
+			if err := json.Unmarshal(entry, &server); err != nil || server.Command != "pws" ||
+				!slices.Equal(server.Args, []string{"mcp"}) {
+				t.Errorf("%s starts %+v, %v", found, server, err)
+			}
+		}
+		starts += strings.Count(block[2], " pws mcp\n")
+	}
+	if starts != 5 {
+		t.Errorf("%d hosts", starts)
+	}
+}
+
+// objectPattern is a JSON object in one line.
+var objectPattern = regexp.MustCompile(`(?m)\{.*\}`)
 
 // TestHostConfigurations checks that every snippet for a host names the endpoint, and reads the
 // credential from outside of the snippet.
