@@ -12,6 +12,8 @@ type Commands struct {
 	MCP     MCPCommand    `cmd:"" group:"client" name:"mcp" help:"Connect an MCP host, over standard input and output."`
 	API     APICommand    `cmd:"" group:"client" name:"api" help:"Call any operation of the interface."`
 
+	Completion CompletionCommand `cmd:"" group:"client" help:"Print what completes commands in a shell."`
+
 	Resume     ResumeCommand     `cmd:"" group:"work" help:"Show what an agent needs to go on."`
 	Prime      PrimeCommand      `cmd:"" group:"work" help:"Print what a new session has to know, in 8,000 characters."`
 	Manifest   ManifestCommand   `cmd:"" group:"work" help:"Show what a project is."`
