@@ -84,7 +84,8 @@ var mayImport = map[string][]string{
 	"client":          {},
 	"client/checkout": {"client", "work/glob", "work/merge", "work/path"},
 	"client/bridge":   {"client"},
-	"client/cli":      {"client", "client/bridge", "client/checkout"},
+	"client/cli":      {"client", "client/bridge", "client/checkout", "client/setup"},
+	"client/setup":    {},
 	"cmd/pws":         {"*"},
 }
 

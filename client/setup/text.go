@@ -1,0 +1,158 @@
+package setup
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// The marks of a block in a file of Markdown. The first one has a hash of what stands between them,
+// so that a block that somebody has edited is seen.
+const (
+	blockBegin = "<!-- pws:begin v1 "
+	blockEnd   = "<!-- pws:end -->"
+)
+
+var blockOf = regexp.MustCompile(`(?s)<!-- pws:begin v1 [^\n]*\n.*?<!-- pws:end -->\r?\n?`)
+
+// block is a text between its marks.
+func block(text string) string {
+	hash := sha256.Sum256([]byte(text))
+	const digits = 6
+	return fmt.Sprintf("%s%s -->\n%s%s\n", blockBegin, hex.EncodeToString(hash[:digits]), text,
+		blockEnd)
+}
+
+// putBlock puts a block at the end of a file, or in the place of one that is there.
+func putBlock(file []byte, text string) []byte {
+	wanted := block(text)
+	places := blockOf.FindAllIndex(file, -1)
+	if len(places) == 0 {
+		if len(bytes.TrimSpace(file)) == 0 {
+			return []byte(wanted)
+		}
+		return []byte(strings.TrimRight(string(file), "\r\n") + "\n\n" + wanted)
+	}
+	out := bytes.Clone(file)
+	for nth := len(places) - 1; nth >= 0; nth-- {
+		with := ""
+		if nth == 0 {
+			with = wanted
+		}
+		out = append(append(bytes.Clone(out[:places[nth][0]]), with...), out[places[nth][1]:]...)
+	}
+	return out
+}
+
+// removeBlock removes the block, and the empty line before it.
+func removeBlock(file []byte) []byte {
+	places := blockOf.FindAllIndex(file, -1)
+	out := bytes.Clone(file)
+	for nth := len(places) - 1; nth >= 0; nth-- {
+		before := out[:places[nth][0]]
+		if bytes.HasSuffix(before, []byte("\n\n")) {
+			before = before[:len(before)-1]
+		}
+		out = append(bytes.Clone(before), out[places[nth][1]:]...)
+	}
+	return out
+}
+
+// tomlServer is the table of an MCP server in a file of TOML, between marks.
+const tomlServer = "# pws:begin, written by pws setup\n" +
+	"[mcp_servers." + ServerName + "]\ncommand = \"" + program + "\"\nargs = [\"mcp\"]\n# pws:end\n"
+
+var tomlBlock = regexp.MustCompile(`(?s)\n?# pws:begin[^\n]*\n.*?# pws:end\r?\n?`)
+
+// putTable puts the table of the server into a file of TOML: text is added at the end, and what was
+// there of the server goes.
+func putTable(file []byte) ([]byte, error) {
+	if has, err := hasTable(file); err != nil || has {
+		return file, err
+	}
+	without, err := removeTable(file)
+	if err != nil {
+		return nil, err
+	}
+	if inlineServers.Match(without) {
+		return nil, errors.New("mcp_servers is one value: nothing can be added to it but by hand")
+	}
+	out := []byte(tomlServer)
+	if kept := strings.TrimRight(string(without), "\r\n"); kept != "" {
+		out = []byte(kept + "\n\n" + tomlServer)
+	}
+	_, err = tables(out)
+	return out, err
+}
+
+// hasTable reports whether a file of TOML has the server as it should be.
+func hasTable(file []byte) (bool, error) {
+	all, err := tables(file)
+	if err != nil {
+		return false, err
+	}
+	servers, _ := all["mcp_servers"].(map[string]any)
+	server, _ := servers[ServerName].(map[string]any)
+	return server["command"] == program &&
+		reflect.DeepEqual(server["args"], []any{"mcp"}) && server["enabled"] != false, nil
+}
+
+func tables(file []byte) (all map[string]any, err error) {
+	_, err = toml.Decode(string(file), &all)
+	return all, err
+}
+
+// inlineServers is the table of the servers as one value, which no later table can extend.
+var inlineServers = regexp.MustCompile(`(?m)^\s*mcp_servers\s*=`)
+
+// tableHeader begins a table of TOML.
+var tableHeader = regexp.MustCompile(`^\s*\[`)
+
+// serverHeader begins the table of the server, or a table below it.
+var serverHeader = regexp.MustCompile(`^\s*\[\s*mcp_servers\s*\.\s*"?` + ServerName + `"?\s*[\].]`)
+
+// removeTable removes the table of the server: the marked block, or what another program has
+// written. All else means the same as before.
+func removeTable(file []byte) ([]byte, error) {
+	before, err := tables(file)
+	if err != nil {
+		return nil, err
+	}
+	out := tomlBlock.ReplaceAll(file, nil)
+	var kept []string
+	inside := false
+	for _, line := range strings.SplitAfter(string(out), "\n") {
+		if tableHeader.MatchString(line) {
+			inside = serverHeader.MatchString(line)
+		}
+		if !inside {
+			kept = append(kept, line)
+		}
+	}
+	out = []byte(strings.Join(kept, ""))
+	after, err := tables(out)
+	if err != nil {
+		return nil, err
+	}
+	if servers, is := before["mcp_servers"].(map[string]any); is {
+		delete(servers, ServerName)
+		if len(servers) == 0 {
+			delete(before, "mcp_servers")
+		}
+	}
+	if servers, is := after["mcp_servers"].(map[string]any); is && len(servers) == 0 {
+		delete(after, "mcp_servers")
+	}
+	if !reflect.DeepEqual(before, after) {
+		return nil, fmt.Errorf("the server %s has a form that cannot be removed: edit the file",
+			ServerName)
+	}
+	return out, nil
+}
