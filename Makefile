@@ -36,7 +36,7 @@ CHECKS := 30
 RACE_EXIT := GORACE=atexit_sleep_ms=10
 RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) $(GO) test -race -vet=off
 
-.PHONY: build run test test-mcp test-openapi lint-openapi vet format cross crossvet lint unit plain \
+.PHONY: build install dist run test test-mcp test-openapi lint-openapi vet format cross crossvet lint unit plain \
 	raced-program scripts race nightly golden fuzz bench demo soak clean
 
 # VERSION is the tag of the commit without its v, with what has changed since. Without a tag the
@@ -45,6 +45,26 @@ RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) $(GO) test -race -vet=o
 VERSION ?= $(patsubst v%,%,$(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null))
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w $(VERSION:%=-X main.version=%)' -o $(BIN) ./cmd/pws
+
+# install puts the program where PREFIX says, below DESTDIR for who makes packages.
+PREFIX ?= /usr/local
+install: build
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 0755 $(BIN) '$(DESTDIR)$(PREFIX)/bin/pws'
+
+# dist makes the programs of a release: static, equal for the same commit and Go, with checksums.
+PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64 windows-arm64
+RELEASE := $(or $(VERSION),$(shell sed -n 's/^var version = "\(.*\)"$$/\1/p' cmd/pws/main.go))
+dist:
+	rm -rf dist
+	@set -e; for platform in $(PLATFORMS); do \
+		file=pws-$(RELEASE)-$$platform; \
+		case $$platform in windows-*) file=$$file.exe ;; esac; \
+		echo "dist/$$file"; \
+		GOOS=$${platform%-*} GOARCH=$${platform#*-} CGO_ENABLED=0 $(GO) build -trimpath \
+			-ldflags '-s -w $(VERSION:%=-X main.version=%)' -o dist/$$file ./cmd/pws; \
+	done
+	cd dist && (sha256sum pws-* || shasum -a 256 pws-*) > SHA256SUMS
 
 # run serves on 127.0.0.1:8080 with ./data.
 run: build
@@ -149,4 +169,4 @@ soak:
 	PWS_CRASH_ROUNDS=50 $(RACE) -timeout 4h ./...
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

@@ -21,6 +21,7 @@ func clientCommands() map[string]command {
 	return map[string]command{
 		"front":     wrap((*script).openFront),
 		"keep-line": wrap((*script).keepLine),
+		"signins":   wrap((*script).signins),
 		"at-once":   wrap((*script).atOnce),
 	}
 }
@@ -53,6 +54,8 @@ type front struct {
 		happened   chan struct{}
 		// silent takes requests and answers none.
 		silent bool
+		// signins counts the requests that open a session.
+		signins int
 	}
 }
 
@@ -123,7 +126,7 @@ func (f *front) pass(client net.Conn) {
 	if silent {
 		f.keep(client)
 		defer f.drop(client)
-		copyBytes(io.Discard, client, func() bool { return false })
+		copyBytes(io.Discard, client, f.note)
 	}
 	if silent || parted {
 		return
@@ -135,18 +138,18 @@ func (f *front) pass(client net.Conn) {
 	f.keep(client, server)
 	defer f.drop(client, server)
 	f.group.Go(func() {
-		copyBytes(server, client, func() bool { return false })
+		copyBytes(server, client, f.note)
 		_ = server.Close()
 	})
-	copyBytes(client, server, f.takeCut)
+	copyBytes(client, server, func([]byte) bool { return f.takeCut() })
 }
 
 // copyBytes copies until the end of from, or until stop returns true for bytes that arrived.
-func copyBytes(to io.Writer, from io.Reader, stop func() bool) {
+func copyBytes(to io.Writer, from io.Reader, stop func([]byte) bool) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if n > 0 && stop() {
+		if n > 0 && stop(buffer[:n]) {
 			return
 		}
 		if _, writeErr := to.Write(buffer[:n]); err != nil || writeErr != nil {

@@ -2,16 +2,18 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sync/errgroup"
 )
 
-// atOnce runs processes of the program at one time, each with a file as its input. All must end
-// with exit code 0.
+// atOnce runs processes of the program at one time, each with a file as its input. # in an argument
+// is the number of the process, from 1. All must end with exit code 0.
 //
 //	at-once NUMBER FILE ARG...
 func (s *script) atOnce(ts *testscript.TestScript, args []string) error {
@@ -31,16 +33,24 @@ func (s *script) atOnce(ts *testscript.TestScript, args []string) error {
 		environment = append(environment, variable+"="+ts.Getenv(variable))
 	}
 	var group errgroup.Group
-	for range number {
+	for at := range number {
+		words := []string{"pws"}
+		for _, arg := range args[2:] {
+			words = append(words, strings.ReplaceAll(arg, "#", strconv.Itoa(at+1)))
+		}
 		group.Go(func() error {
 			input, err := os.Open(ts.MkAbs(args[1]))
 			if err != nil {
 				return err
 			}
 			command := exec.Command(name)
-			command.Args = append([]string{"pws"}, args[2:]...)
+			command.Args = words
 			command.Dir, command.Env, command.Stdin = ts.MkAbs("."), environment, input
-			return errors.Join(command.Run(), input.Close())
+			out, err := command.CombinedOutput()
+			if err != nil {
+				err = fmt.Errorf("process %d: %w\n%s", at+1, err, out)
+			}
+			return errors.Join(err, input.Close())
 		})
 	}
 	return group.Wait()
