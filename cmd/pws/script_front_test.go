@@ -22,7 +22,10 @@ func clientCommands() map[string]command {
 		"front":     wrap((*script).openFront),
 		"keep-line": wrap((*script).keepLine),
 		"signins":   wrap((*script).signins),
-		"at-once":   wrap((*script).atOnce),
+
+		"free-address": wrap((*script).freeAddress),
+		"make-install": wrap((*script).makeInstall),
+		"at-once":      wrap((*script).atOnce),
 	}
 }
 

@@ -2,9 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -27,4 +31,34 @@ func (s *script) tour(_ *testscript.TestScript, args []string) error {
 		return errors.New("the README has no such commands")
 	}
 	return os.WriteFile(filepath.Join(s.work, args[0]+".sh"), lines, 0o600)
+}
+
+// freeAddress has pws serve listen on a free port, and commands ask there.
+//
+//	free-address
+func (*script) freeAddress(ts *testscript.TestScript, _ []string) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	address := listener.Addr().String()
+	ts.Setenv("PWS_LISTEN", address)
+	ts.Setenv("PWS_SERVER", "http://"+address)
+	return listener.Close()
+}
+
+// makeInstall checks what make install would do, without building the program again.
+//
+//	make-install
+func (s *script) makeInstall(_ *testscript.TestScript, _ []string) error {
+	command := exec.Command("make", "-n", "install", "PREFIX="+s.work)
+	command.Dir = "../.."
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	if want := "'" + s.work + "/bin/pws'"; !strings.Contains(string(out), want) {
+		return mismatchf("make install does not write %s:\n%s", want, out)
+	}
+	return nil
 }
