@@ -43,6 +43,8 @@ type Config struct {
 	Offline func(server string) (Offline, error)
 	// Query is that of the endpoint: which tools it lists, and by which names.
 	Query string
+	// Catalogue keeps what servers say of themselves; nil if nothing does.
+	Catalogue Catalogue
 	// Project is what the directory is bound to, empty for none.
 	Project string
 	// Version is that of the program.
@@ -82,7 +84,19 @@ type Bridge struct {
 		// offline are the answers of the server that they were made for last.
 		offline Offline
 		server  string
+		// catalogue is that of the server.
+		catalogue catalogue
 	}
+}
+
+// session is the time in which a bridge serves.
+type session struct {
+	*Bridge
+	reader *lineReader
+	// work is the context of requests, and behind that of what nobody waits for.
+	work, behind context.Context
+	// requests and helpers are what runs in them.
+	requests, helpers sync.WaitGroup
 }
 
 // running is a request without an answer yet.
@@ -107,18 +121,16 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	b.out.to, b.out.fail = out, fail
 	taking, stop := context.WithCancel(ctx)
 	defer stop()
-	reader := newLineReader(in)
-	go reader.run(taking)
-
-	var requests sync.WaitGroup
-	keeping, release := context.WithCancel(work)
-	var keeper sync.WaitGroup
-	keeper.Go(func() { b.claims.run(keeping) })
-	err := b.take(work, taking, reader, &requests)
+	behind, release := context.WithCancel(work)
+	defer release()
+	s := &session{Bridge: b, reader: newLineReader(in), work: work, behind: behind}
+	go s.reader.run(taking)
+	s.helpers.Go(func() { b.claims.run(behind) })
+	err := s.take(taking)
 	stop()
 	release()
-	keeper.Wait()
-	b.finish(&requests, fail)
+	s.helpers.Wait()
+	s.finish(fail)
 	if failed := context.Cause(work); failed != nil && !errors.Is(failed, errEnded) {
 		return failed
 	}
@@ -129,10 +141,10 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 var errEnded = errors.New("the bridge has ended")
 
 // finish waits for running requests and then cancels them.
-func (b *Bridge) finish(requests *sync.WaitGroup, cancel context.CancelCauseFunc) {
+func (s *session) finish(cancel context.CancelCauseFunc) {
 	done := make(chan struct{})
 	go func() {
-		requests.Wait()
+		s.requests.Wait()
 		close(done)
 	}()
 	timer := time.NewTimer(graceAtEnd)
@@ -146,59 +158,55 @@ func (b *Bridge) finish(requests *sync.WaitGroup, cancel context.CancelCauseFunc
 }
 
 // take handles lines until their end.
-func (b *Bridge) take(
-	work, taking context.Context, reader *lineReader, requests *sync.WaitGroup,
-) error {
+func (s *session) take(taking context.Context) error {
 	for {
 		select {
 		case <-taking.Done():
 			return nil
-		case <-work.Done():
+		case <-s.work.Done():
 			return nil
-		case line, more := <-reader.lines:
+		case line, more := <-s.reader.lines:
 			if !more {
-				return reader.err
+				return s.reader.err
 			}
-			b.handle(work, line, reader, requests)
+			s.handle(line)
 		}
 	}
 }
 
 // handle answers a line, or starts what does.
-func (b *Bridge) handle(
-	work context.Context, line []byte, reader *lineReader, requests *sync.WaitGroup,
-) {
+func (s *session) handle(line []byte) {
 	size := len(line)
 	if line == nil {
-		b.write(errorAnswer(nil, codeInvalid, "The message is larger than 17 MiB."))
-		reader.room.give(size)
+		s.write(errorAnswer(nil, codeInvalid, "The message is larger than 17 MiB."))
+		s.reader.room.give(size)
 		return
 	}
 	switch m := parse(line); m.kind {
 	case notJSON:
-		b.write(errorAnswer(nil, codeParse, "The message is not JSON."))
+		s.write(errorAnswer(nil, codeParse, "The message is not JSON."))
 	case notRequest:
-		b.write(errorAnswer(nil, codeInvalid, "The message is not one request of JSON-RPC 2.0."))
+		s.write(errorAnswer(nil, codeInvalid, "The message is not one request of JSON-RPC 2.0."))
 	case response:
-		b.cfg.Log.Debug("a response was dropped: the server sends no requests")
+		s.cfg.Log.Debug("a response was dropped: the server sends no requests")
 	case notification:
 		if m.method == "notifications/cancelled" {
-			b.cancel(idText(m.cancels))
+			s.cancel(idText(m.cancels))
 		}
 	case request:
 		if isLocal(m) {
-			b.write(b.answerLocally(m))
+			s.write(s.answerLocally(m))
 			break
 		}
-		ctx, end := b.begin(work, m)
-		requests.Go(func() {
-			defer reader.room.give(size)
+		ctx, end := s.begin(s.work, m)
+		s.requests.Go(func() {
+			defer s.reader.room.give(size)
 			defer end()
-			b.forward(ctx, m)
+			s.forward(ctx, m)
 		})
 		return
 	}
-	reader.room.give(size)
+	s.reader.room.give(size)
 }
 
 // begin notes a request, so that it can be canceled. The function end forgets it.

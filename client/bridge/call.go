@@ -45,13 +45,7 @@ func (b *Bridge) forward(ctx context.Context, m *message) {
 
 // ask returns the answer to a request.
 func (b *Bridge) ask(ctx context.Context, m *message) []byte {
-	sent := &client.Request{
-		Method: http.MethodPost, Path: "/mcp?" + b.cfg.Query, Body: m.line,
-		Header: http.Header{"Content-Type": {"application/json"}},
-	}
-	for name, value := range m.headers() {
-		sent.Header.Set(name, value)
-	}
+	sent := b.requestOf(m)
 	repeats := true
 	if m.method == methodCall {
 		sent.Key, repeats = b.keyOf(m)

@@ -33,8 +33,9 @@ var offline = sync.OnceValues(func() (*http.Offline, error) {
 
 // fake is a service that answers as the test says.
 type fake struct {
-	caller Caller
-	do     func(ctx context.Context, request *client.Request) (*client.Answer, error)
+	caller    Caller
+	catalogue Catalogue
+	do        func(ctx context.Context, request *client.Request) (*client.Answer, error)
 }
 
 func (f *fake) Caller() Caller { return f.caller }
@@ -71,7 +72,7 @@ func connect(t *testing.T, service *fake, query string) *host {
 	}
 	b := New(Config{
 		Service: service, Query: query, Project: "prj_1", Version: "1",
-		Offline:  func(string) (Offline, error) { return answers, nil },
+		Offline: func(string) (Offline, error) { return answers, nil }, Catalogue: service.catalogue,
 		NextStep: func(error) string { return "think" }, Log: slog.New(slog.DiscardHandler),
 	})
 	in, toBridge := io.Pipe()

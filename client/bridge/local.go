@@ -15,17 +15,17 @@ func isLocal(m *message) bool {
 }
 
 // answerLocally answers a request as the endpoint would.
-func (b *Bridge) answerLocally(m *message) []byte {
-	caller := b.cfg.Service.Caller()
-	offline, err := b.offline(caller.Server)
+func (s *session) answerLocally(m *message) []byte {
+	caller := s.cfg.Service.Caller()
+	offline, err := s.offline(caller.Server)
 	if err != nil {
 		return errorAnswer(m.id, codeInternal, err.Error())
 	}
-	answer := m.response(offline.Answer(b.cfg.Query, m.headers(), m.line))
+	answer := m.response(offline.Answer(s.cfg.Query, m.headers(), m.line))
 	if answer == nil {
 		return errorAnswer(m.id, codeInvalid, "The message is not one that "+m.method+" has.")
 	}
-	return withInstruction(answer, b.instruction(caller))
+	return withInstruction(s.asServer(m, caller.Server, answer), s.instruction(caller))
 }
 
 // offline are the answers of a server. They are made again when another server is used.

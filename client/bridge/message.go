@@ -33,6 +33,8 @@ type message struct {
 	modern bool
 	// protocol is the version that _meta names, if it is a text.
 	protocol string
+	// initial is the version that initialize asks for.
+	initial string
 	// tool is the name of the tool that is called, and named that there is one.
 	tool  string
 	named bool
@@ -114,11 +116,13 @@ func (m *message) readParams(raw jsontext.Value) {
 		Name      jsontext.Value `json:"name"`
 		Arguments jsontext.Value `json:"arguments"`
 		RequestID jsontext.Value `json:"requestId"`
+		Protocol  jsontext.Value `json:"protocolVersion"`
 	}
 	if raw.Kind() != '{' || json.Unmarshal(raw, &params, lenient) != nil {
 		return
 	}
 	m.cancels = params.RequestID
+	m.initial, _ = textOf(params.Protocol)
 	var meta map[string]jsontext.Value
 	if params.Meta.Kind() == '{' && json.Unmarshal(params.Meta, &meta, lenient) == nil {
 		protocol, hasVersion := meta[metaVersion]

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -49,7 +52,7 @@ func (c *MCPCommand) Run(ctx context.Context, env *Env) error {
 		slog.String("server", asked.Caller().Server))
 	err = bridge.New(bridge.Config{
 		Service: asked, Offline: env.Offline, Query: c.query(), Project: project,
-		Version: env.Program.Version, Log: log,
+		Version: env.Program.Version, Log: log, Catalogue: savedCatalogue{env.Folders.Cache},
 		NextStep: func(err error) string { return nextStep(err, env) },
 	}).Serve(ctx, env.In, env.Out)
 	log.Debug("ended")
@@ -82,6 +85,30 @@ func (c *MCPCommand) logger(env *Env) (log *slog.Logger, end func() error, err e
 	}
 	all := slog.NewTextHandler(io.Writer(file), &slog.HandlerOptions{Level: slog.LevelDebug})
 	return slog.New(slog.NewMultiHandler(handler, all)), file.Close, nil
+}
+
+// savedCatalogue keeps what servers say of themselves in files.
+type savedCatalogue struct{ folder string }
+
+func (c savedCatalogue) path(server string) string {
+	const ofHash = 8
+	hash := sha256.Sum256([]byte(server))
+	return filepath.Join(c.folder, "catalogue-"+hex.EncodeToString(hash[:ofHash])+".json")
+}
+
+// Read implements bridge.Catalogue.
+func (c savedCatalogue) Read(server string) []byte {
+	content, err := os.ReadFile(c.path(server))
+	if err != nil {
+		return nil
+	}
+	return content
+}
+
+// Write implements bridge.Catalogue.
+func (c savedCatalogue) Write(server string, content []byte) error {
+	const mine = 0o600
+	return client.ReplaceFile(c.path(server), content, mine)
 }
 
 // lateAccount is the account of a process that lives long: it is opened again when the profiles

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,8 +28,11 @@ func diskCommands() map[string]command {
 }
 
 // conditions are the conditions of scripts: tmpfs means that the test can mount a small file
-// system, which needs root privileges.
+// system, which needs root privileges, and raced that the race detector watches.
 func conditions(name string) (bool, error) {
+	if name == "raced" {
+		return raced(), nil
+	}
 	if name != "tmpfs" {
 		return false, fmt.Errorf("unknown condition %q", name)
 	}
@@ -40,6 +45,13 @@ func conditions(name string) (bool, error) {
 		return false, nil
 	}
 	return true, unmountSmall(dir)
+}
+
+// raced reports whether the race detector is part of this program.
+func raced() bool {
+	info, known := debug.ReadBuildInfo()
+	on := debug.BuildSetting{Key: "-race", Value: "true"}
+	return known && slices.Contains(info.Settings, on)
 }
 
 // smallDisk mounts a small file system at a folder until the script ends.
