@@ -8,6 +8,7 @@ type Commands struct {
 	Profile ProfileGroup  `cmd:"" group:"client" help:"List, choose, rename and remove profiles."`
 	Key     KeyGroup      `cmd:"" group:"client" help:"List, rotate, revoke and export keys."`
 	Init    InitCommand   `cmd:"" group:"client" help:"Bind this directory to a project."`
+	Doctor  DoctorCommand `cmd:"" group:"client" help:"Check what can be wrong, and name what repairs it."`
 	Setup   SetupCommand  `cmd:"" group:"client" help:"Put pws into the settings of Claude Code, Codex, Cursor, …"`
 	Hook    HookGroup     `cmd:"" group:"client" help:"What hosts of agents run at their events."`
 	MCP     MCPCommand    `cmd:"" group:"client" name:"mcp" help:"Connect an MCP host, over standard input and output."`

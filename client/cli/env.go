@@ -37,6 +37,8 @@ const (
 	varToken   = "PWS_TOKEN"
 	varKey     = "PWS_KEY"
 	varKeyFile = "PWS_KEY_FILE"
+	// varNoNetwork is set by Codex for commands that get no network.
+	varNoNetwork = "CODEX_SANDBOX_NETWORK_DISABLED"
 )
 
 // variable finds a variable of the environment; an empty one counts as none.

@@ -196,7 +196,7 @@ func nextStep(err error, env *Env) string {
 		failure.Detail("next_step", &step)
 		return step
 	case errors.Is(err, syscall.ECONNREFUSED):
-		if _, sandboxed := env.variable("CODEX_SANDBOX_NETWORK_DISABLED"); sandboxed {
+		if _, sandboxed := env.variable(varNoNetwork); sandboxed {
 			return "the MCP tools: the shell of this harness has no network"
 		}
 		return "pws serve, or --server URL"

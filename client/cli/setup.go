@@ -187,7 +187,7 @@ func partState(part setup.Part) (text []byte, state string, err error) {
 	}
 	with, err := part.Put(text)
 	if err != nil {
-		return nil, "", err
+		return text, "", err
 	}
 	if bytes.Equal(with, text) {
 		return text, partPresent, nil
