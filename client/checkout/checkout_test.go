@@ -167,7 +167,7 @@ func TestManyChanges(t *testing.T) {
 	if _, err = push(t, tree, PushOptions{}); !errors.As(err, &many) || many.Operations != 257 {
 		t.Errorf("many changes: %v", err)
 	}
-	if server.mu.published != 0 {
+	if server.published() != 0 {
 		t.Error("something was published")
 	}
 	done, err := push(t, tree, PushOptions{Split: true})
@@ -315,7 +315,7 @@ func TestInTheWay(t *testing.T) {
 // TestRemovedContent: a content that operators have removed is left out, and is no deletion.
 func TestRemovedContent(t *testing.T) {
 	server := newFake(t, files{"a": "a\n", "bad": "bad\n", "c": "c\n", "d": "d\n", "e": "e\n"})
-	server.mu.removed[hashOf([]byte("bad\n"))] = true
+	server.removeContent("bad\n")
 	dir := t.TempDir()
 	tree := server.copyOf(t, dir)
 	done, err := pull(t, tree)
@@ -334,7 +334,7 @@ func TestRemovedContent(t *testing.T) {
 	must(t, err)
 	wantFiles(t, dir, next)
 	// A base whose content was removed leaves both sides.
-	server.mu.removed[hashOf([]byte("good\n"))] = true
+	server.removeContent("good\n")
 	next = maps.Clone(next)
 	next["bad"] = "better\n"
 	server.set(next)
@@ -377,18 +377,18 @@ func TestLostAnswer(t *testing.T) {
 	_, err := pull(t, tree)
 	must(t, err)
 	write(t, dir, files{"a": "b\n"})
-	server.mu.cut = true
+	server.cut(true)
 	var lost *client.UnreachableError
 	if _, err = push(t, tree, PushOptions{}); !errors.As(err, &lost) {
 		t.Errorf("push: %v", err)
 	}
-	server.mu.cut = false
+	server.cut(false)
 	if status, err := tree.Status(t.Context()); err != nil || !status.Interrupted {
 		t.Errorf("status %+v, %v", status, err)
 	}
 	done, err := push(t, tree, PushOptions{})
-	if err != nil || len(done.Changesets) != 1 || server.mu.published != 1 {
-		t.Errorf("push: %+v, %v, %d published", done, err, server.mu.published)
+	if err != nil || len(done.Changesets) != 1 || server.published() != 1 {
+		t.Errorf("push: %+v, %v, %d published", done, err, server.published())
 	}
 	// One that the server has never seen is forgotten when it is refused.
 	write(t, dir, files{"a": "c\n"})

@@ -32,8 +32,7 @@ type fake struct {
 		keys      map[string]int
 		removed   map[string]bool
 		published int
-		// cut drops the answers of publications.
-		cut bool
+		cut       bool
 	}
 }
 
@@ -209,6 +208,27 @@ func (o operation) run(files map[string]string) error {
 		return errors.New(o.Action + " of no file: " + o.Path)
 	}
 	return nil
+}
+
+// cut has the answers of publications dropped, or not.
+func (f *fake) cut(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.cut = on
+}
+
+// published is how many changesets were published.
+func (f *fake) published() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.published
+}
+
+// removeContent removes a content, as operators do.
+func (f *fake) removeContent(content string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.removed[hashOf([]byte(content))] = true
 }
 
 // set publishes a changeset of another agent.

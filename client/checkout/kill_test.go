@@ -56,7 +56,8 @@ func withoutMarkers(text string) string {
 	return kept.String()
 }
 
-func newSession(t *testing.T) *session {
+// newSession makes a session; with many its push takes two changesets.
+func newSession(t *testing.T, many bool) *session {
 	t.Helper()
 	const lines = "1\n2\n3\n4\n5\n"
 	begin := files{"a": lines, "both": lines, "clash": lines, "gone": lines, "turned": lines}
@@ -72,8 +73,10 @@ func newSession(t *testing.T) *session {
 		"a": lines, "both": "ours\n" + lines, "clash": "ours\n", "gone": lines, "own": "o\n",
 		"turned": lines,
 	}
-	for at := range 120 {
-		local["many/"+strings.Repeat("m", at+1)] = strings.Repeat("x", at)
+	for at := range operationsMax {
+		if many {
+			local["many/"+strings.Repeat("m", at+1)] = strings.Repeat("x", at)
+		}
 	}
 	write(t, s.dir, local)
 	return s
@@ -83,48 +86,53 @@ func newSession(t *testing.T) *session {
 // the work: directory and server are as without the kill. What is written between the two is not
 // lost.
 func TestKilledAnywhere(t *testing.T) {
-	whole := newSession(t)
-	must(t, whole.run(t))
-	want := filesIn(t, whole.dir)
-	if !maps.Equal(want, whole.server.head()) || whole.effects < 15 {
-		t.Fatalf("%d effects; the directory has %q", whole.effects, want)
-	}
-	for kill := 1; kill <= whole.effects; kill++ {
-		for _, edited := range []string{"", "a", "both", "gone", "new"} {
-			s := newSession(t)
+	for _, edited := range []string{"", "a", "both", "gone", "new"} {
+		whole := newSession(t, edited == "")
+		must(t, whole.run(t))
+		want := filesIn(t, whole.dir)
+		if !maps.Equal(want, whole.server.head()) || whole.effects < 15 {
+			t.Fatalf("%d effects; the directory has %q", whole.effects, want)
+		}
+		for kill := 1; kill <= whole.effects; kill++ {
+			s := newSession(t, edited == "")
 			s.kill = kill
-			if err := s.run(t); !errors.Is(err, errKilled) {
-				t.Fatalf("kill %d: %v", kill, err)
-			}
-			if edited != "" {
-				appendTo(t, filepath.Join(s.dir, edited))
-			}
-			s.kill = 0
-			if err := s.run(t); err != nil {
-				t.Fatalf("kill %d, edited %q: %v", kill, edited, err)
-			}
-			got := filesIn(t, s.dir)
-			if !maps.Equal(got, s.server.head()) {
-				t.Errorf("kill %d, edited %q: the directory has %q, the server %q", kill, edited, got,
-					s.server.head())
-			}
-			if edited != "" {
-				if !strings.Contains(got[edited], "edited\n") {
-					t.Errorf("kill %d: the edit of %s is lost: %q", kill, edited, got[edited])
-				}
-				got[edited] = want[edited]
-				if want[edited] == "" {
-					delete(got, edited)
-				}
-			}
-			if !maps.Equal(got, want) {
-				t.Errorf("kill %d, edited %q: the directory has %q, want %q", kill, edited, got, want)
-			}
-			for _, left := range []string{journalFile, pushFile, stagedName} {
-				if _, err := os.Lstat(filepath.Join(s.dir, left)); err == nil {
-					t.Errorf("kill %d: %s is left", kill, left)
-				}
-			}
+			s.killed(t, edited, want)
+		}
+	}
+}
+
+// killed runs a session that is killed, writes into a file, and has another process go on.
+func (s *session) killed(t *testing.T, edited string, want files) {
+	t.Helper()
+	kill := s.kill
+	if err := s.run(t); !errors.Is(err, errKilled) {
+		t.Fatalf("kill %d: %v", kill, err)
+	}
+	if edited != "" {
+		appendTo(t, filepath.Join(s.dir, edited))
+	}
+	s.kill = 0
+	if err := s.run(t); err != nil {
+		t.Fatalf("kill %d, edited %q: %v", kill, edited, err)
+	}
+	got := filesIn(t, s.dir)
+	if !maps.Equal(got, s.server.head()) {
+		t.Errorf("kill %d, edited %q: the directory has %q, the server %q", kill, edited, got,
+			s.server.head())
+	}
+	if edited != "" {
+		if !strings.Contains(got[edited], "edited\n") {
+			t.Errorf("kill %d: the edit of %s is lost: %q", kill, edited, got[edited])
+		}
+		want = maps.Clone(want)
+		want[edited] = got[edited]
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("kill %d, edited %q: the directory has %q, want %q", kill, edited, got, want)
+	}
+	for _, left := range []string{journalFile, pushFile, stagedName} {
+		if _, err := os.Lstat(filepath.Join(s.dir, left)); err == nil {
+			t.Errorf("kill %d: %s is left", kill, left)
 		}
 	}
 }
