@@ -43,6 +43,8 @@ type Config struct {
 	Offline func(server string) (Offline, error)
 	// Query is that of the endpoint: which tools it lists, and by which names.
 	Query string
+	// ReadOnly leaves out the tools that change something.
+	ReadOnly bool
 	// Catalogue keeps what servers say of themselves; nil if nothing does.
 	Catalogue Catalogue
 	// Project is what the directory is bound to, empty for none.

@@ -45,6 +45,13 @@ func (b *Bridge) forward(ctx context.Context, m *message) {
 
 // ask returns the answer to a request.
 func (b *Bridge) ask(ctx context.Context, m *message) []byte {
+	if b.cfg.ReadOnly && m.method == methodCall && m.named && !b.mayCall(m.tool) {
+		return b.failed(m, &problem{
+			Code:     codeReadOnly,
+			Message:  "This host was given the tools that read, and this is none of them.",
+			NextStep: "Leave it, or ask for a host without --read-only.",
+		})
+	}
 	sent := b.requestOf(m)
 	repeats := true
 	if m.method == methodCall {

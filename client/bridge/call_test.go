@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"pws/client"
 )
 
@@ -122,6 +124,33 @@ func TestWritesWithoutSignInNameTheCommand(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestReadOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service, keys := answering(fine)
+		service.readOnly = true
+		h := connect(t, service, "names=underscore")
+		h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		list := h.one()
+		if strings.Contains(list, `"readOnlyHint":false`) || strings.Contains(list, `"task_claim"`) ||
+			!strings.Contains(list, `"file_read"`) || !jsontext.Value(list).IsValid() ||
+			strings.Count(list, `"readOnlyHint":true`) != strings.Count(list, `"inputSchema"`) {
+			t.Error(list)
+		}
+		for tool, want := range map[string]string{
+			"file_read": `"isError":false`, "file.read": `"isError":false`, "task_claim": codeReadOnly,
+			"task.claim": codeReadOnly, "project.delete": codeReadOnly, "later": codeReadOnly,
+		} {
+			h.send(toolCall("1", tool, "{}"))
+			if got := h.one(); !strings.Contains(got, want) {
+				t.Errorf("%s: %s", tool, got)
+			}
+		}
+		if len(*keys) != 2 {
+			t.Errorf("%d calls", len(*keys))
+		}
+	})
 }
 
 // TestKeys checks which calls have one effect.

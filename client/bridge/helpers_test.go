@@ -35,6 +35,7 @@ var offline = sync.OnceValues(func() (*http.Offline, error) {
 type fake struct {
 	caller    Caller
 	catalogue Catalogue
+	readOnly  bool
 	do        func(ctx context.Context, request *client.Request) (*client.Answer, error)
 }
 
@@ -73,6 +74,7 @@ func connect(t *testing.T, service *fake, query string) *host {
 	b := New(Config{
 		Service: service, Query: query, Project: "prj_1", Version: "1",
 		Offline: func(string) (Offline, error) { return answers, nil }, Catalogue: service.catalogue,
+		ReadOnly: service.readOnly,
 		NextStep: func(error) string { return "think" }, Log: slog.New(slog.DiscardHandler),
 	})
 	in, toBridge := io.Pipe()

@@ -25,7 +25,11 @@ func (s *session) answerLocally(m *message) []byte {
 	if answer == nil {
 		return errorAnswer(m.id, codeInvalid, "The message is not one that "+m.method+" has.")
 	}
-	return withInstruction(s.asServer(m, caller.Server, answer), s.instruction(caller))
+	answer = s.asServer(m, caller.Server, answer)
+	if s.cfg.ReadOnly && m.method == "tools/list" {
+		return onlyReads(answer)
+	}
+	return withInstruction(answer, s.instruction(caller))
 }
 
 // offline are the answers of a server. They are made again when another server is used.
@@ -55,6 +59,9 @@ func (b *Bridge) instruction(caller Caller) string {
 	default:
 		line.WriteString("Here you are signed in as @" + caller.Handle +
 			": you need no header and no key.")
+	}
+	if b.cfg.ReadOnly {
+		line.WriteString(" Here are only the tools that read.")
 	}
 	if b.cfg.Project != "" {
 		line.WriteString(" This directory belongs to the project " + b.cfg.Project + ".")

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -24,6 +25,7 @@ type MCPCommand struct {
 	Project string `short:"p" help:"ID or name of the project of this directory ($PWS_PROJECT)." placeholder:"PROJECT"`
 	Tools   string `default:"core" enum:"core,all" help:"core: the tools of an ordinary day. all: every one."`
 	Names   string `default:"underscore" enum:"underscore,dots" help:"Names of tools: task_claim or task.claim."`
+	Read    bool   `name:"read-only" help:"Only the tools that change nothing."`
 	Log     string `help:"Append a log to this file too, with more than standard error gets." placeholder:"FILE"`
 }
 
@@ -40,10 +42,11 @@ func (c *MCPCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	project := env.first(c.Project, varProject)
+	project := line(env.first(c.Project, varProject))
 	if bound, err := env.binding(); err != nil {
 		log.Warn("the directory's project is not known", slog.String("error", err.Error()))
-	} else if project == "" {
+	} else if project == "" && projectID.MatchString(bound.Project) {
+		// The file may come from others, and hosts take instructions for true.
 		project = bound.Project
 	}
 	asked := &lateAccount{env: env, common: Common{Profile: c.Profile, Server: c.Server}}
@@ -52,7 +55,8 @@ func (c *MCPCommand) Run(ctx context.Context, env *Env) error {
 		slog.String("server", asked.Caller().Server))
 	err = bridge.New(bridge.Config{
 		Service: asked, Offline: env.Offline, Query: c.query(), Project: project,
-		Version: env.Program.Version, Log: log, Catalogue: savedCatalogue{env.Folders.Cache},
+		ReadOnly: c.Read,
+		Version:  env.Program.Version, Log: log, Catalogue: savedCatalogue{env.Folders.Cache},
 		NextStep: func(err error) string { return nextStep(err, env) },
 	}).Serve(ctx, env.In, env.Out)
 	log.Debug("ended")
@@ -141,6 +145,10 @@ func (l *lateAccount) current() (*account, error) {
 	}
 	l.mu.account, l.mu.err = l.common.account(l.env)
 	l.mu.opened, l.mu.mark = true, mark
+	if err := l.distrust(l.mu.account); err != nil {
+		l.mu.account.close()
+		l.mu.account, l.mu.err = nil, err
+	}
 	if found := l.mu.account; found != nil {
 		found.RetryFor, found.Attempts = retryTools, attemptsTools
 		if found.session != nil {
@@ -149,6 +157,21 @@ func (l *lateAccount) current() (*account, error) {
 		}
 	}
 	return l.mu.account, l.mu.err
+}
+
+// distrust returns an error for a server that only the file of the directory names and no profile
+// is of. The file may come from others, and hosts start the bridge in every directory: what an
+// agent writes must not go to a server that nobody has chosen.
+func (l *lateAccount) distrust(found *account) error {
+	if found == nil || found.signedIn || found.Server == ServerDefault ||
+		l.env.first(l.common.Server, varServer) != "" {
+		return nil
+	}
+	return &advisedError{
+		fmt.Errorf("only the file of this directory names the server %s, and no profile is of it",
+			found.Server),
+		"if that server is the right one: pws login " + found.Server,
+	}
 }
 
 func (l *lateAccount) close() {
