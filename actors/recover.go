@@ -41,6 +41,9 @@ func identityOrderOf(command identity.Command) api.IdentityOrder {
 func (e *Engine) recover(report *Recovery) error {
 	report.Snapshot = e.snapshot.Position()
 	for key := range e.sectionKeys(datadir.ProjectPrefix) {
+		if datadir.IsChunk(key) {
+			continue
+		}
 		h := &handle{id: datadir.IDOf(key)}
 		h.stored.Store(true)
 		e.handles.Store(h.id, h)

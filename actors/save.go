@@ -425,6 +425,9 @@ func (e *Engine) saveProject(writer *snapshot.Writer, h *handle) (saved uint64, 
 func (e *Engine) deleteChunks(writer *snapshot.Writer, project id.ID) error {
 	for _, kind := range work.ChunkKinds {
 		for key := range e.sectionKeys(datadir.ChunkPrefix(project, kind)) {
+			if !datadir.IsChunk(key) {
+				continue
+			}
 			if err := writer.Delete(key); err != nil {
 				return err
 			}

@@ -544,3 +544,40 @@ func TestVerifyChecksWhatEntriesName(t *testing.T) {
 		wantFaults(t, dir, fmt.Sprintf("%d faults", len(many)), "and 20 more")
 	})
 }
+
+// TestVerifyChecksProjectsOnce verifies a project that has chunks of all kinds whose keys begin like
+// those of projects and cards.
+func TestVerifyChecksProjectsOnce(t *testing.T) {
+	config := quiet(t.TempDir())
+	e := start(t, config)
+	owner, reader := register(t, e, "owner"), register(t, e, "reader")
+	project := createProject(t, e, owner, work.Public)
+	mustDo(t, e, project, owner, &work.CreateDiscussion{
+		Title: "t", Body: "hello @reader", Mentions: []id.ID{reader},
+	})
+	for n := range 2 {
+		mustDo(t, e, project, owner, &work.UpdateState{
+			Statement: work.Statement{Summary: fmt.Sprint(n)},
+		})
+	}
+	left, err := e.Do(api.Order{Project: project, Agent: owner, Command: &work.CreateHandoff{
+		Continuation: work.Continuation{NextActions: []string{strings.Repeat("long ", 800)}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustDo(t, e, project, owner, &work.DeleteHandoff{Handoff: left.Result.Subject})
+	saveAll(t, e)
+	for _, kind := range []work.ChunkKind{work.StateChunk, work.PastChunk} {
+		if _, there := e.snapshot.SectionPosition(
+			datadir.ChunkKey(project, work.Chunk{Kind: kind}),
+		); !there {
+			t.Errorf("there is no chunk %c", kind)
+		}
+	}
+	stop(t, e)
+	report, err := Verify(config.Dir)
+	if err != nil || report.Projects != 1 {
+		t.Errorf("%d projects: %v", report.Projects, err)
+	}
+}

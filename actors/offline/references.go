@@ -117,7 +117,9 @@ func (r *references) run() error {
 		r.collectInbox()
 	}
 	r.saved.Keys(datadir.ProjectPrefix, func(key string, position uint64) bool {
-		r.checkProject(datadir.IDOf(key), position)
+		if !datadir.IsChunk(key) {
+			r.checkProject(datadir.IDOf(key), position)
+		}
 		return true
 	})
 	r.checkCards()

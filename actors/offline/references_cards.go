@@ -28,7 +28,7 @@ func (r *references) checkSavedCard(name string, p *work.Project) {
 // checkCards finds cards of projects that are not saved themselves.
 func (r *references) checkCards() {
 	r.saved.Keys(datadir.CardPrefix, func(key string, _ uint64) bool {
-		if key == datadir.CardsMark {
+		if key == datadir.CardsMark || datadir.IsChunk(key) {
 			return true
 		}
 		project := datadir.IDOf(key)

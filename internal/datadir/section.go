@@ -7,7 +7,8 @@ import (
 	"pws/work"
 )
 
-// The keys of snapshot sections:
+// The keys of snapshot sections; those of two kinds of chunks begin like the keys of projects and
+// of cards, but are longer (IsChunk):
 //
 //	"p" project                 the project without its chunks
 //	"c" project, number         a full chunk of its history; it never changes
@@ -25,6 +26,8 @@ import (
 //	"k" project, number         a chunk of the comments on them, rewritten likewise
 //	"z" project, number         its watchers, rewritten likewise; read at start
 //	"m" project, number         the bundle that it was created from; it never changes
+//	"s" project, number         the earlier versions of its state, rewritten likewise
+//	"p" project, number         a chunk of contents that it named once, rewritten likewise
 //	"s" project                 its card: the data of the indexes, see index.Projections
 //	"s"                         the indexes in all cards; see CardsMark
 //	"a" agent                   an agent with its keys, sessions and stored results
@@ -61,6 +64,9 @@ func ChunkKey(project id.ID, name work.Chunk) string {
 	key := []byte(ChunkPrefix(project, name.Kind))
 	return string(binary.BigEndian.AppendUint32(key, uint32(name.Number)))
 }
+
+// IsChunk reports whether a key is that of a chunk, and not of a project or a card.
+func IsChunk(key string) bool { return len(key) > len(ProjectKey(id.ID{})) }
 
 // ChunkPrefix begins the keys of all chunks of a kind of a project.
 func ChunkPrefix(project id.ID, kind work.ChunkKind) string {
