@@ -129,8 +129,10 @@ func (a *projectActor) replay(o *order) bool {
 	}
 	o.out = api.Done{
 		Project: a.working, Result: record.Result, Replayed: true,
-		FirstAt:  record.ExpiresAt - work.IdempotencySeconds*1000,
-		Rendered: api.Rendered{Status: record.Status, Body: body, Tasks: record.Tasks},
+		FirstAt: record.ExpiresAt - work.IdempotencySeconds*1000,
+		Rendered: api.Rendered{
+			Status: record.Status, Body: body, Tasks: record.Tasks, LeftOut: record.LeftOut,
+		},
 	}
 	a.last.after(o)
 	return true
@@ -252,7 +254,8 @@ func (a *projectActor) remember(
 	if r.Render != nil {
 		made := r.Render(next, result)
 		done.Rendered = made
-		record.Status, record.Body, record.Tasks = made.Status, pack(made.Body), made.Tasks
+		record.Status, record.Body = made.Status, pack(made.Body)
+		record.Tasks, record.LeftOut = made.Tasks, made.LeftOut
 	}
 	next.Remember(record, now)
 	saved, err := cbor.Marshal(&record)

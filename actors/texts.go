@@ -11,7 +11,8 @@ import (
 // StoredText is a content with a long text of a record.
 type StoredText struct {
 	Hash work.Hash
-	// Record is the public ID of the handoff or the task, empty if the text was replaced or deleted.
+	// Record is the public ID of the record that has the text, empty if the text was replaced or
+	// deleted.
 	Record string
 	// Removed says that an operator has purged it.
 	Removed bool
@@ -44,13 +45,8 @@ func (e *Engine) TextsOf(project id.ID, part string) (found []StoredText, err er
 			found = append(found, StoredText{Hash: hash, Record: record, Removed: removed})
 		}
 	}
-	for _, handoff := range p.Handoffs() {
-		if handoff.Away != nil {
-			add(handoff.Away.Hash, handoff.ID.Format(id.Handoff))
-		}
-	}
-	p.Tasks(id.ID{}, work.AsStored, func(t *work.Task) bool {
-		t.Texts().Each(func(one work.Away) { add(one.Hash, t.ID.Format(id.Task)) })
+	p.LongTexts(func(kind id.Prefix, record id.ID, text work.Away) bool {
+		add(text.Hash, record.Format(kind))
 		return err == nil
 	})
 	p.PastContents(func(hash work.Hash) { add(hash, "") })

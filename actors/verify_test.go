@@ -545,8 +545,8 @@ func TestVerifyChecksWhatEntriesName(t *testing.T) {
 	})
 }
 
-// TestVerifyChecksProjectsOnce verifies a project that has chunks of all kinds whose keys begin like
-// those of projects and cards.
+// TestVerifyChecksProjectsOnce verifies a project that has chunks of the kinds whose keys begin
+// like those of projects and cards.
 func TestVerifyChecksProjectsOnce(t *testing.T) {
 	config := quiet(t.TempDir())
 	e := start(t, config)

@@ -5,12 +5,26 @@ import (
 	"pws/work"
 )
 
-// deletedText replaces the text of deleted discussions and comments in a bundle.
-const deletedText = "(deleted)"
+// deletedText replaces the text of deleted discussions and comments in a bundle, removedText one
+// that an operator has removed.
+const (
+	deletedText = "(deleted)"
+	removedText = "(removed)"
+)
+
+// bodyOr returns a body, or what stands for it in a bundle if an operator has removed it.
+func bodyOr(body string, away *work.Away) string {
+	if away != nil && body == "" {
+		return removedText
+	}
+	return body
+}
 
 // discussion renders a discussion. A deleted one keeps its place, because its comments remain.
 func (e *export) discussion(p *work.Project, one *work.Discussion) Discussion {
 	record := e.call.discussion(p, one)
+	e.fail(e.call.textFault)
+	record.Body = bodyOr(record.Body, one.Away)
 	if one.Deleted.Is() {
 		record.Title, record.Body = deletedText, deletedText
 		record.DeletionReason = nil
@@ -24,6 +38,8 @@ func (e *export) discussion(p *work.Project, one *work.Discussion) Discussion {
 func (e *export) comments() {
 	e.view.AllComments(func(one *work.Comment) bool {
 		record := e.call.comment(e.view, one)
+		e.fail(e.call.textFault)
+		record.Body = bodyOr(record.Body, one.Away)
 		if one.Deleted.Is() {
 			record.Body, record.DeletionReason = deletedText, nil
 		}

@@ -44,6 +44,10 @@ type Call struct {
 
 	// firstAt is when the original request was answered if this one is a repeat.
 	firstAt int64
+	// leavesOut makes said leave texts out, leftOut is whether it has. textFault is the first error
+	// that it met.
+	leavesOut, leftOut bool
+	textFault          error
 }
 
 // FirstAt returns when the original request was answered if this one is a repeat, in Unix

@@ -148,7 +148,7 @@ var changesetOperations = []*Operation{
 		Query: append(pageParams(100), historyParam),
 		Errors: []fault.Code{
 			fault.InvalidPath, fault.ProjectNotFound, fault.PaginationCursorInvalid,
-			fault.PaginationLimitInvalid,
+			fault.PaginationLimitInvalid, fault.BlobCorrupt,
 		},
 		Tag: "changesets", Summary: "List changesets",
 		Doc: "Lists changesets, newest first, without their operations: all, or those of one path.",
@@ -178,8 +178,10 @@ var changesetOperations = []*Operation{
 	declare[None, ChangesetData](Operation{
 		Name: "changeset.read", Method: "GET", Path: changesetPath,
 		Auth: Optional, Category: CategoryRead, Statuses: []int{200}, Params: changesetParams,
-		Errors: []fault.Code{fault.ProjectNotFound, fault.ChangesetNotFound},
-		Tag:    "changesets", Summary: "Get a changeset",
+		Errors: []fault.Code{
+			fault.ProjectNotFound, fault.ChangesetNotFound, fault.BlobCorrupt,
+		},
+		Tag: "changesets", Summary: "Get a changeset",
 		Doc: "Returns an immutable changeset with its operations.",
 	}, readChangeset),
 	declare[None, FilesData](Operation{
@@ -249,9 +251,10 @@ var sourcePrefixes = map[work.Source]id.Prefix{
 func (c *Call) changeset(p *work.Project, from *work.Changeset, whole bool) Changeset {
 	record := Changeset{
 		ID: from.ID.Format(id.Changeset), ProjectID: p.ID.Format(id.Project),
-		Sequence: from.Sequence, Author: c.agentRef(from.Author), Message: from.Message,
-		Source: ChangesetSource{Type: SourceType(from.Source.String()), ID: c.sourceID(p, from)},
-		Count:  len(from.Ops),
+		Sequence: from.Sequence, Author: c.agentRef(from.Author),
+		Message: c.said(from.Message, from.Away),
+		Source:  ChangesetSource{Type: SourceType(from.Source.String()), ID: c.sourceID(p, from)},
+		Count:   len(from.Ops),
 		Stats: ChangesetStats{
 			Files: len(from.Ops), AdditionsBytes: from.AddedBytes, DeletionsBytes: from.DeletedBytes,
 		},
@@ -307,7 +310,7 @@ func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset
 	dst = append(dst, `,"handle":`...)
 	dst = jsonschema.AppendString(dst, c.handle(from.Author))
 	dst = append(dst, `},"message":`...)
-	dst = jsonschema.AppendString(dst, from.Message)
+	dst = jsonschema.AppendString(dst, c.said(from.Message, from.Away))
 	dst = append(dst, `,"source":{"type":"`...)
 	dst = append(dst, from.Source.String()...)
 	dst = append(dst, `","id":`...)
@@ -427,7 +430,7 @@ func (c *Call) publish(project id.ID, command *work.PublishChangeset) (Reply, er
 	if !ok {
 		return Reply{}, errUnknownResult
 	}
-	data := changesetReply{call: c, project: done.Project, changeset: changeset}
+	data := changesetReply{call: c, project: done.Project, changeset: c.withMessage(changeset)}
 	return Reply{Data: data, Replayed: done.Replayed}, nil
 }
 
@@ -466,7 +469,9 @@ func readChangeset(c *Call, _ *None) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	return Reply{Data: changesetReply{call: c, project: view, changeset: changeset}}, nil
+	return c.sound(Reply{
+		Data: changesetReply{call: c, project: view, changeset: c.withMessage(changeset)},
+	})
 }
 
 func readTree(c *Call, _ *None) (Reply, error) {

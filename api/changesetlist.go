@@ -30,7 +30,10 @@ func listChangesets(c *Call, _ *None) (Reply, error) {
 	}
 	if of != "" {
 		data, err := c.pathHistory(view, of, after, limit)
-		return Reply{Data: data}, err
+		if err != nil {
+			return Reply{}, err
+		}
+		return c.sound(Reply{Data: data})
 	}
 	sequence := uint32(view.ChangesetsCount())
 	if after != nil {
@@ -48,7 +51,7 @@ func listChangesets(c *Call, _ *None) (Reply, error) {
 		from := view.ChangesetNumber(sequence)
 		data.Changesets = append(data.Changesets, c.changeset(view, from, false))
 	}
-	return Reply{Data: data}, nil
+	return c.sound(Reply{Data: data})
 }
 
 // historyPath reads the parameter path, empty if it is absent: INVALID_PATH.

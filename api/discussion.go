@@ -121,6 +121,7 @@ var discussionOperations = []*Operation{
 		Query: pageParams(discussionsPage),
 		Errors: []fault.Code{
 			fault.ProjectNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+			fault.BlobCorrupt,
 		},
 		Tag: "discussions", Summary: "List discussions",
 		Doc: "Lists the discussions of a project, newest first, without deleted ones. A page " +
@@ -152,6 +153,7 @@ var discussionOperations = []*Operation{
 		Query: pageParams(commentsPage),
 		Errors: []fault.Code{
 			fault.DiscussionNotFound, fault.PaginationCursorInvalid, fault.PaginationLimitInvalid,
+			fault.BlobCorrupt,
 		},
 		Tag: "discussions", Summary: "Get a discussion",
 		Doc: "Returns a discussion with its comments, oldest first. A page of long comments " +
@@ -170,7 +172,8 @@ const (
 func (c *Call) newDiscussion(p *work.Project, from *work.Discussion) Discussion {
 	record := Discussion{
 		ID: from.ID.Format(id.Discussion), ProjectID: p.ID.Format(id.Project), Title: from.Title,
-		Body: from.Body, Author: c.agentRef(from.Author), Mentions: c.agentRefs(from.Mentions),
+		Body:   c.said(from.Body, from.Away),
+		Author: c.agentRef(from.Author), Mentions: c.agentRefs(from.Mentions),
 		Status: from.Status.String(), CreatedAt: Time(from.CreatedAt),
 		UpdatedAt: Time(max(from.CreatedAt, from.ChangedAt, from.Deleted.At)),
 		Origin:    recordOrigin(id.Discussion, p.DiscussionOrigin(from)),
@@ -272,7 +275,7 @@ func listDiscussions(c *Call, _ *None) (Reply, error) {
 		data.Discussions = append(data.Discussions, c.discussion(view, one))
 		return true
 	})
-	return Reply{Data: data}, nil
+	return c.sound(Reply{Data: data})
 }
 
 // readableDiscussion returns the discussion in the path if the caller may read it:
@@ -319,5 +322,5 @@ func readDiscussion(c *Call, _ *None) (Reply, error) {
 		data.Comments = append(data.Comments, c.comment(view, one))
 		return true
 	})
-	return Reply{Data: data}, nil
+	return c.sound(Reply{Data: data})
 }

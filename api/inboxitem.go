@@ -85,12 +85,12 @@ func (c *Call) subjectTexts(view *work.Project, one *boxed) (title, text string)
 		}
 	case work.SubjectDiscussion:
 		if d, ok := view.Discussion(subject); ok {
-			return d.Title, d.Body
+			return d.Title, c.said(d.Body, d.Away)
 		}
 	case work.SubjectComment:
 		if comment, ok := view.Comment(subject); ok {
 			d, _ := view.Discussion(comment.Discussion)
-			return d.Title, comment.Body
+			return d.Title, c.said(comment.Body, comment.Away)
 		}
 	case work.SubjectProject:
 		switch one.Kind {
@@ -106,7 +106,7 @@ func (c *Call) subjectTexts(view *work.Project, one *boxed) (title, text string)
 	case work.SubjectAgent:
 		return c.handle(subject), c.handle(subject)
 	}
-	return recordTexts(view, one.Subject)
+	return c.recordTexts(view, one.Subject)
 }
 
 // hiddenText says why a project is hidden.
@@ -173,12 +173,16 @@ func contributionTexts(
 
 // recordTexts returns the texts for the other records of a project. A record without texts has
 // those of the project.
-func recordTexts(view *work.Project, subject work.Subject) (title, text string) {
+func (c *Call) recordTexts(view *work.Project, subject work.Subject) (title, text string) {
 	switch subject.Type {
 	case work.SubjectChangeset:
-		if changeset, ok := view.Changeset(subject.ID); ok && changeset.Message != "" {
-			first, _, _ := strings.Cut(changeset.Message, "\n")
-			return first, changeset.Message
+		changeset, ok := view.Changeset(subject.ID)
+		if !ok {
+			break
+		}
+		if message := c.said(changeset.Message, changeset.Away); message != "" {
+			first, _, _ := strings.Cut(message, "\n")
+			return first, message
 		}
 	case work.SubjectHandoff:
 		if handoff, ok := view.Handoff(subject.ID); ok && handoff.Continuation.Summary != "" {

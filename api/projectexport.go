@@ -188,7 +188,9 @@ func (e *export) content(content []byte) {
 func (e *export) history() {
 	for nth := range e.view.ChangesetsCount() {
 		changeset := e.view.ChangesetNumber(uint32(nth + 1))
-		if !e.add(e.call.changeset(e.view, changeset, true)) {
+		record := e.call.changeset(e.view, changeset, true)
+		e.fail(e.call.textFault)
+		if !e.add(record) {
 			return
 		}
 	}

@@ -91,13 +91,24 @@ func (i blockerItem) Append(dst []byte, room int) ([]byte, sizelimit.Fit) {
 	return sizelimit.AppendText(dst, text, i.chars, room)
 }
 
+// messageOf returns the message of a changeset, which is empty if too many texts were read already.
+func (b *resumeBuild) messageOf(from *work.Changeset) string {
+	if from.Away != nil {
+		if b.taskBytes+from.Away.Bytes > taskTextsMax*b.wish.bytes {
+			return ""
+		}
+		b.taskBytes += from.Away.Bytes
+	}
+	return b.call.said(from.Message, from.Away)
+}
+
 // change is a ResumeChange.
 func (b *resumeBuild) change(from *work.Changeset) sizelimit.Item {
 	return sizelimit.Record{Chars: b.wish.chars, Make: func(form sizelimit.Form) (any, bool) {
 		change := &ResumeChange{
 			ID: from.ID.Format(id.Changeset), Sequence: from.Sequence,
 			Author: b.call.agentRef(from.Author), CreatedAt: Time(from.CreatedAt),
-			Count: len(from.Ops), Message: from.Message,
+			Count: len(from.Ops), Message: b.messageOf(from),
 		}
 		if form != sizelimit.Full || len(from.Ops) == 0 {
 			return change, false

@@ -40,16 +40,20 @@ func revertChangeset(c *Call, body *RevertChangeset) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	var message string
 	return c.planned(owner.ID,
 		func(view *work.Project) (*work.MergePlan, error) {
 			reverted, ok := view.Changeset(wanted)
 			if !ok || !c.mayWriteFiles(view) {
 				return nil, nil
 			}
+			message = c.said(reverted.Message, reverted.Away)
 			return view.PlanReversal(reverted, c.Service.Engine.Blob, c.Service.merges)
 		},
 		func(plan *work.MergePlan) work.Command {
-			return &work.RevertChangeset{Changeset: wanted, Message: body.Message, Plan: plan}
+			return &work.RevertChangeset{
+				Changeset: wanted, Message: body.Message, Reverted: message, Plan: plan,
+			}
 		},
 		func(_ *work.MergePlan, p *work.Project, r work.Result) (Reply, error) {
 			changeset, published := p.Changeset(r.Changeset)

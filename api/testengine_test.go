@@ -34,6 +34,8 @@ type testEngine struct {
 	made   int
 	// reads counts the contents that were read.
 	reads atomic.Int64
+	// damaged are contents that cannot be read.
+	damaged map[work.Hash]bool
 }
 
 func newTestEngine(t testing.TB) *testEngine {
@@ -72,6 +74,9 @@ func (o *testEngine) Do(order api.Order) (api.Done, error) {
 // Blob implements api.Engine.
 func (o *testEngine) Blob(hash work.Hash) ([]byte, error) {
 	o.reads.Add(1)
+	if o.damaged[hash] {
+		return nil, fault.New(fault.BlobCorrupt, "Damaged.")
+	}
 	return o.Engine.Blob(hash)
 }
 

@@ -58,11 +58,13 @@ type Recording struct {
 }
 
 // Rendered is an answer as it is kept: its status and data. Tasks names the long texts of the tasks
-// in the data, which are not there yet; nil if there are none.
+// in the data, which are not there yet; nil if there are none. LeftOut says that long texts of
+// other records are not there.
 type Rendered struct {
-	Status int
-	Body   []byte
-	Tasks  []work.TaskTexts
+	Status  int
+	Body    []byte
+	Tasks   []work.TaskTexts
+	LeftOut bool
 }
 
 // Done is the outcome of an Order.
@@ -180,11 +182,7 @@ func (c *Call) do(
 		order.Idempotency = &Recording{Key: *c.Idempotency}
 		if render != nil {
 			order.Idempotency.Render = func(p *work.Project, r work.Result) Rendered {
-				reply, err := render(p, r)
-				if err != nil {
-					panic(err)
-				}
-				return Rendered{reply.Status, appendData(nil, reply.Data), textsOf(reply.Data)}
+				return c.renderStored(p, r, render)
 			}
 		}
 	}
@@ -204,11 +202,14 @@ func (c *Call) chargeFor(spent time.Duration) {
 // recorded replies with the answer that is stored for the key.
 func (c *Call) recorded(done *Done) (Reply, error) {
 	data, err := c.filled(done.Body, done.Tasks)
+	if err == nil && done.LeftOut {
+		data, err = c.withTexts(done.Project, data)
+	}
 	return Reply{Status: done.Status, Data: Raw(data), Replayed: done.Replayed}, err
 }
 
 // answer runs a command whose answer is rendered once and stored for repeats of its key. Long texts
-// of its tasks are not stored with it: they are read from their contents each time.
+// of its records are not stored with it: they are read from their contents each time.
 func (c *Call) answer(
 	project id.ID, command work.Command,
 	render func(project *work.Project, result work.Result) (Reply, error),
@@ -217,7 +218,7 @@ func (c *Call) answer(
 	if err != nil {
 		return Reply{}, err
 	}
-	if done.Body != nil && (done.Tasks == nil || done.Replayed) {
+	if done.Body != nil && (done.Tasks == nil && !done.LeftOut || done.Replayed) {
 		return c.recorded(&done)
 	}
 	reply, err := render(done.Project, done.Result)

@@ -192,6 +192,21 @@ func memoryCases(t *testing.T) []memoryCase {
 				})
 			}
 		}},
+		{"long messages", func(w *world) {
+			for n := range 2000 {
+				w.must(t, &work.PutFile{
+					Path: fmt.Sprint(n % 100), Blob: blob(fmt.Sprint(n)), ContentType: "text/plain",
+					Message: strings.Repeat("m", 4000),
+				})
+			}
+		}},
+		{"long discussions", func(w *world) {
+			for n := range 1000 {
+				w.must(t, &work.CreateDiscussion{
+					Title: fmt.Sprint(n), Body: strings.Repeat("b", 20_000),
+				})
+			}
+		}},
 	}
 }
 

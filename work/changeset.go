@@ -72,9 +72,11 @@ type Op struct {
 
 // Changeset is one immutable step of the history.
 type Changeset struct {
-	ID      id.ID
-	Author  id.ID
+	ID     id.ID
+	Author id.ID
+	// Message is empty if Away has it.
 	Message string
+	Away    *Away
 	// SourceID is the ID of the published record, zero if the source has none.
 	SourceID id.ID
 	Ops      []Op
@@ -492,6 +494,8 @@ type ChangesetPublished struct {
 	Ops      []OpRecord `cbor:"5,keyasint,omitempty"`
 	// Author is the agent that wrote it; zero means the agent that sent the command.
 	Author id.ID `cbor:"6,keyasint,omitzero"`
+	// Away has a long message, nil if it is here.
+	Away *Away `cbor:"7,keyasint,omitempty"`
 }
 
 // OpRecord is an operation in the log.
@@ -521,7 +525,7 @@ func (e *ChangesetPublished) apply(p *Project, at Moment) {
 // publish appends a changeset to the history and applies its operations to the trees.
 func (p *Project) publish(e *ChangesetPublished, author id.ID, now int64) {
 	changeset := &Changeset{
-		ID: e.ID, Author: author, Message: e.Message, CreatedAt: now,
+		ID: e.ID, Author: author, Message: e.Message, Away: e.Away, CreatedAt: now,
 		Source: e.Source, SourceID: e.SourceID,
 		Sequence: uint32(len(p.changesets) + 1),
 	}

@@ -349,6 +349,7 @@ func Decide(command Command, p *Project, stamp Stamp) (Decision, error) {
 	if _, noting := command.(*ExpireClaims); !noting && len(decision.Events) == 0 {
 		return decision, nil
 	}
+	decision.putAway()
 	decision.Events = opened(p, decision.Events, stamp)
 	if len(expired) > 0 {
 		decision.Events = append(expired, decision.Events...)

@@ -19,17 +19,21 @@ type Comment struct {
 	Mentions []id.ID `cbor:"6,keyasint,omitempty"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"7,keyasint"`
+	// Away has a long body, nil if it is here.
+	Away *Away `cbor:"8,keyasint,omitempty"`
 	// Deleted is zero unless the comment was deleted.
 	Deleted Deletion `cbor:"30,keyasint,omitzero"`
 }
 
 // Bytes returns the size of the text.
-func (c *Comment) Bytes() int { return len(c.Body) }
+func (c *Comment) Bytes() int { return len(c.Body) + c.Away.bytes() }
 
 func (c *Comment) ident() id.ID { return c.ID }
 
 // sound reports whether a saved comment is valid.
-func (c *Comment) sound() bool { return c != nil && len(c.Mentions) <= MentionsMax }
+func (c *Comment) sound() bool {
+	return c != nil && c.Away.sound() && len(c.Mentions) <= MentionsMax
+}
 
 // comments holds all comments of a project in the order of their IDs, which is also the order
 // within each discussion.
@@ -221,12 +225,14 @@ type CommentAdded struct {
 	// zero for none.
 	DiscussionAuthor id.ID `cbor:"6,keyasint"`
 	ReplyAuthor      id.ID `cbor:"7,keyasint,omitzero"`
+	// Away has a long body, nil if it is here.
+	Away *Away `cbor:"8,keyasint,omitempty"`
 }
 
 func (e *CommentAdded) apply(p *Project, at Moment) {
 	p.addComment(&Comment{
 		ID: e.ID, Discussion: e.Discussion, Author: at.Agent, Body: e.Body, ReplyTo: e.ReplyTo,
-		Mentions: e.Mentions, CreatedAt: at.Now,
+		Mentions: e.Mentions, Away: e.Away, CreatedAt: at.Now,
 	})
 }
 
@@ -256,4 +262,5 @@ func (p *Project) countComment(c *Comment, times int) {
 	}
 	p.countUsage(c.Author, quotaTexts, times*c.Bytes())
 	p.texts += times * (c.Bytes() + len(c.Deleted.Reason))
+	p.awayBytes += times * c.Away.bytes()
 }

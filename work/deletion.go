@@ -175,9 +175,7 @@ func (e *HandoffDeleted) apply(p *Project, at Moment) {
 	next := old.deleted(mark.Deletion)
 	p.handoffs = slices.Clone(p.handoffs)
 	p.handoffs[nth] = next
-	if old.Away != nil {
-		p.past.add(old.Away.Hash, p.Revision+1)
-	}
+	p.leave(old.Away)
 	p.countHandoff(old, -1)
 	p.countHandoff(next, 1)
 }

@@ -102,6 +102,8 @@ type Discussion struct {
 	Mentions []id.ID `cbor:"6,keyasint,omitempty"`
 	// CreatedAt is Unix milliseconds.
 	CreatedAt int64 `cbor:"7,keyasint"`
+	// Away has a long body, nil if it is here.
+	Away *Away `cbor:"8,keyasint,omitempty"`
 
 	Status DiscussionStatus `cbor:"30,keyasint,omitempty"`
 	// ChangedBy is the agent that last set the status, and ChangedAt the time in Unix milliseconds;
@@ -113,13 +115,15 @@ type Discussion struct {
 }
 
 // Bytes returns the size of the texts.
-func (d *Discussion) Bytes() int { return len(d.Title) + len(d.Body) + len(d.Subject.Path) }
+func (d *Discussion) Bytes() int {
+	return len(d.Title) + len(d.Body) + d.Away.bytes() + len(d.Subject.Path)
+}
 
 func (d *Discussion) ident() id.ID { return d.ID }
 
 // sound reports whether a saved discussion is valid.
 func (d *Discussion) sound() bool {
-	return d != nil && d.Subject.sound() && len(d.Mentions) <= MentionsMax &&
+	return d != nil && d.Away.sound() && d.Subject.sound() && len(d.Mentions) <= MentionsMax &&
 		d.Status <= DiscussionLocked
 }
 
@@ -178,12 +182,14 @@ type DiscussionCreated struct {
 	Body     string  `cbor:"3,keyasint,omitempty"`
 	Subject  Matter  `cbor:"4,keyasint,omitzero"`
 	Mentions []id.ID `cbor:"5,keyasint,omitempty"`
+	// Away has a long body, nil if it is here.
+	Away *Away `cbor:"6,keyasint,omitempty"`
 }
 
 func (e *DiscussionCreated) discussion(at Moment) *Discussion {
 	return &Discussion{
 		ID: e.ID, Author: at.Agent, Title: e.Title, Body: e.Body, Subject: e.Subject,
-		Mentions: e.Mentions, CreatedAt: at.Now,
+		Mentions: e.Mentions, Away: e.Away, CreatedAt: at.Now,
 	}
 }
 
@@ -208,6 +214,7 @@ func (p *Project) countDiscussion(d *Discussion, times int) {
 	}
 	p.countUsage(d.Author, quotaTexts, times*d.Bytes())
 	p.texts += times * (d.Bytes() + len(d.Deleted.Reason))
+	p.awayBytes += times * d.Away.bytes()
 }
 
 // restoreDiscussions reads discussions, then the comments on them.

@@ -54,9 +54,9 @@ func count(present ...bool) (n uint64) {
 	return n
 }
 
-// plain reports whether the texts are valid UTF-8, as CBOR requires.
+// plain reports whether the texts are valid UTF-8, as CBOR requires, and the message is here.
 func (e *ChangesetPublished) plain() bool {
-	if !utf8.ValidString(e.Message) {
+	if e.Away != nil || !utf8.ValidString(e.Message) {
 		return false
 	}
 	for at := range e.Ops {

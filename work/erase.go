@@ -79,9 +79,9 @@ func RestoreRemoved(head []byte) (*Project, error) {
 	return p, p.restoreStored(record.Stored)
 }
 
-// Contents yields the hashes of all contents that the files, workspaces, contributions, handoffs
-// and tasks of the project name, some of them several times. For a fork, skip is asked whether the
-// contents of the tree that it began with are known.
+// Contents yields the hashes of all contents that the files, workspaces, contributions and texts of
+// the project name, some of them several times. For a fork, skip is asked whether the contents of
+// the tree that it began with are known.
 func (p *Project) Contents(skip func(root Hash) bool, yield func(Hash)) {
 	for _, changeset := range p.changesets {
 		if p.saved.Fork != nil && changeset.Sequence == 1 && skip(p.saved.Fork.Root) {
@@ -91,13 +91,8 @@ func (p *Project) Contents(skip func(root Hash) bool, yield func(Hash)) {
 			yield(changeset.Ops[at].Blob)
 		}
 	}
-	for _, handoff := range p.handoffs {
-		if handoff.Away != nil {
-			yield(handoff.Away.Hash)
-		}
-	}
-	p.Tasks(id.ID{}, AsStored, func(t *Task) bool {
-		t.Texts().Each(func(one Away) { yield(one.Hash) })
+	p.LongTexts(func(_ id.Prefix, _ id.ID, text Away) bool {
+		yield(text.Hash)
 		return true
 	})
 	named := func(_ string, blob Hash, _ int) { yield(blob) }

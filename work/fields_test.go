@@ -45,6 +45,7 @@ func fieldWorlds(t *testing.T) map[string]*world {
 	worlds["states"] = frozenStates(t)
 	worlds["away"] = awayWorld(t)
 	worlds["texts of tasks"] = taskTextWorld(t)
+	worlds["long texts"] = longTextWorld(t)
 	worlds["deleted"] = deletedWorld(t)
 	worlds["ended"] = endedWorld(t)
 	imported := newWorld()

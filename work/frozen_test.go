@@ -105,7 +105,7 @@ func frozenSamples() []frozenEvent {
 	return slices.Concat(
 		frozenEvents, frozenWorkEvents, frozenWorkspaceEvents, frozenContributionEvents,
 		frozenArtifactEvents, frozenBundleEvents, frozenDiscussionEvents, frozenAwayEvents,
-		frozenDeletionEvents, frozenTaskTextEvents,
+		frozenDeletionEvents, frozenTaskTextEvents, frozenLongTextEvents,
 	)
 }
 

@@ -106,6 +106,8 @@ func (w *world) do(who id.ID, command work.Command, key ...byte) (work.Decision,
 			if ok && !made.Texts().None() {
 				entry.result.Tasks = []work.TaskTexts{made.Texts()}
 			}
+			talk, ok := next.Discussion(decision.Result.Subject)
+			entry.result.LeftOut = ok && talk.Away != nil
 		}
 		next.Remember(*entry.result, stamp.Now)
 	}

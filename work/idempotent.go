@@ -16,6 +16,8 @@ type Idempotent struct {
 	// Tasks names the long texts of the tasks in Body, which has the tasks without them; nil if all
 	// are there.
 	Tasks []TaskTexts `cbor:"7,keyasint,omitempty"`
+	// LeftOut says that Body has its changeset, discussion or comment without a long text.
+	LeftOut bool `cbor:"8,keyasint,omitempty"`
 }
 
 // Remember stores the result of a key. It drops expired results, which are the oldest, and more

@@ -21,6 +21,7 @@ const (
 	originMemory    = 110
 	workspaceMemory = 280
 	stateMemory     = 360
+	awayMemory      = 64
 )
 
 // MemoryBytes estimates how much memory the project takes. It costs no walk over the project.
@@ -51,6 +52,9 @@ func (p *Project) MemoryBytes() int64 {
 // paths the project knew BEFORE.
 func (p *Project) countHistory(c *Changeset, paths int) {
 	p.historyBytes += changesetMemory + int64(len(c.Message))
+	if c.Away != nil {
+		p.historyBytes += awayMemory
+	}
 	if c.Sequence == 1 && p.saved.Fork != nil {
 		p.historyBytes += int64(len(c.Ops)) * treeFileMemory
 		return

@@ -145,7 +145,8 @@ type DiscussionDeleted struct {
 func (e *DiscussionDeleted) apply(p *Project, at Moment) {
 	old, _ := p.Discussion(e.Discussion)
 	next := *old
-	next.Title, next.Body, next.Subject = "", "", Matter{}
+	next.Title, next.Body, next.Away, next.Subject = "", "", nil, Matter{}
+	p.leave(old.Away)
 	next.Deleted = deletion(at, e.Reason)
 	p.addDiscussion(&next)
 }
@@ -212,6 +213,7 @@ type CommentDeleted struct {
 func (e *CommentDeleted) apply(p *Project, at Moment) {
 	old, _ := p.Comment(e.Comment)
 	next := *old
-	next.Body, next.Deleted = "", deletion(at, e.Reason)
+	next.Body, next.Away, next.Deleted = "", nil, deletion(at, e.Reason)
+	p.leave(old.Away)
 	p.replaceComment(&next)
 }

@@ -107,6 +107,7 @@ func (c *ImportProject) decide(stamp Stamp) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
+	b.putTextsAway()
 	changesets := b.event.Changesets
 	c.NewIDs = b.newIDs
 	blobs, stored := b.blobs()

@@ -39,7 +39,7 @@ func kept(mark Deletion, author id.ID) bool { return mark == Deletion{} || mark.
 func (p *Project) Recount() error {
 	r := &recount{agents: map[id.ID]*usage{}}
 	away := r.countRecords(p)
-	r.countTalk(p)
+	away += r.countTalk(p)
 	r.countContributions(p)
 	overlaid, open := 0, []id.ID{}
 	p.Workspaces(func(w *Workspace) bool {
@@ -94,11 +94,13 @@ func (r *recount) countRecords(p *Project) (away int) {
 	return away
 }
 
-func (r *recount) countTalk(p *Project) {
+// countTalk counts discussions and comments. It returns the size of the texts that are stored away.
+func (r *recount) countTalk(p *Project) (away int) {
 	p.Discussions(id.ID{}, func(d *Discussion) bool {
 		if !d.Deleted.Is() {
 			r.of(d.Author).counts[quotaDiscussions]++
 		}
+		away += d.Away.bytes()
 		r.text(d.Author, d.Bytes())
 		r.texts += d.Bytes() + len(d.Deleted.Reason)
 		return true
@@ -108,10 +110,12 @@ func (r *recount) countTalk(p *Project) {
 			r.of(c.Author).counts[quotaComments]++
 		}
 		r.today(c.Author, c.CreatedAt).comments++
+		away += c.Away.bytes()
 		r.text(c.Author, c.Bytes())
 		r.texts += c.Bytes() + len(c.Deleted.Reason)
 		return true
 	})
+	return away
 }
 
 func (r *recount) countContributions(p *Project) {

@@ -29,6 +29,7 @@ func RestoreSummary(head []byte) (*Project, error) {
 			ID: record.Head.Event.ID, Author: record.Head.Author, CreatedAt: record.Head.CreatedAt,
 			Message: record.Head.Event.Message, Sequence: uint32(record.Changesets),
 			Source: record.Head.Event.Source, SourceID: record.Head.Event.SourceID,
+			Away: record.Head.Event.Away,
 		},
 		evidence: Evidence{
 			Tally: record.Tally, Latest: record.Latest, LatestFailed: record.LatestFailed,

@@ -68,6 +68,8 @@ type RevertChangeset struct {
 	Changeset id.ID
 	// Message is the message of the new changeset; if empty, one that names the reverted changeset.
 	Message string
+	// Reverted is the message of the reverted changeset if it is stored away.
+	Reverted string
 	// Plan merges with the head; nil if the head is the changeset.
 	Plan *MergePlan
 }
@@ -120,7 +122,7 @@ func (c *RevertChangeset) Decide(p *Project, stamp Stamp) (Decision, error) {
 	published.ID = p.nextChangesetID(stamp.ID(0))
 	published.Message = c.Message
 	if c.Message == "" {
-		published.Message = revertMessage(reverted)
+		published.Message = revertMessage(reverted, c.Reverted)
 	}
 	published.Source = SourceChangeset
 	return Decision{
@@ -129,10 +131,14 @@ func (c *RevertChangeset) Decide(p *Project, stamp Stamp) (Decision, error) {
 	}, nil
 }
 
-// revertMessage names a changeset by its ID and the first line of its message.
-func revertMessage(c *Changeset) string {
+// revertMessage names a changeset by its ID and the first line of its message, which is long if the
+// changeset does not have it.
+func revertMessage(c *Changeset, long string) string {
 	text := "Revert " + c.ID.Format(id.Changeset)
-	if line, _, _ := strings.Cut(c.Message, "\n"); line != "" {
+	if c.Away == nil {
+		long = c.Message
+	}
+	if line, _, _ := strings.Cut(long, "\n"); line != "" {
 		text += ": " + line
 	}
 	if chars := []rune(text); len(chars) > MessageCharsMax {

@@ -88,7 +88,7 @@ type changesetRecord struct {
 func recordOf(c *Changeset) changesetRecord {
 	record := changesetRecord{
 		Event: ChangesetPublished{
-			ID: c.ID, Message: c.Message, Source: c.Source, SourceID: c.SourceID,
+			ID: c.ID, Message: c.Message, Source: c.Source, SourceID: c.SourceID, Away: c.Away,
 		},
 		Author:    c.Author,
 		CreatedAt: c.CreatedAt,

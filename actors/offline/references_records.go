@@ -5,7 +5,7 @@ import (
 	"pws/work"
 )
 
-// checkRecords looks up what verification records, handoffs, tasks, blocks, relations, artifacts
+// checkRecords looks up what verification records, handoffs, texts, blocks, relations, artifacts
 // and imports name.
 func (r *references) checkRecords(
 	name string, p *work.Project, missing map[id.ID]bool, dangling map[work.Hash]bool,
@@ -18,16 +18,10 @@ func (r *references) checkRecords(
 	for _, one := range p.Handoffs() {
 		r.checkAgent(name, "author of a handoff", one.Author, missing)
 		r.checkDeletion(name, one.Deleted, missing)
-		if one.Away != nil {
-			of := func() string { return name + ": handoff " + one.ID.Format(id.Handoff) }
-			r.checkBlob(of, "texts", one.Away.Hash, one.Away.Size, dangling)
-		}
 	}
-	p.Tasks(id.ID{}, work.AsStored, func(task *work.Task) bool {
-		of := func() string { return name + ": task " + task.ID.Format(id.Task) }
-		task.Texts().Each(func(one work.Away) {
-			r.checkBlob(of, "texts", one.Hash, one.Size, dangling)
-		})
+	p.LongTexts(func(kind id.Prefix, record id.ID, text work.Away) bool {
+		of := func() string { return name + ": " + kind.Noun() + " " + record.Format(kind) }
+		r.checkBlob(of, "texts", text.Hash, text.Size, dangling)
 		return true
 	})
 	for _, one := range p.Blocks() {

@@ -11,7 +11,7 @@ import (
 	"pws/internal/id"
 )
 
-// AdminTextsCommand lists the contents of the long texts of handoffs and tasks, for purge.
+// AdminTextsCommand lists the contents of the long texts of records, for purge.
 type AdminTextsCommand struct {
 	Project string `arg:"" help:"ID of the project."`
 	Part    string `help:"List only texts that contain this."`

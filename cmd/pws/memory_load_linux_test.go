@@ -29,6 +29,8 @@ type memoryLoad struct {
 	// handoffs have handoffChars characters each, tasks taskChars.
 	handoffs, handoffChars int
 	tasks, taskChars       int
+	// messages are changesets with long messages, discussions have a long comment each.
+	messages, discussions int
 	// projects are touched in turn, rounds times.
 	projects, rounds int
 	// unread is how many large answers are not read meanwhile.
@@ -80,6 +82,8 @@ type memoryRun struct {
 	credential string
 	peak       int64
 	refused    atomic.Int64
+	// strangers counts the agents that worked beside a load.
+	strangers int
 	// killAt is how many acknowledged texts make the server be killed, 0 for none.
 	killAt atomic.Int64
 	mu     struct {
@@ -102,14 +106,29 @@ func newMemoryRun(t *testing.T, load memoryLoad) *memoryRun {
 	return r
 }
 
-func (r *memoryRun) run() {
+// begin starts the server and registers the owner.
+func (r *memoryRun) begin() {
 	r.start()
-	defer r.kill()
 	owner, err := rest.New(r.process.URL)
 	r.must(err)
 	r.must(owner.Register("owner"))
 	r.credential = owner.Credential
 	owner.Close()
+}
+
+// check reads all texts AFTER kill -9 and compares the peak with the ceiling.
+func (r *memoryRun) check() {
+	r.kill()
+	r.start()
+	r.measured("all texts are read", r.readAll)
+	if r.peak > r.ceiling {
+		r.t.Errorf("%d MiB were resident, more than %s", r.peak>>20, r.memory)
+	}
+}
+
+func (r *memoryRun) run() {
+	r.begin()
+	defer r.kill()
 	projects := r.createProjects(max(4, r.handoffs/24+r.tasks/400))
 	r.measured("handoffs", func() { r.writeHandoffs(projects, 0, r.handoffs/2) })
 	r.leaveUnread(projects)
@@ -127,13 +146,8 @@ func (r *memoryRun) run() {
 	r.measured("tasks are changed and claimed", r.changeTasks)
 	r.measured("tasks are listed", func() { r.listTasks(projects) })
 	r.leaveUnread(projects)
-	r.measured("projects", r.touchProjects)
-	r.kill()
-	r.start()
-	r.measured("all texts are read", r.readAll)
-	if r.peak > r.ceiling {
-		r.t.Errorf("%d MiB were resident, more than %s", r.peak>>20, r.memory)
-	}
+	r.measured("projects", func() { r.besideStranger(r.touchProjects) })
+	r.check()
 }
 
 func (r *memoryRun) must(err error) {

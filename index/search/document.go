@@ -9,6 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"pws/identity"
+	"pws/internal/fault"
 	"pws/internal/id"
 	"pws/work"
 )
@@ -160,12 +161,14 @@ type Document struct {
 	// Title is its name; words in it have a higher weight. The title of a file is its path.
 	Title string
 	// Body is the rest of its text. Load sets it if contents have it: the Blob of a file or a handoff,
-	// or the long texts of a task.
+	// or the long texts of a task or a discussion.
 	Body string
 	Blob work.Hash
-	// handoff is the handoff whose texts Blob has, nil for a file; task is one with texts in contents.
+	// handoff is the handoff whose texts Blob has, nil for a file; task is one with texts in contents,
+	// and talk are the parts of a discussion if any of them is in a content.
 	handoff *work.Handoff
 	task    *work.Task
+	talk    []said
 	// UpdatedAt is Unix milliseconds.
 	UpdatedAt int64
 	// Terms are the terms of the filters that it passes.
@@ -173,6 +176,12 @@ type Document struct {
 	// Version is a hash of all searchable content. It detects changes, not forgeries: a constructed
 	// collision only keeps an outdated text of its author searchable.
 	Version uint64
+}
+
+// said is a part of a discussion. Its text is in a content if there is a reference.
+type said struct {
+	text string
+	away *work.Away
 }
 
 // complete limits the length of the text and computes the version.
@@ -195,6 +204,11 @@ func (d *Document) complete() *Document {
 	_, _ = sum.Write(d.Blob[:])
 	if d.task != nil {
 		d.task.Texts().Each(func(one work.Away) { _, _ = sum.Write(one.Hash[:]) })
+	}
+	for _, one := range d.talk {
+		if put(one.text); one.away != nil {
+			_, _ = sum.Write(one.away.Hash[:])
+		}
 	}
 	for _, term := range d.Terms {
 		put(term)
@@ -354,18 +368,51 @@ func (d *Document) ofDiscussion(p *work.Project) bool {
 		return false
 	}
 	d.Title, d.UpdatedAt = opened.Title, opened.CreatedAt
-	var said strings.Builder
-	said.WriteString(opened.Body)
+	parts, size, long := []said{{opened.Body, opened.Away}}, opened.Bytes(), opened.Away != nil
 	p.Comments(opened.ID, id.ID{}, func(c *work.Comment) bool {
-		said.WriteByte('\n')
-		said.WriteString(c.Body)
-		return said.Len() < TextBytesMax
+		parts, long = append(parts, said{c.Body, c.Away}), long || c.Away != nil
+		size += 1 + c.Bytes()
+		return size < TextBytesMax
 	})
-	d.Body = said.String()
+	if long {
+		d.talk = parts
+	} else {
+		d.Body = bodyOf(parts)
+	}
 	if _, newest := p.CommentCount(opened.ID); newest != nil {
 		d.UpdatedAt = newest.CreatedAt
 	}
 	return true
+}
+
+// bodyOf joins the parts of a discussion that have their texts.
+func bodyOf(parts []said) string {
+	var body strings.Builder
+	for at, one := range parts {
+		if at > 0 {
+			body.WriteByte('\n')
+		}
+		body.WriteString(one.text)
+	}
+	return body.String()
+}
+
+// loadTalk sets the body of a discussion. Texts that an operator has removed are left out.
+func (d *Document) loadTalk(get func(work.Hash) ([]byte, error)) error {
+	parts := slices.Clone(d.talk)
+	for at := range parts {
+		one := &parts[at]
+		if one.away == nil {
+			continue
+		}
+		text, err := one.away.Text(get)
+		if err != nil && fault.CodeOf(err) != fault.ContentRemoved {
+			return err
+		}
+		one.text = text
+	}
+	d.Body = cut(bodyOf(parts), TextBytesMax)
+	return nil
 }
 
 // LiveAgent returns the document of an agent, nil if there is none.
@@ -408,6 +455,9 @@ func (d *Document) Load(get func(work.Hash) ([]byte, error)) error {
 			d.Body = cut(taskBody(whole), TextBytesMax)
 		}
 		return err
+	}
+	if d.talk != nil {
+		return d.loadTalk(get)
 	}
 	if d.Blob == (work.Hash{}) {
 		return nil

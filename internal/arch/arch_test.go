@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"index":          {"internal/disk", "internal/fault", "internal/id", "work", "identity"},
 	"index/feed":     {"internal/disk", "internal/id", "work"},
 	"index/wake":     {"internal/id"},
-	"index/search":   {"internal/id", "work", "identity"},
+	"index/search":   {"internal/fault", "internal/id", "work", "identity"},
 	"api/jsonschema": {"internal/fault", "internal/id"},
 	"api/cursor":     {"internal/fault"},
 	"api/sizelimit":  {"api/jsonschema"},

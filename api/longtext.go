@@ -1,0 +1,100 @@
+package api
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pws/internal/id"
+	"pws/work"
+)
+
+// said returns a text of a record that may be stored away; ref is nil if it is not. One that an
+// operator has removed is empty. One that is damaged is empty, too, and sound returns the error.
+// While an answer is rendered that the log does not have yet, texts are left out.
+func (c *Call) said(text string, ref *work.Away) string {
+	if ref == nil {
+		return text
+	}
+	if c.leavesOut {
+		c.leftOut = true
+		return ""
+	}
+	text, err := ref.Text(c.texts)
+	if err != nil && c.textFault == nil {
+		c.textFault = err
+	}
+	return text
+}
+
+// sound returns a reply unless one of its texts is damaged: BLOB_CORRUPT.
+func (c *Call) sound(reply Reply) (Reply, error) { return reply, c.textFault }
+
+// withMessage returns a changeset that has its message.
+func (c *Call) withMessage(from *work.Changeset) *work.Changeset {
+	if from.Away == nil {
+		return from
+	}
+	whole := *from
+	whole.Message, whole.Away = c.said("", from.Away), nil
+	return &whole
+}
+
+// renderStored renders an answer for repeats of its key, without the texts that are stored away.
+func (c *Call) renderStored(
+	p *work.Project, result work.Result,
+	render func(project *work.Project, result work.Result) (Reply, error),
+) Rendered {
+	c.leavesOut, c.leftOut = true, false
+	defer func() { c.leavesOut = false }()
+	reply, err := render(p, result)
+	if err != nil {
+		panic(err)
+	}
+	data := appendData(nil, reply.Data)
+	return Rendered{reply.Status, data, textsOf(reply.Data), c.leftOut}
+}
+
+// withTexts returns stored data with the texts that were left out of its changeset, discussion or
+// comment. These texts never change. One that was deleted since is empty.
+func (c *Call) withTexts(p *work.Project, data []byte) ([]byte, error) {
+	return changeElements(data, func(member string, raw jsontext.Value) ([]byte, error) {
+		if raw.Kind() != '{' {
+			return raw, nil
+		}
+		var record struct {
+			ID string `json:"id"`
+		}
+		switch member {
+		case `"changeset"`, `"discussion"`, `"comment"`:
+			if err := json.Unmarshal(raw, &record); err != nil {
+				return nil, err
+			}
+		}
+		switch member {
+		case `"changeset"`:
+			if one, ok := p.Changeset(parsed(id.Changeset, record.ID)); ok && one.Away != nil {
+				return withMember(raw, "message", c.said("", one.Away))
+			}
+		case `"discussion"`:
+			if one, ok := p.Discussion(parsed(id.Discussion, record.ID)); ok && one.Away != nil {
+				return withMember(raw, "body", c.said("", one.Away))
+			}
+		case `"comment"`:
+			if one, ok := p.Comment(parsed(id.Comment, record.ID)); ok && one.Away != nil {
+				return withMember(raw, "body", c.said("", one.Away))
+			}
+		}
+		return raw, nil
+	})
+}
+
+// withMember returns an object with another text in a member.
+func withMember(object jsontext.Value, name, text string) ([]byte, error) {
+	quoted := `"` + name + `"`
+	return changeElements(object, func(member string, raw jsontext.Value) ([]byte, error) {
+		if member == quoted {
+			return appendData(nil, text), nil
+		}
+		return raw, nil
+	})
+}
