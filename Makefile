@@ -36,7 +36,7 @@ CHECKS := 30
 RACE_EXIT := GORACE=atexit_sleep_ms=10
 RACE = CGO_ENABLED=1 $(RACE_EXIT) RAPID_CHECKS=$(CHECKS) $(GO) test -race -vet=off
 
-.PHONY: build install dist run test test-mcp test-openapi lint-openapi vet format cross crossvet lint unit plain \
+.PHONY: build install dist run test test-mcp test-hosts test-openapi lint-openapi vet format cross crossvet lint unit plain \
 	raced-program scripts race nightly golden fuzz bench demo soak clean
 
 # VERSION is the tag of the commit without its v, with what has changed since. Without a tag the
@@ -128,6 +128,14 @@ test-mcp: build
 	cd test/mcp && npm ci --no-progress
 	cd test/mcp && PWS=$(CURDIR)/$(BIN) node --test --test-concurrency=1 \
 		--test-reporter=spec clients.test.mjs bridge.test.mjs conformance.test.mjs
+
+# test-hosts installs Claude Code, Codex and Gemini CLI, puts pws into their settings, and runs a session
+# of each with a stand-in for its model. Only Claude Code has a script of its own to install.
+test-hosts: build
+	@! grep '"resolved"' test/hosts/package-lock.json
+	cd test/hosts && npm ci --no-progress && node node_modules/@anthropic-ai/claude-code/install.cjs
+	cd test/hosts && PWS=$(CURDIR)/$(BIN) node --test --test-concurrency=1 \
+		--test-reporter=spec hosts.test.mjs
 
 # lint-openapi judges the interface, as the program prints it, by a public linter.
 lint-openapi: build

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 // gitTree is what git says of a directory: where it stands, and which paths differ from that.
 type gitTree struct {
 	Branch, Head string
-	// Changed are paths from the root of the repository.
+	// Changed are paths from the root of the repository, without those of the binding.
 	Changed []string
 	// Newest is when the newest of them changed.
 	Newest time.Time
@@ -45,6 +46,9 @@ func readTree(ctx context.Context, dir string) gitTree {
 		return gitTree{}
 	}
 	tree := parseStatus(out)
+	tree.Changed = slices.DeleteFunc(tree.Changed, func(path string) bool {
+		return slices.Contains(strings.Split(path, "/"), bindingFolder)
+	})
 	top := gitRoot(dir)
 	stamp := sha256.New()
 	fmt.Fprintf(stamp, "%s\x00%s\x00", tree.Branch, tree.Head)
@@ -97,7 +101,10 @@ func parseStatus(out string) (tree gitTree) {
 			name, said, _ := strings.Cut(rest, " ")
 			switch name {
 			case "branch.oid":
-				tree.Head = said
+				// Before the first commit it is no hash.
+				if !strings.HasPrefix(said, "(") {
+					tree.Head = said
+				}
 			case "branch.head":
 				tree.Branch = said
 			}

@@ -312,6 +312,9 @@ func handoffText(
 		fmt.Fprintf(&out, " (%s)", strings.ReplaceAll(reason, "_", " "))
 	}
 	out.WriteString(". Nobody wrote this: it is what git and the claims showed.\n")
+	if now.Head == "" && now.Branch != "" {
+		fmt.Fprintf(&out, "Branch %s, without a commit.\n", line(now.Branch))
+	}
 	if now.Head != "" {
 		fmt.Fprintf(&out, "Branch %s at %s", line(now.Branch), short(now.Head))
 		if before != "" && before != now.Head {
