@@ -224,12 +224,14 @@ func gemini(place Place) []Part {
 	action := func(name string) groupedAction {
 		return groupedAction{Command: hookCommand(name, "gemini"), Timeout: hookMillis}
 	}
-	return []Part{mcp, hooksIn(path, []hook{
+	hooks := hooksIn(path, []hook{
 		grouped("SessionStart", "", action("session-start")),
 		grouped("AfterTool", "", action("beat")),
 		grouped("SessionEnd", "", action("session-end")),
 		grouped("PreCompress", "", action("pre-compact")),
-	})}
+	})
+	hooks.Note = "Gemini CLI runs servers and hooks in folders that you trust: it asks once."
+	return []Part{mcp, hooks}
 }
 
 func cursor(place Place) []Part {
