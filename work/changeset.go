@@ -113,6 +113,10 @@ func (p *Project) ChangesetNumber(sequence uint32) *Changeset { return p.changes
 
 // Changeset finds a changeset by ID; IDs are in the order of the history.
 func (p *Project) Changeset(wanted id.ID) (*Changeset, bool) {
+	// The answer to a write asks for the newest one.
+	if last := len(p.changesets) - 1; last >= 0 && p.changesets[last].ID == wanted {
+		return p.changesets[last], true
+	}
 	at, found := slices.BinarySearchFunc(p.changesets, wanted, func(c *Changeset, i id.ID) int {
 		return c.ID.Compare(i)
 	})

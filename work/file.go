@@ -1,6 +1,7 @@
 package work
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -27,8 +28,17 @@ type version struct {
 	sequence uint32
 	// created is the sequence of the changeset that created the file this version belongs to.
 	created uint32
-	op      *Op
+	// tag is a part of the hash of the content, so that a search reads few operations.
+	tag uint32
+	op  *Op
 }
+
+// newVersion is the version of a file that a changeset creates.
+func newVersion(sequence uint32, op *Op) version {
+	return version{sequence: sequence, created: sequence, tag: tagOf(&op.Blob), op: op}
+}
+
+func tagOf(content *Hash) uint32 { return binary.LittleEndian.Uint32(content[:]) }
 
 // leaves reports whether there is a file at that path after the operation.
 func (o *Op) leaves(path string) bool { return o.Action != Delete && *o.Path == path }
@@ -302,7 +312,7 @@ func IsLanguage(word string) bool { return path.IsLanguage(word) }
 
 // write stores a version at a path and updates the trees, the size and the languages.
 func (p *Project) write(at *string, sequence uint32, op *Op) {
-	v := version{sequence: sequence, created: sequence, op: op}
+	v := newVersion(sequence, op)
 	next := &File{Path: at}
 	old, existed := p.live.Get(*at)
 	if existed {

@@ -37,8 +37,9 @@ func (p *Project) hadAt(path string, content Hash) bool {
 			return false
 		}
 	}
+	tag := tagOf(&content)
 	for _, one := range f.versions[max(0, len(f.versions)-heldVersionsMax):] {
-		if one.op.leaves(path) && one.op.Blob == content {
+		if one.tag == tag && one.op.leaves(path) && one.op.Blob == content {
 			return true
 		}
 	}

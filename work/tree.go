@@ -49,7 +49,7 @@ func newTree(ops []Op, language func(nth int) string) *Tree {
 	counts := map[string]int{}
 	for at := range ops {
 		op, file := &ops[at], &files[at]
-		versions[at] = version{sequence: 1, created: 1, op: op}
+		versions[at] = newVersion(1, op)
 		// The slice has no spare capacity, so appending another version copies it.
 		*file = File{Path: op.Path, versions: versions[at : at+1 : at+1], language: language(at)}
 		t.files.Load(*op.Path, file)
