@@ -15,8 +15,10 @@ const (
 	writesRunning = 256
 	// writesProjectPart is the part of them that one project may have: one of so many.
 	writesProjectPart = 2
-	// writeWait is how long a write waits for its turn.
-	writeWait = 5 * time.Second
+	// writeWait is how long a write waits for its turn, and up to one of writeTicks parts more. Such a
+	// part is also how long the newest write of a caller may be served before its oldest one.
+	writeWait  = 5 * time.Second
+	writeTicks = 8
 )
 
 // admission bounds the writes that are carried out at one time. More of them would not be faster:
@@ -34,6 +36,9 @@ type admission struct {
 		waiting turns
 		// projects are those with writes.
 		projects map[id.ID]*projectWrites
+		// ticks count the parts of writeWait while writes wait. watched says that they are counted.
+		ticks   uint64
+		watched bool
 	}
 }
 
@@ -51,8 +56,14 @@ type pass struct {
 	id      id.ID
 	project *projectWrites
 	running bool
-	// ready is closed when the pass is given. It is nil if that was at once.
+	// ready is closed when the pass is given or refused. It is nil if it was given at once. Nothing
+	// else ends a wait: to wait for several channels costs as much as a tenth of a small write.
 	ready chan struct{}
+	// since is when the write began to wait, in ticks, and refusal why it waits no longer.
+	since   uint64
+	refusal error
+	// watches says that the write has to start the watch over those that wait.
+	watches bool
 	// waitsIn and at are the place of a request that waits.
 	waitsIn *turns
 	at      *list.Element
@@ -76,8 +87,7 @@ func (a *admission) enter(p *pass, who party, project id.ID) {
 			a.mu.projects[project] = p.project
 		}
 		if p.project.held >= a.ofProject {
-			p.ready = make(chan struct{})
-			p.project.waiting.add(p)
+			a.wait(p, &p.project.waiting)
 			return
 		}
 		p.project.held++
@@ -87,14 +97,27 @@ func (a *admission) enter(p *pass, who party, project id.ID) {
 		p.running = true
 		return
 	}
-	p.ready = make(chan struct{})
-	a.mu.waiting.add(p)
+	a.wait(p, &a.mu.waiting)
+}
+
+func (a *admission) wait(p *pass, in *turns) {
+	p.ready, p.since = make(chan struct{}), a.mu.ticks
+	p.watches = !a.mu.watched
+	a.mu.watched = true
+	in.add(p)
 }
 
 // leave gives back a pass, or the place of a write that waits. It may be called again.
 func (a *admission) leave(p *pass) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.drop(p)
+	*p = pass{}
+	a.fill()
+}
+
+// drop takes a pass out of what it counts in.
+func (a *admission) drop(p *pass) {
 	switch {
 	case p.running:
 		a.mu.running--
@@ -106,9 +129,12 @@ func (a *admission) leave(p *pass) {
 		p.waitsIn.remove(p)
 		a.maybeForget(p)
 	}
-	*p = pass{}
+}
+
+// fill gives the free passes to those that wait.
+func (a *admission) fill() {
 	for a.mu.running < a.total {
-		next := a.mu.waiting.next()
+		next := a.mu.waiting.next(a.mu.ticks)
 		if next == nil {
 			return
 		}
@@ -124,7 +150,7 @@ func (a *admission) unhold(p *pass) {
 		return
 	}
 	p.project.held--
-	if next := p.project.waiting.next(); next != nil {
+	if next := p.project.waiting.next(a.mu.ticks); next != nil {
 		p.project.held++
 		a.mu.waiting.add(next)
 	}
@@ -137,15 +163,53 @@ func (a *admission) maybeForget(p *pass) {
 	}
 }
 
+// tick counts a part of writeWait and refuses the writes that have waited for all of them. It
+// reports whether others wait; if not, the next one that waits has to start the watch.
+func (a *admission) tick() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.ticks++
+	return a.refuse(noSlot("WRITES", "Too many writes wait.", int64(a.total)),
+		func(p *pass) bool { return a.mu.ticks-p.since > writeTicks })
+}
+
+// stop refuses all writes that wait.
+func (a *admission) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refuse(errStopping, func(*pass) bool { return true })
+}
+
+// refuse refuses some of the writes that wait, and reports whether others do.
+func (a *admission) refuse(reason error, which func(*pass) bool) bool {
+	late := a.mu.waiting.these(nil, which)
+	for _, project := range a.mu.projects {
+		late = project.waiting.these(late, which)
+	}
+	for _, p := range late {
+		// One that was taken out before may have let this one wait in another place.
+		a.drop(p)
+		p.refusal = reason
+		close(p.ready)
+	}
+	a.mu.watched = a.waits() > 0
+	return a.mu.watched
+}
+
+// waits counts the writes that wait.
+func (a *admission) waits() int {
+	waiting := a.mu.waiting.requests
+	for _, project := range a.mu.projects {
+		waiting += project.waiting.requests
+	}
+	return waiting
+}
+
 // counts are the running and the waiting writes.
 func (a *admission) counts() (running, waiting int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	waiting = a.mu.waiting.requests
-	for _, project := range a.mu.projects {
-		waiting += project.waiting.requests
-	}
-	return a.mu.running, waiting
+	return a.mu.running, a.waits()
 }
 
 // beginWork waits until an operation may run, if it is expensive or a write. A large body makes any
@@ -174,23 +238,35 @@ func (s *Server) beginWrite(x *exchange) error {
 		return nil
 	}
 	before := x.held().bytes
-	if err := x.holdWaiting(); err != nil {
+	err := x.holdWaiting()
+	if x.writing.watches {
+		go s.watchWrites()
+	}
+	if err != nil {
 		s.writes.leave(&x.writing)
 		return err
 	}
-	defer x.account.shrinkTo(before)
 	begun := time.Now()
+	<-x.writing.ready
 	// Waiting is not slowness of the request, so it is not logged as such.
-	defer func() { x.waited += time.Since(begun) }()
-	select {
-	case <-x.writing.ready:
-		return nil
-	case <-s.stopping:
-		s.writes.leave(&x.writing)
-		return errStopping
-	case <-s.cfg.after(s.cfg.writeWait):
-		s.writes.leave(&x.writing)
-		return noSlot("WRITES", "Too many writes wait.", int64(s.writes.total))
+	x.waited += time.Since(begun)
+	x.account.shrinkTo(before)
+	return x.writing.refusal
+}
+
+// watchWrites refuses the writes that wait for too long, until none waits, and all of them when the
+// server stops.
+func (s *Server) watchWrites() {
+	for {
+		select {
+		case <-s.stopping:
+			s.writes.stop()
+			return
+		case <-s.cfg.after(s.cfg.writeWait / writeTicks):
+			if !s.writes.tick() {
+				return
+			}
+		}
 	}
 }
 

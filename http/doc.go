@@ -80,8 +80,9 @@
 //
 // A bounded number of writes is carried out at one time (admission.go). The others wait for their
 // turn, BEFORE the body is decoded, by network and caller in turn (turns.go), and one project has
-// half of the places at most. One that waits for more than 5 seconds is refused with the reason
-// WRITES. Expensive writes have the slots of expensive operations instead.
+// half of the places at most. Within a caller the newest is served first, until the oldest one has
+// waited for 0.6 seconds. One that waits for more than 5 seconds is refused with the reason WRITES.
+// Expensive writes have the slots of expensive operations instead.
 //
 // # MCP
 //

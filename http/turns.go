@@ -7,7 +7,9 @@ import (
 )
 
 // turns are requests that wait. They are served by network in turn, within a network by caller in
-// turn, and within a caller in the order of their arrival. The zero value has none.
+// turn, and within a caller the newest first: what its connection needs is still in the caches of
+// the processor, so more of them are served. Once the oldest one has waited for a tick, the oldest
+// are served first, so none waits much longer than that. The zero value has none.
 type turns struct {
 	// networks are in the order of their turns.
 	networks list.List
@@ -51,22 +53,37 @@ func (t *turns) add(p *pass) {
 	t.requests++
 }
 
-// next takes out the request whose turn it is; nil if none waits.
-func (t *turns) next() *pass {
+// next takes out the request whose turn it is, at a time in ticks; nil if none waits.
+func (t *turns) next(now uint64) *pass {
 	if t.requests == 0 {
 		return nil
 	}
 	at := t.networks.Front()
 	network := networkOf(at)
 	of := network.callers.Front()
-	p, ok := callerOf(of).requests.Front().Value.(*pass)
-	if !ok {
-		panic("http: a foreign value in turns")
+	p := passOf(callerOf(of).requests.Front())
+	if p.since == now {
+		p = passOf(callerOf(of).requests.Back())
 	}
 	t.networks.MoveToBack(at)
 	network.callers.MoveToBack(of)
 	t.remove(p)
 	return p
+}
+
+// these appends the requests of a kind that wait here.
+func (t *turns) these(found []*pass, kind func(*pass) bool) []*pass {
+	for at := t.networks.Front(); at != nil; at = at.Next() {
+		for of := networkOf(at).callers.Front(); of != nil; of = of.Next() {
+			requests := &callerOf(of).requests
+			for one := requests.Front(); one != nil; one = one.Next() {
+				if p := passOf(one); kind(p) {
+					found = append(found, p)
+				}
+			}
+		}
+	}
+	return found
 }
 
 // remove takes out a request that waits here.
@@ -102,4 +119,12 @@ func callerOf(at *list.Element) *callerTurns {
 		panic("http: a foreign value in turns")
 	}
 	return c
+}
+
+func passOf(at *list.Element) *pass {
+	p, ok := at.Value.(*pass)
+	if !ok {
+		panic("http: a foreign value in turns")
+	}
+	return p
 }
