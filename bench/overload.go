@@ -19,8 +19,10 @@ import (
 type OverloadConfig struct {
 	// Program is the binary whose serve command is started.
 	Program string
-	// Duration is the length of each phase.
+	// Duration is the length of each phase, and Rounds how often a load is repeated, each time with a
+	// new server.
 	Duration time.Duration
+	Rounds   int
 	// Connections find the peak, Flood connections send Times as many requests as it had.
 	Connections, Flood int
 	Times              float64
@@ -43,10 +45,13 @@ type OverloadReport struct {
 	Loads       []OverloadResult `json:"loads"`
 }
 
-// OverloadResult is one load: its peak, what is left of it under overload, and afterwards.
+// OverloadResult is one round of a load: its peak, what is left of it under overload, and
+// afterwards.
 type OverloadResult struct {
 	Name string `json:"name"`
 	What string `json:"what"`
+	// Round counts from 1.
+	Round int `json:"round"`
 	// Peak is by few connections, During under overload, and After like Peak, recoveryTime after
 	// the overload.
 	Peak   LoadPhase `json:"peak"`
@@ -57,6 +62,9 @@ type OverloadResult struct {
 	// Kept and Recovered are the rates of During and After, divided by that of Peak.
 	Kept      float64 `json:"kept"`
 	Recovered float64 `json:"recovered"`
+	// KeptByProcessor is the work for a second of the server's processor time during the overload,
+	// divided by that of Peak.
+	KeptByProcessor float64 `json:"kept_by_processor"`
 	// PeakBytes is the most memory that the server had resident (VmHWM).
 	PeakBytes int64 `json:"peak_bytes"`
 	// Refused counts the refusals, all of which say when to retry.
@@ -95,10 +103,11 @@ var overloads = []struct {
 // RunOverload drives a server of its own with each load: alone, with more than it can take, and
 // again alone. An error means that a load could not be carried out; Failed names what did not hold.
 func RunOverload(ctx context.Context, config OverloadConfig) (*OverloadReport, error) {
-	if config.Duration <= 0 || config.Connections < 1 || config.Flood < 1 || config.Times <= 1 ||
+	if config.Duration <= 0 || config.Rounds < 1 || config.Connections < 1 || config.Flood < 1 ||
+		config.Times <= 1 ||
 		config.Flood > connectionsPerAddress*overloadAddresses || config.MemoryLimit <= 0 {
-		return nil, fmt.Errorf("the duration, the connections (at most %d) and the memory limit "+
-			"must be positive, the times above 1", connectionsPerAddress*overloadAddresses)
+		return nil, fmt.Errorf("the duration, the rounds, the connections (at most %d) and the "+
+			"memory limit must be positive, the times above 1", connectionsPerAddress*overloadAddresses)
 	}
 	config.recovery = recoveryTime
 	if config.Dir == "" {
@@ -113,15 +122,19 @@ func RunOverload(ctx context.Context, config OverloadConfig) (*OverloadReport, e
 		MemoryLimit: config.MemoryLimit,
 	}
 	for at, one := range overloads {
-		result, err := config.carryOut(ctx, at)
-		if err != nil {
-			return report, fmt.Errorf("%s: %w", one.name, err)
-		}
-		report.Loads = append(report.Loads, *result)
-		if config.Progress != nil {
-			fmt.Fprintf(config.Progress, "%-12s %8.0f → %8.0f → %8.0f a second, peak %d MiB, %v\n",
-				one.name, result.Peak.PerSecond, result.During.PerSecond, result.After.PerSecond,
-				result.PeakBytes>>20, result.Refused)
+		for round := range config.Rounds {
+			result, err := config.carryOut(ctx, at)
+			if err != nil {
+				return report, fmt.Errorf("%s: %w", one.name, err)
+			}
+			result.Round = round + 1
+			report.Loads = append(report.Loads, *result)
+			if config.Progress != nil {
+				fmt.Fprintf(config.Progress,
+					"%-12s %8.0f → %8.0f → %8.0f a second, peak %d MiB, %v\n", one.name,
+					result.Peak.PerSecond, result.During.PerSecond, result.After.PerSecond,
+					result.PeakBytes>>20, result.Refused)
+			}
 		}
 	}
 	return report, nil
@@ -168,7 +181,7 @@ func (c *OverloadConfig) carryOut(ctx context.Context, at int) (*OverloadResult,
 		}
 		projects = append(projects, project.ID)
 	}
-	few, err := s.writers(projects, c.Connections)
+	few, err := s.writers(projects, c.Connections, c.Flood, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +191,7 @@ func (c *OverloadConfig) carryOut(ctx context.Context, at int) (*OverloadResult,
 	if err != nil {
 		return nil, err
 	}
-	many, err := s.writers(projects, c.Flood)
+	many, err := s.writers(projects, c.Flood, c.Flood, c.Connections)
 	if err != nil {
 		return nil, err
 	}
@@ -201,18 +214,27 @@ func (c *OverloadConfig) carryOut(ctx context.Context, at int) (*OverloadResult,
 	if rate := result.Peak.PerSecond; rate > 0 {
 		result.Kept, result.Recovered = result.During.PerSecond/rate, result.After.PerSecond/rate
 	}
+	if micros := result.During.ServerMicros; micros > 0 {
+		result.KeptByProcessor = result.Peak.ServerMicros / micros
+	}
 	return result, s.judgeOverload(result)
 }
 
-// writers connects clients that write files of the projects, from many addresses.
-func (s *scene) writers(projects []string, n int) (connections, error) {
+// writers connects clients that write the same files of the projects, whatever their number, from
+// many addresses. Seed keeps their contents apart from those of others.
+func (s *scene) writers(projects []string, n, files, seed int) (connections, error) {
+	writers := make([]*writer, n)
 	exchanges := make([]exchange, n)
 	for at := range exchanges {
-		w := &writer{
-			host: s.host, credential: s.owner.Credential, filler: newFiller(at, contentBytes),
-			paths: []string{filePath(projects[at%len(projects)], fmt.Sprintf("file-%d.txt", at%64))},
+		writers[at] = &writer{
+			host: s.host, credential: s.owner.Credential, filler: newFiller(seed+at, contentBytes),
 		}
-		exchanges[at] = politely{httpExchange{w.next}}
+		exchanges[at] = politely{httpExchange{writers[at].next}}
+	}
+	for at := range max(files, n) {
+		w := writers[at%n]
+		w.paths = append(w.paths,
+			filePath(projects[at%len(projects)], fmt.Sprintf("file-%d.txt", at%64)))
 	}
 	var addresses []netip.Addr
 	for at := range overloadAddresses {
@@ -295,7 +317,8 @@ func (r *OverloadReport) write(out io.Writer, show func(*table, io.Writer) error
 		r.MemoryLimit>>20)
 	t := &table{heading: []string{
 		"load", "peak a second", "p99 ms", "server µs", "offered", "served under overload", "p99 ms",
-		"server µs", fmt.Sprintf("kept (target ≥ %g)", keptTarget), "2 s after", "p99 ms", "recovered",
+		"server µs", fmt.Sprintf("kept (target ≥ %g)", keptTarget), "kept by processor time",
+		"2 s after", "p99 ms", "recovered",
 		"server's peak MiB", "refusals with Retry-After", "what",
 	}}
 	for _, one := range r.Loads {
@@ -307,12 +330,27 @@ func (r *OverloadReport) write(out io.Writer, show func(*table, io.Writer) error
 			fmt.Sprintf("%.0f", one.Peak.ServerMicros), number(one.OfferedPerSecond),
 			number(one.During.PerSecond), millis(one.During.P99),
 			fmt.Sprintf("%.0f", one.During.ServerMicros), fmt.Sprintf("%.2f", one.Kept),
+			fmt.Sprintf("%.2f", one.KeptByProcessor),
 			number(one.After.PerSecond), millis(one.After.P99),
 			fmt.Sprintf("%.2f", one.Recovered), fmt.Sprint(one.PeakBytes>>20),
 			strings.Join(refused, ", "), one.What)
 	}
 	if err := show(t, out); err != nil {
 		return err
+	}
+	fmt.Fprintln(out)
+	for _, one := range overloads {
+		var kept, recovered []float64
+		for _, round := range r.Loads {
+			if round.Name == one.name {
+				kept, recovered = append(kept, round.Kept), append(recovered, round.Recovered)
+			}
+		}
+		if len(kept) > 0 {
+			fmt.Fprintf(out, "%s: kept %.2f (%.2f to %.2f), recovered %.2f (%.2f to %.2f)\n\n",
+				one.name, median(kept), slices.Min(kept), slices.Max(kept), median(recovered),
+				slices.Min(recovered), slices.Max(recovered))
+		}
 	}
 	for _, one := range r.Failed() {
 		fmt.Fprintf(out, "\nFAILED %s\n", one)

@@ -48,12 +48,14 @@ func TestOverloadReport(t *testing.T) {
 	sample := newSample()
 	sample.fail("429 RATE_LIMITED")
 	sample.fail("500 INTERNAL")
-	result := &OverloadResult{Name: "one", What: "a load", Kept: 0.9, Refused: map[string]int64{}}
+	result := &OverloadResult{
+		Name: "writes-one", What: "a load", Kept: 0.9, Refused: map[string]int64{},
+	}
 	var phase LoadPhase
 	sample.Seconds = 1
 	result.note(&phase, sample)
 	report := &OverloadReport{MemoryLimit: 1 << 30, Loads: []OverloadResult{*result}}
-	if got := strings.Join(report.Failed(), "; "); got != "one: 1 times 500 INTERNAL" {
+	if got := strings.Join(report.Failed(), "; "); got != "writes-one: 1 times 500 INTERNAL" {
 		t.Errorf("failed: %s", got)
 	}
 	for _, show := range []func(*bytes.Buffer) error{
@@ -64,7 +66,9 @@ func TestOverloadReport(t *testing.T) {
 		if err := show(&out); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"0.90", "429 RATE_LIMITED: 1", "FAILED one"} {
+		for _, want := range []string{
+			"kept 0.90 (0.90 to 0.90)", "429 RATE_LIMITED: 1", "FAILED writes-one",
+		} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("no %q in\n%s", want, out.String())
 			}

@@ -140,6 +140,7 @@ func (c *AbuseCommand) Run(out io.Writer) error {
 // OverloadCommand sends servers that it starts more than they can take.
 type OverloadCommand struct {
 	Seconds     float64 `default:"10" help:"Length of each phase."`
+	Rounds      int     `default:"1" help:"How often each load is repeated, with a new server."`
 	Connections int     `default:"256" help:"Clients that find the peak."`
 	Flood       int     `default:"3072" help:"Clients of the overload, from 64 addresses."`
 	Times       float64 `default:"4" help:"How much more than at the peak is sent."`
@@ -157,7 +158,8 @@ func (c *OverloadCommand) Run(out io.Writer) error {
 	}
 	config := bench.OverloadConfig{
 		Program: program, Connections: c.Connections, Flood: c.Flood, Times: c.Times, Dir: c.Dir,
-		Duration: time.Duration(c.Seconds * float64(time.Second)), MemoryLimit: c.MemoryLimit,
+		Duration: time.Duration(c.Seconds * float64(time.Second)), Rounds: c.Rounds,
+		MemoryLimit: c.MemoryLimit,
 	}
 	if !c.Quiet {
 		config.Progress = os.Stderr
