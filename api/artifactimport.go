@@ -131,6 +131,9 @@ type importReply struct {
 	changeset *work.Changeset
 }
 
+// JSONBytes implements Sized. An import has few agents, credits and origins.
+func (r importReply) JSONBytes() int { return 4*recordBytes + changesetBytes(r.changeset) }
+
 // AppendJSON implements Appender. The importing agent could read the source, and a repeat of the
 // key returns the same.
 func (r importReply) AppendJSON(dst []byte) []byte {

@@ -287,9 +287,6 @@ func operationRecord(p *work.Project, c *work.Changeset, op *work.Op) OperationR
 	return record
 }
 
-// operationBytes is the approximate size of an operation as JSON.
-const operationBytes = 320
-
 // appendChangeset writes a changeset with its operations as JSON. It does not use reflection,
 // because writes are a hot path.
 func (c *Call) appendChangeset(dst []byte, p *work.Project, from *work.Changeset) []byte {
@@ -441,10 +438,8 @@ type changesetReply struct {
 	changeset *work.Changeset
 }
 
-// JSONBytes implements Sized. Operations are most of a large changeset.
-func (r changesetReply) JSONBytes() int {
-	return operationBytes*len(r.changeset.Ops) + len(r.changeset.Message)
-}
+// JSONBytes implements Sized.
+func (r changesetReply) JSONBytes() int { return changesetBytes(r.changeset) }
 
 // AppendJSON implements Appender.
 func (r changesetReply) AppendJSON(dst []byte) []byte {

@@ -208,6 +208,9 @@ type fileReply struct {
 	lines *LineRange
 }
 
+// JSONBytes implements Sized.
+func (r fileReply) JSONBytes() int { return fileBytes(&r.info, r.content) }
+
 // AppendJSON implements Appender.
 func (r fileReply) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"file":`...)
@@ -411,6 +414,15 @@ type fileWritten struct {
 	info      work.FileInfo
 	changeset *work.Changeset
 	created   bool
+}
+
+// JSONBytes implements Sized.
+func (w fileWritten) JSONBytes() int {
+	size := fileBytes(&w.info, nil)
+	if w.changeset != nil {
+		size += changesetBytes(w.changeset)
+	}
+	return size
 }
 
 // AppendJSON implements Appender.

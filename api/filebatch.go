@@ -105,6 +105,20 @@ type filesBatch struct {
 	missing, truncated []string
 }
 
+// JSONBytes implements Sized.
+func (b *filesBatch) JSONBytes() int {
+	size := recordBytes
+	for at := range b.files {
+		size += fileBytes(&b.files[at].info, b.files[at].content)
+	}
+	for _, paths := range [][]string{b.missing, b.truncated} {
+		for _, path := range paths {
+			size += len(path) + len(`"",`)
+		}
+	}
+	return size
+}
+
 // AppendJSON implements Appender.
 func (b *filesBatch) AppendJSON(dst []byte) []byte { return appendPieces(dst, b) }
 

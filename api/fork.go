@@ -108,10 +108,8 @@ type forkReply struct {
 	project []byte
 }
 
-// JSONBytes implements Sized. Operations are most of a large fork.
-func (r forkReply) JSONBytes() int {
-	return len(r.project) + operationBytes*len(r.changeset.Ops)
-}
+// JSONBytes implements Sized.
+func (r forkReply) JSONBytes() int { return len(r.project) + changesetBytes(r.changeset) }
 
 // AppendJSON implements Appender.
 func (r forkReply) AppendJSON(dst []byte) []byte {

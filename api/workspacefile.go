@@ -262,6 +262,11 @@ type workspaceFileReply struct {
 	lines *LineRange
 }
 
+// JSONBytes implements Sized.
+func (r workspaceFileReply) JSONBytes() int {
+	return recordBytes + 2*len(r.record.Path) + textBytes(textOf(r.content))
+}
+
 // AppendJSON implements Appender.
 func (r workspaceFileReply) AppendJSON(dst []byte) []byte { return appendPieces(dst, r) }
 

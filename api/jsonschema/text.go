@@ -47,6 +47,20 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
+// StringBytes is the size of what AppendString writes for UTF-8, or slightly more.
+func StringBytes(s string) int {
+	size := len(s) + len(`""`)
+	for at := range len(s) {
+		switch c := s[at]; {
+		case c == '\n' || c == '\r' || c == '\t' || c == '"' || c == '\\':
+			size++
+		case c < 0x20:
+			size += len(`u0000`)
+		}
+	}
+	return size
+}
+
 // appendOdd writes the first part of a text: an escape, a plain byte, or a run of non-ASCII
 // characters.
 func appendOdd(dst, raw []byte) (longer, rest []byte) {
