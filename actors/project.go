@@ -187,7 +187,7 @@ func (a *projectActor) commit(o *order, decision work.Decision, stamp work.Stamp
 	before := a.working
 	a.working = next
 	o.measure()
-	if _, err := a.engine.wal.Append(e.Encode(), c); err != nil {
+	if err := a.engine.wal.AppendKeyed(wal.Key(a.handle.id), e.Encode(), c); err != nil {
 		a.working = before
 		a.engine.residents.note(a.handle, before)
 		c.giveBack()

@@ -18,6 +18,8 @@ type committer struct {
 	bytes int64
 	frame frameWriter
 	cuts  []cut
+	// pending are entries that were taken from the queue and are not committed yet.
+	pending []queued
 	// wanted is the number of entries to wait for before a batch, patience the maximum wait; timer
 	// ends the wait.
 	wanted   int
@@ -35,7 +37,12 @@ func (c *committer) run() {
 		c.gather()
 		var stop bool
 		taken, stop = c.take(taken)
-		if err := c.commitAll(taken); err != nil {
+		if len(c.pending) == 0 {
+			c.pending = taken
+		} else {
+			c.pending = append(c.pending, taken...)
+		}
+		if err := c.commitPending(); err != nil {
 			c.fail(err)
 		}
 		clear(taken)
@@ -77,16 +84,19 @@ func (c *committer) take(old []queued) (taken []queued, stop bool) {
 	l := c.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.mu.queue) == 0 && len(l.mu.cuts) == 0 && len(c.cuts) == 0 && !l.mu.closing {
+	for len(l.mu.queue) == 0 && len(l.mu.cuts) == 0 && len(c.cuts) == 0 && !l.mu.closing &&
+		len(c.pending) == 0 {
 		l.mu.idle = true
 		l.mu.wake.Wait()
 	}
 	l.mu.idle = false
-	c.linger()
+	if len(c.pending) == 0 {
+		c.linger()
+	}
 	taken, l.mu.queue = l.mu.queue, old[:0]
 	c.cuts = append(c.cuts, l.mu.cuts...)
 	l.mu.cuts = nil
-	return taken, l.mu.closing && len(taken) == 0 && len(c.cuts) == 0
+	return taken, l.mu.closing && len(taken) == 0 && len(c.cuts) == 0 && len(c.pending) == 0
 }
 
 // lingerMax bounds how long a batch may wait for more entries.
@@ -123,25 +133,6 @@ func (l *Log) lingered() {
 	l.mu.wanted = 0
 	l.mu.Unlock()
 	l.mu.wake.Signal()
-}
-
-// commitAll writes the entries as records of at most BatchBytesMax. After an error it reports the
-// error for all entries that were not committed.
-func (c *committer) commitAll(q []queued) error {
-	for len(q) > 0 {
-		n, size := 1, len(q[0].payload)
-		for n < len(q) && size+len(q[n].payload) <= c.l.opts.BatchBytesMax {
-			size += len(q[n].payload)
-			n++
-		}
-		if err := c.commit(q[:n], size); err != nil {
-			err = c.latch(err)
-			c.report(q, err)
-			return err
-		}
-		q = q[n:]
-	}
-	return nil
 }
 
 // commit makes entries durable as one record and calls Committed. size is the sum of their lengths.
@@ -273,7 +264,8 @@ func (c *committer) fail(cause error) {
 		err = c.latch(cause)
 	}
 	c.l.mu.Lock()
-	rest := c.l.mu.queue
+	rest := append(c.pending, c.l.mu.queue...)
+	c.pending = nil
 	c.l.mu.queue, c.l.mu.queueBytes = nil, 0
 	c.l.mu.Unlock()
 	c.report(rest, err)

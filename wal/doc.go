@@ -9,9 +9,13 @@
 //
 // # Group commit
 //
-// Append adds an entry to a queue and assigns its position. One goroutine, the committer, owns the
+// Append adds an entry to a queue. One goroutine, the committer, owns the
 // files. It takes all queued entries, writes them as one record, syncs, and then calls Committed
 // for each entry in the order of positions. Entries queued during a sync form the next batch.
+//
+// Entries with a key keep their order with those of the same key only. A large one is a record of
+// its own, and small ones of other keys overtake it. An entry without a key overtakes none and is
+// overtaken by none.
 //
 // # Directory
 //

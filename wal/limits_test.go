@@ -184,7 +184,7 @@ func TestReservedEntriesUseTheReserve(t *testing.T) {
 				t.Errorf("%+v: %+v", c, space)
 			}
 			f := newFate()
-			_, err := l.append(nil, f, reserved)
+			_, err := l.append(queued{done: f}, reserved)
 			if !errors.Is(err, want) {
 				t.Errorf("%+v, reserved %v: %v", c, reserved, err)
 			}

@@ -120,10 +120,13 @@ type Log struct {
 	}
 }
 
-// queued is an entry in the queue. Its position is that of the previous entry plus one.
+// queued is an entry in the queue.
 type queued struct {
 	payload []byte
 	done    Committed
+	// keyed entries may overtake others of other keys.
+	keyed bool
+	key   Key
 }
 
 // Open checks every frame of the log in a directory, removes a torn tail, and starts the committer.
@@ -254,25 +257,36 @@ func wrap(what string, err error) error { return fmt.Errorf("wal: %s: %w", what,
 // It returns ErrBusy, ErrNoSpace, ErrTooLarge, ErrLatched or ErrClosed; then the entry was not
 // queued, c is not called and no position is used.
 func (l *Log) Append(payload []byte, c Committed) (pos uint64, err error) {
-	return l.append(payload, c, false)
+	return l.append(queued{payload: payload, done: c}, false)
+}
+
+// Key names entries that keep their order.
+type Key [16]byte
+
+// AppendKeyed is Append for an entry that keeps its order with those of its key, and with those
+// that have no key. Small entries of other keys may overtake a large one, so the position is known
+// only to Committed.
+func (l *Log) AppendKeyed(key Key, payload []byte, c Committed) error {
+	_, err := l.append(queued{payload: payload, done: c, keyed: true, key: key}, false)
+	return err
 }
 
 // AppendReserved is Append for small entries of high importance: it may use the reserve, down to
 // Options.FloorBytes.
 func (l *Log) AppendReserved(payload []byte, c Committed) (pos uint64, err error) {
-	return l.append(payload, c, true)
+	return l.append(queued{payload: payload, done: c}, true)
 }
 
-func (l *Log) append(payload []byte, c Committed, reserved bool) (pos uint64, err error) {
+func (l *Log) append(one queued, reserved bool) (pos uint64, err error) {
 	l.mu.Lock()
-	if err := l.admit(len(payload), reserved); err != nil {
+	if err := l.admit(len(one.payload), reserved); err != nil {
 		l.mu.Unlock()
 		return 0, err
 	}
 	pos = l.mu.next
 	l.mu.next++
-	l.mu.queue = append(l.mu.queue, queued{payload, c})
-	l.mu.queueBytes += int64(len(payload)) + entryOverheadBytes
+	l.mu.queue = append(l.mu.queue, one)
+	l.mu.queueBytes += int64(len(one.payload)) + entryOverheadBytes
 	wake := l.mu.idle || l.mu.wanted > 0 && len(l.mu.queue) >= l.mu.wanted
 	l.mu.idle = false
 	l.mu.Unlock()
